@@ -1,0 +1,93 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+#ifndef WCODEC_WRITER_H
+#define WCODEC_WRITER_H
+
+#include <wcodec/reader.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum wcodec_tune {
+    WCODEC_TUNE_SIZE = 0,   /**< tile size by the size of the tensor */
+    WCODEC_TUNE_LATENCY = 1 /**< small tiles: one tensor alone fills a large GPU */
+} wcodec_tune;
+
+typedef enum wcodec_profile {
+    WCODEC_PROFILE_AUTO = 0,
+    WCODEC_PROFILE_PAIRS = 1,
+    WCODEC_PROFILE_P12 = 2,
+    WCODEC_PROFILE_P8 = 3
+} wcodec_profile;
+
+/** How to compress. Fill with wcodec_encode_options_init(). */
+typedef struct wcodec_encode_options {
+    size_t struct_size;
+    int level;               /**< 1 (fast) to 9 (small); default 3 */
+    wcodec_tune tune;
+    unsigned tile_log2;      /**< 12 to 16; 0: by tune */
+    wcodec_profile profile;  /**< a preference: used wherever the data allows it */
+    int raw;                 /**< not 0: treat the input as opaque bytes without a look */
+    int strict;              /**< not 0: an input that ought to be safetensors and is not is WCODEC_ERROR_CORRUPT instead of opaque */
+    int no_verify;           /**< not 0: do not decode and compare what was coded */
+    const char *const *include; /**< NULL, or a NULL-terminated list of patterns (fnmatch): only tensors that match one are coded as weights */
+    const char *const *exclude; /**< NULL, or such a list: tensors that match one are stored in chunks */
+    const char *name;        /**< base name of the original to note in the file; NULL: none (or from the path) */
+    uint32_t mode;           /**< permission bits to note; 0: none */
+    int64_t mtime;           /**< seconds since 1970 to note; -1: none */
+    wcodec_progress progress;
+} wcodec_encode_options;
+
+WCODEC_API void wcodec_encode_options_init(wcodec_encode_options *options);
+
+/** What compressing gave. */
+typedef struct wcodec_encode_report {
+    uint64_t size;          /**< bytes read */
+    uint64_t coded_size;    /**< bytes written */
+    uint64_t tensors;
+    uint64_t aliases;
+    int safetensors;        /**< 0: stored as opaque bytes */
+    char note[256];         /**< why it is opaque, one line; empty otherwise */
+    uint8_t xxh128[16];     /**< XXH3-128 of the original, canonical order */
+} wcodec_encode_report;
+
+/** Compress the regular file `fd` (read with pread from offset 0) and write the container through `write`, front to back. A safetensors file becomes tensors, anything
+ * else one opaque blob. If the file changes while it is read, WCODEC_ERROR_IO. The output depends on the input and options only, never on the number of threads.
+ * Memory: at most about twice the largest tensor, 16 times the header and 64 MiB. `report` may be NULL.
+ * Returns WCODEC_OK, _USAGE, _MEMORY, _IO, _CORRUPT (strict only), _LIMIT, _CANCELLED. */
+WCODEC_API wcodec_status wcodec_compress_fd(wcodec_context *context, int fd, wcodec_write_fn write, void *opaque, const wcodec_encode_options *options, wcodec_encode_report *report, wcodec_error *err);
+
+/** The same from memory. */
+WCODEC_API wcodec_status wcodec_compress_memory(wcodec_context *context, const void *data, size_t size, wcodec_write_fn write, void *opaque, const wcodec_encode_options *options, wcodec_encode_report *report, wcodec_error *err);
+
+/** Compress the file `path` to the file `out_path` safely: written to a temporary file beside it, synced, then renamed; an existing `out_path` stays untouched until then.
+ * WCODEC_ERROR_USAGE if both are the same file. */
+WCODEC_API wcodec_status wcodec_compress_path(wcodec_context *context, const char *path, const char *out_path, const wcodec_encode_options *options, wcodec_encode_report *report, wcodec_error *err);
+
+/** A writer makes a container from tensors in the caller's memory. It restores to a safetensors file: declare all tensors, then write their data in the same order, then finish.
+ * One thread at a time. */
+typedef struct wcodec_writer wcodec_writer;
+
+/** Start a container that goes out through `write`. Nothing is written before all tensors are declared. */
+WCODEC_API wcodec_status wcodec_writer_create(wcodec_context *context, wcodec_write_fn write, void *opaque, const wcodec_encode_options *options, wcodec_writer **writer, wcodec_error *err);
+
+/** Add a `__metadata__` pair; copied. Before the first data only. WCODEC_ERROR_USAGE if the key is there already. */
+WCODEC_API wcodec_status wcodec_writer_metadata(wcodec_writer *writer, const char *key, const char *value, wcodec_error *err);
+
+/** Declare the next tensor; name and shape are copied. Before the first data only. Its bytes (product(shape) * bits / 8) must be whole. WCODEC_ERROR_USAGE for a name used before, or a dtype that is none. */
+WCODEC_API wcodec_status wcodec_writer_declare(wcodec_writer *writer, const char *name, wcodec_dtype dtype, const uint64_t *shape, unsigned rank, wcodec_error *err);
+
+/** Compress and write the data of the next tensor in the order of declaration; `size` must be its bytes. `data` is free again on return. */
+WCODEC_API wcodec_status wcodec_writer_data(wcodec_writer *writer, const void *data, size_t size, wcodec_error *err);
+
+/** Write the index and the tail. WCODEC_ERROR_USAGE if data is missing. The writer can only be destroyed after it. `report` may be NULL. */
+WCODEC_API wcodec_status wcodec_writer_finish(wcodec_writer *writer, wcodec_encode_report *report, wcodec_error *err);
+
+/** Free; without a finish before, what was written is no valid file. NULL is ignored. */
+WCODEC_API void wcodec_writer_destroy(wcodec_writer *writer);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The index (doc/format.md 1.3), parsed and validated, and head and tail. */
+#ifndef WCODEC_CONTAINER_INDEX_H
+#define WCODEC_CONTAINER_INDEX_H
+
+#include "coding/tiling.h"
+#include "core/context.h"
+#include <wcodec/reader.h>
+
+enum { WCODEC_HEAD_SIZE = 64, WCODEC_TAIL_SIZE = 64, WCODEC_FORMAT_VERSION = 1 };
+
+struct wcodec_entry {
+    bool is_tensor;
+    uint8_t coding;         /* as on disk: 0 constant, 1 tiles, 2 chunks, 3 alias; larger: unknown */
+    uint8_t dtype;
+    const char *name;       /* NULL for blobs; NUL-terminated, in the index's memory */
+    const char *dtype_name;
+    unsigned rank;
+    const uint64_t *shape;
+    uint64_t size;
+    uint64_t order0_bits;
+    uint64_t payload_size;
+    uint64_t payload_hash;
+    uint64_t payload_offset; /* in the file, derived */
+    uint64_t file_offset;    /* in the original, derived */
+    union {
+        struct {
+            uint8_t element_log2;
+            uint8_t element[8];
+        } constant;
+        struct wcodec_tiling *tiling;
+        uint64_t chunk;
+        uint64_t alias; /* number of the entry */
+    } u;
+};
+
+struct wcodec_index {
+    const wcodec_allocator *allocator;
+    bool safetensors;
+    char *name;
+    uint64_t size;
+    uint8_t hash[16]; /* canonical order (as XXH128_canonicalFromHash() gives it); the file holds low, then high half, little-endian */
+    uint32_t mode;
+    int64_t mtime; /* -1: unknown */
+    uint64_t metadata_count;
+    const char **metadata; /* key, value, key, value, ... */
+    uint64_t entry_count;
+    struct wcodec_entry *entries;
+    uint64_t tensor_count;
+    uint64_t *tensors;      /* tensor number -> entry number */
+    uint64_t index_offset;  /* in the file */
+    uint64_t file_size;
+    void *arena;            /* owns names, shapes, tilings */
+};
+
+struct wcodec_source;
+
+/* Read and validate head, tail and index. All of BADINPUT class A and B on the index is refused here. */
+wcodec_status wcodec_index_read(const struct wcodec_source *source, const wcodec_allocator *allocator, const wcodec_limits *limits, struct wcodec_index **index, wcodec_error *err);
+void wcodec_index_free(struct wcodec_index *index);
+
+/* The other way: bytes of the coded index (one zstd frame) from an index whose entries are filled in (payload_offset and file_offset are not needed). *bytes is the caller's to free with the allocator. */
+wcodec_status wcodec_index_write(const struct wcodec_index *index, const wcodec_allocator *allocator, uint8_t **bytes, size_t *size, uint64_t *decoded_size, wcodec_error *err);
+
+void wcodec_head_write(uint8_t head[WCODEC_HEAD_SIZE]);
+void wcodec_tail_write(const uint8_t head[WCODEC_HEAD_SIZE], uint64_t index_offset, const uint8_t *coded_index, uint64_t coded_size, uint64_t decoded_size, uint8_t tail[WCODEC_TAIL_SIZE]);
+
+/* Alignment of a payload of that size. */
+static inline uint64_t wcodec_payload_alignment(uint64_t payload_size)
+{
+    return payload_size >= 65536 ? 256 : 16;
+}
+
+#endif

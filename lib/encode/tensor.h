@@ -1,0 +1,46 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Coding one tensor: what the encoder decides (split, profile, tables, runs, tile size) and the payload that comes of it. */
+#ifndef WCODEC_ENCODE_TENSOR_H
+#define WCODEC_ENCODE_TENSOR_H
+
+#include "coding/tiling.h"
+#include "core/context.h"
+
+/* Settings that reach the coder, from wcodec_encode_options. */
+struct wcodec_encode_settings {
+    int level;          /* 1 to 9 */
+    bool latency;       /* tiles of 4096 */
+    uint8_t tile_log2;  /* 0: by policy */
+    uint8_t profile;    /* 0: by counted cost; else WCODEC_PAIRS, _P12, _P8 as a preference */
+    bool verify;        /* decode every tile and compare */
+    bool weights;       /* false: chunks only (blobs, excluded tensors) */
+};
+
+enum { WCODEC_PAYLOAD_PARTS = 8 };
+
+/* A coded tensor: what the index record needs, and the payload as parts that follow each other (padding between areas is inside the parts). */
+struct wcodec_coded {
+    uint8_t coding; /* 0 constant, 1 tiles, 2 chunks */
+    uint64_t order0_bits;
+    uint8_t constant_element_log2;
+    uint8_t constant_element[8];
+    struct wcodec_tiling *tiling; /* coding 1; owned */
+    uint64_t chunk;               /* coding 2 */
+    uint64_t payload_size;
+    unsigned part_count;
+    struct {
+        uint8_t *data;
+        uint64_t size;
+    } parts[WCODEC_PAYLOAD_PARTS];
+    const wcodec_allocator *allocator;
+};
+
+/* Code `size` bytes at data. Parallel on the context's threads, result independent of their number. dtype: how to read the bytes (WCODEC_DTYPE_OTHER: bytes).
+ * Takes at most about `size` bytes beside the input, plus scratch in proportion to threads. WCODEC_ERROR_MEMORY; WCODEC_ERROR_CORRUPT cannot happen (a failed verification is WCODEC_ERROR_DEVICE:
+ * the machine computed wrongly). */
+wcodec_status wcodec_encode_tensor(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const void *data, uint64_t size, struct wcodec_coded *coded, wcodec_error *err);
+void wcodec_coded_free(struct wcodec_coded *coded);
+
+#endif

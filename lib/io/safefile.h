@@ -1,0 +1,40 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* A file that appears under its name only when it is whole: a temporary file in the same folder, fsync, rename, fsync of the folder. */
+#ifndef WCODEC_IO_SAFEFILE_H
+#define WCODEC_IO_SAFEFILE_H
+
+#include <stdbool.h>
+#include <sys/stat.h>
+#include <wcodec/context.h>
+
+struct wcodec_safefile {
+    int fd;
+    int dir_fd;
+    char *path;      /* final path */
+    char *temporary; /* name of the temporary file in dir_fd; NULL when there is none to remove */
+    uint64_t written;
+    const wcodec_allocator *allocator;
+};
+
+/* Open a temporary ".NAME.XXXXXX" beside `path` (mode 0600). */
+wcodec_status wcodec_safefile_open(const wcodec_allocator *allocator, const char *path, struct wcodec_safefile *file, wcodec_error *err);
+/* A wcodec_write_fn: opaque is the safefile. */
+int wcodec_safefile_write(void *file, const void *data, size_t size);
+/* Set mode (permission bits; before umask is applied if apply_umask), optionally owner and mtime (NULL: leave), sync unless no_sync, rename over `path`, sync the folder. With `replace` false an existing path is WCODEC_ERROR_USAGE. */
+struct wcodec_safefile_attributes {
+    mode_t mode;
+    bool set_mtime;
+    struct timespec mtime;
+    bool set_owner; /* tried, failure ignored */
+    uid_t uid;
+    gid_t gid;
+    bool no_sync;
+    bool replace;
+};
+wcodec_status wcodec_safefile_commit(struct wcodec_safefile *file, const struct wcodec_safefile_attributes *attributes, wcodec_error *err);
+/* Remove the temporary file if there is one; frees. Safe after commit and after a failed open. */
+void wcodec_safefile_close(struct wcodec_safefile *file);
+
+#endif

@@ -1,0 +1,23 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Where bytes are read from: a descriptor (pread), or memory. Reads are exact, never short; several threads may read at once. */
+#ifndef WCODEC_IO_SOURCE_H
+#define WCODEC_IO_SOURCE_H
+
+#include <wcodec/base.h>
+
+struct wcodec_source {
+    int fd;              /* -1: memory */
+    const uint8_t *data; /* memory */
+    uint64_t size;
+};
+
+/* A regular file (or block device) of known size; fails for pipes, directories and the like. The descriptor stays the caller's. */
+wcodec_status wcodec_source_fd(int fd, struct wcodec_source *source, wcodec_error *err);
+void wcodec_source_memory(const void *data, uint64_t size, struct wcodec_source *source);
+
+/* Read exactly `size` bytes at `offset`. WCODEC_ERROR_IO on failure, also if the file has become shorter. Handles EINTR and short reads. */
+wcodec_status wcodec_source_read(const struct wcodec_source *source, uint64_t offset, void *dst, size_t size, wcodec_error *err);
+
+#endif
