@@ -1,0 +1,163 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "coding/chunks.h"
+#include "core/error.h"
+#include "core/memory.h"
+
+#include <inttypes.h>
+#include <xxhash.h>
+#include <zstd.h>
+#include <zstd_errors.h>
+
+/* Below this a zstd frame cannot pay: its header and block header alone take some ten bytes. */
+enum { SMALLEST_FRAME_INPUT = 24 };
+
+uint64_t wcodec_chunks_directory_size(uint64_t size, uint64_t chunk)
+{
+    uint64_t count = chunk != 0 ? wcodec_div_up_u64(size, chunk) : 0;
+    return wcodec_align_u64(count * 8, 16);
+}
+
+static uint64_t chunk_bytes(const struct wcodec_chunks *chunks, uint64_t i)
+{
+    uint64_t left = chunks->size - i * chunks->chunk;
+    return left < chunks->chunk ? left : chunks->chunk;
+}
+
+static uint32_t check_of(const void *data, size_t size)
+{
+    return (uint32_t)XXH3_64bits(data, size);
+}
+
+static wcodec_status read_directory(struct wcodec_chunks *c, const uint8_t *directory, uint64_t payload_size, wcodec_error *err)
+{
+    uint64_t directory_size = wcodec_chunks_directory_size(c->size, c->chunk), at = directory_size;
+    for (uint64_t i = 0; i < c->count; i++) {
+        uint64_t decoded = chunk_bytes(c, i);
+        c->coded[i] = wcodec_load_u32(directory + 8 * i);
+        c->checks[i] = wcodec_load_u32(directory + 8 * i + 4);
+        c->offsets[i] = at;
+        if (c->coded[i] == 0 || c->coded[i] > decoded)
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "chunk %" PRIu64 " takes %" PRIu32 " coded bytes, expected 1 to %" PRIu64, i, c->coded[i], decoded);
+        if (c->coded[i] > payload_size - at)
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "chunk %" PRIu64 " ends beyond the payload's %" PRIu64 " bytes", i, payload_size);
+        at += c->coded[i];
+    }
+    if (at != payload_size)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the chunks end at byte %" PRIu64 " of a payload of %" PRIu64 " bytes", at, payload_size);
+    for (uint64_t i = 8 * c->count; i < directory_size; i++)
+        if (directory[i] != 0)
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "padding after the directory of chunks is not zero");
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_chunks_read(uint64_t size, uint64_t chunk, const uint8_t *directory, uint64_t payload_size, const wcodec_allocator *allocator, struct wcodec_chunks **chunks,
+                                 wcodec_error *err)
+{
+    if (chunk == 0 || chunk > WCODEC_CHUNK_MAX)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "chunks of %" PRIu64 " bytes, expected 1 to %d", chunk, WCODEC_CHUNK_MAX);
+    if (size == 0 || size > (uint64_t)1 << 48)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%" PRIu64 " bytes in chunks, expected 1 to 2^48", size);
+    if (wcodec_chunks_directory_size(size, chunk) > payload_size)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "a payload of %" PRIu64 " bytes cannot hold the directory of its chunks", payload_size);
+
+    struct wcodec_chunks *c = wcodec_alloc_zeroed(allocator, sizeof *c);
+    if (!c)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    c->size = size;
+    c->chunk = chunk;
+    c->count = wcodec_div_up_u64(size, chunk);
+    c->allocator = allocator;
+    c->coded = wcodec_alloc_array(allocator, c->count, sizeof *c->coded);
+    c->checks = wcodec_alloc_array(allocator, c->count, sizeof *c->checks);
+    c->offsets = wcodec_alloc_array(allocator, c->count, sizeof *c->offsets);
+    wcodec_status status = WCODEC_OK;
+    if (!c->coded || !c->checks || !c->offsets)
+        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a directory of %" PRIu64 " chunks", c->count);
+    if (status == WCODEC_OK)
+        status = read_directory(c, directory, payload_size, err);
+    if (status != WCODEC_OK) {
+        wcodec_chunks_free(c);
+        return status;
+    }
+    *chunks = c;
+    return WCODEC_OK;
+}
+
+void wcodec_chunks_free(struct wcodec_chunks *chunks)
+{
+    if (!chunks)
+        return;
+    wcodec_free(chunks->allocator, chunks->coded);
+    wcodec_free(chunks->allocator, chunks->checks);
+    wcodec_free(chunks->allocator, chunks->offsets);
+    wcodec_free(chunks->allocator, chunks);
+}
+
+/* One frame, neither less nor more, that declares the size we expect: zstd itself would also take several frames, and ones that may be skipped. */
+static wcodec_status decode_frame(uint64_t i, const uint8_t *coded, size_t coded_size, void *out, size_t size, wcodec_error *err)
+{
+    unsigned long long declared = ZSTD_getFrameContentSize(coded, coded_size);
+    if (declared == ZSTD_CONTENTSIZE_ERROR || declared == ZSTD_CONTENTSIZE_UNKNOWN)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "chunk %" PRIu64 " is no zstd frame that declares its size", i);
+    if (declared != size)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "chunk %" PRIu64 " declares %llu bytes, expected %zu", i, declared, size);
+    size_t frame = ZSTD_findFrameCompressedSize(coded, coded_size);
+    if (ZSTD_isError(frame))
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "chunk %" PRIu64 ": zstd: %s", i, ZSTD_getErrorName(frame));
+    if (frame != coded_size)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "chunk %" PRIu64 ": a zstd frame of %zu bytes, expected %zu", i, frame, coded_size);
+    size_t got = ZSTD_decompress(out, size, coded, coded_size);
+    if (ZSTD_isError(got)) {
+        wcodec_status status = ZSTD_getErrorCode(got) == ZSTD_error_memory_allocation ? WCODEC_ERROR_MEMORY : WCODEC_ERROR_CORRUPT;
+        return wcodec_fail(err, status, "chunk %" PRIu64 ": zstd: %s", i, ZSTD_getErrorName(got));
+    }
+    if (got != size)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "chunk %" PRIu64 " decodes to %zu bytes, expected %zu", i, got, size);
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_chunk_decode(const struct wcodec_chunks *chunks, uint64_t i, const uint8_t *coded, void *out, bool verify, wcodec_error *err)
+{
+    size_t size = (size_t)chunk_bytes(chunks, i);
+    if (chunks->coded[i] == size) {
+        memcpy(out, coded, size);
+    } else {
+        wcodec_status status = decode_frame(i, coded, chunks->coded[i], out, size, err);
+        if (status != WCODEC_OK)
+            return status;
+    }
+    if (verify && check_of(out, size) != chunks->checks[i])
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the check of chunk %" PRIu64 " differs", i);
+    return WCODEC_OK;
+}
+
+static bool is_memory_error(size_t code)
+{
+    return ZSTD_isError(code) && ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation;
+}
+
+wcodec_status wcodec_chunk_encode(const wcodec_allocator *allocator, const void *data, size_t size, int zstd_level, uint8_t *out, uint32_t *coded_size, uint32_t *check,
+                                  wcodec_error *err)
+{
+    (void)allocator; /* zstd takes a caller's allocator only in its unstable interface, which a distribution's library need not export */
+    if (size > WCODEC_CHUNK_MAX)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "a chunk of %zu bytes, expected at most %d", size, WCODEC_CHUNK_MAX);
+    size_t coded = size;
+    if (size >= SMALLEST_FRAME_INPUT) {
+        /* Room for one byte less than stored: a frame that does not fit is one that does not pay. */
+        size_t got = ZSTD_compress(out, size - 1, data, size, zstd_level);
+        if (is_memory_error(got))
+            return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for zstd");
+        if (ZSTD_isError(got) && ZSTD_getErrorCode(got) != ZSTD_error_dstSize_tooSmall)
+            return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "zstd: %s", ZSTD_getErrorName(got));
+        if (!ZSTD_isError(got))
+            coded = got;
+    }
+    if (coded == size && size != 0)
+        memcpy(out, data, size);
+    *coded_size = (uint32_t)coded;
+    *check = check_of(data, size);
+    return WCODEC_OK;
+}
