@@ -1,0 +1,35 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# Every public header compiles alone, as C11 and as C++17, by each compiler that is there, without a warning.
+set -u
+passed=0 failed=0
+work=$(mktemp -d "${TMPDIR:-/tmp}/wcodec-headers.XXXXXX") || exit 99
+trap 'rm -rf "$work"' EXIT
+
+# try COMPILER LANGUAGE STANDARD HEADER
+try () {
+    printf '#include <%s>\n#include <%s>\nint main(void) { wcodec_error err; return (int)sizeof err == 0; }\n' "$4" "$4" >"$work/t.$2"
+    # -Wpedantic and the rest catch what a user's own flags would.
+    if $1 -std="$3" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I"$top_srcdir/include" -fsyntax-only "$work/t.$2"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        echo "failed: $1 -std=$3 <$4>"
+    fi
+}
+
+have () {
+    command -v "${1%% *}" >/dev/null 2>&1
+}
+
+for header in $(cd "$top_srcdir/include" && find . -name '*.h' | sed 's,^\./,,' | sort); do
+    for compiler in "$CC" gcc clang; do
+        have "$compiler" && try "$compiler" c c11 "$header"
+    done
+    for compiler in g++ clang++; do
+        have "$compiler" && try "$compiler" cpp c++17 "$header"
+    done
+done
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
