@@ -30,15 +30,21 @@ uint32_t wcodec_tile_check(const void *data, uint32_t elements, unsigned element
 void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned element_log2, uint64_t sums[WCODEC_LANES]);
 uint32_t wcodec_tile_check_finish(const uint64_t sums[WCODEC_LANES]);
 
+/* How a symbol is pushed onto a state: x = (x / freq << p) + x % freq + start. The quotient is x * reciprocal >> shift, exact for every x that can come up (tile_encode.c). */
+struct wcodec_encode_symbol {
+    uint64_t reciprocal;
+    uint32_t freq; /* 0: the table does not hold it */
+    uint16_t start;
+    uint8_t shift;
+};
+
 /* A table made ready for encoding. */
 struct wcodec_encode_table {
     struct wcodec_table table;
-    uint16_t start[256];
-    /* Substitute for symbols that the table does not hold, by field value (P8, P12): a held symbol. */
+    struct wcodec_encode_symbol symbols[256];
+    /* For each symbol (P8, P12: a field's value; pairs: a pair of windowed values) the held symbol that stands in for it: itself if held; in a pair, one that keeps one half right if there is one. */
     uint8_t substitute[256];
-    /* pairs: for each combination of the two windowed values (v0 - base) + 16 (v1 - base), a held symbol with as many right halves as there can be. Values outside the window take index `mode_low`/`mode_high`. */
-    uint8_t pair_substitute[256];
-    uint8_t mode_low, mode_high;
+    uint8_t most_frequent; /* symbol */
 };
 
 /* Prepare: table must be valid. */
