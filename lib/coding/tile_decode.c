@@ -126,10 +126,10 @@ static uint32_t join_payload(const struct tile *t, const struct wcodec_plane *pl
     uint32_t word = 0;
     for (unsigned place = 0; place < 4; place++) {
         struct wcodec_placing at = wcodec_place_element(t->tiles->tiling, plane, (groups - 1) * WCODEC_GROUP + place);
-        word |= wcodec_place_value(plane, slot_bits, &at, payload >> (4 * place) & 15u);
+        word |= wcodec_place_value(plane, slot_bits, &at, (unsigned)payload >> (4 * place) & 15);
         if (groups % 2 == 0) {
             at = wcodec_place_element(t->tiles->tiling, plane, (groups - 2) * WCODEC_GROUP + place);
-            word |= wcodec_place_value(plane, slot_bits, &at, half >> (4 * place) & 15u);
+            word |= wcodec_place_value(plane, slot_bits, &at, (unsigned)half >> (4 * place) & 15);
         }
     }
     return word;

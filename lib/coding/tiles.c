@@ -113,7 +113,7 @@ static wcodec_status check_runs(const struct wcodec_tiles *s, unsigned c, wcodec
         bool used = s->streams[tile * t->coded_count + c].mode == WCODEC_STREAM_RANS;
         uint32_t runs = used ? (uint32_t)wcodec_div_up_u64(wcodec_tile_elements(t, tile), (uint64_t)1 << f->run_log2) : 0;
         for (uint32_t i = 0; i < bytes * 8 / bits; i++) {
-            unsigned index = p[i * bits / 8] >> (i * bits % 8) & ((1u << bits) - 1);
+            unsigned index = (unsigned)p[i * bits / 8] >> (i * bits % 8) & ((1u << bits) - 1);
             if (index >= f->tables || (i >= runs && index != 0))
                 return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %" PRIu64 ", field %u: run %" PRIu32 " names table %u of a pool of %u", tile, t->coded[c], i,
                                    index, i < runs ? f->tables : 0);

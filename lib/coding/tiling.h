@@ -164,7 +164,7 @@ static inline unsigned wcodec_run_table(const struct wcodec_tiles *s, unsigned c
     unsigned bits = wcodec_run_index_bits(f->tables);
     uint32_t bit = (group * WCODEC_GROUP >> f->run_log2) * bits;
     const uint8_t *p = s->runs[coded] + tile * wcodec_run_bytes_of_tile(s->tiling, f);
-    return p[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
+    return (unsigned)p[bit / 8] >> (bit % 8) & ((1u << bits) - 1);
 }
 
 #endif

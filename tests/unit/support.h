@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* What several unit tests share: cmocka with its prerequisites, a seeded generator, and payloads put together from coded tiles. */
+#ifndef WCODEC_TESTS_UNIT_SUPPORT_H
+#define WCODEC_TESTS_UNIT_SUPPORT_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+/* splitmix64. */
+static inline uint64_t support_random(uint64_t *seed)
+{
+    uint64_t z = (*seed += 0x9e3779b97f4a7c15u);
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+/* WCODEC_TEST_SEED or a fixed one; printed, so that a failure can be had again. */
+static inline uint64_t support_seed(void)
+{
+    const char *text = getenv("WCODEC_TEST_SEED");
+    const uint64_t seed = text ? strtoull(text, NULL, 0) : 20261121;
+    print_message("seed %llu\n", (unsigned long long)seed);
+    return seed;
+}
+
+#endif
