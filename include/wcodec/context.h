@@ -47,7 +47,7 @@ typedef struct wcodec_limits {
     uint64_t max_tensors;      /**< tensors in one file; default 2^24 */
 } wcodec_limits;
 
-/** Fill with wcodec_options_init(), then change what matters. Strings are copied. */
+/** Fill with wcodec_options_init(), then change what matters. Strings are copied. New fields are added at the end, and 0 stands for their default. */
 typedef struct wcodec_options {
     size_t struct_size;           /**< set by wcodec_options_init(): tells the library which fields the caller knows */
     unsigned threads;             /**< worker threads; 0: WCODEC_THREADS, else one per core that this process may use */
@@ -61,7 +61,13 @@ typedef struct wcodec_options {
     wcodec_limits limits;
 } wcodec_options;
 
-WCODEC_API void wcodec_options_init(wcodec_options *options);
+/** Set the `size` bytes at options to the defaults; size is the caller's sizeof(wcodec_options), so that a newer library leaves alone what an older caller does not have. */
+WCODEC_API void wcodec_options_init_size(wcodec_options *options, size_t size);
+
+static inline void wcodec_options_init(wcodec_options *options)
+{
+    wcodec_options_init_size(options, sizeof *options);
+}
 
 /** Make a context. `options` may be NULL for the defaults. No thread is started and no plugin opened before it is needed,
  * except that a backend asked for by name is opened at once.

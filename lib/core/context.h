@@ -5,6 +5,7 @@
 #ifndef WCODEC_CORE_CONTEXT_H
 #define WCODEC_CORE_CONTEXT_H
 
+#include <pthread.h>
 #include <stdbool.h>
 #include <sys/types.h>
 #include <wcodec/context.h>
@@ -20,7 +21,7 @@ struct wcodec_context {
     wcodec_log_fn log;
     void *log_opaque;
     wcodec_log_level log_level;
-    unsigned threads;
+    unsigned threads_set; /* option or WCODEC_THREADS, 0: by the machine; read it by wcodec_context_threads() */
     bool bind_threads;
     pid_t pid; /* of the process that made it: after fork() it must not be used */
     char *backend;      /* option or WCODEC_BACKEND, NULL: auto */
@@ -29,7 +30,9 @@ struct wcodec_context {
     struct wcodec_topology *topology; /* loaded on first use */
     struct wcodec_pool *pool;         /* started on first use */
     struct wcodec_backends *backends; /* opened on first use */
-    void *lock;                       /* guards the lazy members and the log */
+    pthread_mutex_t lock;             /* guards the lazy members, and the counting of cores */
+    unsigned threads_found;           /* the machine's answer; 0: not asked yet */
+    pthread_mutex_t log_lock;         /* one line at a time */
 };
 
 /* WCODEC_ERROR_USAGE in a process forked from the one that made the context. */

@@ -1,0 +1,76 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "backends/cpu/cpu_level.h"
+
+#if defined(__x86_64__) || defined(__i386__)
+#include <cpuid.h>
+#define WCODEC_X86 1
+#endif
+
+static const char *const names[WCODEC_CPU_LEVELS] = {"scalar", "sse41", "avx2", "avx512", "neon"};
+
+const char *wcodec_cpu_level_name(unsigned i)
+{
+    return i < WCODEC_CPU_LEVELS ? names[i] : NULL;
+}
+
+unsigned wcodec_cpu_level_highest(uint32_t mask)
+{
+    unsigned highest = 0;
+    for (unsigned i = 0; i < WCODEC_CPU_LEVELS; i++)
+        if (mask >> i & 1)
+            highest = i;
+    return highest;
+}
+
+#ifdef WCODEC_X86
+/* XCR0: the register files that the operating system saves. Call only where OSXSAVE is set. */
+static uint64_t read_xcr0(void)
+{
+    uint32_t low, high;
+    __asm__ volatile("xgetbv" : "=a"(low), "=d"(high) : "c"(0));
+    return (uint64_t)high << 32 | low;
+}
+
+static uint32_t all_set(uint32_t value, uint32_t bits)
+{
+    return (value & bits) == bits;
+}
+
+uint32_t wcodec_cpu_levels(void)
+{
+    uint32_t levels = WCODEC_CPU_SCALAR;
+    uint32_t a, b, c, d;
+    if (!__get_cpuid(1, &a, &b, &c, &d))
+        return levels;
+    if (!all_set(c, bit_SSSE3 | bit_SSE4_1 | bit_POPCNT))
+        return levels;
+    levels |= WCODEC_CPU_SSE41;
+    if (!all_set(c, bit_OSXSAVE | bit_AVX))
+        return levels;
+    uint64_t xcr0 = read_xcr0();
+    if ((xcr0 & 0x6) != 0x6) /* XMM, YMM */
+        return levels;
+    if (!__get_cpuid_count(7, 0, &a, &b, &c, &d) || !all_set(b, bit_AVX2 | bit_BMI | bit_BMI2))
+        return levels;
+    levels |= WCODEC_CPU_AVX2;
+    if ((xcr0 & 0xE0) != 0xE0) /* opmask, upper halves of ZMM0-15, ZMM16-31 */
+        return levels;
+    const uint32_t vbmi = 1u << 1, vbmi2 = 1u << 6;
+    if (all_set(b, bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL | bit_AVX512CD) && all_set(c, vbmi | vbmi2))
+        levels |= WCODEC_CPU_AVX512;
+    return levels;
+}
+#elif defined(__aarch64__)
+uint32_t wcodec_cpu_levels(void)
+{
+    /* Advanced SIMD is part of the AArch64 Linux ABI. */
+    return WCODEC_CPU_SCALAR | WCODEC_CPU_NEON;
+}
+#else
+uint32_t wcodec_cpu_levels(void)
+{
+    return WCODEC_CPU_SCALAR;
+}
+#endif

@@ -1,0 +1,200 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "sched/pool.h"
+#include "core/memory.h"
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+
+/* One call of wcodec_pool_run(), on its caller's stack. */
+struct batch {
+    void (*task)(void *argument, size_t i);
+    void *argument;
+    size_t count;
+    atomic_size_t next; /* first task that nobody has taken */
+    unsigned inside;    /* workers at it; guarded by the pool's lock */
+    struct batch *later;
+};
+
+struct worker {
+    struct wcodec_pool *pool;
+    pthread_t thread;
+    unsigned number;
+};
+
+struct wcodec_pool {
+    struct wcodec_pool_settings settings;
+    wcodec_allocator allocator;
+    pthread_mutex_t lock;
+    pthread_cond_t work; /* a batch has come, or the end */
+    pthread_cond_t left; /* a worker has left a batch */
+    struct batch *first; /* batches that may have tasks to take, oldest first */
+    unsigned idle;
+    bool end;
+    unsigned worker_count;
+    struct worker workers[];
+};
+
+/* A fixed stack, so that neither a small default (musl) nor a large one (ulimit -s, times the threads) decides. */
+enum { STACK_SIZE = 2 << 20 };
+
+static void take_tasks(struct batch *batch)
+{
+    for (;;) {
+        /* Relaxed: the lock orders what tasks read and write against the caller's. */
+        size_t i = atomic_fetch_add_explicit(&batch->next, 1, memory_order_relaxed);
+        if (i >= batch->count)
+            return;
+        batch->task(batch->argument, i);
+    }
+}
+
+/* Take a batch off the list if it is still there. Called with the lock held. */
+static void unlist(struct wcodec_pool *pool, const struct batch *batch)
+{
+    for (struct batch **b = &pool->first; *b != NULL; b = &(*b)->later) {
+        if (*b == batch) {
+            *b = batch->later;
+            return;
+        }
+    }
+}
+
+static void *work(void *argument)
+{
+    struct worker *worker = argument;
+    struct wcodec_pool *pool = worker->pool;
+    if (pool->settings.place != NULL)
+        pool->settings.place(pool->settings.opaque, worker->number);
+    pthread_mutex_lock(&pool->lock);
+    while (!pool->end) {
+        struct batch *batch = pool->first;
+        if (batch == NULL) {
+            pool->idle++;
+            pthread_cond_wait(&pool->work, &pool->lock);
+            pool->idle--;
+            continue;
+        }
+        batch->inside++;
+        pthread_mutex_unlock(&pool->lock);
+        take_tasks(batch);
+        pthread_mutex_lock(&pool->lock);
+        unlist(pool, batch);
+        if (--batch->inside == 0)
+            pthread_cond_broadcast(&pool->left);
+    }
+    pthread_mutex_unlock(&pool->lock);
+    return NULL;
+}
+
+static void start_workers(struct wcodec_pool *pool)
+{
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0)
+        return;
+    pthread_attr_setstacksize(&attributes, STACK_SIZE);
+    /* Signals are for the program's own threads: workers inherit a mask with all blocked. */
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    for (unsigned i = 0; i < pool->settings.workers; i++) {
+        struct worker *worker = &pool->workers[i];
+        worker->pool = pool;
+        worker->number = i;
+        if (pool->settings.create(&worker->thread, &attributes, work, worker) != 0)
+            break;
+        pool->worker_count = i + 1;
+    }
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    pthread_attr_destroy(&attributes);
+}
+
+struct wcodec_pool *wcodec_pool_create(const struct wcodec_pool_settings *settings)
+{
+    uint64_t size = sizeof(struct wcodec_pool) + (uint64_t)settings->workers * sizeof(struct worker);
+    struct wcodec_pool *pool = size <= SIZE_MAX ? wcodec_alloc_zeroed(settings->allocator, (size_t)size) : NULL;
+    if (pool == NULL)
+        return NULL;
+    pool->settings = *settings;
+    pool->allocator = *settings->allocator;
+    if (pool->settings.create == NULL)
+        pool->settings.create = pthread_create;
+    if (pthread_mutex_init(&pool->lock, NULL) != 0)
+        goto free_pool;
+    if (pthread_cond_init(&pool->work, NULL) != 0)
+        goto destroy_lock;
+    if (pthread_cond_init(&pool->left, NULL) != 0)
+        goto destroy_work;
+    start_workers(pool);
+    return pool;
+
+destroy_work:
+    pthread_cond_destroy(&pool->work);
+destroy_lock:
+    pthread_mutex_destroy(&pool->lock);
+free_pool:
+    wcodec_free(settings->allocator, pool);
+    return NULL;
+}
+
+unsigned wcodec_pool_workers(const struct wcodec_pool *pool)
+{
+    return pool->worker_count;
+}
+
+void wcodec_pool_run(struct wcodec_pool *pool, void (*task)(void *argument, size_t i), void *argument, size_t count)
+{
+    /* Beyond half of size_t the counter could wrap; and one task, or no worker, needs no list. */
+    if (count < 2 || count > SIZE_MAX / 2 || pool->worker_count == 0) {
+        for (size_t i = 0; i < count; i++)
+            task(argument, i);
+        return;
+    }
+    struct batch batch = {.task = task, .argument = argument, .count = count};
+    atomic_init(&batch.next, 0);
+
+    pthread_mutex_lock(&pool->lock);
+    struct batch **end = &pool->first;
+    while (*end != NULL)
+        end = &(*end)->later;
+    *end = &batch;
+    if (count - 1 >= pool->idle)
+        pthread_cond_broadcast(&pool->work);
+    else
+        for (size_t i = 1; i < count; i++)
+            pthread_cond_signal(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+
+    take_tasks(&batch);
+
+    pthread_mutex_lock(&pool->lock);
+    unlist(pool, &batch);
+    while (batch.inside != 0)
+        pthread_cond_wait(&pool->left, &pool->lock);
+    pthread_mutex_unlock(&pool->lock);
+}
+
+void wcodec_pool_destroy(struct wcodec_pool *pool)
+{
+    if (pool == NULL)
+        return;
+    pthread_mutex_lock(&pool->lock);
+    pool->end = true;
+    pthread_cond_broadcast(&pool->work);
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 0; i < pool->worker_count; i++)
+        pthread_join(pool->workers[i].thread, NULL);
+    pthread_cond_destroy(&pool->left);
+    pthread_cond_destroy(&pool->work);
+    pthread_mutex_destroy(&pool->lock);
+    wcodec_pool_abandon(pool);
+}
+
+void wcodec_pool_abandon(struct wcodec_pool *pool)
+{
+    if (pool == NULL)
+        return;
+    wcodec_allocator allocator = pool->allocator;
+    wcodec_free(&allocator, pool);
+}
