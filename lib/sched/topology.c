@@ -1,9 +1,6 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#ifdef HAVE_CONFIG_H
-#include "config.h"
-#endif
 #include "sched/topology.h"
 #include "core/error.h"
 #include "core/memory.h"
