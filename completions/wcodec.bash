@@ -1,0 +1,67 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# Completion of wcodec for bash.
+
+_wcodec () {
+    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' i
+    local commands='compress decompress list info test verify cat extract bench devices help version'
+    local common='--threads= --backend= --memory-limit= --quiet --verbose --no-progress --color= --help --version'
+    local output='--output= --stdout --force --no-sync'
+    COMPREPLY=()
+
+    for ((i = 1; i < COMP_CWORD; i++)); do
+        case ${COMP_WORDS[i]} in
+        compress|decompress|list|info|test|verify|cat|extract|bench|devices|help|version) command=${COMP_WORDS[i]}; break ;;
+        -z) command=compress; break ;;
+        -d) command=decompress; break ;;
+        -l) command=list; break ;;
+        -t) command=test; break ;;
+        esac
+    done
+
+    # "--name=value" reaches us as three words, unless "=" was taken out of COMP_WORDBREAKS.
+    local option=$previous value=$word
+    if [[ $word == = ]]; then
+        value=''
+    elif [[ $previous == = && $COMP_CWORD -ge 2 ]]; then
+        option=${COMP_WORDS[COMP_CWORD - 2]}
+    elif [[ $word == --*=* ]]; then
+        option=${word%%=*} value=${word#*=}
+    fi
+    case $option in
+    --backend) COMPREPLY=($(compgen -W 'auto cpu cuda opencl' -- "$value")); return ;;
+    --color) COMPREPLY=($(compgen -W 'auto always never' -- "$value")); return ;;
+    --tune) COMPREPLY=($(compgen -W 'size latency' -- "$value")); return ;;
+    --tile) COMPREPLY=($(compgen -W '4096 8192 16384 32768 65536' -- "$value")); return ;;
+    --profile) COMPREPLY=($(compgen -W 'auto pairs p12 p8' -- "$value")); return ;;
+    -O|--output-dir) COMPREPLY=($(compgen -d -- "$value")); return ;;
+    -o|--output) COMPREPLY=($(compgen -f -- "$value")); return ;;
+    -T|--threads|-n|--iterations|--memory-limit|--sample|--tensor|--only|--slice|--xxh128|--include|--exclude) return ;;
+    esac
+
+    if [[ $word == -* ]]; then
+        local options=$common
+        case $command in
+        compress) options+=" $output --output-dir= --recursive --keep --rm --fast --best --tune= --tile= --profile= --include= --exclude= --raw --strict --no-verify" ;;
+        decompress) options+=" $output --output-dir= --recursive --keep --rm --tensor= --only= --keep-going --no-checksum" ;;
+        cat|extract) options+=" $output --tensor= --slice= --no-checksum" ;;
+        list|info|devices|version) options+=' --json' ;;
+        test) options+=' --json --recursive --quick' ;;
+        verify) options+=' --json --recursive --xxh128=' ;;
+        bench) options+=' --json --iterations= --sample= --fast --best --tune= --tile= --profile=' ;;
+        esac
+        COMPREPLY=($(compgen -W "$options" -- "$word"))
+        [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace
+        return
+    fi
+    if [[ -z $command ]]; then
+        COMPREPLY=($(compgen -W "$commands" -- "$word"))
+        return
+    fi
+    case $command in
+    help) COMPREPLY=($(compgen -W "$commands" -- "$word")) ;;
+    devices|version) ;;
+    *) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")) ;;
+    esac
+}
+complete -F _wcodec wcodec
