@@ -1,0 +1,209 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "encode/split.h"
+
+#include "encode/bits.h"
+
+static void add_field(struct wcodec_split *split, unsigned kind, unsigned width, uint64_t value)
+{
+    if (width == 0)
+        return;
+    struct wcodec_field *last = split->field_count ? &split->fields[split->field_count - 1] : NULL;
+    unsigned shift = last ? last->shift + last->width : 0u;
+    /* Neighbours of one kind are one field, but for coded ones. */
+    if (last && last->kind == kind && kind != WCODEC_FIELD_CODED) {
+        last->value |= value << last->width;
+        last->width = (uint8_t)(last->width + width);
+        return;
+    }
+    split->fields[split->field_count++] = (struct wcodec_field){.kind = (uint8_t)kind, .width = (uint8_t)width, .shift = (uint8_t)shift, .value = value};
+}
+
+static uint64_t low_bits(unsigned width)
+{
+    return width >= 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1;
+}
+
+/* Entropy of counts, scaled from those that were counted to all elements, in whole bits rounded up. */
+static uint64_t entropy_of_all(const uint64_t *counts, unsigned symbols, uint64_t elements)
+{
+    uint64_t counted = 0;
+    for (unsigned s = 0; s < symbols; s++)
+        counted += counts[s];
+    if (counted == 0)
+        return 0;
+    uint64_t bits = wcodec_entropy(counts, symbols);
+    if (counted == elements)
+        return bits / WCODEC_BIT + (bits % WCODEC_BIT != 0);
+    return (uint64_t)((double)bits / (double)WCODEC_BIT * ((double)elements / (double)counted)) + 1;
+}
+
+/* What becomes of each atom: [low, high) of its bits vary. */
+struct atom_plan {
+    unsigned low, high;
+    bool coded;
+    uint64_t bits;  /* coded */
+    uint64_t saved; /* against raw */
+};
+
+/* The varying bits of an atom; those that are constant in the whole tensor need not be in its field. An exponent is kept whole: decoders have fast paths for the common lists. */
+static void plan_atom(const struct wcodec_survey *survey, unsigned a, bool trim, struct atom_plan *plan)
+{
+    const struct wcodec_atom *atom = &survey->atoms[a];
+    uint64_t vary = (survey->any & ~survey->all) >> atom->shift & low_bits(atom->width);
+    memset(plan, 0, sizeof *plan);
+    if (vary == 0)
+        return;
+    plan->high = atom->width;
+    while (trim && !(vary >> plan->low & 1))
+        plan->low++;
+    while (trim && !(vary >> (plan->high - 1) & 1))
+        plan->high--;
+    if (atom->use == WCODEC_ATOM_RAW)
+        return;
+    uint64_t raw = survey->elements * (plan->high - plan->low);
+    plan->bits = entropy_of_all(survey->counts[a], 256, survey->elements);
+    plan->saved = plan->bits < raw ? raw - plan->bits : 0;
+}
+
+/* Is coding this atom worth its time? An atom that is counted is coded unless that saves next to nothing; one that is raw as a rule must save more than one percent. */
+static bool worth_coding(const struct wcodec_survey *survey, unsigned a, const struct atom_plan *plan, uint64_t total)
+{
+    if (plan->high == plan->low)
+        return false;
+    switch (survey->atoms[a].use) {
+    case WCODEC_ATOM_COUNTED:
+        return plan->saved > total / 500;
+    case WCODEC_ATOM_SAMPLED:
+        return plan->saved > total / 64;
+    default:
+        return false;
+    }
+}
+
+/* Field list from the atoms as planned. */
+static void assemble(const struct wcodec_survey *survey, const struct atom_plan *plans, struct wcodec_split *split)
+{
+    memset(split, 0, sizeof *split);
+    for (unsigned a = 0; a < survey->atom_count; a++) {
+        const struct wcodec_atom *atom = &survey->atoms[a];
+        const struct atom_plan *p = &plans[a];
+        uint64_t value = survey->all >> atom->shift;
+        add_field(split, WCODEC_FIELD_CONSTANT, p->low, value & low_bits(p->low));
+        add_field(split, p->coded ? WCODEC_FIELD_CODED : WCODEC_FIELD_RAW, p->high - p->low, 0);
+        add_field(split, WCODEC_FIELD_CONSTANT, atom->width - p->high, value >> p->high & low_bits(atom->width - p->high));
+        split->order0_bits += p->coded ? p->bits : survey->elements * (p->high - p->low);
+    }
+}
+
+/* At least one field must be coded, and at most eight may be. */
+static void bound_coded(const struct wcodec_survey *survey, struct atom_plan *plans)
+{
+    unsigned coded = 0, widest = 0;
+    for (unsigned a = 0; a < survey->atom_count; a++) {
+        coded += plans[a].coded;
+        if (plans[a].high - plans[a].low > 0 && plans[a].high - plans[a].low <= 8)
+            widest = a;
+    }
+    if (coded == 0) {
+        struct atom_plan *p = &plans[widest];
+        p->coded = true;
+        if (survey->atoms[widest].use == WCODEC_ATOM_RAW)
+            p->bits = survey->elements * (p->high - p->low);
+    }
+    while (coded > WCODEC_MAX_CODED) {
+        unsigned least = survey->atom_count;
+        for (unsigned a = 0; a < survey->atom_count; a++)
+            if (plans[a].coded && (least == survey->atom_count || plans[a].saved < plans[least].saved))
+                least = a;
+        plans[least].coded = false;
+        coded--;
+    }
+}
+
+/* Elements of 16 bits and more: their atoms, each coded, raw or constant by what was counted. */
+static unsigned wide_candidates(const struct wcodec_survey *survey, int level, struct wcodec_split *splits, uint64_t *order0_bits)
+{
+    struct atom_plan plans[WCODEC_MAX_ATOMS];
+    uint64_t total = 0, natural = 0;
+    bool bytes = true;
+    for (unsigned a = 0; a < survey->atom_count; a++)
+        bytes = bytes && survey->atoms[a].use == WCODEC_ATOM_COUNTED;
+    for (unsigned a = 0; a < survey->atom_count; a++) {
+        bool counted = survey->atoms[a].use == WCODEC_ATOM_COUNTED;
+        plan_atom(survey, a, bytes || !counted, &plans[a]);
+        uint64_t raw = survey->elements * (plans[a].high - plans[a].low);
+        natural += counted && plans[a].bits < raw ? plans[a].bits : raw;
+        total += plans[a].bits && plans[a].bits < raw ? plans[a].bits : raw;
+    }
+    for (unsigned a = 0; a < survey->atom_count; a++)
+        plans[a].coded = (level >= 2 || survey->atoms[a].use == WCODEC_ATOM_COUNTED) && worth_coding(survey, a, &plans[a], total);
+    bound_coded(survey, plans);
+    assemble(survey, plans, &splits[0]);
+    *order0_bits = natural < splits[0].order0_bits ? natural : splits[0].order0_bits;
+    return 1;
+}
+
+/* A byte cut into raw, coded and raw bits after adding `add`. */
+static void byte_split(const struct wcodec_survey *survey, unsigned low, unsigned width, uint8_t add, struct wcodec_split *split)
+{
+    uint64_t counts[256] = {0};
+    for (unsigned v = 0; v < 256; v++)
+        counts[(uint8_t)(v + add) >> low & low_bits(width)] += survey->counts[0][v];
+    memset(split, 0, sizeof *split);
+    split->add = add;
+    add_field(split, WCODEC_FIELD_RAW, low, 0);
+    add_field(split, WCODEC_FIELD_CODED, width, 0);
+    add_field(split, WCODEC_FIELD_RAW, 8 - low - width, 0);
+    split->order0_bits = survey->elements * (8 - width) + entropy_of_all(counts, 256, survey->elements);
+}
+
+/* Offset that puts the most frequent value into the middle of a step of 2^low. */
+static uint8_t centre(const struct wcodec_survey *survey, unsigned low)
+{
+    unsigned mode = 0;
+    for (unsigned v = 1; v < 256; v++)
+        if (survey->counts[0][v] > survey->counts[0][mode])
+            mode = v;
+    return (uint8_t)((1u << (low - 1)) - mode) & (uint8_t)low_bits(low);
+}
+
+static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype, int level, struct wcodec_split *splits, uint64_t *order0_bits)
+{
+    unsigned n = 0;
+    switch (dtype) {
+    case WCODEC_DTYPE_I8:
+    case WCODEC_DTYPE_U8:
+        byte_split(survey, 4, 4, centre(survey, 4), &splits[n++]);
+        byte_split(survey, 0, 8, 0, &splits[n++]);
+        byte_split(survey, 3, 5, centre(survey, 3), &splits[n++]);
+        byte_split(survey, 4, 4, 0, &splits[n++]);
+        byte_split(survey, 3, 5, 0, &splits[n++]);
+        break;
+    case WCODEC_DTYPE_F8_E4M3:
+    case WCODEC_DTYPE_F8_E4M3FNUZ:
+        byte_split(survey, 3, 4, 0, &splits[n++]);
+        byte_split(survey, 0, 8, 0, &splits[n++]);
+        break;
+    case WCODEC_DTYPE_F8_E5M2:
+    case WCODEC_DTYPE_F8_E5M2FNUZ:
+        byte_split(survey, 2, 5, 0, &splits[n++]);
+        byte_split(survey, 0, 8, 0, &splits[n++]);
+        break;
+    default:
+        byte_split(survey, 0, 8, 0, &splits[n++]);
+    }
+    *order0_bits = splits[0].order0_bits;
+    for (unsigned i = 1; i < n; i++)
+        if (splits[i].order0_bits < *order0_bits && (dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8))
+            *order0_bits = splits[i].order0_bits;
+    return level >= 3 ? n : 1;
+}
+
+unsigned wcodec_split_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype, int level, struct wcodec_split splits[WCODEC_MAX_SPLITS], uint64_t *order0_bits)
+{
+    if (survey->element_log2 == 0)
+        return byte_candidates(survey, dtype, level, splits, order0_bits);
+    return wide_candidates(survey, level, splits, order0_bits);
+}
