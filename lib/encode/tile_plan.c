@@ -1,0 +1,119 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "encode/tile_plan.h"
+
+#include "encode/bits.h"
+#include "encode/histogram.h"
+
+enum { COST_PART = 4096 };
+
+/* The symbols that a pairs table codes, in place: costs of the pool's tables are by pair. Values outside the window are outliers with each table of the pool. */
+static uint32_t pair_symbols(uint8_t *symbols, uint32_t count, unsigned base)
+{
+    for (uint32_t i = 0; i < count; i += 2) {
+        unsigned a = symbols[i], b = symbols[i + (i + 1 < count)];
+        a = a < base ? 0 : a - base > 15 ? 15 : a - base;
+        b = b < base ? 0 : b - base > 15 ? 15 : b - base;
+        symbols[i / 2] = (uint8_t)(a | b << 4);
+    }
+    return (count + 1) / 2;
+}
+
+static unsigned best_table(const struct wcodec_costs *costs, const uint8_t *symbols, uint32_t count)
+{
+    uint64_t total[16] = {0};
+    for (uint32_t i = 0; i < count; i += COST_PART) {
+        uint32_t sums[16], n = count - i < COST_PART ? count - i : COST_PART;
+        wcodec_costs_sum(costs, symbols + i, n, sums);
+        for (unsigned t = 0; t < costs->tables; t++)
+            total[t] += sums[t];
+    }
+    unsigned best = 0;
+    for (unsigned t = 1; t < costs->tables; t++)
+        if (total[t] < total[best])
+            best = t;
+    return best;
+}
+
+/* Is (nearly) every symbol the same? A look at a few tells for most tiles that it is not so. */
+static bool may_be_constant(const uint8_t *symbols, uint32_t count, uint8_t *symbol)
+{
+    unsigned differ = 0;
+    *symbol = symbols[count / 2];
+    for (uint32_t i = 0; i < 32; i++)
+        differ += symbols[(uint64_t)i * count / 32] != *symbol;
+    return differ <= 2;
+}
+
+/* Bits saved if the field is not coded but constant with outliers; 0 if none. */
+static bool constant_pays(const struct wcodec_plan *plan, unsigned c, const uint8_t *symbols, uint32_t count, uint8_t symbol)
+{
+    const struct wcodec_field *f = &plan->tiling->fields[plan->tiling->coded[c]];
+    uint64_t counts[256] = {0};
+    wcodec_count_symbols(symbols, count, counts);
+    uint64_t outliers = (count - counts[symbol]) * WCODEC_OUTLIER_BITS;
+    uint64_t states = WCODEC_LANES * 32 - (c == 0 && wcodec_tile_has_payload(plan->tiling, WCODEC_STREAM_RANS) ? WCODEC_LANES * 16 : 0);
+    uint64_t words = 0;
+    if (f->profile != WCODEC_PAIRS)
+        for (unsigned s = 0; s < 256; s++)
+            words += counts[s] * plan->costs[c]->bits[s][0];
+    return outliers < states + (words << WCODEC_COST_SHIFT) / WCODEC_BIT;
+}
+
+static void choose_stream(const struct wcodec_plan *plan, unsigned c, const uint8_t *data, const struct wcodec_tile_slot *slot, struct wcodec_stream_plan *stream,
+                          struct wcodec_tile_scratch *scratch)
+{
+    const struct wcodec_tiling *t = plan->tiling;
+    const struct wcodec_field *f = &t->fields[t->coded[c]];
+    uint8_t *symbols = scratch->symbols;
+    uint8_t common;
+    memset(stream, 0, sizeof *stream);
+    wcodec_extract_field(data, slot->elements, t->element_log2, t->add, f->shift, f->width, symbols);
+    if (may_be_constant(symbols, slot->elements, &common) && constant_pays(plan, c, symbols, slot->elements, common)) {
+        stream->mode = WCODEC_STREAM_CONSTANT;
+        stream->symbol = common;
+        return;
+    }
+    stream->mode = WCODEC_STREAM_RANS;
+    if (f->tables == 1)
+        return;
+    if (f->run_log2) {
+        uint32_t run = (uint32_t)1 << f->run_log2, n = 0;
+        for (uint32_t i = 0; i < slot->elements; i += run)
+            scratch->run_tables[c][n++] = (uint8_t)best_table(plan->costs[c], symbols + i, slot->elements - i < run ? slot->elements - i : run);
+        stream->run_tables = scratch->run_tables[c];
+        return;
+    }
+    uint32_t count = slot->elements;
+    if (f->profile == WCODEC_PAIRS)
+        count = pair_symbols(symbols, count, plan->tables[c][0].table.base);
+    stream->table = (uint8_t)best_table(plan->costs[c], symbols, count);
+}
+
+void wcodec_tile_choose(const struct wcodec_plan *plan, const uint8_t *data, struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch)
+{
+    const struct wcodec_tiling *t = plan->tiling;
+    slot->elements = wcodec_tile_elements(t, slot->tile);
+    for (unsigned c = 0; c < t->coded_count; c++)
+        choose_stream(plan, c, data + (slot->tile << (t->tile_log2 + t->element_log2)), slot, &slot->streams[c], scratch);
+}
+
+void wcodec_tile_code(const struct wcodec_plan *plan, const uint8_t *data, struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch)
+{
+    const struct wcodec_tiling *t = plan->tiling;
+    const uint8_t *bytes = data + (slot->tile << (t->tile_log2 + t->element_log2));
+    wcodec_tile_choose(plan, data, slot, scratch);
+    wcodec_tile_encode(t, (const struct wcodec_encode_table *const *)plan->tables, slot->streams, bytes, slot->elements, &slot->output, scratch->coder);
+    slot->raw_size = wcodec_tile_raw_size(t, slot->elements, slot->streams[0].mode);
+    uint64_t size = slot->raw_size, stored = wcodec_tile_raw_size(t, slot->elements, WCODEC_STREAM_STORED);
+    for (unsigned c = 0; c < t->coded_count; c++)
+        size += (slot->streams[c].mode == WCODEC_STREAM_RANS ? WCODEC_LANES * 4 : 0) + 2 * (uint64_t)slot->output.word_count[c] + 3 * (uint64_t)slot->output.outlier_count[c];
+    slot->stored = size >= stored;
+    if (!slot->stored)
+        return;
+    size_t used = (size_t)slot->elements << t->element_log2;
+    memcpy(slot->output.raw, bytes, used);
+    memset(slot->output.raw + used, 0, (size_t)stored - used);
+    slot->raw_size = stored;
+}
