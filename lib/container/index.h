@@ -6,6 +6,7 @@
 #define WCODEC_CONTAINER_INDEX_H
 
 #include "coding/tiling.h"
+#include "container/names.h"
 #include "core/context.h"
 #include <wcodec/reader.h>
 
@@ -13,6 +14,7 @@ enum { WCODEC_HEAD_SIZE = 64, WCODEC_TAIL_SIZE = 64, WCODEC_FORMAT_VERSION = 1 }
 
 struct wcodec_entry {
     bool is_tensor;
+    bool newer;             /* reading: coding or dtype of a newer version; it can be listed, not decoded, and of `u` nothing is set */
     uint8_t coding;         /* as on disk: 0 constant, 1 tiles, 2 chunks, 3 alias; larger: unknown */
     uint8_t dtype;
     const char *name;       /* NULL for blobs; NUL-terminated, in the index's memory */
@@ -30,16 +32,21 @@ struct wcodec_entry {
             uint8_t element_log2;
             uint8_t element[8];
         } constant;
-        struct wcodec_tiling *tiling;
+        struct wcodec_tiling *tiling; /* writing; NULL when the entry was read: wcodec_entry_tiling() */
         uint64_t chunk;
         uint64_t alias; /* number of the entry */
     } u;
+    /* Reading, tiles only. A struct wcodec_tiling takes 20 times the bytes that it is read from, so a million of them are kept as they are in the file, validated. */
+    const uint8_t *parameters;
+    size_t parameters_size;
+    const char *split; /* as in wcodec_tensor_info */
 };
 
 struct wcodec_index {
     const wcodec_allocator *allocator;
+    unsigned version; /* of the format, from the head */
     bool safetensors;
-    char *name;
+    const char *name;
     uint64_t size;
     uint8_t hash[16]; /* canonical order (as XXH128_canonicalFromHash() gives it); the file holds low, then high half, little-endian */
     uint32_t mode;
@@ -50,16 +57,37 @@ struct wcodec_index {
     struct wcodec_entry *entries;
     uint64_t tensor_count;
     uint64_t *tensors;      /* tensor number -> entry number */
+    struct wcodec_names names; /* tensor name -> tensor number */
     uint64_t index_offset;  /* in the file */
     uint64_t file_size;
-    void *arena;            /* owns names, shapes, tilings */
+    void *arena;            /* owns names, shapes, parameters */
 };
 
 struct wcodec_source;
 
+/* What head and tail say, validated against each other and the file's size. */
+struct wcodec_framing {
+    unsigned version;
+    uint64_t index_offset;
+    uint64_t index_size;
+    uint64_t index_decoded_size;
+    uint64_t index_hash;
+};
+
+wcodec_status wcodec_framing_read(const struct wcodec_source *source, struct wcodec_framing *framing, wcodec_error *err);
+
+/* Most bytes that an index of `coded_size` bytes may decode to. */
+static inline uint64_t wcodec_index_decoded_max(uint64_t coded_size)
+{
+    return coded_size > (UINT64_MAX >> 9) ? UINT64_MAX : coded_size * 256 + ((uint64_t)1 << 20);
+}
+
 /* Read and validate head, tail and index. All of BADINPUT class A and B on the index is refused here. */
 wcodec_status wcodec_index_read(const struct wcodec_source *source, const wcodec_allocator *allocator, const wcodec_limits *limits, struct wcodec_index **index, wcodec_error *err);
 void wcodec_index_free(struct wcodec_index *index);
+
+/* The tiling of an entry that was read, whose coding is tiles: parsed again, which cannot fail. */
+void wcodec_entry_tiling(const struct wcodec_entry *entry, struct wcodec_tiling *tiling);
 
 /* The other way: bytes of the coded index (one zstd frame) from an index whose entries are filled in (payload_offset and file_offset are not needed). *bytes is the caller's to free with the allocator. */
 wcodec_status wcodec_index_write(const struct wcodec_index *index, const wcodec_allocator *allocator, uint8_t **bytes, size_t *size, uint64_t *decoded_size, wcodec_error *err);

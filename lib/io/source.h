@@ -20,4 +20,7 @@ void wcodec_source_memory(const void *data, uint64_t size, struct wcodec_source 
 /* Read exactly `size` bytes at `offset`. WCODEC_ERROR_IO on failure, also if the file has become shorter. Handles EINTR and short reads. */
 wcodec_status wcodec_source_read(const struct wcodec_source *source, uint64_t offset, void *dst, size_t size, wcodec_error *err);
 
+/* Tell the system that these bytes are read soon, so that it reads ahead while others are decoded. A hint: never fails. */
+void wcodec_source_prefetch(const struct wcodec_source *source, uint64_t offset, uint64_t size);
+
 #endif
