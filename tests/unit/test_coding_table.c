@@ -108,7 +108,7 @@ static void test_p8_refusals(void **state)
     refused((const uint8_t[]){1, 3, 128, 16, 128}, 5, WCODEC_P8, 4, "does not fit");
     refused((const uint8_t[]){0, 3, 255}, 3, WCODEC_P8, 8, "add up to 255");
     refused((const uint8_t[]){1, 3, 128, 4}, 4, WCODEC_P8, 8, "cut off");
-    refused(NULL, 0, WCODEC_P8, 8, "cut off");
+    refused((const uint8_t *)"", 0, WCODEC_P8, 8, "cut off");
 }
 
 /* Nibbles, low half first: 0xC 0xF 0xF 0x7 is 4 + 7*8 + 7*64 + 7*512 = 4092. */
