@@ -1,0 +1,328 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The driver of the three stages: takes tiles side by side through their chunks, and looks after everything that is not the same for all of them: ends of words, the payload in the final states, outliers, the last group. */
+#include "backends/cpu/decode.h"
+
+#include "coding/planes.h"
+
+enum {
+    WORDS_ROOM = WCODEC_CPU_CHUNK * 2 + WCODEC_CPU_WORDS_OVERREAD, /* what one chunk can take, and be read beyond */
+    STREAMS = WCODEC_MAX_CODED /* of one tile, or one of each of WCODEC_CPU_TILES tiles */
+};
+
+/* One stream of one tile. */
+struct track {
+    const struct wcodec_stream *stream;
+    const struct wcodec_field *field;
+    unsigned coded;
+    const uint8_t *words; /* the stream's first */
+    uint32_t used;        /* words taken, missing ones included */
+    const uint8_t *positions, *values;
+    uint32_t outlier; /* outliers patched */
+    uint32_t least;   /* least position that the next may have */
+    uint8_t *symbols;
+    uint8_t *end; /* room for the copy of the stream's end */
+};
+
+/* One tile. */
+struct lane_tile {
+    uint64_t number;
+    uint32_t elements, groups;
+    uint8_t *out;
+    const uint8_t *raw[WCODEC_MAX_PLANES]; /* first row of each plane */
+    uint16_t payload[WCODEC_LANES];
+    uint64_t sums[WCODEC_LANES];
+    enum wcodec_tile_fault fault;
+};
+
+static void note(struct lane_tile *t, enum wcodec_tile_fault fault)
+{
+    if (t->fault == WCODEC_TILE_OK || fault < t->fault)
+        t->fault = fault;
+}
+
+static void begin_tile(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view, uint64_t number, uint8_t *out, struct lane_tile *t)
+{
+    const struct wcodec_tiling *tiling = d->tiles->tiling;
+    t->number = number;
+    t->elements = wcodec_tile_elements(tiling, number);
+    t->groups = (t->elements + WCODEC_GROUP - 1) / WCODEC_GROUP;
+    t->out = out;
+    t->fault = WCODEC_TILE_OK;
+    memset(t->sums, 0, sizeof t->sums);
+    const unsigned mode = d->tiles->streams[number * tiling->coded_count].mode;
+    const uint8_t *raw = wcodec_view_at(view, WCODEC_AREA_RAW, d->tiles->raw[number]);
+    for (unsigned p = 0; p < tiling->plane_count; p++) {
+        t->raw[p] = raw;
+        raw += (size_t)wcodec_plane_rows(&tiling->planes[p], t->elements) * 4 * WCODEC_LANES;
+        if (p == 0 && wcodec_tile_has_payload(tiling, mode))
+            raw -= (tiling->planes[0].bits == 4 && t->groups % 2 ? 4 : 2) * WCODEC_LANES;
+    }
+}
+
+static void begin_stream(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view, struct lane_tile *t, unsigned coded, struct track *k, struct wcodec_cpu_stream *s)
+{
+    const struct wcodec_tiles *tiles = d->tiles;
+    k->coded = coded;
+    k->field = &tiles->tiling->fields[tiles->tiling->coded[coded]];
+    k->stream = &tiles->streams[t->number * tiles->tiling->coded_count + coded];
+    k->positions = wcodec_view_at(view, WCODEC_AREA_POSITIONS, tiles->area_begin[WCODEC_AREA_POSITIONS] + 2 * k->stream->outlier);
+    k->values = wcodec_view_at(view, WCODEC_AREA_VALUES, tiles->area_begin[WCODEC_AREA_VALUES] + k->stream->outlier);
+    k->used = k->outlier = k->least = 0;
+    if (k->stream->mode != WCODEC_STREAM_RANS)
+        return;
+    k->words = wcodec_view_at(view, WCODEC_AREA_WORDS, k->stream->word);
+    const uint8_t *states = wcodec_view_at(view, WCODEC_AREA_STATES, k->stream->state);
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+        s->x[lane] = wcodec_load_u32(states + 4 * lane);
+        if (s->x[lane] < 1u << 16)
+            note(t, WCODEC_TILE_STATE);
+    }
+}
+
+/* Words of the chunk to come: as they are while the stream surely has enough, else a copy with zeros behind. */
+static const uint8_t *words_for(const struct track *k, unsigned groups)
+{
+    const uint32_t most = groups * WCODEC_GROUP / (k->field->profile == WCODEC_P12 ? 1 : 2);
+    const uint32_t left = k->used < k->stream->words ? k->stream->words - k->used : 0, copied = left < most ? left : most;
+    const uint8_t *words = k->words + 2 * (size_t)(k->stream->words - left);
+    if (left >= most + WCODEC_CPU_WORDS_OVERREAD / 2)
+        return words;
+    memcpy(k->end, words, 2 * (size_t)copied);
+    memset(k->end + 2 * (size_t)copied, 0, 2 * (size_t)(most - copied) + WCODEC_CPU_WORDS_OVERREAD);
+    return k->end;
+}
+
+static void patch(struct track *k, struct lane_tile *t, uint32_t chunk_first, uint32_t chunk_end)
+{
+    for (; k->outlier < k->stream->outliers; k->outlier++) {
+        const uint32_t position = wcodec_load_u16(k->positions + 2 * (size_t)k->outlier);
+        const uint8_t value = k->values[k->outlier];
+        if (position < k->least || position >= t->elements || value >> k->field->width) {
+            note(t, WCODEC_TILE_OUTLIER);
+            k->outlier = k->stream->outliers;
+            return;
+        }
+        if (position >= chunk_end)
+            return;
+        k->symbols[position - chunk_first] = value;
+        k->least = position + 1;
+    }
+}
+
+/* The first stage for one chunk of `count` streams (all of one profile and mode unless count is 1). */
+static void decode_symbols(const struct wcodec_cpu_decoder *d, struct lane_tile *tiles, bool one_tile, struct track *tracks, struct wcodec_cpu_stream *streams, unsigned count,
+                           uint32_t group, unsigned groups)
+{
+    const struct wcodec_field *f = tracks[0].field;
+    if (tracks[0].stream->mode == WCODEC_STREAM_CONSTANT) {
+        memset(tracks[0].symbols, tracks[0].stream->symbol, WCODEC_CPU_CHUNK);
+    } else {
+        const unsigned run_groups = f->run_log2 ? 1u << (f->run_log2 - 7) : groups, step = run_groups < groups ? run_groups : groups;
+        const uint8_t *base[STREAMS];
+        for (unsigned i = 0; i < count; i++) {
+            base[i] = streams[i].words = words_for(&tracks[i], groups);
+            streams[i].symbols = tracks[i].symbols;
+        }
+        for (unsigned g = 0; g < groups; g += step) {
+            for (unsigned i = 0; i < count; i++) {
+                const uint64_t tile = tiles[one_tile ? 0 : i].number;
+                const unsigned table = f->run_log2 ? wcodec_run_table(d->tiles, tracks[i].coded, tile, group + g) : tracks[i].stream->table;
+                streams[i].table = &d->tables[d->tiles->table_base[tracks[i].coded] + table];
+            }
+            d->dsp->symbols[f->profile](streams, count, groups - g < step ? groups - g : step);
+        }
+        for (unsigned i = 0; i < count; i++)
+            tracks[i].used += (uint32_t)((streams[i].words - base[i]) / 2);
+    }
+    for (unsigned i = 0; i < count; i++)
+        patch(&tracks[i], &tiles[one_tile ? 0 : i], group * WCODEC_GROUP, (group + groups) * WCODEC_GROUP);
+}
+
+/* All words taken, final states possible; the payload is theirs. */
+static void end_stream(const struct wcodec_cpu_decoder *d, const struct track *k, const struct wcodec_cpu_stream *s, struct lane_tile *t)
+{
+    if (k->stream->mode != WCODEC_STREAM_RANS)
+        return;
+    const bool payload = k->coded == 0 && wcodec_tile_has_payload(d->tiles->tiling, WCODEC_STREAM_RANS);
+    if (k->used != k->stream->words)
+        note(t, WCODEC_TILE_WORDS);
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+        if (s->x[lane] >> 16 != 1 || (!payload && (s->x[lane] & 0xffff)))
+            note(t, WCODEC_TILE_FINAL);
+        if (payload)
+            t->payload[lane] = (uint16_t)s->x[lane];
+    }
+}
+
+/* The last row of the first plane, from the half that is stored and the payload. */
+static void join_last_row(const struct wcodec_tiling *tiling, const struct lane_tile *t, const uint8_t *stored, uint8_t *row)
+{
+    const struct wcodec_plane *plane = &tiling->planes[0];
+    const unsigned slot_bits = wcodec_slot_bits(tiling);
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+        uint32_t word = 0;
+        if (plane->bits >= 8) {
+            word = wcodec_load_u16(stored + 2 * lane) | (uint32_t)t->payload[lane] << 16;
+        } else {
+            for (unsigned place = 0; place < 8; place++) {
+                /* Places 0 to 3 of the group before the last (if their number is even), then of the last. */
+                if (place < 4 && t->groups % 2)
+                    continue;
+                const uint32_t nibbles = place < 4 ? wcodec_load_u16(stored + 2 * lane) : t->payload[lane];
+                const uint32_t element = (t->groups - (place < 4 ? 2 : 1)) * WCODEC_GROUP + place % 4;
+                const struct wcodec_placing at = wcodec_place_element(tiling, plane, element);
+                word |= wcodec_place_value(plane, slot_bits, &at, nibbles >> (4 * (place % 4)) & 15);
+            }
+        }
+        wcodec_store_u32(row + 4 * lane, word);
+    }
+}
+
+/* Rows of the last chunk in one piece, completed by the payload and by zeros. buffer: 64 rows. */
+static void last_rows(const struct wcodec_tiling *tiling, const struct lane_tile *t, uint32_t group, const uint8_t *rows[WCODEC_MAX_PLANES], uint8_t *buffer)
+{
+    const size_t row_size = 4 * WCODEC_LANES;
+    for (unsigned p = 0; p < tiling->plane_count; p++) {
+        const struct wcodec_plane *plane = &tiling->planes[p];
+        const uint32_t first = group * plane->bits / 8, end = wcodec_plane_rows(plane, t->elements), whole = end - (p == 0);
+        memset(buffer, 0, plane->bits * row_size);
+        if (whole > first)
+            memcpy(buffer, rows[p], (whole - first) * row_size);
+        if (p == 0)
+            join_last_row(tiling, t, rows[p] + (whole - first) * row_size, buffer + (whole - first) * row_size);
+        rows[p] = buffer;
+        buffer += plane->bits * row_size;
+    }
+}
+
+static void rows_of_chunk(const struct wcodec_tiling *tiling, const struct lane_tile *t, uint32_t group, const uint8_t *rows[WCODEC_MAX_PLANES])
+{
+    for (unsigned p = 0; p < tiling->plane_count; p++)
+        rows[p] = t->raw[p] + (size_t)(group * tiling->planes[p].bits / 8) * 4 * WCODEC_LANES;
+}
+
+/* One chunk's elements one by one: several coded fields, 64 bits, or planes that do not stand in place. */
+static void assemble_slowly(const struct wcodec_cpu_decoder *d, const struct track *tracks, const uint8_t *const rows[WCODEC_MAX_PLANES], unsigned groups, uint8_t *elements)
+{
+    const struct wcodec_tiling *tiling = d->tiles->tiling;
+    const unsigned size = 1u << tiling->element_log2, slot_bits = wcodec_slot_bits(tiling);
+    for (uint32_t i = 0; i < groups * WCODEC_GROUP; i++) {
+        uint64_t e = tiling->constant_bits;
+        for (unsigned c = 0; c < tiling->coded_count; c++)
+            e |= (uint64_t)tracks[c].symbols[i] << tracks[c].field->shift;
+        for (unsigned p = 0; p < tiling->plane_count; p++) {
+            const struct wcodec_placing at = wcodec_place_element(tiling, &tiling->planes[p], i);
+            const uint32_t word = wcodec_load_u32(rows[p] + 4 * (size_t)(at.row * WCODEC_LANES + at.lane));
+            if (d->in_place[p]) {
+                const uint32_t slot = wcodec_rotl32(word, 32u - at.rotate) >> at.slot;
+                e |= (slot & d->low_mask[p]) | (uint64_t)(slot & d->high_mask[p]) << 32;
+            } else {
+                e |= wcodec_scatter_plane(tiling, &tiling->planes[p], wcodec_placed_value(&tiling->planes[p], slot_bits, &at, word));
+            }
+        }
+        wcodec_store_uint(elements + (size_t)i * size, e - tiling->add, size);
+    }
+}
+
+/* Stages two and three for one chunk of one tile. */
+static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, const struct track *tracks, uint32_t group, unsigned groups, bool verify, bool stream)
+{
+    const struct wcodec_tiling *tiling = d->tiles->tiling;
+    const unsigned size = 1u << tiling->element_log2;
+    const size_t at = (size_t)group * WCODEC_GROUP * size, left = (size_t)t->elements * size - at, whole = (size_t)groups * WCODEC_GROUP * size;
+    _Alignas(64) uint8_t elements[8 * WCODEC_CPU_CHUNK], buffer[64 * 4 * WCODEC_LANES];
+    const uint8_t *rows[WCODEC_MAX_PLANES];
+    rows_of_chunk(tiling, t, group, rows);
+    if (group + groups == t->groups && tiling->plane_count > 0) {
+        if (wcodec_tile_has_payload(tiling, tracks[0].stream->mode))
+            last_rows(tiling, t, group, rows, buffer);
+        else if (groups < WCODEC_CPU_CHUNK_GROUPS)
+            for (unsigned p = 0, used = 0; p < tiling->plane_count; used += tiling->planes[p++].bits) {
+                const size_t row = 4 * WCODEC_LANES, have = (wcodec_plane_rows(&tiling->planes[p], t->elements) - group * tiling->planes[p].bits / 8) * row;
+                memset(buffer + used * row, 0, tiling->planes[p].bits * row);
+                memcpy(buffer + used * row, rows[p], have);
+                rows[p] = buffer + used * row;
+            }
+    }
+    if (d->direct)
+        d->dsp->assemble[d->shape](&d->assembly, tracks[0].symbols, rows, elements);
+    else
+        assemble_slowly(d, tracks, rows, groups, elements);
+    if (left >= whole) {
+        (stream ? d->dsp->finish_stream : d->dsp->finish)(tiling->element_log2, elements, groups, group, t->out + at, verify ? t->sums : NULL);
+        return;
+    }
+    memset(elements + left, 0, whole - left);
+    if (verify)
+        d->dsp->finish(tiling->element_log2, elements, groups, group, NULL, t->sums);
+    memcpy(t->out + at, elements, left);
+}
+
+/* `count` tiles of the same number of groups side by side, with one coded field each; or one tile. */
+static void decode_together(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view, struct lane_tile *tiles, unsigned count, bool verify, bool stream)
+{
+    const unsigned streams_per_tile = d->tiles->tiling->coded_count, stream_count = count * streams_per_tile;
+    struct track tracks[STREAMS];
+    struct wcodec_cpu_stream streams[STREAMS];
+    _Alignas(64) uint8_t symbols[STREAMS][WCODEC_CPU_CHUNK];
+    uint8_t ends[STREAMS][WORDS_ROOM];
+    for (unsigned i = 0; i < stream_count; i++) {
+        tracks[i].symbols = symbols[i];
+        tracks[i].end = ends[i];
+        begin_stream(d, view, &tiles[i / streams_per_tile], i % streams_per_tile, &tracks[i], &streams[i]);
+    }
+    for (uint32_t group = 0; group < tiles->groups; group += WCODEC_CPU_CHUNK_GROUPS) {
+        const uint32_t left = tiles->groups - group;
+        const unsigned groups = left < WCODEC_CPU_CHUNK_GROUPS ? left : WCODEC_CPU_CHUNK_GROUPS;
+        if (count > 1)
+            decode_symbols(d, tiles, false, tracks, streams, count, group, groups);
+        else
+            for (unsigned c = 0; c < streams_per_tile; c++)
+                decode_symbols(d, tiles, true, &tracks[c], &streams[c], 1, group, groups);
+        if (left == groups)
+            for (unsigned i = 0; i < stream_count; i++)
+                end_stream(d, &tracks[i], &streams[i], &tiles[i / streams_per_tile]);
+        for (unsigned i = 0; i < count; i++)
+            put_chunk(d, &tiles[i], &tracks[i * streams_per_tile], group, groups, verify, stream && ((uintptr_t)tiles[i].out & 63) == 0);
+    }
+    for (unsigned i = 0; i < count; i++)
+        if (verify && !tiles[i].fault && wcodec_tile_check_finish(tiles[i].sums) != d->tiles->checks[tiles[i].number])
+            tiles[i].fault = WCODEC_TILE_CHECK;
+}
+
+static bool is_plain(const struct wcodec_cpu_decoder *d, uint64_t tile)
+{
+    const struct wcodec_tiling *tiling = d->tiles->tiling;
+    return d->direct && d->tiles->streams[tile].mode == WCODEC_STREAM_RANS && wcodec_tile_elements(tiling, tile) == 1u << tiling->tile_log2;
+}
+
+void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view, uint64_t first, unsigned count, uint8_t *out, bool verify, bool stream,
+                             enum wcodec_tile_fault *faults)
+{
+    const struct wcodec_tiling *tiling = d->tiles->tiling;
+    const size_t tile_size = (size_t)1 << tiling->tile_log2 << tiling->element_log2;
+    const unsigned most = d->dsp->tiles[tiling->fields[tiling->coded[0]].profile];
+    for (unsigned i = 0; i < count;) {
+        struct lane_tile tiles[WCODEC_CPU_TILES];
+        unsigned together = 0;
+        while (i + together < count && together < most && is_plain(d, first + i + together)) {
+            begin_tile(d, view, first + i + together, out + (i + together) * tile_size, &tiles[together]);
+            together++;
+        }
+        if (together == 0) {
+            if (d->tiles->streams[(first + i) * tiling->coded_count].mode == WCODEC_STREAM_STORED) {
+                faults[i] = wcodec_tile_decode(d->tiles, view, first + i, out + i * tile_size, verify);
+                i++;
+                continue;
+            }
+            begin_tile(d, view, first + i, out + i * tile_size, &tiles[0]);
+            together = 1;
+        }
+        decode_together(d, view, tiles, together, verify, stream);
+        for (unsigned k = 0; k < together; k++)
+            faults[i + k] = tiles[k].fault;
+        i += together;
+    }
+}

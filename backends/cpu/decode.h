@@ -1,0 +1,120 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The CPU's own decoder: several tiles side by side, in three stages over chunks that stay in the first-level cache. lib/coding/tile_decode.c says what the result is.
+ *
+ *   symbols   rANS states and words -> one byte an element, in the elements' order (outliers are patched here)
+ *   assemble  symbols and raw words -> elements
+ *   finish    elements -> destination, and the linear sums of the tile check
+ *
+ * Each stage is a function of a table that is chosen once by the CPU's level, and each is proven against the reference by tests/checkdsp. */
+#ifndef WCODEC_CPU_DECODE_H
+#define WCODEC_CPU_DECODE_H
+
+#include "coding/tile.h"
+
+enum {
+    WCODEC_CPU_CHUNK_GROUPS = 8, /* a chunk: as many groups as the thinnest plane has in one word */
+    WCODEC_CPU_CHUNK = WCODEC_CPU_CHUNK_GROUPS * WCODEC_GROUP,
+    WCODEC_CPU_TILES = 6,           /* most tiles side by side; not above WCODEC_MAX_CODED */
+    WCODEC_CPU_WORDS_OVERREAD = 64  /* bytes that a symbol function may read behind the words that it can take */
+};
+
+/* A table as symbol functions want it; which parts are filled depends on the profile. */
+struct wcodec_cpu_table {
+    const uint32_t *entries; /* 4096 or 256, wcodec_table_entries() */
+    uint8_t base;            /* pairs */
+    /* P8: */
+    bool low6;               /* no two held symbols agree in their low 6 bits */
+    uint8_t block_bounds;    /* most symbol boundaries inside a block of 16 slots */
+    _Alignas(64) uint8_t symbol[256]; /* by slot */
+    _Alignas(64) uint8_t freq[256];   /* by slot */
+    _Alignas(64) uint8_t bias[256];   /* by slot */
+    _Alignas(64) uint8_t freq_low6[64];  /* by the symbol's low 6 bits */
+    _Alignas(64) uint8_t start_low6[64]; /* likewise: first slot */
+};
+
+/* One rANS stream on its way. `words` may be read up to the most words that the groups asked for can take, and WCODEC_CPU_WORDS_OVERREAD bytes more. */
+struct wcodec_cpu_stream {
+    _Alignas(64) uint32_t x[WCODEC_LANES];
+    const uint8_t *words; /* advanced */
+    const struct wcodec_cpu_table *table;
+    uint8_t *symbols;     /* advanced: groups * 128 bytes are written, aligned to 64 */
+};
+
+/* Decode `groups` groups of `count` streams (1 to WCODEC_CPU_TILES). */
+typedef void (*wcodec_cpu_symbols_fn)(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups);
+
+/* How elements are assembled; what does not fit this is left to a slower way. All elements have at most 32 bits, one field is coded, and each plane's bits stand in place. */
+struct wcodec_cpu_assembly {
+    uint8_t element_log2;
+    uint8_t shift; /* of the symbol */
+    uint8_t plane_count;
+    uint8_t plane_bits[WCODEC_MAX_PLANES];
+    uint32_t plane_mask[WCODEC_MAX_PLANES]; /* bits of a slot word */
+    uint32_t constant;                      /* constant bits of a slot word */
+    uint32_t add;                           /* A in every element of a slot word */
+};
+
+/* Assemble a whole chunk: rows[p] is the first row of plane p for it (u32[32] rows, little-endian), aligned to 2 at least. elements: 2^element_log2 * WCODEC_CPU_CHUNK bytes, aligned to 64. */
+typedef void (*wcodec_cpu_assemble_fn)(const struct wcodec_cpu_assembly *assembly, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements);
+
+/* Copy `groups` whole groups of elements from a chunk to `out` and add them to the check's sums; first: number of the first group in the tile.
+ * finish_fn with out NULL only adds. */
+typedef void (*wcodec_cpu_finish_fn)(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES]);
+
+enum wcodec_cpu_shape { /* assemblies with a function of their own */
+    WCODEC_CPU_ANY,
+    WCODEC_CPU_BF16,   /* 16 bits, one plane of 8 */
+    WCODEC_CPU_NIBBLE, /* 8 bits, one plane of 4 */
+    WCODEC_CPU_BYTE,   /* 8 bits, no plane */
+    WCODEC_CPU_F32,    /* 32 bits, planes of 16 and 8 */
+    WCODEC_CPU_F16,    /* 16 bits, planes of 8, 2 and 1 */
+    WCODEC_CPU_SHAPES
+};
+
+struct wcodec_cpu_dsp {
+    unsigned level;          /* number of the level: wcodec_cpu_level_name() */
+    unsigned tiles[4];       /* by profile: how many streams side by side are best, at most WCODEC_CPU_TILES */
+    wcodec_cpu_symbols_fn symbols[4]; /* by profile */
+    wcodec_cpu_assemble_fn assemble[WCODEC_CPU_SHAPES];
+    wcodec_cpu_finish_fn finish;        /* ordinary stores */
+    wcodec_cpu_finish_fn finish_stream; /* stores past the caches, for destinations that do not fit them; out aligned to 64 */
+};
+
+/* Fill in the best functions among the levels in mask (bits of enum wcodec_cpu_level, already masked by what the machine has). */
+void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels);
+
+/* The levels' parts: each overrides what it does better. */
+void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_avx2(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_avx512(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp);
+
+/* A tensor made ready for decoding; immutable, shared by threads. */
+struct wcodec_cpu_decoder {
+    const struct wcodec_cpu_dsp *dsp;
+    const struct wcodec_tiles *tiles;
+    bool direct; /* assembly serves; else elements are put together one by one */
+    enum wcodec_cpu_shape shape;
+    struct wcodec_cpu_assembly assembly;
+    /* Not direct: the planes that stand in place, and where in the lower and upper 32 bits of an element. */
+    bool in_place[WCODEC_MAX_PLANES];
+    uint32_t low_mask[WCODEC_MAX_PLANES];
+    uint32_t high_mask[WCODEC_MAX_PLANES];
+    struct wcodec_cpu_table *tables; /* by number of the table */
+    void *tables_memory;
+    const wcodec_allocator *allocator;
+};
+
+/* tiles and dsp must outlive the decoder. WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp, const struct wcodec_tiles *tiles, const wcodec_allocator *allocator, struct wcodec_cpu_decoder **decoder,
+                                        wcodec_error *err);
+void wcodec_cpu_decoder_free(struct wcodec_cpu_decoder *decoder);
+
+/* Decode tiles [first, first + count) to out, one behind the other, no alignment needed; faults[i] is set for each, as wcodec_tile_decode() has them. `stream`: the destination is larger than the caches.
+ * Uses about 80 KiB of stack. Several threads may use one decoder at once. */
+void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *decoder, const struct wcodec_view *view, uint64_t first, unsigned count, uint8_t *out, bool verify, bool stream,
+                             enum wcodec_tile_fault *faults);
+
+#endif

@@ -1,0 +1,136 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Which functions serve a tensor, and its tables in the forms that they want. */
+#include "backends/cpu/decode.h"
+
+#include "backends/cpu/cpu_level.h"
+#include "core/error.h"
+
+void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
+{
+    (void)levels;
+    wcodec_cpu_dsp_init_scalar(dsp);
+}
+
+static void prepare_table(const struct wcodec_table *t, const uint32_t *entries, struct wcodec_cpu_table *c)
+{
+    c->entries = entries;
+    c->base = t->base;
+    if (t->profile != WCODEC_P8)
+        return;
+    uint64_t seen = 0;
+    unsigned bounds = 0;
+    c->low6 = true;
+    for (unsigned slot = 0; slot < 256; slot++) {
+        const uint32_t e = entries[slot];
+        c->symbol[slot] = (uint8_t)(e >> 12);
+        c->freq[slot] = (uint8_t)(e >> 20);
+        c->bias[slot] = (uint8_t)e;
+        bounds = slot % 16 == 0 ? 0 : bounds + (c->bias[slot] == 0);
+        c->block_bounds = (uint8_t)(bounds > c->block_bounds ? bounds : c->block_bounds);
+    }
+    for (unsigned i = 0, start = 0; i < t->count; i++) {
+        const unsigned s = t->order[i];
+        c->low6 = c->low6 && !(seen >> s % 64 & 1);
+        seen |= 1ull << s % 64;
+        c->freq_low6[s % 64] = (uint8_t)t->freq[s];
+        c->start_low6[s % 64] = (uint8_t)start;
+        start += t->freq[s];
+    }
+}
+
+/* Does every plane's bits stand in place? For elements of at most 32 bits that is when they are a cyclic run of the element's bits. */
+static bool derive_assembly(const struct wcodec_tiling *t, struct wcodec_cpu_assembly *a)
+{
+    if (t->coded_count != 1 || t->element_log2 > 2)
+        return false;
+    const unsigned width = 8u << t->element_log2;
+    a->element_log2 = t->element_log2;
+    a->shift = t->fields[t->coded[0]].shift;
+    a->plane_count = t->plane_count;
+    for (unsigned p = 0; p < t->plane_count; p++) {
+        const struct wcodec_plane *plane = &t->planes[p];
+        a->plane_bits[p] = plane->bits;
+        a->plane_mask[p] = 0;
+        for (unsigned i = 0; i < plane->bits; i++) {
+            if (t->raw_position[plane->first + i] != (plane->position + i) % width)
+                return false;
+            a->plane_mask[p] |= 1u << t->raw_position[plane->first + i];
+        }
+    }
+    a->constant = (uint32_t)t->constant_bits;
+    a->add = (uint32_t)t->add;
+    for (unsigned shift = width; shift < 32; shift *= 2) {
+        a->constant |= a->constant << shift;
+        a->add |= a->add << shift;
+        for (unsigned p = 0; p < t->plane_count; p++)
+            a->plane_mask[p] |= a->plane_mask[p] << shift;
+    }
+    return true;
+}
+
+/* The same for elements that are put together one by one: a cyclic run of bits stands in place in each 32 bits. */
+static void derive_planes(const struct wcodec_tiling *t, struct wcodec_cpu_decoder *d)
+{
+    for (unsigned p = 0; p < t->plane_count; p++) {
+        const struct wcodec_plane *plane = &t->planes[p];
+        d->in_place[p] = true;
+        for (unsigned i = 0; i < plane->bits; i++) {
+            const unsigned position = t->raw_position[plane->first + i];
+            d->in_place[p] = d->in_place[p] && position == (plane->position + i) % (8u << t->element_log2);
+            *(position < 32 ? &d->low_mask[p] : &d->high_mask[p]) |= 1u << position % 32;
+        }
+    }
+}
+
+static enum wcodec_cpu_shape shape_of(const struct wcodec_cpu_assembly *a)
+{
+    const unsigned key = a->plane_count << 24 | (a->plane_count > 0 ? a->plane_bits[0] : 0u) << 16 | (a->plane_count > 1 ? a->plane_bits[1] : 0u) << 8 | a->element_log2;
+    switch (key) {
+    case 1 << 24 | 8 << 16 | 1:
+        return WCODEC_CPU_BF16;
+    case 1 << 24 | 4 << 16 | 0:
+        return WCODEC_CPU_NIBBLE;
+    case 0:
+        return WCODEC_CPU_BYTE;
+    case 2 << 24 | 16 << 16 | 8 << 8 | 2:
+        return WCODEC_CPU_F32;
+    case 3 << 24 | 8 << 16 | 2 << 8 | 1:
+        return a->plane_bits[2] == 1 ? WCODEC_CPU_F16 : WCODEC_CPU_ANY;
+    default:
+        return WCODEC_CPU_ANY;
+    }
+}
+
+wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp, const struct wcodec_tiles *tiles, const wcodec_allocator *allocator, struct wcodec_cpu_decoder **decoder,
+                                        wcodec_error *err)
+{
+    struct wcodec_cpu_decoder *d = wcodec_alloc_zeroed(allocator, sizeof *d);
+    if (!d)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for a decoder");
+    d->dsp = dsp;
+    d->tiles = tiles;
+    d->allocator = allocator;
+    d->tables_memory = wcodec_alloc_zeroed(allocator, tiles->tiling->table_count * sizeof *d->tables + 64);
+    if (!d->tables_memory) {
+        wcodec_free(allocator, d);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %u tables", tiles->tiling->table_count);
+    }
+    d->tables = (struct wcodec_cpu_table *)(((uintptr_t)d->tables_memory + 63) & ~(uintptr_t)63);
+    for (unsigned i = 0; i < tiles->tiling->table_count; i++)
+        prepare_table(&tiles->tables[i], tiles->entries + tiles->entry_offset[i], &d->tables[i]);
+    d->direct = derive_assembly(tiles->tiling, &d->assembly);
+    d->shape = shape_of(&d->assembly);
+    derive_planes(tiles->tiling, d);
+    *decoder = d;
+    return WCODEC_OK;
+}
+
+void wcodec_cpu_decoder_free(struct wcodec_cpu_decoder *decoder)
+{
+    if (!decoder)
+        return;
+    wcodec_free(decoder->allocator, decoder->tables_memory);
+    wcodec_free(decoder->allocator, decoder);
+}
