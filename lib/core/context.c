@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "core/context.h"
+#include "backend/registry.h"
 #include "core/bytes.h"
 #include "core/conf.h"
 #include "core/error.h"
@@ -118,6 +119,10 @@ wcodec_status wcodec_context_create(const wcodec_options *options, wcodec_contex
     if (!copy_text(&allocator, o.backend != NULL && o.backend[0] ? o.backend : conf.backend, &c->backend) ||
         !copy_text(&allocator, conf.backend_path, &c->backend_path))
         goto destroy_all;
+    c->backend_origin = o.backend != NULL && o.backend[0] ? "the backend" : "WCODEC_BACKEND";
+    status = wcodec_backends_create(c, err);
+    if (status != WCODEC_OK)
+        goto destroy_all;
     *context = c;
     return WCODEC_OK;
 
@@ -141,7 +146,9 @@ void wcodec_context_destroy(wcodec_context *context)
     if (context == NULL)
         return;
     /* In a forked child there are no workers to end, and the locks may be held by threads that do not exist. */
-    if (is_forked(context)) {
+    bool forked = is_forked(context);
+    wcodec_backends_destroy(context->backends, forked);
+    if (forked) {
         wcodec_pool_abandon(context->pool);
     } else {
         wcodec_pool_destroy(context->pool);

@@ -25,11 +25,12 @@ struct wcodec_context {
     bool bind_threads;
     pid_t pid; /* of the process that made it: after fork() it must not be used */
     char *backend;      /* option or WCODEC_BACKEND, NULL: auto */
+    const char *backend_origin; /* which of them, for error texts */
     char *backend_path; /* WCODEC_BACKEND_PATH or NULL */
     uint32_t cpu_mask;  /* WCODEC_CPU_MASK: levels that may be used */
     struct wcodec_topology *topology; /* loaded on first use */
     struct wcodec_pool *pool;         /* started on first use */
-    struct wcodec_backends *backends; /* opened on first use */
+    struct wcodec_backends *backends; /* made with the context; opened on first use, or at once where asked for by name */
     pthread_mutex_t lock;             /* guards the lazy members, and the counting of cores */
     unsigned threads_found;           /* the machine's answer; 0: not asked yet */
     pthread_mutex_t log_lock;         /* one line at a time */

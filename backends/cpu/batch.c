@@ -1,0 +1,151 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "backends/cpu/batch.h"
+#include "core/memory.h"
+#include <stdatomic.h>
+
+/* One job and where its pieces begin in the batch's count of pieces. */
+struct batch_job {
+    struct wcodec_job job;
+    struct wcodec_view view;
+    struct wcodec_cpu_decoder *decoder;
+    uint64_t first_piece;
+    uint64_t piece_tiles; /* tiles of a piece: a multiple of what the decoder likes side by side */
+    /* Least tile << 3 | fault seen; UINT64_MAX: none. The least, so that the result does not depend on the order of threads. */
+    _Atomic uint64_t failed;
+};
+
+struct wcodec_batch {
+    const struct wcodec_host *host;
+    size_t count; /* of jobs with a decoder */
+    uint64_t pieces;
+    bool stream; /* the output is larger than caches */
+    struct batch_job jobs[];
+};
+
+enum {
+    PIECE_BYTES = 1 << 18, /* output of a piece, about: small enough to balance threads, large enough that taking one costs nothing */
+    PIECE_TILES_MAX = (PIECE_BYTES >> WCODEC_TILE_LOG2_MIN) + WCODEC_CPU_TILES,
+    STREAM_BYTES = 1 << 25 /* from here on the output is written past the caches */
+};
+
+/* Bytes that a job writes. */
+static uint64_t job_bytes(const struct wcodec_job *job)
+{
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    uint64_t begin = job->first << t->tile_log2, end = (job->first + job->count) << t->tile_log2;
+    return ((end < t->elements ? end : t->elements) - begin) << t->element_log2;
+}
+
+static wcodec_status prepare_job(const struct wcodec_device *device, const struct wcodec_job *job, uint64_t first_piece, struct batch_job *b, wcodec_error *err)
+{
+    b->job = *job;
+    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
+        const struct wcodec_area_place *place = &job->places[a];
+        b->view.data[a] = place->size != 0 ? place->memory->data + place->offset : NULL;
+        b->view.begin[a] = place->begin;
+    }
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    uint64_t tile_bytes = (uint64_t)1 << (t->tile_log2 + t->element_log2);
+    unsigned together = device->dsp->tiles[t->fields[t->coded[0]].profile];
+    b->piece_tiles = wcodec_div_up_u64(wcodec_div_up_u64(PIECE_BYTES, tile_bytes), together) * together;
+    b->first_piece = first_piece;
+    atomic_init(&b->failed, UINT64_MAX);
+    return wcodec_cpu_decoder_create(device->dsp, job->tiles, device->host->allocator, &b->decoder, err);
+}
+
+wcodec_status wcodec_cpu_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err)
+{
+    const struct wcodec_host *host = queue->device->host;
+    struct wcodec_batch *b = NULL;
+    if (count <= (SIZE_MAX - sizeof *b) / sizeof b->jobs[0])
+        b = wcodec_alloc(host->allocator, sizeof *b + count * sizeof b->jobs[0]);
+    if (b == NULL)
+        return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu decoding jobs", count);
+    b->host = host;
+    b->pieces = 0;
+    uint64_t bytes = 0;
+    for (b->count = 0; b->count < count; b->count++) {
+        struct batch_job *job = &b->jobs[b->count];
+        wcodec_status status = prepare_job(queue->device, &jobs[b->count], b->pieces, job, err);
+        if (status != WCODEC_OK) {
+            wcodec_cpu_batch_destroy(b);
+            return status;
+        }
+        b->pieces += wcodec_div_up_u64(job->job.count, job->piece_tiles);
+        bytes += job_bytes(&job->job);
+    }
+    b->stream = bytes >= STREAM_BYTES;
+    *batch = b;
+    return WCODEC_OK;
+}
+
+static void note_failure(struct batch_job *b, uint64_t tile, enum wcodec_tile_fault fault)
+{
+    uint64_t mine = tile << 3 | (uint64_t)fault, least = atomic_load(&b->failed);
+    while (mine < least && !atomic_compare_exchange_weak(&b->failed, &least, mine))
+        continue;
+}
+
+/* The job that a piece belongs to: the last one that begins at or before it. */
+static struct batch_job *job_of_piece(struct wcodec_batch *batch, uint64_t piece)
+{
+    size_t low = 0, high = batch->count;
+    while (high - low > 1) {
+        size_t middle = low + (high - low) / 2;
+        if (batch->jobs[middle].first_piece <= piece)
+            low = middle;
+        else
+            high = middle;
+    }
+    return &batch->jobs[low];
+}
+
+static void decode_piece(void *argument, size_t piece)
+{
+    struct wcodec_batch *batch = argument;
+    struct batch_job *b = job_of_piece(batch, piece);
+    const struct wcodec_tiling *t = b->job.tiles->tiling;
+    uint64_t at = (piece - b->first_piece) * b->piece_tiles, left = b->job.count - at;
+    unsigned count = (unsigned)(left < b->piece_tiles ? left : b->piece_tiles);
+    uint8_t *out = b->job.memory->data + b->job.destination + (at << t->tile_log2 << t->element_log2);
+    enum wcodec_tile_fault faults[PIECE_TILES_MAX];
+    wcodec_cpu_decode_tiles(b->decoder, &b->view, b->job.first + at, count, out, b->job.verify, batch->stream, faults);
+    for (unsigned i = 0; i < count; i++)
+        if (faults[i] != WCODEC_TILE_OK)
+            note_failure(b, b->job.first + at + i, faults[i]);
+}
+
+wcodec_status wcodec_cpu_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch, wcodec_error *err)
+{
+    (void)queue, (void)err;
+    for (size_t i = 0; i < batch->count; i++)
+        atomic_store(&batch->jobs[i].failed, UINT64_MAX);
+    /* A piece has 256 KiB of output, so their number fits a size_t wherever the output does. */
+    batch->host->run(batch->host->opaque, decode_piece, batch, (size_t)batch->pieces);
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_cpu_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch, struct wcodec_job_result *results, wcodec_error *err)
+{
+    (void)queue, (void)err;
+    for (size_t i = 0; i < batch->count; i++) {
+        struct batch_job *b = &batch->jobs[i];
+        uint64_t failed = atomic_load(&b->failed);
+        if (failed == UINT64_MAX) {
+            results[i] = (struct wcodec_job_result){0, WCODEC_TILE_OK};
+            continue;
+        }
+        results[i] = (struct wcodec_job_result){failed >> 3, (enum wcodec_tile_fault)(failed & 7)};
+        memset(b->job.memory->data + b->job.destination, 0, (size_t)job_bytes(&b->job));
+    }
+    return WCODEC_OK;
+}
+
+void wcodec_cpu_batch_destroy(struct wcodec_batch *batch)
+{
+    for (size_t i = 0; i < batch->count; i++)
+        wcodec_cpu_decoder_free(batch->jobs[i].decoder);
+    wcodec_free(batch->host->allocator, batch);
+}

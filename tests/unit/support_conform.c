@@ -1,0 +1,267 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "support.h"
+
+#include "support_conform.h"
+#include "support_tiles.h"
+
+struct run {
+    const struct wcodec_backend *b;
+    struct wcodec_device *device;
+    struct wcodec_queue *queue;
+    uint32_t capabilities;
+    uint64_t seed;
+};
+
+static wcodec_error failure;
+
+static void ok(wcodec_status status)
+{
+    if (status != WCODEC_OK)
+        fail_msg("status %d: %s", status, failure.text);
+}
+
+static struct wcodec_memory *allocate(struct run *r, enum wcodec_memory_kind kind, uint64_t size)
+{
+    struct wcodec_memory *memory;
+    ok(r->b->memory_allocate(r->device, kind, size, &memory, &failure));
+    return memory;
+}
+
+static void put(struct run *r, struct wcodec_memory *memory, uint64_t offset, const void *data, uint64_t size)
+{
+    ok(r->b->copy_in(r->queue, memory, offset, data, size, &failure));
+    ok(r->b->queue_wait(r->queue, &failure));
+}
+
+static void get(struct run *r, void *data, struct wcodec_memory *memory, uint64_t offset, uint64_t size)
+{
+    ok(r->b->copy_out(r->queue, data, memory, offset, size, &failure));
+    ok(r->b->queue_wait(r->queue, &failure));
+}
+
+static void check_memory(struct run *r)
+{
+    uint8_t in[3000], out[3000];
+    for (unsigned i = 0; i < sizeof in; i++)
+        in[i] = (uint8_t)support_random(&r->seed);
+    struct wcodec_memory *a = allocate(r, WCODEC_MEMORY_DEVICE, 4096), *c = allocate(r, WCODEC_MEMORY_DEVICE, 4096), *pinned = allocate(r, WCODEC_MEMORY_PINNED, 4096);
+    assert_non_null(r->b->memory_pointer(pinned));
+    assert_int_equal((uintptr_t)r->b->memory_pointer(pinned) % 4096, 0);
+    assert_int_equal(r->b->memory_pointer(a) != NULL, (r->capabilities & WCODEC_DEVICE_HOST_MEMORY) != 0);
+    memcpy(r->b->memory_pointer(pinned), in, sizeof in);
+    put(r, a, 7, r->b->memory_pointer(pinned), sizeof in);
+    ok(r->b->copy(r->queue, c, 1, a, 7, sizeof in, &failure));
+    ok(r->b->copy(r->queue, c, 0, a, 0, 0, &failure));
+    get(r, out, c, 1, sizeof in);
+    assert_memory_equal(in, out, sizeof in);
+    put(r, a, 0, in, 0);
+    if (r->b->memory_pointer(a) != NULL)
+        assert_memory_equal((uint8_t *)r->b->memory_pointer(a) + 7, in, sizeof in);
+    if (r->capabilities & WCODEC_DEVICE_ADOPT_MEMORY) {
+        struct wcodec_memory *again;
+        ok(r->b->memory_adopt(r->device, r->b->memory_native(a), 4096, &again, &failure));
+        memset(out, 0, sizeof out);
+        get(r, out, again, 7, sizeof in);
+        assert_memory_equal(in, out, sizeof in);
+        r->b->memory_free(again);
+    }
+    r->b->memory_free(pinned);
+    r->b->memory_free(c);
+    r->b->memory_free(a);
+}
+
+static void check_fill(struct run *r)
+{
+    const uint8_t element[8] = {1, 2, 3, 4, 5, 6, 7, 8};
+    uint8_t out[1100];
+    struct wcodec_memory *m = allocate(r, WCODEC_MEMORY_DEVICE, sizeof out);
+    for (unsigned log2 = 0; log2 < 4; log2++) {
+        memset(out, 0xee, sizeof out);
+        put(r, m, 0, out, sizeof out);
+        ok(r->b->fill(r->queue, m, 8, element, log2, 100, &failure));
+        ok(r->b->fill(r->queue, m, 0, element, log2, 0, &failure));
+        get(r, out, m, 0, sizeof out);
+        for (size_t i = 0; i < sizeof out; i++)
+            assert_int_equal(out[i], i < 8 || i >= 8 + ((size_t)100 << log2) ? 0xee : element[(i - 8) % ((size_t)1 << log2)]);
+    }
+    r->b->memory_free(m);
+}
+
+static void check_events(struct run *r)
+{
+    struct wcodec_queue *other;
+    struct wcodec_event *event;
+    bool done = false;
+    uint8_t in[64] = {42}, out[64] = {0};
+    struct wcodec_memory *m = allocate(r, WCODEC_MEMORY_DEVICE, 64);
+    ok(r->b->queue_create(r->device, &other, &failure));
+    ok(r->b->copy_in(r->queue, m, 0, in, sizeof in, &failure));
+    ok(r->b->event_record(r->queue, &event, &failure));
+    ok(r->b->queue_after(other, event, &failure));
+    ok(r->b->copy_out(other, out, m, 0, sizeof out, &failure));
+    ok(r->b->queue_wait(other, &failure));
+    assert_memory_equal(in, out, sizeof in);
+    ok(r->b->event_wait(event, &failure));
+    ok(r->b->event_query(event, &done, &failure));
+    assert_true(done);
+    r->b->event_destroy(event);
+    r->b->queue_destroy(other);
+    r->b->memory_free(m);
+}
+
+enum { TENSORS = 24, GUARD = 64 };
+
+struct tensor {
+    struct support_tensor x;
+    struct wcodec_tiles *tiles;
+    struct wcodec_memory *payload;
+    uint64_t first, count, bytes;
+    bool damaged;
+};
+
+static void make_tensor(struct run *r, struct tensor *t)
+{
+    do {
+        support_tensor_make(&r->seed, 0, &t->x);
+        if (r->b->device_supports(r->device, &t->x.tiling))
+            break;
+        support_tensor_free(&t->x);
+    } while (true);
+    ok(wcodec_tiles_read(&t->x.tiling, t->x.payload, t->x.payload_size, &wcodec_default_allocator, &t->tiles, &failure));
+    t->first = support_random(&r->seed) % t->x.tiling.tiles;
+    t->count = 1 + support_random(&r->seed) % (t->x.tiling.tiles - t->first);
+    uint64_t end = (t->first + t->count) << t->x.tiling.tile_log2;
+    if (end > t->x.tiling.elements)
+        end = t->x.tiling.elements;
+    t->bytes = (end - (t->first << t->x.tiling.tile_log2)) << t->x.tiling.element_log2;
+    t->damaged = false;
+}
+
+/* One bit of what the tiles decode from, so that the reference finds a fault in them. */
+static void damage_tensor(struct run *r, struct tensor *t, enum wcodec_tile_fault *fault, uint64_t *tile)
+{
+    uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
+    struct wcodec_view view;
+    uint8_t *out = malloc(t->bytes);
+    wcodec_tiles_extent(t->tiles, t->first, t->first + t->count, begin, stop);
+    wcodec_view_whole(t->x.payload, &view);
+    for (unsigned attempt = 0; attempt < 20 && !t->damaged; attempt++) {
+        unsigned a = (unsigned)(support_random(&r->seed) % WCODEC_AREAS);
+        if (stop[a] == begin[a])
+            continue;
+        uint64_t bit = 8 * begin[a] + support_random(&r->seed) % (8 * (stop[a] - begin[a]));
+        t->x.payload[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        for (uint64_t i = 0; i < t->count && !t->damaged; i++) {
+            *fault = wcodec_tile_decode(t->tiles, &view, t->first + i, out, true);
+            *tile = t->first + i;
+            t->damaged = *fault != WCODEC_TILE_OK;
+        }
+        if (!t->damaged)
+            t->x.payload[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    free(out);
+}
+
+/* The payload whole, or only the areas' extents, each at a place of its own. */
+static void place_payload(struct run *r, struct tensor *t, struct wcodec_job *job)
+{
+    uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS], at = 0;
+    wcodec_tiles_extent(t->tiles, t->first, t->first + t->count, begin, stop);
+    t->payload = allocate(r, WCODEC_MEMORY_DEVICE, t->x.payload_size + WCODEC_AREAS * 512);
+    bool whole = support_random(&r->seed) % 2;
+    if (whole)
+        put(r, t->payload, 0, t->x.payload, t->x.payload_size);
+    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
+        at = wcodec_align_u64(at, 256) + begin[a] % 16;
+        job->places[a] = (struct wcodec_area_place){t->payload, whole ? begin[a] : at, begin[a], stop[a] - begin[a]};
+        if (!whole)
+            put(r, t->payload, at, t->x.payload + begin[a], stop[a] - begin[a]);
+        if (stop[a] == begin[a])
+            job->places[a].memory = NULL;
+        at += stop[a] - begin[a];
+    }
+}
+
+static void check_output(struct run *r, const struct tensor *t, struct wcodec_memory *output, uint64_t offset, const struct wcodec_job_result *result)
+{
+    uint8_t *out = malloc(t->bytes + 2 * GUARD);
+    get(r, out, output, offset - GUARD, t->bytes + 2 * GUARD);
+    for (unsigned i = 0; i < GUARD; i++) {
+        assert_int_equal(out[i], 0xee);
+        assert_int_equal(out[GUARD + t->bytes + i], 0xee);
+    }
+    if (result->fault == WCODEC_TILE_OK)
+        assert_memory_equal(out + GUARD, t->x.data + (t->first << t->x.tiling.tile_log2 << t->x.tiling.element_log2), t->bytes);
+    for (uint64_t i = 0; result->fault != WCODEC_TILE_OK && i < t->bytes; i++)
+        assert_int_equal(out[GUARD + i], 0);
+    free(out);
+}
+
+/* Random tensors, whole and in part, some of them damaged, in one batch that is decoded twice. */
+static void check_batch(struct run *r)
+{
+    static struct tensor tensors[TENSORS];
+    struct wcodec_job jobs[TENSORS] = {{0}};
+    struct wcodec_job_result results[TENSORS];
+    enum wcodec_tile_fault faults[TENSORS] = {0};
+    uint64_t tiles[TENSORS] = {0}, size = GUARD;
+    for (unsigned i = 0; i < TENSORS; i++) {
+        make_tensor(r, &tensors[i]);
+        if (i % 4 == 3)
+            damage_tensor(r, &tensors[i], &faults[i], &tiles[i]);
+        jobs[i] = (struct wcodec_job){.tiles = tensors[i].tiles, .first = tensors[i].first, .count = tensors[i].count, .destination = size, .verify = true};
+        place_payload(r, &tensors[i], &jobs[i]);
+        size = wcodec_align_u64(size + tensors[i].bytes, 16) + 2 * GUARD;
+    }
+    struct wcodec_memory *output = allocate(r, WCODEC_MEMORY_DEVICE, size);
+    uint8_t *poison = malloc(size);
+    memset(poison, 0xee, size);
+    struct wcodec_batch *batch;
+    for (unsigned i = 0; i < TENSORS; i++)
+        jobs[i].memory = output;
+    ok(r->b->batch_create(r->queue, jobs, TENSORS, &batch, &failure));
+    memset(jobs, 0x55, sizeof jobs); /* copied by now */
+    for (unsigned round = 0; round < 2; round++) {
+        put(r, output, 0, poison, size);
+        memset(results, 0x55, sizeof results);
+        ok(r->b->batch_decode(r->queue, batch, &failure));
+        ok(r->b->batch_results(r->queue, batch, results, &failure));
+        uint64_t offset = GUARD;
+        for (unsigned i = 0; i < TENSORS; i++) {
+            assert_int_equal(results[i].fault, tensors[i].damaged ? faults[i] : WCODEC_TILE_OK);
+            if (tensors[i].damaged)
+                assert_int_equal(results[i].tile, tiles[i]);
+            check_output(r, &tensors[i], output, offset, &results[i]);
+            offset = wcodec_align_u64(offset + tensors[i].bytes, 16) + 2 * GUARD;
+        }
+    }
+    r->b->batch_destroy(batch);
+    r->b->memory_free(output);
+    free(poison);
+    for (unsigned i = 0; i < TENSORS; i++) {
+        r->b->memory_free(tensors[i].payload);
+        wcodec_tiles_free(tensors[i].tiles);
+        support_tensor_free(&tensors[i].x);
+    }
+}
+
+void support_conform(const struct wcodec_backend *backend, struct wcodec_backend_state *state, unsigned device)
+{
+    struct run r = {.b = backend, .seed = support_seed()};
+    struct wcodec_device_listing listing;
+    backend->device_list(state, device, &listing);
+    assert_true(listing.name[0] != '\0');
+    assert_true(listing.kind >= WCODEC_DEVICE_CPU && listing.kind <= WCODEC_DEVICE_OTHER);
+    r.capabilities = listing.capabilities;
+    ok(backend->device_open(state, device, &r.device, &failure));
+    ok(backend->queue_create(r.device, &r.queue, &failure));
+    check_memory(&r);
+    check_fill(&r);
+    check_events(&r);
+    for (unsigned i = 0; i < 8; i++)
+        check_batch(&r);
+    backend->queue_destroy(r.queue);
+    backend->device_close(r.device);
+}
