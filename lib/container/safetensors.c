@@ -3,6 +3,7 @@
 
 #include "container/safetensors.h"
 #include "container/json_text.h"
+#include "container/names.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -10,7 +11,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <xxhash.h>
 
 enum { RANK_MAX = 255 };
 
@@ -64,14 +64,14 @@ static wcodec_status take_entry_member(void *opaque, struct wcodec_json_span key
     return WCODEC_OK;
 }
 
-/* The product of the dimensions in bytes, multiplied in the reference's order: it refuses a product that overflows before a later 0. */
-static bool bytes_of_shape(uint8_t dtype, const uint64_t *shape, size_t rank, uint64_t *bytes)
+/* The reference multiplies in this order, and refuses a product that overflows before a later 0. */
+bool wcodec_safetensors_bytes(wcodec_dtype dtype, const uint64_t *shape, unsigned rank, uint64_t *bytes)
 {
     uint64_t n = 1, bits;
-    for (size_t i = 0; i < rank; i++)
+    for (unsigned i = 0; i < rank; i++)
         if (!wcodec_mul_u64(n, shape[i], &n))
             return false;
-    return wcodec_mul_u64(n, wcodec_dtype_bits((wcodec_dtype)dtype), &bits) && bits % 8 == 0 && wcodec_dtype_size((wcodec_dtype)dtype, shape, (unsigned)rank, bytes);
+    return wcodec_mul_u64(n, wcodec_dtype_bits(dtype), &bits) && bits % 8 == 0 && wcodec_dtype_size(dtype, shape, rank, bytes);
 }
 
 /* What the entry says, without its place. */
@@ -109,7 +109,7 @@ static wcodec_status read_entry(struct entry_text *e, struct wcodec_safetensor *
     uint64_t bytes;
     if (t->dtype == WCODEC_DTYPE_OTHER)
         return WCODEC_OK;
-    if (!bytes_of_shape(t->dtype, shape, rank, &bytes))
+    if (!wcodec_safetensors_bytes((wcodec_dtype)t->dtype, shape, (unsigned)rank, &bytes))
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "shape is no whole number of bytes, or too large");
     if (bytes != t->size)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "data_offsets hold %" PRIu64 " bytes, but %s and shape make %" PRIu64, t->size, t->dtype_name, bytes);
@@ -181,38 +181,20 @@ static wcodec_status take_top_member(void *opaque, struct wcodec_json_span key, 
     return WCODEC_OK;
 }
 
-/* Names sorted by hash, then text: never slower than n log n, whatever names somebody chose. */
-struct named {
-    uint64_t hash;
-    const char *name;
-};
-
-static int compare_named(const void *a, const void *b)
+static wcodec_status check_distinct(const struct wcodec_safetensors *s, uint64_t count, const char *(*name_of)(const struct wcodec_safetensors *, uint64_t), wcodec_error *err)
 {
-    const struct named *x = a, *y = b;
-    if (x->hash != y->hash)
-        return x->hash < y->hash ? -1 : 1;
-    return strcmp(x->name, y->name);
-}
-
-static wcodec_status check_distinct(const wcodec_allocator *allocator, uint64_t count, const char *(*name_of)(const struct wcodec_safetensors *, uint64_t),
-                                    const struct wcodec_safetensors *s, wcodec_error *err)
-{
+    struct wcodec_names names;
     if (count < 2)
         return WCODEC_OK;
-    struct named *names = wcodec_alloc_array(allocator, count, sizeof *names);
-    if (!names)
+    if (!wcodec_names_init(&names, s->allocator, count))
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " names", count);
-    for (uint64_t i = 0; i < count; i++) {
-        names[i].name = name_of(s, i);
-        names[i].hash = XXH3_64bits(names[i].name, strlen(names[i].name));
-    }
-    qsort(names, (size_t)count, sizeof *names, compare_named);
     wcodec_status status = WCODEC_OK;
-    for (uint64_t i = 1; i < count && status == WCODEC_OK; i++)
-        if (compare_named(&names[i - 1], &names[i]) == 0)
-            status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the name \"%.200s\" is there twice", names[i].name);
-    wcodec_free(allocator, names);
+    for (uint64_t i = 0; i < count && status == WCODEC_OK; i++) {
+        uint64_t number = i;
+        if (!wcodec_names_add(&names, name_of(s, i), &number))
+            status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the name \"%.200s\" is there twice", name_of(s, i));
+    }
+    wcodec_names_free(&names);
     return status;
 }
 
@@ -283,9 +265,9 @@ static wcodec_status parse_header(struct wcodec_safetensors *s, uint64_t data_si
     struct wcodec_json_span text = {s->header + 8, (size_t)(s->header_size - 8)};
     wcodec_status status = wcodec_json_members(text, 0, take_top_member, &p, err);
     if (status == WCODEC_OK)
-        status = check_distinct(s->allocator, s->count, tensor_name, s, err);
+        status = check_distinct(s, s->count, tensor_name, err);
     if (status == WCODEC_OK)
-        status = check_distinct(s->allocator, s->metadata_count, metadata_key, s, err);
+        status = check_distinct(s, s->metadata_count, metadata_key, err);
     if (status == WCODEC_OK)
         status = sort_by_place(s, err);
     if (status == WCODEC_OK)

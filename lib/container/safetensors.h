@@ -40,6 +40,9 @@ struct wcodec_safetensors {
  * One of ours is laxer: a dtype that is not known is taken, since new ones will come. */
 wcodec_status wcodec_safetensors_read(const struct wcodec_source *source, const wcodec_allocator *allocator, struct wcodec_safetensors **safetensors, wcodec_error *err);
 
+/* Bytes of a tensor of a known dtype by the same rules; false if it can be none. */
+bool wcodec_safetensors_bytes(wcodec_dtype dtype, const uint64_t *shape, unsigned rank, uint64_t *bytes);
+
 void wcodec_safetensors_free(struct wcodec_safetensors *safetensors);
 
 #endif
