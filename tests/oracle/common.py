@@ -1,0 +1,69 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""What the oracle's files share: names of doc/format.md, errors, and a bounded reader of bytes."""
+
+CONSTANT, RAW, CODED = 0, 1, 2
+PAIRS, P12, P8 = 1, 2, 3
+M32 = (1 << 32) - 1
+M64 = (1 << 64) - 1
+
+
+class WcodecError(Exception):
+    kind = "error"
+
+
+class Corrupt(WcodecError):
+    kind = "corrupt"
+
+
+class Newer(WcodecError):
+    kind = "newer"
+
+
+def load(data, at, size):
+    return int.from_bytes(data[at:at + size], "little")
+
+
+def align(a, n):
+    return -(-a // n) * n
+
+
+def mask(bits):
+    return (1 << bits) - 1
+
+
+class Cursor:
+    def __init__(self, data):
+        self.data, self.at = data, 0
+
+    def left(self):
+        return len(self.data) - self.at
+
+    def bytes(self, n):
+        if n > self.left():
+            raise Corrupt("truncated record")
+        self.at += n
+        return self.data[self.at - n:self.at]
+
+    def u8(self):
+        return self.bytes(1)[0]
+
+    def u64(self):
+        return load(self.bytes(8), 0, 8)
+
+    def varint(self):
+        v = 0
+        for i in range(10):
+            b = self.u8()
+            v |= (b & 127) << 7 * i
+            if b < 128:
+                if i and b == 0 or v >> 64:
+                    raise Corrupt("varint")
+                return v
+        raise Corrupt("varint")
+
+    def string(self):
+        try:
+            return self.bytes(self.varint()).decode("utf-8")
+        except UnicodeDecodeError:
+            raise Corrupt("string is not UTF-8") from None

@@ -1,0 +1,234 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""An independent decoder of .wcodec files, written from doc/format.md alone. Slow and short; it needs nothing but Python 3.
+
+usage: decode.py [--list] FILE.wcodec [OUTPUT]     exit status: 0 right, 3 corrupt or made by a newer version"""
+import sys
+
+import tiles
+import zstd
+from common import Corrupt, Cursor, Newer, WcodecError, align, load
+from xxh3 import xxh3_64, xxh3_128
+
+HEAD_MAGIC = bytes.fromhex("895743440D0A1A0A")
+DTYPES = [("", 0), ("BOOL", 8), ("U8", 8), ("I8", 8), ("F8_E5M2", 8), ("F8_E4M3", 8), ("F8_E8M0", 8), ("F8_E4M3FNUZ", 8), ("F8_E5M2FNUZ", 8),
+          ("U16", 16), ("I16", 16), ("F16", 16), ("BF16", 16), ("U32", 32), ("I32", 32), ("F32", 32), ("U64", 64), ("I64", 64), ("F64", 64),
+          ("C64", 64), ("F4", 4), ("F6_E2M3", 6), ("F6_E3M2", 6)]
+CODINGS = ["constant", "tiles", "chunks", "alias"]
+
+
+class Entry:
+    name = None
+    dtype = ""
+    shape = ()
+    element = tiling = chunk = alias = newer = None
+    offset = 0
+
+
+def _read_record(data, entries):
+    c = Cursor(data)
+    e = Entry()
+    kind = c.u8()
+    if kind > 1:
+        raise Newer("type of record")
+    bits = 0
+    if kind == 1:
+        e.name = c.string()
+        code = c.u8()
+        if code >= len(DTYPES):
+            e.newer = "dtype"
+        elif code == 0:
+            e.dtype = c.string()
+        else:
+            e.dtype, bits = DTYPES[code]
+        rank = c.varint()
+        if rank > 255:
+            raise Corrupt("rank")
+        e.shape = tuple(c.varint() for _ in range(rank))
+        if any(d >> 48 for d in e.shape):
+            raise Corrupt("dimension")
+    e.size = c.varint()
+    if e.size > 1 << 48:
+        raise Corrupt("size of an entry")
+    if bits:
+        total = bits
+        for d in e.shape:
+            total *= d
+        if total != 8 * e.size:
+            raise Corrupt("size does not match the shape")
+    e.order0, e.coding, e.payload_size, e.payload_hash = c.varint(), c.u8(), c.varint(), c.u64()
+    if e.payload_size == 0 and e.payload_hash != 0:
+        raise Corrupt("hash of no payload")
+    if e.coding > 3:
+        e.newer = "coding"
+    if e.newer:
+        return e
+    if e.coding in (0, 3) and e.payload_size:
+        raise Corrupt("payload of a coding that has none")
+    if e.coding == 0:
+        w = c.u8()
+        if w > 3 or e.size % (1 << w):
+            raise Corrupt("constant")
+        e.element = c.bytes(1 << w)
+    elif e.coding == 1:
+        e.tiling = tiles.read_parameters(c, e.size)
+    elif e.coding == 2:
+        e.chunk = c.varint()
+        if not 1 <= e.chunk <= 1 << 24:
+            raise Corrupt("chunk size")
+    else:
+        e.alias = c.varint()
+        if e.alias >= len(entries) or entries[e.alias].coding == 3 or entries[e.alias].size != e.size:
+            raise Corrupt("alias")
+    if e.size == 0 and (e.coding != 0 or e.element != b"\0"):
+        raise Corrupt("coding of an empty entry")
+    if c.left():
+        raise Corrupt("bytes after a record")
+    return e
+
+
+class Container:
+    def __init__(self, data):
+        self.data = data
+        index = self._frame()
+        c = Cursor(index)
+        self.kind = c.u8()
+        if self.kind > 1:
+            raise Newer("kind of original")
+        self.name, self.size, self.hash = c.string(), c.varint(), load(c.bytes(16), 0, 16)
+        self.mode, self.mtime = c.varint(), c.varint()
+        if self.mode > 0o7777:
+            raise Corrupt("mode")
+        pairs = [(c.string(), c.string()) for _ in range(c.varint())]
+        self.metadata = dict(pairs)
+        if len(self.metadata) != len(pairs):
+            raise Corrupt("metadata key twice")
+        self.entries = []
+        for _ in range(c.varint()):
+            self.entries.append(_read_record(c.bytes(c.varint()), self.entries))
+        if c.left():
+            raise Corrupt("bytes after the index")
+        names = [e.name for e in self.entries if e.name is not None]
+        if len(set(names)) != len(names):
+            raise Corrupt("tensor name twice")
+        if sum(e.size for e in self.entries) != self.size:
+            raise Corrupt("sizes do not add up")
+        self._places()
+
+    def _frame(self):
+        d = self.data
+        if len(d) < 128 or d[:8] != HEAD_MAGIC:
+            raise Corrupt("no .wcodec file")
+        if load(d, 56, 8) != xxh3_64(d[:56]):
+            raise Corrupt("head")
+        if load(d, 8, 2) > 1 or load(d, 12, 4):
+            raise Newer("format version or critical flag")
+        if load(d, 8, 2) != 1 or any(d[20:56]):
+            raise Corrupt("head")
+        t = d[-64:]
+        if t[56:] != HEAD_MAGIC[::-1] or load(t, 48, 8) != xxh3_64(t[:48]):
+            raise Corrupt("tail")
+        self.index_at, coded, decoded = load(t, 0, 8), load(t, 8, 8), load(t, 16, 8)
+        if self.index_at + coded + 64 != len(d) or load(t, 32, 8) != len(d) or t[40:48] != d[56:64] or decoded > 256 * coded + (1 << 20):
+            raise Corrupt("tail")
+        frame = d[self.index_at:self.index_at + coded]
+        if load(t, 24, 8) != xxh3_64(frame):
+            raise Corrupt("index hash")
+        try:
+            return zstd.decode(frame, decoded)
+        except zstd.ZstdError as error:
+            raise Corrupt("index: %s" % error) from None
+
+    def _places(self):
+        at = 64
+        for e in self.entries:
+            if e.payload_size:
+                start = align(at, 256 if e.payload_size >= 65536 else 16)
+                self._zero(at, start)
+                e.offset, at = start, start + e.payload_size
+        end = align(at, 16)
+        self._zero(at, end)
+        if end != self.index_at:
+            raise Corrupt("payloads do not end where the index starts")
+
+    def _zero(self, start, end):
+        if end > self.index_at or any(self.data[start:end]):
+            raise Corrupt("padding")
+
+    def payload(self, e):
+        p = self.data[e.offset:e.offset + e.payload_size]
+        if e.payload_size and xxh3_64(p) != e.payload_hash:
+            raise Corrupt("payload hash")
+        return p
+
+    def decode(self, i):
+        e = self.entries[i]
+        if e.newer:
+            raise Newer(e.newer)
+        if e.coding == 3:
+            return self.decode(e.alias)
+        if e.coding == 0:
+            return e.element * (e.size // len(e.element))
+        if e.coding == 1:
+            return tiles.decode(e.tiling, self.payload(e))
+        return _decode_chunks(e, self.payload(e))
+
+    def decode_all(self):
+        out = b"".join(self.decode(i) for i in range(len(self.entries)))
+        if xxh3_128(out) != self.hash:
+            raise Corrupt("hash of the original")
+        return out
+
+
+def _decode_chunks(e, p):
+    count = -(-e.size // e.chunk)
+    at = align(8 * count, 16)
+    if at > len(p) or any(p[8 * count:at]):
+        raise Corrupt("chunk directory")
+    out = []
+    for i in range(count):
+        coded, check = load(p, 8 * i, 4), load(p, 8 * i + 4, 4)
+        size = min(e.chunk, e.size - i * e.chunk)
+        if coded > size or coded > len(p) - at:
+            raise Corrupt("chunk size")
+        part = p[at:at + coded]
+        at += coded
+        if coded < size:
+            try:
+                part = zstd.decode(part, size)
+            except zstd.ZstdError as error:
+                raise Corrupt("chunk: %s" % error) from None
+        if xxh3_64(part) & 0xFFFFFFFF != check:
+            raise Corrupt("chunk check")
+        out.append(part)
+    if at != len(p):
+        raise Corrupt("bytes after the chunks")
+    return b"".join(out)
+
+
+def main(arguments):
+    listing = arguments[:1] == ["--list"]
+    arguments = arguments[listing:]
+    if not 1 <= len(arguments) <= 2:
+        sys.exit(__doc__)
+    with open(arguments[0], "rb") as f:
+        data = f.read()
+    try:
+        container = Container(data)
+        if listing:
+            for e in container.entries:
+                print("%-12s %-10s %-20s %d -> %d %s" % (e.dtype or "-", CODINGS[e.coding] if e.coding < 4 else "?", list(e.shape), e.size, e.payload_size, ascii(e.name)))
+            return 0
+        out = container.decode_all()
+    except WcodecError as error:
+        print("%s: %s: %s" % (arguments[0], error.kind, error), file=sys.stderr)
+        return 3
+    if len(arguments) == 2:
+        with open(arguments[1], "wb") as f:
+            f.write(out)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,534 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Writes valid but odd .wcodec files with random, seeded content, after doc/format.md alone: what the library's own encoder would never choose.
+
+usage: encode.py SEED OUTPUT.wcodec [ORIGINAL]     the same seed gives the same file
+
+A TilePayload is kept in parts until it is assembled, so that a test can spoil one part and leave all else, hashes included, as it should be."""
+import json
+import random
+import sys
+
+import zstd
+from common import CODED, CONSTANT, M32, P8, P12, PAIRS, RAW, align, mask
+from tiles import raw_planes, tile_check
+from xxh3 import xxh3_64, xxh3_128
+
+DTYPE_CODES = {"BOOL": 1, "U8": 2, "I8": 3, "F8_E5M2": 4, "F8_E4M3": 5, "F8_E8M0": 6, "F8_E4M3FNUZ": 7, "F8_E5M2FNUZ": 8, "U16": 9, "I16": 10,
+               "F16": 11, "BF16": 12, "U32": 13, "I32": 14, "F32": 15, "U64": 16, "I64": 17, "F64": 18, "C64": 19, "F4": 20, "F6_E2M3": 21, "F6_E3M2": 22}
+MAGIC = b"\x89WCD\r\n\x1a\n"
+
+
+def varint(v):
+    out = bytearray()
+    while v > 127:
+        out.append(v & 127 | 128)
+        v >>= 7
+    out.append(v)
+    return bytes(out)
+
+
+def string(text):
+    data = text if isinstance(text, bytes) else text.encode()
+    return varint(len(data)) + data
+
+
+class Field:
+    """width bits from bit `at`; coded: tables is a list of tables, each a list of (symbol, frequency) in dealing order, and base for pairs."""
+
+    def __init__(self, kind, width, value=0, profile=0, pool=0, run=0):
+        self.kind, self.width, self.value, self.profile, self.pool, self.run = kind, width, value, profile, pool, run
+        self.at, self.tables, self.bases = 0, [], []
+
+    def parameters(self):
+        out = bytes([self.kind, self.width])
+        if self.kind == CONSTANT:
+            out += self.value.to_bytes(self.width + 7 >> 3, "little")
+        if self.kind == CODED:
+            out += bytes([self.profile, self.pool, self.run])
+        return out
+
+
+def random_frequencies(rng, symbols, total, highest):
+    """Positive frequencies for the symbols that add up to total: flat, skewed, or one symbol with all but the least."""
+    n = len(symbols)
+    shape = rng.randrange(4)
+    if shape == 0:
+        weights = [1.0] * n
+    elif shape == 1:
+        weights = [rng.random() + 0.001 for _ in symbols]
+    elif shape == 2:
+        weights = [0.5 ** min(i, 60) for i in range(n)]
+    else:
+        weights = [1e9] + [1e-9] * (n - 1)
+    rng.shuffle(weights)
+    left, f = total - n, [1] * n
+    scale = sum(weights)
+    for i in range(n):
+        f[i] += int(left * weights[i] / scale)
+    f[rng.randrange(n)] += total - sum(f)
+    for i in range(n):
+        if f[i] > highest:
+            f[(i + 1) % n] += f[i] - highest
+            f[i] = highest
+    return list(zip(symbols, f))
+
+
+def random_table(rng, field):
+    limit = 1 << field.width
+    if field.profile == P8:
+        symbols = rng.sample(range(limit), min(limit, rng.choice([2, 2, 3, 5, 17, 200, 256]))) if limit > 1 else []
+        return random_frequencies(rng, symbols, 256, 255), 0
+    if field.profile == P12:
+        symbols = sorted(rng.sample(range(limit), min(limit, rng.choice([2, 3, 9, 60, 256]))))
+        return random_frequencies(rng, symbols, 4096, 4095), 0
+    base = rng.randrange(limit - 15) if field.width > 4 else 0
+    side = min(16, limit)
+    held = [a + 16 * b for a in range(side) for b in range(side)]
+    symbols = sorted(rng.sample(held, min(len(held), rng.choice([2, 3, 16, 100, 256]))))
+    return random_frequencies(rng, symbols, 4096, 4095), base
+
+
+def nibble_numbers(frequencies, rng=None):
+    """With rng, runs of zeros are cut at random; without, the longest are taken."""
+    units, i = [], 0
+    while i < len(frequencies):
+        v = frequencies[i]
+        i += 1
+        if v == 0:
+            k = 0
+            while k < 15 and i + k < len(frequencies) and frequencies[i + k] == 0:
+                k += 1
+            if rng:
+                k = rng.randint(0, k)
+            units += [0, k]
+            i += k
+            continue
+        while v > 7:
+            units.append(v & 7 | 8)
+            v >>= 3
+        units.append(v)
+    units += [0] * (len(units) & 1)
+    return bytes(units[j] | units[j + 1] << 4 for j in range(0, len(units), 2))
+
+
+def table_bytes(field, table, base, rng=None):
+    if field.profile == P8:
+        return bytes([len(table) - 1]) + bytes(v for entry in table for v in entry)
+    held = dict(table)
+    size = 256 if field.profile == PAIRS else 1 << field.width
+    numbers = nibble_numbers([held.get(s, 0) for s in range(size)], rng)
+    return bytes([base]) + numbers if field.profile == PAIRS else numbers
+
+
+def rans_encode(field, tables, n, values, pick, payload):
+    """Words and start states for values (a whole number of groups); pick(group) is the number of the table."""
+    lookup = []
+    for table in tables:
+        c, codes = 0, {}
+        for s, f in table:
+            codes[s] = (f, c)
+            c += f
+        lookup.append(codes)
+    x, words = [0x10000 + p for p in payload], []
+    for g in range((n + 127) // 128 - 1, -1, -1):
+        codes = lookup[pick(g)]
+        for step in range(3 if field.profile == P12 else 1, -1, -1):
+            for lane in range(31, -1, -1):
+                at, v = 128 * g + 4 * lane, x[lane]
+                if field.profile == P8:
+                    (f1, c1), (f2, c2) = codes[values[at + 2 * step]], codes[values[at + 2 * step + 1]]
+                    if v >= f1 * f2 << 16:
+                        words.append(v & 0xFFFF)
+                        v >>= 16
+                    v = (v // f2 << 8) + v % f2 + c2
+                    v = (v // f1 << 8) + v % f1 + c1
+                else:
+                    f, c = codes[values[64 * g + 2 * lane + step] if field.profile == PAIRS else values[at + step]]
+                    if v >= f << 20:
+                        words.append(v & 0xFFFF)
+                        v >>= 16
+                    v = (v // f << 12) + v % f + c
+                x[lane] = v
+    return words[::-1], x
+
+
+def raw_bytes(bits, planes, n, elements, in_states):
+    """The raw rows of a tile, and the lanes' payload if in_states. elements: whole elements, padded with zeros to a whole group."""
+    groups, slot = n + 127 >> 7, min(bits, 32)
+    out, payload = bytearray(), [0] * 32
+    for number, (first, places) in enumerate(planes):
+        size = len(places)
+        values = [sum((e >> p & 1) << i for i, p in enumerate(places)) for e in elements]
+        rows = -(-groups * size // 8)
+        words = []
+        for lane in range(32):
+            mine = [values[128 * g + 4 * lane + i] for g in range(groups) for i in range(4)]
+            slots = []
+            for k in range(0, len(mine), 32 // slot):
+                word = 0
+                for j, v in enumerate(mine[k:k + 32 // slot]):
+                    for i in range(size):
+                        word |= (v >> i & 1) << (first + i) % slot + slot * j
+                slots.append(word)
+            row = [0] * rows
+            for k, word in enumerate(slots):
+                r = k % (slot // size) * size
+                row[k // (slot // size)] |= (word << r | word >> 32 - r) & M32
+            words.append(row)
+        whole = rows
+        if number == 0 and in_states and size >= 4:
+            whole -= 1
+        for row in range(whole):
+            for lane in range(32):
+                out += words[lane][row].to_bytes(4, "little")
+        if whole == rows:
+            continue
+        four = [[sum(values[128 * g + 4 * lane + i] << 4 * i for i in range(4)) for lane in range(32)] for g in range(groups)] if size == 4 else None
+        if size >= 8:
+            payload = [w[-1] >> 16 for w in words]
+            half = [w[-1] & 0xFFFF for w in words]
+        else:
+            payload = four[groups - 1]
+            half = four[groups - 2] if groups % 2 == 0 else []
+        for h in half:
+            out += h.to_bytes(2, "little")
+    return bytes(out), payload
+
+
+class TilePayload:
+    """One tensor of coding 1 in parts: fields with tables, then per tile check, streams (a dict a coded field) and raw bytes."""
+
+    def __init__(self, w, t, fields, add=0):
+        self.w, self.t, self.fields, self.add, self.bits = w, t, fields, add, 8 << w
+        self.coded = [f for f in fields if f.kind == CODED]
+        at = 0
+        for f in fields:
+            f.at = at
+            at += f.width
+        self.planes = raw_planes(self.bits, fields)
+        self.tables = []   # bytes of all tables, in order
+        self.checks = []
+        self.streams = []
+        self.raw = []
+        self.decoded = b""
+        self.prefix = None  # set: written in place of the right one
+        self.spoil = {}     # area name -> function from its bytes to other bytes
+
+    def area(self, out, name, data):
+        if name in self.spoil:
+            data = self.spoil[name](data)
+        out += bytes(-len(out) % 16) + data
+
+    def assemble(self):
+        """(parameters, payload)"""
+        out = bytearray()
+        self.area(out, "tables", b"".join(self.tables))
+        directory = b"".join(c.to_bytes(4, "little") for c in self.checks)
+        for row in self.streams:
+            for s in row:
+                a = s.get("count", len(s["words"])) | s["table"] << 20 | s["mode"] << 24 | s.get("zero", 0) << 28
+                b = s.get("outlier_count", len(s["outliers"])) | s["symbol"] << 24 | s.get("zero2", 0) << 17
+                directory += a.to_bytes(4, "little") + b.to_bytes(4, "little")
+        self.area(out, "directory", directory)
+        runs = bytearray()
+        for i, f in enumerate(self.coded):
+            if f.run:
+                width = 1 if f.pool == 2 else 2 if f.pool <= 4 else 4
+                for row in self.streams:
+                    v = sum(r << width * k for k, r in enumerate(row[i]["runs"]))
+                    runs += v.to_bytes(-(-len(row[i]["runs"]) * width // 8), "little")
+        self.area(out, "runs", bytes(runs))
+        rans = [s for row in self.streams for s in row if s["mode"] == 0]
+        out += bytes(-len(out) % 16)
+        prefix = len(out)
+        self.area(out, "states", b"".join(x.to_bytes(4, "little") for s in rans for x in s["states"]))
+        self.area(out, "words", b"".join(v.to_bytes(2, "little") for s in rans for v in s["words"]))
+        self.area(out, "raw", b"".join(self.raw))
+        patches = [o for row in self.streams for s in row for o in s["outliers"]]
+        self.area(out, "outliers", b"".join(p.to_bytes(2, "little") for p, _ in patches) + bytes(v for _, v in patches))
+        parameters = bytes([self.w, self.t]) + self.add.to_bytes(1 << self.w, "little") + bytes([len(self.fields)])
+        parameters += b"".join(f.parameters() for f in self.fields)
+        return parameters + varint(prefix if self.prefix is None else self.prefix), bytes(out)
+
+
+def _empty_stream(f, runs):
+    return {"mode": 0, "table": 0, "symbol": 0, "words": [], "outliers": [], "states": [], "runs": [0] * runs}
+
+
+def _random_stream(rng, f, tables, n, t, mode, outlier_rate):
+    """A stream without states and words yet; its symbols, the table number by group, and the field's final values."""
+    s = _empty_stream(f, max(1, 1 << t >> f.run) if f.run else 0)
+    padded = n + 127 & ~127
+    s["mode"] = mode
+    pick = lambda g: 0
+    symbols = []
+    if mode == 1:
+        s["symbol"] = rng.randrange(1 << f.width)
+        values = [s["symbol"]] * padded
+    else:
+        if f.run:
+            used = n + (1 << f.run) - 1 >> f.run
+            s["runs"][:used] = [rng.randrange(f.pool) for _ in range(used)]
+            pick = lambda g: s["runs"][128 * g >> f.run]
+        else:
+            s["table"] = rng.randrange(f.pool)
+            pick = lambda g: s["table"]
+        values = []
+        for g in range(padded >> 7):
+            table = tables[pick(g)]
+            drawn = rng.choices([e[0] for e in table], [e[1] for e in table], k=64 if f.profile == PAIRS else 128)
+            symbols += drawn
+            if f.profile == PAIRS:
+                base = f.bases[pick(g)]
+                values += [base + v for d in drawn for v in (d % 16, d // 16)]
+            else:
+                values += drawn
+    values = values[:n]
+    if outlier_rate:
+        count = min(n, max(1, int(n * outlier_rate)))
+        for p in sorted(rng.sample(range(n), count)):
+            values[p] = rng.randrange(1 << f.width)
+            s["outliers"].append((p, values[p]))
+    return s, symbols, pick, values
+
+
+def random_payload(rng, w, t, n, fields, add=0, outlier_rate=0.0, modes=(0,), draw_modes=True, raw=None):
+    """n random elements of 8 << w bits; fields are Field objects without tables. modes: what a tile's streams may use."""
+    p = TilePayload(w, t, fields, add)
+    for f in p.coded:
+        for _ in range(f.pool):
+            table, base = random_table(rng, f)
+            f.tables.append(table)
+            f.bases.append(base)
+            p.tables.append(table_bytes(f, table, base, rng if rng.random() < 0.3 else None))
+    decoded = bytearray()
+    for start in range(0, n, 1 << t):
+        size = min(1 << t, n - start)
+        decoded += _random_tile(rng, p, size, outlier_rate, modes, raw)
+    p.decoded = bytes(decoded)
+    return p
+
+
+def _random_tile(rng, p, n, outlier_rate, modes, raw):
+    width = 1 << p.w
+    if 2 in modes and rng.random() < 1 / len(modes):
+        data = rng.randbytes(n * width)
+        p.streams.append([dict(_empty_stream(f, max(1, 1 << p.t >> f.run) if f.run else 0), mode=2) for f in p.coded])
+        p.raw.append(data + bytes(-len(data) % 64))
+        p.checks.append(tile_check(data, p.bits))
+        return data
+    choice = [m for m in modes if m != 2] or [0]
+    made = [_random_stream(rng, f, f.tables, n, p.t, rng.choice(choice), outlier_rate) for f in p.coded]
+    raw_mask = sum(mask(f.width) << f.at for f in p.fields if f.kind == RAW)
+    constant = sum(f.value << f.at for f in p.fields if f.kind == CONSTANT)
+    source = raw or (lambda: rng.getrandbits(p.bits))
+    raws = [source() & raw_mask for _ in range(n)]
+    in_states = made[0][0]["mode"] == 0 and bool(p.planes) and len(p.planes[0][1]) >= 4
+    data, payload = raw_bytes(p.bits, p.planes, n, raws + [0] * (-n % 128), in_states)
+    p.raw.append(data)
+    for i, (s, symbols, pick, _) in enumerate(made):
+        if s["mode"] == 0:
+            f = p.coded[i]
+            s["words"], s["states"] = rans_encode(f, f.tables, n, symbols, pick, payload if i == 0 and in_states else [0] * 32)
+    p.streams.append([m[0] for m in made])
+    out = bytearray()
+    for i in range(n):
+        e = raws[i] | constant
+        for f, m in zip(p.coded, made):
+            e |= m[3][i] << f.at
+        out += (e - p.add & mask(p.bits)).to_bytes(width, "little")
+    p.checks.append(tile_check(out, p.bits))
+    return out
+
+
+class Entry:
+    """A record and its payload. Any member may be overwritten before the container is made; record, if set, replaces the record's bytes."""
+
+    def __init__(self, data, coding, parameters, payload=b"", name=None, dtype="U8", shape=None):
+        self.data, self.coding, self.parameters, self.payload = data, coding, parameters, payload
+        self.name, self.dtype, self.shape = name, dtype, shape
+        self.kind = None
+        self.size, self.order0, self.record = len(data), 0, None
+        self.payload_hash = self.payload_size = None
+
+    def encode(self):
+        if self.record is not None:
+            return self.record
+        out = bytes([(self.name is not None) if self.kind is None else self.kind])
+        if self.name is not None:
+            code = self.dtype if isinstance(self.dtype, int) else DTYPE_CODES.get(self.dtype, 0)
+            out += string(self.name) + bytes([code]) + (string(self.dtype) if code == 0 else b"")
+            out += varint(len(self.shape)) + b"".join(varint(d) for d in self.shape)
+        size = len(self.payload) if self.payload_size is None else self.payload_size
+        digest = (xxh3_64(self.payload) if self.payload else 0) if self.payload_hash is None else self.payload_hash
+        return out + varint(self.size) + varint(self.order0) + bytes([self.coding]) + varint(size) + digest.to_bytes(8, "little") + self.parameters
+
+
+def constant_entry(element, count, **names):
+    return Entry(element * count, 0, bytes([len(element).bit_length() - 1]) + element, **names)
+
+
+def empty_entry(**names):
+    return Entry(b"", 0, b"\0\0", **names)
+
+
+def chunk_entry(data, chunk, frames=True, **names):
+    parts, directory = [], b""
+    for at in range(0, len(data), chunk):
+        part = data[at:at + chunk]
+        coded = zstd.encode(part) if frames else part
+        if len(coded) >= len(part):
+            coded = part
+        parts.append(coded)
+        directory += len(coded).to_bytes(4, "little") + (xxh3_64(part) & M32).to_bytes(4, "little")
+    return Entry(data, 2, varint(chunk), directory + bytes(-len(directory) % 16) + b"".join(parts), **names)
+
+
+def alias_entry(entries, number, **names):
+    return Entry(entries[number].data, 3, varint(number), **names)
+
+
+def tile_entry(p, **names):
+    parameters, payload = p.assemble()
+    return Entry(p.decoded, 1, parameters, payload, **names)
+
+
+def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=None, digest=None, count=None, tail=b""):
+    original = b"".join(e.data for e in entries)
+    out = bytes([kind]) + string(name) + varint(len(original) if size is None else size)
+    out += (xxh3_128(original) if digest is None else digest).to_bytes(16, "little") + varint(mode) + varint(mtime)
+    out += varint(len(metadata)) + b"".join(string(k) + string(v) for k, v in metadata)
+    out += varint(len(entries) if count is None else count)
+    for e in entries:
+        record = e.encode()
+        out += varint(len(record)) + record
+    return out + tail
+
+
+def head_bytes(version=1, minor=0, critical=0, optional=0, reserved=bytes(36), digest=None):
+    out = MAGIC + version.to_bytes(2, "little") + minor.to_bytes(2, "little") + critical.to_bytes(4, "little") + optional.to_bytes(4, "little") + reserved
+    return out + (xxh3_64(out) if digest is None else digest).to_bytes(8, "little")
+
+
+def tail_bytes(head, at, frame, decoded, total, **changed):
+    """changed: offset=, coded=, decoded=, frame_hash=, size=, head_hash=, digest=, magic="""
+    get = changed.get
+    values = [get("offset", at), get("coded", len(frame)), get("decoded", decoded), get("frame_hash", xxh3_64(frame)), get("size", total),
+              get("head_hash", int.from_bytes(head[56:], "little"))]
+    out = b"".join(v.to_bytes(8, "little") for v in values)
+    return out + get("digest", xxh3_64(out)).to_bytes(8, "little") + get("magic", MAGIC[::-1])
+
+
+def container(entries, head=None, tail=None, index=None, frame=None, padding=0, gap=b"", end=b"", **fields):
+    """The bytes of a file. index, frame: in place of the right ones; padding: value of the bytes between; gap: put in front of the index."""
+    head = head_bytes() if head is None else head
+    out = bytearray(head)
+    for e in entries:
+        if e.payload:
+            out += bytes([padding]) * (-len(out) % (256 if len(e.payload) >= 65536 else 16)) + e.payload
+    out += bytes([padding]) * (-len(out) % 16) + gap
+    index = index_bytes(entries, **fields) if index is None else index
+    frame = zstd.encode(index) if frame is None else frame
+    at = len(out)
+    out += frame
+    return bytes(out) + tail_bytes(head, at, frame, len(index), len(out) + 64, **(tail or {})) + end
+
+
+PRESETS = {
+    "BF16": [(RAW, 7), (CODED, 8), (RAW, 1)], "F16": [(RAW, 10), (CODED, 5), (RAW, 1)], "F32": [(RAW, 23), (CODED, 8), (RAW, 1)],
+    "F8_E4M3": [(RAW, 3), (CODED, 4), (RAW, 1)], "F8_E5M2": [(RAW, 2), (CODED, 5), (RAW, 1)], "I8": [(RAW, 4), (CODED, 4)],
+    "U8": [(RAW, 3), (CODED, 5)], "I16": [(CODED, 8), (CODED, 8)], "U32": [(CODED, 8)] * 4, "F64": [(CODED, 8)] * 8,
+    "I32": [(CONSTANT, 16), (RAW, 7), (CODED, 8), (RAW, 1)], "U64": [(CODED, 8), (CONSTANT, 48), (CODED, 8)], "C64": [(RAW, 23), (CODED, 8), (RAW, 1)]}
+ELEMENT = {"BOOL": 0, "U8": 0, "I8": 0, "F8_E4M3": 0, "F8_E5M2": 0, "U16": 1, "I16": 1, "F16": 1, "BF16": 1, "U32": 2, "I32": 2, "F32": 2, "C64": 2,
+           "U64": 3, "I64": 3, "F64": 3}
+
+
+def random_split(rng, bits):
+    """Any field list that the format allows."""
+    while True:
+        out, left = [], bits
+        while left:
+            kind = rng.choice([CONSTANT, RAW, CODED, CODED])
+            if out and kind != CODED and out[-1][0] == kind:
+                continue
+            width = min(left, rng.randint(1, 8 if kind == CODED else rng.choice([3, 20, 64])))
+            out.append((kind, width))
+            left -= width
+        if 1 <= sum(k == CODED for k, _ in out) <= 8 and len(out) <= 64:
+            return out
+
+
+def make_fields(rng, split, profile=None, pool=None, run=None):
+    fields = []
+    for kind, width in split:
+        f = Field(kind, width)
+        if kind == CONSTANT:
+            f.value = rng.getrandbits(width)
+        if kind == CODED:
+            f.profile = profile or rng.choice([PAIRS, P12, P8])
+            f.pool = pool or (rng.choice([1, 2, 3, 4, 5, 16]) if f.profile == P8 else rng.randint(1, 4))
+            if f.profile == P8 and f.pool > 1:
+                f.run = rng.choice([0, 7, 8, 12]) if run is None else run
+        fields.append(f)
+    return fields
+
+
+def random_tensor(rng, dtype, n, name, t=None, split=None, profile=None, **more):
+    w = ELEMENT[dtype]
+    split = split or (PRESETS[dtype] if dtype in PRESETS and rng.random() < 0.5 else random_split(rng, 8 << w))
+    fields = make_fields(rng, split, profile)
+    add = rng.choice([0, 1, 128, rng.getrandbits(8 << w)]) % (1 << (8 << w))
+    more.setdefault("outlier_rate", rng.choice([0, 0, 0.001, 0.05]))
+    more.setdefault("modes", rng.choice([(0,), (0,), (0, 1), (0, 1, 2)]))
+    p = random_payload(rng, w, t or rng.choice([12, 12, 12, 13, 14]), n, fields, add, **more)
+    shape = (n // 2,) if dtype == "C64" else (n,)
+    return tile_entry(p, name=name, dtype=dtype, shape=shape)
+
+
+def safetensors_blob(entries, metadata=()):
+    header, at = {}, 0
+    if metadata:
+        header["__metadata__"] = dict(metadata)
+    for e in entries:
+        header[e.name] = {"dtype": e.dtype, "shape": list(e.shape), "data_offsets": [at, at + e.size]}
+        at += e.size
+    text = json.dumps(header, separators=(",", ":"), ensure_ascii=False).encode()
+    text += b" " * (-len(text) % 8)
+    data = len(text).to_bytes(8, "little") + text
+    return chunk_entry(data, 1 << 20, frames=False)
+
+
+def random_file(seed, sizes=(1, 3, 127, 128, 129, 1000, 4095, 4096, 4097, 8192 + 77)):
+    """(file, original, description)"""
+    rng = random.Random(seed)
+    entries = []
+    for i in range(rng.randint(1, 4)):
+        dtype = rng.choice(sorted(ELEMENT))
+        n = rng.choice(sizes) + (dtype == "C64")
+        n += n & 1 if dtype == "C64" else 0
+        entries.append(random_tensor(rng, dtype, n, "tensor.%d" % i))
+    entries.append(constant_entry(rng.randbytes(2), rng.randint(1, 3000), name="constant", dtype="BF16"))
+    entries[-1].shape = (entries[-1].size // 2, 1)
+    entries.append(empty_entry(name="empty \u00e9\u4e00", dtype="F32", shape=(0, 1 << 47)))
+    entries.append(chunk_entry(bytes(5000) + rng.randbytes(77), rng.choice([16, 1000, 5077, 1 << 24]), name="other", dtype="F9_NEW", shape=(3, 5)))
+    entries.append(constant_entry(rng.randbytes(1), 1, name="scalar", dtype="U8", shape=()))
+    metadata = [("format", "pt"), ("", "quote \" and \u4e00")] if rng.random() < 0.5 else []
+    entries.insert(0, safetensors_blob(entries, metadata))
+    target = rng.randrange(1, len(entries))
+    safetensors = rng.random() < 0.7
+    if not safetensors:
+        entries.append(alias_entry(entries, target, name=None))
+    data = container(entries, kind=int(safetensors), name="odd.safetensors", metadata=metadata if safetensors else (), mode=rng.choice([0, 0o644]),
+                     mtime=rng.choice([0, 1700000000]))
+    return data, b"".join(e.data for e in entries)
+
+
+if __name__ == "__main__":
+    if not 3 <= len(sys.argv) <= 4:
+        sys.exit(__doc__)
+    made = random_file(int(sys.argv[1]))
+    for path, content in zip(sys.argv[2:], made):
+        with open(path, "wb") as out_file:
+            out_file.write(content)
