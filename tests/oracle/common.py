@@ -64,6 +64,9 @@ class Cursor:
 
     def string(self):
         try:
-            return self.bytes(self.varint()).decode("utf-8")
+            text = self.bytes(self.varint()).decode("utf-8")
         except UnicodeDecodeError:
             raise Corrupt("string is not UTF-8") from None
+        if "\0" in text:
+            raise Corrupt("U+0000 in a string")
+        return text

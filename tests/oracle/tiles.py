@@ -287,9 +287,9 @@ class Payload:
         if self.at != len(data):
             raise Corrupt("bytes after the payload")
 
-    def _area(self):
+    def _area(self, in_prefix=True):
         start = align(self.at, 16)
-        if start > len(self.data) or any(self.data[self.at:start]):
+        if start > len(self.data) or in_prefix and any(self.data[self.at:start]):
             raise Corrupt("truncated payload, or padding that is not zero")
         self.at = start
 
@@ -353,17 +353,17 @@ class Payload:
             s["states"] = [load(self.data, at + 4 * i, 4) for i in range(32)]
             if min(s["states"]) < 1 << 16:
                 raise Corrupt("start state")
-        self._area()
+        self._area(False)
         for s in rans:
             at = self._take(2 * s["words"])
             s["stream"] = [load(self.data, at + 2 * i, 2) for i in range(s["words"])]
-        self._area()
+        self._area(False)
         self.raw = []
         for tile, row in enumerate(self.streams):
             size = raw_size(t, tile, [s["mode"] for s in row])
             at = self._take(size)
             self.raw.append(self.data[at:at + size])
-        self._area()
+        self._area(False)
         total = sum(s["outliers"] for row in self.streams for s in row)
         at = self._take(3 * total)
         for row in self.streams:
@@ -383,8 +383,6 @@ class Payload:
         n, row, size = t.tile_elements(tile), self.streams[tile], 1 << t.w
         if row[0]["mode"] == 2:
             out = self.raw[tile][:n * size]
-            if any(self.raw[tile][n * size:]):
-                raise Corrupt("padding of a stored tile")
         else:
             out = self._decode_fields(tile, n, row, size)
         if tile_check(out, t.bits) != self.checks[tile]:

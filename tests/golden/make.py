@@ -1,0 +1,69 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Makes the odd-*.wcodec files of this folder and lists all files in SUMS. usage: make.py [NAME...]
+
+Existing files are never replaced: a golden file is what a release of the format was, and later decoders must read it."""
+import os
+import random
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(here, "..", "oracle"))
+import encode
+from common import CODED, CONSTANT, P8, P12, PAIRS, RAW
+from decode import Container
+
+PROFILES = {"pairs": PAIRS, "p12": P12, "p8": P8}
+
+
+def one(seed, dtype, n, **more):
+    rng = random.Random(seed)
+    fields = encode.make_fields(rng, more.pop("split", None) or encode.PRESETS[dtype], more.pop("profile", None), more.pop("pool", None), more.pop("run", None))
+    add = more.pop("add", 0)
+    p = encode.random_payload(rng, encode.ELEMENT[dtype], more.pop("t", 12), n, fields, add, **more)
+    entries = [encode.tile_entry(p, name="t", dtype=dtype, shape=(n // 2,) if dtype == "C64" else (n,))]
+    entries.insert(0, encode.safetensors_blob(entries))
+    return encode.container(entries, kind=1, name="t.safetensors")
+
+
+def cases():
+    for dtype in ("BF16", "F16", "F32", "F8_E4M3", "F8_E5M2", "I8"):
+        for name, profile in PROFILES.items():
+            yield "%s-%s" % (dtype.lower(), name), lambda dtype=dtype, profile=profile: one(1, dtype, 1200 if dtype != "F32" else 700, profile=profile, outlier_rate=0.01)
+    yield "u8-whole", lambda: one(2, "U8", 4097, split=[(CODED, 8)], profile=P8, pool=16, run=7, add=77)
+    yield "i8-pairs-narrow", lambda: one(3, "I8", 1000, split=[(RAW, 5), (CODED, 3)], profile=PAIRS)
+    yield "i16-two-streams", lambda: one(4, "I16", 600, outlier_rate=0.01)
+    yield "f64-eight-streams", lambda: one(5, "F64", 130)
+    yield "u64-wide-raw", lambda: one(6, "U64", 400, split=[(RAW, 30), (CODED, 4), (RAW, 30)])
+    yield "u64-constants", lambda: one(7, "U64", 300)
+    yield "f32-no-mantissa", lambda: one(8, "F32", 500, split=[(CONSTANT, 16), (RAW, 7), (CODED, 8), (RAW, 1)], add=0x8000)
+    yield "c64", lambda: one(9, "C64", 260)
+    yield "bf16-two-tiles-runs", lambda: one(10, "BF16", 4096 + 129, profile=P8, pool=4, run=8, outlier_rate=0.002)
+    yield "bf16-modes", lambda: one(11, "BF16", 2 * 4096 + 1, profile=P12, modes=(0, 1, 2), outlier_rate=0.001)
+    for groups in (1, 2, 3):
+        yield "i8-groups-%d" % groups, lambda groups=groups: one(12, "I8", 128 * groups - 5, profile=P8)
+    yield "one-element", lambda: one(13, "BF16", 1)
+    yield "tile-65536", lambda: one(14, "I8", 5000, t=16, profile=PAIRS, outlier_rate=0.001)
+    yield "mixed", lambda: encode.random_file(41, sizes=(1, 100, 129, 400))[0]
+    yield "opaque", lambda: encode.container([encode.chunk_entry(b"text " * 40 + bytes(3000), 2000), encode.constant_entry(b"ab", 300)], kind=0, name="notes")
+    yield "empty", lambda: encode.container([], kind=0)
+
+
+def main(wanted):
+    for name, make in cases():
+        path = os.path.join(here, "odd-%s.wcodec" % name)
+        if not os.path.exists(path) and (not wanted or name in wanted):
+            with open(path, "wb") as f:
+                f.write(make())
+    with open(os.path.join(here, "SUMS"), "w") as sums:
+        for name in sorted(os.listdir(here)):
+            if name.endswith(".wcodec"):
+                with open(os.path.join(here, name), "rb") as f:
+                    c = Container(f.read())
+                c.decode_all()
+                print("%032x  %s" % (c.hash, name), file=sums)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
