@@ -3,12 +3,13 @@
 
 #include "encode/plan.h"
 
-#include "core/dtype.h"
 #include "core/error.h"
 #include "encode/bits.h"
+#include "encode/field_choice.h"
 #include "encode/histogram.h"
 #include "encode/normalize.h"
 #include "encode/order.h"
+#include "encode/refine.h"
 
 enum { TILES_FOR_LARGE = 1024, TILES_FOR_MEDIUM = 4 };
 
@@ -52,53 +53,250 @@ static wcodec_status set_pool(struct wcodec_plan *plan, unsigned c, const struct
     return WCODEC_OK;
 }
 
+/* The sample that choices are made on: whole tiles, evenly spread. */
+struct sample {
+    uint64_t pieces; /* tiles of the tensor */
+    uint64_t taken;
+    size_t piece; /* elements */
+    size_t count; /* elements of the sample */
+    uint8_t *values, *pairs;
+};
+
+static size_t sample_pieces(int level, unsigned tile_log2)
+{
+    if (level >= 9)
+        return (size_t)1 << (22 - tile_log2);
+    if (level >= 7)
+        return (size_t)1 << (20 - tile_log2);
+    if (level >= 5)
+        return (size_t)1 << (18 - tile_log2);
+    return tile_log2 <= 12 ? 16 : tile_log2 == 13 ? 8 : 16;
+}
+
+static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocator *allocator, int level, unsigned tile_log2, uint64_t elements, wcodec_error *err)
+{
+    size_t most = sample_pieces(level, tile_log2);
+    sample->piece = (size_t)1 << tile_log2;
+    sample->pieces = wcodec_div_up_u64(elements, sample->piece);
+    sample->taken = sample->pieces < most ? sample->pieces : most;
+    size_t room = elements < sample->taken * sample->piece ? (size_t)elements : (size_t)sample->taken * sample->piece;
+    sample->values = wcodec_alloc(allocator, room);
+    sample->pairs = wcodec_alloc(allocator, (room + 1) / 2);
+    if (!sample->values || !sample->pairs)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu elements", room);
+    return WCODEC_OK;
+}
+
+/* Values of one field; the last tile, which may be short, comes last. */
+static void sample_field(struct sample *sample, const struct wcodec_survey *survey, const uint8_t *data, uint64_t add, const struct wcodec_field *f)
+{
+    sample->count = 0;
+    for (uint64_t i = 0; i < sample->taken; i++) {
+        uint64_t first = sample->pieces * i / sample->taken * sample->piece, left = survey->elements - first;
+        size_t n = left < sample->piece ? (size_t)left : sample->piece;
+        wcodec_extract_field(data + (first << survey->element_log2), n, survey->element_log2, add, f->shift, f->width, sample->values + sample->count);
+        sample->count += n;
+    }
+}
+
+struct planner {
+    wcodec_context *context;
+    const struct wcodec_encode_settings *settings;
+    const struct wcodec_survey *survey;
+    const uint8_t *data;
+    bool by_value;
+    struct sample sample;
+};
+
+static uint64_t raw_bits_of(const struct wcodec_split *split)
+{
+    uint64_t bits = 0;
+    for (unsigned i = 0; i < split->field_count; i++)
+        bits += split->fields[i].kind == WCODEC_FIELD_RAW ? split->fields[i].width : 0;
+    return bits;
+}
+
+/* Choose for all coded fields of a split; *bits is what the tensor takes then (times WCODEC_BIT). */
+static wcodec_status choose_fields(struct planner *p, const struct wcodec_split *split, struct wcodec_field_choice choices[WCODEC_MAX_CODED], uint64_t *bits, wcodec_error *err)
+{
+    uint64_t raw = raw_bits_of(split);
+    unsigned c = 0;
+    *bits = raw * p->survey->elements * WCODEC_BIT;
+    for (unsigned i = 0; i < split->field_count; i++) {
+        const struct wcodec_field *f = &split->fields[i];
+        if (f->kind != WCODEC_FIELD_CODED)
+            continue;
+        sample_field(&p->sample, p->survey, p->data, split->add, f);
+        uint64_t counts[256] = {0}, other = split->order0_bits * WCODEC_BIT;
+        wcodec_count_symbols(p->sample.values, p->sample.count, counts);
+        uint64_t own = (uint64_t)((double)wcodec_entropy(counts, 256) * ((double)p->survey->elements / (double)p->sample.count));
+        struct wcodec_field_facts facts = {
+            .width = f->width,
+            .raw_bits = (uint8_t)raw,
+            .by_value = p->by_value,
+            .values = {p->sample.values, p->sample.count, p->sample.piece},
+            .pairs = p->sample.pairs,
+            .elements = p->survey->elements,
+            .tiles = p->sample.pieces,
+            .other_bits = other > own ? other - own : 0,
+        };
+        wcodec_status status = wcodec_field_choose(&p->context->allocator, p->settings, &facts, &choices[c], err);
+        if (status)
+            return status;
+        *bits += choices[c++].bits;
+    }
+    return WCODEC_OK;
+}
+
+enum { SHARE_FAST_SPLIT = 328 /* 0.5 %, in 1/65536 */ };
+
+static unsigned low_raw_bits(const struct wcodec_split *split)
+{
+    return split->fields[0].kind == WCODEC_FIELD_RAW ? split->fields[0].width : 0;
+}
+
+/* The split of least cost, its choices in choices[0]; splits of four raw bits decode fastest, and win where they are nearly as small. `choices` has room for two splits. */
+static wcodec_status choose_split(struct planner *p, const struct wcodec_split *splits, unsigned count, struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED], unsigned *chosen,
+                                  wcodec_error *err)
+{
+    uint64_t least = UINT64_MAX, bits, best_score = UINT64_MAX;
+    for (unsigned i = 0; i < count; i++)
+        least = splits[i].estimate < least ? splits[i].estimate : least;
+    for (unsigned i = 0; i < count; i++) {
+        /* More tables seldom gain more than this. */
+        if (count > 1 && splits[i].estimate > least + least / 16)
+            continue;
+        wcodec_status status = choose_fields(p, &splits[i], choices[1], &bits, err);
+        if (status)
+            return status;
+        uint64_t score = bits;
+        if (p->settings->level < 7 && low_raw_bits(&splits[i]) == 4)
+            score -= bits / 65536 * SHARE_FAST_SPLIT;
+        if (score < best_score) {
+            best_score = score;
+            *chosen = i;
+            memcpy(choices[0], choices[1], sizeof choices[0]);
+        }
+    }
+    return WCODEC_OK;
+}
+
+static bool is_float(wcodec_dtype dtype)
+{
+    return dtype == WCODEC_DTYPE_BF16 || dtype == WCODEC_DTYPE_F16 || dtype == WCODEC_DTYPE_F32 || dtype == WCODEC_DTYPE_C64 || dtype == WCODEC_DTYPE_F64;
+}
+
+/* Counts of a whole field, if the survey has them. */
+static bool surveyed_counts(const struct wcodec_survey *survey, uint64_t add, const struct wcodec_field *f, uint64_t counts[256])
+{
+    if (survey->element_log2 == 0) {
+        for (unsigned v = 0; v < 256; v++)
+            counts[(uint8_t)(v + add) >> f->shift & ((1u << f->width) - 1)] += survey->counts[0][v];
+        return true;
+    }
+    for (unsigned a = 0; a < survey->atom_count; a++)
+        if (survey->atoms[a].use == WCODEC_ATOM_COUNTED && survey->atoms[a].shift == f->shift && survey->atoms[a].width == f->width) {
+            memcpy(counts, survey->counts[a], 256 * sizeof *counts);
+            return true;
+        }
+    return false;
+}
+
+/* Tables as they will be stored: fitted to the whole tensor where its counts are known or worth the time. */
+static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, unsigned c, struct wcodec_field_choice *choice, wcodec_error *err)
+{
+    const struct wcodec_tiling *t = plan->tiling;
+    const struct wcodec_field *f = &t->fields[t->coded[c]];
+    uint64_t counts[256] = {0};
+    if (choice->count == 1 && choice->profile != WCODEC_PAIRS && surveyed_counts(p->survey, t->add, f, counts)) {
+        struct wcodec_table_kind kind = {choice->profile, f->width, 0};
+        uint32_t costs[256];
+        wcodec_table_fit(&kind, counts, true, &choice->tables[0]);
+        wcodec_table_costs(&choice->tables[0], costs);
+        plan->word_bits += wcodec_counts_cost(counts, costs) / WCODEC_BIT;
+    } else {
+        unsigned rounds = choice->count == 1 || p->settings->level < 5 ? 1 : p->settings->level < 7 ? 2 : 4;
+        for (unsigned i = 0; i < rounds; i++) {
+            wcodec_status status = wcodec_tables_refine(p->context, t, c, p->data, choice, err);
+            if (status)
+                return status;
+        }
+        plan->word_bits += choice->bits / WCODEC_BIT;
+    }
+    return set_pool(plan, c, choice->tables, choice->count, err);
+}
+
+/* Level 1: one P8 table a field, from the survey. */
+static void choose_fast(const struct planner *p, const struct wcodec_split *split, struct wcodec_field_choice choices[WCODEC_MAX_CODED])
+{
+    unsigned c = 0;
+    for (unsigned i = 0; i < split->field_count; i++)
+        if (split->fields[i].kind == WCODEC_FIELD_CODED) {
+            memset(&choices[c], 0, sizeof choices[c]);
+            choices[c].profile = p->settings->profile == WCODEC_P12 ? WCODEC_P12 : WCODEC_P8;
+            choices[c++].count = 1;
+        }
+}
+
+static wcodec_status plan_tiling(const struct planner *p, const struct wcodec_split *split, const struct wcodec_field_choice *choices, uint64_t size, struct wcodec_tiling *t, wcodec_error *err)
+{
+    unsigned c = 0;
+    memset(t, 0, sizeof *t);
+    t->element_log2 = (uint8_t)p->survey->element_log2;
+    t->tile_log2 = (uint8_t)wcodec_tile_policy(p->settings, p->survey->elements);
+    t->field_count = split->field_count;
+    t->add = split->add;
+    memcpy(t->fields, split->fields, sizeof t->fields);
+    for (unsigned i = 0; i < t->field_count; i++)
+        if (t->fields[i].kind == WCODEC_FIELD_CODED) {
+            t->fields[i].profile = choices[c].profile;
+            t->fields[i].tables = (uint8_t)choices[c].count;
+            t->fields[i].run_log2 = choices[c++].run_log2;
+        }
+    return wcodec_tiling_derive(t, size, err);
+}
+
+static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t size, struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED], struct wcodec_plan *plan, wcodec_error *err)
+{
+    struct wcodec_split splits[WCODEC_MAX_SPLITS];
+    unsigned chosen = 0, count = wcodec_split_candidates(p->survey, dtype, p->settings->level, splits, &plan->order0_bits);
+    wcodec_status status = WCODEC_OK;
+    if (p->settings->level <= 1) {
+        choose_fast(p, &splits[0], choices[0]);
+    } else {
+        status = sample_allocate(&p->sample, &p->context->allocator, p->settings->level, wcodec_tile_policy(p->settings, p->survey->elements), p->survey->elements, err);
+        if (!status)
+            status = choose_split(p, splits, count, choices, &chosen, err);
+    }
+    if (!status)
+        status = plan_tiling(p, &splits[chosen], choices[0], size, plan->tiling, err);
+    for (unsigned c = 0; !status && c < plan->tiling->coded_count; c++)
+        status = finish_field(p, plan, c, &choices[0][c], err);
+    return status;
+}
+
 wcodec_status wcodec_plan_tensor(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size,
                                  const struct wcodec_survey *survey, struct wcodec_plan **plan, wcodec_error *err)
 {
-    struct wcodec_split splits[WCODEC_MAX_SPLITS];
-    struct wcodec_plan *p = wcodec_alloc_zeroed(&context->allocator, sizeof *p);
-    if (!p)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a plan");
+    const wcodec_allocator *allocator = &context->allocator;
+    struct planner planner = {.context = context, .settings = settings, .survey = survey, .data = data, .by_value = is_float(dtype)};
+    struct wcodec_plan *result = wcodec_alloc_zeroed(allocator, sizeof *result);
+    struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED] = wcodec_alloc_array(allocator, 2, sizeof *choices);
+    if (result) {
+        result->allocator = allocator;
+        result->tiling = wcodec_alloc(allocator, sizeof *result->tiling);
+    }
     wcodec_status status = WCODEC_OK;
-    p->allocator = &context->allocator;
-    p->tiling = wcodec_alloc_zeroed(p->allocator, sizeof *p->tiling);
-    if (!p->tiling) {
-        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tiling");
-        goto free_plan;
-    }
-    wcodec_split_candidates(survey, dtype, settings->level, splits, &p->order0_bits);
-    struct wcodec_tiling *t = p->tiling;
-    t->element_log2 = (uint8_t)survey->element_log2;
-    t->tile_log2 = (uint8_t)wcodec_tile_policy(settings, survey->elements);
-    t->field_count = splits[0].field_count;
-    t->add = splits[0].add;
-    memcpy(t->fields, splits[0].fields, sizeof t->fields);
-    unsigned c = 0;
-    for (unsigned i = 0; i < t->field_count; i++) {
-        struct wcodec_field *f = &t->fields[i];
-        if (f->kind != WCODEC_FIELD_CODED)
-            continue;
-        f->profile = WCODEC_P8;
-        f->tables = 1;
-        struct wcodec_table_kind kind = {f->profile, f->width, 0};
-        uint64_t counts[256] = {0};
-        struct wcodec_table table;
-        uint32_t costs[256];
-        wcodec_count_field(data, (size_t)survey->elements, survey->element_log2, t->add, f->shift, f->width, counts);
-        wcodec_table_fit(&kind, counts, true, &table);
-        wcodec_table_costs(&table, costs);
-        p->word_bits += wcodec_counts_cost(counts, costs) / WCODEC_BIT;
-        status = set_pool(p, c++, &table, 1, err);
-        if (status)
-            goto free_plan;
-    }
-    status = wcodec_tiling_derive(t, size, err);
+    if (!result || !choices || !result->tiling)
+        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the plan of a tensor");
+    else
+        status = fill_plan(&planner, dtype, size, choices, result, err);
+    wcodec_free(allocator, planner.sample.values);
+    wcodec_free(allocator, planner.sample.pairs);
+    wcodec_free(allocator, choices);
     if (status)
-        goto free_plan;
-    *plan = p;
-    return WCODEC_OK;
-
-free_plan:
-    wcodec_plan_free(p);
+        wcodec_plan_free(result);
+    else
+        *plan = result;
     return status;
 }

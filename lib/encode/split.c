@@ -26,17 +26,26 @@ static uint64_t low_bits(unsigned width)
 }
 
 /* Entropy of counts, scaled from those that were counted to all elements, in whole bits rounded up. */
-static uint64_t entropy_of_all(const uint64_t *counts, unsigned symbols, uint64_t elements)
+static uint64_t entropy_of_all(const uint64_t counts[256], uint64_t elements)
 {
     uint64_t counted = 0;
-    for (unsigned s = 0; s < symbols; s++)
+    for (unsigned s = 0; s < 256; s++)
         counted += counts[s];
     if (counted == 0)
         return 0;
-    uint64_t bits = wcodec_entropy(counts, symbols);
+    uint64_t bits = wcodec_entropy(counts, 256);
     if (counted == elements)
         return bits / WCODEC_BIT + (bits % WCODEC_BIT != 0);
     return (uint64_t)((double)bits / (double)WCODEC_BIT * ((double)elements / (double)counted)) + 1;
+}
+
+/* Bits that a table of the counted symbols takes, about, and what so many samples make the entropy look less: without it every small tensor would seem to compress. */
+static uint64_t overhead(const uint64_t counts[256])
+{
+    uint64_t held = 0;
+    for (unsigned s = 0; s < 256; s++)
+        held += counts[s] != 0;
+    return 12 * held;
 }
 
 /* What becomes of each atom: [low, high) of its bits vary. */
@@ -63,8 +72,9 @@ static void plan_atom(const struct wcodec_survey *survey, unsigned a, bool trim,
     if (atom->use == WCODEC_ATOM_RAW)
         return;
     uint64_t raw = survey->elements * (plan->high - plan->low);
-    plan->bits = entropy_of_all(survey->counts[a], 256, survey->elements);
-    plan->saved = plan->bits < raw ? raw - plan->bits : 0;
+    plan->bits = entropy_of_all(survey->counts[a], survey->elements);
+    uint64_t cost = plan->bits + overhead(survey->counts[a]);
+    plan->saved = cost < raw ? raw - cost : 0;
 }
 
 /* Is coding this atom worth its time? An atom that is counted is coded unless that saves next to nothing; one that is raw as a rule must save more than one percent. */
@@ -135,12 +145,13 @@ static unsigned wide_candidates(const struct wcodec_survey *survey, int level, s
         plan_atom(survey, a, bytes || !counted, &plans[a]);
         uint64_t raw = survey->elements * (plans[a].high - plans[a].low);
         natural += counted && plans[a].bits < raw ? plans[a].bits : raw;
-        total += plans[a].bits && plans[a].bits < raw ? plans[a].bits : raw;
+        total += raw - plans[a].saved;
     }
     for (unsigned a = 0; a < survey->atom_count; a++)
         plans[a].coded = (level >= 2 || survey->atoms[a].use == WCODEC_ATOM_COUNTED) && worth_coding(survey, a, &plans[a], total);
     bound_coded(survey, plans);
     assemble(survey, plans, &splits[0]);
+    splits[0].estimate = splits[0].order0_bits;
     *order0_bits = natural < splits[0].order0_bits ? natural : splits[0].order0_bits;
     return 1;
 }
@@ -156,7 +167,8 @@ static void byte_split(const struct wcodec_survey *survey, unsigned low, unsigne
     add_field(split, WCODEC_FIELD_RAW, low, 0);
     add_field(split, WCODEC_FIELD_CODED, width, 0);
     add_field(split, WCODEC_FIELD_RAW, 8 - low - width, 0);
-    split->order0_bits = survey->elements * (8 - width) + entropy_of_all(counts, 256, survey->elements);
+    split->order0_bits = survey->elements * (8 - width) + entropy_of_all(counts, survey->elements);
+    split->estimate = split->order0_bits + overhead(counts);
 }
 
 /* Offset that puts the most frequent value into the middle of a step of 2^low. */

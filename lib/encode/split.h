@@ -14,6 +14,7 @@ struct wcodec_split {
     uint8_t field_count;
     struct wcodec_field fields[WCODEC_MAX_FIELDS];
     uint64_t order0_bits; /* entropies of the coded fields and all raw bits, whole tensor */
+    uint64_t estimate;    /* the same with the tables */
 };
 
 enum { WCODEC_MAX_SPLITS = 8 };

@@ -1,0 +1,245 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "encode/field_choice.h"
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "encode/bits.h"
+#include "encode/histogram.h"
+
+/* Shares of the tensor's size, in 1/65536, that a choice must save. */
+enum { SHARE_PREFERENCE = 197, /* 0.3 % */ SHARE_TILE_TABLES = 66, /* 0.1 % */ SHARE_RUNS = 328, /* 0.5 % */ SHARE_CLOSE_RUNS = 66 };
+
+uint64_t wcodec_pairs_window(const uint64_t counts[256], unsigned width, uint8_t *base, uint8_t nibble[256])
+{
+    uint64_t total = 0, inside = 0, best = 0;
+    unsigned last = width > 4 ? (1u << width) - 16 : 0, mode = 0;
+    for (unsigned v = 0; v < 256; v++)
+        total += counts[v];
+    for (unsigned v = 0; v < 16; v++)
+        inside += counts[v];
+    best = inside;
+    *base = 0;
+    for (unsigned b = 1; b <= last; b++) {
+        inside = inside - counts[b - 1] + counts[b + 15];
+        if (inside > best) {
+            best = inside;
+            *base = (uint8_t)b;
+        }
+    }
+    for (unsigned i = 1; i < 16; i++)
+        if (counts[*base + i] > counts[*base + mode])
+            mode = i;
+    for (unsigned v = 0; v < 256; v++)
+        nibble[v] = (uint8_t)(v - *base < 16 ? v - *base : mode);
+    return total - best;
+}
+
+void wcodec_pairs_nibbles(unsigned base, uint8_t nibble[256])
+{
+    for (unsigned v = 0; v < 256; v++)
+        nibble[v] = (uint8_t)(v < base ? 0 : v - base > 15 ? 15 : v - base);
+}
+
+/* Bits of a sample, as those of the whole tensor. */
+static uint64_t scale(const struct wcodec_field_facts *facts, uint64_t bits)
+{
+    return (uint64_t)((double)bits * ((double)facts->elements / (double)facts->values.count));
+}
+
+static uint64_t table_bits(const struct wcodec_table *tables, unsigned count)
+{
+    uint8_t bytes[WCODEC_TABLE_MAX_BYTES];
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < count; i++)
+        sum += wcodec_table_write(&tables[i], bytes);
+    return sum * 8 * WCODEC_BIT;
+}
+
+static uint64_t share(uint64_t bits, unsigned part)
+{
+    return bits / 65536 * part;
+}
+
+/* One profile's way from a single table to several. */
+struct search {
+    const wcodec_allocator *allocator;
+    const struct wcodec_encode_settings *settings;
+    const struct wcodec_field_facts *facts;
+    struct wcodec_table_kind kind;
+    struct wcodec_symbols symbols;
+    uint64_t fixed;  /* cost of values that no table of the profile can hold, whole tensor */
+    uint64_t single; /* cost with one table, sample */
+    struct wcodec_field_choice *choice;
+};
+
+static uint64_t tensor_bits(const struct search *s, uint64_t bits)
+{
+    return s->facts->other_bits + bits;
+}
+
+/* Several tables must save this much of the tensor's size: less where time is no matter. */
+static uint64_t needed(const struct search *s, unsigned part)
+{
+    return share(tensor_bits(s, s->choice->bits), s->settings->level >= 7 ? part / 8 : part);
+}
+
+static void take(struct search *s, const struct wcodec_table *tables, unsigned count, unsigned run_log2, uint64_t bits)
+{
+    s->choice->profile = s->kind.profile;
+    s->choice->run_log2 = (uint8_t)run_log2;
+    s->choice->count = count;
+    memcpy(s->choice->tables, tables, count * sizeof *tables);
+    s->choice->bits = bits;
+}
+
+static unsigned rounds(const struct search *s)
+{
+    return s->settings->level >= 7 ? 16 : s->settings->level >= 5 ? 8 : 4;
+}
+
+/* Tables that tiles choose from. */
+static wcodec_status try_tiles(struct search *s, unsigned tables, struct wcodec_costs *costs, wcodec_error *err)
+{
+    const struct wcodec_field_facts *facts = s->facts;
+    struct wcodec_table pool[WCODEC_POOL_MAX];
+    const struct wcodec_table *pointers[WCODEC_POOL_MAX];
+    struct wcodec_cluster_options options = {.unit = s->symbols.piece, .tables = tables, .rounds = rounds(s), .by_value = facts->by_value};
+    if (s->symbols.count <= s->symbols.piece)
+        return WCODEC_OK;
+    if (s->settings->level < 5) {
+        uint64_t potential = wcodec_cluster_potential(&s->symbols, s->symbols.piece, 64);
+        if (potential >= s->single || scale(facts, s->single - potential) < needed(s, SHARE_TILE_TABLES))
+            return WCODEC_OK;
+    }
+    unsigned count = 0;
+    wcodec_status status = wcodec_cluster(s->allocator, &s->kind, &s->symbols, &options, pool, &count, err);
+    if (status || count < 2)
+        return status;
+    for (unsigned i = 0; i < count; i++)
+        pointers[i] = &pool[i];
+    wcodec_costs_init(costs, pointers, count);
+    uint64_t bits = scale(facts, wcodec_cluster_piece_cost(costs, &s->symbols)) + table_bits(pool, count) + s->fixed;
+    if (bits + needed(s, SHARE_TILE_TABLES) < s->choice->bits)
+        take(s, pool, count, 0, bits);
+    return WCODEC_OK;
+}
+
+/* Tables that runs choose from: learnt on the shortest runs, and used on the longest that are nearly as good. */
+static wcodec_status try_runs(struct search *s, unsigned tables, struct wcodec_costs *costs, wcodec_error *err)
+{
+    const struct wcodec_field_facts *facts = s->facts;
+    struct wcodec_table pool[WCODEC_POOL_MAX];
+    const struct wcodec_table *pointers[WCODEC_POOL_MAX];
+    struct wcodec_cluster_options options = {.unit = (size_t)1 << WCODEC_RUN_LOG2_MIN, .tables = tables, .rounds = rounds(s), .by_value = facts->by_value};
+    if (s->symbols.count <= options.unit)
+        return WCODEC_OK;
+    unsigned count = 0;
+    wcodec_status status = wcodec_cluster(s->allocator, &s->kind, &s->symbols, &options, pool, &count, err);
+    if (status || count < 2)
+        return status;
+    for (unsigned i = 0; i < count; i++)
+        pointers[i] = &pool[i];
+    wcodec_costs_init(costs, pointers, count);
+    uint64_t runs[WCODEC_RUN_LOG2_MAX + 1], least = UINT64_MAX, stored = table_bits(pool, count) + s->fixed;
+    wcodec_cluster_run_costs(costs, &s->symbols, runs);
+    for (unsigned r = WCODEC_RUN_LOG2_MIN; r <= WCODEC_RUN_LOG2_MAX; r++) {
+        uint64_t indices = (facts->elements >> r) + facts->tiles;
+        runs[r] = scale(facts, runs[r]) + stored + indices * (count <= 2 ? 1 : count <= 4 ? 2 : 4) * WCODEC_BIT;
+        least = runs[r] < least ? runs[r] : least;
+    }
+    unsigned r = WCODEC_RUN_LOG2_MAX;
+    while (runs[r] > least + needed(s, SHARE_CLOSE_RUNS))
+        r--;
+    if (runs[r] + needed(s, SHARE_RUNS) < s->choice->bits)
+        take(s, pool, count, r, runs[r]);
+    return WCODEC_OK;
+}
+
+static bool runs_may_pay(const struct search *s)
+{
+    if (s->settings->level >= 5)
+        return true;
+    uint64_t potential = wcodec_cluster_potential(&s->symbols, 256, 64);
+    return potential < s->single && scale(s->facts, s->single - potential) >= needed(s, SHARE_RUNS);
+}
+
+static wcodec_status search_profile(struct search *s, wcodec_error *err)
+{
+    int level = s->settings->level;
+    uint64_t counts[256] = {0};
+    uint32_t costs[256];
+    struct wcodec_table table;
+    wcodec_count_symbols(s->symbols.at, s->symbols.count, counts);
+    wcodec_table_fit(&s->kind, counts, false, &table);
+    wcodec_table_costs(&table, costs);
+    s->single = wcodec_counts_cost(counts, costs);
+    take(s, &table, 1, 0, scale(s->facts, s->single) + table_bits(&table, 1) + s->fixed);
+    if (level < 3)
+        return WCODEC_OK;
+    struct wcodec_costs *lanes = wcodec_alloc(s->allocator, sizeof *lanes);
+    if (!lanes)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for costs");
+    bool p8 = s->kind.profile == WCODEC_P8;
+    uint64_t one = s->choice->bits;
+    wcodec_status status = try_tiles(s, 4, lanes, err);
+    if (!status && p8 && level >= 7)
+        status = try_tiles(s, WCODEC_POOL_MAX, lanes, err);
+    if (!status && p8 && runs_may_pay(s)) {
+        status = try_runs(s, 4, lanes, err);
+        /* Where a few tables help much, many may help more: bytes of several layers, say. */
+        if (!status && (level >= 7 || s->choice->bits + 2 * needed(s, SHARE_RUNS) < one))
+            status = try_runs(s, WCODEC_POOL_MAX, lanes, err);
+    }
+    wcodec_free(s->allocator, lanes);
+    return status;
+}
+
+/* The sample's pairs in the best window; false if too many values lie outside. */
+static bool make_pairs(struct search *s, bool wanted)
+{
+    const struct wcodec_symbols *values = &s->facts->values;
+    uint64_t counts[256] = {0};
+    uint8_t nibble[256];
+    wcodec_count_symbols(values->at, values->count, counts);
+    uint64_t outside = wcodec_pairs_window(counts, s->facts->width, &s->kind.base, nibble);
+    if (outside > values->count / (wanted ? 8 : 64))
+        return false;
+    for (size_t i = 0; i < values->count; i += 2)
+        s->facts->pairs[i / 2] = (uint8_t)(nibble[values->at[i]] | nibble[values->at[i + (i + 1 < values->count)]] << 4);
+    s->symbols = (struct wcodec_symbols){s->facts->pairs, (values->count + 1) / 2, values->piece / 2};
+    s->fixed = scale(s->facts, outside * WCODEC_OUTLIER_BITS * WCODEC_BIT);
+    return true;
+}
+
+wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struct wcodec_encode_settings *settings, const struct wcodec_field_facts *facts, struct wcodec_field_choice *choice,
+                                  wcodec_error *err)
+{
+    struct wcodec_field_choice *found = wcodec_alloc_array(allocator, 4, sizeof *found);
+    if (!found)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the choice of a profile");
+    wcodec_status status = WCODEC_OK;
+    bool have[4] = {false};
+    unsigned best = 0;
+    for (unsigned profile = WCODEC_PAIRS; profile <= WCODEC_P8 && !status; profile++) {
+        struct search s = {allocator, settings, facts, {(uint8_t)profile, facts->width, 0}, facts->values, 0, 0, &found[profile]};
+        /* Where pairs are asked for and impossible, P12 is the next. */
+        bool instead = settings->profile == WCODEC_PAIRS && profile == WCODEC_P12 && !have[WCODEC_PAIRS];
+        if (settings->profile && profile != settings->profile && !instead)
+            continue;
+        if (profile == WCODEC_PAIRS && !make_pairs(&s, settings->profile == WCODEC_PAIRS))
+            continue;
+        status = search_profile(&s, err);
+        have[profile] = true;
+        best = best == 0 || found[profile].bits < found[best].bits ? profile : best;
+    }
+    if (!status) {
+        unsigned preferred = facts->raw_bits >= 8 ? WCODEC_P8 : WCODEC_PAIRS;
+        if (have[preferred] && found[preferred].bits <= found[best].bits + share(facts->other_bits + found[best].bits, SHARE_PREFERENCE))
+            best = preferred;
+        *choice = found[best];
+    }
+    wcodec_free(allocator, found);
+    return status;
+}

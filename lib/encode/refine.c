@@ -1,0 +1,105 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "encode/refine.h"
+
+#include "core/error.h"
+#include "encode/histogram.h"
+
+enum { MAX_TASKS = 64, PART = 4096 };
+
+struct refiner {
+    const struct wcodec_tiling *tiling;
+    const struct wcodec_field *field;
+    const uint8_t *data;
+    const struct wcodec_field_choice *choice;
+    struct wcodec_costs *costs; /* NULL with one table */
+    uint8_t nibble[256];
+    size_t tasks;
+    uint64_t (*counts)[WCODEC_POOL_MAX][256]; /* by task */
+};
+
+/* `count` symbols that share a table, at most a tile. */
+static void count_unit(const struct refiner *r, const uint8_t *symbols, uint32_t count, uint64_t (*counts)[256])
+{
+    unsigned best = 0;
+    if (r->costs) {
+        uint64_t total[WCODEC_POOL_MAX] = {0};
+        for (uint32_t i = 0; i < count; i += PART) {
+            uint32_t sums[16];
+            wcodec_costs_sum(r->costs, symbols + i, count - i < PART ? count - i : PART, sums);
+            for (unsigned t = 0; t < r->choice->count; t++)
+                total[t] += sums[t];
+        }
+        for (unsigned t = 1; t < r->choice->count; t++)
+            best = total[t] < total[best] ? t : best;
+    }
+    if (count >= 1024) {
+        wcodec_count_symbols(symbols, count, counts[best]);
+        return;
+    }
+    for (uint32_t i = 0; i < count; i++)
+        counts[best][symbols[i]]++;
+}
+
+/* Values of a part of a tile, as the symbols that are coded. */
+static uint32_t load_symbols(const struct refiner *r, uint64_t first, uint32_t count, uint8_t *symbols)
+{
+    const struct wcodec_tiling *t = r->tiling;
+    wcodec_extract_field(r->data + (first << t->element_log2), count, t->element_log2, t->add, r->field->shift, r->field->width, symbols);
+    if (r->choice->profile != WCODEC_PAIRS)
+        return count;
+    for (uint32_t i = 0; i < count; i += 2)
+        symbols[i / 2] = (uint8_t)(r->nibble[symbols[i]] | r->nibble[symbols[i + (i + 1 < count)]] << 4);
+    return (count + 1) / 2;
+}
+
+static void refine_task(void *argument, size_t task)
+{
+    struct refiner *r = argument;
+    const struct wcodec_tiling *t = r->tiling;
+    uint64_t (*counts)[256] = r->counts[task];
+    uint8_t symbols[(size_t)1 << WCODEC_TILE_LOG2_MAX];
+    for (uint64_t tile = t->tiles * task / r->tasks; tile < t->tiles * (task + 1) / r->tasks; tile++) {
+        uint32_t n = load_symbols(r, tile << t->tile_log2, wcodec_tile_elements(t, tile), symbols);
+        uint32_t unit = r->choice->run_log2 ? (uint32_t)1 << r->choice->run_log2 : n;
+        for (uint32_t i = 0; i < n; i += unit)
+            count_unit(r, symbols + i, n - i < unit ? n - i : unit, counts);
+    }
+}
+
+wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_tiling *tiling, unsigned field, const uint8_t *data, struct wcodec_field_choice *choice, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &context->allocator;
+    struct refiner r = {.tiling = tiling, .field = &tiling->fields[tiling->coded[field]], .data = data, .choice = choice};
+    const struct wcodec_table *pointers[WCODEC_POOL_MAX];
+    wcodec_status status = WCODEC_OK;
+    r.tasks = tiling->tiles < MAX_TASKS ? (size_t)tiling->tiles : MAX_TASKS;
+    r.counts = wcodec_alloc_zeroed(allocator, r.tasks * sizeof *r.counts);
+    r.costs = choice->count > 1 ? wcodec_alloc(allocator, sizeof *r.costs) : NULL;
+    if (!r.counts || (choice->count > 1 && !r.costs)) {
+        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu histograms", r.tasks);
+        goto release;
+    }
+    for (unsigned i = 0; i < choice->count; i++)
+        pointers[i] = &choice->tables[i];
+    if (r.costs)
+        wcodec_costs_init(r.costs, pointers, choice->count);
+    wcodec_pairs_nibbles(choice->tables[0].base, r.nibble);
+    wcodec_run(context, refine_task, &r, r.tasks);
+    struct wcodec_table_kind kind = {choice->profile, r.field->width, choice->tables[0].base};
+    for (unsigned i = 0; i < choice->count; i++) {
+        uint64_t counts[256] = {0}, total = 0;
+        for (size_t task = 0; task < r.tasks; task++)
+            for (unsigned s = 0; s < 256; s++)
+                counts[s] += r.counts[task][i][s];
+        for (unsigned s = 0; s < 256; s++)
+            total += counts[s];
+        if (total)
+            wcodec_table_fit(&kind, counts, true, &choice->tables[i]);
+    }
+release:
+    wcodec_free(allocator, r.counts);
+    wcodec_free(allocator, r.costs);
+    return status;
+}
