@@ -86,7 +86,7 @@ static void derive_planes(const struct wcodec_tiling *t, struct wcodec_cpu_decod
 
 static enum wcodec_cpu_shape shape_of(const struct wcodec_cpu_assembly *a)
 {
-    const unsigned key = a->plane_count << 24 | (a->plane_count > 0 ? a->plane_bits[0] : 0u) << 16 | (a->plane_count > 1 ? a->plane_bits[1] : 0u) << 8 | a->element_log2;
+    const unsigned key = (unsigned)a->plane_count << 24 | (a->plane_count > 0 ? (unsigned)a->plane_bits[0] : 0u) << 16 | (a->plane_count > 1 ? (unsigned)a->plane_bits[1] : 0u) << 8 | a->element_log2;
     switch (key) {
     case 1 << 24 | 8 << 16 | 1:
         return WCODEC_CPU_BF16;
