@@ -1,0 +1,146 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "utils/app.h"
+#include "utils/signals.h"
+#include "utils/text.h"
+
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void print_message(struct app *app, const char *kind, const char *format, va_list arguments) APP_PRINTF(3, 0);
+
+static void print_message(struct app *app, const char *kind, const char *format, va_list arguments)
+{
+    char *text;
+    if (vasprintf(&text, format, arguments) < 0)
+        text = NULL;
+    char *escaped = text ? text_escape(text) : NULL;
+    progress_hide(&app->progress);
+    fprintf(stderr, "wcodec: %s%s\n", kind, escaped ? escaped : "out of memory");
+    free(escaped);
+    free(text);
+}
+
+void app_note(struct app *app, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (app->options.quiet == 0)
+        print_message(app, "", format, arguments);
+    va_end(arguments);
+}
+
+void app_detail(struct app *app, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (app->options.quiet == 0 && app->options.verbose > 0)
+        print_message(app, "", format, arguments);
+    va_end(arguments);
+}
+
+void app_warn(struct app *app, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    if (app->options.quiet < 2)
+        print_message(app, "warning: ", format, arguments);
+    va_end(arguments);
+}
+
+bool app_fail(struct app *app, int exit_code, const char *format, ...)
+{
+    if (exit_code > app->exit_code)
+        app->exit_code = exit_code;
+    if (signals_pending())
+        return false;
+    va_list arguments;
+    va_start(arguments, format);
+    print_message(app, "error: ", format, arguments);
+    va_end(arguments);
+    return false;
+}
+
+int exit_code_of(wcodec_status status)
+{
+    switch (status) {
+    case WCODEC_OK:
+        return EXIT_DONE;
+    case WCODEC_ERROR_USAGE:
+        return EXIT_USAGE;
+    case WCODEC_ERROR_CORRUPT:
+    case WCODEC_ERROR_NEWER:
+    case WCODEC_ERROR_MISMATCH:
+    case WCODEC_ERROR_UNSUPPORTED:
+        return EXIT_CORRUPT;
+    case WCODEC_ERROR_BACKEND:
+        return EXIT_BACKEND;
+    case WCODEC_ERROR_MEMORY:
+    case WCODEC_ERROR_IO:
+    case WCODEC_ERROR_LIMIT:
+    case WCODEC_ERROR_CANCELLED:
+    case WCODEC_ERROR_DEVICE:
+    case WCODEC_ERROR_NOT_FOUND:
+    default:
+        return EXIT_FAILED;
+    }
+}
+
+bool app_fail_status(struct app *app, const char *name, const wcodec_error *err)
+{
+    return app_fail(app, exit_code_of(err->status), "%s%s%s", name ? name : "", name ? ": " : "", err->text[0] ? err->text : wcodec_status_string(err->status));
+}
+
+bool app_fail_errno(struct app *app, const char *name, const char *what, int error)
+{
+    return app_fail(app, EXIT_FAILED, "%s: %s: %s", name, what, strerror(error));
+}
+
+void *app_alloc(struct app *app, const char *name, uint64_t size)
+{
+    if (app->options.memory_limit && size > app->options.memory_limit) {
+        app_fail(app, EXIT_FAILED, "%s: %" PRIu64 " bytes of memory are needed, more than --memory-limit allows", name, size);
+        return NULL;
+    }
+    void *memory = size < SIZE_MAX ? malloc(size ? (size_t)size : 1) : NULL;
+    if (!memory)
+        app_fail(app, EXIT_FAILED, "%s: out of memory (%" PRIu64 " bytes)", name, size);
+    return memory;
+}
+
+static void print_log(void *opaque, wcodec_log_level level, const char *text)
+{
+    struct app *app = opaque;
+    if (level <= WCODEC_LOG_WARNING)
+        app_warn(app, "%s", text);
+    else
+        app_note(app, "%s", text);
+}
+
+bool app_context(struct app *app)
+{
+    if (app->context)
+        return true;
+    const struct options *o = &app->options;
+    wcodec_options options;
+    wcodec_error err = {0};
+    wcodec_options_init(&options);
+    options.threads = o->threads;
+    options.bind_threads = 1;
+    options.backend = o->command == COMMAND_BENCH && o->backend && strcmp(o->backend, "all") == 0 ? NULL : o->backend;
+    options.limits.max_memory = o->memory_limit;
+    if (o->verbose > 0) {
+        options.log = print_log;
+        options.log_opaque = app;
+        options.log_level = o->verbose > 1 ? WCODEC_LOG_DEBUG : WCODEC_LOG_INFO;
+    }
+    if (wcodec_context_create(&options, &app->context, &err) != WCODEC_OK) {
+        app->context = NULL;
+        return app_fail_status(app, NULL, &err);
+    }
+    return true;
+}

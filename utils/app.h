@@ -1,0 +1,59 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* What every subcommand works with: options, the library's context, messages, exit code. */
+#ifndef WCODEC_UTILS_APP_H
+#define WCODEC_UTILS_APP_H
+
+#include "utils/options.h"
+#include "utils/progress.h"
+
+enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CORRUPT = 3, EXIT_BACKEND = 4 };
+
+struct app {
+    struct options options;
+    wcodec_context *context; /* made by app_context() */
+    struct progress progress;
+    int exit_code; /* the gravest so far */
+};
+
+#if defined(__GNUC__)
+#define APP_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define APP_PRINTF(text, first)
+#endif
+
+/* The context, made on first use. False: reported. */
+bool app_context(struct app *app);
+
+/* Messages go to standard error, each one line, with control characters escaped; a progress bar gives way to them.
+ * Notes are left out with -q, warnings with -qq. */
+void app_note(struct app *app, const char *format, ...) APP_PRINTF(2, 3);
+void app_detail(struct app *app, const char *format, ...) APP_PRINTF(2, 3); /* only with -v */
+void app_warn(struct app *app, const char *format, ...) APP_PRINTF(2, 3);
+
+/* Report an error and keep its exit code if it is graver than those before. Always returns false. */
+bool app_fail(struct app *app, int exit_code, const char *format, ...) APP_PRINTF(3, 4);
+/* The same for an error of the library: "NAME: text". Interruption is not reported: the signal says it all. */
+bool app_fail_status(struct app *app, const char *name, const wcodec_error *err);
+/* The same for an errno value: "NAME: what: reason". */
+bool app_fail_errno(struct app *app, const char *name, const char *what, int error);
+int exit_code_of(wcodec_status status);
+
+/* malloc that reports; NULL on failure. Refuses what --memory-limit does not allow. */
+void *app_alloc(struct app *app, const char *name, uint64_t size);
+
+/* Subcommands. What they find wrong is in app->exit_code. */
+void command_compress(struct app *app);
+void command_decompress(struct app *app);
+void command_list(struct app *app);
+void command_info(struct app *app);
+void command_test(struct app *app);
+void command_verify(struct app *app);
+void command_cat(struct app *app);
+void command_bench(struct app *app);
+void command_devices(struct app *app);
+void command_help(struct app *app);
+void command_version(struct app *app);
+
+#endif

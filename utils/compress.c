@@ -1,0 +1,217 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* wcodec compress: FILE to FILE.wcodec, DIR to a mirror DIR.wcodec/, standard input to standard output. */
+#include "utils/app.h"
+#include "utils/input.h"
+#include "utils/output.h"
+#include "utils/signals.h"
+#include "utils/text.h"
+#include "utils/walk.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SUFFIX ".wcodec"
+
+static wcodec_encode_options encode_options(struct app *app, const struct input *input)
+{
+    const struct options *o = &app->options;
+    wcodec_encode_options encode;
+    wcodec_encode_options_init(&encode);
+    encode.level = o->level;
+    encode.tune = o->tune;
+    encode.tile_log2 = o->tile_log2;
+    encode.profile = o->profile;
+    encode.raw = o->raw;
+    encode.strict = o->strict;
+    encode.no_verify = o->no_verify;
+    encode.include = o->include.items;
+    encode.exclude = o->exclude.items;
+    if (input->path && !input->spooled) {
+        const char *base = path_base(input->path);
+        encode.name = text_is_utf8(base) ? base : NULL;
+        encode.mode = input->stat.st_mode & 0777;
+        encode.mtime = input->stat.st_mtim.tv_sec >= 0 ? input->stat.st_mtim.tv_sec : -1;
+    }
+    encode.progress = progress_callback(&app->progress);
+    return encode;
+}
+
+/* Does `path` hold this input already: same size and XXH3-128? With --rm it is tested in full, for the input will be gone. False is no error. */
+static bool is_current(struct app *app, const char *path, const struct input *input)
+{
+    wcodec_reader *reader;
+    wcodec_file_info info;
+    uint8_t hash[16];
+    struct stat stat;
+    bool current = false;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && !(stat.st_dev == input->stat.st_dev && stat.st_ino == input->stat.st_ino) &&
+        wcodec_reader_open_fd(app->context, fd, &reader, NULL) == WCODEC_OK) {
+        wcodec_decode_options decode = {.progress = progress_callback(&app->progress)};
+        current = wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK && info.size == (uint64_t)input->stat.st_size &&
+                  file_hash(app, input->fd, input->name, info.size, hash) && memcmp(hash, info.xxh128, 16) == 0;
+        if (current && app->options.remove)
+            current = wcodec_reader_test(reader, 0, 0, &decode, NULL) == WCODEC_OK;
+        wcodec_reader_close(reader);
+    }
+    close(fd);
+    return current;
+}
+
+static void print_summary(struct app *app, const struct input *input, const wcodec_encode_report *report, double seconds)
+{
+    char from[32], to[32];
+    if (report->note[0] && !app->options.raw)
+        app_warn(app, "%s: stored as opaque bytes: %s", input->name, report->note);
+    double percent = report->size ? 100.0 * (double)report->coded_size / (double)report->size : 100.0;
+    app_note(app, "%s: %" PRIu64 " tensor%s, %s to %s (%.2f %%), %.0f MB/s", input->name, report->tensors, report->tensors == 1 ? "" : "s",
+             text_size(report->size, from), text_size(report->coded_size, to), percent, seconds > 0 ? (double)report->size / seconds / 1e6 : 0.0);
+}
+
+static bool write_container(struct app *app, const struct input *input, struct output *output)
+{
+    wcodec_encode_report report;
+    wcodec_error err = {0};
+    wcodec_encode_options encode = encode_options(app, input);
+    progress_start(&app->progress, input->name, !app->options.quiet && !app->options.no_progress);
+    wcodec_status status = wcodec_compress_fd(app->context, input->fd, output_write, output, &encode, &report, &err);
+    double seconds = progress_seconds(&app->progress);
+    progress_end(&app->progress);
+    if (status != WCODEC_OK)
+        return output_fail(app, output, input->name, &err);
+    struct output_attributes attributes = {0};
+    if (input->path && !input->spooled)
+        attributes = output_attributes_of(&input->stat);
+    if (!output_commit(app, output, &attributes))
+        return false;
+    print_summary(app, input, &report, seconds);
+    return true;
+}
+
+/* target NULL: standard output. */
+static void compress_file(struct app *app, const char *source, const char *target)
+{
+    struct input input;
+    struct output output;
+    bool done = false;
+    if (!app_context(app) || !input_open(app, source, &input))
+        return;
+    if (app->options.remove && !input_check_removable(app, &input))
+        goto close_input;
+    if (target && !app->options.force && is_current(app, target, &input)) {
+        app_note(app, "%s: up to date", target);
+        done = true;
+    } else if (!signals_pending() && (target ? output_open(app, target, &input.stat, &output) : output_open_stdout(app, &output))) {
+        done = write_container(app, &input, &output);
+        output_close(&output);
+    }
+    if (done && app->options.remove)
+        input_remove(app, &input);
+close_input:
+    input_close(&input);
+}
+
+static char *with_suffix(struct app *app, const char *path)
+{
+    char *target = app_alloc(app, path, strlen(path) + sizeof SUFFIX);
+    if (target)
+        strcat(strcpy(target, path), SUFFIX);
+    return target;
+}
+
+/* In a directory, weights are compressed and the rest is copied, so that the mirror is a complete model folder. */
+static void mirror_file(struct app *app, void *opaque, const char *source, const char *target)
+{
+    (void)opaque;
+    if (!path_has_suffix(source, ".safetensors")) {
+        /* "a.safetensors.wcodec" beside "a.safetensors" would be two inputs for one output. */
+        size_t n = strlen(source) - (sizeof SUFFIX - 1);
+        char *plain = path_has_suffix(source, ".safetensors" SUFFIX) ? strndup(source, n) : NULL;
+        if (plain && access(plain, F_OK) == 0)
+            app_fail(app, EXIT_FAILED, "%s: left out: its name is taken by the compressed '%s'", source, path_base(plain));
+        else
+            copy_file(app, source, target);
+        free(plain);
+        return;
+    }
+    char *name = with_suffix(app, target);
+    if (name)
+        compress_file(app, source, name);
+    free(name);
+}
+
+/* Where the output of `source` goes: -o, or its name with the suffix, in -O if given. NULL: reported. */
+static char *target_of(struct app *app, const char *source)
+{
+    const struct options *o = &app->options;
+    if (o->output) {
+        char *copy = app_alloc(app, o->output, strlen(o->output) + 1);
+        return copy ? strcpy(copy, o->output) : NULL;
+    }
+    char *plain = strdup(source);
+    if (!plain) {
+        app_fail(app, EXIT_FAILED, "%s: out of memory", source);
+        return NULL;
+    }
+    for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/';)
+        plain[--n] = 0;
+    const char *base = path_base(plain);
+    char *target = NULL, *joined = NULL;
+    if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
+        app_fail(app, EXIT_USAGE, "%s: there is no name to make an output's from; use -o", source);
+    else if (path_has_suffix(base, SUFFIX) && !o->force)
+        app_fail(app, EXIT_FAILED, "%s: ends in " SUFFIX " already; use -o, or -f to insist", source);
+    else if (!o->output_dir)
+        target = with_suffix(app, plain);
+    else if (directory_make(app, o->output_dir) && (joined = path_join(app, o->output_dir, base)))
+        target = with_suffix(app, joined);
+    free(joined);
+    free(plain);
+    return target;
+}
+
+static void compress_operand(struct app *app, const char *source)
+{
+    const struct options *o = &app->options;
+    bool standard = strcmp(source, "-") == 0;
+    bool directory = !standard && path_is_directory(source);
+    if (directory && (o->remove || o->to_stdout)) {
+        app_fail(app, EXIT_USAGE, "%s: is a directory; %s takes files", source, o->remove ? "--rm" : "-c");
+        return;
+    }
+    if (standard && o->output_dir) {
+        app_fail(app, EXIT_USAGE, "standard input has no name for -O; use -o");
+        return;
+    }
+    if (o->to_stdout || (standard && !o->output)) {
+        compress_file(app, source, NULL);
+        return;
+    }
+    char *target = target_of(app, source);
+    if (target && directory)
+        walk_mirror(app, source, target, mirror_file, NULL);
+    else if (target)
+        compress_file(app, source, target);
+    free(target);
+}
+
+void command_compress(struct app *app)
+{
+    const struct options *o = &app->options;
+    if (o->files.count == 0)
+        app_fail(app, EXIT_USAGE, "compress what? Give files, directories, or - for standard input");
+    else if (o->to_stdout && o->files.count > 1)
+        app_fail(app, EXIT_USAGE, "-c takes one input: .wcodec files cannot be joined");
+    else {
+        for (size_t i = 0; i < o->files.count && !signals_pending(); i++)
+            compress_operand(app, o->files.items[i]);
+    }
+}

@@ -1,0 +1,230 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* wcodec decompress: FILE.wcodec to FILE, byte for byte as it was; directories; chosen tensors; what is left of damaged files. */
+#include "utils/app.h"
+#include "utils/input.h"
+#include "utils/output.h"
+#include "utils/partial.h"
+#include "utils/signals.h"
+#include "utils/text.h"
+#include "utils/walk.h"
+
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define SUFFIX ".wcodec"
+
+/* Has `path` the bytes that would be restored: same size and XXH3-128? */
+static bool is_current(struct app *app, const char *path, const struct input *input, const wcodec_file_info *info)
+{
+    uint8_t hash[16];
+    struct stat stat;
+    bool current = false;
+    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && (uint64_t)stat.st_size == info->size &&
+        !(stat.st_dev == input->stat.st_dev && stat.st_ino == input->stat.st_ino))
+        current = file_hash(app, fd, path, info->size, hash) && memcmp(hash, info->xxh128, 16) == 0;
+    close(fd);
+    return current;
+}
+
+/* The mode is the .wcodec file's own, not what its contents claim, unless it came through a pipe; the time is the original's where that was noted. */
+static struct output_attributes attributes_of(const struct input *input, const wcodec_file_info *info)
+{
+    struct output_attributes a = {0};
+    if (input->path && !input->spooled)
+        a = output_attributes_of(&input->stat);
+    else if (info->mode)
+        a = (struct output_attributes){.set_mode = true, .mode = info->mode & 0777, .apply_umask = true};
+    if (info->mtime >= 0 && !(a.set_mtime && a.mtime.tv_sec == info->mtime)) {
+        a.set_mtime = true;
+        a.mtime = (struct timespec){.tv_sec = (time_t)info->mtime};
+    }
+    return a;
+}
+
+static wcodec_decode_options decode_options(struct app *app)
+{
+    return (wcodec_decode_options){.progress = progress_callback(&app->progress), .skip_checks = app->options.no_checksum};
+}
+
+/* Drop from `tensors` those that do not decode, each reported. */
+static void drop_damaged(struct app *app, const char *name, const wcodec_reader *reader, uint64_t *tensors, size_t *count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < *count && !signals_pending(); i++) {
+        wcodec_tensor_info info;
+        uint64_t size;
+        void *data = partial_decode(app, name, reader, tensors[i], NULL, &size);
+        free(data);
+        if (data)
+            tensors[kept++] = tensors[i];
+        else if (wcodec_reader_tensor(reader, tensors[i], &info, NULL) == WCODEC_OK)
+            app_warn(app, "%s: tensor '%s' is left out", name, info.name);
+    }
+    *count = kept;
+}
+
+static bool write_partial(struct app *app, const struct input *input, const wcodec_reader *reader, struct output *output)
+{
+    size_t count;
+    uint64_t *tensors = partial_select(app, input->name, reader, &count);
+    if (!tensors)
+        return false;
+    size_t chosen = count;
+    bool good = true;
+    if (app->options.keep_going) {
+        drop_damaged(app, input->name, reader, tensors, &count);
+        good = count > 0 || app_fail(app, EXIT_CORRUPT, "%s: no tensor is left", input->name);
+    }
+    good = good && partial_write(app, input->name, reader, tensors, count, NULL, output);
+    free(tensors);
+    if (good)
+        app_note(app, "%s: %zu of %zu tensors written to %s", input->name, count, chosen, output->name);
+    return good;
+}
+
+/* Is the file whole? What is damaged is reported. */
+static bool is_whole(struct app *app, const struct input *input, const wcodec_reader *reader)
+{
+    wcodec_error err = {0};
+    wcodec_decode_options decode = decode_options(app);
+    return wcodec_reader_test(reader, 0, 0, &decode, &err) == WCODEC_OK || app_fail_status(app, input->name, &err);
+}
+
+static bool write_whole(struct app *app, const struct input *input, const wcodec_reader *reader, const wcodec_file_info *info, struct output *output)
+{
+    wcodec_error err = {0};
+    char size[32];
+    wcodec_decode_options decode = decode_options(app);
+    wcodec_status status = wcodec_reader_restore(reader, 0, output_write, output, &decode, &err);
+    if (status != WCODEC_OK)
+        return output_fail(app, output, input->name, &err);
+    double seconds = progress_seconds(&app->progress);
+    app_note(app, "%s: %s restored, %.0f MB/s", input->name, text_size(info->size, size), seconds > 0 ? (double)info->size / seconds / 1e6 : 0.0);
+    return true;
+}
+
+static bool restore(struct app *app, const struct input *input, const wcodec_reader *reader, const wcodec_file_info *info, const char *target)
+{
+    const struct options *o = &app->options;
+    struct output output;
+    bool partial = o->tensors.count || o->only.count;
+    if (target && !o->force && !partial && !o->keep_going && is_current(app, target, input, info)) {
+        app_note(app, "%s: up to date", target);
+        return true;
+    }
+    if (signals_pending() || !(target ? output_open(app, target, &input->stat, &output) : output_open_stdout(app, &output)))
+        return false;
+    progress_start(&app->progress, input->name, !o->quiet && !o->no_progress);
+    bool good = partial || output_check_room(app, &output, info->size);
+    if (good && o->keep_going && !partial)
+        partial = !is_whole(app, input, reader);
+    good = good && !signals_pending() && (partial ? write_partial(app, input, reader, &output) : write_whole(app, input, reader, info, &output));
+    progress_end(&app->progress);
+    if (good) {
+        struct output_attributes attributes = attributes_of(input, info);
+        good = output_commit(app, &output, &attributes);
+    }
+    output_close(&output);
+    return good;
+}
+
+/* target NULL: standard output. */
+static void decompress_file(struct app *app, const char *source, const char *target)
+{
+    struct input input;
+    wcodec_reader *reader;
+    wcodec_file_info info;
+    wcodec_error err = {0};
+    if (!input_open_reader(app, source, &input, &reader))
+        return;
+    if (wcodec_reader_file(reader, 0, &info, &err) != WCODEC_OK)
+        app_fail_status(app, input.name, &err);
+    else if ((!app->options.remove || input_check_removable(app, &input)) && restore(app, &input, reader, &info, target) && app->options.remove)
+        input_remove(app, &input);
+    wcodec_reader_close(reader);
+    input_close(&input);
+}
+
+static void mirror_file(struct app *app, void *opaque, const char *source, const char *target)
+{
+    (void)opaque;
+    if (!path_has_suffix(path_base(source), SUFFIX)) {
+        copy_file(app, source, target);
+        return;
+    }
+    char *name = strndup(target, strlen(target) - (sizeof SUFFIX - 1));
+    if (name)
+        decompress_file(app, source, name);
+    else
+        app_fail(app, EXIT_FAILED, "%s: out of memory", source);
+    free(name);
+}
+
+/* Where the output of `source` goes: -o, or its name without the suffix, in -O if given. NULL: reported. */
+static char *target_of(struct app *app, const char *source)
+{
+    const struct options *o = &app->options;
+    char *target = strdup(o->output ? o->output : source);
+    if (!target) {
+        app_fail(app, EXIT_FAILED, "%s: out of memory", source);
+        return NULL;
+    }
+    if (o->output)
+        return target;
+    size_t n = strlen(target);
+    while (n > 1 && target[n - 1] == '/')
+        target[--n] = 0;
+    if (!path_has_suffix(path_base(target), SUFFIX)) {
+        app_fail(app, EXIT_USAGE, "%s: does not end in " SUFFIX "; use -o", source);
+        free(target);
+        return NULL;
+    }
+    target[n - (sizeof SUFFIX - 1)] = 0;
+    if (!o->output_dir)
+        return target;
+    char *joined = directory_make(app, o->output_dir) ? path_join(app, o->output_dir, path_base(target)) : NULL;
+    free(target);
+    return joined;
+}
+
+static void decompress_operand(struct app *app, const char *source)
+{
+    const struct options *o = &app->options;
+    bool standard = strcmp(source, "-") == 0;
+    bool directory = !standard && path_is_directory(source);
+    bool partial = o->tensors.count || o->only.count;
+    if (directory && (o->remove || o->to_stdout || partial)) {
+        app_fail(app, EXIT_USAGE, "%s: is a directory; %s takes files", source, o->remove ? "--rm" : o->to_stdout ? "-c" : "a choice of tensors");
+    } else if (partial && !o->output && !o->to_stdout) {
+        /* A part under the name of the whole would be taken for the whole. */
+        app_fail(app, EXIT_USAGE, "--tensor and --only need -o FILE or -c");
+    } else if (standard && o->output_dir) {
+        app_fail(app, EXIT_USAGE, "standard input has no name for -O; use -o");
+    } else if (o->to_stdout || (standard && !o->output)) {
+        decompress_file(app, source, NULL);
+    } else {
+        char *target = target_of(app, source);
+        if (target && directory)
+            walk_mirror(app, source, target, mirror_file, NULL);
+        else if (target)
+            decompress_file(app, source, target);
+        free(target);
+    }
+}
+
+void command_decompress(struct app *app)
+{
+    const struct options *o = &app->options;
+    if (o->files.count == 0)
+        app_fail(app, EXIT_USAGE, "decompress what? Give .wcodec files, directories, or - for standard input");
+    for (size_t i = 0; i < o->files.count && !signals_pending(); i++)
+        decompress_operand(app, o->files.items[i]);
+}

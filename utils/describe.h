@@ -1,0 +1,26 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* What list and info both say of a file and of a tensor. */
+#ifndef WCODEC_UTILS_DESCRIBE_H
+#define WCODEC_UTILS_DESCRIBE_H
+
+#include "utils/json.h"
+#include <wcodec/reader.h>
+
+/* {"name", "dtype", "shape", "bytes", "coded_bytes", "coding", ...} of a tensor; NULL: out of memory. */
+json_t *describe_tensor_json(const wcodec_reader *reader, const wcodec_tensor_info *info);
+
+/* Bytes over bytes; 0 where there is nothing to compare. */
+double describe_ratio(uint64_t coded, uint64_t original);
+
+/* Bits of the file for each element (of each byte where the dtype's width is unknown). */
+double describe_bits(const wcodec_tensor_info *info, uint64_t bits);
+
+/* Elements by the dtype; bytes where its width is unknown. */
+uint64_t describe_elements(const wcodec_tensor_info *info);
+
+/* Keys of a file that every report has: path, name, kind, sizes, hash. NULL: out of memory. */
+json_t *describe_file_json(const char *path, const wcodec_file_info *info);
+
+#endif

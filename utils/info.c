@@ -1,0 +1,256 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* wcodec info: what a file is, how each tensor is coded, and how near that comes to the order-0 bound. */
+#include "utils/app.h"
+#include "utils/describe.h"
+#include "utils/input.h"
+#include "utils/signals.h"
+#include "utils/table.h"
+#include "utils/text.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+/* Sums over the tensors of a file. */
+struct totals {
+    uint64_t tensors;
+    uint64_t aliases;
+    uint64_t elements;
+    uint64_t size;
+    uint64_t coded;
+    uint64_t bounded;       /* decoded bytes of those whose bound was counted */
+    uint64_t bounded_coded; /* their coded bytes */
+    uint64_t bound_bits;
+};
+
+static void add_tensor(struct totals *t, const wcodec_tensor_info *info)
+{
+    t->tensors++;
+    t->aliases += info->coding == WCODEC_CODING_ALIAS;
+    t->elements += describe_elements(info);
+    t->size += info->size;
+    t->coded += info->coded_size;
+    if (info->order0_bits && info->coding != WCODEC_CODING_ALIAS) {
+        t->bounded += info->size;
+        t->bounded_coded += info->coded_size;
+        t->bound_bits += info->order0_bits;
+    }
+}
+
+/* Coded size over the bound, less one, in percent. */
+static double excess(const struct totals *t)
+{
+    return t->bound_bits ? ((double)t->bounded_coded * 8 / (double)t->bound_bits - 1) * 100 : 0;
+}
+
+static bool tensor_row(struct app *app, const char *name, const wcodec_tensor_info *info, struct table *table, bool print)
+{
+    char tables[TABLE_CELL], tile[TABLE_CELL], bits[TABLE_CELL], bound[TABLE_CELL] = "-", ratio[TABLE_CELL];
+    char *tensor = text_escape(info->name), *dtype = text_escape(info->dtype_name);
+    bool good = tensor && dtype;
+    const char *split = info->split[0] ? info->split : "-";
+    if (info->run_elements)
+        snprintf(tables, sizeof tables, "%u/%u", info->tables, info->run_elements);
+    else
+        snprintf(tables, sizeof tables, "%u", info->tables);
+    snprintf(tile, sizeof tile, "%" PRIu64, info->tile_elements);
+    snprintf(bits, sizeof bits, "%.3f", describe_bits(info, info->coded_size * 8));
+    if (info->order0_bits)
+        snprintf(bound, sizeof bound, "%.3f", describe_bits(info, info->order0_bits));
+    snprintf(ratio, sizeof ratio, "%.4f", describe_ratio(info->coded_size, info->size));
+    const char *cells[] = {tensor, dtype, info->coding_name, split, tile, tables, bits, bound, ratio};
+    if (good && print)
+        table_print(table, cells);
+    else if (good)
+        table_measure(table, cells);
+    free(dtype);
+    free(tensor);
+    return good || app_fail(app, EXIT_FAILED, "%s: out of memory", name);
+}
+
+static void print_tensors(struct app *app, const char *name, const wcodec_reader *reader, const wcodec_file_info *file)
+{
+    static const char *const heads[] = {"NAME", "DTYPE", "CODING", "SPLIT", "TILE", "TABLES", "BITS", "BOUND", "RATIO", NULL};
+    struct table table;
+    wcodec_tensor_info info;
+    table_init(&table, app, heads, "llllrrrrr");
+    for (int print = 0; print <= 1; print++) {
+        if (print)
+            table_print_heads(&table);
+        for (uint64_t i = file->first_tensor; i < file->first_tensor + file->tensors && !signals_pending(); i++) {
+            if (wcodec_reader_tensor(reader, i, &info, NULL) != WCODEC_OK || !tensor_row(app, name, &info, &table, print))
+                return;
+        }
+    }
+}
+
+static void print_escaped(const char *label, const char *text)
+{
+    char *escaped = text_escape(text);
+    printf("%s%s\n", label, escaped ? escaped : "?");
+    free(escaped);
+}
+
+static void print_metadata(const wcodec_reader *reader, uint64_t file)
+{
+    uint64_t count = wcodec_reader_metadata_count(reader, file);
+    for (uint64_t i = 0; i < count; i++) {
+        const char *key, *value;
+        if (wcodec_reader_metadata(reader, file, i, &key, &value, NULL) != WCODEC_OK)
+            return;
+        char *k = text_escape(key), *v = text_escape(value);
+        printf("metadata:   %s = %s\n", k ? k : "?", v ? v : "?");
+        free(v);
+        free(k);
+    }
+}
+
+static void print_file(const char *path, const wcodec_file_info *file)
+{
+    char size[32], coded[32], hash[33], date[64] = "unknown";
+    struct tm tm;
+    time_t time = (time_t)file->mtime;
+    print_escaped("file:       ", path);
+    print_escaped("original:   ", file->name[0] ? file->name : "(no name)");
+    printf("kind:       %s\n", file->safetensors ? "safetensors" : "opaque");
+    printf("format:     version %u (a reader must know this version)\n", file->version);
+    printf("tensors:    %" PRIu64 "\n", file->tensors);
+    printf("size:       %" PRIu64 " (%s)\n", file->size, text_size(file->size, size));
+    printf("coded size: %" PRIu64 " (%s), ratio %.4f\n", file->coded_size, text_size(file->coded_size, coded), describe_ratio(file->coded_size, file->size));
+    text_hex(file->xxh128, 16, hash);
+    printf("XXH3-128:   %s\n", hash);
+    if (file->mode)
+        printf("mode:       %04o\n", (unsigned)file->mode);
+    if (file->mtime >= 0 && gmtime_r(&time, &tm))
+        strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S UTC", &tm);
+    printf("modified:   %s\n", date);
+}
+
+static void print_totals(const wcodec_file_info *file, const struct totals *t)
+{
+    printf("total:      %" PRIu64 " tensors (%" PRIu64 " stored once for equal ones), %" PRIu64 " elements, %" PRIu64 " to %" PRIu64
+           " bytes, ratio %.4f, %.4f bits an element\n",
+           t->tensors, t->aliases, t->elements, t->size, t->coded, describe_ratio(t->coded, t->size),
+           t->elements ? (double)t->coded * 8 / (double)t->elements : 0);
+    if (t->bound_bits)
+        printf("bound:      order-0 bound of %" PRIu64 " bytes' tensors is %" PRIu64 " bytes; they take %" PRIu64 " (%+.2f %%)\n", t->bounded,
+               t->bound_bits / 8 + (t->bound_bits % 8 != 0), t->bounded_coded, excess(t));
+    printf("the rest:   %" PRIu64 " bytes (header, other data, index, padding)\n", file->coded_size - t->coded);
+}
+
+static json_t *totals_json(const wcodec_file_info *file, const struct totals *t)
+{
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "tensors", json_size(t->tensors), "aliases", json_size(t->aliases), "elements",
+                     json_size(t->elements), "bytes", json_size(t->size), "coded_bytes", json_size(t->coded), "ratio",
+                     json_decimal(describe_ratio(t->coded, t->size), 6), "bits_per_element",
+                     json_decimal(t->elements ? (double)t->coded * 8 / (double)t->elements : 0, 4), "order0_bits", json_size(t->bound_bits),
+                     "order0_coded_bytes", json_size(t->bounded_coded), "over_order0_percent", json_decimal(excess(t), 4), "other_coded_bytes",
+                     json_size(file->coded_size - t->coded));
+}
+
+static json_t *metadata_json(const wcodec_reader *reader, uint64_t file)
+{
+    uint64_t count = wcodec_reader_metadata_count(reader, file);
+    json_t *metadata = json_object();
+    for (uint64_t i = 0; metadata && i < count; i++) {
+        const char *key, *value;
+        if (wcodec_reader_metadata(reader, file, i, &key, &value, NULL) == WCODEC_OK)
+            json_object_set_new(metadata, key, json_text(value));
+    }
+    return metadata;
+}
+
+/* Everything but the tensors; these follow one by one. */
+static void info_json(struct app *app, const char *path, const wcodec_reader *reader, uint64_t f, const wcodec_file_info *file, const struct totals *totals,
+                      bool *any)
+{
+    json_t *head = describe_file_json(path, file);
+    char mode[16];
+    snprintf(mode, sizeof mode, "%04o", (unsigned)file->mode);
+    if (head) {
+        json_object_set_new(head, "mode", file->mode ? json_string(mode) : json_null());
+        json_object_set_new(head, "mtime", file->mtime >= 0 ? json_integer(file->mtime) : json_null());
+        json_object_set_new(head, "metadata", metadata_json(reader, f));
+        json_object_set_new(head, "totals", totals_json(file, totals));
+    }
+    char *text = head ? json_dumps(head, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12)) : NULL;
+    json_decref(head);
+    if (!text) {
+        app_fail(app, EXIT_FAILED, "%s: out of memory", path);
+        return;
+    }
+    text[strlen(text) - 1] = 0; /* the closing brace comes after the tensors */
+    printf("%s\n%s,\"tensors\":[", *any ? "," : "", text);
+    free(text);
+    *any = true;
+    bool tensors = false;
+    for (uint64_t i = file->first_tensor; i < file->first_tensor + file->tensors && !signals_pending(); i++) {
+        wcodec_tensor_info info;
+        if (wcodec_reader_tensor(reader, i, &info, NULL) == WCODEC_OK)
+            json_print(app, describe_tensor_json(reader, &info), &tensors);
+    }
+    fputs("]}", stdout);
+}
+
+static void info_file(struct app *app, const char *path, const wcodec_reader *reader, uint64_t f, bool *any)
+{
+    wcodec_error err = {0};
+    wcodec_file_info file;
+    wcodec_tensor_info info;
+    struct totals totals = {0};
+    if (wcodec_reader_file(reader, f, &file, &err) != WCODEC_OK) {
+        app_fail_status(app, path, &err);
+        return;
+    }
+    const char *name = file.path[0] ? file.path : path;
+    for (uint64_t i = file.first_tensor; i < file.first_tensor + file.tensors; i++) {
+        if (wcodec_reader_tensor(reader, i, &info, &err) != WCODEC_OK) {
+            app_fail_status(app, path, &err);
+            return;
+        }
+        add_tensor(&totals, &info);
+    }
+    if (app->options.json) {
+        info_json(app, name, reader, f, &file, &totals, any);
+        return;
+    }
+    if (*any)
+        putchar('\n');
+    *any = true;
+    print_file(name, &file);
+    print_metadata(reader, f);
+    if (file.tensors) {
+        putchar('\n');
+        print_tensors(app, name, reader, &file);
+        putchar('\n');
+    }
+    print_totals(&file, &totals);
+}
+
+void command_info(struct app *app)
+{
+    const struct options *o = &app->options;
+    bool any = false;
+    if (o->files.count == 0) {
+        app_fail(app, EXIT_USAGE, "info on what? Give .wcodec files, a model folder, or - for standard input");
+        return;
+    }
+    if (o->json)
+        fputs("{\"schema\":\"wcodec/1\",\"files\":[", stdout);
+    for (size_t i = 0; i < o->files.count && !signals_pending(); i++) {
+        struct input input;
+        wcodec_reader *reader;
+        if (!input_open_reader(app, o->files.items[i], &input, &reader))
+            continue;
+        for (uint64_t f = 0; f < wcodec_reader_file_count(reader); f++)
+            info_file(app, input.name, reader, f, &any);
+        wcodec_reader_close(reader);
+        input_close(&input);
+    }
+    if (o->json)
+        fputs(any ? "\n]}\n" : "]}\n", stdout);
+}

@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Input files: names, "-" for standard input, pipes. Whatever it was, `fd` is a regular file that can be read anywhere. */
+#ifndef WCODEC_UTILS_INPUT_H
+#define WCODEC_UTILS_INPUT_H
+
+#include "utils/app.h"
+#include <sys/stat.h>
+
+struct input {
+    const char *name; /* for messages: the path, or "standard input" */
+    const char *path; /* NULL: standard input */
+    int fd;           /* -1: not open */
+    struct stat stat; /* of the file that was named; st_size is right for spools too */
+    bool spooled;     /* came through a pipe: has no name, mode or time of its own */
+};
+
+/* Open; symbolic links are followed. Directories, devices and terminals are refused. False: reported. */
+bool input_open(struct app *app, const char *path, struct input *input);
+void input_close(struct input *input);
+
+/* May --rm remove it? Refuses links, files with other names, and what is no file. False: reported. */
+bool input_check_removable(struct app *app, const struct input *input);
+/* Remove it, if its name still stands for the file that was read and that has not changed. */
+bool input_remove(struct app *app, const struct input *input);
+
+/* Open a .wcodec input: a file, "-" or a pipe through `input` (closed by input_close() after the reader), or a model folder or index.json (input->fd is then
+ * -1). False: reported. */
+bool input_open_reader(struct app *app, const char *path, struct input *input, wcodec_reader **reader);
+
+/* Is it a directory (links followed)? */
+bool path_is_directory(const char *path);
+/* What is behind the last slash. */
+const char *path_base(const char *path);
+bool path_has_suffix(const char *path, const char *suffix);
+/* "dir/name"; a slash at dir's end is not doubled. NULL: reported. The caller frees it. */
+char *path_join(struct app *app, const char *dir, const char *name);
+
+/* XXH3-128 in canonical order of all of a file's bytes. False: reported, or interrupted. */
+bool file_hash(struct app *app, int fd, const char *name, uint64_t size, uint8_t hash[16]);
+
+#endif

@@ -1,0 +1,64 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "utils/json.h"
+#include "utils/text.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+json_t *json_text(const char *text)
+{
+    if (text_is_utf8(text))
+        return json_string(text);
+    char *escaped = text_escape(text);
+    json_t *json = escaped ? json_string(escaped) : NULL;
+    free(escaped);
+    return json;
+}
+
+json_t *json_size(uint64_t value)
+{
+    return json_integer(value > INT64_MAX ? INT64_MAX : (json_int_t)value);
+}
+
+json_t *json_decimal(double value, int decimals)
+{
+    /* Sizes and rates here are far below 2^53 when scaled. */
+    double scale = 1;
+    for (int i = 0; i < decimals; i++)
+        scale *= 10;
+    double scaled = value * scale;
+    if (scaled > -9e15 && scaled < 9e15)
+        value = (double)(long long)(scaled + (scaled < 0 ? -0.5 : 0.5)) / scale;
+    return json_real(value);
+}
+
+void json_print(struct app *app, json_t *item, bool *any)
+{
+    fputs(*any ? ",\n" : "\n", stdout);
+    *any = true;
+    if (!item || json_dumpf(item, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12)) != 0) {
+        if (!item)
+            fputs("null", stdout);
+        if (!item || !ferror(stdout))
+            app_fail(app, EXIT_FAILED, "standard output: out of memory for JSON");
+    }
+    json_decref(item);
+}
+
+void json_list_begin(struct json_list *list, const char *key)
+{
+    list->any = false;
+    printf("{\"schema\":\"wcodec/1\",\"%s\":[", key);
+}
+
+void json_list_item(struct app *app, struct json_list *list, json_t *item)
+{
+    json_print(app, item, &list->any);
+}
+
+void json_list_end(struct json_list *list)
+{
+    fputs(list->any ? "\n]}\n" : "]}\n", stdout);
+}

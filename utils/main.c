@@ -1,0 +1,61 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The wcodec command: parses the command line, runs one subcommand and ends with its exit code. */
+#include "utils/app.h"
+#include "utils/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <unistd.h>
+
+static void (*const run_command[COMMAND_COUNT])(struct app *) = {
+    [COMMAND_COMPRESS] = command_compress, [COMMAND_DECOMPRESS] = command_decompress,
+    [COMMAND_LIST] = command_list,         [COMMAND_INFO] = command_info,
+    [COMMAND_TEST] = command_test,         [COMMAND_VERIFY] = command_verify,
+    [COMMAND_CAT] = command_cat,           [COMMAND_BENCH] = command_bench,
+    [COMMAND_DEVICES] = command_devices,   [COMMAND_HELP] = command_help,
+    [COMMAND_VERSION] = command_version,
+};
+
+/* A file that we open must never become descriptor 0, 1 or 2: messages would go into it. */
+static bool open_standard_descriptors(void)
+{
+    for (int fd = 0; fd <= 2; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+            continue;
+        if (open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY) != fd)
+            return false;
+    }
+    return true;
+}
+
+static void flush_output(struct app *app)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return;
+    int error = errno ? errno : EIO;
+    if (!signals_note_pipe(error))
+        app_fail_errno(app, "standard output", "cannot write", error);
+}
+
+int main(int argc, char **argv)
+{
+    struct app app = {.exit_code = EXIT_DONE};
+    if (!open_standard_descriptors())
+        return EXIT_FAILED;
+    signals_catch();
+    if (!options_parse(argc, argv, &app.options)) {
+        options_free(&app.options);
+        return EXIT_USAGE;
+    }
+    run_command[app.options.command](&app);
+    flush_output(&app);
+    progress_end(&app.progress);
+    wcodec_context_destroy(app.context);
+    options_free(&app.options);
+    signals_raise();
+    return app.exit_code;
+}

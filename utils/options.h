@@ -1,0 +1,92 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The command line, parsed. */
+#ifndef WCODEC_UTILS_OPTIONS_H
+#define WCODEC_UTILS_OPTIONS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <wcodec.h>
+
+enum command {
+    COMMAND_NONE = -1,
+    COMMAND_COMPRESS,
+    COMMAND_DECOMPRESS,
+    COMMAND_LIST,
+    COMMAND_INFO,
+    COMMAND_TEST,
+    COMMAND_VERIFY,
+    COMMAND_CAT,
+    COMMAND_BENCH,
+    COMMAND_DEVICES,
+    COMMAND_HELP,
+    COMMAND_VERSION,
+    COMMAND_COUNT
+};
+
+enum color { COLOR_AUTO, COLOR_ALWAYS, COLOR_NEVER };
+
+/* A list of strings that ends with NULL (items is NULL while it is empty). */
+struct strings {
+    const char **items;
+    size_t count;
+};
+
+struct options {
+    enum command command;
+    struct strings files;
+
+    const char *output;     /* -o */
+    const char *output_dir; /* -O */
+    bool to_stdout;
+    bool recursive;
+    bool force;
+    bool remove;
+    bool no_sync;
+    bool json;
+    bool no_progress;
+    int quiet;
+    int verbose;
+    enum color color;
+    unsigned threads;
+    const char *backend;
+    uint64_t memory_limit;
+
+    int level;
+    wcodec_tune tune;
+    unsigned tile_log2;
+    wcodec_profile profile;
+    struct strings include;
+    struct strings exclude;
+    bool raw;
+    bool strict;
+    bool no_verify;
+
+    struct strings tensors; /* --tensor */
+    struct strings only;    /* --only */
+    bool keep_going;
+    bool no_checksum;
+
+    const char *xxh128;
+    bool slice;
+    uint64_t slice_first;
+    uint64_t slice_end; /* UINT64_MAX: to the last row */
+    bool quick;
+    unsigned iterations;
+    uint64_t sample; /* bench: bytes of a class at most; 0: all */
+};
+
+/* Parse the command line. False: a message is out already and the program must end with exit code 2. The strings stay in argv. */
+bool options_parse(int argc, char **argv, struct options *options);
+void options_free(struct options *options);
+
+const char *command_name(enum command command);
+/* COMMAND_NONE if there is none of that name. */
+enum command command_find(const char *name);
+
+/* "4096", "64KiB", "1.5GiB", "2G" (powers of 1024), "3MB" (powers of 1000). False if it is none of these or too large. */
+bool size_parse(const char *text, uint64_t *size);
+
+#endif

@@ -1,0 +1,265 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "utils/output.h"
+#include "utils/input.h"
+#include "utils/signals.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/statvfs.h>
+#include <unistd.h>
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
+}
+
+/* Is `path` free, or may it be replaced? Sets *in_place for what must be written to instead. */
+static bool check_target(struct app *app, const char *path, const struct stat *input, bool *in_place)
+{
+    struct stat now, target;
+    bool force = app->options.force;
+    *in_place = false;
+    if (lstat(path, &now) != 0)
+        return errno == ENOENT || app_fail_errno(app, path, "cannot be examined", errno);
+    if (input && (same_file(&now, input) || (S_ISLNK(now.st_mode) && stat(path, &target) == 0 && same_file(&target, input))))
+        return app_fail(app, EXIT_FAILED, "%s: input and output are the same file", path);
+    switch (now.st_mode & S_IFMT) {
+    case S_IFREG:
+        return force || app_fail(app, EXIT_FAILED, "%s: exists already; -f replaces it", path);
+    case S_IFLNK:
+        return force || app_fail(app, EXIT_FAILED, "%s: is a symbolic link; -f replaces the link", path);
+    case S_IFDIR:
+        return app_fail(app, EXIT_FAILED, "%s: is a directory", path);
+    case S_IFSOCK:
+        return app_fail(app, EXIT_FAILED, "%s: is a socket", path);
+    default:
+        *in_place = true;
+        return force || app_fail(app, EXIT_FAILED, "%s: is a device or pipe; -f writes to it", path);
+    }
+}
+
+static bool open_directory(struct app *app, const char *path, struct output *output)
+{
+    const char *base = path_base(path);
+    size_t n = (size_t)(base - path);
+    char *dir = n ? strndup(path, n) : strdup(".");
+    output->base = strdup(base);
+    if (!dir || !output->base) {
+        free(dir);
+        return app_fail(app, EXIT_FAILED, "%s: out of memory", path);
+    }
+    output->dir_fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (output->dir_fd < 0)
+        app_fail_errno(app, dir, "cannot open the output's directory", errno);
+    free(dir);
+    return output->dir_fd >= 0;
+}
+
+/* A hidden name beside the final one that nobody else can have made. */
+static bool create_temporary(struct app *app, struct output *output)
+{
+    static const char letters[] = "0123456789abcdefghijklmnopqrstuv";
+    enum { RANDOM = 10, TRIES = 100 };
+    /* Names end at 255 bytes: a long one is cut. */
+    char *name = app_alloc(app, output->name, strlen(output->base) + RANDOM + 3);
+    if (!name)
+        return false;
+    for (int try = 0; try < TRIES; try++) {
+        unsigned char noise[RANDOM];
+        if (getrandom(noise, sizeof noise, 0) != (ssize_t)sizeof noise)
+            break;
+        size_t n = (size_t)sprintf(name, ".%.200s.", output->base);
+        for (size_t i = 0; i < RANDOM; i++)
+            name[n++] = letters[noise[i] & 31];
+        name[n] = 0;
+        output->fd = openat(output->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        if (output->fd >= 0) {
+            output->temporary = name;
+            return true;
+        }
+        if (errno != EEXIST)
+            break;
+    }
+    app_fail_errno(app, output->name, "cannot create a temporary file beside it", errno);
+    free(name);
+    return false;
+}
+
+bool output_open(struct app *app, const char *path, const struct stat *input, struct output *output)
+{
+    bool in_place;
+    *output = (struct output){.name = path, .fd = -1, .dir_fd = -1};
+    if (!*path_base(path))
+        return app_fail(app, EXIT_USAGE, "'%s' is no file name", path);
+    if (!check_target(app, path, input, &in_place))
+        return false;
+    if (in_place) {
+        output->fd = open(path, O_WRONLY | O_NOFOLLOW | O_NOCTTY | O_CLOEXEC);
+        return output->fd >= 0 || app_fail_errno(app, path, "cannot open", errno);
+    }
+    if (open_directory(app, path, output) && create_temporary(app, output))
+        return true;
+    output_close(output);
+    return false;
+}
+
+bool output_open_stdout(struct app *app, struct output *output)
+{
+    *output = (struct output){.name = "standard output", .fd = -1, .dir_fd = -1};
+    if (isatty(STDOUT_FILENO) && !app->options.force)
+        return app_fail(app, EXIT_USAGE, "binary data is not written to a terminal; use -o FILE, or -f to insist");
+    output->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+    return output->fd >= 0 || app_fail_errno(app, output->name, "cannot write", errno);
+}
+
+int output_write(void *opaque, const void *data, size_t size)
+{
+    struct output *output = opaque;
+    const char *at = data;
+    while (size > 0) {
+        ssize_t n = signals_pending() ? -1 : write(output->fd, at, size);
+        if (n < 0 && errno == EINTR && !signals_pending())
+            continue;
+        if (n < 0) {
+            output->error = signals_pending() ? EINTR : errno;
+            signals_note_pipe(output->error);
+            return output->error;
+        }
+        at += n;
+        size -= (size_t)n;
+        output->written += (uint64_t)n;
+    }
+    return 0;
+}
+
+bool output_check_room(struct app *app, const struct output *output, uint64_t size)
+{
+    struct statvfs fs;
+    if (output->dir_fd < 0 || fstatvfs(output->fd, &fs) != 0 || fs.f_bsize == 0)
+        return true;
+    uint64_t block = fs.f_frsize ? fs.f_frsize : fs.f_bsize;
+    if (fs.f_blocks == 0 || size / block <= fs.f_bavail)
+        return true;
+    return app_fail(app, EXIT_FAILED, "%s: %" PRIu64 " bytes are to be written, but only %" PRIu64 " are free", output->name, size,
+                    (uint64_t)fs.f_bavail * block);
+}
+
+struct output_attributes output_attributes_of(const struct stat *stat)
+{
+    return (struct output_attributes){
+        .set_mode = true,
+        .mode = stat->st_mode & 0777,
+        .set_mtime = true,
+        .mtime = stat->st_mtim,
+        .set_owner = true,
+        .uid = stat->st_uid,
+        .gid = stat->st_gid,
+    };
+}
+
+static mode_t current_umask(void)
+{
+    mode_t mask = umask(077);
+    umask(mask);
+    return mask;
+}
+
+/* Owner before mode, so that no one gets more than the original gave him. */
+static bool set_attributes(struct app *app, struct output *output, const struct output_attributes *a)
+{
+    mode_t mode = a->set_mode ? a->mode & 0777 : 0666;
+    if (!a->set_mode || a->apply_umask)
+        mode &= ~current_umask();
+    if (a->set_owner) {
+        struct stat now;
+        if (geteuid() == 0 && fchown(output->fd, a->uid, (gid_t)-1) != 0)
+            app_detail(app, "%s: the owner cannot be kept: %s", output->name, strerror(errno));
+        if (fstat(output->fd, &now) == 0 && now.st_gid != a->gid && fchown(output->fd, (uid_t)-1, a->gid) != 0)
+            mode &= ~(mode_t)070 | (mode & 07) << 3; /* another group: it gets what everybody has, at most */
+    }
+    if (fchmod(output->fd, mode) != 0)
+        return app_fail_errno(app, output->name, "cannot set its mode", errno);
+    if (a->set_mtime) {
+        struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, a->mtime};
+        if (futimens(output->fd, times) != 0)
+            app_warn(app, "%s: cannot set its time: %s", output->name, strerror(errno));
+    }
+    return true;
+}
+
+/* Give the temporary file its name; without --force only if nobody has taken it meanwhile. */
+static bool take_name(struct app *app, struct output *output)
+{
+    int fd = output->dir_fd;
+    if (!app->options.force) {
+        if (linkat(fd, output->temporary, fd, output->base, 0) == 0)
+            return unlinkat(fd, output->temporary, 0) == 0 || app_fail_errno(app, output->name, "cannot remove its temporary name", errno);
+        if (errno == EEXIST)
+            return app_fail(app, EXIT_FAILED, "%s: exists already; -f replaces it", output->name);
+        /* A file system without hard links: the check and the renaming are two steps there. */
+        struct stat now;
+        if (fstatat(fd, output->base, &now, AT_SYMLINK_NOFOLLOW) == 0)
+            return app_fail(app, EXIT_FAILED, "%s: exists already; -f replaces it", output->name);
+    }
+    return renameat(fd, output->temporary, fd, output->base) == 0 || app_fail_errno(app, output->name, "cannot rename to it", errno);
+}
+
+bool output_commit(struct app *app, struct output *output, const struct output_attributes *attributes)
+{
+    bool sync = !app->options.no_sync;
+    if (output->dir_fd < 0) {
+        int fd = output->fd;
+        output->fd = -1;
+        return close(fd) == 0 || app_fail_errno(app, output->name, "cannot write", errno);
+    }
+    if (signals_pending() || !set_attributes(app, output, attributes))
+        return app_fail(app, EXIT_FAILED, "%s: not written", output->name);
+    if (sync && fsync(output->fd) != 0)
+        return app_fail_errno(app, output->name, "cannot be brought to the disk", errno);
+    int fd = output->fd;
+    output->fd = -1;
+    if (close(fd) != 0)
+        return app_fail_errno(app, output->name, "cannot write", errno);
+    if (!take_name(app, output))
+        return false;
+    free(output->temporary);
+    output->temporary = NULL;
+    /* EINVAL: a file system whose directories need none. */
+    if (sync && fsync(output->dir_fd) != 0 && errno != EINVAL)
+        return app_fail_errno(app, output->name, "its directory cannot be brought to the disk", errno);
+    return true;
+}
+
+bool output_fail(struct app *app, const struct output *output, const char *name, const wcodec_error *err)
+{
+    if (!output->error)
+        return app_fail_status(app, name, err);
+    return app_fail_errno(app, output->name, "cannot write", output->error);
+}
+
+void output_close(struct output *output)
+{
+    if (output->fd >= 0)
+        close(output->fd);
+    if (output->temporary)
+        unlinkat(output->dir_fd, output->temporary, 0);
+    if (output->dir_fd >= 0)
+        close(output->dir_fd);
+    free(output->temporary);
+    free(output->base);
+    *output = (struct output){.fd = -1, .dir_fd = -1};
+}
+
+bool directory_make(struct app *app, const char *path)
+{
+    if (mkdir(path, 0777) == 0 || (errno == EEXIST && path_is_directory(path)))
+        return true;
+    return app_fail_errno(app, path, "cannot make the directory", errno);
+}

@@ -1,0 +1,61 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Output files that appear under their name only when they are whole, and standard output. The library has the same inside for its own paths; the command
+ * keeps to the public interface, and has rules of its own (links, devices, --force, owner, the terminal), so it does not share that code. */
+#ifndef WCODEC_UTILS_OUTPUT_H
+#define WCODEC_UTILS_OUTPUT_H
+
+#include "utils/app.h"
+#include <sys/stat.h>
+
+struct output {
+    const char *name; /* path, or "standard output" */
+    int fd;           /* -1: not open */
+    int dir_fd;       /* -1: written in place (standard output, device, pipe) */
+    char *base;       /* final name in dir_fd */
+    char *temporary;  /* name in dir_fd to be removed; NULL: none */
+    uint64_t written;
+    int error; /* errno of the write that failed */
+};
+
+/* Start `path`. `input` (may be NULL) is the file that is read: writing over it is refused. An existing file, a symbolic link, device or pipe is refused
+ * without
+ * --force; with it, files and links are replaced (never followed), devices and pipes are written to. False: reported. */
+bool output_open(struct app *app, const char *path, const struct stat *input, struct output *output);
+/* Standard output; binary data to a terminal is refused without --force. */
+bool output_open_stdout(struct app *app, struct output *output);
+
+/* A wcodec_write_fn; `output` is the struct. */
+int output_write(void *output, const void *data, size_t size);
+
+/* Is there room for that many bytes? Reported if not. */
+bool output_check_room(struct app *app, const struct output *output, uint64_t size);
+
+struct output_attributes {
+    bool set_mode;
+    mode_t mode; /* permission bits */
+    bool apply_umask;
+    bool set_mtime;
+    struct timespec mtime;
+    bool set_owner;
+    uid_t uid;
+    gid_t gid;
+};
+
+/* Mode, time and owner of a file, to be given to another. */
+struct output_attributes output_attributes_of(const struct stat *stat);
+
+/* Give it its attributes, bring it to the disk and to its name. False: reported. */
+bool output_commit(struct app *app, struct output *output, const struct output_attributes *attributes);
+
+/* Report a failed call of the library that wrote to it: the failure to write if there was one, else err with `name` in front. Always false. */
+bool output_fail(struct app *app, const struct output *output, const char *name, const wcodec_error *err);
+
+/* Close; what was not committed is removed. */
+void output_close(struct output *output);
+
+/* Make a directory unless it is there. False: reported. */
+bool directory_make(struct app *app, const char *path);
+
+#endif

@@ -1,0 +1,100 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* wcodec test: read and decode everything, and check every sum. */
+#include "utils/app.h"
+#include "utils/input.h"
+#include "utils/json.h"
+#include "utils/signals.h"
+#include "utils/text.h"
+#include "utils/walk.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static void report(struct app *app, struct json_list *list, const char *name, const wcodec_error *err)
+{
+    bool good = err->status == WCODEC_OK;
+    if (!good)
+        app_fail_status(app, name, err);
+    else if (!app->options.json)
+        app_note(app, "%s: ok", name);
+    if (!app->options.json || signals_pending())
+        return;
+    json_t *item = json_pack("{s:o, s:b, s:s}", "path", json_text(name), "ok", good, "status", good ? "ok" : wcodec_status_string(err->status));
+    if (item && !good)
+        json_object_set_new(item, "error", json_text(err->text));
+    json_list_item(app, list, item);
+}
+
+static void test_file(struct app *app, struct json_list *list, const char *path)
+{
+    struct input input;
+    wcodec_reader *reader;
+    wcodec_error err = {0};
+    int before = app->exit_code;
+    app->exit_code = EXIT_DONE;
+    if (!app_context(app) || !input_open(app, path, &input)) {
+        if (app->options.json && !signals_pending())
+            json_list_item(app, list, json_pack("{s:o, s:b, s:s}", "path", json_text(path), "ok", 0, "status", "cannot open"));
+        goto done;
+    }
+    wcodec_status status = wcodec_reader_open_fd(app->context, input.fd, &reader, &err);
+    if (status == WCODEC_OK) {
+        progress_start(&app->progress, input.name, !app->options.quiet && !app->options.no_progress);
+        wcodec_decode_options decode = {.progress = progress_callback(&app->progress)};
+        status = wcodec_reader_test(reader, 0, app->options.quick, &decode, &err);
+        progress_end(&app->progress);
+        wcodec_reader_close(reader);
+    }
+    err.status = status;
+    report(app, list, input.name, &err);
+    input_close(&input);
+done:
+    if (before > app->exit_code)
+        app->exit_code = before;
+}
+
+struct test_walk {
+    struct json_list *list;
+    const char *dir;
+    size_t count;
+};
+
+static bool test_visit(struct app *app, void *opaque, const char *relative, bool is_directory)
+{
+    struct test_walk *walk = opaque;
+    if (is_directory || !path_has_suffix(path_base(relative), ".wcodec"))
+        return true;
+    char *path = path_join(app, walk->dir, relative);
+    if (path)
+        test_file(app, walk->list, path);
+    free(path);
+    walk->count++;
+    return true;
+}
+
+void command_test(struct app *app)
+{
+    const struct options *o = &app->options;
+    struct json_list list;
+    if (o->files.count == 0) {
+        app_fail(app, EXIT_USAGE, "test what? Give .wcodec files, directories, or - for standard input");
+        return;
+    }
+    if (o->json)
+        json_list_begin(&list, "results");
+    for (size_t i = 0; i < o->files.count && !signals_pending(); i++) {
+        const char *path = o->files.items[i];
+        if (strcmp(path, "-") != 0 && path_is_directory(path)) {
+            struct test_walk walk = {.list = &list, .dir = path};
+            if (walk_directory(app, path, test_visit, &walk) && walk.count == 0)
+                app_fail(app, EXIT_FAILED, "%s: holds no .wcodec files", path);
+        } else {
+            test_file(app, &list, path);
+        }
+    }
+    if (o->json)
+        json_list_end(&list);
+}

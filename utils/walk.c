@@ -1,0 +1,260 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "utils/walk.h"
+#include "utils/input.h"
+#include "utils/output.h"
+#include "utils/signals.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { MAX_DEPTH = 64 };
+
+struct walk {
+    struct app *app;
+    const char *root;
+    walk_fn visit;
+    void *opaque;
+};
+
+static int compare_names(const void *a, const void *b)
+{
+    return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+static void free_names(char **names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(names[i]);
+    free(names);
+}
+
+/* All names in a directory but "." and "..", sorted. */
+static bool read_names(struct app *app, const char *path, char ***names, size_t *count)
+{
+    char **list = NULL;
+    size_t n = 0, room = 0;
+    DIR *dir = opendir(path);
+    if (!dir)
+        return app_fail_errno(app, path, "cannot open the directory", errno);
+    const struct dirent *entry;
+    for (errno = 0; (entry = readdir(dir)); errno = 0) {
+        if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
+            continue;
+        if (n == room) {
+            char **more = realloc(list, (room = room ? room * 2 : 64) * sizeof *list);
+            if (!more)
+                goto no_memory;
+            list = more;
+        }
+        if (!(list[n] = strdup(entry->d_name)))
+            goto no_memory;
+        n++;
+    }
+    if (errno) {
+        app_fail_errno(app, path, "cannot read the directory", errno);
+        goto fail;
+    }
+    closedir(dir);
+    if (n)
+        qsort(list, n, sizeof *list, compare_names);
+    *names = list;
+    *count = n;
+    return true;
+no_memory:
+    app_fail(app, EXIT_FAILED, "%s: out of memory", path);
+fail:
+    closedir(dir);
+    free_names(list, n);
+    return false;
+}
+
+static bool walk_below(const struct walk *walk, const char *relative, unsigned depth);
+
+static bool visit_name(const struct walk *walk, const char *relative, unsigned depth)
+{
+    struct app *app = walk->app;
+    struct stat link, target;
+    bool good = true;
+    char *path = path_join(app, walk->root, relative);
+    if (!path)
+        return false;
+    if (lstat(path, &link) != 0 || stat(path, &target) != 0)
+        app_fail_errno(app, path, "cannot be examined", errno);
+    else if (S_ISREG(target.st_mode))
+        good = walk->visit(app, walk->opaque, relative, false);
+    else if (!S_ISDIR(target.st_mode))
+        app_warn(app, "%s: left out: neither a file nor a directory", path);
+    else if (S_ISLNK(link.st_mode))
+        app_warn(app, "%s: left out: a symbolic link to a directory", path);
+    else if (!app->options.recursive)
+        app_warn(app, "%s: left out: a directory (-r goes into it)", path);
+    else if (depth >= MAX_DEPTH)
+        app_fail(app, EXIT_FAILED, "%s: directories are nested too deeply", path);
+    else
+        good = walk->visit(app, walk->opaque, relative, true) && walk_below(walk, relative, depth + 1);
+    free(path);
+    return good;
+}
+
+static bool walk_below(const struct walk *walk, const char *relative, unsigned depth)
+{
+    char **names = NULL;
+    size_t count = 0;
+    char *path = *relative ? path_join(walk->app, walk->root, relative) : strdup(walk->root);
+    if (!path)
+        return app_fail(walk->app, EXIT_FAILED, "%s: out of memory", walk->root);
+    bool good = read_names(walk->app, path, &names, &count);
+    free(path);
+    if (!good)
+        return false;
+    for (size_t i = 0; i < count && good && !signals_pending(); i++) {
+        char *below = *relative ? path_join(walk->app, relative, names[i]) : strdup(names[i]);
+        good = below && visit_name(walk, below, depth);
+        free(below);
+    }
+    free_names(names, count);
+    return good;
+}
+
+bool walk_directory(struct app *app, const char *dir, walk_fn visit, void *opaque)
+{
+    struct walk walk = {.app = app, .root = dir, .visit = visit, .opaque = opaque};
+    return walk_below(&walk, "", 0);
+}
+
+/* realpath() of the longest part that exists, with the rest behind it; the caller frees it. */
+static char *resolve(const char *path)
+{
+    char *real = realpath(path, NULL);
+    if (real || errno != ENOENT)
+        return real;
+    char *copy = strdup(path);
+    if (!copy)
+        return NULL;
+    size_t n = strlen(copy);
+    while (n > 1 && copy[n - 1] == '/')
+        copy[--n] = 0;
+    char *slash = strrchr(copy, '/');
+    const char *base = slash ? slash + 1 : copy;
+    char *parent = slash ? strndup(copy, slash == copy ? 1 : (size_t)(slash - copy)) : strdup(".");
+    char *above = parent ? resolve(parent) : NULL;
+    if (above && (real = malloc(strlen(above) + strlen(base) + 2))) {
+        strcpy(real, above);
+        if (strcmp(above, "/") != 0)
+            strcat(real, "/");
+        strcat(real, base);
+    }
+    free(above);
+    free(parent);
+    free(copy);
+    return real;
+}
+
+static bool is_inside(const char *path, const char *dir)
+{
+    size_t n = strlen(dir);
+    return strncmp(path, dir, n) == 0 && (path[n] == 0 || path[n] == '/' || (n && dir[n - 1] == '/'));
+}
+
+bool paths_overlap(const char *a, const char *b)
+{
+    char *ra = resolve(a), *rb = resolve(b);
+    bool overlap = ra && rb && (is_inside(ra, rb) || is_inside(rb, ra));
+    free(ra);
+    free(rb);
+    return overlap;
+}
+
+struct mirror {
+    const char *in;
+    const char *out;
+    mirror_fn make;
+    void *opaque;
+};
+
+static bool mirror_visit(struct app *app, void *opaque, const char *relative, bool is_directory)
+{
+    const struct mirror *mirror = opaque;
+    char *source = path_join(app, mirror->in, relative);
+    char *target = path_join(app, mirror->out, relative);
+    if (source && target && is_directory)
+        directory_make(app, target);
+    else if (source && target)
+        mirror->make(app, mirror->opaque, source, target);
+    free(source);
+    free(target);
+    return true;
+}
+
+void walk_mirror(struct app *app, const char *in, const char *out, mirror_fn make, void *opaque)
+{
+    struct mirror mirror = {.in = in, .out = out, .make = make, .opaque = opaque};
+    if (paths_overlap(in, out))
+        app_fail(app, EXIT_USAGE, "%s: lies in '%s', or the other way round; input and output must be apart", out, in);
+    else if (directory_make(app, out))
+        walk_directory(app, in, mirror_visit, &mirror);
+}
+
+static bool has_contents_of(struct app *app, const char *target, const struct input *input)
+{
+    uint8_t ours[16], theirs[16];
+    struct stat stat;
+    bool same = false;
+    int fd = open(target, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size == input->stat.st_size && stat.st_ino != input->stat.st_ino)
+        same = file_hash(app, fd, target, (uint64_t)stat.st_size, theirs) && file_hash(app, input->fd, input->name, (uint64_t)stat.st_size, ours) &&
+               memcmp(ours, theirs, 16) == 0;
+    close(fd);
+    return same;
+}
+
+static bool copy_bytes(struct app *app, const struct input *input, struct output *output)
+{
+    enum { SIZE = 1 << 20 };
+    char *buffer = app_alloc(app, input->name, SIZE);
+    bool good = buffer != NULL;
+    for (off_t at = 0; good;) {
+        ssize_t n = pread(input->fd, buffer, SIZE, at);
+        if (n == 0)
+            break;
+        if (n < 0 && errno == EINTR && !signals_pending())
+            continue;
+        if (n < 0)
+            good = app_fail_errno(app, input->name, "cannot read", errno);
+        else if (output_write(output, buffer, (size_t)n) != 0)
+            good = app_fail_errno(app, output->name, "cannot write", output->error);
+        at += n;
+    }
+    free(buffer);
+    return good;
+}
+
+bool copy_file(struct app *app, const char *source, const char *target)
+{
+    struct input input;
+    struct output output;
+    if (!input_open(app, source, &input))
+        return false;
+    bool good = has_contents_of(app, target, &input);
+    if (good) {
+        app_note(app, "%s: up to date", target);
+    } else if (!signals_pending() && output_open(app, target, &input.stat, &output)) {
+        struct output_attributes attributes = output_attributes_of(&input.stat);
+        good = copy_bytes(app, &input, &output) && output_commit(app, &output, &attributes);
+        output_close(&output);
+        if (good)
+            app_detail(app, "%s: copied", source);
+    }
+    input_close(&input);
+    return good;
+}
