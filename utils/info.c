@@ -228,7 +228,8 @@ static void info_file(struct app *app, const char *path, const wcodec_reader *re
         print_tensors(app, name, reader, &file);
         putchar('\n');
     }
-    print_totals(&file, &totals);
+    if (file.tensors)
+        print_totals(&file, &totals);
 }
 
 void command_info(struct app *app)

@@ -3,7 +3,7 @@
 
 /* usage: make_safetensors [-s SEED] [-m KEY=VALUE]... OUT NAME:DTYPE:SHAPE:KIND...
  *        make_safetensors [-s SEED] OUT all
- * Writes a safetensors file for the command's tests. SHAPE is 3x4 (empty: rank 0); KIND is gauss, random, zero or text. In NAME, %XX is the byte XX.
+ * Writes a safetensors file for the command's tests. SHAPE is 3x4 (empty: rank 0); KIND is gauss, random, zero, text, or same (the data of the tensor before). In NAME, %XX is the byte XX.
  * "all" is one tensor of each dtype, and odd sizes. The same seed gives the same file on every machine. */
 
 #include <math.h>
@@ -206,7 +206,7 @@ static size_t parse_all(struct tensor *tensors)
         "scalar:F32::gauss",
         "one:I64:1:gauss",
         "constant:BF16:50000:zero",
-        "twin.a:BF16:40x1024:gauss",
+        "twin.a:BF16:40x1024:gauss", "twin.b:BF16:40x1024:same",
         "tile:BF16:4096:gauss",
         "tile.less:BF16:4095:gauss",
         "tile.more:BF16:4097:gauss",
@@ -255,8 +255,13 @@ int main(int argc, char **argv)
     rewind(header);
     for (int c; (c = getc(header)) != EOF;)
         fputc(c, f);
-    for (size_t k = 0; k < count; k++)
+    uint64_t before = state;
+    for (size_t k = 0; k < count; k++) {
+        if (k > 0 && strcmp(tensors[k].kind, "same") == 0)
+            state = before;
+        before = state;
         put_data(f, &tensors[k]);
+    }
     fclose(header);
     if (ferror(f) || fclose(f) != 0)
         fail("cannot write", path);

@@ -1,0 +1,89 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# Damaged, cut, foreign and newer files: exit code 3, a message, no output.
+. "$top_srcdir/tests/command/lib.sh"
+"$MAKE" a.safetensors w:BF16:30x1000:gauss x:I8:5000:gauss t:U8:3000:text || exit 99
+"$WCODEC" compress -q a.safetensors
+size=$(size_of a.safetensors.wcodec)
+
+refuse () {
+    for command in test list info 'decompress -o out.file' 'cat --tensor=w' 'verify --xxh128=00000000000000000000000000000000'; do
+        run 3 "$WCODEC" $command "$1"
+        says "^wcodec: error: $1: "
+        silent
+    done
+    missing out.file
+}
+
+for n in 0 1 7 63 64 127 128 200 $((size / 2)) $((size - 64)) $((size - 1)); do
+    head -c $n a.safetensors.wcodec >cut.wcodec
+    refuse cut.wcodec
+done
+{ cat a.safetensors.wcodec; printf x; } >longer.wcodec
+refuse longer.wcodec
+cat a.safetensors.wcodec a.safetensors.wcodec >twice.wcodec
+refuse twice.wcodec
+cp a.safetensors foreign.wcodec
+refuse foreign.wcodec
+# Text mode: line ends changed on the way.
+tr -d '\r' <a.safetensors.wcodec >textmode.wcodec
+refuse textmode.wcodec
+# A newer version says so (the head's checksum is looked at only in versions that are known).
+cp a.safetensors.wcodec newer.wcodec
+poke newer.wcodec 8 2
+run 3 "$WCODEC" test newer.wcodec; says 'newer'
+run 3 "$WCODEC" decompress -o out.file newer.wcodec; missing out.file
+
+# One byte changed, everywhere in steps: the full test and the restoring find it; nothing is left.
+step=$((size / 97 + 1)) at=3 found=0 tried=0
+while [ $at -lt "$size" ]; do
+    cp a.safetensors.wcodec flip.wcodec
+    old=$(od -An -tu1 -j $at -N 1 a.safetensors.wcodec | tr -d ' ')
+    poke flip.wcodec $at "$(printf %o $((old ^ 16)))"
+    tried=$((tried + 1))
+    "$WCODEC" test -q flip.wcodec 2>err
+    tested=$?
+    "$WCODEC" decompress -q -o out.file flip.wcodec 2>>err
+    restored=$?
+    if [ $tested -eq 3 ] && { [ $restored -eq 3 ] && [ ! -e out.file ] || cmp -s out.file a.safetensors; }; then
+        found=$((found + 1))
+    else
+        echo "byte $at: test $tested, decompress $restored"
+    fi
+    rm -f out.file
+    at=$((at + step))
+done
+is $found $tried 'flips found'
+
+# --quick looks at the structure only.
+cp a.safetensors.wcodec payload.wcodec
+old=$(od -An -tu1 -j $((size / 3)) -N 1 a.safetensors.wcodec | tr -d ' ')
+poke payload.wcodec $((size / 3)) "$(printf %o $((old ^ 1)))"
+run 0 "$WCODEC" test --quick payload.wcodec
+run 3 "$WCODEC" test payload.wcodec
+run 3 "$WCODEC" test --json payload.wcodec; json out; json_is out 'd["results"][0]["ok"] is False and d["results"][0]["error"]'
+run 3 "$WCODEC" test a.safetensors.wcodec payload.wcodec a.safetensors.wcodec
+is "$(grep -c ': ok$' err)" 2 'the others are tested all the same'
+
+# --keep-going saves the tensors that are whole.
+run 3 "$WCODEC" decompress -o whole payload.wcodec; missing whole
+run 3 "$WCODEC" decompress --keep-going -o saved payload.wcodec; says 'left out'; exists saved
+run 0 "$WCODEC" compress -q -o saved.wcodec saved
+run 0 "$WCODEC" list --json saved.wcodec
+json_is out 'len(d["files"][0]["tensors"]) == 2'
+for name in $(sed -n 's/.*"name":"\([wxt]\)","dtype".*/\1/p' out); do
+    "$WCODEC" cat --tensor=$name saved.wcodec >mine
+    "$WCODEC" cat --tensor=$name a.safetensors.wcodec >theirs
+    same mine theirs "tensor $name"
+done
+run 0 "$WCODEC" decompress --keep-going -o intact a.safetensors.wcodec
+same intact a.safetensors
+run 3 "$WCODEC" decompress --keep-going -o nothing cut.wcodec; missing nothing
+
+run 1 "$WCODEC" test /; says 'no .wcodec files\|directory'
+run 1 "$WCODEC" list nothing.wcodec; says 'No such file'
+: >x.wcodec
+run 3 "$WCODEC" decompress x.wcodec; missing x
+clean
+finish

@@ -1,0 +1,101 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# Model folders: mirrored, restored, run again, nested, and in each other.
+. "$top_srcdir/tests/command/lib.sh"
+mkdir -p model/sub/deep model/.cache
+"$MAKE" -s 1 model/m-00001-of-00002.safetensors a:BF16:100x500:gauss a2:I64:3:gauss || exit 99
+"$MAKE" -s 2 model/m-00002-of-00002.safetensors b:F32:100x300:gauss || exit 99
+"$MAKE" -s 3 model/sub/deep/x.safetensors c:F16:100x300:gauss || exit 99
+echo '{"metadata": {}, "weight_map": {"a": "m-00001-of-00002.safetensors", "a2": "m-00001-of-00002.safetensors", "b": "m-00002-of-00002.safetensors"}}' >model/m.safetensors.index.json
+echo '{"x": 1}' >model/config.json
+touch -d 2001-01-01 model/config.json
+ln -s config.json model/alias.json
+ln -s ../m-00002-of-00002.safetensors model/sub/linked.safetensors
+ln -s . model/loop
+mkfifo model/fifo
+
+run 0 "$WCODEC" compress -r model; silent; says 'fifo: left out'; says 'loop: left out'
+for f in m-00001-of-00002.safetensors m-00002-of-00002.safetensors sub/deep/x.safetensors sub/linked.safetensors; do
+    exists model.wcodec/$f.wcodec
+    missing model.wcodec/$f
+    run 0 "$WCODEC" verify model.wcodec/$f.wcodec model/$f
+done
+for f in config.json alias.json m.safetensors.index.json; do
+    same model/$f model.wcodec/$f
+done
+is "$(stat -c %Y model.wcodec/config.json)" "$(stat -c %Y model/config.json)"
+if [ -L model.wcodec/alias.json ]; then fail 'a link was copied as a link'; else pass; fi
+missing model.wcodec/loop model.wcodec/fifo
+exists model.wcodec/.cache
+
+# Again: nothing to do. Something changed: only that, with -f.
+find model.wcodec -type f -exec stat -c '%n %i %Y' {} + | sort >before
+run 0 "$WCODEC" compress -r model; says 'config.json: up to date'; says 'x.safetensors.wcodec: up to date'
+find model.wcodec -type f -exec stat -c '%n %i %Y' {} + | sort >after
+same before after 'a second run changes nothing'
+"$MAKE" -s 9 model/sub/deep/x.safetensors c:F16:100x300:gauss
+run 1 "$WCODEC" compress -r model; says 'x.safetensors.wcodec: exists already'
+run 3 "$WCODEC" verify -r model.wcodec model; says 'differs'
+run 0 "$WCODEC" compress -rf model
+run 0 "$WCODEC" verify -r model.wcodec model
+rm model.wcodec/m-00001-of-00002.safetensors.wcodec model.wcodec/config.json
+run 3 "$WCODEC" verify -r model.wcodec model; says 'config.json: is not in'
+run 0 "$WCODEC" compress -rq model; exists model.wcodec/m-00001-of-00002.safetensors.wcodec model.wcodec/config.json
+
+# As one namespace of tensors, by folder or by index.
+run 0 "$WCODEC" list model.wcodec; prints '^a  *BF16'; prints '^b  *F32'
+run 0 "$WCODEC" list model.wcodec/m.safetensors.index.json; prints '^a2  *I64'
+run 0 "$WCODEC" info --json model.wcodec; json out; json_is out 'len(d["files"]) == 2'
+run 0 "$WCODEC" cat --tensor=b model.wcodec
+is "$(size_of out)" 120000
+run 0 "$WCODEC" test -r model.wcodec; says 'x.safetensors.wcodec: ok'
+run 0 "$WCODEC" test -r --json model.wcodec; json out; json_is out 'len(d["results"]) == 4 and all(r["ok"] for r in d["results"])'
+run 1 "$WCODEC" test model; says 'holds no .wcodec'
+
+# Back.
+run 0 "$WCODEC" decompress -r model.wcodec -o restored
+for f in m-00001-of-00002.safetensors m-00002-of-00002.safetensors sub/deep/x.safetensors config.json m.safetensors.index.json; do
+    same model/$f restored/$f
+done
+run 0 "$WCODEC" decompress -r model.wcodec -o restored; says 'config.json: up to date'; says 'x.safetensors: up to date'
+run 0 "$WCODEC" decompress -rq model.wcodec -O elsewhere
+same model/config.json elsewhere/model/config.json
+run 0 "$WCODEC" compress -rq model/ -O packed
+same model.wcodec/config.json packed/model.wcodec/config.json
+
+# Without -r the folders below are left out, and that is said.
+run 0 "$WCODEC" compress model -o flat; says 'sub: left out'
+missing flat/sub
+exists flat/config.json
+
+# In each other; other wrong places.
+run 2 "$WCODEC" compress -r model -o model/inside; says 'must be apart'
+missing model/inside
+run 2 "$WCODEC" compress -r model -O model/sub
+run 2 "$WCODEC" compress -r model.wcodec/sub -o model.wcodec
+run 2 "$WCODEC" compress -r model -o model
+ln -s model other
+run 2 "$WCODEC" compress -r other -o model/x
+run 2 "$WCODEC" compress -c model; says 'is a directory'
+run 2 "$WCODEC" decompress --tensor a model.wcodec -o x
+run 2 "$WCODEC" compress .
+run 1 "$WCODEC" compress -r model -o flat/config.json
+run 2 "$WCODEC" verify model.wcodec model/config.json
+run 2 "$WCODEC" decompress model
+
+# Two inputs for one name.
+mkdir clash
+cp model/m-00002-of-00002.safetensors clash/x.safetensors
+cp flat/m-00001-of-00002.safetensors.wcodec clash/x.safetensors.wcodec
+run 1 "$WCODEC" compress clash; says 'name is taken'
+run 0 "$WCODEC" verify clash.wcodec/x.safetensors.wcodec clash/x.safetensors
+
+# One bad file does not stop the others.
+cp -r flat damaged.wcodec
+poke damaged.wcodec/m-00001-of-00002.safetensors.wcodec 20 1
+run 3 "$WCODEC" decompress damaged.wcodec
+missing damaged/m-00001-of-00002.safetensors
+same model/m-00002-of-00002.safetensors damaged/m-00002-of-00002.safetensors
+clean
+finish

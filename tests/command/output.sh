@@ -1,0 +1,128 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# Names of outputs, what is overwritten and what is not, links, devices, pipes, full disks.
+. "$top_srcdir/tests/command/lib.sh"
+"$MAKE" -s 1 a.safetensors w:BF16:100x1000:gauss || exit 99
+"$MAKE" -s 2 b.safetensors w:BF16:100x1000:gauss || exit 99
+
+run 0 "$WCODEC" compress a.safetensors b.safetensors
+exists a.safetensors a.safetensors.wcodec b.safetensors.wcodec
+run 0 "$WCODEC" compress -O out a.safetensors b.safetensors
+same a.safetensors.wcodec out/a.safetensors.wcodec
+exists out/b.safetensors.wcodec
+run 0 "$WCODEC" decompress -O back out/a.safetensors.wcodec out/b.safetensors.wcodec
+same a.safetensors back/a.safetensors
+same b.safetensors back/b.safetensors
+run 0 "$WCODEC" compress -o renamed a.safetensors
+run 2 "$WCODEC" decompress renamed; says 'does not end in .wcodec'
+run 0 "$WCODEC" decompress renamed -o again
+same a.safetensors again
+run 2 "$WCODEC" decompress .wcodec
+run 1 "$WCODEC" compress a.safetensors.wcodec; says 'ends in .wcodec already'
+run 0 "$WCODEC" compress -f a.safetensors.wcodec
+exists a.safetensors.wcodec.wcodec
+run 1 "$WCODEC" compress -o none/x a.safetensors; says "output's directory"
+run 2 "$WCODEC" compress -o out/ a.safetensors
+run 1 "$WCODEC" compress -o out a.safetensors; says 'is a directory'
+run 1 "$WCODEC" decompress -o a.safetensors.wcodec a.safetensors.wcodec -f; says 'same file'
+run 1 "$WCODEC" compress -f -o a.safetensors a.safetensors; says 'same file'
+same a.safetensors again
+
+# Up to date: skipped. Not up to date: refused without -f.
+before=$(stat -c %i a.safetensors.wcodec)
+run 0 "$WCODEC" compress a.safetensors; says 'up to date'
+is "$(stat -c %i a.safetensors.wcodec)" "$before"
+run 0 "$WCODEC" compress -f a.safetensors; says 'MB/s'
+run 0 "$WCODEC" decompress a.safetensors.wcodec; says 'up to date'
+run 1 "$WCODEC" compress -o a.safetensors.wcodec b.safetensors; says 'exists already'
+run 0 "$WCODEC" verify a.safetensors.wcodec a.safetensors
+echo junk >taken
+run 1 "$WCODEC" decompress -o taken a.safetensors.wcodec; says 'exists already'
+is "$(cat taken)" junk
+run 0 "$WCODEC" decompress -f -o taken a.safetensors.wcodec
+same taken a.safetensors
+run 0 "$WCODEC" compress -f -o taken a.safetensors
+same taken a.safetensors.wcodec
+
+# Symbolic links: inputs are followed, outputs never.
+ln -s a.safetensors link
+run 0 "$WCODEC" compress link
+same link.wcodec a.safetensors.wcodec 2>/dev/null || :
+run 0 "$WCODEC" verify link.wcodec a.safetensors
+echo precious >target
+ln -s target out.link
+run 1 "$WCODEC" compress -o out.link a.safetensors; says 'symbolic link'
+run 0 "$WCODEC" compress -f -o out.link a.safetensors
+is "$(cat target)" precious
+if [ -L out.link ]; then fail 'the link was followed'; else pass; fi
+ln -s nowhere dangling
+run 1 "$WCODEC" compress -o dangling a.safetensors
+missing nowhere
+ln -s a.safetensors self
+run 1 "$WCODEC" compress -f -o self a.safetensors; says 'same file'
+
+# Devices and pipes are written to with -f only, and stay what they are.
+run 1 "$WCODEC" compress -o /dev/null a.safetensors; says 'device'
+run 0 "$WCODEC" compress -f -o /dev/null a.safetensors
+if [ -c /dev/null ]; then pass; else fail '/dev/null is no device any more'; fi
+mkfifo pipe
+run 1 "$WCODEC" compress -o pipe a.safetensors
+cat pipe >piped &
+run 0 "$WCODEC" compress -f -o pipe a.safetensors
+wait
+same piped a.safetensors.wcodec
+run 1 "$WCODEC" compress /dev/zero -o zero; says 'device'
+run 1 "$WCODEC" list out; says 'no\|none\|not'
+long=$(printf '%0240d' 0)
+run 0 "$WCODEC" compress -o "$long" a.safetensors
+same "$long" a.safetensors.wcodec
+
+# A directory that cannot be written to; a file that cannot be read.
+if [ "$(id -u)" != 0 ]; then
+    mkdir locked
+    chmod 555 locked
+    run 1 "$WCODEC" compress -O locked a.safetensors; says 'Permission denied'
+    cp a.safetensors unreadable
+    chmod 000 unreadable
+    run 1 "$WCODEC" compress unreadable; says 'Permission denied'
+else
+    skip 'permissions do not bind root'
+fi
+
+# A limit on file sizes, and a full disk: an error, and nothing left.
+run 1 sh -c 'ulimit -f 50; "$1" compress -o limited a.safetensors' sh "$WCODEC"; says 'limited: cannot write: File too large'
+missing limited
+run 1 sh -c 'ulimit -f 50; "$1" decompress -o limited a.safetensors.wcodec' sh "$WCODEC"; says 'cannot write'
+missing limited
+mkdir small
+if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k none small 2>/dev/null; then
+    mounted=$work/small
+    run 1 "$WCODEC" compress -o small/x a.safetensors; says 'No space left'
+    is "$(ls -A small)" ''
+    run 1 "$WCODEC" decompress -o small/x a.safetensors.wcodec; says 'are free'
+    is "$(ls -A small)" ''
+    run 1 sh -c 'cat "$2" | TMPDIR=small "$1" compress - -o spooled' sh "$WCODEC" a.safetensors; says 'No space left'
+    missing spooled
+    cp a.safetensors small/ 2>/dev/null || :
+    umount small && mounted=
+else
+    skip 'no small file system to fill'
+fi
+if [ -w /dev/full ]; then
+    run 1 sh -c '"$1" compress -c a.safetensors >/dev/full' sh "$WCODEC"; says 'No space left'
+    run 1 sh -c '"$1" list a.safetensors.wcodec >/dev/full' sh "$WCODEC"; says 'No space left'
+    run 1 sh -c '"$1" list --json a.safetensors.wcodec >/dev/full' sh "$WCODEC"; says 'No space left'
+else
+    skip 'no /dev/full'
+fi
+
+# The umask counts where there is no file to take the mode from.
+run 0 sh -c 'umask 027; cat a.safetensors | "$1" compress -q - -o masked.wcodec' sh "$WCODEC"
+is "$(stat -c %a masked.wcodec)" 640
+
+# A memory limit that cannot be kept is an error.
+run 1 "$WCODEC" cat --tensor w --memory-limit=1000 -o never a.safetensors.wcodec; says 'memory'
+missing never
+clean
+finish

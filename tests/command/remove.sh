@@ -1,0 +1,66 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# --rm: what it removes and what it refuses.
+. "$top_srcdir/tests/command/lib.sh"
+"$MAKE" original w:BF16:100x1000:gauss || exit 99
+
+cp original a
+run 0 "$WCODEC" compress --rm a
+missing a
+run 0 "$WCODEC" decompress --rm a.wcodec
+missing a.wcodec
+same a original
+run 0 "$WCODEC" compress --rm -k a
+exists a a.wcodec
+# The output is there from a run before: it is tested in full, then the input goes.
+run 0 "$WCODEC" compress --rm a; says 'up to date'
+missing a
+cp original a
+poke a.wcodec 4000 252
+poke a.wcodec 4001 7
+run 1 "$WCODEC" compress --rm a; says 'exists already'
+same a original 'a damaged output is no reason to remove the input'
+rm a.wcodec
+
+ln a hard
+run 1 "$WCODEC" compress --rm a; says 'hard links'
+exists a hard
+missing a.wcodec
+rm hard
+ln -s a soft
+run 1 "$WCODEC" compress --rm soft; says 'symbolic link'
+exists a soft
+missing soft.wcodec
+run 2 sh -c 'cat a | "$1" compress --rm - -o x' sh "$WCODEC"
+missing x
+mkdir dir
+cp a dir/a.safetensors
+run 2 "$WCODEC" compress --rm dir; says 'is a directory'
+exists dir/a.safetensors
+missing dir.wcodec
+
+# No output, no removal.
+run 1 sh -c 'ulimit -f 50; "$1" compress --rm a' sh "$WCODEC"
+same a original
+missing a.wcodec
+echo taken >a.wcodec
+run 1 "$WCODEC" compress --rm a
+same a original
+rm a.wcodec
+run 0 "$WCODEC" compress a
+head -c 1000 a.wcodec >cut.wcodec
+run 3 "$WCODEC" decompress --rm cut.wcodec
+exists cut.wcodec
+missing cut
+run 0 "$WCODEC" compress --rm -f a
+missing a
+# Several inputs: one that fails stays, the others go.
+cp original b
+cp original c
+ln c c2
+run 1 "$WCODEC" compress --rm c b
+missing b
+exists c b.wcodec
+clean
+finish

@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# Every dtype there and back, at all levels and choices; equal output for any number of threads; mode and time.
+. "$top_srcdir/tests/command/lib.sh"
+"$MAKE" -s 7 -m format=pt -m author=me all.safetensors all || exit 99
+
+for options in '' -1 -2 -5 -9 --fast --best --tune=latency --tile=4096 --tile=65536 --profile=pairs --profile=p12 --profile=p8 --raw --no-verify '--exclude=blocks.*' '--include=*.bf16' \
+    '-T 1' '-T 3'; do
+    run 0 "$WCODEC" compress -f $options all.safetensors; silent; says 'all.safetensors: '
+    run 0 "$WCODEC" test all.safetensors.wcodec; silent
+    run 0 "$WCODEC" verify all.safetensors.wcodec all.safetensors; silent
+    run 0 "$WCODEC" decompress -f -o back all.safetensors.wcodec; silent
+    same all.safetensors back "compress $options"
+done
+for n in 1 2 5; do
+    "$WCODEC" compress -q -T $n all.safetensors -o threads.$n.wcodec
+done
+same threads.1.wcodec threads.2.wcodec
+same threads.1.wcodec threads.5.wcodec
+same all.safetensors.wcodec threads.1.wcodec
+
+# Sizes around those of tiles, in one file each; nothing grows by more than 0.1 % and 4 KiB.
+for n in 0 1 2 127 128 129 4095 4096 4097 8192 65537; do
+    "$MAKE" -s $n odd.safetensors "w:BF16:$n:gauss" "r:U8:$n:random" "d:F64:$n:gauss"
+    run 0 "$WCODEC" compress -fq odd.safetensors; silent; quiet
+    run 0 "$WCODEC" decompress -fq odd.safetensors.wcodec -o back
+    same odd.safetensors back "$n elements"
+    before=$(size_of odd.safetensors) after=$(size_of odd.safetensors.wcodec)
+    if [ "$after" -le $((before + before / 1000 + 4096)) ]; then pass; else fail "$before bytes became $after"; fi
+done
+
+# What is no safetensors file.
+: >empty
+printf x >one
+head -c 100000 "$WCODEC" >binary
+head -c 5000 all.safetensors >cut.safetensors
+for f in empty one binary cut.safetensors; do
+    run 0 "$WCODEC" compress $f; silent
+    rm -f back
+    run 0 "$WCODEC" decompress -o back $f.wcodec
+    same $f back
+    run 0 "$WCODEC" list $f.wcodec
+    run 0 "$WCODEC" info $f.wcodec; prints 'kind:       opaque'
+done
+rm cut.safetensors.wcodec
+run 0 "$WCODEC" compress cut.safetensors; says 'warning: .*opaque'
+run 3 "$WCODEC" compress --strict -o strict.wcodec cut.safetensors; missing strict.wcodec
+run 0 "$WCODEC" compress --strict -q -o strict.wcodec all.safetensors; quiet
+run 0 "$WCODEC" compress --raw -o raw.wcodec cut.safetensors
+if grep -q warning err; then fail "--raw warns"; else pass; fi
+
+# Mode and time come back, to the nanosecond where the .wcodec file kept it.
+cp one moded
+chmod 640 moded
+touch -d '2020-02-03 04:05:06.789 UTC' moded
+run 0 "$WCODEC" compress -q moded
+is "$(stat -c '%a %Y' moded.wcodec)" "$(stat -c '%a %Y' moded)"
+mv moded moded.orig
+run 0 "$WCODEC" decompress -q moded.wcodec
+is "$(stat -c '%a %y' moded)" "$(stat -c '%a %y' moded.orig)"
+touch moded.wcodec
+rm moded
+run 0 "$WCODEC" decompress -q moded.wcodec
+is "$(stat -c '%Y' moded)" "$(stat -c '%Y' moded.orig)" 'the time noted in the file'
+if [ "$(id -u)" = 0 ]; then
+    cp one owned
+    chown 12345:23456 owned
+    chmod 4755 owned
+    run 0 "$WCODEC" compress -q owned
+    is "$(stat -c '%u %g %a' owned.wcodec)" '12345 23456 755'
+else
+    skip 'owners need root'
+fi
+clean
+finish

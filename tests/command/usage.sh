@@ -1,0 +1,88 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# The command line: commands, options, help, version, exit codes of wrong usage.
+. "$top_srcdir/tests/command/lib.sh"
+printf 'some bytes' >file
+
+run 2 "$WCODEC"; silent; says 'command is missing'
+run 2 "$WCODEC" frobnicate; silent; says 'no such command'
+run 2 "$WCODEC" compress; silent; says 'compress what'
+run 2 "$WCODEC" --frobnicate compress file; silent
+run 2 "$WCODEC" compress -o; silent
+run 2 "$WCODEC" -z -d file; says 'exclude each other'
+run 2 "$WCODEC" compress --quick file; says 'takes no option --quick'
+run 2 "$WCODEC" list -3 file; says 'takes no level'
+run 2 "$WCODEC" list -o x file; says 'takes no option --output'
+for arguments in '-T x' '-T -1' '-T 99999' '--memory-limit=lots' '--memory-limit=1XiB' '--tile=5000' '--tile=131072' '--profile=p9' '--tune=fast' '--color=blue' '--raw --strict' \
+    '-o a -O b' '-c -o a' '--rm -c' '--rm --no-verify' '--rm --no-sync'; do
+    run 2 "$WCODEC" compress $arguments file; silent
+done
+run 2 "$WCODEC" compress -o out file file; says 'one input'
+run 2 "$WCODEC" compress -c file file; says 'one input'
+run 2 "$WCODEC" decompress --rm --no-checksum file.wcodec; says 'no-checksum'
+run 2 "$WCODEC" decompress --rm --keep-going file.wcodec
+for slice in 3 a:b 5:2 1:2:3 -1:2; do
+    run 2 "$WCODEC" cat --tensor=x --slice="$slice" file.wcodec
+done
+run 2 "$WCODEC" bench -n 0 file
+run 2 "$WCODEC" cat file.wcodec; says 'needs one --tensor'
+run 2 "$WCODEC" cat --tensor a --tensor b file.wcodec
+run 2 "$WCODEC" verify file; says 'ORIGINAL'
+run 2 "$WCODEC" verify --xxh128=12 file; says '32 hexadecimal digits'
+run 2 "$WCODEC" verify - -
+for command in list info test decompress bench; do
+    run 2 "$WCODEC" $command; silent
+done
+run 2 "$WCODEC" devices file
+missing file.wcodec out a b
+
+run 0 "$WCODEC" --help; quiet; prints '^Usage: wcodec COMMAND'
+run 0 "$WCODEC" help; quiet; prints 'Exit codes'
+run 0 "$WCODEC" -h
+for command in compress decompress list info test verify cat bench devices help version; do
+    run 0 "$WCODEC" help $command; quiet; prints "^Usage: wcodec $command"
+    run 0 "$WCODEC" $command --help; quiet; prints "^Usage: wcodec $command"
+done
+run 0 "$WCODEC" extract -h; prints '^Usage: wcodec cat'
+run 2 "$WCODEC" help frobnicate
+run 0 "$WCODEC" -V; quiet; prints '^wcodec [0-9]*\.[0-9]*\.[0-9]*$'
+run 0 "$WCODEC" compress --version; prints '^wcodec [0-9]'
+run 0 "$WCODEC" version --json; json out
+is "$("$WCODEC" version)" "$("$WCODEC" --version)"
+
+# Where the command and its letters may stand, abbreviations, sizes with units.
+run 0 "$WCODEC" -q compress -o 1.wcodec file; quiet
+run 0 "$WCODEC" -z -q -o 2.wcodec file
+run 0 "$WCODEC" file -qz -o 3.wcodec
+run 0 env POSIXLY_CORRECT=1 "$WCODEC" compress file -q -o 4.wcodec
+run 0 "$WCODEC" compress --memory-limit=1.5GiB --threads=1 --quiet --tile=4KiB -9 file -o 5.wcodec
+run 0 "$WCODEC" compress --memory-limit=600MB --thr=2 --fast --best -qq file -o 6.wcodec
+for n in 2 3 4; do
+    same 1.wcodec $n.wcodec
+done
+cp file compress
+run 0 "$WCODEC" -zq compress
+exists compress.wcodec
+run 0 "$WCODEC" compress -q compress -o 7.wcodec
+exists 7.wcodec
+
+# Names that begin with a hyphen.
+cp file -f.name
+run 0 "$WCODEC" compress -q -- -f.name
+exists ./-f.name.wcodec
+run 0 "$WCODEC" decompress -q -o -out -- -f.name.wcodec
+same file ./-out
+
+# A closed descriptor is no place for messages or data.
+run 1 sh -c '"$1" list 1.wcodec >&-' sh "$WCODEC"
+run 0 sh -c '"$1" compress -q file -o 8.wcodec <&- 2>&-' sh "$WCODEC"
+same 1.wcodec 8.wcodec
+
+# What cannot be opened; work goes on with the next.
+run 1 "$WCODEC" compress missing file; says 'missing: cannot open: No such file'; silent
+exists file.wcodec
+run 1 "$WCODEC" test missing.wcodec file.wcodec; says 'file.wcodec: ok'
+run 4 "$WCODEC" test --backend=cuda:77 file.wcodec; silent
+run 2 env WCODEC_THREADS=many "$WCODEC" test file.wcodec
+finish

@@ -1,0 +1,43 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# verify: equal, different, shorter, longer; hashes; JSON.
+. "$top_srcdir/tests/command/lib.sh"
+"$MAKE" a.safetensors first:BF16:30x1000:gauss second:I8:5000:gauss || exit 99
+"$WCODEC" compress -q a.safetensors
+size=$(size_of a.safetensors)
+
+run 0 "$WCODEC" verify a.safetensors.wcodec a.safetensors; silent; says 'the same as'
+run 0 "$WCODEC" verify -q a.safetensors.wcodec a.safetensors; silent; quiet
+cp a.safetensors b
+poke b $((size - 5000 + 17)) 0
+poke a.safetensors $((size - 5000 + 17)) 1
+"$WCODEC" compress -fq a.safetensors
+run 3 "$WCODEC" verify a.safetensors.wcodec b; says "byte $((size - 5000 + 17)), in tensor 'second' at byte 17 of it: 0x01 here, 0x00 there"; silent
+cp a.safetensors c
+poke c 3 7
+run 3 "$WCODEC" verify a.safetensors.wcodec c; says 'byte 3, in no tensor'
+head -c 100 a.safetensors >short
+run 3 "$WCODEC" verify a.safetensors.wcodec short; says 'byte 100, .*the end there'
+{ cat a.safetensors; printf x; } >long
+run 3 "$WCODEC" verify a.safetensors.wcodec long; says "byte $size, behind the last byte: the end here, 0x78 there"
+: >empty
+run 3 "$WCODEC" verify a.safetensors.wcodec empty; says 'byte 0,'
+run 1 "$WCODEC" verify a.safetensors.wcodec missing; says 'missing: cannot open'
+run 1 "$WCODEC" verify missing a.safetensors
+run 3 "$WCODEC" verify a.safetensors a.safetensors
+
+hash=$("$WCODEC" info --json a.safetensors.wcodec | sed -n 's/.*"xxh128":"\([0-9a-f]*\)".*/\1/p')
+run 0 "$WCODEC" verify --xxh128 "$hash" a.safetensors.wcodec
+run 0 "$WCODEC" verify --xxh128 "$(echo "$hash" | tr a-f A-F)" a.safetensors.wcodec
+run 3 "$WCODEC" verify --xxh128 "$(echo "$hash" | tr 0-9a-f 1-9a-f0)" a.safetensors.wcodec; says "XXH3-128 is $hash"
+if command -v xxhsum >/dev/null 2>&1; then
+    is "$(xxhsum -H2 a.safetensors 2>/dev/null | cut -d' ' -f1)" "$hash" 'xxhsum agrees'
+else
+    skip 'no xxhsum to compare the hash with'
+fi
+
+run 0 "$WCODEC" verify --json a.safetensors.wcodec a.safetensors; json out; quiet; json_is out 'd["results"][0]["same"] is True'
+run 3 "$WCODEC" verify --json a.safetensors.wcodec b; json out; json_is out '"second" in d["results"][0]["difference"]'
+run 3 "$WCODEC" verify --json --xxh128 00000000000000000000000000000000 a.safetensors.wcodec; json out; json_is out 'd["results"][0]["same"] is False'
+finish
