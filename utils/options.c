@@ -495,7 +495,7 @@ static bool take_operands(struct options *o, enum command by_letter, bool help, 
     } else {
         o->command = by_letter;
     }
-    if (help && o->command != COMMAND_HELP) {
+    if (help && !(o->command == COMMAND_HELP && o->files.count > 0)) {
         o->files.count = 0;
         if (o->command != COMMAND_NONE && !strings_add(&o->files, command_name(o->command)))
             return false;

@@ -77,10 +77,10 @@ is () {
     if [ "$1" = "$2" ]; then pass; else fail "'$1' is not '$2'${3:+: $3}"; fi
 }
 exists () {
-    for f; do if [ -e "$f" ] || [ -L "$f" ]; then pass; else fail "$f is not there"; fi; done
+    for each; do if [ -e "$each" ] || [ -L "$each" ]; then pass; else fail "$each is not there"; fi; done
 }
 missing () {
-    for f; do if [ -e "$f" ] || [ -L "$f" ]; then fail "$f is there"; else pass; fi; done
+    for each; do if [ -e "$each" ] || [ -L "$each" ]; then fail "$each is there"; else pass; fi; done
 }
 # No temporary file of ours is left in a folder.
 clean () {

@@ -35,7 +35,7 @@ for command in list info test decompress bench; do
     run 2 "$WCODEC" $command; silent
 done
 run 2 "$WCODEC" devices file
-missing file.wcodec out a b
+missing file.wcodec a b
 
 run 0 "$WCODEC" --help; quiet; prints '^Usage: wcodec COMMAND'
 run 0 "$WCODEC" help; quiet; prints 'Exit codes'
@@ -68,7 +68,7 @@ run 0 "$WCODEC" compress -q compress -o 7.wcodec
 exists 7.wcodec
 
 # Names that begin with a hyphen.
-cp file -f.name
+cp file ./-f.name
 run 0 "$WCODEC" compress -q -- -f.name
 exists ./-f.name.wcodec
 run 0 "$WCODEC" decompress -q -o -out -- -f.name.wcodec
