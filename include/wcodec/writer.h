@@ -21,7 +21,8 @@ typedef enum wcodec_profile {
     WCODEC_PROFILE_P8 = 3
 } wcodec_profile;
 
-/** How to compress. Fill with wcodec_encode_options_init(). */
+/** How to compress. Fill with wcodec_encode_options_init(), then change what matters. Strings and lists are copied where they are needed after the call returns.
+ * New fields are added at the end, and 0 stands for their default. */
 typedef struct wcodec_encode_options {
     size_t struct_size;
     int level;               /**< 1 (fast) to 9 (small); default 3 */
@@ -39,7 +40,13 @@ typedef struct wcodec_encode_options {
     wcodec_progress progress;
 } wcodec_encode_options;
 
-WCODEC_API void wcodec_encode_options_init(wcodec_encode_options *options);
+/** Set the `size` bytes at options to the defaults; size is the caller's sizeof(wcodec_encode_options), so that a newer library leaves alone what an older caller does not have. */
+WCODEC_API void wcodec_encode_options_init_size(wcodec_encode_options *options, size_t size);
+
+static inline void wcodec_encode_options_init(wcodec_encode_options *options)
+{
+    wcodec_encode_options_init_size(options, sizeof *options);
+}
 
 /** What compressing gave. */
 typedef struct wcodec_encode_report {

@@ -1,0 +1,169 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "container/batch.h"
+#include "core/error.h"
+#include "core/memory.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+/* One run of tasks over a batch, with the error of the item that failed first in the order of the file. */
+struct work {
+    struct wcodec_batch *batch;
+    pthread_mutex_t lock;
+    atomic_bool failed;
+    size_t failed_item;
+    wcodec_status status;
+    wcodec_error error;
+};
+
+wcodec_status wcodec_code_bytes(wcodec_context *context, const struct wcodec_encode_settings *settings, bool weights, wcodec_dtype dtype, const void *data, uint64_t size,
+                                struct wcodec_coded *coded, wcodec_error *err)
+{
+    if (size == 1 || size == 2 || size == 4 || size == 8) {
+        *coded = (struct wcodec_coded){.coding = WCODEC_CODING_CONSTANT, .allocator = &context->allocator};
+        coded->constant_element_log2 = (uint8_t)(size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3);
+        memcpy(coded->constant_element, data, (size_t)size);
+        return WCODEC_OK;
+    }
+    struct wcodec_encode_settings own = *settings;
+    own.weights = weights;
+    return wcodec_encode_tensor(context, &own, dtype, data, size, coded, err);
+}
+
+bool wcodec_batch_is_full(const struct wcodec_batch *batch, uint64_t size, uint64_t limit)
+{
+    return batch->count != 0 && (batch->count == WCODEC_BATCH_ITEMS || size > limit || batch->size > limit - size);
+}
+
+/* Tensors that can be constants need no alias. */
+static bool is_candidate(const struct wcodec_batch *batch, const struct wcodec_batch_item *item)
+{
+    return batch->dedup && item->what.is_tensor && item->what.size > 8;
+}
+
+static void hash_task(void *argument, size_t i)
+{
+    struct work *w = argument;
+    struct wcodec_batch_item *item = &w->batch->items[i];
+    if (is_candidate(w->batch, item))
+        item->hash = wcodec_dedup_hash(w->batch->data + item->at, (size_t)item->what.size);
+}
+
+static void code_task(void *argument, size_t i)
+{
+    struct work *w = argument;
+    struct wcodec_batch *b = w->batch;
+    struct wcodec_batch_item *item = &b->items[i];
+    if (item->alias != UINT64_MAX || atomic_load(&w->failed))
+        return;
+    wcodec_error error = {0};
+    wcodec_status status =
+        wcodec_code_bytes(b->context, &b->settings, item->weights, (wcodec_dtype)item->what.dtype, b->data + item->at, item->what.size, &item->coded, &error);
+    if (status == WCODEC_OK) {
+        item->is_coded = true;
+        return;
+    }
+    if (item->what.name)
+        wcodec_error_prefix(&error, "tensor \"%.200s\"", item->what.name);
+    pthread_mutex_lock(&w->lock);
+    if (!atomic_load(&w->failed) || i < w->failed_item) {
+        w->failed_item = i;
+        w->status = status;
+        w->error = error;
+    }
+    atomic_store(&w->failed, true);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static wcodec_status read_data(struct wcodec_batch *b, wcodec_error *err)
+{
+    if (b->size > b->data_room) {
+        wcodec_free(&b->context->allocator, b->data); /* its contents are of no use: no copy */
+        b->data_room = 0;
+        b->data = wcodec_alloc_array(&b->context->allocator, b->size, 1);
+        if (!b->data)
+            return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " bytes", b->size);
+        b->data_room = b->size;
+    }
+    return wcodec_source_read(b->source, b->begin, b->data, (size_t)b->size, err);
+}
+
+/* Entry numbers are known before anything is coded: items become entries in their order. */
+static wcodec_status find_aliases(struct wcodec_batch *b, wcodec_error *err)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        struct wcodec_batch_item *item = &b->items[i];
+        if (!is_candidate(b, item))
+            continue;
+        wcodec_status status = wcodec_dedup_find(b->dedup, item->hash, b->data + item->at, (size_t)item->what.size, &item->alias, err);
+        if (status == WCODEC_OK && item->alias == UINT64_MAX) {
+            struct wcodec_dedup_item known = {item->hash, item->what.size, b->begin + item->at, b->output->index.entry_count + i};
+            status = wcodec_dedup_add(b->dedup, &known, err);
+        }
+        if (status != WCODEC_OK)
+            return status;
+    }
+    return WCODEC_OK;
+}
+
+static wcodec_status write_items(struct wcodec_batch *b, wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    for (size_t i = 0; i < b->count && status == WCODEC_OK; i++) {
+        struct wcodec_batch_item *item = &b->items[i];
+        if (item->alias != UINT64_MAX) {
+            status = wcodec_output_alias(b->output, &item->what, item->alias, err);
+        } else {
+            status = wcodec_output_coded(b->output, &item->what, &item->coded, err);
+            wcodec_coded_free(&item->coded);
+            item->is_coded = false;
+        }
+    }
+    return status;
+}
+
+static void clear(struct wcodec_batch *b)
+{
+    for (size_t i = 0; i < b->count; i++)
+        if (b->items[i].is_coded)
+            wcodec_coded_free(&b->items[i].coded);
+    b->begin += b->size;
+    b->size = 0;
+    b->count = 0;
+    if (b->data_room > WCODEC_BATCH_BYTES) {
+        /* A large tensor's memory is not kept for the small ones after it. */
+        wcodec_free(&b->context->allocator, b->data);
+        b->data = NULL;
+        b->data_room = 0;
+    }
+}
+
+wcodec_status wcodec_batch_run(struct wcodec_batch *batch, wcodec_error *err)
+{
+    if (batch->count == 0)
+        return WCODEC_OK;
+    struct work w = {.batch = batch};
+    if (pthread_mutex_init(&w.lock, NULL) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
+    wcodec_status status = read_data(batch, err);
+    if (status == WCODEC_OK) {
+        wcodec_output_hash(batch->output, batch->data, (size_t)batch->size);
+        if (batch->dedup) {
+            wcodec_run(batch->context, hash_task, &w, batch->count);
+            status = find_aliases(batch, err);
+        }
+    }
+    if (status == WCODEC_OK) {
+        wcodec_run(batch->context, code_task, &w, batch->count);
+        if (atomic_load(&w.failed))
+            status = wcodec_fail(err, w.status, "%s", w.error.text);
+    }
+    if (status == WCODEC_OK)
+        status = write_items(batch, err);
+    clear(batch);
+    pthread_mutex_destroy(&w.lock);
+    return status;
+}

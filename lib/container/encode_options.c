@@ -1,0 +1,110 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "container/encode_options.h"
+#include "container/names.h"
+#include "core/error.h"
+
+#include <fnmatch.h>
+#include <string.h>
+#include <time.h>
+
+enum { DEFAULT_LEVEL = 3, REPORT_INTERVAL = 250 };
+
+void wcodec_encode_options_init_size(wcodec_encode_options *options, size_t size)
+{
+    if (!options || size < offsetof(wcodec_encode_options, progress) + sizeof options->progress)
+        return;
+    memset(options, 0, size);
+    options->struct_size = size;
+    options->level = DEFAULT_LEVEL;
+    options->mtime = -1;
+}
+
+wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from, wcodec_encode_options *options, wcodec_error *err)
+{
+    wcodec_encode_options o;
+    wcodec_encode_options_init(&o);
+    if (from) {
+        size_t size = from->struct_size;
+        if (size < offsetof(wcodec_encode_options, progress) + sizeof o.progress)
+            return wcodec_fail(err, WCODEC_ERROR_USAGE, "the options' struct_size is %zu: use wcodec_encode_options_init()", size);
+        for (size_t i = sizeof o; i < size; i++)
+            if (((const unsigned char *)from)[i] != 0)
+                return wcodec_fail(err, WCODEC_ERROR_USAGE, "the options hold a setting that wcodec %s does not know (byte %zu)", wcodec_version_string(), i);
+        memcpy(&o, from, size < sizeof o ? size : sizeof o);
+        o.struct_size = sizeof o;
+    }
+    if (o.level < 1 || o.level > 9)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "level %d, expected 1 to 9", o.level);
+    if (o.tune != WCODEC_TUNE_SIZE && o.tune != WCODEC_TUNE_LATENCY)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "tune %d is none", (int)o.tune);
+    if (o.tile_log2 != 0 && (o.tile_log2 < WCODEC_TILE_LOG2_MIN || o.tile_log2 > WCODEC_TILE_LOG2_MAX))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "tiles of 2^%u elements, expected 2^%d to 2^%d", o.tile_log2, WCODEC_TILE_LOG2_MIN, WCODEC_TILE_LOG2_MAX);
+    if ((unsigned)o.profile > WCODEC_PROFILE_P8)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "profile %d is none", (int)o.profile);
+    *options = o;
+    return WCODEC_OK;
+}
+
+void wcodec_encode_options_settings(const wcodec_encode_options *options, struct wcodec_encode_settings *settings)
+{
+    *settings = (struct wcodec_encode_settings){
+        .level = options->level,
+        .latency = options->tune == WCODEC_TUNE_LATENCY,
+        .tile_log2 = (uint8_t)options->tile_log2,
+        .profile = (uint8_t)options->profile, /* the API's values are the format's */
+        .verify = !options->no_verify,
+        .weights = true,
+    };
+}
+
+static bool matches(const char *const *patterns, const char *name)
+{
+    for (size_t i = 0; patterns[i]; i++)
+        if (fnmatch(patterns[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+bool wcodec_encode_options_weights(const wcodec_encode_options *options, const char *name)
+{
+    return (!options->include || matches(options->include, name)) && (!options->exclude || !matches(options->exclude, name));
+}
+
+wcodec_status wcodec_encode_options_note(const wcodec_encode_options *options, struct wcodec_output *output, wcodec_error *err)
+{
+    output->index.mode = options->mode & 07777;
+    output->index.mtime = options->mtime < 0 ? -1 : options->mtime;
+    /* Names of files are bytes, names in the index UTF-8. This one is only informative: one that cannot be noted is left out. */
+    if (!options->name || !wcodec_utf8_valid((const uint8_t *)options->name, strlen(options->name)))
+        return WCODEC_OK;
+    output->index.name = wcodec_arena_text(&output->arena, options->name, strlen(options->name));
+    return output->index.name ? WCODEC_OK : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+}
+
+static int64_t milliseconds(void)
+{
+    struct timespec now;
+    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
+        return 0;
+    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+}
+
+void wcodec_reporter_init(const wcodec_progress *progress, uint64_t total, struct wcodec_reporter *reporter)
+{
+    *reporter = (struct wcodec_reporter){.progress = *progress, .total = total, .last = milliseconds() - REPORT_INTERVAL};
+}
+
+wcodec_status wcodec_reporter_done(struct wcodec_reporter *reporter, uint64_t done, wcodec_error *err)
+{
+    if (!reporter->progress.fn)
+        return WCODEC_OK;
+    int64_t now = milliseconds();
+    if (done != reporter->total && now - reporter->last < REPORT_INTERVAL)
+        return WCODEC_OK;
+    reporter->last = now;
+    if (reporter->progress.fn(reporter->progress.opaque, done, reporter->total) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
+    return WCODEC_OK;
+}

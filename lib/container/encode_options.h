@@ -1,0 +1,34 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* What compressing files and writing tensors share: options, what is noted of the original, progress. */
+#ifndef WCODEC_CONTAINER_ENCODE_OPTIONS_H
+#define WCODEC_CONTAINER_ENCODE_OPTIONS_H
+
+#include "container/output.h"
+#include "encode/tensor.h"
+#include <wcodec/writer.h>
+
+/* Take over what the caller's version of the structure has (NULL: the defaults), and check it. WCODEC_ERROR_USAGE. */
+wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from, wcodec_encode_options *options, wcodec_error *err);
+
+void wcodec_encode_options_settings(const wcodec_encode_options *options, struct wcodec_encode_settings *settings);
+
+/* Is a tensor of this name coded as a weight, by the include and exclude patterns? */
+bool wcodec_encode_options_weights(const wcodec_encode_options *options, const char *name);
+
+/* Name, mode and mtime for the index. WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_encode_options_note(const wcodec_encode_options *options, struct wcodec_output *output, wcodec_error *err);
+
+/* Reports to the caller's function: at most a few a second. */
+struct wcodec_reporter {
+    wcodec_progress progress;
+    uint64_t total;
+    int64_t last; /* milliseconds; of the last report */
+};
+
+void wcodec_reporter_init(const wcodec_progress *progress, uint64_t total, struct wcodec_reporter *reporter);
+/* WCODEC_ERROR_CANCELLED if the caller asks for it. */
+wcodec_status wcodec_reporter_done(struct wcodec_reporter *reporter, uint64_t done, wcodec_error *err);
+
+#endif
