@@ -91,12 +91,12 @@ static int64_t milliseconds(void)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
-void wcodec_reporter_init(const wcodec_progress *progress, uint64_t total, struct wcodec_reporter *reporter)
+void wcodec_encode_reporter_init(const wcodec_progress *progress, uint64_t total, struct wcodec_encode_reporter *reporter)
 {
-    *reporter = (struct wcodec_reporter){.progress = *progress, .total = total, .last = milliseconds() - REPORT_INTERVAL};
+    *reporter = (struct wcodec_encode_reporter){.progress = *progress, .total = total, .last = milliseconds() - REPORT_INTERVAL};
 }
 
-wcodec_status wcodec_reporter_done(struct wcodec_reporter *reporter, uint64_t done, wcodec_error *err)
+wcodec_status wcodec_encode_reporter_done(struct wcodec_encode_reporter *reporter, uint64_t done, wcodec_error *err)
 {
     if (!reporter->progress.fn)
         return WCODEC_OK;

@@ -21,14 +21,14 @@ bool wcodec_encode_options_weights(const wcodec_encode_options *options, const c
 wcodec_status wcodec_encode_options_note(const wcodec_encode_options *options, struct wcodec_output *output, wcodec_error *err);
 
 /* Reports to the caller's function: at most a few a second. */
-struct wcodec_reporter {
+struct wcodec_encode_reporter {
     wcodec_progress progress;
     uint64_t total;
     int64_t last; /* milliseconds; of the last report */
 };
 
-void wcodec_reporter_init(const wcodec_progress *progress, uint64_t total, struct wcodec_reporter *reporter);
+void wcodec_encode_reporter_init(const wcodec_progress *progress, uint64_t total, struct wcodec_encode_reporter *reporter);
 /* WCODEC_ERROR_CANCELLED if the caller asks for it. */
-wcodec_status wcodec_reporter_done(struct wcodec_reporter *reporter, uint64_t done, wcodec_error *err);
+wcodec_status wcodec_encode_reporter_done(struct wcodec_encode_reporter *reporter, uint64_t done, wcodec_error *err);
 
 #endif

@@ -29,7 +29,7 @@ struct wcodec_writer {
     struct wcodec_encode_settings settings;
     struct wcodec_output output;
     struct wcodec_arena arena; /* names, shapes, metadata, patterns */
-    struct wcodec_reporter reporter;
+    struct wcodec_encode_reporter reporter;
     enum writer_stage stage;
     struct wcodec_entry *tensors; /* declared */
     struct name_set names;
@@ -349,7 +349,7 @@ static wcodec_status start(wcodec_writer *w, wcodec_error *err)
         status = wcodec_output_reserve(&w->output, w->names.count + 1, err);
     if (status == WCODEC_OK) {
         struct wcodec_entry what = {.size = text.size};
-        wcodec_reporter_init(&w->options.progress, text.size + w->size, &w->reporter);
+        wcodec_encode_reporter_init(&w->options.progress, text.size + w->size, &w->reporter);
         status = code_entry(w, &what, false, text.data, err);
     }
     wcodec_free(text.allocator, text.data);
@@ -385,7 +385,7 @@ wcodec_status wcodec_writer_data(wcodec_writer *writer, const void *data, size_t
     if (status != WCODEC_OK)
         wcodec_error_prefix(err, "tensor \"%.200s\"", what->name);
     else
-        status = wcodec_reporter_done(&w->reporter, w->output.index.size, err);
+        status = wcodec_encode_reporter_done(&w->reporter, w->output.index.size, err);
     if (status != WCODEC_OK)
         w->stage = FAILED;
     else
