@@ -52,7 +52,7 @@ wcodec_status wcodec_plugin_open(const char *folder, const char *name, bool priv
         return wcodec_fail(err, WCODEC_ERROR_BACKEND, "the folder of plugins is \"%s\": expected an absolute path", folder);
     if (snprintf(path, WCODEC_PLUGIN_PATH_MAX, "%s/wcodec_%s.so", folder, name) >= WCODEC_PLUGIN_PATH_MAX) {
         path[0] = '\0';
-        return wcodec_fail(err, WCODEC_ERROR_BACKEND, "the path of plugin %s in \"%s\" is too long", name, folder);
+        return wcodec_fail(err, WCODEC_ERROR_BACKEND, "the path of plugin %s is too long: its folder is \"%s\"", name, folder);
     }
     if (privileged)
         return wcodec_fail(err, WCODEC_ERROR_BACKEND, "%s is not opened: this program runs with raised privileges", path);

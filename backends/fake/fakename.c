@@ -1,0 +1,8 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* A check-only plugin that calls itself otherwise than its file. */
+#include "backends/backend.h"
+
+WCODEC_API extern const struct wcodec_backend wcodec_backend_fakename;
+const struct wcodec_backend wcodec_backend_fakename = {.abi = WCODEC_BACKEND_ABI, .name = "cuda"};
