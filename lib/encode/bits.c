@@ -26,12 +26,22 @@ static const uint32_t log2_table[257] = {
     16587377, 16634976, 16682482, 16729896, 16777216,
 };
 
-uint32_t wcodec_log2(uint64_t x)
+static unsigned top_bit(uint64_t x)
 {
+#if defined(__GNUC__)
+    return 63 - (unsigned)__builtin_clzll(x);
+#else
     unsigned top = 0;
     for (unsigned step = 32; step; step >>= 1)
         if (x >> (top + step))
             top += step;
+    return top;
+#endif
+}
+
+uint32_t wcodec_log2(uint64_t x)
+{
+    unsigned top = top_bit(x);
     /* The 32 bits below the top one: 8 select the entry, 24 interpolate. */
     uint32_t fraction = (uint32_t)(top >= 32 ? x >> (top - 32) : x << (32 - top));
     uint32_t i = fraction >> 24, rest = fraction & 0xffffff;

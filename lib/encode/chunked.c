@@ -5,12 +5,10 @@
 
 #include "coding/chunks.h"
 #include "core/error.h"
+#include "encode/rival.h"
 #include <stdatomic.h>
 
 enum { CHUNK_SMALL = 1 << 22, WORKERS_MAX = 1024 };
-
-/* zstd's level for each of ours. */
-static const int zstd_levels[10] = {1, 1, 2, 3, 5, 7, 9, 12, 16, 19};
 
 struct chunker {
     wcodec_context *context;
@@ -61,7 +59,7 @@ static wcodec_status append(const wcodec_allocator *allocator, struct wcodec_cod
 wcodec_status wcodec_chunked_code(wcodec_context *context, int level, const uint8_t *data, uint64_t size, uint64_t limit, struct wcodec_coded *coded, bool *done, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
-    struct chunker k = {.context = context, .data = data, .size = size, .zstd_level = zstd_levels[level]};
+    struct chunker k = {.context = context, .data = data, .size = size, .zstd_level = wcodec_zstd_level(level)};
     struct wcodec_coded result = {.coding = 2, .part_count = 2, .allocator = allocator};
     wcodec_status status = WCODEC_OK;
     k.chunk = level >= 7 ? WCODEC_CHUNK_MAX : CHUNK_SMALL;

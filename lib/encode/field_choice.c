@@ -176,7 +176,8 @@ static wcodec_status search_profile(struct search *s, wcodec_error *err)
     wcodec_table_costs(&table, costs);
     s->single = wcodec_counts_cost(counts, costs);
     take(s, &table, 1, 0, scale(s->facts, s->single) + table_bits(&table, 1) + s->fixed);
-    if (level < 3)
+    /* So few elements never pay for a second table. */
+    if (level < 3 || s->facts->elements < 8192)
         return WCODEC_OK;
     struct wcodec_costs *lanes = wcodec_alloc(s->allocator, sizeof *lanes);
     if (!lanes)

@@ -47,15 +47,24 @@ static unsigned least_loss(const struct fit *f)
 static void fit_frequencies(struct fit *f, unsigned sum)
 {
     uint64_t n = 0;
+    unsigned left = sum, freq[256];
     f->total = 0;
     for (unsigned i = 0; i < f->count; i++)
         n += f->counts[i];
+    /* Symbols that get their single slot whatever the others need leave less for these. */
+    uint64_t rare = n / sum, common = n;
+    for (unsigned i = 0; i < f->count; i++)
+        if (f->counts[i] <= rare) {
+            left--;
+            common -= f->counts[i];
+        }
     for (unsigned i = 0; i < f->count; i++) {
-        uint64_t freq = n ? (f->counts[i] * sum + n / 2) / n : 1;
-        freq = freq < 1 ? 1 : freq > sum - 1 ? sum - 1 : freq;
-        f->total += (unsigned)freq;
-        fit_update(f, i, (unsigned)freq, sum);
+        freq[i] = f->counts[i] > rare ? (unsigned)((f->counts[i] * left + common / 2) / common) : 1;
+        freq[i] = freq[i] < 1 ? 1 : freq[i] > sum - 1 ? sum - 1 : freq[i];
+        f->total += freq[i];
     }
+    for (unsigned i = 0; i < f->count; i++)
+        fit_update(f, i, freq[i], sum);
     while (f->total > sum) {
         unsigned i = least_loss(f);
         fit_update(f, i, f->freq[i] - 1u, sum);
@@ -75,23 +84,30 @@ static void fit_frequencies(struct fit *f, unsigned sum)
     }
 }
 
-/* Table from the first `held` symbols of those ranked by count. */
-static void fit_table(const struct wcodec_table_kind *kind, const uint8_t ranked[256], unsigned held, const uint64_t counts[256], struct wcodec_table *table)
+/* Table of the symbols that occur at least `least` times, or of the most frequent one. Returns how many that is. */
+static unsigned fit_table(const struct wcodec_table_kind *kind, const uint64_t counts[256], uint64_t least, struct wcodec_table *table)
 {
-    const unsigned sum = 1u << wcodec_profile_bits(kind->profile);
-    struct fit f = {.count = held};
-    for (unsigned i = 0; i < held; i++) {
-        f.symbols[i] = ranked[i];
-        f.counts[i] = counts[ranked[i]];
+    struct fit f = {.count = 0};
+    unsigned most = 0;
+    for (unsigned s = 0; s < 256; s++) {
+        most = counts[s] > counts[most] ? s : most;
+        if (counts[s] == 0 || counts[s] < least)
+            continue;
+        f.symbols[f.count] = (uint8_t)s;
+        f.counts[f.count++] = counts[s];
     }
-    if (held == 0)
-        f.symbols[f.count++] = 0;
-    if (f.count == 1) {
+    if (f.count == 0) {
+        f.symbols[0] = (uint8_t)most;
+        f.counts[0] = counts[most];
+        f.count = 1;
+    }
+    const unsigned held = f.count;
+    if (held == 1) {
         f.symbols[1] = f.symbols[0] ^ 1; /* stays within the field, and within both halves of a pair */
         f.counts[1] = 0;
         f.count = 2;
     }
-    fit_frequencies(&f, sum);
+    fit_frequencies(&f, 1u << wcodec_profile_bits(kind->profile));
     memset(table, 0, sizeof *table);
     table->profile = kind->profile;
     table->width = kind->width;
@@ -102,21 +118,7 @@ static void fit_table(const struct wcodec_table_kind *kind, const uint8_t ranked
     for (unsigned s = 0, i = 0; s < 256; s++)
         if (table->freq[s])
             table->order[i++] = (uint8_t)s;
-}
-
-/* Symbols that occur, by falling count, then by value; returns their number. */
-static unsigned rank_symbols(const uint64_t counts[256], uint8_t ranked[256])
-{
-    unsigned n = 0;
-    for (unsigned s = 0; s < 256; s++) {
-        if (!counts[s])
-            continue;
-        unsigned at = n++;
-        for (; at > 0 && counts[ranked[at - 1]] < counts[s]; at--)
-            ranked[at] = ranked[at - 1];
-        ranked[at] = (uint8_t)s;
-    }
-    return n;
+    return held;
 }
 
 /* Bits that a symbol adds to the stored table, about. */
@@ -134,11 +136,12 @@ static uint64_t least_count(unsigned profile, uint64_t total)
     return slot_cost / spared + 1;
 }
 
-static unsigned held_above(const uint64_t counts[256], const uint8_t ranked[256], unsigned n, uint64_t least)
+static unsigned held_above(const uint64_t counts[256], uint64_t least)
 {
-    while (n > 1 && counts[ranked[n - 1]] < least)
-        n--;
-    return n;
+    unsigned held = 0;
+    for (unsigned s = 0; s < 256; s++)
+        held += counts[s] && counts[s] >= least;
+    return held;
 }
 
 void wcodec_table_fit(const struct wcodec_table_kind *kind, const uint64_t counts[256], bool search, struct wcodec_table *table)
@@ -154,25 +157,21 @@ void wcodec_table_fit(const struct wcodec_table_kind *kind, const uint64_t count
         scaled[s] = (counts[s] >> shift) + (shift && counts[s] && !(counts[s] >> shift));
     total >>= shift;
 
-    uint8_t ranked[256];
-    unsigned n = rank_symbols(scaled, ranked);
     uint64_t least = least_count(kind->profile, total);
-    unsigned held = held_above(scaled, ranked, n, least);
-    fit_table(kind, ranked, held, scaled, table);
+    unsigned first = fit_table(kind, scaled, least, table), tried = first;
     if (!search)
         return;
     uint32_t costs[256];
     wcodec_table_costs(table, costs);
     uint64_t best = wcodec_counts_cost(scaled, costs) + table->count * symbol_bits(kind->profile) * WCODEC_BIT;
-    unsigned tried = held;
     static const uint8_t factors[] = {1, 2, 3, 6, 8, 12, 16, 32}; /* quarters of the estimate */
     for (unsigned i = 0; i < sizeof factors; i++) {
-        unsigned m = held_above(scaled, ranked, n, least * factors[i] / 4);
-        if (m == tried || m == held)
+        unsigned held = held_above(scaled, least * factors[i] / 4);
+        if (held == tried || held == first)
             continue;
-        tried = m;
+        tried = held;
         struct wcodec_table other;
-        fit_table(kind, ranked, m, scaled, &other);
+        fit_table(kind, scaled, least * factors[i] / 4, &other);
         wcodec_table_costs(&other, costs);
         uint64_t cost = wcodec_counts_cost(scaled, costs) + other.count * symbol_bits(kind->profile) * WCODEC_BIT;
         if (cost < best) {

@@ -171,14 +171,16 @@ static void byte_split(const struct wcodec_survey *survey, unsigned low, unsigne
     split->estimate = split->order0_bits + overhead(counts);
 }
 
-/* Offset that puts the most frequent value into the middle of a step of 2^low. */
-static uint8_t centre(const struct wcodec_survey *survey, unsigned low)
+/* The offset that makes the coded bits least: it puts the middle of the distribution into the middle of a step, as a rule. */
+static void best_byte_split(const struct wcodec_survey *survey, unsigned low, struct wcodec_split *split)
 {
-    unsigned mode = 0;
-    for (unsigned v = 1; v < 256; v++)
-        if (survey->counts[0][v] > survey->counts[0][mode])
-            mode = v;
-    return (uint8_t)((1u << (low - 1)) - mode) & (uint8_t)low_bits(low);
+    byte_split(survey, low, 8 - low, (uint8_t)(1u << (low - 1)), split);
+    for (unsigned add = 0; add < 1u << low; add++) {
+        struct wcodec_split other;
+        byte_split(survey, low, 8 - low, (uint8_t)add, &other);
+        if (other.estimate < split->estimate)
+            *split = other;
+    }
 }
 
 static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype, int level, struct wcodec_split *splits, uint64_t *order0_bits)
@@ -187,11 +189,9 @@ static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype
     switch (dtype) {
     case WCODEC_DTYPE_I8:
     case WCODEC_DTYPE_U8:
-        byte_split(survey, 4, 4, centre(survey, 4), &splits[n++]);
+        best_byte_split(survey, 4, &splits[n++]);
+        best_byte_split(survey, 3, &splits[n++]);
         byte_split(survey, 0, 8, 0, &splits[n++]);
-        byte_split(survey, 3, 5, centre(survey, 3), &splits[n++]);
-        byte_split(survey, 4, 4, 0, &splits[n++]);
-        byte_split(survey, 3, 5, 0, &splits[n++]);
         break;
     case WCODEC_DTYPE_F8_E4M3:
     case WCODEC_DTYPE_F8_E4M3FNUZ:
@@ -207,9 +207,8 @@ static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype
         byte_split(survey, 0, 8, 0, &splits[n++]);
     }
     *order0_bits = splits[0].order0_bits;
-    for (unsigned i = 1; i < n; i++)
-        if (splits[i].order0_bits < *order0_bits && (dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8))
-            *order0_bits = splits[i].order0_bits;
+    for (unsigned i = 1; i < n && (dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8); i++)
+        *order0_bits = splits[i].order0_bits < *order0_bits ? splits[i].order0_bits : *order0_bits;
     return level >= 3 ? n : 1;
 }
 

@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "encode/chunked.h"
 #include "encode/payload.h"
+#include "encode/rival.h"
 
 void wcodec_coded_free(struct wcodec_coded *coded)
 {
@@ -62,6 +63,27 @@ free_plan:
     return status;
 }
 
+/* zstd in place of tiles, where these do not shrink the tensor or where it saves 1 %: GPUs cannot decode it. */
+static wcodec_status try_chunks(wcodec_context *context, const struct wcodec_encode_settings *settings, const uint8_t *data, uint64_t size, unsigned element_log2, struct wcodec_coded *result,
+                                wcodec_error *err)
+{
+    struct wcodec_coded chunks;
+    bool try = result->payload_size >= size || settings->level >= 9, done = false;
+    wcodec_status status = WCODEC_OK;
+    if (!try && settings->level >= 3)
+        status = wcodec_zstd_may_win(&context->allocator, settings->level, data, size, element_log2, result->payload_size, &try, err);
+    if (status || !try)
+        return status;
+    uint64_t limit = result->payload_size >= size ? result->payload_size : result->payload_size - result->payload_size / 100;
+    status = wcodec_chunked_code(context, settings->level, data, size, limit, &chunks, &done, err);
+    if (status || !done)
+        return status;
+    chunks.order0_bits = result->order0_bits;
+    wcodec_coded_free(result);
+    *result = chunks;
+    return WCODEC_OK;
+}
+
 wcodec_status wcodec_encode_tensor(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const void *data, uint64_t size,
                                    struct wcodec_coded *coded, wcodec_error *err)
 {
@@ -86,19 +108,10 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context, const struct wcodec_
     status = tiles(context, settings, dtype, data, size, &survey, &result, err);
     if (status)
         return status;
-    if (result.payload_size >= size) {
-        struct wcodec_coded chunks;
-        status = wcodec_chunked_code(context, settings->level, data, size, result.payload_size, &chunks, &done, err);
-        if (status) {
-            wcodec_coded_free(&result);
-            return status;
-        }
-        if (done) {
-            chunks.order0_bits = result.order0_bits;
-            wcodec_coded_free(&result);
-            result = chunks;
-        }
-    }
-    *coded = result;
-    return WCODEC_OK;
+    status = try_chunks(context, settings, data, size, survey.element_log2, &result, err);
+    if (status)
+        wcodec_coded_free(&result);
+    else
+        *coded = result;
+    return status;
 }

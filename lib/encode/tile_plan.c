@@ -36,17 +36,20 @@ static unsigned best_table(const struct wcodec_costs *costs, const uint8_t *symb
     return best;
 }
 
-/* Is (nearly) every symbol the same? A look at a few tells for most tiles that it is not so. */
-static bool may_be_constant(const uint8_t *symbols, uint32_t count, uint8_t *symbol)
+/* May (nearly) every value be the same? A look at a few tells for most tiles that it is not so. */
+static bool may_be_constant(const struct wcodec_tiling *t, const struct wcodec_field *f, const uint8_t *data, uint32_t count, uint8_t *symbol)
 {
     unsigned differ = 0;
-    *symbol = symbols[count / 2];
-    for (uint32_t i = 0; i < 32; i++)
-        differ += symbols[(uint64_t)i * count / 32] != *symbol;
+    wcodec_extract_field(data + ((size_t)count / 2 << t->element_log2), 1, t->element_log2, t->add, f->shift, f->width, symbol);
+    for (uint32_t i = 0; i < 32 && differ <= 2; i++) {
+        uint8_t other;
+        wcodec_extract_field(data + ((size_t)i * count / 32 << t->element_log2), 1, t->element_log2, t->add, f->shift, f->width, &other);
+        differ += other != *symbol;
+    }
     return differ <= 2;
 }
 
-/* Bits saved if the field is not coded but constant with outliers; 0 if none. */
+/* Is the field smaller as a constant with outliers? */
 static bool constant_pays(const struct wcodec_plan *plan, unsigned c, const uint8_t *symbols, uint32_t count, uint8_t symbol)
 {
     const struct wcodec_field *f = &plan->tiling->fields[plan->tiling->coded[c]];
@@ -69,8 +72,10 @@ static void choose_stream(const struct wcodec_plan *plan, unsigned c, const uint
     uint8_t *symbols = scratch->symbols;
     uint8_t common;
     memset(stream, 0, sizeof *stream);
-    wcodec_extract_field(data, slot->elements, t->element_log2, t->add, f->shift, f->width, symbols);
-    if (may_be_constant(symbols, slot->elements, &common) && constant_pays(plan, c, symbols, slot->elements, common)) {
+    bool constant = may_be_constant(t, f, data, slot->elements, &common);
+    if (constant || f->tables > 1)
+        wcodec_extract_field(data, slot->elements, t->element_log2, t->add, f->shift, f->width, symbols);
+    if (constant && constant_pays(plan, c, symbols, slot->elements, common)) {
         stream->mode = WCODEC_STREAM_CONSTANT;
         stream->symbol = common;
         return;
