@@ -5,6 +5,7 @@
 #include "utils/signals.h"
 #include "utils/text.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -88,6 +89,14 @@ int exit_code_of(wcodec_status status)
     default:
         return EXIT_FAILED;
     }
+}
+
+bool app_stdout_good(struct app *app)
+{
+    int error = errno;
+    if (ferror(stdout) && !app->stdout_error)
+        app->stdout_error = error ? error : EIO;
+    return !app->stdout_error;
 }
 
 bool app_fail_status(struct app *app, const char *name, const wcodec_error *err)

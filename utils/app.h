@@ -14,7 +14,8 @@ struct app {
     struct options options;
     wcodec_context *context; /* made by app_context() */
     struct progress progress;
-    int exit_code; /* the gravest so far */
+    int exit_code;    /* the gravest so far */
+    int stdout_error; /* errno of the first write to stdout that failed */
 };
 
 #if defined(__GNUC__)
@@ -39,6 +40,9 @@ bool app_fail_status(struct app *app, const char *name, const wcodec_error *err)
 /* The same for an errno value: "NAME: what: reason". */
 bool app_fail_errno(struct app *app, const char *name, const char *what, int error);
 int exit_code_of(wcodec_status status);
+
+/* Has everything printed on stdout gone well? To be asked after each row: only then the reason is still known. */
+bool app_stdout_good(struct app *app);
 
 /* malloc that reports; NULL on failure. Refuses what --memory-limit does not allow. */
 void *app_alloc(struct app *app, const char *name, uint64_t size);

@@ -81,7 +81,7 @@ static void print_tensors(struct app *app, const char *name, const wcodec_reader
     for (int print = 0; print <= 1; print++) {
         if (print)
             table_print_heads(&table);
-        for (uint64_t i = file->first_tensor; i < file->first_tensor + file->tensors && !signals_pending(); i++) {
+        for (uint64_t i = file->first_tensor; i < file->first_tensor + file->tensors && !signals_pending() && app_stdout_good(app); i++) {
             if (wcodec_reader_tensor(reader, i, &info, NULL) != WCODEC_OK || !tensor_row(app, name, &info, &table, print))
                 return;
         }
@@ -188,7 +188,7 @@ static void info_json(struct app *app, const char *path, const wcodec_reader *re
     free(text);
     *any = true;
     bool tensors = false;
-    for (uint64_t i = file->first_tensor; i < file->first_tensor + file->tensors && !signals_pending(); i++) {
+    for (uint64_t i = file->first_tensor; i < file->first_tensor + file->tensors && !signals_pending() && app_stdout_good(app); i++) {
         wcodec_tensor_info info;
         if (wcodec_reader_tensor(reader, i, &info, NULL) == WCODEC_OK)
             json_print(app, describe_tensor_json(reader, &info), &tensors);

@@ -38,12 +38,11 @@ void json_print(struct app *app, json_t *item, bool *any)
 {
     fputs(*any ? ",\n" : "\n", stdout);
     *any = true;
-    if (!item || json_dumpf(item, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12)) != 0) {
-        if (!item)
-            fputs("null", stdout);
-        if (!item || !ferror(stdout))
-            app_fail(app, EXIT_FAILED, "standard output: out of memory for JSON");
-    }
+    bool good = item && json_dumpf(item, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12)) == 0;
+    if (!item)
+        fputs("null", stdout);
+    if (app_stdout_good(app) && !good)
+        app_fail(app, EXIT_FAILED, "standard output: out of memory for JSON");
     json_decref(item);
 }
 

@@ -31,7 +31,7 @@ static bool each_tensor(struct app *app, const char *name, const wcodec_reader *
 {
     wcodec_error err = {0};
     uint64_t count = wcodec_reader_tensor_count(reader);
-    for (uint64_t i = 0; i < count && !signals_pending(); i++) {
+    for (uint64_t i = 0; i < count && !signals_pending() && app_stdout_good(app); i++) {
         wcodec_tensor_info info;
         char size[TABLE_CELL], coded[TABLE_CELL], ratio[TABLE_CELL], hash[TABLE_CELL];
         if (wcodec_reader_tensor(reader, i, &info, &err) != WCODEC_OK)
@@ -89,7 +89,7 @@ static void list_json(struct app *app, const char *path, const wcodec_reader *re
         free(text);
         *any = true;
         bool tensors = false;
-        for (uint64_t i = file.first_tensor; i < file.first_tensor + file.tensors && !signals_pending(); i++) {
+        for (uint64_t i = file.first_tensor; i < file.first_tensor + file.tensors && !signals_pending() && app_stdout_good(app); i++) {
             if (wcodec_reader_tensor(reader, i, &info, &err) == WCODEC_OK)
                 json_print(app, describe_tensor_json(reader, &info), &tensors);
             else

@@ -33,12 +33,14 @@ static bool open_standard_descriptors(void)
 
 static void flush_output(struct app *app)
 {
-    errno = 0;
-    if (fflush(stdout) == 0 && !ferror(stdout))
-        return;
-    int error = errno ? errno : EIO;
-    if (!signals_note_pipe(error))
-        app_fail_errno(app, "standard output", "cannot write", error);
+    if (app_stdout_good(app)) {
+        errno = 0;
+        fflush(stdout);
+        if (app_stdout_good(app))
+            return;
+    }
+    if (!signals_note_pipe(app->stdout_error))
+        app_fail_errno(app, "standard output", "cannot write", app->stdout_error);
 }
 
 int main(int argc, char **argv)
