@@ -70,7 +70,10 @@ missing piped.wcodec
 kill $writer 2>/dev/null
 wait $writer 2>/dev/null
 
-"$WCODEC" compress -q -1 -o packed.wcodec big.safetensors || exit 99
+# No progress bar but on a terminal.
+run 0 "$WCODEC" compress -9 -T 1 -o packed.wcodec big.safetensors
+if grep -q "$(printf '\r')" err; then fail 'a progress bar in a file'; else pass; fi
+run 0 "$WCODEC" test packed.wcodec
 interrupt INT 130 '.restored.*' "$WCODEC" decompress -T 1 packed.wcodec -o restored
 missing restored
 run 0 "$WCODEC" verify packed.wcodec big.safetensors
