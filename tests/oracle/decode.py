@@ -98,8 +98,8 @@ class Container:
             raise Newer("kind of original")
         self.name, self.size, self.hash = c.string(), c.varint(), load(c.bytes(16), 0, 16)
         self.mode, self.mtime = c.varint(), c.varint()
-        if self.mode > 0o7777:
-            raise Corrupt("mode")
+        if self.mode > 0o7777 or self.mtime >> 63:
+            raise Corrupt("mode or time")
         pairs = [(c.string(), c.string()) for _ in range(c.varint())]
         self.metadata = dict(pairs)
         if len(self.metadata) != len(pairs):

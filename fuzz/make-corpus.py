@@ -1,0 +1,77 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Makes the seeds in fuzz/corpus with the odd encoder of tests/oracle. Seeds are valid inputs, never inputs that once crashed. usage: make-corpus.py"""
+import os
+import random
+import struct
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(here, "..", "tests", "oracle"))
+import encode
+from common import P8, P12, PAIRS, CODED
+
+
+def put(target, name, data):
+    folder = os.path.join(here, "corpus", target)
+    os.makedirs(folder, exist_ok=True)
+    with open(os.path.join(folder, name), "wb") as f:
+        f.write(data)
+
+
+def tables(rng):
+    for profile in (PAIRS, P12, P8):
+        for width in (1, 4, 5, 8):
+            f = encode.Field(CODED, width, profile=profile, pool=1)
+            table, base = encode.random_table(rng, f)
+            put("table", "%d-%d" % (profile, width), bytes([profile - 1, width - 1]) + encode.table_bytes(f, table, base, rng))
+
+
+def tiles(rng):
+    for dtype, split in sorted(encode.PRESETS.items()):
+        for profile in (PAIRS, P12, P8):
+            fields = encode.make_fields(rng, split, profile, pool=2)
+            n = rng.choice([1, 100, 128, 200, 256])
+            p = encode.random_payload(rng, encode.ELEMENT[dtype], 12, n, fields, rng.getrandbits(4), outlier_rate=rng.choice([0, 0.02]))
+            _tile("%s-%d" % (dtype.lower(), profile), p)
+    for i in range(6):
+        fields = encode.make_fields(rng, encode.random_split(rng, 16), run=7)
+        _tile("modes-%d" % i, encode.random_payload(rng, 1, 12, rng.choice([300, 4096 + 10]), fields, 0, 0.01, (0, 1, 2), raw=lambda: 0))
+
+
+def _tile(name, p):
+    parameters, payload = p.assemble()
+    if len(payload) < 6000:
+        put("tile_payload", name, struct.pack("<HI", len(parameters), len(p.decoded)) + parameters + payload)
+
+
+def chunks(rng):
+    for name, data, chunk in (("stored", rng.randbytes(100), 30), ("runs", bytes(5000), 2048), ("one", b"abc" * 20, 1 << 24)):
+        e = encode.chunk_entry(data, chunk)
+        put("chunk", name, struct.pack("<II", len(data), chunk) + e.payload)
+
+
+def headers():
+    samples = {
+        "empty": (0, b"{}"), "metadata": (0, b'{"__metadata__":{"format":"pt","k\\u00e9y":"v"}}  '),
+        "two": (24, b'{"b":{"dtype":"F32","shape":[2,2],"data_offsets":[8,24]},"a":{"dtype":"BF16","shape":[4],"data_offsets":[0,8]}}'),
+        "scalar": (1, b'{"x":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}'),
+        "zero": (0, b'{"x":{"dtype":"I64","shape":[0,7],"data_offsets":[0,0]}}'),
+        "unknown": (5, b'{"x":{"dtype":"F9_X","shape":[3,2],"data_offsets":[0,5],"more":[1,{"a":null}]}}'),
+        "packed": (3, b' {"x":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[0,3]}}'),
+        "escapes": (2, b'{"\\ud83d\\ude00\\n\\"":{"shape":[2],"dtype":"I8","data_offsets":[0,2]}}')}
+    for name, (behind, text) in samples.items():
+        put("safetensors_header", name, struct.pack("<I", behind) + text)
+
+
+def main():
+    rng = random.Random(7)
+    tables(rng)
+    tiles(rng)
+    chunks(rng)
+    headers()
+
+
+if __name__ == "__main__":
+    main()
