@@ -136,8 +136,8 @@ static void block_components(hwloc_topology_t hwloc)
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, names[i]);
 #endif
-    hwloc_topology_set_all_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_NONE);
-    hwloc_topology_set_type_filter(hwloc, HWLOC_OBJ_CORE, HWLOC_TYPE_FILTER_KEEP_ALL);
+    /* Of the caches only the last level's is asked for. Packages and groups stay: NUMA nodes are attached to them. I/O devices are left out by default. */
+    hwloc_topology_set_cache_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_type_filter(hwloc, HWLOC_OBJ_L3CACHE, HWLOC_TYPE_FILTER_KEEP_ALL);
 }
 
