@@ -38,12 +38,15 @@ static uint64_t job_bytes(const struct wcodec_job *job)
     return ((end < t->elements ? end : t->elements) - begin) << t->element_log2;
 }
 
+/* Stands for areas without bytes: no null pointer gets into arithmetic or memcpy(). */
+static const uint8_t nothing[1];
+
 static wcodec_status prepare_job(const struct wcodec_device *device, const struct wcodec_job *job, uint64_t first_piece, struct batch_job *b, wcodec_error *err)
 {
     b->job = *job;
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         const struct wcodec_area_place *place = &job->places[a];
-        b->view.data[a] = place->size != 0 ? place->memory->data + place->offset : NULL;
+        b->view.data[a] = place->size != 0 ? place->memory->data + place->offset : nothing;
         b->view.begin[a] = place->begin;
     }
     const struct wcodec_tiling *t = job->tiles->tiling;
