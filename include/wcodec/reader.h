@@ -14,8 +14,9 @@ extern "C" {
 typedef struct wcodec_reader wcodec_reader;
 
 /** Open a .wcodec file, a folder, or a *.safetensors.index.json. A folder or index.json stands for all its shards: every "X.safetensors" that the
- * index names is looked for as "X.safetensors.wcodec" beside it; a folder without an index for all its *.wcodec files in the order of their names.
- * A tensor name found in two shards is an error.
+ * index names is looked for as "X.safetensors.wcodec" beside it (shards are then in the order of their names), and must hold the tensors that are mapped to it; a folder without an
+ * index stands for all its *.wcodec files in the order of their names. Of several indexes in a folder, model.safetensors.index.json is taken; if there is none of that name, WCODEC_ERROR_USAGE.
+ * A tensor name found in two shards is an error. Of a model with more than 64 shards, the others are opened again for each call; if one was changed since, that is WCODEC_ERROR_IO.
  * Returns WCODEC_OK, _USAGE, _MEMORY, _IO, _CORRUPT, _NEWER, _LIMIT, _NOT_FOUND. */
 WCODEC_API wcodec_status wcodec_reader_open_path(wcodec_context *context, const char *path, wcodec_reader **reader, wcodec_error *err);
 
@@ -67,8 +68,8 @@ typedef struct wcodec_tensor_info {
     uint64_t order0_bits;        /**< order-0 bound in bits that the encoder counted; 0: not counted */
     uint64_t payload_hash;       /**< XXH3-64 of the coded bytes; 0 where there are none */
     wcodec_coding coding;
-    const char *coding_name;     /**< one word with details: "constant", "p8", "pairs", "p12", "zstd", "stored", "alias", ... */
-    const char *split;           /**< fields, low bits first: "r7+c8+r1"; empty where there is none */
+    const char *coding_name;     /**< one word with details: "constant", "p8", "pairs", "p12", "mixed" (fields of several profiles), "zstd", "stored", "alias", "unknown" */
+    const char *split;           /**< fields, low bits first, as kind (k constant, r raw, c coded) and bits: "r7+c8+r1"; empty where there is none */
     unsigned element_bits;       /**< unit of the coding: 8, 16, 32, 64; 0 where there is none */
     uint64_t tile_elements;      /**< elements of a tile, or bytes of a chunk; 0 where there is none */
     unsigned tables;             /**< tables in all pools together */
@@ -96,7 +97,7 @@ WCODEC_API wcodec_status wcodec_reader_metadata(const wcodec_reader *reader, uin
 /** How to decode. Zeroed, or NULL where a pointer to it is asked for: the defaults. */
 typedef struct wcodec_decode_options {
     wcodec_progress progress;
-    int skip_checks; /**< not 0: do not verify tile and chunk checks (streams are still verified) */
+    int skip_checks; /**< not 0: do not verify tile and chunk checks, nor, when a file is restored, its hashes (streams are still verified) */
 } wcodec_decode_options;
 
 /** Decode tensor i whole into dst, in the tensor's own byte order (little-endian) and packing. dst_size must be at least info.size; dst needs no alignment.

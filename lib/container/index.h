@@ -6,6 +6,7 @@
 #define WCODEC_CONTAINER_INDEX_H
 
 #include "coding/tiling.h"
+#include "container/arena.h"
 #include "container/names.h"
 #include "core/context.h"
 #include <wcodec/reader.h>
@@ -60,7 +61,7 @@ struct wcodec_index {
     struct wcodec_names names; /* tensor name -> tensor number */
     uint64_t index_offset;  /* in the file */
     uint64_t file_size;
-    void *arena;            /* owns names, shapes, parameters */
+    struct wcodec_arena arena; /* owns names, shapes, parameters */
 };
 
 struct wcodec_source;

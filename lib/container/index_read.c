@@ -18,14 +18,8 @@
 enum {
     RECORD_MIN = 14,        /* length, type, size, order0, coding, payload size, 8 of payload hash */
     METADATA_MIN = 2,       /* two empty strings */
-    ARENA_FIRST = 4096,     /* bytes of the first block; the next are twice as large */
-    ARENA_LARGEST = 1 << 20,
     SPLITS_KEPT = 16,       /* tensors of a model share a few splits: their texts are kept once */
     SPLIT_MAX = WCODEC_MAX_FIELDS * 4
-};
-
-struct arena_block {
-    struct arena_block *next;
 };
 
 struct parser {
@@ -36,9 +30,6 @@ struct parser {
     struct wcodec_cursor cursor;
     uint64_t held; /* bytes of memory */
     uint64_t payload_end;
-    uint8_t *arena_at;
-    size_t arena_left;
-    size_t arena_next;
     const char *splits[SPLITS_KEPT];
     unsigned next_split;
 };
@@ -67,23 +58,13 @@ static wcodec_status take_memory(struct parser *p, uint64_t count, size_t size, 
 /* `size` bytes that live as long as the index, aligned for u64. */
 static wcodec_status arena_take(struct parser *p, size_t size, void **memory)
 {
-    size_t aligned = (size + 7) & ~(size_t)7;
-    if (aligned > p->arena_left) {
-        size_t room = aligned > p->arena_next ? aligned : p->arena_next;
-        void *block;
-        wcodec_status status = take_memory(p, 1, sizeof(struct arena_block) + room, &block);
-        if (status != WCODEC_OK)
-            return status;
-        ((struct arena_block *)block)->next = p->index->arena;
-        p->index->arena = block;
-        p->arena_at = (uint8_t *)block + sizeof(struct arena_block);
-        p->arena_left = room;
-        if (p->arena_next < ARENA_LARGEST)
-            p->arena_next *= 2;
-    }
-    *memory = p->arena_at;
-    p->arena_at += aligned;
-    p->arena_left -= aligned;
+    if (size > p->limits->max_memory || p->held > p->limits->max_memory - size)
+        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT, "opening needs more memory than the limit of %" PRIu64 " bytes", p->limits->max_memory);
+    void *got = wcodec_arena_alloc(&p->index->arena, size);
+    if (got == NULL)
+        return wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory for the index");
+    p->held += wcodec_align_u64(size, 8);
+    *memory = got;
     return WCODEC_OK;
 }
 
@@ -531,10 +512,11 @@ wcodec_status wcodec_index_read(const struct wcodec_source *source, const wcodec
     if (made == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the index");
     made->allocator = allocator;
+    wcodec_arena_init(&made->arena, allocator);
     made->version = framing.version;
     made->index_offset = framing.index_offset;
     made->file_size = source->size;
-    struct parser p = {.allocator = allocator, .limits = limits, .err = err, .index = made, .arena_next = ARENA_FIRST};
+    struct parser p = {.allocator = allocator, .limits = limits, .err = err, .index = made};
     uint8_t *decoded = NULL;
     status = load_decoded(&p, source, &framing, &decoded);
     if (status == WCODEC_OK) {
@@ -555,10 +537,7 @@ void wcodec_index_free(struct wcodec_index *index)
 {
     if (index == NULL)
         return;
-    for (struct arena_block *block = index->arena, *next; block != NULL; block = next) {
-        next = block->next;
-        wcodec_free(index->allocator, block);
-    }
+    wcodec_arena_free(&index->arena);
     wcodec_names_free(&index->names);
     wcodec_free(index->allocator, index->metadata);
     wcodec_free(index->allocator, index->tensors);

@@ -1,0 +1,62 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Decoding one entry of a container, any part of it, batch by batch. */
+#ifndef WCODEC_CONTAINER_DECODE_H
+#define WCODEC_CONTAINER_DECODE_H
+
+#include "coding/chunks.h"
+#include "container/index.h"
+#include "core/progress.h"
+#include "io/source.h"
+
+/* Coded bytes that are in memory at once, beside one tile or chunk at least. */
+#define WCODEC_DECODE_BATCH ((uint64_t)32 << 20)
+
+/* What to decode, and how. */
+struct wcodec_decoder_input {
+    wcodec_context *context;
+    const struct wcodec_source *source;
+    const struct wcodec_entry *entry; /* no alias */
+    uint64_t held; /* bytes of memory that the caller holds, for the limit */
+    bool verify;   /* tile and chunk checks */
+    bool whole;    /* the whole entry will be asked for, from front to back: a payload that is not large is read at once */
+    /* XXH3_state_t, or NULL. All bytes of the payload go through it in order, those of tiles when the decoder is opened (the payload is then in memory as a whole), those of chunks as they are decoded. */
+    void *hash;
+};
+
+struct wcodec_decoder {
+    struct wcodec_decoder_input input;
+    uint64_t held; /* bytes of memory, about */
+    uint8_t *payload; /* all of it; NULL: it is read as needed */
+    struct wcodec_tiling tiling;
+    struct wcodec_tiles *tiles;
+    struct wcodec_chunks *chunks;
+    uint8_t *buffer; /* coded bytes of a batch */
+    uint64_t buffer_size;
+    uint8_t *bounce[2]; /* tiles and chunks of which the caller wants only a part */
+};
+
+/* Read and validate what the payload starts with. WCODEC_ERROR_NEWER for a coding or dtype that this version does not know; _MEMORY, _IO, _CORRUPT, _LIMIT. */
+wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input, struct wcodec_decoder *decoder, wcodec_error *err);
+
+/* Decode bytes [begin, end) of the entry to dst. */
+wcodec_status wcodec_decoder_range(struct wcodec_decoder *decoder, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter, wcodec_error *err);
+
+void wcodec_decoder_close(struct wcodec_decoder *decoder);
+
+/* The rest is for decode*.c. */
+
+/* `size` bytes, counted against the limit of memory. */
+wcodec_status wcodec_decoder_take(struct wcodec_decoder *decoder, uint64_t size, uint8_t **memory, wcodec_error *err);
+/* Coded bytes that a batch may have. */
+uint64_t wcodec_decoder_budget(const struct wcodec_decoder *decoder);
+/* A buffer of at least `size` bytes for a batch. */
+wcodec_status wcodec_decoder_reserve(struct wcodec_decoder *decoder, uint64_t size, wcodec_error *err);
+
+wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *decoder, wcodec_error *err);
+wcodec_status wcodec_decoder_open_chunks(struct wcodec_decoder *decoder, wcodec_error *err);
+wcodec_status wcodec_decoder_range_tiles(struct wcodec_decoder *decoder, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter, wcodec_error *err);
+wcodec_status wcodec_decoder_range_chunks(struct wcodec_decoder *decoder, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter, wcodec_error *err);
+
+#endif

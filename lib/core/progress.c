@@ -1,0 +1,47 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "core/progress.h"
+#include "core/error.h"
+#include <time.h>
+
+#define INTERVAL UINT64_C(200000000)
+
+static uint64_t now(void)
+{
+    struct timespec t;
+    return clock_gettime(CLOCK_MONOTONIC, &t) == 0 ? (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec : 0;
+}
+
+void wcodec_reporter_init(struct wcodec_reporter *reporter, const wcodec_progress *progress, uint64_t total)
+{
+    *reporter = (struct wcodec_reporter){.total = total};
+    if (progress != NULL && progress->fn != NULL) {
+        reporter->progress = *progress;
+        reporter->last = now();
+    }
+}
+
+static wcodec_status report(struct wcodec_reporter *reporter, wcodec_error *err)
+{
+    if (reporter->progress.fn(reporter->progress.opaque, reporter->done, reporter->total) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_reporter_add(struct wcodec_reporter *reporter, uint64_t bytes, wcodec_error *err)
+{
+    reporter->done += bytes;
+    if (reporter->progress.fn == NULL)
+        return WCODEC_OK;
+    uint64_t time = now();
+    if (time - reporter->last < INTERVAL)
+        return WCODEC_OK;
+    reporter->last = time;
+    return report(reporter, err);
+}
+
+wcodec_status wcodec_reporter_end(struct wcodec_reporter *reporter, wcodec_error *err)
+{
+    return reporter->progress.fn == NULL ? WCODEC_OK : report(reporter, err);
+}
