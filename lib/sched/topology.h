@@ -12,7 +12,7 @@ struct wcodec_topology;
 
 /* Where to look: zeroed for this machine. The rest is for tests. */
 struct wcodec_topology_probe {
-    const char *synthetic;   /* a synthetic topology of hwloc ("numa:2 core:4 pu:2"), or NULL; ignored without hwloc */
+    const char *synthetic;   /* a synthetic topology of hwloc ("pack:2 [numa] core:4 pu:2"), or NULL; ignored without hwloc */
     bool no_hwloc;           /* take the way without hwloc */
     const char *root;        /* in front of /sys; NULL: nothing */
     const unsigned *allowed; /* the CPUs that may be used, or NULL: those of the calling thread's affinity (all of a synthetic topology) */
