@@ -82,7 +82,8 @@ static uint64_t tensor_bits(const struct search *s, uint64_t bits)
 /* Several tables must save this much of the tensor's size: less where time is no matter. */
 static uint64_t needed(const struct search *s, unsigned part)
 {
-    return share(tensor_bits(s, s->choice->bits), s->settings->level >= 7 ? part / 8 : part);
+    int level = s->settings->level;
+    return share(tensor_bits(s, s->choice->bits), level >= 7 ? part / 8 : level >= 5 ? part / 2 : part);
 }
 
 static void take(struct search *s, const struct wcodec_table *tables, unsigned count, unsigned run_log2, uint64_t bits)

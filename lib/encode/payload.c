@@ -8,7 +8,7 @@
 #include <stdatomic.h>
 
 /* Tiles are coded in batches: each into a slot of its own, in any order; then the slots are copied to their places. */
-enum { SLOT_MEMORY = 4 << 20, SLOTS_MIN = 4, SLOTS_MAX = 32, WORKERS_MAX = 1024 };
+enum { SLOT_MEMORY = 2 << 20, SLOTS_MIN = 4, SLOTS_MAX = 16, SLOTS_ALONE = 2, WORKERS_MAX = 1024 };
 
 struct coder {
     struct wcodec_plan *plan;
@@ -85,8 +85,8 @@ static wcodec_status coder_allocate(struct coder *k, wcodec_context *context, wc
     const struct wcodec_tiling *t = k->tiling;
     size_t threads = wcodec_context_threads(context), slot_size = slot_layout(t, NULL, NULL), scratch_size = scratch_layout(t, NULL, NULL);
     size_t each = SLOT_MEMORY / slot_size;
-    each = each < SLOTS_MIN ? SLOTS_MIN : each > SLOTS_MAX ? SLOTS_MAX : each;
     threads = threads < 1 ? 1 : threads > WORKERS_MAX ? WORKERS_MAX : threads;
+    each = threads == 1 ? SLOTS_ALONE : each < SLOTS_MIN ? SLOTS_MIN : each > SLOTS_MAX ? SLOTS_MAX : each;
     k->worker_count = threads < t->tiles ? threads : (size_t)t->tiles;
     k->slot_count = k->worker_count * each < t->tiles ? k->worker_count * each : (size_t)t->tiles;
     k->workers = wcodec_alloc_array(allocator, k->worker_count, sizeof *k->workers);

@@ -143,7 +143,8 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
         wcodec_status status = wcodec_field_choose(&p->context->allocator, p->settings, &facts, &choices[c], err);
         if (status)
             return status;
-        *bits += choices[c++].bits;
+        *bits += choices[c].bits + p->sample.pieces * (uint64_t)(WCODEC_STREAM_BITS + (c == 0 && raw >= 4 ? 0 : WCODEC_NO_PAYLOAD_BITS)) * WCODEC_BIT;
+        c++;
     }
     return WCODEC_OK;
 }

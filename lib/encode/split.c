@@ -39,13 +39,14 @@ static uint64_t entropy_of_all(const uint64_t counts[256], uint64_t elements)
     return (uint64_t)((double)bits / (double)WCODEC_BIT * ((double)elements / (double)counted)) + 1;
 }
 
-/* Bits that a table of the counted symbols takes, about, and what so many samples make the entropy look less: without it every small tensor would seem to compress. */
-static uint64_t overhead(const uint64_t counts[256])
+/* Bits that coding a field costs beside its entropy, about: the table of the counted symbols (and what so many samples make the entropy look less: without it every small tensor would seem
+ * to compress), and the states of the tiles. */
+static uint64_t overhead(const uint64_t counts[256], uint64_t elements, bool payload)
 {
-    uint64_t held = 0;
+    uint64_t held = 0, tiles = elements / 8192 + 1;
     for (unsigned s = 0; s < 256; s++)
         held += counts[s] != 0;
-    return 12 * held;
+    return 12 * held + tiles * (uint64_t)(WCODEC_STREAM_BITS + (payload ? 0 : WCODEC_NO_PAYLOAD_BITS));
 }
 
 /* What becomes of each atom: [low, high) of its bits vary. */
@@ -73,7 +74,7 @@ static void plan_atom(const struct wcodec_survey *survey, unsigned a, bool trim,
         return;
     uint64_t raw = survey->elements * (plan->high - plan->low);
     plan->bits = entropy_of_all(survey->counts[a], survey->elements);
-    uint64_t cost = plan->bits + overhead(survey->counts[a]);
+    uint64_t cost = plan->bits + overhead(survey->counts[a], survey->elements, atom->use == WCODEC_ATOM_COUNTED);
     plan->saved = cost < raw ? raw - cost : 0;
 }
 
@@ -168,7 +169,7 @@ static void byte_split(const struct wcodec_survey *survey, unsigned low, unsigne
     add_field(split, WCODEC_FIELD_CODED, width, 0);
     add_field(split, WCODEC_FIELD_RAW, 8 - low - width, 0);
     split->order0_bits = survey->elements * (8 - width) + entropy_of_all(counts, survey->elements);
-    split->estimate = split->order0_bits + overhead(counts);
+    split->estimate = split->order0_bits + overhead(counts, survey->elements, width <= 4);
 }
 
 /* The offset that makes the coded bits least: it puts the middle of the distribution into the middle of a step, as a rule. */

@@ -14,10 +14,16 @@ struct wcodec_split {
     uint8_t field_count;
     struct wcodec_field fields[WCODEC_MAX_FIELDS];
     uint64_t order0_bits; /* entropies of the coded fields and all raw bits, whole tensor */
-    uint64_t estimate;    /* the same with the tables */
+    uint64_t estimate;    /* the same with tables and states */
 };
 
-enum { WCODEC_MAX_SPLITS = 8 };
+enum {
+    WCODEC_MAX_SPLITS = 8,
+    /* What a coded field costs a tile beside its words: a descriptor, and the bits that 32 states are wide of the mark. */
+    WCODEC_STREAM_BITS = 64 + 8 * 32,
+    /* What more it costs where nothing rides in the start states: all fields but the lowest, and that with less than four raw bits. */
+    WCODEC_NO_PAYLOAD_BITS = 16 * 32
+};
 
 /* Candidates for a surveyed tensor whose elements are not all equal, the dtype's natural one first; returns their number, at least 1. `level` 1 and 2 give one.
  * *order0_bits: least bits of an order-0 coder over the candidates and the dtype's natural split. */
