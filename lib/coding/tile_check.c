@@ -7,17 +7,41 @@
 #define KEY_FIRST 0x4CF5AD43u
 #define KEY_STEP 81006u
 
+/* One group: `own` words of each lane. */
+static inline void add_group(const uint8_t *group, uint32_t number, unsigned own, uint64_t sums[WCODEC_LANES])
+{
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+        for (unsigned i = 0; i < own; i++)
+            sums[lane] += (uint64_t)wcodec_load_u32(group + 4 * (own * lane + i)) * (KEY_FIRST + KEY_STEP * (own * number + i));
+}
+
 void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned element_log2, uint64_t sums[WCODEC_LANES])
 {
     const uint8_t *bytes = data;
-    const size_t size = (size_t)elements << element_log2;
-    const unsigned own = 1u << element_log2; /* words of a lane in a group: four elements */
+    const size_t size = (size_t)elements << element_log2, group_size = (size_t)WCODEC_GROUP << element_log2;
     memset(sums, 0, WCODEC_LANES * sizeof *sums);
-    for (size_t word = 0; 4 * word < size; word++) {
-        const size_t left = size - 4 * word;
-        const uint32_t value = left >= 4 ? wcodec_load_u32(bytes + 4 * word) : (uint32_t)wcodec_load_uint(bytes + 4 * word, (unsigned)left);
-        const size_t group = word / (own * WCODEC_LANES), lane = word / own % WCODEC_LANES, i = word % own;
-        sums[lane] += (uint64_t)value * (KEY_FIRST + KEY_STEP * (uint32_t)(own * group + i));
+    for (uint32_t g = 0; g * group_size < size; g++) {
+        const uint8_t *group = bytes + g * group_size;
+        uint8_t padded[WCODEC_GROUP * 8];
+        if (size - g * group_size < group_size) {
+            memset(padded, 0, group_size);
+            memcpy(padded, group, size - g * group_size);
+            group = padded;
+        }
+        /* A lane's words in a group: four elements. A constant number of them lets the compiler unroll. */
+        switch (element_log2) {
+        case 0:
+            add_group(group, g, 1, sums);
+            break;
+        case 1:
+            add_group(group, g, 2, sums);
+            break;
+        case 2:
+            add_group(group, g, 4, sums);
+            break;
+        default:
+            add_group(group, g, 8, sums);
+        }
     }
 }
 

@@ -122,12 +122,15 @@ static void add_outlier(struct wcodec_tile_output *o, unsigned c, uint32_t posit
 /* Symbols of one group, one an element; values that the table does not hold become outliers. Padding takes any held symbol. */
 static void choose_symbols(const struct work *w, const struct wcodec_encode_table *table, unsigned c, uint32_t first, struct wcodec_tile_output *o)
 {
-    for (uint32_t i = first; i < first + WCODEC_GROUP; i++) {
-        const uint8_t value = w->values[i];
-        w->symbols[i] = table->substitute[value];
-        if (w->symbols[i] != value && i < w->elements)
-            add_outlier(o, c, i, value);
+    const uint8_t *values = w->values + first;
+    uint8_t *symbols = w->symbols + first, differ = 0;
+    for (uint32_t i = 0; i < WCODEC_GROUP; i++) {
+        symbols[i] = table->substitute[values[i]];
+        differ |= symbols[i] ^ values[i];
     }
+    for (uint32_t i = 0; differ && i < WCODEC_GROUP; i++)
+        if (symbols[i] != values[i] && first + i < w->elements)
+            add_outlier(o, c, first + i, values[i]);
 }
 
 static void choose_pairs(const struct work *w, const struct wcodec_encode_table *table, unsigned c, uint32_t first, struct wcodec_tile_output *o)

@@ -68,6 +68,23 @@ static inline void wcodec_store_uint(uint8_t *p, uint64_t v, unsigned size)
         p[i] = (uint8_t)(v >> (8 * i));
 }
 
+/* One store where the machine's order allows it: compilers leave the loop above a loop. */
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+static inline void wcodec_store_u16(uint8_t *p, uint16_t v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+static inline void wcodec_store_u32(uint8_t *p, uint32_t v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+static inline void wcodec_store_u64(uint8_t *p, uint64_t v)
+{
+    memcpy(p, &v, sizeof v);
+}
+#else
 static inline void wcodec_store_u16(uint8_t *p, uint16_t v)
 {
     wcodec_store_uint(p, v, 2);
@@ -82,6 +99,7 @@ static inline void wcodec_store_u64(uint8_t *p, uint64_t v)
 {
     wcodec_store_uint(p, v, 8);
 }
+#endif
 
 static inline uint32_t wcodec_rotl32(uint32_t x, unsigned r)
 {

@@ -11,7 +11,7 @@
 #include "encode/order.h"
 #include "encode/refine.h"
 
-enum { TILES_FOR_LARGE = 1024, TILES_FOR_MEDIUM = 4 };
+enum { TILES_FOR_LARGE = 1024, TILES_FOR_MEDIUM = 4, REFINE_TILES = 256 };
 
 unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint64_t elements)
 {
@@ -78,6 +78,9 @@ static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocat
     size_t most = sample_pieces(level, tile_log2);
     sample->piece = (size_t)1 << tile_log2;
     sample->pieces = wcodec_div_up_u64(elements, sample->piece);
+    /* Where time matters a sample is a small part of the tensor. */
+    if (level < 5 && sample->pieces / 4 < most)
+        most = sample->pieces / 4 < 4 ? 4 : (size_t)sample->pieces / 4;
     sample->taken = sample->pieces < most ? sample->pieces : most;
     size_t room = elements < sample->taken * sample->piece ? (size_t)elements : (size_t)sample->taken * sample->piece;
     sample->values = wcodec_alloc(allocator, room);
@@ -217,8 +220,9 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
         plan->word_bits += wcodec_counts_cost(counts, costs) / WCODEC_BIT;
     } else {
         unsigned rounds = choice->count == 1 || p->settings->level < 5 ? 1 : p->settings->level < 7 ? 2 : 4;
+        uint64_t stride = p->settings->level < 5 && t->tiles > REFINE_TILES ? t->tiles / REFINE_TILES : 1;
         for (unsigned i = 0; i < rounds; i++) {
-            wcodec_status status = wcodec_tables_refine(p->context, t, c, p->data, choice, err);
+            wcodec_status status = wcodec_tables_refine(p->context, t, c, p->data, stride, choice, err);
             if (status)
                 return status;
         }

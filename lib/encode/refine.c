@@ -15,6 +15,7 @@ struct refiner {
     const struct wcodec_field_choice *choice;
     struct wcodec_costs *costs; /* NULL with one table */
     uint8_t nibble[256];
+    uint64_t stride, units; /* tiles that are counted */
     size_t tasks;
     uint64_t (*counts)[WCODEC_POOL_MAX][256]; /* by task */
 };
@@ -60,21 +61,25 @@ static void refine_task(void *argument, size_t task)
     const struct wcodec_tiling *t = r->tiling;
     uint64_t (*counts)[256] = r->counts[task];
     uint8_t symbols[(size_t)1 << WCODEC_TILE_LOG2_MAX];
-    for (uint64_t tile = t->tiles * task / r->tasks; tile < t->tiles * (task + 1) / r->tasks; tile++) {
+    for (uint64_t i = r->units * task / r->tasks; i < r->units * (task + 1) / r->tasks; i++) {
+        uint64_t tile = i * r->stride;
         uint32_t n = load_symbols(r, tile << t->tile_log2, wcodec_tile_elements(t, tile), symbols);
         uint32_t unit = r->choice->run_log2 ? (uint32_t)1 << r->choice->run_log2 : n;
-        for (uint32_t i = 0; i < n; i += unit)
-            count_unit(r, symbols + i, n - i < unit ? n - i : unit, counts);
+        for (uint32_t j = 0; j < n; j += unit)
+            count_unit(r, symbols + j, n - j < unit ? n - j : unit, counts);
     }
 }
 
-wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_tiling *tiling, unsigned field, const uint8_t *data, struct wcodec_field_choice *choice, wcodec_error *err)
+wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_tiling *tiling, unsigned field, const uint8_t *data, uint64_t stride, struct wcodec_field_choice *choice,
+                                   wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
     struct refiner r = {.tiling = tiling, .field = &tiling->fields[tiling->coded[field]], .data = data, .choice = choice};
     const struct wcodec_table *pointers[WCODEC_POOL_MAX];
     wcodec_status status = WCODEC_OK;
-    r.tasks = tiling->tiles < MAX_TASKS ? (size_t)tiling->tiles : MAX_TASKS;
+    r.stride = stride;
+    r.units = wcodec_div_up_u64(tiling->tiles, stride);
+    r.tasks = r.units < MAX_TASKS ? (size_t)r.units : MAX_TASKS;
     r.counts = wcodec_alloc_zeroed(allocator, r.tasks * sizeof *r.counts);
     r.costs = choice->count > 1 ? wcodec_alloc(allocator, sizeof *r.costs) : NULL;
     if (!r.counts || (choice->count > 1 && !r.costs)) {
