@@ -8,6 +8,7 @@
 #include "container/safetensors.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/progress.h"
 #include "io/safefile.h"
 
 #include <errno.h>
@@ -27,7 +28,7 @@ struct compressor {
     struct wcodec_output output;
     struct wcodec_dedup dedup;
     struct wcodec_batch batch;
-    struct wcodec_encode_reporter reporter;
+    struct wcodec_reporter reporter;
     uint64_t batch_limit;
     char note[sizeof((wcodec_encode_report *)0)->note];
 };
@@ -83,7 +84,7 @@ static wcodec_status run_batch(struct compressor *c, wcodec_error *err)
 {
     wcodec_status status = wcodec_batch_run(&c->batch, err);
     if (status == WCODEC_OK)
-        status = wcodec_encode_reporter_done(&c->reporter, c->output.index.size, err);
+        status = wcodec_reporter_add(&c->reporter, c->output.index.size - c->reporter.done, err);
     return status;
 }
 
@@ -204,13 +205,15 @@ static wcodec_status compress_source(wcodec_context *context, const struct wcode
         status = fd >= 0 ? read_stamp(fd, &before, err) : WCODEC_OK;
     if (status != WCODEC_OK)
         return status;
-    wcodec_encode_reporter_init(&c.options.progress, source->size, &c.reporter);
+    wcodec_reporter_init(&c.reporter, &c.options.progress, source->size);
     wcodec_dedup_init(&c.dedup, &context->allocator, &c.source);
     c.batch = (struct wcodec_batch){.context = context, .source = &c.source, .output = &c.output, .dedup = &c.dedup};
     wcodec_encode_options_settings(&c.options, &c.batch.settings);
     status = compress(&c, write, opaque, err);
     if (status == WCODEC_OK && fd >= 0)
         status = check_stamp(fd, &before, err);
+    if (status == WCODEC_OK)
+        status = wcodec_reporter_end(&c.reporter, err);
     if (status == WCODEC_OK)
         status = wcodec_output_finish(&c.output, err);
     if (status == WCODEC_OK && report) {

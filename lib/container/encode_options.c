@@ -7,9 +7,8 @@
 
 #include <fnmatch.h>
 #include <string.h>
-#include <time.h>
 
-enum { DEFAULT_LEVEL = 3, REPORT_INTERVAL = 250 };
+enum { DEFAULT_LEVEL = 3 };
 
 void wcodec_encode_options_init_size(wcodec_encode_options *options, size_t size)
 {
@@ -81,30 +80,4 @@ wcodec_status wcodec_encode_options_note(const wcodec_encode_options *options, s
         return WCODEC_OK;
     output->index.name = wcodec_arena_text(&output->arena, options->name, strlen(options->name));
     return output->index.name ? WCODEC_OK : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
-}
-
-static int64_t milliseconds(void)
-{
-    struct timespec now;
-    if (clock_gettime(CLOCK_MONOTONIC, &now) != 0)
-        return 0;
-    return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
-}
-
-void wcodec_encode_reporter_init(const wcodec_progress *progress, uint64_t total, struct wcodec_encode_reporter *reporter)
-{
-    *reporter = (struct wcodec_encode_reporter){.progress = *progress, .total = total, .last = milliseconds() - REPORT_INTERVAL};
-}
-
-wcodec_status wcodec_encode_reporter_done(struct wcodec_encode_reporter *reporter, uint64_t done, wcodec_error *err)
-{
-    if (!reporter->progress.fn)
-        return WCODEC_OK;
-    int64_t now = milliseconds();
-    if (done != reporter->total && now - reporter->last < REPORT_INTERVAL)
-        return WCODEC_OK;
-    reporter->last = now;
-    if (reporter->progress.fn(reporter->progress.opaque, done, reporter->total) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
-    return WCODEC_OK;
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What compressing files and writing tensors share: options, what is noted of the original, progress. */
+/* What compressing files and writing tensors share: options, and what is noted of the original. */
 #ifndef WCODEC_CONTAINER_ENCODE_OPTIONS_H
 #define WCODEC_CONTAINER_ENCODE_OPTIONS_H
 
@@ -19,16 +19,5 @@ bool wcodec_encode_options_weights(const wcodec_encode_options *options, const c
 
 /* Name, mode and mtime for the index. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_encode_options_note(const wcodec_encode_options *options, struct wcodec_output *output, wcodec_error *err);
-
-/* Reports to the caller's function: at most a few a second. */
-struct wcodec_encode_reporter {
-    wcodec_progress progress;
-    uint64_t total;
-    int64_t last; /* milliseconds; of the last report */
-};
-
-void wcodec_encode_reporter_init(const wcodec_progress *progress, uint64_t total, struct wcodec_encode_reporter *reporter);
-/* WCODEC_ERROR_CANCELLED if the caller asks for it. */
-wcodec_status wcodec_encode_reporter_done(struct wcodec_encode_reporter *reporter, uint64_t done, wcodec_error *err);
 
 #endif

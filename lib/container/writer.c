@@ -9,6 +9,7 @@
 #include "container/safetensors.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/progress.h"
 
 #include <inttypes.h>
 #include <jansson.h>
@@ -29,7 +30,7 @@ struct wcodec_writer {
     struct wcodec_encode_settings settings;
     struct wcodec_output output;
     struct wcodec_arena arena; /* names, shapes, metadata, patterns */
-    struct wcodec_encode_reporter reporter;
+    struct wcodec_reporter reporter;
     enum writer_stage stage;
     struct wcodec_entry *tensors; /* declared */
     struct name_set names;
@@ -349,7 +350,7 @@ static wcodec_status start(wcodec_writer *w, wcodec_error *err)
         status = wcodec_output_reserve(&w->output, w->names.count + 1, err);
     if (status == WCODEC_OK) {
         struct wcodec_entry what = {.size = text.size};
-        wcodec_encode_reporter_init(&w->options.progress, text.size + w->size, &w->reporter);
+        wcodec_reporter_init(&w->reporter, &w->options.progress, text.size + w->size);
         status = code_entry(w, &what, false, text.data, err);
     }
     wcodec_free(text.allocator, text.data);
@@ -385,7 +386,7 @@ wcodec_status wcodec_writer_data(wcodec_writer *writer, const void *data, size_t
     if (status != WCODEC_OK)
         wcodec_error_prefix(err, "tensor \"%.200s\"", what->name);
     else
-        status = wcodec_encode_reporter_done(&w->reporter, w->output.index.size, err);
+        status = wcodec_reporter_add(&w->reporter, w->output.index.size - w->reporter.done, err);
     if (status != WCODEC_OK)
         w->stage = FAILED;
     else
@@ -408,7 +409,9 @@ wcodec_status wcodec_writer_finish(wcodec_writer *writer, wcodec_encode_report *
     w->output.index.safetensors = true;
     w->output.index.metadata_count = w->keys.count;
     w->output.index.metadata = w->metadata;
-    status = wcodec_output_finish(&w->output, err);
+    status = wcodec_reporter_end(&w->reporter, err);
+    if (status == WCODEC_OK)
+        status = wcodec_output_finish(&w->output, err);
     w->stage = status == WCODEC_OK ? FINISHED : FAILED;
     if (status == WCODEC_OK && report) {
         *report = (wcodec_encode_report){0};

@@ -1,0 +1,61 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Random safetensors files, a place for what is written, and an allocator that fails: for tests of everything that compresses. */
+#ifndef WCODEC_TESTS_UNIT_SUPPORT_MODEL_H
+#define WCODEC_TESTS_UNIT_SUPPORT_MODEL_H
+
+#include "support.h"
+#include <stdbool.h>
+#include <wcodec.h>
+
+/* A safetensors file in memory, made tensor by tensor. */
+struct support_model {
+    char *json; /* without the closing brace */
+    size_t json_size, json_room;
+    uint8_t *data;
+    size_t data_size, data_room;
+    uint8_t *file; /* by support_model_finish() */
+    size_t file_size;
+    unsigned tensors;
+};
+
+enum support_pattern { SUPPORT_WEIGHTS, SUPPORT_RANDOM, SUPPORT_ZEROS, SUPPORT_ALTERNATING, SUPPORT_PATTERNS };
+
+void support_model_init(struct support_model *model);
+/* A tensor of `elements` elements in one dimension (bytes for dtypes that are packed or not known: `elements` of them), filled by a pattern. */
+void support_model_add(struct support_model *model, const char *name, const char *dtype, unsigned bits, uint64_t elements, enum support_pattern pattern, uint64_t *seed);
+/* One with the bytes of `data`. */
+void support_model_add_data(struct support_model *model, const char *name, const char *dtype, uint64_t elements, const void *data, size_t size);
+/* Header and data to `file`; `blanks` follow the JSON text, so that the data starts anywhere. */
+void support_model_finish(struct support_model *model, const char *metadata, unsigned blanks);
+void support_model_free(struct support_model *model);
+
+/* Collects what is written; fails at call number fail_at (from 0) with ENOSPC. */
+struct support_sink {
+    uint8_t *data;
+    size_t size, room;
+    unsigned calls;
+    unsigned fail_at; /* UINT_MAX: never */
+};
+
+void support_sink_init(struct support_sink *sink);
+int support_sink_write(void *sink, const void *data, size_t size);
+void support_sink_free(struct support_sink *sink);
+
+/* Restores a container in memory and compares; fails the test if it differs. */
+void support_expect_restores(wcodec_context *context, const struct support_sink *sink, const void *original, size_t size);
+
+/* Counts its calls; when `left` has come down to 0 each fails. Safe from several threads. `balance` is allocations less releases. */
+struct support_allocator {
+    wcodec_allocator allocator;
+    _Atomic long left;
+    _Atomic long calls;
+    _Atomic long balance;
+};
+
+void support_allocator_init(struct support_allocator *allocator, long left);
+
+wcodec_context *support_context(unsigned threads, const wcodec_allocator *allocator);
+
+#endif

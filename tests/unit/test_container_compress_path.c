@@ -1,0 +1,146 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "support_model.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char folder[] = "/tmp/wcodec-compress-XXXXXX";
+
+static int enter_folder(void **state)
+{
+    (void)state;
+    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
+}
+
+static int leave_folder(void **state)
+{
+    (void)state;
+    return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
+}
+
+static unsigned count_names(void)
+{
+    unsigned count = 0;
+    DIR *dir = opendir(".");
+    assert_non_null(dir);
+    for (struct dirent *d; (d = readdir(dir));)
+        count += strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0;
+    closedir(dir);
+    return count;
+}
+
+static void put(const char *path, const void *data, size_t size)
+{
+    FILE *f = fopen(path, "wb");
+    assert_non_null(f);
+    assert_int_equal(fwrite(data, 1, size, f), size);
+    assert_int_equal(fclose(f), 0);
+}
+
+static void test_compresses(void **state)
+{
+    (void)state;
+    uint64_t seed = support_seed();
+    struct support_model m;
+    struct stat st;
+    wcodec_encode_report report;
+    wcodec_reader *reader;
+    wcodec_file_info info;
+    struct support_sink restored;
+    mode_t before = umask(022);
+    support_model_init(&m);
+    support_model_add(&m, "a", "F32", 32, 9999, SUPPORT_WEIGHTS, &seed);
+    support_model_finish(&m, "", 0);
+    put("m.safetensors", m.file, m.file_size);
+    assert_int_equal(chmod("m.safetensors", 0664), 0);
+    static const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {1234567890, 0}};
+    assert_int_equal(utimensat(AT_FDCWD, "m.safetensors", times, 0), 0);
+    put("out.wcodec", "old", 3);
+    wcodec_context *context = support_context(1, NULL);
+    assert_int_equal(wcodec_compress_path(context, "./m.safetensors", "out.wcodec", NULL, &report, NULL), WCODEC_OK);
+    assert_int_equal(stat("out.wcodec", &st), 0);
+    assert_int_equal(st.st_mode & 07777, 0644);
+    assert_int_equal(st.st_mtim.tv_sec, 1234567890);
+    assert_int_equal(st.st_size, report.coded_size);
+    assert_int_equal(count_names(), 2);
+    assert_int_equal(wcodec_reader_open_path(context, "out.wcodec", &reader, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_file(reader, 0, &info, NULL), WCODEC_OK);
+    assert_string_equal(info.name, "m.safetensors");
+    assert_int_equal(info.mode, 0664);
+    assert_true(info.mtime == 1234567890);
+    support_sink_init(&restored);
+    assert_int_equal(wcodec_reader_restore(reader, 0, support_sink_write, &restored, NULL, NULL), WCODEC_OK);
+    assert_int_equal(restored.size, m.file_size);
+    assert_memory_equal(restored.data, m.file, m.file_size);
+    support_sink_free(&restored);
+    wcodec_reader_close(reader);
+    wcodec_context_destroy(context);
+    support_model_free(&m);
+    unlink("m.safetensors");
+    unlink("out.wcodec");
+    umask(before);
+}
+
+static int stop(void *opaque, uint64_t done, uint64_t total)
+{
+    (void)opaque, (void)done, (void)total;
+    return 1;
+}
+
+static void test_refuses(void **state)
+{
+    (void)state;
+    wcodec_error err = {0};
+    wcodec_encode_options options;
+    wcodec_context *context = support_context(1, NULL);
+    put("a", "hello", 5);
+    put("old", "old", 3);
+    assert_int_equal(link("a", "hard"), 0);
+    assert_int_equal(symlink("a", "soft"), 0);
+    assert_int_equal(wcodec_compress_path(context, "a", "a", NULL, NULL, &err), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_compress_path(context, "a", "./a", NULL, NULL, NULL), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_compress_path(context, "a", "hard", NULL, NULL, NULL), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_compress_path(context, "a", "soft", NULL, NULL, NULL), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_compress_path(context, "soft", "a", NULL, NULL, NULL), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_compress_path(context, "none", "b", NULL, NULL, &err), WCODEC_ERROR_IO);
+    assert_non_null(strstr(err.text, "none"));
+    assert_int_equal(wcodec_compress_path(context, ".", "b", NULL, NULL, NULL), WCODEC_ERROR_IO);
+    assert_int_equal(wcodec_compress_path(context, "a", "none/b", NULL, NULL, NULL), WCODEC_ERROR_IO);
+    assert_int_equal(mkfifo("fifo", 0600), 0);
+    assert_int_equal(wcodec_compress_path(context, "fifo", "b", NULL, NULL, NULL), WCODEC_ERROR_IO); /* without waiting for a writer */
+    unlink("fifo");
+    /* What was there before stays whole when compressing does not end well. */
+    wcodec_encode_options_init(&options);
+    options.progress.fn = stop;
+    assert_int_equal(wcodec_compress_path(context, "a", "old", &options, NULL, &err), WCODEC_ERROR_CANCELLED);
+    wcodec_encode_options_init(&options);
+    options.strict = 1;
+    assert_int_equal(wcodec_compress_path(context, "a", "old", &options, NULL, &err), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(strncmp(err.text, "a: ", 3), 0);
+    char text[4] = {0};
+    FILE *f = fopen("old", "rb");
+    assert_non_null(f);
+    assert_int_equal(fread(text, 1, 4, f), 3);
+    fclose(f);
+    assert_string_equal(text, "old");
+    assert_int_equal(count_names(), 4);
+    unlink("a");
+    unlink("old");
+    unlink("hard");
+    unlink("soft");
+    wcodec_context_destroy(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_compresses),
+        cmocka_unit_test(test_refuses),
+    };
+    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+}
