@@ -65,12 +65,33 @@ def headers():
         put("safetensors_header", name, struct.pack("<I", behind) + text)
 
 
+def whole_files():
+    sys.path.insert(0, os.path.join(here, "..", "tests", "bad"))
+    import cases
+    put("container_open", "every", cases.every_coding()[0])
+
+
+def calls(rng):
+    """Pairs of call and argument; see api_sequence.c."""
+    put("api_sequence", "plain", bytes([0, 15, 0, 12, 0, 3, 6, 1, 2, 0, 2, 2, 2, 4, 5, 0]))
+    put("api_sequence", "empty", bytes([5, 0, 5, 0, 7, 1, 5, 0]))
+    put("api_sequence", "wrong order", bytes([2, 0, 5, 0, 0, 2, 5, 0, 2, 1, 2, 0, 0, 3, 6, 0, 5, 0, 5, 0, 2, 0]))
+    put("api_sequence", "full disk", bytes([0, 9, 7, 0x12, 2, 0, 5, 0]))
+    put("api_sequence", "names", bytes([0, 2, 0, 0x82, 0, 0, 0, 23, 0, 20, 2, 0, 5, 0]))
+    for level in (0, 2, 8):
+        for profile in range(4):
+            data = bytes(int(rng.gauss(60, 3)) & 255 if i & 1 else rng.getrandbits(8) for i in range(300))
+            put("round_trip", "%d-%d" % (level, profile), bytes([profile | 4 * rng.getrandbits(1), level, 1 + rng.choice([11, 12, 14, 2, 4, 17]), rng.choice([0, 1, 31, 200]), 0x7f]) + data)
+
+
 def main():
     rng = random.Random(7)
     tables(rng)
     tiles(rng)
     chunks(rng)
     headers()
+    whole_files()
+    calls(rng)
 
 
 if __name__ == "__main__":

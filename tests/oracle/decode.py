@@ -98,7 +98,7 @@ class Container:
             raise Newer("kind of original")
         self.name, self.size, self.hash = c.string(), c.varint(), load(c.bytes(16), 0, 16)
         self.mode, self.mtime = c.varint(), c.varint()
-        if self.mode > 0o7777 or self.mtime >> 63:
+        if self.mode > 0o7777 or self.mtime > 1 << 63:
             raise Corrupt("mode or time")
         pairs = [(c.string(), c.string()) for _ in range(c.varint())]
         self.metadata = dict(pairs)

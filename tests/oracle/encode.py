@@ -395,7 +395,7 @@ def tile_entry(p, **names):
     return Entry(p.decoded, 1, parameters, payload, **names)
 
 
-def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=None, digest=None, count=None, tail=b""):
+def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=None, digest=None, count=None, behind=b""):
     original = b"".join(e.data for e in entries)
     out = bytes([kind]) + string(name) + varint(len(original) if size is None else size)
     out += (xxh3_128(original) if digest is None else digest).to_bytes(16, "little") + varint(mode) + varint(mtime)
@@ -404,7 +404,7 @@ def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=Non
     for e in entries:
         record = e.encode()
         out += varint(len(record)) + record
-    return out + tail
+    return out + behind
 
 
 def head_bytes(version=1, minor=0, critical=0, optional=0, reserved=bytes(36), digest=None):
@@ -412,10 +412,10 @@ def head_bytes(version=1, minor=0, critical=0, optional=0, reserved=bytes(36), d
     return out + (xxh3_64(out) if digest is None else digest).to_bytes(8, "little")
 
 
-def tail_bytes(head, at, frame, decoded, total, **changed):
+def tail_bytes(head, at, frame, content, total, **changed):
     """changed: offset=, coded=, decoded=, frame_hash=, size=, head_hash=, digest=, magic="""
     get = changed.get
-    values = [get("offset", at), get("coded", len(frame)), get("decoded", decoded), get("frame_hash", xxh3_64(frame)), get("size", total),
+    values = [get("offset", at), get("coded", len(frame)), get("decoded", content), get("frame_hash", xxh3_64(frame)), get("size", total),
               get("head_hash", int.from_bytes(head[56:], "little"))]
     out = b"".join(v.to_bytes(8, "little") for v in values)
     return out + get("digest", xxh3_64(out)).to_bytes(8, "little") + get("magic", MAGIC[::-1])

@@ -1,0 +1,439 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files in which one named thing is wrong and all else, hashes included, is right. cases() yields (name, expected, file, original); expected is what a decoder
+must say: "corrupt", "newer", "ok" (the original), "same" (an error, or the original: bytes that a decoder may ignore), or "limit" (too large to
+decode here, or corrupt)."""
+import os
+import random
+import struct
+import sys
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "oracle"))
+import encode
+import zstd
+from common import CODED, CONSTANT, P8, P12, PAIRS, RAW
+from encode import Entry, varint
+
+
+def tensor(seed=1, dtype="BF16", n=700, split=None, profile=P8, pool=2, run=0, t=12, modes=(0,), outlier_rate=0.01, add=3):
+    rng = random.Random(seed)
+    fields = encode.make_fields(rng, split or encode.PRESETS[dtype], profile, pool, run)
+    return encode.random_payload(rng, encode.ELEMENT[dtype], t, n, fields, add, outlier_rate, modes)
+
+
+def entry(p, name="t", dtype="BF16"):
+    n = len(p.decoded) >> p.w
+    return encode.tile_entry(p, name=name, dtype=dtype, shape=(n,))
+
+
+def file_of(*entries, **more):
+    return encode.container(list(entries), **more), b"".join(e.data for e in entries)
+
+
+def every_coding():
+    """A small file that holds every coding, profile and mode, for exhaustive damage."""
+    entries = [entry(tensor(1, n=130, pool=2, run=7), "runs"), entry(tensor(2, "I8", n=128, profile=PAIRS, pool=1, modes=(0, 1)), "pairs", "I8"),
+               entry(tensor(3, "F8_E4M3", n=65, profile=P12, pool=1), "p12", "F8_E4M3"), entry(tensor(4, "I16", n=20, modes=(2,), pool=1), "stored", "I16")]
+    entries.append(encode.constant_entry(b"\1\2", 6, name="constant", dtype="U16", shape=(2, 3)))
+    entries.append(encode.chunk_entry(bytes(40) + b"chunk", 40, name="chunks", dtype="U8", shape=(45,)))
+    entries.append(encode.alias_entry(entries, 2, name="alias", dtype="U8", shape=(65,)))
+    entries.append(encode.empty_entry(name="empty", dtype="F64", shape=(0,)))
+    entries.insert(0, encode.safetensors_blob([]))
+    entries[-2].parameters = varint(3)
+    return file_of(*entries, kind=1, name="every", metadata=[("k", "v")])
+
+
+def framing():
+    e = entry(tensor())
+    good = file_of(e)
+    yield "as it should be", "ok", *good
+    head = encode.head_bytes
+    for name, expected, h in (("version 0", "corrupt", head(0)), ("version 2", "newer", head(2)), ("version swapped", "newer", head(256)), ("minor version", "ok", head(minor=9)),
+                              ("critical flag", "newer", head(critical=1 << 31)), ("optional flag", "ok", head(optional=5)), ("reserved byte", "corrupt", head(reserved=bytes(35) + b"\1")),
+                              ("head hash", "corrupt", head(digest=1)), ("magic", "corrupt", b"\x88" + head()[1:]), ("text mode", "corrupt", head().replace(b"\r\n", b"\n") + b"\0")):
+        yield name, expected, *file_of(e, head=h)
+    size = len(good[0])
+    for name, changed in (("offset beyond the file", {"offset": 1 << 40}), ("offset that wraps", {"offset": (1 << 64) - 64, "coded": size}), ("offset in the head", {"offset": 0}),
+                          ("offset in the payload", {"offset": 64}), ("coded size", {"coded": 1 << 62}), ("coded size 0", {"coded": 0}), ("decoded size less", {"decoded": 10}),
+                          ("decoded size more", {"decoded": 100000}), ("decoded size huge", {"decoded": 1 << 63}), ("index hash", {"frame_hash": 1}), ("file size", {"size": size - 1}),
+                          ("file size huge", {"size": 1 << 63}), ("other head", {"head_hash": 1}), ("tail hash", {"digest": 1}), ("tail magic", {"magic": b"\x0a\x1a\x0a\x0d\x44\x43\x57\x88"})):
+        yield "tail: " + name, "corrupt", *file_of(e, tail=changed)
+    yield "index in the payload", "corrupt", *file_of(e, tail={"offset": 64, "coded": size - 128})
+    yield "byte behind the tail", "corrupt", *file_of(e, end=b"\0")
+    yield "two containers", "corrupt", good[0] + good[0], good[1]
+    yield "tail twice", "corrupt", good[0] + good[0][-64:], good[1]
+    yield "hole before the index", "corrupt", *file_of(e, gap=bytes(16))
+    yield "padding", "same", *file_of(e, padding=1)
+    index = encode.index_bytes([e])
+    yield "index frame and more", "corrupt", *file_of(e, frame=zstd.encode(index) + b"\0")
+    yield "index frame twice", "corrupt", *file_of(e, frame=zstd.encode(index) + zstd.encode(b""))
+    yield "index with skippable frame", "corrupt", *file_of(e, frame=b"\x50\x2a\x4d\x18\x04\0\0\0abcd" + zstd.encode(index))
+    yield "index not zstd", "corrupt", *file_of(e, frame=index)
+    frame = zstd.encode(index)
+    yield "index frame cut", "corrupt", *file_of(e, frame=frame[:-1])
+    yield "index frame with dictionary", "corrupt", *file_of(e, frame=frame[:4] + bytes([frame[4] | 1, 7]) + frame[5:])
+    bomb = bytes(1 << 23)
+    yield "index bomb", "corrupt", *file_of(e, index=bomb)
+
+
+def index_fields():
+    e = entry(tensor())
+    index = encode.index_bytes
+    for name, expected, fields in (("kind 2", "newer", {"kind": 2}), ("name not UTF-8", "corrupt", {"name": b"\xff"}), ("name with NUL", "corrupt", {"name": b"a\0"}),
+                                   ("original larger", "corrupt", {"size": len(e.data) + 1}), ("original smaller", "corrupt", {"size": 0}), ("original hash", "corrupt", {"digest": 5}),
+                                   ("mode", "corrupt", {"mode": 0o10000}), ("latest time", "ok", {"mtime": 1 << 63}), ("time", "corrupt", {"mtime": (1 << 63) + 1}), ("byte behind the index", "corrupt", {"behind": b"\0"}),
+                                   ("metadata key twice", "corrupt", {"metadata": [("a", "b"), ("a", "c")]}), ("metadata not UTF-8", "corrupt", {"metadata": [("a", b"\xc0\x80")]}),
+                                   ("metadata", "ok", {"metadata": [("a", "b"), ("A", "b")]}), ("fewer entries", "corrupt", {"count": 0}), ("more entries", "corrupt", {"count": 2}),
+                                   ("2^32 entries", "corrupt", {"count": 1 << 32}), ("2^63 entries", "corrupt", {"count": 1 << 63})):
+        yield "index: " + name, expected, *file_of(e, **fields)
+    good = index([e])
+    yield "index: huge metadata count", "corrupt", *file_of(e, index=good[:22] + varint(1 << 62) + good[23:])
+    yield "index: huge name", "corrupt", *file_of(e, index=good[:1] + varint(1 << 63) + good[2:])
+    yield "index: empty", "corrupt", *file_of(e, index=b"")
+    for n in range(1, len(good), 7):
+        yield "index: cut at %d" % n, "corrupt", *file_of(e, index=good[:n])
+    for name, coded in (("not minimal", b"\x80\0"), ("11 bytes", b"\x80" * 10 + b"\1"), ("above 2^64", b"\xff" * 9 + b"\2"), ("endless", b"\xff" * 30)):
+        yield "varint " + name, "corrupt", *file_of(e, index=good[:1] + b"\0" + coded + good[3:])
+
+
+def changed(make=None, **members):
+    e = (make or (lambda: encode.constant_entry(b"\7", 12, name="t", dtype="U8", shape=(12,))))()
+    for k, v in members.items():
+        setattr(e, k, v)
+    return e
+
+
+def records():
+    small = lambda **names: changed(**names)
+    for name, expected, e in (
+            ("empty name", "ok", small(name="")), ("1 MiB of name", "ok", small(name="n" * (1 << 20))), ("control characters", "ok", small(name="\x1b[31m\n\x7f")),
+            ("name overlong", "corrupt", small(name=b"\xc0\xaf")), ("name surrogate", "corrupt", small(name=b"\xed\xa0\x80")), ("name above U+10FFFF", "corrupt", small(name=b"\xf4\x90\x80\x80")),
+            ("name cut", "corrupt", small(name=b"\xe4\xb8")), ("name with NUL", "corrupt", small(name=b"a\0b")), ("type 2", "newer", small(kind=2)), ("dtype 23", "newer", small(dtype=23)),
+            ("dtype named", "ok", small(dtype="F9_NEW")), ("rank 0", "corrupt", small(shape=())), ("rank 255", "ok", small(shape=(12,) + (1,) * 254)), ("rank 256", "corrupt", small(shape=(12,) + (1,) * 255)),
+            ("shape less", "corrupt", small(shape=(11,))), ("dimension 2^48", "corrupt", small(shape=(1 << 48, 0))), ("product that wraps", "corrupt", small(shape=((1 << 42) + 1, 1 << 22))),
+            ("product 2^64 + 12", "corrupt", small(shape=(1 << 47, 1 << 17, 1))), ("bits that wrap", "corrupt", small(shape=(1 << 47, 1 << 14), dtype="F64")),
+            ("half a byte", "corrupt", small(shape=(23,), dtype="F4")), ("packed", "ok", small(shape=(24,), dtype="F4")), ("size above 2^48", "corrupt", small(size=(1 << 48) + 1, shape=((1 << 48) + 1,))),
+            ("size 2^64 - 1", "corrupt", small(size=(1 << 64) - 1)), ("constant of 16 bytes", "corrupt", small(parameters=b"\4" + bytes(16))),
+            ("constant not in whole elements", "corrupt", small(parameters=b"\3" + bytes(8))), ("constant cut", "corrupt", small(parameters=b"\2\0\0")),
+            ("byte behind the record", "corrupt", small(parameters=b"\0\7\0")), ("constant with a payload", "corrupt", small(payload=b"x")), ("hash of no payload", "corrupt", small(payload_hash=1)),
+            ("payload beyond the file", "corrupt", small(payload_size=1 << 62, payload_hash=1)), ("payload 2^64 - 1", "corrupt", small(payload_size=(1 << 64) - 1, payload_hash=1)),
+            ("coding 4", "newer", small(coding=4, parameters=b"anything", payload=b"more")), ("coding 255", "newer", small(coding=255, parameters=b""))):
+        yield "record: " + name, expected, *file_of(e)
+    a, b = changed(), changed(name="u")
+    yield "names that differ in normalisation", "ok", *file_of(changed(name="\u00e9"), changed(name="e\u0301"))
+    yield "name twice", "corrupt", *file_of(a, a)
+    yield "zero dimension beside huge ones", "ok", *file_of(encode.empty_entry(name="t", dtype="F64", shape=(1 << 47, 1 << 47, 0)))
+    for coding, parameters in ((0, b"\1\0\0"), (0, b"\0\1"), (1, b""), (2, varint(1)), (3, varint(0))):
+        e = encode.empty_entry(name="t", dtype="U8", shape=(0,))
+        e.coding, e.parameters = coding, parameters
+        yield "empty entry of coding %d, %r" % (coding, parameters), "corrupt", *file_of(e)
+    for name, expected, number, size in (("right", "ok", 0, 12), ("itself", "corrupt", 1, 12), ("a later entry", "corrupt", 2, 12), ("beyond", "corrupt", 1 << 40, 12), ("another size", "corrupt", 0, 11)):
+        e = encode.alias_entry([a], 0, name="u", dtype="U8", shape=(size,))
+        e.parameters, e.size, e.data = varint(number), size, a.data[:size]
+        yield "alias of " + name, expected, *file_of(a, e, changed(name="v"))
+    first = encode.alias_entry([a], 0, name="u", dtype="U8", shape=(12,))
+    yield "alias of an alias", "corrupt", *file_of(a, first, Entry(a.data, 3, varint(1), name="v", shape=(12,)))
+    newer = changed(coding=9, parameters=b"")
+    yield "alias of something newer", "newer", *file_of(newer, Entry(newer.data, 3, varint(0), name="v", shape=(12,)))
+    t = entry(tensor())
+    t.payload_hash = 12345
+    yield "payload hash", "corrupt", *file_of(t)
+    for n in (0, 1, 30, 60):
+        record = b.encode()
+        cut = changed(record=record[:min(n, len(record) - 1)])
+        yield "record cut to %d" % n, "corrupt", *file_of(cut)
+
+
+def with_parameters(parameters, n=700, w=1):
+    p = tensor(n=n)
+    e = entry(p)
+    e.parameters = parameters
+    return file_of(e)
+
+
+def parameters():
+    good = dict(w=1, t=12, add=b"\3\0", fields=[(RAW, 7), (CODED, 8, P8, 2, 0), (RAW, 1)])
+    prefix = varint(tensor_prefix(tensor()))
+
+    def build(w=1, t=12, add=b"\3\0", fields=(), count=None, prefix=prefix):
+        out = bytes([w, t]) + add + bytes([len(fields) if count is None else count])
+        for f in fields:
+            out += bytes(f[:2]) + (f[2] if f[0] == CONSTANT else bytes(f[2:]))
+        return out + prefix
+
+    coded, raw7, raw1 = (CODED, 8, P8, 2, 0), (RAW, 7), (RAW, 1)
+    yield "parameters as they should be", "ok", *with_parameters(build(**good))
+    for name, change in (
+            ("w 4", {"w": 4, "add": bytes(16)}), ("w 3 for 1400 bytes as 12-bit", {"w": 0, "add": b"\3"}), ("t 11", {"t": 11}), ("t 17", {"t": 17}), ("t 255", {"t": 255}),
+            ("no field", {"fields": []}), ("65 fields", {"count": 65}), ("fields too narrow", {"fields": [raw7, coded]}), ("fields too wide", {"fields": [raw7, coded, (RAW, 2)]}),
+            ("field of kind 3", {"fields": [(3, 7), coded, raw1]}), ("field of width 0", {"fields": [(RAW, 0), raw7, coded, raw1]}), ("field of width 65", {"fields": [(RAW, 65), coded]}),
+            ("coded width 9", {"fields": [(RAW, 6), (CODED, 9, P8, 2, 0), raw1]}), ("nothing coded", {"fields": [(RAW, 16)]}), ("raw twice", {"fields": [(RAW, 3), (RAW, 4), coded, raw1]}),
+            ("constant twice", {"fields": [(CONSTANT, 3, b"\0"), (CONSTANT, 4, b"\0"), coded, raw1]}), ("constant too large", {"fields": [(CONSTANT, 7, b"\x80"), coded, raw1]}),
+            ("profile 0", {"fields": [raw7, (CODED, 8, 0, 2, 0), raw1]}), ("profile 4", {"fields": [raw7, (CODED, 8, 4, 2, 0), raw1]}), ("no table", {"fields": [raw7, (CODED, 8, P8, 0, 0), raw1]}),
+            ("17 tables", {"fields": [raw7, (CODED, 8, P8, 17, 0), raw1]}), ("5 tables of P12", {"fields": [raw7, (CODED, 8, P12, 5, 0), raw1]}),
+            ("5 tables of pairs", {"fields": [raw7, (CODED, 8, PAIRS, 5, 0), raw1]}), ("runs of 2^6", {"fields": [raw7, (CODED, 8, P8, 2, 6), raw1]}),
+            ("runs of 2^13", {"fields": [raw7, (CODED, 8, P8, 2, 13), raw1]}), ("runs with one table", {"fields": [raw7, (CODED, 8, P8, 1, 7), raw1]}),
+            ("runs with P12", {"fields": [raw7, (CODED, 8, P12, 2, 7), raw1]}), ("other profile", {"fields": [raw7, (CODED, 8, P12, 2, 0), raw1]}),
+            ("fewer tables", {"fields": [raw7, (CODED, 8, P8, 1, 0), raw1]}), ("more tables", {"fields": [raw7, (CODED, 8, P8, 3, 0), raw1]}),
+            ("nine coded", {"w": 3, "add": bytes(8), "fields": [(CODED, 7, P8, 1, 0)] * 9 + [raw1]}), ("prefix 0", {"prefix": b"\0"}), ("prefix 1 less", {"prefix": varint(tensor_prefix(tensor()) - 1)}),
+            ("prefix 16 less", {"prefix": varint(tensor_prefix(tensor()) - 16)}), ("prefix 16 more", {"prefix": varint(tensor_prefix(tensor()) + 16)}), ("prefix huge", {"prefix": varint((1 << 64) - 1)}),
+            ("prefix of all", {"prefix": varint(len(entry(tensor()).payload))}), ("larger tiles", {"t": 13, "prefix": b"\x10"}), ("a byte more", {"prefix": prefix + b"\0"}), ("cut", {"prefix": b""})):
+        yield "parameters: " + name, "corrupt", *with_parameters(build(**dict(good, **change)))
+    yield "parameters: odd size", "corrupt", *file_of(odd_size())
+    e = entry(tensor())
+    e.size, e.dtype, e.shape = 0, "U8", (0,)
+    yield "parameters: no element", "corrupt", *file_of(e, size=0)
+
+
+def odd_size():
+    e = entry(tensor())
+    e.size, e.dtype, e.shape, e.data = len(e.data) - 1, "U8", (len(e.data) - 1,), e.data[:-1]
+    return e
+
+
+def tensor_prefix(p):
+    parameters_bytes = p.assemble()[0]
+    at, v = len(parameters_bytes), 0
+    while parameters_bytes[at - 1] < 128 and at > 1 and parameters_bytes[at - 2] >= 128 or v == 0 and at == len(parameters_bytes):
+        at -= 1
+        v = 1
+    shift = value = 0
+    for b in parameters_bytes[at:]:
+        value |= (b & 127) << shift
+        shift += 7
+    return value
+
+
+def spoiled_table(profile, width, data, split=None):
+    """A tensor whose first table is `data`."""
+    p = tensor(5, "U64", n=100, split=split or [(CODED, width), (RAW, 64 - width)], profile=profile, pool=1, outlier_rate=0)
+    p.tables[0] = data
+    return file_of(entry(p, dtype="U64"))
+
+
+def numbers(*frequencies):
+    return encode.nibble_numbers(list(frequencies))
+
+
+def nibbles(*units):
+    units = list(units) + [0] * (len(units) & 1)
+    return bytes(units[i] | units[i + 1] << 4 for i in range(0, len(units), 2))
+
+
+def tables():
+    for name, data in (("sum 255", [(0, 1), (1, 254)]), ("sum 257", [(0, 2), (1, 255)]), ("sum 512", [(0, 255), (1, 255), (2, 2)]), ("frequency 0", [(0, 1), (1, 255), (2, 0)]),
+                       ("symbol twice", [(0, 100), (1, 56), (0, 100)]), ("symbol beyond the field", [(0, 1), (16, 255)]), ("one symbol of 255", [(0, 255)])):
+        yield "P8 table: " + name, "corrupt", *spoiled_table(P8, 4, bytes([len(data) - 1]) + bytes(v for e in data for v in e))
+    yield "P8 table: 256 symbols in a narrow field", "corrupt", *spoiled_table(P8, 4, b"\xff" + bytes(v for s in range(256) for v in (s, 1)))
+    many = [4095] * 17 + [69632 - 17 * 4095] + [0] * 238
+    half = [2048, 2047] + [0] * 254
+    yield "P12 table: sum 4095", "corrupt", *spoiled_table(P12, 8, numbers(*half))
+    yield "P12 table: sum 4097", "corrupt", *spoiled_table(P12, 8, numbers(*([2049, 2048] + [0] * 254)))
+    yield "P12 table: sum 4096 + 65536", "corrupt", *spoiled_table(P12, 8, numbers(*many))
+    yield "P12 table: sum 0", "corrupt", *spoiled_table(P12, 8, numbers(*([0] * 256)))
+    yield "P12 table: one symbol of 4096", "corrupt", *spoiled_table(P12, 1, numbers(4096, 0))
+    yield "P12 table: one symbol of 4095", "corrupt", *spoiled_table(P12, 1, numbers(4095, 0))
+    yield "P12 table: number of five units", "corrupt", *spoiled_table(P12, 1, nibbles(8, 8, 8, 8, 1, 0, 0))
+    yield "P12 table: number not minimal", "corrupt", *spoiled_table(P12, 1, nibbles(9, 0) + numbers(4095))
+    yield "P12 table: zeros past the last", "corrupt", *spoiled_table(P12, 2, nibbles(7 | 8, 7 | 8, 7 | 8, 7, 1, 0, 1))
+    yield "P12 table: zeros to 256 and more", "corrupt", *spoiled_table(P12, 8, nibbles(7 | 8, 7 | 8, 7 | 8, 7, 1) + nibbles(*([0, 15] * 16)))
+    yield "P12 table: half byte", "corrupt", *spoiled_table(P12, 1, nibbles(8, 8, 8, 4, 8, 8, 8, 4)[:-1] + b"\x14" if False else nibbles(7 | 8, 7 | 8, 7 | 8, 7, 1, 5))
+    for name, width, base, held in (("window beyond the field", 5, 17, {0: 4095, 1: 1}), ("base 255", 8, 255, {0: 4095, 1: 1}), ("base in a narrow field", 4, 1, {0: 4095, 1: 1}),
+                                    ("first half beyond the field", 3, 0, {0: 4095, 8: 1}), ("second half beyond the field", 3, 0, {0: 4095, 0x80: 1}), ("sum 4095", 8, 0, {0: 4094, 1: 1})):
+        yield "pair table: " + name, "corrupt", *spoiled_table(PAIRS, width, bytes([base]) + numbers(*[held.get(s, 0) for s in range(256)]))
+    for profile in (PAIRS, P12, P8):
+        p = tensor(5, "I8", n=100, split=[(CODED, 8)], profile=profile, pool=1)
+        for n in range(0, len(p.tables[0]), 5):
+            spoiled = tensor(5, "I8", n=100, split=[(CODED, 8)], profile=profile, pool=1)
+            e = entry(spoiled, dtype="I8")
+            e.payload = e.payload[:n]
+            yield "table of profile %d cut at %d" % (profile, n), "corrupt", *file_of(e)
+
+
+def stream_case(change, **options):
+    p = tensor(**options)
+    change(p, p.streams[0][0])
+    return file_of(entry(p, dtype=options.get("dtype", "BF16")))
+
+
+def descriptors():
+    def member(key, value):
+        return lambda p, s: s.__setitem__(key, value(s[key]) if callable(value) else value)
+
+    def both(*changes):
+        return lambda p, s: [c(p, s) for c in changes]
+
+    yield "streams as they should be", "ok", *stream_case(lambda p, s: None)
+    for name, change in (
+            ("one word less in count", lambda p, s: s.update(count=len(s["words"]) - 1)), ("one word more in count", lambda p, s: s.update(count=len(s["words"]) + 1)),
+            ("a word left out", lambda p, s: s["words"].pop()), ("a word more", lambda p, s: s["words"].append(0)), ("no word", member("words", lambda v: [])),
+            ("more words than symbols", member("words", lambda v: v + [0] * 400)), ("2^20 - 1 words", lambda p, s: s.update(count=(1 << 20) - 1)),
+            ("table beyond the pool", member("table", 2)), ("table 15", member("table", 15)), ("mode 3", member("mode", 3)), ("mode 15", member("mode", 15)),
+            ("zero bits", member("zero", 1) if False else lambda p, s: s.update(zero=1)), ("other zero bits", lambda p, s: s.update(zero2=1)), ("symbol with mode 0", member("symbol", 1)),
+            ("mode 1 with words", member("mode", 1)), ("mode 1 with a table", both(member("mode", 1), member("words", lambda v: []), member("table", 1))),
+            ("mode 2 with words", member("mode", 2)), ("mode 2 with outliers", both(member("mode", 2), member("words", lambda v: []), member("table", 0))),
+            ("start state below 2^16", member("states", lambda v: v[:5] + [0xFFFF] + v[6:])), ("start state 0", member("states", lambda v: [0] + v[1:])),
+            ("other start state", member("states", lambda v: [v[0] ^ 0x10000] + v[1:])), ("start states swapped", member("states", lambda v: v[::-1])),
+            ("words swapped", member("words", lambda v: v[::-1])), ("word changed", member("words", lambda v: [v[0] ^ 1] + v[1:])), ("last word changed", member("words", lambda v: v[:-1] + [v[-1] ^ 0x8000])),
+            ("other table", member("table", lambda v: 1 - v)), ("outlier count", lambda p, s: s.update(outlier_count=len(s["outliers"]) + 1)),
+            ("outlier count above the elements", lambda p, s: s.update(outlier_count=701)), ("outlier count 2^17 - 1", lambda p, s: s.update(outlier_count=(1 << 17) - 1)),
+            ("position twice", member("outliers", lambda v: [v[1]] + v[1:])), ("positions falling", member("outliers", lambda v: v[::-1])),
+            ("position at the end", member("outliers", lambda v: v[:-1] + [(700, v[-1][1])])), ("position 65535", member("outliers", lambda v: v[:-1] + [(65535, v[-1][1])])),
+            ("outlier value changed", member("outliers", lambda v: [(v[0][0], v[0][1] ^ 1)] + v[1:])), ("outlier left out", member("outliers", lambda v: v[1:])),
+            ("tile check", lambda p, s: p.checks.__setitem__(0, p.checks[0] ^ 1)), ("tile check 0", lambda p, s: p.checks.__setitem__(0, 0)),
+            ("a check more", lambda p, s: p.checks.append(0)), ("raw bits cut", lambda p, s: p.raw.__setitem__(0, p.raw[0][:-64])), ("raw bits more", lambda p, s: p.raw.append(bytes(64))),
+            ("raw bit", lambda p, s: p.raw.__setitem__(0, bytes([p.raw[0][0] ^ 1]) + p.raw[0][1:]))):
+        yield "stream: " + name, "corrupt", *stream_case(change)
+    yield "outlier value beyond the field", "corrupt", *stream_case(member("outliers", lambda v: v[:-1] + [(v[-1][0], 16)]), dtype="I8")
+    yield "constant symbol beyond the field", "corrupt", *stream_case(member("symbol", 16), dtype="I8", modes=(1,))
+    yield "final state without a payload", "corrupt", *final_state()
+
+
+def final_state():
+    """A second stream that ends in a payload, which it may not have."""
+    p = tensor(6, "I16", n=256, pool=1)
+    f, s = p.coded[1], p.streams[0][1]
+    rng = random.Random(9)
+    made, symbols, pick, values = encode._random_stream(rng, f, f.tables, 256, 12, 0, 0)
+    made["words"], made["states"] = encode.rans_encode(f, f.tables, 256, symbols, pick, [0] * 31 + [1])
+    p.streams[0][1] = made
+    low = p.decoded[::2]
+    mended = bytearray()
+    for i in range(256):
+        e = int.from_bytes(p.decoded[2 * i:2 * i + 2], "little") + p.add
+        mended += ((e & 0xFF | values[i] << 8) - p.add & 0xFFFF).to_bytes(2, "little")
+    p.decoded = bytes(mended)
+    p.checks[0] = encode.tile_check(mended, 16)
+    return file_of(entry(p, dtype="I16"))
+
+
+def modes():
+    p = tensor(7, "I16", n=300, modes=(2,), pool=1)
+    yield "stored", "ok", *file_of(entry(p, dtype="I16"))
+    p.raw[0] = p.raw[0][:600] + bytes([1]) * (len(p.raw[0]) - 600)
+    yield "bytes behind a stored tile", "same", *file_of(entry(p, dtype="I16"))
+    for name, change in (("stored in part", lambda r: r[1].update(mode=1)), ("stored in part, rANS", lambda r: r[0].update(mode=0, states=[1 << 16] * 32)), ("stored with a symbol", lambda r: r[0].update(symbol=1)),
+                         ("stored with outliers", lambda r: r[0].update(outliers=[(0, 1)]))):
+        p = tensor(7, "I16", n=300, modes=(2,), pool=1)
+        change(p.streams[0])
+        yield name, "corrupt", *file_of(entry(p, dtype="I16"))
+    p = tensor(7, "I16", n=300, modes=(2,), pool=1)
+    p.raw[0] = p.raw[0][:-64]
+    yield "stored tile cut", "corrupt", *file_of(entry(p, dtype="I16"))
+
+
+def runs():
+    def case(change, **options):
+        p = tensor(8, n=options.pop("n", 1000), pool=options.pop("pool", 3), run=options.pop("run", 8), **options)
+        change(p.streams[0][0])
+        return file_of(entry(p))
+
+    yield "runs as they should be", "ok", *case(lambda s: None)
+    yield "run's table beyond the pool", "corrupt", *case(lambda s: s["runs"].__setitem__(0, 3))
+    yield "run beyond the elements", "corrupt", *case(lambda s: s["runs"].__setitem__(4, 1))
+    yield "runs of a constant tile", "corrupt", *case(lambda s: s["runs"].__setitem__(0, 1), modes=(1,))
+    yield "table beside runs", "corrupt", *case(lambda s: s.update(table=1))
+    yield "other run's table", "corrupt", *case(lambda s: s["runs"].__setitem__(0, (s["runs"][0] + 1) % 3))
+    p = tensor(8, n=100, pool=2, run=12)
+    p.spoil["runs"] = lambda data: bytes([data[0] | 0x80])
+    yield "bits behind the last run", "corrupt", *file_of(entry(p))
+
+
+def areas():
+    for name in ("tables", "directory", "runs", "states", "words", "raw", "outliers"):
+        for how, change in (("a byte less", lambda d: d[:-1]), ("a byte more", lambda d: d + b"\0"), ("16 bytes more", lambda d: d + bytes(16)), ("16 bytes less", lambda d: d[:-16]), ("missing", lambda d: b"")):
+            p = tensor(9, n=1000, pool=3, run=8)
+            before = p.assemble()[1]
+            p.prefix = tensor_prefix(p)
+            p.spoil[name] = change
+            if p.assemble()[1] != before:
+                yield "area %s: %s" % (name, how), "corrupt", *file_of(entry(p))
+    for name, expected in (("tables", "corrupt"), ("directory", "corrupt"), ("runs", "corrupt"), ("words", "same")):
+        p = tensor(9, n=1000, pool=3, run=8)
+        payload = bytearray(p.assemble()[1])
+        parts = {}
+        for part in ("tables", "directory", "runs", "states", "words"):
+            p.spoil[part] = lambda d, part=part: parts.__setitem__(part, len(d)) or d
+        p.assemble()
+        at = 0
+        for part in ("tables", "directory", "runs", "states", "words"):
+            at = -(-at // 16) * 16 + parts[part]
+            if part == name:
+                break
+        if at % 16:
+            payload[at] = 1
+            p.spoil = {}
+            e = entry(p)
+            e.payload = bytes(payload)
+            yield "padding behind " + name, expected, *file_of(e)
+    p = tensor(9)
+    e = entry(p)
+    whole = e.payload
+    for n in sorted({0, 1, 15, 16, 100, len(whole) - 65, len(whole) - 64, len(whole) - 2, len(whole) - 1}):
+        e = entry(p)
+        e.payload = whole[:n]
+        yield "payload cut at %d" % n, "corrupt", *file_of(e)
+    for n in (1, 16, 64, 70000):
+        e = entry(p)
+        e.payload = whole + bytes(n)
+        yield "payload with %d bytes more" % n, "corrupt", *file_of(e)
+
+
+def chunks():
+    data = bytes(3000) + random.Random(3).randbytes(200)
+    make = lambda: encode.chunk_entry(data, 1000, name="c", dtype="U8", shape=(3200,))
+    yield "chunks as they should be", "ok", *file_of(make())
+
+    def patched(at, value):
+        e = make()
+        e.payload = e.payload[:at] + value + e.payload[at + len(value):]
+        return e
+
+    word = lambda v: struct.pack("<I", v)
+    whole = make().payload
+    for name, e in (("coded size above the chunk", patched(0, word(1001))), ("coded size 0", patched(0, word(0))), ("coded size 2^32 - 1", patched(0, word((1 << 32) - 1))),
+                    ("sizes that wrap", patched(24, word((1 << 32) - 200))), ("stored but marked as a frame", patched(24, word(199))), ("check", patched(4, word(1))),
+                    ("frame of another size", patched(32 + 5, struct.pack("<Q", 999))), ("frame's magic", patched(32, b"\0")), ("stored byte", patched(len(whole) - 1, bytes([whole[-1] ^ 1])))):
+        yield "chunks: " + name, "corrupt", *file_of(e)
+    for n in (0, 1, 7, 8, 31, 32, 33, len(whole) - 1):
+        e = make()
+        e.payload = whole[:n]
+        yield "chunks: payload cut at %d" % n, "corrupt", *file_of(e)
+    e = make()
+    e.payload = whole + b"\0"
+    yield "chunks: a byte more", "corrupt", *file_of(e)
+    for name, parameters_bytes in (("size 0", varint(0)), ("above 2^24", varint((1 << 24) + 1)), ("2^64 - 1", varint((1 << 64) - 1)), ("other size", varint(999)), ("one chunk", varint(3200)), ("none", b"")):
+        e = make()
+        e.parameters = parameters_bytes
+        yield "chunks: " + name, "corrupt", *file_of(e)
+    odd = encode.chunk_entry(data[:2500], 1000, name="c", dtype="U8", shape=(2500,))
+    odd.payload = odd.payload[:24] + b"\1" + odd.payload[25:]
+    yield "chunks: padding", "corrupt", *file_of(odd)
+    for name, frame in (("without content size", b"\x28\xb5\x2f\xfd\x00\x58\x43\x1f\x00\x00"), ("with a dictionary", zstd.encode(bytes(1000))[:4] + b"\xe1\1" + zstd.encode(bytes(1000))[5:]),
+                        ("twice", zstd.encode(bytes(1000)) + zstd.encode(b"")), ("of fewer bytes", zstd.encode(bytes(999))[:5] + struct.pack("<Q", 1000) + zstd.encode(bytes(999))[13:]),
+                        ("of more bytes", zstd.encode(bytes(1001))[:5] + struct.pack("<Q", 1000) + zstd.encode(bytes(1001))[13:]), ("skippable", b"\x50\x2a\x4d\x18\x04\0\0\0abcd")):
+        e = encode.chunk_entry(bytes(1000), 1000, name="c", dtype="U8", shape=(1000,))
+        e.payload = struct.pack("<I", len(frame)) + e.payload[4:16] + frame
+        yield "chunks: frame " + name, "corrupt", *file_of(e)
+
+
+def sums():
+    """Sizes that follow from the index and are too large to hold; the hash cannot be right, and nothing may be taken for it."""
+    e = encode.constant_entry(b"\0", 1, name="t", dtype="U8", shape=(1 << 47,))
+    e.size = 1 << 47
+    yield "a constant of 2^47 bytes", "limit", *file_of(e, size=1 << 47)
+    parts = [changed(name=str(i), size=1 << 48, shape=(1 << 47, 2)) for i in range(4)]
+    yield "four of 2^48 bytes that say 0", "corrupt", *file_of(*parts, size=0)
+    yield "four of 2^48 bytes", "limit", *file_of(*parts, size=1 << 50)
+    huge = entry(tensor())
+    huge.size, huge.dtype, huge.shape = 1 << 48, "U8", (1 << 47, 2)
+    yield "tiles of 2^48 bytes in a small payload", "limit", *file_of(huge, size=1 << 48)
+    c = encode.chunk_entry(b"a" * 100, 10, name="c", dtype="U8", shape=(1 << 47, 2))
+    c.size = 1 << 48
+    yield "chunks of 2^48 bytes in a small payload", "corrupt", *file_of(c, size=1 << 48)
+
+
+def cases():
+    for group in (framing, index_fields, records, parameters, tables, descriptors, modes, runs, areas, chunks, sums):
+        for name, expected, data, original in group():
+            yield name, expected, data, original

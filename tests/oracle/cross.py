@@ -1,0 +1,82 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""The library decodes what the odd encoder made, and the independent decoder what the library made, at several levels and with every profile."""
+import os
+import random
+import struct
+import sys
+
+here = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(here, "..", "bad"))
+sys.path.insert(0, here)
+import encode
+from decode import Container
+from server import Server
+from xxh3 import xxh3_128
+
+
+def library_decodes(seed, count):
+    server = Server()
+    for s in range(seed, seed + count):
+        data, original = encode.random_file(s)
+        answer = server.kind(data)
+        if answer != ("ok", "%032x" % xxh3_128(original)):
+            sys.exit("file of seed %d: the library says %s %s" % (s, *answer))
+    server.close()
+    print("the library decoded %d odd files" % count)
+
+
+def checkpoint(rng, n):
+    """A safetensors file with tensors of every dtype, of weights, constants, counters and noise."""
+    entries = []
+
+    def add(name, dtype, data, bits):
+        entries.append(encode.Entry(data, 2, b"", name=name, dtype=dtype, shape=(len(data) * 8 // bits,)))
+
+    floats = [rng.gauss(0, 0.02) for _ in range(n)]
+    f32 = struct.pack("<%df" % n, *floats)
+    bf16 = b"".join(f32[i + 2:i + 4] for i in range(0, len(f32), 4))
+    add("f32", "F32", f32, 32)
+    add("f32 of bf16", "F32", b"".join(b"\0\0" + bf16[i:i + 2] for i in range(0, len(bf16), 2)), 32)
+    add("bf16", "BF16", bf16, 16)
+    add("bf16 with zeros", "BF16", b"".join(bf16[i:i + 2] if rng.random() < 0.5 else b"\0\0" for i in range(0, len(bf16), 2)), 16)
+    add("f16", "F16", struct.pack("<%de" % n, *floats), 16)
+    add("i8", "I8", bytes(max(-127, min(127, round(1500 * v))) & 255 for v in floats), 8)
+    add("u8", "U8", bytes(max(0, min(255, round(128 + 1500 * v))) for v in floats), 8)
+    add("f8", "F8_E4M3", bytes(rng.choice([0, 128]) | min(15, max(0, int(rng.gauss(7, 1.3)))) << 3 | rng.getrandbits(3) for _ in range(n)), 8)
+    add("i64", "I64", struct.pack("<%dq" % (n // 4), *range(n // 4)), 64)
+    add("i16", "I16", struct.pack("<%dh" % n, *(int(2000 * v * 10) for v in floats)), 16)
+    add("f64", "F64", struct.pack("<%dd" % (n // 4), *floats[:n // 4]), 64)
+    add("bool", "BOOL", bytes(rng.random() < 0.1 for _ in range(n)), 8)
+    add("noise", "U32", rng.randbytes(4 * (n // 4)), 32)
+    add("ones", "BF16", b"\x80\x3f" * n, 16)
+    add("bf16 again", "BF16", bf16, 16)
+    add("one", "F32", b"\0\0\x80\x3f", 32)
+    add("none", "F32", b"", 32)
+    return encode.safetensors_blob(entries).data + b"".join(e.data for e in entries)
+
+
+def library_encodes(rng):
+    server, made = Server(), 0
+    for n, options in ((5000, {"level": 1}), (20000, {}), (6000, {"level": 9}), (4097, {"profile": 1}), (4097, {"profile": 2}), (9000, {"profile": 3, "tile": 12}),
+                       (1500, {"level": 6, "tune": 1}), (3000, {"raw": 1})):
+        original = checkpoint(rng, n)
+        data = server.compress(original, **options)
+        codings = {e.coding for e in Container(data).entries}
+        if Container(data).decode_all() != original or not options.get("raw") and codings != {0, 1, 2, 3}:
+            sys.exit("%d elements with %s: codings %s, or other bytes come back" % (n, options, codings))
+        made += 1
+    server.close()
+    print("the oracle decoded %d files of the library" % made)
+
+
+def main():
+    seed = int(os.environ.get("WCODEC_TEST_SEED", "1"), 0)
+    print("seed", seed)
+    library_decodes(seed, 60)
+    library_encodes(random.Random(seed))
+
+
+if __name__ == "__main__":
+    main()
