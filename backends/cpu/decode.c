@@ -86,10 +86,11 @@ static const uint8_t *words_for(const struct track *k, unsigned groups)
 {
     const uint32_t most = groups * WCODEC_GROUP / (k->field->profile == WCODEC_P12 ? 1 : 2);
     const uint32_t left = k->used < k->stream->words ? k->stream->words - k->used : 0, copied = left < most ? left : most;
-    const uint8_t *words = k->words + 2 * (size_t)(k->stream->words - left);
     if (left >= most + WCODEC_CPU_WORDS_OVERREAD / 2)
-        return words;
-    memcpy(k->end, words, 2 * (size_t)copied);
+        return k->words + 2 * (size_t)(k->stream->words - left);
+    /* With no words left there may be no memory to point at. */
+    if (copied > 0)
+        memcpy(k->end, k->words + 2 * (size_t)(k->stream->words - left), 2 * (size_t)copied);
     memset(k->end + 2 * (size_t)copied, 0, 2 * (size_t)(most - copied) + WCODEC_CPU_WORDS_OVERREAD);
     return k->end;
 }
