@@ -55,9 +55,10 @@ static void begin_tile(const struct wcodec_cpu_decoder *d, const struct wcodec_v
     const uint8_t *raw = wcodec_view_at(view, WCODEC_AREA_RAW, d->tiles->raw[number]);
     for (unsigned p = 0; p < tiling->plane_count; p++) {
         t->raw[p] = raw;
-        raw += (size_t)wcodec_plane_rows(&tiling->planes[p], t->elements) * 4 * WCODEC_LANES;
+        size_t size = (size_t)wcodec_plane_rows(&tiling->planes[p], t->elements) * 4 * WCODEC_LANES;
         if (p == 0 && wcodec_tile_has_payload(tiling, mode))
-            raw -= (tiling->planes[0].bits == 4 && t->groups % 2 ? 4 : 2) * WCODEC_LANES;
+            size -= (tiling->planes[0].bits == 4 && t->groups % 2 ? 4 : 2) * WCODEC_LANES;
+        raw += size;
     }
 }
 
@@ -88,9 +89,7 @@ static const uint8_t *words_for(const struct track *k, unsigned groups)
     const uint32_t left = k->used < k->stream->words ? k->stream->words - k->used : 0, copied = left < most ? left : most;
     if (left >= most + WCODEC_CPU_WORDS_OVERREAD / 2)
         return k->words + 2 * (size_t)(k->stream->words - left);
-    /* With no words left there may be no memory to point at. */
-    if (copied > 0)
-        memcpy(k->end, k->words + 2 * (size_t)(k->stream->words - left), 2 * (size_t)copied);
+    memcpy(k->end, k->words + 2 * (size_t)(k->stream->words - left), 2 * (size_t)copied);
     memset(k->end + 2 * (size_t)copied, 0, 2 * (size_t)(most - copied) + WCODEC_CPU_WORDS_OVERREAD);
     return k->end;
 }

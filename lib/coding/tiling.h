@@ -154,8 +154,7 @@ void wcodec_tiles_extent(const struct wcodec_tiles *tiles, uint64_t first, uint6
 
 static inline const uint8_t *wcodec_view_at(const struct wcodec_view *view, enum wcodec_area area, uint64_t offset)
 {
-    /* An empty area may have no memory, and even 0 must not be added to NULL. */
-    return view->data[area] ? view->data[area] + (offset - view->begin[area]) : NULL;
+    return view->data[area] + (offset - view->begin[area]);
 }
 
 /* Table that element group g of a tile uses in a field with runs. */
