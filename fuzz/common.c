@@ -18,7 +18,7 @@ uint8_t *fuzz_guarded(size_t size)
 void fuzz_guarded_free(uint8_t *bytes, size_t size)
 {
     for (size_t i = 0; i < GUARD; i++)
-        FUZZ_REQUIRE(bytes[i - GUARD] == POISON && bytes[size + i] == POISON);
+        FUZZ_REQUIRE((bytes - GUARD)[i] == POISON && bytes[size + i] == POISON);
     free(bytes - GUARD);
 }
 

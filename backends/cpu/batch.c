@@ -30,9 +30,6 @@ enum {
     STREAM_BYTES = 1 << 25 /* from here on the output is written past the caches */
 };
 
-/* Where an empty area points: not to NULL, to which even 0 must not be added. */
-static const uint8_t nothing[1];
-
 /* Bytes that a job writes. */
 static uint64_t job_bytes(const struct wcodec_job *job)
 {
