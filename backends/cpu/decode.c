@@ -246,12 +246,15 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, c
                 rows[p] = buffer + used * row;
             }
     }
+    /* Elements go to their place at once, but for what is to pass by the caches, and for the last that are no whole groups. */
+    const bool direct = !stream && left >= whole && groups == WCODEC_CPU_CHUNK_GROUPS;
+    uint8_t *const to = direct ? t->out + at : elements;
     if (d->direct)
-        d->dsp->assemble[d->shape](&d->assembly, tracks[0].symbols, rows, elements);
+        d->dsp->assemble[d->shape](&d->assembly, tracks[0].symbols, rows, to);
     else
-        assemble_slowly(d, tracks, rows, groups, elements);
+        assemble_slowly(d, tracks, rows, groups, to);
     if (left >= whole) {
-        (stream ? d->dsp->finish_stream : d->dsp->finish)(tiling->element_log2, elements, groups, group, t->out + at, verify ? t->sums : NULL);
+        (stream ? d->dsp->finish_stream : d->dsp->finish)(tiling->element_log2, to, groups, group, direct ? NULL : t->out + at, verify ? t->sums : NULL);
         return;
     }
     memset(elements + left, 0, whole - left);
@@ -285,7 +288,7 @@ static void decode_together(const struct wcodec_cpu_decoder *d, const struct wco
             for (unsigned i = 0; i < stream_count; i++)
                 end_stream(d, &tracks[i], &streams[i], &tiles[i / streams_per_tile]);
         for (unsigned i = 0; i < count; i++)
-            put_chunk(d, &tiles[i], &tracks[i * streams_per_tile], group, groups, verify, stream && ((uintptr_t)tiles[i].out & 63) == 0);
+            put_chunk(d, &tiles[i], &tracks[i * streams_per_tile], group, groups, verify, stream && d->dsp->finish_stream && ((uintptr_t)tiles[i].out & 63) == 0);
     }
     for (unsigned i = 0; i < count; i++)
         if (verify && !tiles[i].fault && wcodec_tile_check_finish(tiles[i].sums) != d->tiles->checks[tiles[i].number])

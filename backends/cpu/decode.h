@@ -22,6 +22,7 @@ enum {
 
 /* A table as symbol functions want it; which parts are filled depends on the profile. */
 struct wcodec_cpu_table {
+    uint32_t slots[256];     /* P8: frequency << 16 | bias << 8 | symbol: the parts that x86 takes apart best */
     const uint32_t *entries; /* 4096 or 256, wcodec_table_entries() */
     uint8_t base;            /* pairs */
     /* P8: */
@@ -56,11 +57,10 @@ struct wcodec_cpu_assembly {
     uint32_t add;                           /* A in every element of a slot word */
 };
 
-/* Assemble a whole chunk: rows[p] is the first row of plane p for it (u32[32] rows, little-endian), aligned to 2 at least. elements: 2^element_log2 * WCODEC_CPU_CHUNK bytes, aligned to 64. */
+/* Assemble a whole chunk: rows[p] is the first row of plane p for it (u32[32] rows, little-endian), aligned to 2 at least. elements: 2^element_log2 * WCODEC_CPU_CHUNK bytes, of any alignment. */
 typedef void (*wcodec_cpu_assemble_fn)(const struct wcodec_cpu_assembly *assembly, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements);
 
-/* Copy `groups` whole groups of elements from a chunk to `out` and add them to the check's sums; first: number of the first group in the tile.
- * finish_fn with out NULL only adds. */
+/* Copy `groups` whole groups of elements to `out` (NULL: no copy) and add them to the check's sums (NULL: no sums); first: number of the first group in the tile. */
 typedef void (*wcodec_cpu_finish_fn)(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES]);
 
 enum wcodec_cpu_shape { /* assemblies with a function of their own */
@@ -79,7 +79,7 @@ struct wcodec_cpu_dsp {
     wcodec_cpu_symbols_fn symbols[4]; /* by profile */
     wcodec_cpu_assemble_fn assemble[WCODEC_CPU_SHAPES];
     wcodec_cpu_finish_fn finish;        /* ordinary stores */
-    wcodec_cpu_finish_fn finish_stream; /* stores past the caches, for destinations that do not fit them; out aligned to 64 */
+    wcodec_cpu_finish_fn finish_stream; /* stores past the caches, for destinations that do not fit them; out aligned to 64. NULL where there is none. */
 };
 
 /* Fill in the best functions among the levels in mask (bits of enum wcodec_cpu_level, already masked by what the machine has). */

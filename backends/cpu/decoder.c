@@ -24,6 +24,7 @@ static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
     c->low6 = true;
     for (unsigned slot = 0; slot < 256; slot++) {
         const uint32_t e = entries[slot];
+        c->slots[slot] = e >> 20 << 16 | (e & 0xff) << 8 | (e >> 12 & 0xff);
         c->symbol[slot] = (uint8_t)(e >> 12);
         c->freq[slot] = (uint8_t)(e >> 20);
         c->bias[slot] = (uint8_t)e;

@@ -6,72 +6,93 @@
 
 #include "core/error.h"
 
-/* A word is loaded whether it is needed or not. */
-static inline uint32_t renormalise(uint32_t x, const uint8_t **words)
+/* Small functions with constants for arguments: they must be inlined where they are used to be worth anything. */
+#if defined(__GNUC__)
+#define INLINE static inline __attribute__((always_inline))
+#else
+#define INLINE static inline
+#endif
+
+/* The next word is loaded whether it is needed or not, and chosen without a branch: whether it is cannot be predicted. Compilers make a branch of any choice here, so x86 is told. */
+INLINE uint32_t renormalise(uint32_t x, const uint8_t *words, size_t *used)
 {
-    const uint32_t low = x < 1u << 16, refilled = x << 16 | wcodec_load_u16(*words);
-    *words += 2 * low;
-    return low ? refilled : x;
+    const uint32_t refilled = x << 16 | wcodec_load_u16(words + 2 * *used);
+#if defined(__GNUC__) && defined(__x86_64__)
+    __asm__("cmpl $0x10000, %0\n\tcmovb %2, %0\n\tadcq $0, %1" : "+r"(x), "+r"(*used) : "r"(refilled) : "cc");
+    return x;
+#else
+    const uint32_t low = x < 1u << 16;
+    *used += low;
+    return x ^ ((x ^ refilled) & (0u - low));
+#endif
 }
 
-static inline uint32_t step(const uint32_t *entries, unsigned p, uint32_t x, uint32_t *symbol)
+INLINE uint32_t step_p8(const struct wcodec_cpu_table *t, uint32_t x, uint8_t *symbol)
 {
-    const uint32_t e = entries[x & ((1u << p) - 1)];
-    *symbol = e >> 12 & 0xff;
-    return (e >> 20) * (x >> p) + (e & 0xfff);
+    const uint32_t e = t->slots[x & 255];
+    *symbol = (uint8_t)e;
+    return (e >> 16) * (x >> 8) + (e >> 8 & 0xff);
+}
+
+INLINE uint32_t step_p12(const uint32_t *entries, uint32_t x, uint32_t *symbol)
+{
+    const uint32_t e = entries[x & 4095];
+    *symbol = e >> 12;
+    return (e >> 20) * (x >> 12) + (e & 0xfff);
+}
+
+/* All groups of one stream. States are copied to and fro: the bytes of symbols might alias them otherwise. */
+INLINE void decode(struct wcodec_cpu_stream *s, unsigned profile, unsigned groups)
+{
+    const struct wcodec_cpu_table *table = s->table;
+    const uint32_t *entries = table->entries, base = table->base * 0x101u;
+    const uint8_t *words = s->words;
+    uint8_t *symbols = s->symbols;
+    size_t used = 0;
+    uint32_t states[WCODEC_LANES];
+    memcpy(states, s->x, sizeof states);
+    for (unsigned g = 0; g < groups; g++, symbols += WCODEC_GROUP)
+        for (unsigned place = 0; place < 4; place += profile == WCODEC_P12 ? 1 : 2)
+            for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+                uint8_t *out = symbols + 4 * lane + place;
+                uint32_t a, x = states[lane];
+                if (profile == WCODEC_P8) {
+                    x = step_p8(table, x, out);
+                    x = step_p8(table, x, out + 1);
+                } else {
+                    x = step_p12(entries, x, &a);
+                    if (profile == WCODEC_PAIRS)
+                        wcodec_store_u16(out, (uint16_t)((a & 0x0f) + ((a & 0xf0) << 4) + base));
+                    else
+                        *out = (uint8_t)a;
+                }
+                states[lane] = renormalise(x, words, &used);
+            }
+    memcpy(s->x, states, sizeof states);
+    s->words = words + 2 * used;
+    s->symbols = symbols;
 }
 
 static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
 {
-    for (struct wcodec_cpu_stream *s = streams; s < streams + count; s++) {
-        const uint32_t *entries = s->table->entries;
-        const uint8_t *words = s->words;
-        for (unsigned g = 0; g < groups; g++, s->symbols += WCODEC_GROUP)
-            for (unsigned place = 0; place < 4; place += 2)
-                for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-                    uint32_t a, b, x = step(entries, 8, s->x[lane], &a);
-                    x = step(entries, 8, x, &b);
-                    s->x[lane] = renormalise(x, &words);
-                    wcodec_store_u16(s->symbols + 4 * lane + place, (uint16_t)(a | b << 8));
-                }
-        s->words = words;
-    }
+    for (unsigned i = 0; i < count; i++)
+        decode(&streams[i], WCODEC_P8, groups);
 }
 
 static void symbols_p12(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
 {
-    for (struct wcodec_cpu_stream *s = streams; s < streams + count; s++) {
-        const uint32_t *entries = s->table->entries;
-        const uint8_t *words = s->words;
-        for (unsigned g = 0; g < groups; g++, s->symbols += WCODEC_GROUP)
-            for (unsigned place = 0; place < 4; place++)
-                for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-                    uint32_t a, x = step(entries, 12, s->x[lane], &a);
-                    s->x[lane] = renormalise(x, &words);
-                    s->symbols[4 * lane + place] = (uint8_t)a;
-                }
-        s->words = words;
-    }
+    for (unsigned i = 0; i < count; i++)
+        decode(&streams[i], WCODEC_P12, groups);
 }
 
 static void symbols_pairs(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
 {
-    for (struct wcodec_cpu_stream *s = streams; s < streams + count; s++) {
-        const uint32_t *entries = s->table->entries, base = s->table->base * 0x101u;
-        const uint8_t *words = s->words;
-        for (unsigned g = 0; g < groups; g++, s->symbols += WCODEC_GROUP)
-            for (unsigned place = 0; place < 4; place += 2)
-                for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-                    uint32_t a, x = step(entries, 12, s->x[lane], &a);
-                    s->x[lane] = renormalise(x, &words);
-                    wcodec_store_u16(s->symbols + 4 * lane + place, (uint16_t)(a % 16 + (a >> 4 << 8) + base));
-                }
-        s->words = words;
-    }
+    for (unsigned i = 0; i < count; i++)
+        decode(&streams[i], WCODEC_PAIRS, groups);
 }
 
 /* The symbols of one slot word in their places. */
-static inline uint32_t spread(const uint8_t *symbols, unsigned element_log2, unsigned shift)
+INLINE uint32_t spread(const uint8_t *symbols, unsigned element_log2, unsigned shift)
 {
     switch (element_log2) {
     case 0:
@@ -84,7 +105,7 @@ static inline uint32_t spread(const uint8_t *symbols, unsigned element_log2, uns
 }
 
 /* Each element of a slot word minus A, without borrows between them. */
-static inline uint32_t subtract(uint32_t v, uint32_t add, unsigned element_log2)
+INLINE uint32_t subtract(uint32_t v, uint32_t add, unsigned element_log2)
 {
     if (element_log2 == 2)
         return v - add;
@@ -92,22 +113,23 @@ static inline uint32_t subtract(uint32_t v, uint32_t add, unsigned element_log2)
     return ((v | top) - (add & ~top)) ^ ((v ^ ~add) & top);
 }
 
-/* Always inlined: element_log2 and the planes' bits are constants in all functions but the general one. */
-static inline void assemble(const struct wcodec_cpu_assembly *a, unsigned element_log2, unsigned plane_count, const uint8_t *bits, const uint8_t *symbols,
-                            const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+/* element_log2 and the planes' bits are constants in all functions but the general one. */
+INLINE void assemble(const struct wcodec_cpu_assembly *restrict a, unsigned element_log2, unsigned plane_count, const uint8_t *bits, const uint8_t *restrict symbols,
+                     const uint8_t *const restrict rows[WCODEC_MAX_PLANES], uint8_t *restrict elements)
 {
     const unsigned own = 1u << element_log2, per_word = 4 / own; /* slot words of a lane in a group; elements in each */
+    const uint32_t constant = a->constant, add = a->add, shift = a->shift;
     for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g++)
         for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
             for (unsigned i = 0; i < own; i++) {
                 const unsigned number = g * own + i;
-                uint32_t v = a->constant | spread(symbols, element_log2, a->shift);
+                uint32_t v = constant | spread(symbols, element_log2, shift);
                 for (unsigned p = 0; p < plane_count; p++) {
                     const unsigned ratio = 8 * own / bits[p];
                     const uint32_t word = wcodec_load_u32(rows[p] + 4 * (size_t)(number / ratio * WCODEC_LANES + lane));
                     v |= wcodec_rotl32(word, 32u - number % ratio * bits[p]) & a->plane_mask[p];
                 }
-                wcodec_store_u32(elements, a->add ? subtract(v, a->add, element_log2) : v);
+                wcodec_store_u32(elements, subtract(v, add, element_log2));
                 symbols += per_word;
                 elements += 4;
             }
@@ -118,10 +140,21 @@ static void assemble_any(const struct wcodec_cpu_assembly *a, const uint8_t *sym
     assemble(a, a->element_log2, a->plane_count, a->plane_bits, symbols, rows, elements);
 }
 
-static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES],
+                          uint8_t *elements)
 {
-    static const uint8_t bits[] = {8};
-    assemble(a, 1, 1, bits, symbols, rows, elements);
+    const uint64_t mask = a->plane_mask[0] | (uint64_t)a->plane_mask[0] << 32, constant = a->constant | (uint64_t)a->constant << 32;
+    const uint32_t add = a->add, shift = a->shift;
+    const uint8_t *row = rows[0];
+    for (unsigned i = 0; i < WCODEC_CPU_CHUNK; i += 4, row += 4) {
+        const uint64_t word = wcodec_load_u32(row);
+        uint64_t s = wcodec_load_u32(symbols + i);
+        s = (s | s << 16) & 0x0000ffff0000ffffu;
+        s = (s | s << 8) & 0x00ff00ff00ff00ffu;
+        /* The upper half of the word that holds the second pair is the word rotated right by 8. */
+        const uint64_t v = ((word | (word >> 8 | word << 24) << 32) & mask) | s << shift | constant;
+        wcodec_store_u64(elements + 2 * i, add ? subtract((uint32_t)v, add, 1) | (uint64_t)subtract((uint32_t)(v >> 32), add, 1) << 32 : v);
+    }
 }
 
 static void assemble_nibble(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
@@ -151,21 +184,42 @@ static void assemble_f16(const struct wcodec_cpu_assembly *a, const uint8_t *sym
     assemble(a, 1, 3, bits, symbols, rows, elements);
 }
 
-static void finish(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
+INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
 {
     const unsigned own = 1u << element_log2;
     const size_t row = (size_t)4 * own * WCODEC_LANES;
+    uint64_t keys[8 * WCODEC_CPU_CHUNK_GROUPS];
+    for (unsigned j = 0; j < groups * own; j++)
+        keys[j] = 0x4CF5AD43u + 81006u * (first * own + j);
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+        uint64_t sum = 0;
+        for (unsigned g = 0; g < groups; g++)
+            for (unsigned i = 0; i < own; i++)
+                sum += keys[g * own + i] * wcodec_load_u32(elements + g * row + 4 * (size_t)(own * lane + i));
+        sums[lane] += sum;
+    }
+}
+
+static void finish(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
+{
     if (out)
-        memcpy(out, elements, groups * row);
+        memcpy(out, elements, (size_t)groups * WCODEC_GROUP << element_log2);
     if (!sums)
         return;
-    for (unsigned g = 0; g < groups; g++)
-        for (unsigned i = 0; i < own; i++) {
-            const uint64_t k = 0x4CF5AD43u + 81006u * ((first + g) * own + i);
-            const uint8_t *p = elements + g * row + 4 * i;
-            for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-                sums[lane] += k * wcodec_load_u32(p + (size_t)4 * own * lane);
-        }
+    switch (element_log2) {
+    case 0:
+        add_sums(0, elements, groups, first, sums);
+        break;
+    case 1:
+        add_sums(1, elements, groups, first, sums);
+        break;
+    case 2:
+        add_sums(2, elements, groups, first, sums);
+        break;
+    default:
+        add_sums(3, elements, groups, first, sums);
+        break;
+    }
 }
 
 void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp)
@@ -176,6 +230,5 @@ void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp)
         .symbols = {[WCODEC_PAIRS] = symbols_pairs, [WCODEC_P12] = symbols_p12, [WCODEC_P8] = symbols_p8},
         .assemble = {assemble_any, assemble_bf16, assemble_nibble, assemble_byte, assemble_f32, assemble_f16},
         .finish = finish,
-        .finish_stream = finish,
     };
 }
