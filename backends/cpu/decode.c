@@ -160,24 +160,23 @@ static void end_stream(const struct wcodec_cpu_decoder *d, const struct track *k
 static void join_last_row(const struct wcodec_tiling *tiling, const struct lane_tile *t, const uint8_t *stored, uint8_t *row)
 {
     const struct wcodec_plane *plane = &tiling->planes[0];
-    const unsigned slot_bits = wcodec_slot_bits(tiling);
-    for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-        uint32_t word = 0;
-        if (plane->bits >= 8) {
-            word = wcodec_load_u16(stored + 2 * lane) | (uint32_t)t->payload[lane] << 16;
-        } else {
-            for (unsigned place = 0; place < 8; place++) {
-                /* Places 0 to 3 of the group before the last (if their number is even), then of the last. */
-                if (place < 4 && t->groups % 2)
-                    continue;
-                const uint32_t nibbles = place < 4 ? wcodec_load_u16(stored + 2 * lane) : t->payload[lane];
-                const uint32_t element = (t->groups - (place < 4 ? 2 : 1)) * WCODEC_GROUP + place % 4;
-                const struct wcodec_placing at = wcodec_place_element(tiling, plane, element);
-                word |= wcodec_place_value(plane, slot_bits, &at, nibbles >> (4 * (place % 4)) & 15);
-            }
+    const unsigned slot_bits = wcodec_slot_bits(tiling), turn = plane->position % slot_bits;
+    const uint32_t slot = slot_bits < 32 ? (1u << slot_bits) - 1 : ~0u;
+    uint32_t words[WCODEC_LANES] = {0};
+    if (plane->bits >= 8)
+        for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+            words[lane] = wcodec_load_u16(stored + 2 * lane) | (uint32_t)t->payload[lane] << 16;
+    /* Four bits: the values of places 0 to 3, of the group before the last (if the number of groups is even) and of the last, each where wcodec_place_value() puts it. */
+    for (unsigned i = t->groups % 2 ? 4 : 0; plane->bits == 4 && i < 8; i++) {
+        const struct wcodec_placing at = wcodec_place_element(tiling, plane, (t->groups - (i < 4 ? 2 : 1)) * WCODEC_GROUP + i % 4);
+        for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+            const uint32_t nibbles = i < 4 ? wcodec_load_u16(stored + 2 * lane) : t->payload[lane], value = nibbles >> (4 * (i % 4)) & 15;
+            const uint32_t placed = (value << turn | (uint32_t)((uint64_t)value << turn >> slot_bits)) & slot;
+            words[lane] |= wcodec_rotl32(placed << at.slot, at.rotate);
         }
-        wcodec_store_u32(row + 4 * lane, word);
     }
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+        wcodec_store_u32(row + 4 * lane, words[lane]);
 }
 
 /* Rows of the last chunk in one piece, completed by the payload and by zeros. buffer: 64 rows. */
@@ -328,4 +327,6 @@ void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wc
             faults[i + k] = tiles[k].fault;
         i += together;
     }
+    if (stream && d->dsp->stream_end)
+        d->dsp->stream_end();
 }

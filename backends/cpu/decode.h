@@ -80,6 +80,7 @@ struct wcodec_cpu_dsp {
     wcodec_cpu_assemble_fn assemble[WCODEC_CPU_SHAPES];
     wcodec_cpu_finish_fn finish;        /* ordinary stores */
     wcodec_cpu_finish_fn finish_stream; /* stores past the caches, for destinations that do not fit them; out aligned to 64. NULL where there is none. */
+    void (*stream_end)(void);           /* makes these stores visible as ordinary ones are; where there is finish_stream */
 };
 
 /* Fill in the best functions among the levels in mask (bits of enum wcodec_cpu_level, already masked by what the machine has). */

@@ -11,6 +11,10 @@ void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
 {
     (void)levels;
     wcodec_cpu_dsp_init_scalar(dsp);
+#ifdef HAVE_AVX512
+    if (levels & WCODEC_CPU_AVX512)
+        wcodec_cpu_dsp_init_avx512(dsp);
+#endif
 }
 
 static void prepare_table(const struct wcodec_table *t, const uint32_t *entries, struct wcodec_cpu_table *c)
