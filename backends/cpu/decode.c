@@ -57,7 +57,7 @@ static void begin_tile(const struct wcodec_cpu_decoder *d, const struct wcodec_v
         t->raw[p] = raw;
         size_t size = (size_t)wcodec_plane_rows(&tiling->planes[p], t->elements) * 4 * WCODEC_LANES;
         if (p == 0 && wcodec_tile_has_payload(tiling, mode))
-            size -= (size_t)(tiling->planes[0].bits == 4 && t->groups % 2 ? 4 : 2) * WCODEC_LANES;
+            size -= (size_t)(tiling->planes[0].bits == 4 && t->groups % 2 ? 4u : 2u) * WCODEC_LANES;
         raw += size;
     }
 }
