@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Headers, symbol map and shared library agree on the public functions; configure.ac and the header agree on the version.
 set -u
+: "${CC:?}" "${top_srcdir:?}" "${top_builddir:?}"
 passed=0 failed=0
 work=$(mktemp -d "${TMPDIR:-/tmp}/wcodec-abi.XXXXXX") || exit 99
 trap 'rm -rf "$work"' EXIT

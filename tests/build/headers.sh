@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Every public header compiles alone, as C11 and as C++17, by each compiler that is there, without a warning.
 set -u
+: "${CC:?}" "${top_srcdir:?}" "${top_builddir:?}"
 passed=0 failed=0
 work=$(mktemp -d "${TMPDIR:-/tmp}/wcodec-headers.XXXXXX") || exit 99
 trap 'rm -rf "$work"' EXIT

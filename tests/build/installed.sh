@@ -3,6 +3,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Installs into a folder of its own, builds the example programs against that tree through pkg-config, and runs them.
 set -u
+: "${CC:?}" "${top_srcdir:?}" "${top_builddir:?}" "${LIBDIR:?}" "${PKGCONFIGDIR:?}" "${PACKAGE_VERSION:?}"
 command -v pkg-config >/dev/null 2>&1 || { echo "no pkg-config: skipped"; exit 77; }
 passed=0 failed=0
 root=$(pwd)/tests/build/installed.tmp
@@ -43,7 +44,10 @@ export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_CFLAGS PKG
 run "version in wcodec.pc" test "$(pkg-config --modversion wcodec)" = "$PACKAGE_VERSION"
 run "plugindir in wcodec.pc" test -n "$(pkg-config --variable=plugindir wcodec)"
 
-flags=$(pkg-config --cflags --libs wcodec) || { failed=$((failed + 1)); finish; }
+static=
+[ -e "$root$LIBDIR/libwcodec.so" ] || static=--static
+# shellcheck disable=SC2086
+flags=$(pkg-config $static --cflags --libs wcodec) || { failed=$((failed + 1)); finish; }
 for example in compress-tensors decode-tensor; do
     # shellcheck disable=SC2086
     run "build $example" $CC -std=c11 -Wall -Wextra -Werror $SANITIZER_FLAGS -o "$root/$example" "$top_srcdir/examples/$example.c" $flags
