@@ -25,7 +25,7 @@ static uint64_t chunk_bytes(const struct wcodec_chunks *chunks, uint64_t i)
     return left < chunks->chunk ? left : chunks->chunk;
 }
 
-static uint32_t check_of(const void *data, size_t size)
+uint32_t wcodec_chunk_check(const void *data, size_t size)
 {
     return (uint32_t)XXH3_64bits(data, size);
 }
@@ -128,7 +128,7 @@ wcodec_status wcodec_chunk_decode(const struct wcodec_chunks *chunks, uint64_t i
         if (status != WCODEC_OK)
             return status;
     }
-    if (verify && check_of(out, size) != chunks->checks[i])
+    if (verify && wcodec_chunk_check(out, size) != chunks->checks[i])
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the check of chunk %" PRIu64 " differs", i);
     return WCODEC_OK;
 }
@@ -158,6 +158,6 @@ wcodec_status wcodec_chunk_encode(const wcodec_allocator *allocator, const void 
     if (coded == size && size != 0)
         memcpy(out, data, size);
     *coded_size = (uint32_t)coded;
-    *check = check_of(data, size);
+    *check = wcodec_chunk_check(data, size);
     return WCODEC_OK;
 }

@@ -30,6 +30,9 @@ void wcodec_chunks_free(struct wcodec_chunks *chunks);
 /* Decode chunk i from its coded bytes to out (its decoded size). WCODEC_ERROR_CORRUPT, WCODEC_ERROR_MEMORY. Thread-safe. */
 wcodec_status wcodec_chunk_decode(const struct wcodec_chunks *chunks, uint64_t i, const uint8_t *coded, void *out, bool verify, wcodec_error *err);
 
+/* The check of a chunk's decoded bytes. */
+uint32_t wcodec_chunk_check(const void *data, size_t size);
+
 /* Encode one chunk at a zstd level: out has room for `size` bytes; *coded_size == size means stored. *check is set. */
 wcodec_status wcodec_chunk_encode(const wcodec_allocator *allocator, const void *data, size_t size, int zstd_level, uint8_t *out, uint32_t *coded_size, uint32_t *check, wcodec_error *err);
 

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "container/batch.h"
+#include "coding/chunks.h"
+#include "core/dtype.h"
 #include "core/error.h"
 #include "core/memory.h"
 
@@ -19,15 +21,45 @@ struct work {
     wcodec_error error;
 };
 
+/* Is it one repeated element of 2^log2 bytes? */
+static bool repeats(const uint8_t *data, size_t size, unsigned log2)
+{
+    size_t width = (size_t)1 << log2;
+    return size % width == 0 && memcmp(data, data + width, size - width) == 0;
+}
+
+static wcodec_status code_tiny(const wcodec_allocator *allocator, wcodec_dtype dtype, const uint8_t *data, size_t size, struct wcodec_coded *coded, wcodec_error *err)
+{
+    unsigned log2 = size == 8 ? 3 : size == 4 ? 2 : size == 2 ? 1 : wcodec_dtype_element_log2(dtype);
+    struct wcodec_coded c = {.coding = WCODEC_CODING_CONSTANT, .allocator = allocator};
+    if (repeats(data, size, log2)) {
+        c.constant_element_log2 = (uint8_t)log2;
+        memcpy(c.constant_element, data, (size_t)1 << log2);
+        *coded = c;
+        return WCODEC_OK;
+    }
+    uint64_t directory = wcodec_chunks_directory_size(size, size);
+    uint8_t *payload = wcodec_alloc_zeroed(allocator, (size_t)directory + size);
+    if (!payload)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    wcodec_store_u32(payload, (uint32_t)size);
+    wcodec_store_u32(payload + 4, wcodec_chunk_check(data, size));
+    memcpy(payload + directory, data, size);
+    c.coding = WCODEC_CODING_CHUNKS;
+    c.chunk = size;
+    c.payload_size = directory + size;
+    c.part_count = 1;
+    c.parts[0].data = payload;
+    c.parts[0].size = c.payload_size;
+    *coded = c;
+    return WCODEC_OK;
+}
+
 wcodec_status wcodec_code_bytes(wcodec_context *context, const struct wcodec_encode_settings *settings, bool weights, wcodec_dtype dtype, const void *data, uint64_t size,
                                 struct wcodec_coded *coded, wcodec_error *err)
 {
-    if (size == 1 || size == 2 || size == 4 || size == 8) {
-        *coded = (struct wcodec_coded){.coding = WCODEC_CODING_CONSTANT, .allocator = &context->allocator};
-        coded->constant_element_log2 = (uint8_t)(size == 1 ? 0 : size == 2 ? 1 : size == 4 ? 2 : 3);
-        memcpy(coded->constant_element, data, (size_t)size);
-        return WCODEC_OK;
-    }
+    if (size != 0 && size <= WCODEC_TINY_BYTES)
+        return code_tiny(&context->allocator, dtype, data, (size_t)size, coded, err);
     struct wcodec_encode_settings own = *settings;
     own.weights = weights;
     return wcodec_encode_tensor(context, &own, dtype, data, size, coded, err);

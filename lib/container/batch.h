@@ -37,7 +37,9 @@ struct wcodec_batch {
     uint64_t data_room;
 };
 
-/* Code data of `size` bytes as an entry would be: tiny ones of 1, 2, 4 and 8 bytes become constants, so that they need no payload. */
+/* Code data of `size` bytes as an entry. Tiny ones are dealt with here: 1, 2, 4 and 8 bytes are a constant, so that they need no payload; others up to WCODEC_TINY_BYTES are a constant or stored,
+ * since no coding gains there what its frame takes, and there can be a million of them. */
+enum { WCODEC_TINY_BYTES = 256 };
 wcodec_status wcodec_code_bytes(wcodec_context *context, const struct wcodec_encode_settings *settings, bool weights, wcodec_dtype dtype, const void *data, uint64_t size,
                                 struct wcodec_coded *coded, wcodec_error *err);
 
