@@ -52,7 +52,7 @@ run 0 "$WCODEC" version --json; json out
 is "$("$WCODEC" version)" "$("$WCODEC" --version)"
 
 # Where the command and its letters may stand, abbreviations, sizes with units.
-run 0 "$WCODEC" -q compress -o 1.wcodec file; quiet
+run 0 "$WCODEC" -qq compress -o 1.wcodec file; quiet
 run 0 "$WCODEC" -z -q -o 2.wcodec file
 run 0 "$WCODEC" file -qz -o 3.wcodec
 run 0 env POSIXLY_CORRECT=1 "$WCODEC" compress file -q -o 4.wcodec
