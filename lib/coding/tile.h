@@ -30,12 +30,12 @@ uint32_t wcodec_tile_check(const void *data, uint32_t elements, unsigned element
 void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned element_log2, uint64_t sums[WCODEC_LANES]);
 uint32_t wcodec_tile_check_finish(const uint64_t sums[WCODEC_LANES]);
 
-/* How a symbol is pushed onto a state: x = (x / freq << p) + x % freq + start. The quotient is x * reciprocal >> shift, exact for every x that can come up (tile_encode.c). */
+/* How a symbol is pushed onto a state: x = (x / freq << p) + x % freq + start. The quotient is x * reciprocal >> (32 + p), exact for every x that can come up (tile_encode.c). */
 struct wcodec_encode_symbol {
-    uint64_t reciprocal;
-    uint32_t freq; /* 0: the table does not hold it */
+    uint64_t reciprocal; /* ceil(2^(32+p) / freq) */
+    uint32_t rest;       /* 2^p - freq */
+    uint16_t freq;       /* 0: the table does not hold it */
     uint16_t start;
-    uint8_t shift;
 };
 
 /* A table made ready for encoding. */

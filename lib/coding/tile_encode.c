@@ -6,15 +6,12 @@
 
 #include "coding/tile_encode.h"
 
-/* The quotient x / f as x * r >> (32 + s), with s = ceil(log2 f) and r = ceil(2^(32+s) / f): exact while x * (r f - 2^(32+s)) < 2^(32+s), true for all x < 2^32 since
- * r f - 2^(32+s) < f <= 2^s. The product stays below 2^64: with d = f, x < d 2^20 for 12 bits (d < 2^12), x < d 2^24 for P8 (d < 2^8), and x r < 2^64 - 2^(32+s)/d + x + 1. */
-static struct wcodec_encode_symbol prepare_symbol(uint32_t freq, uint16_t start)
+/* With r = ceil(2^k / f) and k = 32 + p, the quotient x / f is x * r >> k for all x < f 2^(32-p), which is what shrink() leaves, in P8 before both symbols: r f = 2^k + e with e < f, so the
+ * error x e / (f 2^k) is below 1 / f as long as x e < 2^k, and x e < f^2 2^(32-p) < 2^k since f < 2^p. The product stays below 2^64: x 2^k / f <= 2^64 - 2^k / f, x e / f < x, and
+ * 2^k / f > 2^32 > x. */
+static struct wcodec_encode_symbol prepare_symbol(unsigned p, uint32_t freq, uint16_t start)
 {
-    uint8_t s = 0;
-    while (1u << s < freq)
-        s++;
-    const uint64_t power = (uint64_t)1 << (32 + s);
-    return (struct wcodec_encode_symbol){(power + freq - 1) / freq, freq, start, (uint8_t)(32 + s)};
+    return (struct wcodec_encode_symbol){(((uint64_t)1 << (32 + p)) + freq - 1) / freq, (1u << p) - freq, (uint16_t)freq, start};
 }
 
 /* For a pair that is not held: the most frequent held pair with the same first half, else with the same second half, else of all. */
@@ -40,7 +37,7 @@ void wcodec_encode_table_init(struct wcodec_encode_table *encode, const struct w
     encode->most_frequent = table->order[0];
     for (unsigned i = 0; i < table->count; i++) {
         const uint8_t s = table->order[i];
-        encode->symbols[s] = prepare_symbol(table->freq[s], starts[s]);
+        encode->symbols[s] = prepare_symbol(wcodec_profile_bits(table->profile), table->freq[s], starts[s]);
         if (table->freq[s] > table->freq[encode->most_frequent])
             encode->most_frequent = s;
     }
@@ -150,14 +147,15 @@ static void choose_pairs(const struct work *w, const struct wcodec_encode_table 
     }
 }
 
+/* x / f * 2^p + x mod f + start, with one multiplication less. */
 static inline uint32_t push(uint32_t x, const struct wcodec_encode_symbol *s, unsigned p)
 {
-    const uint32_t quotient = (uint32_t)(x * s->reciprocal >> s->shift);
-    return (quotient << p) + (x - quotient * s->freq) + s->start;
+    const uint32_t quotient = (uint32_t)(x * s->reciprocal >> (32 + p));
+    return x + quotient * s->rest + s->start;
 }
 
 /* Emit a word if x has reached limit. Branchless: whether a lane emits cannot be predicted. */
-static inline uint32_t shrink(uint32_t x, uint64_t limit, uint8_t **word)
+static inline uint32_t shrink(uint32_t x, uint32_t limit, uint8_t **word)
 {
     const unsigned emit = x >= limit;
     wcodec_store_u16(*word - 2, (uint16_t)x);
@@ -170,7 +168,7 @@ static uint8_t *encode_group_p8(const struct wcodec_encode_table *table, const u
     for (unsigned place = 4; place > 0; place -= 2)
         for (unsigned lane = WCODEC_LANES; lane-- > 0;) {
             const struct wcodec_encode_symbol *s = &table->symbols[symbols[4 * lane + place - 2]], *next = &table->symbols[symbols[4 * lane + place - 1]];
-            x[lane] = shrink(x[lane], (uint64_t)(s->freq * next->freq) << 16, &word);
+            x[lane] = shrink(x[lane], (uint32_t)s->freq * next->freq << 16, &word);
             x[lane] = push(push(x[lane], next, 8), s, 8);
         }
     return word;
@@ -182,7 +180,7 @@ static uint8_t *encode_group_p12(const struct wcodec_encode_table *table, const 
     for (unsigned step = steps; step-- > 0;)
         for (unsigned lane = WCODEC_LANES; lane-- > 0;) {
             const struct wcodec_encode_symbol *s = &table->symbols[symbols[steps * lane + step]];
-            x[lane] = shrink(x[lane], (uint64_t)s->freq << 20, &word);
+            x[lane] = shrink(x[lane], (uint32_t)s->freq << 20, &word);
             x[lane] = push(x[lane], s, 12);
         }
     return word;
