@@ -162,7 +162,7 @@ static bool runs_may_pay(const struct search *s)
 {
     if (s->settings->level >= 5)
         return true;
-    uint64_t potential = wcodec_cluster_potential(&s->symbols, 256, 64);
+    uint64_t potential = wcodec_cluster_potential(&s->symbols, 256, 32);
     return potential < s->single && scale(s->facts, s->single - potential) >= needed(s, SHARE_RUNS);
 }
 
@@ -215,6 +215,16 @@ static bool make_pairs(struct search *s, bool wanted)
     return true;
 }
 
+/* P12 codes the same symbols, so that it cannot win where P8's frequencies are fine enough to come near the entropy. */
+static bool p8_is_good(const struct wcodec_field_facts *facts, const struct wcodec_field_choice *p8)
+{
+    uint64_t counts[256] = {0};
+    if (facts->raw_bits < 8)
+        return false;
+    wcodec_count_symbols(facts->values.at, facts->values.count, counts);
+    return p8->bits <= scale(facts, wcodec_entropy(counts, 256)) + share(facts->other_bits + p8->bits, SHARE_PREFERENCE);
+}
+
 wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struct wcodec_encode_settings *settings, const struct wcodec_field_facts *facts, struct wcodec_field_choice *choice,
                                   wcodec_error *err)
 {
@@ -224,13 +234,17 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struc
     wcodec_status status = WCODEC_OK;
     bool have[4] = {false};
     unsigned best = 0;
-    for (unsigned profile = WCODEC_PAIRS; profile <= WCODEC_P8 && !status; profile++) {
+    static const uint8_t order[] = {WCODEC_PAIRS, WCODEC_P8, WCODEC_P12};
+    for (unsigned i = 0; i < 3 && !status; i++) {
+        unsigned profile = order[i];
         struct search s = {allocator, settings, facts, {(uint8_t)profile, facts->width, 0}, facts->values, 0, 0, &found[profile]};
         /* Where pairs are asked for and impossible, P12 is the next. */
         bool instead = settings->profile == WCODEC_PAIRS && profile == WCODEC_P12 && !have[WCODEC_PAIRS];
         if (settings->profile && profile != settings->profile && !instead)
             continue;
         if (profile == WCODEC_PAIRS && !make_pairs(&s, settings->profile == WCODEC_PAIRS))
+            continue;
+        if (profile == WCODEC_P12 && have[WCODEC_P8] && settings->level < 7 && p8_is_good(facts, &found[WCODEC_P8]))
             continue;
         status = search_profile(&s, err);
         have[profile] = true;

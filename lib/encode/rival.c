@@ -16,7 +16,7 @@ int wcodec_zstd_level(int level)
 
 enum {
     SIZE_MIN = 65536, /* smaller tensors stay as they are: decoding them from tiles is worth more than a few bytes */
-    SAMPLE_MIN = 32768,
+    SAMPLE_MIN = 16384,
     SAMPLE_MAX = 1 << 20,
     PIECES = 4,
     ANCHOR_SPACING = 64,
@@ -27,7 +27,7 @@ enum {
 
 static wcodec_status sample_shrinks(const wcodec_allocator *allocator, int zstd_level, const uint8_t *data, uint64_t size, uint64_t coded, bool *shrinks, wcodec_error *err)
 {
-    uint64_t sample = size / 8 < SAMPLE_MIN ? SAMPLE_MIN : size / 8 > SAMPLE_MAX ? SAMPLE_MAX : size / 8, piece = sample / PIECES;
+    uint64_t sample = size / 16 < SAMPLE_MIN ? SAMPLE_MIN : size / 16 > SAMPLE_MAX ? SAMPLE_MAX : size / 16, piece = sample / PIECES;
     uint8_t *buffer = wcodec_alloc(allocator, 2 * (size_t)sample);
     if (!buffer)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %u bytes", (unsigned)sample);

@@ -82,7 +82,7 @@ wcodec_status wcodec_survey_tensor(wcodec_context *context, wcodec_dtype dtype, 
     survey_begin(survey, dtype, size);
     struct survey_job job = {.data = data, .sampled = sampled};
     job.blocks = wcodec_div_up_u64(survey->elements, WCODEC_COUNT_BLOCK);
-    job.stride = job.blocks / 16 < 1 ? 1 : job.blocks / 16 > 16 ? 16 : job.blocks / 16;
+    job.stride = job.blocks / 4 < 1 ? 1 : job.blocks / 4 > 16 ? 16 : job.blocks / 4;
     job.tasks = job.blocks / 8 < 1 ? 1 : job.blocks / 8 > MAX_TASKS ? MAX_TASKS : (size_t)(job.blocks / 8);
     job.parts = wcodec_alloc_array(&context->allocator, job.tasks, sizeof *job.parts);
     if (!job.parts)
