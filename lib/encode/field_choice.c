@@ -9,7 +9,7 @@
 #include "encode/histogram.h"
 
 /* Shares of the tensor's size, in 1/65536, that a choice must save. */
-enum { SHARE_PREFERENCE = 197, /* 0.3 % */ SHARE_TILE_TABLES = 66, /* 0.1 % */ SHARE_RUNS = 328, /* 0.5 % */ SHARE_CLOSE_RUNS = 66 };
+enum { SHARE_PREFERENCE = 197, /* 0.3 % */ SHARE_TILE_TABLES = 131, /* 0.2 % */ SHARE_RUNS = 328, /* 0.5 % */ SHARE_CLOSE_RUNS = 66 };
 
 uint64_t wcodec_pairs_window(const uint64_t counts[256], unsigned width, uint8_t *base, uint8_t nibble[256])
 {
@@ -169,10 +169,14 @@ static bool runs_may_pay(const struct search *s)
 static wcodec_status search_profile(struct search *s, wcodec_error *err)
 {
     int level = s->settings->level;
-    uint64_t counts[256] = {0};
+    uint64_t pair_counts[256] = {0};
+    const uint64_t *counts = s->facts->counts;
     uint32_t costs[256];
     struct wcodec_table table;
-    wcodec_count_symbols(s->symbols.at, s->symbols.count, counts);
+    if (s->kind.profile == WCODEC_PAIRS) {
+        wcodec_count_symbols(s->symbols.at, s->symbols.count, pair_counts);
+        counts = pair_counts;
+    }
     wcodec_table_fit(&s->kind, counts, false, &table);
     wcodec_table_costs(&table, costs);
     s->single = wcodec_counts_cost(counts, costs);
@@ -202,10 +206,8 @@ static wcodec_status search_profile(struct search *s, wcodec_error *err)
 static bool make_pairs(struct search *s, bool wanted)
 {
     const struct wcodec_symbols *values = &s->facts->values;
-    uint64_t counts[256] = {0};
     uint8_t nibble[256];
-    wcodec_count_symbols(values->at, values->count, counts);
-    uint64_t outside = wcodec_pairs_window(counts, s->facts->width, &s->kind.base, nibble);
+    uint64_t outside = wcodec_pairs_window(s->facts->counts, s->facts->width, &s->kind.base, nibble);
     if (outside > values->count / (wanted ? 8 : 64))
         return false;
     for (size_t i = 0; i < values->count; i += 2)
@@ -218,11 +220,9 @@ static bool make_pairs(struct search *s, bool wanted)
 /* P12 codes the same symbols, so that it cannot win where P8's frequencies are fine enough to come near the entropy. */
 static bool p8_is_good(const struct wcodec_field_facts *facts, const struct wcodec_field_choice *p8)
 {
-    uint64_t counts[256] = {0};
     if (facts->raw_bits < 8)
         return false;
-    wcodec_count_symbols(facts->values.at, facts->values.count, counts);
-    return p8->bits <= scale(facts, wcodec_entropy(counts, 256)) + share(facts->other_bits + p8->bits, SHARE_PREFERENCE);
+    return p8->bits <= scale(facts, wcodec_entropy(facts->counts, 256)) + share(facts->other_bits + p8->bits, SHARE_PREFERENCE);
 }
 
 wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struct wcodec_encode_settings *settings, const struct wcodec_field_facts *facts, struct wcodec_field_choice *choice,

@@ -14,6 +14,7 @@ struct wcodec_field_facts {
     uint8_t raw_bits;     /* of an element */
     bool by_value;        /* see wcodec_cluster_options */
     struct wcodec_symbols values; /* the sample; pieces are tiles */
+    const uint64_t *counts;       /* of the sample's values */
     uint8_t *pairs;       /* room for half as many symbols */
     uint64_t elements;    /* of the tensor */
     uint64_t tiles;

@@ -138,6 +138,7 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
             .raw_bits = (uint8_t)raw,
             .by_value = p->by_value,
             .values = {p->sample.values, p->sample.count, p->sample.piece},
+            .counts = counts,
             .pairs = p->sample.pairs,
             .elements = p->survey->elements,
             .tiles = p->sample.pieces,

@@ -42,31 +42,34 @@ static wcodec_status sample_shrinks(const wcodec_allocator *allocator, int zstd_
     return status;
 }
 
-static size_t hash_slot(uint64_t x)
+static size_t hash_slot(uint64_t x, unsigned bits)
 {
-    return (size_t)(x * 0x9E3779B97F4A7C15u >> 48);
+    return (size_t)(x * 0x9E3779B97F4A7C15u >> (64 - bits));
 }
 
 /* Note where the 8 bytes at evenly spaced anchors are, then look in some windows whether they come again. An estimate of the share of the tensor that repeats follows. */
 static wcodec_status repeats(const wcodec_allocator *allocator, const uint8_t *data, uint64_t size, unsigned element_log2, bool *found, wcodec_error *err)
 {
     uint64_t spacing = ANCHOR_SPACING, step = (uint64_t)1 << element_log2, hits = 0, looks = 0;
-    uint64_t *places = wcodec_alloc_zeroed(allocator, ANCHORS_MAX * sizeof *places); /* position + 1 */
-    if (!places)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %d anchors", ANCHORS_MAX);
+    unsigned bits = 8;
     while (size / spacing > ANCHORS_MAX)
         spacing *= 2;
-    for (uint64_t at = 0; at + 8 <= size; at += spacing)
-        places[hash_slot(wcodec_load_u64(data + at))] = at + 1;
+    while ((uint64_t)1 << bits < size / spacing)
+        bits++;
+    uint32_t *anchors = wcodec_alloc_zeroed(allocator, sizeof *anchors << bits); /* number + 1 */
+    if (!anchors)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %d anchors", 1 << bits);
+    for (uint32_t i = 0; i < (size - 8) / spacing; i++)
+        anchors[hash_slot(wcodec_load_u64(data + i * spacing), bits)] = i + 1;
     uint64_t windows = size / 4096 < WINDOWS_MAX ? size / 4096 : WINDOWS_MAX;
     for (uint64_t i = 0; i < windows; i++) {
         uint64_t begin = (size - WINDOW) / windows * i / step * step;
         for (uint64_t at = begin; at + 8 <= begin + WINDOW; at += step, looks++) {
-            uint64_t x = wcodec_load_u64(data + at), place = places[hash_slot(x)];
-            hits += place != 0 && place - 1 != at && wcodec_load_u64(data + place - 1) == x;
+            uint64_t x = wcodec_load_u64(data + at), anchor = anchors[hash_slot(x, bits)];
+            hits += anchor != 0 && (anchor - 1) * spacing != at && wcodec_load_u64(data + (anchor - 1) * spacing) == x;
         }
     }
-    wcodec_free(allocator, places);
+    wcodec_free(allocator, anchors);
     /* One of spacing / step places of a stretch is an anchor. */
     *found = hits >= 2 && hits * (spacing / step) * 100 > looks;
     return WCODEC_OK;

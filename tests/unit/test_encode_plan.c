@@ -87,9 +87,12 @@ static void test_two_sources(void **state)
 static wcodec_status choose(const uint8_t *symbols, size_t count, unsigned raw_bits, uint8_t profile, int level, struct wcodec_field_choice *choice)
 {
     uint8_t *pairs = malloc(count);
+    uint64_t counts[256] = {0};
     assert_non_null(pairs);
+    for (size_t i = 0; i < count; i++)
+        counts[symbols[i]]++;
     struct wcodec_encode_settings settings = {.level = level, .profile = profile, .weights = true};
-    struct wcodec_field_facts facts = {.width = 8, .raw_bits = (uint8_t)raw_bits, .by_value = true, .values = {symbols, count, 8192}, .pairs = pairs, .elements = count, .tiles = count / 8192,
+    struct wcodec_field_facts facts = {.width = 8, .raw_bits = (uint8_t)raw_bits, .by_value = true, .values = {symbols, count, 8192}, .counts = counts, .pairs = pairs, .elements = count, .tiles = count / 8192,
                                        .other_bits = count * raw_bits * (uint64_t)65536};
     wcodec_status status = wcodec_field_choose(&wcodec_default_allocator, &settings, &facts, choice, NULL);
     free(pairs);
