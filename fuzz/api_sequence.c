@@ -108,9 +108,10 @@ static void finish(struct state *s)
         FUZZ_REQUIRE(s->written == s->declared && !s->failed && !s->finished && report.coded_size == s->out_size && report.tensors == s->declared);
         s->finished = true;
         check_written(s);
-    } else if (!s->failed && s->write_fails_in != 0) {
-        FUZZ_REQUIRE(status == WCODEC_ERROR_USAGE && (s->written < s->declared || s->finished));
+    } else if (status == WCODEC_ERROR_USAGE) {
+        FUZZ_REQUIRE(s->failed || s->written < s->declared || s->finished);
     } else {
+        FUZZ_REQUIRE(s->write_fails_in == 0);
         s->failed = true;
     }
 }

@@ -112,7 +112,7 @@ static void code_task(void *argument, size_t i)
 
 static wcodec_status read_data(struct wcodec_batch *b, wcodec_error *err)
 {
-    if (b->size > b->data_room) {
+    if (!b->data || b->size > b->data_room) { /* a batch of nothing has a pointer too */
         wcodec_free(&b->context->allocator, b->data); /* its contents are of no use: no copy */
         b->data_room = 0;
         b->data = wcodec_alloc_array(&b->context->allocator, b->size, 1);
