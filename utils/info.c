@@ -137,8 +137,8 @@ static void print_totals(const wcodec_file_info *file, const struct totals *t)
            t->tensors, t->aliases, t->elements, t->size, t->coded, describe_ratio(t->coded, t->size),
            t->elements ? (double)t->coded * 8 / (double)t->elements : 0);
     if (t->bound_bits)
-        printf("bound:      order-0 bound of %" PRIu64 " bytes' tensors is %" PRIu64 " bytes; they take %" PRIu64 " (%+.2f %%)\n", t->bounded,
-               t->bound_bits / 8 + (t->bound_bits % 8 != 0), t->bounded_coded, excess(t));
+        printf("bound:      %" PRIu64 " bytes (order-0, for tensors of %" PRIu64 " bytes); they take %" PRIu64 " (%+.2f %%)\n",
+               t->bound_bits / 8 + (t->bound_bits % 8 != 0), t->bounded, t->bounded_coded, excess(t));
     printf("the rest:   %" PRIu64 " bytes (header, other data, index, padding)\n", file->coded_size - t->coded);
 }
 
