@@ -91,7 +91,8 @@ static void test_optimal(void **state)
                     continue;
                 table.freq[from]--;
                 table.freq[to]++;
-                assert_true(held_bits(&table, counts) >= bits - 1e-9 * (bits < 0 ? -bits : bits) - 1);
+                /* The logarithm is rounded to units of 2^-24: a few of them a symbol are no gain. */
+                assert_true(held_bits(&table, counts) >= bits - 4.0 * (double)(counts[from] + counts[to]) - 1);
                 table.freq[from]++;
                 table.freq[to]--;
             }

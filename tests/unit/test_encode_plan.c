@@ -170,7 +170,7 @@ static void test_splits(void **state)
     assert_in_range(order0, N * 9.9, N * 10.1);
     uint16_t *f16 = (uint16_t *)(void *)data;
     for (unsigned i = 0; i < N; i++)
-        f16[i] = (uint16_t)((geometric(&seed, 10) & 31) << 10 | (support_random(&seed) & 0x83ff));
+        f16[i] = (uint16_t)((geometric(&seed, 10) & 31u) << 10 | (support_random(&seed) & 0x83ff));
     split_of(WCODEC_DTYPE_F16, data, 2 * N, splits, &count, &order0);
     check_fields(&splits[0], "r10+c5+r1");
     /* Token numbers below 2^17. */
