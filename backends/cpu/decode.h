@@ -17,7 +17,8 @@ enum {
     WCODEC_CPU_CHUNK_GROUPS = 8, /* a chunk: as many groups as the thinnest plane has in one word */
     WCODEC_CPU_CHUNK = WCODEC_CPU_CHUNK_GROUPS * WCODEC_GROUP,
     WCODEC_CPU_TILES = 6,           /* most tiles side by side; not above WCODEC_MAX_CODED */
-    WCODEC_CPU_WORDS_OVERREAD = 64  /* bytes that a symbol function may read behind the words that it can take */
+    WCODEC_CPU_WORDS_OVERREAD = 64, /* bytes that a symbol function may read behind the words that it can take */
+    WCODEC_CPU_BOUNDS = 3           /* of a block of 16 slots: as many comparisons at most for a rank */
 };
 
 /* A table as symbol functions want it; which parts are filled depends on the profile. */
@@ -27,7 +28,14 @@ struct wcodec_cpu_table {
     uint8_t base;            /* pairs */
     /* P8: */
     bool low6;               /* no two held symbols agree in their low 6 bits */
-    uint8_t block_bounds;    /* most symbol boundaries inside a block of 16 slots */
+    /* At most 16 symbols of which few begin inside a block of 16 slots: a symbol's rank (its place in the table's order) from the rank of the block's first slot, plus one for each of the block's
+     * bounds that is less than slot % 16. */
+    uint8_t ranks_bounds; /* most bounds of a block; above WCODEC_CPU_BOUNDS: ranks do not serve */
+    _Alignas(16) uint8_t rank_first[16];                   /* by block */
+    _Alignas(16) uint8_t rank_bounds[WCODEC_CPU_BOUNDS][16]; /* likewise; 15: none */
+    _Alignas(16) uint8_t rank_freq[16];                    /* by rank */
+    _Alignas(16) uint8_t rank_start[16];                   /* likewise: first slot */
+    _Alignas(16) uint8_t rank_symbol[16];
     _Alignas(64) uint8_t symbol[256]; /* by slot */
     _Alignas(64) uint8_t freq[256];   /* by slot */
     _Alignas(64) uint8_t bias[256];   /* by slot */
@@ -88,7 +96,8 @@ void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels);
 
 /* The levels' parts: each overrides what it does better. */
 void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp);
-void wcodec_cpu_dsp_init_avx2(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_avx2_symbols(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_avx2_elements(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_avx512(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp);
 

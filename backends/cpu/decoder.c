@@ -11,10 +11,38 @@ void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
 {
     (void)levels;
     wcodec_cpu_dsp_init_scalar(dsp);
+#ifdef HAVE_AVX2
+    if (levels & WCODEC_CPU_AVX2) {
+        wcodec_cpu_dsp_init_avx2_symbols(dsp);
+        wcodec_cpu_dsp_init_avx2_elements(dsp);
+    }
+#endif
 #ifdef HAVE_AVX512
     if (levels & WCODEC_CPU_AVX512)
         wcodec_cpu_dsp_init_avx512(dsp);
 #endif
+}
+
+/* The table by ranks. A block's first slot has the rank of the last symbol that begins there or before. */
+static void prepare_ranks(const struct wcodec_table *t, struct wcodec_cpu_table *c)
+{
+    c->ranks_bounds = t->count > 16 ? 255 : 0;
+    memset(c->rank_bounds, 15, sizeof c->rank_bounds);
+    for (unsigned rank = 0, start = 0, bounds = 0, block = 0; rank < t->count && t->count <= 16; rank++) {
+        const unsigned symbol = t->order[rank];
+        bounds = start / 16 == block && rank > 0 ? bounds : 0;
+        block = start / 16;
+        if (start % 16 && bounds < WCODEC_CPU_BOUNDS)
+            c->rank_bounds[bounds][block] = (uint8_t)(start % 16 - 1);
+        bounds += start % 16 != 0;
+        c->ranks_bounds = (uint8_t)(bounds > c->ranks_bounds ? bounds : c->ranks_bounds);
+        c->rank_freq[rank] = (uint8_t)t->freq[symbol];
+        c->rank_start[rank] = (uint8_t)start;
+        c->rank_symbol[rank] = (uint8_t)symbol;
+        for (unsigned k = (start + 15) / 16; k < 16; k++)
+            c->rank_first[k] = (uint8_t)rank;
+        start += t->freq[symbol];
+    }
 }
 
 static void prepare_table(const struct wcodec_table *t, const uint32_t *entries, struct wcodec_cpu_table *c)
@@ -24,7 +52,6 @@ static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
     if (t->profile != WCODEC_P8)
         return;
     uint64_t seen = 0;
-    unsigned bounds = 0;
     c->low6 = true;
     for (unsigned slot = 0; slot < 256; slot++) {
         const uint32_t e = entries[slot];
@@ -32,8 +59,6 @@ static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
         c->symbol[slot] = (uint8_t)(e >> 12);
         c->freq[slot] = (uint8_t)(e >> 20);
         c->bias[slot] = (uint8_t)e;
-        bounds = slot % 16 == 0 ? 0 : bounds + (c->bias[slot] == 0);
-        c->block_bounds = (uint8_t)(bounds > c->block_bounds ? bounds : c->block_bounds);
     }
     for (unsigned i = 0, start = 0; i < t->count; i++) {
         const unsigned s = t->order[i];
@@ -43,6 +68,7 @@ static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
         c->start_low6[s % 64] = (uint8_t)start;
         start += t->freq[s];
     }
+    prepare_ranks(t, c);
 }
 
 /* Does every plane's bits stand in place? For elements of at most 32 bits that is when they are a cyclic run of the element's bits. */

@@ -1,0 +1,269 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The AVX2 level: assembling elements, copying them out, and the check's sums. */
+#include "backends/cpu/decode.h"
+
+#include <immintrin.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+INLINE __m256i load(const void *p)
+{
+    return _mm256_loadu_si256(p);
+}
+
+INLINE void store(void *p, __m256i v)
+{
+    _mm256_storeu_si256(p, v);
+}
+
+INLINE __m256i load_twice(const uint8_t *p)
+{
+    return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)p));
+}
+
+/* What is the same for all slot words of an assembly. */
+struct common {
+    __m256i constant, add;
+    __m128i shift;
+};
+
+INLINE struct common load_common(const struct wcodec_cpu_assembly *a)
+{
+    return (struct common){_mm256_set1_epi32((int)a->constant), _mm256_set1_epi32((int)a->add), _mm_cvtsi32_si128(a->shift)};
+}
+
+/* 32 >> element_log2 symbols in their places. They fit above their shift: no bit reaches the next element. */
+INLINE __m256i spread(const struct common *c, unsigned element_log2, const uint8_t *symbols)
+{
+    switch (element_log2) {
+    case 0:
+        return _mm256_sll_epi32(load(symbols), c->shift);
+    case 1:
+        return _mm256_sll_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)symbols)), c->shift);
+    default:
+        return _mm256_sll_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)symbols)), c->shift);
+    }
+}
+
+/* The constant bits join, A is taken away. */
+INLINE void put(const struct common *c, unsigned element_log2, __m256i v, uint8_t *elements)
+{
+    v = _mm256_or_si256(v, c->constant);
+    store(elements, element_log2 == 0 ? _mm256_sub_epi8(v, c->add) : element_log2 == 1 ? _mm256_sub_epi16(v, c->add) : _mm256_sub_epi32(v, c->add));
+}
+
+INLINE __m256i rotate_right(__m256i v, __m256i by)
+{
+    const __m256i rest = _mm256_and_si256(_mm256_sub_epi32(_mm256_setzero_si256(), by), _mm256_set1_epi32(31));
+    return _mm256_or_si256(_mm256_srlv_epi32(v, by), _mm256_sllv_epi32(v, rest));
+}
+
+/* 8-bit planes of 16-bit elements: four lanes' words, each doubled, its copy rotated by 8. */
+INLINE __m256i double_words(const uint8_t *row)
+{
+    return _mm256_shuffle_epi8(load_twice(row), _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 0, 4, 5, 6, 7, 5, 6, 7, 4, 8, 9, 10, 11, 9, 10, 11, 8, 12, 13, 14, 15, 13, 14, 15, 12));
+}
+
+/* 8-bit planes of 32-bit elements: two lanes' words fourfold, rotated by 0, 8, 16, 24. */
+INLINE __m256i fourfold_words(const uint8_t *row)
+{
+    int64_t words;
+    memcpy(&words, row, 8);
+    return _mm256_shuffle_epi8(_mm256_set1_epi64x(words), _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2, 4, 5, 6, 7, 5, 6, 7, 4, 6, 7, 4, 5, 7, 4, 5, 6));
+}
+
+/* 16-bit planes of 32-bit elements: two lanes' words of one row for elements 0 and 1, of the next for 2 and 3, each second one rotated by 16. */
+INLINE __m256i two_rows(const uint8_t *row)
+{
+    const __m128i words = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)row), _mm_loadl_epi64((const __m128i *)(const void *)(row + 128)));
+    return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(words),
+                               _mm256_setr_epi8(0, 1, 2, 3, 2, 3, 0, 1, 8, 9, 10, 11, 10, 11, 8, 9, 4, 5, 6, 7, 6, 7, 4, 5, 12, 13, 14, 15, 14, 15, 12, 13));
+}
+
+/* Any plane. Slot word `number` of a lane (own * group + i) is in row number / ratio, rotated by number % ratio * bits; a register of 8 slot words holds 8 / own lanes. */
+INLINE __m256i plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2, unsigned group, unsigned lane)
+{
+    const unsigned own = 1u << element_log2, ratio = 8 * own / bits, number = own * group;
+    const uint8_t *row = rows + 128 * (size_t)(number / ratio) + 4 * lane;
+    const __m256i turn = _mm256_set1_epi32((int)(number % ratio * bits)), step = _mm256_set1_epi32((int)bits);
+    if (own == 1)
+        return rotate_right(load(row), turn);
+    if (own == 2) {
+        if (bits == 8)
+            return double_words(row);
+        const __m256i twice = _mm256_permutevar8x32_epi32(load_twice(row), _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
+        return rotate_right(twice, _mm256_add_epi32(turn, _mm256_and_si256(_mm256_setr_epi32(0, -1, 0, -1, 0, -1, 0, -1), step)));
+    }
+    if (bits == 16)
+        return two_rows(row);
+    if (bits == 8)
+        return fourfold_words(row);
+    const __m256i fourfold = _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(_mm_loadl_epi64((const __m128i *)(const void *)row)), _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
+    return rotate_right(fourfold, _mm256_add_epi32(turn, _mm256_mullo_epi32(step, _mm256_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3))));
+}
+
+/* element_log2 and the planes are constants in all functions but the general one. */
+INLINE void assemble(const struct wcodec_cpu_assembly *a, unsigned element_log2, unsigned plane_count, const uint8_t *bits, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES],
+                     uint8_t *elements)
+{
+    const struct common c = load_common(a);
+    __m256i mask[WCODEC_MAX_PLANES];
+    for (unsigned p = 0; p < plane_count; p++)
+        mask[p] = _mm256_set1_epi32((int)a->plane_mask[p]);
+    const unsigned lanes = 8u >> element_log2;
+    for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g++)
+        for (unsigned lane = 0; lane < WCODEC_LANES; lane += lanes) {
+            const size_t at = g * WCODEC_GROUP + 4 * (size_t)lane;
+            __m256i v = spread(&c, element_log2, symbols + at);
+            for (unsigned p = 0; p < plane_count; p++)
+                v = _mm256_or_si256(v, _mm256_and_si256(plane_words(rows[p], bits[p], element_log2, g, lane), mask[p]));
+            put(&c, element_log2, v, elements + (at << element_log2));
+        }
+}
+
+static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+{
+    static const uint8_t bits[] = {8};
+    assemble(a, 1, 1, bits, symbols, rows, elements);
+}
+
+static void assemble_nibble(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+{
+    const struct common c = load_common(a);
+    const __m256i mask = _mm256_set1_epi32((int)a->plane_mask[0]);
+    for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g += 2)
+        for (unsigned at = 0; at < WCODEC_GROUP; at += 32) {
+            const size_t to = g * WCODEC_GROUP + at;
+            const __m256i word = load(rows[0] + to / 2 + at / 2), turned = _mm256_or_si256(_mm256_srli_epi32(word, 4), _mm256_slli_epi32(word, 28));
+            put(&c, 0, _mm256_or_si256(spread(&c, 0, symbols + to), _mm256_and_si256(word, mask)), elements + to);
+            put(&c, 0, _mm256_or_si256(spread(&c, 0, symbols + to + WCODEC_GROUP), _mm256_and_si256(turned, mask)), elements + to + WCODEC_GROUP);
+        }
+}
+
+static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+{
+    assemble(a, 0, 0, NULL, symbols, rows, elements);
+}
+
+static void assemble_f32(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+{
+    static const uint8_t bits[] = {16, 8};
+    assemble(a, 2, 2, bits, symbols, rows, elements);
+}
+
+static void assemble_f16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+{
+    static const uint8_t bits[] = {8, 2, 1};
+    assemble(a, 1, 3, bits, symbols, rows, elements);
+}
+
+static void assemble_any(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+{
+    static const uint8_t three_bits[] = {2, 1};
+    if (a->element_log2 == 0 && a->plane_count == 2 && a->plane_bits[0] == 2)
+        assemble(a, 0, 2, three_bits, symbols, rows, elements); /* int8 split 5 + 3, e5m2 */
+    else if (a->element_log2 == 0)
+        assemble(a, 0, a->plane_count, a->plane_bits, symbols, rows, elements);
+    else if (a->element_log2 == 1)
+        assemble(a, 1, a->plane_count, a->plane_bits, symbols, rows, elements);
+    else
+        assemble(a, 2, a->plane_count, a->plane_bits, symbols, rows, elements);
+}
+
+/* The 8 words of register r of a group belong to lanes (8 r + w) / own: add the sums of even and of odd words to theirs. */
+INLINE void add_column(unsigned element_log2, unsigned r, __m256i even, __m256i odd, uint64_t sums[WCODEC_LANES])
+{
+    uint64_t *to = sums + ((8 * r) >> element_log2);
+    if (element_log2 == 0) {
+        const __m256i low = _mm256_unpacklo_epi64(even, odd), high = _mm256_unpackhi_epi64(even, odd);
+        store(to, _mm256_add_epi64(load(to), _mm256_permute2x128_si256(low, high, 0x20)));
+        store(to + 4, _mm256_add_epi64(load(to + 4), _mm256_permute2x128_si256(low, high, 0x31)));
+        return;
+    }
+    const __m256i both = _mm256_add_epi64(even, odd);
+    if (element_log2 == 1) {
+        store(to, _mm256_add_epi64(load(to), both));
+        return;
+    }
+    uint64_t parts[4];
+    store(parts, both);
+    if (element_log2 == 2) {
+        to[0] += parts[0] + parts[1];
+        to[1] += parts[2] + parts[3];
+    } else {
+        to[0] += parts[0] + parts[1] + parts[2] + parts[3];
+    }
+}
+
+/* A group fills 4 own registers; the keys of a register's words repeat every `own` words. */
+INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
+{
+    const unsigned own = 1u << element_log2, registers = 4 * own;
+    const __m256i words = _mm256_setr_epi64x(0, 2, 4, 6), step = _mm256_set1_epi64x(81006), next = _mm256_set1_epi64x(81006ll * own);
+    const __m256i number = _mm256_add_epi64(_mm256_and_si256(words, _mm256_set1_epi64x(own - 1)), _mm256_set1_epi64x((long long)first * own));
+    __m256i keys[WCODEC_CPU_CHUNK_GROUPS][2];
+    __m256i key = _mm256_add_epi64(_mm256_set1_epi64x(0x4CF5AD43), _mm256_mul_epu32(number, step));
+    for (unsigned g = 0; g < groups; g++, key = _mm256_add_epi64(key, next)) {
+        keys[g][0] = key;
+        keys[g][1] = own == 1 ? key : _mm256_add_epi64(key, step);
+    }
+    for (unsigned r = 0; r < registers; r++, elements += 32) {
+        __m256i even = _mm256_setzero_si256(), odd = even;
+        for (unsigned g = 0; g < groups; g++) {
+            const __m256i v = load(elements + (size_t)g * registers * 32);
+            even = _mm256_add_epi64(even, _mm256_mul_epu32(v, keys[g][0]));
+            odd = _mm256_add_epi64(odd, _mm256_mul_epu32(_mm256_srli_epi64(v, 32), keys[g][1]));
+        }
+        add_column(element_log2, r, even, odd, sums);
+    }
+}
+
+INLINE void finish(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t *sums, bool stream)
+{
+    const size_t bytes = (size_t)groups * WCODEC_GROUP << element_log2;
+    for (size_t at = 0; out && stream && at < bytes; at += 32)
+        _mm256_stream_si256((__m256i *)(void *)(out + at), load(elements + at));
+    if (out && !stream)
+        memcpy(out, elements, bytes);
+    if (!sums)
+        return;
+    if (element_log2 == 0)
+        add_sums(0, elements, groups, first, sums);
+    else if (element_log2 == 1)
+        add_sums(1, elements, groups, first, sums);
+    else if (element_log2 == 2)
+        add_sums(2, elements, groups, first, sums);
+    else
+        add_sums(3, elements, groups, first, sums);
+}
+
+static void finish_plain(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
+{
+    finish(element_log2, elements, groups, first, out, sums, false);
+}
+
+static void finish_stream(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
+{
+    finish(element_log2, elements, groups, first, out, sums, true);
+}
+
+static void stream_end(void)
+{
+    _mm_sfence();
+}
+
+void wcodec_cpu_dsp_init_avx2_elements(struct wcodec_cpu_dsp *dsp)
+{
+    dsp->level = 2;
+    dsp->assemble[WCODEC_CPU_ANY] = assemble_any;
+    dsp->assemble[WCODEC_CPU_BF16] = assemble_bf16;
+    dsp->assemble[WCODEC_CPU_NIBBLE] = assemble_nibble;
+    dsp->assemble[WCODEC_CPU_BYTE] = assemble_byte;
+    dsp->assemble[WCODEC_CPU_F32] = assemble_f32;
+    dsp->assemble[WCODEC_CPU_F16] = assemble_f16;
+    dsp->finish = finish_plain;
+    dsp->finish_stream = finish_stream;
+    dsp->stream_end = stream_end;
+}
