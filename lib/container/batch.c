@@ -11,6 +11,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+enum { READ_PIECE = 1 << 22 };
+
 /* One run of tasks over a batch, with the error of the item that failed first in the order of the file. */
 struct work {
     struct wcodec_batch *batch;
@@ -81,37 +83,72 @@ static void hash_task(void *argument, size_t i)
     struct work *w = argument;
     struct wcodec_batch_item *item = &w->batch->items[i];
     if (is_candidate(w->batch, item))
-        item->hash = wcodec_dedup_hash(w->batch->data + item->at, (size_t)item->what.size);
+        item->hash = wcodec_dedup_hash(w->batch->context, w->batch->bytes + item->at, (size_t)item->what.size);
 }
 
-static void code_task(void *argument, size_t i)
+static void note_failure(struct work *w, size_t i, wcodec_status status, const wcodec_error *error)
 {
-    struct work *w = argument;
-    struct wcodec_batch *b = w->batch;
-    struct wcodec_batch_item *item = &b->items[i];
-    if (item->alias != UINT64_MAX || atomic_load(&w->failed))
-        return;
-    wcodec_error error = {0};
-    wcodec_status status =
-        wcodec_code_bytes(b->context, &b->settings, item->weights, (wcodec_dtype)item->what.dtype, b->data + item->at, item->what.size, &item->coded, &error);
-    if (status == WCODEC_OK) {
-        item->is_coded = true;
-        return;
-    }
-    if (item->what.name)
-        wcodec_error_prefix(&error, "tensor \"%.200s\"", item->what.name);
     pthread_mutex_lock(&w->lock);
     if (!atomic_load(&w->failed) || i < w->failed_item) {
         w->failed_item = i;
         w->status = status;
-        w->error = error;
+        w->error = *error;
     }
     atomic_store(&w->failed, true);
     pthread_mutex_unlock(&w->lock);
 }
 
-static wcodec_status read_data(struct wcodec_batch *b, wcodec_error *err)
+/* Task 0 hashes the original's bytes, which can only be done in order; the others code items. */
+static void code_task(void *argument, size_t i)
 {
+    struct work *w = argument;
+    struct wcodec_batch *b = w->batch;
+    if (i == 0) {
+        wcodec_output_hash(b->output, b->bytes, (size_t)b->size);
+        return;
+    }
+    struct wcodec_batch_item *item = &b->items[i - 1];
+    if (item->alias != UINT64_MAX || atomic_load(&w->failed))
+        return;
+    wcodec_error error = {0};
+    wcodec_status status =
+        wcodec_code_bytes(b->context, &b->settings, item->weights, (wcodec_dtype)item->what.dtype, b->bytes + item->at, item->what.size, &item->coded, &error);
+    item->is_coded = status == WCODEC_OK;
+    if (status == WCODEC_OK)
+        return;
+    if (item->what.name)
+        wcodec_error_prefix(&error, "tensor \"%.200s\"", item->what.name);
+    note_failure(w, i, status, &error);
+}
+
+static void read_task(void *argument, size_t i)
+{
+    struct work *w = argument;
+    struct wcodec_batch *b = w->batch;
+    uint64_t at = i * READ_PIECE, left = b->size - at;
+    wcodec_error error = {0};
+    if (atomic_load(&w->failed))
+        return;
+    wcodec_status status = wcodec_source_read(b->source, b->begin + at, b->data + at, (size_t)(left < READ_PIECE ? left : READ_PIECE), &error);
+    if (status != WCODEC_OK)
+        note_failure(w, i, status, &error);
+}
+
+/* Run tasks, then pass on what went wrong. */
+static wcodec_status run(struct work *w, void (*task)(void *argument, size_t i), uint64_t count, wcodec_error *err)
+{
+    wcodec_run(w->batch->context, task, w, (size_t)count);
+    return atomic_load(&w->failed) ? wcodec_fail(err, w->status, "%s", w->error.text) : WCODEC_OK;
+}
+
+/* In parallel: copying from the system's cache, and touching new memory, take as long as some of the coding. */
+static wcodec_status read_bytes(struct work *w, wcodec_error *err)
+{
+    struct wcodec_batch *b = w->batch;
+    if (b->source->fd < 0) {
+        b->bytes = b->source->data + b->begin;
+        return WCODEC_OK;
+    }
     if (!b->data || b->size > b->data_room) { /* a batch of nothing has a pointer too */
         wcodec_free(&b->context->allocator, b->data); /* its contents are of no use: no copy */
         b->data_room = 0;
@@ -120,7 +157,8 @@ static wcodec_status read_data(struct wcodec_batch *b, wcodec_error *err)
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " bytes", b->size);
         b->data_room = b->size;
     }
-    return wcodec_source_read(b->source, b->begin, b->data, (size_t)b->size, err);
+    b->bytes = b->data;
+    return run(w, read_task, wcodec_div_up_u64(b->size, READ_PIECE), err);
 }
 
 /* Entry numbers are known before anything is coded: items become entries in their order. */
@@ -130,7 +168,7 @@ static wcodec_status find_aliases(struct wcodec_batch *b, wcodec_error *err)
         struct wcodec_batch_item *item = &b->items[i];
         if (!is_candidate(b, item))
             continue;
-        wcodec_status status = wcodec_dedup_find(b->dedup, item->hash, b->data + item->at, (size_t)item->what.size, &item->alias, err);
+        wcodec_status status = wcodec_dedup_find(b->dedup, item->hash, b->bytes + item->at, (size_t)item->what.size, &item->alias, err);
         if (status == WCODEC_OK && item->alias == UINT64_MAX) {
             struct wcodec_dedup_item known = {item->hash, item->what.size, b->begin + item->at, b->output->index.entry_count + i};
             status = wcodec_dedup_add(b->dedup, &known, err);
@@ -180,19 +218,14 @@ wcodec_status wcodec_batch_run(struct wcodec_batch *batch, wcodec_error *err)
     struct work w = {.batch = batch};
     if (pthread_mutex_init(&w.lock, NULL) != 0)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
-    wcodec_status status = read_data(batch, err);
-    if (status == WCODEC_OK) {
-        wcodec_output_hash(batch->output, batch->data, (size_t)batch->size);
-        if (batch->dedup) {
-            wcodec_run(batch->context, hash_task, &w, batch->count);
+    wcodec_status status = read_bytes(&w, err);
+    if (status == WCODEC_OK && batch->dedup) {
+        status = run(&w, hash_task, batch->count, err);
+        if (status == WCODEC_OK)
             status = find_aliases(batch, err);
-        }
     }
-    if (status == WCODEC_OK) {
-        wcodec_run(batch->context, code_task, &w, batch->count);
-        if (atomic_load(&w.failed))
-            status = wcodec_fail(err, w.status, "%s", w.error.text);
-    }
+    if (status == WCODEC_OK)
+        status = run(&w, code_task, 1 + batch->count, err);
     if (status == WCODEC_OK)
         status = write_items(batch, err);
     clear(batch);

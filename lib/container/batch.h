@@ -16,7 +16,7 @@ enum { WCODEC_BATCH_ITEMS = 4096 };
 struct wcodec_batch_item {
     struct wcodec_entry what;
     bool weights;          /* code as a weight tensor; else in chunks */
-    uint64_t at;           /* in the batch's data */
+    uint64_t at;           /* in the batch's bytes */
     uint64_t alias;        /* number of the entry that it equals, UINT64_MAX: none */
     struct wcodec_dedup_hash hash;
     struct wcodec_coded coded; /* set if alias is not */
@@ -33,6 +33,7 @@ struct wcodec_batch {
     uint64_t size;              /* bytes of all items */
     size_t count;
     struct wcodec_batch_item *items; /* WCODEC_BATCH_ITEMS of them */
+    const uint8_t *bytes; /* of all items: in the source, or read to data */
     uint8_t *data;
     uint64_t data_room;
 };

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "container/dedup.h"
+#include "core/bytes.h"
 #include "core/error.h"
 #include "core/memory.h"
 
@@ -11,7 +12,7 @@
 #include <xxhash.h>
 
 /* Different tensors of one hash exist only in files made to have them: then no more than this many are read for each. */
-enum { COMPARE_SIZE = 1 << 18, COMPARE_MAX = 4 };
+enum { COMPARE_SIZE = 1 << 18, COMPARE_MAX = 4, PIECES_MAX = 128 };
 
 void wcodec_dedup_init(struct wcodec_dedup *dedup, const wcodec_allocator *allocator, const struct wcodec_source *source)
 {
@@ -28,10 +29,35 @@ void wcodec_dedup_free(struct wcodec_dedup *dedup)
     *dedup = (struct wcodec_dedup){.allocator = dedup->allocator};
 }
 
-struct wcodec_dedup_hash wcodec_dedup_hash(const void *data, size_t size)
+struct pieces {
+    const uint8_t *data;
+    size_t size, piece;
+    struct wcodec_dedup_hash hashes[PIECES_MAX];
+};
+
+static struct wcodec_dedup_hash hash_bytes(const void *data, size_t size)
 {
     XXH128_hash_t h = XXH3_128bits(data, size);
     return (struct wcodec_dedup_hash){h.low64, h.high64};
+}
+
+static void hash_piece(void *argument, size_t i)
+{
+    struct pieces *p = argument;
+    size_t at = i * p->piece, left = p->size - at;
+    p->hashes[i] = hash_bytes(p->data + at, left < p->piece ? left : p->piece);
+}
+
+struct wcodec_dedup_hash wcodec_dedup_hash(wcodec_context *context, const void *data, size_t size)
+{
+    if (size <= WCODEC_DEDUP_PIECE)
+        return hash_bytes(data, size);
+    struct pieces p = {.data = data, .size = size, .piece = (size_t)wcodec_div_up_u64(size, PIECES_MAX)};
+    if (p.piece < WCODEC_DEDUP_PIECE)
+        p.piece = WCODEC_DEDUP_PIECE;
+    size_t count = (size_t)wcodec_div_up_u64(size, p.piece);
+    wcodec_run(context, hash_piece, &p, count);
+    return hash_bytes(p.hashes, count * sizeof p.hashes[0]);
 }
 
 static uint64_t first_slot(const struct wcodec_dedup *dedup, const struct wcodec_dedup_hash *hash)
@@ -42,6 +68,10 @@ static uint64_t first_slot(const struct wcodec_dedup *dedup, const struct wcodec
 /* Is what the source holds at `offset` equal to data? */
 static wcodec_status compare(struct wcodec_dedup *dedup, uint64_t offset, const uint8_t *data, size_t size, bool *equal, wcodec_error *err)
 {
+    if (dedup->source->fd < 0 && offset <= dedup->source->size && size <= dedup->source->size - offset) {
+        *equal = memcmp(dedup->source->data + offset, data, size) == 0;
+        return WCODEC_OK;
+    }
     if (!dedup->buffer)
         dedup->buffer = wcodec_alloc(dedup->allocator, COMPARE_SIZE);
     if (!dedup->buffer)

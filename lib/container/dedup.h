@@ -8,7 +8,7 @@
 #include "core/context.h"
 #include "io/source.h"
 
-/* XXH3-128. */
+/* An XXH3-128, or one of the XXH3-128s of the pieces. */
 struct wcodec_dedup_hash {
     uint64_t low, high;
 };
@@ -34,7 +34,9 @@ struct wcodec_dedup {
 void wcodec_dedup_init(struct wcodec_dedup *dedup, const wcodec_allocator *allocator, const struct wcodec_source *source);
 void wcodec_dedup_free(struct wcodec_dedup *dedup);
 
-struct wcodec_dedup_hash wcodec_dedup_hash(const void *data, size_t size);
+/* Large data is hashed in parallel, in pieces: the result depends on the data only. context may be NULL up to WCODEC_DEDUP_PIECE bytes. */
+#define WCODEC_DEDUP_PIECE ((size_t)1 << 20)
+struct wcodec_dedup_hash wcodec_dedup_hash(wcodec_context *context, const void *data, size_t size);
 
 /* Look for an earlier item with these bytes; its entry number is set, or UINT64_MAX if there is none. WCODEC_ERROR_IO, WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_dedup_find(struct wcodec_dedup *dedup, struct wcodec_dedup_hash hash, const void *data, size_t size, uint64_t *entry, wcodec_error *err);
