@@ -14,20 +14,20 @@ static bool is_run(const struct wcodec_tiling *t, const struct wcodec_plane *pla
     return true;
 }
 
-/* Word `row` of a lane: the slot words that it holds, masked and rotated. For elements of at most 32 bits. */
-static uint32_t pack_in_place(const struct wcodec_tiling *t, const struct wcodec_plane *plane, const uint8_t *elements, uint32_t groups, uint32_t mask, uint32_t row,
-                              unsigned lane)
+/* Row `row`: for each lane the slot words that its word holds, masked and rotated. For elements of at most 32 bits. */
+static void pack_row(const struct wcodec_tiling *t, const struct wcodec_plane *plane, const uint8_t *elements, uint32_t groups, uint32_t mask, uint32_t row,
+                     uint32_t words[WCODEC_LANES])
 {
     const unsigned slot_bits = wcodec_slot_bits(t), own = slot_bits / 8, ratio = slot_bits / plane->bits; /* own: slot words of a lane in a group */
-    uint32_t word = 0;
+    memset(words, 0, WCODEC_LANES * sizeof *words);
     for (unsigned j = 0; j < ratio; j++) {
         const uint32_t number = row * ratio + j;
         if (number / own >= groups)
             break;
-        const uint32_t slots = wcodec_load_u32(elements + 4 * ((size_t)(number / own) * own * WCODEC_LANES + lane * own + number % own));
-        word |= wcodec_rotl32(slots & mask, j * plane->bits);
+        const uint8_t *first = elements + 4 * ((size_t)(number / own) * own * WCODEC_LANES + number % own);
+        for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+            words[lane] |= wcodec_rotl32(wcodec_load_u32(first + 4 * own * lane) & mask, j * plane->bits);
     }
-    return word;
 }
 
 static uint32_t in_place_mask(const struct wcodec_tiling *t, const struct wcodec_plane *plane)
@@ -44,16 +44,17 @@ static void pack_plane_in_place(const struct wcodec_tiling *t, const struct wcod
 {
     const uint32_t mask = in_place_mask(t, plane), count = wcodec_plane_rows(plane, groups * WCODEC_GROUP);
     const bool whole = plane->bits == 8 && t->element_log2 == 1; /* bf16: worth its own loop */
-    for (uint32_t row = 0; row < count; row++)
-        for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-            if (whole) {
-                const uint8_t *p = elements + 8 * ((size_t)row * WCODEC_LANES + lane);
-                const uint32_t high = wcodec_load_u32(p + 4) & mask;
-                rows[row * WCODEC_LANES + lane] = (wcodec_load_u32(p) & mask) | high << 8 | high >> 24;
-            } else {
-                rows[row * WCODEC_LANES + lane] = pack_in_place(t, plane, elements, groups, mask, row, lane);
-            }
+    for (uint32_t row = 0; row < count; row++) {
+        if (!whole) {
+            pack_row(t, plane, elements, groups, mask, row, rows + row * WCODEC_LANES);
+            continue;
         }
+        for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+            const uint8_t *p = elements + 8 * ((size_t)row * WCODEC_LANES + lane);
+            const uint32_t high = wcodec_load_u32(p + 4) & mask;
+            rows[row * WCODEC_LANES + lane] = (wcodec_load_u32(p) & mask) | high << 8 | high >> 24;
+        }
+    }
 }
 
 static void pack_plane(const struct wcodec_tiling *t, const struct wcodec_plane *plane, const uint8_t *elements, uint32_t groups, uint32_t *rows)
