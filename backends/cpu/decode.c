@@ -11,6 +11,14 @@ enum {
     STREAMS = WCODEC_MAX_CODED /* of one tile, or one of each of WCODEC_CPU_TILES tiles */
 };
 
+/* What is the same for all tiles of a call. */
+struct request {
+    const struct wcodec_cpu_decoder *decoder;
+    const struct wcodec_view *view;
+    const uint8_t *words_end; /* of all the call's tiles: up to here words may be read */
+    bool verify, stream;
+};
+
 /* One stream of one tile. */
 struct track {
     const struct wcodec_stream *stream;
@@ -82,14 +90,15 @@ static void begin_stream(const struct wcodec_cpu_decoder *d, const struct wcodec
     }
 }
 
-/* Words of the chunk to come: as they are while the stream surely has enough, else a copy with zeros behind. */
-static const uint8_t *words_for(const struct track *k, unsigned groups)
+/* Words of the chunk to come: as they are while there surely is enough to read (what is not the stream's own does no harm: a stream that takes it has failed), else a copy with zeros behind. */
+static const uint8_t *words_for(const struct track *k, const uint8_t *words_end, unsigned groups)
 {
     const uint32_t most = groups * WCODEC_GROUP / (k->field->profile == WCODEC_P12 ? 1 : 2);
     const uint32_t left = k->used < k->stream->words ? k->stream->words - k->used : 0, copied = left < most ? left : most;
-    if (left >= most + WCODEC_CPU_WORDS_OVERREAD / 2)
-        return k->words + 2 * (size_t)(k->stream->words - left);
-    memcpy(k->end, k->words + 2 * (size_t)(k->stream->words - left), 2 * (size_t)copied);
+    const uint8_t *next = k->words + 2 * (size_t)(k->stream->words - left);
+    if (left > 0 && (size_t)(words_end - next) >= 2 * (size_t)most + WCODEC_CPU_WORDS_OVERREAD)
+        return next;
+    memcpy(k->end, next, 2 * (size_t)copied);
     memset(k->end + 2 * (size_t)copied, 0, 2 * (size_t)(most - copied) + WCODEC_CPU_WORDS_OVERREAD);
     return k->end;
 }
@@ -112,9 +121,10 @@ static void patch(struct track *k, struct lane_tile *t, uint32_t chunk_first, ui
 }
 
 /* The first stage for one chunk of `count` streams (all of one profile and mode unless count is 1). */
-static void decode_symbols(const struct wcodec_cpu_decoder *d, struct lane_tile *tiles, bool one_tile, struct track *tracks, struct wcodec_cpu_stream *streams, unsigned count,
+static void decode_symbols(const struct request *r, struct lane_tile *tiles, bool one_tile, struct track *tracks, struct wcodec_cpu_stream *streams, unsigned count,
                            uint32_t group, unsigned groups)
 {
+    const struct wcodec_cpu_decoder *d = r->decoder;
     const struct wcodec_field *f = tracks[0].field;
     if (tracks[0].stream->mode == WCODEC_STREAM_CONSTANT) {
         memset(tracks[0].symbols, tracks[0].stream->symbol, WCODEC_CPU_CHUNK);
@@ -122,7 +132,7 @@ static void decode_symbols(const struct wcodec_cpu_decoder *d, struct lane_tile 
         const unsigned run_groups = f->run_log2 ? 1u << (f->run_log2 - 7) : groups, step = run_groups < groups ? run_groups : groups;
         const uint8_t *base[STREAMS];
         for (unsigned i = 0; i < count; i++) {
-            base[i] = streams[i].words = words_for(&tracks[i], groups);
+            base[i] = streams[i].words = words_for(&tracks[i], r->words_end, groups);
             streams[i].symbols = tracks[i].symbols;
         }
         for (unsigned g = 0; g < groups; g += step) {
@@ -186,9 +196,9 @@ static void last_rows(const struct wcodec_tiling *tiling, const struct lane_tile
     for (unsigned p = 0; p < tiling->plane_count; p++) {
         const struct wcodec_plane *plane = &tiling->planes[p];
         const uint32_t first = group * plane->bits / 8, end = wcodec_plane_rows(plane, t->elements), whole = end - (p == 0);
-        memset(buffer, 0, plane->bits * row_size);
         if (whole > first)
             memcpy(buffer, rows[p], (whole - first) * row_size);
+        memset(buffer + (whole - first) * row_size, 0, (plane->bits - (whole - first)) * row_size);
         if (p == 0)
             join_last_row(tiling, t, rows[p] + (whole - first) * row_size, buffer + (whole - first) * row_size);
         rows[p] = buffer;
@@ -263,8 +273,9 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, c
 }
 
 /* `count` tiles of the same number of groups side by side, with one coded field each; or one tile. */
-static void decode_together(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view, struct lane_tile *tiles, unsigned count, bool verify, bool stream)
+static void decode_together(const struct request *r, struct lane_tile *tiles, unsigned count)
 {
+    const struct wcodec_cpu_decoder *d = r->decoder;
     const unsigned streams_per_tile = d->tiles->tiling->coded_count, stream_count = count * streams_per_tile;
     struct track tracks[STREAMS];
     struct wcodec_cpu_stream streams[STREAMS];
@@ -273,24 +284,24 @@ static void decode_together(const struct wcodec_cpu_decoder *d, const struct wco
     for (unsigned i = 0; i < stream_count; i++) {
         tracks[i].symbols = symbols[i];
         tracks[i].end = ends[i];
-        begin_stream(d, view, &tiles[i / streams_per_tile], i % streams_per_tile, &tracks[i], &streams[i]);
+        begin_stream(d, r->view, &tiles[i / streams_per_tile], i % streams_per_tile, &tracks[i], &streams[i]);
     }
     for (uint32_t group = 0; group < tiles->groups; group += WCODEC_CPU_CHUNK_GROUPS) {
         const uint32_t left = tiles->groups - group;
         const unsigned groups = left < WCODEC_CPU_CHUNK_GROUPS ? left : WCODEC_CPU_CHUNK_GROUPS;
         if (count > 1)
-            decode_symbols(d, tiles, false, tracks, streams, count, group, groups);
+            decode_symbols(r, tiles, false, tracks, streams, count, group, groups);
         else
             for (unsigned c = 0; c < streams_per_tile; c++)
-                decode_symbols(d, tiles, true, &tracks[c], &streams[c], 1, group, groups);
+                decode_symbols(r, tiles, true, &tracks[c], &streams[c], 1, group, groups);
         if (left == groups)
             for (unsigned i = 0; i < stream_count; i++)
                 end_stream(d, &tracks[i], &streams[i], &tiles[i / streams_per_tile]);
         for (unsigned i = 0; i < count; i++)
-            put_chunk(d, &tiles[i], &tracks[i * streams_per_tile], group, groups, verify, stream && d->dsp->finish_stream && ((uintptr_t)tiles[i].out & 63) == 0);
+            put_chunk(d, &tiles[i], &tracks[i * streams_per_tile], group, groups, r->verify, r->stream && d->dsp->finish_stream && ((uintptr_t)tiles[i].out & 63) == 0);
     }
     for (unsigned i = 0; i < count; i++)
-        if (verify && !tiles[i].fault && wcodec_tile_check_finish(tiles[i].sums) != d->tiles->checks[tiles[i].number])
+        if (r->verify && !tiles[i].fault && wcodec_tile_check_finish(tiles[i].sums) != d->tiles->checks[tiles[i].number])
             tiles[i].fault = WCODEC_TILE_CHECK;
 }
 
@@ -306,6 +317,9 @@ void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wc
     const struct wcodec_tiling *tiling = d->tiles->tiling;
     const size_t tile_size = (size_t)1 << tiling->tile_log2 << tiling->element_log2;
     const unsigned most = d->dsp->tiles[tiling->fields[tiling->coded[0]].profile];
+    uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
+    wcodec_tiles_extent(d->tiles, first, first + count, begin, stop);
+    const struct request request = {.decoder = d, .view = view, .words_end = wcodec_view_at(view, WCODEC_AREA_WORDS, stop[WCODEC_AREA_WORDS]), .verify = verify, .stream = stream};
     for (unsigned i = 0; i < count;) {
         struct lane_tile tiles[WCODEC_CPU_TILES];
         unsigned together = 0;
@@ -322,7 +336,7 @@ void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wc
             begin_tile(d, view, first + i, out + i * tile_size, &tiles[0]);
             together = 1;
         }
-        decode_together(d, view, tiles, together, verify, stream);
+        decode_together(&request, tiles, together);
         for (unsigned k = 0; k < together; k++)
             faults[i + k] = tiles[k].fault;
         i += together;

@@ -378,73 +378,90 @@ static void assemble_any(const struct wcodec_cpu_assembly *a, const uint8_t *sym
         assemble_planes(a, 2, a->plane_count, a->plane_bits, symbols, rows, elements);
 }
 
-/* Products of the even and of the odd words, added to sums of 64 bits. A group fills 2 own registers; the keys of a register's words repeat every `own` words. */
-INLINE void finish(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES], bool stream)
+/* The 16 words of register r of a group belong to lanes (16 r + w) / own: add the sums of even and of odd words to theirs. */
+INLINE void add_column(unsigned element_log2, unsigned r, __m512i even, __m512i odd, uint64_t sums[WCODEC_LANES])
 {
-    const unsigned own = 1u << element_log2, registers = 2 * own; /* of a group */
-    __m512i even[16], odd[16];
-    for (unsigned r = 0; r < registers; r++)
-        even[r] = odd[r] = _mm512_setzero_si512();
-    /* Key numbers of the 8 even words of a register, for own = 1, 2, 4; with own = 8 a register holds two lanes: still i = 0, 2, 4, 6 twice. */
-    const __m512i word = _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), within = _mm512_and_si512(word, _mm512_set1_epi64(own - 1));
-    const __m512i base = _mm512_set1_epi64(0x4CF5AD43), step = _mm512_set1_epi64(81006);
-    __m512i key_even = _mm512_add_epi64(base, _mm512_mul_epu32(_mm512_add_epi64(within, _mm512_set1_epi64((long long)first * own)), step));
-    __m512i key_odd = own == 1 ? key_even : _mm512_add_epi64(key_even, step);
-    const __m512i next = _mm512_set1_epi64(81006ll * own);
-    for (unsigned g = 0; g < groups; g++) {
-#pragma GCC unroll 16
-        for (unsigned r = 0; r < registers; r++) {
-            const size_t at = (g * registers + r) * (size_t)64;
-            const __m512i v = load(elements + at);
-            even[r] = _mm512_add_epi64(even[r], _mm512_mul_epu32(v, key_even));
-            odd[r] = _mm512_add_epi64(odd[r], _mm512_mul_epu32(_mm512_srli_epi64(v, 32), key_odd));
-            if (out && stream)
-                _mm512_stream_si512((__m512i *)(void *)(out + at), v);
-            else if (out)
-                store(out + at, v);
-        }
-        key_even = _mm512_add_epi64(key_even, next);
-        key_odd = _mm512_add_epi64(key_odd, next);
+    uint64_t *to = sums + ((16 * r) >> element_log2);
+    if (element_log2 == 0) {
+        const __m512i low = _mm512_permutex2var_epi64(even, _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0), odd), high = _mm512_permutex2var_epi64(even, _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4), odd);
+        store(to, _mm512_add_epi64(load(to), low));
+        store(to + 8, _mm512_add_epi64(load(to + 8), high));
+        return;
     }
-    /* Word w of a register belongs to lane (16 r + w) / own. */
-    for (unsigned r = 0; r < registers; r++) {
-        uint64_t e[8], o[8];
-        store(e, even[r]);
-        store(o, odd[r]);
-        for (unsigned i = 0; i < 8; i++) {
-            sums[(16 * r + 2 * i) / own] += e[i];
-            sums[(16 * r + 2 * i + 1) / own] += o[i];
+    __m512i v = _mm512_add_epi64(even, odd);
+    if (element_log2 == 1) {
+        store(to, _mm512_add_epi64(load(to), v));
+        return;
+    }
+    v = _mm512_add_epi64(v, _mm512_permutex_epi64(v, 0xb1));
+    if (element_log2 == 2) {
+        const __m256i lanes = _mm512_castsi512_si256(_mm512_permutexvar_epi64(_mm512_set_epi64(6, 4, 2, 0, 6, 4, 2, 0), v));
+        _mm256_storeu_si256((__m256i *)(void *)to, _mm256_add_epi64(_mm256_loadu_si256((const __m256i *)(const void *)to), lanes));
+        return;
+    }
+    v = _mm512_add_epi64(v, _mm512_permutex_epi64(v, 0x4e));
+    to[0] += (uint64_t)_mm_cvtsi128_si64(_mm512_castsi512_si128(v));
+    to[1] += (uint64_t)_mm_cvtsi128_si64(_mm512_extracti32x4_epi32(v, 2));
+}
+
+/* Products of the even and of the odd words, added to sums of 64 bits. A group fills 2 own registers; the keys of a register's words repeat every `own` words. */
+INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
+{
+    const unsigned own = 1u << element_log2, registers = 2 * own;
+    const __m512i word = _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), step = _mm512_set1_epi64(81006), next = _mm512_set1_epi64(81006ll * own);
+    const __m512i number = _mm512_add_epi64(_mm512_and_si512(word, _mm512_set1_epi64(own - 1)), _mm512_set1_epi64((long long)first * own));
+    __m512i keys[WCODEC_CPU_CHUNK_GROUPS][2], key = _mm512_add_epi64(_mm512_set1_epi64(0x4CF5AD43), _mm512_mul_epu32(number, step));
+    for (unsigned g = 0; g < groups; g++, key = _mm512_add_epi64(key, next)) {
+        keys[g][0] = key;
+        keys[g][1] = own == 1 ? key : _mm512_add_epi64(key, step);
+    }
+    for (unsigned r = 0; r < registers; r++, elements += 64) {
+        __m512i even = _mm512_setzero_si512(), odd = even;
+        for (unsigned g = 0; g < groups; g++) {
+            const __m512i v = load(elements + (size_t)g * registers * 64);
+            even = _mm512_add_epi64(even, _mm512_mul_epu32(v, keys[g][0]));
+            odd = _mm512_add_epi64(odd, _mm512_mul_epu32(_mm512_srli_epi64(v, 32), keys[g][1]));
         }
+        add_column(element_log2, r, even, odd, sums);
     }
 }
 
-INLINE void finish_any(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t *sums, bool stream)
+/* A whole chunk, the usual case: the loop over its groups unrolled. */
+INLINE void add_all_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
+{
+    if (groups == WCODEC_CPU_CHUNK_GROUPS)
+        add_sums(element_log2, elements, WCODEC_CPU_CHUNK_GROUPS, first, sums);
+    else
+        add_sums(element_log2, elements, groups, first, sums);
+}
+
+INLINE void finish(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t *sums, bool stream)
 {
     const size_t bytes = (size_t)groups * WCODEC_GROUP << element_log2;
-    if (!sums) {
-        for (size_t at = 0; out && stream && at < bytes; at += 64)
-            _mm512_stream_si512((__m512i *)(void *)(out + at), load(elements + at));
-        if (out && !stream)
-            memcpy(out, elements, bytes);
-    } else if (element_log2 == 0) {
-        finish(0, elements, groups, first, out, sums, stream);
-    } else if (element_log2 == 1) {
-        finish(1, elements, groups, first, out, sums, stream);
-    } else if (element_log2 == 2) {
-        finish(2, elements, groups, first, out, sums, stream);
-    } else {
-        finish(3, elements, groups, first, out, sums, stream);
-    }
+    for (size_t at = 0; out && stream && at < bytes; at += 64)
+        _mm512_stream_si512((__m512i *)(void *)(out + at), load(elements + at));
+    if (out && !stream)
+        memcpy(out, elements, bytes);
+    if (!sums)
+        return;
+    if (element_log2 == 0)
+        add_all_sums(0, elements, groups, first, sums);
+    else if (element_log2 == 1)
+        add_all_sums(1, elements, groups, first, sums);
+    else if (element_log2 == 2)
+        add_all_sums(2, elements, groups, first, sums);
+    else
+        add_all_sums(3, elements, groups, first, sums);
 }
 
 static void finish_plain(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
 {
-    finish_any(element_log2, elements, groups, first, out, sums, false);
+    finish(element_log2, elements, groups, first, out, sums, false);
 }
 
 static void finish_stream(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
 {
-    finish_any(element_log2, elements, groups, first, out, sums, true);
+    finish(element_log2, elements, groups, first, out, sums, true);
 }
 
 static void stream_end(void)
