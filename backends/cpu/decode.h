@@ -36,6 +36,12 @@ struct wcodec_cpu_table {
     _Alignas(16) uint8_t rank_freq[16];                    /* by rank */
     _Alignas(16) uint8_t rank_start[16];                   /* likewise: first slot */
     _Alignas(16) uint8_t rank_symbol[16];
+    /* Blocks of 4 or 2 slots in classes: what is asked of a slot is at its block's class + slot % block. */
+    uint8_t class_log2;   /* of the block's slots; 0: too many classes */
+    _Alignas(64) uint8_t class_of[128];   /* by block: its class, times slots of a block */
+    _Alignas(64) uint8_t class_freq[64];
+    _Alignas(64) uint8_t class_start[64]; /* first slot of the symbol */
+    _Alignas(64) uint8_t class_symbol[64];
     _Alignas(64) uint8_t symbol[256]; /* by slot */
     _Alignas(64) uint8_t freq[256];   /* by slot */
     _Alignas(64) uint8_t bias[256];   /* by slot */

@@ -45,6 +45,31 @@ static void prepare_ranks(const struct wcodec_table *t, struct wcodec_cpu_table 
     }
 }
 
+/* Sort blocks of 2^log2 slots into classes of the same symbols. Returns false if there are more than fit. */
+static bool prepare_classes(struct wcodec_cpu_table *c, unsigned log2)
+{
+    const unsigned size = 1u << log2, most = 64 >> log2;
+    unsigned classes = 0;
+    for (unsigned block = 0; block < 256u >> log2; block++) {
+        const uint8_t *symbols = c->symbol + (block << log2);
+        unsigned k = 0;
+        while (k < classes && memcmp(c->class_symbol + (k << log2), symbols, size))
+            k++;
+        if (k == most)
+            return false;
+        if (k == classes)
+            classes++;
+        for (unsigned i = 0; i < size; i++) {
+            const unsigned slot = (block << log2) + i, at = (k << log2) + i;
+            c->class_symbol[at] = c->symbol[slot];
+            c->class_freq[at] = c->freq[slot];
+            c->class_start[at] = (uint8_t)(slot - c->bias[slot]);
+        }
+        c->class_of[block] = (uint8_t)(k << log2);
+    }
+    return true;
+}
+
 static void prepare_table(const struct wcodec_table *t, const uint32_t *entries, struct wcodec_cpu_table *c)
 {
     c->entries = entries;
@@ -69,6 +94,7 @@ static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
         start += t->freq[s];
     }
     prepare_ranks(t, c);
+    c->class_log2 = prepare_classes(c, 2) ? 2 : prepare_classes(c, 1) ? 1 : 0;
 }
 
 /* Does every plane's bits stand in place? For elements of at most 32 bits that is when they are a cyclic run of the element's bits. */

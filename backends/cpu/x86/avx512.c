@@ -41,30 +41,47 @@ struct p8_lanes {
     const uint8_t *words;
 };
 
+/* How a table is looked up: by classes of blocks of 4 or 2 slots, where there are few; by symbols of which the low 6 bits differ; or all by slot. */
+enum lookup_kind { CLASSES_OF_4, CLASSES_OF_2, LOW6, SLOTS };
+
 struct p8_table {
-    struct lookup symbol, freq, bias; /* by slot; the latter two without low6 */
-    __m512i freq_low6, start_low6;
+    __m512i class_of[2], class_symbol;
+    struct lookup symbol, freq, bias; /* by slot */
+    __m512i freq_64, start_64;        /* by class and slot, or by a symbol's low 6 bits */
 };
 
-INLINE void load_p8(const struct wcodec_cpu_table *t, bool low6, struct p8_table *p)
+INLINE void load_p8(const struct wcodec_cpu_table *t, enum lookup_kind kind, struct p8_table *p)
 {
+    if (kind <= CLASSES_OF_2) {
+        p->class_of[0] = load(t->class_of);
+        p->class_of[1] = load(t->class_of + 64);
+        p->class_symbol = load(t->class_symbol);
+        p->freq_64 = load(t->class_freq);
+        p->start_64 = load(t->class_start);
+        return;
+    }
     p->symbol = load_lookup(t->symbol);
-    if (low6) {
-        p->freq_low6 = load(t->freq_low6);
-        p->start_low6 = load(t->start_low6);
+    if (kind == LOW6) {
+        p->freq_64 = load(t->freq_low6);
+        p->start_64 = load(t->start_low6);
     } else {
         p->freq = load_lookup(t->freq);
         p->bias = load_lookup(t->bias);
     }
 }
 
-/* For the slots in the even bytes of v: symbol (odd bytes are rubbish), frequency and bias in 16 bits each. */
-INLINE void p8_symbol(const struct p8_table *t, bool low6, __m512i v, __m512i *symbol, __m512i *freq, __m512i *bias)
+/* For the slots in the even bytes of v: symbol or what leads to it (odd bytes are rubbish), frequency and bias in 16 bits each. */
+INLINE void p8_symbol(const struct p8_table *t, enum lookup_kind kind, __m512i v, __m512i *symbol, __m512i *freq, __m512i *bias)
 {
-    *symbol = look_up(&t->symbol, v);
-    if (low6) {
-        *freq = _mm512_maskz_permutexvar_epi8(EVEN_BYTES, *symbol, t->freq_low6);
-        *bias = _mm512_maskz_sub_epi8(EVEN_BYTES, v, _mm512_permutexvar_epi8(*symbol, t->start_low6));
+    if (kind == CLASSES_OF_4) /* ternary logic: the class's bits, the slot's low ones */
+        *symbol = _mm512_ternarylogic_epi32(_mm512_permutexvar_epi8(_mm512_srli_epi16(v, 2), t->class_of[0]), v, _mm512_set1_epi8(3), 0xd8);
+    else if (kind == CLASSES_OF_2)
+        *symbol = _mm512_ternarylogic_epi32(_mm512_permutex2var_epi8(t->class_of[0], _mm512_srli_epi16(v, 1), t->class_of[1]), v, _mm512_set1_epi8(1), 0xd8);
+    else
+        *symbol = look_up(&t->symbol, v);
+    if (kind != SLOTS) {
+        *freq = _mm512_maskz_permutexvar_epi8(EVEN_BYTES, *symbol, t->freq_64);
+        *bias = _mm512_maskz_sub_epi8(EVEN_BYTES, v, _mm512_permutexvar_epi8(*symbol, t->start_64));
     } else {
         *freq = _mm512_maskz_mov_epi8(EVEN_BYTES, look_up(&t->freq, v));
         *bias = _mm512_maskz_mov_epi8(EVEN_BYTES, look_up(&t->bias, v));
@@ -72,12 +89,12 @@ INLINE void p8_symbol(const struct p8_table *t, bool low6, __m512i v, __m512i *s
 }
 
 /* Two symbols and a renormalisation. With x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) + bias2: all in 16-bit products. */
-INLINE void p8_step(const struct p8_table *t, bool low6, struct p8_lanes *s, __m512i *first, __m512i *second)
+INLINE void p8_step(const struct p8_table *t, enum lookup_kind kind, struct p8_lanes *s, __m512i *first, __m512i *second)
 {
     __m512i f1, b1, f2, b2;
-    p8_symbol(t, low6, s->low, first, &f1, &b1);
+    p8_symbol(t, kind, s->low, first, &f1, &b1);
     const __m512i p = _mm512_add_epi16(_mm512_mullo_epi16(f1, _mm512_srli_epi16(s->low, 8)), b1);
-    p8_symbol(t, low6, p, second, &f2, &b2);
+    p8_symbol(t, kind, p, second, &f2, &b2);
     const __m512i b = _mm512_add_epi16(_mm512_mullo_epi16(f2, _mm512_srli_epi16(p, 8)), b2), f = _mm512_mullo_epi16(f1, f2);
     const __m512i low = _mm512_add_epi16(_mm512_mullo_epi16(f, s->high), b), carried = _mm512_mulhi_epu16(f, s->high);
     const __m512i high = _mm512_mask_sub_epi16(carried, _mm512_cmplt_epu16_mask(low, b), carried, _mm512_set1_epi16(-1));
@@ -87,12 +104,16 @@ INLINE void p8_step(const struct p8_table *t, bool low6, struct p8_lanes *s, __m
     s->words += 2 * (size_t)_mm_popcnt_u32(refill);
 }
 
-/* Four vectors with a symbol in each even byte -> 128 bytes in the order of elements. */
-INLINE void put_group(uint8_t *symbols, __m512i s0, __m512i s1, __m512i s2, __m512i s3)
+/* Four vectors with a symbol, or a class and slot, in each even byte -> 128 symbols in the order of elements. */
+INLINE void put_group(const struct p8_table *t, enum lookup_kind kind, uint8_t *symbols, const __m512i s[4])
 {
     const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
     const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(16));
-    const __m512i a = _mm512_mask_mov_epi8(_mm512_slli_epi16(s1, 8), EVEN_BYTES, s0), b = _mm512_mask_mov_epi8(_mm512_slli_epi16(s3, 8), EVEN_BYTES, s2);
+    __m512i a = _mm512_mask_mov_epi8(_mm512_slli_epi16(s[1], 8), EVEN_BYTES, s[0]), b = _mm512_mask_mov_epi8(_mm512_slli_epi16(s[3], 8), EVEN_BYTES, s[2]);
+    if (kind <= CLASSES_OF_2) {
+        a = _mm512_permutexvar_epi8(a, t->class_symbol);
+        b = _mm512_permutexvar_epi8(b, t->class_symbol);
+    }
     store(symbols, _mm512_permutex2var_epi16(a, first, b));
     store(symbols + 64, _mm512_permutex2var_epi16(a, second, b));
 }
@@ -114,27 +135,30 @@ INLINE void store_states(struct wcodec_cpu_stream *stream, const struct p8_lanes
     stream->words = s->words;
 }
 
-/* count, low6 and shared are constants where this is inlined; shared: all streams have one table, which stays in registers. */
-INLINE void p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups, bool low6, bool shared)
+/* count, kind and shared are constants where this is inlined; shared: all streams have one table, which stays in registers. */
+INLINE void p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups, enum lookup_kind kind, bool shared)
 {
     struct p8_lanes lanes[WCODEC_CPU_TILES];
     struct p8_table table;
     for (unsigned i = 0; i < count; i++)
         load_states(&streams[i], &lanes[i]);
     if (shared)
-        load_p8(streams[0].table, low6, &table);
+        load_p8(streams[0].table, kind, &table);
     for (unsigned g = 0; g < groups; g++) {
         __m512i s[WCODEC_CPU_TILES][4];
         for (unsigned half = 0; half < 2; half++)
 #pragma GCC unroll 6
             for (unsigned i = 0; i < count; i++) {
                 if (!shared)
-                    load_p8(streams[i].table, low6, &table);
-                p8_step(&table, low6, &lanes[i], &s[i][2 * half], &s[i][2 * half + 1]);
+                    load_p8(streams[i].table, kind, &table);
+                p8_step(&table, kind, &lanes[i], &s[i][2 * half], &s[i][2 * half + 1]);
             }
 #pragma GCC unroll 6
-        for (unsigned i = 0; i < count; i++)
-            put_group(streams[i].symbols + g * WCODEC_GROUP, s[i][0], s[i][1], s[i][2], s[i][3]);
+        for (unsigned i = 0; i < count; i++) {
+            if (!shared)
+                load_p8(streams[i].table, kind, &table);
+            put_group(&table, kind, streams[i].symbols + g * WCODEC_GROUP, s[i]);
+        }
     }
     for (unsigned i = 0; i < count; i++) {
         store_states(&streams[i], &lanes[i]);
@@ -142,23 +166,42 @@ INLINE void p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned group
     }
 }
 
-static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
+INLINE void p8_with(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups, enum lookup_kind kind, bool shared)
 {
-    bool low6 = true, shared = true;
-    for (unsigned i = 0; i < count; i++) {
-        low6 = low6 && streams[i].table->low6;
-        shared = shared && streams[i].table == streams[0].table;
-    }
-    if (!low6)
-        for (unsigned i = 0; i < count; i++)
-            p8(streams + i, 1, groups, false, true);
-    else if (count == 4 && shared)
-        p8(streams, 4, groups, true, true);
+    if (count == 4 && shared)
+        p8(streams, 4, groups, kind, true);
     else if (count == 4)
-        p8(streams, 4, groups, true, false);
+        p8(streams, 4, groups, kind, false);
     else
         for (unsigned i = 0; i < count; i++)
-            p8(streams + i, 1, groups, true, true);
+            p8(streams + i, 1, groups, kind, true);
+}
+
+static enum lookup_kind kind_of(const struct wcodec_cpu_table *t)
+{
+    return t->class_log2 == 2 ? CLASSES_OF_4 : t->class_log2 == 1 ? CLASSES_OF_2 : t->low6 ? LOW6 : SLOTS;
+}
+
+static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
+{
+    const enum lookup_kind kind = kind_of(streams[0].table);
+    bool same = true, shared = true;
+    for (unsigned i = 1; i < count; i++) {
+        same = same && kind_of(streams[i].table) == kind;
+        shared = shared && streams[i].table == streams[0].table;
+    }
+    if (!same)
+        for (unsigned i = 0; i < count; i++)
+            symbols_p8(streams + i, 1, groups);
+    else if (kind == CLASSES_OF_4)
+        p8_with(streams, count, groups, CLASSES_OF_4, shared);
+    else if (kind == CLASSES_OF_2)
+        p8_with(streams, count, groups, CLASSES_OF_2, shared);
+    else if (kind == LOW6)
+        p8_with(streams, count, groups, LOW6, shared);
+    else
+        for (unsigned i = 0; i < count; i++)
+            p8(streams + i, 1, groups, SLOTS, true);
 }
 
 /* 12-bit profiles: states as two vectors of 16 lanes, entries by gathers. */
