@@ -166,6 +166,24 @@ static void end_stream(const struct wcodec_cpu_decoder *d, const struct track *k
     }
 }
 
+/* Four raw bits of bytes: a lane's values of a group as they stand in the word of an even group. */
+static uint32_t place_nibbles(uint32_t nibbles, unsigned turn)
+{
+    const uint32_t keep = (0x0fu << turn & 0xff) * 0x01010101u, wrap = (0x0fu << turn >> 8) * 0x01010101u;
+    nibbles = (nibbles | nibbles << 8) & 0x00ff00ff;
+    nibbles = (nibbles | nibbles << 4) & 0x0f0f0f0f;
+    return (nibbles << turn & keep) | (nibbles >> (8 - turn) & wrap);
+}
+
+static void join_last_nibbles(unsigned turn, const struct lane_tile *t, const uint8_t *stored, uint8_t *row)
+{
+    const bool odd = t->groups % 2;
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+        const uint32_t last = place_nibbles(t->payload[lane], turn), before = odd ? 0 : place_nibbles(wcodec_load_u16(stored + 2 * lane), turn);
+        wcodec_store_u32(row + 4 * lane, odd ? last : before | wcodec_rotl32(last, 4));
+    }
+}
+
 /* The last row of the first plane, from the half that is stored and the payload. */
 static void join_last_row(const struct wcodec_tiling *tiling, const struct lane_tile *t, const uint8_t *stored, uint8_t *row)
 {
@@ -173,6 +191,10 @@ static void join_last_row(const struct wcodec_tiling *tiling, const struct lane_
     const unsigned slot_bits = wcodec_slot_bits(tiling), turn = plane->position % slot_bits;
     const uint32_t slot = slot_bits < 32 ? (1u << slot_bits) - 1 : ~0u;
     uint32_t words[WCODEC_LANES] = {0};
+    if (plane->bits == 4 && slot_bits == 8) {
+        join_last_nibbles(turn, t, stored, row);
+        return;
+    }
     if (plane->bits >= 8)
         for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
             words[lane] = wcodec_load_u16(stored + 2 * lane) | (uint32_t)t->payload[lane] << 16;

@@ -39,6 +39,19 @@ static void guarded_free(struct guarded *g)
     munmap(g->map, g->size);
 }
 
+/* Of each area just what the tiles from `first` on need, each before a guard page. */
+static void view_areas(const struct wcodec_tiles *tiles, const uint8_t *payload, uint64_t first, struct wcodec_view *view, struct guarded areas[WCODEC_AREAS])
+{
+    uint64_t stop[WCODEC_AREAS];
+    wcodec_tiles_extent(tiles, first, tiles->tiling->tiles, view->begin, stop);
+    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
+        const size_t size = (size_t)(stop[a] - view->begin[a]);
+        areas[a] = guarded_new(size);
+        memcpy(areas[a].data, payload + view->begin[a], size);
+        view->data[a] = areas[a].data;
+    }
+}
+
 /* All tiles by the reference and by the level's functions. */
 static void compare(const struct wcodec_cpu_dsp *dsp, const struct support_tensor *x, uint64_t *seed, bool hostile, unsigned faults[6])
 {
@@ -58,8 +71,12 @@ static void compare(const struct wcodec_cpu_dsp *dsp, const struct support_tenso
         }
     assert_int_equal(wcodec_tiles_read(&x->tiling, payload.data, x->payload_size, &wcodec_default_allocator, &tiles, &err), WCODEC_OK);
     assert_int_equal(wcodec_cpu_decoder_create(dsp, tiles, &wcodec_default_allocator, &decoder, &err), WCODEC_OK);
-    wcodec_view_whole(payload.data, &view);
     const uint64_t count = x->tiling.tiles, first = support_random(seed) % count;
+    struct guarded areas[WCODEC_AREAS] = {{0}};
+    if (support_random(seed) % 2)
+        wcodec_view_whole(payload.data, &view);
+    else
+        view_areas(tiles, payload.data, first, &view, areas);
     const size_t tile_size = (size_t)1 << x->tiling.tile_log2 << x->tiling.element_log2, skipped = (size_t)first * tile_size;
     const bool stream = support_random(seed) % 2, verify = support_random(seed) % 4 != 0;
     enum wcodec_tile_fault *got = malloc(count * sizeof *got);
@@ -80,6 +97,9 @@ static void compare(const struct wcodec_cpu_dsp *dsp, const struct support_tenso
     free(got);
     wcodec_cpu_decoder_free(decoder);
     wcodec_tiles_free(tiles);
+    for (unsigned a = 0; a < WCODEC_AREAS; a++)
+        if (areas[a].map)
+            guarded_free(&areas[a]);
     guarded_free(&payload);
     guarded_free(&out);
 }

@@ -220,6 +220,15 @@ INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned gr
     }
 }
 
+/* A whole chunk, the usual case: the loop over its groups unrolled. */
+INLINE void add_all_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
+{
+    if (groups == WCODEC_CPU_CHUNK_GROUPS)
+        add_sums(element_log2, elements, WCODEC_CPU_CHUNK_GROUPS, first, sums);
+    else
+        add_sums(element_log2, elements, groups, first, sums);
+}
+
 INLINE void finish(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t *sums, bool stream)
 {
     const size_t bytes = (size_t)groups * WCODEC_GROUP << element_log2;
@@ -230,13 +239,13 @@ INLINE void finish(unsigned element_log2, const uint8_t *elements, unsigned grou
     if (!sums)
         return;
     if (element_log2 == 0)
-        add_sums(0, elements, groups, first, sums);
+        add_all_sums(0, elements, groups, first, sums);
     else if (element_log2 == 1)
-        add_sums(1, elements, groups, first, sums);
+        add_all_sums(1, elements, groups, first, sums);
     else if (element_log2 == 2)
-        add_sums(2, elements, groups, first, sums);
+        add_all_sums(2, elements, groups, first, sums);
     else
-        add_sums(3, elements, groups, first, sums);
+        add_all_sums(3, elements, groups, first, sums);
 }
 
 static void finish_plain(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])

@@ -295,43 +295,70 @@ INLINE __m512i masked_or(__m512i v, __m512i mask, __m512i rest)
     return _mm512_ternarylogic_epi32(v, mask, rest, 0xea); /* v & mask | rest */
 }
 
+/* What is the same for all slot words of an assembly; `plain`, a constant where it is used: neither constant bits nor A. */
+struct common {
+    __m512i mask, constant, add;
+    __m128i shift;
+};
+
+INLINE struct common load_common(const struct wcodec_cpu_assembly *a)
+{
+    return (struct common){_mm512_set1_epi32((int)a->plane_mask[0]), _mm512_set1_epi32((int)a->constant), _mm512_set1_epi32((int)a->add), _mm_cvtsi32_si128(a->shift)};
+}
+
+INLINE void put(const struct common *c, bool plain, unsigned element_log2, __m512i v, uint8_t *elements)
+{
+    store(elements, plain ? v : subtract(_mm512_or_si512(v, c->constant), c->add, element_log2));
+}
+
 /* One word of 8-bit planes a lane and group: each is doubled, its copy rotated by 8, both by one byte permutation. */
-static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+INLINE void bf16(const struct wcodec_cpu_assembly *a, bool plain, const uint8_t *symbols, const uint8_t *row, uint8_t *elements)
 {
     const __m512i double_word = _mm512_set_epi8(28, 31, 30, 29, 31, 30, 29, 28, 24, 27, 26, 25, 27, 26, 25, 24, 20, 23, 22, 21, 23, 22, 21, 20, 16, 19, 18, 17, 19, 18, 17, 16, 12, 15, 14, 13, 15,
                                                 14, 13, 12, 8, 11, 10, 9, 11, 10, 9, 8, 4, 7, 6, 5, 7, 6, 5, 4, 0, 3, 2, 1, 3, 2, 1, 0);
-    const __m512i mask = _mm512_set1_epi32((int)a->plane_mask[0]), constant = _mm512_set1_epi32((int)a->constant), add = _mm512_set1_epi32((int)a->add);
-    const __m128i shift = _mm_cvtsi32_si128(a->shift);
-    const uint8_t *row = rows[0];
+    const struct common c = load_common(a);
     for (unsigned i = 0; i < WCODEC_CPU_CHUNK; i += 32) {
-        const __m512i s = _mm512_sll_epi16(_mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)(symbols + i))), shift);
+        const __m512i s = _mm512_sll_epi16(_mm512_cvtepu8_epi16(_mm256_loadu_si256((const __m256i *)(const void *)(symbols + i))), c.shift);
         const __m512i raw = _mm512_permutexvar_epi8(double_word, _mm512_castsi256_si512(_mm256_loadu_si256((const __m256i *)(const void *)(row + i))));
-        store(elements + 2 * (size_t)i, subtract(_mm512_or_si512(masked_or(raw, mask, s), constant), add, 1));
+        put(&c, plain, 1, masked_or(raw, c.mask, s), elements + 2 * (size_t)i);
     }
 }
 
-/* One word of 4-bit planes a lane and two groups. */
+static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+{
+    if (a->constant == 0 && a->add == 0)
+        bf16(a, true, symbols, rows[0], elements);
+    else
+        bf16(a, false, symbols, rows[0], elements);
+}
+
+/* One word of 4-bit planes a lane and two groups. Symbols fit above their shift: no bit reaches the next byte. */
+INLINE void nibble(const struct wcodec_cpu_assembly *a, bool plain, const uint8_t *symbols, const uint8_t *row, uint8_t *elements)
+{
+    const struct common c = load_common(a);
+    for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g += 2, row += WCODEC_GROUP)
+        for (unsigned half = 0; half < WCODEC_GROUP; half += 64) {
+            const size_t at = g * WCODEC_GROUP + half;
+            const __m512i word = load(row + half);
+            put(&c, plain, 0, masked_or(word, c.mask, _mm512_sll_epi32(load(symbols + at), c.shift)), elements + at);
+            put(&c, plain, 0, masked_or(_mm512_ror_epi32(word, 4), c.mask, _mm512_sll_epi32(load(symbols + at + WCODEC_GROUP), c.shift)), elements + at + WCODEC_GROUP);
+        }
+}
+
 static void assemble_nibble(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
-    const __m512i mask = _mm512_set1_epi32((int)a->plane_mask[0]), constant = _mm512_set1_epi32((int)a->constant), add = _mm512_set1_epi32((int)a->add);
-    const __m128i shift = _mm_cvtsi32_si128(a->shift);
-    for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g++)
-        for (unsigned half = 0; half < 2; half++) {
-            const size_t at = g * WCODEC_GROUP + 64 * (size_t)half;
-            const __m512i word = load(rows[0] + (g / 2) * WCODEC_GROUP + 64 * (size_t)half), raw = g % 2 ? _mm512_ror_epi32(word, 4) : word;
-            /* Symbols fit above their shift: no bit reaches the next byte. */
-            const __m512i s = _mm512_sll_epi32(load(symbols + at), shift);
-            store(elements + at, subtract(_mm512_or_si512(masked_or(raw, mask, s), constant), add, 0));
-        }
+    if (a->constant == 0 && a->add == 0)
+        nibble(a, true, symbols, rows[0], elements);
+    else
+        nibble(a, false, symbols, rows[0], elements);
 }
 
 static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
-    const __m512i constant = _mm512_set1_epi32((int)a->constant), add = _mm512_set1_epi32((int)a->add);
-    const __m128i shift = _mm_cvtsi32_si128(a->shift);
+    const struct common c = load_common(a);
     (void)rows;
     for (unsigned i = 0; i < WCODEC_CPU_CHUNK; i += 64)
-        store(elements + i, subtract(_mm512_or_si512(_mm512_sll_epi32(load(symbols + i), shift), constant), add, 0));
+        put(&c, false, 0, _mm512_sll_epi32(load(symbols + i), c.shift), elements + i);
 }
 
 /* Planes of 16 (two words a lane and group) and 8 bits (one): 16 elements are four lanes' words. */
