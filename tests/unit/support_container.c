@@ -10,11 +10,21 @@
 
 enum { CONSTANT_ELEMENTS = 6, CHUNK = 1000, CHUNK_DATA = 2500, HEADER = 40 };
 
+/* Room that is taken for so many bytes: growing seldom matters with sanitizers, whose realloc() always moves. */
+static size_t room_for(size_t size)
+{
+    size_t room = 64;
+    while (room < size)
+        room *= 2;
+    return room;
+}
+
 void support_put(struct support_bytes *b, const void *bytes, size_t size)
 {
     if (size == 0)
         return;
-    b->data = realloc(b->data, b->size + size);
+    if (b->data == NULL || room_for(b->size + size) != room_for(b->size))
+        b->data = realloc(b->data, room_for(b->size + size));
     assert_non_null(b->data);
     memcpy(b->data + b->size, bytes, size);
     b->size += size;
@@ -299,4 +309,7 @@ void support_recipe_build(const struct support_recipe *r, struct support_bytes *
     put_frame(file, r, &index);
     put_tail(file, r, index_at, index.size, head_hash);
     free(index.data);
+    /* Not a byte more, so that sanitizers see what is read past the end. */
+    file->data = realloc(file->data, file->size);
+    assert_non_null(file->data);
 }

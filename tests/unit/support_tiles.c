@@ -143,11 +143,15 @@ static void random_data(uint64_t *seed, struct support_tensor *x, const struct w
 struct area {
     uint8_t *data;
     size_t size;
+    size_t room;
 };
 
 static void append(struct area *a, const void *data, size_t size)
 {
-    a->data = realloc(a->data, a->size + size + 1);
+    if (a->size + size + 1 > a->room) {
+        a->room = 2 * a->room + size + 1;
+        a->data = realloc(a->data, a->room);
+    }
     assert_non_null(a->data);
     if (size)
         memcpy(a->data + a->size, data, size);
@@ -256,7 +260,9 @@ void support_tensor_code(uint64_t *seed, uint64_t elements, struct support_tenso
     free(values.data);
     append_aligned(&prefix, &raw);
     append_aligned(&prefix, &positions);
-    x->payload = prefix.data;
+    /* Not a byte more, so that sanitizers see what is read past the end. */
+    x->payload = realloc(prefix.data, prefix.size);
+    assert_non_null(x->payload);
     x->payload_size = prefix.size;
     /* The prefix ends where the states begin. */
     uint64_t at = 0;

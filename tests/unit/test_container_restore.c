@@ -215,7 +215,7 @@ static void stops_when_told(void **state)
         wcodec_context_destroy(context);
     }
     /* Damage in a late piece is found, after earlier ones were written. */
-    uint8_t *payload = l.recipe.entries[l.recipe.entries_used - 1].payload.data, *at = file.data + file.size;
+    uint8_t *payload = l.recipe.entries[l.recipe.entries_used - 1].payload.data, *at = file.data + file.size - 64;
     while (memcmp(--at, payload, 64) != 0)
         continue;
     at[50] ^= 1;
