@@ -25,11 +25,11 @@ void wcodec_extract_field(const uint8_t *data, size_t elements, unsigned element
     switch (element_log2) {
     case 0:
         for (size_t i = 0; i < elements; i++)
-            symbols[i] = (uint8_t)((uint8_t)(data[i] + add) >> shift & mask);
+            symbols[i] = (uint8_t)((unsigned)(uint8_t)(data[i] + add) >> shift & mask);
         break;
     case 1:
         for (size_t i = add == 0 ? extract_fours(data, elements, shift, mask, symbols) : 0; i < elements; i++)
-            symbols[i] = (uint8_t)((uint16_t)(wcodec_load_u16(data + 2 * i) + add) >> shift & mask);
+            symbols[i] = (uint8_t)((unsigned)(uint16_t)(wcodec_load_u16(data + 2 * i) + add) >> shift & mask);
         break;
     case 2:
         for (size_t i = 0; i < elements; i++)

@@ -168,9 +168,11 @@ static wcodec_status choose_split(struct planner *p, const struct wcodec_split *
     for (unsigned i = 0; i < count; i++)
         least = splits[i].estimate < least ? splits[i].estimate : least;
     for (unsigned i = 0; i < count; i++) {
-        /* More tables seldom gain more than this. */
+        /* More tables seldom gain more than this. Where the fast split is nearly the best, that is settled. */
         if (count > 1 && splits[i].estimate > least + least / 16)
             continue;
+        if (i > 0 && p->settings->level < 5 && low_raw_bits(&splits[0]) == 4 && splits[0].estimate <= least + least / 256)
+            break;
         wcodec_status status = choose_fields(p, &splits[i], choices[1], &bits, err);
         if (status)
             return status;
@@ -196,7 +198,7 @@ static bool surveyed_counts(const struct wcodec_survey *survey, uint64_t add, co
 {
     if (survey->element_log2 == 0) {
         for (unsigned v = 0; v < 256; v++)
-            counts[(uint8_t)(v + add) >> f->shift & ((1u << f->width) - 1)] += survey->counts[0][v];
+            counts[((v + (unsigned)add) & 0xff) >> f->shift & ((1u << f->width) - 1)] += survey->counts[0][v];
         return true;
     }
     for (unsigned a = 0; a < survey->atom_count; a++)

@@ -162,7 +162,7 @@ static void byte_split(const struct wcodec_survey *survey, unsigned low, unsigne
 {
     uint64_t counts[256] = {0};
     for (unsigned v = 0; v < 256; v++)
-        counts[(uint8_t)(v + add) >> low & low_bits(width)] += survey->counts[0][v];
+        counts[((v + add) & 0xff) >> low & low_bits(width)] += survey->counts[0][v];
     memset(split, 0, sizeof *split);
     split->add = add;
     add_field(split, WCODEC_FIELD_RAW, low, 0);
@@ -172,16 +172,19 @@ static void byte_split(const struct wcodec_survey *survey, unsigned low, unsigne
     split->estimate = split->order0_bits + overhead(counts, survey->elements, width <= 4);
 }
 
-/* The offset that makes the coded bits least: it puts the middle of the distribution into the middle of a step, as a rule. */
+/* The offset that makes the coded bits least, if that is worth speaking of; else half a step, which puts zero into the middle of one. */
 static void best_byte_split(const struct wcodec_survey *survey, unsigned low, struct wcodec_split *split)
 {
     byte_split(survey, low, 8 - low, (uint8_t)(1u << (low - 1)), split);
+    struct wcodec_split best = *split;
     for (unsigned add = 0; add < 1u << low; add++) {
         struct wcodec_split other;
         byte_split(survey, low, 8 - low, (uint8_t)add, &other);
-        if (other.estimate < split->estimate)
-            *split = other;
+        if (other.estimate < best.estimate)
+            best = other;
     }
+    if (best.estimate < split->estimate - split->estimate / 1024)
+        *split = best;
 }
 
 static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype, int level, struct wcodec_split *splits, uint64_t *order0_bits)
