@@ -41,13 +41,14 @@ static wcodec_context *new_context(unsigned threads)
     return context;
 }
 
-static void limit(int resource, rlim_t value)
-{
-    struct rlimit r;
-    FUZZ_REQUIRE(getrlimit(resource, &r) == 0);
-    r.rlim_cur = value;
-    FUZZ_REQUIRE(setrlimit(resource, &r) == 0);
-}
+/* A macro, since the type of `resource` is not the same everywhere. */
+#define limit(resource, value) \
+    do { \
+        struct rlimit r_; \
+        FUZZ_REQUIRE(getrlimit(resource, &r_) == 0); \
+        r_.rlim_cur = (value); \
+        FUZZ_REQUIRE(setrlimit(resource, &r_) == 0); \
+    } while (0)
 
 static void require_error(wcodec_status status, wcodec_status expected)
 {
