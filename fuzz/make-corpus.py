@@ -35,14 +35,19 @@ def tiles(rng):
             n = rng.choice([1, 100, 128, 200, 256])
             p = encode.random_payload(rng, encode.ELEMENT[dtype], 12, n, fields, rng.getrandbits(4), outlier_rate=rng.choice([0, 0.02]))
             _tile("%s-%d" % (dtype.lower(), profile), p)
+    # Long enough for what the CPU's decoders do in chunks of 1024 elements, and several tiles side by side.
+    for dtype, profile, n, t in (("BF16", P8, 3000, 12), ("BF16", PAIRS, 2200, 12), ("I8", P8, 4096 + 2100, 12), ("I8", PAIRS, 4000, 12), ("F16", P8, 2100, 12), ("F32", P8, 1500, 12),
+                                 ("F8_E4M3", P12, 4000, 12), ("U8", P8, 2500, 13)):
+        fields = encode.make_fields(rng, [(CODED, 8)] if dtype == "U8" else encode.PRESETS[dtype], profile, pool=3, run=rng.choice([0, 7]))
+        _tile("long-%s-%d" % (dtype.lower(), profile), encode.random_payload(rng, encode.ELEMENT[dtype], t, n, fields, 0, 0.001), 20000)
     for i in range(6):
         fields = encode.make_fields(rng, encode.random_split(rng, 16), run=7)
         _tile("modes-%d" % i, encode.random_payload(rng, 1, 12, rng.choice([300, 4096 + 10]), fields, 0, 0.01, (0, 1, 2), raw=lambda: 0))
 
 
-def _tile(name, p):
+def _tile(name, p, largest=6000):
     parameters, payload = p.assemble()
-    if len(payload) < 6000:
+    if len(payload) < largest:
         put("tile_payload", name, struct.pack("<HI", len(parameters), len(p.decoded)) + parameters + payload)
 
 

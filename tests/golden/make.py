@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes the odd-*.wcodec files of this folder and lists all files in SUMS. usage: make.py [NAME...]
+make.py --release VERSION: makes VERSION-LEVEL.wcodec with the library that top_builddir holds, of the tensors that tests/oracle/cross.py makes.
 
 Existing files are never replaced: a golden file is what a release of the format was, and later decoders must read it."""
 import os
@@ -50,7 +51,23 @@ def cases():
     yield "empty", lambda: encode.container([], kind=0)
 
 
+def release(version):
+    sys.path.insert(0, os.path.join(here, "..", "bad"))
+    from cross import checkpoint
+    from server import Server
+    server = Server()
+    for level, options in ((1, {}), (3, {}), (9, {"tile": 12})):
+        path = os.path.join(here, "%s-%d.wcodec" % (version, level))
+        if not os.path.exists(path):
+            with open(path, "wb") as f:
+                f.write(server.compress(checkpoint(random.Random(level), 700), level=level, **options))
+    server.close()
+
+
 def main(wanted):
+    if wanted[:1] == ["--release"]:
+        release(wanted[1])
+        wanted = ["none"]
     for name, make in cases():
         path = os.path.join(here, "odd-%s.wcodec" % name)
         if not os.path.exists(path) and (not wanted or name in wanted):
