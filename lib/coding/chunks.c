@@ -133,30 +133,66 @@ wcodec_status wcodec_chunk_decode(const struct wcodec_chunks *chunks, uint64_t i
     return WCODEC_OK;
 }
 
-static bool is_memory_error(size_t code)
+/* Bytes between two looks whether to stop, and the level from which on a chunk takes long enough to look. */
+enum { SLICE = 1 << 18, SLOW_LEVEL = 7 };
+
+static size_t compress_slices(ZSTD_CCtx *context, const void *data, size_t size, int level, struct wcodec_cancel *cancel, uint8_t *out, size_t room, bool *cancelled)
 {
-    return ZSTD_isError(code) && ZSTD_getErrorCode(code) == ZSTD_error_memory_allocation;
+    size_t left = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
+    if (!ZSTD_isError(left))
+        left = ZSTD_CCtx_setPledgedSrcSize(context, size);
+    ZSTD_outBuffer output = {out, room, 0};
+    ZSTD_inBuffer input = {data, 0, 0};
+    while (!ZSTD_isError(left)) {
+        *cancelled = wcodec_cancel_poll(cancel);
+        if (*cancelled)
+            return 0;
+        input.size = size - input.pos < SLICE ? size : input.pos + SLICE;
+        bool last = input.size == size;
+        left = ZSTD_compressStream2(context, &output, &input, last ? ZSTD_e_end : ZSTD_e_continue);
+        if (ZSTD_isError(left))
+            return left;
+        if (last && left == 0)
+            return output.pos;
+        if (output.pos == room)
+            return 0; /* it does not fit */
+    }
+    return left;
 }
 
-wcodec_status wcodec_chunk_encode(const wcodec_allocator *allocator, const void *data, size_t size, int zstd_level, uint8_t *out, uint32_t *coded_size, uint32_t *check,
-                                  wcodec_error *err)
+/* Coded bytes in out, 0 if they do not fit, or an error code. */
+static size_t compress(const void *data, size_t size, int level, struct wcodec_cancel *cancel, uint8_t *out, size_t room, bool *cancelled)
+{
+    if (level >= SLOW_LEVEL && size > SLICE) {
+        ZSTD_CCtx *context = ZSTD_createCCtx();
+        if (!context)
+            return (size_t)-ZSTD_error_memory_allocation;
+        size_t got = compress_slices(context, data, size, level, cancel, out, room, cancelled);
+        ZSTD_freeCCtx(context);
+        return got;
+    }
+    size_t got = ZSTD_compress(out, room, data, size, level);
+    return ZSTD_isError(got) && ZSTD_getErrorCode(got) == ZSTD_error_dstSize_tooSmall ? 0 : got;
+}
+
+wcodec_status wcodec_chunk_encode(const wcodec_allocator *allocator, const void *data, size_t size, int zstd_level, struct wcodec_cancel *cancel, uint8_t *out, uint32_t *coded_size,
+                                  uint32_t *check, wcodec_error *err)
 {
     (void)allocator; /* zstd takes a caller's allocator only in its unstable interface, which a distribution's library need not export */
     if (size > WCODEC_CHUNK_MAX)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "a chunk of %zu bytes, expected at most %d", size, WCODEC_CHUNK_MAX);
-    size_t coded = size;
-    if (size >= SMALLEST_FRAME_INPUT) {
-        /* Room for one byte less than stored: a frame that does not fit is one that does not pay. */
-        size_t got = ZSTD_compress(out, size - 1, data, size, zstd_level);
-        if (is_memory_error(got))
-            return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for zstd");
-        if (ZSTD_isError(got) && ZSTD_getErrorCode(got) != ZSTD_error_dstSize_tooSmall)
-            return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "zstd: %s", ZSTD_getErrorName(got));
-        if (!ZSTD_isError(got))
-            coded = got;
+    bool cancelled = false;
+    /* Room for one byte less than stored: a frame that does not fit is one that does not pay. */
+    size_t coded = size < SMALLEST_FRAME_INPUT ? 0 : compress(data, size, zstd_level, cancel, out, size - 1, &cancelled);
+    if (cancelled)
+        return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
+    if (ZSTD_isError(coded))
+        return wcodec_fail(err, ZSTD_getErrorCode(coded) == ZSTD_error_memory_allocation ? WCODEC_ERROR_MEMORY : WCODEC_ERROR_UNSUPPORTED, "zstd: %s", ZSTD_getErrorName(coded));
+    if (coded == 0) {
+        coded = size;
+        if (size != 0)
+            memcpy(out, data, size);
     }
-    if (coded == size && size != 0)
-        memcpy(out, data, size);
     *coded_size = (uint32_t)coded;
     *check = wcodec_chunk_check(data, size);
     return WCODEC_OK;

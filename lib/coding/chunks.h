@@ -5,8 +5,9 @@
 #ifndef WCODEC_CODING_CHUNKS_H
 #define WCODEC_CODING_CHUNKS_H
 
-#include "core/context.h"
 #include "core/bytes.h"
+#include "core/cancel.h"
+#include "core/context.h"
 
 enum { WCODEC_CHUNK_MAX = 1 << 24 };
 
@@ -33,7 +34,8 @@ wcodec_status wcodec_chunk_decode(const struct wcodec_chunks *chunks, uint64_t i
 /* The check of a chunk's decoded bytes. */
 uint32_t wcodec_chunk_check(const void *data, size_t size);
 
-/* Encode one chunk at a zstd level: out has room for `size` bytes; *coded_size == size means stored. *check is set. */
-wcodec_status wcodec_chunk_encode(const wcodec_allocator *allocator, const void *data, size_t size, int zstd_level, uint8_t *out, uint32_t *coded_size, uint32_t *check, wcodec_error *err);
+/* Encode one chunk at a zstd level: out has room for `size` bytes; *coded_size == size means stored. *check is set.
+ * WCODEC_ERROR_CANCELLED soon after cancel (may be NULL) says so, at levels that take their time. */
+wcodec_status wcodec_chunk_encode(const wcodec_allocator *allocator, const void *data, size_t size, int zstd_level, struct wcodec_cancel *cancel, uint8_t *out, uint32_t *coded_size, uint32_t *check, wcodec_error *err);
 
 #endif

@@ -11,12 +11,15 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { READ_PIECE = 1 << 22 };
+/* Weight tensors from LARGE bytes on are coded one after the other, each by all threads; all else side by side. */
+enum { READ_PIECE = 1 << 22, LARGE = 1 << 20 };
 
 /* One run of tasks over a batch, with the error of the item that failed first in the order of the file. */
 struct work {
     struct wcodec_batch *batch;
     pthread_mutex_t lock;
+    pthread_t caller;
+    atomic_flag code_taken, hash_taken;
     atomic_bool failed;
     size_t failed_item;
     wcodec_status status;
@@ -98,27 +101,59 @@ static void note_failure(struct work *w, size_t i, wcodec_status status, const w
     pthread_mutex_unlock(&w->lock);
 }
 
-/* Task 0 hashes the original's bytes, which can only be done in order; the others code items. */
-static void code_task(void *argument, size_t i)
+static void code_item(struct work *w, size_t i)
 {
-    struct work *w = argument;
     struct wcodec_batch *b = w->batch;
-    if (i == 0) {
-        wcodec_output_hash(b->output, b->bytes, (size_t)b->size);
-        return;
-    }
-    struct wcodec_batch_item *item = &b->items[i - 1];
+    struct wcodec_batch_item *item = &b->items[i];
     if (item->alias != UINT64_MAX || atomic_load(&w->failed))
         return;
     wcodec_error error = {0};
-    wcodec_status status =
-        wcodec_code_bytes(b->context, &b->settings, item->weights, (wcodec_dtype)item->what.dtype, b->bytes + item->at, item->what.size, &item->coded, &error);
+    wcodec_status status = WCODEC_OK;
+    if (wcodec_cancel_poll(b->settings.cancel))
+        status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
+    if (status == WCODEC_OK)
+        status = wcodec_code_bytes(b->context, &b->settings, item->weights, (wcodec_dtype)item->what.dtype, b->bytes + item->at, item->what.size, &item->coded, &error);
     item->is_coded = status == WCODEC_OK;
     if (status == WCODEC_OK)
         return;
-    if (item->what.name)
+    if (item->what.name && status != WCODEC_ERROR_CANCELLED)
         wcodec_error_prefix(&error, "tensor \"%.200s\"", item->what.name);
     note_failure(w, i, status, &error);
+}
+
+static bool is_large(const struct wcodec_batch_item *item)
+{
+    return item->weights && item->what.size >= LARGE;
+}
+
+/* Task 1 hashes the original's bytes, which can only be done in order; the others code the items that are not large. Task 0 most often falls to the calling thread:
+ * with something to code it looks whether it is cancelled. */
+static void code_task(void *argument, size_t i)
+{
+    struct work *w = argument;
+    size_t item = i == 0 ? 0 : i - 1;
+    if (i == 1)
+        wcodec_output_hash(w->batch->output, w->batch->bytes, (size_t)w->batch->size);
+    else if (!is_large(&w->batch->items[item]))
+        code_item(w, item);
+}
+
+/* For a batch of one item: the calling thread takes the item, another one the hash. A thread that waits for a task does not help with what that task runs in parallel,
+ * so that the calling thread would be lost while another one codes. */
+static void code_or_hash_task(void *argument, size_t i)
+{
+    struct work *w = argument;
+    (void)i;
+    bool code = pthread_equal(pthread_self(), w->caller);
+    if (atomic_flag_test_and_set(code ? &w->code_taken : &w->hash_taken)) {
+        code = !code;
+        if (atomic_flag_test_and_set(code ? &w->code_taken : &w->hash_taken))
+            return;
+    }
+    if (code)
+        code_item(w, 0);
+    else
+        wcodec_output_hash(w->batch->output, w->batch->bytes, (size_t)w->batch->size);
 }
 
 static void read_task(void *argument, size_t i)
@@ -159,6 +194,20 @@ static wcodec_status read_bytes(struct work *w, wcodec_error *err)
     }
     b->bytes = b->data;
     return run(w, read_task, wcodec_div_up_u64(b->size, READ_PIECE), err);
+}
+
+static wcodec_status code_items(struct work *w, wcodec_error *err)
+{
+    struct wcodec_batch *b = w->batch;
+    if (b->count == 1)
+        return run(w, code_or_hash_task, 2, err);
+    wcodec_status status = run(w, code_task, 1 + (uint64_t)b->count, err);
+    for (size_t i = 0; i < b->count && status == WCODEC_OK; i++)
+        if (is_large(&b->items[i])) {
+            code_item(w, i);
+            status = run(w, NULL, 0, err);
+        }
+    return status;
 }
 
 /* Entry numbers are known before anything is coded: items become entries in their order. */
@@ -215,7 +264,7 @@ wcodec_status wcodec_batch_run(struct wcodec_batch *batch, wcodec_error *err)
 {
     if (batch->count == 0)
         return WCODEC_OK;
-    struct work w = {.batch = batch};
+    struct work w = {.batch = batch, .caller = pthread_self(), .code_taken = ATOMIC_FLAG_INIT, .hash_taken = ATOMIC_FLAG_INIT};
     if (pthread_mutex_init(&w.lock, NULL) != 0)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
     wcodec_status status = read_bytes(&w, err);
@@ -225,7 +274,7 @@ wcodec_status wcodec_batch_run(struct wcodec_batch *batch, wcodec_error *err)
             status = find_aliases(batch, err);
     }
     if (status == WCODEC_OK)
-        status = run(&w, code_task, 1 + batch->count, err);
+        status = code_items(&w, err);
     if (status == WCODEC_OK)
         status = write_items(batch, err);
     clear(batch);

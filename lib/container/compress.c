@@ -29,6 +29,7 @@ struct compressor {
     struct wcodec_dedup dedup;
     struct wcodec_batch batch;
     struct wcodec_reporter reporter;
+    struct wcodec_cancel cancel;
     uint64_t batch_limit;
     char note[sizeof((wcodec_encode_report *)0)->note];
 };
@@ -209,6 +210,10 @@ static wcodec_status compress_source(wcodec_context *context, const struct wcode
     wcodec_dedup_init(&c.dedup, &context->allocator, &c.source);
     c.batch = (struct wcodec_batch){.context = context, .source = &c.source, .output = &c.output, .dedup = &c.dedup};
     wcodec_encode_options_settings(&c.options, &c.batch.settings);
+    if (c.options.progress.fn) {
+        wcodec_cancel_init(&c.cancel, &c.reporter);
+        c.batch.settings.cancel = &c.cancel;
+    }
     status = compress(&c, write, opaque, err);
     if (status == WCODEC_OK && fd >= 0)
         status = check_stamp(fd, &before, err);

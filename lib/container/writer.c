@@ -326,7 +326,11 @@ static void put_header(struct text *t, const wcodec_writer *w)
 static wcodec_status code_entry(wcodec_writer *w, const struct wcodec_entry *what, bool weights, const void *data, wcodec_error *err)
 {
     struct wcodec_coded coded;
-    wcodec_status status = wcodec_code_bytes(w->context, &w->settings, weights, (wcodec_dtype)what->dtype, data, what->size, &coded, err);
+    struct wcodec_encode_settings settings = w->settings;
+    struct wcodec_cancel cancel; /* of this call: the next may come from another thread */
+    wcodec_cancel_init(&cancel, &w->reporter);
+    settings.cancel = w->options.progress.fn ? &cancel : NULL;
+    wcodec_status status = wcodec_code_bytes(w->context, &settings, weights, (wcodec_dtype)what->dtype, data, what->size, &coded, err);
     if (status != WCODEC_OK)
         return status;
     wcodec_output_hash(&w->output, data, (size_t)what->size);
@@ -383,9 +387,9 @@ wcodec_status wcodec_writer_data(wcodec_writer *writer, const void *data, size_t
     if (status != WCODEC_OK)
         return status;
     status = code_entry(w, what, wcodec_encode_options_weights(&w->options, what->name), data, err);
-    if (status != WCODEC_OK)
+    if (status != WCODEC_OK && status != WCODEC_ERROR_CANCELLED)
         wcodec_error_prefix(err, "tensor \"%.200s\"", what->name);
-    else
+    if (status == WCODEC_OK)
         status = wcodec_reporter_add(&w->reporter, w->output.index.size - w->reporter.done, err);
     if (status != WCODEC_OK)
         w->stage = FAILED;

@@ -15,6 +15,7 @@ struct chunker {
     const uint8_t *data;
     uint64_t size, chunk, first;
     int zstd_level;
+    struct wcodec_cancel *cancel;
     size_t count; /* chunks of the batch */
     uint8_t *buffers;
     uint32_t *coded, *checks; /* of the batch */
@@ -34,7 +35,9 @@ static void chunk_task(void *argument, size_t worker)
     (void)worker;
     for (size_t i; (i = atomic_fetch_add(&k->next, 1)) < k->count;) {
         uint64_t n = k->first + i;
-        wcodec_status status = wcodec_chunk_encode(&k->context->allocator, k->data + n * k->chunk, chunk_size(k, n), k->zstd_level, k->buffers + i * k->chunk, &k->coded[i], &k->checks[i], NULL);
+        wcodec_status status = wcodec_cancel_poll(k->cancel) ? WCODEC_ERROR_CANCELLED
+                                                             : wcodec_chunk_encode(&k->context->allocator, k->data + n * k->chunk, chunk_size(k, n), k->zstd_level, k->cancel,
+                                                                                   k->buffers + i * k->chunk, &k->coded[i], &k->checks[i], NULL);
         if (status)
             atomic_store(&k->status, (int)status);
     }
@@ -56,10 +59,11 @@ static wcodec_status append(const wcodec_allocator *allocator, struct wcodec_cod
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_chunked_code(wcodec_context *context, int level, const uint8_t *data, uint64_t size, uint64_t limit, struct wcodec_coded *coded, bool *done, wcodec_error *err)
+wcodec_status wcodec_chunked_code(wcodec_context *context, int level, const uint8_t *data, uint64_t size, uint64_t limit, struct wcodec_cancel *cancel, struct wcodec_coded *coded, bool *done,
+                                  wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
-    struct chunker k = {.context = context, .data = data, .size = size, .zstd_level = wcodec_zstd_level(level)};
+    struct chunker k = {.context = context, .data = data, .size = size, .zstd_level = wcodec_zstd_level(level), .cancel = cancel};
     struct wcodec_coded result = {.coding = 2, .part_count = 2, .allocator = allocator};
     wcodec_status status = WCODEC_OK;
     k.chunk = level >= 7 ? WCODEC_CHUNK_MAX : CHUNK_SMALL;
@@ -83,7 +87,7 @@ wcodec_status wcodec_chunked_code(wcodec_context *context, int level, const uint
         atomic_store(&k.next, 0);
         wcodec_run(context, chunk_task, &k, k.count);
         if (k.status)
-            status = wcodec_fail(err, (wcodec_status)k.status, "out of memory in the compression of a chunk");
+            status = wcodec_fail(err, (wcodec_status)k.status, k.status == WCODEC_ERROR_CANCELLED ? "cancelled by the caller" : "out of memory in the compression of a chunk");
         for (size_t i = 0; i < k.count && !status; i++) {
             wcodec_store_u32(result.parts[0].data + 8 * (k.first + i), k.coded[i]);
             wcodec_store_u32(result.parts[0].data + 8 * (k.first + i) + 4, k.checks[i]);

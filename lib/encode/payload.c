@@ -257,10 +257,12 @@ static void place_task(void *argument, size_t i)
     }
 }
 
-static wcodec_status code_batches(struct coder *k, wcodec_context *context, wcodec_error *err)
+static wcodec_status code_batches(struct coder *k, wcodec_context *context, struct wcodec_cancel *cancel, wcodec_error *err)
 {
     const struct wcodec_tiling *t = k->tiling;
     for (k->first = 0; k->first < t->tiles; k->first += k->count) {
+        if (wcodec_cancel_poll(cancel))
+            return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
         k->count = t->tiles - k->first < k->slot_count ? (size_t)(t->tiles - k->first) : k->slot_count;
         atomic_store(&k->next, 0);
         wcodec_run(context, code_task, k, k->worker_count);
@@ -272,7 +274,7 @@ static wcodec_status code_batches(struct coder *k, wcodec_context *context, wcod
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_payload_code(wcodec_context *context, struct wcodec_plan *plan, const uint8_t *data, struct wcodec_payload *payload, wcodec_error *err)
+wcodec_status wcodec_payload_code(wcodec_context *context, struct wcodec_plan *plan, const uint8_t *data, struct wcodec_cancel *cancel, struct wcodec_payload *payload, wcodec_error *err)
 {
     struct wcodec_tiling *t = plan->tiling;
     struct wcodec_payload result = {.allocator = &context->allocator};
@@ -294,7 +296,7 @@ wcodec_status wcodec_payload_code(wcodec_context *context, struct wcodec_plan *p
         status = part_reserve(result.allocator, &result.parts[WCODEC_PART_RAW], t->tiles * wcodec_tile_raw_size(t, largest_tile(t), WCODEC_STREAM_RANS), err);
     if (status)
         goto release_coder;
-    status = code_batches(&k, context, err);
+    status = code_batches(&k, context, cancel, err);
     if (!status)
         status = part_pad(result.allocator, &result.parts[WCODEC_PART_WORDS], err);
     if (status)

@@ -23,10 +23,10 @@ struct wcodec_payload {
 };
 
 /* Code the tensor; sets the plan's tiling->prefix_size. `payload` is the caller's to free. WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_payload_code(wcodec_context *context, struct wcodec_plan *plan, const uint8_t *data, struct wcodec_payload *payload, wcodec_error *err);
+wcodec_status wcodec_payload_code(wcodec_context *context, struct wcodec_plan *plan, const uint8_t *data, struct wcodec_cancel *cancel, struct wcodec_payload *payload, wcodec_error *err);
 void wcodec_payload_free(struct wcodec_payload *payload);
 
 /* Decode all tiles and compare them with data. WCODEC_ERROR_DEVICE if they differ, WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_payload_verify(wcodec_context *context, const struct wcodec_plan *plan, const uint8_t *data, const struct wcodec_payload *payload, wcodec_error *err);
+wcodec_status wcodec_payload_verify(wcodec_context *context, const struct wcodec_plan *plan, const uint8_t *data, const struct wcodec_payload *payload, struct wcodec_cancel *cancel, wcodec_error *err);
 
 #endif

@@ -34,7 +34,7 @@ static wcodec_status sample_shrinks(const wcodec_allocator *allocator, int zstd_
     for (unsigned i = 0; i < PIECES; i++)
         memcpy(buffer + i * piece, data + (size - piece) / (PIECES - 1) * i, (size_t)piece);
     uint32_t sample_coded, check;
-    wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(PIECES * piece), zstd_level, buffer + sample, &sample_coded, &check, err);
+    wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(PIECES * piece), zstd_level, NULL, buffer + sample, &sample_coded, &check, err);
     /* A sample has a shorter memory, and pays more for its tables: 3 % of leeway. */
     if (!status)
         *shrinks = (double)sample_coded / (double)(PIECES * piece) < (double)coded / (double)size * 1.03;

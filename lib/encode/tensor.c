@@ -35,11 +35,11 @@ static wcodec_status tiles(wcodec_context *context, const struct wcodec_encode_s
     wcodec_status status = wcodec_plan_tensor(context, settings, dtype, data, size, survey, &plan, err);
     if (status)
         return status;
-    status = wcodec_payload_code(context, plan, data, &payload, err);
+    status = wcodec_payload_code(context, plan, data, settings->cancel, &payload, err);
     if (status)
         goto free_plan;
     if (settings->verify) {
-        status = wcodec_payload_verify(context, plan, data, &payload, err);
+        status = wcodec_payload_verify(context, plan, data, &payload, settings->cancel, err);
         if (status)
             goto free_payload;
     }
@@ -75,7 +75,7 @@ static wcodec_status try_chunks(wcodec_context *context, const struct wcodec_enc
     if (status || !try)
         return status;
     uint64_t limit = result->payload_size >= size ? result->payload_size : result->payload_size - result->payload_size / 100;
-    status = wcodec_chunked_code(context, settings->level, data, size, limit, &chunks, &done, err);
+    status = wcodec_chunked_code(context, settings->level, data, size, limit, settings->cancel, &chunks, &done, err);
     if (status || !done)
         return status;
     chunks.order0_bits = result->order0_bits;
@@ -95,7 +95,7 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context, const struct wcodec_
         return WCODEC_OK;
     }
     if (!settings->weights)
-        return wcodec_chunked_code(context, settings->level, data, size, 0, coded, &done, err);
+        return wcodec_chunked_code(context, settings->level, data, size, 0, settings->cancel, coded, &done, err);
     if (size >> wcodec_dtype_element_log2(dtype) << wcodec_dtype_element_log2(dtype) != size)
         dtype = WCODEC_DTYPE_OTHER;
     wcodec_status status = wcodec_survey_tensor(context, dtype, data, size, settings->level <= 1, &survey, err);

@@ -6,6 +6,7 @@
 #define WCODEC_ENCODE_TENSOR_H
 
 #include "coding/tiling.h"
+#include "core/cancel.h"
 #include "core/context.h"
 
 /* Settings that reach the coder, from wcodec_encode_options. */
@@ -16,6 +17,7 @@ struct wcodec_encode_settings {
     uint8_t profile;    /* 0: by counted cost; else WCODEC_PAIRS, _P12, _P8 as a preference */
     bool verify;        /* decode every tile and compare */
     bool weights;       /* false: chunks only (blobs, excluded tensors) */
+    struct wcodec_cancel *cancel; /* NULL, or asked in the course of a large tensor whether to stop: WCODEC_ERROR_CANCELLED */
 };
 
 enum { WCODEC_PAYLOAD_PARTS = 8 };

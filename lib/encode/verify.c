@@ -17,6 +17,7 @@ struct verifier {
     const uint8_t *data;
     uint8_t *buffers; /* a batch of tiles for each worker */
     size_t buffer_size;
+    struct wcodec_cancel *cancel;
     _Atomic uint64_t next;
     _Atomic uint64_t bad; /* the first tile that differs */
 };
@@ -35,6 +36,8 @@ static void verify_task(void *argument, size_t worker)
     uint8_t *out = v->buffers + worker * v->buffer_size;
     for (uint64_t first; (first = atomic_fetch_add(&v->next, BATCH)) < t->tiles;) {
         enum wcodec_tile_fault faults[BATCH];
+        if (wcodec_cancel_poll(v->cancel))
+            return;
         unsigned count = t->tiles - first < BATCH ? (unsigned)(t->tiles - first) : BATCH;
         wcodec_cpu_decode_tiles(v->decoder, &v->view, first, count, out, true, false, faults);
         for (unsigned i = 0; i < count; i++) {
@@ -56,7 +59,8 @@ static void view_parts(const struct wcodec_payload *payload, struct wcodec_view 
     }
 }
 
-wcodec_status wcodec_payload_verify(wcodec_context *context, const struct wcodec_plan *plan, const uint8_t *data, const struct wcodec_payload *payload, wcodec_error *err)
+wcodec_status wcodec_payload_verify(wcodec_context *context, const struct wcodec_plan *plan, const uint8_t *data, const struct wcodec_payload *payload, struct wcodec_cancel *cancel,
+                                    wcodec_error *err)
 {
     struct wcodec_tiles *tiles;
     wcodec_status status = wcodec_tiles_read(plan->tiling, payload->parts[WCODEC_PART_PREFIX].data, payload->size, &context->allocator, &tiles, err);
@@ -66,7 +70,7 @@ wcodec_status wcodec_payload_verify(wcodec_context *context, const struct wcodec
         return status;
     struct wcodec_cpu_dsp dsp = {0};
     struct wcodec_cpu_decoder *decoder = NULL;
-    struct verifier v = {.tiles = tiles, .data = data, .bad = UINT64_MAX};
+    struct verifier v = {.tiles = tiles, .data = data, .cancel = cancel, .bad = UINT64_MAX};
     uint64_t batches = wcodec_div_up_u64(plan->tiling->tiles, BATCH);
     size_t threads = wcodec_context_threads(context), workers = threads < batches ? threads : (size_t)batches;
     view_parts(payload, &v.view);
@@ -83,7 +87,9 @@ wcodec_status wcodec_payload_verify(wcodec_context *context, const struct wcodec
         goto free_decoder;
     }
     wcodec_run(context, verify_task, &v, workers);
-    if (v.bad != UINT64_MAX)
+    if (wcodec_cancel_poll(cancel))
+        status = wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
+    else if (v.bad != UINT64_MAX)
         status = wcodec_fail(err, WCODEC_ERROR_DEVICE, "tile %" PRIu64 " does not decode to what was coded: this machine computes wrongly", (uint64_t)v.bad);
     wcodec_free(&context->allocator, v.buffers);
 free_decoder:

@@ -33,7 +33,7 @@ static uint8_t *encode(const uint8_t *data, uint64_t size, uint64_t chunk, uint6
     for (uint64_t i = 0; i < count; i++) {
         uint64_t left = size - i * chunk, n = left < chunk ? left : chunk;
         uint32_t coded, check;
-        assert_int_equal(wcodec_chunk_encode(memory, data + i * chunk, (size_t)n, 3, payload + at, &coded, &check, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_chunk_encode(memory, data + i * chunk, (size_t)n, 3, NULL, payload + at, &coded, &check, NULL), WCODEC_OK);
         assert_true(coded <= n && coded > 0);
         wcodec_store_u32(payload + 8 * i, coded);
         wcodec_store_u32(payload + 8 * i + 4, check);
@@ -86,10 +86,63 @@ static void test_compresses(void **state)
     uint8_t *data = calloc(1, SIZE), *out = malloc(SIZE);
     assert_true(data && out);
     uint32_t coded, check;
-    assert_int_equal(wcodec_chunk_encode(memory, data, SIZE, 3, out, &coded, &check, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_chunk_encode(memory, data, SIZE, 3, NULL, out, &coded, &check, NULL), WCODEC_OK);
     assert_true(coded < 100);
     assert_int_equal(ZSTD_getFrameContentSize(out, coded), SIZE);
     assert_int_equal(check, (uint32_t)XXH3_64bits(data, SIZE));
+    free(data);
+    free(out);
+}
+
+/* Levels that take their time code in slices: the frames are as good. */
+static void test_slow_levels(void **state)
+{
+    (void)state;
+    enum { SIZE = 700001 };
+    uint8_t *data = malloc(SIZE), *payload = malloc(16 + SIZE), *out = malloc(SIZE);
+    assert_true(data && payload && out);
+    for (int level = 1; level <= 19; level += 6)
+        for (unsigned random = 0; random < 2; random++) {
+            uint32_t coded, check;
+            for (size_t i = 0, r = 1; i < SIZE; i++) {
+                r = r * 6364136223846793005u + 1442695040888963407u;
+                data[i] = random ? (uint8_t)(r >> 33) : (uint8_t)(i / 4096 % 2 ? i : r >> 40 & 3);
+            }
+            memset(payload, 0, 16);
+            assert_int_equal(wcodec_chunk_encode(memory, data, SIZE, level, NULL, payload + 16, &coded, &check, NULL), WCODEC_OK);
+            assert_int_equal(coded == SIZE, random);
+            wcodec_store_u32(payload, coded);
+            wcodec_store_u32(payload + 4, check);
+            assert_int_equal(decode(payload, 16 + (uint64_t)coded, SIZE, SIZE, out, true, NULL), WCODEC_OK);
+            assert_memory_equal(data, out, SIZE);
+        }
+    free(data);
+    free(payload);
+    free(out);
+}
+
+static int stop(void *opaque, uint64_t done, uint64_t total)
+{
+    (void)opaque, (void)done, (void)total;
+    return 1;
+}
+
+static void test_cancel(void **state)
+{
+    (void)state;
+    enum { SIZE = 3 << 20 };
+    uint8_t *data = calloc(1, SIZE), *out = malloc(SIZE);
+    struct wcodec_reporter reporter;
+    struct wcodec_cancel cancel;
+    wcodec_progress progress = {stop, NULL};
+    uint32_t coded = 7, check = 7;
+    assert_true(data && out);
+    wcodec_reporter_init(&reporter, &progress, SIZE);
+    reporter.last = 0; /* long ago */
+    wcodec_cancel_init(&cancel, &reporter);
+    assert_int_equal(wcodec_chunk_encode(memory, data, SIZE, 19, &cancel, out, &coded, &check, NULL), WCODEC_ERROR_CANCELLED);
+    assert_int_equal(coded, 7);
+    assert_int_equal(check, 7);
     free(data);
     free(out);
 }
@@ -100,11 +153,11 @@ static void test_encode_limits(void **state)
     uint8_t byte = 5, out = 0;
     uint32_t coded, check;
     wcodec_error err = {0};
-    assert_int_equal(wcodec_chunk_encode(memory, &byte, (size_t)WCODEC_CHUNK_MAX + 1, 3, &out, &coded, &check, &err), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_chunk_encode(memory, &byte, 1, 3, &out, &coded, &check, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_chunk_encode(memory, &byte, (size_t)WCODEC_CHUNK_MAX + 1, 3, NULL, &out, &coded, &check, &err), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_chunk_encode(memory, &byte, 1, 3, NULL, &out, &coded, &check, NULL), WCODEC_OK);
     assert_int_equal(coded, 1);
     assert_int_equal(out, 5);
-    assert_int_equal(wcodec_chunk_encode(memory, &byte, 0, 3, &out, &coded, &check, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_chunk_encode(memory, &byte, 0, 3, NULL, &out, &coded, &check, NULL), WCODEC_OK);
     assert_int_equal(coded, 0);
 }
 
@@ -312,6 +365,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_compresses),       cmocka_unit_test(test_encode_limits),
+        cmocka_unit_test(test_slow_levels),       cmocka_unit_test(test_cancel),
         cmocka_unit_test(test_directory_size),    cmocka_unit_test(test_bad_directory),    cmocka_unit_test(test_frames_that_lie),
         cmocka_unit_test(test_check_is_compared), cmocka_unit_test(test_damage),           cmocka_unit_test(test_out_of_memory),
     };

@@ -506,6 +506,35 @@ static void test_progress(void **state)
     wcodec_context_destroy(context);
 }
 
+/* The callback is asked in the course of one large entry too, be it a weight tensor or opaque. */
+static void test_cancel_within(void **state)
+{
+    (void)state;
+    uint64_t seed = support_seed();
+    struct support_model m;
+    support_model_init(&m);
+    support_model_add(&m, "a", "BF16", 16, 12 << 20, SUPPORT_RANDOM, &seed);
+    support_model_finish(&m, "", 0);
+    for (unsigned threads = 1; threads <= 3; threads++)
+        for (int raw = 0; raw < 2; raw++) {
+            struct support_sink sink;
+            wcodec_encode_options options;
+            struct canceller c = {.stop_at = 0};
+            wcodec_context *context = support_context(threads, NULL);
+            wcodec_encode_options_init(&options);
+            options.progress = (wcodec_progress){cancel, &c};
+            options.raw = raw;
+            options.level = threads == 1 ? 9 : 7;
+            support_sink_init(&sink);
+            assert_int_equal(wcodec_compress_memory(context, m.file, m.file_size, support_sink_write, &sink, &options, NULL, NULL), WCODEC_ERROR_CANCELLED);
+            assert_int_equal(c.calls, 1);
+            assert_true(c.last < m.file_size || threads > 1); /* a calling thread that has nothing to code asks at the end */
+            support_sink_free(&sink);
+            wcodec_context_destroy(context);
+        }
+    support_model_free(&m);
+}
+
 static void test_bad_options(void **state)
 {
     (void)state;
@@ -648,7 +677,7 @@ int main(void)
         cmocka_unit_test(test_round_trip), cmocka_unit_test(test_what_the_reader_lists), cmocka_unit_test(test_misaligned_memory), cmocka_unit_test(test_opaque),
         cmocka_unit_test(test_raw_and_strict), cmocka_unit_test(test_long_note), cmocka_unit_test(test_tiny_tensors), cmocka_unit_test(test_aliases),
         cmocka_unit_test(test_patterns), cmocka_unit_test(test_levels), cmocka_unit_test(test_write_fails), cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_progress), cmocka_unit_test(test_bad_options), cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_file_changes),
+        cmocka_unit_test(test_progress), cmocka_unit_test(test_cancel_within), cmocka_unit_test(test_bad_options), cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_file_changes),
         cmocka_unit_test(test_no_regular_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
