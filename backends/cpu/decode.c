@@ -234,27 +234,51 @@ static void rows_of_chunk(const struct wcodec_tiling *tiling, const struct lane_
         rows[p] = t->raw[p] + (size_t)(group * tiling->planes[p].bits / 8) * 4 * WCODEC_LANES;
 }
 
-/* One chunk's elements one by one: several coded fields, 64 bits, or planes that do not stand in place. */
+/* A plane's part of the elements at one place of a group's lanes. */
+static void add_plane(const struct wcodec_cpu_decoder *d, unsigned p, const uint8_t *rows, uint32_t element, uint64_t e[WCODEC_LANES])
+{
+    const struct wcodec_tiling *tiling = d->tiles->tiling;
+    const struct wcodec_placing at = wcodec_place_element(tiling, &tiling->planes[p], element);
+    const uint8_t *row = rows + 4 * (size_t)at.row * WCODEC_LANES;
+    const unsigned left = at.rotate, right = (32u - left) % 32;
+    const uint32_t low = d->low_mask[p], high = d->high_mask[p];
+    uint32_t words[WCODEC_LANES];
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+        words[lane] = wcodec_load_u32(row + 4 * lane);
+    if (d->in_place[p])
+        for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+            const uint32_t slot = (words[lane] >> left | words[lane] << right) >> at.slot;
+            e[lane] |= (slot & low) | (uint64_t)(slot & high) << 32;
+        }
+    else
+        for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+            e[lane] |= wcodec_scatter_plane(tiling, &tiling->planes[p], wcodec_placed_value(&tiling->planes[p], wcodec_slot_bits(tiling), &at, words[lane]));
+}
+
+/* One chunk's elements where assembly does not serve: several coded fields, 64 bits, or planes that do not stand in place. */
 static void assemble_slowly(const struct wcodec_cpu_decoder *d, const struct track *tracks, const uint8_t *const rows[WCODEC_MAX_PLANES], unsigned groups, uint8_t *elements)
 {
     const struct wcodec_tiling *tiling = d->tiles->tiling;
-    const unsigned size = 1u << tiling->element_log2, slot_bits = wcodec_slot_bits(tiling);
-    for (uint32_t i = 0; i < groups * WCODEC_GROUP; i++) {
-        uint64_t e = tiling->constant_bits;
-        for (unsigned c = 0; c < tiling->coded_count; c++)
-            e |= (uint64_t)tracks[c].symbols[i] << tracks[c].field->shift;
-        for (unsigned p = 0; p < tiling->plane_count; p++) {
-            const struct wcodec_placing at = wcodec_place_element(tiling, &tiling->planes[p], i);
-            const uint32_t word = wcodec_load_u32(rows[p] + 4 * (size_t)(at.row * WCODEC_LANES + at.lane));
-            if (d->in_place[p]) {
-                const uint32_t slot = wcodec_rotl32(word, 32u - at.rotate) >> at.slot;
-                e |= (slot & d->low_mask[p]) | (uint64_t)(slot & d->high_mask[p]) << 32;
-            } else {
-                e |= wcodec_scatter_plane(tiling, &tiling->planes[p], wcodec_placed_value(&tiling->planes[p], slot_bits, &at, word));
+    const unsigned size = 1u << tiling->element_log2;
+    for (uint32_t first = 0; first < groups * WCODEC_GROUP; first += WCODEC_GROUP)
+        for (unsigned place = 0; place < 4; place++) {
+            uint64_t e[WCODEC_LANES];
+            for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+                e[lane] = tiling->constant_bits;
+            for (unsigned c = 0; c < tiling->coded_count; c++) {
+                const uint8_t *symbols = tracks[c].symbols + first + place;
+                for (unsigned lane = 0, shift = tracks[c].field->shift; lane < WCODEC_LANES; lane++)
+                    e[lane] |= (uint64_t)symbols[4 * lane] << shift;
             }
+            for (unsigned p = 0; p < tiling->plane_count; p++)
+                add_plane(d, p, rows[p], first + place, e);
+            uint8_t *out = elements + (size_t)(first + place) * size;
+            for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+                if (size == 8)
+                    wcodec_store_u64(out + 32 * lane, e[lane] - tiling->add);
+                else
+                    wcodec_store_uint(out + 4 * (size_t)lane * size, e[lane] - tiling->add, size);
         }
-        wcodec_store_uint(elements + (size_t)i * size, e - tiling->add, size);
-    }
 }
 
 /* Stages two and three for one chunk of one tile. */

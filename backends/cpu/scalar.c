@@ -91,19 +91,6 @@ static void symbols_pairs(struct wcodec_cpu_stream *streams, unsigned count, uns
         decode(&streams[i], WCODEC_PAIRS, groups);
 }
 
-/* The symbols of one slot word in their places. */
-INLINE uint32_t spread(const uint8_t *symbols, unsigned element_log2, unsigned shift)
-{
-    switch (element_log2) {
-    case 0:
-        return wcodec_load_u32(symbols) << shift;
-    case 1:
-        return (symbols[0] | (uint32_t)symbols[1] << 16) << shift;
-    default:
-        return (uint32_t)symbols[0] << shift;
-    }
-}
-
 /* Each element of a slot word minus A, without borrows between them. */
 INLINE uint32_t subtract(uint32_t v, uint32_t add, unsigned element_log2)
 {
@@ -113,31 +100,60 @@ INLINE uint32_t subtract(uint32_t v, uint32_t add, unsigned element_log2)
     return ((v | top) - (add & ~top)) ^ ((v ^ ~add) & top);
 }
 
-/* element_log2 and the planes' bits are constants in all functions but the general one. */
-INLINE void assemble(const struct wcodec_cpu_assembly *restrict a, unsigned element_log2, unsigned plane_count, const uint8_t *bits, const uint8_t *restrict symbols,
-                     const uint8_t *const restrict rows[WCODEC_MAX_PLANES], uint8_t *restrict elements)
+/* The slot words of a group, slot word i of a lane at words[i][lane]: a plane's are all rotated alike, so compilers make vectors of the loops over lanes. */
+INLINE void gather_planes(const struct wcodec_cpu_assembly *a, unsigned element_log2, const uint8_t *const rows[WCODEC_MAX_PLANES], unsigned g, uint32_t words[4][WCODEC_LANES])
 {
-    const unsigned own = 1u << element_log2, per_word = 4 / own; /* slot words of a lane in a group; elements in each */
-    const uint32_t constant = a->constant, add = a->add, shift = a->shift;
-    for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g++)
+    const unsigned own = 1u << element_log2;
+    for (unsigned i = 0; i < own; i++)
         for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-            for (unsigned i = 0; i < own; i++) {
-                const unsigned number = g * own + i;
-                uint32_t v = constant | spread(symbols, element_log2, shift);
-                for (unsigned p = 0; p < plane_count; p++) {
-                    const unsigned ratio = 8 * own / bits[p];
-                    const uint32_t word = wcodec_load_u32(rows[p] + 4 * (size_t)(number / ratio * WCODEC_LANES + lane));
-                    v |= wcodec_rotl32(word, 32u - number % ratio * bits[p]) & a->plane_mask[p];
-                }
-                wcodec_store_u32(elements, subtract(v, add, element_log2));
-                symbols += per_word;
-                elements += 4;
+            words[i][lane] = a->constant;
+    for (unsigned p = 0; p < a->plane_count; p++)
+        for (unsigned i = 0; i < own; i++) {
+            const unsigned bits = a->plane_bits[p], ratio = 8 * own / bits, number = g * own + i, turn = number % ratio * bits, back = (32 - turn) % 32;
+            const uint32_t mask = a->plane_mask[p];
+            uint32_t row[WCODEC_LANES];
+            for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+                row[lane] = wcodec_load_u32(rows[p] + 4 * (size_t)(number / ratio * WCODEC_LANES + lane));
+            for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+                words[i][lane] |= (row[lane] >> turn | row[lane] << back) & mask;
+        }
+}
+
+/* element_log2 is a constant where this is inlined. */
+INLINE void assemble(const struct wcodec_cpu_assembly *restrict a, unsigned element_log2, const uint8_t *restrict symbols, const uint8_t *const rows[WCODEC_MAX_PLANES],
+                     uint8_t *restrict elements)
+{
+    const unsigned own = 1u << element_log2;
+    const uint32_t add = a->add, shift = a->shift;
+    for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g++, symbols += WCODEC_GROUP, elements += WCODEC_GROUP * own) {
+        uint32_t words[4][WCODEC_LANES];
+        gather_planes(a, element_log2, rows, g, words);
+        for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+            const uint32_t s = wcodec_load_u32(symbols + 4 * (size_t)lane);
+            uint8_t *out = elements + 4 * (size_t)(own * lane);
+            if (element_log2 == 0) {
+                wcodec_store_u32(out, subtract(words[0][lane] | s << shift, add, 0)); /* symbols fit above their shift: no bit reaches the next byte */
+            } else if (element_log2 == 1) {
+                wcodec_store_u32(out, subtract(words[0][lane] | ((s & 0xff) | (s & 0xff00) << 8) << shift, add, 1));
+                wcodec_store_u32(out + 4, subtract(words[1][lane] | ((s >> 16 & 0xff) | (s >> 24) << 16) << shift, add, 1));
+            } else {
+                wcodec_store_u32(out, (words[0][lane] | (s & 0xff) << shift) - add);
+                wcodec_store_u32(out + 4, (words[1][lane] | (s >> 8 & 0xff) << shift) - add);
+                wcodec_store_u32(out + 8, (words[2][lane] | (s >> 16 & 0xff) << shift) - add);
+                wcodec_store_u32(out + 12, (words[3][lane] | s >> 24 << shift) - add);
             }
+        }
+    }
 }
 
 static void assemble_any(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
-    assemble(a, a->element_log2, a->plane_count, a->plane_bits, symbols, rows, elements);
+    if (a->element_log2 == 0)
+        assemble(a, 0, symbols, rows, elements);
+    else if (a->element_log2 == 1)
+        assemble(a, 1, symbols, rows, elements);
+    else
+        assemble(a, 2, symbols, rows, elements);
 }
 
 static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES],
@@ -157,12 +173,6 @@ static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *sy
     }
 }
 
-static void assemble_nibble(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
-{
-    static const uint8_t bits[] = {4};
-    assemble(a, 0, 1, bits, symbols, rows, elements);
-}
-
 static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
     (void)rows;
@@ -170,18 +180,6 @@ static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *sy
         const uint32_t v = a->constant | wcodec_load_u32(symbols + i) << a->shift;
         wcodec_store_u32(elements + i, subtract(v, a->add, 0));
     }
-}
-
-static void assemble_f32(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
-{
-    static const uint8_t bits[] = {16, 8};
-    assemble(a, 2, 2, bits, symbols, rows, elements);
-}
-
-static void assemble_f16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
-{
-    static const uint8_t bits[] = {8, 2, 1};
-    assemble(a, 1, 3, bits, symbols, rows, elements);
 }
 
 INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
@@ -228,7 +226,7 @@ void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp)
         .level = 0,
         .tiles = {1, 1, 1, 1},
         .symbols = {[WCODEC_PAIRS] = symbols_pairs, [WCODEC_P12] = symbols_p12, [WCODEC_P8] = symbols_p8},
-        .assemble = {assemble_any, assemble_bf16, assemble_nibble, assemble_byte, assemble_f32, assemble_f16},
+        .assemble = {assemble_any, assemble_bf16, assemble_any, assemble_byte, assemble_any, assemble_any},
         .finish = finish,
     };
 }
