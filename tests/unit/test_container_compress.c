@@ -606,7 +606,7 @@ struct meddler {
     struct support_sink sink;
     int fd;
     off_t size;
-    enum { TRUNCATE, APPEND, TOUCH } how;
+    enum meddling { TRUNCATE, APPEND, TOUCH } how;
     bool done;
 };
 
@@ -640,7 +640,7 @@ static void test_file_changes(void **state)
         FILE *f = tmpfile();
         assert_non_null(f);
         meddler.fd = fileno(f);
-        meddler.how = how;
+        meddler.how = (enum meddling)how;
         assert_int_equal(write(meddler.fd, m.file, m.file_size), m.file_size);
         support_sink_init(&meddler.sink);
         assert_int_equal(wcodec_compress_fd(context, meddler.fd, support_sink_write, &meddler.sink, NULL, NULL, NULL), WCODEC_OK);
