@@ -79,27 +79,28 @@ static void load_elements(const struct work *w, const void *data)
     memset(w->padded + bytes, 0, (size_t)w->groups * WCODEC_GROUP * size - bytes);
 }
 
+/* Through pointers of its own: what is stored might otherwise be `w` itself, and the loops could not be made vectors. */
 static void extract_field(const struct work *w, const struct wcodec_field *f)
 {
-    const unsigned shift = f->shift;
-    const uint32_t count = w->groups * WCODEC_GROUP;
-    const uint8_t mask = (uint8_t)((1u << f->width) - 1), *p = w->padded;
+    const unsigned shift = f->shift, count = w->groups * WCODEC_GROUP;
+    const uint8_t mask = (uint8_t)((1u << f->width) - 1), *restrict p = w->padded;
+    uint8_t *restrict values = w->values;
     switch (w->tiling->element_log2) {
     case 0:
         for (uint32_t i = 0; i < count; i++)
-            w->values[i] = p[i] >> shift & mask;
+            values[i] = p[i] >> shift & mask;
         break;
     case 1:
         for (uint32_t i = 0; i < count; i++)
-            w->values[i] = (uint8_t)(wcodec_load_u16(p + 2 * (size_t)i) >> shift & mask);
+            values[i] = (uint8_t)(wcodec_load_u16(p + 2 * (size_t)i) >> shift & mask);
         break;
     case 2:
         for (uint32_t i = 0; i < count; i++)
-            w->values[i] = (uint8_t)(wcodec_load_u32(p + 4 * (size_t)i) >> shift & mask);
+            values[i] = (uint8_t)(wcodec_load_u32(p + 4 * (size_t)i) >> shift & mask);
         break;
     default:
         for (uint32_t i = 0; i < count; i++)
-            w->values[i] = (uint8_t)(wcodec_load_u64(p + 8 * (size_t)i) >> shift & mask);
+            values[i] = (uint8_t)(wcodec_load_u64(p + 8 * (size_t)i) >> shift & mask);
         break;
     }
 }
@@ -119,11 +120,16 @@ static void add_outlier(struct wcodec_tile_output *o, unsigned c, uint32_t posit
 /* Symbols of one group, one an element; values that the table does not hold become outliers. Padding takes any held symbol. */
 static void choose_symbols(const struct work *w, const struct wcodec_encode_table *table, unsigned c, uint32_t first, struct wcodec_tile_output *o)
 {
-    const uint8_t *values = w->values + first;
-    uint8_t *symbols = w->symbols + first, differ = 0;
-    for (uint32_t i = 0; i < WCODEC_GROUP; i++) {
-        symbols[i] = table->substitute[values[i]];
-        differ |= symbols[i] ^ values[i];
+    const uint8_t *values = w->values + first, *substitute = table->substitute;
+    uint8_t *symbols = w->symbols + first;
+    uint64_t differ = 0;
+    for (uint32_t i = 0; i < WCODEC_GROUP; i += 8) {
+        const uint64_t v = wcodec_load_u64(values + i);
+        uint64_t s = 0;
+        for (unsigned k = 0; k < 64; k += 8)
+            s |= (uint64_t)substitute[v >> k & 0xff] << k;
+        wcodec_store_u64(symbols + i, s);
+        differ |= s ^ v;
     }
     for (uint32_t i = 0; differ && i < WCODEC_GROUP; i++)
         if (symbols[i] != values[i] && first + i < w->elements)
