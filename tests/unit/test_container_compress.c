@@ -513,7 +513,7 @@ static void test_cancel_within(void **state)
     uint64_t seed = support_seed();
     struct support_model m;
     support_model_init(&m);
-    support_model_add(&m, "a", "BF16", 16, 12 << 20, SUPPORT_RANDOM, &seed);
+    support_model_add(&m, "a", "BF16", 16, 3 << 20, SUPPORT_RANDOM, &seed);
     support_model_finish(&m, "", 0);
     for (unsigned threads = 1; threads <= 3; threads++)
         for (int raw = 0; raw < 2; raw++) {
