@@ -1,0 +1,202 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The CPU decoder, one thread, every level that the machine has and every profile, beside memcpy and zstd -1 in the same run: from and to memory, with ordinary and with streaming stores, and within
+ * the caches. cpu-decode [BITS [TYPE]]: 2^BITS Gaussian values (25) of one type or all. Medians of the thread's own time, so that other processes weigh less. */
+#include "backends/cpu/cpu_level.h"
+#include "backends/cpu/decode.h"
+#include "core/error.h"
+#include "encode/tensor.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <zstd.h>
+
+enum { ROUNDS = 7, BATCH = 64, CACHED = 1 << 18, HUGE_PAGE = 2 << 20 };
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *times)
+{
+    qsort(times, ROUNDS, sizeof *times, compare);
+    return times[ROUNDS / 2];
+}
+
+static void fail(const char *why)
+{
+    fprintf(stderr, "cpu-decode: %s\n", why);
+    exit(1);
+}
+
+/* In large pages if there are any, as the memory of models mostly is: with small ones address translation would be what is measured. */
+static void *take(size_t size)
+{
+    const size_t whole = (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
+    void *p = aligned_alloc(HUGE_PAGE, whole);
+    if (!p)
+        fail("out of memory");
+    madvise(p, whole, MADV_HUGEPAGE);
+    memset(p, 1, whole);
+    return p;
+}
+
+/* Normal deviates of width 0.02 by summing uniform ones. */
+static float deviate(uint64_t *seed)
+{
+    double sum = 0;
+    for (unsigned i = 0; i < 12; i++) {
+        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+        sum += (double)(*seed >> 11) * 0x1p-53;
+    }
+    return (float)(0.02 * (sum - 6));
+}
+
+static uint32_t bits_of(float v, wcodec_dtype dtype)
+{
+    uint32_t b;
+    memcpy(&b, &v, 4);
+    if (dtype == WCODEC_DTYPE_BF16)
+        return (b + 0x7fff + (b >> 16 & 1)) >> 16;
+    if (dtype == WCODEC_DTYPE_F16) /* normal numbers only, the rest is zero */
+        return (b >> 23 & 0xff) < 113 ? b >> 31 << 15 : (b >> 31 << 15) | ((b >> 13 & 0x3ffff) - (112 << 10));
+    if (dtype == WCODEC_DTYPE_I8)
+        return (uint32_t)(int32_t)fmaxf(fminf(roundf(v / 0.02f * 127 / 4.5f), 127), -127) & 0xff;
+    return b;
+}
+
+struct decoding {
+    struct wcodec_cpu_decoder *decoder;
+    const struct wcodec_tiles *tiles;
+    struct wcodec_view view;
+    uint8_t *out;
+};
+
+/* Seconds to decode the first `count` tiles `times` times. */
+static double decode(const struct decoding *d, uint64_t count, unsigned times, bool stream)
+{
+    const struct wcodec_tiling *t = d->tiles->tiling;
+    double taken[ROUNDS];
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const double start = now();
+        for (unsigned k = 0; k < times; k++)
+            for (uint64_t first = 0; first < count; first += BATCH) {
+                enum wcodec_tile_fault faults[BATCH];
+                const unsigned n = (unsigned)(count - first < BATCH ? count - first : BATCH);
+                wcodec_cpu_decode_tiles(d->decoder, &d->view, first, n, d->out + (first << t->tile_log2 << t->element_log2), true, stream, faults);
+                for (unsigned i = 0; i < n; i++)
+                    if (faults[i])
+                        fail("a tile is damaged");
+            }
+        taken[round] = (now() - start) / times;
+    }
+    return median(taken);
+}
+
+static void run_levels(const struct wcodec_coded *coded, const uint8_t *data, size_t size, double copy, double zstd, uint8_t *out)
+{
+    struct decoding d = {.out = out};
+    struct wcodec_tiles *tiles;
+    wcodec_error err;
+    uint8_t *payload = take(coded->payload_size), *to = payload;
+    for (unsigned i = 0; i < coded->part_count; to += coded->parts[i++].size)
+        memcpy(to, coded->parts[i].data, coded->parts[i].size);
+    if (wcodec_tiles_read(coded->tiling, payload, coded->payload_size, &wcodec_default_allocator, &tiles, &err))
+        fail(err.text);
+    d.tiles = tiles;
+    wcodec_view_whole(payload, &d.view);
+    const uint64_t all = coded->tiling->tiles, tile_bytes = (uint64_t)1 << coded->tiling->tile_log2 << coded->tiling->element_log2;
+    const uint64_t cached = CACHED / tile_bytes < all ? CACHED / tile_bytes : all;
+    for (unsigned level = 0; wcodec_cpu_level_name(level); level++) {
+        struct wcodec_cpu_dsp dsp;
+        wcodec_cpu_dsp_init(&dsp, wcodec_cpu_levels() & ((2u << level) - 1));
+        if (dsp.level != level || wcodec_cpu_decoder_create(&dsp, tiles, &wcodec_default_allocator, &d.decoder, &err))
+            continue;
+        const double plain = decode(&d, all, 1, false), stream = decode(&d, all, 1, true), cache = decode(&d, cached, 20, false);
+        if (memcmp(out, data, size))
+            fail("decoded wrongly");
+        const double rate = 1e-9 * (double)size, cache_rate = 1e-9 * (double)(cached * tile_bytes) / cache;
+        printf("  %-7s %6.2f GB/s %5.2f of memcpy %5.1f x zstd | streaming %6.2f %5.2f %5.1f x | in cache %6.2f %5.1f x\n", wcodec_cpu_level_name(level), rate / plain, copy / plain, zstd / plain,
+               rate / stream, copy / stream, zstd / stream, cache_rate, cache_rate * zstd / rate);
+        wcodec_cpu_decoder_free(d.decoder);
+    }
+    wcodec_tiles_free(tiles);
+    free(payload);
+}
+
+static void run_type(wcodec_context *context, const char *name, wcodec_dtype dtype, unsigned element, size_t count)
+{
+    static const char *const profiles[] = {[WCODEC_PAIRS] = "pairs", [WCODEC_P12] = "P12", [WCODEC_P8] = "P8"};
+    const size_t size = count * element, bound = ZSTD_compressBound(size);
+    uint8_t *data = take(size), *out = take(size), *packed = take(bound);
+    double copies[ROUNDS], unpacks[ROUNDS];
+    uint64_t seed = 7;
+    for (size_t i = 0; i < count; i++) {
+        const uint32_t b = bits_of(deviate(&seed), dtype);
+        memcpy(data + i * element, &b, element);
+    }
+    const size_t packed_size = ZSTD_compress(packed, bound, data, size, 1);
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        const double start = now();
+        memcpy(out, data, size);
+        const double between = now();
+        if (ZSTD_decompress(out, size, packed, packed_size) != size)
+            fail("zstd failed");
+        copies[i] = between - start;
+        unpacks[i] = now() - between;
+    }
+    const double copy = median(copies), zstd = median(unpacks);
+    printf("%s: memcpy %.2f GB/s, zstd -1 %.2f\n", name, 1e-9 * (double)size / copy, 1e-9 * (double)size / zstd);
+    for (unsigned profile = WCODEC_PAIRS; profile <= WCODEC_P8; profile++) {
+        const struct wcodec_encode_settings settings = {.level = 3, .profile = (uint8_t)profile, .weights = true};
+        struct wcodec_coded coded;
+        wcodec_error err;
+        if (wcodec_encode_tensor(context, &settings, dtype, data, size, &coded, &err))
+            fail(err.text);
+        if (coded.coding == 1) {
+            printf(" %s, %.3f bits an element\n", profiles[profile], 8 * (double)coded.payload_size / (double)count);
+            run_levels(&coded, data, size, copy, zstd, out);
+        }
+        wcodec_coded_free(&coded);
+    }
+    free(packed);
+    free(out);
+    free(data);
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        wcodec_dtype dtype;
+        unsigned element;
+    } types[] = {{"bf16", WCODEC_DTYPE_BF16, 2}, {"int8", WCODEC_DTYPE_I8, 1}, {"f16", WCODEC_DTYPE_F16, 2}, {"f32", WCODEC_DTYPE_F32, 4}};
+    const int bits = argc > 1 ? atoi(argv[1]) : 25;
+    wcodec_context *context;
+    wcodec_options options;
+    wcodec_error err;
+    if (bits < 12 || bits > 30)
+        fail("2^12 to 2^30 values");
+    wcodec_options_init(&options);
+    options.threads = 1;
+    if (wcodec_context_create(&options, &context, &err))
+        fail(err.text);
+    for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++)
+        if (argc < 3 || !strcmp(argv[2], types[i].name))
+            run_type(context, types[i].name, types[i].dtype, types[i].element, (size_t)1 << bits);
+    wcodec_context_destroy(context);
+    return 0;
+}
