@@ -107,6 +107,9 @@ void wcodec_cpu_dsp_init_avx2_elements(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_avx512(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp);
 
+/* For levels that serve some tables only. */
+void wcodec_cpu_symbols_p8_scalar(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups);
+
 /* A tensor made ready for decoding; immutable, shared by threads. */
 struct wcodec_cpu_decoder {
     const struct wcodec_cpu_dsp *dsp;

@@ -21,6 +21,10 @@ void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
     if (levels & WCODEC_CPU_AVX512)
         wcodec_cpu_dsp_init_avx512(dsp);
 #endif
+#ifdef HAVE_NEON
+    if (levels & WCODEC_CPU_NEON)
+        wcodec_cpu_dsp_init_neon(dsp);
+#endif
 }
 
 /* The table by ranks. A block's first slot has the rank of the last symbol that begins there or before. */

@@ -3,7 +3,7 @@
 
 /* The AVX2 level: the symbols. avx2_elements.c has the other stages. */
 #include "backends/cpu/decode.h"
-#include "backends/cpu/x86/expand.h"
+#include "backends/cpu/expand.h"
 
 #include <immintrin.h>
 

@@ -1,0 +1,199 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The NEON level of AArch64: P8 with tables of 16 symbols in registers, and the check's sums. Compilers make vectors of the scalar level's other loops. */
+#include "backends/cpu/decode.h"
+#include "backends/cpu/expand.h"
+
+#include <arm_neon.h>
+
+#define INLINE static inline __attribute__((always_inline))
+
+_Alignas(64) static const uint8_t expand[256][16] = {EXPAND_256(EXPAND_ROW)};
+
+#define COUNT_ROW(m) (uint8_t) __builtin_popcount(m)
+static const uint8_t taken[256] = {EXPAND_256(COUNT_ROW)};
+
+/* The slot's upper half selects a rank, its lower half is compared with where further ranks begin. */
+struct ranked {
+    uint8x16_t first, bounds[WCODEC_CPU_BOUNDS], freq, start, symbol;
+};
+
+/* Low and high halves of the states, eight lanes each. */
+struct p8_lanes {
+    uint16x8_t low[4], high[4];
+    const uint8_t *words;
+};
+
+INLINE void load_ranked(const struct wcodec_cpu_table *t, struct ranked *r)
+{
+    r->first = vld1q_u8(t->rank_first);
+    for (unsigned i = 0; i < WCODEC_CPU_BOUNDS; i++)
+        r->bounds[i] = vld1q_u8(t->rank_bounds[i]);
+    r->freq = vld1q_u8(t->rank_freq);
+    r->start = vld1q_u8(t->rank_start);
+    r->symbol = vld1q_u8(t->rank_symbol);
+}
+
+/* Rank, frequency and bias for 16 slots. */
+INLINE uint8x16_t p8_symbol(const struct ranked *t, unsigned bounds, uint8x16_t slot, uint8x16_t *freq, uint8x16_t *bias)
+{
+    const uint8x16_t block = vshrq_n_u8(slot, 4), within = vandq_u8(slot, vdupq_n_u8(15));
+    uint8x16_t rank = vqtbl1q_u8(t->first, block);
+    for (unsigned i = 0; i < bounds; i++)
+        rank = vsubq_u8(rank, vcgtq_u8(within, vqtbl1q_u8(t->bounds[i], block)));
+    *freq = vqtbl1q_u8(t->freq, rank);
+    *bias = vsubq_u8(slot, vqtbl1q_u8(t->start, rank));
+    return rank;
+}
+
+/* f times the upper bytes of v, and bias: 16 lanes. */
+INLINE void multiply_upper(uint8x16_t f, uint8x16_t upper, uint8x16_t bias, uint16x8_t out[2])
+{
+    out[0] = vmlal_u8(vmovl_u8(vget_low_u8(bias)), vget_low_u8(f), vget_low_u8(upper));
+    out[1] = vmlal_high_u8(vmovl_high_u8(bias), f, upper);
+}
+
+INLINE uint8x16_t lower_bytes(const uint16x8_t v[2])
+{
+    return vuzp1q_u8(vreinterpretq_u8_u16(v[0]), vreinterpretq_u8_u16(v[1]));
+}
+
+INLINE uint8x16_t upper_bytes(const uint16x8_t v[2])
+{
+    return vuzp2q_u8(vreinterpretq_u8_u16(v[0]), vreinterpretq_u8_u16(v[1]));
+}
+
+/* Lanes whose upper half is zero take the next words: the lower half moves up. */
+INLINE void renormalise(uint16x8_t *low, uint16x8_t *high, const uint8_t **words)
+{
+    static const uint16_t bits[8] = {1, 2, 4, 8, 16, 32, 64, 128};
+    const uint16x8_t zero = vceqzq_u16(*high);
+    const unsigned refill = vaddvq_u16(vandq_u16(zero, vld1q_u16(bits)));
+    const uint8x16_t next = vqtbl1q_u8(vld1q_u8(*words), vld1q_u8(expand[refill]));
+    *high = vorrq_u16(*high, vandq_u16(*low, zero));
+    *low = vorrq_u16(vbicq_u16(*low, zero), vreinterpretq_u16_u8(next));
+    *words += 2 * taken[refill];
+}
+
+/* Two symbols of 16 lanes: with x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) + bias2. */
+INLINE void p8_two_symbols(const struct ranked *t, unsigned bounds, uint16x8_t low[2], uint16x8_t high[2], uint8x16_t *first, uint8x16_t *second)
+{
+    uint8x16_t f1, f2, b1, b2;
+    uint16x8_t p[2], b[2];
+    *first = p8_symbol(t, bounds, lower_bytes(low), &f1, &b1);
+    multiply_upper(f1, upper_bytes(low), b1, p);
+    *second = p8_symbol(t, bounds, lower_bytes(p), &f2, &b2);
+    multiply_upper(f2, upper_bytes(p), b2, b);
+    const uint16x8_t f[2] = {vmull_u8(vget_low_u8(f1), vget_low_u8(f2)), vmull_high_u8(f1, f2)};
+    for (unsigned i = 0; i < 2; i++) {
+        const uint32x4_t x0 = vmlal_u16(vmovl_u16(vget_low_u16(b[i])), vget_low_u16(f[i]), vget_low_u16(high[i])), x1 = vmlal_high_u16(vmovl_high_u16(b[i]), f[i], high[i]);
+        low[i] = vuzp1q_u16(vreinterpretq_u16_u32(x0), vreinterpretq_u16_u32(x1));
+        high[i] = vuzp2q_u16(vreinterpretq_u16_u32(x0), vreinterpretq_u16_u32(x1));
+    }
+}
+
+/* One stream; bounds is a constant where this is inlined. */
+INLINE void p8(struct wcodec_cpu_stream *stream, unsigned groups, unsigned bounds)
+{
+    struct ranked table;
+    struct p8_lanes s = {.words = stream->words};
+    load_ranked(stream->table, &table);
+    for (unsigned i = 0; i < 4; i++) {
+        const uint16x8_t a = vreinterpretq_u16_u32(vld1q_u32(stream->x + 8 * i)), b = vreinterpretq_u16_u32(vld1q_u32(stream->x + 8 * i + 4));
+        s.low[i] = vuzp1q_u16(a, b);
+        s.high[i] = vuzp2q_u16(a, b);
+    }
+    for (unsigned g = 0; g < groups; g++, stream->symbols += WCODEC_GROUP) {
+        uint8x16_t rank[2][4];
+        for (unsigned place = 0; place < 4; place += 2) {
+            for (unsigned half = 0; half < 2; half++)
+                p8_two_symbols(&table, bounds, s.low + 2 * half, s.high + 2 * half, &rank[half][place], &rank[half][place + 1]);
+            for (unsigned i = 0; i < 4; i++)
+                renormalise(&s.low[i], &s.high[i], &s.words);
+        }
+        for (unsigned half = 0; half < 2; half++) {
+            uint8x16x4_t out;
+            for (unsigned place = 0; place < 4; place++)
+                out.val[place] = vqtbl1q_u8(table.symbol, rank[half][place]);
+            vst4q_u8(stream->symbols + 64 * half, out);
+        }
+    }
+    for (unsigned i = 0; i < 4; i++) {
+        vst1q_u32(stream->x + 8 * i, vreinterpretq_u32_u16(vzip1q_u16(s.low[i], s.high[i])));
+        vst1q_u32(stream->x + 8 * i + 4, vreinterpretq_u32_u16(vzip2q_u16(s.low[i], s.high[i])));
+    }
+    stream->words = s.words;
+}
+
+static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const unsigned bounds = streams[i].table->ranks_bounds;
+        if (bounds <= 1)
+            p8(streams + i, groups, 1);
+        else if (bounds == 2)
+            p8(streams + i, groups, 2);
+        else if (bounds <= WCODEC_CPU_BOUNDS)
+            p8(streams + i, groups, 3);
+        else
+            wcodec_cpu_symbols_p8_scalar(streams + i, 1, groups);
+    }
+}
+
+/* The 4 words of register r of a group belong to lanes (4 r + w) / own: add the sums of words 0, 1 and 2, 3 to theirs. */
+INLINE void add_column(unsigned element_log2, unsigned r, uint64x2_t a, uint64x2_t b, uint64_t sums[WCODEC_LANES])
+{
+    uint64_t *to = sums + ((4 * r) >> element_log2);
+    if (element_log2 == 0) {
+        vst1q_u64(to, vaddq_u64(vld1q_u64(to), a));
+        vst1q_u64(to + 2, vaddq_u64(vld1q_u64(to + 2), b));
+    } else if (element_log2 == 1) {
+        vst1q_u64(to, vaddq_u64(vld1q_u64(to), vpaddq_u64(a, b)));
+    } else {
+        to[0] += vaddvq_u64(vaddq_u64(a, b));
+    }
+}
+
+/* Sums of a chunk, one register of its groups after the other. Key number first * own + own * g + word % own; with 64-bit elements two registers share a lane. */
+INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
+{
+    const unsigned own = 1u << element_log2, registers = 8 * own;
+    for (unsigned r = 0; r < registers; r++, elements += 16) {
+        uint64x2_t a = vdupq_n_u64(0), b = a;
+        uint32_t keys[4];
+        for (unsigned w = 0; w < 4; w++)
+            keys[w] = 0x4CF5AD43u + 81006u * (first * own + (4 * r + w) % own);
+        uint32x4_t key = vld1q_u32(keys);
+        for (unsigned g = 0; g < groups; g++) {
+            const uint32x4_t v = vreinterpretq_u32_u8(vld1q_u8(elements + (size_t)g * registers * 16));
+            a = vmlal_u32(a, vget_low_u32(v), vget_low_u32(key));
+            b = vmlal_high_u32(b, v, key);
+            key = vaddq_u32(key, vdupq_n_u32(81006u * own));
+        }
+        add_column(element_log2, r, a, b, sums);
+    }
+}
+
+static void finish(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
+{
+    if (out)
+        memcpy(out, elements, (size_t)groups * WCODEC_GROUP << element_log2);
+    if (!sums)
+        return;
+    if (element_log2 == 0)
+        add_sums(0, elements, groups, first, sums);
+    else if (element_log2 == 1)
+        add_sums(1, elements, groups, first, sums);
+    else if (element_log2 == 2)
+        add_sums(2, elements, groups, first, sums);
+    else
+        add_sums(3, elements, groups, first, sums);
+}
+
+void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp)
+{
+    dsp->level = 4;
+    dsp->symbols[WCODEC_P8] = symbols_p8;
+    dsp->finish = finish;
+}
