@@ -1,0 +1,11 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "backends/common/emulate.h"
+
+#include "backends/common/tile.h"
+
+uint32_t wcodec_emulate_tile(const struct wcodec_tile_job *job, const uint8_t *block)
+{
+    return wcodec_decode_tile(job, (uint64_t)(uintptr_t)block);
+}

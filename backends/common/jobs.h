@@ -1,0 +1,109 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* What a host tells a kernel: built from validated structures (lib/coding/tiling.h), copied to the device once, read by all dialects. Addresses are the device's; a backend that binds buffers makes them
+ * offsets from what it binds. */
+#ifndef WCODEC_COMMON_JOBS_H
+#define WCODEC_COMMON_JOBS_H
+
+#include "backends/common/dialect.h"
+
+/* One coded field of one tile, for the generic kernel. */
+struct wcodec_stream_job {
+    uint64_t states;
+    uint64_t words;
+    uint64_t positions;
+    uint64_t values;
+    uint64_t runs;   /* its packed run indices, 0 without runs */
+    uint32_t word_count;
+    uint32_t outliers;
+    uint32_t entries; /* of its table, or of the pool's first: index into the tensor's entries */
+    uint32_t mode_symbol; /* mode | symbol << 8 */
+};
+
+/* One tile. With one coded field in mode 0 the tile is a job of the fast kernels. */
+struct wcodec_tile_job {
+    uint64_t states;
+    uint64_t words;
+    uint64_t raw;
+    uint64_t out;
+    uint64_t positions;
+    uint64_t values;
+    uint64_t runs;     /* fast: packed run indices; generic: its wcodec_stream_job, one a coded field */
+    uint32_t check;
+    uint32_t word_count;
+    uint32_t elements; /* 1 to 65536 */
+    uint32_t outliers;
+    uint32_t slot;  /* where its fault goes, | 2^31: compare the check */
+    uint32_t table; /* generic: where its wcodec_tensor_job is, in units of 16 bytes */
+};
+
+/* The tables of a work-group at a time, and what holds for all tiles that use them. Followed by entries, 4 bytes each (lib/coding/table.h). */
+struct wcodec_table_set {
+    uint32_t entries;  /* 4096, or 256 a table of the pool */
+    uint32_t shift;    /* of the coded field */
+    uint32_t width;
+    uint32_t base;     /* pairs: first value of the window */
+    uint32_t raw_mask; /* raw bits of a slot word's first plane */
+    uint32_t position; /* where the first raw bit stands in the element */
+    uint32_t add;      /* A, repeated to 32 bits */
+    uint32_t run_log2; /* P8: 0, or elements of a run */
+    uint32_t run_bits; /* bits of a run index */
+    uint32_t pad[7];
+};
+
+/* Jobs [first, first + count) use the same tables: a work-group takes them together. */
+struct wcodec_part {
+    uint64_t tables; /* address of a wcodec_table_set */
+    uint32_t first;
+    uint32_t count;
+};
+
+struct wcodec_field_job {
+    uint32_t shift;
+    uint32_t width;
+    uint32_t profile;
+    uint32_t run_log2;
+    uint32_t run_bits;
+};
+
+struct wcodec_plane_job {
+    uint32_t bits;
+    uint32_t position;
+};
+
+/* Bits [slot, slot + bits) of a slot of plane `plane` are bits [element, element + bits) of the element. */
+struct wcodec_piece_job {
+    uint8_t plane;
+    uint8_t slot;
+    uint8_t element;
+    uint8_t bits;
+};
+
+/* A tensor, for the generic kernel. */
+struct wcodec_tensor_job {
+    uint64_t entries; /* address of all pools' entries */
+    uint64_t bases;   /* address of u8: window base by (entry index / 256) */
+    uint64_t add;
+    uint64_t constant;
+    uint32_t element_log2;
+    uint32_t coded;
+    uint32_t planes;
+    uint32_t pieces;
+    struct wcodec_field_job field[8];
+    struct wcodec_plane_job plane[6];
+    struct wcodec_piece_job piece[64];
+};
+
+/* The fast kernels. */
+enum wcodec_shape {
+    WCODEC_SHAPE_16_8 = 0,  /* 16 bits, 8 of them raw: bf16 */
+    WCODEC_SHAPE_8_4 = 1,   /* 8 bits, the lower 4 raw: int8 4+4 */
+    WCODEC_SHAPE_8_0 = 2,   /* 8 bits, all coded */
+    WCODEC_SHAPE_32_24 = 3, /* f32 */
+    WCODEC_SHAPE_16_11 = 4, /* f16 */
+    WCODEC_SHAPE_8_31 = 5,  /* 8 bits, the lower 3 and the top one raw: e4m3 */
+    WCODEC_SHAPES = 6
+};
+
+#endif

@@ -1,0 +1,372 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "backends/common/plan.h"
+
+#include <inttypes.h>
+
+static int shape_of(const struct wcodec_tiling *t)
+{
+    const struct wcodec_field *f = &t->fields[t->coded[0]];
+    const struct wcodec_plane *p = t->planes;
+    for (unsigned i = 0; i < t->field_count; i++)
+        if (t->fields[i].kind == WCODEC_FIELD_CONSTANT)
+            return -1;
+    if (t->element_log2 == 0 && t->raw_bits == 0 && f->width == 8)
+        return WCODEC_SHAPE_8_0;
+    if (t->element_log2 == 0 && t->raw_bits == 4 && f->width == 4 && f->shift == 4)
+        return WCODEC_SHAPE_8_4;
+    if (t->add != 0)
+        return -1;
+    if (t->element_log2 == 0 && t->raw_bits == 4 && f->width == 4 && f->shift == 3)
+        return WCODEC_SHAPE_8_31;
+    if (t->element_log2 == 1 && t->raw_bits == 8 && f->width == 8 && p[0].position == 15)
+        return WCODEC_SHAPE_16_8;
+    if (t->element_log2 == 1 && t->raw_bits == 11 && f->width == 5 && p[0].position == 15)
+        return WCODEC_SHAPE_16_11;
+    if (t->element_log2 == 2 && t->raw_bits == 24 && f->width == 8 && p[0].position == 31)
+        return WCODEC_SHAPE_32_24;
+    return -1;
+}
+
+unsigned wcodec_plan_kernel(const struct wcodec_tiling *t)
+{
+    if (t->coded_count != 1)
+        return WCODEC_KERNEL_GENERIC;
+    const int shape = shape_of(t);
+    if (shape < 0)
+        return WCODEC_KERNEL_GENERIC;
+    const struct wcodec_field *f = &t->fields[t->coded[0]];
+    const unsigned coding = f->profile == WCODEC_PAIRS ? WCODEC_CODING_PAIRS : f->profile == WCODEC_P12 ? WCODEC_CODING_P12 : f->run_log2 ? WCODEC_CODING_P8_RUNS : WCODEC_CODING_P8;
+    return wcodec_kernel_number((unsigned)shape, coding, t->add != 0);
+}
+
+/* What a job adds to the block. */
+struct parts {
+    uint64_t tables, runs, entries, streams;
+};
+
+static uint32_t pool_entries(const struct wcodec_tiling *t)
+{
+    uint32_t n = 0;
+    for (unsigned c = 0; c < t->coded_count; c++)
+        n += (uint32_t)t->fields[t->coded[c]].tables << wcodec_profile_bits(t->fields[t->coded[c]].profile);
+    return n;
+}
+
+static uint64_t run_bytes(const struct wcodec_tiling *t, unsigned c)
+{
+    const struct wcodec_field *f = &t->fields[t->coded[c]];
+    return f->run_log2 ? wcodec_run_bytes_of_tile(t, f) : 0;
+}
+
+/* Tables that stay in a work-group at a time: one, or with runs all. */
+static unsigned table_sets(const struct wcodec_tiling *t)
+{
+    const struct wcodec_field *f = &t->fields[t->coded[0]];
+    return f->run_log2 ? 1 : f->tables;
+}
+
+/* Bytes in the block that come of a job besides its tile jobs; every part a multiple of 16. */
+static uint64_t job_extra(const struct wcodec_job *job)
+{
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    uint64_t size = wcodec_align_u64(sizeof(struct wcodec_tensor_job), 16) + 4 * (uint64_t)pool_entries(t) + wcodec_align_u64(pool_entries(t) / 256, 16);
+    size += job->count * wcodec_align_u64(t->coded_count * sizeof(struct wcodec_stream_job), 16);
+    for (unsigned c = 0; c < t->coded_count; c++)
+        size += wcodec_align_u64(job->count * run_bytes(t, c), 16);
+    if (t->coded_count == 1)
+        size += table_sets(t) * sizeof(struct wcodec_table_set) + 4 * (uint64_t)pool_entries(t);
+    return wcodec_align_u64(size, 16);
+}
+
+wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs, size_t count, struct wcodec_plan *plan, wcodec_error *err)
+{
+    uint64_t tiles = 0, size = 0;
+    for (size_t i = 0; i < count; i++) {
+        tiles += jobs[i].count;
+        size += job_extra(&jobs[i]);
+    }
+    if (tiles >> 31)
+        return host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%" PRIu64 " tiles in one batch", tiles);
+    *plan = (struct wcodec_plan){.host = host, .tiles = tiles, .size = tiles * sizeof(struct wcodec_tile_job) + size};
+    return WCODEC_OK;
+}
+
+void wcodec_plan_free(struct wcodec_plan *plan)
+{
+    const wcodec_allocator *a = plan->host->allocator;
+    if (plan->block)
+        a->release(a->opaque, plan->block);
+    if (plan->segments)
+        a->release(a->opaque, plan->segments);
+    plan->block = NULL;
+    plan->segments = NULL;
+}
+
+struct builder {
+    struct wcodec_plan *plan;
+    uint64_t address; /* of the block */
+    uint64_t at;      /* end of what is written */
+    uint64_t kernels;
+    wcodec_address_function *place;
+};
+
+static uint64_t reserve(struct builder *b, uint64_t size, void **p)
+{
+    const uint64_t offset = b->at;
+    *p = b->plan->block + offset;
+    b->at += wcodec_align_u64(size, 16);
+    return offset;
+}
+
+static uint64_t area(const struct builder *b, const struct wcodec_job *job, enum wcodec_area a, uint64_t payload_offset)
+{
+    const struct wcodec_area_place *p = &job->places[a];
+    return p->memory ? b->place(p->memory) + p->offset + (payload_offset - p->begin) : 0;
+}
+
+static uint32_t repeat(uint64_t v, unsigned element_log2)
+{
+    const uint32_t u = (uint32_t)v;
+    return element_log2 == 0 ? (u & 0xff) * 0x01010101u : element_log2 == 1 ? (u & 0xffff) * 0x00010001u : u;
+}
+
+/* The sets of a job of fast tiles; returns the offset of the first, and in *step how far the next is. */
+static uint64_t write_sets(struct builder *b, const struct wcodec_tiles *tiles, uint64_t *step)
+{
+    const struct wcodec_tiling *t = tiles->tiling;
+    const struct wcodec_field *f = &t->fields[t->coded[0]];
+    const uint32_t count = pool_entries(t) / table_sets(t);
+    uint64_t first = b->at;
+    *step = sizeof(struct wcodec_table_set) + 4 * (uint64_t)count;
+    for (unsigned i = 0; i < table_sets(t); i++) {
+        void *p;
+        reserve(b, *step, &p);
+        struct wcodec_table_set *set = p;
+        *set = (struct wcodec_table_set){.entries = count, .shift = f->shift, .width = f->width, .base = tiles->tables[i].base, .add = repeat(t->add, t->element_log2), .run_log2 = f->run_log2,
+                                         .run_bits = wcodec_run_index_bits(f->tables)};
+        if (t->plane_count) {
+            const unsigned slot = 8u << t->element_log2, q = t->planes[0].position;
+            const uint64_t bits = (1ull << t->planes[0].bits) - 1;
+            set->position = q;
+            set->raw_mask = repeat(slot < 64 ? bits << q | bits >> (slot - q) : 0, t->element_log2);
+        }
+        memcpy(set + 1, tiles->entries + (uint64_t)i * count, 4 * (size_t)count);
+    }
+    return first;
+}
+
+/* Raw bits that are neighbours in a slot and in the element go in one piece. */
+static uint32_t write_pieces(const struct wcodec_tiling *t, struct wcodec_piece_job *pieces)
+{
+    const unsigned slot_bits = t->element_log2 < 2 ? 8u << t->element_log2 : 32;
+    uint32_t count = 0;
+    for (unsigned p = 0; p < t->plane_count; p++)
+        for (unsigned i = 0; i < t->planes[p].bits; i++) {
+            const uint8_t slot = (uint8_t)((t->planes[p].position + i) % slot_bits), element = t->raw_position[t->planes[p].first + i];
+            struct wcodec_piece_job *last = count ? &pieces[count - 1] : NULL;
+            if (i > 0 && last->slot + last->bits == slot && last->element + last->bits == element)
+                last->bits++;
+            else
+                pieces[count++] = (struct wcodec_piece_job){(uint8_t)p, slot, element, 1};
+        }
+    return count;
+}
+
+static uint32_t write_tensor(struct builder *b, const struct wcodec_job *job)
+{
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    const uint32_t entries = pool_entries(t);
+    void *p, *q, *r;
+    const uint64_t at = reserve(b, sizeof(struct wcodec_tensor_job), &p), entry_at = reserve(b, 4 * (uint64_t)entries, &q), base_at = reserve(b, entries / 256, &r);
+    struct wcodec_tensor_job *tensor = p;
+    memset(tensor, 0, sizeof *tensor);
+    memcpy(q, job->tiles->entries, 4 * (size_t)entries);
+    for (unsigned i = 0; i < t->table_count; i++) /* a base for every 256 entries, so that a table is found from its first entry */
+        ((uint8_t *)r)[job->tiles->entry_offset[i] / 256] = job->tiles->tables[i].base;
+    tensor->entries = b->address + entry_at;
+    tensor->bases = b->address + base_at;
+    tensor->add = t->add;
+    tensor->constant = t->constant_bits;
+    tensor->element_log2 = t->element_log2;
+    tensor->coded = t->coded_count;
+    tensor->planes = t->plane_count;
+    for (unsigned c = 0; c < t->coded_count; c++) {
+        const struct wcodec_field *f = &t->fields[t->coded[c]];
+        tensor->field[c] = (struct wcodec_field_job){f->shift, f->width, f->profile, f->run_log2, wcodec_run_index_bits(f->tables)};
+    }
+    for (unsigned i = 0; i < t->plane_count; i++)
+        tensor->plane[i] = (struct wcodec_plane_job){t->planes[i].bits, t->planes[i].position};
+    tensor->pieces = write_pieces(t, tensor->piece);
+    return (uint32_t)(at / 16);
+}
+
+/* The kernel of one tile. */
+static unsigned tile_kernel(const struct builder *b, const struct wcodec_job *job, uint64_t tile, unsigned kernel)
+{
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    const uint64_t out = b->place(job->memory) + job->destination;
+    if (kernel == WCODEC_KERNEL_GENERIC || !(b->kernels >> kernel & 1) || job->tiles->streams[tile].mode != WCODEC_STREAM_RANS)
+        return WCODEC_KERNEL_GENERIC;
+    if (wcodec_tile_elements(t, tile) != 1u << t->tile_log2 || out % (4u << t->element_log2))
+        return WCODEC_KERNEL_GENERIC;
+    return kernel;
+}
+
+struct job_state {
+    unsigned kernel;      /* of whole tiles */
+    uint32_t first_class; /* fast: number of its first table set among all; generic tiles are class 0 */
+    uint64_t sets, step;
+    uint32_t tensor;
+    uint64_t runs[WCODEC_MAX_CODED]; /* offsets */
+    uint64_t slot;
+};
+
+static uint32_t tile_class(const struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile, unsigned *kernel)
+{
+    *kernel = tile_kernel(b, job, tile, s->kernel);
+    if (*kernel == WCODEC_KERNEL_GENERIC)
+        return 0;
+    return s->first_class + (table_sets(job->tiles->tiling) > 1 ? job->tiles->streams[tile].table : 0);
+}
+
+static void write_streams(struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile, struct wcodec_tile_job *out)
+{
+    const struct wcodec_tiles *tiles = job->tiles;
+    const struct wcodec_tiling *t = tiles->tiling;
+    void *p;
+    out->runs = b->address + reserve(b, t->coded_count * sizeof(struct wcodec_stream_job), &p);
+    out->table = s->tensor;
+    struct wcodec_stream_job *streams = p;
+    for (unsigned c = 0; c < t->coded_count; c++) {
+        const struct wcodec_stream *from = &tiles->streams[tile * t->coded_count + c];
+        streams[c] = (struct wcodec_stream_job){
+            .states = area(b, job, WCODEC_AREA_STATES, from->state),
+            .words = area(b, job, WCODEC_AREA_WORDS, from->word),
+            .positions = area(b, job, WCODEC_AREA_POSITIONS, tiles->area_begin[WCODEC_AREA_POSITIONS] + 2 * from->outlier),
+            .values = area(b, job, WCODEC_AREA_VALUES, tiles->area_begin[WCODEC_AREA_VALUES] + from->outlier),
+            .runs = s->runs[c] ? b->address + s->runs[c] + (tile - job->first) * run_bytes(t, c) : 0,
+            .word_count = from->words,
+            .outliers = from->outliers,
+            .entries = tiles->entry_offset[tiles->table_base[c] + from->table],
+            .mode_symbol = from->mode | (uint32_t)from->symbol << 8,
+        };
+    }
+}
+
+static void write_tile(struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile, unsigned kernel, struct wcodec_tile_job *out)
+{
+    const struct wcodec_tiles *tiles = job->tiles;
+    const struct wcodec_tiling *t = tiles->tiling;
+    const struct wcodec_stream *stream = &tiles->streams[tile * t->coded_count];
+    *out = (struct wcodec_tile_job){
+        .raw = area(b, job, WCODEC_AREA_RAW, tiles->raw[tile]),
+        .out = b->place(job->memory) + job->destination + ((tile - job->first) << t->tile_log2 << t->element_log2),
+        .check = tiles->checks[tile],
+        .elements = wcodec_tile_elements(t, tile),
+        .slot = (uint32_t)(s->slot + tile - job->first) | (uint32_t)job->verify << 31,
+    };
+    if (kernel == WCODEC_KERNEL_GENERIC) {
+        write_streams(b, job, s, tile, out);
+        return;
+    }
+    out->states = area(b, job, WCODEC_AREA_STATES, stream->state);
+    out->words = area(b, job, WCODEC_AREA_WORDS, stream->word);
+    out->positions = area(b, job, WCODEC_AREA_POSITIONS, tiles->area_begin[WCODEC_AREA_POSITIONS] + 2 * stream->outlier);
+    out->values = area(b, job, WCODEC_AREA_VALUES, tiles->area_begin[WCODEC_AREA_VALUES] + stream->outlier);
+    out->runs = s->runs[0] ? b->address + s->runs[0] + (tile - job->first) * run_bytes(t, 0) : 0;
+    out->word_count = stream->words;
+    out->outliers = stream->outliers;
+}
+
+/* Everything of a job that does not depend on its tiles' order. */
+static void write_job(struct builder *b, const struct wcodec_job *job, struct job_state *s)
+{
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    s->tensor = write_tensor(b, job);
+    for (unsigned c = 0; c < t->coded_count; c++) {
+        const uint64_t bytes = run_bytes(t, c);
+        void *p;
+        if (!bytes)
+            continue;
+        s->runs[c] = reserve(b, job->count * bytes, &p);
+        memcpy(p, job->tiles->runs[c] + job->first * bytes, job->count * bytes);
+    }
+    if (s->kernel != WCODEC_KERNEL_GENERIC)
+        s->sets = write_sets(b, job->tiles, &s->step);
+}
+
+/* Jobs by kernel, then in the given order, then by table: classes in the order of their number are numbered again in that of their kernels. */
+static void place_classes(struct wcodec_plan *plan, const struct wcodec_job *jobs, const struct job_state *states, size_t count, uint32_t *counts, uint32_t *starts, uint64_t address)
+{
+    uint32_t at = 0;
+    for (unsigned k = 0; k < WCODEC_KERNELS; k++) {
+        plan->runs[k].first = at;
+        if (k == WCODEC_KERNEL_GENERIC) {
+            starts[0] = at;
+            at += counts[0];
+        }
+        for (size_t i = 0; i < count && k != WCODEC_KERNEL_GENERIC; i++) {
+            if (states[i].kernel != k)
+                continue;
+            for (unsigned c = 0; c < table_sets(jobs[i].tiles->tiling); c++) {
+                const uint32_t class = states[i].first_class + c;
+                if (!counts[class])
+                    continue;
+                starts[class] = at;
+                plan->segments[plan->segment_count++] = (struct wcodec_segment){address + states[i].sets + c * states[i].step, at, counts[class]};
+                at += counts[class];
+            }
+        }
+        plan->runs[k].count = at - plan->runs[k].first;
+    }
+}
+
+wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs, size_t count, uint64_t address, uint64_t kernels, wcodec_address_function *place, wcodec_error *err)
+{
+    const wcodec_allocator *a = plan->host->allocator;
+    struct builder b = {plan, address, wcodec_align_u64(plan->tiles * sizeof(struct wcodec_tile_job), 16), kernels, place};
+    uint32_t classes = 1;
+    uint64_t slot = 0;
+    struct job_state *states = a->allocate(a->opaque, count * sizeof *states);
+    if (!states)
+        return plan->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the plan of %zu jobs", count);
+    memset(states, 0, count * sizeof *states);
+    for (size_t i = 0; i < count; i++) {
+        states[i].kernel = wcodec_plan_kernel(jobs[i].tiles->tiling);
+        states[i].first_class = classes;
+        states[i].slot = slot;
+        slot += jobs[i].count;
+        classes += states[i].kernel == WCODEC_KERNEL_GENERIC ? 0 : table_sets(jobs[i].tiles->tiling);
+    }
+    uint32_t *counts = a->allocate(a->opaque, 2 * (size_t)classes * sizeof *counts), *starts = counts ? counts + classes : NULL;
+    plan->block = a->allocate(a->opaque, plan->size);
+    plan->segments = a->allocate(a->opaque, classes * sizeof *plan->segments);
+    plan->segment_count = 0;
+    if (!counts || !plan->block || !plan->segments) {
+        if (counts)
+            a->release(a->opaque, counts);
+        a->release(a->opaque, states);
+        wcodec_plan_free(plan);
+        return plan->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the descriptors of %" PRIu64 " tiles", plan->tiles);
+    }
+    memset(counts, 0, 2 * (size_t)classes * sizeof *counts);
+    for (size_t i = 0; i < count; i++) {
+        unsigned kernel;
+        write_job(&b, &jobs[i], &states[i]);
+        for (uint64_t tile = jobs[i].first; tile < jobs[i].first + jobs[i].count; tile++)
+            counts[tile_class(&b, &jobs[i], &states[i], tile, &kernel)]++;
+    }
+    place_classes(plan, jobs, states, count, counts, starts, address);
+    struct wcodec_tile_job *tiles = (void *)plan->block;
+    for (size_t i = 0; i < count; i++)
+        for (uint64_t tile = jobs[i].first; tile < jobs[i].first + jobs[i].count; tile++) {
+            unsigned kernel;
+            const uint32_t class = tile_class(&b, &jobs[i], &states[i], tile, &kernel);
+            write_tile(&b, &jobs[i], &states[i], tile, kernel, &tiles[starts[class]++]);
+        }
+    a->release(a->opaque, counts);
+    a->release(a->opaque, states);
+    return WCODEC_OK;
+}

@@ -1,0 +1,57 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* From jobs of the backend interface to what kernels read: chooses each tile's kernel, orders tiles by kernel and tables, and writes one block of descriptors, in which addresses are the device's. Host code, for every
+ * GPU backend. */
+#ifndef WCODEC_COMMON_PLAN_H
+#define WCODEC_COMMON_PLAN_H
+
+#include "backends/backend.h"
+#include "backends/common/jobs.h"
+
+/* Kernels: one generic, and fast ones by shape, coding and whether an offset is subtracted. */
+enum { WCODEC_CODING_PAIRS = 0, WCODEC_CODING_P12 = 1, WCODEC_CODING_P8 = 2, WCODEC_CODING_P8_RUNS = 3, WCODEC_CODINGS = 4 };
+enum { WCODEC_KERNEL_GENERIC = WCODEC_SHAPES * WCODEC_CODINGS * 2, WCODEC_KERNELS = WCODEC_KERNEL_GENERIC + 1 };
+
+static inline unsigned wcodec_kernel_number(unsigned shape, unsigned coding, bool add)
+{
+    return (shape * WCODEC_CODINGS + coding) * 2 + add;
+}
+
+/* Tiles of one kernel: jobs [first, first + count) in the order of their tables. */
+struct wcodec_kernel_run {
+    uint32_t first;
+    uint32_t count;
+};
+
+/* Consecutive tile jobs with the same tables. */
+struct wcodec_segment {
+    uint64_t tables; /* offset in the block */
+    uint32_t first;
+    uint32_t count;
+};
+
+struct wcodec_plan {
+    const struct wcodec_host *host;
+    uint64_t tiles;  /* of all jobs: a fault each, in the order of the jobs */
+    uint64_t size;   /* bytes of the block */
+    uint64_t jobs;   /* offset of the tile jobs */
+    uint8_t *block;  /* to be copied to the device; tile jobs at the front */
+    struct wcodec_kernel_run runs[WCODEC_KERNELS];
+    struct wcodec_segment *segments; /* in the order of their tiles */
+    uint32_t segment_count;
+};
+
+/* Where memory is, as kernels see it. */
+typedef uint64_t wcodec_address_function(const struct wcodec_memory *memory);
+
+/* First the size: *plan->size bytes of the device are needed, aligned to 256. fast: bit k is set if kernel k is there. */
+wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs, size_t count, struct wcodec_plan *plan, wcodec_error *err);
+/* Then the block, for a place at `address`. */
+wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs, size_t count, uint64_t address, uint64_t kernels, wcodec_address_function *place, wcodec_error *err);
+void wcodec_plan_free(struct wcodec_plan *plan);
+
+/* The kernel that decodes whole tiles of such a tensor in mode 0; WCODEC_KERNEL_GENERIC where none is made for it. */
+unsigned wcodec_plan_kernel(const struct wcodec_tiling *tiling);
+
+#endif

@@ -1,0 +1,53 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Constants, table entries, the rANS step and the tile check (doc/format.md 2.2, 2.3, 2.6), for every dialect. */
+#ifndef WCODEC_COMMON_RANS_H
+#define WCODEC_COMMON_RANS_H
+
+#include "backends/common/dialect.h"
+
+#define WCODEC_STATE_LOW 0x10000u /* a state below this takes a word */
+
+/* As lib/coding/table.h makes them: frequency << 20 | symbol << 12 | bias. */
+#define WCODEC_ENTRY_SYMBOL(e) ((e) >> 12 & 0xffu)
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_entry_step(uint32_t state, uint32_t entry, uint32_t bits)
+{
+    return (entry >> 20) * (state >> bits) + (entry & 0xfffu);
+}
+
+/* An entry ready for output is two words: what the symbol puts into the element, and this. frequency << 20 | bias, since frequency * (x >> 12) + bias is
+ * frequency * ((x >> 12) - 2^20) + this word mod 2^32, and the first factor is one funnel shift: bias needs no masking. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_ready_word(uint32_t entry)
+{
+    return entry & 0xfff00fffu;
+}
+
+/* P8's entry in a kernel: frequency, zero, bias, symbol, a byte each from the top. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_p8_entry(uint32_t entry, uint32_t shift)
+{
+    return entry >> 20 << 24 | (entry & 0xffu) << 8 | (WCODEC_ENTRY_SYMBOL(entry) << shift & 0xffu);
+}
+
+/* The check: word j of a lane counts k(j) times. */
+#define WCODEC_CHECK_FIRST 0x4CF5AD43u
+#define WCODEC_CHECK_STEP 81006u
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_check_factor(uint32_t j)
+{
+    return WCODEC_CHECK_FIRST + WCODEC_CHECK_STEP * j;
+}
+
+/* A lane's share of the check; the check is the sum over lanes. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_check_share(uint64_t sum, uint32_t lane)
+{
+    uint32_t h = (uint32_t)sum * 0x9E3779B1u + (uint32_t)(sum >> 32) * 0x85EBCA77u + lane * 0xC2B2AE3Du;
+    h ^= h >> 16;
+    h *= 0x7FEB352Du;
+    h ^= h >> 15;
+    h *= 0x846CA68Bu;
+    return h ^ h >> 16;
+}
+
+#endif

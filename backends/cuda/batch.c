@@ -1,0 +1,317 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Batches: descriptors go to the device once, decoding is a few launches, faults come back through host memory that kernels write to only when there are any. */
+#include "backends/cuda/cuda.h"
+
+#include <stdlib.h>
+
+enum {
+    BLOCKS_A_MULTIPROCESSOR = 2,
+    WARPS_MIN = 8,  /* fewer load tables too slowly */
+    SEGMENT_BYTES = 16 /* struct wcodec_part */
+};
+
+/* As the kernels take it: backends/cuda/fast.cuh. */
+struct launch {
+    cu_pointer block, jobs, parts, first_part, faults, queue;
+    uint32_t ones;
+    uint32_t count;
+    uint32_t first;
+};
+
+struct kernel_launch {
+    unsigned kernel, blocks, threads, shared;
+    struct launch arguments;
+};
+
+struct wcodec_batch {
+    struct wcodec_device *device;
+    struct wcodec_job *jobs;
+    size_t count;
+    uint64_t tiles;
+    cu_pointer memory; /* descriptors */
+    uint32_t *faults;  /* pinned: one a tile, in the order of the jobs */
+    struct kernel_launch launches[WCODEC_KERNELS];
+    unsigned launch_count;
+};
+
+static uint64_t memory_address(const struct wcodec_memory *memory)
+{
+    return memory->address;
+}
+
+static unsigned setting(const struct wcodec_device *d, const char *name, unsigned otherwise)
+{
+    const char *text = d->host->setting(d->host->opaque, name);
+    return text != NULL ? (unsigned)strtoul(text, NULL, 10) : otherwise;
+}
+
+/* Warps of a block: with `tiles` of them to a block, no more rounds than the most warps would need, all of them full. */
+static unsigned even_warps(uint64_t tiles, unsigned most)
+{
+    const uint64_t rounds = (tiles + most - 1) / most, warps = (tiles + rounds - 1) / rounds;
+    return warps < WARPS_MIN ? WARPS_MIN : (unsigned)warps;
+}
+
+/* Shared memory of a fast kernel: as laid out in fast.cuh, for any start of it. */
+unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps)
+{
+    const unsigned coding = kernel / 2 % WCODEC_CODINGS;
+    const unsigned tables = coding == WCODEC_CODING_P8_RUNS || coding == WCODEC_CODING_P12 ? 16384 : 32768;
+    return 2 * tables + warps * 1792 + (coding == WCODEC_CODING_P8_RUNS ? warps * 1024 : 0);
+}
+
+/* Tiles of a work-group so that each has the tables of one segment, and no more groups than `blocks` are needed. */
+static uint32_t chunk_of(const struct wcodec_segment *segments, uint32_t count, uint32_t tiles, unsigned blocks)
+{
+    for (uint32_t chunk = (tiles + blocks - 1) / blocks;; chunk++) {
+        uint64_t needed = 0;
+        for (uint32_t i = 0; i < count; i++)
+            needed += (segments[i].count + chunk - 1) / chunk;
+        if (needed <= blocks)
+            return chunk;
+    }
+}
+
+/* Each segment in as many work-groups as it needs, evenly. Returns their number. */
+static unsigned cut_chunks(const struct wcodec_segment *segments, uint32_t count, uint32_t chunk, struct wcodec_part *parts)
+{
+    unsigned blocks = 0;
+    for (uint32_t i = 0; i < count; i++) {
+        const uint32_t n = (segments[i].count + chunk - 1) / chunk;
+        for (uint32_t k = 0; k < n; k++) {
+            const uint32_t first = (uint32_t)((uint64_t)segments[i].count * k / n), end = (uint32_t)((uint64_t)segments[i].count * (k + 1) / n);
+            parts[blocks++] = (struct wcodec_part){segments[i].tables, segments[i].first + first, end - first};
+        }
+    }
+    return blocks;
+}
+
+/* Each work-group takes as many tiles, cut where tables change. Returns the number of parts. */
+static uint32_t cut_parts(const struct wcodec_segment *segments, const struct wcodec_kernel_run *run, unsigned blocks, struct wcodec_part *parts, uint32_t *first_part)
+{
+    uint32_t count = 0, at = run->first;
+    for (unsigned b = 0; b < blocks; b++) {
+        const uint32_t end = run->first + (uint32_t)((uint64_t)run->count * (b + 1) / blocks);
+        first_part[b] = count;
+        while (at < end) {
+            const uint32_t segment_end = segments->first + segments->count, stop = segment_end < end ? segment_end : end;
+            parts[count++] = (struct wcodec_part){segments->tables, at, stop - at};
+            at = stop;
+            segments += stop == segment_end;
+        }
+    }
+    first_part[blocks] = count;
+    return count;
+}
+
+static uint64_t parts_size(const struct wcodec_device *d, const struct wcodec_plan *plan)
+{
+    const uint64_t blocks = (uint64_t)d->multiprocessors * BLOCKS_A_MULTIPROCESSOR;
+    return WCODEC_KERNELS * (blocks + 1) * (sizeof(struct wcodec_part) + 4 + 16) + plan->segment_count * sizeof(struct wcodec_part) + 256;
+}
+
+/* Cut a kernel's tiles for its work-groups; writes to `at` what the device needs, and returns where it ends. */
+static uint8_t *plan_fast(const struct wcodec_device *d, const struct wcodec_kernel_run *run, const struct wcodec_segment *segments, uint32_t count, unsigned most, struct kernel_launch *l, uint8_t *at,
+                          cu_pointer address)
+{
+    const unsigned full = d->multiprocessors * BLOCKS_A_MULTIPROCESSOR;
+    uint32_t tiles;
+    struct wcodec_part *parts = (void *)at;
+    l->arguments.parts = address;
+    if (count == 1 && run->count > full * most && setting(d, "WCODEC_CUDA_QUEUE", 1)) {
+        /* One table for all: warps take tiles from a queue. */
+        l->blocks = full;
+        tiles = most;
+        for (unsigned b = 0; b < full; b++)
+            parts[b] = (struct wcodec_part){segments->tables, run->first + b * most, run->count - b * most};
+        at += full * sizeof *parts;
+        memset(at, 0, 16);
+        l->arguments.queue = address + full * sizeof *parts;
+        l->arguments.first = run->first;
+        at += 16;
+    } else if (2 * count <= full) {
+        tiles = chunk_of(segments, count, run->count, full);
+        l->blocks = cut_chunks(segments, count, tiles, parts);
+        at += l->blocks * sizeof *parts;
+    } else {
+        l->blocks = full;
+        tiles = (run->count + full - 1) / full;
+        uint32_t *first_part = (void *)at;
+        const uint64_t size = wcodec_align_u64(4 * (uint64_t)(full + 1), 16);
+        l->arguments.first_part = address;
+        l->arguments.parts = address + size;
+        parts = (void *)(at + size);
+        at += size + cut_parts(segments, run, full, parts, first_part) * sizeof *parts;
+    }
+    const unsigned warps = even_warps(tiles, most);
+    l->threads = 32 * warps;
+    l->shared = wcodec_cuda_shared_size(l->kernel, warps);
+    return at;
+}
+
+static void plan_launches(struct wcodec_batch *batch, const struct wcodec_plan *plan, uint8_t *host, cu_pointer address, cu_pointer faults)
+{
+    const struct wcodec_device *d = batch->device;
+    const struct wcodec_segment *segments = plan->segments, *end = segments + plan->segment_count;
+    const unsigned most = setting(d, "WCODEC_CUDA_WARPS", 32);
+    uint8_t *at = host;
+    for (unsigned k = 0; k < WCODEC_KERNELS; k++) {
+        const struct wcodec_kernel_run *run = &plan->runs[k];
+        if (run->count == 0)
+            continue;
+        struct kernel_launch *l = &batch->launches[batch->launch_count++];
+        l->kernel = k;
+        l->arguments = (struct launch){.block = batch->memory, .jobs = batch->memory + plan->jobs, .faults = faults, .ones = ~0u, .count = run->count};
+        if (k == WCODEC_KERNEL_GENERIC) {
+            l->blocks = (run->count + 3) / 4;
+            l->threads = 128;
+            l->arguments.jobs += run->first * sizeof(struct wcodec_tile_job);
+            continue;
+        }
+        uint32_t count = 0;
+        while (segments + count < end && segments[count].first < run->first + run->count)
+            count++;
+        const unsigned limit = wcodec_cuda_warps(k);
+        at = plan_fast(d, run, segments, count, most < limit ? most : limit, l, at, address + (uint64_t)(at - host));
+        segments += count;
+    }
+}
+
+static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *batch, struct wcodec_plan *plan, wcodec_error *err)
+{
+    struct wcodec_device *d = q->device;
+    const struct wcodec_cuda_driver *cu = d->cu;
+    cu_pointer faults;
+    uint64_t segments = 0;
+    for (size_t i = 0; i < batch->count; i++) /* at most as many as there are tables */
+        segments += batch->jobs[i].tiles->tiling->table_count;
+    struct wcodec_plan bound = {.segment_count = (uint32_t)segments};
+    const uint64_t size = plan->size + parts_size(d, &bound);
+    cu_result result = cu->allocate(&batch->memory, size);
+    if (result != 0)
+        return wcodec_cuda_fail(d, result, "cuMemAlloc", err);
+    result = cu->host_allocate((void **)&batch->faults, 4 * batch->tiles, CU_HOST_PORTABLE_MAPPED);
+    if (result == 0)
+        result = cu->host_pointer(&faults, batch->faults, 0);
+    if (result != 0)
+        return wcodec_cuda_fail(d, result, "cuMemHostAlloc", err);
+    wcodec_status status = wcodec_plan_build(plan, batch->jobs, batch->count, batch->memory, d->fast, memory_address, err);
+    if (status)
+        return status;
+    uint8_t *parts = d->host->allocator->allocate(d->host->allocator->opaque, parts_size(d, plan));
+    if (parts == NULL)
+        return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the parts of a batch");
+    plan_launches(batch, plan, parts, batch->memory + plan->size, faults);
+    result = cu->copy_in(batch->memory, plan->block, plan->size, q->stream);
+    if (result == 0)
+        result = cu->copy_in(batch->memory + plan->size, parts, parts_size(d, plan), q->stream);
+    d->host->allocator->release(d->host->allocator->opaque, parts);
+    return result ? wcodec_cuda_fail(d, result, "cuMemcpyHtoDAsync", err) : WCODEC_OK;
+}
+
+static void batch_free(struct wcodec_batch *batch)
+{
+    const struct wcodec_device *d = batch->device;
+    const wcodec_allocator *a = d->host->allocator;
+    if (batch->memory != 0)
+        d->cu->release(batch->memory);
+    if (batch->faults != NULL)
+        d->cu->host_release(batch->faults);
+    a->release(a->opaque, batch->jobs);
+    a->release(a->opaque, batch);
+}
+
+wcodec_status wcodec_cuda_batch_create(struct wcodec_queue *q, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err)
+{
+    struct wcodec_device *d = q->device;
+    const wcodec_allocator *a = d->host->allocator;
+    struct wcodec_plan plan;
+    cu_context context;
+    wcodec_status status = wcodec_plan_measure(d->host, jobs, count, &plan, err);
+    if (status)
+        return status;
+    struct wcodec_batch *b = a->allocate(a->opaque, sizeof *b);
+    struct wcodec_job *copy = a->allocate(a->opaque, count * sizeof *copy);
+    if (b == NULL || copy == NULL) {
+        a->release(a->opaque, b);
+        a->release(a->opaque, copy);
+        return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for a batch of %zu jobs", count);
+    }
+    memcpy(copy, jobs, count * sizeof *copy);
+    *b = (struct wcodec_batch){.device = d, .jobs = copy, .count = count, .tiles = plan.tiles};
+    cu_result result = d->cu->context_push(d->context);
+    if (result != 0) {
+        status = wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
+        a->release(a->opaque, copy);
+        a->release(a->opaque, b);
+        return status;
+    }
+    status = build(q, b, &plan, err);
+    wcodec_plan_free(&plan);
+    if (status)
+        batch_free(b);
+    else
+        *batch = b;
+    d->cu->context_pop(&context);
+    return status;
+}
+
+wcodec_status wcodec_cuda_batch_decode(struct wcodec_queue *q, struct wcodec_batch *batch, wcodec_error *err)
+{
+    const struct wcodec_device *d = q->device;
+    cu_context context;
+    cu_result result = d->cu->context_push(d->context);
+    if (result != 0)
+        return wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
+    memset(batch->faults, 0, 4 * batch->tiles);
+    for (unsigned i = 0; i < batch->launch_count && result == 0; i++) {
+        struct kernel_launch *l = &batch->launches[i];
+        void *arguments[] = {&l->arguments};
+        result = d->cu->launch(d->kernels[l->kernel], l->blocks, 1, 1, l->threads, 1, 1, l->shared, q->stream, arguments, NULL);
+    }
+    d->cu->context_pop(&context);
+    return result ? wcodec_cuda_fail(d, result, "cuLaunchKernel", err) : WCODEC_OK;
+}
+
+wcodec_status wcodec_cuda_batch_results(struct wcodec_queue *q, struct wcodec_batch *batch, struct wcodec_job_result *results, wcodec_error *err)
+{
+    const struct wcodec_device *d = q->device;
+    cu_context context;
+    cu_result result = d->cu->context_push(d->context);
+    if (result != 0)
+        return wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
+    result = d->cu->stream_wait(q->stream);
+    const volatile uint32_t *fault = batch->faults;
+    bool cleared = false;
+    for (size_t i = 0; i < batch->count && result == 0; i++) {
+        const struct wcodec_job *job = &batch->jobs[i];
+        struct wcodec_job_result r = {0, WCODEC_TILE_OK};
+        for (uint64_t k = 0; k < job->count && !r.fault; k++)
+            if (fault[k])
+                r = (struct wcodec_job_result){job->first + k, (enum wcodec_tile_fault)fault[k]};
+        fault += job->count;
+        results[i] = r;
+        if (!r.fault)
+            continue;
+        const struct wcodec_tiling *t = job->tiles->tiling;
+        const uint64_t begin = job->first << t->tile_log2, end = (job->first + job->count) << t->tile_log2;
+        result = d->cu->set_8(job->memory->address + job->destination, 0, (size_t)(((end < t->elements ? end : t->elements) - begin) << t->element_log2), q->stream);
+        cleared = true;
+    }
+    if (cleared && result == 0)
+        result = d->cu->stream_wait(q->stream);
+    d->cu->context_pop(&context);
+    return result ? wcodec_cuda_fail(d, result, "cuStreamSynchronize", err) : WCODEC_OK;
+}
+
+void wcodec_cuda_batch_destroy(struct wcodec_batch *batch)
+{
+    const struct wcodec_device *d = batch->device;
+    cu_context context;
+    const bool entered = d->cu->context_push(d->context) == 0;
+    batch_free(batch);
+    if (entered)
+        d->cu->context_pop(&context);
+}

@@ -1,0 +1,468 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The CUDA plugin: devices, memory, queues, events. Every function makes the device's primary context current for its own duration. */
+#include "backends/cuda/cuda.h"
+
+#include <stdio.h>
+
+wcodec_status wcodec_cuda_fail(const struct wcodec_device *device, cu_result result, const char *call, wcodec_error *err)
+{
+    const char *name = NULL, *text = NULL;
+    device->cu->error_name(result, &name);
+    device->cu->error_string(result, &text);
+    return device->host->fail(err, result == CU_OUT_OF_MEMORY ? WCODEC_ERROR_MEMORY : WCODEC_ERROR_DEVICE, "%s: %s (%s)", call, name ? name : "unknown error", text ? text : "no text");
+}
+
+static void *allocate(const struct wcodec_host *host, size_t size)
+{
+    void *p = host->allocator->allocate(host->allocator->opaque, size);
+    if (p != NULL)
+        memset(p, 0, size);
+    return p;
+}
+
+static void release(const struct wcodec_host *host, void *p)
+{
+    host->allocator->release(host->allocator->opaque, p);
+}
+
+/* The caller's current context is put back by leave(). */
+static wcodec_status enter(const struct wcodec_device *device, wcodec_error *err)
+{
+    const cu_result result = device->cu->context_push(device->context);
+    return result ? wcodec_cuda_fail(device, result, "cuCtxPushCurrent", err) : WCODEC_OK;
+}
+
+static wcodec_status leave(const struct wcodec_device *device, cu_result result, const char *call, wcodec_error *err)
+{
+    cu_context context;
+    device->cu->context_pop(&context);
+    return result ? wcodec_cuda_fail(device, result, call, err) : WCODEC_OK;
+}
+
+static wcodec_status cuda_open(const struct wcodec_host *host, struct wcodec_backend_state **state, wcodec_error *err)
+{
+    char text[128];
+    struct wcodec_backend_state *s = allocate(host, sizeof *s);
+    if (s == NULL)
+        return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for the CUDA backend");
+    s->host = host;
+    wcodec_status status = WCODEC_OK;
+    int count = 0;
+    const char *reason = wcodec_cuda_driver_open(&s->driver, text, sizeof text);
+    if (reason != NULL) {
+        status = host->fail(err, WCODEC_ERROR_BACKEND, "%s", reason);
+        goto free_state;
+    }
+    cu_result result = s->driver.init(0);
+    if (result == 0)
+        result = s->driver.version(&s->version);
+    if (result == 0)
+        result = s->driver.device_count(&count);
+    if (result != 0) {
+        const char *name = NULL;
+        s->driver.error_name(result, &name);
+        status = host->fail(err, WCODEC_ERROR_BACKEND, "the NVIDIA driver does not start: %s", name ? name : "unknown error");
+        goto free_state;
+    }
+    if (count <= 0) {
+        status = host->fail(err, WCODEC_ERROR_BACKEND, "the NVIDIA driver has no device");
+        goto free_state;
+    }
+    s->devices = (unsigned)count;
+    *state = s;
+    return WCODEC_OK;
+free_state:
+    release(host, s);
+    return status;
+}
+
+static void cuda_close(struct wcodec_backend_state *state)
+{
+    release(state->host, state);
+}
+
+static unsigned cuda_device_count(struct wcodec_backend_state *state)
+{
+    return state->devices;
+}
+
+static int attribute(const struct wcodec_backend_state *s, cu_device device, int which)
+{
+    int value = 0;
+    return s->driver.device_attribute(&value, which, device) == 0 ? value : -1;
+}
+
+static int32_t numa_node(const struct wcodec_backend_state *s, cu_device device)
+{
+    char path[96];
+    int node = -1;
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/numa_node", (unsigned)attribute(s, device, CU_ATTRIBUTE_PCI_DOMAIN), (unsigned)attribute(s, device, CU_ATTRIBUTE_PCI_BUS),
+             (unsigned)attribute(s, device, CU_ATTRIBUTE_PCI_DEVICE));
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return -1;
+    if (fscanf(file, "%d", &node) != 1)
+        node = -1;
+    fclose(file);
+    return node;
+}
+
+static void cuda_device_list(struct wcodec_backend_state *s, unsigned i, struct wcodec_device_listing *listing)
+{
+    cu_device device;
+    size_t memory = 0;
+    *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_GPU, .node = -1,
+                                              .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE | WCODEC_DEVICE_COPY_OVERLAP};
+    if (s->driver.device_get(&device, (int)i) != 0) {
+        snprintf(listing->reason, sizeof listing->reason, "the driver does not give device %u", i);
+        return;
+    }
+    s->driver.device_name(listing->name, sizeof listing->name, device);
+    s->driver.device_memory(&memory, device);
+    listing->memory = memory;
+    const int major = attribute(s, device, CU_ATTRIBUTE_MAJOR), minor = attribute(s, device, CU_ATTRIBUTE_MINOR);
+    snprintf(listing->driver, sizeof listing->driver, "CUDA %d.%d, compute capability %d.%d", s->version / 1000, s->version % 1000 / 10, major, minor);
+    listing->node = numa_node(s, device);
+    if (major * 10 + minor < 75)
+        snprintf(listing->reason, sizeof listing->reason, "compute capability %d.%d, 7.5 is needed", major, minor);
+}
+
+static const char *const shape_names[WCODEC_SHAPES] = {"16_8", "8_4", "8_0", "32_24", "16_11", "8_31"};
+static const char *const coding_names[WCODEC_CODINGS] = {"pairs", "p12", "p8", "p8_runs"};
+
+/* Kernels that the module does not have are not used: their tiles go to the generic one. */
+static cu_result find_kernels(struct wcodec_device *d)
+{
+    char name[64];
+    const struct wcodec_cuda_driver *cu = d->cu;
+    for (unsigned k = 0; k < WCODEC_KERNEL_GENERIC; k++) {
+        snprintf(name, sizeof name, "wcodec_fast_%s_%s%s", shape_names[k / 2 / WCODEC_CODINGS], coding_names[k / 2 % WCODEC_CODINGS], k % 2 ? "_add" : "");
+        if (cu->module_function(&d->kernels[k], d->module, name) != 0)
+            continue;
+        if (cu->function_set(d->kernels[k], CU_FUNCTION_MAX_DYNAMIC_SHARED, (int)wcodec_cuda_shared_size(k, wcodec_cuda_warps(k))) == 0 && cu->function_set(d->kernels[k], CU_FUNCTION_SHARED_CARVEOUT, 100) == 0)
+            d->fast |= (uint64_t)1 << k;
+    }
+    return cu->module_function(&d->kernels[WCODEC_KERNEL_GENERIC], d->module, "wcodec_generic");
+}
+
+static wcodec_status cuda_device_open(struct wcodec_backend_state *s, unsigned i, struct wcodec_device **device, wcodec_error *err)
+{
+    struct wcodec_device *d = allocate(s->host, sizeof *d);
+    cu_context context;
+    if (d == NULL)
+        return s->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA device");
+    d->state = s;
+    d->host = s->host;
+    d->cu = &s->driver;
+    cu_result result = i < s->devices ? s->driver.device_get(&d->number, (int)i) : 101;
+    if (result == 0)
+        result = d->cu->context_retain(&d->context, d->number);
+    if (result != 0) {
+        wcodec_cuda_fail(d, result, "cuDevicePrimaryCtxRetain", err);
+        goto free_device;
+    }
+    result = d->cu->context_push(d->context);
+    if (result == 0) {
+        result = d->cu->module_load(&d->module, wcodec_cuda_fatbin);
+        if (result == 0 && (result = find_kernels(d)) != 0)
+            d->cu->module_unload(d->module);
+        d->cu->context_pop(&context);
+    }
+    if (result != 0) {
+        wcodec_cuda_fail(d, result, "cuModuleLoadData", err);
+        goto release_context;
+    }
+    d->multiprocessors = (unsigned)attribute(s, d->number, CU_ATTRIBUTE_MULTIPROCESSORS);
+    *device = d;
+    return WCODEC_OK;
+release_context:
+    d->cu->context_release(d->number);
+free_device:
+    release(s->host, d);
+    if (err != NULL && err->status == WCODEC_ERROR_DEVICE)
+        err->status = WCODEC_ERROR_BACKEND;
+    return WCODEC_ERROR_BACKEND;
+}
+
+static void cuda_device_close(struct wcodec_device *d)
+{
+    if (enter(d, NULL) == WCODEC_OK) {
+        d->cu->module_unload(d->module);
+        leave(d, 0, "", NULL);
+    }
+    d->cu->context_release(d->number);
+    release(d->host, d);
+}
+
+static bool cuda_device_supports(struct wcodec_device *device, const struct wcodec_tiling *tiling)
+{
+    (void)device, (void)tiling;
+    return true;
+}
+
+static wcodec_status cuda_memory_allocate(struct wcodec_device *d, enum wcodec_memory_kind kind, uint64_t size, struct wcodec_memory **memory, wcodec_error *err)
+{
+    struct wcodec_memory *m = allocate(d->host, sizeof *m);
+    wcodec_status status;
+    if (m == NULL)
+        return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA memory");
+    m->device = d;
+    status = enter(d, err);
+    if (status)
+        goto free_memory;
+    if (size > SIZE_MAX - WCODEC_CUDA_SLACK)
+        status = leave(d, CU_OUT_OF_MEMORY, "cuMemAlloc", err);
+    else if (kind == WCODEC_MEMORY_PINNED)
+        status = leave(d, d->cu->host_allocate(&m->pointer, (size_t)size, CU_HOST_PORTABLE_MAPPED), "cuMemHostAlloc", err);
+    else
+        status = leave(d, d->cu->allocate(&m->address, (size_t)size + WCODEC_CUDA_SLACK), "cuMemAlloc", err);
+    if (status)
+        goto free_memory;
+    *memory = m;
+    return WCODEC_OK;
+free_memory:
+    release(d->host, m);
+    return status;
+}
+
+static wcodec_status cuda_memory_adopt(struct wcodec_device *d, uint64_t native, uint64_t size, struct wcodec_memory **memory, wcodec_error *err)
+{
+    struct wcodec_memory *m;
+    int number = -1;
+    (void)size;
+    wcodec_status status = enter(d, err);
+    if (status)
+        return status;
+    status = leave(d, d->cu->pointer_attribute(&number, CU_POINTER_DEVICE, native), "cuPointerGetAttribute", err);
+    if (status)
+        return d->host->fail(err, WCODEC_ERROR_USAGE, "the driver does not know this address for memory of a device");
+    if (number != d->number)
+        return d->host->fail(err, WCODEC_ERROR_USAGE, "memory of device %d was given to device %d", number, d->number);
+    m = allocate(d->host, sizeof *m);
+    if (m == NULL)
+        return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA memory");
+    *m = (struct wcodec_memory){d, native, NULL, true};
+    *memory = m;
+    return WCODEC_OK;
+}
+
+static void *cuda_memory_pointer(struct wcodec_memory *memory)
+{
+    return memory->pointer;
+}
+
+static uint64_t cuda_memory_native(struct wcodec_memory *memory)
+{
+    return memory->address;
+}
+
+static void cuda_memory_free(struct wcodec_memory *m)
+{
+    const struct wcodec_device *d = m->device;
+    if (!m->adopted && enter(d, NULL) == WCODEC_OK) {
+        if (m->pointer != NULL)
+            d->cu->host_release(m->pointer);
+        else
+            d->cu->release(m->address);
+        leave(d, 0, "", NULL);
+    }
+    release(d->host, m);
+}
+
+static wcodec_status cuda_queue_create(struct wcodec_device *d, struct wcodec_queue **queue, wcodec_error *err)
+{
+    struct wcodec_queue *q = allocate(d->host, sizeof *q);
+    if (q == NULL)
+        return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA stream");
+    q->device = d;
+    wcodec_status status = enter(d, err);
+    if (status == WCODEC_OK)
+        status = leave(d, d->cu->stream_create(&q->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate", err);
+    if (status) {
+        release(d->host, q);
+        return status;
+    }
+    *queue = q;
+    return WCODEC_OK;
+}
+
+static wcodec_status cuda_queue_adopt(struct wcodec_device *d, uint64_t native, struct wcodec_queue **queue, wcodec_error *err)
+{
+    struct wcodec_queue *q = allocate(d->host, sizeof *q);
+    if (q == NULL)
+        return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA stream");
+    *q = (struct wcodec_queue){d, (cu_stream)(uintptr_t)native, true};
+    *queue = q;
+    return WCODEC_OK;
+}
+
+static void cuda_queue_destroy(struct wcodec_queue *q)
+{
+    const struct wcodec_device *d = q->device;
+    if (!q->adopted && enter(d, NULL) == WCODEC_OK) {
+        d->cu->stream_destroy(q->stream);
+        leave(d, 0, "", NULL);
+    }
+    release(d->host, q);
+}
+
+/* A call in the context of a device. */
+#define CALL(device, name, call)                         \
+    do {                                                 \
+        const wcodec_status status_ = enter(device, err); \
+        if (status_)                                     \
+            return status_;                              \
+        return leave(device, (device)->cu->call, name, err); \
+    } while (0)
+
+static wcodec_status cuda_queue_wait(struct wcodec_queue *q, wcodec_error *err)
+{
+    CALL(q->device, "cuStreamSynchronize", stream_wait(q->stream));
+}
+
+static wcodec_status cuda_queue_after(struct wcodec_queue *q, struct wcodec_event *event, wcodec_error *err)
+{
+    CALL(q->device, "cuStreamWaitEvent", stream_after(q->stream, event->event, 0));
+}
+
+static wcodec_status cuda_event_record(struct wcodec_queue *q, struct wcodec_event **event, wcodec_error *err)
+{
+    struct wcodec_device *d = q->device;
+    struct wcodec_event *e = allocate(d->host, sizeof *e);
+    if (e == NULL)
+        return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA event");
+    e->device = d;
+    wcodec_status status = enter(d, err);
+    if (status)
+        goto free_event;
+    cu_result result = d->cu->event_create(&e->event, CU_EVENT_DISABLE_TIMING);
+    if (result != 0) {
+        status = leave(d, result, "cuEventCreate", err);
+        goto free_event;
+    }
+    result = d->cu->event_record(e->event, q->stream);
+    if (result != 0)
+        d->cu->event_destroy(e->event);
+    status = leave(d, result, "cuEventRecord", err);
+    if (status)
+        goto free_event;
+    *event = e;
+    return WCODEC_OK;
+free_event:
+    release(d->host, e);
+    return status;
+}
+
+static wcodec_status cuda_event_wait(struct wcodec_event *e, wcodec_error *err)
+{
+    CALL(e->device, "cuEventSynchronize", event_wait(e->event));
+}
+
+static wcodec_status cuda_event_query(struct wcodec_event *e, bool *done, wcodec_error *err)
+{
+    wcodec_status status = enter(e->device, err);
+    if (status)
+        return status;
+    const cu_result result = e->device->cu->event_query(e->event);
+    status = leave(e->device, result == CU_NOT_READY ? 0 : result, "cuEventQuery", err);
+    if (status == WCODEC_OK)
+        *done = result == 0;
+    return status;
+}
+
+static void cuda_event_destroy(struct wcodec_event *e)
+{
+    const struct wcodec_device *d = e->device;
+    if (enter(d, NULL) == WCODEC_OK) {
+        d->cu->event_destroy(e->event);
+        leave(d, 0, "", NULL);
+    }
+    release(d->host, e);
+}
+
+static wcodec_status cuda_copy_in(struct wcodec_queue *q, struct wcodec_memory *to, uint64_t to_offset, const void *from, uint64_t size, wcodec_error *err)
+{
+    if (size == 0)
+        return WCODEC_OK;
+    CALL(q->device, "cuMemcpyHtoDAsync", copy_in(to->address + to_offset, from, (size_t)size, q->stream));
+}
+
+static wcodec_status cuda_copy_out(struct wcodec_queue *q, void *to, struct wcodec_memory *from, uint64_t from_offset, uint64_t size, wcodec_error *err)
+{
+    if (size == 0)
+        return WCODEC_OK;
+    CALL(q->device, "cuMemcpyDtoHAsync", copy_out(to, from->address + from_offset, (size_t)size, q->stream));
+}
+
+static wcodec_status cuda_copy(struct wcodec_queue *q, struct wcodec_memory *to, uint64_t to_offset, struct wcodec_memory *from, uint64_t from_offset, uint64_t size, wcodec_error *err)
+{
+    if (size == 0)
+        return WCODEC_OK;
+    CALL(q->device, "cuMemcpyDtoDAsync", copy(to->address + to_offset, from->address + from_offset, (size_t)size, q->stream));
+}
+
+static uint32_t load_u32(const uint8_t *p)
+{
+    return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
+}
+
+static wcodec_status cuda_fill(struct wcodec_queue *q, struct wcodec_memory *to, uint64_t to_offset, const uint8_t element[8], unsigned element_log2, uint64_t count, wcodec_error *err)
+{
+    const cu_pointer at = to->address + to_offset;
+    if (count == 0)
+        return WCODEC_OK;
+    switch (element_log2) {
+    case 0:
+        CALL(q->device, "cuMemsetD8Async", set_8(at, element[0], (size_t)count, q->stream));
+    case 1:
+        CALL(q->device, "cuMemsetD16Async", set_16(at, (unsigned short)(element[0] | element[1] << 8), (size_t)count, q->stream));
+    case 2:
+        CALL(q->device, "cuMemsetD32Async", set_32(at, load_u32(element), (size_t)count, q->stream));
+    default:
+        break;
+    }
+    /* Eight bytes: the halves as two columns of rows of eight bytes. */
+    const wcodec_status status = enter(q->device, err);
+    if (status)
+        return status;
+    cu_result result = q->device->cu->set_rows_32(at, 8, load_u32(element), 1, (size_t)count, q->stream);
+    if (result == 0)
+        result = q->device->cu->set_rows_32(at + 4, 8, load_u32(element + 4), 1, (size_t)count, q->stream);
+    return leave(q->device, result, "cuMemsetD2D32Async", err);
+}
+
+WCODEC_API const struct wcodec_backend wcodec_backend_cuda = {
+    .abi = WCODEC_BACKEND_ABI,
+    .name = "cuda",
+    .open = cuda_open,
+    .close = cuda_close,
+    .device_count = cuda_device_count,
+    .device_list = cuda_device_list,
+    .device_open = cuda_device_open,
+    .device_close = cuda_device_close,
+    .device_supports = cuda_device_supports,
+    .memory_allocate = cuda_memory_allocate,
+    .memory_adopt = cuda_memory_adopt,
+    .memory_pointer = cuda_memory_pointer,
+    .memory_native = cuda_memory_native,
+    .memory_free = cuda_memory_free,
+    .queue_create = cuda_queue_create,
+    .queue_adopt = cuda_queue_adopt,
+    .queue_destroy = cuda_queue_destroy,
+    .queue_wait = cuda_queue_wait,
+    .queue_after = cuda_queue_after,
+    .event_record = cuda_event_record,
+    .event_wait = cuda_event_wait,
+    .event_query = cuda_event_query,
+    .event_destroy = cuda_event_destroy,
+    .copy_in = cuda_copy_in,
+    .copy_out = cuda_copy_out,
+    .copy = cuda_copy,
+    .fill = cuda_fill,
+    .batch_create = wcodec_cuda_batch_create,
+    .batch_decode = wcodec_cuda_batch_decode,
+    .batch_results = wcodec_cuda_batch_results,
+    .batch_destroy = wcodec_cuda_batch_destroy,
+};

@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The CUDA plugin of the build tree on every device there is; without one the test is skipped, and says why. */
+#include "support.h"
+#include "support_conform.h"
+
+#include "backend/host.h"
+#include "backend/known_answer.h"
+#include "core/memory.h"
+
+#include <dlfcn.h>
+#include <stdlib.h>
+
+static const struct wcodec_backend *backend;
+
+static void test_conform(void **state)
+{
+    wcodec_context *context;
+    struct wcodec_host host;
+    struct wcodec_backend_state *cuda;
+    struct wcodec_device *device;
+    struct wcodec_device_listing listing;
+    wcodec_options options;
+    wcodec_error err;
+    (void)state;
+    wcodec_options_init(&options);
+    options.backend = "cpu";
+    assert_int_equal(wcodec_context_create(&options, &context, &err), WCODEC_OK);
+    wcodec_host_init(&host, context);
+    if (backend->open(&host, &cuda, &err) != WCODEC_OK) {
+        print_message("skipped: %s\n", err.text);
+        wcodec_context_destroy(context);
+        skip();
+    }
+    for (unsigned i = 0; i < backend->device_count(cuda); i++) {
+        backend->device_list(cuda, i, &listing);
+        print_message("%s, %s\n", listing.name, listing.driver);
+        if (listing.reason[0] != '\0') {
+            print_message("skipped: %s\n", listing.reason);
+            continue;
+        }
+        assert_int_equal(backend->device_open(cuda, i, &device, &err), WCODEC_OK);
+        if (wcodec_known_answer_check(backend, device, &wcodec_default_allocator, &err))
+            fail_msg("%s", err.text);
+        backend->device_close(device);
+        for (unsigned k = 0; k < 8; k++)
+            support_conform(backend, cuda, i);
+    }
+    backend->close(cuda);
+    wcodec_context_destroy(context);
+}
+
+int main(void)
+{
+    const char *build = getenv("top_builddir");
+    char path[4096];
+    snprintf(path, sizeof path, "%s/backends/cuda/.libs/wcodec_cuda.so", build != NULL ? build : ".");
+    void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (plugin == NULL) {
+        print_message("skipped: %s\n", dlerror());
+        return 77;
+    }
+    backend = dlsym(plugin, "wcodec_backend_cuda");
+    if (backend == NULL)
+        return 1;
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conform)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
