@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -66,14 +67,25 @@ static bool is_current(struct app *app, const char *path, const struct input *in
     return current;
 }
 
+/* A damaged checkpoint deserves a warning; for a file of another kind, to be stored as it is is all that can be asked. */
+static void print_opaque(struct app *app, const struct input *input, const wcodec_encode_report *report)
+{
+    if (input->path && path_has_suffix(input->path, ".safetensors"))
+        app_warn(app, "%s: no right safetensors file, stored as opaque bytes: %s", input->name, report->note);
+    else
+        app_detail(app, "%s: no safetensors file: %s", input->name, report->note);
+}
+
 static void print_summary(struct app *app, const struct input *input, const wcodec_encode_report *report, double seconds)
 {
-    char from[32], to[32];
+    char from[32], to[32], what[64] = "stored as opaque bytes";
     if (report->note[0] && !app->options.raw)
-        app_warn(app, "%s: stored as opaque bytes: %s", input->name, report->note);
+        print_opaque(app, input, report);
+    if (report->safetensors)
+        snprintf(what, sizeof what, "%" PRIu64 " tensor%s", report->tensors, report->tensors == 1 ? "" : "s");
     double percent = report->size ? 100.0 * (double)report->coded_size / (double)report->size : 100.0;
-    app_note(app, "%s: %" PRIu64 " tensor%s, %s to %s (%.2f %%), %.0f MB/s", input->name, report->tensors, report->tensors == 1 ? "" : "s",
-             text_size(report->size, from), text_size(report->coded_size, to), percent, seconds > 0 ? (double)report->size / seconds / 1e6 : 0.0);
+    app_note(app, "%s: %s, %s to %s (%.2f %%), %.0f MB/s", input->name, what, text_size(report->size, from), text_size(report->coded_size, to), percent,
+             seconds > 0 ? (double)report->size / seconds / 1e6 : 0.0);
 }
 
 static bool write_container(struct app *app, const struct input *input, struct output *output)

@@ -38,7 +38,8 @@ struct result {
     const char *name;
     const char *original; /* NULL: compared with a hash */
     bool same;
-    char text[1400];
+    char text[1400]; /* the difference */
+    wcodec_error err; /* why nothing could be compared, if the library knows */
 };
 
 static ssize_t read_fully(int fd, uint8_t *data, size_t size)
@@ -117,15 +118,14 @@ static void describe_difference(const wcodec_reader *reader, const struct compar
 
 static bool compare(struct app *app, const struct input *input, const wcodec_reader *reader, struct comparison *c, struct result *result)
 {
-    wcodec_error err = {0};
     progress_start(&app->progress, input->name, !app->options.quiet && !app->options.no_progress);
     wcodec_decode_options decode = {.progress = progress_callback(&app->progress)};
-    wcodec_status status = wcodec_reader_restore(reader, 0, compare_bytes, c, &decode, &err);
+    wcodec_status status = wcodec_reader_restore(reader, 0, compare_bytes, c, &decode, &result->err);
     progress_end(&app->progress);
     if (c->error)
         return app_fail_errno(app, c->name, "cannot read", c->error);
     if (!c->differs && status != WCODEC_OK)
-        return app_fail_status(app, input->name, &err);
+        return app_fail_status(app, input->name, &result->err);
     if (!c->differs && c->fd >= 0) {
         ssize_t n = read_fully(c->fd, c->buffer, 1);
         if (n < 0)
@@ -150,11 +150,13 @@ static void report(struct app *app, struct json_list *list, const struct result 
         app_fail(app, EXIT_CORRUPT, "%s: %s", result->name, result->text);
     else if (result->same && !app->options.json)
         app_note(app, "%s: the same as %s", result->name, result->original ? result->original : "the hash");
-    if (app->options.json)
-        json_list_item(app, list,
-                       json_pack("{s:o, s:o, s:b, s:o}", "path", json_text(result->name), "original",
-                                 result->original ? json_text(result->original) : json_null(), "same", result->same, "difference",
-                                 result->text[0] ? json_text(result->text) : json_null()));
+    if (!app->options.json)
+        return;
+    json_t *item = json_pack("{s:o, s:o, s:b, s:o}", "path", json_text(result->name), "original", result->original ? json_text(result->original) : json_null(),
+                             "same", result->same, "difference", result->text[0] ? json_text(result->text) : json_null());
+    if (item && !result->same && !result->text[0])
+        json_object_set_new(item, "error", json_text(result->err.text[0] ? result->err.text : "cannot be read"));
+    json_list_item(app, list, item);
 }
 
 static int open_original(struct app *app, const char *path)
@@ -177,18 +179,17 @@ static void verify_pair(struct app *app, struct json_list *list, const char *pat
         goto done;
     c = app_alloc(app, path, sizeof *c);
     if (c && app_context(app) && input_open(app, path, &input)) {
-        wcodec_error err = {0};
         result.name = input.name;
         c->fd = fd;
         c->name = original;
         c->at = 0;
         c->differs = false;
         c->error = 0;
-        if (wcodec_reader_open_fd(app->context, input.fd, &reader, &err) == WCODEC_OK) {
+        if (wcodec_reader_open_fd(app->context, input.fd, &reader, &result.err) == WCODEC_OK) {
             compare(app, &input, reader, c, &result);
             wcodec_reader_close(reader);
         } else {
-            app_fail_status(app, input.name, &err);
+            app_fail_status(app, input.name, &result.err);
         }
         input_close(&input);
     }
@@ -216,14 +217,13 @@ static void verify_hash(struct app *app, struct json_list *list, const char *pat
     struct input input;
     wcodec_reader *reader;
     wcodec_file_info info;
-    wcodec_error err = {0};
     struct result result = {.name = path};
     struct comparison *c = app_alloc(app, path, sizeof *c);
     if (c && app_context(app) && input_open(app, path, &input)) {
         result.name = input.name;
         *c = (struct comparison){.fd = -1};
-        if (wcodec_reader_open_fd(app->context, input.fd, &reader, &err) != WCODEC_OK) {
-            app_fail_status(app, input.name, &err);
+        if (wcodec_reader_open_fd(app->context, input.fd, &reader, &result.err) != WCODEC_OK) {
+            app_fail_status(app, input.name, &result.err);
         } else {
             if (compare(app, &input, reader, c, &result) && wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK && memcmp(info.xxh128, hash, 16) != 0) {
                 char hex[33];

@@ -111,29 +111,28 @@ wcodec_status wcodec_context_create(const wcodec_options *options, wcodec_contex
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a context");
     c->allocator = allocator;
     apply_settings(c, &o, &conf);
-    status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a context");
     if (pthread_mutex_init(&c->lock, NULL) != 0)
         goto free_context;
     if (pthread_mutex_init(&c->log_lock, NULL) != 0)
         goto destroy_lock;
     if (!copy_text(&allocator, o.backend != NULL && o.backend[0] ? o.backend : conf.backend, &c->backend) ||
-        !copy_text(&allocator, conf.backend_path, &c->backend_path))
-        goto destroy_all;
+        !copy_text(&allocator, conf.backend_path, &c->backend_path)) {
+        wcodec_context_destroy(c);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a context");
+    }
     c->backend_origin = o.backend != NULL && o.backend[0] ? "the backend" : "WCODEC_BACKEND";
     status = wcodec_backends_create(c, err);
-    if (status != WCODEC_OK)
-        goto destroy_all;
-    *context = c;
-    return WCODEC_OK;
-
-destroy_all:
-    wcodec_context_destroy(c);
+    if (status == WCODEC_OK)
+        *context = c;
+    else
+        wcodec_context_destroy(c);
     return status;
+
 destroy_lock:
     pthread_mutex_destroy(&c->lock);
 free_context:
     wcodec_free(&allocator, c);
-    return status;
+    return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a context");
 }
 
 static bool is_forked(const wcodec_context *context)

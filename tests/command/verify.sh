@@ -40,4 +40,6 @@ fi
 run 0 "$WCODEC" verify --json a.safetensors.wcodec a.safetensors; json out; quiet; json_is out 'd["results"][0]["same"] is True'
 run 3 "$WCODEC" verify --json a.safetensors.wcodec b; json out; json_is out '"second" in d["results"][0]["difference"]'
 run 3 "$WCODEC" verify --json --xxh128 00000000000000000000000000000000 a.safetensors.wcodec; json out; json_is out 'd["results"][0]["same"] is False'
+printf 'nothing of ours' >other.wcodec
+run 3 "$WCODEC" verify --json other.wcodec a.safetensors; json out; json_is out '".wcodec" in d["results"][0]["error"] and d["results"][0]["difference"] is None'
 finish

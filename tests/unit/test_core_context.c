@@ -54,6 +54,8 @@ static wcodec_status create(const wcodec_options *options, const char *reason)
     assert_true((context != NULL) == (status == WCODEC_OK));
     if (status != WCODEC_OK && strstr(err.text, reason) == NULL)
         fail_msg("%s", err.text);
+    /* Success leaves it untouched. */
+    assert_true(status != WCODEC_OK || (err.status == WCODEC_OK && err.text[0] == '\0'));
     wcodec_context_destroy(context);
     return status;
 }
