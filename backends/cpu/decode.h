@@ -102,6 +102,7 @@ void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels);
 
 /* The levels' parts: each overrides what it does better. */
 void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_sse41(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_avx2_symbols(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_avx2_elements(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_avx512(struct wcodec_cpu_dsp *dsp);

@@ -11,6 +11,10 @@ void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
 {
     (void)levels;
     wcodec_cpu_dsp_init_scalar(dsp);
+#ifdef HAVE_SSE41
+    if (levels & WCODEC_CPU_SSE41)
+        wcodec_cpu_dsp_init_sse41(dsp);
+#endif
 #ifdef HAVE_AVX2
     if (levels & WCODEC_CPU_AVX2) {
         wcodec_cpu_dsp_init_avx2_symbols(dsp);
