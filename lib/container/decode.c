@@ -5,12 +5,13 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <xxhash.h>
 
 /* Payloads up to this size are read at once also for a few rows: one read is cheaper than six. */
 #define SMALL_PAYLOAD ((uint64_t)64 << 10)
 
-enum { FILL_PIECE = 1 << 20, FILL_PATTERN = 512 };
+enum { FILL_PIECE = 1 << 20, FILL_PATTERN = 512, READ_PIECE = 1 << 20 };
 
 wcodec_status wcodec_decoder_take(struct wcodec_decoder *d, uint64_t size, uint8_t **memory, wcodec_error *err)
 {
@@ -45,16 +46,55 @@ wcodec_status wcodec_decoder_reserve(struct wcodec_decoder *d, uint64_t size, wc
     return status;
 }
 
-/* Bring the whole payload into memory where that is wanted. */
+struct parallel_read {
+    const struct wcodec_source *source;
+    uint64_t offset;
+    uint64_t size;
+    uint8_t *dst;
+    atomic_flag failed;
+    wcodec_status status; /* of the first that failed; error likewise */
+    wcodec_error error;
+};
+
+static void read_piece(void *argument, size_t i)
+{
+    struct parallel_read *r = argument;
+    uint64_t at = (uint64_t)i * READ_PIECE, size = r->size - at < READ_PIECE ? r->size - at : READ_PIECE;
+    wcodec_error error;
+    wcodec_status status = wcodec_source_read(r->source, r->offset + at, r->dst + at, (size_t)size, &error);
+    if (status == WCODEC_OK || atomic_flag_test_and_set(&r->failed))
+        return;
+    r->error = error;
+    r->status = status;
+}
+
+/* Copying from the system's cache and touching new memory take as long as decoding does on a few cores. */
+wcodec_status wcodec_decoder_read(const struct wcodec_decoder *d, uint64_t offset, uint8_t *dst, uint64_t size, wcodec_error *err)
+{
+    struct parallel_read r = {.source = d->input.source, .offset = offset, .size = size, .dst = dst, .failed = ATOMIC_FLAG_INIT};
+    wcodec_run(d->input.context, read_piece, &r, (size_t)wcodec_div_up_u64(size, READ_PIECE));
+    if (r.status != WCODEC_OK && err != NULL)
+        *err = r.error;
+    return r.status;
+}
+
+/* Bring the whole payload into memory where that is wanted, or see where it is. */
 static wcodec_status load_payload(struct wcodec_decoder *d, wcodec_error *err)
 {
     const struct wcodec_entry *e = d->input.entry;
+    if (d->input.source->fd < 0) {
+        d->payload = d->input.source->data + e->payload_offset;
+        if (d->input.hash != NULL)
+            XXH3_64bits_update(d->input.hash, d->payload, (size_t)e->payload_size);
+        return WCODEC_OK;
+    }
     bool must = d->input.hash != NULL && e->coding == WCODEC_CODING_TILES;
     if (!must && e->payload_size > SMALL_PAYLOAD && !(d->input.whole && e->payload_size <= wcodec_decoder_budget(d) / 2))
         return WCODEC_OK;
-    wcodec_status status = wcodec_decoder_take(d, e->payload_size, &d->payload, err);
+    wcodec_status status = wcodec_decoder_take(d, e->payload_size, &d->loaded, err);
     if (status == WCODEC_OK)
-        status = wcodec_source_read(d->input.source, e->payload_offset, d->payload, (size_t)e->payload_size, err);
+        status = wcodec_decoder_read(d, e->payload_offset, d->loaded, e->payload_size, err);
+    d->payload = d->loaded;
     if (status == WCODEC_OK && d->input.hash != NULL)
         XXH3_64bits_update(d->input.hash, d->payload, (size_t)e->payload_size);
     return status;
@@ -86,7 +126,7 @@ void wcodec_decoder_close(struct wcodec_decoder *d)
     wcodec_free(allocator, d->buffer);
     wcodec_chunks_free(d->chunks);
     wcodec_tiles_free(d->tiles);
-    wcodec_free(allocator, d->payload);
+    wcodec_free(allocator, d->loaded);
     *d = (struct wcodec_decoder){.input = d->input};
 }
 

@@ -28,7 +28,8 @@ struct wcodec_decoder_input {
 struct wcodec_decoder {
     struct wcodec_decoder_input input;
     uint64_t held; /* bytes of memory, about */
-    uint8_t *payload; /* all of it; NULL: it is read as needed */
+    const uint8_t *payload; /* all of it: the source's own memory, or `loaded`; NULL: it is read as needed */
+    uint8_t *loaded;
     struct wcodec_tiling tiling;
     struct wcodec_tiles *tiles;
     struct wcodec_chunks *chunks;
@@ -53,6 +54,9 @@ wcodec_status wcodec_decoder_take(struct wcodec_decoder *decoder, uint64_t size,
 uint64_t wcodec_decoder_budget(const struct wcodec_decoder *decoder);
 /* A buffer of at least `size` bytes for a batch. */
 wcodec_status wcodec_decoder_reserve(struct wcodec_decoder *decoder, uint64_t size, wcodec_error *err);
+
+/* Read coded bytes [offset, offset + size) of the file, by several threads if they are many. */
+wcodec_status wcodec_decoder_read(const struct wcodec_decoder *decoder, uint64_t offset, uint8_t *dst, uint64_t size, wcodec_error *err);
 
 wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *decoder, wcodec_error *err);
 wcodec_status wcodec_decoder_open_chunks(struct wcodec_decoder *decoder, wcodec_error *err);

@@ -98,7 +98,7 @@ static wcodec_status read_areas(struct wcodec_decoder *d, uint64_t first, uint64
     for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK; a++) {
         view->data[a] = d->buffer + place[a];
         view->begin[a] = begin[a];
-        status = wcodec_source_read(d->input.source, d->input.entry->payload_offset + begin[a], d->buffer + place[a], (size_t)(stop[a] - begin[a]), err);
+        status = wcodec_decoder_read(d, d->input.entry->payload_offset + begin[a], d->buffer + place[a], stop[a] - begin[a], err);
     }
     return status;
 }
