@@ -8,6 +8,10 @@
  *   WCODEC_BALLOT(mask, condition)  bit l of mask is lane l's condition
  *   WCODEC_ADD_LANES(sum, value)    adds all lanes' values to sum
  *   WCODEC_ORDER()               what lanes stored before, all lanes read after
+ *   WCODEC_AT(w, buffer, type, address), WCODEC_AT_OUT(w, type, address)  places in the buffers block, states, words, raw, positions, values and out
+ *
+ * Addresses are the device's; OpenCL has none, there they are offsets in buffers that w, a struct wcodec_tile_work, is bound to. An OpenCL device takes one of two forms: the lanes of a work-group
+ * (which vote as WCODEC_OPENCL_LOCAL, _NVIDIA or _SUBGROUP says), or one work-item with loops as in C (WCODEC_OPENCL_LOOPS).
  *
  * Code outside of WCODEC_EACH_LANE is the same for all lanes. Little-endian machines only. */
 #ifndef WCODEC_COMMON_DIALECT_H
@@ -19,9 +23,30 @@ typedef ushort uint16_t;
 typedef uint uint32_t;
 typedef int int32_t;
 typedef ulong uint64_t;
-typedef uintptr_t wcodec_address;
-#define WCODEC_DEVICE_FUNCTION static inline
+#define WCODEC_DEVICE_FUNCTION static inline __attribute__((always_inline))
 #define WCODEC_GLOBAL __global
+#define WCODEC_POPCOUNT(x) popcount((uint32_t)(x))
+#define WCODEC_AT(w, buffer, type, address) ((const __global type *)((w)->binding.buffer + (address)))
+#define WCODEC_AT_OUT(w, type, address) ((__global type *)((w)->binding.out + (address)))
+#define WCODEC_BINDING struct wcodec_binding binding;
+
+/* What a kernel was given. */
+struct wcodec_binding {
+    const __global uint8_t *block;
+    const __global uint8_t *states;
+    const __global uint8_t *words;
+    const __global uint8_t *raw;
+    const __global uint8_t *positions;
+    const __global uint8_t *values;
+    __global uint8_t *out;
+#ifndef WCODEC_OPENCL_LOOPS
+    uint32_t lane;
+#endif
+#ifdef WCODEC_OPENCL_LOCAL
+    volatile __local uint32_t *cells; /* three, for votes by turns */
+    uint32_t turn;
+#endif
+};
 #elif defined(__CUDACC__)
 #include <stdint.h>
 #define WCODEC_DEVICE_FUNCTION static __device__ __forceinline__
@@ -40,11 +65,21 @@ typedef uintptr_t wcodec_address;
     } while (0)
 #define WCODEC_POPCOUNT(x) ((uint32_t)__popc(x))
 #define WCODEC_ORDER() __syncwarp()
+#define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
+#define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
+#define WCODEC_BINDING
 #else
 #include <stdbool.h>
 #include <stdint.h>
 #define WCODEC_DEVICE_FUNCTION static inline
 #define WCODEC_GLOBAL
+#define WCODEC_POPCOUNT(x) ((uint32_t)__builtin_popcount(x))
+#define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
+#define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
+#define WCODEC_BINDING
+#endif
+
+#if defined(WCODEC_OPENCL_LOOPS) || !defined(__OPENCL_VERSION__) && !defined(__CUDACC__)
 #define WCODEC_LANE_ROOM 32
 #define WCODEC_SELF lane
 #define WCODEC_EACH_LANE for (uint32_t lane = 0; lane < 32; lane++)
@@ -59,8 +94,95 @@ typedef uintptr_t wcodec_address;
         for (uint32_t lane = 0; lane < 32; lane++)         \
             (sum) += (value);                              \
     } while (0)
-#define WCODEC_POPCOUNT(x) ((uint32_t)__builtin_popcount(x))
 #define WCODEC_ORDER() ((void)0)
+#elif defined(__OPENCL_VERSION__)
+#define WCODEC_LANE_ROOM 1
+#define WCODEC_SELF 0
+#define WCODEC_EACH_LANE for (uint32_t lane = w->binding.lane, next_ = lane + 1; next_ > lane; next_ = lane)
+#define WCODEC_BALLOT(mask, condition) (mask) = wcodec_ballot(&w->binding, (condition))
+#define WCODEC_ADD_LANES(sum, value)            \
+    do {                                        \
+        const uint32_t lane = w->binding.lane;  \
+        (sum) += wcodec_add_lanes(&w->binding, (value)); \
+    } while (0)
+#define WCODEC_ORDER() wcodec_order()
+
+#if defined(WCODEC_OPENCL_LOCAL)
+/* Three cells by turns: one is voted in, the next one is cleared, the one before may still be read. So one barrier a vote is enough. The group is one tile, since all must come to each barrier. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_next_cell(struct wcodec_binding *b)
+{
+    const uint32_t cell = b->turn;
+    b->turn = cell == 2 ? 0 : cell + 1;
+    if (b->lane == 0)
+        b->cells[b->turn] = 0;
+    return cell;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_ballot(struct wcodec_binding *b, bool condition)
+{
+    const uint32_t cell = wcodec_next_cell(b);
+    if (condition)
+        atomic_or(&b->cells[cell], 1u << b->lane);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return b->cells[cell];
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_lanes(struct wcodec_binding *b, uint32_t value)
+{
+    const uint32_t cell = wcodec_next_cell(b);
+    atomic_add(&b->cells[cell], value);
+    barrier(CLK_LOCAL_MEM_FENCE);
+    return b->cells[cell];
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_order(void)
+{
+    barrier(CLK_GLOBAL_MEM_FENCE);
+}
+#elif defined(WCODEC_OPENCL_NVIDIA)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_ballot(struct wcodec_binding *b, bool condition)
+{
+    uint32_t mask;
+    (void)b;
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.ballot.b32 %0, p, 0xffffffff; }" : "=r"(mask) : "r"((uint32_t)condition) : "memory");
+    return mask;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_lanes(struct wcodec_binding *b, uint32_t value)
+{
+    (void)b;
+    for (uint32_t i = 16; i; i /= 2) {
+        uint32_t other;
+        asm volatile("shfl.sync.bfly.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(other) : "r"(value), "r"(i));
+        value += other;
+    }
+    return value;
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_order(void)
+{
+    asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+}
+#else
+#pragma OPENCL EXTENSION cl_khr_subgroups : enable
+#pragma OPENCL EXTENSION cl_khr_subgroup_ballot : enable
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_ballot(struct wcodec_binding *b, bool condition)
+{
+    (void)b;
+    return sub_group_ballot(condition).x;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_lanes(struct wcodec_binding *b, uint32_t value)
+{
+    (void)b;
+    return sub_group_reduce_add(value);
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_order(void)
+{
+    sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
+}
+#endif
 #endif
 
 #endif

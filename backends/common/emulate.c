@@ -7,5 +7,6 @@
 
 uint32_t wcodec_emulate_tile(const struct wcodec_tile_job *job, const uint8_t *block)
 {
-    return wcodec_decode_tile(job, (uint64_t)(uintptr_t)block);
+    struct wcodec_tile_work work;
+    return wcodec_decode_tile(&work, job, (uint64_t)(uintptr_t)block);
 }

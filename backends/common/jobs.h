@@ -85,7 +85,7 @@ struct wcodec_tensor_job {
     uint64_t entries; /* address of all pools' entries */
     uint64_t bases;   /* address of u8: window base by (entry index / 256) */
     uint64_t add;
-    uint64_t constant;
+    uint64_t constants; /* constant fields in place */
     uint32_t element_log2;
     uint32_t coded;
     uint32_t planes;

@@ -188,7 +188,7 @@ static uint32_t write_tensor(struct builder *b, const struct wcodec_job *job)
     tensor->entries = b->address + entry_at;
     tensor->bases = b->address + base_at;
     tensor->add = t->add;
-    tensor->constant = t->constant_bits;
+    tensor->constants = t->constant_bits;
     tensor->element_log2 = t->element_log2;
     tensor->coded = t->coded_count;
     tensor->planes = t->plane_count;
@@ -369,4 +369,21 @@ wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_jo
     a->release(a->opaque, counts);
     a->release(a->opaque, states);
     return WCODEC_OK;
+}
+
+struct wcodec_job_result wcodec_plan_result(const struct wcodec_job *job, const volatile uint32_t *faults)
+{
+    for (uint64_t i = 0; i < job->count; i++) {
+        const uint32_t fault = faults[i];
+        if (fault != WCODEC_TILE_OK)
+            return (struct wcodec_job_result){job->first + i, (enum wcodec_tile_fault)fault};
+    }
+    return (struct wcodec_job_result){0, WCODEC_TILE_OK};
+}
+
+uint64_t wcodec_plan_bytes(const struct wcodec_job *job)
+{
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    const uint64_t begin = job->first << t->tile_log2, end = (job->first + job->count) << t->tile_log2;
+    return ((end < t->elements ? end : t->elements) - begin) << t->element_log2;
 }

@@ -51,6 +51,11 @@ wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct w
 wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs, size_t count, uint64_t address, uint64_t kernels, wcodec_address_function *place, wcodec_error *err);
 void wcodec_plan_free(struct wcodec_plan *plan);
 
+/* What came of a job: `faults` are its tiles'. */
+struct wcodec_job_result wcodec_plan_result(const struct wcodec_job *job, const volatile uint32_t *faults);
+/* Bytes at a job's destination. */
+uint64_t wcodec_plan_bytes(const struct wcodec_job *job);
+
 /* The kernel that decodes whole tiles of such a tensor in mode 0; WCODEC_KERNEL_GENERIC where none is made for it. */
 unsigned wcodec_plan_kernel(const struct wcodec_tiling *tiling);
 

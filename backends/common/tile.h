@@ -10,9 +10,6 @@
 #include "backends/common/jobs.h"
 #include "backends/common/rans.h"
 
-#define WCODEC_AT(type, address) ((const WCODEC_GLOBAL type *)(uintptr_t)(address))
-#define WCODEC_AT_OUT(type, address) ((WCODEC_GLOBAL type *)(uintptr_t)(address))
-
 /* What a lane has for itself. */
 struct wcodec_lane {
     uint32_t state[8]; /* of each coded field */
@@ -22,6 +19,7 @@ struct wcodec_lane {
 
 /* What all lanes share. */
 struct wcodec_tile_work {
+    WCODEC_BINDING
     const WCODEC_GLOBAL struct wcodec_tile_job *job;
     const WCODEC_GLOBAL struct wcodec_tensor_job *tensor;
     const WCODEC_GLOBAL struct wcodec_stream_job *streams;
@@ -53,11 +51,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_group(struct wcodec_tile_work *w, stru
     uint32_t first = s->entries;
     if (f->run_log2) {
         const uint32_t bit = (group * 128 >> f->run_log2) * f->run_bits;
-        first += ((uint32_t)WCODEC_AT(uint8_t, s->runs)[bit / 8] >> bit % 8 & ((1u << f->run_bits) - 1)) << p;
+        first += ((uint32_t)WCODEC_AT(w, block, uint8_t, s->runs)[bit / 8] >> bit % 8 & ((1u << f->run_bits) - 1)) << p;
     }
-    const WCODEC_GLOBAL uint32_t *entries = WCODEC_AT(uint32_t, w->tensor->entries) + first;
-    const uint32_t base = WCODEC_AT(uint8_t, w->tensor->bases)[first / 256];
-    const WCODEC_GLOBAL uint16_t *words = WCODEC_AT(uint16_t, s->words);
+    const WCODEC_GLOBAL uint32_t *entries = WCODEC_AT(w, block, uint32_t, w->tensor->entries) + first;
+    const uint32_t base = WCODEC_AT(w, block, uint8_t, w->tensor->bases)[first / 256];
+    const WCODEC_GLOBAL uint16_t *words = WCODEC_AT(w, words, uint16_t, s->words);
     for (uint32_t step = 0; step < steps; step++) {
         uint32_t low;
         WCODEC_EACH_LANE
@@ -101,9 +99,9 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_place_nibble(const struct wcodec_tile_wor
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_last_word(const struct wcodec_tile_work *w, uint32_t lane, uint32_t payload, uint64_t row, uint32_t number, uint32_t group)
 {
     if (w->tensor->plane[0].bits >= 8)
-        return WCODEC_AT(uint16_t, row)[lane] | payload << 16;
+        return WCODEC_AT(w, raw, uint16_t, row)[lane] | payload << 16;
     /* Four values, of this group: made to stand where its slot word `number` has them. */
-    const uint32_t nibbles = group + 1 == w->groups ? payload : WCODEC_AT(uint16_t, row)[lane];
+    const uint32_t nibbles = group + 1 == w->groups ? payload : WCODEC_AT(w, raw, uint16_t, row)[lane];
     const uint32_t a_word = 32 / w->slot_bits, ratio = w->slot_bits / 4, first = number % (4 / a_word) * a_word;
     uint32_t word = 0;
     for (uint32_t i = 0; i < a_word; i++)
@@ -130,7 +128,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_raw(const struct wcodec_tile_work *w, 
                 if (w->payload && piece.plane == 0 && row == rows - 1)
                     word = wcodec_last_word(w, lane, l->state[0] & 0xffff, at, number, group);
                 else
-                    word = WCODEC_AT(uint32_t, at)[lane];
+                    word = WCODEC_AT(w, raw, uint32_t, at)[lane];
                 word = (word >> turn | word << (32 - turn) % 32) >> i % a_word * w->slot_bits % 32;
                 l->element[i] |= (uint64_t)(word >> piece.slot & mask) << piece.element;
             }
@@ -138,22 +136,24 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_raw(const struct wcodec_tile_work *w, 
     }
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_store_element(uint64_t address, uint32_t size, uint64_t value)
+WCODEC_DEVICE_FUNCTION void wcodec_store_element(const struct wcodec_tile_work *w, uint64_t address, uint64_t value)
 {
-    if (size == 1)
-        *WCODEC_AT_OUT(uint8_t, address) = (uint8_t)value;
-    else if (size == 2)
-        *WCODEC_AT_OUT(uint16_t, address) = (uint16_t)value;
-    else if (size == 4)
-        *WCODEC_AT_OUT(uint32_t, address) = (uint32_t)value;
+    if (w->size == 1)
+        *WCODEC_AT_OUT(w, uint8_t, address) = (uint8_t)value;
+    else if (w->size == 2)
+        *WCODEC_AT_OUT(w, uint16_t, address) = (uint16_t)value;
+    else if (w->size == 4)
+        *WCODEC_AT_OUT(w, uint32_t, address) = (uint32_t)value;
     else
-        *WCODEC_AT_OUT(uint64_t, address) = value;
+        *WCODEC_AT_OUT(w, uint64_t, address) = value;
 }
 
-WCODEC_DEVICE_FUNCTION uint64_t wcodec_load_element(uint64_t address, uint32_t size)
-{
-    return size == 1 ? *WCODEC_AT(uint8_t, address) : size == 2 ? *WCODEC_AT(uint16_t, address) : size == 4 ? *WCODEC_AT(uint32_t, address) : *WCODEC_AT(uint64_t, address);
-}
+/* From `buffer`: out, or raw. */
+#define WCODEC_LOAD_ELEMENT(w, buffer, address)                                                                  \
+    ((w)->size == 1   ? *WCODEC_AT(w, buffer, uint8_t, address)                                                  \
+     : (w)->size == 2 ? *WCODEC_AT(w, buffer, uint16_t, address)                                                 \
+     : (w)->size == 4 ? *WCODEC_AT(w, buffer, uint32_t, address)                                                 \
+                      : *WCODEC_AT(w, buffer, uint64_t, address))
 
 /* Subtract the offset, store, count for the check: the four elements of a lane. Those behind the last are zero and not stored. */
 WCODEC_DEVICE_FUNCTION void wcodec_put_group(const struct wcodec_tile_work *w, struct wcodec_lane *l, uint32_t lane, uint32_t group, uint64_t add)
@@ -165,7 +165,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_put_group(const struct wcodec_tile_work *w, s
         const bool inside = number < w->job->elements;
         const uint64_t v = inside ? (l->element[i] - add) & all : 0;
         if (inside)
-            wcodec_store_element(w->job->out + (uint64_t)number * w->size, w->size, v);
+            wcodec_store_element(w, w->job->out + (uint64_t)number * w->size, v);
         const uint32_t offset = i * w->size, j = group * w->size + offset / 4;
         word |= (uint32_t)v << offset % 4 * 8;
         if ((offset + w->size) % 4 == 0) {
@@ -177,25 +177,34 @@ WCODEC_DEVICE_FUNCTION void wcodec_put_group(const struct wcodec_tile_work *w, s
     }
 }
 
-/* The lane that has the element changes it, and the check's sum by as much. Returns false if a position or value is out of range or order. */
-WCODEC_DEVICE_FUNCTION bool wcodec_patch(struct wcodec_tile_work *w, struct wcodec_lane *lanes, uint32_t c)
+/* Outliers of one coded field of a tile. */
+struct wcodec_outlier_list {
+    uint64_t positions;
+    uint64_t values;
+    uint64_t add;
+    uint32_t count;
+    uint32_t shift; /* of the field */
+    uint32_t width;
+};
+
+/* The lane that has the element changes it, and the check's sum by as much. Returns false if a position or value is out of range or order. Of w, binding, job and size are used. */
+WCODEC_DEVICE_FUNCTION bool wcodec_patch(struct wcodec_tile_work *w, struct wcodec_lane *lanes, const struct wcodec_outlier_list *list)
 {
-    const WCODEC_GLOBAL struct wcodec_stream_job *s = &w->streams[c];
-    const uint32_t shift = w->tensor->field[c].shift, width = w->tensor->field[c].width;
-    const uint64_t mask = ((((uint64_t)1 << width) - 1) << shift), add = w->tensor->add, all = w->size == 8 ? ~(uint64_t)0 : ((uint64_t)1 << 8 * w->size) - 1;
+    const uint32_t shift = list->shift, width = list->width;
+    const uint64_t mask = ((((uint64_t)1 << width) - 1) << shift), add = list->add, all = w->size == 8 ? ~(uint64_t)0 : ((uint64_t)1 << 8 * w->size) - 1;
     uint32_t least = 0;
-    for (uint32_t i = 0; i < s->outliers; i++) {
-        const uint32_t position = WCODEC_AT(uint16_t, s->positions)[i], value = WCODEC_AT(uint8_t, s->values)[i];
+    for (uint32_t i = 0; i < list->count; i++) {
+        const uint32_t position = WCODEC_AT(w, positions, uint16_t, list->positions)[i], value = WCODEC_AT(w, values, uint8_t, list->values)[i];
         if (position < least || position >= w->job->elements || value >> width)
             return false;
         least = position + 1;
         WCODEC_EACH_LANE
         {
             if (position % 128 / 4 == lane) {
-                const uint64_t at = w->job->out + (uint64_t)position * w->size, old = wcodec_load_element(at, w->size);
+                const uint64_t at = w->job->out + (uint64_t)position * w->size, old = WCODEC_LOAD_ELEMENT(w, out, at);
                 const uint64_t now = ((((old + add) & ~mask) | (uint64_t)value << shift) - add) & all;
                 const uint32_t offset = position % 4 * w->size, j = position / 128 * w->size + offset / 4;
-                wcodec_store_element(at, w->size, now);
+                wcodec_store_element(w, at, now);
                 if (w->size == 8)
                     lanes[WCODEC_SELF].sum += ((now >> 32) - (old >> 32)) * wcodec_check_factor(j + 1) + ((now & 0xffffffffu) - (old & 0xffffffffu)) * wcodec_check_factor(j);
                 else
@@ -214,75 +223,77 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_stored(const struct wcodec_tile_work *
             struct wcodec_lane *l = &lanes[WCODEC_SELF];
             for (uint32_t i = 0; i < 4; i++) {
                 const uint32_t number = group * 128 + 4 * lane + i;
-                l->element[i] = number < w->job->elements ? wcodec_load_element(w->job->raw + (uint64_t)number * w->size, w->size) : 0;
+                l->element[i] = number < w->job->elements ? WCODEC_LOAD_ELEMENT(w, raw, w->job->raw + (uint64_t)number * w->size) : 0;
             }
             wcodec_put_group(w, l, lane, group, 0);
         }
 }
 
-/* Returns the fault as enum wcodec_tile_fault counts them: the least that applies. tensor: all wcodec_tensor_job of the batch, counted in units of 16 bytes. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(const WCODEC_GLOBAL struct wcodec_tile_job *job, uint64_t tensors)
+/* Returns the fault as enum wcodec_tile_fault counts them: the least that applies. w: room, in OpenCL bound to buffers. tensors: all wcodec_tensor_job of the batch, counted in units of 16 bytes. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(struct wcodec_tile_work *w, const WCODEC_GLOBAL struct wcodec_tile_job *job, uint64_t tensors)
 {
     struct wcodec_lane lanes[WCODEC_LANE_ROOM];
-    struct wcodec_tile_work w;
     uint32_t seen, words_bad = 0, final_bad = 0, state_bad = 0;
-    w.job = job;
-    w.tensor = WCODEC_AT(struct wcodec_tensor_job, tensors + (uint64_t)job->table * 16);
-    w.streams = WCODEC_AT(struct wcodec_stream_job, job->runs);
-    w.groups = (job->elements + 127) / 128;
-    w.size = 1u << w.tensor->element_log2;
-    w.slot_bits = w.size < 4 ? 8 * w.size : 32;
-    const uint32_t mode = w.streams[0].mode_symbol & 0xff, coded = w.tensor->coded;
-    w.payload = mode == 0 && w.tensor->planes > 0 && w.tensor->plane[0].bits >= 4;
+    w->job = job;
+    w->tensor = WCODEC_AT(w, block, struct wcodec_tensor_job, tensors + (uint64_t)job->table * 16);
+    w->streams = WCODEC_AT(w, block, struct wcodec_stream_job, job->runs);
+    w->groups = (job->elements + 127) / 128;
+    w->size = 1u << w->tensor->element_log2;
+    w->slot_bits = w->size < 4 ? 8 * w->size : 32;
+    const uint32_t mode = w->streams[0].mode_symbol & 0xff, coded = w->tensor->coded;
+    w->payload = mode == 0 && w->tensor->planes > 0 && w->tensor->plane[0].bits >= 4;
     WCODEC_EACH_LANE
     {
         lanes[WCODEC_SELF].sum = 0;
     }
     if (mode == 2) {
-        wcodec_decode_stored(&w, lanes);
+        wcodec_decode_stored(w, lanes);
     } else {
         uint64_t at = job->raw;
-        for (uint32_t p = 0; p < w.tensor->planes; p++) {
-            const uint32_t bits = w.tensor->plane[p].bits;
-            w.plane[p] = at;
-            at += (uint64_t)((w.groups * bits + 7) / 8) * 128 - (p == 0 && w.payload ? (bits == 4 && w.groups % 2 ? 128 : 64) : 0);
+        for (uint32_t p = 0; p < w->tensor->planes; p++) {
+            const uint32_t bits = w->tensor->plane[p].bits;
+            w->plane[p] = at;
+            at += (uint64_t)((w->groups * bits + 7) / 8) * 128 - (p == 0 && w->payload ? (bits == 4 && w->groups % 2 ? 128 : 64) : 0);
         }
         for (uint32_t c = 0; c < coded; c++) {
-            w.used[c] = 0;
+            w->used[c] = 0;
             WCODEC_EACH_LANE
             {
-                lanes[WCODEC_SELF].state[c] = (w.streams[c].mode_symbol & 0xff) == 0 ? WCODEC_AT(uint32_t, w.streams[c].states)[lane] : WCODEC_STATE_LOW;
+                lanes[WCODEC_SELF].state[c] = (w->streams[c].mode_symbol & 0xff) == 0 ? WCODEC_AT(w, states, uint32_t, w->streams[c].states)[lane] : WCODEC_STATE_LOW;
             }
             WCODEC_BALLOT(seen, lanes[WCODEC_SELF].state[c] < WCODEC_STATE_LOW);
             state_bad |= seen;
         }
-        for (uint32_t group = 0; group < w.groups; group++) {
+        for (uint32_t group = 0; group < w->groups; group++) {
             WCODEC_EACH_LANE
             {
                 for (uint32_t i = 0; i < 4; i++)
-                    lanes[WCODEC_SELF].element[i] = w.tensor->constant;
+                    lanes[WCODEC_SELF].element[i] = w->tensor->constants;
             }
             for (uint32_t c = 0; c < coded; c++)
-                wcodec_decode_group(&w, lanes, c, group);
-            wcodec_decode_raw(&w, lanes, group);
+                wcodec_decode_group(w, lanes, c, group);
+            wcodec_decode_raw(w, lanes, group);
             WCODEC_EACH_LANE
             {
-                wcodec_put_group(&w, &lanes[WCODEC_SELF], lane, group, w.tensor->add);
+                wcodec_put_group(w, &lanes[WCODEC_SELF], lane, group, w->tensor->add);
             }
         }
         for (uint32_t c = 0; c < coded; c++) {
-            if ((w.streams[c].mode_symbol & 0xff) != 0)
+            if ((w->streams[c].mode_symbol & 0xff) != 0)
                 continue;
-            words_bad |= w.used[c] != w.streams[c].word_count;
-            WCODEC_BALLOT(seen, lanes[WCODEC_SELF].state[c] >> 16 != 1 || ((c != 0 || !w.payload) && (lanes[WCODEC_SELF].state[c] & 0xffff)));
+            words_bad |= w->used[c] != w->streams[c].word_count;
+            WCODEC_BALLOT(seen, lanes[WCODEC_SELF].state[c] >> 16 != 1 || ((c != 0 || !w->payload) && (lanes[WCODEC_SELF].state[c] & 0xffff)));
             final_bad |= seen;
         }
         if (state_bad || words_bad || final_bad)
             return state_bad ? 1 : words_bad ? 2 : 3;
         WCODEC_ORDER();
-        for (uint32_t c = 0; c < coded; c++)
-            if (!wcodec_patch(&w, lanes, c))
+        for (uint32_t c = 0; c < coded; c++) {
+            const WCODEC_GLOBAL struct wcodec_stream_job *s = &w->streams[c];
+            const struct wcodec_outlier_list list = {s->positions, s->values, w->tensor->add, s->outliers, w->tensor->field[c].shift, w->tensor->field[c].width};
+            if (!wcodec_patch(w, lanes, &list))
                 return 4;
+        }
     }
     if (!(job->slot >> 31))
         return 0;

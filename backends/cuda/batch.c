@@ -287,17 +287,11 @@ wcodec_status wcodec_cuda_batch_results(struct wcodec_queue *q, struct wcodec_ba
     bool cleared = false;
     for (size_t i = 0; i < batch->count && result == 0; i++) {
         const struct wcodec_job *job = &batch->jobs[i];
-        struct wcodec_job_result r = {0, WCODEC_TILE_OK};
-        for (uint64_t k = 0; k < job->count && !r.fault; k++)
-            if (fault[k])
-                r = (struct wcodec_job_result){job->first + k, (enum wcodec_tile_fault)fault[k]};
+        results[i] = wcodec_plan_result(job, fault);
         fault += job->count;
-        results[i] = r;
-        if (!r.fault)
+        if (results[i].fault == WCODEC_TILE_OK)
             continue;
-        const struct wcodec_tiling *t = job->tiles->tiling;
-        const uint64_t begin = job->first << t->tile_log2, end = (job->first + job->count) << t->tile_log2;
-        result = d->cu->set_8(job->memory->address + job->destination, 0, (size_t)(((end < t->elements ? end : t->elements) - begin) << t->element_log2), q->stream);
+        result = d->cu->set_8(job->memory->address + job->destination, 0, (size_t)wcodec_plan_bytes(job), q->stream);
         cleared = true;
     }
     if (cleared && result == 0)

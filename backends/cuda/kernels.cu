@@ -38,7 +38,8 @@ extern "C" __global__ void __launch_bounds__(128) wcodec_generic(const __grid_co
     if (number >= launch.count)
         return;
     const wcodec_tile_job *job = launch.jobs + number;
-    const uint32_t fault = wcodec_decode_tile(job, launch.block);
+    wcodec_tile_work work;
+    const uint32_t fault = wcodec_decode_tile(&work, job, launch.block);
     if (fault && (threadIdx.x & 31) == 0)
         launch.faults[job->slot & 0x7fffffffu] = fault;
 }

@@ -104,32 +104,6 @@ static void compare(const struct wcodec_cpu_dsp *dsp, const struct support_tenso
     guarded_free(&out);
 }
 
-/* Field lists with functions of their own, whole tiles of them with every profile: random ones seldom have enough. */
-static void make_common(uint64_t *seed, unsigned shape, unsigned profile, struct support_tensor *x)
-{
-    static const uint8_t lists[][7] = {
-        /* element_log2, fields, then widths: raw or coded in turn, starting with raw (0: none) */
-        {1, 3, 7, 8, 1}, {0, 2, 4, 4}, {0, 3, 3, 4, 1}, {0, 2, 0, 8}, {2, 3, 23, 8, 1}, {1, 3, 10, 5, 1}, {0, 2, 3, 5}, {0, 3, 2, 5, 1},
-    };
-    memset(x, 0, sizeof *x);
-    struct wcodec_tiling *t = &x->tiling;
-    t->element_log2 = lists[shape][0];
-    t->tile_log2 = 12;
-    for (unsigned i = 0; i < lists[shape][1]; i++)
-        if (lists[shape][2 + i])
-            t->fields[t->field_count++] = (struct wcodec_field){.kind = i % 2 ? WCODEC_FIELD_CODED : WCODEC_FIELD_RAW, .width = lists[shape][2 + i]};
-    for (unsigned i = 0; i < t->field_count; i++) {
-        struct wcodec_field *f = &t->fields[i];
-        if (f->kind != WCODEC_FIELD_CODED)
-            continue;
-        f->profile = (uint8_t)profile;
-        f->tables = (uint8_t)(1 + support_random(seed) % (profile == WCODEC_P8 ? 6 : 4));
-        f->run_log2 = (uint8_t)(profile == WCODEC_P8 && f->tables > 1 && support_random(seed) % 2 ? 7 + support_random(seed) % 6 : 0);
-    }
-    t->add = support_random(seed) % 2 ? support_random(seed) & 0xff : 0;
-    support_tensor_code(seed, 1 + support_random(seed) % (12 * 4096), x);
-}
-
 static void run_level(unsigned level)
 {
     struct wcodec_cpu_dsp dsp;
@@ -147,7 +121,7 @@ static void run_level(unsigned level)
     }
     for (unsigned i = 0; i < 8 * 3 * 4; i++) {
         struct support_tensor x;
-        make_common(&seed, i % 8, 1 + i / 8 % 3, &x);
+        support_tensor_common(&seed, i % 8, 1 + i / 8 % 3, 1 + support_random(&seed) % (12 * 4096), &x);
         compare(&dsp, &x, &seed, false, faults);
         for (unsigned k = 0; k < 6; k++)
             compare(&dsp, &x, &seed, true, faults);

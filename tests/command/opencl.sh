@@ -1,0 +1,40 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# The OpenCL plugin through the command, on whatever device is there: listed, used when named, and taken by "auto" on GPUs only.
+. "$top_srcdir/tests/command/lib.sh"
+WCODEC_BACKEND_PATH=$here/backends/opencl/.libs
+# PoCL asks hwloc for the machine, and hwloc's OpenCL component would ask PoCL.
+HWLOC_COMPONENTS=-opencl,-cuda,-nvml
+export WCODEC_BACKEND_PATH HWLOC_COMPONENTS
+[ -f "$WCODEC_BACKEND_PATH/wcodec_opencl.so" ] || { echo "skipped: the plugin is not built"; exit 77; }
+
+run 0 "$WCODEC" devices
+case $(cat out) in
+*opencl*usable*) ;;
+*) echo "skipped: no OpenCL device"; cat out; exit 77 ;;
+esac
+prints '^opencl  *0  *usable'
+run 0 "$WCODEC" devices --json; prints '"opencl'
+
+"$MAKE" -s 7 all.safetensors all || exit 99
+"$WCODEC" compress -q all.safetensors || exit 99
+run 0 "$WCODEC" test --backend=opencl all.safetensors.wcodec; silent
+run 0 "$WCODEC" test --backend=opencl:0 all.safetensors.wcodec; silent
+run 0 "$WCODEC" decompress --backend=opencl -q -o back all.safetensors.wcodec; silent
+same all.safetensors back
+run 4 "$WCODEC" test --backend=opencl:99 all.safetensors.wcodec; says 'there is no such device'
+
+# What a device finds in damaged tiles is what the CPU finds.
+for at in 3 5 7 9; do
+    size=$(size_of all.safetensors.wcodec)
+    cp all.safetensors.wcodec bad.wcodec
+    printf '\377\000\377\000' | dd of=bad.wcodec bs=1 seek=$((size * at / 10)) conv=notrunc 2>/dev/null
+    "$WCODEC" test --backend=cpu bad.wcodec >cpu.out 2>cpu.err; code=$?
+    run $code "$WCODEC" test --backend=opencl bad.wcodec
+    same cpu.err err "damage at $at"
+done
+
+# A driver's compiler that fails: what it said is the reason.
+run 4 env WCODEC_OPENCL_VARIANT=nonesuch "$WCODEC" test --backend=opencl all.safetensors.wcodec; says 'WCODEC_OPENCL_VARIANT is "nonesuch"'
+finish
