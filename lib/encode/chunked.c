@@ -91,7 +91,10 @@ wcodec_status wcodec_chunked_code(wcodec_context *context, int level, const uint
         for (size_t i = 0; i < k.count && !status; i++) {
             wcodec_store_u32(result.parts[0].data + 8 * (k.first + i), k.coded[i]);
             wcodec_store_u32(result.parts[0].data + 8 * (k.first + i) + 4, k.checks[i]);
-            status = append(allocator, &result, &room, k.buffers + i * k.chunk, k.coded[i], err);
+            if (coded)
+                status = append(allocator, &result, &room, k.buffers + i * k.chunk, k.coded[i], err);
+            else
+                result.parts[1].size += k.coded[i];
         }
         *done = limit == 0 || result.parts[0].size + result.parts[1].size < limit;
     }
@@ -100,7 +103,7 @@ free_buffers:
     wcodec_free(allocator, k.buffers);
     wcodec_free(allocator, k.coded);
     wcodec_free(allocator, k.checks);
-    if (status || !*done)
+    if (status || !*done || !coded)
         wcodec_coded_free(&result);
     else
         *coded = result;

@@ -9,6 +9,8 @@
 #include "encode/payload.h"
 #include "encode/rival.h"
 
+enum { LARGE = 1 << 24 };
+
 void wcodec_coded_free(struct wcodec_coded *coded)
 {
     for (unsigned i = 0; i < coded->part_count; i++)
@@ -75,11 +77,18 @@ static wcodec_status try_chunks(wcodec_context *context, const struct wcodec_enc
     if (status || !try)
         return status;
     uint64_t limit = result->payload_size >= size ? result->payload_size : result->payload_size - result->payload_size / 100;
-    status = wcodec_chunked_code(context, settings->level, data, size, limit, settings->cancel, &chunks, &done, err);
+    /* Of a large tensor two payloads at once would be too much memory: one is only counted, and coded again if it wins. */
+    bool large = size > LARGE;
+    status = wcodec_chunked_code(context, settings->level, data, size, limit, settings->cancel, large ? NULL : &chunks, &done, err);
     if (status || !done)
         return status;
-    chunks.order0_bits = result->order0_bits;
+    uint64_t order0_bits = result->order0_bits;
     wcodec_coded_free(result);
+    if (large)
+        status = wcodec_chunked_code(context, settings->level, data, size, 0, settings->cancel, &chunks, &done, err);
+    if (status)
+        return status;
+    chunks.order0_bits = order0_bits;
     *result = chunks;
     return WCODEC_OK;
 }

@@ -7,6 +7,8 @@
 #include "core/memory.h"
 #include "encode/tensor.h"
 #include "support_encode.h"
+#include <malloc.h>
+#include <stdatomic.h>
 #include <wcodec.h>
 
 struct sample {
@@ -340,11 +342,67 @@ static void test_chunks(void **state)
     free(data);
 }
 
+struct counted {
+    atomic_size_t live, peak;
+};
+
+static void *count_reallocate(void *opaque, void *memory, size_t size)
+{
+    struct counted *c = opaque;
+    size_t before = memory ? malloc_usable_size(memory) : 0;
+    void *p = realloc(memory, size);
+    if (!p)
+        return NULL;
+    size_t live = atomic_fetch_add(&c->live, malloc_usable_size(p) - before) + malloc_usable_size(p) - before, peak = atomic_load(&c->peak);
+    while (live > peak && !atomic_compare_exchange_weak(&c->peak, &peak, live))
+        ;
+    return p;
+}
+
+static void *count_allocate(void *opaque, size_t size)
+{
+    return count_reallocate(opaque, NULL, size);
+}
+
+static void count_release(void *opaque, void *memory)
+{
+    if (memory)
+        atomic_fetch_sub(&((struct counted *)opaque)->live, malloc_usable_size(memory));
+    free(memory);
+}
+
+/* Tiles cannot shrink this, zstd can by a third: it wins, and both payloads are never held at once. */
+static void test_large_rival(void **state)
+{
+    struct sample *s = *state;
+    enum { SIZE = 32 << 20, PERIOD = 1500, FRESH = 1000 };
+    struct counted counted = {0};
+    wcodec_options options;
+    wcodec_context *context;
+    struct wcodec_coded coded;
+    wcodec_options_init(&options);
+    options.threads = 1;
+    options.allocator = (wcodec_allocator){count_allocate, count_reallocate, count_release, &counted};
+    assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
+    uint8_t *data = malloc(SIZE);
+    for (size_t i = 0; i < SIZE; i++)
+        data[i] = i % PERIOD < FRESH ? (uint8_t)support_random(&s->seed) : data[i - FRESH];
+    assert_int_equal(wcodec_encode_tensor(context, &level3, WCODEC_DTYPE_U8, data, SIZE, &coded, NULL), WCODEC_OK);
+    assert_int_equal(coded.coding, 2);
+    assert_true(coded.payload_size < SIZE / 4 * 3);
+    assert_true(counted.peak < SIZE + SIZE / 2); /* one payload, and chunks at work */
+    wcodec_coded_free(&coded);
+    wcodec_context_destroy(context);
+    assert_int_equal(counted.live, 0);
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty),   cmocka_unit_test(test_constant), cmocka_unit_test(test_round_trip),          cmocka_unit_test(test_settings),
         cmocka_unit_test(test_misaligned), cmocka_unit_test(test_threads),  cmocka_unit_test(test_allocation_failures), cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_large_rival),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
