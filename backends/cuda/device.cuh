@@ -101,7 +101,7 @@ struct word_ring {
     uint32_t limit; /* the last offset that may be read */
     const char *from;
 
-    /* All lanes' copies and reads of the tile before must be over. */
+    /* words: address of the first one; with none, of anything that may be read. All lanes' copies of the tile before must be over. */
     __device__ __forceinline__ void open(uint32_t ring_, uint32_t lane, uint64_t words, uint32_t count)
     {
         const uint32_t skip = (uint32_t)words & 31, bytes = (skip + 2 * count + 15) & ~15u; /* whole sectors */
@@ -118,10 +118,10 @@ struct word_ring {
             fill(i == 0);
     }
 
-    /* Before the first word is taken. */
+    /* Before the first word is taken: two slots must have come. */
     __device__ __forceinline__ void ready() const
     {
-        copy_async_wait<2>();
+        copy_async_wait<1>();
         __syncwarp();
     }
 

@@ -104,6 +104,12 @@ template <int SHAPE, bool LAST> WCODEC_INLINE void load_raw(uint32_t *r, const c
     }
 }
 
+/* Where a tile's words are copied from: never the place behind a payload that ends with no words. */
+WCODEC_INLINE uint64_t word_address(const wcodec_tile_job *job)
+{
+    return job->word_count ? job->words : job->states;
+}
+
 /* Call into L2 what a tile begins with. */
 template <bool RAW> WCODEC_INLINE void prefetch_tile(const wcodec_tile_job *job)
 {
@@ -260,7 +266,7 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool CHECK, in
         uint32_t lanes_below;
         asm volatile("mov.u32 %0, %%lanemask_lt;" : "=r"(lanes_below));
         word_ring words;
-        words.open(ring, lane, job->words, job->word_count);
+        words.open(ring, lane, word_address(job), job->word_count);
         uint32_t x = ((const uint32_t *)job->states)[lane];
         const char *raw = (const char *)job->raw, *row = raw + 4 * lane;
         const uint32_t mask = shape<SHAPE>::mask, add = ADD ? current_set()->add : 0;
@@ -400,7 +406,7 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool CHECK, in
         copy_async_wait<0>(); /* what is still on its way to the ring must not arrive in the next tile */
         if (__any_sync(~0u, low_start))
             fault = 1;
-        else if (words.taken(lane, job->words) != 2 * job->word_count)
+        else if (words.taken(lane, word_address(job)) != 2 * job->word_count)
             fault = 2;
         else if (__any_sync(~0u, bad_end))
             fault = 3;
