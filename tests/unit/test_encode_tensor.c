@@ -390,7 +390,7 @@ static void test_large_rival(void **state)
     assert_int_equal(wcodec_encode_tensor(context, &level3, WCODEC_DTYPE_U8, data, SIZE, &coded, NULL), WCODEC_OK);
     assert_int_equal(coded.coding, 2);
     assert_true(coded.payload_size < SIZE / 4 * 3);
-    assert_true(counted.peak < SIZE + SIZE / 2); /* one payload, and chunks at work */
+    assert_in_range(counted.peak, SIZE, SIZE / 4 * 7); /* one payload with room to grow, and chunks at work */
     wcodec_coded_free(&coded);
     wcodec_context_destroy(context);
     assert_int_equal(counted.live, 0);
