@@ -22,7 +22,8 @@ typedef struct wcodec_allocator {
 } wcodec_allocator;
 
 /** The caller's own threads in place of the library's pool. `run` must call task(argument, i) once for each i in [0, count), in any order,
- * on any threads, and return when all have ended. Tasks never block on each other. `concurrency` is how many may run at once (at least 1). */
+ * on any threads, and return when all have ended. Tasks never block on each other, but a task may call `run` itself, and several threads may at once.
+ * `concurrency` is how many may run at once (at least 1). */
 typedef struct wcodec_executor {
     void (*run)(void *opaque, void (*task)(void *argument, size_t i), void *argument, size_t count);
     unsigned concurrency;
@@ -42,7 +43,7 @@ typedef void (*wcodec_log_fn)(void *opaque, wcodec_log_level level, const char *
 /** What a reader may take or give. 0 stands for the default. */
 typedef struct wcodec_limits {
     uint64_t max_memory;       /**< bytes that one call may hold at once; default: no limit */
-    uint64_t max_tensor_bytes; /**< decoded bytes of one tensor; default: no limit but the format's (2^48) */
+    uint64_t max_tensor_bytes; /**< decoded bytes that one call may give of a tensor; default: no limit but the format's (2^48) */
     uint64_t max_index_bytes;  /**< decoded bytes of an index; default 4 GiB */
     uint64_t max_tensors;      /**< tensors in one file; default 2^24 */
 } wcodec_limits;
