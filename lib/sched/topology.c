@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include <sys/auxv.h>
 #ifdef HAVE_HWLOC
 #include <hwloc.h>
@@ -159,6 +160,9 @@ static bool load_hwloc(struct wcodec_topology *t, const struct wcodec_topology_p
 {
     /* hwloc takes plugin paths from the environment even in a program with raised privileges. */
     if (probe->no_hwloc || getauxval(AT_SECURE) != 0)
+        return true;
+    /* Without these hwloc finds nothing, and says so on standard error, which is not ours to write to. */
+    if (probe->synthetic == NULL && access("/sys/devices/system/cpu/cpu0/topology", F_OK) != 0 && access("/sys/bus/cpu/devices/cpu0/topology", F_OK) != 0)
         return true;
     hwloc_topology_t hwloc;
     if (hwloc_topology_init(&hwloc) != 0)
