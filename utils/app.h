@@ -7,13 +7,22 @@
 
 #include "utils/options.h"
 #include "utils/progress.h"
+#include <sys/types.h>
 
 enum { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_CORRUPT = 3, EXIT_BACKEND = 4 };
+
+/* A file that this run has made. */
+struct made_file {
+    dev_t device;
+    ino_t inode;
+};
 
 struct app {
     struct options options;
     wcodec_context *context; /* made by app_context() */
     struct progress progress;
+    struct made_file *made; /* so that no other input's output takes their place */
+    size_t made_count;
     int exit_code;    /* the gravest so far */
     int stdout_error; /* errno of the first write to stdout that failed */
 };

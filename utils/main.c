@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 static void (*const run_command[COMMAND_COUNT])(struct app *) = {
@@ -58,6 +59,7 @@ int main(int argc, char **argv)
     progress_end(&app.progress);
     wcodec_context_destroy(app.context);
     options_free(&app.options);
+    free(app.made);
     signals_raise();
     return app.exit_code;
 }

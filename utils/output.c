@@ -20,6 +20,30 @@ static bool same_file(const struct stat *a, const struct stat *b)
     return a->st_dev == b->st_dev && a->st_ino == b->st_ino;
 }
 
+/* Was it made by this run, for another input? */
+static bool is_made(const struct app *app, const struct stat *file)
+{
+    for (size_t i = 0; i < app->made_count; i++) {
+        if (app->made[i].device == file->st_dev && app->made[i].inode == file->st_ino)
+            return true;
+    }
+    return false;
+}
+
+/* Before the file has its name: one that could not be remembered could be replaced. */
+static bool remember(struct app *app, const struct output *output)
+{
+    struct stat file;
+    if (fstat(output->fd, &file) != 0)
+        return app_fail_errno(app, output->name, "cannot be examined", errno);
+    struct made_file *made = realloc(app->made, (app->made_count + 1) * sizeof *made);
+    if (!made)
+        return app_fail(app, EXIT_FAILED, "%s: out of memory", output->name);
+    made[app->made_count++] = (struct made_file){.device = file.st_dev, .inode = file.st_ino};
+    app->made = made;
+    return true;
+}
+
 /* Is `path` free, or may it be replaced? Sets *in_place for what must be written to instead. */
 static bool check_target(struct app *app, const char *path, const struct stat *input, bool *in_place)
 {
@@ -32,6 +56,8 @@ static bool check_target(struct app *app, const char *path, const struct stat *i
         return app_fail(app, EXIT_FAILED, "%s: input and output are the same file", path);
     switch (now.st_mode & S_IFMT) {
     case S_IFREG:
+        if (is_made(app, &now))
+            return app_fail(app, EXIT_FAILED, "%s: was made just now from another input; two inputs cannot have one output", path);
         return force || app_fail(app, EXIT_FAILED, "%s: exists already; -f replaces it", path);
     case S_IFLNK:
         return force || app_fail(app, EXIT_FAILED, "%s: is a symbolic link; -f replaces the link", path);
@@ -41,6 +67,8 @@ static bool check_target(struct app *app, const char *path, const struct stat *i
         return app_fail(app, EXIT_FAILED, "%s: is a socket", path);
     default:
         *in_place = true;
+        if (app->options.remove)
+            return app_fail(app, EXIT_USAGE, "%s: is a device or pipe, which keeps nothing: --rm would remove the only copy", path);
         return force || app_fail(app, EXIT_FAILED, "%s: is a device or pipe; -f writes to it", path);
     }
 }
@@ -223,6 +251,8 @@ bool output_commit(struct app *app, struct output *output, const struct output_a
         return app_fail(app, EXIT_FAILED, "%s: not written", output->name);
     if (sync && fsync(output->fd) != 0)
         return app_fail_errno(app, output->name, "cannot be brought to the disk", errno);
+    if (!remember(app, output))
+        return false;
     int fd = output->fd;
     output->fd = -1;
     if (close(fd) != 0)

@@ -62,5 +62,31 @@ ln c c2
 run 1 "$WCODEC" compress --rm c b
 missing b
 exists c b.wcodec
+
+# Two inputs, one output: -f replaces what was there before, never what this run has made.
+mkdir one two
+cp original one/m
+head -c 1000 original >two/m
+cp two/m two.original
+run 1 "$WCODEC" compress --rm -f one/m two/m -O both; says 'two inputs cannot have one output'
+missing one/m
+same two/m two.original
+run 0 "$WCODEC" decompress -c both/m.wcodec
+"$WCODEC" decompress -q -c both/m.wcodec >restored
+same restored original
+run 0 "$WCODEC" compress --rm two/m
+run 0 "$WCODEC" compress original -o one/m.wcodec
+run 1 "$WCODEC" decompress --rm -f one/m.wcodec two/m.wcodec -O both; says 'two inputs cannot have one output'
+missing one/m.wcodec
+exists two/m.wcodec
+same both/m original
+# Without --rm too.
+cp original one/m
+cp two.original two/m
+run 1 "$WCODEC" compress -f one/m two/m -O both
+# A device or a pipe keeps nothing.
+run 2 "$WCODEC" compress --rm -f original -o /dev/null; says 'device or pipe'
+run 2 "$WCODEC" decompress --rm -f two/m.wcodec -o /dev/null; says 'device or pipe'
+exists original two/m.wcodec
 clean
 finish
