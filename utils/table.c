@@ -44,7 +44,7 @@ static void print_spaces(size_t count)
 void table_print(const struct table *table, const char *const *cells)
 {
     for (unsigned i = 0; i < table->columns; i++) {
-        size_t room = table->width[i] - text_width(cells[i]);
+        size_t width = text_width(cells[i]), room = width < table->width[i] ? table->width[i] - width : 0; /* a cell may be wider than its column */
         if (table->align[i] == 'r')
             print_spaces(room);
         fputs(cells[i], stdout);
