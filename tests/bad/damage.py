@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""Every single-bit flip and every truncation of a small file that holds every coding: an error, or the same bytes. Then golden files with random damage."""
+"""Every single-bit flip and every truncation of a small file that holds every coding: an error, or the same bytes. Then golden files with random damage;
+with WCODEC_TEST_EXHAUSTIVE in the environment every flip and every truncation of each of them too."""
 import os
 import random
 import sys
@@ -21,6 +22,13 @@ def main():
     digest = "%032x" % xxh3_128(original)
     if server.kind(data) != ("ok", digest):
         sys.exit("the file as it should be: %s" % (server.kind(data),))
+    every_damage(server, "every coding", data, digest)
+    golden(server, random.Random(seed), "WCODEC_TEST_EXHAUSTIVE" in os.environ)
+    server.close()
+
+
+def every_damage(server, name, data, digest):
+    """All flips and truncations of one file."""
     unseen, bad = [], bytearray(data)
     for bit in range(8 * len(data)):
         bad[bit >> 3] ^= 1 << (bit & 7)
@@ -28,19 +36,17 @@ def main():
         if kind == "ok":
             unseen.append(bit >> 3)
             if text != digest:
-                sys.exit("bit %d flipped: other bytes come back" % bit)
+                sys.exit("%s: bit %d flipped: other bytes come back" % (name, bit))
         bad[bit >> 3] ^= 1 << (bit & 7)
     if len(unseen) > len(data):
-        sys.exit("%d of %d flips were not seen" % (len(unseen), 8 * len(data)))
+        sys.exit("%s: %d of %d flips were not seen" % (name, len(unseen), 8 * len(data)))
     for n in range(len(data)):
         if server.kind(data[:n])[0] != "corrupt":
-            sys.exit("cut to %d bytes: %s" % (n, server.kind(data[:n])))
-    print("%d flips (%d in bytes that are ignored), %d truncations" % (8 * len(data), len(unseen), len(data)))
-    golden(server, random.Random(seed))
-    server.close()
+            sys.exit("%s: cut to %d bytes: %s" % (name, n, server.kind(data[:n])))
+    print("%s: %d flips (%d in bytes that are ignored), %d truncations" % (name, 8 * len(data), len(unseen), len(data)))
 
 
-def golden(server, rng):
+def golden(server, rng, exhaustive):
     with open(os.path.join(GOLDEN, "SUMS")) as f:
         sums = [line.split() for line in f]
     for digest, name in sums:
@@ -55,6 +61,8 @@ def golden(server, rng):
             kind, text = server.kind(bytes(bad))
             if kind == "ok" and text != digest:
                 sys.exit("golden file %s, damaged at %d: other bytes come back" % (name, at))
+        if exhaustive:
+            every_damage(server, name, data, digest)
     print("%d golden files" % len(sums))
 
 
