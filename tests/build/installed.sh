@@ -44,10 +44,7 @@ export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_CFLAGS PKG
 run "version in wcodec.pc" test "$(pkg-config --modversion wcodec)" = "$PACKAGE_VERSION"
 run "plugindir in wcodec.pc" test -n "$(pkg-config --variable=plugindir wcodec)"
 
-static=
-[ -e "$root$LIBDIR/libwcodec.so" ] || static=--static
-# shellcheck disable=SC2086
-flags=$(pkg-config $static --cflags --libs wcodec) || { failed=$((failed + 1)); finish; }
+flags=$(pkg-config --cflags --libs wcodec) || { failed=$((failed + 1)); finish; }
 for example in compress-tensors decode-tensor; do
     # shellcheck disable=SC2086
     run "build $example" $CC -std=c11 -Wall -Wextra -Werror $SANITIZER_FLAGS -o "$root/$example" "$top_srcdir/examples/$example.c" $flags
