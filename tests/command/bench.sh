@@ -27,6 +27,30 @@ prints '^opaque  *wcodec '
 prints '^BF16  *zstd-19  *cpu  *decode '
 run 0 "$WCODEC" bench -n 1 --backend=all --sample=16KiB a.safetensors
 run 1 "$WCODEC" bench -n 1 missing
+# A cell that is wider than its column.
+"$MAKE" one.safetensors x:U8:1:random || exit 99
+run 0 "$WCODEC" bench -n 1 one.safetensors
+prints '^U8  *wcodec .* [0-9]\{4,\}\.0000 '
+if [ "$(size_of out)" -lt 10000 ]; then pass; else fail "a table of $(size_of out) bytes"; fi
+rm one.safetensors
+# Nothing to measure, and what is no ordinary file.
+: >empty
+run 1 "$WCODEC" bench -n 1 empty; says 'empty: holds nothing to measure'; silent
+"$MAKE" empty e:F32:0x3:zero || exit 99
+run 1 "$WCODEC" bench -n 1 empty; says 'nothing to measure'
+rm empty
+run 1 "$WCODEC" bench -n 1 - </dev/null; says 'nothing to measure'
+run 1 "$WCODEC" bench -n 1 /dev/zero; says 'is a device'
+mkfifo fifo
+cat opaque >fifo &
+run 0 "$WCODEC" bench -n 1 fifo; prints '^opaque  *wcodec '
+wait
+rm fifo
+if [ -s /proc/self/status ] || ! [ -r /proc/self/status ]; then
+    skip 'no /proc whose files say that they are empty'
+else
+    run 1 "$WCODEC" bench -n 1 /proc/self/status; says 'no ordinary file'
+fi
 head -c 100 a.safetensors.wcodec >cut.wcodec
 run 3 "$WCODEC" bench -n 1 cut.wcodec
 rm cut.wcodec
