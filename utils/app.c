@@ -99,9 +99,18 @@ bool app_stdout_good(struct app *app)
     return !app->stdout_error;
 }
 
+/* Of a model folder the library names the file that is wrong, which begins with the folder's name. */
+static bool begins_with_name(const char *text, const char *name)
+{
+    size_t n = strlen(name);
+    return strncmp(text, name, n) == 0 && (text[n] == ':' || text[n] == '/' || (n > 0 && name[n - 1] == '/'));
+}
+
 bool app_fail_status(struct app *app, const char *name, const wcodec_error *err)
 {
-    return app_fail(app, exit_code_of(err->status), "%s%s%s", name ? name : "", name ? ": " : "", err->text[0] ? err->text : wcodec_status_string(err->status));
+    const char *text = err->text[0] ? err->text : wcodec_status_string(err->status);
+    bool named = !name || begins_with_name(text, name);
+    return app_fail(app, exit_code_of(err->status), "%s%s%s", named ? "" : name, named ? "" : ": ", text);
 }
 
 bool app_fail_errno(struct app *app, const char *name, const char *what, int error)

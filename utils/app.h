@@ -44,7 +44,7 @@ void app_warn(struct app *app, const char *format, ...) APP_PRINTF(2, 3);
 
 /* Report an error and keep its exit code if it is graver than those before. Always returns false. */
 bool app_fail(struct app *app, int exit_code, const char *format, ...) APP_PRINTF(3, 4);
-/* The same for an error of the library: "NAME: text". Interruption is not reported: the signal says it all. */
+/* The same for an error of the library: "NAME: text", without NAME where the text begins with it. Interruption is not reported: the signal says it all. */
 bool app_fail_status(struct app *app, const char *name, const wcodec_error *err);
 /* The same for an errno value: "NAME: what: reason". */
 bool app_fail_errno(struct app *app, const char *name, const char *what, int error);

@@ -78,14 +78,14 @@ static void print_opaque(struct app *app, const struct input *input, const wcode
 
 static void print_summary(struct app *app, const struct input *input, const wcodec_encode_report *report, double seconds)
 {
-    char from[32], to[32], what[64] = "stored as opaque bytes";
+    char from[32], to[32], rate[32], what[64] = "stored as opaque bytes";
     if (report->note[0] && !app->options.raw)
         print_opaque(app, input, report);
     if (report->safetensors)
         snprintf(what, sizeof what, "%" PRIu64 " tensor%s", report->tensors, report->tensors == 1 ? "" : "s");
     double percent = report->size ? 100.0 * (double)report->coded_size / (double)report->size : 100.0;
-    app_note(app, "%s: %s, %s to %s (%.2f %%), %.0f MB/s", input->name, what, text_size(report->size, from), text_size(report->coded_size, to), percent,
-             seconds > 0 ? (double)report->size / seconds / 1e6 : 0.0);
+    app_note(app, "%s: %s, %s to %s (%.2f %%), %s", input->name, what, text_size(report->size, from), text_size(report->coded_size, to), percent,
+             text_rate(report->size, seconds, rate));
 }
 
 static bool write_container(struct app *app, const struct input *input, struct output *output)

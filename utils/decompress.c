@@ -101,13 +101,13 @@ static bool is_whole(struct app *app, const struct input *input, const wcodec_re
 static bool write_whole(struct app *app, const struct input *input, const wcodec_reader *reader, const wcodec_file_info *info, struct output *output)
 {
     wcodec_error err = {0};
-    char size[32];
+    char size[32], rate[32];
     wcodec_decode_options decode = decode_options(app);
     wcodec_status status = wcodec_reader_restore(reader, 0, output_write, output, &decode, &err);
     if (status != WCODEC_OK)
         return output_fail(app, output, input->name, &err);
     double seconds = progress_seconds(&app->progress);
-    app_note(app, "%s: %s restored, %.0f MB/s", input->name, text_size(info->size, size), seconds > 0 ? (double)info->size / seconds / 1e6 : 0.0);
+    app_note(app, "%s: %s restored, %s", input->name, text_size(info->size, size), text_rate(info->size, seconds, rate));
     return true;
 }
 

@@ -7,6 +7,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -31,12 +32,25 @@ static bool spool_input(struct app *app, struct input *input)
     return true;
 }
 
+/* Files of the kernel, as those in /proc, say that they are empty and are not, and some would let us wait for more. */
+static bool check_empty(struct app *app, const struct input *input)
+{
+    struct pollfd ready = {.fd = input->fd, .events = POLLIN};
+    char byte;
+    ssize_t n = poll(&ready, 1, 0) == 0 ? 1 : pread(input->fd, &byte, 1, 0);
+    if (n < 0)
+        return app_fail_errno(app, input->name, "cannot read", errno);
+    return n == 0 || app_fail(app, EXIT_FAILED, "%s: has size 0 and yet contents: no ordinary file; a pipe can bring it", input->name);
+}
+
 static bool make_seekable(struct app *app, struct input *input)
 {
     if (fstat(input->fd, &input->stat) != 0)
         return app_fail_errno(app, input->name, "cannot be examined", errno);
     if (S_ISDIR(input->stat.st_mode))
         return app_fail(app, EXIT_FAILED, "%s: is a directory", input->name);
+    if (S_ISREG(input->stat.st_mode) && input->stat.st_size == 0 && !check_empty(app, input))
+        return false;
     /* A regular standard input that has been read in part is taken from where it stands. */
     if (S_ISREG(input->stat.st_mode) && (input->path || lseek(input->fd, 0, SEEK_CUR) == 0))
         return true;
@@ -113,6 +127,20 @@ bool input_open_reader(struct app *app, const char *path, struct input *input, w
     app_fail_status(app, input->name, &err);
     input_close(input);
     return false;
+}
+
+void input_each_reader(struct app *app, reader_fn visit, void *opaque)
+{
+    const struct strings *files = &app->options.files;
+    for (size_t i = 0; i < files->count && !signals_pending(); i++) {
+        struct input input;
+        wcodec_reader *reader;
+        if (!input_open_reader(app, files->items[i], &input, &reader))
+            continue;
+        visit(app, opaque, input.name, reader);
+        wcodec_reader_close(reader);
+        input_close(&input);
+    }
 }
 
 bool path_is_directory(const char *path)

@@ -43,8 +43,7 @@ static void draw(struct progress *progress, uint64_t done, uint64_t total, doubl
         if (done)
             snprintf(left, sizeof left, "  %s left", text_duration(elapsed * (double)(total - done) / (double)done, time_left));
     }
-    snprintf(rate, sizeof rate, "%.1f MB/s", elapsed > 0 ? (double)done / elapsed / 1e6 : 0.0);
-    int length = snprintf(text, sizeof text, "  %s%s%s  %s%s", percent, text_size(done, size), of, rate, left);
+    int length = snprintf(text, sizeof text, "  %s%s%s  %s%s", percent, text_size(done, size), of, text_rate(done, elapsed, rate), left);
     size_t columns = terminal_columns();
     size_t room = length > 0 && columns > (size_t)length + 1 ? columns - (size_t)length - 1 : 0;
 

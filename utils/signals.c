@@ -7,6 +7,7 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <unistd.h>
 
 /* What a handler may touch must be of static storage. */
 static volatile sig_atomic_t pending;
@@ -16,8 +17,16 @@ static bool pipe_default;
 static void note_signal(int number)
 {
     int saved = errno;
-    pending = number;
-    /* A blocking read or write waits in the main thread: it must see the signal too. */
+    if (number != SIGALRM) {
+        /* Only now: before, a SIGALRM is not for us to catch. */
+        struct sigaction action = {.sa_handler = note_signal};
+        sigemptyset(&action.sa_mask);
+        sigaction(SIGALRM, &action, NULL);
+        pending = number;
+    }
+    /* A system call that begins after the flag was looked at, and before it was set, would wait for good: it is interrupted too, every second until the end. */
+    alarm(1);
+    /* What waits does so in the main thread: it must see the signal. */
     if (!pthread_equal(pthread_self(), main_thread))
         pthread_kill(main_thread, number);
     errno = saved;

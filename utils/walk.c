@@ -178,13 +178,15 @@ struct mirror {
     const char *out;
     mirror_fn make;
     void *opaque;
+    size_t count; /* of what was found in it */
 };
 
 static bool mirror_visit(struct app *app, void *opaque, const char *relative, bool is_directory)
 {
-    const struct mirror *mirror = opaque;
+    struct mirror *mirror = opaque;
     char *source = path_join(app, mirror->in, relative);
     char *target = path_join(app, mirror->out, relative);
+    mirror->count++;
     if (source && target && is_directory)
         directory_make(app, target);
     else if (source && target)
@@ -199,8 +201,8 @@ void walk_mirror(struct app *app, const char *in, const char *out, mirror_fn mak
     struct mirror mirror = {.in = in, .out = out, .make = make, .opaque = opaque};
     if (paths_overlap(in, out))
         app_fail(app, EXIT_USAGE, "%s: lies in '%s', or the other way round; input and output must be apart", out, in);
-    else if (directory_make(app, out))
-        walk_directory(app, in, mirror_visit, &mirror);
+    else if (directory_make(app, out) && walk_directory(app, in, mirror_visit, &mirror) && mirror.count == 0)
+        app_warn(app, "%s: holds no files", in);
 }
 
 static bool has_contents_of(struct app *app, const char *target, const struct input *input)

@@ -18,7 +18,7 @@ bool walk_directory(struct app *app, const char *dir, walk_fn visit, void *opaqu
 bool paths_overlap(const char *a, const char *b);
 
 /* For each file of the directory `in`, make(app, opaque, source path, target path without a changed suffix) with the same relative path below `out`, which is
- * made if it is not there. Refuses directories that lie in each other. */
+ * made if it is not there. Refuses directories that lie in each other; warns of one in which there is nothing. */
 typedef void (*mirror_fn)(struct app *app, void *opaque, const char *source, const char *target);
 void walk_mirror(struct app *app, const char *in, const char *out, mirror_fn make, void *opaque);
 

@@ -84,6 +84,22 @@ run 1 "$WCODEC" compress -r model -o flat/config.json
 run 2 "$WCODEC" verify model.wcodec model/config.json
 run 2 "$WCODEC" decompress model
 
+# Where nothing is.
+mkdir none
+run 0 "$WCODEC" compress none; says 'none: holds no files'
+is "$(ls -A none.wcodec)" ''
+run 0 "$WCODEC" decompress none.wcodec -o none.again; says 'none.wcodec: holds no files'
+run 1 "$WCODEC" list none; says '^wcodec: error: none: has neither'
+run 1 "$WCODEC" list none.wcodec/; says '^wcodec: error: none.wcodec/: has neither'
+rm -r none none.wcodec none.again
+# What is wrong is named once.
+mkdir broken
+printf 'no container' >broken/x.wcodec
+run 3 "$WCODEC" list broken; says '^wcodec: error: broken/x.wcodec: is no .wcodec'
+echo '{"weight_map": {"a": "y.safetensors"}}' >broken/m.safetensors.index.json
+run 1 "$WCODEC" list ./broken; says '^wcodec: error: ./broken/y.safetensors.wcodec: No such file'
+rm -r broken
+
 # Two inputs for one name.
 mkdir clash
 cp model/m-00002-of-00002.safetensors clash/x.safetensors

@@ -73,6 +73,45 @@ missing piped.wcodec
 kill $writer 2>/dev/null
 wait $writer 2>/dev/null
 
+# A signal between the look at the flag and the read that waits: the library put in front sends it there, once.
+cat >raise.c <<'C'
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+ssize_t read(int fd, void *data, size_t size)
+{
+    static int done;
+    struct stat st;
+    ssize_t (*next)(int, void *, size_t) = (ssize_t (*)(int, void *, size_t))dlsym(RTLD_NEXT, "read");
+    if (!done && strstr(program_invocation_short_name, "wcodec") && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode)) {
+        done = 1;
+        raise(SIGTERM);
+    }
+    return next(fd, data, size);
+}
+C
+if ${CC:-cc} -shared -fPIC -o raise.so raise.c -ldl 2>/dev/null && LD_PRELOAD=$work/raise.so "$WCODEC" version >out 2>err && [ ! -s err ]; then
+    mkfifo quiet-pipe
+    (exec 3<>quiet-pipe; exec sleep 1000) &
+    holder=$!
+    for arguments in 'compress quiet-pipe -o quiet.wcodec' 'test quiet-pipe' 'verify packed.wcodec quiet-pipe'; do
+        [ -e packed.wcodec ] || "$WCODEC" compress -q -1 -o packed.wcodec original
+        # What fails here would wait for ever.
+        run 143 timeout -k 5 60 env LD_PRELOAD="$work/raise.so" ./start "$WCODEC" $arguments
+        if grep -q '^wcodec' err; then fail "a message after a signal: $(cat err)"; else pass; fi
+    done
+    missing quiet.wcodec
+    rm packed.wcodec
+    kill $holder
+    wait $holder 2>/dev/null
+else
+    skip 'no library can be put in front'
+fi
+
 # Restoring is much faster.
 rm original
 "$MAKE" big.safetensors a:BF16:4096x4096:gauss b:F32:1024x4096:gauss || exit 99
