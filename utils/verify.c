@@ -38,7 +38,7 @@ struct result {
     const char *name;
     const char *original; /* NULL: compared with a hash */
     bool same;
-    char text[1400]; /* the difference */
+    char text[1400];  /* the difference */
     wcodec_error err; /* why nothing could be compared, if the library knows */
 };
 
@@ -254,10 +254,11 @@ static void verify_copy(struct app *app, struct json_list *list, const char *pat
     uint8_t ha[16], hb[16];
     if (input_open(app, path, &a)) {
         if (input_open(app, original, &b)) {
-            result.same = a.stat.st_size == b.stat.st_size;
-            result.same = result.same && file_hash(app, a.fd, a.name, (uint64_t)a.stat.st_size, ha) &&
-                          file_hash(app, b.fd, b.name, (uint64_t)b.stat.st_size, hb) && memcmp(ha, hb, 16) == 0;
-            if (!result.same)
+            bool equal_sizes = a.stat.st_size == b.stat.st_size;
+            bool compared =
+                !equal_sizes || (file_hash(app, a.fd, a.name, (uint64_t)a.stat.st_size, ha) && file_hash(app, b.fd, b.name, (uint64_t)b.stat.st_size, hb));
+            result.same = compared && equal_sizes && memcmp(ha, hb, 16) == 0;
+            if (compared && !result.same)
                 snprintf(result.text, sizeof result.text, "differs from '%.500s'", original);
             input_close(&b);
         }

@@ -27,6 +27,24 @@ run 1 "$WCODEC" verify a.safetensors.wcodec missing; says 'missing: cannot open'
 run 1 "$WCODEC" verify missing a.safetensors
 run 3 "$WCODEC" verify a.safetensors a.safetensors
 
+# A folder with a copied file that cannot be read to its end: that is no difference.
+short=/sys/kernel/mm/transparent_hugepage/enabled
+if [ -r $short ] && [ "$(stat -c %s $short)" -gt "$(cat $short | wc -c)" ]; then
+    mkdir folder folder.wcodec
+    cp a.safetensors folder
+    cp a.safetensors.wcodec folder.wcodec
+    ln -s $short folder/note
+    ln -s $short folder.wcodec/note
+    run 1 "$WCODEC" verify folder.wcodec folder; says 'folder.wcodec/note: cannot read'
+    run 1 "$WCODEC" verify --json folder.wcodec folder; json out
+    json_is out '[r["error"] for r in d["results"] if not r["same"]] == ["cannot be read"] and any(r["same"] for r in d["results"])'
+    rm folder.wcodec/note
+    echo other >folder.wcodec/note
+    run 3 "$WCODEC" verify folder.wcodec folder; says "note: differs from 'folder/note'"
+else
+    skip 'no file here is shorter than it says'
+fi
+
 hash=$("$WCODEC" info --json a.safetensors.wcodec | sed -n 's/.*"xxh128":"\([0-9a-f]*\)".*/\1/p')
 run 0 "$WCODEC" verify --xxh128 "$hash" a.safetensors.wcodec
 run 0 "$WCODEC" verify --xxh128 "$(echo "$hash" | tr a-f A-F)" a.safetensors.wcodec
