@@ -3,7 +3,7 @@
 # Completion of wcodec for bash.
 
 _wcodec () {
-    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' i
+    local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' values='' i
     local commands='compress decompress list info test verify cat extract bench devices help version'
     local common='--threads= --backend= --memory-limit= --quiet --verbose --no-progress --color= --help --version'
     local output='--output= --stdout --force --no-sync'
@@ -29,7 +29,11 @@ _wcodec () {
         option=${word%%=*} value=${word#*=}
     fi
     case $option in
-    --backend) COMPREPLY=($(compgen -W 'auto cpu cuda opencl' -- "$value")); return ;;
+    --backend)
+        [[ $command == bench || $command == test ]] && values=' all'
+        COMPREPLY=($(compgen -W "auto cpu cuda opencl$values" -- "$value"))
+        return
+        ;;
     --color) COMPREPLY=($(compgen -W 'auto always never' -- "$value")); return ;;
     --tune) COMPREPLY=($(compgen -W 'size latency' -- "$value")); return ;;
     --tile) COMPREPLY=($(compgen -W '4096 8192 16384 32768 65536' -- "$value")); return ;;

@@ -21,6 +21,7 @@ complete -c wcodec -n '__fish_seen_subcommand_from help' -f -a "$commands"
 
 complete -c wcodec -s T -l threads -x -d 'Worker threads'
 complete -c wcodec -l backend -x -a 'auto cpu cuda opencl' -d 'Backend to decode with'
+complete -c wcodec -n '__fish_seen_subcommand_from bench test' -l backend -x -a all -d 'Backend to decode with'
 complete -c wcodec -l memory-limit -x -d 'Memory to hold at most'
 complete -c wcodec -s q -l quiet -d 'Say less'
 complete -c wcodec -s v -l verbose -d 'Say more'

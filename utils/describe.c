@@ -2,10 +2,13 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/describe.h"
+#include "utils/signals.h"
 #include "utils/text.h"
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 double describe_ratio(uint64_t coded, uint64_t original)
 {
@@ -24,11 +27,27 @@ double describe_bits(const wcodec_tensor_info *info, uint64_t bits)
     return elements ? (double)bits / (double)elements : 0;
 }
 
-json_t *describe_file_json(const char *path, const wcodec_file_info *info)
+void describe_each_file(struct app *app, const char *name, const wcodec_reader *reader, file_fn visit, void *opaque)
 {
+    uint64_t files = wcodec_reader_file_count(reader);
+    for (uint64_t f = 0; f < files && !signals_pending() && app_stdout_good(app); f++) {
+        struct described_file file = {.reader = reader, .number = f};
+        wcodec_error err = {0};
+        if (wcodec_reader_file(reader, f, &file.info, &err) != WCODEC_OK) {
+            app_fail_status(app, name, &err);
+            return;
+        }
+        file.path = file.info.path[0] ? file.info.path : name;
+        visit(app, opaque, &file);
+    }
+}
+
+json_t *describe_file_json(const struct described_file *file)
+{
+    const wcodec_file_info *info = &file->info;
     char hash[33];
     text_hex(info->xxh128, 16, hash);
-    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:i, s:o}", "path", json_text(path), "name", json_text(info->name), "kind",
+    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:i, s:o}", "path", json_text(file->path), "name", json_text(info->name), "kind",
                      info->safetensors ? "safetensors" : "opaque", "bytes", json_size(info->size), "coded_bytes", json_size(info->coded_size), "ratio",
                      json_decimal(describe_ratio(info->coded_size, info->size), 6), "xxh128", hash, "format_version", (int)info->version, "tensor_count",
                      json_size(info->tensors));
@@ -57,4 +76,26 @@ json_t *describe_tensor_json(const wcodec_reader *reader, const wcodec_tensor_in
                      "bytes", json_size(info->size), "coded_bytes", json_size(info->coded_size), "ratio",
                      json_decimal(describe_ratio(info->coded_size, info->size), 6), "coding", coding_json(reader, info), "bits_per_element",
                      json_decimal(describe_bits(info, info->coded_size * 8), 4), "order0_bits", json_size(info->order0_bits), "payload_xxh3", hash);
+}
+
+void describe_print_json(struct app *app, struct json_list *list, const struct described_file *file, json_t *head)
+{
+    const wcodec_file_info *f = &file->info;
+    char *text = json_render(app, head);
+    if (!text)
+        return;
+    text[strlen(text) - 1] = 0; /* the closing brace comes after the tensors */
+    printf("%s\n%s,\"tensors\":[", list->any ? "," : "", text);
+    free(text);
+    list->any = true;
+    bool any = false;
+    for (uint64_t i = f->first_tensor; i < f->first_tensor + f->tensors && !signals_pending() && app_stdout_good(app); i++) {
+        wcodec_tensor_info info;
+        wcodec_error err = {0};
+        if (wcodec_reader_tensor(file->reader, i, &info, &err) == WCODEC_OK)
+            json_print(app, describe_tensor_json(file->reader, &info), &any);
+        else
+            app_fail_status(app, file->path, &err);
+    }
+    fputs("]}", stdout);
 }

@@ -8,8 +8,17 @@
 #include "utils/json.h"
 #include <wcodec/reader.h>
 
-/* {"name", "dtype", "shape", "bytes", "coded_bytes", "coding", ...} of a tensor; NULL: out of memory. */
-json_t *describe_tensor_json(const wcodec_reader *reader, const wcodec_tensor_info *info);
+/* A file of an input: of a model folder there are several. */
+struct described_file {
+    const char *path; /* its own, or what the input is called */
+    const wcodec_reader *reader;
+    uint64_t number;
+    wcodec_file_info info;
+};
+
+/* Hand each file of a reader to `visit`. `name` is what messages call the input. */
+typedef void (*file_fn)(struct app *app, void *opaque, const struct described_file *file);
+void describe_each_file(struct app *app, const char *name, const wcodec_reader *reader, file_fn visit, void *opaque);
 
 /* Bytes over bytes; 0 where there is nothing to compare. */
 double describe_ratio(uint64_t coded, uint64_t original);
@@ -21,6 +30,12 @@ double describe_bits(const wcodec_tensor_info *info, uint64_t bits);
 uint64_t describe_elements(const wcodec_tensor_info *info);
 
 /* Keys of a file that every report has: path, name, kind, sizes, hash. NULL: out of memory. */
-json_t *describe_file_json(const char *path, const wcodec_file_info *info);
+json_t *describe_file_json(const struct described_file *file);
+
+/* {"name", "dtype", "shape", "bytes", "coded_bytes", "coding", ...} of a tensor; NULL: out of memory. */
+json_t *describe_tensor_json(const wcodec_reader *reader, const wcodec_tensor_info *info);
+
+/* Print `head` (freed here), an object of a file, with its tensors under a key of their own, one by one: the list may be long. */
+void describe_print_json(struct app *app, struct json_list *list, const struct described_file *file, json_t *head);
 
 #endif

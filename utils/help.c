@@ -21,7 +21,7 @@ static const char general[] = "Usage: wcodec COMMAND [OPTIONS] [--] FILE|DIR...\
                               "  cat, extract     FILE --tensor NAME     one tensor\n"
                               "  bench            FILE...          rates and ratios beside zstd and lz4\n"
                               "  devices                           backends and devices\n"
-                              "  help [COMMAND], version\n"
+                              "  help [COMMAND], version           a command's own options; the version\n"
                               "\n"
                               "Common options:\n"
                               "  -T, --threads=N       worker threads (0: one a core)\n"
@@ -81,12 +81,16 @@ static const char *const texts[COMMAND_COUNT] = {
     [COMMAND_VERIFY] = ("Usage: wcodec verify [--json] [--] FILE.wcodec ORIGINAL\n"
                         "       wcodec verify [--json] [-r] [--] DIR.wcodec DIR\n"
                         "       wcodec verify [--json] --xxh128=HEX [--] FILE.wcodec\n"
-                        "Compares bit for bit and names the first difference.\n"),
+                        "Compares bit for bit and names the first difference.\n"
+                        "\n"
+                        "      --xxh128=HEX      with the XXH3-128 of the original, in its place\n"
+                        "  -r, --recursive       go into directories below a directory\n"),
     [COMMAND_CAT] = ("Usage: wcodec cat --tensor=NAME [--slice=FIRST:END] [-o OUT] [--] FILE|DIR|-\n"
                      "One tensor as raw little-endian bytes, or as a .safetensors file if OUT ends so.\n"
                      "\n"
                      "      --slice=A:B       rows A to B - 1 of the first dimension; either may be left out\n"
                      "  -o, --output=OUT      instead of standard output\n"
+                     "  -c, --stdout          to standard output, as without -o\n"
                      "  -f, --force           replace OUT; write to a terminal\n"
                      "      --no-checksum     do not check tiles and chunks\n"
                      "      --no-sync         do not wait for the disk\n"),
@@ -98,7 +102,7 @@ static const char *const texts[COMMAND_COUNT] = {
                        "  -n, --iterations=N    runs of each, of which the median counts (default 5)\n"
                        "      --sample=SIZE     at most that much of each dtype\n"
                        "      --backend=all     decode on every backend\n"
-                       "  -1 ... -9, --tune, --tile, --profile   as for compress\n"
+                       "  -1 ... -9, --fast, --best, --tune, --tile, --profile   as for compress\n"
                        "      --json            as JSON\n"),
     [COMMAND_DEVICES] = ("Usage: wcodec devices [-v] [--json]\n"
                          "Backends and devices, and why one cannot be used; -v adds the plugins' files.\n"),
@@ -127,11 +131,8 @@ void command_version(struct app *app)
         return;
     }
     json_t *version = json_pack("{s:s, s:s, s:i}", "schema", "wcodec/1", "version", wcodec_version_string(), "version_number", (int)wcodec_version_number());
-    char *text = version ? json_dumps(version, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
-    json_decref(version);
+    char *text = json_render(app, version);
     if (text)
         puts(text);
-    else
-        app_fail(app, EXIT_FAILED, "out of memory");
     free(text);
 }

@@ -12,7 +12,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <time.h>
 
 /* Sums over the tensors of a file. */
@@ -164,94 +163,68 @@ static json_t *metadata_json(const wcodec_reader *reader, uint64_t file)
     return metadata;
 }
 
-/* Everything but the tensors; these follow one by one. */
-static void info_json(struct app *app, const char *path, const wcodec_reader *reader, uint64_t f, const wcodec_file_info *file, const struct totals *totals,
-                      bool *any)
+static void info_json(struct app *app, struct json_list *list, const struct described_file *f, const struct totals *totals)
 {
-    json_t *head = describe_file_json(path, file);
+    const wcodec_file_info *info = &f->info;
+    json_t *head = describe_file_json(f);
     char mode[16];
-    snprintf(mode, sizeof mode, "%04o", (unsigned)file->mode);
+    snprintf(mode, sizeof mode, "%04o", (unsigned)info->mode);
     if (head) {
-        json_object_set_new(head, "mode", file->mode ? json_string(mode) : json_null());
-        json_object_set_new(head, "mtime", file->mtime >= 0 ? json_integer(file->mtime) : json_null());
-        json_object_set_new(head, "metadata", metadata_json(reader, f));
-        json_object_set_new(head, "totals", totals_json(file, totals));
+        json_object_set_new(head, "mode", info->mode ? json_string(mode) : json_null());
+        json_object_set_new(head, "mtime", info->mtime >= 0 ? json_integer(info->mtime) : json_null());
+        json_object_set_new(head, "metadata", metadata_json(f->reader, f->number));
+        json_object_set_new(head, "totals", totals_json(info, totals));
     }
-    char *text = head ? json_dumps(head, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12)) : NULL;
-    json_decref(head);
-    if (!text) {
-        app_fail(app, EXIT_FAILED, "%s: out of memory", path);
-        return;
-    }
-    text[strlen(text) - 1] = 0; /* the closing brace comes after the tensors */
-    printf("%s\n%s,\"tensors\":[", *any ? "," : "", text);
-    free(text);
-    *any = true;
-    bool tensors = false;
-    for (uint64_t i = file->first_tensor; i < file->first_tensor + file->tensors && !signals_pending() && app_stdout_good(app); i++) {
-        wcodec_tensor_info info;
-        if (wcodec_reader_tensor(reader, i, &info, NULL) == WCODEC_OK)
-            json_print(app, describe_tensor_json(reader, &info), &tensors);
-    }
-    fputs("]}", stdout);
+    describe_print_json(app, list, f, head);
 }
 
-static void info_file(struct app *app, const char *path, const wcodec_reader *reader, uint64_t f, bool *any)
+static void info_file(struct app *app, void *opaque, const struct described_file *f)
 {
+    struct json_list *list = opaque;
+    const wcodec_file_info *file = &f->info;
     wcodec_error err = {0};
-    wcodec_file_info file;
     wcodec_tensor_info info;
     struct totals totals = {0};
-    if (wcodec_reader_file(reader, f, &file, &err) != WCODEC_OK) {
-        app_fail_status(app, path, &err);
-        return;
-    }
-    const char *name = file.path[0] ? file.path : path;
-    for (uint64_t i = file.first_tensor; i < file.first_tensor + file.tensors; i++) {
-        if (wcodec_reader_tensor(reader, i, &info, &err) != WCODEC_OK) {
-            app_fail_status(app, path, &err);
+    for (uint64_t i = file->first_tensor; i < file->first_tensor + file->tensors; i++) {
+        if (wcodec_reader_tensor(f->reader, i, &info, &err) != WCODEC_OK) {
+            app_fail_status(app, f->path, &err);
             return;
         }
         add_tensor(&totals, &info);
     }
     if (app->options.json) {
-        info_json(app, name, reader, f, &file, &totals, any);
+        info_json(app, list, f, &totals);
         return;
     }
-    if (*any)
+    if (list->any)
         putchar('\n');
-    *any = true;
-    print_file(name, &file);
-    print_metadata(reader, f);
-    if (file.tensors) {
+    list->any = true;
+    print_file(f->path, file);
+    print_metadata(f->reader, f->number);
+    if (file->tensors) {
         putchar('\n');
-        print_tensors(app, name, reader, &file);
+        print_tensors(app, f->path, f->reader, file);
         putchar('\n');
+        print_totals(file, &totals);
     }
-    if (file.tensors)
-        print_totals(&file, &totals);
+}
+
+static void info_input(struct app *app, void *opaque, const char *name, const wcodec_reader *reader)
+{
+    describe_each_file(app, name, reader, info_file, opaque);
 }
 
 void command_info(struct app *app)
 {
     const struct options *o = &app->options;
-    bool any = false;
+    struct json_list list = {0};
     if (o->files.count == 0) {
         app_fail(app, EXIT_USAGE, "info on what? Give .wcodec files, a model folder, or - for standard input");
         return;
     }
     if (o->json)
-        fputs("{\"schema\":\"wcodec/1\",\"files\":[", stdout);
-    for (size_t i = 0; i < o->files.count && !signals_pending(); i++) {
-        struct input input;
-        wcodec_reader *reader;
-        if (!input_open_reader(app, o->files.items[i], &input, &reader))
-            continue;
-        for (uint64_t f = 0; f < wcodec_reader_file_count(reader); f++)
-            info_file(app, input.name, reader, f, &any);
-        wcodec_reader_close(reader);
-        input_close(&input);
-    }
+        json_list_begin(&list, "files");
+    input_each_reader(app, info_input, &list);
     if (o->json)
-        fputs(any ? "\n]}\n" : "]}\n", stdout);
+        json_list_end(&list);
 }

@@ -29,6 +29,10 @@ bool input_remove(struct app *app, const struct input *input);
  * -1). False: reported. */
 bool input_open_reader(struct app *app, const char *path, struct input *input, wcodec_reader **reader);
 
+/* Open each input of the command line in turn, as input_open_reader() does, hand it to `visit`, and close it. */
+typedef void (*reader_fn)(struct app *app, void *opaque, const char *name, const wcodec_reader *reader);
+void input_each_reader(struct app *app, reader_fn visit, void *opaque);
+
 /* Is it a directory (links followed)? */
 bool path_is_directory(const char *path);
 /* What is behind the last slash. */

@@ -34,16 +34,24 @@ json_t *json_decimal(double value, int decimals)
     return json_real(value);
 }
 
+char *json_render(struct app *app, json_t *item)
+{
+    char *text = item ? json_dumps(item, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12)) : NULL;
+    char *safe = text ? text_escape_json(text) : NULL;
+    free(text);
+    json_decref(item);
+    if (!safe)
+        app_fail(app, EXIT_FAILED, "standard output: out of memory for JSON");
+    return safe;
+}
+
 void json_print(struct app *app, json_t *item, bool *any)
 {
-    fputs(*any ? ",\n" : "\n", stdout);
+    char *text = json_render(app, item);
+    printf("%s%s", *any ? ",\n" : "\n", text ? text : "null");
     *any = true;
-    bool good = item && json_dumpf(item, stdout, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12)) == 0;
-    if (!item)
-        fputs("null", stdout);
-    if (app_stdout_good(app) && !good)
-        app_fail(app, EXIT_FAILED, "standard output: out of memory for JSON");
-    json_decref(item);
+    app_stdout_good(app);
+    free(text);
 }
 
 void json_list_begin(struct json_list *list, const char *key)

@@ -15,6 +15,9 @@ json_t *json_size(uint64_t value);
 /* A number rounded to that many decimals; whatever the locale, with a point. */
 json_t *json_decimal(double value, int decimals);
 
+/* The text of a document, with nothing in it that acts on a terminal; frees the document. The caller frees the text. NULL: reported. */
+char *json_render(struct app *app, json_t *item);
+
 /* {"schema":"wcodec/1", "KEY":[ ... ]} on standard output, in parts. */
 struct json_list {
     bool any;

@@ -12,7 +12,6 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 typedef void (*row_fn)(struct table *table, const char *const *cells);
 
@@ -65,67 +64,37 @@ static void list_table(struct app *app, const char *name, const wcodec_reader *r
     each_tensor(app, name, reader, &table, print_row);
 }
 
-/* A model folder is several files; each gets its own object. The list of tensors may be long: it is printed as it goes. */
-static void list_json(struct app *app, const char *path, const wcodec_reader *reader, bool *any)
+static void list_file_json(struct app *app, void *opaque, const struct described_file *file)
 {
-    wcodec_error err = {0};
-    uint64_t files = wcodec_reader_file_count(reader);
-    for (uint64_t f = 0; f < files && !signals_pending(); f++) {
-        wcodec_file_info file;
-        wcodec_tensor_info info;
-        if (wcodec_reader_file(reader, f, &file, &err) != WCODEC_OK) {
-            app_fail_status(app, path, &err);
-            return;
-        }
-        json_t *head = describe_file_json(file.path[0] ? file.path : path, &file);
-        char *text = head ? json_dumps(head, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12)) : NULL;
-        json_decref(head);
-        if (!text) {
-            app_fail(app, EXIT_FAILED, "%s: out of memory", path);
-            return;
-        }
-        text[strlen(text) - 1] = 0; /* the closing brace comes after the tensors */
-        printf("%s\n%s,\"tensors\":[", *any ? "," : "", text);
-        free(text);
-        *any = true;
-        bool tensors = false;
-        for (uint64_t i = file.first_tensor; i < file.first_tensor + file.tensors && !signals_pending() && app_stdout_good(app); i++) {
-            if (wcodec_reader_tensor(reader, i, &info, &err) == WCODEC_OK)
-                json_print(app, describe_tensor_json(reader, &info), &tensors);
-            else
-                app_fail_status(app, path, &err);
-        }
-        fputs("]}", stdout);
+    describe_print_json(app, opaque, file, describe_file_json(file));
+}
+
+static void list_input(struct app *app, void *opaque, const char *name, const wcodec_reader *reader)
+{
+    struct json_list *list = opaque;
+    if (app->options.json) {
+        describe_each_file(app, name, reader, list_file_json, list);
+        return;
     }
+    char *escaped = app->options.files.count > 1 ? text_escape(name) : NULL;
+    if (escaped)
+        printf("%s%s:\n", list->any ? "\n" : "", escaped);
+    free(escaped);
+    list->any = true;
+    list_table(app, name, reader);
 }
 
 void command_list(struct app *app)
 {
     const struct options *o = &app->options;
-    bool any = false;
+    struct json_list list = {0};
     if (o->files.count == 0) {
         app_fail(app, EXIT_USAGE, "list what? Give .wcodec files, a model folder, or - for standard input");
         return;
     }
     if (o->json)
-        fputs("{\"schema\":\"wcodec/1\",\"files\":[", stdout);
-    for (size_t i = 0; i < o->files.count && !signals_pending(); i++) {
-        struct input input;
-        wcodec_reader *reader;
-        if (!input_open_reader(app, o->files.items[i], &input, &reader))
-            continue;
-        if (o->json) {
-            list_json(app, input.name, reader, &any);
-        } else {
-            char *name = o->files.count > 1 ? text_escape(input.name) : NULL;
-            if (name)
-                printf("%s%s:\n", i ? "\n" : "", name);
-            free(name);
-            list_table(app, input.name, reader);
-        }
-        wcodec_reader_close(reader);
-        input_close(&input);
-    }
+        json_list_begin(&list, "files");
+    input_each_reader(app, list_input, &list);
     if (o->json)
-        fputs(any ? "\n]}\n" : "]}\n", stdout);
+        json_list_end(&list);
 }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/options.h"
+#include "utils/text.h"
 
 #include <errno.h>
 #include <getopt.h>
@@ -120,8 +121,9 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* '-' first: operands come in their order, so that a command may stand before, between or after options, POSIXLY_CORRECT or not. */
-static const char short_options[] = "-zdlto:O:crfkqvT:Vh123456789n:";
+/* '-' first: operands come in their order, so that a command may stand before, between or after options, POSIXLY_CORRECT or not. ':': errors are ours to print.
+ */
+static const char short_options[] = "-:zdlto:O:crfkqvT:Vh123456789n:";
 
 static const struct {
     const char *name;
@@ -154,7 +156,9 @@ enum command command_find(const char *name)
 
 static bool usage_error(const char *text, const char *detail)
 {
-    fprintf(stderr, "wcodec: %s%s%s%s\nTry 'wcodec help'.\n", text, detail ? " '" : "", detail ? detail : "", detail ? "'" : "");
+    char *escaped = detail ? text_escape(detail) : NULL;
+    fprintf(stderr, "wcodec: %s%s%s%s\nTry 'wcodec help'.\n", text, detail ? " '" : "", escaped ? escaped : "", detail ? "'" : "");
+    free(escaped);
     return false;
 }
 
@@ -507,18 +511,30 @@ static bool take_operands(struct options *o, enum command by_letter, bool help, 
     return o->command != COMMAND_NONE || usage_error("a command is missing: compress, decompress, list, info, test, verify, cat, bench or devices", NULL);
 }
 
+/* getopt_long() failed at `word`: a long option stands there whole, a letter is in optopt. */
+static bool option_error(int code, const char *word)
+{
+    char letter[3] = {'-', (char)optopt, 0};
+    bool is_long = strncmp(word, "--", 2) == 0;
+    const char *what = code == ':'         ? "a value is missing behind"
+                       : is_long && optopt ? "no value goes with"
+                       : is_long           ? "there is no such option, or several begin so:"
+                                           : "there is no such option:";
+    return usage_error(what, is_long ? word : letter);
+}
+
 bool options_parse(int argc, char **argv, struct options *options)
 {
     unsigned char seen[512] = {0};
     enum command by_letter = COMMAND_NONE;
     bool help = false, version = false;
-    int code;
+    int code, at = optind;
 
     *options = (struct options){.command = COMMAND_NONE, .level = 3, .iterations = 5};
-    while ((code = getopt_long(argc, argv, short_options, long_options, NULL)) != -1) {
+    for (; (code = getopt_long(argc, argv, short_options, long_options, NULL)) != -1; at = optind) {
         enum command letter = command_of_letter(code);
-        if (code == '?')
-            return usage_error("the command line is not understood", NULL);
+        if (code == '?' || code == ':')
+            return option_error(code, argv[at]);
         if (letter != COMMAND_NONE && by_letter != COMMAND_NONE && by_letter != letter)
             return usage_error("-z, -d, -l and -t exclude each other", NULL);
         if (letter != COMMAND_NONE)

@@ -32,17 +32,22 @@ static bool is_unsafe(uint32_t c)
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x061c || c == 0x200e || c == 0x200f || (c >= 0x2028 && c <= 0x202e) || (c >= 0x2066 && c <= 0x2069);
 }
 
-char *text_escape(const char *text)
+/* Each unsafe character as \\xNN a byte, or for JSON, where all is UTF-8, as \\uNNNN. */
+static char *escape(const char *text, bool json)
 {
+    enum { WIDEST = 6 };
     size_t length = strlen(text);
-    char *escaped = length <= SIZE_MAX / 4 - 1 ? malloc(length * 4 + 1) : NULL;
+    char *escaped = length <= SIZE_MAX / WIDEST - 1 ? malloc(length * WIDEST + 1) : NULL;
     if (!escaped)
         return NULL;
     char *at = escaped;
     for (const unsigned char *p = (const unsigned char *)text; *p;) {
         uint32_t code = 0;
         size_t n = utf8_take(p, &code);
-        if (n == 0 || is_unsafe(code)) {
+        if (n && json && is_unsafe(code)) {
+            at += snprintf(at, WIDEST + 1, "\\u%04" PRIx32, code);
+            p += n;
+        } else if (n == 0 || is_unsafe(code)) {
             for (size_t i = n ? n : 1; i > 0; i--, at += 4)
                 snprintf(at, 5, "\\x%02x", *p++);
         } else {
@@ -53,6 +58,16 @@ char *text_escape(const char *text)
     }
     *at = 0;
     return escaped;
+}
+
+char *text_escape(const char *text)
+{
+    return escape(text, false);
+}
+
+char *text_escape_json(const char *json)
+{
+    return escape(json, true);
 }
 
 bool text_is_utf8(const char *text)
@@ -88,6 +103,20 @@ const char *text_size(uint64_t size, char *dst)
         snprintf(dst, 32, "%" PRIu64 " B", size);
     else
         snprintf(dst, 32, "%.2f %s", value, units[unit]);
+    return dst;
+}
+
+const char *text_rate(uint64_t size, double seconds, char *dst)
+{
+    static const char units[][4] = {"B", "kB", "MB", "GB", "TB"};
+    double value = seconds > 0 ? (double)size / seconds : 0;
+    unsigned unit = 0;
+    while (value >= 999.5 && unit < 4) {
+        value /= 1000;
+        unit++;
+    }
+    int decimals = unit == 0 || value >= 99.95 ? 0 : value >= 9.995 ? 1 : 2;
+    snprintf(dst, 32, "%.*f %s/s", decimals, value, units[unit]);
     return dst;
 }
 

@@ -13,6 +13,10 @@
  * so that a name cannot change the terminal. The caller frees it. NULL: out of memory. */
 char *text_escape(const char *text);
 
+/* JSON text in which the same characters, as far as JSON leaves them as they are, have become \uNNNN. It has no line breaks but those in it. The caller frees
+ * it. NULL: out of memory. */
+char *text_escape_json(const char *json);
+
 /* Is it well-formed UTF-8? */
 bool text_is_utf8(const char *text);
 
@@ -21,6 +25,9 @@ size_t text_width(const char *text);
 
 /* "1.23 GiB"; dst has at least 32 bytes. */
 const char *text_size(uint64_t size, char *dst);
+
+/* "45.2 MB/s", of three digits; dst has at least 32 bytes. */
+const char *text_rate(uint64_t size, double seconds, char *dst);
 
 /* "1:02:03" or "0:05"; dst has at least 32 bytes. */
 const char *text_duration(double seconds, char *dst);

@@ -73,7 +73,10 @@ for command in list info; do
     prints 'rlo\\xe2\\x80\\xaex'
     prints 'grüße'
     run 0 "$WCODEC" $command --json names.safetensors.wcodec; json out
-    json_is out '"esc\x1b[31m" in [t["name"] for t in d["files"][0]["tensors"]]'
+    json_is out '{"esc\x1b[31m", "c1\x9b31m", "del\x7f", "rlo\u202ex", "grüße"} <= {t["name"] for t in d["files"][0]["tensors"]}'
+    # C1 in UTF-8, DEL, and characters that turn the direction.
+    if LC_ALL=C grep -q -e "$(printf '\302[\200-\237]')" -e "$(printf '\177')" -e "$(printf '\342\200\256')" out; then fail "$command --json prints controls"; else pass; fi
+    prints 'grüße'
 done
 run 0 "$WCODEC" cat --tensor "$(printf 'new\nline')" names.safetensors.wcodec
 is "$(size_of out)" 10

@@ -1,0 +1,151 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# Options: what each command takes is what its help, the man page and the completions for bash, zsh and fish say, no more and no less.
+. "$top_srcdir/tests/command/lib.sh"
+source=$top_srcdir
+case $source in /*) ;; *) source=$here/$source ;; esac
+commands='compress decompress list info test verify cat bench devices help version'
+
+# The names of all options, but for those that are commands.
+sed -n '/^static const struct option long_options/,/^};/s/^ *{"\([a-z0-9-]*\)".*/\1/p' "$source/utils/options.c" >names
+grep -v -x -e compress -e decompress -e list -e test names | sort >options
+if [ "$(wc -l <options)" -gt 30 ]; then pass; else fail 'no options found in utils/options.c'; fi
+
+value_of () {
+    case $1 in
+    output|output-dir|include|exclude|tensor|only) echo =x ;;
+    threads|iterations) echo =1 ;;
+    memory-limit|sample) echo =1GiB ;;
+    backend) echo =cpu ;;
+    tune) echo =size ;;
+    tile) echo =4096 ;;
+    profile) echo =p12 ;;
+    slice) echo =0:1 ;;
+    xxh128) echo =0 ;;
+    esac
+}
+
+# The truth is what the command line takes. Common options are those that every command takes.
+cp options common
+for command in $commands; do
+    while read -r option; do
+        "$WCODEC" $command --$option"$(value_of "$option")" >out 2>err </dev/null
+        grep -q -e 'takes no' err || echo "$option"
+        if grep -e 'no such option' -e 'value' err; then fail "--$option is not understood"; fi
+    done <options >takes.$command
+    comm -12 common takes.$command >both
+    mv both common
+done
+for command in $commands; do
+    comm -23 takes.$command common >own.$command
+done
+is "$(tr '\n' ' ' <common)" 'backend color help memory-limit no-progress quiet threads verbose version ' 'options of all commands'
+is "$(tr '\n' ' ' <own.list)" 'json '
+
+# long: the names of options among the words of a text.
+long () {
+    tr -c 'a-z0-9=-' '\n' | sed -n 's/^--\([a-z][a-z0-9-]*\).*/\1/p' | sort -u
+}
+# compare WHERE COMMAND: the names in ./said are its own options, besides common ones.
+compare () {
+    sort -u said | comm -23 - common >besides
+    is "$(tr '\n' ' ' <besides)" "$(tr '\n' ' ' <own.$2)" "$1, $2"
+}
+# manual TITLE: the options in the sections of the man page whose title has these words.
+manual () {
+    awk -v title="$1" '
+        /^\.S[sh] / {gsub(",", ""); inside = /Options/ && index($0 " ", " " title " ")}
+        inside && /^\.It / {for (i = 2; i < NF; i++) if ($i == "Fl" && $(i + 1) ~ /^-/) print substr($(i + 1), 2)}' "$source/man/wcodec.1"
+}
+
+"$WCODEC" help | grep '^ *-' | long >said
+is "$(cat said)" "$(cat common)" 'wcodec help'
+manual 'for all commands' | sort -u >said
+is "$(cat said)" "$(cat common)" 'man page, all commands'
+for command in $commands; do
+    "$WCODEC" help $command | long >said
+    compare help $command
+    manual $command >said
+    compare 'man page' $command
+done
+
+if command -v bash >/dev/null 2>&1; then
+    run 0 bash -n "$source/completions/wcodec.bash"
+    cat >ask.bash <<'BASH'
+source "$1"
+compopt () { :; }
+shift
+COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+_wcodec
+printf '%s\n' "${COMPREPLY[@]}"
+BASH
+    ask () {
+        bash ask.bash "$source/completions/wcodec.bash" wcodec "$@"
+    }
+    for command in $commands; do
+        ask $command -- | long >said
+        is "$(comm -12 said common | tr '\n' ' ')" "$(tr '\n' ' ' <common)" "bash, $command"
+        compare bash $command
+    done
+    is "$(ask l)" list
+    is "$(ask help de | tr '\n' ' ')" 'decompress devices '
+    is "$(ask compress --pro)" '--profile='
+    is "$(ask test --backend = | tr '\n' ' ')" 'auto cpu cuda opencl all '
+    is "$(ask bench --backend = a | tr '\n' ' ')" 'auto all '
+    is "$(ask list --backend = a)" auto
+else
+    skip 'no bash to complete with'
+fi
+
+if command -v zsh >/dev/null 2>&1; then
+    run 0 zsh -fn "$source/completions/_wcodec"
+    # Outside of the line editor: _arguments prints what it is told, and the second call is for the command's own words.
+    cat >ask.zsh <<'ZSH'
+file=$1
+shift
+words=("$@")
+_arguments () {
+    if [[ $1 == -C ]]; then state=argument; return 1; fi
+    print -rl -- "$@"
+}
+_describe () { print -rl -- ${(P)argv[-1]}; }
+ask () { source $file; }
+ask
+ZSH
+    for command in $commands; do
+        zsh -f ask.zsh "$source/completions/_wcodec" $command >specs 2>err || fail "zsh, $command: $(cat err)"
+        quiet
+        [ $command = help ] || {
+            sed 's/([^)]*)\(.*\)/\1/; s/\[.*//; s/^[*]*//' specs | long >said
+            is "$(comm -12 said common | tr '\n' ' ')" "$(tr '\n' ' ' <common)" "zsh, $command"
+            compare zsh $command
+        }
+    done
+    zsh -f ask.zsh "$source/completions/_wcodec" bench >out; prints 'backend:(auto cpu cuda opencl all)'
+    zsh -f ask.zsh "$source/completions/_wcodec" list >out; prints 'backend:(auto cpu cuda opencl)'
+    zsh -f ask.zsh "$source/completions/_wcodec" help >out; prints '^decompress:'
+else
+    skip 'no zsh to complete with'
+fi
+
+if command -v fish >/dev/null 2>&1; then
+    run 0 fish --no-execute "$source/completions/wcodec.fish"
+    mkdir home
+    ask () {
+        HOME=$work/home fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$source/completions/wcodec.fish" "$1" | cut -f1
+    }
+    for command in $commands; do
+        ask "wcodec $command --" | long >said
+        is "$(comm -12 said common | tr '\n' ' ')" "$(tr '\n' ' ' <common)" "fish, $command"
+        compare fish $command
+    done
+    is "$(ask 'wcodec l')" list
+    is "$(ask 'wcodec help de' | tr '\n' ' ')" 'decompress devices '
+    is "$(ask 'wcodec compress --pro')" '--profile'
+    is "$(ask 'wcodec test --backend=' | sort | tr '\n' ' ')" '--backend=all --backend=auto --backend=cpu --backend=cuda --backend=opencl '
+    is "$(ask 'wcodec list --backend=a')" '--backend=auto'
+else
+    skip 'no fish to complete with'
+fi
+finish
