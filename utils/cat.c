@@ -42,13 +42,14 @@ static void cat_tensor(struct app *app, const struct input *input, const wcodec_
     wcodec_tensor_info info;
     wcodec_error err = {0};
     size_t count;
+    const struct stat *file = input->fd >= 0 ? &input->stat : NULL;
     uint64_t *tensor = partial_select(app, input->name, reader, &count);
     if (!tensor)
         return;
     if (wcodec_reader_tensor(reader, tensor[0], &info, &err) != WCODEC_OK) {
         app_fail_status(app, input->name, &err);
     } else if ((!o->slice || find_rows(app, input->name, &info, &rows)) &&
-               (o->output ? output_open(app, o->output, input->fd >= 0 ? &input->stat : NULL, &output) : output_open_stdout(app, &output))) {
+               (o->output ? output_open(app, o->output, file, &output) : output_open_stdout(app, file, &output))) {
         const struct partial_rows *cut = o->slice ? &rows : NULL;
         struct output_attributes attributes = {0};
         progress_start(&app->progress, info.name, o->output && !o->quiet && !o->no_progress);

@@ -121,7 +121,7 @@ static void compress_file(struct app *app, const char *source, const char *targe
     if (target && !app->options.force && is_current(app, target, &input)) {
         app_note(app, "%s: up to date", target);
         done = true;
-    } else if (!signals_pending() && (target ? output_open(app, target, &input.stat, &output) : output_open_stdout(app, &output))) {
+    } else if (!signals_pending() && (target ? output_open(app, target, &input.stat, &output) : output_open_stdout(app, &input.stat, &output))) {
         done = write_container(app, &input, &output);
         output_close(&output);
     }

@@ -120,7 +120,7 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
         app_note(app, "%s: up to date", target);
         return true;
     }
-    if (signals_pending() || !(target ? output_open(app, target, &input->stat, &output) : output_open_stdout(app, &output)))
+    if (signals_pending() || !(target ? output_open(app, target, &input->stat, &output) : output_open_stdout(app, &input->stat, &output)))
         return false;
     progress_start(&app->progress, input->name, !o->quiet && !o->no_progress);
     bool good = partial || output_check_room(app, &output, info->size);

@@ -38,7 +38,7 @@ static const char general[] = "Usage: wcodec COMMAND [OPTIONS] [--] FILE|DIR...\
                               "4 the backend asked for cannot be used.\n";
 
 #define OUTPUT_OPTIONS                                                                                                                                         \
-    "  -o, --output=FILE     the output (a directory for a directory)\n"                                                                                       \
+    "  -o, --output=FILE     the output, a directory for a directory; - is as -c\n"                                                                            \
     "  -O, --output-dir=DIR  put outputs there\n"                                                                                                              \
     "  -c, --stdout          write to standard output\n"                                                                                                       \
     "  -r, --recursive       go into directories below a directory\n"                                                                                          \

@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static void (*const run_command[COMMAND_COUNT])(struct app *) = {
@@ -32,6 +33,16 @@ static bool open_standard_descriptors(void)
     return true;
 }
 
+/* A model folder is read with a file open for each shard, and there are models of more than the 1024 that are usual. */
+static void raise_file_limit(void)
+{
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != limit.rlim_max) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
 static void flush_output(struct app *app)
 {
     if (app_stdout_good(app)) {
@@ -49,6 +60,7 @@ int main(int argc, char **argv)
     struct app app = {.exit_code = EXIT_DONE};
     if (!open_standard_descriptors())
         return EXIT_FAILED;
+    raise_file_limit();
     signals_catch();
     if (!options_parse(argc, argv, &app.options)) {
         options_free(&app.options);

@@ -466,6 +466,12 @@ static bool check_allowed(const unsigned char *seen, enum command command)
 /* What excludes what. */
 static bool check_together(const struct options *o)
 {
+    for (size_t i = 0; i < o->files.count; i++) {
+        if (!*o->files.items[i])
+            return usage_error("a file's name is empty", NULL);
+    }
+    if ((o->output && !*o->output) || (o->output_dir && !*o->output_dir))
+        return usage_error("the output's name is empty", NULL);
     if (o->output && o->output_dir)
         return usage_error("-o and -O exclude each other", NULL);
     if (o->to_stdout && (o->output || o->output_dir))
@@ -551,6 +557,10 @@ bool options_parse(int argc, char **argv, struct options *options)
     }
     if (!take_operands(options, by_letter, help, version))
         return false;
+    if (options->output && strcmp(options->output, "-") == 0) {
+        options->output = NULL;
+        options->to_stdout = true;
+    }
     return help || version || (check_allowed(seen, options->command) && check_together(options));
 }
 

@@ -38,7 +38,7 @@ struct options {
     enum command command;
     struct strings files;
 
-    const char *output;     /* -o */
+    const char *output;     /* -o, unless that is "-" */
     const char *output_dir; /* -O */
     bool to_stdout;
     bool recursive;

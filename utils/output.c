@@ -44,6 +44,12 @@ static bool remember(struct app *app, const struct output *output)
     return true;
 }
 
+/* /dev/stdout and its like: a file in the place of that link would break every program. */
+static bool is_system_link(const char *path)
+{
+    return strncmp(path, "/proc/", 6) == 0 || (strncmp(path, "/dev/", 5) == 0 && (!strchr(path + 5, '/') || strncmp(path, "/dev/fd/", 8) == 0));
+}
+
 /* Is `path` free, or may it be replaced? Sets *in_place for what must be written to instead. */
 static bool check_target(struct app *app, const char *path, const struct stat *input, bool *in_place)
 {
@@ -60,6 +66,8 @@ static bool check_target(struct app *app, const char *path, const struct stat *i
             return app_fail(app, EXIT_FAILED, "%s: was made just now from another input; two inputs cannot have one output", path);
         return force || app_fail(app, EXIT_FAILED, "%s: exists already; -f replaces it", path);
     case S_IFLNK:
+        if (is_system_link(path))
+            return app_fail(app, EXIT_FAILED, "%s: is a link of the system, which nothing replaces; -c writes to standard output", path);
         return force || app_fail(app, EXIT_FAILED, "%s: is a symbolic link; -f replaces the link", path);
     case S_IFDIR:
         return app_fail(app, EXIT_FAILED, "%s: is a directory", path);
@@ -138,9 +146,13 @@ bool output_open(struct app *app, const char *path, const struct stat *input, st
     return false;
 }
 
-bool output_open_stdout(struct app *app, struct output *output)
+bool output_open_stdout(struct app *app, const struct stat *input, struct output *output)
 {
+    struct stat now;
     *output = (struct output){.name = "standard output", .fd = -1, .dir_fd = -1};
+    /* By ">>" or "<>", for instance. Pipes and devices may well be both. */
+    if (input && fstat(STDOUT_FILENO, &now) == 0 && S_ISREG(now.st_mode) && same_file(&now, input))
+        return app_fail(app, EXIT_FAILED, "%s: input and output are the same file", output->name);
     if (isatty(STDOUT_FILENO) && !app->options.force)
         return app_fail(app, EXIT_USAGE, "binary data is not written to a terminal; use -o FILE, or -f to insist");
     output->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);

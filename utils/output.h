@@ -23,8 +23,8 @@ struct output {
  * without
  * --force; with it, files and links are replaced (never followed), devices and pipes are written to. False: reported. */
 bool output_open(struct app *app, const char *path, const struct stat *input, struct output *output);
-/* Standard output; binary data to a terminal is refused without --force. */
-bool output_open_stdout(struct app *app, struct output *output);
+/* Standard output; `input` as above. Binary data to a terminal is refused without --force. */
+bool output_open_stdout(struct app *app, const struct stat *input, struct output *output);
 
 /* A wcodec_write_fn; `output` is the struct. */
 int output_write(void *output, const void *data, size_t size);

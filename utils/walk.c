@@ -78,6 +78,7 @@ fail:
 
 static bool walk_below(const struct walk *walk, const char *relative, unsigned depth);
 
+/* False: nothing further can be visited. */
 static bool visit_name(const struct walk *walk, const char *relative, unsigned depth)
 {
     struct app *app = walk->app;
@@ -89,7 +90,7 @@ static bool visit_name(const struct walk *walk, const char *relative, unsigned d
     if (lstat(path, &link) != 0 || stat(path, &target) != 0)
         app_fail_errno(app, path, "cannot be examined", errno);
     else if (S_ISREG(target.st_mode))
-        good = walk->visit(app, walk->opaque, relative, false);
+        walk->visit(app, walk->opaque, relative, false);
     else if (!S_ISDIR(target.st_mode))
         app_warn(app, "%s: left out: neither a file nor a directory", path);
     else if (S_ISLNK(link.st_mode))
@@ -98,8 +99,8 @@ static bool visit_name(const struct walk *walk, const char *relative, unsigned d
         app_warn(app, "%s: left out: a directory (-r goes into it)", path);
     else if (depth >= MAX_DEPTH)
         app_fail(app, EXIT_FAILED, "%s: directories are nested too deeply", path);
-    else
-        good = walk->visit(app, walk->opaque, relative, true) && walk_below(walk, relative, depth + 1);
+    else if (walk->visit(app, walk->opaque, relative, true))
+        good = walk_below(walk, relative, depth + 1);
     free(path);
     return good;
 }
@@ -181,19 +182,29 @@ struct mirror {
     size_t count; /* of what was found in it */
 };
 
+/* A link in the place of a folder would lead what is written out of the mirror. */
+static bool make_below(struct app *app, const char *path)
+{
+    struct stat link;
+    if (lstat(path, &link) == 0 && S_ISLNK(link.st_mode))
+        return app_fail(app, EXIT_FAILED, "%s: is a symbolic link, which is not followed", path);
+    return directory_make(app, path);
+}
+
 static bool mirror_visit(struct app *app, void *opaque, const char *relative, bool is_directory)
 {
     struct mirror *mirror = opaque;
     char *source = path_join(app, mirror->in, relative);
     char *target = path_join(app, mirror->out, relative);
+    bool good = source && target;
     mirror->count++;
-    if (source && target && is_directory)
-        directory_make(app, target);
-    else if (source && target)
+    if (good && is_directory)
+        good = make_below(app, target);
+    else if (good)
         mirror->make(app, mirror->opaque, source, target);
     free(source);
     free(target);
-    return true;
+    return good;
 }
 
 void walk_mirror(struct app *app, const char *in, const char *out, mirror_fn make, void *opaque)

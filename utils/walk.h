@@ -7,11 +7,11 @@
 
 #include "utils/app.h"
 
-/* `relative` is the path below the directory; is_directory comes before what is in it. Returns false to stop. */
+/* `relative` is the path below the directory; a directory comes before what is in it, which is left out if this returns false. */
 typedef bool (*walk_fn)(struct app *app, void *opaque, const char *relative, bool is_directory);
 
 /* Visit files (links to files too) in `dir`, and with --recursive in the directories below; links to directories, devices and pipes are left out with a
- * warning. False: reported, or stopped. */
+ * warning. False: reported. */
 bool walk_directory(struct app *app, const char *dir, walk_fn visit, void *opaque);
 
 /* Is one path the other, or inside it? Paths that do not exist yet are judged by the part that does. */

@@ -100,6 +100,14 @@ echo '{"weight_map": {"a": "y.safetensors"}}' >broken/m.safetensors.index.json
 run 1 "$WCODEC" list ./broken; says '^wcodec: error: ./broken/y.safetensors.wcodec: No such file'
 rm -r broken
 
+# A link in the mirror leads nowhere; the rest is made.
+mkdir away linked.wcodec
+ln -s ../away linked.wcodec/sub
+run 1 "$WCODEC" compress -rf model -o linked.wcodec; says 'linked.wcodec/sub: is a symbolic link'
+is "$(ls -A away)" ''
+exists linked.wcodec/m-00001-of-00002.safetensors.wcodec linked.wcodec/m.safetensors.index.json
+rm -r away linked.wcodec
+
 # Two inputs for one name.
 mkdir clash
 cp model/m-00002-of-00002.safetensors clash/x.safetensors

@@ -119,6 +119,14 @@ size_of () {
     wc -c <"$1" | tr -d ' '
 }
 
+# Make strike.so (see strike.c) in $work. False where that cannot be done, or a sanitizer will have nothing in front of it.
+build_strike () {
+    source=$top_srcdir
+    case $source in /*) ;; *) source=$here/$source ;; esac
+    ${CC:-cc} -shared -fPIC -o "$work/strike.so" "$source/tests/command/strike.c" -ldl 2>/dev/null || return 1
+    LD_PRELOAD=$work/strike.so "$WCODEC" version >"$work/out" 2>"$work/err" && [ ! -s "$work/err" ]
+}
+
 finish () {
     echo "$passed passed, $failed failed, $skipped skipped"
     [ $failed -eq 0 ]

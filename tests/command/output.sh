@@ -33,7 +33,7 @@ same a.safetensors again
 before=$(stat -c %i a.safetensors.wcodec)
 run 0 "$WCODEC" compress a.safetensors; says 'up to date'
 is "$(stat -c %i a.safetensors.wcodec)" "$before"
-run 0 "$WCODEC" compress -f a.safetensors; says 'MB/s'
+run 0 "$WCODEC" compress -f a.safetensors; says ' [kMG]*B/s$'
 run 0 "$WCODEC" decompress a.safetensors.wcodec; says 'up to date'
 run 1 "$WCODEC" compress -o a.safetensors.wcodec b.safetensors; says 'exists already'
 run 0 "$WCODEC" verify a.safetensors.wcodec a.safetensors
@@ -72,6 +72,28 @@ run 0 "$WCODEC" compress -f -o pipe a.safetensors
 wait
 same piped a.safetensors.wcodec
 run 1 "$WCODEC" compress /dev/zero -o zero; says 'device'
+# Links of the system stay; so does an input that standard output is added to.
+for path in /dev/stdout /dev/fd/1 /proc/self/fd/1; do
+    [ -L $path ] || { skip "no $path"; continue; }
+    run 1 "$WCODEC" compress -f -o $path a.safetensors; says 'a link of the system'; silent
+done
+cp a.safetensors added
+run 1 sh -c '"$1" compress -c added >>added' sh "$WCODEC"; says 'same file'
+run 1 sh -c '"$1" compress - <added >>added' sh "$WCODEC"; says 'same file'
+same added a.safetensors
+cp a.safetensors.wcodec added
+run 1 sh -c '"$1" decompress -c added >>added' sh "$WCODEC"; says 'same file'
+run 1 sh -c '"$1" cat --tensor=w added >>added' sh "$WCODEC"; says 'same file'
+same added a.safetensors.wcodec
+# "-" is no file's name.
+run 0 "$WCODEC" compress -q -o - a.safetensors
+same out a.safetensors.wcodec
+run 0 "$WCODEC" cat --tensor=w -o - a.safetensors.wcodec
+run 2 "$WCODEC" compress --rm -o - a.safetensors
+missing ./-
+# A folder that is gone.
+mkdir gone
+run 1 sh -c 'cd gone && rmdir ../gone && "$1" compress "$2/a.safetensors" -o x' sh "$WCODEC" "$work"; says 'No such file'
 long=$(printf '%0240d' 0)
 run 0 "$WCODEC" compress -o "$long" a.safetensors
 same "$long" a.safetensors.wcodec
@@ -118,6 +140,18 @@ fi
 # The umask counts where there is no file to take the mode from.
 run 0 sh -c 'umask 027; cat a.safetensors | "$1" compress -q - -o masked.wcodec' sh "$WCODEC"
 is "$(stat -c %a masked.wcodec)" 640
+
+# Few open files: more are asked for, and what then is too many is an error.
+mkdir shards
+for n in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    "$MAKE" shards/$n.safetensors t$n:U8:5:text
+done
+"$WCODEC" compress -q shards
+run 0 sh -c 'ulimit -Sn 16; "$1" list shards.wcodec' sh "$WCODEC"
+is "$(grep -c '^t[0-9]* ' out)" 20
+run 1 sh -c 'ulimit -n 16; "$1" list shards.wcodec' sh "$WCODEC"; says 'shards.wcodec/.*: Too many open files'
+run 0 sh -c 'ulimit -n 16; "$1" test -q shards.wcodec/*.wcodec' sh "$WCODEC"
+run 0 sh -c 'ulimit -n 16; "$1" verify -q shards.wcodec shards' sh "$WCODEC"
 
 # A memory limit that cannot be kept is an error.
 run 1 "$WCODEC" cat --tensor w --memory-limit=1000 -o never a.safetensors.wcodec; says 'memory'

@@ -73,35 +73,15 @@ missing piped.wcodec
 kill $writer 2>/dev/null
 wait $writer 2>/dev/null
 
-# A signal between the look at the flag and the read that waits: the library put in front sends it there, once.
-cat >raise.c <<'C'
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <errno.h>
-#include <signal.h>
-#include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
-ssize_t read(int fd, void *data, size_t size)
-{
-    static int done;
-    struct stat st;
-    ssize_t (*next)(int, void *, size_t) = (ssize_t (*)(int, void *, size_t))dlsym(RTLD_NEXT, "read");
-    if (!done && strstr(program_invocation_short_name, "wcodec") && fstat(fd, &st) == 0 && S_ISFIFO(st.st_mode)) {
-        done = 1;
-        raise(SIGTERM);
-    }
-    return next(fd, data, size);
-}
-C
-if ${CC:-cc} -shared -fPIC -o raise.so raise.c -ldl 2>/dev/null && LD_PRELOAD=$work/raise.so "$WCODEC" version >out 2>err && [ ! -s err ]; then
+# A signal between the look at the flag and the read that waits: a library put in front sends it there.
+if build_strike; then
     mkfifo quiet-pipe
     (exec 3<>quiet-pipe; exec sleep 1000) &
     holder=$!
     for arguments in 'compress quiet-pipe -o quiet.wcodec' 'test quiet-pipe' 'verify packed.wcodec quiet-pipe'; do
         [ -e packed.wcodec ] || "$WCODEC" compress -q -1 -o packed.wcodec original
         # What fails here would wait for ever.
-        run 143 timeout -k 5 60 env LD_PRELOAD="$work/raise.so" ./start "$WCODEC" $arguments
+        run 143 timeout -k 5 60 env LD_PRELOAD="$work/strike.so" STRIKE_AT=1 STRIKE_ON=read STRIKE_SIGNAL=15 ./start "$WCODEC" $arguments
         if grep -q '^wcodec' err; then fail "a message after a signal: $(cat err)"; else pass; fi
     done
     missing quiet.wcodec

@@ -17,6 +17,9 @@ run 2 "$WCODEC" compress file -q --output; says "value is missing behind '--outp
 run 2 "$WCODEC" compress file --quiet -qo; says "value is missing behind '-o'"
 run 2 "$WCODEC" "--$(printf 'c1\302\2331m')" file; says '--c1\\xc2\\x9b1m'
 run 2 "$WCODEC" "$(printf '\033[1m')"; says '\\x1b'
+run 2 "$WCODEC" compress ''; says 'name is empty'
+run 2 "$WCODEC" compress -o '' file; says 'name is empty'
+run 2 "$WCODEC" compress -O '' file; says 'name is empty'
 run 2 "$WCODEC" -z -d file; says 'exclude each other'
 run 2 "$WCODEC" compress --quick file; says 'takes no option --quick'
 run 2 "$WCODEC" list -3 file; says 'takes no level'
