@@ -26,7 +26,7 @@
 #include "core/error.h"
 
 /* Raise with every change of this file or of coding/tiling.h and coding/table.h: plugins of any other number are refused. */
-#define WCODEC_BACKEND_ABI_NUMBER 1u
+#define WCODEC_BACKEND_ABI_NUMBER 2u
 
 /* The sizes of the structures that cross the border are part of the number, since a forgotten raise is not seen otherwise. */
 #define WCODEC_BACKEND_ABI                                                                                                                                     \
@@ -73,7 +73,8 @@ enum wcodec_device_capability {
     WCODEC_DEVICE_ASYNCHRONOUS = 1 << 1, /* queues work beside the caller; else every function returns when its work is done */
     WCODEC_DEVICE_ADOPT_MEMORY = 1 << 2, /* memory_adopt() works */
     WCODEC_DEVICE_ADOPT_QUEUE = 1 << 3,  /* queue_adopt() works */
-    WCODEC_DEVICE_COPY_OVERLAP = 1 << 4  /* copies of one queue run beside kernels of another */
+    WCODEC_DEVICE_COPY_OVERLAP = 1 << 4, /* copies of one queue run beside kernels of another */
+    WCODEC_DEVICE_ADDRESSES = 1 << 5     /* native memory is an address of the device, to which offsets can be added (a CUdeviceptr or a pointer, not a cl_mem) */
 };
 
 /* One device as it is listed, opened or not. Texts are cut to fit. */
@@ -136,6 +137,9 @@ struct wcodec_backend {
     wcodec_status (*device_open)(struct wcodec_backend_state *state, unsigned i, struct wcodec_device **device, wcodec_error *err);
     void (*device_close)(struct wcodec_device *device);
 
+    /* What the driver calls it, for callers that make memory and queues of their own: CUcontext and CUdevice, cl_context and cl_device_id, as integers; 0 where there is none. */
+    void (*device_native)(struct wcodec_device *device, uint64_t *context, uint64_t *number);
+
     /* Can jobs of such a tensor be decoded here? If not, the core takes the CPU. Cheap, no device work. */
     bool (*device_supports)(struct wcodec_device *device, const struct wcodec_tiling *tiling);
 
@@ -155,6 +159,9 @@ struct wcodec_backend {
 
     wcodec_status (*queue_create)(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err);
 
+    /* One whose events have times, for measurements. */
+    wcodec_status (*queue_create_timed)(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err);
+
     /* A queue over the caller's CUstream or cl_command_queue (which must be in order), which stays his; ending the queue does not wait for it. */
     wcodec_status (*queue_adopt)(struct wcodec_device *device, uint64_t native, struct wcodec_queue **queue, wcodec_error *err);
     void (*queue_destroy)(struct wcodec_queue *queue);
@@ -171,6 +178,9 @@ struct wcodec_backend {
 
     /* *done is whether event_wait() would return at once. */
     wcodec_status (*event_query)(struct wcodec_event *event, bool *done, wcodec_error *err);
+
+    /* Nanoseconds from one event to another on the device's own clock, both of queues that were made by queue_create_timed(), and both passed. */
+    wcodec_status (*event_elapsed)(struct wcodec_event *from, struct wcodec_event *to, uint64_t *nanoseconds, wcodec_error *err);
     void (*event_destroy)(struct wcodec_event *event);
 
     /* Copies, size may be 0. Host bytes belong to the queue until an event recorded later has passed; only if they are PINNED memory is the copy sure not to hold up the caller. */

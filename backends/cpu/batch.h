@@ -26,6 +26,7 @@ struct wcodec_queue {
 
 struct wcodec_event {
     const struct wcodec_host *host;
+    uint64_t time; /* nanoseconds */
 };
 
 wcodec_status wcodec_cpu_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err);

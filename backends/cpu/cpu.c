@@ -6,6 +6,7 @@
 #include "backends/cpu/cpu_level.h"
 #include "core/memory.h"
 #include <stdio.h>
+#include <time.h>
 #include <unistd.h>
 
 struct wcodec_backend_state {
@@ -59,7 +60,7 @@ static void read_model_name(char *name, size_t size)
 static void cpu_device_list(struct wcodec_backend_state *state, unsigned i, struct wcodec_device_listing *listing)
 {
     (void)i;
-    *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_CPU, .capabilities = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY, .node = -1};
+    *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_CPU, .capabilities = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADDRESSES, .node = -1};
     read_model_name(listing->name, sizeof listing->name);
     snprintf(listing->driver, sizeof listing->driver, "%s", wcodec_cpu_level_name(state->dsp.level));
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -83,6 +84,12 @@ static wcodec_status cpu_device_open(struct wcodec_backend_state *state, unsigne
 static void cpu_device_close(struct wcodec_device *device)
 {
     wcodec_free(device->host->allocator, device);
+}
+
+static void cpu_device_native(struct wcodec_device *device, uint64_t *context, uint64_t *number)
+{
+    (void)device;
+    *context = *number = 0;
 }
 
 static bool cpu_device_supports(struct wcodec_device *device, const struct wcodec_tiling *tiling)
@@ -180,7 +187,9 @@ static wcodec_status cpu_event_record(struct wcodec_queue *queue, struct wcodec_
     struct wcodec_event *e = wcodec_alloc(queue->device->host->allocator, sizeof *e);
     if (e == NULL)
         return out_of_memory(queue->device->host, sizeof *e, err);
-    e->host = queue->device->host;
+    struct timespec t = {0};
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    *e = (struct wcodec_event){.host = queue->device->host, .time = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec};
     *event = e;
     return WCODEC_OK;
 }
@@ -195,6 +204,13 @@ static wcodec_status cpu_event_query(struct wcodec_event *event, bool *done, wco
 {
     (void)event, (void)err;
     *done = true;
+    return WCODEC_OK;
+}
+
+static wcodec_status cpu_event_elapsed(struct wcodec_event *from, struct wcodec_event *to, uint64_t *nanoseconds, wcodec_error *err)
+{
+    (void)err;
+    *nanoseconds = to->time - from->time;
     return WCODEC_OK;
 }
 
@@ -247,6 +263,7 @@ const struct wcodec_backend wcodec_backend_cpu = {
     .device_list = cpu_device_list,
     .device_open = cpu_device_open,
     .device_close = cpu_device_close,
+    .device_native = cpu_device_native,
     .device_supports = cpu_device_supports,
     .memory_allocate = cpu_memory_allocate,
     .memory_adopt = cpu_memory_adopt,
@@ -254,6 +271,7 @@ const struct wcodec_backend wcodec_backend_cpu = {
     .memory_native = cpu_memory_native,
     .memory_free = cpu_memory_free,
     .queue_create = cpu_queue_create,
+    .queue_create_timed = cpu_queue_create,
     .queue_adopt = cpu_queue_adopt,
     .queue_destroy = cpu_queue_destroy,
     .queue_wait = cpu_queue_wait,
@@ -261,6 +279,7 @@ const struct wcodec_backend wcodec_backend_cpu = {
     .event_record = cpu_event_record,
     .event_wait = cpu_event_wait,
     .event_query = cpu_event_query,
+    .event_elapsed = cpu_event_elapsed,
     .event_destroy = cpu_event_destroy,
     .copy_in = cpu_copy_in,
     .copy_out = cpu_copy_out,

@@ -114,7 +114,8 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i, struct 
     cu_device device;
     size_t memory = 0;
     *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_GPU, .node = -1,
-                                              .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE | WCODEC_DEVICE_COPY_OVERLAP};
+                                              .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE | WCODEC_DEVICE_COPY_OVERLAP |
+                                                              WCODEC_DEVICE_ADDRESSES};
     if (s->driver.device_get(&device, (int)i) != 0) {
         snprintf(listing->reason, sizeof listing->reason, "the driver does not give device %u", i);
         return;
@@ -293,7 +294,7 @@ static wcodec_status cuda_queue_adopt(struct wcodec_device *d, uint64_t native, 
     struct wcodec_queue *q = allocate(d->host, sizeof *q);
     if (q == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA stream");
-    *q = (struct wcodec_queue){d, (cu_stream)(uintptr_t)native, true};
+    *q = (struct wcodec_queue){d, (cu_stream)(uintptr_t)native, true, false};
     *queue = q;
     return WCODEC_OK;
 }
@@ -337,7 +338,8 @@ static wcodec_status cuda_event_record(struct wcodec_queue *q, struct wcodec_eve
     wcodec_status status = enter(d, err);
     if (status)
         goto free_event;
-    cu_result result = d->cu->event_create(&e->event, CU_EVENT_DISABLE_TIMING);
+    /* Who waits for it sleeps: his core has other work. */
+    cu_result result = d->cu->event_create(&e->event, CU_EVENT_BLOCKING_SYNC | (q->timed ? 0 : CU_EVENT_DISABLE_TIMING));
     if (result != 0) {
         status = leave(d, result, "cuEventCreate", err);
         goto free_event;
@@ -442,6 +444,7 @@ WCODEC_API const struct wcodec_backend wcodec_backend_cuda = {
     .device_list = cuda_device_list,
     .device_open = cuda_device_open,
     .device_close = cuda_device_close,
+    .device_native = wcodec_cuda_device_native,
     .device_supports = cuda_device_supports,
     .memory_allocate = cuda_memory_allocate,
     .memory_adopt = cuda_memory_adopt,
@@ -449,6 +452,7 @@ WCODEC_API const struct wcodec_backend wcodec_backend_cuda = {
     .memory_native = cuda_memory_native,
     .memory_free = cuda_memory_free,
     .queue_create = cuda_queue_create,
+    .queue_create_timed = wcodec_cuda_queue_create_timed,
     .queue_adopt = cuda_queue_adopt,
     .queue_destroy = cuda_queue_destroy,
     .queue_wait = cuda_queue_wait,
@@ -456,6 +460,7 @@ WCODEC_API const struct wcodec_backend wcodec_backend_cuda = {
     .event_record = cuda_event_record,
     .event_wait = cuda_event_wait,
     .event_query = cuda_event_query,
+    .event_elapsed = wcodec_cuda_event_elapsed,
     .event_destroy = cuda_event_destroy,
     .copy_in = cuda_copy_in,
     .copy_out = cuda_copy_out,

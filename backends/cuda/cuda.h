@@ -38,6 +38,7 @@ struct wcodec_queue {
     struct wcodec_device *device;
     cu_stream stream;
     bool adopted;
+    bool timed; /* its events have times */
 };
 
 struct wcodec_event {
@@ -47,6 +48,13 @@ struct wcodec_event {
 
 /* Record a failed call: "cuMemAlloc: CUDA_ERROR_..., text". */
 wcodec_status wcodec_cuda_fail(const struct wcodec_device *device, cu_result result, const char *call, wcodec_error *err);
+
+/* Times and native handles: transfer.c. */
+wcodec_status wcodec_cuda_queue_create_timed(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err);
+wcodec_status wcodec_cuda_event_elapsed(struct wcodec_event *from, struct wcodec_event *to, uint64_t *nanoseconds, wcodec_error *err);
+void wcodec_cuda_device_native(struct wcodec_device *device, uint64_t *context, uint64_t *number);
+
+extern const struct wcodec_backend wcodec_backend_cuda;
 
 /* Bytes behind every allocation that kernels may read: the last word copies are of 16 bytes. */
 enum { WCODEC_CUDA_SLACK = 256 };

@@ -81,6 +81,13 @@ static void fake_device_close(struct wcodec_device *device)
     wcodec_backend_cpu.device_close(device);
 }
 
+static void fake_device_native(struct wcodec_device *device, uint64_t *context, uint64_t *number)
+{
+    (void)device;
+    *context = 0xfa;
+    *number = 0xce;
+}
+
 static bool fake_device_supports(struct wcodec_device *device, const struct wcodec_tiling *tiling)
 {
     (void)device, (void)tiling;
@@ -170,6 +177,11 @@ static wcodec_status fake_event_query(struct wcodec_event *event, bool *done, wc
     return wcodec_backend_cpu.event_query(event, done, err);
 }
 
+static wcodec_status fake_event_elapsed(struct wcodec_event *from, struct wcodec_event *to, uint64_t *nanoseconds, wcodec_error *err)
+{
+    return wcodec_backend_cpu.event_elapsed(from, to, nanoseconds, err);
+}
+
 static void fake_event_destroy(struct wcodec_event *event)
 {
     wcodec_backend_cpu.event_destroy(event);
@@ -245,6 +257,7 @@ const struct wcodec_backend wcodec_backend_fake = {
     .device_list = fake_device_list,
     .device_open = fake_device_open,
     .device_close = fake_device_close,
+    .device_native = fake_device_native,
     .device_supports = fake_device_supports,
     .memory_allocate = fake_memory_allocate,
     .memory_adopt = fake_memory_adopt,
@@ -252,6 +265,7 @@ const struct wcodec_backend wcodec_backend_fake = {
     .memory_native = fake_memory_native,
     .memory_free = fake_memory_free,
     .queue_create = fake_queue_create,
+    .queue_create_timed = fake_queue_create,
     .queue_adopt = fake_queue_adopt,
     .queue_destroy = fake_queue_destroy,
     .queue_wait = fake_queue_wait,
@@ -259,6 +273,7 @@ const struct wcodec_backend wcodec_backend_fake = {
     .event_record = fake_event_record,
     .event_wait = fake_event_wait,
     .event_query = fake_event_query,
+    .event_elapsed = fake_event_elapsed,
     .event_destroy = fake_event_destroy,
     .copy_in = fake_copy_in,
     .copy_out = fake_copy_out,

@@ -21,7 +21,7 @@
     X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer)                          \
     X(clEnqueueMapBuffer) X(clEnqueueUnmapMemObject)                                                                      \
     X(clEnqueueNDRangeKernel) X(clEnqueueMarkerWithWaitList) X(clEnqueueBarrierWithWaitList)                              \
-    X(clWaitForEvents) X(clGetEventInfo) X(clReleaseEvent)
+    X(clWaitForEvents) X(clGetEventInfo) X(clGetEventProfilingInfo) X(clReleaseEvent)
 
 struct wcodec_opencl_driver {
     void *library;

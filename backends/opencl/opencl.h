@@ -83,6 +83,11 @@ wcodec_status wcodec_opencl_program_build(struct wcodec_device *device, wcodec_e
 /* The name of kernel k of a plan; NULL if there is none such. */
 const char *wcodec_opencl_kernel_name(unsigned kernel);
 
+/* Times and native handles: transfer.c. */
+wcodec_status wcodec_opencl_queue_create_timed(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err);
+wcodec_status wcodec_opencl_event_elapsed(struct wcodec_event *from, struct wcodec_event *to, uint64_t *nanoseconds, wcodec_error *err);
+void wcodec_opencl_device_native(struct wcodec_device *device, uint64_t *context, uint64_t *number);
+
 /* Batches: batch.c. */
 wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err);
 wcodec_status wcodec_opencl_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch, wcodec_error *err);

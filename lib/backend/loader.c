@@ -17,11 +17,12 @@ static const struct {
     const char *name;
     size_t offset;
 } functions[] = {
-    FUNCTION(open),          FUNCTION(close),         FUNCTION(device_count),    FUNCTION(device_list),   FUNCTION(device_open),   FUNCTION(device_close),
-    FUNCTION(device_supports), FUNCTION(memory_allocate), FUNCTION(memory_adopt), FUNCTION(memory_pointer), FUNCTION(memory_native), FUNCTION(memory_free),
-    FUNCTION(queue_create),  FUNCTION(queue_adopt),   FUNCTION(queue_destroy),   FUNCTION(queue_wait),    FUNCTION(queue_after),   FUNCTION(event_record),
-    FUNCTION(event_wait),    FUNCTION(event_query),   FUNCTION(event_destroy),   FUNCTION(copy_in),       FUNCTION(copy_out),      FUNCTION(copy),
-    FUNCTION(fill),          FUNCTION(batch_create),  FUNCTION(batch_decode),    FUNCTION(batch_results), FUNCTION(batch_destroy),
+    FUNCTION(open), FUNCTION(close), FUNCTION(device_count), FUNCTION(device_list), FUNCTION(device_open), FUNCTION(device_close),
+    FUNCTION(device_native), FUNCTION(device_supports), FUNCTION(memory_allocate), FUNCTION(memory_adopt), FUNCTION(memory_pointer), FUNCTION(memory_native),
+    FUNCTION(memory_free), FUNCTION(queue_create), FUNCTION(queue_create_timed), FUNCTION(queue_adopt), FUNCTION(queue_destroy), FUNCTION(queue_wait),
+    FUNCTION(queue_after), FUNCTION(event_record), FUNCTION(event_wait), FUNCTION(event_query), FUNCTION(event_elapsed), FUNCTION(event_destroy),
+    FUNCTION(copy_in), FUNCTION(copy_out), FUNCTION(copy), FUNCTION(fill), FUNCTION(batch_create), FUNCTION(batch_decode),
+    FUNCTION(batch_results), FUNCTION(batch_destroy),
 };
 
 /* A function that is added to the structure and not here would go unchecked. */

@@ -111,6 +111,35 @@ static void check_events(struct run *r)
     r->b->memory_free(m);
 }
 
+/* Work between two marks takes time, and less of it takes no more than what it is part of. */
+static void check_times(struct run *r)
+{
+    enum { SIZE = 1 << 20 };
+    struct wcodec_queue *queue;
+    struct wcodec_event *marks[3];
+    uint64_t first, second, both, context, number;
+    const uint8_t zero[8] = {0};
+    struct wcodec_memory *m = allocate(r, WCODEC_MEMORY_DEVICE, SIZE);
+    ok(r->b->queue_create_timed(r->device, &queue, &failure));
+    for (unsigned i = 0; i < 3; i++) {
+        ok(r->b->event_record(queue, &marks[i], &failure));
+        ok(r->b->fill(queue, m, 0, zero, 0, SIZE, &failure));
+    }
+    ok(r->b->queue_wait(queue, &failure));
+    ok(r->b->event_elapsed(marks[0], marks[1], &first, &failure));
+    ok(r->b->event_elapsed(marks[1], marks[2], &second, &failure));
+    ok(r->b->event_elapsed(marks[0], marks[2], &both, &failure));
+    assert_true(first > 0 && second > 0);
+    /* CUDA's times are floats of milliseconds. */
+    assert_true(both + 1000 >= first + second && both <= first + second + 1000);
+    for (unsigned i = 0; i < 3; i++)
+        r->b->event_destroy(marks[i]);
+    r->b->queue_destroy(queue);
+    r->b->memory_free(m);
+    r->b->device_native(r->device, &context, &number);
+    assert_int_equal(context != 0, (r->capabilities & WCODEC_DEVICE_HOST_MEMORY) == 0);
+}
+
 enum { TENSORS = 24, GUARD = 64 };
 
 struct tensor {
@@ -260,6 +289,7 @@ void support_conform(const struct wcodec_backend *backend, struct wcodec_backend
     check_memory(&r);
     check_fill(&r);
     check_events(&r);
+    check_times(&r);
     for (unsigned i = 0; i < 8; i++)
         check_batch(&r);
     backend->queue_destroy(r.queue);

@@ -81,7 +81,7 @@ static void test_each_function(void **state)
             assert_string_not_equal(seen[i], err.text);
         snprintf(seen[functions++], sizeof seen[0], "%s", err.text);
     }
-    assert_int_equal(functions, 29);
+    assert_int_equal(functions, 32);
     struct wcodec_backend copy = wcodec_backend_cpu;
     copy.name = NULL;
     assert_int_equal(wcodec_plugin_check(&copy, "cpu", "x.so", &err), WCODEC_ERROR_BACKEND);
