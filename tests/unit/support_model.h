@@ -1,13 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Random safetensors files, a place for what is written, and an allocator that fails: for tests of everything that compresses. */
+/* Random safetensors files, and a place for what is written: for tests of everything that compresses. */
 #ifndef WCODEC_TESTS_UNIT_SUPPORT_MODEL_H
 #define WCODEC_TESTS_UNIT_SUPPORT_MODEL_H
 
-#include "support.h"
-#include <stdbool.h>
-#include <wcodec.h>
+#include "support_memory.h"
 
 /* A safetensors file in memory, made tensor by tensor. */
 struct support_model {
@@ -45,17 +43,5 @@ void support_sink_free(struct support_sink *sink);
 
 /* Restores a container in memory and compares; fails the test if it differs. */
 void support_expect_restores(wcodec_context *context, const struct support_sink *sink, const void *original, size_t size);
-
-/* Counts its calls; when `left` has come down to 0 each fails. Safe from several threads. `balance` is allocations less releases. */
-struct support_allocator {
-    wcodec_allocator allocator;
-    _Atomic long left;
-    _Atomic long calls;
-    _Atomic long balance;
-};
-
-void support_allocator_init(struct support_allocator *allocator, long left);
-
-wcodec_context *support_context(unsigned threads, const wcodec_allocator *allocator);
 
 #endif

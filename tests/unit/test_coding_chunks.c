@@ -1,12 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
+#include "support_memory.h"
 #include <xxhash.h>
 #include <zstd.h>
 
@@ -323,34 +318,16 @@ static void test_damage(void **state)
     free(payload);
 }
 
-static void *failing_allocate(void *opaque, size_t size)
-{
-    int *left = opaque;
-    return (*left)-- > 0 ? malloc(size) : NULL;
-}
-
-static void *failing_reallocate(void *opaque, void *old, size_t size)
-{
-    int *left = opaque;
-    return (*left)-- > 0 ? realloc(old, size) : NULL;
-}
-
-static void failing_release(void *opaque, void *old)
-{
-    (void)opaque;
-    free(old);
-}
-
 static void test_out_of_memory(void **state)
 {
     (void)state;
     uint8_t payload[DIR_PAYLOAD];
     make_stored(payload);
     for (int n = 0;; n++) {
-        int left = n;
-        wcodec_allocator allocator = {failing_allocate, failing_reallocate, failing_release, &left};
+        struct support_allocator failing;
+        support_allocator_init(&failing, n);
         struct wcodec_chunks *chunks = NULL;
-        wcodec_status status = wcodec_chunks_read(DIR_SIZE, DIR_CHUNK, payload, DIR_PAYLOAD, &allocator, &chunks, NULL);
+        wcodec_status status = wcodec_chunks_read(DIR_SIZE, DIR_CHUNK, payload, DIR_PAYLOAD, &failing.allocator, &chunks, NULL);
         if (status == WCODEC_OK) {
             assert_true(n > 0);
             wcodec_chunks_free(chunks);

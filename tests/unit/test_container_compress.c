@@ -51,6 +51,21 @@ static void make_model(struct support_model *m, uint64_t *seed, unsigned rounds)
         }
 }
 
+/* What most tests begin with: a random model as a file, and a context. */
+static wcodec_context *begin(struct support_model *m, unsigned threads, unsigned rounds)
+{
+    uint64_t seed = support_seed();
+    make_model(m, &seed, rounds);
+    support_model_finish(m, meta, 0);
+    return support_context(threads, NULL);
+}
+
+static void end(struct support_model *m, wcodec_context *context)
+{
+    support_model_free(m);
+    wcodec_context_destroy(context);
+}
+
 static void test_round_trip(void **state)
 {
     (void)state;
@@ -146,11 +161,8 @@ static void test_what_the_reader_lists(void **state)
 static void test_misaligned_memory(void **state)
 {
     (void)state;
-    uint64_t seed = support_seed();
     struct support_model m;
-    wcodec_context *context = support_context(1, NULL);
-    make_model(&m, &seed, 1);
-    support_model_finish(&m, "", 0);
+    wcodec_context *context = begin(&m, 1, 1);
     uint8_t *room = malloc(m.file_size + 8);
     assert_non_null(room);
     for (unsigned shift = 0; shift < 8; shift++) {
@@ -161,8 +173,7 @@ static void test_misaligned_memory(void **state)
         support_sink_free(&sink);
     }
     free(room);
-    support_model_free(&m);
-    wcodec_context_destroy(context);
+    end(&m, context);
 }
 
 static void test_opaque(void **state)
@@ -202,15 +213,12 @@ static void test_opaque(void **state)
 static void test_raw_and_strict(void **state)
 {
     (void)state;
-    uint64_t seed = support_seed();
     struct support_model m;
+    wcodec_context *context = begin(&m, 1, 1);
     struct support_sink sink;
     wcodec_encode_report report;
     wcodec_encode_options options;
     wcodec_error err = {0};
-    wcodec_context *context = support_context(1, NULL);
-    make_model(&m, &seed, 1);
-    support_model_finish(&m, "", 0);
     wcodec_encode_options_init(&options);
     options.strict = 1;
     compress_memory(context, m.file, m.file_size, &options, &sink, &report);
@@ -226,8 +234,7 @@ static void test_raw_and_strict(void **state)
     assert_int_equal(report.note[0], 0);
     support_expect_restores(context, &sink, m.file, m.file_size);
     support_sink_free(&sink);
-    support_model_free(&m);
-    wcodec_context_destroy(context);
+    end(&m, context);
 }
 
 /* A note longer than its room is cut between characters. */
@@ -379,11 +386,8 @@ static void test_patterns(void **state)
 static void test_levels(void **state)
 {
     (void)state;
-    uint64_t seed = support_seed();
     struct support_model m;
-    wcodec_context *context = support_context(2, NULL);
-    make_model(&m, &seed, 2);
-    support_model_finish(&m, meta, 0);
+    wcodec_context *context = begin(&m, 2, 2);
     for (int level = 1; level <= 9; level++)
         for (unsigned tile = 0; tile <= 16; tile += tile ? 4 : 12) {
             struct support_sink sink;
@@ -399,18 +403,14 @@ static void test_levels(void **state)
             support_expect_restores(context, &sink, m.file, m.file_size);
             support_sink_free(&sink);
         }
-    support_model_free(&m);
-    wcodec_context_destroy(context);
+    end(&m, context);
 }
 
 static void test_write_fails(void **state)
 {
     (void)state;
-    uint64_t seed = support_seed();
     struct support_model m;
-    wcodec_context *context = support_context(2, NULL);
-    make_model(&m, &seed, 1);
-    support_model_finish(&m, "", 0);
+    wcodec_context *context = begin(&m, 2, 1);
     for (unsigned n = 0;; n++) {
         struct support_sink sink;
         wcodec_error err = {0};
@@ -430,8 +430,7 @@ static void test_write_fails(void **state)
         assert_int_equal(report.size, 12345);
         assert_non_null(strstr(err.text, strerror(ENOSPC)));
     }
-    support_model_free(&m);
-    wcodec_context_destroy(context);
+    end(&m, context);
 }
 
 static void test_out_of_memory(void **state)
@@ -442,7 +441,7 @@ static void test_out_of_memory(void **state)
     make_model(&m, &seed, 1);
     support_model_finish(&m, meta, 0);
     struct support_allocator allocator;
-    support_allocator_init(&allocator, 1000000000);
+    support_allocator_init(&allocator, SUPPORT_NEVER);
     wcodec_context *context = support_context(1, &allocator.allocator);
     for (long n = 0;; n++) {
         struct support_sink sink;
@@ -450,7 +449,7 @@ static void test_out_of_memory(void **state)
         support_sink_init(&sink);
         allocator.left = n;
         wcodec_status status = wcodec_compress_memory(context, m.file, m.file_size, support_sink_write, &sink, NULL, NULL, &err);
-        allocator.left = 1000000000;
+        allocator.left = SUPPORT_NEVER;
         if (status == WCODEC_OK) {
             support_expect_restores(context, &sink, m.file, m.file_size);
             support_sink_free(&sink);
@@ -483,14 +482,11 @@ static int cancel(void *opaque, uint64_t done, uint64_t total)
 static void test_progress(void **state)
 {
     (void)state;
-    uint64_t seed = support_seed();
     struct support_model m;
+    wcodec_context *context = begin(&m, 2, 1);
     struct support_sink sink;
     wcodec_encode_options options;
     struct canceller c = {.stop_at = 1000};
-    wcodec_context *context = support_context(2, NULL);
-    make_model(&m, &seed, 1);
-    support_model_finish(&m, "", 0);
     wcodec_encode_options_init(&options);
     options.progress = (wcodec_progress){cancel, &c};
     compress_memory(context, m.file, m.file_size, &options, &sink, NULL);
@@ -502,8 +498,7 @@ static void test_progress(void **state)
     assert_int_equal(wcodec_compress_memory(context, m.file, m.file_size, support_sink_write, &sink, &options, NULL, NULL), WCODEC_ERROR_CANCELLED);
     assert_int_equal(c.calls, 1);
     support_sink_free(&sink);
-    support_model_free(&m);
-    wcodec_context_destroy(context);
+    end(&m, context);
 }
 
 /* The callback is asked in the course of one large entry too, be it a weight tensor or opaque. */
@@ -629,11 +624,8 @@ static int meddle(void *opaque, const void *data, size_t size)
 static void test_file_changes(void **state)
 {
     (void)state;
-    uint64_t seed = support_seed();
     struct support_model m;
-    wcodec_context *context = support_context(1, NULL);
-    make_model(&m, &seed, 1);
-    support_model_finish(&m, "", 0);
+    wcodec_context *context = begin(&m, 1, 1);
     for (int how = TRUNCATE; how <= TOUCH; how++) {
         struct meddler meddler = {.size = (off_t)m.file_size};
         wcodec_error err = {0};
@@ -651,8 +643,7 @@ static void test_file_changes(void **state)
         support_sink_free(&meddler.sink);
         fclose(f);
     }
-    support_model_free(&m);
-    wcodec_context_destroy(context);
+    end(&m, context);
 }
 
 static void test_no_regular_file(void **state)

@@ -1,46 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
+#include "support_files.h"
 #include "support_model.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-static char folder[] = "/tmp/wcodec-compress-XXXXXX";
-
-static int enter_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int leave_folder(void **state)
-{
-    (void)state;
-    return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
-}
-
-static unsigned count_names(void)
-{
-    unsigned count = 0;
-    DIR *dir = opendir(".");
-    assert_non_null(dir);
-    for (struct dirent *d; (d = readdir(dir));)
-        count += strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0;
-    closedir(dir);
-    return count;
-}
-
-static void put(const char *path, const void *data, size_t size)
-{
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(data, 1, size, f), size);
-    assert_int_equal(fclose(f), 0);
-}
 
 static void test_compresses(void **state)
 {
@@ -56,18 +23,18 @@ static void test_compresses(void **state)
     support_model_init(&m);
     support_model_add(&m, "a", "F32", 32, 9999, SUPPORT_WEIGHTS, &seed);
     support_model_finish(&m, "", 0);
-    put("m.safetensors", m.file, m.file_size);
+    support_put_file("m.safetensors", m.file, m.file_size);
     assert_int_equal(chmod("m.safetensors", 0664), 0);
     static const struct timespec times[2] = {{.tv_nsec = UTIME_OMIT}, {1234567890, 0}};
     assert_int_equal(utimensat(AT_FDCWD, "m.safetensors", times, 0), 0);
-    put("out.wcodec", "old", 3);
+    support_put_file("out.wcodec", "old", 3);
     wcodec_context *context = support_context(1, NULL);
     assert_int_equal(wcodec_compress_path(context, "./m.safetensors", "out.wcodec", NULL, &report, NULL), WCODEC_OK);
     assert_int_equal(stat("out.wcodec", &st), 0);
     assert_int_equal(st.st_mode & 07777, 0644);
     assert_int_equal(st.st_mtim.tv_sec, 1234567890);
     assert_int_equal(st.st_size, report.coded_size);
-    assert_int_equal(count_names(), 2);
+    assert_int_equal(support_count_names(), 2);
     assert_int_equal(wcodec_reader_open_path(context, "out.wcodec", &reader, NULL), WCODEC_OK);
     assert_int_equal(wcodec_reader_file(reader, 0, &info, NULL), WCODEC_OK);
     assert_string_equal(info.name, "m.safetensors");
@@ -98,8 +65,8 @@ static void test_refuses(void **state)
     wcodec_error err = {0};
     wcodec_encode_options options;
     wcodec_context *context = support_context(1, NULL);
-    put("a", "hello", 5);
-    put("old", "old", 3);
+    support_put_file("a", "hello", 5);
+    support_put_file("old", "old", 3);
     assert_int_equal(link("a", "hard"), 0);
     assert_int_equal(symlink("a", "soft"), 0);
     assert_int_equal(wcodec_compress_path(context, "a", "a", NULL, NULL, &err), WCODEC_ERROR_USAGE);
@@ -128,7 +95,7 @@ static void test_refuses(void **state)
     assert_int_equal(fread(text, 1, 4, f), 3);
     fclose(f);
     assert_string_equal(text, "old");
-    assert_int_equal(count_names(), 4);
+    assert_int_equal(support_count_names(), 4);
     unlink("a");
     unlink("old");
     unlink("hard");
@@ -142,5 +109,5 @@ int main(void)
         cmocka_unit_test(test_compresses),
         cmocka_unit_test(test_refuses),
     };
-    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+    return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }

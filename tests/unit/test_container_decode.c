@@ -4,6 +4,7 @@
 /* Single tensors: all codings, whole and in rows, any alignment, little memory, damage, limits, cancelling, failure of every allocation, two threads. */
 
 #include "support_container.h"
+#include "support_memory.h"
 #include "core/context.h"
 #include <pthread.h>
 #include <string.h>
@@ -11,18 +12,6 @@
 #include <xxhash.h>
 
 enum { CANARY = 0xa5, MARGIN = 16 };
-
-static wcodec_context *make_context(unsigned threads, uint64_t max_memory)
-{
-    wcodec_options options;
-    wcodec_context *context;
-    wcodec_options_init(&options);
-    options.threads = threads;
-    options.limits.max_memory = max_memory;
-    options.backend = "cpu";
-    assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
-    return context;
-}
 
 /* A file with one more tensor of several tiles, and one of many chunks, rows of `columns` elements. */
 struct fixture {
@@ -133,7 +122,7 @@ static void decodes_everything(void **state)
     uint64_t seed = support_seed();
     for (unsigned round = 0; round < 40; round++) {
         struct fixture f;
-        wcodec_context *context = make_context(1 + round % 3, 0);
+        wcodec_context *context = support_context(1 + round % 3, NULL);
         fixture_make(&f, support_random(&seed), 20000 + support_random(&seed) % 60000);
         wcodec_reader *reader = open_fixture(&f, context);
         check_all(&f, reader, &seed, 12);
@@ -151,7 +140,7 @@ static void decodes_with_little_memory(void **state)
     unsigned refused = 0, decoded = 0;
     for (unsigned round = 0; round < 60; round++) {
         struct fixture f;
-        wcodec_context *context = make_context(2, 30000 + (uint64_t)round * 15000);
+        wcodec_context *context = support_context_limited(2, 30000 + (uint64_t)round * 15000);
         wcodec_reader *reader;
         wcodec_error err;
         fixture_make(&f, support_random(&seed), 100000);
@@ -187,7 +176,7 @@ static void refuses_wrong_arguments(void **state)
 {
     (void)state;
     struct fixture f;
-    wcodec_context *context = make_context(1, 0);
+    wcodec_context *context = support_context(1, NULL);
     wcodec_error err;
     uint8_t byte[64];
     fixture_make(&f, 7, 5000);
@@ -218,7 +207,7 @@ static void decodes_packed_rows_and_scalars(void **state)
     static const uint8_t data[] = {1, 2, 3, 4, 5, 6, 7, 8, 9};
     struct support_recipe r;
     struct support_bytes file;
-    wcodec_context *context = make_context(1, 0);
+    wcodec_context *context = support_context(1, NULL);
     wcodec_reader *reader;
     uint8_t got[9];
     support_recipe_init(&r, 11);
@@ -253,7 +242,7 @@ static void decodes_rows_of_a_huge_tensor(void **state)
     (void)state;
     struct support_recipe r;
     struct support_bytes file;
-    wcodec_context *context = make_context(1, 0);
+    wcodec_context *context = support_context(1, NULL);
     wcodec_reader *reader;
     uint16_t got[12];
     support_recipe_init(&r, 12);
@@ -286,7 +275,7 @@ static void refuses_a_newer_entry(void **state)
     (void)state;
     struct support_recipe r;
     struct support_bytes file;
-    wcodec_context *context = make_context(1, 0);
+    wcodec_context *context = support_context(1, NULL);
     wcodec_reader *reader;
     wcodec_tensor_info info;
     wcodec_error err;
@@ -321,7 +310,7 @@ static void finds_every_flip(void **state)
 {
     (void)state;
     uint64_t seed = support_seed(), errors = 0, same = 0;
-    wcodec_context *context = make_context(1, 0);
+    wcodec_context *context = support_context(1, NULL);
     for (unsigned round = 0; round < 3; round++) {
         struct support_recipe r;
         struct support_bytes file;
@@ -414,7 +403,7 @@ static void reports_and_cancels(void **state)
 {
     (void)state;
     struct fixture f;
-    wcodec_context *context = make_context(1, 0);
+    wcodec_context *context = support_context(1, NULL);
     fixture_make(&f, 5, 30000);
     wcodec_reader *reader = open_fixture(&f, context);
     struct progress_seen seen = {0};
@@ -431,45 +420,6 @@ static void reports_and_cancels(void **state)
     wcodec_reader_close(reader);
     wcodec_context_destroy(context);
     fixture_free(&f);
-}
-
-/* Allocations of a context: counted, one of them failing. */
-struct failing {
-    pthread_mutex_t lock;
-    uint64_t calls, fail_at, live;
-};
-
-static bool fails(struct failing *f, int live)
-{
-    pthread_mutex_lock(&f->lock);
-    bool fail = live > 0 && ++f->calls == f->fail_at;
-    if (!fail)
-        f->live = (uint64_t)((int64_t)f->live + live);
-    pthread_mutex_unlock(&f->lock);
-    return fail;
-}
-
-static void *failing_allocate(void *opaque, size_t size)
-{
-    return fails(opaque, 1) ? NULL : malloc(size);
-}
-
-static void *failing_reallocate(void *opaque, void *memory, size_t size)
-{
-    struct failing *f = opaque;
-    pthread_mutex_lock(&f->lock);
-    bool fail = ++f->calls == f->fail_at;
-    if (!fail)
-        f->live += memory == NULL;
-    pthread_mutex_unlock(&f->lock);
-    return fail ? NULL : realloc(memory, size);
-}
-
-static void failing_release(void *opaque, void *memory)
-{
-    if (memory != NULL)
-        (void)fails(opaque, -1);
-    free(memory);
 }
 
 static wcodec_status decode_all(wcodec_context *context, const struct fixture *f, uint8_t *dst, size_t room)
@@ -495,31 +445,28 @@ static void survives_every_failed_allocation(void **state)
 {
     (void)state;
     struct fixture f;
-    struct failing failing = {.lock = PTHREAD_MUTEX_INITIALIZER};
-    wcodec_options options;
-    wcodec_context *context;
+    struct support_allocator failing;
     fixture_make(&f, 6, 100000);
-    wcodec_options_init(&options);
-    options.threads = 1;
-    options.backend = "cpu";
-    options.allocator = (wcodec_allocator){failing_allocate, failing_reallocate, failing_release, &failing};
-    assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
+    support_allocator_init(&failing, SUPPORT_NEVER);
+    failing.once = true;
+    wcodec_context *context = support_context(1, &failing.allocator);
     size_t room = (size_t)1 << 20;
     uint8_t *dst = malloc(room);
     assert_int_equal(decode_all(context, &f, dst, room), WCODEC_OK);
-    uint64_t before = failing.live, failures = 0;
+    long before = failing.balance, failures = 0;
     wcodec_status status = WCODEC_ERROR_MEMORY;
-    for (failing.fail_at = 1; status != WCODEC_OK || failing.calls >= failing.fail_at; failing.fail_at++) {
+    for (long n = 0; status != WCODEC_OK || failing.calls > n; n++) {
         failing.calls = 0;
+        failing.left = n;
         status = decode_all(context, &f, dst, room);
         assert_true(status == WCODEC_OK || status == WCODEC_ERROR_MEMORY);
-        assert_int_equal(failing.live, before);
+        assert_int_equal(failing.balance, before);
         failures += status != WCODEC_OK;
     }
     assert_true(failures > 20);
     free(dst);
     wcodec_context_destroy(context);
-    assert_int_equal(failing.live, 0);
+    assert_int_equal(failing.balance, 0);
     fixture_free(&f);
 }
 
@@ -542,7 +489,7 @@ static void two_threads_share_a_reader(void **state)
 {
     (void)state;
     struct fixture f;
-    wcodec_context *context = make_context(2, 0);
+    wcodec_context *context = support_context(2, NULL);
     fixture_make(&f, support_seed(), 70000);
     wcodec_reader *reader = open_fixture(&f, context);
     struct thread_work works[2] = {{&f, reader, 1}, {&f, reader, 2}};

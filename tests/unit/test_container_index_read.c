@@ -4,6 +4,7 @@
 /* The index: every refusal by name, with all checksums right; every flip and truncation; limits; a million tensors; failure of every allocation. */
 
 #include "support_container.h"
+#include "support_memory.h"
 #include "container/index.h"
 #include "core/memory.h"
 #include "io/source.h"
@@ -493,36 +494,6 @@ static void respects_limits(void **state)
     support_recipe_free(&r);
 }
 
-/* Counts bytes held and calls; fails one call. */
-struct counting {
-    uint64_t calls, fail_at, live;
-};
-
-static void *counting_allocate(void *opaque_counting, size_t size)
-{
-    struct counting *c = opaque_counting;
-    if (++c->calls == c->fail_at)
-        return NULL;
-    c->live++;
-    return malloc(size);
-}
-
-static void *counting_reallocate(void *opaque_counting, void *memory, size_t size)
-{
-    struct counting *c = opaque_counting;
-    if (++c->calls == c->fail_at)
-        return NULL;
-    c->live += memory == NULL;
-    return realloc(memory, size);
-}
-
-static void counting_release(void *opaque_counting, void *memory)
-{
-    struct counting *c = opaque_counting;
-    c->live -= memory != NULL;
-    free(memory);
-}
-
 static void survives_every_failed_allocation(void **state)
 {
     (void)state;
@@ -533,18 +504,19 @@ static void survives_every_failed_allocation(void **state)
     support_recipe_build(&r, &file);
     struct wcodec_source source;
     wcodec_source_memory(file.data, file.size, &source);
-    struct counting counting = {0};
-    const wcodec_allocator allocator = {counting_allocate, counting_reallocate, counting_release, &counting};
+    struct support_allocator failing;
+    long n;
     wcodec_status status = WCODEC_ERROR_MEMORY;
-    for (counting.fail_at = 1; status != WCODEC_OK; counting.fail_at++) {
+    for (n = 0; status != WCODEC_OK; n++) {
         struct wcodec_index *index = NULL;
-        counting.calls = 0;
-        status = wcodec_index_read(&source, &allocator, &no_limits, &index, NULL);
-        assert_int_equal(status, counting.calls < counting.fail_at ? WCODEC_OK : WCODEC_ERROR_MEMORY);
+        support_allocator_init(&failing, n);
+        failing.once = true;
+        status = wcodec_index_read(&source, &failing.allocator, &no_limits, &index, NULL);
+        assert_int_equal(status, failing.calls <= n ? WCODEC_OK : WCODEC_ERROR_MEMORY);
         wcodec_index_free(index);
-        assert_int_equal(counting.live, 0);
+        assert_int_equal(failing.balance, 0);
     }
-    assert_true(counting.fail_at > 8);
+    assert_true(n > 7);
     free(file.data);
     support_recipe_free(&r);
 }

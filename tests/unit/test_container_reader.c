@@ -4,6 +4,7 @@
 /* Opening by path, descriptor and memory; what is listed; finding; errors that name the file. */
 
 #include "support_container.h"
+#include "support_memory.h"
 #include "core/context.h"
 #include <fcntl.h>
 #include <string.h>
@@ -12,17 +13,6 @@
 #include <unistd.h>
 #include <wcodec/reader.h>
 #include <xxhash.h>
-
-static wcodec_context *make_context(void)
-{
-    wcodec_options options;
-    wcodec_context *context;
-    wcodec_options_init(&options);
-    options.threads = 1;
-    options.backend = "cpu";
-    assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
-    return context;
-}
 
 struct fixture {
     struct support_recipe recipe;
@@ -40,7 +30,7 @@ static void fixture_make(struct fixture *f)
     f->fd = mkstemp(f->path);
     assert_true(f->fd >= 0);
     assert_int_equal(write(f->fd, f->file.data, f->file.size), (ssize_t)f->file.size);
-    f->context = make_context();
+    f->context = support_context(1, NULL);
 }
 
 static void fixture_free(struct fixture *f)

@@ -4,24 +4,13 @@
 /* Whole files: restored byte for byte; every flip of a small file found; hashes, padding, newer entries; many pieces; cancelling and failed writes; failure of every allocation. */
 
 #include "support_container.h"
+#include "support_memory.h"
 #include "core/context.h"
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
 #include <wcodec/reader.h>
 #include <xxhash.h>
-
-static wcodec_context *make_context(unsigned threads, uint64_t max_memory)
-{
-    wcodec_options options;
-    wcodec_context *context;
-    wcodec_options_init(&options);
-    options.threads = threads;
-    options.limits.max_memory = max_memory;
-    options.backend = "cpu";
-    assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
-    return context;
-}
 
 static int append(void *opaque, const void *data, size_t size)
 {
@@ -70,7 +59,7 @@ static void restores(void **state)
     uint64_t seed = support_seed();
     for (unsigned round = 0; round < 60; round++) {
         struct support_recipe r;
-        wcodec_context *context = make_context(1 + round % 2, 0);
+        wcodec_context *context = support_context(1 + round % 2, NULL);
         support_recipe_init(&r, support_random(&seed));
         check_restore(context, &r);
         support_recipe_free(&r);
@@ -81,7 +70,7 @@ static void restores(void **state)
 static void restores_nothing(void **state)
 {
     (void)state;
-    wcodec_context *context = make_context(1, 0);
+    wcodec_context *context = support_context(1, NULL);
     struct support_recipe r;
     struct support_bytes file, got = {0};
     wcodec_reader *reader;
@@ -154,7 +143,7 @@ static void restores_in_many_pieces(void **state)
     struct large l;
     large_make(&l);
     for (unsigned threads = 1; threads <= 3; threads++) {
-        wcodec_context *context = make_context(threads, 0);
+        wcodec_context *context = support_context(threads, NULL);
         check_restore(context, &l.recipe);
         wcodec_context_destroy(context);
     }
@@ -166,7 +155,7 @@ static void restores_in_many_pieces(void **state)
     check_restore(context, &l.recipe);
     wcodec_context_destroy(context);
     /* The largest chunk takes 12 MB, coded and decoded. */
-    context = make_context(2, 80000000);
+    context = support_context_limited(2, 80000000);
     check_restore(context, &l.recipe);
     wcodec_context_destroy(context);
     large_free(&l);
@@ -195,7 +184,7 @@ static void stops_when_told(void **state)
     large_make(&l);
     support_recipe_build(&l.recipe, &file);
     for (unsigned threads = 1; threads <= 2; threads++) {
-        wcodec_context *context = make_context(threads, 0);
+        wcodec_context *context = support_context(threads, NULL);
         wcodec_reader *reader;
         wcodec_error err;
         struct cancel cancel = {.answer_at = 0, .thread = pthread_self()};
@@ -220,7 +209,7 @@ static void stops_when_told(void **state)
         continue;
     at[50] ^= 1;
     for (unsigned threads = 1; threads <= 2; threads++) {
-        wcodec_context *context = make_context(threads, 0);
+        wcodec_context *context = support_context(threads, NULL);
         wcodec_error err;
         assert_int_equal(test_file(context, &file, 0, &err), WCODEC_ERROR_CORRUPT);
         assert_non_null(strstr(err.text, "tensor 'tiles'"));
@@ -253,7 +242,7 @@ static void finds_every_flip(void **state)
 {
     (void)state;
     uint64_t seed = support_seed();
-    wcodec_context *context = make_context(1, 0);
+    wcodec_context *context = support_context(1, NULL);
     struct support_recipe r;
     struct support_bytes file;
     wcodec_error err;
@@ -276,7 +265,7 @@ static void finds_every_flip(void **state)
 static void tells_what_differs(void **state)
 {
     (void)state;
-    wcodec_context *context = make_context(1, 0);
+    wcodec_context *context = support_context(1, NULL);
     for (unsigned which = 0; which < 6; which++) {
         static const char *const texts[] = {"hash of the restored file", "tensor 'd': the hash of its payload", "tensor 'b': the hash of its payload", "coding 9", "is padding and not zero", "between two areas"};
         struct support_recipe r;
@@ -345,7 +334,7 @@ static void respects_limits(void **state)
     wcodec_status before = WCODEC_ERROR_LIMIT;
     unsigned changes = 0;
     for (uint64_t memory = 10000; memory < 3000000; memory = memory * 5 / 4) {
-        wcodec_context *context = make_context(1, memory);
+        wcodec_context *context = support_context_limited(1, memory);
         wcodec_status status = test_file(context, &file, 0, &err);
         assert_true(status == WCODEC_OK || status == WCODEC_ERROR_LIMIT);
         changes += status != before;
@@ -366,60 +355,31 @@ static void respects_limits(void **state)
     support_recipe_free(&r);
 }
 
-static uint64_t calls, fail_at, live;
-
-static void *failing_allocate(void *opaque, size_t size)
-{
-    (void)opaque;
-    if (++calls == fail_at)
-        return NULL;
-    live++;
-    return malloc(size);
-}
-
-static void *failing_reallocate(void *opaque, void *memory, size_t size)
-{
-    (void)opaque;
-    if (++calls == fail_at)
-        return NULL;
-    live += memory == NULL;
-    return realloc(memory, size);
-}
-
-static void failing_release(void *opaque, void *memory)
-{
-    (void)opaque;
-    live -= memory != NULL;
-    free(memory);
-}
-
 static void survives_every_failed_allocation(void **state)
 {
     (void)state;
     struct support_recipe r;
     struct support_bytes file;
-    wcodec_options options;
-    wcodec_context *context;
+    struct support_allocator failing;
     support_recipe_init(&r, 23);
     support_recipe_build(&r, &file);
-    wcodec_options_init(&options);
-    options.threads = 1;
-    options.backend = "cpu";
-    options.allocator = (wcodec_allocator){failing_allocate, failing_reallocate, failing_release, NULL};
-    assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
+    support_allocator_init(&failing, SUPPORT_NEVER);
+    failing.once = true;
+    wcodec_context *context = support_context(1, &failing.allocator);
     assert_int_equal(test_file(context, &file, 0, NULL), WCODEC_OK);
-    uint64_t before = live, failures = 0;
+    long before = failing.balance, failures = 0;
     wcodec_status status = WCODEC_ERROR_MEMORY;
-    for (fail_at = 1; status != WCODEC_OK || calls >= fail_at; fail_at++) {
-        calls = 0;
+    for (long n = 0; status != WCODEC_OK || failing.calls > n; n++) {
+        failing.calls = 0;
+        failing.left = n;
         status = test_file(context, &file, 0, NULL);
         assert_true(status == WCODEC_OK || status == WCODEC_ERROR_MEMORY);
-        assert_int_equal(live, before);
+        assert_int_equal(failing.balance, before);
         failures += status != WCODEC_OK;
     }
     assert_true(failures > 20);
     wcodec_context_destroy(context);
-    assert_int_equal(live, 0);
+    assert_int_equal(failing.balance, 0);
     free(file.data);
     support_recipe_free(&r);
 }
@@ -445,7 +405,7 @@ static void two_threads_share_a_reader(void **state)
     (void)state;
     struct large l;
     struct support_bytes file, original;
-    wcodec_context *context = make_context(2, 0);
+    wcodec_context *context = support_context(2, NULL);
     wcodec_reader *reader;
     pthread_t threads[2];
     large_make(&l);

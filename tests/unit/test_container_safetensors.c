@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "support.h"
+#include "support_memory.h"
 
 #include "container/safetensors.h"
 #include "core/bytes.h"
@@ -368,24 +368,6 @@ static void test_bounded_tree(void **state)
     free(text);
 }
 
-static void *failing_allocate(void *opaque, size_t size)
-{
-    int *left = opaque;
-    return (*left)-- > 0 ? malloc(size) : NULL;
-}
-
-static void *failing_reallocate(void *opaque, void *old, size_t size)
-{
-    int *left = opaque;
-    return (*left)-- > 0 ? realloc(old, size) : NULL;
-}
-
-static void failing_release(void *opaque, void *old)
-{
-    (void)opaque;
-    free(old);
-}
-
 static void test_out_of_memory(void **state)
 {
     (void)state;
@@ -399,10 +381,10 @@ static void test_out_of_memory(void **state)
     struct wcodec_source source;
     uint8_t *file = make_file(header, strlen(header), 160, &source);
     for (int n = 0;; n++) {
-        int left = n;
-        wcodec_allocator allocator = {failing_allocate, failing_reallocate, failing_release, &left};
+        struct support_allocator failing;
+        support_allocator_init(&failing, n);
         struct wcodec_safetensors *s = NULL;
-        wcodec_status status = wcodec_safetensors_read(&source, &allocator, &s, NULL);
+        wcodec_status status = wcodec_safetensors_read(&source, &failing.allocator, &s, NULL);
         if (status == WCODEC_OK) {
             assert_true(n > 8);
             assert_int_equal(s->count, 40);

@@ -1,18 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include <stdarg.h>
-#include <stddef.h>
-#include <setjmp.h>
-#include <stdint.h>
-#include <stdlib.h>
-#include <cmocka.h>
+#include "support_files.h"
+#include "support_memory.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -23,40 +17,13 @@
 #include "io/safefile.h"
 
 static const wcodec_allocator *const memory = &wcodec_default_allocator;
-static char folder[] = "/tmp/wcodec-safefile-XXXXXX";
 
 static const struct wcodec_safefile_attributes plain = {.mode = 0644, .no_sync = true};
 static const struct wcodec_safefile_attributes over = {.mode = 0644, .no_sync = true, .replace = true};
 
-static int enter_folder(void **state)
-{
-    (void)state;
-    return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
-}
-
-static int leave_folder(void **state)
-{
-    (void)state;
-    return chdir("/") == 0 && rmdir(folder) == 0 ? 0 : -1;
-}
-
-static unsigned count_names(void)
-{
-    unsigned count = 0;
-    DIR *dir = opendir(".");
-    assert_non_null(dir);
-    for (struct dirent *d; (d = readdir(dir));)
-        count += strcmp(d->d_name, ".") != 0 && strcmp(d->d_name, "..") != 0;
-    closedir(dir);
-    return count;
-}
-
 static void put(const char *path, const char *text)
 {
-    FILE *f = fopen(path, "w");
-    assert_non_null(f);
-    assert_true(fputs(text, f) >= 0);
-    assert_int_equal(fclose(f), 0);
+    support_put_file(path, text, strlen(text));
 }
 
 static void expect_text(const char *path, const char *text)
@@ -93,9 +60,10 @@ static void test_create(void **state)
     assert_int_equal(stat("a", &st), 0);
     assert_int_equal(st.st_mode & 07777, 0640);
     assert_int_equal(st.st_nlink, 1);
-    assert_int_equal(count_names(), 1);
+    assert_int_equal(support_count_names(), 1);
     /* With a folder in the path, the root's too. */
-    char path[sizeof folder + 8];
+    char folder[200], path[sizeof folder + 8];
+    assert_non_null(getcwd(folder, sizeof folder));
     snprintf(path, sizeof path, "%s/b", folder);
     assert_int_equal(write_file(path, "there", &plain, NULL), WCODEC_OK);
     expect_text("b", "there");
@@ -118,7 +86,7 @@ static void test_nothing_before_commit(void **state)
     expect_text("a", "old");
     wcodec_safefile_close(&file);
     expect_text("a", "old");
-    assert_int_equal(count_names(), 1);
+    assert_int_equal(support_count_names(), 1);
     wcodec_safefile_close(&file); /* again: nothing happens */
     unlink("a");
 }
@@ -133,7 +101,7 @@ static void test_replace(void **state)
     expect_text("a", "old");
     assert_int_equal(write_file("a", "new", &over, NULL), WCODEC_OK);
     expect_text("a", "new");
-    assert_int_equal(count_names(), 1);
+    assert_int_equal(support_count_names(), 1);
     unlink("a");
 }
 
@@ -166,7 +134,7 @@ static void test_no_regular_file(void **state)
     assert_int_equal(write_file("dir", "x", &over, NULL), WCODEC_ERROR_USAGE);
     assert_int_equal(write_file("fifo", "x", &plain, NULL), WCODEC_ERROR_USAGE);
     assert_int_equal(write_file("fifo", "x", &over, NULL), WCODEC_ERROR_USAGE);
-    assert_int_equal(count_names(), 2);
+    assert_int_equal(support_count_names(), 2);
     rmdir("dir");
     unlink("fifo");
 }
@@ -188,7 +156,7 @@ static void test_bad_paths(void **state)
     assert_int_equal(write_file(name, "long", &plain, NULL), WCODEC_OK);
     expect_text(name, "long");
     unlink(name);
-    assert_int_equal(count_names(), 0);
+    assert_int_equal(support_count_names(), 0);
 }
 
 static void test_cut_between_characters(void **state)
@@ -202,7 +170,7 @@ static void test_cut_between_characters(void **state)
     assert_int_equal(wcodec_safefile_open(memory, name, &file, NULL), WCODEC_OK);
     assert_int_equal(strlen(file.temporary), 1 + 246 + 7);
     wcodec_safefile_close(&file);
-    assert_int_equal(count_names(), 0);
+    assert_int_equal(support_count_names(), 0);
 }
 
 static void test_mode_and_time(void **state)
@@ -257,7 +225,7 @@ static void test_full_disk(void **state)
     assert_true(WIFEXITED(how));
     assert_int_equal(WEXITSTATUS(how), 0);
     expect_text("a", "old");
-    assert_int_equal(count_names(), 1);
+    assert_int_equal(support_count_names(), 1);
     unlink("a");
 }
 
@@ -276,7 +244,7 @@ static void test_write_error(void **state)
     assert_int_equal(wcodec_safefile_write(&file, "x", 1), ENOSPC);
     assert_int_equal(file.written, 0);
     wcodec_safefile_close(&file);
-    assert_int_equal(count_names(), 0);
+    assert_int_equal(support_count_names(), 0);
 }
 
 static void test_commit_fails(void **state)
@@ -289,25 +257,7 @@ static void test_commit_fails(void **state)
     assert_int_equal(wcodec_safefile_commit(&file, &over, &err), WCODEC_ERROR_IO);
     assert_int_equal(wcodec_safefile_commit(&file, &over, &err), WCODEC_ERROR_USAGE);
     wcodec_safefile_close(&file);
-    assert_int_equal(count_names(), 0);
-}
-
-static void *failing_allocate(void *opaque, size_t size)
-{
-    int *left = opaque;
-    return (*left)-- > 0 ? malloc(size) : NULL;
-}
-
-static void *failing_reallocate(void *opaque, void *old, size_t size)
-{
-    int *left = opaque;
-    return (*left)-- > 0 ? realloc(old, size) : NULL;
-}
-
-static void failing_release(void *opaque, void *old)
-{
-    (void)opaque;
-    free(old);
+    assert_int_equal(support_count_names(), 0);
 }
 
 static void test_out_of_memory(void **state)
@@ -315,12 +265,13 @@ static void test_out_of_memory(void **state)
     (void)state;
     int n;
     for (n = 0;; n++) {
-        int left = n;
-        wcodec_allocator allocator = {failing_allocate, failing_reallocate, failing_release, &left};
+        struct support_allocator failing;
+        support_allocator_init(&failing, n);
         struct wcodec_safefile file;
-        wcodec_status status = wcodec_safefile_open(&allocator, "./a", &file, NULL);
+        wcodec_status status = wcodec_safefile_open(&failing.allocator, "./a", &file, NULL);
         wcodec_safefile_close(&file);
-        assert_int_equal(count_names(), 0);
+        assert_int_equal(support_count_names(), 0);
+        assert_int_equal(failing.balance, 0);
         if (status == WCODEC_OK)
             break;
         assert_int_equal(status, WCODEC_ERROR_MEMORY);
@@ -336,5 +287,5 @@ int main(void)
         cmocka_unit_test(test_cut_between_characters), cmocka_unit_test(test_mode_and_time), cmocka_unit_test(test_full_disk),
         cmocka_unit_test(test_write_error), cmocka_unit_test(test_commit_fails),          cmocka_unit_test(test_out_of_memory),
     };
-    return cmocka_run_group_tests(tests, enter_folder, leave_folder);
+    return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }
