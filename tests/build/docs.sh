@@ -28,6 +28,13 @@ fi
 for script in autogen.sh scripts/check scripts/quickstart scripts/setup-packages scripts/test-counts scripts/cross-sysroot; do
     run "$script" sh -n "$top_srcdir/$script"
 done
+# Every room is on the map.
+for room in "$top_srcdir"/lib/*/ "$top_srcdir"/backends/*/ "$top_srcdir"/tests/*/; do
+    room=${room#"$top_srcdir"/}
+    case $room in *__*) continue ;; esac
+    run "$room in doc/architecture.md" grep -q "^$room  *[a-z]" "$top_srcdir/doc/architecture.md"
+done
+
 if [ "$skipped" -gt 0 ]; then
     echo "$passed passed, $failed failed, $skipped skipped"
 else
