@@ -99,7 +99,8 @@ static void test_slow_levels(void **state)
     for (int level = 1; level <= 19; level += 6)
         for (unsigned random = 0; random < 2; random++) {
             uint32_t coded, check;
-            for (size_t i = 0, r = 1; i < SIZE; i++) {
+            uint64_t r = 1;
+            for (size_t i = 0; i < SIZE; i++) {
                 r = r * 6364136223846793005u + 1442695040888963407u;
                 data[i] = random ? (uint8_t)(r >> 33) : (uint8_t)(i / 4096 % 2 ? i : r >> 40 & 3);
             }
