@@ -5,6 +5,7 @@
 
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
+#include <stdatomic.h>
 #define WCODEC_X86 1
 #endif
 
@@ -38,7 +39,7 @@ static uint32_t all_set(uint32_t value, uint32_t bits)
     return (value & bits) == bits;
 }
 
-uint32_t wcodec_cpu_levels(void)
+static uint32_t detect_levels(void)
 {
     uint32_t levels = WCODEC_CPU_SCALAR;
     uint32_t a, b, c, d;
@@ -60,6 +61,18 @@ uint32_t wcodec_cpu_levels(void)
     const uint32_t vbmi = 1u << 1, vbmi2 = 1u << 6;
     if (all_set(b, bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL | bit_AVX512CD) && all_set(c, vbmi | vbmi2))
         levels |= WCODEC_CPU_AVX512;
+    return levels;
+}
+
+uint32_t wcodec_cpu_levels(void)
+{
+    /* Asked for every tensor, and under a hypervisor each cpuid takes microseconds. Threads that come here at once find the same. */
+    static _Atomic uint32_t known;
+    uint32_t levels = atomic_load_explicit(&known, memory_order_relaxed);
+    if (levels == 0) {
+        levels = detect_levels();
+        atomic_store_explicit(&known, levels, memory_order_relaxed);
+    }
     return levels;
 }
 #elif defined(__aarch64__)

@@ -71,6 +71,9 @@ struct wcodec_cpu_assembly {
     uint32_t add;                           /* A in every element of a slot word */
 };
 
+/* Does every plane's bits stand in place, in elements of at most 32 bits? Fills in all of the assembly but `shift`. */
+bool wcodec_cpu_derive_planes(const struct wcodec_tiling *tiling, struct wcodec_cpu_assembly *assembly);
+
 /* Assemble a whole chunk: rows[p] is the first row of plane p for it (u32[32] rows, little-endian), aligned to 2 at least. elements: 2^element_log2 * WCODEC_CPU_CHUNK bytes, of any alignment. */
 typedef void (*wcodec_cpu_assemble_fn)(const struct wcodec_cpu_assembly *assembly, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements);
 

@@ -105,14 +105,13 @@ static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
     c->class_log2 = prepare_classes(c, 2) ? 2 : prepare_classes(c, 1) ? 1 : 0;
 }
 
-/* Does every plane's bits stand in place? For elements of at most 32 bits that is when they are a cyclic run of the element's bits. */
-static bool derive_assembly(const struct wcodec_tiling *t, struct wcodec_cpu_assembly *a)
+/* For elements of at most 32 bits a plane stands in place when it is a cyclic run of the element's bits. */
+bool wcodec_cpu_derive_planes(const struct wcodec_tiling *t, struct wcodec_cpu_assembly *a)
 {
-    if (t->coded_count != 1 || t->element_log2 > 2)
+    if (t->element_log2 > 2)
         return false;
     const unsigned width = 8u << t->element_log2;
     a->element_log2 = t->element_log2;
-    a->shift = t->fields[t->coded[0]].shift;
     a->plane_count = t->plane_count;
     for (unsigned p = 0; p < t->plane_count; p++) {
         const struct wcodec_plane *plane = &t->planes[p];
@@ -185,7 +184,8 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp, const 
     d->tables = (struct wcodec_cpu_table *)(((uintptr_t)d->tables_memory + 63) & ~(uintptr_t)63);
     for (unsigned i = 0; i < tiles->tiling->table_count; i++)
         prepare_table(&tiles->tables[i], tiles->entries + tiles->entry_offset[i], &d->tables[i]);
-    d->direct = derive_assembly(tiles->tiling, &d->assembly);
+    d->direct = tiles->tiling->coded_count == 1 && wcodec_cpu_derive_planes(tiles->tiling, &d->assembly);
+    d->assembly.shift = tiles->tiling->fields[tiles->tiling->coded[0]].shift;
     d->shape = shape_of(&d->assembly);
     derive_planes(tiles->tiling, d);
     *decoder = d;

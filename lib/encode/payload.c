@@ -66,7 +66,7 @@ static size_t slot_layout(const struct wcodec_tiling *t, struct wcodec_tile_slot
 static size_t scratch_layout(const struct wcodec_tiling *t, struct wcodec_tile_scratch *scratch, uint8_t *memory)
 {
     uint32_t elements = largest_tile(t);
-    size_t at = (size_t)wcodec_align_u64(wcodec_tile_scratch_size(elements), 64);
+    size_t at = (size_t)wcodec_align_u64(wcodec_cpu_encode_scratch_size(elements), 64);
     struct wcodec_tile_scratch dummy, *s = scratch ? scratch : &dummy;
     s->coder = memory;
     s->symbols = memory ? memory + at : NULL;

@@ -3,6 +3,7 @@
 
 #include "encode/plan.h"
 
+#include "backends/cpu/cpu_level.h"
 #include "core/error.h"
 #include "encode/bits.h"
 #include "encode/field_choice.h"
@@ -30,6 +31,7 @@ void wcodec_plan_free(struct wcodec_plan *plan)
         wcodec_free(plan->allocator, plan->tables[c]);
         wcodec_free(plan->allocator, plan->costs[c]);
     }
+    wcodec_cpu_encoder_free(plan->encoder);
     wcodec_free(plan->allocator, plan->tiling);
     wcodec_free(plan->allocator, plan);
 }
@@ -280,6 +282,8 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
         status = plan_tiling(p, &splits[chosen], choices[0], size, plan->tiling, err);
     for (unsigned c = 0; !status && c < plan->tiling->coded_count; c++)
         status = finish_field(p, plan, c, &choices[0][c], err);
+    if (!status)
+        status = wcodec_cpu_encoder_create(wcodec_cpu_levels() & p->context->cpu_mask, plan->tiling, (const struct wcodec_encode_table *const *)plan->tables, plan->allocator, &plan->encoder, err);
     return status;
 }
 

@@ -5,6 +5,7 @@
 #ifndef WCODEC_ENCODE_PLAN_H
 #define WCODEC_ENCODE_PLAN_H
 
+#include "backends/cpu/encode.h"
 #include "coding/tile.h"
 #include "encode/assign.h"
 #include "encode/split.h"
@@ -15,6 +16,7 @@ struct wcodec_plan {
     struct wcodec_tiling *tiling;                         /* but for prefix_size, which the payload decides */
     struct wcodec_encode_table *tables[WCODEC_MAX_CODED]; /* each coded field's pool */
     struct wcodec_costs *costs[WCODEC_MAX_CODED];         /* to choose among them; NULL where there is only one */
+    struct wcodec_cpu_encoder *encoder;                   /* of tiling and tables */
     uint64_t order0_bits;
     uint64_t word_bits; /* estimate of all words together */
 };

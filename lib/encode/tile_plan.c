@@ -74,7 +74,7 @@ static void choose_stream(const struct wcodec_plan *plan, unsigned c, const uint
     memset(stream, 0, sizeof *stream);
     bool constant = may_be_constant(t, f, data, slot->elements, &common);
     if (constant || f->tables > 1)
-        wcodec_extract_field(data, slot->elements, t->element_log2, t->add, f->shift, f->width, symbols);
+        plan->encoder->dsp.extract(data, slot->elements, t->element_log2, t->add, f->shift, f->width, symbols);
     if (constant && constant_pays(plan, c, symbols, slot->elements, common)) {
         stream->mode = WCODEC_STREAM_CONSTANT;
         stream->symbol = common;
@@ -109,7 +109,7 @@ void wcodec_tile_code(const struct wcodec_plan *plan, const uint8_t *data, struc
     const struct wcodec_tiling *t = plan->tiling;
     const uint8_t *bytes = data + (slot->tile << (t->tile_log2 + t->element_log2));
     wcodec_tile_choose(plan, data, slot, scratch);
-    wcodec_tile_encode(t, (const struct wcodec_encode_table *const *)plan->tables, slot->streams, bytes, slot->elements, &slot->output, scratch->coder);
+    wcodec_cpu_encode_tile(plan->encoder, slot->streams, bytes, slot->elements, &slot->output, scratch->coder);
     slot->raw_size = wcodec_tile_raw_size(t, slot->elements, slot->streams[0].mode);
     uint64_t size = slot->raw_size, stored = wcodec_tile_raw_size(t, slot->elements, WCODEC_STREAM_STORED);
     for (unsigned c = 0; c < t->coded_count; c++)

@@ -9,7 +9,7 @@
 
 /* Memory of one thread. */
 struct wcodec_tile_scratch {
-    void *coder;          /* wcodec_tile_scratch_size() */
+    void *coder;          /* wcodec_cpu_encode_scratch_size() */
     uint8_t *symbols;     /* the elements of a tile */
     uint8_t *run_tables[WCODEC_MAX_CODED];
 };

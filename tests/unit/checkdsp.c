@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Every CPU variant against the scalar reference: the same bytes and the same faults, on random tensors of all kinds and on hostile payloads, at every level that this machine has. Buffers end at guard pages, outputs are poisoned and
- * checked for what was not to be written. checkdsp LEVEL runs one level only. */
+/* Every CPU variant against the scalar reference: the same bytes and the same faults, on random tensors of all kinds and on hostile payloads, at every level that this machine has; and the encoders, whose
+ * tiles must be the reference's byte for byte. Buffers begin or end at guard pages, outputs are poisoned and checked for what was not to be written. checkdsp LEVEL runs one level only. */
 #include "support.h"
 #include "support_tiles.h"
 
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/decode.h"
+#include "backends/cpu/encode.h"
 #include "core/error.h"
 
 #include <sys/mman.h>
@@ -104,12 +105,145 @@ static void compare(const struct wcodec_cpu_dsp *dsp, const struct support_tenso
     guarded_free(&out);
 }
 
+/* Memory between guard pages, at its begin or at its end. */
+static struct guarded guarded_side(size_t size, bool begin)
+{
+    struct guarded g = guarded_new(size);
+    if (begin)
+        g.data = g.map + sysconf(_SC_PAGESIZE);
+    return g;
+}
+
+static struct {
+    unsigned level, tiles, outliers;
+    uint64_t seed;
+} encoding;
+
+static uint64_t raw_room(const struct wcodec_tiling *t, uint32_t elements)
+{
+    uint64_t room = 0;
+    for (unsigned mode = WCODEC_STREAM_RANS; mode <= WCODEC_STREAM_CONSTANT; mode++)
+        room = wcodec_tile_raw_size(t, elements, mode) > room ? wcodec_tile_raw_size(t, elements, mode) : room;
+    return room;
+}
+
+/* One tile by the level's encoder, and by the reference. */
+static void compare_encoder(const struct wcodec_tiling *t, const struct wcodec_encode_table *const pools[WCODEC_MAX_CODED], const struct wcodec_stream_plan plans[WCODEC_MAX_CODED], const void *data,
+                            uint32_t elements, const struct wcodec_tile_output *expected)
+{
+    struct wcodec_cpu_encoder *encoder;
+    struct wcodec_tile_output o = {0};
+    struct guarded buffers[3 + 4 * WCODEC_MAX_CODED];
+    unsigned used = 0;
+    wcodec_error err;
+    const size_t size = (size_t)elements << t->element_log2, scratch_size = wcodec_cpu_encode_scratch_size(elements), raw_size = (size_t)raw_room(t, elements);
+    const bool begin = support_random(&encoding.seed) % 2;
+    assert_int_equal(wcodec_cpu_encoder_create(levels & ((2u << encoding.level) - 1), t, pools, &wcodec_default_allocator, &encoder, &err), WCODEC_OK);
+    const uint8_t *input = memcpy((buffers[used++] = guarded_side(size, begin)).data, data, size);
+    void *scratch = memset((buffers[used++] = guarded_side(scratch_size, begin)).data, 0xa5, scratch_size);
+    o.raw = memset((buffers[used++] = guarded_side(raw_size, begin)).data, 0x5a, raw_size);
+    for (unsigned c = 0; c < t->coded_count; c++) {
+        o.states[c] = (buffers[used++] = guarded_side(WCODEC_LANES * 4, begin)).data;
+        o.words[c] = (buffers[used++] = guarded_side(wcodec_tile_words_max(elements), begin)).data;
+        o.positions[c] = (uint16_t *)(void *)(buffers[used++] = guarded_side(2 * (size_t)elements, begin)).data;
+        o.values[c] = (buffers[used++] = guarded_side(elements, begin)).data;
+    }
+    wcodec_cpu_encode_tile(encoder, plans, input, elements, &o, scratch);
+    assert_memory_equal(input, data, size);
+    assert_int_equal(o.check, expected->check);
+    const size_t raw = (size_t)wcodec_tile_raw_size(t, elements, plans[0].mode);
+    assert_memory_equal(o.raw, expected->raw, raw);
+    for (size_t i = raw; i < raw_size; i++)
+        assert_int_equal(o.raw[i], 0x5a);
+    for (unsigned c = 0; c < t->coded_count; c++) {
+        assert_int_equal(o.word_count[c], expected->word_count[c]);
+        assert_int_equal(o.word_offset[c], expected->word_offset[c]);
+        assert_int_equal(o.outlier_count[c], expected->outlier_count[c]);
+        assert_memory_equal(o.words[c] + o.word_offset[c], expected->words[c] + o.word_offset[c], 2 * (size_t)o.word_count[c]);
+        assert_memory_equal(o.positions[c], expected->positions[c], 2 * (size_t)o.outlier_count[c]);
+        assert_memory_equal(o.values[c], expected->values[c], o.outlier_count[c]);
+        if (plans[c].mode == WCODEC_STREAM_RANS)
+            assert_memory_equal(o.states[c], expected->states[c], WCODEC_LANES * 4);
+        encoding.outliers += o.outlier_count[c];
+    }
+    encoding.tiles++;
+    wcodec_cpu_encoder_free(encoder);
+    while (used)
+        guarded_free(&buffers[--used]);
+}
+
+static void run_encoder(unsigned level)
+{
+    uint64_t seed = support_seed() + 100 + level;
+    encoding.level = level;
+    encoding.seed = seed;
+    encoding.tiles = encoding.outliers = 0;
+    support_coded = compare_encoder;
+    for (unsigned i = 0; i < 200 + 8 * 3 * 12; i++) {
+        struct support_tensor x;
+        if (i < 200)
+            support_tensor_make(&seed, 0, &x);
+        else
+            support_tensor_common(&seed, i % 8, 1 + i / 8 % 3, 1 + support_random(&seed) % (i % 5 ? 3 * 4096 : 600), &x);
+        support_tensor_free(&x);
+    }
+    support_coded = NULL;
+    print_message("  encoder: %u tiles, %u outliers\n", encoding.tiles, encoding.outliers);
+    assert_true(encoding.outliers > 0);
+}
+
+/* Every frequency beside every remainder of the total, on symbols as often as that and on others: the quotients that are one too small, and the limits of a renormalisation. */
+static void run_frequencies(unsigned level)
+{
+    struct wcodec_cpu_encode_dsp dsp;
+    const struct wcodec_tiling t = {.tile_log2 = 12, .field_count = 1, .fields = {{.kind = WCODEC_FIELD_CODED, .width = 8}}};
+    uint64_t seed = support_seed() + 200 + level;
+    wcodec_cpu_encode_dsp_init(&dsp, levels & ((2u << level) - 1));
+    assert_int_equal(dsp.level <= level, 1);
+    for (unsigned profile = WCODEC_PAIRS; profile <= WCODEC_P8; profile++) {
+        const unsigned total = 1u << wcodec_profile_bits(profile);
+        for (unsigned f = 1; f < total; f += profile == WCODEC_P8 ? 1 : 1 + (unsigned)(support_random(&seed) % 16)) {
+            enum { GROUPS = 6 };
+            const uint8_t held[2] = {(uint8_t)(support_random(&seed) % 16), (uint8_t)(16 + support_random(&seed) % 16)};
+            struct wcodec_table table = {.profile = (uint8_t)profile, .width = 8, .count = 2, .order = {held[0], held[1]}};
+            struct wcodec_encode_table prepared;
+            struct wcodec_tiling tiling = t;
+            struct wcodec_cpu_encoder *encoder;
+            uint8_t symbols[GROUPS * WCODEC_GROUP], got[GROUPS * WCODEC_GROUP * 2 + 64], expected[sizeof got];
+            table.freq[held[0]] = (uint16_t)f;
+            table.freq[held[1]] = (uint16_t)(total - f);
+            wcodec_encode_table_init(&prepared, &table);
+            tiling.fields[0].profile = (uint8_t)profile;
+            tiling.fields[0].tables = 1;
+            assert_int_equal(wcodec_tiling_derive(&tiling, 4096, NULL), WCODEC_OK);
+            const struct wcodec_encode_table *const pools[WCODEC_MAX_CODED] = {&prepared};
+            assert_int_equal(wcodec_cpu_encoder_create(WCODEC_CPU_SCALAR, &tiling, pools, &wcodec_default_allocator, &encoder, NULL), WCODEC_OK);
+            struct wcodec_cpu_encode_stream a = {.words = got + sizeof got}, b = {.words = expected + sizeof expected};
+            const unsigned share = support_random(&seed) % 2 ? f * 256 / total : (unsigned)(support_random(&seed) % 257);
+            for (unsigned i = 0; i < sizeof symbols; i++)
+                symbols[i] = held[support_random(&seed) % 256 >= share];
+            for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+                a.x[lane] = b.x[lane] = (1u << 16) + (uint32_t)(support_random(&seed) & 0xffff);
+            memset(got, 0, sizeof got);
+            memset(expected, 0, sizeof expected);
+            dsp.rans[profile](encoder->tables[0], symbols, GROUPS, &a);
+            encoder->dsp.rans[profile](encoder->tables[0], symbols, GROUPS, &b);
+            assert_int_equal(a.words - got, b.words - expected);
+            assert_memory_equal(a.words, b.words, (size_t)(got + sizeof got - a.words));
+            assert_memory_equal(a.x, b.x, sizeof a.x);
+            wcodec_cpu_encoder_free(encoder);
+        }
+    }
+}
+
 static void run_level(unsigned level)
 {
     struct wcodec_cpu_dsp dsp;
     unsigned faults[6] = {0};
     uint64_t seed = support_seed() + level;
     print_message("level %s\n", wcodec_cpu_level_name(level));
+    run_encoder(level);
+    run_frequencies(level);
     wcodec_cpu_dsp_init(&dsp, levels & ((2u << level) - 1));
     for (unsigned i = 0; i < 150; i++) {
         struct support_tensor x;

@@ -9,6 +9,8 @@
 
 #include <string.h>
 
+support_coded_fn support_coded;
+
 static unsigned below(uint64_t *seed, uint64_t n)
 {
     return (unsigned)(support_random(seed) % n);
@@ -224,6 +226,8 @@ void support_tensor_code(uint64_t *seed, uint64_t elements, struct support_tenso
             append(&runs[c], run_bytes, wcodec_run_bytes_of_tile(t, f));
         }
         wcodec_tile_encode(t, pools, plans, data, n, &o, scratch);
+        if (support_coded)
+            support_coded(t, pools, plans, data, n, &o);
         wcodec_store_u32(bytes, o.check);
         append(&checks, bytes, 4);
         for (unsigned c = 0; c < t->coded_count; c++) {

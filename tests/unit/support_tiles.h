@@ -23,4 +23,9 @@ enum { SUPPORT_SHAPES = 8 };
 void support_tensor_common(uint64_t *seed, unsigned shape, unsigned profile, uint64_t elements, struct support_tensor *tensor);
 void support_tensor_free(struct support_tensor *tensor);
 
+/* If set, called with each tile that any of these codes: with what it was coded from, and what the reference made of it. */
+typedef void (*support_coded_fn)(const struct wcodec_tiling *tiling, const struct wcodec_encode_table *const pools[WCODEC_MAX_CODED], const struct wcodec_stream_plan plans[WCODEC_MAX_CODED],
+                                 const void *data, uint32_t elements, const struct wcodec_tile_output *output);
+extern support_coded_fn support_coded;
+
 #endif

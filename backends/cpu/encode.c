@@ -1,0 +1,305 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The driver of the encoder's stages: looks after everything that is not the same for all groups: the last one, outliers, tables by run, the payload in the start states. */
+#include "backends/cpu/encode.h"
+
+#include "backends/cpu/cpu_level.h"
+#include "coding/planes.h"
+#include "core/error.h"
+
+enum { BATCH = 4 /* groups whose symbols are chosen at once */ };
+
+void wcodec_cpu_encode_dsp_init(struct wcodec_cpu_encode_dsp *dsp, uint32_t levels)
+{
+    struct wcodec_cpu_dsp decode;
+    wcodec_cpu_dsp_init(&decode, levels);
+    wcodec_cpu_encode_dsp_init_scalar(dsp);
+    dsp->sums = decode.finish;
+#ifdef HAVE_AVX2
+    if (levels & WCODEC_CPU_AVX2)
+        wcodec_cpu_encode_dsp_init_avx2(dsp);
+#endif
+#ifdef HAVE_AVX512
+    if (levels & WCODEC_CPU_AVX512)
+        wcodec_cpu_encode_dsp_init_avx512(dsp);
+#endif
+}
+
+static void prepare_table(const struct wcodec_encode_table *e, struct wcodec_cpu_encode_table *t)
+{
+    bool taken[64] = {false};
+    t->table = e;
+    t->low6 = e->table.profile == WCODEC_P8;
+    for (unsigned i = 0; i < 64; i++)
+        t->held[i] = (uint8_t)(i ^ 1);
+    for (unsigned i = 0; i < e->table.count; i++) {
+        const unsigned s = e->table.order[i], freq = e->table.freq[s], start = e->symbols[s].start;
+        t->entries[s] = freq | start << 16;
+        t->held_pairs[s / 8] = (uint8_t)(t->held_pairs[s / 8] | 1u << s % 8);
+        if (e->table.profile != WCODEC_P8)
+            continue;
+        const unsigned reciprocal = freq > 1 ? 65536 / freq : 65535;
+        t->low6 = t->low6 && !taken[s % 64] && freq <= WCODEC_CPU_ENCODE_FREQ;
+        taken[s % 64] = true;
+        t->held[s % 64] = (uint8_t)s;
+        t->freq[s % 64] = (uint8_t)freq;
+        t->start[s % 64] = (uint8_t)start;
+        t->reciprocal_low[s % 64] = (uint8_t)reciprocal;
+        t->reciprocal_high[s % 64] = (uint8_t)(reciprocal >> 8);
+    }
+}
+
+wcodec_status wcodec_cpu_encoder_create(uint32_t levels, const struct wcodec_tiling *tiling, const struct wcodec_encode_table *const pools[WCODEC_MAX_CODED],
+                                        const wcodec_allocator *allocator, struct wcodec_cpu_encoder **encoder, wcodec_error *err)
+{
+    struct wcodec_cpu_encoder *e = wcodec_alloc_zeroed(allocator, sizeof *e);
+    if (!e)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for an encoder");
+    e->tiling = tiling;
+    e->allocator = allocator;
+    e->tables_memory = wcodec_alloc_zeroed(allocator, tiling->table_count * sizeof *e->tables[0] + 64);
+    if (!e->tables_memory) {
+        wcodec_free(allocator, e);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %u tables", tiling->table_count);
+    }
+    wcodec_cpu_encode_dsp_init(&e->dsp, levels);
+    struct wcodec_cpu_encode_table *at = (struct wcodec_cpu_encode_table *)(((uintptr_t)e->tables_memory + 63) & ~(uintptr_t)63);
+    for (unsigned c = 0; c < tiling->coded_count; c++) {
+        e->tables[c] = at;
+        for (unsigned i = 0; i < tiling->fields[tiling->coded[c]].tables; i++)
+            prepare_table(&pools[c][i], at++);
+    }
+    e->direct = wcodec_cpu_derive_planes(tiling, &e->assembly);
+    *encoder = e;
+    return WCODEC_OK;
+}
+
+void wcodec_cpu_encoder_free(struct wcodec_cpu_encoder *encoder)
+{
+    if (!encoder)
+        return;
+    wcodec_free(encoder->allocator, encoder->tables_memory);
+    wcodec_free(encoder->allocator, encoder);
+}
+
+/* One tile on its way. */
+struct work {
+    const struct wcodec_cpu_encoder *encoder;
+    const uint8_t *data;
+    uint32_t elements, groups;
+    uint32_t *rows;   /* a plane of raw bits */
+    uint8_t *padded;  /* e', where planes are packed as the reference does it */
+    uint8_t *values;  /* a field's values, zero behind the last element */
+    uint8_t *symbols;
+    _Alignas(64) uint8_t tail[WCODEC_GROUP * 8]; /* the last group, if it is not whole */
+};
+
+size_t wcodec_cpu_encode_scratch_size(uint32_t elements)
+{
+    const size_t padded = ((size_t)elements + WCODEC_GROUP - 1) / WCODEC_GROUP * WCODEC_GROUP;
+    return padded * (4 + 8 + 1 + 1) + 64;
+}
+
+static uint32_t check_tile(const struct work *w)
+{
+    const unsigned log2 = w->encoder->tiling->element_log2;
+    const uint32_t whole = w->elements / WCODEC_GROUP;
+    uint64_t sums[WCODEC_LANES] = {0};
+    for (uint32_t g = 0; g < whole; g += WCODEC_CPU_CHUNK_GROUPS)
+        w->encoder->dsp.sums(log2, w->data + ((size_t)g * WCODEC_GROUP << log2), whole - g < WCODEC_CPU_CHUNK_GROUPS ? whole - g : WCODEC_CPU_CHUNK_GROUPS, g, NULL, sums);
+    if (whole < w->groups)
+        w->encoder->dsp.sums(log2, w->tail, 1, whole, NULL, sums);
+    return wcodec_tile_check_finish(sums);
+}
+
+/* The last group's elements behind the end, so that A makes them zero. */
+static void pad_tail(struct work *w)
+{
+    const struct wcodec_tiling *t = w->encoder->tiling;
+    const unsigned size = 1u << t->element_log2;
+    for (uint32_t i = w->elements % WCODEC_GROUP; t->add && i < WCODEC_GROUP; i++)
+        wcodec_store_uint(w->tail + (size_t)i * size, 0 - t->add, size);
+}
+
+/* All e', zeros behind the last one. */
+static void load_padded(const struct work *w)
+{
+    const struct wcodec_tiling *t = w->encoder->tiling;
+    const unsigned size = 1u << t->element_log2;
+    const size_t bytes = (size_t)w->elements * size;
+    if (t->add == 0)
+        memcpy(w->padded, w->data, bytes);
+    for (size_t i = 0; t->add && i < bytes; i += size)
+        wcodec_store_uint(w->padded + i, wcodec_load_uint(w->data + i, size) + t->add, size);
+    memset(w->padded + bytes, 0, (size_t)w->groups * WCODEC_GROUP * size - bytes);
+}
+
+/* The four values of 4 bits of a group, from the rows of a plane that stands in place. */
+static uint16_t nibbles_of(const struct work *w, uint32_t group, unsigned lane)
+{
+    const unsigned slot_bits = wcodec_slot_bits(w->encoder->tiling), own = slot_bits / 8, per_word = 4 / own, ratio = slot_bits / 4, q = w->encoder->tiling->planes[0].position;
+    uint32_t nibbles = 0;
+    for (unsigned place = 0; place < 4; place++) {
+        const uint32_t number = group * own + place / per_word, word = wcodec_rotl32(w->rows[(size_t)(number / ratio) * WCODEC_LANES + lane], 32 - number % ratio * 4);
+        const uint64_t slot = (word >> (place % per_word * slot_bits)) & (0xffffffffu >> (32 - slot_bits));
+        nibbles |= (uint32_t)((slot | slot << slot_bits) >> q & 15) << (4 * place);
+    }
+    return (uint16_t)nibbles;
+}
+
+/* The first plane's last row goes into the start states, or half of it does. Returns the end of what is stored of it. */
+static uint8_t *put_payload(const struct work *w, uint32_t last_row, uint16_t payload[WCODEC_LANES], uint8_t *raw)
+{
+    const uint32_t *last = w->rows + (size_t)last_row * WCODEC_LANES;
+    if (w->encoder->tiling->planes[0].bits >= 8) {
+        for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+            payload[lane] = (uint16_t)(last[lane] >> 16);
+            wcodec_store_u16(raw + 2 * lane, (uint16_t)last[lane]);
+        }
+        return raw + 2 * WCODEC_LANES;
+    }
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+        payload[lane] = nibbles_of(w, w->groups - 1, lane);
+    if (w->groups % 2)
+        return raw;
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+        wcodec_store_u16(raw + 2 * lane, nibbles_of(w, w->groups - 2, lane));
+    return raw + 2 * WCODEC_LANES;
+}
+
+static uint8_t *put_rows(const uint32_t *rows, uint32_t count, uint8_t *raw)
+{
+    for (size_t i = 0; i < (size_t)count * WCODEC_LANES; i++)
+        wcodec_store_u32(raw + 4 * i, rows[i]);
+    return raw + (size_t)count * 4 * WCODEC_LANES;
+}
+
+/* As wcodec_pack_raw(), where planes stand in place. */
+static void pack_direct(struct work *w, bool has_payload, uint16_t payload[WCODEC_LANES], uint8_t *raw)
+{
+    const struct wcodec_cpu_encoder *e = w->encoder;
+    const struct wcodec_tiling *t = e->tiling;
+    const uint32_t whole = w->elements / WCODEC_GROUP;
+    memset(payload, 0, WCODEC_LANES * sizeof *payload);
+    pad_tail(w);
+    for (unsigned p = 0; p < t->plane_count; p++) {
+        const uint32_t count = wcodec_plane_rows(&t->planes[p], w->groups * WCODEC_GROUP);
+        e->dsp.pack(&e->assembly, p, w->data, 0, whole, w->rows);
+        if (whole < w->groups)
+            e->dsp.pack(&e->assembly, p, w->tail, whole, 1, w->rows);
+        if (p > 0 || !has_payload)
+            raw = put_rows(w->rows, count, raw);
+        else
+            raw = put_payload(w, count - 1, payload, put_rows(w->rows, count - 1, raw));
+    }
+}
+
+static void add_outlier(struct wcodec_tile_output *o, unsigned c, uint32_t position, uint8_t value)
+{
+    o->positions[c][o->outlier_count[c]] = (uint16_t)position;
+    o->values[c][o->outlier_count[c]++] = value;
+}
+
+/* Values of elements [first, end) that are not what their symbols give. */
+static void note_outliers(const struct work *w, const struct wcodec_cpu_encode_table *table, unsigned profile, unsigned c, uint32_t first, uint32_t end, struct wcodec_tile_output *o)
+{
+    const unsigned base = table->table->table.base;
+    end = end < w->elements ? end : w->elements;
+    for (uint32_t i = first; i < end; i++) {
+        const unsigned value = w->values[i];
+        if (value != (profile == WCODEC_PAIRS ? base + (w->symbols[i / 2] >> (i % 2 * 4) & 15u) : w->symbols[i]))
+            add_outlier(o, c, i, (uint8_t)value);
+    }
+}
+
+/* Pairs of the last group: what is behind the end is coded at the common pair's place. */
+static void choose_last_pairs(const struct work *w, const struct wcodec_encode_table *table, uint32_t first)
+{
+    const unsigned base = table->table.base, common = table->most_frequent;
+    for (uint32_t i = first; i < first + WCODEC_GROUP; i += 2) {
+        unsigned a = w->values[i] - base, b = w->values[i + 1] - base; /* wraps to above 15 below the window */
+        a = a < 16 && i < w->elements ? a : common % 16;
+        b = b < 16 && i + 1 < w->elements ? b : common / 16;
+        w->symbols[i / 2] = table->substitute[a + 16 * b];
+    }
+}
+
+/* Symbols of groups [first, end), which share a table, and their outliers. */
+static void choose_groups(const struct work *w, const struct wcodec_cpu_encode_table *table, unsigned profile, unsigned c, uint32_t first, uint32_t end, struct wcodec_tile_output *o)
+{
+    for (uint32_t g = first, next; g < end; g = next) {
+        const bool last_pairs = profile == WCODEC_PAIRS && g == w->elements / WCODEC_GROUP;
+        const uint32_t at = g * WCODEC_GROUP;
+        next = last_pairs || end - g < BATCH ? g + 1 : g + BATCH;
+        if (profile == WCODEC_PAIRS && next > w->elements / WCODEC_GROUP)
+            next = last_pairs ? g + 1 : w->elements / WCODEC_GROUP;
+        bool differ = true;
+        if (last_pairs)
+            choose_last_pairs(w, table->table, at);
+        else
+            differ = w->encoder->dsp.choose[profile](table, w->values + at, next - g, w->symbols + at / wcodec_profile_span(profile));
+        if (differ)
+            note_outliers(w, table, profile, c, at, next * WCODEC_GROUP, o);
+    }
+}
+
+static void encode_stream(const struct work *w, const struct wcodec_stream_plan *plan, unsigned c, const uint16_t *payload, struct wcodec_tile_output *o)
+{
+    const struct wcodec_cpu_encoder *e = w->encoder;
+    const struct wcodec_field *f = &e->tiling->fields[e->tiling->coded[c]];
+    const unsigned span = wcodec_profile_span(f->profile);
+    const uint32_t run = plan->run_tables ? 1u << f->run_log2 >> 7 : w->groups; /* groups that share a table */
+    uint8_t *const end = o->words[c] + wcodec_tile_words_max(w->elements);
+    struct wcodec_cpu_encode_stream s = {.words = end};
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+        s.x[lane] = (1u << 16) + (payload ? payload[lane] : 0);
+    const uint32_t runs = (w->groups + run - 1) / run;
+    for (uint32_t r = 0; r < runs; r++)
+        choose_groups(w, &e->tables[c][plan->run_tables ? plan->run_tables[r] : plan->table], f->profile, c, r * run, (r + 1) * run < w->groups ? (r + 1) * run : w->groups, o);
+    for (uint32_t r = runs; r-- > 0;) {
+        const uint32_t first = r * run, count = w->groups - first < run ? w->groups - first : run;
+        e->dsp.rans[f->profile](&e->tables[c][plan->run_tables ? plan->run_tables[r] : plan->table], w->symbols + (size_t)first * WCODEC_GROUP / span, count, &s);
+    }
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+        wcodec_store_u32(o->states[c] + 4 * lane, s.x[lane]);
+    o->word_offset[c] = (uint32_t)(s.words - o->words[c]);
+    o->word_count[c] = (uint32_t)(end - s.words) / 2;
+}
+
+void wcodec_cpu_encode_tile(const struct wcodec_cpu_encoder *encoder, const struct wcodec_stream_plan plans[WCODEC_MAX_CODED], const void *data, uint32_t elements,
+                            struct wcodec_tile_output *output, void *scratch)
+{
+    const struct wcodec_tiling *t = encoder->tiling;
+    struct work w = {.encoder = encoder, .data = data, .elements = elements, .groups = (elements + WCODEC_GROUP - 1) / WCODEC_GROUP};
+    const size_t padded = (size_t)w.groups * WCODEC_GROUP, tail = elements % WCODEC_GROUP;
+    const bool has_payload = wcodec_tile_has_payload(t, plans[0].mode);
+    uint16_t payload[WCODEC_LANES];
+    w.rows = (uint32_t *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
+    w.values = (uint8_t *)(w.rows + padded);
+    w.symbols = w.values + padded;
+    w.padded = w.symbols + padded;
+    memcpy(w.tail, w.data + ((elements - tail) << t->element_log2), tail << t->element_log2);
+    output->check = check_tile(&w);
+    if (encoder->direct) {
+        pack_direct(&w, has_payload, payload, output->raw);
+    } else {
+        load_padded(&w);
+        wcodec_pack_raw(t, w.padded, w.groups, has_payload, payload, output->raw, w.rows);
+    }
+    for (unsigned c = 0; c < t->coded_count; c++) {
+        const struct wcodec_field *f = &t->fields[t->coded[c]];
+        output->outlier_count[c] = 0;
+        output->word_count[c] = 0;
+        output->word_offset[c] = 0;
+        encoder->dsp.extract(w.data, elements, t->element_log2, t->add, f->shift, f->width, w.values);
+        memset(w.values + elements, 0, padded - elements);
+        if (plans[c].mode == WCODEC_STREAM_RANS) {
+            encode_stream(&w, &plans[c], c, c == 0 ? payload : NULL, output);
+            continue;
+        }
+        for (uint32_t i = 0; i < elements; i++)
+            if (w.values[i] != plans[c].symbol)
+                add_outlier(output, c, i, w.values[i]);
+    }
+}

@@ -1,0 +1,97 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The CPU's own encoder of a tile, in stages over the whole tile, which stays in the second-level cache. lib/coding/tile_encode.c says what the result is, byte for byte.
+ *
+ *   extract   elements -> a byte for each value of the coded field
+ *   choose    values -> symbols that the table holds; where they differ there are outliers
+ *   rans      symbols -> words and states, from the last group to the first
+ *   pack      elements -> raw words
+ *
+ * Each stage is a function of a table that is chosen once by the CPU's level, and each is proven against the reference by tests/checkdsp. */
+#ifndef WCODEC_CPU_ENCODE_H
+#define WCODEC_CPU_ENCODE_H
+
+#include "backends/cpu/decode.h"
+#include "coding/tile_encode.h"
+
+/* A table as these functions want it. */
+struct wcodec_cpu_encode_table {
+    const struct wcodec_encode_table *table;
+    uint32_t entries[256]; /* by symbol: frequency, start << 16 */
+    uint8_t held_pairs[32]; /* pairs: a bit for each that the table holds */
+    bool low6;             /* P8: no two held symbols agree in their low 6 bits, and no frequency is above WCODEC_CPU_ENCODE_FREQ */
+    /* By a symbol's low 6 bits; `held` differs from every value that ends in them where the table holds none. */
+    _Alignas(64) uint8_t held[64];
+    _Alignas(64) uint8_t freq[64];
+    _Alignas(64) uint8_t start[64];
+    _Alignas(64) uint8_t reciprocal_low[64]; /* of min(2^16 / frequency, 65535) */
+    _Alignas(64) uint8_t reciprocal_high[64];
+};
+
+/* Up to this frequency, remainders of quotients that are one too small fit into 16 bits (x86/encode_avx512.c). */
+enum { WCODEC_CPU_ENCODE_FREQ = 253 };
+
+/* One rANS stream on its way, from the end of the tile to its begin. */
+struct wcodec_cpu_encode_stream {
+    _Alignas(64) uint32_t x[WCODEC_LANES];
+    uint8_t *words; /* the last one written; there is always room for 64 bytes more below what the rest of the tile can take */
+};
+
+/* The field's value of each of `elements` elements of 2^element_log2 bytes at data (no alignment needed), after `add` has been added. width: 1 to 8. */
+typedef void (*wcodec_cpu_extract_fn)(const uint8_t *data, size_t elements, unsigned element_log2, uint64_t add, unsigned shift, unsigned width, uint8_t *values);
+
+/* Symbols of `groups` whole groups: one a value, or for pairs one for two. Returns whether any value is not what its symbol gives. */
+typedef bool (*wcodec_cpu_choose_fn)(const struct wcodec_cpu_encode_table *table, const uint8_t *values, unsigned groups, uint8_t *symbols);
+
+/* Code `groups` groups of symbols, the last group first. */
+typedef void (*wcodec_cpu_rans_fn)(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols, unsigned groups, struct wcodec_cpu_encode_stream *stream);
+
+/* Pack a plane of an assembly (of at most 32 bits an element) from `groups` whole groups of elements, the first being number `first` of the tile; A is added to them. rows: the plane's, aligned to 64.
+ * Where the first group shares a row with groups before, it is added to what is there. */
+typedef void (*wcodec_cpu_pack_fn)(const struct wcodec_cpu_assembly *assembly, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint32_t *rows);
+
+struct wcodec_cpu_encode_dsp {
+    unsigned level;
+    wcodec_cpu_extract_fn extract;
+    wcodec_cpu_choose_fn choose[4]; /* by profile */
+    wcodec_cpu_rans_fn rans[4];     /* likewise */
+    wcodec_cpu_pack_fn pack;
+    wcodec_cpu_finish_fn sums;      /* the decoder's; out is NULL */
+};
+
+/* Fill in the best functions among the levels in mask (bits of enum wcodec_cpu_level, already masked by what the machine has). */
+void wcodec_cpu_encode_dsp_init(struct wcodec_cpu_encode_dsp *dsp, uint32_t levels);
+
+/* The levels' parts: each overrides what it does better. */
+void wcodec_cpu_encode_dsp_init_scalar(struct wcodec_cpu_encode_dsp *dsp);
+void wcodec_cpu_encode_dsp_init_avx2(struct wcodec_cpu_encode_dsp *dsp);
+void wcodec_cpu_encode_dsp_init_avx512(struct wcodec_cpu_encode_dsp *dsp);
+
+/* For levels that serve some tables only. */
+bool wcodec_cpu_choose_values_scalar(const struct wcodec_cpu_encode_table *table, const uint8_t *values, unsigned groups, uint8_t *symbols);
+bool wcodec_cpu_choose_pairs_scalar(const struct wcodec_cpu_encode_table *table, const uint8_t *values, unsigned groups, uint8_t *symbols);
+void wcodec_cpu_rans_p8_scalar(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols, unsigned groups, struct wcodec_cpu_encode_stream *stream);
+
+/* A tensor made ready for encoding; immutable, shared by threads. */
+struct wcodec_cpu_encoder {
+    struct wcodec_cpu_encode_dsp dsp;
+    const struct wcodec_tiling *tiling;
+    const wcodec_allocator *allocator;
+    bool direct; /* the assembly serves all planes; else they are packed as the reference does it */
+    struct wcodec_cpu_assembly assembly;
+    struct wcodec_cpu_encode_table *tables[WCODEC_MAX_CODED]; /* each coded field's pool */
+    void *tables_memory;
+};
+
+/* tiling and pools[c] (tables[c] of coded field c) must outlive the encoder. WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_cpu_encoder_create(uint32_t levels, const struct wcodec_tiling *tiling, const struct wcodec_encode_table *const pools[WCODEC_MAX_CODED],
+                                        const wcodec_allocator *allocator, struct wcodec_cpu_encoder **encoder, wcodec_error *err);
+void wcodec_cpu_encoder_free(struct wcodec_cpu_encoder *encoder);
+
+/* As wcodec_tile_encode(). Several threads may use one encoder at once, each with its own scratch of wcodec_cpu_encode_scratch_size() bytes. */
+void wcodec_cpu_encode_tile(const struct wcodec_cpu_encoder *encoder, const struct wcodec_stream_plan plans[WCODEC_MAX_CODED], const void *data, uint32_t elements,
+                            struct wcodec_tile_output *output, void *scratch);
+size_t wcodec_cpu_encode_scratch_size(uint32_t elements);
+
+#endif

@@ -1,0 +1,172 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The encoder, one thread, every CPU level that the machine has, verification off, beside zstd -1 in the same run, from memory to memory: cpu-encode FILE.wcodec... (whose tensors of the dtype with
+ * the most bytes are coded anew). Medians of the thread's own time, so that other processes weigh less; the coded bytes are compared between the levels. */
+#include "backends/cpu/cpu_level.h"
+#include "core/context.h"
+#include "encode/tensor.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <wcodec.h>
+#include <xxhash.h>
+#include <zstd.h>
+
+enum { ROUNDS = 5, LEVELS = 3 };
+
+struct set {
+    uint8_t *data;
+    size_t size, largest;
+    wcodec_tensor_info *tensors;
+    size_t count;
+    uint8_t *packed;
+    size_t packed_room;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double median(double *times)
+{
+    qsort(times, ROUNDS, sizeof *times, compare);
+    return times[ROUNDS / 2];
+}
+
+static void fail(const char *why)
+{
+    fprintf(stderr, "cpu-encode: %s\n", why);
+    exit(1);
+}
+
+static void load(wcodec_context *context, const char *path, struct set *set)
+{
+    wcodec_reader *reader;
+    wcodec_error err;
+    uint64_t sizes[256] = {0};
+    unsigned best = 0;
+    if (wcodec_reader_open_path(context, path, &reader, &err))
+        fail(err.text);
+    const uint64_t count = wcodec_reader_tensor_count(reader);
+    set->tensors = malloc(count * sizeof *set->tensors);
+    if (!set->tensors)
+        fail("out of memory");
+    for (uint64_t i = 0; i < count; i++) {
+        wcodec_tensor_info info;
+        if (wcodec_reader_tensor(reader, i, &info, &err))
+            fail(err.text);
+        sizes[info.dtype] += info.size;
+    }
+    for (unsigned d = 1; d < 256; d++)
+        best = sizes[d] > sizes[best] ? d : best;
+    set->data = malloc(sizes[best] + 1);
+    set->packed_room = ZSTD_compressBound(sizes[best]);
+    set->packed = malloc(set->packed_room);
+    if (!set->data || !set->packed)
+        fail("out of memory");
+    for (uint64_t i = 0; i < count; i++) {
+        wcodec_tensor_info *info = &set->tensors[set->count];
+        if (wcodec_reader_tensor(reader, i, info, &err))
+            fail(err.text);
+        if ((unsigned)info->dtype != best || info->size == 0)
+            continue;
+        if (wcodec_reader_decode(reader, i, set->data + set->size, (size_t)info->size, NULL, &err))
+            fail(err.text);
+        set->size += (size_t)info->size;
+        set->count++;
+    }
+    memset(set->packed, 1, set->packed_room);
+    wcodec_reader_close(reader);
+}
+
+static double time_zstd(const struct set *set)
+{
+    double taken[ROUNDS];
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        const double start = now();
+        for (size_t i = 0, at = 0; i < set->count; at += (size_t)set->tensors[i++].size)
+            if (ZSTD_isError(ZSTD_compress(set->packed, set->packed_room, set->data + at, (size_t)set->tensors[i].size, 1)))
+                fail("zstd failed");
+        taken[round] = now() - start;
+    }
+    return median(taken);
+}
+
+static double time_encode(wcodec_context *context, const struct set *set, int level, uint64_t *coded_size, uint64_t *hash)
+{
+    const struct wcodec_encode_settings settings = {.level = level, .weights = true};
+    double taken[ROUNDS];
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        double sum = 0;
+        *coded_size = *hash = 0;
+        for (size_t i = 0, at = 0; i < set->count; at += (size_t)set->tensors[i++].size) {
+            struct wcodec_coded coded;
+            wcodec_error err;
+            const double start = now();
+            if (wcodec_encode_tensor(context, &settings, set->tensors[i].dtype, set->data + at, set->tensors[i].size, &coded, &err))
+                fail(err.text);
+            sum += now() - start;
+            for (unsigned p = 0; p < coded.part_count; p++)
+                *hash = *hash * 31 + XXH3_64bits(coded.parts[p].data, (size_t)coded.parts[p].size);
+            *coded_size += coded.payload_size;
+            const double again = now();
+            wcodec_coded_free(&coded);
+            sum += now() - again;
+        }
+        taken[round] = sum;
+    }
+    return median(taken);
+}
+
+static void run(wcodec_context *context, const char *path)
+{
+    struct set set = {0};
+    load(context, path, &set);
+    const double zstd = time_zstd(&set), rate = 1e-9 * (double)set.size;
+    printf("%s: %s, %zu tensors of %zu bytes; zstd -1 %.2f GB/s\n", path, wcodec_dtype_name(set.tensors[0].dtype), set.count, set.size, rate / zstd);
+    for (int level = 1; level <= LEVELS; level += 2) {
+        uint64_t first = 0, hash, coded;
+        for (unsigned cpu = 0; wcodec_cpu_level_name(cpu); cpu++) {
+            if (!(wcodec_cpu_levels() >> cpu & 1))
+                continue;
+            context->cpu_mask = (2u << cpu) - 1;
+            const double taken = time_encode(context, &set, level, &coded, &hash);
+            printf("  -%d %-7s %6.3f GB/s %5.2f x zstd -1  (%.4f of the size)\n", level, wcodec_cpu_level_name(cpu), rate / taken, zstd / taken, (double)coded / (double)set.size);
+            if (cpu > 0 && hash != first)
+                fail("levels differ");
+            first = hash;
+        }
+    }
+    free(set.packed);
+    free(set.tensors);
+    free(set.data);
+}
+
+int main(int argc, char **argv)
+{
+    wcodec_context *context;
+    wcodec_options options;
+    wcodec_error err;
+    wcodec_options_init(&options);
+    options.threads = 1;
+    if (argc < 2)
+        fail("encode what? Give .wcodec files");
+    if (wcodec_context_create(&options, &context, &err))
+        fail(err.text);
+    for (int i = 1; i < argc; i++)
+        run(context, argv[i]);
+    wcodec_context_destroy(context);
+    return 0;
+}
