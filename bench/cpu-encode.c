@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The encoder, one thread, every CPU level that the machine has, verification off, beside zstd -1 in the same run, from memory to memory: cpu-encode FILE.wcodec... (whose tensors of the dtype with
- * the most bytes are coded anew). Medians of the thread's own time, so that other processes weigh less; the coded bytes are compared between the levels. */
+/* The encoder, one thread, every CPU level that the machine has, verification off, beside zstd -1 in the same run, from memory to memory: cpu-encode [-LEVEL | CPU-LEVEL | FILE.wcodec]... (the
+ * tensors of the dtype with the most bytes are coded anew; levels 1 and 3 and all CPU levels unless some are named first). Medians of the thread's own time, so that other processes weigh less; the coded bytes are compared between the levels. */
 #include "backends/cpu/cpu_level.h"
 #include "core/context.h"
 #include "encode/tensor.h"
@@ -15,7 +15,9 @@
 #include <xxhash.h>
 #include <zstd.h>
 
-enum { ROUNDS = 5, LEVELS = 3 };
+enum { ROUNDS = 5 };
+
+static unsigned levels = 1 << 1 | 1 << 3, cpus;
 
 struct set {
     uint8_t *data;
@@ -136,16 +138,18 @@ static void run(wcodec_context *context, const char *path)
     load(context, path, &set);
     const double zstd = time_zstd(&set), rate = 1e-9 * (double)set.size;
     printf("%s: %s, %zu tensors of %zu bytes; zstd -1 %.2f GB/s\n", path, wcodec_dtype_name(set.tensors[0].dtype), set.count, set.size, rate / zstd);
-    for (int level = 1; level <= LEVELS; level += 2) {
-        uint64_t first = 0, hash, coded;
+    for (int level = 1; level <= 9; level++) {
+        if (!(levels >> level & 1))
+            continue;
+        uint64_t hash, coded, first = 0;
         for (unsigned cpu = 0; wcodec_cpu_level_name(cpu); cpu++) {
-            if (!(wcodec_cpu_levels() >> cpu & 1))
+            if (!(wcodec_cpu_levels() >> cpu & 1) || (cpus && !(cpus >> cpu & 1)))
                 continue;
             context->cpu_mask = (2u << cpu) - 1;
             const double taken = time_encode(context, &set, level, &coded, &hash);
             printf("  -%d %-7s %6.3f GB/s %5.2f x zstd -1  (%.4f of the size)\n", level, wcodec_cpu_level_name(cpu), rate / taken, zstd / taken, (double)coded / (double)set.size);
-            if (cpu > 0 && hash != first)
-                fail("levels differ");
+            if (first && hash != first)
+                fail("CPU levels differ");
             first = hash;
         }
     }
@@ -165,8 +169,17 @@ int main(int argc, char **argv)
         fail("encode what? Give .wcodec files");
     if (wcodec_context_create(&options, &context, &err))
         fail(err.text);
-    for (int i = 1; i < argc; i++)
-        run(context, argv[i]);
+    for (int i = 1; i < argc; i++) {
+        unsigned cpu = 0;
+        while (wcodec_cpu_level_name(cpu) && strcmp(argv[i], wcodec_cpu_level_name(cpu)))
+            cpu++;
+        if (wcodec_cpu_level_name(cpu))
+            cpus |= 1u << cpu;
+        else if (argv[i][0] == '-' && argv[i][1] >= '1' && argv[i][1] <= '9')
+            levels = 1u << (argv[i][1] - '0') | (i == 1 ? 0 : levels);
+        else
+            run(context, argv[i]);
+    }
     wcodec_context_destroy(context);
     return 0;
 }

@@ -136,43 +136,34 @@ static void load_padded(const struct work *w)
 }
 
 /* The four values of 4 bits of a group, from the rows of a plane that stands in place. */
-static uint16_t nibbles_of(const struct work *w, uint32_t group, unsigned lane)
+static uint16_t nibbles_of(const struct wcodec_tiling *t, const uint8_t *rows, uint32_t group, unsigned lane)
 {
-    const unsigned slot_bits = wcodec_slot_bits(w->encoder->tiling), own = slot_bits / 8, per_word = 4 / own, ratio = slot_bits / 4, q = w->encoder->tiling->planes[0].position;
+    const unsigned slot_bits = wcodec_slot_bits(t), own = slot_bits / 8, per_word = 4 / own, ratio = slot_bits / 4, q = t->planes[0].position;
     uint32_t nibbles = 0;
     for (unsigned place = 0; place < 4; place++) {
-        const uint32_t number = group * own + place / per_word, word = wcodec_rotl32(w->rows[(size_t)(number / ratio) * WCODEC_LANES + lane], 32 - number % ratio * 4);
+        const uint32_t number = group * own + place / per_word, word = wcodec_rotl32(wcodec_load_u32(rows + 4 * ((size_t)(number / ratio) * WCODEC_LANES + lane)), 32 - number % ratio * 4);
         const uint64_t slot = (word >> (place % per_word * slot_bits)) & (0xffffffffu >> (32 - slot_bits));
         nibbles |= (uint32_t)((slot | slot << slot_bits) >> q & 15) << (4 * place);
     }
     return (uint16_t)nibbles;
 }
 
-/* The first plane's last row goes into the start states, or half of it does. Returns the end of what is stored of it. */
-static uint8_t *put_payload(const struct work *w, uint32_t last_row, uint16_t payload[WCODEC_LANES], uint8_t *raw)
+/* The first plane's last row goes into the start states, or half of it does. Returns the end of what stays of the rows. */
+static uint8_t *take_payload(const struct work *w, uint8_t *rows, uint32_t count, uint16_t payload[WCODEC_LANES])
 {
-    const uint32_t *last = w->rows + (size_t)last_row * WCODEC_LANES;
-    if (w->encoder->tiling->planes[0].bits >= 8) {
-        for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-            payload[lane] = (uint16_t)(last[lane] >> 16);
-            wcodec_store_u16(raw + 2 * lane, (uint16_t)last[lane]);
-        }
-        return raw + 2 * WCODEC_LANES;
+    const struct wcodec_tiling *t = w->encoder->tiling;
+    const bool wide = t->planes[0].bits >= 8;
+    uint8_t *const last = rows + (size_t)(count - 1) * 4 * WCODEC_LANES;
+    uint16_t stay[WCODEC_LANES];
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+        payload[lane] = wide ? wcodec_load_u16(last + 4 * lane + 2) : nibbles_of(t, rows, w->groups - 1, lane);
+        stay[lane] = wide ? wcodec_load_u16(last + 4 * lane) : w->groups % 2 ? 0 : nibbles_of(t, rows, w->groups - 2, lane);
     }
+    if (!wide && w->groups % 2)
+        return last;
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-        payload[lane] = nibbles_of(w, w->groups - 1, lane);
-    if (w->groups % 2)
-        return raw;
-    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-        wcodec_store_u16(raw + 2 * lane, nibbles_of(w, w->groups - 2, lane));
-    return raw + 2 * WCODEC_LANES;
-}
-
-static uint8_t *put_rows(const uint32_t *rows, uint32_t count, uint8_t *raw)
-{
-    for (size_t i = 0; i < (size_t)count * WCODEC_LANES; i++)
-        wcodec_store_u32(raw + 4 * i, rows[i]);
-    return raw + (size_t)count * 4 * WCODEC_LANES;
+        wcodec_store_u16(last + 2 * lane, stay[lane]);
+    return last + 2 * WCODEC_LANES;
 }
 
 /* As wcodec_pack_raw(), where planes stand in place. */
@@ -185,13 +176,10 @@ static void pack_direct(struct work *w, bool has_payload, uint16_t payload[WCODE
     pad_tail(w);
     for (unsigned p = 0; p < t->plane_count; p++) {
         const uint32_t count = wcodec_plane_rows(&t->planes[p], w->groups * WCODEC_GROUP);
-        e->dsp.pack(&e->assembly, p, w->data, 0, whole, w->rows);
+        e->dsp.pack(&e->assembly, p, w->data, 0, whole, raw);
         if (whole < w->groups)
-            e->dsp.pack(&e->assembly, p, w->tail, whole, 1, w->rows);
-        if (p > 0 || !has_payload)
-            raw = put_rows(w->rows, count, raw);
-        else
-            raw = put_payload(w, count - 1, payload, put_rows(w->rows, count - 1, raw));
+            e->dsp.pack(&e->assembly, p, w->tail, whole, 1, raw);
+        raw = p == 0 && has_payload ? take_payload(w, raw, count, payload) : raw + (size_t)count * 4 * WCODEC_LANES;
     }
 }
 

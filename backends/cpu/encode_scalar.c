@@ -113,34 +113,34 @@ INLINE uint32_t add_each(uint32_t v, uint32_t add, unsigned element_log2)
 }
 
 /* Slot word i of a lane's group goes to its row, rotated; compilers make vectors of the loop over lanes. element_log2 is a constant where this is inlined. */
-INLINE void pack_plane(const struct wcodec_cpu_assembly *a, unsigned element_log2, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint32_t *rows)
+INLINE void pack_plane(const struct wcodec_cpu_assembly *a, unsigned element_log2, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows)
 {
     const unsigned own = 1u << element_log2, bits = a->plane_bits[plane], ratio = 8 * own / bits;
     const uint32_t mask = a->plane_mask[plane], add = a->add;
     for (unsigned g = 0; g < groups; g++, elements += 4 * own * WCODEC_LANES)
         for (unsigned i = 0; i < own; i++) {
             const unsigned number = (first + g) * own + i, turn = number % ratio * bits;
-            uint32_t *row = rows + (size_t)(number / ratio) * WCODEC_LANES;
+            uint8_t *row = rows + (size_t)(number / ratio) * 4 * WCODEC_LANES;
             for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
                 const uint32_t v = add_each(wcodec_load_u32(elements + 4 * (size_t)(own * lane + i)), add, element_log2) & mask;
-                row[lane] = turn ? row[lane] | v << turn | v >> (32 - turn) : v;
+                wcodec_store_u32(row + 4 * lane, turn ? wcodec_load_u32(row + 4 * lane) | v << turn | v >> (32 - turn) : v);
             }
         }
 }
 
 /* Eight raw bits of 16: the upper half of what the second slot word adds is its complement. */
-static void pack_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *elements, unsigned first, unsigned groups, uint32_t *rows)
+static void pack_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows)
 {
     const uint32_t mask = a->plane_mask[0];
-    rows += (size_t)first * WCODEC_LANES;
+    rows += (size_t)first * 4 * WCODEC_LANES;
     for (size_t i = 0; i < (size_t)groups * WCODEC_LANES; i++) {
         const uint64_t e = wcodec_load_u64(elements + 8 * i);
         const uint32_t high = (uint32_t)(e >> 32) & mask;
-        rows[i] = ((uint32_t)e & mask) | high << 8 | high >> 24;
+        wcodec_store_u32(rows + 4 * i, ((uint32_t)e & mask) | high << 8 | high >> 24);
     }
 }
 
-static void pack(const struct wcodec_cpu_assembly *a, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint32_t *rows)
+static void pack(const struct wcodec_cpu_assembly *a, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows)
 {
     if (a->element_log2 == 1 && a->plane_bits[plane] == 8 && a->add == 0 && plane == 0)
         pack_bf16(a, elements, first, groups, rows);

@@ -60,7 +60,7 @@ static void count_block(const uint8_t *symbols, size_t count, uint32_t h[4][256]
         h[0][symbols[i]]++;
 }
 
-static void add_counts(uint32_t h[4][256], uint64_t counts[256])
+static void add_counts(const uint32_t h[4][256], uint64_t counts[256])
 {
     for (unsigned s = 0; s < 256; s++)
         counts[s] += (uint64_t)h[0][s] + h[1][s] + h[2][s] + h[3][s];
@@ -73,51 +73,56 @@ void wcodec_count_symbols(const uint8_t *symbols, size_t count, uint64_t counts[
         uint32_t h[4][256] = {{0}};
         size_t n = count < part ? count : part;
         count_block(symbols, n, h);
-        add_counts(h, counts);
+        add_counts((const uint32_t(*)[256])h, counts);
         symbols += n;
         count -= n;
     }
 }
 
-void wcodec_count_field(const uint8_t *data, size_t elements, unsigned element_log2, uint64_t add, unsigned shift, unsigned width, uint64_t counts[256])
+void wcodec_counter_begin(struct wcodec_counter *c, const uint64_t counts[256])
 {
-    uint8_t symbols[WCODEC_COUNT_BLOCK];
-    const size_t part = (size_t)1 << 30;
-    while (elements) {
-        uint32_t h[4][256] = {{0}};
-        size_t left = elements < part ? elements : part;
-        elements -= left;
-        while (left) {
-            size_t n = left < WCODEC_COUNT_BLOCK ? left : WCODEC_COUNT_BLOCK;
-            wcodec_extract_field(data, n, element_log2, add, shift, width, symbols);
-            count_block(symbols, n, h);
-            data += n << element_log2;
-            left -= n;
+    uint64_t inside = 0, most;
+    memset(c, 0, sizeof *c);
+    for (unsigned v = 0; v < WCODEC_COUNTER_WINDOW; v++)
+        inside += counts[v];
+    most = inside;
+    for (unsigned base = 1; base <= 256 - WCODEC_COUNTER_WINDOW; base++) {
+        inside += counts[base + WCODEC_COUNTER_WINDOW - 1] - counts[base - 1];
+        if (inside > most) {
+            most = inside;
+            c->base = (uint8_t)base;
         }
-        add_counts(h, counts);
     }
 }
 
-void wcodec_count_pairs(const uint8_t *symbols, size_t count, const uint8_t nibble[256], uint64_t counts[256])
+void wcodec_counter_add(struct wcodec_counter *c, const uint8_t *symbols, size_t count)
 {
-    uint32_t h[2][256] = {{0}};
+    const uint64_t each = 0x0101010101010101u, top = 0x80 * each, base = c->base * each;
     size_t i = 0;
-    unsigned held = 0;
-    for (; i + 4 <= count; i += 4) {
-        h[0][nibble[symbols[i]] | (unsigned)nibble[symbols[i + 1]] << 4]++;
-        h[1][nibble[symbols[i + 2]] | (unsigned)nibble[symbols[i + 3]] << 4]++;
-        if (++held == UINT32_MAX) {
-            for (unsigned s = 0; s < 256; s++) {
-                counts[s] += (uint64_t)h[0][s] + h[1][s];
-                h[0][s] = h[1][s] = 0;
-            }
-            held = 0;
+    for (; i + 8 <= count; i += 8) {
+        const uint64_t s = wcodec_load_u64(symbols + i), v = ((s | top) - (base & ~top)) ^ ((s ^ ~base) & top); /* each byte minus the base */
+        if (v & 0xe0 * each) {
+            count_block(symbols + i, 8, c->single);
+            continue;
         }
+        const uint64_t pairs = (v & 0x001f001f001f001fu) | (v >> 3 & 0x03e003e003e003e0u);
+        c->pairs[0][pairs & 0xffff]++;
+        c->pairs[1][pairs >> 16 & 0xffff]++;
+        c->pairs[0][pairs >> 32 & 0xffff]++;
+        c->pairs[1][pairs >> 48]++;
     }
-    for (; i < count; i += 2)
-        h[0][nibble[symbols[i]] | (unsigned)nibble[symbols[i + (i + 1 < count)]] << 4]++;
-    for (unsigned s = 0; s < 256; s++)
-        counts[s] += (uint64_t)h[0][s] + h[1][s];
+    count_block(symbols + i, count - i, c->single);
+}
+
+void wcodec_counter_end(const struct wcodec_counter *c, uint64_t counts[256])
+{
+    add_counts(c->single, counts);
+    for (unsigned v = 0; v < WCODEC_COUNTER_WINDOW; v++)
+        for (unsigned w = 0; w < WCODEC_COUNTER_WINDOW; w++) {
+            const uint64_t n = (uint64_t)c->pairs[0][v * WCODEC_COUNTER_WINDOW + w] + c->pairs[1][v * WCODEC_COUNTER_WINDOW + w];
+            counts[c->base + v] += n;
+            counts[c->base + w] += n;
+        }
 }
 
 void wcodec_fold_bits(const uint8_t *data, size_t elements, unsigned element_log2, uint64_t *any, uint64_t *all)

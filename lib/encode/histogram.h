@@ -17,11 +17,19 @@ void wcodec_extract_field(const uint8_t *data, size_t elements, unsigned element
 /* Add each symbol's number to counts. */
 void wcodec_count_symbols(const uint8_t *symbols, size_t count, uint64_t counts[256]);
 
-/* The same for a field's values. */
-void wcodec_count_field(const uint8_t *data, size_t elements, unsigned element_log2, uint64_t add, unsigned shift, unsigned width, uint64_t counts[256]);
+/* Counting in steps. Values of a window of 32 are counted two at once, by pairs. */
+enum { WCODEC_COUNTER_WINDOW = 32 };
 
-/* Pairs of neighbouring values; nibble[v] is the place in the window that v is coded at. The last of an odd number is paired with itself. */
-void wcodec_count_pairs(const uint8_t *symbols, size_t count, const uint8_t nibble[256], uint64_t counts[256]);
+struct wcodec_counter {
+    uint8_t base; /* of the window */
+    uint32_t single[4][256];
+    uint32_t pairs[2][WCODEC_COUNTER_WINDOW * WCODEC_COUNTER_WINDOW];
+};
+
+/* counts: what is known of the symbols to come, for the choice of a window. At most 2^30 symbols may be added before the end, which adds their numbers to counts. */
+void wcodec_counter_begin(struct wcodec_counter *counter, const uint64_t counts[256]);
+void wcodec_counter_add(struct wcodec_counter *counter, const uint8_t *symbols, size_t count);
+void wcodec_counter_end(const struct wcodec_counter *counter, uint64_t counts[256]);
 
 /* Bits that are set in any, and in all, of the elements; both are updated. */
 void wcodec_fold_bits(const uint8_t *data, size_t elements, unsigned element_log2, uint64_t *any, uint64_t *all);

@@ -93,13 +93,13 @@ static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocat
 }
 
 /* Values of one field; the last tile, which may be short, comes last. */
-static void sample_field(struct sample *sample, const struct wcodec_survey *survey, const uint8_t *data, uint64_t add, const struct wcodec_field *f)
+static void sample_field(struct sample *sample, const struct wcodec_cpu_encode_dsp *dsp, const struct wcodec_survey *survey, const uint8_t *data, uint64_t add, const struct wcodec_field *f)
 {
     sample->count = 0;
     for (uint64_t i = 0; i < sample->taken; i++) {
         uint64_t first = sample->pieces * i / sample->taken * sample->piece, left = survey->elements - first;
         size_t n = left < sample->piece ? (size_t)left : sample->piece;
-        wcodec_extract_field(data + (first << survey->element_log2), n, survey->element_log2, add, f->shift, f->width, sample->values + sample->count);
+        dsp->extract(data + (first << survey->element_log2), n, survey->element_log2, add, f->shift, f->width, sample->values + sample->count);
         sample->count += n;
     }
 }
@@ -107,6 +107,7 @@ static void sample_field(struct sample *sample, const struct wcodec_survey *surv
 struct planner {
     wcodec_context *context;
     const struct wcodec_encode_settings *settings;
+    struct wcodec_cpu_encode_dsp dsp;
     const struct wcodec_survey *survey;
     const uint8_t *data;
     bool by_value;
@@ -131,7 +132,7 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
         const struct wcodec_field *f = &split->fields[i];
         if (f->kind != WCODEC_FIELD_CODED)
             continue;
-        sample_field(&p->sample, p->survey, p->data, split->add, f);
+        sample_field(&p->sample, &p->dsp, p->survey, p->data, split->add, f);
         uint64_t counts[256] = {0}, other = split->order0_bits * WCODEC_BIT;
         wcodec_count_symbols(p->sample.values, p->sample.count, counts);
         uint64_t own = (uint64_t)((double)wcodec_entropy(counts, 256) * ((double)p->survey->elements / (double)p->sample.count));
@@ -227,7 +228,7 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
         unsigned rounds = choice->count == 1 || p->settings->level < 5 ? 1 : p->settings->level < 7 ? 2 : 4;
         uint64_t stride = p->settings->level < 5 && t->tiles > REFINE_TILES ? t->tiles / REFINE_TILES : 1;
         for (unsigned i = 0; i < rounds; i++) {
-            wcodec_status status = wcodec_tables_refine(p->context, t, c, p->data, stride, choice, err);
+            wcodec_status status = wcodec_tables_refine(p->context, &p->dsp, t, c, p->data, stride, choice, err);
             if (status)
                 return status;
         }
@@ -292,6 +293,7 @@ wcodec_status wcodec_plan_tensor(wcodec_context *context, const struct wcodec_en
 {
     const wcodec_allocator *allocator = &context->allocator;
     struct planner planner = {.context = context, .settings = settings, .survey = survey, .data = data, .by_value = is_float(dtype)};
+    wcodec_cpu_encode_dsp_init(&planner.dsp, wcodec_cpu_levels() & context->cpu_mask);
     struct wcodec_plan *result = wcodec_alloc_zeroed(allocator, sizeof *result);
     struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED] = wcodec_alloc_array(allocator, 2, sizeof *choices);
     if (result) {

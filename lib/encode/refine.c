@@ -9,6 +9,7 @@
 enum { MAX_TASKS = 64, PART = 4096 };
 
 struct refiner {
+    const struct wcodec_cpu_encode_dsp *dsp;
     const struct wcodec_tiling *tiling;
     const struct wcodec_field *field;
     const uint8_t *data;
@@ -17,7 +18,7 @@ struct refiner {
     uint8_t nibble[256];
     uint64_t stride, units; /* tiles that are counted */
     size_t tasks;
-    uint64_t (*counts)[WCODEC_POOL_MAX][256]; /* by task */
+    uint64_t (*counts)[256]; /* by task and table */
 };
 
 /* `count` symbols that share a table, at most a tile. */
@@ -47,7 +48,7 @@ static void count_unit(const struct refiner *r, const uint8_t *symbols, uint32_t
 static uint32_t load_symbols(const struct refiner *r, uint64_t first, uint32_t count, uint8_t *symbols)
 {
     const struct wcodec_tiling *t = r->tiling;
-    wcodec_extract_field(r->data + (first << t->element_log2), count, t->element_log2, t->add, r->field->shift, r->field->width, symbols);
+    r->dsp->extract(r->data + (first << t->element_log2), count, t->element_log2, t->add, r->field->shift, r->field->width, symbols);
     if (r->choice->profile != WCODEC_PAIRS)
         return count;
     for (uint32_t i = 0; i < count; i += 2)
@@ -59,7 +60,7 @@ static void refine_task(void *argument, size_t task)
 {
     struct refiner *r = argument;
     const struct wcodec_tiling *t = r->tiling;
-    uint64_t (*counts)[256] = r->counts[task];
+    uint64_t (*counts)[256] = r->counts + task * r->choice->count;
     uint8_t symbols[(size_t)1 << WCODEC_TILE_LOG2_MAX];
     for (uint64_t i = r->units * task / r->tasks; i < r->units * (task + 1) / r->tasks; i++) {
         uint64_t tile = i * r->stride;
@@ -70,17 +71,17 @@ static void refine_task(void *argument, size_t task)
     }
 }
 
-wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_tiling *tiling, unsigned field, const uint8_t *data, uint64_t stride, struct wcodec_field_choice *choice,
-                                   wcodec_error *err)
+wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_cpu_encode_dsp *dsp, const struct wcodec_tiling *tiling, unsigned field, const uint8_t *data,
+                                   uint64_t stride, struct wcodec_field_choice *choice, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
-    struct refiner r = {.tiling = tiling, .field = &tiling->fields[tiling->coded[field]], .data = data, .choice = choice};
+    struct refiner r = {.dsp = dsp, .tiling = tiling, .field = &tiling->fields[tiling->coded[field]], .data = data, .choice = choice};
     const struct wcodec_table *pointers[WCODEC_POOL_MAX];
     wcodec_status status = WCODEC_OK;
     r.stride = stride;
     r.units = wcodec_div_up_u64(tiling->tiles, stride);
     r.tasks = r.units < MAX_TASKS ? (size_t)r.units : MAX_TASKS;
-    r.counts = wcodec_alloc_zeroed(allocator, r.tasks * sizeof *r.counts);
+    r.counts = wcodec_alloc_zeroed(allocator, r.tasks * choice->count * sizeof *r.counts);
     r.costs = choice->count > 1 ? wcodec_alloc(allocator, sizeof *r.costs) : NULL;
     if (!r.counts || (choice->count > 1 && !r.costs)) {
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu histograms", r.tasks);
@@ -97,7 +98,7 @@ wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_
         uint64_t counts[256] = {0}, total = 0;
         for (size_t task = 0; task < r.tasks; task++)
             for (unsigned s = 0; s < 256; s++)
-                counts[s] += r.counts[task][i][s];
+                counts[s] += r.counts[task * choice->count + i][s];
         for (unsigned s = 0; s < 256; s++)
             total += counts[s];
         if (total)

@@ -3,13 +3,15 @@
 
 #include "encode/survey.h"
 
+#include "backends/cpu/cpu_level.h"
+#include "backends/cpu/encode.h"
 #include "core/bytes.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "encode/histogram.h"
 
-enum { RAW = WCODEC_ATOM_RAW, SAMPLED = WCODEC_ATOM_SAMPLED, COUNTED = WCODEC_ATOM_COUNTED, MAX_TASKS = 64 };
+enum { RAW = WCODEC_ATOM_RAW, SAMPLED = WCODEC_ATOM_SAMPLED, COUNTED = WCODEC_ATOM_COUNTED, MAX_TASKS = 64, SPAN = 16 /* blocks: they stay in the second-level cache */ };
 
 static const struct wcodec_atom bf16_atoms[] = {{0, 7, SAMPLED}, {7, 8, COUNTED}, {15, 1, RAW}};
 static const struct wcodec_atom f16_atoms[] = {{0, 8, SAMPLED}, {8, 2, RAW}, {10, 5, COUNTED}, {15, 1, RAW}};
@@ -53,6 +55,7 @@ static void survey_begin(struct wcodec_survey *survey, wcodec_dtype dtype, uint6
 
 /* Blocks are shared out in contiguous parts, one a task; sums do not depend on how. */
 struct survey_job {
+    const struct wcodec_cpu_encode_dsp *dsp;
     const uint8_t *data;
     uint64_t blocks, stride;
     bool sampled;
@@ -60,27 +63,62 @@ struct survey_job {
     struct wcodec_survey *parts;
 };
 
+/* Can no further element change what the bits say? Of a counted exponent it matters only that it is not constant, of all else which bits are (encode/split.c). */
+static bool bits_are_settled(const struct wcodec_survey *s)
+{
+    const uint64_t vary = s->any & ~s->all;
+    bool settled = true, bytes = true;
+    for (unsigned a = 0; a < s->atom_count; a++)
+        bytes = bytes && s->atoms[a].use == COUNTED;
+    for (unsigned a = 0; a < s->atom_count; a++) {
+        const uint64_t mask = ((uint64_t)1 << s->atoms[a].width) - 1, own = vary >> s->atoms[a].shift & mask;
+        settled = settled && (s->atoms[a].use == COUNTED && !bytes ? own != 0 : own == mask);
+    }
+    return settled;
+}
+
+/* Blocks [begin, end): which bits vary, and the values of all atoms that are counted there. */
+static void survey_blocks(const struct survey_job *job, uint64_t begin, uint64_t end, bool *settled, struct wcodec_survey *s)
+{
+    for (uint64_t b = begin; b < end && !*settled; b++) {
+        const uint64_t first = b * WCODEC_COUNT_BLOCK, left = s->elements - first;
+        wcodec_fold_bits(job->data + (first << s->element_log2), left < WCODEC_COUNT_BLOCK ? (size_t)left : WCODEC_COUNT_BLOCK, s->element_log2, &s->any, &s->all);
+        *settled = bits_are_settled(s);
+    }
+    for (unsigned a = 0; a < s->atom_count; a++) {
+        const struct wcodec_atom *atom = &s->atoms[a];
+        const uint64_t stride = atom->use == COUNTED && !job->sampled ? 1 : job->stride, start = (begin + stride - 1) / stride * stride;
+        struct wcodec_counter counter;
+        if (atom->use == RAW || start >= end)
+            continue;
+        wcodec_counter_begin(&counter, s->counts[a]);
+        for (uint64_t b = start; b < end; b += stride) {
+            const uint64_t first = b * WCODEC_COUNT_BLOCK, left = s->elements - first;
+            const size_t n = left < WCODEC_COUNT_BLOCK ? (size_t)left : WCODEC_COUNT_BLOCK;
+            uint8_t values[WCODEC_COUNT_BLOCK];
+            job->dsp->extract(job->data + (first << s->element_log2), n, s->element_log2, 0, atom->shift, atom->width, values);
+            wcodec_counter_add(&counter, values, n);
+        }
+        wcodec_counter_end(&counter, s->counts[a]);
+    }
+}
+
 static void survey_task(void *argument, size_t task)
 {
     struct survey_job *job = argument;
-    struct wcodec_survey *s = &job->parts[task];
-    uint64_t begin = job->blocks * task / job->tasks, end = job->blocks * (task + 1) / job->tasks;
-    for (uint64_t b = begin; b < end; b++) {
-        uint64_t first = b * WCODEC_COUNT_BLOCK, left = s->elements - first;
-        size_t n = left < WCODEC_COUNT_BLOCK ? (size_t)left : WCODEC_COUNT_BLOCK;
-        const uint8_t *at = job->data + (first << s->element_log2);
-        wcodec_fold_bits(at, n, s->element_log2, &s->any, &s->all);
-        bool sample = b % job->stride == 0;
-        for (unsigned a = 0; a < s->atom_count; a++)
-            if (s->atoms[a].use != RAW && (sample || (s->atoms[a].use == COUNTED && !job->sampled)))
-                wcodec_count_field(at, n, s->element_log2, 0, s->atoms[a].shift, s->atoms[a].width, s->counts[a]);
-    }
+    uint64_t b = job->blocks * task / job->tasks, end = job->blocks * (task + 1) / job->tasks;
+    bool settled = false;
+    /* The first block alone says where the values of the others may be expected. */
+    for (uint64_t next = b + 1; b < end; b = next, next = end - b > SPAN ? b + SPAN : end)
+        survey_blocks(job, b, next, &settled, &job->parts[task]);
 }
 
 wcodec_status wcodec_survey_tensor(wcodec_context *context, wcodec_dtype dtype, const uint8_t *data, uint64_t size, bool sampled, struct wcodec_survey *survey, wcodec_error *err)
 {
     survey_begin(survey, dtype, size);
-    struct survey_job job = {.data = data, .sampled = sampled};
+    struct wcodec_cpu_encode_dsp dsp;
+    wcodec_cpu_encode_dsp_init(&dsp, wcodec_cpu_levels() & context->cpu_mask);
+    struct survey_job job = {.dsp = &dsp, .data = data, .sampled = sampled};
     job.blocks = wcodec_div_up_u64(survey->elements, WCODEC_COUNT_BLOCK);
     job.stride = job.blocks / 4 < 1 ? 1 : job.blocks / 4 > 16 ? 16 : job.blocks / 4;
     job.tasks = job.blocks / 8 < 1 ? 1 : job.blocks / 8 > MAX_TASKS ? MAX_TASKS : (size_t)(job.blocks / 8);

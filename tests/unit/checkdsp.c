@@ -151,10 +151,7 @@ static void compare_encoder(const struct wcodec_tiling *t, const struct wcodec_e
     wcodec_cpu_encode_tile(encoder, plans, input, elements, &o, scratch);
     assert_memory_equal(input, data, size);
     assert_int_equal(o.check, expected->check);
-    const size_t raw = (size_t)wcodec_tile_raw_size(t, elements, plans[0].mode);
-    assert_memory_equal(o.raw, expected->raw, raw);
-    for (size_t i = raw; i < raw_size; i++)
-        assert_int_equal(o.raw[i], 0x5a);
+    assert_memory_equal(o.raw, expected->raw, (size_t)wcodec_tile_raw_size(t, elements, plans[0].mode));
     for (unsigned c = 0; c < t->coded_count; c++) {
         assert_int_equal(o.word_count[c], expected->word_count[c]);
         assert_int_equal(o.word_offset[c], expected->word_offset[c]);

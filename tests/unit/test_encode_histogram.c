@@ -65,11 +65,8 @@ static void test_extract(void **state)
         }
         assert_int_equal(symbols[n], 0xee);
         uint64_t counts[256] = {0}, expected[256] = {0};
-        wcodec_count_field(data + offset, n, element_log2, add, shift, width, counts);
         for (size_t i = 0; i < n; i++)
             expected[symbols[i]]++;
-        assert_memory_equal(counts, expected, sizeof counts);
-        memset(counts, 0, sizeof counts);
         wcodec_count_symbols(symbols, n, counts);
         assert_memory_equal(counts, expected, sizeof counts);
         uint64_t any = 0, all = UINT64_MAX, expected_any = 0, expected_all = UINT64_MAX;
@@ -85,23 +82,36 @@ static void test_extract(void **state)
     }
 }
 
-static void test_pairs(void **state)
+/* Values inside, outside and on the edges of a window that fits, does not, or is at either end of all values. */
+static void test_counter(void **state)
 {
+    uint64_t seed = support_seed() + 3;
     (void)state;
-    const uint8_t symbols[] = {1, 2, 1, 2, 3, 0, 1, 2, 5};
-    uint8_t nibble[256];
-    uint64_t counts[256] = {0}, expected[256] = {0};
-    for (unsigned i = 0; i < 256; i++)
-        nibble[i] = i & 15;
-    wcodec_count_pairs(symbols, sizeof symbols, nibble, counts);
-    expected[0x21] = 3;
-    expected[0x03] = 1;
-    expected[0x55] = 1;
-    assert_memory_equal(counts, expected, sizeof counts);
+    for (unsigned round = 0; round < 300; round++) {
+        struct wcodec_counter counter;
+        uint8_t symbols[999];
+        uint64_t known[256] = {0}, counts[256], expected[256];
+        const unsigned low = (unsigned)(support_random(&seed) % 256), span = 1 + (unsigned)(support_random(&seed) % (round % 3 ? 40 : 256)), wild = (unsigned)(support_random(&seed) % 3);
+        for (unsigned i = 0; i < 50; i++)
+            known[(low + support_random(&seed) % span) & 255]++;
+        memcpy(counts, known, sizeof counts);
+        memcpy(expected, known, sizeof expected);
+        wcodec_counter_begin(&counter, known);
+        for (unsigned part = 0; part < 3; part++) {
+            const size_t n = support_random(&seed) % sizeof symbols;
+            for (size_t i = 0; i < n; i++) {
+                symbols[i] = (uint8_t)(support_random(&seed) % 50 < wild ? support_random(&seed) : low + support_random(&seed) % span);
+                expected[symbols[i]]++;
+            }
+            wcodec_counter_add(&counter, symbols, n);
+        }
+        wcodec_counter_end(&counter, counts);
+        assert_memory_equal(counts, expected, sizeof counts);
+    }
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_log2), cmocka_unit_test(test_entropy), cmocka_unit_test(test_extract), cmocka_unit_test(test_pairs)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_log2), cmocka_unit_test(test_entropy), cmocka_unit_test(test_extract), cmocka_unit_test(test_counter)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -296,7 +296,7 @@ INLINE void load_slots(const uint8_t *elements, unsigned own, __m512i slots[4])
 }
 
 /* element_log2 is a constant where this is inlined. */
-INLINE void pack_plane(const struct wcodec_cpu_assembly *a, unsigned element_log2, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint32_t *rows)
+INLINE void pack_plane(const struct wcodec_cpu_assembly *a, unsigned element_log2, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows)
 {
     const unsigned own = 1u << element_log2, bits = a->plane_bits[plane], ratio = 8 * own / bits;
     const __m512i mask = _mm512_set1_epi32((int)a->plane_mask[plane]), add = _mm512_set1_epi32((int)a->add);
@@ -306,7 +306,7 @@ INLINE void pack_plane(const struct wcodec_cpu_assembly *a, unsigned element_log
             load_slots(elements, own, slots);
             for (unsigned i = 0; i < own; i++) {
                 const unsigned number = (first + g) * own + i, turn = number % ratio * bits;
-                uint32_t *row = rows + (size_t)(number / ratio) * WCODEC_LANES + lane;
+                uint8_t *row = rows + 4 * ((size_t)(number / ratio) * WCODEC_LANES + lane);
                 const __m512i w = _mm512_rolv_epi32(_mm512_and_si512(add_each(slots[i], add, element_log2), mask), _mm512_set1_epi32((int)turn));
                 v = turn == 0 ? w : i == 0 ? _mm512_or_si512(w, load(row)) : _mm512_or_si512(w, v);
                 if (i + 1 == own || turn + bits == 8 * own)
@@ -315,7 +315,7 @@ INLINE void pack_plane(const struct wcodec_cpu_assembly *a, unsigned element_log
         }
 }
 
-static void pack(const struct wcodec_cpu_assembly *a, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint32_t *rows)
+static void pack(const struct wcodec_cpu_assembly *a, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows)
 {
     if (a->element_log2 == 0)
         pack_plane(a, 0, plane, elements, first, groups, rows);
