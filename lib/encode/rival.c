@@ -19,25 +19,43 @@ enum {
     SAMPLE_MIN = 16384,
     SAMPLE_MAX = 1 << 20,
     PIECES = 4,
+    TABLES = 128, /* bytes that zstd's tables take in a small sample, about, and spread over all of a tensor hardly count */
     ANCHOR_SPACING = 64,
     ANCHORS_MAX = 65536,
     WINDOW = 128,
     WINDOWS_MAX = 1024
 };
 
-static wcodec_status sample_shrinks(const wcodec_allocator *allocator, int zstd_level, const uint8_t *data, uint64_t size, uint64_t coded, bool *shrinks, wcodec_error *err)
+/* What of the payload belongs to tiles [first, end). */
+static uint64_t tiles_size(const struct wcodec_tiles *tiles, uint64_t first, uint64_t end)
 {
-    uint64_t sample = size / 16 < SAMPLE_MIN ? SAMPLE_MIN : size / 16 > SAMPLE_MAX ? SAMPLE_MAX : size / 16, piece = sample / PIECES;
+    uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS], size = 0;
+    wcodec_tiles_extent(tiles, first, end, begin, stop);
+    for (unsigned a = 0; a < WCODEC_AREAS; a++)
+        size += stop[a] - begin[a];
+    return size;
+}
+
+/* Pieces of the tensor, each from the begin of a tile on, with zstd and as their tiles were coded. */
+static wcodec_status sample_shrinks(const wcodec_allocator *allocator, int zstd_level, const uint8_t *data, const struct wcodec_tiles *tiles, bool *shrinks, wcodec_error *err)
+{
+    const struct wcodec_tiling *t = tiles->tiling;
+    const uint64_t size = t->size, sample = size / 16 < SAMPLE_MIN ? SAMPLE_MIN : size / 16 > SAMPLE_MAX ? SAMPLE_MAX : size / 16, piece = sample / PIECES;
+    const uint64_t tile_size = (uint64_t)1 << (t->tile_log2 + t->element_log2), count = wcodec_div_up_u64(piece, tile_size);
+    double own = (double)t->prefix_size / (double)size * (double)(PIECES * piece);
     uint8_t *buffer = wcodec_alloc(allocator, 2 * (size_t)sample);
     if (!buffer)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %u bytes", (unsigned)sample);
-    for (unsigned i = 0; i < PIECES; i++)
-        memcpy(buffer + i * piece, data + (size - piece) / (PIECES - 1) * i, (size_t)piece);
-    uint32_t sample_coded, check;
-    wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(PIECES * piece), zstd_level, NULL, buffer + sample, &sample_coded, &check, err);
-    /* A sample has a shorter memory, and pays more for its tables: 3 % of leeway. */
+    for (unsigned i = 0; i < PIECES; i++) {
+        const uint64_t first = (size - piece) / (PIECES - 1) * i / tile_size, end = first + count < t->tiles ? first + count : t->tiles, left = size - first * tile_size;
+        const uint64_t begin = left < piece ? size - piece : first * tile_size, bytes = left < count * tile_size ? left : count * tile_size;
+        memcpy(buffer + i * piece, data + begin, (size_t)piece);
+        own += (double)tiles_size(tiles, first, end) / (double)bytes * (double)piece;
+    }
+    uint32_t coded, check;
+    wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(PIECES * piece), zstd_level, NULL, buffer + sample, &coded, &check, err);
     if (!status)
-        *shrinks = (double)sample_coded / (double)(PIECES * piece) < (double)coded / (double)size * 1.03;
+        *shrinks = (double)coded - TABLES < own * 0.995;
     wcodec_free(allocator, buffer);
     return status;
 }
@@ -75,13 +93,20 @@ static wcodec_status repeats(const wcodec_allocator *allocator, const uint8_t *d
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, int level, const uint8_t *data, uint64_t size, unsigned element_log2, uint64_t coded, bool *may, wcodec_error *err)
+wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, int level, const uint8_t *data, const struct wcodec_coded *coded, bool *may, wcodec_error *err)
 {
+    const struct wcodec_tiling *t = coded->tiling;
+    struct wcodec_tiles *tiles;
     *may = false;
-    if (size < SIZE_MIN)
+    if (t->size < SIZE_MIN)
         return WCODEC_OK;
-    wcodec_status status = repeats(allocator, data, size, element_log2, may, err);
-    if (!status && !*may)
-        status = sample_shrinks(allocator, wcodec_zstd_level(level < 7 ? level : 6), data, size, coded, may, err);
+    wcodec_status status = repeats(allocator, data, t->size, t->element_log2, may, err);
+    if (status || *may)
+        return status;
+    status = wcodec_tiles_read(t, coded->parts[0].data, coded->payload_size, allocator, &tiles, err);
+    if (status)
+        return status;
+    status = sample_shrinks(allocator, wcodec_zstd_level(level < 7 ? level : 6), data, tiles, may, err);
+    wcodec_tiles_free(tiles);
     return status;
 }

@@ -5,13 +5,13 @@
 #ifndef WCODEC_ENCODE_RIVAL_H
 #define WCODEC_ENCODE_RIVAL_H
 
-#include "core/context.h"
+#include "encode/tensor.h"
 
 /* zstd's level for each of ours, 1 to 9. */
 int wcodec_zstd_level(int level);
 
-/* A cheap look: does a sample shrink about as well with zstd as the tensor did in tiles (`coded` of `size` bytes), or do stretches of it repeat further apart than a sample shows?
- * Then all of it is worth trying. WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, int level, const uint8_t *data, uint64_t size, unsigned element_log2, uint64_t coded, bool *may, wcodec_error *err);
+/* A cheap look at a tensor coded in tiles: does zstd shrink a sample more than its tiles shrank, or do stretches of the tensor repeat further apart than a sample shows? Then all of it is worth trying.
+ * WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, int level, const uint8_t *data, const struct wcodec_coded *coded, bool *may, wcodec_error *err);
 
 #endif

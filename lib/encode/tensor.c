@@ -66,14 +66,13 @@ free_plan:
 }
 
 /* zstd in place of tiles, where these do not shrink the tensor or where it saves 1 %: GPUs cannot decode it. */
-static wcodec_status try_chunks(wcodec_context *context, const struct wcodec_encode_settings *settings, const uint8_t *data, uint64_t size, unsigned element_log2, struct wcodec_coded *result,
-                                wcodec_error *err)
+static wcodec_status try_chunks(wcodec_context *context, const struct wcodec_encode_settings *settings, const uint8_t *data, uint64_t size, struct wcodec_coded *result, wcodec_error *err)
 {
     struct wcodec_coded chunks;
     bool try = result->payload_size >= size || settings->level >= 9, done = false;
     wcodec_status status = WCODEC_OK;
     if (!try && settings->level >= 3)
-        status = wcodec_zstd_may_win(&context->allocator, settings->level, data, size, element_log2, result->payload_size, &try, err);
+        status = wcodec_zstd_may_win(&context->allocator, settings->level, data, result, &try, err);
     if (status || !try)
         return status;
     uint64_t limit = result->payload_size >= size ? result->payload_size : result->payload_size - result->payload_size / 100;
@@ -117,7 +116,7 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context, const struct wcodec_
     status = tiles(context, settings, dtype, data, size, &survey, &result, err);
     if (status)
         return status;
-    status = try_chunks(context, settings, data, size, survey.element_log2, &result, err);
+    status = try_chunks(context, settings, data, size, &result, err);
     if (status)
         wcodec_coded_free(&result);
     else
