@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Sizes against their bounds: bench-sizes [-l LEVEL] [-v] FILE...
- * Each file is compressed in memory. For each dtype of a safetensors file: bits an element beside the order-0 bound (counted by order0.c) and zstd -3; for the file, all overheads counted,
- * how much it lies above the sum of its tensors' bounds. Limits that must hold for every file are checked: never larger than the input + 0.1 % + 4 KiB, and no tensor above 64 KiB more than
- * 1 % larger than zstd -3 makes it. -v: a line a tensor. Exit status 1 if a limit does not hold. */
+ * Each file is compressed in memory. For each dtype of a safetensors file: bits an element beside the order-0 bound (counted by order0.c) and zstd -3; for the
+ * file, all overheads counted, how much it lies above the sum of its tensors' bounds. Limits that must hold for every file are checked: never larger than the
+ * input + 0.1 % + 4 KiB, and no tensor above 64 KiB more than 1 % larger than zstd -3 makes it. -v: a line a tensor. Exit status 1 if a limit does not hold. */
 #include "bench/order0.h"
 #include <errno.h>
 #include <inttypes.h>

@@ -2,7 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* How often the tile check misses damage: check-miss-rate [TRIALS]
- * The 2^-32 of a 32-bit check cannot be counted in trials that a desk machine makes, so besides all 32 bits its low 20 and its high 20 bits are compared: both should miss one in 2^20. */
+ * The 2^-32 of a 32-bit check cannot be counted in trials that a desk machine makes, so besides all 32 bits its low 20 and its high 20 bits are compared: both
+ * should miss one in 2^20. */
 #include "coding/tile.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The CPU decoder, one thread, every level that the machine has and every profile, beside memcpy and zstd -1 in the same run: from and to memory, with ordinary and with streaming stores, and within
- * the caches. cpu-decode [BITS [TYPE]]: 2^BITS Gaussian values (25) of one type or all. Medians of the thread's own time, so that other processes weigh less. */
+/* The CPU decoder, one thread, every level that the machine has and every profile, beside memcpy and zstd -1 in the same run: from and to memory, with ordinary
+ * and with streaming stores, and within the caches. cpu-decode [BITS [TYPE]]: 2^BITS Gaussian values (25) of one type or all. Medians of the thread's own time,
+ * so that other processes weigh less. */
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/decode.h"
 #include "core/error.h"

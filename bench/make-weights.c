@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Synthetic checkpoints: make-weights KIND ELEMENTS OUT [SEED]
- * KIND: bf16, f16, f32, f32-of-bf16 (Gaussian, sigma 0.02), i8 (Gaussian rows of 4096, each scaled to 127), f8 (e4m3, Gaussian, sigma 20), zeros (bf16, half of them 0), noise (u8).
- * ELEMENTS: a number, or 2^N. The same seed gives the same file. Takes a little-endian machine for granted. */
+ * KIND: bf16, f16, f32, f32-of-bf16 (Gaussian, sigma 0.02), i8 (Gaussian rows of 4096, each scaled to 127), f8 (e4m3, Gaussian, sigma 20), zeros (bf16, half of
+ * them 0), noise (u8). ELEMENTS: a number, or 2^N. The same seed gives the same file. Takes a little-endian machine for granted. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

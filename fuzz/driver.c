@@ -4,8 +4,8 @@
 /* Runs a fuzz target without a fuzzer: on every file of its corpus, on every prefix of the small ones, and on seeded random mutations of all.
  *
  * usage: TARGET [-n MUTATIONS] [-s SEED] [-o FILE] [FILE...]
- * Without files: fuzz/corpus/TARGET of the source tree (top_srcdir), and tests/golden where the target takes whole files. FUZZ_RUNS and WCODEC_TEST_SEED are the defaults of -n and -s.
- * -o writes the input that is about to run to FILE each time: after a crash it holds the culprit. */
+ * Without files: fuzz/corpus/TARGET of the source tree (top_srcdir), and tests/golden where the target takes whole files. FUZZ_RUNS and WCODEC_TEST_SEED are
+ * the defaults of -n and -s. -o writes the input that is about to run to FILE each time: after a crash it holds the culprit. */
 #include "fuzz/fuzz.h"
 #include <dirent.h>
 #include <errno.h>

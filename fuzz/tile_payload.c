@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A tensor in tiles: u16 bytes of parameters, u32 size of the tensor, the parameters, the payload. All decoders must agree on bytes and faults, and keep to their buffers. */
+/* A tensor in tiles: u16 bytes of parameters, u32 size of the tensor, the parameters, the payload. All decoders must agree on bytes and faults, and keep to
+ * their buffers. */
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/decode.h"
 #include "coding/tile.h"

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Decoding any tile: every field list, profile and mode, as lib/coding/tile_decode.c does it, by 32 lanes. It relies on what the host has validated (structures of jobs.h); words, states, raw bits and outliers may be
- * anything: indices of words are compared with their count, table indices masked, loops bounded by the number of elements, and output is addressed by lane and group, but for an outlier's position, which is
- * compared first. */
+/* Decoding any tile: every field list, profile and mode, as lib/coding/tile_decode.c does it, by 32 lanes. It relies on what the host has validated (structures
+ * of jobs.h); words, states, raw bits and outliers may be anything: indices of words are compared with their count, table indices masked, loops bounded by the
+ * number of elements, and output is addressed by lane and group, but for an outlier's position, which is compared first. */
 #ifndef WCODEC_COMMON_TILE_H
 #define WCODEC_COMMON_TILE_H
 
@@ -187,7 +187,8 @@ struct wcodec_outlier_list {
     uint32_t width;
 };
 
-/* The lane that has the element changes it, and the check's sum by as much. Returns false if a position or value is out of range or order. Of w, binding, job and size are used. */
+/* The lane that has the element changes it, and the check's sum by as much. Returns false if a position or value is out of range or order. Of w, binding, job
+ * and size are used. */
 WCODEC_DEVICE_FUNCTION bool wcodec_patch(struct wcodec_tile_work *w, struct wcodec_lane *lanes, const struct wcodec_outlier_list *list)
 {
     const uint32_t shift = list->shift, width = list->width;
@@ -229,7 +230,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_stored(const struct wcodec_tile_work *
         }
 }
 
-/* Returns the fault as enum wcodec_tile_fault counts them: the least that applies. w: room, in OpenCL bound to buffers. tensors: all wcodec_tensor_job of the batch, counted in units of 16 bytes. */
+/* Returns the fault as enum wcodec_tile_fault counts them: the least that applies. w: room, in OpenCL bound to buffers. tensors: all wcodec_tensor_job of the
+ * batch, counted in units of 16 bytes. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(struct wcodec_tile_work *w, const WCODEC_GLOBAL struct wcodec_tile_job *job, uint64_t tensors)
 {
     struct wcodec_lane lanes[WCODEC_LANE_ROOM];

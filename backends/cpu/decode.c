@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The driver of the three stages: takes tiles side by side through their chunks, and looks after everything that is not the same for all of them: ends of words, the payload in the final states, outliers, the last group. */
+/* The driver of the three stages: takes tiles side by side through their chunks, and looks after everything that is not the same for all of them: ends of
+ * words, the payload in the final states, outliers, the last group. */
 #include "backends/cpu/decode.h"
 
 #include "coding/planes.h"
@@ -90,7 +91,8 @@ static void begin_stream(const struct wcodec_cpu_decoder *d, const struct wcodec
     }
 }
 
-/* Words of the chunk to come: as they are while there surely is enough to read (what is not the stream's own does no harm: a stream that takes it has failed), else a copy with zeros behind. */
+/* Words of the chunk to come: as they are while there surely is enough to read (what is not the stream's own does no harm: a stream that takes it has failed),
+ * else a copy with zeros behind. */
 static const uint8_t *words_for(const struct track *k, const uint8_t *words_end, unsigned groups)
 {
     const uint32_t most = groups * WCODEC_GROUP / (k->field->profile == WCODEC_P12 ? 1 : 2);
@@ -198,7 +200,8 @@ static void join_last_row(const struct wcodec_tiling *tiling, const struct lane_
     if (plane->bits >= 8)
         for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
             words[lane] = wcodec_load_u16(stored + 2 * lane) | (uint32_t)t->payload[lane] << 16;
-    /* Four bits: the values of places 0 to 3, of the group before the last (if the number of groups is even) and of the last, each where wcodec_place_value() puts it. */
+    /* Four bits: the values of places 0 to 3, of the group before the last (if the number of groups is even) and of the last, each where wcodec_place_value()
+     * puts it. */
     for (unsigned i = t->groups % 2 ? 4 : 0; plane->bits == 4 && i < 8; i++) {
         const struct wcodec_placing at = wcodec_place_element(tiling, plane, (t->groups - (i < 4 ? 2 : 1)) * WCODEC_GROUP + i % 4);
         for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The CPU's own decoder: several tiles side by side, in three stages over chunks that stay in the first-level cache. lib/coding/tile_decode.c says what the result is.
+/* The CPU's own decoder: several tiles side by side, in three stages over chunks that stay in the first-level cache. lib/coding/tile_decode.c says what the
+ * result is.
  *
  *   symbols   rANS states and words -> one byte an element, in the elements' order (outliers are patched here)
  *   assemble  symbols and raw words -> elements
@@ -28,8 +29,8 @@ struct wcodec_cpu_table {
     uint8_t base;            /* pairs */
     /* P8: */
     bool low6;               /* no two held symbols agree in their low 6 bits */
-    /* At most 16 symbols of which few begin inside a block of 16 slots: a symbol's rank (its place in the table's order) from the rank of the block's first slot, plus one for each of the block's
-     * bounds that is less than slot % 16. */
+    /* At most 16 symbols of which few begin inside a block of 16 slots: a symbol's rank (its place in the table's order) from the rank of the block's first
+     * slot, plus one for each of the block's bounds that is less than slot % 16. */
     uint8_t ranks_bounds; /* most bounds of a block; above WCODEC_CPU_BOUNDS: ranks do not serve */
     _Alignas(16) uint8_t rank_first[16];                   /* by block */
     _Alignas(16) uint8_t rank_bounds[WCODEC_CPU_BOUNDS][16]; /* likewise; 15: none */
@@ -60,7 +61,8 @@ struct wcodec_cpu_stream {
 /* Decode `groups` groups of `count` streams (1 to WCODEC_CPU_TILES). */
 typedef void (*wcodec_cpu_symbols_fn)(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups);
 
-/* How elements are assembled; what does not fit this is left to a slower way. All elements have at most 32 bits, one field is coded, and each plane's bits stand in place. */
+/* How elements are assembled; what does not fit this is left to a slower way. All elements have at most 32 bits, one field is coded, and each plane's bits
+ * stand in place. */
 struct wcodec_cpu_assembly {
     uint8_t element_log2;
     uint8_t shift; /* of the symbol */
@@ -74,10 +76,12 @@ struct wcodec_cpu_assembly {
 /* Does every plane's bits stand in place, in elements of at most 32 bits? Fills in all of the assembly but `shift`. */
 bool wcodec_cpu_derive_planes(const struct wcodec_tiling *tiling, struct wcodec_cpu_assembly *assembly);
 
-/* Assemble a whole chunk: rows[p] is the first row of plane p for it (u32[32] rows, little-endian), aligned to 2 at least. elements: 2^element_log2 * WCODEC_CPU_CHUNK bytes, of any alignment. */
+/* Assemble a whole chunk: rows[p] is the first row of plane p for it (u32[32] rows, little-endian), aligned to 2 at least. elements: 2^element_log2 *
+ * WCODEC_CPU_CHUNK bytes, of any alignment. */
 typedef void (*wcodec_cpu_assemble_fn)(const struct wcodec_cpu_assembly *assembly, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements);
 
-/* Copy `groups` whole groups of elements to `out` (NULL: no copy) and add them to the check's sums (NULL: no sums); first: number of the first group in the tile. */
+/* Copy `groups` whole groups of elements to `out` (NULL: no copy) and add them to the check's sums (NULL: no sums); first: number of the first group in the
+ * tile. */
 typedef void (*wcodec_cpu_finish_fn)(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES]);
 
 enum wcodec_cpu_shape { /* assemblies with a function of their own */
@@ -135,8 +139,8 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp, const 
                                         wcodec_error *err);
 void wcodec_cpu_decoder_free(struct wcodec_cpu_decoder *decoder);
 
-/* Decode tiles [first, first + count) to out, one behind the other, no alignment needed; faults[i] is set for each, as wcodec_tile_decode() has them. `stream`: the destination is larger than the caches.
- * Uses about 80 KiB of stack. Several threads may use one decoder at once. */
+/* Decode tiles [first, first + count) to out, one behind the other, no alignment needed; faults[i] is set for each, as wcodec_tile_decode() has them. `stream`:
+ * the destination is larger than the caches. Uses about 80 KiB of stack. Several threads may use one decoder at once. */
 void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *decoder, const struct wcodec_view *view, uint64_t first, unsigned count, uint8_t *out, bool verify, bool stream,
                              enum wcodec_tile_fault *faults);
 

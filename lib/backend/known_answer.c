@@ -5,7 +5,8 @@
 #include "core/memory.h"
 #include <xxhash.h>
 
-/* Made once by the reference encoder from random values: one tile of each profile, with the payload in the start states, outliers, an offset, runs and a constant field. */
+/* Made once by the reference encoder from random values: one tile of each profile, with the payload in the start states, outliers, an offset, runs and a
+ * constant field. */
 static const uint8_t pairs_parameters[15] = {
     1, 12, 0, 0, 3, 1, 7, 2, 8, 1, 1, 0, 1, 1, 64,
 };

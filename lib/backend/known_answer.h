@@ -7,7 +7,8 @@
 
 #include "backends/backend.h"
 
-/* Decode the known tensors on a device and compare. Those that it does not support are left out. WCODEC_ERROR_DEVICE: something differs; other errors are the device's own. */
+/* Decode the known tensors on a device and compare. Those that it does not support are left out. WCODEC_ERROR_DEVICE: something differs; other errors are the
+ * device's own. */
 wcodec_status wcodec_known_answer_check(const struct wcodec_backend *backend, struct wcodec_device *device, const wcodec_allocator *allocator, wcodec_error *err);
 
 #endif

@@ -103,8 +103,8 @@ static wcodec_status list_devices(struct wcodec_backends *b, struct entry *entry
     return WCODEC_OK;
 }
 
-/* What is no usable backend keeps its reason and is not asked again. A GPU without free memory is such; for the CPU, which comes last, lack of memory is the caller's error, and the next time all is
- * tried again. */
+/* What is no usable backend keeps its reason and is not asked again. A GPU without free memory is such; for the CPU, which comes last, lack of memory is the
+ * caller's error, and the next time all is tried again. */
 static wcodec_status keep_reason(const struct entry *entry, wcodec_status status, const wcodec_error *e, char reason[REASON_SIZE], wcodec_error *err)
 {
     if (status == WCODEC_ERROR_MEMORY && entry->backend == &wcodec_backend_cpu)
@@ -136,7 +136,8 @@ static wcodec_status open_entry(struct wcodec_backends *b, struct entry *entry, 
     return WCODEC_OK;
 }
 
-/* Open a device of an open backend if it is not open or known to be unusable, and let it decode the known tensors. Afterwards it is open, or has a reason. Fails only for lack of memory. */
+/* Open a device of an open backend if it is not open or known to be unusable, and let it decode the known tensors. Afterwards it is open, or has a reason.
+ * Fails only for lack of memory. */
 static wcodec_status open_slot(struct wcodec_backends *b, struct entry *entry, struct slot *slot, wcodec_error *err)
 {
     struct wcodec_opened *o = &slot->opened;

@@ -20,13 +20,15 @@ struct wcodec_opened {
     atomic_bool lost; /* it has failed and is used no more */
 };
 
-/* Parse the context's choice. Only backends asked for by name are opened. WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_BACKEND. Sets context->backends. */
+/* Parse the context's choice. Only backends asked for by name are opened. WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_BACKEND. Sets
+ * context->backends. */
 wcodec_status wcodec_backends_create(wcodec_context *context, wcodec_error *err);
 
 /* Close all devices and backends. In a forked process (abandon) only memory is freed that is the registry's own. NULL is ignored. */
 void wcodec_backends_destroy(struct wcodec_backends *backends, bool abandon);
 
-/* The device that the context decodes with: opened and tried on first use, the CPU's in place of one that was lost (if the choice allows it, else WCODEC_ERROR_DEVICE). Thread-safe. */
+/* The device that the context decodes with: opened and tried on first use, the CPU's in place of one that was lost (if the choice allows it, else
+ * WCODEC_ERROR_DEVICE). Thread-safe. */
 wcodec_status wcodec_backends_device(wcodec_context *context, struct wcodec_opened **opened, wcodec_error *err);
 
 /* The CPU's device, opened on first use. Thread-safe. */

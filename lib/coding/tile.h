@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The scalar reference: decoding and encoding one tile (doc/format.md 2.3 to 2.6), in code that follows the text. It is the specification for all other decoders. */
+/* The scalar reference: decoding and encoding one tile (doc/format.md 2.3 to 2.6), in code that follows the text. It is the specification for all other
+ * decoders. */
 #ifndef WCODEC_CODING_TILE_H
 #define WCODEC_CODING_TILE_H
 
@@ -30,7 +31,8 @@ uint32_t wcodec_tile_check(const void *data, uint32_t elements, unsigned element
 void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned element_log2, uint64_t sums[WCODEC_LANES]);
 uint32_t wcodec_tile_check_finish(const uint64_t sums[WCODEC_LANES]);
 
-/* How a symbol is pushed onto a state: x = (x / freq << p) + x % freq + start. The quotient is x * reciprocal >> (32 + p), exact for every x that can come up (tile_encode.c). */
+/* How a symbol is pushed onto a state: x = (x / freq << p) + x % freq + start. The quotient is x * reciprocal >> (32 + p), exact for every x that can come up
+ * (tile_encode.c). */
 struct wcodec_encode_symbol {
     uint64_t reciprocal; /* ceil(2^(32+p) / freq) */
     uint32_t rest;       /* 2^p - freq */
@@ -42,7 +44,8 @@ struct wcodec_encode_symbol {
 struct wcodec_encode_table {
     struct wcodec_table table;
     struct wcodec_encode_symbol symbols[256];
-    /* For each symbol (P8, P12: a field's value; pairs: a pair of windowed values) the held symbol that stands in for it: itself if held; in a pair, one that keeps one half right if there is one. */
+    /* For each symbol (P8, P12: a field's value; pairs: a pair of windowed values) the held symbol that stands in for it: itself if held; in a pair, one that
+     * keeps one half right if there is one. */
     uint8_t substitute[256];
     uint8_t most_frequent; /* symbol */
 };
@@ -77,7 +80,8 @@ static inline uint32_t wcodec_tile_words_max(uint32_t elements)
     return (elements + WCODEC_GROUP - 1) / WCODEC_GROUP * WCODEC_GROUP * 2;
 }
 
-/* Code one tile of `elements` elements at data. tables[c] are the encode tables of coded field c (its pool). Never fails. scratch: room for wcodec_tile_scratch_size(elements). */
+/* Code one tile of `elements` elements at data. tables[c] are the encode tables of coded field c (its pool). Never fails. scratch: room for
+ * wcodec_tile_scratch_size(elements). */
 void wcodec_tile_encode(const struct wcodec_tiling *tiling, const struct wcodec_encode_table *const tables[WCODEC_MAX_CODED], const struct wcodec_stream_plan plans[WCODEC_MAX_CODED],
                         const void *data, uint32_t elements, struct wcodec_tile_output *output, void *scratch);
 size_t wcodec_tile_scratch_size(uint32_t elements);

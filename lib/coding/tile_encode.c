@@ -6,9 +6,9 @@
 
 #include "coding/tile_encode.h"
 
-/* With r = ceil(2^k / f) and k = 32 + p, the quotient x / f is x * r >> k for all x < f 2^(32-p), which is what shrink() leaves, in P8 before both symbols: r f = 2^k + e with e < f, so the
- * error x e / (f 2^k) is below 1 / f as long as x e < 2^k, and x e < f^2 2^(32-p) < 2^k since f < 2^p. The product stays below 2^64: x 2^k / f <= 2^64 - 2^k / f, x e / f < x, and
- * 2^k / f > 2^32 > x. */
+/* With r = ceil(2^k / f) and k = 32 + p, the quotient x / f is x * r >> k for all x < f 2^(32-p), which is what shrink() leaves, in P8 before both symbols: r f
+ * = 2^k + e with e < f, so the error x e / (f 2^k) is below 1 / f as long as x e < 2^k, and x e < f^2 2^(32-p) < 2^k since f < 2^p. The product stays below
+ * 2^64: x 2^k / f <= 2^64 - 2^k / f, x e / f < x, and 2^k / f > 2^32 > x. */
 static struct wcodec_encode_symbol prepare_symbol(unsigned p, uint32_t freq, uint16_t start)
 {
     return (struct wcodec_encode_symbol){(((uint64_t)1 << (32 + p)) + freq - 1) / freq, (1u << p) - freq, (uint16_t)freq, start};

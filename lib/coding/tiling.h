@@ -135,13 +135,13 @@ struct wcodec_tiles {
     uint64_t area_end[WCODEC_AREAS];
 };
 
-/* Parse and validate a payload's prefix (tiling->prefix_size bytes, which must be what it takes) for a payload of payload_size bytes: all areas are found to fill it exactly.
- * `tiling` must outlive the result. WCODEC_ERROR_CORRUPT, WCODEC_ERROR_MEMORY. */
+/* Parse and validate a payload's prefix (tiling->prefix_size bytes, which must be what it takes) for a payload of payload_size bytes: all areas are found to
+ * fill it exactly. `tiling` must outlive the result. WCODEC_ERROR_CORRUPT, WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_tiles_read(const struct wcodec_tiling *tiling, const uint8_t *prefix, uint64_t payload_size, const wcodec_allocator *allocator, struct wcodec_tiles **tiles, wcodec_error *err);
 void wcodec_tiles_free(struct wcodec_tiles *tiles);
 
-/* Bytes that a payload has, as far as areas are in memory: area a holds payload bytes from begin[a] at data[a]. With the whole payload in memory, data is it and begin 0 for all.
- * The caller has made sure that everything that the tiles he asks for need is there. */
+/* Bytes that a payload has, as far as areas are in memory: area a holds payload bytes from begin[a] at data[a]. With the whole payload in memory, data is it
+ * and begin 0 for all. The caller has made sure that everything that the tiles he asks for need is there. */
 struct wcodec_view {
     const uint8_t *data[WCODEC_AREAS];
     uint64_t begin[WCODEC_AREAS];

@@ -58,7 +58,8 @@ static const uint8_t *chunk_coded(const struct batch *b, uint64_t i)
     return b->coded + (c->offsets[i] - c->offsets[b->first]);
 }
 
-/* Where chunk i is decoded to: its place, or, where only a part of it is wanted, one of the bounce buffers: the second for a chunk that is the range's last but not its first. */
+/* Where chunk i is decoded to: its place, or, where only a part of it is wanted, one of the bounce buffers: the second for a chunk that is the range's last but
+ * not its first. */
 static uint8_t *chunk_place(const struct batch *b, uint64_t i)
 {
     const struct wcodec_chunks *c = b->decoder->chunks;

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A model folder, or its *.safetensors.index.json, as one namespace. Names in an index.json come from strangers: none may lead out of the folder. Links in the folder are followed: download caches
- * keep a model's files elsewhere and link to them. */
+/* A model folder, or its *.safetensors.index.json, as one namespace. Names in an index.json come from strangers: none may lead out of the folder. Links in the
+ * folder are followed: download caches keep a model's files elsewhere and link to them. */
 
 #include "container/reader.h"
 #include "core/error.h"

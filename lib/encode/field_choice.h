@@ -29,12 +29,13 @@ struct wcodec_field_choice {
     uint64_t bits; /* of the whole tensor: words, outliers, tables and run indices (times WCODEC_BIT) */
 };
 
-/* The least costly, with the preferences that decoding speed asks for: P8 if it is within 0.3 % of the tensor's size and 8 or more raw bits go with the symbol, else pairs if they are;
- * several tables or runs only where they save enough. WCODEC_ERROR_MEMORY. */
+/* The least costly, with the preferences that decoding speed asks for: P8 if it is within 0.3 % of the tensor's size and 8 or more raw bits go with the symbol,
+ * else pairs if they are; several tables or runs only where they save enough. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struct wcodec_encode_settings *settings, const struct wcodec_field_facts *facts, struct wcodec_field_choice *choice,
                                   wcodec_error *err);
 
-/* The window of 16 values that holds most of the counted ones: its base, and where each value is coded: values outside at the most frequent one's place. Returns how many are outside. */
+/* The window of 16 values that holds most of the counted ones: its base, and where each value is coded: values outside at the most frequent one's place.
+ * Returns how many are outside. */
 uint64_t wcodec_pairs_window(const uint64_t counts[256], unsigned width, uint8_t *base, uint8_t nibble[256]);
 
 /* The place of each value in a window that is given; outside at the nearest end. */

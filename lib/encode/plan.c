@@ -163,7 +163,8 @@ static unsigned low_raw_bits(const struct wcodec_split *split)
     return split->fields[0].kind == WCODEC_FIELD_RAW ? split->fields[0].width : 0;
 }
 
-/* The split of least cost, its choices in choices[0]; splits of four raw bits decode fastest, and win where they are nearly as small. `choices` has room for two splits. */
+/* The split of least cost, its choices in choices[0]; splits of four raw bits decode fastest, and win where they are nearly as small. `choices` has room for
+ * two splits. */
 static wcodec_status choose_split(struct planner *p, const struct wcodec_split *splits, unsigned count, struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED], unsigned *chosen,
                                   wcodec_error *err)
 {

@@ -39,8 +39,8 @@ static uint64_t entropy_of_all(const uint64_t counts[256], uint64_t elements)
     return (uint64_t)((double)bits / (double)WCODEC_BIT * ((double)elements / (double)counted)) + 1;
 }
 
-/* Bits that coding a field costs beside its entropy, about: the table of the counted symbols (and what so many samples make the entropy look less: without it every small tensor would seem
- * to compress), and the states of the tiles. */
+/* Bits that coding a field costs beside its entropy, about: the table of the counted symbols (and what so many samples make the entropy look less: without it
+ * every small tensor would seem to compress), and the states of the tiles. */
 static uint64_t overhead(const uint64_t counts[256], uint64_t elements, bool payload)
 {
     uint64_t held = 0, tiles = elements / 8192 + 1;
@@ -57,7 +57,8 @@ struct atom_plan {
     uint64_t saved; /* against raw */
 };
 
-/* The varying bits of an atom; those that are constant in the whole tensor need not be in its field. An exponent is kept whole: decoders have fast paths for the common lists. */
+/* The varying bits of an atom; those that are constant in the whole tensor need not be in its field. An exponent is kept whole: decoders have fast paths for
+ * the common lists. */
 static void plan_atom(const struct wcodec_survey *survey, unsigned a, bool trim, struct atom_plan *plan)
 {
     const struct wcodec_atom *atom = &survey->atoms[a];
@@ -78,7 +79,8 @@ static void plan_atom(const struct wcodec_survey *survey, unsigned a, bool trim,
     plan->saved = cost < raw ? raw - cost : 0;
 }
 
-/* Is coding this atom worth its time? An atom that is counted is coded unless that saves next to nothing; one that is raw as a rule must save more than one percent. */
+/* Is coding this atom worth its time? An atom that is counted is coded unless that saves next to nothing; one that is raw as a rule must save more than one
+ * percent. */
 static bool worth_coding(const struct wcodec_survey *survey, unsigned a, const struct atom_plan *plan, uint64_t total)
 {
     if (plan->high == plan->low)

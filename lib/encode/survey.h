@@ -32,7 +32,8 @@ struct wcodec_survey {
     uint64_t counts[WCODEC_MAX_ATOMS][256];
 };
 
-/* Look at `size` bytes at data (size a multiple of the element's bytes, not 0). With `sampled`, all atoms are counted on some blocks only. WCODEC_ERROR_MEMORY. */
+/* Look at `size` bytes at data (size a multiple of the element's bytes, not 0). With `sampled`, all atoms are counted on some blocks only.
+ * WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_survey_tensor(wcodec_context *context, wcodec_dtype dtype, const uint8_t *data, uint64_t size, bool sampled, struct wcodec_survey *survey, wcodec_error *err);
 
 #endif

@@ -8,7 +8,8 @@
 
 enum { COST_PART = 4096 };
 
-/* The symbols that a pairs table codes, in place: costs of the pool's tables are by pair. Values outside the window are outliers with each table of the pool. */
+/* The symbols that a pairs table codes, in place: costs of the pool's tables are by pair. Values outside the window are outliers with each table of the
+ * pool. */
 static uint32_t pair_symbols(uint8_t *symbols, uint32_t count, unsigned base)
 {
     for (uint32_t i = 0; i < count; i += 2) {

@@ -18,13 +18,14 @@ struct wcodec_safefile {
     const wcodec_allocator *allocator;
 };
 
-/* Open a temporary ".NAME.XXXXXX" beside `path` (mode 0600). WCODEC_ERROR_USAGE if path names no file ("", "a/", "a/.."), WCODEC_ERROR_IO, WCODEC_ERROR_MEMORY. */
+/* Open a temporary ".NAME.XXXXXX" beside `path` (mode 0600). WCODEC_ERROR_USAGE if path names no file ("", "a/", "a/.."), WCODEC_ERROR_IO,
+ * WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_safefile_open(const wcodec_allocator *allocator, const char *path, struct wcodec_safefile *file, wcodec_error *err);
 /* A wcodec_write_fn: opaque is the safefile. */
 int wcodec_safefile_write(void *file, const void *data, size_t size);
-/* Set mode, optionally owner and mtime, sync unless no_sync, rename to `path`, sync the folder. The path must then name nothing, or with `replace` nothing, a regular file or
- * a symbolic link (the link itself is replaced, never what it points to); else WCODEC_ERROR_USAGE. On failure what was at `path` is as it was, except that a failure to sync the
- * folder comes after the renaming (`temporary` is NULL then). The descriptor is closed either way. */
+/* Set mode, optionally owner and mtime, sync unless no_sync, rename to `path`, sync the folder. The path must then name nothing, or with `replace` nothing, a
+ * regular file or a symbolic link (the link itself is replaced, never what it points to); else WCODEC_ERROR_USAGE. On failure what was at `path` is as it was,
+ * except that a failure to sync the folder comes after the renaming (`temporary` is NULL then). The descriptor is closed either way. */
 struct wcodec_safefile_attributes {
     mode_t mode;      /* permission bits */
     bool apply_umask; /* take the process's umask from mode, and any set-id or sticky bit */

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The cores that this process may use: one worker for each, not for each hardware thread. Found by hwloc where the build has it, else by sched_getaffinity() and sysfs. */
+/* The cores that this process may use: one worker for each, not for each hardware thread. Found by hwloc where the build has it, else by sched_getaffinity()
+ * and sysfs. */
 #ifndef WCODEC_SCHED_TOPOLOGY_H
 #define WCODEC_SCHED_TOPOLOGY_H
 
@@ -24,8 +25,8 @@ struct wcodec_topology_probe {
 wcodec_status wcodec_topology_load(const wcodec_allocator *allocator, const struct wcodec_topology_probe *probe, struct wcodec_topology **topology, wcodec_error *err);
 void wcodec_topology_free(struct wcodec_topology *topology);
 
-/* Usable cores, at least 1. They are numbered in the order in which workers should take them: the NUMA node of the loading thread first, then the other nodes by
- * number; within a node dealt round its last-level caches. So few workers share the caller's memory, and do not crowd one cache. */
+/* Usable cores, at least 1. They are numbered in the order in which workers should take them: the NUMA node of the loading thread first, then the other nodes
+ * by number; within a node dealt round its last-level caches. So few workers share the caller's memory, and do not crowd one cache. */
 unsigned wcodec_topology_cores(const struct wcodec_topology *topology);
 
 /* NUMA nodes that hold usable cores, at least 1. */

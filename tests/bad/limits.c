@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What the system refuses: memory, descriptors, file sizes, threads, files that are none, files that shrink. Each case runs in a process of its own, with an alarm: it must end with an
- * error, without a crash, without waiting and without leaving a file. */
+/* What the system refuses: memory, descriptors, file sizes, threads, files that are none, files that shrink. Each case runs in a process of its own, with an
+ * alarm: it must end with an error, without a crash, without waiting and without leaving a file. */
 #include "fuzz/fuzz.h"
 #include <dirent.h>
 #include <errno.h>

@@ -18,7 +18,8 @@ struct support_tensor {
 void support_tensor_make(uint64_t *seed, uint64_t elements, struct support_tensor *tensor);
 /* As above with the fields, element size, tile size and add of `tiling` already set (not yet derived; profiles, tables and runs set). */
 void support_tensor_code(uint64_t *seed, uint64_t elements, struct support_tensor *tensor);
-/* One of the field lists that decoders have code of their own for (shape below SUPPORT_SHAPES), in small tiles. Random ones seldom have enough whole tiles of them. */
+/* One of the field lists that decoders have code of their own for (shape below SUPPORT_SHAPES), in small tiles. Random ones seldom have enough whole tiles of
+ * them. */
 enum { SUPPORT_SHAPES = 8 };
 void support_tensor_common(uint64_t *seed, unsigned shape, unsigned profile, uint64_t elements, struct support_tensor *tensor);
 void support_tensor_free(struct support_tensor *tensor);

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The OpenCL plugin of the build tree on every device that is there, in every form that the device can run: conformance, hostile payloads, buffers by turns. "test_backend_opencl small" does little, for slow
- * simulators. */
+/* The OpenCL plugin of the build tree on every device that is there, in every form that the device can run: conformance, hostile payloads, buffers by turns.
+ * "test_backend_opencl small" does little, for slow simulators. */
 #include "support.h"
 
 #include "support_conform.h"

@@ -12,7 +12,8 @@ static void fill(uint64_t *seed, uint8_t *data, size_t size)
         data[i] = (uint8_t)support_random(seed);
 }
 
-/* A flip of bit b in the lane's word j changes the low and high half of A by a known amount, with or without a carry; mixed they must not vanish, whatever the data: for all j that a tile can have. */
+/* A flip of bit b in the lane's word j changes the low and high half of A by a known amount, with or without a carry; mixed they must not vanish, whatever the
+ * data: for all j that a tile can have. */
 static void test_single_flips_by_arithmetic(void **state)
 {
     (void)state;

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tilings and payload prefixes: written and read again; every parameter and every descriptor that is not allowed is refused by name (BADINPUT classes C and D). */
+/* Tilings and payload prefixes: written and read again; every parameter and every descriptor that is not allowed is refused by name (BADINPUT classes C and
+ * D). */
 #include "support.h"
 #include "support_tiles.h"
 

@@ -358,7 +358,8 @@ static void a_newer_entry_is_listed(void **state)
     support_recipe_free(&r);
 }
 
-/* Flips and truncations of a whole file: only payloads (which are verified when they are decoded) may change unseen. Bytes between payloads are for wcodec_reader_test(). */
+/* Flips and truncations of a whole file: only payloads (which are verified when they are decoded) may change unseen. Bytes between payloads are for
+ * wcodec_reader_test(). */
 static void refuses_flips_and_truncations(void **state)
 {
     (void)state;

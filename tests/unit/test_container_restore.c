@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Whole files: restored byte for byte; every flip of a small file found; hashes, padding, newer entries; many pieces; cancelling and failed writes; failure of every allocation. */
+/* Whole files: restored byte for byte; every flip of a small file found; hashes, padding, newer entries; many pieces; cancelling and failed writes; failure of
+ * every allocation. */
 
 #include "support_container.h"
 #include "support_memory.h"

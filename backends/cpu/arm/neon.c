@@ -76,7 +76,8 @@ INLINE void renormalise(uint16x8_t *low, uint16x8_t *high, const uint8_t **words
     *words += 2 * taken[refill];
 }
 
-/* Two symbols of 16 lanes: with x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) + bias2. */
+/* Two symbols of 16 lanes: with x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) +
+ * bias2. */
 INLINE void p8_two_symbols(const struct ranked *t, unsigned bounds, uint16x8_t low[2], uint16x8_t high[2], uint8x16_t *first, uint8x16_t *second)
 {
     uint8x16_t f1, f2, b1, b2;
@@ -155,7 +156,8 @@ INLINE void add_column(unsigned element_log2, unsigned r, uint64x2_t a, uint64x2
     }
 }
 
-/* Sums of a chunk, one register of its groups after the other. Key number first * own + own * g + word % own; with 64-bit elements two registers share a lane. */
+/* Sums of a chunk, one register of its groups after the other. Key number first * own + own * g + word % own; with 64-bit elements two registers share a
+ * lane. */
 INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
 {
     const unsigned own = 1u << element_log2, registers = 8 * own;

@@ -70,7 +70,8 @@ INLINE __m256i p8_symbol(const struct ranked *t, unsigned bounds, const __m256i 
     return rank;
 }
 
-/* Two symbols: with x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) + bias2, all in 16-bit products. Then a renormalisation. */
+/* Two symbols: with x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) + bias2, all in
+ * 16-bit products. Then a renormalisation. */
 INLINE void p8_step(const struct ranked *t, unsigned bounds, struct p8_lanes *s, __m256i *first, __m256i *second)
 {
     __m256i f1[2], f2[2], b1[2], b2[2], p[2], zero[2];

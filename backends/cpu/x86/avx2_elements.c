@@ -82,7 +82,8 @@ INLINE __m256i two_rows(const uint8_t *row)
                                _mm256_setr_epi8(0, 1, 2, 3, 2, 3, 0, 1, 8, 9, 10, 11, 10, 11, 8, 9, 4, 5, 6, 7, 6, 7, 4, 5, 12, 13, 14, 15, 14, 15, 12, 13));
 }
 
-/* Any plane. Slot word `number` of a lane (own * group + i) is in row number / ratio, rotated by number % ratio * bits; a register of 8 slot words holds 8 / own lanes. */
+/* Any plane. Slot word `number` of a lane (own * group + i) is in row number / ratio, rotated by number % ratio * bits; a register of 8 slot words holds 8 /
+ * own lanes. */
 INLINE __m256i plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2, unsigned group, unsigned lane)
 {
     const unsigned own = 1u << element_log2, ratio = 8 * own / bits, number = own * group;

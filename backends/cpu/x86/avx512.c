@@ -88,7 +88,8 @@ INLINE void p8_symbol(const struct p8_table *t, enum lookup_kind kind, __m512i v
     }
 }
 
-/* Two symbols and a renormalisation. With x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) + bias2: all in 16-bit products. */
+/* Two symbols and a renormalisation. With x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P /
+ * 2^8) + bias2: all in 16-bit products. */
 INLINE void p8_step(const struct p8_table *t, enum lookup_kind kind, struct p8_lanes *s, __m512i *first, __m512i *second)
 {
     __m512i f1, b1, f2, b2;
@@ -366,7 +367,8 @@ static void assemble_f32(const struct wcodec_cpu_assembly *a, const uint8_t *sym
 {
     const __m512i constant = _mm512_set1_epi32((int)a->constant), add = _mm512_set1_epi32((int)a->add);
     const __m512i mask16 = _mm512_set1_epi32((int)a->plane_mask[0]), mask8 = _mm512_set1_epi32((int)a->plane_mask[1]);
-    /* Of the 16-bit plane's two rows, four words each (second row's in the upper half of a register): elements 0, 1 of a lane from the first, 2, 3 from the second, rotated by 0, 16. */
+    /* Of the 16-bit plane's two rows, four words each (second row's in the upper half of a register): elements 0, 1 of a lane from the first, 2, 3 from the
+     * second, rotated by 0, 16. */
     const __m512i spread16 = _mm512_set_epi32(7, 7, 3, 3, 6, 6, 2, 2, 5, 5, 1, 1, 4, 4, 0, 0), turn16 = _mm512_set_epi32(16, 0, 16, 0, 16, 0, 16, 0, 16, 0, 16, 0, 16, 0, 16, 0);
     const __m512i spread8 = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0), turn8 = _mm512_set_epi32(24, 16, 8, 0, 24, 16, 8, 0, 24, 16, 8, 0, 24, 16, 8, 0);
     const __m128i shift = _mm_cvtsi32_si128(a->shift);
@@ -383,7 +385,8 @@ static void assemble_f32(const struct wcodec_cpu_assembly *a, const uint8_t *sym
         }
 }
 
-/* Any planes. Slot word `number` of a lane (own * group + i) is in row number / ratio, rotated by number % ratio * bits; a register of 16 slot words holds 16 / own lanes. */
+/* Any planes. Slot word `number` of a lane (own * group + i) is in row number / ratio, rotated by number % ratio * bits; a register of 16 slot words holds 16 /
+ * own lanes. */
 INLINE __m512i any_plane(const uint8_t *rows, unsigned bits, unsigned element_log2, unsigned group, unsigned lane)
 {
     const unsigned own = 1u << element_log2, ratio = 8 * own / bits, number = own * group;
@@ -474,7 +477,8 @@ INLINE void add_column(unsigned element_log2, unsigned r, __m512i even, __m512i 
     to[1] += (uint64_t)_mm_cvtsi128_si64(_mm512_extracti32x4_epi32(v, 2));
 }
 
-/* Products of the even and of the odd words, added to sums of 64 bits. A group fills 2 own registers; the keys of a register's words repeat every `own` words. */
+/* Products of the even and of the odd words, added to sums of 64 bits. A group fills 2 own registers; the keys of a register's words repeat every `own`
+ * words. */
 INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
 {
     const unsigned own = 1u << element_log2, registers = 2 * own;

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The SSE4.1 level (with SSSE3 and POPCNT): P8 with tables of 16 symbols in registers, and the check's sums. Compilers make vectors of the scalar level's other loops. */
+/* The SSE4.1 level (with SSSE3 and POPCNT): P8 with tables of 16 symbols in registers, and the check's sums. Compilers make vectors of the scalar level's other
+ * loops. */
 #include "backends/cpu/decode.h"
 #include "backends/cpu/expand.h"
 
@@ -66,8 +67,8 @@ INLINE void take_words(__m128i *low, unsigned refill, const uint8_t **words)
     *words += 2 * _mm_popcnt_u32(refill);
 }
 
-/* Two symbols of 16 lanes: with x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) + bias2, all in 16-bit products. Then a
- * renormalisation. */
+/* Two symbols of 16 lanes: with x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) +
+ * bias2, all in 16-bit products. Then a renormalisation. */
 INLINE void p8_step(const struct ranked *t, unsigned bounds, __m128i low[2], __m128i high[2], const uint8_t **words, __m128i *first, __m128i *second)
 {
     __m128i f1[2], f2[2], b1[2], b2[2], p[2], zero[2];
