@@ -85,7 +85,8 @@ WCODEC_API wcodec_status wcodec_writer_metadata(wcodec_writer *writer, const cha
 /** Declare the next tensor; name and shape are copied. Before the first data only. Its bytes (product(shape) * bits / 8) must be whole. WCODEC_ERROR_USAGE for a name used before, or a dtype that is none. */
 WCODEC_API wcodec_status wcodec_writer_declare(wcodec_writer *writer, const char *name, wcodec_dtype dtype, const uint64_t *shape, unsigned rank, wcodec_error *err);
 
-/** Compress and write the data of the next tensor in the order of declaration; `size` must be its bytes. `data` is free again on return. */
+/** Compress the data of the next tensor in the order of declaration; `size` must be its bytes. `data` is free again on return. Small tensors are gathered, and what is compressed is written while the
+ * next one is: so an error may be told by a later call, or by wcodec_writer_finish(). */
 WCODEC_API wcodec_status wcodec_writer_data(wcodec_writer *writer, const void *data, size_t size, wcodec_error *err);
 
 /** Write the index and the tail. WCODEC_ERROR_USAGE if data is missing. The writer can only be destroyed after it. `report` may be NULL. */

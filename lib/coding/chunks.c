@@ -6,6 +6,7 @@
 #include "core/memory.h"
 
 #include <inttypes.h>
+#include <limits.h>
 #include <xxhash.h>
 #include <zstd.h>
 #include <zstd_errors.h>
@@ -133,14 +134,25 @@ wcodec_status wcodec_chunk_decode(const struct wcodec_chunks *chunks, uint64_t i
     return WCODEC_OK;
 }
 
-/* Bytes between two looks whether to stop, and the level from which on a chunk takes long enough to look. */
-enum { SLICE = 1 << 18, SLOW_LEVEL = 7 };
+/* Bytes between two looks whether to stop, and the level from which on a chunk takes long enough to look. From LARGE_LEVEL on zstd's tables would take up to 80 MiB a thread: 27 MiB give sizes that
+ * differ by 0.01 %. */
+enum { SLICE = 1 << 18, SLOW_LEVEL = 7, LARGE_LEVEL = 12, WINDOW_LOG = 22, CHAIN_LOG = 22, HASH_LOG = 21 };
+
+static size_t set_parameters(ZSTD_CCtx *context, int level, size_t size)
+{
+    const struct {
+        ZSTD_cParameter parameter;
+        int value;
+    } settings[] = {{ZSTD_c_compressionLevel, level}, {ZSTD_c_windowLog, WINDOW_LOG}, {ZSTD_c_chainLog, CHAIN_LOG}, {ZSTD_c_hashLog, HASH_LOG}};
+    size_t result = ZSTD_CCtx_setPledgedSrcSize(context, size);
+    for (size_t i = 0; i < (level < LARGE_LEVEL ? 1 : sizeof settings / sizeof settings[0]) && !ZSTD_isError(result); i++)
+        result = ZSTD_CCtx_setParameter(context, settings[i].parameter, settings[i].value);
+    return result;
+}
 
 static size_t compress_slices(ZSTD_CCtx *context, const void *data, size_t size, int level, struct wcodec_cancel *cancel, uint8_t *out, size_t room, bool *cancelled)
 {
-    size_t left = ZSTD_CCtx_setParameter(context, ZSTD_c_compressionLevel, level);
-    if (!ZSTD_isError(left))
-        left = ZSTD_CCtx_setPledgedSrcSize(context, size);
+    size_t left = set_parameters(context, level, size);
     ZSTD_outBuffer output = {out, room, 0};
     ZSTD_inBuffer input = {data, 0, 0};
     while (!ZSTD_isError(left)) {
@@ -158,6 +170,21 @@ static size_t compress_slices(ZSTD_CCtx *context, const void *data, size_t size,
             return 0; /* it does not fit */
     }
     return left;
+}
+
+/* zstd's tables for large inputs, as measured, with what is set above. */
+uint64_t wcodec_chunk_encode_memory(int zstd_level, uint64_t size)
+{
+    static const struct {
+        int level;
+        uint64_t bytes;
+    } most[] = {{1, 1 << 20}, {3, 3 << 19}, {5, 4 << 20}, {7, 7 << 20}, {9, 13 << 20}, {INT_MAX, 32 << 20}};
+    size_t i = 0;
+    while (zstd_level > most[i].level)
+        i++;
+    /* Tables for a small input are small; slices are kept as far as the window reaches. */
+    uint64_t small = (512 << 10) + 16 * size, window = size < (uint64_t)1 << WINDOW_LOG ? size : (uint64_t)1 << WINDOW_LOG;
+    return (small < most[i].bytes ? small : most[i].bytes) + (zstd_level >= SLOW_LEVEL ? window + 4 * SLICE : 0);
 }
 
 /* Coded bytes in out, 0 if they do not fit, or an error code. */

@@ -6,25 +6,30 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include "encode/rival.h"
 
 #include <inttypes.h>
 #include <pthread.h>
 #include <stdatomic.h>
 
-/* Weight tensors from LARGE bytes on are coded one after the other, each by all threads; all else side by side. */
-enum { READ_PIECE = 1 << 22, LARGE = 1 << 20 };
+enum { READ_PIECE = 1 << 22, VERIFY_SCRATCH = 1 << 22 };
 
-/* One run of tasks over a batch, with the error of the item that failed first in the order of the file. */
+/* What the threads that work on a batch share. Of failures the first in the order of the file is told. */
 struct work {
     struct wcodec_batch *batch;
     pthread_mutex_t lock;
-    pthread_t caller;
-    atomic_flag code_taken, hash_taken;
     atomic_bool failed;
-    size_t failed_item;
+    uint64_t failed_place;
     wcodec_status status;
     wcodec_error error;
+    struct wcodec_encode_settings settings; /* with the scratch of one item */
+    size_t coders;
+    atomic_size_t next; /* item */
+    bool is_coded;      /* all of the batch */
 };
+
+/* Places of failures: what was pending comes first. */
+enum { PLACE_WRITE = 0, PLACE_PENDING = 1, PLACE_BATCH = PLACE_PENDING + WCODEC_BATCH_ITEMS };
 
 /* Is it one repeated element of 2^log2 bytes? */
 static bool repeats(const uint8_t *data, size_t size, unsigned log2)
@@ -44,9 +49,13 @@ static wcodec_status code_tiny(const wcodec_allocator *allocator, wcodec_dtype d
         return WCODEC_OK;
     }
     uint64_t directory = wcodec_chunks_directory_size(size, size);
+    c.parts = wcodec_alloc_zeroed(allocator, sizeof *c.parts);
     uint8_t *payload = wcodec_alloc_zeroed(allocator, (size_t)directory + size);
-    if (!payload)
+    if (!c.parts || !payload) {
+        wcodec_free(allocator, c.parts);
+        wcodec_free(allocator, payload);
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    }
     wcodec_store_u32(payload, (uint32_t)size);
     wcodec_store_u32(payload + 4, wcodec_chunk_check(data, size));
     memcpy(payload + directory, data, size);
@@ -54,8 +63,7 @@ static wcodec_status code_tiny(const wcodec_allocator *allocator, wcodec_dtype d
     c.chunk = size;
     c.payload_size = directory + size;
     c.part_count = 1;
-    c.parts[0].data = payload;
-    c.parts[0].size = c.payload_size;
+    c.parts[0] = (struct wcodec_part){payload, c.payload_size};
     *coded = c;
     return WCODEC_OK;
 }
@@ -70,9 +78,66 @@ wcodec_status wcodec_code_bytes(wcodec_context *context, const struct wcodec_enc
     return wcodec_encode_tensor(context, &own, dtype, data, size, coded, err);
 }
 
-bool wcodec_batch_is_full(const struct wcodec_batch *batch, uint64_t size, uint64_t limit)
+wcodec_status wcodec_batch_init(struct wcodec_batch *batch, wcodec_error *err)
 {
+    batch->items = wcodec_alloc_array(&batch->context->allocator, WCODEC_BATCH_ITEMS, sizeof *batch->items);
+    batch->pending = wcodec_alloc_array(&batch->context->allocator, WCODEC_BATCH_ITEMS, sizeof *batch->pending);
+    return batch->items && batch->pending ? WCODEC_OK : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a batch of tensors");
+}
+
+static void free_coded(struct wcodec_batch_item *items, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (items[i].is_coded)
+            wcodec_coded_free(&items[i].coded);
+}
+
+void wcodec_batch_free(struct wcodec_batch *batch)
+{
+    if (!batch->context)
+        return;
+    free_coded(batch->items, batch->count);
+    free_coded(batch->pending, batch->pending_count);
+    batch->count = batch->pending_count = 0;
+    wcodec_free(&batch->context->allocator, batch->items);
+    wcodec_free(&batch->context->allocator, batch->pending);
+    wcodec_free(&batch->context->allocator, batch->data);
+    batch->items = batch->pending = NULL;
+    batch->data = NULL;
+}
+
+wcodec_status wcodec_batch_reserve(struct wcodec_batch *batch, uint64_t size, bool keep, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &batch->context->allocator;
+    /* A large tensor's memory is not kept for the small ones after it. */
+    bool large = !keep && batch->data_room > WCODEC_BATCH_BYTES && batch->data_room / 2 > size;
+    if (batch->data && size <= batch->data_room && !large) /* nothing has a pointer too */
+        return WCODEC_OK;
+    if (!keep) {
+        wcodec_free(allocator, batch->data);
+        batch->data = NULL;
+    }
+    uint8_t *data = wcodec_realloc_array(allocator, batch->data, size, 1);
+    if (!data) {
+        batch->data_room = batch->data ? batch->data_room : 0;
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " bytes", size);
+    }
+    batch->data = data;
+    batch->data_room = size;
+    return WCODEC_OK;
+}
+
+bool wcodec_batch_is_full(const struct wcodec_batch *batch, uint64_t size)
+{
+    /* Bytes, their payload, and the payload of those before. */
+    uint64_t limit = batch->memory / 4 < WCODEC_BATCH_BYTES ? batch->memory / 4 : WCODEC_BATCH_BYTES;
     return batch->count != 0 && (batch->count == WCODEC_BATCH_ITEMS || size > limit || batch->size > limit - size);
+}
+
+void wcodec_batch_add(struct wcodec_batch *batch, const struct wcodec_entry *what, bool weights)
+{
+    batch->items[batch->count++] = (struct wcodec_batch_item){.what = *what, .weights = weights, .at = batch->size, .alias = UINT64_MAX};
+    batch->size += what->size;
 }
 
 /* Tensors that can be constants need no alias. */
@@ -81,19 +146,11 @@ static bool is_candidate(const struct wcodec_batch *batch, const struct wcodec_b
     return batch->dedup && item->what.is_tensor && item->what.size > 8;
 }
 
-static void hash_task(void *argument, size_t i)
-{
-    struct work *w = argument;
-    struct wcodec_batch_item *item = &w->batch->items[i];
-    if (is_candidate(w->batch, item))
-        item->hash = wcodec_dedup_hash(w->batch->context, w->batch->bytes + item->at, (size_t)item->what.size);
-}
-
-static void note_failure(struct work *w, size_t i, wcodec_status status, const wcodec_error *error)
+static void note_failure(struct work *w, uint64_t place, wcodec_status status, const wcodec_error *error)
 {
     pthread_mutex_lock(&w->lock);
-    if (!atomic_load(&w->failed) || i < w->failed_item) {
-        w->failed_item = i;
+    if (!atomic_load(&w->failed) || place < w->failed_place) {
+        w->failed_place = place;
         w->status = status;
         w->error = *error;
     }
@@ -101,59 +158,74 @@ static void note_failure(struct work *w, size_t i, wcodec_status status, const w
     pthread_mutex_unlock(&w->lock);
 }
 
-static void code_item(struct work *w, size_t i)
+static void note_item_failure(struct work *w, uint64_t place, const struct wcodec_batch_item *item, wcodec_status status, wcodec_error *error)
 {
-    struct wcodec_batch *b = w->batch;
-    struct wcodec_batch_item *item = &b->items[i];
-    if (item->alias != UINT64_MAX || atomic_load(&w->failed))
-        return;
+    if (item->what.name && status != WCODEC_ERROR_CANCELLED)
+        wcodec_error_prefix(error, "tensor \"%.200s\"", item->what.name);
+    note_failure(w, place, status, error);
+}
+
+/* Verify, if that is asked for, and hash. */
+static void settle(struct work *w, uint64_t place, struct wcodec_batch_item *item, const uint8_t *bytes)
+{
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
-    if (wcodec_cancel_poll(b->settings.cancel))
-        status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
-    if (status == WCODEC_OK)
-        status = wcodec_code_bytes(b->context, &b->settings, item->weights, (wcodec_dtype)item->what.dtype, b->bytes + item->at, item->what.size, &item->coded, &error);
-    item->is_coded = status == WCODEC_OK;
-    if (status == WCODEC_OK)
+    if (!item->is_coded || item->is_settled || atomic_load(&w->failed))
         return;
-    if (item->what.name && status != WCODEC_ERROR_CANCELLED)
-        wcodec_error_prefix(&error, "tensor \"%.200s\"", item->what.name);
-    note_failure(w, i, status, &error);
+    if (w->batch->settings.verify)
+        status = wcodec_coded_verify(w->batch->context, &w->settings, &item->coded, bytes + item->at, &error);
+    if (status == WCODEC_OK)
+        status = wcodec_coded_hash(&item->coded, &item->payload_hash, &error);
+    item->is_settled = status == WCODEC_OK;
+    if (status != WCODEC_OK)
+        note_item_failure(w, place, item, status, &error);
 }
 
 static bool is_large(const struct wcodec_batch_item *item)
 {
-    return item->weights && item->what.size >= LARGE;
+    return item->weights && item->what.size >= WCODEC_BATCH_LARGE;
 }
 
-/* Task 1 hashes the original's bytes, which can only be done in order; the others code the items that are not large. Task 0 most often falls to the calling thread:
- * with something to code it looks whether it is cancelled. */
+static void code_item(struct work *w, size_t i)
+{
+    struct wcodec_batch *b = w->batch;
+    struct wcodec_batch_item *item = &b->items[i];
+    struct wcodec_encode_settings settings = w->settings;
+    wcodec_error error = {0};
+    wcodec_status status = WCODEC_OK;
+    if (item->alias != UINT64_MAX)
+        return;
+    settings.verify = false;
+    if (wcodec_cancel_poll(settings.cancel))
+        status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
+    if (status == WCODEC_OK)
+        status = wcodec_code_bytes(b->context, &settings, item->weights, (wcodec_dtype)item->what.dtype, b->bytes + item->at, item->what.size, &item->coded, &error);
+    item->is_coded = status == WCODEC_OK;
+    if (status != WCODEC_OK)
+        note_item_failure(w, PLACE_BATCH + i, item, status, &error);
+    else if (!is_large(item))
+        settle(w, PLACE_BATCH + i, item, b->bytes);
+}
+
+/* The last task hashes the original's bytes, which can only be done in order; the others take items until none is left. */
 static void code_task(void *argument, size_t i)
 {
     struct work *w = argument;
-    size_t item = i == 0 ? 0 : i - 1;
-    if (i == 1)
-        wcodec_output_hash(w->batch->output, w->batch->bytes, (size_t)w->batch->size);
-    else if (!is_large(&w->batch->items[item]))
+    struct wcodec_batch *b = w->batch;
+    if (i == w->coders) {
+        wcodec_output_hash(b->output, b->bytes, (size_t)b->size);
+        return;
+    }
+    for (size_t item; !atomic_load(&w->failed) && (item = atomic_fetch_add(&w->next, 1)) < b->count;)
         code_item(w, item);
 }
 
-/* For a batch of one item: the calling thread takes the item, another one the hash. A thread that waits for a task does not help with what that task runs in parallel,
- * so that the calling thread would be lost while another one codes. */
-static void code_or_hash_task(void *argument, size_t i)
+static void hash_task(void *argument, size_t i)
 {
     struct work *w = argument;
-    (void)i;
-    bool code = pthread_equal(pthread_self(), w->caller);
-    if (atomic_flag_test_and_set(code ? &w->code_taken : &w->hash_taken)) {
-        code = !code;
-        if (atomic_flag_test_and_set(code ? &w->code_taken : &w->hash_taken))
-            return;
-    }
-    if (code)
-        code_item(w, 0);
-    else
-        wcodec_output_hash(w->batch->output, w->batch->bytes, (size_t)w->batch->size);
+    struct wcodec_batch_item *item = &w->batch->items[i];
+    if (is_candidate(w->batch, item))
+        item->hash = wcodec_dedup_hash(w->batch->context, w->batch->bytes + item->at, (size_t)item->what.size);
 }
 
 static void read_task(void *argument, size_t i)
@@ -166,118 +238,243 @@ static void read_task(void *argument, size_t i)
         return;
     wcodec_status status = wcodec_source_read(b->source, b->begin + at, b->data + at, (size_t)(left < READ_PIECE ? left : READ_PIECE), &error);
     if (status != WCODEC_OK)
-        note_failure(w, i, status, &error);
-}
-
-/* Run tasks, then pass on what went wrong. */
-static wcodec_status run(struct work *w, void (*task)(void *argument, size_t i), uint64_t count, wcodec_error *err)
-{
-    wcodec_run(w->batch->context, task, w, (size_t)count);
-    return atomic_load(&w->failed) ? wcodec_fail(err, w->status, "%s", w->error.text) : WCODEC_OK;
+        note_failure(w, PLACE_BATCH + i, status, &error);
 }
 
 /* In parallel: copying from the system's cache, and touching new memory, take as long as some of the coding. */
-static wcodec_status read_bytes(struct work *w, wcodec_error *err)
+static void read_bytes(struct work *w)
 {
     struct wcodec_batch *b = w->batch;
-    if (b->source->fd < 0) {
-        b->bytes = b->source->data + b->begin;
-        return WCODEC_OK;
+    wcodec_error error = {0};
+    if (!b->source || b->source->fd < 0) {
+        b->bytes = b->source ? b->source->data + b->begin : b->bytes;
+        return;
     }
-    if (!b->data || b->size > b->data_room) { /* a batch of nothing has a pointer too */
-        wcodec_free(&b->context->allocator, b->data); /* its contents are of no use: no copy */
-        b->data_room = 0;
-        b->data = wcodec_alloc_array(&b->context->allocator, b->size, 1);
-        if (!b->data)
-            return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " bytes", b->size);
-        b->data_room = b->size;
+    wcodec_status status = wcodec_batch_reserve(b, b->size, false, &error);
+    if (status != WCODEC_OK) {
+        note_failure(w, PLACE_BATCH, status, &error);
+        return;
     }
     b->bytes = b->data;
-    return run(w, read_task, wcodec_div_up_u64(b->size, READ_PIECE), err);
+    wcodec_run(b->context, read_task, w, (size_t)wcodec_div_up_u64(b->size, READ_PIECE));
 }
 
-static wcodec_status code_items(struct work *w, wcodec_error *err)
+static wcodec_status find_alias(struct wcodec_batch *b, size_t i, wcodec_error *err)
 {
-    struct wcodec_batch *b = w->batch;
-    if (b->count == 1)
-        return run(w, code_or_hash_task, 2, err);
-    wcodec_status status = run(w, code_task, 1 + (uint64_t)b->count, err);
-    for (size_t i = 0; i < b->count && status == WCODEC_OK; i++)
-        if (is_large(&b->items[i])) {
-            code_item(w, i);
-            status = run(w, NULL, 0, err);
-        }
-    return status;
+    struct wcodec_batch_item *item = &b->items[i];
+    if (!is_candidate(b, item))
+        return WCODEC_OK;
+    wcodec_status status = wcodec_dedup_find(b->dedup, item->hash, b->bytes + item->at, (size_t)item->what.size, &item->alias, err);
+    if (status != WCODEC_OK || item->alias != UINT64_MAX)
+        return status;
+    struct wcodec_dedup_item known = {item->hash, item->what.size, b->begin + item->at, b->first_entry + i};
+    return wcodec_dedup_add(b->dedup, &known, err);
 }
 
 /* Entry numbers are known before anything is coded: items become entries in their order. */
-static wcodec_status find_aliases(struct wcodec_batch *b, wcodec_error *err)
+static void find_aliases(struct work *w)
 {
-    for (size_t i = 0; i < b->count; i++) {
-        struct wcodec_batch_item *item = &b->items[i];
-        if (!is_candidate(b, item))
-            continue;
-        wcodec_status status = wcodec_dedup_find(b->dedup, item->hash, b->bytes + item->at, (size_t)item->what.size, &item->alias, err);
-        if (status == WCODEC_OK && item->alias == UINT64_MAX) {
-            struct wcodec_dedup_item known = {item->hash, item->what.size, b->begin + item->at, b->output->index.entry_count + i};
-            status = wcodec_dedup_add(b->dedup, &known, err);
-        }
+    struct wcodec_batch *b = w->batch;
+    wcodec_error error = {0};
+    if (!b->dedup || atomic_load(&w->failed))
+        return;
+    wcodec_run(b->context, hash_task, w, b->count);
+    for (size_t i = 0; i < b->count && !atomic_load(&w->failed); i++) {
+        wcodec_status status = find_alias(b, i, &error);
         if (status != WCODEC_OK)
-            return status;
+            note_failure(w, PLACE_BATCH + i, status, &error);
     }
-    return WCODEC_OK;
 }
 
-static wcodec_status write_items(struct wcodec_batch *b, wcodec_error *err)
+/* What planning takes for one item: samples, counts, and zstd's look. */
+static uint64_t planning_memory(const struct wcodec_batch *b, uint64_t size)
 {
-    wcodec_status status = WCODEC_OK;
-    for (size_t i = 0; i < b->count && status == WCODEC_OK; i++) {
-        struct wcodec_batch_item *item = &b->items[i];
-        if (item->alias != UINT64_MAX) {
-            status = wcodec_output_alias(b->output, &item->what, item->alias, err);
-        } else {
-            status = wcodec_output_coded(b->output, &item->what, &item->coded, err);
-            wcodec_coded_free(&item->coded);
-            item->is_coded = false;
-        }
-    }
-    return status;
+    uint64_t most = b->settings.level >= 7 ? 8 << 20 : 1 << 20;
+    return (192 << 10) + 2 * (size < most ? size : most);
 }
 
-static void clear(struct wcodec_batch *b)
+/* What coding an item takes beside it and its payload, in one thread. */
+static uint64_t least_scratch(const struct wcodec_encode_settings *settings, uint64_t size)
 {
+    uint64_t tiles = 8 * size < 6 << 20 ? 8 * size : 6 << 20, chunk = size < WCODEC_CHUNK_MAX ? size : WCODEC_CHUNK_MAX;
+    return (512 << 10) + tiles + wcodec_chunk_encode_memory(wcodec_zstd_level(settings->level), chunk);
+}
+
+static uint64_t payload_most(uint64_t size)
+{
+    return size + size / 32;
+}
+
+uint64_t wcodec_batch_least(const struct wcodec_encode_settings *settings, uint64_t size)
+{
+    return size + payload_most(size) + least_scratch(settings, size);
+}
+
+static uint64_t largest_item(const struct wcodec_batch *b)
+{
+    uint64_t largest = 0;
     for (size_t i = 0; i < b->count; i++)
-        if (b->items[i].is_coded)
-            wcodec_coded_free(&b->items[i].coded);
-    b->begin += b->size;
-    b->size = 0;
-    b->count = 0;
-    if (b->data_room > WCODEC_BATCH_BYTES) {
-        /* A large tensor's memory is not kept for the small ones after it. */
-        wcodec_free(&b->context->allocator, b->data);
-        b->data = NULL;
-        b->data_room = 0;
+        largest = b->items[i].what.size > largest ? b->items[i].what.size : largest;
+    return largest;
+}
+
+/* How many items at once, and how much scratch for each. */
+static void share_memory(struct work *w, uint64_t scratch)
+{
+    const struct wcodec_batch *b = w->batch;
+    uint64_t planning = scratch / 2, threads = wcodec_context_threads(b->context), most = planning / planning_memory(b, largest_item(b));
+    most = most < 1 ? 1 : most < threads ? most : threads;
+    w->coders = b->count < most ? b->count : (size_t)most;
+    w->settings = b->settings;
+    w->settings.scratch = (scratch - planning) / (w->coders ? w->coders : 1);
+}
+
+static void code_items(struct work *w)
+{
+    if (!atomic_load(&w->failed))
+        wcodec_run(w->batch->context, code_task, w, w->coders + 1);
+    w->is_coded = true;
+}
+
+static uint64_t pending_size(const struct wcodec_batch *b)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < b->pending_count; i++)
+        size += b->pending[i].is_coded ? b->pending[i].coded.payload_size : 0;
+    return size;
+}
+
+/* Memory that is left for coding beside the batch's bytes, its payload and `others`; 0: too little. */
+static uint64_t left_over(const struct wcodec_batch *b, uint64_t others)
+{
+    uint64_t bytes = b->source && b->source->fd < 0 ? 0 : b->size, taken = bytes + payload_most(b->size) + others;
+    return b->memory >= taken + least_scratch(&b->settings, largest_item(b)) ? b->memory - taken : 0;
+}
+
+static void settle_task(void *argument, size_t i)
+{
+    struct work *w = argument;
+    settle(w, PLACE_PENDING + i, &w->batch->pending[i], w->batch->pending_bytes);
+}
+
+static void settle_pending(struct work *w)
+{
+    wcodec_run(w->batch->context, settle_task, w, w->batch->pending_count);
+}
+
+static void write_pending(void *argument)
+{
+    struct work *w = argument;
+    struct wcodec_batch *b = w->batch;
+    wcodec_error error = {0};
+    wcodec_status status = WCODEC_OK;
+    for (size_t i = 0; i < b->pending_count && status == WCODEC_OK; i++) {
+        const struct wcodec_batch_item *item = &b->pending[i];
+        if (item->alias != UINT64_MAX)
+            status = wcodec_output_alias(b->output, &item->what, item->alias, &error);
+        else
+            status = wcodec_output_coded(b->output, &item->what, &item->coded, &error);
     }
+    if (status != WCODEC_OK)
+        note_failure(w, PLACE_WRITE, status, &error);
+}
+
+/* Beside the writing: first what needs the bytes of what is written, whose place the next ones take. */
+static void prepare_next(void *argument)
+{
+    struct work *w = argument;
+    uint64_t scratch = left_over(w->batch, pending_size(w->batch));
+    settle_pending(w);
+    read_bytes(w);
+    find_aliases(w);
+    if (scratch != 0) {
+        share_memory(w, scratch);
+        code_items(w);
+    }
+}
+
+static void settle_beside(void *argument)
+{
+    settle_pending(argument);
+}
+
+static wcodec_status begin(struct work *w, struct wcodec_batch *batch, wcodec_error *err)
+{
+    *w = (struct work){.batch = batch, .settings = batch->settings};
+    w->settings.scratch = VERIFY_SCRATCH;
+    return pthread_mutex_init(&w->lock, NULL) == 0 ? WCODEC_OK : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
+}
+
+static wcodec_status end(struct work *w, wcodec_error *err)
+{
+    pthread_mutex_destroy(&w->lock);
+    return atomic_load(&w->failed) ? wcodec_fail(err, w->status, "%s", w->error.text) : WCODEC_OK;
+}
+
+/* What was written has its hashes by now. */
+static void release_pending(struct wcodec_batch *b)
+{
+    struct wcodec_entry *entries = b->output->index.entries + (b->output->index.entry_count - b->pending_count);
+    for (size_t i = 0; i < b->pending_count; i++)
+        if (b->pending[i].is_coded)
+            entries[i].payload_hash = b->pending[i].payload_hash;
+    free_coded(b->pending, b->pending_count);
+    b->pending_count = 0;
 }
 
 wcodec_status wcodec_batch_run(struct wcodec_batch *batch, wcodec_error *err)
 {
+    struct work w;
     if (batch->count == 0)
         return WCODEC_OK;
-    struct work w = {.batch = batch, .caller = pthread_self(), .code_taken = ATOMIC_FLAG_INIT, .hash_taken = ATOMIC_FLAG_INIT};
-    if (pthread_mutex_init(&w.lock, NULL) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
-    wcodec_status status = read_bytes(&w, err);
-    if (status == WCODEC_OK && batch->dedup) {
-        status = run(&w, hash_task, batch->count, err);
-        if (status == WCODEC_OK)
-            status = find_aliases(batch, err);
+    wcodec_status status = begin(&w, batch, err);
+    if (status != WCODEC_OK)
+        return status;
+    batch->first_entry = batch->output->index.entry_count + batch->pending_count;
+    wcodec_run_beside(batch->context, write_pending, prepare_next, &w);
+    if (!atomic_load(&w.failed)) {
+        release_pending(batch);
+        if (!w.is_coded) {
+            uint64_t scratch = left_over(batch, 0);
+            share_memory(&w, scratch ? scratch : least_scratch(&batch->settings, largest_item(batch)));
+            code_items(&w);
+        }
     }
+    status = end(&w, err);
+    if (status != WCODEC_OK)
+        return status;
+    struct wcodec_batch_item *items = batch->pending;
+    batch->pending = batch->items;
+    batch->pending_count = batch->count;
+    batch->pending_bytes = batch->bytes;
+    batch->items = items;
+    batch->begin += batch->size;
+    batch->count = 0;
+    batch->size = 0;
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_batch_settle(struct wcodec_batch *batch, wcodec_error *err)
+{
+    struct work w;
+    wcodec_status status = begin(&w, batch, err);
+    if (status != WCODEC_OK)
+        return status;
+    settle_pending(&w);
+    return end(&w, err);
+}
+
+wcodec_status wcodec_batch_flush(struct wcodec_batch *batch, wcodec_error *err)
+{
+    struct work w;
+    if (batch->pending_count == 0)
+        return WCODEC_OK;
+    wcodec_status status = begin(&w, batch, err);
+    if (status != WCODEC_OK)
+        return status;
+    wcodec_run_beside(batch->context, write_pending, settle_beside, &w);
+    status = end(&w, err);
     if (status == WCODEC_OK)
-        status = code_items(&w, err);
-    if (status == WCODEC_OK)
-        status = write_items(batch, err);
-    clear(batch);
-    pthread_mutex_destroy(&w.lock);
+        release_pending(batch);
     return status;
 }

@@ -30,7 +30,6 @@ struct compressor {
     struct wcodec_batch batch;
     struct wcodec_reporter reporter;
     struct wcodec_cancel cancel;
-    uint64_t batch_limit;
     char note[sizeof((wcodec_encode_report *)0)->note];
 };
 
@@ -62,10 +61,7 @@ enum { MEMORY_OF_TENSOR = 512, MEMORY_OF_HEADER = 5 };
 /* Keep to the caller's limit by smaller batches; refuse what cannot be done within it, before work is done in vain. */
 static wcodec_status plan_memory(struct compressor *c, wcodec_error *err)
 {
-    uint64_t limit = c->context->limits.max_memory, largest = 0, fixed = sizeof(struct wcodec_batch_item) * WCODEC_BATCH_ITEMS;
-    c->batch_limit = WCODEC_BATCH_BYTES;
-    if (limit == 0)
-        return WCODEC_OK;
+    uint64_t limit = c->context->limits.max_memory, largest = 0, fixed = 2 * sizeof(struct wcodec_batch_item) * WCODEC_BATCH_ITEMS + (1 << 20);
     if (c->safetensors) {
         fixed += c->safetensors->header_size * MEMORY_OF_HEADER + c->safetensors->count * MEMORY_OF_TENSOR;
         for (uint64_t i = 0; i < c->safetensors->count; i++)
@@ -74,32 +70,35 @@ static wcodec_status plan_memory(struct compressor *c, wcodec_error *err)
     } else {
         largest = c->source.size < BLOB_SIZE ? c->source.size : BLOB_SIZE;
     }
-    if (fixed > limit || largest > (limit - fixed) / 2)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "compressing takes about %" PRIu64 " bytes of memory, the limit is %" PRIu64, fixed + 2 * largest, limit);
-    if (c->batch_limit > (limit - fixed) / 2)
-        c->batch_limit = (limit - fixed) / 2;
+    uint64_t least = wcodec_batch_least(&c->batch.settings, largest);
+    if (fixed > limit || least > limit - fixed)
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "compressing takes about %" PRIu64 " bytes of memory, the limit is %" PRIu64, fixed + least, limit);
+    c->batch.memory = WCODEC_BATCH_MEMORY + 2 * largest;
+    if (c->batch.memory > limit - fixed)
+        c->batch.memory = limit - fixed;
     return WCODEC_OK;
+}
+
+static wcodec_status report_progress(struct compressor *c, wcodec_error *err)
+{
+    return wcodec_reporter_add(&c->reporter, c->output.index.size - c->reporter.done, err);
 }
 
 static wcodec_status run_batch(struct compressor *c, wcodec_error *err)
 {
     wcodec_status status = wcodec_batch_run(&c->batch, err);
-    if (status == WCODEC_OK)
-        status = wcodec_reporter_add(&c->reporter, c->output.index.size - c->reporter.done, err);
-    return status;
+    return status == WCODEC_OK ? report_progress(c, err) : status;
 }
 
 /* Put an item at the end of the batch; where it does not fit, the batch runs first. */
 static wcodec_status add_item(struct compressor *c, const struct wcodec_entry *what, bool weights, wcodec_error *err)
 {
-    if (wcodec_batch_is_full(&c->batch, what->size, c->batch_limit)) {
+    if (wcodec_batch_is_full(&c->batch, what->size)) {
         wcodec_status status = run_batch(c, err);
         if (status != WCODEC_OK)
             return status;
     }
-    struct wcodec_batch *b = &c->batch;
-    b->items[b->count++] = (struct wcodec_batch_item){.what = *what, .weights = weights, .at = b->size, .alias = UINT64_MAX};
-    b->size += what->size;
+    wcodec_batch_add(&c->batch, what, weights);
     return WCODEC_OK;
 }
 
@@ -112,7 +111,9 @@ static wcodec_status compress_header(struct compressor *c, wcodec_error *err)
     wcodec_status status = wcodec_code_bytes(c->context, &c->batch.settings, false, WCODEC_DTYPE_OTHER, s->header, s->header_size, &coded, err);
     if (status != WCODEC_OK)
         return status;
-    status = wcodec_output_coded(&c->output, &what, &coded, err);
+    status = wcodec_coded_hash(&coded, &what.payload_hash, err);
+    if (status == WCODEC_OK)
+        status = wcodec_output_coded(&c->output, &what, &coded, err);
     wcodec_coded_free(&coded);
     c->batch.begin = s->header_size;
     return status;
@@ -155,12 +156,16 @@ static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void 
         status = plan_memory(c, err);
     if (status != WCODEC_OK)
         return status;
-    c->batch.items = wcodec_alloc_array(allocator, WCODEC_BATCH_ITEMS, sizeof *c->batch.items);
-    if (!c->batch.items)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    status = wcodec_batch_init(&c->batch, err);
+    if (status != WCODEC_OK)
+        return status;
     status = c->safetensors ? compress_tensors(c, err) : compress_opaque(c, err);
     if (status == WCODEC_OK)
         status = run_batch(c, err);
+    if (status == WCODEC_OK)
+        status = wcodec_batch_flush(&c->batch, err);
+    if (status == WCODEC_OK)
+        status = report_progress(c, err);
     if (status != WCODEC_OK)
         return status;
     c->output.index.safetensors = c->safetensors != NULL;
@@ -226,8 +231,7 @@ static wcodec_status compress_source(wcodec_context *context, const struct wcode
         wcodec_output_report(&c.output, report);
         memcpy(report->note, c.note, sizeof report->note);
     }
-    wcodec_free(&context->allocator, c.batch.items);
-    wcodec_free(&context->allocator, c.batch.data);
+    wcodec_batch_free(&c.batch);
     wcodec_dedup_free(&c.dedup);
     wcodec_output_free(&c.output);
     wcodec_safetensors_free(c.safetensors);

@@ -14,8 +14,7 @@ wcodec_status wcodec_output_init(const wcodec_allocator *allocator, wcodec_write
     wcodec_arena_init(&output->arena, allocator);
     wcodec_head_write(output->head);
     output->original = XXH3_createState();
-    output->payload = XXH3_createState();
-    if (!output->original || !output->payload || XXH3_128bits_reset(output->original) != XXH_OK)
+    if (!output->original || XXH3_128bits_reset(output->original) != XXH_OK)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     return WCODEC_OK;
 }
@@ -23,10 +22,9 @@ wcodec_status wcodec_output_init(const wcodec_allocator *allocator, wcodec_write
 void wcodec_output_free(struct wcodec_output *output)
 {
     XXH3_freeState(output->original);
-    XXH3_freeState(output->payload);
     wcodec_arena_free(&output->arena);
     wcodec_free(output->allocator, output->index.entries);
-    output->original = output->payload = NULL;
+    output->original = NULL;
     output->index.entries = NULL;
 }
 
@@ -115,6 +113,24 @@ static wcodec_status set_coding(struct wcodec_output *output, const struct wcode
     return WCODEC_OK;
 }
 
+wcodec_status wcodec_coded_hash(const struct wcodec_coded *coded, uint64_t *hash, wcodec_error *err)
+{
+    if (coded->part_count <= 1) {
+        *hash = coded->part_count == 1 ? XXH3_64bits(coded->parts[0].data, (size_t)coded->parts[0].size) : 0;
+        return WCODEC_OK;
+    }
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    (void)XXH3_64bits_reset(state);
+    for (size_t i = 0; i < coded->part_count; i++)
+        if (coded->parts[i].size != 0)
+            (void)XXH3_64bits_update(state, coded->parts[i].data, (size_t)coded->parts[i].size);
+    *hash = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    return WCODEC_OK;
+}
+
 wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wcodec_entry *what, const struct wcodec_coded *coded, wcodec_error *err)
 {
     struct wcodec_entry entry = *what;
@@ -124,13 +140,8 @@ wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wco
     if (coded->payload_size != 0) {
         status = align(output, wcodec_payload_alignment(coded->payload_size), err);
         entry.payload_offset = output->position;
-        (void)XXH3_64bits_reset(output->payload);
-        for (unsigned i = 0; i < coded->part_count && status == WCODEC_OK; i++) {
-            if (coded->parts[i].size != 0)
-                (void)XXH3_64bits_update(output->payload, coded->parts[i].data, (size_t)coded->parts[i].size);
+        for (size_t i = 0; i < coded->part_count && status == WCODEC_OK; i++)
             status = put(output, coded->parts[i].data, coded->parts[i].size, err);
-        }
-        entry.payload_hash = XXH3_64bits_digest(output->payload);
     }
     if (status != WCODEC_OK)
         return status;

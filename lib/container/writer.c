@@ -27,8 +27,9 @@ struct name_set {
 struct wcodec_writer {
     wcodec_context *context;
     wcodec_encode_options options;
-    struct wcodec_encode_settings settings;
     struct wcodec_output output;
+    struct wcodec_batch batch;
+    struct wcodec_cancel cancel; /* of the call at work: the next may come from another thread */
     struct wcodec_arena arena; /* names, shapes, metadata, patterns */
     struct wcodec_reporter reporter;
     enum writer_stage stage;
@@ -117,8 +118,11 @@ wcodec_status wcodec_writer_create(wcodec_context *context, wcodec_write_fn writ
     w->context = context;
     w->options = own;
     wcodec_arena_init(&w->arena, allocator);
-    wcodec_encode_options_settings(&own, &w->settings);
+    w->batch = (struct wcodec_batch){.context = context, .output = &w->output, .memory = WCODEC_BATCH_MEMORY};
+    wcodec_encode_options_settings(&own, &w->batch.settings);
     status = wcodec_output_init(allocator, write, opaque, &w->output, err);
+    if (status == WCODEC_OK)
+        status = wcodec_batch_init(&w->batch, err);
     if (status == WCODEC_OK)
         status = wcodec_encode_options_note(&own, &w->output, err);
     if (status == WCODEC_OK)
@@ -143,6 +147,7 @@ void wcodec_writer_destroy(wcodec_writer *writer)
         wcodec_names_free(&sets[i]->names);
         wcodec_free(allocator, sets[i]->list);
     }
+    wcodec_batch_free(&writer->batch);
     wcodec_output_free(&writer->output);
     wcodec_arena_free(&writer->arena);
     wcodec_free(allocator, writer->tensors);
@@ -323,20 +328,57 @@ static void put_header(struct text *t, const wcodec_writer *w)
         wcodec_store_u64((uint8_t *)t->data, t->size - 8);
 }
 
-static wcodec_status code_entry(wcodec_writer *w, const struct wcodec_entry *what, bool weights, const void *data, wcodec_error *err)
+/* Before anything is coded: the progress callback belongs to the thread that calls now. */
+static void begin_call(wcodec_writer *w)
 {
-    struct wcodec_coded coded;
-    struct wcodec_encode_settings settings = w->settings;
-    struct wcodec_cancel cancel; /* of this call: the next may come from another thread */
-    wcodec_cancel_init(&cancel, &w->reporter);
-    settings.cancel = w->options.progress.fn ? &cancel : NULL;
-    wcodec_status status = wcodec_code_bytes(w->context, &settings, weights, (wcodec_dtype)what->dtype, data, what->size, &coded, err);
+    wcodec_cancel_init(&w->cancel, &w->reporter);
+    w->batch.settings.cancel = w->options.progress.fn ? &w->cancel : NULL;
+}
+
+static wcodec_status run_batch(wcodec_writer *w, const void *bytes, wcodec_error *err)
+{
+    w->batch.bytes = bytes;
+    return wcodec_batch_run(&w->batch, err);
+}
+
+/* Data that is used where it is. It is the caller's again afterwards; but what is coded is written when the next tensor comes, unless there is none. */
+static wcodec_status code_at_once(wcodec_writer *w, const struct wcodec_entry *what, bool weights, const void *data, bool last, wcodec_error *err)
+{
+    wcodec_status status = run_batch(w, w->batch.data, err);
     if (status != WCODEC_OK)
         return status;
-    wcodec_output_hash(&w->output, data, (size_t)what->size);
-    status = wcodec_output_coded(&w->output, what, &coded, err);
-    wcodec_coded_free(&coded);
-    return status;
+    /* Two payloads, if this one does not shrink, and as much again for coding. */
+    w->batch.memory = WCODEC_BATCH_MEMORY + 2 * what->size;
+    wcodec_batch_add(&w->batch, what, weights);
+    status = run_batch(w, data, err);
+    w->batch.memory = WCODEC_BATCH_MEMORY;
+    if (status != WCODEC_OK)
+        return status;
+    return last ? wcodec_batch_flush(&w->batch, err) : wcodec_batch_settle(&w->batch, err);
+}
+
+/* Small data is copied, and coded with others. */
+static wcodec_status code_later(wcodec_writer *w, const struct wcodec_entry *what, bool weights, const void *data, wcodec_error *err)
+{
+    struct wcodec_batch *b = &w->batch;
+    wcodec_status status = wcodec_batch_is_full(b, what->size) ? run_batch(w, b->data, err) : WCODEC_OK;
+    uint64_t size = b->size + what->size, room = size < 2 * b->data_room ? 2 * b->data_room : size;
+    if (status == WCODEC_OK)
+        status = wcodec_batch_reserve(b, size <= b->data_room ? size : room, true, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (what->size != 0)
+        memcpy(b->data + b->size, data, (size_t)what->size);
+    wcodec_batch_add(b, what, weights);
+    return WCODEC_OK;
+}
+
+static wcodec_status code_entry(wcodec_writer *w, const struct wcodec_entry *what, bool weights, const void *data, wcodec_error *err)
+{
+    begin_call(w);
+    if (what->size < WCODEC_BATCH_LARGE)
+        return code_later(w, what, weights, data, err);
+    return code_at_once(w, what, weights, data, w->next + 1 == w->names.count, err);
 }
 
 /* All is declared: the header is the first entry. */
@@ -387,8 +429,6 @@ wcodec_status wcodec_writer_data(wcodec_writer *writer, const void *data, size_t
     if (status != WCODEC_OK)
         return status;
     status = code_entry(w, what, wcodec_encode_options_weights(&w->options, what->name), data, err);
-    if (status != WCODEC_OK && status != WCODEC_ERROR_CANCELLED)
-        wcodec_error_prefix(err, "tensor \"%.200s\"", what->name);
     if (status == WCODEC_OK)
         status = wcodec_reporter_add(&w->reporter, w->output.index.size - w->reporter.done, err);
     if (status != WCODEC_OK)
@@ -413,7 +453,14 @@ wcodec_status wcodec_writer_finish(wcodec_writer *writer, wcodec_encode_report *
     w->output.index.safetensors = true;
     w->output.index.metadata_count = w->keys.count;
     w->output.index.metadata = w->metadata;
-    status = wcodec_reporter_end(&w->reporter, err);
+    begin_call(w);
+    status = run_batch(w, w->batch.data, err);
+    if (status == WCODEC_OK)
+        status = wcodec_batch_flush(&w->batch, err);
+    if (status == WCODEC_OK)
+        status = wcodec_reporter_add(&w->reporter, w->output.index.size - w->reporter.done, err);
+    if (status == WCODEC_OK)
+        status = wcodec_reporter_end(&w->reporter, err);
     if (status == WCODEC_OK)
         status = wcodec_output_finish(&w->output, err);
     w->stage = status == WCODEC_OK ? FINISHED : FAILED;

@@ -11,6 +11,7 @@
 #include "sched/pool.h"
 #include "sched/quota.h"
 #include "sched/topology.h"
+#include <stdatomic.h>
 #include <unistd.h>
 
 enum {
@@ -254,4 +255,31 @@ void wcodec_run(wcodec_context *context, void (*task)(void *argument, size_t i),
     }
     for (size_t i = 0; i < count; i++)
         task(argument, i);
+}
+
+struct beside {
+    pthread_t caller;
+    void (*mine)(void *argument);
+    void (*other)(void *argument);
+    void *argument;
+    atomic_flag mine_taken, other_taken;
+};
+
+static void beside_task(void *argument, size_t i)
+{
+    struct beside *b = argument;
+    (void)i;
+    if (pthread_equal(pthread_self(), b->caller) && !atomic_flag_test_and_set(&b->mine_taken))
+        b->mine(b->argument);
+    else if (!atomic_flag_test_and_set(&b->other_taken))
+        b->other(b->argument);
+}
+
+void wcodec_run_beside(wcodec_context *context, void (*mine)(void *argument), void (*other)(void *argument), void *argument)
+{
+    struct beside b = {pthread_self(), mine, other, argument, ATOMIC_FLAG_INIT, ATOMIC_FLAG_INIT};
+    wcodec_run(context, beside_task, &b, 2);
+    /* An executor may have had no use for the calling thread. */
+    if (!atomic_flag_test_and_set(&b.mine_taken))
+        mine(argument);
 }

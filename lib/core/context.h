@@ -43,4 +43,7 @@ wcodec_status wcodec_context_usable(const wcodec_context *context, wcodec_error 
  * With one thread, or when threads cannot be started, it runs in the calling thread. Several threads may call it at once. */
 void wcodec_run(wcodec_context *context, void (*task)(void *argument, size_t i), void *argument, size_t count);
 
+/* Run mine(argument) in the calling thread and other(argument), beside it if another thread is free, and wait for both. */
+void wcodec_run_beside(wcodec_context *context, void (*mine)(void *argument), void (*other)(void *argument), void *argument);
+
 #endif

@@ -7,25 +7,39 @@
 #include "encode/tile_plan.h"
 #include <stdatomic.h>
 
-/* Tiles are coded in batches: each into a slot of its own, in any order; then the slots are copied to their places. */
-enum { SLOT_MEMORY = 2 << 20, SLOTS_MIN = 4, SLOTS_MAX = 16, SLOTS_ALONE = 2, WORKERS_MAX = 1024 };
+/* Tiles are coded in ranges, each of which has parts of its own for each area: no range waits for another, nothing is copied when the payload is put together, and an area is the ranges' parts in
+ * their order. */
+enum { RANGE_BYTES = 1 << 18, RANGES_MAX = 512 };
+
+/* A range's part of an area as it grows. */
+struct grower {
+    const wcodec_allocator *allocator;
+    uint8_t *data;
+    uint64_t size, room;
+};
 
 struct coder {
-    struct wcodec_plan *plan;
+    const struct wcodec_plan *plan;
     const struct wcodec_tiling *tiling;
     const uint8_t *data;
-    struct wcodec_payload *payload;
+    const wcodec_allocator *allocator;
+    struct wcodec_cancel *cancel;
+    uint8_t *prefix;
+    uint64_t prefix_size;
     uint64_t directory; /* offsets in the prefix */
     uint64_t runs[WCODEC_MAX_CODED];
-    size_t worker_count, slot_count;
-    struct wcodec_tile_scratch *workers;
-    struct wcodec_tile_slot *slots;
-    uint64_t (*places)[WCODEC_PARTS]; /* by slot: where it goes in each part */
+    struct wcodec_part *parts; /* all of the payload's */
+    uint64_t range_tiles;
+    size_t range_count;
+    atomic_size_t next; /* range */
+    _Atomic int status;
+};
+
+/* One worker's memory. */
+struct worker {
     uint8_t *memory;
-    /* The batch. */
-    uint64_t first;
-    size_t count;
-    atomic_size_t next;
+    struct wcodec_tile_scratch scratch;
+    struct wcodec_tile_slot slot;
 };
 
 static uint64_t max_raw_size(const struct wcodec_tiling *t, uint32_t elements)
@@ -43,7 +57,7 @@ static uint32_t largest_tile(const struct wcodec_tiling *t)
     return wcodec_tile_elements(t, 0);
 }
 
-/* Give each pointer of a slot its part of memory; returns the bytes. NULL: only count them. */
+/* Give each pointer of a slot its part of memory, but for raw bits, which are coded where they stay; returns the bytes. NULL: only count them. */
 static size_t slot_layout(const struct wcodec_tiling *t, struct wcodec_tile_slot *slot, uint8_t *memory)
 {
     uint32_t elements = largest_tile(t);
@@ -59,8 +73,7 @@ static size_t slot_layout(const struct wcodec_tiling *t, struct wcodec_tile_slot
         o->values[c] = memory ? memory + at : NULL;
         at += (size_t)wcodec_align_u64(elements, 64);
     }
-    o->raw = memory ? memory + at : NULL;
-    return at + (size_t)wcodec_align_u64(max_raw_size(t, elements), 64);
+    return at;
 }
 
 static size_t scratch_layout(const struct wcodec_tiling *t, struct wcodec_tile_scratch *scratch, uint8_t *memory)
@@ -79,82 +92,50 @@ static size_t scratch_layout(const struct wcodec_tiling *t, struct wcodec_tile_s
     return at;
 }
 
-static wcodec_status coder_allocate(struct coder *k, wcodec_context *context, wcodec_error *err)
+static size_t worker_size(const struct wcodec_tiling *t)
 {
-    const wcodec_allocator *allocator = &context->allocator;
-    const struct wcodec_tiling *t = k->tiling;
-    size_t threads = wcodec_context_threads(context), slot_size = slot_layout(t, NULL, NULL), scratch_size = scratch_layout(t, NULL, NULL);
-    size_t each = SLOT_MEMORY / slot_size;
-    threads = threads < 1 ? 1 : threads > WORKERS_MAX ? WORKERS_MAX : threads;
-    each = threads == 1 ? SLOTS_ALONE : each < SLOTS_MIN ? SLOTS_MIN : each > SLOTS_MAX ? SLOTS_MAX : each;
-    k->worker_count = threads < t->tiles ? threads : (size_t)t->tiles;
-    k->slot_count = k->worker_count * each < t->tiles ? k->worker_count * each : (size_t)t->tiles;
-    k->workers = wcodec_alloc_array(allocator, k->worker_count, sizeof *k->workers);
-    k->slots = wcodec_alloc_array(allocator, k->slot_count, sizeof *k->slots);
-    k->places = wcodec_alloc_array(allocator, k->slot_count, sizeof *k->places);
-    k->memory = wcodec_alloc(allocator, k->worker_count * scratch_size + k->slot_count * slot_size);
-    if (!k->workers || !k->slots || !k->places || !k->memory)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the buffers of %zu tiles", k->slot_count);
-    for (size_t i = 0; i < k->worker_count; i++)
-        scratch_layout(t, &k->workers[i], k->memory + i * scratch_size);
-    for (size_t i = 0; i < k->slot_count; i++)
-        slot_layout(t, &k->slots[i], k->memory + k->worker_count * scratch_size + i * slot_size);
-    return WCODEC_OK;
+    return scratch_layout(t, NULL, NULL) + slot_layout(t, NULL, NULL);
 }
 
-static void coder_release(struct coder *k, const wcodec_allocator *allocator)
+/* Room for `size` bytes, and for `later` more that are expected. */
+static bool grow(struct grower *g, uint64_t size, uint64_t later)
 {
-    wcodec_free(allocator, k->workers);
-    wcodec_free(allocator, k->slots);
-    wcodec_free(allocator, k->places);
-    wcodec_free(allocator, k->memory);
-}
-
-/* Room for `size` bytes; what is there is kept. */
-static wcodec_status part_reserve(const wcodec_allocator *allocator, struct wcodec_part *part, uint64_t size, wcodec_error *err)
-{
-    if (size <= part->room)
-        return WCODEC_OK;
-    uint64_t room = part->room + part->room / 8 > size ? part->room + part->room / 8 : size;
-    uint8_t *data = wcodec_realloc_array(allocator, part->data, room, 1);
+    if (size <= g->room)
+        return true;
+    uint8_t *data = wcodec_realloc_array(g->allocator, g->data, size + later, 1);
     if (!data)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %llu bytes of a payload", (unsigned long long)room);
-    part->data = data;
-    part->room = room;
-    return WCODEC_OK;
+        return false;
+    g->data = data;
+    g->room = size + later;
+    return true;
 }
 
-/* Zeros up to a multiple of 16. */
-static wcodec_status part_pad(const wcodec_allocator *allocator, struct wcodec_part *part, wcodec_error *err)
+/* `size` bytes more behind what is there; *to: where they go. `done` and `all`: how many of the range's tiles these bytes end with, by which the rest is guessed. */
+static bool extend(struct grower *g, uint64_t size, uint64_t done, uint64_t all, uint8_t **to)
 {
-    uint64_t size = wcodec_align_u64(part->size, 16);
-    wcodec_status status = part_reserve(allocator, part, size, err);
-    if (status)
-        return status;
-    if (size > part->size)
-        memset(part->data + part->size, 0, (size_t)(size - part->size));
-    part->size = size;
-    return WCODEC_OK;
+    uint64_t need = g->size + size;
+    if (!grow(g, need, need / done * (all - done) + need / 64))
+        return false;
+    *to = g->data + g->size;
+    g->size = need;
+    return true;
 }
 
 /* Tables, and room for the directory and the runs, all zero: what the tiles are about to say. */
 static wcodec_status begin_prefix(struct coder *k, wcodec_error *err)
 {
     const struct wcodec_tiling *t = k->tiling;
-    struct wcodec_part *prefix = &k->payload->parts[WCODEC_PART_PREFIX];
-    const wcodec_allocator *allocator = k->payload->allocator;
     uint64_t most = (uint64_t)t->table_count * WCODEC_TABLE_MAX_BYTES + 64 + t->tiles * (4 + 8 * (uint64_t)t->coded_count);
     for (unsigned c = 0; c < t->coded_count; c++)
         if (t->fields[t->coded[c]].run_log2)
             most += t->tiles * wcodec_run_bytes_of_tile(t, &t->fields[t->coded[c]]);
-    wcodec_status status = part_reserve(allocator, prefix, most, err);
-    if (status)
-        return status;
-    memset(prefix->data, 0, (size_t)most);
+    k->prefix = wcodec_alloc_zeroed(k->allocator, (size_t)most);
+    if (!k->prefix)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a directory of %llu tiles", (unsigned long long)t->tiles);
     uint64_t at = 0;
     for (unsigned c = 0; c < t->coded_count; c++)
         for (unsigned i = 0; i < t->fields[t->coded[c]].tables; i++)
-            at += wcodec_table_write(&k->plan->tables[c][i].table, prefix->data + at);
+            at += wcodec_table_write(&k->plan->tables[c][i].table, k->prefix + at);
     at = wcodec_align_u64(at, 16);
     k->directory = at;
     at = wcodec_align_u64(at + t->tiles * (4 + 8 * (uint64_t)t->coded_count), 16);
@@ -163,7 +144,7 @@ static wcodec_status begin_prefix(struct coder *k, wcodec_error *err)
         if (t->fields[t->coded[c]].run_log2)
             at += t->tiles * wcodec_run_bytes_of_tile(t, &t->fields[t->coded[c]]);
     }
-    prefix->size = wcodec_align_u64(at, 16);
+    k->prefix_size = wcodec_align_u64(at, 16);
     return WCODEC_OK;
 }
 
@@ -171,7 +152,7 @@ static void write_runs(const struct coder *k, const struct wcodec_tile_slot *slo
 {
     const struct wcodec_field *f = &k->tiling->fields[k->tiling->coded[c]];
     unsigned bits = wcodec_run_index_bits(f->tables), bit = 0;
-    uint8_t *p = k->payload->parts[WCODEC_PART_PREFIX].data + k->runs[c] + slot->tile * wcodec_run_bytes_of_tile(k->tiling, f);
+    uint8_t *p = k->prefix + k->runs[c] + slot->tile * wcodec_run_bytes_of_tile(k->tiling, f);
     for (uint32_t i = 0, run = 0; i < slot->elements; i += (uint32_t)1 << f->run_log2, run++, bit += bits)
         p[bit / 8] = (uint8_t)(p[bit / 8] | slot->streams[c].run_tables[run] << (bit % 8));
 }
@@ -180,7 +161,7 @@ static void write_runs(const struct coder *k, const struct wcodec_tile_slot *slo
 static void describe_tile(const struct coder *k, const struct wcodec_tile_slot *slot)
 {
     const struct wcodec_tiling *t = k->tiling;
-    uint8_t *directory = k->payload->parts[WCODEC_PART_PREFIX].data + k->directory;
+    uint8_t *directory = k->prefix + k->directory;
     wcodec_store_u32(directory + 4 * slot->tile, slot->output.check);
     uint8_t *descriptor = directory + 4 * t->tiles + 8 * t->coded_count * slot->tile;
     for (unsigned c = 0; c < t->coded_count; c++, descriptor += 8) {
@@ -196,128 +177,167 @@ static void describe_tile(const struct coder *k, const struct wcodec_tile_slot *
     }
 }
 
-/* One worker: tiles of the batch until none is left. */
-static void code_task(void *argument, size_t worker)
+/* A coded tile's bytes to its range's parts. `done` and `all` as in extend(). */
+static bool append_tile(const struct coder *k, struct worker *w, struct grower parts[WCODEC_AREAS], uint64_t done, uint64_t all)
 {
-    struct coder *k = argument;
-    for (size_t i; (i = atomic_fetch_add(&k->next, 1)) < k->count;) {
-        k->slots[i].tile = k->first + i;
-        wcodec_tile_code(k->plan, k->data, &k->slots[i], &k->workers[worker]);
-        describe_tile(k, &k->slots[i]);
-    }
-}
-
-/* Where each slot of the batch goes, and room for it. */
-static wcodec_status place_batch(struct coder *k, wcodec_error *err)
-{
-    struct wcodec_part *parts = k->payload->parts;
-    uint64_t at[WCODEC_PARTS];
-    for (unsigned p = 0; p < WCODEC_PARTS; p++)
-        at[p] = parts[p].size;
-    for (size_t i = 0; i < k->count; i++) {
-        const struct wcodec_tile_slot *slot = &k->slots[i];
-        memcpy(k->places[i], at, sizeof at);
-        at[WCODEC_PART_RAW] += slot->raw_size;
-        for (unsigned c = 0; c < k->tiling->coded_count && !slot->stored; c++) {
-            at[WCODEC_PART_STATES] += slot->streams[c].mode == WCODEC_STREAM_RANS ? WCODEC_LANES * 4 : 0;
-            at[WCODEC_PART_WORDS] += 2 * (uint64_t)slot->output.word_count[c];
-            at[WCODEC_PART_POSITIONS] += 2 * (uint64_t)slot->output.outlier_count[c];
-            at[WCODEC_PART_VALUES] += slot->output.outlier_count[c];
-        }
-    }
-    for (unsigned p = 0; p < WCODEC_PARTS; p++) {
-        wcodec_status status = part_reserve(k->payload->allocator, &parts[p], at[p], err);
-        if (status)
-            return status;
-        parts[p].size = at[p];
-    }
-    return WCODEC_OK;
-}
-
-static void place_task(void *argument, size_t i)
-{
-    const struct coder *k = argument;
-    const struct wcodec_tile_slot *slot = &k->slots[i];
-    const struct wcodec_part *parts = k->payload->parts;
-    uint64_t *at = k->places[i];
-    memcpy(parts[WCODEC_PART_RAW].data + at[WCODEC_PART_RAW], slot->output.raw, (size_t)slot->raw_size);
+    const struct wcodec_tile_slot *slot = &w->slot;
+    uint8_t *to;
+    parts[WCODEC_AREA_RAW].size += slot->raw_size;
     for (unsigned c = 0; c < k->tiling->coded_count && !slot->stored; c++) {
         const struct wcodec_tile_output *o = &slot->output;
         if (slot->streams[c].mode == WCODEC_STREAM_RANS) {
-            memcpy(parts[WCODEC_PART_STATES].data + at[WCODEC_PART_STATES], o->states[c], WCODEC_LANES * 4);
-            at[WCODEC_PART_STATES] += WCODEC_LANES * 4;
+            if (!extend(&parts[WCODEC_AREA_STATES], WCODEC_LANES * 4, done, all, &to))
+                return false;
+            memcpy(to, o->states[c], WCODEC_LANES * 4);
         }
-        memcpy(parts[WCODEC_PART_WORDS].data + at[WCODEC_PART_WORDS], o->words[c] + o->word_offset[c], 2 * (size_t)o->word_count[c]);
-        at[WCODEC_PART_WORDS] += 2 * (uint64_t)o->word_count[c];
-        for (uint32_t j = 0; j < o->outlier_count[c]; j++)
-            wcodec_store_u16(parts[WCODEC_PART_POSITIONS].data + at[WCODEC_PART_POSITIONS] + 2 * (size_t)j, o->positions[c][j]);
-        at[WCODEC_PART_POSITIONS] += 2 * (uint64_t)o->outlier_count[c];
-        memcpy(parts[WCODEC_PART_VALUES].data + at[WCODEC_PART_VALUES], o->values[c], o->outlier_count[c]);
-        at[WCODEC_PART_VALUES] += o->outlier_count[c];
+        if (o->word_count[c] != 0) {
+            if (!extend(&parts[WCODEC_AREA_WORDS], 2 * (uint64_t)o->word_count[c], done, all, &to))
+                return false;
+            memcpy(to, o->words[c] + o->word_offset[c], 2 * (size_t)o->word_count[c]);
+        }
+        if (o->outlier_count[c] != 0) {
+            if (!extend(&parts[WCODEC_AREA_POSITIONS], 2 * (uint64_t)o->outlier_count[c], done, all, &to))
+                return false;
+            for (uint32_t j = 0; j < o->outlier_count[c]; j++)
+                wcodec_store_u16(to + 2 * (size_t)j, o->positions[c][j]);
+            if (!extend(&parts[WCODEC_AREA_VALUES], o->outlier_count[c], done, all, &to))
+                return false;
+            memcpy(to, o->values[c], o->outlier_count[c]);
+        }
+    }
+    return true;
+}
+
+/* Give back what was guessed too much. */
+static void shrink(struct grower *g)
+{
+    if (g->room - g->size <= g->size / 64)
+        return;
+    uint8_t *data = wcodec_realloc_array(g->allocator, g->data, g->size, 1);
+    if (data) {
+        g->data = data;
+        g->room = g->size;
     }
 }
 
-static wcodec_status code_batches(struct coder *k, wcodec_context *context, struct wcodec_cancel *cancel, wcodec_error *err)
+static bool code_tiles(const struct coder *k, struct worker *w, uint64_t first, uint64_t end, struct grower parts[WCODEC_AREAS])
 {
     const struct wcodec_tiling *t = k->tiling;
-    for (k->first = 0; k->first < t->tiles; k->first += k->count) {
-        if (wcodec_cancel_poll(cancel))
-            return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
-        k->count = t->tiles - k->first < k->slot_count ? (size_t)(t->tiles - k->first) : k->slot_count;
-        atomic_store(&k->next, 0);
-        wcodec_run(context, code_task, k, k->worker_count);
-        wcodec_status status = place_batch(k, err);
-        if (status)
-            return status;
-        wcodec_run(context, place_task, k, k->count);
+    uint64_t count = end - first, usual = wcodec_tile_raw_size(t, largest_tile(t), WCODEC_STREAM_RANS), most = max_raw_size(t, largest_tile(t));
+    uint64_t words = (k->plan->word_bits / t->tiles + 1) * count / 8;
+    if (!grow(&parts[WCODEC_AREA_STATES], count * t->coded_count * WCODEC_LANES * 4, 0) || !grow(&parts[WCODEC_AREA_WORDS], words + words / 64 + 64, 0))
+        return false;
+    for (uint64_t tile = first; tile < end; tile++) {
+        struct grower *raw = &parts[WCODEC_AREA_RAW];
+        /* The last tile's share is what those before had. */
+        uint64_t each = tile > first && raw->size / (tile - first) > usual ? raw->size / (tile - first) : usual;
+        if (!grow(raw, raw->size + most, (end - tile - 1) * each))
+            return false;
+        w->slot.tile = tile;
+        w->slot.output.raw = raw->data + raw->size;
+        wcodec_tile_code(k->plan, k->data, &w->slot, &w->scratch);
+        describe_tile(k, &w->slot);
+        if (!append_tile(k, w, parts, tile - first + 1, count))
+            return false;
     }
+    return true;
+}
+
+static wcodec_status code_range(struct coder *k, struct worker *w, size_t range)
+{
+    struct grower parts[WCODEC_AREAS];
+    uint64_t first = range * k->range_tiles, end = range + 1 < k->range_count ? first + k->range_tiles : k->tiling->tiles;
+    for (unsigned a = 0; a < WCODEC_AREAS; a++)
+        parts[a] = (struct grower){.allocator = k->allocator};
+    bool good = code_tiles(k, w, first, end, parts);
+    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
+        if (good && parts[a].size != 0) {
+            shrink(&parts[a]);
+            k->parts[1 + a * k->range_count + range] = (struct wcodec_part){parts[a].data, parts[a].size};
+        } else {
+            wcodec_free(k->allocator, parts[a].data);
+        }
+    }
+    return good ? WCODEC_OK : WCODEC_ERROR_MEMORY;
+}
+
+/* One worker: ranges until none is left. */
+static void code_task(void *argument, size_t i)
+{
+    struct coder *k = argument;
+    struct worker w = {.memory = NULL};
+    (void)i;
+    for (size_t range; !atomic_load_explicit(&k->status, memory_order_relaxed) && (range = atomic_fetch_add(&k->next, 1)) < k->range_count;) {
+        if (!w.memory)
+            w.memory = wcodec_alloc(k->allocator, worker_size(k->tiling));
+        wcodec_status status = wcodec_cancel_poll(k->cancel) ? WCODEC_ERROR_CANCELLED : w.memory ? WCODEC_OK : WCODEC_ERROR_MEMORY;
+        if (!status) {
+            slot_layout(k->tiling, &w.slot, w.memory + scratch_layout(k->tiling, &w.scratch, w.memory));
+            status = code_range(k, &w, range);
+        }
+        if (status)
+            atomic_store(&k->status, (int)status);
+    }
+    wcodec_free(k->allocator, w.memory);
+}
+
+/* Zeros after the words, up to a multiple of 16 in the payload. */
+static wcodec_status pad_words(struct coder *k, wcodec_error *err)
+{
+    struct wcodec_part *last = &k->parts[1 + WCODEC_AREA_WORDS * k->range_count + k->range_count - 1];
+    uint64_t size = 0;
+    for (size_t r = 0; r < k->range_count; r++)
+        size += k->parts[1 + WCODEC_AREA_WORDS * k->range_count + r].size;
+    uint64_t zeros = wcodec_align_u64(size, 16) - size;
+    if (zeros == 0)
+        return WCODEC_OK;
+    uint8_t *data = wcodec_realloc_array(k->allocator, last->data, last->size + zeros, 1);
+    if (!data)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    memset(data + last->size, 0, (size_t)zeros);
+    last->data = data;
+    last->size += zeros;
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_payload_code(wcodec_context *context, struct wcodec_plan *plan, const uint8_t *data, struct wcodec_cancel *cancel, struct wcodec_payload *payload, wcodec_error *err)
+static wcodec_status code_ranges(struct coder *k, wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_error *err)
+{
+    wcodec_run(context, code_task, k, wcodec_encode_workers(context, settings->scratch, worker_size(k->tiling), k->range_count));
+    if (k->status == WCODEC_ERROR_CANCELLED)
+        return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
+    if (k->status)
+        return wcodec_fail(err, (wcodec_status)k->status, "out of memory for a payload");
+    return pad_words(k, err);
+}
+
+wcodec_status wcodec_payload_code(wcodec_context *context, const struct wcodec_encode_settings *settings, struct wcodec_plan *plan, const uint8_t *data, struct wcodec_coded *coded,
+                                  wcodec_error *err)
 {
     struct wcodec_tiling *t = plan->tiling;
-    struct wcodec_payload result = {.allocator = &context->allocator};
-    struct coder k = {.plan = plan, .tiling = t, .data = data, .payload = &result};
+    struct coder k = {.plan = plan, .tiling = t, .data = data, .allocator = &context->allocator, .cancel = settings->cancel, .range_tiles = 1};
+    while (k.range_tiles << (t->tile_log2 + t->element_log2) < RANGE_BYTES || t->tiles / k.range_tiles >= RANGES_MAX)
+        k.range_tiles *= 2;
+    k.range_count = (size_t)wcodec_div_up_u64(t->tiles, k.range_tiles);
+    struct wcodec_coded result = {.coding = 1, .range_tiles = k.range_tiles, .range_count = k.range_count, .part_count = 1 + WCODEC_AREAS * k.range_count, .allocator = k.allocator};
+    result.parts = wcodec_alloc_zeroed(k.allocator, result.part_count * sizeof *result.parts);
+    if (!result.parts)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu parts of a payload", result.part_count);
+    k.parts = result.parts;
     wcodec_status status = begin_prefix(&k, err);
-    if (status)
-        goto free_payload;
-    status = coder_allocate(&k, context, err);
-    if (status)
-        goto release_coder;
-    for (unsigned p = 0; p < WCODEC_PARTS && !status; p++)
-        status = part_reserve(result.allocator, &result.parts[p], 16, err);
-    /* Estimates, so that parts seldom grow: growing may copy. */
-    if (!status)
-        status = part_reserve(result.allocator, &result.parts[WCODEC_PART_STATES], t->tiles * t->coded_count * WCODEC_LANES * 4, err);
-    if (!status)
-        status = part_reserve(result.allocator, &result.parts[WCODEC_PART_WORDS], plan->word_bits / 8 + plan->word_bits / 512 + 64, err);
-    if (!status)
-        status = part_reserve(result.allocator, &result.parts[WCODEC_PART_RAW], t->tiles * wcodec_tile_raw_size(t, largest_tile(t), WCODEC_STREAM_RANS), err);
-    if (status)
-        goto release_coder;
-    status = code_batches(&k, context, cancel, err);
-    if (!status)
-        status = part_pad(result.allocator, &result.parts[WCODEC_PART_WORDS], err);
-    if (status)
-        goto release_coder;
-    coder_release(&k, &context->allocator);
-    t->prefix_size = result.parts[WCODEC_PART_PREFIX].size;
-    for (unsigned p = 0; p < WCODEC_PARTS; p++)
-        result.size += result.parts[p].size;
-    *payload = result;
+    if (!status) {
+        result.parts[0] = (struct wcodec_part){k.prefix, k.prefix_size};
+        status = code_ranges(&k, context, settings, err);
+    }
+    if (status) {
+        wcodec_coded_free(&result);
+        return status;
+    }
+    t->prefix_size = k.prefix_size;
+    for (size_t i = 0; i < result.part_count; i++)
+        result.payload_size += result.parts[i].size;
+    result.order0_bits = plan->order0_bits;
+    result.tiling = t;
+    plan->tiling = NULL;
+    *coded = result;
     return WCODEC_OK;
-
-release_coder:
-    coder_release(&k, &context->allocator);
-free_payload:
-    wcodec_payload_free(&result);
-    return status;
-}
-
-void wcodec_payload_free(struct wcodec_payload *payload)
-{
-    for (unsigned p = 0; p < WCODEC_PARTS; p++)
-        wcodec_free(payload->allocator, payload->parts[p].data);
-    memset(payload->parts, 0, sizeof payload->parts);
 }

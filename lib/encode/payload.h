@@ -7,26 +7,9 @@
 
 #include "encode/plan.h"
 
-/* The parts of a payload in tiles, each beginning at a multiple of 16 and padded to one (but for the last). */
-enum wcodec_payload_part { WCODEC_PART_PREFIX, WCODEC_PART_STATES, WCODEC_PART_WORDS, WCODEC_PART_RAW, WCODEC_PART_POSITIONS, WCODEC_PART_VALUES, WCODEC_PARTS };
-
-struct wcodec_part {
-    uint8_t *data;
-    uint64_t size;
-    uint64_t room;
-};
-
-struct wcodec_payload {
-    const wcodec_allocator *allocator;
-    struct wcodec_part parts[WCODEC_PARTS];
-    uint64_t size;
-};
-
-/* Code the tensor; sets the plan's tiling->prefix_size. `payload` is the caller's to free. WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_payload_code(wcodec_context *context, struct wcodec_plan *plan, const uint8_t *data, struct wcodec_cancel *cancel, struct wcodec_payload *payload, wcodec_error *err);
-void wcodec_payload_free(struct wcodec_payload *payload);
-
-/* Decode all tiles and compare them with data. WCODEC_ERROR_DEVICE if they differ, WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_payload_verify(wcodec_context *context, const struct wcodec_plan *plan, const uint8_t *data, const struct wcodec_payload *payload, struct wcodec_cancel *cancel, wcodec_error *err);
+/* Code the tensor: sets coding, payload, its parts and ranges of `coded`, and takes the plan's tiling over, with its prefix_size set. On failure `coded` is as it was.
+ * WCODEC_ERROR_MEMORY, WCODEC_ERROR_CANCELLED. */
+wcodec_status wcodec_payload_code(wcodec_context *context, const struct wcodec_encode_settings *settings, struct wcodec_plan *plan, const uint8_t *data, struct wcodec_coded *coded,
+                                  wcodec_error *err);
 
 #endif

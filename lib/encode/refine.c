@@ -6,7 +6,8 @@
 #include "core/error.h"
 #include "encode/histogram.h"
 
-enum { MAX_TASKS = 64, PART = 4096 };
+/* A task's counts take 32 KiB: it must have much more to look at. */
+enum { MAX_TASKS = 64, TASK_BYTES = 1 << 18, PART = 4096 };
 
 struct refiner {
     const struct wcodec_cpu_encode_dsp *dsp;
@@ -80,7 +81,9 @@ wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_
     wcodec_status status = WCODEC_OK;
     r.stride = stride;
     r.units = wcodec_div_up_u64(tiling->tiles, stride);
-    r.tasks = r.units < MAX_TASKS ? (size_t)r.units : MAX_TASKS;
+    uint64_t tasks = (r.units << (tiling->tile_log2 + tiling->element_log2)) / TASK_BYTES + 1;
+    tasks = tasks < r.units ? tasks : r.units;
+    r.tasks = tasks < MAX_TASKS ? (size_t)tasks : MAX_TASKS;
     r.counts = wcodec_alloc_zeroed(allocator, r.tasks * choice->count * sizeof *r.counts);
     r.costs = choice->count > 1 ? wcodec_alloc(allocator, sizeof *r.costs) : NULL;
     if (!r.counts || (choice->count > 1 && !r.costs)) {

@@ -26,36 +26,32 @@ enum {
     WINDOWS_MAX = 1024
 };
 
-/* What of the payload belongs to tiles [first, end). */
-static uint64_t tiles_size(const struct wcodec_tiles *tiles, uint64_t first, uint64_t end)
+/* Where the pieces of a tensor lie that are looked at: from the begin of a tile on, so that it is known what they take in tiles. */
+struct piece {
+    uint64_t first, end; /* tiles */
+    uint64_t begin;      /* bytes from here on */
+    uint64_t of;         /* bytes of all these tiles */
+};
+
+static struct piece find_piece(uint64_t size, uint64_t length, uint64_t tile_size, unsigned i)
 {
-    uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS], size = 0;
-    wcodec_tiles_extent(tiles, first, end, begin, stop);
-    for (unsigned a = 0; a < WCODEC_AREAS; a++)
-        size += stop[a] - begin[a];
-    return size;
+    const uint64_t tiles = wcodec_div_up_u64(size, tile_size), count = wcodec_div_up_u64(length, tile_size);
+    const uint64_t first = (size - length) / (PIECES - 1) * i / tile_size, left = size - first * tile_size;
+    return (struct piece){first, first + count < tiles ? first + count : tiles, left < length ? size - length : first * tile_size, left < count * tile_size ? left : count * tile_size};
 }
 
-/* Pieces of the tensor, each from the begin of a tile on, with zstd and as their tiles were coded. */
-static wcodec_status sample_shrinks(const wcodec_allocator *allocator, int zstd_level, const uint8_t *data, const struct wcodec_tiles *tiles, bool *shrinks, wcodec_error *err)
+static wcodec_status code_sample(const wcodec_allocator *allocator, int zstd_level, const uint8_t *data, uint64_t size, uint64_t tile_size, struct wcodec_zstd_look *look, wcodec_error *err)
 {
-    const struct wcodec_tiling *t = tiles->tiling;
-    const uint64_t size = t->size, sample = size / 16 < SAMPLE_MIN ? SAMPLE_MIN : size / 16 > SAMPLE_MAX ? SAMPLE_MAX : size / 16, piece = sample / PIECES;
-    const uint64_t tile_size = (uint64_t)1 << (t->tile_log2 + t->element_log2), count = wcodec_div_up_u64(piece, tile_size);
-    double own = (double)t->prefix_size / (double)size * (double)(PIECES * piece);
+    const uint64_t sample = size / 16 < SAMPLE_MIN ? SAMPLE_MIN : size / 16 > SAMPLE_MAX ? SAMPLE_MAX : size / 16, piece = sample / PIECES;
     uint8_t *buffer = wcodec_alloc(allocator, 2 * (size_t)sample);
     if (!buffer)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %u bytes", (unsigned)sample);
-    for (unsigned i = 0; i < PIECES; i++) {
-        const uint64_t first = (size - piece) / (PIECES - 1) * i / tile_size, end = first + count < t->tiles ? first + count : t->tiles, left = size - first * tile_size;
-        const uint64_t begin = left < piece ? size - piece : first * tile_size, bytes = left < count * tile_size ? left : count * tile_size;
-        memcpy(buffer + i * piece, data + begin, (size_t)piece);
-        own += (double)tiles_size(tiles, first, end) / (double)bytes * (double)piece;
-    }
-    uint32_t coded, check;
-    wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(PIECES * piece), zstd_level, NULL, buffer + sample, &coded, &check, err);
+    for (unsigned i = 0; i < PIECES; i++)
+        memcpy(buffer + i * piece, data + find_piece(size, piece, tile_size, i).begin, (size_t)piece);
+    uint32_t check;
+    wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(PIECES * piece), zstd_level, NULL, buffer + sample, &look->coded, &check, err);
     if (!status)
-        *shrinks = (double)coded - TABLES < own * 0.995;
+        look->piece = piece;
     wcodec_free(allocator, buffer);
     return status;
 }
@@ -93,20 +89,44 @@ static wcodec_status repeats(const wcodec_allocator *allocator, const uint8_t *d
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, int level, const uint8_t *data, const struct wcodec_coded *coded, bool *may, wcodec_error *err)
+wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, const uint8_t *data, uint64_t size, unsigned element_log2, unsigned tile_log2, struct wcodec_zstd_look *look,
+                               wcodec_error *err)
+{
+    *look = (struct wcodec_zstd_look){0};
+    if (size < SIZE_MIN)
+        return WCODEC_OK;
+    wcodec_status status = repeats(allocator, data, size, element_log2, &look->repeats, err);
+    if (status || look->repeats)
+        return status;
+    return code_sample(allocator, wcodec_zstd_level(level < 7 ? level : 6), data, size, (uint64_t)1 << (tile_log2 + element_log2), look, err);
+}
+
+/* What of the payload belongs to tiles [first, end). */
+static uint64_t tiles_size(const struct wcodec_tiles *tiles, uint64_t first, uint64_t end)
+{
+    uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS], size = 0;
+    wcodec_tiles_extent(tiles, first, end, begin, stop);
+    for (unsigned a = 0; a < WCODEC_AREAS; a++)
+        size += stop[a] - begin[a];
+    return size;
+}
+
+wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, const struct wcodec_zstd_look *look, const struct wcodec_coded *coded, bool *may, wcodec_error *err)
 {
     const struct wcodec_tiling *t = coded->tiling;
     struct wcodec_tiles *tiles;
-    *may = false;
-    if (t->size < SIZE_MIN)
+    *may = look->repeats;
+    if (look->piece == 0)
         return WCODEC_OK;
-    wcodec_status status = repeats(allocator, data, t->size, t->element_log2, may, err);
-    if (status || *may)
-        return status;
-    status = wcodec_tiles_read(t, coded->parts[0].data, coded->payload_size, allocator, &tiles, err);
+    wcodec_status status = wcodec_tiles_read(t, coded->parts[0].data, coded->payload_size, allocator, &tiles, err);
     if (status)
         return status;
-    status = sample_shrinks(allocator, wcodec_zstd_level(level < 7 ? level : 6), data, tiles, may, err);
+    double own = (double)t->prefix_size / (double)t->size * (double)(PIECES * look->piece);
+    for (unsigned i = 0; i < PIECES; i++) {
+        struct piece p = find_piece(t->size, look->piece, (uint64_t)1 << (t->tile_log2 + t->element_log2), i);
+        own += (double)tiles_size(tiles, p.first, p.end) / (double)p.of * (double)look->piece;
+    }
+    *may = (double)look->coded - TABLES < own * 0.995;
     wcodec_tiles_free(tiles);
-    return status;
+    return WCODEC_OK;
 }

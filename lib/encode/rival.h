@@ -10,8 +10,18 @@
 /* zstd's level for each of ours, 1 to 9. */
 int wcodec_zstd_level(int level);
 
-/* A cheap look at a tensor coded in tiles: does zstd shrink a sample more than its tiles shrank, or do stretches of the tensor repeat further apart than a sample shows? Then all of it is worth trying.
- * WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, int level, const uint8_t *data, const struct wcodec_coded *coded, bool *may, wcodec_error *err);
+/* What a cheap look at a tensor showed, before it is known what tiles make of it. */
+struct wcodec_zstd_look {
+    bool repeats;   /* stretches of it come again further apart than a sample shows */
+    uint64_t piece; /* bytes of each piece of a sample; 0: there was no need of one */
+    uint32_t coded; /* what zstd makes of the sample */
+};
+
+/* Look at a tensor that will have tiles of 2^tile_log2 elements. WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, const uint8_t *data, uint64_t size, unsigned element_log2, unsigned tile_log2, struct wcodec_zstd_look *look,
+                               wcodec_error *err);
+
+/* Does zstd shrink the sample more than its tiles shrank, or does the tensor repeat? Then all of it is worth trying. WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, const struct wcodec_zstd_look *look, const struct wcodec_coded *coded, bool *may, wcodec_error *err);
 
 #endif

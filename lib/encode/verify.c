@@ -3,23 +3,26 @@
 
 #include "backends/cpu/decode.h"
 #include "core/error.h"
-#include "encode/payload.h"
+#include "core/memory.h"
+#include "encode/tensor.h"
 #include <inttypes.h>
 #include <stdatomic.h>
 
-/* Tiles that a worker decodes at once. */
-enum { BATCH = 4 };
+/* A worker decodes a few tiles at once, of at most so many bytes. */
+enum { BATCH = 4, BATCH_BYTES = 1 << 18 };
 
 struct verifier {
+    const struct wcodec_coded *coded;
     const struct wcodec_tiles *tiles;
     const struct wcodec_cpu_decoder *decoder;
-    struct wcodec_view view;
+    const wcodec_allocator *allocator;
     const uint8_t *data;
-    uint8_t *buffers; /* a batch of tiles for each worker */
+    uint64_t batch;
     size_t buffer_size;
     struct wcodec_cancel *cancel;
-    _Atomic uint64_t next;
+    _Atomic size_t next; /* range */
     _Atomic uint64_t bad; /* the first tile that differs */
+    atomic_bool failed;   /* no memory */
 };
 
 static void note_bad(struct verifier *v, uint64_t tile)
@@ -29,17 +32,24 @@ static void note_bad(struct verifier *v, uint64_t tile)
         ;
 }
 
-static void verify_task(void *argument, size_t worker)
+/* Each area of a range of tiles is a part of the payload. */
+static void verify_range(struct verifier *v, size_t range, uint8_t *out)
 {
-    struct verifier *v = argument;
     const struct wcodec_tiling *t = v->tiles->tiling;
-    uint8_t *out = v->buffers + worker * v->buffer_size;
-    for (uint64_t first; (first = atomic_fetch_add(&v->next, BATCH)) < t->tiles;) {
+    uint64_t begin = range * v->coded->range_tiles, end = t->tiles - begin < v->coded->range_tiles ? t->tiles : begin + v->coded->range_tiles, stop[WCODEC_AREAS];
+    struct wcodec_view view;
+    wcodec_tiles_extent(v->tiles, begin, end, view.begin, stop);
+    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
+        static const uint8_t nothing[1];
+        const uint8_t *part = v->coded->parts[1 + a * v->coded->range_count + range].data;
+        view.data[a] = part ? part : nothing;
+    }
+    for (uint64_t first = begin; first < end; first += v->batch) {
         enum wcodec_tile_fault faults[BATCH];
         if (wcodec_cancel_poll(v->cancel))
             return;
-        unsigned count = t->tiles - first < BATCH ? (unsigned)(t->tiles - first) : BATCH;
-        wcodec_cpu_decode_tiles(v->decoder, &v->view, first, count, out, true, false, faults);
+        unsigned count = (unsigned)(end - first < v->batch ? end - first : v->batch);
+        wcodec_cpu_decode_tiles(v->decoder, &view, first, count, out, true, false, faults);
         for (unsigned i = 0; i < count; i++) {
             uint64_t offset = (uint64_t)i << (t->tile_log2 + t->element_log2), size = (uint64_t)wcodec_tile_elements(t, first + i) << t->element_log2;
             if (faults[i] != WCODEC_TILE_OK || memcmp(out + offset, v->data + (first << (t->tile_log2 + t->element_log2)) + offset, (size_t)size) != 0)
@@ -48,51 +58,52 @@ static void verify_task(void *argument, size_t worker)
     }
 }
 
-/* The areas of the format are the parts behind the prefix. */
-static void view_parts(const struct wcodec_payload *payload, struct wcodec_view *view)
+static void verify_task(void *argument, size_t i)
 {
-    uint64_t at = payload->parts[WCODEC_PART_PREFIX].size;
-    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
-        view->data[a] = payload->parts[WCODEC_PART_STATES + a].data;
-        view->begin[a] = at;
-        at += payload->parts[WCODEC_PART_STATES + a].size;
+    struct verifier *v = argument;
+    uint8_t *out = NULL;
+    (void)i;
+    for (size_t range; !atomic_load(&v->failed) && (range = atomic_fetch_add(&v->next, 1)) < v->coded->range_count;) {
+        if (!out)
+            out = wcodec_alloc(v->allocator, v->buffer_size);
+        if (out)
+            verify_range(v, range, out);
+        else
+            atomic_store(&v->failed, true);
     }
+    wcodec_free(v->allocator, out);
 }
 
-wcodec_status wcodec_payload_verify(wcodec_context *context, const struct wcodec_plan *plan, const uint8_t *data, const struct wcodec_payload *payload, struct wcodec_cancel *cancel,
-                                    wcodec_error *err)
+wcodec_status wcodec_coded_verify(wcodec_context *context, const struct wcodec_encode_settings *settings, const struct wcodec_coded *coded, const void *data, wcodec_error *err)
 {
     struct wcodec_tiles *tiles;
-    wcodec_status status = wcodec_tiles_read(plan->tiling, payload->parts[WCODEC_PART_PREFIX].data, payload->size, &context->allocator, &tiles, err);
+    if (coded->coding != 1)
+        return WCODEC_OK;
+    const struct wcodec_tiling *t = coded->tiling;
+    wcodec_status status = wcodec_tiles_read(t, coded->parts[0].data, coded->payload_size, &context->allocator, &tiles, err);
     if (status == WCODEC_ERROR_CORRUPT)
         status = WCODEC_ERROR_DEVICE;
     if (status)
         return status;
     struct wcodec_cpu_dsp dsp = {0};
     struct wcodec_cpu_decoder *decoder = NULL;
-    struct verifier v = {.tiles = tiles, .data = data, .cancel = cancel, .bad = UINT64_MAX};
-    uint64_t batches = wcodec_div_up_u64(plan->tiling->tiles, BATCH);
-    size_t threads = wcodec_context_threads(context), workers = threads < batches ? threads : (size_t)batches;
-    view_parts(payload, &v.view);
-    v.buffer_size = BATCH * (size_t)wcodec_tile_elements(plan->tiling, 0) << plan->tiling->element_log2;
+    struct verifier v = {.coded = coded, .tiles = tiles, .allocator = &context->allocator, .data = data, .cancel = settings->cancel, .batch = BATCH, .bad = UINT64_MAX};
+    while (v.batch > 1 && v.batch << (t->tile_log2 + t->element_log2) > BATCH_BYTES)
+        v.batch /= 2;
+    v.buffer_size = (size_t)v.batch * (size_t)wcodec_tile_elements(t, 0) << t->element_log2;
     /* The plain C decoder: what it gives does not depend on what this machine can do. */
     wcodec_cpu_dsp_init_scalar(&dsp);
     status = wcodec_cpu_decoder_create(&dsp, tiles, &context->allocator, &decoder, err);
     if (status)
         goto free_tiles;
     v.decoder = decoder;
-    v.buffers = wcodec_alloc_array(&context->allocator, workers, v.buffer_size);
-    if (!v.buffers) {
-        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu batches of tiles to verify", workers);
-        goto free_decoder;
-    }
-    wcodec_run(context, verify_task, &v, workers);
-    if (wcodec_cancel_poll(cancel))
+    wcodec_run(context, verify_task, &v, wcodec_encode_workers(context, settings->scratch, v.buffer_size, coded->range_count));
+    if (atomic_load(&v.failed))
+        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for tiles to verify");
+    else if (wcodec_cancel_poll(settings->cancel))
         status = wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     else if (v.bad != UINT64_MAX)
         status = wcodec_fail(err, WCODEC_ERROR_DEVICE, "tile %" PRIu64 " does not decode to what was coded: this machine computes wrongly", (uint64_t)v.bad);
-    wcodec_free(&context->allocator, v.buffers);
-free_decoder:
     wcodec_cpu_decoder_free(decoder);
 free_tiles:
     wcodec_tiles_free(tiles);

@@ -13,9 +13,13 @@ struct batch {
     void *argument;
     size_t count;
     atomic_size_t next; /* first task that nobody has taken */
-    unsigned inside;    /* workers at it; guarded by the pool's lock */
+    unsigned inside;    /* threads at it, beside its caller; guarded by the pool's lock */
     struct batch *later;
+    const struct batch *parent; /* whose task its caller is at; NULL: none */
 };
+
+/* The batch whose task this thread is at: says which batches are part of which. */
+static _Thread_local const struct batch *current;
 
 struct worker {
     struct wcodec_pool *pool;
@@ -28,9 +32,9 @@ struct wcodec_pool {
     wcodec_allocator allocator;
     pthread_mutex_t lock;
     pthread_cond_t work; /* a batch has come, or the end */
-    pthread_cond_t left; /* a worker has left a batch */
+    pthread_cond_t left; /* a thread has left a batch, or a batch has come and somebody waits who might help */
     struct batch *first; /* batches that may have tasks to take, oldest first */
-    unsigned idle;
+    unsigned idle, waiting; /* workers without a batch; callers whose tasks are all taken and not all ended */
     bool end;
     unsigned worker_count;
     struct worker workers[];
@@ -41,13 +45,16 @@ enum { STACK_SIZE = 2 << 20 };
 
 static void take_tasks(struct batch *batch)
 {
+    const struct batch *before = current;
+    current = batch;
     for (;;) {
         /* Relaxed: the lock orders what tasks read and write against the caller's. */
         size_t i = atomic_fetch_add_explicit(&batch->next, 1, memory_order_relaxed);
         if (i >= batch->count)
-            return;
+            break;
         batch->task(batch->argument, i);
     }
+    current = before;
 }
 
 /* Take a batch off the list if it is still there. Called with the lock held. */
@@ -59,6 +66,28 @@ static void unlist(struct wcodec_pool *pool, const struct batch *batch)
             return;
         }
     }
+}
+
+/* Enter a listed batch, take of its tasks, leave it. Called and left with the lock held. */
+static void join(struct wcodec_pool *pool, struct batch *batch)
+{
+    batch->inside++;
+    pthread_mutex_unlock(&pool->lock);
+    take_tasks(batch);
+    pthread_mutex_lock(&pool->lock);
+    unlist(pool, batch);
+    if (--batch->inside == 0)
+        pthread_cond_broadcast(&pool->left);
+}
+
+/* A listed batch that a task of `batch` runs, itself or by way of others; NULL: none. While a batch is listed its parents' callers wait for it, so that all of them exist. */
+static struct batch *find_part(const struct wcodec_pool *pool, const struct batch *batch)
+{
+    for (struct batch *b = pool->first; b != NULL; b = b->later)
+        for (const struct batch *p = b->parent; p != NULL; p = p->parent)
+            if (p == batch)
+                return b;
+    return NULL;
 }
 
 static void *work(void *argument)
@@ -76,13 +105,7 @@ static void *work(void *argument)
             pool->idle--;
             continue;
         }
-        batch->inside++;
-        pthread_mutex_unlock(&pool->lock);
-        take_tasks(batch);
-        pthread_mutex_lock(&pool->lock);
-        unlist(pool, batch);
-        if (--batch->inside == 0)
-            pthread_cond_broadcast(&pool->left);
+        join(pool, batch);
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -151,7 +174,7 @@ void wcodec_pool_run(struct wcodec_pool *pool, void (*task)(void *argument, size
             task(argument, i);
         return;
     }
-    struct batch batch = {.task = task, .argument = argument, .count = count};
+    struct batch batch = {.task = task, .argument = argument, .count = count, .parent = current};
     atomic_init(&batch.next, 0);
 
     pthread_mutex_lock(&pool->lock);
@@ -164,14 +187,25 @@ void wcodec_pool_run(struct wcodec_pool *pool, void (*task)(void *argument, size
     else
         for (size_t i = 1; i < count; i++)
             pthread_cond_signal(&pool->work);
+    if (pool->waiting != 0)
+        pthread_cond_broadcast(&pool->left);
     pthread_mutex_unlock(&pool->lock);
 
     take_tasks(&batch);
 
+    /* Who waits for a task helps with what that task runs in parallel, and with nothing else: so nobody comes back late, and stacks stay as deep as batches are nested. */
     pthread_mutex_lock(&pool->lock);
     unlist(pool, &batch);
-    while (batch.inside != 0)
+    while (batch.inside != 0) {
+        struct batch *part = find_part(pool, &batch);
+        if (part != NULL) {
+            join(pool, part);
+            continue;
+        }
+        pool->waiting++;
         pthread_cond_wait(&pool->left, &pool->lock);
+        pool->waiting--;
+    }
     pthread_mutex_unlock(&pool->lock);
 }
 

@@ -580,7 +580,7 @@ static void test_memory_limit(void **state)
     compress_memory(context, m.file, m.file_size, NULL, &free_sink, NULL);
     wcodec_context_destroy(context);
     wcodec_options_init(&options);
-    options.limits.max_memory = 3 << 20;
+    options.limits.max_memory = 6 << 20;
     assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
     compress_memory(context, m.file, m.file_size, NULL, &sink, NULL);
     assert_int_equal(sink.size, free_sink.size); /* smaller batches, the same file */

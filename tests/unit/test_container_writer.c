@@ -302,7 +302,9 @@ static void test_failed_is_failed(void **state)
     sink.fail_at = 0;
     assert_int_equal(wcodec_writer_create(context, support_sink_write, &sink, NULL, &writer, NULL), WCODEC_OK);
     assert_int_equal(wcodec_writer_declare(writer, "a", WCODEC_DTYPE_U8, &one, 1, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_writer_data(writer, "x", 1, NULL), WCODEC_ERROR_IO);
+    /* Small tensors are written with others: the failure comes when they are. */
+    assert_int_equal(wcodec_writer_data(writer, "x", 1, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_writer_finish(writer, NULL, NULL), WCODEC_ERROR_IO);
     sink.fail_at = UINT_MAX;
     assert_int_equal(wcodec_writer_data(writer, "x", 1, NULL), WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_writer_finish(writer, NULL, NULL), WCODEC_ERROR_USAGE);

@@ -255,6 +255,7 @@ static void test_threads(void **state)
 /* An allocator that fails at the n-th call. */
 struct failing {
     size_t calls, fail_at, held;
+    bool kept; /* what failed was asked for in place of memory that stays */
 };
 
 static void *failing_allocate(void *opaque, size_t size)
@@ -269,8 +270,10 @@ static void *failing_allocate(void *opaque, size_t size)
 static void *failing_reallocate(void *opaque, void *memory, size_t size)
 {
     struct failing *f = opaque;
-    if (++f->calls == f->fail_at)
+    if (++f->calls == f->fail_at) {
+        f->kept = memory != NULL;
         return NULL;
+    }
     f->held += memory == NULL;
     return realloc(memory, size ? size : 1);
 }
@@ -308,7 +311,9 @@ static void fail_everywhere(wcodec_dtype dtype, const uint8_t *data, uint64_t si
             assert_true(n > 3);
             return;
         }
-        assert_int_equal(status, WCODEC_ERROR_MEMORY);
+        /* What cannot be made smaller stays as large as it is. */
+        if (!failing.kept || status)
+            assert_int_equal(status, WCODEC_ERROR_MEMORY);
     }
 }
 

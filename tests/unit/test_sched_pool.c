@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 #include "core/memory.h"
 #include "sched/pool.h"
 
@@ -95,6 +96,49 @@ static void test_nested(void **state)
         assert_int_equal(atomic_load(&nested.leaves), 5 * 5 * 5 * 5 * 5);
         wcodec_pool_destroy(nested.pool);
     }
+}
+
+struct help {
+    struct wcodec_pool *pool;
+    pthread_t caller;
+    pthread_barrier_t outer, inner;
+    atomic_uint inner_by_caller;
+};
+
+static void helped(void *argument, size_t i)
+{
+    (void)i;
+    struct help *h = argument;
+    pthread_barrier_wait(&h->inner);
+    if (pthread_equal(pthread_self(), h->caller))
+        atomic_fetch_add(&h->inner_by_caller, 1);
+}
+
+static void need_help(void *argument, size_t i)
+{
+    (void)i;
+    struct help *h = argument;
+    pthread_barrier_wait(&h->outer); /* each of two threads has one task */
+    if (!pthread_equal(pthread_self(), h->caller))
+        wcodec_pool_run(h->pool, helped, h, 2);
+}
+
+/* The caller waits for a task that runs two more, which end only together: without his help they never would. */
+static void test_help(void **state)
+{
+    (void)state;
+    alarm(60);
+    for (int round = 0; round < 100; round++) {
+        struct help h = {.pool = start(1), .caller = pthread_self()};
+        assert_int_equal(pthread_barrier_init(&h.outer, NULL, 2), 0);
+        assert_int_equal(pthread_barrier_init(&h.inner, NULL, 2), 0);
+        wcodec_pool_run(h.pool, need_help, &h, 2);
+        assert_int_equal(atomic_load(&h.inner_by_caller), 1);
+        pthread_barrier_destroy(&h.outer);
+        pthread_barrier_destroy(&h.inner);
+        wcodec_pool_destroy(h.pool);
+    }
+    alarm(0);
 }
 
 static void *call_many(void *argument)
@@ -194,7 +238,7 @@ static void test_placement(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),         cmocka_unit_test(test_nested), cmocka_unit_test(test_concurrent_callers), cmocka_unit_test(test_creation_failure),
+        cmocka_unit_test(test_counts),         cmocka_unit_test(test_nested), cmocka_unit_test(test_help), cmocka_unit_test(test_concurrent_callers), cmocka_unit_test(test_creation_failure),
         cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_placement),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
