@@ -6,6 +6,7 @@
 #define WCODEC_COMMON_RANS_H
 
 #include "backends/common/dialect.h"
+#include "lib/coding/check_key.h"
 
 #define WCODEC_STATE_LOW 0x10000u /* a state below this takes a word */
 
@@ -31,22 +32,19 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_p8_entry(uint32_t entry, uint32_t shift)
 }
 
 /* The check: word j of a lane counts k(j) times. */
-#define WCODEC_CHECK_FIRST 0x4CF5AD43u
-#define WCODEC_CHECK_STEP 81006u
-
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_check_factor(uint32_t j)
 {
-    return WCODEC_CHECK_FIRST + WCODEC_CHECK_STEP * j;
+    return WCODEC_CHECK_KEY(j);
 }
 
 /* A lane's share of the check; the check is the sum over lanes. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_check_share(uint64_t sum, uint32_t lane)
 {
-    uint32_t h = (uint32_t)sum * 0x9E3779B1u + (uint32_t)(sum >> 32) * 0x85EBCA77u + lane * 0xC2B2AE3Du;
+    uint32_t h = (uint32_t)sum * WCODEC_CHECK_LOW + (uint32_t)(sum >> 32) * WCODEC_CHECK_HIGH + lane * WCODEC_CHECK_LANE;
     h ^= h >> 16;
-    h *= 0x7FEB352Du;
+    h *= WCODEC_CHECK_MIX1;
     h ^= h >> 15;
-    h *= 0x846CA68Bu;
+    h *= WCODEC_CHECK_MIX2;
     return h ^ h >> 16;
 }
 

@@ -4,6 +4,7 @@
 /* The scalar level: plain C, branchless where a branch could not be predicted. */
 #include "backends/cpu/decode.h"
 
+#include "coding/check_key.h"
 #include "core/error.h"
 
 /* Small functions with constants for arguments: they must be inlined where they are used to be worth anything. */
@@ -183,43 +184,37 @@ static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *sy
     }
 }
 
-INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
+struct keys {
+    uint64_t word;
+};
+
+struct column {
+    uint64_t sum;
+};
+
+INLINE struct keys make_keys(unsigned element_log2, uint32_t number)
 {
-    const unsigned own = 1u << element_log2;
-    const size_t row = (size_t)4 * own * WCODEC_LANES;
-    uint64_t keys[8 * WCODEC_CPU_CHUNK_GROUPS];
-    for (unsigned j = 0; j < groups * own; j++)
-        keys[j] = 0x4CF5AD43u + 81006u * (first * own + j);
-    for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-        uint64_t sum = 0;
-        for (unsigned g = 0; g < groups; g++)
-            for (unsigned i = 0; i < own; i++)
-                sum += keys[g * own + i] * wcodec_load_u32(elements + g * row + 4 * (size_t)(own * lane + i));
-        sums[lane] += sum;
-    }
+    (void)element_log2;
+    return (struct keys){WCODEC_CHECK_KEY(number)};
 }
 
-static void finish(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
+INLINE struct column empty_column(void)
 {
-    if (out)
-        memcpy(out, elements, (size_t)groups * WCODEC_GROUP << element_log2);
-    if (!sums)
-        return;
-    switch (element_log2) {
-    case 0:
-        add_sums(0, elements, groups, first, sums);
-        break;
-    case 1:
-        add_sums(1, elements, groups, first, sums);
-        break;
-    case 2:
-        add_sums(2, elements, groups, first, sums);
-        break;
-    default:
-        add_sums(3, elements, groups, first, sums);
-        break;
-    }
+    return (struct column){0};
 }
+
+INLINE void add_words(struct column *c, const uint8_t *at, const struct keys *keys)
+{
+    c->sum += keys->word * wcodec_load_u32(at);
+}
+
+INLINE void put_column(unsigned element_log2, unsigned r, struct column c, uint64_t sums[WCODEC_LANES])
+{
+    sums[r >> element_log2] += c.sum;
+}
+
+#define FINISH_BYTES 4
+#include "backends/cpu/finish.h"
 
 void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp)
 {
@@ -228,6 +223,6 @@ void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp)
         .tiles = {1, 1, 1, 1},
         .symbols = {[WCODEC_PAIRS] = symbols_pairs, [WCODEC_P12] = symbols_p12, [WCODEC_P8] = wcodec_cpu_symbols_p8_scalar},
         .assemble = {assemble_any, assemble_bf16, assemble_any, assemble_byte, assemble_any, assemble_any},
-        .finish = finish,
+        .finish = finish_plain,
     };
 }

@@ -18,7 +18,7 @@ const char wcodec_opencl_source[] = {
 END
 for file in "$@"; do
     # The files that it includes are those before it.
-    awk -v file="$file" 'BEGIN {printf "#line 1 \"%s\"\n", file} /^#include "backends\// {print ""; next} {print}' "$srcdir/$file"
+    awk -v file="$file" 'BEGIN {printf "#line 1 \"%s\"\n", file} /^#include "(backends|lib)\// {print ""; next} {print}' "$srcdir/$file"
 done | od -An -v -tu1 | sed 's/  *\([0-9][0-9]*\)/\1,/g'
 cat <<END
 0};

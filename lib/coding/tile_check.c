@@ -2,17 +2,15 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The tile check (doc/format.md 2.6). */
+#include "coding/check_key.h"
 #include "coding/tile.h"
-
-#define KEY_FIRST 0x4CF5AD43u
-#define KEY_STEP 81006u
 
 /* One group: `own` words of each lane. */
 static inline void add_group(const uint8_t *group, uint32_t number, unsigned own, uint64_t sums[WCODEC_LANES])
 {
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
         for (unsigned i = 0; i < own; i++)
-            sums[lane] += (uint64_t)wcodec_load_u32(group + 4 * (own * lane + i)) * (KEY_FIRST + KEY_STEP * (own * number + i));
+            sums[lane] += (uint64_t)wcodec_load_u32(group + 4 * (own * lane + i)) * WCODEC_CHECK_KEY(own * number + i);
 }
 
 void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned element_log2, uint64_t sums[WCODEC_LANES])
@@ -49,11 +47,11 @@ uint32_t wcodec_tile_check_finish(const uint64_t sums[WCODEC_LANES])
 {
     uint32_t check = 0;
     for (uint32_t lane = 0; lane < WCODEC_LANES; lane++) {
-        uint32_t h = (uint32_t)sums[lane] * 0x9E3779B1u + (uint32_t)(sums[lane] >> 32) * 0x85EBCA77u + lane * 0xC2B2AE3Du;
+        uint32_t h = (uint32_t)sums[lane] * WCODEC_CHECK_LOW + (uint32_t)(sums[lane] >> 32) * WCODEC_CHECK_HIGH + lane * WCODEC_CHECK_LANE;
         h ^= h >> 16;
-        h *= 0x7FEB352Du;
+        h *= WCODEC_CHECK_MIX1;
         h ^= h >> 15;
-        h *= 0x846CA68Bu;
+        h *= WCODEC_CHECK_MIX2;
         h ^= h >> 16;
         check += h;
     }

@@ -153,40 +153,37 @@ static void test_splits(void **state)
 {
     (void)state;
     enum { N = 20000 };
-    static uint64_t data[N];
+    static uint8_t data[8 * N];
     static struct wcodec_split splits[WCODEC_MAX_SPLITS];
     uint64_t seed = support_seed(), order0;
     unsigned count;
-    uint32_t *f32 = (uint32_t *)(void *)data;
     for (unsigned i = 0; i < N; i++)
-        f32[i] = (uint32_t)geometric(&seed, 100) << 23 | (support_random(&seed) & 0x807fffff);
+        wcodec_store_u32(data + 4 * i, (uint32_t)geometric(&seed, 100) << 23 | (support_random(&seed) & 0x807fffff));
     split_of(WCODEC_DTYPE_F32, data, 4 * N, splits, &count, &order0);
     check_fields(&splits[0], "r23+c8+r1");
     assert_in_range(order0, N * 25.9, N * 26.1);
     for (unsigned i = 0; i < N; i++)
-        f32[i] &= 0xffff0000;
+        wcodec_store_u32(data + 4 * i, wcodec_load_u32(data + 4 * i) & 0xffff0000);
     split_of(WCODEC_DTYPE_F32, data, 4 * N, splits, &count, &order0);
     check_fields(&splits[0], "k16+r7+c8+r1");
     assert_in_range(order0, N * 9.9, N * 10.1);
-    uint16_t *f16 = (uint16_t *)(void *)data;
     for (unsigned i = 0; i < N; i++)
-        f16[i] = (uint16_t)((geometric(&seed, 10) & 31u) << 10 | (support_random(&seed) & 0x83ff));
+        wcodec_store_u16(data + 2 * i, (uint16_t)((geometric(&seed, 10) & 31u) << 10 | (support_random(&seed) & 0x83ff)));
     split_of(WCODEC_DTYPE_F16, data, 2 * N, splits, &count, &order0);
     check_fields(&splits[0], "r10+c5+r1");
     /* Token numbers below 2^17. */
     for (unsigned i = 0; i < N; i++)
-        data[i] = support_random(&seed) % 100000;
+        wcodec_store_u64(data + 8 * i, support_random(&seed) % 100000);
     split_of(WCODEC_DTYPE_I64, data, 8 * N, splits, &count, &order0);
     assert_int_equal(splits[0].fields[splits[0].field_count - 1].kind, WCODEC_FIELD_CONSTANT);
     assert_int_equal(splits[0].fields[splits[0].field_count - 1].width, 47);
     /* Only the sign varies: it must be coded, since something must. */
     for (unsigned i = 0; i < N; i++)
-        f16[i] = (uint16_t)(0x3f80 | (support_random(&seed) & 0x8000));
+        wcodec_store_u16(data + 2 * i, (uint16_t)(0x3f80 | (support_random(&seed) & 0x8000)));
     split_of(WCODEC_DTYPE_BF16, data, 2 * N, splits, &count, &order0);
     check_fields(&splits[0], "k15+c1");
-    uint8_t *bytes = (uint8_t *)(void *)data;
     for (unsigned i = 0; i < N; i++)
-        bytes[i] = (uint8_t)support_random(&seed) & 0x87;
+        data[i] = (uint8_t)support_random(&seed) & 0x87;
     split_of(WCODEC_DTYPE_F8_E4M3, data, N, splits, &count, &order0);
     check_fields(&splits[0], "r3+c4+r1");
     split_of(WCODEC_DTYPE_BOOL, data, N, splits, &count, &order0);

@@ -4,6 +4,7 @@
 /* The NEON level of AArch64: P8 with tables of 16 symbols in registers, and the check's sums. Compilers make vectors of the scalar level's other loops. */
 #include "backends/cpu/decode.h"
 #include "backends/cpu/expand.h"
+#include "coding/check_key.h"
 
 #include <arm_neon.h>
 
@@ -142,60 +143,53 @@ static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsign
     }
 }
 
-/* The 4 words of register r of a group belong to lanes (4 r + w) / own: add the sums of words 0, 1 and 2, 3 to theirs. */
-INLINE void add_column(unsigned element_log2, unsigned r, uint64x2_t a, uint64x2_t b, uint64_t sums[WCODEC_LANES])
+struct keys {
+    uint32x4_t words;
+};
+
+/* Sums of words 0 and 1 of a register, and of 2 and 3. */
+struct column {
+    uint64x2_t a, b;
+};
+
+INLINE struct keys make_keys(unsigned element_log2, uint32_t number)
+{
+    static const uint32_t words[4] = {0, 1, 2, 3};
+    const uint32x4_t own = vandq_u32(vld1q_u32(words), vdupq_n_u32((1u << element_log2) - 1));
+    return (struct keys){vmlaq_n_u32(vdupq_n_u32(WCODEC_CHECK_KEY(number)), own, WCODEC_CHECK_STEP)};
+}
+
+INLINE struct column empty_column(void)
+{
+    return (struct column){vdupq_n_u64(0), vdupq_n_u64(0)};
+}
+
+INLINE void add_words(struct column *c, const uint8_t *at, const struct keys *keys)
+{
+    const uint32x4_t v = vreinterpretq_u32_u8(vld1q_u8(at));
+    c->a = vmlal_u32(c->a, vget_low_u32(v), vget_low_u32(keys->words));
+    c->b = vmlal_high_u32(c->b, v, keys->words);
+}
+
+INLINE void put_column(unsigned element_log2, unsigned r, struct column c, uint64_t sums[WCODEC_LANES])
 {
     uint64_t *to = sums + ((4 * r) >> element_log2);
     if (element_log2 == 0) {
-        vst1q_u64(to, vaddq_u64(vld1q_u64(to), a));
-        vst1q_u64(to + 2, vaddq_u64(vld1q_u64(to + 2), b));
+        vst1q_u64(to, vaddq_u64(vld1q_u64(to), c.a));
+        vst1q_u64(to + 2, vaddq_u64(vld1q_u64(to + 2), c.b));
     } else if (element_log2 == 1) {
-        vst1q_u64(to, vaddq_u64(vld1q_u64(to), vpaddq_u64(a, b)));
+        vst1q_u64(to, vaddq_u64(vld1q_u64(to), vpaddq_u64(c.a, c.b)));
     } else {
-        to[0] += vaddvq_u64(vaddq_u64(a, b));
+        to[0] += vaddvq_u64(vaddq_u64(c.a, c.b));
     }
 }
 
-/* Sums of a chunk, one register of its groups after the other. Key number first * own + own * g + word % own; with 64-bit elements two registers share a
- * lane. */
-INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
-{
-    const unsigned own = 1u << element_log2, registers = 8 * own;
-    for (unsigned r = 0; r < registers; r++, elements += 16) {
-        uint64x2_t a = vdupq_n_u64(0), b = a;
-        uint32_t keys[4];
-        for (unsigned w = 0; w < 4; w++)
-            keys[w] = 0x4CF5AD43u + 81006u * (first * own + (4 * r + w) % own);
-        uint32x4_t key = vld1q_u32(keys);
-        for (unsigned g = 0; g < groups; g++) {
-            const uint32x4_t v = vreinterpretq_u32_u8(vld1q_u8(elements + (size_t)g * registers * 16));
-            a = vmlal_u32(a, vget_low_u32(v), vget_low_u32(key));
-            b = vmlal_high_u32(b, v, key);
-            key = vaddq_u32(key, vdupq_n_u32(81006u * own));
-        }
-        add_column(element_log2, r, a, b, sums);
-    }
-}
-
-static void finish(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
-{
-    if (out)
-        memcpy(out, elements, (size_t)groups * WCODEC_GROUP << element_log2);
-    if (!sums)
-        return;
-    if (element_log2 == 0)
-        add_sums(0, elements, groups, first, sums);
-    else if (element_log2 == 1)
-        add_sums(1, elements, groups, first, sums);
-    else if (element_log2 == 2)
-        add_sums(2, elements, groups, first, sums);
-    else
-        add_sums(3, elements, groups, first, sums);
-}
+#define FINISH_BYTES 16
+#include "backends/cpu/finish.h"
 
 void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp)
 {
     dsp->level = 4;
     dsp->symbols[WCODEC_P8] = symbols_p8;
-    dsp->finish = finish;
+    dsp->finish = finish_plain;
 }

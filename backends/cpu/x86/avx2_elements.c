@@ -3,6 +3,7 @@
 
 /* The AVX2 level: assembling elements, copying them out, and the check's sums. */
 #include "backends/cpu/decode.h"
+#include "coding/check_key.h"
 
 #include <immintrin.h>
 
@@ -173,22 +174,48 @@ static void assemble_any(const struct wcodec_cpu_assembly *a, const uint8_t *sym
         assemble(a, 2, a->plane_count, a->plane_bits, symbols, rows, elements);
 }
 
-/* The 8 words of register r of a group belong to lanes (8 r + w) / own: add the sums of even and of odd words to theirs. */
-INLINE void add_column(unsigned element_log2, unsigned r, __m256i even, __m256i odd, uint64_t sums[WCODEC_LANES])
+/* Keys and sums of a register's even words and of its odd ones. */
+struct keys {
+    __m256i even, odd;
+};
+
+struct column {
+    __m256i even, odd;
+};
+
+INLINE struct keys make_keys(unsigned element_log2, uint32_t number)
 {
-    uint64_t *to = sums + ((8 * r) >> element_log2);
+    const __m256i words = _mm256_and_si256(_mm256_setr_epi64x(0, 2, 4, 6), _mm256_set1_epi64x((1 << element_log2) - 1)), step = _mm256_set1_epi64x(WCODEC_CHECK_STEP);
+    const __m256i even = _mm256_add_epi64(_mm256_mul_epu32(words, step), _mm256_set1_epi64x(WCODEC_CHECK_KEY(number)));
+    return (struct keys){even, element_log2 == 0 ? even : _mm256_add_epi64(even, step)};
+}
+
+INLINE struct column empty_column(void)
+{
+    return (struct column){_mm256_setzero_si256(), _mm256_setzero_si256()};
+}
+
+INLINE void add_words(struct column *c, const uint8_t *at, const struct keys *keys)
+{
+    const __m256i v = load(at);
+    c->even = _mm256_add_epi64(c->even, _mm256_mul_epu32(v, keys->even));
+    c->odd = _mm256_add_epi64(c->odd, _mm256_mul_epu32(_mm256_srli_epi64(v, 32), keys->odd));
+}
+
+INLINE void put_column(unsigned element_log2, unsigned r, struct column c, uint64_t sums[WCODEC_LANES])
+{
+    uint64_t *to = sums + ((8 * r) >> element_log2), parts[4];
     if (element_log2 == 0) {
-        const __m256i low = _mm256_unpacklo_epi64(even, odd), high = _mm256_unpackhi_epi64(even, odd);
+        const __m256i low = _mm256_unpacklo_epi64(c.even, c.odd), high = _mm256_unpackhi_epi64(c.even, c.odd);
         store(to, _mm256_add_epi64(load(to), _mm256_permute2x128_si256(low, high, 0x20)));
         store(to + 4, _mm256_add_epi64(load(to + 4), _mm256_permute2x128_si256(low, high, 0x31)));
         return;
     }
-    const __m256i both = _mm256_add_epi64(even, odd);
+    const __m256i both = _mm256_add_epi64(c.even, c.odd);
     if (element_log2 == 1) {
         store(to, _mm256_add_epi64(load(to), both));
         return;
     }
-    uint64_t parts[4];
     store(parts, both);
     if (element_log2 == 2) {
         to[0] += parts[0] + parts[1];
@@ -198,66 +225,9 @@ INLINE void add_column(unsigned element_log2, unsigned r, __m256i even, __m256i 
     }
 }
 
-/* A group fills 4 own registers; the keys of a register's words repeat every `own` words. */
-INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
-{
-    const unsigned own = 1u << element_log2, registers = 4 * own;
-    const __m256i words = _mm256_setr_epi64x(0, 2, 4, 6), step = _mm256_set1_epi64x(81006), next = _mm256_set1_epi64x(81006ll * own);
-    const __m256i number = _mm256_add_epi64(_mm256_and_si256(words, _mm256_set1_epi64x(own - 1)), _mm256_set1_epi64x((long long)first * own));
-    __m256i keys[WCODEC_CPU_CHUNK_GROUPS][2];
-    __m256i key = _mm256_add_epi64(_mm256_set1_epi64x(0x4CF5AD43), _mm256_mul_epu32(number, step));
-    for (unsigned g = 0; g < groups; g++, key = _mm256_add_epi64(key, next)) {
-        keys[g][0] = key;
-        keys[g][1] = own == 1 ? key : _mm256_add_epi64(key, step);
-    }
-    for (unsigned r = 0; r < registers; r++, elements += 32) {
-        __m256i even = _mm256_setzero_si256(), odd = even;
-        for (unsigned g = 0; g < groups; g++) {
-            const __m256i v = load(elements + (size_t)g * registers * 32);
-            even = _mm256_add_epi64(even, _mm256_mul_epu32(v, keys[g][0]));
-            odd = _mm256_add_epi64(odd, _mm256_mul_epu32(_mm256_srli_epi64(v, 32), keys[g][1]));
-        }
-        add_column(element_log2, r, even, odd, sums);
-    }
-}
-
-/* A whole chunk, the usual case: the loop over its groups unrolled. */
-INLINE void add_all_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
-{
-    if (groups == WCODEC_CPU_CHUNK_GROUPS)
-        add_sums(element_log2, elements, WCODEC_CPU_CHUNK_GROUPS, first, sums);
-    else
-        add_sums(element_log2, elements, groups, first, sums);
-}
-
-INLINE void finish(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t *sums, bool stream)
-{
-    const size_t bytes = (size_t)groups * WCODEC_GROUP << element_log2;
-    for (size_t at = 0; out && stream && at < bytes; at += 32)
-        _mm256_stream_si256((__m256i *)(void *)(out + at), load(elements + at));
-    if (out && !stream)
-        memcpy(out, elements, bytes);
-    if (!sums)
-        return;
-    if (element_log2 == 0)
-        add_all_sums(0, elements, groups, first, sums);
-    else if (element_log2 == 1)
-        add_all_sums(1, elements, groups, first, sums);
-    else if (element_log2 == 2)
-        add_all_sums(2, elements, groups, first, sums);
-    else
-        add_all_sums(3, elements, groups, first, sums);
-}
-
-static void finish_plain(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
-{
-    finish(element_log2, elements, groups, first, out, sums, false);
-}
-
-static void finish_stream(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
-{
-    finish(element_log2, elements, groups, first, out, sums, true);
-}
+#define FINISH_BYTES 32
+#define FINISH_STREAM(to, from) _mm256_stream_si256((__m256i *)(void *)(to), load(from))
+#include "backends/cpu/finish.h"
 
 static void stream_end(void)
 {

@@ -3,6 +3,7 @@
 
 /* The AVX-512 level (with VBMI and VBMI2): 32 lanes in one register. */
 #include "backends/cpu/decode.h"
+#include "coding/check_key.h"
 
 #include <immintrin.h>
 
@@ -451,17 +452,44 @@ static void assemble_any(const struct wcodec_cpu_assembly *a, const uint8_t *sym
         assemble_planes(a, 2, a->plane_count, a->plane_bits, symbols, rows, elements);
 }
 
-/* The 16 words of register r of a group belong to lanes (16 r + w) / own: add the sums of even and of odd words to theirs. */
-INLINE void add_column(unsigned element_log2, unsigned r, __m512i even, __m512i odd, uint64_t sums[WCODEC_LANES])
+/* Keys and sums of a register's even words and of its odd ones. */
+struct keys {
+    __m512i even, odd;
+};
+
+struct column {
+    __m512i even, odd;
+};
+
+INLINE struct keys make_keys(unsigned element_log2, uint32_t number)
+{
+    const __m512i words = _mm512_and_si512(_mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), _mm512_set1_epi64((1 << element_log2) - 1)), step = _mm512_set1_epi64(WCODEC_CHECK_STEP);
+    const __m512i even = _mm512_add_epi64(_mm512_mul_epu32(words, step), _mm512_set1_epi64(WCODEC_CHECK_KEY(number)));
+    return (struct keys){even, element_log2 == 0 ? even : _mm512_add_epi64(even, step)};
+}
+
+INLINE struct column empty_column(void)
+{
+    return (struct column){_mm512_setzero_si512(), _mm512_setzero_si512()};
+}
+
+INLINE void add_words(struct column *c, const uint8_t *at, const struct keys *keys)
+{
+    const __m512i v = load(at);
+    c->even = _mm512_add_epi64(c->even, _mm512_mul_epu32(v, keys->even));
+    c->odd = _mm512_add_epi64(c->odd, _mm512_mul_epu32(_mm512_srli_epi64(v, 32), keys->odd));
+}
+
+INLINE void put_column(unsigned element_log2, unsigned r, struct column c, uint64_t sums[WCODEC_LANES])
 {
     uint64_t *to = sums + ((16 * r) >> element_log2);
     if (element_log2 == 0) {
-        const __m512i low = _mm512_permutex2var_epi64(even, _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0), odd), high = _mm512_permutex2var_epi64(even, _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4), odd);
+        const __m512i low = _mm512_permutex2var_epi64(c.even, _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0), c.odd), high = _mm512_permutex2var_epi64(c.even, _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4), c.odd);
         store(to, _mm512_add_epi64(load(to), low));
         store(to + 8, _mm512_add_epi64(load(to + 8), high));
         return;
     }
-    __m512i v = _mm512_add_epi64(even, odd);
+    __m512i v = _mm512_add_epi64(c.even, c.odd);
     if (element_log2 == 1) {
         store(to, _mm512_add_epi64(load(to), v));
         return;
@@ -477,66 +505,9 @@ INLINE void add_column(unsigned element_log2, unsigned r, __m512i even, __m512i 
     to[1] += (uint64_t)_mm_cvtsi128_si64(_mm512_extracti32x4_epi32(v, 2));
 }
 
-/* Products of the even and of the odd words, added to sums of 64 bits. A group fills 2 own registers; the keys of a register's words repeat every `own`
- * words. */
-INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
-{
-    const unsigned own = 1u << element_log2, registers = 2 * own;
-    const __m512i word = _mm512_set_epi64(14, 12, 10, 8, 6, 4, 2, 0), step = _mm512_set1_epi64(81006), next = _mm512_set1_epi64(81006ll * own);
-    const __m512i number = _mm512_add_epi64(_mm512_and_si512(word, _mm512_set1_epi64(own - 1)), _mm512_set1_epi64((long long)first * own));
-    __m512i keys[WCODEC_CPU_CHUNK_GROUPS][2], key = _mm512_add_epi64(_mm512_set1_epi64(0x4CF5AD43), _mm512_mul_epu32(number, step));
-    for (unsigned g = 0; g < groups; g++, key = _mm512_add_epi64(key, next)) {
-        keys[g][0] = key;
-        keys[g][1] = own == 1 ? key : _mm512_add_epi64(key, step);
-    }
-    for (unsigned r = 0; r < registers; r++, elements += 64) {
-        __m512i even = _mm512_setzero_si512(), odd = even;
-        for (unsigned g = 0; g < groups; g++) {
-            const __m512i v = load(elements + (size_t)g * registers * 64);
-            even = _mm512_add_epi64(even, _mm512_mul_epu32(v, keys[g][0]));
-            odd = _mm512_add_epi64(odd, _mm512_mul_epu32(_mm512_srli_epi64(v, 32), keys[g][1]));
-        }
-        add_column(element_log2, r, even, odd, sums);
-    }
-}
-
-/* A whole chunk, the usual case: the loop over its groups unrolled. */
-INLINE void add_all_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
-{
-    if (groups == WCODEC_CPU_CHUNK_GROUPS)
-        add_sums(element_log2, elements, WCODEC_CPU_CHUNK_GROUPS, first, sums);
-    else
-        add_sums(element_log2, elements, groups, first, sums);
-}
-
-INLINE void finish(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t *sums, bool stream)
-{
-    const size_t bytes = (size_t)groups * WCODEC_GROUP << element_log2;
-    for (size_t at = 0; out && stream && at < bytes; at += 64)
-        _mm512_stream_si512((__m512i *)(void *)(out + at), load(elements + at));
-    if (out && !stream)
-        memcpy(out, elements, bytes);
-    if (!sums)
-        return;
-    if (element_log2 == 0)
-        add_all_sums(0, elements, groups, first, sums);
-    else if (element_log2 == 1)
-        add_all_sums(1, elements, groups, first, sums);
-    else if (element_log2 == 2)
-        add_all_sums(2, elements, groups, first, sums);
-    else
-        add_all_sums(3, elements, groups, first, sums);
-}
-
-static void finish_plain(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
-{
-    finish(element_log2, elements, groups, first, out, sums, false);
-}
-
-static void finish_stream(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
-{
-    finish(element_log2, elements, groups, first, out, sums, true);
-}
+#define FINISH_BYTES 64
+#define FINISH_STREAM(to, from) _mm512_stream_si512((__m512i *)(void *)(to), load(from))
+#include "backends/cpu/finish.h"
 
 static void stream_end(void)
 {

@@ -5,6 +5,7 @@
  * loops. */
 #include "backends/cpu/decode.h"
 #include "backends/cpu/expand.h"
+#include "coding/check_key.h"
 
 #include <immintrin.h>
 
@@ -145,59 +146,53 @@ static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsign
     }
 }
 
-/* The 4 words of register r of a group belong to lanes (4 r + w) / own: add the sums of even and of odd words to theirs. */
-INLINE void add_column(unsigned element_log2, unsigned r, __m128i even, __m128i odd, uint64_t sums[WCODEC_LANES])
+/* Keys and sums of a register's even words and of its odd ones. */
+struct keys {
+    __m128i even, odd;
+};
+
+struct column {
+    __m128i even, odd;
+};
+
+INLINE struct keys make_keys(unsigned element_log2, uint32_t number)
+{
+    const uint32_t k0 = WCODEC_CHECK_KEY(number), k1 = k0 + (element_log2 > 0 ? WCODEC_CHECK_STEP : 0), two = element_log2 > 1 ? 2 * WCODEC_CHECK_STEP : 0;
+    return (struct keys){_mm_setr_epi32((int)k0, 0, (int)(k0 + two), 0), _mm_setr_epi32((int)k1, 0, (int)(k1 + two), 0)};
+}
+
+INLINE struct column empty_column(void)
+{
+    return (struct column){_mm_setzero_si128(), _mm_setzero_si128()};
+}
+
+INLINE void add_words(struct column *c, const uint8_t *at, const struct keys *keys)
+{
+    const __m128i v = load(at);
+    c->even = _mm_add_epi64(c->even, _mm_mul_epu32(v, keys->even));
+    c->odd = _mm_add_epi64(c->odd, _mm_mul_epu32(_mm_srli_epi64(v, 32), keys->odd));
+}
+
+INLINE void put_column(unsigned element_log2, unsigned r, struct column c, uint64_t sums[WCODEC_LANES])
 {
     uint64_t *to = sums + ((4 * r) >> element_log2), parts[2];
     if (element_log2 == 0) {
-        store(to, _mm_add_epi64(load(to), _mm_unpacklo_epi64(even, odd)));
-        store(to + 2, _mm_add_epi64(load(to + 2), _mm_unpackhi_epi64(even, odd)));
+        store(to, _mm_add_epi64(load(to), _mm_unpacklo_epi64(c.even, c.odd)));
+        store(to + 2, _mm_add_epi64(load(to + 2), _mm_unpackhi_epi64(c.even, c.odd)));
     } else if (element_log2 == 1) {
-        store(to, _mm_add_epi64(load(to), _mm_add_epi64(even, odd)));
+        store(to, _mm_add_epi64(load(to), _mm_add_epi64(c.even, c.odd)));
     } else {
-        store(parts, _mm_add_epi64(even, odd));
+        store(parts, _mm_add_epi64(c.even, c.odd));
         to[0] += parts[0] + parts[1];
     }
 }
 
-/* Sums of a chunk, one register of its groups after the other. */
-INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
-{
-    const unsigned own = 1u << element_log2, registers = 8 * own;
-    for (unsigned r = 0; r < registers; r++, elements += 16) {
-        const uint32_t number = first * own + 4 * r % own, step = 81006u, next = step * own;
-        const uint32_t k0 = 0x4CF5AD43u + step * number, k1 = k0 + (own > 1 ? step : 0), k2 = k0 + (own > 2 ? 2 * step : 0), k3 = k2 + (k1 - k0);
-        __m128i even = _mm_setzero_si128(), odd = even, key_even = _mm_setr_epi32((int)k0, 0, (int)k2, 0), key_odd = _mm_setr_epi32((int)k1, 0, (int)k3, 0);
-        for (unsigned g = 0; g < groups; g++) {
-            const __m128i v = load(elements + (size_t)g * registers * 16);
-            even = _mm_add_epi64(even, _mm_mul_epu32(v, key_even));
-            odd = _mm_add_epi64(odd, _mm_mul_epu32(_mm_srli_epi64(v, 32), key_odd));
-            key_even = _mm_add_epi64(key_even, _mm_set1_epi64x(next));
-            key_odd = _mm_add_epi64(key_odd, _mm_set1_epi64x(next));
-        }
-        add_column(element_log2, r, even, odd, sums);
-    }
-}
-
-static void finish(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
-{
-    if (out)
-        memcpy(out, elements, (size_t)groups * WCODEC_GROUP << element_log2);
-    if (!sums)
-        return;
-    if (element_log2 == 0)
-        add_sums(0, elements, groups, first, sums);
-    else if (element_log2 == 1)
-        add_sums(1, elements, groups, first, sums);
-    else if (element_log2 == 2)
-        add_sums(2, elements, groups, first, sums);
-    else
-        add_sums(3, elements, groups, first, sums);
-}
+#define FINISH_BYTES 16
+#include "backends/cpu/finish.h"
 
 void wcodec_cpu_dsp_init_sse41(struct wcodec_cpu_dsp *dsp)
 {
     dsp->level = 1;
     dsp->symbols[WCODEC_P8] = symbols_p8;
-    dsp->finish = finish;
+    dsp->finish = finish_plain;
 }
