@@ -81,10 +81,19 @@ static void compare(const struct support_tensor *x, bool good)
     wcodec_tiles_free(tiles);
 }
 
+/* The kernels are for little-endian machines. */
+static void skip_big_endian(void)
+{
+    const uint16_t one = 1;
+    if (!*(const uint8_t *)&one)
+        skip();
+}
+
 static void test_good(void **state)
 {
     uint64_t seed = support_seed();
     (void)state;
+    skip_big_endian();
     for (unsigned i = 0; i < 300; i++) {
         struct support_tensor x;
         support_tensor_make(&seed, 0, &x);
@@ -97,6 +106,7 @@ static void test_damaged(void **state)
 {
     uint64_t seed = support_seed() + 1;
     (void)state;
+    skip_big_endian();
     for (unsigned i = 0; i < 300; i++) {
         struct support_tensor x;
         support_tensor_make(&seed, 1 + support_random(&seed) % 5000, &x);
@@ -113,11 +123,6 @@ static void test_damaged(void **state)
 
 int main(void)
 {
-    const uint16_t one = 1;
-    if (!*(const uint8_t *)&one) {
-        print_message("the kernels are for little-endian machines\n");
-        return 77;
-    }
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_good), cmocka_unit_test(test_damaged)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -3,6 +3,7 @@
 
 #include "support.h"
 
+#include "core/bytes.h"
 #include "core/memory.h"
 #include "encode/cluster.h"
 #include "encode/field_choice.h"
