@@ -10,6 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* So many bytes are whole elements of every width, packed ones too. */
+enum { WHOLE_ELEMENTS = 24 };
+
 static bool is_container(int fd)
 {
     static const uint8_t magic[8] = {0x89, 'W', 'C', 'D', 0x0d, 0x0a, 0x1a, 0x0a};
@@ -66,13 +69,13 @@ static struct bench_class *find_class(struct bench_data *data, const char *dtype
     return more;
 }
 
-/* A tensor, or with --sample the first part of it, without data yet. */
+/* A tensor, or with --sample a part of it, without data yet. */
 static bool add_tensor(struct app *app, struct bench_class *class, const wcodec_tensor_info *info)
 {
     unsigned bits = wcodec_dtype_bits(info->dtype);
     uint64_t size = info->size, room = app->options.sample && app->options.sample > class->size ? app->options.sample - class->size : 0;
     if (app->options.sample && size > room)
-        size = room / 24 * 24; /* whole elements of every width, packed ones too */
+        size = room / WHOLE_ELEMENTS * WHOLE_ELEMENTS;
     if (size == 0)
         return true;
     struct bench_tensor *more = realloc(class->tensors, (class->count + 1) * sizeof *more);
@@ -112,8 +115,9 @@ static bool fill_tensor(struct app *app, const char *name, const wcodec_reader *
         if (!whole)
             return false;
         status = wcodec_reader_decode(reader, number, whole, (size_t)info.size, &decode, &err);
+        /* The middle: what comes first may be special, as the unused words at the beginning of an embedding. */
         if (status == WCODEC_OK)
-            memcpy(place, whole, (size_t)tensor->size);
+            memcpy(place, whole + (info.size - tensor->size) / 2 / WHOLE_ELEMENTS * WHOLE_ELEMENTS, (size_t)tensor->size);
         free(whole);
     }
     return status == WCODEC_OK || app_fail_status(app, name, &err);
