@@ -10,6 +10,7 @@
  *   wcodec/context.h  context: threads, backend, allocator, log
  *   wcodec/reader.h   open .wcodec files and model folders, list and decode tensors
  *   wcodec/writer.h   compress files, or tensors from memory
+ *   wcodec/load.h     decode to device memory, many tensors at once
  *
  * Rules that hold everywhere:
  *
@@ -27,6 +28,7 @@
 
 #include <wcodec/base.h>
 #include <wcodec/context.h>
+#include <wcodec/load.h>
 #include <wcodec/reader.h>
 #include <wcodec/writer.h>
 

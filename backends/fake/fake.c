@@ -1,18 +1,22 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A check-only plugin that works: the CPU's backend behind memory that the host does not see, as a GPU has. WCODEC_FAKE makes it fail in one way:
- *   nodriver, nodevices, unlisted, noopen, unsupported, wrong: from the beginning
- *   late-memory, late-decode, late-results, late-copy, late-wait, late-fault: after the known answers, so that the core trusts it */
-#include "backends/cpu/batch.h"
+/* A check-only plugin that works: the CPU's backend behind memory that the host does not see and queues that do nothing before somebody waits, as a GPU may. WCODEC_FAKE makes it fail in one way:
+ *   nodriver, nodevices, unlisted, noopen, unsupported, wrong, noadopt, nopinned: from the beginning
+ *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault, late-undone: after the known answers, so that the core trusts it
+ *   memory-N: its N-th allocation (memory, queue, event, batch) after them; and only that
+ *   lost-N: every call from the N-th after them on
+ *   silent-N: from the N-th call on nothing is done any more; waiting says so */
+#include "backends/fake/queue.h"
 #include "backends/cpu/cpu.h"
-#include "core/memory.h"
 #include <stdatomic.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 WCODEC_API extern const struct wcodec_backend wcodec_backend_fake;
 
-/* The core decodes so many batches to try a device. */
+/* The core decodes so many batches to try a device, each in a queue of its own. */
 enum { KNOWN_ANSWERS = 3 };
 
 struct fake_memory {
@@ -20,19 +24,72 @@ struct fake_memory {
     enum wcodec_memory_kind kind;
 };
 
+struct fake_event {
+    struct wcodec_event cpu;
+    struct fake_queue *queue;
+    uint64_t number;
+};
+
 /* One context at a time uses it. */
 static const struct wcodec_host *host;
 static char mode[32];
-static atomic_uint batches;
+static unsigned long nth;
+static atomic_uint queues_ended;
+static atomic_ulong allocations, calls;
 
 static bool is_mode(const char *name)
 {
     return strcmp(mode, name) == 0;
 }
 
+static bool is_trusted(void)
+{
+    return atomic_load(&queues_ended) >= KNOWN_ANSWERS;
+}
+
 static bool is_late(const char *name)
 {
-    return is_mode(name) && atomic_load(&batches) > KNOWN_ANSWERS;
+    return is_mode(name) && is_trusted();
+}
+
+/* Every call on a device that it has to answer for. */
+static wcodec_status begin_call(wcodec_error *err)
+{
+    if (is_trusted() && atomic_fetch_add(&calls, 1) + 1 >= nth && is_mode("lost"))
+        return host->fail(err, WCODEC_ERROR_DEVICE, "the fake device fell off its bus");
+    return WCODEC_OK;
+}
+
+static wcodec_status begin_allocation(wcodec_error *err)
+{
+    wcodec_status status = begin_call(err);
+    if (status == WCODEC_OK && is_trusted() && atomic_fetch_add(&allocations, 1) + 1 == nth && is_mode("memory"))
+        return host->fail(err, WCODEC_ERROR_MEMORY, "there is no fake memory for once");
+    return status;
+}
+
+static bool is_silent(void)
+{
+    return is_late("silent") && atomic_load(&calls) >= nth;
+}
+
+static wcodec_status give(struct wcodec_queue *queue, const struct fake_operation *operation, wcodec_error *err)
+{
+    wcodec_status status = begin_call(err);
+    if (status == WCODEC_OK && !is_silent() && !fake_queue_give((struct fake_queue *)queue, operation))
+        return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    return status;
+}
+
+static wcodec_status wait_until(struct fake_queue *queue, uint64_t number, wcodec_error *err)
+{
+    wcodec_status status = begin_call(err);
+    if (status == WCODEC_OK && is_silent())
+        status = host->fail(err, WCODEC_ERROR_DEVICE, "the fake device stopped long ago");
+    if (status == WCODEC_OK)
+        return fake_queue_run(queue, number, err);
+    fake_queue_drop(queue);
+    return status;
 }
 
 static wcodec_status fake_open(const struct wcodec_host *from, struct wcodec_backend_state **state, wcodec_error *err)
@@ -40,7 +97,15 @@ static wcodec_status fake_open(const struct wcodec_host *from, struct wcodec_bac
     const char *setting = from->setting(from->opaque, "WCODEC_FAKE");
     host = from;
     snprintf(mode, sizeof mode, "%s", setting != NULL ? setting : "");
-    atomic_store(&batches, 0);
+    char *dash = strrchr(mode, '-');
+    nth = 0;
+    if (dash != NULL && dash[1] >= '0' && dash[1] <= '9') {
+        nth = strtoul(dash + 1, NULL, 10);
+        *dash = '\0';
+    }
+    atomic_store(&queues_ended, 0);
+    atomic_store(&allocations, 0);
+    atomic_store(&calls, 0);
     if (is_mode("nodriver"))
         return host->fail(err, WCODEC_ERROR_BACKEND, "libfake.so.1 not found");
     if (host->log_wants(host->opaque, WCODEC_LOG_DEBUG))
@@ -63,7 +128,9 @@ static unsigned fake_device_count(struct wcodec_backend_state *state)
 static void fake_device_list(struct wcodec_backend_state *state, unsigned i, struct wcodec_device_listing *listing)
 {
     (void)state;
-    *listing = (struct wcodec_device_listing){.driver = "fake 1.0", .memory = 1 << 20, .kind = WCODEC_DEVICE_GPU, .node = -1};
+    *listing = (struct wcodec_device_listing){.driver = "fake 1.0", .memory = 1 << 20, .kind = WCODEC_DEVICE_GPU, .node = -1, .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADDRESSES};
+    if (!is_mode("noadopt"))
+        listing->capabilities |= WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE;
     snprintf(listing->name, sizeof listing->name, "Fake %u", i);
     if (is_mode("unlisted") && i == 0)
         snprintf(listing->reason, sizeof listing->reason, "architecture 1.0 is too old");
@@ -97,8 +164,10 @@ static bool fake_device_supports(struct wcodec_device *device, const struct wcod
 static wcodec_status fake_memory_allocate(struct wcodec_device *device, enum wcodec_memory_kind kind, uint64_t size, struct wcodec_memory **memory, wcodec_error *err)
 {
     (void)device;
-    /* Memory comes before the batch that is counted. */
-    if (is_mode("late-memory") && atomic_load(&batches) >= KNOWN_ANSWERS)
+    wcodec_status status = begin_allocation(err);
+    if (status != WCODEC_OK)
+        return status;
+    if (is_late("late-memory") || (is_mode("nopinned") && kind == WCODEC_MEMORY_PINNED))
         return host->fail(err, WCODEC_ERROR_MEMORY, "%llu bytes of fake memory are not there", (unsigned long long)size);
     struct fake_memory *m = wcodec_alloc(host->allocator, sizeof *m);
     uint8_t *block = wcodec_alloc(host->allocator, (size_t)size + 4095);
@@ -115,8 +184,20 @@ static wcodec_status fake_memory_allocate(struct wcodec_device *device, enum wco
 
 static wcodec_status fake_memory_adopt(struct wcodec_device *device, uint64_t native, uint64_t size, struct wcodec_memory **memory, wcodec_error *err)
 {
-    (void)device, (void)native, (void)size, (void)memory;
-    return host->fail(err, WCODEC_ERROR_UNSUPPORTED, "fake memory cannot be taken over");
+    (void)device;
+    wcodec_status status = begin_allocation(err);
+    if (status != WCODEC_OK)
+        return status;
+    if (is_mode("noadopt"))
+        return host->fail(err, WCODEC_ERROR_UNSUPPORTED, "fake memory cannot be taken over");
+    if (native % 16 != 0)
+        return host->fail(err, WCODEC_ERROR_USAGE, "fake memory is aligned to 16 bytes");
+    struct fake_memory *m = wcodec_alloc(host->allocator, sizeof *m);
+    if (m == NULL)
+        return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    *m = (struct fake_memory){{host, (uint8_t *)(uintptr_t)native, size, NULL}, WCODEC_MEMORY_DEVICE};
+    *memory = &m->cpu;
+    return WCODEC_OK;
 }
 
 static void *fake_memory_pointer(struct wcodec_memory *memory)
@@ -137,44 +218,80 @@ static void fake_memory_free(struct wcodec_memory *memory)
 
 static wcodec_status fake_queue_create(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err)
 {
-    return wcodec_backend_cpu.queue_create(device, queue, err);
+    wcodec_status status = begin_allocation(err);
+    if (status != WCODEC_OK)
+        return status;
+    struct fake_queue *q = wcodec_alloc(host->allocator, sizeof *q);
+    if (q == NULL)
+        return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    fake_queue_init(q, device, host);
+    *queue = &q->cpu;
+    return WCODEC_OK;
 }
 
+/* A caller's queue is any number but 0: all that it was given is done already. */
 static wcodec_status fake_queue_adopt(struct wcodec_device *device, uint64_t native, struct wcodec_queue **queue, wcodec_error *err)
 {
-    return wcodec_backend_cpu.queue_adopt(device, native, queue, err);
+    if (native == 0)
+        return host->fail(err, WCODEC_ERROR_USAGE, "fake queue 0 does not exist");
+    return fake_queue_create(device, queue, err);
 }
 
 static void fake_queue_destroy(struct wcodec_queue *queue)
 {
-    wcodec_backend_cpu.queue_destroy(queue);
+    fake_queue_drop((struct fake_queue *)queue);
+    atomic_fetch_add(&queues_ended, 1);
+    wcodec_free(host->allocator, queue);
 }
 
 static wcodec_status fake_queue_wait(struct wcodec_queue *queue, wcodec_error *err)
 {
     if (is_late("late-wait"))
         return host->fail(err, WCODEC_ERROR_DEVICE, "the fake device was reset");
-    return wcodec_backend_cpu.queue_wait(queue, err);
+    return wait_until((struct fake_queue *)queue, UINT64_MAX, err);
 }
 
+/* The other queue is not the caller's to touch from here, so events of other queues only mark what was waited for. */
 static wcodec_status fake_queue_after(struct wcodec_queue *queue, struct wcodec_event *event, wcodec_error *err)
 {
-    return wcodec_backend_cpu.queue_after(queue, event, err);
+    struct fake_event *e = (struct fake_event *)event;
+    return e->queue != NULL && e->queue != (struct fake_queue *)queue ? wait_until(e->queue, e->number, err) : WCODEC_OK;
 }
 
 static wcodec_status fake_event_record(struct wcodec_queue *queue, struct wcodec_event **event, wcodec_error *err)
 {
-    return wcodec_backend_cpu.event_record(queue, event, err);
+    struct wcodec_event *clock;
+    wcodec_status status = begin_allocation(err);
+    if (status == WCODEC_OK)
+        status = wcodec_backend_cpu.event_record(queue, &clock, err);
+    if (status != WCODEC_OK)
+        return status;
+    struct fake_event *e = wcodec_alloc(host->allocator, sizeof *e);
+    if (e != NULL)
+        *e = (struct fake_event){*clock, (struct fake_queue *)queue, ((struct fake_queue *)queue)->given};
+    wcodec_backend_cpu.event_destroy(clock);
+    if (e == NULL)
+        return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    if (((struct fake_queue *)queue)->first == NULL)
+        e->queue = NULL; /* passed: it outlives the queue */
+    *event = &e->cpu;
+    return WCODEC_OK;
 }
 
 static wcodec_status fake_event_wait(struct wcodec_event *event, wcodec_error *err)
 {
-    return wcodec_backend_cpu.event_wait(event, err);
+    struct fake_event *e = (struct fake_event *)event;
+    if (is_late("late-event"))
+        return host->fail(err, WCODEC_ERROR_DEVICE, "a fake event never came");
+    return e->queue != NULL ? wait_until(e->queue, e->number, err) : begin_call(err);
 }
 
 static wcodec_status fake_event_query(struct wcodec_event *event, bool *done, wcodec_error *err)
 {
-    return wcodec_backend_cpu.event_query(event, done, err);
+    struct fake_event *e = (struct fake_event *)event;
+    wcodec_status status = begin_call(err);
+    *done = !is_late("late-undone") && (e->queue == NULL || e->queue->first == NULL || e->queue->first->number > e->number);
+    return status;
 }
 
 static wcodec_status fake_event_elapsed(struct wcodec_event *from, struct wcodec_event *to, uint64_t *nanoseconds, wcodec_error *err)
@@ -184,33 +301,33 @@ static wcodec_status fake_event_elapsed(struct wcodec_event *from, struct wcodec
 
 static void fake_event_destroy(struct wcodec_event *event)
 {
-    wcodec_backend_cpu.event_destroy(event);
+    wcodec_free(host->allocator, event);
 }
 
 static wcodec_status fake_copy_in(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, const void *from, uint64_t size, wcodec_error *err)
 {
-    return wcodec_backend_cpu.copy_in(queue, to, to_offset, from, size, err);
+    return give(queue, &(struct fake_operation){.to = to->data + to_offset, .from = from, .size = size}, err);
 }
 
 static wcodec_status fake_copy_out(struct wcodec_queue *queue, void *to, struct wcodec_memory *from, uint64_t from_offset, uint64_t size, wcodec_error *err)
 {
-    if (is_late("late-copy")) {
-        memcpy(to, from->data + from_offset, (size_t)(size / 2));
-        return host->fail(err, WCODEC_ERROR_DEVICE, "the fake bus went away");
-    }
-    return wcodec_backend_cpu.copy_out(queue, to, from, from_offset, size, err);
+    const bool fails = is_late("late-copy");
+    wcodec_status status = give(queue, &(struct fake_operation){.to = to, .from = from->data + from_offset, .size = fails ? size / 2 : size}, err);
+    return status == WCODEC_OK && fails ? host->fail(err, WCODEC_ERROR_DEVICE, "the fake bus went away") : status;
 }
 
 static wcodec_status fake_copy(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, struct wcodec_memory *from, uint64_t from_offset, uint64_t size,
                                wcodec_error *err)
 {
-    return wcodec_backend_cpu.copy(queue, to, to_offset, from, from_offset, size, err);
+    return give(queue, &(struct fake_operation){.to = to->data + to_offset, .from = from->data + from_offset, .size = size}, err);
 }
 
 static wcodec_status fake_fill(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, const uint8_t element[8], unsigned element_log2, uint64_t count,
                                wcodec_error *err)
 {
-    return wcodec_backend_cpu.fill(queue, to, to_offset, element, element_log2, count, err);
+    struct fake_operation o = {.to = to->data + to_offset, .size = count << element_log2, .element_log2 = element_log2};
+    memcpy(o.element, element, (size_t)1 << element_log2);
+    return give(queue, &o, err);
 }
 
 /* Of the batch made last: the first byte that it writes. */
@@ -218,27 +335,27 @@ static uint8_t *first_byte;
 
 static wcodec_status fake_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err)
 {
-    atomic_fetch_add(&batches, 1);
-    first_byte = jobs[0].memory->data + jobs[0].destination;
-    return wcodec_backend_cpu.batch_create(queue, jobs, count, batch, err);
+    wcodec_status status = begin_allocation(err);
+    if (is_mode("wrong"))
+        first_byte = jobs[0].memory->data + jobs[0].destination;
+    return status == WCODEC_OK ? wcodec_backend_cpu.batch_create(queue, jobs, count, batch, err) : status;
 }
 
 static wcodec_status fake_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch, wcodec_error *err)
 {
     if (is_late("late-decode"))
         return host->fail(err, WCODEC_ERROR_DEVICE, "an illegal fake instruction");
-    wcodec_status status = wcodec_backend_cpu.batch_decode(queue, batch, err);
-    if (is_mode("wrong"))
-        *first_byte ^= 1;
-    return status;
+    return give(queue, &(struct fake_operation){.batch = batch, .wrong = is_mode("wrong") ? first_byte : NULL}, err);
 }
 
 static wcodec_status fake_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch, struct wcodec_job_result *results, wcodec_error *err)
 {
     if (is_late("late-results"))
         return host->fail(err, WCODEC_ERROR_DEVICE, "fake memory has an error that cannot be corrected");
-    wcodec_status status = wcodec_backend_cpu.batch_results(queue, batch, results, err);
-    if (is_late("late-fault"))
+    wcodec_status status = wait_until((struct fake_queue *)queue, UINT64_MAX, err);
+    if (status == WCODEC_OK)
+        status = wcodec_backend_cpu.batch_results(queue, batch, results, err);
+    if (status == WCODEC_OK && is_late("late-fault"))
         results[0] = (struct wcodec_job_result){0, WCODEC_TILE_CHECK};
     return status;
 }

@@ -13,22 +13,32 @@ struct request {
     const struct wcodec_view *view;
     void *out;
     uint64_t out_size;
+    uint64_t payload_size; /* of all areas, as they are laid out */
     struct wcodec_memory *payload[WCODEC_AREAS];
     struct wcodec_memory *output;
     struct wcodec_queue *queue;
     struct wcodec_batch *batch;
 };
 
+/* Payloads have their areas at multiples of 16 bytes; kernels read raw bits fastest from multiples of 128. */
+uint64_t wcodec_lay_out_areas(const struct wcodec_tiles *tiles, uint64_t first, uint64_t count, uint64_t at, struct wcodec_area_place places[WCODEC_AREAS])
+{
+    uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
+    wcodec_tiles_extent(tiles, first, first + count, begin, stop);
+    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
+        places[a].begin = begin[a];
+        places[a].size = stop[a] - begin[a];
+        places[a].offset = wcodec_align_u64(at, 256) + begin[a] % 16;
+        at = places[a].offset + places[a].size;
+    }
+    return at;
+}
+
 static void init_request(const struct wcodec_tiles *tiles, const struct wcodec_view *view, uint64_t first, uint64_t count, void *out, bool verify, struct request *r)
 {
     const struct wcodec_tiling *t = tiles->tiling;
-    uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
     *r = (struct request){.job = {.tiles = tiles, .first = first, .count = count, .verify = verify}, .view = view, .out = out};
-    wcodec_tiles_extent(tiles, first, first + count, begin, stop);
-    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
-        r->job.places[a].begin = begin[a];
-        r->job.places[a].size = stop[a] - begin[a];
-    }
+    r->payload_size = wcodec_lay_out_areas(tiles, first, count, 0, r->job.places);
     uint64_t last = first + count == t->tiles ? t->elements : (first + count) << t->tile_log2;
     r->out_size = (last - (first << t->tile_log2)) << t->element_log2;
 }
@@ -48,6 +58,7 @@ static wcodec_status adopt_memory(const struct wcodec_opened *o, struct request 
             continue;
         status = o->backend->memory_adopt(o->device, (uint64_t)(uintptr_t)host_bytes(r, a), place->size, &r->payload[a], err);
         place->memory = r->payload[a];
+        place->offset = 0;
     }
     if (status == WCODEC_OK)
         status = o->backend->memory_adopt(o->device, (uint64_t)(uintptr_t)r->out, r->out_size, &r->output, err);
@@ -55,16 +66,10 @@ static wcodec_status adopt_memory(const struct wcodec_opened *o, struct request 
     return status;
 }
 
-/* Elsewhere: one block of device memory for all areas, each placed so that what is aligned in the payload stays so, and one for the output. */
+/* Elsewhere: one block of device memory for all areas, and one for the output. */
 static wcodec_status copy_memory(const struct wcodec_opened *o, struct request *r, wcodec_error *err)
 {
-    uint64_t total = 0;
-    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
-        struct wcodec_area_place *place = &r->job.places[a];
-        place->offset = wcodec_align_u64(total, 256) + place->begin % 16;
-        total = place->offset + place->size;
-    }
-    wcodec_status status = o->backend->memory_allocate(o->device, WCODEC_MEMORY_DEVICE, wcodec_align_u64(total + 1, 256), &r->payload[0], err);
+    wcodec_status status = o->backend->memory_allocate(o->device, WCODEC_MEMORY_DEVICE, wcodec_align_u64(r->payload_size + 1, 256), &r->payload[0], err);
     if (status == WCODEC_OK)
         status = o->backend->memory_allocate(o->device, WCODEC_MEMORY_DEVICE, r->out_size, &r->output, err);
     for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK; a++) {
@@ -165,6 +170,23 @@ static wcodec_status decode_on_device(wcodec_context *context, struct wcodec_ope
     return status;
 }
 
+static wcodec_status report_fault(const struct wcodec_tiles *tiles, const struct wcodec_job_result *result, wcodec_error *err)
+{
+    if (result->fault == WCODEC_TILE_OK)
+        return WCODEC_OK;
+    return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %llu of %llu: %s", (unsigned long long)result->tile, (unsigned long long)tiles->tiling->tiles, wcodec_tile_fault_string(result->fault));
+}
+
+wcodec_status wcodec_decode_tiles_on_cpu(wcodec_context *context, const struct wcodec_tiles *tiles, const struct wcodec_view *view, uint64_t first, uint64_t count, void *out, bool verify,
+                                         wcodec_error *err)
+{
+    struct request r;
+    struct wcodec_job_result result = {0};
+    init_request(tiles, view, first, count, out, verify, &r);
+    wcodec_status status = decode_on_cpu(context, &r, &result, err);
+    return status == WCODEC_OK ? report_fault(tiles, &result, err) : status;
+}
+
 wcodec_status wcodec_decode_tiles(wcodec_context *context, const struct wcodec_tiles *tiles, const struct wcodec_view *view, uint64_t first, uint64_t count, void *out, bool verify,
                                   wcodec_error *err)
 {
@@ -175,10 +197,5 @@ wcodec_status wcodec_decode_tiles(wcodec_context *context, const struct wcodec_t
     wcodec_status status = wcodec_backends_device(context, &o, err);
     if (status == WCODEC_OK)
         status = o->backend == &wcodec_backend_cpu ? decode_on(o, r, &result, err) : decode_on_device(context, o, &r, &result, err);
-    if (status != WCODEC_OK)
-        return status;
-    if (result.fault != WCODEC_TILE_OK)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %llu of %llu: %s", (unsigned long long)result.tile, (unsigned long long)tiles->tiling->tiles,
-                           wcodec_tile_fault_string(result.fault));
-    return WCODEC_OK;
+    return status == WCODEC_OK ? report_fault(tiles, &result, err) : status;
 }

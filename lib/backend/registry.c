@@ -310,7 +310,13 @@ wcodec_status wcodec_backends_cpu(wcodec_context *context, struct wcodec_opened 
 
 void wcodec_backends_lose(wcodec_context *context, struct wcodec_opened *opened, const char *reason)
 {
-    if (!atomic_exchange(&opened->lost, true))
+    pthread_mutex_lock(&context->backends->lock);
+    bool first = !atomic_load(&opened->lost);
+    if (first)
+        snprintf(opened->loss, sizeof opened->loss, "%s", reason);
+    atomic_store(&opened->lost, true);
+    pthread_mutex_unlock(&context->backends->lock);
+    if (first)
         wcodec_log(context, WCODEC_LOG_WARNING, "%s is used no more: %s", opened->name, reason);
 }
 

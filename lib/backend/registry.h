@@ -18,6 +18,7 @@ struct wcodec_opened {
     struct wcodec_device_listing listing;
     bool cpu_allowed; /* should the device fail, the CPU may go on: chosen by "auto", or a list that has "cpu" */
     atomic_bool lost; /* it has failed and is used no more */
+    char loss[200];   /* why; set before `lost` */
 };
 
 /* Parse the context's choice. Only backends asked for by name are opened. WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_BACKEND. Sets

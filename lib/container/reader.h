@@ -56,6 +56,12 @@ wcodec_status wcodec_reader_number(struct wcodec_reader *reader, wcodec_error *e
 const struct wcodec_shard *wcodec_reader_shard_of_tensor(const struct wcodec_reader *reader, uint64_t i);
 const struct wcodec_shard *wcodec_reader_shard_of_entry(const struct wcodec_reader *reader, uint64_t i);
 
+/* The entry whose payload an entry's bytes come from. */
+const struct wcodec_entry *wcodec_shard_resolve(const struct wcodec_shard *shard, const struct wcodec_entry *entry);
+
+/* Rows [first, first + count) of an entry as bytes. WCODEC_ERROR_USAGE if there are none such, or they do not lie on whole bytes. */
+wcodec_status wcodec_entry_rows(const struct wcodec_entry *entry, uint64_t first, uint64_t count, uint64_t *begin, uint64_t *end, wcodec_error *err);
+
 /* Put file and tensor in front of an error. */
 void wcodec_shard_prefix(const struct wcodec_shard *shard, const struct wcodec_entry *entry, wcodec_error *err);
 

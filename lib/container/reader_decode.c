@@ -16,8 +16,7 @@ struct request {
     const wcodec_decode_options *options;
 };
 
-/* The entry whose payload an entry's bytes come from. */
-static const struct wcodec_entry *resolve(const struct wcodec_shard *shard, const struct wcodec_entry *e)
+const struct wcodec_entry *wcodec_shard_resolve(const struct wcodec_shard *shard, const struct wcodec_entry *e)
 {
     return !e->newer && e->coding == WCODEC_CODING_ALIAS ? &shard->index->entries[e->u.alias] : e;
 }
@@ -29,7 +28,7 @@ static wcodec_status decode(wcodec_context *context, const struct request *r, co
     const struct wcodec_decoder_input input = {
         .context = context,
         .source = source,
-        .entry = resolve(r->shard, r->entry),
+        .entry = wcodec_shard_resolve(r->shard, r->entry),
         .verify = r->options == NULL || !r->options->skip_checks,
         .whole = r->end - r->begin == r->entry->size,
     };
@@ -93,19 +92,19 @@ wcodec_status wcodec_reader_decode(const wcodec_reader *reader, uint64_t i, void
     return status;
 }
 
-/* Rows as bytes. Sizes are at most 2^48, so bits do not overflow. */
-static wcodec_status find_rows(struct request *r, uint64_t first, uint64_t count, wcodec_error *err)
+/* Sizes are at most 2^48, so bits do not overflow. */
+wcodec_status wcodec_entry_rows(const struct wcodec_entry *e, uint64_t first, uint64_t count, uint64_t *begin, uint64_t *end, wcodec_error *err)
 {
-    const struct wcodec_entry *e = r->entry;
     uint64_t rows = e->rank > 0 ? e->shape[0] : 1, bits = e->size * 8;
     if (first > rows || count > rows - first)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "rows %" PRIu64 " to %" PRIu64 " of %" PRIu64, first, first + count, rows);
+    *begin = *end = 0;
     if (rows == 0)
         return WCODEC_OK;
     if (bits % rows != 0 || first * (bits / rows) % 8 != 0 || count * (bits / rows) % 8 != 0)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "rows %" PRIu64 " to %" PRIu64 " do not lie on whole bytes", first, first + count);
-    r->begin = first * (bits / rows) / 8;
-    r->end = r->begin + count * (bits / rows) / 8;
+    *begin = first * (bits / rows) / 8;
+    *end = *begin + count * (bits / rows) / 8;
     return WCODEC_OK;
 }
 
@@ -115,7 +114,7 @@ wcodec_status wcodec_reader_decode_rows(const wcodec_reader *reader, uint64_t i,
     wcodec_status status = begin_request(reader, i, dst, options, &r, err);
     if (status != WCODEC_OK)
         return status;
-    status = find_rows(&r, first, count, err);
+    status = wcodec_entry_rows(r.entry, first, count, &r.begin, &r.end, err);
     if (status == WCODEC_OK)
         status = check_room(&r, dst_size, err);
     if (status == WCODEC_OK)

@@ -1,0 +1,155 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* A load inside. A *request* is the caller's items as ranges of entries. It is cut into *pieces*, which are staged in host memory, copied and decoded together; a piece is made of *parts*. Each stream has a *slot*, which
+ * holds a piece from reading to its end; a worker thread leads some slots through their stages, one after the other, and the workers are at different stages. */
+#ifndef WCODEC_LOAD_LOAD_H
+#define WCODEC_LOAD_LOAD_H
+
+#include "backend/registry.h"
+#include "container/decode.h"
+#include "container/reader.h"
+#include <stdatomic.h>
+#include <wcodec/load.h>
+
+enum { WCODEC_LOAD_STREAMS = 4, WCODEC_LOAD_STREAMS_MAX = 64, WCODEC_LOAD_PARTS = 1024 };
+
+/* Bytes [begin, end) of an entry, and their place. */
+struct wcodec_load_range {
+    const struct wcodec_shard *shard;
+    const struct wcodec_entry *named; /* as asked for; may be an alias */
+    const struct wcodec_entry *entry;
+    uint64_t begin, end;
+    struct wcodec_memory *memory; /* where the device writes; NULL: it cannot write there */
+    uint64_t offset;              /* in memory */
+    uint8_t *host;                /* where the host writes; NULL: it cannot */
+    bool aligned;                 /* the device can decode to that place */
+};
+
+struct wcodec_load_request {
+    wcodec_context *context;
+    struct wcodec_opened *device;
+    bool verify;
+    size_t count;
+    struct wcodec_load_range *ranges; /* in the order of the files */
+    size_t adopted_count;
+    struct wcodec_memory **adopted;
+    uint64_t bytes;
+    unsigned streams;
+    uint64_t slot_bytes;    /* of coded bytes that a piece has, about */
+    uint64_t scratch_bytes; /* of decoded bytes that do not go to their place at once */
+    bool use_queue;
+    uint64_t queue;
+};
+
+/* Make a request of the caller's items: each is found to be right, and its memory is taken over. */
+wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options, struct wcodec_load_request *request, wcodec_error *err);
+/* The CPU in place of a device that has failed before it was given anything: for destinations in host memory. */
+wcodec_status wcodec_load_request_to_cpu(struct wcodec_load_request *request, wcodec_error *err);
+void wcodec_load_request_free(struct wcodec_load_request *request);
+
+/* A tensor in tiles whose prefix is parsed, for all parts that are made of it. */
+struct wcodec_load_tensor {
+    atomic_uint references;
+    const wcodec_allocator *allocator;
+    const struct wcodec_load_range *range;
+    struct wcodec_source source;
+    struct wcodec_tiling tiling;
+    struct wcodec_tiles *tiles; /* of a tensor that is staged whole: NULL until it was read */
+    uint64_t whole;             /* where in the staging memory its payload is; UINT64_MAX: only the areas of its parts are */
+    bool on_cpu;                /* the device has no code for it */
+};
+
+enum wcodec_load_kind {
+    WCODEC_LOAD_TILES,
+    WCODEC_LOAD_FILL,  /* of a constant, by the device */
+    WCODEC_LOAD_BYTES, /* decoded by the CPU to the staging memory, then copied */
+    WCODEC_LOAD_DIRECT /* decoded by the CPU to its place */
+};
+
+/* Bytes [begin, stop) of an entry. */
+struct wcodec_load_part {
+    enum wcodec_load_kind kind;
+    const struct wcodec_load_range *range;
+    uint64_t begin, stop;
+    uint64_t place;                    /* BYTES: in the staging memory, which it may need several times if it is longer */
+    struct wcodec_load_tensor *tensor; /* TILES */
+    uint64_t first, end;               /* tiles */
+    struct wcodec_area_place areas[WCODEC_AREAS];
+    uint64_t scratch; /* where in the scratch memory the tiles are decoded to; UINT64_MAX: to their place */
+    bool on_cpu;
+};
+
+struct wcodec_load_piece {
+    uint64_t number;
+    size_t count;
+    struct wcodec_load_part *parts; /* WCODEC_LOAD_PARTS of them */
+    uint64_t low;     /* staged coded bytes, from the beginning of the staging memory */
+    uint64_t high;    /* staged decoded bytes, at its end */
+    uint64_t scratch;
+    uint64_t jobs;    /* parts in tiles */
+};
+
+/* Where the request has been cut. One thread at a time. */
+struct wcodec_load_cursor {
+    const struct wcodec_load_request *request;
+    size_t range;
+    uint64_t at; /* byte of the range's entry from which on nothing was taken; 0: none of it was */
+    struct wcodec_load_tensor *open; /* the one that is taken in several pieces */
+    uint64_t pieces;
+};
+
+/* The next piece; *more is whether there was one. On failure the error names its tensor. */
+wcodec_status wcodec_load_take(struct wcodec_load_cursor *cursor, struct wcodec_load_piece *piece, bool *more, wcodec_error *err);
+void wcodec_load_cursor_end(struct wcodec_load_cursor *cursor);
+void wcodec_load_piece_end(struct wcodec_load_piece *piece);
+
+/* The whole of a load. */
+struct wcodec_load_work {
+    struct wcodec_load_request *request;
+    struct wcodec_event *after; /* what the caller's queue has done when the load may write; NULL: nothing to wait for */
+    atomic_bool stop;
+    atomic_uint_fast64_t held; /* bytes of host memory */
+    atomic_uint_fast64_t done, coded, by_cpu, batches;
+};
+
+/* Memory that grows. */
+struct wcodec_load_room {
+    struct wcodec_memory *memory;
+    uint8_t *plain; /* in place of pinned memory that there is none of */
+    uint8_t *data;  /* where the host sees it; NULL: it does not */
+    uint64_t size;
+};
+
+struct wcodec_load_slot {
+    struct wcodec_load_work *work;
+    struct wcodec_load_piece piece;
+    struct wcodec_queue *queue;
+    struct wcodec_load_room stage, coded, scratch, out;
+    struct wcodec_batch *batch;
+    struct wcodec_event *event;
+    struct wcodec_job *jobs; /* WCODEC_LOAD_PARTS */
+    struct wcodec_job_result *results;
+    bool busy; /* given to the device and not yet waited for */
+};
+
+wcodec_status wcodec_load_slot_create(struct wcodec_load_work *work, struct wcodec_load_slot *slot, wcodec_error *err);
+/* Waits for what the device is at. */
+void wcodec_load_slot_free(struct wcodec_load_slot *slot);
+
+/* Lead the slot's piece through its stages: bring it into memory and give it to the device; then wait for it and bring it to its places, where needed by the CPU. Errors name file and tensor. */
+wcodec_status wcodec_load_slot_begin(struct wcodec_load_slot *slot, wcodec_error *err);
+wcodec_status wcodec_load_slot_finish(struct wcodec_load_slot *slot, wcodec_error *err);
+
+/* At least `size` bytes; contents are lost when it grows. PINNED: plain memory where there is no pinned. */
+wcodec_status wcodec_load_reserve(struct wcodec_load_slot *slot, struct wcodec_load_room *room, enum wcodec_memory_kind kind, uint64_t size, wcodec_error *err);
+
+/* Read what the piece is made of, and parse prefixes: stage.c. */
+wcodec_status wcodec_load_stage(struct wcodec_load_slot *slot, wcodec_error *err);
+
+/* Decode a staged part on the CPU and bring it to its place: cpu.c. */
+wcodec_status wcodec_load_part_on_cpu(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, wcodec_error *err);
+/* Decode a part that is not in tiles to its place, or to the staging memory and give the copy to the queue. */
+wcodec_status wcodec_load_part_bytes(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, wcodec_error *err);
+
+#endif

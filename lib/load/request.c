@@ -1,0 +1,271 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* From the caller's items to ranges of entries with places. */
+#include "core/error.h"
+#include "core/memory.h"
+#include "load/load.h"
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define HOST_MEMORY ((uint64_t)128 << 20)
+#define SLOT_MIN ((uint64_t)64 << 10)
+#define SLOT_MAX ((uint64_t)64 << 20)
+
+void wcodec_load_options_init_size(wcodec_load_options *options, size_t size)
+{
+    if (options == NULL || size < offsetof(wcodec_load_options, done_opaque) + sizeof options->done_opaque)
+        return;
+    memset(options, 0, size);
+    options->struct_size = size;
+}
+
+static wcodec_status read_options(const wcodec_load_options *from, wcodec_load_options *options, wcodec_error *err)
+{
+    wcodec_load_options_init(options);
+    if (from == NULL)
+        return WCODEC_OK;
+    if (from->struct_size < offsetof(wcodec_load_options, done_opaque) + sizeof options->done_opaque)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the options' struct_size is %zu: use wcodec_load_options_init()", from->struct_size);
+    for (size_t i = sizeof *options; i < from->struct_size; i++)
+        if (((const unsigned char *)from)[i] != 0)
+            return wcodec_fail(err, WCODEC_ERROR_USAGE, "the options hold a setting that wcodec %s does not know (byte %zu)", wcodec_version_string(), i);
+    memcpy(options, from, sizeof *options);
+    if (options->streams > WCODEC_LOAD_STREAMS_MAX)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "%u streams, expected at most %d", options->streams, WCODEC_LOAD_STREAMS_MAX);
+    return WCODEC_OK;
+}
+
+/* Destinations in another backend's memory must not be mistaken for this one's. */
+static wcodec_status check_memory(const struct wcodec_load_request *r, const char *memory, wcodec_error *err)
+{
+    if (memory == NULL)
+        return WCODEC_OK;
+    if (strcmp(memory, r->device->backend->name) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_BACKEND, "the destinations are memory of %s, but this context decodes with %s", memory, r->device->name);
+    if (!(r->device->listing.capabilities & WCODEC_DEVICE_ADOPT_MEMORY))
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "%s takes no memory of the caller's", r->device->name);
+    return WCODEC_OK;
+}
+
+static void set_sizes(struct wcodec_load_request *r, const wcodec_load_options *o, bool to_host)
+{
+    uint64_t host = o->host_memory != 0 ? o->host_memory : HOST_MEMORY, limit = r->context->limits.max_memory;
+    if (host > limit / 2)
+        host = limit / 2;
+    r->streams = o->streams != 0 ? o->streams : WCODEC_LOAD_STREAMS;
+    /* What comes back from the device is staged too, and is larger. */
+    r->slot_bytes = host / r->streams / (to_host ? 3 : 1);
+    if (r->slot_bytes > SLOT_MAX)
+        r->slot_bytes = SLOT_MAX;
+    if (r->slot_bytes < SLOT_MIN)
+        r->slot_bytes = SLOT_MIN;
+    r->slot_bytes &= ~(uint64_t)255;
+    r->scratch_bytes = 2 * r->slot_bytes;
+}
+
+static wcodec_status find_range(const wcodec_reader *reader, const wcodec_load_item *item, struct wcodec_load_range *range, wcodec_error *err)
+{
+    if (item->tensor >= reader->tensor_count)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "there is no tensor number %" PRIu64 ", there are %" PRIu64, item->tensor, reader->tensor_count);
+    const struct wcodec_shard *shard = wcodec_reader_shard_of_tensor(reader, item->tensor);
+    const struct wcodec_entry *e = &shard->index->entries[shard->index->tensors[item->tensor - shard->first_tensor]];
+    uint64_t rows = e->rank > 0 ? e->shape[0] : 1, begin = 0, end = e->size;
+    *range = (struct wcodec_load_range){.shard = shard, .named = e, .entry = wcodec_shard_resolve(shard, e)};
+    wcodec_status status = WCODEC_OK;
+    if (item->first_row != 0 || item->rows != 0)
+        status = wcodec_entry_rows(e, item->first_row, item->rows != 0 ? item->rows : rows - (item->first_row < rows ? item->first_row : rows), &begin, &end, err);
+    range->begin = begin;
+    range->end = end;
+    if (status == WCODEC_OK && end - begin > reader->context->limits.max_tensor_bytes)
+        status = wcodec_fail(err, WCODEC_ERROR_LIMIT, "%" PRIu64 " bytes are more than the limit of %" PRIu64, end - begin, reader->context->limits.max_tensor_bytes);
+    if (status == WCODEC_OK && item->size < end - begin)
+        status = wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination has room for %" PRIu64 " bytes, %" PRIu64 " are needed", item->size, end - begin);
+    if (status == WCODEC_OK && item->destination == 0 && end > begin)
+        status = wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination is NULL");
+    if (status == WCODEC_OK && item->offset > UINT64_MAX - (end - begin))
+        status = wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination's offset is %" PRIu64, item->offset);
+    if (status != WCODEC_OK)
+        wcodec_shard_prefix(shard, e, err);
+    return status;
+}
+
+/* Items of one destination share a handle: bytes that it must have, and how many items they are. */
+static size_t same_destination(const wcodec_load_item *items, const struct wcodec_load_range *ranges, size_t count, uint64_t *size)
+{
+    size_t n = 0;
+    *size = 0;
+    for (; n < count && items[n].destination == items[0].destination; n++)
+        if (items[n].offset + (ranges[n].end - ranges[n].begin) > *size)
+            *size = items[n].offset + (ranges[n].end - ranges[n].begin);
+    return n;
+}
+
+/* Handles are of addresses at multiples of 16 bytes; what is off them goes to the offset. */
+static wcodec_status adopt(struct wcodec_load_request *r, const wcodec_load_item *items, struct wcodec_load_range *ranges, size_t count, uint64_t size, wcodec_error *err)
+{
+    const struct wcodec_backend *b = r->device->backend;
+    const uint32_t capabilities = r->device->listing.capabilities;
+    struct wcodec_memory *memory;
+    uint64_t off = capabilities & WCODEC_DEVICE_ADDRESSES ? items[0].destination % 16 : 0;
+    wcodec_status status = b->memory_adopt(r->device->device, items[0].destination - off, off + size, &memory, err);
+    if (status != WCODEC_OK) {
+        wcodec_error_prefix(err, "%s", r->device->name);
+        wcodec_shard_prefix(ranges[0].shard, ranges[0].named, err);
+        return status;
+    }
+    r->adopted[r->adopted_count++] = memory;
+    uint8_t *pointer = b->memory_pointer(memory);
+    for (size_t i = 0; i < count; i++) {
+        ranges[i].memory = memory;
+        ranges[i].offset = off + items[i].offset;
+        ranges[i].host = pointer != NULL ? pointer + ranges[i].offset : NULL;
+    }
+    return WCODEC_OK;
+}
+
+static wcodec_status place(struct wcodec_load_request *r, const wcodec_load_item *items, bool device_memory, wcodec_error *err)
+{
+    const uint32_t direct = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY;
+    bool adopts = device_memory || (r->device->listing.capabilities & direct) == direct;
+    wcodec_status status = WCODEC_OK;
+    for (size_t i = 0, n; i < r->count && status == WCODEC_OK; i += n) {
+        uint64_t size;
+        n = same_destination(items + i, r->ranges + i, r->count - i, &size);
+        if (size == 0)
+            continue;
+        if (adopts)
+            status = adopt(r, items + i, r->ranges + i, n, size, err);
+        else
+            for (size_t k = i; k < i + n; k++)
+                r->ranges[k].host = (uint8_t *)(uintptr_t)items[k].destination + items[k].offset;
+    }
+    return status;
+}
+
+/* Elements of the coding, not of the shape. */
+static bool is_aligned(const struct wcodec_load_request *r, const struct wcodec_load_range *range)
+{
+    const struct wcodec_entry *e = range->entry;
+    struct wcodec_tiling tiling;
+    if (range->memory == NULL || e->newer || range->begin == range->end)
+        return false;
+    if (r->device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY)
+        return true;
+    if (e->coding == WCODEC_CODING_CONSTANT)
+        return ((range->offset | range->begin | range->end) & (((uint64_t)1 << e->u.constant.element_log2) - 1)) == 0;
+    if (e->coding != WCODEC_CODING_TILES)
+        return true;
+    wcodec_entry_tiling(e, &tiling);
+    return (range->offset - range->begin) % ((uint64_t)1 << tiling.element_log2) == 0;
+}
+
+static int compare_ranges(const void *x, const void *y)
+{
+    const struct wcodec_load_range *a = x, *b = y;
+    if (a->shard != b->shard)
+        return a->shard < b->shard ? -1 : 1;
+    if (a->entry->payload_offset != b->entry->payload_offset)
+        return a->entry->payload_offset < b->entry->payload_offset ? -1 : 1;
+    return a->begin < b->begin ? -1 : a->begin > b->begin;
+}
+
+static wcodec_status fill_in(const wcodec_reader *reader, const wcodec_load_item *items, const wcodec_load_options *options, struct wcodec_load_request *r, wcodec_error *err)
+{
+    for (size_t i = 0; i < r->count; i++) {
+        wcodec_status status = find_range(reader, &items[i], &r->ranges[i], err);
+        if (status != WCODEC_OK)
+            return status;
+        r->bytes += r->ranges[i].end - r->ranges[i].begin;
+    }
+    wcodec_status status = place(r, items, options->memory != NULL, err);
+    if (status != WCODEC_OK)
+        return status;
+    for (size_t i = 0; i < r->count; i++)
+        r->ranges[i].aligned = is_aligned(r, &r->ranges[i]);
+    qsort(r->ranges, r->count, sizeof *r->ranges, compare_ranges);
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options, struct wcodec_load_request *request, wcodec_error *err)
+{
+    wcodec_load_options o;
+    struct wcodec_load_request r = {.context = reader->context, .count = count};
+    wcodec_status status = wcodec_context_usable(reader->context, err);
+    if (status == WCODEC_OK)
+        status = read_options(options, &o, err);
+    if (status == WCODEC_OK)
+        status = wcodec_backends_device(r.context, &r.device, err);
+    if (status == WCODEC_OK)
+        status = check_memory(&r, o.memory, err);
+    if (status != WCODEC_OK)
+        return status;
+    r.verify = !o.skip_checks;
+    r.use_queue = o.use_queue != 0;
+    r.queue = o.queue;
+    set_sizes(&r, &o, o.memory == NULL && !(r.device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY));
+    r.ranges = wcodec_alloc_array(&r.context->allocator, count, sizeof *r.ranges);
+    r.adopted = wcodec_alloc_array(&r.context->allocator, count, sizeof *r.adopted);
+    if (r.ranges == NULL || r.adopted == NULL)
+        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a load of %zu tensors", count);
+    else
+        status = fill_in(reader, items, &o, &r, err);
+    if (status != WCODEC_OK)
+        wcodec_load_request_free(&r);
+    else
+        *request = r;
+    return status;
+}
+
+wcodec_status wcodec_load_request_to_cpu(struct wcodec_load_request *r, wcodec_error *err)
+{
+    struct wcodec_opened *cpu;
+    wcodec_status status = wcodec_backends_cpu(r->context, &cpu, err);
+    if (status != WCODEC_OK)
+        return status;
+    r->device = cpu;
+    for (size_t i = 0; i < r->count; i++) {
+        struct wcodec_load_range *range = &r->ranges[i];
+        if (range->begin == range->end)
+            continue;
+        status = cpu->backend->memory_adopt(cpu->device, (uint64_t)(uintptr_t)range->host, range->end - range->begin, &range->memory, err);
+        if (status != WCODEC_OK)
+            return status;
+        r->adopted[r->adopted_count++] = range->memory;
+        range->offset = 0;
+        range->aligned = true;
+    }
+    return WCODEC_OK;
+}
+
+void wcodec_load_request_free(struct wcodec_load_request *r)
+{
+    for (size_t i = 0; i < r->adopted_count; i++)
+        r->device->backend->memory_free(r->adopted[i]);
+    wcodec_free(&r->context->allocator, r->adopted);
+    wcodec_free(&r->context->allocator, r->ranges);
+}
+
+wcodec_status wcodec_load_layout(const wcodec_reader *reader, uint64_t alignment, wcodec_load_item *items, uint64_t *size, wcodec_error *err)
+{
+    if (reader == NULL || size == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_load_layout: an argument is NULL");
+    if (alignment == 0)
+        alignment = 256;
+    if ((alignment & (alignment - 1)) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "an alignment of %" PRIu64 ", expected a power of two", alignment);
+    uint64_t at = 0;
+    for (uint64_t i = 0; i < reader->tensor_count; i++) {
+        const struct wcodec_shard *shard = wcodec_reader_shard_of_tensor(reader, i);
+        const struct wcodec_entry *e = &shard->index->entries[shard->index->tensors[i - shard->first_tensor]];
+        if (at > UINT64_MAX - alignment || e->size > UINT64_MAX - wcodec_align_u64(at, alignment))
+            return wcodec_fail(err, WCODEC_ERROR_LIMIT, "the tensors together have more than 2^64 bytes");
+        at = wcodec_align_u64(at, alignment);
+        if (items != NULL)
+            items[i] = (wcodec_load_item){.tensor = i, .offset = at, .size = e->size};
+        at += e->size;
+    }
+    *size = at;
+    return WCODEC_OK;
+}

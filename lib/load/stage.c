@@ -1,0 +1,134 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Reading a piece into staging memory, by all threads. */
+#include "core/error.h"
+#include "core/memory.h"
+#include "load/load.h"
+
+enum { READ_BYTES = 1 << 20 };
+
+/* Bytes of the file that go to one place of the staging memory, and the part that they are of. */
+struct segment {
+    const struct wcodec_load_part *part;
+    uint64_t offset; /* in the file */
+    uint64_t place;
+    uint64_t size;
+};
+
+struct reading {
+    struct wcodec_load_slot *slot;
+    struct segment *segments;
+    size_t count;
+    struct wcodec_load_tensor **whole; /* to be parsed */
+    size_t whole_count;
+    atomic_flag failed;
+    wcodec_status status; /* of the first that failed; error likewise */
+    wcodec_error error;
+};
+
+static void fail(struct reading *r, const struct wcodec_load_range *range, wcodec_status status, wcodec_error *error)
+{
+    if (status == WCODEC_OK || atomic_flag_test_and_set(&r->failed))
+        return;
+    wcodec_shard_prefix(range->shard, range->named, error);
+    r->error = *error;
+    r->status = status;
+}
+
+static void read_task(void *argument, size_t i)
+{
+    struct reading *r = argument;
+    const struct segment *s = &r->segments[i];
+    wcodec_error error = {0};
+    wcodec_status status = wcodec_source_read(&s->part->tensor->source, s->offset, r->slot->stage.data + s->place, (size_t)s->size, &error);
+    fail(r, s->part->range, status, &error);
+}
+
+static void parse_task(void *argument, size_t i)
+{
+    struct reading *r = argument;
+    struct wcodec_load_tensor *t = r->whole[i];
+    wcodec_error error = {0};
+    wcodec_status status = wcodec_tiles_read(&t->tiling, r->slot->stage.data + t->whole, t->range->entry->payload_size, t->allocator, &t->tiles, &error);
+    fail(r, t->range, status, &error);
+}
+
+/* In pieces that threads share. Without a place to write only counts. */
+static size_t cut(struct segment *segments, const struct wcodec_load_part *part, uint64_t offset, uint64_t place, uint64_t size)
+{
+    size_t n = 0;
+    for (uint64_t at = 0; at < size; at += READ_BYTES, n++)
+        if (segments != NULL)
+            segments[n] = (struct segment){part, offset + at, place + at, size - at < READ_BYTES ? size - at : READ_BYTES};
+    return n;
+}
+
+/* All segments of the piece; a tensor that is staged whole is read with its first part. */
+static void list_segments(struct reading *r)
+{
+    const struct wcodec_load_piece *piece = &r->slot->piece;
+    const struct wcodec_load_tensor *last = NULL;
+    r->count = r->whole_count = 0;
+    for (size_t i = 0; i < piece->count; i++) {
+        const struct wcodec_load_part *p = &piece->parts[i];
+        if (p->kind != WCODEC_LOAD_TILES || p->tensor == last)
+            continue;
+        const uint64_t begin = p->range->entry->payload_offset;
+        struct segment *to = r->segments != NULL ? r->segments + r->count : NULL;
+        if (p->tensor->whole != UINT64_MAX) {
+            last = p->tensor;
+            if (r->whole != NULL)
+                r->whole[r->whole_count] = p->tensor;
+            r->whole_count++;
+            r->count += cut(to, p, begin, p->tensor->whole, p->range->entry->payload_size);
+            continue;
+        }
+        for (unsigned a = 0; a < WCODEC_AREAS; a++)
+            r->count += cut(r->segments != NULL ? r->segments + r->count : NULL, p, begin + p->areas[a].begin, p->areas[a].offset, p->areas[a].size);
+    }
+}
+
+/* Where areas are that came with their whole payload. */
+static void place_areas(struct wcodec_load_piece *piece)
+{
+    for (size_t i = 0; i < piece->count; i++) {
+        struct wcodec_load_part *p = &piece->parts[i];
+        uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
+        if (p->kind != WCODEC_LOAD_TILES || p->tensor->whole == UINT64_MAX)
+            continue;
+        wcodec_tiles_extent(p->tensor->tiles, p->first, p->end, begin, stop);
+        for (unsigned a = 0; a < WCODEC_AREAS; a++)
+            p->areas[a] = (struct wcodec_area_place){.begin = begin[a], .size = stop[a] - begin[a], .offset = p->tensor->whole + begin[a]};
+    }
+}
+
+wcodec_status wcodec_load_stage(struct wcodec_load_slot *slot, wcodec_error *err)
+{
+    wcodec_context *context = slot->work->request->context;
+    struct reading r = {.slot = slot, .failed = ATOMIC_FLAG_INIT};
+    uint64_t bytes = 0;
+    list_segments(&r);
+    r.segments = wcodec_alloc_array(&context->allocator, r.count, sizeof *r.segments);
+    r.whole = wcodec_alloc_array(&context->allocator, r.whole_count, sizeof *r.whole);
+    if (r.segments != NULL && r.whole != NULL) {
+        list_segments(&r);
+        wcodec_run(context, read_task, &r, r.count);
+        if (r.status == WCODEC_OK)
+            wcodec_run(context, parse_task, &r, r.whole_count);
+        for (size_t i = 0; i < r.count; i++)
+            bytes += r.segments[i].size;
+        atomic_fetch_add(&slot->work->coded, bytes);
+    } else {
+        r.status = wcodec_fail(&r.error, WCODEC_ERROR_MEMORY, "out of memory for a piece of %zu parts", slot->piece.count);
+    }
+    wcodec_free(&context->allocator, r.whole);
+    wcodec_free(&context->allocator, r.segments);
+    if (r.status != WCODEC_OK) {
+        if (err != NULL)
+            *err = r.error;
+        return r.status;
+    }
+    place_areas(&slot->piece);
+    return WCODEC_OK;
+}

@@ -1,0 +1,102 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "support_load.h"
+
+#include <string.h>
+#include <unistd.h>
+
+void support_loaded_make(struct support_loaded *m, uint64_t seed)
+{
+    static const struct {
+        const char *name;
+        unsigned bits;
+    } dtypes[] = {{"BF16", 16}, {"F16", 16}, {"F32", 32}, {"I8", 8}, {"F8_E4M3", 8}, {"U8", 8}, {"I32", 32}, {"F64", 64}};
+    char name[32];
+    support_model_init(&m->model);
+    support_model_add(&m->model, "large", "BF16", 16, 1500000, SUPPORT_WEIGHTS, &seed);
+    for (unsigned i = 0; i < 60; i++) {
+        const unsigned d = i % 8;
+        snprintf(name, sizeof name, "t%u", i);
+        support_model_add(&m->model, name, dtypes[d].name, dtypes[d].bits, 1 + support_random(&seed) % (i < 40 ? 40000 : 300), i % 7 == 6 ? (enum support_pattern)(i % SUPPORT_PATTERNS) : SUPPORT_WEIGHTS, &seed);
+    }
+    support_model_add(&m->model, "empty", "F32", 32, 0, SUPPORT_ZEROS, &seed);
+    support_model_add(&m->model, "zeros", "F32", 32, 100000, SUPPORT_ZEROS, &seed);
+    support_model_add(&m->model, "eight", "F64", 64, 9001, SUPPORT_ZEROS, &seed);
+    support_model_add(&m->model, "noise", "U8", 8, 700001, SUPPORT_RANDOM, &seed);
+    uint8_t *copy = malloc(3000000);
+    memcpy(copy, m->model.data, 3000000);
+    support_model_add_data(&m->model, "again", "BF16", 1500000, copy, 3000000);
+    free(copy);
+    support_model_finish(&m->model, "", 0);
+    support_sink_init(&m->sink);
+    wcodec_context *context = support_load_context("cpu", 2, NULL, NULL);
+    wcodec_encode_options options;
+    wcodec_error err;
+    wcodec_encode_options_init(&options);
+    options.tile_log2 = 12;
+    if (wcodec_compress_memory(context, m->model.file, m->model.file_size, support_sink_write, &m->sink, &options, NULL, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    wcodec_context_destroy(context);
+    strcpy(m->path, "test-load-XXXXXX");
+    int fd = mkstemp(m->path);
+    assert_true(fd >= 0);
+    for (size_t at = 0; at < m->sink.size;) {
+        ssize_t n = write(fd, m->sink.data + at, m->sink.size - at);
+        assert_true(n > 0);
+        at += (size_t)n;
+    }
+    close(fd);
+}
+
+void support_loaded_free(struct support_loaded *m)
+{
+    unlink(m->path);
+    support_sink_free(&m->sink);
+    support_model_free(&m->model);
+}
+
+static void count_line(void *opaque, wcodec_log_level level, const char *text)
+{
+    struct support_lines *lines = opaque;
+    (void)text;
+    lines->warnings += level == WCODEC_LOG_WARNING;
+    lines->infos += level == WCODEC_LOG_INFO;
+}
+
+wcodec_context *support_load_context(const char *backend, unsigned threads, const wcodec_allocator *allocator, struct support_lines *lines)
+{
+    wcodec_options options;
+    wcodec_context *context;
+    wcodec_error err;
+    wcodec_options_init(&options);
+    options.backend = backend;
+    options.threads = threads;
+    if (allocator != NULL)
+        options.allocator = *allocator;
+    if (lines != NULL) {
+        options.log = count_line;
+        options.log_opaque = lines;
+        options.log_level = WCODEC_LOG_INFO;
+    }
+    if (wcodec_context_create(&options, &context, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    return context;
+}
+
+wcodec_reader *support_load_open(wcodec_context *context, const struct support_loaded *m)
+{
+    wcodec_reader *reader;
+    wcodec_error err;
+    if (wcodec_reader_open_path(context, m->path, &reader, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    return reader;
+}
+
+const uint8_t *support_loaded_bytes(const struct support_loaded *m, const wcodec_reader *reader, uint64_t i, uint64_t *size)
+{
+    wcodec_tensor_info info;
+    assert_int_equal(wcodec_reader_tensor(reader, i, &info, NULL), WCODEC_OK);
+    *size = info.size;
+    return m->model.file + info.file_offset;
+}

@@ -1,0 +1,32 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* A compressed model of many kinds of tensors in a file, and loads of it that are compared. */
+#ifndef WCODEC_TESTS_UNIT_SUPPORT_LOAD_H
+#define WCODEC_TESTS_UNIT_SUPPORT_LOAD_H
+
+#include "support_model.h"
+#include <wcodec/load.h>
+
+struct support_loaded {
+    struct support_model model;
+    struct support_sink sink;
+    char path[40];
+};
+
+/* Tensors of all dtypes, in tiles, chunks, constants and aliases, and a large one, in a temporary file. */
+void support_loaded_make(struct support_loaded *m, uint64_t seed);
+void support_loaded_free(struct support_loaded *m);
+
+/* Counts lines of WARNING and INFO. */
+struct support_lines {
+    _Atomic unsigned warnings, infos;
+};
+wcodec_context *support_load_context(const char *backend, unsigned threads, const wcodec_allocator *allocator, struct support_lines *lines);
+
+wcodec_reader *support_load_open(wcodec_context *context, const struct support_loaded *m);
+
+/* What tensor i holds: the original's bytes. */
+const uint8_t *support_loaded_bytes(const struct support_loaded *m, const wcodec_reader *reader, uint64_t i, uint64_t *size);
+
+#endif
