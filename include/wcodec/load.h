@@ -61,7 +61,7 @@ typedef struct wcodec_load_options {
     size_t struct_size;
     const char *memory;      /**< whose memory the destinations are: a backend's name ("cuda"), which must be that of the context's device, or NULL: host memory, decoded by way of the device */
     unsigned streams;        /**< batches in flight, each with a queue and staging memory of its own; 0: 4, at most 64 */
-    uint64_t host_memory;    /**< bytes of (pinned) staging memory of all streams together, about; one tile and one chunk must fit; 0: 128 MiB */
+    uint64_t host_memory;    /**< bytes of (pinned) staging memory of all streams together, about; one tile must fit; 0: 128 MiB. The context keeps up to 512 MiB of it for its next loads. */
     int use_queue;           /**< not 0: `queue` is a CUstream or an in-order cl_command_queue of the caller's. Nothing is written before what was given to it until now is done. */
     uint64_t queue;
     int skip_checks;         /**< as in wcodec_decode_options */

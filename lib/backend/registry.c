@@ -94,6 +94,7 @@ static wcodec_status list_devices(struct wcodec_backends *b, struct entry *entry
         o->backend = entry->backend;
         o->index = i;
         atomic_init(&o->lost, false);
+        pthread_mutex_init(&o->keep.lock, NULL);
         snprintf(o->name, sizeof o->name, "%s:%u", entry->name, i);
         entry->backend->device_list(entry->state, i, &o->listing);
         o->listing.name[sizeof o->listing.name - 1] = '\0';
@@ -254,9 +255,12 @@ void wcodec_backends_destroy(struct wcodec_backends *backends, bool abandon)
     const wcodec_allocator *allocator = &backends->context->allocator;
     for (unsigned i = 0; i < backends->entry_count; i++) {
         struct entry *entry = &backends->entries[i];
-        for (unsigned k = 0; k < entry->slot_count && !abandon; k++)
+        for (unsigned k = 0; k < entry->slot_count && !abandon; k++) {
+            wcodec_keep_empty(&entry->slots[k].opened.keep, entry->backend);
+            pthread_mutex_destroy(&entry->slots[k].opened.keep.lock);
             if (entry->slots[k].opened.device != NULL)
                 entry->backend->device_close(entry->slots[k].opened.device);
+        }
         if (entry->state != NULL && !abandon)
             entry->backend->close(entry->state);
         wcodec_free(allocator, entry->slots);

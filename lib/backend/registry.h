@@ -5,6 +5,7 @@
 #ifndef WCODEC_BACKEND_REGISTRY_H
 #define WCODEC_BACKEND_REGISTRY_H
 
+#include "backend/keep.h"
 #include "backends/backend.h"
 #include "core/context.h"
 #include <stdatomic.h>
@@ -19,6 +20,7 @@ struct wcodec_opened {
     bool cpu_allowed; /* should the device fail, the CPU may go on: chosen by "auto", or a list that has "cpu" */
     atomic_bool lost; /* it has failed and is used no more */
     char loss[200];   /* why; set before `lost` */
+    struct wcodec_keep keep;
 };
 
 /* Parse the context's choice. Only backends asked for by name are opened. WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_BACKEND. Sets

@@ -119,6 +119,7 @@ struct wcodec_load_room {
     uint8_t *plain; /* in place of pinned memory that there is none of */
     uint8_t *data;  /* where the host sees it; NULL: it does not */
     uint64_t size;
+    enum wcodec_memory_kind kind;
 };
 
 struct wcodec_load_slot {

@@ -16,10 +16,12 @@ static const struct wcodec_backend *backend_of(const struct wcodec_load_slot *sl
     return slot->work->request->device->backend;
 }
 
+/* No queue works on it. */
 static void release_room(struct wcodec_load_slot *slot, struct wcodec_load_room *room)
 {
-    if (room->memory != NULL)
-        backend_of(slot)->memory_free(room->memory);
+    struct wcodec_opened *device = slot->work->request->device;
+    if (room->memory != NULL && (atomic_load(&device->lost) || !wcodec_keep_give(&device->keep, room->memory, room->kind, room->size)))
+        device->backend->memory_free(room->memory);
     wcodec_free(&slot->work->request->context->allocator, room->plain);
     if (room->data != NULL)
         atomic_fetch_sub(&slot->work->held, room->size);
@@ -35,37 +37,50 @@ static wcodec_status hold(struct wcodec_load_slot *slot, uint64_t size, wcodec_e
     return wcodec_fail(err, WCODEC_ERROR_LIMIT, "loading needs more memory than the limit of %" PRIu64 " bytes", most);
 }
 
+/* Kept from the last time, or new; what is kept in other sizes makes room for it. */
+static wcodec_status get_memory(struct wcodec_load_slot *slot, struct wcodec_load_room *room, wcodec_error *err)
+{
+    struct wcodec_opened *o = slot->work->request->device;
+    if (atomic_load(&o->lost))
+        return wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s", o->loss);
+    room->memory = wcodec_keep_take(&o->keep, room->kind, &room->size);
+    if (room->memory != NULL)
+        return WCODEC_OK;
+    wcodec_status status = o->backend->memory_allocate(o->device, room->kind, room->size, &room->memory, err);
+    if (status != WCODEC_ERROR_MEMORY || !wcodec_keep_empty(&o->keep, o->backend))
+        return status;
+    return o->backend->memory_allocate(o->device, room->kind, room->size, &room->memory, err);
+}
+
 wcodec_status wcodec_load_reserve(struct wcodec_load_slot *slot, struct wcodec_load_room *room, enum wcodec_memory_kind kind, uint64_t size, wcodec_error *err)
 {
     const struct wcodec_load_request *q = slot->work->request;
     const bool visible = kind == WCODEC_MEMORY_PINNED || (q->device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY);
-    struct wcodec_load_room r = {.size = size};
+    struct wcodec_load_room r = {.size = size, .kind = kind};
     wcodec_error e = {0};
     if (size <= room->size)
         return WCODEC_OK;
     release_room(slot, room);
-    wcodec_status status = visible ? hold(slot, size, err) : WCODEC_OK;
-    if (status != WCODEC_OK)
-        return status;
-    const bool lost = atomic_load(&q->device->lost);
-    if (lost)
-        wcodec_fail(&e, status = WCODEC_ERROR_DEVICE, "%s", q->device->loss);
-    else
-        status = q->device->backend->memory_allocate(q->device->device, kind, size, &r.memory, &e);
+    wcodec_status status = get_memory(slot, &r, &e);
     if (status == WCODEC_OK) {
         r.data = q->device->backend->memory_pointer(r.memory);
-    } else if ((lost || status == WCODEC_ERROR_MEMORY) && kind == WCODEC_MEMORY_PINNED) {
+    } else if (kind == WCODEC_MEMORY_PINNED && (status == WCODEC_ERROR_MEMORY || atomic_load(&q->device->lost))) {
         wcodec_log(q->context, WCODEC_LOG_INFO, "%s: no pinned memory (%s); copies are slower", q->device->name, e.text);
         r.plain = r.data = wcodec_alloc_array(&q->context->allocator, size, 1);
         status = r.plain != NULL ? WCODEC_OK : WCODEC_ERROR_MEMORY;
     }
-    if (status == WCODEC_OK) {
-        *room = r;
-        return status;
+    if (status != WCODEC_OK)
+        return wcodec_fail(err, status, "%s", e.text);
+    if (visible) {
+        status = hold(slot, r.size, err);
+        if (status != WCODEC_OK) {
+            r.data = NULL; /* it was not counted */
+            release_room(slot, &r);
+            return status;
+        }
     }
-    if (visible)
-        atomic_fetch_sub(&slot->work->held, size);
-    return wcodec_fail(err, status, "%s", e.text);
+    *room = r;
+    return WCODEC_OK;
 }
 
 wcodec_status wcodec_load_slot_create(struct wcodec_load_work *work, struct wcodec_load_slot *slot, wcodec_error *err)

@@ -1,0 +1,324 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* From the page cache to a device's memory: wcodec_load() of a model beside a raw copy of the uncompressed file, which is read, staged in pinned memory and copied over several streams in just the same way.
+ *
+ *   gpu-load BACKEND GIB FOLDER [REPEATS]
+ *
+ * Makes a model of bf16 tensors of 2^26 Gaussian weights in the folder, compresses it, and prints for each setting the best of REPEATS (default 3), since the file must have been read once. */
+#include "backend/registry.h"
+#include "core/bytes.h"
+#include "core/context.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+#include <wcodec.h>
+
+enum { TENSOR = 1 << 27, TASK = 1 << 20, STREAMS = 16 };
+
+static void check(wcodec_status status, const wcodec_error *err)
+{
+    if (status == WCODEC_OK)
+        return;
+    fprintf(stderr, "gpu-load: %s\n", err->text);
+    exit(1);
+}
+
+static double seconds(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static uint64_t next_random(uint64_t *s)
+{
+    uint64_t z = *s += 0x9e3779b97f4a7c15u;
+    z = (z ^ z >> 30) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ z >> 27) * 0x94d049bb133111ebu;
+    return z ^ z >> 31;
+}
+
+struct tensor {
+    uint8_t *data;
+    uint64_t number;
+};
+
+static void fill_task(void *argument, size_t i)
+{
+    const struct tensor *t = argument;
+    uint64_t s = t->number << 32 | i;
+    for (uint8_t *p = t->data + i * TASK, *end = p + TASK; p < end; p += 4) {
+        const float u = ((float)(next_random(&s) >> 40) + 1) * 0x1p-24f, a = (float)(next_random(&s) >> 40) * 0x1p-24f * 6.2831853f, r = 0.02f * sqrtf(-2 * logf(u));
+        const float pair[2] = {r * cosf(a), r * sinf(a)};
+        for (unsigned k = 0; k < 2; k++) {
+            uint32_t b;
+            memcpy(&b, &pair[k], 4);
+            const uint16_t h = (uint16_t)((b + 0x7fff + (b >> 16 & 1)) >> 16);
+            memcpy(p + 2 * k, &h, 2);
+        }
+    }
+}
+
+static void write_all(int fd, const void *data, size_t size)
+{
+    for (const uint8_t *p = data; size > 0;) {
+        ssize_t n = write(fd, p, size < 1 << 30 ? size : 1 << 30);
+        if (n < 0) {
+            perror("gpu-load: write");
+            exit(1);
+        }
+        p += n;
+        size -= (size_t)n;
+    }
+}
+
+static int write_coded(void *opaque, const void *data, size_t size)
+{
+    write_all(*(const int *)opaque, data, size);
+    return 0;
+}
+
+static int open_file(const char *folder, const char *name, int flags, char path[4096])
+{
+    snprintf(path, 4096, "%s/%s", folder, name);
+    int fd = open(path, flags | O_CLOEXEC, 0600);
+    if (fd < 0) {
+        perror(path);
+        exit(1);
+    }
+    return fd;
+}
+
+static void make_files(wcodec_context *context, const char *folder, uint64_t tensors, int *raw, char path[4096])
+{
+    wcodec_encode_options options;
+    wcodec_writer *writer;
+    wcodec_error err;
+    const uint64_t shape[2] = {TENSOR / 2 / 4096, 4096};
+    int coded = open_file(folder, "model.wcodec", O_RDWR | O_CREAT | O_TRUNC, path);
+    *raw = open_file(folder, "model.raw", O_RDWR | O_CREAT | O_TRUNC, (char[4096]){0});
+    uint8_t *data = malloc(TENSOR);
+    wcodec_encode_options_init(&options);
+    options.no_verify = 1;
+    check(wcodec_writer_create(context, write_coded, &coded, &options, &writer, &err), &err);
+    for (uint64_t i = 0; i < tensors; i++) {
+        char name[32];
+        snprintf(name, sizeof name, "layer.%u.weight", (unsigned)i);
+        check(wcodec_writer_declare(writer, name, WCODEC_DTYPE_BF16, shape, 2, &err), &err);
+    }
+    for (uint64_t i = 0; i < tensors; i++) {
+        struct tensor t = {data, i};
+        wcodec_run(context, fill_task, &t, TENSOR / TASK);
+        write_all(*raw, data, TENSOR);
+        check(wcodec_writer_data(writer, data, TENSOR, &err), &err);
+    }
+    wcodec_encode_report report;
+    check(wcodec_writer_finish(writer, &report, &err), &err);
+    printf("model: %.2f GB in %u tensors, compressed %.4f\n", (double)report.size / 1e9, (unsigned)tensors, (double)report.coded_size / (double)report.size);
+    wcodec_writer_destroy(writer);
+    free(data);
+    close(coded);
+}
+
+/* The raw copy. */
+struct raw {
+    wcodec_context *context;
+    struct wcodec_opened *device;
+    struct wcodec_memory *to;
+    int fd; /* -1: nothing is read, copies alone */
+    uint64_t size, piece;
+    _Atomic uint64_t next;
+    _Atomic unsigned stream;
+    struct wcodec_memory *pinned[STREAMS];
+};
+
+struct read {
+    const struct raw *raw;
+    uint64_t at, size;
+    uint8_t *to;
+};
+
+static void read_task(void *argument, size_t i)
+{
+    const struct read *r = argument;
+    const uint64_t at = i * (uint64_t)TASK, left = r->size - at;
+    uint64_t size = left < TASK ? left : TASK;
+    for (uint64_t done = 0; done < size;) {
+        ssize_t n = pread(r->raw->fd, r->to + at + done, size - done, (off_t)(r->at + at + done));
+        if (n <= 0)
+            exit(1);
+        done += (uint64_t)n;
+    }
+}
+
+static void *copy_stream(void *argument)
+{
+    struct raw *r = argument;
+    const struct wcodec_backend *b = r->device->backend;
+    struct wcodec_memory *pinned = r->pinned[atomic_fetch_add(&r->stream, 1)];
+    struct wcodec_queue *queue;
+    wcodec_error err;
+    check(b->queue_create(r->device->device, &queue, &err), &err);
+    for (;;) {
+        const uint64_t at = atomic_fetch_add(&r->next, r->piece);
+        struct wcodec_event *event;
+        if (at >= r->size)
+            break;
+        struct read read = {r, at, r->size - at < r->piece ? r->size - at : r->piece, b->memory_pointer(pinned)};
+        if (r->fd >= 0)
+            wcodec_run(r->context, read_task, &read, (size_t)wcodec_div_up_u64(read.size, TASK));
+        check(b->copy_in(queue, r->to, at, read.to, read.size, &err), &err);
+        check(b->event_record(queue, &event, &err), &err);
+        check(b->event_wait(event, &err), &err);
+        b->event_destroy(event);
+    }
+    check(b->queue_wait(queue, &err), &err);
+    b->queue_destroy(queue);
+    return NULL;
+}
+
+static double copy_raw(struct raw *r, unsigned streams, uint64_t piece)
+{
+    pthread_t threads[STREAMS];
+    wcodec_error err;
+    for (unsigned i = 0; i < streams; i++)
+        check(r->device->backend->memory_allocate(r->device->device, WCODEC_MEMORY_PINNED, piece, &r->pinned[i], &err), &err);
+    r->piece = piece;
+    atomic_store(&r->next, 0);
+    atomic_store(&r->stream, 0);
+    const double begin = seconds();
+    for (unsigned i = 0; i < streams; i++)
+        if (pthread_create(&threads[i], NULL, copy_stream, r) != 0)
+            exit(1);
+    for (unsigned i = 0; i < streams; i++)
+        pthread_join(threads[i], NULL);
+    const double time = seconds() - begin;
+    for (unsigned i = 0; i < streams; i++)
+        r->device->backend->memory_free(r->pinned[i]);
+    return time;
+}
+
+static double best_raw(struct raw *r, unsigned repeats)
+{
+    static const struct {
+        unsigned streams, mib;
+    } settings[] = {{2, 32}, {4, 8}, {4, 16}, {4, 32}, {8, 8}, {8, 16}};
+    double best = 1e9;
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        double time = 1e9;
+        for (unsigned k = 0; k < repeats; k++)
+            time = fmin(time, copy_raw(r, settings[i].streams, (uint64_t)settings[i].mib << 20));
+        printf("raw%s: %u streams of %2u MiB   %7.1f ms   %5.1f GB/s\n", r->fd < 0 ? " copy alone" : "", settings[i].streams, settings[i].mib, time * 1e3, (double)r->size / time / 1e9);
+        best = fmin(best, time);
+    }
+    return best;
+}
+
+static void compare(const wcodec_buffer *buffer, int raw, uint64_t tensors, uint64_t at)
+{
+    uint8_t *a = malloc(TENSOR), *b = malloc(TENSOR);
+    wcodec_error err;
+    for (uint64_t i = 0; i < tensors; i += at) {
+        check(wcodec_buffer_read(buffer, i * TENSOR, a, TENSOR, &err), &err);
+        for (size_t done = 0; done < TENSOR;) {
+            ssize_t n = pread(raw, b + done, TENSOR - done, (off_t)(i * TENSOR + done));
+            if (n <= 0)
+                exit(1);
+            done += (size_t)n;
+        }
+        if (memcmp(a, b, TENSOR) != 0) {
+            fprintf(stderr, "gpu-load: tensor %u differs\n", (unsigned)i);
+            exit(1);
+        }
+    }
+    free(a);
+    free(b);
+}
+
+static double best_load(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const char *backend, uint64_t size, double raw, unsigned repeats)
+{
+    static const struct {
+        unsigned streams, mib;
+        int skip_checks;
+    } settings[] = {{0, 0, 0}, {2, 128, 0}, {4, 64, 0}, {4, 256, 0}, {8, 128, 0}, {8, 256, 0}, {12, 192, 0}, {4, 128, 1}};
+    double best = 1e9;
+    wcodec_error err;
+    for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
+        double time = 1e9, first = 0;
+        wcodec_load_options options;
+        wcodec_load_report report;
+        wcodec_load_options_init(&options);
+        options.memory = backend;
+        options.streams = settings[i].streams;
+        options.host_memory = (uint64_t)settings[i].mib << 20;
+        options.skip_checks = settings[i].skip_checks;
+        for (unsigned k = 0; k < repeats; k++) {
+            const double begin = seconds();
+            check(wcodec_load(reader, items, count, &options, &report, &err), &err);
+            const double now = seconds() - begin;
+            if (k == 0)
+                first = now;
+            time = fmin(time, now);
+        }
+        printf("load: %2u streams, %3u MiB%s   %7.1f ms   %5.1f GB/s of output, %5.1f GB/s read, %u batches   %.3f x raw (the first %.1f ms)\n", settings[i].streams, settings[i].mib,
+               settings[i].skip_checks ? ", no checks" : "", time * 1e3, (double)size / time / 1e9, (double)report.coded_bytes / time / 1e9, (unsigned)report.batches, raw / time, first * 1e3);
+        fflush(stdout);
+        best = fmin(best, time);
+    }
+    return best;
+}
+
+int main(int argc, char **argv)
+{
+    wcodec_options options;
+    wcodec_context *context;
+    wcodec_reader *reader;
+    wcodec_buffer *buffer;
+    wcodec_error err;
+    char path[4096];
+    if (argc < 4) {
+        fprintf(stderr, "usage: gpu-load BACKEND GIB FOLDER [REPEATS]\n");
+        return 2;
+    }
+    const uint64_t tensors = strtoull(argv[2], NULL, 10) << 3, size = tensors * TENSOR;
+    const unsigned repeats = argc > 4 ? (unsigned)strtoul(argv[4], NULL, 10) : 3;
+    struct raw raw = {.size = size};
+    wcodec_options_init(&options);
+    options.backend = argv[1];
+    check(wcodec_context_create(&options, &context, &err), &err);
+    make_files(context, argv[3], tensors, &raw.fd, path);
+    check(wcodec_reader_open_path(context, path, &reader, &err), &err);
+    check(wcodec_buffer_create(context, size, &buffer, &err), &err);
+    check(wcodec_backends_device(context, &raw.device, &err), &err);
+    printf("%s, %u threads\n", raw.device->listing.name, wcodec_context_threads(context));
+    raw.context = context;
+    check(raw.device->backend->memory_adopt(raw.device->device, wcodec_buffer_native(buffer), size, &raw.to, &err), &err);
+    const int fd = raw.fd;
+    raw.fd = -1;
+    best_raw(&raw, 1);
+    raw.fd = fd;
+    const double raw_time = best_raw(&raw, repeats);
+    wcodec_load_item *items = calloc(tensors, sizeof *items);
+    uint64_t needed;
+    check(wcodec_load_layout(reader, 0, items, &needed, &err), &err);
+    for (uint64_t i = 0; i < tensors; i++)
+        items[i].destination = wcodec_buffer_native(buffer);
+    const double load_time = best_load(reader, items, tensors, argv[1], size, raw_time, repeats);
+    compare(buffer, fd, tensors, tensors > 8 ? tensors / 8 : 1);
+    printf("best: raw %.1f ms, load %.1f ms: %.3f times the raw copy\n", raw_time * 1e3, load_time * 1e3, raw_time / load_time);
+    raw.device->backend->memory_free(raw.to);
+    wcodec_buffer_destroy(buffer);
+    wcodec_reader_close(reader);
+    wcodec_context_destroy(context);
+    free(items);
+    close(fd);
+    return 0;
+}
