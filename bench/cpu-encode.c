@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The encoder, one thread, every CPU level that the machine has, verification off, beside zstd -1 in the same run, from memory to memory: cpu-encode [-LEVEL | CPU-LEVEL | FILE.wcodec]... (the
- * tensors of the dtype with the most bytes are coded anew; levels 1 and 3 and all CPU levels unless some are named first). Medians of the thread's own time, so that other processes weigh less; the coded bytes are compared between the levels. */
+/* The encoder, one thread, every CPU level that the machine has, verification off, beside zstd -1 in the same run, from memory to memory: cpu-encode [-LEVEL |
+ * CPU-LEVEL | FILE.wcodec]... (the tensors of the dtype with the most bytes are coded anew; levels 1 and 3 and all CPU levels unless some are named first).
+ * Medians of the thread's own time, so that other processes weigh less; the coded bytes are compared between the levels. */
 #include "backends/cpu/cpu_level.h"
 #include "core/context.h"
 #include "encode/tensor.h"

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Byte shuffles (pshufb, tbl) that deal words of a stream out to eight lanes: lane l with its bit set in the row's number takes the next word, others get zero. */
+/* Byte shuffles (pshufb, tbl) that deal words of a stream out to eight lanes: lane l with its bit set in the row's number takes the next word, others get
+ * zero. */
 #ifndef WCODEC_CPU_EXPAND_H
 #define WCODEC_CPU_EXPAND_H
 

@@ -4,7 +4,8 @@
 /* The third stage, over what a level gives before it includes this:
  *
  *   FINISH_BYTES                                  bytes of a register
- *   struct keys, make_keys(element_log2, number)  keys of a register's words, the first being word `number` of its lane (they repeat every 2^element_log2 words)
+ *   struct keys, make_keys(element_log2, number)  keys of a register's words, the first being word `number` of its lane (they repeat every 2^element_log2
+ *   words)
  *   struct column, empty_column()                 sums of products, one register of a group over several groups
  *   add_words(column, at, keys)                   adds the products of the register at `at`
  *   put_column(element_log2, r, column, sums)     adds them to the lanes' sums: word w of register r is lane (r * words + w) / 2^element_log2's
@@ -14,7 +15,8 @@
 
 #include "backends/cpu/decode.h"
 
-/* Products summed by registers of a group: their words are the same lanes' in all groups. element_log2, and mostly groups, are constants where this is inlined. */
+/* Products summed by registers of a group: their words are the same lanes' in all groups. element_log2, and mostly groups, are constants where this is
+ * inlined. */
 INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
 {
     enum { WORDS = FINISH_BYTES / 4 };

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A check-only plugin that works: the CPU's backend behind memory that the host does not see and queues that do nothing before somebody waits, as a GPU may. WCODEC_FAKE makes it fail in one way:
+/* A check-only plugin that works: the CPU's backend behind memory that the host does not see and queues that do nothing before somebody waits, as a GPU may.
+ * WCODEC_FAKE makes it fail in one way:
  *   nodriver, nodevices, unlisted, noopen, unsupported, wrong, noadopt, nopinned: from the beginning
  *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault, late-undone: after the known answers, so that the core trusts it
  *   memory-N: its N-th allocation (memory, queue, event, batch) after them; and only that

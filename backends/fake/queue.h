@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Queues of the fake device: what they are given is done only when somebody waits, as late as a device may. So memory that is let go or used again too early is found, and errors come late. */
+/* Queues of the fake device: what they are given is done only when somebody waits, as late as a device may. So memory that is let go or used again too early is
+ * found, and errors come late. */
 #ifndef WCODEC_FAKE_QUEUE_H
 #define WCODEC_FAKE_QUEUE_H
 

@@ -1,11 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* From the page cache to a device's memory: wcodec_load() of a model beside a raw copy of the uncompressed file, which is read, staged in pinned memory and copied over several streams in just the same way.
+/* From the page cache to a device's memory: wcodec_load() of a model beside a raw copy of the uncompressed file, which is read, staged in pinned memory and
+ * copied over several streams in just the same way.
  *
  *   gpu-load BACKEND GIB FOLDER [REPEATS]
  *
- * Makes a model of bf16 tensors of 2^26 Gaussian weights in the folder, compresses it, and prints for each setting the best of REPEATS (default 3), since the file must have been read once. */
+ * Makes a model of bf16 tensors of 2^26 Gaussian weights in the folder, compresses it, and prints for each setting the best of REPEATS (default 3), since the
+ * file must have been read once. */
 #include "backend/registry.h"
 #include "core/bytes.h"
 #include "core/context.h"

@@ -36,8 +36,8 @@ wcodec_status wcodec_output_reserve(struct wcodec_output *output, uint64_t count
 /* The hash of a payload, as its entry has it. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_coded_hash(const struct wcodec_coded *coded, uint64_t *hash, wcodec_error *err);
 
-/* The next entry. `what` has what does not come from the coding: is_tensor, name, dtype, dtype_name, rank, shape (which must live until the index is written), size and payload_hash (which may be
- * set in the index later). WCODEC_ERROR_IO if the write function fails, WCODEC_ERROR_MEMORY. */
+/* The next entry. `what` has what does not come from the coding: is_tensor, name, dtype, dtype_name, rank, shape (which must live until the index is written),
+ * size and payload_hash (which may be set in the index later). WCODEC_ERROR_IO if the write function fails, WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wcodec_entry *what, const struct wcodec_coded *coded, wcodec_error *err);
 /* The same, equal to entry number `alias`, which is none itself. */
 wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wcodec_entry *what, uint64_t alias, wcodec_error *err);

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Asking the caller's progress callback, in the middle of long work, whether to stop. The callback belongs to the thread that made the call: other threads only see what it said. */
+/* Asking the caller's progress callback, in the middle of long work, whether to stop. The callback belongs to the thread that made the call: other threads only
+ * see what it said. */
 #ifndef WCODEC_CORE_CANCEL_H
 #define WCODEC_CORE_CANCEL_H
 

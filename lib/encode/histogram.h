@@ -26,7 +26,8 @@ struct wcodec_counter {
     uint32_t pairs[2][WCODEC_COUNTER_WINDOW * WCODEC_COUNTER_WINDOW];
 };
 
-/* counts: what is known of the symbols to come, for the choice of a window. At most 2^30 symbols may be added before the end, which adds their numbers to counts. */
+/* counts: what is known of the symbols to come, for the choice of a window. At most 2^30 symbols may be added before the end, which adds their numbers to
+ * counts. */
 void wcodec_counter_begin(struct wcodec_counter *counter, const uint64_t counts[256]);
 void wcodec_counter_add(struct wcodec_counter *counter, const uint8_t *symbols, size_t count);
 void wcodec_counter_end(const struct wcodec_counter *counter, uint64_t counts[256]);

@@ -42,8 +42,8 @@ static unsigned least_loss(const struct fit *f)
     return best;
 }
 
-/* Frequencies that add up to sum and minimise the coded bits. The cost is convex in each frequency, so that moving single slots from where they are worth least to where they are
- * worth most ends at the minimum. */
+/* Frequencies that add up to sum and minimise the coded bits. The cost is convex in each frequency, so that moving single slots from where they are worth least
+ * to where they are worth most ends at the minimum. */
 static void fit_frequencies(struct fit *f, unsigned sum)
 {
     uint64_t n = 0;

@@ -26,7 +26,8 @@ static uint32_t next_random(uint32_t *state)
 }
 
 /* Which of the left symbols to deal at a slot, when at most `budget` more may end inside this block; left_count if none will do.
- * Symbols that end exactly at a block's end are free; while the budget lasts, small ones are dealt, so that the large ones remain for crossing into the next block. */
+ * Symbols that end exactly at a block's end are free; while the budget lasts, small ones are dealt, so that the large ones remain for crossing into the next
+ * block. */
 static unsigned choose(const uint16_t *freq, const uint8_t *left, unsigned left_count, unsigned slot, unsigned budget, uint32_t *state)
 {
     unsigned room = BLOCK - slot % BLOCK, best = left_count;

@@ -7,8 +7,8 @@
 #include "encode/tile_plan.h"
 #include <stdatomic.h>
 
-/* Tiles are coded in ranges, each of which has parts of its own for each area: no range waits for another, nothing is copied when the payload is put together, and an area is the ranges' parts in
- * their order. */
+/* Tiles are coded in ranges, each of which has parts of its own for each area: no range waits for another, nothing is copied when the payload is put together,
+ * and an area is the ranges' parts in their order. */
 enum { RANGE_BYTES = 1 << 18, RANGES_MAX = 512 };
 
 /* A range's part of an area as it grows. */
@@ -110,7 +110,8 @@ static bool grow(struct grower *g, uint64_t size, uint64_t later)
     return true;
 }
 
-/* `size` bytes more behind what is there; *to: where they go. `done` and `all`: how many of the range's tiles these bytes end with, by which the rest is guessed. */
+/* `size` bytes more behind what is there; *to: where they go. `done` and `all`: how many of the range's tiles these bytes end with, by which the rest is
+ * guessed. */
 static bool extend(struct grower *g, uint64_t size, uint64_t done, uint64_t all, uint8_t **to)
 {
     uint64_t need = g->size + size;

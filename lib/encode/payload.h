@@ -7,8 +7,8 @@
 
 #include "encode/plan.h"
 
-/* Code the tensor: sets coding, payload, its parts and ranges of `coded`, and takes the plan's tiling over, with its prefix_size set. On failure `coded` is as it was.
- * WCODEC_ERROR_MEMORY, WCODEC_ERROR_CANCELLED. */
+/* Code the tensor: sets coding, payload, its parts and ranges of `coded`, and takes the plan's tiling over, with its prefix_size set. On failure `coded` is as
+ * it was. WCODEC_ERROR_MEMORY, WCODEC_ERROR_CANCELLED. */
 wcodec_status wcodec_payload_code(wcodec_context *context, const struct wcodec_encode_settings *settings, struct wcodec_plan *plan, const uint8_t *data, struct wcodec_coded *coded,
                                   wcodec_error *err);
 

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A load inside. A *request* is the caller's items as ranges of entries. It is cut into *pieces*, which are staged in host memory, copied and decoded together; a piece is made of *parts*. Each stream has a *slot*, which
- * holds a piece from reading to its end; a worker thread leads some slots through their stages, one after the other, and the workers are at different stages. */
+/* A load inside. A *request* is the caller's items as ranges of entries. It is cut into *pieces*, which are staged in host memory, copied and decoded together;
+ * a piece is made of *parts*. Each stream has a *slot*, which holds a piece from reading to its end; a worker thread leads some slots through their stages, one
+ * after the other, and the workers are at different stages. */
 #ifndef WCODEC_LOAD_LOAD_H
 #define WCODEC_LOAD_LOAD_H
 
@@ -138,7 +139,8 @@ wcodec_status wcodec_load_slot_create(struct wcodec_load_work *work, struct wcod
 /* Waits for what the device is at. */
 void wcodec_load_slot_free(struct wcodec_load_slot *slot);
 
-/* Lead the slot's piece through its stages: bring it into memory and give it to the device; then wait for it and bring it to its places, where needed by the CPU. Errors name file and tensor. */
+/* Lead the slot's piece through its stages: bring it into memory and give it to the device; then wait for it and bring it to its places, where needed by the
+ * CPU. Errors name file and tensor. */
 wcodec_status wcodec_load_slot_begin(struct wcodec_load_slot *slot, wcodec_error *err);
 wcodec_status wcodec_load_slot_finish(struct wcodec_load_slot *slot, wcodec_error *err);
 

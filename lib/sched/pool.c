@@ -80,7 +80,8 @@ static void join(struct wcodec_pool *pool, struct batch *batch)
         pthread_cond_broadcast(&pool->left);
 }
 
-/* A listed batch that a task of `batch` runs, itself or by way of others; NULL: none. While a batch is listed its parents' callers wait for it, so that all of them exist. */
+/* A listed batch that a task of `batch` runs, itself or by way of others; NULL: none. While a batch is listed its parents' callers wait for it, so that all of
+ * them exist. */
 static struct batch *find_part(const struct wcodec_pool *pool, const struct batch *batch)
 {
     for (struct batch *b = pool->first; b != NULL; b = b->later)
@@ -193,7 +194,8 @@ void wcodec_pool_run(struct wcodec_pool *pool, void (*task)(void *argument, size
 
     take_tasks(&batch);
 
-    /* Who waits for a task helps with what that task runs in parallel, and with nothing else: so nobody comes back late, and stacks stay as deep as batches are nested. */
+    /* Who waits for a task helps with what that task runs in parallel, and with nothing else: so nobody comes back late, and stacks stay as deep as batches are
+     * nested. */
     pthread_mutex_lock(&pool->lock);
     unlist(pool, &batch);
     while (batch.inside != 0) {

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Worker threads that run batches of equal tasks. A caller takes part in his own batch and waits only for threads that are inside it, so several threads may run batches at once, and a task may run
- * a batch of its own: nobody ever waits for a thread that waits for him. Who waits helps with the batches that the tasks run for which he waits. */
+/* Worker threads that run batches of equal tasks. A caller takes part in his own batch and waits only for threads that are inside it, so several threads may
+ * run batches at once, and a task may run a batch of its own: nobody ever waits for a thread that waits for him. Who waits helps with the batches that the
+ * tasks run for which he waits. */
 #ifndef WCODEC_SCHED_POOL_H
 #define WCODEC_SCHED_POOL_H
 

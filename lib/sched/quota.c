@@ -61,7 +61,8 @@ static void look_v1(const char *folder, unsigned *cpus)
     take_least(cpus, strtoll(quota, NULL, 10), strtoll(period, NULL, 10));
 }
 
-/* Look in a group's folder and all above it up to the mount. In a container the group's path is often that of the host and not there: then only its upper parts are. */
+/* Look in a group's folder and all above it up to the mount. In a container the group's path is often that of the host and not there: then only its upper parts
+ * are. */
 static void climb(const char *mount, const char *group, void (*look)(const char *folder, unsigned *cpus), unsigned *cpus)
 {
     char folder[PATH_SIZE - 32];

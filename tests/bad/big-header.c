@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A safetensors header of exactly the format's limit, 100,000,000 bytes with a million tensors: compressed, opened, looked up in and restored, within 64 MiB and 16 times the header.
- * One byte more, and the file is opaque. */
+/* A safetensors header of exactly the format's limit, 100,000,000 bytes with a million tensors: compressed, opened, looked up in and restored, within 64 MiB
+ * and 16 times the header. One byte more, and the file is opaque. */
 #include "fuzz/fuzz.h"
 #include <pthread.h>
 #include <stdatomic.h>

@@ -3,8 +3,8 @@
 
 /* usage: make_safetensors [-s SEED] [-m KEY=VALUE]... OUT NAME:DTYPE:SHAPE:KIND...
  *        make_safetensors [-s SEED] OUT all
- * Writes a safetensors file for the command's tests. SHAPE is 3x4 (empty: rank 0); KIND is gauss, random, zero, text, or same (the data of the tensor before). In NAME, %XX is the byte XX.
- * "all" is one tensor of each dtype, and odd sizes. The same seed gives the same file on every machine. */
+ * Writes a safetensors file for the command's tests. SHAPE is 3x4 (empty: rank 0); KIND is gauss, random, zero, text, or same (the data of the tensor before).
+ * In NAME, %XX is the byte XX. "all" is one tensor of each dtype, and odd sizes. The same seed gives the same file on every machine. */
 
 #include <math.h>
 #include <stdint.h>

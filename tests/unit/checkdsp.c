@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Every CPU variant against the scalar reference: the same bytes and the same faults, on random tensors of all kinds and on hostile payloads, at every level that this machine has; and the encoders, whose
- * tiles must be the reference's byte for byte. Buffers begin or end at guard pages, outputs are poisoned and checked for what was not to be written. checkdsp LEVEL runs one level only. */
+/* Every CPU variant against the scalar reference: the same bytes and the same faults, on random tensors of all kinds and on hostile payloads, at every level
+ * that this machine has; and the encoders, whose tiles must be the reference's byte for byte. Buffers begin or end at guard pages, outputs are poisoned and
+ * checked for what was not to be written. checkdsp LEVEL runs one level only. */
 #include "support.h"
 #include "support_tiles.h"
 
@@ -189,7 +190,8 @@ static void run_encoder(unsigned level)
     assert_true(encoding.outliers > 0);
 }
 
-/* Every frequency beside every remainder of the total, on symbols as often as that and on others: the quotients that are one too small, and the limits of a renormalisation. */
+/* Every frequency beside every remainder of the total, on symbols as often as that and on others: the quotients that are one too small, and the limits of a
+ * renormalisation. */
 static void run_frequencies(unsigned level)
 {
     struct wcodec_cpu_encode_dsp dsp;

@@ -71,7 +71,8 @@ struct support_recipe {
     uint8_t *chunk_data;
 };
 
-/* A small valid safetensors container: blob in a stored chunk, constant "a", tiles "b", alias "c" of "b", zstd chunks "d" of an unknown dtype, an empty tensor "e". */
+/* A small valid safetensors container: blob in a stored chunk, constant "a", tiles "b", alias "c" of "b", zstd chunks "d" of an unknown dtype, an empty tensor
+ * "e". */
 void support_recipe_init(struct support_recipe *recipe, uint64_t seed);
 /* One more entry. */
 struct support_entry *support_recipe_add(struct support_recipe *recipe, const char *name);

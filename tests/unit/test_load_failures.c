@@ -114,7 +114,8 @@ static void test_silent(void **state)
     device_fails("silent", 4);
 }
 
-/* Without the CPU in the choice a lost device is an error that says which tensor was being loaded, for this load and all later ones of the context; another context is fine. */
+/* Without the CPU in the choice a lost device is an error that says which tensor was being loaded, for this load and all later ones of the context; another
+ * context is fine. */
 static void test_lost_alone(void **state)
 {
     (void)state;
