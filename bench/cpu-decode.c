@@ -56,27 +56,41 @@ static void *take(size_t size)
 }
 
 /* Normal deviates of width 0.02 by summing uniform ones. */
-static float deviate(uint64_t *seed)
+static double deviate(uint64_t *seed)
 {
     double sum = 0;
     for (unsigned i = 0; i < 12; i++) {
         *seed = *seed * 6364136223846793005u + 1442695040888963407u;
         sum += (double)(*seed >> 11) * 0x1p-53;
     }
-    return (float)(0.02 * (sum - 6));
+    return 0.02 * (sum - 6);
 }
 
-static uint32_t bits_of(float v, wcodec_dtype dtype)
+static uint64_t bits_of(double value, wcodec_dtype dtype)
 {
+    const float v = (float)value;
+    uint64_t wide;
     uint32_t b;
     memcpy(&b, &v, 4);
-    if (dtype == WCODEC_DTYPE_BF16)
+    memcpy(&wide, &value, 8);
+    switch (dtype) {
+    case WCODEC_DTYPE_BF16:
         return (b + 0x7fff + (b >> 16 & 1)) >> 16;
-    if (dtype == WCODEC_DTYPE_F16) /* normal numbers only, the rest is zero */
+    case WCODEC_DTYPE_F16: /* normal numbers only, the rest is zero */
         return (b >> 23 & 0xff) < 113 ? b >> 31 << 15 : (b >> 31 << 15) | ((b >> 13 & 0x3ffff) - (112 << 10));
-    if (dtype == WCODEC_DTYPE_I8)
-        return (uint32_t)(int32_t)fmaxf(fminf(roundf(v / 0.02f * 127 / 4.5f), 127), -127) & 0xff;
-    return b;
+    case WCODEC_DTYPE_I8:
+        return (uint8_t)(int8_t)fmaxf(fminf(roundf(v / 0.02f * 127 / 4.5f), 127), -127);
+    case WCODEC_DTYPE_I16:
+        return (uint16_t)(int16_t)(v / 0.02f * 500);
+    case WCODEC_DTYPE_I32:
+        return (uint32_t)(int32_t)(v / 0.02f * 100000);
+    case WCODEC_DTYPE_I64:
+        return (uint64_t)(int64_t)(value / 0.02 * 100000);
+    case WCODEC_DTYPE_F64:
+        return wide;
+    default:
+        return b;
+    }
 }
 
 struct decoding {
@@ -146,7 +160,7 @@ static void run_type(wcodec_context *context, const char *name, wcodec_dtype dty
     double copies[ROUNDS], unpacks[ROUNDS];
     uint64_t seed = 7;
     for (size_t i = 0; i < count; i++) {
-        const uint32_t b = bits_of(deviate(&seed), dtype);
+        const uint64_t b = bits_of(deviate(&seed), dtype);
         memcpy(data + i * element, &b, element);
     }
     const size_t packed_size = ZSTD_compress(packed, bound, data, size, 1);
@@ -184,7 +198,8 @@ int main(int argc, char **argv)
         const char *name;
         wcodec_dtype dtype;
         unsigned element;
-    } types[] = {{"bf16", WCODEC_DTYPE_BF16, 2}, {"int8", WCODEC_DTYPE_I8, 1}, {"f16", WCODEC_DTYPE_F16, 2}, {"f32", WCODEC_DTYPE_F32, 4}};
+    } types[] = {{"bf16", WCODEC_DTYPE_BF16, 2}, {"int8", WCODEC_DTYPE_I8, 1}, {"f16", WCODEC_DTYPE_F16, 2}, {"f32", WCODEC_DTYPE_F32, 4},
+                 {"i16", WCODEC_DTYPE_I16, 2},   {"i32", WCODEC_DTYPE_I32, 4}, {"i64", WCODEC_DTYPE_I64, 8}, {"f64", WCODEC_DTYPE_F64, 8}};
     const int bits = argc > 1 ? atoi(argv[1]) : 25;
     wcodec_context *context;
     wcodec_options options;

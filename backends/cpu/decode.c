@@ -20,8 +20,20 @@ struct request {
     bool verify, stream;
 };
 
+/* One tile. */
+struct lane_tile {
+    uint64_t number;
+    uint32_t elements, groups;
+    uint8_t *out;
+    const uint8_t *raw[WCODEC_MAX_PLANES]; /* first row of each plane */
+    uint16_t payload[WCODEC_LANES];
+    uint64_t sums[WCODEC_LANES];
+    enum wcodec_tile_fault fault;
+};
+
 /* One stream of one tile. */
 struct track {
+    struct lane_tile *tile;
     const struct wcodec_stream *stream;
     const struct wcodec_field *field;
     unsigned coded;
@@ -32,17 +44,6 @@ struct track {
     uint32_t least;   /* least position that the next may have */
     uint8_t *symbols;
     uint8_t *end; /* room for the copy of the stream's end */
-};
-
-/* One tile. */
-struct lane_tile {
-    uint64_t number;
-    uint32_t elements, groups;
-    uint8_t *out;
-    const uint8_t *raw[WCODEC_MAX_PLANES]; /* first row of each plane */
-    uint16_t payload[WCODEC_LANES];
-    uint64_t sums[WCODEC_LANES];
-    enum wcodec_tile_fault fault;
 };
 
 static void note(struct lane_tile *t, enum wcodec_tile_fault fault)
@@ -74,6 +75,7 @@ static void begin_tile(const struct wcodec_cpu_decoder *d, const struct wcodec_v
 static void begin_stream(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view, struct lane_tile *t, unsigned coded, struct track *k, struct wcodec_cpu_stream *s)
 {
     const struct wcodec_tiles *tiles = d->tiles;
+    k->tile = t;
     k->coded = coded;
     k->field = &tiles->tiling->fields[tiles->tiling->coded[coded]];
     k->stream = &tiles->streams[t->number * tiles->tiling->coded_count + coded];
@@ -105,13 +107,13 @@ static const uint8_t *words_for(const struct track *k, const uint8_t *words_end,
     return k->end;
 }
 
-static void patch(struct track *k, struct lane_tile *t, uint32_t chunk_first, uint32_t chunk_end)
+static void patch(struct track *k, uint32_t chunk_first, uint32_t chunk_end)
 {
     for (; k->outlier < k->stream->outliers; k->outlier++) {
         const uint32_t position = wcodec_load_u16(k->positions + 2 * (size_t)k->outlier);
         const uint8_t value = k->values[k->outlier];
-        if (position < k->least || position >= t->elements || value >> k->field->width) {
-            note(t, WCODEC_TILE_OUTLIER);
+        if (position < k->least || position >= k->tile->elements || value >> k->field->width) {
+            note(k->tile, WCODEC_TILE_OUTLIER);
             k->outlier = k->stream->outliers;
             return;
         }
@@ -122,39 +124,58 @@ static void patch(struct track *k, struct lane_tile *t, uint32_t chunk_first, ui
     }
 }
 
-/* The first stage for one chunk of `count` streams (all of one profile and mode unless count is 1). */
-static void decode_symbols(const struct request *r, struct lane_tile *tiles, bool one_tile, struct track *tracks, struct wcodec_cpu_stream *streams, unsigned count,
-                           uint32_t group, unsigned groups)
+/* The first stage for one chunk of `count` rANS streams of one profile and run length. */
+static void decode_rans(const struct request *r, struct track *tracks, struct wcodec_cpu_stream *streams, unsigned count, uint32_t group, unsigned groups)
 {
     const struct wcodec_cpu_decoder *d = r->decoder;
     const struct wcodec_field *f = tracks[0].field;
-    if (tracks[0].stream->mode == WCODEC_STREAM_CONSTANT) {
-        memset(tracks[0].symbols, tracks[0].stream->symbol, WCODEC_CPU_CHUNK);
-    } else {
-        const unsigned run_groups = f->run_log2 ? 1u << (f->run_log2 - 7) : groups, step = run_groups < groups ? run_groups : groups;
-        const uint8_t *base[STREAMS];
+    const unsigned run_groups = f->run_log2 ? 1u << (f->run_log2 - 7) : groups, step = run_groups < groups ? run_groups : groups;
+    const uint8_t *base[STREAMS];
+    for (unsigned i = 0; i < count; i++) {
+        base[i] = streams[i].words = words_for(&tracks[i], r->words_end, groups);
+        streams[i].symbols = tracks[i].symbols;
+    }
+    for (unsigned g = 0; g < groups; g += step) {
         for (unsigned i = 0; i < count; i++) {
-            base[i] = streams[i].words = words_for(&tracks[i], r->words_end, groups);
-            streams[i].symbols = tracks[i].symbols;
+            const unsigned coded = tracks[i].coded;
+            const unsigned table = f->run_log2 ? wcodec_run_table(d->tiles, coded, tracks[i].tile->number, group + g) : tracks[i].stream->table;
+            streams[i].table = &d->tables[d->tiles->table_base[coded] + table];
         }
-        for (unsigned g = 0; g < groups; g += step) {
-            for (unsigned i = 0; i < count; i++) {
-                const uint64_t tile = tiles[one_tile ? 0 : i].number;
-                const unsigned table = f->run_log2 ? wcodec_run_table(d->tiles, tracks[i].coded, tile, group + g) : tracks[i].stream->table;
-                streams[i].table = &d->tables[d->tiles->table_base[tracks[i].coded] + table];
-            }
-            d->dsp->symbols[f->profile](streams, count, groups - g < step ? groups - g : step);
-        }
-        for (unsigned i = 0; i < count; i++)
-            tracks[i].used += (uint32_t)((streams[i].words - base[i]) / 2);
+        d->dsp->symbols[f->profile](streams, count, groups - g < step ? groups - g : step);
     }
     for (unsigned i = 0; i < count; i++)
-        patch(&tracks[i], &tiles[one_tile ? 0 : i], group * WCODEC_GROUP, (group + groups) * WCODEC_GROUP);
+        tracks[i].used += (uint32_t)((streams[i].words - base[i]) / 2);
+}
+
+/* How many of the streams from the first on go side by side. */
+static unsigned count_alike(const struct wcodec_cpu_decoder *d, const struct track *tracks, unsigned count)
+{
+    const struct wcodec_field *f = tracks[0].field;
+    unsigned alike = 1;
+    while (alike < count && alike < d->dsp->tiles[f->profile] && tracks[alike].stream->mode == WCODEC_STREAM_RANS && tracks[alike].field->profile == f->profile &&
+           tracks[alike].field->run_log2 == f->run_log2)
+        alike++;
+    return alike;
+}
+
+/* The first stage for one chunk of all streams. */
+static void decode_symbols(const struct request *r, struct track *tracks, struct wcodec_cpu_stream *streams, unsigned count, uint32_t group, unsigned groups)
+{
+    for (unsigned i = 0, alike; i < count; i += alike) {
+        alike = 1;
+        if (tracks[i].stream->mode == WCODEC_STREAM_RANS)
+            decode_rans(r, tracks + i, streams + i, alike = count_alike(r->decoder, tracks + i, count - i), group, groups);
+        else
+            memset(tracks[i].symbols, tracks[i].stream->symbol, WCODEC_CPU_CHUNK);
+    }
+    for (unsigned i = 0; i < count; i++)
+        patch(&tracks[i], group * WCODEC_GROUP, (group + groups) * WCODEC_GROUP);
 }
 
 /* All words taken, final states possible; the payload is theirs. */
-static void end_stream(const struct wcodec_cpu_decoder *d, const struct track *k, const struct wcodec_cpu_stream *s, struct lane_tile *t)
+static void end_stream(const struct wcodec_cpu_decoder *d, const struct track *k, const struct wcodec_cpu_stream *s)
 {
+    struct lane_tile *t = k->tile;
     if (k->stream->mode != WCODEC_STREAM_RANS)
         return;
     const bool payload = k->coded == 0 && wcodec_tile_has_payload(d->tiles->tiling, WCODEC_STREAM_RANS);
@@ -238,27 +259,16 @@ static void rows_of_chunk(const struct wcodec_tiling *tiling, const struct lane_
 }
 
 /* A plane's part of the elements at one place of a group's lanes. */
-static void add_plane(const struct wcodec_cpu_decoder *d, unsigned p, const uint8_t *rows, uint32_t element, uint64_t e[WCODEC_LANES])
+static void add_plane(const struct wcodec_tiling *tiling, unsigned p, const uint8_t *rows, uint32_t element, uint64_t e[WCODEC_LANES])
 {
-    const struct wcodec_tiling *tiling = d->tiles->tiling;
-    const struct wcodec_placing at = wcodec_place_element(tiling, &tiling->planes[p], element);
+    const struct wcodec_plane *plane = &tiling->planes[p];
+    const struct wcodec_placing at = wcodec_place_element(tiling, plane, element);
     const uint8_t *row = rows + 4 * (size_t)at.row * WCODEC_LANES;
-    const unsigned left = at.rotate, right = (32u - left) % 32;
-    const uint32_t low = d->low_mask[p], high = d->high_mask[p];
-    uint32_t words[WCODEC_LANES];
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-        words[lane] = wcodec_load_u32(row + 4 * lane);
-    if (d->in_place[p])
-        for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-            const uint32_t slot = (words[lane] >> left | words[lane] << right) >> at.slot;
-            e[lane] |= (slot & low) | (uint64_t)(slot & high) << 32;
-        }
-    else
-        for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-            e[lane] |= wcodec_scatter_plane(tiling, &tiling->planes[p], wcodec_placed_value(&tiling->planes[p], wcodec_slot_bits(tiling), &at, words[lane]));
+        e[lane] |= wcodec_scatter_plane(tiling, plane, wcodec_placed_value(plane, wcodec_slot_bits(tiling), &at, wcodec_load_u32(row + 4 * lane)));
 }
 
-/* One chunk's elements where assembly does not serve: several coded fields, 64 bits, or planes that do not stand in place. */
+/* One chunk's elements where planes do not stand in place. */
 static void assemble_slowly(const struct wcodec_cpu_decoder *d, const struct track *tracks, const uint8_t *const rows[WCODEC_MAX_PLANES], unsigned groups, uint8_t *elements)
 {
     const struct wcodec_tiling *tiling = d->tiles->tiling;
@@ -274,7 +284,7 @@ static void assemble_slowly(const struct wcodec_cpu_decoder *d, const struct tra
                     e[lane] |= (uint64_t)symbols[4 * lane] << shift;
             }
             for (unsigned p = 0; p < tiling->plane_count; p++)
-                add_plane(d, p, rows[p], first + place, e);
+                add_plane(tiling, p, rows[p], first + place, e);
             uint8_t *out = elements + (size_t)(first + place) * size;
             for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
                 if (size == 8)
@@ -321,7 +331,7 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, c
     memcpy(t->out + at, elements, left);
 }
 
-/* `count` tiles of the same number of groups side by side, with one coded field each; or one tile. */
+/* `count` tiles of the same number of groups side by side: STREAMS streams at most. */
 static void decode_together(const struct request *r, struct lane_tile *tiles, unsigned count)
 {
     const struct wcodec_cpu_decoder *d = r->decoder;
@@ -338,14 +348,10 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
     for (uint32_t group = 0; group < tiles->groups; group += WCODEC_CPU_CHUNK_GROUPS) {
         const uint32_t left = tiles->groups - group;
         const unsigned groups = left < WCODEC_CPU_CHUNK_GROUPS ? left : WCODEC_CPU_CHUNK_GROUPS;
-        if (count > 1)
-            decode_symbols(r, tiles, false, tracks, streams, count, group, groups);
-        else
-            for (unsigned c = 0; c < streams_per_tile; c++)
-                decode_symbols(r, tiles, true, &tracks[c], &streams[c], 1, group, groups);
+        decode_symbols(r, tracks, streams, stream_count, group, groups);
         if (left == groups)
             for (unsigned i = 0; i < stream_count; i++)
-                end_stream(d, &tracks[i], &streams[i], &tiles[i / streams_per_tile]);
+                end_stream(d, &tracks[i], &streams[i]);
         for (unsigned i = 0; i < count; i++)
             put_chunk(d, &tiles[i], &tracks[i * streams_per_tile], group, groups, r->verify, r->stream && d->dsp->finish_stream && ((uintptr_t)tiles[i].out & 63) == 0);
     }
@@ -354,10 +360,10 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
             tiles[i].fault = WCODEC_TILE_CHECK;
 }
 
-static bool is_plain(const struct wcodec_cpu_decoder *d, uint64_t tile)
+static bool is_whole(const struct wcodec_tiles *tiles, uint64_t tile)
 {
-    const struct wcodec_tiling *tiling = d->tiles->tiling;
-    return d->direct && d->tiles->streams[tile].mode == WCODEC_STREAM_RANS && wcodec_tile_elements(tiling, tile) == 1u << tiling->tile_log2;
+    const struct wcodec_tiling *tiling = tiles->tiling;
+    return tiles->streams[tile * tiling->coded_count].mode != WCODEC_STREAM_STORED && wcodec_tile_elements(tiling, tile) == 1u << tiling->tile_log2;
 }
 
 void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view, uint64_t first, unsigned count, uint8_t *out, bool verify, bool stream,
@@ -365,14 +371,14 @@ void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wc
 {
     const struct wcodec_tiling *tiling = d->tiles->tiling;
     const size_t tile_size = (size_t)1 << tiling->tile_log2 << tiling->element_log2;
-    const unsigned most = d->dsp->tiles[tiling->fields[tiling->coded[0]].profile];
+    const unsigned streams = d->dsp->tiles[tiling->fields[tiling->coded[0]].profile], most = streams > tiling->coded_count ? streams / tiling->coded_count : 1;
     uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
     wcodec_tiles_extent(d->tiles, first, first + count, begin, stop);
     const struct request request = {.decoder = d, .view = view, .words_end = wcodec_view_at(view, WCODEC_AREA_WORDS, stop[WCODEC_AREA_WORDS]), .verify = verify, .stream = stream};
     for (unsigned i = 0; i < count;) {
         struct lane_tile tiles[WCODEC_CPU_TILES];
         unsigned together = 0;
-        while (i + together < count && together < most && is_plain(d, first + i + together)) {
+        while (i + together < count && together < most && is_whole(d->tiles, first + i + together)) {
             begin_tile(d, view, first + i + together, out + (i + together) * tile_size, &tiles[together]);
             together++;
         }

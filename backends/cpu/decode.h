@@ -19,6 +19,7 @@ enum {
     WCODEC_CPU_CHUNK = WCODEC_CPU_CHUNK_GROUPS * WCODEC_GROUP,
     WCODEC_CPU_TILES = 6,           /* most tiles side by side; not above WCODEC_MAX_CODED */
     WCODEC_CPU_WORDS_OVERREAD = 64, /* bytes that a symbol function may read behind the words that it can take */
+    WCODEC_CPU_MOVED = 4,           /* runs of raw bits that do not stand in place */
     WCODEC_CPU_BOUNDS = 3           /* of a block of 16 slots: as many comparisons at most for a rank */
 };
 
@@ -61,30 +62,36 @@ struct wcodec_cpu_stream {
 /* Decode `groups` groups of `count` streams (1 to WCODEC_CPU_TILES). */
 typedef void (*wcodec_cpu_symbols_fn)(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups);
 
-/* How elements are assembled; what does not fit this is left to a slower way. All elements have at most 32 bits, one field is coded, and each plane's bits
- * stand in place. */
+/* How elements are assembled where no more than a few runs of their planes' bits do not stand in place; else that is left to a slower way. */
 struct wcodec_cpu_assembly {
     uint8_t element_log2;
-    uint8_t shift; /* of the symbol */
+    uint8_t coded_count;
+    uint8_t shift[WCODEC_MAX_CODED]; /* of the fields' symbols */
     uint8_t plane_count;
     uint8_t plane_bits[WCODEC_MAX_PLANES];
     uint32_t plane_mask[WCODEC_MAX_PLANES]; /* bits of a slot word */
     uint32_t constant;                      /* constant bits of a slot word */
     uint32_t add;                           /* A in every element of a slot word */
+    uint32_t plane_mask_high[WCODEC_MAX_PLANES], constant_high, add_high; /* the same for the upper halves of 64-bit elements */
+    uint8_t moved_count;
+    struct {
+        uint8_t plane, rotate; /* to the left */
+        uint32_t mask, mask_high;
+    } moved[WCODEC_CPU_MOVED]; /* bits of 32-bit slot words that do not stand in place: where constant bits part the raw ones */
 };
 
-/* Does every plane's bits stand in place, in elements of at most 32 bits? Fills in all of the assembly but `shift`. */
-bool wcodec_cpu_derive_planes(const struct wcodec_tiling *tiling, struct wcodec_cpu_assembly *assembly);
+/* Returns whether the assembly serves. */
+bool wcodec_cpu_derive_assembly(const struct wcodec_tiling *tiling, struct wcodec_cpu_assembly *assembly);
 
-/* Assemble a whole chunk: rows[p] is the first row of plane p for it (u32[32] rows, little-endian), aligned to 2 at least. elements: 2^element_log2 *
- * WCODEC_CPU_CHUNK bytes, of any alignment. */
+/* Assemble a whole chunk: coded field c's symbols are at symbols + c * WCODEC_CPU_CHUNK; rows[p] is the first row of plane p for the chunk (u32[32] rows,
+ * little-endian), aligned to 2 at least. elements: 2^element_log2 * WCODEC_CPU_CHUNK bytes, of any alignment. */
 typedef void (*wcodec_cpu_assemble_fn)(const struct wcodec_cpu_assembly *assembly, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements);
 
 /* Copy `groups` whole groups of elements to `out` (NULL: no copy) and add them to the check's sums (NULL: no sums); first: number of the first group in the
  * tile. */
 typedef void (*wcodec_cpu_finish_fn)(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES]);
 
-enum wcodec_cpu_shape { /* assemblies with a function of their own */
+enum wcodec_cpu_shape { /* assemblies of one coded field with a function of their own */
     WCODEC_CPU_ANY,
     WCODEC_CPU_BF16,   /* 16 bits, one plane of 8 */
     WCODEC_CPU_NIBBLE, /* 8 bits, one plane of 4 */
@@ -109,11 +116,17 @@ void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels);
 
 /* The levels' parts: each overrides what it does better. */
 void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp);
-void wcodec_cpu_dsp_init_sse41(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_sse41_symbols(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_sse41_elements(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_avx2_symbols(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_avx2_elements(struct wcodec_cpu_dsp *dsp);
-void wcodec_cpu_dsp_init_avx512(struct wcodec_cpu_dsp *dsp);
-void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_avx512_symbols(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_avx512_elements(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_neon_symbols(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_neon_elements(struct wcodec_cpu_dsp *dsp);
+
+/* For levels that do better with some assemblies only. */
+void wcodec_cpu_assemble_scalar(const struct wcodec_cpu_assembly *assembly, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements);
 
 /* For levels that serve some tables only. */
 void wcodec_cpu_symbols_p8_scalar(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups);
@@ -125,10 +138,6 @@ struct wcodec_cpu_decoder {
     bool direct; /* assembly serves; else elements are put together one by one */
     enum wcodec_cpu_shape shape;
     struct wcodec_cpu_assembly assembly;
-    /* Not direct: the planes that stand in place, and where in the lower and upper 32 bits of an element. */
-    bool in_place[WCODEC_MAX_PLANES];
-    uint32_t low_mask[WCODEC_MAX_PLANES];
-    uint32_t high_mask[WCODEC_MAX_PLANES];
     struct wcodec_cpu_table *tables; /* by number of the table */
     void *tables_memory;
     const wcodec_allocator *allocator;

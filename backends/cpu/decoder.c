@@ -12,8 +12,10 @@ void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
     (void)levels;
     wcodec_cpu_dsp_init_scalar(dsp);
 #ifdef HAVE_SSE41
-    if (levels & WCODEC_CPU_SSE41)
-        wcodec_cpu_dsp_init_sse41(dsp);
+    if (levels & WCODEC_CPU_SSE41) {
+        wcodec_cpu_dsp_init_sse41_symbols(dsp);
+        wcodec_cpu_dsp_init_sse41_elements(dsp);
+    }
 #endif
 #ifdef HAVE_AVX2
     if (levels & WCODEC_CPU_AVX2) {
@@ -22,12 +24,16 @@ void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
     }
 #endif
 #ifdef HAVE_AVX512
-    if (levels & WCODEC_CPU_AVX512)
-        wcodec_cpu_dsp_init_avx512(dsp);
+    if (levels & WCODEC_CPU_AVX512) {
+        wcodec_cpu_dsp_init_avx512_symbols(dsp);
+        wcodec_cpu_dsp_init_avx512_elements(dsp);
+    }
 #endif
 #ifdef HAVE_NEON
-    if (levels & WCODEC_CPU_NEON)
-        wcodec_cpu_dsp_init_neon(dsp);
+    if (levels & WCODEC_CPU_NEON) {
+        wcodec_cpu_dsp_init_neon_symbols(dsp);
+        wcodec_cpu_dsp_init_neon_elements(dsp);
+    }
 #endif
 }
 
@@ -105,26 +111,43 @@ static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
     c->class_log2 = prepare_classes(c, 2) ? 2 : prepare_classes(c, 1) ? 1 : 0;
 }
 
-/* For elements of at most 32 bits a plane stands in place when it is a cyclic run of the element's bits. */
-bool wcodec_cpu_derive_planes(const struct wcodec_tiling *t, struct wcodec_cpu_assembly *a)
+/* The bit at `position` of the element stands in a plane's slot words rotated by `rotate`. */
+static bool move_bit(struct wcodec_cpu_assembly *a, unsigned plane, unsigned rotate, unsigned position)
 {
-    if (t->element_log2 > 2)
+    unsigned i = 0;
+    while (i < a->moved_count && (a->moved[i].plane != plane || a->moved[i].rotate != rotate))
+        i++;
+    if (i == WCODEC_CPU_MOVED || a->element_log2 < 2)
         return false;
-    const unsigned width = 8u << t->element_log2;
-    a->element_log2 = t->element_log2;
-    a->plane_count = t->plane_count;
+    if (i == a->moved_count)
+        a->moved_count++;
+    a->moved[i].plane = (uint8_t)plane;
+    a->moved[i].rotate = (uint8_t)rotate;
+    *(position < 32 ? &a->moved[i].mask : &a->moved[i].mask_high) |= 1u << position % 32;
+    return true;
+}
+
+bool wcodec_cpu_derive_assembly(const struct wcodec_tiling *t, struct wcodec_cpu_assembly *a)
+{
+    const unsigned width = 8u << t->element_log2, slot_bits = width < 32 ? width : 32;
+    *a = (struct wcodec_cpu_assembly){.element_log2 = t->element_log2, .coded_count = t->coded_count, .plane_count = t->plane_count};
+    for (unsigned c = 0; c < t->coded_count; c++)
+        a->shift[c] = t->fields[t->coded[c]].shift;
     for (unsigned p = 0; p < t->plane_count; p++) {
         const struct wcodec_plane *plane = &t->planes[p];
         a->plane_bits[p] = plane->bits;
-        a->plane_mask[p] = 0;
         for (unsigned i = 0; i < plane->bits; i++) {
-            if (t->raw_position[plane->first + i] != (plane->position + i) % width)
+            const unsigned position = t->raw_position[plane->first + i], rotate = (position + 2 * width - plane->position - i) % slot_bits;
+            if (rotate == 0)
+                *(position < 32 ? &a->plane_mask[p] : &a->plane_mask_high[p]) |= 1u << position % 32;
+            else if (!move_bit(a, p, rotate, position))
                 return false;
-            a->plane_mask[p] |= 1u << t->raw_position[plane->first + i];
         }
     }
     a->constant = (uint32_t)t->constant_bits;
+    a->constant_high = (uint32_t)(t->constant_bits >> 32);
     a->add = (uint32_t)t->add;
+    a->add_high = (uint32_t)(t->add >> 32);
     for (unsigned shift = width; shift < 32; shift *= 2) {
         a->constant |= a->constant << shift;
         a->add |= a->add << shift;
@@ -134,22 +157,10 @@ bool wcodec_cpu_derive_planes(const struct wcodec_tiling *t, struct wcodec_cpu_a
     return true;
 }
 
-/* The same for elements that are put together one by one: a cyclic run of bits stands in place in each 32 bits. */
-static void derive_planes(const struct wcodec_tiling *t, struct wcodec_cpu_decoder *d)
-{
-    for (unsigned p = 0; p < t->plane_count; p++) {
-        const struct wcodec_plane *plane = &t->planes[p];
-        d->in_place[p] = true;
-        for (unsigned i = 0; i < plane->bits; i++) {
-            const unsigned position = t->raw_position[plane->first + i];
-            d->in_place[p] = d->in_place[p] && position == (plane->position + i) % (8u << t->element_log2);
-            *(position < 32 ? &d->low_mask[p] : &d->high_mask[p]) |= 1u << position % 32;
-        }
-    }
-}
-
 static enum wcodec_cpu_shape shape_of(const struct wcodec_cpu_assembly *a)
 {
+    if (a->coded_count > 1)
+        return WCODEC_CPU_ANY;
     const unsigned key = (unsigned)a->plane_count << 24 | (a->plane_count > 0 ? (unsigned)a->plane_bits[0] : 0u) << 16 | (a->plane_count > 1 ? (unsigned)a->plane_bits[1] : 0u) << 8 | a->element_log2;
     switch (key) {
     case 1 << 24 | 8 << 16 | 1:
@@ -184,10 +195,8 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp, const 
     d->tables = (struct wcodec_cpu_table *)(((uintptr_t)d->tables_memory + 63) & ~(uintptr_t)63);
     for (unsigned i = 0; i < tiles->tiling->table_count; i++)
         prepare_table(&tiles->tables[i], tiles->entries + tiles->entry_offset[i], &d->tables[i]);
-    d->direct = tiles->tiling->coded_count == 1 && wcodec_cpu_derive_planes(tiles->tiling, &d->assembly);
-    d->assembly.shift = tiles->tiling->fields[tiles->tiling->coded[0]].shift;
+    d->direct = wcodec_cpu_derive_assembly(tiles->tiling, &d->assembly);
     d->shape = shape_of(&d->assembly);
-    derive_planes(tiles->tiling, d);
     *decoder = d;
     return WCODEC_OK;
 }

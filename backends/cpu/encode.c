@@ -70,7 +70,7 @@ wcodec_status wcodec_cpu_encoder_create(uint32_t levels, const struct wcodec_til
         for (unsigned i = 0; i < tiling->fields[tiling->coded[c]].tables; i++)
             prepare_table(&pools[c][i], at++);
     }
-    e->direct = wcodec_cpu_derive_planes(tiling, &e->assembly);
+    e->direct = wcodec_cpu_derive_assembly(tiling, &e->assembly) && tiling->element_log2 <= 2 && e->assembly.moved_count == 0;
     *encoder = e;
     return WCODEC_OK;
 }

@@ -102,67 +102,93 @@ INLINE uint32_t subtract(uint32_t v, uint32_t add, unsigned element_log2)
     return ((v | top) - (add & ~top)) ^ ((v ^ ~add) & top);
 }
 
-/* The slot words of a group, slot word i of a lane at words[i][lane]: a plane's are all rotated alike, so compilers make vectors of the loops over lanes. */
-INLINE void gather_planes(const struct wcodec_cpu_assembly *a, unsigned element_log2, const uint8_t *const rows[WCODEC_MAX_PLANES], unsigned g, uint32_t words[4][WCODEC_LANES])
+/* A plane's part of the slot words of a group, slot word i of a lane at words[i][lane]: all are rotated alike, so compilers make vectors of the loops over
+ * lanes. */
+INLINE void add_plane(unsigned element_log2, unsigned bits, unsigned rotate, uint32_t mask, uint32_t mask_high, const uint8_t *rows, unsigned g,
+                      uint32_t words[8][WCODEC_LANES])
 {
-    const unsigned own = 1u << element_log2;
-    for (unsigned i = 0; i < own; i++)
+    const unsigned own = element_log2 < 2 ? 1u << element_log2 : 4;
+    for (unsigned i = 0; i < own; i++) {
+        const unsigned ratio = 8 * own / bits, number = g * own + i, turn = (number % ratio * bits + 32 - rotate) % 32, back = (32 - turn) % 32;
+        uint32_t row[WCODEC_LANES];
         for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-            words[i][lane] = a->constant;
-    for (unsigned p = 0; p < a->plane_count; p++)
-        for (unsigned i = 0; i < own; i++) {
-            const unsigned bits = a->plane_bits[p], ratio = 8 * own / bits, number = g * own + i, turn = number % ratio * bits, back = (32 - turn) % 32;
-            const uint32_t mask = a->plane_mask[p];
-            uint32_t row[WCODEC_LANES];
-            for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-                row[lane] = wcodec_load_u32(rows[p] + 4 * (size_t)(number / ratio * WCODEC_LANES + lane));
-            for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-                words[i][lane] |= (row[lane] >> turn | row[lane] << back) & mask;
+            row[lane] = wcodec_load_u32(rows + 4 * (size_t)(number / ratio * WCODEC_LANES + lane));
+        for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+            words[i][lane] |= (row[lane] >> turn | row[lane] << back) & mask;
+        for (unsigned lane = 0; lane < WCODEC_LANES && element_log2 == 3; lane++)
+            words[i + 4][lane] |= (row[lane] >> turn | row[lane] << back) & mask_high;
+    }
+}
+
+/* A field's symbols; they fit above their shift: no bit reaches the next element. */
+INLINE void add_symbols(unsigned element_log2, unsigned shift, const uint8_t *symbols, uint32_t words[8][WCODEC_LANES])
+{
+    const unsigned low = shift % 32, half = shift < 32 ? 0 : 4;
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+        const uint32_t s = wcodec_load_u32(symbols + 4 * (size_t)lane);
+        if (element_log2 == 0) {
+            words[0][lane] |= s << shift;
+        } else if (element_log2 == 1) {
+            words[0][lane] |= ((s & 0xff) | (s & 0xff00) << 8) << shift;
+            words[1][lane] |= ((s >> 16 & 0xff) | (s >> 24) << 16) << shift;
+        } else {
+            words[half][lane] |= (s & 0xff) << low;
+            words[half + 1][lane] |= (s >> 8 & 0xff) << low;
+            words[half + 2][lane] |= (s >> 16 & 0xff) << low;
+            words[half + 3][lane] |= s >> 24 << low;
         }
+    }
+    for (unsigned i = 0; i < 4 && element_log2 == 3 && half == 0 && shift > 24; i++)
+        for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+            words[i + 4][lane] |= (uint32_t)symbols[4 * lane + i] >> (32 - shift);
 }
 
 /* element_log2 is a constant where this is inlined. */
 INLINE void assemble(const struct wcodec_cpu_assembly *restrict a, unsigned element_log2, const uint8_t *restrict symbols, const uint8_t *const rows[WCODEC_MAX_PLANES],
                      uint8_t *restrict elements)
 {
-    const unsigned own = 1u << element_log2;
-    const uint32_t add = a->add, shift = a->shift;
-    for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g++, symbols += WCODEC_GROUP, elements += WCODEC_GROUP * own) {
-        uint32_t words[4][WCODEC_LANES];
-        gather_planes(a, element_log2, rows, g, words);
-        for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-            const uint32_t s = wcodec_load_u32(symbols + 4 * (size_t)lane);
-            uint8_t *out = elements + 4 * (size_t)(own * lane);
-            if (element_log2 == 0) {
-                wcodec_store_u32(out, subtract(words[0][lane] | s << shift, add, 0)); /* symbols fit above their shift: no bit reaches the next byte */
-            } else if (element_log2 == 1) {
-                wcodec_store_u32(out, subtract(words[0][lane] | ((s & 0xff) | (s & 0xff00) << 8) << shift, add, 1));
-                wcodec_store_u32(out + 4, subtract(words[1][lane] | ((s >> 16 & 0xff) | (s >> 24) << 16) << shift, add, 1));
-            } else {
-                wcodec_store_u32(out, (words[0][lane] | (s & 0xff) << shift) - add);
-                wcodec_store_u32(out + 4, (words[1][lane] | (s >> 8 & 0xff) << shift) - add);
-                wcodec_store_u32(out + 8, (words[2][lane] | (s >> 16 & 0xff) << shift) - add);
-                wcodec_store_u32(out + 12, (words[3][lane] | s >> 24 << shift) - add);
+    const unsigned own = element_log2 < 2 ? 1u << element_log2 : 4;
+    const uint32_t add = a->add;
+    const uint64_t wide_add = a->add | (uint64_t)a->add_high << 32;
+    for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g++) {
+        uint32_t words[8][WCODEC_LANES];
+        for (unsigned i = 0; i < own; i++)
+            for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+                words[i][lane] = a->constant;
+                words[i + 4][lane] = a->constant_high;
             }
-        }
+        for (unsigned p = 0; p < a->plane_count; p++)
+            add_plane(element_log2, a->plane_bits[p], 0, a->plane_mask[p], a->plane_mask_high[p], rows[p], g, words);
+        for (unsigned i = 0; i < a->moved_count && element_log2 >= 2; i++)
+            add_plane(element_log2, a->plane_bits[a->moved[i].plane], a->moved[i].rotate, a->moved[i].mask, a->moved[i].mask_high, rows[a->moved[i].plane], g, words);
+        for (unsigned c = 0; c < a->coded_count; c++)
+            add_symbols(element_log2, a->shift[c], symbols + c * WCODEC_CPU_CHUNK + g * WCODEC_GROUP, words);
+        for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+            for (unsigned i = 0; i < own; i++, elements += element_log2 == 3 ? 8 : 4)
+                if (element_log2 == 3)
+                    wcodec_store_u64(elements, (words[i][lane] | (uint64_t)words[i + 4][lane] << 32) - wide_add);
+                else
+                    wcodec_store_u32(elements, subtract(words[i][lane], add, element_log2));
     }
 }
 
-static void assemble_any(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+void wcodec_cpu_assemble_scalar(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
     if (a->element_log2 == 0)
         assemble(a, 0, symbols, rows, elements);
     else if (a->element_log2 == 1)
         assemble(a, 1, symbols, rows, elements);
-    else
+    else if (a->element_log2 == 2)
         assemble(a, 2, symbols, rows, elements);
+    else
+        assemble(a, 3, symbols, rows, elements);
 }
 
 static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES],
                           uint8_t *elements)
 {
     const uint64_t mask = a->plane_mask[0] | (uint64_t)a->plane_mask[0] << 32, constant = a->constant | (uint64_t)a->constant << 32;
-    const uint32_t add = a->add, shift = a->shift;
+    const uint32_t add = a->add, shift = a->shift[0];
     const uint8_t *row = rows[0];
     for (unsigned i = 0; i < WCODEC_CPU_CHUNK; i += 4, row += 4) {
         const uint64_t word = wcodec_load_u32(row);
@@ -179,7 +205,7 @@ static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *sy
 {
     (void)rows;
     for (unsigned i = 0; i < WCODEC_CPU_CHUNK; i += 4) {
-        const uint32_t v = a->constant | wcodec_load_u32(symbols + i) << a->shift;
+        const uint32_t v = a->constant | wcodec_load_u32(symbols + i) << a->shift[0];
         wcodec_store_u32(elements + i, subtract(v, a->add, 0));
     }
 }
@@ -222,7 +248,12 @@ void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp)
         .level = 0,
         .tiles = {1, 1, 1, 1},
         .symbols = {[WCODEC_PAIRS] = symbols_pairs, [WCODEC_P12] = symbols_p12, [WCODEC_P8] = wcodec_cpu_symbols_p8_scalar},
-        .assemble = {assemble_any, assemble_bf16, assemble_any, assemble_byte, assemble_any, assemble_any},
+        .assemble = {[WCODEC_CPU_ANY] = wcodec_cpu_assemble_scalar,
+                     [WCODEC_CPU_BF16] = assemble_bf16,
+                     [WCODEC_CPU_NIBBLE] = wcodec_cpu_assemble_scalar,
+                     [WCODEC_CPU_BYTE] = assemble_byte,
+                     [WCODEC_CPU_F32] = wcodec_cpu_assemble_scalar,
+                     [WCODEC_CPU_F16] = wcodec_cpu_assemble_scalar},
         .finish = finish_plain,
     };
 }

@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The NEON level of AArch64: P8 with tables of 16 symbols in registers, and the check's sums. Compilers make vectors of the scalar level's other loops. */
+/* The NEON level of AArch64: the symbols. neon_elements.c has the other stages. */
 #include "backends/cpu/decode.h"
 #include "backends/cpu/expand.h"
-#include "coding/check_key.h"
 
 #include <arm_neon.h>
 
@@ -143,53 +142,8 @@ static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsign
     }
 }
 
-struct keys {
-    uint32x4_t words;
-};
-
-/* Sums of words 0 and 1 of a register, and of 2 and 3. */
-struct column {
-    uint64x2_t a, b;
-};
-
-INLINE struct keys make_keys(unsigned element_log2, uint32_t number)
-{
-    static const uint32_t words[4] = {0, 1, 2, 3};
-    const uint32x4_t own = vandq_u32(vld1q_u32(words), vdupq_n_u32((1u << element_log2) - 1));
-    return (struct keys){vmlaq_n_u32(vdupq_n_u32(WCODEC_CHECK_KEY(number)), own, WCODEC_CHECK_STEP)};
-}
-
-INLINE struct column empty_column(void)
-{
-    return (struct column){vdupq_n_u64(0), vdupq_n_u64(0)};
-}
-
-INLINE void add_words(struct column *c, const uint8_t *at, const struct keys *keys)
-{
-    const uint32x4_t v = vreinterpretq_u32_u8(vld1q_u8(at));
-    c->a = vmlal_u32(c->a, vget_low_u32(v), vget_low_u32(keys->words));
-    c->b = vmlal_high_u32(c->b, v, keys->words);
-}
-
-INLINE void put_column(unsigned element_log2, unsigned r, struct column c, uint64_t sums[WCODEC_LANES])
-{
-    uint64_t *to = sums + ((4 * r) >> element_log2);
-    if (element_log2 == 0) {
-        vst1q_u64(to, vaddq_u64(vld1q_u64(to), c.a));
-        vst1q_u64(to + 2, vaddq_u64(vld1q_u64(to + 2), c.b));
-    } else if (element_log2 == 1) {
-        vst1q_u64(to, vaddq_u64(vld1q_u64(to), vpaddq_u64(c.a, c.b)));
-    } else {
-        to[0] += vaddvq_u64(vaddq_u64(c.a, c.b));
-    }
-}
-
-#define FINISH_BYTES 16
-#include "backends/cpu/finish.h"
-
-void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp)
+void wcodec_cpu_dsp_init_neon_symbols(struct wcodec_cpu_dsp *dsp)
 {
     dsp->level = 4;
     dsp->symbols[WCODEC_P8] = symbols_p8;
-    dsp->finish = finish_plain;
 }

@@ -24,35 +24,61 @@ INLINE __m256i load_twice(const uint8_t *p)
     return _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)p));
 }
 
-/* What is the same for all slot words of an assembly. */
-struct common {
-    __m256i constant, add;
-    __m128i shift;
-};
+typedef __m256i vec;
+typedef __m128i shift_count;
 
-INLINE struct common load_common(const struct wcodec_cpu_assembly *a)
+INLINE vec set_words(uint32_t word)
 {
-    return (struct common){_mm256_set1_epi32((int)a->constant), _mm256_set1_epi32((int)a->add), _mm_cvtsi32_si128(a->shift)};
+    return _mm256_set1_epi32((int)word);
 }
 
-/* 32 >> element_log2 symbols in their places. They fit above their shift: no bit reaches the next element. */
-INLINE __m256i spread(const struct common *c, unsigned element_log2, const uint8_t *symbols)
+INLINE vec either(vec a, vec b)
+{
+    return _mm256_or_si256(a, b);
+}
+
+INLINE vec both(vec a, vec b)
+{
+    return _mm256_and_si256(a, b);
+}
+
+INLINE vec spread(unsigned element_log2, const uint8_t *symbols)
 {
     switch (element_log2) {
     case 0:
-        return _mm256_sll_epi32(load(symbols), c->shift);
+        return load(symbols);
     case 1:
-        return _mm256_sll_epi16(_mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)symbols)), c->shift);
+        return _mm256_cvtepu8_epi16(_mm_loadu_si128((const __m128i *)(const void *)symbols));
     default:
-        return _mm256_sll_epi32(_mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)symbols)), c->shift);
+        return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const __m128i *)(const void *)symbols));
     }
 }
 
-/* The constant bits join, A is taken away. */
-INLINE void put(const struct common *c, unsigned element_log2, __m256i v, uint8_t *elements)
+INLINE shift_count make_count(unsigned by)
 {
-    v = _mm256_or_si256(v, c->constant);
-    store(elements, element_log2 == 0 ? _mm256_sub_epi8(v, c->add) : element_log2 == 1 ? _mm256_sub_epi16(v, c->add) : _mm256_sub_epi32(v, c->add));
+    return _mm_cvtsi32_si128((int)by);
+}
+
+INLINE vec shift_left(unsigned element_log2, vec v, shift_count by)
+{
+    return element_log2 == 1 ? _mm256_sll_epi16(v, by) : _mm256_sll_epi32(v, by);
+}
+
+INLINE vec shift_right(vec v, shift_count by)
+{
+    return _mm256_srl_epi32(v, by);
+}
+
+INLINE vec subtract(unsigned element_log2, vec v, vec add)
+{
+    return element_log2 == 0 ? _mm256_sub_epi8(v, add) : element_log2 == 1 ? _mm256_sub_epi16(v, add) : _mm256_sub_epi32(v, add);
+}
+
+INLINE void store_wide(uint8_t *out, vec low, vec high, uint64_t add)
+{
+    const vec a = _mm256_unpacklo_epi32(low, high), b = _mm256_unpackhi_epi32(low, high), less = _mm256_set1_epi64x((long long)add);
+    store(out, _mm256_sub_epi64(_mm256_permute2x128_si256(a, b, 0x20), less));
+    store(out + 32, _mm256_sub_epi64(_mm256_permute2x128_si256(a, b, 0x31), less));
 }
 
 INLINE __m256i rotate_right(__m256i v, __m256i by)
@@ -83,8 +109,6 @@ INLINE __m256i two_rows(const uint8_t *row)
                                _mm256_setr_epi8(0, 1, 2, 3, 2, 3, 0, 1, 8, 9, 10, 11, 10, 11, 8, 9, 4, 5, 6, 7, 6, 7, 4, 5, 12, 13, 14, 15, 14, 15, 12, 13));
 }
 
-/* Any plane. Slot word `number` of a lane (own * group + i) is in row number / ratio, rotated by number % ratio * bits; a register of 8 slot words holds 8 /
- * own lanes. */
 INLINE __m256i plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2, unsigned group, unsigned lane)
 {
     const unsigned own = 1u << element_log2, ratio = 8 * own / bits, number = own * group;
@@ -106,72 +130,21 @@ INLINE __m256i plane_words(const uint8_t *rows, unsigned bits, unsigned element_
     return rotate_right(fourfold, _mm256_add_epi32(turn, _mm256_mullo_epi32(step, _mm256_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3))));
 }
 
-/* element_log2 and the planes are constants in all functions but the general one. */
-INLINE void assemble(const struct wcodec_cpu_assembly *a, unsigned element_log2, unsigned plane_count, const uint8_t *bits, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES],
-                     uint8_t *elements)
-{
-    const struct common c = load_common(a);
-    __m256i mask[WCODEC_MAX_PLANES];
-    for (unsigned p = 0; p < plane_count; p++)
-        mask[p] = _mm256_set1_epi32((int)a->plane_mask[p]);
-    const unsigned lanes = 8u >> element_log2;
-    for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g++)
-        for (unsigned lane = 0; lane < WCODEC_LANES; lane += lanes) {
-            const size_t at = g * WCODEC_GROUP + 4 * (size_t)lane;
-            __m256i v = spread(&c, element_log2, symbols + at);
-            for (unsigned p = 0; p < plane_count; p++)
-                v = _mm256_or_si256(v, _mm256_and_si256(plane_words(rows[p], bits[p], element_log2, g, lane), mask[p]));
-            put(&c, element_log2, v, elements + (at << element_log2));
-        }
-}
-
-static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
-{
-    static const uint8_t bits[] = {8};
-    assemble(a, 1, 1, bits, symbols, rows, elements);
-}
+#define ASSEMBLE_BYTES 32
+#include "backends/cpu/assemble.h"
 
 static void assemble_nibble(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
-    const struct common c = load_common(a);
-    const __m256i mask = _mm256_set1_epi32((int)a->plane_mask[0]);
+    const shift_count shift = make_count(a->shift[0]);
+    const vec mask = set_words(a->plane_mask[0]), constant = set_words(a->constant), add = set_words(a->add);
     for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g += 2)
         for (unsigned at = 0; at < WCODEC_GROUP; at += 32) {
             const size_t to = g * WCODEC_GROUP + at;
-            const __m256i word = load(rows[0] + to / 2 + at / 2), turned = _mm256_or_si256(_mm256_srli_epi32(word, 4), _mm256_slli_epi32(word, 28));
-            put(&c, 0, _mm256_or_si256(spread(&c, 0, symbols + to), _mm256_and_si256(word, mask)), elements + to);
-            put(&c, 0, _mm256_or_si256(spread(&c, 0, symbols + to + WCODEC_GROUP), _mm256_and_si256(turned, mask)), elements + to + WCODEC_GROUP);
+            const vec word = load(rows[0] + to / 2 + at / 2), turned = either(_mm256_srli_epi32(word, 4), _mm256_slli_epi32(word, 28));
+            const vec first = shift_left(0, load(symbols + to), shift), second = shift_left(0, load(symbols + to + WCODEC_GROUP), shift);
+            store(elements + to, subtract(0, either(either(first, both(word, mask)), constant), add));
+            store(elements + to + WCODEC_GROUP, subtract(0, either(either(second, both(turned, mask)), constant), add));
         }
-}
-
-static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
-{
-    assemble(a, 0, 0, NULL, symbols, rows, elements);
-}
-
-static void assemble_f32(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
-{
-    static const uint8_t bits[] = {16, 8};
-    assemble(a, 2, 2, bits, symbols, rows, elements);
-}
-
-static void assemble_f16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
-{
-    static const uint8_t bits[] = {8, 2, 1};
-    assemble(a, 1, 3, bits, symbols, rows, elements);
-}
-
-static void assemble_any(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
-{
-    static const uint8_t three_bits[] = {2, 1};
-    if (a->element_log2 == 0 && a->plane_count == 2 && a->plane_bits[0] == 2)
-        assemble(a, 0, 2, three_bits, symbols, rows, elements); /* int8 split 5 + 3, e5m2 */
-    else if (a->element_log2 == 0)
-        assemble(a, 0, a->plane_count, a->plane_bits, symbols, rows, elements);
-    else if (a->element_log2 == 1)
-        assemble(a, 1, a->plane_count, a->plane_bits, symbols, rows, elements);
-    else
-        assemble(a, 2, a->plane_count, a->plane_bits, symbols, rows, elements);
 }
 
 /* Keys and sums of a register's even words and of its odd ones. */

@@ -1,11 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The SSE4.1 level (with SSSE3 and POPCNT): P8 with tables of 16 symbols in registers, and the check's sums. Compilers make vectors of the scalar level's other
- * loops. */
+/* The SSE4.1 level (with SSSE3 and POPCNT): the symbols. sse41_elements.c has the other stages. */
 #include "backends/cpu/decode.h"
 #include "backends/cpu/expand.h"
-#include "coding/check_key.h"
 
 #include <immintrin.h>
 
@@ -146,53 +144,8 @@ static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsign
     }
 }
 
-/* Keys and sums of a register's even words and of its odd ones. */
-struct keys {
-    __m128i even, odd;
-};
-
-struct column {
-    __m128i even, odd;
-};
-
-INLINE struct keys make_keys(unsigned element_log2, uint32_t number)
-{
-    const uint32_t k0 = WCODEC_CHECK_KEY(number), k1 = k0 + (element_log2 > 0 ? WCODEC_CHECK_STEP : 0), two = element_log2 > 1 ? 2 * WCODEC_CHECK_STEP : 0;
-    return (struct keys){_mm_setr_epi32((int)k0, 0, (int)(k0 + two), 0), _mm_setr_epi32((int)k1, 0, (int)(k1 + two), 0)};
-}
-
-INLINE struct column empty_column(void)
-{
-    return (struct column){_mm_setzero_si128(), _mm_setzero_si128()};
-}
-
-INLINE void add_words(struct column *c, const uint8_t *at, const struct keys *keys)
-{
-    const __m128i v = load(at);
-    c->even = _mm_add_epi64(c->even, _mm_mul_epu32(v, keys->even));
-    c->odd = _mm_add_epi64(c->odd, _mm_mul_epu32(_mm_srli_epi64(v, 32), keys->odd));
-}
-
-INLINE void put_column(unsigned element_log2, unsigned r, struct column c, uint64_t sums[WCODEC_LANES])
-{
-    uint64_t *to = sums + ((4 * r) >> element_log2), parts[2];
-    if (element_log2 == 0) {
-        store(to, _mm_add_epi64(load(to), _mm_unpacklo_epi64(c.even, c.odd)));
-        store(to + 2, _mm_add_epi64(load(to + 2), _mm_unpackhi_epi64(c.even, c.odd)));
-    } else if (element_log2 == 1) {
-        store(to, _mm_add_epi64(load(to), _mm_add_epi64(c.even, c.odd)));
-    } else {
-        store(parts, _mm_add_epi64(c.even, c.odd));
-        to[0] += parts[0] + parts[1];
-    }
-}
-
-#define FINISH_BYTES 16
-#include "backends/cpu/finish.h"
-
-void wcodec_cpu_dsp_init_sse41(struct wcodec_cpu_dsp *dsp)
+void wcodec_cpu_dsp_init_sse41_symbols(struct wcodec_cpu_dsp *dsp)
 {
     dsp->level = 1;
     dsp->symbols[WCODEC_P8] = symbols_p8;
-    dsp->finish = finish_plain;
 }
