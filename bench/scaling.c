@@ -1,0 +1,232 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* How rates grow with threads: scaling THREADS[,THREADS...] REPETITIONS FOLDER FILE...
+ * For each file, from memory to memory: compressing without and with verification, decoding all its tensors with the checks; and from file to file in FOLDER (a tmpfs, say): compressing and restoring
+ * as the command does. Medians of wall time, as GB/s of the original's bytes, and ratios to the first number of threads. memcpy by as many threads is what memory allows. */
+#include <errno.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+#include <wcodec.h>
+
+enum { COUNTS_MAX = 16, WORKS = 6 };
+
+struct bench {
+    wcodec_context *context;
+    unsigned threads;
+    const char *path;
+    char coded_path[4096], restored_path[4096];
+    uint8_t *data, *decoded, *sink;
+    size_t size, sink_size, sink_room;
+    wcodec_reader *reader;
+};
+
+static wcodec_error err;
+
+static int keep(void *opaque, const void *data, size_t size)
+{
+    struct bench *b = opaque;
+    if (size > b->sink_room - b->sink_size)
+        return ENOSPC;
+    memcpy(b->sink + b->sink_size, data, size);
+    b->sink_size += size;
+    return 0;
+}
+
+static bool encode(struct bench *b, int no_verify)
+{
+    wcodec_encode_options options;
+    wcodec_encode_options_init(&options);
+    options.no_verify = no_verify;
+    b->sink_size = 0;
+    return wcodec_compress_memory(b->context, b->data, b->size, keep, b, &options, NULL, &err) == WCODEC_OK;
+}
+
+static bool encode_only(struct bench *b)
+{
+    return encode(b, 1);
+}
+
+static bool encode_verify(struct bench *b)
+{
+    return encode(b, 0);
+}
+
+static bool decode(struct bench *b)
+{
+    size_t at = 0;
+    for (uint64_t i = 0; i < wcodec_reader_tensor_count(b->reader); i++) {
+        wcodec_tensor_info info;
+        if (wcodec_reader_tensor(b->reader, i, &info, &err) != WCODEC_OK || wcodec_reader_decode(b->reader, i, b->decoded + at, (size_t)info.size, NULL, &err) != WCODEC_OK)
+            return false;
+        at += (size_t)info.size;
+    }
+    return true;
+}
+
+static bool compress_file(struct bench *b)
+{
+    return wcodec_compress_path(b->context, b->path, b->coded_path, NULL, NULL, &err) == WCODEC_OK;
+}
+
+static int put(void *opaque, const void *data, size_t size)
+{
+    const uint8_t *at = data;
+    for (ssize_t n; size > 0; at += n, size -= (size_t)n)
+        if ((n = write(*(int *)opaque, at, size)) <= 0)
+            return EIO;
+    return 0;
+}
+
+static bool restore_file(struct bench *b)
+{
+    wcodec_reader *reader;
+    if (wcodec_reader_open_path(b->context, b->coded_path, &reader, &err) != WCODEC_OK)
+        return false;
+    unlink(b->restored_path);
+    int fd = open(b->restored_path, O_WRONLY | O_CREAT | O_EXCL, 0600);
+    wcodec_status status = fd >= 0 ? wcodec_reader_restore(reader, 0, put, &fd, NULL, &err) : WCODEC_ERROR_IO;
+    wcodec_reader_close(reader);
+    return close(fd) == 0 && status == WCODEC_OK;
+}
+
+struct copy {
+    struct bench *b;
+    unsigned part;
+};
+
+static void *copy_part(void *argument)
+{
+    const struct copy *c = argument;
+    size_t begin = c->b->size / c->b->threads * c->part, end = c->part + 1 == c->b->threads ? c->b->size : begin + c->b->size / c->b->threads;
+    memcpy(c->b->decoded + begin, c->b->data + begin, end - begin);
+    return NULL;
+}
+
+static bool copy(struct bench *b)
+{
+    pthread_t threads[1024];
+    struct copy copies[1024];
+    for (unsigned i = 0; i < b->threads; i++) {
+        copies[i] = (struct copy){b, i};
+        if (pthread_create(&threads[i], NULL, copy_part, &copies[i]) != 0)
+            return false;
+    }
+    for (unsigned i = 0; i < b->threads; i++)
+        pthread_join(threads[i], NULL);
+    return true;
+}
+
+static const struct {
+    const char *name;
+    bool (*work)(struct bench *b);
+} works[WORKS] = {{"encode", encode_only}, {"encode, verify", encode_verify}, {"decode", decode}, {"file: compress", compress_file}, {"file: restore", restore_file}, {"memcpy", copy}};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static int compare(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static double rate(struct bench *b, bool (*work)(struct bench *b), unsigned repetitions)
+{
+    double times[1000];
+    for (unsigned i = 0; i <= repetitions; i++) { /* the first brings memory into shape */
+        double begin = now();
+        if (!work(b)) {
+            fprintf(stderr, "%s: %s\n", b->path, err.text);
+            exit(1);
+        }
+        times[i ? i - 1 : 0] = now() - begin;
+    }
+    qsort(times, repetitions, sizeof *times, compare);
+    return (double)b->size / times[repetitions / 2] / 1e9;
+}
+
+static void load(struct bench *b)
+{
+    struct stat st;
+    int fd = open(b->path, O_RDONLY);
+    if (fd < 0 || fstat(fd, &st) != 0)
+        exit(1);
+    b->size = (size_t)st.st_size;
+    b->sink_room = b->size + b->size / 100 + 65536;
+    b->data = malloc(b->size);
+    b->decoded = malloc(b->size);
+    b->sink = malloc(b->sink_room);
+    if (!b->data || !b->decoded || !b->sink || read(fd, b->data, b->size) != (ssize_t)b->size)
+        exit(1);
+    close(fd);
+}
+
+/* All works with one number of threads. */
+static void measure(struct bench *b, unsigned repetitions, double rates[WORKS])
+{
+    wcodec_options options;
+    wcodec_options_init(&options);
+    options.threads = b->threads;
+    options.bind_threads = 1;
+    options.backend = "cpu";
+    if (wcodec_context_create(&options, &b->context, &err) != WCODEC_OK)
+        exit(1);
+    for (unsigned w = 0; w < WORKS; w++) {
+        if (w == 2 && wcodec_reader_open_memory(b->context, b->sink, b->sink_size, &b->reader, &err) != WCODEC_OK)
+            exit(1);
+        rates[w] = rate(b, works[w].work, repetitions);
+    }
+    wcodec_reader_close(b->reader);
+    wcodec_context_destroy(b->context);
+}
+
+int main(int argc, char **argv)
+{
+    unsigned counts[COUNTS_MAX], n = 0;
+    for (char *t = argc > 4 ? strtok(argv[1], ",") : NULL; t && n < COUNTS_MAX; t = strtok(NULL, ","))
+        counts[n++] = (unsigned)strtoul(t, NULL, 10);
+    unsigned repetitions = argc > 4 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
+    if (n == 0 || repetitions < 1 || repetitions > 999) {
+        fprintf(stderr, "usage: scaling THREADS[,THREADS...] REPETITIONS FOLDER FILE...\n");
+        return 2;
+    }
+    for (int f = 4; f < argc; f++) {
+        struct bench b = {.path = argv[f]};
+        double rates[COUNTS_MAX][WORKS];
+        snprintf(b.coded_path, sizeof b.coded_path, "%s/scaling.wcodec", argv[3]);
+        snprintf(b.restored_path, sizeof b.restored_path, "%s/scaling.restored", argv[3]);
+        load(&b);
+        for (unsigned i = 0; i < n; i++) {
+            b.threads = counts[i];
+            measure(&b, repetitions, rates[i]);
+        }
+        printf("%s\n%-16s", b.path, "GB/s (x)");
+        for (unsigned i = 0; i < n; i++)
+            printf("%12u", counts[i]);
+        for (unsigned w = 0; w < WORKS; w++) {
+            printf("\n%-16s", works[w].name);
+            for (unsigned i = 0; i < n; i++)
+                printf("%6.2f (%4.2f)", rates[i][w], rates[i][w] / rates[0][w]);
+        }
+        printf("\n");
+        fflush(stdout);
+        unlink(b.coded_path);
+        unlink(b.restored_path);
+        free(b.data);
+        free(b.decoded);
+        free(b.sink);
+    }
+    return 0;
+}
