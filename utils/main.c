@@ -7,6 +7,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
@@ -43,6 +46,14 @@ static void raise_file_limit(void)
     }
 }
 
+/* glibc keeps more and more freed memory for each thread, as larger blocks are freed: with many threads much more than is in use. */
+static void return_memory(void)
+{
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 1 << 20);
+#endif
+}
+
 static void flush_output(struct app *app)
 {
     if (app_stdout_good(app)) {
@@ -60,6 +71,7 @@ int main(int argc, char **argv)
     struct app app = {.exit_code = EXIT_DONE};
     if (!open_standard_descriptors())
         return EXIT_FAILED;
+    return_memory();
     raise_file_limit();
     signals_catch();
     if (!options_parse(argc, argv, &app.options)) {

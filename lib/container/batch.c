@@ -286,11 +286,11 @@ static void find_aliases(struct work *w)
     }
 }
 
-/* What planning takes for one item: samples, counts, and zstd's look. */
+/* What planning takes for one item: samples, counts, and zstd's look. From level 5 on zstd may be tried on all of it, with tables that count. */
 static uint64_t planning_memory(const struct wcodec_batch *b, uint64_t size)
 {
-    uint64_t most = b->settings.level >= 7 ? 8 << 20 : 1 << 20;
-    return (192 << 10) + 2 * (size < most ? size : most);
+    uint64_t most = b->settings.level >= 7 ? 8 << 20 : 1 << 20, chunk = size < WCODEC_CHUNK_MAX ? size : WCODEC_CHUNK_MAX;
+    return (192 << 10) + 2 * (size < most ? size : most) + (b->settings.level >= 5 ? wcodec_chunk_encode_memory(wcodec_zstd_level(b->settings.level), chunk) : 0);
 }
 
 /* What coding an item takes beside it and its payload, in one thread. */

@@ -86,6 +86,18 @@ static wcodec_status take_string(struct parser *p, struct wcodec_cursor *c, cons
     return WCODEC_OK;
 }
 
+/* A table of names, counted too. Who frees it before the index takes it off again. */
+static wcodec_status take_names(struct parser *p, uint64_t count, const char *what, struct wcodec_names *names)
+{
+    uint64_t bytes = wcodec_names_memory(count);
+    if (bytes > p->limits->max_memory || p->held > p->limits->max_memory - bytes)
+        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT, "opening needs more memory than the limit of %" PRIu64 " bytes", p->limits->max_memory);
+    if (!wcodec_names_init(names, p->allocator, count))
+        return wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " %s", count, what);
+    p->held += bytes;
+    return WCODEC_OK;
+}
+
 static wcodec_status read_metadata(struct parser *p)
 {
     struct wcodec_index *index = p->index;
@@ -104,8 +116,9 @@ static wcodec_status read_metadata(struct parser *p)
         return status;
     index->metadata = memory;
     struct wcodec_names keys;
-    if (!wcodec_names_init(&keys, p->allocator, count))
-        return wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " metadata pairs", count);
+    status = take_names(p, count, "metadata pairs", &keys);
+    if (status != WCODEC_OK)
+        return status;
     for (uint64_t i = 0; i < count && status == WCODEC_OK; i++) {
         uint64_t number = i;
         status = take_string(p, &p->cursor, "metadata key", &index->metadata[2 * i]);
@@ -115,6 +128,7 @@ static wcodec_status read_metadata(struct parser *p)
             status = FAIL(p, "metadata key '%s' is there twice", index->metadata[2 * i]);
     }
     wcodec_names_free(&keys);
+    p->held -= wcodec_names_memory(count);
     index->metadata_count = count;
     return status;
 }
@@ -400,13 +414,7 @@ static wcodec_status take_entry_memory(struct parser *p, uint64_t count)
     if (status != WCODEC_OK)
         return status;
     index->tensors = memory;
-    uint64_t names = wcodec_names_memory(count);
-    if (p->held > p->limits->max_memory - names || names > p->limits->max_memory)
-        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT, "opening needs more memory than the limit of %" PRIu64 " bytes", p->limits->max_memory);
-    if (!wcodec_names_init(&index->names, p->allocator, count))
-        return wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " entries", count);
-    p->held += names;
-    return WCODEC_OK;
+    return take_names(p, count, "entries", &index->names);
 }
 
 static wcodec_status read_entries(struct parser *p)
