@@ -143,22 +143,34 @@ bool app_context(struct app *app)
 {
     if (app->context)
         return true;
+    app->context = app_make_context(app, app->options.threads, app_all_backends(app) ? NULL : app->options.backend);
+    return app->context != NULL;
+}
+
+bool app_all_backends(const struct app *app)
+{
+    const struct options *o = &app->options;
+    return (o->command == COMMAND_BENCH || o->command == COMMAND_TEST) && o->backend && strcmp(o->backend, "all") == 0;
+}
+
+wcodec_context *app_make_context(struct app *app, unsigned threads, const char *backend)
+{
     const struct options *o = &app->options;
     wcodec_options options;
+    wcodec_context *context;
     wcodec_error err = {0};
     wcodec_options_init(&options);
-    options.threads = o->threads;
+    options.threads = threads;
     options.bind_threads = 1;
-    options.backend = o->command == COMMAND_BENCH && o->backend && strcmp(o->backend, "all") == 0 ? NULL : o->backend;
+    options.backend = backend;
     options.limits.max_memory = o->memory_limit;
     if (o->verbose > 0) {
         options.log = print_log;
         options.log_opaque = app;
         options.log_level = o->verbose > 1 ? WCODEC_LOG_DEBUG : WCODEC_LOG_INFO;
     }
-    if (wcodec_context_create(&options, &app->context, &err) != WCODEC_OK) {
-        app->context = NULL;
-        return app_fail_status(app, NULL, &err);
-    }
-    return true;
+    if (wcodec_context_create(&options, &context, &err) == WCODEC_OK)
+        return context;
+    app_fail_status(app, NULL, &err);
+    return NULL;
 }

@@ -35,6 +35,10 @@ struct app {
 
 /* The context, made on first use. False: reported. */
 bool app_context(struct app *app);
+/* One more, for that backend (NULL: the library's choice); the caller destroys it. NULL: reported. */
+wcodec_context *app_make_context(struct app *app, unsigned threads, const char *backend);
+/* Is it --backend=all, which bench and test know? */
+bool app_all_backends(const struct app *app);
 
 /* Messages go to standard error, each one line, with control characters escaped; a progress bar gives way to them.
  * Notes are left out with -q, warnings with -qq. */

@@ -177,18 +177,6 @@ static bool run_decode(void *opaque)
     return true;
 }
 
-static bool make_context(struct app *app, unsigned threads, const char *backend, wcodec_context **context)
-{
-    wcodec_options options;
-    wcodec_error err = {0};
-    wcodec_options_init(&options);
-    options.threads = threads;
-    options.bind_threads = 1;
-    options.backend = backend;
-    options.limits.max_memory = app->options.memory_limit;
-    return wcodec_context_create(&options, context, &err) == WCODEC_OK || app_fail_status(app, NULL, &err);
-}
-
 static bool time_decode(struct coder *c, struct bench *bench, struct bench_result *r)
 {
     wcodec_reader *reader;
@@ -230,7 +218,7 @@ static bool time_encode(struct coder *c, struct bench *bench, struct bench_resul
 /* Encode and decode with `threads` threads of a backend; encoding is the CPU's. */
 static bool time_wcodec(struct app *app, struct bench *bench, struct coder *c, unsigned threads, const char *backend, bool encode)
 {
-    if (!make_context(app, threads, backend, &c->context))
+    if (!(c->context = app_make_context(app, threads, backend)))
         return false;
     struct bench_result r = {
         .coder = "wcodec", .backend = backend, .level = app->options.level, .threads = wcodec_context_threads(c->context), .coded = c->coded_size};
@@ -245,7 +233,7 @@ static bool time_backends(struct app *app, struct bench *bench, struct coder *c)
     const wcodec_device_info *devices;
     size_t count;
     wcodec_error err = {0};
-    bool all = app->options.backend && strcmp(app->options.backend, "all") == 0, good = true;
+    bool all = app_all_backends(app), good = true;
     if (wcodec_context_devices(app->context, &devices, &count, &err) != WCODEC_OK)
         return app_fail_status(app, NULL, &err);
     const char *last = "cpu";

@@ -77,6 +77,7 @@ static const char *const texts[COMMAND_COUNT] = {
                       "Decodes everything and checks every sum.\n"
                       "\n"
                       "      --quick           structure and index only\n"
+                      "      --backend=all     on every device, one after the other\n"
                       "  -r, --recursive       go into directories below a directory\n"),
     [COMMAND_VERIFY] = ("Usage: wcodec verify [--json] [--] FILE.wcodec ORIGINAL\n"
                         "       wcodec verify [--json] [-r] [--] DIR.wcodec DIR\n"
@@ -121,7 +122,7 @@ void command_help(struct app *app)
     if (command == COMMAND_NONE)
         app_fail(app, EXIT_USAGE, "no such command: '%s'", o->files.items[0]);
     else
-        fputs(texts[command], stdout);
+        printf("%s\nFor the options that all commands take: wcodec help\n", texts[command]);
 }
 
 void command_version(struct app *app)

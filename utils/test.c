@@ -13,45 +13,79 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void report(struct app *app, struct json_list *list, const char *name, const wcodec_error *err)
+/* device NULL: the one that was chosen, which is not said. */
+static void report(struct app *app, struct json_list *list, const char *name, const char *device, const wcodec_error *err)
 {
     bool good = err->status == WCODEC_OK;
-    if (!good)
+    if (!good && device)
+        app_fail(app, exit_code_of(err->status), "%s: on %s: %s", name, device, err->text);
+    else if (!good)
         app_fail_status(app, name, err);
     else if (!app->options.json)
-        app_note(app, "%s: ok", name);
+        app_note(app, "%s: ok%s%s", name, device ? " on " : "", device ? device : "");
     if (!app->options.json || signals_pending())
         return;
     json_t *item = json_pack("{s:o, s:b, s:s}", "path", json_text(name), "ok", good, "status", good ? "ok" : wcodec_status_string(err->status));
+    if (item && device)
+        json_object_set_new(item, "device", json_text(device));
     if (item && !good)
         json_object_set_new(item, "error", json_text(err->text));
     json_list_item(app, list, item);
 }
 
-static void test_file(struct app *app, struct json_list *list, const char *path)
+static void test_on(struct app *app, struct json_list *list, const struct input *input, wcodec_context *context, const char *device)
 {
-    struct input input;
     wcodec_reader *reader;
     wcodec_error err = {0};
-    int before = app->exit_code;
-    app->exit_code = EXIT_DONE;
-    if (!app_context(app) || !input_open(app, path, &input)) {
-        if (app->options.json && !signals_pending())
-            json_list_item(app, list, json_pack("{s:o, s:b, s:s}", "path", json_text(path), "ok", 0, "status", "cannot open"));
-        goto done;
-    }
-    wcodec_status status = wcodec_reader_open_fd(app->context, input.fd, &reader, &err);
+    wcodec_status status = wcodec_reader_open_fd(context, input->fd, &reader, &err);
     if (status == WCODEC_OK) {
-        progress_start(&app->progress, input.name, !app->options.quiet && !app->options.no_progress);
+        progress_start(&app->progress, input->name, !app->options.quiet && !app->options.no_progress);
         wcodec_decode_options decode = {.progress = progress_callback(&app->progress)};
         status = wcodec_reader_test(reader, 0, app->options.quick, &decode, &err);
         progress_end(&app->progress);
         wcodec_reader_close(reader);
     }
     err.status = status;
-    report(app, list, input.name, &err);
-    input_close(&input);
-done:
+    report(app, list, input->name, device, &err);
+}
+
+/* Each device that can be used decodes everything, and must come to the same sums. */
+static void test_everywhere(struct app *app, struct json_list *list, const struct input *input)
+{
+    const wcodec_device_info *devices;
+    size_t count;
+    wcodec_error err = {0};
+    if (wcodec_context_devices(app->context, &devices, &count, &err) != WCODEC_OK) {
+        app_fail_status(app, NULL, &err);
+        return;
+    }
+    for (size_t i = 0; i < count && !signals_pending(); i++) {
+        char name[64];
+        if (!devices[i].available)
+            continue;
+        snprintf(name, sizeof name, "%.40s:%u", devices[i].backend, devices[i].index);
+        wcodec_context *context = app_make_context(app, app->options.threads, name);
+        if (context)
+            test_on(app, list, input, context, name);
+        wcodec_context_destroy(context);
+    }
+}
+
+static void test_file(struct app *app, struct json_list *list, const char *path)
+{
+    struct input input;
+    int before = app->exit_code;
+    app->exit_code = EXIT_DONE;
+    if (!app_context(app) || !input_open(app, path, &input)) {
+        if (app->options.json && !signals_pending())
+            json_list_item(app, list, json_pack("{s:o, s:b, s:s}", "path", json_text(path), "ok", 0, "status", "cannot open"));
+    } else {
+        if (app_all_backends(app) && !app->options.quick)
+            test_everywhere(app, list, &input);
+        else
+            test_on(app, list, &input, app->context, NULL);
+        input_close(&input);
+    }
     if (before > app->exit_code)
         app->exit_code = before;
 }

@@ -63,6 +63,10 @@ poke payload.wcodec $((size / 3)) "$(printf %o $((old ^ 1)))"
 run 0 "$WCODEC" test --quick payload.wcodec
 run 3 "$WCODEC" test payload.wcodec
 run 3 "$WCODEC" test --json payload.wcodec; json out; json_is out 'd["results"][0]["ok"] is False and d["results"][0]["error"]'
+run 0 "$WCODEC" test --backend=all --json a.safetensors.wcodec; json out
+json_is out '"cpu:0" in [r["device"] for r in d["results"]] and all(r["ok"] for r in d["results"])'
+run 3 "$WCODEC" test --backend=all payload.wcodec; says 'payload.wcodec: on cpu:0: '
+run 0 "$WCODEC" test --backend=all --quick payload.wcodec
 run 3 "$WCODEC" test a.safetensors.wcodec payload.wcodec a.safetensors.wcodec
 is "$(grep -c ': ok$' err)" 2 'the others are tested all the same'
 
