@@ -6,7 +6,6 @@
 #include "support_load.h"
 #include "support_plugins.h"
 
-#include <dlfcn.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -170,32 +169,43 @@ static void test_fake(void **state)
     all_loads("fake", "late-undone");
 }
 
-/* Whatever OpenCL driver is there; none is none. */
-static void test_opencl(void **state)
+/* A plugin of the build tree on whatever driver is there; none is none. */
+static void plugin(const char *name)
 {
-    (void)state;
     const char *build = getenv("top_builddir");
     char folder[4096], before[4096];
+    wcodec_options options;
+    wcodec_context *context;
+    wcodec_error err;
     snprintf(before, sizeof before, "%s", getenv("WCODEC_BACKEND_PATH"));
-    snprintf(folder, sizeof folder, "%s/backends/opencl/.libs", build != NULL ? build : ".");
+    snprintf(folder, sizeof folder, "%s/backends/%s/.libs", build != NULL ? build : ".", name);
     char *path = realpath(folder, NULL);
     if (path == NULL)
         skip();
     setenv("WCODEC_BACKEND_PATH", path, 1);
     free(path);
-    wcodec_options options;
-    wcodec_context *context;
-    wcodec_error err;
     wcodec_options_init(&options);
-    options.backend = "opencl";
+    options.backend = name;
     if (wcodec_context_create(&options, &context, &err) != WCODEC_OK) {
         print_message("skipped: %s\n", err.text);
         setenv("WCODEC_BACKEND_PATH", before, 1);
         skip();
     }
     wcodec_context_destroy(context);
-    all_loads("opencl", "");
+    all_loads(name, "");
     setenv("WCODEC_BACKEND_PATH", before, 1);
+}
+
+static void test_opencl(void **state)
+{
+    (void)state;
+    plugin("opencl");
+}
+
+static void test_cuda(void **state)
+{
+    (void)state;
+    plugin("cuda");
 }
 
 static void test_wrong_arguments(void **state)
@@ -407,6 +417,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_cpu),     cmocka_unit_test(test_fake),    cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_beside_the_caller),
         cmocka_unit_test(test_threads), cmocka_unit_test(test_measure), cmocka_unit_test(test_opencl),
+        cmocka_unit_test(test_cuda),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
