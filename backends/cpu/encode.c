@@ -26,28 +26,51 @@ void wcodec_cpu_encode_dsp_init(struct wcodec_cpu_encode_dsp *dsp, uint32_t leve
 #endif
 }
 
-static void prepare_table(const struct wcodec_encode_table *e, struct wcodec_cpu_encode_table *t)
+/* Returns whether the table can be looked up so, by `bits` low bits. */
+static bool prepare_bytes(const struct wcodec_encode_table *e, unsigned bits, struct wcodec_cpu_encode_bytes *b)
 {
+    const unsigned size = 1u << bits;
     bool taken[64] = {false};
-    t->table = e;
-    t->low6 = e->table.profile == WCODEC_P8;
-    for (unsigned i = 0; i < 64; i++)
-        t->held[i] = (uint8_t)(i ^ 1);
+    for (unsigned i = 0; i < size; i++)
+        b->held[i] = (uint8_t)(i ^ 1);
     for (unsigned i = 0; i < e->table.count; i++) {
-        const unsigned s = e->table.order[i], freq = e->table.freq[s], start = e->symbols[s].start;
-        t->entries[s] = freq | start << 16;
-        t->held_pairs[s / 8] = (uint8_t)(t->held_pairs[s / 8] | 1u << s % 8);
-        if (e->table.profile != WCODEC_P8)
-            continue;
-        const unsigned reciprocal = freq > 1 ? 65536 / freq : 65535;
-        t->low6 = t->low6 && !taken[s % 64] && freq <= WCODEC_CPU_ENCODE_FREQ;
-        taken[s % 64] = true;
-        t->held[s % 64] = (uint8_t)s;
-        t->freq[s % 64] = (uint8_t)freq;
-        t->start[s % 64] = (uint8_t)start;
-        t->reciprocal_low[s % 64] = (uint8_t)reciprocal;
-        t->reciprocal_high[s % 64] = (uint8_t)(reciprocal >> 8);
+        const unsigned s = e->table.order[i], freq = e->table.freq[s], at = s % size, reciprocal = freq > 1 ? 65536 / freq : 65535;
+        if (taken[at] || freq > WCODEC_CPU_ENCODE_FREQ)
+            return false;
+        taken[at] = true;
+        b->held[at] = (uint8_t)s;
+        b->freq[at] = (uint8_t)freq;
+        b->start[at] = (uint8_t)e->symbols[s].start;
+        b->reciprocal_low[at] = (uint8_t)reciprocal;
+        b->reciprocal_high[at] = (uint8_t)(reciprocal >> 8);
     }
+    return true;
+}
+
+static void prepare_table(const struct wcodec_encode_table *e, const uint8_t (*compress)[16], struct wcodec_cpu_encode_table *t)
+{
+    t->table = e;
+    t->compress = compress;
+    for (unsigned i = 0; i < e->table.count; i++) {
+        const unsigned s = e->table.order[i];
+        t->entries[s] = e->table.freq[s] | (uint32_t)e->symbols[s].start << 16;
+        t->held_pairs[s / 8] = (uint8_t)(t->held_pairs[s / 8] | 1u << s % 8);
+    }
+    if (e->table.profile == WCODEC_P8) {
+        t->low6 = prepare_bytes(e, 6, &t->bytes6);
+        t->low5 = prepare_bytes(e, 5, &t->bytes5);
+    }
+}
+
+static void prepare_compress(uint8_t compress[256][16])
+{
+    for (unsigned mask = 0; mask < 256; mask++)
+        for (unsigned word = 8, place = 8; word-- > 0;)
+            if (mask >> word & 1) {
+                place--;
+                compress[mask][2 * place] = (uint8_t)(2 * word);
+                compress[mask][2 * place + 1] = (uint8_t)(2 * word + 1);
+            }
 }
 
 wcodec_status wcodec_cpu_encoder_create(uint32_t levels, const struct wcodec_tiling *tiling, const struct wcodec_encode_table *const pools[WCODEC_MAX_CODED],
@@ -64,11 +87,12 @@ wcodec_status wcodec_cpu_encoder_create(uint32_t levels, const struct wcodec_til
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %u tables", tiling->table_count);
     }
     wcodec_cpu_encode_dsp_init(&e->dsp, levels);
+    prepare_compress(e->compress);
     struct wcodec_cpu_encode_table *at = (struct wcodec_cpu_encode_table *)(((uintptr_t)e->tables_memory + 63) & ~(uintptr_t)63);
     for (unsigned c = 0; c < tiling->coded_count; c++) {
         e->tables[c] = at;
         for (unsigned i = 0; i < tiling->fields[tiling->coded[c]].tables; i++)
-            prepare_table(&pools[c][i], at++);
+            prepare_table(&pools[c][i], (const uint8_t(*)[16])e->compress, at++);
     }
     e->direct = wcodec_cpu_derive_assembly(tiling, &e->assembly) && tiling->element_log2 <= 2 && e->assembly.moved_count == 0;
     *encoder = e;

@@ -15,13 +15,8 @@
 #include "backends/cpu/decode.h"
 #include "coding/tile_encode.h"
 
-/* A table as these functions want it. */
-struct wcodec_cpu_encode_table {
-    const struct wcodec_encode_table *table;
-    uint32_t entries[256]; /* by symbol: frequency, start << 16 */
-    uint8_t held_pairs[32]; /* pairs: a bit for each that the table holds */
-    bool low6;             /* P8: no two held symbols agree in their low 6 bits, and no frequency is above WCODEC_CPU_ENCODE_FREQ */
-    /* By a symbol's low 6 bits; `held` differs from every value that ends in them where the table holds none. */
+/* What a P8 table says of a symbol, by its low bits, where no two held symbols agree in them. `held` differs from every value that ends in these bits where the table holds none. */
+struct wcodec_cpu_encode_bytes {
     _Alignas(64) uint8_t held[64];
     _Alignas(64) uint8_t freq[64];
     _Alignas(64) uint8_t start[64];
@@ -29,8 +24,18 @@ struct wcodec_cpu_encode_table {
     _Alignas(64) uint8_t reciprocal_high[64];
 };
 
+/* A table as these functions want it. */
+struct wcodec_cpu_encode_table {
+    const struct wcodec_encode_table *table;
+    uint32_t entries[256];  /* by symbol: frequency, start << 16 */
+    uint8_t held_pairs[32]; /* pairs: a bit for each that the table holds */
+    bool low6, low5;        /* P8: bytes6, by the low 6 bits, or bytes5, by the low 5 bits, serve; no frequency is above WCODEC_CPU_ENCODE_FREQ then */
+    struct wcodec_cpu_encode_bytes bytes6, bytes5;
+    const uint8_t (*compress)[16]; /* by a mask of eight words: the shuffle that moves those of its bits to the end, in order */
+};
+
 /* Up to this frequency, remainders of quotients that are one too small fit into 16 bits (x86/encode_avx512.c). */
-enum { WCODEC_CPU_ENCODE_FREQ = 253 };
+enum { WCODEC_CPU_ENCODE_FREQ = 250 };
 
 /* One rANS stream on its way, from the end of the tile to its begin. */
 struct wcodec_cpu_encode_stream {
@@ -71,6 +76,7 @@ void wcodec_cpu_encode_dsp_init_avx512(struct wcodec_cpu_encode_dsp *dsp);
 /* For levels that serve some tables only. */
 bool wcodec_cpu_choose_values_scalar(const struct wcodec_cpu_encode_table *table, const uint8_t *values, unsigned groups, uint8_t *symbols);
 bool wcodec_cpu_choose_pairs_scalar(const struct wcodec_cpu_encode_table *table, const uint8_t *values, unsigned groups, uint8_t *symbols);
+void wcodec_cpu_pack_scalar(const struct wcodec_cpu_assembly *assembly, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows);
 void wcodec_cpu_rans_p8_scalar(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols, unsigned groups, struct wcodec_cpu_encode_stream *stream);
 
 /* A tensor made ready for encoding; immutable, shared by threads. */
@@ -82,6 +88,7 @@ struct wcodec_cpu_encoder {
     struct wcodec_cpu_assembly assembly;
     struct wcodec_cpu_encode_table *tables[WCODEC_MAX_CODED]; /* each coded field's pool */
     void *tables_memory;
+    uint8_t compress[256][16];
 };
 
 /* tiling and pools[c] (tables[c] of coded field c) must outlive the encoder. WCODEC_ERROR_MEMORY. */

@@ -140,7 +140,7 @@ static void pack_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *elemen
     }
 }
 
-static void pack(const struct wcodec_cpu_assembly *a, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows)
+void wcodec_cpu_pack_scalar(const struct wcodec_cpu_assembly *a, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows)
 {
     if (a->element_log2 == 1 && a->plane_bits[plane] == 8 && a->add == 0 && plane == 0)
         pack_bf16(a, elements, first, groups, rows);
@@ -159,6 +159,6 @@ void wcodec_cpu_encode_dsp_init_scalar(struct wcodec_cpu_encode_dsp *dsp)
         .extract = wcodec_extract_field,
         .choose = {[WCODEC_PAIRS] = wcodec_cpu_choose_pairs_scalar, [WCODEC_P12] = wcodec_cpu_choose_values_scalar, [WCODEC_P8] = wcodec_cpu_choose_values_scalar},
         .rans = {[WCODEC_PAIRS] = rans_pairs, [WCODEC_P12] = rans_bytes, [WCODEC_P8] = wcodec_cpu_rans_p8_scalar},
-        .pack = pack,
+        .pack = wcodec_cpu_pack_scalar,
     };
 }

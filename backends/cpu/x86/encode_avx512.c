@@ -80,7 +80,7 @@ static bool choose_values(const struct wcodec_cpu_encode_table *table, const uin
 {
     if (!table->low6)
         return wcodec_cpu_choose_values_scalar(table, values, groups, symbols);
-    const __m512i held = load(table->held), other = _mm512_set1_epi8((char)table->table->most_frequent);
+    const __m512i held = load(table->bytes6.held), other = _mm512_set1_epi8((char)table->table->most_frequent);
     __mmask64 differ = 0;
     for (size_t i = 0; i < (size_t)groups * WCODEC_GROUP; i += 64) {
         const __m512i v = load(values + i);
@@ -203,7 +203,7 @@ static void rans_p8(const struct wcodec_cpu_encode_table *table, const uint8_t *
     /* Of 32 lanes with four symbols each: all first two, all last two. */
     const __m512i first = _mm512_set_epi16(62, 60, 58, 56, 54, 52, 50, 48, 46, 44, 42, 40, 38, 36, 34, 32, 30, 28, 26, 24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
     const __m512i last = _mm512_add_epi16(first, _mm512_set1_epi16(1));
-    const struct p8_table t = {load(table->freq), load(table->start), load(table->reciprocal_low), load(table->reciprocal_high)};
+    const struct p8_table t = {load(table->bytes6.freq), load(table->bytes6.start), load(table->bytes6.reciprocal_low), load(table->bytes6.reciprocal_high)};
     struct p8_lanes lanes;
     load_states(stream, &lanes);
     for (unsigned g = groups; g-- > 0;) {
