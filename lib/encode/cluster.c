@@ -25,7 +25,7 @@ struct clusterer {
     struct unit *sorted;
     uint8_t *choice; /* table of each unit */
     struct wcodec_costs *costs;
-    uint64_t (*counts)[256];
+    uint32_t (*counts)[2][256]; /* by table; two, so that equal neighbours do not wait for each other */
 };
 
 static size_t unit_length(const struct clusterer *k, size_t i)
@@ -57,23 +57,29 @@ static unsigned least(const uint64_t *total, unsigned tables)
 /* Tables for the units as they are shared out; those without units go. */
 static void fit_tables(struct clusterer *k, struct wcodec_table *tables)
 {
-    memset(k->counts, 0, WCODEC_POOL_MAX * sizeof *k->counts);
+    memset(k->counts, 0, k->tables * sizeof *k->counts);
     for (size_t i = 0; i < k->units; i++) {
         const uint8_t *at = k->symbols->at + i * k->unit;
-        uint64_t *counts = k->counts[k->choice[i]];
-        if (k->unit >= 1024)
-            wcodec_count_symbols(at, unit_length(k, i), counts);
-        else
-            for (size_t j = 0, n = unit_length(k, i); j < n; j++)
-                counts[at[j]]++;
+        uint32_t (*counts)[256] = k->counts[k->choice[i]];
+        size_t j = 0;
+        const size_t n = unit_length(k, i);
+        for (; j + 8 <= n; j += 8) {
+            const uint64_t v = wcodec_load_u64(at + j);
+            for (unsigned b = 0; b < 64; b += 16) {
+                counts[0][v >> b & 0xff]++;
+                counts[1][v >> (b + 8) & 0xff]++;
+            }
+        }
+        for (; j < n; j++)
+            counts[0][at[j]]++;
     }
     unsigned held = 0;
     for (unsigned t = 0; t < k->tables; t++) {
-        uint64_t total = 0;
+        uint64_t counts[256], total = 0;
         for (unsigned s = 0; s < 256; s++)
-            total += k->counts[t][s];
+            total += counts[s] = (uint64_t)k->counts[t][0][s] + k->counts[t][1][s];
         if (total)
-            wcodec_table_fit(k->kind, k->counts[t], false, &tables[held++]);
+            wcodec_table_fit(k->kind, counts, false, &tables[held++]);
     }
     k->tables = held;
 }

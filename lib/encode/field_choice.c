@@ -36,10 +36,24 @@ uint64_t wcodec_pairs_window(const uint64_t counts[256], unsigned width, uint8_t
     return total - best;
 }
 
-void wcodec_pairs_nibbles(unsigned base, uint8_t nibble[256])
+uint32_t wcodec_pairs_symbols(uint8_t *values, uint32_t count, unsigned base)
 {
-    for (unsigned v = 0; v < 256; v++)
-        nibble[v] = (uint8_t)(v < base ? 0 : v - base > 15 ? 15 : v - base);
+    const uint8_t low = (uint8_t)base, high = (uint8_t)(base + 15);
+    uint32_t i = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        const uint8_t v = values[k] < low ? low : values[k];
+        values[k] = (uint8_t)((v > high ? high : v) - low);
+    }
+    /* Eight values at once: in each half of 16 bits, its bytes as nibbles of one. */
+    for (; i + 8 <= count; i += 8) {
+        uint64_t x = wcodec_load_u64(values + i);
+        x = (x | x >> 4) & 0x00ff00ff00ff00ffu;
+        x = (x | x >> 8) & 0x0000ffff0000ffffu;
+        wcodec_store_u32(values + i / 2, (uint32_t)(x | x >> 16));
+    }
+    for (; i < count; i += 2)
+        values[i / 2] = (uint8_t)(values[i] | values[i + (i + 1 < count)] << 4);
+    return (count + 1) / 2;
 }
 
 /* Bits of a sample, as those of the whole tensor. */

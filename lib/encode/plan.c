@@ -12,7 +12,7 @@
 #include "encode/order.h"
 #include "encode/refine.h"
 
-enum { TILES_FOR_LARGE = 1024, TILES_FOR_MEDIUM = 4, REFINE_TILES = 256 };
+enum { TILES_FOR_LARGE = 1024, TILES_FOR_MEDIUM = 4, REFINE_TILES = 32 };
 
 unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint64_t elements)
 {

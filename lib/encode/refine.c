@@ -16,7 +16,6 @@ struct refiner {
     const uint8_t *data;
     const struct wcodec_field_choice *choice;
     struct wcodec_costs *costs; /* NULL with one table */
-    uint8_t nibble[256];
     uint64_t stride, units; /* tiles that are counted */
     size_t tasks;
     uint64_t (*counts)[256]; /* by task and table */
@@ -45,16 +44,12 @@ static void count_unit(const struct refiner *r, const uint8_t *symbols, uint32_t
         counts[best][symbols[i]]++;
 }
 
-/* Values of a part of a tile, as the symbols that are coded. */
+/* Values of a tile, as the symbols that are coded. */
 static uint32_t load_symbols(const struct refiner *r, uint64_t first, uint32_t count, uint8_t *symbols)
 {
     const struct wcodec_tiling *t = r->tiling;
     r->dsp->extract(r->data + (first << t->element_log2), count, t->element_log2, t->add, r->field->shift, r->field->width, symbols);
-    if (r->choice->profile != WCODEC_PAIRS)
-        return count;
-    for (uint32_t i = 0; i < count; i += 2)
-        symbols[i / 2] = (uint8_t)(r->nibble[symbols[i]] | r->nibble[symbols[i + (i + 1 < count)]] << 4);
-    return (count + 1) / 2;
+    return r->choice->profile == WCODEC_PAIRS ? wcodec_pairs_symbols(symbols, count, r->choice->tables[0].base) : count;
 }
 
 static void refine_task(void *argument, size_t task)
@@ -94,7 +89,6 @@ wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_
         pointers[i] = &choice->tables[i];
     if (r.costs)
         wcodec_costs_init(r.costs, pointers, choice->count);
-    wcodec_pairs_nibbles(choice->tables[0].base, r.nibble);
     wcodec_run(context, refine_task, &r, r.tasks);
     struct wcodec_table_kind kind = {choice->profile, r.field->width, choice->tables[0].base};
     for (unsigned i = 0; i < choice->count; i++) {

@@ -21,7 +21,7 @@ enum {
     PIECES = 4,
     TABLES = 128, /* bytes that zstd's tables take in a small sample, about, and spread over all of a tensor hardly count */
     ANCHOR_SPACING = 64,
-    ANCHORS_MAX = 65536,
+    ANCHORS_MAX = 8192, /* their table stays in the first-level cache */
     WINDOW = 128,
     WINDOWS_MAX = 1024
 };
@@ -40,16 +40,16 @@ static struct piece find_piece(uint64_t size, uint64_t length, uint64_t tile_siz
     return (struct piece){first, first + count < tiles ? first + count : tiles, left < length ? size - length : first * tile_size, left < count * tile_size ? left : count * tile_size};
 }
 
-static wcodec_status code_sample(const wcodec_allocator *allocator, int zstd_level, const uint8_t *data, uint64_t size, uint64_t tile_size, struct wcodec_zstd_look *look, wcodec_error *err)
+static wcodec_status code_sample(const wcodec_allocator *allocator, int level, const uint8_t *data, uint64_t size, uint64_t tile_size, struct wcodec_zstd_look *look, wcodec_error *err)
 {
-    const uint64_t sample = size / 16 < SAMPLE_MIN ? SAMPLE_MIN : size / 16 > SAMPLE_MAX ? SAMPLE_MAX : size / 16, piece = sample / PIECES;
+    const uint64_t part = size / (level < 5 ? 64 : 16), sample = part < SAMPLE_MIN ? SAMPLE_MIN : part > SAMPLE_MAX ? SAMPLE_MAX : part, piece = sample / PIECES;
     uint8_t *buffer = wcodec_alloc(allocator, 2 * (size_t)sample);
     if (!buffer)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %u bytes", (unsigned)sample);
     for (unsigned i = 0; i < PIECES; i++)
         memcpy(buffer + i * piece, data + find_piece(size, piece, tile_size, i).begin, (size_t)piece);
     uint32_t check;
-    wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(PIECES * piece), zstd_level, NULL, buffer + sample, &look->coded, &check, err);
+    wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(PIECES * piece), wcodec_zstd_level(level < 7 ? level : 6), NULL, buffer + sample, &look->coded, &check, err);
     if (!status)
         look->piece = piece;
     wcodec_free(allocator, buffer);
@@ -98,7 +98,7 @@ wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, con
     wcodec_status status = repeats(allocator, data, size, element_log2, &look->repeats, err);
     if (status || look->repeats)
         return status;
-    return code_sample(allocator, wcodec_zstd_level(level < 7 ? level : 6), data, size, (uint64_t)1 << (tile_log2 + element_log2), look, err);
+    return code_sample(allocator, level, data, size, (uint64_t)1 << (tile_log2 + element_log2), look, err);
 }
 
 /* What of the payload belongs to tiles [first, end). */
@@ -126,7 +126,7 @@ wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, const struc
         struct piece p = find_piece(t->size, look->piece, (uint64_t)1 << (t->tile_log2 + t->element_log2), i);
         own += (double)tiles_size(tiles, p.first, p.end) / (double)p.of * (double)look->piece;
     }
-    *may = (double)look->coded - TABLES < own * 0.995;
+    *may = (double)look->coded - TABLES < own * 0.99;
     wcodec_tiles_free(tiles);
     return WCODEC_OK;
 }

@@ -121,7 +121,9 @@ wcodec_status wcodec_survey_tensor(wcodec_context *context, wcodec_dtype dtype, 
     struct survey_job job = {.dsp = &dsp, .data = data, .sampled = sampled};
     job.blocks = wcodec_div_up_u64(survey->elements, WCODEC_COUNT_BLOCK);
     job.stride = job.blocks / 4 < 1 ? 1 : job.blocks / 4 > 16 ? 16 : job.blocks / 4;
-    job.tasks = job.blocks / 8 < 1 ? 1 : job.blocks / 8 > MAX_TASKS ? MAX_TASKS : (size_t)(job.blocks / 8);
+    /* Each task has counts of its own, which take as long to add up as a few blocks to count. */
+    const uint64_t threads = wcodec_context_threads(context), most = threads > MAX_TASKS / 4 ? MAX_TASKS : threads > 1 ? 4 * threads : 1;
+    job.tasks = job.blocks / 8 < 1 ? 1 : job.blocks / 8 > most ? (size_t)most : (size_t)(job.blocks / 8);
     job.parts = wcodec_alloc_array(&context->allocator, job.tasks, sizeof *job.parts);
     if (!job.parts)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu histograms", job.tasks);

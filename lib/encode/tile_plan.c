@@ -4,22 +4,10 @@
 #include "encode/tile_plan.h"
 
 #include "encode/bits.h"
+#include "encode/field_choice.h"
 #include "encode/histogram.h"
 
 enum { COST_PART = 4096 };
-
-/* The symbols that a pairs table codes, in place: costs of the pool's tables are by pair. Values outside the window are outliers with each table of the
- * pool. */
-static uint32_t pair_symbols(uint8_t *symbols, uint32_t count, unsigned base)
-{
-    for (uint32_t i = 0; i < count; i += 2) {
-        unsigned a = symbols[i], b = symbols[i + (i + 1 < count)];
-        a = a < base ? 0 : a - base > 15 ? 15 : a - base;
-        b = b < base ? 0 : b - base > 15 ? 15 : b - base;
-        symbols[i / 2] = (uint8_t)(a | b << 4);
-    }
-    return (count + 1) / 2;
-}
 
 static unsigned best_table(const struct wcodec_costs *costs, const uint8_t *symbols, uint32_t count)
 {
@@ -93,7 +81,7 @@ static void choose_stream(const struct wcodec_plan *plan, unsigned c, const uint
     }
     uint32_t count = slot->elements;
     if (f->profile == WCODEC_PAIRS)
-        count = pair_symbols(symbols, count, plan->tables[c][0].table.base);
+        count = wcodec_pairs_symbols(symbols, count, plan->tables[c][0].table.base); /* outside of the window are outliers with each table of the pool */
     stream->table = (uint8_t)best_table(plan->costs[c], symbols, count);
 }
 
