@@ -18,21 +18,36 @@ void wcodec_costs_init(struct wcodec_costs *costs, const struct wcodec_table *co
     }
 }
 
-static void sum_lanes(const struct wcodec_costs *costs, unsigned lane, const uint8_t *symbols, size_t count, uint32_t sums[16])
+/* lanes is a constant where this is inlined, so that the sums stay in registers. */
+#if defined(__GNUC__)
+__attribute__((always_inline))
+#endif
+static inline void sum_lanes(const struct wcodec_costs *costs, unsigned lanes, const uint8_t *symbols, size_t count, uint32_t sums[16])
 {
-    uint32_t sum[WCODEC_COST_LANES] = {0};
+    uint32_t sum[16] = {0};
     for (size_t i = 0; i < count; i++) {
-        const uint32_t *bits = &costs->bits[symbols[i]][lane];
-        for (unsigned k = 0; k < WCODEC_COST_LANES; k++)
+        const uint32_t *bits = costs->bits[symbols[i]];
+        for (unsigned k = 0; k < lanes; k++)
             sum[k] += bits[k];
     }
-    memcpy(sums + lane, sum, sizeof sum);
+    memcpy(sums, sum, lanes * sizeof *sum);
 }
 
 void wcodec_costs_sum(const struct wcodec_costs *costs, const uint8_t *symbols, size_t count, uint32_t sums[16])
 {
-    for (unsigned lane = 0; lane < costs->lanes; lane += WCODEC_COST_LANES)
-        sum_lanes(costs, lane, symbols, count, sums);
+    switch (costs->lanes) {
+    case 4:
+        sum_lanes(costs, 4, symbols, count, sums);
+        break;
+    case 8:
+        sum_lanes(costs, 8, symbols, count, sums);
+        break;
+    case 12:
+        sum_lanes(costs, 12, symbols, count, sums);
+        break;
+    default:
+        sum_lanes(costs, 16, symbols, count, sums);
+    }
 }
 
 unsigned wcodec_costs_best(const struct wcodec_costs *costs, const uint32_t sums[16])

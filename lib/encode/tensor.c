@@ -78,7 +78,7 @@ static wcodec_status try_chunks(wcodec_context *context, const struct wcodec_enc
                                 struct wcodec_coded *result, wcodec_error *err)
 {
     struct wcodec_coded chunks;
-    bool try = result->payload_size >= size || settings->level >= 9, done = false;
+    bool try = result->payload_size >= size, done = false;
     wcodec_status status = try ? WCODEC_OK : wcodec_zstd_may_win(&context->allocator, look, result, &try, err);
     if (status || !try)
         return status;
