@@ -162,7 +162,8 @@ wcodec_status wcodec_cluster(const wcodec_allocator *allocator, const struct wco
     fit_tables(&k, tables);
     for (unsigned round = 0; round < options->rounds; round++) {
         load_costs(&k, tables);
-        if (assign_units(&k) == 0)
+        /* The last few that move gain nothing worth a round. */
+        if (assign_units(&k) <= k.units / 256)
             break;
         fit_tables(&k, tables);
     }

@@ -114,6 +114,14 @@ static unsigned rounds(const struct search *s)
     return s->settings->level >= 7 ? 16 : s->settings->level >= 5 ? 8 : 4;
 }
 
+/* Could tables by `unit` symbols save enough? Where time matters less, more units are looked at, and half as much must be hoped for. */
+static bool may_pay(const struct search *s, size_t unit, size_t units, unsigned part)
+{
+    const bool slow = s->settings->level >= 5;
+    const uint64_t potential = wcodec_cluster_potential(&s->symbols, unit, slow ? 8 * units : units);
+    return potential < s->single && scale(s->facts, s->single - potential) >= needed(s, part) / (slow ? 2 : 1);
+}
+
 /* Tables that tiles choose from. */
 static wcodec_status try_tiles(struct search *s, unsigned tables, struct wcodec_costs *costs, wcodec_error *err)
 {
@@ -123,11 +131,8 @@ static wcodec_status try_tiles(struct search *s, unsigned tables, struct wcodec_
     struct wcodec_cluster_options options = {.unit = s->symbols.piece, .tables = tables, .rounds = rounds(s), .by_value = facts->by_value};
     if (s->symbols.count <= s->symbols.piece)
         return WCODEC_OK;
-    if (s->settings->level < 5) {
-        uint64_t potential = wcodec_cluster_potential(&s->symbols, s->symbols.piece, 64);
-        if (potential >= s->single || scale(facts, s->single - potential) < needed(s, SHARE_TILE_TABLES))
-            return WCODEC_OK;
-    }
+    if (!may_pay(s, s->symbols.piece, 64, SHARE_TILE_TABLES))
+        return WCODEC_OK;
     unsigned count = 0;
     wcodec_status status = wcodec_cluster(s->allocator, &s->kind, &s->symbols, &options, pool, &count, err);
     if (status || count < 2)
@@ -172,14 +177,6 @@ static wcodec_status try_runs(struct search *s, unsigned tables, struct wcodec_c
     return WCODEC_OK;
 }
 
-static bool runs_may_pay(const struct search *s)
-{
-    if (s->settings->level >= 5)
-        return true;
-    uint64_t potential = wcodec_cluster_potential(&s->symbols, 256, 32);
-    return potential < s->single && scale(s->facts, s->single - potential) >= needed(s, SHARE_RUNS);
-}
-
 static wcodec_status search_profile(struct search *s, wcodec_error *err)
 {
     int level = s->settings->level;
@@ -206,7 +203,7 @@ static wcodec_status search_profile(struct search *s, wcodec_error *err)
     wcodec_status status = try_tiles(s, 4, lanes, err);
     if (!status && p8 && level >= 7)
         status = try_tiles(s, WCODEC_POOL_MAX, lanes, err);
-    if (!status && p8 && runs_may_pay(s)) {
+    if (!status && p8 && may_pay(s, 256, 32, SHARE_RUNS)) {
         status = try_runs(s, 4, lanes, err);
         /* Where a few tables help much, many may help more: bytes of several layers, say. */
         if (!status && (level >= 7 || s->choice->bits + 2 * needed(s, SHARE_RUNS) < one))
