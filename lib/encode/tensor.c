@@ -9,7 +9,7 @@
 #include "encode/payload.h"
 #include "encode/rival.h"
 
-enum { LARGE = 1 << 24, WORKERS_MAX = 1024 };
+enum { LARGE = 1 << 24, SMALL = 1 << 14, WORKERS_MAX = 1024 };
 
 size_t wcodec_encode_workers(wcodec_context *context, uint64_t scratch, uint64_t each, uint64_t work)
 {
@@ -73,16 +73,23 @@ static wcodec_status decide(struct decision *d, wcodec_error *err)
     return WCODEC_OK;
 }
 
-/* zstd in place of tiles, where these do not shrink the tensor or where it saves 1 %: GPUs cannot decode it. */
+/* A small tensor whose tiles with all that describes them save less than 1 %: not worth the reader's time for its tables. */
+static bool saves_nothing(const struct wcodec_coded *tiles, uint64_t size)
+{
+    uint8_t parameters[WCODEC_TILING_MAX_BYTES];
+    return size <= SMALL && tiles->payload_size + wcodec_tiling_write(tiles->tiling, parameters) > size - size / 100;
+}
+
+/* Chunks, stored as they are or zstd, in place of tiles, where these do not shrink the tensor, or where zstd saves 1 %: GPUs cannot decode it. */
 static wcodec_status try_chunks(wcodec_context *context, const struct wcodec_encode_settings *settings, const uint8_t *data, uint64_t size, const struct wcodec_zstd_look *look,
                                 struct wcodec_coded *result, wcodec_error *err)
 {
     struct wcodec_coded chunks;
-    bool try = result->payload_size >= size, done = false;
+    bool small = saves_nothing(result, size), try = small || result->payload_size >= size, done = false;
     wcodec_status status = try ? WCODEC_OK : wcodec_zstd_may_win(&context->allocator, look, result, &try, err);
     if (status || !try)
         return status;
-    uint64_t limit = result->payload_size >= size ? result->payload_size : result->payload_size - result->payload_size / 100;
+    uint64_t limit = small ? UINT64_MAX : result->payload_size >= size ? result->payload_size : result->payload_size - result->payload_size / 100;
     /* Of a large tensor two payloads at once would be too much memory: one is only counted, and coded again if it wins. */
     bool large = size > LARGE;
     status = wcodec_chunked_code(context, settings, data, size, limit, large ? NULL : &chunks, &done, err);
