@@ -128,9 +128,6 @@ void wcodec_cpu_dsp_init_neon_elements(struct wcodec_cpu_dsp *dsp);
 /* For levels that do better with some assemblies only. */
 void wcodec_cpu_assemble_scalar(const struct wcodec_cpu_assembly *assembly, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements);
 
-/* For levels that serve some tables only. */
-void wcodec_cpu_symbols_p8_scalar(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups);
-
 /* A tensor made ready for decoding; immutable, shared by threads. */
 struct wcodec_cpu_decoder {
     const struct wcodec_cpu_dsp *dsp;

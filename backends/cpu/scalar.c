@@ -75,7 +75,7 @@ INLINE void decode(struct wcodec_cpu_stream *s, unsigned profile, unsigned group
     s->symbols = symbols;
 }
 
-void wcodec_cpu_symbols_p8_scalar(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
+static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
 {
     for (unsigned i = 0; i < count; i++)
         decode(&streams[i], WCODEC_P8, groups);
@@ -247,7 +247,7 @@ void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp)
     *dsp = (struct wcodec_cpu_dsp){
         .level = 0,
         .tiles = {1, 1, 1, 1},
-        .symbols = {[WCODEC_PAIRS] = symbols_pairs, [WCODEC_P12] = symbols_p12, [WCODEC_P8] = wcodec_cpu_symbols_p8_scalar},
+        .symbols = {[WCODEC_PAIRS] = symbols_pairs, [WCODEC_P12] = symbols_p12, [WCODEC_P8] = symbols_p8},
         .assemble = {[WCODEC_CPU_ANY] = wcodec_cpu_assemble_scalar,
                      [WCODEC_CPU_BF16] = assemble_bf16,
                      [WCODEC_CPU_NIBBLE] = wcodec_cpu_assemble_scalar,

@@ -164,8 +164,44 @@ INLINE void p8_ranked(struct wcodec_cpu_stream *streams, unsigned count, unsigne
     }
 }
 
-/* Any table: entries by eight loads, states as four vectors of eight lanes. A gather instruction is no faster, and much slower on many machines. */
-INLINE __m256i gather(const uint32_t *entries, __m256i index)
+typedef __m256i vec;
+
+INLINE vec set_words(uint32_t word)
+{
+    return _mm256_set1_epi32((int)word);
+}
+
+INLINE vec both(vec a, vec b)
+{
+    return _mm256_and_si256(a, b);
+}
+
+INLINE vec either(vec a, vec b)
+{
+    return _mm256_or_si256(a, b);
+}
+
+INLINE vec left(vec v, unsigned n)
+{
+    return _mm256_slli_epi32(v, (int)n);
+}
+
+INLINE vec right(vec v, unsigned n)
+{
+    return _mm256_srli_epi32(v, (int)n);
+}
+
+INLINE vec multiply_add(vec a, vec b, vec c)
+{
+    return _mm256_add_epi32(_mm256_mullo_epi32(a, b), c);
+}
+
+INLINE vec add_bytes(vec a, vec b)
+{
+    return _mm256_add_epi8(a, b);
+}
+
+INLINE vec gather(const uint32_t *entries, vec index)
 {
     const __m128i halves[2] = {_mm256_castsi256_si128(index), _mm256_extracti128_si256(index, 1)};
     __m128i e[2];
@@ -177,85 +213,17 @@ INLINE __m256i gather(const uint32_t *entries, __m256i index)
     return _mm256_inserti128_si256(_mm256_castsi128_si256(e[0]), e[1], 1);
 }
 
-INLINE __m256i renormalise(__m256i x, const uint8_t **words)
+INLINE void renormalise(vec x[1], const uint8_t **words)
 {
-    const __m256i low = _mm256_cmpeq_epi32(_mm256_srli_epi32(x, 16), _mm256_setzero_si256());
+    const __m256i low = _mm256_cmpeq_epi32(_mm256_srli_epi32(x[0], 16), _mm256_setzero_si256());
     const uint32_t refill = (uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(low));
     const __m256i taken = _mm256_cvtepu16_epi32(_mm_shuffle_epi8(load_half(*words), load_half(expand[refill])));
     *words += 2 * (size_t)_mm_popcnt_u32(refill);
-    return _mm256_or_si256(_mm256_sllv_epi32(x, _mm256_and_si256(low, _mm256_set1_epi32(16))), taken);
+    x[0] = _mm256_or_si256(_mm256_sllv_epi32(x[0], _mm256_and_si256(low, _mm256_set1_epi32(16))), taken);
 }
 
-/* One symbol of eight lanes, its entry in the form of the profile. */
-INLINE __m256i step(const uint32_t *entries, unsigned profile, __m256i *x)
-{
-    const __m256i mask = _mm256_set1_epi32(profile == WCODEC_P8 ? 0xff : 0xfff), e = gather(entries, _mm256_and_si256(*x, mask));
-    if (profile == WCODEC_P8)
-        *x = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_srli_epi32(e, 16), _mm256_srli_epi32(*x, 8)), _mm256_and_si256(_mm256_srli_epi32(e, 8), mask));
-    else
-        *x = _mm256_add_epi32(_mm256_mullo_epi32(_mm256_srli_epi32(e, 20), _mm256_srli_epi32(*x, 12)), _mm256_and_si256(e, mask));
-    return e;
-}
-
-/* The symbols of a group's eight lanes, four bytes each. */
-INLINE __m256i join_symbols(unsigned profile, const __m256i e[4], unsigned base)
-{
-    const __m256i byte = _mm256_set1_epi32(0xff);
-    if (profile == WCODEC_PAIRS) {
-        const __m256i both = _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi32(e[0], 12), byte), _mm256_and_si256(_mm256_slli_epi32(e[2], 4), _mm256_slli_epi32(byte, 16)));
-        return _mm256_add_epi8(_mm256_and_si256(_mm256_or_si256(both, _mm256_slli_epi32(both, 4)), _mm256_set1_epi8(0x0f)), _mm256_set1_epi8((char)base));
-    }
-    const int at = profile == WCODEC_P8 ? 0 : 12;
-    const __m256i a = _mm256_and_si256(_mm256_srli_epi32(e[0], at), byte), b = _mm256_and_si256(_mm256_srli_epi32(e[1], at), byte);
-    const __m256i c = _mm256_and_si256(_mm256_srli_epi32(e[2], at), byte), d = _mm256_srli_epi32(e[3], at);
-    return _mm256_or_si256(_mm256_or_si256(a, _mm256_slli_epi32(b, 8)), _mm256_or_si256(_mm256_slli_epi32(c, 16), _mm256_slli_epi32(d, 24)));
-}
-
-INLINE void decode_gathered(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups, unsigned profile)
-{
-    __m256i x[WCODEC_CPU_TILES][4];
-    for (unsigned i = 0; i < count; i++)
-        for (unsigned k = 0; k < 4; k++)
-            x[i][k] = load(streams[i].x + 8 * k);
-    for (unsigned g = 0; g < groups; g++)
-#pragma GCC unroll 6
-        for (unsigned i = 0; i < count; i++) {
-            const struct wcodec_cpu_table *table = streams[i].table;
-            const uint32_t *entries = profile == WCODEC_P8 ? table->slots : table->entries;
-            __m256i e[4][4];
-#pragma GCC unroll 4
-            for (unsigned place = 0; place < 4; place += profile == WCODEC_P12 ? 1 : 2) {
-#pragma GCC unroll 4
-                for (unsigned k = 0; k < 4; k++) {
-                    e[k][place] = step(entries, profile, &x[i][k]);
-                    if (profile == WCODEC_P8)
-                        e[k][place + 1] = step(entries, profile, &x[i][k]);
-                }
-#pragma GCC unroll 4
-                for (unsigned k = 0; k < 4; k++)
-                    x[i][k] = renormalise(x[i][k], &streams[i].words);
-            }
-            for (unsigned k = 0; k < 4; k++)
-                store(streams[i].symbols + g * WCODEC_GROUP + 32 * k, join_symbols(profile, e[k], table->base));
-        }
-    for (unsigned i = 0; i < count; i++) {
-        for (unsigned k = 0; k < 4; k++)
-            store(streams[i].x + 8 * k, x[i][k]);
-        streams[i].symbols += groups * WCODEC_GROUP;
-    }
-}
-
-static void symbols_p12(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
-{
-    for (unsigned i = 0; i < count; i++)
-        decode_gathered(streams + i, 1, groups, WCODEC_P12);
-}
-
-static void symbols_pairs(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
-{
-    for (unsigned i = 0; i < count; i++)
-        decode_gathered(streams + i, 1, groups, WCODEC_PAIRS);
-}
+#define GATHER_LANES 8
+#include "backends/cpu/gathered.h"
 
 INLINE void p8_with(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups, unsigned bounds)
 {
@@ -279,7 +247,7 @@ static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsign
         p8_with(streams, count, groups, 3);
     else
         for (unsigned i = 0; i < count; i++)
-            decode_gathered(streams + i, 1, groups, WCODEC_P8);
+            decode_gathered(streams + i, groups, WCODEC_P8);
 }
 
 void wcodec_cpu_dsp_init_avx2_symbols(struct wcodec_cpu_dsp *dsp)

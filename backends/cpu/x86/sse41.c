@@ -129,6 +129,63 @@ INLINE void p8(struct wcodec_cpu_stream *stream, unsigned groups, unsigned bound
     stream->words = s.words;
 }
 
+typedef __m128i vec;
+
+INLINE vec set_words(uint32_t word)
+{
+    return _mm_set1_epi32((int)word);
+}
+
+INLINE vec both(vec a, vec b)
+{
+    return _mm_and_si128(a, b);
+}
+
+INLINE vec either(vec a, vec b)
+{
+    return _mm_or_si128(a, b);
+}
+
+INLINE vec left(vec v, unsigned n)
+{
+    return _mm_slli_epi32(v, (int)n);
+}
+
+INLINE vec right(vec v, unsigned n)
+{
+    return _mm_srli_epi32(v, (int)n);
+}
+
+INLINE vec multiply_add(vec a, vec b, vec c)
+{
+    return _mm_add_epi32(_mm_mullo_epi32(a, b), c);
+}
+
+INLINE vec add_bytes(vec a, vec b)
+{
+    return _mm_add_epi8(a, b);
+}
+
+INLINE vec gather(const uint32_t *entries, vec index)
+{
+    const uint64_t a = (uint64_t)_mm_cvtsi128_si64(index), b = (uint64_t)_mm_extract_epi64(index, 1);
+    const vec v = _mm_insert_epi32(_mm_cvtsi32_si128((int)entries[(uint32_t)a]), (int)entries[a >> 32], 1);
+    return _mm_insert_epi32(_mm_insert_epi32(v, (int)entries[(uint32_t)b], 2), (int)entries[b >> 32], 3);
+}
+
+INLINE void renormalise(vec x[2], const uint8_t **words)
+{
+    const vec zero = _mm_setzero_si128(), low[2] = {_mm_cmpeq_epi32(right(x[0], 16), zero), _mm_cmpeq_epi32(right(x[1], 16), zero)};
+    const unsigned refill = (unsigned)_mm_movemask_epi8(_mm_packs_epi16(_mm_packs_epi32(low[0], low[1]), zero));
+    const vec taken = _mm_shuffle_epi8(load(*words), load(expand[refill]));
+    x[0] = either(_mm_blendv_epi8(x[0], left(x[0], 16), low[0]), _mm_unpacklo_epi16(taken, zero));
+    x[1] = either(_mm_blendv_epi8(x[1], left(x[1], 16), low[1]), _mm_unpackhi_epi16(taken, zero));
+    *words += 2 * _mm_popcnt_u32(refill);
+}
+
+#define GATHER_LANES 4
+#include "backends/cpu/gathered.h"
+
 static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
 {
     for (unsigned i = 0; i < count; i++) {
@@ -140,7 +197,7 @@ static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsign
         else if (bounds <= WCODEC_CPU_BOUNDS)
             p8(streams + i, groups, 3);
         else
-            wcodec_cpu_symbols_p8_scalar(streams + i, 1, groups);
+            decode_gathered(streams + i, groups, WCODEC_P8);
     }
 }
 
@@ -148,4 +205,6 @@ void wcodec_cpu_dsp_init_sse41_symbols(struct wcodec_cpu_dsp *dsp)
 {
     dsp->level = 1;
     dsp->symbols[WCODEC_P8] = symbols_p8;
+    dsp->symbols[WCODEC_P12] = symbols_p12;
+    dsp->symbols[WCODEC_PAIRS] = symbols_pairs;
 }
