@@ -101,6 +101,9 @@ enum wcodec_cpu_shape { /* assemblies of one coded field with a function of thei
     WCODEC_CPU_SHAPES
 };
 
+/* The shape whose function is the best for an assembly; WCODEC_CPU_ANY's serves all. */
+enum wcodec_cpu_shape wcodec_cpu_assembly_shape(const struct wcodec_cpu_assembly *assembly);
+
 struct wcodec_cpu_dsp {
     unsigned level;          /* number of the level: wcodec_cpu_level_name() */
     unsigned tiles[4];       /* by profile: how many streams side by side are best, at most WCODEC_CPU_TILES */

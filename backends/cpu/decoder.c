@@ -157,9 +157,9 @@ bool wcodec_cpu_derive_assembly(const struct wcodec_tiling *t, struct wcodec_cpu
     return true;
 }
 
-static enum wcodec_cpu_shape shape_of(const struct wcodec_cpu_assembly *a)
+enum wcodec_cpu_shape wcodec_cpu_assembly_shape(const struct wcodec_cpu_assembly *a)
 {
-    if (a->coded_count > 1)
+    if (a->coded_count > 1 || a->moved_count > 0)
         return WCODEC_CPU_ANY;
     const unsigned key = (unsigned)a->plane_count << 24 | (a->plane_count > 0 ? (unsigned)a->plane_bits[0] : 0u) << 16 | (a->plane_count > 1 ? (unsigned)a->plane_bits[1] : 0u) << 8 | a->element_log2;
     switch (key) {
@@ -196,7 +196,7 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp, const 
     for (unsigned i = 0; i < tiles->tiling->table_count; i++)
         prepare_table(&tiles->tables[i], tiles->entries + tiles->entry_offset[i], &d->tables[i]);
     d->direct = wcodec_cpu_derive_assembly(tiles->tiling, &d->assembly);
-    d->shape = shape_of(&d->assembly);
+    d->shape = wcodec_cpu_assembly_shape(&d->assembly);
     *decoder = d;
     return WCODEC_OK;
 }

@@ -5,6 +5,7 @@
  * that this machine has; and the encoders, whose tiles must be the reference's byte for byte. Buffers begin or end at guard pages, outputs are poisoned and
  * checked for what was not to be written. checkdsp LEVEL runs one level only. */
 #include "support.h"
+#include "support_guarded.h"
 #include "support_tiles.h"
 
 #include "backends/cpu/cpu_level.h"
@@ -12,34 +13,10 @@
 #include "backends/cpu/encode.h"
 #include "core/error.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 static uint32_t levels;
 
-/* Memory whose last byte is followed by a page that cannot be touched. */
-struct guarded {
-    uint8_t *map;
-    size_t size;
-    uint8_t *data;
-};
-
-static struct guarded guarded_new(size_t size)
-{
-    const size_t page = (size_t)sysconf(_SC_PAGESIZE), whole = (size + page - 1) / page * page;
-    struct guarded g = {NULL, whole + 2 * page, NULL};
-    g.map = mmap(NULL, g.size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-    assert_true(g.map != MAP_FAILED);
-    assert_int_equal(mprotect(g.map, page, PROT_NONE), 0);
-    assert_int_equal(mprotect(g.map + page + whole, page, PROT_NONE), 0);
-    g.data = g.map + page + whole - size;
-    return g;
-}
-
-static void guarded_free(struct guarded *g)
-{
-    munmap(g->map, g->size);
-}
+/* checkdsp_stages.c */
+void checkdsp_stages(const struct wcodec_cpu_dsp *dsp, uint64_t seed);
 
 /* Of each area just what the tiles from `first` on need, each before a guard page. */
 static void view_areas(const struct wcodec_tiles *tiles, const uint8_t *payload, uint64_t first, struct wcodec_view *view, struct guarded areas[WCODEC_AREAS])
@@ -104,15 +81,6 @@ static void compare(const struct wcodec_cpu_dsp *dsp, const struct support_tenso
             guarded_free(&areas[a]);
     guarded_free(&payload);
     guarded_free(&out);
-}
-
-/* Memory between guard pages, at its begin or at its end. */
-static struct guarded guarded_side(size_t size, bool begin)
-{
-    struct guarded g = guarded_new(size);
-    if (begin)
-        g.data = g.map + sysconf(_SC_PAGESIZE);
-    return g;
 }
 
 static struct {
@@ -244,6 +212,7 @@ static void run_level(unsigned level)
     run_encoder(level);
     run_frequencies(level);
     wcodec_cpu_dsp_init(&dsp, levels & ((2u << level) - 1));
+    checkdsp_stages(&dsp, seed + 300);
     for (unsigned i = 0; i < 150; i++) {
         struct support_tensor x;
         support_tensor_make(&seed, 0, &x);
