@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The driver of the encoder's stages: looks after everything that is not the same for all groups: the last one, outliers, tables by run, the payload in the start states. */
+/* The driver of the encoder's stages: looks after everything that is not the same for all groups: the last one, outliers, tables by run, the payload in the
+ * start states. */
 #include "backends/cpu/encode.h"
 
 #include "backends/cpu/cpu_level.h"

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The CPU's own encoder of a tile, in stages over the whole tile, which stays in the second-level cache. lib/coding/tile_encode.c says what the result is, byte for byte.
+/* The CPU's own encoder of a tile, in stages over the whole tile, which stays in the second-level cache. lib/coding/tile_encode.c says what the result is,
+ * byte for byte.
  *
  *   extract   elements -> a byte for each value of the coded field
  *   choose    values -> symbols that the table holds; where they differ there are outliers
@@ -15,7 +16,8 @@
 #include "backends/cpu/decode.h"
 #include "coding/tile_encode.h"
 
-/* What a P8 table says of a symbol, by its low bits, where no two held symbols agree in them. `held` differs from every value that ends in these bits where the table holds none. */
+/* What a P8 table says of a symbol, by its low bits, where no two held symbols agree in them. `held` differs from every value that ends in these bits where
+ * the table holds none. */
 struct wcodec_cpu_encode_bytes {
     _Alignas(64) uint8_t held[64];
     _Alignas(64) uint8_t freq[64];
@@ -52,8 +54,8 @@ typedef bool (*wcodec_cpu_choose_fn)(const struct wcodec_cpu_encode_table *table
 /* Code `groups` groups of symbols, the last group first. */
 typedef void (*wcodec_cpu_rans_fn)(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols, unsigned groups, struct wcodec_cpu_encode_stream *stream);
 
-/* Pack a plane of an assembly (of at most 32 bits an element) from `groups` whole groups of elements, the first being number `first` of the tile; A is added to them. rows: the plane's, as they are stored, of any alignment.
- * Where the first group shares a row with groups before, it is added to what is there. */
+/* Pack a plane of an assembly (of at most 32 bits an element) from `groups` whole groups of elements, the first being number `first` of the tile; A is added
+ * to them. rows: the plane's, as they are stored, of any alignment. Where the first group shares a row with groups before, it is added to what is there. */
 typedef void (*wcodec_cpu_pack_fn)(const struct wcodec_cpu_assembly *assembly, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows);
 
 struct wcodec_cpu_encode_dsp {
@@ -96,8 +98,8 @@ wcodec_status wcodec_cpu_encoder_create(uint32_t levels, const struct wcodec_til
                                         const wcodec_allocator *allocator, struct wcodec_cpu_encoder **encoder, wcodec_error *err);
 void wcodec_cpu_encoder_free(struct wcodec_cpu_encoder *encoder);
 
-/* As wcodec_tile_encode(), but output->raw has room for all rows whole, as a tile without a payload in its start states has them. Several threads may use one encoder at once, each with its own scratch of
- * wcodec_cpu_encode_scratch_size() bytes. */
+/* As wcodec_tile_encode(), but output->raw has room for all rows whole, as a tile without a payload in its start states has them. Several threads may use
+ * one encoder at once, each with its own scratch of wcodec_cpu_encode_scratch_size() bytes. */
 void wcodec_cpu_encode_tile(const struct wcodec_cpu_encoder *encoder, const struct wcodec_stream_plan plans[WCODEC_MAX_CODED], const void *data, uint32_t elements,
                             struct wcodec_tile_output *output, void *scratch);
 size_t wcodec_cpu_encode_scratch_size(uint32_t elements);

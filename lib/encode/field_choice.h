@@ -38,7 +38,8 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struc
  * Returns how many are outside. */
 uint64_t wcodec_pairs_window(const uint64_t counts[256], unsigned width, uint8_t *base, uint8_t nibble[256]);
 
-/* Values, in place, as the pairs that a table with this base codes, values outside of its window at the nearest end; the last of an odd number is paired with itself. Returns the number of pairs. */
+/* Values, in place, as the pairs that a table with this base codes, values outside of its window at the nearest end; the last of an odd number is paired
+ * with itself. Returns the number of pairs. */
 uint32_t wcodec_pairs_symbols(uint8_t *values, uint32_t count, unsigned base);
 
 #endif

@@ -157,8 +157,8 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
     return WCODEC_OK;
 }
 
-/* The split that comes first, of four raw bits (three for e5m2), decodes fastest, in pairs; it wins where it is larger by at most this share of the tensor's size: 0.5 %, or 0.8 % for 8-bit floats, of
- * which Gaussian e4m3 loses 0.6 % by it. */
+/* The split that comes first, of four raw bits (three for e5m2), decodes fastest, in pairs; it wins where it is larger by at most this share of the tensor's
+ * size: 0.5 %, or 0.8 % for 8-bit floats, of which Gaussian e4m3 loses 0.6 % by it. */
 static uint64_t share_for_speed(const struct planner *p, uint64_t bits)
 {
     return p->settings->level >= 7 ? 0 : bits / 65536 * (p->integers ? 328 : 524);

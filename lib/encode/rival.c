@@ -61,7 +61,8 @@ static size_t hash_slot(uint64_t x, unsigned bits)
     return (size_t)(x * 0x9E3779B97F4A7C15u >> (64 - bits));
 }
 
-/* Note where the 8 bytes at evenly spaced anchors are, then look in some windows whether they come again. An estimate of the share of the tensor that repeats follows. */
+/* Note where the 8 bytes at evenly spaced anchors are, then look in some windows whether they come again. An estimate of the share of the tensor that
+ * repeats follows. */
 static wcodec_status repeats(const wcodec_allocator *allocator, const uint8_t *data, uint64_t size, unsigned element_log2, bool *found, wcodec_error *err)
 {
     uint64_t spacing = ANCHOR_SPACING, step = (uint64_t)1 << element_log2, hits = 0, looks = 0;

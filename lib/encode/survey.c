@@ -63,7 +63,8 @@ struct survey_job {
     struct wcodec_survey *parts;
 };
 
-/* Can no further element change what the bits say? Of a counted exponent it matters only that it is not constant, of all else which bits are (encode/split.c). */
+/* Can no further element change what the bits say? Of a counted exponent it matters only that it is not constant, of all else which bits are
+ * (encode/split.c). */
 static bool bits_are_settled(const struct wcodec_survey *s)
 {
     const uint64_t vary = s->any & ~s->all;

@@ -42,13 +42,14 @@ struct wcodec_coded {
     const wcodec_allocator *allocator;
 };
 
-/* Code `size` bytes at data. Parallel on the context's threads, result independent of their number. dtype: how to read the bytes (WCODEC_DTYPE_OTHER: bytes).
- * Takes at most about `size` bytes beside the input, about settings->scratch, and what planning takes. WCODEC_ERROR_MEMORY; WCODEC_ERROR_CORRUPT cannot happen (a failed verification is
- * WCODEC_ERROR_DEVICE: the machine computed wrongly). */
+/* Code `size` bytes at data. Parallel on the context's threads, result independent of their number. dtype: how to read the bytes (WCODEC_DTYPE_OTHER:
+ * bytes). Takes at most about `size` bytes beside the input, about settings->scratch, and what planning takes. WCODEC_ERROR_MEMORY; WCODEC_ERROR_CORRUPT
+ * cannot happen (a failed verification is WCODEC_ERROR_DEVICE: the machine computed wrongly). */
 wcodec_status wcodec_encode_tensor(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const void *data, uint64_t size, struct wcodec_coded *coded, wcodec_error *err);
 void wcodec_coded_free(struct wcodec_coded *coded);
 
-/* Decode what was coded in tiles and compare it with the data that it was made of (any other coding: nothing to do). WCODEC_ERROR_DEVICE if they differ, WCODEC_ERROR_MEMORY, _CANCELLED. */
+/* Decode what was coded in tiles and compare it with the data that it was made of (any other coding: nothing to do). WCODEC_ERROR_DEVICE if they differ,
+ * WCODEC_ERROR_MEMORY, _CANCELLED. */
 wcodec_status wcodec_coded_verify(wcodec_context *context, const struct wcodec_encode_settings *settings, const struct wcodec_coded *coded, const void *data, wcodec_error *err);
 
 /* Threads that share `scratch` bytes (0: no bound), each taking `each`: at least one, at most the context's, and no more than there is work for. */

@@ -1,10 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The encoder's AVX2 level: as encode_avx512.c in registers of half the width, tables of 32 bytes looked up by two shuffles, and words put together by a shuffle for each mask.
+/* The encoder's AVX2 level: as encode_avx512.c in registers of half the width, tables of 32 bytes looked up by two shuffles, and words put together by a
+ * shuffle for each mask.
  *
- * Quotients in single precision are rounded to the nearest here, so that the inverse is made 2^-21 too small: with three roundings of 2^-24 the estimate is too small by 5 to 11 parts in 2^24, which is less
- * than 0.7 of a quotient below 2^20, and less than 0.05 of one below 2^16. */
+ * Quotients in single precision are rounded to the nearest here, so that the inverse is made 2^-21 too small: with three roundings of 2^-24 the estimate is
+ * too small by 5 to 11 parts in 2^24, which is less than 0.7 of a quotient below 2^20, and less than 0.05 of one below 2^16. */
 #include "backends/cpu/encode.h"
 
 #include "encode/histogram.h"
@@ -252,7 +253,8 @@ static void rans_p8(const struct wcodec_cpu_encode_table *table, const uint8_t *
     stream->words = words;
 }
 
-/* 12-bit profiles: eight states. Entries by loads: with microcode against data sampling a gather takes several times as long on most processors that stop at AVX2. */
+/* 12-bit profiles: eight states. Entries by loads: with microcode against data sampling a gather takes several times as long on most processors that stop at
+ * AVX2. */
 INLINE __m256i p12_step(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols, unsigned stride, __m256i x, uint8_t **words)
 {
     const uint32_t *entries = table->entries;

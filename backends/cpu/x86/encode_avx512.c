@@ -3,9 +3,9 @@
 
 /* The encoder's AVX-512 level (with VBMI and VBMI2).
  *
- * Divisions. A quotient of less than 2^20 is estimated in single precision with everything rounded towards zero: three roundings of less than 2^-23 each make it too small by less than
- * 2^20 3 2^-23 < 1, so that it is right or one too small, which the remainder tells. A quotient of at most 255 of a 16-bit number n < 256 f is estimated as n m / 2^16 with m = min(2^16 / f, 65535),
- * which takes less than 1 from it. */
+ * Divisions. A quotient of less than 2^20 is estimated in single precision with everything rounded towards zero: three roundings of less than 2^-23 each
+ * make it too small by less than 2^20 3 2^-23 < 1, so that it is right or one too small, which the remainder tells. A quotient of at most 255 of a 16-bit
+ * number n < 256 f is estimated as n m / 2^16 with m = min(2^16 / f, 65535), which takes less than 1 from it. */
 #include "backends/cpu/encode.h"
 
 #include "encode/histogram.h"
@@ -151,8 +151,8 @@ INLINE __m512 invert(__m512i f)
     return _mm512_div_round_ps(_mm512_set1_ps(1), _mm512_cvtepi32_ps(f), ROUND_DOWN);
 }
 
-/* A renormalisation, then the second symbol and the first. With frequencies f1 f2 = f and x = f q + r, the quotient of the second is f1 q + r / f2; so x' = q 2^16 + P / f1 2^8 + P mod f1 + start1
- * with P = r / f2 2^8 + r mod f2 + start2: but for q all in 16 bits. */
+/* A renormalisation, then the second symbol and the first. With frequencies f1 f2 = f and x = f q + r, the quotient of the second is f1 q + r / f2; so x' =
+ * q 2^16 + P / f1 2^8 + P mod f1 + start1 with P = r / f2 2^8 + r mod f2 + start2: but for q all in 16 bits. */
 INLINE void p8_step(const struct p8_facts *facts, struct p8_lanes *s)
 {
     const __m512i byte = _mm512_set1_epi16(255), zero = _mm512_setzero_si512();
