@@ -44,8 +44,13 @@ void *partial_decode(struct app *app, const char *name, const wcodec_reader *rea
 static json_t *describe(const wcodec_tensor_info *info, const struct partial_rows *rows, uint64_t begin, uint64_t end)
 {
     json_t *shape = json_array();
-    for (unsigned i = 0; shape && i < info->rank; i++)
-        json_array_append_new(shape, json_size(i == 0 && rows ? rows->count : info->shape[i]));
+    bool good = shape != NULL;
+    for (unsigned i = 0; good && i < info->rank; i++)
+        good = json_array_append_new(shape, json_size(i == 0 && rows ? rows->count : info->shape[i])) == 0;
+    if (!good) {
+        json_decref(shape);
+        return NULL;
+    }
     return json_pack("{s:s, s:o, s:[o, o]}", "dtype", info->dtype_name, "shape", shape, "data_offsets", json_size(begin), json_size(end));
 }
 

@@ -3,12 +3,13 @@
 
 #include "container/json_text.h"
 #include "core/error.h"
+#include "core/memory.h"
 
 #include <inttypes.h>
 #include <jansson.h>
 
 /* A tree takes up to some forty times its text: no larger text than this becomes one. */
-enum { TREE_TEXT_MAX = 1 << 20 };
+enum { TREE_TEXT_MAX = 1 << 20, TREE_FACTOR = 40 };
 
 static bool is_blank(uint8_t c)
 {
@@ -117,15 +118,28 @@ wcodec_status wcodec_json_members(struct wcodec_json_span text, unsigned depth, 
     return WCODEC_OK;
 }
 
+/* jansson does not always say that memory was short: it may call a text wrong. So a text is wrong only where it is so twice, and there was memory for it. */
+static json_t *load(struct wcodec_json_span span, json_error_t *error, bool *memory)
+{
+    json_t *json = NULL;
+    for (unsigned i = 0; i < 2 && !json; i++)
+        json = json_loadb((const char *)span.at, span.size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, error);
+    void *room = json ? NULL : wcodec_alloc_array(&wcodec_default_allocator, (span.size < TREE_TEXT_MAX ? span.size : TREE_TEXT_MAX) + 1, TREE_FACTOR);
+    *memory = json || (room && json_error_code(error) != json_error_out_of_memory);
+    wcodec_free(&wcodec_default_allocator, room);
+    return json;
+}
+
 static wcodec_status parse(struct wcodec_json_span span, const char *what, json_t **json, wcodec_error *err)
 {
     if (span.at[0] != '"' && span.size > TREE_TEXT_MAX)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%s takes %zu bytes, expected at most %d", what, span.size, TREE_TEXT_MAX);
     json_error_t error;
-    *json = json_loadb((const char *)span.at, span.size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, &error);
+    bool memory;
+    *json = load(span, &error, &memory);
     if (*json)
         return WCODEC_OK;
-    if (json_error_code(&error) == json_error_out_of_memory)
+    if (!memory)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for JSON");
     if (json_error_code(&error) == json_error_null_character || json_error_code(&error) == json_error_null_byte_in_key)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%s holds a NUL", what);

@@ -120,11 +120,14 @@ size_of () {
 }
 
 # Make strike.so (see strike.c) in $work. False where that cannot be done, or a sanitizer will have nothing in front of it.
-build_strike () {
+build_preload () {
     source=$top_srcdir
     case $source in /*) ;; *) source=$here/$source ;; esac
-    ${CC:-cc} -shared -fPIC -o "$work/strike.so" "$source/tests/command/strike.c" -ldl 2>/dev/null || return 1
-    LD_PRELOAD=$work/strike.so "$WCODEC" version >"$work/out" 2>"$work/err" && [ ! -s "$work/err" ]
+    ${CC:-cc} -shared -fPIC -o "$work/$1.so" "$source/tests/command/$1.c" -ldl 2>/dev/null || return 1
+    LD_PRELOAD=$work/$1.so "$WCODEC" version >"$work/out" 2>"$work/err" && [ ! -s "$work/err" ]
+}
+build_strike () {
+    build_preload strike
 }
 
 finish () {
