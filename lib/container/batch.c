@@ -414,6 +414,8 @@ static wcodec_status end(struct work *w, wcodec_error *err)
 /* What was written has its hashes by now. */
 static void release_pending(struct wcodec_batch *b)
 {
+    if (b->pending_count == 0)
+        return;
     struct wcodec_entry *entries = b->output->index.entries + (b->output->index.entry_count - b->pending_count);
     for (size_t i = 0; i < b->pending_count; i++)
         if (b->pending[i].is_coded)
