@@ -73,16 +73,17 @@ bool bench_time(struct app *app, bool (*work)(void *opaque), void *opaque, doubl
 
 static json_t *result_json(const struct bench *bench, const struct bench_class *class, const struct bench_result *r, double rate)
 {
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:i, s:o}", "coder", r->coder, "backend", r->backend, "operation",
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o}", "coder", r->coder, "backend", r->backend, "operation",
                      r->operation, "level", r->level, "threads", (int)r->threads, "name", json_text(bench->name), "dtype", json_text(class->dtype_name),
-                     "elements", json_size(class->elements), "bytes", json_size(class->size), "coded_bytes", r->coded ? json_size(r->coded) : json_null(),
+                     "elements", json_size(class->elements), "bytes", json_size(r->bytes ? r->bytes : class->size), "coded_bytes", r->coded ? json_size(r->coded) : json_null(),
                      "seconds", json_real(r->seconds), "gb_per_s", json_decimal(rate, 6), "verification", r->verification, "iterations", (int)r->runs,
-                     "order0_bits", json_decimal(bench->bound, 0));
+                     "order0_bits", json_decimal(bench->bound, 0), "copy_gb_per_s", r->copy_rate > 0 ? json_decimal(r->copy_rate, 6) : json_null(),
+                     "of_copy", r->of_copy > 0 ? json_decimal(r->of_copy, 6) : json_null());
 }
 
 static void print_result(const struct bench *bench, const struct bench_class *class, const struct bench_result *r, double rate)
 {
-    char threads[TABLE_CELL], ratio[TABLE_CELL] = "-", bits[TABLE_CELL] = "-", bound[TABLE_CELL], gb[TABLE_CELL];
+    char threads[TABLE_CELL], ratio[TABLE_CELL] = "-", bits[TABLE_CELL] = "-", bound[TABLE_CELL], gb[TABLE_CELL], copy[TABLE_CELL] = "-";
     double elements = (double)class->elements;
     snprintf(threads, sizeof threads, "%u", r->threads);
     if (r->coded) {
@@ -91,8 +92,10 @@ static void print_result(const struct bench *bench, const struct bench_class *cl
     }
     snprintf(bound, sizeof bound, "%.4f", bench->bound / elements);
     snprintf(gb, sizeof gb, "%.3f", rate);
+    if (r->of_copy > 0)
+        snprintf(copy, sizeof copy, "%.1f %%", 100 * r->of_copy);
     char *dtype = text_escape(class->dtype_name);
-    const char *cells[] = {dtype ? dtype : "?", r->coder, r->backend, r->operation, threads, ratio, bits, bound, gb};
+    const char *cells[] = {dtype ? dtype : "?", r->coder, r->backend, r->operation, threads, ratio, bits, bound, gb, copy};
     table_print(&bench->table, cells);
     fflush(stdout);
     free(dtype);
@@ -100,7 +103,7 @@ static void print_result(const struct bench *bench, const struct bench_class *cl
 
 void bench_report(struct bench *bench, const struct bench_class *class, const struct bench_result *result)
 {
-    double rate = result->seconds > 0 ? (double)class->size / result->seconds / 1e9 : 0;
+    double rate = result->seconds > 0 ? (double)(result->bytes ? result->bytes : class->size) / result->seconds / 1e9 : 0;
     if (bench->app->options.json)
         json_list_item(bench->app, &bench->list, result_json(bench, class, result, rate));
     else
@@ -227,7 +230,24 @@ static bool time_wcodec(struct app *app, struct bench *bench, struct coder *c, u
     return good;
 }
 
-/* Each usable backend once (--backend=all), or the one that was chosen. */
+static bool time_device(struct app *app, struct bench *bench, struct coder *c, const char *backend)
+{
+    struct bench_device on = {.backend = backend, .coded = c->coded_size};
+    wcodec_reader *reader;
+    wcodec_error err = {0};
+    if (!(on.context = app_make_context(app, app->options.threads, backend)))
+        return false;
+    bool good = wcodec_reader_open_memory(on.context, c->coded, c->coded_size, &reader, &err) == WCODEC_OK || fail(c, &err);
+    if (good) {
+        on.reader = reader;
+        good = bench_device(app, bench, c->class, &on);
+        wcodec_reader_close(reader);
+    }
+    wcodec_context_destroy(on.context);
+    return good;
+}
+
+/* Each usable backend once (--backend=all), or the one that was chosen; the CPU's decoding was timed before, and the rest of it only if it was asked for. */
 static bool time_backends(struct app *app, struct bench *bench, struct coder *c)
 {
     const wcodec_device_info *devices;
@@ -236,12 +256,13 @@ static bool time_backends(struct app *app, struct bench *bench, struct coder *c)
     bool all = app_all_backends(app), good = true;
     if (wcodec_context_devices(app->context, &devices, &count, &err) != WCODEC_OK)
         return app_fail_status(app, NULL, &err);
-    const char *last = "cpu";
+    const char *last = "";
     for (size_t i = 0; i < count && good; i++) {
-        if (!devices[i].available || strcmp(devices[i].backend, last) == 0 || !(all || devices[i].chosen))
+        bool cpu = strcmp(devices[i].backend, "cpu") == 0;
+        if (!devices[i].available || strcmp(devices[i].backend, last) == 0 || !(all || devices[i].chosen) || (cpu && !app->options.backend))
             continue;
         last = devices[i].backend;
-        good = time_wcodec(app, bench, c, app->options.threads, last, false);
+        good = (cpu || time_wcodec(app, bench, c, app->options.threads, last, false)) && time_device(app, bench, c, last);
     }
     return good;
 }
@@ -288,8 +309,8 @@ static void bench_file(struct app *app, struct bench *bench, const char *path)
 
 void command_bench(struct app *app)
 {
-    static const char *const heads[] = {"DTYPE", "CODER", "BACKEND", "OPERATION", "THREADS", "RATIO", "BITS", "BOUND", "GB/S", NULL};
-    static const char *const widest[] = {"F8_E4M3FNUZ", "zstd-19", "opencl", "decode-nocheck", "1024", "0.1234", "64.1234", "64.1234", "1234.123"};
+    static const char *const heads[] = {"DTYPE", "CODER", "BACKEND", "OPERATION", "THREADS", "RATIO", "BITS", "BOUND", "GB/S", "OF COPY", NULL};
+    static const char *const widest[] = {"F8_E4M3FNUZ", "zstd-19", "opencl", "decode-nocheck", "1024", "0.1234", "64.1234", "64.1234", "1234.123", "100.0 %"};
     const struct options *o = &app->options;
     struct bench bench = {.app = app};
     if (o->files.count == 0) {
@@ -297,7 +318,7 @@ void command_bench(struct app *app)
         return;
     }
     /* Rows come as they are measured, so their widths are fixed. */
-    table_init(&bench.table, app, heads, "llllrrrrr");
+    table_init(&bench.table, app, heads, "llllrrrrrr");
     table_measure(&bench.table, widest);
     if (o->json)
         json_list_begin(&bench.list, "results");

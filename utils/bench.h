@@ -52,6 +52,9 @@ struct bench_result {
     bool verification;
     double seconds;
     unsigned runs;
+    uint64_t bytes;   /* decoded; 0: all of the class */
+    double copy_rate; /* GB/s of the device's copies in the same run: of its own memory (read and written together) beside kernels, from the host beside loads; 0: not measured */
+    double of_copy;   /* share of it that the bytes moved make; 0: not measured */
 };
 
 struct bench;
@@ -59,6 +62,17 @@ void bench_report(struct bench *bench, const struct bench_class *class, const st
 
 /* Run `work` until there are `iterations` runs, or ten seconds have passed; the median. False: it failed (and reported), or a signal came. */
 bool bench_time(struct app *app, bool (*work)(void *opaque), void *opaque, double *seconds, unsigned *runs);
+
+/* A container of the class, open with a context of the backend. */
+struct bench_device {
+    const char *backend;
+    wcodec_context *context;
+    const wcodec_reader *reader;
+    uint64_t coded;
+};
+
+/* Kernels by the device's own clock, and loads to its memory. */
+bool bench_device(struct app *app, struct bench *bench, const struct bench_class *class, const struct bench_device *on);
 
 /* memcpy, zstd -1, -3 and -19, and lz4 if it is built in, each on one thread. */
 bool bench_peers(struct app *app, struct bench *bench, const struct bench_class *class);

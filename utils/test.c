@@ -59,16 +59,22 @@ static void test_everywhere(struct app *app, struct json_list *list, const struc
         app_fail_status(app, NULL, &err);
         return;
     }
+    size_t tested = 0;
     for (size_t i = 0; i < count && !signals_pending(); i++) {
         char name[64];
-        if (!devices[i].available)
+        if (!devices[i].available) {
+            app_note(app, "%s: not tested on %s: %s", input->name, devices[i].backend, devices[i].name);
             continue;
+        }
+        tested++;
         snprintf(name, sizeof name, "%.40s:%u", devices[i].backend, devices[i].index);
         wcodec_context *context = app_make_context(app, app->options.threads, name);
         if (context)
             test_on(app, list, input, context, name);
         wcodec_context_destroy(context);
     }
+    if (tested == 0 && !signals_pending())
+        app_fail(app, EXIT_BACKEND, "%s: no backend can be used", input->name);
 }
 
 static void test_file(struct app *app, struct json_list *list, const char *path)

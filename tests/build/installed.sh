@@ -45,7 +45,7 @@ run "version in wcodec.pc" test "$(pkg-config --modversion wcodec)" = "$PACKAGE_
 run "plugindir in wcodec.pc" test -n "$(pkg-config --variable=plugindir wcodec)"
 
 flags=$(pkg-config --cflags --libs wcodec) || { failed=$((failed + 1)); finish; }
-for example in compress-tensors decode-tensor; do
+for example in compress-tensors decode-tensor load-model; do
     # shellcheck disable=SC2086
     run "build $example" $CC -std=c11 -Wall -Wextra -Werror $SANITIZER_FLAGS -o "$root/$example" "$top_srcdir/examples/$example.c" $flags
 done
@@ -54,6 +54,8 @@ run "compress-tensors" "$root/compress-tensors" "$root/made.wcodec"
 run "decode-tensor, list" "$root/decode-tensor" "$root/made.wcodec" >"$root/list"
 run "decode-tensor, one tensor" "$root/decode-tensor" "$root/made.wcodec" layer.0.weight >"$root/one"
 run "the tensor's first values" grep -q '^layer\.0\.weight F32 \[256, 64\]: 0 0\.00390625 0\.0078125 0\.0117188$' "$root/one"
+run "load-model" "$root/load-model" "$root/made.wcodec" >"$root/loaded"
+run "what was loaded" grep -q '^[a-z]*:[0-9]*: [1-9][0-9]* tensors, [1-9]' "$root/loaded"
 run "refuses a missing tensor" sh -c '! "$1" "$2" no.such.tensor 2>"$3"' sh "$root/decode-tensor" "$root/made.wcodec" "$root/message"
 run "says which" grep -q 'no\.such\.tensor' "$root/message"
 run "refuses what is no .wcodec file" sh -c '! "$1" "$1" 2>/dev/null' sh "$root/decode-tensor"

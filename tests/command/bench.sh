@@ -22,10 +22,14 @@ json_is out 'all(r["threads"] == 1 for r in d["results"] if r["coder"] != "wcode
 run 0 "$WCODEC" bench -n 1 -T 1 --sample=100KiB --json a.safetensors.wcodec; json out
 json_is out 'all(r["bytes"] <= 102400 for r in d["results"]) and {r["threads"] for r in d["results"]} == {1}'
 run 0 "$WCODEC" bench -n 2 -1 --sample=64KiB a.safetensors opaque; quiet
-prints '^DTYPE  *CODER  *BACKEND  *OPERATION  *THREADS  *RATIO  *BITS  *BOUND  *GB/S$'
+prints '^DTYPE  *CODER  *BACKEND  *OPERATION  *THREADS  *RATIO  *BITS  *BOUND  *GB/S  *OF COPY$'
 prints '^opaque  *wcodec '
 prints '^BF16  *zstd-19  *cpu  *decode '
 run 0 "$WCODEC" bench -n 1 --backend=all --sample=16KiB a.safetensors
+prints '^BF16  *wcodec  *cpu  *load '
+run 0 "$WCODEC" bench -n 1 --backend=cpu --json a.safetensors; json out
+json_is out 'any(r["operation"] == "kernel" and r["copy_gb_per_s"] > 0 and r["of_copy"] > 0 for r in d["results"])'
+json_is out 'any(r["operation"] == "load" and r["copy_gb_per_s"] > 0 and r["of_copy"] is None for r in d["results"])'
 run 1 "$WCODEC" bench -n 1 missing
 # A cell that is wider than its column.
 "$MAKE" one.safetensors x:U8:1:random || exit 99

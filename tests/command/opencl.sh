@@ -24,6 +24,7 @@ run 0 "$WCODEC" test --backend=opencl:0 all.safetensors.wcodec; silent
 run 0 "$WCODEC" decompress --backend=opencl -q -o back all.safetensors.wcodec; silent
 same all.safetensors back
 run 0 "$WCODEC" test --backend=all all.safetensors.wcodec; silent
+run 0 "$WCODEC" test -v --backend=all all.safetensors.wcodec; says 'not tested on cuda: '; says 'ok on cpu:0'
 says 'all.safetensors.wcodec: ok on opencl:0$'; says 'ok on cpu:0$'
 run 4 "$WCODEC" test --backend=opencl:99 all.safetensors.wcodec; says 'there is no such device'
 
