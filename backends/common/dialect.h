@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* One source for CUDA, OpenCL C and C11. In C, the 32 lanes of a tile are loops over arrays, so that sanitizers and fuzzers see what a GPU would do; on a GPU a lane is a thread.
+/* One source for CUDA, OpenCL C and C11. In C, the 32 lanes of a tile are loops over arrays, so that sanitizers and fuzzers see what a GPU would do; on a GPU
+ * a lane is a thread.
  *
  *   WCODEC_EACH_LANE { ... }     a block that every lane runs; `lane` is its number
  *   struct s of[WCODEC_LANE_ROOM]; of[WCODEC_SELF]  what a lane has for itself
@@ -10,8 +11,9 @@
  *   WCODEC_ORDER()               what lanes stored before, all lanes read after
  *   WCODEC_AT(w, buffer, type, address), WCODEC_AT_OUT(w, type, address)  places in the buffers block, states, words, raw, positions, values and out
  *
- * Addresses are the device's; OpenCL has none, there they are offsets in buffers that w, a struct wcodec_tile_work, is bound to. An OpenCL device takes one of two forms: the lanes of a work-group
- * (which vote as WCODEC_OPENCL_LOCAL, _NVIDIA or _SUBGROUP says), or one work-item with loops as in C (WCODEC_OPENCL_LOOPS).
+ * Addresses are the device's; OpenCL has none, there they are numbers and offsets of buffers, of which w, a struct wcodec_tile_work, is bound to those of its
+ * tile. An OpenCL device takes one of two forms: the lanes of a work-group (which vote as WCODEC_OPENCL_LOCAL, _NVIDIA or _SUBGROUP says), or one work-item
+ * with loops as in C (WCODEC_OPENCL_LOOPS).
  *
  * Code outside of WCODEC_EACH_LANE is the same for all lanes. Little-endian machines only. */
 #ifndef WCODEC_COMMON_DIALECT_H
@@ -26,8 +28,10 @@ typedef ulong uint64_t;
 #define WCODEC_DEVICE_FUNCTION static inline __attribute__((always_inline))
 #define WCODEC_GLOBAL __global
 #define WCODEC_POPCOUNT(x) popcount((uint32_t)(x))
-#define WCODEC_AT(w, buffer, type, address) ((const __global type *)((w)->binding.buffer + (address)))
-#define WCODEC_AT_OUT(w, type, address) ((__global type *)((w)->binding.out + (address)))
+#define WCODEC_PLACE_SHIFT 48 /* an address is an offset in a buffer, whose number stands above it */
+#define WCODEC_PLACE_OFFSET(address) ((address) & (((uint64_t)1 << WCODEC_PLACE_SHIFT) - 1))
+#define WCODEC_AT(w, buffer, type, address) ((const __global type *)((w)->binding.buffer + WCODEC_PLACE_OFFSET(address)))
+#define WCODEC_AT_OUT(w, type, address) ((__global type *)((w)->binding.out + WCODEC_PLACE_OFFSET(address)))
 #define WCODEC_BINDING struct wcodec_binding binding;
 
 /* What a kernel was given. */
@@ -108,7 +112,8 @@ struct wcodec_binding {
 #define WCODEC_ORDER() wcodec_order()
 
 #if defined(WCODEC_OPENCL_LOCAL)
-/* Three cells by turns: one is voted in, the next one is cleared, the one before may still be read. So one barrier a vote is enough. The group is one tile, since all must come to each barrier. */
+/* Three cells by turns: one is voted in, the next one is cleared, the one before may still be read. So one barrier a vote is enough. The group is one tile,
+ * since all must come to each barrier. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_next_cell(struct wcodec_binding *b)
 {
     const uint32_t cell = b->turn;

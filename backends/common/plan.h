@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* From jobs of the backend interface to what kernels read: chooses each tile's kernel, orders tiles by kernel and tables, and writes one block of descriptors, in which addresses are the device's. Host code, for every
- * GPU backend. */
+/* From jobs of the backend interface to what kernels read: chooses each tile's kernel, orders tiles by kernel and tables, and writes one block of
+ * descriptors, in which addresses are the device's. Host code, for every GPU backend. */
 #ifndef WCODEC_COMMON_PLAN_H
 #define WCODEC_COMMON_PLAN_H
 
@@ -50,6 +50,11 @@ wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct w
 /* Then the block, for a place at `address`. */
 wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs, size_t count, uint64_t address, uint64_t kernels, wcodec_address_function *place, wcodec_error *err);
 void wcodec_plan_free(struct wcodec_plan *plan);
+
+/* Cut tiles [first, first + count) of one kernel, which begin in *segments, for `groups` work-groups at most: group g takes parts [numbers[g], numbers[g +
+ * 1]). Few segments are cut into a part a group, so that it has one set of tables; many are not: then all groups have as many tiles. Returns the number of
+ * groups; *tiles is how many one has at most. Room is needed for `groups` parts and one a segment, and groups + 1 numbers. */
+uint32_t wcodec_plan_cut(const struct wcodec_segment *segments, uint32_t first, uint32_t count, uint32_t groups, struct wcodec_part *parts, uint32_t *numbers, uint32_t *tiles);
 
 /* What came of a job: `faults` are its tiles'. */
 struct wcodec_job_result wcodec_plan_result(const struct wcodec_job *job, const volatile uint32_t *faults);

@@ -1,125 +1,160 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Batches. A kernel sees the buffers that it is given and no addresses, so jobs are sorted by the buffers that they need; each such set has descriptors with offsets in place of addresses, and a launch of its own. */
+/* Batches. A kernel sees the buffers that it is given and no addresses: jobs go together into a set as long as a kernel can have all their buffers, and
+ * descriptors name a buffer by its number in the set. */
 #include "backends/opencl/opencl.h"
 
 #include <string.h>
 
 /* Arguments of the kernels, in their order. */
-enum { ARG_BLOCK, ARG_AREAS, ARG_OUT = ARG_AREAS + WCODEC_AREAS, ARG_FAULTS, ARG_JOBS, ARG_TABLES, ARG_SLOTS, ARG_FIRST, ARG_END };
+enum { ARG_BLOCK, ARG_FAULTS, ARG_JOBS, ARG_PARTS, ARG_NUMBERS, ARG_SLOTS, ARG_FIRST, ARG_ACTIVE, ARG_QUEUE, ARG_SERIAL, ARG_PLACES };
+
+enum { SERIAL_MAX = (1 << 29) - 1 };
 
 struct launch {
     cl_kernel kernel; /* arguments belong to the kernel: an own one for each launch, so that batches of several threads do not meet */
-    uint32_t first;   /* generic: tile job; fast: part */
-    uint32_t count;
-    uint32_t group;   /* of these to a work-group */
-    bool fast;
+    size_t items;     /* of a work-group */
+    size_t groups;
 };
 
+/* Consecutive jobs that share launches. */
 struct set {
-    struct wcodec_memory *areas[WCODEC_AREAS]; /* NULL: no job needs it */
-    struct wcodec_memory *out;
-    size_t first, count; /* jobs */
+    size_t first, count;          /* jobs */
+    struct wcodec_memory *places; /* the batch's own copies, numbered; jobs point to them */
+    unsigned place_count;
     struct wcodec_plan plan;
-    uint64_t block; /* offset of its descriptors */
-    uint32_t slots; /* number of its first tile's fault */
-    struct wcodec_part *parts; /* tiles that a work-group decodes with the same tables */
-    uint32_t part_count;
-    uint32_t launch_count;
+    uint64_t block;       /* offset of its descriptors */
+    uint64_t parts;       /* offset behind them of parts, and of their numbers */
+    uint64_t parts_size;
+    uint64_t parts_max, numbers_max;
+    uint32_t slots;       /* number of its first tile's fault */
+    uint8_t *host_parts;
     struct launch *launches;
+    unsigned launch_count, launch_max;
 };
 
 struct wcodec_batch {
     struct wcodec_device *device;
     size_t count;
-    struct wcodec_job *jobs; /* by set */
-    size_t *number;          /* of each of them for the caller */
+    struct wcodec_job *jobs;
+    struct wcodec_memory *places;
     size_t set_count;
     struct set *sets;
     uint64_t tiles;
-    cl_mem block;
-    cl_mem faults;
-    uint32_t *host_faults; /* one a tile, by set */
+    uint32_t queue_count, queue_max; /* launches with a queue, which has two words behind the faults */
+    struct wcodec_opencl_room room;
+    uint32_t serial;
 };
 
-/* Within the buffer that is bound. */
-static uint64_t no_address(const struct wcodec_memory *memory)
+/* What stands for an address: the buffer's number, above the offset. */
+static uint64_t place_address(const struct wcodec_memory *memory)
 {
-    (void)memory;
-    return 0;
+    return (uint64_t)memory->number << 48;
 }
 
-/* A set that has the buffers of the job, or can take those that it has not yet. */
-static struct set *find_set(struct wcodec_batch *b, const struct wcodec_job *job)
+/* The set's copy of a memory; NULL if it has none. */
+static struct wcodec_memory *find_place(const struct set *s, const struct wcodec_memory *memory)
 {
-    struct set *s = b->sets;
-    for (; s < b->sets + b->set_count; s++) {
-        bool same = s->out->buffer == job->memory->buffer;
-        for (unsigned a = 0; a < WCODEC_AREAS && same; a++)
-            same = s->areas[a] == NULL || job->places[a].memory == NULL || s->areas[a]->buffer == job->places[a].memory->buffer;
-        if (same)
-            break;
+    for (unsigned i = s->place_count; i > 0; i--)
+        if (s->places[i - 1].buffer == memory->buffer)
+            return &s->places[i - 1];
+    return NULL;
+}
+
+static struct wcodec_memory *add_place(struct set *s, const struct wcodec_memory *memory)
+{
+    struct wcodec_memory *p = find_place(s, memory);
+    if (p == NULL) {
+        p = &s->places[s->place_count];
+        *p = *memory;
+        p->number = s->place_count++;
     }
-    if (s == b->sets + b->set_count) {
-        b->set_count++;
-        s->out = job->memory;
+    return p;
+}
+
+/* Add the job, if its buffers have room. */
+static bool add_job(struct set *s, struct wcodec_job *job, unsigned places_max)
+{
+    const unsigned before = s->place_count;
+    struct wcodec_memory *areas[WCODEC_AREAS], *last = NULL;
+    struct wcodec_memory *out = add_place(s, job->memory);
+    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
+        const struct wcodec_memory *m = job->places[a].memory;
+        if (m != NULL)
+            last = last != NULL && last->buffer == m->buffer ? last : add_place(s, m);
+        areas[a] = m != NULL ? last : NULL;
     }
+    if (s->place_count > places_max && s->count > 0) {
+        s->place_count = before;
+        return false;
+    }
+    job->memory = out;
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
-        if (s->areas[a] == NULL)
-            s->areas[a] = job->places[a].memory;
-    return s;
+        job->places[a].memory = areas[a];
+    s->count++;
+    return true;
 }
 
-/* Copy the jobs, by set and within a set in their order. */
-static void sort_jobs(struct wcodec_batch *b, const struct wcodec_job *jobs)
+static void make_sets(struct wcodec_batch *b)
 {
-    size_t *set_of = b->number + b->count, at = 0;
+    struct set *s = NULL;
     for (size_t i = 0; i < b->count; i++) {
-        struct set *s = find_set(b, &jobs[i]);
-        set_of[i] = (size_t)(s - b->sets);
-        s->count++;
-    }
-    for (size_t k = 0; k < b->set_count; k++) {
-        b->sets[k].first = at;
-        at += b->sets[k].count;
-        b->sets[k].count = 0;
-    }
-    for (size_t i = 0; i < b->count; i++) {
-        struct set *s = &b->sets[set_of[i]];
-        at = s->first + s->count++;
-        b->jobs[at] = jobs[i];
-        b->number[at] = i;
+        if (s != NULL && add_job(s, &b->jobs[i], b->device->places))
+            continue;
+        struct wcodec_memory *places = s != NULL ? s->places + s->place_count : b->places;
+        s = &b->sets[b->set_count++];
+        *s = (struct set){.first = i, .places = places};
+        add_job(s, &b->jobs[i], b->device->places);
     }
 }
 
-/* Tiles of a part: many, since each part loads its tables, but enough parts to keep the device busy. */
-static uint32_t part_tiles(const struct wcodec_device *d, uint64_t tiles)
+/* Work-groups that a launch is cut for. */
+static uint32_t groups_of(const struct wcodec_device *d, const struct wcodec_opencl_program *p)
 {
-    const uint64_t even = tiles / ((uint64_t)d->units * 16) / d->tiles;
-    return d->tiles * (uint32_t)(even < 1 ? 1 : even > 8 ? 8 : even);
+    return d->units * p->groups;
 }
 
-/* Room for the parts of a set. */
-static uint64_t parts_max(const struct wcodec_batch *b, const struct set *s)
+/* Kernels that the set's tensors want and the device has; and room for all launches that there can be. */
+static uint64_t choose_kernels(struct wcodec_batch *b, struct set *s)
 {
-    uint64_t tables = 0;
-    for (size_t i = s->first; i < s->first + s->count; i++)
-        tables += b->jobs[i].tiles->tiling->table_count;
-    return s->plan.tiles / part_tiles(b->device, s->plan.tiles) + tables;
+    const unsigned many = s->place_count > WCODEC_OPENCL_PLACES_FEW ? WCODEC_OPENCL_MANY : WCODEC_OPENCL_FEW;
+    const uint64_t pieces = s->plan.tiles / b->device->launch_tiles + 1;
+    uint64_t fast = 0, segments = 0;
+    s->launch_max = (unsigned)pieces;
+    for (size_t i = s->first; i < s->first + s->count; i++) {
+        const unsigned kernel = wcodec_plan_kernel(b->jobs[i].tiles->tiling);
+        segments += b->jobs[i].tiles->tiling->table_count;
+        if (kernel == WCODEC_KERNEL_GENERIC || fast >> kernel & 1)
+            continue;
+        const struct wcodec_opencl_program *p = wcodec_opencl_program_get(b->device, kernel, many);
+        if (p == NULL)
+            continue;
+        fast |= (uint64_t)1 << kernel;
+        const uint64_t groups = groups_of(b->device, p) < s->plan.tiles ? groups_of(b->device, p) : s->plan.tiles;
+        s->launch_max += (unsigned)pieces;
+        s->parts_max += pieces * groups;
+        s->numbers_max += pieces * (groups + 1);
+    }
+    s->parts_max += segments * pieces;
+    b->queue_max += s->launch_max;
+    return fast;
 }
 
 /* Sizes of all sets, and of their descriptors together. */
-static wcodec_status measure(struct wcodec_batch *b, uint64_t *size, wcodec_error *err)
+static wcodec_status measure(struct wcodec_batch *b, uint64_t *fast, uint64_t *size, wcodec_error *err)
 {
     *size = 0;
-    for (struct set *s = b->sets; s < b->sets + b->set_count; s++) {
+    for (struct set *s = b->sets; s < b->sets + b->set_count; s++, fast++) {
         const wcodec_status status = wcodec_plan_measure(b->device->host, b->jobs + s->first, s->count, &s->plan, err);
         if (status)
             return status;
+        *fast = choose_kernels(b, s);
         s->block = *size;
+        s->parts = wcodec_align_u64(s->block + s->plan.size + 16, 16); /* run indices are read by two bytes */
+        s->parts_size = s->parts_max * sizeof(struct wcodec_part) + 4 * s->numbers_max;
         s->slots = (uint32_t)b->tiles;
-        *size = wcodec_align_u64(*size + wcodec_align_u64(s->plan.size, 16) + parts_max(b, s) * sizeof(struct wcodec_part), 256);
+        *size = wcodec_align_u64(s->parts + s->parts_size, 256);
         b->tiles += s->plan.tiles;
         if (b->tiles >> 31)
             return b->device->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "too many tiles in one batch");
@@ -127,101 +162,131 @@ static wcodec_status measure(struct wcodec_batch *b, uint64_t *size, wcodec_erro
     return WCODEC_OK;
 }
 
-static cl_int create_kernel(struct wcodec_batch *b, struct set *s, struct launch *l, unsigned number)
+struct arguments {
+    cl_ulong jobs, parts, numbers;
+    cl_uint slots, first, active, queue;
+};
+
+static cl_int create_kernel(struct wcodec_batch *b, struct set *s, struct launch *l, const struct wcodec_opencl_program *p, const struct arguments *a)
 {
     const struct wcodec_opencl_driver *cl = b->device->cl;
-    const cl_ulong jobs = s->block + s->plan.jobs, tables = s->block + (number == WCODEC_KERNEL_GENERIC ? 0 : wcodec_align_u64(s->plan.size, 16));
     cl_int result;
-    l->kernel = cl->clCreateKernel(b->device->program, wcodec_opencl_kernel_name(number), &result);
+    l->kernel = cl->clCreateKernel(p->program, "wcodec_kernel", &result);
     if (result != CL_SUCCESS)
         return result;
-    result = cl->clSetKernelArg(l->kernel, ARG_BLOCK, sizeof(cl_mem), &b->block);
-    for (unsigned a = 0; a < WCODEC_AREAS; a++)
-        result |= cl->clSetKernelArg(l->kernel, ARG_AREAS + a, sizeof(cl_mem), s->areas[a] != NULL ? &s->areas[a]->buffer : &b->block);
-    result |= cl->clSetKernelArg(l->kernel, ARG_OUT, sizeof(cl_mem), &s->out->buffer);
-    result |= cl->clSetKernelArg(l->kernel, ARG_FAULTS, sizeof(cl_mem), &b->faults);
-    result |= cl->clSetKernelArg(l->kernel, ARG_JOBS, sizeof jobs, &jobs);
-    result |= cl->clSetKernelArg(l->kernel, ARG_TABLES, sizeof tables, &tables);
-    result |= cl->clSetKernelArg(l->kernel, ARG_SLOTS, sizeof s->slots, &s->slots);
+    l->items = p->items;
+    result = cl->clSetKernelArg(l->kernel, ARG_BLOCK, sizeof(cl_mem), &b->room.block);
+    result |= cl->clSetKernelArg(l->kernel, ARG_FAULTS, sizeof(cl_mem), &b->room.faults);
+    result |= cl->clSetKernelArg(l->kernel, ARG_JOBS, sizeof a->jobs, &a->jobs);
+    result |= cl->clSetKernelArg(l->kernel, ARG_PARTS, sizeof a->parts, &a->parts);
+    result |= cl->clSetKernelArg(l->kernel, ARG_NUMBERS, sizeof a->numbers, &a->numbers);
+    result |= cl->clSetKernelArg(l->kernel, ARG_SLOTS, sizeof a->slots, &a->slots);
+    result |= cl->clSetKernelArg(l->kernel, ARG_FIRST, sizeof a->first, &a->first);
+    result |= cl->clSetKernelArg(l->kernel, ARG_ACTIVE, sizeof a->active, &a->active);
+    result |= cl->clSetKernelArg(l->kernel, ARG_QUEUE, sizeof a->queue, &a->queue);
+    for (unsigned i = 0; i < p->places; i++) /* the rest is never used, but must be something */
+        result |= cl->clSetKernelArg(l->kernel, ARG_PLACES + i, sizeof(cl_mem), &s->places[i < s->place_count ? i : 0].buffer);
     return result == CL_SUCCESS ? CL_SUCCESS : CL_INVALID_KERNEL_ARGS;
 }
 
-/* Cut the segments of one kernel into parts. */
-static void cut_parts(struct set *s, const struct wcodec_segment **segment, const struct wcodec_kernel_run *run, uint32_t tiles)
+/* Work-items at a time, with `tiles` to a group: no more rounds than all of them would need, and all of them full. */
+static uint32_t even(uint32_t tiles, uint32_t most)
 {
-    const struct wcodec_segment *end = s->plan.segments + s->plan.segment_count;
-    for (; *segment < end && (*segment)->first < run->first + run->count; ++*segment)
-        for (uint32_t done = 0; done < (*segment)->count; done += tiles) {
-            const uint32_t left = (*segment)->count - done;
-            s->parts[s->part_count++] = (struct wcodec_part){(*segment)->tables, (*segment)->first + done, left < tiles ? left : tiles};
-        }
+    const uint32_t rounds = (tiles + most - 1) / most;
+    return (tiles + rounds - 1) / rounds;
 }
 
-static cl_int plan_launches(struct wcodec_batch *b, struct set *s)
+/* The launches of one kernel: each of a bounded number of tiles. */
+static cl_int plan_kernel(struct wcodec_batch *b, struct set *s, unsigned kernel, const struct wcodec_segment *segments, uint32_t *part_count, uint32_t *number_count)
 {
-    const struct wcodec_segment *segment = s->plan.segments;
-    const uint32_t tiles = part_tiles(b->device, s->plan.tiles);
-    cl_int result = CL_SUCCESS;
-    for (unsigned k = 0; k < WCODEC_KERNELS && result == CL_SUCCESS; k++) {
-        const struct wcodec_kernel_run *run = &s->plan.runs[k];
-        struct launch *l = &s->launches[s->launch_count];
-        if (run->count == 0)
-            continue;
-        if (k == WCODEC_KERNEL_GENERIC) {
-            *l = (struct launch){NULL, run->first, run->count, b->device->tiles, false};
+    const struct wcodec_device *d = b->device;
+    const struct wcodec_kernel_run *run = &s->plan.runs[kernel];
+    const struct wcodec_opencl_program *p = wcodec_opencl_program_get(b->device, kernel, s->place_count > WCODEC_OPENCL_PLACES_FEW ? WCODEC_OPENCL_MANY : WCODEC_OPENCL_FEW);
+    struct wcodec_part *parts = (void *)s->host_parts;
+    uint32_t *numbers = (void *)(s->host_parts + s->parts_max * sizeof *parts);
+    cl_int result = p != NULL ? CL_SUCCESS : CL_BUILD_PROGRAM_FAILURE;
+    for (uint32_t done = 0; done < run->count && result == CL_SUCCESS;) {
+        const uint32_t left = run->count - done, count = left < d->launch_tiles ? left : d->launch_tiles, first = run->first + done;
+        struct launch *l = &s->launches[s->launch_count++];
+        struct arguments a = {.jobs = s->block + s->plan.jobs, .slots = s->slots};
+        if (kernel == WCODEC_KERNEL_GENERIC) {
+            a.parts = s->block;
+            a.first = first;
+            a.active = first + count;
+            l->groups = (count + p->tiles - 1) / p->tiles;
         } else {
-            const uint32_t first = s->part_count;
-            cut_parts(s, &segment, run, tiles);
-            *l = (struct launch){NULL, first, s->part_count - first, 1, true};
+            while (segments->first + segments->count <= first)
+                segments++;
+            a.parts = s->parts + *part_count * sizeof *parts;
+            if (d->variant == WCODEC_VARIANT_NVIDIA && segments->first + segments->count >= first + count && count > groups_of(d, p) * p->tiles) {
+                /* One table for all: a queue. */
+                parts[(*part_count)++] = (struct wcodec_part){segments->tables, first, count};
+                a.queue = (cl_uint)(1 + b->tiles) + 2 * b->queue_count++;
+                l->groups = groups_of(d, p);
+            } else {
+                uint32_t tiles, *own = numbers + *number_count;
+                const uint32_t groups = wcodec_plan_cut(segments, first, count, groups_of(d, p), parts + *part_count, own, &tiles);
+                a.active = even(tiles, p->tiles);
+                l->groups = groups;
+                *part_count += own[groups];
+                if (own[groups] > groups) {
+                    a.numbers = s->parts + s->parts_max * sizeof *parts + 4 * (uint64_t)*number_count;
+                    *number_count += groups + 1;
+                }
+            }
         }
-        s->launch_count++;
-        result = create_kernel(b, s, l, k);
+        result = create_kernel(b, s, l, p, &a);
+        done += count;
     }
     return result;
 }
 
 /* Descriptors of a set, given to the queue; they stay in host memory until the batch ends. */
-static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, struct set *s, wcodec_error *err)
+static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, struct set *s, uint64_t fast, wcodec_error *err)
 {
     const struct wcodec_device *d = b->device;
-    unsigned runs = 0;
-    cl_int result;
-    wcodec_status status = wcodec_plan_build(&s->plan, b->jobs + s->first, s->count, s->block, d->fast, no_address, err);
+    const struct wcodec_segment *segments;
+    uint32_t part_count = 0, number_count = 0;
+    cl_int result = CL_SUCCESS;
+    wcodec_status status = wcodec_plan_build(&s->plan, b->jobs + s->first, s->count, s->block, fast, place_address, err);
     if (status)
         return status;
-    for (unsigned k = 0; k < WCODEC_KERNELS; k++)
-        runs += s->plan.runs[k].count > 0;
-    s->launches = wcodec_opencl_allocate(d->host, runs * sizeof *s->launches);
-    s->parts = wcodec_opencl_allocate(d->host, (size_t)parts_max(b, s) * sizeof *s->parts + 1);
-    if (s->launches == NULL || s->parts == NULL)
+    s->launches = wcodec_opencl_allocate(d->host, s->launch_max * sizeof *s->launches);
+    s->host_parts = wcodec_opencl_allocate(d->host, (size_t)s->parts_size + 1);
+    if (s->launches == NULL || s->host_parts == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the parts of a batch");
-    result = plan_launches(b, s);
+    segments = s->plan.segments;
+    for (unsigned k = 0; k < WCODEC_KERNELS && result == CL_SUCCESS; k++) {
+        const struct wcodec_kernel_run *run = &s->plan.runs[k];
+        if (run->count == 0)
+            continue;
+        result = plan_kernel(b, s, k, segments, &part_count, &number_count);
+        while (k != WCODEC_KERNEL_GENERIC && segments < s->plan.segments + s->plan.segment_count && segments->first < run->first + run->count)
+            segments++;
+    }
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clCreateKernel", err);
-    result = d->cl->clEnqueueWriteBuffer(q->queue, b->block, CL_FALSE, (size_t)s->block, (size_t)s->plan.size, s->plan.block, 0, NULL, NULL);
-    if (result == CL_SUCCESS && s->part_count > 0)
-        result = d->cl->clEnqueueWriteBuffer(q->queue, b->block, CL_FALSE, (size_t)(s->block + wcodec_align_u64(s->plan.size, 16)), s->part_count * sizeof *s->parts, s->parts, 0, NULL, NULL);
+    result = d->cl->clEnqueueWriteBuffer(q->queue, b->room.block, CL_FALSE, (size_t)s->block, (size_t)s->plan.size, s->plan.block, 0, NULL, NULL);
+    if (result == CL_SUCCESS && part_count > 0)
+        result = d->cl->clEnqueueWriteBuffer(q->queue, b->room.block, CL_FALSE, (size_t)s->parts, (size_t)s->parts_size, s->host_parts, 0, NULL, NULL);
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clEnqueueWriteBuffer", err);
 }
 
-static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *b, wcodec_error *err)
+static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *b, uint64_t *fast, wcodec_error *err)
 {
+    static const uint32_t zero = 0;
     const struct wcodec_device *d = b->device;
     uint64_t size;
-    cl_int result;
-    wcodec_status status = measure(b, &size, err);
+    wcodec_status status = measure(b, fast, &size, err);
+    if (status == WCODEC_OK)
+        status = wcodec_opencl_room_take(b->device, size, b->tiles + 2 * (uint64_t)b->queue_max, &b->room, err);
     if (status)
         return status;
-    b->host_faults = wcodec_opencl_allocate(d->host, (size_t)b->tiles * sizeof *b->host_faults);
-    if (b->host_faults == NULL)
-        return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the results of %llu tiles", (unsigned long long)b->tiles);
-    b->block = d->cl->clCreateBuffer(d->context, CL_MEM_READ_ONLY, (size_t)size, NULL, &result);
-    if (result == CL_SUCCESS)
-        b->faults = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, (size_t)b->tiles * sizeof *b->host_faults, NULL, &result);
+    cl_int result = d->cl->clEnqueueFillBuffer(q->queue, b->room.faults, &zero, sizeof zero, 0, 4 * ((size_t)b->tiles + 1 + 2 * (size_t)b->queue_max), 0, NULL, NULL);
     if (result != CL_SUCCESS)
-        return wcodec_opencl_fail(d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result, "clCreateBuffer", err);
+        return wcodec_opencl_fail(d, result, "clEnqueueFillBuffer", err);
     for (size_t k = 0; k < b->set_count && status == WCODEC_OK; k++)
-        status = build_set(q, b, &b->sets[k], err);
+        status = build_set(q, b, &b->sets[k], fast[k], err);
     if (status != WCODEC_OK)
         d->cl->clFinish(q->queue); /* what was written from is freed now */
     else if ((result = d->cl->clFlush(q->queue)) != CL_SUCCESS)
@@ -233,101 +298,119 @@ void wcodec_opencl_batch_destroy(struct wcodec_batch *b)
 {
     const struct wcodec_device *d = b->device;
     for (struct set *s = b->sets; s < b->sets + b->set_count; s++) {
-        for (uint32_t i = 0; i < s->launch_count; i++)
+        for (unsigned i = 0; i < s->launch_count; i++)
             if (s->launches[i].kernel != NULL)
                 d->cl->clReleaseKernel(s->launches[i].kernel);
         wcodec_opencl_release(d->host, s->launches);
-        wcodec_opencl_release(d->host, s->parts);
+        wcodec_opencl_release(d->host, s->host_parts);
         if (s->plan.host != NULL)
             wcodec_plan_free(&s->plan);
     }
-    if (b->faults != NULL)
-        d->cl->clReleaseMemObject(b->faults);
-    if (b->block != NULL)
-        d->cl->clReleaseMemObject(b->block);
-    wcodec_opencl_release(d->host, b->host_faults);
+    wcodec_opencl_room_give(b->device, &b->room);
     wcodec_opencl_release(d->host, b->sets);
-    wcodec_opencl_release(d->host, b->number);
+    wcodec_opencl_release(d->host, b->places);
     wcodec_opencl_release(d->host, b->jobs);
     wcodec_opencl_release(d->host, b);
 }
 
 wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *q, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err)
 {
+    enum { PLACES = WCODEC_AREAS + 1 };
     const struct wcodec_host *host = q->device->host;
-    struct wcodec_batch *b = count <= SIZE_MAX / sizeof(struct set) ? wcodec_opencl_allocate(host, sizeof *b) : NULL;
-    if (b == NULL)
-        return host->fail(err, WCODEC_ERROR_MEMORY, "no memory for a batch of %zu jobs", count);
-    *b = (struct wcodec_batch){.device = q->device, .count = count};
-    b->jobs = wcodec_opencl_allocate(host, count * sizeof *b->jobs);
-    b->number = wcodec_opencl_allocate(host, 2 * count * sizeof *b->number);
-    b->sets = wcodec_opencl_allocate(host, count * sizeof *b->sets);
+    const bool fits = count <= SIZE_MAX / (PLACES * sizeof(struct wcodec_memory)) / 2 && count <= SIZE_MAX / sizeof(struct set);
+    struct wcodec_batch *b = fits ? wcodec_opencl_allocate(host, sizeof *b) : NULL;
+    uint64_t *fast = fits ? wcodec_opencl_allocate(host, count * sizeof *fast) : NULL;
     wcodec_status status;
-    if (b->jobs != NULL && b->number != NULL && b->sets != NULL) {
-        sort_jobs(b, jobs);
-        status = build(q, b, err);
+    if (b != NULL) {
+        *b = (struct wcodec_batch){.device = q->device, .count = count};
+        b->jobs = wcodec_opencl_allocate(host, count * sizeof *b->jobs);
+        b->places = wcodec_opencl_allocate(host, (count + 1) * PLACES * sizeof *b->places);
+        b->sets = wcodec_opencl_allocate(host, count * sizeof *b->sets);
+    }
+    if (b != NULL && fast != NULL && b->jobs != NULL && b->places != NULL && b->sets != NULL) {
+        memcpy(b->jobs, jobs, count * sizeof *jobs);
+        make_sets(b);
+        status = build(q, b, fast, err);
     } else {
         status = host->fail(err, WCODEC_ERROR_MEMORY, "no memory for a batch of %zu jobs", count);
     }
-    if (status)
-        wcodec_opencl_batch_destroy(b);
-    else
+    wcodec_opencl_release(host, fast);
+    if (status == WCODEC_OK)
         *batch = b;
+    else if (b != NULL)
+        wcodec_opencl_batch_destroy(b);
     return status;
-}
-
-static cl_int launch(const struct wcodec_queue *q, const struct launch *l)
-{
-    const struct wcodec_device *d = q->device;
-    const uint32_t piece = d->piece * (l->fast ? 8 : l->group);
-    const size_t items = d->items;
-    cl_int result = CL_SUCCESS;
-    for (uint32_t done = 0; done < l->count && result == CL_SUCCESS;) {
-        const uint32_t left = l->count - done, count = left < piece ? left : piece, first = l->first + done, end = first + count;
-        const size_t all = (size_t)((count + l->group - 1) / l->group) * items;
-        result = d->cl->clSetKernelArg(l->kernel, ARG_FIRST, sizeof first, &first);
-        if (result == CL_SUCCESS)
-            result = d->cl->clSetKernelArg(l->kernel, ARG_END, sizeof end, &end);
-        if (result == CL_SUCCESS)
-            result = d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &items, 0, NULL, NULL);
-        done += count;
-    }
-    return result;
 }
 
 wcodec_status wcodec_opencl_batch_decode(struct wcodec_queue *q, struct wcodec_batch *b, wcodec_error *err)
 {
     const struct wcodec_device *d = q->device;
     cl_int result = CL_SUCCESS;
-    for (size_t k = 0; k < b->set_count && result == CL_SUCCESS; k++)
-        for (uint32_t i = 0; i < b->sets[k].launch_count && result == CL_SUCCESS; i++)
-            result = launch(q, &b->sets[k].launches[i]);
+    b->serial = b->serial % SERIAL_MAX + 1;
+    for (struct set *s = b->sets; s < b->sets + b->set_count; s++)
+        for (unsigned i = 0; i < s->launch_count && result == CL_SUCCESS; i++) {
+            const struct launch *l = &s->launches[i];
+            const size_t all = l->groups * l->items;
+            result = d->cl->clSetKernelArg(l->kernel, ARG_SERIAL, sizeof b->serial, &b->serial);
+            if (result == CL_SUCCESS)
+                result = d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &l->items, 0, NULL, NULL);
+        }
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clEnqueueNDRangeKernel", err);
-    result = d->cl->clEnqueueReadBuffer(q->queue, b->faults, CL_FALSE, 0, (size_t)b->tiles * sizeof *b->host_faults, b->host_faults, 0, NULL, NULL);
-    if (result == CL_SUCCESS)
-        result = d->cl->clFlush(q->queue);
-    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clEnqueueReadBuffer", err);
+    result = d->cl->clFlush(q->queue);
+    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clFlush", err);
+}
+
+/* Faults of this decoding; what others told before it is none. */
+static wcodec_status read_faults(struct wcodec_queue *q, const struct wcodec_batch *b, uint32_t **faults, wcodec_error *err)
+{
+    const struct wcodec_device *d = q->device;
+    const size_t size = (size_t)b->tiles * sizeof **faults;
+    uint32_t *f = wcodec_opencl_allocate(d->host, size);
+    if (f == NULL)
+        return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the results of %llu tiles", (unsigned long long)b->tiles);
+    const cl_int result = d->cl->clEnqueueReadBuffer(q->queue, b->room.faults, CL_TRUE, sizeof *f, size, f, 0, NULL, NULL);
+    if (result != CL_SUCCESS) {
+        wcodec_opencl_release(d->host, f);
+        return wcodec_opencl_fail(d, result, "clEnqueueReadBuffer", err);
+    }
+    for (uint64_t i = 0; i < b->tiles; i++)
+        f[i] = f[i] >> 3 == b->serial ? f[i] & 7 : WCODEC_TILE_OK;
+    *faults = f;
+    return WCODEC_OK;
+}
+
+static cl_int clear_failed(struct wcodec_queue *q, const struct wcodec_batch *b, const uint32_t *fault, struct wcodec_job_result *results)
+{
+    static const uint8_t zero = 0;
+    const struct wcodec_opencl_driver *cl = q->device->cl;
+    cl_int result = CL_SUCCESS;
+    for (size_t i = 0; i < b->count && result == CL_SUCCESS; i++) {
+        const struct wcodec_job *job = &b->jobs[i];
+        results[i] = wcodec_plan_result(job, fault);
+        fault += job->count;
+        if (results[i].fault != WCODEC_TILE_OK)
+            result = cl->clEnqueueFillBuffer(q->queue, job->memory->buffer, &zero, 1, (size_t)job->destination, (size_t)wcodec_plan_bytes(job), 0, NULL, NULL);
+    }
+    return result == CL_SUCCESS ? cl->clFinish(q->queue) : result;
 }
 
 wcodec_status wcodec_opencl_batch_results(struct wcodec_queue *q, struct wcodec_batch *b, struct wcodec_job_result *results, wcodec_error *err)
 {
-    static const uint8_t zero = 0;
     const struct wcodec_device *d = q->device;
-    const uint32_t *fault = b->host_faults;
-    bool cleared = false;
-    cl_int result = d->cl->clFinish(q->queue);
-    for (size_t i = 0; i < b->count && result == CL_SUCCESS; i++) {
-        const struct wcodec_job *job = &b->jobs[i];
-        const struct wcodec_job_result r = wcodec_plan_result(job, fault);
-        results[b->number[i]] = r;
-        fault += job->count;
-        if (r.fault == WCODEC_TILE_OK)
-            continue;
-        result = d->cl->clEnqueueFillBuffer(q->queue, job->memory->buffer, &zero, 1, (size_t)job->destination, (size_t)wcodec_plan_bytes(job), 0, NULL, NULL);
-        cleared = true;
+    uint32_t *faults = NULL, any = 0;
+    cl_int result = d->cl->clEnqueueReadBuffer(q->queue, b->room.faults, CL_TRUE, 0, sizeof any, &any, 0, NULL, NULL);
+    if (result != CL_SUCCESS)
+        return wcodec_opencl_fail(d, result, "clEnqueueReadBuffer", err);
+    if (any != b->serial) {
+        for (size_t i = 0; i < b->count; i++)
+            results[i] = (struct wcodec_job_result){0, WCODEC_TILE_OK};
+        return WCODEC_OK;
     }
-    if (cleared && result == CL_SUCCESS)
-        result = d->cl->clFinish(q->queue);
-    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clFinish", err);
+    const wcodec_status status = read_faults(q, b, &faults, err);
+    if (status)
+        return status;
+    result = clear_failed(q, b, faults, results);
+    wcodec_opencl_release(d->host, faults);
+    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clEnqueueFillBuffer", err);
 }

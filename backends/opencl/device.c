@@ -138,6 +138,7 @@ wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *s, unsigned
     d->cl = &s->driver;
     d->place = &s->places[i];
     d->memory = listing.memory > 0 ? listing.memory : UINT64_MAX;
+    pthread_mutex_init(&d->lock, NULL);
     const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)d->place->platform, 0};
     wcodec_status status;
     d->context = d->cl->clCreateContext(properties, 1, &d->place->device, NULL, NULL, &result);
@@ -150,7 +151,7 @@ wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *s, unsigned
         status = wcodec_opencl_fail(d, result, "clCreateCommandQueue", err);
         goto release_context;
     }
-    status = wcodec_opencl_program_build(d, err);
+    status = wcodec_opencl_program_open(d, err);
     if (status)
         goto release_queue;
     *device = d;
@@ -160,6 +161,7 @@ release_queue:
 release_context:
     d->cl->clReleaseContext(d->context);
 free_device:
+    pthread_mutex_destroy(&d->lock);
     wcodec_opencl_release(s->host, d);
     if (status == WCODEC_ERROR_DEVICE) { /* never opened: another may be taken */
         if (err != NULL)
@@ -171,8 +173,10 @@ free_device:
 
 void wcodec_opencl_device_close(struct wcodec_device *d)
 {
-    d->cl->clReleaseProgram(d->program);
+    wcodec_opencl_rooms_close(d);
+    wcodec_opencl_program_close(d);
     d->cl->clReleaseCommandQueue(d->queue);
     d->cl->clReleaseContext(d->context);
+    pthread_mutex_destroy(&d->lock);
     wcodec_opencl_release(d->host, d);
 }

@@ -1,230 +1,444 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Whole tiles of one coded field and up to one plane of raw bits, of elements of one or two bytes: a work-group has the field's tables in local memory, 32 work-items decode a tile, and their words pass through a
- * ring in local memory, the next ones waiting in registers. A word's place in the ring is masked, and the ring is filled from inside of the tile's words only. */
-#ifndef WCODEC_OPENCL_LOOPS
-#include "backends/common/tile.h"
+/* One kernel of the common field lists, of which WCODEC_SHAPE, WCODEC_CODING (backends/common/plan.h) and WCODEC_ADD say which: whole tiles of one coded
+ * field. A work-group has the field's tables in local memory, 32 work-items decode a tile, four groups at a time, and its words pass through a ring in local
+ * memory. */
+#ifdef WCODEC_SHAPE
+#define WCODEC_PAIRS_CODING (WCODEC_CODING == 0)
+#define WCODEC_P12_CODING (WCODEC_CODING == 1)
+#define WCODEC_P8_CODING (WCODEC_CODING >= 2)
+#define WCODEC_RUNS (WCODEC_CODING == 3)
 
-#define WCODEC_LANE_GROUPS (WCODEC_OPENCL_ITEMS / 32)
-#define WCODEC_RING 512u  /* words */
-#define WCODEC_CHUNK 256u /* words that come at once: 8 a lane */
+/* Bytes of an element; in four groups: rows of the first plane, raw words of a lane. The bits of a word that are the first plane's; the lowest bit of the
+ * coded field. */
+#if WCODEC_SHAPE == 0 /* 16_8 */
+enum { ROWS = 4, BYTES = 2, RAW = 4, FIELD = 7 };
+#define MASK 0x807f807fu
+#elif WCODEC_SHAPE == 1 /* 8_4 */
+enum { ROWS = 2, BYTES = 1, RAW = 2, FIELD = 4 };
+#define MASK 0x0f0f0f0fu
+#elif WCODEC_SHAPE == 2 /* 8_0 */
+enum { ROWS = 1, BYTES = 1, RAW = 0, FIELD = 0 };
+#define MASK 0u
+#elif WCODEC_SHAPE == 3 /* 32_24 */
+enum { ROWS = 8, BYTES = 4, RAW = 12, FIELD = 23 };
+#define MASK 0u
+#elif WCODEC_SHAPE == 4 /* 16_11 */
+enum { ROWS = 4, BYTES = 2, RAW = 6, FIELD = 10 };
+#define MASK 0x807f807fu
+#else /* 8_31 */
+enum { ROWS = 2, BYTES = 1, RAW = 2, FIELD = 3 };
+#define MASK 0x87878787u
+#endif
 
-/* Local memory between the 32 lanes of a tile. */
-WCODEC_DEVICE_FUNCTION void wcodec_local_order(void)
-{
-#if defined(WCODEC_OPENCL_LOCAL)
-    barrier(CLK_LOCAL_MEM_FENCE);
-#elif defined(WCODEC_OPENCL_NVIDIA)
-    asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
+/* P8's table can be there several times, for lanes that would wait for each other's bank. */
+#if WCODEC_CODING == 2
+enum { COPIES = WCODEC_OPENCL_COPIES, TABLE_WORDS = 256 * COPIES, ENTRY = 4 * COPIES };
 #else
-    sub_group_barrier(CLK_LOCAL_MEM_FENCE);
+enum { COPIES = 1, TABLE_WORDS = 4096, ENTRY = 4 };
+#endif
+
+enum { TABLES = WCODEC_TILES_A_GROUP * WCODEC_RING_ROOM }; /* where they begin in local memory, behind the rings */
+
+/* Barriers of a work-group are costly to compile for processors, each in each place again. */
+#ifdef WCODEC_OPENCL_LOCAL
+#define WCODEC_ROLLED 1
+#define WCODEC_UNROLL _Pragma("unroll 1")
+#else
+#define WCODEC_ROLLED 0
+#define WCODEC_UNROLL _Pragma("unroll")
+#endif
+
+/* What a lane holds through a tile. */
+struct wcodec_fast {
+    struct wcodec_tile_work *w;
+    __local uint8_t *local_memory;
+    struct wcodec_ring ring;
+    uint32_t x;
+    uint32_t lanes_below;
+    uint32_t table; /* local address of the lane's entries */
+    uint32_t next_raw[RAW ? RAW : 1];
+    const __global uint8_t *row; /* the lane's first word of four groups' raw bits */
+    const __global uint8_t *second; /* of the planes behind the first one */
+    const __global uint8_t *runs;
+    uint32_t next_runs; /* table numbers of four groups */
+    uint32_t run_log2;  /* groups of a run */
+    uint32_t run_bits;
+    uint32_t groups;
+    uint32_t add; /* what is added to each byte, without its top bit */
+    uint32_t window;
+    __global uint8_t *out;
+    uint64_t sum;
+    uint32_t factor;
+};
+
+/* Raw words of four groups from group g on. The last row of the first plane is stored as its lower halves, one behind the other. */
+WCODEC_DEVICE_FUNCTION void wcodec_fast_raw(struct wcodec_fast *f, uint32_t g, const bool last)
+{
+    if (RAW == 0)
+        return;
+#pragma unroll
+    for (int i = 0; i < ROWS - 1; i++)
+        f->next_raw[i] = wcodec_load_stream(f->row + 128 * i);
+    if (last)
+        f->next_raw[ROWS - 1] = *(const __global ushort *)(f->row + 128 * (ROWS - 1) - 2 * WCODEC_THREAD_LANE(f->w));
+    else
+        f->next_raw[ROWS - 1] = wcodec_load_stream(f->row + 128 * (ROWS - 1));
+#if WCODEC_SHAPE == 3
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        f->next_raw[8 + i] = wcodec_load_stream(f->second + g * 128 + 128 * i);
+#elif WCODEC_SHAPE == 4
+    f->next_raw[4] = wcodec_load_stream(f->second + g * 32);
+    f->next_raw[5] = rotate(*(const __global uint32_t *)(f->second + f->groups * 32 + g / 8 * 128), (32 - 2 * (g & 4)) & 31); /* eight slot words to four groups */
 #endif
 }
 
-struct wcodec_ring {
-    __local ushort *words;
-    const __global uint8_t *from; /* aligned to 16 */
-    uint32_t bytes;               /* that may be read */
-    uint32_t at;                  /* of the next word */
-    uint32_t come;                /* words that are in the ring, or were */
-    uint4 next;                   /* the lane's share of the chunk after them */
+/* Tables of four groups: at most sixteen bits, which begin in one byte and end in the next one. */
+WCODEC_DEVICE_FUNCTION void wcodec_fast_runs(struct wcodec_fast *f, uint32_t g)
+{
+    const uint32_t bit = (g >> f->run_log2) * f->run_bits;
+    f->next_runs = (f->runs[bit / 8] | (uint32_t)f->runs[bit / 8 + 1] << 8) >> bit % 8;
+}
+
+/* One symbol, or pair: its entry. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_symbol(struct wcodec_fast *f, uint32_t table)
+{
+    const uint32_t x = f->x;
+    if (WCODEC_P8_CODING) {
+        const uint32_t e = wcodec_local_entry(f->local_memory, table, x & 0xffu, ENTRY);
+        f->x = (e >> 24) * (x >> 8) + wcodec_bytes(e, 0, 0x4441);
+        return e;
+    }
+    const uint32_t e = wcodec_local_entry(f->local_memory, table, x & 0xfffu, ENTRY);
+    f->x = wcodec_entry_step(x, e, 12);
+    return e;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_rotate_right(uint32_t v, uint32_t n)
+{
+    return rotate(v, (32 - n) & 31);
+}
+
+/* Payload and stored half of a plane of four bits: 16 bits, four values of neighbouring elements. Put each where it stands in its byte: its lowest bit just
+ * above the coded field. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_spread(uint32_t v)
+{
+    v = (v | v << 8) & 0x00ff00ffu;
+    v = (v | v << 4) & 0x0f0f0f0fu;
+    return FIELD == 4 ? v : (v >> 1 & 0x07070707u) | (v << 7 & 0x80808080u);
+}
+
+/* Bytes a + b, each by itself. The top bits of b are in the tables' symbols, those of `low` are zero. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_bytes(uint32_t a, uint32_t low)
+{
+    return ((a & 0x7f7f7f7fu) + low) ^ (a & 0x80808080u);
+}
+
+/* Word i of those from r[from] on, of which there are n; no index but constants, so that they stay in registers. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_pick(const uint32_t *r, const int from, const int step, const int n, int i)
+{
+    uint32_t v = r[from];
+#pragma unroll
+    for (int j = 1; j < n; j++)
+        v = i == j ? r[from + step * j] : v;
+    return v;
+}
+
+/* Words of group k of four that the lane stores: entries s and raw words r put together. */
+WCODEC_DEVICE_FUNCTION void wcodec_fast_words(const struct wcodec_fast *f, int k, const uint32_t *s, const uint32_t *r, uint32_t *o, const bool last)
+{
+#if WCODEC_SHAPE == 0 || WCODEC_SHAPE == 4
+    uint32_t p0, p1;
+    if (WCODEC_PAIRS_CODING) {
+        const uint32_t low = 15u << FIELD, high = 0xf0000u << FIELD;
+        p0 = (s[0] >> (12 - FIELD) & low) | (s[0] << FIELD & high);
+        p1 = (s[2] >> (12 - FIELD) & low) | (s[2] << FIELD & high);
+    } else {
+        p0 = wcodec_bytes(s[0], s[1], 0x6420) << FIELD;
+        p1 = wcodec_bytes(s[2], s[3], 0x6420) << FIELD;
+    }
+    uint32_t raw = wcodec_pick(r, 0, 1, 4, k);
+    if (k == 3 && last)
+        raw |= f->x << 16;
+    o[0] = ((raw & MASK) | p0) + f->window;
+    o[1] = ((wcodec_rotate_right(raw, 8) & MASK) | p1) + f->window;
+#if WCODEC_SHAPE == 4
+    /* Planes of two bits and of one: slot words 2k and 2k + 1 of the four groups, eight of the second plane's word, half of the third's. */
+    o[0] |= wcodec_rotate_right(r[4], 4 * k) & 0x01800180u;
+    o[1] |= wcodec_rotate_right(r[4], 4 * k + 2) & 0x01800180u;
+    o[0] |= wcodec_rotate_right(r[5], 2 * k) & 0x02000200u;
+    o[1] |= wcodec_rotate_right(r[5], 2 * k + 1) & 0x02000200u;
+#endif
+#elif WCODEC_SHAPE == 3
+    if (WCODEC_PAIRS_CODING) {
+        o[0] = (s[0] << 11 & 0x07800000u) + f->window;
+        o[1] = (s[0] << 7 & 0x07800000u) + f->window;
+        o[2] = (s[2] << 11 & 0x07800000u) + f->window;
+        o[3] = (s[2] << 7 & 0x07800000u) + f->window;
+    } else {
+#pragma unroll
+        for (int i = 0; i < 4; i++)
+            o[i] = s[i] << 23 & 0x7f800000u;
+    }
+    uint32_t raw[2] = {wcodec_pick(r, 0, 2, 4, k), wcodec_pick(r, 1, 2, 4, k)};
+    const uint32_t middle = wcodec_pick(r, 8, 1, 4, k);
+    if (k == 3 && last)
+        raw[1] |= f->x << 16;
+#pragma unroll
+    for (int i = 0; i < 4; i++)
+        o[i] |= (wcodec_rotate_right(raw[i / 2], 16 * (i % 2)) & 0x80007fffu) | (wcodec_rotate_right(middle, 8 * i) & 0x007f8000u);
+#else
+    if (WCODEC_PAIRS_CODING) {
+        /* Both values of a pair in each of its bytes: even bytes take the low one, odd bytes the high one. */
+        const uint32_t m = wcodec_bytes(s[0] >> 12, s[2] >> 12, 0x4400), even = 0x000f000fu << FIELD, odd = 0x0f000f00u << FIELD;
+        o[0] = (((m << FIELD) & even) | ((FIELD == 4 ? m : m >> (4 - FIELD)) & odd)) + f->window;
+    } else if (WCODEC_P8_CODING) {
+        o[0] = wcodec_bytes(wcodec_bytes(s[0], s[1], 0x0040), wcodec_bytes(s[2], s[3], 0x0040), 0x5410);
+    } else {
+        o[0] = (s[0] >> 12 & 0xffu) | (s[1] >> 4 & 0xff00u) | (s[2] << 4 & 0xff0000u) | (s[3] << 12 & 0xff000000u);
+    }
+#if WCODEC_SHAPE != 2
+    {
+        /* Two groups a word. The last word: the half stored is the group before the last, the payload the last one. */
+        uint32_t raw = wcodec_pick(r, 0, 1, 2, k / 2);
+        if (k >= 2 && last)
+            raw = wcodec_fast_spread(k == 2 ? raw & 0xffffu : f->x & 0xffffu);
+        else if (k % 2)
+            raw = wcodec_rotate_right(raw, 4);
+        o[0] |= raw & MASK;
+    }
+#endif
+    if (WCODEC_ADD)
+        o[0] = wcodec_add_bytes(o[0], f->add);
+#endif
+}
+
+/* Four groups. The last of a tile take the payload; raw bits are loaded ahead for those behind. */
+WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g, const bool last, const bool before_last)
+{
+    uint32_t r[RAW ? RAW : 1], runs = f->next_runs;
+#pragma unroll
+    for (int i = 0; i < RAW; i++)
+        r[i] = f->next_raw[i];
+    if (!last) {
+        f->row += ROWS * 128;
+        wcodec_fast_raw(f, g + 4, before_last);
+        if (WCODEC_RUNS)
+            wcodec_fast_runs(f, g + 4);
+    }
+    WCODEC_UNROLL
+    for (int k = 0; k < 4; k++) {
+        uint32_t s[4], o[4], table = f->table;
+        if (WCODEC_RUNS)
+            table += (runs >> (((g + (uint32_t)k) >> f->run_log2) - (g >> f->run_log2)) * f->run_bits & ((1u << f->run_bits) - 1)) * 1024;
+#pragma unroll
+        for (int i = 0; i < 4; i += WCODEC_PAIRS_CODING ? 2 : 1) {
+            s[i] = wcodec_fast_symbol(f, table);
+            if (!WCODEC_P8_CODING || i % 2)
+                wcodec_renormalise(f->w, &f->ring, &f->x, f->lanes_below);
+        }
+        wcodec_fast_words(f, k, s, r, o, last);
+        if (BYTES == 1)
+            wcodec_store_1(f->out + k * 128, o[0]);
+        else if (BYTES == 2)
+            wcodec_store_2(f->out + k * 256, o[0], o[1]);
+        else
+            wcodec_store_4(f->out + k * 512, o);
+#pragma unroll
+        for (int i = 0; i < BYTES; i++)
+            f->sum += (uint64_t)o[i] * (f->factor + (uint32_t)(BYTES * k + i) * WCODEC_CHECK_STEP);
+        if (WCODEC_P12_CODING || WCODEC_ROLLED || k % 2)
+            wcodec_ring_look(&f->ring);
+    }
+    f->out += 4 * 128 * BYTES;
+    f->factor += 4 * BYTES * WCODEC_CHECK_STEP;
+}
+
+/* Call into the cache what a tile begins with. */
+WCODEC_DEVICE_FUNCTION void wcodec_fast_ahead(const __global struct wcodec_tile_job *job, __global uint8_t *__local *places, uint32_t lane)
+{
+    if (lane < 8) {
+        if (lane * 128 < 2 * job->word_count)
+            wcodec_prefetch(WCODEC_PLACE(job->words) + WCODEC_PLACE_OFFSET(job->words) + lane * 128);
+    } else if (lane < 31) {
+        if (RAW > 0)
+            wcodec_prefetch(WCODEC_PLACE(job->raw) + WCODEC_PLACE_OFFSET(job->raw) + (lane - 8) % 8 * 128);
+    } else {
+        wcodec_prefetch(WCODEC_PLACE(job->states) + WCODEC_PLACE_OFFSET(job->states));
+    }
+}
+
+/* What a work-group is at: read again when needed, rather than held in registers through a tile. */
+struct wcodec_fast_part {
+    struct wcodec_part part;
+    const __global uint8_t *block;
+    const __global struct wcodec_tile_job *jobs;
 };
 
-/* Sixteen bytes; those behind the end are zero. */
-WCODEC_DEVICE_FUNCTION uint4 wcodec_ring_load(const struct wcodec_ring *r, uint32_t offset)
-{
-    if (offset + 16 <= r->bytes)
-        return *(const __global uint4 *)(r->from + offset);
-    uint32_t part[4] = {0, 0, 0, 0};
-    for (uint32_t i = 0; i < 8; i++)
-        if (offset + 2 * i + 2 <= r->bytes)
-            part[i / 2] |= (uint32_t)*(const __global ushort *)(r->from + offset + 2 * i) << i % 2 * 16;
-    return (uint4)(part[0], part[1], part[2], part[3]);
-}
+#define WCODEC_CURRENT_JOB(current, i) ((current)->jobs + (current)->part.first + (i))
+#define WCODEC_CURRENT_SET(current) ((const __global struct wcodec_table_set *)((current)->block + (current)->part.tables))
 
-/* The chunk that waits goes into the ring, the one after it is asked for. */
-WCODEC_DEVICE_FUNCTION void wcodec_ring_fill(struct wcodec_ring *r, uint32_t lane)
+/* What came of a tile: its fault. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, volatile __local struct wcodec_fast_part *current, __global uint8_t *__local *places, uint32_t low_start)
 {
-    wcodec_local_order(); /* all have read what is overwritten now */
-    *(__local uint4 *)(r->words + (r->come & (WCODEC_RING - 1)) + lane * 8) = r->next;
-    r->come += WCODEC_CHUNK;
-    r->next = wcodec_ring_load(r, r->come * 2 + lane * 16);
-    wcodec_local_order();
-}
-
-WCODEC_DEVICE_FUNCTION void wcodec_ring_open(struct wcodec_ring *r, const __global uint8_t *words, uint64_t offset, uint32_t count, uint32_t lane)
-{
-    const uint32_t skip = (uint32_t)offset & 15;
-    r->from = words + (offset - skip);
-    r->bytes = skip + 2 * count;
-    r->at = skip / 2;
-    r->come = 0;
-    r->next = wcodec_ring_load(r, lane * 16);
-    wcodec_ring_fill(r, lane);
-}
-
-#define WCODEC_FAST_TAKE                                                                                       \
-    {                                                                                                          \
-        const uint32_t low_ = wcodec_ballot(&w->binding, x < WCODEC_STATE_LOW);                                \
-        const uint32_t word_ = ring.words[(ring.at + WCODEC_POPCOUNT(low_ & below)) & (WCODEC_RING - 1)];      \
-        x = x < WCODEC_STATE_LOW ? x << 16 | word_ : x;                                                        \
-        ring.at += WCODEC_POPCOUNT(low_);                                                                      \
-    }
-
-/* Four symbols of a lane in the bytes of *symbols. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_entry(const __local uint32_t *table, uint32_t *x, uint32_t bits)
-{
-    const uint32_t e = table[*x & ((1u << bits) - 1)];
-    *x = wcodec_entry_step(*x, e, bits);
-    return WCODEC_ENTRY_SYMBOL(e);
-}
-
-/* Bytes a - b, each by itself. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_subtract_bytes(uint32_t a, uint32_t b)
-{
-    return ((a | 0x80808080u) - (b & 0x7f7f7f7fu)) ^ ((a ^ ~b) & 0x80808080u);
-}
-
-/* One tile. profile, run, size (bytes of an element) and planes are constants where this is used. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, __local uint32_t *tables, __local ushort *ring_words,
-                                        const uint32_t profile, const bool runs, const uint32_t size, const uint32_t plane_bits)
-{
-    const uint32_t lane = w->binding.lane, below = (1u << lane) - 1, groups = job->elements / 128, shift = set->shift, base = set->base * 0x01010101u, raw_mask = set->raw_mask, add = set->add;
-    const uint32_t position = set->position, verify = job->slot >> 31;
-    const __global uint32_t *raw = WCODEC_AT(w, raw, uint32_t, job->raw);
-    const __global uint8_t *run_indices = WCODEC_AT(w, block, uint8_t, job->runs);
-    __global uint32_t *out = WCODEC_AT_OUT(w, uint32_t, job->out) + lane * size;
-    const __local uint32_t *table = tables;
+    struct wcodec_tile_work *w = f->w;
     struct wcodec_lane lanes[1];
-    struct wcodec_ring ring;
-    uint32_t x = WCODEC_AT(w, states, uint32_t, job->states)[lane], factor = WCODEC_CHECK_FIRST;
-    uint64_t sum = 0;
-    const uint32_t state_bad = wcodec_ballot(&w->binding, x < WCODEC_STATE_LOW);
-    ring.words = ring_words;
-    wcodec_ring_open(&ring, w->binding.words, job->words, job->word_count, lane);
-    const uint32_t first_word = ring.at;
-    const uint32_t rows = groups * plane_bits / 8;
-    uint32_t next_row = plane_bits && rows > 1 ? raw[lane] : 0, row = 0;
-    for (uint32_t group = 0; group < groups; group++) {
-        uint32_t symbols = 0, word = 0;
-        if (ring.come - ring.at < 128)
-            wcodec_ring_fill(&ring, lane);
-        if (runs) {
-            const uint32_t bit = (group * 128 >> set->run_log2) * set->run_bits;
-            table = tables + ((run_indices[bit / 8] >> bit % 8 & ((1u << set->run_bits) - 1)) << 8);
-        }
-        if (profile == 1) {
-            for (uint32_t i = 0; i < 2; i++) {
-                const uint32_t v = wcodec_fast_entry(table, &x, 12);
-                symbols |= (v & 15u | (v & 0xf0u) << 4) << 16 * i;
-                WCODEC_FAST_TAKE
-            }
-            symbols += base;
-        } else if (profile == 2) {
-            for (uint32_t i = 0; i < 4; i++) {
-                symbols |= wcodec_fast_entry(table, &x, 12) << 8 * i;
-                WCODEC_FAST_TAKE
-            }
-        } else {
-            for (uint32_t i = 0; i < 2; i++) {
-                symbols |= wcodec_fast_entry(table, &x, 8) << 16 * i;
-                symbols |= wcodec_fast_entry(table, &x, 8) << (16 * i + 8);
-                WCODEC_FAST_TAKE
-            }
-        }
-        /* Raw bits: a row is eight bits a slot; the last one has its upper half in the states. */
-        if (plane_bits == 8) {
-            row = next_row;
-            if (group + 1 == groups)
-                row = ((const __global ushort *)(raw + 32 * group))[lane] | x << 16;
-            else if (group + 2 < groups)
-                next_row = raw[32 * (group + 1) + lane];
-            word = row;
-        } else if (plane_bits == 4) {
-            if (group + 2 >= groups) {
-                const uint32_t nibbles = group + 1 == groups ? x & 0xffffu : ((const __global ushort *)(raw + 32 * (rows - 1)))[lane];
-                for (uint32_t i = 0; i < 4; i++) {
-                    const uint32_t v = (nibbles >> 4 * i & 15) << position % 8;
-                    word |= ((v | v >> 8) & 0xffu) << 8 * i;
-                }
-            } else if (group % 2 == 0) {
-                row = next_row;
-                if (group / 2 + 2 < rows)
-                    next_row = raw[32 * (group / 2 + 1) + lane];
-                word = row;
-            } else {
-                word = row >> 4 | row << 28;
-            }
-        }
-        if (size == 2) {
-            const uint32_t a = word & raw_mask | (symbols & 0xffu) << shift | (symbols >> 8 & 0xffu) << (16 + shift);
-            const uint32_t b = (word >> 8 | word << 24) & raw_mask | (symbols >> 16 & 0xffu) << shift | symbols >> 24 << (16 + shift);
-            *(__global uint2 *)out = (uint2)(a, b);
-            sum += (uint64_t)a * factor;
-            sum += (uint64_t)b * (factor + WCODEC_CHECK_STEP);
-            factor += 2 * WCODEC_CHECK_STEP;
-        } else {
-            const uint32_t a = wcodec_subtract_bytes(word & raw_mask | symbols << shift, add);
-            *out = a;
-            sum += (uint64_t)a * factor;
-            factor += WCODEC_CHECK_STEP;
-        }
-        out += 32 * size;
-    }
-    uint32_t final_bad = wcodec_ballot(&w->binding, x >> 16 != 1 || (plane_bits == 0 && (x & 0xffffu) != 0));
-    if (state_bad)
+    const uint32_t lane = WCODEC_THREAD_LANE(w), bad_end = wcodec_ballot(&w->binding, RAW > 0 ? f->x >> 16 != 1 : f->x != WCODEC_STATE_LOW);
+    wcodec_ring_close();
+    if (low_start)
         return 1;
-    if (ring.at - first_word != job->word_count)
+    if (wcodec_ring_taken(&f->ring, lane, job->words) != 2 * job->word_count)
         return 2;
-    if (final_bad)
+    if (bad_end)
         return 3;
-    lanes[0].sum = sum;
+    lanes[0].sum = f->sum;
     if (job->outliers) {
+        const __global struct wcodec_table_set *set = WCODEC_CURRENT_SET(current);
         w->job = job;
-        w->size = size;
+        w->size = BYTES;
+        w->binding.lane = lane;
+        w->binding.positions = WCODEC_PLACE(job->positions);
+        w->binding.values = WCODEC_PLACE(job->values);
+        w->binding.out = WCODEC_PLACE(job->out);
         WCODEC_ORDER();
-        const struct wcodec_outlier_list list = {job->positions, job->values, size == 1 ? add & 0xffu : 0, job->outliers, shift, set->width};
+        const struct wcodec_outlier_list list = {job->positions, job->values, BYTES == 1 ? set->add & 0xffu : 0, job->outliers, set->shift, set->width};
         if (!wcodec_patch(w, lanes, &list))
             return 4;
     }
-    if (!verify)
+    if (!(job->slot >> 31))
         return 0;
     return wcodec_add_lanes(&w->binding, wcodec_check_share(lanes[0].sum, lane)) == job->check ? 0 : 5;
 }
 
-/* Parts [first, end) of those at `parts` of the block, a work-group each. */
-#define WCODEC_FAST(name, profile, runs, size, plane_bits, table_size)                                                                                                          \
-    WCODEC_OPENCL_KERNEL void wcodec_fast_##name(const __global uint8_t *block, const __global uint8_t *states, const __global uint8_t *words, const __global uint8_t *raw,      \
-                                                 const __global uint8_t *positions, const __global uint8_t *values, __global uint8_t *out, __global uint32_t *faults, ulong jobs, \
-                                                 ulong parts, uint slots, uint first, uint end)                                                                                  \
-    {                                                                                                                                                                            \
-        __local uint32_t tables[table_size];                                                                                                                                     \
-        __local uint4 rings[WCODEC_LANE_GROUPS * WCODEC_RING / 8];                                                                                                               \
-        struct wcodec_tile_work work;                                                                                                                                            \
-        WCODEC_OPENCL_BIND(work)                                                                                                                                                 \
-        (void)end;                                                                                                                                                               \
-        const __global struct wcodec_part *part = (const __global struct wcodec_part *)(block + parts) + first + get_group_id(0);                                                \
-        const __global struct wcodec_table_set *set = (const __global struct wcodec_table_set *)(block + part->tables);                                                          \
-        const __global uint32_t *entries = (const __global uint32_t *)(set + 1);                                                                                                 \
-        for (uint32_t i = (uint32_t)get_local_id(0); i < min(set->entries, (uint32_t)(table_size)); i += WCODEC_OPENCL_ITEMS)                                                     \
-            tables[i] = entries[i];                                                                                                                                              \
-        barrier(CLK_LOCAL_MEM_FENCE);                                                                                                                                            \
-        for (uint32_t i = number; i < part->count; i += WCODEC_LANE_GROUPS) {                                                                                                    \
-            const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + jobs) + part->first + i;                                              \
-            const uint32_t fault = wcodec_fast_tile(&work, job, set, tables, (__local ushort *)(rings + number * (WCODEC_RING / 8)), profile, runs, size, plane_bits);            \
-            if (work.binding.lane == 0)                                                                                                                                          \
-                faults[slots + (job->slot & 0x7fffffffu)] = fault;                                                                                                               \
-        }                                                                                                                                                                        \
+/* Tile i of the part, after which comes tile `next`. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uint32_t i, uint32_t next, uint32_t number, volatile __local struct wcodec_fast_part *current, __global uint8_t *__local *places,
+                                                 __local uint8_t *local_memory)
+{
+    const __global struct wcodec_tile_job *job = WCODEC_CURRENT_JOB(current, i);
+    const __global struct wcodec_table_set *set = WCODEC_CURRENT_SET(current);
+    const uint32_t lane = WCODEC_THREAD_LANE(w), groups = job->elements / 128;
+    const uint32_t window = WCODEC_PAIRS_CODING ? set->base << FIELD : 0;
+    const __global uint8_t *raw = WCODEC_PLACE(job->raw) + WCODEC_PLACE_OFFSET(job->raw) + 4 * lane;
+    struct wcodec_fast f;
+    f.w = w;
+    f.local_memory = local_memory;
+    f.lanes_below = (1u << lane) - 1;
+    f.table = WCODEC_LOCAL_BASE(local_memory) + TABLES + (COPIES > 1 ? lane % COPIES * 4 : 0);
+    f.groups = groups;
+    f.add = WCODEC_ADD ? (0u - (set->add & 0xffu) & 0x7fu) * 0x01010101u : 0;
+    f.window = BYTES == 4 ? window : BYTES == 2 ? window << 16 | window : 0;
+    f.sum = 0;
+    f.factor = WCODEC_CHECK_FIRST;
+    wcodec_ring_open(&f.ring, local_memory, number, lane, WCODEC_PLACE(job->words), WCODEC_PLACE_OFFSET(job->words), job->word_count);
+    f.x = ((const __global uint32_t *)(WCODEC_PLACE(job->states) + WCODEC_PLACE_OFFSET(job->states)))[lane];
+    f.row = raw;
+    f.second = raw + groups * (WCODEC_SHAPE == 3 ? 256 : 128) - 64;
+    f.next_runs = 0;
+    wcodec_fast_raw(&f, 0, false);
+    if (WCODEC_RUNS) {
+        f.runs = current->block + job->runs;
+        f.run_bits = set->run_bits;
+        f.run_log2 = set->run_log2 - 7;
+        wcodec_fast_runs(&f, 0);
     }
+    f.out = WCODEC_PLACE(job->out) + WCODEC_PLACE_OFFSET(job->out) + lane * (4 * BYTES);
+    const uint32_t low_start = wcodec_ballot(&w->binding, f.x < WCODEC_STATE_LOW);
+    wcodec_ring_wait();
+    wcodec_local_order();
+#if WCODEC_ROLLED
+    for (uint32_t g = 0; g < groups; g += 4)
+        wcodec_fast_groups(&f, g, g + 4 == groups, g + 8 == groups);
+#else
+#pragma unroll 1
+    for (uint32_t g = 0; g < groups - 8; g += 4)
+        wcodec_fast_groups(&f, g, false, false);
+    if (next < current->part.count)
+        wcodec_fast_ahead(WCODEC_CURRENT_JOB(current, next), places, WCODEC_THREAD_LANE(w));
+    wcodec_fast_groups(&f, groups - 8, false, true);
+    wcodec_fast_groups(&f, groups - 4, true, false);
+#endif
+    return wcodec_fast_finish(&f, WCODEC_CURRENT_JOB(current, i), current, places, low_start);
+}
 
-WCODEC_FAST(16_8_pairs, 1, false, 2, 8, 4096)
-WCODEC_FAST(16_8_p8, 3, false, 2, 8, 256)
-WCODEC_FAST(16_8_p8_runs, 3, true, 2, 8, 4096)
-WCODEC_FAST(8_4_pairs, 1, false, 1, 4, 4096)
-WCODEC_FAST(8_4_p8, 3, false, 1, 4, 256)
-WCODEC_FAST(8_4_p8_runs, 3, true, 1, 4, 4096)
-WCODEC_FAST(8_0_p12, 2, false, 1, 0, 4096)
-WCODEC_FAST(8_0_p8, 3, false, 1, 0, 256)
-WCODEC_FAST(8_0_p8_runs, 3, true, 1, 0, 4096)
+/* Entries as they are stored, made ready. */
+WCODEC_DEVICE_FUNCTION void wcodec_fast_tables(const __global struct wcodec_table_set *set, __local uint32_t *to)
+{
+    const __global uint4 *entries = (const __global uint4 *)(set + 1);
+    const uint32_t byte_shift = BYTES == 1 ? set->shift : 0;
+    /* The top bit of what is added to a byte, in symbols where the field's top bit is. */
+    const uint32_t flip = WCODEC_ADD && 0u - set->add & 0x80u ? (WCODEC_PAIRS_CODING ? 0x88u : 1u << (set->width - 1)) << 12 : 0;
+#if WCODEC_CODING == 2
+    for (uint32_t i = (uint32_t)get_local_id(0); i < TABLE_WORDS; i += WCODEC_OPENCL_ITEMS)
+        to[i] = wcodec_p8_entry(((const __global uint32_t *)entries)[i / COPIES] ^ flip, byte_shift);
+#else
+    for (uint32_t i = (uint32_t)get_local_id(0); i < min(set->entries, (uint32_t)TABLE_WORDS) / 4; i += WCODEC_OPENCL_ITEMS) {
+        uint4 e = entries[i] ^ flip;
+        if (WCODEC_P8_CODING)
+            e = (uint4)(wcodec_p8_entry(e.x, byte_shift), wcodec_p8_entry(e.y, byte_shift), wcodec_p8_entry(e.z, byte_shift), wcodec_p8_entry(e.w, byte_shift));
+        ((__local uint4 *)to)[i] = e;
+    }
+#endif
+}
+
+#ifdef WCODEC_OPENCL_NVIDIA
+/* The next tile of a queue: from the first lane to all. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_take(struct wcodec_tile_work *w, volatile __global uint32_t *taken)
+{
+    return wcodec_add_lanes(&w->binding, WCODEC_THREAD_LANE(w) == 0 ? atomic_inc(taken) : 0);
+}
+#define WCODEC_QUEUE(queue) (queue)
+#else
+#define wcodec_fast_take(w, taken) 0
+#define WCODEC_QUEUE(queue) 0
+#endif
+
+/* Work-group g takes parts [n[g], n[g + 1]) of those at `parts` of the block, `active` tiles at a time; n is at `numbers`, without which a group has one
+ * part. With a queue all groups have one part together, and each 32 work-items take the next tile of it; it stands in two words of `faults`: tiles taken, and
+ * groups that have ended, of which the last one makes the queue ready for the next launch. */
+WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global uint32_t *faults, ulong jobs, ulong parts, ulong numbers, uint slots, uint first, uint active, uint queue_word, uint serial WCODEC_PLACE_PARAMETERS)
+{
+    struct wcodec_tile_work work;
+    __local uint4 local_memory[TABLES / 16 + TABLE_WORDS / 4];
+    __local struct wcodec_fast_part current;
+    WCODEC_OPENCL_PLACES
+    WCODEC_OPENCL_LANES(work)
+    const uint32_t group = (uint32_t)get_group_id(0), queue = WCODEC_QUEUE(queue_word);
+    const __global uint32_t *my_parts = (const __global uint32_t *)(block + numbers) + group;
+    const uint32_t first_part = queue ? 0 : numbers ? my_parts[0] : group, end_part = queue ? 1 : numbers ? my_parts[1] : group + 1;
+    (void)first;
+    if (get_local_id(0) == 0) {
+        current.block = block;
+        current.jobs = (const __global struct wcodec_tile_job *)(block + jobs);
+    }
+    for (uint32_t p = first_part; p < end_part; p++) {
+        const __global struct wcodec_part *part = (const __global struct wcodec_part *)(block + parts) + p;
+        uint32_t i = queue ? group * WCODEC_TILES_A_GROUP + number : number < active ? number : part->count;
+        barrier(CLK_LOCAL_MEM_FENCE);
+        if (get_local_id(0) == 0)
+            current.part = *part;
+        if (p == first_part && i < part->count)
+            wcodec_fast_ahead((const __global struct wcodec_tile_job *)(block + jobs) + part->first + i, places, WCODEC_THREAD_LANE(&work));
+        if (p == first_part || part[-1].tables != part->tables)
+            wcodec_fast_tables((const __global struct wcodec_table_set *)(block + part->tables), (__local uint32_t *)(local_memory + TABLES / 16));
+        barrier(CLK_LOCAL_MEM_FENCE);
+        while (i < current.part.count) {
+            const uint32_t next = queue ? wcodec_fast_take(&work, faults + queue) + (uint32_t)get_num_groups(0) * WCODEC_TILES_A_GROUP : i + active;
+            const uint32_t fault = wcodec_fast_tile(&work, i, next, number, &current, places, (__local uint8_t *)local_memory);
+            if (fault && WCODEC_THREAD_LANE(&work) == 0)
+                wcodec_tell(faults, slots + (WCODEC_CURRENT_JOB(&current, i)->slot & 0x7fffffffu), fault, serial);
+            i = next;
+        }
+    }
+#ifdef WCODEC_OPENCL_NVIDIA
+    if (!queue)
+        return;
+    barrier(CLK_GLOBAL_MEM_FENCE);
+    if (get_local_id(0) == 0 && atomic_inc((volatile __global uint32_t *)faults + queue + 1) == get_num_groups(0) - 1) {
+        atomic_xchg((volatile __global uint32_t *)faults + queue + 1, 0);
+        atomic_xchg((volatile __global uint32_t *)faults + queue, 0);
+    }
+#endif
+}
 #endif

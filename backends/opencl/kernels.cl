@@ -1,7 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Whole tiles: by 32 work-items each, or by one where WCODEC_OPENCL_LOOPS is set. WCODEC_OPENCL_ITEMS is the size of a work-group. */
+/* A program has one kernel: the general one, or with WCODEC_SHAPE and WCODEC_CODING a fast one (fast.cl). A tile is decoded by 32 work-items, or by one where
+ * WCODEC_OPENCL_LOOPS is set. WCODEC_OPENCL_ITEMS is the size of a work-group.
+ *
+ * A kernel sees no buffers but its arguments. So that one launch serves many tensors it takes a number of them, whose pointers are put into local memory:
+ * descriptors name them by number. */
 #include "backends/common/tile.h"
 
 #ifdef WCODEC_OPENCL_LOOPS
@@ -10,13 +14,58 @@
 #define WCODEC_TILES_A_GROUP (WCODEC_OPENCL_ITEMS / 32)
 #endif
 
-#ifdef WCODEC_OPENCL_INTEL
+/* With a size that it knows, NVIDIA's compiler does not keep to the registers that it is told. */
+#if defined(WCODEC_OPENCL_NVIDIA) && defined(WCODEC_SHAPE)
+#define WCODEC_OPENCL_KERNEL __kernel
+#elif defined(WCODEC_OPENCL_INTEL)
 #define WCODEC_OPENCL_KERNEL __kernel __attribute__((reqd_work_group_size(WCODEC_OPENCL_ITEMS, 1, 1))) __attribute__((intel_reqd_sub_group_size(32)))
 #else
 #define WCODEC_OPENCL_KERNEL __kernel __attribute__((reqd_work_group_size(WCODEC_OPENCL_ITEMS, 1, 1)))
 #endif
 
-/* In a kernel: bind `work` to the arguments; `number` is the tile of the work-group that this work-item has a part in. */
+/* Numbers in base eight: with a leading zero they are constants of the language too. */
+#define WCODEC_EIGHT(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)
+#define WCODEC_SIXTY_FOUR(X, n)                                                                                                     \
+    WCODEC_EIGHT(X, n##0) WCODEC_EIGHT(X, n##1) WCODEC_EIGHT(X, n##2) WCODEC_EIGHT(X, n##3) WCODEC_EIGHT(X, n##4) WCODEC_EIGHT(X, n##5) \
+    WCODEC_EIGHT(X, n##6) WCODEC_EIGHT(X, n##7)
+#define WCODEC_PLACE_PARAMETER(n) , __global uint8_t *place_##n
+#define WCODEC_PLACE_STORE(n) places[n] = place_##n;
+#define WCODEC_MORE_STORE(n) places[8 + n] = place_##n;
+
+/* One work-item of each 32 stores 64 of them. */
+#define WCODEC_MORE_STORES(n)                                                                          \
+    if (get_local_id(0) == n * 32 % WCODEC_OPENCL_ITEMS) {                                              \
+        WCODEC_SIXTY_FOUR(WCODEC_MORE_STORE, 0##n)                                                     \
+    }
+
+#if WCODEC_PLACES == 520
+#define WCODEC_PLACE_PARAMETERS                                                                                                        \
+    WCODEC_EIGHT(WCODEC_PLACE_PARAMETER, 0)                                                                                            \
+    WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 00) WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 01) WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 02) \
+    WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 03) WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 04) WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 05) \
+    WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 06) WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 07)
+#define WCODEC_PLACES_MORE                                                                                                                       \
+    WCODEC_MORE_STORES(0) WCODEC_MORE_STORES(1) WCODEC_MORE_STORES(2) WCODEC_MORE_STORES(3) WCODEC_MORE_STORES(4) WCODEC_MORE_STORES(5) \
+    WCODEC_MORE_STORES(6) WCODEC_MORE_STORES(7)
+#elif WCODEC_PLACES == 72
+#define WCODEC_PLACE_PARAMETERS WCODEC_EIGHT(WCODEC_PLACE_PARAMETER, 0) WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 00)
+#define WCODEC_PLACES_MORE WCODEC_MORE_STORES(0)
+#else
+#define WCODEC_PLACE_PARAMETERS WCODEC_EIGHT(WCODEC_PLACE_PARAMETER, 0)
+#define WCODEC_PLACES_MORE
+#endif
+
+/* In a kernel: its places; no work-item may use them before a barrier. */
+#define WCODEC_OPENCL_PLACES                         \
+    __global uint8_t *__local places[WCODEC_PLACES]; \
+    if (get_local_id(0) == 0) {                      \
+        WCODEC_EIGHT(WCODEC_PLACE_STORE, 0)          \
+    }                                                \
+    WCODEC_PLACES_MORE
+
+#define WCODEC_PLACE(address) places[(address) >> WCODEC_PLACE_SHIFT]
+
+/* In a kernel: `number` is the tile of the work-group that this work-item has a part in. */
 #if defined(WCODEC_OPENCL_LOOPS)
 #define WCODEC_OPENCL_LANES(work) const uint32_t number = (uint32_t)get_local_id(0);
 #elif defined(WCODEC_OPENCL_SUBGROUP)
@@ -38,33 +87,42 @@
     const uint32_t number = (uint32_t)get_local_id(0) / 32;     \
     (work).binding.lane = (uint32_t)get_local_id(0) & 31;
 #endif
-#define WCODEC_OPENCL_BIND(work)            \
-    (work).binding.block = block;           \
-    (work).binding.states = states;         \
-    (work).binding.words = words;           \
-    (work).binding.raw = raw;               \
-    (work).binding.positions = positions;   \
-    (work).binding.values = values;         \
-    (work).binding.out = out;               \
-    WCODEC_OPENCL_LANES(work)
 
-/* Tiles [first, end) of the jobs at `jobs` of the block; their faults stand from `slots` on. */
-WCODEC_OPENCL_KERNEL void wcodec_generic(
-    const __global uint8_t *block, const __global uint8_t *states, const __global uint8_t *words, const __global uint8_t *raw, const __global uint8_t *positions, const __global uint8_t *values,
-    __global uint8_t *out, __global uint32_t *faults, ulong jobs, ulong tensors, uint slots, uint first,
-    uint end)
+/* A fault is told by `serial`, which no decoding had before: nothing must be cleared, and the first word says whether there is any. */
+WCODEC_DEVICE_FUNCTION void wcodec_tell(__global uint32_t *faults, uint32_t slot, uint32_t fault, uint32_t serial)
+{
+    faults[1 + slot] = serial << 3 | fault;
+    atomic_xchg(&faults[0], serial);
+}
+
+#ifndef WCODEC_SHAPE
+/* Tiles [first, end) of the jobs at `jobs` of the block; their faults stand from `slots` on. A fast kernel has the same arguments. */
+WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global uint32_t *faults, ulong jobs, ulong tensors, ulong none, uint slots, uint first, uint end, uint queue, uint serial WCODEC_PLACE_PARAMETERS)
 {
     struct wcodec_tile_work work;
-    WCODEC_OPENCL_BIND(work)
+    WCODEC_OPENCL_PLACES
+    WCODEC_OPENCL_LANES(work)
+    (void)none;
+    (void)queue;
+    barrier(CLK_LOCAL_MEM_FENCE);
     const uint32_t tile = first + (uint32_t)get_group_id(0) * WCODEC_TILES_A_GROUP + number;
     if (tile >= end)
         return;
     const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + jobs) + tile;
+    const __global struct wcodec_stream_job *stream = (const __global struct wcodec_stream_job *)(block + job->runs); /* a tile's streams have the same places */
+    work.binding.block = block;
+    work.binding.states = WCODEC_PLACE(stream->states);
+    work.binding.words = WCODEC_PLACE(stream->words);
+    work.binding.raw = WCODEC_PLACE(job->raw);
+    work.binding.positions = WCODEC_PLACE(stream->positions);
+    work.binding.values = WCODEC_PLACE(stream->values);
+    work.binding.out = WCODEC_PLACE(job->out);
     const uint32_t fault = wcodec_decode_tile(&work, job, tensors);
-#ifdef WCODEC_OPENCL_LOOPS
-    faults[slots + (job->slot & 0x7fffffffu)] = fault;
-#else
-    if (work.binding.lane == 0)
-        faults[slots + (job->slot & 0x7fffffffu)] = fault;
+#ifndef WCODEC_OPENCL_LOOPS
+    if (work.binding.lane != 0)
+        return;
 #endif
+    if (fault)
+        wcodec_tell(faults, slots + (job->slot & 0x7fffffffu), fault, serial);
 }
+#endif

@@ -8,6 +8,8 @@
 #include "backends/common/plan.h"
 #include "backends/opencl/driver.h"
 
+#include <pthread.h>
+
 enum { WCODEC_OPENCL_DEVICES_MAX = 64 };
 
 struct wcodec_opencl_place {
@@ -26,21 +28,47 @@ struct wcodec_backend_state {
 /* How the 32 lanes of a tile run: backends/common/dialect.h. */
 enum wcodec_opencl_variant { WCODEC_VARIANT_LOOPS, WCODEC_VARIANT_LOCAL, WCODEC_VARIANT_SUBGROUP, WCODEC_VARIANT_NVIDIA, WCODEC_VARIANTS };
 
+/* The program of one kernel. Made when it is needed first. */
+struct wcodec_opencl_program {
+    cl_program program;
+    bool tried;
+    unsigned items;  /* of a work-group */
+    unsigned tiles;  /* of a work-group */
+    unsigned places; /* buffers */
+    unsigned groups; /* that run at a time on a unit */
+};
+
+/* Kernels for few buffers, and for as many as the device lets a kernel have. */
+enum { WCODEC_OPENCL_FEW = 0, WCODEC_OPENCL_MANY = 1, WCODEC_OPENCL_PLACES_FEW = 8, WCODEC_OPENCL_PLACES_LEAST = 72 };
+
+/* What a batch has of the device: kept for the next one. */
+struct wcodec_opencl_room {
+    cl_mem block;      /* descriptors */
+    cl_mem faults;     /* one word, and one a tile */
+    size_t block_size;
+    size_t tiles;
+};
+
+enum { WCODEC_OPENCL_ROOMS = 8 };
+
 struct wcodec_device {
     struct wcodec_backend_state *state;
     const struct wcodec_host *host;
     const struct wcodec_opencl_driver *cl;
     const struct wcodec_opencl_place *place;
     cl_context context;
-    cl_program program;
     cl_command_queue queue; /* for mapping pinned memory only */
     enum wcodec_opencl_variant variant;
-    uint64_t memory; /* bytes */
-    unsigned items; /* of a work-group */
-    unsigned tiles; /* of a work-group */
-    unsigned piece; /* work-groups of a launch at most */
-    unsigned units; /* that run work-groups at a time */
-    uint64_t fast;  /* bit k: kernel k of the plan is there */
+    uint64_t memory;       /* bytes */
+    uint64_t local_memory; /* bytes of a work-group */
+    unsigned capability;   /* NVIDIA: 10 * major + minor */
+    unsigned places;       /* buffers of one launch at most */
+    unsigned units;        /* that run work-groups at a time */
+    unsigned launch_tiles; /* of one launch at most */
+    pthread_mutex_t lock;  /* of what follows */
+    struct wcodec_opencl_program programs[WCODEC_KERNELS][2];
+    struct wcodec_opencl_room rooms[WCODEC_OPENCL_ROOMS];
+    unsigned room_count;
 };
 
 struct wcodec_memory {
@@ -49,6 +77,7 @@ struct wcodec_memory {
     void *map;     /* PINNED: where it is mapped */
     void *pointer; /* within, aligned */
     bool adopted;
+    uint32_t number; /* of those of a launch: in a batch's own copies */
 };
 
 struct wcodec_queue {
@@ -77,11 +106,17 @@ void wcodec_opencl_device_list(struct wcodec_backend_state *state, unsigned i, s
 wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *state, unsigned i, struct wcodec_device **device, wcodec_error *err);
 void wcodec_opencl_device_close(struct wcodec_device *device);
 
-/* The program of a device: program.c. Sets program, variant, items, tiles, piece, units and fast. */
-wcodec_status wcodec_opencl_program_build(struct wcodec_device *device, wcodec_error *err);
+/* Choose how lanes run, and build the general kernel: program.c. */
+wcodec_status wcodec_opencl_program_open(struct wcodec_device *device, wcodec_error *err);
+void wcodec_opencl_program_close(struct wcodec_device *device);
 
-/* The name of kernel k of a plan; NULL if there is none such. */
-const char *wcodec_opencl_kernel_name(unsigned kernel);
+/* The program of kernel k of a plan; NULL, and why in the log, where the device cannot have it. */
+const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_device *device, unsigned kernel, unsigned many);
+
+/* Room for a batch: room.c. */
+wcodec_status wcodec_opencl_room_take(struct wcodec_device *device, uint64_t block_size, uint64_t tiles, struct wcodec_opencl_room *room, wcodec_error *err);
+void wcodec_opencl_room_give(struct wcodec_device *device, struct wcodec_opencl_room *room);
+void wcodec_opencl_rooms_close(struct wcodec_device *device);
 
 /* Times and native handles: transfer.c. */
 wcodec_status wcodec_opencl_queue_create_timed(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err);

@@ -1,15 +1,25 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* How a device runs the lanes of a tile, and the program for it. */
+/* How a device runs the lanes of a tile, and the programs for it: one a kernel, made when it is needed first, with what suits it. */
 #include "backends/opencl/opencl.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Of cl_khr_subgroups and of cl_nv_device_attribute_query. */
 #define KERNEL_MAX_SUB_GROUP_SIZE 0x2033
+#define DEVICE_COMPUTE_CAPABILITY_MAJOR_NV 0x4000
+#define DEVICE_COMPUTE_CAPABILITY_MINOR_NV 0x4001
 #define DEVICE_WARP_SIZE_NV 0x4003
+
+enum {
+    PLACES_MOST = 520,
+    RING_ROOM = 1792,  /* of a tile: backends/opencl/ring.cl */
+    TABLES = 16384,
+    FAST_EXTRA = 256   /* what else is in local memory */
+};
 
 typedef cl_int(CL_API_CALL *sub_group_info_function)(cl_kernel, cl_device_id, cl_uint, size_t, const void *, size_t, void *, size_t *);
 
@@ -60,43 +70,53 @@ static const char *language(const struct wcodec_device *d, enum wcodec_opencl_va
     return "-cl-std=CL2.0";
 }
 
-/* Build the program for a variant; on failure the compiler's words are in the error text. */
-static wcodec_status build(struct wcodec_device *d, enum wcodec_opencl_variant variant, unsigned items, wcodec_error *err)
+/* Buffers of a kernel. Where compilers are slow and launches are not, one kind is enough. */
+static unsigned places_of(const struct wcodec_device *d, unsigned many)
+{
+    return many || d->variant != WCODEC_VARIANT_NVIDIA ? d->places : WCODEC_OPENCL_PLACES_FEW;
+}
+
+/* A line of an error text, whatever the compiler wrote. */
+static void join_lines(char *text)
+{
+    for (char *p = text; (p = strchr(p, '\n')) != NULL;)
+        *p = p[1] != '\0' ? '|' : '\0';
+}
+
+/* Build a program with further options; on failure the compiler's words are in the error text. */
+static wcodec_status build(const struct wcodec_device *d, enum wcodec_opencl_variant variant, const char *more, struct wcodec_opencl_program *p, wcodec_error *err)
 {
     const char *source = wcodec_opencl_source;
-    char options[160], log[8192] = "";
+    char options[400], log[8192] = "";
     cl_int result;
     cl_program program = d->cl->clCreateProgramWithSource(d->context, 1, &source, &wcodec_opencl_source_size, &result);
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clCreateProgramWithSource", err);
     const bool intel = variant == WCODEC_VARIANT_SUBGROUP && device_has(d, "cl_intel_required_subgroup_size");
-    snprintf(options, sizeof options, "%s %s -DWCODEC_OPENCL_ITEMS=%u%s", language(d, variant), variants[variant].options, items, intel ? " -DWCODEC_OPENCL_INTEL" : "");
+    snprintf(options, sizeof options, "%s %s -DWCODEC_OPENCL_ITEMS=%u -DWCODEC_PLACES=%u%s%s", language(d, variant), variants[variant].options, p->items, p->places, intel ? " -DWCODEC_OPENCL_INTEL" : "", more);
     result = d->cl->clBuildProgram(program, 1, &d->place->device, options, NULL, NULL);
     if (result != CL_SUCCESS) {
         const char *name = wcodec_opencl_result_name(result);
         if (d->cl->clGetProgramBuildInfo(program, d->place->device, CL_PROGRAM_BUILD_LOG, sizeof log - 1, log, NULL) != CL_SUCCESS)
             snprintf(log, sizeof log, "no build log");
-        for (char *p = log; (p = strchr(p, '\n')) != NULL;) /* an error text is one line */
-            *p = p[1] != '\0' ? '|' : '\0';
+        join_lines(log);
         d->cl->clReleaseProgram(program);
         return d->host->fail(err, WCODEC_ERROR_BACKEND, "the kernels (%s) do not compile: %s: %s", variants[variant].name, name != NULL ? name : "unknown error", log);
     }
-    d->program = program;
-    d->variant = variant;
-    d->items = items;
-    d->tiles = variant == WCODEC_VARIANT_LOOPS ? items : items / 32;
+    p->program = program;
+    p->tiles = variant == WCODEC_VARIANT_LOOPS ? p->items : p->items / 32;
     return WCODEC_OK;
 }
 
 /* The size of sub-groups in work-groups of `items`; 0 if the driver does not tell. */
-static size_t sub_group_size(const struct wcodec_device *d, size_t items)
+static size_t sub_group_size(const struct wcodec_device *d, cl_program program, size_t items)
 {
     size_t size = 0;
     cl_int result;
     sub_group_info_function info;
     void *found = d->cl->clGetExtensionFunctionAddressForPlatform(d->place->platform, "clGetKernelSubGroupInfoKHR");
     memcpy(&info, &found, sizeof info);
-    cl_kernel kernel = info != NULL ? d->cl->clCreateKernel(d->program, "wcodec_generic", &result) : NULL;
+    cl_kernel kernel = info != NULL ? d->cl->clCreateKernel(program, "wcodec_kernel", &result) : NULL;
     if (kernel == NULL)
         return 0;
     result = info(kernel, d->place->device, KERNEL_MAX_SUB_GROUP_SIZE, sizeof items, &items, sizeof size, &size, NULL);
@@ -105,32 +125,118 @@ static size_t sub_group_size(const struct wcodec_device *d, size_t items)
 }
 
 /* Sub-groups must hold a tile's lanes: several of 32 in a work-group, or a wider one of which 32 are used. */
-static wcodec_status build_sub_groups(struct wcodec_device *d, wcodec_error *err)
+static wcodec_status build_sub_groups(const struct wcodec_device *d, struct wcodec_opencl_program *p, wcodec_error *err)
 {
-    unsigned items = variants[WCODEC_VARIANT_SUBGROUP].items;
-    wcodec_status status = build(d, WCODEC_VARIANT_SUBGROUP, items, err);
-    if (status || sub_group_size(d, items) == 32)
+    wcodec_status status = build(d, WCODEC_VARIANT_SUBGROUP, "", p, err);
+    if (status || sub_group_size(d, p->program, p->items) == 32)
         return status;
-    d->cl->clReleaseProgram(d->program);
-    status = build(d, WCODEC_VARIANT_SUBGROUP, 32, err);
-    if (status || sub_group_size(d, 32) >= 32)
+    d->cl->clReleaseProgram(p->program);
+    p->program = NULL;
+    p->items = 32;
+    status = build(d, WCODEC_VARIANT_SUBGROUP, "", p, err);
+    if (status || sub_group_size(d, p->program, 32) >= 32)
         return status;
-    d->cl->clReleaseProgram(d->program);
+    d->cl->clReleaseProgram(p->program);
+    p->program = NULL;
     return d->host->fail(err, WCODEC_ERROR_BACKEND, "its sub-groups have less than 32 work-items");
 }
 
-const char *wcodec_opencl_kernel_name(unsigned kernel)
+/* Work-groups of a fast kernel on NVIDIA: measured (bench/gpu/README.md). Elements of one byte gain by more of them, others by more registers; with many
+ * buffers some warps make room for their pointers. */
+static unsigned shape_nvidia(const struct wcodec_device *d, unsigned shape, struct wcodec_opencl_program *p)
 {
-    static const char *const names[WCODEC_SHAPES][WCODEC_CODINGS] = {
-        [WCODEC_SHAPE_16_8] = {"wcodec_fast_16_8_pairs", NULL, "wcodec_fast_16_8_p8", "wcodec_fast_16_8_p8_runs"},
-        [WCODEC_SHAPE_8_4] = {"wcodec_fast_8_4_pairs", NULL, "wcodec_fast_8_4_p8", "wcodec_fast_8_4_p8_runs"},
-        [WCODEC_SHAPE_8_31] = {"wcodec_fast_8_4_pairs", NULL, "wcodec_fast_8_4_p8", "wcodec_fast_8_4_p8_runs"},
-        [WCODEC_SHAPE_8_0] = {NULL, "wcodec_fast_8_0_p12", "wcodec_fast_8_0_p8", "wcodec_fast_8_0_p8_runs"},
-    };
-    return kernel == WCODEC_KERNEL_GENERIC ? "wcodec_generic" : names[kernel / 2 / WCODEC_CODINGS][kernel / 2 % WCODEC_CODINGS];
+    const bool large = d->capability == 80 || (d->capability >= 90 && d->capability < 120); /* much local memory */
+    const bool many = p->places > WCODEC_OPENCL_PLACES_FEW, wide = shape != WCODEC_SHAPE_8_31 && shape != WCODEC_SHAPE_8_0;
+    const bool two = !large || shape == WCODEC_SHAPE_32_24 || (wide && !many);
+    p->items = many ? 416 : 512;
+    p->groups = two ? 2 : 3;
+    return two ? 64 : many ? 48 : 40;
 }
 
-wcodec_status wcodec_opencl_program_build(struct wcodec_device *d, wcodec_error *err)
+/* Work-groups of a fast kernel, and what else its compiler is told. */
+static void shape_groups(const struct wcodec_device *d, unsigned kernel, struct wcodec_opencl_program *p, char *more, size_t size)
+{
+    const unsigned shape = kernel / 2 / WCODEC_CODINGS, coding = kernel / 2 % WCODEC_CODINGS;
+    const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA;
+    const int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=%u -DWCODEC_OPENCL_COPIES=%u", shape, coding, kernel % 2, nvidia ? 16u : 1u);
+    if (nvidia) {
+        snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u%s", shape_nvidia(d, shape, p), d->capability >= 80 ? " -DWCODEC_OPENCL_ASYNC" : "");
+    } else {
+        p->items = d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
+        p->groups = 16;
+        while (p->items > 32 && TABLES + p->items / 32 * RING_ROOM + 8 * p->places + FAST_EXTRA > d->local_memory)
+            p->items -= 32;
+    }
+}
+
+/* The field lists and codings of which fast.cl makes something. */
+static bool is_possible(const struct wcodec_device *d, unsigned kernel)
+{
+    const unsigned shape = kernel / 2 / WCODEC_CODINGS, coding = kernel / 2 % WCODEC_CODINGS;
+    if (d->variant == WCODEC_VARIANT_LOOPS || TABLES + RING_ROOM + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA > d->local_memory)
+        return false;
+    return coding == WCODEC_CODING_PAIRS ? shape != WCODEC_SHAPE_8_0 : coding == WCODEC_CODING_P12 ? shape == WCODEC_SHAPE_8_0 : true;
+}
+
+static void build_again(struct wcodec_device *d, unsigned kernel, unsigned many, struct wcodec_opencl_program *p)
+{
+    wcodec_error err = {0};
+    char more[256] = "";
+    p->places = places_of(d, many);
+    if (kernel == WCODEC_KERNEL_GENERIC) {
+        p->items = d->programs[kernel][WCODEC_OPENCL_FEW].items;
+        p->groups = d->programs[kernel][WCODEC_OPENCL_FEW].groups;
+    } else {
+        shape_groups(d, kernel, p, more, sizeof more);
+    }
+    if (build(d, d->variant, more, p, &err) != WCODEC_OK)
+        d->host->log(d->host->opaque, WCODEC_LOG_INFO, "OpenCL kernel %u for %u buffers is not used: %s", kernel, p->places, err.text);
+}
+
+const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_device *d, unsigned kernel, unsigned many)
+{
+    struct wcodec_opencl_program *p = &d->programs[kernel][d->variant == WCODEC_VARIANT_NVIDIA ? many : WCODEC_OPENCL_FEW];
+    pthread_mutex_lock(&d->lock);
+    if (!p->tried && (kernel == WCODEC_KERNEL_GENERIC || is_possible(d, kernel)))
+        build_again(d, kernel, many, p);
+    p->tried = true;
+    pthread_mutex_unlock(&d->lock);
+    return p->program != NULL ? p : NULL;
+}
+
+static void get_limits(struct wcodec_device *d)
+{
+    const struct wcodec_opencl_driver *cl = d->cl;
+    cl_uint units = 1, major = 0, minor = 0;
+    cl_ulong local = 0;
+    size_t parameters = 0;
+    const char *tiles = d->host->setting(d->host->opaque, "WCODEC_OPENCL_TILES");
+    cl->clGetDeviceInfo(d->place->device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
+    cl->clGetDeviceInfo(d->place->device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof local, &local, NULL);
+    cl->clGetDeviceInfo(d->place->device, CL_DEVICE_MAX_PARAMETER_SIZE, sizeof parameters, &parameters, NULL);
+    if (cl->clGetDeviceInfo(d->place->device, DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, sizeof major, &major, NULL) == CL_SUCCESS &&
+        cl->clGetDeviceInfo(d->place->device, DEVICE_COMPUTE_CAPABILITY_MINOR_NV, sizeof minor, &minor, NULL) == CL_SUCCESS)
+        d->capability = 10 * major + minor;
+    d->units = units > 0 ? units : 1;
+    d->local_memory = local;
+    if (d->variant == WCODEC_VARIANT_NVIDIA && parameters >= sizeof(cl_mem) * PLACES_MOST + 128)
+        d->places = PLACES_MOST;
+    /* Some gigabytes of output: what slow devices do in a part of a second, after which a display that hangs on them gets its turn. */
+    d->launch_tiles = tiles != NULL ? (unsigned)strtoul(tiles, NULL, 10) : 0;
+    if (d->launch_tiles == 0 || d->launch_tiles > 1 << 24)
+        d->launch_tiles = 1 << 17;
+}
+
+static wcodec_status open_variant(struct wcodec_device *d, enum wcodec_opencl_variant variant, wcodec_error *err)
+{
+    struct wcodec_opencl_program *p = &d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW];
+    d->variant = variant;
+    d->places = WCODEC_OPENCL_PLACES_LEAST;
+    *p = (struct wcodec_opencl_program){.tried = true, .items = variants[variant].items, .places = places_of(d, WCODEC_OPENCL_FEW), .groups = 1};
+    return variant == WCODEC_VARIANT_SUBGROUP ? build_sub_groups(d, p, err) : build(d, variant, "", p, err);
+}
+
+wcodec_status wcodec_opencl_program_open(struct wcodec_device *d, wcodec_error *err)
 {
     enum wcodec_opencl_variant variant = choose_variant(d);
     const char *wanted = d->host->setting(d->host->opaque, "WCODEC_OPENCL_VARIANT");
@@ -142,19 +248,20 @@ wcodec_status wcodec_opencl_program_build(struct wcodec_device *d, wcodec_error 
             return d->host->fail(err, WCODEC_ERROR_BACKEND, "WCODEC_OPENCL_VARIANT is \"%s\", expected loops, local, subgroup or nvidia", wanted);
         variant = (enum wcodec_opencl_variant)i;
     }
-    wcodec_status status = variant == WCODEC_VARIANT_SUBGROUP ? build_sub_groups(d, err) : build(d, variant, variants[variant].items, err);
+    wcodec_status status = open_variant(d, variant, err);
     if (status == WCODEC_ERROR_BACKEND && wanted == NULL && variant != WCODEC_VARIANT_LOOPS && variant != WCODEC_VARIANT_LOCAL) {
         d->host->log(d->host->opaque, WCODEC_LOG_INFO, "OpenCL kernels of the kind \"%s\" are not used: %s", variants[variant].name, err != NULL ? err->text : "they do not compile");
-        status = build(d, WCODEC_VARIANT_LOCAL, variants[WCODEC_VARIANT_LOCAL].items, err);
+        status = open_variant(d, WCODEC_VARIANT_LOCAL, err);
     }
-    /* About a gigabyte of output: a display that hangs on the device gets its turn in between. */
-    if (status)
-        return status;
-    d->piece = 16384 / d->tiles;
-    cl_uint units = 1;
-    d->cl->clGetDeviceInfo(d->place->device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
-    d->units = units > 0 ? units : 1;
-    for (unsigned k = 0; k < WCODEC_KERNEL_GENERIC && d->variant != WCODEC_VARIANT_LOOPS; k++)
-        d->fast |= (uint64_t)(wcodec_opencl_kernel_name(k) != NULL) << k;
-    return WCODEC_OK;
+    if (status == WCODEC_OK)
+        get_limits(d);
+    return status;
+}
+
+void wcodec_opencl_program_close(struct wcodec_device *d)
+{
+    for (unsigned k = 0; k < WCODEC_KERNELS; k++)
+        for (unsigned many = 0; many < 2; many++)
+            if (d->programs[k][many].program != NULL)
+                d->cl->clReleaseProgram(d->programs[k][many].program);
 }
