@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* How rates grow with threads: scaling THREADS[,THREADS...] REPETITIONS FOLDER FILE...
- * For each file, from memory to memory: compressing without and with verification, decoding all its tensors with the checks; and from file to file in FOLDER (a tmpfs, say): compressing and restoring
- * as the command does. Medians of wall time, as GB/s of the original's bytes, and ratios to the first number of threads. memcpy by as many threads is what memory allows. */
+ * For each file, from memory to memory: compressing without and with verification, decoding all its tensors with the checks; and from file to file in FOLDER (a
+ * tmpfs, say): compressing and restoring as the command does. Medians of wall time, as GB/s of the original's bytes, and ratios to the first number of threads.
+ * memcpy by as many threads is what memory allows. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>

@@ -53,7 +53,8 @@ struct bench_result {
     double seconds;
     unsigned runs;
     uint64_t bytes;   /* decoded; 0: all of the class */
-    double copy_rate; /* GB/s of the device's copies in the same run: of its own memory (read and written together) beside kernels, from the host beside loads; 0: not measured */
+    /* GB/s of the device's copies in the same run: of its own memory (read and written together) beside kernels, from the host beside loads; 0: not measured */
+    double copy_rate;
     double of_copy;   /* share of it that the bytes moved make; 0: not measured */
 };
 

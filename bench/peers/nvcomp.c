@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* wcodec's CUDA kernels and nvCOMP's ANS (C batched interface) on the same bytes, in one run, by the device's events: memory is allocated before, every result is compared. Built by bench/peers/Makefile where
- * the Python package nvidia-libnvcomp-cu13 is found.
+/* wcodec's CUDA kernels and nvCOMP's ANS (C batched interface) on the same bytes, in one run, by the device's events: memory is allocated before, every result
+ * is compared. Built by bench/peers/Makefile where the Python package nvidia-libnvcomp-cu13 is found.
  *
  *   WCODEC_BACKEND_PATH=FOLDER-OF-PLUGINS nvcomp [ROW...] */
 #include "core/context.h"

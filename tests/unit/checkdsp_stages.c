@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The decoder's second and third stage, each function by itself: against what the format says of one element, and against the reference of the check. Inputs and
- * outputs touch a guard page at their begin or end, or lie at odd addresses among poisoned bytes. */
+/* The decoder's second and third stage, each function by itself: against what the format says of one element, and against the reference of the check. Inputs
+ * and outputs touch a guard page at their begin or end, or lie at odd addresses among poisoned bytes. */
 #include "support_guarded.h"
 #include "support_tiles.h"
 

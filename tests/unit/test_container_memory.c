@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Memory is bounded whatever the file's size and however many the threads: 64 MiB, twice the largest tensor or chunk, 16 times the header, or the caller's limit. What zstd takes by itself is not
- * seen here; tests/bad/footprint.py looks at whole processes. */
+/* Memory is bounded whatever the file's size and however many the threads: 64 MiB, twice the largest tensor or chunk, 16 times the header, or the caller's
+ * limit. What zstd takes by itself is not seen here; tests/bad/footprint.py looks at whole processes. */
 #include "support_model.h"
 
 #include <stdatomic.h>

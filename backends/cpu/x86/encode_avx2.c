@@ -131,7 +131,8 @@ static bool choose_pairs(const struct wcodec_cpu_encode_table *table, const uint
             const __m256i a = _mm256_sub_epi8(load(values + 64 * half), base), b = _mm256_sub_epi8(load(values + 64 * half + 32), base);
             const __m256i v = pairs[half] = in_order(_mm256_packus_epi16(_mm256_maddubs_epi16(a, weights), _mm256_maddubs_epi16(b, weights)));
             const __m256i byte = _mm256_srli_epi16(v, 3), bit = _mm256_shuffle_epi8(bits, _mm256_and_si256(v, _mm256_set1_epi8(7)));
-            const __m256i outside = _mm256_and_si256(_mm256_or_si256(a, b), _mm256_set1_epi8((char)0xf0)); /* the sums of these may wrap: what is looked up then does not matter */
+            /* the sums of these may wrap: what is looked up then does not matter */
+            const __m256i outside = _mm256_and_si256(_mm256_or_si256(a, b), _mm256_set1_epi8((char)0xf0));
             const __m256i absent = _mm256_cmpeq_epi8(_mm256_and_si256(look_up(&held, nibble_of(byte), upper_of(byte)), bit), _mm256_setzero_si256());
             wrong = _mm256_or_si256(wrong, _mm256_or_si256(outside, absent));
         }
