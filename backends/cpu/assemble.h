@@ -9,6 +9,7 @@
  *   shift_count, make_count(n)                      what shifts take; 0 to 31
  *   shift_left(element_log2, v, count)              elements; of bytes it may push bits into the next one
  *   shift_right(v, count)                           32-bit words
+ *   rotate_nibble(v)                                32-bit words, by 4 to the right
  *   subtract(element_log2, v, add)                  elements
  *   plane_words(rows, bits, element_log2, g, lane)  slot words of a plane of at most 16 bits, from group g and lane on: slot word number n of a lane (over its
  *                                                   groups) is in row n * bits / (8 << element_log2), rotated by what is left of n in it times bits
@@ -147,6 +148,30 @@ static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *sy
         assemble(a, (struct plan){1, 1, 1, 0, bits, true}, symbols, rows, elements);
     else
         assemble(a, (struct plan){1, 1, 1, 0, bits, false}, symbols, rows, elements);
+}
+
+/* One word of 4-bit planes a lane and two groups. */
+INLINE void nibble(const struct wcodec_cpu_assembly *a, bool plain, const uint8_t *symbols, const uint8_t *row, uint8_t *elements)
+{
+    const shift_count shift = make_count(a->shift[0]);
+    const vec mask = set_words(a->plane_mask[0]), constant = set_words(a->constant), add = set_words(a->add);
+    for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g += 2, row += WCODEC_GROUP)
+        for (unsigned i = 0; i < WCODEC_GROUP; i += ASSEMBLE_BYTES) {
+            const size_t at = g * WCODEC_GROUP + i;
+            const vec word = load(row + i);
+            const vec first = either(both(word, mask), shift_left(0, load(symbols + at), shift));
+            const vec second = either(both(rotate_nibble(word), mask), shift_left(0, load(symbols + at + WCODEC_GROUP), shift));
+            store(elements + at, plain ? first : subtract(0, either(first, constant), add));
+            store(elements + at + WCODEC_GROUP, plain ? second : subtract(0, either(second, constant), add));
+        }
+}
+
+static void assemble_nibble(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+{
+    if (a->constant == 0 && a->add == 0)
+        nibble(a, true, symbols, rows[0], elements);
+    else
+        nibble(a, false, symbols, rows[0], elements);
 }
 
 static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)

@@ -184,21 +184,24 @@ void wcodec_cpu_assemble_scalar(const struct wcodec_cpu_assembly *a, const uint8
         assemble(a, 3, symbols, rows, elements);
 }
 
-static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES],
-                          uint8_t *elements)
+/* Without branches, so that compilers make vectors of it. */
+INLINE void bf16(const struct wcodec_cpu_assembly *a, bool plain, const uint8_t *restrict symbols, const uint8_t *restrict row, uint8_t *restrict elements)
 {
-    const uint64_t mask = a->plane_mask[0] | (uint64_t)a->plane_mask[0] << 32, constant = a->constant | (uint64_t)a->constant << 32;
-    const uint32_t add = a->add, shift = a->shift[0];
-    const uint8_t *row = rows[0];
-    for (unsigned i = 0; i < WCODEC_CPU_CHUNK; i += 4, row += 4) {
-        const uint64_t word = wcodec_load_u32(row);
-        uint64_t s = wcodec_load_u32(symbols + i);
-        s = (s | s << 16) & 0x0000ffff0000ffffu;
-        s = (s | s << 8) & 0x00ff00ff00ff00ffu;
-        /* The upper half of the word that holds the second pair is the word rotated right by 8. */
-        const uint64_t v = ((word | (word >> 8 | word << 24) << 32) & mask) | s << shift | constant;
-        wcodec_store_u64(elements + 2 * i, add ? subtract((uint32_t)v, add, 1) | (uint64_t)subtract((uint32_t)(v >> 32), add, 1) << 32 : v);
+    const uint32_t mask = a->plane_mask[0], constant = a->constant, add = a->add, shift = a->shift[0];
+    for (size_t i = 0; i < WCODEC_CPU_CHUNK; i += 4) {
+        const uint32_t word = wcodec_load_u32(row + i), s = wcodec_load_u32(symbols + i), low = (s & 0xff) | (s & 0xff00) << 8, high = (s >> 16 & 0xff) | (s >> 24) << 16;
+        const uint32_t first = (word & mask) | low << shift, second = ((word >> 8 | word << 24) & mask) | high << shift;
+        wcodec_store_u32(elements + 2 * i, plain ? first : subtract(first | constant, add, 1));
+        wcodec_store_u32(elements + 2 * i + 4, plain ? second : subtract(second | constant, add, 1));
     }
+}
+
+static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+{
+    if (a->constant == 0 && a->add == 0)
+        bf16(a, true, symbols, rows[0], elements);
+    else
+        bf16(a, false, symbols, rows[0], elements);
 }
 
 static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)

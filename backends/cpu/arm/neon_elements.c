@@ -65,6 +65,11 @@ INLINE vec shift_right(vec v, shift_count by)
     return vshlq_u32(v, vdupq_n_s32(-by));
 }
 
+INLINE vec rotate_nibble(vec v)
+{
+    return vsliq_n_u32(vshrq_n_u32(v, 4), v, 28);
+}
+
 INLINE vec subtract(unsigned element_log2, vec v, vec add)
 {
     if (element_log2 == 0)
@@ -160,7 +165,8 @@ INLINE void put_column(unsigned element_log2, unsigned r, struct column c, uint6
 
 void wcodec_cpu_dsp_init_neon_elements(struct wcodec_cpu_dsp *dsp)
 {
-    dsp->assemble[WCODEC_CPU_ANY] = dsp->assemble[WCODEC_CPU_NIBBLE] = assemble_any;
+    dsp->assemble[WCODEC_CPU_ANY] = assemble_any;
+    dsp->assemble[WCODEC_CPU_NIBBLE] = assemble_nibble;
     dsp->assemble[WCODEC_CPU_BF16] = assemble_bf16;
     dsp->assemble[WCODEC_CPU_BYTE] = assemble_byte;
     dsp->assemble[WCODEC_CPU_F32] = assemble_f32;

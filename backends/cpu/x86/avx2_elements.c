@@ -69,6 +69,11 @@ INLINE vec shift_right(vec v, shift_count by)
     return _mm256_srl_epi32(v, by);
 }
 
+INLINE vec rotate_nibble(vec v)
+{
+    return either(_mm256_srli_epi32(v, 4), _mm256_slli_epi32(v, 28));
+}
+
 INLINE vec subtract(unsigned element_log2, vec v, vec add)
 {
     return element_log2 == 0 ? _mm256_sub_epi8(v, add) : element_log2 == 1 ? _mm256_sub_epi16(v, add) : _mm256_sub_epi32(v, add);
@@ -132,20 +137,6 @@ INLINE __m256i plane_words(const uint8_t *rows, unsigned bits, unsigned element_
 
 #define ASSEMBLE_BYTES 32
 #include "backends/cpu/assemble.h"
-
-static void assemble_nibble(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
-{
-    const shift_count shift = make_count(a->shift[0]);
-    const vec mask = set_words(a->plane_mask[0]), constant = set_words(a->constant), add = set_words(a->add);
-    for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g += 2)
-        for (unsigned at = 0; at < WCODEC_GROUP; at += 32) {
-            const size_t to = g * WCODEC_GROUP + at;
-            const vec word = load(rows[0] + to / 2 + at / 2), turned = either(_mm256_srli_epi32(word, 4), _mm256_slli_epi32(word, 28));
-            const vec first = shift_left(0, load(symbols + to), shift), second = shift_left(0, load(symbols + to + WCODEC_GROUP), shift);
-            store(elements + to, subtract(0, either(either(first, both(word, mask)), constant), add));
-            store(elements + to + WCODEC_GROUP, subtract(0, either(either(second, both(turned, mask)), constant), add));
-        }
-}
 
 /* Keys and sums of a register's even words and of its odd ones. */
 struct keys {

@@ -88,14 +88,14 @@ INLINE void p8_symbol(const struct p8_table *t, enum lookup_kind kind, __m512i v
     }
 }
 
-/* Two symbols and a renormalisation. With x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P /
+/* Two symbols (or what leads to them), the second in the upper byte of a lane, and a renormalisation. With x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P /
  * 2^8) + bias2: all in 16-bit products. */
-INLINE void p8_step(const struct p8_table *t, enum lookup_kind kind, struct p8_lanes *s, __m512i *first, __m512i *second)
+INLINE __m512i p8_step(const struct p8_table *t, enum lookup_kind kind, struct p8_lanes *s)
 {
-    __m512i f1, b1, f2, b2;
-    p8_symbol(t, kind, s->low, first, &f1, &b1);
+    __m512i first, second, f1, b1, f2, b2;
+    p8_symbol(t, kind, s->low, &first, &f1, &b1);
     const __m512i p = _mm512_add_epi16(_mm512_mullo_epi16(f1, _mm512_srli_epi16(s->low, 8)), b1);
-    p8_symbol(t, kind, p, second, &f2, &b2);
+    p8_symbol(t, kind, p, &second, &f2, &b2);
     const __m512i b = _mm512_add_epi16(_mm512_mullo_epi16(f2, _mm512_srli_epi16(p, 8)), b2), f = _mm512_mullo_epi16(f1, f2);
     const __m512i low = _mm512_add_epi16(_mm512_mullo_epi16(f, s->high), b), carried = _mm512_mulhi_epu16(f, s->high);
     const __m512i high = _mm512_mask_sub_epi16(carried, _mm512_cmplt_epu16_mask(low, b), carried, _mm512_set1_epi16(-1));
@@ -103,14 +103,14 @@ INLINE void p8_step(const struct p8_table *t, enum lookup_kind kind, struct p8_l
     s->high = _mm512_mask_mov_epi16(high, refill, low);
     s->low = _mm512_mask_expand_epi16(low, refill, load(s->words));
     s->words += 2 * (size_t)_mm_popcnt_u32(refill);
+    return _mm512_mask_mov_epi8(_mm512_slli_epi16(second, 8), EVEN_BYTES, first);
 }
 
-/* Four vectors with a symbol, or a class and slot, in each even byte -> 128 symbols in the order of elements. */
-INLINE void put_group(const struct p8_table *t, enum lookup_kind kind, uint8_t *symbols, const __m512i s[4])
+/* The symbols of places 0 and 1 and of 2 and 3 -> 128 symbols in the order of elements. */
+INLINE void put_group(const struct p8_table *t, enum lookup_kind kind, uint8_t *symbols, __m512i a, __m512i b)
 {
     const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
     const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(16));
-    __m512i a = _mm512_mask_mov_epi8(_mm512_slli_epi16(s[1], 8), EVEN_BYTES, s[0]), b = _mm512_mask_mov_epi8(_mm512_slli_epi16(s[3], 8), EVEN_BYTES, s[2]);
     if (kind <= CLASSES_OF_2) {
         a = _mm512_permutexvar_epi8(a, t->class_symbol);
         b = _mm512_permutexvar_epi8(b, t->class_symbol);
@@ -146,19 +146,18 @@ INLINE void p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned group
     if (shared)
         load_p8(streams[0].table, kind, &table);
     for (unsigned g = 0; g < groups; g++) {
-        __m512i s[WCODEC_CPU_TILES][4];
-        for (unsigned half = 0; half < 2; half++)
-#pragma GCC unroll 6
-            for (unsigned i = 0; i < count; i++) {
-                if (!shared)
-                    load_p8(streams[i].table, kind, &table);
-                p8_step(&table, kind, &lanes[i], &s[i][2 * half], &s[i][2 * half + 1]);
-            }
+        __m512i half[WCODEC_CPU_TILES];
 #pragma GCC unroll 6
         for (unsigned i = 0; i < count; i++) {
             if (!shared)
                 load_p8(streams[i].table, kind, &table);
-            put_group(&table, kind, streams[i].symbols + g * WCODEC_GROUP, s[i]);
+            half[i] = p8_step(&table, kind, &lanes[i]);
+        }
+#pragma GCC unroll 6
+        for (unsigned i = 0; i < count; i++) {
+            if (!shared)
+                load_p8(streams[i].table, kind, &table);
+            put_group(&table, kind, streams[i].symbols + g * WCODEC_GROUP, half[i], p8_step(&table, kind, &lanes[i]));
         }
     }
     for (unsigned i = 0; i < count; i++) {

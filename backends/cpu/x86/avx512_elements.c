@@ -64,6 +64,11 @@ INLINE vec shift_right(vec v, shift_count by)
     return _mm512_srl_epi32(v, by);
 }
 
+INLINE vec rotate_nibble(vec v)
+{
+    return _mm512_ror_epi32(v, 4);
+}
+
 INLINE vec subtract(unsigned element_log2, vec v, vec add)
 {
     return element_log2 == 0 ? _mm512_sub_epi8(v, add) : element_log2 == 1 ? _mm512_sub_epi16(v, add) : _mm512_sub_epi32(v, add);
@@ -109,30 +114,6 @@ INLINE vec plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2
 
 #define ASSEMBLE_BYTES 64
 #include "backends/cpu/assemble.h"
-
-/* One word of 4-bit planes a lane and two groups. */
-INLINE void nibble(const struct wcodec_cpu_assembly *a, bool plain, const uint8_t *symbols, const uint8_t *row, uint8_t *elements)
-{
-    const shift_count shift = make_count(a->shift[0]);
-    const vec mask = set_words(a->plane_mask[0]), constant = set_words(a->constant), add = set_words(a->add);
-    for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g += 2, row += WCODEC_GROUP)
-        for (unsigned half = 0; half < WCODEC_GROUP; half += 64) {
-            const size_t at = g * WCODEC_GROUP + half;
-            const vec word = load(row + half), turned = _mm512_ror_epi32(word, 4);
-            const vec first = either(both(word, mask), shift_left(0, load(symbols + at), shift));
-            const vec second = either(both(turned, mask), shift_left(0, load(symbols + at + WCODEC_GROUP), shift));
-            store(elements + at, plain ? first : subtract(0, either(first, constant), add));
-            store(elements + at + WCODEC_GROUP, plain ? second : subtract(0, either(second, constant), add));
-        }
-}
-
-static void assemble_nibble(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
-{
-    if (a->constant == 0 && a->add == 0)
-        nibble(a, true, symbols, rows[0], elements);
-    else
-        nibble(a, false, symbols, rows[0], elements);
-}
 
 /* Keys and sums of a register's even words and of its odd ones. */
 struct keys {

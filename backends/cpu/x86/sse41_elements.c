@@ -68,6 +68,11 @@ INLINE vec shift_right(vec v, shift_count by)
     return _mm_srl_epi32(v, by);
 }
 
+INLINE vec rotate_nibble(vec v)
+{
+    return either(_mm_srli_epi32(v, 4), _mm_slli_epi32(v, 28));
+}
+
 INLINE vec subtract(unsigned element_log2, vec v, vec add)
 {
     return element_log2 == 0 ? _mm_sub_epi8(v, add) : element_log2 == 1 ? _mm_sub_epi16(v, add) : _mm_sub_epi32(v, add);
@@ -163,7 +168,7 @@ INLINE void put_column(unsigned element_log2, unsigned r, struct column c, uint6
 void wcodec_cpu_dsp_init_sse41_elements(struct wcodec_cpu_dsp *dsp)
 {
     dsp->assemble[WCODEC_CPU_ANY] = assemble_mostly;
-    dsp->assemble[WCODEC_CPU_NIBBLE] = assemble_any;
+    dsp->assemble[WCODEC_CPU_NIBBLE] = assemble_nibble;
     dsp->assemble[WCODEC_CPU_BF16] = assemble_bf16;
     dsp->assemble[WCODEC_CPU_BYTE] = assemble_byte;
     dsp->assemble[WCODEC_CPU_F32] = assemble_f32;
