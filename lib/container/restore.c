@@ -11,13 +11,15 @@
 #include <inttypes.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <string.h>
 #include <xxhash.h>
 
 /* Most bytes of a piece: a chunk always fits. Where memory is limited, pieces take a quarter of it. */
 #define PIECE_BYTES ((uint64_t)WCODEC_CHUNK_MAX)
 
-enum { SLOTS = 2 };
+/* Small entries that are decoded side by side: how many, of what size, by how many threads at most, since each takes tables and its payload. */
+enum { SLOTS = 2, GROUP_ITEMS = 512, GROUP_ITEM_BYTES = 1 << 18, GROUP_WORKERS = 16 };
 
 struct piece {
     uint8_t *data;
@@ -59,25 +61,25 @@ static wcodec_status check_gap(const struct wcodec_source *source, uint64_t begi
     return status;
 }
 
-static wcodec_status check_payload_hash(const struct producer *p, const struct wcodec_entry *e, wcodec_error *err)
+static wcodec_status check_payload_hash(const struct wcodec_decoder *decoder, const struct wcodec_entry *e, wcodec_error *err)
 {
-    if (p->decoder.input.hash == NULL || XXH3_64bits_digest(p->payload_hash) == e->payload_hash)
+    if (decoder->input.hash == NULL || XXH3_64bits_digest(decoder->input.hash) == e->payload_hash)
         return WCODEC_OK;
     return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of its payload differs");
 }
 
-static wcodec_status open_entry(struct producer *p, const struct wcodec_entry *e, wcodec_error *err)
+/* An entry before whose payload everything up to `position` was looked at. */
+static wcodec_status open_decoder(const struct producer *p, const struct wcodec_entry *e, uint64_t position, XXH3_state_t *hash, struct wcodec_decoder *decoder, wcodec_error *err)
 {
     bool alias = !e->newer && e->coding == WCODEC_CODING_ALIAS;
     if (e->payload_size > 0) {
-        wcodec_status status = check_gap(p->source, p->position, e->payload_offset, err);
+        wcodec_status status = check_gap(p->source, position, e->payload_offset, err);
         if (status != WCODEC_OK)
             return status;
-        p->position = e->payload_offset + e->payload_size;
     }
     if (e->is_tensor && e->size > p->context->limits.max_tensor_bytes)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT, "%" PRIu64 " bytes are more than the limit of %" PRIu64, e->size, p->context->limits.max_tensor_bytes);
-    XXH3_64bits_reset(p->payload_hash);
+    XXH3_64bits_reset(hash);
     const struct wcodec_decoder_input input = {
         .context = p->context,
         .source = p->source,
@@ -85,15 +87,30 @@ static wcodec_status open_entry(struct producer *p, const struct wcodec_entry *e
         .held = p->held,
         .verify = p->checks,
         .whole = true,
-        .hash = p->checks && e->payload_size > 0 ? p->payload_hash : NULL,
+        .hash = p->checks && e->payload_size > 0 ? hash : NULL,
     };
-    wcodec_status status = wcodec_decoder_open(&input, &p->decoder, err);
+    wcodec_status status = wcodec_decoder_open(&input, decoder, err);
     if (status != WCODEC_OK)
         return status;
-    p->is_open = true;
-    p->at = 0;
     /* Tiles are in memory already: damage is found before anything is decoded. */
-    return e->coding == WCODEC_CODING_TILES ? check_payload_hash(p, e, err) : WCODEC_OK;
+    status = e->coding == WCODEC_CODING_TILES ? check_payload_hash(decoder, e, err) : WCODEC_OK;
+    if (status != WCODEC_OK)
+        wcodec_decoder_close(decoder);
+    return status;
+}
+
+static uint64_t position_after(const struct wcodec_entry *e, uint64_t position)
+{
+    return e->payload_size > 0 ? e->payload_offset + e->payload_size : position;
+}
+
+static wcodec_status open_entry(struct producer *p, const struct wcodec_entry *e, wcodec_error *err)
+{
+    wcodec_status status = open_decoder(p, e, p->position, p->payload_hash, &p->decoder, err);
+    p->position = position_after(e, p->position);
+    p->is_open = status == WCODEC_OK;
+    p->at = 0;
+    return status;
 }
 
 static void close_entry(struct producer *p)
@@ -131,9 +148,111 @@ static wcodec_status produce_part(struct producer *p, const struct wcodec_entry 
     if (*full)
         return WCODEC_OK;
     if (e->coding != WCODEC_CODING_TILES)
-        status = check_payload_hash(p, e, err);
+        status = check_payload_hash(&p->decoder, e, err);
     close_entry(p);
     return status;
+}
+
+/* Small entries are decoded side by side: there is too little in each for several threads. */
+struct group {
+    const struct producer *p;
+    struct piece *piece;
+    size_t count;
+    struct {
+        const struct wcodec_entry *entry;
+        uint64_t position; /* as open_decoder() wants it */
+        uint64_t at;       /* in the piece */
+    } items[GROUP_ITEMS];
+    atomic_size_t next;
+    pthread_mutex_t lock;
+    size_t failed; /* the first item that failed; `count`: none */
+    wcodec_status status;
+    wcodec_error error;
+};
+
+static wcodec_status decode_item(const struct group *g, size_t i, XXH3_state_t *hash, wcodec_error *err)
+{
+    const struct wcodec_entry *e = g->items[i].entry;
+    struct wcodec_reporter silent = {0};
+    struct wcodec_decoder decoder;
+    if (hash == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
+    wcodec_status status = open_decoder(g->p, e, g->items[i].position, hash, &decoder, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = wcodec_decoder_range(&decoder, 0, e->size, g->piece->data + g->items[i].at, &silent, err);
+    if (status == WCODEC_OK && e->coding != WCODEC_CODING_TILES)
+        status = check_payload_hash(&decoder, e, err);
+    wcodec_decoder_close(&decoder);
+    return status;
+}
+
+static void group_task(void *argument, size_t worker)
+{
+    struct group *g = argument;
+    XXH3_state_t *hash = XXH3_createState();
+    (void)worker;
+    for (size_t i; (i = atomic_fetch_add(&g->next, 1)) < g->count;) {
+        wcodec_error error = {0};
+        wcodec_status status = decode_item(g, i, hash, &error);
+        if (status == WCODEC_OK)
+            continue;
+        pthread_mutex_lock(&g->lock);
+        if (i < g->failed) {
+            g->failed = i;
+            g->status = status;
+            g->error = error;
+        }
+        pthread_mutex_unlock(&g->lock);
+        break; /* items before this one are taken already: the first failure is found */
+    }
+    XXH3_freeState(hash);
+}
+
+/* The entries that come next, as far as they are small and fit into the piece. */
+static void gather(const struct producer *p, struct piece *piece, struct group *g)
+{
+    const struct wcodec_index *index = p->shard->index;
+    uint64_t at = piece->size, position = p->position;
+    for (uint64_t n = p->entry; n < index->entry_count && g->count < GROUP_ITEMS; n++) {
+        const struct wcodec_entry *e = &index->entries[n];
+        if (e->size > GROUP_ITEM_BYTES || e->size > p->piece_bytes - at)
+            return;
+        g->items[g->count].entry = e;
+        g->items[g->count].position = position;
+        g->items[g->count++].at = at;
+        position = position_after(e, position);
+        at += e->size;
+    }
+}
+
+/* Decode a group if there is one: *done. */
+static wcodec_status produce_group(struct producer *p, struct piece *piece, bool *done, wcodec_error *err)
+{
+    struct group g = {.p = p, .piece = piece, .lock = PTHREAD_MUTEX_INITIALIZER};
+    size_t threads = wcodec_context_threads(p->context);
+    *done = false;
+    /* With a limit of memory one after the other: each is then held against all of it. */
+    if (threads < 2 || p->context->limits.max_memory != UINT64_MAX)
+        return WCODEC_OK;
+    gather(p, piece, &g);
+    if (g.count < 2)
+        return WCODEC_OK;
+    *done = true;
+    g.failed = g.count;
+    threads = threads < GROUP_WORKERS ? threads : GROUP_WORKERS;
+    wcodec_run(p->context, group_task, &g, threads < g.count ? threads : g.count);
+    if (g.failed < g.count) {
+        if (err != NULL)
+            *err = g.error;
+        wcodec_shard_prefix(p->shard, g.items[g.failed].entry, err);
+        return g.status;
+    }
+    const struct wcodec_entry *last = g.items[g.count - 1].entry;
+    p->entry += g.count;
+    p->position = position_after(last, g.items[g.count - 1].position);
+    piece->size = g.items[g.count - 1].at + last->size;
+    return WCODEC_OK;
 }
 
 /* Fill a piece with the next bytes of the original, of several entries where they are small. */
@@ -146,7 +265,12 @@ static wcodec_status produce(struct producer *p, struct piece *piece, wcodec_err
         if (!p->is_open && p->entry == index->entry_count)
             break;
         const struct wcodec_entry *e = &index->entries[p->is_open ? p->entry - 1 : p->entry];
-        wcodec_status status = WCODEC_OK;
+        bool done = false;
+        wcodec_status status = p->is_open ? WCODEC_OK : produce_group(p, piece, &done, err);
+        if (status != WCODEC_OK)
+            return status;
+        if (done)
+            continue;
         if (!p->is_open) {
             status = open_entry(p, e, err);
             p->entry++;
