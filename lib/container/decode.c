@@ -17,7 +17,7 @@ wcodec_status wcodec_decoder_take(struct wcodec_decoder *d, uint64_t size, uint8
 {
     uint64_t most = d->input.context->limits.max_memory;
     if (size > most || d->held > most - size)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "decoding needs more memory than the limit of %" PRIu64 " bytes", most);
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "decoding takes at least %" PRIu64 " bytes of memory, the limit is %" PRIu64, d->held + size, most);
     uint8_t *got = wcodec_alloc_array(&d->input.context->allocator, size, 1);
     if (got == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes", size);

@@ -45,7 +45,7 @@ wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *d, wcodec_error *
     wcodec_entry_tiling(e, &d->tiling);
     uint64_t most = d->input.context->limits.max_memory, memory = tiles_memory(&d->tiling);
     if (memory > most || d->held > most - memory)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "decoding needs more memory than the limit of %" PRIu64 " bytes", most);
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "decoding takes at least %" PRIu64 " bytes of memory, the limit is %" PRIu64, d->held + memory, most);
     d->held += memory;
     if (d->payload != NULL) {
         wcodec_status status = wcodec_tiles_read(&d->tiling, d->payload, e->payload_size, allocator, &d->tiles, err);

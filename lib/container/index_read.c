@@ -41,16 +41,28 @@ static wcodec_status cut_short(struct parser *p, const char *what)
     return FAIL(p, "%s: cut short, or no valid number", what);
 }
 
-/* Memory, counted against the caller's limit. */
+/* Count `bytes` more against the caller's limit. */
+static wcodec_status hold(struct parser *p, uint64_t bytes)
+{
+    uint64_t most = p->limits->max_memory, needed;
+    if (!wcodec_add_u64(p->held, bytes, &needed) || needed > most)
+        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT, "opening takes at least %" PRIu64 " bytes of memory, the limit is %" PRIu64, p->held + bytes, most);
+    p->held = needed;
+    return WCODEC_OK;
+}
+
+/* Memory that is counted. */
 static wcodec_status take_memory(struct parser *p, uint64_t count, size_t size, void **memory)
 {
     uint64_t bytes;
-    if (!wcodec_mul_u64(count, size, &bytes) || bytes > p->limits->max_memory || p->held > p->limits->max_memory - bytes)
-        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT, "opening needs more memory than the limit of %" PRIu64 " bytes", p->limits->max_memory);
+    if (!wcodec_mul_u64(count, size, &bytes))
+        return wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " records of the index", count);
+    wcodec_status status = hold(p, bytes);
+    if (status != WCODEC_OK)
+        return status;
     void *got = wcodec_alloc_array(p->allocator, count, size);
     if (got == NULL)
         return wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes for the index", bytes);
-    p->held += bytes;
     *memory = got;
     return WCODEC_OK;
 }
@@ -58,12 +70,12 @@ static wcodec_status take_memory(struct parser *p, uint64_t count, size_t size, 
 /* `size` bytes that live as long as the index, aligned for u64. */
 static wcodec_status arena_take(struct parser *p, size_t size, void **memory)
 {
-    if (size > p->limits->max_memory || p->held > p->limits->max_memory - size)
-        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT, "opening needs more memory than the limit of %" PRIu64 " bytes", p->limits->max_memory);
+    wcodec_status status = hold(p, wcodec_align_u64(size, 8));
+    if (status != WCODEC_OK)
+        return status;
     void *got = wcodec_arena_alloc(&p->index->arena, size);
     if (got == NULL)
         return wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory for the index");
-    p->held += wcodec_align_u64(size, 8);
     *memory = got;
     return WCODEC_OK;
 }
@@ -89,13 +101,10 @@ static wcodec_status take_string(struct parser *p, struct wcodec_cursor *c, cons
 /* A table of names, counted too. Who frees it before the index takes it off again. */
 static wcodec_status take_names(struct parser *p, uint64_t count, const char *what, struct wcodec_names *names)
 {
-    uint64_t bytes = wcodec_names_memory(count);
-    if (bytes > p->limits->max_memory || p->held > p->limits->max_memory - bytes)
-        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT, "opening needs more memory than the limit of %" PRIu64 " bytes", p->limits->max_memory);
-    if (!wcodec_names_init(names, p->allocator, count))
-        return wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " %s", count, what);
-    p->held += bytes;
-    return WCODEC_OK;
+    wcodec_status status = hold(p, wcodec_names_memory(count));
+    if (status == WCODEC_OK && !wcodec_names_init(names, p->allocator, count))
+        status = wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " %s", count, what);
+    return status;
 }
 
 static wcodec_status read_metadata(struct parser *p)

@@ -432,7 +432,7 @@ static wcodec_status run(struct producer *p, struct consumer *c, wcodec_error *e
     bool together = p->shard->index->size > p->piece_bytes && p->context->executor.run == NULL && wcodec_context_threads(p->context) > 1;
     p->held = p->piece_bytes * (together ? SLOTS : 1);
     if (p->held > p->context->limits.max_memory)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "restoring needs more memory than the limit of %" PRIu64 " bytes", p->context->limits.max_memory);
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "restoring takes at least %" PRIu64 " bytes of memory, the limit is %" PRIu64, p->held, p->context->limits.max_memory);
     struct piece slots[SLOTS] = {{NULL, 0}, {NULL, 0}};
     wcodec_status status = WCODEC_OK;
     for (unsigned i = 0; i < (together ? SLOTS : 1u); i++)
