@@ -38,6 +38,7 @@ _wcodec () {
     --tune) COMPREPLY=($(compgen -W 'size latency' -- "$value")); return ;;
     --tile) COMPREPLY=($(compgen -W '4096 8192 16384 32768 65536' -- "$value")); return ;;
     --profile) COMPREPLY=($(compgen -W 'auto pairs p12 p8' -- "$value")); return ;;
+    --predict) COMPREPLY=($(compgen -W 'auto none left top average planar paeth' -- "$value")); return ;;
     -O|--output-dir) COMPREPLY=($(compgen -d -- "$value")); return ;;
     -o|--output) COMPREPLY=($(compgen -f -- "$value")); return ;;
     -T|--threads|-n|--iterations|--memory-limit|--sample|--tensor|--only|--slice|--xxh128|--include|--exclude) return ;;
@@ -46,13 +47,13 @@ _wcodec () {
     if [[ $word == -* ]]; then
         local options=$common
         case $command in
-        compress) options+=" $output --output-dir= --recursive --keep --rm --fast --best --tune= --tile= --profile= --include= --exclude= --raw --strict --no-verify" ;;
+        compress) options+=" $output --output-dir= --recursive --keep --rm --fast --best --tune= --tile= --profile= --predict= --include= --exclude= --raw --strict --no-verify" ;;
         decompress) options+=" $output --output-dir= --recursive --keep --rm --tensor= --only= --keep-going --no-checksum" ;;
         cat|extract) options+=" $output --tensor= --slice= --no-checksum" ;;
         list|info|devices|version) options+=' --json' ;;
         test) options+=' --json --recursive --quick' ;;
         verify) options+=' --json --recursive --xxh128=' ;;
-        bench) options+=' --json --iterations= --sample= --fast --best --tune= --tile= --profile=' ;;
+        bench) options+=' --json --iterations= --sample= --fast --best --tune= --tile= --profile= --predict=' ;;
         esac
         COMPREPLY=($(compgen -W "$options" -- "$word"))
         [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace

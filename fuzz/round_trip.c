@@ -34,7 +34,9 @@ static void take_options(struct wcodec_cursor *c, wcodec_encode_options *options
 {
     const uint8_t bits = fuzz_take(c);
     wcodec_encode_options_init(options);
-    options->level = 1 + fuzz_take(c) % 9;
+    const uint8_t more = fuzz_take(c);
+    options->level = 1 + more % 9;
+    options->predict = (wcodec_predict)(more / 9 % 7);
     options->profile = (wcodec_profile)(bits & 3);
     options->tile_log2 = bits & 4 ? 12 + (bits >> 3) % 5u : 0;
     options->tune = bits & 0x40 ? WCODEC_TUNE_LATENCY : WCODEC_TUNE_SIZE;
@@ -59,13 +61,13 @@ static void round_trip(const uint8_t *data, size_t size, const wcodec_encode_opt
     free(coded.data);
 }
 
-/* A safetensors file of one tensor, so that the coder sees the bytes as this dtype; its size is cut to whole elements. */
-static uint8_t *as_tensor(wcodec_dtype dtype, const uint8_t *data, size_t size, size_t *total)
+/* A safetensors file of one tensor, so that the coder sees the bytes as this dtype; its size is cut to whole rows of `columns` elements. */
+static uint8_t *as_tensor(wcodec_dtype dtype, size_t columns, const uint8_t *data, size_t size, size_t *total)
 {
     const unsigned bits = wcodec_dtype_bits(dtype), bytes = bits % 8 ? 3 : bits / 8;
-    const size_t count = size / bytes, used = count * bytes;
+    const size_t count = size / bytes / columns * columns, used = count * bytes;
     char text[200];
-    const int n = snprintf(text, sizeof text, "{\"t\":{\"dtype\":\"%s\",\"shape\":[%zu],\"data_offsets\":[0,%zu]}}", wcodec_dtype_name(dtype), used * 8 / bits, used);
+    const int n = snprintf(text, sizeof text, "{\"t\":{\"dtype\":\"%s\",\"shape\":[%zu,%zu],\"data_offsets\":[0,%zu]}}", wcodec_dtype_name(dtype), used * 8 / bits / columns, columns, used);
     uint8_t *file = malloc(8 + (size_t)n + used);
     FUZZ_REQUIRE(file);
     wcodec_store_u64(file, (uint64_t)n);
@@ -81,7 +83,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct wcodec_cursor c = {data, data + size};
     wcodec_encode_options options;
     take_options(&c, &options);
-    const wcodec_dtype dtype = (wcodec_dtype)(1 + fuzz_take(&c) % 22);
+    static const uint8_t widths[] = {1, 16, 17, 100, 1, 48, 255, 1, 64, 3, 1, 16};
+    const uint8_t kind = fuzz_take(&c);
+    const wcodec_dtype dtype = (wcodec_dtype)(1 + kind % 22);
     /* Each byte may stand for many, so that small inputs fill tiles. */
     const uint8_t repeat = fuzz_take(&c), noise = fuzz_take(&c);
     const size_t left = wcodec_cursor_left(&c), times = repeat & 1 ? 1 + repeat : 1;
@@ -90,7 +94,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < left * times; i++)
         bytes[i] = (uint8_t)(c.at[i % left] ^ (i * 2654435761u >> 13 & noise));
     size_t total;
-    uint8_t *file = as_tensor(dtype, bytes, left * times < 200000 ? left * times : 200000, &total);
+    uint8_t *file = as_tensor(dtype, widths[kind / 22], bytes, left * times < 200000 ? left * times : 200000, &total);
     round_trip(file, total, &options);
     free(file);
     if (repeat % 8 == 0)

@@ -276,6 +276,7 @@ static bool bench_class(struct app *app, struct bench *bench, const struct bench
     c.encode.tune = o->tune;
     c.encode.tile_log2 = o->tile_log2;
     c.encode.profile = o->profile;
+    c.encode.predict = o->predict;
     c.encode.raw = class->opaque;
     c.encode.progress = progress_callback(&app->progress);
     c.decoded = app_alloc(app, bench->name, class->size);

@@ -28,6 +28,7 @@ static wcodec_encode_options encode_options(struct app *app, const struct input 
     encode.tune = o->tune;
     encode.tile_log2 = o->tile_log2;
     encode.profile = o->profile;
+    encode.predict = o->predict;
     encode.raw = o->raw;
     encode.strict = o->strict;
     encode.no_verify = o->no_verify;

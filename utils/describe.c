@@ -21,6 +21,26 @@ uint64_t describe_elements(const wcodec_tensor_info *info)
     return bits ? info->size * 8 / bits : info->size;
 }
 
+double describe_share(const wcodec_tensor_info *info, unsigned mode)
+{
+    uint64_t blocks = 0;
+    for (unsigned i = 0; i < info->mode_count; i++)
+        blocks += info->modes[i].blocks;
+    return blocks ? (double)info->modes[mode].blocks / (double)blocks : 0;
+}
+
+const char *describe_coding(const wcodec_tensor_info *info, char *dst, size_t size)
+{
+    unsigned most = 0;
+    for (unsigned i = 1; i < info->mode_count; i++)
+        most = info->modes[i].blocks > info->modes[most].blocks ? i : most;
+    if (info->mode_count)
+        snprintf(dst, size, "%s/%s", info->modes[most].predictor, info->coding_name);
+    else
+        snprintf(dst, size, "%s", info->coding_name);
+    return dst;
+}
+
 double describe_bits(const wcodec_tensor_info *info, uint64_t bits)
 {
     uint64_t elements = describe_elements(info);
@@ -53,13 +73,25 @@ json_t *describe_file_json(const struct described_file *file)
                      json_size(info->tensors));
 }
 
+/* {"columns": C, "modes": [{"predictor": "left", "differential": false, "share": 0.93}, ...]} */
+static json_t *modes_json(const wcodec_tensor_info *info)
+{
+    json_t *modes = json_array();
+    for (unsigned i = 0; modes && i < info->mode_count; i++)
+        json_array_append_new(modes, json_pack("{s:s, s:b, s:o}", "predictor", info->modes[i].predictor, "differential", info->modes[i].differential, "share",
+                                               json_decimal(describe_share(info, i), 6)));
+    return json_pack("{s:o, s:o}", "columns", json_size(info->columns), "modes", modes);
+}
+
 static json_t *coding_json(const wcodec_reader *reader, const wcodec_tensor_info *info)
 {
-    static const char *const kinds[] = {"constant", "tiles", "chunks", "alias"};
+    static const char *const kinds[] = {"constant", "tiles", "chunks", "alias", "blocks"};
     wcodec_tensor_info first;
-    json_t *coding = json_pack("{s:s, s:s, s:s, s:i, s:o, s:i, s:i}", "kind", (unsigned)info->coding < 4 ? kinds[info->coding] : "unknown", "profile",
+    json_t *coding = json_pack("{s:s, s:s, s:s, s:i, s:o, s:i, s:i}", "kind", (unsigned)info->coding < sizeof kinds / sizeof *kinds ? kinds[info->coding] : "unknown", "profile",
                                info->coding_name, "split", info->split, "element_bits", (int)info->element_bits, "tile", json_size(info->tile_elements),
                                "tables", (int)info->tables, "run", (int)info->run_elements);
+    if (coding && info->mode_count)
+        json_object_set_new(coding, "predict", modes_json(info));
     if (coding && info->alias_of != UINT64_MAX && wcodec_reader_entry(reader, info->alias_of, &first, NULL) == WCODEC_OK)
         json_object_set_new(coding, "alias_of", first.name ? json_text(first.name) : json_null());
     return coding;

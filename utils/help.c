@@ -56,6 +56,7 @@ static const char *const texts[COMMAND_COUNT] = {
                           "      --tune=size|latency   tiles for size, or small ones for a single tensor\n"
                           "      --tile=N          elements of a tile: 4096 to 65536, a power of two\n"
                           "      --profile=auto|pairs|p12|p8   prefer one\n"
+                          "      --predict=auto|none|left|top|average|planar|paeth   from neighbours\n"
                           "      --include=GLOB    only tensors that match are coded as weights\n"
                           "      --exclude=GLOB    tensors that match are coded by zstd\n"
                           "      --raw             take the input as opaque bytes\n"
@@ -103,7 +104,7 @@ static const char *const texts[COMMAND_COUNT] = {
                        "  -n, --iterations=N    runs of each, of which the median counts (default 5)\n"
                        "      --sample=SIZE     at most that much of each dtype\n"
                        "      --backend=all     decode on every backend\n"
-                       "  -1 ... -9, --fast, --best, --tune, --tile, --profile   as for compress\n"
+                       "  -1 ... -9, --fast, --best, --tune, --tile, --profile, --predict   as for compress\n"
                        "      --json            as JSON\n"),
     [COMMAND_DEVICES] = ("Usage: wcodec devices [-v] [--json]\n"
                          "Backends and devices, and why one cannot be used; -v adds the plugins' files.\n"),

@@ -48,7 +48,7 @@ static double excess(const struct totals *t)
 
 static bool tensor_row(struct app *app, const char *name, const wcodec_tensor_info *info, struct table *table, bool print)
 {
-    char tables[TABLE_CELL], tile[TABLE_CELL], bits[TABLE_CELL], bound[TABLE_CELL] = "-", ratio[TABLE_CELL];
+    char coding[TABLE_CELL], tables[TABLE_CELL], tile[TABLE_CELL], bits[TABLE_CELL], bound[TABLE_CELL] = "-", ratio[TABLE_CELL];
     char *tensor = text_escape(info->name), *dtype = text_escape(info->dtype_name);
     bool good = tensor && dtype;
     const char *split = info->split[0] ? info->split : "-";
@@ -61,7 +61,7 @@ static bool tensor_row(struct app *app, const char *name, const wcodec_tensor_in
     if (info->order0_bits)
         snprintf(bound, sizeof bound, "%.3f", describe_bits(info, info->order0_bits));
     snprintf(ratio, sizeof ratio, "%.4f", describe_ratio(info->coded_size, info->size));
-    const char *cells[] = {tensor, dtype, info->coding_name, split, tile, tables, bits, bound, ratio};
+    const char *cells[] = {tensor, dtype, describe_coding(info, coding, sizeof coding), split, tile, tables, bits, bound, ratio};
     if (good && print)
         table_print(table, cells);
     else if (good)
@@ -84,6 +84,26 @@ static void print_tensors(struct app *app, const char *name, const wcodec_reader
             if (wcodec_reader_tensor(reader, i, &info, NULL) != WCODEC_OK || !tensor_row(app, name, &info, &table, print))
                 return;
         }
+    }
+}
+
+/* How blocks were predicted, and what that gained over the order-0 bound of the tensor as it is. */
+static void print_predicted(struct app *app, const wcodec_reader *reader, const wcodec_file_info *file)
+{
+    wcodec_tensor_info info;
+    for (uint64_t i = file->first_tensor; i < file->first_tensor + file->tensors && !signals_pending() && app_stdout_good(app); i++) {
+        if (wcodec_reader_tensor(reader, i, &info, NULL) != WCODEC_OK)
+            return;
+        char *name = info.mode_count ? text_escape(info.name) : NULL;
+        if (!name)
+            continue;
+        printf("predicted:  %s, rows of %" PRIu64 ":", name, info.columns);
+        for (unsigned m = 0; m < info.mode_count; m++)
+            printf("%s %s%s %.1f %%", m ? "," : "", info.modes[m].predictor, info.modes[m].differential ? "+d" : "", describe_share(&info, m) * 100);
+        if (info.order0_bits)
+            printf("; %+.2f %% to the bound without", ((double)info.coded_size * 8 / (double)info.order0_bits - 1) * 100);
+        printf("\n");
+        free(name);
     }
 }
 
@@ -205,6 +225,7 @@ static void info_file(struct app *app, void *opaque, const struct described_file
         putchar('\n');
         print_tensors(app, f->path, f->reader, file);
         putchar('\n');
+        print_predicted(app, f->reader, file);
         print_totals(file, &totals);
     }
 }

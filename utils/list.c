@@ -32,7 +32,7 @@ static bool each_tensor(struct app *app, const char *name, const wcodec_reader *
     uint64_t count = wcodec_reader_tensor_count(reader);
     for (uint64_t i = 0; i < count && !signals_pending() && app_stdout_good(app); i++) {
         wcodec_tensor_info info;
-        char size[TABLE_CELL], coded[TABLE_CELL], ratio[TABLE_CELL], hash[TABLE_CELL];
+        char size[TABLE_CELL], coded[TABLE_CELL], ratio[TABLE_CELL], coding[TABLE_CELL], hash[TABLE_CELL];
         if (wcodec_reader_tensor(reader, i, &info, &err) != WCODEC_OK)
             return app_fail_status(app, name, &err);
         char *tensor = text_escape(info.name), *dtype = text_escape(info.dtype_name), *shape = text_shape(info.shape, info.rank);
@@ -41,7 +41,7 @@ static bool each_tensor(struct app *app, const char *name, const wcodec_reader *
         snprintf(ratio, sizeof ratio, "%.4f", describe_ratio(info.coded_size, info.size));
         snprintf(hash, sizeof hash, "%016" PRIx64, info.payload_hash);
         bool good = tensor && dtype && shape;
-        const char *cells[] = {tensor, dtype, shape, size, coded, ratio, info.coding_name, hash};
+        const char *cells[] = {tensor, dtype, shape, size, coded, ratio, describe_coding(&info, coding, sizeof coding), hash};
         if (good)
             row(table, cells);
         free(shape);

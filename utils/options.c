@@ -22,6 +22,7 @@ enum {
     OPT_TUNE,
     OPT_TILE,
     OPT_PROFILE,
+    OPT_PREDICT,
     OPT_INCLUDE,
     OPT_EXCLUDE,
     OPT_RAW,
@@ -60,6 +61,7 @@ static const struct {
     {OPT_TUNE, BIT(COMPRESS) | BIT(BENCH)},
     {OPT_TILE, BIT(COMPRESS) | BIT(BENCH)},
     {OPT_PROFILE, BIT(COMPRESS) | BIT(BENCH)},
+    {OPT_PREDICT, BIT(COMPRESS) | BIT(BENCH)},
     {OPT_INCLUDE, BIT(COMPRESS)},
     {OPT_EXCLUDE, BIT(COMPRESS)},
     {OPT_RAW, BIT(COMPRESS)},
@@ -104,6 +106,7 @@ static const struct option long_options[] = {
     {"tune", required_argument, NULL, OPT_TUNE},
     {"tile", required_argument, NULL, OPT_TILE},
     {"profile", required_argument, NULL, OPT_PROFILE},
+    {"predict", required_argument, NULL, OPT_PREDICT},
     {"include", required_argument, NULL, OPT_INCLUDE},
     {"exclude", required_argument, NULL, OPT_EXCLUDE},
     {"raw", no_argument, NULL, OPT_RAW},
@@ -271,14 +274,17 @@ static bool set_choice(int code, const char *text, struct options *o)
 {
     static const char *const tunes[] = {"size", "latency", NULL};
     static const char *const profiles[] = {"auto", "pairs", "p12", "p8", NULL};
+    static const char *const predictors[] = {"auto", "none", "left", "top", "average", "planar", "paeth", NULL};
     static const char *const colors[] = {"auto", "always", "never", NULL};
-    int i = choice_parse(text, code == OPT_TUNE ? tunes : code == OPT_PROFILE ? profiles : colors);
+    int i = choice_parse(text, code == OPT_TUNE ? tunes : code == OPT_PROFILE ? profiles : code == OPT_PREDICT ? predictors : colors);
     if (i < 0)
         return false;
     if (code == OPT_TUNE)
         o->tune = (wcodec_tune)i;
     else if (code == OPT_PROFILE)
         o->profile = (wcodec_profile)i;
+    else if (code == OPT_PREDICT)
+        o->predict = (wcodec_predict)i;
     else
         o->color = (enum color)i;
     return true;
@@ -325,6 +331,10 @@ static bool set_value(int code, const char *text, struct options *o)
         break;
     case OPT_PROFILE:
         what = "--profile is auto, pairs, p12 or p8, not";
+        good = set_choice(code, text, o);
+        break;
+    case OPT_PREDICT:
+        what = "--predict is auto, none, left, top, average, planar or paeth, not";
         good = set_choice(code, text, o);
         break;
     default:

@@ -58,6 +58,7 @@ struct options {
     wcodec_tune tune;
     unsigned tile_log2;
     wcodec_profile profile;
+    wcodec_predict predict;
     struct strings include;
     struct strings exclude;
     bool raw;

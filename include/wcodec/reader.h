@@ -35,6 +35,7 @@ typedef enum wcodec_coding {
     WCODEC_CODING_TILES = 1,    /**< split and rANS */
     WCODEC_CODING_CHUNKS = 2,   /**< zstd frames, or stored */
     WCODEC_CODING_ALIAS = 3,    /**< equal to an earlier entry */
+    WCODEC_CODING_BLOCKS = 4,   /**< predicted in blocks of a matrix, then as TILES */
     WCODEC_CODING_UNKNOWN = 255 /**< made by a newer version: can be listed but not decoded */
 } wcodec_coding;
 
@@ -76,6 +77,13 @@ typedef struct wcodec_tensor_info {
     unsigned run_elements;       /**< elements of a run, 0 without runs */
     uint64_t file;               /**< number of its file */
     uint64_t alias_of;           /**< number of the entry it equals; UINT64_MAX: none */
+    uint64_t columns;            /**< BLOCKS: elements of a row of the matrix; else 0 */
+    unsigned mode_count;         /**< BLOCKS: how many modes its blocks have; else 0 */
+    struct {
+        const char *predictor;   /**< "none", "left", "top", "average", "planar", "paeth" */
+        int differential;        /**< not 0: with a differential pass over the residuals */
+        uint64_t blocks;         /**< of 16 x 16 elements that have this mode */
+    } modes[12];
 } wcodec_tensor_info;
 
 WCODEC_API uint64_t wcodec_reader_file_count(const wcodec_reader *reader);

@@ -21,6 +21,18 @@ typedef enum wcodec_profile {
     WCODEC_PROFILE_P8 = 3
 } wcodec_profile;
 
+/** How elements are predicted from their neighbours in blocks of 16 x 16 of the tensor as a matrix (rows of the last dimension). Only elements of 8 and 16
+ * bits are. */
+typedef enum wcodec_predict {
+    WCODEC_PREDICT_AUTO = 0,    /**< by counted cost: each block by what suits it best, where the tensor gets smaller by that */
+    WCODEC_PREDICT_NONE = 1,    /**< no tensor */
+    WCODEC_PREDICT_LEFT = 2,    /**< this and those below: every tensor that can be and is not larger then than it was */
+    WCODEC_PREDICT_TOP = 3,
+    WCODEC_PREDICT_AVERAGE = 4, /**< of left and top */
+    WCODEC_PREDICT_PLANAR = 5,  /**< left + top - topleft */
+    WCODEC_PREDICT_PAETH = 6    /**< that of left, top and topleft which is nearest to planar */
+} wcodec_predict;
+
 /** How to compress. Fill with wcodec_encode_options_init(), then change what matters. Strings and lists are copied where they are needed after the call returns.
  * New fields are added at the end, and 0 stands for their default. */
 typedef struct wcodec_encode_options {
@@ -38,6 +50,7 @@ typedef struct wcodec_encode_options {
     uint32_t mode;           /**< permission bits to note; 0: none */
     int64_t mtime;           /**< seconds since 1970 to note; -1: none */
     wcodec_progress progress;
+    wcodec_predict predict;
 } wcodec_encode_options;
 
 /** Set the `size` bytes at options to the defaults; size is the caller's sizeof(wcodec_encode_options), so that a newer library leaves alone what an older caller does not have. */
@@ -61,7 +74,7 @@ typedef struct wcodec_encode_report {
 
 /** Compress the regular file `fd` (read with pread from offset 0) and write the container through `write`, front to back. A safetensors file becomes tensors, anything
  * else one opaque blob. If the file changes while it is read, WCODEC_ERROR_IO. The output depends on the input and options only, never on the number of threads.
- * Memory: at most about twice the largest tensor, 16 times the header and 64 MiB. `report` may be NULL.
+ * Memory: at most about twice the largest tensor (three times if it is predicted), 16 times the header and 64 MiB. `report` may be NULL.
  * Returns WCODEC_OK, _USAGE, _MEMORY, _IO, _CORRUPT (strict only), _LIMIT, _CANCELLED. */
 WCODEC_API wcodec_status wcodec_compress_fd(wcodec_context *context, int fd, wcodec_write_fn write, void *opaque, const wcodec_encode_options *options, wcodec_encode_report *report, wcodec_error *err);
 

@@ -68,14 +68,26 @@ static wcodec_status code_tiny(const wcodec_allocator *allocator, wcodec_dtype d
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_code_bytes(wcodec_context *context, const struct wcodec_encode_settings *settings, bool weights, wcodec_dtype dtype, const void *data, uint64_t size,
-                                struct wcodec_coded *coded, wcodec_error *err)
+/* Rows of the matrix that a tensor is predicted as: the last dimension; with those before it where it is narrower than a block, as convolution kernels are. */
+static uint64_t matrix_columns(const struct wcodec_entry *what)
 {
-    if (size != 0 && size <= WCODEC_TINY_BYTES)
-        return code_tiny(&context->allocator, dtype, data, (size_t)size, coded, err);
+    uint64_t columns = 1;
+    unsigned i = what->rank;
+    while (i > 1 && columns < WCODEC_BLOCK_SIDE)
+        columns *= what->shape[--i];
+    return i > 0 && columns >= WCODEC_BLOCK_SIDE ? columns : 0;
+}
+
+wcodec_status wcodec_code_bytes(wcodec_context *context, const struct wcodec_encode_settings *settings, bool weights, const struct wcodec_entry *what, const void *data, struct wcodec_coded *coded,
+                                wcodec_error *err)
+{
+    const wcodec_dtype dtype = (wcodec_dtype)what->dtype;
+    if (what->size != 0 && what->size <= WCODEC_TINY_BYTES)
+        return code_tiny(&context->allocator, dtype, data, (size_t)what->size, coded, err);
     struct wcodec_encode_settings own = *settings;
     own.weights = weights;
-    return wcodec_encode_tensor(context, &own, dtype, data, size, coded, err);
+    own.columns = matrix_columns(what);
+    return wcodec_encode_tensor(context, &own, dtype, data, what->size, coded, err);
 }
 
 wcodec_status wcodec_batch_init(struct wcodec_batch *batch, wcodec_error *err)
@@ -199,7 +211,7 @@ static void code_item(struct work *w, size_t i)
     if (wcodec_cancel_poll(settings.cancel))
         status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     if (status == WCODEC_OK)
-        status = wcodec_code_bytes(b->context, &settings, item->weights, (wcodec_dtype)item->what.dtype, b->bytes + item->at, item->what.size, &item->coded, &error);
+        status = wcodec_code_bytes(b->context, &settings, item->weights, &item->what, b->bytes + item->at, &item->coded, &error);
     item->is_coded = status == WCODEC_OK;
     if (status != WCODEC_OK)
         note_item_failure(w, PLACE_BATCH + i, item, status, &error);
@@ -290,7 +302,9 @@ static void find_aliases(struct work *w)
 static uint64_t planning_memory(const struct wcodec_batch *b, uint64_t size)
 {
     uint64_t most = b->settings.level >= 7 ? 8 << 20 : 1 << 20, chunk = size < WCODEC_CHUNK_MAX ? size : WCODEC_CHUNK_MAX;
-    return (192 << 10) + 2 * (size < most ? size : most) + (b->settings.level >= 5 ? wcodec_chunk_encode_memory(wcodec_zstd_level(b->settings.level), chunk) : 0);
+    /* Limited memory: residuals and a second payload. */
+    uint64_t predicted = b->settings.predict != WCODEC_PREDICT_NONE && b->context->limits.max_memory != UINT64_MAX ? 2 * size : 0;
+    return predicted + (192 << 10) + 2 * (size < most ? size : most) + (b->settings.level >= 5 ? wcodec_chunk_encode_memory(wcodec_zstd_level(b->settings.level), chunk) : 0);
 }
 
 /* What coding an item takes beside it and its payload, in one thread. */

@@ -50,11 +50,11 @@ struct wcodec_batch {
     const uint8_t *pending_bytes;
 };
 
-/* Code data of `size` bytes as an entry. Tiny ones are dealt with here: 1, 2, 4 and 8 bytes are a constant, so that they need no payload; others up to WCODEC_TINY_BYTES are a constant or stored,
- * since no coding gains there what its frame takes, and there can be a million of them. */
+/* Code data as an entry: the bytes, dtype and shape that `what` says. Tiny ones are dealt with here: 1, 2, 4 and 8 bytes are a constant, so that they need no
+ * payload; others up to WCODEC_TINY_BYTES are a constant or stored, since no coding gains there what its frame takes, and there can be a million of them. */
 enum { WCODEC_TINY_BYTES = 256 };
-wcodec_status wcodec_code_bytes(wcodec_context *context, const struct wcodec_encode_settings *settings, bool weights, wcodec_dtype dtype, const void *data, uint64_t size,
-                                struct wcodec_coded *coded, wcodec_error *err);
+wcodec_status wcodec_code_bytes(wcodec_context *context, const struct wcodec_encode_settings *settings, bool weights, const struct wcodec_entry *what, const void *data, struct wcodec_coded *coded,
+                                wcodec_error *err);
 
 /* Memory that an item of `size` bytes takes at least, with its payload. */
 uint64_t wcodec_batch_least(const struct wcodec_encode_settings *settings, uint64_t size);

@@ -108,7 +108,7 @@ static wcodec_status compress_header(struct compressor *c, wcodec_error *err)
     struct wcodec_entry what = {.size = s->header_size};
     wcodec_output_hash(&c->output, s->header, (size_t)s->header_size);
     struct wcodec_coded coded;
-    wcodec_status status = wcodec_code_bytes(c->context, &c->batch.settings, false, WCODEC_DTYPE_OTHER, s->header, s->header_size, &coded, err);
+    wcodec_status status = wcodec_code_bytes(c->context, &c->batch.settings, false, &what, s->header, &coded, err);
     if (status != WCODEC_OK)
         return status;
     status = wcodec_coded_hash(&coded, &what.payload_hash, err);

@@ -88,7 +88,7 @@ static wcodec_status load_payload(struct wcodec_decoder *d, wcodec_error *err)
             XXH3_64bits_update(d->input.hash, d->payload, (size_t)e->payload_size);
         return WCODEC_OK;
     }
-    bool must = d->input.hash != NULL && e->coding == WCODEC_CODING_TILES;
+    bool must = d->input.hash != NULL && wcodec_entry_has_tiles(e);
     if (!must && e->payload_size > SMALL_PAYLOAD && !(d->input.whole && e->payload_size <= wcodec_decoder_budget(d) / 2))
         return WCODEC_OK;
     wcodec_status status = wcodec_decoder_take(d, e->payload_size, &d->loaded, err);
@@ -100,19 +100,30 @@ static wcodec_status load_payload(struct wcodec_decoder *d, wcodec_error *err)
     return status;
 }
 
+static wcodec_status open_payload(struct wcodec_decoder *d, wcodec_error *err)
+{
+    switch (d->input.entry->coding) {
+    case WCODEC_CODING_TILES:
+        wcodec_entry_tiling(d->input.entry, &d->tiling);
+        return wcodec_decoder_open_tiles(d, err);
+    case WCODEC_CODING_BLOCKS:
+        return wcodec_decoder_open_blocks(d, err);
+    default:
+        return wcodec_decoder_open_chunks(d, err);
+    }
+}
+
 wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input, struct wcodec_decoder *d, wcodec_error *err)
 {
     const struct wcodec_entry *e = input->entry;
     *d = (struct wcodec_decoder){.input = *input, .held = input->held};
-    if (e->newer && e->coding > WCODEC_CODING_ALIAS)
-        return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: coding %u", e->coding);
     if (e->newer)
-        return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: dtype %u", e->dtype);
+        return wcodec_entry_refuse(e, err);
     if (e->coding == WCODEC_CODING_CONSTANT)
         return WCODEC_OK;
     wcodec_status status = load_payload(d, err);
     if (status == WCODEC_OK)
-        status = e->coding == WCODEC_CODING_TILES ? wcodec_decoder_open_tiles(d, err) : wcodec_decoder_open_chunks(d, err);
+        status = open_payload(d, err);
     if (status != WCODEC_OK)
         wcodec_decoder_close(d);
     return status;
@@ -123,9 +134,11 @@ void wcodec_decoder_close(struct wcodec_decoder *d)
     const wcodec_allocator *allocator = &d->input.context->allocator;
     wcodec_free(allocator, d->bounce[1]);
     wcodec_free(allocator, d->bounce[0]);
+    wcodec_free(allocator, d->residuals);
     wcodec_free(allocator, d->buffer);
     wcodec_chunks_free(d->chunks);
     wcodec_tiles_free(d->tiles);
+    wcodec_free(allocator, d->loaded_modes);
     wcodec_free(allocator, d->loaded);
     *d = (struct wcodec_decoder){.input = d->input};
 }
@@ -165,6 +178,8 @@ wcodec_status wcodec_decoder_range(struct wcodec_decoder *d, uint64_t begin, uin
         return range_constant(d, begin, end, dst, reporter, err);
     case WCODEC_CODING_TILES:
         return wcodec_decoder_range_tiles(d, begin, end, dst, reporter, err);
+    case WCODEC_CODING_BLOCKS:
+        return wcodec_decoder_range_blocks(d, begin, end, dst, reporter, err);
     default:
         return wcodec_decoder_range_chunks(d, begin, end, dst, reporter, err);
     }

@@ -32,6 +32,12 @@ struct wcodec_decoder {
     uint8_t *loaded;
     struct wcodec_tiling tiling;
     struct wcodec_tiles *tiles;
+    uint64_t tiles_begin; /* in the payload; not 0 only behind modes of blocks */
+    struct wcodec_blocks blocks;
+    const uint8_t *modes; /* packed: in the payload, or `loaded_modes` */
+    uint8_t *loaded_modes;
+    uint8_t *residuals; /* of a batch of blocks */
+    uint64_t residuals_size;
     struct wcodec_chunks *chunks;
     uint8_t *buffer; /* coded bytes of a batch */
     uint64_t buffer_size;
@@ -58,9 +64,16 @@ wcodec_status wcodec_decoder_reserve(struct wcodec_decoder *decoder, uint64_t si
 /* Read coded bytes [offset, offset + size) of the file, by several threads if they are many. */
 wcodec_status wcodec_decoder_read(const struct wcodec_decoder *decoder, uint64_t offset, uint8_t *dst, uint64_t size, wcodec_error *err);
 
+/* Tiles [first, *next) are as many as the budget allows, at most up to `end`: make their coded bytes ready to be seen through the view. Those that follow are
+ * fetched ahead. */
+wcodec_status wcodec_decoder_load_tiles(struct wcodec_decoder *decoder, uint64_t first, uint64_t end, uint64_t *next, struct wcodec_view *view, wcodec_error *err);
+
+/* `tiling` and `tiles_begin` are set. */
 wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *decoder, wcodec_error *err);
+wcodec_status wcodec_decoder_open_blocks(struct wcodec_decoder *decoder, wcodec_error *err);
 wcodec_status wcodec_decoder_open_chunks(struct wcodec_decoder *decoder, wcodec_error *err);
 wcodec_status wcodec_decoder_range_tiles(struct wcodec_decoder *decoder, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter, wcodec_error *err);
+wcodec_status wcodec_decoder_range_blocks(struct wcodec_decoder *decoder, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter, wcodec_error *err);
 wcodec_status wcodec_decoder_range_chunks(struct wcodec_decoder *decoder, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter, wcodec_error *err);
 
 #endif

@@ -21,10 +21,11 @@ static wcodec_status check_padding(const struct wcodec_decoder *d, wcodec_error 
 {
     const struct wcodec_tiles *s = d->tiles;
     const struct wcodec_tiling *t = &d->tiling;
+    const uint8_t *payload = d->payload + d->tiles_begin;
     uint64_t at = t->prefix_size;
     for (unsigned a = 0; a < WCODEC_AREAS; at = s->area_end[a++])
         for (; at < s->area_begin[a]; at++)
-            if (d->payload[at] != 0)
+            if (payload[at] != 0)
                 return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "byte %" PRIu64 " of the payload is between two areas and not zero", at);
     for (uint64_t tile = 0; tile < t->tiles; tile++) {
         if (s->streams[tile * t->coded_count].mode != WCODEC_STREAM_STORED)
@@ -32,7 +33,7 @@ static wcodec_status check_padding(const struct wcodec_decoder *d, wcodec_error 
         uint32_t elements = wcodec_tile_elements(t, tile);
         uint64_t size = (uint64_t)elements << t->element_log2, end = wcodec_tile_raw_size(t, elements, WCODEC_STREAM_STORED);
         for (; size < end; size++)
-            if (d->payload[s->raw[tile] + size] != 0)
+            if (payload[s->raw[tile] + size] != 0)
                 return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %" PRIu64 ": padding of a stored tile is not zero", tile);
     }
     return WCODEC_OK;
@@ -42,22 +43,22 @@ wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *d, wcodec_error *
 {
     const wcodec_allocator *allocator = &d->input.context->allocator;
     const struct wcodec_entry *e = d->input.entry;
-    wcodec_entry_tiling(e, &d->tiling);
+    uint64_t payload_size = e->payload_size - d->tiles_begin;
     uint64_t most = d->input.context->limits.max_memory, memory = tiles_memory(&d->tiling);
     if (memory > most || d->held > most - memory)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT, "decoding takes at least %" PRIu64 " bytes of memory, the limit is %" PRIu64, d->held + memory, most);
     d->held += memory;
     if (d->payload != NULL) {
-        wcodec_status status = wcodec_tiles_read(&d->tiling, d->payload, e->payload_size, allocator, &d->tiles, err);
+        wcodec_status status = wcodec_tiles_read(&d->tiling, d->payload + d->tiles_begin, payload_size, allocator, &d->tiles, err);
         return status == WCODEC_OK && d->input.hash != NULL ? check_padding(d, err) : status;
     }
     uint8_t *prefix;
     wcodec_status status = wcodec_decoder_take(d, d->tiling.prefix_size, &prefix, err);
     if (status != WCODEC_OK)
         return status;
-    status = wcodec_source_read(d->input.source, e->payload_offset, prefix, (size_t)d->tiling.prefix_size, err);
+    status = wcodec_source_read(d->input.source, e->payload_offset + d->tiles_begin, prefix, (size_t)d->tiling.prefix_size, err);
     if (status == WCODEC_OK)
-        status = wcodec_tiles_read(&d->tiling, prefix, e->payload_size, allocator, &d->tiles, err);
+        status = wcodec_tiles_read(&d->tiling, prefix, payload_size, allocator, &d->tiles, err);
     wcodec_free(allocator, prefix);
     d->held -= d->tiling.prefix_size;
     return status;
@@ -98,7 +99,7 @@ static wcodec_status read_areas(struct wcodec_decoder *d, uint64_t first, uint64
     for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK; a++) {
         view->data[a] = d->buffer + place[a];
         view->begin[a] = begin[a];
-        status = wcodec_decoder_read(d, d->input.entry->payload_offset + begin[a], d->buffer + place[a], stop[a] - begin[a], err);
+        status = wcodec_decoder_read(d, d->input.entry->payload_offset + d->tiles_begin + begin[a], d->buffer + place[a], stop[a] - begin[a], err);
     }
     return status;
 }
@@ -110,7 +111,20 @@ static void prefetch(const struct wcodec_decoder *d, uint64_t first, uint64_t en
     wcodec_tiles_extent(d->tiles, first, end, begin, stop);
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
         if (stop[a] > begin[a])
-            wcodec_source_prefetch(d->input.source, d->input.entry->payload_offset + begin[a], stop[a] - begin[a]);
+            wcodec_source_prefetch(d->input.source, d->input.entry->payload_offset + d->tiles_begin + begin[a], stop[a] - begin[a]);
+}
+
+wcodec_status wcodec_decoder_load_tiles(struct wcodec_decoder *d, uint64_t first, uint64_t end, uint64_t *next, struct wcodec_view *view, wcodec_error *err)
+{
+    *next = batch_end(d, first, end);
+    if (d->payload != NULL) {
+        wcodec_view_whole(d->payload + d->tiles_begin, view);
+        return WCODEC_OK;
+    }
+    wcodec_status status = read_areas(d, first, *next, view, err);
+    if (status == WCODEC_OK && *next < end)
+        prefetch(d, *next, batch_end(d, *next, end));
+    return status;
 }
 
 struct range {
@@ -164,16 +178,9 @@ wcodec_status wcodec_decoder_range_tiles(struct wcodec_decoder *d, uint64_t begi
             return status;
     }
     while (tile < tile_end) {
-        uint64_t next = batch_end(d, tile, tile_end);
+        uint64_t next;
         struct wcodec_view view;
-        wcodec_status status = WCODEC_OK;
-        if (d->payload != NULL) {
-            wcodec_view_whole(d->payload, &view);
-        } else {
-            status = read_areas(d, tile, next, &view, err);
-            if (status == WCODEC_OK && next < tile_end)
-                prefetch(d, next, batch_end(d, next, tile_end));
-        }
+        wcodec_status status = wcodec_decoder_load_tiles(d, tile, tile_end, &next, &view, err);
         if (status == WCODEC_OK)
             status = decode_batch(d, &view, tile, next, &r, err);
         if (status != WCODEC_OK)

@@ -5,7 +5,7 @@
 #ifndef WCODEC_CONTAINER_INDEX_H
 #define WCODEC_CONTAINER_INDEX_H
 
-#include "coding/tiling.h"
+#include "coding/blocks.h"
 #include "container/arena.h"
 #include "container/names.h"
 #include "core/context.h"
@@ -15,8 +15,8 @@ enum { WCODEC_HEAD_SIZE = 64, WCODEC_TAIL_SIZE = 64, WCODEC_FORMAT_VERSION = 1 }
 
 struct wcodec_entry {
     bool is_tensor;
-    bool newer;             /* reading: coding or dtype of a newer version; it can be listed, not decoded, and of `u` nothing is set */
-    uint8_t coding;         /* as on disk: 0 constant, 1 tiles, 2 chunks, 3 alias; larger: unknown */
+    bool newer;             /* reading: coding, its form or dtype of a newer version; it can be listed, not decoded, and of `u` nothing is set */
+    uint8_t coding;         /* as on disk: 0 constant, 1 tiles, 2 chunks, 3 alias, 4 blocks; larger: unknown */
     uint8_t dtype;
     const char *name;       /* NULL for blobs; NUL-terminated, in the index's memory */
     const char *dtype_name;
@@ -37,7 +37,8 @@ struct wcodec_entry {
         uint64_t chunk;
         uint64_t alias; /* number of the entry */
     } u;
-    /* Reading, tiles only. A struct wcodec_tiling takes 20 times the bytes that it is read from, so a million of them are kept as they are in the file, validated. */
+    /* Tiles and blocks; of those also when they are written. A struct wcodec_tiling takes 20 times the bytes that it is read from, so a million of them are
+     * kept as they are in the file, validated. */
     const uint8_t *parameters;
     size_t parameters_size;
     const char *split; /* as in wcodec_tensor_info */
@@ -89,6 +90,17 @@ void wcodec_index_free(struct wcodec_index *index);
 
 /* The tiling of an entry that was read, whose coding is tiles: parsed again, which cannot fail. */
 void wcodec_entry_tiling(const struct wcodec_entry *entry, struct wcodec_tiling *tiling);
+/* The same for blocks: the tiling is that of the residuals. */
+void wcodec_entry_blocks(const struct wcodec_entry *entry, struct wcodec_blocks *blocks, struct wcodec_tiling *tiling);
+
+/* Say why an entry is newer: WCODEC_ERROR_NEWER. */
+wcodec_status wcodec_entry_refuse(const struct wcodec_entry *entry, wcodec_error *err);
+
+/* Does the payload, or the end of it, hold tiles? */
+static inline bool wcodec_entry_has_tiles(const struct wcodec_entry *entry)
+{
+    return entry->coding == WCODEC_CODING_TILES || entry->coding == WCODEC_CODING_BLOCKS;
+}
 
 /* The other way: bytes of the coded index (one zstd frame) from an index whose entries are filled in (payload_offset and file_offset are not needed). *bytes is the caller's to free with the allocator. */
 wcodec_status wcodec_index_write(const struct wcodec_index *index, const wcodec_allocator *allocator, uint8_t **bytes, size_t *size, uint64_t *decoded_size, wcodec_error *err);

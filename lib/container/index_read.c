@@ -269,24 +269,46 @@ static wcodec_status make_split(struct parser *p, const struct wcodec_tiling *ti
     return WCODEC_OK;
 }
 
-static wcodec_status read_tiles(struct parser *p, struct wcodec_cursor *c, struct wcodec_entry *e)
+/* Keep the parameters from `begin` up to the cursor; the tiles' payload has `payload_size` bytes. */
+static wcodec_status keep_parameters(struct parser *p, const struct wcodec_cursor *c, const uint8_t *begin, const struct wcodec_tiling *tiling, uint64_t payload_size, struct wcodec_entry *e)
 {
-    struct wcodec_tiling tiling;
-    const uint8_t *begin = c->at;
-    wcodec_status status = wcodec_tiling_read(c, e->size, &tiling, p->err);
-    if (status != WCODEC_OK)
-        return status;
-    if (tiling.prefix_size > e->payload_size)
-        return FAIL(p, "prefix of %" PRIu64 " bytes in a payload of %" PRIu64, tiling.prefix_size, e->payload_size);
+    if (tiling->prefix_size > payload_size)
+        return FAIL(p, "prefix of %" PRIu64 " bytes in a payload of %" PRIu64, tiling->prefix_size, payload_size);
     void *parameters;
     e->parameters_size = (size_t)(c->at - begin);
-    status = arena_take(p, e->parameters_size, &parameters);
+    wcodec_status status = arena_take(p, e->parameters_size, &parameters);
     if (status != WCODEC_OK)
         return status;
     memcpy(parameters, begin, e->parameters_size);
     e->parameters = parameters;
     e->u.tiling = NULL;
-    return make_split(p, &tiling, &e->split);
+    return make_split(p, tiling, &e->split);
+}
+
+static wcodec_status read_tiles(struct parser *p, struct wcodec_cursor *c, struct wcodec_entry *e)
+{
+    struct wcodec_tiling tiling;
+    const uint8_t *begin = c->at;
+    wcodec_status status = wcodec_tiling_read(c, e->size, &tiling, p->err);
+    return status == WCODEC_OK ? keep_parameters(p, c, begin, &tiling, e->payload_size, e) : status;
+}
+
+static wcodec_status read_blocks(struct parser *p, struct wcodec_cursor *c, struct wcodec_entry *e)
+{
+    struct wcodec_blocks blocks;
+    struct wcodec_tiling tiling;
+    const uint8_t *begin = c->at;
+    wcodec_status status = wcodec_blocks_read(c, e->size, &blocks, &tiling, &e->newer, p->err);
+    if (status != WCODEC_OK)
+        return status;
+    if (e->newer) {
+        c->at = c->end;
+        return WCODEC_OK;
+    }
+    uint64_t tiles_begin = wcodec_blocks_tiles_begin(&blocks);
+    if (tiles_begin > e->payload_size)
+        return FAIL(p, "modes of %" PRIu64 " blocks do not fit into a payload of %" PRIu64 " bytes", blocks.count, e->payload_size);
+    return keep_parameters(p, c, begin, &tiling, e->payload_size - tiles_begin, e);
 }
 
 static wcodec_status read_chunks(struct parser *p, struct wcodec_cursor *c, struct wcodec_entry *e)
@@ -319,7 +341,7 @@ static wcodec_status read_parameters(struct parser *p, struct wcodec_cursor *c, 
 {
     if (e->size == 0 && e->coding != WCODEC_CODING_CONSTANT)
         return FAIL(p, "an empty entry must be a constant, this one has coding %u", e->coding);
-    bool has_payload = e->coding == WCODEC_CODING_TILES || e->coding == WCODEC_CODING_CHUNKS;
+    bool has_payload = wcodec_entry_has_tiles(e) || e->coding == WCODEC_CODING_CHUNKS;
     if (!has_payload && e->payload_size != 0)
         return FAIL(p, "a constant or an alias with a payload of %" PRIu64 " bytes", e->payload_size);
     wcodec_status status = WCODEC_OK;
@@ -332,6 +354,9 @@ static wcodec_status read_parameters(struct parser *p, struct wcodec_cursor *c, 
         break;
     case WCODEC_CODING_CHUNKS:
         status = read_chunks(p, c, e);
+        break;
+    case WCODEC_CODING_BLOCKS:
+        status = read_blocks(p, c, e);
         break;
     default:
         status = read_alias(p, c, e);
@@ -364,7 +389,7 @@ static wcodec_status read_record(struct parser *p, struct wcodec_cursor *c, stru
     e->payload_hash = wcodec_load_u64(hash);
     if (e->payload_size == 0 && e->payload_hash != 0)
         return FAIL(p, "a payload hash without a payload");
-    if (e->coding > WCODEC_CODING_ALIAS)
+    if (e->coding > WCODEC_CODING_BLOCKS)
         e->newer = true;
     return e->newer ? WCODEC_OK : read_parameters(p, c, e);
 }
@@ -566,4 +591,20 @@ void wcodec_entry_tiling(const struct wcodec_entry *entry, struct wcodec_tiling 
 {
     struct wcodec_cursor c = {entry->parameters, entry->parameters + entry->parameters_size};
     (void)wcodec_tiling_read(&c, entry->size, tiling, NULL);
+}
+
+void wcodec_entry_blocks(const struct wcodec_entry *entry, struct wcodec_blocks *blocks, struct wcodec_tiling *tiling)
+{
+    struct wcodec_cursor c = {entry->parameters, entry->parameters + entry->parameters_size};
+    bool newer;
+    (void)wcodec_blocks_read(&c, entry->size, blocks, tiling, &newer, NULL);
+}
+
+wcodec_status wcodec_entry_refuse(const struct wcodec_entry *e, wcodec_error *err)
+{
+    if (e->coding > WCODEC_CODING_BLOCKS)
+        return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: coding %u", e->coding);
+    if (e->dtype >= WCODEC_DTYPE_COUNT)
+        return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: dtype %u", e->dtype);
+    return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: blocks of another form");
 }

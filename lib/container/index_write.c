@@ -82,6 +82,9 @@ static void put_parameters(struct buffer *b, const struct wcodec_entry *e)
         else
             put_bytes(b, e->parameters, e->parameters_size);
         break;
+    case WCODEC_CODING_BLOCKS:
+        put_bytes(b, e->parameters, e->parameters_size);
+        break;
     case WCODEC_CODING_CHUNKS:
         put_varint(b, e->u.chunk);
         break;

@@ -95,9 +95,9 @@ static wcodec_status set_coding(struct wcodec_output *output, const struct wcode
     e->coding = coded->coding;
     e->order0_bits = coded->order0_bits;
     e->payload_size = coded->payload_size;
-    if (coded->coding == WCODEC_CODING_TILES) {
-        uint8_t bytes[WCODEC_TILING_MAX_BYTES];
-        e->parameters_size = wcodec_tiling_write(coded->tiling, bytes);
+    if (coded->tiling) {
+        uint8_t bytes[WCODEC_BLOCKS_MAX_BYTES];
+        e->parameters_size = coded->blocks ? wcodec_blocks_write(coded->blocks, coded->tiling, bytes) : wcodec_tiling_write(coded->tiling, bytes);
         uint8_t *copy = wcodec_arena_alloc(&output->arena, e->parameters_size);
         if (!copy)
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");

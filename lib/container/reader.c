@@ -219,10 +219,27 @@ static const char *profile_name(const struct wcodec_tiling *tiling)
     return names[profile];
 }
 
+static void describe_blocks(const struct wcodec_blocks *blocks, wcodec_tensor_info *info)
+{
+    info->columns = blocks->columns;
+    info->mode_count = blocks->mode_count;
+    for (unsigned i = 0; i < blocks->mode_count; i++) {
+        info->modes[i].predictor = wcodec_predictor_name(blocks->modes[i]);
+        info->modes[i].differential = (blocks->modes[i] & WCODEC_MODE_DIFFERENTIAL) != 0;
+        info->modes[i].blocks = blocks->counts[i];
+    }
+}
+
 static void describe_tiles(const struct wcodec_entry *e, wcodec_tensor_info *info)
 {
     struct wcodec_tiling tiling;
-    wcodec_entry_tiling(e, &tiling);
+    struct wcodec_blocks blocks;
+    if (e->coding == WCODEC_CODING_BLOCKS) {
+        wcodec_entry_blocks(e, &blocks, &tiling);
+        describe_blocks(&blocks, info);
+    } else {
+        wcodec_entry_tiling(e, &tiling);
+    }
     info->coding_name = profile_name(&tiling);
     info->split = e->split;
     info->element_bits = 8u << tiling.element_log2;
@@ -249,6 +266,7 @@ static void describe_coding(const struct wcodec_shard *s, const struct wcodec_en
         info->element_bits = 8u << e->u.constant.element_log2;
         break;
     case WCODEC_CODING_TILES:
+    case WCODEC_CODING_BLOCKS:
         describe_tiles(e, info);
         break;
     case WCODEC_CODING_CHUNKS:

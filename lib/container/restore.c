@@ -93,7 +93,7 @@ static wcodec_status open_decoder(const struct producer *p, const struct wcodec_
     if (status != WCODEC_OK)
         return status;
     /* Tiles are in memory already: damage is found before anything is decoded. */
-    status = e->coding == WCODEC_CODING_TILES ? check_payload_hash(decoder, e, err) : WCODEC_OK;
+    status = wcodec_entry_has_tiles(e) ? check_payload_hash(decoder, e, err) : WCODEC_OK;
     if (status != WCODEC_OK)
         wcodec_decoder_close(decoder);
     return status;
@@ -120,7 +120,7 @@ static void close_entry(struct producer *p)
     p->is_open = false;
 }
 
-/* Bytes of the open entry that go next into a piece with `room` left: whole tiles or chunks, so that none is decoded twice. */
+/* Bytes of the open entry that go next into a piece with `room` left: whole tiles, chunks or rows of blocks, so that none is decoded twice. */
 static uint64_t part_size(const struct producer *p, uint64_t room)
 {
     const struct wcodec_entry *e = p->decoder.input.entry;
@@ -131,6 +131,8 @@ static uint64_t part_size(const struct producer *p, uint64_t room)
         unit = (uint64_t)1 << (p->decoder.tiling.tile_log2 + p->decoder.tiling.element_log2);
     else if (e->coding == WCODEC_CODING_CHUNKS)
         unit = e->u.chunk;
+    else if (e->coding == WCODEC_CODING_BLOCKS)
+        unit = wcodec_blocks_band_size(&p->decoder.blocks);
     return room - room % unit;
 }
 
@@ -147,7 +149,7 @@ static wcodec_status produce_part(struct producer *p, const struct wcodec_entry 
     *full = p->at < e->size;
     if (*full)
         return WCODEC_OK;
-    if (e->coding != WCODEC_CODING_TILES)
+    if (!wcodec_entry_has_tiles(e))
         status = check_payload_hash(&p->decoder, e, err);
     close_entry(p);
     return status;
@@ -181,7 +183,7 @@ static wcodec_status decode_item(const struct group *g, size_t i, XXH3_state_t *
     if (status != WCODEC_OK)
         return status;
     status = wcodec_decoder_range(&decoder, 0, e->size, g->piece->data + g->items[i].at, &silent, err);
-    if (status == WCODEC_OK && e->coding != WCODEC_CODING_TILES)
+    if (status == WCODEC_OK && !wcodec_entry_has_tiles(e))
         status = check_payload_hash(&decoder, e, err);
     wcodec_decoder_close(&decoder);
     return status;
@@ -406,7 +408,7 @@ static wcodec_status run_together(struct producer *p, struct consumer *c, struct
     return status;
 }
 
-/* As large as the limit of memory allows, but the largest tile and chunk must fit. */
+/* As large as the limit of memory allows, but the largest tile, chunk and row of blocks must fit. */
 static uint64_t choose_piece_bytes(const struct producer *p)
 {
     const struct wcodec_index *index = p->shard->index;
@@ -415,6 +417,13 @@ static uint64_t choose_piece_bytes(const struct producer *p)
         const struct wcodec_entry *e = &index->entries[i];
         if (!e->newer && e->coding == WCODEC_CODING_CHUNKS && e->u.chunk > largest)
             largest = e->u.chunk;
+        if (!e->newer && e->coding == WCODEC_CODING_BLOCKS) {
+            struct wcodec_blocks blocks;
+            struct wcodec_tiling tiling;
+            wcodec_entry_blocks(e, &blocks, &tiling);
+            if (wcodec_blocks_band_size(&blocks) > largest)
+                largest = wcodec_blocks_band_size(&blocks);
+        }
     }
     if (most > PIECE_BYTES)
         most = PIECE_BYTES;

@@ -7,9 +7,10 @@
 #include "core/error.h"
 #include "encode/chunked.h"
 #include "encode/payload.h"
+#include "encode/predict.h"
 #include "encode/rival.h"
 
-enum { LARGE = 1 << 24, SMALL = 1 << 14, WORKERS_MAX = 1024 };
+enum { LARGE = 1 << 24, SMALL = 1 << 14, WORKERS_MAX = 1024, WORTH_PREDICTING = 128 };
 
 size_t wcodec_encode_workers(wcodec_context *context, uint64_t scratch, uint64_t each, uint64_t work)
 {
@@ -24,7 +25,9 @@ void wcodec_coded_free(struct wcodec_coded *coded)
         wcodec_free(coded->allocator, coded->parts[i].data);
     wcodec_free(coded->allocator, coded->parts);
     wcodec_free(coded->allocator, coded->tiling);
+    wcodec_free(coded->allocator, coded->blocks);
     coded->tiling = NULL;
+    coded->blocks = NULL;
     coded->parts = NULL;
     coded->part_count = 0;
 }
@@ -73,6 +76,94 @@ static wcodec_status decide(struct decision *d, wcodec_error *err)
     return WCODEC_OK;
 }
 
+static wcodec_status code_tiles(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size,
+                                const struct wcodec_survey *survey, struct wcodec_coded *coded, wcodec_error *err)
+{
+    struct wcodec_plan *plan;
+    wcodec_status status = wcodec_plan_tensor(context, settings, dtype, data, size, survey, &plan, err);
+    if (status)
+        return status;
+    status = wcodec_payload_code(context, settings, plan, data, coded, err);
+    wcodec_plan_free(plan);
+    return status;
+}
+
+/* The modes go before the residuals' payload. */
+static wcodec_status join_blocks(struct wcodec_predicted *predicted, struct wcodec_coded *coded, wcodec_error *err)
+{
+    struct wcodec_part *parts = wcodec_realloc_array(coded->allocator, coded->parts, coded->part_count + 1, sizeof *parts);
+    coded->parts = parts ? parts : coded->parts;
+    coded->blocks = wcodec_alloc(coded->allocator, sizeof *coded->blocks);
+    if (!parts || !coded->blocks)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the modes of a tensor's blocks");
+    memmove(parts + 1, parts, coded->part_count++ * sizeof *parts);
+    parts[0] = (struct wcodec_part){predicted->modes, wcodec_blocks_tiles_begin(&predicted->blocks)};
+    predicted->modes = NULL;
+    *coded->blocks = predicted->blocks;
+    coded->payload_size += parts[0].size;
+    coded->coding = 4;
+    return WCODEC_OK;
+}
+
+/* Residuals are small integers, whatever the elements were. *done: there is something to code in them. */
+static wcodec_status code_predicted(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, struct wcodec_predicted *predicted, struct wcodec_coded *coded,
+                                    bool *done, wcodec_error *err)
+{
+    const uint64_t size = wcodec_blocks_residual_size(&predicted->blocks);
+    const wcodec_dtype as = predicted->blocks.element_log2 ? WCODEC_DTYPE_I16 : dtype == WCODEC_DTYPE_U8 ? dtype : WCODEC_DTYPE_I8;
+    struct wcodec_survey survey = {0};
+    wcodec_status status = wcodec_survey_tensor(context, as, predicted->residuals, size, settings->level <= 1, &survey, err);
+    *done = false;
+    if (status || survey.any == survey.all)
+        return status;
+    struct wcodec_coded result;
+    status = code_tiles(context, settings, as, predicted->residuals, size, &survey, &result, err);
+    if (status)
+        return status;
+    status = join_blocks(predicted, &result, err);
+    if (status) {
+        wcodec_coded_free(&result);
+        return status;
+    }
+    *coded = result;
+    *done = true;
+    return WCODEC_OK;
+}
+
+/* Prediction in place of tiles alone, where that saves something to speak of: it takes time on both ways, and not every device can do it. Asked for by name, it
+ * is enough that the tensor does not grow. */
+static wcodec_status try_predicted(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size,
+                                   const struct wcodec_survey *survey, struct wcodec_coded *result, wcodec_error *err)
+{
+    struct wcodec_predicted predicted;
+    struct wcodec_coded coded;
+    bool pays, done;
+    wcodec_status status = wcodec_predict_tensor(context, settings, survey->element_log2, data, size, &predicted, &pays, err);
+    if (status || !pays)
+        return status;
+    const uint64_t plain_size = result->payload_size, order0_bits = result->order0_bits;
+    const bool large = size > LARGE;
+    /* As below: of a large tensor only one payload at a time. */
+    if (large)
+        wcodec_coded_free(result);
+    status = code_predicted(context, settings, dtype, &predicted, &coded, &done, err);
+    wcodec_predicted_free(&predicted);
+    if (status)
+        return status;
+    const bool better = done && coded.payload_size < (settings->predict == WCODEC_PREDICT_AUTO ? plain_size - plain_size / WORTH_PREDICTING : size);
+    if (better) {
+        coded.order0_bits = order0_bits;
+        wcodec_coded_free(result);
+        *result = coded;
+    } else {
+        if (done)
+            wcodec_coded_free(&coded);
+        if (large)
+            status = code_tiles(context, settings, dtype, data, size, survey, result, err);
+    }
+    return status;
+}
+
 /* A small tensor whose tiles with all that describes them save less than 1 %: not worth the reader's time for its tables. */
 static bool saves_nothing(const struct wcodec_coded *tiles, uint64_t size)
 {
@@ -85,11 +176,16 @@ static wcodec_status try_chunks(wcodec_context *context, const struct wcodec_enc
                                 struct wcodec_coded *result, wcodec_error *err)
 {
     struct wcodec_coded chunks;
-    bool small = saves_nothing(result, size), try = small || result->payload_size >= size, done = false;
-    wcodec_status status = try ? WCODEC_OK : wcodec_zstd_may_win(&context->allocator, look, result, &try, err);
+    bool small = result->coding == 1 && saves_nothing(result, size), try = small || result->payload_size >= size, done = false;
+    wcodec_status status = WCODEC_OK;
+    if (result->coding == 4)
+        try = settings->level >= 3; /* what can be predicted has a structure that zstd may see too, and is rare */
+    else if (!try)
+        status = wcodec_zstd_may_win(&context->allocator, look, result, &try, err);
     if (status || !try)
         return status;
-    uint64_t limit = small ? UINT64_MAX : result->payload_size >= size ? result->payload_size : result->payload_size - result->payload_size / 100;
+    /* Nor can they decode blocks. */
+    uint64_t less = result->coding == 4 ? 0 : result->payload_size / 100, limit = small ? UINT64_MAX : result->payload_size - (result->payload_size >= size ? 0 : less);
     /* Of a large tensor two payloads at once would be too much memory: one is only counted, and coded again if it wins. */
     bool large = size > LARGE;
     status = wcodec_chunked_code(context, settings, data, size, limit, large ? NULL : &chunks, &done, err);
@@ -118,9 +214,11 @@ static wcodec_status code_weights(wcodec_context *context, const struct wcodec_e
     wcodec_plan_free(d.plan);
     if (status)
         return status;
-    if (settings->verify)
+    status = try_predicted(context, settings, dtype, data, size, survey, &result, err);
+    if (!status && settings->verify)
         status = wcodec_coded_verify(context, settings, &result, data, err);
-    if (!status)
+    /* Who asks for a predictor by name gets it. */
+    if (!status && (result.coding != 4 || settings->predict == WCODEC_PREDICT_AUTO))
         status = try_chunks(context, settings, data, size, &d.look, &result, err);
     if (status)
         wcodec_coded_free(&result);

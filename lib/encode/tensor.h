@@ -5,9 +5,10 @@
 #ifndef WCODEC_ENCODE_TENSOR_H
 #define WCODEC_ENCODE_TENSOR_H
 
-#include "coding/tiling.h"
+#include "coding/blocks.h"
 #include "core/cancel.h"
 #include "core/context.h"
+#include <wcodec/writer.h>
 
 /* Settings that reach the coder, from wcodec_encode_options. */
 struct wcodec_encode_settings {
@@ -17,6 +18,8 @@ struct wcodec_encode_settings {
     uint8_t profile;    /* 0: by counted cost; else WCODEC_PAIRS, _P12, _P8 as a preference */
     bool verify;        /* decode every tile and compare */
     bool weights;       /* false: chunks only (blobs, excluded tensors) */
+    uint8_t predict;    /* wcodec_predict */
+    uint64_t columns;   /* of the tensor as a matrix, for prediction; 0: none */
     uint64_t scratch;   /* bytes that threads may take beside the payload, 0: by themselves; one thread takes what it must */
     struct wcodec_cancel *cancel; /* NULL, or asked in the course of a large tensor whether to stop: WCODEC_ERROR_CANCELLED */
 };
@@ -28,28 +31,29 @@ struct wcodec_part {
 
 /* A coded tensor: what the index record needs, and the payload as parts that follow each other (padding between areas is inside the parts). */
 struct wcodec_coded {
-    uint8_t coding; /* 0 constant, 1 tiles, 2 chunks */
+    uint8_t coding; /* 0 constant, 1 tiles, 2 chunks, 4 blocks */
     uint64_t order0_bits;
     uint8_t constant_element_log2;
     uint8_t constant_element[8];
-    struct wcodec_tiling *tiling; /* coding 1; owned */
+    struct wcodec_tiling *tiling; /* codings 1 and 4; owned */
+    struct wcodec_blocks *blocks; /* coding 4; owned */
     uint64_t chunk;               /* coding 2 */
     uint64_t payload_size;
     size_t part_count;
-    struct wcodec_part *parts; /* NULL: none. In tiles: the prefix, then each area's parts, one for each range of tiles */
-    uint64_t range_tiles;      /* coding 1: tiles of a range */
+    struct wcodec_part *parts; /* NULL: none. In blocks: the packed modes, then as tiles. In tiles: the prefix, then each area's parts, one for each range of tiles */
+    uint64_t range_tiles;      /* codings 1 and 4: tiles of a range */
     size_t range_count;
     const wcodec_allocator *allocator;
 };
 
 /* Code `size` bytes at data. Parallel on the context's threads, result independent of their number. dtype: how to read the bytes (WCODEC_DTYPE_OTHER:
- * bytes). Takes at most about `size` bytes beside the input, about settings->scratch, and what planning takes. WCODEC_ERROR_MEMORY; WCODEC_ERROR_CORRUPT
- * cannot happen (a failed verification is WCODEC_ERROR_DEVICE: the machine computed wrongly). */
+ * bytes). Takes at most about `size` bytes beside the input (three times that where it is predicted), about settings->scratch, and what planning takes.
+ * WCODEC_ERROR_MEMORY; WCODEC_ERROR_CORRUPT cannot happen (a failed verification is WCODEC_ERROR_DEVICE: the machine computed wrongly). */
 wcodec_status wcodec_encode_tensor(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const void *data, uint64_t size, struct wcodec_coded *coded, wcodec_error *err);
 void wcodec_coded_free(struct wcodec_coded *coded);
 
-/* Decode what was coded in tiles and compare it with the data that it was made of (any other coding: nothing to do). WCODEC_ERROR_DEVICE if they differ,
- * WCODEC_ERROR_MEMORY, _CANCELLED. */
+/* Decode what was coded in tiles or blocks and compare it with the data that it was made of (any other coding: nothing to do). WCODEC_ERROR_DEVICE if they
+ * differ, WCODEC_ERROR_MEMORY, _CANCELLED. */
 wcodec_status wcodec_coded_verify(wcodec_context *context, const struct wcodec_encode_settings *settings, const struct wcodec_coded *coded, const void *data, wcodec_error *err);
 
 /* Threads that share `scratch` bytes (0: no bound), each taking `each`: at least one, at most the context's, and no more than there is work for. */

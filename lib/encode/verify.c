@@ -13,6 +13,7 @@ enum { BATCH = 4, BATCH_BYTES = 1 << 18 };
 
 struct verifier {
     const struct wcodec_coded *coded;
+    const struct wcodec_part *tile_parts; /* behind the modes of blocks */
     const struct wcodec_tiles *tiles;
     const struct wcodec_cpu_decoder *decoder;
     const wcodec_allocator *allocator;
@@ -32,6 +33,21 @@ static void note_bad(struct verifier *v, uint64_t tile)
         ;
 }
 
+/* Is a tile what was coded? */
+static bool is_right(const struct verifier *v, uint64_t tile, const uint8_t *out, size_t size)
+{
+    const struct wcodec_tiling *t = v->tiles->tiling;
+    const struct wcodec_blocks *b = v->coded->blocks;
+    bool right = true;
+    if (!b)
+        return memcmp(out, v->data + (tile << (t->tile_log2 + t->element_log2)), size) == 0;
+    const size_t block_size = (size_t)WCODEC_BLOCK << t->element_log2;
+    const uint64_t first = tile << (t->tile_log2 - WCODEC_BLOCK_LOG2);
+    for (size_t i = 0; i < size / block_size; i++)
+        right = right && wcodec_block_is_right(b, first + i, wcodec_blocks_mode(b, v->coded->parts[0].data, first + i), out + i * block_size, v->data);
+    return right;
+}
+
 /* Each area of a range of tiles is a part of the payload. */
 static void verify_range(struct verifier *v, size_t range, uint8_t *out)
 {
@@ -41,7 +57,7 @@ static void verify_range(struct verifier *v, size_t range, uint8_t *out)
     wcodec_tiles_extent(v->tiles, begin, end, view.begin, stop);
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         static const uint8_t nothing[1];
-        const uint8_t *part = v->coded->parts[1 + a * v->coded->range_count + range].data;
+        const uint8_t *part = v->tile_parts[1 + a * v->coded->range_count + range].data;
         view.data[a] = part ? part : nothing;
     }
     for (uint64_t first = begin; first < end; first += v->batch) {
@@ -52,7 +68,7 @@ static void verify_range(struct verifier *v, size_t range, uint8_t *out)
         wcodec_cpu_decode_tiles(v->decoder, &view, first, count, out, true, false, faults);
         for (unsigned i = 0; i < count; i++) {
             uint64_t offset = (uint64_t)i << (t->tile_log2 + t->element_log2), size = (uint64_t)wcodec_tile_elements(t, first + i) << t->element_log2;
-            if (faults[i] != WCODEC_TILE_OK || memcmp(out + offset, v->data + (first << (t->tile_log2 + t->element_log2)) + offset, (size_t)size) != 0)
+            if (faults[i] != WCODEC_TILE_OK || !is_right(v, first + i, out + offset, (size_t)size))
                 note_bad(v, first + i);
         }
     }
@@ -77,17 +93,19 @@ static void verify_task(void *argument, size_t i)
 wcodec_status wcodec_coded_verify(wcodec_context *context, const struct wcodec_encode_settings *settings, const struct wcodec_coded *coded, const void *data, wcodec_error *err)
 {
     struct wcodec_tiles *tiles;
-    if (coded->coding != 1)
+    if (coded->coding != 1 && coded->coding != 4)
         return WCODEC_OK;
+    const struct wcodec_part *parts = coded->parts + (coded->coding == 4);
+    const uint64_t payload_size = coded->payload_size - (coded->coding == 4 ? coded->parts[0].size : 0);
     const struct wcodec_tiling *t = coded->tiling;
-    wcodec_status status = wcodec_tiles_read(t, coded->parts[0].data, coded->payload_size, &context->allocator, &tiles, err);
+    wcodec_status status = wcodec_tiles_read(t, parts[0].data, payload_size, &context->allocator, &tiles, err);
     if (status == WCODEC_ERROR_CORRUPT)
         status = WCODEC_ERROR_DEVICE;
     if (status)
         return status;
     struct wcodec_cpu_dsp dsp = {0};
     struct wcodec_cpu_decoder *decoder = NULL;
-    struct verifier v = {.coded = coded, .tiles = tiles, .allocator = &context->allocator, .data = data, .cancel = settings->cancel, .batch = BATCH, .bad = UINT64_MAX};
+    struct verifier v = {.coded = coded, .tile_parts = parts, .tiles = tiles, .allocator = &context->allocator, .data = data, .cancel = settings->cancel, .batch = BATCH, .bad = UINT64_MAX};
     while (v.batch > 1 && v.batch << (t->tile_log2 + t->element_log2) > BATCH_BYTES)
         v.batch /= 2;
     v.buffer_size = (size_t)v.batch * (size_t)wcodec_tile_elements(t, 0) << t->element_log2;

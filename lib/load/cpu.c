@@ -68,14 +68,15 @@ static wcodec_status decode_bytes(struct wcodec_load_slot *slot, const struct wc
     const struct wcodec_load_range *r = part->range;
     const struct wcodec_backend *b = slot->work->request->device->backend;
     const uint64_t room = slot->work->request->slot_bytes - part->place;
+    const uint64_t unit = r->entry->coding == WCODEC_CODING_CHUNKS ? r->entry->u.chunk : r->entry->coding == WCODEC_CODING_BLOCKS ? wcodec_blocks_band_size(&decoder->blocks) : 1;
     struct wcodec_reporter silent = {0};
     wcodec_status status = WCODEC_OK;
     if (part->kind == WCODEC_LOAD_DIRECT)
         return wcodec_decoder_range(decoder, part->begin, part->stop, r->host + (part->begin - r->begin), &silent, err);
     for (uint64_t at = part->begin; at < part->stop && status == WCODEC_OK && !atomic_load(&slot->work->stop);) {
-        uint64_t size = part->stop - at, chunk = r->entry->coding == WCODEC_CODING_CHUNKS ? r->entry->u.chunk : 1;
-        if (size > room) /* whole chunks, so that none is decoded twice */
-            size = (at + room) / chunk * chunk > at ? (at + room) / chunk * chunk - at : room;
+        uint64_t size = part->stop - at;
+        if (size > room) /* whole chunks and rows of blocks, so that none is decoded twice */
+            size = (at + room) / unit * unit > at ? (at + room) / unit * unit - at : room;
         status = wcodec_decoder_range(decoder, at, at + size, slot->stage.data + part->place, &silent, err);
         if (status == WCODEC_OK)
             status = b->copy_in(slot->queue, r->memory, r->offset + (at - r->begin), slot->stage.data + part->place, size, err);

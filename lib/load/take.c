@@ -219,13 +219,6 @@ static void take_bytes(struct wcodec_load_cursor *c, const struct wcodec_load_ra
     c->range++;
 }
 
-static wcodec_status refuse_newer(const struct wcodec_entry *e, wcodec_error *err)
-{
-    if (e->coding > WCODEC_CODING_ALIAS)
-        return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: coding %u", e->coding);
-    return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: dtype %u", e->dtype);
-}
-
 wcodec_status wcodec_load_take(struct wcodec_load_cursor *c, struct wcodec_load_piece *piece, bool *more, wcodec_error *err)
 {
     bool full = false, large = false;
@@ -236,7 +229,7 @@ wcodec_status wcodec_load_take(struct wcodec_load_cursor *c, struct wcodec_load_
         const size_t before = c->range;
         wcodec_status status = WCODEC_OK;
         if (r->entry->newer)
-            status = refuse_newer(r->entry, err);
+            status = wcodec_entry_refuse(r->entry, err);
         else if (r->begin == r->end)
             c->range++;
         else if (r->entry->coding == WCODEC_CODING_TILES)

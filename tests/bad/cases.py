@@ -13,6 +13,7 @@ import encode
 import zstd
 from common import CODED, CONSTANT, P8, P12, PAIRS, RAW
 from encode import Entry, varint
+from xxh3 import xxh3_64
 
 
 def tensor(seed=1, dtype="BF16", n=700, split=None, profile=P8, pool=2, run=0, t=12, modes=(0,), outlier_rate=0.01, add=3):
@@ -26,6 +27,10 @@ def entry(p, name="t", dtype="BF16"):
     return encode.tile_entry(p, name=name, dtype=dtype, shape=(n,))
 
 
+def matrix(seed=1, dtype="I8", rows=40, columns=50, modes=(0, 1, 5, 12), **more):
+    return encode.BlocksPayload(random.Random(seed), dtype, rows, columns, list(modes), outlier_rate=0.01, **more)
+
+
 def file_of(*entries, **more):
     return encode.container(list(entries), **more), b"".join(e.data for e in entries)
 
@@ -35,6 +40,7 @@ def every_coding():
     entries = [entry(tensor(1, n=130, pool=2, run=7), "runs"), entry(tensor(2, "I8", n=128, profile=PAIRS, pool=1, modes=(0, 1)), "pairs", "I8"),
                entry(tensor(3, "F8_E4M3", n=65, profile=P12, pool=1), "p12", "F8_E4M3"), entry(tensor(4, "I16", n=20, modes=(2,), pool=1), "stored", "I16")]
     entries.append(encode.constant_entry(b"\1\2", 6, name="constant", dtype="U16", shape=(2, 3)))
+    entries.append(matrix(rows=17, columns=20, modes=(5, 9, 12)).entry(name="blocks"))
     entries.append(encode.chunk_entry(bytes(40) + b"chunk", 40, name="chunks", dtype="U8", shape=(45,)))
     entries.append(encode.alias_entry(entries, 2, name="alias", dtype="U8", shape=(65,)))
     entries.append(encode.empty_entry(name="empty", dtype="F64", shape=(0,)))
@@ -117,13 +123,14 @@ def records():
             ("constant not in whole elements", "corrupt", small(parameters=b"\3" + bytes(8))), ("constant cut", "corrupt", small(parameters=b"\2\0\0")),
             ("byte behind the record", "corrupt", small(parameters=b"\0\7\0")), ("constant with a payload", "corrupt", small(payload=b"x")), ("hash of no payload", "corrupt", small(payload_hash=1)),
             ("payload beyond the file", "corrupt", small(payload_size=1 << 62, payload_hash=1)), ("payload 2^64 - 1", "corrupt", small(payload_size=(1 << 64) - 1, payload_hash=1)),
-            ("coding 4", "newer", small(coding=4, parameters=b"anything", payload=b"more")), ("coding 255", "newer", small(coding=255, parameters=b""))):
+            ("coding 5", "newer", small(coding=5, parameters=b"anything", payload=b"more")), ("blocks of no form", "corrupt", small(coding=4, parameters=b"")),
+            ("blocks of another form", "newer", small(coding=4, parameters=b"\2anything", payload=b"more")), ("coding 255", "newer", small(coding=255, parameters=b""))):
         yield "record: " + name, expected, *file_of(e)
     a, b = changed(), changed(name="u")
     yield "names that differ in normalisation", "ok", *file_of(changed(name="\u00e9"), changed(name="e\u0301"))
     yield "name twice", "corrupt", *file_of(a, a)
     yield "zero dimension beside huge ones", "ok", *file_of(encode.empty_entry(name="t", dtype="F64", shape=(1 << 47, 1 << 47, 0)))
-    for coding, parameters in ((0, b"\1\0\0"), (0, b"\0\1"), (1, b""), (2, varint(1)), (3, varint(0))):
+    for coding, parameters in ((0, b"\1\0\0"), (0, b"\0\1"), (1, b""), (2, varint(1)), (3, varint(0)), (4, b"\1")):
         e = encode.empty_entry(name="t", dtype="U8", shape=(0,))
         e.coding, e.parameters = coding, parameters
         yield "empty entry of coding %d, %r" % (coding, parameters), "corrupt", *file_of(e)
@@ -417,6 +424,58 @@ def chunks():
         yield "chunks: frame " + name, "corrupt", *file_of(e)
 
 
+def blocks():
+    for dtype in ("I8", "BF16"):
+        yield "blocks of %s as they should be" % dtype, "ok", *file_of(matrix(dtype=dtype).entry(name="t"))
+    yield "blocks: every mode", "ok", *file_of(matrix(3, rows=160, columns=160, modes=encode.BLOCK_MODES).entry(name="t"))
+    yield "blocks: one mode", "ok", *file_of(matrix(modes=(13,)).entry(name="t"))
+    yield "blocks: one column", "ok", *file_of(matrix(columns=1, rows=33, modes=(2,)).entry(name="t"))
+
+    def case(change, **options):
+        p = matrix(**options)
+        change(p)
+        return file_of(p.entry(name="t"))
+
+    def member(key, value):
+        return lambda p: setattr(p, key, value(getattr(p, key)))
+
+    def mode(i, m):
+        return member("modes", lambda v: v[:i] + [(m, v[i][1])] + v[i + 1:])
+
+    def count(i, n):
+        return member("modes", lambda v: v[:i] + [(v[i][0], n(v[i][1]))] + v[i + 1:])
+
+    wide = (1 << 20) + 1
+    for name, change in (
+            ("no column", member("columns", lambda v: 0)), ("columns that do not divide", member("columns", lambda v: 49)), ("more columns than elements", member("columns", lambda v: 4000)),
+            ("other columns", member("columns", lambda v: 100)), ("2^63 columns", member("columns", lambda v: 1 << 63)), ("rows above 2^20 bytes", member("columns", lambda v: wide)),
+            ("no mode", member("modes", lambda v: [])), ("13 modes", member("modes", lambda v: v + [(15, 1)] * 9)), ("predictor 6", mode(3, 6)), ("predictor 7", mode(3, 7)),
+            ("predictor 6 with differences", mode(3, 14)), ("mode 16", mode(3, 16)), ("mode 255", mode(3, 255)), ("a mode twice", mode(1, 0)), ("modes falling", member("modes", lambda v: v[::-1])),
+            ("another mode", mode(2, 4)), ("a count of 0", count(3, lambda n: 0)), ("a count less", count(0, lambda n: n - 1)), ("a count more", count(0, lambda n: n + 1)),
+            ("a count of 2^64 - 1", count(0, lambda n: (1 << 64) - 1)), ("other counts of the same sum", member("modes", lambda v: [(v[0][0], v[0][1] + 1), (v[1][0], v[1][1] - 1)] + v[2:])),
+            ("check", member("check", lambda v: 1)), ("byte behind the modes", member("behind", lambda v: bytes(12) + b"\1")), ("no byte behind the modes", member("behind", lambda v: b"")),
+            ("16 bytes behind the modes", member("behind", lambda v: bytes(29))), ("modes cut", member("packed", lambda v: b"\0")), ("other modes", member("packed", lambda v: bytes(3)))):
+        # Another mode, or another order of rows, is no error that a check could see in the index: the tensor's bytes differ, and so does the file's hash.
+        yield "blocks: " + name, "corrupt", *case(change)
+    p = matrix(rows=33, columns=33, modes=(0, 1, 5))
+    yield "blocks: number beyond the modes", "corrupt", *case(lambda p: p.numbers.__setitem__(0, 3), rows=33, columns=33, modes=(0, 1, 5))
+    packed = sum(n << 2 * i for i, n in enumerate(p.numbers)) | 1 << 23
+    yield "blocks: bits behind the last mode", "corrupt", *case(member("packed", lambda v: packed.to_bytes(3, "little")), rows=33, columns=33, modes=(0, 1, 5))
+    e = matrix().entry(name="t")
+    for n in range(len(e.parameters)):
+        cut = matrix().entry(name="t")
+        cut.parameters = e.parameters[:n]
+        yield "blocks: parameters cut at %d" % n, "corrupt", *file_of(cut)
+    for n in (0, 1, 2, 3, 15, 16, 17, 40, len(e.payload) - 64, len(e.payload) - 1):
+        cut = matrix().entry(name="t")
+        cut.payload = e.payload[:n]
+        yield "blocks: payload cut at %d" % n, "corrupt", *file_of(cut)
+    wider = entry(tensor(dtype="U32", n=256), dtype="U32")
+    wider.coding, wider.parameters = 4, bytes([1, 16, 1, 0, 1]) + xxh3_64(b"").to_bytes(8, "little")[:4] + wider.parameters
+    yield "blocks: elements of 32 bits", "corrupt", *file_of(wider)
+    yield "blocks: tile check", "corrupt", *case(lambda p: p.tiles.checks.__setitem__(0, p.tiles.checks[0] ^ 1))
+
+
 def sums():
     """Sizes that follow from the index and are too large to hold; the hash cannot be right, and nothing may be taken for it."""
     e = encode.constant_entry(b"\0", 1, name="t", dtype="U8", shape=(1 << 47,))
@@ -428,12 +487,17 @@ def sums():
     huge = entry(tensor())
     huge.size, huge.dtype, huge.shape = 1 << 48, "U8", (1 << 47, 2)
     yield "tiles of 2^48 bytes in a small payload", "limit", *file_of(huge, size=1 << 48)
+    p = matrix(columns=1, rows=16, modes=(2,))
+    p.modes = [(2, 1 << 44)]
+    thin = p.entry(name="t")
+    thin.size, thin.shape = 1 << 48, (1 << 47, 2)
+    yield "blocks of 2^48 bytes in a small payload", "limit", *file_of(thin, size=1 << 48)
     c = encode.chunk_entry(b"a" * 100, 10, name="c", dtype="U8", shape=(1 << 47, 2))
     c.size = 1 << 48
     yield "chunks of 2^48 bytes in a small payload", "corrupt", *file_of(c, size=1 << 48)
 
 
 def cases():
-    for group in (framing, index_fields, records, parameters, tables, descriptors, modes, runs, areas, chunks, sums):
+    for group in (framing, index_fields, records, parameters, tables, descriptors, modes, runs, areas, chunks, blocks, sums):
         for name, expected, data, original in group():
             yield name, expected, data, original

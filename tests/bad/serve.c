@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Lets a script put many files to the library in one process. Requests on standard input: a letter, a u64 size, that many bytes. Answers on standard output, a line each.
- *   x  a container: everything that can be done with it (fuzz/exercise.h); "ok HASH", or "STAGE STATUS TEXT"
+/* Lets a script put many files to the library in one process. Requests on standard input: a letter, a u64 size, that many bytes. Answers on standard output,
+ * a line each.   x  a container: everything that can be done with it (fuzz/exercise.h); "ok HASH", or "STAGE STATUS TEXT"
  *   f  the same with the first, second, ... allocation failing until none does; "ok HASH ALLOCATIONS"
  *   c  an original to compress: with failing allocations as above; "ok HASH ALLOCATIONS", the hash being that of what the container gives back
- *   o  a container to open with the default limits, and one row of each tensor to decode; "ok PEAK", or as above. Followed by u64: bytes of memory that this may take.
- *   z  an original to compress. Followed by 8 bytes: level, profile, tile size as a power of two, tune, raw and three zeros; "ok SIZE" and that many bytes. */
+ *   o  a container to open with the default limits, and one row of each tensor to decode; "ok PEAK", or as above. Followed by u64: bytes of memory that this
+ * may take.   z  an original to compress. Followed by 8 bytes: level, profile, tile size as a power of two, tune, raw, predictor and two zeros; "ok SIZE" and
+ * that many bytes. */
 #include "fuzz/exercise.h"
 #include "fuzz/fuzz.h"
 #include <wcodec/writer.h>
@@ -199,6 +200,7 @@ static void answer_compress(const uint8_t *data, size_t size, const uint8_t choi
     options.tile_log2 = choice[2];
     options.tune = (wcodec_tune)choice[3];
     options.raw = choice[4];
+    options.predict = (wcodec_predict)choice[5];
     wcodec_error err = {WCODEC_OK, ""};
     const wcodec_status status = wcodec_compress_memory(fuzz_context(), data, size, append, &out, &options, NULL, &err);
     if (status == WCODEC_OK) {

@@ -33,8 +33,8 @@ class Server:
         words = self.ask("x", data)
         return ("ok", words[1]) if words[0] == "ok" else (STATUS.get(words[1], words[1]), words[2])
 
-    def compress(self, original, level=3, profile=0, tile=0, tune=0, raw=0):
-        words = self.ask("z", original, bytes([level, profile, tile, tune, raw, 0, 0, 0]))
+    def compress(self, original, level=3, profile=0, tile=0, tune=0, raw=0, predict=0):
+        words = self.ask("z", original, bytes([level, profile, tile, tune, raw, predict, 0, 0]))
         if words[0] != "ok":
             sys.exit("compressing: %s" % words)
         return self.process.stdout.read(int(words[1]))

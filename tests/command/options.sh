@@ -21,6 +21,7 @@ value_of () {
     tune) echo =size ;;
     tile) echo =4096 ;;
     profile) echo =p12 ;;
+    predict) echo =none ;;
     slice) echo =0:1 ;;
     xxh128) echo =0 ;;
     esac

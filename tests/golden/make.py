@@ -28,6 +28,12 @@ def one(seed, dtype, n, **more):
     return encode.container(entries, kind=1, name="t.safetensors")
 
 
+def matrix(seed, dtype, rows, columns, modes):
+    entries = [encode.BlocksPayload(random.Random(seed), dtype, rows, columns, modes, outlier_rate=0.01).entry(name="t")]
+    entries.insert(0, encode.safetensors_blob(entries))
+    return encode.container(entries, kind=1, name="t.safetensors")
+
+
 def cases():
     for dtype in ("BF16", "F16", "F32", "F8_E4M3", "F8_E5M2", "I8"):
         for name, profile in PROFILES.items():
@@ -46,6 +52,10 @@ def cases():
         yield "i8-groups-%d" % groups, lambda groups=groups: one(12, "I8", 128 * groups - 5, profile=P8)
     yield "one-element", lambda: one(13, "BF16", 1)
     yield "tile-65536", lambda: one(14, "I8", 5000, t=16, profile=PAIRS, outlier_rate=0.001)
+    yield "i8-blocks", lambda: matrix(15, "I8", 60, 70, [0, 1, 5, 12])
+    yield "u8-blocks-one-mode", lambda: matrix(16, "U8", 17, 33, [9])
+    yield "i16-blocks-every-mode", lambda: matrix(17, "I16", 100, 100, encode.BLOCK_MODES)
+    yield "bf16-blocks-thin", lambda: matrix(18, "BF16", 65, 1, [3, 4, 13])
     yield "mixed", lambda: encode.random_file(41, sizes=(1, 100, 129, 400))[0]
     yield "opaque", lambda: encode.container([encode.chunk_entry(b"text " * 40 + bytes(3000), 2000), encode.constant_entry(b"ab", 300)], kind=0, name="notes")
     yield "empty", lambda: encode.container([], kind=0)

@@ -31,8 +31,9 @@ def checkpoint(rng, n):
     """A safetensors file with tensors of every dtype, of weights, constants, counters and noise."""
     entries = []
 
-    def add(name, dtype, data, bits):
-        entries.append(encode.Entry(data, 2, b"", name=name, dtype=dtype, shape=(len(data) * 8 // bits,)))
+    def add(name, dtype, data, bits, columns=None):
+        n = len(data) * 8 // bits
+        entries.append(encode.Entry(data, 2, b"", name=name, dtype=dtype, shape=(n // columns, columns) if columns else (n,)))
 
     floats = [rng.gauss(0, 0.02) for _ in range(n)]
     f32 = struct.pack("<%df" % n, *floats)
@@ -50,6 +51,13 @@ def checkpoint(rng, n):
     add("f64", "F64", struct.pack("<%dd" % (n // 4), *floats[:n // 4]), 64)
     add("bool", "BOOL", bytes(rng.random() < 0.1 for _ in range(n)), 8)
     add("noise", "U32", rng.randbytes(4 * (n // 4)), 32)
+    walk = 0.0
+    rows = []
+    for i in range(n // 50 * 50):
+        walk = 0.9 * (walk if i % 50 else 0) + rng.gauss(0, 12)
+        rows.append(max(-127, min(127, round(walk))) & 255)
+    add("rows", "I8", bytes(rows), 8, 50)
+    add("ramp", "I16", struct.pack("<%dh" % (n // 24 * 24), *(17 * (i // 24) - 40 * (i % 24) + rng.getrandbits(2) for i in range(n // 24 * 24))), 16, 24)
     add("ones", "BF16", b"\x80\x3f" * n, 16)
     add("bf16 again", "BF16", bf16, 16)
     add("one", "F32", b"\0\0\x80\x3f", 32)
@@ -60,11 +68,11 @@ def checkpoint(rng, n):
 def library_encodes(rng):
     server, made = Server(), 0
     for n, options in ((5000, {"level": 1}), (20000, {}), (6000, {"level": 9}), (4097, {"profile": 1}), (4097, {"profile": 2}), (9000, {"profile": 3, "tile": 12}),
-                       (1500, {"level": 6, "tune": 1}), (3000, {"raw": 1})):
+                       (1500, {"level": 6, "tune": 1}), (3000, {"raw": 1}), (9000, {"predict": 4}), (17000, {"predict": 6, "tile": 13}), (9000, {"predict": 1})):
         original = checkpoint(rng, n)
         data = server.compress(original, **options)
         codings = {e.coding for e in Container(data).entries}
-        if Container(data).decode_all() != original or not options.get("raw") and codings != {0, 1, 2, 3}:
+        if Container(data).decode_all() != original or not options.get("raw") and codings - {4} != {0, 1, 2, 3} or (4 in codings) != (options.get("predict", 0) > 1):
             sys.exit("%d elements with %s: codings %s, or other bytes come back" % (n, options, codings))
         made += 1
     server.close()

@@ -6,6 +6,7 @@
 usage: decode.py [--list] FILE.wcodec [OUTPUT]     exit status: 0 right, 3 corrupt or made by a newer version"""
 import sys
 
+import blocks
 import tiles
 import zstd
 from common import Corrupt, Cursor, Newer, WcodecError, align, load
@@ -15,14 +16,14 @@ HEAD_MAGIC = bytes.fromhex("895743440D0A1A0A")
 DTYPES = [("", 0), ("BOOL", 8), ("U8", 8), ("I8", 8), ("F8_E5M2", 8), ("F8_E4M3", 8), ("F8_E8M0", 8), ("F8_E4M3FNUZ", 8), ("F8_E5M2FNUZ", 8),
           ("U16", 16), ("I16", 16), ("F16", 16), ("BF16", 16), ("U32", 32), ("I32", 32), ("F32", 32), ("U64", 64), ("I64", 64), ("F64", 64),
           ("C64", 64), ("F4", 4), ("F6_E2M3", 6), ("F6_E3M2", 6)]
-CODINGS = ["constant", "tiles", "chunks", "alias"]
+CODINGS = ["constant", "tiles", "chunks", "alias", "blocks"]
 
 
 class Entry:
     name = None
     dtype = ""
     shape = ()
-    element = tiling = chunk = alias = newer = None
+    element = tiling = blocks = chunk = alias = newer = None
     offset = 0
 
 
@@ -60,7 +61,7 @@ def _read_record(data, entries):
     e.order0, e.coding, e.payload_size, e.payload_hash = c.varint(), c.u8(), c.varint(), c.u64()
     if e.payload_size == 0 and e.payload_hash != 0:
         raise Corrupt("hash of no payload")
-    if e.coding > 3:
+    if e.coding > 4:
         e.newer = "coding"
     if e.newer:
         return e
@@ -77,7 +78,13 @@ def _read_record(data, entries):
         e.chunk = c.varint()
         if not 1 <= e.chunk <= 1 << 24:
             raise Corrupt("chunk size")
-    else:
+    elif e.coding == 4 and e.size:
+        try:
+            e.blocks = blocks.read_parameters(c, e.size)
+        except Newer as newer:
+            e.newer = str(newer)
+            return e
+    elif e.coding == 3:
         e.alias = c.varint()
         if e.alias >= len(entries) or entries[e.alias].coding == 3 or entries[e.alias].size != e.size:
             raise Corrupt("alias")
@@ -172,6 +179,8 @@ class Container:
             return e.element * (e.size // len(e.element))
         if e.coding == 1:
             return tiles.decode(e.tiling, self.payload(e))
+        if e.coding == 4:
+            return blocks.decode(e.blocks, self.payload(e))
         return _decode_chunks(e, self.payload(e))
 
     def decode_all(self):
@@ -218,7 +227,7 @@ def main(arguments):
         container = Container(data)
         if listing:
             for e in container.entries:
-                print("%-12s %-10s %-20s %d -> %d %s" % (e.dtype or "-", CODINGS[e.coding] if e.coding < 4 else "?", list(e.shape), e.size, e.payload_size, ascii(e.name)))
+                print("%-12s %-10s %-20s %d -> %d %s" % (e.dtype or "-", CODINGS[e.coding] if e.coding < len(CODINGS) else "?", list(e.shape), e.size, e.payload_size, ascii(e.name)))
             return 0
         out = container.decode_all()
     except WcodecError as error:

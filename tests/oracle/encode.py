@@ -10,6 +10,7 @@ import json
 import random
 import sys
 
+import blocks
 import zstd
 from common import CODED, CONSTANT, M32, P8, P12, PAIRS, RAW, align, mask
 from tiles import raw_planes, tile_check
@@ -395,6 +396,42 @@ def tile_entry(p, **names):
     return Entry(p.decoded, 1, parameters, payload, **names)
 
 
+class BlocksPayload:
+    """A matrix of random residuals in blocks; members may be changed before entry() is called."""
+
+    def __init__(self, rng, dtype, rows, columns, modes, t=12, split=None, profile=None, add=0, **more):
+        self.w, self.rows, self.columns, self.dtype = ELEMENT[dtype], rows, columns, dtype
+        count = (rows + 15 >> 4) * (columns + 15 >> 4)
+        self.numbers = [i if i < len(modes) else rng.randrange(len(modes)) for i in range(count)]
+        rng.shuffle(self.numbers)
+        self.modes = [(m, self.numbers.count(i)) for i, m in enumerate(modes)]
+        self.tiles = random_payload(rng, self.w, t, 256 * count, make_fields(rng, split or PRESETS[dtype], profile), add, **more)
+        view = blocks.Blocks(rows * columns << self.w, self.w, columns, self.modes, 0)
+        self.data = blocks.elements(view, self.numbers, self.tiles.decoded)
+        self.form, self.bits, self.packed, self.check, self.behind = 1, view.index_bits, None, None, None
+
+    def entry(self, **names):
+        packed = self.packed
+        if packed is None:
+            v = sum(n << self.bits * i for i, n in enumerate(self.numbers))
+            packed = v.to_bytes(len(self.numbers) * self.bits + 7 >> 3, "little")
+        parameters, payload = self.tiles.assemble()
+        check = xxh3_64(packed) & M32 if self.check is None else self.check
+        record = bytes([self.form]) + varint(self.columns) + bytes([len(self.modes)]) + b"".join(bytes([m]) + varint(n) for m, n in self.modes)
+        behind = bytes(-len(packed) % 16) if self.behind is None else self.behind
+        return Entry(self.data, 4, record + check.to_bytes(4, "little") + parameters, packed + behind + payload, dtype=self.dtype, shape=(self.rows, self.columns), **names)
+
+
+BLOCK_MODES = [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13]
+
+
+def random_blocks(rng, name):
+    rows, columns = rng.choice([1, 5, 16, 17, 40]), rng.choice([1, 15, 16, 17, 50])
+    modes = sorted(rng.sample(BLOCK_MODES, rng.randint(1, min(12, (rows + 15 >> 4) * (columns + 15 >> 4)))))
+    p = BlocksPayload(rng, rng.choice(["I8", "U8", "I16", "BF16", "F8_E4M3"]), rows, columns, modes, add=rng.choice([0, 3, 128]), outlier_rate=rng.choice([0, 0.01]))
+    return p.entry(name=name)
+
+
 def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=None, digest=None, count=None, behind=b""):
     original = b"".join(e.data for e in entries)
     out = bytes([kind]) + string(name) + varint(len(original) if size is None else size)
@@ -509,6 +546,7 @@ def random_file(seed, sizes=(1, 3, 127, 128, 129, 1000, 4095, 4096, 4097, 8192 +
         n = rng.choice(sizes) + (dtype == "C64")
         n += n & 1 if dtype == "C64" else 0
         entries.append(random_tensor(rng, dtype, n, "tensor.%d" % i))
+    entries.append(random_blocks(rng, "blocks"))
     entries.append(constant_entry(rng.randbytes(2), rng.randint(1, 3000), name="constant", dtype="BF16"))
     entries[-1].shape = (entries[-1].size // 2, 1)
     entries.append(empty_entry(name="empty \u00e9\u4e00", dtype="F32", shape=(0, 1 << 47)))

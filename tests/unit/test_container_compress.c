@@ -536,7 +536,7 @@ static void test_bad_options(void **state)
     struct support_sink sink;
     wcodec_context *context = support_context(1, NULL);
     support_sink_init(&sink);
-    for (unsigned i = 0; i < 10; i++) {
+    for (unsigned i = 0; i < 12; i++) {
         struct {
             wcodec_encode_options options;
             unsigned more;
@@ -550,13 +550,15 @@ static void test_bad_options(void **state)
         case 4: o.options.profile = (wcodec_profile)4; break;
         case 5: o.options.tune = (wcodec_tune)2; break;
         case 6: o.options.struct_size = 0; break;
-        case 7: o.options.struct_size = sizeof o.options - 8; break;
+        case 7: o.options.struct_size = offsetof(wcodec_encode_options, predict) - 8; break;
         case 8: o.options.struct_size = sizeof o; o.more = 1; break;
+        case 9: o.options.predict = (wcodec_predict)7; break;
+        case 10: o.options.struct_size = offsetof(wcodec_encode_options, predict), o.options.predict = (wcodec_predict)7; break; /* an older caller, who has no such member */
         default: o.options.struct_size = sizeof o; break; /* a newer caller who asks for nothing new */
         }
         wcodec_status status = wcodec_compress_memory(context, "x", 1, support_sink_write, &sink, &o.options, NULL, NULL);
-        assert_int_equal(status, i == 9 ? WCODEC_OK : WCODEC_ERROR_USAGE);
-        assert_int_equal(sink.calls != 0, i == 9);
+        assert_int_equal(status, i >= 10 ? WCODEC_OK : WCODEC_ERROR_USAGE);
+        assert_int_equal(sink.calls != 0, i >= 10);
     }
     support_sink_free(&sink);
     wcodec_context_destroy(context);
