@@ -6,6 +6,8 @@
 #include "support_conform.h"
 #include "support_tiles.h"
 
+#include <pthread.h>
+
 struct run {
     const struct wcodec_backend *b;
     struct wcodec_device *device;
@@ -14,7 +16,7 @@ struct run {
     uint64_t seed;
 };
 
-static wcodec_error failure;
+static _Thread_local wcodec_error failure;
 
 static void ok(wcodec_status status)
 {
@@ -231,18 +233,20 @@ static void check_output(struct run *r, const struct tensor *t, struct wcodec_me
 /* Random tensors, whole and in part, some of them damaged, in one batch that is decoded twice. */
 static void check_batch(struct run *r)
 {
-    static struct tensor tensors[TENSORS];
+    struct tensor *tensors = malloc(TENSORS * sizeof *tensors);
     struct wcodec_job jobs[TENSORS] = {{0}};
     struct wcodec_job_result results[TENSORS];
     enum wcodec_tile_fault faults[TENSORS] = {0};
-    uint64_t tiles[TENSORS] = {0}, size = GUARD;
+    uint64_t tiles[TENSORS] = {0}, offsets[TENSORS], size = GUARD;
     for (unsigned i = 0; i < TENSORS; i++) {
         make_tensor(r, &tensors[i]);
+        /* Some at any multiple of their element. */
+        offsets[i] = i % 3 == 1 ? size + (support_random(&r->seed) % 16 << tensors[i].x.tiling.element_log2) : size;
         if (i % 4 == 3)
             damage_tensor(r, &tensors[i], &faults[i], &tiles[i]);
-        jobs[i] = (struct wcodec_job){.tiles = tensors[i].tiles, .first = tensors[i].first, .count = tensors[i].count, .destination = size, .verify = true};
+        jobs[i] = (struct wcodec_job){.tiles = tensors[i].tiles, .first = tensors[i].first, .count = tensors[i].count, .destination = offsets[i], .verify = true};
         place_payload(r, &tensors[i], &jobs[i]);
-        size = wcodec_align_u64(size + tensors[i].bytes, 16) + 2 * GUARD;
+        size = wcodec_align_u64(offsets[i] + tensors[i].bytes, 16) + 2 * GUARD;
     }
     struct wcodec_memory *output = allocate(r, WCODEC_MEMORY_DEVICE, size);
     uint8_t *poison = malloc(size);
@@ -257,13 +261,11 @@ static void check_batch(struct run *r)
         memset(results, 0x55, sizeof results);
         ok(r->b->batch_decode(r->queue, batch, &failure));
         ok(r->b->batch_results(r->queue, batch, results, &failure));
-        uint64_t offset = GUARD;
         for (unsigned i = 0; i < TENSORS; i++) {
             assert_int_equal(results[i].fault, tensors[i].damaged ? faults[i] : WCODEC_TILE_OK);
             if (tensors[i].damaged)
                 assert_int_equal(results[i].tile, tiles[i]);
-            check_output(r, &tensors[i], output, offset, &results[i]);
-            offset = wcodec_align_u64(offset + tensors[i].bytes, 16) + 2 * GUARD;
+            check_output(r, &tensors[i], output, offsets[i], &results[i]);
         }
     }
     r->b->batch_destroy(batch);
@@ -274,6 +276,32 @@ static void check_batch(struct run *r)
         wcodec_tiles_free(tensors[i].tiles);
         support_tensor_free(&tensors[i].x);
     }
+    free(tensors);
+}
+
+static void *run_batches(void *argument)
+{
+    struct run *r = argument;
+    ok(r->b->queue_create(r->device, &r->queue, &failure));
+    for (unsigned i = 0; i < 2; i++)
+        check_batch(r);
+    r->b->queue_destroy(r->queue);
+    return NULL;
+}
+
+/* Several threads, each with a queue and batches of its own, on one device. */
+static void check_threads(const struct run *r)
+{
+    enum { THREADS = 3 };
+    pthread_t threads[THREADS];
+    struct run runs[THREADS];
+    for (unsigned i = 0; i < THREADS; i++) {
+        runs[i] = *r;
+        runs[i].seed += 1 + i;
+        assert_int_equal(pthread_create(&threads[i], NULL, run_batches, &runs[i]), 0);
+    }
+    for (unsigned i = 0; i < THREADS; i++)
+        assert_int_equal(pthread_join(threads[i], NULL), 0);
 }
 
 void support_conform(const struct wcodec_backend *backend, struct wcodec_backend_state *state, unsigned device)
@@ -292,6 +320,7 @@ void support_conform(const struct wcodec_backend *backend, struct wcodec_backend
     check_times(&r);
     for (unsigned i = 0; i < 8; i++)
         check_batch(&r);
+    check_threads(&r);
     backend->queue_destroy(r.queue);
     backend->device_close(r.device);
 }
