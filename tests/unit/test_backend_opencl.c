@@ -12,6 +12,7 @@
 #include "backend/known_answer.h"
 
 #include <dlfcn.h>
+#include <inttypes.h>
 #include <string.h>
 
 static const struct wcodec_backend *backend;
@@ -159,6 +160,78 @@ static void hostile(struct wcodec_device *device)
     assert_int_equal(wcodec_known_answer_check(backend, device, &wcodec_default_allocator, &err), WCODEC_OK);
 }
 
+enum { FLIPS = 256 };
+
+/* The tensor with one bit of its payload flipped, as often as there are jobs: bits from `first` on, every stride-th. Results and bytes must be the
+ * reference's. */
+static void flip_some(struct wcodec_device *device, struct wcodec_queue *queue, struct support_tensor *x, const struct wcodec_tiles *tiles, uint64_t first, uint64_t stride, uint64_t bits, unsigned *found)
+{
+    const uint64_t step = wcodec_align_u64(x->payload_size, 256), size = x->tiling.size;
+    const unsigned count = (unsigned)((bits - first + stride - 1) / stride < FLIPS ? (bits - first + stride - 1) / stride : FLIPS);
+    struct wcodec_memory *payload, *output;
+    struct wcodec_job jobs[FLIPS] = {{0}};
+    struct wcodec_job_result results[FLIPS];
+    struct wcodec_batch *batch;
+    wcodec_error err;
+    uint8_t *in = calloc(count, (size_t)step), *out = malloc((size_t)(count * size)), *expected = malloc((size_t)size);
+    assert_int_equal(backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, count * step, &payload, &err), WCODEC_OK);
+    assert_int_equal(backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, count * size, &output, &err), WCODEC_OK);
+    for (unsigned i = 0; i < count; i++) {
+        const uint64_t bit = 8 * x->tiling.prefix_size + first + i * stride;
+        memcpy(in + i * step, x->payload, (size_t)x->payload_size);
+        in[i * step + bit / 8] ^= (uint8_t)(1u << bit % 8);
+        jobs[i] = (struct wcodec_job){.tiles = tiles, .count = x->tiling.tiles, .memory = output, .destination = i * size, .verify = true};
+        for (unsigned a = 0; a < WCODEC_AREAS; a++)
+            jobs[i].places[a] = (struct wcodec_area_place){payload, i * step, 0, x->payload_size};
+    }
+    assert_int_equal(backend->copy_in(queue, payload, 0, in, count * step, &err), WCODEC_OK);
+    assert_int_equal(backend->batch_create(queue, jobs, count, &batch, &err), WCODEC_OK);
+    assert_int_equal(backend->batch_decode(queue, batch, &err), WCODEC_OK);
+    assert_int_equal(backend->batch_results(queue, batch, results, &err), WCODEC_OK);
+    assert_int_equal(backend->copy_out(queue, out, output, 0, count * size, &err), WCODEC_OK);
+    assert_int_equal(backend->queue_wait(queue, &err), WCODEC_OK);
+    for (unsigned i = 0; i < count; i++) {
+        struct support_tensor flipped = *x;
+        flipped.payload = in + i * step;
+        const struct wcodec_job_result wanted = reference(&flipped, tiles, expected);
+        assert_int_equal(results[i].fault, wanted.fault);
+        assert_int_equal(results[i].tile, wanted.tile);
+        assert_memory_equal(out + i * size, expected, (size_t)size);
+        *found += wanted.fault != WCODEC_TILE_OK;
+    }
+    backend->batch_destroy(batch);
+    backend->memory_free(output);
+    backend->memory_free(payload);
+    free(expected);
+    free(out);
+    free(in);
+}
+
+/* Each bit behind the structures of a small tensor of P12, or every stride-th; some of the other profiles', whose tensors are larger. */
+static void flips(struct wcodec_device *device, uint64_t least)
+{
+    uint64_t seed = support_seed() + 2;
+    struct wcodec_queue *queue;
+    wcodec_error err;
+    assert_int_equal(backend->queue_create(device, &queue, &err), WCODEC_OK);
+    for (unsigned profile = 1; profile <= 3; profile++) {
+        struct support_tensor x;
+        struct wcodec_tiles *tiles;
+        unsigned found = 0;
+        const uint64_t stride = profile == 2 || getenv("WCODEC_TEST_EXHAUSTIVE") != NULL ? least : 7 * least;
+        support_tensor_common(&seed, profile % SUPPORT_SHAPES, profile, 4096, &x);
+        assert_int_equal(wcodec_tiles_read(&x.tiling, x.payload, x.payload_size, &wcodec_default_allocator, &tiles, &err), WCODEC_OK);
+        const uint64_t bits = 8 * (x.payload_size - x.tiling.prefix_size);
+        for (uint64_t first = 0; first < bits; first += FLIPS * stride)
+            flip_some(device, queue, &x, tiles, first, stride, bits, &found);
+        print_message("profile %u: %u of %" PRIu64 " flips are faults\n", profile, found, (bits + stride - 1) / stride);
+        assert_true(found > 0);
+        wcodec_tiles_free(tiles);
+        support_tensor_free(&x);
+    }
+    backend->queue_destroy(queue);
+}
+
 static void run_variant(struct opened *o, unsigned i, const char *variant)
 {
     struct wcodec_device *device;
@@ -176,6 +249,8 @@ static void run_variant(struct opened *o, unsigned i, const char *variant)
     if (wcodec_known_answer_check(backend, device, &wcodec_default_allocator, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     hostile(device);
+    /* All of them where the device itself is; simulators and kernels that are compiled for a GPU take some. */
+    flips(device, small ? 4001 : variant[0] == '\0' || getenv("WCODEC_TEST_EXHAUSTIVE") != NULL ? 1 : 61);
     backend->device_close(device);
     if (!small)
         support_conform(backend, o->state, i);
