@@ -228,12 +228,10 @@ static bool make_pairs(struct search *s, bool wanted)
     return true;
 }
 
-/* P12 codes the same symbols, so that it cannot win where P8's frequencies are fine enough to come near the entropy. */
-static bool p8_is_good(const struct wcodec_field_facts *facts, const struct wcodec_field_choice *p8)
+/* P12 codes single values with one table a tile at most: it cannot win where the profile that decodes fastest comes near their entropy. */
+static bool is_good(const struct wcodec_field_facts *facts, const struct wcodec_field_choice *preferred)
 {
-    if (facts->raw_bits < 8)
-        return false;
-    return p8->bits <= scale(facts, wcodec_entropy(facts->counts, 256)) + share(facts->other_bits + p8->bits, SHARE_PREFERENCE);
+    return preferred->bits <= scale(facts, wcodec_entropy(facts->counts, 256)) + share(facts->other_bits + preferred->bits, SHARE_PREFERENCE);
 }
 
 wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struct wcodec_encode_settings *settings, const struct wcodec_field_facts *facts, struct wcodec_field_choice *choice,
@@ -245,6 +243,7 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struc
     wcodec_status status = WCODEC_OK;
     bool have[4] = {false};
     unsigned best = 0;
+    const unsigned preferred = facts->raw_bits >= 8 ? WCODEC_P8 : WCODEC_PAIRS;
     static const uint8_t order[] = {WCODEC_PAIRS, WCODEC_P8, WCODEC_P12};
     for (unsigned i = 0; i < 3 && !status; i++) {
         unsigned profile = order[i];
@@ -255,14 +254,13 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struc
             continue;
         if (profile == WCODEC_PAIRS && !make_pairs(&s, settings->profile == WCODEC_PAIRS))
             continue;
-        if (profile == WCODEC_P12 && have[WCODEC_P8] && settings->level < 7 && p8_is_good(facts, &found[WCODEC_P8]))
+        if (profile == WCODEC_P12 && have[preferred] && settings->level < 7 && is_good(facts, &found[preferred]))
             continue;
         status = search_profile(&s, err);
         have[profile] = true;
         best = best == 0 || found[profile].bits < found[best].bits ? profile : best;
     }
     if (!status) {
-        unsigned preferred = facts->raw_bits >= 8 ? WCODEC_P8 : WCODEC_PAIRS;
         if (have[preferred] && found[preferred].bits <= found[best].bits + share(facts->other_bits + found[best].bits, SHARE_PREFERENCE))
             best = preferred;
         *choice = found[best];

@@ -81,8 +81,10 @@ void wcodec_count_symbols(const uint8_t *symbols, size_t count, uint64_t counts[
 
 void wcodec_counter_begin(struct wcodec_counter *c, const uint64_t counts[256])
 {
-    uint64_t inside = 0, most;
+    uint64_t inside = 0, most, total = 0;
     memset(c, 0, sizeof *c);
+    for (unsigned v = 0; v < 256; v++)
+        total += counts[v];
     for (unsigned v = 0; v < WCODEC_COUNTER_WINDOW; v++)
         inside += counts[v];
     most = inside;
@@ -93,13 +95,14 @@ void wcodec_counter_begin(struct wcodec_counter *c, const uint64_t counts[256])
             c->base = (uint8_t)base;
         }
     }
+    c->wide = most < total - total / 16;
 }
 
 void wcodec_counter_add(struct wcodec_counter *c, const uint8_t *symbols, size_t count)
 {
     const uint64_t each = 0x0101010101010101u, top = 0x80 * each, base = c->base * each;
     size_t i = 0;
-    for (; i + 8 <= count; i += 8) {
+    for (; i + 8 <= count && !c->wide; i += 8) {
         const uint64_t s = wcodec_load_u64(symbols + i), v = ((s | top) - (base & ~top)) ^ ((s ^ ~base) & top); /* each byte minus the base */
         if (v & 0xe0 * each) {
             count_block(symbols + i, 8, c->single);

@@ -5,6 +5,7 @@
 #ifndef WCODEC_ENCODE_HISTOGRAM_H
 #define WCODEC_ENCODE_HISTOGRAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -22,6 +23,7 @@ enum { WCODEC_COUNTER_WINDOW = 32 };
 
 struct wcodec_counter {
     uint8_t base; /* of the window */
+    bool wide;    /* too many values lie outside of it: all are counted one by one */
     uint32_t single[4][256];
     uint32_t pairs[2][WCODEC_COUNTER_WINDOW * WCODEC_COUNTER_WINDOW];
 };
