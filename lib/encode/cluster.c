@@ -163,7 +163,7 @@ wcodec_status wcodec_cluster(const wcodec_allocator *allocator, const struct wco
     for (unsigned round = 0; round < options->rounds; round++) {
         load_costs(&k, tables);
         /* The last few that move gain nothing worth a round. */
-        if (assign_units(&k) <= k.units / (options->rounds > 8 ? 4096 : 256))
+        if (assign_units(&k) <= k.units / (options->rounds > 8 ? 4096 : options->rounds > 4 ? 256 : 32))
             break;
         fit_tables(&k, tables);
     }
