@@ -220,8 +220,8 @@ static void note_outliers(const struct work *w, const struct wcodec_cpu_encode_t
     const unsigned base = table->table->table.base;
     end = end < w->elements ? end : w->elements;
     for (uint32_t i = first; i < end; i++) {
-        const unsigned value = w->values[i];
-        if (value != (profile == WCODEC_PAIRS ? base + (w->symbols[i / 2] >> (i % 2 * 4) & 15u) : w->symbols[i]))
+        const unsigned value = w->values[i], pair = w->symbols[i / 2], given = profile == WCODEC_PAIRS ? base + (pair >> (i % 2 * 4) & 15) : w->symbols[i];
+        if (value != given)
             add_outlier(o, c, i, (uint8_t)value);
     }
 }
