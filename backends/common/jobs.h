@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a host tells a kernel: built from validated structures (lib/coding/tiling.h), copied to the device once, read by all dialects. Addresses are the device's; a backend that binds buffers makes them
+/* What a host tells a kernel: built from validated structures (lib/coding/tiling.h), copied to the device once, read by all dialects. Addresses are the
+ * device's; a backend that binds buffers makes them
  * offsets from what it binds. */
 #ifndef WCODEC_COMMON_JOBS_H
 #define WCODEC_COMMON_JOBS_H

@@ -96,7 +96,7 @@ wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct w
 void wcodec_plan_free(struct wcodec_plan *plan)
 {
     const wcodec_allocator *a = plan->host->allocator;
-    if (plan->block)
+    if (plan->block && !plan->lent)
         a->release(a->opaque, plan->block);
     if (plan->segments)
         a->release(a->opaque, plan->segments);
@@ -209,7 +209,7 @@ static unsigned tile_kernel(const struct builder *b, const struct wcodec_job *jo
     const uint64_t out = b->place(job->memory) + job->destination;
     if (kernel == WCODEC_KERNEL_GENERIC || !(b->kernels >> kernel & 1) || job->tiles->streams[tile].mode != WCODEC_STREAM_RANS)
         return WCODEC_KERNEL_GENERIC;
-    if (wcodec_tile_elements(t, tile) != 1u << t->tile_log2 || out % (4u << t->element_log2))
+    if (!(b->kernels & WCODEC_PLAN_ANY_TILE) && (wcodec_tile_elements(t, tile) != 1u << t->tile_log2 || out % (4u << t->element_log2)))
         return WCODEC_KERNEL_GENERIC;
     return kernel;
 }
@@ -341,7 +341,9 @@ wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_jo
         classes += states[i].kernel == WCODEC_KERNEL_GENERIC ? 0 : table_sets(jobs[i].tiles->tiling);
     }
     uint32_t *counts = a->allocate(a->opaque, 2 * (size_t)classes * sizeof *counts), *starts = counts ? counts + classes : NULL;
-    plan->block = a->allocate(a->opaque, plan->size);
+    plan->lent = plan->block != NULL;
+    if (!plan->lent)
+        plan->block = a->allocate(a->opaque, plan->size);
     plan->segments = a->allocate(a->opaque, classes * sizeof *plan->segments);
     plan->segment_count = 0;
     if (!counts || !plan->block || !plan->segments) {

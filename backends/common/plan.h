@@ -36,7 +36,8 @@ struct wcodec_plan {
     uint64_t tiles;  /* of all jobs: a fault each, in the order of the jobs */
     uint64_t size;   /* bytes of the block */
     uint64_t jobs;   /* offset of the tile jobs */
-    uint8_t *block;  /* to be copied to the device; tile jobs at the front */
+    uint8_t *block;  /* to be copied to the device; tile jobs at the front. Allocated by build unless it is set before, after measure: then it is the caller's */
+    bool lent;       /* is it? */
     struct wcodec_kernel_run runs[WCODEC_KERNELS];
     struct wcodec_segment *segments; /* in the order of their tiles */
     uint32_t segment_count;
@@ -45,9 +46,12 @@ struct wcodec_plan {
 /* Where memory is, as kernels see it. */
 typedef uint64_t wcodec_address_function(const struct wcodec_memory *memory);
 
-/* First the size: *plan->size bytes of the device are needed, aligned to 256. fast: bit k is set if kernel k is there. */
+#define WCODEC_PLAN_ANY_TILE ((uint64_t)1 << 63)
+
+/* First the size: *plan->size bytes of the device are needed, aligned to 256. */
 wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs, size_t count, struct wcodec_plan *plan, wcodec_error *err);
-/* Then the block, for a place at `address`. */
+/* Then the block, for a place at `address`. kernels: bit k is set if kernel k is there; WCODEC_PLAN_ANY_TILE if they take tiles that are not whole, and any
+ * destination. */
 wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs, size_t count, uint64_t address, uint64_t kernels, wcodec_address_function *place, wcodec_error *err);
 void wcodec_plan_free(struct wcodec_plan *plan);
 

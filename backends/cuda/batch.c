@@ -1,20 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Batches: descriptors go to the device once, decoding is a few launches, faults come back through host memory that kernels write to only when there are any. */
+/* Batches: descriptors go to the device once, decoding is a few launches, faults come back through host memory that kernels write to only when there are any.
+ * */
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/geometry.h"
 
-#include <stdlib.h>
-
-enum {
-    BLOCKS_A_MULTIPROCESSOR = 2,
-    WARPS_MIN = 8,  /* fewer load tables too slowly */
-    SEGMENT_BYTES = 16 /* struct wcodec_part */
-};
+enum { WARPS_MIN = 8 }; /* fewer load tables too slowly */
 
 /* As the kernels take it: backends/cuda/fast.cuh. */
 struct launch {
-    cu_pointer block, jobs, parts, first_part, faults, queue;
+    cu_pointer block, jobs, tables, parts, first_part, faults, queue;
     uint32_t ones;
     uint32_t count;
     uint32_t first;
@@ -30,8 +26,8 @@ struct wcodec_batch {
     struct wcodec_job *jobs;
     size_t count;
     uint64_t tiles;
-    cu_pointer memory; /* descriptors */
-    uint32_t *faults;  /* pinned: one a tile, in the order of the jobs */
+    struct wcodec_cuda_slab *slab;
+    uint32_t *faults; /* in the slab: one a tile, in the order of the jobs */
     struct kernel_launch launches[WCODEC_KERNELS];
     unsigned launch_count;
 };
@@ -41,12 +37,6 @@ static uint64_t memory_address(const struct wcodec_memory *memory)
     return memory->address;
 }
 
-static unsigned setting(const struct wcodec_device *d, const char *name, unsigned otherwise)
-{
-    const char *text = d->host->setting(d->host->opaque, name);
-    return text != NULL ? (unsigned)strtoul(text, NULL, 10) : otherwise;
-}
-
 /* Warps of a block: with `tiles` of them to a block, no more rounds than the most warps would need, all of them full. */
 static unsigned even_warps(uint64_t tiles, unsigned most)
 {
@@ -54,12 +44,15 @@ static unsigned even_warps(uint64_t tiles, unsigned most)
     return warps < WARPS_MIN ? WARPS_MIN : (unsigned)warps;
 }
 
-/* Shared memory of a fast kernel: as laid out in fast.cuh, for any start of it. */
+/* Shared memory of a fast kernel: as laid out in fast.cuh, wherever it begins. Below the tables, which are aligned to their size, are warps' rooms, of which
+ * the last one may not fit. */
 unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps)
 {
-    const unsigned coding = kernel / 2 % WCODEC_CODINGS;
-    const unsigned tables = coding == WCODEC_CODING_P8_RUNS || coding == WCODEC_CODING_P12 ? 16384 : 32768;
-    return 2 * tables + warps * 1792 + (coding == WCODEC_CODING_P8_RUNS ? warps * 1024 : 0);
+    const unsigned coding = kernel / 2 % WCODEC_CODINGS, shape = kernel / 2 / WCODEC_CODINGS, room = WCODEC_CUDA_ROOM(shape);
+    const bool small = coding == WCODEC_CODING_P8_RUNS || coding == WCODEC_CODING_P12 ||
+                       (coding == WCODEC_CODING_PAIRS && !WCODEC_CUDA_WIDE(shape)); /* entries of four bytes */
+    const unsigned tables = small ? 16384 : 32768, rooms = (warps + 1) * room;
+    return 16 + tables + (rooms > tables ? rooms : tables) + (coding == WCODEC_CODING_P8_RUNS ? warps * 1024 : 0);
 }
 
 /* Tiles of a work-group so that each has the tables of one segment, and no more groups than `blocks` are needed. */
@@ -108,29 +101,29 @@ static uint32_t cut_parts(const struct wcodec_segment *segments, const struct wc
 
 static uint64_t parts_size(const struct wcodec_device *d, const struct wcodec_plan *plan)
 {
-    const uint64_t blocks = (uint64_t)d->multiprocessors * BLOCKS_A_MULTIPROCESSOR;
+    const uint64_t blocks = (uint64_t)d->multiprocessors * WCODEC_CUDA_BLOCKS;
     return WCODEC_KERNELS * (blocks + 1) * (sizeof(struct wcodec_part) + 4 + 16) + plan->segment_count * sizeof(struct wcodec_part) + 256;
 }
 
 /* Cut a kernel's tiles for its work-groups; writes to `at` what the device needs, and returns where it ends. */
-static uint8_t *plan_fast(const struct wcodec_device *d, const struct wcodec_kernel_run *run, const struct wcodec_segment *segments, uint32_t count, unsigned most, struct kernel_launch *l, uint8_t *at,
-                          cu_pointer address)
+static uint8_t *plan_fast(const struct wcodec_device *d, const struct wcodec_kernel_run *run, const struct wcodec_segment *segments, uint32_t count, struct kernel_launch *l, uint8_t *at, cu_pointer address)
 {
-    const unsigned full = d->multiprocessors * BLOCKS_A_MULTIPROCESSOR;
+    const unsigned most = d->kernels[l->kernel].warps, full = d->multiprocessors * d->kernels[l->kernel].blocks;
     uint32_t tiles;
     struct wcodec_part *parts = (void *)at;
     l->arguments.parts = address;
-    if (count == 1 && run->count > full * most && setting(d, "WCODEC_CUDA_QUEUE", 1)) {
-        /* One table for all: warps take tiles from a queue. */
-        l->blocks = full;
-        tiles = most;
-        for (unsigned b = 0; b < full; b++)
-            parts[b] = (struct wcodec_part){segments->tables, run->first + b * most, run->count - b * most};
-        at += full * sizeof *parts;
-        memset(at, 0, 16);
-        l->arguments.queue = address + full * sizeof *parts;
+    if (count == 1) {
+        /* One table for all: the kernel cuts. More than all warps can take at once are taken from a queue. */
+        l->arguments.tables = segments->tables;
         l->arguments.first = run->first;
-        at += 16;
+        l->blocks = run->count < full ? run->count : full;
+        tiles = (run->count + l->blocks - 1) / l->blocks;
+        if (tiles > most) {
+            tiles = most;
+            memset(at, 0, 16);
+            l->arguments.queue = address;
+            at += 16;
+        }
     } else if (2 * count <= full) {
         tiles = chunk_of(segments, count, run->count, full);
         l->blocks = cut_chunks(segments, count, tiles, parts);
@@ -151,11 +144,11 @@ static uint8_t *plan_fast(const struct wcodec_device *d, const struct wcodec_ker
     return at;
 }
 
-static void plan_launches(struct wcodec_batch *batch, const struct wcodec_plan *plan, uint8_t *host, cu_pointer address, cu_pointer faults)
+/* Returns where what it has written for the device ends. */
+static uint8_t *plan_launches(struct wcodec_batch *batch, const struct wcodec_plan *plan, uint8_t *host, cu_pointer address, cu_pointer faults)
 {
     const struct wcodec_device *d = batch->device;
     const struct wcodec_segment *segments = plan->segments, *end = segments + plan->segment_count;
-    const unsigned most = setting(d, "WCODEC_CUDA_WARPS", 32);
     uint8_t *at = host;
     for (unsigned k = 0; k < WCODEC_KERNELS; k++) {
         const struct wcodec_kernel_run *run = &plan->runs[k];
@@ -163,7 +156,7 @@ static void plan_launches(struct wcodec_batch *batch, const struct wcodec_plan *
             continue;
         struct kernel_launch *l = &batch->launches[batch->launch_count++];
         l->kernel = k;
-        l->arguments = (struct launch){.block = batch->memory, .jobs = batch->memory + plan->jobs, .faults = faults, .ones = ~0u, .count = run->count};
+        l->arguments = (struct launch){.block = batch->slab->memory, .jobs = batch->slab->memory + plan->jobs, .faults = faults, .ones = ~0u, .count = run->count};
         if (k == WCODEC_KERNEL_GENERIC) {
             l->blocks = (run->count + 3) / 4;
             l->threads = 128;
@@ -173,52 +166,40 @@ static void plan_launches(struct wcodec_batch *batch, const struct wcodec_plan *
         uint32_t count = 0;
         while (segments + count < end && segments[count].first < run->first + run->count)
             count++;
-        const unsigned limit = wcodec_cuda_warps(k);
-        at = plan_fast(d, run, segments, count, most < limit ? most : limit, l, at, address + (uint64_t)(at - host));
+        at = plan_fast(d, run, segments, count, l, at, address + (uint64_t)(at - host));
         segments += count;
     }
+    return at;
 }
 
+/* Everything is written where it is copied from: the plan's block, what the launches need besides, and behind that the faults, which are not copied. */
 static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *batch, struct wcodec_plan *plan, wcodec_error *err)
 {
     struct wcodec_device *d = q->device;
-    const struct wcodec_cuda_driver *cu = d->cu;
-    cu_pointer faults;
     uint64_t segments = 0;
     for (size_t i = 0; i < batch->count; i++) /* at most as many as there are tables */
         segments += batch->jobs[i].tiles->tiling->table_count;
-    struct wcodec_plan bound = {.segment_count = (uint32_t)segments};
-    const uint64_t size = plan->size + parts_size(d, &bound);
-    cu_result result = cu->allocate(&batch->memory, size);
-    if (result != 0)
-        return wcodec_cuda_fail(d, result, "cuMemAlloc", err);
-    result = cu->host_allocate((void **)&batch->faults, 4 * batch->tiles, CU_HOST_PORTABLE_MAPPED);
-    if (result == 0)
-        result = cu->host_pointer(&faults, batch->faults, 0);
-    if (result != 0)
-        return wcodec_cuda_fail(d, result, "cuMemHostAlloc", err);
-    wcodec_status status = wcodec_plan_build(plan, batch->jobs, batch->count, batch->memory, d->fast, memory_address, err);
+    const struct wcodec_plan bound = {.segment_count = (uint32_t)segments};
+    const uint64_t parts = wcodec_align_u64(plan->size, 16), faults = wcodec_align_u64(parts + parts_size(d, &bound), 16);
+    wcodec_status status = wcodec_cuda_slab_take(d, faults + 4 * batch->tiles, &batch->slab, err);
     if (status)
         return status;
-    uint8_t *parts = d->host->allocator->allocate(d->host->allocator->opaque, parts_size(d, plan));
-    if (parts == NULL)
-        return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the parts of a batch");
-    plan_launches(batch, plan, parts, batch->memory + plan->size, faults);
-    result = cu->copy_in(batch->memory, plan->block, plan->size, q->stream);
-    if (result == 0)
-        result = cu->copy_in(batch->memory + plan->size, parts, parts_size(d, plan), q->stream);
-    d->host->allocator->release(d->host->allocator->opaque, parts);
+    const struct wcodec_cuda_slab *slab = batch->slab;
+    plan->block = slab->host;
+    batch->faults = (void *)(slab->host + faults);
+    status = wcodec_plan_build(plan, batch->jobs, batch->count, slab->memory, d->fast | WCODEC_PLAN_ANY_TILE, memory_address, err);
+    if (status)
+        return status;
+    const uint8_t *end = plan_launches(batch, plan, slab->host + parts, slab->memory + parts, slab->host_address + faults);
+    const cu_result result = d->cu->copy_in(slab->memory, slab->host, (size_t)(end - slab->host), q->stream);
     return result ? wcodec_cuda_fail(d, result, "cuMemcpyHtoDAsync", err) : WCODEC_OK;
 }
 
 static void batch_free(struct wcodec_batch *batch)
 {
-    const struct wcodec_device *d = batch->device;
-    const wcodec_allocator *a = d->host->allocator;
-    if (batch->memory != 0)
-        d->cu->release(batch->memory);
-    if (batch->faults != NULL)
-        d->cu->host_release(batch->faults);
+    const wcodec_allocator *a = batch->device->host->allocator;
+    if (batch->slab != NULL)
+        wcodec_cuda_slab_give(batch->device, batch->slab);
     a->release(a->opaque, batch->jobs);
     a->release(a->opaque, batch);
 }
@@ -269,7 +250,7 @@ wcodec_status wcodec_cuda_batch_decode(struct wcodec_queue *q, struct wcodec_bat
     for (unsigned i = 0; i < batch->launch_count && result == 0; i++) {
         struct kernel_launch *l = &batch->launches[i];
         void *arguments[] = {&l->arguments};
-        result = d->cu->launch(d->kernels[l->kernel], l->blocks, 1, 1, l->threads, 1, 1, l->shared, q->stream, arguments, NULL);
+        result = d->cu->launch(d->kernels[l->kernel].function, l->blocks, 1, 1, l->threads, 1, 1, l->shared, q->stream, arguments, NULL);
     }
     d->cu->context_pop(&context);
     return result ? wcodec_cuda_fail(d, result, "cuLaunchKernel", err) : WCODEC_OK;

@@ -3,6 +3,7 @@
 
 /* The CUDA plugin: devices, memory, queues, events. Every function makes the device's primary context current for its own duration. */
 #include "backends/cuda/cuda.h"
+#include "backends/cuda/geometry.h"
 
 #include <stdio.h>
 
@@ -133,6 +134,34 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i, struct 
 static const char *const shape_names[WCODEC_SHAPES] = {"16_8", "8_4", "8_0", "32_24", "16_11", "8_31"};
 static const char *const coding_names[WCODEC_CODINGS] = {"pairs", "p12", "p8", "p8_runs"};
 
+/* How many warps and blocks of a fast kernel a multiprocessor can hold: what its registers, threads and shared memory allow. False if that is not worth while.
+ * */
+static bool fit_kernel(const struct wcodec_device *d, unsigned k, struct wcodec_cuda_kernel *kernel)
+{
+    const struct wcodec_backend_state *s = d->state;
+    const int all_threads = attribute(s, d->number, CU_ATTRIBUTE_MULTIPROCESSOR_THREADS), all_shared = attribute(s, d->number, CU_ATTRIBUTE_MULTIPROCESSOR_SHARED);
+    const int block_shared = attribute(s, d->number, CU_ATTRIBUTE_BLOCK_SHARED), reserved = attribute(s, d->number, CU_ATTRIBUTE_RESERVED_SHARED);
+    int threads = 0;
+    if (d->cu->function_get(&threads, CU_FUNCTION_MAX_THREADS, kernel->function) != 0)
+        return false;
+    kernel->warps = kernel->blocks = 0;
+    for (unsigned blocks = WCODEC_CUDA_BLOCKS; blocks > 0; blocks--) {
+        unsigned warps = (unsigned)threads / 32;
+        while (warps > 0 && ((int)(32 * warps * blocks) > all_threads || (int)wcodec_cuda_shared_size(k, warps) > block_shared ||
+                             (int)blocks * ((int)wcodec_cuda_shared_size(k, warps) + (reserved > 0 ? reserved : 0)) > all_shared))
+            warps--;
+        if (warps * blocks > kernel->warps * kernel->blocks) {
+            kernel->warps = warps;
+            kernel->blocks = blocks;
+        }
+    }
+    if (kernel->warps < 8)
+        return false;
+    /* No more shared memory than that: the rest is cache. */
+    const int size = (int)wcodec_cuda_shared_size(k, kernel->warps), percent = (100 * (int)kernel->blocks * (size + 1024) + all_shared - 1) / all_shared;
+    return d->cu->function_set(kernel->function, CU_FUNCTION_MAX_DYNAMIC_SHARED, size) == 0 && d->cu->function_set(kernel->function, CU_FUNCTION_SHARED_CARVEOUT, percent < 100 ? percent : 100) == 0;
+}
+
 /* Kernels that the module does not have are not used: their tiles go to the generic one. */
 static cu_result find_kernels(struct wcodec_device *d)
 {
@@ -140,12 +169,10 @@ static cu_result find_kernels(struct wcodec_device *d)
     const struct wcodec_cuda_driver *cu = d->cu;
     for (unsigned k = 0; k < WCODEC_KERNEL_GENERIC; k++) {
         snprintf(name, sizeof name, "wcodec_fast_%s_%s%s", shape_names[k / 2 / WCODEC_CODINGS], coding_names[k / 2 % WCODEC_CODINGS], k % 2 ? "_add" : "");
-        if (cu->module_function(&d->kernels[k], d->module, name) != 0)
-            continue;
-        if (cu->function_set(d->kernels[k], CU_FUNCTION_MAX_DYNAMIC_SHARED, (int)wcodec_cuda_shared_size(k, wcodec_cuda_warps(k))) == 0 && cu->function_set(d->kernels[k], CU_FUNCTION_SHARED_CARVEOUT, 100) == 0)
+        if (cu->module_function(&d->kernels[k].function, d->module, name) == 0 && fit_kernel(d, k, &d->kernels[k]))
             d->fast |= (uint64_t)1 << k;
     }
-    return cu->module_function(&d->kernels[WCODEC_KERNEL_GENERIC], d->module, "wcodec_generic");
+    return cu->module_function(&d->kernels[WCODEC_KERNEL_GENERIC].function, d->module, "wcodec_generic");
 }
 
 static wcodec_status cuda_device_open(struct wcodec_backend_state *s, unsigned i, struct wcodec_device **device, wcodec_error *err)
@@ -176,6 +203,7 @@ static wcodec_status cuda_device_open(struct wcodec_backend_state *s, unsigned i
         goto release_context;
     }
     d->multiprocessors = (unsigned)attribute(s, d->number, CU_ATTRIBUTE_MULTIPROCESSORS);
+    pthread_mutex_init(&d->pool.lock, NULL);
     *device = d;
     return WCODEC_OK;
 release_context:
@@ -190,9 +218,11 @@ free_device:
 static void cuda_device_close(struct wcodec_device *d)
 {
     if (enter(d, NULL) == WCODEC_OK) {
+        wcodec_cuda_slabs_free(d);
         d->cu->module_unload(d->module);
         leave(d, 0, "", NULL);
     }
+    pthread_mutex_destroy(&d->pool.lock);
     d->cu->context_release(d->number);
     release(d->host, d);
 }

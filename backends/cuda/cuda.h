@@ -8,11 +8,36 @@
 #include "backends/common/plan.h"
 #include "backends/cuda/driver.h"
 
+#include <pthread.h>
+
+/* What a batch works with: device memory for its descriptors, and pinned host memory from which they are copied and to which faults come back. */
+struct wcodec_cuda_slab {
+    struct wcodec_cuda_slab *next;
+    cu_pointer memory;
+    uint8_t *host;
+    cu_pointer host_address; /* as the device sees it */
+    uint64_t size;           /* of both */
+};
+
+/* Slabs of ended batches, for the next ones: a batch takes longer to allocate than to decode. */
+struct wcodec_cuda_pool {
+    pthread_mutex_t lock;
+    struct wcodec_cuda_slab *free;
+    uint64_t size; /* of those that are free */
+};
+
 struct wcodec_backend_state {
     const struct wcodec_host *host;
     struct wcodec_cuda_driver driver;
     int version; /* of the driver: 1000 * major + 10 * minor */
     unsigned devices;
+};
+
+/* A kernel, and the blocks that a multiprocessor holds of it at a time. */
+struct wcodec_cuda_kernel {
+    cu_function function;
+    unsigned warps;  /* most of a block */
+    unsigned blocks; /* of a multiprocessor */
 };
 
 struct wcodec_device {
@@ -24,7 +49,8 @@ struct wcodec_device {
     cu_module module;
     unsigned multiprocessors;
     uint64_t fast; /* bit k: kernels[k] is there */
-    cu_function kernels[WCODEC_KERNELS];
+    struct wcodec_cuda_kernel kernels[WCODEC_KERNELS];
+    struct wcodec_cuda_pool pool;
 };
 
 struct wcodec_memory {
@@ -59,18 +85,17 @@ extern const struct wcodec_backend wcodec_backend_cuda;
 /* Bytes behind every allocation that kernels may read: the last word copies are of 16 bytes. */
 enum { WCODEC_CUDA_SLACK = 256 };
 
+/* Slabs of `size` bytes and more; called with the device's context current. */
+wcodec_status wcodec_cuda_slab_take(struct wcodec_device *device, uint64_t size, struct wcodec_cuda_slab **slab, wcodec_error *err);
+void wcodec_cuda_slab_give(struct wcodec_device *device, struct wcodec_cuda_slab *slab);
+void wcodec_cuda_slabs_free(struct wcodec_device *device);
+
 wcodec_status wcodec_cuda_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err);
 wcodec_status wcodec_cuda_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch, wcodec_error *err);
 wcodec_status wcodec_cuda_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch, struct wcodec_job_result *results, wcodec_error *err);
 void wcodec_cuda_batch_destroy(struct wcodec_batch *batch);
 
-/* Most warps of a fast kernel's block: two blocks a multiprocessor, with 40 registers a thread; with 64 for 32-bit elements (kernels.cu). */
-static inline unsigned wcodec_cuda_warps(unsigned kernel)
-{
-    return kernel / 2 / WCODEC_CODINGS == WCODEC_SHAPE_32_24 ? 16 : 24;
-}
-
-/* Shared memory of such a block. */
+/* Shared memory of a fast kernel's block. */
 unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps);
 
 /* The kernels, built by nvcc. */

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The part of the CUDA driver API that is used, opened by dlopen. Declared here, so that the host code builds without the toolkit; the names are those of NVIDIA's documentation. */
+/* The part of the CUDA driver API that is used, opened by dlopen. Declared here, so that the host code builds without the toolkit; the names are those of
+ * NVIDIA's documentation. */
 #ifndef WCODEC_CUDA_DRIVER_H
 #define WCODEC_CUDA_DRIVER_H
 
@@ -25,11 +26,16 @@ enum {
     CU_EVENT_DISABLE_TIMING = 2,
     CU_HOST_PORTABLE_MAPPED = 1 | 2,
     CU_ATTRIBUTE_MULTIPROCESSORS = 16,
+    CU_ATTRIBUTE_MULTIPROCESSOR_THREADS = 39,
+    CU_ATTRIBUTE_MULTIPROCESSOR_SHARED = 81,
+    CU_ATTRIBUTE_BLOCK_SHARED = 97,    /* MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
+    CU_ATTRIBUTE_RESERVED_SHARED = 111, /* RESERVED_SHARED_MEMORY_PER_BLOCK */
     CU_ATTRIBUTE_PCI_BUS = 33,
     CU_ATTRIBUTE_PCI_DEVICE = 34,
     CU_ATTRIBUTE_PCI_DOMAIN = 50,
     CU_ATTRIBUTE_MAJOR = 75,
     CU_ATTRIBUTE_MINOR = 76,
+    CU_FUNCTION_MAX_THREADS = 0,
     CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
     CU_FUNCTION_SHARED_CARVEOUT = 9,
     CU_POINTER_DEVICE = 9 /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */
@@ -53,6 +59,7 @@ enum {
     X(module_load, "cuModuleLoadData", (cu_module *, const void *))                                                                       \
     X(module_unload, "cuModuleUnload", (cu_module))                                                                                       \
     X(module_function, "cuModuleGetFunction", (cu_function *, cu_module, const char *))                                                   \
+    X(function_get, "cuFuncGetAttribute", (int *, int, cu_function))                                                                      \
     X(function_set, "cuFuncSetAttribute", (cu_function, int, int))                                                                        \
     X(allocate, "cuMemAlloc_v2", (cu_pointer *, size_t))                                                                                  \
     X(release, "cuMemFree_v2", (cu_pointer))                                                                                              \
@@ -86,7 +93,8 @@ struct wcodec_cuda_driver {
 #undef X
 };
 
-/* Open the driver; returns NULL, or what is missing: a text that lives as long as the process, or in `text`. Nothing is ever closed: a driver that is unloaded takes its threads' code with it. */
+/* Open the driver; returns NULL, or what is missing: a text that lives as long as the process, or in `text`. Nothing is ever closed: a driver that is unloaded
+ * takes its threads' code with it. */
 const char *wcodec_cuda_driver_open(struct wcodec_cuda_driver *driver, char *text, size_t text_size);
 
 #endif

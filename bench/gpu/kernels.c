@@ -1,11 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Time of a GPU's kernels by its events: tensors of random weights are coded, decoded on the device, compared with the original byte for byte, and timed; rates stand beside the copy bandwidth of the same run.
+/* Time of a GPU's kernels by its events: tensors of random weights are coded, decoded on the device, compared with the original byte for byte, and timed;
+ * rates stand beside the copy bandwidth of the same run.
  *
- *   gpu-kernels PLUGIN.so [-r REPEATS] [-s LOG2] [-a 0] [-t LOG2] [ROW...]
+ *   gpu-kernels PLUGIN.so... [-r REPEATS] [-s LOG2] [-a 0] [-t LOG2] [ROW...]
  *
- * -t: elements of a tile. -s: make every row smaller by 2^LOG2. -a 0: payloads begin at a multiple of 256 bytes, so that rows of raw bits are aligned to 16 only. Rows by the beginnings of their names. */
+ * Several plugins decode the same data in turn. Kernel time is that between the ends of decodings which are queued behind each other, so that the host's time
+ * to launch is not in it; "wall" is one alone, from
+ * the call to its results. -t: elements of a tile. -s: make every row smaller by 2^LOG2. -a 0: payloads begin at a multiple of 256 bytes, so that rows of raw
+ * bits are aligned to 16 only. Rows by the beginnings of their names. */
 #include "backend/host.h"
 #include "backends/cuda/driver.h"
 #include "coding/tile.h"
@@ -157,15 +161,30 @@ static int compare_floats(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+static int compare_doubles(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+enum { PLUGINS = 16, REPEATS = 101 };
+
+struct plugin {
+    const char *name;
+    const struct wcodec_backend *backend;
+    struct wcodec_backend_state *state;
+    struct wcodec_device *device;
+    struct wcodec_queue *queue;
+};
+
 struct bench {
     wcodec_context *context;
     struct wcodec_host host;
-    const struct wcodec_backend *backend;
-    struct wcodec_device *device;
-    struct wcodec_queue *queue;
+    struct plugin plugins[PLUGINS];
+    unsigned plugin_count;
     struct wcodec_cuda_driver cu;
     cu_stream stream;
-    cu_event begin, end;
+    cu_event events[REPEATS + 3];
     unsigned repeats;
     bool align;
     uint8_t tile_log2;
@@ -177,9 +196,8 @@ struct tensor {
     struct wcodec_tiles *tiles;
     uint8_t *data;
     uint64_t size;
-    struct wcodec_memory *payload;
+    cu_pointer payload;
     uint64_t offset; /* of the payload in its memory: rows of raw bits begin at a multiple of 128 bytes */
-    double pack_seconds;
 };
 
 static double seconds(void)
@@ -210,9 +228,9 @@ static void make_tensor(struct bench *b, const struct row *row, uint64_t element
     }
     check(wcodec_tiles_read(t->coded.tiling, payload, t->coded.payload_size, b->host.allocator, &t->tiles, &err), &err);
     t->offset = b->align ? (128 - t->tiles->area_begin[WCODEC_AREA_RAW] % 128) % 128 : 0;
-    check(b->backend->memory_allocate(b->device, WCODEC_MEMORY_DEVICE, t->coded.payload_size + 128, &t->payload, &err), &err);
-    check(b->backend->copy_in(b->queue, t->payload, t->offset, payload, t->coded.payload_size, &err), &err);
-    check(b->backend->queue_wait(b->queue, &err), &err);
+    check_cu(b->cu.allocate(&t->payload, t->coded.payload_size + 512), "cuMemAlloc");
+    check_cu(b->cu.copy_in(t->payload + t->offset, payload, t->coded.payload_size, b->stream), "cuMemcpyHtoDAsync");
+    check_cu(b->cu.stream_wait(b->stream), "cuStreamSynchronize");
     free(payload);
 }
 
@@ -227,16 +245,18 @@ static void describe(const struct wcodec_tiling *t, char *text, size_t size)
     }
 }
 
-static float time_once(struct bench *b, struct wcodec_batch *batch)
+/* Milliseconds of each of `count` decodings, one behind the other, after two. */
+static void time_decodings(struct bench *b, const struct plugin *p, struct wcodec_batch *batch, float *ms, unsigned count)
 {
     wcodec_error err;
-    float ms;
-    check_cu(b->cu.event_record(b->begin, b->stream), "cuEventRecord");
-    check(b->backend->batch_decode(b->queue, batch, &err), &err);
-    check_cu(b->cu.event_record(b->end, b->stream), "cuEventRecord");
-    check_cu(b->cu.event_wait(b->end), "cuEventSynchronize");
-    check_cu(b->cu.event_elapsed(&ms, b->begin, b->end), "cuEventElapsedTime");
-    return ms;
+    for (unsigned i = 0; i < count + 2; i++) {
+        check(p->backend->batch_decode(p->queue, batch, &err), &err);
+        check_cu(b->cu.event_record(b->events[i], b->stream), "cuEventRecord");
+    }
+    check_cu(b->cu.stream_wait(b->stream), "cuStreamSynchronize");
+    for (unsigned i = 0; i < count; i++)
+        check_cu(b->cu.event_elapsed(&ms[i], b->events[i + 1], b->events[i + 2]), "cuEventElapsedTime");
+    qsort(ms, count, sizeof *ms, compare_floats);
 }
 
 struct comparison {
@@ -253,116 +273,171 @@ static void compare_piece(void *argument, size_t i)
         __atomic_add_fetch(c->different, 1, __ATOMIC_RELAXED);
 }
 
-static void run_row(struct bench *b, const struct row *row, unsigned smaller)
+/* The tensors of a row, coded. */
+struct row_data {
+    struct tensor *tensors;
+    struct wcodec_job *jobs;
+    struct wcodec_job_result *results;
+    cu_pointer out;
+    uint64_t payload, size;
+    double coded_seconds;
+};
+
+static bool is_same(struct bench *b, const struct row *row, const struct row_data *data)
 {
-    wcodec_error err;
-    const uint64_t elements = (uint64_t)1 << (row->log2 - smaller);
-    struct tensor *tensors = calloc(row->tensors, sizeof *tensors);
-    struct wcodec_job *jobs = calloc(row->tensors, sizeof *jobs);
-    struct wcodec_job_result *results = calloc(row->tensors, sizeof *results);
-    struct wcodec_memory *out;
-    struct wcodec_batch *batch;
-    uint64_t payload = 0, size = 0, different = 0;
-    float ms[101];
-    char text[128];
-    const double start = seconds();
+    uint64_t different = 0;
+    uint8_t *copy = malloc(data->size);
+    check_cu(b->cu.copy_out(copy, data->out, data->size, b->stream), "cuMemcpyDtoHAsync");
+    check_cu(b->cu.stream_wait(b->stream), "cuStreamSynchronize");
     for (unsigned i = 0; i < row->tensors; i++) {
-        make_tensor(b, row, elements, i + 1, &tensors[i]);
-        payload += tensors[i].coded.payload_size;
-        size += tensors[i].size;
-    }
-    const double coded = seconds();
-    check(b->backend->memory_allocate(b->device, WCODEC_MEMORY_DEVICE, size, &out, &err), &err);
-    for (unsigned i = 0; i < row->tensors; i++) {
-        jobs[i] = (struct wcodec_job){.tiles = tensors[i].tiles, .first = 0, .count = tensors[i].coded.tiling->tiles, .memory = out, .destination = i * tensors[i].size, .verify = true};
-        for (unsigned a = 0; a < WCODEC_AREAS; a++)
-            jobs[i].places[a] = (struct wcodec_area_place){tensors[i].payload, tensors[i].offset, 0, tensors[i].coded.payload_size};
-    }
-    check_cu(b->cu.set_8(b->backend->memory_native(out), 0xa5, size, b->stream), "cuMemsetD8Async");
-    const double before = seconds();
-    check(b->backend->batch_create(b->queue, jobs, row->tensors, &batch, &err), &err);
-    const double created = seconds();
-    time_once(b, batch);
-    check(b->backend->batch_results(b->queue, batch, results, &err), &err);
-    const double finished = seconds();
-    for (unsigned i = 0; i < row->tensors; i++)
-        if (results[i].fault)
-            printf("%s: tensor %u tile %llu: %s\n", row->name, i, (unsigned long long)results[i].tile, wcodec_tile_fault_string(results[i].fault));
-    uint8_t *copy = malloc(size);
-    check(b->backend->copy_out(b->queue, copy, out, 0, size, &err), &err);
-    check(b->backend->queue_wait(b->queue, &err), &err);
-    for (unsigned i = 0; i < row->tensors; i++) {
-        struct comparison c = {copy + i * tensors[i].size, tensors[i].data, tensors[i].size, &different};
+        const struct tensor *t = &data->tensors[i];
+        struct comparison c = {copy + i * t->size, t->data, t->size, &different};
         b->host.run(b->host.opaque, compare_piece, &c, (size_t)((c.size + 4096 * 1024 - 1) / (4096 * 1024)));
     }
     free(copy);
-    for (unsigned i = 0; i < b->repeats + 2; i++) {
-        const float once = time_once(b, batch);
-        ms[i < 2 ? 0 : i - 2] = once;
-        check(b->backend->batch_results(b->queue, batch, results, &err), &err);
-    }
-    qsort(ms, b->repeats, sizeof *ms, compare_floats);
-    double least_wall = 1e9;
-    for (unsigned i = 0; i < 20; i++) {
-        const double t0 = seconds();
-        check(b->backend->batch_decode(b->queue, batch, &err), &err);
-        check(b->backend->batch_results(b->queue, batch, results, &err), &err);
-        const double t1 = seconds();
-        least_wall = t1 - t0 < least_wall ? t1 - t0 : least_wall;
-    }
-    const double s = 1e-3 * ms[b->repeats / 2], rate = 1e-9 * (double)size / s, moved = 1e-9 * (double)(size + payload) / s;
-    describe(tensors[0].coded.tiling, text, sizeof text);
-    printf("%-22s %-20s t%-2u %7.4f bits  %8.4f ms (%.4f-%.4f) wall %.4f  out %6.0f GB/s  moved %6.0f = %3.0f %% of copy  target %4u aim %4u  %s  [coded in %.1f s, plan %.2f ms, first %.2f ms]\n",
-           row->name, text, tensors[0].coded.tiling->tile_log2, 8 * (double)payload / (double)(row->tensors * elements), ms[b->repeats / 2], ms[0], ms[b->repeats - 1], 1e3 * least_wall, rate, moved,
-           100 * moved / b->copy, row->target, row->aim, different ? "DIFFERENT" : "same", coded - start, 1e3 * (created - before), 1e3 * (finished - created));
-    fflush(stdout);
-    b->backend->batch_destroy(batch);
-    b->backend->memory_free(out);
+    return different == 0;
+}
+
+static void run_plugin(struct bench *b, const struct row *row, const struct plugin *p, uint64_t elements, struct row_data *data)
+{
+    wcodec_error err;
+    struct wcodec_memory *out;
+    struct wcodec_batch *batch;
+    float ms[REPEATS];
+    char text[128];
+    double wall[20];
+    check(p->backend->memory_adopt(p->device, data->out, data->size, &out, &err), &err);
     for (unsigned i = 0; i < row->tensors; i++) {
-        wcodec_tiles_free(tensors[i].tiles);
-        wcodec_coded_free(&tensors[i].coded);
-        b->backend->memory_free(tensors[i].payload);
-        free(tensors[i].data);
+        struct tensor *t = &data->tensors[i];
+        struct wcodec_memory *payload;
+        check(p->backend->memory_adopt(p->device, t->payload, t->offset + t->coded.payload_size, &payload, &err), &err);
+        data->jobs[i] = (struct wcodec_job){.tiles = t->tiles, .first = 0, .count = t->coded.tiling->tiles, .memory = out, .destination = i * t->size, .verify = true};
+        for (unsigned a = 0; a < WCODEC_AREAS; a++)
+            data->jobs[i].places[a] = (struct wcodec_area_place){payload, t->offset, 0, t->coded.payload_size};
     }
-    free(tensors);
-    free(jobs);
-    free(results);
+    check_cu(b->cu.set_8(data->out, 0xa5, data->size, b->stream), "cuMemsetD8Async");
+    check_cu(b->cu.stream_wait(b->stream), "cuStreamSynchronize");
+    double create = 1e9;
+    for (unsigned i = 0; i < 3; i++) {
+        const double before = seconds();
+        check(p->backend->batch_create(p->queue, data->jobs, row->tensors, &batch, &err), &err);
+        const double created = seconds();
+        create = created - before < create ? created - before : create;
+        if (i < 2) {
+            check(p->backend->queue_wait(p->queue, &err), &err);
+            p->backend->batch_destroy(batch);
+        }
+    }
+    check(p->backend->batch_decode(p->queue, batch, &err), &err);
+    check(p->backend->batch_results(p->queue, batch, data->results, &err), &err);
+    for (unsigned i = 0; i < row->tensors; i++)
+        if (data->results[i].fault)
+            printf("%s: tensor %u tile %llu: %s\n", row->name, i, (unsigned long long)data->results[i].tile, wcodec_tile_fault_string(data->results[i].fault));
+    const bool same = is_same(b, row, data);
+    time_decodings(b, p, batch, ms, b->repeats);
+    for (unsigned i = 0; i < 20; i++) {
+        const double before = seconds();
+        check(p->backend->batch_decode(p->queue, batch, &err), &err);
+        check(p->backend->batch_results(p->queue, batch, data->results, &err), &err);
+        wall[i] = seconds() - before;
+    }
+    qsort(wall, 20, sizeof *wall, compare_doubles);
+    const double s = 1e-3 * ms[b->repeats / 2], rate = 1e-9 * (double)data->size / s, moved = 1e-9 * (double)(data->size + data->payload) / s;
+    describe(data->tensors[0].coded.tiling, text, sizeof text);
+    printf("%-20s %-8s %-19s t%-2u %7.4f bits %8.4f ms (%.4f-%.4f) wall %.4f out %5.0f GB/s moved %4.0f = %3.0f %% target %4u aim %4u %s [coded %.1f s, batch %.3f ms]\n", row->name, p->name, text,
+           data->tensors[0].coded.tiling->tile_log2, 8 * (double)data->payload / (double)(row->tensors * elements), ms[b->repeats / 2], ms[0], ms[b->repeats - 1], 1e3 * wall[10], rate, moved,
+           100 * moved / b->copy, row->target, row->aim, same ? "same" : "DIFFERENT", data->coded_seconds, 1e3 * create);
+    fflush(stdout);
+    p->backend->batch_destroy(batch);
+    for (unsigned i = 0; i < row->tensors; i++)
+        p->backend->memory_free(data->jobs[i].places[0].memory);
+    p->backend->memory_free(out);
+}
+
+static void run_row(struct bench *b, const struct row *row, unsigned smaller)
+{
+    const uint64_t elements = (uint64_t)1 << (row->log2 - smaller);
+    struct row_data data = {.tensors = calloc(row->tensors, sizeof *data.tensors), .jobs = calloc(row->tensors, sizeof *data.jobs), .results = calloc(row->tensors, sizeof *data.results)};
+    const double start = seconds();
+    for (unsigned i = 0; i < row->tensors; i++) {
+        make_tensor(b, row, elements, i + 1, &data.tensors[i]);
+        data.payload += data.tensors[i].coded.payload_size;
+        data.size += data.tensors[i].size;
+    }
+    data.coded_seconds = seconds() - start;
+    check_cu(b->cu.allocate(&data.out, data.size), "cuMemAlloc");
+    for (unsigned i = 0; i < b->plugin_count; i++)
+        run_plugin(b, row, &b->plugins[i], elements, &data);
+    check_cu(b->cu.release(data.out), "cuMemFree");
+    for (unsigned i = 0; i < row->tensors; i++) {
+        wcodec_tiles_free(data.tensors[i].tiles);
+        wcodec_coded_free(&data.tensors[i].coded);
+        check_cu(b->cu.release(data.tensors[i].payload), "cuMemFree");
+        free(data.tensors[i].data);
+    }
+    free(data.tensors);
+    free(data.jobs);
+    free(data.results);
 }
 
 static double copy_bandwidth(struct bench *b)
 {
-    wcodec_error err;
-    struct wcodec_memory *from, *to;
+    cu_pointer from, to;
     const uint64_t size = (uint64_t)2 << 30;
     float ms[9];
-    check(b->backend->memory_allocate(b->device, WCODEC_MEMORY_DEVICE, size, &from, &err), &err);
-    check(b->backend->memory_allocate(b->device, WCODEC_MEMORY_DEVICE, size, &to, &err), &err);
+    check_cu(b->cu.allocate(&from, size), "cuMemAlloc");
+    check_cu(b->cu.allocate(&to, size), "cuMemAlloc");
     for (unsigned i = 0; i < 11; i++) {
-        b->cu.event_record(b->begin, b->stream);
-        check(b->backend->copy(b->queue, to, 0, from, 0, size, &err), &err);
-        b->cu.event_record(b->end, b->stream);
-        check_cu(b->cu.event_wait(b->end), "copy");
-        b->cu.event_elapsed(&ms[i < 2 ? 0 : i - 2], b->begin, b->end);
+        check_cu(b->cu.copy(to, from, size, b->stream), "cuMemcpyDtoDAsync");
+        check_cu(b->cu.event_record(b->events[i], b->stream), "cuEventRecord");
     }
-    b->backend->memory_free(from);
-    b->backend->memory_free(to);
+    check_cu(b->cu.stream_wait(b->stream), "cuStreamSynchronize");
+    for (unsigned i = 0; i < 9; i++)
+        check_cu(b->cu.event_elapsed(&ms[i], b->events[i + 1], b->events[i + 2]), "cuEventElapsedTime");
+    b->cu.release(from);
+    b->cu.release(to);
     qsort(ms, 9, sizeof *ms, compare_floats);
     return 2e-6 * (double)size / ms[4];
 }
 
+static void open_plugin(struct bench *b, const char *path)
+{
+    wcodec_error err;
+    struct plugin *p = &b->plugins[b->plugin_count++];
+    const char *slash = strrchr(path, '/');
+    p->name = slash ? slash + 1 : path;
+    void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    p->backend = plugin ? dlsym(plugin, "wcodec_backend_cuda") : NULL;
+    if (p->backend == NULL) {
+        fprintf(stderr, "%s\n", dlerror());
+        exit(1);
+    }
+    check(p->backend->open(&b->host, &p->state, &err), &err);
+    check(p->backend->device_open(p->state, 0, &p->device, &err), &err);
+    check(p->backend->queue_adopt(p->device, (uint64_t)(uintptr_t)b->stream, &p->queue, &err), &err);
+}
+
+static bool is_plugin(const char *argument)
+{
+    const size_t n = strlen(argument);
+    return n > 3 && strcmp(argument + n - 3, ".so") == 0;
+}
+
 int main(int argc, char **argv)
 {
-    struct bench b = {.repeats = 11, .align = true};
-    struct wcodec_backend_state *state;
+    static struct bench b = {.repeats = 11, .align = true};
     struct wcodec_device_listing listing;
     wcodec_options options;
     wcodec_error err;
     char text[128];
     cu_context context;
     unsigned smaller = 0;
-    int first = 2;
-    if (argc < 2) {
-        fprintf(stderr, "usage: %s PLUGIN.so [-r REPEATS] [-s LOG2] [-a 0] [-t LOG2] [ROW...]\n", argv[0]);
+    int first = 1;
+    while (first < argc && first <= PLUGINS && is_plugin(argv[first]))
+        first++;
+    const int plugins = first;
+    if (plugins == 1) {
+        fprintf(stderr, "usage: %s PLUGIN.so... [-r REPEATS] [-s LOG2] [-a 0] [-t LOG2] [ROW...]\n", argv[0]);
         return 2;
     }
     for (; first + 1 < argc && argv[first][0] == '-'; first += 2) {
@@ -379,26 +454,20 @@ int main(int argc, char **argv)
     options.backend = "cpu";
     check(wcodec_context_create(&options, &b.context, &err), &err);
     wcodec_host_init(&b.host, b.context);
-    void *plugin = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
-    b.backend = plugin ? dlsym(plugin, "wcodec_backend_cuda") : NULL;
-    if (b.backend == NULL) {
-        fprintf(stderr, "%s\n", dlerror());
-        return 1;
-    }
-    check(b.backend->open(&b.host, &state, &err), &err);
-    check(b.backend->device_open(state, 0, &b.device, &err), &err);
-    b.backend->device_list(state, 0, &listing);
     const char *missing = wcodec_cuda_driver_open(&b.cu, text, sizeof text);
     if (missing != NULL) {
         fprintf(stderr, "%s\n", missing);
         return 1;
     }
+    check_cu(b.cu.init(0), "cuInit");
     check_cu(b.cu.context_retain(&context, 0), "cuDevicePrimaryCtxRetain");
     check_cu(b.cu.context_push(context), "cuCtxPushCurrent");
     check_cu(b.cu.stream_create(&b.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-    check_cu(b.cu.event_create(&b.begin, 0), "cuEventCreate");
-    check_cu(b.cu.event_create(&b.end, 0), "cuEventCreate");
-    check(b.backend->queue_adopt(b.device, (uint64_t)(uintptr_t)b.stream, &b.queue, &err), &err);
+    for (unsigned i = 0; i < REPEATS + 3; i++)
+        check_cu(b.cu.event_create(&b.events[i], 0), "cuEventCreate");
+    for (int i = 1; i < plugins; i++)
+        open_plugin(&b, argv[i]);
+    b.plugins[0].backend->device_list(b.plugins[0].state, 0, &listing);
     b.copy = copy_bandwidth(&b);
     printf("%s, %s: copy %.0f GB/s read and written\n", listing.name, listing.driver, b.copy);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
@@ -408,9 +477,11 @@ int main(int argc, char **argv)
         if (wanted)
             run_row(&b, &rows[i], rows[i].log2 > smaller + 12 ? smaller : 0);
     }
-    b.backend->queue_destroy(b.queue);
-    b.backend->device_close(b.device);
-    b.backend->close(state);
+    for (unsigned i = 0; i < b.plugin_count; i++) {
+        b.plugins[i].backend->queue_destroy(b.plugins[i].queue);
+        b.plugins[i].backend->device_close(b.plugins[i].device);
+        b.plugins[i].backend->close(b.plugins[i].state);
+    }
     wcodec_context_destroy(b.context);
     return 0;
 }

@@ -202,6 +202,8 @@ static void place_payload(struct run *r, struct tensor *t, struct wcodec_job *jo
     wcodec_tiles_extent(t->tiles, t->first, t->first + t->count, begin, stop);
     t->payload = allocate(r, WCODEC_MEMORY_DEVICE, t->x.payload_size + WCODEC_AREAS * 512);
     bool whole = support_random(&r->seed) % 2;
+    const uint8_t zero[8] = {0}; /* copies in units of 16 bytes may take in what lies between areas */
+    ok(r->b->fill(r->queue, t->payload, 0, zero, 0, t->x.payload_size + WCODEC_AREAS * 512, &failure));
     if (whole)
         put(r, t->payload, 0, t->x.payload, t->x.payload_size);
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
