@@ -48,8 +48,8 @@ static int load(wcodec_context *context, const wcodec_reader *reader, wcodec_loa
     int code = wcodec_load(reader, items, count, &options, &report, &err) == WCODEC_OK ? 0 : fail(&err);
     const double time = seconds() - begin;
     if (code == 0)
-        printf("%s:%u: %zu tensors, %" PRIu64 " bytes from %" PRIu64 " in %.3f s; %" PRIu64 " bytes of them decoded by the CPU\n", device.backend, device.index, count, report.bytes, report.coded_bytes, time,
-               report.cpu_bytes);
+        printf("%s:%u: %zu tensors, %" PRIu64 " bytes from %" PRIu64 " in %.3f s; %" PRIu64 " bytes of them decoded by the CPU\n", device.backend, device.index,
+               count, report.bytes, report.coded_bytes, time, report.cpu_bytes);
     /* Here the weights are used. */
     wcodec_buffer_destroy(buffer);
     return code;

@@ -73,12 +73,12 @@ bool bench_time(struct app *app, bool (*work)(void *opaque), void *opaque, doubl
 
 static json_t *result_json(const struct bench *bench, const struct bench_class *class, const struct bench_result *r, double rate)
 {
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o}", "coder", r->coder, "backend", r->backend, "operation",
-                     r->operation, "level", r->level, "threads", (int)r->threads, "name", json_text(bench->name), "dtype", json_text(class->dtype_name),
-                     "elements", json_size(class->elements), "bytes", json_size(r->bytes ? r->bytes : class->size), "coded_bytes", r->coded ? json_size(r->coded) : json_null(),
-                     "seconds", json_real(r->seconds), "gb_per_s", json_decimal(rate, 6), "verification", r->verification, "iterations", (int)r->runs,
-                     "order0_bits", json_decimal(bench->bound, 0), "copy_gb_per_s", r->copy_rate > 0 ? json_decimal(r->copy_rate, 6) : json_null(),
-                     "of_copy", r->of_copy > 0 ? json_decimal(r->of_copy, 6) : json_null());
+    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o}", "coder", r->coder, "backend", r->backend,
+                     "operation", r->operation, "level", r->level, "threads", (int)r->threads, "name", json_text(bench->name), "dtype",
+                     json_text(class->dtype_name), "elements", json_size(class->elements), "bytes", json_size(r->bytes ? r->bytes : class->size), "coded_bytes",
+                     r->coded ? json_size(r->coded) : json_null(), "seconds", json_real(r->seconds), "gb_per_s", json_decimal(rate, 6), "verification",
+                     r->verification, "iterations", (int)r->runs, "order0_bits", json_decimal(bench->bound, 0), "copy_gb_per_s",
+                     r->copy_rate > 0 ? json_decimal(r->copy_rate, 6) : json_null(), "of_copy", r->of_copy > 0 ? json_decimal(r->of_copy, 6) : json_null());
 }
 
 static void print_result(const struct bench *bench, const struct bench_class *class, const struct bench_result *r, double rate)

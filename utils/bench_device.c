@@ -93,7 +93,13 @@ static bool time_kernels(struct loader *l, struct bench *bench, struct bench_res
 bool bench_device(struct app *app, struct bench *bench, const struct bench_class *class, const struct bench_device *on)
 {
     struct loader l = {.app = app, .on = on, .class = class};
-    struct bench_result r = {.coder = "wcodec", .backend = on->backend, .level = app->options.level, .threads = wcodec_context_threads(on->context), .coded = on->coded, .verification = true, .runs = app->options.iterations};
+    struct bench_result r = {.coder = "wcodec",
+                             .backend = on->backend,
+                             .level = app->options.level,
+                             .threads = wcodec_context_threads(on->context),
+                             .coded = on->coded,
+                             .verification = true,
+                             .runs = app->options.iterations};
     wcodec_error err = {0};
     uint64_t size;
     if (class->opaque)

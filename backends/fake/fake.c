@@ -129,7 +129,8 @@ static unsigned fake_device_count(struct wcodec_backend_state *state)
 static void fake_device_list(struct wcodec_backend_state *state, unsigned i, struct wcodec_device_listing *listing)
 {
     (void)state;
-    *listing = (struct wcodec_device_listing){.driver = "fake 1.0", .memory = 1 << 20, .kind = WCODEC_DEVICE_GPU, .node = -1, .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADDRESSES};
+    *listing = (struct wcodec_device_listing){
+        .driver = "fake 1.0", .memory = 1 << 20, .kind = WCODEC_DEVICE_GPU, .node = -1, .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADDRESSES};
     if (!is_mode("noadopt"))
         listing->capabilities |= WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE;
     snprintf(listing->name, sizeof listing->name, "Fake %u", i);
@@ -162,7 +163,8 @@ static bool fake_device_supports(struct wcodec_device *device, const struct wcod
     return !is_mode("unsupported");
 }
 
-static wcodec_status fake_memory_allocate(struct wcodec_device *device, enum wcodec_memory_kind kind, uint64_t size, struct wcodec_memory **memory, wcodec_error *err)
+static wcodec_status fake_memory_allocate(struct wcodec_device *device, enum wcodec_memory_kind kind, uint64_t size, struct wcodec_memory **memory,
+                                          wcodec_error *err)
 {
     (void)device;
     wcodec_status status = begin_allocation(err);
@@ -317,14 +319,14 @@ static wcodec_status fake_copy_out(struct wcodec_queue *queue, void *to, struct 
     return status == WCODEC_OK && fails ? host->fail(err, WCODEC_ERROR_DEVICE, "the fake bus went away") : status;
 }
 
-static wcodec_status fake_copy(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, struct wcodec_memory *from, uint64_t from_offset, uint64_t size,
-                               wcodec_error *err)
+static wcodec_status fake_copy(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, struct wcodec_memory *from, uint64_t from_offset,
+                               uint64_t size, wcodec_error *err)
 {
     return give(queue, &(struct fake_operation){.to = to->data + to_offset, .from = from->data + from_offset, .size = size}, err);
 }
 
-static wcodec_status fake_fill(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, const uint8_t element[8], unsigned element_log2, uint64_t count,
-                               wcodec_error *err)
+static wcodec_status fake_fill(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, const uint8_t element[8], unsigned element_log2,
+                               uint64_t count, wcodec_error *err)
 {
     struct fake_operation o = {.to = to->data + to_offset, .size = count << element_log2, .element_log2 = element_log2};
     memcpy(o.element, element, (size_t)1 << element_log2);

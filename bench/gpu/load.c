@@ -58,7 +58,8 @@ static void fill_task(void *argument, size_t i)
     const struct tensor *t = argument;
     uint64_t s = t->number << 32 | i;
     for (uint8_t *p = t->data + i * TASK, *end = p + TASK; p < end; p += 4) {
-        const float u = ((float)(next_random(&s) >> 40) + 1) * 0x1p-24f, a = (float)(next_random(&s) >> 40) * 0x1p-24f * 6.2831853f, r = 0.02f * sqrtf(-2 * logf(u));
+        const float u = ((float)(next_random(&s) >> 40) + 1) * 0x1p-24f, a = (float)(next_random(&s) >> 40) * 0x1p-24f * 6.2831853f,
+                    r = 0.02f * sqrtf(-2 * logf(u));
         const float pair[2] = {r * cosf(a), r * sinf(a)};
         for (unsigned k = 0; k < 2; k++) {
             uint32_t b;
@@ -218,7 +219,8 @@ static double best_raw(struct raw *r, unsigned repeats)
         double time = 1e9;
         for (unsigned k = 0; k < repeats; k++)
             time = fmin(time, copy_raw(r, settings[i].streams, (uint64_t)settings[i].mib << 20));
-        printf("raw%s: %u streams of %2u MiB   %7.1f ms   %5.1f GB/s\n", r->fd < 0 ? " copy alone" : "", settings[i].streams, settings[i].mib, time * 1e3, (double)r->size / time / 1e9);
+        printf("raw%s: %u streams of %2u MiB   %7.1f ms   %5.1f GB/s\n", r->fd < 0 ? " copy alone" : "", settings[i].streams, settings[i].mib, time * 1e3,
+               (double)r->size / time / 1e9);
         best = fmin(best, time);
     }
     return best;
@@ -245,7 +247,8 @@ static void compare(const wcodec_buffer *buffer, int raw, uint64_t tensors, uint
     free(b);
 }
 
-static double best_load(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const char *backend, uint64_t size, double raw, unsigned repeats)
+static double best_load(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const char *backend, uint64_t size, double raw,
+                        unsigned repeats)
 {
     static const struct {
         unsigned streams, mib;
@@ -270,8 +273,9 @@ static double best_load(const wcodec_reader *reader, const wcodec_load_item *ite
                 first = now;
             time = fmin(time, now);
         }
-        printf("load: %2u streams, %3u MiB%s   %7.1f ms   %5.1f GB/s of output, %5.1f GB/s read, %u batches   %.3f x raw (the first %.1f ms)\n", settings[i].streams, settings[i].mib,
-               settings[i].skip_checks ? ", no checks" : "", time * 1e3, (double)size / time / 1e9, (double)report.coded_bytes / time / 1e9, (unsigned)report.batches, raw / time, first * 1e3);
+        printf("load: %2u streams, %3u MiB%s   %7.1f ms   %5.1f GB/s of output, %5.1f GB/s read, %u batches   %.3f x raw (the first %.1f ms)\n",
+               settings[i].streams, settings[i].mib, settings[i].skip_checks ? ", no checks" : "", time * 1e3, (double)size / time / 1e9,
+               (double)report.coded_bytes / time / 1e9, (unsigned)report.batches, raw / time, first * 1e3);
         fflush(stdout);
         best = fmin(best, time);
     }

@@ -26,8 +26,9 @@ static const struct row {
     wcodec_tune tune;
     nvcompType_t type;
 } rows[] = {
-    {"bf16-2^29", BF16, 29, WCODEC_TUNE_SIZE, NVCOMP_TYPE_FLOAT16},      {"bf16-2^24", BF16, 24, WCODEC_TUNE_LATENCY, NVCOMP_TYPE_FLOAT16}, {"bf16-2^23", BF16, 23, WCODEC_TUNE_LATENCY, NVCOMP_TYPE_FLOAT16},
-    {"bf16-2^20", BF16, 20, WCODEC_TUNE_LATENCY, NVCOMP_TYPE_FLOAT16},   {"e4m3-2^29", E4M3, 29, WCODEC_TUNE_SIZE, NVCOMP_TYPE_FLOAT8_E4M3}, {"int8-2^29", INT8, 29, WCODEC_TUNE_SIZE, NVCOMP_TYPE_UCHAR},
+    {"bf16-2^29", BF16, 29, WCODEC_TUNE_SIZE, NVCOMP_TYPE_FLOAT16},     {"bf16-2^24", BF16, 24, WCODEC_TUNE_LATENCY, NVCOMP_TYPE_FLOAT16},
+    {"bf16-2^23", BF16, 23, WCODEC_TUNE_LATENCY, NVCOMP_TYPE_FLOAT16},  {"bf16-2^20", BF16, 20, WCODEC_TUNE_LATENCY, NVCOMP_TYPE_FLOAT16},
+    {"e4m3-2^29", E4M3, 29, WCODEC_TUNE_SIZE, NVCOMP_TYPE_FLOAT8_E4M3}, {"int8-2^29", INT8, 29, WCODEC_TUNE_SIZE, NVCOMP_TYPE_UCHAR},
 };
 
 static void fail(const char *what, const char *why)
@@ -169,8 +170,9 @@ static void run_wcodec(wcodec_context *context, const struct row *row, const uin
     wcodec_tensor_info info;
     check(wcodec_reader_tensor(reader, 0, &info, &err), &err);
     const double rate = (double)size / (double)rates.decode_nanoseconds;
-    printf("%-10s wcodec %-22s %7.3f bits   decode %7.1f GB/s   %4.1f %% of the copy's %.0f GB/s\n", row->name, info.coding_name, 8.0 * (double)info.coded_size / (double)elements, rate,
-           1e11 * rate * (1 + (double)info.coded_size / (double)size) / rates.copy_bandwidth, rates.copy_bandwidth / 1e9);
+    printf("%-10s wcodec %-22s %7.3f bits   decode %7.1f GB/s   %4.1f %% of the copy's %.0f GB/s\n", row->name, info.coding_name,
+           8.0 * (double)info.coded_size / (double)elements, rate, 1e11 * rate * (1 + (double)info.coded_size / (double)size) / rates.copy_bandwidth,
+           rates.copy_bandwidth / 1e9);
     fflush(stdout);
     free(got);
     wcodec_buffer_destroy(buffer);
@@ -250,10 +252,12 @@ static void run_nvcomp(const struct row *row, const uint8_t *data, size_t size, 
     make_batch(&b, data, size, c, d);
     CUDA(cudaEventCreate(&before));
     CUDA(cudaEventCreate(&after));
-    NVCOMP(nvcompBatchedANSCompressAsync((const void *const *)b.in_pointers, b.in_sizes, chunk, b.count, b.temp, b.temp_size, b.coded_pointers, b.coded_sizes, c, b.statuses, 0));
+    NVCOMP(nvcompBatchedANSCompressAsync((const void *const *)b.in_pointers, b.in_sizes, chunk, b.count, b.temp, b.temp_size, b.coded_pointers, b.coded_sizes,
+                                         c, b.statuses, 0));
     for (int k = -2; k < RUNS; k++) {
         CUDA(cudaEventRecord(before, 0));
-        NVCOMP(nvcompBatchedANSDecompressAsync((const void *const *)b.coded_pointers, b.coded_sizes, b.in_sizes, b.out_sizes, b.count, b.temp, b.temp_size, b.out_pointers, d, b.statuses, 0));
+        NVCOMP(nvcompBatchedANSDecompressAsync((const void *const *)b.coded_pointers, b.coded_sizes, b.in_sizes, b.out_sizes, b.count, b.temp, b.temp_size,
+                                               b.out_pointers, d, b.statuses, 0));
         CUDA(cudaEventRecord(after, 0));
         CUDA(cudaEventSynchronize(after));
         CUDA(cudaEventElapsedTime(&times[k < 0 ? 0 : k], before, after));
@@ -266,7 +270,8 @@ static void run_nvcomp(const struct row *row, const uint8_t *data, size_t size, 
         total += sizes[i];
     if (memcmp(got, data, size) != 0)
         fail(row->name, "nvCOMP decodes wrongly");
-    printf("%-10s nvCOMP, chunks of %4zu KiB       %7.3f bits   decode %7.1f GB/s\n", row->name, chunk >> 10, 8.0 * (double)total / (double)((uint64_t)1 << row->log2), (double)size / (double)median(times) / 1e6);
+    printf("%-10s nvCOMP, chunks of %4zu KiB       %7.3f bits   decode %7.1f GB/s\n", row->name, chunk >> 10,
+           8.0 * (double)total / (double)((uint64_t)1 << row->log2), (double)size / (double)median(times) / 1e6);
     fflush(stdout);
     free(sizes);
     free(got);

@@ -13,7 +13,7 @@ extern "C" {
 typedef struct wcodec_device_handles {
     const char *backend;     /**< "cpu", "cuda", "opencl"; lives as long as the context */
     unsigned index;          /**< device number in its backend */
-    uint64_t native_context; /**< CUcontext (the device's primary one), or cl_context: OpenCL buffers and queues given to a load must belong to it; 0 for the CPU */
+    uint64_t native_context; /**< CUcontext (the device's primary one), or cl_context, to which OpenCL buffers and queues given to a load must belong; CPU: 0 */
     uint64_t native_device;  /**< CUdevice or cl_device_id; 0 for the CPU */
 } wcodec_device_handles;
 
@@ -63,10 +63,13 @@ typedef void (*wcodec_load_done_fn)(void *opaque, wcodec_status status, const wc
 /** How to load. Fill with wcodec_load_options_init(), then change what matters. New fields are added at the end, and 0 stands for their default. */
 typedef struct wcodec_load_options {
     size_t struct_size;
-    const char *memory;      /**< whose memory the destinations are: a backend's name ("cuda"), which must be that of the context's device, or NULL: host memory, decoded by way of the device */
+    const char *memory; /**< whose memory the destinations are: a backend's name ("cuda"), which must be that of the context's device, or NULL: host memory,
+                           decoded by way of the device */
     unsigned streams;        /**< batches in flight, each with a queue and staging memory of its own; 0: 4, at most 64 */
-    uint64_t host_memory;    /**< bytes of (pinned) staging memory of all streams together, about; one tile must fit; 0: 128 MiB. The context keeps up to 512 MiB of it for its next loads. */
-    int use_queue;           /**< not 0: `queue` is a CUstream or an in-order cl_command_queue of the caller's. Nothing is written before what was given to it until now is done. */
+    uint64_t host_memory; /**< bytes of (pinned) staging memory of all streams together, about; one tile must fit; 0: 128 MiB. The context keeps up to 512 MiB
+                             of it for its next loads. */
+    int use_queue; /**< not 0: `queue` is a CUstream or an in-order cl_command_queue of the caller's. Nothing is written before what was given to it until now
+                      is done. */
     uint64_t queue;
     int skip_checks;         /**< as in wcodec_decode_options */
     wcodec_progress progress; /**< called from the thread that called wcodec_load(), or from one of the library after wcodec_load_start() */
@@ -97,14 +100,16 @@ WCODEC_API wcodec_status wcodec_load_layout(const wcodec_reader *reader, uint64_
  * once; the driver's current context is left as it was. `options` and `report` may be NULL. Returns WCODEC_OK, _USAGE (a tensor, row, size or queue that is
  * wrong), _MEMORY, _IO, _CORRUPT, _NEWER, _LIMIT, _CANCELLED, _BACKEND (destinations of another backend than the context's), _DEVICE, _UNSUPPORTED (the backend
  * takes no memory or queue of the caller's). */
-WCODEC_API wcodec_status wcodec_load(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options, wcodec_load_report *report, wcodec_error *err);
+WCODEC_API wcodec_status wcodec_load(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options,
+                                     wcodec_load_report *report, wcodec_error *err);
 
 /** A load that runs by itself. */
 typedef struct wcodec_loading wcodec_loading;
 
 /** The same, beside the caller: returns as soon as the items are found to be right. The reader and the destinations must stay until it has ended; items and
  *   options are copied. Ended by wcodec_loading_destroy(). */
-WCODEC_API wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options, wcodec_loading **loading, wcodec_error *err);
+WCODEC_API wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options,
+                                           wcodec_loading **loading, wcodec_error *err);
 
 /** Not 0 if it has ended: wcodec_loading_wait() would return at once. Thread-safe, as the two below. */
 WCODEC_API int wcodec_loading_ended(wcodec_loading *loading);
@@ -131,7 +136,8 @@ typedef struct wcodec_device_rates {
 /** Measure how fast the context's device decodes these tensors (of which there must be room on it, coded and decoded) when all is in its memory, beside its
  *   copies in the same run. At least 3 repetitions, 0: 9.
  * Returns WCODEC_OK, _USAGE, _MEMORY, _IO, _CORRUPT, _NEWER, _BACKEND, _DEVICE. */
-WCODEC_API wcodec_status wcodec_reader_measure(const wcodec_reader *reader, const uint64_t *tensors, size_t count, unsigned repetitions, wcodec_device_rates *rates, wcodec_error *err);
+WCODEC_API wcodec_status wcodec_reader_measure(const wcodec_reader *reader, const uint64_t *tensors, size_t count, unsigned repetitions,
+                                               wcodec_device_rates *rates, wcodec_error *err);
 
 #ifdef __cplusplus
 }

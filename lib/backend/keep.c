@@ -9,7 +9,8 @@ struct wcodec_memory *wcodec_keep_take(struct wcodec_keep *k, enum wcodec_memory
     unsigned best = WCODEC_KEEP_MAX;
     pthread_mutex_lock(&k->lock);
     for (unsigned i = 0; i < k->count; i++)
-        if (k->items[i].kind == kind && k->items[i].size >= *size && k->items[i].size / 2 <= *size && (best == WCODEC_KEEP_MAX || k->items[i].size < k->items[best].size))
+        if (k->items[i].kind == kind && k->items[i].size >= *size && k->items[i].size / 2 <= *size &&
+            (best == WCODEC_KEEP_MAX || k->items[i].size < k->items[best].size))
             best = i;
     if (best != WCODEC_KEEP_MAX) {
         memory = k->items[best].memory;

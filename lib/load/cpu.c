@@ -13,7 +13,8 @@
 #define BOUNCE_BYTES ((uint64_t)8 << 20)
 
 /* Bytes [begin, begin + size) of the part's entry go to their place. */
-static wcodec_status deliver(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, uint64_t begin, const uint8_t *bytes, uint64_t size, wcodec_error *err)
+static wcodec_status deliver(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, uint64_t begin, const uint8_t *bytes, uint64_t size,
+                             wcodec_error *err)
 {
     const struct wcodec_load_range *r = part->range;
     const struct wcodec_backend *b = slot->work->request->device->backend;
@@ -26,12 +27,14 @@ static wcodec_status deliver(struct wcodec_load_slot *slot, const struct wcodec_
     return status == WCODEC_OK ? waited : status;
 }
 
-static wcodec_status decode_tiles(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, const struct wcodec_view *view, uint64_t first, uint64_t count, uint8_t *bounce, wcodec_error *err)
+static wcodec_status decode_tiles(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, const struct wcodec_view *view, uint64_t first,
+                                  uint64_t count, uint8_t *bounce, wcodec_error *err)
 {
     const struct wcodec_load_request *q = slot->work->request;
     const struct wcodec_tiling *t = &part->tensor->tiling;
     const unsigned shift = t->tile_log2 + t->element_log2;
-    uint64_t begin = first << shift, stop = first + count == t->tiles ? t->size : (first + count) << shift, from = begin > part->begin ? begin : part->begin, to = stop < part->stop ? stop : part->stop;
+    uint64_t begin = first << shift, stop = first + count == t->tiles ? t->size : (first + count) << shift, from = begin > part->begin ? begin : part->begin,
+             to = stop < part->stop ? stop : part->stop;
     wcodec_status status = wcodec_decode_tiles_on_cpu(q->context, part->tensor->tiles, view, first, count, bounce, q->verify, err);
     return status == WCODEC_OK ? deliver(slot, part, from, bounce + (from - begin), to - from, err) : status;
 }
@@ -68,7 +71,9 @@ static wcodec_status decode_bytes(struct wcodec_load_slot *slot, const struct wc
     const struct wcodec_load_range *r = part->range;
     const struct wcodec_backend *b = slot->work->request->device->backend;
     const uint64_t room = slot->work->request->slot_bytes - part->place;
-    const uint64_t unit = r->entry->coding == WCODEC_CODING_CHUNKS ? r->entry->u.chunk : r->entry->coding == WCODEC_CODING_BLOCKS ? wcodec_blocks_band_size(&decoder->blocks) : 1;
+    const uint64_t unit = r->entry->coding == WCODEC_CODING_CHUNKS   ? r->entry->u.chunk
+                          : r->entry->coding == WCODEC_CODING_BLOCKS ? wcodec_blocks_band_size(&decoder->blocks)
+                                                                     : 1;
     struct wcodec_reporter silent = {0};
     wcodec_status status = WCODEC_OK;
     if (part->kind == WCODEC_LOAD_DIRECT)
@@ -97,7 +102,8 @@ wcodec_status wcodec_load_part_bytes(struct wcodec_load_slot *slot, const struct
     wcodec_status status = wcodec_shard_acquire(r->shard, &source, err);
     if (status != WCODEC_OK)
         return status;
-    const struct wcodec_decoder_input input = {.context = q->context, .source = &source, .entry = r->entry, .verify = q->verify, .whole = part->stop - part->begin == r->entry->size};
+    const struct wcodec_decoder_input input = {
+        .context = q->context, .source = &source, .entry = r->entry, .verify = q->verify, .whole = part->stop - part->begin == r->entry->size};
     status = wcodec_decoder_open(&input, &decoder, err);
     if (status == WCODEC_OK) {
         status = decode_bytes(slot, part, &decoder, err);

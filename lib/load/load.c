@@ -265,7 +265,8 @@ static wcodec_status run(struct loading *l, const wcodec_progress *progress, wco
     if (status != WCODEC_OK)
         return status;
     if (report_to != NULL)
-        *report_to = (wcodec_load_report){.bytes = bytes, .coded_bytes = atomic_load(&l->work.coded), .cpu_bytes = atomic_load(&l->work.by_cpu), .batches = atomic_load(&l->work.batches)};
+        *report_to = (wcodec_load_report){
+            .bytes = bytes, .coded_bytes = atomic_load(&l->work.coded), .cpu_bytes = atomic_load(&l->work.by_cpu), .batches = atomic_load(&l->work.batches)};
     return WCODEC_OK;
 }
 
@@ -287,7 +288,8 @@ static void end(struct loading *l)
     pthread_mutex_destroy(&l->lock);
 }
 
-wcodec_status wcodec_load(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options, wcodec_load_report *report_to, wcodec_error *err)
+wcodec_status wcodec_load(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options,
+                          wcodec_load_report *report_to, wcodec_error *err)
 {
     struct wcodec_load_request request;
     struct loading l;
@@ -364,7 +366,8 @@ static wcodec_status init_loading(wcodec_loading *l, wcodec_error *err)
     return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
 }
 
-wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options, wcodec_loading **loading, wcodec_error *err)
+wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options,
+                                wcodec_loading **loading, wcodec_error *err)
 {
     if (reader == NULL || loading == NULL || (items == NULL && count != 0))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_load_start: an argument is NULL");

@@ -44,7 +44,8 @@ struct wcodec_load_request {
 };
 
 /* Make a request of the caller's items: each is found to be right, and its memory is taken over. */
-wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options, struct wcodec_load_request *request, wcodec_error *err);
+wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options,
+                                         struct wcodec_load_request *request, wcodec_error *err);
 /* The CPU in place of a device that has failed before it was given anything: for destinations in host memory. */
 wcodec_status wcodec_load_request_to_cpu(struct wcodec_load_request *request, wcodec_error *err);
 void wcodec_load_request_free(struct wcodec_load_request *request);

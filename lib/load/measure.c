@@ -217,7 +217,8 @@ static void release(struct measure *m)
 }
 
 /* Tensors in tiles that the device decodes. */
-static wcodec_status choose(struct measure *m, const wcodec_reader *reader, const uint64_t *tensors, size_t count, wcodec_device_rates *rates, wcodec_error *err)
+static wcodec_status choose(struct measure *m, const wcodec_reader *reader, const uint64_t *tensors, size_t count, wcodec_device_rates *rates,
+                            wcodec_error *err)
 {
     for (size_t i = 0; i < count; i++) {
         struct tensor *t = &m->tensors[m->count];
@@ -238,7 +239,8 @@ static wcodec_status choose(struct measure *m, const wcodec_reader *reader, cons
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_reader_measure(const wcodec_reader *reader, const uint64_t *tensors, size_t count, unsigned repetitions, wcodec_device_rates *rates, wcodec_error *err)
+wcodec_status wcodec_reader_measure(const wcodec_reader *reader, const uint64_t *tensors, size_t count, unsigned repetitions, wcodec_device_rates *rates,
+                                    wcodec_error *err)
 {
     if (reader == NULL || rates == NULL || (tensors == NULL && count != 0))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_reader_measure: an argument is NULL");
@@ -252,7 +254,10 @@ wcodec_status wcodec_reader_measure(const wcodec_reader *reader, const uint64_t 
     if (status != WCODEC_OK)
         return status;
     m.b = m.device->backend;
-    m.repetitions = repetitions == 0 ? REPETITIONS : repetitions < REPETITIONS_MIN ? REPETITIONS_MIN : repetitions > REPETITIONS_MAX ? REPETITIONS_MAX : repetitions;
+    m.repetitions = repetitions == 0                ? REPETITIONS
+                    : repetitions < REPETITIONS_MIN ? REPETITIONS_MIN
+                    : repetitions > REPETITIONS_MAX ? REPETITIONS_MAX
+                                                    : repetitions;
     m.tensors = count < SIZE_MAX / sizeof *m.tensors - 1 ? wcodec_alloc_zeroed(allocator, (count + 1) * sizeof *m.tensors) : NULL;
     m.jobs = m.tensors != NULL ? wcodec_alloc_zeroed(allocator, (count + 1) * sizeof *m.jobs) : NULL;
     m.results = wcodec_alloc_array(allocator, count, sizeof *m.results);

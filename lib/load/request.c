@@ -75,11 +75,13 @@ static wcodec_status find_range(const wcodec_reader *reader, const wcodec_load_i
     *range = (struct wcodec_load_range){.shard = shard, .named = e, .entry = wcodec_shard_resolve(shard, e)};
     wcodec_status status = WCODEC_OK;
     if (item->first_row != 0 || item->rows != 0)
-        status = wcodec_entry_rows(e, item->first_row, item->rows != 0 ? item->rows : rows - (item->first_row < rows ? item->first_row : rows), &begin, &end, err);
+        status =
+            wcodec_entry_rows(e, item->first_row, item->rows != 0 ? item->rows : rows - (item->first_row < rows ? item->first_row : rows), &begin, &end, err);
     range->begin = begin;
     range->end = end;
     if (status == WCODEC_OK && end - begin > reader->context->limits.max_tensor_bytes)
-        status = wcodec_fail(err, WCODEC_ERROR_LIMIT, "%" PRIu64 " bytes are more than the limit of %" PRIu64, end - begin, reader->context->limits.max_tensor_bytes);
+        status = wcodec_fail(err, WCODEC_ERROR_LIMIT, "%" PRIu64 " bytes are more than the limit of %" PRIu64, end - begin,
+                             reader->context->limits.max_tensor_bytes);
     if (status == WCODEC_OK && item->size < end - begin)
         status = wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination has room for %" PRIu64 " bytes, %" PRIu64 " are needed", item->size, end - begin);
     if (status == WCODEC_OK && item->destination == 0 && end > begin)
@@ -103,7 +105,8 @@ static size_t same_destination(const wcodec_load_item *items, const struct wcode
 }
 
 /* Handles are of addresses at multiples of 16 bytes; what is off them goes to the offset. */
-static wcodec_status adopt(struct wcodec_load_request *r, const wcodec_load_item *items, struct wcodec_load_range *ranges, size_t count, uint64_t size, wcodec_error *err)
+static wcodec_status adopt(struct wcodec_load_request *r, const wcodec_load_item *items, struct wcodec_load_range *ranges, size_t count, uint64_t size,
+                           wcodec_error *err)
 {
     const struct wcodec_backend *b = r->device->backend;
     const uint32_t capabilities = r->device->listing.capabilities;
@@ -171,7 +174,8 @@ static int compare_ranges(const void *x, const void *y)
     return a->begin < b->begin ? -1 : a->begin > b->begin;
 }
 
-static wcodec_status fill_in(const wcodec_reader *reader, const wcodec_load_item *items, const wcodec_load_options *options, struct wcodec_load_request *r, wcodec_error *err)
+static wcodec_status fill_in(const wcodec_reader *reader, const wcodec_load_item *items, const wcodec_load_options *options, struct wcodec_load_request *r,
+                             wcodec_error *err)
 {
     for (size_t i = 0; i < r->count; i++) {
         wcodec_status status = find_range(reader, &items[i], &r->ranges[i], err);
@@ -188,7 +192,8 @@ static wcodec_status fill_in(const wcodec_reader *reader, const wcodec_load_item
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options, struct wcodec_load_request *request, wcodec_error *err)
+wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options,
+                                         struct wcodec_load_request *request, wcodec_error *err)
 {
     wcodec_load_options o;
     struct wcodec_load_request r = {.context = reader->context, .count = count};

@@ -187,7 +187,8 @@ static wcodec_status bring_home(struct wcodec_load_slot *slot, const struct wcod
     const struct wcodec_tiling *t = &p->tensor->tiling;
     const uint64_t from = p->scratch + (p->begin - (p->first << (t->tile_log2 + t->element_log2)));
     if (p->range->memory != NULL)
-        return backend_of(slot)->copy(slot->queue, p->range->memory, p->range->offset + (p->begin - p->range->begin), slot->scratch.memory, from, p->stop - p->begin, err);
+        return backend_of(slot)->copy(slot->queue, p->range->memory, p->range->offset + (p->begin - p->range->begin), slot->scratch.memory, from,
+                                      p->stop - p->begin, err);
     return backend_of(slot)->copy_out(slot->queue, slot->out.data + from, slot->scratch.memory, from, p->stop - p->begin, err);
 }
 
@@ -231,7 +232,8 @@ static wcodec_status submit_fill(struct wcodec_load_slot *slot, const struct wco
 {
     const struct wcodec_entry *e = p->range->entry;
     slot->busy = true;
-    return backend_of(slot)->fill(slot->queue, p->range->memory, p->range->offset, e->u.constant.element, e->u.constant.element_log2, (p->stop - p->begin) >> e->u.constant.element_log2, err);
+    return backend_of(slot)->fill(slot->queue, p->range->memory, p->range->offset, e->u.constant.element, e->u.constant.element_log2,
+                                  (p->stop - p->begin) >> e->u.constant.element_log2, err);
 }
 
 /* Does the host see all of the piece's places? Then it can do without the device. */
@@ -275,7 +277,8 @@ static wcodec_status begin_tiles(struct wcodec_load_slot *slot, wcodec_error *er
     if (status == WCODEC_OK)
         return status;
     if (status == WCODEC_ERROR_MEMORY || status == WCODEC_ERROR_UNSUPPORTED) {
-        wcodec_log(q->context, WCODEC_LOG_INFO, "%s: %s; the CPU decodes this piece of tensor '%s' instead", q->device->name, e.text, slot->piece.parts[0].range->named->name);
+        wcodec_log(q->context, WCODEC_LOG_INFO, "%s: %s; the CPU decodes this piece of tensor '%s' instead", q->device->name, e.text,
+                   slot->piece.parts[0].range->named->name);
         wcodec_error late = {0};
         status = drain(slot, &late);
         end_batch(slot);
@@ -334,7 +337,8 @@ static void copy_task(void *argument, size_t i)
     const struct out_copy *c = argument;
     const struct wcodec_load_part *p = c->part;
     const struct wcodec_tiling *t = &p->tensor->tiling;
-    const uint64_t from = p->scratch + (p->begin - (p->first << (t->tile_log2 + t->element_log2))), at = (uint64_t)i * MEMCPY_BYTES, left = p->stop - p->begin - at;
+    const uint64_t from = p->scratch + (p->begin - (p->first << (t->tile_log2 + t->element_log2))), at = (uint64_t)i * MEMCPY_BYTES,
+                   left = p->stop - p->begin - at;
     memcpy(p->range->host + (p->begin - p->range->begin) + at, c->slot->out.data + from + at, (size_t)(left < MEMCPY_BYTES ? left : MEMCPY_BYTES));
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Cutting a request into pieces: small tensors go together, whole, and are parsed when they have been read; a large one is parsed first and taken tile by tile. */
+/* Cutting a request into pieces: small tensors go together, whole, and are parsed when they have been read; a large one is parsed first and taken tile by tile.
+ */
 #include "backend/decode.h"
 #include "core/error.h"
 #include "core/log.h"
@@ -22,7 +23,8 @@ static void release_tensor(struct wcodec_load_tensor *t)
     wcodec_free(t->allocator, t);
 }
 
-static wcodec_status create_tensor(const struct wcodec_load_request *r, const struct wcodec_load_range *range, const struct wcodec_tiling *tiling, struct wcodec_load_tensor **tensor, wcodec_error *err)
+static wcodec_status create_tensor(const struct wcodec_load_request *r, const struct wcodec_load_range *range, const struct wcodec_tiling *tiling,
+                                   struct wcodec_load_tensor **tensor, wcodec_error *err)
 {
     struct wcodec_load_tensor *t = wcodec_alloc_zeroed(&r->context->allocator, sizeof *t);
     if (t == NULL)
@@ -124,7 +126,8 @@ static uint64_t run_end(const struct wcodec_load_request *q, const struct wcodec
     uint64_t low = first + 1, high = end;
     while (low < high) {
         uint64_t middle = high - (high - low) / 2;
-        if (wcodec_lay_out_areas(t->tiles, first, middle - first, 0, places) + 1024 <= q->slot_bytes && scratch_needed(t->range, &t->tiling, first, middle) <= q->scratch_bytes)
+        if (wcodec_lay_out_areas(t->tiles, first, middle - first, 0, places) + 1024 <= q->slot_bytes &&
+            scratch_needed(t->range, &t->tiling, first, middle) <= q->scratch_bytes)
             low = middle;
         else
             high = middle - 1;
@@ -132,7 +135,8 @@ static uint64_t run_end(const struct wcodec_load_request *q, const struct wcodec
     return low;
 }
 
-static wcodec_status take_run(struct wcodec_load_cursor *c, const struct wcodec_load_range *r, const struct wcodec_tiling *tiling, struct wcodec_load_piece *piece, wcodec_error *err)
+static wcodec_status take_run(struct wcodec_load_cursor *c, const struct wcodec_load_range *r, const struct wcodec_tiling *tiling,
+                              struct wcodec_load_piece *piece, wcodec_error *err)
 {
     uint64_t first, end, stop;
     unsigned shift = tiling->tile_log2 + tiling->element_log2;
@@ -179,7 +183,8 @@ static wcodec_status take_tiles(struct wcodec_load_cursor *c, const struct wcode
         *full = piece->count != 0;
         return *full ? WCODEC_OK : take_run(c, r, &tiling, piece, err);
     }
-    *full = piece->count != 0 && (piece->low + e->payload_size + 512 > q->slot_bytes - piece->high || piece->scratch + scratch > q->scratch_bytes || piece->count + 3 > WCODEC_LOAD_PARTS);
+    *full = piece->count != 0 && (piece->low + e->payload_size + 512 > q->slot_bytes - piece->high || piece->scratch + scratch > q->scratch_bytes ||
+                                  piece->count + 3 > WCODEC_LOAD_PARTS);
     if (*full)
         return WCODEC_OK;
     wcodec_status status = create_tensor(q, r, &tiling, &t, err);

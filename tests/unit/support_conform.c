@@ -48,7 +48,8 @@ static void check_memory(struct run *r)
     uint8_t in[3000], out[3000];
     for (unsigned i = 0; i < sizeof in; i++)
         in[i] = (uint8_t)support_random(&r->seed);
-    struct wcodec_memory *a = allocate(r, WCODEC_MEMORY_DEVICE, 4096), *c = allocate(r, WCODEC_MEMORY_DEVICE, 4096), *pinned = allocate(r, WCODEC_MEMORY_PINNED, 4096);
+    struct wcodec_memory *a = allocate(r, WCODEC_MEMORY_DEVICE, 4096), *c = allocate(r, WCODEC_MEMORY_DEVICE, 4096),
+                         *pinned = allocate(r, WCODEC_MEMORY_PINNED, 4096);
     assert_non_null(r->b->memory_pointer(pinned));
     assert_int_equal((uintptr_t)r->b->memory_pointer(pinned) % 4096, 0);
     assert_int_equal(r->b->memory_pointer(a) != NULL, (r->capabilities & WCODEC_DEVICE_HOST_MEMORY) != 0);
@@ -246,7 +247,8 @@ static void check_batch(struct run *r)
         offsets[i] = i % 3 == 1 ? size + (support_random(&r->seed) % 16 << tensors[i].x.tiling.element_log2) : size;
         if (i % 4 == 3)
             damage_tensor(r, &tensors[i], &faults[i], &tiles[i]);
-        jobs[i] = (struct wcodec_job){.tiles = tensors[i].tiles, .first = tensors[i].first, .count = tensors[i].count, .destination = offsets[i], .verify = true};
+        jobs[i] =
+            (struct wcodec_job){.tiles = tensors[i].tiles, .first = tensors[i].first, .count = tensors[i].count, .destination = offsets[i], .verify = true};
         place_payload(r, &tensors[i], &jobs[i]);
         size = wcodec_align_u64(offsets[i] + tensors[i].bytes, 16) + 2 * GUARD;
     }

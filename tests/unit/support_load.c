@@ -18,7 +18,8 @@ void support_loaded_make(struct support_loaded *m, uint64_t seed)
     for (unsigned i = 0; i < 60; i++) {
         const unsigned d = i % 8;
         snprintf(name, sizeof name, "t%u", i);
-        support_model_add(&m->model, name, dtypes[d].name, dtypes[d].bits, 1 + support_random(&seed) % (i < 40 ? 40000 : 300), i % 7 == 6 ? (enum support_pattern)(i % SUPPORT_PATTERNS) : SUPPORT_WEIGHTS, &seed);
+        support_model_add(&m->model, name, dtypes[d].name, dtypes[d].bits, 1 + support_random(&seed) % (i < 40 ? 40000 : 300),
+                          i % 7 == 6 ? (enum support_pattern)(i % SUPPORT_PATTERNS) : SUPPORT_WEIGHTS, &seed);
     }
     support_model_add(&m->model, "empty", "F32", 32, 0, SUPPORT_ZEROS, &seed);
     support_model_add(&m->model, "zeros", "F32", 32, 100000, SUPPORT_ZEROS, &seed);

@@ -65,7 +65,8 @@ static size_t random_items(const wcodec_reader *reader, uint64_t *seed, wcodec_l
 }
 
 /* One load to a buffer of the device, or to host memory, that was poisoned. */
-static void load_and_check(wcodec_context *context, const wcodec_reader *reader, const char *memory, wcodec_load_item *items, size_t count, const uint64_t *row_bytes, uint64_t size, const struct setting *s)
+static void load_and_check(wcodec_context *context, const wcodec_reader *reader, const char *memory, wcodec_load_item *items, size_t count,
+                           const uint64_t *row_bytes, uint64_t size, const struct setting *s)
 {
     wcodec_load_options options;
     wcodec_load_report report;

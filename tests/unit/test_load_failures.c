@@ -362,8 +362,9 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lost),        cmocka_unit_test(test_silent), cmocka_unit_test(test_lost_alone), cmocka_unit_test(test_wrong_faults), cmocka_unit_test(test_device_memory),
-        cmocka_unit_test(test_host_memory), cmocka_unit_test(test_damage), cmocka_unit_test(test_cut_file),   cmocka_unit_test(test_cancel),       cmocka_unit_test(test_limit),
+        cmocka_unit_test(test_lost),          cmocka_unit_test(test_silent),      cmocka_unit_test(test_lost_alone), cmocka_unit_test(test_wrong_faults),
+        cmocka_unit_test(test_device_memory), cmocka_unit_test(test_host_memory), cmocka_unit_test(test_damage),     cmocka_unit_test(test_cut_file),
+        cmocka_unit_test(test_cancel),        cmocka_unit_test(test_limit),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
