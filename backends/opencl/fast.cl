@@ -91,7 +91,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_raw(struct wcodec_fast *f, uint32_t g, c
         f->next_raw[8 + i] = wcodec_load_stream(f->second + g * 128 + 128 * i);
 #elif WCODEC_SHAPE == 4
     f->next_raw[4] = wcodec_load_stream(f->second + g * 32);
-    f->next_raw[5] = rotate(*(const __global uint32_t *)(f->second + f->groups * 32 + g / 8 * 128), (32 - 2 * (g & 4)) & 31); /* eight slot words to four groups */
+    /* eight slot words to four groups */
+    f->next_raw[5] = rotate(*(const __global uint32_t *)(f->second + f->groups * 32 + g / 8 * 128), (32 - 2 * (g & 4)) & 31);
 #endif
 }
 

@@ -109,7 +109,8 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
     if (tile >= end)
         return;
     const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + jobs) + tile;
-    const __global struct wcodec_stream_job *stream = (const __global struct wcodec_stream_job *)(block + job->runs); /* a tile's streams have the same places */
+    /* a tile's streams have the same places */
+    const __global struct wcodec_stream_job *stream = (const __global struct wcodec_stream_job *)(block + job->runs);
     work.binding.block = block;
     work.binding.states = WCODEC_PLACE(stream->states);
     work.binding.words = WCODEC_PLACE(stream->words);

@@ -14,10 +14,11 @@ extern "C" {
 typedef struct wcodec_reader wcodec_reader;
 
 /** Open a .wcodec file, a folder, or a *.safetensors.index.json. A folder or index.json stands for all its shards: every "X.safetensors" that the
- * index names is looked for as "X.safetensors.wcodec" beside it (shards are then in the order of their names), and must hold the tensors that are mapped to it; a folder without an
- * index stands for all its *.wcodec files in the order of their names. Of several indexes in a folder, model.safetensors.index.json is taken; if there is none of that name, WCODEC_ERROR_USAGE.
- * A tensor name found in two shards is an error. Of a model with more than 64 shards, the others are opened again for each call; if one was changed since, that is WCODEC_ERROR_IO.
- * Returns WCODEC_OK, _USAGE, _MEMORY, _IO, _CORRUPT, _NEWER, _LIMIT, _NOT_FOUND. */
+ * index names is looked for as "X.safetensors.wcodec" beside it (shards are then in the order of their names), and must hold the tensors that are mapped to it;
+ * a folder without an index stands for all its *.wcodec files in the order of their names. Of several indexes in a folder, model.safetensors.index.json is
+ * taken; if there is none of that name, WCODEC_ERROR_USAGE. A tensor name found in two shards is an error. Of a model with more than 64 shards, the others are
+ * opened again for each call; if one was changed since, that is WCODEC_ERROR_IO. Returns WCODEC_OK, _USAGE, _MEMORY, _IO, _CORRUPT, _NEWER, _LIMIT,
+ * _NOT_FOUND. */
 WCODEC_API wcodec_status wcodec_reader_open_path(wcodec_context *context, const char *path, wcodec_reader **reader, wcodec_error *err);
 
 /** Open a .wcodec file from a descriptor of a regular file, positioned anywhere. The descriptor is duplicated: the caller keeps and closes his own. */
@@ -90,7 +91,8 @@ WCODEC_API uint64_t wcodec_reader_file_count(const wcodec_reader *reader);
 WCODEC_API uint64_t wcodec_reader_tensor_count(const wcodec_reader *reader);
 WCODEC_API uint64_t wcodec_reader_entry_count(const wcodec_reader *reader);
 
-/** Describe file, tensor or entry number i. Tensors are numbered in the order of their data; entries are tensors and blobs together. WCODEC_ERROR_USAGE if i is not below the count. */
+/** Describe file, tensor or entry number i. Tensors are numbered in the order of their data; entries are tensors and blobs together. WCODEC_ERROR_USAGE if i is
+ * not below the count. */
 WCODEC_API wcodec_status wcodec_reader_file(const wcodec_reader *reader, uint64_t i, wcodec_file_info *info, wcodec_error *err);
 WCODEC_API wcodec_status wcodec_reader_tensor(const wcodec_reader *reader, uint64_t i, wcodec_tensor_info *info, wcodec_error *err);
 WCODEC_API wcodec_status wcodec_reader_entry(const wcodec_reader *reader, uint64_t i, wcodec_tensor_info *info, wcodec_error *err);
@@ -114,14 +116,15 @@ typedef struct wcodec_decode_options {
 WCODEC_API wcodec_status wcodec_reader_decode(const wcodec_reader *reader, uint64_t i, void *dst, size_t dst_size, const wcodec_decode_options *options, wcodec_error *err);
 
 /** Decode rows [first, first + count) of the first dimension into dst; reads and decodes only the tiles that hold them. A tensor of rank 0 has one row.
- * dst_size must be at least count times the bytes of a row. WCODEC_ERROR_USAGE if the rows do not end on whole bytes (packed 4- and 6-bit types) or are out of range. */
+ * dst_size must be at least count times the bytes of a row. WCODEC_ERROR_USAGE if the rows do not end on whole bytes (packed 4- and 6-bit types) or are out of
+ * range. */
 WCODEC_API wcodec_status wcodec_reader_decode_rows(const wcodec_reader *reader, uint64_t i, uint64_t first, uint64_t count, void *dst, size_t dst_size, const wcodec_decode_options *options, wcodec_error *err);
 
 /** Where restored bytes go. Called from the calling thread, in order. Returns 0, or an errno value. */
 typedef int (*wcodec_write_fn)(void *opaque, const void *data, size_t size);
 
-/** Restore file number `file` byte for byte through `write`, verify payload hashes, checks and the XXH3-128 of the whole. WCODEC_ERROR_CORRUPT if anything differs
- * (bytes written before that are wrong or incomplete). */
+/** Restore file number `file` byte for byte through `write`, verify payload hashes, checks and the XXH3-128 of the whole. WCODEC_ERROR_CORRUPT if anything
+ * differs (bytes written before that are wrong or incomplete). */
 WCODEC_API wcodec_status wcodec_reader_restore(const wcodec_reader *reader, uint64_t file, wcodec_write_fn write, void *opaque, const wcodec_decode_options *options, wcodec_error *err);
 
 /** Verify file number `file`: every byte of the container, all checks, and the XXH3-128 of the original. With `quick`, the structure and the index only

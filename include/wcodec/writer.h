@@ -33,8 +33,8 @@ typedef enum wcodec_predict {
     WCODEC_PREDICT_PAETH = 6    /**< that of left, top and topleft which is nearest to planar */
 } wcodec_predict;
 
-/** How to compress. Fill with wcodec_encode_options_init(), then change what matters. Strings and lists are copied where they are needed after the call returns.
- * New fields are added at the end, and 0 stands for their default. */
+/** How to compress. Fill with wcodec_encode_options_init(), then change what matters. Strings and lists are copied where they are needed after the call
+ * returns. New fields are added at the end, and 0 stands for their default. */
 typedef struct wcodec_encode_options {
     size_t struct_size;
     int level;               /**< 1 (fast) to 9 (small); default 3 */
@@ -53,7 +53,8 @@ typedef struct wcodec_encode_options {
     wcodec_predict predict;
 } wcodec_encode_options;
 
-/** Set the `size` bytes at options to the defaults; size is the caller's sizeof(wcodec_encode_options), so that a newer library leaves alone what an older caller does not have. */
+/** Set the `size` bytes at options to the defaults; size is the caller's sizeof(wcodec_encode_options), so that a newer library leaves alone what an older
+ * caller does not have. */
 WCODEC_API void wcodec_encode_options_init_size(wcodec_encode_options *options, size_t size);
 
 static inline void wcodec_encode_options_init(wcodec_encode_options *options)
@@ -72,21 +73,21 @@ typedef struct wcodec_encode_report {
     uint8_t xxh128[16];     /**< XXH3-128 of the original, canonical order */
 } wcodec_encode_report;
 
-/** Compress the regular file `fd` (read with pread from offset 0) and write the container through `write`, front to back. A safetensors file becomes tensors, anything
- * else one opaque blob. If the file changes while it is read, WCODEC_ERROR_IO. The output depends on the input and options only, never on the number of threads.
- * Memory: at most about twice the largest tensor (three times if it is predicted), 16 times the header and 64 MiB. `report` may be NULL.
+/** Compress the regular file `fd` (read with pread from offset 0) and write the container through `write`, front to back. A safetensors file becomes tensors,
+ * anything else one opaque blob. If the file changes while it is read, WCODEC_ERROR_IO. The output depends on the input and options only, never on the number
+ * of threads. Memory: at most about twice the largest tensor (three times if it is predicted), 16 times the header and 64 MiB. `report` may be NULL.
  * Returns WCODEC_OK, _USAGE, _MEMORY, _IO, _CORRUPT (strict only), _LIMIT, _CANCELLED. */
 WCODEC_API wcodec_status wcodec_compress_fd(wcodec_context *context, int fd, wcodec_write_fn write, void *opaque, const wcodec_encode_options *options, wcodec_encode_report *report, wcodec_error *err);
 
 /** The same from memory. */
 WCODEC_API wcodec_status wcodec_compress_memory(wcodec_context *context, const void *data, size_t size, wcodec_write_fn write, void *opaque, const wcodec_encode_options *options, wcodec_encode_report *report, wcodec_error *err);
 
-/** Compress the file `path` to the file `out_path` safely: written to a temporary file beside it, synced, then renamed; an existing `out_path` stays untouched until then.
- * WCODEC_ERROR_USAGE if both are the same file. */
+/** Compress the file `path` to the file `out_path` safely: written to a temporary file beside it, synced, then renamed; an existing `out_path` stays untouched
+ * until then. WCODEC_ERROR_USAGE if both are the same file. */
 WCODEC_API wcodec_status wcodec_compress_path(wcodec_context *context, const char *path, const char *out_path, const wcodec_encode_options *options, wcodec_encode_report *report, wcodec_error *err);
 
-/** A writer makes a container from tensors in the caller's memory. It restores to a safetensors file: declare all tensors, then write their data in the same order, then finish.
- * One thread at a time. */
+/** A writer makes a container from tensors in the caller's memory. It restores to a safetensors file: declare all tensors, then write their data in the same
+ * order, then finish. One thread at a time. */
 typedef struct wcodec_writer wcodec_writer;
 
 /** Start a container that goes out through `write`. Nothing is written before all tensors are declared. */
@@ -95,11 +96,12 @@ WCODEC_API wcodec_status wcodec_writer_create(wcodec_context *context, wcodec_wr
 /** Add a `__metadata__` pair; copied. Before the first data only. WCODEC_ERROR_USAGE if the key is there already. */
 WCODEC_API wcodec_status wcodec_writer_metadata(wcodec_writer *writer, const char *key, const char *value, wcodec_error *err);
 
-/** Declare the next tensor; name and shape are copied. Before the first data only. Its bytes (product(shape) * bits / 8) must be whole. WCODEC_ERROR_USAGE for a name used before, or a dtype that is none. */
+/** Declare the next tensor; name and shape are copied. Before the first data only. Its bytes (product(shape) * bits / 8) must be whole. WCODEC_ERROR_USAGE for
+ * a name used before, or a dtype that is none. */
 WCODEC_API wcodec_status wcodec_writer_declare(wcodec_writer *writer, const char *name, wcodec_dtype dtype, const uint64_t *shape, unsigned rank, wcodec_error *err);
 
-/** Compress the data of the next tensor in the order of declaration; `size` must be its bytes. `data` is free again on return. Small tensors are gathered, and what is compressed is written while the
- * next one is: so an error may be told by a later call, or by wcodec_writer_finish(). */
+/** Compress the data of the next tensor in the order of declaration; `size` must be its bytes. `data` is free again on return. Small tensors are gathered, and
+ * what is compressed is written while the next one is: so an error may be told by a later call, or by wcodec_writer_finish(). */
 WCODEC_API wcodec_status wcodec_writer_data(wcodec_writer *writer, const void *data, size_t size, wcodec_error *err);
 
 /** Write the index and the tail. WCODEC_ERROR_USAGE if data is missing. The writer can only be destroyed after it. `report` may be NULL. */

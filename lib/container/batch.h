@@ -1,15 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Neighbours of the original that are read and coded in parallel: small tensors keep all threads busy, and memory stays bounded. What one run codes is written while the next one codes, so that
- * neither writing nor hashing leaves threads idle. */
+/* Neighbours of the original that are read and coded in parallel: small tensors keep all threads busy, and memory stays bounded. What one run codes is written
+ * while the next one codes, so that neither writing nor hashing leaves threads idle. */
 #ifndef WCODEC_CONTAINER_BATCH_H
 #define WCODEC_CONTAINER_BATCH_H
 
 #include "container/dedup.h"
 #include "container/output.h"
 
-/* A batch ends before it would pass either; a larger item is a batch of its own. Weight tensors from WCODEC_BATCH_LARGE on are verified while they are written, smaller ones as they are coded. */
+/* A batch ends before it would pass either; a larger item is a batch of its own. Weight tensors from WCODEC_BATCH_LARGE on are verified while they are written,
+ * smaller ones as they are coded. */
 #define WCODEC_BATCH_BYTES ((uint64_t)12 << 20)
 #define WCODEC_BATCH_LARGE ((uint64_t)1 << 20)
 /* Of the library's 64 MiB, what batches are planned with beside twice the largest item. */

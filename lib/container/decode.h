@@ -21,7 +21,8 @@ struct wcodec_decoder_input {
     uint64_t held; /* bytes of memory that the caller holds, for the limit */
     bool verify;   /* tile and chunk checks */
     bool whole;    /* the whole entry will be asked for, from front to back: a payload that is not large is read at once */
-    /* XXH3_state_t, or NULL. All bytes of the payload go through it in order, those of tiles when the decoder is opened (the payload is then in memory as a whole), those of chunks as they are decoded. */
+    /* XXH3_state_t, or NULL. All bytes of the payload go through it in order, those of tiles when the decoder is opened (the payload is then in memory as a
+     * whole), those of chunks as they are decoded. */
     void *hash;
 };
 

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tensors in tiles. The parsed prefix is not kept between calls: it is less than 0.2 % of a tensor, so that reading it again costs little, and readers stay free of state that threads would share. */
+/* Tensors in tiles. The parsed prefix is not kept between calls: it is less than 0.2 % of a tensor, so that reading it again costs little, and readers stay
+ * free of state that threads would share. */
 
 #include "backend/decode.h"
 #include "container/decode.h"

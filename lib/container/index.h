@@ -102,7 +102,8 @@ static inline bool wcodec_entry_has_tiles(const struct wcodec_entry *entry)
     return entry->coding == WCODEC_CODING_TILES || entry->coding == WCODEC_CODING_BLOCKS;
 }
 
-/* The other way: bytes of the coded index (one zstd frame) from an index whose entries are filled in (payload_offset and file_offset are not needed). *bytes is the caller's to free with the allocator. */
+/* The other way: bytes of the coded index (one zstd frame) from an index whose entries are filled in (payload_offset and file_offset are not needed). *bytes is
+ * the caller's to free with the allocator. */
 wcodec_status wcodec_index_write(const struct wcodec_index *index, const wcodec_allocator *allocator, uint8_t **bytes, size_t *size, uint64_t *decoded_size, wcodec_error *err);
 
 void wcodec_head_write(uint8_t head[WCODEC_HEAD_SIZE]);

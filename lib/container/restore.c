@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Restoring and testing whole files. One side reads and decodes pieces of the original, the other hashes and writes them; where the context has threads of its own, the two work at the same time. */
+/* Restoring and testing whole files. One side reads and decodes pieces of the original, the other hashes and writes them; where the context has threads of its
+ * own, the two work at the same time. */
 
 #include "container/decode.h"
 #include "container/reader.h"

@@ -40,7 +40,8 @@ struct wcodec_coded {
     uint64_t chunk;               /* coding 2 */
     uint64_t payload_size;
     size_t part_count;
-    struct wcodec_part *parts; /* NULL: none. In blocks: the packed modes, then as tiles. In tiles: the prefix, then each area's parts, one for each range of tiles */
+    /* NULL: none. In blocks: the packed modes, then as tiles. In tiles: the prefix, then each area's parts, one for each range of tiles */
+    struct wcodec_part *parts;
     uint64_t range_tiles;      /* codings 1 and 4: tiles of a range */
     size_t range_count;
     const wcodec_allocator *allocator;

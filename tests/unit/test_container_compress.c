@@ -553,7 +553,8 @@ static void test_bad_options(void **state)
         case 7: o.options.struct_size = offsetof(wcodec_encode_options, predict) - 8; break;
         case 8: o.options.struct_size = sizeof o; o.more = 1; break;
         case 9: o.options.predict = (wcodec_predict)7; break;
-        case 10: o.options.struct_size = offsetof(wcodec_encode_options, predict), o.options.predict = (wcodec_predict)7; break; /* an older caller, who has no such member */
+        /* an older caller, who has no such member */
+        case 10: o.options.struct_size = offsetof(wcodec_encode_options, predict), o.options.predict = (wcodec_predict)7; break;
         default: o.options.struct_size = sizeof o; break; /* a newer caller who asks for nothing new */
         }
         wcodec_status status = wcodec_compress_memory(context, "x", 1, support_sink_write, &sink, &o.options, NULL, NULL);

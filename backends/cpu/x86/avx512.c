@@ -88,8 +88,8 @@ INLINE void p8_symbol(const struct p8_table *t, enum lookup_kind kind, __m512i v
     }
 }
 
-/* Two symbols (or what leads to them), the second in the upper byte of a lane, and a renormalisation. With x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P /
- * 2^8) + bias2: all in 16-bit products. */
+/* Two symbols (or what leads to them), the second in the upper byte of a lane, and a renormalisation. With x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has
+ * the second slot in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) + bias2: all in 16-bit products. */
 INLINE __m512i p8_step(const struct p8_table *t, enum lookup_kind kind, struct p8_lanes *s)
 {
     __m512i first, second, f1, b1, f2, b2;
