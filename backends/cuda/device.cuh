@@ -94,6 +94,11 @@ WCODEC_INLINE void store_u64(char *to, uint2 v)
     asm volatile("st.global.L1::no_allocate.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(v.x), "r"(v.y) : "memory");
 }
 
+WCODEC_INLINE void store_u128(char *to, uint4 v)
+{
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+}
+
 WCODEC_INLINE void prefetch_l2(const char *address)
 {
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));

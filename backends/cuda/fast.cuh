@@ -358,7 +358,7 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> struct fast_ti
         else if constexpr (bytes == 2)
             store_u64(to, make_uint2(o[0], o[1]));
         else
-            __stcs((uint4 *)to, make_uint4(o[0], o[1], o[2], o[3]));
+            store_u128(to, make_uint4(o[0], o[1], o[2], o[3]));
     }
 
     /* The four elements of a lane in group k of a block: bits of symbols v and raw words w put together, in o[0] to o[bytes - 1]. turn: the group's number of
