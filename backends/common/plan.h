@@ -36,7 +36,8 @@ struct wcodec_plan {
     uint64_t tiles;  /* of all jobs: a fault each, in the order of the jobs */
     uint64_t size;   /* bytes of the block */
     uint64_t jobs;   /* offset of the tile jobs */
-    uint8_t *block;  /* to be copied to the device; tile jobs at the front. Allocated by build unless it is set before, after measure: then it is the caller's */
+    /* to be copied to the device; tile jobs at the front. Allocated by build unless it is set before, after measure: then it is the caller's */
+    uint8_t *block;
     bool lent;       /* is it? */
     struct wcodec_kernel_run runs[WCODEC_KERNELS];
     struct wcodec_segment *segments; /* in the order of their tiles */

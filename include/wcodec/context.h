@@ -63,7 +63,7 @@ typedef struct wcodec_options {
 } wcodec_options;
 
 /** Set the `size` bytes at options to the defaults; size is the caller's sizeof(wcodec_options), so that a newer library leaves alone what an older caller does
- *   not have. */
+ * not have. */
 WCODEC_API void wcodec_options_init_size(wcodec_options *options, size_t size);
 
 static inline void wcodec_options_init(wcodec_options *options)
@@ -93,7 +93,7 @@ typedef struct wcodec_device_info {
 } wcodec_device_info;
 
 /** List all backends and devices, usable or not (opens every plugin). `count` entries are set at `devices`, owned by the context, valid until it ends or the
- *   next call.
+ * next call.
  * Not to be called from two threads at once with one context. Returns WCODEC_OK, WCODEC_ERROR_MEMORY. */
 WCODEC_API wcodec_status wcodec_context_devices(wcodec_context *context, const wcodec_device_info **devices, size_t *count, wcodec_error *err);
 

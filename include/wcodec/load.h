@@ -18,21 +18,21 @@ typedef struct wcodec_device_handles {
 } wcodec_device_handles;
 
 /** The device of this context, opened if it was not yet. Thread-safe. WCODEC_OK, _USAGE, _MEMORY, _BACKEND, or _DEVICE if it has failed and no other may take
- *   its place. */
+ * its place. */
 WCODEC_API wcodec_status wcodec_context_device(wcodec_context *context, wcodec_device_handles *handles, wcodec_error *err);
 
 /** Memory of that device, for programs that do not allocate by its driver themselves. */
 typedef struct wcodec_buffer wcodec_buffer;
 
 /** `size` > 0 bytes whose contents are undefined. Belongs to the caller, who ends it before the context. WCODEC_OK, _USAGE, _MEMORY (host's or device's),
- *   _BACKEND, _DEVICE. */
+ * _BACKEND, _DEVICE. */
 WCODEC_API wcodec_status wcodec_buffer_create(wcodec_context *context, uint64_t size, wcodec_buffer **buffer, wcodec_error *err);
 
 /** What a load takes as destination: a CUdeviceptr, a cl_mem, for the CPU a pointer. Never fails. */
 WCODEC_API uint64_t wcodec_buffer_native(const wcodec_buffer *buffer);
 
 /** Copy bytes [offset, offset + size) to host memory, when all that was loaded into them is there. Thread-safe. WCODEC_OK, _USAGE (outside of the buffer),
- *   _MEMORY, _DEVICE. */
+ * _MEMORY, _DEVICE. */
 WCODEC_API wcodec_status wcodec_buffer_read(const wcodec_buffer *buffer, uint64_t offset, void *dst, size_t size, wcodec_error *err);
 
 /** NULL is ignored. No load into it may be running. */
@@ -57,7 +57,7 @@ typedef struct wcodec_load_report {
 } wcodec_load_report;
 
 /** Called once when a load ends, from a thread of the library: `err` is empty, or what went wrong; both arguments are gone afterwards. It must not call
- *   functions of the loading. */
+ * functions of the loading. */
 typedef void (*wcodec_load_done_fn)(void *opaque, wcodec_status status, const wcodec_error *err, const wcodec_load_report *report);
 
 /** How to load. Fill with wcodec_load_options_init(), then change what matters. New fields are added at the end, and 0 stands for their default. */
@@ -78,7 +78,7 @@ typedef struct wcodec_load_options {
 } wcodec_load_options;
 
 /** Set the `size` bytes at options to the defaults; size is the caller's sizeof(wcodec_load_options), so that a newer library leaves alone what an older caller
- *   does not have. */
+ * does not have. */
 WCODEC_API void wcodec_load_options_init_size(wcodec_load_options *options, size_t size);
 
 static inline void wcodec_load_options_init(wcodec_load_options *options)
@@ -87,13 +87,13 @@ static inline void wcodec_load_options_init(wcodec_load_options *options)
 }
 
 /** Fill in an item for each of the reader's tensors (wcodec_reader_tensor_count() of them), whole, one after the other at multiples of `alignment` (a power of
- *   two; 0: 256) from offset 0.
+ * two; 0: 256) from offset 0.
  * destination is 0 and left to the caller. *size is what a destination for all needs. items may be NULL to ask for the size only. WCODEC_OK, _USAGE, _LIMIT
  * (sizes do not add up to 64 bits). */
 WCODEC_API wcodec_status wcodec_load_layout(const wcodec_reader *reader, uint64_t alignment, wcodec_load_item *items, uint64_t *size, wcodec_error *err);
 
 /** Read, copy and decode tensors to where they are used, all at the same time over several streams, and return when all bytes are there. Files are read in
- *   their order, whatever the order of the items.
+ * their order, whatever the order of the items.
  * What the device has no code or no memory for is decoded by the CPU and copied, and so are chunks (zstd); a log of level INFO says so. Each tile is checked as
  * in wcodec_reader_decode(). A failed load names file and tensor, leaves nothing running, and the destinations' contents undefined; the next one can begin at
  * once. A device that fails is used no more: host destinations are then decoded by the CPU, if the choice of backends allows it. From any thread, several at
@@ -107,7 +107,7 @@ WCODEC_API wcodec_status wcodec_load(const wcodec_reader *reader, const wcodec_l
 typedef struct wcodec_loading wcodec_loading;
 
 /** The same, beside the caller: returns as soon as the items are found to be right. The reader and the destinations must stay until it has ended; items and
- *   options are copied. Ended by wcodec_loading_destroy(). */
+ * options are copied. Ended by wcodec_loading_destroy(). */
 WCODEC_API wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options,
                                            wcodec_loading **loading, wcodec_error *err);
 
@@ -134,7 +134,7 @@ typedef struct wcodec_device_rates {
 } wcodec_device_rates;
 
 /** Measure how fast the context's device decodes these tensors (of which there must be room on it, coded and decoded) when all is in its memory, beside its
- *   copies in the same run. At least 3 repetitions, 0: 9.
+ * copies in the same run. At least 3 repetitions, 0: 9.
  * Returns WCODEC_OK, _USAGE, _MEMORY, _IO, _CORRUPT, _NEWER, _BACKEND, _DEVICE. */
 WCODEC_API wcodec_status wcodec_reader_measure(const wcodec_reader *reader, const uint64_t *tensors, size_t count, unsigned repetitions,
                                                wcodec_device_rates *rates, wcodec_error *err);
