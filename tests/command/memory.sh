@@ -3,6 +3,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Memory that runs out, at every allocation of the command: an error or the whole output, never a crash, a part of an output or a temporary file.
 . "$top_srcdir/tests/command/lib.sh"
+# A sanitizer's allocator stands before any other.
+[ -z "${SANITIZER_FLAGS:-}" ] || { skip 'the sanitizer has an allocator of its own'; finish; }
 build_preload starve || { skip 'no library can be put in front'; finish; }
 export WCODEC_BACKEND=cpu WCODEC_THREADS=1
 "$MAKE" original w:BF16:40x300:gauss t:U8:3000:text v:F32:50:gauss || exit 99
