@@ -6,6 +6,7 @@
  * so that other processes weigh less. */
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/decode.h"
+#include "bench/timing.h"
 #include "core/error.h"
 #include "encode/tensor.h"
 
@@ -13,29 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
-#include <time.h>
 #include <zstd.h>
 
 enum { ROUNDS = 7, BATCH = 64, CACHED = 1 << 18, HUGE_PAGE = 2 << 20 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *times)
-{
-    qsort(times, ROUNDS, sizeof *times, compare);
-    return times[ROUNDS / 2];
-}
 
 static void fail(const char *why)
 {
@@ -118,7 +99,7 @@ static double decode(const struct decoding *d, uint64_t count, unsigned times, b
             }
         taken[round] = (now() - start) / times;
     }
-    return median(taken);
+    return median(taken, ROUNDS);
 }
 
 static void run_levels(const struct wcodec_coded *coded, const uint8_t *data, size_t size, double copy, double zstd, uint8_t *out)
@@ -173,7 +154,7 @@ static void run_type(wcodec_context *context, const char *name, wcodec_dtype dty
         copies[i] = between - start;
         unpacks[i] = now() - between;
     }
-    const double copy = median(copies), zstd = median(unpacks);
+    const double copy = median(copies, ROUNDS), zstd = median(unpacks, ROUNDS);
     printf("%s: memcpy %.2f GB/s, zstd -1 %.2f\n", name, 1e-9 * (double)size / copy, 1e-9 * (double)size / zstd);
     for (unsigned profile = WCODEC_PAIRS; profile <= WCODEC_P8; profile++) {
         const struct wcodec_encode_settings settings = {.level = 3, .profile = (uint8_t)profile, .weights = true};

@@ -5,13 +5,13 @@
  * CPU-LEVEL | FILE.wcodec]... (the tensors of the dtype with the most bytes are coded anew; levels 1 and 3 and all CPU levels unless some are named first).
  * Medians of the thread's own time, so that other processes weigh less; the coded bytes are compared between the levels. */
 #include "backends/cpu/cpu_level.h"
+#include "bench/timing.h"
 #include "core/context.h"
 #include "encode/tensor.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <wcodec.h>
 #include <xxhash.h>
 #include <zstd.h>
@@ -28,25 +28,6 @@ struct set {
     uint8_t *packed;
     size_t packed_room;
 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *times)
-{
-    qsort(times, ROUNDS, sizeof *times, compare);
-    return times[ROUNDS / 2];
-}
 
 static void fail(const char *why)
 {
@@ -104,7 +85,7 @@ static double time_zstd(const struct set *set)
                 fail("zstd failed");
         taken[round] = now() - start;
     }
-    return median(taken);
+    return median(taken, ROUNDS);
 }
 
 static double time_encode(wcodec_context *context, const struct set *set, int level, uint64_t *coded_size, uint64_t *hash)
@@ -130,7 +111,7 @@ static double time_encode(wcodec_context *context, const struct set *set, int le
         }
         taken[round] = sum;
     }
-    return median(taken);
+    return median(taken, ROUNDS);
 }
 
 static void run(wcodec_context *context, const char *path)

@@ -4,35 +4,17 @@
 /* huf0, and ZipNN's published design on top of it, decoding beside memcpy and zstd -1 in the same run, one thread: Gaussian bf16, its exponent bytes coded by
  * huf0 in blocks and the bytes of sign and mantissa kept, joined after decoding in the first-level cache; and Gaussian int8, all of it coded. bench/cpu-decode
  * prints the same ratios of wcodec's decoder. Built by bench/peers/Makefile where the sources of FiniteStateEntropy are (ZipNN's Python package has them). */
+#include "../timing.h"
+
 #include <huf.h>
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <time.h>
 #include <zstd.h>
 
 enum { ROUNDS = 7, COUNT = 1 << 24, BLOCK = HUF_BLOCKSIZE_MAX, SMALL = 1 << 15 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
-static double median(double *times)
-{
-    qsort(times, ROUNDS, sizeof *times, compare);
-    return times[ROUNDS / 2];
-}
 
 static void *take(size_t size)
 {
@@ -111,7 +93,7 @@ static void run(const char *name, const uint8_t *data, size_t size, const uint8_
         copies[i] = between - start;
         unpacks[i] = now() - between;
     }
-    const double copy = median(copies), zstd = median(unpacks);
+    const double copy = median(copies, ROUNDS), zstd = median(unpacks, ROUNDS);
     printf("%s: memcpy %.2f GB/s, zstd -1 %.2f\n", name, 1e-9 * (double)size / copy, 1e-9 * (double)size / zstd);
     for (size_t block = SMALL; block <= BLOCK; block *= 2) {
         static struct coded c;
@@ -121,7 +103,7 @@ static void run(const char *name, const uint8_t *data, size_t size, const uint8_
             decode_all(&c, rest, out);
             times[i] = now() - start;
         }
-        const double t = median(times);
+        const double t = median(times, ROUNDS);
         if (memcmp(out, data, size))
             exit(1);
         printf("  blocks of %3zu KiB, %.3f bits an element: %.2f GB/s, %.2f of memcpy, %.1f x zstd\n", block >> 10,
