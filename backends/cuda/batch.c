@@ -55,63 +55,17 @@ unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps)
     return 16 + tables + (rooms > tables ? rooms : tables) + (coding == WCODEC_CODING_P8_RUNS ? warps * 1024 : 0);
 }
 
-/* Tiles of a work-group so that each has the tables of one segment, and no more groups than `blocks` are needed. */
-static uint32_t chunk_of(const struct wcodec_segment *segments, uint32_t count, uint32_t tiles, unsigned blocks)
-{
-    for (uint32_t chunk = (tiles + blocks - 1) / blocks;; chunk++) {
-        uint64_t needed = 0;
-        for (uint32_t i = 0; i < count; i++)
-            needed += (segments[i].count + chunk - 1) / chunk;
-        if (needed <= blocks)
-            return chunk;
-    }
-}
-
-/* Each segment in as many work-groups as it needs, evenly. Returns their number. */
-static unsigned cut_chunks(const struct wcodec_segment *segments, uint32_t count, uint32_t chunk, struct wcodec_part *parts)
-{
-    unsigned blocks = 0;
-    for (uint32_t i = 0; i < count; i++) {
-        const uint32_t n = (segments[i].count + chunk - 1) / chunk;
-        for (uint32_t k = 0; k < n; k++) {
-            const uint32_t first = (uint32_t)((uint64_t)segments[i].count * k / n), end = (uint32_t)((uint64_t)segments[i].count * (k + 1) / n);
-            parts[blocks++] = (struct wcodec_part){segments[i].tables, segments[i].first + first, end - first};
-        }
-    }
-    return blocks;
-}
-
-/* Each work-group takes as many tiles, cut where tables change. Returns the number of parts. */
-static uint32_t cut_parts(const struct wcodec_segment *segments, const struct wcodec_kernel_run *run, unsigned blocks, struct wcodec_part *parts, uint32_t *first_part)
-{
-    uint32_t count = 0, at = run->first;
-    for (unsigned b = 0; b < blocks; b++) {
-        const uint32_t end = run->first + (uint32_t)((uint64_t)run->count * (b + 1) / blocks);
-        first_part[b] = count;
-        while (at < end) {
-            const uint32_t segment_end = segments->first + segments->count, stop = segment_end < end ? segment_end : end;
-            parts[count++] = (struct wcodec_part){segments->tables, at, stop - at};
-            at = stop;
-            segments += stop == segment_end;
-        }
-    }
-    first_part[blocks] = count;
-    return count;
-}
-
 static uint64_t parts_size(const struct wcodec_device *d, const struct wcodec_plan *plan)
 {
     const uint64_t blocks = (uint64_t)d->multiprocessors * WCODEC_CUDA_BLOCKS;
     return WCODEC_KERNELS * (blocks + 1) * (sizeof(struct wcodec_part) + 4 + 16) + plan->segment_count * sizeof(struct wcodec_part) + 256;
 }
 
-/* Cut a kernel's tiles for its work-groups; writes to `at` what the device needs, and returns where it ends. */
+/* Cut a kernel's tiles, of `count` segments, for its work-groups; writes to `at` what the device needs, and returns where it ends. */
 static uint8_t *plan_fast(const struct wcodec_device *d, const struct wcodec_kernel_run *run, const struct wcodec_segment *segments, uint32_t count, struct kernel_launch *l, uint8_t *at, cu_pointer address)
 {
     const unsigned most = d->kernels[l->kernel].warps, full = d->multiprocessors * d->kernels[l->kernel].blocks;
     uint32_t tiles;
-    struct wcodec_part *parts = (void *)at;
-    l->arguments.parts = address;
     if (count == 1) {
         /* One table for all: the kernel cuts. More than all warps can take at once are taken from a queue. */
         l->arguments.tables = segments->tables;
@@ -124,19 +78,14 @@ static uint8_t *plan_fast(const struct wcodec_device *d, const struct wcodec_ker
             l->arguments.queue = address;
             at += 16;
         }
-    } else if (2 * count <= full) {
-        tiles = chunk_of(segments, count, run->count, full);
-        l->blocks = cut_chunks(segments, count, tiles, parts);
-        at += l->blocks * sizeof *parts;
     } else {
-        l->blocks = full;
-        tiles = (run->count + full - 1) / full;
-        uint32_t *first_part = (void *)at;
         const uint64_t size = wcodec_align_u64(4 * (uint64_t)(full + 1), 16);
-        l->arguments.first_part = address;
+        uint32_t *numbers = (void *)at;
+        struct wcodec_part *parts = (void *)(at + size);
+        l->blocks = wcodec_plan_cut(segments, run->first, run->count, full, parts, numbers, &tiles);
+        l->arguments.first_part = numbers[l->blocks] > l->blocks ? address : 0; /* else one part a block */
         l->arguments.parts = address + size;
-        parts = (void *)(at + size);
-        at += size + cut_parts(segments, run, full, parts, first_part) * sizeof *parts;
+        at = (uint8_t *)(parts + numbers[l->blocks]);
     }
     const unsigned warps = even_warps(tiles, most);
     l->threads = 32 * warps;
