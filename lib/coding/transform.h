@@ -1,0 +1,35 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Inverse transforms of blocks of 8 x 8 coefficients (doc/format.md 5.2): the scalar reference. Integers of 32 bits that wrap: any input gives the same bits on
+ * every machine. */
+#ifndef WCODEC_CODING_TRANSFORM_H
+#define WCODEC_CODING_TRANSFORM_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    WCODEC_TRANSFORM_SIDE = 8,
+    WCODEC_TRANSFORM_BLOCK = WCODEC_TRANSFORM_SIDE * WCODEC_TRANSFORM_SIDE,
+    WCODEC_TRANSFORMS = 3,
+    WCODEC_TRANSFORM_SHIFT = 4, /* coefficients enter a transform times 2^4 ... */
+    WCODEC_TRANSFORM_UNIT = 64  /* ... and leave it so that 64 is one quantiser step: two passes have gain 4 over the orthonormal transform */
+};
+
+enum wcodec_transform {
+    WCODEC_TRANSFORM_NONE = 0, /* the coefficients are the quantised elements */
+    WCODEC_TRANSFORM_DCT = 1,  /* DCT-II, columns and rows */
+    WCODEC_TRANSFORM_ADST = 2  /* DST-IV, columns and rows: for what starts near zero */
+};
+
+/* "none", "dct", "adst"; "unknown" for others. */
+const char *wcodec_transform_name(unsigned transform);
+
+/* Place (8 * row + column) of each number of the zig-zag; row is the vertical frequency. */
+extern const uint8_t wcodec_zigzag[WCODEC_TRANSFORM_BLOCK];
+
+/* From coefficients (row by row; 16-bit values) to values in units of 1/64 of the quantiser's step. */
+void wcodec_transform_inverse(unsigned transform, const int32_t coefficients[WCODEC_TRANSFORM_BLOCK], int32_t values[WCODEC_TRANSFORM_BLOCK]);
+
+#endif
