@@ -125,7 +125,7 @@ static uint64_t coded_size(wcodec_context *context, int level, wcodec_predict pr
 
 static void measure(wcodec_context *context, int level, const char *name, wcodec_dtype dtype, size_t rows, size_t columns, const uint8_t *data, double target)
 {
-    static const char *const names[] = {"", "", "left", "top", "average", "planar", "paeth"};
+    static const char *const names[] = {"", "", "left", "top", "average", "planar", "paeth", "wht"};
     static const char *const codings[] = {"constant", "tiles", "zstd", "", "blocks"};
     const uint64_t shape[] = {rows, columns}, elements = rows * columns;
     const size_t size = (size_t)elements * wcodec_dtype_bits(dtype) / 8, room = ZSTD_compressBound(size);
@@ -136,7 +136,7 @@ static void measure(wcodec_context *context, int level, const char *name, wcodec
     const uint64_t none = coded_size(context, level, WCODEC_PREDICT_NONE, &what, data, &coded);
     const uint64_t bound = coded.order0_bits;
     wcodec_coded_free(&coded);
-    for (unsigned p = WCODEC_PREDICT_LEFT; p <= WCODEC_PREDICT_PAETH; p++) {
+    for (unsigned p = WCODEC_PREDICT_LEFT; p <= WCODEC_PREDICT_WHT; p++) {
         const uint64_t own = coded_size(context, level, (wcodec_predict)p, &what, data, &coded);
         if (coded.coding == 4 && own < best) {
             best = own;

@@ -38,7 +38,7 @@ _wcodec () {
     --tune) COMPREPLY=($(compgen -W 'size latency' -- "$value")); return ;;
     --tile) COMPREPLY=($(compgen -W '4096 8192 16384 32768 65536' -- "$value")); return ;;
     --profile) COMPREPLY=($(compgen -W 'auto pairs p12 p8' -- "$value")); return ;;
-    --predict) COMPREPLY=($(compgen -W 'auto none left top average planar paeth' -- "$value")); return ;;
+    --predict) COMPREPLY=($(compgen -W 'auto none left top average planar paeth wht' -- "$value")); return ;;
     -O|--output-dir) COMPREPLY=($(compgen -d -- "$value")); return ;;
     -o|--output) COMPREPLY=($(compgen -f -- "$value")); return ;;
     -T|--threads|-n|--iterations|--memory-limit|--sample|--tensor|--only|--slice|--xxh128|--include|--exclude) return ;;

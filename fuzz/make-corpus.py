@@ -52,7 +52,8 @@ def _tile(name, p, largest=6000):
 
 
 def blocks(rng):
-    for name, dtype, rows, columns, modes in (("one", "I8", 16, 32, [1]), ("two", "I8", 17, 33, [0, 5]), ("four", "U8", 32, 64, [0, 1, 2, 12]), ("all", "BF16", 64, 48, encode.BLOCK_MODES), ("thin", "I16", 100, 1, [2, 3])):
+    for name, dtype, rows, columns, modes in (("one", "I8", 16, 32, [1]), ("two", "I8", 17, 33, [0, 5]), ("four", "U8", 32, 64, [0, 1, 2, 12]), ("all", "BF16", 64, 64, encode.BLOCK_MODES), ("thin", "I16", 100, 1, [2, 3]),
+                                             ("wht", "U8", 20, 48, [6])):
         e = encode.BlocksPayload(rng, dtype, rows, columns, modes).entry(name="t")
         put("blocks", name, struct.pack("<HI", len(e.parameters), len(e.data)) + e.parameters + e.payload[:900])
 
@@ -93,9 +94,9 @@ def calls(rng):
         for profile in range(4):
             data = bytes(int(rng.gauss(60, 3)) & 255 if i & 1 else rng.getrandbits(8) for i in range(300))
             put("round_trip", "%d-%d" % (level, profile), bytes([profile | 4 * rng.getrandbits(1), level, 1 + rng.choice([11, 12, 14, 2, 4, 17]), rng.choice([0, 1, 31, 200]), 0x7f]) + data)
-    for predict in range(1, 7):
+    for predict in range(1, 8):
         data = bytes(int(40 * i / 7 + rng.gauss(0, 2)) & 255 for i in range(100))
-        put("round_trip", "predict-%d" % predict, bytes([0, 2 + 9 * predict % 63, 22 * rng.choice([1, 2, 3, 5]) + rng.choice([1, 2, 10]), 255, 0x7f]) + data)
+        put("round_trip", "predict-%d" % predict, bytes([0, 2 + 9 * predict, 22 * rng.choice([1, 2, 3, 5]) + rng.choice([1, 2, 10]), 255, 0x7f]) + data)
 
 
 def main():

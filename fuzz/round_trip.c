@@ -36,7 +36,7 @@ static void take_options(struct wcodec_cursor *c, wcodec_encode_options *options
     wcodec_encode_options_init(options);
     const uint8_t more = fuzz_take(c);
     options->level = 1 + more % 9;
-    options->predict = (wcodec_predict)(more / 9 % 7);
+    options->predict = (wcodec_predict)(more / 9 % 8);
     options->profile = (wcodec_profile)(bits & 3);
     options->tile_log2 = bits & 4 ? 12 + (bits >> 3) % 5u : 0;
     options->tune = bits & 0x40 ? WCODEC_TUNE_LATENCY : WCODEC_TUNE_SIZE;

@@ -56,7 +56,7 @@ static const char *const texts[COMMAND_COUNT] = {
                           "      --tune=size|latency   tiles for size, or small ones for a single tensor\n"
                           "      --tile=N          elements of a tile: 4096 to 65536, a power of two\n"
                           "      --profile=auto|pairs|p12|p8   prefer one\n"
-                          "      --predict=auto|none|left|top|average|planar|paeth   from neighbours\n"
+                          "      --predict=auto|none|left|top|average|planar|paeth|wht   from neighbours\n"
                           "      --include=GLOB    only tensors that match are coded as weights\n"
                           "      --exclude=GLOB    tensors that match are coded by zstd\n"
                           "      --raw             take the input as opaque bytes\n"

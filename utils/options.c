@@ -274,7 +274,7 @@ static bool set_choice(int code, const char *text, struct options *o)
 {
     static const char *const tunes[] = {"size", "latency", NULL};
     static const char *const profiles[] = {"auto", "pairs", "p12", "p8", NULL};
-    static const char *const predictors[] = {"auto", "none", "left", "top", "average", "planar", "paeth", NULL};
+    static const char *const predictors[] = {"auto", "none", "left", "top", "average", "planar", "paeth", "wht", NULL};
     static const char *const colors[] = {"auto", "always", "never", NULL};
     int i = choice_parse(text, code == OPT_TUNE ? tunes : code == OPT_PROFILE ? profiles : code == OPT_PREDICT ? predictors : colors);
     if (i < 0)
@@ -334,7 +334,7 @@ static bool set_value(int code, const char *text, struct options *o)
         good = set_choice(code, text, o);
         break;
     case OPT_PREDICT:
-        what = "--predict is auto, none, left, top, average, planar or paeth, not";
+        what = "--predict is auto, none, left, top, average, planar, paeth or wht, not";
         good = set_choice(code, text, o);
         break;
     default:

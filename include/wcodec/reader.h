@@ -81,10 +81,10 @@ typedef struct wcodec_tensor_info {
     uint64_t columns;            /**< BLOCKS: elements of a row of the matrix; else 0 */
     unsigned mode_count;         /**< BLOCKS: how many modes its blocks have; else 0 */
     struct {
-        const char *predictor;   /**< "none", "left", "top", "average", "planar", "paeth" */
+        const char *predictor;   /**< "none", "left", "top", "average", "planar", "paeth", "wht" (a transform) */
         int differential;        /**< not 0: with a differential pass over the residuals */
         uint64_t blocks;         /**< of 16 x 16 elements that have this mode */
-    } modes[12];
+    } modes[13];
 } wcodec_tensor_info;
 
 WCODEC_API uint64_t wcodec_reader_file_count(const wcodec_reader *reader);

@@ -30,7 +30,8 @@ typedef enum wcodec_predict {
     WCODEC_PREDICT_TOP = 3,
     WCODEC_PREDICT_AVERAGE = 4, /**< of left and top */
     WCODEC_PREDICT_PLANAR = 5,  /**< left + top - topleft */
-    WCODEC_PREDICT_PAETH = 6    /**< that of left, top and topleft which is nearest to planar */
+    WCODEC_PREDICT_PAETH = 6,   /**< that of left, top and topleft which is nearest to planar */
+    WCODEC_PREDICT_WHT = 7      /**< no prediction: a reversible Walsh-Hadamard transform; AUTO tries it from level 7 on */
 } wcodec_predict;
 
 /** How to compress. Fill with wcodec_encode_options_init(), then change what matters. Strings and lists are copied where they are needed after the call

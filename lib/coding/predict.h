@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Prediction inside a block of 16 x 16 elements (doc/format.md 4): the scalar reference, and what encoder and CPU use. */
+/* Prediction inside a block of 16 x 16 elements, and the transform that may stand in its place (doc/format.md 4): the scalar reference, and what encoder and
+ * CPU use. */
 #ifndef WCODEC_CODING_PREDICT_H
 #define WCODEC_CODING_PREDICT_H
 
@@ -11,9 +12,9 @@ enum {
     WCODEC_BLOCK_SIDE = 16,
     WCODEC_BLOCK_LOG2 = 8,
     WCODEC_BLOCK = WCODEC_BLOCK_SIDE * WCODEC_BLOCK_SIDE, /* elements */
-    WCODEC_PREDICTORS = 6,
-    WCODEC_MODES = 2 * WCODEC_PREDICTORS,
-    WCODEC_MODE_DIFFERENTIAL = 8 /* added to a predictor: differences of the residuals are coded */
+    WCODEC_PREDICTORS = 7,
+    WCODEC_MODES = 2 * WCODEC_PREDICTORS - 1,
+    WCODEC_MODE_DIFFERENTIAL = 8 /* added to a predictor, but not to the transform: differences of the residuals are coded */
 };
 
 enum wcodec_predictor {
@@ -22,20 +23,21 @@ enum wcodec_predictor {
     WCODEC_PREDICTOR_TOP = 2,
     WCODEC_PREDICTOR_AVERAGE = 3,
     WCODEC_PREDICTOR_PLANAR = 4,
-    WCODEC_PREDICTOR_PAETH = 5
+    WCODEC_PREDICTOR_PAETH = 5,
+    WCODEC_PREDICTOR_WHT = 6 /* no predictor: what is coded are Walsh-Hadamard coefficients */
 };
 
-/* A predictor, with or without the differential pass. */
+/* A predictor, with or without the differential pass, or the transform. */
 static inline int wcodec_mode_valid(unsigned mode)
 {
-    return mode < 2 * WCODEC_MODE_DIFFERENTIAL && mode % WCODEC_MODE_DIFFERENTIAL < WCODEC_PREDICTORS;
+    return mode < WCODEC_MODE_DIFFERENTIAL + WCODEC_PREDICTOR_WHT && mode % WCODEC_MODE_DIFFERENTIAL < WCODEC_PREDICTORS;
 }
 
-/* "left", "paeth"; of the predictor alone. */
+/* "left", "paeth", "wht"; of the predictor alone. */
 const char *wcodec_predictor_name(unsigned mode);
 
-/* Residuals of a block, row by row. Values are 16 bits wide whatever the elements are: of elements of 8 bits (element_log2 0) only the lower 8 bits of values
- * count, in and out. residuals and elements are different arrays. */
+/* Residuals of a block, row by row, or coefficients in the order that the format gives them. Values are 16 bits wide whatever the elements are: of elements of
+ * 8 bits (element_log2 0) only the lower 8 bits of values count, in and out. residuals and elements are different arrays. */
 void wcodec_block_residuals(unsigned mode, unsigned element_log2, const uint16_t elements[WCODEC_BLOCK], uint16_t residuals[WCODEC_BLOCK]);
 
 /* The way back, in place. Any mode that is valid and any residuals give some elements. */

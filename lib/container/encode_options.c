@@ -42,7 +42,7 @@ wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from, wcod
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "tiles of 2^%u elements, expected 2^%d to 2^%d", o.tile_log2, WCODEC_TILE_LOG2_MIN, WCODEC_TILE_LOG2_MAX);
     if ((unsigned)o.profile > WCODEC_PROFILE_P8)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "profile %d is none", (int)o.profile);
-    if ((unsigned)o.predict > WCODEC_PREDICT_PAETH)
+    if ((unsigned)o.predict > WCODEC_PREDICT_WHT)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "predictor %d is none", (int)o.predict);
     *options = o;
     return WCODEC_OK;

@@ -12,6 +12,7 @@ enum {
     LOOK_MAX = 128,
     LOOK_SHARE = 512, /* one block of so many */
     ROUNDS = 4,
+    WHT_LEVEL = 7,
     GAIN_LOOK = 64,  /* what promises less than one part in so many is left alone */
     GAIN_SAMPLE = 128
 };
@@ -29,11 +30,14 @@ struct histogram {
     uint64_t counts[2][256];
 };
 
-static wcodec_status take_sample(const wcodec_allocator *allocator, const struct wcodec_blocks *blocks, const uint8_t *data, size_t count, unsigned mode_count, struct sample *s, wcodec_error *err)
+/* Modes below `end` in a sample of `count` blocks, none first. */
+static wcodec_status take_sample(const wcodec_allocator *allocator, int level, const struct wcodec_blocks *blocks, const uint8_t *data, size_t count, unsigned end, struct sample *s, wcodec_error *err)
 {
-    *s = (struct sample){.element_log2 = blocks->element_log2, .count = count, .mode_count = mode_count};
-    for (unsigned m = 0; m < mode_count; m++)
-        s->modes[m] = (uint8_t)(m < WCODEC_PREDICTORS ? m : m - WCODEC_PREDICTORS + WCODEC_MODE_DIFFERENTIAL);
+    *s = (struct sample){.element_log2 = blocks->element_log2, .count = count};
+    for (unsigned mode = 0; mode < end; mode++)
+        if (wcodec_mode_valid(mode) && (mode != WCODEC_PREDICTOR_WHT || level >= WHT_LEVEL))
+            s->modes[s->mode_count++] = (uint8_t)mode;
+    const unsigned mode_count = s->mode_count;
     s->residuals = wcodec_alloc_array(allocator, (uint64_t)count * mode_count, sizeof *s->residuals);
     if (!s->residuals)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu blocks", count);
@@ -222,14 +226,14 @@ wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level, 
         *choice = (struct wcodec_mode_choice){.count = 1, .modes = {(uint8_t)forced}};
         return WCODEC_OK;
     }
-    wcodec_status status = take_sample(allocator, blocks, data, clamp(blocks->count / LOOK_SHARE, LOOK_MIN, LOOK_MAX), WCODEC_PREDICTORS, &s, err);
+    wcodec_status status = take_sample(allocator, level, blocks, data, clamp(blocks->count / LOOK_SHARE, LOOK_MIN, LOOK_MAX), WCODEC_PREDICTORS, &s, err);
     if (status)
         return status;
     const bool promising = look_pays(&s);
     wcodec_free(allocator, s.residuals);
     if (!promising)
         return WCODEC_OK;
-    status = take_sample(allocator, blocks, data, clamp(blocks->count, 1, level < 5 ? 512 : level < 9 ? 1024 : 2048), WCODEC_MODES, &s, err);
+    status = take_sample(allocator, level, blocks, data, clamp(blocks->count, 1, level < 5 ? 512 : level < 9 ? 1024 : 2048), 2 * WCODEC_MODE_DIFFERENTIAL, &s, err);
     if (status)
         return status;
     struct histogram none = {{{0}}};

@@ -429,6 +429,8 @@ def blocks():
         yield "blocks of %s as they should be" % dtype, "ok", *file_of(matrix(dtype=dtype).entry(name="t"))
     yield "blocks: every mode", "ok", *file_of(matrix(3, rows=160, columns=160, modes=encode.BLOCK_MODES).entry(name="t"))
     yield "blocks: one mode", "ok", *file_of(matrix(modes=(13,)).entry(name="t"))
+    for dtype in ("U8", "F16"):
+        yield "blocks: wht of %s" % dtype, "ok", *file_of(matrix(dtype=dtype, modes=(6,)).entry(name="t"))
     yield "blocks: one column", "ok", *file_of(matrix(columns=1, rows=33, modes=(2,)).entry(name="t"))
 
     def case(change, **options):
@@ -449,8 +451,8 @@ def blocks():
     for name, change in (
             ("no column", member("columns", lambda v: 0)), ("columns that do not divide", member("columns", lambda v: 49)), ("more columns than elements", member("columns", lambda v: 4000)),
             ("other columns", member("columns", lambda v: 100)), ("2^63 columns", member("columns", lambda v: 1 << 63)), ("rows above 2^20 bytes", member("columns", lambda v: wide)),
-            ("no mode", member("modes", lambda v: [])), ("13 modes", member("modes", lambda v: v + [(15, 1)] * 9)), ("predictor 6", mode(3, 6)), ("predictor 7", mode(3, 7)),
-            ("predictor 6 with differences", mode(3, 14)), ("mode 16", mode(3, 16)), ("mode 255", mode(3, 255)), ("a mode twice", mode(1, 0)), ("modes falling", member("modes", lambda v: v[::-1])),
+            ("no mode", member("modes", lambda v: [])), ("14 modes", member("modes", lambda v: v + [(15, 1)] * 10)), ("predictor 7", mode(3, 7)),
+            ("wht with differences", mode(3, 14)), ("predictor 7 with differences", mode(3, 15)), ("another transform", mode(3, 6)), ("mode 16", mode(3, 16)), ("mode 255", mode(3, 255)), ("a mode twice", mode(1, 0)), ("modes falling", member("modes", lambda v: v[::-1])),
             ("another mode", mode(2, 4)), ("a count of 0", count(3, lambda n: 0)), ("a count less", count(0, lambda n: n - 1)), ("a count more", count(0, lambda n: n + 1)),
             ("a count of 2^64 - 1", count(0, lambda n: (1 << 64) - 1)), ("other counts of the same sum", member("modes", lambda v: [(v[0][0], v[0][1] + 1), (v[1][0], v[1][1] - 1)] + v[2:])),
             ("check", member("check", lambda v: 1)), ("byte behind the modes", member("behind", lambda v: bytes(12) + b"\1")), ("no byte behind the modes", member("behind", lambda v: b"")),

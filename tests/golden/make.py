@@ -56,6 +56,8 @@ def cases():
     yield "u8-blocks-one-mode", lambda: matrix(16, "U8", 17, 33, [9])
     yield "i16-blocks-every-mode", lambda: matrix(17, "I16", 100, 100, encode.BLOCK_MODES)
     yield "bf16-blocks-thin", lambda: matrix(18, "BF16", 65, 1, [3, 4, 13])
+    yield "i8-blocks-wht", lambda: matrix(19, "I8", 33, 50, [6])
+    yield "bf16-blocks-wht", lambda: matrix(20, "BF16", 50, 60, [0, 1, 6, 10, 13])
     yield "mixed", lambda: encode.random_file(41, sizes=(1, 100, 129, 400))[0]
     yield "opaque", lambda: encode.container([encode.chunk_entry(b"text " * 40 + bytes(3000), 2000), encode.constant_entry(b"ab", 300)], kind=0, name="notes")
     yield "empty", lambda: encode.container([], kind=0)

@@ -26,11 +26,11 @@ def read_parameters(cursor, size):
         raise Newer("form of blocks")
     columns, modes = cursor.varint(), []
     number = cursor.u8()
-    if not 1 <= number <= 12:
+    if not 1 <= number <= 13:
         raise Corrupt("number of modes")
     for _ in range(number):
         mode = cursor.u8()
-        if mode & 7 > 5 or mode > 15 or modes and mode <= modes[-1][0]:
+        if mode & 7 > 6 or mode > 13 or modes and mode <= modes[-1][0]:
             raise Corrupt("mode")
         modes.append((mode, cursor.varint()))
     check = load(cursor.bytes(4), 0, 4)
@@ -44,9 +44,48 @@ def read_parameters(cursor, size):
     return b
 
 
+BANDS = [(0, 1), (0, 2), (1, 0), (1, 1), (1, 2), (2, 0), (2, 1), (2, 2), (0, 0), (0, 3), (1, 3), (2, 3), (3, 0), (3, 1), (3, 2), (3, 3)]
+
+
+def inverse_square(c, bits):
+    low, half = mask(bits), 1 << bits - 1
+
+    def h(v):
+        return (((v & low) ^ half) - half) // 2
+
+    def four(c):
+        m = c[0] - h(c[1])
+        n = m + c[1]
+        a = c[2] - h(c[3])
+        b = a + c[3]
+        x0, x2 = m - h(a), n - h(b)
+        return [x0 & low, x0 + a & low, x2 & low, x2 + b & low]
+
+    columns = [four([c[v][u] for v in range(4)]) for u in range(4)]
+    return [four([columns[u][v] for u in range(4)]) for v in range(4)]
+
+
+def inverse_wht(bits, d):
+    squares = [[[0] * 4 for _ in range(4)] for _ in range(16)]
+    for j, (v, u) in enumerate(BANDS):
+        for i in range(16):
+            squares[i][v][u] = d[16 * j + i]
+    means = inverse_square([d[128 + 4 * v:132 + 4 * v] for v in range(4)], bits)
+    e = [0] * 256
+    for i in range(16):
+        squares[i][0][0] = means[i // 4][i % 4]
+        x = inverse_square(squares[i], bits)
+        for y in range(4):
+            at = 16 * (4 * (i // 4) + y) + 4 * (i % 4)
+            e[at:at + 4] = x[y]
+    return e
+
+
 def reconstruct(mode, bits, d):
     """The 256 elements of a block from its residuals."""
     low, half = mask(bits), 1 << bits - 1
+    if mode == 6:
+        return inverse_wht(bits, d)
 
     def signed(v):
         return ((v & low) ^ half) - half

@@ -68,7 +68,7 @@ def checkpoint(rng, n):
 def library_encodes(rng):
     server, made = Server(), 0
     for n, options in ((5000, {"level": 1}), (20000, {}), (6000, {"level": 9}), (4097, {"profile": 1}), (4097, {"profile": 2}), (9000, {"profile": 3, "tile": 12}),
-                       (1500, {"level": 6, "tune": 1}), (3000, {"raw": 1}), (9000, {"predict": 4}), (17000, {"predict": 6, "tile": 13}), (9000, {"predict": 1})):
+                       (1500, {"level": 6, "tune": 1}), (3000, {"raw": 1}), (9000, {"predict": 4}), (17000, {"predict": 6, "tile": 13}), (9000, {"predict": 1}), (9000, {"predict": 7})):
         original = checkpoint(rng, n)
         data = server.compress(original, **options)
         codings = {e.coding for e in Container(data).entries}

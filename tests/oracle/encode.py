@@ -422,12 +422,12 @@ class BlocksPayload:
         return Entry(self.data, 4, record + check.to_bytes(4, "little") + parameters, packed + behind + payload, dtype=self.dtype, shape=(self.rows, self.columns), **names)
 
 
-BLOCK_MODES = [0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13]
+BLOCK_MODES = [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13]
 
 
 def random_blocks(rng, name):
     rows, columns = rng.choice([1, 5, 16, 17, 40]), rng.choice([1, 15, 16, 17, 50])
-    modes = sorted(rng.sample(BLOCK_MODES, rng.randint(1, min(12, (rows + 15 >> 4) * (columns + 15 >> 4)))))
+    modes = sorted(rng.sample(BLOCK_MODES, rng.randint(1, min(13, (rows + 15 >> 4) * (columns + 15 >> 4)))))
     p = BlocksPayload(rng, rng.choice(["I8", "U8", "I16", "BF16", "F8_E4M3"]), rows, columns, modes, add=rng.choice([0, 3, 128]), outlier_rate=rng.choice([0, 0.01]))
     return p.entry(name=name)
 

@@ -97,7 +97,7 @@ static void test_views(void **state)
 
 static void test_packed_modes(void **state)
 {
-    static const uint8_t modes[WCODEC_MODES] = {0, 1, 2, 3, 4, 5, 8, 9, 10, 11, 12, 13};
+    static const uint8_t modes[WCODEC_MODES] = {0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13};
     uint64_t seed = support_seed() + 1;
     (void)state;
     for (unsigned k = 1; k <= WCODEC_MODES; k++) {

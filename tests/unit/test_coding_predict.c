@@ -43,10 +43,61 @@ static int64_t floor_half(int64_t v)
     return (v - (v % 2 != 0 && v < 0)) / 2;
 }
 
+static int64_t half(int64_t v, unsigned bits)
+{
+    return floor_half(as_signed(v, bits));
+}
+
+static void inverse_of_four(const int64_t c[4], unsigned bits, int64_t x[4])
+{
+    const int64_t m = c[0] - half(c[1], bits), n = m + c[1], a = c[2] - half(c[3], bits), b = a + c[3];
+    x[0] = m - half(a, bits);
+    x[1] = x[0] + a;
+    x[2] = n - half(b, bits);
+    x[3] = x[2] + b;
+}
+
+static void inverse_of_square(int64_t c[4][4], unsigned bits)
+{
+    for (int u = 0; u < 4; u++) {
+        int64_t x[4];
+        inverse_of_four((const int64_t[4]){c[0][u], c[1][u], c[2][u], c[3][u]}, bits, x);
+        for (int v = 0; v < 4; v++)
+            c[v][u] = x[v];
+    }
+    for (int v = 0; v < 4; v++) {
+        int64_t x[4];
+        inverse_of_four(c[v], bits, x);
+        memcpy(c[v], x, sizeof x);
+    }
+}
+
+static void transform_back_by_the_text(unsigned bits, const uint16_t *d, uint16_t *out)
+{
+    static const int rows[16] = {0, 0, 1, 1, 1, 2, 2, 2, 0, 0, 1, 2, 3, 3, 3, 3}, columns[16] = {1, 2, 0, 1, 2, 0, 1, 2, 0, 3, 3, 3, 0, 1, 2, 3};
+    int64_t means[4][4];
+    for (int i = 0; i < 16; i++)
+        means[i / 4][i % 4] = d[128 + i];
+    inverse_of_square(means, bits);
+    for (int i = 0; i < 16; i++) {
+        int64_t c[4][4];
+        for (int j = 0; j < 16; j++)
+            c[rows[j]][columns[j]] = d[16 * j + i];
+        c[0][0] = means[i / 4][i % 4];
+        inverse_of_square(c, bits);
+        for (int k = 0; k < 16; k++)
+            out[16 * (i / 4 * 4 + k / 4) + i % 4 * 4 + k % 4] = (uint16_t)((uint64_t)c[k / 4][k % 4] & (((uint64_t)1 << bits) - 1));
+    }
+}
+
 /* As the text has it, step by step. */
 static void reconstruct_by_the_text(unsigned mode, unsigned bits, const uint16_t *d, uint16_t *out)
 {
     int64_t r[256], e[256], modulus = (int64_t)1 << bits;
+    if (mode == WCODEC_PREDICTOR_WHT) {
+        transform_back_by_the_text(bits, d, out);
+        return;
+    }
     for (int i = 0; i < 256; i++)
         r[i] = mode & 8 && i > 0 ? (r[i - 1] + d[i]) % modulus : d[i] % modulus;
     for (int i = 0; i < 256; i++) {
@@ -111,6 +162,14 @@ static void test_purpose(void **state)
     wcodec_block_residuals(WCODEC_PREDICTOR_AVERAGE, 1, e, d);
     assert_int_equal(d[255], 5);
     assert_string_equal(wcodec_predictor_name(WCODEC_PREDICTOR_PAETH | WCODEC_MODE_DIFFERENTIAL), "paeth");
+    assert_string_equal(wcodec_predictor_name(WCODEC_PREDICTOR_WHT), "wht");
+    /* A slope: differences within sub-blocks are the same for all, the mean of all stands first in its band, and what mixes directions is nothing. */
+    wcodec_block_residuals(WCODEC_PREDICTOR_WHT, 1, e, d);
+    const unsigned bands[16] = {6, 3, 14, 0, 0, 7, 0, 0, 174, 0, 0, 0, 0, 0, 0, 0};
+    for (unsigned i = 0; i < 256; i++)
+        if (i / 16 != 8)
+            assert_int_equal(d[i], bands[i / 16]);
+    assert_int_equal(d[128], bands[8]);
     unsigned valid = 0;
     for (unsigned mode = 0; mode < 256; mode++)
         valid += wcodec_mode_valid(mode) != 0;

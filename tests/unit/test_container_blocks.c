@@ -18,7 +18,7 @@ struct model {
 static const struct model models[] = {
     {WCODEC_DTYPE_I8, 600, 257, 2, WCODEC_PREDICT_AUTO, 0},     {WCODEC_DTYPE_U8, 1100, 16, 2, WCODEC_PREDICT_PLANAR, 13}, {WCODEC_DTYPE_BF16, 333, 100, 2, WCODEC_PREDICT_AVERAGE, 12},
     {WCODEC_DTYPE_I16, 65, 2000, 2, WCODEC_PREDICT_PAETH, 16},  {WCODEC_DTYPE_I8, 40, 9 * 77, 4, WCODEC_PREDICT_LEFT, 12},  {WCODEC_DTYPE_F16, 17, 1 << 19, 2, WCODEC_PREDICT_TOP, 0},
-    {WCODEC_DTYPE_I8, 16, 1 << 17, 2, WCODEC_PREDICT_LEFT, 14},
+    {WCODEC_DTYPE_I8, 16, 1 << 17, 2, WCODEC_PREDICT_LEFT, 14}, {WCODEC_DTYPE_U8, 501, 130, 2, WCODEC_PREDICT_WHT, 12},       {WCODEC_DTYPE_BF16, 90, 333, 2, WCODEC_PREDICT_WHT, 0},
 };
 
 static uint8_t *make_data(uint64_t *seed, const struct model *m, size_t *size)
@@ -54,7 +54,7 @@ static void write_model(wcodec_context *context, const struct model *m, const ui
 
 static void check_description(const wcodec_reader *reader, const struct model *m)
 {
-    static const char *const names[] = {[WCODEC_PREDICT_LEFT] = "left", [WCODEC_PREDICT_TOP] = "top", [WCODEC_PREDICT_AVERAGE] = "average", [WCODEC_PREDICT_PLANAR] = "planar", [WCODEC_PREDICT_PAETH] = "paeth"};
+    static const char *const names[] = {[WCODEC_PREDICT_LEFT] = "left", [WCODEC_PREDICT_TOP] = "top", [WCODEC_PREDICT_AVERAGE] = "average", [WCODEC_PREDICT_PLANAR] = "planar", [WCODEC_PREDICT_PAETH] = "paeth", [WCODEC_PREDICT_WHT] = "wht"};
     wcodec_tensor_info info;
     uint64_t blocks = 0;
     assert_int_equal(wcodec_reader_tensor(reader, 0, &info, NULL), WCODEC_OK);

@@ -97,7 +97,7 @@ static void test_forced(void **state)
     uint8_t *data = malloc(SIZE);
     (void)state;
     make_rows(&seed, 100, data);
-    for (unsigned predict = WCODEC_PREDICT_LEFT; predict <= WCODEC_PREDICT_PAETH; predict++)
+    for (unsigned predict = WCODEC_PREDICT_LEFT; predict <= WCODEC_PREDICT_WHT; predict++)
         for (int level = 1; level <= 9; level += 4) {
             struct wcodec_encode_settings settings = settings_of(predict);
             struct wcodec_coded coded;
