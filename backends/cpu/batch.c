@@ -25,7 +25,9 @@ struct wcodec_batch {
 };
 
 enum {
-    PIECE_BYTES = 1 << 18, /* output of a piece, about: small enough to balance threads, large enough that taking one costs nothing */
+    PIECE_BYTES = 1 << 18, /* output of a piece, about: large enough that taking one costs nothing */
+    PIECE_BYTES_SMALL = 1 << 16, /* of a batch below SMALL_BYTES, so that threads end together */
+    SMALL_BYTES = 1 << 22,
     PIECE_TILES_MAX = (PIECE_BYTES >> WCODEC_TILE_LOG2_MIN) + WCODEC_CPU_TILES,
     STREAM_BYTES = 1 << 25 /* from here on the output is written past the caches */
 };
@@ -41,7 +43,7 @@ static uint64_t job_bytes(const struct wcodec_job *job)
 /* Stands for areas without bytes: no null pointer gets into arithmetic or memcpy(). */
 static const uint8_t nothing[1];
 
-static wcodec_status prepare_job(const struct wcodec_device *device, const struct wcodec_job *job, uint64_t first_piece, struct batch_job *b, wcodec_error *err)
+static wcodec_status prepare_job(const struct wcodec_device *device, const struct wcodec_job *job, uint64_t piece_bytes, struct batch_job *b, wcodec_error *err)
 {
     b->job = *job;
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
@@ -52,8 +54,7 @@ static wcodec_status prepare_job(const struct wcodec_device *device, const struc
     const struct wcodec_tiling *t = job->tiles->tiling;
     uint64_t tile_bytes = (uint64_t)1 << (t->tile_log2 + t->element_log2);
     unsigned together = device->dsp->tiles[t->fields[t->coded[0]].profile];
-    b->piece_tiles = wcodec_div_up_u64(wcodec_div_up_u64(PIECE_BYTES, tile_bytes), together) * together;
-    b->first_piece = first_piece;
+    b->piece_tiles = wcodec_div_up_u64(wcodec_div_up_u64(piece_bytes, tile_bytes), together) * together;
     atomic_init(&b->failed, UINT64_MAX);
     return wcodec_cpu_decoder_create(device->dsp, job->tiles, device->host->allocator, &b->decoder, err);
 }
@@ -69,17 +70,19 @@ wcodec_status wcodec_cpu_batch_create(struct wcodec_queue *queue, const struct w
     b->host = host;
     b->pieces = 0;
     uint64_t bytes = 0;
+    for (size_t i = 0; i < count; i++)
+        bytes += job_bytes(&jobs[i]);
+    b->stream = bytes >= STREAM_BYTES;
     for (b->count = 0; b->count < count; b->count++) {
         struct batch_job *job = &b->jobs[b->count];
-        wcodec_status status = prepare_job(queue->device, &jobs[b->count], b->pieces, job, err);
+        wcodec_status status = prepare_job(queue->device, &jobs[b->count], bytes < SMALL_BYTES ? PIECE_BYTES_SMALL : PIECE_BYTES, job, err);
         if (status != WCODEC_OK) {
             wcodec_cpu_batch_destroy(b);
             return status;
         }
+        job->first_piece = b->pieces;
         b->pieces += wcodec_div_up_u64(job->job.count, job->piece_tiles);
-        bytes += job_bytes(&job->job);
     }
-    b->stream = bytes >= STREAM_BYTES;
     *batch = b;
     return WCODEC_OK;
 }

@@ -13,7 +13,7 @@ struct batch {
     void *argument;
     size_t count;
     atomic_size_t next; /* first task that nobody has taken */
-    unsigned inside;    /* threads at it, beside its caller; guarded by the pool's lock */
+    atomic_uint inside; /* threads at it, beside its caller; changed with the pool's lock held */
     struct batch *later;
     const struct batch *parent; /* whose task its caller is at; NULL: none */
 };
@@ -34,7 +34,8 @@ struct wcodec_pool {
     pthread_cond_t work; /* a batch has come, or the end */
     pthread_cond_t left; /* a thread has left a batch, or a batch has come and somebody waits who might help */
     struct batch *first; /* batches that may have tasks to take, oldest first */
-    unsigned idle, waiting; /* workers without a batch; callers whose tasks are all taken and not all ended */
+    unsigned asleep, awake, waiting; /* workers without a batch, asleep and not yet; callers whose tasks are all taken and not all ended */
+    atomic_uint news;                /* batches that came, and the end: counted for those who are awake; changed with the lock held */
     bool end;
     unsigned worker_count;
     struct worker workers[];
@@ -42,6 +43,30 @@ struct wcodec_pool {
 
 /* A fixed stack, so that neither a small default (musl) nor a large one (ulimit -s, times the threads) decides. */
 enum { STACK_SIZE = 2 << 20 };
+
+/* Tell the processor that this is a loop that waits. */
+static void pause_briefly(void)
+{
+#if defined __x86_64__ || defined __i386__
+    __builtin_ia32_pause();
+#elif defined __aarch64__
+    __asm__ volatile("isb");
+#endif
+}
+
+/* Before going to sleep, stay awake for a while until there is news or (where `busy` is given) it is 0: to wake a thread takes longer than many a batch. Called
+ * and left with the lock held, which is let go meanwhile. */
+static void linger(struct wcodec_pool *pool, atomic_uint *busy)
+{
+    const unsigned seen = atomic_load_explicit(&pool->news, memory_order_relaxed);
+    pthread_mutex_unlock(&pool->lock);
+    for (unsigned i = 0; i < pool->settings.linger; i++) {
+        if (atomic_load_explicit(&pool->news, memory_order_relaxed) != seen || (busy != NULL && atomic_load_explicit(busy, memory_order_relaxed) == 0))
+            break;
+        pause_briefly();
+    }
+    pthread_mutex_lock(&pool->lock);
+}
 
 static void take_tasks(struct batch *batch)
 {
@@ -55,6 +80,25 @@ static void take_tasks(struct batch *batch)
         batch->task(batch->argument, i);
     }
     current = before;
+}
+
+/* Put a batch at the end of the list and wake as many as it has tasks for. Called with the lock held. */
+static void list(struct wcodec_pool *pool, struct batch *batch)
+{
+    struct batch **end = &pool->first;
+    while (*end != NULL)
+        end = &(*end)->later;
+    *end = batch;
+    atomic_fetch_add_explicit(&pool->news, 1, memory_order_relaxed);
+    /* The caller takes one, and who is awake sees it come. */
+    const size_t needed = batch->count - 1 > pool->awake ? batch->count - 1 - pool->awake : 0;
+    if (needed >= pool->asleep)
+        pthread_cond_broadcast(&pool->work);
+    else
+        for (size_t i = 0; i < needed; i++)
+            pthread_cond_signal(&pool->work);
+    if (pool->waiting != 0)
+        pthread_cond_broadcast(&pool->left);
 }
 
 /* Take a batch off the list if it is still there. Called with the lock held. */
@@ -71,12 +115,12 @@ static void unlist(struct wcodec_pool *pool, const struct batch *batch)
 /* Enter a listed batch, take of its tasks, leave it. Called and left with the lock held. */
 static void join(struct wcodec_pool *pool, struct batch *batch)
 {
-    batch->inside++;
+    atomic_fetch_add_explicit(&batch->inside, 1, memory_order_relaxed);
     pthread_mutex_unlock(&pool->lock);
     take_tasks(batch);
     pthread_mutex_lock(&pool->lock);
     unlist(pool, batch);
-    if (--batch->inside == 0)
+    if (atomic_fetch_sub_explicit(&batch->inside, 1, memory_order_relaxed) == 1)
         pthread_cond_broadcast(&pool->left);
 }
 
@@ -98,15 +142,20 @@ static void *work(void *argument)
     if (pool->settings.place != NULL)
         pool->settings.place(pool->settings.opaque, worker->number);
     pthread_mutex_lock(&pool->lock);
-    while (!pool->end) {
-        struct batch *batch = pool->first;
-        if (batch == NULL) {
-            pool->idle++;
+    for (bool lingered = false; !pool->end;) {
+        if (pool->first != NULL) {
+            join(pool, pool->first);
+            lingered = false;
+        } else if (!lingered) {
+            pool->awake++;
+            linger(pool, NULL);
+            pool->awake--;
+            lingered = true;
+        } else {
+            pool->asleep++;
             pthread_cond_wait(&pool->work, &pool->lock);
-            pool->idle--;
-            continue;
+            pool->asleep--;
         }
-        join(pool, batch);
     }
     pthread_mutex_unlock(&pool->lock);
     return NULL;
@@ -142,6 +191,7 @@ struct wcodec_pool *wcodec_pool_create(const struct wcodec_pool_settings *settin
         return NULL;
     pool->settings = *settings;
     pool->allocator = *settings->allocator;
+    atomic_init(&pool->news, 0);
     if (pool->settings.create == NULL)
         pool->settings.create = pthread_create;
     if (pthread_mutex_init(&pool->lock, NULL) != 0)
@@ -177,19 +227,10 @@ void wcodec_pool_run(struct wcodec_pool *pool, void (*task)(void *argument, size
     }
     struct batch batch = {.task = task, .argument = argument, .count = count, .parent = current};
     atomic_init(&batch.next, 0);
+    atomic_init(&batch.inside, 0);
 
     pthread_mutex_lock(&pool->lock);
-    struct batch **end = &pool->first;
-    while (*end != NULL)
-        end = &(*end)->later;
-    *end = &batch;
-    if (count - 1 >= pool->idle)
-        pthread_cond_broadcast(&pool->work);
-    else
-        for (size_t i = 1; i < count; i++)
-            pthread_cond_signal(&pool->work);
-    if (pool->waiting != 0)
-        pthread_cond_broadcast(&pool->left);
+    list(pool, &batch);
     pthread_mutex_unlock(&pool->lock);
 
     take_tasks(&batch);
@@ -198,15 +239,19 @@ void wcodec_pool_run(struct wcodec_pool *pool, void (*task)(void *argument, size
      * nested. */
     pthread_mutex_lock(&pool->lock);
     unlist(pool, &batch);
-    while (batch.inside != 0) {
+    for (bool lingered = false; atomic_load_explicit(&batch.inside, memory_order_relaxed) != 0;) {
         struct batch *part = find_part(pool, &batch);
         if (part != NULL) {
             join(pool, part);
-            continue;
+            lingered = false;
+        } else if (!lingered) {
+            linger(pool, &batch.inside);
+            lingered = true;
+        } else {
+            pool->waiting++;
+            pthread_cond_wait(&pool->left, &pool->lock);
+            pool->waiting--;
         }
-        pool->waiting++;
-        pthread_cond_wait(&pool->left, &pool->lock);
-        pool->waiting--;
     }
     pthread_mutex_unlock(&pool->lock);
 }
@@ -217,6 +262,7 @@ void wcodec_pool_destroy(struct wcodec_pool *pool)
         return;
     pthread_mutex_lock(&pool->lock);
     pool->end = true;
+    atomic_fetch_add_explicit(&pool->news, 1, memory_order_relaxed);
     pthread_cond_broadcast(&pool->work);
     pthread_mutex_unlock(&pool->lock);
     for (unsigned i = 0; i < pool->worker_count; i++)

@@ -15,6 +15,7 @@ struct wcodec_pool;
 struct wcodec_pool_settings {
     const wcodec_allocator *allocator;
     unsigned workers; /* threads to start, beside the callers */
+    unsigned linger;  /* pauses of the processor (some 10 to 50 ns each) for which a thread without work stays awake before it sleeps; 0: none */
     /* Called first in each worker, with its number; NULL: nothing to do. */
     void (*place)(void *opaque, unsigned worker);
     void *opaque;

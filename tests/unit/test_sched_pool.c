@@ -24,9 +24,11 @@ struct job {
     unsigned depth;
 };
 
+static unsigned linger; /* all tests run with threads that sleep at once, and with threads that stay awake */
+
 static struct wcodec_pool *start(unsigned workers)
 {
-    struct wcodec_pool_settings settings = {.allocator = &wcodec_default_allocator, .workers = workers};
+    struct wcodec_pool_settings settings = {.allocator = &wcodec_default_allocator, .workers = workers, .linger = linger};
     struct wcodec_pool *pool = wcodec_pool_create(&settings);
     assert_non_null(pool);
     return pool;
@@ -183,7 +185,7 @@ static void test_creation_failure(void **state)
 {
     (void)state;
     for (unsigned possible = 0; possible <= 4; possible++) {
-        struct wcodec_pool_settings settings = {.allocator = &wcodec_default_allocator, .workers = 4, .create = create_some};
+        struct wcodec_pool_settings settings = {.allocator = &wcodec_default_allocator, .workers = 4, .linger = linger, .create = create_some};
         creations_left = possible;
         struct wcodec_pool *pool = wcodec_pool_create(&settings);
         assert_non_null(pool);
@@ -228,7 +230,7 @@ static void test_placement(void **state)
     (void)state;
     atomic_uint seen;
     atomic_init(&seen, 0);
-    struct wcodec_pool_settings settings = {.allocator = &wcodec_default_allocator, .workers = 3, .place = place, .opaque = &seen};
+    struct wcodec_pool_settings settings = {.allocator = &wcodec_default_allocator, .workers = 3, .linger = linger, .place = place, .opaque = &seen};
     struct wcodec_pool *pool = wcodec_pool_create(&settings);
     assert_non_null(pool);
     wcodec_pool_destroy(pool);
@@ -241,5 +243,7 @@ int main(void)
         cmocka_unit_test(test_counts),         cmocka_unit_test(test_nested), cmocka_unit_test(test_help), cmocka_unit_test(test_concurrent_callers), cmocka_unit_test(test_creation_failure),
         cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_placement),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    int failed = cmocka_run_group_tests_name("sleep at once", tests, NULL, NULL);
+    linger = 1000;
+    return failed + cmocka_run_group_tests_name("stay awake", tests, NULL, NULL);
 }
