@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* How rates grow with threads: scaling THREADS[,THREADS...] REPETITIONS FOLDER FILE...
- * For each file, from memory to memory: compressing without and with verification, decoding all its tensors with the checks; and from file to file in FOLDER (a
+ * For each file, from memory to memory: compressing without and with verification, decoding all its tensors with the checks, a call for each and by one request; and from file to file in FOLDER (a
  * tmpfs, say): compressing and restoring as the command does. Medians of wall time, as GB/s of the original's bytes, and ratios to the first number of threads.
  * memcpy by as many threads is what memory allows. */
 #include <errno.h>
@@ -17,7 +17,7 @@
 #include <unistd.h>
 #include <wcodec.h>
 
-enum { COUNTS_MAX = 16, WORKS = 6 };
+enum { COUNTS_MAX = 16, WORKS = 7 };
 
 struct bench {
     wcodec_context *context;
@@ -70,6 +70,18 @@ static bool decode(struct bench *b)
         at += (size_t)info.size;
     }
     return true;
+}
+
+static bool load_all(struct bench *b)
+{
+    uint64_t size, count = wcodec_reader_tensor_count(b->reader);
+    wcodec_load_item *items = calloc((size_t)count + 1, sizeof *items);
+    bool ok = items != NULL && wcodec_load_layout(b->reader, 1, items, &size, &err) == WCODEC_OK;
+    for (uint64_t i = 0; ok && i < count; i++)
+        items[i].destination = (uint64_t)(uintptr_t)b->decoded;
+    ok = ok && wcodec_load(b->reader, items, (size_t)count, NULL, NULL, &err) == WCODEC_OK;
+    free(items);
+    return ok;
 }
 
 static bool compress_file(struct bench *b)
@@ -128,7 +140,7 @@ static bool copy(struct bench *b)
 static const struct {
     const char *name;
     bool (*work)(struct bench *b);
-} works[WORKS] = {{"encode", encode_only}, {"encode, verify", encode_verify}, {"decode", decode}, {"file: compress", compress_file}, {"file: restore", restore_file}, {"memcpy", copy}};
+} works[WORKS] = {{"encode", encode_only}, {"encode, verify", encode_verify}, {"decode", decode}, {"decode, one load", load_all}, {"file: compress", compress_file}, {"file: restore", restore_file}, {"memcpy", copy}};
 
 static double now(void)
 {
@@ -158,7 +170,7 @@ static double rate(struct bench *b, bool (*work)(struct bench *b), unsigned repe
     return (double)b->size / times[repetitions / 2] / 1e9;
 }
 
-static void load(struct bench *b)
+static void read_file(struct bench *b)
 {
     struct stat st;
     int fd = open(b->path, O_RDONLY);
@@ -208,16 +220,16 @@ int main(int argc, char **argv)
         double rates[COUNTS_MAX][WORKS];
         snprintf(b.coded_path, sizeof b.coded_path, "%s/scaling.wcodec", argv[3]);
         snprintf(b.restored_path, sizeof b.restored_path, "%s/scaling.restored", argv[3]);
-        load(&b);
+        read_file(&b);
         for (unsigned i = 0; i < n; i++) {
             b.threads = counts[i];
             measure(&b, repetitions, rates[i]);
         }
-        printf("%s\n%-16s", b.path, "GB/s (x)");
+        printf("%s\n%-18s", b.path, "GB/s (x)");
         for (unsigned i = 0; i < n; i++)
             printf("%12u", counts[i]);
         for (unsigned w = 0; w < WORKS; w++) {
-            printf("\n%-16s", works[w].name);
+            printf("\n%-18s", works[w].name);
             for (unsigned i = 0; i < n; i++)
                 printf("%6.2f (%4.2f)", rates[i][w], rates[i][w] / rates[0][w]);
         }
