@@ -37,6 +37,7 @@ typedef enum wcodec_coding {
     WCODEC_CODING_CHUNKS = 2,   /**< zstd frames, or stored */
     WCODEC_CODING_ALIAS = 3,    /**< equal to an earlier entry */
     WCODEC_CODING_BLOCKS = 4,   /**< predicted in blocks of a matrix, then as TILES */
+    WCODEC_CODING_LOSSY = 5,    /**< quantised, in blocks of a matrix transformed or not, then as TILES: decodes to an approximation */
     WCODEC_CODING_UNKNOWN = 255 /**< made by a newer version: can be listed but not decoded */
 } wcodec_coding;
 
@@ -55,6 +56,8 @@ typedef struct wcodec_file_info {
     uint64_t tensors;
     uint64_t first_entry; /**< its entries (tensors and blobs, in file order) */
     uint64_t entries;
+    uint64_t lossy;       /**< how many of its tensors are approximated: 0 says that the original comes back byte for byte. Where it is not 0, hash and decoded
+                               bytes are those of the approximated file */
 } wcodec_file_info;
 
 /** One tensor, or one blob (bytes of the original that are no tensor). Pointers live as long as the reader. */
@@ -78,13 +81,19 @@ typedef struct wcodec_tensor_info {
     unsigned run_elements;       /**< elements of a run, 0 without runs */
     uint64_t file;               /**< number of its file */
     uint64_t alias_of;           /**< number of the entry it equals; UINT64_MAX: none */
-    uint64_t columns;            /**< BLOCKS: elements of a row of the matrix; else 0 */
-    unsigned mode_count;         /**< BLOCKS: how many modes its blocks have; else 0 */
+    uint64_t columns;            /**< BLOCKS, LOSSY: elements of a row of the matrix; else 0 */
+    unsigned mode_count;         /**< BLOCKS, LOSSY: how many modes its blocks have; else 0 */
     struct {
         const char *predictor;   /**< "none", "left", "top", "average", "planar", "paeth", "wht" (a transform) */
         int differential;        /**< not 0: with a differential pass over the residuals */
         uint64_t blocks;         /**< of 16 x 16 elements that have this mode */
     } modes[13];
+    int lossy;                   /**< not 0: coding is LOSSY, or an alias of such a tensor; then the following are set, else 0. LOSSY: modes[].predictor
+                                      is the transform, "none", "dct" or "adst", of blocks of 8 x 8 elements ("none" alone: of single elements) */
+    uint64_t scales;             /**< quantiser's scales: 1, or one a row of the matrix */
+    double largest_error;        /**< largest absolute difference from the original, as the encoder measured it */
+    double mean_squared_error;   /**< likewise: the mean of the squared differences */
+    double mean_square;          /**< of the original's elements; the signal-to-noise ratio is 10 log10(mean_square / mean_squared_error) dB */
 } wcodec_tensor_info;
 
 WCODEC_API uint64_t wcodec_reader_file_count(const wcodec_reader *reader);

@@ -74,8 +74,8 @@ static bool take_figure(struct wcodec_cursor *c, double *figure)
     return bits < (uint64_t)0x7ff << 52;
 }
 
-wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wcodec_dtype dtype, struct wcodec_lossy *lossy, struct wcodec_tiling *tiling, bool *newer,
-                                wcodec_error *err)
+wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wcodec_dtype dtype, struct wcodec_lossy *lossy, struct wcodec_tiling *tiling,
+                                bool *newer, wcodec_error *err)
 {
     struct wcodec_lossy l = {0};
     struct wcodec_cursor c = *cursor;
@@ -154,7 +154,8 @@ static wcodec_status check_modes(const struct wcodec_lossy *l, const uint8_t *si
         counts[(unsigned)side[i * bits / 8] >> (i * bits % 8) & ((1u << bits) - 1)]++;
     for (unsigned m = 0; m < 4; m++)
         if (counts[m] != (m < l->mode_count ? l->counts[m] : 0))
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%" PRIu64 " blocks have mode %u of %u, which is not what the index says", counts[m], m, l->mode_count);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%" PRIu64 " blocks have mode %u of %u, which is not what the index says", counts[m], m,
+                               l->mode_count);
     return WCODEC_OK;
 }
 
@@ -193,7 +194,8 @@ uint16_t wcodec_f16_from_f32(float value)
         half = magnitude - (112u << 23);
         half = (half + 0xfff + (half >> 13 & 1)) >> 13;
     } else if (magnitude >= 0x33000000) { /* 2^-25 */
-        const uint32_t mantissa = (magnitude & 0x7fffff) | 0x800000, shift = 126 - (magnitude >> 23), rest = mantissa & ((1u << shift) - 1), middle = 1u << (shift - 1);
+        const uint32_t mantissa = (magnitude & 0x7fffff) | 0x800000, shift = 126 - (magnitude >> 23), rest = mantissa & ((1u << shift) - 1),
+                       middle = 1u << (shift - 1);
         half = mantissa >> shift;
         half += rest > middle || (rest == middle && (half & 1));
     } else {
@@ -238,7 +240,8 @@ static void put_part(const uint8_t *bytes, uint64_t at, uint64_t size, uint64_t 
         memcpy(dst + (from - begin), bytes + (from - at), (size_t)(to - from));
 }
 
-void wcodec_superblock_reconstruct(const struct wcodec_lossy *l, const uint8_t *side, uint64_t superblock, const uint8_t *coefficients, uint64_t begin, uint64_t end, uint8_t *dst)
+void wcodec_superblock_reconstruct(const struct wcodec_lossy *l, const uint8_t *side, uint64_t superblock, const uint8_t *coefficients, uint64_t begin,
+                                   uint64_t end, uint8_t *dst)
 {
     const uint64_t top = superblock / l->across * WCODEC_SUPERBLOCK_ROWS, left = superblock % l->across * WCODEC_SUPERBLOCK_COLUMNS;
     for (unsigned block = 0; block < WCODEC_SUPERBLOCK_BLOCKS; block++) {

@@ -126,8 +126,8 @@ static inline unsigned wcodec_coefficient_place(unsigned block, unsigned k)
 
 /* Parse the parameters of an index record (all that is left in cursor), for a tensor of `size` bytes. *newer is set, and nothing else, where the form is none
  * that this version knows. WCODEC_ERROR_CORRUPT. */
-wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wcodec_dtype dtype, struct wcodec_lossy *lossy, struct wcodec_tiling *tiling, bool *newer,
-                                wcodec_error *err);
+wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wcodec_dtype dtype, struct wcodec_lossy *lossy, struct wcodec_tiling *tiling,
+                                bool *newer, wcodec_error *err);
 
 #define WCODEC_LOSSY_MAX_BYTES (50 + 11 * WCODEC_TRANSFORMS + WCODEC_TILING_MAX_BYTES)
 /* Write the parameters; returns the number of bytes, at most WCODEC_LOSSY_MAX_BYTES. */
@@ -145,9 +145,11 @@ void wcodec_lossy_store(wcodec_dtype dtype, const int32_t *values, unsigned coun
 
 /* Reconstruct a superblock from its 4096 coefficients and put those of its elements that are bytes [begin, end) of the tensor where they belong in dst, which
  * starts with byte `begin`. */
-void wcodec_superblock_reconstruct(const struct wcodec_lossy *lossy, const uint8_t *side, uint64_t superblock, const uint8_t *coefficients, uint64_t begin, uint64_t end, uint8_t *dst);
+void wcodec_superblock_reconstruct(const struct wcodec_lossy *lossy, const uint8_t *side, uint64_t superblock, const uint8_t *coefficients, uint64_t begin,
+                                   uint64_t end, uint8_t *dst);
 
 /* Of a plain tensor: elements [first, first + count) from their coefficients. */
-void wcodec_plain_reconstruct(const struct wcodec_lossy *lossy, const uint8_t *side, uint64_t first, uint64_t count, const uint8_t *coefficients, uint8_t *elements);
+void wcodec_plain_reconstruct(const struct wcodec_lossy *lossy, const uint8_t *side, uint64_t first, uint64_t count, const uint8_t *coefficients,
+                              uint8_t *elements);
 
 #endif

@@ -40,7 +40,8 @@ static void inverse_dct(uint32_t *v, unsigned step)
     const uint32_t x0 = v[0], x1 = v[step], x2 = v[2 * step], x3 = v[3 * step], x4 = v[4 * step], x5 = v[5 * step], x6 = v[6 * step], x7 = v[7 * step];
     const uint32_t e0 = halved(x0 + x4), e1 = halved(x0 - x4), e2 = rotated(x2, 1567, x6, 0u - 3784), e3 = rotated(x2, 3784, x6, 1567);
     const uint32_t a0 = e0 + e3, a1 = e1 + e2, a2 = e1 - e2, a3 = e0 - e3;
-    const uint32_t o0 = rotated(x1, 799, x7, 0u - 4017), o1 = rotated(x5, 3406, x3, 0u - 2276), o2 = rotated(x5, 2276, x3, 3406), o3 = rotated(x1, 4017, x7, 799);
+    const uint32_t o0 = rotated(x1, 799, x7, 0u - 4017), o1 = rotated(x5, 3406, x3, 0u - 2276), o2 = rotated(x5, 2276, x3, 3406),
+                   o3 = rotated(x1, 4017, x7, 799);
     const uint32_t b0 = o0 + o1, b1 = o0 - o1, b2 = o3 - o2, b3 = o3 + o2, c1 = halved(b2 - b1), c2 = halved(b2 + b1);
     v[0] = a0 + b3;
     v[step] = a1 + c2;
@@ -55,10 +56,13 @@ static void inverse_dct(uint32_t *v, unsigned step)
 static void inverse_adst(uint32_t *v, unsigned step)
 {
     const uint32_t x0 = v[0], x1 = v[step], x2 = v[2 * step], x3 = v[3 * step], x4 = v[4 * step], x5 = v[5 * step], x6 = v[6 * step], x7 = v[7 * step];
-    const uint32_t r0 = rotated(x7, 4076, x0, 401), r1 = rotated(x7, 401, x0, 0u - 4076), r2 = rotated(x5, 3612, x2, 1931), r3 = rotated(x5, 1931, x2, 0u - 3612);
-    const uint32_t r4 = rotated(x3, 2598, x4, 3166), r5 = rotated(x3, 3166, x4, 0u - 2598), r6 = rotated(x1, 1189, x6, 3920), r7 = rotated(x1, 3920, x6, 0u - 1189);
+    const uint32_t r0 = rotated(x7, 4076, x0, 401), r1 = rotated(x7, 401, x0, 0u - 4076), r2 = rotated(x5, 3612, x2, 1931),
+                   r3 = rotated(x5, 1931, x2, 0u - 3612);
+    const uint32_t r4 = rotated(x3, 2598, x4, 3166), r5 = rotated(x3, 3166, x4, 0u - 2598), r6 = rotated(x1, 1189, x6, 3920),
+                   r7 = rotated(x1, 3920, x6, 0u - 1189);
     const uint32_t s0 = r0 + r4, s1 = r1 + r5, s2 = r2 + r6, s3 = r3 + r7, s4 = r0 - r4, s5 = r1 - r5, s6 = r2 - r6, s7 = r3 - r7;
-    const uint32_t t4 = rotated(s4, 3784, s5, 1567), t5 = rotated(s4, 1567, s5, 0u - 3784), t6 = rotated(s7, 3784, s6, 0u - 1567), t7 = rotated(s7, 1567, s6, 3784);
+    const uint32_t t4 = rotated(s4, 3784, s5, 1567), t5 = rotated(s4, 1567, s5, 0u - 3784), t6 = rotated(s7, 3784, s6, 0u - 1567),
+                   t7 = rotated(s7, 1567, s6, 3784);
     const uint32_t u2 = s0 - s2, u3 = s1 - s3, u6 = t4 - t6, u7 = t5 - t7;
     v[0] = s0 + s2;
     v[step] = 0u - (t4 + t6);

@@ -108,6 +108,8 @@ static wcodec_status open_payload(struct wcodec_decoder *d, wcodec_error *err)
         return wcodec_decoder_open_tiles(d, err);
     case WCODEC_CODING_BLOCKS:
         return wcodec_decoder_open_blocks(d, err);
+    case WCODEC_CODING_LOSSY:
+        return wcodec_decoder_open_lossy(d, err);
     default:
         return wcodec_decoder_open_chunks(d, err);
     }
@@ -127,6 +129,22 @@ wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input, stru
     if (status != WCODEC_OK)
         wcodec_decoder_close(d);
     return status;
+}
+
+uint64_t wcodec_decoder_unit(const struct wcodec_decoder *d)
+{
+    switch (d->input.entry->coding) {
+    case WCODEC_CODING_TILES:
+        return (uint64_t)1 << (d->tiling.tile_log2 + d->tiling.element_log2);
+    case WCODEC_CODING_BLOCKS:
+        return wcodec_blocks_band_size(&d->blocks);
+    case WCODEC_CODING_LOSSY:
+        return d->lossy.plain ? (uint64_t)1 << (d->tiling.tile_log2 + d->lossy.element_log2) : wcodec_lossy_band_size(&d->lossy);
+    case WCODEC_CODING_CHUNKS:
+        return d->input.entry->u.chunk;
+    default:
+        return 1;
+    }
 }
 
 void wcodec_decoder_close(struct wcodec_decoder *d)
@@ -180,6 +198,8 @@ wcodec_status wcodec_decoder_range(struct wcodec_decoder *d, uint64_t begin, uin
         return wcodec_decoder_range_tiles(d, begin, end, dst, reporter, err);
     case WCODEC_CODING_BLOCKS:
         return wcodec_decoder_range_blocks(d, begin, end, dst, reporter, err);
+    case WCODEC_CODING_LOSSY:
+        return wcodec_decoder_range_lossy(d, begin, end, dst, reporter, err);
     default:
         return wcodec_decoder_range_chunks(d, begin, end, dst, reporter, err);
     }

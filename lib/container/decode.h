@@ -33,11 +33,12 @@ struct wcodec_decoder {
     uint8_t *loaded;
     struct wcodec_tiling tiling;
     struct wcodec_tiles *tiles;
-    uint64_t tiles_begin; /* in the payload; not 0 only behind modes of blocks */
+    uint64_t tiles_begin; /* in the payload; not 0 only behind modes of blocks and scales */
     struct wcodec_blocks blocks;
-    const uint8_t *modes; /* packed: in the payload, or `loaded_modes` */
+    struct wcodec_lossy lossy;
+    const uint8_t *modes; /* packed, and of a lossy tensor the scales: in the payload, or `loaded_modes` */
     uint8_t *loaded_modes;
-    uint8_t *residuals; /* of a batch of blocks */
+    uint8_t *residuals; /* or coefficients, of a batch */
     uint64_t residuals_size;
     struct wcodec_chunks *chunks;
     uint8_t *buffer; /* coded bytes of a batch */
@@ -52,6 +53,9 @@ wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input, stru
 wcodec_status wcodec_decoder_range(struct wcodec_decoder *decoder, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter, wcodec_error *err);
 
 void wcodec_decoder_close(struct wcodec_decoder *decoder);
+
+/* Bytes that an entry is best decoded in, if not whole: tiles, chunks and bands of blocks, so that none is decoded twice. 1: it does not matter. */
+uint64_t wcodec_decoder_unit(const struct wcodec_decoder *decoder);
 
 /* The rest is for decode*.c. */
 
@@ -69,12 +73,31 @@ wcodec_status wcodec_decoder_read(const struct wcodec_decoder *decoder, uint64_t
  * fetched ahead. */
 wcodec_status wcodec_decoder_load_tiles(struct wcodec_decoder *decoder, uint64_t first, uint64_t end, uint64_t *next, struct wcodec_view *view, wcodec_error *err);
 
+/* How elements follow from what tiles hold: units of 2^log2 coded elements each, whose elements are reconstructed alone. */
+struct wcodec_units {
+    unsigned log2;
+    uint64_t task;      /* units that a task should have */
+    uint64_t band;      /* units of a band of neighbouring bytes, which come after those of the band before */
+    uint64_t band_size; /* the bytes of a band that is not the last */
+    /* Units [first, end), from what was coded of them: put those of their elements' bytes that are bytes [begin_byte, end_byte) of the tensor to their place in
+     * dst, which starts with begin_byte. */
+    void (*reconstruct)(const struct wcodec_decoder *decoder, uint64_t first, uint64_t end, const uint8_t *coded, uint64_t begin_byte, uint64_t end_byte,
+                        uint8_t *dst);
+};
+
+/* `tiles_begin` is set: what is before them becomes `modes`. */
+wcodec_status wcodec_decoder_open_modes(struct wcodec_decoder *decoder, wcodec_error *err);
+wcodec_status wcodec_decoder_range_units(struct wcodec_decoder *decoder, const struct wcodec_units *units, uint64_t begin, uint64_t end, uint8_t *dst,
+                                         struct wcodec_reporter *reporter, wcodec_error *err);
+
 /* `tiling` and `tiles_begin` are set. */
 wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *decoder, wcodec_error *err);
 wcodec_status wcodec_decoder_open_blocks(struct wcodec_decoder *decoder, wcodec_error *err);
+wcodec_status wcodec_decoder_open_lossy(struct wcodec_decoder *decoder, wcodec_error *err);
 wcodec_status wcodec_decoder_open_chunks(struct wcodec_decoder *decoder, wcodec_error *err);
 wcodec_status wcodec_decoder_range_tiles(struct wcodec_decoder *decoder, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter, wcodec_error *err);
 wcodec_status wcodec_decoder_range_blocks(struct wcodec_decoder *decoder, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter, wcodec_error *err);
+wcodec_status wcodec_decoder_range_lossy(struct wcodec_decoder *decoder, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter, wcodec_error *err);
 wcodec_status wcodec_decoder_range_chunks(struct wcodec_decoder *decoder, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter, wcodec_error *err);
 
 #endif

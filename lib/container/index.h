@@ -6,6 +6,7 @@
 #define WCODEC_CONTAINER_INDEX_H
 
 #include "coding/blocks.h"
+#include "coding/lossy.h"
 #include "container/arena.h"
 #include "container/names.h"
 #include "core/context.h"
@@ -16,7 +17,7 @@ enum { WCODEC_HEAD_SIZE = 64, WCODEC_TAIL_SIZE = 64, WCODEC_FORMAT_VERSION = 1 }
 struct wcodec_entry {
     bool is_tensor;
     bool newer;             /* reading: coding, its form or dtype of a newer version; it can be listed, not decoded, and of `u` nothing is set */
-    uint8_t coding;         /* as on disk: 0 constant, 1 tiles, 2 chunks, 3 alias, 4 blocks; larger: unknown */
+    uint8_t coding;         /* as on disk: 0 constant, 1 tiles, 2 chunks, 3 alias, 4 blocks, 5 lossy; larger: unknown */
     uint8_t dtype;
     const char *name;       /* NULL for blobs; NUL-terminated, in the index's memory */
     const char *dtype_name;
@@ -37,7 +38,7 @@ struct wcodec_entry {
         uint64_t chunk;
         uint64_t alias; /* number of the entry */
     } u;
-    /* Tiles and blocks; of those also when they are written. A struct wcodec_tiling takes 20 times the bytes that it is read from, so a million of them are
+    /* Tiles, blocks and lossy; of the last two also when they are written. A struct wcodec_tiling takes 20 times the bytes that it is read from, so a million of them are
      * kept as they are in the file, validated. */
     const uint8_t *parameters;
     size_t parameters_size;
@@ -58,6 +59,7 @@ struct wcodec_index {
     uint64_t entry_count;
     struct wcodec_entry *entries;
     uint64_t tensor_count;
+    uint64_t lossy_count;   /* tensors that are approximated */
     uint64_t *tensors;      /* tensor number -> entry number */
     struct wcodec_names names; /* tensor name -> tensor number */
     uint64_t index_offset;  /* in the file */
@@ -93,13 +95,23 @@ void wcodec_entry_tiling(const struct wcodec_entry *entry, struct wcodec_tiling 
 /* The same for blocks: the tiling is that of the residuals. */
 void wcodec_entry_blocks(const struct wcodec_entry *entry, struct wcodec_blocks *blocks, struct wcodec_tiling *tiling);
 
+/* The same for lossy tensors: the tiling is that of the coefficients. */
+void wcodec_entry_lossy(const struct wcodec_entry *entry, struct wcodec_lossy *lossy, struct wcodec_tiling *tiling);
+
+/* Are its bytes an approximation? */
+static inline bool wcodec_entry_is_lossy(const struct wcodec_index *index, const struct wcodec_entry *e)
+{
+    const struct wcodec_entry *own = !e->newer && e->coding == WCODEC_CODING_ALIAS ? &index->entries[e->u.alias] : e;
+    return !own->newer && own->coding == WCODEC_CODING_LOSSY;
+}
+
 /* Say why an entry is newer: WCODEC_ERROR_NEWER. */
 wcodec_status wcodec_entry_refuse(const struct wcodec_entry *entry, wcodec_error *err);
 
 /* Does the payload, or the end of it, hold tiles? */
 static inline bool wcodec_entry_has_tiles(const struct wcodec_entry *entry)
 {
-    return entry->coding == WCODEC_CODING_TILES || entry->coding == WCODEC_CODING_BLOCKS;
+    return entry->coding == WCODEC_CODING_TILES || entry->coding == WCODEC_CODING_BLOCKS || entry->coding == WCODEC_CODING_LOSSY;
 }
 
 /* The other way: bytes of the coded index (one zstd frame) from an index whose entries are filled in (payload_offset and file_offset are not needed). *bytes is

@@ -311,6 +311,26 @@ static wcodec_status read_blocks(struct parser *p, struct wcodec_cursor *c, stru
     return keep_parameters(p, c, begin, &tiling, e->payload_size - tiles_begin, e);
 }
 
+static wcodec_status read_lossy(struct parser *p, struct wcodec_cursor *c, struct wcodec_entry *e)
+{
+    struct wcodec_lossy lossy;
+    struct wcodec_tiling tiling;
+    const uint8_t *begin = c->at;
+    if (!e->is_tensor)
+        return FAIL(p, "bytes that are no tensor cannot be lossy");
+    wcodec_status status = wcodec_lossy_read(c, e->size, (wcodec_dtype)e->dtype, &lossy, &tiling, &e->newer, p->err);
+    if (status != WCODEC_OK)
+        return status;
+    if (e->newer) {
+        c->at = c->end;
+        return WCODEC_OK;
+    }
+    uint64_t tiles_begin = wcodec_lossy_tiles_begin(&lossy);
+    if (tiles_begin > e->payload_size)
+        return FAIL(p, "modes and scales of %" PRIu64 " bytes do not fit into a payload of %" PRIu64, tiles_begin, e->payload_size);
+    return keep_parameters(p, c, begin, &tiling, e->payload_size - tiles_begin, e);
+}
+
 static wcodec_status read_chunks(struct parser *p, struct wcodec_cursor *c, struct wcodec_entry *e)
 {
     if (!wcodec_take_varint(c, &e->u.chunk))
@@ -358,6 +378,9 @@ static wcodec_status read_parameters(struct parser *p, struct wcodec_cursor *c, 
     case WCODEC_CODING_BLOCKS:
         status = read_blocks(p, c, e);
         break;
+    case WCODEC_CODING_LOSSY:
+        status = read_lossy(p, c, e);
+        break;
     default:
         status = read_alias(p, c, e);
         break;
@@ -389,7 +412,7 @@ static wcodec_status read_record(struct parser *p, struct wcodec_cursor *c, stru
     e->payload_hash = wcodec_load_u64(hash);
     if (e->payload_size == 0 && e->payload_hash != 0)
         return FAIL(p, "a payload hash without a payload");
-    if (e->coding > WCODEC_CODING_BLOCKS)
+    if (e->coding > WCODEC_CODING_LOSSY)
         e->newer = true;
     return e->newer ? WCODEC_OK : read_parameters(p, c, e);
 }
@@ -432,6 +455,7 @@ static wcodec_status read_entry(struct parser *p, uint64_t number, uint64_t *fil
         if (!wcodec_names_add(&index->names, e->name, &other))
             return FAIL(p, "there are two tensors of that name");
         index->tensors[index->tensor_count++] = number;
+        index->lossy_count += wcodec_entry_is_lossy(index, e);
     }
     return WCODEC_OK;
 }
@@ -600,11 +624,18 @@ void wcodec_entry_blocks(const struct wcodec_entry *entry, struct wcodec_blocks 
     (void)wcodec_blocks_read(&c, entry->size, blocks, tiling, &newer, NULL);
 }
 
+void wcodec_entry_lossy(const struct wcodec_entry *entry, struct wcodec_lossy *lossy, struct wcodec_tiling *tiling)
+{
+    struct wcodec_cursor c = {entry->parameters, entry->parameters + entry->parameters_size};
+    bool newer;
+    (void)wcodec_lossy_read(&c, entry->size, (wcodec_dtype)entry->dtype, lossy, tiling, &newer, NULL);
+}
+
 wcodec_status wcodec_entry_refuse(const struct wcodec_entry *e, wcodec_error *err)
 {
-    if (e->coding > WCODEC_CODING_BLOCKS)
+    if (e->coding > WCODEC_CODING_LOSSY)
         return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: coding %u", e->coding);
     if (e->dtype >= WCODEC_DTYPE_COUNT)
         return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: dtype %u", e->dtype);
-    return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: blocks of another form");
+    return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: %s of another form", e->coding == WCODEC_CODING_LOSSY ? "a lossy tensor" : "blocks");
 }

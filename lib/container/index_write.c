@@ -83,6 +83,7 @@ static void put_parameters(struct buffer *b, const struct wcodec_entry *e)
             put_bytes(b, e->parameters, e->parameters_size);
         break;
     case WCODEC_CODING_BLOCKS:
+    case WCODEC_CODING_LOSSY:
         put_bytes(b, e->parameters, e->parameters_size);
         break;
     case WCODEC_CODING_CHUNKS:

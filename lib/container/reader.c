@@ -204,6 +204,7 @@ wcodec_status wcodec_reader_file(const wcodec_reader *reader, uint64_t i, wcodec
         .tensors = index->tensor_count,
         .first_entry = s->first_entry,
         .entries = index->entry_count,
+        .lossy = index->lossy_count,
     };
     memcpy(info->xxh128, index->hash, sizeof(info->xxh128));
     return WCODEC_OK;
@@ -230,13 +231,40 @@ static void describe_blocks(const struct wcodec_blocks *blocks, wcodec_tensor_in
     }
 }
 
+static void describe_lossy(const struct wcodec_entry *e, wcodec_tensor_info *info)
+{
+    struct wcodec_lossy lossy;
+    struct wcodec_tiling tiling;
+    wcodec_entry_lossy(e, &lossy, &tiling);
+    info->lossy = 1;
+    info->scales = wcodec_lossy_scale_count(&lossy);
+    info->largest_error = lossy.largest_error;
+    info->mean_squared_error = lossy.mean_squared_error;
+    info->mean_square = lossy.mean_square;
+}
+
+static void describe_transforms(const struct wcodec_lossy *lossy, wcodec_tensor_info *info)
+{
+    info->columns = lossy->columns;
+    info->mode_count = lossy->mode_count;
+    for (unsigned i = 0; i < lossy->mode_count; i++) {
+        info->modes[i].predictor = wcodec_transform_name(lossy->modes[i]);
+        info->modes[i].blocks = lossy->counts[i];
+    }
+}
+
 static void describe_tiles(const struct wcodec_entry *e, wcodec_tensor_info *info)
 {
     struct wcodec_tiling tiling;
     struct wcodec_blocks blocks;
+    struct wcodec_lossy lossy;
     if (e->coding == WCODEC_CODING_BLOCKS) {
         wcodec_entry_blocks(e, &blocks, &tiling);
         describe_blocks(&blocks, info);
+    } else if (e->coding == WCODEC_CODING_LOSSY) {
+        wcodec_entry_lossy(e, &lossy, &tiling);
+        describe_transforms(&lossy, info);
+        describe_lossy(e, info);
     } else {
         wcodec_entry_tiling(e, &tiling);
     }
@@ -267,6 +295,7 @@ static void describe_coding(const struct wcodec_shard *s, const struct wcodec_en
         break;
     case WCODEC_CODING_TILES:
     case WCODEC_CODING_BLOCKS:
+    case WCODEC_CODING_LOSSY:
         describe_tiles(e, info);
         break;
     case WCODEC_CODING_CHUNKS:
@@ -277,6 +306,8 @@ static void describe_coding(const struct wcodec_shard *s, const struct wcodec_en
     default:
         info->coding_name = "alias";
         info->alias_of = s->first_entry + e->u.alias;
+        if (wcodec_entry_is_lossy(s->index, e))
+            describe_lossy(&s->index->entries[e->u.alias], info);
         break;
     }
 }

@@ -124,17 +124,8 @@ static void close_entry(struct producer *p)
 /* Bytes of the open entry that go next into a piece with `room` left: whole tiles, chunks or rows of blocks, so that none is decoded twice. */
 static uint64_t part_size(const struct producer *p, uint64_t room)
 {
-    const struct wcodec_entry *e = p->decoder.input.entry;
-    uint64_t left = e->size - p->at, unit = 1;
-    if (left <= room)
-        return left;
-    if (e->coding == WCODEC_CODING_TILES)
-        unit = (uint64_t)1 << (p->decoder.tiling.tile_log2 + p->decoder.tiling.element_log2);
-    else if (e->coding == WCODEC_CODING_CHUNKS)
-        unit = e->u.chunk;
-    else if (e->coding == WCODEC_CODING_BLOCKS)
-        unit = wcodec_blocks_band_size(&p->decoder.blocks);
-    return room - room % unit;
+    const uint64_t left = p->decoder.input.entry->size - p->at;
+    return left <= room ? left : room - room % wcodec_decoder_unit(&p->decoder);
 }
 
 /* One more part of the open entry, which is closed after its last. *full: nothing more goes into this piece. */
@@ -424,6 +415,13 @@ static uint64_t choose_piece_bytes(const struct producer *p)
             wcodec_entry_blocks(e, &blocks, &tiling);
             if (wcodec_blocks_band_size(&blocks) > largest)
                 largest = wcodec_blocks_band_size(&blocks);
+        }
+        if (!e->newer && e->coding == WCODEC_CODING_LOSSY) {
+            struct wcodec_lossy lossy;
+            struct wcodec_tiling tiling;
+            wcodec_entry_lossy(e, &lossy, &tiling);
+            if (wcodec_lossy_band_size(&lossy) > largest)
+                largest = wcodec_lossy_band_size(&lossy);
         }
     }
     if (most > PIECE_BYTES)

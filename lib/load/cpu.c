@@ -71,9 +71,7 @@ static wcodec_status decode_bytes(struct wcodec_load_slot *slot, const struct wc
     const struct wcodec_load_range *r = part->range;
     const struct wcodec_backend *b = slot->work->request->device->backend;
     const uint64_t room = slot->work->request->slot_bytes - part->place;
-    const uint64_t unit = r->entry->coding == WCODEC_CODING_CHUNKS   ? r->entry->u.chunk
-                          : r->entry->coding == WCODEC_CODING_BLOCKS ? wcodec_blocks_band_size(&decoder->blocks)
-                                                                     : 1;
+    const uint64_t unit = wcodec_decoder_unit(decoder);
     struct wcodec_reporter silent = {0};
     wcodec_status status = WCODEC_OK;
     if (part->kind == WCODEC_LOAD_DIRECT)
