@@ -95,6 +95,12 @@ static int attribute(const struct wcodec_backend_state *s, cu_device device, int
     return s->driver.device_attribute(&value, which, device) == 0 ? value : -1;
 }
 
+/* 86 is 8.6. */
+static int capability(const struct wcodec_backend_state *s, cu_device device)
+{
+    return 10 * attribute(s, device, CU_ATTRIBUTE_MAJOR) + attribute(s, device, CU_ATTRIBUTE_MINOR);
+}
+
 static int32_t numa_node(const struct wcodec_backend_state *s, cu_device device)
 {
     char path[96];
@@ -124,11 +130,11 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i, struct 
     s->driver.device_name(listing->name, sizeof listing->name, device);
     s->driver.device_memory(&memory, device);
     listing->memory = memory;
-    const int major = attribute(s, device, CU_ATTRIBUTE_MAJOR), minor = attribute(s, device, CU_ATTRIBUTE_MINOR);
-    snprintf(listing->driver, sizeof listing->driver, "CUDA %d.%d, compute capability %d.%d", s->version / 1000, s->version % 1000 / 10, major, minor);
+    const int of = capability(s, device);
+    snprintf(listing->driver, sizeof listing->driver, "CUDA %d.%d, compute capability %d.%d", s->version / 1000, s->version % 1000 / 10, of / 10, of % 10);
     listing->node = numa_node(s, device);
-    if (major * 10 + minor < 75)
-        snprintf(listing->reason, sizeof listing->reason, "compute capability %d.%d, 7.5 is needed", major, minor);
+    if (of < 75)
+        snprintf(listing->reason, sizeof listing->reason, "compute capability %d.%d, 7.5 is needed", of / 10, of % 10);
 }
 
 static const char *const shape_names[WCODEC_SHAPES] = {"16_8", "8_4", "8_0", "32_24", "16_11", "8_31"};
@@ -193,7 +199,8 @@ static wcodec_status cuda_device_open(struct wcodec_backend_state *s, unsigned i
     }
     result = d->cu->context_push(d->context);
     if (result == 0) {
-        result = d->cu->module_load(&d->module, wcodec_cuda_fatbin);
+        const void *image = wcodec_cuda_image(wcodec_cuda_fatbin, capability(s, d->number));
+        result = image != NULL ? d->cu->module_load(&d->module, image) : CU_NO_BINARY;
         if (result == 0 && (result = find_kernels(d)) != 0)
             d->cu->module_unload(d->module);
         d->cu->context_pop(&context);

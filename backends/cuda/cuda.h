@@ -7,6 +7,7 @@
 
 #include "backends/common/plan.h"
 #include "backends/cuda/driver.h"
+#include "backends/cuda/image.h"
 
 #include <pthread.h>
 
@@ -98,7 +99,7 @@ void wcodec_cuda_batch_destroy(struct wcodec_batch *batch);
 /* Shared memory of a fast kernel's block. */
 unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps);
 
-/* The kernels, built by nvcc. */
+/* The kernels: image.h. */
 extern const unsigned char wcodec_cuda_fatbin[] __attribute__((visibility("hidden")));
 
 #endif

@@ -20,6 +20,7 @@ typedef struct CUevent_st *cu_event;
 
 enum {
     CU_OUT_OF_MEMORY = 2,
+    CU_NO_BINARY = 209, /* no kernel image for the device */
     CU_NOT_READY = 600,
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_BLOCKING_SYNC = 1,

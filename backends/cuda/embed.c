@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The kernels as nvcc has built them, taken in by the assembler: as an array in C they would be tens of megabytes of source. */
+/* The kernels as they were built (image.h), taken in by the assembler: as an array in C they would be tens of megabytes of source. */
 #include "backends/cuda/cuda.h"
 
 __asm__(".pushsection .rodata\n"
@@ -10,4 +10,5 @@ __asm__(".pushsection .rodata\n"
         ".hidden wcodec_cuda_fatbin\n"
         "wcodec_cuda_fatbin:\n"
         ".incbin \"" WCODEC_CUDA_FATBIN "\"\n"
+        ".byte 0\n"
         ".popsection\n");

@@ -25,7 +25,7 @@ else
     echo "no mandoc: man pages are not checked"
     skipped=$((skipped + 1))
 fi
-for script in autogen.sh scripts/check scripts/quickstart scripts/setup-packages scripts/test-counts scripts/cross-sysroot; do
+for script in autogen.sh backends/cuda/by-clang.sh tests/build/cuda.sh scripts/check scripts/quickstart scripts/setup-packages scripts/test-counts scripts/cross-sysroot; do
     run "$script" sh -n "$top_srcdir/$script"
 done
 # Every room is on the map.
