@@ -6,7 +6,7 @@
  *
  *   vec, set_words(u32), either(a, b), both(a, b), load(p), store(p, v)
  *   spread(element_log2, symbols)                   one symbol an element
- *   shift_count, make_count(n)                      what shifts take; 0 to 31
+ *   shift_count, make_count(element_log2, n)        what shifts of such elements take; 0 to 31
  *   shift_left(element_log2, v, count)              elements; of bytes it may push bits into the next one
  *   shift_right(v, count)                           32-bit words
  *   rotate_nibble(v)                                32-bit words, by 4 to the right
@@ -35,7 +35,7 @@ struct moved {
 INLINE void load_moved(const struct wcodec_cpu_assembly *a, unsigned count, struct moved moved[WCODEC_CPU_MOVED])
 {
     for (unsigned i = 0; i < count; i++)
-        moved[i] = (struct moved){set_words(a->moved[i].mask), set_words(a->moved[i].mask_high), make_count(a->moved[i].rotate), make_count(32u - a->moved[i].rotate)};
+        moved[i] = (struct moved){set_words(a->moved[i].mask), set_words(a->moved[i].mask_high), make_count(2, a->moved[i].rotate), make_count(2, 32u - a->moved[i].rotate)};
 }
 
 INLINE vec move(const struct moved *moved, vec v)
@@ -59,7 +59,7 @@ INLINE void assemble(const struct wcodec_cpu_assembly *assembly, struct plan pla
     for (unsigned p = 0; p < plan.plane_count; p++)
         mask[p] = set_words(assembly->plane_mask[p]);
     for (unsigned c = 0; c < plan.coded_count; c++)
-        shift[c] = make_count(assembly->shift[c]);
+        shift[c] = make_count(log2, assembly->shift[c]);
     struct moved moved[WCODEC_CPU_MOVED];
     load_moved(assembly, plan.moved_count, moved);
     for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g++)
@@ -110,8 +110,8 @@ INLINE void assemble_wide(const struct wcodec_cpu_assembly *assembly, struct pla
         rows[0] = (const uint8_t *)joined;
     }
     for (unsigned c = 0; c < plan.coded_count; c++) {
-        low_shift[c] = make_count(a.shift[c] % 32);
-        high_shift[c] = make_count(a.shift[c] < 32 ? (32u - a.shift[c]) % 32 : a.shift[c] - 32u);
+        low_shift[c] = make_count(2, a.shift[c] % 32);
+        high_shift[c] = make_count(2, a.shift[c] < 32 ? (32u - a.shift[c]) % 32 : a.shift[c] - 32u);
     }
     for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g++)
         for (unsigned lane = 0; lane < WCODEC_LANES; lane += ASSEMBLE_BYTES / 16) {
@@ -153,7 +153,7 @@ static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *sy
 /* One word of 4-bit planes a lane and two groups. */
 INLINE void nibble(const struct wcodec_cpu_assembly *a, bool plain, const uint8_t *symbols, const uint8_t *row, uint8_t *elements)
 {
-    const shift_count shift = make_count(a->shift[0]);
+    const shift_count shift = make_count(0, a->shift[0]);
     const vec mask = set_words(a->plane_mask[0]), constant = set_words(a->constant), add = set_words(a->add);
     for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g += 2, row += WCODEC_GROUP)
         for (unsigned i = 0; i < WCODEC_GROUP; i += ASSEMBLE_BYTES) {

@@ -86,11 +86,13 @@ static void begin_stream(const struct wcodec_cpu_decoder *d, const struct wcodec
         return;
     k->words = wcodec_view_at(view, WCODEC_AREA_WORDS, k->stream->word);
     const uint8_t *states = wcodec_view_at(view, WCODEC_AREA_STATES, k->stream->state);
+    unsigned low = 0;
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
         s->x[lane] = wcodec_load_u32(states + 4 * lane);
-        if (s->x[lane] < 1u << 16)
-            note(t, WCODEC_TILE_STATE);
+        low |= s->x[lane] < 1u << 16;
     }
+    if (low)
+        note(t, WCODEC_TILE_STATE);
 }
 
 /* Words of the chunk to come: as they are while there surely is enough to read (what is not the stream's own does no harm: a stream that takes it has failed),
@@ -181,12 +183,14 @@ static void end_stream(const struct wcodec_cpu_decoder *d, const struct track *k
     const bool payload = k->coded == 0 && wcodec_tile_has_payload(d->tiles->tiling, WCODEC_STREAM_RANS);
     if (k->used != k->stream->words)
         note(t, WCODEC_TILE_WORDS);
-    for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-        if (s->x[lane] >> 16 != 1 || (!payload && (s->x[lane] & 0xffff)))
-            note(t, WCODEC_TILE_FINAL);
-        if (payload)
-            t->payload[lane] = (uint16_t)s->x[lane];
-    }
+    const uint32_t fixed = payload ? 0xffff0000u : 0xffffffffu;
+    uint32_t differ = 0;
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+        differ |= (s->x[lane] ^ 1u << 16) & fixed;
+    if (differ)
+        note(t, WCODEC_TILE_FINAL);
+    for (unsigned lane = 0; payload && lane < WCODEC_LANES; lane++)
+        t->payload[lane] = (uint16_t)s->x[lane];
 }
 
 /* Four raw bits of bytes: a lane's values of a group as they stand in the word of an even group. */
@@ -200,11 +204,14 @@ static uint32_t place_nibbles(uint32_t nibbles, unsigned turn)
 
 static void join_last_nibbles(unsigned turn, const struct lane_tile *t, const uint8_t *stored, uint8_t *row)
 {
-    const bool odd = t->groups % 2;
-    for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-        const uint32_t last = place_nibbles(t->payload[lane], turn), before = odd ? 0 : place_nibbles(wcodec_load_u16(stored + 2 * lane), turn);
-        wcodec_store_u32(row + 4 * lane, odd ? last : before | wcodec_rotl32(last, 4));
-    }
+    uint32_t words[WCODEC_LANES];
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+        words[lane] = place_nibbles(t->payload[lane], turn);
+    if (t->groups % 2 == 0)
+        for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+            words[lane] = place_nibbles(wcodec_load_u16(stored + 2 * lane), turn) | wcodec_rotl32(words[lane], 4);
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+        wcodec_store_u32(row + 4 * lane, words[lane]);
 }
 
 /* The last row of the first plane, from the half that is stored and the payload. */
@@ -356,7 +363,7 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
             put_chunk(d, &tiles[i], &tracks[i * streams_per_tile], group, groups, r->verify, r->stream && d->dsp->finish_stream && ((uintptr_t)tiles[i].out & 63) == 0);
     }
     for (unsigned i = 0; i < count; i++)
-        if (r->verify && !tiles[i].fault && wcodec_tile_check_finish(tiles[i].sums) != d->tiles->checks[tiles[i].number])
+        if (r->verify && !tiles[i].fault && d->dsp->check(tiles[i].sums) != d->tiles->checks[tiles[i].number])
             tiles[i].fault = WCODEC_TILE_CHECK;
 }
 

@@ -38,12 +38,13 @@ struct wcodec_cpu_table {
     _Alignas(16) uint8_t rank_freq[16];                    /* by rank */
     _Alignas(16) uint8_t rank_start[16];                   /* likewise: first slot */
     _Alignas(16) uint8_t rank_symbol[16];
-    /* Blocks of 4 or 2 slots in classes: what is asked of a slot is at its block's class + slot % block. */
-    uint8_t class_log2;   /* of the block's slots; 0: too many classes */
-    _Alignas(64) uint8_t class_of[128];   /* by block: its class, times slots of a block */
-    _Alignas(64) uint8_t class_freq[64];
-    _Alignas(64) uint8_t class_start[64]; /* first slot of the symbol */
-    _Alignas(64) uint8_t class_symbol[64];
+    /* A string of symbols in which every block of 4 or 2 slots is found: each symbol in the table's order, as often as its frequency says but at most 4 or 2
+     * times. What is asked of a slot is at slot + window_of[block] of the string. */
+    uint8_t window_log2; /* of the block's slots; 0: the string is longer than 64 */
+    _Alignas(64) uint8_t window_of[128]; /* by block: where the string has it, less the block's first slot, mod 256 */
+    _Alignas(64) uint8_t window_freq[64];
+    _Alignas(64) uint8_t window_start[64]; /* first slot of the symbol */
+    _Alignas(64) uint8_t window_symbol[64];
     _Alignas(64) uint8_t symbol[256]; /* by slot */
     _Alignas(64) uint8_t freq[256];   /* by slot */
     _Alignas(64) uint8_t bias[256];   /* by slot */
@@ -110,6 +111,7 @@ struct wcodec_cpu_dsp {
     wcodec_cpu_symbols_fn symbols[4]; /* by profile */
     wcodec_cpu_assemble_fn assemble[WCODEC_CPU_SHAPES];
     wcodec_cpu_finish_fn finish;        /* ordinary stores */
+    uint32_t (*check)(const uint64_t sums[WCODEC_LANES]); /* wcodec_tile_check_finish() */
     wcodec_cpu_finish_fn finish_stream; /* stores past the caches, for destinations that do not fit them; out aligned to 64. NULL where there is none. */
     void (*stream_end)(void);           /* makes these stores visible as ordinary ones are; where there is finish_stream */
 };

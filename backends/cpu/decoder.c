@@ -59,27 +59,24 @@ static void prepare_ranks(const struct wcodec_table *t, struct wcodec_cpu_table 
     }
 }
 
-/* Sort blocks of 2^log2 slots into classes of the same symbols. Returns false if there are more than fit. */
-static bool prepare_classes(struct wcodec_cpu_table *c, unsigned log2)
+/* The string for blocks of 2^log2 slots. Returns false if it is too long. A symbol that is the last of its block's first slot's run stands at the end of its
+ * copies, so that the next symbols follow. */
+static bool prepare_windows(const struct wcodec_table *t, struct wcodec_cpu_table *c, unsigned log2)
 {
-    const unsigned size = 1u << log2, most = 64 >> log2;
-    unsigned classes = 0;
-    for (unsigned block = 0; block < 256u >> log2; block++) {
-        const uint8_t *symbols = c->symbol + (block << log2);
-        unsigned k = 0;
-        while (k < classes && memcmp(c->class_symbol + (k << log2), symbols, size))
-            k++;
-        if (k == most)
+    const unsigned most = 1u << log2;
+    for (unsigned i = 0, start = 0, length = 0, slot = 0; i < t->count; i++) {
+        const unsigned symbol = t->order[i], freq = t->freq[symbol], copies = freq < most ? freq : most;
+        if (length + copies > sizeof c->window_symbol)
             return false;
-        if (k == classes)
-            classes++;
-        for (unsigned i = 0; i < size; i++) {
-            const unsigned slot = (block << log2) + i, at = (k << log2) + i;
-            c->class_symbol[at] = c->symbol[slot];
-            c->class_freq[at] = c->freq[slot];
-            c->class_start[at] = (uint8_t)(slot - c->bias[slot]);
+        for (unsigned k = length; k < length + copies; k++) {
+            c->window_symbol[k] = (uint8_t)symbol;
+            c->window_freq[k] = (uint8_t)freq;
+            c->window_start[k] = (uint8_t)start;
         }
-        c->class_of[block] = (uint8_t)(k << log2);
+        length += copies;
+        start += freq;
+        for (; slot < start; slot += most) /* blocks that begin with this symbol */
+            c->window_of[slot >> log2] = (uint8_t)(length - (start - slot < copies ? start - slot : copies) - slot);
     }
     return true;
 }
@@ -108,7 +105,7 @@ static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
         start += t->freq[s];
     }
     prepare_ranks(t, c);
-    c->class_log2 = prepare_classes(c, 2) ? 2 : prepare_classes(c, 1) ? 1 : 0;
+    c->window_log2 = prepare_windows(t, c, 2) ? 2 : prepare_windows(t, c, 1) ? 1 : 0;
 }
 
 /* The bit at `position` of the element stands in a plane's slot words rotated by `rotate`. */

@@ -17,6 +17,7 @@ void wcodec_cpu_encode_dsp_init(struct wcodec_cpu_encode_dsp *dsp, uint32_t leve
     wcodec_cpu_dsp_init(&decode, levels);
     wcodec_cpu_encode_dsp_init_scalar(dsp);
     dsp->sums = decode.finish;
+    dsp->check = decode.check;
 #ifdef HAVE_AVX2
     if (levels & WCODEC_CPU_AVX2)
         wcodec_cpu_encode_dsp_init_avx2(dsp);
@@ -135,7 +136,7 @@ static uint32_t check_tile(const struct work *w)
         w->encoder->dsp.sums(log2, w->data + ((size_t)g * WCODEC_GROUP << log2), whole - g < WCODEC_CPU_CHUNK_GROUPS ? whole - g : WCODEC_CPU_CHUNK_GROUPS, g, NULL, sums);
     if (whole < w->groups)
         w->encoder->dsp.sums(log2, w->tail, 1, whole, NULL, sums);
-    return wcodec_tile_check_finish(sums);
+    return w->encoder->dsp.check(sums);
 }
 
 /* The last group's elements behind the end, so that A makes them zero. */

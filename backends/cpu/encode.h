@@ -65,6 +65,7 @@ struct wcodec_cpu_encode_dsp {
     wcodec_cpu_rans_fn rans[4];     /* likewise */
     wcodec_cpu_pack_fn pack;
     wcodec_cpu_finish_fn sums;      /* the decoder's; out is NULL */
+    uint32_t (*check)(const uint64_t sums[WCODEC_LANES]); /* likewise */
 };
 
 /* Fill in the best functions among the levels in mask (bits of enum wcodec_cpu_level, already masked by what the machine has). */

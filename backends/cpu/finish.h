@@ -14,6 +14,7 @@
 #define WCODEC_CPU_FINISH_H
 
 #include "backends/cpu/decode.h"
+#include "coding/check_mix.h"
 
 /* Products summed by registers of a group: their words are the same lanes' in all groups. element_log2, and mostly groups, are constants where this is
  * inlined. */
@@ -60,6 +61,11 @@ static void finish_plain(unsigned element_log2, const uint8_t *elements, unsigne
         memcpy(out, elements, (size_t)groups * WCODEC_GROUP << element_log2);
     if (sums)
         choose_sums(element_log2, elements, groups, first, sums);
+}
+
+static uint32_t finish_check(const uint64_t sums[WCODEC_LANES])
+{
+    return wcodec_check_mix(sums);
 }
 
 #ifdef FINISH_STREAM

@@ -258,5 +258,6 @@ void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp)
                      [WCODEC_CPU_F32] = wcodec_cpu_assemble_scalar,
                      [WCODEC_CPU_F16] = wcodec_cpu_assemble_scalar},
         .finish = finish_plain,
+        .check = finish_check,
     };
 }

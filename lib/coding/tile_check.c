@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The tile check (doc/format.md 2.6). */
-#include "coding/check_key.h"
-#include "coding/tile.h"
+#include "coding/check_mix.h"
 
 /* One group: `own` words of each lane. */
 static inline void add_group(const uint8_t *group, uint32_t number, unsigned own, uint64_t sums[WCODEC_LANES])
@@ -45,17 +44,7 @@ void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned elemen
 
 uint32_t wcodec_tile_check_finish(const uint64_t sums[WCODEC_LANES])
 {
-    uint32_t check = 0;
-    for (uint32_t lane = 0; lane < WCODEC_LANES; lane++) {
-        uint32_t h = (uint32_t)sums[lane] * WCODEC_CHECK_LOW + (uint32_t)(sums[lane] >> 32) * WCODEC_CHECK_HIGH + lane * WCODEC_CHECK_LANE;
-        h ^= h >> 16;
-        h *= WCODEC_CHECK_MIX1;
-        h ^= h >> 15;
-        h *= WCODEC_CHECK_MIX2;
-        h ^= h >> 16;
-        check += h;
-    }
-    return check;
+    return wcodec_check_mix(sums);
 }
 
 uint32_t wcodec_tile_check(const void *data, uint32_t elements, unsigned element_log2)

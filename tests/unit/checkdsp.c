@@ -31,6 +31,23 @@ static void view_areas(const struct wcodec_tiles *tiles, const uint8_t *payload,
     }
 }
 
+static unsigned windows[3]; /* P8 tables by the blocks of their string; 0: none */
+
+/* The string of a P8 table has every slot's symbol where it says so. */
+static void check_windows(const struct wcodec_cpu_decoder *decoder)
+{
+    for (unsigned i = 0; i < decoder->tiles->tiling->table_count; i++) {
+        const struct wcodec_cpu_table *t = &decoder->tables[i];
+        if (decoder->tiles->tables[i].profile != WCODEC_P8)
+            continue;
+        windows[t->window_log2]++;
+        for (unsigned slot = 0; t->window_log2 > 0 && slot < 256; slot++) {
+            const unsigned at = (slot + t->window_of[slot >> t->window_log2]) & 0xff;
+            assert_true(at < 64 && t->window_symbol[at] == t->symbol[slot] && t->window_freq[at] == t->freq[slot] && slot - t->window_start[at] == t->bias[slot]);
+        }
+    }
+}
+
 /* All tiles by the reference and by the level's functions. */
 static void compare(const struct wcodec_cpu_dsp *dsp, const struct support_tensor *x, uint64_t *seed, bool hostile, unsigned faults[6])
 {
@@ -50,6 +67,7 @@ static void compare(const struct wcodec_cpu_dsp *dsp, const struct support_tenso
         }
     assert_int_equal(wcodec_tiles_read(&x->tiling, payload.data, x->payload_size, &wcodec_default_allocator, &tiles, &err), WCODEC_OK);
     assert_int_equal(wcodec_cpu_decoder_create(dsp, tiles, &wcodec_default_allocator, &decoder, &err), WCODEC_OK);
+    check_windows(decoder);
     const uint64_t count = x->tiling.tiles, first = support_random(seed) % count;
     struct guarded areas[WCODEC_AREAS] = {{0}};
     if (support_random(seed) % 2)
@@ -233,6 +251,9 @@ static void run_level(unsigned level)
         print_message("  %s: %u\n", wcodec_tile_fault_string((enum wcodec_tile_fault)f), faults[f]);
         assert_true(faults[f] > 0);
     }
+    print_message("  P8 tables without a string %u, with one by 2 slots %u, by 4 %u\n", windows[0], windows[1], windows[2]);
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(windows[i] > 0);
 }
 
 static void test_levels(void **state)

@@ -34,7 +34,7 @@ static void check_poison(const struct guarded *g, size_t size)
             fail_msg("a byte %td from the output was written", p - g->data);
 }
 
-static void check_finish(wcodec_cpu_finish_fn finish, bool stream, uint64_t *seed)
+static void check_finish(wcodec_cpu_finish_fn finish, uint32_t (*mix)(const uint64_t sums[WCODEC_LANES]), bool stream, uint64_t *seed)
 {
     const unsigned element_log2 = (unsigned)(support_random(seed) % 4), groups = 1 + (unsigned)(support_random(seed) % WCODEC_CPU_CHUNK_GROUPS);
     const uint32_t first = (uint32_t)(support_random(seed) % 505);
@@ -59,6 +59,7 @@ static void check_finish(wcodec_cpu_finish_fn finish, bool stream, uint64_t *see
     check_poison(&out, copy ? size : 0);
     if (check)
         assert_memory_equal(sums, expected, sizeof sums);
+    assert_int_equal(mix(sums), wcodec_tile_check_finish(sums));
     free(whole);
     guarded_free(&elements);
     guarded_free(&out);
@@ -118,9 +119,9 @@ void checkdsp_stages(const struct wcodec_cpu_dsp *dsp, uint64_t seed)
 {
     unsigned served[4][2] = {{0}}, moved = 0;
     for (unsigned i = 0; i < 400; i++) {
-        check_finish(dsp->finish, false, &seed);
+        check_finish(dsp->finish, dsp->check, false, &seed);
         if (dsp->finish_stream)
-            check_finish(dsp->finish_stream, true, &seed);
+            check_finish(dsp->finish_stream, dsp->check, true, &seed);
     }
     if (dsp->stream_end)
         dsp->stream_end();

@@ -50,8 +50,9 @@ INLINE vec spread(unsigned element_log2, const uint8_t *symbols)
     return element_log2 == 1 ? vreinterpretq_u32_u16(vmovl_u8(vld1_u8(symbols))) : vmovl_u16(vget_low_u16(vmovl_u8(load_4(symbols))));
 }
 
-INLINE shift_count make_count(unsigned by)
+INLINE shift_count make_count(unsigned element_log2, unsigned by)
 {
+    (void)element_log2;
     return (int32_t)by;
 }
 
@@ -172,4 +173,5 @@ void wcodec_cpu_dsp_init_neon_elements(struct wcodec_cpu_dsp *dsp)
     dsp->assemble[WCODEC_CPU_F32] = assemble_f32;
     dsp->assemble[WCODEC_CPU_F16] = assemble_f16;
     dsp->finish = finish_plain;
+    dsp->check = finish_check;
 }

@@ -54,8 +54,9 @@ INLINE vec spread(unsigned element_log2, const uint8_t *symbols)
     }
 }
 
-INLINE shift_count make_count(unsigned by)
+INLINE shift_count make_count(unsigned element_log2, unsigned by)
 {
+    (void)element_log2;
     return _mm_cvtsi32_si128((int)by);
 }
 
@@ -208,6 +209,7 @@ void wcodec_cpu_dsp_init_avx2_elements(struct wcodec_cpu_dsp *dsp)
     dsp->assemble[WCODEC_CPU_F32] = assemble_f32;
     dsp->assemble[WCODEC_CPU_F16] = assemble_f16;
     dsp->finish = finish_plain;
+    dsp->check = finish_check;
     dsp->finish_stream = finish_stream;
     dsp->stream_end = stream_end;
 }

@@ -41,23 +41,23 @@ struct p8_lanes {
     const uint8_t *words;
 };
 
-/* How a table is looked up: by classes of blocks of 4 or 2 slots, where there are few; by symbols of which the low 6 bits differ; or all by slot. */
-enum lookup_kind { CLASSES_OF_4, CLASSES_OF_2, LOW6, SLOTS };
+/* How a table is looked up: by windows of blocks of 4 or 2 slots, where their string is short; by symbols of which the low 6 bits differ; or all by slot. */
+enum lookup_kind { WINDOWS_OF_4, WINDOWS_OF_2, LOW6, SLOTS };
 
 struct p8_table {
-    __m512i class_of[2], class_symbol;
+    __m512i window_of, window_of_upper, window_symbol;
     struct lookup symbol, freq, bias; /* by slot */
-    __m512i freq_64, start_64;        /* by class and slot, or by a symbol's low 6 bits */
+    __m512i freq_64, start_64;        /* by place in the string, or by a symbol's low 6 bits */
 };
 
 INLINE void load_p8(const struct wcodec_cpu_table *t, enum lookup_kind kind, struct p8_table *p)
 {
-    if (kind <= CLASSES_OF_2) {
-        p->class_of[0] = load(t->class_of);
-        p->class_of[1] = load(t->class_of + 64);
-        p->class_symbol = load(t->class_symbol);
-        p->freq_64 = load(t->class_freq);
-        p->start_64 = load(t->class_start);
+    if (kind <= WINDOWS_OF_2) {
+        p->window_of = load(t->window_of);
+        p->window_of_upper = load(t->window_of + 64);
+        p->window_symbol = load(t->window_symbol);
+        p->freq_64 = load(t->window_freq);
+        p->start_64 = load(t->window_start);
         return;
     }
     p->symbol = load_lookup(t->symbol);
@@ -73,10 +73,10 @@ INLINE void load_p8(const struct wcodec_cpu_table *t, enum lookup_kind kind, str
 /* For the slots in the even bytes of v: symbol or what leads to it (odd bytes are rubbish), frequency and bias in 16 bits each. */
 INLINE void p8_symbol(const struct p8_table *t, enum lookup_kind kind, __m512i v, __m512i *symbol, __m512i *freq, __m512i *bias)
 {
-    if (kind == CLASSES_OF_4) /* ternary logic: the class's bits, the slot's low ones */
-        *symbol = _mm512_ternarylogic_epi32(_mm512_permutexvar_epi8(_mm512_srli_epi16(v, 2), t->class_of[0]), v, _mm512_set1_epi8(3), 0xd8);
-    else if (kind == CLASSES_OF_2)
-        *symbol = _mm512_ternarylogic_epi32(_mm512_permutex2var_epi8(t->class_of[0], _mm512_srli_epi16(v, 1), t->class_of[1]), v, _mm512_set1_epi8(1), 0xd8);
+    if (kind == WINDOWS_OF_4)
+        *symbol = _mm512_add_epi8(v, _mm512_permutexvar_epi8(_mm512_srli_epi16(v, 2), t->window_of));
+    else if (kind == WINDOWS_OF_2)
+        *symbol = _mm512_add_epi8(v, _mm512_permutex2var_epi8(t->window_of, _mm512_srli_epi16(v, 1), t->window_of_upper));
     else
         *symbol = look_up(&t->symbol, v);
     if (kind != SLOTS) {
@@ -109,14 +109,14 @@ INLINE __m512i p8_step(const struct p8_table *t, enum lookup_kind kind, struct p
 /* The symbols of places 0 and 1 and of 2 and 3 -> 128 symbols in the order of elements. */
 INLINE void put_group(const struct p8_table *t, enum lookup_kind kind, uint8_t *symbols, __m512i a, __m512i b)
 {
-    const __m512i first = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40, 8, 39, 7, 38, 6, 37, 5, 36, 4, 35, 3, 34, 2, 33, 1, 32, 0);
-    const __m512i second = _mm512_add_epi16(first, _mm512_set1_epi16(16));
-    if (kind <= CLASSES_OF_2) {
-        a = _mm512_permutexvar_epi8(a, t->class_symbol);
-        b = _mm512_permutexvar_epi8(b, t->class_symbol);
+    const __m512i first = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0), second = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+    __m512i lower = _mm512_unpacklo_epi16(a, b), upper = _mm512_unpackhi_epi16(a, b); /* lanes 0 to 3, 8 to 11 and so on, and the others */
+    if (kind <= WINDOWS_OF_2) {
+        lower = _mm512_permutexvar_epi8(lower, t->window_symbol);
+        upper = _mm512_permutexvar_epi8(upper, t->window_symbol);
     }
-    store(symbols, _mm512_permutex2var_epi16(a, first, b));
-    store(symbols + 64, _mm512_permutex2var_epi16(a, second, b));
+    store(symbols, _mm512_permutex2var_epi64(lower, first, upper));
+    store(symbols + 64, _mm512_permutex2var_epi64(lower, second, upper));
 }
 
 INLINE void load_states(const struct wcodec_cpu_stream *stream, struct p8_lanes *s)
@@ -179,7 +179,7 @@ INLINE void p8_with(struct wcodec_cpu_stream *streams, unsigned count, unsigned 
 
 static enum lookup_kind kind_of(const struct wcodec_cpu_table *t)
 {
-    return t->class_log2 == 2 ? CLASSES_OF_4 : t->class_log2 == 1 ? CLASSES_OF_2 : t->low6 ? LOW6 : SLOTS;
+    return t->window_log2 == 2 ? WINDOWS_OF_4 : t->window_log2 == 1 ? WINDOWS_OF_2 : t->low6 ? LOW6 : SLOTS;
 }
 
 static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
@@ -193,10 +193,10 @@ static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsign
     if (!same)
         for (unsigned i = 0; i < count; i++)
             symbols_p8(streams + i, 1, groups);
-    else if (kind == CLASSES_OF_4)
-        p8_with(streams, count, groups, CLASSES_OF_4, shared);
-    else if (kind == CLASSES_OF_2)
-        p8_with(streams, count, groups, CLASSES_OF_2, shared);
+    else if (kind == WINDOWS_OF_4)
+        p8_with(streams, count, groups, WINDOWS_OF_4, shared);
+    else if (kind == WINDOWS_OF_2)
+        p8_with(streams, count, groups, WINDOWS_OF_2, shared);
     else if (kind == LOW6)
         p8_with(streams, count, groups, LOW6, shared);
     else

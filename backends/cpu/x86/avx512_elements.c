@@ -10,7 +10,7 @@
 #define INLINE static inline __attribute__((always_inline))
 
 typedef __m512i vec;
-typedef __m128i shift_count;
+typedef __m512i shift_count; /* in every element: shifts by one count for all take an operation more */
 
 INLINE vec load(const void *p)
 {
@@ -49,19 +49,19 @@ INLINE vec spread(unsigned element_log2, const uint8_t *symbols)
     }
 }
 
-INLINE shift_count make_count(unsigned by)
+INLINE shift_count make_count(unsigned element_log2, unsigned by)
 {
-    return _mm_cvtsi32_si128((int)by);
+    return element_log2 == 1 ? _mm512_set1_epi16((short)by) : _mm512_set1_epi32((int)by);
 }
 
 INLINE vec shift_left(unsigned element_log2, vec v, shift_count by)
 {
-    return element_log2 == 1 ? _mm512_sll_epi16(v, by) : _mm512_sll_epi32(v, by);
+    return element_log2 == 1 ? _mm512_sllv_epi16(v, by) : _mm512_sllv_epi32(v, by);
 }
 
 INLINE vec shift_right(vec v, shift_count by)
 {
-    return _mm512_srl_epi32(v, by);
+    return _mm512_srlv_epi32(v, by);
 }
 
 INLINE vec rotate_nibble(vec v)
@@ -186,6 +186,7 @@ void wcodec_cpu_dsp_init_avx512_elements(struct wcodec_cpu_dsp *dsp)
     dsp->assemble[WCODEC_CPU_F32] = assemble_f32;
     dsp->assemble[WCODEC_CPU_F16] = assemble_f16;
     dsp->finish = finish_plain;
+    dsp->check = finish_check;
     dsp->finish_stream = finish_stream;
     dsp->stream_end = stream_end;
 }

@@ -53,8 +53,9 @@ INLINE vec spread(unsigned element_log2, const uint8_t *symbols)
     return element_log2 == 0 ? load(symbols) : element_log2 == 1 ? _mm_cvtepu8_epi16(load_8(symbols)) : _mm_cvtepu8_epi32(load_4(symbols));
 }
 
-INLINE shift_count make_count(unsigned by)
+INLINE shift_count make_count(unsigned element_log2, unsigned by)
 {
+    (void)element_log2;
     return _mm_cvtsi32_si128((int)by);
 }
 
@@ -87,7 +88,7 @@ INLINE void store_wide(uint8_t *out, vec low, vec high, uint64_t add)
 
 INLINE vec rotate_right(vec v, unsigned by)
 {
-    return either(_mm_srl_epi32(v, make_count(by)), _mm_sll_epi32(v, make_count(32 - by)));
+    return either(_mm_srl_epi32(v, make_count(2, by)), _mm_sll_epi32(v, make_count(2, 32 - by)));
 }
 
 INLINE vec plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2, unsigned group, unsigned lane)
@@ -174,4 +175,5 @@ void wcodec_cpu_dsp_init_sse41_elements(struct wcodec_cpu_dsp *dsp)
     dsp->assemble[WCODEC_CPU_F32] = assemble_f32;
     dsp->assemble[WCODEC_CPU_F16] = assemble_f16;
     dsp->finish = finish_plain;
+    dsp->check = finish_check;
 }
