@@ -184,32 +184,38 @@ void wcodec_residuals_store(const struct wcodec_blocks *b, const uint16_t residu
     narrow(residuals, b->element_log2, WCODEC_BLOCK, to);
 }
 
-/* Elements [x, stop) of a row: those among bytes [begin, end) of the tensor. */
-static void put_part(const struct wcodec_blocks *b, const uint16_t *row, uint64_t at, unsigned width, uint64_t begin, uint64_t end, uint8_t *dst)
+bool wcodec_block_is_whole(const struct wcodec_blocks *b, uint64_t block, uint64_t begin, uint64_t end, uint64_t *at)
 {
-    uint8_t bytes[2 * SIDE];
-    const uint64_t stop = at + ((uint64_t)width << b->element_log2), from = at > begin ? at : begin, to = stop < end ? stop : end;
-    if (from >= to)
-        return;
-    narrow(row, b->element_log2, SIDE, bytes);
-    memcpy(dst + (from - begin), bytes + (from - at), (size_t)(to - from));
+    const struct place p = place_of(b, block);
+    const uint64_t stride = b->columns << b->element_log2;
+    *at = p.row * stride + (p.column << b->element_log2);
+    return p.width == SIDE && p.height == SIDE && *at >= begin && *at + (SIDE - 1) * stride + ((uint64_t)SIDE << b->element_log2) <= end;
+}
+
+void wcodec_block_put(const struct wcodec_blocks *b, uint64_t block, const uint8_t *elements, uint64_t begin, uint64_t end, uint8_t *dst)
+{
+    const struct place p = place_of(b, block);
+    for (unsigned y = 0; y < p.height; y++, elements += (size_t)SIDE << b->element_log2) {
+        const uint64_t at = ((p.row + y) * b->columns + p.column) << b->element_log2, stop = at + ((uint64_t)p.width << b->element_log2);
+        const uint64_t from = at > begin ? at : begin, to = stop < end ? stop : end;
+        if (from < to)
+            memcpy(dst + (from - begin), elements + (from - at), (size_t)(to - from));
+    }
+}
+
+void wcodec_block_restore(unsigned mode, unsigned element_log2, const uint8_t *residuals, uint8_t *elements)
+{
+    uint16_t values[WCODEC_BLOCK];
+    widen(residuals, element_log2, WCODEC_BLOCK, values);
+    wcodec_block_elements(mode, element_log2, values);
+    narrow(values, element_log2, WCODEC_BLOCK, elements);
 }
 
 void wcodec_block_reconstruct(const struct wcodec_blocks *b, uint64_t block, unsigned mode, const uint8_t *residuals, uint64_t begin, uint64_t end, uint8_t *dst)
 {
-    const struct place p = place_of(b, block);
-    const uint64_t stride = b->columns << b->element_log2, at = p.row * stride + (p.column << b->element_log2);
-    uint16_t values[WCODEC_BLOCK];
-    widen(residuals, b->element_log2, WCODEC_BLOCK, values);
-    wcodec_block_elements(mode, b->element_log2, values);
-    const bool whole = p.width == SIDE && at >= begin && at + (p.height - 1u) * stride + ((uint64_t)SIDE << b->element_log2) <= end;
-    for (unsigned y = 0; y < p.height; y++) {
-        const uint16_t *row = values + (size_t)SIDE * y;
-        if (whole)
-            narrow(row, b->element_log2, SIDE, dst + (at + y * stride - begin));
-        else
-            put_part(b, row, at + y * stride, p.width, begin, end, dst);
-    }
+    uint8_t elements[2 * WCODEC_BLOCK];
+    wcodec_block_restore(mode, b->element_log2, residuals, elements);
+    wcodec_block_put(b, block, elements, begin, end, dst);
 }
 
 bool wcodec_block_is_right(const struct wcodec_blocks *b, uint64_t block, unsigned mode, const uint8_t *residuals, const uint8_t *data)

@@ -63,11 +63,16 @@ static inline uint64_t wcodec_blocks_tiles_begin(const struct wcodec_blocks *b)
     return (wcodec_blocks_modes_size(b) + 15) / 16 * 16;
 }
 
-/* Mode of a block; `packed` are the packed modes, checked. */
-static inline unsigned wcodec_blocks_mode(const struct wcodec_blocks *b, const uint8_t *packed, uint64_t block)
+/* Number of a block's mode in the list; `packed` are the packed modes, checked. */
+static inline unsigned wcodec_blocks_mode_number(const struct wcodec_blocks *b, const uint8_t *packed, uint64_t block)
 {
     const unsigned bits = wcodec_blocks_index_bits(b);
-    return b->modes[bits == 0 ? 0 : (unsigned)packed[block * bits / 8] >> (block * bits % 8) & ((1u << bits) - 1)];
+    return bits == 0 ? 0 : (unsigned)packed[block * bits / 8] >> (block * bits % 8) & ((1u << bits) - 1);
+}
+
+static inline unsigned wcodec_blocks_mode(const struct wcodec_blocks *b, const uint8_t *packed, uint64_t block)
+{
+    return b->modes[wcodec_blocks_mode_number(b, packed, block)];
 }
 
 /* Parse the parameters of an index record (all that is left in cursor), for a tensor of `size` bytes. *newer is set, and nothing else, where the form is none
@@ -87,6 +92,15 @@ void wcodec_block_load(const struct wcodec_blocks *blocks, const uint8_t *data, 
 
 /* A block's place among residuals that begin with block `first`. */
 void wcodec_residuals_store(const struct wcodec_blocks *blocks, const uint16_t residuals[WCODEC_BLOCK], uint8_t *to);
+
+/* The 256 elements of a block, row by row, from its residuals: bytes as they are stored. Different arrays. */
+void wcodec_block_restore(unsigned mode, unsigned element_log2, const uint8_t *residuals, uint8_t *elements);
+
+/* Put those of a block's elements that are bytes [begin, end) of the tensor where they belong in dst, which starts with byte `begin`. */
+void wcodec_block_put(const struct wcodec_blocks *blocks, uint64_t block, const uint8_t *elements, uint64_t begin, uint64_t end, uint8_t *dst);
+
+/* Has a block no padding, and is all of it among bytes [begin, end) of the tensor? *at, always set: its first byte's place in the tensor. */
+bool wcodec_block_is_whole(const struct wcodec_blocks *blocks, uint64_t block, uint64_t begin, uint64_t end, uint64_t *at);
 
 /* Reconstruct a block from its residuals and put those of its elements that are bytes [begin, end) of the tensor where they belong in dst, which starts with
  * byte `begin`. */

@@ -5,6 +5,7 @@
 #ifndef WCODEC_CONTAINER_DECODE_H
 #define WCODEC_CONTAINER_DECODE_H
 
+#include "backends/cpu/blocks.h"
 #include "coding/chunks.h"
 #include "container/index.h"
 #include "core/progress.h"
@@ -35,6 +36,7 @@ struct wcodec_decoder {
     struct wcodec_tiles *tiles;
     uint64_t tiles_begin; /* in the payload; not 0 only behind modes of blocks and scales */
     struct wcodec_blocks blocks;
+    struct wcodec_cpu_blocks_dsp blocks_dsp;
     struct wcodec_lossy lossy;
     const uint8_t *modes; /* packed, and of a lossy tensor the scales: in the payload, or `loaded_modes` */
     uint8_t *loaded_modes;

@@ -1,0 +1,152 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Blocks are sorted by their modes, so that those of one mode go side by side, straight to their place; those of which only a part is wanted, or of which a
+ * part is padding, take a way round. */
+#include "backends/cpu/blocks.h"
+
+#include "backends/cpu/cpu_level.h"
+
+enum {
+    PARTIAL = 32, /* blocks that take the way round together */
+    GROUPS = 2 * WCODEC_MODES /* modes, of whole blocks and of the others */
+};
+
+/* Blocks of a call in the order of their groups. */
+struct sorted {
+    uint16_t begin[GROUPS + 1];
+    uint16_t block[WCODEC_CPU_BLOCKS];
+};
+
+static void restore_scalar(unsigned element_log2, unsigned mode, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+{
+    const size_t row = (size_t)WCODEC_BLOCK_SIDE << element_log2;
+    for (unsigned i = 0; i < count; i++) {
+        uint8_t elements[2 * WCODEC_BLOCK];
+        wcodec_block_restore(mode, element_log2, residuals[i], elements);
+        for (unsigned y = 0; y < WCODEC_BLOCK_SIDE; y++)
+            memcpy(out[i] + y * stride, elements + y * row, row);
+    }
+}
+
+static void restore_8(unsigned mode, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+{
+    restore_scalar(0, mode, residuals, out, stride, count);
+}
+
+static void restore_16(unsigned mode, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+{
+    restore_scalar(1, mode, residuals, out, stride, count);
+}
+
+void wcodec_cpu_blocks_dsp_init_scalar(struct wcodec_cpu_blocks_dsp *dsp)
+{
+    *dsp = (struct wcodec_cpu_blocks_dsp){.level = 0, .restore = {restore_8, restore_16}};
+}
+
+void wcodec_cpu_blocks_dsp_init(struct wcodec_cpu_blocks_dsp *dsp, uint32_t levels)
+{
+    (void)levels;
+    wcodec_cpu_blocks_dsp_init_scalar(dsp);
+#ifdef HAVE_SSE41
+    if (levels & WCODEC_CPU_SSE41)
+        wcodec_cpu_blocks_dsp_init_sse41(dsp);
+#endif
+#ifdef HAVE_AVX2
+    if (levels & WCODEC_CPU_AVX2)
+        wcodec_cpu_blocks_dsp_init_avx2(dsp);
+#endif
+#ifdef HAVE_AVX512
+    if (levels & WCODEC_CPU_AVX512)
+        wcodec_cpu_blocks_dsp_init_avx512(dsp);
+#endif
+#ifdef HAVE_NEON
+    if (levels & WCODEC_CPU_NEON)
+        wcodec_cpu_blocks_dsp_init_neon(dsp);
+#endif
+}
+
+/* What a call is about. */
+struct request {
+    const struct wcodec_cpu_blocks_dsp *dsp;
+    const struct wcodec_blocks *blocks;
+    const uint8_t *packed;
+    uint64_t first;
+    unsigned count;
+    const uint8_t *residuals;
+    uint64_t begin, end;
+    uint8_t *dst;
+};
+
+static void sort_blocks(const struct request *r, struct sorted *s, uint64_t at[WCODEC_CPU_BLOCKS])
+{
+    uint8_t group[WCODEC_CPU_BLOCKS];
+    uint16_t next[GROUPS];
+    memset(s->begin, 0, sizeof s->begin);
+    for (unsigned i = 0; i < r->count; i++) {
+        const bool whole = wcodec_block_is_whole(r->blocks, r->first + i, r->begin, r->end, &at[i]);
+        group[i] = (uint8_t)(2 * wcodec_blocks_mode_number(r->blocks, r->packed, r->first + i) + !whole);
+        s->begin[group[i] + 1]++;
+    }
+    for (unsigned g = 0; g < GROUPS; g++) {
+        s->begin[g + 1] = (uint16_t)(s->begin[g + 1] + s->begin[g]);
+        next[g] = s->begin[g];
+    }
+    for (unsigned i = 0; i < r->count; i++)
+        s->block[next[group[i]]++] = (uint16_t)i;
+}
+
+static const uint8_t *residuals_of(const struct request *r, unsigned i)
+{
+    return r->residuals + ((size_t)i * WCODEC_BLOCK << r->blocks->element_log2);
+}
+
+static void restore_whole(const struct request *r, unsigned mode, const uint16_t *list, unsigned count, const uint64_t *at)
+{
+    const uint8_t *from[WCODEC_CPU_BLOCKS];
+    uint8_t *to[WCODEC_CPU_BLOCKS];
+    for (unsigned i = 0; i < count; i++) {
+        from[i] = residuals_of(r, list[i]);
+        to[i] = r->dst + (at[list[i]] - r->begin);
+    }
+    r->dsp->restore[r->blocks->element_log2](mode, from, to, (size_t)(r->blocks->columns << r->blocks->element_log2), count);
+}
+
+static void restore_partial(const struct request *r, unsigned mode, const uint16_t *list, unsigned count)
+{
+    uint8_t elements[PARTIAL][2 * WCODEC_BLOCK];
+    const uint8_t *from[PARTIAL];
+    uint8_t *to[PARTIAL];
+    for (unsigned i = 0; i < count; i++) {
+        from[i] = residuals_of(r, list[i]);
+        to[i] = elements[i];
+    }
+    r->dsp->restore[r->blocks->element_log2](mode, from, to, (size_t)WCODEC_BLOCK_SIDE << r->blocks->element_log2, count);
+    for (unsigned i = 0; i < count; i++)
+        wcodec_block_put(r->blocks, r->first + list[i], elements[i], r->begin, r->end, r->dst);
+}
+
+static void restore_some(const struct request *r)
+{
+    struct sorted s;
+    uint64_t at[WCODEC_CPU_BLOCKS];
+    sort_blocks(r, &s, at);
+    for (unsigned g = 0; g < 2 * (unsigned)r->blocks->mode_count; g += 2) {
+        const unsigned whole = s.begin[g + 1] - s.begin[g], end = s.begin[g + 2], mode = r->blocks->modes[g / 2];
+        if (whole)
+            restore_whole(r, mode, s.block + s.begin[g], whole, at);
+        for (unsigned i = s.begin[g + 1]; i < end; i += PARTIAL)
+            restore_partial(r, mode, s.block + i, end - i < PARTIAL ? end - i : PARTIAL);
+    }
+}
+
+void wcodec_cpu_restore_blocks(const struct wcodec_cpu_blocks_dsp *dsp, const struct wcodec_blocks *blocks, const uint8_t *packed, uint64_t first, uint64_t end, const uint8_t *residuals,
+                               uint64_t begin, uint64_t end_byte, uint8_t *dst)
+{
+    struct request r = {.dsp = dsp, .blocks = blocks, .packed = packed, .residuals = residuals, .begin = begin, .end = end_byte, .dst = dst};
+    for (r.first = first; r.first < end; r.first += r.count) {
+        r.count = end - r.first < WCODEC_CPU_BLOCKS ? (unsigned)(end - r.first) : WCODEC_CPU_BLOCKS;
+        restore_some(&r);
+        r.residuals += (size_t)r.count * WCODEC_BLOCK << blocks->element_log2;
+    }
+}

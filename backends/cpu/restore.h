@@ -1,0 +1,338 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Reconstruction of blocks, over what a level gives before it includes this. A register has RESTORE_PARTS parts of 16 bytes, and nothing passes from one part to
+ * another: each belongs to a block of its own. element_log2 and the like are constants where these are inlined.
+ *
+ *   vec, zero()
+ *   load_parts(from, at), store_parts(to, at, v)   part i is at from[i] + at
+ *   plus(element_log2, a, b), minus()              of elements
+ *   half(element_log2, v)                          floor of half a signed element
+ *   plus_limited(), size_of(), less()              sums of signed elements, limited to what these can hold; absolute values; the lesser of unsigned elements
+ *   pick(element_log2, a, b, x, y)                 x where a <= b, unsigned, else y
+ *   MOVE_UP(v, bytes)                              elements move up in their part, zeros follow
+ *   last(element_log2, v)                          the last element of a part in all its places
+ *   low_of(size_log2, a, b), high_of()             parts of units of 2^size_log2 bytes by turns from the lower, or upper, halves of a's part and b's
+ *   SPREAD(v, i)                                   the i-th 4 bytes of each part in all its places
+ *   turn(v)                                        each part as 4 x 4 bytes, transposed
+ *
+ * Sums (left, top, planar, differential) work on rows as they are. Average and Paeth go element by element, and need the same element of many blocks in one
+ * register: rows are transposed on the way in and on the way out. The transform has bands of 16 coefficients, one of each sub-block, which are such registers
+ * as they come. */
+#ifndef WCODEC_CPU_RESTORE_H
+#define WCODEC_CPU_RESTORE_H
+
+#include "backends/cpu/blocks.h"
+
+#include <string.h>
+
+enum { SIDE = WCODEC_BLOCK_SIDE };
+
+/* As many blocks as a register has parts. The last one of a call stands in for those that are missing. */
+struct some_blocks {
+    const uint8_t *from[RESTORE_PARTS];
+    uint8_t *to[RESTORE_PARTS];
+    unsigned count;
+};
+
+INLINE struct some_blocks take_blocks(const uint8_t *const *residuals, uint8_t *const *out, unsigned left)
+{
+    struct some_blocks b = {.count = left < RESTORE_PARTS ? left : RESTORE_PARTS};
+    for (unsigned i = 0; i < RESTORE_PARTS; i++) {
+        b.from[i] = residuals[i < left ? i : left - 1];
+        b.to[i] = out[i < left ? i : left - 1];
+    }
+    return b;
+}
+
+/* A row of elements of 16 bits has two registers. */
+struct row {
+    vec part[2];
+};
+
+INLINE struct row load_row(unsigned element_log2, const struct some_blocks *b, unsigned y)
+{
+    struct row r;
+    r.part[0] = load_parts(b->from, (size_t)y * SIDE << element_log2);
+    r.part[1] = element_log2 ? load_parts(b->from, (size_t)y * SIDE * 2 + 16) : zero();
+    return r;
+}
+
+/* Blocks that stand in for others are written as often as they are read. */
+INLINE void store_row(unsigned element_log2, const struct some_blocks *b, size_t at, struct row r)
+{
+    store_parts(b->to, at, r.part[0]);
+    if (element_log2)
+        store_parts(b->to, at + 16, r.part[1]);
+}
+
+INLINE struct row add_rows(unsigned element_log2, struct row a, struct row b)
+{
+    a.part[0] = plus(element_log2, a.part[0], b.part[0]);
+    if (element_log2)
+        a.part[1] = plus(element_log2, a.part[1], b.part[1]);
+    return a;
+}
+
+INLINE vec sums_of_part(unsigned element_log2, vec v)
+{
+    if (element_log2 == 0)
+        v = plus(0, v, MOVE_UP(v, 1));
+    v = plus(element_log2, v, MOVE_UP(v, 2));
+    v = plus(element_log2, v, MOVE_UP(v, 4));
+    return plus(element_log2, v, MOVE_UP(v, 8));
+}
+
+INLINE struct row sums_of_row(unsigned element_log2, struct row r)
+{
+    r.part[0] = sums_of_part(element_log2, r.part[0]);
+    if (element_log2)
+        r.part[1] = plus(element_log2, sums_of_part(element_log2, r.part[1]), last(element_log2, r.part[0]));
+    return r;
+}
+
+INLINE void restore_sums(unsigned element_log2, bool differential, bool rows, bool columns, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+{
+    for (unsigned i = 0; i < count; i += RESTORE_PARTS) {
+        const struct some_blocks b = take_blocks(residuals + i, out + i, count - i);
+        struct row carry = {{zero(), zero()}}, above = carry;
+        for (unsigned y = 0; y < SIDE; y++) {
+            struct row r = load_row(element_log2, &b, y);
+            if (differential) {
+                r = add_rows(element_log2, sums_of_row(element_log2, r), carry);
+                carry.part[0] = carry.part[1] = last(element_log2, r.part[element_log2]);
+            }
+            if (rows)
+                r = sums_of_row(element_log2, r);
+            if (columns)
+                above = r = add_rows(element_log2, r, above);
+            store_row(element_log2, &b, y * stride, r);
+        }
+    }
+}
+
+/* 16 x 16 elements of 8 bits, or 8 x 8 of 16, in each part; it is its own way back. Elements' addresses (row, column) are turned bit by bit. */
+INLINE void transpose(unsigned element_log2, vec *v)
+{
+    const unsigned size = 16u >> element_log2;
+    vec other[16];
+    for (unsigned step = 0; step < 4 - element_log2; step++) {
+        for (unsigned i = 0; i < size / 2; i++) {
+            other[2 * i] = low_of(element_log2, v[i], v[i + size / 2]);
+            other[2 * i + 1] = high_of(element_log2, v[i], v[i + size / 2]);
+        }
+        for (unsigned i = 0; i < size; i++)
+            v[i] = other[i];
+    }
+}
+
+/* a <= b and a <= abs(sum) is a <= the lesser one. A sum that is limited is larger than both all the same. */
+INLINE vec paeth(unsigned element_log2, vec left, vec top, vec corner, vec up, vec up_size)
+{
+    const vec across = minus(element_log2, left, corner), across_size = size_of(element_log2, across), far = size_of(element_log2, plus_limited(element_log2, up, across));
+    return pick(element_log2, up_size, less(element_log2, across_size, far), left, pick(element_log2, across_size, far, top, corner));
+}
+
+struct wave {
+    vec left, corner, carry;
+    vec above[SIDE];
+};
+
+/* Elements x to x + `count` of a row of many blocks. */
+INLINE void walk(unsigned element_log2, bool differential, bool is_paeth, unsigned x, unsigned count, vec *v, struct wave *w)
+{
+    for (unsigned i = 0; i < count; i++) {
+        const vec top = w->above[x + i];
+        vec r = v[i];
+        if (differential)
+            w->carry = r = plus(element_log2, r, w->carry);
+        if (is_paeth) {
+            const vec up = minus(element_log2, top, w->corner);
+            r = plus(element_log2, r, paeth(element_log2, w->left, top, w->corner, up, size_of(element_log2, up)));
+        } else {
+            r = plus(element_log2, plus(element_log2, r, top), half(element_log2, minus(element_log2, w->left, top)));
+        }
+        w->corner = top;
+        w->left = w->above[x + i] = v[i] = r;
+    }
+}
+
+INLINE void restore_wave(unsigned element_log2, bool differential, bool is_paeth, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+{
+    const unsigned size = 16u >> element_log2, wide = size * RESTORE_PARTS;
+    for (unsigned i = 0; i < count; i += wide) {
+        const unsigned left = count - i < wide ? count - i : wide;
+        struct some_blocks b[16];
+        struct wave w;
+        w.carry = zero();
+        for (unsigned x = 0; x < SIDE; x++)
+            w.above[x] = zero();
+        for (unsigned k = 0; k < size; k++) {
+            const unsigned at = k * RESTORE_PARTS < left ? k * RESTORE_PARTS : left - 1;
+            b[k] = take_blocks(residuals + i + at, out + i + at, left - at);
+        }
+        for (unsigned y = 0; y < SIDE; y++) {
+            w.left = w.corner = zero();
+            for (unsigned x = 0; x < SIDE; x += size) {
+                vec v[16];
+                for (unsigned k = 0; k < size; k++)
+                    v[k] = load_parts(b[k].from, (size_t)(SIDE * y + x) << element_log2);
+                transpose(element_log2, v);
+                walk(element_log2, differential, is_paeth, x, size, v, &w);
+                transpose(element_log2, v);
+                for (unsigned k = 0; k * RESTORE_PARTS < left; k++)
+                    store_parts(b[k].to, y * stride + ((size_t)x << element_log2), v[k]);
+            }
+        }
+    }
+}
+
+/* The transform's inverse of four. */
+INLINE void four(unsigned element_log2, vec *c0, vec *c1, vec *c2, vec *c3)
+{
+    const vec m = minus(element_log2, *c0, half(element_log2, *c1)), n = plus(element_log2, m, *c1);
+    const vec a = minus(element_log2, *c2, half(element_log2, *c3)), b = plus(element_log2, a, *c3);
+    *c0 = minus(element_log2, m, half(element_log2, a));
+    *c1 = plus(element_log2, *c0, a);
+    *c2 = minus(element_log2, n, half(element_log2, b));
+    *c3 = plus(element_log2, *c2, b);
+}
+
+/* 4 x 4 elements of 16 bits in two registers, rows 0 and 1, and 2 and 3. */
+INLINE struct row transpose_square(struct row r)
+{
+    const vec even = low_of(1, r.part[0], r.part[1]), odd = high_of(1, r.part[0], r.part[1]);
+    return (struct row){{low_of(1, even, odd), high_of(1, even, odd)}};
+}
+
+INLINE struct row columns_of_means(unsigned element_log2, struct row r)
+{
+    vec c0, c1, c2, c3;
+    if (element_log2 == 0) {
+        c0 = SPREAD(r.part[0], 0);
+        c1 = SPREAD(r.part[0], 1);
+        c2 = SPREAD(r.part[0], 2);
+        c3 = SPREAD(r.part[0], 3);
+        four(0, &c0, &c1, &c2, &c3);
+        r.part[0] = low_of(3, low_of(2, c0, c1), low_of(2, c2, c3));
+    } else {
+        c0 = low_of(3, r.part[0], r.part[0]);
+        c1 = high_of(3, r.part[0], r.part[0]);
+        c2 = low_of(3, r.part[1], r.part[1]);
+        c3 = high_of(3, r.part[1], r.part[1]);
+        four(1, &c0, &c1, &c2, &c3);
+        r.part[0] = low_of(3, c0, c1);
+        r.part[1] = low_of(3, c2, c3);
+    }
+    return r;
+}
+
+INLINE struct row transpose_means(unsigned element_log2, struct row r)
+{
+    if (element_log2)
+        return transpose_square(r);
+    r.part[0] = turn(r.part[0]);
+    return r;
+}
+
+INLINE struct row restore_means(unsigned element_log2, struct row r)
+{
+    r = transpose_means(element_log2, columns_of_means(element_log2, r));
+    return transpose_means(element_log2, columns_of_means(element_log2, r));
+}
+
+/* The elements at one place of 16 sub-blocks (8 of them in a register) become rows of the block. */
+INLINE void store_sub_blocks(unsigned element_log2, const struct some_blocks *b, unsigned y, unsigned half_number, const vec *x, size_t stride)
+{
+    const vec low01 = low_of(element_log2, x[0], x[1]), low23 = low_of(element_log2, x[2], x[3]);
+    const vec high01 = high_of(element_log2, x[0], x[1]), high23 = high_of(element_log2, x[2], x[3]);
+    const vec r0 = low_of(element_log2 + 1, low01, low23), r1 = high_of(element_log2 + 1, low01, low23);
+    const vec r2 = low_of(element_log2 + 1, high01, high23), r3 = high_of(element_log2 + 1, high01, high23);
+    if (element_log2 == 0) {
+        store_parts(b->to, y * stride, r0);
+        store_parts(b->to, (4 + y) * stride, r1);
+        store_parts(b->to, (8 + y) * stride, r2);
+        store_parts(b->to, (12 + y) * stride, r3);
+    } else {
+        uint8_t *const *to = b->to;
+        const size_t at = (8 * half_number + y) * stride;
+        store_parts(to, at, r0);
+        store_parts(to, at + 16, r1);
+        store_parts(to, at + 4 * stride, r2);
+        store_parts(to, at + 4 * stride + 16, r3);
+    }
+}
+
+INLINE void restore_wht(unsigned element_log2, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+{
+    static const uint8_t order[16] = {8, 0, 1, 9, 2, 3, 4, 10, 5, 6, 7, 11, 12, 13, 14, 15}; /* the band at row v, column u: [4 * v + u] */
+    for (unsigned i = 0; i < count; i += RESTORE_PARTS) {
+        const struct some_blocks b = take_blocks(residuals + i, out + i, count - i);
+        const struct row means = restore_means(element_log2, load_row(element_log2, &b, order[0]));
+        for (unsigned k = 0; k <= element_log2; k++) {
+            vec c[16];
+            c[0] = means.part[k];
+            for (unsigned j = 1; j < 16; j++)
+                c[j] = load_parts(b.from, ((size_t)SIDE * order[j] << element_log2) + (size_t)16 * k);
+            for (unsigned u = 0; u < 4; u++)
+                four(element_log2, &c[u], &c[4 + u], &c[8 + u], &c[12 + u]);
+            for (unsigned y = 0; y < 4; y++) {
+                four(element_log2, &c[4 * y], &c[4 * y + 1], &c[4 * y + 2], &c[4 * y + 3]);
+                store_sub_blocks(element_log2, &b, y, k, &c[4 * y], stride);
+            }
+        }
+    }
+}
+
+#define RESTORE_SUMS(rows, columns) \
+    do { \
+        if (mode & WCODEC_MODE_DIFFERENTIAL) \
+            restore_sums(element_log2, true, rows, columns, residuals, out, stride, count); \
+        else \
+            restore_sums(element_log2, false, rows, columns, residuals, out, stride, count); \
+    } while (0)
+#define RESTORE_WAVE(is_paeth) \
+    do { \
+        if (mode & WCODEC_MODE_DIFFERENTIAL) \
+            restore_wave(element_log2, true, is_paeth, residuals, out, stride, count); \
+        else \
+            restore_wave(element_log2, false, is_paeth, residuals, out, stride, count); \
+    } while (0)
+
+INLINE void restore(unsigned element_log2, unsigned mode, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+{
+    switch (mode % WCODEC_MODE_DIFFERENTIAL) {
+    case WCODEC_PREDICTOR_NONE:
+        RESTORE_SUMS(false, false);
+        break;
+    case WCODEC_PREDICTOR_LEFT:
+        RESTORE_SUMS(true, false);
+        break;
+    case WCODEC_PREDICTOR_TOP:
+        RESTORE_SUMS(false, true);
+        break;
+    case WCODEC_PREDICTOR_PLANAR:
+        RESTORE_SUMS(true, true);
+        break;
+    case WCODEC_PREDICTOR_AVERAGE:
+        RESTORE_WAVE(false);
+        break;
+    case WCODEC_PREDICTOR_PAETH:
+        RESTORE_WAVE(true);
+        break;
+    default:
+        restore_wht(element_log2, residuals, out, stride, count);
+    }
+}
+
+static void restore_8(unsigned mode, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+{
+    restore(0, mode, residuals, out, stride, count);
+}
+
+static void restore_16(unsigned mode, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+{
+    restore(1, mode, residuals, out, stride, count);
+}
+
+#endif
