@@ -34,6 +34,12 @@ def matrix(seed, dtype, rows, columns, modes):
     return encode.container(entries, kind=1, name="t.safetensors")
 
 
+def approximated(seed, dtype, rows, columns, modes, **more):
+    entries = [encode.LossyPayload(random.Random(seed), dtype, rows, columns, modes, outlier_rate=0.01, **more).entry(name="t")]
+    entries.insert(0, encode.safetensors_blob(entries))
+    return encode.container(entries, kind=1, name="t.safetensors")
+
+
 def cases():
     for dtype in ("BF16", "F16", "F32", "F8_E4M3", "F8_E5M2", "I8"):
         for name, profile in PROFILES.items():
@@ -58,6 +64,11 @@ def cases():
     yield "bf16-blocks-thin", lambda: matrix(18, "BF16", 65, 1, [3, 4, 13])
     yield "i8-blocks-wht", lambda: matrix(19, "I8", 33, 50, [6])
     yield "bf16-blocks-wht", lambda: matrix(20, "BF16", 50, 60, [0, 1, 6, 10, 13])
+    yield "bf16-lossy-every-mode", lambda: approximated(19, "BF16", 40, 300, [0, 1, 2], row_scales=1, t=13)
+    yield "f16-lossy-wide", lambda: approximated(20, "F16", 17, 31, [1, 2], w=1, row_scales=1)
+    yield "f32-lossy-adst", lambda: approximated(21, "F32", 33, 257, [2], add=128, scales=[0.0009765625])
+    yield "bf16-lossy-plain", lambda: approximated(22, "BF16", 50, 90, [0], row_scales=1)
+    yield "f32-lossy-plain-wide", lambda: approximated(23, "F32", 3000, 1, [0], w=1)
     yield "mixed", lambda: encode.random_file(41, sizes=(1, 100, 129, 400))[0]
     yield "opaque", lambda: encode.container([encode.chunk_entry(b"text " * 40 + bytes(3000), 2000), encode.constant_entry(b"ab", 300)], kind=0, name="notes")
     yield "empty", lambda: encode.container([], kind=0)

@@ -8,9 +8,11 @@ usage: encode.py SEED OUTPUT.wcodec [ORIGINAL]     the same seed gives the same 
 A TilePayload is kept in parts until it is assembled, so that a test can spoil one part and leave all else, hashes included, as it should be."""
 import json
 import random
+import struct
 import sys
 
 import blocks
+import lossy
 import zstd
 from common import CODED, CONSTANT, M32, P8, P12, PAIRS, RAW, align, mask
 from tiles import raw_planes, tile_check
@@ -432,6 +434,48 @@ def random_blocks(rng, name):
     return p.entry(name=name)
 
 
+class LossyPayload:
+    """A matrix of random coefficients; members may be changed before entry() is called, those that count for the data before its parts are made."""
+
+    def __init__(self, rng, dtype, rows, columns, modes, w=0, row_scales=0, scales=None, t=12, split=None, profile=None, add=0, tile_modes=(0,), **more):
+        self.rows, self.columns, self.dtype, self.w, self.row_scales = rows, columns, dtype, w, row_scales
+        view = lossy.Lossy(rows * columns * lossy.WIDTHS[dtype], dtype, w, columns, row_scales, [(m, 0) for m in modes], 0)
+        self.numbers = [i if i < len(modes) else rng.randrange(len(modes)) for i in range(0 if view.plain else view.blocks)]
+        rng.shuffle(self.numbers)
+        view.modes = self.modes = [(m, view.elements if view.plain else self.numbers.count(i)) for i, m in enumerate(modes)]
+        self.scales = scales or [random_scale(rng) for _ in range(view.scales)]
+        self.tiles = random_payload(rng, w, t, view.coefficients, make_fields(rng, split or PRESETS["I16" if w else "I8"], profile), add,
+                                    modes=tile_modes, **more)
+        self.data = lossy.elements(view, self.numbers, self.scales, self.tiles.decoded)
+        self.form, self.bits, self.packed, self.scale_bytes, self.check, self.behind = 1, view.index_bits, None, None, None, None
+        self.figures = struct.pack("<3d", *(rng.choice([0, 1e-300, rng.random(), 1e300]) for _ in range(3)))
+
+    def entry(self, **names):
+        packed = self.packed
+        if packed is None:
+            packed = sum(n << self.bits * i for i, n in enumerate(self.numbers)).to_bytes(len(self.numbers) * self.bits // 8, "little")
+        scales = struct.pack("<%df" % len(self.scales), *self.scales) if self.scale_bytes is None else self.scale_bytes
+        parameters, payload = self.tiles.assemble()
+        check = xxh3_64(packed + scales) & M32 if self.check is None else self.check
+        record = bytes([self.form]) + varint(self.columns) + bytes([self.row_scales, len(self.modes)]) + b"".join(bytes([m]) + varint(n) for m, n in self.modes)
+        behind = bytes(-len(packed + scales) % 16) if self.behind is None else self.behind
+        names.setdefault("dtype", self.dtype)
+        return Entry(self.data, 5, record + self.figures + check.to_bytes(4, "little") + parameters, packed + scales + behind + payload, shape=(self.rows, self.columns), **names)
+
+
+def random_scale(rng):
+    """A number of binary32 that is allowed: of weights, of f16's smallest and largest numbers, the limits, 0."""
+    return lossy.single(rng.choice([2.0 ** -100, 2.0 ** 60, 0.0, rng.uniform(2 ** -31, 2 ** -27), rng.uniform(1, 16), rng.uniform(1e-5, 1e-3), rng.uniform(1e-5, 1e-3)]))
+
+
+def random_lossy(rng, name):
+    rows, columns = rng.choice([(1, 1), (1, 100), (100, 1), (9, 31), (16, 256), (17, 30), (8, 300)])
+    modes = rng.choice([[0], [0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]])
+    p = LossyPayload(rng, rng.choice(["BF16", "F16", "F32"]), rows, columns, modes, w=rng.randrange(2), row_scales=rng.randrange(2), add=rng.choice([0, 3, 128]),
+                     t=rng.choice([12, 13]), outlier_rate=rng.choice([0, 0.01]), tile_modes=rng.choice([(0,), (0, 1, 2)]))
+    return p.entry(name=name)
+
+
 def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=None, digest=None, count=None, behind=b""):
     original = b"".join(e.data for e in entries)
     out = bytes([kind]) + string(name) + varint(len(original) if size is None else size)
@@ -547,6 +591,7 @@ def random_file(seed, sizes=(1, 3, 127, 128, 129, 1000, 4095, 4096, 4097, 8192 +
         n += n & 1 if dtype == "C64" else 0
         entries.append(random_tensor(rng, dtype, n, "tensor.%d" % i))
     entries.append(random_blocks(rng, "blocks"))
+    entries.append(random_lossy(rng, "lossy"))
     entries.append(constant_entry(rng.randbytes(2), rng.randint(1, 3000), name="constant", dtype="BF16"))
     entries[-1].shape = (entries[-1].size // 2, 1)
     entries.append(empty_entry(name="empty \u00e9\u4e00", dtype="F32", shape=(0, 1 << 47)))

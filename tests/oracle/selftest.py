@@ -2,6 +2,7 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
 """The oracle against itself and the golden files: known hashes, frames, files of the random encoder, damage that it must see."""
+import math
 import os
 import random
 import sys
@@ -9,6 +10,7 @@ import sys
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, here)
 import encode
+import lossy
 import xxh3
 import zstd
 from common import WcodecError
@@ -55,12 +57,40 @@ def damage(rng, seed):
         sys.exit("seed %d: only %d of 150 flips were seen" % (seed, errors))
 
 
+def exact(mode, q):
+    """The 64 numbers of a block in double precision, from the definitions."""
+    if mode == lossy.DCT:
+        basis = [[(math.sqrt(0.125) if k == 0 else 0.5) * math.cos((2 * n + 1) * k * math.pi / 16) for n in range(8)] for k in range(8)]
+    else:
+        basis = [[0.5 * math.sin((2 * n + 1) * (2 * k + 1) * math.pi / 32) for n in range(8)] for k in range(8)]
+    out = [0.0] * 64
+    for (v, u), c in zip(lossy.ZIGZAG, q):
+        for i in range(64):
+            out[i] += 64 * c * basis[v][i // 8] * basis[u][i % 8]
+    return out
+
+
+def transforms(rng):
+    """The integers' errors: of rounding, 1.5 of 64 units, and with large coefficients of the constants' 12 bits."""
+    if [8 * y + x for y, x in lossy.ZIGZAG[:7] + lossy.ZIGZAG[-2:]] != [0, 1, 8, 16, 9, 2, 3, 62, 63]:
+        sys.exit("zig-zag")
+    for mode in (lossy.DCT, lossy.ADST):
+        for most, allowed in ((2, 2.0), (30, 2.0), (2000, 40.0)):
+            squares = 0.0
+            for _ in range(20):
+                q = [rng.randint(-most, most) for _ in range(64)]
+                squares += sum((a - b) ** 2 for a, b in zip(lossy.inverse(mode, q), exact(mode, q)))
+            if math.sqrt(squares / 1280) > allowed:
+                sys.exit("transform %d is off by %.2f of 64 units" % (mode, math.sqrt(squares / 1280)))
+
+
 def main():
     seed = int(os.environ.get("WCODEC_TEST_SEED", "1"), 0)
     print("seed", seed)
     rng = random.Random(seed)
     xxh3.self_test()
     frames(rng)
+    transforms(rng)
     print(golden(), "golden files")
     for s in range(seed, seed + 25):
         data, original = encode.random_file(s)
