@@ -58,6 +58,15 @@ def blocks(rng):
         put("blocks", name, struct.pack("<HI", len(e.parameters), len(e.data)) + e.parameters + e.payload[:900])
 
 
+def lossy(rng):
+    for name, dtype, rows, columns, modes, w in (("plain", "BF16", 9, 11, [0], 0), ("dct", "BF16", 17, 33, [1], 0), ("adst", "F16", 3, 260, [2], 1), ("all", "F32", 33, 10, [0, 1, 2], 1), ("thin", "F16", 70, 1, [0, 1], 0)):
+        p = encode.LossyPayload(rng, dtype, rows, columns, modes, w=w, row_scales=len(modes) % 2)
+        e = p.entry(name="t")
+        side = len(p.numbers) * p.bits // 8 + 4 * len(p.scales)
+        head = struct.pack("<HBI", len(e.parameters), encode.DTYPE_CODES[dtype], len(e.data))
+        put("lossy", name, head + e.parameters + e.payload[:side + -side % 16 + 400])
+
+
 def chunks(rng):
     for name, data, chunk in (("stored", rng.randbytes(100), 30), ("runs", bytes(5000), 2048), ("one", b"abc" * 20, 1 << 24)):
         e = encode.chunk_entry(data, chunk)
@@ -105,6 +114,7 @@ def main():
     tiles(rng)
     chunks(rng)
     blocks(random.Random(8))
+    lossy(random.Random(9))
     headers()
     whole_files()
     calls(rng)

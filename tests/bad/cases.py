@@ -3,6 +3,7 @@
 """Files in which one named thing is wrong and all else, hashes included, is right. cases() yields (name, expected, file, original); expected is what a decoder
 must say: "corrupt", "newer", "ok" (the original), "same" (an error, or the original: bytes that a decoder may ignore), or "limit" (too large to
 decode here, or corrupt)."""
+import copy
 import os
 import random
 import struct
@@ -31,6 +32,10 @@ def matrix(seed=1, dtype="I8", rows=40, columns=50, modes=(0, 1, 5, 12), **more)
     return encode.BlocksPayload(random.Random(seed), dtype, rows, columns, list(modes), outlier_rate=0.01, **more)
 
 
+def approximated(seed=1, dtype="BF16", rows=40, columns=50, modes=(0, 1, 2), row_scales=1, **more):
+    return encode.LossyPayload(random.Random(seed), dtype, rows, columns, list(modes), row_scales=row_scales, outlier_rate=0.01, **more)
+
+
 def file_of(*entries, **more):
     return encode.container(list(entries), **more), b"".join(e.data for e in entries)
 
@@ -41,6 +46,8 @@ def every_coding():
                entry(tensor(3, "F8_E4M3", n=65, profile=P12, pool=1), "p12", "F8_E4M3"), entry(tensor(4, "I16", n=20, modes=(2,), pool=1), "stored", "I16")]
     entries.append(encode.constant_entry(b"\1\2", 6, name="constant", dtype="U16", shape=(2, 3)))
     entries.append(matrix(rows=17, columns=20, modes=(5, 9, 12)).entry(name="blocks"))
+    entries.append(approximated(dtype="F16", rows=3, columns=5, modes=(0,), w=1).entry(name="plain lossy"))
+    entries.append(approximated(rows=2, columns=9, modes=(1, 2), split=[(CODED, 8)], tile_modes=(1,)).entry(name="lossy"))
     entries.append(encode.chunk_entry(bytes(40) + b"chunk", 40, name="chunks", dtype="U8", shape=(45,)))
     entries.append(encode.alias_entry(entries, 2, name="alias", dtype="U8", shape=(65,)))
     entries.append(encode.empty_entry(name="empty", dtype="F64", shape=(0,)))
@@ -123,7 +130,8 @@ def records():
             ("constant not in whole elements", "corrupt", small(parameters=b"\3" + bytes(8))), ("constant cut", "corrupt", small(parameters=b"\2\0\0")),
             ("byte behind the record", "corrupt", small(parameters=b"\0\7\0")), ("constant with a payload", "corrupt", small(payload=b"x")), ("hash of no payload", "corrupt", small(payload_hash=1)),
             ("payload beyond the file", "corrupt", small(payload_size=1 << 62, payload_hash=1)), ("payload 2^64 - 1", "corrupt", small(payload_size=(1 << 64) - 1, payload_hash=1)),
-            ("coding 5", "newer", small(coding=5, parameters=b"anything", payload=b"more")), ("blocks of no form", "corrupt", small(coding=4, parameters=b"")),
+            ("coding 6", "newer", small(coding=6, parameters=b"anything", payload=b"more")), ("lossy of no form", "corrupt", small(coding=5, parameters=b"", dtype="BF16", shape=(6,))),
+            ("lossy of another form", "newer", small(coding=5, parameters=b"\2anything", payload=b"more")), ("blocks of no form", "corrupt", small(coding=4, parameters=b"")),
             ("blocks of another form", "newer", small(coding=4, parameters=b"\2anything", payload=b"more")), ("coding 255", "newer", small(coding=255, parameters=b""))):
         yield "record: " + name, expected, *file_of(e)
     a, b = changed(), changed(name="u")
@@ -478,6 +486,97 @@ def blocks():
     yield "blocks: tile check", "corrupt", *case(lambda p: p.tiles.checks.__setitem__(0, p.tiles.checks[0] ^ 1))
 
 
+def spoil(kind, make, changes, **options):
+    """A case for each change of a payload that make() gives."""
+    right = make(**options)
+    for name, change in changes:
+        p = copy.deepcopy(right)
+        change(p)
+        yield "%s: %s" % (kind, name), "corrupt", *file_of(p.entry(name="t"))
+
+
+def lossy_right():
+    for dtype in ("BF16", "F16", "F32"):
+        for row_scales in (0, 1):
+            yield "lossy %s, scales %d" % (dtype, row_scales), "ok", *file_of(approximated(dtype=dtype, row_scales=row_scales).entry(name="t"))
+            yield "lossy %s, scales %d, plain" % (dtype, row_scales), "ok", *file_of(approximated(dtype=dtype, row_scales=row_scales, modes=(0,)).entry(name="t"))
+        # Coefficients of all 16 bits: the transforms' numbers wrap, and F16 becomes infinite.
+        for modes in ((1,), (2,), (0, 1, 2)):
+            p = approximated(3, dtype, rows=16, columns=30, modes=modes, w=1, row_scales=0, scales=[1.0], split=[(CODED, 8), (CODED, 8)], add=0)
+            yield "lossy %s at the extremes, modes %s" % (dtype, modes), "ok", *file_of(p.entry(name="t"))
+    for rows, columns in ((1, 1), (1, 700), (700, 1), (15, 257), (8, 8), (9, 256), (16, 512)):
+        for modes in ((1,), (0, 2)):
+            yield "lossy: %d x %d, modes %s" % (rows, columns, modes), "ok", *file_of(approximated(5, rows=rows, columns=columns, modes=modes).entry(name="t"))
+    e = approximated().entry(name="t")
+    yield "lossy: an alias", "ok", *file_of(e, encode.alias_entry([e], 0, name="u", dtype="BF16", shape=(40, 50)))
+
+
+def lossy_wrong():
+    def member(key, value):
+        return lambda p: setattr(p, key, value(getattr(p, key)))
+
+    def mode(i, m):
+        return member("modes", lambda v: v[:i] + [(m, v[i][1])] + v[i + 1:])
+
+    def count(i, n):
+        return member("modes", lambda v: v[:i] + [(v[i][0], n(v[i][1]))] + v[i + 1:])
+
+    def scale(i, bits):
+        def change(p):
+            p.scale_bytes = b"".join(struct.pack("<I", bits) if k == i else struct.pack("<f", s) for k, s in enumerate(p.scales))
+        return change
+
+    def figure(i, bits):
+        return member("figures", lambda v: v[:8 * i] + struct.pack("<Q", bits) + v[8 * i + 8:])
+
+    yield from spoil("lossy", approximated, [
+        ("no column", member("columns", lambda v: 0)), ("columns that do not divide", member("columns", lambda v: 49)), ("other columns", member("columns", lambda v: 25)),
+        ("2^63 columns", member("columns", lambda v: 1 << 63)), ("rows above 2^20 bytes", member("columns", lambda v: (1 << 19) + 1)), ("scales of another kind", member("row_scales", lambda v: 2)),
+        ("one scale of many", member("row_scales", lambda v: 0)), ("no mode", member("modes", lambda v: [])), ("4 modes", member("modes", lambda v: v + [(3, 1)])),
+        ("mode 3", mode(2, 3)), ("mode 255", mode(2, 255)), ("a mode twice", mode(1, 0)), ("modes falling", member("modes", lambda v: v[::-1])), ("a count of 0", count(1, lambda n: 0)),
+        ("a count less", count(0, lambda n: n - 1)), ("a count more", count(0, lambda n: n + 1)), ("a count of 2^64 - 1", count(0, lambda n: (1 << 64) - 1)),
+        ("other counts of the same sum", member("modes", lambda v: [(v[0][0], v[0][1] + 1), (v[1][0], v[1][1] - 1), v[2]])), ("check", member("check", lambda v: 1)),
+        ("byte behind the scales", member("behind", lambda v: b"\1")), ("16 bytes behind the scales", member("behind", lambda v: bytes(16))), ("a scale less", member("scales", lambda v: v[1:])),
+        ("a scale more", member("scales", lambda v: v + [1.0])), ("other modes", member("packed", lambda v: bytes(48))), ("modes cut", member("packed", lambda v: b"\0")),
+        ("a number beyond the modes", lambda p: p.numbers.__setitem__(7, 3)), ("tile check", lambda p: p.tiles.checks.__setitem__(0, p.tiles.checks[0] ^ 1))])
+    yield from spoil("lossy", approximated, [("scale %s" % name, scale(39, bits)) for name, bits in (
+        ("-0", 1 << 31), ("negative", 0xBF800000), ("subnormal", 1), ("below 2^-100", 0x0D7FFFFF), ("above 2^60", 0x5D800001), ("infinite", 0x7F800000), ("NaN", 0x7FC00000), ("-NaN", 0xFFC00001))])
+    yield from spoil("lossy", approximated, [("error figure %d %s" % (i, name), figure(i, bits)) for i in range(3) for name, bits in (
+        ("-0", 1 << 63), ("negative", 0xBFF0000000000000), ("infinite", 0x7FF0000000000000), ("NaN", 0x7FF8000000000000))])
+    yield from spoil("lossy, one scale", approximated, [("scale NaN", scale(0, 0x7F800001)), ("scale 2^127", scale(0, 0x7F000000))], row_scales=0)
+    yield from spoil("lossy, plain", approximated, [("a count less", count(0, lambda n: n - 1)), ("count of blocks", count(0, lambda n: 192)), ("as if DCT", mode(0, 1)),
+                                                    ("mode bytes", member("packed", lambda v: bytes(16)))], modes=(0,))
+
+
+def lossy_records():
+    for dtype in ("U16", "I16", "F64", "F8_E4M3", "U32", "F9_NEW"):
+        e = approximated(columns=32).entry(name="t", dtype=dtype)
+        bits = {"F64": 64, "F8_E4M3": 8, "U32": 32}.get(dtype, 16)
+        e.shape = (40, 512 // bits)
+        yield "lossy %s" % dtype, "corrupt", *file_of(e)
+    e = approximated().entry(name="t")
+    e.name = e.dtype = None
+    yield "a lossy blob", "corrupt", *file_of(e)
+    e = approximated(dtype="F16").entry(name="t", dtype="F32")
+    e.shape = (20, 50)
+    yield "lossy F16 as F32", "corrupt", *file_of(e)
+    for modes in ((0, 1, 2), (0,)):
+        e = approximated(modes=modes).entry(name="t")
+        for n in range(len(e.parameters)):
+            cut = copy.copy(e)
+            cut.parameters = e.parameters[:n]
+            yield "lossy, modes %s: parameters cut at %d" % (modes, n), "corrupt", *file_of(cut)
+        for n in (0, 1, 15, 16, 17, 47, 48, 100, 160, len(e.payload) - 64, len(e.payload) - 1):
+            cut = copy.copy(e)
+            cut.payload = e.payload[:n]
+            yield "lossy, modes %s: payload cut at %d" % (modes, n), "corrupt", *file_of(cut)
+    wide = approximated(modes=(0,), rows=64, columns=1, w=1).entry(name="t")
+    at = wide.parameters.index(struct.pack("<I", xxh3_64(wide.payload[:256]) & 0xFFFFFFFF)) + 4
+    for w in (2, 3):
+        wide.parameters = wide.parameters[:at] + bytes([w]) + wide.parameters[at + 1:]
+        yield "lossy: coefficients of 2^%d bytes" % w, "corrupt", *file_of(wide)
+
+
 def sums():
     """Sizes that follow from the index and are too large to hold; the hash cannot be right, and nothing may be taken for it."""
     e = encode.constant_entry(b"\0", 1, name="t", dtype="U8", shape=(1 << 47,))
@@ -494,12 +593,18 @@ def sums():
     thin = p.entry(name="t")
     thin.size, thin.shape = 1 << 48, (1 << 47, 2)
     yield "blocks of 2^48 bytes in a small payload", "limit", *file_of(thin, size=1 << 48)
+    for modes, blocks_of in (((1,), 1 << 48), ((0,), 1 << 46)):
+        p = approximated(dtype="F32", columns=1, rows=16, modes=modes, row_scales=0)
+        p.modes = [(modes[0], blocks_of)]
+        thin = p.entry(name="t")
+        thin.size, thin.shape = 1 << 48, (1 << 45, 2)
+        yield "lossy, modes %s, of 2^48 bytes in a small payload" % (modes,), "limit", *file_of(thin, size=1 << 48)
     c = encode.chunk_entry(b"a" * 100, 10, name="c", dtype="U8", shape=(1 << 47, 2))
     c.size = 1 << 48
     yield "chunks of 2^48 bytes in a small payload", "corrupt", *file_of(c, size=1 << 48)
 
 
 def cases():
-    for group in (framing, index_fields, records, parameters, tables, descriptors, modes, runs, areas, chunks, blocks, sums):
+    for group in (framing, index_fields, records, parameters, tables, descriptors, modes, runs, areas, chunks, blocks, lossy_right, lossy_wrong, lossy_records, sums):
         for name, expected, data, original in group():
             yield name, expected, data, original
