@@ -4,11 +4,25 @@
 #include "support.h"
 
 #include "support_conform.h"
+#include "support_hostile.h"
 
 #include "backend/host.h"
 #include "backend/known_answer.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/cpu_level.h"
+
+static void damaged(struct wcodec_backend_state *cpu)
+{
+    struct wcodec_device *device;
+    struct wcodec_device_listing listing;
+    wcodec_error err;
+    wcodec_backend_cpu.device_list(cpu, 0, &listing);
+    assert_int_equal(wcodec_backend_cpu.device_open(cpu, 0, &device, &err), WCODEC_OK);
+    support_hostile(&wcodec_backend_cpu, device, false);
+    support_flips(&wcodec_backend_cpu, device, 61);
+    support_far(&wcodec_backend_cpu, device, &listing);
+    wcodec_backend_cpu.device_close(device);
+}
 
 /* Each level of this machine in turn, alone and on several threads. */
 static void test_conform(void **state)
@@ -34,6 +48,7 @@ static void test_conform(void **state)
             assert_int_equal(wcodec_backend_cpu.open(&host, &cpu, &err), WCODEC_OK);
             assert_int_equal(wcodec_backend_cpu.device_count(cpu), 1);
             support_conform(&wcodec_backend_cpu, cpu, 0);
+            damaged(cpu);
             wcodec_backend_cpu.close(cpu);
             wcodec_context_destroy(context);
         }

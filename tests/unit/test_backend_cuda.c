@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The CUDA plugin of the build tree on every device there is; without one the test is skipped, and says why. */
+/* The CUDA plugin of the build tree on every device there is; without one the test is skipped, and says why. "test_backend_cuda small" does little, for
+ * checkers that make kernels slow. */
 #include "support.h"
 #include "support_conform.h"
+#include "support_hostile.h"
 
 #include "backend/host.h"
 #include "backend/known_answer.h"
@@ -11,8 +13,10 @@
 
 #include <dlfcn.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct wcodec_backend *backend;
+static bool small;
 
 static void test_conform(void **state)
 {
@@ -43,18 +47,23 @@ static void test_conform(void **state)
         assert_int_equal(backend->device_open(cuda, i, &device, &err), WCODEC_OK);
         if (wcodec_known_answer_check(backend, device, &wcodec_default_allocator, &err))
             fail_msg("%s", err.text);
+        support_hostile(backend, device, small);
+        support_flips(backend, device, small ? 1009 : 1);
+        if (!small)
+            support_far(backend, device, &listing);
         backend->device_close(device);
-        for (unsigned k = 0; k < 8; k++)
+        for (unsigned k = 0; k < (small ? 1 : 8); k++)
             support_conform(backend, cuda, i);
     }
     backend->close(cuda);
     wcodec_context_destroy(context);
 }
 
-int main(void)
+int main(int argc, char **argv)
 {
     const char *build = getenv("top_builddir");
     char path[4096];
+    small = argc > 1 && strcmp(argv[1], "small") == 0;
     snprintf(path, sizeof path, "%s/backends/cuda/.libs/wcodec_cuda.so", build != NULL ? build : ".");
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (plugin == NULL) {

@@ -4,6 +4,7 @@
 #include "support_plugins.h"
 
 #include "support_conform.h"
+#include "support_hostile.h"
 
 #include "backend/host.h"
 #include "backend/loader.h"
@@ -97,6 +98,7 @@ static void test_conform(void **state)
     char *folder = support_plugin_folder(), path[WCODEC_PLUGIN_PATH_MAX];
     const struct wcodec_backend *backend, *again;
     struct wcodec_backend_state *fake;
+    struct wcodec_device *device;
     struct wcodec_host host;
     wcodec_context *context;
     wcodec_error err = {0};
@@ -111,6 +113,10 @@ static void test_conform(void **state)
     wcodec_host_init(&host, context);
     assert_int_equal(backend->open(&host, &fake, &err), WCODEC_OK);
     support_conform(backend, fake, 0);
+    assert_int_equal(backend->device_open(fake, 0, &device, &err), WCODEC_OK);
+    support_hostile(backend, device, false);
+    support_flips(backend, device, 61);
+    backend->device_close(device);
     backend->close(fake);
     wcodec_context_destroy(context);
     free(folder);
