@@ -26,11 +26,12 @@
 #ifndef WCODEC_BACKEND_H
 #define WCODEC_BACKEND_H
 
+#include "coding/blocks.h"
 #include "coding/tile.h"
 #include "core/error.h"
 
-/* Raise with every change of this file or of coding/tiling.h and coding/table.h: plugins of any other number are refused. */
-#define WCODEC_BACKEND_ABI_NUMBER 2u
+/* Raise with every change of this file or of coding/tiling.h, coding/table.h and coding/blocks.h: plugins of any other number are refused. */
+#define WCODEC_BACKEND_ABI_NUMBER 3u
 
 /* The sizes of the structures that cross the border are part of the number, since a forgotten raise is not seen otherwise. */
 #define WCODEC_BACKEND_ABI                                                                                                                                     \
@@ -79,7 +80,8 @@ enum wcodec_device_capability {
     WCODEC_DEVICE_ADOPT_QUEUE = 1 << 3,  /* queue_adopt() works */
     WCODEC_DEVICE_COPY_OVERLAP = 1 << 4, /* copies of one queue run beside kernels of another */
     /* native memory is an address of the device, to which offsets can be added (a CUdeviceptr or a pointer, not a cl_mem) */
-    WCODEC_DEVICE_ADDRESSES = 1 << 5
+    WCODEC_DEVICE_ADDRESSES = 1 << 5,
+    WCODEC_DEVICE_BLOCKS = 1 << 6 /* jobs may be of tensors in blocks */
 };
 
 /* One device as it is listed, opened or not. Texts are cut to fit. */
@@ -108,9 +110,16 @@ struct wcodec_area_place {
 };
 
 /* Decode tiles [first, first + count) of a tensor, whole, one after the other, to `destination` of `memory`. The core has made sure that places hold what the
- * tiles need, that count is not 0, and that the destination (aligned to the element) has room. Jobs of a batch do not overlap in their destinations. */
+ * tiles need, that count is not 0, and that the destination (aligned to the element) has room. Jobs of a batch do not overlap in their destinations.
+ *
+ * With `blocks` the tiles hold residuals of a tensor in blocks (doc/format.md 4). Then bytes [begin, end) of that tensor are written, which are whole elements,
+ * not none, and of blocks that those tiles have; what else the tiles have is dropped. */
 struct wcodec_job {
-    const struct wcodec_tiles *tiles; /* must live as long as the batch */
+    const struct wcodec_tiles *tiles; /* must live as long as the batch, and so must blocks and modes */
+    const struct wcodec_blocks *blocks; /* or NULL */
+    const uint8_t *modes;               /* packed modes of all blocks, checked */
+    uint64_t begin;
+    uint64_t end;
     struct wcodec_area_place places[WCODEC_AREAS];
     uint64_t first;
     uint64_t count;

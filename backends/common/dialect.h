@@ -9,6 +9,7 @@
  *   WCODEC_BALLOT(mask, condition)  bit l of mask is lane l's condition
  *   WCODEC_ADD_LANES(sum, value)    adds all lanes' values to sum
  *   WCODEC_ORDER()               what lanes stored before, all lanes read after
+ *   WCODEC_LOCAL_ORDER()         the same for memory that the lanes share (WCODEC_LOCAL), and no other
  *   WCODEC_AT(w, buffer, type, address), WCODEC_AT_OUT(w, type, address)  places in the buffers block, states, words, raw, positions, values and out
  *
  * Addresses are the device's; OpenCL has none, there they are numbers and offsets of buffers, of which w, a struct wcodec_tile_work, is bound to those of its
@@ -27,6 +28,11 @@ typedef int int32_t;
 typedef ulong uint64_t;
 #define WCODEC_DEVICE_FUNCTION static inline __attribute__((always_inline))
 #define WCODEC_GLOBAL __global
+#ifdef WCODEC_OPENCL_LOOPS
+#define WCODEC_LOCAL
+#else
+#define WCODEC_LOCAL __local
+#endif
 #define WCODEC_POPCOUNT(x) popcount((uint32_t)(x))
 #define WCODEC_PLACE_SHIFT 48 /* an address is an offset in a buffer, whose number stands above it */
 #define WCODEC_PLACE_OFFSET(address) ((address) & (((uint64_t)1 << WCODEC_PLACE_SHIFT) - 1))
@@ -55,10 +61,16 @@ struct wcodec_binding {
 #include <stdint.h>
 #define WCODEC_DEVICE_FUNCTION static __device__ __forceinline__
 #define WCODEC_GLOBAL
+#define WCODEC_LOCAL
 #define WCODEC_LANE_ROOM 1
 #define WCODEC_SELF 0
 #define WCODEC_EACH_LANE for (uint32_t lane = threadIdx.x & 31, next_ = lane + 1; next_ > lane; next_ = lane)
-#define WCODEC_BALLOT(mask, condition) (mask) = __ballot_sync(0xffffffffu, (condition))
+#define WCODEC_BALLOT(mask, condition)                                              \
+    do {                                                                            \
+        const uint32_t lane = threadIdx.x & 31;                                     \
+        (void)lane;                                                                 \
+        (mask) = __ballot_sync(0xffffffffu, (condition));                           \
+    } while (0)
 #define WCODEC_ADD_LANES(sum, value)                                                \
     do {                                                                            \
         const uint32_t lane = threadIdx.x & 31;                                     \
@@ -69,6 +81,7 @@ struct wcodec_binding {
     } while (0)
 #define WCODEC_POPCOUNT(x) ((uint32_t)__popc(x))
 #define WCODEC_ORDER() __syncwarp()
+#define WCODEC_LOCAL_ORDER() __syncwarp()
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
 #define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
 #define WCODEC_BINDING
@@ -77,6 +90,7 @@ struct wcodec_binding {
 #include <stdint.h>
 #define WCODEC_DEVICE_FUNCTION static inline
 #define WCODEC_GLOBAL
+#define WCODEC_LOCAL
 #define WCODEC_POPCOUNT(x) ((uint32_t)__builtin_popcount(x))
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
 #define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
@@ -99,17 +113,24 @@ struct wcodec_binding {
             (sum) += (value);                              \
     } while (0)
 #define WCODEC_ORDER() ((void)0)
+#define WCODEC_LOCAL_ORDER() ((void)0)
 #elif defined(__OPENCL_VERSION__)
 #define WCODEC_LANE_ROOM 1
 #define WCODEC_SELF 0
 #define WCODEC_EACH_LANE for (uint32_t lane = w->binding.lane, next_ = lane + 1; next_ > lane; next_ = lane)
-#define WCODEC_BALLOT(mask, condition) (mask) = wcodec_ballot(&w->binding, (condition))
+#define WCODEC_BALLOT(mask, condition)                   \
+    do {                                                 \
+        const uint32_t lane = w->binding.lane;           \
+        (void)lane;                                      \
+        (mask) = wcodec_ballot(&w->binding, (condition)); \
+    } while (0)
 #define WCODEC_ADD_LANES(sum, value)            \
     do {                                        \
         const uint32_t lane = w->binding.lane;  \
         (sum) += wcodec_add_lanes(&w->binding, (value)); \
     } while (0)
 #define WCODEC_ORDER() wcodec_order()
+#define WCODEC_LOCAL_ORDER() wcodec_local_order()
 
 #if defined(WCODEC_OPENCL_LOCAL)
 /* Three cells by turns: one is voted in, the next one is cleared, the one before may still be read. So one barrier a vote is enough. The group is one tile,
@@ -144,6 +165,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_order(void)
 {
     barrier(CLK_GLOBAL_MEM_FENCE);
 }
+
+WCODEC_DEVICE_FUNCTION void wcodec_local_order(void)
+{
+    barrier(CLK_LOCAL_MEM_FENCE);
+}
 #elif defined(WCODEC_OPENCL_NVIDIA)
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_ballot(struct wcodec_binding *b, bool condition)
 {
@@ -168,6 +194,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_order(void)
 {
     asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
 }
+
+WCODEC_DEVICE_FUNCTION void wcodec_local_order(void)
+{
+    wcodec_order();
+}
 #else
 #pragma OPENCL EXTENSION cl_khr_subgroups : enable
 #pragma OPENCL EXTENSION cl_khr_subgroup_ballot : enable
@@ -186,6 +217,11 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_lanes(struct wcodec_binding *b, uint3
 WCODEC_DEVICE_FUNCTION void wcodec_order(void)
 {
     sub_group_barrier(CLK_GLOBAL_MEM_FENCE);
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_local_order(void)
+{
+    sub_group_barrier(CLK_LOCAL_MEM_FENCE);
 }
 #endif
 #endif

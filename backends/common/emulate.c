@@ -3,10 +3,20 @@
 
 #include "backends/common/emulate.h"
 
+#include "backends/common/blocks.h"
 #include "backends/common/tile.h"
 
 uint32_t wcodec_emulate_tile(const struct wcodec_tile_job *job, const uint8_t *block)
 {
     struct wcodec_tile_work work;
     return wcodec_decode_tile(&work, job, (uint64_t)(uintptr_t)block);
+}
+
+void wcodec_emulate_blocks(const struct wcodec_blocks_job *job)
+{
+    struct wcodec_blocks_work work;
+    struct wcodec_stage stage;
+    wcodec_blocks_open(&work, job, &stage);
+    for (uint32_t unit = 0; unit < wcodec_blocks_units(&work, job); unit++)
+        wcodec_blocks_unit(&work, job, unit);
 }

@@ -96,6 +96,30 @@ struct wcodec_tensor_job {
     struct wcodec_piece_job piece[64];
 };
 
+/* A job's tensor in blocks: a part of it that is wanted. */
+struct wcodec_view_job {
+    uint64_t out;   /* of element `begin` */
+    uint64_t modes; /* packed numbers of modes, from the first block of the job's tiles on */
+    uint64_t begin; /* elements [begin, end) of the tensor are stored */
+    uint64_t end;
+    uint32_t columns;
+    uint32_t across;     /* blocks of 16 rows */
+    uint32_t index_bits; /* of a number of a mode */
+    uint32_t wide;       /* elements have 16 bits? */
+    uint8_t mode[16];    /* by number */
+};
+
+/* The blocks of one tile. */
+struct wcodec_blocks_job {
+    uint64_t residuals;
+    uint64_t view;   /* its wcodec_view_job */
+    uint64_t row;    /* place of the first block, in blocks */
+    uint64_t first;  /* number of the first block among those of the job's tiles */
+    uint32_t column; /* of that place */
+    uint32_t blocks;
+    uint32_t pad[2];
+};
+
 /* The fast kernels. */
 enum wcodec_shape {
     WCODEC_SHAPE_16_8 = 0,  /* 16 bits, 8 of them raw: bf16 */

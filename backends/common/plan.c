@@ -67,9 +67,25 @@ static unsigned table_sets(const struct wcodec_tiling *t)
     return f->run_log2 ? 1 : f->tables;
 }
 
+static uint64_t tile_bytes(const struct wcodec_tiling *t)
+{
+    return (uint64_t)1 << (t->tile_log2 + t->element_log2);
+}
+
+/* Packed modes of the blocks of a job's tiles: bytes [*first, *end) of those of all. A tile has a multiple of sixteen blocks, but for the last. */
+static void modes_of_tiles(const struct wcodec_job *job, uint64_t *first, uint64_t *end)
+{
+    const unsigned log2 = job->tiles->tiling->tile_log2 - WCODEC_BLOCK_LOG2, bits = wcodec_blocks_index_bits(job->blocks);
+    const uint64_t all = wcodec_blocks_modes_size(job->blocks);
+    *first = (job->first << log2) * bits / 8;
+    *end = ((job->first + job->count) << log2) * bits / 8;
+    *end = *end < all ? *end : all;
+}
+
 /* Bytes in the block that come of a job besides its tile jobs; every part a multiple of 16. */
 static uint64_t job_extra(const struct wcodec_job *job)
 {
+    uint64_t first, end;
     const struct wcodec_tiling *t = job->tiles->tiling;
     uint64_t size = wcodec_align_u64(sizeof(struct wcodec_tensor_job), 16) + 4 * (uint64_t)pool_entries(t) + wcodec_align_u64(pool_entries(t) / 256, 16);
     size += job->count * wcodec_align_u64(t->coded_count * sizeof(struct wcodec_stream_job), 16);
@@ -77,19 +93,26 @@ static uint64_t job_extra(const struct wcodec_job *job)
         size += wcodec_align_u64(job->count * run_bytes(t, c), 16);
     if (t->coded_count == 1)
         size += table_sets(t) * sizeof(struct wcodec_table_set) + 4 * (uint64_t)pool_entries(t);
+    if (job->blocks) {
+        modes_of_tiles(job, &first, &end);
+        size += sizeof(struct wcodec_view_job) + wcodec_align_u64(end - first, 16);
+    }
     return wcodec_align_u64(size, 16);
 }
 
 wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs, size_t count, struct wcodec_plan *plan, wcodec_error *err)
 {
-    uint64_t tiles = 0, size = 0;
+    uint64_t tiles = 0, size = 0, blocks = 0, scratch = 0;
     for (size_t i = 0; i < count; i++) {
         tiles += jobs[i].count;
         size += job_extra(&jobs[i]);
+        blocks += jobs[i].blocks ? jobs[i].count : 0;
+        scratch += jobs[i].blocks ? jobs[i].count * tile_bytes(jobs[i].tiles->tiling) : 0;
     }
     if (tiles >> 31)
         return host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%" PRIu64 " tiles in one batch", tiles);
-    *plan = (struct wcodec_plan){.host = host, .tiles = tiles, .size = tiles * sizeof(struct wcodec_tile_job) + size};
+    size += tiles * sizeof(struct wcodec_tile_job) + blocks * sizeof(struct wcodec_blocks_job);
+    *plan = (struct wcodec_plan){.host = host, .tiles = tiles, .size = size, .scratch_size = scratch, .blocks_count = (uint32_t)blocks};
     return WCODEC_OK;
 }
 
@@ -202,18 +225,6 @@ static uint32_t write_tensor(struct builder *b, const struct wcodec_job *job)
     return (uint32_t)(at / 16);
 }
 
-/* The kernel of one tile. */
-static unsigned tile_kernel(const struct builder *b, const struct wcodec_job *job, uint64_t tile, unsigned kernel)
-{
-    const struct wcodec_tiling *t = job->tiles->tiling;
-    const uint64_t out = b->place(job->memory) + job->destination;
-    if (kernel == WCODEC_KERNEL_GENERIC || !(b->kernels >> kernel & 1) || job->tiles->streams[tile].mode != WCODEC_STREAM_RANS)
-        return WCODEC_KERNEL_GENERIC;
-    if (!(b->kernels & WCODEC_PLAN_ANY_TILE) && (wcodec_tile_elements(t, tile) != 1u << t->tile_log2 || out % (4u << t->element_log2)))
-        return WCODEC_KERNEL_GENERIC;
-    return kernel;
-}
-
 struct job_state {
     unsigned kernel;      /* of whole tiles */
     uint32_t first_class; /* fast: number of its first table set among all; generic tiles are class 0 */
@@ -221,11 +232,32 @@ struct job_state {
     uint32_t tensor;
     uint64_t runs[WCODEC_MAX_CODED]; /* offsets */
     uint64_t slot;
+    uint64_t scratch; /* offset in the scratch memory */
+    uint64_t blocks;  /* number of its first wcodec_blocks_job */
 };
+
+/* Where tiles of a job go: to their place, or to the scratch memory. */
+static uint64_t tiles_address(const struct builder *b, const struct wcodec_job *job, const struct job_state *s)
+{
+    return job->blocks ? b->plan->scratch + s->scratch : b->place(job->memory) + job->destination;
+}
+
+/* The kernel of one tile. */
+static unsigned tile_kernel(const struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile)
+{
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    const uint64_t out = tiles_address(b, job, s);
+    const unsigned kernel = s->kernel;
+    if (kernel == WCODEC_KERNEL_GENERIC || !(b->kernels >> kernel & 1) || job->tiles->streams[tile].mode != WCODEC_STREAM_RANS)
+        return WCODEC_KERNEL_GENERIC;
+    if (!(b->kernels & WCODEC_PLAN_ANY_TILE) && (wcodec_tile_elements(t, tile) != 1u << t->tile_log2 || out % (4u << t->element_log2)))
+        return WCODEC_KERNEL_GENERIC;
+    return kernel;
+}
 
 static uint32_t tile_class(const struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile, unsigned *kernel)
 {
-    *kernel = tile_kernel(b, job, tile, s->kernel);
+    *kernel = tile_kernel(b, job, s, tile);
     if (*kernel == WCODEC_KERNEL_GENERIC)
         return 0;
     return s->first_class + (table_sets(job->tiles->tiling) > 1 ? job->tiles->streams[tile].table : 0);
@@ -262,7 +294,7 @@ static void write_tile(struct builder *b, const struct wcodec_job *job, const st
     const struct wcodec_stream *stream = &tiles->streams[tile * t->coded_count];
     *out = (struct wcodec_tile_job){
         .raw = area(b, job, WCODEC_AREA_RAW, tiles->raw[tile]),
-        .out = b->place(job->memory) + job->destination + ((tile - job->first) << t->tile_log2 << t->element_log2),
+        .out = tiles_address(b, job, s) + (tile - job->first) * tile_bytes(t),
         .check = tiles->checks[tile],
         .elements = wcodec_tile_elements(t, tile),
         .slot = (uint32_t)(s->slot + tile - job->first) | (uint32_t)job->verify << 31,
@@ -280,6 +312,45 @@ static void write_tile(struct builder *b, const struct wcodec_job *job, const st
     out->outliers = stream->outliers;
 }
 
+/* What the blocks of a job are made of. */
+static void write_blocks(struct builder *b, const struct wcodec_job *job, const struct job_state *s)
+{
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    const struct wcodec_blocks *blocks = job->blocks;
+    const unsigned log2 = t->tile_log2 - WCODEC_BLOCK_LOG2;
+    struct wcodec_blocks_job *jobs = (struct wcodec_blocks_job *)(void *)(b->plan->block + b->plan->blocks) + s->blocks;
+    uint64_t first, end;
+    void *p, *modes;
+    modes_of_tiles(job, &first, &end);
+    const uint64_t at = reserve(b, sizeof(struct wcodec_view_job), &p), modes_at = reserve(b, end - first, &modes);
+    struct wcodec_view_job *view = p;
+    *view = (struct wcodec_view_job){
+        .out = b->place(job->memory) + job->destination,
+        .modes = b->address + modes_at,
+        .begin = job->begin >> blocks->element_log2,
+        .end = job->end >> blocks->element_log2,
+        .columns = (uint32_t)blocks->columns,
+        .across = (uint32_t)blocks->across,
+        .index_bits = wcodec_blocks_index_bits(blocks),
+        .wide = blocks->element_log2,
+    };
+    for (unsigned i = 0; i < sizeof view->mode; i++)
+        view->mode[i] = blocks->modes[i < blocks->mode_count ? i : 0];
+    if (end > first)
+        memcpy(modes, job->modes + first, (size_t)(end - first));
+    for (uint64_t i = 0; i < job->count; i++) {
+        const uint64_t block = (job->first + i) << log2;
+        jobs[i] = (struct wcodec_blocks_job){
+            .residuals = tiles_address(b, job, s) + i * tile_bytes(t),
+            .view = b->address + at,
+            .row = block / blocks->across,
+            .first = i << log2,
+            .column = (uint32_t)(block % blocks->across),
+            .blocks = wcodec_tile_elements(t, job->first + i) >> WCODEC_BLOCK_LOG2,
+        };
+    }
+}
+
 /* Everything of a job that does not depend on its tiles' order. */
 static void write_job(struct builder *b, const struct wcodec_job *job, struct job_state *s)
 {
@@ -295,6 +366,8 @@ static void write_job(struct builder *b, const struct wcodec_job *job, struct jo
     }
     if (s->kernel != WCODEC_KERNEL_GENERIC)
         s->sets = write_sets(b, job->tiles, &s->step);
+    if (job->blocks)
+        write_blocks(b, job, s);
 }
 
 /* Jobs by kernel, then in the given order, then by table: classes in the order of their number are numbered again in that of their kernels. */
@@ -326,9 +399,9 @@ static void place_classes(struct wcodec_plan *plan, const struct wcodec_job *job
 wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs, size_t count, uint64_t address, uint64_t kernels, wcodec_address_function *place, wcodec_error *err)
 {
     const wcodec_allocator *a = plan->host->allocator;
-    struct builder b = {plan, address, wcodec_align_u64(plan->tiles * sizeof(struct wcodec_tile_job), 16), kernels, place};
+    struct builder b = {plan, address, plan->tiles * sizeof(struct wcodec_tile_job) + plan->blocks_count * sizeof(struct wcodec_blocks_job), kernels, place};
     uint32_t classes = 1;
-    uint64_t slot = 0;
+    uint64_t slot = 0, scratch = 0, blocks = 0;
     struct job_state *states = a->allocate(a->opaque, count * sizeof *states);
     if (!states)
         return plan->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the plan of %zu jobs", count);
@@ -337,10 +410,15 @@ wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_jo
         states[i].kernel = wcodec_plan_kernel(jobs[i].tiles->tiling);
         states[i].first_class = classes;
         states[i].slot = slot;
+        states[i].scratch = scratch;
+        states[i].blocks = blocks;
         slot += jobs[i].count;
+        scratch += jobs[i].blocks ? jobs[i].count * tile_bytes(jobs[i].tiles->tiling) : 0;
+        blocks += jobs[i].blocks ? jobs[i].count : 0;
         classes += states[i].kernel == WCODEC_KERNEL_GENERIC ? 0 : table_sets(jobs[i].tiles->tiling);
     }
     uint32_t *counts = a->allocate(a->opaque, 2 * (size_t)classes * sizeof *counts), *starts = counts ? counts + classes : NULL;
+    plan->blocks = plan->tiles * sizeof(struct wcodec_tile_job);
     plan->lent = plan->block != NULL;
     if (!plan->lent)
         plan->block = a->allocate(a->opaque, plan->size);
@@ -442,6 +520,8 @@ struct wcodec_job_result wcodec_plan_result(const struct wcodec_job *job, const 
 
 uint64_t wcodec_plan_bytes(const struct wcodec_job *job)
 {
+    if (job->blocks)
+        return job->end - job->begin;
     const struct wcodec_tiling *t = job->tiles->tiling;
     const uint64_t begin = job->first << t->tile_log2, end = (job->first + job->count) << t->tile_log2;
     return ((end < t->elements ? end : t->elements) - begin) << t->element_log2;

@@ -12,6 +12,8 @@
 /* Kernels: one generic, and fast ones by shape, coding and whether an offset is subtracted. */
 enum { WCODEC_CODING_PAIRS = 0, WCODEC_CODING_P12 = 1, WCODEC_CODING_P8 = 2, WCODEC_CODING_P8_RUNS = 3, WCODEC_CODINGS = 4 };
 enum { WCODEC_KERNEL_GENERIC = WCODEC_SHAPES * WCODEC_CODINGS * 2, WCODEC_KERNELS = WCODEC_KERNEL_GENERIC + 1 };
+/* Besides those of tiles: the kernel that makes elements of residuals. */
+enum { WCODEC_KERNEL_BLOCKS = WCODEC_KERNELS, WCODEC_KERNELS_ALL };
 
 static inline unsigned wcodec_kernel_number(unsigned shape, unsigned coding, bool add)
 {
@@ -39,6 +41,10 @@ struct wcodec_plan {
     /* to be copied to the device; tile jobs at the front. Allocated by build unless it is set before, after measure: then it is the caller's */
     uint8_t *block;
     bool lent;       /* is it? */
+    uint64_t scratch_size;   /* bytes of the device for residuals of tensors in blocks; may be 0 */
+    uint64_t scratch;        /* where they are, aligned to 256: an address, set before build */
+    uint64_t blocks;         /* offset of wcodec_blocks_jobs */
+    uint32_t blocks_count;   /* tiles of tensors in blocks: behind the kernels of tiles they are reconstructed from the scratch memory */
     struct wcodec_kernel_run runs[WCODEC_KERNELS];
     struct wcodec_segment *segments; /* in the order of their tiles */
     uint32_t segment_count;
@@ -49,7 +55,7 @@ typedef uint64_t wcodec_address_function(const struct wcodec_memory *memory);
 
 #define WCODEC_PLAN_ANY_TILE ((uint64_t)1 << 63)
 
-/* First the size: *plan->size bytes of the device are needed, aligned to 256. */
+/* First the sizes: *plan->size and *plan->scratch_size bytes of the device are needed, aligned to 256. */
 wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs, size_t count, struct wcodec_plan *plan, wcodec_error *err);
 /* Then the block, for a place at `address`. kernels: bit k is set if kernel k is there; WCODEC_PLAN_ANY_TILE if they take tiles that are not whole, and any
  * destination. */

@@ -8,6 +8,8 @@
 /* One job and where its pieces begin in the batch's count of pieces. */
 struct batch_job {
     struct wcodec_job job;
+    uint64_t first_block; /* of those that are wanted */
+    uint64_t end_block;
     struct wcodec_view view;
     struct wcodec_cpu_decoder *decoder;
     uint64_t first_piece;
@@ -18,9 +20,11 @@ struct batch_job {
 
 struct wcodec_batch {
     const struct wcodec_host *host;
+    const struct wcodec_cpu_blocks_dsp *blocks_dsp;
     size_t count; /* of jobs with a decoder */
     uint64_t pieces;
     bool stream; /* the output is larger than caches */
+    _Atomic bool out_of_memory;
     struct batch_job jobs[];
 };
 
@@ -35,6 +39,8 @@ enum {
 /* Bytes that a job writes. */
 static uint64_t job_bytes(const struct wcodec_job *job)
 {
+    if (job->blocks != NULL)
+        return job->end - job->begin;
     const struct wcodec_tiling *t = job->tiles->tiling;
     uint64_t begin = job->first << t->tile_log2, end = (job->first + job->count) << t->tile_log2;
     return ((end < t->elements ? end : t->elements) - begin) << t->element_log2;
@@ -46,6 +52,11 @@ static const uint8_t nothing[1];
 static wcodec_status prepare_job(const struct wcodec_device *device, const struct wcodec_job *job, uint64_t piece_bytes, struct batch_job *b, wcodec_error *err)
 {
     b->job = *job;
+    if (job->blocks != NULL) {
+        const uint64_t band = wcodec_blocks_band_size(job->blocks);
+        b->first_block = job->begin / band * job->blocks->across;
+        b->end_block = ((job->end - 1) / band + 1) * job->blocks->across;
+    }
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         const struct wcodec_area_place *place = &job->places[a];
         b->view.data[a] = place->size != 0 ? place->memory->data + place->offset : nothing;
@@ -68,6 +79,7 @@ wcodec_status wcodec_cpu_batch_create(struct wcodec_queue *queue, const struct w
     if (b == NULL)
         return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu decoding jobs", count);
     b->host = host;
+    b->blocks_dsp = queue->device->blocks_dsp;
     b->pieces = 0;
     uint64_t bytes = 0;
     for (size_t i = 0; i < count; i++)
@@ -108,6 +120,34 @@ static struct batch_job *job_of_piece(struct wcodec_batch *batch, uint64_t piece
     return &batch->jobs[low];
 }
 
+static void decode_tiles(struct wcodec_batch *batch, struct batch_job *b, uint64_t at, unsigned count, uint8_t *out, bool stream)
+{
+    enum wcodec_tile_fault faults[PIECE_TILES_MAX];
+    wcodec_cpu_decode_tiles(b->decoder, &b->view, b->job.first + at, count, out, b->job.verify, stream && batch->stream, faults);
+    for (unsigned i = 0; i < count; i++)
+        if (faults[i] != WCODEC_TILE_OK)
+            note_failure(b, b->job.first + at + i, faults[i]);
+}
+
+/* Residuals stay in the thread's cache on their way to elements. */
+static void decode_blocks(struct wcodec_batch *batch, struct batch_job *b, uint64_t at, unsigned count)
+{
+    const struct wcodec_tiling *t = b->job.tiles->tiling;
+    const unsigned log2 = t->tile_log2 - WCODEC_BLOCK_LOG2;
+    const uint64_t begin = (b->job.first + at) << log2, end = begin + ((uint64_t)count << log2);
+    const uint64_t first = begin > b->first_block ? begin : b->first_block, stop = end < b->end_block ? end : b->end_block;
+    uint8_t *residuals = wcodec_alloc_array(batch->host->allocator, count, (uint64_t)1 << (t->tile_log2 + t->element_log2));
+    if (residuals == NULL) {
+        atomic_store(&batch->out_of_memory, true);
+        return;
+    }
+    decode_tiles(batch, b, at, count, residuals, false);
+    if (first < stop)
+        wcodec_cpu_restore_blocks(batch->blocks_dsp, b->job.blocks, b->job.modes, first, stop, residuals + ((first - begin) * WCODEC_BLOCK << t->element_log2), b->job.begin, b->job.end,
+                                  b->job.memory->data + b->job.destination);
+    wcodec_free(batch->host->allocator, residuals);
+}
+
 static void decode_piece(void *argument, size_t piece)
 {
     struct wcodec_batch *batch = argument;
@@ -115,21 +155,22 @@ static void decode_piece(void *argument, size_t piece)
     const struct wcodec_tiling *t = b->job.tiles->tiling;
     uint64_t at = (piece - b->first_piece) * b->piece_tiles, left = b->job.count - at;
     unsigned count = (unsigned)(left < b->piece_tiles ? left : b->piece_tiles);
-    uint8_t *out = b->job.memory->data + b->job.destination + (at << t->tile_log2 << t->element_log2);
-    enum wcodec_tile_fault faults[PIECE_TILES_MAX];
-    wcodec_cpu_decode_tiles(b->decoder, &b->view, b->job.first + at, count, out, b->job.verify, batch->stream, faults);
-    for (unsigned i = 0; i < count; i++)
-        if (faults[i] != WCODEC_TILE_OK)
-            note_failure(b, b->job.first + at + i, faults[i]);
+    if (b->job.blocks != NULL)
+        decode_blocks(batch, b, at, count);
+    else
+        decode_tiles(batch, b, at, count, b->job.memory->data + b->job.destination + (at << t->tile_log2 << t->element_log2), true);
 }
 
 wcodec_status wcodec_cpu_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch, wcodec_error *err)
 {
-    (void)queue, (void)err;
+    (void)queue;
     for (size_t i = 0; i < batch->count; i++)
         atomic_store(&batch->jobs[i].failed, UINT64_MAX);
+    atomic_store(&batch->out_of_memory, false);
     /* A piece has 256 KiB of output, so their number fits a size_t wherever the output does. */
     batch->host->run(batch->host->opaque, decode_piece, batch, (size_t)batch->pieces);
+    if (atomic_load(&batch->out_of_memory))
+        return batch->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for residuals");
     return WCODEC_OK;
 }
 

@@ -6,11 +6,13 @@
 #define WCODEC_CPU_BATCH_H
 
 #include "backends/backend.h"
+#include "backends/cpu/blocks.h"
 #include "backends/cpu/decode.h"
 
 struct wcodec_device {
     const struct wcodec_host *host;
     const struct wcodec_cpu_dsp *dsp;
+    const struct wcodec_cpu_blocks_dsp *blocks_dsp;
 };
 
 struct wcodec_memory {

@@ -12,6 +12,7 @@
 struct wcodec_backend_state {
     const struct wcodec_host *host;
     struct wcodec_cpu_dsp dsp;
+    struct wcodec_cpu_blocks_dsp blocks_dsp;
 };
 
 static wcodec_status cpu_open(const struct wcodec_host *host, struct wcodec_backend_state **state, wcodec_error *err)
@@ -21,6 +22,7 @@ static wcodec_status cpu_open(const struct wcodec_host *host, struct wcodec_back
         return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for the CPU backend");
     s->host = host;
     wcodec_cpu_dsp_init(&s->dsp, wcodec_cpu_levels() & host->cpu_mask);
+    wcodec_cpu_blocks_dsp_init(&s->blocks_dsp, wcodec_cpu_levels() & host->cpu_mask);
     *state = s;
     return WCODEC_OK;
 }
@@ -60,7 +62,7 @@ static void read_model_name(char *name, size_t size)
 static void cpu_device_list(struct wcodec_backend_state *state, unsigned i, struct wcodec_device_listing *listing)
 {
     (void)i;
-    *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_CPU, .capabilities = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADDRESSES, .node = -1};
+    *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_CPU, .capabilities = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS, .node = -1};
     read_model_name(listing->name, sizeof listing->name);
     snprintf(listing->driver, sizeof listing->driver, "%s", wcodec_cpu_level_name(state->dsp.level));
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -76,7 +78,7 @@ static wcodec_status cpu_device_open(struct wcodec_backend_state *state, unsigne
     struct wcodec_device *d = wcodec_alloc(host->allocator, sizeof *d);
     if (d == NULL)
         return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for the CPU backend");
-    *d = (struct wcodec_device){.host = host, .dsp = &state->dsp};
+    *d = (struct wcodec_device){.host = host, .dsp = &state->dsp, .blocks_dsp = &state->blocks_dsp};
     *device = d;
     return WCODEC_OK;
 }

@@ -28,7 +28,8 @@ struct wcodec_batch {
     uint64_t tiles;
     struct wcodec_cuda_slab *slab;
     uint32_t *faults; /* in the slab: one a tile, in the order of the jobs */
-    struct kernel_launch launches[WCODEC_KERNELS];
+    struct wcodec_cuda_scratch scratch;
+    struct kernel_launch launches[WCODEC_KERNELS_ALL];
     unsigned launch_count;
 };
 
@@ -118,6 +119,11 @@ static uint8_t *plan_launches(struct wcodec_batch *batch, const struct wcodec_pl
         at = plan_fast(d, run, segments, count, l, at, address + (uint64_t)(at - host));
         segments += count;
     }
+    if (plan->blocks_count) {
+        struct kernel_launch *l = &batch->launches[batch->launch_count++];
+        *l = (struct kernel_launch){.kernel = WCODEC_KERNEL_BLOCKS, .blocks = plan->blocks_count, .threads = 128};
+        l->arguments = (struct launch){.block = batch->slab->memory, .jobs = batch->slab->memory + plan->blocks};
+    }
     return at;
 }
 
@@ -131,9 +137,12 @@ static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *batch, s
     const struct wcodec_plan bound = {.segment_count = (uint32_t)segments};
     const uint64_t parts = wcodec_align_u64(plan->size, 16), faults = wcodec_align_u64(parts + parts_size(d, &bound), 16);
     wcodec_status status = wcodec_cuda_slab_take(d, faults + 4 * batch->tiles, &batch->slab, err);
+    if (status == WCODEC_OK)
+        status = wcodec_cuda_scratch_take(d, plan->scratch_size, &batch->scratch, err);
     if (status)
         return status;
     const struct wcodec_cuda_slab *slab = batch->slab;
+    plan->scratch = batch->scratch.memory;
     plan->block = slab->host;
     batch->faults = (void *)(slab->host + faults);
     status = wcodec_plan_build(plan, batch->jobs, batch->count, slab->memory, d->fast | WCODEC_PLAN_ANY_TILE, memory_address, err);
@@ -149,6 +158,7 @@ static void batch_free(struct wcodec_batch *batch)
     const wcodec_allocator *a = batch->device->host->allocator;
     if (batch->slab != NULL)
         wcodec_cuda_slab_give(batch->device, batch->slab);
+    wcodec_cuda_scratch_give(batch->device, &batch->scratch);
     a->release(a->opaque, batch->jobs);
     a->release(a->opaque, batch);
 }

@@ -20,11 +20,18 @@ struct wcodec_cuda_slab {
     uint64_t size;           /* of both */
 };
 
+/* Device memory for residuals; size 0: none. */
+struct wcodec_cuda_scratch {
+    cu_pointer memory;
+    uint64_t size;
+};
+
 /* Slabs of ended batches, for the next ones: a batch takes longer to allocate than to decode. */
 struct wcodec_cuda_pool {
     pthread_mutex_t lock;
     struct wcodec_cuda_slab *free;
     uint64_t size; /* of those that are free */
+    struct wcodec_cuda_scratch scratch;
 };
 
 struct wcodec_backend_state {
@@ -50,7 +57,7 @@ struct wcodec_device {
     cu_module module;
     unsigned multiprocessors;
     uint64_t fast; /* bit k: kernels[k] is there */
-    struct wcodec_cuda_kernel kernels[WCODEC_KERNELS];
+    struct wcodec_cuda_kernel kernels[WCODEC_KERNELS_ALL];
     struct wcodec_cuda_pool pool;
 };
 
@@ -90,6 +97,11 @@ enum { WCODEC_CUDA_SLACK = 256 };
 wcodec_status wcodec_cuda_slab_take(struct wcodec_device *device, uint64_t size, struct wcodec_cuda_slab **slab, wcodec_error *err);
 void wcodec_cuda_slab_give(struct wcodec_device *device, struct wcodec_cuda_slab *slab);
 void wcodec_cuda_slabs_free(struct wcodec_device *device);
+
+/* Scratch memory of `size` bytes and more; none for 0. Likewise. */
+wcodec_status wcodec_cuda_scratch_take(struct wcodec_device *device, uint64_t size, struct wcodec_cuda_scratch *scratch, wcodec_error *err);
+void wcodec_cuda_scratch_give(struct wcodec_device *device, struct wcodec_cuda_scratch *scratch);
+void wcodec_cuda_scratch_free(struct wcodec_device *device);
 
 wcodec_status wcodec_cuda_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err);
 wcodec_status wcodec_cuda_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch, wcodec_error *err);

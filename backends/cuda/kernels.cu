@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "backends/common/tile.h"
+#include "backends/cuda/blocks.cuh"
 #include "backends/cuda/fast.cuh"
 
 /* Threads: as many as the registers allow that keep all of a block's state; more spill, and the memory that spills go through is slow when output streams
@@ -43,4 +44,9 @@ extern "C" __global__ void __launch_bounds__(128) wcodec_generic(const __grid_co
     const uint32_t fault = wcodec_decode_tile(&work, job, launch.block);
     if (fault && (threadIdx.x & 31) == 0)
         launch.faults[job->slot & 0x7fffffffu] = fault;
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WCODEC_CUDA_BLOCKS_WARPS) wcodec_blocks(const __grid_constant__ fast_launch launch)
+{
+    blocks_kernel(launch);
 }

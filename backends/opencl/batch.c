@@ -42,6 +42,7 @@ struct wcodec_batch {
     size_t set_count;
     struct set *sets;
     uint64_t tiles;
+    struct wcodec_memory scratch;    /* for residuals; buffer NULL: there are no tensors in blocks */
     uint32_t queue_count, queue_max; /* launches with a queue, which has two words behind the faults */
     struct wcodec_opencl_room room;
     uint32_t serial;
@@ -74,11 +75,13 @@ static struct wcodec_memory *add_place(struct set *s, const struct wcodec_memory
 }
 
 /* Add the job, if its buffers have room. */
-static bool add_job(struct set *s, struct wcodec_job *job, unsigned places_max)
+static bool add_job(struct set *s, struct wcodec_job *job, const struct wcodec_memory *scratch, unsigned places_max)
 {
     const unsigned before = s->place_count;
     struct wcodec_memory *areas[WCODEC_AREAS], *last = NULL;
     struct wcodec_memory *out = add_place(s, job->memory);
+    if (job->blocks != NULL)
+        add_place(s, scratch);
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         const struct wcodec_memory *m = job->places[a].memory;
         if (m != NULL)
@@ -100,12 +103,12 @@ static void make_sets(struct wcodec_batch *b)
 {
     struct set *s = NULL;
     for (size_t i = 0; i < b->count; i++) {
-        if (s != NULL && add_job(s, &b->jobs[i], b->device->places))
+        if (s != NULL && add_job(s, &b->jobs[i], &b->scratch, b->device->places))
             continue;
         struct wcodec_memory *places = s != NULL ? s->places + s->place_count : b->places;
         s = &b->sets[b->set_count++];
         *s = (struct set){.first = i, .places = places};
-        add_job(s, &b->jobs[i], b->device->places);
+        add_job(s, &b->jobs[i], &b->scratch, b->device->places);
     }
 }
 
@@ -121,7 +124,7 @@ static uint64_t choose_kernels(struct wcodec_batch *b, struct set *s)
     const unsigned many = s->place_count > WCODEC_OPENCL_PLACES_FEW ? WCODEC_OPENCL_MANY : WCODEC_OPENCL_FEW;
     const uint64_t pieces = s->plan.tiles / b->device->launch_tiles + 1;
     uint64_t fast = 0, segments = 0;
-    s->launch_max = (unsigned)pieces;
+    s->launch_max = (unsigned)(s->plan.blocks_count > 0 ? 2 * pieces : pieces);
     for (size_t i = s->first; i < s->first + s->count; i++) {
         const unsigned kernel = wcodec_plan_kernel(b->jobs[i].tiles->tiling);
         segments += b->jobs[i].tiles->tiling->table_count;
@@ -141,15 +144,19 @@ static uint64_t choose_kernels(struct wcodec_batch *b, struct set *s)
     return fast;
 }
 
-/* Sizes of all sets, and of their descriptors together. */
+/* Sizes of all sets, and of their descriptors together; each has its part of the scratch memory. */
 static wcodec_status measure(struct wcodec_batch *b, uint64_t *fast, uint64_t *size, wcodec_error *err)
 {
+    uint64_t scratch = 0;
     *size = 0;
     for (struct set *s = b->sets; s < b->sets + b->set_count; s++, fast++) {
         const wcodec_status status = wcodec_plan_measure(b->device->host, b->jobs + s->first, s->count, &s->plan, err);
         if (status)
             return status;
         *fast = choose_kernels(b, s);
+        if (s->plan.blocks_count > 0)
+            s->plan.scratch = place_address(find_place(s, &b->scratch)) + scratch;
+        scratch += s->plan.scratch_size;
         s->block = *size;
         s->parts = wcodec_align_u64(s->block + s->plan.size + 16, 16); /* run indices are read by two bytes */
         s->parts_size = s->parts_max * sizeof(struct wcodec_part) + 4 * s->numbers_max;
@@ -241,6 +248,24 @@ static cl_int plan_kernel(struct wcodec_batch *b, struct set *s, unsigned kernel
     return result;
 }
 
+/* The launches that make elements of residuals. */
+static wcodec_status plan_blocks(struct wcodec_batch *b, struct set *s, wcodec_error *err)
+{
+    const struct wcodec_device *d = b->device;
+    const struct wcodec_opencl_program *p = wcodec_opencl_program_get(b->device, WCODEC_KERNEL_BLOCKS, s->place_count > WCODEC_OPENCL_PLACES_FEW ? WCODEC_OPENCL_MANY : WCODEC_OPENCL_FEW);
+    if (p == NULL)
+        return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "the kernel of blocks does not compile");
+    cl_int result = CL_SUCCESS;
+    for (uint32_t first = 0, count; first < s->plan.blocks_count && result == CL_SUCCESS; first += count) {
+        const uint32_t left = s->plan.blocks_count - first;
+        struct launch *l = &s->launches[s->launch_count++];
+        count = left < d->launch_tiles ? left : d->launch_tiles;
+        l->groups = d->variant == WCODEC_VARIANT_LOOPS ? (count + p->items - 1) / p->items : count;
+        result = create_kernel(b, s, l, p, &(struct arguments){.jobs = s->block + s->plan.blocks, .first = first, .active = first + count});
+    }
+    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clCreateKernel", err);
+}
+
 /* Descriptors of a set, given to the queue; they stay in host memory until the batch ends. */
 static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, struct set *s, uint64_t fast, wcodec_error *err)
 {
@@ -266,6 +291,10 @@ static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, s
     }
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clCreateKernel", err);
+    if (s->plan.blocks_count > 0)
+        status = plan_blocks(b, s, err);
+    if (status)
+        return status;
     result = d->cl->clEnqueueWriteBuffer(q->queue, b->room.block, CL_FALSE, (size_t)s->block, (size_t)s->plan.size, s->plan.block, 0, NULL, NULL);
     if (result == CL_SUCCESS && part_count > 0)
         result = d->cl->clEnqueueWriteBuffer(q->queue, b->room.block, CL_FALSE, (size_t)s->parts, (size_t)s->parts_size, s->host_parts, 0, NULL, NULL);
@@ -307,15 +336,34 @@ void wcodec_opencl_batch_destroy(struct wcodec_batch *b)
             wcodec_plan_free(&s->plan);
     }
     wcodec_opencl_room_give(b->device, &b->room);
+    if (b->scratch.buffer != NULL)
+        d->cl->clReleaseMemObject(b->scratch.buffer);
     wcodec_opencl_release(d->host, b->sets);
     wcodec_opencl_release(d->host, b->places);
     wcodec_opencl_release(d->host, b->jobs);
     wcodec_opencl_release(d->host, b);
 }
 
+/* Scratch memory for the residuals of all tensors in blocks. */
+static wcodec_status make_scratch(struct wcodec_batch *b, wcodec_error *err)
+{
+    const struct wcodec_device *d = b->device;
+    struct wcodec_plan plan;
+    cl_int result;
+    const wcodec_status status = wcodec_plan_measure(d->host, b->jobs, b->count, &plan, err);
+    if (status || plan.scratch_size == 0)
+        return status;
+    if (plan.scratch_size > SIZE_MAX)
+        return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for residuals");
+    b->scratch.buffer = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, (size_t)plan.scratch_size, NULL, &result);
+    if (result == CL_SUCCESS)
+        return WCODEC_OK;
+    return wcodec_opencl_fail(d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result, "clCreateBuffer", err);
+}
+
 wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *q, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err)
 {
-    enum { PLACES = WCODEC_AREAS + 1 };
+    enum { PLACES = WCODEC_AREAS + 2 };
     const struct wcodec_host *host = q->device->host;
     const bool fits = count <= SIZE_MAX / (PLACES * sizeof(struct wcodec_memory)) / 2 && count <= SIZE_MAX / sizeof(struct set);
     struct wcodec_batch *b = fits ? wcodec_opencl_allocate(host, sizeof *b) : NULL;
@@ -329,8 +377,11 @@ wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *q, const struct wc
     }
     if (b != NULL && fast != NULL && b->jobs != NULL && b->places != NULL && b->sets != NULL) {
         memcpy(b->jobs, jobs, count * sizeof *jobs);
-        make_sets(b);
-        status = build(q, b, fast, err);
+        status = make_scratch(b, err);
+        if (status == WCODEC_OK) {
+            make_sets(b);
+            status = build(q, b, fast, err);
+        }
     } else {
         status = host->fail(err, WCODEC_ERROR_MEMORY, "no memory for a batch of %zu jobs", count);
     }

@@ -66,7 +66,7 @@ struct wcodec_device {
     unsigned units;        /* that run work-groups at a time */
     unsigned launch_tiles; /* of one launch at most */
     pthread_mutex_t lock;  /* of what follows */
-    struct wcodec_opencl_program programs[WCODEC_KERNELS][2];
+    struct wcodec_opencl_program programs[WCODEC_KERNELS_ALL][2];
     struct wcodec_opencl_room rooms[WCODEC_OPENCL_ROOMS];
     unsigned room_count;
 };

@@ -18,7 +18,8 @@ enum {
     PLACES_MOST = 520,
     RING_ROOM = 1792,  /* of a tile: backends/opencl/ring.cl */
     TABLES = 16384,
-    FAST_EXTRA = 256   /* what else is in local memory */
+    FAST_EXTRA = 256,  /* what else is in local memory */
+    BLOCKS_ITEMS = 128 /* of the kernel of blocks: a tile has eight units at least to share */
 };
 
 typedef cl_int(CL_API_CALL *sub_group_info_function)(cl_kernel, cl_device_id, cl_uint, size_t, const void *, size_t, void *, size_t *);
@@ -183,9 +184,11 @@ static void build_again(struct wcodec_device *d, unsigned kernel, unsigned many,
     wcodec_error err = {0};
     char more[256] = "";
     p->places = places_of(d, many);
-    if (kernel == WCODEC_KERNEL_GENERIC) {
-        p->items = d->programs[kernel][WCODEC_OPENCL_FEW].items;
-        p->groups = d->programs[kernel][WCODEC_OPENCL_FEW].groups;
+    if (kernel == WCODEC_KERNEL_GENERIC || kernel == WCODEC_KERNEL_BLOCKS) {
+        const struct wcodec_opencl_program *general = &d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW];
+        p->items = kernel == WCODEC_KERNEL_BLOCKS && general->items > BLOCKS_ITEMS ? BLOCKS_ITEMS : general->items;
+        p->groups = general->groups;
+        snprintf(more, sizeof more, "%s", kernel == WCODEC_KERNEL_BLOCKS ? " -DWCODEC_BLOCKS" : "");
     } else {
         shape_groups(d, kernel, p, more, sizeof more);
     }
@@ -197,7 +200,7 @@ const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_devi
 {
     struct wcodec_opencl_program *p = &d->programs[kernel][d->variant == WCODEC_VARIANT_NVIDIA ? many : WCODEC_OPENCL_FEW];
     pthread_mutex_lock(&d->lock);
-    if (!p->tried && (kernel == WCODEC_KERNEL_GENERIC || is_possible(d, kernel)))
+    if (!p->tried && (kernel >= WCODEC_KERNEL_GENERIC || is_possible(d, kernel)))
         build_again(d, kernel, many, p);
     p->tried = true;
     pthread_mutex_unlock(&d->lock);
@@ -260,7 +263,7 @@ wcodec_status wcodec_opencl_program_open(struct wcodec_device *d, wcodec_error *
 
 void wcodec_opencl_program_close(struct wcodec_device *d)
 {
-    for (unsigned k = 0; k < WCODEC_KERNELS; k++)
+    for (unsigned k = 0; k < WCODEC_KERNELS_ALL; k++)
         for (unsigned many = 0; many < 2; many++)
             if (d->programs[k][many].program != NULL)
                 d->cl->clReleaseProgram(d->programs[k][many].program);

@@ -106,18 +106,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_prefetch(const __global uint8_t *from)
 }
 #endif
 
-/* Local memory between the 32 lanes of a tile. */
-WCODEC_DEVICE_FUNCTION void wcodec_local_order(void)
-{
-#if defined(WCODEC_OPENCL_LOCAL)
-    barrier(CLK_LOCAL_MEM_FENCE);
-#elif defined(WCODEC_OPENCL_NVIDIA)
-    asm volatile("bar.warp.sync 0xffffffff;" ::: "memory");
-#else
-    sub_group_barrier(CLK_LOCAL_MEM_FENCE);
-#endif
-}
-
 /* Three slots of 512 bytes, and the first half of the first one again behind the last, so that a lane's address needs no mask. A look at the ring must come
  * at least every 256 bytes of words (four renormalisations): so no address leaves it, whatever the words are. */
 #define WCODEC_RING_SLOT 512u

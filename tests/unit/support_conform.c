@@ -3,6 +3,7 @@
 
 #include "support.h"
 
+#include "support_blocks.h"
 #include "support_conform.h"
 #include "support_tiles.h"
 
@@ -147,14 +148,32 @@ enum { TENSORS = 24, GUARD = 64 };
 
 struct tensor {
     struct support_tensor x;
+    struct support_blocks b; /* b.data: NULL but for a tensor in blocks */
     struct wcodec_tiles *tiles;
     struct wcodec_memory *payload;
     uint64_t first, count, bytes;
+    uint64_t begin, end; /* in blocks: bytes */
     bool damaged;
 };
 
+static void make_blocks(struct run *r, struct tensor *t)
+{
+    do {
+        support_blocks_make(&r->seed, &t->x, &t->b);
+        if (r->b->device_supports(r->device, &t->x.tiling))
+            break;
+        support_blocks_free(&t->b);
+        support_tensor_free(&t->x);
+    } while (true);
+    ok(wcodec_tiles_read(&t->x.tiling, t->x.payload, t->x.payload_size, &wcodec_default_allocator, &t->tiles, &failure));
+    support_blocks_part(&r->seed, &t->x, &t->b, &t->begin, &t->end, &t->first, &t->count);
+    t->bytes = t->end - t->begin;
+    t->damaged = false;
+}
+
 static void make_tensor(struct run *r, struct tensor *t)
 {
+    t->b = (struct support_blocks){.data = NULL};
     do {
         support_tensor_make(&r->seed, 0, &t->x);
         if (r->b->device_supports(r->device, &t->x.tiling))
@@ -176,7 +195,7 @@ static void damage_tensor(struct run *r, struct tensor *t, enum wcodec_tile_faul
 {
     uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
     struct wcodec_view view;
-    uint8_t *out = malloc(t->bytes);
+    uint8_t *out = malloc((size_t)1 << (t->x.tiling.tile_log2 + t->x.tiling.element_log2));
     wcodec_tiles_extent(t->tiles, t->first, t->first + t->count, begin, stop);
     wcodec_view_whole(t->x.payload, &view);
     for (unsigned attempt = 0; attempt < 20 && !t->damaged; attempt++) {
@@ -226,14 +245,16 @@ static void check_output(struct run *r, const struct tensor *t, struct wcodec_me
         assert_int_equal(out[i], 0xee);
         assert_int_equal(out[GUARD + t->bytes + i], 0xee);
     }
-    if (result->fault == WCODEC_TILE_OK)
+    if (result->fault == WCODEC_TILE_OK && t->b.data != NULL)
+        assert_memory_equal(out + GUARD, t->b.data + t->begin, t->bytes);
+    else if (result->fault == WCODEC_TILE_OK)
         assert_memory_equal(out + GUARD, t->x.data + (t->first << t->x.tiling.tile_log2 << t->x.tiling.element_log2), t->bytes);
     for (uint64_t i = 0; result->fault != WCODEC_TILE_OK && i < t->bytes; i++)
         assert_int_equal(out[GUARD + i], 0);
     free(out);
 }
 
-/* Random tensors, whole and in part, some of them damaged, in one batch that is decoded twice. */
+/* Random tensors, in tiles and in blocks, whole and in part, some of them damaged, in one batch that is decoded twice. */
 static void check_batch(struct run *r)
 {
     struct tensor *tensors = malloc(TENSORS * sizeof *tensors);
@@ -242,13 +263,22 @@ static void check_batch(struct run *r)
     enum wcodec_tile_fault faults[TENSORS] = {0};
     uint64_t tiles[TENSORS] = {0}, offsets[TENSORS], size = GUARD;
     for (unsigned i = 0; i < TENSORS; i++) {
-        make_tensor(r, &tensors[i]);
+        if (i % 5 < 2 && r->capabilities & WCODEC_DEVICE_BLOCKS)
+            make_blocks(r, &tensors[i]);
+        else
+            make_tensor(r, &tensors[i]);
         /* Some at any multiple of their element. */
         offsets[i] = i % 3 == 1 ? size + (support_random(&r->seed) % 16 << tensors[i].x.tiling.element_log2) : size;
         if (i % 4 == 3)
             damage_tensor(r, &tensors[i], &faults[i], &tiles[i]);
         jobs[i] =
             (struct wcodec_job){.tiles = tensors[i].tiles, .first = tensors[i].first, .count = tensors[i].count, .destination = offsets[i], .verify = true};
+        if (tensors[i].b.data != NULL) {
+            jobs[i].blocks = &tensors[i].b.blocks;
+            jobs[i].modes = tensors[i].b.modes;
+            jobs[i].begin = tensors[i].begin;
+            jobs[i].end = tensors[i].end;
+        }
         place_payload(r, &tensors[i], &jobs[i]);
         size = wcodec_align_u64(offsets[i] + tensors[i].bytes, 16) + 2 * GUARD;
     }
@@ -278,6 +308,8 @@ static void check_batch(struct run *r)
     for (unsigned i = 0; i < TENSORS; i++) {
         r->b->memory_free(tensors[i].payload);
         wcodec_tiles_free(tensors[i].tiles);
+        if (tensors[i].b.data != NULL)
+            support_blocks_free(&tensors[i].b);
         support_tensor_free(&tensors[i].x);
     }
     free(tensors);

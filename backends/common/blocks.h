@@ -1,0 +1,408 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Blocks of 16 x 16 elements from their residuals (doc/format.md 4), as lib/coding/predict.c makes them, by 32 lanes. They work on a *unit* at a time: 2048
+ * bytes of residuals, which are eight blocks of bytes or four of 16-bit elements that follow each other, in memory that the lanes share (the *stage*). There a
+ * row of a block is four or eight words. What is along rows is done by a lane a row, what is along columns by a lane a column of words; predictors that look
+ * both ways go through the rows one behind the other, each lane a row behind its left neighbour.
+ *
+ * Modes are validated by the host. Residuals may be anything: nothing is addressed by them. */
+#ifndef WCODEC_COMMON_BLOCKS_H
+#define WCODEC_COMMON_BLOCKS_H
+
+#include "backends/common/jobs.h"
+
+/* Words of a unit, with four more behind each 64, so that lanes of different blocks find their words in different banks. */
+enum { WCODEC_UNIT_WORDS = 512, WCODEC_STAGE_WORDS = 544, WCODEC_UNIT_BLOCKS = 8 };
+
+enum { WCODEC_MODE_LEFT = 1, WCODEC_MODE_TOP = 2, WCODEC_MODE_AVERAGE = 3, WCODEC_MODE_PLANAR = 4, WCODEC_MODE_PAETH = 5, WCODEC_MODE_WHT = 6 };
+
+struct wcodec_stage {
+    uint32_t word[WCODEC_STAGE_WORDS];
+    uint32_t mode[WCODEC_UNIT_BLOCKS];
+};
+
+/* What all lanes share. */
+struct wcodec_blocks_work {
+    WCODEC_BINDING
+    const WCODEC_GLOBAL struct wcodec_view_job *view;
+    WCODEC_LOCAL struct wcodec_stage *stage;
+    uint32_t wide;       /* 16-bit elements? */
+    uint32_t words_log2; /* words of a row of a block: 2 or 3 */
+};
+
+/* What a lane has for itself between one step of the lanes and the next. */
+struct wcodec_blocks_lane {
+    uint32_t sums[4];  /* what comes before a row in its block */
+    uint32_t top;      /* the word above */
+    uint32_t corner;   /* the element left of that */
+    uint32_t squares[4][8]; /* 16 elements, two a word */
+};
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_stage_place(uint32_t word)
+{
+    return word + (word >> 6) * 4;
+}
+
+/* Does a mode of a block want sums along rows, sums along columns, or all in order? */
+WCODEC_DEVICE_FUNCTION bool wcodec_mode_sums_rows(uint32_t mode)
+{
+    return (mode & 7) == WCODEC_MODE_LEFT || (mode & 7) == WCODEC_MODE_PLANAR;
+}
+
+WCODEC_DEVICE_FUNCTION bool wcodec_mode_sums_columns(uint32_t mode)
+{
+    return (mode & 7) == WCODEC_MODE_TOP || (mode & 7) == WCODEC_MODE_PLANAR;
+}
+
+WCODEC_DEVICE_FUNCTION bool wcodec_mode_is_ordered(uint32_t mode)
+{
+    return (mode & 7) == WCODEC_MODE_AVERAGE || (mode & 7) == WCODEC_MODE_PAETH;
+}
+
+/* Running sums of a word's elements, `before` added to each. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_sum_word(uint32_t wide, uint32_t v, uint32_t before)
+{
+    if (wide) {
+        const uint32_t first = (v + before) & 0xffffu;
+        return first | ((v >> 16) + first) << 16;
+    }
+    /* Even and odd bytes apart, in fields that no sum leaves. */
+    const uint32_t even = v & 0x00ff00ffu, pairs = even + (v >> 8 & 0x00ff00ffu), more = (pairs << 16) + before * 0x00010001u;
+    return ((even + more) & 0x00ff00ffu) | ((pairs + more) << 8 & 0xff00ff00u);
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_last_of_word(uint32_t wide, uint32_t v)
+{
+    return v >> (wide ? 16 : 24);
+}
+
+/* Sums of elements, each by itself. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_words(uint32_t wide, uint32_t a, uint32_t b)
+{
+    const uint32_t tops = wide ? 0x80008000u : 0x80808080u;
+    return ((a & ~tops) + (b & ~tops)) ^ ((a ^ b) & tops);
+}
+
+/* Row `row` of those of all blocks of the unit, with `before` added. */
+WCODEC_DEVICE_FUNCTION void wcodec_sum_row(const struct wcodec_blocks_work *w, uint32_t row, uint32_t before)
+{
+    WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(row << w->words_log2);
+    for (uint32_t i = 0; i < 1u << w->words_log2; i++) {
+        word[i] = wcodec_sum_word(w->wide, word[i], before);
+        before = wcodec_last_of_word(w->wide, word[i]);
+    }
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_add_to_row(const struct wcodec_blocks_work *w, uint32_t row, uint32_t value)
+{
+    WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(row << w->words_log2);
+    for (uint32_t i = 0; i < 1u << w->words_log2; i++)
+        word[i] = wcodec_add_words(w->wide, word[i], value * (w->wide ? 0x00010001u : 0x01010101u));
+}
+
+/* Sums along rows of blocks, or where there is a differential pass first of whole blocks in the order of their elements. A lane has a row of each 32. */
+WCODEC_DEVICE_FUNCTION void wcodec_unit_rows(struct wcodec_blocks_work *w, struct wcodec_blocks_lane *lanes, bool differential)
+{
+    const uint32_t rounds = w->wide ? 2 : 4, last = (1u << w->words_log2) - 1;
+    WCODEC_EACH_LANE
+    {
+        for (uint32_t i = 0; i < rounds; i++) {
+            const uint32_t row = 32 * i + lane, mode = w->stage->mode[row / 16];
+            if (mode & 8 || wcodec_mode_sums_rows(mode))
+                wcodec_sum_row(w, row, 0);
+        }
+    }
+    WCODEC_LOCAL_ORDER();
+    if (!differential)
+        return;
+    WCODEC_EACH_LANE
+    {
+        for (uint32_t i = 0; i < rounds; i++) {
+            uint32_t sum = 0;
+            const uint32_t row = 32 * i + lane;
+            for (uint32_t above = row & ~15u; above < row; above++)
+                sum += wcodec_last_of_word(w->wide, w->stage->word[wcodec_stage_place((above << w->words_log2) + last)]);
+            lanes[WCODEC_SELF].sums[i] = sum & (w->wide ? 0xffffu : 0xffu);
+        }
+    }
+    WCODEC_LOCAL_ORDER();
+    WCODEC_EACH_LANE
+    {
+        for (uint32_t i = 0; i < rounds; i++) {
+            const uint32_t row = 32 * i + lane, mode = w->stage->mode[row / 16];
+            if (!(mode & 8))
+                continue;
+            wcodec_add_to_row(w, row, lanes[WCODEC_SELF].sums[i]);
+            if (wcodec_mode_sums_rows(mode))
+                wcodec_sum_row(w, row, 0);
+        }
+    }
+    WCODEC_LOCAL_ORDER();
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_magnitude(int32_t v)
+{
+    return v < 0 ? 0u - (uint32_t)v : (uint32_t)v;
+}
+
+/* What average and Paeth predict. Elements stand at the top of a word, so that differences wrap as theirs do. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_predict_average(uint32_t wide, uint32_t left, uint32_t top)
+{
+    return top + ((uint32_t)((int32_t)(left - top) >> 1) & (wide ? 0xffff0000u : 0xff000000u));
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_predict_paeth(uint32_t left, uint32_t top, uint32_t corner)
+{
+    const int32_t a = (int32_t)(top - corner) >> 1, b = (int32_t)(left - corner) >> 1; /* halves: their sum needs a bit more */
+    const uint32_t to_left = wcodec_magnitude(a), to_top = wcodec_magnitude(b), to_corner = wcodec_magnitude(a + b);
+    return to_left <= to_top && to_left <= to_corner ? left : to_top <= to_corner ? top : corner;
+}
+
+/* The elements of a word from their residuals; left and corner: elements at the top of a word. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_ordered_word(uint32_t wide, uint32_t paeth, uint32_t residuals, uint32_t left, uint32_t top_word, uint32_t corner)
+{
+    const uint32_t bits = wide ? 16 : 8, mask = wide ? 0xffff0000u : 0xff000000u;
+    uint32_t word = 0;
+    for (uint32_t at = bits; at <= 32; at += bits) {
+        const uint32_t top = top_word << (32 - at) & mask;
+        left = (residuals << (32 - at) & mask) + (paeth ? wcodec_predict_paeth(left, top, corner) : wcodec_predict_average(wide, left, top));
+        word = word >> bits | left;
+        corner = top;
+    }
+    return word;
+}
+
+/* A lane has a column of words; at step t it is at row t less its number in the block, so that what is left of it was done at the step before. */
+WCODEC_DEVICE_FUNCTION void wcodec_unit_in_order(struct wcodec_blocks_work *w, struct wcodec_blocks_lane *lanes)
+{
+    const uint32_t log2 = w->words_log2, columns = 1u << log2;
+    WCODEC_EACH_LANE
+    {
+        lanes[WCODEC_SELF].top = 0;
+        lanes[WCODEC_SELF].corner = 0;
+    }
+    for (uint32_t step = 0; step < 15 + columns; step++) {
+        WCODEC_EACH_LANE
+        {
+            const uint32_t column = lane & (columns - 1), block = lane >> log2, row = step - column, mode = w->stage->mode[block];
+            if (row < 16 && wcodec_mode_is_ordered(mode)) {
+                struct wcodec_blocks_lane *l = &lanes[WCODEC_SELF];
+                WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place((block * 16 + row) << log2) + column;
+                const uint32_t left = column ? word[-1] & (w->wide ? 0xffff0000u : 0xff000000u) : 0;
+                l->top = wcodec_ordered_word(w->wide, (mode & 7) == WCODEC_MODE_PAETH, *word, left, l->top, l->corner);
+                l->corner = left;
+                *word = l->top;
+            }
+        }
+        WCODEC_LOCAL_ORDER();
+    }
+}
+
+/* The inverse transform's lifting: elements modulo 2^16, right in their lower byte where that is all; `shift` is 16 less their bits. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_half(uint32_t v, uint32_t shift)
+{
+    return (uint32_t)((int32_t)(v << (16 + shift)) >> (17 + shift));
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_restore_four(uint32_t *x, uint32_t step, uint32_t shift)
+{
+    const uint32_t m = x[0] - wcodec_half(x[step], shift), n = m + x[step], a = x[2 * step] - wcodec_half(x[3 * step], shift), b = a + x[3 * step];
+    x[0] = m - wcodec_half(a, shift);
+    x[step] = x[0] + a;
+    x[2 * step] = n - wcodec_half(b, shift);
+    x[3 * step] = x[2 * step] + b;
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_restore_square(uint32_t *x, uint32_t shift)
+{
+    for (uint32_t i = 0; i < 4; i++)
+        wcodec_restore_four(x + i, 4, shift);
+    for (uint32_t i = 0; i < 4; i++)
+        wcodec_restore_four(x + 4 * i, 1, shift);
+}
+
+/* Element `i` of a block of the unit. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_stage_element(const struct wcodec_blocks_work *w, uint32_t block, uint32_t i)
+{
+    const uint32_t per_word_log2 = w->wide ? 1 : 2, word = w->stage->word[wcodec_stage_place((block << (w->words_log2 + 4)) + (i >> per_word_log2))];
+    return w->wide ? word >> i % 2 * 16 & 0xffffu : word >> i % 4 * 8 & 0xffu;
+}
+
+/* The square of a sub-block. Row and column of band j are the two digits of its place. */
+WCODEC_DEVICE_FUNCTION void wcodec_restore_sub_block(const struct wcodec_blocks_work *w, uint32_t block, uint32_t number, uint32_t *x)
+{
+    const uint32_t shift = w->wide ? 0 : 8;
+    const uint64_t rows = 0x3333210022211100u, columns = 0x3210333021021021u; /* a nibble a band */
+    for (uint32_t i = 0; i < 16; i++)
+        x[i] = wcodec_stage_element(w, block, 128 + i);
+    wcodec_restore_square(x, shift);
+    uint32_t mean = 0;
+    for (uint32_t i = 0; i < 16; i++)
+        mean = i == number ? x[i] : mean;
+    for (uint32_t j = 0; j < 16; j++)
+        x[(rows >> 4 * j & 15) * 4 + (columns >> 4 * j & 15)] = wcodec_stage_element(w, block, 16 * j + number);
+    x[0] = mean;
+    wcodec_restore_square(x, shift);
+}
+
+/* A lane has a sub-block of 4 x 4 of each 32: all are read before any is written. */
+WCODEC_DEVICE_FUNCTION void wcodec_unit_transform(struct wcodec_blocks_work *w, struct wcodec_blocks_lane *lanes)
+{
+    const uint32_t rounds = w->wide ? 2 : 4;
+    WCODEC_EACH_LANE
+    {
+        for (uint32_t i = 0; i < rounds; i++) {
+            uint32_t x[16];
+            const uint32_t number = 32 * i + lane;
+            if ((w->stage->mode[number / 16] & 7) != WCODEC_MODE_WHT)
+                continue;
+            wcodec_restore_sub_block(w, number / 16, number % 16, x);
+            for (uint32_t k = 0; k < 8; k++)
+                lanes[WCODEC_SELF].squares[i][k] = (x[2 * k] & 0xffffu) | x[2 * k + 1] << 16;
+        }
+    }
+    WCODEC_LOCAL_ORDER();
+    WCODEC_EACH_LANE
+    {
+        for (uint32_t i = 0; i < rounds; i++) {
+            const uint32_t number = 32 * i + lane, block = number / 16, row = number % 16 / 4 * 4, column = number % 4;
+            if ((w->stage->mode[block] & 7) != WCODEC_MODE_WHT)
+                continue;
+            for (uint32_t y = 0; y < 4; y++) {
+                WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place((block * 16 + row + y) << w->words_log2);
+                const uint32_t first = lanes[WCODEC_SELF].squares[i][2 * y], second = lanes[WCODEC_SELF].squares[i][2 * y + 1];
+                if (w->wide) {
+                    word[2 * column] = first;
+                    word[2 * column + 1] = second;
+                } else {
+                    word[column] = (first & 0xffu) | (first >> 8 & 0xff00u) | (second & 0xffu) << 16 | (second << 8 & 0xff000000u);
+                }
+            }
+        }
+    }
+    WCODEC_LOCAL_ORDER();
+}
+
+/* Where a block begins: elements from the tensor's first. */
+struct wcodec_block_place {
+    uint64_t at;
+    uint32_t width;
+    bool exists;
+};
+
+WCODEC_DEVICE_FUNCTION void wcodec_block_find(const struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t number, struct wcodec_block_place *place)
+{
+    const WCODEC_GLOBAL struct wcodec_view_job *v = w->view;
+    const uint32_t along = job->column + number, column = along % v->across * 16;
+    place->exists = number < job->blocks;
+    place->at = (job->row + along / v->across) * 16 * v->columns + column;
+    place->width = v->columns - column < 16 ? v->columns - column : 16;
+}
+
+/* Words of a column, one a row, to where they belong; sums along the column are made on the way. */
+WCODEC_DEVICE_FUNCTION void wcodec_store_column(const struct wcodec_blocks_work *w, uint32_t lane, const struct wcodec_block_place *place)
+{
+    const WCODEC_GLOBAL struct wcodec_view_job *v = w->view;
+    const uint32_t log2 = w->words_log2, column = lane & ((1u << log2) - 1), block = lane >> log2, mode = w->stage->mode[block], bytes_log2 = w->wide;
+    const WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(block << (log2 + 4)) + column;
+    const uint64_t out = v->out + ((place->at - v->begin) << bytes_log2) + 4 * column, stride = (uint64_t)v->columns << bytes_log2;
+    const uint32_t keep = wcodec_mode_sums_columns(mode) ? ~0u : 0;
+    uint32_t sum = 0;
+    if (place->width == 16 && place->at >= v->begin && place->at + 15 * (uint64_t)v->columns + 16 <= v->end && (out | stride) % 4 == 0) {
+        WCODEC_GLOBAL uint8_t *to = WCODEC_AT_OUT(w, uint8_t, out);
+        for (uint32_t row = 0; row < 16; row++) {
+            sum = wcodec_add_words(w->wide, word[(row << log2) + (row << log2 >> 6) * 4], sum & keep);
+            *(WCODEC_GLOBAL uint32_t *)to = sum;
+            to += stride;
+        }
+        return;
+    }
+    const uint32_t count = w->wide ? 2 : 4, first = column * count;
+    for (uint32_t row = 0; row < 16; row++) {
+        sum = wcodec_add_words(w->wide, word[(row << log2) + (row << log2 >> 6) * 4], sum & keep);
+        for (uint32_t i = 0; i < count; i++) {
+            const uint64_t at = place->at + row * (uint64_t)v->columns + first + i;
+            if (first + i >= place->width || at < v->begin || at >= v->end)
+                continue;
+            if (w->wide)
+                *WCODEC_AT_OUT(w, uint16_t, out + row * stride + 2 * i) = (uint16_t)(sum >> 16 * i);
+            else
+                *WCODEC_AT_OUT(w, uint8_t, out + row * stride + i) = (uint8_t)(sum >> 8 * i);
+        }
+    }
+}
+
+/* Mode of a block of the job's tiles; 0 behind the last. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_block_mode(const struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t number)
+{
+    const uint32_t bits = w->view->index_bits;
+    if (number >= job->blocks)
+        return 0;
+    if (bits == 0)
+        return w->view->mode[0];
+    const uint64_t bit = (job->first + number) * bits;
+    return w->view->mode[WCODEC_AT(w, block, uint8_t, w->view->modes)[bit / 8] >> bit % 8 & ((1u << bits) - 1)];
+}
+
+/* The unit's residuals are in the stage, those of its first block are of block `number` of the tile. All lanes have stored theirs, in any order; when this
+ * returns the stage may be written again behind WCODEC_LOCAL_ORDER(). */
+WCODEC_DEVICE_FUNCTION void wcodec_unit_reconstruct(struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t number)
+{
+    struct wcodec_blocks_lane lanes[WCODEC_LANE_ROOM];
+    uint32_t rows, differential, ordered, transformed;
+    const uint32_t blocks = 32u >> w->words_log2;
+    WCODEC_EACH_LANE
+    {
+        if (lane < blocks)
+            w->stage->mode[lane] = wcodec_block_mode(w, job, number + lane);
+    }
+    WCODEC_LOCAL_ORDER();
+    WCODEC_BALLOT(rows, lane < blocks && wcodec_mode_sums_rows(w->stage->mode[lane % blocks]));
+    WCODEC_BALLOT(differential, lane < blocks && (w->stage->mode[lane % blocks] & 8));
+    WCODEC_BALLOT(ordered, lane < blocks && wcodec_mode_is_ordered(w->stage->mode[lane % blocks]));
+    WCODEC_BALLOT(transformed, lane < blocks && (w->stage->mode[lane % blocks] & 7) == WCODEC_MODE_WHT);
+    if (rows || differential)
+        wcodec_unit_rows(w, lanes, differential != 0);
+    if (ordered)
+        wcodec_unit_in_order(w, lanes);
+    if (transformed)
+        wcodec_unit_transform(w, lanes);
+    WCODEC_EACH_LANE
+    {
+        struct wcodec_block_place place;
+        wcodec_block_find(w, job, number + (lane >> w->words_log2), &place);
+        if (place.exists)
+            wcodec_store_column(w, lane, &place);
+    }
+}
+
+/* Unit `unit` of a tile whose residuals are in memory. */
+WCODEC_DEVICE_FUNCTION void wcodec_blocks_unit(struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit)
+{
+    const uint32_t words_left = (job->blocks << (6 + w->wide)) - unit * WCODEC_UNIT_WORDS, words = words_left < WCODEC_UNIT_WORDS ? words_left : WCODEC_UNIT_WORDS;
+    const WCODEC_GLOBAL uint32_t *from = WCODEC_AT(w, raw, uint32_t, job->residuals) + unit * WCODEC_UNIT_WORDS;
+    WCODEC_LOCAL_ORDER(); /* the unit before was stored */
+    WCODEC_EACH_LANE
+    {
+        for (uint32_t i = lane; i < words; i += 32)
+            w->stage->word[wcodec_stage_place(i)] = from[i];
+    }
+    wcodec_unit_reconstruct(w, job, unit << (w->wide ? 2 : 3));
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_blocks_units(const struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job)
+{
+    return ((job->blocks << (6 + w->wide)) + WCODEC_UNIT_WORDS - 1) / WCODEC_UNIT_WORDS;
+}
+
+/* w: room, in OpenCL bound to buffers: block, out, and raw for the residuals. */
+WCODEC_DEVICE_FUNCTION void wcodec_blocks_open(struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, WCODEC_LOCAL struct wcodec_stage *stage)
+{
+    w->view = WCODEC_AT(w, block, struct wcodec_view_job, job->view);
+    w->stage = stage;
+    w->wide = w->view->wide;
+    w->words_log2 = 2 + w->wide;
+}
+
+#endif
