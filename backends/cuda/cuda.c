@@ -330,6 +330,15 @@ static wcodec_status cuda_queue_create(struct wcodec_device *d, struct wcodec_qu
 
 static wcodec_status cuda_queue_adopt(struct wcodec_device *d, uint64_t native, struct wcodec_queue **queue, wcodec_error *err)
 {
+    cu_context context = d->context;
+    const wcodec_status status = enter(d, err);
+    if (status)
+        return status;
+    /* A driver that does not say (of a green context's stream) is not asked twice. */
+    const cu_result result = d->cu->stream_context((cu_stream)(uintptr_t)native, &context);
+    leave(d, 0, "", NULL);
+    if (result == CU_INVALID_HANDLE || (result == 0 && context != d->context))
+        return d->host->fail(err, WCODEC_ERROR_USAGE, "the stream is not of the primary context of device %d", d->number);
     struct wcodec_queue *q = allocate(d->host, sizeof *q);
     if (q == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA stream");

@@ -20,6 +20,7 @@ typedef struct CUevent_st *cu_event;
 
 enum {
     CU_OUT_OF_MEMORY = 2,
+    CU_INVALID_HANDLE = 400,
     CU_NO_BINARY = 209, /* no kernel image for the device */
     CU_NOT_READY = 600,
     CU_STREAM_NON_BLOCKING = 1,
@@ -77,6 +78,7 @@ enum {
     X(set_rows_32, "cuMemsetD2D32Async", (cu_pointer, size_t, unsigned, size_t, size_t, cu_stream))                                       \
     X(stream_create, "cuStreamCreate", (cu_stream *, unsigned))                                                                           \
     X(stream_destroy, "cuStreamDestroy_v2", (cu_stream))                                                                                  \
+    X(stream_context, "cuStreamGetCtx", (cu_stream, cu_context *))                                                                        \
     X(stream_wait, "cuStreamSynchronize", (cu_stream))                                                                                    \
     X(stream_after, "cuStreamWaitEvent", (cu_stream, cu_event, unsigned))                                                                 \
     X(event_create, "cuEventCreate", (cu_event *, unsigned))                                                                              \

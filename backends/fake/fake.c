@@ -7,9 +7,11 @@
  *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault, late-undone: after the known answers, so that the core trusts it
  *   memory-N: its N-th allocation (memory, queue, event, batch) after them; and only that
  *   lost-N: every call from the N-th after them on
- *   silent-N: from the N-th call on nothing is done any more; waiting says so */
+ *   silent-N: from the N-th call on nothing is done any more; waiting says so
+ * It has two devices, and each refuses what belongs to the other. Several contexts may use it, if they are created one after the other. */
 #include "backends/fake/queue.h"
 #include "backends/cpu/cpu.h"
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,10 +22,21 @@ WCODEC_API extern const struct wcodec_backend wcodec_backend_fake;
 /* The core decodes so many batches to try a device, each in a queue of its own. */
 enum { KNOWN_ANSWERS = 3 };
 
+struct fake_device {
+    struct wcodec_device cpu;
+    unsigned number;
+};
+
 struct fake_memory {
     struct wcodec_memory cpu;
     enum wcodec_memory_kind kind;
+    unsigned device;
+    struct fake_memory *next; /* in blocks */
 };
+
+/* What all contexts have allocated: a driver knows whose an address is. */
+static pthread_mutex_t blocks_lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fake_memory *blocks;
 
 struct fake_event {
     struct wcodec_event cpu;
@@ -31,8 +44,7 @@ struct fake_event {
     uint64_t number;
 };
 
-/* One context at a time uses it. */
-static const struct wcodec_host *host;
+static wcodec_status (*fail)(wcodec_error *err, wcodec_status status, const char *format, ...) WCODEC_PRINTF(3, 4);
 static char mode[32];
 static unsigned long nth;
 static atomic_uint queues_ended;
@@ -57,7 +69,7 @@ static bool is_late(const char *name)
 static wcodec_status begin_call(wcodec_error *err)
 {
     if (is_trusted() && atomic_fetch_add(&calls, 1) + 1 >= nth && is_mode("lost"))
-        return host->fail(err, WCODEC_ERROR_DEVICE, "the fake device fell off its bus");
+        return fail(err, WCODEC_ERROR_DEVICE, "the fake device fell off its bus");
     return WCODEC_OK;
 }
 
@@ -65,7 +77,7 @@ static wcodec_status begin_allocation(wcodec_error *err)
 {
     wcodec_status status = begin_call(err);
     if (status == WCODEC_OK && is_trusted() && atomic_fetch_add(&allocations, 1) + 1 == nth && is_mode("memory"))
-        return host->fail(err, WCODEC_ERROR_MEMORY, "there is no fake memory for once");
+        return fail(err, WCODEC_ERROR_MEMORY, "there is no fake memory for once");
     return status;
 }
 
@@ -78,7 +90,7 @@ static wcodec_status give(struct wcodec_queue *queue, const struct fake_operatio
 {
     wcodec_status status = begin_call(err);
     if (status == WCODEC_OK && !is_silent() && !fake_queue_give((struct fake_queue *)queue, operation))
-        return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+        return fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     return status;
 }
 
@@ -86,7 +98,7 @@ static wcodec_status wait_until(struct fake_queue *queue, uint64_t number, wcode
 {
     wcodec_status status = begin_call(err);
     if (status == WCODEC_OK && is_silent())
-        status = host->fail(err, WCODEC_ERROR_DEVICE, "the fake device stopped long ago");
+        status = fail(err, WCODEC_ERROR_DEVICE, "the fake device stopped long ago");
     if (status == WCODEC_OK)
         return fake_queue_run(queue, number, err);
     fake_queue_drop(queue);
@@ -96,7 +108,7 @@ static wcodec_status wait_until(struct fake_queue *queue, uint64_t number, wcode
 static wcodec_status fake_open(const struct wcodec_host *from, struct wcodec_backend_state **state, wcodec_error *err)
 {
     const char *setting = from->setting(from->opaque, "WCODEC_FAKE");
-    host = from;
+    fail = from->fail;
     snprintf(mode, sizeof mode, "%s", setting != NULL ? setting : "");
     char *dash = strrchr(mode, '-');
     nth = 0;
@@ -108,10 +120,10 @@ static wcodec_status fake_open(const struct wcodec_host *from, struct wcodec_bac
     atomic_store(&allocations, 0);
     atomic_store(&calls, 0);
     if (is_mode("nodriver"))
-        return host->fail(err, WCODEC_ERROR_BACKEND, "libfake.so.1 not found");
-    if (host->log_wants(host->opaque, WCODEC_LOG_DEBUG))
-        host->log(host->opaque, WCODEC_LOG_DEBUG, "fake: %u threads, setting outside its names: %s", host->threads(host->opaque),
-                  host->setting(host->opaque, "HOME") != NULL ? "seen" : "hidden");
+        return fail(err, WCODEC_ERROR_BACKEND, "libfake.so.1 not found");
+    if (from->log_wants(from->opaque, WCODEC_LOG_DEBUG))
+        from->log(from->opaque, WCODEC_LOG_DEBUG, "fake: %u threads, setting outside its names: %s", from->threads(from->opaque),
+                  from->setting(from->opaque, "HOME") != NULL ? "seen" : "hidden");
     return wcodec_backend_cpu.open(from, state, err);
 }
 
@@ -141,20 +153,44 @@ static void fake_device_list(struct wcodec_backend_state *state, unsigned i, str
 static wcodec_status fake_device_open(struct wcodec_backend_state *state, unsigned i, struct wcodec_device **device, wcodec_error *err)
 {
     if (is_mode("noopen"))
-        return host->fail(err, WCODEC_ERROR_BACKEND, "fake %u is in use by another process", i);
-    return wcodec_backend_cpu.device_open(state, 0, device, err);
+        return fail(err, WCODEC_ERROR_BACKEND, "fake %u is in use by another process", i);
+    struct wcodec_device *cpu;
+    wcodec_status status = wcodec_backend_cpu.device_open(state, 0, &cpu, err);
+    if (status != WCODEC_OK)
+        return status;
+    struct fake_device *d = wcodec_alloc(cpu->host->allocator, sizeof *d);
+    if (d != NULL)
+        *d = (struct fake_device){*cpu, i};
+    wcodec_backend_cpu.device_close(cpu);
+    if (d == NULL)
+        return fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    *device = &d->cpu;
+    return WCODEC_OK;
 }
 
 static void fake_device_close(struct wcodec_device *device)
 {
-    wcodec_backend_cpu.device_close(device);
+    wcodec_free(device->host->allocator, device);
+}
+
+static unsigned number_of(const struct wcodec_device *device)
+{
+    return ((const struct fake_device *)device)->number;
+}
+
+/* A job or copy of another device's memory. NULL is nobody's. */
+static wcodec_status check_owner(const struct wcodec_queue *queue, const struct wcodec_memory *memory, wcodec_error *err)
+{
+    const unsigned number = number_of(queue->device);
+    if (memory == NULL || ((const struct fake_memory *)memory)->device == number)
+        return WCODEC_OK;
+    return fail(err, WCODEC_ERROR_DEVICE, "memory of fake device %u in a queue of device %u", ((const struct fake_memory *)memory)->device, number);
 }
 
 static void fake_device_native(struct wcodec_device *device, uint64_t *context, uint64_t *number)
 {
-    (void)device;
     *context = 0xfa;
-    *number = 0xce;
+    *number = 0xce + number_of(device);
 }
 
 static bool fake_device_supports(struct wcodec_device *device, const struct wcodec_tiling *tiling)
@@ -166,39 +202,58 @@ static bool fake_device_supports(struct wcodec_device *device, const struct wcod
 static wcodec_status fake_memory_allocate(struct wcodec_device *device, enum wcodec_memory_kind kind, uint64_t size, struct wcodec_memory **memory,
                                           wcodec_error *err)
 {
-    (void)device;
+    const struct wcodec_host *host = device->host;
     wcodec_status status = begin_allocation(err);
     if (status != WCODEC_OK)
         return status;
     if (is_late("late-memory") || (is_mode("nopinned") && kind == WCODEC_MEMORY_PINNED))
-        return host->fail(err, WCODEC_ERROR_MEMORY, "%llu bytes of fake memory are not there", (unsigned long long)size);
+        return fail(err, WCODEC_ERROR_MEMORY, "%llu bytes of fake memory are not there", (unsigned long long)size);
     struct fake_memory *m = wcodec_alloc(host->allocator, sizeof *m);
     uint8_t *block = wcodec_alloc(host->allocator, (size_t)size + 4095);
     if (m == NULL || block == NULL) {
         wcodec_free(host->allocator, block);
         wcodec_free(host->allocator, m);
-        return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+        return fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     }
     memset(block, 0xdd, (size_t)size + 4095);
-    *m = (struct fake_memory){{host, block + (4096 - (uintptr_t)block % 4096) % 4096, size, block}, kind};
+    *m = (struct fake_memory){{host, block + (4096 - (uintptr_t)block % 4096) % 4096, size, block}, kind, number_of(device), NULL};
+    pthread_mutex_lock(&blocks_lock);
+    m->next = blocks;
+    blocks = m;
+    pthread_mutex_unlock(&blocks_lock);
     *memory = &m->cpu;
     return WCODEC_OK;
 }
 
+/* The device that an address is of; -1: unknown, as memory of the caller's own is. */
+static int owner_of(uint64_t native)
+{
+    int owner = -1;
+    pthread_mutex_lock(&blocks_lock);
+    for (const struct fake_memory *m = blocks; m != NULL; m = m->next)
+        if (native >= (uintptr_t)m->cpu.data && native - (uintptr_t)m->cpu.data < m->cpu.size)
+            owner = (int)m->device;
+    pthread_mutex_unlock(&blocks_lock);
+    return owner;
+}
+
 static wcodec_status fake_memory_adopt(struct wcodec_device *device, uint64_t native, uint64_t size, struct wcodec_memory **memory, wcodec_error *err)
 {
-    (void)device;
+    const struct wcodec_host *host = device->host;
+    const int owner = owner_of(native);
     wcodec_status status = begin_allocation(err);
     if (status != WCODEC_OK)
         return status;
     if (is_mode("noadopt"))
-        return host->fail(err, WCODEC_ERROR_UNSUPPORTED, "fake memory cannot be taken over");
+        return fail(err, WCODEC_ERROR_UNSUPPORTED, "fake memory cannot be taken over");
     if (native % 16 != 0)
-        return host->fail(err, WCODEC_ERROR_USAGE, "fake memory is aligned to 16 bytes");
+        return fail(err, WCODEC_ERROR_USAGE, "fake memory is aligned to 16 bytes");
+    if (owner >= 0 && (unsigned)owner != number_of(device))
+        return fail(err, WCODEC_ERROR_USAGE, "memory of device %d was given to device %u", owner, number_of(device));
     struct fake_memory *m = wcodec_alloc(host->allocator, sizeof *m);
     if (m == NULL)
-        return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory");
-    *m = (struct fake_memory){{host, (uint8_t *)(uintptr_t)native, size, NULL}, WCODEC_MEMORY_DEVICE};
+        return fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    *m = (struct fake_memory){{host, (uint8_t *)(uintptr_t)native, size, NULL}, WCODEC_MEMORY_DEVICE, number_of(device), NULL};
     *memory = &m->cpu;
     return WCODEC_OK;
 }
@@ -215,18 +270,28 @@ static uint64_t fake_memory_native(struct wcodec_memory *memory)
 
 static void fake_memory_free(struct wcodec_memory *memory)
 {
-    wcodec_free(host->allocator, memory->block);
-    wcodec_free(host->allocator, memory);
+    const wcodec_allocator *allocator = memory->host->allocator;
+    pthread_mutex_lock(&blocks_lock);
+    for (struct fake_memory **m = &blocks; *m != NULL; m = &(*m)->next) {
+        if (&(*m)->cpu == memory) {
+            *m = (*m)->next;
+            break;
+        }
+    }
+    pthread_mutex_unlock(&blocks_lock);
+    wcodec_free(allocator, memory->block);
+    wcodec_free(allocator, memory);
 }
 
 static wcodec_status fake_queue_create(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err)
 {
+    const struct wcodec_host *host = device->host;
     wcodec_status status = begin_allocation(err);
     if (status != WCODEC_OK)
         return status;
     struct fake_queue *q = wcodec_alloc(host->allocator, sizeof *q);
     if (q == NULL)
-        return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+        return fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     fake_queue_init(q, device, host);
     *queue = &q->cpu;
     return WCODEC_OK;
@@ -236,7 +301,7 @@ static wcodec_status fake_queue_create(struct wcodec_device *device, struct wcod
 static wcodec_status fake_queue_adopt(struct wcodec_device *device, uint64_t native, struct wcodec_queue **queue, wcodec_error *err)
 {
     if (native == 0)
-        return host->fail(err, WCODEC_ERROR_USAGE, "fake queue 0 does not exist");
+        return fail(err, WCODEC_ERROR_USAGE, "fake queue 0 does not exist");
     return fake_queue_create(device, queue, err);
 }
 
@@ -244,13 +309,13 @@ static void fake_queue_destroy(struct wcodec_queue *queue)
 {
     fake_queue_drop((struct fake_queue *)queue);
     atomic_fetch_add(&queues_ended, 1);
-    wcodec_free(host->allocator, queue);
+    wcodec_free(queue->device->host->allocator, queue);
 }
 
 static wcodec_status fake_queue_wait(struct wcodec_queue *queue, wcodec_error *err)
 {
     if (is_late("late-wait"))
-        return host->fail(err, WCODEC_ERROR_DEVICE, "the fake device was reset");
+        return fail(err, WCODEC_ERROR_DEVICE, "the fake device was reset");
     return wait_until((struct fake_queue *)queue, UINT64_MAX, err);
 }
 
@@ -269,12 +334,12 @@ static wcodec_status fake_event_record(struct wcodec_queue *queue, struct wcodec
         status = wcodec_backend_cpu.event_record(queue, &clock, err);
     if (status != WCODEC_OK)
         return status;
-    struct fake_event *e = wcodec_alloc(host->allocator, sizeof *e);
+    struct fake_event *e = wcodec_alloc(clock->host->allocator, sizeof *e);
     if (e != NULL)
         *e = (struct fake_event){*clock, (struct fake_queue *)queue, ((struct fake_queue *)queue)->given};
     wcodec_backend_cpu.event_destroy(clock);
     if (e == NULL)
-        return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+        return fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     if (((struct fake_queue *)queue)->first == NULL)
         e->queue = NULL; /* passed: it outlives the queue */
     *event = &e->cpu;
@@ -285,7 +350,7 @@ static wcodec_status fake_event_wait(struct wcodec_event *event, wcodec_error *e
 {
     struct fake_event *e = (struct fake_event *)event;
     if (is_late("late-event"))
-        return host->fail(err, WCODEC_ERROR_DEVICE, "a fake event never came");
+        return fail(err, WCODEC_ERROR_DEVICE, "a fake event never came");
     return e->queue != NULL ? wait_until(e->queue, e->number, err) : begin_call(err);
 }
 
@@ -304,25 +369,31 @@ static wcodec_status fake_event_elapsed(struct wcodec_event *from, struct wcodec
 
 static void fake_event_destroy(struct wcodec_event *event)
 {
-    wcodec_free(host->allocator, event);
+    wcodec_free(event->host->allocator, event);
 }
 
 static wcodec_status fake_copy_in(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, const void *from, uint64_t size, wcodec_error *err)
 {
-    return give(queue, &(struct fake_operation){.to = to->data + to_offset, .from = from, .size = size}, err);
+    wcodec_status status = check_owner(queue, to, err);
+    return status == WCODEC_OK ? give(queue, &(struct fake_operation){.to = to->data + to_offset, .from = from, .size = size}, err) : status;
 }
 
 static wcodec_status fake_copy_out(struct wcodec_queue *queue, void *to, struct wcodec_memory *from, uint64_t from_offset, uint64_t size, wcodec_error *err)
 {
     const bool fails = is_late("late-copy");
-    wcodec_status status = give(queue, &(struct fake_operation){.to = to, .from = from->data + from_offset, .size = fails ? size / 2 : size}, err);
-    return status == WCODEC_OK && fails ? host->fail(err, WCODEC_ERROR_DEVICE, "the fake bus went away") : status;
+    wcodec_status status = check_owner(queue, from, err);
+    if (status == WCODEC_OK)
+        status = give(queue, &(struct fake_operation){.to = to, .from = from->data + from_offset, .size = fails ? size / 2 : size}, err);
+    return status == WCODEC_OK && fails ? fail(err, WCODEC_ERROR_DEVICE, "the fake bus went away") : status;
 }
 
 static wcodec_status fake_copy(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, struct wcodec_memory *from, uint64_t from_offset,
                                uint64_t size, wcodec_error *err)
 {
-    return give(queue, &(struct fake_operation){.to = to->data + to_offset, .from = from->data + from_offset, .size = size}, err);
+    wcodec_status status = check_owner(queue, to, err);
+    if (status == WCODEC_OK)
+        status = check_owner(queue, from, err);
+    return status == WCODEC_OK ? give(queue, &(struct fake_operation){.to = to->data + to_offset, .from = from->data + from_offset, .size = size}, err) : status;
 }
 
 static wcodec_status fake_fill(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, const uint8_t element[8], unsigned element_log2,
@@ -330,7 +401,8 @@ static wcodec_status fake_fill(struct wcodec_queue *queue, struct wcodec_memory 
 {
     struct fake_operation o = {.to = to->data + to_offset, .size = count << element_log2, .element_log2 = element_log2};
     memcpy(o.element, element, (size_t)1 << element_log2);
-    return give(queue, &o, err);
+    wcodec_status status = check_owner(queue, to, err);
+    return status == WCODEC_OK ? give(queue, &o, err) : status;
 }
 
 /* Of the batch made last: the first byte that it writes. */
@@ -339,6 +411,11 @@ static uint8_t *first_byte;
 static wcodec_status fake_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err)
 {
     wcodec_status status = begin_allocation(err);
+    for (size_t i = 0; i < count && status == WCODEC_OK; i++) {
+        status = check_owner(queue, jobs[i].memory, err);
+        for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK; a++)
+            status = check_owner(queue, jobs[i].places[a].memory, err);
+    }
     if (is_mode("wrong"))
         first_byte = jobs[0].memory->data + jobs[0].destination;
     return status == WCODEC_OK ? wcodec_backend_cpu.batch_create(queue, jobs, count, batch, err) : status;
@@ -347,14 +424,14 @@ static wcodec_status fake_batch_create(struct wcodec_queue *queue, const struct 
 static wcodec_status fake_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch, wcodec_error *err)
 {
     if (is_late("late-decode"))
-        return host->fail(err, WCODEC_ERROR_DEVICE, "an illegal fake instruction");
+        return fail(err, WCODEC_ERROR_DEVICE, "an illegal fake instruction");
     return give(queue, &(struct fake_operation){.batch = batch, .wrong = is_mode("wrong") ? first_byte : NULL}, err);
 }
 
 static wcodec_status fake_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch, struct wcodec_job_result *results, wcodec_error *err)
 {
     if (is_late("late-results"))
-        return host->fail(err, WCODEC_ERROR_DEVICE, "fake memory has an error that cannot be corrected");
+        return fail(err, WCODEC_ERROR_DEVICE, "fake memory has an error that cannot be corrected");
     wcodec_status status = wait_until((struct fake_queue *)queue, UINT64_MAX, err);
     if (status == WCODEC_OK)
         status = wcodec_backend_cpu.batch_results(queue, batch, results, err);

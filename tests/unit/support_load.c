@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "support_load.h"
+#include "support_plugins.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -92,6 +93,21 @@ wcodec_reader *support_load_open(wcodec_context *context, const struct support_l
     if (wcodec_reader_open_path(context, m->path, &reader, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     return reader;
+}
+
+bool support_load_plugin(const char *name)
+{
+    const char *build = getenv("top_builddir");
+    char relative[4096];
+    snprintf(relative, sizeof relative, "%s/backends/%s/.libs/wcodec_%s.so", build != NULL ? build : ".", name != NULL ? name : "fake", name != NULL ? name : "fake");
+    const bool built = access(relative, F_OK) == 0;
+    *strrchr(relative, '/') = '\0';
+    char *folder = built ? realpath(relative, NULL) : support_plugin_folder();
+    setenv("WCODEC_BACKEND_PATH", folder, 1);
+    free(folder);
+    if (!built)
+        print_message("skipped: %s was not built\n", name);
+    return built;
 }
 
 const uint8_t *support_loaded_bytes(const struct support_loaded *m, const wcodec_reader *reader, uint64_t i, uint64_t *size)

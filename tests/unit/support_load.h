@@ -26,6 +26,9 @@ wcodec_context *support_load_context(const char *backend, unsigned threads, cons
 
 wcodec_reader *support_load_open(wcodec_context *context, const struct support_loaded *m);
 
+/* Let contexts find the plugin `name` of the build tree, or with NULL the fake ones. False: it was not built; then the fake ones are found. */
+bool support_load_plugin(const char *name);
+
 /* What tensor i holds: the original's bytes. */
 const uint8_t *support_loaded_bytes(const struct support_loaded *m, const wcodec_reader *reader, uint64_t i, uint64_t *size);
 

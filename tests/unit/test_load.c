@@ -4,7 +4,6 @@
 /* Loads of whole models, of lists and of rows, to device and host memory, by every backend that is there: all bytes, and no others. */
 
 #include "support_load.h"
-#include "support_plugins.h"
 
 #include <pthread.h>
 #include <string.h>
@@ -173,28 +172,23 @@ static void test_fake(void **state)
 /* A plugin of the build tree on whatever driver is there; none is none. */
 static void plugin(const char *name)
 {
-    const char *build = getenv("top_builddir");
-    char folder[4096], before[4096];
     wcodec_options options;
     wcodec_context *context;
     wcodec_error err;
-    snprintf(before, sizeof before, "%s", getenv("WCODEC_BACKEND_PATH"));
-    snprintf(folder, sizeof folder, "%s/backends/%s/.libs", build != NULL ? build : ".", name);
-    char *path = realpath(folder, NULL);
-    if (path == NULL)
+    if (!support_load_plugin(name))
         skip();
-    setenv("WCODEC_BACKEND_PATH", path, 1);
-    free(path);
     wcodec_options_init(&options);
     options.backend = name;
-    if (wcodec_context_create(&options, &context, &err) != WCODEC_OK) {
+    const bool usable = wcodec_context_create(&options, &context, &err) == WCODEC_OK;
+    if (usable) {
+        wcodec_context_destroy(context);
+        all_loads(name, "");
+    } else {
         print_message("skipped: %s\n", err.text);
-        setenv("WCODEC_BACKEND_PATH", before, 1);
-        skip();
     }
-    wcodec_context_destroy(context);
-    all_loads(name, "");
-    setenv("WCODEC_BACKEND_PATH", before, 1);
+    support_load_plugin(NULL);
+    if (!usable)
+        skip();
 }
 
 static void test_opencl(void **state)
@@ -397,11 +391,9 @@ static void test_measure(void **state)
 
 static int set_up(void **state)
 {
-    char *folder = support_plugin_folder();
     (void)state;
-    setenv("WCODEC_BACKEND_PATH", folder, 1);
+    support_load_plugin(NULL);
     setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl", 1); /* PoCL asks hwloc, whose OpenCL component asks PoCL */
-    free(folder);
     support_loaded_make(&model, support_seed());
     return 0;
 }
