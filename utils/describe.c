@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "utils/describe.h"
+#include "utils/lossy.h"
 #include "utils/signals.h"
 #include "utils/text.h"
 
@@ -34,10 +35,8 @@ const char *describe_coding(const wcodec_tensor_info *info, char *dst, size_t si
     unsigned most = 0;
     for (unsigned i = 1; i < info->mode_count; i++)
         most = info->modes[i].blocks > info->modes[most].blocks ? i : most;
-    if (info->mode_count)
-        snprintf(dst, size, "%s/%s", info->modes[most].predictor, info->coding_name);
-    else
-        snprintf(dst, size, "%s", info->coding_name);
+    snprintf(dst, size, "%s%s%s%s", info->lossy ? "lossy/" : "", info->mode_count ? info->modes[most].predictor : "", info->mode_count ? "/" : "",
+             info->coding_name);
     return dst;
 }
 
@@ -62,36 +61,63 @@ void describe_each_file(struct app *app, const char *name, const wcodec_reader *
     }
 }
 
+/* Figures of a file's approximated tensors, with their number; null where there are none. */
+static json_t *lossy_file_json(const struct described_file *file)
+{
+    const struct lossy_figures figures = lossy_of_file(file->reader, &file->info);
+    json_t *json = figures.tensors ? lossy_json(&figures) : json_null();
+    if (json && figures.tensors)
+        json_object_set_new(json, "tensors", json_size(figures.tensors));
+    return json;
+}
+
+/* Of one tensor. */
+static json_t *lossy_tensor_json(const wcodec_tensor_info *info)
+{
+    struct lossy_figures figures = {0};
+    lossy_add(&figures, info);
+    json_t *json = info->lossy ? lossy_json(&figures) : json_null();
+    if (json && info->lossy)
+        json_object_set_new(json, "scales", json_size(info->scales));
+    return json;
+}
+
 json_t *describe_file_json(const struct described_file *file)
 {
     const wcodec_file_info *info = &file->info;
     char hash[33];
     text_hex(info->xxh128, 16, hash);
-    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:i, s:o}", "path", json_text(file->path), "name", json_text(info->name), "kind",
+    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:i, s:o, s:o}", "path", json_text(file->path), "name", json_text(info->name), "kind",
                      info->safetensors ? "safetensors" : "opaque", "bytes", json_size(info->size), "coded_bytes", json_size(info->coded_size), "ratio",
                      json_decimal(describe_ratio(info->coded_size, info->size), 6), "xxh128", hash, "format_version", (int)info->version, "tensor_count",
-                     json_size(info->tensors));
+                     json_size(info->tensors), "lossy", lossy_file_json(file));
 }
 
-/* {"columns": C, "modes": [{"predictor": "left", "differential": false, "share": 0.93}, ...]} */
+/* {"columns": C, "modes": [{"predictor": "left", "differential": false, "share": 0.93}, ...]}, or {"transform": "dct", "share": 0.93}. */
 static json_t *modes_json(const wcodec_tensor_info *info)
 {
     json_t *modes = json_array();
-    for (unsigned i = 0; modes && i < info->mode_count; i++)
-        json_array_append_new(modes, json_pack("{s:s, s:b, s:o}", "predictor", info->modes[i].predictor, "differential", info->modes[i].differential, "share",
-                                               json_decimal(describe_share(info, i), 6)));
+    for (unsigned i = 0; modes && i < info->mode_count; i++) {
+        json_t *mode = json_pack("{s:s}", info->lossy ? "transform" : "predictor", info->modes[i].predictor);
+        if (mode && !info->lossy)
+            json_object_set_new(mode, "differential", json_boolean(info->modes[i].differential));
+        if (mode)
+            json_object_set_new(mode, "share", json_decimal(describe_share(info, i), 6));
+        json_array_append_new(modes, mode);
+    }
     return json_pack("{s:o, s:o}", "columns", json_size(info->columns), "modes", modes);
 }
 
 static json_t *coding_json(const wcodec_reader *reader, const wcodec_tensor_info *info)
 {
-    static const char *const kinds[] = {"constant", "tiles", "chunks", "alias", "blocks"};
+    static const char *const kinds[] = {"constant", "tiles", "chunks", "alias", "blocks", "lossy"};
     wcodec_tensor_info first;
-    json_t *coding = json_pack("{s:s, s:s, s:s, s:i, s:o, s:i, s:i}", "kind", (unsigned)info->coding < sizeof kinds / sizeof *kinds ? kinds[info->coding] : "unknown", "profile",
-                               info->coding_name, "split", info->split, "element_bits", (int)info->element_bits, "tile", json_size(info->tile_elements),
-                               "tables", (int)info->tables, "run", (int)info->run_elements);
+    json_t *coding =
+        json_pack("{s:s, s:s, s:s, s:i, s:o, s:i, s:i}", "kind", (unsigned)info->coding < sizeof kinds / sizeof *kinds ? kinds[info->coding] : "unknown",
+                  "profile", info->coding_name, "split", info->split, "element_bits", (int)info->element_bits, "tile", json_size(info->tile_elements), "tables",
+                  (int)info->tables, "run", (int)info->run_elements);
     if (coding && info->mode_count)
-        json_object_set_new(coding, "predict", modes_json(info));
+        json_object_set_new(coding, info->lossy ? "transform" : "predict", modes_json(info));
     if (coding && info->alias_of != UINT64_MAX && wcodec_reader_entry(reader, info->alias_of, &first, NULL) == WCODEC_OK)
         json_object_set_new(coding, "alias_of", first.name ? json_text(first.name) : json_null());
     return coding;
@@ -104,10 +130,11 @@ json_t *describe_tensor_json(const wcodec_reader *reader, const wcodec_tensor_in
     for (unsigned i = 0; shape && i < info->rank; i++)
         json_array_append_new(shape, json_size(info->shape[i]));
     snprintf(hash, sizeof hash, "%016" PRIx64, info->payload_hash);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s}", "name", json_text(info->name), "dtype", json_text(info->dtype_name), "shape", shape,
-                     "bytes", json_size(info->size), "coded_bytes", json_size(info->coded_size), "ratio",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "name", json_text(info->name), "dtype", json_text(info->dtype_name), "shape",
+                     shape, "bytes", json_size(info->size), "coded_bytes", json_size(info->coded_size), "ratio",
                      json_decimal(describe_ratio(info->coded_size, info->size), 6), "coding", coding_json(reader, info), "bits_per_element",
-                     json_decimal(describe_bits(info, info->coded_size * 8), 4), "order0_bits", json_size(info->order0_bits), "payload_xxh3", hash);
+                     json_decimal(describe_bits(info, info->coded_size * 8), 4), "order0_bits", json_size(info->order0_bits), "payload_xxh3", hash, "lossy",
+                     lossy_tensor_json(info));
 }
 
 void describe_print_json(struct app *app, struct json_list *list, const struct described_file *file, json_t *head)

@@ -26,7 +26,7 @@ double describe_ratio(uint64_t coded, uint64_t original);
 /* Of a tensor's blocks, the share that has a mode. */
 double describe_share(const wcodec_tensor_info *info, unsigned mode);
 
-/* "p8"; of a tensor in blocks also the predictor of most: "left/p8". Returns dst. */
+/* "p8"; of a tensor in blocks also the predictor of most: "left/p8"; of an approximated one also that: "lossy/dct/p8". Returns dst. */
 const char *describe_coding(const wcodec_tensor_info *info, char *dst, size_t size);
 
 /* Bits of the file for each element (of each byte where the dtype's width is unknown). */

@@ -5,6 +5,7 @@
 #include "utils/app.h"
 #include "utils/describe.h"
 #include "utils/input.h"
+#include "utils/lossy.h"
 #include "utils/signals.h"
 #include "utils/table.h"
 #include "utils/text.h"
@@ -94,7 +95,7 @@ static void print_predicted(struct app *app, const wcodec_reader *reader, const 
     for (uint64_t i = file->first_tensor; i < file->first_tensor + file->tensors && !signals_pending() && app_stdout_good(app); i++) {
         if (wcodec_reader_tensor(reader, i, &info, NULL) != WCODEC_OK)
             return;
-        char *name = info.mode_count ? text_escape(info.name) : NULL;
+        char *name = info.mode_count && !info.lossy ? text_escape(info.name) : NULL;
         if (!name)
             continue;
         printf("predicted:  %s, rows of %" PRIu64 ":", name, info.columns);
@@ -103,6 +104,27 @@ static void print_predicted(struct app *app, const wcodec_reader *reader, const 
         if (info.order0_bits)
             printf("; %+.2f %% to the bound without", ((double)info.coded_size * 8 / (double)info.order0_bits - 1) * 100);
         printf("\n");
+        free(name);
+    }
+}
+
+/* Of what modes the blocks of approximated tensors are, and how far they are from the original. */
+static void print_lossy(struct app *app, const wcodec_reader *reader, const wcodec_file_info *file)
+{
+    wcodec_tensor_info info;
+    char text[LOSSY_TEXT];
+    for (uint64_t i = file->first_tensor; file->lossy && i < file->first_tensor + file->tensors && !signals_pending() && app_stdout_good(app); i++) {
+        struct lossy_figures figures = {0};
+        if (wcodec_reader_tensor(reader, i, &info, NULL) != WCODEC_OK)
+            return;
+        char *name = info.mode_count && info.lossy ? text_escape(info.name) : NULL;
+        if (!name)
+            continue;
+        lossy_add(&figures, &info);
+        printf("lossy:      %s, rows of %" PRIu64 ":", name, info.columns);
+        for (unsigned m = 0; m < info.mode_count; m++)
+            printf("%s %s %.1f %%", m ? "," : "", info.modes[m].predictor, describe_share(&info, m) * 100);
+        printf("; %" PRIu64 " scale%s; %s\n", info.scales, info.scales == 1 ? "" : "s", lossy_text(&figures, text));
         free(name);
     }
 }
@@ -128,9 +150,10 @@ static void print_metadata(const wcodec_reader *reader, uint64_t file)
     }
 }
 
-static void print_file(const char *path, const wcodec_file_info *file)
+static void print_file(const char *path, const wcodec_reader *reader, const wcodec_file_info *file)
 {
-    char size[32], coded[32], hash[33], date[64] = "unknown";
+    const struct lossy_figures figures = lossy_of_file(reader, file);
+    char size[32], coded[32], hash[33], date[64] = "unknown", text[LOSSY_TEXT];
     struct tm tm;
     time_t time = (time_t)file->mtime;
     print_escaped("file:       ", path);
@@ -140,8 +163,10 @@ static void print_file(const char *path, const wcodec_file_info *file)
     printf("tensors:    %" PRIu64 "\n", file->tensors);
     printf("size:       %" PRIu64 " (%s)\n", file->size, text_size(file->size, size));
     printf("coded size: %" PRIu64 " (%s), ratio %.4f\n", file->coded_size, text_size(file->coded_size, coded), describe_ratio(file->coded_size, file->size));
+    if (file->lossy)
+        printf("lossy:      %" PRIu64 " of %" PRIu64 " tensors are approximated: %s\n", file->lossy, file->tensors, lossy_text(&figures, text));
     text_hex(file->xxh128, 16, hash);
-    printf("XXH3-128:   %s\n", hash);
+    printf("XXH3-128:   %s%s\n", hash, file->lossy ? " (of the approximated file)" : "");
     if (file->mode)
         printf("mode:       %04o\n", (unsigned)file->mode);
     if (file->mtime >= 0 && gmtime_r(&time, &tm))
@@ -219,13 +244,14 @@ static void info_file(struct app *app, void *opaque, const struct described_file
     if (list->any)
         putchar('\n');
     list->any = true;
-    print_file(f->path, file);
+    print_file(f->path, f->reader, file);
     print_metadata(f->reader, f->number);
     if (file->tensors) {
         putchar('\n');
         print_tensors(app, f->path, f->reader, file);
         putchar('\n');
         print_predicted(app, f->reader, file);
+        print_lossy(app, f->reader, file);
         print_totals(file, &totals);
     }
 }

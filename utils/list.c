@@ -5,6 +5,7 @@
 #include "utils/app.h"
 #include "utils/describe.h"
 #include "utils/input.h"
+#include "utils/lossy.h"
 #include "utils/signals.h"
 #include "utils/table.h"
 #include "utils/text.h"
@@ -12,6 +13,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+
+enum { LOSSY_COLUMN = 7 };
 
 typedef void (*row_fn)(struct table *table, const char *const *cells);
 
@@ -26,13 +29,14 @@ static void print_row(struct table *table, const char *const *cells)
 }
 
 /* Hand every tensor's cells to `row`. */
-static bool each_tensor(struct app *app, const char *name, const wcodec_reader *reader, struct table *table, row_fn row)
+static bool each_tensor(struct app *app, const char *name, const wcodec_reader *reader, bool lossy, struct table *table, row_fn row)
 {
     wcodec_error err = {0};
     uint64_t count = wcodec_reader_tensor_count(reader);
     for (uint64_t i = 0; i < count && !signals_pending() && app_stdout_good(app); i++) {
         wcodec_tensor_info info;
-        char size[TABLE_CELL], coded[TABLE_CELL], ratio[TABLE_CELL], coding[TABLE_CELL], hash[TABLE_CELL];
+        char size[TABLE_CELL], coded[TABLE_CELL], ratio[TABLE_CELL], coding[TABLE_CELL], hash[TABLE_CELL], snr[LOSSY_TEXT] = "-";
+        struct lossy_figures figures = {0};
         if (wcodec_reader_tensor(reader, i, &info, &err) != WCODEC_OK)
             return app_fail_status(app, name, &err);
         char *tensor = text_escape(info.name), *dtype = text_escape(info.dtype_name), *shape = text_shape(info.shape, info.rank);
@@ -40,8 +44,11 @@ static bool each_tensor(struct app *app, const char *name, const wcodec_reader *
         snprintf(coded, sizeof coded, "%" PRIu64, info.coded_size);
         snprintf(ratio, sizeof ratio, "%.4f", describe_ratio(info.coded_size, info.size));
         snprintf(hash, sizeof hash, "%016" PRIx64, info.payload_hash);
+        lossy_add(&figures, &info);
         bool good = tensor && dtype && shape;
-        const char *cells[] = {tensor, dtype, shape, size, coded, ratio, describe_coding(&info, coding, sizeof coding), hash};
+        const char *cells[] = {tensor, dtype, shape, size, coded, ratio, describe_coding(&info, coding, sizeof coding), hash, hash};
+        if (lossy)
+            cells[LOSSY_COLUMN] = info.lossy ? lossy_snr_text(&figures, snr) : snr;
         if (good)
             row(table, cells);
         free(shape);
@@ -53,15 +60,27 @@ static bool each_tensor(struct app *app, const char *name, const wcodec_reader *
     return true;
 }
 
+static bool is_lossy(const wcodec_reader *reader)
+{
+    wcodec_file_info file;
+    bool lossy = false;
+    for (uint64_t f = 0; f < wcodec_reader_file_count(reader); f++)
+        lossy = lossy || (wcodec_reader_file(reader, f, &file, NULL) == WCODEC_OK && file.lossy);
+    return lossy;
+}
+
+/* With the signal-to-noise ratio in dB where tensors are approximated. */
 static void list_table(struct app *app, const char *name, const wcodec_reader *reader)
 {
     static const char *const heads[] = {"NAME", "DTYPE", "SHAPE", "BYTES", "CODED", "RATIO", "CODING", "XXH3", NULL};
+    static const char *const lossy_heads[] = {"NAME", "DTYPE", "SHAPE", "BYTES", "CODED", "RATIO", "CODING", "SNR", "XXH3", NULL};
+    const bool lossy = is_lossy(reader);
     struct table table;
-    table_init(&table, app, heads, "lllrrrll");
-    if (!each_tensor(app, name, reader, &table, measure_row))
+    table_init(&table, app, lossy ? lossy_heads : heads, lossy ? "lllrrrlrl" : "lllrrrll");
+    if (!each_tensor(app, name, reader, lossy, &table, measure_row))
         return;
     table_print_heads(&table);
-    each_tensor(app, name, reader, &table, print_row);
+    each_tensor(app, name, reader, lossy, &table, print_row);
 }
 
 static void list_file_json(struct app *app, void *opaque, const struct described_file *file)

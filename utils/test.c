@@ -5,6 +5,7 @@
 #include "utils/app.h"
 #include "utils/input.h"
 #include "utils/json.h"
+#include "utils/lossy.h"
 #include "utils/signals.h"
 #include "utils/text.h"
 #include "utils/walk.h"
@@ -14,20 +15,24 @@
 #include <string.h>
 
 /* device NULL: the one that was chosen, which is not said. */
-static void report(struct app *app, struct json_list *list, const char *name, const char *device, const wcodec_error *err)
+static void report(struct app *app, struct json_list *list, const char *name, const char *device, const struct lossy_figures *lossy, const wcodec_error *err)
 {
     bool good = err->status == WCODEC_OK;
+    char text[LOSSY_TEXT];
     if (!good && device)
         app_fail(app, exit_code_of(err->status), "%s: on %s: %s", name, device, err->text);
     else if (!good)
         app_fail_status(app, name, err);
     else if (!app->options.json)
-        app_note(app, "%s: ok%s%s", name, device ? " on " : "", device ? device : "");
+        app_note(app, "%s: ok%s%s%s%s", name, device ? " on " : "", device ? device : "", lossy->tensors ? ", lossy: " : "",
+                 lossy->tensors ? lossy_text(lossy, text) : "");
     if (!app->options.json || signals_pending())
         return;
     json_t *item = json_pack("{s:o, s:b, s:s}", "path", json_text(name), "ok", good, "status", good ? "ok" : wcodec_status_string(err->status));
     if (item && device)
         json_object_set_new(item, "device", json_text(device));
+    if (item && good)
+        json_object_set_new(item, "lossy", lossy->tensors ? lossy_json(lossy) : json_null());
     if (item && !good)
         json_object_set_new(item, "error", json_text(err->text));
     json_list_item(app, list, item);
@@ -36,6 +41,8 @@ static void report(struct app *app, struct json_list *list, const char *name, co
 static void test_on(struct app *app, struct json_list *list, const struct input *input, wcodec_context *context, const char *device)
 {
     wcodec_reader *reader;
+    wcodec_file_info file;
+    struct lossy_figures lossy = {0};
     wcodec_error err = {0};
     wcodec_status status = wcodec_reader_open_fd(context, input->fd, &reader, &err);
     if (status == WCODEC_OK) {
@@ -43,10 +50,12 @@ static void test_on(struct app *app, struct json_list *list, const struct input 
         wcodec_decode_options decode = {.progress = progress_callback(&app->progress)};
         status = wcodec_reader_test(reader, 0, app->options.quick, &decode, &err);
         progress_end(&app->progress);
+        if (status == WCODEC_OK && wcodec_reader_file(reader, 0, &file, NULL) == WCODEC_OK)
+            lossy = lossy_of_file(reader, &file);
         wcodec_reader_close(reader);
     }
     err.status = status;
-    report(app, list, input->name, device, &err);
+    report(app, list, input->name, device, &lossy, &err);
 }
 
 /* Each device that can be used decodes everything, and must come to the same sums. */

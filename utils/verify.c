@@ -5,6 +5,7 @@
 #include "utils/app.h"
 #include "utils/input.h"
 #include "utils/json.h"
+#include "utils/lossy.h"
 #include "utils/signals.h"
 #include "utils/text.h"
 #include "utils/walk.h"
@@ -29,7 +30,8 @@ struct comparison {
     bool differs; /* at `at` */
     int restored; /* the bytes there; -1: the end */
     int original;
-    int error; /* errno of a failed read */
+    int error;                /* errno of a failed read */
+    struct lossy_meter meter; /* of a file with approximated tensors: its reader is set */
     uint8_t buffer[BUFFER];
 };
 
@@ -37,7 +39,8 @@ struct comparison {
 struct result {
     const char *name;
     const char *original; /* NULL: compared with a hash */
-    bool same;
+    bool same;            /* but for what is approximated */
+    struct lossy_figures lossy;
     char text[1400];  /* the difference */
     wcodec_error err; /* why nothing could be compared, if the library knows */
 };
@@ -71,9 +74,14 @@ static int compare_bytes(void *opaque, const void *data, size_t size)
         if (n < 0)
             return c->error = errno;
         size_t have = (size_t)n;
-        if (have < part || memcmp(restored, c->buffer, part) != 0) {
-            while (i < have && restored[i] == c->buffer[i])
+        if (c->meter.reader)
+            i = lossy_compare(&c->meter, restored, c->buffer, have);
+        else if (memcmp(restored, c->buffer, have) == 0)
+            i = have;
+        else
+            while (restored[i] == c->buffer[i])
                 i++;
+        if (i < part) {
             c->at += i;
             c->differs = true;
             c->restored = restored[i];
@@ -108,6 +116,11 @@ static void describe_difference(const wcodec_reader *reader, const struct compar
 {
     char place[600], restored[16] = "the end", original[16] = "the end";
     name_place(reader, c->at, place, sizeof place);
+    if (c->meter.reader && c->original >= 0 && c->meter.left && c->meter.info.lossy) {
+        snprintf(result->text, sizeof result->text, "is further from '%.500s' at byte %" PRIu64 ", %s, than the file says: an error of %.4g, not %.4g", c->name,
+                 c->at, place, c->meter.now.largest, c->meter.info.largest_error);
+        return;
+    }
     if (c->restored >= 0)
         snprintf(restored, sizeof restored, "0x%02x", (unsigned)c->restored);
     if (c->original >= 0)
@@ -139,21 +152,28 @@ static bool compare(struct app *app, const struct input *input, const wcodec_rea
     if (c->differs)
         describe_difference(reader, c, result);
     result->same = !c->differs;
+    result->lossy = c->meter.figures;
     return true;
 }
 
 static void report(struct app *app, struct json_list *list, const struct result *result)
 {
+    char text[LOSSY_TEXT];
     if (signals_pending())
         return;
     if (!result->same && result->text[0])
         app_fail(app, EXIT_CORRUPT, "%s: %s", result->name, result->text);
+    else if (result->same && !app->options.json && result->lossy.tensors)
+        app_note(app, "%s: approximates %s: %s in %" PRIu64 " lossy tensor%s; all else is the same", result->name, result->original,
+                 lossy_text(&result->lossy, text), result->lossy.tensors, result->lossy.tensors == 1 ? "" : "s");
     else if (result->same && !app->options.json)
         app_note(app, "%s: the same as %s", result->name, result->original ? result->original : "the hash");
     if (!app->options.json)
         return;
-    json_t *item = json_pack("{s:o, s:o, s:b, s:o}", "path", json_text(result->name), "original", result->original ? json_text(result->original) : json_null(),
-                             "same", result->same, "difference", result->text[0] ? json_text(result->text) : json_null());
+    json_t *item =
+        json_pack("{s:o, s:o, s:b, s:o, s:o}", "path", json_text(result->name), "original", result->original ? json_text(result->original) : json_null(),
+                  "same", result->same && result->lossy.errors == 0, "difference", result->text[0] ? json_text(result->text) : json_null(), "lossy",
+                  result->same && result->lossy.tensors ? lossy_json(&result->lossy) : json_null());
     if (item && !result->same && !result->text[0])
         json_object_set_new(item, "error", json_text(result->err.text[0] ? result->err.text : "cannot be read"));
     json_list_item(app, list, item);
@@ -172,6 +192,7 @@ static void verify_pair(struct app *app, struct json_list *list, const char *pat
 {
     struct input input;
     wcodec_reader *reader;
+    wcodec_file_info info;
     struct result result = {.name = path, .original = original};
     struct comparison *c;
     int fd = open_original(app, original);
@@ -185,7 +206,10 @@ static void verify_pair(struct app *app, struct json_list *list, const char *pat
         c->at = 0;
         c->differs = false;
         c->error = 0;
+        c->meter = (struct lossy_meter){0};
         if (wcodec_reader_open_fd(app->context, input.fd, &reader, &result.err) == WCODEC_OK) {
+            if (wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK && info.lossy)
+                c->meter.reader = reader;
             compare(app, &input, reader, c, &result);
             wcodec_reader_close(reader);
         } else {

@@ -5,6 +5,7 @@
 set -u
 WCODEC=${WCODEC:?the wcodec command under test}
 here=$(cd "${top_builddir:-.}" && pwd) || exit 99
+sources=$(cd "$top_srcdir" && pwd) || exit 99
 MAKE=$here/tests/command/make_safetensors
 PYTHON=${PYTHON:-python3}
 passed=0 failed=0 skipped=0

@@ -27,6 +27,29 @@ run 1 "$WCODEC" verify a.safetensors.wcodec missing; says 'missing: cannot open'
 run 1 "$WCODEC" verify missing a.safetensors
 run 3 "$WCODEC" verify a.safetensors a.safetensors
 
+# Approximated tensors, of files that the oracle made: as far off as they say, or less.
+golden=$sources/tests/golden
+for name in odd-bf16-lossy-plain odd-f16-lossy-wide odd-f32-lossy-adst; do
+    run 0 "$WCODEC" decompress -q -f -o near "$golden/$name.wcodec"
+    run 0 "$WCODEC" verify "$golden/$name.wcodec" near; says 'approximates near: no error in 1 lossy tensor; all else is the same'; silent
+    run 0 "$WCODEC" verify --json "$golden/$name.wcodec" near; json out
+    json_is out 'd["results"][0]["same"] and d["results"][0]["lossy"]["largest_error"] == 0 and d["results"][0]["lossy"]["snr_db"] is None'
+    poke near 20 7
+    run 3 "$WCODEC" verify "$golden/$name.wcodec" near; says 'byte 20, in no tensor'
+done
+run 0 "$WCODEC" decompress -q -f -o near "$golden/odd-f32-lossy-adst.wcodec"
+poke near $(($(size_of near) - 4)) 1
+run 0 "$WCODEC" verify "$golden/odd-f32-lossy-adst.wcodec" near; says 'approximates near: SNR [0-9.]* dB, largest error [0-9]'
+run 0 "$WCODEC" verify --json "$golden/odd-f32-lossy-adst.wcodec" near; json out
+json_is out 'not d["results"][0]["same"] and d["results"][0]["difference"] is None and 0 < d["results"][0]["lossy"]["largest_error"] < 0.9'
+poke near $(($(size_of near) - 1)) 127
+run 3 "$WCODEC" verify "$golden/odd-f32-lossy-adst.wcodec" near; says "in tensor 't' at byte [0-9]* of it, than the file says: an error of "
+head -c 5000 near >short
+run 3 "$WCODEC" verify "$golden/odd-f32-lossy-adst.wcodec" short; says 'byte 5000, .*the end there'
+run 0 "$WCODEC" test "$golden/odd-f32-lossy-adst.wcodec"; says ': ok, lossy: SNR'
+run 0 "$WCODEC" test --json "$golden/odd-f32-lossy-adst.wcodec"; json out; json_is out 'd["results"][0]["lossy"]["largest_error"] > 0'
+run 0 "$WCODEC" test --json a.safetensors.wcodec; json out; json_is out 'd["results"][0]["lossy"] is None'
+
 # A folder with a copied file that cannot be read to its end: that is no difference.
 short=/sys/kernel/mm/transparent_hugepage/enabled
 if [ -r $short ] && [ "$(stat -c %s $short)" -gt "$(cat $short | wc -c)" ]; then

@@ -7,6 +7,7 @@ make.py --release VERSION: makes VERSION-LEVEL.wcodec with the library that top_
 Existing files are never replaced: a golden file is what a release of the format was, and later decoders must read it."""
 import os
 import random
+import struct
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
@@ -35,7 +36,9 @@ def matrix(seed, dtype, rows, columns, modes):
 
 
 def approximated(seed, dtype, rows, columns, modes, **more):
-    entries = [encode.LossyPayload(random.Random(seed), dtype, rows, columns, modes, outlier_rate=0.01, **more).entry(name="t")]
+    p = encode.LossyPayload(random.Random(seed), dtype, rows, columns, modes, outlier_rate=0.01, **more)
+    p.figures = struct.pack("<3d", 0.5, 0.0625, 4.0)
+    entries = [p.entry(name="t")]
     entries.insert(0, encode.safetensors_blob(entries))
     return encode.container(entries, kind=1, name="t.safetensors")
 
