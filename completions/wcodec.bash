@@ -39,6 +39,8 @@ _wcodec () {
     --tile) COMPREPLY=($(compgen -W '4096 8192 16384 32768 65536' -- "$value")); return ;;
     --profile) COMPREPLY=($(compgen -W 'auto pairs p12 p8' -- "$value")); return ;;
     --predict) COMPREPLY=($(compgen -W 'auto none left top average planar paeth wht' -- "$value")); return ;;
+    --lossy) COMPREPLY=($(compgen -W 'none snr: error: bits:' -- "$value")); return ;;
+    --lossy-scale) COMPREPLY=($(compgen -W 'tensor row' -- "$value")); return ;;
     -O|--output-dir) COMPREPLY=($(compgen -d -- "$value")); return ;;
     -o|--output) COMPREPLY=($(compgen -f -- "$value")); return ;;
     -T|--threads|-n|--iterations|--memory-limit|--sample|--tensor|--only|--slice|--xxh128|--include|--exclude) return ;;
@@ -47,7 +49,7 @@ _wcodec () {
     if [[ $word == -* ]]; then
         local options=$common
         case $command in
-        compress) options+=" $output --output-dir= --recursive --keep --rm --fast --best --tune= --tile= --profile= --predict= --include= --exclude= --raw --strict --no-verify" ;;
+        compress) options+=" $output --output-dir= --recursive --keep --rm --fast --best --tune= --tile= --profile= --predict= --lossy= --lossy-scale= --include= --exclude= --raw --strict --no-verify" ;;
         decompress) options+=" $output --output-dir= --recursive --keep --rm --tensor= --only= --keep-going --no-checksum" ;;
         cat|extract) options+=" $output --tensor= --slice= --no-checksum" ;;
         list|info|devices|version) options+=' --json' ;;

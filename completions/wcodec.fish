@@ -44,6 +44,8 @@ complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l tune -x -a
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l tile -x -a '4096 8192 16384 32768 65536' -d 'Elements of a tile'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l profile -x -a 'auto pairs p12 p8' -d 'rANS profile'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l predict -x -a 'auto none left top average planar paeth wht' -d 'Predictor'
+complete -c wcodec -n '__fish_seen_subcommand_from compress' -l lossy -x -a 'none snr: error: bits:' -d 'Approximate'
+complete -c wcodec -n '__fish_seen_subcommand_from compress' -l lossy-scale -x -a 'tensor row' -d 'One step for'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l include -x -d 'Tensors to code as weights'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l exclude -x -d 'Tensors not to'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l raw -d 'Opaque bytes'

@@ -29,6 +29,9 @@ static wcodec_encode_options encode_options(struct app *app, const struct input 
     encode.tile_log2 = o->tile_log2;
     encode.profile = o->profile;
     encode.predict = o->predict;
+    encode.lossy = o->lossy;
+    encode.lossy_scale = o->lossy_scale;
+    encode.lossy_value = o->lossy_value;
     encode.raw = o->raw;
     encode.strict = o->strict;
     encode.no_verify = o->no_verify;
@@ -44,7 +47,7 @@ static wcodec_encode_options encode_options(struct app *app, const struct input 
     return encode;
 }
 
-/* Does `path` hold this input already: same size and XXH3-128? With --rm it is tested in full, for the input will be gone. False is no error. */
+/* Does `path` hold this input already, exactly: same size and XXH3-128? With --rm it is tested in full, for the input will be gone. False is no error. */
 static bool is_current(struct app *app, const char *path, const struct input *input)
 {
     wcodec_reader *reader;
@@ -84,6 +87,8 @@ static void print_summary(struct app *app, const struct input *input, const wcod
         print_opaque(app, input, report);
     if (report->safetensors)
         snprintf(what, sizeof what, "%" PRIu64 " tensor%s", report->tensors, report->tensors == 1 ? "" : "s");
+    if (report->lossy)
+        snprintf(what, sizeof what, "%" PRIu64 " tensor%s, %" PRIu64 " approximated", report->tensors, report->tensors == 1 ? "" : "s", report->lossy);
     double percent = report->size ? 100.0 * (double)report->coded_size / (double)report->size : 100.0;
     app_note(app, "%s: %s, %s to %s (%.2f %%), %s", input->name, what, text_size(report->size, from), text_size(report->coded_size, to), percent,
              text_rate(report->size, seconds, rate));
@@ -119,7 +124,8 @@ static void compress_file(struct app *app, const char *source, const char *targe
         return;
     if (app->options.remove && !input_check_removable(app, &input))
         goto close_input;
-    if (target && !app->options.force && is_current(app, target, &input)) {
+    /* With loss asked for, what is exact is not what is asked for. */
+    if (target && !app->options.force && app->options.lossy == WCODEC_LOSSY_NONE && is_current(app, target, &input)) {
         app_note(app, "%s: up to date", target);
         done = true;
     } else if (!signals_pending() && (target ? output_open(app, target, &input.stat, &output) : output_open_stdout(app, &input.stat, &output))) {

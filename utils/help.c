@@ -57,8 +57,10 @@ static const char *const texts[COMMAND_COUNT] = {
                           "      --tile=N          elements of a tile: 4096 to 65536, a power of two\n"
                           "      --profile=auto|pairs|p12|p8   prefer one\n"
                           "      --predict=auto|none|left|top|average|planar|paeth|wht   from neighbours\n"
+                          "      --lossy=none|snr:DB|error:E|bits:B   approximate bf16, f16 and f32 tensors\n"
+                          "      --lossy-scale=tensor|row   one step for a tensor, or one for each row\n"
                           "      --include=GLOB    only tensors that match are coded as weights\n"
-                          "      --exclude=GLOB    tensors that match are coded by zstd\n"
+                          "      --exclude=GLOB    tensors that match are coded by zstd; with --lossy, exactly\n"
                           "      --raw             take the input as opaque bytes\n"
                           "      --strict          an input that is no valid safetensors file is an error\n"
                           "      --no-verify       do not decode and compare what was coded\n"),

@@ -23,6 +23,8 @@ enum {
     OPT_TILE,
     OPT_PROFILE,
     OPT_PREDICT,
+    OPT_LOSSY,
+    OPT_LOSSY_SCALE,
     OPT_INCLUDE,
     OPT_EXCLUDE,
     OPT_RAW,
@@ -62,6 +64,8 @@ static const struct {
     {OPT_TILE, BIT(COMPRESS) | BIT(BENCH)},
     {OPT_PROFILE, BIT(COMPRESS) | BIT(BENCH)},
     {OPT_PREDICT, BIT(COMPRESS) | BIT(BENCH)},
+    {OPT_LOSSY, BIT(COMPRESS)},
+    {OPT_LOSSY_SCALE, BIT(COMPRESS)},
     {OPT_INCLUDE, BIT(COMPRESS)},
     {OPT_EXCLUDE, BIT(COMPRESS)},
     {OPT_RAW, BIT(COMPRESS)},
@@ -107,6 +111,8 @@ static const struct option long_options[] = {
     {"tile", required_argument, NULL, OPT_TILE},
     {"profile", required_argument, NULL, OPT_PROFILE},
     {"predict", required_argument, NULL, OPT_PREDICT},
+    {"lossy", required_argument, NULL, OPT_LOSSY},
+    {"lossy-scale", required_argument, NULL, OPT_LOSSY_SCALE},
     {"include", required_argument, NULL, OPT_INCLUDE},
     {"exclude", required_argument, NULL, OPT_EXCLUDE},
     {"raw", no_argument, NULL, OPT_RAW},
@@ -275,8 +281,9 @@ static bool set_choice(int code, const char *text, struct options *o)
     static const char *const tunes[] = {"size", "latency", NULL};
     static const char *const profiles[] = {"auto", "pairs", "p12", "p8", NULL};
     static const char *const predictors[] = {"auto", "none", "left", "top", "average", "planar", "paeth", "wht", NULL};
+    static const char *const scales[] = {"tensor", "row", NULL};
     static const char *const colors[] = {"auto", "always", "never", NULL};
-    int i = choice_parse(text, code == OPT_TUNE ? tunes : code == OPT_PROFILE ? profiles : code == OPT_PREDICT ? predictors : colors);
+    int i = choice_parse(text, code == OPT_TUNE ? tunes : code == OPT_PROFILE ? profiles : code == OPT_PREDICT ? predictors : code == OPT_LOSSY_SCALE ? scales : colors);
     if (i < 0)
         return false;
     if (code == OPT_TUNE)
@@ -285,9 +292,42 @@ static bool set_choice(int code, const char *text, struct options *o)
         o->profile = (wcodec_profile)i;
     else if (code == OPT_PREDICT)
         o->predict = (wcodec_predict)i;
+    else if (code == OPT_LOSSY_SCALE)
+        o->lossy_scale = (wcodec_lossy_scaling)i;
     else
         o->color = (enum color)i;
     return true;
+}
+
+/* A decimal number, with or without a point and an exponent. */
+static bool decimal_parse(const char *text, double *number)
+{
+    char *end;
+    if (!*text || strspn(text, "0123456789.eE+-") != strlen(text))
+        return false;
+    *number = strtod(text, &end); /* the command keeps to the C locale */
+    return !*end;
+}
+
+static bool lossy_parse(const char *text, struct options *o)
+{
+    static const struct {
+        const char *name;
+        wcodec_lossy_target target;
+        double least, most;
+    } targets[] = {{"snr:", WCODEC_LOSSY_SNR, 0, 200}, {"error:", WCODEC_LOSSY_ERROR, 0x1p-126, 0x1p126}, {"bits:", WCODEC_LOSSY_BITS, 0.01, 32}};
+    if (strcmp(text, "none") == 0) {
+        o->lossy = WCODEC_LOSSY_NONE;
+        return true;
+    }
+    for (size_t i = 0; i < COUNT(targets); i++) {
+        const size_t n = strlen(targets[i].name);
+        if (strncmp(text, targets[i].name, n) == 0) {
+            o->lossy = targets[i].target;
+            return decimal_parse(text + n, &o->lossy_value) && o->lossy_value >= targets[i].least && o->lossy_value <= targets[i].most;
+        }
+    }
+    return false;
 }
 
 /* Options whose argument must be understood. */
@@ -335,6 +375,14 @@ static bool set_value(int code, const char *text, struct options *o)
         break;
     case OPT_PREDICT:
         what = "--predict is auto, none, left, top, average, planar, paeth or wht, not";
+        good = set_choice(code, text, o);
+        break;
+    case OPT_LOSSY:
+        what = "--lossy is none, snr:DB (0 to 200), error:E (the largest, above 0) or bits:B (an element, 0.01 to 32), not";
+        good = lossy_parse(text, o);
+        break;
+    case OPT_LOSSY_SCALE:
+        what = "--lossy-scale is tensor or row, not";
         good = set_choice(code, text, o);
         break;
     default:
@@ -498,6 +546,14 @@ static bool check_together(const struct options *o)
         return usage_error("--rm needs the output on the disk, which --no-sync leaves out", NULL);
     if (o->remove && (o->tensors.count || o->only.count || o->keep_going))
         return usage_error("--rm is for whole files, not with --tensor, --only or --keep-going", NULL);
+    if (o->remove && o->lossy != WCODEC_LOSSY_NONE && !o->force)
+        return usage_error("--rm after --lossy leaves no exact copy: add -f if that is meant", NULL);
+    if (o->lossy == WCODEC_LOSSY_NONE && o->lossy_scale != WCODEC_LOSSY_SCALE_TENSOR)
+        return usage_error("--lossy-scale needs --lossy", NULL);
+    if (o->lossy == WCODEC_LOSSY_ERROR && o->lossy_scale == WCODEC_LOSSY_SCALE_ROW)
+        return usage_error("--lossy-scale=row goes with snr and bits: one largest error needs one scale", NULL);
+    if (o->raw && o->lossy != WCODEC_LOSSY_NONE)
+        return usage_error("--raw and --lossy exclude each other", NULL);
     if (o->raw && o->strict)
         return usage_error("--raw and --strict exclude each other", NULL);
     return true;

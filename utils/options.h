@@ -59,6 +59,9 @@ struct options {
     unsigned tile_log2;
     wcodec_profile profile;
     wcodec_predict predict;
+    wcodec_lossy_target lossy;
+    wcodec_lossy_scaling lossy_scale;
+    double lossy_value;
     struct strings include;
     struct strings exclude;
     bool raw;

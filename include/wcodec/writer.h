@@ -34,6 +34,20 @@ typedef enum wcodec_predict {
     WCODEC_PREDICT_WHT = 7      /**< no prediction: a reversible Walsh-Hadamard transform; AUTO tries it from level 7 on */
 } wcodec_predict;
 
+/** What coding with loss shall reach. Tensors of bf16, f16 and f32 are then approximated: each by itself keeps to the target. */
+typedef enum wcodec_lossy_target {
+    WCODEC_LOSSY_NONE = 0,  /**< no loss */
+    WCODEC_LOSSY_SNR = 1,   /**< at least so many decibels between the squares of a tensor's elements and those of its errors */
+    WCODEC_LOSSY_ERROR = 2, /**< no error larger than this */
+    WCODEC_LOSSY_BITS = 3   /**< at most so many bits an element, tables and all else included, with as little error as they allow */
+} wcodec_lossy_target;
+
+typedef enum wcodec_lossy_scaling {
+    WCODEC_LOSSY_SCALE_TENSOR = 0, /**< one step for all of a tensor: the least mean squared error */
+    WCODEC_LOSSY_SCALE_ROW = 1     /**< one for each row (of the last dimension), in proportion to its root mean square: rows are equally exact by ratio. Not for
+                                        WCODEC_LOSSY_ERROR */
+} wcodec_lossy_scaling;
+
 /** How to compress. Fill with wcodec_encode_options_init(), then change what matters. Strings and lists are copied where they are needed after the call
  * returns. New fields are added at the end, and 0 stands for their default. */
 typedef struct wcodec_encode_options {
@@ -46,12 +60,18 @@ typedef struct wcodec_encode_options {
     int strict;              /**< not 0: an input that ought to be safetensors and is not is WCODEC_ERROR_CORRUPT instead of opaque */
     int no_verify;           /**< not 0: do not decode and compare what was coded */
     const char *const *include; /**< NULL, or a NULL-terminated list of patterns (fnmatch): only tensors that match one are coded as weights */
-    const char *const *exclude; /**< NULL, or such a list: tensors that match one are stored in chunks */
+    const char *const *exclude; /**< NULL, or such a list: tensors that match one are stored in chunks; with `lossy`, they are coded as weights without loss */
     const char *name;        /**< base name of the original to note in the file; NULL: none (or from the path) */
     uint32_t mode;           /**< permission bits to note; 0: none */
     int64_t mtime;           /**< seconds since 1970 to note; -1: none */
     wcodec_progress progress;
     wcodec_predict predict;
+    /** Off unless asked for. Tensors stay lossless, as if this were off, whose names `exclude` matches or `include` does not; of other types, with NaN or infinite
+     * numbers, of few elements; for which no step gives what is asked for; and where that takes no more bytes. Which ones, and why, is logged. The file then
+     * says which tensors have which error; its hash is that of the approximated file. */
+    wcodec_lossy_target lossy;
+    wcodec_lossy_scaling lossy_scale;
+    double lossy_value; /**< decibels, 0 to 200; error, above 0; or bits, above 0 to 32 */
 } wcodec_encode_options;
 
 /** Set the `size` bytes at options to the defaults; size is the caller's sizeof(wcodec_encode_options), so that a newer library leaves alone what an older
@@ -71,12 +91,13 @@ typedef struct wcodec_encode_report {
     uint64_t aliases;
     int safetensors;        /**< 0: stored as opaque bytes */
     char note[256];         /**< why it is opaque, one line; empty otherwise */
-    uint8_t xxh128[16];     /**< XXH3-128 of the original, canonical order */
+    uint8_t xxh128[16];     /**< XXH3-128 of the original, canonical order; with approximated tensors, of the file that restoring gives */
+    uint64_t lossy;         /**< tensors that are approximated */
 } wcodec_encode_report;
 
 /** Compress the regular file `fd` (read with pread from offset 0) and write the container through `write`, front to back. A safetensors file becomes tensors,
  * anything else one opaque blob. If the file changes while it is read, WCODEC_ERROR_IO. The output depends on the input and options only, never on the number
- * of threads. Memory: at most about twice the largest tensor (three times if it is predicted), 16 times the header and 64 MiB. `report` may be NULL.
+ * of threads. Memory: at most about twice the largest tensor (three times if it is predicted, five times with loss), 16 times the header and 64 MiB. `report` may be NULL.
  * Returns WCODEC_OK, _USAGE, _MEMORY, _IO, _CORRUPT (strict only), _LIMIT, _CANCELLED. */
 WCODEC_API wcodec_status wcodec_compress_fd(wcodec_context *context, int fd, wcodec_write_fn write, void *opaque, const wcodec_encode_options *options, wcodec_encode_report *report, wcodec_error *err);
 

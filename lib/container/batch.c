@@ -5,6 +5,7 @@
 #include "coding/chunks.h"
 #include "core/dtype.h"
 #include "core/error.h"
+#include "core/log.h"
 #include "core/memory.h"
 #include "encode/rival.h"
 
@@ -82,8 +83,12 @@ wcodec_status wcodec_code_bytes(wcodec_context *context, const struct wcodec_enc
                                 wcodec_error *err)
 {
     const wcodec_dtype dtype = (wcodec_dtype)what->dtype;
-    if (what->size != 0 && what->size <= WCODEC_TINY_BYTES)
-        return code_tiny(&context->allocator, dtype, data, (size_t)what->size, coded, err);
+    if (what->size != 0 && what->size <= WCODEC_TINY_BYTES) {
+        const wcodec_status status = code_tiny(&context->allocator, dtype, data, (size_t)what->size, coded, err);
+        if (status == WCODEC_OK && settings->lossy != WCODEC_LOSSY_NONE && coded->coding != WCODEC_CODING_CONSTANT)
+            coded->lossless = wcodec_lossy_dtype(dtype) ? "it is small" : "its type has no lossy form";
+        return status;
+    }
     struct wcodec_encode_settings own = *settings;
     own.weights = weights;
     own.columns = matrix_columns(what);
@@ -97,19 +102,21 @@ wcodec_status wcodec_batch_init(struct wcodec_batch *batch, wcodec_error *err)
     return batch->items && batch->pending ? WCODEC_OK : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a batch of tensors");
 }
 
-static void free_coded(struct wcodec_batch_item *items, size_t count)
+static void free_coded(const wcodec_allocator *allocator, struct wcodec_batch_item *items, size_t count)
 {
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++) {
         if (items[i].is_coded)
             wcodec_coded_free(&items[i].coded);
+        wcodec_free(allocator, items[i].approximation);
+    }
 }
 
 void wcodec_batch_free(struct wcodec_batch *batch)
 {
     if (!batch->context)
         return;
-    free_coded(batch->items, batch->count);
-    free_coded(batch->pending, batch->pending_count);
+    free_coded(&batch->context->allocator, batch->items, batch->count);
+    free_coded(&batch->context->allocator, batch->pending, batch->pending_count);
     batch->count = batch->pending_count = 0;
     wcodec_free(&batch->context->allocator, batch->items);
     wcodec_free(&batch->context->allocator, batch->pending);
@@ -141,14 +148,16 @@ wcodec_status wcodec_batch_reserve(struct wcodec_batch *batch, uint64_t size, bo
 
 bool wcodec_batch_is_full(const struct wcodec_batch *batch, uint64_t size)
 {
-    /* Bytes, their payload, and the payload of those before. */
-    uint64_t limit = batch->memory / 4 < WCODEC_BATCH_BYTES ? batch->memory / 4 : WCODEC_BATCH_BYTES;
+    /* Bytes, their payload, and the payload of those before; with loss, coefficients and approximations. */
+    const uint64_t share = batch->settings.lossy != WCODEC_LOSSY_NONE ? 8 : 4, limit = batch->memory / share < WCODEC_BATCH_BYTES ? batch->memory / share : WCODEC_BATCH_BYTES;
     return batch->count != 0 && (batch->count == WCODEC_BATCH_ITEMS || size > limit || batch->size > limit - size);
 }
 
 void wcodec_batch_add(struct wcodec_batch *batch, const struct wcodec_entry *what, bool weights)
 {
-    batch->items[batch->count++] = (struct wcodec_batch_item){.what = *what, .weights = weights, .at = batch->size, .alias = UINT64_MAX};
+    /* With loss asked for, patterns say what it is for; the others are weights all the same. */
+    const bool lossy = batch->settings.lossy != WCODEC_LOSSY_NONE && what->is_tensor;
+    batch->items[batch->count++] = (struct wcodec_batch_item){.what = *what, .weights = weights || lossy, .lossy = weights && lossy, .at = batch->size, .alias = UINT64_MAX};
     batch->size += what->size;
 }
 
@@ -156,6 +165,12 @@ void wcodec_batch_add(struct wcodec_batch *batch, const struct wcodec_entry *wha
 static bool is_candidate(const struct wcodec_batch *batch, const struct wcodec_batch_item *item)
 {
     return batch->dedup && item->what.is_tensor && item->what.size > 8;
+}
+
+/* May what it decodes to differ from what it is? */
+static bool may_be_lossy(const struct wcodec_batch_item *item)
+{
+    return item->lossy && wcodec_lossy_dtype((wcodec_dtype)item->what.dtype);
 }
 
 static void note_failure(struct work *w, uint64_t place, wcodec_status status, const wcodec_error *error)
@@ -189,6 +204,8 @@ static void settle(struct work *w, uint64_t place, struct wcodec_batch_item *ite
     if (status == WCODEC_OK)
         status = wcodec_coded_hash(&item->coded, &item->payload_hash, &error);
     item->is_settled = status == WCODEC_OK;
+    wcodec_free(&w->batch->context->allocator, item->coded.coefficients);
+    item->coded.coefficients = NULL;
     if (status != WCODEC_OK)
         note_item_failure(w, place, item, status, &error);
 }
@@ -205,18 +222,39 @@ static void code_item(struct work *w, size_t i)
     struct wcodec_encode_settings settings = w->settings;
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
-    if (item->alias != UINT64_MAX)
+    if (item->alias != UINT64_MAX && !may_be_lossy(item))
         return;
     settings.verify = false;
+    settings.lossy = item->lossy ? settings.lossy : WCODEC_LOSSY_NONE;
     if (wcodec_cancel_poll(settings.cancel))
         status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     if (status == WCODEC_OK)
         status = wcodec_code_bytes(b->context, &settings, item->weights, &item->what, b->bytes + item->at, &item->coded, &error);
     item->is_coded = status == WCODEC_OK;
+    if (status == WCODEC_OK) {
+        item->approximation = item->coded.approximation;
+        item->coded.approximation = NULL;
+    }
+    /* Of an alias only what it decodes to is wanted: the same as what its entry does. */
+    if (item->is_coded && item->alias != UINT64_MAX) {
+        wcodec_coded_free(&item->coded);
+        item->is_coded = false;
+    }
     if (status != WCODEC_OK)
         note_item_failure(w, PLACE_BATCH + i, item, status, &error);
     else if (!is_large(item))
         settle(w, PLACE_BATCH + i, item, b->bytes);
+}
+
+/* The original's hash goes by what is decoded. */
+static void hash_approximations(struct wcodec_batch *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        struct wcodec_batch_item *item = &b->items[i];
+        wcodec_output_hash(b->output, item->approximation ? item->approximation : b->bytes + item->at, (size_t)item->what.size);
+        wcodec_free(&b->context->allocator, item->approximation);
+        item->approximation = NULL;
+    }
 }
 
 /* The last task hashes the original's bytes, which can only be done in order; the others take items until none is left. */
@@ -225,7 +263,8 @@ static void code_task(void *argument, size_t i)
     struct work *w = argument;
     struct wcodec_batch *b = w->batch;
     if (i == w->coders) {
-        wcodec_output_hash(b->output, b->bytes, (size_t)b->size);
+        if (b->settings.lossy == WCODEC_LOSSY_NONE)
+            wcodec_output_hash(b->output, b->bytes, (size_t)b->size);
         return;
     }
     for (size_t item; !atomic_load(&w->failed) && (item = atomic_fetch_add(&w->next, 1)) < b->count;)
@@ -236,8 +275,12 @@ static void hash_task(void *argument, size_t i)
 {
     struct work *w = argument;
     struct wcodec_batch_item *item = &w->batch->items[i];
-    if (is_candidate(w->batch, item))
-        item->hash = wcodec_dedup_hash(w->batch->context, w->batch->bytes + item->at, (size_t)item->what.size);
+    if (!is_candidate(w->batch, item))
+        return;
+    item->hash = wcodec_dedup_hash(w->batch->context, w->batch->bytes + item->at, (size_t)item->what.size);
+    /* What comes of equal bytes depends on their type and view too. */
+    if (may_be_lossy(item))
+        item->hash.low += (matrix_columns(&item->what) * 256 + item->what.dtype + 1) * 0x9E3779B97F4A7C15u;
 }
 
 static void read_task(void *argument, size_t i)
@@ -298,13 +341,26 @@ static void find_aliases(struct work *w)
     }
 }
 
+/* What loss takes beside: coefficients and what they decode to, as long as the item is at work; */
+uint64_t wcodec_batch_lossy(const struct wcodec_encode_settings *settings, uint64_t size)
+{
+    return settings->lossy != WCODEC_LOSSY_NONE ? size * 9 / 4 : 0;
+}
+
+/* and a sample of blocks, costs and figures while the step is searched. */
+static uint64_t lossy_planning(const struct wcodec_encode_settings *settings, uint64_t size)
+{
+    const uint64_t sample = 6 * size < 5 << 19 ? 6 * size : 5 << 19;
+    return settings->lossy != WCODEC_LOSSY_NONE ? sample + (384 << 10) : 0;
+}
+
 /* What planning takes for one item: samples, counts, and zstd's look. From level 5 on zstd may be tried on all of it, with tables that count. */
 static uint64_t planning_memory(const struct wcodec_batch *b, uint64_t size)
 {
     uint64_t most = b->settings.level >= 7 ? 8 << 20 : 1 << 20, chunk = size < WCODEC_CHUNK_MAX ? size : WCODEC_CHUNK_MAX;
     /* Limited memory: residuals and a second payload. */
     uint64_t predicted = b->settings.predict != WCODEC_PREDICT_NONE && b->context->limits.max_memory != UINT64_MAX ? 2 * size : 0;
-    return predicted + (192 << 10) + 2 * (size < most ? size : most) + (b->settings.level >= 5 ? wcodec_chunk_encode_memory(wcodec_zstd_level(b->settings.level), chunk) : 0);
+    return predicted + lossy_planning(&b->settings, size) + (192 << 10) + 2 * (size < most ? size : most) + (b->settings.level >= 5 ? wcodec_chunk_encode_memory(wcodec_zstd_level(b->settings.level), chunk) : 0);
 }
 
 /* What coding an item takes beside it and its payload, in one thread. */
@@ -321,7 +377,7 @@ static uint64_t payload_most(uint64_t size)
 
 uint64_t wcodec_batch_least(const struct wcodec_encode_settings *settings, uint64_t size)
 {
-    return size + payload_most(size) + least_scratch(settings, size);
+    return size + payload_most(size) + wcodec_batch_lossy(settings, size) + lossy_planning(settings, size) + least_scratch(settings, size);
 }
 
 static uint64_t largest_item(const struct wcodec_batch *b)
@@ -347,6 +403,8 @@ static void code_items(struct work *w)
 {
     if (!atomic_load(&w->failed))
         wcodec_run(w->batch->context, code_task, w, w->coders + 1);
+    if (!atomic_load(&w->failed) && w->batch->settings.lossy != WCODEC_LOSSY_NONE)
+        hash_approximations(w->batch);
     w->is_coded = true;
 }
 
@@ -361,7 +419,7 @@ static uint64_t pending_size(const struct wcodec_batch *b)
 /* Memory that is left for coding beside the batch's bytes, its payload and `others`; 0: too little. */
 static uint64_t left_over(const struct wcodec_batch *b, uint64_t others)
 {
-    uint64_t bytes = b->source && b->source->fd < 0 ? 0 : b->size, taken = bytes + payload_most(b->size) + others;
+    uint64_t bytes = b->source && b->source->fd < 0 ? 0 : b->size, taken = bytes + payload_most(b->size) + wcodec_batch_lossy(&b->settings, b->size) + others;
     return b->memory >= taken + least_scratch(&b->settings, largest_item(b)) ? b->memory - taken : 0;
 }
 
@@ -376,6 +434,15 @@ static void settle_pending(struct work *w)
     wcodec_run(w->batch->context, settle_task, w, w->batch->pending_count);
 }
 
+static void log_lossless(wcodec_context *context, const struct wcodec_batch_item *item)
+{
+    const char *reason = item->coded.lossless;
+    if (item->weights && !item->lossy && wcodec_lossy_dtype((wcodec_dtype)item->what.dtype))
+        reason = "its name is left out";
+    if (reason && wcodec_log_wants(context, WCODEC_LOG_INFO))
+        wcodec_log(context, WCODEC_LOG_INFO, "tensor \"%.200s\" stays lossless: %s", item->what.name, reason);
+}
+
 static void write_pending(void *argument)
 {
     struct work *w = argument;
@@ -384,6 +451,8 @@ static void write_pending(void *argument)
     wcodec_status status = WCODEC_OK;
     for (size_t i = 0; i < b->pending_count && status == WCODEC_OK; i++) {
         const struct wcodec_batch_item *item = &b->pending[i];
+        if (b->settings.lossy != WCODEC_LOSSY_NONE && item->is_coded)
+            log_lossless(b->context, item);
         if (item->alias != UINT64_MAX)
             status = wcodec_output_alias(b->output, &item->what, item->alias, &error);
         else
@@ -434,7 +503,7 @@ static void release_pending(struct wcodec_batch *b)
     for (size_t i = 0; i < b->pending_count; i++)
         if (b->pending[i].is_coded)
             entries[i].payload_hash = b->pending[i].payload_hash;
-    free_coded(b->pending, b->pending_count);
+    free_coded(&b->context->allocator, b->pending, b->pending_count);
     b->pending_count = 0;
 }
 

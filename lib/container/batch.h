@@ -21,10 +21,12 @@ enum { WCODEC_BATCH_ITEMS = 2048 };
 struct wcodec_batch_item {
     struct wcodec_entry what;
     bool weights;          /* code as a weight tensor; else in chunks */
+    bool lossy;            /* may be coded with loss, where that is asked for */
     uint64_t at;           /* in the batch's bytes */
     uint64_t alias;        /* number of the entry that it equals, UINT64_MAX: none */
     struct wcodec_dedup_hash hash;
     struct wcodec_coded coded; /* set if alias is not */
+    uint8_t *approximation; /* NULL, or what a lossy tensor, or an alias of one, decodes to: until it is hashed as part of the original */
     bool is_coded;
     bool is_settled;       /* verified if that is asked for, and its payload hashed */
     uint64_t payload_hash; /* then; `what` is being read when it is found */
@@ -59,6 +61,9 @@ wcodec_status wcodec_code_bytes(wcodec_context *context, const struct wcodec_enc
 
 /* Memory that an item of `size` bytes takes at least, with its payload. */
 uint64_t wcodec_batch_least(const struct wcodec_encode_settings *settings, uint64_t size);
+
+/* What items of `size` bytes take beside that where they are coded with loss. */
+uint64_t wcodec_batch_lossy(const struct wcodec_encode_settings *settings, uint64_t size);
 
 /* Room for items. Members up to `memory` are the caller's to set before. Free with wcodec_batch_free() whether this fails or not. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_batch_init(struct wcodec_batch *batch, wcodec_error *err);

@@ -73,7 +73,7 @@ static wcodec_status plan_memory(struct compressor *c, wcodec_error *err)
     uint64_t least = wcodec_batch_least(&c->batch.settings, largest);
     if (fixed > limit || least > limit - fixed)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT, "compressing takes about %" PRIu64 " bytes of memory, the limit is %" PRIu64, fixed + least, limit);
-    c->batch.memory = WCODEC_BATCH_MEMORY + 2 * largest;
+    c->batch.memory = WCODEC_BATCH_MEMORY + 2 * largest + wcodec_batch_lossy(&c->batch.settings, largest);
     if (c->batch.memory > limit - fixed)
         c->batch.memory = limit - fixed;
     return WCODEC_OK;

@@ -20,6 +20,24 @@ void wcodec_encode_options_init_size(wcodec_encode_options *options, size_t size
     options->mtime = -1;
 }
 
+static wcodec_status check_lossy(const wcodec_encode_options *o, wcodec_error *err)
+{
+    const double v = o->lossy_value;
+    if ((unsigned)o->lossy > WCODEC_LOSSY_BITS)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "lossy target %d is none", (int)o->lossy);
+    if ((unsigned)o->lossy_scale > WCODEC_LOSSY_SCALE_ROW)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "lossy scale %d is none", (int)o->lossy_scale);
+    if (o->lossy == WCODEC_LOSSY_SNR && !(v >= 0 && v <= 200))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "a lossy target of %g decibels, expected 0 to 200", v);
+    if (o->lossy == WCODEC_LOSSY_ERROR && !(v >= 0x1p-126 && v <= 0x1p126))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "a lossy target of error %g, expected 2^-126 to 2^126", v);
+    if (o->lossy == WCODEC_LOSSY_BITS && !(v > 0 && v <= 32))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "a lossy target of %g bits an element, expected more than 0, at most 32", v);
+    if (o->lossy == WCODEC_LOSSY_ERROR && o->lossy_scale == WCODEC_LOSSY_SCALE_ROW)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "scales of rows cannot keep to one largest error");
+    return WCODEC_OK;
+}
+
 wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from, wcodec_encode_options *options, wcodec_error *err)
 {
     wcodec_encode_options o;
@@ -44,8 +62,10 @@ wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from, wcod
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "profile %d is none", (int)o.profile);
     if ((unsigned)o.predict > WCODEC_PREDICT_WHT)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "predictor %d is none", (int)o.predict);
-    *options = o;
-    return WCODEC_OK;
+    wcodec_status status = check_lossy(&o, err);
+    if (status == WCODEC_OK)
+        *options = o;
+    return status;
 }
 
 void wcodec_encode_options_settings(const wcodec_encode_options *options, struct wcodec_encode_settings *settings)
@@ -58,6 +78,9 @@ void wcodec_encode_options_settings(const wcodec_encode_options *options, struct
         .verify = !options->no_verify,
         .weights = true,
         .predict = (uint8_t)options->predict,
+        .lossy = (uint8_t)options->lossy,
+        .lossy_rows = options->lossy_scale == WCODEC_LOSSY_SCALE_ROW,
+        .lossy_value = options->lossy_value,
     };
 }
 

@@ -96,8 +96,10 @@ static wcodec_status set_coding(struct wcodec_output *output, const struct wcode
     e->order0_bits = coded->order0_bits;
     e->payload_size = coded->payload_size;
     if (coded->tiling) {
-        uint8_t bytes[WCODEC_BLOCKS_MAX_BYTES];
-        e->parameters_size = coded->blocks ? wcodec_blocks_write(coded->blocks, coded->tiling, bytes) : wcodec_tiling_write(coded->tiling, bytes);
+        uint8_t bytes[WCODEC_BLOCKS_MAX_BYTES > WCODEC_LOSSY_MAX_BYTES ? WCODEC_BLOCKS_MAX_BYTES : WCODEC_LOSSY_MAX_BYTES];
+        e->parameters_size = coded->lossy ? wcodec_lossy_write(coded->lossy, coded->tiling, bytes)
+                             : coded->blocks ? wcodec_blocks_write(coded->blocks, coded->tiling, bytes)
+                                             : wcodec_tiling_write(coded->tiling, bytes);
         uint8_t *copy = wcodec_arena_alloc(&output->arena, e->parameters_size);
         if (!copy)
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
@@ -135,6 +137,7 @@ wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wco
 {
     struct wcodec_entry entry = *what;
     wcodec_status status = set_coding(output, coded, &entry, err);
+    output->lossy += entry.coding == WCODEC_CODING_LOSSY;
     if (status != WCODEC_OK)
         return status;
     if (coded->payload_size != 0) {
@@ -157,6 +160,8 @@ wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wco
     wcodec_status status = add_entry(output, &entry, err);
     if (status == WCODEC_OK)
         output->aliases++;
+    if (status == WCODEC_OK && output->index.entries[alias].coding == WCODEC_CODING_LOSSY)
+        output->lossy++;
     return status;
 }
 
@@ -190,6 +195,7 @@ void wcodec_output_report(const struct wcodec_output *output, wcodec_encode_repo
     report->coded_size = output->position;
     report->tensors = output->index.tensor_count;
     report->aliases = output->aliases;
+    report->lossy = output->lossy;
     report->safetensors = output->index.safetensors;
     memcpy(report->xxh128, output->index.hash, sizeof report->xxh128);
 }

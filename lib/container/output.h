@@ -19,6 +19,7 @@ struct wcodec_output {
     struct wcodec_index index; /* entries so far; index.size is what they decode to */
     uint64_t entry_room;
     uint64_t aliases;
+    uint64_t lossy;    /* tensors, aliases included */
     struct wcodec_arena arena; /* parameters of tilings */
     void *original; /* XXH3 state: of the original's bytes */
 };

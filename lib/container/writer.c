@@ -348,7 +348,7 @@ static wcodec_status code_at_once(wcodec_writer *w, const struct wcodec_entry *w
     if (status != WCODEC_OK)
         return status;
     /* Two payloads, if this one does not shrink, and as much again for coding. */
-    w->batch.memory = WCODEC_BATCH_MEMORY + 2 * what->size;
+    w->batch.memory = WCODEC_BATCH_MEMORY + 2 * what->size + wcodec_batch_lossy(&w->batch.settings, what->size);
     wcodec_batch_add(&w->batch, what, weights);
     status = run_batch(w, data, err);
     w->batch.memory = WCODEC_BATCH_MEMORY;

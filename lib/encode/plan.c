@@ -203,7 +203,7 @@ static bool surveyed_counts(const struct wcodec_survey *survey, uint64_t add, co
             counts[((v + (unsigned)add) & 0xff) >> f->shift & ((1u << f->width) - 1)] += survey->counts[0][v];
         return true;
     }
-    for (unsigned a = 0; a < survey->atom_count; a++)
+    for (unsigned a = 0; a < survey->atom_count && add == 0; a++)
         if (survey->atoms[a].use == WCODEC_ATOM_COUNTED && survey->atoms[a].shift == f->shift && survey->atoms[a].width == f->width) {
             memcpy(counts, survey->counts[a], 256 * sizeof *counts);
             return true;
@@ -269,7 +269,13 @@ static wcodec_status plan_tiling(const struct planner *p, const struct wcodec_sp
 static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t size, struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED], struct wcodec_plan *plan, wcodec_error *err)
 {
     struct wcodec_split splits[WCODEC_MAX_SPLITS];
-    unsigned chosen = 0, count = wcodec_split_candidates(p->survey, dtype, p->settings->level, splits, &plan->order0_bits);
+    unsigned chosen = 0, count = 1;
+    if (p->settings->split) {
+        splits[0] = *p->settings->split;
+        plan->order0_bits = splits[0].order0_bits;
+    } else {
+        count = wcodec_split_candidates(p->survey, dtype, p->settings->level, splits, &plan->order0_bits);
+    }
     wcodec_status status = WCODEC_OK;
     if (p->settings->level <= 1) {
         choose_fast(p, &splits[0], choices[0]);

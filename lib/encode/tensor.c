@@ -6,6 +6,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "encode/chunked.h"
+#include "encode/lossy.h"
 #include "encode/payload.h"
 #include "encode/predict.h"
 #include "encode/rival.h"
@@ -26,7 +27,12 @@ void wcodec_coded_free(struct wcodec_coded *coded)
     wcodec_free(coded->allocator, coded->parts);
     wcodec_free(coded->allocator, coded->tiling);
     wcodec_free(coded->allocator, coded->blocks);
+    wcodec_free(coded->allocator, coded->lossy);
+    wcodec_free(coded->allocator, coded->coefficients);
+    wcodec_free(coded->allocator, coded->approximation);
     coded->tiling = NULL;
+    coded->lossy = NULL;
+    coded->coefficients = coded->approximation = NULL;
     coded->blocks = NULL;
     coded->parts = NULL;
     coded->part_count = 0;
@@ -76,7 +82,7 @@ static wcodec_status decide(struct decision *d, wcodec_error *err)
     return WCODEC_OK;
 }
 
-static wcodec_status code_tiles(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size,
+wcodec_status wcodec_code_tiles(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size,
                                 const struct wcodec_survey *survey, struct wcodec_coded *coded, wcodec_error *err)
 {
     struct wcodec_plan *plan;
@@ -88,21 +94,31 @@ static wcodec_status code_tiles(wcodec_context *context, const struct wcodec_enc
     return status;
 }
 
+wcodec_status wcodec_coded_prepend(struct wcodec_coded *coded, uint8_t *bytes, uint64_t size, wcodec_error *err)
+{
+    struct wcodec_part *parts = wcodec_realloc_array(coded->allocator, coded->parts, coded->part_count + 1, sizeof *parts);
+    if (!parts) {
+        wcodec_free(coded->allocator, bytes);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for what describes a tensor's blocks");
+    }
+    memmove(parts + 1, parts, coded->part_count++ * sizeof *parts);
+    parts[0] = (struct wcodec_part){bytes, size};
+    coded->parts = parts;
+    coded->payload_size += size;
+    return WCODEC_OK;
+}
+
 /* The modes go before the residuals' payload. */
 static wcodec_status join_blocks(struct wcodec_predicted *predicted, struct wcodec_coded *coded, wcodec_error *err)
 {
-    struct wcodec_part *parts = wcodec_realloc_array(coded->allocator, coded->parts, coded->part_count + 1, sizeof *parts);
-    coded->parts = parts ? parts : coded->parts;
+    uint8_t *modes = predicted->modes;
     coded->blocks = wcodec_alloc(coded->allocator, sizeof *coded->blocks);
-    if (!parts || !coded->blocks)
+    if (!coded->blocks)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the modes of a tensor's blocks");
-    memmove(parts + 1, parts, coded->part_count++ * sizeof *parts);
-    parts[0] = (struct wcodec_part){predicted->modes, wcodec_blocks_tiles_begin(&predicted->blocks)};
-    predicted->modes = NULL;
     *coded->blocks = predicted->blocks;
-    coded->payload_size += parts[0].size;
+    predicted->modes = NULL;
     coded->coding = 4;
-    return WCODEC_OK;
+    return wcodec_coded_prepend(coded, modes, wcodec_blocks_tiles_begin(&predicted->blocks), err);
 }
 
 /* Residuals are small integers, whatever the elements were. *done: there is something to code in them. */
@@ -117,7 +133,7 @@ static wcodec_status code_predicted(wcodec_context *context, const struct wcodec
     if (status || survey.any == survey.all)
         return status;
     struct wcodec_coded result;
-    status = code_tiles(context, settings, as, predicted->residuals, size, &survey, &result, err);
+    status = wcodec_code_tiles(context, settings, as, predicted->residuals, size, &survey, &result, err);
     if (status)
         return status;
     status = join_blocks(predicted, &result, err);
@@ -159,7 +175,7 @@ static wcodec_status try_predicted(wcodec_context *context, const struct wcodec_
         if (done)
             wcodec_coded_free(&coded);
         if (large)
-            status = code_tiles(context, settings, dtype, data, size, survey, result, err);
+            status = wcodec_code_tiles(context, settings, dtype, data, size, survey, result, err);
     }
     return status;
 }
@@ -227,6 +243,50 @@ static wcodec_status code_weights(wcodec_context *context, const struct wcodec_e
     return status;
 }
 
+/* Why a tensor must stay as it is, though loss was asked for; NULL if it need not. */
+static const char *reason_against_loss(const struct wcodec_encode_settings *settings, wcodec_dtype dtype, uint64_t size, const struct wcodec_coded *lossless)
+{
+    if (!wcodec_lossy_dtype(dtype))
+        return "its type has no lossy form";
+    if (!wcodec_lossy_applies(settings, dtype, size))
+        return "it is small";
+    const double elements = (double)(size >> wcodec_dtype_element_log2(dtype));
+    if (settings->lossy == WCODEC_LOSSY_BITS && 8 * (double)lossless->payload_size <= settings->lossy_value * elements)
+        return "it takes no more bits without loss";
+    return NULL;
+}
+
+/* Loss in place of what was coded without, where that is smaller. */
+static wcodec_status try_lossy(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size,
+                               const struct wcodec_survey *survey, struct wcodec_coded *result, wcodec_error *err)
+{
+    const uint64_t plain_size = result->payload_size, order0_bits = result->order0_bits;
+    const char *reason = reason_against_loss(settings, dtype, size, result);
+    const bool large = size > LARGE;
+    struct wcodec_coded coded;
+    wcodec_status status = WCODEC_OK;
+    if (reason) {
+        result->lossless = reason;
+        return status;
+    }
+    /* As above: of a large tensor only one payload at a time. */
+    if (large)
+        wcodec_coded_free(result);
+    status = wcodec_lossy_code(context, settings, dtype, data, size, plain_size, &coded, &reason, err);
+    if (status)
+        return status;
+    if (reason && large)
+        status = code_weights(context, settings, dtype, data, size, survey, result, err);
+    if (reason) {
+        result->lossless = reason;
+        return status;
+    }
+    wcodec_coded_free(result);
+    *result = coded;
+    result->order0_bits = order0_bits;
+    return settings->verify ? wcodec_coded_verify(context, settings, result, data, err) : status;
+}
+
 wcodec_status wcodec_encode_tensor(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const void *data, uint64_t size,
                                    struct wcodec_coded *coded, wcodec_error *err)
 {
@@ -247,5 +307,15 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context, const struct wcodec_
         constant(&survey, &context->allocator, coded);
         return WCODEC_OK;
     }
-    return code_weights(context, settings, dtype, data, size, &survey, coded, err);
+    struct wcodec_coded result;
+    status = code_weights(context, settings, dtype, data, size, &survey, &result, err);
+    if (status)
+        return status;
+    if (settings->lossy != WCODEC_LOSSY_NONE)
+        status = try_lossy(context, settings, dtype, data, size, &survey, &result, err);
+    if (status)
+        wcodec_coded_free(&result);
+    else
+        *coded = result;
+    return status;
 }

@@ -6,9 +6,13 @@
 #define WCODEC_ENCODE_TENSOR_H
 
 #include "coding/blocks.h"
+#include "coding/lossy.h"
 #include "core/cancel.h"
 #include "core/context.h"
 #include <wcodec/writer.h>
+
+struct wcodec_split;
+struct wcodec_survey;
 
 /* Settings that reach the coder, from wcodec_encode_options. */
 struct wcodec_encode_settings {
@@ -20,6 +24,10 @@ struct wcodec_encode_settings {
     bool weights;       /* false: chunks only (blobs, excluded tensors) */
     uint8_t predict;    /* wcodec_predict */
     uint64_t columns;   /* of the tensor as a matrix, for prediction; 0: none */
+    uint8_t lossy;      /* wcodec_lossy_target */
+    bool lossy_rows;    /* a scale for each row */
+    double lossy_value;
+    const struct wcodec_split *split; /* NULL, or how elements are cut into fields */
     uint64_t scratch;   /* bytes that threads may take beside the payload, 0: by themselves; one thread takes what it must */
     struct wcodec_cancel *cancel; /* NULL, or asked in the course of a large tensor whether to stop: WCODEC_ERROR_CANCELLED */
 };
@@ -31,18 +39,22 @@ struct wcodec_part {
 
 /* A coded tensor: what the index record needs, and the payload as parts that follow each other (padding between areas is inside the parts). */
 struct wcodec_coded {
-    uint8_t coding; /* 0 constant, 1 tiles, 2 chunks, 4 blocks */
+    uint8_t coding; /* 0 constant, 1 tiles, 2 chunks, 4 blocks, 5 lossy */
     uint64_t order0_bits;
     uint8_t constant_element_log2;
     uint8_t constant_element[8];
-    struct wcodec_tiling *tiling; /* codings 1 and 4; owned */
+    struct wcodec_tiling *tiling; /* codings 1, 4 and 5; owned */
     struct wcodec_blocks *blocks; /* coding 4; owned */
+    struct wcodec_lossy *lossy;   /* coding 5; owned */
+    uint8_t *coefficients;        /* coding 5: what the tiles hold; owned */
+    uint8_t *approximation;       /* coding 5: the bytes that decoding gives; owned */
+    const char *lossless;         /* NULL, or why a tensor was not coded with loss though that was asked for */
     uint64_t chunk;               /* coding 2 */
     uint64_t payload_size;
     size_t part_count;
-    /* NULL: none. In blocks: the packed modes, then as tiles. In tiles: the prefix, then each area's parts, one for each range of tiles */
+    /* NULL: none. In blocks: the packed modes, then as tiles; in lossy tensors the modes and scales. In tiles: the prefix, then each area's parts, one for each range of tiles */
     struct wcodec_part *parts;
-    uint64_t range_tiles;      /* codings 1 and 4: tiles of a range */
+    uint64_t range_tiles;      /* codings 1, 4 and 5: tiles of a range */
     size_t range_count;
     const wcodec_allocator *allocator;
 };
@@ -53,7 +65,15 @@ struct wcodec_coded {
 wcodec_status wcodec_encode_tensor(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const void *data, uint64_t size, struct wcodec_coded *coded, wcodec_error *err);
 void wcodec_coded_free(struct wcodec_coded *coded);
 
-/* Decode what was coded in tiles or blocks and compare it with the data that it was made of (any other coding: nothing to do). WCODEC_ERROR_DEVICE if they
+/* Plan and code a surveyed tensor whose elements are not all equal in tiles. WCODEC_ERROR_MEMORY, _CANCELLED. */
+wcodec_status wcodec_code_tiles(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size,
+                                const struct wcodec_survey *survey, struct wcodec_coded *coded, wcodec_error *err);
+
+/* Put `size` bytes before the payload; they belong to `coded` then, and are freed where that fails. WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_coded_prepend(struct wcodec_coded *coded, uint8_t *bytes, uint64_t size, wcodec_error *err);
+
+/* Decode what was coded in tiles or blocks and compare it with the data that it was made of, lossy tensors with their coefficients (any other coding: nothing
+ * to do). WCODEC_ERROR_DEVICE if they
  * differ, WCODEC_ERROR_MEMORY, _CANCELLED. */
 wcodec_status wcodec_coded_verify(wcodec_context *context, const struct wcodec_encode_settings *settings, const struct wcodec_coded *coded, const void *data, wcodec_error *err);
 

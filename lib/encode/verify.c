@@ -93,10 +93,10 @@ static void verify_task(void *argument, size_t i)
 wcodec_status wcodec_coded_verify(wcodec_context *context, const struct wcodec_encode_settings *settings, const struct wcodec_coded *coded, const void *data, wcodec_error *err)
 {
     struct wcodec_tiles *tiles;
-    if (coded->coding != 1 && coded->coding != 4)
+    if (coded->coding != 1 && coded->coding != 4 && coded->coding != 5)
         return WCODEC_OK;
-    const struct wcodec_part *parts = coded->parts + (coded->coding == 4);
-    const uint64_t payload_size = coded->payload_size - (coded->coding == 4 ? coded->parts[0].size : 0);
+    const struct wcodec_part *parts = coded->parts + (coded->coding != 1);
+    const uint64_t payload_size = coded->payload_size - (coded->coding != 1 ? coded->parts[0].size : 0);
     const struct wcodec_tiling *t = coded->tiling;
     wcodec_status status = wcodec_tiles_read(t, parts[0].data, payload_size, &context->allocator, &tiles, err);
     if (status == WCODEC_ERROR_CORRUPT)
@@ -105,7 +105,7 @@ wcodec_status wcodec_coded_verify(wcodec_context *context, const struct wcodec_e
         return status;
     struct wcodec_cpu_dsp dsp = {0};
     struct wcodec_cpu_decoder *decoder = NULL;
-    struct verifier v = {.coded = coded, .tile_parts = parts, .tiles = tiles, .allocator = &context->allocator, .data = data, .cancel = settings->cancel, .batch = BATCH, .bad = UINT64_MAX};
+    struct verifier v = {.coded = coded, .tile_parts = parts, .tiles = tiles, .allocator = &context->allocator, .data = coded->coefficients ? coded->coefficients : data, .cancel = settings->cancel, .batch = BATCH, .bad = UINT64_MAX};
     while (v.batch > 1 && v.batch << (t->tile_log2 + t->element_log2) > BATCH_BYTES)
         v.batch /= 2;
     v.buffer_size = (size_t)v.batch * (size_t)wcodec_tile_elements(t, 0) << t->element_log2;

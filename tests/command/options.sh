@@ -21,7 +21,8 @@ value_of () {
     tune) echo =size ;;
     tile) echo =4096 ;;
     profile) echo =p12 ;;
-    predict) echo =none ;;
+    predict|lossy) echo =none ;;
+    lossy-scale) echo =tensor ;;
     slice) echo =0:1 ;;
     xxh128) echo =0 ;;
     esac

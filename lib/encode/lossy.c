@@ -1,0 +1,391 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Steps are powers of 2^(1/1024): numbers that are the same on every machine, and near enough to each other for every target. */
+#include "encode/lossy.h"
+
+#include "core/error.h"
+#include "encode/lossy_quantise.h"
+#include "encode/lossy_split.h"
+#include "encode/payload.h"
+
+#include <math.h>
+
+enum {
+    OCTAVE = 1024,
+    EXPONENT_MAX = 90,      /* of a step */
+    ELEMENTS_MIN = 1024,    /* fewer do not pay for their tables */
+    SAMPLE_TRIES = 8,
+    TRIES = 10,
+    LEVEL_MIN = 3,          /* lower ones code all 8 bits in one way only */
+    BLOCKS_SHARE = 100      /* with a bound, as in lossy_model.c */
+};
+
+/* What is left of the target, in octaves of the step; it grows with the step. */
+struct goal {
+    double least, aim, most;
+};
+
+struct search {
+    wcodec_context *context;
+    const struct wcodec_encode_settings *settings;
+    struct wcodec_lossy_source source;
+    struct wcodec_lossy_sample sample;
+    struct wcodec_lossy_model model;
+    struct wcodec_lossy_result result;
+    bool has_result;
+    struct wcodec_coded coded; /* of the last try, where it was coded */
+    bool is_coded;
+    const char *reason;
+};
+
+static double step_of(long k)
+{
+    static const double roots[] = {0x1.6a09e667f3bcdp+0, 0x1.306fe0a31b715p+0, 0x1.172b83c7d517bp+0, 0x1.0b5586cf9890fp+0, 0x1.059b0d3158574p+0,
+                                   0x1.02c9a3e778061p+0, 0x1.0163da9fb3335p+0, 0x1.00b1afa5abcbfp+0, 0x1.0058c86da1c0ap+0, 0x1.002c605e2e8cfp+0};
+    const long exponent = k >= 0 ? k / OCTAVE : -((-k + OCTAVE - 1) / OCTAVE);
+    long part = k - exponent * OCTAVE;
+    double step = ldexp(1, (int)exponent);
+    for (unsigned i = 0; i < sizeof roots / sizeof *roots; i++)
+        if (part >> (9 - i) & 1)
+            step *= roots[i];
+    return step;
+}
+
+static long nearest_step(double octaves)
+{
+    const double most = EXPONENT_MAX * (double)OCTAVE, k = octaves * OCTAVE;
+    return (long)floor((k > most ? most : k > -most ? k : -most) + 0.5);
+}
+
+bool wcodec_lossy_applies(const struct wcodec_encode_settings *settings, wcodec_dtype dtype, uint64_t size)
+{
+    return settings->lossy != WCODEC_LOSSY_NONE && settings->weights && wcodec_lossy_dtype(dtype) && size >= (uint64_t)ELEMENTS_MIN << (dtype == WCODEC_DTYPE_F32 ? 2 : 1);
+}
+
+static float scale_of_step(long k)
+{
+    return (float)(step_of(k) / WCODEC_TRANSFORM_UNIT);
+}
+
+/* Of some bits an element, the states of a tile are a larger part than of an element as it was: tiles are twice as large as those of wcodec_tile_policy(), and
+ * smaller tensors have large ones too. */
+static uint8_t tile_policy(uint64_t coefficients)
+{
+    return coefficients >= (uint64_t)1 << 25 ? 15 : coefficients >= (uint64_t)1 << 19 ? 14 : coefficients >= (uint64_t)1 << 16 ? 13 : 12;
+}
+
+/* The coefficients as a tensor of small integers in tiles. */
+static wcodec_status code_coefficients(struct search *s, uint64_t size, wcodec_error *err)
+{
+    const struct wcodec_lossy_result *r = &s->result;
+    const wcodec_dtype as = r->lossy.coefficient_log2 ? WCODEC_DTYPE_I16 : WCODEC_DTYPE_I8;
+    struct wcodec_encode_settings settings = *s->settings;
+    struct wcodec_survey survey = {0};
+    struct wcodec_split split;
+    wcodec_status status = wcodec_survey_tensor(s->context, as, r->coefficients, size, false, &survey, err);
+    if (!status && r->lossy.coefficient_log2) {
+        status = wcodec_lossy_split(s->source.allocator, r->coefficients, size / 2, r->least, r->largest, &split, err);
+        settings.split = &split;
+    }
+    settings.level = settings.level < LEVEL_MIN ? LEVEL_MIN : settings.level;
+    if (settings.tile_log2 == 0 && !settings.latency)
+        settings.tile_log2 = tile_policy(size >> r->lossy.coefficient_log2);
+    return status ? status : wcodec_code_tiles(s->context, &settings, as, r->coefficients, size, &survey, &s->coded, err);
+}
+
+/* Modes and scales go before the coefficients' payload. */
+static wcodec_status code_result(struct search *s, wcodec_error *err)
+{
+    struct wcodec_lossy *l = &s->result.lossy;
+    (void)wcodec_lossy_result_narrow(&s->result);
+    const uint64_t size = wcodec_lossy_coefficients(l) << l->coefficient_log2, side = wcodec_lossy_tiles_begin(l);
+    wcodec_status status = code_coefficients(s, size, err);
+    if (status)
+        return status;
+    s->is_coded = true;
+    uint8_t *bytes = wcodec_alloc(s->source.allocator, (size_t)side);
+    if (!bytes)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor's scales");
+    memcpy(bytes, s->result.side, (size_t)side);
+    status = wcodec_coded_prepend(&s->coded, bytes, side, err);
+    s->coded.coding = 5;
+    return status;
+}
+
+static void forget_code(struct search *s)
+{
+    if (s->is_coded)
+        wcodec_coded_free(&s->coded);
+    s->is_coded = false;
+}
+
+static double octaves_of(double mean_squared_error)
+{
+    return mean_squared_error > 0 ? log2(mean_squared_error) / 2 : -1000;
+}
+
+/* The goal's measure: of a mean squared error (snr), or of bits an element. */
+static double measure(const struct search *s, double mean_squared_error, double bits)
+{
+    const double value = s->settings->lossy_value;
+    if (s->settings->lossy == WCODEC_LOSSY_BITS)
+        return value - bits;
+    return octaves_of(mean_squared_error) - (octaves_of(s->source.mean_square) - value * (log2(10) / 20));
+}
+
+static struct goal goal_of(const struct wcodec_encode_settings *settings)
+{
+    const double share = settings->lossy_value / 1000;
+    return settings->lossy == WCODEC_LOSSY_BITS ? (struct goal){0, 3 * share, 8 * share} : (struct goal){-0.008, -0.002, 0};
+}
+
+/* Of the sample. Distortion is that of weighted rows: the mean over all rows is the same. */
+static double estimate(struct search *s, long k)
+{
+    struct wcodec_lossy_estimate e;
+    const double step = step_of(k);
+    wcodec_lossy_settle(&s->sample, scale_of_step(k), &s->model, &e);
+    return measure(s, e.distortion * step * step, e.bits);
+}
+
+/* Where the sample reaches the aim, from k on: the measure grows by about one an octave, or less where few coefficients are left. */
+static long search_sample(struct search *s, const struct goal *goal, long k)
+{
+    long below = nearest_step(-EXPONENT_MAX), above = nearest_step(EXPONENT_MAX);
+    for (unsigned i = 0; i < SAMPLE_TRIES; i++) {
+        const double rest = goal->aim - estimate(s, k);
+        if (fabs(rest) < 0.005)
+            break;
+        if (rest > 0)
+            below = k;
+        else
+            above = k;
+        long next = k + (long)(rest * OCTAVE);
+        if (next <= below || next >= above)
+            next = below + (above - below) / 2;
+        if (next == k)
+            break;
+        k = next;
+    }
+    return k;
+}
+
+/* The step and the modes to begin with. */
+static long begin_search(struct search *s, const struct goal *goal)
+{
+    /* Gaussian numbers take log2(deviation / step) + 2.05 bits; their error is 1/12 of a squared step. */
+    const double deviation = octaves_of(s->source.mean_square), octaves =
+        s->settings->lossy == WCODEC_LOSSY_BITS ? deviation + 2.05 - s->settings->lossy_value : deviation + 1.79 - s->settings->lossy_value * (log2(10) / 20);
+    long k = nearest_step(octaves);
+    s->model.set = WCODEC_SET_PLAIN;
+    if (s->source.blocks) {
+        wcodec_lossy_choose_set(&s->sample, scale_of_step(k), &s->model);
+        if (s->model.set != WCODEC_SET_PLAIN) {
+            k = search_sample(s, goal, k);
+            wcodec_lossy_choose_set(&s->sample, scale_of_step(k), &s->model);
+        }
+    }
+    return search_sample(s, goal, k);
+}
+
+/* Quantise, and code where bits are asked for; *value: the measure. */
+static wcodec_status try_step(struct search *s, long k, double *value, wcodec_error *err)
+{
+    wcodec_status status;
+    forget_code(s);
+    if (!wcodec_lossy_step_valid(&s->source, step_of(k))) {
+        s->reason = "its magnitude is out of reach of scales";
+        return WCODEC_OK;
+    }
+    status = wcodec_lossy_quantise(s->context, s->settings, &s->source, &s->model, step_of(k), &s->result, err);
+    if (!status && s->settings->lossy == WCODEC_LOSSY_BITS)
+        status = code_result(s, err);
+    if (!status)
+        *value = measure(s, s->result.lossy.mean_squared_error, s->is_coded ? 8 * (double)s->coded.payload_size / (double)s->source.elements : 0);
+    return status;
+}
+
+/* Steps on both sides of the target, and what they gave. */
+struct bracket {
+    long below, above;
+    double below_value, above_value;
+    bool has_below, has_above;
+};
+
+static long next_step(const struct bracket *b, const struct goal *goal, long k, double value)
+{
+    double slope = 1;
+    if (b->has_below && b->has_above) {
+        slope = (b->above_value - b->below_value) / (double)(b->above - b->below) * OCTAVE;
+        slope = slope > 0.1 ? slope : 0.1;
+    }
+    long next = k + (long)floor((goal->aim - value) / slope * OCTAVE + 0.5);
+    if (next == k)
+        next += value < goal->aim ? 1 : -1;
+    if ((b->has_below && next <= b->below) || (b->has_above && next >= b->above))
+        next = b->has_below && b->has_above ? b->below + (b->above - b->below) / 2 : k + (value < goal->aim ? OCTAVE / 4 : -OCTAVE / 4);
+    return next;
+}
+
+/* Search by whole tensors. The last try is the one that counts: the best that holds. */
+static wcodec_status search_tensor(struct search *s, const struct goal *goal, long k, wcodec_error *err)
+{
+    struct bracket b = {0};
+    long last = k, best = 0;
+    bool has_best = false;
+    double value = 0, best_distance = 0;
+    wcodec_status status = WCODEC_OK;
+    for (unsigned i = 0; i < TRIES && !status && !s->reason; i++) {
+        status = try_step(s, last = k, &value, err);
+        if (status || s->reason)
+            return status;
+        const bool holds = value >= goal->least && value <= goal->most;
+        /* Past its window a measure still keeps to the target on one side: fewer bits, or less error. */
+        const bool keeps = s->settings->lossy == WCODEC_LOSSY_BITS ? value >= 0 : value <= 0;
+        if (keeps && (!has_best || fabs(value) < best_distance)) {
+            has_best = true;
+            best = k;
+            best_distance = fabs(value);
+        }
+        if (holds)
+            return WCODEC_OK;
+        if (value < goal->aim)
+            b = (struct bracket){k, b.above, value, b.above_value, true, b.has_above};
+        else
+            b = (struct bracket){b.below, k, b.below_value, value, b.has_below, true};
+        if (b.has_below && b.has_above && b.above - b.below <= 1)
+            break;
+        k = next_step(&b, goal, k, value);
+    }
+    if (!has_best)
+        s->reason = "no step gives what was asked for";
+    else if (best != last)
+        status = try_step(s, best, &value, err);
+    return status;
+}
+
+/* The largest step that no error can pass, plain or with transforms in those blocks that keep to the bound. */
+static long begin_bound(struct search *s)
+{
+    static const uint16_t down[] = {0, 256, 512, 768, 1024, 1280, 1536, 2048};
+    const double most = 2 * s->settings->lossy_value;
+    struct wcodec_lossy_estimate e;
+    long k = nearest_step(log2(most)), best;
+    while (step_of(k) > most)
+        k--;
+    best = k;
+    s->model.set = WCODEC_SET_PLAIN;
+    wcodec_lossy_settle(&s->sample, scale_of_step(k), &s->model, &e);
+    double least = e.bits - e.bits / BLOCKS_SHARE;
+    for (unsigned i = 0; s->source.blocks && i < sizeof down / sizeof *down; i++) {
+        struct wcodec_lossy_model trial = s->model;
+        trial.set = WCODEC_SET_PLAIN | WCODEC_SET_DCT | WCODEC_SET_ADST;
+        wcodec_lossy_settle(&s->sample, scale_of_step(k - down[i]), &trial, &e);
+        if (e.bits < least) {
+            least = e.bits;
+            best = k - down[i];
+            s->model = trial;
+        }
+    }
+    return best;
+}
+
+/* Rounding to the dtype can carry an error past the bound; not with half of the step, where it could only come to a number that is nearer. */
+static wcodec_status search_bound(struct search *s, long k, wcodec_error *err)
+{
+    long below = k - OCTAVE, above = k, last = k;
+    double value;
+    wcodec_status status = try_step(s, k, &value, err);
+    if (status || s->reason || s->result.lossy.largest_error <= s->settings->lossy_value)
+        return status;
+    while (!status && !s->reason && above - below > 16) {
+        last = below + (above - below) / 2;
+        status = try_step(s, last, &value, err);
+        if (s->result.lossy.largest_error <= s->settings->lossy_value)
+            below = last;
+        else
+            above = last;
+    }
+    if (!status && !s->reason && last != below)
+        status = try_step(s, below, &value, err);
+    if (!status && !s->reason && !(s->result.lossy.largest_error <= s->settings->lossy_value))
+        s->reason = "no step gives what was asked for";
+    return status;
+}
+
+static wcodec_status find_step(struct search *s, wcodec_error *err)
+{
+    const struct goal goal = goal_of(s->settings);
+    wcodec_status status = wcodec_lossy_sample_take(&s->source, &s->sample, err);
+    if (!status)
+        status = wcodec_lossy_result_init(&s->source, &s->result, err);
+    if (status)
+        return status;
+    s->has_result = true;
+    s->model.dtype = s->source.dtype;
+    s->model.lambda = WCODEC_LOSSY_LAMBDA;
+    if (s->settings->lossy != WCODEC_LOSSY_ERROR)
+        return search_tensor(s, &goal, begin_search(s, &goal), err);
+    s->model.bound = (float)s->settings->lossy_value;
+    if ((double)s->model.bound > s->settings->lossy_value)
+        s->model.bound = nextafterf(s->model.bound, 0);
+    return search_bound(s, begin_bound(s), err);
+}
+
+/* The last try becomes the tensor's coding. */
+static wcodec_status finish(struct search *s, uint64_t limit, wcodec_error *err)
+{
+    wcodec_status status = s->is_coded ? WCODEC_OK : code_result(s, err);
+    if (status)
+        return status;
+    if (s->coded.payload_size >= limit) {
+        s->reason = "it is no larger without loss";
+        return WCODEC_OK;
+    }
+    s->coded.lossy = wcodec_alloc(s->source.allocator, sizeof *s->coded.lossy);
+    if (!s->coded.lossy)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the parameters of a tensor");
+    *s->coded.lossy = s->result.lossy;
+    s->coded.approximation = s->result.approximation;
+    s->coded.coefficients = s->result.coefficients;
+    s->result.approximation = s->result.coefficients = NULL;
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_lossy_code(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size, uint64_t limit,
+                                struct wcodec_coded *coded, const char **reason, wcodec_error *err)
+{
+    /* With its table of costs it is too large for a stack. */
+    struct search *s = wcodec_alloc_zeroed(&context->allocator, sizeof *s);
+    if (!s)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to search a step");
+    s->context = context;
+    s->settings = settings;
+    s->sample.allocator = &context->allocator;
+    wcodec_status status = wcodec_lossy_source_open(context, settings, settings->lossy_rows, dtype, data, size, &s->source, err);
+    if (status) {
+        wcodec_free(&context->allocator, s);
+        return status;
+    }
+    if (!s->source.finite)
+        s->reason = "it holds NaN or infinite numbers";
+    else if (s->source.mean_square == 0)
+        s->reason = "all of it is zero";
+    else
+        status = find_step(s, err);
+    if (!status && !s->reason)
+        status = finish(s, limit, err);
+    if (!status && !s->reason) {
+        *coded = s->coded;
+        s->is_coded = false;
+    }
+    *reason = s->reason;
+    forget_code(s);
+    if (s->has_result)
+        wcodec_lossy_result_free(&s->result);
+    wcodec_lossy_sample_free(&s->sample);
+    wcodec_lossy_source_close(&s->source);
+    wcodec_free(&context->allocator, s);
+    return status;
+}

@@ -1,0 +1,224 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "encode/lossy_model.h"
+
+#include "core/error.h"
+#include "encode/lossy_transform.h"
+
+enum {
+    SAMPLE_UNITS = 48, /* superblocks, or as many elements */
+    ROUNDS = 3,
+    ENERGY_MAX = 20000000, /* a transform's squared coefficients: beyond, products of its inverse come near 2^31 */
+    WORTH_BLOCKS = 100     /* blocks must save one part in so many of the bits: not every device decodes them as fast */
+};
+
+#define NEVER 1e30f
+
+/* In place of infinity, which sums. */
+static const float none_allowed = NEVER;
+
+void wcodec_lossy_block_make(unsigned set, const float *values, unsigned stride, const float *row_factors, struct wcodec_lossy_block *block)
+{
+    enum { SIDE = WCODEC_TRANSFORM_SIDE };
+    float in[WCODEC_TRANSFORM_BLOCK], out[WCODEC_TRANSFORM_BLOCK];
+    for (unsigned y = 0; y < SIDE; y++)
+        for (unsigned x = 0; x < SIDE; x++)
+            in[SIDE * y + x] = row_factors ? values[(size_t)stride * y + x] * row_factors[y] : values[(size_t)stride * y + x];
+    for (unsigned m = 0; m < WCODEC_TRANSFORMS; m++) {
+        if (!(set >> m & 1))
+            continue;
+        wcodec_transform_forward(m, in, out);
+        for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
+            block->coefficients[m][k] = out[wcodec_zigzag[k]];
+    }
+}
+
+/* Classes are those of the coefficients' places, whatever the mode: a table serves all blocks of a group. Plain tensors have one. */
+static unsigned class_of(const struct wcodec_lossy_model *model, unsigned k)
+{
+    return model->set == WCODEC_SET_PLAIN ? 0 : k / 4;
+}
+
+static void quantise_mode(const struct wcodec_lossy_model *model, const float coefficients[WCODEC_TRANSFORM_BLOCK], float inverse, struct wcodec_lossy_quantised *q)
+{
+    float bits = 0, distortion = 0, energy = 0;
+    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
+        const unsigned class = class_of(model, k);
+        const float v = coefficients[k] * inverse, size = v < 0 ? -v : v;
+        const unsigned magnitude = wcodec_lossy_round(&model->costs, class, size);
+        const float rest = size - (float)magnitude;
+        q->coefficients[k] = (int16_t)(v < 0 ? -(int)magnitude : (int)magnitude);
+        bits += wcodec_lossy_bits(&model->costs, class, magnitude);
+        distortion += rest * rest;
+        energy += (float)magnitude * (float)magnitude;
+    }
+    q->bits = bits;
+    q->distortion = q->mode != WCODEC_TRANSFORM_NONE && energy > ENERGY_MAX ? none_allowed : distortion;
+}
+
+/* Does every element come out within the bound, as the dtype will have it? */
+static bool is_within(const struct wcodec_lossy_model *model, const float elements[WCODEC_TRANSFORM_BLOCK], float scale, const struct wcodec_lossy_quantised *q)
+{
+    int32_t in[WCODEC_TRANSFORM_BLOCK], out[WCODEC_TRANSFORM_BLOCK];
+    uint8_t bytes[4 * WCODEC_TRANSFORM_BLOCK];
+    float values[WCODEC_TRANSFORM_BLOCK];
+    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
+        in[wcodec_zigzag[k]] = q->coefficients[k];
+    wcodec_transform_inverse(q->mode, in, out);
+    wcodec_lossy_store(model->dtype, out, WCODEC_TRANSFORM_BLOCK, scale, bytes);
+    wcodec_lossy_load(model->dtype, bytes, WCODEC_TRANSFORM_BLOCK, values);
+    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
+        const double error = (double)values[wcodec_zigzag[k]] - (double)elements[k];
+        if (!(error <= (double)model->bound && -error <= (double)model->bound))
+            return false;
+    }
+    return true;
+}
+
+void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model, const struct wcodec_lossy_block *block, float scale, struct wcodec_lossy_quantised *best)
+{
+    const float inverse = scale > 0 ? 1 / ((float)WCODEC_TRANSFORM_UNIT * scale) : 0;
+    float least = 2 * none_allowed;
+    for (unsigned m = 0; m < WCODEC_TRANSFORMS; m++) {
+        struct wcodec_lossy_quantised q;
+        if (!(model->set >> m & 1))
+            continue;
+        q.mode = m;
+        quantise_mode(model, block->coefficients[m], inverse, &q);
+        if (model->bound > 0)
+            q.distortion = is_within(model, block->coefficients[WCODEC_TRANSFORM_NONE], scale, &q) ? 0 : none_allowed;
+        const float cost = q.distortion + model->lambda * q.bits;
+        if (cost < least) {
+            least = cost;
+            *best = q;
+        }
+    }
+}
+
+static void take_linear(const struct wcodec_lossy_source *s, uint64_t unit, struct wcodec_lossy_block *blocks, size_t *count)
+{
+    float values[WCODEC_SUPERBLOCK];
+    const uint64_t first = unit << WCODEC_SUPERBLOCK_LOG2, left = s->elements - first;
+    const size_t n = left < WCODEC_SUPERBLOCK ? (size_t)left : WCODEC_SUPERBLOCK;
+    wcodec_lossy_load(s->dtype, s->data + (first << s->element_log2), n, values);
+    for (size_t i = 0; i < n && s->weights; i++) {
+        const float weight = s->weights[(first + i) / s->columns];
+        values[i] = weight > 0 ? values[i] / weight : 0;
+    }
+    for (size_t i = n; i < WCODEC_SUPERBLOCK; i++)
+        values[i] = values[i % n];
+    for (size_t i = 0; i < n; i += WCODEC_TRANSFORM_BLOCK)
+        memcpy(blocks[(*count)++].coefficients[WCODEC_TRANSFORM_NONE], values + i, WCODEC_TRANSFORM_BLOCK * sizeof *values);
+}
+
+static void take_superblock(const struct wcodec_lossy_source *s, unsigned set, uint64_t unit, struct wcodec_lossy_block *blocks, size_t *count)
+{
+    float values[WCODEC_SUPERBLOCK], factors[WCODEC_SUPERBLOCK_ROWS];
+    const unsigned height = wcodec_lossy_height(s, unit), width = wcodec_lossy_width(s, unit);
+    wcodec_lossy_load_superblock(s, unit, values);
+    wcodec_lossy_row_factors(s, unit, factors);
+    for (unsigned y = 0; y < height; y += WCODEC_TRANSFORM_SIDE)
+        for (unsigned x = 0; x < width; x += WCODEC_TRANSFORM_SIDE)
+            wcodec_lossy_block_make(set, values + (size_t)WCODEC_SUPERBLOCK_COLUMNS * y + x, WCODEC_SUPERBLOCK_COLUMNS, s->weights ? factors + y : NULL, &blocks[(*count)++]);
+}
+
+wcodec_status wcodec_lossy_sample_take(const struct wcodec_lossy_source *s, struct wcodec_lossy_sample *sample, wcodec_error *err)
+{
+    const uint64_t units = s->blocks ? wcodec_lossy_superblocks(s) : wcodec_div_up_u64(s->elements, WCODEC_SUPERBLOCK), taken = units < SAMPLE_UNITS ? units : SAMPLE_UNITS, stride = units / taken;
+    *sample = (struct wcodec_lossy_sample){.allocator = s->allocator, .set = WCODEC_SET_PLAIN};
+    if (s->blocks)
+        sample->set |= WCODEC_SET_DCT | WCODEC_SET_ADST;
+    sample->blocks = wcodec_alloc_array(s->allocator, taken * WCODEC_SUPERBLOCK_BLOCKS, sizeof *sample->blocks);
+    if (!sample->blocks)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of blocks");
+    for (uint64_t i = 0; i < taken; i++) {
+        /* Evenly, but not always at the same place of a row of superblocks. */
+        const uint64_t unit = units * i / taken + (uint32_t)i * 0x9E3779B1u % stride;
+        if (s->blocks)
+            take_superblock(s, sample->set, unit < units ? unit : units - 1, sample->blocks, &sample->count);
+        else
+            take_linear(s, unit < units ? unit : units - 1, sample->blocks, &sample->count);
+    }
+    return WCODEC_OK;
+}
+
+void wcodec_lossy_sample_free(struct wcodec_lossy_sample *sample)
+{
+    wcodec_free(sample->allocator, sample->blocks);
+    sample->blocks = NULL;
+}
+
+static void count_block(const struct wcodec_lossy_model *model, const struct wcodec_lossy_quantised *q, struct wcodec_lossy_counts *counts)
+{
+    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
+        const int v = q->coefficients[k];
+        counts->counts[class_of(model, k)][wcodec_lossy_bucket((unsigned)(v < 0 ? -v : v))]++;
+    }
+}
+
+/* Costs to begin with: those of plain rounding in one mode. */
+static void start(const struct wcodec_lossy_sample *sample, unsigned mode, float scale, float lambda, struct wcodec_lossy_model *model)
+{
+    struct wcodec_lossy_model single = {.set = 1u << mode, .dtype = model->dtype};
+    struct wcodec_lossy_counts counts = {{{0}}};
+    const struct wcodec_lossy_counts nothing = {{{0}}};
+    wcodec_lossy_costs_make(&nothing, 0, &single.costs);
+    for (size_t i = 0; i < sample->count; i++) {
+        struct wcodec_lossy_quantised q;
+        wcodec_lossy_block_quantise(&single, &sample->blocks[i], scale, &q);
+        count_block(model, &q, &counts);
+    }
+    wcodec_lossy_costs_make(&counts, lambda, &model->costs);
+}
+
+static unsigned members(unsigned set)
+{
+    return (set & 1) + (set >> 1 & 1) + (set >> 2 & 1);
+}
+
+void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, float scale, struct wcodec_lossy_model *model, struct wcodec_lossy_estimate *estimate)
+{
+    double bits = 0, distortion = 0;
+    const float lambda = model->bound > 0 ? 0 : model->lambda; /* with a bound, what is nearest is what keeps to it */
+    start(sample, model->set & WCODEC_SET_DCT ? WCODEC_TRANSFORM_DCT : model->set & WCODEC_SET_ADST ? WCODEC_TRANSFORM_ADST : WCODEC_TRANSFORM_NONE, scale, lambda, model);
+    for (unsigned round = 0; round < ROUNDS; round++) {
+        struct wcodec_lossy_counts counts = {{{0}}};
+        bits = distortion = 0;
+        for (size_t i = 0; i < sample->count; i++) {
+            struct wcodec_lossy_quantised q;
+            wcodec_lossy_block_quantise(model, &sample->blocks[i], scale, &q);
+            count_block(model, &q, &counts);
+            bits += (double)q.bits;
+            distortion += (double)q.distortion;
+        }
+        wcodec_lossy_costs_make(&counts, lambda, &model->costs);
+    }
+    const double elements = (double)sample->count * WCODEC_TRANSFORM_BLOCK;
+    estimate->bits = bits / elements + (double)(members(model->set) - 1) / WCODEC_TRANSFORM_BLOCK;
+    estimate->distortion = distortion / elements;
+}
+
+void wcodec_lossy_choose_set(const struct wcodec_lossy_sample *sample, float scale, struct wcodec_lossy_model *model)
+{
+    static const uint8_t sets[] = {WCODEC_SET_PLAIN, WCODEC_SET_DCT, WCODEC_SET_ADST, WCODEC_SET_DCT | WCODEC_SET_ADST, WCODEC_SET_PLAIN | WCODEC_SET_DCT,
+                                   WCODEC_SET_PLAIN | WCODEC_SET_DCT | WCODEC_SET_ADST};
+    double least = 0;
+    unsigned best = WCODEC_SET_PLAIN;
+    for (unsigned i = 0; i < sizeof sets; i++) {
+        struct wcodec_lossy_model trial = *model;
+        struct wcodec_lossy_estimate e;
+        if ((sample->set & sets[i]) != sets[i])
+            continue;
+        trial.set = sets[i];
+        wcodec_lossy_settle(sample, scale, &trial, &e);
+        const double cost = e.bits + e.distortion / (double)model->lambda;
+        if (i == 0)
+            least = cost - e.bits / WORTH_BLOCKS;
+        else if (cost < least) {
+            least = cost;
+            best = sets[i];
+        }
+    }
+    model->set = best;
+}

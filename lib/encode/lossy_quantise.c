@@ -1,0 +1,302 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "encode/lossy_quantise.h"
+
+#include "core/error.h"
+
+enum { TASK_UNITS = 16, UNIT = WCODEC_SUPERBLOCK, SIDE = WCODEC_TRANSFORM_SIDE };
+
+/* Tasks are the same whatever the threads, and what they measured is put together in their order. */
+struct part {
+    double squares, largest_error;
+    int largest, least;
+};
+
+struct job {
+    const struct wcodec_encode_settings *settings;
+    const struct wcodec_lossy_source *source;
+    const struct wcodec_lossy_model *model;
+    struct wcodec_lossy_result *result;
+    uint64_t units; /* superblocks, or as many elements */
+    float scale;    /* of a row of weight 1 */
+    struct part *parts;
+};
+
+wcodec_status wcodec_lossy_result_init(const struct wcodec_lossy_source *s, struct wcodec_lossy_result *result, wcodec_error *err)
+{
+    const uint64_t blocks = s->blocks ? wcodec_lossy_superblocks(s) * WCODEC_SUPERBLOCK_BLOCKS : 0, coefficients = s->blocks ? blocks * WCODEC_TRANSFORM_BLOCK : s->elements;
+    const uint64_t scales = s->weights ? s->rows : 1;
+    struct wcodec_lossy_result r = {.allocator = s->allocator};
+    r.coefficients = wcodec_alloc_array(s->allocator, coefficients, 2);
+    r.numbers = blocks ? wcodec_alloc_array(s->allocator, blocks, 1) : NULL;
+    r.side = wcodec_alloc_zeroed(s->allocator, (size_t)(blocks / 4 + 4 * scales + 16));
+    r.approximation = wcodec_alloc_array(s->allocator, s->size, 1);
+    if (!r.coefficients || (blocks && !r.numbers) || !r.side || !r.approximation) {
+        wcodec_lossy_result_free(&r);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %llu coefficients", (unsigned long long)coefficients);
+    }
+    *result = r;
+    return WCODEC_OK;
+}
+
+void wcodec_lossy_result_free(struct wcodec_lossy_result *r)
+{
+    wcodec_free(r->allocator, r->coefficients);
+    wcodec_free(r->allocator, r->numbers);
+    wcodec_free(r->allocator, r->side);
+    wcodec_free(r->allocator, r->approximation);
+    r->coefficients = NULL;
+    r->numbers = r->side = r->approximation = NULL;
+}
+
+/* Of a row that is all zero, the scale is zero. */
+static float scale_of(const struct wcodec_lossy_source *s, float scale, uint64_t row)
+{
+    return s->weights ? scale * s->weights[row] : scale;
+}
+
+bool wcodec_lossy_step_valid(const struct wcodec_lossy_source *s, double step)
+{
+    const float scale = step < 1e30 ? (float)(step / WCODEC_TRANSFORM_UNIT) : 0;
+    bool valid = scale > 0 && wcodec_scale_valid(scale);
+    for (uint64_t r = 0; r < s->rows && s->weights && valid; r++)
+        valid = wcodec_scale_valid(scale_of(s, scale, r));
+    return valid;
+}
+
+static void note_range(struct part *part, int v)
+{
+    part->largest = v > part->largest ? v : part->largest;
+    part->least = v < part->least ? v : part->least;
+}
+
+/* A block at the edge: what is coded of mode none for places that are dropped is zero. */
+static void clear_padding(unsigned height, unsigned width, struct wcodec_lossy_block *block)
+{
+    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK && (height < SIDE || width < SIDE); k++)
+        if (wcodec_zigzag[k] / SIDE >= height || wcodec_zigzag[k] % SIDE >= width)
+            block->coefficients[WCODEC_TRANSFORM_NONE][k] = 0;
+}
+
+static unsigned least_mode(unsigned set)
+{
+    return set & WCODEC_SET_PLAIN ? WCODEC_TRANSFORM_NONE : set & WCODEC_SET_DCT ? WCODEC_TRANSFORM_DCT : WCODEC_TRANSFORM_ADST;
+}
+
+static void quantise_superblock(const struct job *j, uint64_t superblock, struct part *part)
+{
+    const struct wcodec_lossy_source *s = j->source;
+    const unsigned height = wcodec_lossy_height(s, superblock), width = wcodec_lossy_width(s, superblock);
+    uint8_t *to = j->result->coefficients + 2 * (superblock << WCODEC_SUPERBLOCK_LOG2);
+    uint8_t *numbers = j->result->numbers + superblock * WCODEC_SUPERBLOCK_BLOCKS;
+    float values[WCODEC_SUPERBLOCK], factors[WCODEC_SUPERBLOCK_ROWS];
+    wcodec_lossy_load_superblock(s, superblock, values);
+    wcodec_lossy_row_factors(s, superblock, factors);
+    for (unsigned b = 0; b < WCODEC_SUPERBLOCK_BLOCKS; b++) {
+        const unsigned y = b / 32 * SIDE, x = b % 32 * SIDE;
+        struct wcodec_lossy_block block;
+        struct wcodec_lossy_quantised q = {.mode = least_mode(j->model->set)};
+        if (y < height && x < width) {
+            const unsigned set = j->model->set | (j->model->bound > 0 ? WCODEC_SET_PLAIN : 0);
+            wcodec_lossy_block_make(set, values + (size_t)WCODEC_SUPERBLOCK_COLUMNS * y + x, WCODEC_SUPERBLOCK_COLUMNS, s->weights ? factors + y : NULL, &block);
+            if (!(j->model->bound > 0)) /* then they are compared with the repeated ones */
+                clear_padding(height - y < SIDE ? height - y : SIDE, width - x < SIDE ? width - x : SIDE, &block);
+            wcodec_lossy_block_quantise(j->model, &block, j->scale, &q);
+        }
+        numbers[b] = (uint8_t)q.mode;
+        for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
+            wcodec_store_u16(to + (size_t)2 * wcodec_coefficient_place(b, k), (uint16_t)q.coefficients[k]);
+            note_range(part, q.coefficients[k]);
+        }
+    }
+}
+
+/* Elements of a row, or of a tensor with one scale. */
+static void quantise_run(const struct wcodec_lossy_model *model, float scale, const float *values, size_t count, uint8_t *to, struct part *part)
+{
+    const float inverse = scale > 0 ? 1 / ((float)WCODEC_TRANSFORM_UNIT * scale) : 0;
+    for (size_t i = 0; i < count; i++) {
+        const float v = values[i] * inverse;
+        const int magnitude = (int)wcodec_lossy_round(&model->costs, 0, v < 0 ? -v : v), coefficient = v < 0 ? -magnitude : magnitude;
+        wcodec_store_u16(to + 2 * i, (uint16_t)coefficient);
+        note_range(part, coefficient);
+    }
+}
+
+static void quantise_plain(const struct job *j, uint64_t unit, struct part *part)
+{
+    const struct wcodec_lossy_source *s = j->source;
+    const uint64_t first = unit * UNIT, end = s->elements - first < UNIT ? s->elements : first + UNIT;
+    float values[UNIT];
+    wcodec_lossy_load(s->dtype, s->data + (first << s->element_log2), (size_t)(end - first), values);
+    for (uint64_t at = first, next; at < end; at = next) {
+        const uint64_t row = s->weights ? at / s->columns : 0;
+        next = s->weights && (row + 1) * s->columns < end ? (row + 1) * s->columns : end;
+        quantise_run(j->model, scale_of(s, j->scale, row), values + (at - first), (size_t)(next - at), j->result->coefficients + 2 * at, part);
+    }
+}
+
+static uint64_t task_end(const struct job *j, uint64_t first)
+{
+    return j->units - first < TASK_UNITS ? j->units : first + TASK_UNITS;
+}
+
+static void quantise_task(void *argument, size_t task)
+{
+    struct job *j = argument;
+    const uint64_t first = (uint64_t)task * TASK_UNITS, end = task_end(j, first);
+    struct part part = {0};
+    if (wcodec_cancel_poll(j->settings->cancel))
+        return;
+    for (uint64_t unit = first; unit < end; unit++)
+        if (j->model->set == WCODEC_SET_PLAIN)
+            quantise_plain(j, unit, &part);
+        else
+            quantise_superblock(j, unit, &part);
+    j->parts[task] = part;
+}
+
+static void measure_run(const struct job *j, uint64_t first, size_t count, struct part *part)
+{
+    const struct wcodec_lossy_source *s = j->source;
+    float before[UNIT], after[UNIT];
+    wcodec_lossy_load(s->dtype, s->data + (first << s->element_log2), count, before);
+    wcodec_lossy_load(s->dtype, j->result->approximation + (first << s->element_log2), count, after);
+    for (size_t i = 0; i < count; i++) {
+        const double error = (double)after[i] - (double)before[i], size = error < 0 ? -error : error;
+        part->squares += error * error;
+        part->largest_error = size > part->largest_error ? size : part->largest_error;
+    }
+}
+
+/* The rows and columns of a superblock are measured where they lie. */
+static void measure_superblock(const struct job *j, uint64_t superblock, struct part *part)
+{
+    const struct wcodec_lossy_source *s = j->source;
+    const uint64_t row = superblock / wcodec_lossy_across(s) * WCODEC_SUPERBLOCK_ROWS, column = superblock % wcodec_lossy_across(s) * WCODEC_SUPERBLOCK_COLUMNS;
+    for (unsigned y = 0; y < wcodec_lossy_height(s, superblock); y++)
+        measure_run(j, (row + y) * s->columns + column, wcodec_lossy_width(s, superblock), part);
+}
+
+static void measure_task(void *argument, size_t task)
+{
+    struct job *j = argument;
+    const struct wcodec_lossy_source *s = j->source;
+    struct wcodec_lossy_result *r = j->result;
+    const uint64_t first = (uint64_t)task * TASK_UNITS, end = task_end(j, first);
+    if (wcodec_cancel_poll(j->settings->cancel))
+        return;
+    for (uint64_t unit = first; unit < end; unit++) {
+        const uint8_t *coefficients = r->coefficients + 2 * unit * UNIT;
+        if (r->lossy.plain) {
+            const uint64_t at = unit * UNIT, count = s->elements - at < UNIT ? s->elements - at : UNIT;
+            wcodec_plain_reconstruct(&r->lossy, r->side, at, count, coefficients, r->approximation + (at << s->element_log2));
+            measure_run(j, at, (size_t)count, &j->parts[task]);
+        } else {
+            wcodec_superblock_reconstruct(&r->lossy, r->side, unit, coefficients, 0, s->size, r->approximation);
+            measure_superblock(j, unit, &j->parts[task]);
+        }
+    }
+}
+
+/* Modes that no block took are not in the list; the others are packed. Then come the scales. */
+static void write_side(const struct job *j)
+{
+    struct wcodec_lossy_result *r = j->result;
+    struct wcodec_lossy *l = &r->lossy;
+    uint64_t counts[WCODEC_TRANSFORMS] = {0}, blocks = j->model->set == WCODEC_SET_PLAIN ? 0 : wcodec_lossy_superblocks(j->source) * WCODEC_SUPERBLOCK_BLOCKS;
+    uint8_t place[WCODEC_TRANSFORMS];
+    l->mode_count = 0;
+    if (j->model->set == WCODEC_SET_PLAIN)
+        counts[WCODEC_TRANSFORM_NONE] = j->source->elements;
+    for (uint64_t b = 0; b < blocks; b++)
+        counts[r->numbers[b]]++;
+    for (unsigned m = 0; m < WCODEC_TRANSFORMS; m++)
+        if (counts[m]) {
+            place[m] = l->mode_count;
+            l->counts[l->mode_count] = counts[m];
+            l->modes[l->mode_count++] = (uint8_t)m;
+        }
+    (void)wcodec_lossy_derive(l, j->source->size, j->source->dtype, 1, NULL); /* the source's view is one */
+    const unsigned bits = wcodec_lossy_index_bits(l);
+    memset(r->side, 0, (size_t)wcodec_lossy_tiles_begin(l));
+    for (uint64_t b = 0; b < blocks && bits; b++)
+        r->side[b * bits / 8] = (uint8_t)(r->side[b * bits / 8] | place[r->numbers[b]] << (b * bits % 8));
+    for (uint64_t i = 0; i < wcodec_lossy_scale_count(l); i++) {
+        const float scale = scale_of(j->source, j->scale, i);
+        uint32_t word;
+        memcpy(&word, &scale, sizeof word);
+        wcodec_store_u32(r->side + wcodec_lossy_modes_size(l) + 4 * i, word);
+    }
+    l->check = wcodec_lossy_side_check(l, r->side);
+}
+
+static void put_together(const struct job *j, size_t tasks)
+{
+    struct wcodec_lossy_result *r = j->result;
+    double squares = 0;
+    r->largest = r->least = 0;
+    r->lossy.largest_error = 0;
+    for (size_t i = 0; i < tasks; i++) {
+        const struct part *p = &j->parts[i];
+        squares += p->squares;
+        r->lossy.largest_error = p->largest_error > r->lossy.largest_error ? p->largest_error : r->lossy.largest_error;
+        r->largest = p->largest > r->largest ? p->largest : r->largest;
+        r->least = p->least < r->least ? p->least : r->least;
+    }
+    r->lossy.mean_squared_error = squares / (double)j->source->elements;
+    r->lossy.mean_square = j->source->mean_square;
+}
+
+static void run(wcodec_context *context, struct job *j, void (*task)(void *, size_t))
+{
+    j->units = j->model->set == WCODEC_SET_PLAIN ? wcodec_div_up_u64(j->source->elements, UNIT) : wcodec_lossy_superblocks(j->source);
+    wcodec_run(context, task, j, (size_t)wcodec_div_up_u64(j->units, TASK_UNITS));
+}
+
+static bool all_plain(const struct job *j)
+{
+    const uint64_t blocks = wcodec_lossy_superblocks(j->source) * WCODEC_SUPERBLOCK_BLOCKS;
+    for (uint64_t b = 0; b < blocks; b++)
+        if (j->result->numbers[b] != WCODEC_TRANSFORM_NONE)
+            return false;
+    return true;
+}
+
+wcodec_status wcodec_lossy_quantise(wcodec_context *context, const struct wcodec_encode_settings *settings, const struct wcodec_lossy_source *s, struct wcodec_lossy_model *model, double step,
+                                    struct wcodec_lossy_result *result, wcodec_error *err)
+{
+    struct job j = {.settings = settings, .source = s, .model = model, .result = result, .scale = (float)(step / WCODEC_TRANSFORM_UNIT)};
+    const uint64_t linear = wcodec_div_up_u64(s->elements, UNIT), units = s->blocks ? wcodec_lossy_superblocks(s) : linear;
+    const size_t tasks = (size_t)wcodec_div_up_u64(units, TASK_UNITS), size = tasks * sizeof *j.parts;
+    j.parts = wcodec_alloc_zeroed(s->allocator, size);
+    if (!j.parts)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to measure an error");
+    result->lossy = (struct wcodec_lossy){.columns = s->columns, .row_scales = s->weights != NULL};
+    run(context, &j, quantise_task);
+    if (!wcodec_cancel_poll(settings->cancel) && model->set != WCODEC_SET_PLAIN && all_plain(&j)) {
+        /* Such a tensor is stored in another order. */
+        model->set = WCODEC_SET_PLAIN;
+        memset(j.parts, 0, size);
+        run(context, &j, quantise_task);
+    }
+    if (!wcodec_cancel_poll(settings->cancel)) {
+        write_side(&j);
+        run(context, &j, measure_task);
+        put_together(&j, tasks);
+    }
+    wcodec_free(s->allocator, j.parts);
+    return wcodec_cancel_poll(settings->cancel) ? wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller") : WCODEC_OK;
+}
+
+unsigned wcodec_lossy_result_narrow(struct wcodec_lossy_result *r)
+{
+    const uint64_t count = wcodec_lossy_coefficients(&r->lossy);
+    if (r->least < -128 || r->largest > 127)
+        return 1;
+    for (uint64_t i = 0; i < count; i++)
+        r->coefficients[i] = r->coefficients[2 * i];
+    r->lossy.coefficient_log2 = 0;
+    return 0;
+}
