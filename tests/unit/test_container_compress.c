@@ -4,6 +4,7 @@
 #include "support_model.h"
 
 #include <errno.h>
+#include <math.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -536,7 +537,7 @@ static void test_bad_options(void **state)
     struct support_sink sink;
     wcodec_context *context = support_context(1, NULL);
     support_sink_init(&sink);
-    for (unsigned i = 0; i < 12; i++) {
+    for (unsigned i = 0; i < 19; i++) {
         struct {
             wcodec_encode_options options;
             unsigned more;
@@ -552,14 +553,21 @@ static void test_bad_options(void **state)
         case 6: o.options.struct_size = 0; break;
         case 7: o.options.struct_size = offsetof(wcodec_encode_options, predict) - 8; break;
         case 8: o.options.struct_size = sizeof o; o.more = 1; break;
-        case 9: o.options.predict = (wcodec_predict)7; break;
+        case 9: o.options.predict = (wcodec_predict)8; break;
+        case 10: o.options.lossy = (wcodec_lossy_target)4; break;
+        case 11: o.options.lossy_scale = (wcodec_lossy_scaling)2; break;
+        case 12: o.options.lossy = WCODEC_LOSSY_SNR, o.options.lossy_value = -1; break;
+        case 13: o.options.lossy = WCODEC_LOSSY_ERROR; break; /* 0 */
+        case 14: o.options.lossy = WCODEC_LOSSY_ERROR, o.options.lossy_value = 1, o.options.lossy_scale = WCODEC_LOSSY_SCALE_ROW; break;
+        case 15: o.options.lossy = WCODEC_LOSSY_BITS, o.options.lossy_value = 33; break;
+        case 16: o.options.lossy = WCODEC_LOSSY_BITS, o.options.lossy_value = (double)NAN; break;
         /* an older caller, who has no such member */
-        case 10: o.options.struct_size = offsetof(wcodec_encode_options, predict), o.options.predict = (wcodec_predict)7; break;
+        case 17: o.options.struct_size = offsetof(wcodec_encode_options, predict), o.options.predict = (wcodec_predict)8; break;
         default: o.options.struct_size = sizeof o; break; /* a newer caller who asks for nothing new */
         }
         wcodec_status status = wcodec_compress_memory(context, "x", 1, support_sink_write, &sink, &o.options, NULL, NULL);
-        assert_int_equal(status, i >= 10 ? WCODEC_OK : WCODEC_ERROR_USAGE);
-        assert_int_equal(sink.calls != 0, i >= 10);
+        assert_int_equal(status, i >= 17 ? WCODEC_OK : WCODEC_ERROR_USAGE);
+        assert_int_equal(sink.calls != 0, i >= 17);
     }
     support_sink_free(&sink);
     wcodec_context_destroy(context);
