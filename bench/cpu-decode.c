@@ -13,27 +13,14 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <sys/mman.h>
 #include <zstd.h>
 
-enum { ROUNDS = 7, BATCH = 64, CACHED = 1 << 18, HUGE_PAGE = 2 << 20 };
+enum { ROUNDS = 7, BATCH = 64, CACHED = 1 << 18 };
 
 static void fail(const char *why)
 {
     fprintf(stderr, "cpu-decode: %s\n", why);
     exit(1);
-}
-
-/* In large pages if there are any, as the memory of models mostly is: with small ones address translation would be what is measured. */
-static void *take(size_t size)
-{
-    const size_t whole = (size + HUGE_PAGE - 1) / HUGE_PAGE * HUGE_PAGE;
-    void *p = aligned_alloc(HUGE_PAGE, whole);
-    if (!p)
-        fail("out of memory");
-    madvise(p, whole, MADV_HUGEPAGE);
-    memset(p, 1, whole);
-    return p;
 }
 
 /* Normal deviates of width 0.02 by summing uniform ones. */
@@ -107,7 +94,7 @@ static void run_levels(const struct wcodec_coded *coded, const uint8_t *data, si
     struct decoding d = {.out = out};
     struct wcodec_tiles *tiles;
     wcodec_error err;
-    uint8_t *payload = take(coded->payload_size), *to = payload;
+    uint8_t *payload = take_pages(coded->payload_size), *to = payload;
     for (unsigned i = 0; i < coded->part_count; to += coded->parts[i++].size)
         memcpy(to, coded->parts[i].data, coded->parts[i].size);
     if (wcodec_tiles_read(coded->tiling, payload, coded->payload_size, &wcodec_default_allocator, &tiles, &err))
@@ -137,7 +124,7 @@ static void run_type(wcodec_context *context, const char *name, wcodec_dtype dty
 {
     static const char *const profiles[] = {[WCODEC_PAIRS] = "pairs", [WCODEC_P12] = "P12", [WCODEC_P8] = "P8"};
     const size_t size = count * element, bound = ZSTD_compressBound(size);
-    uint8_t *data = take(size), *out = take(size), *packed = take(bound);
+    uint8_t *data = take_pages(size), *out = take_pages(size), *packed = take_pages(bound);
     double copies[ROUNDS], unpacks[ROUNDS];
     uint64_t seed = 7;
     for (size_t i = 0; i < count; i++) {

@@ -1,11 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* How the programs that measure one thread do it: the thread's own time, so that other processes weigh less, and medians. */
+/* How the programs that measure one thread do it: the thread's own time, so that other processes weigh less, medians, and memory. */
 #ifndef WCODEC_BENCH_TIMING_H
 #define WCODEC_BENCH_TIMING_H
 
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 /* Seconds of the calling thread. */
@@ -27,6 +30,20 @@ static inline double median(double *times, size_t count)
 {
     qsort(times, count, sizeof *times, compare_times);
     return times[count / 2];
+}
+
+/* In large pages if there are any, as the memory of models mostly is: with small ones address translation would be what is measured. */
+static inline void *take_pages(size_t size)
+{
+    const size_t page = (size_t)2 << 20, whole = (size + page - 1) / page * page;
+    void *p = aligned_alloc(page, whole);
+    if (!p) {
+        fputs("out of memory\n", stderr);
+        exit(1);
+    }
+    madvise(p, whole, MADV_HUGEPAGE);
+    memset(p, 1, whole);
+    return p;
 }
 
 #endif

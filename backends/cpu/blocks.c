@@ -12,7 +12,7 @@ enum {
     GROUPS = 2 * WCODEC_MODES /* modes, of whole blocks and of the others */
 };
 
-/* Blocks of a call in the order of their groups. */
+/* Blocks of a call in the order of their groups: their numbers from the first one on. */
 struct sorted {
     uint16_t begin[GROUPS + 1];
     uint16_t block[WCODEC_CPU_BLOCKS];
@@ -78,15 +78,24 @@ struct request {
     uint8_t *dst;
 };
 
+/* at: where in the tensor each begins. What ends within the tensor, and so has no padding below, ends at or before `end`, which is not behind it. */
 static void sort_blocks(const struct request *r, struct sorted *s, uint64_t at[WCODEC_CPU_BLOCKS])
 {
+    const struct wcodec_blocks *b = r->blocks;
+    const uint64_t stride = b->columns << b->element_log2, width = (uint64_t)WCODEC_BLOCK_SIDE << b->element_log2, last_row = (WCODEC_BLOCK_SIDE - 1) * stride;
+    uint64_t down = r->first / b->across, across = r->first % b->across;
     uint8_t group[WCODEC_CPU_BLOCKS];
     uint16_t next[GROUPS];
     memset(s->begin, 0, sizeof s->begin);
     for (unsigned i = 0; i < r->count; i++) {
-        const bool whole = wcodec_block_is_whole(r->blocks, r->first + i, r->begin, r->end, &at[i]);
-        group[i] = (uint8_t)(2 * wcodec_blocks_mode_number(r->blocks, r->packed, r->first + i) + !whole);
+        at[i] = down * WCODEC_BLOCK_SIDE * stride + across * width;
+        const bool whole = (across + 1) * width <= stride && at[i] >= r->begin && at[i] + last_row + width <= r->end;
+        group[i] = (uint8_t)(2 * wcodec_blocks_mode_number(b, r->packed, r->first + i) + !whole);
         s->begin[group[i] + 1]++;
+        if (++across == b->across) {
+            across = 0;
+            down++;
+        }
     }
     for (unsigned g = 0; g < GROUPS; g++) {
         s->begin[g + 1] = (uint16_t)(s->begin[g + 1] + s->begin[g]);
@@ -101,6 +110,15 @@ static const uint8_t *residuals_of(const struct request *r, unsigned i)
     return r->residuals + ((size_t)i * WCODEC_BLOCK << r->blocks->element_log2);
 }
 
+/* The last block again, up to where functions may go. */
+static void repeat_last(const uint8_t **from, uint8_t **to, unsigned count)
+{
+    for (unsigned i = count; i % WCODEC_CPU_BLOCKS_STEP; i++) {
+        from[i] = from[count - 1];
+        to[i] = to[count - 1];
+    }
+}
+
 static void restore_whole(const struct request *r, unsigned mode, const uint16_t *list, unsigned count, const uint64_t *at)
 {
     const uint8_t *from[WCODEC_CPU_BLOCKS];
@@ -109,18 +127,20 @@ static void restore_whole(const struct request *r, unsigned mode, const uint16_t
         from[i] = residuals_of(r, list[i]);
         to[i] = r->dst + (at[list[i]] - r->begin);
     }
+    repeat_last(from, to, count);
     r->dsp->restore[r->blocks->element_log2](mode, from, to, (size_t)(r->blocks->columns << r->blocks->element_log2), count);
 }
 
 static void restore_partial(const struct request *r, unsigned mode, const uint16_t *list, unsigned count)
 {
     uint8_t elements[PARTIAL][2 * WCODEC_BLOCK];
-    const uint8_t *from[PARTIAL];
-    uint8_t *to[PARTIAL];
+    const uint8_t *from[WCODEC_CPU_BLOCKS_STEP];
+    uint8_t *to[WCODEC_CPU_BLOCKS_STEP];
     for (unsigned i = 0; i < count; i++) {
         from[i] = residuals_of(r, list[i]);
         to[i] = elements[i];
     }
+    repeat_last(from, to, count);
     r->dsp->restore[r->blocks->element_log2](mode, from, to, (size_t)WCODEC_BLOCK_SIDE << r->blocks->element_log2, count);
     for (unsigned i = 0; i < count; i++)
         wcodec_block_put(r->blocks, r->first + list[i], elements[i], r->begin, r->end, r->dst);

@@ -8,10 +8,13 @@
 
 #include "coding/blocks.h"
 
-enum { WCODEC_CPU_BLOCKS = 256 }; /* most blocks of a call */
+enum {
+    WCODEC_CPU_BLOCKS = 256, /* most blocks of a call */
+    WCODEC_CPU_BLOCKS_STEP = 64
+};
 
 /* Reconstruct `count` blocks (1 to WCODEC_CPU_BLOCKS) of one mode: the 256 residuals of block i are at residuals[i], its 16 rows go to out[i], `stride` bytes
- * from one to the next. No alignment is needed. */
+ * from one to the next. Up to the next multiple of WCODEC_CPU_BLOCKS_STEP the last block comes again, to be done more than once. No alignment is needed. */
 typedef void (*wcodec_cpu_restore_fn)(unsigned mode, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count);
 
 struct wcodec_cpu_blocks_dsp {

@@ -26,44 +26,29 @@
 
 #include <string.h>
 
-enum { SIDE = WCODEC_BLOCK_SIDE };
-
-/* As many blocks as a register has parts. The last one of a call stands in for those that are missing. */
-struct some_blocks {
-    const uint8_t *from[RESTORE_PARTS];
-    uint8_t *to[RESTORE_PARTS];
-    unsigned count;
+enum {
+    SIDE = WCODEC_BLOCK_SIDE,
+    TOGETHER = 4 /* registers of a row that are done before the next row, which is often on a page of its own */
 };
-
-INLINE struct some_blocks take_blocks(const uint8_t *const *residuals, uint8_t *const *out, unsigned left)
-{
-    struct some_blocks b = {.count = left < RESTORE_PARTS ? left : RESTORE_PARTS};
-    for (unsigned i = 0; i < RESTORE_PARTS; i++) {
-        b.from[i] = residuals[i < left ? i : left - 1];
-        b.to[i] = out[i < left ? i : left - 1];
-    }
-    return b;
-}
 
 /* A row of elements of 16 bits has two registers. */
 struct row {
     vec part[2];
 };
 
-INLINE struct row load_row(unsigned element_log2, const struct some_blocks *b, unsigned y)
+INLINE struct row load_row(unsigned element_log2, const uint8_t *const *from, unsigned y)
 {
     struct row r;
-    r.part[0] = load_parts(b->from, (size_t)y * SIDE << element_log2);
-    r.part[1] = element_log2 ? load_parts(b->from, (size_t)y * SIDE * 2 + 16) : zero();
+    r.part[0] = load_parts(from, (size_t)y * SIDE << element_log2);
+    r.part[1] = element_log2 ? load_parts(from, (size_t)y * SIDE * 2 + 16) : zero();
     return r;
 }
 
-/* Blocks that stand in for others are written as often as they are read. */
-INLINE void store_row(unsigned element_log2, const struct some_blocks *b, size_t at, struct row r)
+INLINE void store_row(unsigned element_log2, uint8_t *const *to, size_t at, struct row r)
 {
-    store_parts(b->to, at, r.part[0]);
+    store_parts(to, at, r.part[0]);
     if (element_log2)
-        store_parts(b->to, at + 16, r.part[1]);
+        store_parts(to, at + 16, r.part[1]);
 }
 
 INLINE struct row add_rows(unsigned element_log2, struct row a, struct row b)
@@ -93,21 +78,23 @@ INLINE struct row sums_of_row(unsigned element_log2, struct row r)
 
 INLINE void restore_sums(unsigned element_log2, bool differential, bool rows, bool columns, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
 {
-    for (unsigned i = 0; i < count; i += RESTORE_PARTS) {
-        const struct some_blocks b = take_blocks(residuals + i, out + i, count - i);
-        struct row carry = {{zero(), zero()}}, above = carry;
-        for (unsigned y = 0; y < SIDE; y++) {
-            struct row r = load_row(element_log2, &b, y);
-            if (differential) {
-                r = add_rows(element_log2, sums_of_row(element_log2, r), carry);
-                carry.part[0] = carry.part[1] = last(element_log2, r.part[element_log2]);
+    for (unsigned i = 0; i < count; i += TOGETHER * RESTORE_PARTS) {
+        struct row carry[TOGETHER], above[TOGETHER];
+        for (unsigned g = 0; g < TOGETHER; g++)
+            above[g] = carry[g] = (struct row){{zero(), zero()}};
+        for (unsigned y = 0; y < SIDE; y++)
+            for (unsigned g = 0, k = i; g < TOGETHER; g++, k += RESTORE_PARTS) {
+                struct row r = load_row(element_log2, residuals + k, y);
+                if (differential) {
+                    r = add_rows(element_log2, sums_of_row(element_log2, r), carry[g]);
+                    carry[g].part[0] = carry[g].part[1] = last(element_log2, r.part[element_log2]);
+                }
+                if (rows)
+                    r = sums_of_row(element_log2, r);
+                if (columns)
+                    above[g] = r = add_rows(element_log2, r, above[g]);
+                store_row(element_log2, out + k, y * stride, r);
             }
-            if (rows)
-                r = sums_of_row(element_log2, r);
-            if (columns)
-                above = r = add_rows(element_log2, r, above);
-            store_row(element_log2, &b, y * stride, r);
-        }
     }
 }
 
@@ -159,29 +146,23 @@ INLINE void walk(unsigned element_log2, bool differential, bool is_paeth, unsign
 
 INLINE void restore_wave(unsigned element_log2, bool differential, bool is_paeth, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
 {
-    const unsigned size = 16u >> element_log2, wide = size * RESTORE_PARTS;
-    for (unsigned i = 0; i < count; i += wide) {
-        const unsigned left = count - i < wide ? count - i : wide;
-        struct some_blocks b[16];
+    const unsigned size = 16u >> element_log2;
+    for (unsigned i = 0; i < count; i += size * RESTORE_PARTS) {
         struct wave w;
         w.carry = zero();
         for (unsigned x = 0; x < SIDE; x++)
             w.above[x] = zero();
-        for (unsigned k = 0; k < size; k++) {
-            const unsigned at = k * RESTORE_PARTS < left ? k * RESTORE_PARTS : left - 1;
-            b[k] = take_blocks(residuals + i + at, out + i + at, left - at);
-        }
         for (unsigned y = 0; y < SIDE; y++) {
             w.left = w.corner = zero();
             for (unsigned x = 0; x < SIDE; x += size) {
                 vec v[16];
                 for (unsigned k = 0; k < size; k++)
-                    v[k] = load_parts(b[k].from, (size_t)(SIDE * y + x) << element_log2);
+                    v[k] = load_parts(residuals + i + k * RESTORE_PARTS, (size_t)(SIDE * y + x) << element_log2);
                 transpose(element_log2, v);
                 walk(element_log2, differential, is_paeth, x, size, v, &w);
                 transpose(element_log2, v);
-                for (unsigned k = 0; k * RESTORE_PARTS < left; k++)
-                    store_parts(b[k].to, y * stride + ((size_t)x << element_log2), v[k]);
+                for (unsigned k = 0; k < size && i + k * RESTORE_PARTS < count; k++)
+                    store_parts(out + i + k * RESTORE_PARTS, y * stride + ((size_t)x << element_log2), v[k]);
             }
         }
     }
@@ -242,19 +223,18 @@ INLINE struct row restore_means(unsigned element_log2, struct row r)
 }
 
 /* The elements at one place of 16 sub-blocks (8 of them in a register) become rows of the block. */
-INLINE void store_sub_blocks(unsigned element_log2, const struct some_blocks *b, unsigned y, unsigned half_number, const vec *x, size_t stride)
+INLINE void store_sub_blocks(unsigned element_log2, uint8_t *const *to, unsigned y, unsigned half_number, const vec *x, size_t stride)
 {
     const vec low01 = low_of(element_log2, x[0], x[1]), low23 = low_of(element_log2, x[2], x[3]);
     const vec high01 = high_of(element_log2, x[0], x[1]), high23 = high_of(element_log2, x[2], x[3]);
     const vec r0 = low_of(element_log2 + 1, low01, low23), r1 = high_of(element_log2 + 1, low01, low23);
     const vec r2 = low_of(element_log2 + 1, high01, high23), r3 = high_of(element_log2 + 1, high01, high23);
     if (element_log2 == 0) {
-        store_parts(b->to, y * stride, r0);
-        store_parts(b->to, (4 + y) * stride, r1);
-        store_parts(b->to, (8 + y) * stride, r2);
-        store_parts(b->to, (12 + y) * stride, r3);
+        store_parts(to, y * stride, r0);
+        store_parts(to, (4 + y) * stride, r1);
+        store_parts(to, (8 + y) * stride, r2);
+        store_parts(to, (12 + y) * stride, r3);
     } else {
-        uint8_t *const *to = b->to;
         const size_t at = (8 * half_number + y) * stride;
         store_parts(to, at, r0);
         store_parts(to, at + 16, r1);
@@ -267,18 +247,17 @@ INLINE void restore_wht(unsigned element_log2, const uint8_t *const *residuals, 
 {
     static const uint8_t order[16] = {8, 0, 1, 9, 2, 3, 4, 10, 5, 6, 7, 11, 12, 13, 14, 15}; /* the band at row v, column u: [4 * v + u] */
     for (unsigned i = 0; i < count; i += RESTORE_PARTS) {
-        const struct some_blocks b = take_blocks(residuals + i, out + i, count - i);
-        const struct row means = restore_means(element_log2, load_row(element_log2, &b, order[0]));
+        const struct row means = restore_means(element_log2, load_row(element_log2, residuals + i, order[0]));
         for (unsigned k = 0; k <= element_log2; k++) {
             vec c[16];
             c[0] = means.part[k];
             for (unsigned j = 1; j < 16; j++)
-                c[j] = load_parts(b.from, ((size_t)SIDE * order[j] << element_log2) + (size_t)16 * k);
+                c[j] = load_parts(residuals + i, ((size_t)SIDE * order[j] << element_log2) + (size_t)16 * k);
             for (unsigned u = 0; u < 4; u++)
                 four(element_log2, &c[u], &c[4 + u], &c[8 + u], &c[12 + u]);
             for (unsigned y = 0; y < 4; y++) {
                 four(element_log2, &c[4 * y], &c[4 * y + 1], &c[4 * y + 2], &c[4 * y + 3]);
-                store_sub_blocks(element_log2, &b, y, k, &c[4 * y], stride);
+                store_sub_blocks(element_log2, out + i, y, k, &c[4 * y], stride);
             }
         }
     }

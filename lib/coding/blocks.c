@@ -184,14 +184,6 @@ void wcodec_residuals_store(const struct wcodec_blocks *b, const uint16_t residu
     narrow(residuals, b->element_log2, WCODEC_BLOCK, to);
 }
 
-bool wcodec_block_is_whole(const struct wcodec_blocks *b, uint64_t block, uint64_t begin, uint64_t end, uint64_t *at)
-{
-    const struct place p = place_of(b, block);
-    const uint64_t stride = b->columns << b->element_log2;
-    *at = p.row * stride + (p.column << b->element_log2);
-    return p.width == SIDE && p.height == SIDE && *at >= begin && *at + (SIDE - 1) * stride + ((uint64_t)SIDE << b->element_log2) <= end;
-}
-
 void wcodec_block_put(const struct wcodec_blocks *b, uint64_t block, const uint8_t *elements, uint64_t begin, uint64_t end, uint8_t *dst)
 {
     const struct place p = place_of(b, block);

@@ -99,9 +99,6 @@ void wcodec_block_restore(unsigned mode, unsigned element_log2, const uint8_t *r
 /* Put those of a block's elements that are bytes [begin, end) of the tensor where they belong in dst, which starts with byte `begin`. */
 void wcodec_block_put(const struct wcodec_blocks *blocks, uint64_t block, const uint8_t *elements, uint64_t begin, uint64_t end, uint8_t *dst);
 
-/* Has a block no padding, and is all of it among bytes [begin, end) of the tensor? *at, always set: its first byte's place in the tensor. */
-bool wcodec_block_is_whole(const struct wcodec_blocks *blocks, uint64_t block, uint64_t begin, uint64_t end, uint64_t *at);
-
 /* Reconstruct a block from its residuals and put those of its elements that are bytes [begin, end) of the tensor where they belong in dst, which starts with
  * byte `begin`. */
 void wcodec_block_reconstruct(const struct wcodec_blocks *blocks, uint64_t block, unsigned mode, const uint8_t *residuals, uint64_t begin, uint64_t end, uint8_t *dst);
