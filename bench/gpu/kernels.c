@@ -6,12 +6,12 @@
  *
  *   gpu-kernels PLUGIN.so... [-r REPEATS] [-s LOG2] [-a 0] [-t LOG2] [ROW...]
  *
- * Several plugins decode the same data in turn. Kernel time is that between the ends of decodings which are queued behind each other, so that the host's time
- * to launch is not in it; "wall" is one alone, from
- * the call to its results. -t: elements of a tile. -s: make every row smaller by 2^LOG2. -a 0: payloads begin at a multiple of 256 bytes, so that rows of raw
+ * Several plugins, of CUDA or OpenCL, decode the same data in turn. Kernel time is that between the ends of decodings which are queued behind each other, so
+ * that the host's time to launch is not in it; where a decoding takes less than a millisecond, as many as fit into one, 64 at most, go between two events,
+ * since drivers have work with an event that lasts longer than a small tensor. "queued" is that of 64 decodings without events, over 64, by the host's clock;
+ * "wall" is one alone, from the call to its results. -t: elements of a tile. -s: make every row smaller by 2^LOG2. -a 0: payloads begin at a multiple of 256 bytes, so that rows of raw
  * bits are aligned to 16 only. Rows by the beginnings of their names. */
 #include "backend/host.h"
-#include "backends/cuda/driver.h"
 #include "coding/tile.h"
 #include "core/context.h"
 #include "encode/tensor.h"
@@ -147,34 +147,21 @@ static void check(wcodec_status status, const wcodec_error *err)
     }
 }
 
-static void check_cu(cu_result result, const char *what)
-{
-    if (result) {
-        fprintf(stderr, "%s: CUDA error %d\n", what, result);
-        exit(1);
-    }
-}
-
-static int compare_floats(const void *a, const void *b)
-{
-    const float x = *(const float *)a, y = *(const float *)b;
-    return (x > y) - (x < y);
-}
-
 static int compare_doubles(const void *a, const void *b)
 {
     const double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
 }
 
-enum { PLUGINS = 16, REPEATS = 101 };
+enum { PLUGINS = 16, REPEATS = 101, QUEUED = 64, ALONE = 20 };
 
 struct plugin {
     const char *name;
     const struct wcodec_backend *backend;
     struct wcodec_backend_state *state;
     struct wcodec_device *device;
-    struct wcodec_queue *queue;
+    struct wcodec_queue *queue, *timed;
+    double copy; /* GB/s, read and written */
 };
 
 struct bench {
@@ -182,13 +169,9 @@ struct bench {
     struct wcodec_host host;
     struct plugin plugins[PLUGINS];
     unsigned plugin_count;
-    struct wcodec_cuda_driver cu;
-    cu_stream stream;
-    cu_event events[REPEATS + 3];
     unsigned repeats;
     bool align;
     uint8_t tile_log2;
-    double copy; /* GB/s, read and written */
 };
 
 struct tensor {
@@ -196,7 +179,7 @@ struct tensor {
     struct wcodec_tiles *tiles;
     uint8_t *data;
     uint64_t size;
-    cu_pointer payload;
+    uint8_t *payload;
     uint64_t offset; /* of the payload in its memory: rows of raw bits begin at a multiple of 128 bytes */
 };
 
@@ -228,10 +211,7 @@ static void make_tensor(struct bench *b, const struct row *row, uint64_t element
     }
     check(wcodec_tiles_read(t->coded.tiling, payload, t->coded.payload_size, b->host.allocator, &t->tiles, &err), &err);
     t->offset = b->align ? (128 - t->tiles->area_begin[WCODEC_AREA_RAW] % 128) % 128 : 0;
-    check_cu(b->cu.allocate(&t->payload, t->coded.payload_size + 512), "cuMemAlloc");
-    check_cu(b->cu.copy_in(t->payload + t->offset, payload, t->coded.payload_size, b->stream), "cuMemcpyHtoDAsync");
-    check_cu(b->cu.stream_wait(b->stream), "cuStreamSynchronize");
-    free(payload);
+    t->payload = payload;
 }
 
 static void describe(const struct wcodec_tiling *t, char *text, size_t size)
@@ -245,18 +225,56 @@ static void describe(const struct wcodec_tiling *t, char *text, size_t size)
     }
 }
 
-/* Milliseconds of each of `count` decodings, one behind the other, after two. */
-static void time_decodings(struct bench *b, const struct plugin *p, struct wcodec_batch *batch, float *ms, unsigned count)
+/* Milliseconds of a decoding, `count` times the mean of `many`, one behind the other, after two. */
+static void time_decodings(const struct plugin *p, struct wcodec_batch *batch, double *ms, unsigned count, unsigned many)
 {
+    struct wcodec_event *events[REPEATS + 2];
     wcodec_error err;
+    uint64_t nanoseconds;
     for (unsigned i = 0; i < count + 2; i++) {
-        check(p->backend->batch_decode(p->queue, batch, &err), &err);
-        check_cu(b->cu.event_record(b->events[i], b->stream), "cuEventRecord");
+        for (unsigned k = 0; k < many; k++)
+            check(p->backend->batch_decode(p->timed, batch, &err), &err);
+        check(p->backend->event_record(p->timed, &events[i], &err), &err);
     }
-    check_cu(b->cu.stream_wait(b->stream), "cuStreamSynchronize");
-    for (unsigned i = 0; i < count; i++)
-        check_cu(b->cu.event_elapsed(&ms[i], b->events[i + 1], b->events[i + 2]), "cuEventElapsedTime");
-    qsort(ms, count, sizeof *ms, compare_floats);
+    check(p->backend->queue_wait(p->timed, &err), &err);
+    for (unsigned i = 0; i < count; i++) {
+        check(p->backend->event_elapsed(events[i + 1], events[i + 2], &nanoseconds, &err), &err);
+        ms[i] = 1e-6 * (double)nanoseconds / many;
+    }
+    for (unsigned i = 0; i < count + 2; i++)
+        p->backend->event_destroy(events[i]);
+    qsort(ms, count, sizeof *ms, compare_doubles);
+}
+
+/* The same without events, as the host sees it. */
+static double time_queued(const struct plugin *p, struct wcodec_batch *batch, unsigned count)
+{
+    double ms[5];
+    wcodec_error err;
+    for (unsigned k = 0; k < 5; k++) {
+        const double before = seconds();
+        for (unsigned i = 0; i < count; i++)
+            check(p->backend->batch_decode(p->queue, batch, &err), &err);
+        check(p->backend->queue_wait(p->queue, &err), &err);
+        ms[k] = 1e3 * (seconds() - before) / count;
+    }
+    qsort(ms, 5, sizeof *ms, compare_doubles);
+    return ms[2];
+}
+
+/* Milliseconds of one alone. */
+static double time_alone(const struct plugin *p, struct wcodec_batch *batch, struct wcodec_job_result *results)
+{
+    double ms[ALONE];
+    wcodec_error err;
+    for (unsigned i = 0; i < ALONE; i++) {
+        const double before = seconds();
+        check(p->backend->batch_decode(p->queue, batch, &err), &err);
+        check(p->backend->batch_results(p->queue, batch, results, &err), &err);
+        ms[i] = 1e3 * (seconds() - before);
+    }
+    qsort(ms, ALONE, sizeof *ms, compare_doubles);
+    return ms[ALONE / 2];
 }
 
 struct comparison {
@@ -278,17 +296,17 @@ struct row_data {
     struct tensor *tensors;
     struct wcodec_job *jobs;
     struct wcodec_job_result *results;
-    cu_pointer out;
     uint64_t payload, size;
     double coded_seconds;
 };
 
-static bool is_same(struct bench *b, const struct row *row, const struct row_data *data)
+static bool is_same(struct bench *b, const struct row *row, const struct plugin *p, struct wcodec_memory *out, const struct row_data *data)
 {
     uint64_t different = 0;
+    wcodec_error err;
     uint8_t *copy = malloc(data->size);
-    check_cu(b->cu.copy_out(copy, data->out, data->size, b->stream), "cuMemcpyDtoHAsync");
-    check_cu(b->cu.stream_wait(b->stream), "cuStreamSynchronize");
+    check(p->backend->copy_out(p->queue, copy, out, 0, data->size, &err), &err);
+    check(p->backend->queue_wait(p->queue, &err), &err);
     for (unsigned i = 0; i < row->tensors; i++) {
         const struct tensor *t = &data->tensors[i];
         struct comparison c = {copy + i * t->size, t->data, t->size, &different};
@@ -298,55 +316,66 @@ static bool is_same(struct bench *b, const struct row *row, const struct row_dat
     return different == 0;
 }
 
-static void run_plugin(struct bench *b, const struct row *row, const struct plugin *p, uint64_t elements, struct row_data *data)
+static void make_jobs(const struct row *row, const struct plugin *p, const struct row_data *data, struct wcodec_memory *out)
 {
     wcodec_error err;
-    struct wcodec_memory *out;
-    struct wcodec_batch *batch;
-    float ms[REPEATS];
-    char text[128];
-    double wall[20];
-    check(p->backend->memory_adopt(p->device, data->out, data->size, &out, &err), &err);
     for (unsigned i = 0; i < row->tensors; i++) {
-        struct tensor *t = &data->tensors[i];
+        const struct tensor *t = &data->tensors[i];
         struct wcodec_memory *payload;
-        check(p->backend->memory_adopt(p->device, t->payload, t->offset + t->coded.payload_size, &payload, &err), &err);
-        data->jobs[i] = (struct wcodec_job){.tiles = t->tiles, .first = 0, .count = t->coded.tiling->tiles, .memory = out, .destination = i * t->size, .verify = true};
+        check(p->backend->memory_allocate(p->device, WCODEC_MEMORY_DEVICE, t->coded.payload_size + 512, &payload, &err), &err);
+        check(p->backend->copy_in(p->queue, payload, t->offset, t->payload, t->coded.payload_size, &err), &err);
+        data->jobs[i] = (struct wcodec_job){
+            .tiles = t->tiles, .first = 0, .count = t->coded.tiling->tiles, .memory = out, .destination = i * t->size, .verify = true};
         for (unsigned a = 0; a < WCODEC_AREAS; a++)
             data->jobs[i].places[a] = (struct wcodec_area_place){payload, t->offset, 0, t->coded.payload_size};
     }
-    check_cu(b->cu.set_8(data->out, 0xa5, data->size, b->stream), "cuMemsetD8Async");
-    check_cu(b->cu.stream_wait(b->stream), "cuStreamSynchronize");
-    double create = 1e9;
+    check(p->backend->queue_wait(p->queue, &err), &err);
+}
+
+/* The batch, after it was made and ended twice; *ms is the least time. */
+static struct wcodec_batch *make_batch(const struct plugin *p, const struct row *row, const struct row_data *data, double *ms)
+{
+    wcodec_error err;
+    struct wcodec_batch *batch;
+    *ms = 1e9;
     for (unsigned i = 0; i < 3; i++) {
         const double before = seconds();
         check(p->backend->batch_create(p->queue, data->jobs, row->tensors, &batch, &err), &err);
-        const double created = seconds();
-        create = created - before < create ? created - before : create;
-        if (i < 2) {
-            check(p->backend->queue_wait(p->queue, &err), &err);
+        const double took = 1e3 * (seconds() - before);
+        *ms = took < *ms ? took : *ms;
+        check(p->backend->queue_wait(p->queue, &err), &err);
+        if (i < 2)
             p->backend->batch_destroy(batch);
-        }
     }
+    return batch;
+}
+
+static void run_plugin(struct bench *b, const struct row *row, const struct plugin *p, uint64_t elements, struct row_data *data)
+{
+    static const uint8_t poison[8] = {0xa5};
+    wcodec_error err;
+    struct wcodec_memory *out;
+    double ms[REPEATS], create;
+    char text[128];
+    check(p->backend->memory_allocate(p->device, WCODEC_MEMORY_DEVICE, data->size, &out, &err), &err);
+    check(p->backend->fill(p->queue, out, 0, poison, 0, data->size, &err), &err);
+    make_jobs(row, p, data, out);
+    struct wcodec_batch *batch = make_batch(p, row, data, &create);
     check(p->backend->batch_decode(p->queue, batch, &err), &err);
     check(p->backend->batch_results(p->queue, batch, data->results, &err), &err);
     for (unsigned i = 0; i < row->tensors; i++)
         if (data->results[i].fault)
-            printf("%s: tensor %u tile %llu: %s\n", row->name, i, (unsigned long long)data->results[i].tile, wcodec_tile_fault_string(data->results[i].fault));
-    const bool same = is_same(b, row, data);
-    time_decodings(b, p, batch, ms, b->repeats);
-    for (unsigned i = 0; i < 20; i++) {
-        const double before = seconds();
-        check(p->backend->batch_decode(p->queue, batch, &err), &err);
-        check(p->backend->batch_results(p->queue, batch, data->results, &err), &err);
-        wall[i] = seconds() - before;
-    }
-    qsort(wall, 20, sizeof *wall, compare_doubles);
+            printf("%s: tensor %u tile %llu: %s\n", row->name, i, (unsigned long long)data->results[i].tile,
+                   wcodec_tile_fault_string(data->results[i].fault));
+    const bool same = is_same(b, row, p, out, data);
+    const double alone = time_alone(p, batch, data->results), queued = time_queued(p, batch, alone < 1 ? QUEUED : QUEUED / 8);
+    time_decodings(p, batch, ms, b->repeats, queued < 1.0 / QUEUED ? QUEUED : queued < 1 ? (unsigned)(1 / queued) : 1);
     const double s = 1e-3 * ms[b->repeats / 2], rate = 1e-9 * (double)data->size / s, moved = 1e-9 * (double)(data->size + data->payload) / s;
     describe(data->tensors[0].coded.tiling, text, sizeof text);
-    printf("%-20s %-8s %-19s t%-2u %7.4f bits %8.4f ms (%.4f-%.4f) wall %.4f out %5.0f GB/s moved %4.0f = %3.0f %% target %4u aim %4u %s [coded %.1f s, batch %.3f ms]\n", row->name, p->name, text,
-           data->tensors[0].coded.tiling->tile_log2, 8 * (double)data->payload / (double)(row->tensors * elements), ms[b->repeats / 2], ms[0], ms[b->repeats - 1], 1e3 * wall[10], rate, moved,
-           100 * moved / b->copy, row->target, row->aim, same ? "same" : "DIFFERENT", data->coded_seconds, 1e3 * create);
+    printf("%-20s %-8s %-19s t%-2u %7.4f bits %8.4f ms (%.4f-%.4f) queued %.4f wall %.4f out %5.0f GB/s (queued %.0f) moved %4.0f = %3.0f %%", row->name,
+           p->name, text, data->tensors[0].coded.tiling->tile_log2, 8 * (double)data->payload / (double)(row->tensors * elements), ms[b->repeats / 2], ms[0],
+           ms[b->repeats - 1], queued, alone, rate, 1e-6 * (double)data->size / queued, moved, 100 * moved / p->copy);
+    printf(" target %4u aim %4u %s [coded %.1f s, batch %.3f ms]\n", row->target, row->aim, same ? "same" : "DIFFERENT", data->coded_seconds, create);
     fflush(stdout);
     p->backend->batch_destroy(batch);
     for (unsigned i = 0; i < row->tensors; i++)
@@ -365,14 +394,12 @@ static void run_row(struct bench *b, const struct row *row, unsigned smaller)
         data.size += data.tensors[i].size;
     }
     data.coded_seconds = seconds() - start;
-    check_cu(b->cu.allocate(&data.out, data.size), "cuMemAlloc");
     for (unsigned i = 0; i < b->plugin_count; i++)
         run_plugin(b, row, &b->plugins[i], elements, &data);
-    check_cu(b->cu.release(data.out), "cuMemFree");
     for (unsigned i = 0; i < row->tensors; i++) {
         wcodec_tiles_free(data.tensors[i].tiles);
         wcodec_coded_free(&data.tensors[i].coded);
-        check_cu(b->cu.release(data.tensors[i].payload), "cuMemFree");
+        free(data.tensors[i].payload);
         free(data.tensors[i].data);
     }
     free(data.tensors);
@@ -380,41 +407,55 @@ static void run_row(struct bench *b, const struct row *row, unsigned smaller)
     free(data.results);
 }
 
-static double copy_bandwidth(struct bench *b)
+static double copy_bandwidth(const struct plugin *p, uint64_t size)
 {
-    cu_pointer from, to;
-    const uint64_t size = (uint64_t)2 << 30;
-    float ms[9];
-    check_cu(b->cu.allocate(&from, size), "cuMemAlloc");
-    check_cu(b->cu.allocate(&to, size), "cuMemAlloc");
-    for (unsigned i = 0; i < 11; i++) {
-        check_cu(b->cu.copy(to, from, size, b->stream), "cuMemcpyDtoDAsync");
-        check_cu(b->cu.event_record(b->events[i], b->stream), "cuEventRecord");
+    enum { COPIES = 11 };
+    struct wcodec_memory *from, *to;
+    struct wcodec_event *events[COPIES];
+    double ms[COPIES - 1];
+    uint64_t nanoseconds;
+    wcodec_error err;
+    check(p->backend->memory_allocate(p->device, WCODEC_MEMORY_DEVICE, size, &from, &err), &err);
+    check(p->backend->memory_allocate(p->device, WCODEC_MEMORY_DEVICE, size, &to, &err), &err);
+    for (unsigned i = 0; i < COPIES; i++) {
+        check(p->backend->copy(p->timed, to, 0, from, 0, size, &err), &err);
+        check(p->backend->event_record(p->timed, &events[i], &err), &err);
     }
-    check_cu(b->cu.stream_wait(b->stream), "cuStreamSynchronize");
-    for (unsigned i = 0; i < 9; i++)
-        check_cu(b->cu.event_elapsed(&ms[i], b->events[i + 1], b->events[i + 2]), "cuEventElapsedTime");
-    b->cu.release(from);
-    b->cu.release(to);
-    qsort(ms, 9, sizeof *ms, compare_floats);
-    return 2e-6 * (double)size / ms[4];
+    check(p->backend->queue_wait(p->timed, &err), &err);
+    for (unsigned i = 0; i < COPIES - 1; i++) {
+        check(p->backend->event_elapsed(events[i], events[i + 1], &nanoseconds, &err), &err);
+        ms[i] = 1e-6 * (double)nanoseconds;
+    }
+    for (unsigned i = 0; i < COPIES; i++)
+        p->backend->event_destroy(events[i]);
+    p->backend->memory_free(from);
+    p->backend->memory_free(to);
+    qsort(ms, COPIES - 1, sizeof *ms, compare_doubles);
+    return 2e-6 * (double)size / ms[COPIES / 2];
 }
 
-static void open_plugin(struct bench *b, const char *path)
+static void open_plugin(struct bench *b, const char *path, uint64_t copy_size)
 {
+    static const char *const symbols[] = {"wcodec_backend_cuda", "wcodec_backend_opencl"};
+    struct wcodec_device_listing listing;
     wcodec_error err;
     struct plugin *p = &b->plugins[b->plugin_count++];
     const char *slash = strrchr(path, '/');
     p->name = slash ? slash + 1 : path;
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
-    p->backend = plugin ? dlsym(plugin, "wcodec_backend_cuda") : NULL;
+    for (unsigned i = 0; i < 2 && plugin != NULL && p->backend == NULL; i++)
+        p->backend = dlsym(plugin, symbols[i]);
     if (p->backend == NULL) {
         fprintf(stderr, "%s\n", dlerror());
         exit(1);
     }
     check(p->backend->open(&b->host, &p->state, &err), &err);
     check(p->backend->device_open(p->state, 0, &p->device, &err), &err);
-    check(p->backend->queue_adopt(p->device, (uint64_t)(uintptr_t)b->stream, &p->queue, &err), &err);
+    check(p->backend->queue_create(p->device, &p->queue, &err), &err);
+    check(p->backend->queue_create_timed(p->device, &p->timed, &err), &err);
+    p->backend->device_list(p->state, 0, &listing);
+    p->copy = copy_bandwidth(p, copy_size);
+    printf("%s: %s, %s: copy %.0f GB/s read and written\n", p->name, listing.name, listing.driver, p->copy);
 }
 
 static bool is_plugin(const char *argument)
@@ -426,11 +467,8 @@ static bool is_plugin(const char *argument)
 int main(int argc, char **argv)
 {
     static struct bench b = {.repeats = 11, .align = true};
-    struct wcodec_device_listing listing;
     wcodec_options options;
     wcodec_error err;
-    char text[128];
-    cu_context context;
     unsigned smaller = 0;
     int first = 1;
     while (first < argc && first <= PLUGINS && is_plugin(argv[first]))
@@ -454,22 +492,8 @@ int main(int argc, char **argv)
     options.backend = "cpu";
     check(wcodec_context_create(&options, &b.context, &err), &err);
     wcodec_host_init(&b.host, b.context);
-    const char *missing = wcodec_cuda_driver_open(&b.cu, text, sizeof text);
-    if (missing != NULL) {
-        fprintf(stderr, "%s\n", missing);
-        return 1;
-    }
-    check_cu(b.cu.init(0), "cuInit");
-    check_cu(b.cu.context_retain(&context, 0), "cuDevicePrimaryCtxRetain");
-    check_cu(b.cu.context_push(context), "cuCtxPushCurrent");
-    check_cu(b.cu.stream_create(&b.stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate");
-    for (unsigned i = 0; i < REPEATS + 3; i++)
-        check_cu(b.cu.event_create(&b.events[i], 0), "cuEventCreate");
     for (int i = 1; i < plugins; i++)
-        open_plugin(&b, argv[i]);
-    b.plugins[0].backend->device_list(b.plugins[0].state, 0, &listing);
-    b.copy = copy_bandwidth(&b);
-    printf("%s, %s: copy %.0f GB/s read and written\n", listing.name, listing.driver, b.copy);
+        open_plugin(&b, argv[i], ((uint64_t)2 << 30) >> smaller);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         bool wanted = first >= argc;
         for (int k = first; k < argc; k++)
@@ -479,6 +503,7 @@ int main(int argc, char **argv)
     }
     for (unsigned i = 0; i < b.plugin_count; i++) {
         b.plugins[i].backend->queue_destroy(b.plugins[i].queue);
+        b.plugins[i].backend->queue_destroy(b.plugins[i].timed);
         b.plugins[i].backend->device_close(b.plugins[i].device);
         b.plugins[i].backend->close(b.plugins[i].state);
     }
