@@ -4,12 +4,14 @@
 /* How a device runs the lanes of a tile, and the programs for it: one a kernel, made when it is needed first, with what suits it. */
 #include "backends/opencl/opencl.h"
 
+#include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Of cl_khr_subgroups and of cl_nv_device_attribute_query. */
+/* Of OpenCL 2.1 and of cl_nv_device_attribute_query. */
 #define KERNEL_MAX_SUB_GROUP_SIZE 0x2033
+#define DEVICE_MAX_NUM_SUB_GROUPS 0x105C
 #define DEVICE_COMPUTE_CAPABILITY_MAJOR_NV 0x4000
 #define DEVICE_COMPUTE_CAPABILITY_MINOR_NV 0x4001
 #define DEVICE_WARP_SIZE_NV 0x4003
@@ -47,6 +49,14 @@ static bool device_has(const struct wcodec_device *d, const char *name)
     return false;
 }
 
+/* From OpenCL 2.1 on they may be there without being called an extension. */
+static bool has_sub_groups(const struct wcodec_device *d)
+{
+    cl_uint count = 0;
+    const bool core = d->cl->clGetDeviceInfo(d->place->device, DEVICE_MAX_NUM_SUB_GROUPS, sizeof count, &count, NULL) == CL_SUCCESS && count > 0;
+    return (core || device_has(d, "cl_khr_subgroups")) && device_has(d, "cl_khr_subgroup_ballot");
+}
+
 static enum wcodec_opencl_variant choose_variant(const struct wcodec_device *d)
 {
     cl_uint warp = 0;
@@ -54,7 +64,7 @@ static enum wcodec_opencl_variant choose_variant(const struct wcodec_device *d)
         return WCODEC_VARIANT_LOOPS;
     if (device_has(d, "cl_nv_device_attribute_query") && d->cl->clGetDeviceInfo(d->place->device, DEVICE_WARP_SIZE_NV, sizeof warp, &warp, NULL) == CL_SUCCESS && warp == 32)
         return WCODEC_VARIANT_NVIDIA;
-    if (device_has(d, "cl_khr_subgroups") && device_has(d, "cl_khr_subgroup_ballot"))
+    if (has_sub_groups(d))
         return WCODEC_VARIANT_SUBGROUP;
     return WCODEC_VARIANT_LOCAL;
 }
@@ -84,17 +94,28 @@ static void join_lines(char *text)
         *p = p[1] != '\0' ? '|' : '\0';
 }
 
+/* Of sub-groups, where the compiler can be told. */
+static unsigned width_of(const struct wcodec_device *d)
+{
+    const char *wanted = d->host->setting(d->host->opaque, "WCODEC_OPENCL_WIDTH");
+    const unsigned long width = wanted != NULL ? strtoul(wanted, NULL, 10) : 0;
+    return width > 0 && width <= 1024 ? (unsigned)width : 32;
+}
+
 /* Build a program with further options; on failure the compiler's words are in the error text. */
 static wcodec_status build(const struct wcodec_device *d, enum wcodec_opencl_variant variant, const char *more, struct wcodec_opencl_program *p, wcodec_error *err)
 {
     const char *source = wcodec_opencl_source;
-    char options[400], log[8192] = "";
+    const char *own = d->host->setting(d->host->opaque, "WCODEC_OPENCL_OPTIONS"); /* for tests: -cl-opt-disable, say */
+    char options[800], log[8192] = "";
     cl_int result;
     cl_program program = d->cl->clCreateProgramWithSource(d->context, 1, &source, &wcodec_opencl_source_size, &result);
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clCreateProgramWithSource", err);
-    const bool intel = variant == WCODEC_VARIANT_SUBGROUP && device_has(d, "cl_intel_required_subgroup_size");
-    snprintf(options, sizeof options, "%s %s -DWCODEC_OPENCL_ITEMS=%u -DWCODEC_PLACES=%u%s%s", language(d, variant), variants[variant].options, p->items, p->places, intel ? " -DWCODEC_OPENCL_INTEL" : "", more);
+    const int length = snprintf(options, sizeof options, "%s %s -DWCODEC_OPENCL_ITEMS=%u -DWCODEC_PLACES=%u%s %.300s", language(d, variant),
+                                variants[variant].options, p->items, p->places, more, own != NULL ? own : "");
+    if (variant == WCODEC_VARIANT_SUBGROUP && device_has(d, "cl_intel_required_subgroup_size"))
+        snprintf(options + length, sizeof options - (size_t)length, " -DWCODEC_OPENCL_WIDTH=%u", width_of(d));
     result = d->cl->clBuildProgram(program, 1, &d->place->device, options, NULL, NULL);
     if (result != CL_SUCCESS) {
         const char *name = wcodec_opencl_result_name(result);
@@ -116,6 +137,8 @@ static size_t sub_group_size(const struct wcodec_device *d, cl_program program, 
     cl_int result;
     sub_group_info_function info;
     void *found = d->cl->clGetExtensionFunctionAddressForPlatform(d->place->platform, "clGetKernelSubGroupInfoKHR");
+    if (found == NULL)
+        found = dlsym(d->cl->library, "clGetKernelSubGroupInfo");
     memcpy(&info, &found, sizeof info);
     cl_kernel kernel = info != NULL ? d->cl->clCreateKernel(program, "wcodec_kernel", &result) : NULL;
     if (kernel == NULL)

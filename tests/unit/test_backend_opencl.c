@@ -39,11 +39,27 @@ static void close_backend(struct opened *o)
     wcodec_context_destroy(o->context);
 }
 
+/* A tile has 32 lanes: no narrower sub-groups, and those that are wider go half empty. */
+static void check_narrow(struct opened *o, unsigned i)
+{
+    static const char *const widths[] = {"8", "16"};
+    struct wcodec_device *device;
+    wcodec_error err = {0};
+    for (unsigned k = 0; k < 2; k++) {
+        setenv("WCODEC_OPENCL_WIDTH", widths[k], 1);
+        assert_int_equal(backend->device_open(o->state, i, &device, &err), WCODEC_ERROR_BACKEND);
+        print_message("    %s wide: %.200s\n", widths[k], err.text);
+        assert_non_null(strstr(err.text, "less than 32 work-items"));
+    }
+    unsetenv("WCODEC_OPENCL_WIDTH");
+}
+
 static void run_variant(struct opened *o, unsigned i, const char *variant)
 {
     struct wcodec_device *device;
+    const char *width = getenv("WCODEC_OPENCL_WIDTH");
     wcodec_error err = {0};
-    print_message("  %s\n", variant[0] != '\0' ? variant : "chosen by the plugin");
+    print_message("  %s%s%s\n", variant[0] != '\0' ? variant : "chosen by the plugin", width != NULL ? ", sub-groups of " : "", width != NULL ? width : "");
     setenv("WCODEC_OPENCL_VARIANT", variant, 1);
     const wcodec_status status = backend->device_open(o->state, i, &device, &err);
     if (status != WCODEC_OK && variant[0] != '\0' && strcmp(variant, "loops") != 0 && strcmp(variant, "local") != 0) {
@@ -66,6 +82,13 @@ static void run_variant(struct opened *o, unsigned i, const char *variant)
     backend->device_close(device);
     if (!small)
         support_conform(backend, o->state, i);
+    if (strcmp(variant, "subgroup") == 0 && getenv("WCODEC_TEST_WIDTHS") != NULL) {
+        check_narrow(o, i);
+        setenv("WCODEC_OPENCL_WIDTH", "64", 1);
+        unsetenv("WCODEC_TEST_WIDTHS");
+        run_variant(o, i, variant);
+        unsetenv("WCODEC_OPENCL_WIDTH");
+    }
 }
 
 static void test_devices(void **state)
