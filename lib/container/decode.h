@@ -6,6 +6,7 @@
 #define WCODEC_CONTAINER_DECODE_H
 
 #include "backends/cpu/blocks.h"
+#include "backends/cpu/lossy.h"
 #include "coding/chunks.h"
 #include "container/index.h"
 #include "core/progress.h"
@@ -38,6 +39,7 @@ struct wcodec_decoder {
     struct wcodec_blocks blocks;
     struct wcodec_cpu_blocks_dsp blocks_dsp;
     struct wcodec_lossy lossy;
+    struct wcodec_cpu_lossy_dsp lossy_dsp;
     const uint8_t *modes; /* packed, and of a lossy tensor the scales: in the payload, or `loaded_modes` */
     uint8_t *loaded_modes;
     uint8_t *residuals; /* or coefficients, of a batch */

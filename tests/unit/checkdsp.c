@@ -15,9 +15,10 @@
 
 static uint32_t levels;
 
-/* checkdsp_stages.c, checkdsp_blocks.c */
+/* checkdsp_stages.c, checkdsp_blocks.c, checkdsp_lossy.c */
 void checkdsp_stages(const struct wcodec_cpu_dsp *dsp, uint64_t seed);
 void checkdsp_blocks(uint32_t levels, uint64_t seed);
+void checkdsp_lossy(uint32_t levels, uint64_t seed);
 
 /* Of each area just what the tiles from `first` on need, each before a guard page. */
 static void view_areas(const struct wcodec_tiles *tiles, const uint8_t *payload, uint64_t first, struct wcodec_view *view, struct guarded areas[WCODEC_AREAS])
@@ -233,6 +234,7 @@ static void run_level(unsigned level)
     wcodec_cpu_dsp_init(&dsp, levels & ((2u << level) - 1));
     checkdsp_stages(&dsp, seed + 300);
     checkdsp_blocks(levels & ((2u << level) - 1), seed + 400);
+    checkdsp_lossy(levels & ((2u << level) - 1), seed + 500);
     for (unsigned i = 0; i < 150; i++) {
         struct support_tensor x;
         support_tensor_make(&seed, 0, &x);
