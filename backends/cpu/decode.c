@@ -63,6 +63,7 @@ static void begin_tile(const struct wcodec_cpu_decoder *d, const struct wcodec_v
     memset(t->sums, 0, sizeof t->sums);
     const unsigned mode = d->tiles->streams[number * tiling->coded_count].mode;
     const uint8_t *raw = wcodec_view_at(view, WCODEC_AREA_RAW, d->tiles->raw[number]);
+    t->raw[0] = raw;
     for (unsigned p = 0; p < tiling->plane_count; p++) {
         t->raw[p] = raw;
         size_t size = (size_t)wcodec_plane_rows(&tiling->planes[p], t->elements) * 4 * WCODEC_LANES;
@@ -132,6 +133,7 @@ static void decode_rans(const struct request *r, struct track *tracks, struct wc
     const struct wcodec_cpu_decoder *d = r->decoder;
     const struct wcodec_field *f = tracks[0].field;
     const unsigned run_groups = f->run_log2 ? 1u << (f->run_log2 - 7) : groups, step = run_groups < groups ? run_groups : groups;
+    const unsigned row_bytes = d->tiles->tiling->plane_count > 0 ? d->tiles->tiling->planes[0].bits * 4u * WCODEC_LANES / 8 : 0;
     const uint8_t *base[STREAMS];
     for (unsigned i = 0; i < count; i++) {
         base[i] = streams[i].words = words_for(&tracks[i], r->words_end, groups);
@@ -142,6 +144,8 @@ static void decode_rans(const struct request *r, struct track *tracks, struct wc
             const unsigned coded = tracks[i].coded;
             const unsigned table = f->run_log2 ? wcodec_run_table(d->tiles, coded, tracks[i].tile->number, group + g) : tracks[i].stream->table;
             streams[i].table = &d->tables[d->tiles->table_base[coded] + table];
+            streams[i].rows = tracks[i].tile->raw[0] + (size_t)(group + g) * row_bytes;
+            streams[i].row_bytes = coded == 0 ? row_bytes : 0;
         }
         d->dsp->symbols[f->profile](streams, count, groups - g < step ? groups - g : step);
     }

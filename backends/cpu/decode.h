@@ -19,6 +19,7 @@ enum {
     WCODEC_CPU_CHUNK = WCODEC_CPU_CHUNK_GROUPS * WCODEC_GROUP,
     WCODEC_CPU_TILES = 6,           /* most tiles side by side; not above WCODEC_MAX_CODED */
     WCODEC_CPU_WORDS_OVERREAD = 64, /* bytes that a symbol function may read behind the words that it can take */
+    WCODEC_CPU_WORDS_AHEAD = 512,   /* bytes before words are taken, they are asked for */
     WCODEC_CPU_MOVED = 4,           /* runs of raw bits that do not stand in place */
     WCODEC_CPU_BOUNDS = 3           /* of a block of 16 slots: as many comparisons at most for a rank */
 };
@@ -58,7 +59,21 @@ struct wcodec_cpu_stream {
     const uint8_t *words; /* advanced */
     const struct wcodec_cpu_table *table;
     uint8_t *symbols;     /* advanced: groups * 128 bytes are written, aligned to 64 */
+    const uint8_t *rows;  /* of the first plane, which the next stage reads: row_bytes of them a group */
+    unsigned row_bytes;   /* 0: none */
 };
+
+/* Ask for a line of words, and for the rows of group g, while there is time: caches follow a few long streams by themselves, not short ones of several tiles. */
+static inline void wcodec_cpu_fetch(const struct wcodec_cpu_stream *s, const uint8_t *words, unsigned g)
+{
+#if defined(__GNUC__)
+    __builtin_prefetch((const void *)((uintptr_t)words + WCODEC_CPU_WORDS_AHEAD));
+    for (unsigned i = 0; i < s->row_bytes; i += 64)
+        __builtin_prefetch((const void *)((uintptr_t)s->rows + g * s->row_bytes + i));
+#else
+    (void)s, (void)words, (void)g;
+#endif
+}
 
 /* Decode `groups` groups of `count` streams (1 to WCODEC_CPU_TILES). */
 typedef void (*wcodec_cpu_symbols_fn)(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups);

@@ -48,6 +48,7 @@ INLINE void decode_gathered(struct wcodec_cpu_stream *stream, unsigned groups, u
         x[k] = load(stream->x + GATHER_LANES * k);
     for (unsigned g = 0; g < groups; g++, stream->symbols += WCODEC_GROUP) {
         vec e[GATHER_VECTORS][4];
+        wcodec_cpu_fetch(stream, words, g);
 #pragma GCC unroll 4
         for (unsigned place = 0; place < 4; place += profile == WCODEC_P12 ? 1 : 2) {
 #pragma GCC unroll 8

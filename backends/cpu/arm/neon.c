@@ -113,6 +113,7 @@ INLINE void p8(struct wcodec_cpu_stream *stream, unsigned groups, unsigned bound
     }
     for (unsigned g = 0; g < groups; g++, stream->symbols += WCODEC_GROUP) {
         uint8x16_t rank[2][4];
+        wcodec_cpu_fetch(stream, s.words, g);
         for (unsigned place = 0; place < 4; place += 2) {
             for (unsigned half = 0; half < 2; half++)
                 p8_two_symbols(&table, bounds, s.low + 2 * half, s.high + 2 * half, &rank[half][place], &rank[half][place + 1]);

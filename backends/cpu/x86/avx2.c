@@ -149,6 +149,8 @@ INLINE void p8_ranked(struct wcodec_cpu_stream *streams, unsigned count, unsigne
     }
     for (unsigned g = 0; g < groups; g++) {
         __m256i s[WCODEC_CPU_TILES][4];
+        for (unsigned i = 0; i < count; i++)
+            wcodec_cpu_fetch(&streams[i], lanes[i].words, g);
 #pragma GCC unroll 2
         for (unsigned half = 0; half < 2; half++)
 #pragma GCC unroll 6

@@ -151,6 +151,7 @@ INLINE void p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned group
         for (unsigned i = 0; i < count; i++) {
             if (!shared)
                 load_p8(streams[i].table, kind, &table);
+            wcodec_cpu_fetch(&streams[i], lanes[i].words, g);
             half[i] = p8_step(&table, kind, &lanes[i]);
         }
 #pragma GCC unroll 6
@@ -236,6 +237,7 @@ INLINE void p12(struct wcodec_cpu_stream *streams, unsigned count, unsigned grou
             const uint32_t *entries = streams[i].table->entries;
             uint8_t *symbols = streams[i].symbols + g * WCODEC_GROUP;
             __m512i a[2], b[2], c[2], d[2];
+            wcodec_cpu_fetch(&streams[i], lanes[i].words, g);
             p12_step(entries, &lanes[i], a);
             p12_step(entries, &lanes[i], b);
             if (!pairs) {

@@ -116,6 +116,7 @@ INLINE void p8(struct wcodec_cpu_stream *stream, unsigned groups, unsigned bound
     }
     for (unsigned g = 0; g < groups; g++, stream->symbols += WCODEC_GROUP) {
         __m128i rank[2][4];
+        wcodec_cpu_fetch(stream, s.words, g);
         for (unsigned place = 0; place < 4; place += 2)
             for (unsigned h = 0; h < 2; h++)
                 p8_step(&table, bounds, s.low + 2 * h, s.high + 2 * h, &s.words, &rank[h][place], &rank[h][place + 1]);
