@@ -70,7 +70,8 @@ static wcodec_status decode_bytes(struct wcodec_load_slot *slot, const struct wc
 {
     const struct wcodec_load_range *r = part->range;
     const struct wcodec_backend *b = slot->work->request->device->backend;
-    const uint64_t room = slot->work->request->slot_bytes - part->place;
+    const uint64_t room = part->place;
+    uint8_t *stage = slot->stage.data + (slot->top - room);
     const uint64_t unit = wcodec_decoder_unit(decoder);
     struct wcodec_reporter silent = {0};
     wcodec_status status = WCODEC_OK;
@@ -80,9 +81,9 @@ static wcodec_status decode_bytes(struct wcodec_load_slot *slot, const struct wc
         uint64_t size = part->stop - at;
         if (size > room) /* whole chunks and rows of blocks, so that none is decoded twice */
             size = (at + room) / unit * unit > at ? (at + room) / unit * unit - at : room;
-        status = wcodec_decoder_range(decoder, at, at + size, slot->stage.data + part->place, &silent, err);
+        status = wcodec_decoder_range(decoder, at, at + size, stage, &silent, err);
         if (status == WCODEC_OK)
-            status = b->copy_in(slot->queue, r->memory, r->offset + (at - r->begin), slot->stage.data + part->place, size, err);
+            status = b->copy_in(slot->queue, r->memory, r->offset + (at - r->begin), stage, size, err);
         at += size;
         slot->busy = true;
         if (status == WCODEC_OK && at < part->stop)

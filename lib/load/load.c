@@ -194,6 +194,8 @@ static wcodec_status run_slots(struct loading *l, wcodec_error *err)
     wcodec_status status = create_slots(l, err);
     if (status == WCODEC_OK)
         run_workers(l);
+    if (status == WCODEC_OK && l->status == WCODEC_OK && !atomic_load(&l->work.stop))
+        status = wcodec_load_copies(&l->work, err);
     for (unsigned i = 0; i < l->slot_count; i++)
         wcodec_load_slot_free(&l->slots[i]);
     wcodec_load_cursor_end(&l->cursor);

@@ -23,6 +23,7 @@ struct wcodec_load_range {
     uint64_t begin, end;
     struct wcodec_memory *memory; /* where the device writes; NULL: it cannot write there */
     uint64_t offset;              /* in memory */
+    const struct wcodec_load_range *original; /* of a copy */
     uint8_t *host;                /* where the host writes; NULL: it cannot */
     bool aligned;                 /* the device can decode to that place */
 };
@@ -32,7 +33,8 @@ struct wcodec_load_request {
     struct wcodec_opened *device;
     bool verify;
     size_t count;
-    struct wcodec_load_range *ranges; /* in the order of the files */
+    struct wcodec_load_range *ranges; /* in the order of the files; behind them copies that are made when all is there */
+    size_t copies;
     size_t adopted_count;
     struct wcodec_memory **adopted;
     uint64_t bytes;
@@ -49,6 +51,10 @@ wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcod
 /* The CPU in place of a device that has failed before it was given anything: for destinations in host memory. */
 wcodec_status wcodec_load_request_to_cpu(struct wcodec_load_request *request, wcodec_error *err);
 void wcodec_load_request_free(struct wcodec_load_request *request);
+
+struct wcodec_load_work;
+/* Of a range that has the bytes of another (an alias that was asked for too): copied when that is there. */
+wcodec_status wcodec_load_copies(struct wcodec_load_work *work, wcodec_error *err);
 
 /* A tensor in tiles whose prefix is parsed, for all parts that are made of it. */
 struct wcodec_load_tensor {
@@ -74,7 +80,7 @@ struct wcodec_load_part {
     enum wcodec_load_kind kind;
     const struct wcodec_load_range *range;
     uint64_t begin, stop;
-    uint64_t place;                    /* BYTES: in the staging memory, which it may need several times if it is longer */
+    uint64_t place;                    /* BYTES: bytes from there to the end of the staging memory; it may need them several times if it is longer */
     struct wcodec_load_tensor *tensor; /* TILES */
     uint64_t first, end;               /* tiles */
     struct wcodec_area_place areas[WCODEC_AREAS];
@@ -129,6 +135,7 @@ struct wcodec_load_slot {
     struct wcodec_load_piece piece;
     struct wcodec_queue *queue;
     struct wcodec_load_room stage, coded, scratch, out;
+    uint64_t top; /* of the staging memory: where what the piece uses of it ends */
     struct wcodec_batch *batch;
     struct wcodec_event *event;
     struct wcodec_job *jobs; /* WCODEC_LOAD_PARTS */

@@ -171,7 +171,43 @@ static int compare_ranges(const void *x, const void *y)
         return a->shard < b->shard ? -1 : 1;
     if (a->entry->payload_offset != b->entry->payload_offset)
         return a->entry->payload_offset < b->entry->payload_offset ? -1 : 1;
-    return a->begin < b->begin ? -1 : a->begin > b->begin;
+    if (a->begin != b->begin)
+        return a->begin < b->begin ? -1 : 1;
+    if (a->end != b->end)
+        return a->end < b->end ? -1 : 1;
+    return b->aligned - a->aligned; /* which of equal ones is decoded */
+}
+
+/* A constant is filled in as fast as it is copied. */
+static bool is_copy(const struct wcodec_load_range *a, const struct wcodec_load_range *b)
+{
+    return a->shard == b->shard && a->entry == b->entry && a->begin == b->begin && a->end == b->end && a->begin < a->end && a->entry->coding != WCODEC_CODING_CONSTANT;
+}
+
+/* Of equal ranges, which are neighbours, the first is decoded; the others go behind all. */
+static wcodec_status set_copies_apart(struct wcodec_load_request *r, wcodec_error *err)
+{
+    size_t copies = 0, kept = 0;
+    for (size_t i = 1; i < r->count; i++)
+        copies += is_copy(&r->ranges[i - 1], &r->ranges[i]);
+    if (copies == 0)
+        return WCODEC_OK;
+    struct wcodec_load_range *apart = wcodec_alloc_array(&r->context->allocator, copies, sizeof *apart);
+    if (apart == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a load of %zu tensors", r->count);
+    for (size_t i = 0; i < r->count; i++) {
+        struct wcodec_load_range range = r->ranges[i];
+        if (i > 0 && is_copy(&r->ranges[kept - 1], &range)) {
+            range.original = &r->ranges[kept - 1];
+            apart[r->copies++] = range;
+        } else {
+            r->ranges[kept++] = range;
+        }
+    }
+    memcpy(r->ranges + kept, apart, copies * sizeof *apart);
+    r->count = kept;
+    wcodec_free(&r->context->allocator, apart);
+    return WCODEC_OK;
 }
 
 static wcodec_status fill_in(const wcodec_reader *reader, const wcodec_load_item *items, const wcodec_load_options *options, struct wcodec_load_request *r,
@@ -189,7 +225,7 @@ static wcodec_status fill_in(const wcodec_reader *reader, const wcodec_load_item
     for (size_t i = 0; i < r->count; i++)
         r->ranges[i].aligned = is_aligned(r, &r->ranges[i]);
     qsort(r->ranges, r->count, sizeof *r->ranges, compare_ranges);
-    return WCODEC_OK;
+    return set_copies_apart(r, err);
 }
 
 wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options,

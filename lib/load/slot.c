@@ -9,7 +9,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-enum { MEMCPY_BYTES = 1 << 20 };
+enum { MEMCPY_BYTES = 1 << 20, STAGE_MIN = 1 << 20 };
 
 static const struct wcodec_backend *backend_of(const struct wcodec_load_slot *slot)
 {
@@ -155,9 +155,15 @@ static bool is_shared(const struct wcodec_load_slot *slot)
 static wcodec_status reserve_stage(struct wcodec_load_slot *slot, wcodec_error *err)
 {
     const struct wcodec_load_piece *p = &slot->piece;
-    uint64_t size = slot->work->request->slot_bytes;
+    const uint64_t most = slot->work->request->slot_bytes, needed = p->low + p->high + 512;
+    uint64_t size = STAGE_MIN;
+    while (size < needed && size < most) /* few sizes, so that what is kept is found again */
+        size *= 2;
+    if (size > most)
+        size = most;
     if (p->low + 256 > size)
         size = p->low + 256;
+    slot->top = size;
     return wcodec_load_reserve(slot, &slot->stage, is_shared(slot) ? WCODEC_MEMORY_DEVICE : WCODEC_MEMORY_PINNED, size, err);
 }
 

@@ -218,7 +218,7 @@ static void take_bytes(struct wcodec_load_cursor *c, const struct wcodec_load_ra
         return;
     if (p.kind == WCODEC_LOAD_BYTES) {
         piece->high = place < most ? place : most;
-        p.place = most - piece->high;
+        p.place = piece->high;
     }
     piece->parts[piece->count++] = p;
     c->range++;

@@ -259,6 +259,44 @@ static void test_wrong_arguments(void **state)
     wcodec_context_destroy(context);
 }
 
+/* A tensor and its alias: read once, decoded once. */
+static void test_alias(void **state)
+{
+    (void)state;
+    static const char *const backends[] = {"cpu", "fake"};
+    enum { SIZE = 3000000 };
+    setenv("WCODEC_FAKE", "", 1);
+    for (unsigned b = 0; b < 2; b++) {
+        wcodec_context *context = support_load_context(backends[b], 2, NULL, NULL);
+        wcodec_reader *reader = support_load_open(context, &model);
+        wcodec_load_report once, both;
+        wcodec_error err;
+        uint8_t *out = malloc(2 * SIZE + 1);
+        wcodec_load_item items[2] = {{.destination = (uint64_t)(uintptr_t)out, .size = SIZE},
+                                     {.tensor = wcodec_reader_tensor_count(reader) - 1, .destination = (uint64_t)(uintptr_t)out, .offset = SIZE + 1, .size = SIZE}};
+        assert_int_equal(wcodec_load(reader, items, 1, NULL, &once, &err), WCODEC_OK);
+        memset(out, 0xa5, 2 * SIZE + 1);
+        assert_int_equal(wcodec_load(reader, items, 2, NULL, &both, &err), WCODEC_OK);
+        assert_int_equal(both.bytes, 2 * SIZE);
+        assert_int_equal(both.coded_bytes, once.coded_bytes);
+        assert_int_equal(both.batches, once.batches);
+        for (unsigned i = 0; i < 2; i++) {
+            uint64_t size;
+            const uint8_t *original = support_loaded_bytes(&model, reader, items[i].tensor, &size);
+            assert_int_equal(size, SIZE);
+            assert_memory_equal(out + items[i].offset, original, SIZE);
+        }
+        /* Other rows of it are not the same. */
+        items[1].rows = 1000;
+        assert_int_equal(wcodec_load(reader, items, 2, NULL, &both, &err), WCODEC_OK);
+        assert_int_equal(both.bytes, SIZE + 2000);
+        assert_true(both.coded_bytes > once.coded_bytes);
+        free(out);
+        wcodec_reader_close(reader);
+        wcodec_context_destroy(context);
+    }
+}
+
 struct ending {
     _Atomic unsigned calls;
     wcodec_status status;
@@ -408,7 +446,7 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cpu),     cmocka_unit_test(test_fake),    cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_beside_the_caller),
+        cmocka_unit_test(test_cpu),     cmocka_unit_test(test_fake),    cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_alias), cmocka_unit_test(test_beside_the_caller),
         cmocka_unit_test(test_threads), cmocka_unit_test(test_measure), cmocka_unit_test(test_opencl),
         cmocka_unit_test(test_cuda),
     };
