@@ -137,7 +137,7 @@ static double measure(const struct search *s, double mean_squared_error, double 
 static struct goal goal_of(const struct wcodec_encode_settings *settings)
 {
     const double share = settings->lossy_value / 1000;
-    return settings->lossy == WCODEC_LOSSY_BITS ? (struct goal){0, 3 * share, 8 * share} : (struct goal){-0.008, -0.002, 0};
+    return settings->lossy == WCODEC_LOSSY_BITS ? (struct goal){0, 2 * share, 6 * share} : (struct goal){-0.008, -0.002, 0};
 }
 
 /* Of the sample. Distortion is that of weighted rows: the mean over all rows is the same. */
@@ -180,10 +180,10 @@ static long begin_search(struct search *s, const struct goal *goal)
     long k = nearest_step(octaves);
     s->model.set = WCODEC_SET_PLAIN;
     if (s->source.blocks) {
-        wcodec_lossy_choose_set(&s->sample, scale_of_step(k), &s->model);
+        wcodec_lossy_choose_set(&s->sample, s->settings->level, scale_of_step(k), &s->model);
         if (s->model.set != WCODEC_SET_PLAIN) {
             k = search_sample(s, goal, k);
-            wcodec_lossy_choose_set(&s->sample, scale_of_step(k), &s->model);
+            wcodec_lossy_choose_set(&s->sample, s->settings->level, scale_of_step(k), &s->model);
         }
     }
     return search_sample(s, goal, k);

@@ -10,7 +10,9 @@ enum {
     SAMPLE_UNITS = 48, /* superblocks, or as many elements */
     ROUNDS = 3,
     ENERGY_MAX = 20000000, /* a transform's squared coefficients: beyond, products of its inverse come near 2^31 */
-    WORTH_BLOCKS = 100     /* blocks must save one part in so many of the bits: not every device decodes them as fast */
+    WORTH_BLOCKS = 32,     /* blocks must save one part in so many of the bits: plain tensors decode faster, on every device; */
+    WORTH_BLOCKS_SLOW = 200, /* and at high levels */
+    LEVEL_SLOW = 7
 };
 
 #define NEVER 1e30f
@@ -199,7 +201,7 @@ void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, float scale, 
     estimate->distortion = distortion / elements;
 }
 
-void wcodec_lossy_choose_set(const struct wcodec_lossy_sample *sample, float scale, struct wcodec_lossy_model *model)
+void wcodec_lossy_choose_set(const struct wcodec_lossy_sample *sample, int level, float scale, struct wcodec_lossy_model *model)
 {
     static const uint8_t sets[] = {WCODEC_SET_PLAIN, WCODEC_SET_DCT, WCODEC_SET_ADST, WCODEC_SET_DCT | WCODEC_SET_ADST, WCODEC_SET_PLAIN | WCODEC_SET_DCT,
                                    WCODEC_SET_PLAIN | WCODEC_SET_DCT | WCODEC_SET_ADST};
@@ -214,7 +216,7 @@ void wcodec_lossy_choose_set(const struct wcodec_lossy_sample *sample, float sca
         wcodec_lossy_settle(sample, scale, &trial, &e);
         const double cost = e.bits + e.distortion / (double)model->lambda;
         if (i == 0)
-            least = cost - e.bits / WORTH_BLOCKS;
+            least = cost - e.bits / (level >= LEVEL_SLOW ? WORTH_BLOCKS_SLOW : WORTH_BLOCKS);
         else if (cost < least) {
             least = cost;
             best = sets[i];

@@ -61,6 +61,6 @@ void wcodec_lossy_sample_free(struct wcodec_lossy_sample *sample);
 void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, float scale, struct wcodec_lossy_model *model, struct wcodec_lossy_estimate *estimate);
 
 /* The set whose bits and error together are least at a scale: model->set. */
-void wcodec_lossy_choose_set(const struct wcodec_lossy_sample *sample, float scale, struct wcodec_lossy_model *model);
+void wcodec_lossy_choose_set(const struct wcodec_lossy_sample *sample, int level, float scale, struct wcodec_lossy_model *model);
 
 #endif
