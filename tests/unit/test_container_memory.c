@@ -97,7 +97,7 @@ static wcodec_context *make_context(struct counter *c, uint64_t max_memory)
 }
 
 /* Most bytes that compressing and testing the file takes. */
-static void measure(FILE *original, int level, int raw, uint64_t max_memory, size_t most[2])
+static void measure(FILE *original, int level, int raw, wcodec_lossy_target lossy, uint64_t max_memory, size_t most[2])
 {
     struct counter c = {0};
     wcodec_error err = {0};
@@ -109,6 +109,8 @@ static void measure(FILE *original, int level, int raw, uint64_t max_memory, siz
     wcodec_encode_options_init(&options);
     options.level = level;
     options.raw = raw;
+    options.lossy = lossy;
+    options.lossy_value = 4;
     if (wcodec_compress_fd(context, fileno(original), put, coded, &options, NULL, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     assert_int_equal(fflush(coded), 0);
@@ -137,12 +139,17 @@ static void test_bound(void **state)
             for (int raw = 0; raw < 2; raw++) {
                 uint64_t largest = raw ? 16 * MIB : samples[i].tensor;
                 size_t most[2];
-                measure(f, level, raw, 0, most);
+                measure(f, level, raw, WCODEC_LOSSY_NONE, 0, most);
                 print_message("%s of %llu bytes, level %d%s: %.1f and %.1f MiB\n", samples[i].dtype, (unsigned long long)samples[i].tensor, level, raw ? ", raw" : "", (double)most[0] / MIB,
                               (double)most[1] / MIB);
                 assert_true(most[0] <= 64 * MIB + 2 * largest);
                 assert_true(most[1] <= 64 * MIB + 2 * largest);
             }
+        size_t most[2];
+        measure(f, 3, 0, WCODEC_LOSSY_BITS, 0, most);
+        print_message("with loss: %.1f and %.1f MiB\n", (double)most[0] / MIB, (double)most[1] / MIB);
+        assert_true(most[0] <= 64 * MIB + 5 * samples[i].tensor);
+        assert_true(most[1] <= 64 * MIB + 2 * samples[i].tensor);
         fclose(f);
     }
 }
@@ -154,20 +161,26 @@ static void test_limit(void **state)
     uint64_t seed = support_seed();
     for (size_t i = 0; i < sizeof samples / sizeof *samples; i++) {
         FILE *f = make_file(&samples[i], &seed);
-        struct counter c = {0};
-        wcodec_error err = {0};
-        unsigned long long needed = 0, limit = 0;
-        wcodec_context *context = make_context(&c, 100000);
-        assert_int_equal(wcodec_compress_fd(context, fileno(f), put, NULL, NULL, NULL, &err), WCODEC_ERROR_LIMIT);
-        assert_int_equal(sscanf(err.text, "compressing takes about %llu bytes of memory, the limit is %llu", &needed, &limit), 2);
-        assert_int_equal(limit, 100000);
-        wcodec_context_destroy(context);
-        size_t most[2];
-        measure(f, 3, 0, needed, most);
-        print_message("limit %.1f: %.1f and %.1f MiB\n", (double)needed / MIB, (double)most[0] / MIB, (double)most[1] / MIB);
-        assert_true(most[0] <= needed);
-        assert_true(most[1] <= needed);
-        measure(f, 3, 0, UINT64_MAX, most);
+        for (unsigned lossy = 0; lossy < 2; lossy++) {
+            struct counter c = {0};
+            wcodec_error err = {0};
+            unsigned long long needed = 0, limit = 0;
+            wcodec_encode_options options;
+            wcodec_context *context = make_context(&c, 100000);
+            wcodec_encode_options_init(&options);
+            options.lossy = lossy ? WCODEC_LOSSY_BITS : WCODEC_LOSSY_NONE;
+            options.lossy_value = 4;
+            assert_int_equal(wcodec_compress_fd(context, fileno(f), put, NULL, &options, NULL, &err), WCODEC_ERROR_LIMIT);
+            assert_int_equal(sscanf(err.text, "compressing takes about %llu bytes of memory, the limit is %llu", &needed, &limit), 2);
+            assert_int_equal(limit, 100000);
+            wcodec_context_destroy(context);
+            size_t most[2];
+            measure(f, 3, 0, options.lossy, needed, most);
+            print_message("limit %.1f: %.1f and %.1f MiB\n", (double)needed / MIB, (double)most[0] / MIB, (double)most[1] / MIB);
+            assert_true(most[0] <= needed);
+            assert_true(most[1] <= needed);
+            measure(f, 3, 0, options.lossy, UINT64_MAX, most);
+        }
         fclose(f);
     }
 }
