@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "encode/lossy_quantise.h"
-#include "encode/lossy_split.h"
+#include "encode/integer_split.h"
 #include "encode/payload.h"
 
 #include <math.h>
@@ -85,7 +85,7 @@ static wcodec_status code_coefficients(struct search *s, uint64_t size, wcodec_e
     struct wcodec_split split;
     wcodec_status status = wcodec_survey_tensor(s->context, as, r->coefficients, size, false, &survey, err);
     if (!status && r->lossy.coefficient_log2) {
-        status = wcodec_lossy_split(s->source.allocator, r->coefficients, size / 2, r->least, r->largest, &split, err);
+        status = wcodec_integer_split(s->source.allocator, r->coefficients, size / 2, r->least, r->largest, &split, err);
         settings.split = &split;
     }
     settings.level = settings.level < LEVEL_MIN ? LEVEL_MIN : settings.level;

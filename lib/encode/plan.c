@@ -8,6 +8,7 @@
 #include "encode/bits.h"
 #include "encode/field_choice.h"
 #include "encode/histogram.h"
+#include "encode/integer_split.h"
 #include "encode/normalize.h"
 #include "encode/order.h"
 #include "encode/refine.h"
@@ -266,20 +267,36 @@ static wcodec_status plan_tiling(const struct planner *p, const struct wcodec_sp
     return wcodec_tiling_derive(t, size, err);
 }
 
+/* Integers of 16 bits are cut otherwise too, so that zero is in the middle of a field: in bytes, small negative ones have an upper byte of their own. */
+static wcodec_status centred_split(const struct planner *p, struct wcodec_split *split, wcodec_error *err)
+{
+    int least = INT16_MAX, largest = INT16_MIN;
+    for (uint64_t i = 0; i < p->survey->elements; i++) {
+        const int v = (int16_t)wcodec_load_u16(p->data + 2 * i);
+        least = v < least ? v : least;
+        largest = v > largest ? v : largest;
+    }
+    return wcodec_integer_split(&p->context->allocator, p->data, p->survey->elements, least, largest, split, err);
+}
+
 static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t size, struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED], struct wcodec_plan *plan, wcodec_error *err)
 {
     struct wcodec_split splits[WCODEC_MAX_SPLITS];
     unsigned chosen = 0, count = 1;
+    wcodec_status status = WCODEC_OK;
     if (p->settings->split) {
         splits[0] = *p->settings->split;
         plan->order0_bits = splits[0].order0_bits;
     } else {
         count = wcodec_split_candidates(p->survey, dtype, p->settings->level, splits, &plan->order0_bits);
+        if (p->settings->level >= 2 && (dtype == WCODEC_DTYPE_I16 || dtype == WCODEC_DTYPE_U16))
+            status = centred_split(p, &splits[count++], err);
+        if (count == 2 && !status && splits[1].order0_bits < plan->order0_bits)
+            plan->order0_bits = splits[1].order0_bits;
     }
-    wcodec_status status = WCODEC_OK;
     if (p->settings->level <= 1) {
         choose_fast(p, &splits[0], choices[0]);
-    } else {
+    } else if (!status) {
         status = sample_allocate(&p->sample, &p->context->allocator, p->settings->level, wcodec_tile_policy(p->settings, p->survey->elements), p->survey->elements, err);
         if (!status)
             status = choose_split(p, splits, count, choices, &chosen, err);

@@ -52,12 +52,16 @@ static wcodec_status take_sample(const wcodec_allocator *allocator, int level, c
     return WCODEC_OK;
 }
 
+/* Residuals of 16 bits are counted as they are coded: with zero in the middle of what the upper byte has alike. */
+enum { CENTRE = 128 };
+
 static void count_block(unsigned element_log2, const uint16_t residuals[WCODEC_BLOCK], struct histogram *h)
 {
-    for (unsigned i = 0; i < WCODEC_BLOCK; i++)
-        h->counts[0][residuals[i] & 0xff]++;
-    for (unsigned i = 0; element_log2 && i < WCODEC_BLOCK; i++)
-        h->counts[1][residuals[i] >> 8]++;
+    for (unsigned i = 0; i < WCODEC_BLOCK; i++) {
+        h->counts[0][(residuals[i] + CENTRE) & 0xff]++;
+        if (element_log2)
+            h->counts[1][(uint16_t)(residuals[i] + CENTRE) >> 8]++;
+    }
 }
 
 /* Order-0 bits of what was counted, times WCODEC_BIT. */
@@ -83,9 +87,9 @@ static uint32_t block_cost(const struct wcodec_residual_costs *costs, unsigned e
 {
     uint32_t sum = 0;
     for (unsigned i = 0; i < WCODEC_BLOCK; i++)
-        sum += costs->bits[0][residuals[i] & 0xff];
+        sum += costs->bits[0][(residuals[i] + CENTRE) & 0xff];
     for (unsigned i = 0; element_log2 && i < WCODEC_BLOCK; i++)
-        sum += costs->bits[1][residuals[i] >> 8];
+        sum += costs->bits[1][(uint16_t)(residuals[i] + CENTRE) >> 8];
     return sum;
 }
 

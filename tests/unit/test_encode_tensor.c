@@ -5,6 +5,7 @@
 
 #include "core/dtype.h"
 #include "core/memory.h"
+#include "encode/bits.h"
 #include "encode/tensor.h"
 #include "support_encode.h"
 #include <malloc.h>
@@ -192,6 +193,25 @@ static void test_settings(void **state)
 }
 
 /* The whole path with data at every misalignment. */
+/* Small integers of 16 bits take no bit for their sign beside what their values take. */
+static void test_small_integers(void **state)
+{
+    enum { COUNT = 100000 };
+    struct sample *s = *state;
+    uint64_t counts[64] = {0};
+    uint8_t *data = malloc(2 * COUNT);
+    assert_non_null(data);
+    for (unsigned i = 0; i < COUNT; i++) {
+        const uint64_t r = support_random(&s->seed);
+        const int v = (int)(r % 8 + r / 8 % 8 + r / 64 % 8 + r / 512 % 8) - 14;
+        wcodec_store_u16(data + 2 * i, (uint16_t)v);
+        counts[v + 14]++;
+    }
+    const uint64_t bits = wcodec_entropy(counts, 64) / WCODEC_BIT, size = round_trip(s->context, &level3, WCODEC_DTYPE_I16, data, 2 * COUNT);
+    assert_true(8 * size < bits + bits / 32);
+    free(data);
+}
+
 static void test_misaligned(void **state)
 {
     struct sample *s = *state;
@@ -406,7 +426,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_empty),   cmocka_unit_test(test_constant), cmocka_unit_test(test_round_trip),          cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_misaligned), cmocka_unit_test(test_threads),  cmocka_unit_test(test_allocation_failures), cmocka_unit_test(test_chunks),
+        cmocka_unit_test(test_small_integers), cmocka_unit_test(test_misaligned), cmocka_unit_test(test_threads),  cmocka_unit_test(test_allocation_failures), cmocka_unit_test(test_chunks),
         cmocka_unit_test(test_large_rival),
     };
     return cmocka_run_group_tests(tests, setup, teardown);

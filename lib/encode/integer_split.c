@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/lossy_split.h"
+#include "encode/integer_split.h"
 
 #include "core/error.h"
 #include "encode/bits.h"
@@ -14,7 +14,7 @@ static unsigned offset_of(unsigned low)
     return (128u << low) + (low ? 1u << (low - 1) : 0);
 }
 
-/* All coefficients within the window? */
+/* All values within the window? */
 static bool window_holds(unsigned low, int least, int largest)
 {
     const int offset = (int)offset_of(low);
@@ -41,16 +41,16 @@ static void add_field(struct wcodec_split *split, unsigned kind, unsigned width)
         split->fields[split->field_count++] = (struct wcodec_field){.kind = (uint8_t)kind, .width = (uint8_t)width, .shift = (uint8_t)(last ? last->shift + last->width : 0)};
 }
 
-wcodec_status wcodec_lossy_split(const wcodec_allocator *allocator, const uint8_t *coefficients, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err)
+wcodec_status wcodec_integer_split(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err)
 {
     uint32_t *counts = wcodec_alloc_zeroed(allocator, VALUES * sizeof *counts);
     const uint64_t stride = count / COUNTED + 1;
     uint64_t elements = 0, best = UINT64_MAX;
     unsigned chosen = 0;
     if (!counts)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to count coefficients");
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to count integers of 16 bits");
     for (uint64_t i = 0; i < count; i += stride, elements++)
-        counts[wcodec_load_u16(coefficients + 2 * i)]++;
+        counts[wcodec_load_u16(values + 2 * i)]++;
     for (unsigned low = 0; low <= 16 - WINDOW; low++) {
         const uint64_t cost = cost_of(counts, elements, low, low == 16 - WINDOW || window_holds(low, least, largest));
         if (cost < best) {
