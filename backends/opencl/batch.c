@@ -46,6 +46,7 @@ struct wcodec_batch {
     uint32_t queue_count, queue_max; /* launches with a queue, which has two words behind the faults */
     struct wcodec_opencl_room room;
     uint32_t serial;
+    cl_event ended; /* the last launch of the last decoding */
 };
 
 /* What stands for an address: the buffer's number, above the offset. */
@@ -323,9 +324,17 @@ static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *b, uint6
     return status;
 }
 
+static void forget_event(struct wcodec_batch *b)
+{
+    if (b->ended != NULL)
+        b->device->cl->clReleaseEvent(b->ended);
+    b->ended = NULL;
+}
+
 void wcodec_opencl_batch_destroy(struct wcodec_batch *b)
 {
     const struct wcodec_device *d = b->device;
+    forget_event(b);
     for (struct set *s = b->sets; s < b->sets + b->set_count; s++) {
         for (unsigned i = 0; i < s->launch_count; i++)
             if (s->launches[i].kernel != NULL)
@@ -398,18 +407,33 @@ wcodec_status wcodec_opencl_batch_decode(struct wcodec_queue *q, struct wcodec_b
     const struct wcodec_device *d = q->device;
     cl_int result = CL_SUCCESS;
     b->serial = b->serial % SERIAL_MAX + 1;
+    forget_event(b);
     for (struct set *s = b->sets; s < b->sets + b->set_count; s++)
         for (unsigned i = 0; i < s->launch_count && result == CL_SUCCESS; i++) {
             const struct launch *l = &s->launches[i];
             const size_t all = l->groups * l->items;
+            /* NVIDIA's driver fails the reading of results in its place, and takes longer for an event than for a launch. */
+            const bool asked = d->variant != WCODEC_VARIANT_NVIDIA && s + 1 == b->sets + b->set_count && i + 1 == s->launch_count;
             result = d->cl->clSetKernelArg(l->kernel, ARG_SERIAL, sizeof b->serial, &b->serial);
             if (result == CL_SUCCESS)
-                result = d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &l->items, 0, NULL, NULL);
+                result = d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &l->items, 0, NULL, asked ? &b->ended : NULL);
         }
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clEnqueueNDRangeKernel", err);
     result = d->cl->clFlush(q->queue);
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clFlush", err);
+}
+
+/* Results have been read, so the decoding has ended: well, or not. */
+static wcodec_status check_event(const struct wcodec_batch *b, wcodec_error *err)
+{
+    const struct wcodec_device *d = b->device;
+    cl_int state = CL_COMPLETE, result = CL_SUCCESS;
+    if (b->ended != NULL)
+        result = d->cl->clGetEventInfo(b->ended, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+    if (result != CL_SUCCESS)
+        return wcodec_opencl_fail(d, result, "clGetEventInfo", err);
+    return state < 0 ? wcodec_opencl_fail(d, state, "the decoding", err) : WCODEC_OK;
 }
 
 /* Faults of this decoding; what others told before it is none. */
@@ -453,12 +477,15 @@ wcodec_status wcodec_opencl_batch_results(struct wcodec_queue *q, struct wcodec_
     cl_int result = d->cl->clEnqueueReadBuffer(q->queue, b->room.faults, CL_TRUE, 0, sizeof any, &any, 0, NULL, NULL);
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clEnqueueReadBuffer", err);
+    wcodec_status status = check_event(b, err);
+    if (status)
+        return status;
     if (any != b->serial) {
         for (size_t i = 0; i < b->count; i++)
             results[i] = (struct wcodec_job_result){0, WCODEC_TILE_OK};
         return WCODEC_OK;
     }
-    const wcodec_status status = read_faults(q, b, &faults, err);
+    status = read_faults(q, b, &faults, err);
     if (status)
         return status;
     result = clear_failed(q, b, faults, results);
