@@ -27,10 +27,11 @@
 #define WCODEC_BACKEND_H
 
 #include "coding/blocks.h"
+#include "coding/lossy.h"
 #include "coding/tile.h"
 #include "core/error.h"
 
-/* Raise with every change of this file or of coding/tiling.h, coding/table.h and coding/blocks.h: plugins of any other number are refused. */
+/* Raise with every change of this file or of coding/tiling.h, coding/table.h, coding/blocks.h and coding/lossy.h: plugins of any other number are refused. */
 #define WCODEC_BACKEND_ABI_NUMBER 3u
 
 /* The sizes of the structures that cross the border are part of the number, since a forgotten raise is not seen otherwise. */
@@ -81,7 +82,8 @@ enum wcodec_device_capability {
     WCODEC_DEVICE_COPY_OVERLAP = 1 << 4, /* copies of one queue run beside kernels of another */
     /* native memory is an address of the device, to which offsets can be added (a CUdeviceptr or a pointer, not a cl_mem) */
     WCODEC_DEVICE_ADDRESSES = 1 << 5,
-    WCODEC_DEVICE_BLOCKS = 1 << 6 /* jobs may be of tensors in blocks */
+    WCODEC_DEVICE_BLOCKS = 1 << 6, /* jobs may be of tensors in blocks */
+    WCODEC_DEVICE_LOSSY = 1 << 7   /* and of lossy ones */
 };
 
 /* One device as it is listed, opened or not. Texts are cut to fit. */
@@ -112,12 +114,13 @@ struct wcodec_area_place {
 /* Decode tiles [first, first + count) of a tensor, whole, one after the other, to `destination` of `memory`. The core has made sure that places hold what the
  * tiles need, that count is not 0, and that the destination (aligned to the element) has room. Jobs of a batch do not overlap in their destinations.
  *
- * With `blocks` the tiles hold residuals of a tensor in blocks (doc/format.md 4). Then bytes [begin, end) of that tensor are written, which are whole elements,
- * not none, and of blocks that those tiles have; what else the tiles have is dropped. */
+ * With `blocks` the tiles hold residuals of a tensor in blocks (doc/format.md 4), with `lossy` coefficients (5). Then bytes [begin, end) of that tensor are
+ * written, which are whole elements, not none, and of blocks that those tiles have; what else the tiles have is dropped. */
 struct wcodec_job {
-    const struct wcodec_tiles *tiles; /* must live as long as the batch, and so must blocks and modes */
+    const struct wcodec_tiles *tiles; /* must live as long as the batch, and so must blocks, lossy and modes */
     const struct wcodec_blocks *blocks; /* or NULL */
-    const uint8_t *modes;               /* packed modes of all blocks, checked */
+    const struct wcodec_lossy *lossy;   /* or NULL */
+    const uint8_t *modes;               /* packed modes of all blocks, and of a lossy tensor the scales; checked */
     uint64_t begin;
     uint64_t end;
     struct wcodec_area_place places[WCODEC_AREAS];

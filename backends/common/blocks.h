@@ -36,7 +36,7 @@ struct wcodec_blocks_lane {
     uint32_t sums[4];  /* what comes before a row in its block */
     uint32_t top;      /* the word above */
     uint32_t corner;   /* the element left of that */
-    uint32_t squares[4][8]; /* 16 elements, two a word */
+    uint32_t square[8]; /* 16 elements, two a word */
 };
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_stage_place(uint32_t word)
@@ -88,6 +88,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_words(uint32_t wide, uint32_t a, uint
 WCODEC_DEVICE_FUNCTION void wcodec_sum_row(const struct wcodec_blocks_work *w, uint32_t row, uint32_t before)
 {
     WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(row << w->words_log2);
+    WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 1u << w->words_log2; i++) {
         word[i] = wcodec_sum_word(w->wide, word[i], before);
         before = wcodec_last_of_word(w->wide, word[i]);
@@ -97,6 +98,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_sum_row(const struct wcodec_blocks_work *w, u
 WCODEC_DEVICE_FUNCTION void wcodec_add_to_row(const struct wcodec_blocks_work *w, uint32_t row, uint32_t value)
 {
     WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(row << w->words_log2);
+    WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 1u << w->words_log2; i++)
         word[i] = wcodec_add_words(w->wide, word[i], value * (w->wide ? 0x00010001u : 0x01010101u));
 }
@@ -121,7 +123,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_rows(struct wcodec_blocks_work *w, struc
         for (uint32_t i = 0; i < rounds; i++) {
             uint32_t sum = 0;
             const uint32_t row = 32 * i + lane;
-            for (uint32_t above = row & ~15u; above < row; above++)
+            for (uint32_t above = row & ~15u; above < row; above++) /* seven, on average */
                 sum += wcodec_last_of_word(w->wide, w->stage->word[wcodec_stage_place((above << w->words_log2) + last)]);
             lanes[WCODEC_SELF].sums[i] = sum & (w->wide ? 0xffffu : 0xffu);
         }
@@ -164,6 +166,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_ordered_word(uint32_t wide, uint32_t paet
 {
     const uint32_t bits = wide ? 16 : 8, mask = wide ? 0xffff0000u : 0xff000000u;
     uint32_t word = 0;
+    WCODEC_UNROLL_ALL
     for (uint32_t at = bits; at <= 32; at += bits) {
         const uint32_t top = top_word << (32 - at) & mask;
         left = (residuals << (32 - at) & mask) + (paeth ? wcodec_predict_paeth(left, top, corner) : wcodec_predict_average(wide, left, top));
@@ -205,7 +208,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_half(uint32_t v, uint32_t shift)
     return (uint32_t)((int32_t)(v << (16 + shift)) >> (17 + shift));
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_restore_four(uint32_t *x, uint32_t step, uint32_t shift)
+WCODEC_DEVICE_FUNCTION void wcodec_restore_four(uint32_t *x, const uint32_t step, uint32_t shift)
 {
     const uint32_t m = x[0] - wcodec_half(x[step], shift), n = m + x[step], a = x[2 * step] - wcodec_half(x[3 * step], shift), b = a + x[3 * step];
     x[0] = m - wcodec_half(a, shift);
@@ -216,8 +219,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_restore_four(uint32_t *x, uint32_t step, uint
 
 WCODEC_DEVICE_FUNCTION void wcodec_restore_square(uint32_t *x, uint32_t shift)
 {
+    WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 4; i++)
         wcodec_restore_four(x + i, 4, shift);
+    WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 4; i++)
         wcodec_restore_four(x + 4 * i, 1, shift);
 }
@@ -234,54 +239,63 @@ WCODEC_DEVICE_FUNCTION void wcodec_restore_sub_block(const struct wcodec_blocks_
 {
     const uint32_t shift = w->wide ? 0 : 8;
     const uint64_t rows = 0x3333210022211100u, columns = 0x3210333021021021u; /* a nibble a band */
+    WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 16; i++)
         x[i] = wcodec_stage_element(w, block, 128 + i);
     wcodec_restore_square(x, shift);
     uint32_t mean = 0;
+    WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 16; i++)
         mean = i == number ? x[i] : mean;
+    WCODEC_UNROLL_ALL
     for (uint32_t j = 0; j < 16; j++)
         x[(rows >> 4 * j & 15) * 4 + (columns >> 4 * j & 15)] = wcodec_stage_element(w, block, 16 * j + number);
     x[0] = mean;
     wcodec_restore_square(x, shift);
 }
 
-/* A lane has a sub-block of 4 x 4 of each 32: all are read before any is written. */
+/* Rows of the sub-block to the stage: 16 elements, two a word. */
+WCODEC_DEVICE_FUNCTION void wcodec_put_square(const struct wcodec_blocks_work *w, uint32_t block, uint32_t number, const uint32_t *square)
+{
+    const uint32_t row = number / 4 * 4, column = number % 4;
+    WCODEC_UNROLL_ALL
+    for (uint32_t y = 0; y < 4; y++) {
+        WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place((block * 16 + row + y) << w->words_log2);
+        const uint32_t first = square[2 * y], second = square[2 * y + 1];
+        if (w->wide) {
+            word[2 * column] = first;
+            word[2 * column + 1] = second;
+        } else {
+            word[column] = (first & 0xffu) | (first >> 8 & 0xff00u) | (second & 0xffu) << 16 | (second << 8 & 0xff000000u);
+        }
+    }
+}
+
+/* Two blocks at a time, of which a lane has a sub-block of 4 x 4: all are read before any is written. */
 WCODEC_DEVICE_FUNCTION void wcodec_unit_transform(struct wcodec_blocks_work *w, struct wcodec_blocks_lane *lanes)
 {
     const uint32_t rounds = w->wide ? 2 : 4;
-    WCODEC_EACH_LANE
-    {
-        for (uint32_t i = 0; i < rounds; i++) {
-            uint32_t x[16];
-            const uint32_t number = 32 * i + lane;
-            if ((w->stage->mode[number / 16] & 7) != WCODEC_MODE_WHT)
-                continue;
-            wcodec_restore_sub_block(w, number / 16, number % 16, x);
-            for (uint32_t k = 0; k < 8; k++)
-                lanes[WCODEC_SELF].squares[i][k] = (x[2 * k] & 0xffffu) | x[2 * k + 1] << 16;
-        }
-    }
-    WCODEC_LOCAL_ORDER();
-    WCODEC_EACH_LANE
-    {
-        for (uint32_t i = 0; i < rounds; i++) {
-            const uint32_t number = 32 * i + lane, block = number / 16, row = number % 16 / 4 * 4, column = number % 4;
-            if ((w->stage->mode[block] & 7) != WCODEC_MODE_WHT)
-                continue;
-            for (uint32_t y = 0; y < 4; y++) {
-                WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place((block * 16 + row + y) << w->words_log2);
-                const uint32_t first = lanes[WCODEC_SELF].squares[i][2 * y], second = lanes[WCODEC_SELF].squares[i][2 * y + 1];
-                if (w->wide) {
-                    word[2 * column] = first;
-                    word[2 * column + 1] = second;
-                } else {
-                    word[column] = (first & 0xffu) | (first >> 8 & 0xff00u) | (second & 0xffu) << 16 | (second << 8 & 0xff000000u);
-                }
+    for (uint32_t i = 0; i < rounds; i++) {
+        WCODEC_EACH_LANE
+        {
+            const uint32_t block = 2 * i + lane / 16;
+            if ((w->stage->mode[block] & 7) == WCODEC_MODE_WHT) {
+                uint32_t x[16];
+                wcodec_restore_sub_block(w, block, lane % 16, x);
+                WCODEC_UNROLL_ALL
+                for (uint32_t k = 0; k < 8; k++)
+                    lanes[WCODEC_SELF].square[k] = (x[2 * k] & 0xffffu) | x[2 * k + 1] << 16;
             }
         }
+        WCODEC_LOCAL_ORDER();
+        WCODEC_EACH_LANE
+        {
+            const uint32_t block = 2 * i + lane / 16;
+            if ((w->stage->mode[block] & 7) == WCODEC_MODE_WHT)
+                wcodec_put_square(w, block, lane % 16, lanes[WCODEC_SELF].square);
+        }
+        WCODEC_LOCAL_ORDER();
     }
-    WCODEC_LOCAL_ORDER();
 }
 
 /* Where a block begins: elements from the tensor's first. */
@@ -311,6 +325,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_column(const struct wcodec_blocks_work 
     uint32_t sum = 0;
     if (place->width == 16 && place->at >= v->begin && place->at + 15 * (uint64_t)v->columns + 16 <= v->end && (out | stride) % 4 == 0) {
         WCODEC_GLOBAL uint8_t *to = WCODEC_AT_OUT(w, uint8_t, out);
+        WCODEC_UNROLL_ALL
         for (uint32_t row = 0; row < 16; row++) {
             sum = wcodec_add_words(w->wide, word[(row << log2) + (row << log2 >> 6) * 4], sum & keep);
             *(WCODEC_GLOBAL uint32_t *)to = sum;

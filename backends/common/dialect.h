@@ -10,6 +10,9 @@
  *   WCODEC_ADD_LANES(sum, value)    adds all lanes' values to sum
  *   WCODEC_ORDER()               what lanes stored before, all lanes read after
  *   WCODEC_LOCAL_ORDER()         the same for memory that the lanes share (WCODEC_LOCAL), and no other
+ *   WCODEC_STORE_16(w, address, a, b, c, d)  four words, at a multiple of 16 bytes
+ *   WCODEC_FLOAT_BITS(f)         a float's bits; WCODEC_FLOAT_PAIRS: wcodec_pair_bf16() and _f16() round two floats and put them into a word
+ *   WCODEC_UNROLL_ALL            before a loop: its arrays are for registers
  *   WCODEC_AT(w, buffer, type, address), WCODEC_AT_OUT(w, type, address)  places in the buffers block, states, words, raw, positions, values and out
  *
  * Addresses are the device's; OpenCL has none, there they are numbers and offsets of buffers, of which w, a struct wcodec_tile_work, is bound to those of its
@@ -34,6 +37,14 @@ typedef ulong uint64_t;
 #define WCODEC_LOCAL __local
 #endif
 #define WCODEC_POPCOUNT(x) popcount((uint32_t)(x))
+#define WCODEC_FLOAT_BITS(f) as_uint(f)
+#define WCODEC_STORE_16(w, address, a, b, c, d) (*(__global uint4 *)((w)->binding.out + WCODEC_PLACE_OFFSET(address)) = (uint4)(a, b, c, d))
+/* Processors' compilers take long over large code, and have few registers. */
+#if defined(WCODEC_OPENCL_LOOPS) || defined(WCODEC_OPENCL_LOCAL)
+#define WCODEC_UNROLL_ALL
+#else
+#define WCODEC_UNROLL_ALL _Pragma("unroll")
+#endif
 #define WCODEC_PLACE_SHIFT 48 /* an address is an offset in a buffer, whose number stands above it */
 #define WCODEC_PLACE_OFFSET(address) ((address) & (((uint64_t)1 << WCODEC_PLACE_SHIFT) - 1))
 #define WCODEC_AT(w, buffer, type, address) ((const __global type *)((w)->binding.buffer + WCODEC_PLACE_OFFSET(address)))
@@ -80,6 +91,9 @@ struct wcodec_binding {
         (sum) += share_;                                                            \
     } while (0)
 #define WCODEC_POPCOUNT(x) ((uint32_t)__popc(x))
+#define WCODEC_FLOAT_BITS(f) __float_as_uint(f)
+#define WCODEC_STORE_16(w, address, a, b, c, d) (*(uint4 *)(uintptr_t)(address) = make_uint4(a, b, c, d))
+#define WCODEC_UNROLL_ALL _Pragma("unroll")
 #define WCODEC_ORDER() __syncwarp()
 #define WCODEC_LOCAL_ORDER() __syncwarp()
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
@@ -88,13 +102,30 @@ struct wcodec_binding {
 #else
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 #define WCODEC_DEVICE_FUNCTION static inline
 #define WCODEC_GLOBAL
 #define WCODEC_LOCAL
 #define WCODEC_POPCOUNT(x) ((uint32_t)__builtin_popcount(x))
+#define WCODEC_FLOAT_BITS(f) wcodec_float_bits(f)
+#define WCODEC_STORE_16(w, address, a, b, c, d) wcodec_store_16((uint32_t *)(uintptr_t)(address), (uint32_t[4]){a, b, c, d})
+#define WCODEC_UNROLL_ALL
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
 #define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
 #define WCODEC_BINDING
+
+static inline uint32_t wcodec_float_bits(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+static inline void wcodec_store_16(uint32_t *to, const uint32_t words[4])
+{
+    for (unsigned i = 0; i < 4; i++)
+        to[i] = words[i];
+}
 #endif
 
 #if defined(WCODEC_OPENCL_LOOPS) || !defined(__OPENCL_VERSION__) && !defined(__CUDACC__)
@@ -224,6 +255,23 @@ WCODEC_DEVICE_FUNCTION void wcodec_local_order(void)
     sub_group_barrier(CLK_LOCAL_MEM_FENCE);
 }
 #endif
+#endif
+
+#if defined(WCODEC_OPENCL_FLOAT_PAIRS) || __CUDA_ARCH__ >= 800
+#define WCODEC_FLOAT_PAIRS
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_pair_bf16(float low, float high)
+{
+    uint32_t v;
+    asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(high), "f"(low));
+    return v;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_pair_f16(float low, float high)
+{
+    uint32_t v;
+    asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(high), "f"(low));
+    return v;
+}
 #endif
 
 #endif

@@ -4,6 +4,7 @@
 #include "backends/common/emulate.h"
 
 #include "backends/common/blocks.h"
+#include "backends/common/lossy.h"
 #include "backends/common/tile.h"
 
 uint32_t wcodec_emulate_tile(const struct wcodec_tile_job *job, const uint8_t *block)
@@ -19,4 +20,12 @@ void wcodec_emulate_blocks(const struct wcodec_blocks_job *job)
     wcodec_blocks_open(&work, job, &stage);
     for (uint32_t unit = 0; unit < wcodec_blocks_units(&work, job); unit++)
         wcodec_blocks_unit(&work, job, unit);
+}
+
+void wcodec_emulate_lossy(const struct wcodec_blocks_job *job)
+{
+    struct wcodec_lossy_work work;
+    wcodec_lossy_open(&work, job);
+    for (uint32_t unit = 0; unit < wcodec_lossy_units(&work, job); unit++)
+        wcodec_lossy_unit(&work, job, unit);
 }

@@ -10,7 +10,8 @@
 /* Decode one tile; returns the fault. block: all descriptors. */
 uint32_t wcodec_emulate_tile(const struct wcodec_tile_job *job, const uint8_t *block);
 
-/* Reconstruct the blocks of one tile from its residuals. */
+/* Reconstruct the blocks of one tile from its residuals, or coefficients. */
 void wcodec_emulate_blocks(const struct wcodec_blocks_job *job);
+void wcodec_emulate_lossy(const struct wcodec_blocks_job *job);
 
 #endif

@@ -96,25 +96,32 @@ struct wcodec_tensor_job {
     struct wcodec_piece_job piece[64];
 };
 
-/* A job's tensor in blocks: a part of it that is wanted. */
+/* A job's tensor in blocks, or lossy: a part of it that is wanted. */
 struct wcodec_view_job {
     uint64_t out;   /* of element `begin` */
     uint64_t modes; /* packed numbers of modes, from the first block of the job's tiles on */
     uint64_t begin; /* elements [begin, end) of the tensor are stored */
     uint64_t end;
+    uint64_t rows;
+    uint64_t scales;    /* lossy: of row first_row and those behind, or one */
+    uint64_t first_row;
     uint32_t columns;
-    uint32_t across;     /* blocks of 16 rows */
+    uint32_t across;     /* blocks of 16 rows, or superblocks */
     uint32_t index_bits; /* of a number of a mode */
-    uint32_t wide;       /* elements have 16 bits? */
+    uint32_t wide;       /* what tiles have is 16 bits wide? */
+    uint32_t row_scales; /* lossy: a scale for each row? */
+    uint32_t format;     /* lossy: of elements (backends/common/lossy.h) */
+    uint32_t plain;      /* lossy: elements in their order, no blocks */
+    uint32_t pad;
     uint8_t mode[16];    /* by number */
 };
 
-/* The blocks of one tile. */
+/* The blocks of one tile: of 16 x 16, or superblocks; of a plain tensor its elements. */
 struct wcodec_blocks_job {
     uint64_t residuals;
     uint64_t view;   /* its wcodec_view_job */
     uint64_t row;    /* place of the first block, in blocks */
-    uint64_t first;  /* number of the first block among those of the job's tiles */
+    uint64_t first;  /* number of the first block among those of the job's tiles; plain: in the tensor */
     uint32_t column; /* of that place */
     uint32_t blocks;
     uint32_t pad[2];

@@ -72,20 +72,59 @@ static uint64_t tile_bytes(const struct wcodec_tiling *t)
     return (uint64_t)1 << (t->tile_log2 + t->element_log2);
 }
 
-/* Packed modes of the blocks of a job's tiles: bytes [*first, *end) of those of all. A tile has a multiple of sixteen blocks, but for the last. */
-static void modes_of_tiles(const struct wcodec_job *job, uint64_t *first, uint64_t *end)
+/* What tiles hold goes through scratch memory: 0 of blocks, 1 of lossy tensors, as in wcodec_plan; -1 for others. */
+static int blocks_kind(const struct wcodec_job *job)
+{
+    return job->blocks ? 0 : job->lossy ? 1 : -1;
+}
+
+/* What kernels read of a job's modes and scales: bytes [modes, modes_end) and [scales, scales_end) of them. */
+struct side {
+    uint64_t modes, modes_end, scales, scales_end;
+    uint64_t first_row; /* of the first scale */
+};
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* A tile has a multiple of sixteen blocks, but for the last: no byte of modes is shared by two. */
+static struct side side_of_blocks(const struct wcodec_job *job)
 {
     const unsigned log2 = job->tiles->tiling->tile_log2 - WCODEC_BLOCK_LOG2, bits = wcodec_blocks_index_bits(job->blocks);
-    const uint64_t all = wcodec_blocks_modes_size(job->blocks);
-    *first = (job->first << log2) * bits / 8;
-    *end = ((job->first + job->count) << log2) * bits / 8;
-    *end = *end < all ? *end : all;
+    return (struct side){.modes = (job->first << log2) * bits / 8, .modes_end = least(((job->first + job->count) << log2) * bits / 8, wcodec_blocks_modes_size(job->blocks))};
+}
+
+static struct side side_of_lossy(const struct wcodec_job *job)
+{
+    const struct wcodec_lossy *l = job->lossy;
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    const uint64_t first = job->first << t->tile_log2, end = least((job->first + job->count) << t->tile_log2, t->elements);
+    const uint64_t superblock = first >> WCODEC_SUPERBLOCK_LOG2, stop = end >> WCODEC_SUPERBLOCK_LOG2;
+    const uint64_t size = WCODEC_SUPERBLOCK_BLOCKS / 8 * wcodec_lossy_index_bits(l), scales = wcodec_lossy_modes_size(l);
+    struct side s = {.scales = scales, .scales_end = scales + 4};
+    if (!l->plain) {
+        s.modes = superblock * size;
+        s.modes_end = stop * size;
+    }
+    if (l->row_scales) {
+        s.first_row = l->plain ? first / l->columns : superblock / l->across * WCODEC_SUPERBLOCK_ROWS;
+        const uint64_t last = l->plain ? (end - 1) / l->columns + 1 : ((stop - 1) / l->across + 1) * WCODEC_SUPERBLOCK_ROWS;
+        s.scales = scales + 4 * s.first_row;
+        s.scales_end = scales + 4 * least(last, l->rows);
+    }
+    return s;
+}
+
+static struct side side_of(const struct wcodec_job *job)
+{
+    return job->blocks ? side_of_blocks(job) : side_of_lossy(job);
 }
 
 /* Bytes in the block that come of a job besides its tile jobs; every part a multiple of 16. */
 static uint64_t job_extra(const struct wcodec_job *job)
 {
-    uint64_t first, end;
     const struct wcodec_tiling *t = job->tiles->tiling;
     uint64_t size = wcodec_align_u64(sizeof(struct wcodec_tensor_job), 16) + 4 * (uint64_t)pool_entries(t) + wcodec_align_u64(pool_entries(t) / 256, 16);
     size += job->count * wcodec_align_u64(t->coded_count * sizeof(struct wcodec_stream_job), 16);
@@ -93,26 +132,28 @@ static uint64_t job_extra(const struct wcodec_job *job)
         size += wcodec_align_u64(job->count * run_bytes(t, c), 16);
     if (t->coded_count == 1)
         size += table_sets(t) * sizeof(struct wcodec_table_set) + 4 * (uint64_t)pool_entries(t);
-    if (job->blocks) {
-        modes_of_tiles(job, &first, &end);
-        size += sizeof(struct wcodec_view_job) + wcodec_align_u64(end - first, 16);
+    if (blocks_kind(job) >= 0) {
+        const struct side s = side_of(job);
+        size += wcodec_align_u64(sizeof(struct wcodec_view_job), 16) + wcodec_align_u64(s.modes_end - s.modes, 16) + wcodec_align_u64(s.scales_end - s.scales, 16);
     }
     return wcodec_align_u64(size, 16);
 }
 
 wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs, size_t count, struct wcodec_plan *plan, wcodec_error *err)
 {
-    uint64_t tiles = 0, size = 0, blocks = 0, scratch = 0;
+    uint64_t tiles = 0, size = 0, scratch = 0, blocks[2] = {0};
     for (size_t i = 0; i < count; i++) {
         tiles += jobs[i].count;
         size += job_extra(&jobs[i]);
-        blocks += jobs[i].blocks ? jobs[i].count : 0;
-        scratch += jobs[i].blocks ? jobs[i].count * tile_bytes(jobs[i].tiles->tiling) : 0;
+        if (blocks_kind(&jobs[i]) < 0)
+            continue;
+        blocks[blocks_kind(&jobs[i])] += jobs[i].count;
+        scratch += jobs[i].count * tile_bytes(jobs[i].tiles->tiling);
     }
     if (tiles >> 31)
         return host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%" PRIu64 " tiles in one batch", tiles);
-    size += tiles * sizeof(struct wcodec_tile_job) + blocks * sizeof(struct wcodec_blocks_job);
-    *plan = (struct wcodec_plan){.host = host, .tiles = tiles, .size = size, .scratch_size = scratch, .blocks_count = (uint32_t)blocks};
+    size += tiles * sizeof(struct wcodec_tile_job) + (blocks[0] + blocks[1]) * sizeof(struct wcodec_blocks_job);
+    *plan = (struct wcodec_plan){.host = host, .tiles = tiles, .size = size, .scratch_size = scratch, .blocks_count = {(uint32_t)blocks[0], (uint32_t)blocks[1]}};
     return WCODEC_OK;
 }
 
@@ -239,7 +280,7 @@ struct job_state {
 /* Where tiles of a job go: to their place, or to the scratch memory. */
 static uint64_t tiles_address(const struct builder *b, const struct wcodec_job *job, const struct job_state *s)
 {
-    return job->blocks ? b->plan->scratch + s->scratch : b->place(job->memory) + job->destination;
+    return blocks_kind(job) >= 0 ? b->plan->scratch + s->scratch : b->place(job->memory) + job->destination;
 }
 
 /* The kernel of one tile. */
@@ -312,41 +353,74 @@ static void write_tile(struct builder *b, const struct wcodec_job *job, const st
     out->outliers = stream->outliers;
 }
 
-/* What the blocks of a job are made of. */
-static void write_blocks(struct builder *b, const struct wcodec_job *job, const struct job_state *s)
+static struct wcodec_view_job view_of_blocks(const struct wcodec_job *job)
 {
-    const struct wcodec_tiling *t = job->tiles->tiling;
     const struct wcodec_blocks *blocks = job->blocks;
-    const unsigned log2 = t->tile_log2 - WCODEC_BLOCK_LOG2;
-    struct wcodec_blocks_job *jobs = (struct wcodec_blocks_job *)(void *)(b->plan->block + b->plan->blocks) + s->blocks;
-    uint64_t first, end;
-    void *p, *modes;
-    modes_of_tiles(job, &first, &end);
-    const uint64_t at = reserve(b, sizeof(struct wcodec_view_job), &p), modes_at = reserve(b, end - first, &modes);
-    struct wcodec_view_job *view = p;
-    *view = (struct wcodec_view_job){
-        .out = b->place(job->memory) + job->destination,
-        .modes = b->address + modes_at,
+    struct wcodec_view_job view = {
         .begin = job->begin >> blocks->element_log2,
         .end = job->end >> blocks->element_log2,
+        .rows = blocks->rows,
         .columns = (uint32_t)blocks->columns,
         .across = (uint32_t)blocks->across,
         .index_bits = wcodec_blocks_index_bits(blocks),
         .wide = blocks->element_log2,
     };
-    for (unsigned i = 0; i < sizeof view->mode; i++)
-        view->mode[i] = blocks->modes[i < blocks->mode_count ? i : 0];
-    if (end > first)
-        memcpy(modes, job->modes + first, (size_t)(end - first));
+    for (unsigned i = 0; i < sizeof view.mode; i++)
+        view.mode[i] = blocks->modes[i < blocks->mode_count ? i : 0];
+    return view;
+}
+
+static struct wcodec_view_job view_of_lossy(const struct wcodec_job *job)
+{
+    const struct wcodec_lossy *l = job->lossy;
+    struct wcodec_view_job view = {
+        .begin = job->begin >> l->element_log2,
+        .end = job->end >> l->element_log2,
+        .rows = l->rows,
+        .columns = (uint32_t)l->columns,
+        .across = (uint32_t)l->across,
+        .index_bits = wcodec_lossy_index_bits(l),
+        .wide = l->coefficient_log2,
+        .row_scales = l->row_scales,
+        .format = l->dtype == WCODEC_DTYPE_BF16 ? 0 : l->dtype == WCODEC_DTYPE_F16 ? 1 : 2,
+        .plain = l->plain,
+    };
+    for (unsigned i = 0; i < sizeof view.mode; i++)
+        view.mode[i] = l->modes[i < l->mode_count ? i : 0];
+    return view;
+}
+
+/* What the blocks of a job are made of. */
+static void write_blocks(struct builder *b, const struct wcodec_job *job, const struct job_state *s)
+{
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    const struct side side = side_of(job);
+    const bool plain = job->lossy && job->lossy->plain;
+    const unsigned unit = job->blocks ? WCODEC_BLOCK_LOG2 : plain ? 0 : WCODEC_SUPERBLOCK_LOG2, log2 = t->tile_log2 - unit;
+    const uint64_t across = job->blocks ? job->blocks->across : plain ? 1 : job->lossy->across;
+    struct wcodec_blocks_job *jobs = (struct wcodec_blocks_job *)(void *)(b->plan->block + b->plan->blocks) + s->blocks;
+    void *p, *modes, *scales;
+    const uint64_t at = reserve(b, sizeof(struct wcodec_view_job), &p), modes_at = reserve(b, side.modes_end - side.modes, &modes),
+                   scales_at = reserve(b, side.scales_end - side.scales, &scales);
+    struct wcodec_view_job *view = p;
+    *view = job->blocks ? view_of_blocks(job) : view_of_lossy(job);
+    view->out = b->place(job->memory) + job->destination;
+    view->modes = b->address + modes_at;
+    view->scales = b->address + scales_at;
+    view->first_row = side.first_row;
+    if (side.modes_end > side.modes)
+        memcpy(modes, job->modes + side.modes, (size_t)(side.modes_end - side.modes));
+    if (side.scales_end > side.scales)
+        memcpy(scales, job->modes + side.scales, (size_t)(side.scales_end - side.scales));
     for (uint64_t i = 0; i < job->count; i++) {
         const uint64_t block = (job->first + i) << log2;
         jobs[i] = (struct wcodec_blocks_job){
             .residuals = tiles_address(b, job, s) + i * tile_bytes(t),
             .view = b->address + at,
-            .row = block / blocks->across,
-            .first = i << log2,
-            .column = (uint32_t)(block % blocks->across),
-            .blocks = wcodec_tile_elements(t, job->first + i) >> WCODEC_BLOCK_LOG2,
+            .row = block / across,
+            .first = plain ? block : i << log2,
+            .column = (uint32_t)(block % across),
+            .blocks = wcodec_tile_elements(t, job->first + i) >> unit,
         };
     }
 }
@@ -366,7 +440,7 @@ static void write_job(struct builder *b, const struct wcodec_job *job, struct jo
     }
     if (s->kernel != WCODEC_KERNEL_GENERIC)
         s->sets = write_sets(b, job->tiles, &s->step);
-    if (job->blocks)
+    if (blocks_kind(job) >= 0)
         write_blocks(b, job, s);
 }
 
@@ -399,9 +473,9 @@ static void place_classes(struct wcodec_plan *plan, const struct wcodec_job *job
 wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs, size_t count, uint64_t address, uint64_t kernels, wcodec_address_function *place, wcodec_error *err)
 {
     const wcodec_allocator *a = plan->host->allocator;
-    struct builder b = {plan, address, plan->tiles * sizeof(struct wcodec_tile_job) + plan->blocks_count * sizeof(struct wcodec_blocks_job), kernels, place};
+    struct builder b = {plan, address, plan->tiles * sizeof(struct wcodec_tile_job) + ((uint64_t)plan->blocks_count[0] + plan->blocks_count[1]) * sizeof(struct wcodec_blocks_job), kernels, place};
     uint32_t classes = 1;
-    uint64_t slot = 0, scratch = 0, blocks = 0;
+    uint64_t slot = 0, scratch = 0, blocks[2] = {0, plan->blocks_count[0]};
     struct job_state *states = a->allocate(a->opaque, count * sizeof *states);
     if (!states)
         return plan->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the plan of %zu jobs", count);
@@ -410,11 +484,13 @@ wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_jo
         states[i].kernel = wcodec_plan_kernel(jobs[i].tiles->tiling);
         states[i].first_class = classes;
         states[i].slot = slot;
-        states[i].scratch = scratch;
-        states[i].blocks = blocks;
         slot += jobs[i].count;
-        scratch += jobs[i].blocks ? jobs[i].count * tile_bytes(jobs[i].tiles->tiling) : 0;
-        blocks += jobs[i].blocks ? jobs[i].count : 0;
+        if (blocks_kind(&jobs[i]) >= 0) {
+            states[i].scratch = scratch;
+            states[i].blocks = blocks[blocks_kind(&jobs[i])];
+            scratch += jobs[i].count * tile_bytes(jobs[i].tiles->tiling);
+            blocks[blocks_kind(&jobs[i])] += jobs[i].count;
+        }
         classes += states[i].kernel == WCODEC_KERNEL_GENERIC ? 0 : table_sets(jobs[i].tiles->tiling);
     }
     uint32_t *counts = a->allocate(a->opaque, 2 * (size_t)classes * sizeof *counts), *starts = counts ? counts + classes : NULL;
@@ -520,7 +596,7 @@ struct wcodec_job_result wcodec_plan_result(const struct wcodec_job *job, const 
 
 uint64_t wcodec_plan_bytes(const struct wcodec_job *job)
 {
-    if (job->blocks)
+    if (blocks_kind(job) >= 0)
         return job->end - job->begin;
     const struct wcodec_tiling *t = job->tiles->tiling;
     const uint64_t begin = job->first << t->tile_log2, end = (job->first + job->count) << t->tile_log2;

@@ -12,8 +12,8 @@
 /* Kernels: one generic, and fast ones by shape, coding and whether an offset is subtracted. */
 enum { WCODEC_CODING_PAIRS = 0, WCODEC_CODING_P12 = 1, WCODEC_CODING_P8 = 2, WCODEC_CODING_P8_RUNS = 3, WCODEC_CODINGS = 4 };
 enum { WCODEC_KERNEL_GENERIC = WCODEC_SHAPES * WCODEC_CODINGS * 2, WCODEC_KERNELS = WCODEC_KERNEL_GENERIC + 1 };
-/* Besides those of tiles: the kernel that makes elements of residuals. */
-enum { WCODEC_KERNEL_BLOCKS = WCODEC_KERNELS, WCODEC_KERNELS_ALL };
+/* Besides those of tiles: the kernels that make elements of residuals, and of lossy tensors' coefficients. */
+enum { WCODEC_KERNEL_BLOCKS = WCODEC_KERNELS, WCODEC_KERNEL_LOSSY, WCODEC_KERNELS_ALL };
 
 static inline unsigned wcodec_kernel_number(unsigned shape, unsigned coding, bool add)
 {
@@ -43,8 +43,10 @@ struct wcodec_plan {
     bool lent;       /* is it? */
     uint64_t scratch_size;   /* bytes of the device for residuals of tensors in blocks; may be 0 */
     uint64_t scratch;        /* where they are, aligned to 256: an address, set before build */
-    uint64_t blocks;         /* offset of wcodec_blocks_jobs */
-    uint32_t blocks_count;   /* tiles of tensors in blocks: behind the kernels of tiles they are reconstructed from the scratch memory */
+    /* Tiles of tensors in blocks, and of lossy ones: behind the kernels of tiles they are reconstructed from the scratch memory by kernel WCODEC_KERNEL_BLOCKS +
+     * i. blocks: offset of the wcodec_blocks_jobs of both, in their order. */
+    uint64_t blocks;
+    uint32_t blocks_count[2];
     struct wcodec_kernel_run runs[WCODEC_KERNELS];
     struct wcodec_segment *segments; /* in the order of their tiles */
     uint32_t segment_count;

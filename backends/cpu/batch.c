@@ -8,8 +8,9 @@
 /* One job and where its pieces begin in the batch's count of pieces. */
 struct batch_job {
     struct wcodec_job job;
-    uint64_t first_block; /* of those that are wanted */
-    uint64_t end_block;
+    unsigned unit_log2;  /* in blocks: coded elements of a block, 0 of a plain tensor */
+    uint64_t first_unit; /* of those that are wanted */
+    uint64_t end_unit;
     struct wcodec_view view;
     struct wcodec_cpu_decoder *decoder;
     uint64_t first_piece;
@@ -39,7 +40,7 @@ enum {
 /* Bytes that a job writes. */
 static uint64_t job_bytes(const struct wcodec_job *job)
 {
-    if (job->blocks != NULL)
+    if (job->blocks != NULL || job->lossy != NULL)
         return job->end - job->begin;
     const struct wcodec_tiling *t = job->tiles->tiling;
     uint64_t begin = job->first << t->tile_log2, end = (job->first + job->count) << t->tile_log2;
@@ -52,10 +53,16 @@ static const uint8_t nothing[1];
 static wcodec_status prepare_job(const struct wcodec_device *device, const struct wcodec_job *job, uint64_t piece_bytes, struct batch_job *b, wcodec_error *err)
 {
     b->job = *job;
-    if (job->blocks != NULL) {
-        const uint64_t band = wcodec_blocks_band_size(job->blocks);
-        b->first_block = job->begin / band * job->blocks->across;
-        b->end_block = ((job->end - 1) / band + 1) * job->blocks->across;
+    if (job->blocks != NULL || (job->lossy != NULL && !job->lossy->plain)) {
+        const uint64_t band = job->blocks != NULL ? wcodec_blocks_band_size(job->blocks) : wcodec_lossy_band_size(job->lossy);
+        const uint64_t across = job->blocks != NULL ? job->blocks->across : job->lossy->across;
+        b->unit_log2 = job->blocks != NULL ? WCODEC_BLOCK_LOG2 : WCODEC_SUPERBLOCK_LOG2;
+        b->first_unit = job->begin / band * across;
+        b->end_unit = ((job->end - 1) / band + 1) * across;
+    } else if (job->lossy != NULL) {
+        b->unit_log2 = 0;
+        b->first_unit = job->begin >> job->lossy->element_log2;
+        b->end_unit = job->end >> job->lossy->element_log2;
     }
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         const struct wcodec_area_place *place = &job->places[a];
@@ -129,23 +136,36 @@ static void decode_tiles(struct wcodec_batch *batch, struct batch_job *b, uint64
             note_failure(b, b->job.first + at + i, faults[i]);
 }
 
+/* Blocks, superblocks or elements [first, end) from what is coded of them. */
+static void reconstruct(const struct wcodec_batch *batch, const struct wcodec_job *job, uint64_t first, uint64_t end, const uint8_t *coded)
+{
+    const struct wcodec_lossy *l = job->lossy;
+    uint8_t *out = job->memory->data + job->destination;
+    if (job->blocks != NULL)
+        wcodec_cpu_restore_blocks(batch->blocks_dsp, job->blocks, job->modes, first, end, coded, job->begin, job->end, out);
+    else if (l->plain)
+        wcodec_plain_reconstruct(l, job->modes, first, end - first, coded, out + ((first << l->element_log2) - job->begin));
+    else
+        for (uint64_t i = first; i < end; i++)
+            wcodec_superblock_reconstruct(l, job->modes, i, coded + ((i - first) << WCODEC_SUPERBLOCK_LOG2 << l->coefficient_log2), job->begin, job->end, out);
+}
+
 /* Residuals stay in the thread's cache on their way to elements. */
 static void decode_blocks(struct wcodec_batch *batch, struct batch_job *b, uint64_t at, unsigned count)
 {
     const struct wcodec_tiling *t = b->job.tiles->tiling;
-    const unsigned log2 = t->tile_log2 - WCODEC_BLOCK_LOG2;
+    const unsigned log2 = t->tile_log2 - b->unit_log2;
     const uint64_t begin = (b->job.first + at) << log2, end = begin + ((uint64_t)count << log2);
-    const uint64_t first = begin > b->first_block ? begin : b->first_block, stop = end < b->end_block ? end : b->end_block;
-    uint8_t *residuals = wcodec_alloc_array(batch->host->allocator, count, (uint64_t)1 << (t->tile_log2 + t->element_log2));
-    if (residuals == NULL) {
+    const uint64_t first = begin > b->first_unit ? begin : b->first_unit, stop = end < b->end_unit ? end : b->end_unit;
+    uint8_t *coded = wcodec_alloc_array(batch->host->allocator, count, (uint64_t)1 << (t->tile_log2 + t->element_log2));
+    if (coded == NULL) {
         atomic_store(&batch->out_of_memory, true);
         return;
     }
-    decode_tiles(batch, b, at, count, residuals, false);
+    decode_tiles(batch, b, at, count, coded, false);
     if (first < stop)
-        wcodec_cpu_restore_blocks(batch->blocks_dsp, b->job.blocks, b->job.modes, first, stop, residuals + ((first - begin) * WCODEC_BLOCK << t->element_log2), b->job.begin, b->job.end,
-                                  b->job.memory->data + b->job.destination);
-    wcodec_free(batch->host->allocator, residuals);
+        reconstruct(batch, &b->job, first, stop, coded + ((first - begin) << (b->unit_log2 + t->element_log2)));
+    wcodec_free(batch->host->allocator, coded);
 }
 
 static void decode_piece(void *argument, size_t piece)
@@ -155,7 +175,7 @@ static void decode_piece(void *argument, size_t piece)
     const struct wcodec_tiling *t = b->job.tiles->tiling;
     uint64_t at = (piece - b->first_piece) * b->piece_tiles, left = b->job.count - at;
     unsigned count = (unsigned)(left < b->piece_tiles ? left : b->piece_tiles);
-    if (b->job.blocks != NULL)
+    if (b->job.blocks != NULL || b->job.lossy != NULL)
         decode_blocks(batch, b, at, count);
     else
         decode_tiles(batch, b, at, count, b->job.memory->data + b->job.destination + (at << t->tile_log2 << t->element_log2), true);

@@ -119,10 +119,15 @@ static uint8_t *plan_launches(struct wcodec_batch *batch, const struct wcodec_pl
         at = plan_fast(d, run, segments, count, l, at, address + (uint64_t)(at - host));
         segments += count;
     }
-    if (plan->blocks_count) {
+    cu_pointer jobs = batch->slab->memory + plan->blocks;
+    for (unsigned i = 0; i < 2; i++) {
+        const uint32_t count = plan->blocks_count[i];
+        if (count == 0)
+            continue;
         struct kernel_launch *l = &batch->launches[batch->launch_count++];
-        *l = (struct kernel_launch){.kernel = WCODEC_KERNEL_BLOCKS, .blocks = plan->blocks_count, .threads = 128};
-        l->arguments = (struct launch){.block = batch->slab->memory, .jobs = batch->slab->memory + plan->blocks};
+        *l = (struct kernel_launch){.kernel = WCODEC_KERNEL_BLOCKS + i, .blocks = count, .threads = 128};
+        l->arguments = (struct launch){.block = batch->slab->memory, .jobs = jobs};
+        jobs += count * sizeof(struct wcodec_blocks_job);
     }
     return at;
 }

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Blocks from residuals that the kernels of tiles have left in scratch memory: a work-group a tile, a warp a unit. */
+/* Elements from residuals and coefficients that the kernels of tiles have left in scratch memory: a work-group a tile, a warp a unit. */
 #ifndef WCODEC_CUDA_BLOCKS_CUH
 #define WCODEC_CUDA_BLOCKS_CUH
 
 #include "backends/common/blocks.h"
+#include "backends/common/lossy.h"
 #include "backends/cuda/fast.cuh"
 
 #define WCODEC_CUDA_BLOCKS_WARPS 4
@@ -30,6 +31,36 @@ WCODEC_INLINE void blocks_kernel(const fast_launch &launch)
         blocks_of_tile<1>(&work, job);
     else
         blocks_of_tile<0>(&work, job);
+}
+
+template <int WIDE, int FORMAT> WCODEC_INLINE void lossy_of_tile(wcodec_lossy_work *w, const wcodec_blocks_job *job)
+{
+    w->wide = WIDE;
+    w->format = FORMAT;
+#pragma unroll 1
+    for (uint32_t unit = threadIdx.x / 32; unit < wcodec_lossy_units(w, job); unit += WCODEC_CUDA_BLOCKS_WARPS)
+        wcodec_lossy_unit(w, job, unit);
+}
+
+WCODEC_INLINE void lossy_kernel(const fast_launch &launch)
+{
+    const wcodec_blocks_job *job = (const wcodec_blocks_job *)launch.jobs + blockIdx.x;
+    wcodec_lossy_work work;
+    wcodec_lossy_open(&work, job);
+    switch (work.format * 2 + work.wide) {
+    case 2 * WCODEC_TO_BF16:
+        return lossy_of_tile<0, WCODEC_TO_BF16>(&work, job);
+    case 2 * WCODEC_TO_BF16 + 1:
+        return lossy_of_tile<1, WCODEC_TO_BF16>(&work, job);
+    case 2 * WCODEC_TO_F16:
+        return lossy_of_tile<0, WCODEC_TO_F16>(&work, job);
+    case 2 * WCODEC_TO_F16 + 1:
+        return lossy_of_tile<1, WCODEC_TO_F16>(&work, job);
+    case 2 * WCODEC_TO_F32:
+        return lossy_of_tile<0, WCODEC_TO_F32>(&work, job);
+    default:
+        return lossy_of_tile<1, WCODEC_TO_F32>(&work, job);
+    }
 }
 
 #endif

@@ -122,7 +122,7 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i, struct 
     size_t memory = 0;
     *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_GPU, .node = -1,
                                               .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE | WCODEC_DEVICE_COPY_OVERLAP |
-                                                              WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS};
+                                                              WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
     if (s->driver.device_get(&device, (int)i) != 0) {
         snprintf(listing->reason, sizeof listing->reason, "the driver does not give device %u", i);
         return;
@@ -178,8 +178,12 @@ static cu_result find_kernels(struct wcodec_device *d)
         if (cu->module_function(&d->kernels[k].function, d->module, name) == 0 && fit_kernel(d, k, &d->kernels[k]))
             d->fast |= (uint64_t)1 << k;
     }
-    const cu_result result = cu->module_function(&d->kernels[WCODEC_KERNEL_GENERIC].function, d->module, "wcodec_generic");
-    return result ? result : cu->module_function(&d->kernels[WCODEC_KERNEL_BLOCKS].function, d->module, "wcodec_blocks");
+    cu_result result = cu->module_function(&d->kernels[WCODEC_KERNEL_GENERIC].function, d->module, "wcodec_generic");
+    if (result == 0)
+        result = cu->module_function(&d->kernels[WCODEC_KERNEL_BLOCKS].function, d->module, "wcodec_blocks");
+    if (result == 0)
+        result = cu->module_function(&d->kernels[WCODEC_KERNEL_LOSSY].function, d->module, "wcodec_lossy");
+    return result;
 }
 
 static wcodec_status cuda_device_open(struct wcodec_backend_state *s, unsigned i, struct wcodec_device **device, wcodec_error *err)

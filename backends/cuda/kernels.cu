@@ -46,7 +46,12 @@ extern "C" __global__ void __launch_bounds__(128) wcodec_generic(const __grid_co
         launch.faults[job->slot & 0x7fffffffu] = fault;
 }
 
-extern "C" __global__ void __launch_bounds__(32 * WCODEC_CUDA_BLOCKS_WARPS) wcodec_blocks(const __grid_constant__ fast_launch launch)
+extern "C" __global__ void __launch_bounds__(32 * WCODEC_CUDA_BLOCKS_WARPS, 8) wcodec_blocks(const __grid_constant__ fast_launch launch)
 {
     blocks_kernel(launch);
+}
+
+extern "C" __global__ void __launch_bounds__(32 * WCODEC_CUDA_BLOCKS_WARPS, 4) wcodec_lossy(const __grid_constant__ fast_launch launch)
+{
+    lossy_kernel(launch);
 }

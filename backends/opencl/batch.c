@@ -81,7 +81,7 @@ static bool add_job(struct set *s, struct wcodec_job *job, const struct wcodec_m
     const unsigned before = s->place_count;
     struct wcodec_memory *areas[WCODEC_AREAS], *last = NULL;
     struct wcodec_memory *out = add_place(s, job->memory);
-    if (job->blocks != NULL)
+    if (job->blocks != NULL || job->lossy != NULL)
         add_place(s, scratch);
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         const struct wcodec_memory *m = job->places[a].memory;
@@ -125,7 +125,7 @@ static uint64_t choose_kernels(struct wcodec_batch *b, struct set *s)
     const unsigned many = s->place_count > WCODEC_OPENCL_PLACES_FEW ? WCODEC_OPENCL_MANY : WCODEC_OPENCL_FEW;
     const uint64_t pieces = s->plan.tiles / b->device->launch_tiles + 1;
     uint64_t fast = 0, segments = 0;
-    s->launch_max = (unsigned)(s->plan.blocks_count > 0 ? 2 * pieces : pieces);
+    s->launch_max = (unsigned)(s->plan.scratch_size > 0 ? 3 * pieces : pieces);
     for (size_t i = s->first; i < s->first + s->count; i++) {
         const unsigned kernel = wcodec_plan_kernel(b->jobs[i].tiles->tiling);
         segments += b->jobs[i].tiles->tiling->table_count;
@@ -155,7 +155,7 @@ static wcodec_status measure(struct wcodec_batch *b, uint64_t *fast, uint64_t *s
         if (status)
             return status;
         *fast = choose_kernels(b, s);
-        if (s->plan.blocks_count > 0)
+        if (s->plan.scratch_size > 0)
             s->plan.scratch = place_address(find_place(s, &b->scratch)) + scratch;
         scratch += s->plan.scratch_size;
         s->block = *size;
@@ -249,20 +249,19 @@ static cl_int plan_kernel(struct wcodec_batch *b, struct set *s, unsigned kernel
     return result;
 }
 
-/* The launches that make elements of residuals. */
-static wcodec_status plan_blocks(struct wcodec_batch *b, struct set *s, wcodec_error *err)
+/* The launches of kernel `kernel`, which makes elements of residuals or coefficients: of `all` tiles at `jobs` of the block. */
+static wcodec_status plan_blocks(struct wcodec_batch *b, struct set *s, unsigned kernel, uint64_t jobs, uint32_t all, wcodec_error *err)
 {
     const struct wcodec_device *d = b->device;
-    const struct wcodec_opencl_program *p = wcodec_opencl_program_get(b->device, WCODEC_KERNEL_BLOCKS, s->place_count > WCODEC_OPENCL_PLACES_FEW ? WCODEC_OPENCL_MANY : WCODEC_OPENCL_FEW);
+    const struct wcodec_opencl_program *p = wcodec_opencl_program_get(b->device, kernel, s->place_count > WCODEC_OPENCL_PLACES_FEW ? WCODEC_OPENCL_MANY : WCODEC_OPENCL_FEW);
     if (p == NULL)
         return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "the kernel of blocks does not compile");
     cl_int result = CL_SUCCESS;
-    for (uint32_t first = 0, count; first < s->plan.blocks_count && result == CL_SUCCESS; first += count) {
-        const uint32_t left = s->plan.blocks_count - first;
+    for (uint32_t first = 0, count; first < all && result == CL_SUCCESS; first += count) {
         struct launch *l = &s->launches[s->launch_count++];
-        count = left < d->launch_tiles ? left : d->launch_tiles;
+        count = all - first < d->launch_tiles ? all - first : d->launch_tiles;
         l->groups = d->variant == WCODEC_VARIANT_LOOPS ? (count + p->items - 1) / p->items : count;
-        result = create_kernel(b, s, l, p, &(struct arguments){.jobs = s->block + s->plan.blocks, .first = first, .active = first + count});
+        result = create_kernel(b, s, l, p, &(struct arguments){.jobs = jobs, .first = first, .active = first + count});
     }
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clCreateKernel", err);
 }
@@ -292,8 +291,12 @@ static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, s
     }
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clCreateKernel", err);
-    if (s->plan.blocks_count > 0)
-        status = plan_blocks(b, s, err);
+    uint64_t jobs = s->block + s->plan.blocks;
+    for (unsigned i = 0; i < 2 && status == WCODEC_OK; i++) {
+        if (s->plan.blocks_count[i] > 0)
+            status = plan_blocks(b, s, WCODEC_KERNEL_BLOCKS + i, jobs, s->plan.blocks_count[i], err);
+        jobs += s->plan.blocks_count[i] * sizeof(struct wcodec_blocks_job);
+    }
     if (status)
         return status;
     result = d->cl->clEnqueueWriteBuffer(q->queue, b->room.block, CL_FALSE, (size_t)s->block, (size_t)s->plan.size, s->plan.block, 0, NULL, NULL);

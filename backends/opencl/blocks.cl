@@ -3,9 +3,6 @@
 
 /* Blocks from residuals that the kernels of tiles have left in scratch memory: a tile is done by a work-group, of which each 32 work-items take every so many
  * units, or by one work-item. */
-#ifdef WCODEC_BLOCKS
-#include "backends/common/blocks.h"
-
 #ifdef WCODEC_OPENCL_LOOPS
 #define WCODEC_BLOCKS_STAGE            \
     struct wcodec_stage own_stage;     \
@@ -21,6 +18,9 @@
 #define WCODEC_BLOCKS_FIRST number
 #define WCODEC_BLOCKS_STEP WCODEC_TILES_A_GROUP
 #endif
+
+#ifdef WCODEC_BLOCKS
+#include "backends/common/blocks.h"
 
 /* With the elements' size known when this is compiled. */
 WCODEC_DEVICE_FUNCTION void wcodec_blocks_of_tile(struct wcodec_blocks_work *w, const __global struct wcodec_blocks_job *job, uint32_t first, const uint32_t wide)

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A program has one kernel: the general one, or with WCODEC_SHAPE and WCODEC_CODING a fast one (fast.cl), or with WCODEC_BLOCKS that of blocks (blocks.cl). A tile is decoded by 32 work-items, or by one where
+/* A program has one kernel: the general one, or with WCODEC_SHAPE and WCODEC_CODING a fast one (fast.cl), or with WCODEC_BLOCKS or
+ * WCODEC_LOSSY that of blocks or of lossy tensors (blocks.cl, lossy.cl). A tile is decoded by 32 work-items, or by one where
  * WCODEC_OPENCL_LOOPS is set. WCODEC_OPENCL_ITEMS is the size of a work-group.
  *
  * A kernel sees no buffers but its arguments. So that one launch serves many tensors it takes a number of them, whose pointers are put into local memory:
@@ -95,7 +96,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_tell(__global uint32_t *faults, uint32_t slot
     atomic_xchg(&faults[0], serial);
 }
 
-#if !defined(WCODEC_SHAPE) && !defined(WCODEC_BLOCKS)
+#if !defined(WCODEC_SHAPE) && !defined(WCODEC_BLOCKS) && !defined(WCODEC_LOSSY)
 /* Tiles [first, end) of the jobs at `jobs` of the block; their faults stand from `slots` on. A fast kernel has the same arguments. */
 WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global uint32_t *faults, ulong jobs, ulong tensors, ulong none, uint slots, uint first, uint end, uint queue, uint serial WCODEC_PLACE_PARAMETERS)
 {

@@ -21,7 +21,7 @@ enum {
     RING_ROOM = 1792,  /* of a tile: backends/opencl/ring.cl */
     TABLES = 16384,
     FAST_EXTRA = 256,  /* what else is in local memory */
-    BLOCKS_ITEMS = 128 /* of the kernel of blocks: a tile has eight units at least to share */
+    BLOCKS_ITEMS = 128 /* of the kernels of blocks: a tile has eight units at least to share */
 };
 
 typedef cl_int(CL_API_CALL *sub_group_info_function)(cl_kernel, cl_device_id, cl_uint, size_t, const void *, size_t, void *, size_t *);
@@ -207,11 +207,12 @@ static void build_again(struct wcodec_device *d, unsigned kernel, unsigned many,
     wcodec_error err = {0};
     char more[256] = "";
     p->places = places_of(d, many);
-    if (kernel == WCODEC_KERNEL_GENERIC || kernel == WCODEC_KERNEL_BLOCKS) {
+    if (kernel >= WCODEC_KERNEL_GENERIC) {
         const struct wcodec_opencl_program *general = &d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW];
-        p->items = kernel == WCODEC_KERNEL_BLOCKS && general->items > BLOCKS_ITEMS ? BLOCKS_ITEMS : general->items;
+        const bool pairs = d->variant == WCODEC_VARIANT_NVIDIA && d->capability >= 80;
+        p->items = kernel != WCODEC_KERNEL_GENERIC && general->items > BLOCKS_ITEMS ? BLOCKS_ITEMS : general->items;
         p->groups = general->groups;
-        snprintf(more, sizeof more, "%s", kernel == WCODEC_KERNEL_BLOCKS ? " -DWCODEC_BLOCKS" : "");
+        snprintf(more, sizeof more, "%s", kernel == WCODEC_KERNEL_GENERIC ? "" : kernel == WCODEC_KERNEL_BLOCKS ? " -DWCODEC_BLOCKS" : pairs ? " -DWCODEC_LOSSY -DWCODEC_OPENCL_FLOAT_PAIRS" : " -DWCODEC_LOSSY");
     } else {
         shape_groups(d, kernel, p, more, sizeof more);
     }

@@ -72,27 +72,91 @@ static void random_modes(uint64_t *seed, struct wcodec_blocks *b, uint8_t **pack
     assert_int_equal(wcodec_blocks_check_modes(b, *packed, NULL), WCODEC_OK);
 }
 
+/* Of numbers of 8 or 16 bits. */
+static void make_narrow(uint64_t *seed, uint64_t elements, struct support_tensor *x)
+{
+    for (;;) {
+        if (below(seed, 2))
+            support_tensor_common(seed, (unsigned)below(seed, SUPPORT_SHAPES), 1 + (unsigned)below(seed, 3), elements, x);
+        else
+            support_tensor_make(seed, elements, x);
+        if (x->tiling.element_log2 <= 1)
+            break;
+        support_tensor_free(x);
+    }
+}
+
 void support_blocks_make(uint64_t *seed, struct support_tensor *x, struct support_blocks *b)
 {
     uint64_t rows, columns, count;
     random_view(seed, &rows, &columns);
     count = wcodec_div_up_u64(rows, WCODEC_BLOCK_SIDE) * wcodec_div_up_u64(columns, WCODEC_BLOCK_SIDE);
-    for (;;) {
-        if (below(seed, 2))
-            support_tensor_common(seed, (unsigned)below(seed, SUPPORT_SHAPES), 1 + (unsigned)below(seed, 3), count * WCODEC_BLOCK, x);
-        else
-            support_tensor_make(seed, count * WCODEC_BLOCK, x);
-        if (x->tiling.element_log2 <= WCODEC_BLOCKS_ELEMENT_LOG2_MAX)
-            break;
-        support_tensor_free(x);
-    }
-    b->blocks = (struct wcodec_blocks){.columns = columns};
+    make_narrow(seed, count * WCODEC_BLOCK, x);
+    *b = (struct support_blocks){.blocks = {.columns = columns}};
     assert_int_equal(wcodec_blocks_derive(&b->blocks, rows * columns << x->tiling.element_log2, x->tiling.element_log2, NULL), WCODEC_OK);
     assert_int_equal(wcodec_blocks_residual_size(&b->blocks), x->tiling.size);
     random_modes(seed, &b->blocks, &b->modes);
-    b->data = malloc((size_t)b->blocks.size);
+    b->size = b->blocks.size;
+    b->data = malloc((size_t)b->size);
     for (uint64_t i = 0; i < count; i++)
         wcodec_block_reconstruct(&b->blocks, i, wcodec_blocks_mode(&b->blocks, b->modes, i), x->data + (i * WCODEC_BLOCK << x->tiling.element_log2), 0, b->blocks.size, b->data);
+}
+
+/* What a scale may be: mostly such that products of all kinds come about in all dtypes. */
+static uint32_t random_scale(uint64_t *seed)
+{
+    static const uint32_t ends[] = {0, 0x0D800000, 0x5D800000};
+    if (below(seed, 20) == 0)
+        return ends[below(seed, 3)];
+    const uint32_t least = below(seed, 4) ? 0x2f000000 : 0x0D800000, most = below(seed, 4) ? 0x45000000 : 0x5D800000;
+    return least + (uint32_t)below(seed, most - least);
+}
+
+static void random_side(uint64_t *seed, struct wcodec_lossy *l, uint8_t **side)
+{
+    *side = calloc((size_t)wcodec_lossy_tiles_begin(l) + 1, 1);
+    const unsigned bits = wcodec_lossy_index_bits(l);
+    memset(l->counts, 0, sizeof l->counts);
+    for (uint64_t i = 0; i < l->blocks && !l->plain; i++) {
+        const uint64_t number = i < l->mode_count ? i : below(seed, l->mode_count);
+        l->counts[number]++;
+        (*side)[i * bits / 8] |= (uint8_t)(number << (i * bits % 8));
+    }
+    if (l->plain)
+        l->counts[0] = l->blocks;
+    for (uint64_t i = 0; i < wcodec_lossy_scale_count(l); i++)
+        wcodec_store_u32(*side + wcodec_lossy_modes_size(l) + 4 * i, random_scale(seed));
+    l->check = wcodec_lossy_side_check(l, *side);
+    assert_int_equal(wcodec_lossy_check_side(l, *side, NULL), WCODEC_OK);
+}
+
+void support_lossy_make(uint64_t *seed, struct support_tensor *x, struct support_blocks *b)
+{
+    static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16, WCODEC_DTYPE_F32};
+    static const uint8_t lists[7][4] = {{1, 0}, {1, 1}, {1, 2}, {2, 0, 1}, {2, 0, 2}, {2, 1, 2}, {3, 0, 1, 2}}; /* how many, and which */
+    const uint8_t *list = lists[below(seed, 7)];
+    const wcodec_dtype dtype = dtypes[below(seed, 4)];
+    uint64_t rows, columns;
+    struct wcodec_lossy l = {.row_scales = (uint8_t)below(seed, 2), .mode_count = list[0]};
+    memcpy(l.modes, list + 1, sizeof l.modes);
+    random_view(seed, &rows, &columns);
+    if (list[0] == 1 && list[1] == 0) {
+        make_narrow(seed, rows * columns, x);
+    } else {
+        make_narrow(seed, wcodec_div_up_u64(rows, WCODEC_SUPERBLOCK_ROWS) * wcodec_div_up_u64(columns, WCODEC_SUPERBLOCK_COLUMNS) * WCODEC_SUPERBLOCK, x);
+    }
+    l.columns = columns;
+    l.counts[0] = l.counts[1] = l.counts[2] = 1;
+    assert_int_equal(wcodec_lossy_derive(&l, rows * columns << (dtype == WCODEC_DTYPE_F32 ? 2 : 1), dtype, x->tiling.element_log2, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_lossy_coefficients(&l), x->tiling.elements);
+    *b = (struct support_blocks){.is_lossy = true, .size = l.size};
+    random_side(seed, &l, &b->modes);
+    b->lossy = l;
+    b->data = malloc((size_t)b->size);
+    if (l.plain)
+        wcodec_plain_reconstruct(&l, b->modes, 0, l.elements, x->data, b->data);
+    for (uint64_t i = 0; i < l.superblocks; i++)
+        wcodec_superblock_reconstruct(&l, b->modes, i, x->data + (i << WCODEC_SUPERBLOCK_LOG2 << x->tiling.element_log2), 0, l.size, b->data);
 }
 
 void support_blocks_free(struct support_blocks *b)
@@ -101,20 +165,25 @@ void support_blocks_free(struct support_blocks *b)
     free(b->modes);
 }
 
-void support_blocks_part(uint64_t *seed, const struct support_tensor *x, const struct support_blocks *b, uint64_t *begin, uint64_t *end, uint64_t *first, uint64_t *count)
+void support_blocks_part(uint64_t *seed, const struct support_tensor *x, const struct support_blocks *b, struct wcodec_job *job)
 {
+    const struct wcodec_lossy *l = &b->lossy;
     const struct wcodec_blocks *v = &b->blocks;
-    const uint64_t elements = v->size >> v->element_log2, band = wcodec_blocks_band_size(v);
+    /* Units of 2^unit coded numbers, `across` of them in a band of 16 rows. */
+    const unsigned log2 = b->is_lossy ? l->element_log2 : v->element_log2, unit = !b->is_lossy ? WCODEC_BLOCK_LOG2 : l->plain ? 0 : WCODEC_SUPERBLOCK_LOG2;
+    const uint64_t across = !b->is_lossy ? v->across : l->plain ? 1 : l->across, columns = b->is_lossy ? l->columns : v->columns;
+    const uint64_t elements = b->size >> log2, band = unit ? 16 * columns : 1;
     uint64_t from = below(seed, 2) ? 0 : below(seed, elements), to = below(seed, 2) ? elements : from + 1 + below(seed, elements - from);
-    if (below(seed, 3) == 0) { /* whole rows of blocks */
-        from = from / (16 * v->columns) * (16 * v->columns);
-        to = wcodec_div_up_u64(to, 16 * v->columns) * (16 * v->columns);
+    if (below(seed, 3) == 0) { /* whole bands */
+        from = from / band * band;
+        to = wcodec_div_up_u64(to, band) * band;
         to = to < elements ? to : elements;
     }
-    *begin = from << v->element_log2;
-    *end = to << v->element_log2;
-    const unsigned log2 = x->tiling.tile_log2 - WCODEC_BLOCK_LOG2;
-    const uint64_t block = *begin / band * v->across, stop = ((*end - 1) / band + 1) * v->across;
-    *first = block >> log2;
-    *count = wcodec_div_up_u64(stop, (uint64_t)1 << log2) - *first;
+    job->begin = from << log2;
+    job->end = to << log2;
+    job->first = from / band * across >> (x->tiling.tile_log2 - unit);
+    job->count = wcodec_div_up_u64(((to - 1) / band + 1) * across, (uint64_t)1 << (x->tiling.tile_log2 - unit)) - job->first;
+    job->blocks = b->is_lossy ? NULL : v;
+    job->lossy = b->is_lossy ? l : NULL;
+    job->modes = b->modes;
 }

@@ -152,22 +152,24 @@ struct tensor {
     struct wcodec_tiles *tiles;
     struct wcodec_memory *payload;
     uint64_t first, count, bytes;
-    uint64_t begin, end; /* in blocks: bytes */
+    struct wcodec_job part; /* in blocks */
     bool damaged;
 };
 
-static void make_blocks(struct run *r, struct tensor *t)
+static void make_blocks(struct run *r, struct tensor *t, bool lossy)
 {
     do {
-        support_blocks_make(&r->seed, &t->x, &t->b);
+        (lossy ? support_lossy_make : support_blocks_make)(&r->seed, &t->x, &t->b);
         if (r->b->device_supports(r->device, &t->x.tiling))
             break;
         support_blocks_free(&t->b);
         support_tensor_free(&t->x);
     } while (true);
     ok(wcodec_tiles_read(&t->x.tiling, t->x.payload, t->x.payload_size, &wcodec_default_allocator, &t->tiles, &failure));
-    support_blocks_part(&r->seed, &t->x, &t->b, &t->begin, &t->end, &t->first, &t->count);
-    t->bytes = t->end - t->begin;
+    support_blocks_part(&r->seed, &t->x, &t->b, &t->part);
+    t->first = t->part.first;
+    t->count = t->part.count;
+    t->bytes = t->part.end - t->part.begin;
     t->damaged = false;
 }
 
@@ -246,7 +248,7 @@ static void check_output(struct run *r, const struct tensor *t, struct wcodec_me
         assert_int_equal(out[GUARD + t->bytes + i], 0xee);
     }
     if (result->fault == WCODEC_TILE_OK && t->b.data != NULL)
-        assert_memory_equal(out + GUARD, t->b.data + t->begin, t->bytes);
+        assert_memory_equal(out + GUARD, t->b.data + t->part.begin, t->bytes);
     else if (result->fault == WCODEC_TILE_OK)
         assert_memory_equal(out + GUARD, t->x.data + (t->first << t->x.tiling.tile_log2 << t->x.tiling.element_log2), t->bytes);
     for (uint64_t i = 0; result->fault != WCODEC_TILE_OK && i < t->bytes; i++)
@@ -254,7 +256,13 @@ static void check_output(struct run *r, const struct tensor *t, struct wcodec_me
     free(out);
 }
 
-/* Random tensors, in tiles and in blocks, whole and in part, some of them damaged, in one batch that is decoded twice. */
+/* Of an element, to which destinations are aligned. */
+static unsigned align_log2(const struct tensor *t)
+{
+    return t->b.data != NULL && t->b.is_lossy ? t->b.lossy.element_log2 : t->x.tiling.element_log2;
+}
+
+/* Random tensors, in tiles, in blocks and lossy, whole and in part, some of them damaged, in one batch that is decoded twice. */
 static void check_batch(struct run *r)
 {
     struct tensor *tensors = malloc(TENSORS * sizeof *tensors);
@@ -263,21 +271,22 @@ static void check_batch(struct run *r)
     enum wcodec_tile_fault faults[TENSORS] = {0};
     uint64_t tiles[TENSORS] = {0}, offsets[TENSORS], size = GUARD;
     for (unsigned i = 0; i < TENSORS; i++) {
-        if (i % 5 < 2 && r->capabilities & WCODEC_DEVICE_BLOCKS)
-            make_blocks(r, &tensors[i]);
+        if (i % 5 < 2 && r->capabilities & (i % 5 ? WCODEC_DEVICE_LOSSY : WCODEC_DEVICE_BLOCKS))
+            make_blocks(r, &tensors[i], i % 5 == 1);
         else
             make_tensor(r, &tensors[i]);
         /* Some at any multiple of their element. */
-        offsets[i] = i % 3 == 1 ? size + (support_random(&r->seed) % 16 << tensors[i].x.tiling.element_log2) : size;
+        offsets[i] = i % 3 == 1 ? size + (support_random(&r->seed) % 16 << align_log2(&tensors[i])) : size;
         if (i % 4 == 3)
             damage_tensor(r, &tensors[i], &faults[i], &tiles[i]);
         jobs[i] =
             (struct wcodec_job){.tiles = tensors[i].tiles, .first = tensors[i].first, .count = tensors[i].count, .destination = offsets[i], .verify = true};
         if (tensors[i].b.data != NULL) {
-            jobs[i].blocks = &tensors[i].b.blocks;
-            jobs[i].modes = tensors[i].b.modes;
-            jobs[i].begin = tensors[i].begin;
-            jobs[i].end = tensors[i].end;
+            jobs[i].blocks = tensors[i].part.blocks;
+            jobs[i].lossy = tensors[i].part.lossy;
+            jobs[i].modes = tensors[i].part.modes;
+            jobs[i].begin = tensors[i].part.begin;
+            jobs[i].end = tensors[i].part.end;
         }
         place_payload(r, &tensors[i], &jobs[i]);
         size = wcodec_align_u64(offsets[i] + tensors[i].bytes, 16) + 2 * GUARD;

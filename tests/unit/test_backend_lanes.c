@@ -122,21 +122,23 @@ static void test_damaged(void **state)
     }
 }
 
-/* A part of a tensor in blocks: into a place with the element's alignment and no more, and not beside it. */
+/* A part of a tensor in blocks, or lossy: into a place with the element's alignment and no more, and not beside it. */
 static void compare_blocks(uint64_t *seed, const struct support_tensor *x, const struct support_blocks *b)
 {
     enum { GUARD = 64 };
     struct wcodec_tiles *tiles;
     struct wcodec_plan plan;
     wcodec_error err;
-    uint64_t begin, end, first, count;
-    support_blocks_part(seed, x, b, &begin, &end, &first, &count);
+    struct wcodec_memory memory = {x->payload}, to;
+    struct wcodec_job job = {.memory = &to, .verify = true};
+    support_blocks_part(seed, x, b, &job);
     assert_int_equal(wcodec_tiles_read(&x->tiling, x->payload, x->payload_size, &wcodec_default_allocator, &tiles, &err), WCODEC_OK);
-    const uint64_t offset = support_random(seed) % 2 ? 0 : support_random(seed) % 16 << b->blocks.element_log2, size = end - begin;
+    const uint64_t offset = support_random(seed) % 2 ? 0 : support_random(seed) % 16 << (b->is_lossy ? b->lossy.element_log2 : b->blocks.element_log2), size = job.end - job.begin;
     uint8_t *out = malloc(size + 2 * GUARD);
     memset(out, 0xee, size + 2 * GUARD);
-    struct wcodec_memory memory = {x->payload}, to = {out};
-    struct wcodec_job job = {.tiles = tiles, .blocks = &b->blocks, .modes = b->modes, .begin = begin, .end = end, .first = first, .count = count, .memory = &to, .destination = offset, .verify = true};
+    to.data = out;
+    job.tiles = tiles;
+    job.destination = offset;
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
         job.places[a] = (struct wcodec_area_place){&memory, 0, 0, tiles->payload_size};
     assert_int_equal(wcodec_plan_measure(&host, &job, 1, &plan, &err), WCODEC_OK);
@@ -144,15 +146,16 @@ static void compare_blocks(uint64_t *seed, const struct support_tensor *x, const
     plan.scratch = (uint64_t)(uintptr_t)scratch;
     assert_int_equal(wcodec_plan_build(&plan, &job, 1, (uint64_t)(uintptr_t)block, 0, address, &err), WCODEC_OK);
     memcpy(block, plan.block, plan.size);
-    for (uint64_t i = 0; i < count; i++)
+    for (uint64_t i = 0; i < job.count; i++)
         assert_int_equal(wcodec_emulate_tile((const struct wcodec_tile_job *)(const void *)block + i, block), 0);
-    assert_int_equal(plan.blocks_count, count);
-    for (uint64_t i = 0; i < count; i++)
-        wcodec_emulate_blocks((const struct wcodec_blocks_job *)(const void *)(block + plan.blocks) + i);
+    assert_int_equal(plan.blocks_count[b->is_lossy], job.count);
+    assert_int_equal(plan.blocks_count[!b->is_lossy], 0);
+    for (uint64_t i = 0; i < job.count; i++)
+        (b->is_lossy ? wcodec_emulate_lossy : wcodec_emulate_blocks)((const struct wcodec_blocks_job *)(const void *)(block + plan.blocks) + i);
     assert_int_equal(wcodec_plan_bytes(&job), size);
     for (uint64_t i = 0; i < size + 2 * GUARD; i++)
-        if (out[i] != (i < offset || i >= offset + size ? 0xee : b->data[begin + i - offset]))
-            fail_msg("byte %llu of %llu to %llu", (unsigned long long)i, (unsigned long long)begin, (unsigned long long)end);
+        if (out[i] != (i < offset || i >= offset + size ? 0xee : b->data[job.begin + i - offset]))
+            fail_msg("byte %llu of %llu to %llu", (unsigned long long)i, (unsigned long long)job.begin, (unsigned long long)job.end);
     wcodec_plan_free(&plan);
     free(scratch);
     free(block);
@@ -160,15 +163,14 @@ static void compare_blocks(uint64_t *seed, const struct support_tensor *x, const
     wcodec_tiles_free(tiles);
 }
 
-static void test_blocks(void **state)
+static void compare_many(void (*make)(uint64_t *, struct support_tensor *, struct support_blocks *))
 {
     uint64_t seed = support_seed() + 2;
-    (void)state;
     skip_big_endian();
     for (unsigned i = 0; i < 200; i++) {
         struct support_tensor x;
         struct support_blocks b;
-        support_blocks_make(&seed, &x, &b);
+        make(&seed, &x, &b);
         for (unsigned k = 0; k < 3; k++)
             compare_blocks(&seed, &x, &b);
         support_blocks_free(&b);
@@ -176,8 +178,20 @@ static void test_blocks(void **state)
     }
 }
 
+static void test_blocks(void **state)
+{
+    (void)state;
+    compare_many(support_blocks_make);
+}
+
+static void test_lossy(void **state)
+{
+    (void)state;
+    compare_many(support_lossy_make);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_good), cmocka_unit_test(test_damaged), cmocka_unit_test(test_blocks)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_good), cmocka_unit_test(test_damaged), cmocka_unit_test(test_blocks), cmocka_unit_test(test_lossy)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,289 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Lossy tensors from their coefficients (doc/format.md 5), as lib/coding/lossy.c and transform.c make them. A lane has one block of 8 x 8 of half a
+ * superblock: its coefficients come as a word of four for each group of 128, the transforms are done in its registers, and a row of them is 512 neighbouring
+ * bytes of bf16 for all lanes. All indices of the arrays are constants when loops are unrolled.
+ *
+ * Modes and scales are validated by the host. Coefficients may be anything. */
+#ifndef WCODEC_COMMON_LOSSY_H
+#define WCODEC_COMMON_LOSSY_H
+
+#include "backends/common/jobs.h"
+
+enum { WCODEC_TO_BF16 = 0, WCODEC_TO_F16 = 1, WCODEC_TO_F32 = 2 };
+enum { WCODEC_LOSSY_DCT = 1, WCODEC_LOSSY_ADST = 2 };
+enum { WCODEC_PLAIN_UNIT = 4096 }; /* coefficients of a unit of a plain tensor; else it is half a superblock */
+
+/* What all lanes share. */
+struct wcodec_lossy_work {
+    WCODEC_BINDING
+    const WCODEC_GLOBAL struct wcodec_view_job *view;
+    uint32_t wide;   /* 16-bit coefficients? */
+    uint32_t format; /* of elements */
+};
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_rounded(uint32_t v)
+{
+    return (uint32_t)((int32_t)(v + 2048) >> 12);
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_rotated(uint32_t a, uint32_t by_a, uint32_t b, uint32_t by_b)
+{
+    return wcodec_rounded(a * by_a + b * by_b);
+}
+
+/* Eight values, `step` apart, in place. */
+WCODEC_DEVICE_FUNCTION void wcodec_inverse_dct(uint32_t *v, const uint32_t step)
+{
+    const uint32_t x0 = v[0], x1 = v[step], x2 = v[2 * step], x3 = v[3 * step], x4 = v[4 * step], x5 = v[5 * step], x6 = v[6 * step], x7 = v[7 * step];
+    const uint32_t e0 = wcodec_rounded((x0 + x4) * 2896), e1 = wcodec_rounded((x0 - x4) * 2896), e2 = wcodec_rotated(x2, 1567, x6, 0u - 3784), e3 = wcodec_rotated(x2, 3784, x6, 1567);
+    const uint32_t a0 = e0 + e3, a1 = e1 + e2, a2 = e1 - e2, a3 = e0 - e3;
+    const uint32_t o0 = wcodec_rotated(x1, 799, x7, 0u - 4017), o1 = wcodec_rotated(x5, 3406, x3, 0u - 2276), o2 = wcodec_rotated(x5, 2276, x3, 3406), o3 = wcodec_rotated(x1, 4017, x7, 799);
+    const uint32_t b0 = o0 + o1, b1 = o0 - o1, b2 = o3 - o2, b3 = o3 + o2, c1 = wcodec_rounded((b2 - b1) * 2896), c2 = wcodec_rounded((b2 + b1) * 2896);
+    v[0] = a0 + b3;
+    v[step] = a1 + c2;
+    v[2 * step] = a2 + c1;
+    v[3 * step] = a3 + b0;
+    v[4 * step] = a3 - b0;
+    v[5 * step] = a2 - c1;
+    v[6 * step] = a1 - c2;
+    v[7 * step] = a0 - b3;
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_inverse_adst(uint32_t *v, const uint32_t step)
+{
+    const uint32_t x0 = v[0], x1 = v[step], x2 = v[2 * step], x3 = v[3 * step], x4 = v[4 * step], x5 = v[5 * step], x6 = v[6 * step], x7 = v[7 * step];
+    const uint32_t r0 = wcodec_rotated(x7, 4076, x0, 401), r1 = wcodec_rotated(x7, 401, x0, 0u - 4076), r2 = wcodec_rotated(x5, 3612, x2, 1931), r3 = wcodec_rotated(x5, 1931, x2, 0u - 3612);
+    const uint32_t r4 = wcodec_rotated(x3, 2598, x4, 3166), r5 = wcodec_rotated(x3, 3166, x4, 0u - 2598), r6 = wcodec_rotated(x1, 1189, x6, 3920), r7 = wcodec_rotated(x1, 3920, x6, 0u - 1189);
+    const uint32_t s0 = r0 + r4, s1 = r1 + r5, s2 = r2 + r6, s3 = r3 + r7, s4 = r0 - r4, s5 = r1 - r5, s6 = r2 - r6, s7 = r3 - r7;
+    const uint32_t t4 = wcodec_rotated(s4, 3784, s5, 1567), t5 = wcodec_rotated(s4, 1567, s5, 0u - 3784), t6 = wcodec_rotated(s7, 3784, s6, 0u - 1567), t7 = wcodec_rotated(s7, 1567, s6, 3784);
+    const uint32_t u2 = s0 - s2, u3 = s1 - s3, u6 = t4 - t6, u7 = t5 - t7;
+    v[0] = s0 + s2;
+    v[step] = 0u - (t4 + t6);
+    v[2 * step] = wcodec_rounded((u6 + u7) * 2896);
+    v[3 * step] = 0u - wcodec_rounded((u2 + u3) * 2896);
+    v[4 * step] = wcodec_rounded((u2 - u3) * 2896);
+    v[5 * step] = 0u - wcodec_rounded((u6 - u7) * 2896);
+    v[6 * step] = t5 + t7;
+    v[7 * step] = 0u - (s1 + s3);
+}
+
+/* A number times a scale, by three roundings, as the element's bits. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_product(uint32_t value, float scale)
+{
+    return WCODEC_FLOAT_BITS((float)(int32_t)value * scale);
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_to_bf16(uint32_t bits)
+{
+    return (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_to_f16(uint32_t bits)
+{
+    const uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
+    if (magnitude >= 0x47800000u) /* 2^16 */
+        return sign | 0x7c00u;
+    if (magnitude >= 0x38800000u) { /* 2^-14: normal */
+        const uint32_t normal = magnitude - (112u << 23);
+        return sign | (normal + 0xfffu + (normal >> 13 & 1)) >> 13;
+    }
+    if (magnitude < 0x33000000u) /* 2^-25 */
+        return sign;
+    const uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u, shift = 126 - (magnitude >> 23), rest = mantissa & ((1u << shift) - 1), middle = 1u << (shift - 1);
+    const uint32_t down = mantissa >> shift;
+    return sign | (down + (rest > middle || (rest == middle && (down & 1))));
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_bits(uint32_t format, uint32_t value, float scale)
+{
+    const uint32_t bits = wcodec_lossy_product(value, scale);
+    return format == WCODEC_TO_BF16 ? wcodec_to_bf16(bits) : format == WCODEC_TO_F16 ? wcodec_to_f16(bits) : bits;
+}
+
+/* Two neighbours of 16 bits. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_pair(uint32_t format, uint32_t first, uint32_t second, float scale)
+{
+#ifdef WCODEC_FLOAT_PAIRS
+    const float a = (float)(int32_t)first * scale, b = (float)(int32_t)second * scale;
+    return format == WCODEC_TO_BF16 ? wcodec_pair_bf16(a, b) : wcodec_pair_f16(a, b);
+#else
+    return wcodec_lossy_bits(format, first, scale) | wcodec_lossy_bits(format, second, scale) << 16;
+#endif
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_put_one(const struct wcodec_lossy_work *w, uint64_t address, uint32_t value, float scale)
+{
+    const uint32_t bits = wcodec_lossy_bits(w->format, value, scale);
+    if (w->format == WCODEC_TO_F32)
+        *WCODEC_AT_OUT(w, uint32_t, address) = bits;
+    else
+        *WCODEC_AT_OUT(w, uint16_t, address) = (uint16_t)bits;
+}
+
+/* Eight neighbouring elements, `count` of them there, of which the first is number `at` of the tensor: those that are wanted. */
+WCODEC_DEVICE_FUNCTION void wcodec_put_eight(const struct wcodec_lossy_work *w, uint64_t at, uint32_t count, const uint32_t *v, float scale)
+{
+    const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
+    const uint32_t log2 = w->format == WCODEC_TO_F32 ? 2 : 1;
+    const uint64_t out = view->out + ((at - view->begin) << log2);
+    if (count == 8 && at >= view->begin && at + 8 <= view->end && out % 16 == 0) {
+        if (log2 == 1) {
+            WCODEC_STORE_16(w, out, wcodec_lossy_pair(w->format, v[0], v[1], scale), wcodec_lossy_pair(w->format, v[2], v[3], scale), wcodec_lossy_pair(w->format, v[4], v[5], scale),
+                            wcodec_lossy_pair(w->format, v[6], v[7], scale));
+        } else {
+            WCODEC_STORE_16(w, out, wcodec_lossy_product(v[0], scale), wcodec_lossy_product(v[1], scale), wcodec_lossy_product(v[2], scale), wcodec_lossy_product(v[3], scale));
+            WCODEC_STORE_16(w, out + 16, wcodec_lossy_product(v[4], scale), wcodec_lossy_product(v[5], scale), wcodec_lossy_product(v[6], scale), wcodec_lossy_product(v[7], scale));
+        }
+        return;
+    }
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 8; i++)
+        if (i < count && at + i >= view->begin && at + i < view->end)
+            wcodec_put_one(w, out + (i << log2), v[i], scale);
+}
+
+/* Scale of a row. */
+WCODEC_DEVICE_FUNCTION float wcodec_row_scale(const struct wcodec_lossy_work *w, uint64_t row)
+{
+    return WCODEC_AT(w, block, float, w->view->scales)[w->view->row_scales ? row - w->view->first_row : 0];
+}
+
+/* Places of the zig-zag by words of four coefficients. */
+#define WCODEC_ZIGZAG(X)                                                                                                                                 \
+    X(0, 0, 1, 8, 16) X(1, 9, 2, 3, 10) X(2, 17, 24, 32, 25) X(3, 18, 11, 4, 5) X(4, 12, 19, 26, 33) X(5, 40, 48, 41, 34) X(6, 27, 20, 13, 6)           \
+    X(7, 7, 14, 21, 28) X(8, 35, 42, 49, 56) X(9, 57, 50, 43, 36) X(10, 29, 22, 15, 23) X(11, 30, 37, 44, 51) X(12, 58, 59, 52, 45) X(13, 38, 31, 39, 46) \
+    X(14, 53, 60, 61, 54) X(15, 47, 55, 62, 63)
+
+/* A block's coefficients, times `unit`, to their places; from: the lane's first. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_load(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL uint8_t *from, uint32_t unit, uint32_t *v)
+{
+    if (w->wide) {
+#define X(k, a, b, c, d)                                                                                                                              \
+    {                                                                                                                                                 \
+        const uint32_t first = ((const WCODEC_GLOBAL uint32_t *)(from + 256 * k))[0], second = ((const WCODEC_GLOBAL uint32_t *)(from + 256 * k))[1]; \
+        v[a] = (uint32_t)((int32_t)(first << 16) >> 16) * unit;                                                                                       \
+        v[b] = (uint32_t)((int32_t)first >> 16) * unit;                                                                                               \
+        v[c] = (uint32_t)((int32_t)(second << 16) >> 16) * unit;                                                                                      \
+        v[d] = (uint32_t)((int32_t)second >> 16) * unit;                                                                                              \
+    }
+        WCODEC_ZIGZAG(X)
+#undef X
+    } else {
+#define X(k, a, b, c, d)                                                                  \
+    {                                                                                     \
+        const uint32_t word = *(const WCODEC_GLOBAL uint32_t *)(from + 128 * k);          \
+        v[a] = (uint32_t)((int32_t)(word << 24) >> 24) * unit;                            \
+        v[b] = (uint32_t)((int32_t)(word << 16) >> 24) * unit;                            \
+        v[c] = (uint32_t)((int32_t)(word << 8) >> 24) * unit;                             \
+        v[d] = (uint32_t)((int32_t)word >> 24) * unit;                                    \
+    }
+        WCODEC_ZIGZAG(X)
+#undef X
+    }
+}
+
+/* Half `unit` of the superblocks of a tile. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_half(struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit)
+{
+    const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
+    const uint32_t along = job->column + unit / 2, bits = view->index_bits;
+    const uint64_t row = (job->row + along / view->across) * 16 + unit % 2 * 8;
+    WCODEC_EACH_LANE
+    {
+        const uint32_t column = along % view->across * 256 + 8 * lane;
+        if (row < view->rows && column < view->columns) {
+            const uint64_t bit = ((job->first + unit / 2) * 64 + unit % 2 * 32 + lane) * bits;
+            const uint32_t number = bits ? (uint32_t)WCODEC_AT(w, block, uint8_t, view->modes)[bit / 8] >> bit % 8 & ((1u << bits) - 1) : 0, mode = view->mode[number];
+            const uint32_t width = view->columns - column < 8 ? view->columns - column : 8;
+            uint32_t v[64];
+            wcodec_lossy_load(w, WCODEC_AT(w, raw, uint8_t, job->residuals) + (((uint64_t)unit * 2048 + 4 * lane) << w->wide), mode ? 16 : 64, v);
+            if (mode == WCODEC_LOSSY_DCT) {
+                WCODEC_UNROLL_ALL
+                for (uint32_t x = 0; x < 8; x++)
+                    wcodec_inverse_dct(v + x, 8);
+                WCODEC_UNROLL_ALL
+                for (uint32_t y = 0; y < 8; y++)
+                    wcodec_inverse_dct(v + 8 * y, 1);
+            } else if (mode == WCODEC_LOSSY_ADST) {
+                WCODEC_UNROLL_ALL
+                for (uint32_t x = 0; x < 8; x++)
+                    wcodec_inverse_adst(v + x, 8);
+                WCODEC_UNROLL_ALL
+                for (uint32_t y = 0; y < 8; y++)
+                    wcodec_inverse_adst(v + 8 * y, 1);
+            }
+            WCODEC_UNROLL_ALL
+            for (uint32_t y = 0; y < 8; y++)
+                if (row + y < view->rows)
+                    wcodec_put_eight(w, (row + y) * view->columns + column, width, v + 8 * y, wcodec_row_scale(w, row + y));
+        }
+    }
+}
+
+/* Coefficient i of a plain tensor's tile. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_plain_value(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t i)
+{
+    if (w->wide)
+        return (uint32_t)((int32_t)((uint32_t)WCODEC_AT(w, raw, uint16_t, job->residuals)[i] << 16) >> 16) * 64;
+    return (uint32_t)((int32_t)((uint32_t)WCODEC_AT(w, raw, uint8_t, job->residuals)[i] << 24) >> 24) * 64;
+}
+
+/* Eight of them: those behind the tile's last may be anything, they are not stored. */
+WCODEC_DEVICE_FUNCTION void wcodec_plain_values(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t i, uint32_t *v)
+{
+    const WCODEC_GLOBAL uint32_t *words = WCODEC_AT(w, raw, uint32_t, job->residuals) + (i >> (w->wide ? 1 : 2));
+    WCODEC_UNROLL_ALL
+    for (uint32_t k = 0; k < 8; k++)
+        v[k] = w->wide ? (uint32_t)((int32_t)(words[k / 2] << (16 - 16 * (k % 2))) >> 16) * 64 : (uint32_t)((int32_t)(words[k / 4] << (24 - 8 * (k % 4))) >> 24) * 64;
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_plain_elements(struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit)
+{
+    const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
+    const uint32_t end = job->blocks - unit * WCODEC_PLAIN_UNIT < WCODEC_PLAIN_UNIT ? job->blocks : (unit + 1) * WCODEC_PLAIN_UNIT;
+    WCODEC_EACH_LANE
+    {
+        for (uint32_t i = unit * WCODEC_PLAIN_UNIT + 8 * lane; i < end; i += 256) {
+            const uint64_t at = job->first + i;
+            const uint64_t row = view->row_scales ? at / view->columns : 0;
+            if (end - i >= 8 && (!view->row_scales || at % view->columns + 8 <= view->columns)) {
+                uint32_t v[8];
+                wcodec_plain_values(w, job, i, v);
+                wcodec_put_eight(w, at, 8, v, wcodec_row_scale(w, row));
+                continue;
+            }
+            for (uint32_t k = i; k < i + 8 && k < end; k++) {
+                const uint64_t element = job->first + k;
+                if (element >= view->begin && element < view->end)
+                    wcodec_put_one(w, view->out + ((element - view->begin) << (w->format == WCODEC_TO_F32 ? 2 : 1)), wcodec_plain_value(w, job, k),
+                                     wcodec_row_scale(w, view->row_scales ? element / view->columns : 0));
+            }
+        }
+    }
+}
+
+/* Units of a tile. Of a plain tensor, `blocks` are its elements, and `first` the number of the first in the tensor. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_units(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job)
+{
+    return w->view->plain ? (job->blocks + WCODEC_PLAIN_UNIT - 1) / WCODEC_PLAIN_UNIT : 2 * job->blocks;
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_unit(struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit)
+{
+    if (w->view->plain)
+        wcodec_plain_elements(w, job, unit);
+    else
+        wcodec_lossy_half(w, job, unit);
+}
+
+/* w: room, in OpenCL bound to buffers: block, out, and raw for the coefficients. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_open(struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job)
+{
+    w->view = WCODEC_AT(w, block, struct wcodec_view_job, job->view);
+    w->wide = w->view->wide;
+    w->format = w->view->format;
+}
+
+#endif
