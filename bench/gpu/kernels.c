@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum kind { BF16, F16, F32, E4M3, INT8, BYTES, E4M3_UNIFORM };
+enum kind { BF16, F16, F32, E4M3, INT8, BYTES, E4M3_UNIFORM, FIELD8, FIELD16 };
 
 static const struct row {
     const char *name;
@@ -32,26 +32,38 @@ static const struct row {
     uint8_t profile;  /* preferred */
     bool latency;
     unsigned target, aim; /* GB/s of output */
+    uint8_t predict;
+    double lossy; /* bits an element, 0: lossless */
 } rows[] = {
-    {"bf16-2^29", BF16, 29, 1, 0, false, 2100, 2300},
-    {"bf16-2^29-pairs", BF16, 29, 1, WCODEC_PAIRS, false, 2100, 2300},
-    {"bf16-2^24-latency", BF16, 24, 1, WCODEC_PAIRS, true, 1500, 1900},
-    {"bf16-2^23-latency", BF16, 23, 1, WCODEC_PAIRS, true, 1050, 1400},
-    {"bf16-2^20-latency", BF16, 20, 1, WCODEC_PAIRS, true, 250, 400},
-    {"bf16-512x2^20", BF16, 20, 512, 0, false, 0, 0},
-    {"bf16-512x2^20-pairs", BF16, 20, 512, WCODEC_PAIRS, false, 0, 0},
-    {"e4m3-2^29", E4M3, 29, 1, 0, false, 0, 0},
-    {"e4m3-2^29-pairs", E4M3, 29, 1, WCODEC_PAIRS, false, 1650, 1900},
-    {"e4m3u-2^29-pairs", E4M3_UNIFORM, 29, 1, WCODEC_PAIRS, false, 1650, 1900},
-    {"e4m3-2^29-p8", E4M3, 29, 1, WCODEC_P8, false, 1650, 1900},
-    {"int8-2^29", INT8, 29, 1, 0, false, 1600, 1850},
-    {"int8-2^29-p8", INT8, 29, 1, WCODEC_P8, false, 1600, 1850},
-    {"f32-2^28", F32, 28, 1, 0, false, 0, 0},
-    {"f32-2^28-pairs", F32, 28, 1, WCODEC_PAIRS, false, 0, 0},
-    {"f16-2^28", F16, 28, 1, 0, false, 0, 0},
-    {"f16-2^28-pairs", F16, 28, 1, WCODEC_PAIRS, false, 0, 0},
-    {"bytes-2^29-p12", BYTES, 29, 1, WCODEC_P12, false, 950, 1150},
-    {"bf16-256x256", BF16, 16, 1, 0, false, 0, 0},
+    {"bf16-2^29", BF16, 29, 1, 0, false, 2100, 2300, 0, 0},
+    {"bf16-2^29-pairs", BF16, 29, 1, WCODEC_PAIRS, false, 2100, 2300, 0, 0},
+    {"bf16-2^24-latency", BF16, 24, 1, WCODEC_PAIRS, true, 1500, 1900, 0, 0},
+    {"bf16-2^23-latency", BF16, 23, 1, WCODEC_PAIRS, true, 1050, 1400, 0, 0},
+    {"bf16-2^20-latency", BF16, 20, 1, WCODEC_PAIRS, true, 250, 400, 0, 0},
+    {"bf16-512x2^20", BF16, 20, 512, 0, false, 0, 0, 0, 0},
+    {"bf16-512x2^20-pairs", BF16, 20, 512, WCODEC_PAIRS, false, 0, 0, 0, 0},
+    {"e4m3-2^29", E4M3, 29, 1, 0, false, 0, 0, 0, 0},
+    {"e4m3-2^29-pairs", E4M3, 29, 1, WCODEC_PAIRS, false, 1650, 1900, 0, 0},
+    {"e4m3u-2^29-pairs", E4M3_UNIFORM, 29, 1, WCODEC_PAIRS, false, 1650, 1900, 0, 0},
+    {"e4m3-2^29-p8", E4M3, 29, 1, WCODEC_P8, false, 1650, 1900, 0, 0},
+    {"int8-2^29", INT8, 29, 1, 0, false, 1600, 1850, 0, 0},
+    {"int8-2^29-p8", INT8, 29, 1, WCODEC_P8, false, 1600, 1850, 0, 0},
+    {"f32-2^28", F32, 28, 1, 0, false, 0, 0, 0, 0},
+    {"f32-2^28-pairs", F32, 28, 1, WCODEC_PAIRS, false, 0, 0, 0, 0},
+    {"f16-2^28", F16, 28, 1, 0, false, 0, 0, 0, 0},
+    {"f16-2^28-pairs", F16, 28, 1, WCODEC_PAIRS, false, 0, 0, 0, 0},
+    {"bytes-2^29-p12", BYTES, 29, 1, WCODEC_P12, false, 950, 1150, 0, 0},
+    {"bf16-256x256", BF16, 16, 1, 0, false, 0, 0, 0, 0},
+    {"left-2^28", FIELD8, 28, 1, 0, false, 900, 1300, WCODEC_PREDICT_LEFT, 0},
+    {"top-2^28", FIELD8, 28, 1, 0, false, 900, 1300, WCODEC_PREDICT_TOP, 0},
+    {"planar-2^28", FIELD8, 28, 1, 0, false, 900, 1300, WCODEC_PREDICT_PLANAR, 0},
+    {"average-2^28", FIELD8, 28, 1, 0, false, 350, 700, WCODEC_PREDICT_AVERAGE, 0},
+    {"paeth-2^28", FIELD8, 28, 1, 0, false, 350, 700, WCODEC_PREDICT_PAETH, 0},
+    {"wht-2^28", FIELD8, 28, 1, 0, false, 0, 0, WCODEC_PREDICT_WHT, 0},
+    {"auto-2^28", FIELD8, 28, 1, 0, false, 0, 0, WCODEC_PREDICT_AUTO, 0},
+    {"left16-2^27", FIELD16, 27, 1, 0, false, 0, 0, WCODEC_PREDICT_LEFT, 0},
+    {"lossy-dct-2^27", FIELD16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 4.5},
+    {"lossy-plain-2^27", BF16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 4.5},
 };
 
 static uint64_t next_random(uint64_t *s)
@@ -95,12 +107,46 @@ enum { PIECE = 1 << 18 };
 
 static unsigned element_bytes(enum kind kind)
 {
-    return kind == F32 ? 4 : kind == BF16 || kind == F16 ? 2 : 1;
+    return kind == F32 ? 4 : kind == BF16 || kind == F16 || kind == FIELD16 ? 2 : 1;
+}
+
+/* Rows of COLUMNS elements, of which neighbours in both directions are alike. */
+enum { COLUMNS = 4096 };
+
+static void fill_field(const struct fill *f, size_t piece)
+{
+    const float rho = 0.95f;
+    uint64_t s = f->seed * 0x1000003 + piece;
+    float above[COLUMNS + 1] = {0};
+    for (uint64_t i = piece * PIECE; i < (piece + 1) * PIECE && i < f->elements; i += COLUMNS) {
+        float left = 0, corner = 0;
+        for (unsigned x = 0; x < COLUMNS; x++) {
+            float noise = 0;
+            for (unsigned k = 0; k < 4; k++) /* nearly Gaussian, of variance 1 */
+                noise += ((float)(next_random(&s) >> 40) * 0x1p-24f - 0.5f) * 1.7320508f;
+            const float v = rho * (left + above[x]) - rho * rho * corner + noise * (1 - rho * rho), scaled = v * 0.02f;
+            uint32_t b;
+            memcpy(&b, &scaled, 4);
+            const uint16_t h = (uint16_t)((b + 0x7fff + (b >> 16 & 1)) >> 16);
+            int q = (int)lrintf(v * (127 / 4.5f));
+            q = q > 127 ? 127 : q < -127 ? -127 : q;
+            if (f->kind == FIELD16)
+                memcpy(f->data + 2 * (i + x), &h, 2);
+            else
+                f->data[i + x] = (uint8_t)q;
+            corner = above[x];
+            above[x] = left = v;
+        }
+    }
 }
 
 static void fill_piece(void *argument, size_t piece)
 {
     const struct fill *f = argument;
+    if (f->kind >= FIELD8) {
+        fill_field(f, piece);
+        return;
+    }
     uint64_t s = f->seed * 0x1000003 + piece;
     const uint64_t end = (piece + 1) * PIECE < f->elements ? (piece + 1) * PIECE : f->elements;
     for (uint64_t i = piece * PIECE; i < end; i += 2) {
@@ -133,6 +179,8 @@ static void fill_piece(void *argument, size_t piece)
                 break;
             case BYTES: /* skewed, and not by top bits: what makes an encoder code all eight */
                 *p = (uint8_t)(q * 37 + 11);
+                break;
+            default: /* fields */
                 break;
             }
         }
@@ -180,6 +228,7 @@ struct tensor {
     uint8_t *data;
     uint64_t size;
     uint8_t *payload;
+    uint64_t begin;  /* of the tiles in the payload */
     uint64_t offset; /* of the payload in its memory: rows of raw bits begin at a multiple of 128 bytes */
 };
 
@@ -193,14 +242,23 @@ static double seconds(void)
 static void make_tensor(struct bench *b, const struct row *row, uint64_t elements, uint64_t seed, struct tensor *t)
 {
     wcodec_error err;
-    static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16, WCODEC_DTYPE_F32, WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_I8, WCODEC_DTYPE_U8, WCODEC_DTYPE_F8_E4M3};
-    const struct wcodec_encode_settings settings = {.level = 4, .latency = row->latency, .tile_log2 = b->tile_log2, .profile = row->profile, .weights = true};
+    static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16, WCODEC_DTYPE_F32, WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_I8,
+                                          WCODEC_DTYPE_U8,   WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_I8, WCODEC_DTYPE_BF16};
+    const struct wcodec_encode_settings settings = {.level = 4,
+                                                    .latency = row->latency,
+                                                    .tile_log2 = b->tile_log2,
+                                                    .profile = row->profile,
+                                                    .weights = true,
+                                                    .predict = row->lossy > 0 || row->kind >= FIELD8 ? row->predict : WCODEC_PREDICT_NONE,
+                                                    .columns = row->lossy > 0 || row->kind >= FIELD8 ? COLUMNS : 0,
+                                                    .lossy = row->lossy > 0 ? WCODEC_LOSSY_BITS : 0,
+                                                    .lossy_value = row->lossy};
     t->size = elements * element_bytes(row->kind);
     t->data = malloc(t->size);
     struct fill fill = {row->kind, t->data, elements, seed};
     b->host.run(b->host.opaque, fill_piece, &fill, (size_t)((elements + PIECE - 1) / PIECE));
     check(wcodec_encode_tensor(b->context, &settings, dtypes[row->kind], t->data, t->size, &t->coded, &err), &err);
-    if (t->coded.coding != 1) {
+    if (t->coded.coding != (row->lossy > 0 ? 5 : row->kind >= FIELD8 ? 4 : 1)) {
         fprintf(stderr, "%s: the encoder chose coding %u\n", row->name, t->coded.coding);
         exit(1);
     }
@@ -209,8 +267,9 @@ static void make_tensor(struct bench *b, const struct row *row, uint64_t element
         memcpy(p, t->coded.parts[i].data, t->coded.parts[i].size);
         p += t->coded.parts[i].size;
     }
-    check(wcodec_tiles_read(t->coded.tiling, payload, t->coded.payload_size, b->host.allocator, &t->tiles, &err), &err);
-    t->offset = b->align ? (128 - t->tiles->area_begin[WCODEC_AREA_RAW] % 128) % 128 : 0;
+    t->begin = t->coded.blocks ? wcodec_blocks_tiles_begin(t->coded.blocks) : t->coded.lossy ? wcodec_lossy_tiles_begin(t->coded.lossy) : 0;
+    check(wcodec_tiles_read(t->coded.tiling, payload + t->begin, t->coded.payload_size - t->begin, b->host.allocator, &t->tiles, &err), &err);
+    t->offset = b->align ? (128 - (t->begin + t->tiles->area_begin[WCODEC_AREA_RAW]) % 128) % 128 : 0;
     t->payload = payload;
 }
 
@@ -309,7 +368,7 @@ static bool is_same(struct bench *b, const struct row *row, const struct plugin 
     check(p->backend->queue_wait(p->queue, &err), &err);
     for (unsigned i = 0; i < row->tensors; i++) {
         const struct tensor *t = &data->tensors[i];
-        struct comparison c = {copy + i * t->size, t->data, t->size, &different};
+        struct comparison c = {copy + i * t->size, t->coded.approximation ? t->coded.approximation : t->data, t->size, &different};
         b->host.run(b->host.opaque, compare_piece, &c, (size_t)((c.size + 4096 * 1024 - 1) / (4096 * 1024)));
     }
     free(copy);
@@ -327,7 +386,11 @@ static void make_jobs(const struct row *row, const struct plugin *p, const struc
         data->jobs[i] = (struct wcodec_job){
             .tiles = t->tiles, .first = 0, .count = t->coded.tiling->tiles, .memory = out, .destination = i * t->size, .verify = true};
         for (unsigned a = 0; a < WCODEC_AREAS; a++)
-            data->jobs[i].places[a] = (struct wcodec_area_place){payload, t->offset, 0, t->coded.payload_size};
+            data->jobs[i].places[a] = (struct wcodec_area_place){payload, t->offset + t->begin, 0, t->coded.payload_size - t->begin};
+        data->jobs[i].blocks = t->coded.blocks;
+        data->jobs[i].lossy = t->coded.lossy;
+        data->jobs[i].modes = t->payload;
+        data->jobs[i].end = t->size;
     }
     check(p->backend->queue_wait(p->queue, &err), &err);
 }
