@@ -18,6 +18,10 @@ void wcodec_cpu_encode_dsp_init(struct wcodec_cpu_encode_dsp *dsp, uint32_t leve
     wcodec_cpu_encode_dsp_init_scalar(dsp);
     dsp->sums = decode.finish;
     dsp->check = decode.check;
+#ifdef HAVE_SSE41
+    if (levels & WCODEC_CPU_SSE41)
+        wcodec_cpu_encode_dsp_init_sse41(dsp);
+#endif
 #ifdef HAVE_AVX2
     if (levels & WCODEC_CPU_AVX2)
         wcodec_cpu_encode_dsp_init_avx2(dsp);
@@ -25,6 +29,10 @@ void wcodec_cpu_encode_dsp_init(struct wcodec_cpu_encode_dsp *dsp, uint32_t leve
 #ifdef HAVE_AVX512
     if (levels & WCODEC_CPU_AVX512)
         wcodec_cpu_encode_dsp_init_avx512(dsp);
+#endif
+#ifdef HAVE_NEON
+    if (levels & WCODEC_CPU_NEON)
+        wcodec_cpu_encode_dsp_init_neon(dsp);
 #endif
 }
 

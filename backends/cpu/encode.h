@@ -73,8 +73,10 @@ void wcodec_cpu_encode_dsp_init(struct wcodec_cpu_encode_dsp *dsp, uint32_t leve
 
 /* The levels' parts: each overrides what it does better. */
 void wcodec_cpu_encode_dsp_init_scalar(struct wcodec_cpu_encode_dsp *dsp);
+void wcodec_cpu_encode_dsp_init_sse41(struct wcodec_cpu_encode_dsp *dsp);
 void wcodec_cpu_encode_dsp_init_avx2(struct wcodec_cpu_encode_dsp *dsp);
 void wcodec_cpu_encode_dsp_init_avx512(struct wcodec_cpu_encode_dsp *dsp);
+void wcodec_cpu_encode_dsp_init_neon(struct wcodec_cpu_encode_dsp *dsp);
 
 /* For levels that serve some tables only. */
 bool wcodec_cpu_choose_values_scalar(const struct wcodec_cpu_encode_table *table, const uint8_t *values, unsigned groups, uint8_t *symbols);
