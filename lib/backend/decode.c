@@ -170,11 +170,17 @@ static wcodec_status decode_on_device(wcodec_context *context, struct wcodec_ope
     return status;
 }
 
+wcodec_status wcodec_tile_fail(const struct wcodec_tiles *tiles, uint64_t tile, enum wcodec_tile_fault fault, wcodec_error *err)
+{
+    return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %llu of %llu: %s", (unsigned long long)tile, (unsigned long long)tiles->tiling->tiles,
+                       wcodec_tile_fault_string(fault));
+}
+
 static wcodec_status report_fault(const struct wcodec_tiles *tiles, const struct wcodec_job_result *result, wcodec_error *err)
 {
     if (result->fault == WCODEC_TILE_OK)
         return WCODEC_OK;
-    return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %llu of %llu: %s", (unsigned long long)result->tile, (unsigned long long)tiles->tiling->tiles, wcodec_tile_fault_string(result->fault));
+    return wcodec_tile_fail(tiles, result->tile, result->fault, err);
 }
 
 wcodec_status wcodec_decode_tiles_on_cpu(wcodec_context *context, const struct wcodec_tiles *tiles, const struct wcodec_view *view, uint64_t first, uint64_t count, void *out, bool verify,

@@ -21,6 +21,9 @@ wcodec_status wcodec_decode_tiles(wcodec_context *context, const struct wcodec_t
 wcodec_status wcodec_decode_tiles_on_cpu(wcodec_context *context, const struct wcodec_tiles *tiles, const struct wcodec_view *view, uint64_t first, uint64_t count, void *out, bool verify,
                                          wcodec_error *err);
 
+/* Say what is wrong with a tile: WCODEC_ERROR_CORRUPT. */
+wcodec_status wcodec_tile_fail(const struct wcodec_tiles *tiles, uint64_t tile, enum wcodec_tile_fault fault, wcodec_error *err);
+
 /* Where the areas of tiles [first, first + count) shall be in memory that is copied to a device, one behind the other from `at` on: sets begin, size and
  * offset. Returns where they end. */
 uint64_t wcodec_lay_out_areas(const struct wcodec_tiles *tiles, uint64_t first, uint64_t count, uint64_t at, struct wcodec_area_place places[WCODEC_AREAS]);

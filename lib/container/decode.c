@@ -153,6 +153,7 @@ void wcodec_decoder_close(struct wcodec_decoder *d)
     wcodec_free(allocator, d->bounce[1]);
     wcodec_free(allocator, d->bounce[0]);
     wcodec_free(allocator, d->residuals);
+    wcodec_cpu_decoder_free(d->cpu);
     wcodec_free(allocator, d->buffer);
     wcodec_chunks_free(d->chunks);
     wcodec_tiles_free(d->tiles);

@@ -6,6 +6,7 @@
 #define WCODEC_CONTAINER_DECODE_H
 
 #include "backends/cpu/blocks.h"
+#include "backends/cpu/decode.h"
 #include "backends/cpu/lossy.h"
 #include "coding/chunks.h"
 #include "container/index.h"
@@ -42,8 +43,13 @@ struct wcodec_decoder {
     struct wcodec_cpu_lossy_dsp lossy_dsp;
     const uint8_t *modes; /* packed, and of a lossy tensor the scales: in the payload, or `loaded_modes` */
     uint8_t *loaded_modes;
-    uint8_t *residuals; /* or coefficients, of a batch */
+    /* Of tensors that are reconstructed from what tiles hold: made when first needed. */
+    struct wcodec_cpu_dsp dsp;
+    struct wcodec_cpu_decoder *cpu;
+    uint8_t *residuals; /* or coefficients: of each worker, residuals_each bytes */
     uint64_t residuals_size;
+    size_t workers; /* of a call */
+    uint64_t tiles_each, residuals_each;
     struct wcodec_chunks *chunks;
     uint8_t *buffer; /* coded bytes of a batch */
     uint64_t buffer_size;
@@ -77,10 +83,11 @@ wcodec_status wcodec_decoder_read(const struct wcodec_decoder *decoder, uint64_t
  * fetched ahead. */
 wcodec_status wcodec_decoder_load_tiles(struct wcodec_decoder *decoder, uint64_t first, uint64_t end, uint64_t *next, struct wcodec_view *view, wcodec_error *err);
 
+enum { WCODEC_DECODER_TILES = 64 }; /* most tiles of a worker at once */
+
 /* How elements follow from what tiles hold: units of 2^log2 coded elements each, whose elements are reconstructed alone. */
 struct wcodec_units {
     unsigned log2;
-    uint64_t task;      /* units that a task should have */
     uint64_t band;      /* units of a band of neighbouring bytes, which come after those of the band before */
     uint64_t band_size; /* the bytes of a band that is not the last */
     /* Units [first, end), from what was coded of them: put those of their elements' bytes that are bytes [begin_byte, end_byte) of the tensor to their place in

@@ -27,6 +27,6 @@ wcodec_status wcodec_decoder_range_blocks(struct wcodec_decoder *d, uint64_t beg
                                           wcodec_error *err)
 {
     const struct wcodec_units units = {
-        .log2 = WCODEC_BLOCK_LOG2, .task = WCODEC_CPU_BLOCKS, .band = d->blocks.across, .band_size = wcodec_blocks_band_size(&d->blocks), .reconstruct = reconstruct};
+        .log2 = WCODEC_BLOCK_LOG2, .band = d->blocks.across, .band_size = wcodec_blocks_band_size(&d->blocks), .reconstruct = reconstruct};
     return wcodec_decoder_range_units(d, &units, begin, end, dst, reporter, err);
 }

@@ -6,8 +6,6 @@
 #include "backends/cpu/cpu_level.h"
 #include "container/decode.h"
 
-enum { TASK_SUPERBLOCKS = 8, TASK_ELEMENTS = TASK_SUPERBLOCKS * WCODEC_SUPERBLOCK };
-
 wcodec_status wcodec_decoder_open_lossy(struct wcodec_decoder *d, wcodec_error *err)
 {
     wcodec_entry_lossy(d->input.entry, &d->lossy, &d->tiling);
@@ -30,7 +28,7 @@ wcodec_status wcodec_decoder_range_lossy(struct wcodec_decoder *d, uint64_t begi
 {
     const struct wcodec_lossy *l = &d->lossy;
     const struct wcodec_units superblocks = {
-        .log2 = WCODEC_SUPERBLOCK_LOG2, .task = TASK_SUPERBLOCKS, .band = l->across, .band_size = wcodec_lossy_band_size(l), .reconstruct = reconstruct};
-    const struct wcodec_units elements = {.log2 = 0, .task = TASK_ELEMENTS, .band = 1, .band_size = (uint64_t)1 << l->element_log2, .reconstruct = reconstruct};
+        .log2 = WCODEC_SUPERBLOCK_LOG2, .band = l->across, .band_size = wcodec_lossy_band_size(l), .reconstruct = reconstruct};
+    const struct wcodec_units elements = {.log2 = 0, .band = 1, .band_size = (uint64_t)1 << l->element_log2, .reconstruct = reconstruct};
     return wcodec_decoder_range_units(d, l->plain ? &elements : &superblocks, begin, end, dst, reporter, err);
 }
