@@ -2,8 +2,11 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The CPU decoder, one thread, every level that the machine has and every profile, beside memcpy and zstd -1 in the same run: from and to memory, with ordinary
- * and with streaming stores, and within the caches. cpu-decode [BITS [TYPE]]: 2^BITS Gaussian values (25) of one type or all. Medians of the thread's own time,
- * so that other processes weigh less. */
+ * and with streaming stores, within the third-level cache where it has room, and within the second. cpu-decode [BITS [TYPE]]: 2^BITS Gaussian values (25) of one
+ * type or all. Medians of the thread's own time, so that other processes weigh less.
+ *
+ * "Memory alone" is what reading the coded bytes and writing the decoded ones past the caches would give, one after the other, each measured alone: what a decoder
+ * that took no time itself would reach if it overlapped nothing. */
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/decode.h"
 #include "bench/timing.h"
@@ -13,9 +16,17 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 #include <zstd.h>
 
-enum { ROUNDS = 7, BATCH = 64, CACHED = 1 << 18 };
+enum { ROUNDS = 7, BATCH = 64, CACHED = 1 << 18, CACHED_3 = 8 << 20 };
+
+/* Seconds that moving takes, for so many bytes. */
+struct memory {
+    size_t size;
+    double copy, read, write, copy_stream; /* copy: memcpy(); write and copy_stream past the caches, 0 if there is no such store */
+    double zstd;
+};
 
 static void fail(const char *why)
 {
@@ -89,8 +100,19 @@ static double decode(const struct decoding *d, uint64_t count, unsigned times, b
     return median(taken, ROUNDS);
 }
 
-static void run_levels(const struct wcodec_coded *coded, const uint8_t *data, size_t size, double copy, double zstd, uint8_t *out)
+/* Bytes of output that stay in the third-level cache together with what they are decoded from; 0: there is no room. */
+static size_t third_level(void)
 {
+#ifdef _SC_LEVEL3_CACHE_SIZE
+    return sysconf(_SC_LEVEL3_CACHE_SIZE) >= 3L * CACHED_3 ? CACHED_3 : 0;
+#else
+    return 0;
+#endif
+}
+
+static void run_levels(const struct wcodec_coded *coded, const uint8_t *data, const struct memory *m, uint8_t *out)
+{
+    const size_t size = m->size;
     struct decoding d = {.out = out};
     struct wcodec_tiles *tiles;
     wcodec_error err;
@@ -102,22 +124,79 @@ static void run_levels(const struct wcodec_coded *coded, const uint8_t *data, si
     d.tiles = tiles;
     wcodec_view_whole(payload, &d.view);
     const uint64_t all = coded->tiling->tiles, tile_bytes = (uint64_t)1 << coded->tiling->tile_log2 << coded->tiling->element_log2;
-    const uint64_t cached = CACHED / tile_bytes < all ? CACHED / tile_bytes : all;
+    const uint64_t cached = CACHED / tile_bytes < all ? CACHED / tile_bytes : all, cached_3 = third_level() / tile_bytes;
+    if (m->write > 0)
+        printf(", memory alone: %.2f GB/s", 1e-9 * (double)size / (m->read * (double)coded->payload_size / (double)size + m->write));
+    printf("\n");
     for (unsigned level = 0; wcodec_cpu_level_name(level); level++) {
         struct wcodec_cpu_dsp dsp;
         wcodec_cpu_dsp_init(&dsp, wcodec_cpu_levels() & ((2u << level) - 1));
         if (dsp.level != level || wcodec_cpu_decoder_create(&dsp, tiles, &wcodec_default_allocator, &d.decoder, &err))
             continue;
-        const double plain = decode(&d, all, 1, false), stream = decode(&d, all, 1, true), cache = decode(&d, cached, 20, false);
+        const double plain = decode(&d, all, 1, false), stream = decode(&d, all, 1, true);
         if (memcmp(out, data, size))
             fail("decoded wrongly");
-        const double rate = 1e-9 * (double)size, cache_rate = 1e-9 * (double)(cached * tile_bytes) / cache;
-        printf("  %-7s %6.2f GB/s %5.2f of memcpy %5.1f x zstd | streaming %6.2f %5.2f %5.1f x | in cache %6.2f %5.1f x\n", wcodec_cpu_level_name(level), rate / plain, copy / plain, zstd / plain,
-               rate / stream, copy / stream, zstd / stream, cache_rate, cache_rate * zstd / rate);
+        const double rate = 1e-9 * (double)size, per_byte = m->zstd / (double)size;
+        printf("  %-7s %6.2f GB/s %5.2f of memcpy %5.1f x zstd | streaming %6.2f %5.2f %5.1f x", wcodec_cpu_level_name(level), rate / plain, m->copy / plain, m->zstd / plain, rate / stream,
+               m->copy / stream, m->zstd / stream);
+        for (unsigned i = 0; i < 2; i++) {
+            const uint64_t tiles_here = i ? cached : cached_3;
+            if (tiles_here > 0 && tiles_here < all) {
+                const double bytes = (double)(tiles_here * tile_bytes), taken = decode(&d, tiles_here, i ? 20 : 2, false);
+                printf(" | %s %6.2f %5.1f x", i ? "256 KiB" : "8 MiB", 1e-9 * bytes / taken, per_byte * bytes / taken);
+            }
+        }
+        printf("\n");
         wcodec_cpu_decoder_free(d.decoder);
     }
     wcodec_tiles_free(tiles);
     free(payload);
+}
+
+/* A word of every line. */
+static double read_lines(const uint8_t *data, size_t size)
+{
+    volatile uint64_t sink; /* so that compilers leave it in */
+    uint64_t sum = 0;
+    const double start = now();
+    for (size_t at = 0; at + 64 <= size; at += 64)
+        sum += wcodec_load_u64(data + at);
+    sink = sum;
+    (void)sink;
+    return now() - start;
+}
+
+/* All of `size` bytes past the caches by the decoder's last stage, a chunk of 64-bit elements at a time; again: always the same, so that only writing takes
+ * time. */
+static double write_stream(wcodec_cpu_finish_fn finish, const uint8_t *data, size_t size, bool again, uint8_t *out)
+{
+    const size_t step = 8 * WCODEC_CPU_CHUNK;
+    const double start = now();
+    for (size_t at = 0; at + step <= size; at += step)
+        finish(3, again ? data : data + at, WCODEC_CPU_CHUNK_GROUPS, 0, out + at, NULL);
+    return now() - start;
+}
+
+static void measure_memory(const uint8_t *data, size_t size, const uint8_t *packed, size_t packed_size, uint8_t *out, struct memory *m)
+{
+    double times[5][ROUNDS] = {{0}};
+    struct wcodec_cpu_dsp dsp;
+    wcodec_cpu_dsp_init(&dsp, wcodec_cpu_levels());
+    for (unsigned i = 0; i < ROUNDS; i++) {
+        const double start = now();
+        memcpy(out, data, size);
+        const double between = now();
+        if (ZSTD_decompress(out, size, packed, packed_size) != size)
+            fail("zstd failed");
+        times[0][i] = between - start;
+        times[1][i] = now() - between;
+        times[2][i] = read_lines(data, size);
+        if (dsp.finish_stream) {
+            times[3][i] = write_stream(dsp.finish_stream, data, size, true, out);
+            times[4][i] = write_stream(dsp.finish_stream, data, size, false, out);
+        }
+    }
+    *m = (struct memory){size, median(times[0], ROUNDS), median(times[2], ROUNDS), median(times[3], ROUNDS), median(times[4], ROUNDS), median(times[1], ROUNDS)};
 }
 
 static void run_type(wcodec_context *context, const char *name, wcodec_dtype dtype, unsigned element, size_t count)
@@ -125,24 +204,19 @@ static void run_type(wcodec_context *context, const char *name, wcodec_dtype dty
     static const char *const profiles[] = {[WCODEC_PAIRS] = "pairs", [WCODEC_P12] = "P12", [WCODEC_P8] = "P8"};
     const size_t size = count * element, bound = ZSTD_compressBound(size);
     uint8_t *data = take_pages(size), *out = take_pages(size), *packed = take_pages(bound);
-    double copies[ROUNDS], unpacks[ROUNDS];
     uint64_t seed = 7;
     for (size_t i = 0; i < count; i++) {
         const uint64_t b = bits_of(deviate(&seed), dtype);
         memcpy(data + i * element, &b, element);
     }
     const size_t packed_size = ZSTD_compress(packed, bound, data, size, 1);
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        const double start = now();
-        memcpy(out, data, size);
-        const double between = now();
-        if (ZSTD_decompress(out, size, packed, packed_size) != size)
-            fail("zstd failed");
-        copies[i] = between - start;
-        unpacks[i] = now() - between;
-    }
-    const double copy = median(copies, ROUNDS), zstd = median(unpacks, ROUNDS);
-    printf("%s: memcpy %.2f GB/s, zstd -1 %.2f\n", name, 1e-9 * (double)size / copy, 1e-9 * (double)size / zstd);
+    const double rate = 1e-9 * (double)size;
+    struct memory m;
+    measure_memory(data, size, packed, packed_size, out, &m);
+    printf("%s: memcpy %.2f GB/s, zstd -1 %.2f, reading %.2f", name, rate / m.copy, rate / m.zstd, rate / m.read);
+    if (m.write > 0)
+        printf(", writing past the caches %.2f, copying so %.2f", rate / m.write, rate / m.copy_stream);
+    printf("\n");
     for (unsigned profile = WCODEC_PAIRS; profile <= WCODEC_P8; profile++) {
         const struct wcodec_encode_settings settings = {.level = 3, .profile = (uint8_t)profile, .weights = true};
         struct wcodec_coded coded;
@@ -150,8 +224,8 @@ static void run_type(wcodec_context *context, const char *name, wcodec_dtype dty
         if (wcodec_encode_tensor(context, &settings, dtype, data, size, &coded, &err))
             fail(err.text);
         if (coded.coding == 1) {
-            printf(" %s, %.3f bits an element\n", profiles[profile], 8 * (double)coded.payload_size / (double)count);
-            run_levels(&coded, data, size, copy, zstd, out);
+            printf(" %s, %.3f bits an element", profiles[profile], 8 * (double)coded.payload_size / (double)count);
+            run_levels(&coded, data, &m, out);
         }
         wcodec_coded_free(&coded);
     }
