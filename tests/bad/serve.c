@@ -10,6 +10,7 @@
  * that many bytes. */
 #include "fuzz/exercise.h"
 #include "fuzz/fuzz.h"
+#include <math.h>
 #include <wcodec/writer.h>
 #include <xxhash.h>
 
@@ -201,6 +202,9 @@ static void answer_compress(const uint8_t *data, size_t size, const uint8_t choi
     options.tune = (wcodec_tune)choice[3];
     options.raw = choice[4];
     options.predict = (wcodec_predict)choice[5];
+    options.lossy = (wcodec_lossy_target)(choice[6] & 15);
+    options.lossy_scale = (wcodec_lossy_scaling)(choice[6] >> 4);
+    options.lossy_value = options.lossy == WCODEC_LOSSY_ERROR ? ldexp(1, -choice[7]) : options.lossy == WCODEC_LOSSY_BITS ? choice[7] / 8.0 : choice[7];
     wcodec_error err = {WCODEC_OK, ""};
     const wcodec_status status = wcodec_compress_memory(fuzz_context(), data, size, append, &out, &options, NULL, &err);
     if (status == WCODEC_OK) {

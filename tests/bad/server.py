@@ -33,8 +33,9 @@ class Server:
         words = self.ask("x", data)
         return ("ok", words[1]) if words[0] == "ok" else (STATUS.get(words[1], words[1]), words[2])
 
-    def compress(self, original, level=3, profile=0, tile=0, tune=0, raw=0, predict=0):
-        words = self.ask("z", original, bytes([level, profile, tile, tune, raw, predict, 0, 0]))
+    def compress(self, original, level=3, profile=0, tile=0, tune=0, raw=0, predict=0, lossy=0, value=0):
+        """lossy: wcodec_lossy_target, and 16 for scales of rows; value: decibels, eighths of a bit, or the error 2^-value."""
+        words = self.ask("z", original, bytes([level, profile, tile, tune, raw, predict, lossy, value]))
         if words[0] != "ok":
             sys.exit("compressing: %s" % words)
         return self.process.stdout.read(int(words[1]))
