@@ -141,12 +141,14 @@ static struct goal goal_of(const struct wcodec_encode_settings *settings)
 }
 
 /* Of the sample. Distortion is that of weighted rows: the mean over all rows is the same. */
-static double estimate(struct search *s, long k)
+static double estimate(struct search *s, bool anew, long k)
 {
     struct wcodec_lossy_estimate e;
     const double step = step_of(k);
-    wcodec_lossy_settle(&s->sample, scale_of_step(k), &s->model, &e);
-    return measure(s, e.distortion * step * step, e.bits);
+    /* What a lane's states take more than they carry, and in blocks the runs' tables. */
+    const double tiles = 768.0 / (double)(1u << tile_policy(s->source.elements)) + (s->model.set == WCODEC_SET_PLAIN ? 0 : 4.0 / 128);
+    wcodec_lossy_settle(&s->sample, anew, scale_of_step(k), &s->model, &e);
+    return measure(s, e.distortion * step * step, e.bits + tiles);
 }
 
 /* Where the sample reaches the aim, from k on: the measure grows by about one an octave, or less where few coefficients are left. */
@@ -154,7 +156,7 @@ static long search_sample(struct search *s, const struct goal *goal, long k)
 {
     long below = nearest_step(-EXPONENT_MAX), above = nearest_step(EXPONENT_MAX);
     for (unsigned i = 0; i < SAMPLE_TRIES; i++) {
-        const double rest = goal->aim - estimate(s, k);
+        const double rest = goal->aim - estimate(s, i == 0, k);
         if (fabs(rest) < 0.005)
             break;
         if (rest > 0)
@@ -276,12 +278,12 @@ static long begin_bound(struct search *s)
         k--;
     best = k;
     s->model.set = WCODEC_SET_PLAIN;
-    wcodec_lossy_settle(&s->sample, scale_of_step(k), &s->model, &e);
+    wcodec_lossy_settle(&s->sample, true, scale_of_step(k), &s->model, &e);
     double least = e.bits - e.bits / BLOCKS_SHARE;
     for (unsigned i = 0; s->source.blocks && i < sizeof down / sizeof *down; i++) {
         struct wcodec_lossy_model trial = s->model;
         trial.set = WCODEC_SET_PLAIN | WCODEC_SET_DCT | WCODEC_SET_ADST;
-        wcodec_lossy_settle(&s->sample, scale_of_step(k - down[i]), &trial, &e);
+        wcodec_lossy_settle(&s->sample, true, scale_of_step(k - down[i]), &trial, &e);
         if (e.bits < least) {
             least = e.bits;
             best = k - down[i];

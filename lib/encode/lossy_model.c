@@ -7,8 +7,9 @@
 #include "encode/lossy_transform.h"
 
 enum {
-    SAMPLE_UNITS = 48, /* superblocks, or as many elements */
-    ROUNDS = 3,
+    SAMPLE_UNITS = 16,   /* times as many elements as a superblock has */
+    SAMPLE_BLOCKS = 32,  /* superblocks, which differ more */
+    ROUNDS = 2,
     ENERGY_MAX = 20000000, /* a transform's squared coefficients: beyond, products of its inverse come near 2^31 */
     WORTH_BLOCKS = 32,     /* blocks must save one part in so many of the bits: plain tensors decode faster, on every device; */
     WORTH_BLOCKS_SLOW = 200, /* and at high levels */
@@ -42,19 +43,36 @@ static unsigned class_of(const struct wcodec_lossy_model *model, unsigned k)
     return model->set == WCODEC_SET_PLAIN ? 0 : k / 4;
 }
 
+/* Each step by itself for the whole block: compilers make vectors of all but the look at the costs. */
 static void quantise_mode(const struct wcodec_lossy_model *model, const float coefficients[WCODEC_TRANSFORM_BLOCK], float inverse, struct wcodec_lossy_quantised *q)
 {
-    float bits = 0, distortion = 0, energy = 0;
-    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
-        const unsigned class = class_of(model, k);
+    enum { N = WCODEC_TRANSFORM_BLOCK, SUMS = 8, SMALL = 500 };
+    float sizes[N], squares[SUMS] = {0}, bits = 0, distortion = 0, energy = 0;
+    int32_t magnitudes[N], most = 0;
+    for (unsigned k = 0; k < N; k++) {
         const float v = coefficients[k] * inverse, size = v < 0 ? -v : v;
-        const unsigned magnitude = wcodec_lossy_round(&model->costs, class, size);
-        const float rest = size - (float)magnitude;
-        q->coefficients[k] = (int16_t)(v < 0 ? -(int)magnitude : (int)magnitude);
-        bits += wcodec_lossy_bits(&model->costs, class, magnitude);
-        distortion += rest * rest;
-        energy += (float)magnitude * (float)magnitude;
+        sizes[k] = size;
+        magnitudes[k] = (int32_t)((size < WCODEC_LOSSY_MAX ? size : WCODEC_LOSSY_MAX) + 0.5f);
     }
+    for (unsigned k = 0; k < N; k++) {
+        const unsigned class = class_of(model, k), nearest = (unsigned)magnitudes[k];
+        const unsigned magnitude = nearest < WCODEC_LOSSY_DIRECT && sizes[k] < model->costs.least[class][nearest] ? nearest - 1 : nearest;
+        bits += wcodec_lossy_bits(&model->costs, class, magnitude);
+        magnitudes[k] = (int32_t)magnitude;
+    }
+    for (unsigned k = 0; k < N; k += SUMS)
+        for (unsigned i = 0; i < SUMS; i++) {
+            const float rest = sizes[k + i] - (float)magnitudes[k + i];
+            squares[i] += rest * rest;
+        }
+    for (unsigned k = 0; k < N; k++) {
+        q->coefficients[k] = (int16_t)(coefficients[k] < 0 ? -magnitudes[k] : magnitudes[k]);
+        most = magnitudes[k] > most ? magnitudes[k] : most;
+    }
+    for (unsigned i = 0; i < SUMS; i++)
+        distortion += squares[i];
+    for (unsigned k = 0; k < N && most > SMALL; k++)
+        energy += (float)magnitudes[k] * (float)magnitudes[k];
     q->bits = bits;
     q->distortion = q->mode != WCODEC_TRANSFORM_NONE && energy > ENERGY_MAX ? none_allowed : distortion;
 }
@@ -127,7 +145,8 @@ static void take_superblock(const struct wcodec_lossy_source *s, unsigned set, u
 
 wcodec_status wcodec_lossy_sample_take(const struct wcodec_lossy_source *s, struct wcodec_lossy_sample *sample, wcodec_error *err)
 {
-    const uint64_t units = s->blocks ? wcodec_lossy_superblocks(s) : wcodec_div_up_u64(s->elements, WCODEC_SUPERBLOCK), taken = units < SAMPLE_UNITS ? units : SAMPLE_UNITS, stride = units / taken;
+    const uint64_t units = s->blocks ? wcodec_lossy_superblocks(s) : wcodec_div_up_u64(s->elements, WCODEC_SUPERBLOCK), most = s->blocks ? SAMPLE_BLOCKS : SAMPLE_UNITS, taken = units < most ? units : most,
+                   stride = units / taken;
     *sample = (struct wcodec_lossy_sample){.allocator = s->allocator, .set = WCODEC_SET_PLAIN};
     if (s->blocks)
         sample->set |= WCODEC_SET_DCT | WCODEC_SET_ADST;
@@ -151,27 +170,48 @@ void wcodec_lossy_sample_free(struct wcodec_lossy_sample *sample)
     sample->blocks = NULL;
 }
 
-static void count_block(const struct wcodec_lossy_model *model, const struct wcodec_lossy_quantised *q, struct wcodec_lossy_counts *counts)
+/* Counted by magnitude, which is quick, until there are costs to make of them. */
+struct tally {
+    uint32_t small[WCODEC_LOSSY_CLASSES][WCODEC_LOSSY_DIRECT];
+    struct wcodec_lossy_counts all;
+};
+
+static void count_block(const struct wcodec_lossy_model *model, const struct wcodec_lossy_quantised *q, struct tally *tally)
 {
     for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
         const int v = q->coefficients[k];
-        counts->counts[class_of(model, k)][wcodec_lossy_bucket((unsigned)(v < 0 ? -v : v))]++;
+        const unsigned class = class_of(model, k), magnitude = (unsigned)(v < 0 ? -v : v);
+        if (magnitude < WCODEC_LOSSY_DIRECT)
+            tally->small[class][magnitude]++;
+        else
+            tally->all.counts[class][wcodec_lossy_bucket(magnitude)]++;
     }
+}
+
+static void make_costs(struct tally *tally, float lambda, struct wcodec_lossy_costs *costs)
+{
+    for (unsigned c = 0; c < WCODEC_LOSSY_CLASSES; c++)
+        for (unsigned m = 0; m < WCODEC_LOSSY_DIRECT; m++)
+            tally->all.counts[c][wcodec_lossy_bucket(m)] += tally->small[c][m];
+    wcodec_lossy_costs_make(&tally->all, lambda, costs);
 }
 
 /* Costs to begin with: those of plain rounding in one mode. */
 static void start(const struct wcodec_lossy_sample *sample, unsigned mode, float scale, float lambda, struct wcodec_lossy_model *model)
 {
-    struct wcodec_lossy_model single = {.set = 1u << mode, .dtype = model->dtype};
-    struct wcodec_lossy_counts counts = {{{0}}};
-    const struct wcodec_lossy_counts nothing = {{{0}}};
-    wcodec_lossy_costs_make(&nothing, 0, &single.costs);
-    for (size_t i = 0; i < sample->count; i++) {
-        struct wcodec_lossy_quantised q;
-        wcodec_lossy_block_quantise(&single, &sample->blocks[i], scale, &q);
-        count_block(model, &q, &counts);
-    }
-    wcodec_lossy_costs_make(&counts, lambda, &model->costs);
+    const float inverse = 1 / ((float)WCODEC_TRANSFORM_UNIT * scale);
+    struct tally tally;
+    memset(&tally, 0, sizeof tally);
+    for (size_t i = 0; i < sample->count; i++)
+        for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
+            const float v = sample->blocks[i].coefficients[mode][k] * inverse, size = (v < 0 ? -v : v) + 0.5f;
+            const unsigned class = class_of(model, k), magnitude = size < WCODEC_LOSSY_MAX ? (unsigned)size : WCODEC_LOSSY_MAX;
+            if (magnitude < WCODEC_LOSSY_DIRECT)
+                tally.small[class][magnitude]++;
+            else
+                tally.all.counts[class][wcodec_lossy_bucket(magnitude)]++;
+        }
+    make_costs(&tally, lambda, &model->costs);
 }
 
 static unsigned members(unsigned set)
@@ -179,22 +219,24 @@ static unsigned members(unsigned set)
     return (set & 1) + (set >> 1 & 1) + (set >> 2 & 1);
 }
 
-void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, float scale, struct wcodec_lossy_model *model, struct wcodec_lossy_estimate *estimate)
+void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, float scale, struct wcodec_lossy_model *model, struct wcodec_lossy_estimate *estimate)
 {
     double bits = 0, distortion = 0;
     const float lambda = model->bound > 0 ? 0 : model->lambda; /* with a bound, what is nearest is what keeps to it */
-    start(sample, model->set & WCODEC_SET_DCT ? WCODEC_TRANSFORM_DCT : model->set & WCODEC_SET_ADST ? WCODEC_TRANSFORM_ADST : WCODEC_TRANSFORM_NONE, scale, lambda, model);
+    if (anew)
+        start(sample, model->set & WCODEC_SET_DCT ? WCODEC_TRANSFORM_DCT : model->set & WCODEC_SET_ADST ? WCODEC_TRANSFORM_ADST : WCODEC_TRANSFORM_NONE, scale, lambda, model);
     for (unsigned round = 0; round < ROUNDS; round++) {
-        struct wcodec_lossy_counts counts = {{{0}}};
+        struct tally tally;
+        memset(&tally, 0, sizeof tally);
         bits = distortion = 0;
         for (size_t i = 0; i < sample->count; i++) {
             struct wcodec_lossy_quantised q;
             wcodec_lossy_block_quantise(model, &sample->blocks[i], scale, &q);
-            count_block(model, &q, &counts);
+            count_block(model, &q, &tally);
             bits += (double)q.bits;
             distortion += (double)q.distortion;
         }
-        wcodec_lossy_costs_make(&counts, lambda, &model->costs);
+        make_costs(&tally, lambda, &model->costs);
     }
     const double elements = (double)sample->count * WCODEC_TRANSFORM_BLOCK;
     estimate->bits = bits / elements + (double)(members(model->set) - 1) / WCODEC_TRANSFORM_BLOCK;
@@ -213,7 +255,7 @@ void wcodec_lossy_choose_set(const struct wcodec_lossy_sample *sample, int level
         if ((sample->set & sets[i]) != sets[i])
             continue;
         trial.set = sets[i];
-        wcodec_lossy_settle(sample, scale, &trial, &e);
+        wcodec_lossy_settle(sample, true, scale, &trial, &e);
         const double cost = e.bits + e.distortion / (double)model->lambda;
         if (i == 0)
             least = cost - e.bits / (level >= LEVEL_SLOW ? WORTH_BLOCKS_SLOW : WORTH_BLOCKS);

@@ -57,8 +57,8 @@ struct wcodec_lossy_sample {
 wcodec_status wcodec_lossy_sample_take(const struct wcodec_lossy_source *source, struct wcodec_lossy_sample *sample, wcodec_error *err);
 void wcodec_lossy_sample_free(struct wcodec_lossy_sample *sample);
 
-/* Settle the costs of model->set at a scale. */
-void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, float scale, struct wcodec_lossy_model *model, struct wcodec_lossy_estimate *estimate);
+/* Settle the costs of model->set at a scale, anew or from those of a scale that is near. */
+void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, float scale, struct wcodec_lossy_model *model, struct wcodec_lossy_estimate *estimate);
 
 /* The set whose bits and error together are least at a scale: model->set. */
 void wcodec_lossy_choose_set(const struct wcodec_lossy_sample *sample, int level, float scale, struct wcodec_lossy_model *model);
