@@ -106,6 +106,10 @@ def calls(rng):
     for predict in range(1, 8):
         data = bytes(int(40 * i / 7 + rng.gauss(0, 2)) & 255 for i in range(100))
         put("round_trip", "predict-%d" % predict, bytes([0, 2 + 9 * predict, 22 * rng.choice([1, 2, 3, 5]) + rng.choice([1, 2, 10]), 255, 0x7f]) + data)
+    for target in range(1, 4):
+        for code, view in ((10, 0), (11, 1), (14, 5), (11, 6)):
+            data = b"".join(struct.pack("<e" if code == 10 else "<f", rng.gauss(0, 0.02))[2 * (code == 11):] for i in range(90))
+            put("round_trip", "lossy-%d-%d" % (target, code + 22 * view), bytes([rng.choice([20, 40, 60]), 2 + 72 * target + view % 2, code + 22 * view, 255, 3]) + data)
 
 
 def main():

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Any bytes as tensors of any dtype, or as a file, compressed with any options: what comes back must be the same, and not much larger. */
+/* Any bytes as tensors of any dtype, or as a file, compressed with any options: what comes back must be the same, and not much larger. With loss, it must be as
+ * large, and the same where no tensor is said to be approximated. */
 #include "container/index.h"
 #include "fuzz/exercise.h"
 #include "fuzz/fuzz.h"
@@ -37,6 +38,9 @@ static void take_options(struct wcodec_cursor *c, wcodec_encode_options *options
     const uint8_t more = fuzz_take(c);
     options->level = 1 + more % 9;
     options->predict = (wcodec_predict)(more / 9 % 8);
+    options->lossy = (wcodec_lossy_target)(more / 72); /* 0 to 3 */
+    options->lossy_value = options->lossy == WCODEC_LOSSY_SNR ? bits % 100 : options->lossy == WCODEC_LOSSY_ERROR ? 1.0 / (1 + bits) : (1 + bits % 100) / 8.0;
+    options->lossy_scale = options->lossy != WCODEC_LOSSY_ERROR && more % 2 ? WCODEC_LOSSY_SCALE_ROW : WCODEC_LOSSY_SCALE_TENSOR;
     options->profile = (wcodec_profile)(bits & 3);
     options->tile_log2 = bits & 4 ? 12 + (bits >> 3) % 5u : 0;
     options->tune = bits & 0x40 ? WCODEC_TUNE_LATENCY : WCODEC_TUNE_SIZE;
@@ -55,7 +59,8 @@ static void round_trip(const uint8_t *data, size_t size, const wcodec_encode_opt
     FUZZ_REQUIRE(coded.size <= size + size / 1000 + 4096);
     struct exercise_result result;
     exercise_file(fuzz_context(), coded.data, coded.size, &result);
-    FUZZ_REQUIRE(result.status == WCODEC_OK && result.size == size && memcmp(result.restored, data, size) == 0);
+    FUZZ_REQUIRE(result.status == WCODEC_OK && result.size == size && (report.lossy || memcmp(result.restored, data, size) == 0));
+    FUZZ_REQUIRE(!report.lossy || options->lossy != WCODEC_LOSSY_NONE);
     fuzz_deep++;
     free(result.restored);
     free(coded.data);
