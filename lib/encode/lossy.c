@@ -5,8 +5,8 @@
 #include "encode/lossy.h"
 
 #include "core/error.h"
-#include "encode/lossy_quantise.h"
 #include "encode/integer_split.h"
+#include "encode/lossy_quantise.h"
 #include "encode/payload.h"
 
 #include <math.h>

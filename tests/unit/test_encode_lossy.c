@@ -6,9 +6,9 @@
 #include "support_memory.h"
 
 #include "core/error.h"
+#include "encode/integer_split.h"
 #include "encode/lossy.h"
 #include "encode/lossy_model.h"
-#include "encode/lossy_split.h"
 #include "encode/lossy_transform.h"
 #include <math.h>
 #include <string.h>
@@ -154,7 +154,7 @@ static void test_split(void **state)
             largest = v > largest ? v : largest;
             wcodec_store_u16(q + 2 * k, (uint16_t)v);
         }
-        assert_int_equal(wcodec_lossy_split(&context->allocator, q, N, least, largest, &split, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_integer_split(&context->allocator, q, N, least, largest, &split, NULL), WCODEC_OK);
         const unsigned low = split.fields[0].kind == WCODEC_FIELD_RAW ? split.fields[0].width : 0;
         assert_true(low >= cases[i].low_from && low <= cases[i].low_to);
         unsigned width = 0;
