@@ -12,9 +12,8 @@
 /* Decoded bytes that are in memory at once on their way to the device. */
 #define BOUNCE_BYTES ((uint64_t)8 << 20)
 
-/* Bytes [begin, begin + size) of the part's entry go to their place. */
-static wcodec_status deliver(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, uint64_t begin, const uint8_t *bytes, uint64_t size,
-                             wcodec_error *err)
+wcodec_status wcodec_load_deliver(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, uint64_t begin, const uint8_t *bytes, uint64_t size,
+                                  wcodec_error *err)
 {
     const struct wcodec_load_range *r = part->range;
     const struct wcodec_backend *b = slot->work->request->device->backend;
@@ -36,7 +35,7 @@ static wcodec_status decode_tiles(struct wcodec_load_slot *slot, const struct wc
     uint64_t begin = first << shift, stop = first + count == t->tiles ? t->size : (first + count) << shift, from = begin > part->begin ? begin : part->begin,
              to = stop < part->stop ? stop : part->stop;
     wcodec_status status = wcodec_decode_tiles_on_cpu(q->context, part->tensor->tiles, view, first, count, bounce, q->verify, err);
-    return status == WCODEC_OK ? deliver(slot, part, from, bounce + (from - begin), to - from, err) : status;
+    return status == WCODEC_OK ? wcodec_load_deliver(slot, part, from, bounce + (from - begin), to - from, err) : status;
 }
 
 wcodec_status wcodec_load_part_on_cpu(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, wcodec_error *err)
@@ -46,6 +45,8 @@ wcodec_status wcodec_load_part_on_cpu(struct wcodec_load_slot *slot, const struc
     const unsigned shift = t->tile_log2 + t->element_log2;
     uint64_t step = BOUNCE_BYTES >> shift;
     struct wcodec_view view;
+    if (part->tensor->in_units)
+        return wcodec_load_units_on_cpu(slot, part, err);
     if (step == 0)
         step = 1;
     if (step > part->end - part->first)

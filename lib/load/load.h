@@ -66,6 +66,16 @@ struct wcodec_load_tensor {
     struct wcodec_tiles *tiles; /* of a tensor that is staged whole: NULL until it was read */
     uint64_t whole;             /* where in the staging memory its payload is; UINT64_MAX: only the areas of its parts are */
     bool on_cpu;                /* the device has no code for it */
+    /* Of tensors in blocks, and lossy ones: units.c. */
+    bool in_units, is_lossy;
+    struct wcodec_blocks blocks;
+    struct wcodec_lossy lossy;
+    uint64_t tiles_begin;  /* in the payload; 0 of tensors in tiles */
+    const uint8_t *modes;  /* and scales: in `front`, or in the staging memory */
+    uint8_t *front;        /* what the payload begins with, if it was read by itself */
+    unsigned unit_log2;    /* coded elements of a block, superblock, or 1 */
+    uint64_t band;         /* units of neighbouring rows that are taken together */
+    uint64_t band_size;    /* bytes of a band that is not the last */
 };
 
 enum wcodec_load_kind {
@@ -112,6 +122,18 @@ wcodec_status wcodec_load_take(struct wcodec_load_cursor *cursor, struct wcodec_
 void wcodec_load_cursor_end(struct wcodec_load_cursor *cursor);
 void wcodec_load_piece_end(struct wcodec_load_piece *piece);
 
+/* `shape`: what is known of the tensor from its entry. Begins with one reference. */
+wcodec_status wcodec_load_tensor_create(const struct wcodec_load_request *request, const struct wcodec_load_range *range, const struct wcodec_load_tensor *shape,
+                                        struct wcodec_load_tensor **tensor, wcodec_error *err);
+void wcodec_load_tensor_release(struct wcodec_load_tensor *tensor);
+
+/* Tensors in blocks and lossy ones that the device reconstructs to their place: units.c. */
+bool wcodec_load_units_wanted(const struct wcodec_load_request *request, const struct wcodec_load_range *range);
+wcodec_status wcodec_load_take_units(struct wcodec_load_cursor *cursor, const struct wcodec_load_range *range, struct wcodec_load_piece *piece, bool *full, wcodec_error *err);
+/* Its modes and scales are right. WCODEC_ERROR_CORRUPT. */
+wcodec_status wcodec_load_units_check(struct wcodec_load_tensor *tensor, wcodec_error *err);
+void wcodec_load_units_job(const struct wcodec_load_part *part, struct wcodec_job *job);
+
 /* The whole of a load. */
 struct wcodec_load_work {
     struct wcodec_load_request *request;
@@ -157,6 +179,11 @@ wcodec_status wcodec_load_reserve(struct wcodec_load_slot *slot, struct wcodec_l
 
 /* Read what the piece is made of, and parse prefixes: stage.c. */
 wcodec_status wcodec_load_stage(struct wcodec_load_slot *slot, wcodec_error *err);
+
+/* Bytes [begin, begin + size) of a part's entry go to their place: cpu.c. */
+wcodec_status wcodec_load_deliver(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, uint64_t begin, const uint8_t *bytes, uint64_t size,
+                                  wcodec_error *err);
+wcodec_status wcodec_load_units_on_cpu(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, wcodec_error *err);
 
 /* Decode a staged part on the CPU and bring it to its place: cpu.c. */
 wcodec_status wcodec_load_part_on_cpu(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, wcodec_error *err);

@@ -181,6 +181,8 @@ static size_t make_jobs(struct wcodec_load_slot *slot)
             job->places[a] = p->areas[a];
             job->places[a].memory = is_shared(slot) ? slot->stage.memory : slot->coded.memory;
         }
+        if (p->tensor->in_units)
+            wcodec_load_units_job(p, job);
         job->memory = p->scratch != UINT64_MAX ? slot->scratch.memory : p->range->memory;
         job->destination = p->scratch != UINT64_MAX ? p->scratch : p->range->offset + (p->begin - p->range->begin);
     }

@@ -50,7 +50,12 @@ static void parse_task(void *argument, size_t i)
     struct reading *r = argument;
     struct wcodec_load_tensor *t = r->whole[i];
     wcodec_error error = {0};
-    wcodec_status status = wcodec_tiles_read(&t->tiling, r->slot->stage.data + t->whole, t->range->entry->payload_size, t->allocator, &t->tiles, &error);
+    wcodec_status status = WCODEC_OK;
+    t->modes = r->slot->stage.data + t->whole;
+    if (t->in_units)
+        status = wcodec_load_units_check(t, &error);
+    if (status == WCODEC_OK)
+        status = wcodec_tiles_read(&t->tiling, t->modes + t->tiles_begin, t->range->entry->payload_size - t->tiles_begin, t->allocator, &t->tiles, &error);
     fail(r, t->range, status, &error);
 }
 
@@ -85,7 +90,7 @@ static void list_segments(struct reading *r)
             continue;
         }
         for (unsigned a = 0; a < WCODEC_AREAS; a++)
-            r->count += cut(r->segments != NULL ? r->segments + r->count : NULL, p, begin + p->areas[a].begin, p->areas[a].offset, p->areas[a].size);
+            r->count += cut(r->segments != NULL ? r->segments + r->count : NULL, p, begin + p->tensor->tiles_begin + p->areas[a].begin, p->areas[a].offset, p->areas[a].size);
     }
 }
 
@@ -99,7 +104,7 @@ static void place_areas(struct wcodec_load_piece *piece)
             continue;
         wcodec_tiles_extent(p->tensor->tiles, p->first, p->end, begin, stop);
         for (unsigned a = 0; a < WCODEC_AREAS; a++)
-            p->areas[a] = (struct wcodec_area_place){.begin = begin[a], .size = stop[a] - begin[a], .offset = p->tensor->whole + begin[a]};
+            p->areas[a] = (struct wcodec_area_place){.begin = begin[a], .size = stop[a] - begin[a], .offset = p->tensor->whole + p->tensor->tiles_begin + begin[a]};
     }
 }
 

@@ -14,21 +14,23 @@
 /* A payload of at most so many bytes is read whole even if few rows are wanted. */
 #define SMALL_PAYLOAD ((uint64_t)64 << 10)
 
-static void release_tensor(struct wcodec_load_tensor *t)
+void wcodec_load_tensor_release(struct wcodec_load_tensor *t)
 {
     if (t == NULL || atomic_fetch_sub(&t->references, 1) != 1)
         return;
     wcodec_tiles_free(t->tiles);
+    wcodec_free(t->allocator, t->front);
     wcodec_shard_release(t->range->shard, &t->source);
     wcodec_free(t->allocator, t);
 }
 
-static wcodec_status create_tensor(const struct wcodec_load_request *r, const struct wcodec_load_range *range, const struct wcodec_tiling *tiling,
-                                   struct wcodec_load_tensor **tensor, wcodec_error *err)
+wcodec_status wcodec_load_tensor_create(const struct wcodec_load_request *r, const struct wcodec_load_range *range, const struct wcodec_load_tensor *shape,
+                                        struct wcodec_load_tensor **tensor, wcodec_error *err)
 {
     struct wcodec_load_tensor *t = wcodec_alloc_zeroed(&r->context->allocator, sizeof *t);
     if (t == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor");
+    *t = *shape;
     wcodec_status status = wcodec_shard_acquire(range->shard, &t->source, err);
     if (status != WCODEC_OK) {
         wcodec_free(&r->context->allocator, t);
@@ -37,7 +39,6 @@ static wcodec_status create_tensor(const struct wcodec_load_request *r, const st
     atomic_init(&t->references, 1);
     t->allocator = &r->context->allocator;
     t->range = range;
-    t->tiling = *tiling;
     t->whole = UINT64_MAX;
     t->on_cpu = atomic_load(&r->device->lost) || !r->device->backend->device_supports(r->device->device, &t->tiling);
     if (t->on_cpu)
@@ -142,12 +143,12 @@ static wcodec_status take_run(struct wcodec_load_cursor *c, const struct wcodec_
     unsigned shift = tiling->tile_log2 + tiling->element_log2;
     if (c->open == NULL) {
         struct wcodec_load_tensor *t;
-        wcodec_status status = create_tensor(c->request, r, tiling, &t, err);
+        wcodec_status status = wcodec_load_tensor_create(c->request, r, &(struct wcodec_load_tensor){.tiling = *tiling}, &t, err);
         if (status != WCODEC_OK)
             return status;
         status = read_prefix(t, err);
         if (status != WCODEC_OK) {
-            release_tensor(t);
+            wcodec_load_tensor_release(t);
             return status;
         }
         c->open = t;
@@ -159,7 +160,7 @@ static wcodec_status take_run(struct wcodec_load_cursor *c, const struct wcodec_
     add_tile_parts(piece, c->open, first, stop);
     c->at = stop << shift;
     if (stop == end) {
-        release_tensor(c->open);
+        wcodec_load_tensor_release(c->open);
         c->open = NULL;
         c->at = 0;
         c->range++;
@@ -187,13 +188,13 @@ static wcodec_status take_tiles(struct wcodec_load_cursor *c, const struct wcode
                                   piece->count + 3 > WCODEC_LOAD_PARTS);
     if (*full)
         return WCODEC_OK;
-    wcodec_status status = create_tensor(q, r, &tiling, &t, err);
+    wcodec_status status = wcodec_load_tensor_create(q, r, &(struct wcodec_load_tensor){.tiling = tiling}, &t, err);
     if (status != WCODEC_OK)
         return status;
     t->whole = wcodec_align_u64(piece->low, 256);
     piece->low = t->whole + e->payload_size;
     add_tile_parts(piece, t, first, end);
-    release_tensor(t);
+    wcodec_load_tensor_release(t);
     c->range++;
     return WCODEC_OK;
 }
@@ -239,6 +240,8 @@ wcodec_status wcodec_load_take(struct wcodec_load_cursor *c, struct wcodec_load_
             c->range++;
         else if (r->entry->coding == WCODEC_CODING_TILES)
             status = take_tiles(c, r, piece, &full, err);
+        else if (c->open != NULL || wcodec_load_units_wanted(c->request, r))
+            status = wcodec_load_take_units(c, r, piece, &full, err);
         else
             take_bytes(c, r, piece, &full);
         if (status != WCODEC_OK) {
@@ -253,13 +256,13 @@ wcodec_status wcodec_load_take(struct wcodec_load_cursor *c, struct wcodec_load_
 
 void wcodec_load_cursor_end(struct wcodec_load_cursor *c)
 {
-    release_tensor(c->open);
+    wcodec_load_tensor_release(c->open);
     c->open = NULL;
 }
 
 void wcodec_load_piece_end(struct wcodec_load_piece *piece)
 {
     for (size_t i = 0; i < piece->count; i++)
-        release_tensor(piece->parts[i].tensor);
+        wcodec_load_tensor_release(piece->parts[i].tensor);
     piece->count = 0;
 }
