@@ -82,11 +82,14 @@ static bool time_kernels(struct loader *l, struct bench *bench, struct bench_res
         kernel.operation = "kernel";
         kernel.bytes = rates.bytes;
         kernel.seconds = (double)rates.decode_nanoseconds * 1e-9;
-        kernel.copy_rate = rates.copy_bandwidth / 1e9;
-        kernel.of_copy = (double)(rates.bytes + rates.coded_bytes) / kernel.seconds / rates.copy_bandwidth;
+        if (strcmp(l->on->backend, "cpu") != 0) { /* whose copies are one thread's, and no measure of its memory */
+            kernel.copy_rate = rates.copy_bandwidth / 1e9;
+            kernel.of_copy = (double)(rates.bytes + rates.coded_bytes) / kernel.seconds / rates.copy_bandwidth;
+        }
         bench_report(bench, l->class, &kernel);
     }
-    r->copy_rate = rates.upload_bandwidth / 1e9;
+    if (strcmp(l->on->backend, "cpu") != 0)
+        r->copy_rate = rates.upload_bandwidth / 1e9;
     return true;
 }
 

@@ -259,7 +259,7 @@ static wcodec_status cuda_memory_allocate(struct wcodec_device *d, enum wcodec_m
     if (size > SIZE_MAX - WCODEC_CUDA_SLACK)
         status = leave(d, CU_OUT_OF_MEMORY, "cuMemAlloc", err);
     else if (kind == WCODEC_MEMORY_PINNED)
-        status = leave(d, d->cu->host_allocate(&m->pointer, (size_t)size, CU_HOST_PORTABLE_MAPPED), "cuMemHostAlloc", err);
+        status = leave(d, wcodec_cuda_pinned_allocate(d, (size_t)size, m), "cuMemHostAlloc", err);
     else
         status = leave(d, d->cu->allocate(&m->address, (size_t)size + WCODEC_CUDA_SLACK), "cuMemAlloc", err);
     if (status)
@@ -287,7 +287,7 @@ static wcodec_status cuda_memory_adopt(struct wcodec_device *d, uint64_t native,
     m = allocate(d->host, sizeof *m);
     if (m == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA memory");
-    *m = (struct wcodec_memory){d, native, NULL, true};
+    *m = (struct wcodec_memory){.device = d, .address = native, .adopted = true};
     *memory = m;
     return WCODEC_OK;
 }
@@ -307,7 +307,7 @@ static void cuda_memory_free(struct wcodec_memory *m)
     const struct wcodec_device *d = m->device;
     if (!m->adopted && enter(d, NULL) == WCODEC_OK) {
         if (m->pointer != NULL)
-            d->cu->host_release(m->pointer);
+            wcodec_cuda_pinned_free(d, m);
         else
             d->cu->release(m->address);
         leave(d, 0, "", NULL);

@@ -65,6 +65,7 @@ struct wcodec_memory {
     struct wcodec_device *device;
     cu_pointer address;
     void *pointer; /* PINNED */
+    size_t mapped; /* bytes of it, if it is memory of our own that was registered */
     bool adopted;
 };
 
@@ -87,6 +88,10 @@ wcodec_status wcodec_cuda_fail(const struct wcodec_device *device, cu_result res
 wcodec_status wcodec_cuda_queue_create_timed(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err);
 wcodec_status wcodec_cuda_event_elapsed(struct wcodec_event *from, struct wcodec_event *to, uint64_t *nanoseconds, wcodec_error *err);
 void wcodec_cuda_device_native(struct wcodec_device *device, uint64_t *context, uint64_t *number);
+
+/* PINNED memory: pinned.c. Called with the device's context current. */
+cu_result wcodec_cuda_pinned_allocate(const struct wcodec_device *device, size_t size, struct wcodec_memory *memory);
+void wcodec_cuda_pinned_free(const struct wcodec_device *device, struct wcodec_memory *memory);
 
 extern const struct wcodec_backend wcodec_backend_cuda;
 

@@ -26,7 +26,7 @@ enum {
     CU_STREAM_NON_BLOCKING = 1,
     CU_EVENT_BLOCKING_SYNC = 1,
     CU_EVENT_DISABLE_TIMING = 2,
-    CU_HOST_PORTABLE_MAPPED = 1 | 2,
+    CU_HOST_PORTABLE_MAPPED = 1 | 2, /* of cuMemHostAlloc and cuMemHostRegister */
     CU_ATTRIBUTE_MULTIPROCESSORS = 16,
     CU_ATTRIBUTE_MULTIPROCESSOR_THREADS = 39,
     CU_ATTRIBUTE_MULTIPROCESSOR_SHARED = 81,
@@ -66,6 +66,8 @@ enum {
     X(allocate, "cuMemAlloc_v2", (cu_pointer *, size_t))                                                                                  \
     X(release, "cuMemFree_v2", (cu_pointer))                                                                                              \
     X(host_allocate, "cuMemHostAlloc", (void **, size_t, unsigned))                                                                       \
+    X(host_register, "cuMemHostRegister_v2", (void *, size_t, unsigned))                                                                  \
+    X(host_unregister, "cuMemHostUnregister", (void *))                                                                                   \
     X(host_release, "cuMemFreeHost", (void *))                                                                                            \
     X(host_pointer, "cuMemHostGetDevicePointer_v2", (cu_pointer *, void *, unsigned))                                                     \
     X(pointer_attribute, "cuPointerGetAttribute", (void *, int, cu_pointer))                                                              \
