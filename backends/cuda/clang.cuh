@@ -78,6 +78,10 @@ WCODEC_CUDA unsigned min(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
+WCODEC_CUDA unsigned __float_as_uint(float v)
+{
+    return __builtin_bit_cast(unsigned, v);
+}
 WCODEC_CUDA int __popc(unsigned v)
 {
     return __builtin_popcount(v);
