@@ -94,8 +94,9 @@ static void encode(const uint8_t *data, double bits, struct file *f)
     options.lossy = WCODEC_LOSSY_BITS;
     options.lossy_value = bits;
     f->size = 0;
-    if (wcodec_writer_create(context, put, f, &options, &writer, &err) != WCODEC_OK || wcodec_writer_declare(writer, "t", WCODEC_DTYPE_BF16, shape, 2, &err) != WCODEC_OK ||
-        wcodec_writer_data(writer, data, bytes, &err) != WCODEC_OK || wcodec_writer_finish(writer, NULL, &err) != WCODEC_OK)
+    if (wcodec_writer_create(context, put, f, &options, &writer, &err) != WCODEC_OK ||
+        wcodec_writer_declare(writer, "t", WCODEC_DTYPE_BF16, shape, 2, &err) != WCODEC_OK || wcodec_writer_data(writer, data, bytes, &err) != WCODEC_OK ||
+        wcodec_writer_finish(writer, NULL, &err) != WCODEC_OK)
         fail(err.text);
     wcodec_writer_destroy(writer);
     wcodec_context_destroy(context);
@@ -162,7 +163,9 @@ static void run_tensor(const char *name, const uint8_t *data, const double *bits
             const double rate = decode(level, f, out, &info);
             printf("  %.2f bits, %-7s %6.2f GB/s %5.1f x zstd |", (double)info.coded_size * 8 / SIDE / SIDE, wcodec_cpu_level_name(level), rate, rate / zstd);
             for (unsigned m = 0; m < info.mode_count; m++)
-                printf(" %s %.0f %%", info.modes[m].predictor, 100.0 * (double)info.modes[m].blocks / (info.mode_count == 1 && info.modes[0].blocks == (uint64_t)SIDE * SIDE ? SIDE * SIDE : (double)(SIDE / 8 * (SIDE / 8))));
+                printf(" %s %.0f %%", info.modes[m].predictor,
+                       100.0 * (double)info.modes[m].blocks /
+                           (info.mode_count == 1 && info.modes[0].blocks == (uint64_t)SIDE * SIDE ? SIDE * SIDE : (double)(SIDE / 8 * (SIDE / 8))));
             printf(", %s, %u bits, %.1f dB\n", info.coding_name, info.element_bits, 10 * log10(info.mean_square / info.mean_squared_error));
         }
     }
@@ -195,7 +198,7 @@ static void run_level(unsigned level)
                 for (unsigned r = 0; r < ROUNDS; r++) {
                     const double start = now();
                     for (unsigned i = 0; i < TIMES; i++)
-                        wcodec_cpu_restore_lossy(&dsp, &l, scale, 0, l.plain ? l.elements : l.superblocks, coefficients, 0, l.size, out);
+                        wcodec_cpu_restore_lossy(&dsp, &l, scale, 0, l.plain ? l.elements : l.superblocks, coefficients, 0, l.size, out, false);
                     taken[r] = now() - start;
                 }
                 printf(" %.2f |", 1e-9 * (double)l.size * TIMES / median(taken, ROUNDS));

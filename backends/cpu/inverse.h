@@ -17,6 +17,7 @@
  *   low_words(a, b), high_words(a, b), low_doubles(a, b), high_doubles(a, b)   parts of units of 4 or 8 bytes by turns from the lower, or upper, halves of a's
  *                                        part and b's
  *   store_wide(at, low, high)            part p of low, then of high, at 32 p
+ *   STREAM_ROW(at, v), stream_wide(at, low, high)   if there are such: the same past the caches, aligned
  *   INVERSE_NARROW                       if it pays: products of 16-bit numbers are faster, as
  *   pair_of(a, b)                        the lower 16 bits of a, and b's above them
  *   dot(v, constants)                    sum of the products of a lane's two 16-bit numbers with two constants
@@ -240,6 +241,30 @@ INLINE vec two_halves(enum wcodec_cpu_number number, vec first, vec second)
     return either(half_bits(first), SHIFT_LEFT(half_bits(second), 16));
 }
 
+INLINE void put_row(bool stream, uint8_t *at, vec v)
+{
+#ifdef STREAM_ROW
+    if (stream) {
+        STREAM_ROW(at, v);
+        return;
+    }
+#endif
+    (void)stream;
+    store_row(at, v);
+}
+
+INLINE void put_wide(bool stream, uint8_t *at, vec low, vec high)
+{
+#ifdef STREAM_ROW
+    if (stream) {
+        stream_wide(at, low, high);
+        return;
+    }
+#endif
+    (void)stream;
+    store_wide(at, low, high);
+}
+
 /* Four words of each block: in[i] has word i of all, out[i] the four words of the blocks i of the parts. */
 INLINE void transpose(const vec in[4], vec out[4])
 {
@@ -250,7 +275,7 @@ INLINE void transpose(const vec in[4], vec out[4])
     out[3] = high_doubles(b, d);
 }
 
-INLINE void store_values(enum wcodec_cpu_number number, const vec *v, float scale, uint8_t *to)
+INLINE void store_values(enum wcodec_cpu_number number, bool stream, const vec *v, float scale, uint8_t *to)
 {
     uint32_t word;
     memcpy(&word, &scale, sizeof word);
@@ -262,18 +287,18 @@ INLINE void store_values(enum wcodec_cpu_number number, const vec *v, float scal
         transpose(bits, turned);
         transpose(bits + 4, turned + 4);
         for (unsigned j = 0; j < 4; j++)
-            store_wide(to + (size_t)32 * PARTS * j, turned[j], turned[4 + j]);
+            put_wide(stream, to + (size_t)32 * PARTS * j, turned[j], turned[4 + j]);
         return;
     }
     for (unsigned x = 0; x < 4; x++)
         words[x] = two_halves(number, bits[2 * x], bits[2 * x + 1]);
     transpose(words, turned);
     for (unsigned j = 0; j < 4; j++)
-        store_row(to + (size_t)16 * PARTS * j, turned[j]);
+        put_row(stream, to + (size_t)16 * PARTS * j, turned[j]);
 }
 
-INLINE void inverse(enum wcodec_cpu_number number, unsigned log2, const uint8_t *coefficients, unsigned count, const uint8_t *modes, const float *scales,
-                    uint8_t *dst, size_t stride)
+INLINE void inverse(enum wcodec_cpu_number number, bool stream, unsigned log2, const uint8_t *coefficients, unsigned count, const uint8_t *modes,
+                    const float *scales, uint8_t *dst, size_t stride)
 {
     const size_t width = (size_t)SIDE << (number == WCODEC_CPU_TO_F32 ? 2 : 1);
     for (unsigned block = 0; block < count; block += INVERSE_LANES) {
@@ -283,7 +308,7 @@ INLINE void inverse(enum wcodec_cpu_number number, unsigned log2, const uint8_t 
         else
             reconstruct_values(0, coefficients + (size_t)4 * block, modes + block, v);
         for (unsigned y = 0; y < SIDE; y++)
-            store_values(number, v + (size_t)SIDE * y, scales[y], dst + y * stride + block * width);
+            store_values(number, stream, v + (size_t)SIDE * y, scales[y], dst + y * stride + block * width);
     }
 }
 
@@ -338,13 +363,14 @@ INLINE void dequantise(enum wcodec_cpu_number number, unsigned log2, const uint8
     }
 }
 
-#define FUNCTIONS(name, number)                                                                                                                                \
-    static void inverse_##name(unsigned log2, const uint8_t *coefficients, unsigned count, const uint8_t *modes, const float *scales, uint8_t *dst,            \
-                               size_t stride)                                                                                                                  \
+#define INVERSE(name, number, stream)                                                                                                                          \
+    static void name(unsigned log2, const uint8_t *coefficients, unsigned count, const uint8_t *modes, const float *scales, uint8_t *dst, size_t stride)       \
     {                                                                                                                                                          \
-        inverse(number, log2, coefficients, count, modes, scales, dst, stride);                                                                                \
-    }                                                                                                                                                          \
-    static void dequantise_##name(unsigned log2, const uint8_t *coefficients, size_t count, float scale, uint8_t *dst)                                         \
+        inverse(number, stream, log2, coefficients, count, modes, scales, dst, stride);                                                                        \
+    }
+
+#define DEQUANTISE(name, number)                                                                                                                               \
+    static void name(unsigned log2, const uint8_t *coefficients, size_t count, float scale, uint8_t *dst)                                                      \
     {                                                                                                                                                          \
         if (log2)                                                                                                                                              \
             dequantise(number, 1, coefficients, count, scale, dst);                                                                                            \
@@ -352,10 +378,28 @@ INLINE void dequantise(enum wcodec_cpu_number number, unsigned log2, const uint8
             dequantise(number, 0, coefficients, count, scale, dst);                                                                                            \
     }
 
-FUNCTIONS(bf16, WCODEC_CPU_TO_BF16)
-FUNCTIONS(f16, WCODEC_CPU_TO_F16)
-FUNCTIONS(f32, WCODEC_CPU_TO_F32)
+INVERSE(inverse_bf16, WCODEC_CPU_TO_BF16, false)
+INVERSE(inverse_f16, WCODEC_CPU_TO_F16, false)
+INVERSE(inverse_f32, WCODEC_CPU_TO_F32, false)
+DEQUANTISE(dequantise_bf16, WCODEC_CPU_TO_BF16)
+DEQUANTISE(dequantise_f16, WCODEC_CPU_TO_F16)
+DEQUANTISE(dequantise_f32, WCODEC_CPU_TO_F32)
 
-#define INVERSE_FUNCTIONS .inverse = {inverse_bf16, inverse_f16, inverse_f32}, .dequantise = {dequantise_bf16, dequantise_f16, dequantise_f32}
+#ifdef STREAM_ROW
+INVERSE(stream_bf16, WCODEC_CPU_TO_BF16, true)
+INVERSE(stream_f16, WCODEC_CPU_TO_F16, true)
+INVERSE(stream_f32, WCODEC_CPU_TO_F32, true)
+
+static void stream_end(void)
+{
+    _mm_sfence();
+}
+
+#define STREAM_FUNCTIONS , .inverse_stream = {stream_bf16, stream_f16, stream_f32}, .stream_end = stream_end
+#else
+#define STREAM_FUNCTIONS
+#endif
+
+#define INVERSE_FUNCTIONS .inverse = {inverse_bf16, inverse_f16, inverse_f32}, .dequantise = {dequantise_bf16, dequantise_f16, dequantise_f32} STREAM_FUNCTIONS
 
 #endif

@@ -88,6 +88,7 @@ struct request {
     enum wcodec_cpu_number number;
     uint64_t begin, end;
     uint8_t *dst;
+    bool stream;
 };
 
 /* Bytes [at, at + size) of the tensor: those that are wanted. */
@@ -113,7 +114,10 @@ static void restore_half(const struct request *r, uint64_t superblock, unsigned 
     for (unsigned y = 0; y < SIDE; y++)
         scales[y] = y < height ? wcodec_lossy_scale(l, r->side, row + y) : 0;
     if (width == WCODEC_SUPERBLOCK_COLUMNS && height == SIDE && at >= r->begin && at + (SIDE - 1) * stride + bytes <= r->end) {
-        r->dsp->inverse[r->number](l->coefficient_log2, coefficients, WCODEC_CPU_HALF_BLOCKS, modes, scales, r->dst + (at - r->begin), (size_t)stride);
+        uint8_t *to = r->dst + (at - r->begin);
+        const bool aligned = ((uintptr_t)to | stride) % 64 == 0;
+        const wcodec_cpu_inverse_fn inverse = r->stream && aligned ? r->dsp->inverse_stream[r->number] : r->dsp->inverse[r->number];
+        inverse(l->coefficient_log2, coefficients, WCODEC_CPU_HALF_BLOCKS, modes, scales, to, (size_t)stride);
         return;
     }
     uint8_t elements[SIDE][4 * WCODEC_SUPERBLOCK_COLUMNS];
@@ -162,7 +166,7 @@ static void restore_plain(const struct request *r, uint64_t first, uint64_t end,
 }
 
 void wcodec_cpu_restore_lossy(const struct wcodec_cpu_lossy_dsp *dsp, const struct wcodec_lossy *l, const uint8_t *side, uint64_t first, uint64_t end,
-                              const uint8_t *coefficients, uint64_t begin, uint64_t end_byte, uint8_t *dst)
+                              const uint8_t *coefficients, uint64_t begin, uint64_t end_byte, uint8_t *dst, bool stream)
 {
     const struct request r = {.dsp = dsp,
                               .lossy = l,
@@ -172,11 +176,14 @@ void wcodec_cpu_restore_lossy(const struct wcodec_cpu_lossy_dsp *dsp, const stru
                                                                        : WCODEC_CPU_TO_F32,
                               .begin = begin,
                               .end = end_byte,
-                              .dst = dst};
+                              .dst = dst,
+                              .stream = stream && dsp->stream_end != NULL};
     if (l->plain) {
         restore_plain(&r, first, end, coefficients);
         return;
     }
     for (uint64_t s = first; s < end; s++, coefficients += (size_t)WCODEC_SUPERBLOCK << l->coefficient_log2)
         restore_superblock(&r, s, coefficients);
+    if (r.stream)
+        dsp->stream_end();
 }

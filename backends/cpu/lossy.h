@@ -24,6 +24,8 @@ typedef void (*wcodec_cpu_dequantise_fn)(unsigned coefficient_log2, const uint8_
 struct wcodec_cpu_lossy_dsp {
     unsigned level; /* number of the level: wcodec_cpu_level_name() */
     wcodec_cpu_inverse_fn inverse[WCODEC_CPU_NUMBERS];
+    wcodec_cpu_inverse_fn inverse_stream[WCODEC_CPU_NUMBERS]; /* stores past the caches; dst and stride multiples of 64. NULL where there is none */
+    void (*stream_end)(void);                                 /* makes these stores visible as ordinary ones are; where there are such */
     wcodec_cpu_dequantise_fn dequantise[WCODEC_CPU_NUMBERS];
 };
 
@@ -38,8 +40,9 @@ void wcodec_cpu_lossy_dsp_init_avx512(struct wcodec_cpu_lossy_dsp *dsp);
 void wcodec_cpu_lossy_dsp_init_neon(struct wcodec_cpu_lossy_dsp *dsp);
 
 /* Reconstruct superblocks [first, end), or elements of a plain tensor, from their coefficients, and put those of their bytes that are bytes [begin, end_byte)
- * of the tensor where they belong in dst, which starts with byte `begin`. side: modes and scales, checked. Uses about 12 KiB of stack. */
+ * of the tensor where they belong in dst, which starts with byte `begin`. side: modes and scales, checked. `stream`: the destination is larger than the caches.
+ * Uses about 12 KiB of stack. */
 void wcodec_cpu_restore_lossy(const struct wcodec_cpu_lossy_dsp *dsp, const struct wcodec_lossy *lossy, const uint8_t *side, uint64_t first, uint64_t end,
-                              const uint8_t *coefficients, uint64_t begin, uint64_t end_byte, uint8_t *dst);
+                              const uint8_t *coefficients, uint64_t begin, uint64_t end_byte, uint8_t *dst, bool stream);
 
 #endif

@@ -68,11 +68,12 @@ static const wcodec_dtype dtypes[WCODEC_CPU_NUMBERS] = {WCODEC_DTYPE_BF16, WCODE
 
 static void check_half(const struct wcodec_cpu_lossy_dsp *dsp, const struct wcodec_cpu_lossy_dsp *reference, unsigned number, unsigned w, uint64_t *seed)
 {
-    const size_t row = (size_t)WCODEC_SUPERBLOCK_COLUMNS << (number == WCODEC_CPU_TO_F32 ? 2 : 1),
-                 stride = row + (support_random(seed) % 2 ? 0 : support_random(seed) % 70);
+    const bool stream = dsp->stream_end && support_random(seed) % 3 == 0;
+    const size_t row = (size_t)WCODEC_SUPERBLOCK_COLUMNS << (number == WCODEC_CPU_TO_F32 ? 2 : 1);
+    const size_t stride = row + (support_random(seed) % 2 ? 0 : stream ? 64 * (support_random(seed) % 3) : support_random(seed) % 70);
     const size_t size = 7 * stride + row, coded = (size_t)WCODEC_CPU_HALF << w;
     const unsigned count = support_random(seed) % 2 ? 32 : 1 + (unsigned)(support_random(seed) % 32), kind = (unsigned)(support_random(seed) % 5);
-    struct guarded in = guarded_side(coded, support_random(seed) % 2), out = guarded_side(size, support_random(seed) % 2);
+    struct guarded in = guarded_side(coded, support_random(seed) % 2), out = guarded_side(size, support_random(seed) % 2); /* aligned: size is */
     uint8_t *expected = malloc(size), modes[WCODEC_CPU_HALF_BLOCKS];
     float scales[WCODEC_TRANSFORM_SIDE];
     for (unsigned i = 0; i < WCODEC_CPU_HALF_BLOCKS; i++)
@@ -82,7 +83,9 @@ static void check_half(const struct wcodec_cpu_lossy_dsp *dsp, const struct wcod
     make_coefficients(seed, w, in.data, (size_t)WCODEC_CPU_HALF);
     memset(out.data, POISON, size);
     memset(expected, POISON, size);
-    dsp->inverse[number](w, in.data, count, modes, scales, out.data, stride);
+    (stream ? dsp->inverse_stream : dsp->inverse)[number](w, in.data, count, modes, scales, out.data, stride);
+    if (stream)
+        dsp->stream_end();
     reference->inverse[number](w, in.data, WCODEC_CPU_HALF_BLOCKS, modes, scales, expected, stride);
     for (size_t i = 0; i < size; i++) {
         const size_t column = i % stride, wanted = row / 32 * count;
@@ -172,7 +175,7 @@ static void check_view(const struct wcodec_cpu_lossy_dsp *dsp, uint64_t *seed)
     memset(out.data, POISON, size);
     memset(expected, POISON, size);
     expect(&l, side.data, first, end, in.data, begin, stop, expected);
-    wcodec_cpu_restore_lossy(dsp, &l, side.data, first, end, in.data, begin, stop, out.data);
+    wcodec_cpu_restore_lossy(dsp, &l, side.data, first, end, in.data, begin, stop, out.data, support_random(seed) % 2);
     if (memcmp(out.data, expected, size))
         fail_msg("%s: a view of %llu x %llu elements of %s, %u modes, bytes %llu to %llu", wcodec_cpu_level_name(dsp->level), (unsigned long long)l.rows,
                  (unsigned long long)l.columns, wcodec_dtype_name(l.dtype), l.mode_count, (unsigned long long)begin, (unsigned long long)stop);

@@ -42,6 +42,14 @@ INLINE void store_wide(uint8_t *at, vec low, vec high)
     store_row(at + 32, _mm256_permute2x128_si256(low, high, 0x31));
 }
 
+#define STREAM_ROW(at, v) _mm256_stream_si256((__m256i *)(void *)(at), v)
+
+INLINE void stream_wide(uint8_t *at, vec low, vec high)
+{
+    STREAM_ROW(at, _mm256_permute2x128_si256(low, high, 0x20));
+    STREAM_ROW(at + 32, _mm256_permute2x128_si256(low, high, 0x31));
+}
+
 INLINE vec set_word(uint32_t word)
 {
     return _mm256_set1_epi32((int)word);

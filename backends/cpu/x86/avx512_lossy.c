@@ -41,6 +41,14 @@ INLINE void store_wide(uint8_t *at, vec low, vec high)
     store_row(at + 64, _mm512_permutex2var_epi64(low, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), high));
 }
 
+#define STREAM_ROW(at, v) _mm512_stream_si512((__m512i *)(void *)(at), v)
+
+INLINE void stream_wide(uint8_t *at, vec low, vec high)
+{
+    STREAM_ROW(at, _mm512_permutex2var_epi64(low, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high));
+    STREAM_ROW(at + 64, _mm512_permutex2var_epi64(low, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), high));
+}
+
 INLINE vec set_word(uint32_t word)
 {
     return _mm512_set1_epi32((int)word);
