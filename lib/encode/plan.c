@@ -336,3 +336,10 @@ wcodec_status wcodec_plan_tensor(wcodec_context *context, const struct wcodec_en
         *plan = result;
     return status;
 }
+
+uint64_t wcodec_plan_size(const struct wcodec_plan *plan)
+{
+    const struct wcodec_tiling *t = plan->tiling;
+    const uint64_t each = wcodec_tile_raw_size(t, wcodec_tile_elements(t, 0), WCODEC_STREAM_RANS) + t->coded_count * (4 * WCODEC_LANES + 8) + 4;
+    return plan->word_bits / 8 + (uint64_t)((double)each * (double)t->elements / (double)wcodec_tile_elements(t, 0));
+}

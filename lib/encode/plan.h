@@ -31,6 +31,9 @@ wcodec_status wcodec_plan_tensor(wcodec_context *context, const struct wcodec_en
                                  const struct wcodec_survey *survey, struct wcodec_plan **plan, wcodec_error *err);
 void wcodec_plan_free(struct wcodec_plan *plan);
 
+/* Bytes that the payload will have, about: mostly within some tenths of a percent. */
+uint64_t wcodec_plan_size(const struct wcodec_plan *plan);
+
 /* log2 of the tile's elements for a tensor of so many elements (doc/format.md 2 leaves it to the encoder). */
 unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint64_t elements);
 

@@ -8,10 +8,13 @@
 #include "encode/predict.h"
 
 enum {
+    PARTS = 4,
     LOOK_MIN = 8,     /* blocks of the first look */
     LOOK_MAX = 128,
     LOOK_SHARE = 512, /* one block of so many */
-    ROUNDS = 4,
+    SAMPLE_MIN = 64,  /* blocks of the sample that decides */
+    SAMPLE_SHARE = 4,
+    RARE = 32,        /* a mode that fewer than one of so many blocks like is left out */
     WHT_LEVEL = 7,
     GAIN_LOOK = 64,  /* what promises less than one part in so many is left alone */
     GAIN_SAMPLE = 128
@@ -26,8 +29,9 @@ struct sample {
     uint16_t (*residuals)[WCODEC_BLOCK]; /* [mode * count + block] */
 };
 
+/* Of lower and upper bytes; each in several parts, so that equal neighbours do not wait for each other. */
 struct histogram {
-    uint64_t counts[2][256];
+    uint32_t counts[2][PARTS][256];
 };
 
 /* Modes below `end` in a sample of `count` blocks, none first. */
@@ -57,40 +61,57 @@ enum { CENTRE = 128 };
 
 static void count_block(unsigned element_log2, const uint16_t residuals[WCODEC_BLOCK], struct histogram *h)
 {
-    for (unsigned i = 0; i < WCODEC_BLOCK; i++) {
-        h->counts[0][(residuals[i] + CENTRE) & 0xff]++;
-        if (element_log2)
-            h->counts[1][(uint16_t)(residuals[i] + CENTRE) >> 8]++;
+    for (unsigned i = 0; i < WCODEC_BLOCK; i += PARTS)
+        for (unsigned k = 0; k < PARTS; k++) {
+            h->counts[0][k][(residuals[i + k] + CENTRE) & 0xff]++;
+            if (element_log2)
+                h->counts[1][k][(uint16_t)(residuals[i + k] + CENTRE) >> 8]++;
+        }
+}
+
+static void add_parts(const struct histogram *h, unsigned byte, uint64_t counts[256])
+{
+    for (unsigned v = 0; v < 256; v++) {
+        counts[v] = 0;
+        for (unsigned k = 0; k < PARTS; k++)
+            counts[v] += h->counts[byte][k][v];
     }
 }
 
 /* Order-0 bits of what was counted, times WCODEC_BIT. */
 static uint64_t histogram_bits(unsigned element_log2, const struct histogram *h)
 {
-    return wcodec_entropy(h->counts[0], 256) + (element_log2 ? wcodec_entropy(h->counts[1], 256) : 0);
+    uint64_t counts[256], bits = 0;
+    for (unsigned byte = 0; byte <= element_log2; byte++) {
+        add_parts(h, byte, counts);
+        bits += wcodec_entropy(counts, 256);
+    }
+    return bits;
 }
 
 /* Every value gets a little, so that nothing costs without end. */
 static void costs_of(unsigned element_log2, const struct histogram *h, struct wcodec_residual_costs *costs)
 {
     memset(costs, 0, sizeof *costs);
-    for (unsigned part = 0; part <= element_log2; part++) {
-        uint64_t total = 0;
+    for (unsigned byte = 0; byte <= element_log2; byte++) {
+        uint64_t total = 0, counts[256];
+        add_parts(h, byte, counts);
         for (unsigned v = 0; v < 256; v++)
-            total += 16 * h->counts[part][v] + 1;
+            total += 16 * counts[v] + 1;
         for (unsigned v = 0; v < 256; v++)
-            costs->bits[part][v] = (wcodec_log2(total) - wcodec_log2(16 * h->counts[part][v] + 1)) >> 8;
+            costs->bits[byte][v] = (wcodec_log2(total) - wcodec_log2(16 * counts[v] + 1)) >> 8;
     }
 }
 
 static uint32_t block_cost(const struct wcodec_residual_costs *costs, unsigned element_log2, const uint16_t residuals[WCODEC_BLOCK])
 {
-    uint32_t sum = 0;
-    for (unsigned i = 0; i < WCODEC_BLOCK; i++)
-        sum += costs->bits[0][(residuals[i] + CENTRE) & 0xff];
-    for (unsigned i = 0; element_log2 && i < WCODEC_BLOCK; i++)
-        sum += costs->bits[1][(uint16_t)(residuals[i] + CENTRE) >> 8];
-    return sum;
+    uint32_t sums[PARTS] = {0};
+    for (unsigned i = 0; i < WCODEC_BLOCK; i += PARTS)
+        for (unsigned k = 0; k < PARTS; k++) {
+            sums[k] += costs->bits[0][(residuals[i + k] + CENTRE) & 0xff];
+            sums[k] += element_log2 ? costs->bits[1][(uint16_t)(residuals[i + k] + CENTRE) >> 8] : 0;
+        }
+    return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
 unsigned wcodec_block_choose(const struct wcodec_mode_choice *choice, unsigned element_log2, const uint16_t elements[WCODEC_BLOCK], uint16_t residuals[WCODEC_BLOCK])
@@ -144,7 +165,7 @@ static uint64_t settle(const struct sample *s, uint32_t set, unsigned rounds, st
         members += set >> m & 1;
     const struct wcodec_blocks like = {.mode_count = (uint8_t)members};
     for (unsigned round = 0; round < rounds; round++) {
-        struct histogram next = {{{0}}};
+        struct histogram next = {{{{0}}}};
         costs_of(s->element_log2, h, costs);
         memset(uses, 0, WCODEC_MODES * sizeof *uses);
         for (size_t i = 0; i < s->count; i++) {
@@ -165,24 +186,25 @@ static uint64_t settle(const struct sample *s, uint32_t set, unsigned rounds, st
     return histogram_bits(s->element_log2, h) + s->count * wcodec_blocks_index_bits(&like) * WCODEC_BIT;
 }
 
-static unsigned most_used(const size_t uses[WCODEC_MODES], uint32_t without)
+static unsigned most_used(const size_t uses[WCODEC_MODES], size_t least, uint32_t without)
 {
     unsigned best = WCODEC_MODES;
     for (unsigned m = 0; m < WCODEC_MODES; m++)
-        if (!(without >> m & 1) && uses[m] > 0 && (best == WCODEC_MODES || uses[m] > uses[best]))
+        if (!(without >> m & 1) && uses[m] > least && (best == WCODEC_MODES || uses[m] > uses[best]))
             best = m;
     return best;
 }
 
 /* The best mode alone, and sets that grow by the modes that blocks like best: the one of least bits. Returns its bits. */
-static uint64_t choose_set(const struct sample *s, struct wcodec_mode_choice *choice)
+static uint64_t choose_set(const struct sample *s, int level, struct wcodec_mode_choice *choice)
 {
+    const unsigned rounds = level < 5 ? 2 : 4;
     static const unsigned sizes[] = {2, 4, WCODEC_MODES};
     uint64_t best_bits = UINT64_MAX;
     uint32_t best_set = 0;
-    struct histogram start = {{{0}}};
+    struct histogram start = {{{{0}}}};
     for (unsigned m = 0; m < s->mode_count; m++) {
-        struct histogram h = {{{0}}};
+        struct histogram h = {{{{0}}}};
         for (size_t i = 0; i < s->count; i++)
             count_block(s->element_log2, s->residuals[m * s->count + i], &h);
         uint64_t bits = histogram_bits(s->element_log2, &h);
@@ -196,13 +218,16 @@ static uint64_t choose_set(const struct sample *s, struct wcodec_mode_choice *ch
     size_t likes[WCODEC_MODES], uses[WCODEC_MODES];
     struct histogram h = start;
     struct wcodec_residual_costs costs;
-    settle(s, (1u << s->mode_count) - 1, ROUNDS, &h, &costs, likes);
+    settle(s, (1u << s->mode_count) - 1, level < 5 ? 1 : rounds, &h, &costs, likes);
     uint32_t set = best_set;
     for (unsigned i = 0, members = 1; i < sizeof sizes / sizeof *sizes; i++) {
-        for (unsigned m; members < sizes[i] && (m = most_used(likes, set)) < WCODEC_MODES; members++)
+        const unsigned before = members;
+        for (unsigned m; members < sizes[i] && (m = most_used(likes, s->count / RARE, set)) < WCODEC_MODES; members++)
             set |= 1u << m;
+        if (members == before)
+            break;
         struct histogram own = start;
-        uint64_t bits = settle(s, set, ROUNDS, &own, &costs, uses);
+        uint64_t bits = settle(s, set, rounds, &own, &costs, uses);
         if (bits < best_bits) {
             best_bits = bits;
             best_set = set;
@@ -221,6 +246,12 @@ static size_t clamp(uint64_t value, size_t least, size_t most)
     return value < least ? least : value > most ? most : (size_t)value;
 }
 
+static size_t sample_blocks(uint64_t blocks, int level)
+{
+    const uint64_t share = blocks / (level < 7 ? SAMPLE_SHARE : 1);
+    return clamp(share < SAMPLE_MIN && share < blocks ? SAMPLE_MIN : share, 1, level < 5 ? 512 : level < 9 ? 1024 : 2048);
+}
+
 wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level, const struct wcodec_blocks *blocks, const uint8_t *data, unsigned forced, struct wcodec_mode_choice *choice,
                                   bool *pays, wcodec_error *err)
 {
@@ -237,15 +268,15 @@ wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level, 
     wcodec_free(allocator, s.residuals);
     if (!promising)
         return WCODEC_OK;
-    status = take_sample(allocator, level, blocks, data, clamp(blocks->count, 1, level < 5 ? 512 : level < 9 ? 1024 : 2048), 2 * WCODEC_MODE_DIFFERENTIAL, &s, err);
+    status = take_sample(allocator, level, blocks, data, sample_blocks(blocks->count, level), 2 * WCODEC_MODE_DIFFERENTIAL, &s, err);
     if (status)
         return status;
-    struct histogram none = {{{0}}};
+    struct histogram none = {{{{0}}}};
     for (size_t i = 0; i < s.count; i++)
         count_block(s.element_log2, s.residuals[i], &none);
     /* Padding is coded with the residuals, but not with the tensor itself. */
     const double plain = (double)histogram_bits(s.element_log2, &none) * (double)blocks->size, padded = (double)wcodec_blocks_residual_size(blocks);
-    const double bits = (double)choose_set(&s, choice) * padded;
+    const double bits = (double)choose_set(&s, level, choice) * padded;
     *pays = bits < plain * (1 - 1.0 / GAIN_SAMPLE) && !(choice->count == 1 && choice->modes[0] == WCODEC_PREDICTOR_NONE);
     wcodec_free(allocator, s.residuals);
     return WCODEC_OK;

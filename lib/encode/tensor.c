@@ -11,7 +11,7 @@
 #include "encode/predict.h"
 #include "encode/rival.h"
 
-enum { LARGE = 1 << 24, SMALL = 1 << 14, WORKERS_MAX = 1024, WORTH_PREDICTING = 128 };
+enum { LARGE = 1 << 24, SMALL = 1 << 14, WORKERS_MAX = 1024, WORTH_PREDICTING = 128, SURELY_LESS = 32 };
 
 size_t wcodec_encode_workers(wcodec_context *context, uint64_t scratch, uint64_t each, uint64_t work)
 {
@@ -121,63 +121,78 @@ static wcodec_status join_blocks(struct wcodec_predicted *predicted, struct wcod
     return wcodec_coded_prepend(coded, modes, wcodec_blocks_tiles_begin(&predicted->blocks), err);
 }
 
-/* Residuals are small integers, whatever the elements were. *done: there is something to code in them. */
-static wcodec_status code_predicted(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, struct wcodec_predicted *predicted, struct wcodec_coded *coded,
-                                    bool *done, wcodec_error *err)
+/* Residuals are small integers, whatever the elements were. *done: there is something to code in them, and it looks like less than `limit` bytes. */
+static wcodec_status code_predicted(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, struct wcodec_predicted *predicted, uint64_t limit,
+                                    struct wcodec_coded *coded, bool *done, wcodec_error *err)
 {
-    const uint64_t size = wcodec_blocks_residual_size(&predicted->blocks);
+    const uint64_t size = wcodec_blocks_residual_size(&predicted->blocks), modes = wcodec_blocks_tiles_begin(&predicted->blocks);
     const wcodec_dtype as = predicted->blocks.element_log2 ? WCODEC_DTYPE_I16 : dtype == WCODEC_DTYPE_U8 ? dtype : WCODEC_DTYPE_I8;
     struct wcodec_survey survey = {0};
+    struct wcodec_plan *plan;
+    struct wcodec_coded result;
     wcodec_status status = wcodec_survey_tensor(context, as, predicted->residuals, size, settings->level <= 1, &survey, err);
     *done = false;
     if (status || survey.any == survey.all)
         return status;
-    struct wcodec_coded result;
-    status = wcodec_code_tiles(context, settings, as, predicted->residuals, size, &survey, &result, err);
+    status = wcodec_plan_tensor(context, settings, as, predicted->residuals, size, &survey, &plan, err);
     if (status)
+        return status;
+    *done = modes < limit && wcodec_plan_size(plan) < limit - modes;
+    if (*done)
+        status = wcodec_payload_code(context, settings, plan, predicted->residuals, &result, err);
+    wcodec_plan_free(plan);
+    if (status || !*done)
         return status;
     status = join_blocks(predicted, &result, err);
-    if (status) {
+    if (status)
         wcodec_coded_free(&result);
-        return status;
-    }
-    *coded = result;
-    *done = true;
-    return WCODEC_OK;
+    else
+        *coded = result;
+    return status;
 }
 
-/* Prediction in place of tiles alone, where that saves something to speak of: it takes time on both ways, and not every device can do it. Asked for by name, it
- * is enough that the tensor does not grow. */
-static wcodec_status try_predicted(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size,
-                                   const struct wcodec_survey *survey, struct wcodec_coded *result, wcodec_error *err)
+/* What is smaller of `coded` and the tensor as its own plan has it becomes `result`; prediction must save something to speak of, since it takes readers' time. */
+static wcodec_status code_rival(wcodec_context *context, const struct wcodec_encode_settings *settings, struct wcodec_plan *plan, const uint8_t *data, struct wcodec_coded *coded,
+                                struct wcodec_coded *result, wcodec_error *err)
 {
-    struct wcodec_predicted predicted;
-    struct wcodec_coded coded;
-    bool pays, done;
-    wcodec_status status = wcodec_predict_tensor(context, settings, survey->element_log2, data, size, &predicted, &pays, err);
-    if (status || !pays)
-        return status;
-    const uint64_t plain_size = result->payload_size, order0_bits = result->order0_bits;
-    const bool large = size > LARGE;
-    /* As below: of a large tensor only one payload at a time. */
-    if (large)
+    wcodec_status status = wcodec_payload_code(context, settings, plan, data, result, err);
+    if (!status && coded->payload_size < result->payload_size - result->payload_size / WORTH_PREDICTING) {
+        coded->order0_bits = result->order0_bits;
         wcodec_coded_free(result);
-    status = code_predicted(context, settings, dtype, &predicted, &coded, &done, err);
-    wcodec_predicted_free(&predicted);
-    if (status)
-        return status;
-    const bool better = done && coded.payload_size < (settings->predict == WCODEC_PREDICT_AUTO ? plain_size - plain_size / WORTH_PREDICTING : size);
-    if (better) {
-        coded.order0_bits = order0_bits;
-        wcodec_coded_free(result);
-        *result = coded;
+        *result = *coded;
     } else {
-        if (done)
-            wcodec_coded_free(&coded);
-        if (large)
-            status = wcodec_code_tiles(context, settings, dtype, data, size, survey, result, err);
+        wcodec_coded_free(coded);
     }
     return status;
+}
+
+/* By prediction in place of tiles alone, where that pays. Plans say beforehand what either way takes, so that mostly one of them is enough; where they are not
+ * far apart both are tried. Asked for by name, it is enough that the tensor does not grow. */
+static wcodec_status code_best(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size,
+                               const struct wcodec_survey *survey, struct wcodec_plan *plan, struct wcodec_coded *result, wcodec_error *err)
+{
+    const bool free_choice = settings->predict == WCODEC_PREDICT_AUTO;
+    const uint64_t plain = wcodec_plan_size(plan);
+    struct wcodec_predicted predicted;
+    struct wcodec_coded coded;
+    bool pays, done = false;
+    wcodec_status status = wcodec_predict_tensor(context, settings, survey->element_log2, data, size, &predicted, &pays, err);
+    if (!status && pays) {
+        status = code_predicted(context, settings, dtype, &predicted, free_choice ? plain : UINT64_MAX, &coded, &done, err);
+        wcodec_predicted_free(&predicted);
+    }
+    if (status)
+        return status;
+    if (done && free_choice && coded.payload_size > plain - plain / SURELY_LESS)
+        return code_rival(context, settings, plan, data, &coded, result, err);
+    if (done && (free_choice || coded.payload_size < size)) {
+        coded.order0_bits = plan->order0_bits;
+        *result = coded;
+        return WCODEC_OK;
+    }
+    if (done)
+        wcodec_coded_free(&coded);
+    return wcodec_payload_code(context, settings, plan, data, result, err);
 }
 
 /* A small tensor whose tiles with all that describes them save less than 1 %: not worth the reader's time for its tables. */
@@ -194,14 +209,11 @@ static wcodec_status try_chunks(wcodec_context *context, const struct wcodec_enc
     struct wcodec_coded chunks;
     bool small = result->coding == 1 && saves_nothing(result, size), try = small || result->payload_size >= size, done = false;
     wcodec_status status = WCODEC_OK;
-    if (result->coding == 4)
-        try = settings->level >= 3; /* what can be predicted has a structure that zstd may see too, and is rare */
-    else if (!try)
+    if (!try)
         status = wcodec_zstd_may_win(&context->allocator, look, result, &try, err);
     if (status || !try)
         return status;
-    /* Nor can they decode blocks. */
-    uint64_t less = result->coding == 4 ? 0 : result->payload_size / 100, limit = small ? UINT64_MAX : result->payload_size - (result->payload_size >= size ? 0 : less);
+    uint64_t less = result->payload_size / 100, limit = small ? UINT64_MAX : result->payload_size - (result->payload_size >= size ? 0 : less);
     /* Of a large tensor two payloads at once would be too much memory: one is only counted, and coded again if it wins. */
     bool large = size > LARGE;
     status = wcodec_chunked_code(context, settings, data, size, limit, large ? NULL : &chunks, &done, err);
@@ -226,12 +238,11 @@ static wcodec_status code_weights(wcodec_context *context, const struct wcodec_e
     wcodec_status status = decide(&d, err);
     if (status)
         return status;
-    status = wcodec_payload_code(context, settings, d.plan, data, &result, err);
+    status = code_best(context, settings, dtype, data, size, survey, d.plan, &result, err);
     wcodec_plan_free(d.plan);
     if (status)
         return status;
-    status = try_predicted(context, settings, dtype, data, size, survey, &result, err);
-    if (!status && settings->verify)
+    if (settings->verify)
         status = wcodec_coded_verify(context, settings, &result, data, err);
     /* Who asks for a predictor by name gets it. */
     if (!status && (result.coding != 4 || settings->predict == WCODEC_PREDICT_AUTO))
