@@ -201,6 +201,10 @@ static wcodec_status try_step(struct search *s, long k, double *value, wcodec_er
         return WCODEC_OK;
     }
     status = wcodec_lossy_quantise(s->context, s->settings, &s->source, &s->model, step_of(k), &s->result, err);
+    if (!status && !isfinite(s->result.lossy.largest_error)) {
+        s->reason = "its largest numbers would be rounded to infinity";
+        return WCODEC_OK;
+    }
     if (!status && s->settings->lossy == WCODEC_LOSSY_BITS)
         status = code_result(s, err);
     if (!status)

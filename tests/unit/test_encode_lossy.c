@@ -242,6 +242,7 @@ static bool check(const struct wcodec_encode_settings *settings, wcodec_dtype dt
         const struct figures f = measure(dtype, data, coded.approximation, count);
         const double bits = 8 * (double)coded.payload_size / (double)count;
         assert_null(coded.lossless);
+        assert_true(isfinite(f.largest));
         assert_true(l->largest_error == f.largest);
         assert_true(close_to(l->mean_squared_error, f.squares));
         assert_true(close_to(l->mean_square, f.square));
@@ -383,6 +384,25 @@ static void test_lossless(void **state)
     free(data);
 }
 
+/* Numbers at the end of what F16 holds: their neighbours are infinite, which no figure may be. */
+static void test_end_of_range(void **state)
+{
+    enum { N = 6000 };
+    uint64_t seed = support_seed() + 9;
+    uint8_t *data = malloc(2 * N);
+    unsigned lossless = 0;
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        put_number(WCODEC_DTYPE_F16, i % 7 ? 3000 * gaussian(&seed) : i % 2 ? -65504 : 65504, i, data);
+    for (unsigned i = 0; i < 40; i++) {
+        const struct wcodec_encode_settings settings = i % 2 ? settings_of(WCODEC_LOSSY_BITS, 2 + i / 8.0, 60) : settings_of(WCODEC_LOSSY_SNR, 15 + i, 60);
+        lossless += !check(&settings, WCODEC_DTYPE_F16, data, N);
+    }
+    print_message("%u of 40 without loss\n", lossless);
+    assert_true(lossless > 0 && lossless < 40);
+    free(data);
+}
+
 /* All coefficients zero: the file still says what was lost. */
 static void test_nothing_left(void **state)
 {
@@ -404,6 +424,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forward), cmocka_unit_test(test_inverse),         cmocka_unit_test(test_rate),     cmocka_unit_test(test_split),        cmocka_unit_test(test_targets),
         cmocka_unit_test(test_close),   cmocka_unit_test(test_transforms_gain), cmocka_unit_test(test_lossless), cmocka_unit_test(test_nothing_left),
+        cmocka_unit_test(test_end_of_range),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
