@@ -90,6 +90,30 @@ static void test_decision(void **state)
     free(data);
 }
 
+/* From rows that are hardly alike on, past where prediction begins to pay: never larger than without it, and where it pays, it is what is taken. */
+static void test_threshold(void **state)
+{
+    uint64_t seed = support_seed() + 3, plain, free_choice;
+    uint8_t *data = malloc(2 * SIZE);
+    unsigned predicted = 0, rounds = 0;
+    (void)state;
+    for (int keep = 40; keep < 256; keep += 9)
+        for (unsigned w = 0; w < 2; w++, rounds++) {
+            struct wcodec_encode_settings none = settings_of(WCODEC_PREDICT_NONE), best = settings_of(WCODEC_PREDICT_AUTO);
+            const wcodec_dtype dtype = w ? WCODEC_DTYPE_I16 : WCODEC_DTYPE_I8;
+            none.level = best.level = 3 + keep % 2 * 2;
+            none.verify = best.verify = false;
+            make_rows(&seed, keep, data);
+            for (size_t i = SIZE; w && i-- > 0;)
+                wcodec_store_u16(data + 2 * i, (uint16_t)(11 * (int8_t)data[i] + (int)(support_random(&seed) % 11)));
+            coding_of(&none, dtype, data, (uint64_t)SIZE << w, &plain);
+            predicted += coding_of(&best, dtype, data, (uint64_t)SIZE << w, &free_choice) == 4;
+            assert_true(free_choice <= plain + plain / 5000);
+        }
+    assert_in_range(predicted, rounds / 8, rounds - rounds / 8);
+    free(data);
+}
+
 /* By name: whatever it gives, but not where there is nothing left to code. */
 static void test_forced(void **state)
 {
@@ -143,6 +167,6 @@ static void test_mixture(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_decision), cmocka_unit_test(test_forced), cmocka_unit_test(test_mixture)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_decision), cmocka_unit_test(test_threshold), cmocka_unit_test(test_forced), cmocka_unit_test(test_mixture)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
