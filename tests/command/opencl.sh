@@ -26,6 +26,16 @@ same all.safetensors back
 run 0 "$WCODEC" test --backend=all all.safetensors.wcodec; silent
 run 0 "$WCODEC" test -v --backend=all all.safetensors.wcodec; says 'not tested on cuda: '; says 'ok on cpu:0'
 says 'all.safetensors.wcodec: ok on opencl:0$'; says 'ok on cpu:0$'
+# Each device by its number, of whatever driver; and by the variable.
+"$WCODEC" devices >devices.out
+for device in $(awk '$1 == "opencl" && ($3 == "usable" || $3 == "chosen") {print $2}' devices.out); do
+    run 0 "$WCODEC" test -v --backend=opencl:$device all.safetensors.wcodec; says "ok on opencl:$device\$"
+    run 0 env WCODEC_BACKEND=opencl:$device "$WCODEC" decompress -q -f -o back all.safetensors.wcodec; silent
+    same all.safetensors back "opencl:$device"
+    run 0 env WCODEC_BACKEND=opencl:$device "$WCODEC" devices; prints "^opencl  *$device  *chosen"
+    last=$device
+done
+run 4 env WCODEC_BACKEND=opencl:$((last + 1)) "$WCODEC" test all.safetensors.wcodec; says "opencl:$((last + 1))"; says 'there is no such device'
 run 4 "$WCODEC" test --backend=opencl:99 all.safetensors.wcodec; says 'there is no such device'
 
 # What a device finds in damaged tiles is what the CPU finds.

@@ -53,31 +53,33 @@ static cl_int fails(const char *name)
     return fault.code;
 }
 
-#define STATUS(name, parameters, ...)                                        \
-    static cl_int CL_API_CALL name##_or_not parameters                       \
-    {                                                                        \
-        const cl_int code = fails(#name);                                    \
-        return code != CL_SUCCESS ? code : real.name(__VA_ARGS__);           \
+#define STATUS(name, parameters, ...)                                                                                                                          \
+    static cl_int CL_API_CALL name##_or_not parameters                                                                                                         \
+    {                                                                                                                                                          \
+        const cl_int code = fails(#name);                                                                                                                      \
+        return code != CL_SUCCESS ? code : real.name(__VA_ARGS__);                                                                                             \
     }
-#define OBJECT(type, name, parameters, ...)                                  \
-    static type CL_API_CALL name##_or_not parameters                         \
-    {                                                                        \
-        const cl_int code = fails(#name);                                    \
-        type made = code == CL_SUCCESS ? real.name(__VA_ARGS__) : NULL;      \
-        if (code != CL_SUCCESS)                                              \
-            *result = code;                                                  \
-        objects += made != NULL;                                             \
-        return made;                                                         \
+#define OBJECT(type, name, parameters, ...)                                                                                                                    \
+    static type CL_API_CALL name##_or_not parameters                                                                                                           \
+    {                                                                                                                                                          \
+        const cl_int code = fails(#name);                                                                                                                      \
+        type made = code == CL_SUCCESS ? real.name(__VA_ARGS__) : NULL;                                                                                        \
+        if (code != CL_SUCCESS)                                                                                                                                \
+            *result = code;                                                                                                                                    \
+        objects += made != NULL;                                                                                                                               \
+        return made;                                                                                                                                           \
     }
-#define RELEASE(name, type)                                                  \
-    static cl_int CL_API_CALL name##_or_not(type object)                     \
-    {                                                                        \
-        objects--;                                                           \
-        return real.name(object);                                            \
+#define RELEASE(name, type)                                                                                                                                    \
+    static cl_int CL_API_CALL name##_or_not(type object)                                                                                                       \
+    {                                                                                                                                                          \
+        objects--;                                                                                                                                             \
+        return real.name(object);                                                                                                                              \
     }
 
-OBJECT(cl_context, clCreateContext, (const cl_context_properties *p, cl_uint n, const cl_device_id *d, void(CL_CALLBACK *f)(const char *, const void *, size_t, void *), void *u, cl_int *result), p, n,
-       d, f, u, result)
+OBJECT(cl_context, clCreateContext,
+       (const cl_context_properties *p, cl_uint n, const cl_device_id *d, void(CL_CALLBACK *f)(const char *, const void *, size_t, void *), void *u,
+        cl_int *result),
+       p, n, d, f, u, result)
 OBJECT(cl_program, clCreateProgramWithSource, (cl_context c, cl_uint n, const char **s, const size_t *l, cl_int *result), c, n, s, l, result)
 OBJECT(cl_kernel, clCreateKernel, (cl_program p, const char *n, cl_int *result), p, n, result)
 OBJECT(cl_mem, clCreateBuffer, (cl_context c, cl_mem_flags f, size_t s, void *p, cl_int *result), c, f, s, p, result)
@@ -90,10 +92,14 @@ STATUS(clBuildProgram, (cl_program p, cl_uint n, const cl_device_id *d, const ch
 STATUS(clSetKernelArg, (cl_kernel k, cl_uint i, size_t s, const void *v), k, i, s, v)
 STATUS(clFlush, (cl_command_queue q), q)
 STATUS(clFinish, (cl_command_queue q), q)
-STATUS(clEnqueueReadBuffer, (cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t s, void *p, cl_uint n, const cl_event *w, cl_event *e), q, m, b, o, s, p, n, w, e)
-STATUS(clEnqueueWriteBuffer, (cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t s, const void *p, cl_uint n, const cl_event *w, cl_event *e), q, m, b, o, s, p, n, w, e)
-STATUS(clEnqueueCopyBuffer, (cl_command_queue q, cl_mem a, cl_mem b, size_t i, size_t o, size_t s, cl_uint n, const cl_event *w, cl_event *e), q, a, b, i, o, s, n, w, e)
-STATUS(clEnqueueFillBuffer, (cl_command_queue q, cl_mem m, const void *p, size_t z, size_t o, size_t s, cl_uint n, const cl_event *w, cl_event *e), q, m, p, z, o, s, n, w, e)
+STATUS(clEnqueueReadBuffer, (cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t s, void *p, cl_uint n, const cl_event *w, cl_event *e), q, m, b, o, s, p,
+       n, w, e)
+STATUS(clEnqueueWriteBuffer, (cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t s, const void *p, cl_uint n, const cl_event *w, cl_event *e), q, m, b,
+       o, s, p, n, w, e)
+STATUS(clEnqueueCopyBuffer, (cl_command_queue q, cl_mem a, cl_mem b, size_t i, size_t o, size_t s, cl_uint n, const cl_event *w, cl_event *e), q, a, b, i, o, s,
+       n, w, e)
+STATUS(clEnqueueFillBuffer, (cl_command_queue q, cl_mem m, const void *p, size_t z, size_t o, size_t s, cl_uint n, const cl_event *w, cl_event *e), q, m, p, z,
+       o, s, n, w, e)
 STATUS(clEnqueueBarrierWithWaitList, (cl_command_queue q, cl_uint n, const cl_event *w, cl_event *e), q, n, w, e)
 STATUS(clWaitForEvents, (cl_uint n, const cl_event *w), n, w)
 STATUS(clGetEventProfilingInfo, (cl_event e, cl_profiling_info w, size_t s, void *v, size_t *r), e, w, s, v, r)
@@ -121,7 +127,8 @@ static cl_int CL_API_CALL clReleaseCommandQueue_or_not(cl_command_queue q)
     return real.clReleaseCommandQueue(q);
 }
 
-static cl_int CL_API_CALL clEnqueueNDRangeKernel_or_not(cl_command_queue q, cl_kernel k, cl_uint d, const size_t *o, const size_t *g, const size_t *l, cl_uint n, const cl_event *w, cl_event *e)
+static cl_int CL_API_CALL clEnqueueNDRangeKernel_or_not(cl_command_queue q, cl_kernel k, cl_uint d, const size_t *o, const size_t *g, const size_t *l,
+                                                        cl_uint n, const cl_event *w, cl_event *e)
 {
     const cl_int code = fails("clEnqueueNDRangeKernel"), result = code != CL_SUCCESS ? code : real.clEnqueueNDRangeKernel(q, k, d, o, g, l, n, w, e);
     objects += result == CL_SUCCESS && e != NULL;
@@ -135,7 +142,8 @@ static cl_int CL_API_CALL clEnqueueMarkerWithWaitList_or_not(cl_command_queue q,
     return result;
 }
 
-static void *CL_API_CALL clEnqueueMapBuffer_or_not(cl_command_queue q, cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_t s, cl_uint n, const cl_event *w, cl_event *e, cl_int *result)
+static void *CL_API_CALL clEnqueueMapBuffer_or_not(cl_command_queue q, cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_t s, cl_uint n, const cl_event *w,
+                                                   cl_event *e, cl_int *result)
 {
     const cl_int code = fails("clEnqueueMapBuffer");
     if (code == CL_SUCCESS)
@@ -165,10 +173,11 @@ static void stand_between(struct wcodec_opencl_driver *d)
 {
     real = *d;
 #define X(name) d->name = name##_or_not;
-    X(clCreateContext) X(clCreateCommandQueue) X(clCreateProgramWithSource) X(clCreateKernel) X(clCreateBuffer) X(clReleaseContext) X(clReleaseCommandQueue)
-    X(clReleaseProgram) X(clReleaseKernel) X(clReleaseMemObject) X(clReleaseEvent) X(clBuildProgram) X(clSetKernelArg) X(clFlush) X(clFinish) X(clEnqueueReadBuffer)
-    X(clEnqueueWriteBuffer) X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer) X(clEnqueueBarrierWithWaitList) X(clWaitForEvents) X(clGetEventProfilingInfo)
-    X(clGetMemObjectInfo) X(clEnqueueNDRangeKernel) X(clEnqueueMarkerWithWaitList) X(clEnqueueMapBuffer) X(clGetEventInfo) X(clGetProgramBuildInfo)
+    X(clCreateContext)
+    X(clCreateCommandQueue) X(clCreateProgramWithSource) X(clCreateKernel) X(clCreateBuffer) X(clReleaseContext) X(clReleaseCommandQueue) X(clReleaseProgram)
+        X(clReleaseKernel) X(clReleaseMemObject) X(clReleaseEvent) X(clBuildProgram) X(clSetKernelArg) X(clFlush) X(clFinish) X(clEnqueueReadBuffer)
+            X(clEnqueueWriteBuffer) X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer) X(clEnqueueBarrierWithWaitList) X(clWaitForEvents) X(clGetEventProfilingInfo)
+                X(clGetMemObjectInfo) X(clEnqueueNDRangeKernel) X(clEnqueueMarkerWithWaitList) X(clEnqueueMapBuffer) X(clGetEventInfo) X(clGetProgramBuildInfo)
 #undef X
 }
 
@@ -194,14 +203,16 @@ static void make_tensors(void)
     wcodec_error err;
     for (unsigned i = 0; i < 2; i++) {
         support_tensor_common(&seed, 1, 1 + 2 * i, 9000, &tensors[i]);
-        assert_int_equal(wcodec_tiles_read(&tensors[i].tiling, tensors[i].payload, tensors[i].payload_size, &wcodec_default_allocator, &tiles[i], &err), WCODEC_OK);
+        assert_int_equal(wcodec_tiles_read(&tensors[i].tiling, tensors[i].payload, tensors[i].payload_size, &wcodec_default_allocator, &tiles[i], &err),
+                         WCODEC_OK);
     }
     tensors[1].payload[tiles[1]->area_begin[WCODEC_AREA_WORDS]] ^= 0x55;
     uint8_t *out = malloc(tensors[1].tiling.size);
     wcodec_view_whole(tensors[1].payload, &view);
     wanted.fault = WCODEC_TILE_OK;
     for (wanted.tile = 0; wanted.tile < tensors[1].tiling.tiles && wanted.fault == WCODEC_TILE_OK; wanted.tile += wanted.fault == WCODEC_TILE_OK)
-        wanted.fault = wcodec_tile_decode(tiles[1], &view, wanted.tile, out + (wanted.tile << tensors[1].tiling.tile_log2 << tensors[1].tiling.element_log2), true);
+        wanted.fault =
+            wcodec_tile_decode(tiles[1], &view, wanted.tile, out + (wanted.tile << tensors[1].tiling.tile_log2 << tensors[1].tiling.element_log2), true);
     assert_true(wanted.fault != WCODEC_TILE_OK);
     free(out);
 }
@@ -528,8 +539,8 @@ int main(void)
     }
     stand_between(&state->driver);
     make_tensors();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_opening), cmocka_unit_test(test_calls), cmocka_unit_test(test_lost), cmocka_unit_test(test_commands),
-                                       cmocka_unit_test(test_without_fast)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_opening), cmocka_unit_test(test_calls), cmocka_unit_test(test_lost),
+                                       cmocka_unit_test(test_commands), cmocka_unit_test(test_without_fast)};
     const int result = cmocka_run_group_tests(tests, NULL, NULL);
     for (unsigned i = 0; i < 2; i++) {
         wcodec_tiles_free(tiles[i]);
