@@ -12,6 +12,8 @@ enum { ARG_BLOCK, ARG_FAULTS, ARG_JOBS, ARG_PARTS, ARG_NUMBERS, ARG_SLOTS, ARG_F
 
 enum { SERIAL_MAX = (1 << 29) - 1 };
 
+#define SHARES UINT32_MAX /* in place of a queue: backends/opencl/fast.cl */
+
 struct launch {
     cl_kernel kernel; /* arguments belong to the kernel: an own one for each launch, so that batches of several threads do not meet */
     size_t items;     /* of a work-group */
@@ -226,9 +228,13 @@ static cl_int plan_kernel(struct wcodec_batch *b, struct set *s, unsigned kernel
             while (segments->first + segments->count <= first)
                 segments++;
             a.parts = s->parts + *part_count * sizeof *parts;
-            if (d->variant == WCODEC_VARIANT_NVIDIA && segments->first + segments->count >= first + count && count > groups_of(d, p) * p->tiles) {
-                /* One table for all: a queue. */
-                parts[(*part_count)++] = (struct wcodec_part){segments->tables, first, count};
+            const bool one = segments->first + segments->count >= first + count; /* table for all */
+            if (one) {
+                a.parts = count;
+                a.numbers = segments->tables;
+                a.first = first;
+            }
+            if (one && d->variant == WCODEC_VARIANT_NVIDIA && count > groups_of(d, p) * p->tiles) {
                 a.queue = (cl_uint)(1 + b->tiles) + 2 * b->queue_count++;
                 l->groups = groups_of(d, p);
             } else {
@@ -236,8 +242,11 @@ static cl_int plan_kernel(struct wcodec_batch *b, struct set *s, unsigned kernel
                 const uint32_t groups = wcodec_plan_cut(segments, first, count, groups_of(d, p), parts + *part_count, own, &tiles);
                 a.active = even(tiles, p->tiles);
                 l->groups = groups;
-                *part_count += own[groups];
-                if (own[groups] > groups) {
+                if (one)
+                    a.queue = SHARES;
+                else
+                    *part_count += own[groups];
+                if (!one && own[groups] > groups) {
                     a.numbers = s->parts + s->parts_max * sizeof *parts + 4 * (uint64_t)*number_count;
                     *number_count += groups + 1;
                 }
@@ -476,14 +485,16 @@ static cl_int clear_failed(struct wcodec_queue *q, const struct wcodec_batch *b,
 wcodec_status wcodec_opencl_batch_results(struct wcodec_queue *q, struct wcodec_batch *b, struct wcodec_job_result *results, wcodec_error *err)
 {
     const struct wcodec_device *d = q->device;
-    uint32_t *faults = NULL, any = 0;
-    cl_int result = d->cl->clEnqueueReadBuffer(q->queue, b->room.faults, CL_TRUE, 0, sizeof any, &any, 0, NULL, NULL);
+    uint32_t *faults = NULL;
+    cl_int result = d->cl->clEnqueueReadBuffer(q->queue, b->room.faults, CL_FALSE, 0, sizeof *b->room.first, (void *)(uintptr_t)b->room.first, 0, NULL, NULL);
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clEnqueueReadBuffer", err);
+    if ((result = d->cl->clFinish(q->queue)) != CL_SUCCESS)
+        return wcodec_opencl_fail(d, result, "clFinish", err);
     wcodec_status status = check_event(b, err);
     if (status)
         return status;
-    if (any != b->serial) {
+    if (*b->room.first != b->serial) {
         for (size_t i = 0; i < b->count; i++)
             results[i] = (struct wcodec_job_result){0, WCODEC_TILE_OK};
         return WCODEC_OK;

@@ -192,9 +192,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_words(const struct wcodec_fast *f, int k
         o[i] |= (wcodec_rotate_right(raw[i / 2], 16 * (i % 2)) & 0x80007fffu) | (wcodec_rotate_right(middle, 8 * i) & 0x007f8000u);
 #else
     if (WCODEC_PAIRS_CODING) {
-        /* Both values of a pair in each of its bytes: even bytes take the low one, odd bytes the high one. */
-        const uint32_t m = wcodec_bytes(s[0] >> 12, s[2] >> 12, 0x4400), even = 0x000f000fu << FIELD, odd = 0x0f000f00u << FIELD;
-        o[0] = (((m << FIELD) & even) | ((FIELD == 4 ? m : m >> (4 - FIELD)) & odd)) + f->window;
+        /* The bytes in which a pair's values stand: even ones have the low value in their upper half, odd ones the high value in their lower half. The raw
+         * bits replace what else is in them. */
+        const uint32_t m = wcodec_bytes(s[0], s[2], 0x6521);
+        o[0] = bitselect(m << FIELD, FIELD == 4 ? m : m >> (4 - FIELD), 0x00ff00ffu);
     } else if (WCODEC_P8_CODING) {
         o[0] = wcodec_bytes(wcodec_bytes(s[0], s[1], 0x0040), wcodec_bytes(s[2], s[3], 0x0040), 0x5410);
     } else {
@@ -208,7 +209,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_words(const struct wcodec_fast *f, int k
             raw = wcodec_fast_spread(k == 2 ? raw & 0xffffu : f->x & 0xffffu);
         else if (k % 2)
             raw = wcodec_rotate_right(raw, 4);
-        o[0] |= raw & MASK;
+        o[0] = bitselect(o[0], raw, MASK);
     }
 #endif
     if (WCODEC_ADD)
@@ -281,11 +282,72 @@ struct wcodec_fast_part {
 #define WCODEC_CURRENT_JOB(current, i) ((current)->jobs + (current)->part.first + (i))
 #define WCODEC_CURRENT_SET(current) ((const __global struct wcodec_table_set *)((current)->block + (current)->part.tables))
 
+#if WCODEC_SHAPE == 1 || WCODEC_SHAPE == 2 || WCODEC_SHAPE == 5
+typedef uint8_t wcodec_fast_element;
+#elif WCODEC_SHAPE != 3
+typedef uint16_t wcodec_fast_element;
+#else
+typedef uint32_t wcodec_fast_element;
+#endif
+
+#ifdef WCODEC_OPENCL_NVIDIA
+/* Outliers, 32 at a time: each lane changes one element, and the lane that decoded it learns by how much its part of the check does. False if positions or
+ * values are out of range or order. */
+WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, __global uint8_t *__local *places,
+                                              uint64_t *sum)
+{
+    const uint32_t lane = WCODEC_THREAD_LANE(w), count = job->outliers, elements = job->elements, width = set->width, shift = set->shift;
+    const uint32_t add = BYTES == 1 ? set->add & 0xffu : 0, mask = ((1u << width) - 1) << shift;
+    const __global uint16_t *positions = (const __global uint16_t *)(WCODEC_PLACE(job->positions) + WCODEC_PLACE_OFFSET(job->positions));
+    const __global uint8_t *values = WCODEC_PLACE(job->values) + WCODEC_PLACE_OFFSET(job->values);
+    volatile __global wcodec_fast_element *out = (volatile __global wcodec_fast_element *)(WCODEC_PLACE(job->out) + WCODEC_PLACE_OFFSET(job->out));
+    uint32_t least = 0;
+    for (uint32_t first = 0; first < count; first += 32) {
+        const uint32_t n = min(32u, count - first);
+        const bool mine = lane < n;
+        const uint32_t position = mine ? positions[first + lane] : 0, value = mine ? values[first + lane] : 0;
+        const uint32_t before = wcodec_shuffle(position, lane - 1) + 1;
+        if (wcodec_ballot(&w->binding, mine && (position < (lane == 0 ? least : before) || position >= elements || value >> width)))
+            return false;
+        least = wcodec_shuffle(position, n - 1) + 1;
+        uint64_t change = 0;
+        WCODEC_ORDER(); /* elements that other lanes have stored are read */
+        if (mine) {
+            const uint32_t old = out[position], now = (wcodec_fast_element)((((old + add) & ~mask) | value << shift) - add), offset = position % 4 * BYTES;
+            out[position] = (wcodec_fast_element)now;
+            change = (((uint64_t)now - (uint64_t)old) << offset % 4 * 8) * wcodec_check_factor(position / 128 * BYTES + offset / 4);
+        }
+        for (uint32_t i = 0; i < n; i++) {
+            const uint64_t c = (uint64_t)wcodec_shuffle((uint32_t)(change >> 32), i) << 32 | wcodec_shuffle((uint32_t)change, i);
+            if (wcodec_shuffle(position, i) % 128 / 4 == lane)
+                *sum += c;
+        }
+    }
+    return true;
+}
+#else
+WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, __global uint8_t *__local *places,
+                                              uint64_t *sum)
+{
+    struct wcodec_lane lanes[1];
+    const struct wcodec_outlier_list list = {job->positions, job->values, BYTES == 1 ? set->add & 0xffu : 0, job->outliers, set->shift, set->width};
+    w->job = job;
+    w->size = BYTES;
+    w->binding.positions = WCODEC_PLACE(job->positions);
+    w->binding.values = WCODEC_PLACE(job->values);
+    w->binding.out = WCODEC_PLACE(job->out);
+    lanes[0].sum = *sum;
+    WCODEC_ORDER();
+    const bool good = wcodec_patch(w, lanes, &list);
+    *sum = lanes[0].sum;
+    return good;
+}
+#endif
+
 /* What came of a tile: its fault. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, volatile __local struct wcodec_fast_part *current, __global uint8_t *__local *places, uint32_t low_start)
 {
     struct wcodec_tile_work *w = f->w;
-    struct wcodec_lane lanes[1];
     const uint32_t lane = WCODEC_THREAD_LANE(w), bad_end = wcodec_ballot(&w->binding, RAW > 0 ? f->x >> 16 != 1 : f->x != WCODEC_STATE_LOW);
     wcodec_ring_close();
     if (low_start)
@@ -294,23 +356,11 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, const 
         return 2;
     if (bad_end)
         return 3;
-    lanes[0].sum = f->sum;
-    if (job->outliers) {
-        const __global struct wcodec_table_set *set = WCODEC_CURRENT_SET(current);
-        w->job = job;
-        w->size = BYTES;
-        w->binding.lane = lane;
-        w->binding.positions = WCODEC_PLACE(job->positions);
-        w->binding.values = WCODEC_PLACE(job->values);
-        w->binding.out = WCODEC_PLACE(job->out);
-        WCODEC_ORDER();
-        const struct wcodec_outlier_list list = {job->positions, job->values, BYTES == 1 ? set->add & 0xffu : 0, job->outliers, set->shift, set->width};
-        if (!wcodec_patch(w, lanes, &list))
-            return 4;
-    }
+    if (job->outliers && !wcodec_fast_patch(w, job, WCODEC_CURRENT_SET(current), places, &f->sum))
+        return 4;
     if (!(job->slot >> 31))
         return 0;
-    return wcodec_add_lanes(&w->binding, wcodec_check_share(lanes[0].sum, lane)) == job->check ? 0 : 5;
+    return wcodec_add_lanes(&w->binding, wcodec_check_share(f->sum, lane)) == job->check ? 0 : 5;
 }
 
 /* Tile i of the part, after which comes tile `next`. */
@@ -395,8 +445,17 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_take(struct wcodec_tile_work *w, vol
 #define WCODEC_QUEUE(queue) 0
 #endif
 
+/* In place of a queue: each group has an even share of `parts` jobs from `first` on, with the tables at `numbers`. */
+#define WCODEC_SHARES 0xffffffffu
+
+WCODEC_DEVICE_FUNCTION struct wcodec_part wcodec_fast_share(uint64_t tables, uint32_t first, uint32_t count)
+{
+    const uint32_t group = (uint32_t)get_group_id(0), groups = (uint32_t)get_num_groups(0), least = count / groups, more = count % groups;
+    return (struct wcodec_part){tables, first + group * least + min(group, more), least + (group < more ? 1 : 0)};
+}
+
 /* Work-group g takes parts [n[g], n[g + 1]) of those at `parts` of the block, `active` tiles at a time; n is at `numbers`, without which a group has one
- * part. With a queue all groups have one part together, and each 32 work-items take the next tile of it; it stands in two words of `faults`: tiles taken, and
+ * part. With a queue all groups have one part together, of `parts` jobs from `first` on with the tables at `numbers`, and each 32 work-items take the next tile of it; it stands in two words of `faults`: tiles taken, and
  * groups that have ended, of which the last one makes the queue ready for the next launch. */
 WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global uint32_t *faults, ulong jobs, ulong parts, ulong numbers, uint slots, uint first, uint active, uint queue_word, uint serial WCODEC_PLACE_PARAMETERS)
 {
@@ -405,24 +464,29 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
     __local struct wcodec_fast_part current;
     WCODEC_OPENCL_PLACES
     WCODEC_OPENCL_LANES(work)
-    const uint32_t group = (uint32_t)get_group_id(0), queue = WCODEC_QUEUE(queue_word);
+    const bool shares = queue_word == WCODEC_SHARES;
+    const uint32_t group = (uint32_t)get_group_id(0), queue = shares ? 0 : WCODEC_QUEUE(queue_word);
     const __global uint32_t *my_parts = (const __global uint32_t *)(block + numbers) + group;
-    const uint32_t first_part = queue ? 0 : numbers ? my_parts[0] : group, end_part = queue ? 1 : numbers ? my_parts[1] : group + 1;
-    (void)first;
+    const uint32_t first_part = queue || shares ? 0 : numbers ? my_parts[0] : group, end_part = queue || shares ? 1 : numbers ? my_parts[1] : group + 1;
     if (get_local_id(0) == 0) {
         current.block = block;
         current.jobs = (const __global struct wcodec_tile_job *)(block + jobs);
     }
     for (uint32_t p = first_part; p < end_part; p++) {
-        const __global struct wcodec_part *part = (const __global struct wcodec_part *)(block + parts) + p;
-        uint32_t i = queue ? group * WCODEC_TILES_A_GROUP + number : number < active ? number : part->count;
+        const __global struct wcodec_part *stored = (const __global struct wcodec_part *)(block + parts) + p;
+        const struct wcodec_part part = queue ? (struct wcodec_part){numbers, first, (uint32_t)parts} : shares ? wcodec_fast_share(numbers, first, (uint32_t)parts) : *stored;
+        const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + jobs) + part.first;
+        uint32_t i = queue ? group * WCODEC_TILES_A_GROUP + number : number < active ? number : part.count;
+        const bool begins = p == first_part && i < part.count;
         barrier(CLK_LOCAL_MEM_FENCE);
         if (get_local_id(0) == 0)
-            current.part = *part;
-        if (p == first_part && i < part->count)
-            wcodec_fast_ahead((const __global struct wcodec_tile_job *)(block + jobs) + part->first + i, places, WCODEC_THREAD_LANE(&work));
-        if (p == first_part || part[-1].tables != part->tables)
-            wcodec_fast_tables((const __global struct wcodec_table_set *)(block + part->tables), (__local uint32_t *)(local_memory + TABLES / 16));
+            current.part = part;
+        if (begins)
+            wcodec_prefetch((const __global uint8_t *)(job + i));
+        if (p == first_part || stored[-1].tables != part.tables)
+            wcodec_fast_tables((const __global struct wcodec_table_set *)(block + part.tables), (__local uint32_t *)(local_memory + TABLES / 16));
+        if (begins)
+            wcodec_fast_ahead(job + i, places, WCODEC_THREAD_LANE(&work));
         barrier(CLK_LOCAL_MEM_FENCE);
         while (i < current.part.count) {
             const uint32_t next = queue ? wcodec_fast_take(&work, faults + queue) + (uint32_t)get_num_groups(0) * WCODEC_TILES_A_GROUP : i + active;

@@ -45,6 +45,8 @@ enum { WCODEC_OPENCL_FEW = 0, WCODEC_OPENCL_MANY = 1, WCODEC_OPENCL_PLACES_FEW =
 struct wcodec_opencl_room {
     cl_mem block;      /* descriptors */
     cl_mem faults;     /* one word, and one a tile */
+    cl_mem pinned;     /* where the first word is read to: faster than to other memory */
+    volatile cl_uint *first;
     size_t block_size;
     size_t tiles;
 };

@@ -34,6 +34,14 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_bytes(uint32_t a, uint32_t b, const uint3
     return v;
 }
 
+/* What lane `from` has. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_shuffle(uint32_t v, uint32_t from)
+{
+    uint32_t other;
+    asm volatile("shfl.sync.idx.b32 %0, %1, %2, 0x1f, 0xffffffff;" : "=r"(other) : "r"(v), "r"(from));
+    return other;
+}
+
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_load_stream(const __global uint8_t *from)
 {
     uint32_t v;

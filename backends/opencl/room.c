@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { ROOM_KEPT = 64 << 20, BLOCK_LEAST = 64 << 10, TILES_LEAST = 1024 };
+enum { ROOM_KEPT = 64 << 20, BLOCK_LEAST = 64 << 10, TILES_LEAST = 1024, PINNED = 64 };
 
 static size_t room_size(const struct wcodec_opencl_room *r)
 {
@@ -15,11 +15,15 @@ static size_t room_size(const struct wcodec_opencl_room *r)
 
 static void destroy(struct wcodec_device *d, struct wcodec_opencl_room *r)
 {
+    if (r->first != NULL && d->cl->clEnqueueUnmapMemObject(d->queue, r->pinned, (void *)(uintptr_t)r->first, 0, NULL, NULL) == CL_SUCCESS)
+        d->cl->clFinish(d->queue);
+    if (r->pinned != NULL)
+        d->cl->clReleaseMemObject(r->pinned);
     if (r->faults != NULL)
         d->cl->clReleaseMemObject(r->faults);
     if (r->block != NULL)
         d->cl->clReleaseMemObject(r->block);
-    *r = (struct wcodec_opencl_room){NULL, NULL, 0, 0};
+    *r = (struct wcodec_opencl_room){.block = NULL};
 }
 
 /* A power of two: what one batch had is enough for the next, too. */
@@ -50,16 +54,20 @@ static bool take_kept(struct wcodec_device *d, uint64_t block_size, uint64_t til
 
 wcodec_status wcodec_opencl_room_take(struct wcodec_device *d, uint64_t block_size, uint64_t tiles, struct wcodec_opencl_room *room, wcodec_error *err)
 {
-    struct wcodec_opencl_room r = {NULL, NULL, round_up(block_size, BLOCK_LEAST), round_up(tiles, TILES_LEAST)};
+    struct wcodec_opencl_room r = {.block_size = round_up(block_size, BLOCK_LEAST), .tiles = round_up(tiles, TILES_LEAST)};
     cl_int result;
     if (take_kept(d, block_size, tiles, room))
         return WCODEC_OK;
     r.block = d->cl->clCreateBuffer(d->context, CL_MEM_READ_ONLY, r.block_size, NULL, &result);
     if (result == CL_SUCCESS)
         r.faults = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, 4 * (r.tiles + 1), NULL, &result);
+    if (result == CL_SUCCESS)
+        r.pinned = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, PINNED, NULL, &result);
+    if (result == CL_SUCCESS)
+        r.first = d->cl->clEnqueueMapBuffer(d->queue, r.pinned, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, PINNED, 0, NULL, NULL, &result);
     if (result != CL_SUCCESS) {
         destroy(d, &r);
-        return wcodec_opencl_fail(d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result, "clCreateBuffer", err);
+        return wcodec_opencl_fail(d, result == CL_OUT_OF_RESOURCES || result == CL_MAP_FAILURE ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result, "clCreateBuffer", err);
     }
     *room = r;
     return WCODEC_OK;

@@ -345,6 +345,7 @@ static void drop_rooms(struct wcodec_device *device)
     for (; device->room_count > 0; device->room_count--) {
         clReleaseMemObject_or_not(device->rooms[device->room_count - 1].block);
         clReleaseMemObject_or_not(device->rooms[device->room_count - 1].faults);
+        clReleaseMemObject_or_not(device->rooms[device->room_count - 1].pinned);
     }
 }
 
@@ -364,7 +365,7 @@ static void test_calls(void **unused)
         {"clCreateBuffer", CL_OUT_OF_RESOURCES, WCODEC_ERROR_MEMORY, "clCreateBuffer: "}, /* what some drivers say of memory */
         {"clCreateBuffer", CL_INVALID_BUFFER_SIZE, WCODEC_ERROR_MEMORY, "clCreateBuffer: INVALID_BUFFER_SIZE"},
         {"clCreateBuffer", CL_INVALID_CONTEXT, WCODEC_ERROR_DEVICE, "clCreateBuffer: INVALID_CONTEXT"},
-        {"clEnqueueMapBuffer", CL_MAP_FAILURE, WCODEC_ERROR_MEMORY, "clEnqueueMapBuffer: "},
+        {"clEnqueueMapBuffer", CL_MAP_FAILURE, WCODEC_ERROR_MEMORY, ": MEM_OBJECT_ALLOCATION_FAILURE"},
         {"clCreateKernel", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE, "clCreateKernel: OUT_OF_RESOURCES"},
         {"clSetKernelArg", CL_INVALID_MEM_OBJECT, WCODEC_ERROR_DEVICE, "INVALID_"},
         {"clEnqueueNDRangeKernel", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE, "clEnqueueNDRangeKernel: OUT_OF_RESOURCES"},
