@@ -164,8 +164,10 @@ void support_hostile(const struct wcodec_backend *backend, struct wcodec_device 
         assert_true(small || alone.faults[i] > 0 || (i != WCODEC_TILE_OK && i != WCODEC_TILE_WORDS && i != WCODEC_TILE_CHECK));
     }
     known_answers(&alone);
+    if (small) /* oclgrind runs one kernel at a time, or aborts */
+        return;
     for (unsigned i = 0; i < THREADS; i++) {
-        runs[i] = (struct run){.b = backend, .device = device, .small = small, .seed = alone.seed + i, .rounds = small ? 1 : 4};
+        runs[i] = (struct run){.b = backend, .device = device, .seed = alone.seed + i, .rounds = 4};
         assert_int_equal(pthread_create(&threads[i], NULL, run_batches, &runs[i]), 0);
     }
     for (unsigned i = 0; i < THREADS; i++)

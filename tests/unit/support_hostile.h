@@ -8,7 +8,7 @@
 
 #include "backends/backend.h"
 
-/* Batches of good and damaged tensors, by one thread after the other three at once, each with a queue of its own. small: little, for slow simulators. Fails
+/* Batches of good and damaged tensors, by one thread after the other three at once, each with a queue of its own. small: little and by one thread, for slow simulators. Fails
  * the running cmocka test. */
 void support_hostile(const struct wcodec_backend *backend, struct wcodec_device *device, bool small);
 
