@@ -448,10 +448,11 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_take(struct wcodec_tile_work *w, vol
 /* In place of a queue: each group has an even share of `parts` jobs from `first` on, with the tables at `numbers`. */
 #define WCODEC_SHARES 0xffffffffu
 
-WCODEC_DEVICE_FUNCTION struct wcodec_part wcodec_fast_share(uint64_t tables, uint32_t first, uint32_t count)
+WCODEC_DEVICE_FUNCTION void wcodec_fast_share(struct wcodec_part *part)
 {
-    const uint32_t group = (uint32_t)get_group_id(0), groups = (uint32_t)get_num_groups(0), least = count / groups, more = count % groups;
-    return (struct wcodec_part){tables, first + group * least + min(group, more), least + (group < more ? 1 : 0)};
+    const uint32_t group = (uint32_t)get_group_id(0), groups = (uint32_t)get_num_groups(0), least = part->count / groups, more = part->count % groups;
+    part->first += group * least + min(group, more);
+    part->count = least + (group < more ? 1 : 0);
 }
 
 /* Work-group g takes parts [n[g], n[g + 1]) of those at `parts` of the block, `active` tiles at a time; n is at `numbers`, without which a group has one
@@ -474,7 +475,11 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
     }
     for (uint32_t p = first_part; p < end_part; p++) {
         const __global struct wcodec_part *stored = (const __global struct wcodec_part *)(block + parts) + p;
-        const struct wcodec_part part = queue ? (struct wcodec_part){numbers, first, (uint32_t)parts} : shares ? wcodec_fast_share(numbers, first, (uint32_t)parts) : *stored;
+        struct wcodec_part part = {numbers, first, (uint32_t)parts};
+        if (shares)
+            wcodec_fast_share(&part);
+        else if (!queue)
+            part = *stored;
         const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + jobs) + part.first;
         uint32_t i = queue ? group * WCODEC_TILES_A_GROUP + number : number < active ? number : part.count;
         const bool begins = p == first_part && i < part.count;
