@@ -29,7 +29,7 @@ says 'all.safetensors.wcodec: ok on opencl:0$'; says 'ok on cpu:0$'
 # Each device by its number, of whatever driver; and by the variable.
 "$WCODEC" devices >devices.out
 for device in $(awk '$1 == "opencl" && ($3 == "usable" || $3 == "chosen") {print $2}' devices.out); do
-    run 0 "$WCODEC" test -v --backend=opencl:$device all.safetensors.wcodec; says "ok on opencl:$device\$"
+    run 0 "$WCODEC" test --backend=opencl:$device all.safetensors.wcodec; silent
     run 0 env WCODEC_BACKEND=opencl:$device "$WCODEC" decompress -q -f -o back all.safetensors.wcodec; silent
     same all.safetensors back "opencl:$device"
     run 0 env WCODEC_BACKEND=opencl:$device "$WCODEC" devices; prints "^opencl  *$device  *chosen"
