@@ -151,6 +151,12 @@ static double estimate(struct search *s, bool anew, long k)
     return measure(s, e.distortion * step * step, e.bits + tiles);
 }
 
+/* No more than some octaves at once: an error may be nothing, or no number. */
+static double bounded(double octaves)
+{
+    return octaves < -4 ? -4 : octaves < 4 ? octaves : 4;
+}
+
 /* Where the sample reaches the aim, from k on: the measure grows by about one an octave, or less where few coefficients are left. */
 static long search_sample(struct search *s, const struct goal *goal, long k)
 {
@@ -163,7 +169,7 @@ static long search_sample(struct search *s, const struct goal *goal, long k)
             below = k;
         else
             above = k;
-        long next = k + (long)(rest * OCTAVE);
+        long next = k + (long)(bounded(rest) * OCTAVE);
         if (next <= below || next >= above)
             next = below + (above - below) / 2;
         if (next == k)
@@ -226,7 +232,7 @@ static long next_step(const struct bracket *b, const struct goal *goal, long k, 
         slope = (b->above_value - b->below_value) / (double)(b->above - b->below) * OCTAVE;
         slope = slope > 0.1 ? slope : 0.1;
     }
-    long next = k + (long)floor((goal->aim - value) / slope * OCTAVE + 0.5);
+    long next = k + (long)floor(bounded((goal->aim - value) / slope) * OCTAVE + 0.5);
     if (next == k)
         next += value < goal->aim ? 1 : -1;
     if ((b->has_below && next <= b->below) || (b->has_above && next >= b->above))
@@ -244,7 +250,13 @@ static wcodec_status search_tensor(struct search *s, const struct goal *goal, lo
     wcodec_status status = WCODEC_OK;
     for (unsigned i = 0; i < TRIES && !status && !s->reason; i++) {
         status = try_step(s, last = k, &value, err);
-        if (status || s->reason)
+        if (status)
+            return status;
+        if (s->reason && has_best) {
+            s->reason = NULL;
+            break;
+        }
+        if (s->reason)
             return status;
         const bool holds = value >= goal->least && value <= goal->most;
         /* Past its window a measure still keeps to the target on one side: fewer bits, or less error. */

@@ -403,6 +403,22 @@ static void test_end_of_range(void **state)
     free(data);
 }
 
+/* Few values, far apart: many steps give them exactly, and what is left of an error says nothing of the way to go. */
+static void test_exact(void **state)
+{
+    enum { N = 8192 };
+    uint64_t seed = support_seed() + 10;
+    uint8_t *data = malloc(4 * N);
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        put_number(WCODEC_DTYPE_F32, (double)((int)(support_random(&seed) % 5) - 2) + 1e-4 * gaussian(&seed), i, data);
+    for (unsigned i = 1; i < 24; i++) {
+        const struct wcodec_encode_settings settings = settings_of(WCODEC_LOSSY_SNR, 4 * i, i % 2 ? 64 : 0);
+        assert_true(check(&settings, WCODEC_DTYPE_F32, data, N));
+    }
+    free(data);
+}
+
 /* All coefficients zero: the file still says what was lost. */
 static void test_nothing_left(void **state)
 {
@@ -424,7 +440,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forward), cmocka_unit_test(test_inverse),         cmocka_unit_test(test_rate),     cmocka_unit_test(test_split),        cmocka_unit_test(test_targets),
         cmocka_unit_test(test_close),   cmocka_unit_test(test_transforms_gain), cmocka_unit_test(test_lossless), cmocka_unit_test(test_nothing_left),
-        cmocka_unit_test(test_end_of_range),
+        cmocka_unit_test(test_end_of_range), cmocka_unit_test(test_exact),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
