@@ -9,6 +9,9 @@
 #include "core/context.h"
 #include "encode/tensor.h"
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +148,11 @@ int main(int argc, char **argv)
     wcodec_context *context;
     wcodec_options options;
     wcodec_error err;
+#ifdef __GLIBC__
+    /* What is freed is kept: the output lies in memory that was used before, as zstd's does. */
+    mallopt(M_MMAP_THRESHOLD, 1 << 30);
+    mallopt(M_TRIM_THRESHOLD, 1 << 30);
+#endif
     wcodec_options_init(&options);
     options.threads = 1;
     if (argc < 2)

@@ -9,7 +9,10 @@
 #include "coding/planes.h"
 #include "core/error.h"
 
-enum { BATCH = 4 /* groups whose symbols are chosen at once */ };
+enum {
+    BATCH = 4,  /* groups whose symbols are chosen at once */
+    FETCHED = 8 /* groups that are coded at once, while as many of the next tile are fetched */
+};
 
 void wcodec_cpu_encode_dsp_init(struct wcodec_cpu_encode_dsp *dsp, uint32_t levels)
 {
@@ -266,6 +269,19 @@ static void choose_groups(const struct work *w, const struct wcodec_cpu_encode_t
     }
 }
 
+/* Ask for `count` groups of the tile behind this one: its first pass would wait for memory, which has nothing to do now. */
+static void fetch_next(const struct work *w, uint32_t first, uint32_t count)
+{
+#if defined(__GNUC__)
+    const unsigned log2 = w->encoder->tiling->element_log2;
+    const uintptr_t next = (uintptr_t)w->data + ((uintptr_t)w->elements << log2) + ((uintptr_t)first * WCODEC_GROUP << log2);
+    for (uintptr_t at = next; at < next + ((uintptr_t)count * WCODEC_GROUP << log2); at += 64)
+        __builtin_prefetch((const void *)at, 0, 2);
+#else
+    (void)w, (void)first, (void)count;
+#endif
+}
+
 static void encode_stream(const struct work *w, const struct wcodec_stream_plan *plan, unsigned c, const uint16_t *payload, struct wcodec_tile_output *o)
 {
     const struct wcodec_cpu_encoder *e = w->encoder;
@@ -280,8 +296,14 @@ static void encode_stream(const struct work *w, const struct wcodec_stream_plan 
     for (uint32_t r = 0; r < runs; r++)
         choose_groups(w, &e->tables[c][plan->run_tables ? plan->run_tables[r] : plan->table], f->profile, c, r * run, (r + 1) * run < w->groups ? (r + 1) * run : w->groups, o);
     for (uint32_t r = runs; r-- > 0;) {
-        const uint32_t first = r * run, count = w->groups - first < run ? w->groups - first : run;
-        e->dsp.rans[f->profile](&e->tables[c][plan->run_tables ? plan->run_tables[r] : plan->table], w->symbols + (size_t)first * WCODEC_GROUP / span, count, &s);
+        const uint32_t first = r * run, stop = w->groups - first < run ? w->groups : first + run;
+        const struct wcodec_cpu_encode_table *table = &e->tables[c][plan->run_tables ? plan->run_tables[r] : plan->table];
+        for (uint32_t g = stop, count; g > first; g -= count) {
+            count = g - first < FETCHED ? g - first : FETCHED;
+            if (c == 0)
+                fetch_next(w, g - count, count);
+            e->dsp.rans[f->profile](table, w->symbols + (size_t)(g - count) * WCODEC_GROUP / span, count, &s);
+        }
     }
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
         wcodec_store_u32(o->states[c] + 4 * lane, s.x[lane]);
