@@ -134,6 +134,7 @@ static void decode_rans(const struct request *r, struct track *tracks, struct wc
     const struct wcodec_field *f = tracks[0].field;
     const unsigned run_groups = f->run_log2 ? 1u << (f->run_log2 - 7) : groups, step = run_groups < groups ? run_groups : groups;
     const unsigned row_bytes = d->tiles->tiling->plane_count > 0 ? d->tiles->tiling->planes[0].bits * 4u * WCODEC_LANES / 8 : 0;
+    const unsigned out_bytes = (unsigned)WCODEC_GROUP << d->tiles->tiling->element_log2;
     const uint8_t *base[STREAMS];
     for (unsigned i = 0; i < count; i++) {
         base[i] = streams[i].words = words_for(&tracks[i], r->words_end, groups);
@@ -146,6 +147,8 @@ static void decode_rans(const struct request *r, struct track *tracks, struct wc
             streams[i].table = &d->tables[d->tiles->table_base[coded] + table];
             streams[i].rows = tracks[i].tile->raw[0] + (size_t)(group + g) * row_bytes;
             streams[i].row_bytes = coded == 0 ? row_bytes : 0;
+            streams[i].out = tracks[i].tile->out + (size_t)(group + g) * out_bytes;
+            streams[i].out_bytes = coded == 0 && !r->stream ? out_bytes : 0;
         }
         d->dsp->symbols[f->profile](streams, count, groups - g < step ? groups - g : step);
     }

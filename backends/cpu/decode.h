@@ -61,15 +61,19 @@ struct wcodec_cpu_stream {
     uint8_t *symbols;     /* advanced: groups * 128 bytes are written, aligned to 64 */
     const uint8_t *rows;  /* of the first plane, which the next stage reads: row_bytes of them a group */
     unsigned row_bytes;   /* 0: none */
+    uint8_t *out;         /* where the elements go through the caches: out_bytes a group */
+    unsigned out_bytes;   /* 0: nowhere yet, or past the caches */
 };
 
-/* Ask for a line of words, and for the rows of group g, while there is time: caches follow a few long streams by themselves, not short ones of several tiles. */
+/* Ask for a line of words, and for the rows of group g and its place in the output, while there is time: caches follow a few long streams by themselves, not short ones of several tiles. */
 static inline void wcodec_cpu_fetch(const struct wcodec_cpu_stream *s, const uint8_t *words, unsigned g)
 {
 #if defined(__GNUC__)
     __builtin_prefetch((const void *)((uintptr_t)words + WCODEC_CPU_WORDS_AHEAD));
     for (unsigned i = 0; i < s->row_bytes; i += 64)
         __builtin_prefetch((const void *)((uintptr_t)s->rows + g * s->row_bytes + i));
+    for (unsigned i = 0; i < s->out_bytes; i += 64)
+        __builtin_prefetch((const void *)((uintptr_t)s->out + g * s->out_bytes + i), 1);
 #else
     (void)s, (void)words, (void)g;
 #endif
