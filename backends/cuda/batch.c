@@ -8,19 +8,6 @@
 
 enum { WARPS_MIN = 8 }; /* fewer load tables too slowly */
 
-/* As the kernels take it: backends/cuda/fast.cuh. */
-struct launch {
-    cu_pointer block, jobs, tables, parts, first_part, faults, queue;
-    uint32_t ones;
-    uint32_t count;
-    uint32_t first;
-};
-
-struct kernel_launch {
-    unsigned kernel, blocks, threads, shared;
-    struct launch arguments;
-};
-
 struct wcodec_batch {
     struct wcodec_device *device;
     struct wcodec_job *jobs;
@@ -29,7 +16,7 @@ struct wcodec_batch {
     struct wcodec_cuda_slab *slab;
     uint32_t *faults; /* in the slab: one a tile, in the order of the jobs */
     struct wcodec_cuda_scratch scratch;
-    struct kernel_launch launches[WCODEC_KERNELS_ALL];
+    struct wcodec_cuda_launch launches[WCODEC_KERNELS_ALL];
     unsigned launch_count;
 };
 
@@ -53,17 +40,17 @@ unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps)
     const bool small = coding == WCODEC_CODING_P8_RUNS || coding == WCODEC_CODING_P12 ||
                        (coding == WCODEC_CODING_PAIRS && !WCODEC_CUDA_WIDE(shape)); /* entries of four bytes */
     const unsigned tables = small ? 16384 : 32768, rooms = (warps + 1) * room;
-    return 16 + tables + (rooms > tables ? rooms : tables) + (coding == WCODEC_CODING_P8_RUNS ? warps * 1024 : 0);
+    return WCODEC_CUDA_HEAD + tables + (rooms > tables ? rooms : tables) + (coding == WCODEC_CODING_P8_RUNS ? warps * 1024 : 0);
 }
 
 static uint64_t parts_size(const struct wcodec_device *d, const struct wcodec_plan *plan)
 {
     const uint64_t blocks = (uint64_t)d->multiprocessors * WCODEC_CUDA_BLOCKS;
-    return WCODEC_KERNELS * (blocks + 1) * (sizeof(struct wcodec_part) + 4 + 16) + plan->segment_count * sizeof(struct wcodec_part) + 256;
+    return WCODEC_KERNELS * (blocks + 1) * (sizeof(struct wcodec_part) + 4 + 16) + plan->segment_count * sizeof(struct wcodec_part) + WCODEC_SHAPES * WCODEC_CUDA_FEW_TABLE + 256;
 }
 
 /* Cut a kernel's tiles, of `count` segments, for its work-groups; writes to `at` what the device needs, and returns where it ends. */
-static uint8_t *plan_fast(const struct wcodec_device *d, const struct wcodec_kernel_run *run, const struct wcodec_segment *segments, uint32_t count, struct kernel_launch *l, uint8_t *at, cu_pointer address)
+static uint8_t *plan_fast(const struct wcodec_device *d, const struct wcodec_kernel_run *run, const struct wcodec_segment *segments, uint32_t count, struct wcodec_cuda_launch *l, uint8_t *at, cu_pointer address)
 {
     const unsigned most = d->kernels[l->kernel].warps, full = d->multiprocessors * d->kernels[l->kernel].blocks;
     uint32_t tiles;
@@ -104,9 +91,10 @@ static uint8_t *plan_launches(struct wcodec_batch *batch, const struct wcodec_pl
         const struct wcodec_kernel_run *run = &plan->runs[k];
         if (run->count == 0)
             continue;
-        struct kernel_launch *l = &batch->launches[batch->launch_count++];
+        struct wcodec_cuda_launch *l = &batch->launches[batch->launch_count++];
         l->kernel = k;
-        l->arguments = (struct launch){.block = batch->slab->memory, .jobs = batch->slab->memory + plan->jobs, .faults = faults, .ones = ~0u, .count = run->count};
+        l->function = d->kernels[k].function;
+        l->arguments = (struct wcodec_cuda_arguments){.block = batch->slab->memory, .jobs = batch->slab->memory + plan->jobs, .faults = faults, .ones = ~0u, .count = run->count};
         if (k == WCODEC_KERNEL_GENERIC) {
             l->blocks = (run->count + 3) / 4;
             l->threads = 128;
@@ -116,7 +104,12 @@ static uint8_t *plan_launches(struct wcodec_batch *batch, const struct wcodec_pl
         uint32_t count = 0;
         while (segments + count < end && segments[count].first < run->first + run->count)
             count++;
-        at = plan_fast(d, run, segments, count, l, at, address + (uint64_t)(at - host));
+        const struct wcodec_tile_job *jobs = (const void *)(plan->block + plan->jobs);
+        const struct wcodec_table_set *set = (const void *)(plan->block + (segments->tables - batch->slab->memory));
+        if (count == 1 && wcodec_cuda_plan_few(d, jobs + run->first, run, segments, set, l, at, address + (uint64_t)(at - host)))
+            at += WCODEC_CUDA_FEW_TABLE;
+        else
+            at = plan_fast(d, run, segments, count, l, at, address + (uint64_t)(at - host));
         segments += count;
     }
     cu_pointer jobs = batch->slab->memory + plan->blocks;
@@ -124,9 +117,9 @@ static uint8_t *plan_launches(struct wcodec_batch *batch, const struct wcodec_pl
         const uint32_t count = plan->blocks_count[i];
         if (count == 0)
             continue;
-        struct kernel_launch *l = &batch->launches[batch->launch_count++];
-        *l = (struct kernel_launch){.kernel = WCODEC_KERNEL_BLOCKS + i, .blocks = count, .threads = 128};
-        l->arguments = (struct launch){.block = batch->slab->memory, .jobs = jobs};
+        struct wcodec_cuda_launch *l = &batch->launches[batch->launch_count++];
+        *l = (struct wcodec_cuda_launch){.function = d->kernels[WCODEC_KERNEL_BLOCKS + i].function, .kernel = WCODEC_KERNEL_BLOCKS + i, .blocks = count, .threads = 128};
+        l->arguments = (struct wcodec_cuda_arguments){.block = batch->slab->memory, .jobs = jobs};
         jobs += count * sizeof(struct wcodec_blocks_job);
     }
     return at;
@@ -212,9 +205,9 @@ wcodec_status wcodec_cuda_batch_decode(struct wcodec_queue *q, struct wcodec_bat
         return wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
     memset(batch->faults, 0, 4 * batch->tiles);
     for (unsigned i = 0; i < batch->launch_count && result == 0; i++) {
-        struct kernel_launch *l = &batch->launches[i];
+        struct wcodec_cuda_launch *l = &batch->launches[i];
         void *arguments[] = {&l->arguments};
-        result = d->cu->launch(d->kernels[l->kernel].function, l->blocks, 1, 1, l->threads, 1, 1, l->shared, q->stream, arguments, NULL);
+        result = d->cu->launch(l->function, l->blocks, 1, 1, l->threads, 1, 1, l->shared, q->stream, arguments, NULL);
     }
     d->cu->context_pop(&context);
     return result ? wcodec_cuda_fail(d, result, "cuLaunchKernel", err) : WCODEC_OK;

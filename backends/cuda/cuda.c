@@ -137,7 +137,7 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i, struct 
         snprintf(listing->reason, sizeof listing->reason, "compute capability %d.%d, 7.5 is needed", of / 10, of % 10);
 }
 
-static const char *const shape_names[WCODEC_SHAPES] = {"16_8", "8_4", "8_0", "32_24", "16_11", "8_31"};
+const char *const wcodec_cuda_shape_names[WCODEC_SHAPES] = {"16_8", "8_4", "8_0", "32_24", "16_11", "8_31"};
 static const char *const coding_names[WCODEC_CODINGS] = {"pairs", "p12", "p8", "p8_runs"};
 
 /* How many warps and blocks of a fast kernel a multiprocessor can hold: what its registers, threads and shared memory allow. False if that is not worth while.
@@ -174,10 +174,13 @@ static cu_result find_kernels(struct wcodec_device *d)
     char name[64];
     const struct wcodec_cuda_driver *cu = d->cu;
     for (unsigned k = 0; k < WCODEC_KERNEL_GENERIC; k++) {
-        snprintf(name, sizeof name, "wcodec_fast_%s_%s%s", shape_names[k / 2 / WCODEC_CODINGS], coding_names[k / 2 % WCODEC_CODINGS], k % 2 ? "_add" : "");
+        snprintf(name, sizeof name, "wcodec_fast_%s_%s%s", wcodec_cuda_shape_names[k / 2 / WCODEC_CODINGS], coding_names[k / 2 % WCODEC_CODINGS], k % 2 ? "_add" : "");
         if (cu->module_function(&d->kernels[k].function, d->module, name) == 0 && fit_kernel(d, k, &d->kernels[k]))
             d->fast |= (uint64_t)1 << k;
     }
+    const int shared = attribute(d->state, d->number, CU_ATTRIBUTE_BLOCK_SHARED);
+    d->few_shared = shared > 0 ? (unsigned)shared : 0;
+    wcodec_cuda_few_find(d);
     cu_result result = cu->module_function(&d->kernels[WCODEC_KERNEL_GENERIC].function, d->module, "wcodec_generic");
     if (result == 0)
         result = cu->module_function(&d->kernels[WCODEC_KERNEL_BLOCKS].function, d->module, "wcodec_blocks");

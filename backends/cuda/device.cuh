@@ -6,6 +6,8 @@
 #ifndef WCODEC_CUDA_DEVICE_CUH
 #define WCODEC_CUDA_DEVICE_CUH
 
+#include "backends/cuda/geometry.h"
+
 #include "backends/common/jobs.h"
 #include "backends/common/rans.h"
 
@@ -18,9 +20,30 @@ WCODEC_INLINE uint32_t thread()
     return t;
 }
 
+WCODEC_INLINE uint32_t add_lanes(uint32_t v)
+{
+#if __CUDA_ARCH__ >= 800
+    asm volatile("redux.sync.add.u32 %0, %0, 0xffffffff;" : "+r"(v));
+    return v;
+#else
+#pragma unroll
+    for (int i = 16; i; i /= 2)
+        v += __shfl_xor_sync(~0u, v, i);
+    return v;
+#endif
+}
+
 WCODEC_INLINE uint32_t rotate_right(uint32_t v, uint32_t n)
 {
     return __funnelshift_r(v, v, n);
+}
+
+/* Bits of a where the mask has ones, of b elsewhere: one instruction, if the compiler does not see what it is. */
+template <uint32_t MASK> WCODEC_INLINE uint32_t select_bits(uint32_t a, uint32_t b)
+{
+    uint32_t v;
+    asm("lop3.b32 %0, %1, %2, %3, 0xe4;" : "=r"(v) : "r"(a), "r"(b), "n"(MASK));
+    return v;
 }
 
 /* Raw bits are read once. */
@@ -62,7 +85,7 @@ WCODEC_INLINE uint2 shared_u64(uint32_t address)
 WCODEC_INLINE void copy_async_16(uint32_t to, const char *from)
 {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
 #else
     const uint4 v = *(const uint4 *)from;
     asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
@@ -81,6 +104,14 @@ template <int PENDING> WCODEC_INLINE void copy_async_wait()
 #if __CUDA_ARCH__ >= 800
     asm volatile("cp.async.wait_group %0;" ::"n"(PENDING) : "memory");
 #endif
+}
+
+/* In this place of the program. */
+WCODEC_INLINE uint4 load_u128(const uint4 *from)
+{
+    uint4 v;
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from));
+    return v;
 }
 
 /* Output is not read again here: it is kept out of L1. */
@@ -118,7 +149,7 @@ WCODEC_INLINE void renormalise(uint32_t &state, uint32_t &at, uint32_t lanes_bel
                  " mad.lo.u32 rank, rank, 2, %1;\n"
                  " mad.lo.u32 %1, total, 2, %1;\n"
                  " ld.shared.u16 rank, [rank];\n"
-                 " @low prmt.b32 %0, rank, %0, 0x5410;\n"
+                 " @low mad.lo.u32 %0, %0, 0x10000, rank;\n"
                  "}"
                  : "+r"(state), "+r"(at)
                  : "r"(lanes_below)

@@ -19,6 +19,11 @@ struct fast_launch {
     uint32_t ones;   /* all bits set. From here the compiler cannot see it, and takes it as an operand instead of making it again and again */
     uint32_t count;  /* generic, and with tables for all: tiles */
     uint32_t first;  /* with tables for all: their first job */
+    uint32_t tiles;  /* few: of a work-group */
+    uint32_t inverse; /* few: 2^16 over that, rounded up */
+    uint32_t helpers; /* few: warps for each tile */
+    uint32_t words;  /* few: most of a tile, a multiple of 8 */
+    uint32_t groups; /* few: of each tile */
 };
 
 /* Shared memory: the warps' rooms for streams, and the tables, aligned to their size so that an index is or-ed to their address; rooms go below them as far as
@@ -33,12 +38,12 @@ template <uint32_t TABLES, uint32_t ROOM> struct places {
     }
     static __device__ __forceinline__ uint32_t tables()
     {
-        return (base() + 16 + TABLES - 1) & ~(TABLES - 1);
+        return (base() + WCODEC_CUDA_HEAD + TABLES - 1) & ~(TABLES - 1);
     }
     static __device__ __forceinline__ uint32_t room(uint32_t warp)
     {
-        const uint32_t below = (tables() - base() - 16) / ROOM;
-        return warp < below ? base() + 16 + warp * ROOM : tables() + TABLES + (warp - below) * ROOM;
+        const uint32_t below = (tables() - base() - WCODEC_CUDA_HEAD) / ROOM;
+        return warp < below ? base() + WCODEC_CUDA_HEAD + warp * ROOM : tables() + TABLES + (warp - below) * ROOM;
     }
     /* Behind everything else. */
     static __device__ __forceinline__ uint32_t runs(uint32_t warps, uint32_t warp)
@@ -88,6 +93,11 @@ template <bool RAW> WCODEC_INLINE void prefetch_tile(const wcodec_tile_job *job)
     }
 }
 
+/* What a tile's end is compared with. */
+struct tile_end {
+    uint32_t words, outliers, slot, check;
+};
+
 template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> struct fast_tile {
     typedef shape<SHAPE> s;
     static constexpr int bytes = s::bytes, unroll = s::unroll, rows = s::rows;
@@ -130,6 +140,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> struct fast_ti
 
     __device__ __forceinline__ uint32_t subtract(uint32_t v) const
     {
+        if constexpr (ADD && PROFILE == PAIRS)
+            return ((v & 0x7f7f7f7fu) + window) ^ (v & 0x80808080u);
         if constexpr (ADD)
             return ((v | 0x80808080u) - (add & 0x7f7f7f7fu)) ^ ((v ^ ~add) & 0x80808080u);
         return v;
@@ -162,27 +174,36 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> struct fast_ti
 #pragma unroll
         for (int i = 0; i < rows; i++)
             r[i] = LAST && i == s::first - 1 ? shared_u16(in.row + i * 128 - 2 * (thread() & 31)) : shared_u32(in.row + i * 128);
-        if constexpr (RUNS && unroll == 4)
+        uint2 more;
+        if constexpr (RUNS && unroll >= 4)
             tables = shared_u64(run_tables + 2 * g);
-        else if constexpr (RUNS)
+        if constexpr (RUNS && unroll == 8)
+            more = shared_u64(run_tables + 2 * g + 8);
+        if constexpr (RUNS && unroll == 2)
             tables.x = shared_u32(run_tables + 2 * g);
 #pragma unroll
         for (int k = 0; k < unroll; k++) {
             uint32_t v[4], o[4], t = table;
             if constexpr (RUNS)
-                t = table + __byte_perm(k < 2 ? tables.x : tables.y, 0, k % 2 ? 0x4432 : 0x4410);
+                t = table + __byte_perm(k < 2 ? tables.x : k < 4 ? tables.y : k < 6 ? more.x : more.y, 0, k % 2 ? 0x4432 : 0x4410);
             decode_group(v, t);
             if constexpr (LAST && rows > 0)
                 take_payload(k, r);
             assemble(k, SHAPE == WCODEC_SHAPE_16_11 ? g % 8 + k : 0, v, r, o);
-            store(out + k * 128 * bytes, o);
-#pragma unroll
-            for (int i = 0; i < bytes; i++)
-                sum += (uint64_t)o[i] * (factor + (bytes * k + i) * WCODEC_CHECK_STEP);
+            put(k, o);
         }
         in.end_block();
         out += unroll * 128 * bytes;
         factor += unroll * bytes * WCODEC_CHECK_STEP;
+    }
+
+    /* Group k of a block. */
+    __device__ __forceinline__ void put(int k, const uint32_t *o)
+    {
+        store(out + k * 128 * bytes, o);
+#pragma unroll
+        for (int i = 0; i < bytes; i++)
+            sum += (uint64_t)o[i] * (factor + (bytes * k + i) * WCODEC_CHECK_STEP);
     }
 
     /* In the last block of a whole tile, group k. Of four bits an element, the stored half is the group before the last, the payload the last one. */
@@ -295,7 +316,10 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> struct fast_ti
         run_tables = runs;
         lanes_below = (launch.ones << lane) ^ launch.ones;
         add = ADD ? current_set()->add : 0;
-        window = !WIDE && PROFILE == PAIRS && bytes > 1 ? current_set()->base * ((1u << s::field) | (bytes == 2 ? 0x10000u << s::field : 0)) : 0;
+        if constexpr (ADD && PROFILE == PAIRS)
+            window = ((0u - current_set()->add) & 15u) * 0x01010101u; /* the upper half is in the table */
+        else
+            window = !WIDE && PROFILE == PAIRS && bytes > 1 ? current_set()->base * ((1u << s::field) | (bytes == 2 ? 0x10000u << s::field : 0)) : 0;
         if constexpr (RUNS)
             load_runs();
         if constexpr (PROFILE == P8 && !RUNS) {
@@ -320,35 +344,31 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> struct fast_ti
             block<true>(g);
         else
             remaining(g);
-        finish(first_outlier);
-    }
-
-    __device__ __forceinline__ void finish(outlier first_outlier)
-    {
-        const wcodec_table_set *set = current_set();
-        const wcodec_tile_job *job = tile();
-        const uint32_t lane = thread() & 31, word_count = job->word_count, outliers = job->outliers, slot = job->slot, check = job->check;
-        const bool bad_end = s::payload ? x >> 16 != 1 : x != WCODEC_STATE_LOW;
-        uint32_t fault = 0;
         copy_async_wait<0>(); /* what is still on its way must not arrive in the next tile */
         __syncwarp();
+        const wcodec_tile_job *job = tile();
+        finish(patch_place{job, current_set()}, tile_end{job->word_count, job->outliers, job->slot, job->check}, in.taken(word_address(job)), first_outlier);
+    }
+
+    /* taken: bytes of words. */
+    template <class place> __device__ __forceinline__ void finish(const place &at, tile_end end, uint32_t taken, outlier first_outlier)
+    {
+        const uint32_t lane = thread() & 31;
+        const bool bad_end = s::payload ? x >> 16 != 1 : x != WCODEC_STATE_LOW;
+        uint32_t fault = 0;
         if (__any_sync(~0u, low_start))
             fault = 1;
-        else if (in.taken(word_address(job)) != 2 * word_count)
+        else if (taken != 2 * end.words)
             fault = 2;
         else if (__any_sync(~0u, bad_end))
             fault = 3;
-        else if (outliers && !patch_outliers<bytes>(job, set, outliers, first_outlier, &sum))
+        else if (end.outliers && !patch_outliers<bytes>(tile(), at, end.outliers, first_outlier, &sum))
             fault = 4;
-        else if (slot >> 31) {
-            uint32_t share = wcodec_check_share(sum, lane);
-#pragma unroll
-            for (int i = 16; i; i /= 2)
-                share += __shfl_xor_sync(~0u, share, i);
-            fault = share == check ? 0 : 5;
+        else if (end.slot >> 31) {
+            fault = add_lanes(wcodec_check_share(sum, lane)) == end.check ? 0 : 5;
         }
         if (lane == 0 && fault)
-            launch.faults[slot & 0x7fffffffu] = fault;
+            launch.faults[end.slot & 0x7fffffffu] = fault;
     }
 
     __device__ __forceinline__ static void store(char *to, const uint32_t *o)
@@ -414,16 +434,16 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> struct fast_ti
             if constexpr (PROFILE == PAIRS && WIDE)
                 e = __byte_perm(v[0], v[2], 0x5410);
             else if constexpr (PROFILE == PAIRS) {
-                /* Both values of a pair in each of its bytes: even bytes take the low one, odd bytes the high one. */
+                /* The bytes in which a pair's values stand: even ones have the low value in their upper half, odd ones the high value in their lower half. */
                 constexpr int f = s::field;
-                const uint32_t m = __byte_perm(v[0] >> 12, v[2] >> 12, 0x4400), even = 0x000f000fu << f, odd = 0x0f000f00u << f;
-                e = ((m << f) & even) | ((f == 4 ? m : m >> (4 - f)) & odd);
+                const uint32_t m = __byte_perm(v[0], v[2], 0x6521);
+                e = select_bits<0x00ff00ffu>(m >> (4 - f), m << f); /* and what the raw bits replace */
             } else if constexpr (PROFILE == P8)
                 e = __byte_perm(__byte_perm(v[0], v[1], 0x0040), __byte_perm(v[2], v[3], 0x0040), 0x5410);
             else
                 e = (v[0] >> 12 & 0xffu) | (v[1] >> 4 & 0xff00u) | (v[2] << 4 & 0xff0000u) | (v[3] << 12 & 0xff000000u);
             if constexpr (rows > 0) /* two groups a word */
-                e |= (k % 2 ? rotate_right(w[k / 2], 4) : w[k / 2]) & s::mask;
+                e = select_bits<s::mask>(k % 2 ? rotate_right(w[k / 2], 4) : w[k / 2], e);
             o[0] = subtract(e);
         }
     }

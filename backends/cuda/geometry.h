@@ -10,21 +10,33 @@
 /* Most work-groups of a kernel that a multiprocessor is given. */
 #define WCODEC_CUDA_BLOCKS 2
 
-/* Tiles are decoded in blocks of groups, in which a lane takes at most eight words. */
-#define WCODEC_CUDA_GROUPS(shape) ((shape) == WCODEC_SHAPE_8_0 ? 2 : 4)
+/* Bytes before everything else: the part that the work-group is at. */
+#define WCODEC_CUDA_HEAD 32
+/* Bytes of which four bits are coded. */
+#define WCODEC_CUDA_NIBBLES(shape) ((shape) == WCODEC_SHAPE_8_4 || (shape) == WCODEC_SHAPE_8_31)
+
+/* Tiles are decoded in blocks of groups, in which a lane takes at most 8 words, or 16 of bytes: what a block costs besides is dear for those. */
+#define WCODEC_CUDA_GROUPS(shape) ((shape) == WCODEC_SHAPE_8_0 ? 2u : WCODEC_CUDA_NIBBLES(shape) ? 8u : 4u)
 
 /* Rows of 128 bytes of raw bits that a block has, of all planes. */
 #define WCODEC_CUDA_ROWS(shape) \
-    ((shape) == WCODEC_SHAPE_8_0 ? 0 : (shape) == WCODEC_SHAPE_8_4 || (shape) == WCODEC_SHAPE_8_31 ? 2 : (shape) == WCODEC_SHAPE_32_24 ? 12 : (shape) == WCODEC_SHAPE_16_11 ? 6 : 4)
+    ((shape) == WCODEC_SHAPE_8_0 ? 0u : WCODEC_CUDA_NIBBLES(shape) ? WCODEC_CUDA_GROUPS(shape) / 2 : (shape) == WCODEC_SHAPE_32_24 ? 12u : (shape) == WCODEC_SHAPE_16_11 ? 6u : WCODEC_CUDA_GROUPS(shape))
 
 /* Whether tables of pairs hold output bits ready, in entries of eight bytes: fewer instructions, but more of the shared memory's time. What is faster was
  * measured for each shape (bench/gpu/README.md). */
-#define WCODEC_CUDA_WIDE(shape) ((shape) != WCODEC_SHAPE_16_8 && (shape) != WCODEC_SHAPE_8_0)
+#define WCODEC_CUDA_WIDE(shape) ((shape) == WCODEC_SHAPE_16_11 || (shape) == WCODEC_SHAPE_32_24)
 
 /* A warp's room: a ring of words, in slots of what a block can take, and the first slot again behind the last, so that a lane's address needs no mask; two
  * slots for raw bits. */
-#define WCODEC_CUDA_SLOT 512
+#define WCODEC_CUDA_SLOT(shape) (WCODEC_CUDA_GROUPS(shape) == 8u ? 1024u : 512u)
 #define WCODEC_CUDA_SLOTS 3
-#define WCODEC_CUDA_ROOM(shape) ((WCODEC_CUDA_SLOTS + 1) * WCODEC_CUDA_SLOT + 2 * WCODEC_CUDA_ROWS(shape) * 128)
+#define WCODEC_CUDA_ROOM(shape) ((WCODEC_CUDA_SLOTS + 1) * WCODEC_CUDA_SLOT(shape) + 2 * WCODEC_CUDA_ROWS(shape) * 128)
+
+/* Kernels for few tiles keep of a tile all words, what each does to a state, its raw bits (so many bytes a group, at most) and its output. */
+#define WCODEC_CUDA_FEW_SPARE 40u
+#define WCODEC_CUDA_FEW_RAW(shape) (WCODEC_CUDA_ROWS(shape) * 128u / WCODEC_CUDA_GROUPS(shape))
+#define WCODEC_CUDA_FEW_TILES 8
+#define WCODEC_CUDA_FEW_TABLE 5120 /* bytes of what they make a table from: a symbol for each slot, and a word for each symbol */
+#define WCODEC_CUDA_FEW_ROOM(shape, bytes, words, groups) (14 * ((words) + WCODEC_CUDA_FEW_SPARE) + (groups) * (WCODEC_CUDA_FEW_RAW(shape) + 128u * (bytes)))
 
 #endif

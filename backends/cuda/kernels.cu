@@ -4,6 +4,7 @@
 #include "backends/common/tile.h"
 #include "backends/cuda/blocks.cuh"
 #include "backends/cuda/fast.cuh"
+#include "backends/cuda/few.cuh"
 
 /* Threads: as many as the registers allow that keep all of a block's state; more spill, and the memory that spills go through is slow when output streams
  * through it (bench/gpu/README.md). */
@@ -32,6 +33,18 @@ FAST(8_0_p8, 576, WCODEC_SHAPE_8_0, P8, false, false, false)
 FAST(8_0_p8_add, 576, WCODEC_SHAPE_8_0, P8, false, false, true)
 FAST(8_0_p8_runs, 576, WCODEC_SHAPE_8_0, P8, true, false, false)
 FAST(8_0_p8_runs_add, 576, WCODEC_SHAPE_8_0, P8, true, false, true)
+
+#define FEW(name, shape)                                                                                                          \
+    extern "C" __global__ void __launch_bounds__(512, 1) wcodec_few_##name(const __grid_constant__ fast_launch launch) \
+    {                                                                                                                  \
+        few_kernel<shape>(launch);                                                                                     \
+    }
+
+FEW(16_8, WCODEC_SHAPE_16_8)
+FEW(8_4, WCODEC_SHAPE_8_4)
+FEW(8_31, WCODEC_SHAPE_8_31)
+FEW(32_24, WCODEC_SHAPE_32_24)
+FEW(16_11, WCODEC_SHAPE_16_11)
 
 /* Whatever the fast ones do not: a warp a tile. */
 extern "C" __global__ void __launch_bounds__(128) wcodec_generic(const __grid_constant__ fast_launch launch)

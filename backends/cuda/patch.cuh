@@ -42,12 +42,40 @@ WCODEC_INLINE outlier load_outlier(const wcodec_tile_job *job, uint32_t count, u
     return i < count ? outlier{((const uint16_t *)job->positions)[i], ((const uint8_t *)job->values)[i]} : outlier{0xffffffffu, 0};
 }
 
-/* Each lane changes one element, and the lane that decoded it learns by how much its part of the check does. o: the lane's of the first 32. Returns false if
- * positions or values are out of range or order. */
-template <int BYTES> WCODEC_INLINE bool patch_outliers(const wcodec_tile_job *job, const wcodec_table_set *set, uint32_t count, outlier o, uint64_t *sum)
+/* What patching needs of a tile and its tables: read when there are outliers. */
+struct patch_place {
+    const wcodec_tile_job *job;
+    const wcodec_table_set *set;
+
+    __device__ __forceinline__ char *out() const
+    {
+        return (char *)job->out;
+    }
+    __device__ __forceinline__ const char *done() const
+    {
+        return (const char *)job->out;
+    }
+    __device__ __forceinline__ uint32_t elements() const
+    {
+        return job->elements;
+    }
+    __device__ __forceinline__ uint4 set_head() const
+    {
+        return *(const uint4 *)set;
+    }
+    __device__ __forceinline__ uint32_t add() const
+    {
+        return set->add;
+    }
+};
+
+/* Each lane changes one element, and the lane that decoded it learns by how much its part of the check does. o: the lane's of the first 32. Returns false if positions or values are out of range or order. */
+template <int BYTES, class place> WCODEC_INLINE bool patch_outliers(const wcodec_tile_job *job, const place &at, uint32_t count, outlier o, uint64_t *sum)
 {
-    const uint32_t lane = thread() & 31, elements = job->elements, width = set->width, shift = set->shift, add = set->add, mask = ((1u << width) - 1) << shift;
-    char *out = (char *)job->out;
+    const uint4 head = at.set_head(); /* its entries, shift, width, base */
+    const uint32_t lane = thread() & 31, elements = at.elements(), width = head.z, shift = head.y, add = at.add(), mask = ((1u << width) - 1) << shift;
+    char *out = at.out();
+    const char *done = at.done();
     uint32_t least = 0;
     for (uint32_t first = 0; first < count; first += 32) {
         const uint32_t n = min(32u, count - first);
@@ -62,7 +90,7 @@ template <int BYTES> WCODEC_INLINE bool patch_outliers(const wcodec_tile_job *jo
         uint64_t change = 0;
         __syncwarp(); /* elements that other lanes have stored are read */
         if (mine) {
-            const uint32_t old = load_element<BYTES>(out + position * BYTES);
+            const uint32_t old = load_element<BYTES>(done + position * BYTES);
             uint32_t now = (((old + add) & ~mask) | value << shift) - add;
             now &= BYTES == 1 ? 0xffu : BYTES == 2 ? 0xffffu : ~0u;
             store_element<BYTES>(out + position * BYTES, now);

@@ -19,10 +19,10 @@ template <int SHAPE, int BYTES, int FIRST, int GROUP, uint32_t MASK, int FIELD> 
     static constexpr bool payload = GROUP > 0;
 };
 template <int SHAPE> struct shape;
-template <> struct shape<WCODEC_SHAPE_16_8> : layout<WCODEC_SHAPE_16_8, 2, 4, 128, 0x807f807fu, 7> {};
+template <> struct shape<WCODEC_SHAPE_16_8> : layout<WCODEC_SHAPE_16_8, 2, WCODEC_CUDA_ROWS(WCODEC_SHAPE_16_8), 128, 0x807f807fu, 7> {};
 template <> struct shape<WCODEC_SHAPE_16_11> : layout<WCODEC_SHAPE_16_11, 2, 4, 128, 0x807f807fu, 10> {};
-template <> struct shape<WCODEC_SHAPE_8_4> : layout<WCODEC_SHAPE_8_4, 1, 2, 64, 0x0f0f0f0fu, 4> {};
-template <> struct shape<WCODEC_SHAPE_8_31> : layout<WCODEC_SHAPE_8_31, 1, 2, 64, 0x87878787u, 3> {};
+template <> struct shape<WCODEC_SHAPE_8_4> : layout<WCODEC_SHAPE_8_4, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_4), 64, 0x0f0f0f0fu, 4> {};
+template <> struct shape<WCODEC_SHAPE_8_31> : layout<WCODEC_SHAPE_8_31, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_31), 64, 0x87878787u, 3> {};
 template <> struct shape<WCODEC_SHAPE_8_0> : layout<WCODEC_SHAPE_8_0, 1, 0, 0, 0, 0> {};
 template <> struct shape<WCODEC_SHAPE_32_24> : layout<WCODEC_SHAPE_32_24, 4, 8, 256, 0, 23> {};
 
@@ -57,11 +57,20 @@ template <int SHAPE> WCODEC_INLINE uint32_t ready_pattern(const wcodec_table_set
     return shape<SHAPE>::bytes == 4 ? v0 | v1 >> 16 : v0 | v1 << (8 * shape<SHAPE>::bytes % 32);
 }
 
+/* An entry of pairs in four bytes. Bytes to which something is added get the upper half of it here, in both values. */
+template <int SHAPE> WCODEC_INLINE uint32_t pair_entry(uint32_t e, uint32_t add)
+{
+    if constexpr (SHAPE != WCODEC_SHAPE_8_4)
+        return e;
+    const uint32_t upper = (0u - add) >> 4 & 15u;
+    return (e & 0xfff00fffu) | (((e & 0xf000u) + (upper << 12)) & 0xf000u) | (((e & 0xf0000u) + (upper << 16)) & 0xf0000u);
+}
+
 /* Entries as they are stored, four a thread at a time, made ready. `meanwhile` runs while they are on their way. */
 template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, class function> WCODEC_INLINE void load_tables(const wcodec_table_set *set, uint32_t *to, function meanwhile)
 {
     const uint4 *entries = (const uint4 *)(set + 1);
-    const uint32_t shift = set->shift;
+    const uint32_t shift = set->shift, add = set->add;
     if constexpr (PROFILE == P8 && !RUNS) {
         /* A copy for each bank, or with wide entries for each pair of banks. */
         const uint32_t step = blockDim.x, byte_shift = shape<SHAPE>::bytes == 1 ? shift : 0;
@@ -92,7 +101,7 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, class function> WCODEC_I
                 ((uint4 *)to)[2 * k] = make_uint4(ready_pattern<SHAPE>(set, WCODEC_ENTRY_SYMBOL(e[i].x)), wcodec_ready_word(e[i].x), ready_pattern<SHAPE>(set, WCODEC_ENTRY_SYMBOL(e[i].y)), wcodec_ready_word(e[i].y));
                 ((uint4 *)to)[2 * k + 1] = make_uint4(ready_pattern<SHAPE>(set, WCODEC_ENTRY_SYMBOL(e[i].z)), wcodec_ready_word(e[i].z), ready_pattern<SHAPE>(set, WCODEC_ENTRY_SYMBOL(e[i].w)), wcodec_ready_word(e[i].w));
             } else {
-                ((uint4 *)to)[k] = e[i];
+                ((uint4 *)to)[k] = PROFILE == PAIRS ? make_uint4(pair_entry<SHAPE>(e[i].x, add), pair_entry<SHAPE>(e[i].y, add), pair_entry<SHAPE>(e[i].z, add), pair_entry<SHAPE>(e[i].w, add)) : e[i];
             }
         }
     }

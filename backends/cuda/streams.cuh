@@ -11,7 +11,7 @@
 /* What is asked for before one block is there for the next. */
 template <int SHAPE> struct streams {
     typedef shape<SHAPE> s;
-    static constexpr uint32_t slots = WCODEC_CUDA_SLOTS, slot = WCODEC_CUDA_SLOT, size = slots * slot, rows = s::rows, raw_slot = rows * 128;
+    static constexpr uint32_t slots = WCODEC_CUDA_SLOTS, slot = WCODEC_CUDA_SLOT(SHAPE), size = slots * slot, rows = s::rows, raw_slot = rows * 128;
     static constexpr uint32_t raw_begin = size + slot; /* in the warp's room */
 
     uint32_t part;  /* 16 * lane */
@@ -52,10 +52,13 @@ template <int SHAPE> struct streams {
 
     __device__ __forceinline__ void fill(uint32_t to, bool first)
     {
-        const char *source = from + min(load, limit);
-        copy_async_16(to, source);
-        if (first)
-            copy_async_16(to + size, source);
+#pragma unroll
+        for (uint32_t i = 0; i < slot; i += 512) {
+            const char *source = from + min(load + i, limit);
+            copy_async_16(to + i, source);
+            if (first)
+                copy_async_16(to + i + size, source);
+        }
         load += slot;
     }
 

@@ -1,0 +1,79 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Launches of few tiles: kernels of their own (few.cuh), of which a work-group takes a few tiles with all that belongs to them. */
+#include "backends/common/rans.h"
+#include "backends/cuda/cuda.h"
+#include "backends/cuda/geometry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { HEAD = WCODEC_CUDA_HEAD + 1024 + 16384, WARPS = 8 }; /* HEAD: the part, symbols, and a table. WARPS: so many at least copy and look up */
+
+static const uint8_t element_bytes[WCODEC_SHAPES] = {2, 1, 1, 4, 2, 1};
+
+void wcodec_cuda_few_find(struct wcodec_device *d)
+{
+    char name[64];
+    for (unsigned shape = 0; shape < WCODEC_SHAPES; shape++) {
+        snprintf(name, sizeof name, "wcodec_few_%s", wcodec_cuda_shape_names[shape]);
+        if (d->cu->module_function(&d->few[shape], d->module, name) != 0)
+            d->few[shape] = NULL;
+        else if (d->cu->function_set(d->few[shape], CU_FUNCTION_MAX_DYNAMIC_SHARED, (int)d->few_shared) != 0 ||
+                 d->cu->function_set(d->few[shape], CU_FUNCTION_SHARED_CARVEOUT, 100) != 0)
+            d->few[shape] = NULL;
+    }
+}
+
+/* A table by its symbols; false if it is none of pairs. */
+static bool write_table(const struct wcodec_table_set *set, uint8_t *at)
+{
+    const uint32_t *entries = (const void *)(set + 1);
+    uint32_t *symbols = (void *)(at + 4096);
+    memset(symbols, 0, 1024);
+    for (uint32_t slot = 0, frequency; slot < 4096; slot += frequency) {
+        const uint32_t e = entries[slot], symbol = WCODEC_ENTRY_SYMBOL(e);
+        frequency = e >> 20;
+        if (frequency == 0 || frequency > 4096 - slot || e & 0xfff)
+            return false;
+        memset(at + slot, (int)symbol, frequency);
+        symbols[symbol] = e - slot;
+    }
+    return true;
+}
+
+bool wcodec_cuda_plan_few(const struct wcodec_device *d, const struct wcodec_tile_job *jobs, const struct wcodec_kernel_run *run,
+                          const struct wcodec_segment *segment, const struct wcodec_table_set *set, struct wcodec_cuda_launch *l, uint8_t *at, cu_pointer address)
+{
+    const unsigned shape = l->kernel / 2 / WCODEC_CODINGS, coding = l->kernel / 2 % WCODEC_CODINGS, bytes = element_bytes[shape];
+    const uint32_t tiles = (run->count + d->multiprocessors - 1) / d->multiprocessors;
+    const uint32_t elements = jobs[0].elements;
+    uint32_t words = 0;
+    if (coding != WCODEC_CODING_PAIRS || l->kernel % 2 || d->few[shape] == NULL || tiles > WCODEC_CUDA_FEW_TILES ||
+        elements % (128u * WCODEC_CUDA_GROUPS(shape)))
+        return false;
+    for (uint32_t i = 0; i < run->count; i++) {
+        if (jobs[i].elements != elements || jobs[i].out % (4 * bytes))
+            return false;
+        words = jobs[i].word_count > words ? jobs[i].word_count : words;
+    }
+    words = (words + 7) & ~7u;
+    const uint64_t shared = HEAD + (uint64_t)tiles * WCODEC_CUDA_FEW_ROOM(shape, bytes, words, elements / 128);
+    if (shared > d->few_shared || !write_table(set, at))
+        return false;
+    l->function = d->few[shape];
+    l->arguments.tables = segment->tables;
+    l->arguments.parts = address;
+    l->arguments.first = run->first;
+    l->arguments.tiles = tiles;
+    const uint32_t helpers = (WARPS + tiles - 1) / tiles;
+    l->arguments.inverse = 65535 / tiles + 1;
+    l->arguments.helpers = helpers;
+    l->arguments.words = words;
+    l->arguments.groups = elements / 128;
+    l->blocks = (run->count + tiles - 1) / tiles;
+    l->threads = 32 * tiles * helpers;
+    l->shared = (unsigned)shared;
+    return true;
+}
