@@ -243,7 +243,7 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struc
     wcodec_status status = WCODEC_OK;
     bool have[4] = {false};
     unsigned best = 0;
-    const unsigned preferred = facts->raw_bits >= 8 ? WCODEC_P8 : WCODEC_PAIRS;
+    const unsigned preferred = facts->raw_bits >= 8 && !settings->latency ? WCODEC_P8 : WCODEC_PAIRS; /* of small tensors GPUs decode pairs sooner */
     static const uint8_t order[] = {WCODEC_PAIRS, WCODEC_P8, WCODEC_P12};
     for (unsigned i = 0; i < 3 && !status; i++) {
         unsigned profile = order[i];
