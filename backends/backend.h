@@ -32,11 +32,12 @@
 #include "core/error.h"
 
 /* Raise with every change of this file or of coding/tiling.h, coding/table.h, coding/blocks.h and coding/lossy.h: plugins of any other number are refused. */
-#define WCODEC_BACKEND_ABI_NUMBER 3u
+#define WCODEC_BACKEND_ABI_NUMBER 4u
 
 /* The sizes of the structures that cross the border are part of the number, since a forgotten raise is not seen otherwise. */
 #define WCODEC_BACKEND_ABI                                                                                                                                     \
-    (WCODEC_BACKEND_ABI_NUMBER << 20 ^ (uint32_t)sizeof(struct wcodec_tiling) << 8 ^ (uint32_t)sizeof(struct wcodec_tiles) << 4 ^                             \
+    (WCODEC_BACKEND_ABI_NUMBER << 20 ^ (uint32_t)sizeof(struct wcodec_job) << 10 ^ (uint32_t)sizeof(struct wcodec_tiling) << 8 ^                              \
+     (uint32_t)sizeof(struct wcodec_tiles) << 4 ^ (uint32_t)sizeof(struct wcodec_device_listing) << 3 ^                                                        \
      (uint32_t)sizeof(struct wcodec_host) << 2 ^ (uint32_t)sizeof(struct wcodec_backend))
 
 /* Backends define these for themselves. */
