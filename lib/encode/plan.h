@@ -6,7 +6,7 @@
  * The policy of profiles is one for CPUs and GPUs, since the encoder does not know who will decode. Fields with 8 and more raw bits beside them (bf16, f16, f32)
  * take P8, others (int8, e4m3) pairs, unless another profile is smaller by 0.3 % of the tensor. CPUs decode P8 faster (bench/README.md), GPUs pairs: bf16 by 5 %,
  * f32 and f16 by 2 to 3 %, int8 by 20 % (bench/gpu/README.md); so each has what the slower of the two would lose most by. Who writes for one kind alone asks for
- * --profile=pairs or p8; --tune=latency is another matter, of tiles, which a GPU needs more of than small tensors have. */
+ * --profile=pairs or p8; --tune=latency, which is for GPUs, prefers pairs, and makes tiles small, of which a GPU needs more than small tensors have. */
 #ifndef WCODEC_ENCODE_PLAN_H
 #define WCODEC_ENCODE_PLAN_H
 
