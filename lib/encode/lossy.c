@@ -16,7 +16,7 @@ enum {
     EXPONENT_MAX = 90,      /* of a step */
     ELEMENTS_MIN = 1024,    /* fewer do not pay for their tables */
     SAMPLE_TRIES = 8,
-    TRIES = 10,
+    TRIES = 12,
     LEVEL_MIN = 3,          /* lower ones code all 8 bits in one way only */
     BLOCKS_SHARE = 100      /* with a bound, as in lossy_model.c */
 };
@@ -197,16 +197,17 @@ static long begin_search(struct search *s, const struct goal *goal)
     return search_sample(s, goal, k);
 }
 
-/* Quantise, and code where bits are asked for; *value: the measure. */
+/* Quantise, and code where bits are asked for; *value: the measure. It depends on the step alone: that no block was transformed at this one says nothing of others. */
 static wcodec_status try_step(struct search *s, long k, double *value, wcodec_error *err)
 {
+    struct wcodec_lossy_model model = s->model;
     wcodec_status status;
     forget_code(s);
     if (!wcodec_lossy_step_valid(&s->source, step_of(k))) {
         s->reason = "its magnitude is out of reach of scales";
         return WCODEC_OK;
     }
-    status = wcodec_lossy_quantise(s->context, s->settings, &s->source, &s->model, step_of(k), &s->result, err);
+    status = wcodec_lossy_quantise(s->context, s->settings, &s->source, &model, step_of(k), &s->result, err);
     if (!status && !isfinite(s->result.lossy.largest_error)) {
         s->reason = "its largest numbers would be rounded to infinity";
         return WCODEC_OK;
@@ -225,12 +226,15 @@ struct bracket {
     bool has_below, has_above;
 };
 
-static long next_step(const struct bracket *b, const struct goal *goal, long k, double value)
+/* While all steps are on one side, of which some may tell nothing as all is rounded to zero, each move is twice as long as the one before. */
+static long next_step(const struct bracket *b, const struct goal *goal, unsigned tries, long k, double value)
 {
     double slope = 1;
     if (b->has_below && b->has_above) {
         slope = (b->above_value - b->below_value) / (double)(b->above - b->below) * OCTAVE;
         slope = slope > 0.1 ? slope : 0.1;
+    } else if (tries > 2) {
+        slope = 1 / (double)(1u << (tries - 2));
     }
     long next = k + (long)floor(bounded((goal->aim - value) / slope) * OCTAVE + 0.5);
     if (next == k)
@@ -274,7 +278,7 @@ static wcodec_status search_tensor(struct search *s, const struct goal *goal, lo
             b = (struct bracket){b.below, k, b.below_value, value, b.has_below, true};
         if (b.has_below && b.has_above && b.above - b.below <= 1)
             break;
-        k = next_step(&b, goal, k, value);
+        k = next_step(&b, goal, i + 1, k, value);
     }
     if (!has_best)
         s->reason = "no step gives what was asked for";

@@ -419,6 +419,25 @@ static void test_exact(void **state)
     free(data);
 }
 
+/* Little is asked for: many steps round everything to zero, and say nothing of the way to go. */
+static void test_coarse(void **state)
+{
+    static const double values[] = {0.1, 0.5, 1, 2, 3};
+    enum { N = 16384 };
+    uint64_t seed = support_seed() + 11;
+    uint8_t *data = malloc(4 * N);
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        put_number(WCODEC_DTYPE_F32, sin((double)(i / 256) / 20) + cos((double)(i % 256) / 30) + 0.3 * gaussian(&seed), i, data);
+    for (size_t i = 0; i < sizeof values / sizeof *values; i++)
+        for (int level = 3; level <= 9; level += 6) {
+            struct wcodec_encode_settings settings = settings_of(WCODEC_LOSSY_SNR, values[i], 256);
+            settings.level = level;
+            assert_true(check(&settings, WCODEC_DTYPE_F32, data, N));
+        }
+    free(data);
+}
+
 /* All coefficients zero: the file still says what was lost. */
 static void test_nothing_left(void **state)
 {
@@ -440,7 +459,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forward), cmocka_unit_test(test_inverse),         cmocka_unit_test(test_rate),     cmocka_unit_test(test_split),        cmocka_unit_test(test_targets),
         cmocka_unit_test(test_close),   cmocka_unit_test(test_transforms_gain), cmocka_unit_test(test_lossless), cmocka_unit_test(test_nothing_left),
-        cmocka_unit_test(test_end_of_range), cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_end_of_range), cmocka_unit_test(test_exact), cmocka_unit_test(test_coarse),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
