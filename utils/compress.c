@@ -87,7 +87,7 @@ static void print_summary(struct app *app, const struct input *input, const wcod
         print_opaque(app, input, report);
     if (report->safetensors)
         snprintf(what, sizeof what, "%" PRIu64 " tensor%s", report->tensors, report->tensors == 1 ? "" : "s");
-    if (report->lossy)
+    if (report->safetensors && app->options.lossy != WCODEC_LOSSY_NONE)
         snprintf(what, sizeof what, "%" PRIu64 " tensor%s, %" PRIu64 " approximated", report->tensors, report->tensors == 1 ? "" : "s", report->lossy);
     double percent = report->size ? 100.0 * (double)report->coded_size / (double)report->size : 100.0;
     app_note(app, "%s: %s, %s to %s (%.2f %%), %s", input->name, what, text_size(report->size, from), text_size(report->coded_size, to), percent,

@@ -51,7 +51,7 @@ static const char *const texts[COMMAND_COUNT] = {
     [COMMAND_COMPRESS] = ("Usage: wcodec compress [OPTIONS] [--] FILE|DIR|-...\n"
                           "FILE becomes FILE.wcodec; a directory DIR becomes DIR.wcodec/ with its\n"
                           ".safetensors files compressed and its other files copied; standard input goes\n"
-                          "to standard output. What is up to date is left as it is.\n"
+                          "to standard output. What is up to date is left as it is (not with --lossy).\n"
                           "\n" OUTPUT_OPTIONS "  -1 ... -9             fast to small (default 3); --fast is -1, --best is -9\n"
                           "      --tune=size|latency   tiles for size, or small ones for a single tensor\n"
                           "      --tile=N          elements of a tile: 4096 to 65536, a power of two\n"

@@ -46,6 +46,10 @@ run 0 "$WCODEC" decompress -c back.wcodec
 cp out again
 same again back
 
+# That nothing could be approximated is said.
+run 0 "$WCODEC" compress -v -c --lossy=snr:20 --exclude='*' original; says '7 tensors, 0 approximated'
+run 0 "$WCODEC" compress -v -c original; says ': 7 tensors, [0-9.]* '
+
 # Threads do not matter, nor where the output goes.
 "$WCODEC" compress -q -T1 -c --lossy=snr:30 --lossy-scale=row original >one || fail 'one thread'
 "$WCODEC" compress -q -T7 -c --lossy=snr:30 --lossy-scale=row original >seven || fail 'seven threads'
