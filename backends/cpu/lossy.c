@@ -10,11 +10,6 @@ enum { SIDE = WCODEC_TRANSFORM_SIDE, BLOCK = WCODEC_TRANSFORM_BLOCK };
 
 static const wcodec_dtype dtypes[WCODEC_CPU_NUMBERS] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16, WCODEC_DTYPE_F32};
 
-static int32_t coefficient(const uint8_t *coefficients, unsigned log2, size_t i)
-{
-    return log2 ? (int16_t)wcodec_load_u16(coefficients + 2 * i) : (int8_t)coefficients[i];
-}
-
 static inline void inverse_scalar(enum wcodec_cpu_number number, unsigned log2, const uint8_t *coefficients, unsigned count, const uint8_t *modes,
                                   const float *scales, uint8_t *dst, size_t stride)
 {
@@ -22,7 +17,7 @@ static inline void inverse_scalar(enum wcodec_cpu_number number, unsigned log2, 
     for (unsigned block = 0; block < count; block++) {
         int32_t placed[BLOCK], values[BLOCK];
         for (unsigned k = 0; k < BLOCK; k++)
-            placed[wcodec_zigzag[k]] = coefficient(coefficients, log2, wcodec_coefficient_place(block, k));
+            placed[wcodec_zigzag[k]] = wcodec_coefficient(coefficients, log2, wcodec_coefficient_place(block, k));
         wcodec_transform_inverse(modes[block], placed, values);
         for (unsigned y = 0; y < SIDE; y++)
             wcodec_lossy_store(dtypes[number], values + (size_t)SIDE * y, SIDE, scales[y], dst + y * stride + block * width);
@@ -32,7 +27,7 @@ static inline void inverse_scalar(enum wcodec_cpu_number number, unsigned log2, 
 static inline void dequantise_scalar(enum wcodec_cpu_number number, unsigned log2, const uint8_t *coefficients, size_t count, float scale, uint8_t *dst)
 {
     for (size_t i = 0; i < count; i++) {
-        const int32_t value = coefficient(coefficients, log2, i) * WCODEC_TRANSFORM_UNIT;
+        const int32_t value = wcodec_coefficient(coefficients, log2, i) * WCODEC_TRANSFORM_UNIT;
         wcodec_lossy_store(dtypes[number], &value, 1, scale, dst + (i << (number == WCODEC_CPU_TO_F32 ? 2 : 1)));
     }
 }
@@ -91,14 +86,6 @@ struct request {
     bool stream;
 };
 
-/* Bytes [at, at + size) of the tensor: those that are wanted. */
-static void put_part(const struct request *r, const uint8_t *bytes, uint64_t at, uint64_t size)
-{
-    const uint64_t stop = at + size, from = at > r->begin ? at : r->begin, to = stop < r->end ? stop : r->end;
-    if (from < to)
-        memcpy(r->dst + (from - r->begin), bytes + (from - at), (size_t)(to - from));
-}
-
 /* Half `half` of a superblock whose upper left element has that place. */
 static void restore_half(const struct request *r, uint64_t superblock, unsigned half, uint64_t row, uint64_t column, const uint8_t *coefficients)
 {
@@ -123,7 +110,7 @@ static void restore_half(const struct request *r, uint64_t superblock, unsigned 
     uint8_t elements[SIDE][4 * WCODEC_SUPERBLOCK_COLUMNS];
     r->dsp->inverse[r->number](l->coefficient_log2, coefficients, (width + SIDE - 1) / SIDE, modes, scales, elements[0], sizeof elements[0]);
     for (unsigned y = 0; y < height; y++)
-        put_part(r, elements[y], at + y * stride, bytes);
+        wcodec_put_part(elements[y], at + y * stride, bytes, r->begin, r->end, r->dst);
 }
 
 static void restore_superblock(const struct request *r, uint64_t superblock, const uint8_t *coefficients)
@@ -144,7 +131,7 @@ static void restore_run(const struct request *r, uint64_t first, size_t count, c
     if (first << element < r->begin || (first + count) << element > r->end) {
         for (size_t i = 0; i < count; i++) {
             r->dsp->dequantise[r->number](l->coefficient_log2, coefficients + (i << l->coefficient_log2), 1, scale, bytes);
-            put_part(r, bytes, (first + i) << element, (uint64_t)1 << element);
+            wcodec_put_part(bytes, (first + i) << element, (uint64_t)1 << element, r->begin, r->end, r->dst);
         }
     } else {
         r->dsp->dequantise[r->number](l->coefficient_log2, coefficients, count, scale, r->dst + ((first << element) - r->begin));

@@ -188,10 +188,8 @@ void wcodec_block_put(const struct wcodec_blocks *b, uint64_t block, const uint8
 {
     const struct place p = place_of(b, block);
     for (unsigned y = 0; y < p.height; y++, elements += (size_t)SIDE << b->element_log2) {
-        const uint64_t at = ((p.row + y) * b->columns + p.column) << b->element_log2, stop = at + ((uint64_t)p.width << b->element_log2);
-        const uint64_t from = at > begin ? at : begin, to = stop < end ? stop : end;
-        if (from < to)
-            memcpy(dst + (from - begin), elements + (from - at), (size_t)(to - from));
+        const uint64_t at = ((p.row + y) * b->columns + p.column) << b->element_log2;
+        wcodec_put_part(elements, at, (uint64_t)p.width << b->element_log2, begin, end, dst);
     }
 }
 

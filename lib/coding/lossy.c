@@ -227,19 +227,6 @@ void wcodec_lossy_store(wcodec_dtype dtype, const int32_t *values, unsigned coun
     }
 }
 
-static inline int32_t coefficient(const uint8_t *coefficients, unsigned log2, size_t i)
-{
-    return log2 ? (int16_t)wcodec_load_u16(coefficients + 2 * i) : (int8_t)coefficients[i];
-}
-
-/* Elements at byte `at` of the tensor and behind: those among bytes [begin, end). */
-static void put_part(const uint8_t *bytes, uint64_t at, uint64_t size, uint64_t begin, uint64_t end, uint8_t *dst)
-{
-    const uint64_t stop = at + size, from = at > begin ? at : begin, to = stop < end ? stop : end;
-    if (from < to)
-        memcpy(dst + (from - begin), bytes + (from - at), (size_t)(to - from));
-}
-
 void wcodec_superblock_reconstruct(const struct wcodec_lossy *l, const uint8_t *side, uint64_t superblock, const uint8_t *coefficients, uint64_t begin,
                                    uint64_t end, uint8_t *dst)
 {
@@ -250,13 +237,13 @@ void wcodec_superblock_reconstruct(const struct wcodec_lossy *l, const uint8_t *
         if (row >= l->rows || column >= l->columns)
             continue;
         for (unsigned k = 0; k < BLOCK; k++)
-            numbered[wcodec_zigzag[k]] = coefficient(coefficients, l->coefficient_log2, wcodec_coefficient_place(block, k));
+            numbered[wcodec_zigzag[k]] = wcodec_coefficient(coefficients, l->coefficient_log2, wcodec_coefficient_place(block, k));
         wcodec_transform_inverse(wcodec_lossy_mode(l, side, superblock * WCODEC_SUPERBLOCK_BLOCKS + block), numbered, values);
         const unsigned width = l->columns - column < SIDE ? (unsigned)(l->columns - column) : SIDE;
         for (unsigned y = 0; y < SIDE && row + y < l->rows; y++) {
             uint8_t bytes[4 * SIDE];
             wcodec_lossy_store(l->dtype, values + (size_t)SIDE * y, SIDE, wcodec_lossy_scale(l, side, row + y), bytes);
-            put_part(bytes, ((row + y) * l->columns + column) << l->element_log2, (uint64_t)width << l->element_log2, begin, end, dst);
+            wcodec_put_part(bytes, ((row + y) * l->columns + column) << l->element_log2, (uint64_t)width << l->element_log2, begin, end, dst);
         }
     }
 }
@@ -264,7 +251,7 @@ void wcodec_superblock_reconstruct(const struct wcodec_lossy *l, const uint8_t *
 void wcodec_plain_reconstruct(const struct wcodec_lossy *l, const uint8_t *side, uint64_t first, uint64_t count, const uint8_t *coefficients, uint8_t *elements)
 {
     for (uint64_t i = 0; i < count; i++) {
-        const int32_t value = coefficient(coefficients, l->coefficient_log2, (size_t)i) * WCODEC_TRANSFORM_UNIT;
+        const int32_t value = wcodec_coefficient(coefficients, l->coefficient_log2, (size_t)i) * WCODEC_TRANSFORM_UNIT;
         const float scale = wcodec_lossy_scale(l, side, (first + i) / l->columns);
         wcodec_lossy_store(l->dtype, &value, 1, scale, elements + ((size_t)i << l->element_log2));
     }

@@ -124,6 +124,12 @@ static inline unsigned wcodec_coefficient_place(unsigned block, unsigned k)
     return WCODEC_GROUP * (block / 32 * 16 + k / 4) + block % 32 * 4 + k % 4;
 }
 
+/* Coefficient i of a sequence of 2^log2 bytes each. */
+static inline int32_t wcodec_coefficient(const uint8_t *coefficients, unsigned log2, size_t i)
+{
+    return log2 ? (int16_t)wcodec_load_u16(coefficients + 2 * i) : (int8_t)coefficients[i];
+}
+
 /* Parse the parameters of an index record (all that is left in cursor), for a tensor of `size` bytes. *newer is set, and nothing else, where the form is none
  * that this version knows. WCODEC_ERROR_CORRUPT. */
 wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wcodec_dtype dtype, struct wcodec_lossy *lossy, struct wcodec_tiling *tiling,

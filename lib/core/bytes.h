@@ -170,4 +170,12 @@ static inline size_t wcodec_put_varint(uint8_t *p, uint64_t v)
     return n;
 }
 
+/* `size` bytes that belong at place `at`: those of them at places [begin, end) go to dst, which starts with place `begin`. */
+static inline void wcodec_put_part(const uint8_t *bytes, uint64_t at, uint64_t size, uint64_t begin, uint64_t end, uint8_t *dst)
+{
+    const uint64_t stop = at + size, from = at > begin ? at : begin, to = stop < end ? stop : end;
+    if (from < to)
+        memcpy(dst + (from - begin), bytes + (from - at), (size_t)(to - from));
+}
+
 #endif
