@@ -4,6 +4,7 @@
 /* What prediction gives for kinds of tensors: kinds [LEVEL]
  * Bits an element of generated tensors, payloads only: tiles or zstd without prediction, the best single predictor and its name, the encoder's own choice,
  * zstd -19, and the order-0 bound. Exit status 1 if the choice is more than 0.02 % above none, or AR(1) rows above their target. The same tensors each time. */
+#include "bench/gaussian.h"
 #include "container/batch.h"
 #include "core/error.h"
 #include <math.h>
@@ -14,21 +15,7 @@
 
 enum { SIDE = 2048 };
 
-static uint64_t state = 1;
 static bool failed;
-
-static double uniform(void)
-{
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return ((double)((z ^ (z >> 31)) >> 11) + 0.5) * 0x1p-53;
-}
-
-static double gaussian(void)
-{
-    return sqrt(-2 * log(uniform())) * cos(6.283185307179586 * uniform());
-}
 
 /* Gaussian fields, each element correlated with its left and its upper neighbour. */
 static void make_field(double left, double top, size_t rows, size_t columns, double *x)
