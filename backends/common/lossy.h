@@ -33,13 +33,15 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_rotated(uint32_t a, uint32_t by_a, uint32
     return wcodec_rounded(a * by_a + b * by_b);
 }
 
-/* Eight values, `step` apart, in place. */
-WCODEC_DEVICE_FUNCTION void wcodec_inverse_dct(uint32_t *v, const uint32_t step)
+/* Eight values, `step` apart, in place; gain: a factor of what goes in, which costs nothing. */
+WCODEC_DEVICE_FUNCTION void wcodec_inverse_dct(uint32_t *v, const uint32_t step, const uint32_t gain)
 {
     const uint32_t x0 = v[0], x1 = v[step], x2 = v[2 * step], x3 = v[3 * step], x4 = v[4 * step], x5 = v[5 * step], x6 = v[6 * step], x7 = v[7 * step];
-    const uint32_t e0 = wcodec_rounded((x0 + x4) * 2896), e1 = wcodec_rounded((x0 - x4) * 2896), e2 = wcodec_rotated(x2, 1567, x6, 0u - 3784), e3 = wcodec_rotated(x2, 3784, x6, 1567);
+    const uint32_t e0 = wcodec_rounded((x0 + x4) * (gain * 2896)), e1 = wcodec_rounded((x0 - x4) * (gain * 2896));
+    const uint32_t e2 = wcodec_rotated(x2, gain * 1567, x6, 0u - gain * 3784), e3 = wcodec_rotated(x2, gain * 3784, x6, gain * 1567);
     const uint32_t a0 = e0 + e3, a1 = e1 + e2, a2 = e1 - e2, a3 = e0 - e3;
-    const uint32_t o0 = wcodec_rotated(x1, 799, x7, 0u - 4017), o1 = wcodec_rotated(x5, 3406, x3, 0u - 2276), o2 = wcodec_rotated(x5, 2276, x3, 3406), o3 = wcodec_rotated(x1, 4017, x7, 799);
+    const uint32_t o0 = wcodec_rotated(x1, gain * 799, x7, 0u - gain * 4017), o1 = wcodec_rotated(x5, gain * 3406, x3, 0u - gain * 2276);
+    const uint32_t o2 = wcodec_rotated(x5, gain * 2276, x3, gain * 3406), o3 = wcodec_rotated(x1, gain * 4017, x7, gain * 799);
     const uint32_t b0 = o0 + o1, b1 = o0 - o1, b2 = o3 - o2, b3 = o3 + o2, c1 = wcodec_rounded((b2 - b1) * 2896), c2 = wcodec_rounded((b2 + b1) * 2896);
     v[0] = a0 + b3;
     v[step] = a1 + c2;
@@ -51,11 +53,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_inverse_dct(uint32_t *v, const uint32_t step)
     v[7 * step] = a0 - b3;
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_inverse_adst(uint32_t *v, const uint32_t step)
+WCODEC_DEVICE_FUNCTION void wcodec_inverse_adst(uint32_t *v, const uint32_t step, const uint32_t gain)
 {
     const uint32_t x0 = v[0], x1 = v[step], x2 = v[2 * step], x3 = v[3 * step], x4 = v[4 * step], x5 = v[5 * step], x6 = v[6 * step], x7 = v[7 * step];
-    const uint32_t r0 = wcodec_rotated(x7, 4076, x0, 401), r1 = wcodec_rotated(x7, 401, x0, 0u - 4076), r2 = wcodec_rotated(x5, 3612, x2, 1931), r3 = wcodec_rotated(x5, 1931, x2, 0u - 3612);
-    const uint32_t r4 = wcodec_rotated(x3, 2598, x4, 3166), r5 = wcodec_rotated(x3, 3166, x4, 0u - 2598), r6 = wcodec_rotated(x1, 1189, x6, 3920), r7 = wcodec_rotated(x1, 3920, x6, 0u - 1189);
+    const uint32_t r0 = wcodec_rotated(x7, gain * 4076, x0, gain * 401), r1 = wcodec_rotated(x7, gain * 401, x0, 0u - gain * 4076);
+    const uint32_t r2 = wcodec_rotated(x5, gain * 3612, x2, gain * 1931), r3 = wcodec_rotated(x5, gain * 1931, x2, 0u - gain * 3612);
+    const uint32_t r4 = wcodec_rotated(x3, gain * 2598, x4, gain * 3166), r5 = wcodec_rotated(x3, gain * 3166, x4, 0u - gain * 2598);
+    const uint32_t r6 = wcodec_rotated(x1, gain * 1189, x6, gain * 3920), r7 = wcodec_rotated(x1, gain * 3920, x6, 0u - gain * 1189);
     const uint32_t s0 = r0 + r4, s1 = r1 + r5, s2 = r2 + r6, s3 = r3 + r7, s4 = r0 - r4, s5 = r1 - r5, s6 = r2 - r6, s7 = r3 - r7;
     const uint32_t t4 = wcodec_rotated(s4, 3784, s5, 1567), t5 = wcodec_rotated(s4, 1567, s5, 0u - 3784), t6 = wcodec_rotated(s7, 3784, s6, 0u - 1567), t7 = wcodec_rotated(s7, 1567, s6, 3784);
     const uint32_t u2 = s0 - s2, u3 = s1 - s3, u6 = t4 - t6, u7 = t5 - t7;
@@ -67,6 +71,30 @@ WCODEC_DEVICE_FUNCTION void wcodec_inverse_adst(uint32_t *v, const uint32_t step
     v[5 * step] = 0u - wcodec_rounded((u6 - u7) * 2896);
     v[6 * step] = t5 + t7;
     v[7 * step] = 0u - (s1 + s3);
+}
+
+/* Coefficients of a block at their places, to numbers of which 64 are a step. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_transform(uint32_t mode, uint32_t *v)
+{
+    if (mode == WCODEC_LOSSY_DCT) {
+        WCODEC_UNROLL_ALL
+        for (uint32_t x = 0; x < 8; x++)
+            wcodec_inverse_dct(v + x, 8, 16);
+        WCODEC_UNROLL_ALL
+        for (uint32_t y = 0; y < 8; y++)
+            wcodec_inverse_dct(v + 8 * y, 1, 1);
+    } else if (mode == WCODEC_LOSSY_ADST) {
+        WCODEC_UNROLL_ALL
+        for (uint32_t x = 0; x < 8; x++)
+            wcodec_inverse_adst(v + x, 8, 16);
+        WCODEC_UNROLL_ALL
+        for (uint32_t y = 0; y < 8; y++)
+            wcodec_inverse_adst(v + 8 * y, 1, 1);
+    } else {
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 64; i++)
+            v[i] *= 64;
+    }
 }
 
 /* A number times a scale, by three roundings, as the element's bits. */
@@ -156,68 +184,83 @@ WCODEC_DEVICE_FUNCTION float wcodec_row_scale(const struct wcodec_lossy_work *w,
     X(7, 7, 14, 21, 28) X(8, 35, 42, 49, 56) X(9, 57, 50, 43, 36) X(10, 29, 22, 15, 23) X(11, 30, 37, 44, 51) X(12, 58, 59, 52, 45) X(13, 38, 31, 39, 46) \
     X(14, 53, 60, 61, 54) X(15, 47, 55, 62, 63)
 
-/* A block's coefficients, times `unit`, to their places; from: the lane's first. */
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_load(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL uint8_t *from, uint32_t unit, uint32_t *v)
+/* The four coefficients of a word, 8 bits wide, to places a to d of v. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_four(uint32_t word, uint32_t *a, uint32_t *b, uint32_t *c, uint32_t *d)
+{
+    *a = (uint32_t)((int32_t)(word << 24) >> 24);
+    *b = (uint32_t)((int32_t)(word << 16) >> 24);
+    *c = (uint32_t)((int32_t)(word << 8) >> 24);
+    *d = (uint32_t)((int32_t)word >> 24);
+}
+
+/* Two of 16 bits. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_two(uint32_t word, uint32_t *a, uint32_t *b)
+{
+    *a = (uint32_t)((int32_t)(word << 16) >> 16);
+    *b = (uint32_t)((int32_t)word >> 16);
+}
+
+/* A block's coefficients to their places; from: the lane's first. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_load(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL uint8_t *from, uint32_t *v)
 {
     if (w->wide) {
-#define X(k, a, b, c, d)                                                                                                                              \
-    {                                                                                                                                                 \
-        const uint32_t first = ((const WCODEC_GLOBAL uint32_t *)(from + 256 * k))[0], second = ((const WCODEC_GLOBAL uint32_t *)(from + 256 * k))[1]; \
-        v[a] = (uint32_t)((int32_t)(first << 16) >> 16) * unit;                                                                                       \
-        v[b] = (uint32_t)((int32_t)first >> 16) * unit;                                                                                               \
-        v[c] = (uint32_t)((int32_t)(second << 16) >> 16) * unit;                                                                                      \
-        v[d] = (uint32_t)((int32_t)second >> 16) * unit;                                                                                              \
-    }
+#define X(k, a, b, c, d)                                                                 \
+    wcodec_lossy_two(((const WCODEC_GLOBAL uint32_t *)(from + 256 * k))[0], v + a, v + b); \
+    wcodec_lossy_two(((const WCODEC_GLOBAL uint32_t *)(from + 256 * k))[1], v + c, v + d);
         WCODEC_ZIGZAG(X)
 #undef X
     } else {
-#define X(k, a, b, c, d)                                                                  \
-    {                                                                                     \
-        const uint32_t word = *(const WCODEC_GLOBAL uint32_t *)(from + 128 * k);          \
-        v[a] = (uint32_t)((int32_t)(word << 24) >> 24) * unit;                            \
-        v[b] = (uint32_t)((int32_t)(word << 16) >> 24) * unit;                            \
-        v[c] = (uint32_t)((int32_t)(word << 8) >> 24) * unit;                             \
-        v[d] = (uint32_t)((int32_t)word >> 24) * unit;                                    \
-    }
+#define X(k, a, b, c, d) wcodec_lossy_four(*(const WCODEC_GLOBAL uint32_t *)(from + 128 * k), v + a, v + b, v + c, v + d);
         WCODEC_ZIGZAG(X)
 #undef X
     }
 }
 
+/* The rows of a block, from place (row, column) on. */
+WCODEC_DEVICE_FUNCTION void wcodec_put_block(const struct wcodec_lossy_work *w, uint64_t row, uint32_t column, const uint32_t *v)
+{
+    const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
+    const uint32_t width = view->columns - column < 8 ? view->columns - column : 8;
+    WCODEC_UNROLL_ALL
+    for (uint32_t y = 0; y < 8; y++)
+        if (row + y < view->rows)
+            wcodec_put_eight(w, (row + y) * view->columns + column, width, v + 8 * y, wcodec_row_scale(w, row + y));
+}
+
+/* Where half `unit` of the superblocks of a tile begins: its row, and column of lane 0. */
+struct wcodec_half_place {
+    uint64_t row;
+    uint32_t column;
+};
+
+WCODEC_DEVICE_FUNCTION struct wcodec_half_place wcodec_lossy_place(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit)
+{
+    const uint32_t along = job->column + unit / 2, across = w->view->across;
+    const struct wcodec_half_place place = {(job->row + along / across) * 16 + unit % 2 * 8, along % across * 256};
+    return place;
+}
+
+/* The mode of a lane's block. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_mode(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit, uint32_t lane)
+{
+    const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
+    const uint32_t bits = view->index_bits;
+    const uint64_t bit = ((job->first + unit / 2) * 64 + unit % 2 * 32 + lane) * bits;
+    return view->mode[bits ? (uint32_t)WCODEC_AT(w, block, uint8_t, view->modes)[bit / 8] >> bit % 8 & ((1u << bits) - 1) : 0];
+}
+
 /* Half `unit` of the superblocks of a tile. */
 WCODEC_DEVICE_FUNCTION void wcodec_lossy_half(struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit)
 {
-    const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
-    const uint32_t along = job->column + unit / 2, bits = view->index_bits;
-    const uint64_t row = (job->row + along / view->across) * 16 + unit % 2 * 8;
+    const struct wcodec_half_place place = wcodec_lossy_place(w, job, unit);
     WCODEC_EACH_LANE
     {
-        const uint32_t column = along % view->across * 256 + 8 * lane;
-        if (row < view->rows && column < view->columns) {
-            const uint64_t bit = ((job->first + unit / 2) * 64 + unit % 2 * 32 + lane) * bits;
-            const uint32_t number = bits ? (uint32_t)WCODEC_AT(w, block, uint8_t, view->modes)[bit / 8] >> bit % 8 & ((1u << bits) - 1) : 0, mode = view->mode[number];
-            const uint32_t width = view->columns - column < 8 ? view->columns - column : 8;
+        const uint32_t column = place.column + 8 * lane;
+        if (place.row < w->view->rows && column < w->view->columns) {
             uint32_t v[64];
-            wcodec_lossy_load(w, WCODEC_AT(w, raw, uint8_t, job->residuals) + (((uint64_t)unit * 2048 + 4 * lane) << w->wide), mode ? 16 : 64, v);
-            if (mode == WCODEC_LOSSY_DCT) {
-                WCODEC_UNROLL_ALL
-                for (uint32_t x = 0; x < 8; x++)
-                    wcodec_inverse_dct(v + x, 8);
-                WCODEC_UNROLL_ALL
-                for (uint32_t y = 0; y < 8; y++)
-                    wcodec_inverse_dct(v + 8 * y, 1);
-            } else if (mode == WCODEC_LOSSY_ADST) {
-                WCODEC_UNROLL_ALL
-                for (uint32_t x = 0; x < 8; x++)
-                    wcodec_inverse_adst(v + x, 8);
-                WCODEC_UNROLL_ALL
-                for (uint32_t y = 0; y < 8; y++)
-                    wcodec_inverse_adst(v + 8 * y, 1);
-            }
-            WCODEC_UNROLL_ALL
-            for (uint32_t y = 0; y < 8; y++)
-                if (row + y < view->rows)
-                    wcodec_put_eight(w, (row + y) * view->columns + column, width, v + 8 * y, wcodec_row_scale(w, row + y));
+            wcodec_lossy_load(w, WCODEC_AT(w, raw, uint8_t, job->residuals) + (((uint64_t)unit * 2048 + 4 * lane) << w->wide), v);
+            wcodec_lossy_transform(wcodec_lossy_mode(w, job, unit, lane), v);
+            wcodec_put_block(w, place.row, column, v);
         }
     }
 }

@@ -41,10 +41,16 @@ unsigned wcodec_plan_kernel(const struct wcodec_tiling *t)
     return wcodec_kernel_number((unsigned)shape, coding, t->add != 0);
 }
 
-/* What a job adds to the block. */
-struct parts {
-    uint64_t tables, runs, entries, streams;
-};
+unsigned wcodec_plan_fused(const struct wcodec_job *job)
+{
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    if (!job->lossy || t->add || t->coded_count != 1 || shape_of(t) != WCODEC_SHAPE_8_0)
+        return WCODEC_KERNEL_GENERIC;
+    const struct wcodec_field *f = &t->fields[t->coded[0]];
+    if (!job->lossy->plain)
+        return f->profile == WCODEC_P8 && f->run_log2 ? WCODEC_FUSED_LOSSY_BLOCKS : WCODEC_KERNEL_GENERIC;
+    return f->profile == WCODEC_P12 ? WCODEC_FUSED_LOSSY_P12 : f->profile == WCODEC_PAIRS ? WCODEC_FUSED_LOSSY_PAIRS : WCODEC_KERNEL_GENERIC;
+}
 
 static uint32_t pool_entries(const struct wcodec_tiling *t)
 {
@@ -139,7 +145,27 @@ static uint64_t job_extra(const struct wcodec_job *job)
     return wcodec_align_u64(size, 16);
 }
 
-wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs, size_t count, struct wcodec_plan *plan, wcodec_error *err)
+/* The kernel of a job's whole tiles. */
+static unsigned job_kernel(const struct wcodec_job *job, uint64_t kernels)
+{
+    const unsigned fused = wcodec_plan_fused(job);
+    return fused != WCODEC_KERNEL_GENERIC && kernels >> fused & 1 ? fused : wcodec_plan_kernel(job->tiles->tiling);
+}
+
+/* Of a job whose tiles, but for stored and constant ones, have kernel `kernel`: do some go through scratch memory? */
+static bool wants_scratch(const struct wcodec_job *job, unsigned kernel)
+{
+    if (blocks_kind(job) < 0)
+        return false;
+    if (kernel <= WCODEC_KERNEL_GENERIC)
+        return true;
+    for (uint64_t tile = job->first; tile < job->first + job->count; tile++)
+        if (job->tiles->streams[tile * job->tiles->tiling->coded_count].mode != WCODEC_STREAM_RANS)
+            return true;
+    return false;
+}
+
+wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs, size_t count, uint64_t kernels, struct wcodec_plan *plan, wcodec_error *err)
 {
     uint64_t tiles = 0, size = 0, scratch = 0, blocks[2] = {0};
     for (size_t i = 0; i < count; i++) {
@@ -148,12 +174,13 @@ wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct w
         if (blocks_kind(&jobs[i]) < 0)
             continue;
         blocks[blocks_kind(&jobs[i])] += jobs[i].count;
-        scratch += jobs[i].count * tile_bytes(jobs[i].tiles->tiling);
+        if (wants_scratch(&jobs[i], job_kernel(&jobs[i], kernels)))
+            scratch += jobs[i].count * tile_bytes(jobs[i].tiles->tiling);
     }
     if (tiles >> 31)
         return host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%" PRIu64 " tiles in one batch", tiles);
     size += tiles * sizeof(struct wcodec_tile_job) + (blocks[0] + blocks[1]) * sizeof(struct wcodec_blocks_job);
-    *plan = (struct wcodec_plan){.host = host, .tiles = tiles, .size = size, .scratch_size = scratch, .blocks_count = {(uint32_t)blocks[0], (uint32_t)blocks[1]}};
+    *plan = (struct wcodec_plan){.host = host, .tiles = tiles, .size = size, .scratch_size = scratch, .blocks_room = {(uint32_t)blocks[0], (uint32_t)blocks[1]}, .kernels = kernels};
     return WCODEC_OK;
 }
 
@@ -172,8 +199,8 @@ struct builder {
     struct wcodec_plan *plan;
     uint64_t address; /* of the block */
     uint64_t at;      /* end of what is written */
-    uint64_t kernels;
     wcodec_address_function *place;
+    uint64_t fused[2]; /* of either kind: number of the last wcodec_blocks_job that was given to a fused tile */
 };
 
 static uint64_t reserve(struct builder *b, uint64_t size, void **p)
@@ -274,7 +301,7 @@ struct job_state {
     uint64_t runs[WCODEC_MAX_CODED]; /* offsets */
     uint64_t slot;
     uint64_t scratch; /* offset in the scratch memory */
-    uint64_t blocks;  /* number of its first wcodec_blocks_job */
+    uint64_t view;    /* offset of its wcodec_view_job */
 };
 
 /* Where tiles of a job go: to their place, or to the scratch memory. */
@@ -287,11 +314,11 @@ static uint64_t tiles_address(const struct builder *b, const struct wcodec_job *
 static unsigned tile_kernel(const struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
-    const uint64_t out = tiles_address(b, job, s);
+    const uint64_t out = tiles_address(b, job, s), kernels = b->plan->kernels;
     const unsigned kernel = s->kernel;
-    if (kernel == WCODEC_KERNEL_GENERIC || !(b->kernels >> kernel & 1) || job->tiles->streams[tile].mode != WCODEC_STREAM_RANS)
+    if (kernel == WCODEC_KERNEL_GENERIC || !(kernels >> kernel & 1) || job->tiles->streams[tile].mode != WCODEC_STREAM_RANS)
         return WCODEC_KERNEL_GENERIC;
-    if (!(b->kernels & WCODEC_PLAN_ANY_TILE) && (wcodec_tile_elements(t, tile) != 1u << t->tile_log2 || out % (4u << t->element_log2)))
+    if (kernel < WCODEC_KERNEL_GENERIC && !(kernels & WCODEC_PLAN_ANY_TILE) && (wcodec_tile_elements(t, tile) != 1u << t->tile_log2 || out % (4u << t->element_log2)))
         return WCODEC_KERNEL_GENERIC;
     return kernel;
 }
@@ -328,6 +355,27 @@ static void write_streams(struct builder *b, const struct wcodec_job *job, const
     }
 }
 
+/* What becomes of a tile of residuals or coefficients; returns its offset. */
+static uint64_t write_blocks_job(struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile, bool fused)
+{
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    const int kind = blocks_kind(job);
+    const bool plain = job->lossy && job->lossy->plain;
+    const unsigned unit = job->blocks ? WCODEC_BLOCK_LOG2 : plain ? 0 : WCODEC_SUPERBLOCK_LOG2, log2 = t->tile_log2 - unit;
+    const uint64_t across = job->blocks ? job->blocks->across : plain ? 1 : job->lossy->across, block = tile << log2;
+    const uint64_t number = fused ? --b->fused[kind] : (kind ? b->plan->blocks_room[0] : 0) + b->plan->blocks_count[kind]++;
+    const uint64_t at = b->plan->blocks + number * sizeof(struct wcodec_blocks_job);
+    *(struct wcodec_blocks_job *)(void *)(b->plan->block + at) = (struct wcodec_blocks_job){
+        .residuals = tiles_address(b, job, s) + (tile - job->first) * tile_bytes(t),
+        .view = b->address + s->view,
+        .row = block / across,
+        .first = plain ? block : (tile - job->first) << log2,
+        .column = (uint32_t)(block % across),
+        .blocks = wcodec_tile_elements(t, tile) >> unit,
+    };
+    return at;
+}
+
 static void write_tile(struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile, unsigned kernel, struct wcodec_tile_job *out)
 {
     const struct wcodec_tiles *tiles = job->tiles;
@@ -340,6 +388,11 @@ static void write_tile(struct builder *b, const struct wcodec_job *job, const st
         .elements = wcodec_tile_elements(t, tile),
         .slot = (uint32_t)(s->slot + tile - job->first) | (uint32_t)job->verify << 31,
     };
+    if (blocks_kind(job) >= 0) {
+        const bool fused = kernel > WCODEC_KERNEL_GENERIC;
+        const uint64_t at = write_blocks_job(b, job, s, tile, fused);
+        out->out = fused ? b->address + at : out->out;
+    }
     if (kernel == WCODEC_KERNEL_GENERIC) {
         write_streams(b, job, s, tile, out);
         return;
@@ -390,15 +443,10 @@ static struct wcodec_view_job view_of_lossy(const struct wcodec_job *job)
     return view;
 }
 
-/* What the blocks of a job are made of. */
-static void write_blocks(struct builder *b, const struct wcodec_job *job, const struct job_state *s)
+/* What the blocks of a job are made of; returns the offset of its wcodec_view_job. */
+static uint64_t write_view(struct builder *b, const struct wcodec_job *job)
 {
-    const struct wcodec_tiling *t = job->tiles->tiling;
     const struct side side = side_of(job);
-    const bool plain = job->lossy && job->lossy->plain;
-    const unsigned unit = job->blocks ? WCODEC_BLOCK_LOG2 : plain ? 0 : WCODEC_SUPERBLOCK_LOG2, log2 = t->tile_log2 - unit;
-    const uint64_t across = job->blocks ? job->blocks->across : plain ? 1 : job->lossy->across;
-    struct wcodec_blocks_job *jobs = (struct wcodec_blocks_job *)(void *)(b->plan->block + b->plan->blocks) + s->blocks;
     void *p, *modes, *scales;
     const uint64_t at = reserve(b, sizeof(struct wcodec_view_job), &p), modes_at = reserve(b, side.modes_end - side.modes, &modes),
                    scales_at = reserve(b, side.scales_end - side.scales, &scales);
@@ -412,17 +460,7 @@ static void write_blocks(struct builder *b, const struct wcodec_job *job, const 
         memcpy(modes, job->modes + side.modes, (size_t)(side.modes_end - side.modes));
     if (side.scales_end > side.scales)
         memcpy(scales, job->modes + side.scales, (size_t)(side.scales_end - side.scales));
-    for (uint64_t i = 0; i < job->count; i++) {
-        const uint64_t block = (job->first + i) << log2;
-        jobs[i] = (struct wcodec_blocks_job){
-            .residuals = tiles_address(b, job, s) + i * tile_bytes(t),
-            .view = b->address + at,
-            .row = block / across,
-            .first = plain ? block : i << log2,
-            .column = (uint32_t)(block % across),
-            .blocks = wcodec_tile_elements(t, job->first + i) >> unit,
-        };
-    }
+    return at;
 }
 
 /* Everything of a job that does not depend on its tiles' order. */
@@ -441,7 +479,7 @@ static void write_job(struct builder *b, const struct wcodec_job *job, struct jo
     if (s->kernel != WCODEC_KERNEL_GENERIC)
         s->sets = write_sets(b, job->tiles, &s->step);
     if (blocks_kind(job) >= 0)
-        write_blocks(b, job, s);
+        s->view = write_view(b, job);
 }
 
 /* Jobs by kernel, then in the given order, then by table: classes in the order of their number are numbered again in that of their kernels. */
@@ -470,27 +508,25 @@ static void place_classes(struct wcodec_plan *plan, const struct wcodec_job *job
     }
 }
 
-wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs, size_t count, uint64_t address, uint64_t kernels, wcodec_address_function *place, wcodec_error *err)
+wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs, size_t count, uint64_t address, wcodec_address_function *place, wcodec_error *err)
 {
     const wcodec_allocator *a = plan->host->allocator;
-    struct builder b = {plan, address, plan->tiles * sizeof(struct wcodec_tile_job) + ((uint64_t)plan->blocks_count[0] + plan->blocks_count[1]) * sizeof(struct wcodec_blocks_job), kernels, place};
+    const uint64_t blocks = (uint64_t)plan->blocks_room[0] + plan->blocks_room[1];
+    struct builder b = {plan, address, plan->tiles * sizeof(struct wcodec_tile_job) + blocks * sizeof(struct wcodec_blocks_job), place, {plan->blocks_room[0], blocks}};
     uint32_t classes = 1;
-    uint64_t slot = 0, scratch = 0, blocks[2] = {0, plan->blocks_count[0]};
+    uint64_t slot = 0, scratch = 0;
     struct job_state *states = a->allocate(a->opaque, count * sizeof *states);
     if (!states)
         return plan->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the plan of %zu jobs", count);
     memset(states, 0, count * sizeof *states);
     for (size_t i = 0; i < count; i++) {
-        states[i].kernel = wcodec_plan_kernel(jobs[i].tiles->tiling);
+        states[i].kernel = job_kernel(&jobs[i], plan->kernels);
         states[i].first_class = classes;
         states[i].slot = slot;
         slot += jobs[i].count;
-        if (blocks_kind(&jobs[i]) >= 0) {
-            states[i].scratch = scratch;
-            states[i].blocks = blocks[blocks_kind(&jobs[i])];
+        states[i].scratch = scratch;
+        if (wants_scratch(&jobs[i], states[i].kernel))
             scratch += jobs[i].count * tile_bytes(jobs[i].tiles->tiling);
-            blocks[blocks_kind(&jobs[i])] += jobs[i].count;
-        }
         classes += states[i].kernel == WCODEC_KERNEL_GENERIC ? 0 : table_sets(jobs[i].tiles->tiling);
     }
     uint32_t *counts = a->allocate(a->opaque, 2 * (size_t)classes * sizeof *counts), *starts = counts ? counts + classes : NULL;

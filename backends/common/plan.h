@@ -11,7 +11,10 @@
 
 /* Kernels: one generic, and fast ones by shape, coding and whether an offset is subtracted. */
 enum { WCODEC_CODING_PAIRS = 0, WCODEC_CODING_P12 = 1, WCODEC_CODING_P8 = 2, WCODEC_CODING_P8_RUNS = 3, WCODEC_CODINGS = 4 };
-enum { WCODEC_KERNEL_GENERIC = WCODEC_SHAPES * WCODEC_CODINGS * 2, WCODEC_KERNELS = WCODEC_KERNEL_GENERIC + 1 };
+enum { WCODEC_KERNEL_GENERIC = WCODEC_SHAPES * WCODEC_CODINGS * 2 };
+/* Behind it the fused ones, whose tiles become elements of a tensor in blocks, or of a lossy one, at once: of 8-bit coefficients in blocks by P8 with runs, and
+ * of plain ones by P12 and by pairs. */
+enum { WCODEC_FUSED_LOSSY_BLOCKS = WCODEC_KERNEL_GENERIC + 1, WCODEC_FUSED_LOSSY_P12, WCODEC_FUSED_LOSSY_PAIRS, WCODEC_KERNELS };
 /* Besides those of tiles: the kernels that make elements of residuals, and of lossy tensors' coefficients. */
 enum { WCODEC_KERNEL_BLOCKS = WCODEC_KERNELS, WCODEC_KERNEL_LOSSY, WCODEC_KERNELS_ALL };
 
@@ -43,10 +46,12 @@ struct wcodec_plan {
     bool lent;       /* is it? */
     uint64_t scratch_size;   /* bytes of the device for residuals of tensors in blocks; may be 0 */
     uint64_t scratch;        /* where they are, aligned to 256: an address, set before build */
-    /* Tiles of tensors in blocks, and of lossy ones: behind the kernels of tiles they are reconstructed from the scratch memory by kernel WCODEC_KERNEL_BLOCKS +
-     * i. blocks: offset of the wcodec_blocks_jobs of both, in their order. */
+    /* Tiles of tensors in blocks, and of lossy ones, that no fused kernel takes: behind the kernels of tiles they are reconstructed from the scratch memory by
+     * kernel WCODEC_KERNEL_BLOCKS + i. blocks: offset of their wcodec_blocks_jobs, of either kind blocks_room; those of fused tiles are the last of a kind's. */
     uint64_t blocks;
     uint32_t blocks_count[2];
+    uint32_t blocks_room[2];
+    uint64_t kernels;
     struct wcodec_kernel_run runs[WCODEC_KERNELS];
     struct wcodec_segment *segments; /* in the order of their tiles */
     uint32_t segment_count;
@@ -57,11 +62,11 @@ typedef uint64_t wcodec_address_function(const struct wcodec_memory *memory);
 
 #define WCODEC_PLAN_ANY_TILE ((uint64_t)1 << 63)
 
-/* First the sizes: *plan->size and *plan->scratch_size bytes of the device are needed, aligned to 256. */
-wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs, size_t count, struct wcodec_plan *plan, wcodec_error *err);
-/* Then the block, for a place at `address`. kernels: bit k is set if kernel k is there; WCODEC_PLAN_ANY_TILE if they take tiles that are not whole, and any
- * destination. */
-wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs, size_t count, uint64_t address, uint64_t kernels, wcodec_address_function *place, wcodec_error *err);
+/* First the sizes: *plan->size and *plan->scratch_size bytes of the device are needed, aligned to 256. kernels: bit k is set if kernel k is there;
+ * WCODEC_PLAN_ANY_TILE if they take tiles that are not whole, and any destination (fused ones do). */
+wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs, size_t count, uint64_t kernels, struct wcodec_plan *plan, wcodec_error *err);
+/* Then the block, for a place at `address`. */
+wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs, size_t count, uint64_t address, wcodec_address_function *place, wcodec_error *err);
 void wcodec_plan_free(struct wcodec_plan *plan);
 
 /* Cut tiles [first, first + count) of one kernel, which begin in *segments, for `groups` work-groups at most: group g takes parts [numbers[g], numbers[g +
@@ -76,5 +81,7 @@ uint64_t wcodec_plan_bytes(const struct wcodec_job *job);
 
 /* The kernel that decodes whole tiles of such a tensor in mode 0; WCODEC_KERNEL_GENERIC where none is made for it. */
 unsigned wcodec_plan_kernel(const struct wcodec_tiling *tiling);
+/* The fused kernel of a job's tiles in mode 0; likewise. */
+unsigned wcodec_plan_fused(const struct wcodec_job *job);
 
 #endif

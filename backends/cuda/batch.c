@@ -106,7 +106,7 @@ static uint8_t *plan_launches(struct wcodec_batch *batch, const struct wcodec_pl
             count++;
         const struct wcodec_tile_job *jobs = (const void *)(plan->block + plan->jobs);
         const struct wcodec_table_set *set = (const void *)(plan->block + (segments->tables - batch->slab->memory));
-        if (count == 1 && wcodec_cuda_plan_few(d, jobs + run->first, run, segments, set, l, at, address + (uint64_t)(at - host)))
+        if (k < WCODEC_KERNEL_GENERIC && count == 1 && wcodec_cuda_plan_few(d, jobs + run->first, run, segments, set, l, at, address + (uint64_t)(at - host)))
             at += WCODEC_CUDA_FEW_TABLE;
         else
             at = plan_fast(d, run, segments, count, l, at, address + (uint64_t)(at - host));
@@ -115,12 +115,13 @@ static uint8_t *plan_launches(struct wcodec_batch *batch, const struct wcodec_pl
     cu_pointer jobs = batch->slab->memory + plan->blocks;
     for (unsigned i = 0; i < 2; i++) {
         const uint32_t count = plan->blocks_count[i];
+        const cu_pointer first = jobs;
+        jobs += plan->blocks_room[i] * sizeof(struct wcodec_blocks_job);
         if (count == 0)
             continue;
         struct wcodec_cuda_launch *l = &batch->launches[batch->launch_count++];
         *l = (struct wcodec_cuda_launch){.function = d->kernels[WCODEC_KERNEL_BLOCKS + i].function, .kernel = WCODEC_KERNEL_BLOCKS + i, .blocks = count, .threads = 128};
-        l->arguments = (struct wcodec_cuda_arguments){.block = batch->slab->memory, .jobs = jobs};
-        jobs += count * sizeof(struct wcodec_blocks_job);
+        l->arguments = (struct wcodec_cuda_arguments){.block = batch->slab->memory, .jobs = first};
     }
     return at;
 }
@@ -143,7 +144,7 @@ static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *batch, s
     plan->scratch = batch->scratch.memory;
     plan->block = slab->host;
     batch->faults = (void *)(slab->host + faults);
-    status = wcodec_plan_build(plan, batch->jobs, batch->count, slab->memory, d->fast | WCODEC_PLAN_ANY_TILE, memory_address, err);
+    status = wcodec_plan_build(plan, batch->jobs, batch->count, slab->memory, memory_address, err);
     if (status)
         return status;
     const uint8_t *end = plan_launches(batch, plan, slab->host + parts, slab->memory + parts, slab->host_address + faults);
@@ -167,7 +168,7 @@ wcodec_status wcodec_cuda_batch_create(struct wcodec_queue *q, const struct wcod
     const wcodec_allocator *a = d->host->allocator;
     struct wcodec_plan plan;
     cu_context context;
-    wcodec_status status = wcodec_plan_measure(d->host, jobs, count, &plan, err);
+    wcodec_status status = wcodec_plan_measure(d->host, jobs, count, d->fast | WCODEC_PLAN_ANY_TILE, &plan, err);
     if (status)
         return status;
     struct wcodec_batch *b = a->allocate(a->opaque, sizeof *b);

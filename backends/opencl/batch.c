@@ -121,22 +121,37 @@ static uint32_t groups_of(const struct wcodec_device *d, const struct wcodec_ope
     return d->units * p->groups;
 }
 
-/* Kernels that the set's tensors want and the device has; and room for all launches that there can be. */
-static uint64_t choose_kernels(struct wcodec_batch *b, struct set *s)
+static unsigned many_places(const struct set *s)
 {
-    const unsigned many = s->place_count > WCODEC_OPENCL_PLACES_FEW ? WCODEC_OPENCL_MANY : WCODEC_OPENCL_FEW;
-    const uint64_t pieces = s->plan.tiles / b->device->launch_tiles + 1;
-    uint64_t fast = 0, segments = 0;
-    s->launch_max = (unsigned)(s->plan.scratch_size > 0 ? 3 * pieces : pieces);
+    return s->place_count > WCODEC_OPENCL_PLACES_FEW ? WCODEC_OPENCL_MANY : WCODEC_OPENCL_FEW;
+}
+
+/* Kernels that the set's tensors want and the device has. */
+static uint64_t choose_kernels(struct wcodec_batch *b, const struct set *s)
+{
+    uint64_t fast = 0;
     for (size_t i = s->first; i < s->first + s->count; i++) {
-        const unsigned kernel = wcodec_plan_kernel(b->jobs[i].tiles->tiling);
+        const unsigned kernel = wcodec_plan_kernel(b->jobs[i].tiles->tiling), fused = wcodec_plan_fused(&b->jobs[i]);
+        if (kernel != WCODEC_KERNEL_GENERIC && wcodec_opencl_program_get(b->device, kernel, many_places(s)) != NULL)
+            fast |= (uint64_t)1 << kernel;
+        if (fused != WCODEC_KERNEL_GENERIC && wcodec_opencl_program_get(b->device, fused, many_places(s)) != NULL)
+            fast |= (uint64_t)1 << fused;
+    }
+    return fast;
+}
+
+/* Room for all launches that there can be. */
+static void count_launches(struct wcodec_batch *b, struct set *s)
+{
+    const uint64_t pieces = s->plan.tiles / b->device->launch_tiles + 1;
+    uint64_t segments = 0;
+    s->launch_max = (unsigned)(s->plan.scratch_size > 0 ? 3 * pieces : pieces);
+    for (size_t i = s->first; i < s->first + s->count; i++)
         segments += b->jobs[i].tiles->tiling->table_count;
-        if (kernel == WCODEC_KERNEL_GENERIC || fast >> kernel & 1)
+    for (unsigned kernel = 0; kernel < WCODEC_KERNELS; kernel++) {
+        if (!(s->plan.kernels >> kernel & 1))
             continue;
-        const struct wcodec_opencl_program *p = wcodec_opencl_program_get(b->device, kernel, many);
-        if (p == NULL)
-            continue;
-        fast |= (uint64_t)1 << kernel;
+        const struct wcodec_opencl_program *p = wcodec_opencl_program_get(b->device, kernel, many_places(s));
         const uint64_t groups = groups_of(b->device, p) < s->plan.tiles ? groups_of(b->device, p) : s->plan.tiles;
         s->launch_max += (unsigned)pieces;
         s->parts_max += pieces * groups;
@@ -144,19 +159,18 @@ static uint64_t choose_kernels(struct wcodec_batch *b, struct set *s)
     }
     s->parts_max += segments * pieces;
     b->queue_max += s->launch_max;
-    return fast;
 }
 
 /* Sizes of all sets, and of their descriptors together; each has its part of the scratch memory. */
-static wcodec_status measure(struct wcodec_batch *b, uint64_t *fast, uint64_t *size, wcodec_error *err)
+static wcodec_status measure(struct wcodec_batch *b, uint64_t *size, wcodec_error *err)
 {
     uint64_t scratch = 0;
     *size = 0;
-    for (struct set *s = b->sets; s < b->sets + b->set_count; s++, fast++) {
-        const wcodec_status status = wcodec_plan_measure(b->device->host, b->jobs + s->first, s->count, &s->plan, err);
+    for (struct set *s = b->sets; s < b->sets + b->set_count; s++) {
+        const wcodec_status status = wcodec_plan_measure(b->device->host, b->jobs + s->first, s->count, choose_kernels(b, s), &s->plan, err);
         if (status)
             return status;
-        *fast = choose_kernels(b, s);
+        count_launches(b, s);
         if (s->plan.scratch_size > 0)
             s->plan.scratch = place_address(find_place(s, &b->scratch)) + scratch;
         scratch += s->plan.scratch_size;
@@ -276,13 +290,13 @@ static wcodec_status plan_blocks(struct wcodec_batch *b, struct set *s, unsigned
 }
 
 /* Descriptors of a set, given to the queue; they stay in host memory until the batch ends. */
-static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, struct set *s, uint64_t fast, wcodec_error *err)
+static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, struct set *s, wcodec_error *err)
 {
     const struct wcodec_device *d = b->device;
     const struct wcodec_segment *segments;
     uint32_t part_count = 0, number_count = 0;
     cl_int result = CL_SUCCESS;
-    wcodec_status status = wcodec_plan_build(&s->plan, b->jobs + s->first, s->count, s->block, fast, place_address, err);
+    wcodec_status status = wcodec_plan_build(&s->plan, b->jobs + s->first, s->count, s->block, place_address, err);
     if (status)
         return status;
     s->launches = wcodec_opencl_allocate(d->host, s->launch_max * sizeof *s->launches);
@@ -304,7 +318,7 @@ static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, s
     for (unsigned i = 0; i < 2 && status == WCODEC_OK; i++) {
         if (s->plan.blocks_count[i] > 0)
             status = plan_blocks(b, s, WCODEC_KERNEL_BLOCKS + i, jobs, s->plan.blocks_count[i], err);
-        jobs += s->plan.blocks_count[i] * sizeof(struct wcodec_blocks_job);
+        jobs += s->plan.blocks_room[i] * sizeof(struct wcodec_blocks_job);
     }
     if (status)
         return status;
@@ -314,12 +328,12 @@ static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, s
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clEnqueueWriteBuffer", err);
 }
 
-static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *b, uint64_t *fast, wcodec_error *err)
+static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *b, wcodec_error *err)
 {
     static const uint32_t zero = 0;
     const struct wcodec_device *d = b->device;
     uint64_t size;
-    wcodec_status status = measure(b, fast, &size, err);
+    wcodec_status status = measure(b, &size, err);
     if (status == WCODEC_OK)
         status = wcodec_opencl_room_take(b->device, size, b->tiles + 2 * (uint64_t)b->queue_max, &b->room, err);
     if (status)
@@ -328,7 +342,7 @@ static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *b, uint6
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clEnqueueFillBuffer", err);
     for (size_t k = 0; k < b->set_count && status == WCODEC_OK; k++)
-        status = build_set(q, b, &b->sets[k], fast[k], err);
+        status = build_set(q, b, &b->sets[k], err);
     if (status != WCODEC_OK)
         d->cl->clFinish(q->queue); /* what was written from is freed now */
     else if ((result = d->cl->clFlush(q->queue)) != CL_SUCCESS)
@@ -371,7 +385,7 @@ static wcodec_status make_scratch(struct wcodec_batch *b, wcodec_error *err)
     const struct wcodec_device *d = b->device;
     struct wcodec_plan plan;
     cl_int result;
-    const wcodec_status status = wcodec_plan_measure(d->host, b->jobs, b->count, &plan, err);
+    const wcodec_status status = wcodec_plan_measure(d->host, b->jobs, b->count, 0, &plan, err);
     if (status || plan.scratch_size == 0)
         return status;
     if (plan.scratch_size > SIZE_MAX)
@@ -388,7 +402,6 @@ wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *q, const struct wc
     const struct wcodec_host *host = q->device->host;
     const bool fits = count <= SIZE_MAX / (PLACES * sizeof(struct wcodec_memory)) / 2 && count <= SIZE_MAX / sizeof(struct set);
     struct wcodec_batch *b = fits ? wcodec_opencl_allocate(host, sizeof *b) : NULL;
-    uint64_t *fast = fits ? wcodec_opencl_allocate(host, count * sizeof *fast) : NULL;
     wcodec_status status;
     if (b != NULL) {
         *b = (struct wcodec_batch){.device = q->device, .count = count};
@@ -396,17 +409,16 @@ wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *q, const struct wc
         b->places = wcodec_opencl_allocate(host, (count + 1) * PLACES * sizeof *b->places);
         b->sets = wcodec_opencl_allocate(host, count * sizeof *b->sets);
     }
-    if (b != NULL && fast != NULL && b->jobs != NULL && b->places != NULL && b->sets != NULL) {
+    if (b != NULL && b->jobs != NULL && b->places != NULL && b->sets != NULL) {
         memcpy(b->jobs, jobs, count * sizeof *jobs);
         status = make_scratch(b, err);
         if (status == WCODEC_OK) {
             make_sets(b);
-            status = build(q, b, fast, err);
+            status = build(q, b, err);
         }
     } else {
         status = host->fail(err, WCODEC_ERROR_MEMORY, "no memory for a batch of %zu jobs", count);
     }
-    wcodec_opencl_release(host, fast);
     if (status == WCODEC_OK)
         *batch = b;
     else if (b != NULL)

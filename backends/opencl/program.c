@@ -197,7 +197,7 @@ static void shape_groups(const struct wcodec_device *d, unsigned kernel, struct 
 static bool is_possible(const struct wcodec_device *d, unsigned kernel)
 {
     const unsigned shape = kernel / 2 / WCODEC_CODINGS, coding = kernel / 2 % WCODEC_CODINGS;
-    if (d->variant == WCODEC_VARIANT_LOOPS || TABLES + RING_ROOM + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA > d->local_memory)
+    if (kernel > WCODEC_KERNEL_GENERIC || d->variant == WCODEC_VARIANT_LOOPS || TABLES + RING_ROOM + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA > d->local_memory)
         return false;
     return coding == WCODEC_CODING_PAIRS ? shape != WCODEC_SHAPE_8_0 : coding == WCODEC_CODING_P12 ? shape == WCODEC_SHAPE_8_0 : true;
 }
@@ -224,7 +224,7 @@ const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_devi
 {
     struct wcodec_opencl_program *p = &d->programs[kernel][d->variant == WCODEC_VARIANT_NVIDIA ? many : WCODEC_OPENCL_FEW];
     pthread_mutex_lock(&d->lock);
-    if (!p->tried && (kernel >= WCODEC_KERNEL_GENERIC || is_possible(d, kernel)))
+    if (!p->tried && (kernel >= WCODEC_KERNELS || kernel == WCODEC_KERNEL_GENERIC || is_possible(d, kernel)))
         build_again(d, kernel, many, p);
     p->tried = true;
     pthread_mutex_unlock(&d->lock);

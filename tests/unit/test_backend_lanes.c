@@ -32,10 +32,10 @@ static void decode(const struct wcodec_tiles *tiles, uint8_t *payload, uint64_t 
     wcodec_error err;
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
         job.places[a] = (struct wcodec_area_place){&memory, 0, 0, tiles->payload_size};
-    assert_int_equal(wcodec_plan_measure(&host, &job, 1, &plan, &err), WCODEC_OK);
+    assert_int_equal(wcodec_plan_measure(&host, &job, 1, 0, &plan, &err), WCODEC_OK);
     /* Addresses of descriptors are those of a copy, as on a device: of exactly the size that was announced. */
     uint8_t *block = malloc(plan.size);
-    assert_int_equal(wcodec_plan_build(&plan, &job, 1, (uint64_t)(uintptr_t)block, 0, address, &err), WCODEC_OK);
+    assert_int_equal(wcodec_plan_build(&plan, &job, 1, (uint64_t)(uintptr_t)block, address, &err), WCODEC_OK);
     memcpy(block, plan.block, plan.size);
     assert_int_equal(plan.runs[WCODEC_KERNEL_GENERIC].count, count);
     const struct wcodec_tile_job *jobs = (const void *)block;
@@ -141,10 +141,10 @@ static void compare_blocks(uint64_t *seed, const struct support_tensor *x, const
     job.destination = offset;
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
         job.places[a] = (struct wcodec_area_place){&memory, 0, 0, tiles->payload_size};
-    assert_int_equal(wcodec_plan_measure(&host, &job, 1, &plan, &err), WCODEC_OK);
+    assert_int_equal(wcodec_plan_measure(&host, &job, 1, 0, &plan, &err), WCODEC_OK);
     uint8_t *block = malloc(plan.size), *scratch = malloc(plan.scratch_size);
     plan.scratch = (uint64_t)(uintptr_t)scratch;
-    assert_int_equal(wcodec_plan_build(&plan, &job, 1, (uint64_t)(uintptr_t)block, 0, address, &err), WCODEC_OK);
+    assert_int_equal(wcodec_plan_build(&plan, &job, 1, (uint64_t)(uintptr_t)block, address, &err), WCODEC_OK);
     memcpy(block, plan.block, plan.size);
     for (uint64_t i = 0; i < job.count; i++)
         assert_int_equal(wcodec_emulate_tile((const struct wcodec_tile_job *)(const void *)block + i, block), 0);
