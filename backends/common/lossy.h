@@ -216,15 +216,54 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_load(const struct wcodec_lossy_work *w,
     }
 }
 
-/* The rows of a block, from place (row, column) on. */
+/* Eight elements of a row as words; scale: of the row. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_words(uint32_t format, const uint32_t *v, float scale, uint32_t *o)
+{
+    if (format == WCODEC_TO_F32) {
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 8; i++)
+            o[i] = wcodec_lossy_product(v[i], scale);
+    } else {
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 4; i++)
+            o[i] = wcodec_lossy_pair(format, v[2 * i], v[2 * i + 1], scale);
+    }
+}
+
+/* The rows of a block, from place (row, column) on: what is inside of the tensor, and wanted. */
 WCODEC_DEVICE_FUNCTION void wcodec_put_block(const struct wcodec_lossy_work *w, uint64_t row, uint32_t column, const uint32_t *v)
 {
     const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
-    const uint32_t width = view->columns - column < 8 ? view->columns - column : 8;
+    const uint32_t columns = view->columns, width = columns - column < 8 ? columns - column : 8, format = w->format, log2 = format == WCODEC_TO_F32 ? 2 : 1;
+    const uint64_t begin = view->begin, end = view->end, stride = (uint64_t)columns << log2;
+    uint64_t at = row * columns + column, out = view->out + ((at - begin) << log2);
+    const uint32_t height = view->rows - row < 8 ? (uint32_t)(view->rows - row) : 8;
+    const bool all = width == 8 && height == 8 && at >= begin && at + 7 * (uint64_t)columns + 8 <= end && (out | stride) % 16 == 0;
+    float scale = wcodec_row_scale(w, row);
     WCODEC_UNROLL_ALL
-    for (uint32_t y = 0; y < 8; y++)
-        if (row + y < view->rows)
-            wcodec_put_eight(w, (row + y) * view->columns + column, width, v + 8 * y, wcodec_row_scale(w, row + y));
+    for (uint32_t y = 0; y < 8; y++) {
+        uint32_t o[8];
+        if (y > 0 && view->row_scales && y < height)
+            scale = wcodec_row_scale(w, row + y);
+        wcodec_lossy_words(format, v + 8 * y, scale, o);
+        if (all) {
+            WCODEC_STORE_16(w, out, o[0], o[1], o[2], o[3]);
+            if (log2 == 2)
+                WCODEC_STORE_16(w, out + 16, o[4], o[5], o[6], o[7]);
+        } else if (y < height) {
+            WCODEC_UNROLL_ALL
+            for (uint32_t i = 0; i < 8; i++) {
+                if (i >= width || at + i < begin || at + i >= end)
+                    continue;
+                if (log2 == 2)
+                    *WCODEC_AT_OUT(w, uint32_t, out + 4 * i) = o[i];
+                else
+                    *WCODEC_AT_OUT(w, uint16_t, out + 2 * i) = (uint16_t)(o[i / 2] >> 16 * (i % 2));
+            }
+        }
+        at += columns;
+        out += stride;
+    }
 }
 
 /* Where half `unit` of the superblocks of a tile begins: its row, and column of lane 0. */

@@ -36,6 +36,10 @@ static unsigned even_warps(uint64_t tiles, unsigned most)
  * the last one may not fit. */
 unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps)
 {
+    if (kernel > WCODEC_KERNEL_GENERIC) {
+        const unsigned table = kernel == WCODEC_FUSED_LOSSY_PAIRS ? 32768 : 16384, all = (warps + 1) * WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0);
+        return WCODEC_CUDA_HEAD + table + (all > table ? all : table) + warps * WCODEC_CUDA_LOSSY_EXTRA;
+    }
     const unsigned coding = kernel / 2 % WCODEC_CODINGS, shape = kernel / 2 / WCODEC_CODINGS, room = WCODEC_CUDA_ROOM(shape);
     const bool small = coding == WCODEC_CODING_P8_RUNS || coding == WCODEC_CODING_P12 ||
                        (coding == WCODEC_CODING_PAIRS && !WCODEC_CUDA_WIDE(shape)); /* entries of four bytes */

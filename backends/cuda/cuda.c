@@ -138,6 +138,7 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i, struct 
 }
 
 const char *const wcodec_cuda_shape_names[WCODEC_SHAPES] = {"16_8", "8_4", "8_0", "32_24", "16_11", "8_31"};
+static const char *const fused_names[WCODEC_KERNELS - WCODEC_KERNEL_GENERIC - 1] = {"wcodec_lossy_p8_runs", "wcodec_lossy_p12", "wcodec_lossy_pairs"};
 static const char *const coding_names[WCODEC_CODINGS] = {"pairs", "p12", "p8", "p8_runs"};
 
 /* How many warps and blocks of a fast kernel a multiprocessor can hold: what its registers, threads and shared memory allow. False if that is not worth while.
@@ -178,6 +179,9 @@ static cu_result find_kernels(struct wcodec_device *d)
         if (cu->module_function(&d->kernels[k].function, d->module, name) == 0 && fit_kernel(d, k, &d->kernels[k]))
             d->fast |= (uint64_t)1 << k;
     }
+    for (unsigned k = WCODEC_KERNEL_GENERIC + 1; k < WCODEC_KERNELS; k++)
+        if (cu->module_function(&d->kernels[k].function, d->module, fused_names[k - WCODEC_KERNEL_GENERIC - 1]) == 0 && fit_kernel(d, k, &d->kernels[k]))
+            d->fast |= (uint64_t)1 << k;
     const int shared = attribute(d->state, d->number, CU_ATTRIBUTE_BLOCK_SHARED);
     d->few_shared = shared > 0 ? (unsigned)shared : 0;
     wcodec_cuda_few_find(d);

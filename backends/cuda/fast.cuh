@@ -31,7 +31,8 @@ struct fast_launch {
  * work-group is at: read again when needed, rather than held in registers through a tile. */
 extern __shared__ __align__(1024) uint32_t shared[];
 
-template <uint32_t TABLES, uint32_t ROOM> struct places {
+/* EXTRA: bytes of a warp behind everything else. */
+template <uint32_t TABLES, uint32_t ROOM, uint32_t EXTRA = 1024> struct places {
     static __device__ __forceinline__ uint32_t base()
     {
         return (uint32_t)__cvta_generic_to_shared(shared);
@@ -45,11 +46,10 @@ template <uint32_t TABLES, uint32_t ROOM> struct places {
         const uint32_t below = (tables() - base() - WCODEC_CUDA_HEAD) / ROOM;
         return warp < below ? base() + WCODEC_CUDA_HEAD + warp * ROOM : tables() + TABLES + (warp - below) * ROOM;
     }
-    /* Behind everything else. */
     static __device__ __forceinline__ uint32_t runs(uint32_t warps, uint32_t warp)
     {
         const uint32_t end = room(warps);
-        return (end > tables() ? end : tables() + TABLES) + warp * 1024;
+        return (end > tables() ? end : tables() + TABLES) + warp * EXTRA;
     }
 };
 
@@ -482,10 +482,10 @@ template <class fast, class place> WCODEC_INLINE void take_tiles(const fast_laun
         atomicExch(launch.queue, 0);
 }
 
-template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> __device__ __forceinline__ void fast_kernel(const fast_launch &launch)
+/* All parts of a block. load(set, to, meanwhile): tables to shared memory. */
+template <class fast, class place, class loader> WCODEC_INLINE void take_parts(const fast_launch &launch, loader load)
 {
-    typedef places<PROFILE == P8 && !RUNS ? 32768 : WIDE && PROFILE != P8 ? 32768 : 16384, WCODEC_CUDA_ROOM(SHAPE)> place;
-    fast_tile<SHAPE, PROFILE, RUNS, WIDE, ADD> tile(launch);
+    fast tile(launch);
     const bool one = launch.first_part == nullptr;
     const uint32_t end = one ? blockIdx.x + 1 : launch.first_part[blockIdx.x + 1];
     uint64_t loaded = 0;
@@ -500,13 +500,19 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> __device__ __f
                 tile.begin(number, place::room(thread() / 32));
         };
         if (part.tables != loaded)
-            load_tables<SHAPE, PROFILE, RUNS, WIDE>((const wcodec_table_set *)part.tables, shared + (place::tables() - place::base()) / 4, begin);
+            load((const wcodec_table_set *)part.tables, shared + (place::tables() - place::base()) / 4, begin);
         else
             begin();
         loaded = part.tables;
         __syncthreads();
-        take_tiles<fast_tile<SHAPE, PROFILE, RUNS, WIDE, ADD>, place>(launch, tile, number);
+        take_tiles<fast, place>(launch, tile, number);
     }
+}
+
+template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> __device__ __forceinline__ void fast_kernel(const fast_launch &launch)
+{
+    typedef places<PROFILE == P8 && !RUNS ? 32768 : WIDE && PROFILE != P8 ? 32768 : 16384, WCODEC_CUDA_ROOM(SHAPE)> place;
+    take_parts<fast_tile<SHAPE, PROFILE, RUNS, WIDE, ADD>, place>(launch, [](const wcodec_table_set *set, uint32_t *to, auto meanwhile) { load_tables<SHAPE, PROFILE, RUNS, WIDE>(set, to, meanwhile); });
 }
 
 #endif
