@@ -26,6 +26,8 @@ def tables(rng):
             f = encode.Field(CODED, width, profile=profile, pool=1)
             table, base = encode.random_table(rng, f)
             put("table", "%d-%d" % (profile, width), bytes([profile - 1, width - 1]) + encode.table_bytes(f, table, base, rng))
+    for width in (1, 8):
+        put("table", "one-%d" % width, bytes([3 + P8 - 1, width - 1, 0, 1, 0])) # of a field with runs
 
 
 def tiles(rng):
@@ -60,7 +62,7 @@ def blocks(rng):
 
 def lossy(rng):
     for name, dtype, rows, columns, modes, w in (("plain", "BF16", 9, 11, [0], 0), ("dct", "BF16", 17, 33, [1], 0), ("adst", "F16", 3, 260, [2], 1), ("all", "F32", 33, 10, [0, 1, 2], 1), ("thin", "F16", 70, 1, [0, 1], 0)):
-        p = encode.LossyPayload(rng, dtype, rows, columns, modes, w=w, row_scales=len(modes) % 2)
+        p = encode.LossyPayload(rng, dtype, rows, columns, modes, w=w, row_scales=len(modes) % 2, order=len(name) % 4 if modes != [0] else 0)
         e = p.entry(name="t")
         side = len(p.numbers) * p.bits // 8 + 4 * len(p.scales)
         head = struct.pack("<HBI", len(e.parameters), encode.DTYPE_CODES[dtype], len(e.data))

@@ -30,23 +30,24 @@ static void check_entries(const struct wcodec_table *table)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct wcodec_cursor cursor = {data, data + size};
-    const unsigned profile = 1 + fuzz_take(&cursor) % 3u, width = 1 + fuzz_take(&cursor) % 8u;
+    const unsigned kind = fuzz_take(&cursor), profile = 1 + kind % 3u, width = 1 + fuzz_take(&cursor) % 8u;
+    const bool runs = kind / 3 % 2 == 1;
     const uint8_t *begin = cursor.at;
     struct wcodec_table table, again;
     wcodec_error err = {WCODEC_OK, ""};
-    const wcodec_status status = wcodec_table_read(&cursor, profile, width, &table, &err);
+    const wcodec_status status = wcodec_table_read(&cursor, profile, width, runs, &table, &err);
     if (status != WCODEC_OK) {
         FUZZ_REQUIRE(status == WCODEC_ERROR_CORRUPT && err.status == status && err.text[0] != 0);
         return 0;
     }
-    FUZZ_REQUIRE(cursor.at > begin && cursor.at <= data + size && table.count >= 2 && table.profile == profile && table.width == width);
+    FUZZ_REQUIRE(cursor.at > begin && cursor.at <= data + size && table.count >= (runs && profile == WCODEC_P8 ? 1 : 2) && table.profile == profile && table.width == width);
     check_entries(&table);
     fuzz_deep++;
     uint8_t bytes[WCODEC_TABLE_MAX_BYTES];
     const size_t written = wcodec_table_write(&table, bytes);
     FUZZ_REQUIRE(written <= (size_t)(cursor.at - begin)); /* the writer takes the longest runs of zeros */
     struct wcodec_cursor second = {bytes, bytes + written};
-    FUZZ_REQUIRE(wcodec_table_read(&second, profile, width, &again, NULL) == WCODEC_OK && second.at == bytes + written);
+    FUZZ_REQUIRE(wcodec_table_read(&second, profile, width, runs, &again, NULL) == WCODEC_OK && second.at == bytes + written);
     FUZZ_REQUIRE(again.count == table.count && again.base == table.base && memcmp(again.freq, table.freq, sizeof table.freq) == 0
                  && memcmp(again.order, table.order, table.count) == 0);
     return 0;

@@ -145,10 +145,21 @@ static uint64_t job_extra(const struct wcodec_job *job)
     return wcodec_align_u64(size, 16);
 }
 
+/* Fast kernels keep frequencies in a byte. */
+static bool has_constant_table(const struct wcodec_tiles *tiles)
+{
+    for (unsigned i = 0; i < tiles->tiling->table_count; i++)
+        if (wcodec_table_is_constant(&tiles->tables[i]))
+            return true;
+    return false;
+}
+
 /* The kernel of a job's whole tiles. */
 static unsigned job_kernel(const struct wcodec_job *job, uint64_t kernels)
 {
     const unsigned fused = wcodec_plan_fused(job);
+    if (has_constant_table(job->tiles))
+        return WCODEC_KERNEL_GENERIC;
     return fused != WCODEC_KERNEL_GENERIC && kernels >> fused & 1 ? fused : wcodec_plan_kernel(job->tiles->tiling);
 }
 

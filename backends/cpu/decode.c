@@ -127,6 +127,21 @@ static void patch(struct track *k, uint32_t chunk_first, uint32_t chunk_end)
     }
 }
 
+/* Runs of one symbol take no words and leave states as they are. The other streams, between those, go side by side. */
+static void decode_runs(const struct request *r, struct wcodec_cpu_stream *streams, unsigned count, unsigned profile, unsigned groups)
+{
+    for (unsigned i = 0, alike; i < count; i += alike + (i + alike < count)) {
+        for (alike = 0; i + alike < count && !streams[i + alike].table->constant; alike++)
+            ;
+        if (alike > 0)
+            r->decoder->dsp->symbols[profile](streams + i, alike, groups);
+        if (i + alike < count) {
+            memset(streams[i + alike].symbols, streams[i + alike].table->symbol[0], (size_t)groups * WCODEC_GROUP);
+            streams[i + alike].symbols += (size_t)groups * WCODEC_GROUP;
+        }
+    }
+}
+
 /* The first stage for one chunk of `count` rANS streams of one profile and run length. */
 static void decode_rans(const struct request *r, struct track *tracks, struct wcodec_cpu_stream *streams, unsigned count, uint32_t group, unsigned groups)
 {
@@ -150,7 +165,7 @@ static void decode_rans(const struct request *r, struct track *tracks, struct wc
             streams[i].out = tracks[i].tile->out + (size_t)(group + g) * out_bytes;
             streams[i].out_bytes = coded == 0 && !r->stream ? out_bytes : 0;
         }
-        d->dsp->symbols[f->profile](streams, count, groups - g < step ? groups - g : step);
+        decode_runs(r, streams, count, f->profile, groups - g < step ? groups - g : step);
     }
     for (unsigned i = 0; i < count; i++)
         tracks[i].used += (uint32_t)((streams[i].words - base[i]) / 2);

@@ -30,6 +30,7 @@ struct wcodec_cpu_table {
     const uint32_t *entries; /* 4096 or 256, wcodec_table_entries() */
     uint8_t base;            /* pairs */
     /* P8: */
+    bool constant;           /* one symbol, which all slots have: no function is to see such a table */
     bool low6;               /* no two held symbols agree in their low 6 bits */
     /* At most 16 symbols of which few begin inside a block of 16 slots: a symbol's rank (its place in the table's order) from the rank of the block's first
      * slot, plus one for each of the block's bounds that is less than slot % 16. */

@@ -88,6 +88,7 @@ static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
     if (t->profile != WCODEC_P8)
         return;
     uint64_t seen = 0;
+    c->constant = wcodec_table_is_constant(t);
     c->low6 = true;
     for (unsigned slot = 0; slot < 256; slot++) {
         const uint32_t e = entries[slot];

@@ -298,6 +298,8 @@ static void encode_stream(const struct work *w, const struct wcodec_stream_plan 
     for (uint32_t r = runs; r-- > 0;) {
         const uint32_t first = r * run, stop = w->groups - first < run ? w->groups : first + run;
         const struct wcodec_cpu_encode_table *table = &e->tables[c][plan->run_tables ? plan->run_tables[r] : plan->table];
+        if (wcodec_table_is_constant(&table->table->table))
+            continue;
         for (uint32_t g = stop, count; g > first; g -= count) {
             count = g - first < FETCHED ? g - first : FETCHED;
             if (c == 0)

@@ -143,11 +143,11 @@ static void transform_blocks(unsigned mode, bool narrow, vec v[BLOCK])
 }
 
 /* Coefficients times 16 at their places, and whether they are small enough for `narrow`. */
-INLINE bool place_coefficients(unsigned log2, const uint8_t *from, vec v[BLOCK])
+INLINE bool place_coefficients(unsigned order, unsigned log2, const uint8_t *from, vec v[BLOCK])
 {
     vec size = set_word(0);
     for (unsigned g = 0; g < BLOCK / 4; g++, from += (size_t)WCODEC_GROUP << log2) {
-        const uint8_t *place = wcodec_zigzag + 4 * g;
+        const uint8_t *place = wcodec_orders[order] + 4 * g;
         vec low, high;
         if (log2) {
             load_pairs(from, &low, &high);
@@ -184,9 +184,9 @@ INLINE vec lanes_of(unsigned mode, const uint8_t *modes)
 }
 
 /* All blocks of one mode is the usual case; else each mode that is there is computed for all of them. */
-INLINE void reconstruct_values(unsigned log2, const uint8_t *coefficients, const uint8_t *modes, vec v[BLOCK])
+INLINE void reconstruct_values(unsigned order, unsigned log2, const uint8_t *coefficients, const uint8_t *modes, vec v[BLOCK])
 {
-    const bool narrow = place_coefficients(log2, coefficients, v);
+    const bool narrow = place_coefficients(order, log2, coefficients, v);
     vec other[BLOCK], mask[WCODEC_TRANSFORMS];
     unsigned there = 0;
     for (unsigned i = 0; i < INVERSE_LANES; i++)
@@ -297,16 +297,16 @@ INLINE void store_values(enum wcodec_cpu_number number, bool stream, const vec *
         put_row(stream, to + (size_t)16 * PARTS * j, turned[j]);
 }
 
-INLINE void inverse(enum wcodec_cpu_number number, bool stream, unsigned log2, const uint8_t *coefficients, unsigned count, const uint8_t *modes,
-                    const float *scales, uint8_t *dst, size_t stride)
+INLINE void inverse(enum wcodec_cpu_number number, bool stream, unsigned order, unsigned log2, const uint8_t *coefficients, unsigned count,
+                    const uint8_t *modes, const float *scales, uint8_t *dst, size_t stride)
 {
     const size_t width = (size_t)SIDE << (number == WCODEC_CPU_TO_F32 ? 2 : 1);
     for (unsigned block = 0; block < count; block += INVERSE_LANES) {
         vec v[BLOCK];
         if (log2)
-            reconstruct_values(1, coefficients + (size_t)8 * block, modes + block, v);
+            reconstruct_values(order, 1, coefficients + (size_t)8 * block, modes + block, v);
         else
-            reconstruct_values(0, coefficients + (size_t)4 * block, modes + block, v);
+            reconstruct_values(order, 0, coefficients + (size_t)4 * block, modes + block, v);
         for (unsigned y = 0; y < SIDE; y++)
             store_values(number, stream, v + (size_t)SIDE * y, scales[y], dst + y * stride + block * width);
     }
@@ -364,9 +364,10 @@ INLINE void dequantise(enum wcodec_cpu_number number, unsigned log2, const uint8
 }
 
 #define INVERSE(name, number, stream)                                                                                                                          \
-    static void name(unsigned log2, const uint8_t *coefficients, unsigned count, const uint8_t *modes, const float *scales, uint8_t *dst, size_t stride)       \
+    static void name(unsigned order, unsigned log2, const uint8_t *coefficients, unsigned count, const uint8_t *modes, const float *scales, uint8_t *dst,      \
+                     size_t stride)                                                                                                                            \
     {                                                                                                                                                          \
-        inverse(number, stream, log2, coefficients, count, modes, scales, dst, stride);                                                                        \
+        inverse(number, stream, order, log2, coefficients, count, modes, scales, dst, stride);                                                                 \
     }
 
 #define DEQUANTISE(name, number)                                                                                                                               \

@@ -10,14 +10,14 @@ enum { SIDE = WCODEC_TRANSFORM_SIDE, BLOCK = WCODEC_TRANSFORM_BLOCK };
 
 static const wcodec_dtype dtypes[WCODEC_CPU_NUMBERS] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16, WCODEC_DTYPE_F32};
 
-static inline void inverse_scalar(enum wcodec_cpu_number number, unsigned log2, const uint8_t *coefficients, unsigned count, const uint8_t *modes,
+static inline void inverse_scalar(enum wcodec_cpu_number number, unsigned order, unsigned log2, const uint8_t *coefficients, unsigned count, const uint8_t *modes,
                                   const float *scales, uint8_t *dst, size_t stride)
 {
     const size_t width = (size_t)SIDE << (number == WCODEC_CPU_TO_F32 ? 2 : 1);
     for (unsigned block = 0; block < count; block++) {
         int32_t placed[BLOCK], values[BLOCK];
         for (unsigned k = 0; k < BLOCK; k++)
-            placed[wcodec_zigzag[k]] = wcodec_coefficient(coefficients, log2, wcodec_coefficient_place(block, k));
+            placed[wcodec_orders[order][k]] = wcodec_coefficient(coefficients, log2, wcodec_coefficient_place(block, k));
         wcodec_transform_inverse(modes[block], placed, values);
         for (unsigned y = 0; y < SIDE; y++)
             wcodec_lossy_store(dtypes[number], values + (size_t)SIDE * y, SIDE, scales[y], dst + y * stride + block * width);
@@ -33,10 +33,10 @@ static inline void dequantise_scalar(enum wcodec_cpu_number number, unsigned log
 }
 
 #define FUNCTIONS(name, number)                                                                                                                                \
-    static void inverse_##name(unsigned log2, const uint8_t *coefficients, unsigned count, const uint8_t *modes, const float *scales, uint8_t *dst,            \
-                               size_t stride)                                                                                                                  \
+    static void inverse_##name(unsigned order, unsigned log2, const uint8_t *coefficients, unsigned count, const uint8_t *modes, const float *scales,         \
+                               uint8_t *dst, size_t stride)                                                                                                    \
     {                                                                                                                                                          \
-        inverse_scalar(number, log2, coefficients, count, modes, scales, dst, stride);                                                                         \
+        inverse_scalar(number, order, log2, coefficients, count, modes, scales, dst, stride);                                                                  \
     }                                                                                                                                                          \
     static void dequantise_##name(unsigned log2, const uint8_t *coefficients, size_t count, float scale, uint8_t *dst)                                         \
     {                                                                                                                                                          \
@@ -104,11 +104,11 @@ static void restore_half(const struct request *r, uint64_t superblock, unsigned 
         uint8_t *to = r->dst + (at - r->begin);
         const bool aligned = ((uintptr_t)to | stride) % 64 == 0;
         const wcodec_cpu_inverse_fn inverse = r->stream && aligned ? r->dsp->inverse_stream[r->number] : r->dsp->inverse[r->number];
-        inverse(l->coefficient_log2, coefficients, WCODEC_CPU_HALF_BLOCKS, modes, scales, to, (size_t)stride);
+        inverse(l->order, l->coefficient_log2, coefficients, WCODEC_CPU_HALF_BLOCKS, modes, scales, to, (size_t)stride);
         return;
     }
     uint8_t elements[SIDE][4 * WCODEC_SUPERBLOCK_COLUMNS];
-    r->dsp->inverse[r->number](l->coefficient_log2, coefficients, (width + SIDE - 1) / SIDE, modes, scales, elements[0], sizeof elements[0]);
+    r->dsp->inverse[r->number](l->order, l->coefficient_log2, coefficients, (width + SIDE - 1) / SIDE, modes, scales, elements[0], sizeof elements[0]);
     for (unsigned y = 0; y < height; y++)
         wcodec_put_part(elements[y], at + y * stride, bytes, r->begin, r->end, r->dst);
 }

@@ -14,8 +14,8 @@ enum { WCODEC_CPU_HALF_BLOCKS = 32, WCODEC_CPU_HALF = WCODEC_SUPERBLOCK / 2 }; /
 enum wcodec_cpu_number { WCODEC_CPU_TO_BF16, WCODEC_CPU_TO_F16, WCODEC_CPU_TO_F32, WCODEC_CPU_NUMBERS };
 
 /* Reconstruct the blocks of half a superblock from its 2048 coefficients, which are 8 rows of 256 elements: at least the first `count` of its 32 blocks, and at
- * most all. modes: of each block; scales: of each row. The rows go to dst, `stride` bytes from one to the next. */
-typedef void (*wcodec_cpu_inverse_fn)(unsigned coefficient_log2, const uint8_t *coefficients, unsigned count, const uint8_t modes[WCODEC_CPU_HALF_BLOCKS],
+ * most all. order: enum wcodec_order; modes: of each block; scales: of each row. The rows go to dst, `stride` bytes from one to the next. */
+typedef void (*wcodec_cpu_inverse_fn)(unsigned order, unsigned coefficient_log2, const uint8_t *coefficients, unsigned count, const uint8_t modes[WCODEC_CPU_HALF_BLOCKS],
                                       const float scales[WCODEC_TRANSFORM_SIDE], uint8_t *dst, size_t stride);
 
 /* Elements of one scale in the order of their coefficients. */

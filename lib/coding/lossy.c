@@ -88,10 +88,12 @@ wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wco
         *newer = true;
         return WCODEC_OK;
     }
-    if (!wcodec_take_varint(&c, &l.columns) || !wcodec_take_u8(&c, &l.row_scales) || !wcodec_take_u8(&c, &l.mode_count))
+    if (!wcodec_take_varint(&c, &l.columns) || !wcodec_take_u8(&c, &l.row_scales) || !wcodec_take_u8(&c, &l.order) || !wcodec_take_u8(&c, &l.mode_count))
         return cut_off(err);
     if (l.row_scales > 1)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "scales of kind %u, allowed are 0 and 1", l.row_scales);
+    if (l.order >= WCODEC_ORDERS)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "order %u of coefficients, allowed are 0 to %d", l.order, WCODEC_ORDERS - 1);
     wcodec_status status = take_modes(&c, &l, err);
     if (status)
         return status;
@@ -101,6 +103,8 @@ wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wco
         return cut_off(err);
     l.check = wcodec_load_u32(check);
     status = wcodec_lossy_derive(&l, size, dtype, *c.at, err);
+    if (!status && l.plain && l.order != 0)
+        status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "order %u of coefficients without blocks, it must be 0", l.order);
     if (!status)
         status = check_counts(&l, err);
     if (!status)
@@ -126,6 +130,7 @@ size_t wcodec_lossy_write(const struct wcodec_lossy *l, const struct wcodec_tili
     *p++ = WCODEC_LOSSY_FORM;
     p += wcodec_put_varint(p, l->columns);
     *p++ = l->row_scales;
+    *p++ = l->order;
     *p++ = l->mode_count;
     for (unsigned i = 0; i < l->mode_count; i++) {
         *p++ = l->modes[i];
@@ -230,15 +235,16 @@ void wcodec_lossy_store(wcodec_dtype dtype, const int32_t *values, unsigned coun
 void wcodec_superblock_reconstruct(const struct wcodec_lossy *l, const uint8_t *side, uint64_t superblock, const uint8_t *coefficients, uint64_t begin,
                                    uint64_t end, uint8_t *dst)
 {
+    const uint8_t *places = wcodec_orders[l->order];
     const uint64_t top = superblock / l->across * WCODEC_SUPERBLOCK_ROWS, left = superblock % l->across * WCODEC_SUPERBLOCK_COLUMNS;
     for (unsigned block = 0; block < WCODEC_SUPERBLOCK_BLOCKS; block++) {
         const uint64_t row = top + block / 32 * SIDE, column = left + block % 32 * SIDE;
-        int32_t numbered[BLOCK], values[BLOCK];
+        int32_t placed[BLOCK], values[BLOCK];
         if (row >= l->rows || column >= l->columns)
             continue;
         for (unsigned k = 0; k < BLOCK; k++)
-            numbered[wcodec_zigzag[k]] = wcodec_coefficient(coefficients, l->coefficient_log2, wcodec_coefficient_place(block, k));
-        wcodec_transform_inverse(wcodec_lossy_mode(l, side, superblock * WCODEC_SUPERBLOCK_BLOCKS + block), numbered, values);
+            placed[places[k]] = wcodec_coefficient(coefficients, l->coefficient_log2, wcodec_coefficient_place(block, k));
+        wcodec_transform_inverse(wcodec_lossy_mode(l, side, superblock * WCODEC_SUPERBLOCK_BLOCKS + block), placed, values);
         const unsigned width = l->columns - column < SIDE ? (unsigned)(l->columns - column) : SIDE;
         for (unsigned y = 0; y < SIDE && row + y < l->rows; y++) {
             uint8_t bytes[4 * SIDE];

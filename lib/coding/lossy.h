@@ -25,6 +25,7 @@ enum {
 struct wcodec_lossy {
     uint64_t columns;   /* C */
     uint8_t row_scales; /* 0: one scale, 1: one a row */
+    uint8_t order;      /* enum wcodec_order; 0 where plain */
     uint8_t mode_count;
     uint8_t modes[WCODEC_TRANSFORMS];   /* enum wcodec_transform, ascending */
     uint64_t counts[WCODEC_TRANSFORMS]; /* blocks of each */
@@ -118,7 +119,7 @@ static inline bool wcodec_scale_valid(float scale)
     return bits == 0 || (bits >= 0x0D800000 && bits <= 0x5D800000);
 }
 
-/* Place in its superblock of the coefficient with number k of the zig-zag, of block 0 to 63. */
+/* Place in its superblock of the coefficient with number k of its order, of block 0 to 63. */
 static inline unsigned wcodec_coefficient_place(unsigned block, unsigned k)
 {
     return WCODEC_GROUP * (block / 32 * 16 + k / 4) + block % 32 * 4 + k % 4;
@@ -135,7 +136,7 @@ static inline int32_t wcodec_coefficient(const uint8_t *coefficients, unsigned l
 wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wcodec_dtype dtype, struct wcodec_lossy *lossy, struct wcodec_tiling *tiling,
                                 bool *newer, wcodec_error *err);
 
-#define WCODEC_LOSSY_MAX_BYTES (50 + 11 * WCODEC_TRANSFORMS + WCODEC_TILING_MAX_BYTES)
+#define WCODEC_LOSSY_MAX_BYTES (51 + 11 * WCODEC_TRANSFORMS + WCODEC_TILING_MAX_BYTES)
 /* Write the parameters; returns the number of bytes, at most WCODEC_LOSSY_MAX_BYTES. */
 size_t wcodec_lossy_write(const struct wcodec_lossy *lossy, const struct wcodec_tiling *tiling, uint8_t *bytes);
 

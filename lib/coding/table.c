@@ -96,20 +96,22 @@ static wcodec_status read_p8(struct wcodec_cursor *cursor, struct wcodec_table *
             return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "P8 table of %u symbols is cut off", last + 1u);
         if (symbol >> t->width)
             return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "symbol %u does not fit a field of %u bits", symbol, t->width);
-        if (freq == 0)
+        if (freq == 0 && last > 0)
             return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "symbol %u is held with frequency 0", symbol);
+        if (freq != 0 && last == 0)
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the only symbol of a table is stored with frequency %u instead of 0, for 256", freq);
         if (t->freq[symbol])
             return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "symbol %u is held twice", symbol);
-        t->freq[symbol] = freq;
+        t->freq[symbol] = last ? freq : 256;
         t->order[t->count++] = symbol;
-        sum += freq;
+        sum += t->freq[symbol];
     }
     if (sum != 256)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "frequencies add up to %u instead of 256", sum);
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, unsigned width, struct wcodec_table *table, wcodec_error *err)
+wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, unsigned width, bool runs, struct wcodec_table *table, wcodec_error *err)
 {
     struct wcodec_table t = {.profile = (uint8_t)profile, .width = (uint8_t)width};
     struct wcodec_cursor c = *cursor;
@@ -118,8 +120,8 @@ wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, 
                                                    : read_pairs(&c, &t, err);
     if (status)
         return status;
-    if (t.count < 2)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "a table holds %u symbols; it needs two", t.count);
+    if (t.count < 2 && !(runs && profile == WCODEC_P8))
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "a table holds %u symbols; without runs it needs two", t.count);
     *cursor = c;
     *table = t;
     return WCODEC_OK;
@@ -166,7 +168,7 @@ size_t wcodec_table_write(const struct wcodec_table *table, uint8_t *bytes)
         bytes[0] = (uint8_t)(table->count - 1);
         for (unsigned i = 0; i < table->count; i++) {
             bytes[1 + 2 * i] = table->order[i];
-            bytes[2 + 2 * i] = (uint8_t)table->freq[table->order[i]];
+            bytes[2 + 2 * i] = (uint8_t)table->freq[table->order[i]]; /* 256: 0 */
         }
         return 1 + 2 * (size_t)table->count;
     case WCODEC_P12:

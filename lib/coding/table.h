@@ -14,7 +14,8 @@ enum {
     WCODEC_P8 = 3
 };
 
-/* A valid table: at least two symbols have a frequency; all frequencies add up to 4096 (pairs, P12) or 256 (P8), each one less at most. */
+/* A valid table: at least two symbols have a frequency; all frequencies add up to 4096 (pairs, P12) or 256 (P8), each one less at most. In a pool of P8 that runs
+ * choose from, also one symbol of frequency 256: a run of such a table is constant, and leaves states and words alone. */
 struct wcodec_table {
     uint8_t profile;
     uint8_t width;      /* bits of the field */
@@ -35,8 +36,13 @@ static inline unsigned wcodec_profile_span(unsigned profile)
     return profile == WCODEC_PAIRS ? 2 : 1;
 }
 
-/* Parse one table. WCODEC_ERROR_CORRUPT if it is not valid, or bytes are missing. */
-wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, unsigned width, struct wcodec_table *table, wcodec_error *err);
+static inline bool wcodec_table_is_constant(const struct wcodec_table *t)
+{
+    return t->count == 1;
+}
+
+/* Parse one table; runs: of a field with runs. WCODEC_ERROR_CORRUPT if it is not valid, or bytes are missing. */
+wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, unsigned width, bool runs, struct wcodec_table *table, wcodec_error *err);
 
 /* Most bytes that a table takes. */
 #define WCODEC_TABLE_MAX_BYTES 600

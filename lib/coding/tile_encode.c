@@ -206,6 +206,8 @@ static void encode_rans(const struct work *w, const struct wcodec_encode_table *
     for (uint32_t g = w->groups; g-- > 0;) {
         const struct wcodec_encode_table *table = group_table(tables, plan, f, g);
         const uint8_t *symbols = w->symbols + (size_t)g * WCODEC_GROUP / wcodec_profile_span(f->profile);
+        if (wcodec_table_is_constant(&table->table))
+            continue;
         word = f->profile == WCODEC_P8 ? encode_group_p8(table, symbols, x, word) : encode_group_p12(table, symbols, 4 / wcodec_profile_span(f->profile), x, word);
     }
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)

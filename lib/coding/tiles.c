@@ -31,7 +31,7 @@ static wcodec_status read_tables(struct wcodec_tiles *s, struct wcodec_cursor *c
         const struct wcodec_field *f = &t->fields[t->coded[c]];
         s->table_base[c] = (uint8_t)number;
         for (unsigned i = 0; i < f->tables; i++, number++) {
-            wcodec_status status = wcodec_table_read(cursor, f->profile, f->width, &s->tables[number], err);
+            wcodec_status status = wcodec_table_read(cursor, f->profile, f->width, f->run_log2 > 0, &s->tables[number], err);
             if (status) {
                 wcodec_error_prefix(err, "table %u of field %u", i, t->coded[c]);
                 return status;

@@ -26,8 +26,19 @@ enum wcodec_transform {
 /* "none", "dct", "adst"; "unknown" for others. */
 const char *wcodec_transform_name(unsigned transform);
 
-/* Place (8 * row + column) of each number of the zig-zag; row is the vertical frequency. */
-extern const uint8_t wcodec_zigzag[WCODEC_TRANSFORM_BLOCK];
+/* Orders of a block's coefficients. Four that follow each other share a table with those of 31 other blocks: their spreads should be alike. */
+enum wcodec_order {
+    WCODEC_ORDER_DIAGONALS = 0, /* the usual zig-zag: a field alike in all directions */
+    WCODEC_ORDER_PRODUCTS = 1,  /* one whose correlation is a product of two */
+    WCODEC_ORDER_ROWS = 2,      /* one alike from row to row only: vertical frequencies together */
+    WCODEC_ORDER_COLUMNS = 3,   /* the other way */
+    WCODEC_ORDERS = 4
+};
+
+const char *wcodec_order_name(unsigned order); /* "unknown" for others */
+
+/* Place (8 * row + column) of each number of an order; row is the vertical frequency. */
+extern const uint8_t wcodec_orders[WCODEC_ORDERS][WCODEC_TRANSFORM_BLOCK];
 
 /* From coefficients (row by row; 16-bit values) to values in units of 1/64 of the quantiser's step. */
 void wcodec_transform_inverse(unsigned transform, const int32_t coefficients[WCODEC_TRANSFORM_BLOCK], int32_t values[WCODEC_TRANSFORM_BLOCK]);

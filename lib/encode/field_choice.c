@@ -156,7 +156,9 @@ static wcodec_status try_runs(struct search *s, unsigned tables, struct wcodec_c
     if (s->symbols.count <= options.unit)
         return WCODEC_OK;
     unsigned count = 0;
-    wcodec_status status = wcodec_cluster(s->allocator, &s->kind, &s->symbols, &options, pool, &count, err);
+    struct wcodec_table_kind kind = s->kind;
+    kind.runs = true;
+    wcodec_status status = wcodec_cluster(s->allocator, &kind, &s->symbols, &options, pool, &count, err);
     if (status || count < 2)
         return status;
     for (unsigned i = 0; i < count; i++)
@@ -169,10 +171,11 @@ static wcodec_status try_runs(struct search *s, unsigned tables, struct wcodec_c
         runs[r] = scale(facts, runs[r]) + stored + indices * (count <= 2 ? 1 : count <= 4 ? 2 : 4) * WCODEC_BIT;
         least = runs[r] < least ? runs[r] : least;
     }
-    unsigned r = WCODEC_RUN_LOG2_MAX;
-    while (runs[r] > least + needed(s, SHARE_CLOSE_RUNS))
+    unsigned r = s->settings->bands ? WCODEC_RUN_LOG2_MIN : WCODEC_RUN_LOG2_MAX;
+    while (runs[r] > least + needed(s, SHARE_CLOSE_RUNS) && r > WCODEC_RUN_LOG2_MIN)
         r--;
-    if (runs[r] + needed(s, SHARE_RUNS) < s->choice->bits)
+    /* Bands of a transform: runs of constants are skipped, so they may win where they save nothing. */
+    if (s->settings->bands ? s->choice->run_log2 == 0 || runs[r] < s->choice->bits : runs[r] + needed(s, SHARE_RUNS) < s->choice->bits)
         take(s, pool, count, r, runs[r]);
     return WCODEC_OK;
 }
@@ -203,7 +206,10 @@ static wcodec_status search_profile(struct search *s, wcodec_error *err)
     wcodec_status status = try_tiles(s, 4, lanes, err);
     if (!status && p8 && level >= 7)
         status = try_tiles(s, WCODEC_POOL_MAX, lanes, err);
-    if (!status && p8 && may_pay(s, 256, 32, SHARE_RUNS)) {
+    if (!status && p8 && s->settings->bands) {
+        for (unsigned tables = 2; tables <= WCODEC_POOL_MAX && !status; tables *= tables == 2 ? 2 : 4)
+            status = try_runs(s, tables, lanes, err);
+    } else if (!status && p8 && may_pay(s, 256, 32, SHARE_RUNS)) {
         status = try_runs(s, 4, lanes, err);
         /* Where a few tables help much, many may help more: bytes of several layers, say. */
         if (!status && (level >= 7 || s->choice->bits + 2 * needed(s, SHARE_RUNS) < one))
@@ -247,7 +253,7 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struc
     static const uint8_t order[] = {WCODEC_PAIRS, WCODEC_P8, WCODEC_P12};
     for (unsigned i = 0; i < 3 && !status; i++) {
         unsigned profile = order[i];
-        struct search s = {allocator, settings, facts, {(uint8_t)profile, facts->width, 0}, facts->values, 0, 0, &found[profile]};
+        struct search s = {allocator, settings, facts, {(uint8_t)profile, facts->width, 0, false}, facts->values, 0, 0, &found[profile]};
         /* Where pairs are asked for and impossible, P12 is the next. */
         bool instead = settings->profile == WCODEC_PAIRS && profile == WCODEC_P12 && !have[WCODEC_PAIRS];
         if (settings->profile && profile != settings->profile && !instead)

@@ -88,6 +88,9 @@ static wcodec_status code_coefficients(struct search *s, uint64_t size, wcodec_e
         status = wcodec_integer_split(s->source.allocator, r->coefficients, size / 2, r->least, r->largest, &split, err);
         settings.split = &split;
     }
+    if (!r->lossy.plain && settings.profile == 0)
+        settings.profile = WCODEC_P8;
+    settings.bands = !r->lossy.plain;
     settings.level = settings.level < LEVEL_MIN ? LEVEL_MIN : settings.level;
     if (settings.tile_log2 == 0 && !settings.latency)
         settings.tile_log2 = tile_policy(size >> r->lossy.coefficient_log2);
@@ -300,8 +303,13 @@ static long begin_bound(struct search *s)
     s->model.set = WCODEC_SET_PLAIN;
     wcodec_lossy_settle(&s->sample, true, scale_of_step(k), &s->model, &e);
     double least = e.bits - e.bits / BLOCKS_SHARE;
+    struct wcodec_lossy_model blocks = s->model;
+    if (s->source.blocks) {
+        blocks.set = WCODEC_SET_DCT;
+        wcodec_lossy_choose_order(&s->sample, scale_of_step(k - OCTAVE), &blocks);
+    }
     for (unsigned i = 0; s->source.blocks && i < sizeof down / sizeof *down; i++) {
-        struct wcodec_lossy_model trial = s->model;
+        struct wcodec_lossy_model trial = blocks;
         trial.set = WCODEC_SET_PLAIN | WCODEC_SET_DCT | WCODEC_SET_ADST;
         wcodec_lossy_settle(&s->sample, true, scale_of_step(k - down[i]), &trial, &e);
         if (e.bits < least) {

@@ -6,6 +6,8 @@
 #include "core/error.h"
 #include "encode/lossy_transform.h"
 
+#include <math.h>
+
 enum {
     SAMPLE_UNITS = 16,   /* times as many elements as a superblock has */
     SAMPLE_BLOCKS = 32,  /* superblocks, which differ more */
@@ -33,18 +35,19 @@ void wcodec_lossy_block_make(unsigned set, const float *values, unsigned stride,
             continue;
         wcodec_transform_forward(m, in, out);
         for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
-            block->coefficients[m][k] = out[wcodec_zigzag[k]];
+            block->coefficients[m][k] = out[k];
     }
 }
 
-/* Classes are those of the coefficients' places, whatever the mode: a table serves all blocks of a group. Plain tensors have one. */
-static unsigned class_of(const struct wcodec_lossy_model *model, unsigned k)
+/* The class of each place: numbers of the order that share a table, whatever the mode, as it serves all blocks of a group. Plain tensors have one. */
+static void classes_of(const struct wcodec_lossy_model *model, uint8_t classes[WCODEC_TRANSFORM_BLOCK])
 {
-    return model->set == WCODEC_SET_PLAIN ? 0 : k / 4;
+    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
+        classes[wcodec_orders[model->order][k]] = (uint8_t)(model->set == WCODEC_SET_PLAIN ? 0 : k / 4);
 }
 
 /* Each step by itself for the whole block: compilers make vectors of all but the look at the costs. */
-static void quantise_mode(const struct wcodec_lossy_model *model, const float coefficients[WCODEC_TRANSFORM_BLOCK], float inverse, struct wcodec_lossy_quantised *q)
+static void quantise_mode(const struct wcodec_lossy_model *model, const uint8_t classes[WCODEC_TRANSFORM_BLOCK], const float coefficients[WCODEC_TRANSFORM_BLOCK], float inverse, struct wcodec_lossy_quantised *q)
 {
     enum { N = WCODEC_TRANSFORM_BLOCK, SUMS = 8, SMALL = 500 };
     float sizes[N], squares[SUMS] = {0}, bits = 0, distortion = 0, energy = 0;
@@ -55,7 +58,7 @@ static void quantise_mode(const struct wcodec_lossy_model *model, const float co
         magnitudes[k] = (int32_t)((size < WCODEC_LOSSY_MAX ? size : WCODEC_LOSSY_MAX) + 0.5f);
     }
     for (unsigned k = 0; k < N; k++) {
-        const unsigned class = class_of(model, k), nearest = (unsigned)magnitudes[k];
+        const unsigned class = classes[k], nearest = (unsigned)magnitudes[k];
         const unsigned magnitude = nearest < WCODEC_LOSSY_DIRECT && sizes[k] < model->costs.least[class][nearest] ? nearest - 1 : nearest;
         bits += wcodec_lossy_bits(&model->costs, class, magnitude);
         magnitudes[k] = (int32_t)magnitude;
@@ -84,12 +87,12 @@ static bool is_within(const struct wcodec_lossy_model *model, const float elemen
     uint8_t bytes[4 * WCODEC_TRANSFORM_BLOCK];
     float values[WCODEC_TRANSFORM_BLOCK];
     for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
-        in[wcodec_zigzag[k]] = q->coefficients[k];
+        in[k] = q->coefficients[k];
     wcodec_transform_inverse(q->mode, in, out);
     wcodec_lossy_store(model->dtype, out, WCODEC_TRANSFORM_BLOCK, scale, bytes);
     wcodec_lossy_load(model->dtype, bytes, WCODEC_TRANSFORM_BLOCK, values);
     for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
-        const double error = (double)values[wcodec_zigzag[k]] - (double)elements[k];
+        const double error = (double)values[k] - (double)elements[k];
         if (!(error <= (double)model->bound && -error <= (double)model->bound))
             return false;
     }
@@ -100,12 +103,14 @@ void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model, const s
 {
     const float inverse = scale > 0 ? 1 / ((float)WCODEC_TRANSFORM_UNIT * scale) : 0;
     float least = 2 * none_allowed;
+    uint8_t classes[WCODEC_TRANSFORM_BLOCK];
+    classes_of(model, classes);
     for (unsigned m = 0; m < WCODEC_TRANSFORMS; m++) {
         struct wcodec_lossy_quantised q;
         if (!(model->set >> m & 1))
             continue;
         q.mode = m;
-        quantise_mode(model, block->coefficients[m], inverse, &q);
+        quantise_mode(model, classes, block->coefficients[m], inverse, &q);
         if (model->bound > 0)
             q.distortion = is_within(model, block->coefficients[WCODEC_TRANSFORM_NONE], scale, &q) ? 0 : none_allowed;
         const float cost = q.distortion + model->lambda * q.bits;
@@ -176,11 +181,11 @@ struct tally {
     struct wcodec_lossy_counts all;
 };
 
-static void count_block(const struct wcodec_lossy_model *model, const struct wcodec_lossy_quantised *q, struct tally *tally)
+static void count_block(const uint8_t classes[WCODEC_TRANSFORM_BLOCK], const struct wcodec_lossy_quantised *q, struct tally *tally)
 {
     for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
         const int v = q->coefficients[k];
-        const unsigned class = class_of(model, k), magnitude = (unsigned)(v < 0 ? -v : v);
+        const unsigned class = classes[k], magnitude = (unsigned)(v < 0 ? -v : v);
         if (magnitude < WCODEC_LOSSY_DIRECT)
             tally->small[class][magnitude]++;
         else
@@ -200,12 +205,14 @@ static void make_costs(struct tally *tally, float lambda, struct wcodec_lossy_co
 static void start(const struct wcodec_lossy_sample *sample, unsigned mode, float scale, float lambda, struct wcodec_lossy_model *model)
 {
     const float inverse = 1 / ((float)WCODEC_TRANSFORM_UNIT * scale);
+    uint8_t classes[WCODEC_TRANSFORM_BLOCK];
     struct tally tally;
+    classes_of(model, classes);
     memset(&tally, 0, sizeof tally);
     for (size_t i = 0; i < sample->count; i++)
         for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
             const float v = sample->blocks[i].coefficients[mode][k] * inverse, size = (v < 0 ? -v : v) + 0.5f;
-            const unsigned class = class_of(model, k), magnitude = size < WCODEC_LOSSY_MAX ? (unsigned)size : WCODEC_LOSSY_MAX;
+            const unsigned class = classes[k], magnitude = size < WCODEC_LOSSY_MAX ? (unsigned)size : WCODEC_LOSSY_MAX;
             if (magnitude < WCODEC_LOSSY_DIRECT)
                 tally.small[class][magnitude]++;
             else
@@ -222,6 +229,8 @@ static unsigned members(unsigned set)
 void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, float scale, struct wcodec_lossy_model *model, struct wcodec_lossy_estimate *estimate)
 {
     double bits = 0, distortion = 0;
+    uint8_t classes[WCODEC_TRANSFORM_BLOCK];
+    classes_of(model, classes);
     const float lambda = model->bound > 0 ? 0 : model->lambda; /* with a bound, what is nearest is what keeps to it */
     if (anew)
         start(sample, model->set & WCODEC_SET_DCT ? WCODEC_TRANSFORM_DCT : model->set & WCODEC_SET_ADST ? WCODEC_TRANSFORM_ADST : WCODEC_TRANSFORM_NONE, scale, lambda, model);
@@ -232,7 +241,7 @@ void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, fl
         for (size_t i = 0; i < sample->count; i++) {
             struct wcodec_lossy_quantised q;
             wcodec_lossy_block_quantise(model, &sample->blocks[i], scale, &q);
-            count_block(model, &q, &tally);
+            count_block(classes, &q, &tally);
             bits += (double)q.bits;
             distortion += (double)q.distortion;
         }
@@ -243,12 +252,38 @@ void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, fl
     estimate->distortion = distortion / elements;
 }
 
+static double cost_of(const struct wcodec_lossy_model *model, const struct wcodec_lossy_estimate *e)
+{
+    return e->bits + (model->bound > 0 ? 0 : e->distortion / (double)model->lambda);
+}
+
+void wcodec_lossy_choose_order(const struct wcodec_lossy_sample *sample, float scale, struct wcodec_lossy_model *model)
+{
+    double least = INFINITY;
+    unsigned best = 0;
+    for (unsigned order = 0; order < WCODEC_ORDERS && model->set != WCODEC_SET_PLAIN; order++) {
+        struct wcodec_lossy_model trial = *model;
+        struct wcodec_lossy_estimate e;
+        trial.order = order;
+        wcodec_lossy_settle(sample, true, scale, &trial, &e);
+        if (cost_of(model, &e) < least) {
+            least = cost_of(model, &e);
+            best = order;
+        }
+    }
+    model->order = best;
+}
+
 void wcodec_lossy_choose_set(const struct wcodec_lossy_sample *sample, int level, float scale, struct wcodec_lossy_model *model)
 {
     static const uint8_t sets[] = {WCODEC_SET_PLAIN, WCODEC_SET_DCT, WCODEC_SET_ADST, WCODEC_SET_DCT | WCODEC_SET_ADST, WCODEC_SET_PLAIN | WCODEC_SET_DCT,
                                    WCODEC_SET_PLAIN | WCODEC_SET_DCT | WCODEC_SET_ADST};
     double least = 0;
     unsigned best = WCODEC_SET_PLAIN;
+    if (sample->set & WCODEC_SET_DCT) { /* sets are compared in the order that suits most of them */
+        model->set = WCODEC_SET_DCT;
+        wcodec_lossy_choose_order(sample, scale, model);
+    }
     for (unsigned i = 0; i < sizeof sets; i++) {
         struct wcodec_lossy_model trial = *model;
         struct wcodec_lossy_estimate e;
@@ -256,7 +291,7 @@ void wcodec_lossy_choose_set(const struct wcodec_lossy_sample *sample, int level
             continue;
         trial.set = sets[i];
         wcodec_lossy_settle(sample, true, scale, &trial, &e);
-        const double cost = e.bits + e.distortion / (double)model->lambda;
+        const double cost = cost_of(model, &e);
         if (i == 0)
             least = cost - e.bits / (level >= LEVEL_SLOW ? WORTH_BLOCKS_SLOW : WORTH_BLOCKS);
         else if (cost < least) {
@@ -265,4 +300,6 @@ void wcodec_lossy_choose_set(const struct wcodec_lossy_sample *sample, int level
         }
     }
     model->set = best;
+    if (best != WCODEC_SET_DCT)
+        wcodec_lossy_choose_order(sample, scale, model);
 }

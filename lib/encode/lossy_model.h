@@ -14,6 +14,7 @@ enum { WCODEC_SET_PLAIN = 1 << WCODEC_TRANSFORM_NONE, WCODEC_SET_DCT = 1 << WCOD
 
 struct wcodec_lossy_model {
     unsigned set;
+    unsigned order; /* enum wcodec_order; 0 where plain */
     float lambda; /* squared steps that a bit is worth */
     float bound;  /* 0, or the largest error that an element may have: then a block's mode is the cheapest that keeps to it */
     wcodec_dtype dtype;
@@ -23,13 +24,13 @@ struct wcodec_lossy_model {
 /* Squared error falls by 2 ln 2 times itself with a bit, and is near 1/12 of a squared step. */
 #define WCODEC_LOSSY_LAMBDA 0.1155f
 
-/* A block as it is to be quantised: its coefficients in each mode of a set, in zig-zag order, in units of the elements; of mode none the elements. */
+/* A block as it is to be quantised: its coefficients in each mode of a set, row by row, in units of the elements; of mode none the elements. */
 struct wcodec_lossy_block {
     float coefficients[WCODEC_TRANSFORMS][WCODEC_TRANSFORM_BLOCK];
 };
 
 struct wcodec_lossy_quantised {
-    int16_t coefficients[WCODEC_TRANSFORM_BLOCK]; /* zig-zag order */
+    int16_t coefficients[WCODEC_TRANSFORM_BLOCK]; /* row by row */
     unsigned mode;
     float bits, distortion; /* in squared steps */
 };
@@ -60,7 +61,8 @@ void wcodec_lossy_sample_free(struct wcodec_lossy_sample *sample);
 /* Settle the costs of model->set at a scale, anew or from those of a scale that is near. */
 void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, float scale, struct wcodec_lossy_model *model, struct wcodec_lossy_estimate *estimate);
 
-/* The set whose bits and error together are least at a scale: model->set. */
+/* The set, and the order, whose bits and error together are least at a scale: model->set, model->order. */
+void wcodec_lossy_choose_order(const struct wcodec_lossy_sample *sample, float scale, struct wcodec_lossy_model *model); /* for its set */
 void wcodec_lossy_choose_set(const struct wcodec_lossy_sample *sample, int level, float scale, struct wcodec_lossy_model *model);
 
 #endif

@@ -75,7 +75,7 @@ static void note_range(struct part *part, int v)
 static void clear_padding(unsigned height, unsigned width, struct wcodec_lossy_block *block)
 {
     for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK && (height < SIDE || width < SIDE); k++)
-        if (wcodec_zigzag[k] / SIDE >= height || wcodec_zigzag[k] % SIDE >= width)
+        if (k / SIDE >= height || k % SIDE >= width)
             block->coefficients[WCODEC_TRANSFORM_NONE][k] = 0;
 }
 
@@ -106,8 +106,9 @@ static void quantise_superblock(const struct job *j, uint64_t superblock, struct
         }
         numbers[b] = (uint8_t)q.mode;
         for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
-            wcodec_store_u16(to + (size_t)2 * wcodec_coefficient_place(b, k), (uint16_t)q.coefficients[k]);
-            note_range(part, q.coefficients[k]);
+            const int16_t v = q.coefficients[wcodec_orders[j->model->order][k]];
+            wcodec_store_u16(to + (size_t)2 * wcodec_coefficient_place(b, k), (uint16_t)v);
+            note_range(part, v);
         }
     }
 }
@@ -207,6 +208,7 @@ static void write_side(const struct job *j)
     struct wcodec_lossy *l = &r->lossy;
     uint64_t counts[WCODEC_TRANSFORMS] = {0}, blocks = j->model->set == WCODEC_SET_PLAIN ? 0 : wcodec_lossy_superblocks(j->source) * WCODEC_SUPERBLOCK_BLOCKS;
     uint8_t place[WCODEC_TRANSFORMS];
+    l->order = (uint8_t)j->model->order;
     l->mode_count = 0;
     if (j->model->set == WCODEC_SET_PLAIN)
         counts[WCODEC_TRANSFORM_NONE] = j->source->elements;
@@ -278,6 +280,7 @@ wcodec_status wcodec_lossy_quantise(wcodec_context *context, const struct wcodec
     if (!wcodec_cancel_poll(settings->cancel) && model->set != WCODEC_SET_PLAIN && all_plain(&j)) {
         /* Such a tensor is stored in another order. */
         model->set = WCODEC_SET_PLAIN;
+        model->order = 0;
         memset(j.parts, 0, size);
         run(context, &j, quantise_task);
     }

@@ -102,12 +102,16 @@ static unsigned fit_table(const struct wcodec_table_kind *kind, const uint64_t c
         f.count = 1;
     }
     const unsigned held = f.count;
-    if (held == 1) {
+    const bool constant = held == 1 && kind->profile == WCODEC_P8 && kind->runs;
+    if (held == 1 && !constant) {
         f.symbols[1] = f.symbols[0] ^ 1; /* stays within the field, and within both halves of a pair */
         f.counts[1] = 0;
         f.count = 2;
     }
-    fit_frequencies(&f, 1u << wcodec_profile_bits(kind->profile));
+    if (constant)
+        f.freq[0] = 256;
+    else
+        fit_frequencies(&f, 1u << wcodec_profile_bits(kind->profile));
     memset(table, 0, sizeof *table);
     table->profile = kind->profile;
     table->width = kind->width;

@@ -12,6 +12,7 @@ struct wcodec_table_kind {
     uint8_t profile;
     uint8_t width; /* bits of the field */
     uint8_t base;  /* pairs: first value of the window */
+    bool runs;     /* P8: for runs to choose from; then one symbol alone may be held */
 };
 
 /* Make a valid table for counts[symbol] (of pairs in the window, for WCODEC_PAIRS). Frequencies are the best for the symbols that are held; which are not worth

@@ -219,7 +219,7 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
     const struct wcodec_field *f = &t->fields[t->coded[c]];
     uint64_t counts[256] = {0};
     if (choice->count == 1 && choice->profile != WCODEC_PAIRS && surveyed_counts(p->survey, t->add, f, counts)) {
-        struct wcodec_table_kind kind = {choice->profile, f->width, 0};
+        struct wcodec_table_kind kind = {choice->profile, f->width, 0, false};
         uint32_t costs[256];
         wcodec_table_fit(&kind, counts, true, &choice->tables[0]);
         wcodec_table_costs(&choice->tables[0], costs);

@@ -90,7 +90,7 @@ wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_
     if (r.costs)
         wcodec_costs_init(r.costs, pointers, choice->count);
     wcodec_run(context, refine_task, &r, r.tasks);
-    struct wcodec_table_kind kind = {choice->profile, r.field->width, choice->tables[0].base};
+    struct wcodec_table_kind kind = {choice->profile, r.field->width, choice->tables[0].base, choice->run_log2 > 0};
     for (unsigned i = 0; i < choice->count; i++) {
         uint64_t counts[256] = {0}, total = 0;
         for (size_t task = 0; task < r.tasks; task++)

@@ -237,8 +237,14 @@ def nibbles(*units):
 
 def tables():
     for name, data in (("sum 255", [(0, 1), (1, 254)]), ("sum 257", [(0, 2), (1, 255)]), ("sum 512", [(0, 255), (1, 255), (2, 2)]), ("frequency 0", [(0, 1), (1, 255), (2, 0)]),
-                       ("symbol twice", [(0, 100), (1, 56), (0, 100)]), ("symbol beyond the field", [(0, 1), (16, 255)]), ("one symbol of 255", [(0, 255)])):
+                       ("symbol twice", [(0, 100), (1, 56), (0, 100)]), ("symbol beyond the field", [(0, 1), (16, 255)]), ("one symbol of 255", [(0, 255)]), ("one symbol without runs", [(0, 0)])):
         yield "P8 table: " + name, "corrupt", *spoiled_table(P8, 4, bytes([len(data) - 1]) + bytes(v for e in data for v in e))
+    for name, data in (("of frequency 1", b"\0\0\1"), ("of frequency 255", b"\0\0\xff"), ("beyond the field", b"\0\x10\0"), ("cut", b"\0\0")):
+        p = tensor(5, "U8", n=1000, split=[(CODED, 4), (RAW, 4)], pool=2, run=7, outlier_rate=0)
+        p.tables[0] = data
+        yield "P8 table of runs: one symbol " + name, "corrupt", *file_of(entry(p, dtype="U8"))
+    for seed in range(4):
+        yield "tables of one symbol, %d" % seed, "ok", *file_of(entry(tensor(seed, "I16", n=3000, pool=16, run=7), dtype="I16"))
     yield "P8 table: 256 symbols in a narrow field", "corrupt", *spoiled_table(P8, 4, b"\xff" + bytes(v for s in range(256) for v in (s, 1)))
     many = [4095] * 17 + [69632 - 17 * 4095] + [0] * 238
     half = [2048, 2047] + [0] * 254
@@ -507,6 +513,8 @@ def lossy_right():
     for rows, columns in ((1, 1), (1, 700), (700, 1), (15, 257), (8, 8), (9, 256), (16, 512)):
         for modes in ((1,), (0, 2)):
             yield "lossy: %d x %d, modes %s" % (rows, columns, modes), "ok", *file_of(approximated(5, rows=rows, columns=columns, modes=modes).entry(name="t"))
+    for order in range(4):
+        yield "lossy: order %d" % order, "ok", *file_of(approximated(6, order=order, rows=17, profile=P8).entry(name="t"))
     e = approximated().entry(name="t")
     yield "lossy: an alias", "ok", *file_of(e, encode.alias_entry([e], 0, name="u", dtype="BF16", shape=(40, 50)))
 
@@ -532,6 +540,7 @@ def lossy_wrong():
     yield from spoil("lossy", approximated, [
         ("no column", member("columns", lambda v: 0)), ("columns that do not divide", member("columns", lambda v: 49)), ("other columns", member("columns", lambda v: 25)),
         ("2^63 columns", member("columns", lambda v: 1 << 63)), ("rows above 2^20 bytes", member("columns", lambda v: (1 << 19) + 1)), ("scales of another kind", member("row_scales", lambda v: 2)),
+        ("order 4", member("order", lambda v: 4)), ("order 255", member("order", lambda v: 255)),
         ("one scale of many", member("row_scales", lambda v: 0)), ("no mode", member("modes", lambda v: [])), ("4 modes", member("modes", lambda v: v + [(3, 1)])),
         ("mode 3", mode(2, 3)), ("mode 255", mode(2, 255)), ("a mode twice", mode(1, 0)), ("modes falling", member("modes", lambda v: v[::-1])), ("a count of 0", count(1, lambda n: 0)),
         ("a count less", count(0, lambda n: n - 1)), ("a count more", count(0, lambda n: n + 1)), ("a count of 2^64 - 1", count(0, lambda n: (1 << 64) - 1)),
@@ -544,7 +553,7 @@ def lossy_wrong():
     yield from spoil("lossy", approximated, [("error figure %d %s" % (i, name), figure(i, bits)) for i in range(3) for name, bits in (
         ("-0", 1 << 63), ("negative", 0xBFF0000000000000), ("infinite", 0x7FF0000000000000), ("NaN", 0x7FF8000000000000))])
     yield from spoil("lossy, one scale", approximated, [("scale NaN", scale(0, 0x7F800001)), ("scale 2^127", scale(0, 0x7F000000))], row_scales=0)
-    yield from spoil("lossy, plain", approximated, [("a count less", count(0, lambda n: n - 1)), ("count of blocks", count(0, lambda n: 192)), ("as if DCT", mode(0, 1)),
+    yield from spoil("lossy, plain", approximated, [("a count less", count(0, lambda n: n - 1)), ("count of blocks", count(0, lambda n: 192)), ("as if DCT", mode(0, 1)), ("an order", member("order", lambda v: 1)),
                                                     ("mode bytes", member("packed", lambda v: bytes(16)))], modes=(0,))
 
 

@@ -81,6 +81,8 @@ def random_frequencies(rng, symbols, total, highest):
 def random_table(rng, field):
     limit = 1 << field.width
     if field.profile == P8:
+        if field.run and rng.random() < 0.25:
+            return [(rng.randrange(limit), 256)], 0
         symbols = rng.sample(range(limit), min(limit, rng.choice([2, 2, 3, 5, 17, 200, 256]))) if limit > 1 else []
         return random_frequencies(rng, symbols, 256, 255), 0
     if field.profile == P12:
@@ -118,7 +120,7 @@ def nibble_numbers(frequencies, rng=None):
 
 def table_bytes(field, table, base, rng=None):
     if field.profile == P8:
-        return bytes([len(table) - 1]) + bytes(v for entry in table for v in entry)
+        return bytes([len(table) - 1]) + bytes(v & 255 for entry in table for v in entry)
     held = dict(table)
     size = 256 if field.profile == PAIRS else 1 << field.width
     numbers = nibble_numbers([held.get(s, 0) for s in range(size)], rng)
@@ -437,9 +439,9 @@ def random_blocks(rng, name):
 class LossyPayload:
     """A matrix of random coefficients; members may be changed before entry() is called, those that count for the data before its parts are made."""
 
-    def __init__(self, rng, dtype, rows, columns, modes, w=0, row_scales=0, scales=None, t=12, split=None, profile=None, add=0, tile_modes=(0,), **more):
-        self.rows, self.columns, self.dtype, self.w, self.row_scales = rows, columns, dtype, w, row_scales
-        view = lossy.Lossy(rows * columns * lossy.WIDTHS[dtype], dtype, w, columns, row_scales, [(m, 0) for m in modes], 0)
+    def __init__(self, rng, dtype, rows, columns, modes, w=0, row_scales=0, order=0, scales=None, t=12, split=None, profile=None, add=0, tile_modes=(0,), **more):
+        self.rows, self.columns, self.dtype, self.w, self.row_scales, self.order = rows, columns, dtype, w, row_scales, order
+        view = lossy.Lossy(rows * columns * lossy.WIDTHS[dtype], dtype, w, columns, row_scales, [(m, 0) for m in modes], 0, order)
         self.numbers = [i if i < len(modes) else rng.randrange(len(modes)) for i in range(0 if view.plain else view.blocks)]
         rng.shuffle(self.numbers)
         view.modes = self.modes = [(m, view.elements if view.plain else self.numbers.count(i)) for i, m in enumerate(modes)]
@@ -457,7 +459,7 @@ class LossyPayload:
         scales = struct.pack("<%df" % len(self.scales), *self.scales) if self.scale_bytes is None else self.scale_bytes
         parameters, payload = self.tiles.assemble()
         check = xxh3_64(packed + scales) & M32 if self.check is None else self.check
-        record = bytes([self.form]) + varint(self.columns) + bytes([self.row_scales, len(self.modes)]) + b"".join(bytes([m]) + varint(n) for m, n in self.modes)
+        record = bytes([self.form]) + varint(self.columns) + bytes([self.row_scales, self.order, len(self.modes)]) + b"".join(bytes([m]) + varint(n) for m, n in self.modes)
         behind = bytes(-len(packed + scales) % 16) if self.behind is None else self.behind
         names.setdefault("dtype", self.dtype)
         return Entry(self.data, 5, record + self.figures + check.to_bytes(4, "little") + parameters, packed + scales + behind + payload, shape=(self.rows, self.columns), **names)
@@ -471,8 +473,8 @@ def random_scale(rng):
 def random_lossy(rng, name):
     rows, columns = rng.choice([(1, 1), (1, 100), (100, 1), (9, 31), (16, 256), (17, 30), (8, 300)])
     modes = rng.choice([[0], [0], [1], [2], [0, 1], [0, 2], [1, 2], [0, 1, 2]])
-    p = LossyPayload(rng, rng.choice(["BF16", "F16", "F32"]), rows, columns, modes, w=rng.randrange(2), row_scales=rng.randrange(2), add=rng.choice([0, 3, 128]),
-                     t=rng.choice([12, 13]), outlier_rate=rng.choice([0, 0.01]), tile_modes=rng.choice([(0,), (0, 1, 2)]))
+    p = LossyPayload(rng, rng.choice(["BF16", "F16", "F32"]), rows, columns, modes, w=rng.randrange(2), row_scales=rng.randrange(2),
+                     order=rng.randrange(4) if modes != [0] else 0, add=rng.choice([0, 3, 128]), t=rng.choice([12, 13]), outlier_rate=rng.choice([0, 0.01]), tile_modes=rng.choice([(0,), (0, 1, 2)]))
     return p.entry(name=name)
 
 

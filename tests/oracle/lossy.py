@@ -21,14 +21,17 @@ def _zigzag():
     return places
 
 
-ZIGZAG = _zigzag()
+PRODUCTS = """00 01 10 02  20 03 30 04  40 11 05 50  06 60 07 70  12 21 13 31  22 14 41 15  51 16 61 17  71 23 32 24
+              42 33 25 52  26 62 27 72  34 43 35 53  44 36 63 37  73 45 54 46  64 55 47 74  56 65 57 75  66 67 76 77"""
+ORDERS = [_zigzag(), [(int(p[0]), int(p[1])) for p in PRODUCTS.split()], [(k // 8, k % 8) for k in range(64)], [(k % 8, k // 8) for k in range(64)]]
 
 
 class Lossy:
-    """The parameters of a tensor of coding 5. modes: pairs of a mode and the number of blocks that have it; row_scales: 0 or 1; w: of coefficients."""
+    """The parameters of a tensor of coding 5. modes: pairs of a mode and the number of blocks that have it; row_scales: 0 or 1; order: of coefficients, w: of their size."""
 
-    def __init__(self, size, dtype, w, columns, row_scales, modes, check):
+    def __init__(self, size, dtype, w, columns, row_scales, modes, check, order=0):
         self.size, self.dtype, self.w, self.columns, self.row_scales, self.modes, self.check = size, dtype, w, columns, row_scales, modes, check
+        self.order = order
         self.elements = size // WIDTHS[dtype]
         self.rows = self.elements // columns
         self.plain = [m for m, _ in modes] == [NONE]
@@ -48,10 +51,10 @@ class Lossy:
 def read_parameters(cursor, size, dtype):
     if cursor.u8() != 1:
         raise Newer("form of a lossy tensor")
-    columns, row_scales, modes = cursor.varint(), cursor.u8(), []
+    columns, row_scales, order, modes = cursor.varint(), cursor.u8(), cursor.u8(), []
     number = cursor.u8()
-    if row_scales > 1 or not 1 <= number <= 3:
-        raise Corrupt("scales or number of modes")
+    if row_scales > 1 or order > 3 or not 1 <= number <= 3:
+        raise Corrupt("scales, order or number of modes")
     for _ in range(number):
         mode = cursor.u8()
         if mode > 2 or modes and mode <= modes[-1][0]:
@@ -64,7 +67,9 @@ def read_parameters(cursor, size, dtype):
     w = cursor.data[cursor.at] if cursor.left() else 9
     if dtype not in WIDTHS or w > 1 or columns < 1 or columns * WIDTHS[dtype] > 1 << 20 or size % (columns * WIDTHS[dtype]):
         raise Corrupt("view")
-    t = Lossy(size, dtype, w, columns, row_scales, modes, check)
+    t = Lossy(size, dtype, w, columns, row_scales, modes, check, order)
+    if t.plain and order:
+        raise Corrupt("order")
     if any(n == 0 for _, n in modes) or sum(n for _, n in modes) != t.blocks:
         raise Corrupt("counts of modes")
     t.figures = figures
@@ -103,10 +108,10 @@ def inverse_adst(x):
                               -rounded(2896 * (u6 - u7)), t5 + t7, -(s[1] + s[3]))]
 
 
-def inverse(mode, q):
-    """The 64 numbers z of a block, row by row, from its coefficients by zig-zag number."""
+def inverse(mode, order, q):
+    """The 64 numbers z of a block, row by row, from its coefficients by number in the order."""
     placed = [0] * 64
-    for (y, x), v in zip(ZIGZAG, q):
+    for (y, x), v in zip(ORDERS[order], q):
         placed[8 * y + x] = v
     if mode == NONE:
         return [64 * v for v in placed]
@@ -159,7 +164,7 @@ def elements(t, numbers, scales, sequence):
         if top >= t.rows or left >= t.columns:
             continue
         q = [coefficient(4096 * s + 128 * (k // 4 + b // 32 * 16) + 4 * (b % 32) + k % 4) for k in range(64)]
-        z = inverse(t.modes[numbers[block]][0], q)
+        z = inverse(t.modes[numbers[block]][0], t.order, q)
         for i in range(64):
             if top + i // 8 < t.rows and left + i % 8 < t.columns:
                 put(top + i // 8, left + i % 8, z[i])

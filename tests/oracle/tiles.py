@@ -118,9 +118,11 @@ def read_table(field, data, at):
             raise Corrupt("truncated table")
         m = data[at]
         end = at + 1 + 2 * (m + 1)
-        if m == 0 or end > len(data):
+        if m == 0 and not field.run or end > len(data):
             raise Corrupt("P8 table")
         held = [(data[i], data[i + 1]) for i in range(at + 1, end, 2)]
+        if m == 0:
+            held = [(s, 256 if f == 0 else 0) for s, f in held]
         if len({s for s, _ in held}) != len(held) or any(s >= limit or f == 0 for s, f in held) or sum(f for _, f in held) != 256:
             raise Corrupt("P8 table")
         return Table(held), end

@@ -72,7 +72,8 @@ static void check_half(const struct wcodec_cpu_lossy_dsp *dsp, const struct wcod
     const size_t row = (size_t)WCODEC_SUPERBLOCK_COLUMNS << (number == WCODEC_CPU_TO_F32 ? 2 : 1);
     const size_t stride = row + (support_random(seed) % 2 ? 0 : stream ? 64 * (support_random(seed) % 3) : support_random(seed) % 70);
     const size_t size = 7 * stride + row, coded = (size_t)WCODEC_CPU_HALF << w;
-    const unsigned count = support_random(seed) % 2 ? 32 : 1 + (unsigned)(support_random(seed) % 32), kind = (unsigned)(support_random(seed) % 5);
+    const unsigned count = support_random(seed) % 2 ? 32 : 1 + (unsigned)(support_random(seed) % 32), kind = (unsigned)(support_random(seed) % 5),
+                   order = (unsigned)(support_random(seed) % WCODEC_ORDERS);
     struct guarded in = guarded_side(coded, support_random(seed) % 2), out = guarded_side(size, support_random(seed) % 2); /* aligned: size is */
     uint8_t *expected = malloc(size), modes[WCODEC_CPU_HALF_BLOCKS];
     float scales[WCODEC_TRANSFORM_SIDE];
@@ -83,10 +84,10 @@ static void check_half(const struct wcodec_cpu_lossy_dsp *dsp, const struct wcod
     make_coefficients(seed, w, in.data, (size_t)WCODEC_CPU_HALF);
     memset(out.data, POISON, size);
     memset(expected, POISON, size);
-    (stream ? dsp->inverse_stream : dsp->inverse)[number](w, in.data, count, modes, scales, out.data, stride);
+    (stream ? dsp->inverse_stream : dsp->inverse)[number](order, w, in.data, count, modes, scales, out.data, stride);
     if (stream)
         dsp->stream_end();
-    reference->inverse[number](w, in.data, WCODEC_CPU_HALF_BLOCKS, modes, scales, expected, stride);
+    reference->inverse[number](order, w, in.data, WCODEC_CPU_HALF_BLOCKS, modes, scales, expected, stride);
     for (size_t i = 0; i < size; i++) {
         const size_t column = i % stride, wanted = row / 32 * count;
         /* Blocks behind those that are wanted may have been made, too. */
@@ -130,6 +131,7 @@ static struct wcodec_lossy make_view(uint64_t *seed, unsigned number)
     assert_int_equal(
         wcodec_lossy_derive(&l, l.columns * rows * wcodec_dtype_bits(dtypes[number]) / 8, dtypes[number], (unsigned)(support_random(seed) % 2), NULL),
         WCODEC_OK);
+    l.order = (uint8_t)(l.plain ? 0 : support_random(seed) % WCODEC_ORDERS);
     return l;
 }
 

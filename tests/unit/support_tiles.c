@@ -93,6 +93,11 @@ static void random_table(uint64_t *seed, const struct wcodec_field *f, struct wc
         order[i] = order[j];
         order[j] = s;
     }
+    if (f->run_log2 && below(seed, 4) == 0) {
+        t->freq[order[0]] = 256;
+        t->order[t->count++] = (uint8_t)order[0];
+        return;
+    }
     unsigned count = 2 + below(seed, held - 1), left = total - count;
     for (unsigned i = 0; i < count; i++)
         t->freq[order[i]] = 1;

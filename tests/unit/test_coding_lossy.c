@@ -74,7 +74,7 @@ static void expect(const struct wcodec_lossy *l, const uint8_t *side, const uint
             int32_t q[64], z[64];
             for (unsigned k = 0; k < 64; k++) {
                 const uint64_t at = superblock * 4096 + 128 * (16 * half + k / 4) + 4 * lane + k % 4;
-                q[wcodec_zigzag[k]] = l->coefficient_log2 ? (int16_t)wcodec_load_u16(coefficients + 2 * at) : (int8_t)coefficients[at];
+                q[wcodec_orders[l->order][k]] = l->coefficient_log2 ? (int16_t)wcodec_load_u16(coefficients + 2 * at) : (int8_t)coefficients[at];
             }
             wcodec_transform_inverse(wcodec_lossy_mode(l, side, 64 * superblock + 32 * half + lane), q, z);
             const uint32_t bits = wcodec_lossy_element(l->dtype, z[8 * (row % 8) + column % 8], wcodec_lossy_scale(l, side, row));
@@ -86,6 +86,7 @@ static void check_view(uint64_t *seed, wcodec_dtype dtype, unsigned w, uint64_t 
 {
     struct wcodec_lossy l;
     derive(&l, dtype, w, rows, columns, modes, row_scales);
+    l.order = (uint8_t)(support_random(seed) % WCODEC_ORDERS);
     const size_t count = (size_t)wcodec_lossy_coefficients(&l) << w;
     uint8_t *side = make_side(seed, &l), *coefficients = malloc(count), *expected = malloc((size_t)l.size);
     assert_int_equal(l.superblocks, ((rows + 15) / 16) * ((columns + 255) / 256));
@@ -280,6 +281,7 @@ static void test_parameters(void **state)
     (void)state;
     derive(&l, WCODEC_DTYPE_F32, 0, 100, 200, 6, true);
     free(make_side(&seed, &l));
+    l.order = WCODEC_ORDER_ROWS;
     l.largest_error = 0.25;
     l.mean_squared_error = 1e-9;
     l.mean_square = 0;
@@ -293,6 +295,7 @@ static void test_parameters(void **state)
     assert_int_equal(wcodec_lossy_write(&read, &t, again), size);
     assert_memory_equal(again, bytes, size);
     assert_true(read.largest_error == 0.25 && read.mean_squared_error == 1e-9 && read.mean_square == 0 && read.check == l.check && read.row_scales == 1);
+    assert_int_equal(read.order, WCODEC_ORDER_ROWS);
     bytes[0] = 2;
     struct wcodec_cursor c = {bytes, bytes + size};
     assert_int_equal(wcodec_lossy_read(&c, l.size, WCODEC_DTYPE_F32, &read, &t, &newer, NULL), WCODEC_OK);

@@ -11,7 +11,7 @@ static void read_ok(const uint8_t *bytes, size_t size, unsigned profile, unsigne
 {
     struct wcodec_cursor cursor = {bytes, bytes + size};
     wcodec_error err;
-    if (wcodec_table_read(&cursor, profile, width, table, &err))
+    if (wcodec_table_read(&cursor, profile, width, false, table, &err))
         fail_msg("%s", err.text);
     assert_ptr_equal(cursor.at, bytes + size);
 }
@@ -21,7 +21,7 @@ static void refused(const uint8_t *bytes, size_t size, unsigned profile, unsigne
     struct wcodec_cursor cursor = {bytes, bytes + size};
     struct wcodec_table table;
     wcodec_error err;
-    assert_int_equal(wcodec_table_read(&cursor, profile, width, &table, &err), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_table_read(&cursor, profile, width, false, &table, &err), WCODEC_ERROR_CORRUPT);
     if (!strstr(err.text, text))
         fail_msg("'%s' does not say '%s'", err.text, text);
     assert_ptr_equal(cursor.at, bytes);
@@ -71,7 +71,7 @@ static void test_round_trip(void **state)
         assert_memory_equal(&table, &again, sizeof table);
         for (size_t cut = 0; cut < size; cut++) {
             struct wcodec_cursor cursor = {bytes, bytes + cut};
-            assert_int_equal(wcodec_table_read(&cursor, profile, width, &again, NULL), WCODEC_ERROR_CORRUPT);
+            assert_int_equal(wcodec_table_read(&cursor, profile, width, false, &again, NULL), WCODEC_ERROR_CORRUPT);
         }
     }
 }
@@ -106,9 +106,36 @@ static void test_p8_refusals(void **state)
     refused((const uint8_t[]){2, 3, 128, 4, 0, 5, 128}, 7, WCODEC_P8, 8, "frequency 0");
     refused((const uint8_t[]){1, 3, 128, 3, 128}, 5, WCODEC_P8, 8, "held twice");
     refused((const uint8_t[]){1, 3, 128, 16, 128}, 5, WCODEC_P8, 4, "does not fit");
-    refused((const uint8_t[]){0, 3, 255}, 3, WCODEC_P8, 8, "add up to 255");
+    refused((const uint8_t[]){0, 3, 255}, 3, WCODEC_P8, 8, "stored with frequency 255");
+    refused((const uint8_t[]){0, 3, 0}, 3, WCODEC_P8, 8, "needs two");
     refused((const uint8_t[]){1, 3, 128, 4}, 4, WCODEC_P8, 8, "cut off");
     refused((const uint8_t *)"", 0, WCODEC_P8, 8, "cut off");
+}
+
+static void test_one_symbol(void **state)
+{
+    static const uint8_t one[] = {0, 77, 0}, other[] = {0, 77, 1}, beyond[] = {0, 16, 0};
+    struct wcodec_table table;
+    uint8_t bytes[WCODEC_TABLE_MAX_BYTES];
+    uint32_t entries[256];
+    struct wcodec_cursor cursor = {one, one + 3}, cut = {one, one + 2}, bad = {other, other + 3}, wide = {beyond, beyond + 3};
+    (void)state;
+    assert_int_equal(wcodec_table_read(&cursor, WCODEC_P8, 8, true, &table, NULL), WCODEC_OK);
+    assert_int_equal(table.count, 1);
+    assert_int_equal(table.freq[77], 256);
+    assert_true(wcodec_table_is_constant(&table));
+    assert_int_equal(wcodec_table_write(&table, bytes), 3);
+    assert_memory_equal(bytes, one, 3);
+    assert_int_equal(wcodec_table_read(&cut, WCODEC_P8, 8, true, &table, NULL), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_table_read(&bad, WCODEC_P8, 8, true, &table, NULL), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_table_read(&wide, WCODEC_P8, 4, true, &table, NULL), WCODEC_ERROR_CORRUPT);
+    /* A step leaves any state as it is. */
+    wcodec_table_entries(&table, entries);
+    for (uint32_t x = 1u << 16; x >= 1u << 16; x += 0x10abcd) {
+        const uint32_t e = entries[x & 255];
+        assert_int_equal(e >> 12 & 255, 77);
+        assert_true((e >> 20) * (x >> 8) + (e & 0xfff) == x);
+    }
 }
 
 /* Nibbles, low half first: 0xC 0xF 0xF 0x7 is 4 + 7*8 + 7*64 + 7*512 = 4092. */
@@ -152,7 +179,7 @@ static void test_pair_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_entries),       cmocka_unit_test(test_p8_refusals),
+        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_entries),       cmocka_unit_test(test_p8_refusals), cmocka_unit_test(test_one_symbol),
         cmocka_unit_test(test_p12_refusals), cmocka_unit_test(test_pair_refusals),
     };
     return cmocka_run_group_tests_name("coding/table", tests, NULL, NULL);

@@ -103,19 +103,26 @@ static void test_extremes(void **state)
     }
 }
 
-static void test_zigzag(void **state)
+static void test_orders(void **state)
 {
-    uint64_t seen = 0;
+    const uint8_t *zigzag = wcodec_orders[WCODEC_ORDER_DIAGONALS];
     (void)state;
+    for (unsigned order = 0; order < WCODEC_ORDERS; order++) {
+        uint64_t seen = 0;
+        for (unsigned k = 0; k < BLOCK; k++)
+            seen |= (uint64_t)1 << wcodec_orders[order][k];
+        assert_true(seen == UINT64_MAX);
+    }
     for (unsigned k = 0; k < BLOCK; k++) {
-        const unsigned place = wcodec_zigzag[k], next = wcodec_zigzag[k + 1 < BLOCK ? k + 1 : k];
+        const unsigned place = zigzag[k], next = zigzag[k + 1 < BLOCK ? k + 1 : k];
         const int down = (int)(next / SIDE) - (int)(place / SIDE), right = (int)(next % SIDE) - (int)(place % SIDE);
-        seen |= (uint64_t)1 << place;
+        assert_int_equal(wcodec_orders[WCODEC_ORDER_ROWS][k], k);
+        assert_int_equal(wcodec_orders[WCODEC_ORDER_COLUMNS][k], SIDE * (k % SIDE) + k / SIDE);
         /* Along a diagonal, or one step to the next. */
         assert_true(k + 1 == BLOCK || (down + right == 0 && abs(down) == 1) || (down + right == 1 && down * right == 0));
     }
-    assert_true(seen == UINT64_MAX);
-    assert_int_equal(wcodec_zigzag[1], 1);
+    assert_int_equal(zigzag[1], 1);
+    assert_string_equal(wcodec_order_name(WCODEC_ORDER_PRODUCTS), "products");
     assert_string_equal(wcodec_transform_name(WCODEC_TRANSFORM_ADST), "adst");
     assert_string_equal(wcodec_transform_name(3), "unknown");
 }
@@ -123,6 +130,6 @@ static void test_zigzag(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_definition), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_extremes),
-                                       cmocka_unit_test(test_zigzag)};
+                                       cmocka_unit_test(test_orders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -88,6 +88,7 @@ static uint8_t *add_lossy(wcodec_context *context, uint64_t *seed, const struct 
             l.modes[l.mode_count++] = (uint8_t)i;
     e->size = m->rows * m->columns * wcodec_dtype_bits(m->dtype) / 8;
     assert_int_equal(wcodec_lossy_derive(&l, e->size, m->dtype, m->w, NULL), WCODEC_OK);
+    l.order = (uint8_t)(l.plain ? 0 : support_random(seed) % WCODEC_ORDERS);
     uint8_t *coefficients = make_coefficients(seed, &l), *side = make_side(seed, &l), *data = reconstruct(&l, side, coefficients);
     assert_int_equal(
         wcodec_encode_tensor(context, &settings, m->w ? WCODEC_DTYPE_I16 : WCODEC_DTYPE_I8, coefficients, wcodec_lossy_coefficients(&l) << m->w, &coded, NULL),

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <wcodec.h>
 
-static const struct wcodec_table_kind p8 = {WCODEC_P8, 8, 0};
+static const struct wcodec_table_kind p8 = {WCODEC_P8, 8, 0, false};
 
 /* A symbol whose probability halves with each step from `from` on. */
 static uint8_t geometric(uint64_t *seed, unsigned from)
