@@ -50,7 +50,7 @@ unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps)
 static uint64_t parts_size(const struct wcodec_device *d, const struct wcodec_plan *plan)
 {
     const uint64_t blocks = (uint64_t)d->multiprocessors * WCODEC_CUDA_BLOCKS;
-    return WCODEC_KERNELS * (blocks + 1) * (sizeof(struct wcodec_part) + 4 + 16) + plan->segment_count * sizeof(struct wcodec_part) + WCODEC_SHAPES * WCODEC_CUDA_FEW_TABLE + 256;
+    return WCODEC_KERNELS * (blocks + 1) * (sizeof(struct wcodec_part) + 4 + 16) + plan->segment_count * sizeof(struct wcodec_part) + WCODEC_SHAPES * WCODEC_FEW_TABLE + 256;
 }
 
 /* Cut a kernel's tiles, of `count` segments, for its work-groups; writes to `at` what the device needs, and returns where it ends. */
@@ -111,7 +111,7 @@ static uint8_t *plan_launches(struct wcodec_batch *batch, const struct wcodec_pl
         const struct wcodec_tile_job *jobs = (const void *)(plan->block + plan->jobs);
         const struct wcodec_table_set *set = (const void *)(plan->block + (segments->tables - batch->slab->memory));
         if (k < WCODEC_KERNEL_GENERIC && count == 1 && wcodec_cuda_plan_few(d, jobs + run->first, run, segments, set, l, at, address + (uint64_t)(at - host)))
-            at += WCODEC_CUDA_FEW_TABLE;
+            at += WCODEC_FEW_TABLE;
         else
             at = plan_fast(d, run, segments, count, l, at, address + (uint64_t)(at - host));
         segments += count;

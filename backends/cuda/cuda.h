@@ -5,6 +5,7 @@
 #ifndef WCODEC_CUDA_CUDA_H
 #define WCODEC_CUDA_CUDA_H
 
+#include "backends/common/few.h"
 #include "backends/common/plan.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/image.h"
@@ -139,7 +140,7 @@ extern const char *const wcodec_cuda_shape_names[WCODEC_SHAPES];
 /* Find the kernels for few tiles. */
 void wcodec_cuda_few_find(struct wcodec_device *device);
 /* Let such a kernel take a run of tiles with one table, if it can and there are few enough for it to be faster; else returns false. jobs: of the run. set: its
- * tables, in the host's memory. at: room for WCODEC_CUDA_FEW_TABLE bytes that the kernel finds at `address`. */
+ * tables, in the host's memory. at: room for WCODEC_FEW_TABLE bytes that the kernel finds at `address`. */
 bool wcodec_cuda_plan_few(const struct wcodec_device *device, const struct wcodec_tile_job *jobs, const struct wcodec_kernel_run *run,
                           const struct wcodec_segment *segment, const struct wcodec_table_set *set, struct wcodec_cuda_launch *launch, uint8_t *at,
                           cu_pointer address);

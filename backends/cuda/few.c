@@ -2,12 +2,10 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Launches of few tiles: kernels of their own (few.cuh), of which a work-group takes a few tiles with all that belongs to them. */
-#include "backends/common/rans.h"
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/geometry.h"
 
 #include <stdio.h>
-#include <string.h>
 
 enum { HEAD = WCODEC_CUDA_HEAD + 1024 + 16384, WARPS = 8 }; /* HEAD: the part, symbols, and a table. WARPS: so many at least copy and look up */
 
@@ -24,23 +22,6 @@ void wcodec_cuda_few_find(struct wcodec_device *d)
                  d->cu->function_set(d->few[shape], CU_FUNCTION_SHARED_CARVEOUT, 100) != 0)
             d->few[shape] = NULL;
     }
-}
-
-/* A table by its symbols; false if it is none of pairs. */
-static bool write_table(const struct wcodec_table_set *set, uint8_t *at)
-{
-    const uint32_t *entries = (const void *)(set + 1);
-    uint32_t *symbols = (void *)(at + 4096);
-    memset(symbols, 0, 1024);
-    for (uint32_t slot = 0, frequency; slot < 4096; slot += frequency) {
-        const uint32_t e = entries[slot], symbol = WCODEC_ENTRY_SYMBOL(e);
-        frequency = e >> 20;
-        if (frequency == 0 || frequency > 4096 - slot || e & 0xfff)
-            return false;
-        memset(at + slot, (int)symbol, frequency);
-        symbols[symbol] = e - slot;
-    }
-    return true;
 }
 
 bool wcodec_cuda_plan_few(const struct wcodec_device *d, const struct wcodec_tile_job *jobs, const struct wcodec_kernel_run *run,
@@ -60,7 +41,7 @@ bool wcodec_cuda_plan_few(const struct wcodec_device *d, const struct wcodec_til
     }
     words = (words + 7) & ~7u;
     const uint64_t shared = HEAD + (uint64_t)tiles * WCODEC_CUDA_FEW_ROOM(shape, bytes, words, elements / 128);
-    if (shared > d->few_shared || !write_table(set, at))
+    if (shared > d->few_shared || !wcodec_few_write_table(set, at))
         return false;
     l->function = d->few[shape];
     l->arguments.tables = segment->tables;

@@ -39,7 +39,6 @@
 #define WCODEC_CUDA_FEW_SPARE 40u
 #define WCODEC_CUDA_FEW_RAW(shape) (WCODEC_CUDA_ROWS(shape) * 128u / WCODEC_CUDA_GROUPS(shape))
 #define WCODEC_CUDA_FEW_TILES 8
-#define WCODEC_CUDA_FEW_TABLE 5120 /* bytes of what they make a table from: a symbol for each slot, and a word for each symbol */
 #define WCODEC_CUDA_FEW_ROOM(shape, bytes, words, groups) (14 * ((words) + WCODEC_CUDA_FEW_SPARE) + (groups) * (WCODEC_CUDA_FEW_RAW(shape) + 128u * (bytes)))
 
 #endif
