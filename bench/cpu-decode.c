@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The CPU decoder, one thread, every level that the machine has and every profile, beside memcpy and zstd -1 in the same run: from and to memory, with ordinary
- * and with streaming stores, within the third-level cache where it has room, and within the second. cpu-decode [BITS [TYPE]]: 2^BITS Gaussian values (25) of one
- * type or all. Medians of the thread's own time, so that other processes weigh less.
+ * and with streaming stores, within the third-level cache where it has room, and within the second. cpu-decode [BITS [TYPE [LEVEL]]]: 2^BITS Gaussian values (25)
+ * of one type or all, one level or all. Medians of the thread's own time, so that other processes weigh less.
  *
  * "Memory alone" is what reading the coded bytes and writing the decoded ones past the caches would give, one after the other, each measured alone: what a decoder
  * that took no time itself would reach if it overlapped nothing. */
@@ -110,7 +110,7 @@ static size_t third_level(void)
 #endif
 }
 
-static void run_levels(const struct wcodec_coded *coded, const uint8_t *data, const struct memory *m, uint8_t *out)
+static void run_levels(const struct wcodec_coded *coded, const char *only, const uint8_t *data, const struct memory *m, uint8_t *out)
 {
     const size_t size = m->size;
     struct decoding d = {.out = out};
@@ -130,6 +130,8 @@ static void run_levels(const struct wcodec_coded *coded, const uint8_t *data, co
     printf("\n");
     for (unsigned level = 0; wcodec_cpu_level_name(level); level++) {
         struct wcodec_cpu_dsp dsp;
+        if (only && strcmp(only, wcodec_cpu_level_name(level)))
+            continue;
         wcodec_cpu_dsp_init(&dsp, wcodec_cpu_levels() & ((2u << level) - 1));
         if (dsp.level != level || wcodec_cpu_decoder_create(&dsp, tiles, &wcodec_default_allocator, &d.decoder, &err))
             continue;
@@ -199,7 +201,7 @@ static void measure_memory(const uint8_t *data, size_t size, const uint8_t *pack
     *m = (struct memory){size, median(times[0], ROUNDS), median(times[2], ROUNDS), median(times[3], ROUNDS), median(times[4], ROUNDS), median(times[1], ROUNDS)};
 }
 
-static void run_type(wcodec_context *context, const char *name, wcodec_dtype dtype, unsigned element, size_t count)
+static void run_type(wcodec_context *context, const char *name, wcodec_dtype dtype, unsigned element, size_t count, const char *level)
 {
     static const char *const profiles[] = {[WCODEC_PAIRS] = "pairs", [WCODEC_P12] = "P12", [WCODEC_P8] = "P8"};
     const size_t size = count * element, bound = ZSTD_compressBound(size);
@@ -225,7 +227,7 @@ static void run_type(wcodec_context *context, const char *name, wcodec_dtype dty
             fail(err.text);
         if (coded.coding == 1) {
             printf(" %s, %.3f bits an element", profiles[profile], 8 * (double)coded.payload_size / (double)count);
-            run_levels(&coded, data, &m, out);
+            run_levels(&coded, level, data, &m, out);
         }
         wcodec_coded_free(&coded);
     }
@@ -254,7 +256,7 @@ int main(int argc, char **argv)
         fail(err.text);
     for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++)
         if (argc < 3 || !strcmp(argv[2], types[i].name))
-            run_type(context, types[i].name, types[i].dtype, types[i].element, (size_t)1 << bits);
+            run_type(context, types[i].name, types[i].dtype, types[i].element, (size_t)1 << bits, argc > 3 ? argv[3] : NULL);
     wcodec_context_destroy(context);
     return 0;
 }

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* How rates grow with threads: scaling THREADS[,THREADS...] REPETITIONS FOLDER FILE...
+/* How rates grow with threads: scaling [-w NAME] THREADS[,THREADS...] REPETITIONS FOLDER FILE...
  * For each file, from memory to memory: compressing without and with verification, decoding all its tensors with the checks, a call for each and by one request; and from file to file in FOLDER (a
  * tmpfs, say): compressing and restoring as the command does. Medians of wall time, as GB/s of the original's bytes, and ratios to the first number of threads.
- * memcpy by as many threads is what memory allows. */
+ * memcpy by as many threads is what memory allows. -w: only what begins with NAME, and memcpy. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -186,8 +186,13 @@ static void read_file(struct bench *b)
     close(fd);
 }
 
-/* All works with one number of threads. */
-static void measure(struct bench *b, unsigned repetitions, double rates[WORKS])
+static bool wanted(unsigned work, const char *name)
+{
+    return work == WORKS - 1 || strncmp(works[work].name, name, strlen(name)) == 0;
+}
+
+/* The works wanted with one number of threads. */
+static void measure(struct bench *b, unsigned repetitions, const char *name, double rates[WORKS])
 {
     wcodec_options options;
     wcodec_options_init(&options);
@@ -199,7 +204,10 @@ static void measure(struct bench *b, unsigned repetitions, double rates[WORKS])
     for (unsigned w = 0; w < WORKS; w++) {
         if (w == 2 && wcodec_reader_open_memory(b->context, b->sink, b->sink_size, &b->reader, &err) != WCODEC_OK)
             exit(1);
-        rates[w] = rate(b, works[w].work, repetitions);
+        if (wanted(w, name))
+            rates[w] = rate(b, works[w].work, repetitions);
+        else if (w == 0 && !encode_only(b)) /* what is decoded */
+            exit(1);
     }
     wcodec_reader_close(b->reader);
     wcodec_context_destroy(b->context);
@@ -208,11 +216,17 @@ static void measure(struct bench *b, unsigned repetitions, double rates[WORKS])
 int main(int argc, char **argv)
 {
     unsigned counts[COUNTS_MAX], n = 0;
+    const char *name = "";
+    if (argc > 2 && strcmp(argv[1], "-w") == 0) {
+        name = argv[2];
+        argv += 2;
+        argc -= 2;
+    }
     for (char *t = argc > 4 ? strtok(argv[1], ",") : NULL; t && n < COUNTS_MAX; t = strtok(NULL, ","))
         counts[n++] = (unsigned)strtoul(t, NULL, 10);
     unsigned repetitions = argc > 4 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
     if (n == 0 || repetitions < 1 || repetitions > 999) {
-        fprintf(stderr, "usage: scaling THREADS[,THREADS...] REPETITIONS FOLDER FILE...\n");
+        fprintf(stderr, "usage: scaling [-w NAME] THREADS[,THREADS...] REPETITIONS FOLDER FILE...\n");
         return 2;
     }
     for (int f = 4; f < argc; f++) {
@@ -223,14 +237,15 @@ int main(int argc, char **argv)
         read_file(&b);
         for (unsigned i = 0; i < n; i++) {
             b.threads = counts[i];
-            measure(&b, repetitions, rates[i]);
+            measure(&b, repetitions, name, rates[i]);
         }
         printf("%s\n%-18s", b.path, "GB/s (x)");
         for (unsigned i = 0; i < n; i++)
             printf("%12u", counts[i]);
         for (unsigned w = 0; w < WORKS; w++) {
-            printf("\n%-18s", works[w].name);
-            for (unsigned i = 0; i < n; i++)
+            if (wanted(w, name))
+                printf("\n%-18s", works[w].name);
+            for (unsigned i = 0; i < n && wanted(w, name); i++)
                 printf("%6.2f (%4.2f)", rates[i][w], rates[i][w] / rates[0][w]);
         }
         printf("\n");

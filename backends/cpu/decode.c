@@ -9,7 +9,8 @@
 
 enum {
     WORDS_ROOM = WCODEC_CPU_CHUNK * 2 + WCODEC_CPU_WORDS_OVERREAD, /* what one chunk can take, and be read beyond */
-    STREAMS = WCODEC_MAX_CODED /* of one tile, or one of each of WCODEC_CPU_TILES tiles */
+    STREAMS = WCODEC_MAX_CODED, /* of one tile, or one of each of WCODEC_CPU_TILES tiles */
+    READY = 4 << 12 /* bytes of elements that wait for their way past the caches: a chunk of each of four tiles, but not of 64 bits */
 };
 
 /* What is the same for all tiles of a call. */
@@ -25,6 +26,9 @@ struct lane_tile {
     uint64_t number;
     uint32_t elements, groups;
     uint8_t *out;
+    bool stream;    /* goes past the caches */
+    uint8_t *ready; /* where a chunk waits for that, while the next one's symbols are decoded; NULL: none */
+    size_t waiting; /* bytes of it from its end on that are still to be stored */
     const uint8_t *raw[WCODEC_MAX_PLANES]; /* first row of each plane */
     uint16_t payload[WCODEC_LANES];
     uint64_t sums[WCODEC_LANES];
@@ -52,17 +56,21 @@ static void note(struct lane_tile *t, enum wcodec_tile_fault fault)
         t->fault = fault;
 }
 
-static void begin_tile(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view, uint64_t number, uint8_t *out, struct lane_tile *t)
+static void begin_tile(const struct request *r, uint64_t number, uint8_t *out, struct lane_tile *t)
 {
+    const struct wcodec_cpu_decoder *d = r->decoder;
     const struct wcodec_tiling *tiling = d->tiles->tiling;
     t->number = number;
     t->elements = wcodec_tile_elements(tiling, number);
     t->groups = (t->elements + WCODEC_GROUP - 1) / WCODEC_GROUP;
     t->out = out;
+    t->stream = r->stream && d->dsp->finish_stream && ((uintptr_t)out & 63) == 0;
+    t->ready = NULL;
+    t->waiting = 0;
     t->fault = WCODEC_TILE_OK;
     memset(t->sums, 0, sizeof t->sums);
     const unsigned mode = d->tiles->streams[number * tiling->coded_count].mode;
-    const uint8_t *raw = wcodec_view_at(view, WCODEC_AREA_RAW, d->tiles->raw[number]);
+    const uint8_t *raw = wcodec_view_at(r->view, WCODEC_AREA_RAW, d->tiles->raw[number]);
     t->raw[0] = raw;
     for (unsigned p = 0; p < tiling->plane_count; p++) {
         t->raw[p] = raw;
@@ -152,8 +160,14 @@ static void decode_rans(const struct request *r, struct track *tracks, struct wc
     const unsigned out_bytes = (unsigned)WCODEC_GROUP << d->tiles->tiling->element_log2;
     const uint8_t *base[STREAMS];
     for (unsigned i = 0; i < count; i++) {
+        const struct lane_tile *t = tracks[i].tile;
         base[i] = streams[i].words = words_for(&tracks[i], r->words_end, groups);
         streams[i].symbols = tracks[i].symbols;
+        streams[i].ready_bytes = tracks[i].coded == 0 && t->waiting > 0 ? out_bytes : 0;
+        if (streams[i].ready_bytes > 0) {
+            streams[i].ready = t->ready;
+            streams[i].pass_to = t->out + (size_t)group * out_bytes - t->waiting;
+        }
     }
     for (unsigned g = 0; g < groups; g += step) {
         for (unsigned i = 0; i < count; i++) {
@@ -163,12 +177,15 @@ static void decode_rans(const struct request *r, struct track *tracks, struct wc
             streams[i].rows = tracks[i].tile->raw[0] + (size_t)(group + g) * row_bytes;
             streams[i].row_bytes = coded == 0 ? row_bytes : 0;
             streams[i].out = tracks[i].tile->out + (size_t)(group + g) * out_bytes;
-            streams[i].out_bytes = coded == 0 && !r->stream ? out_bytes : 0;
+            streams[i].out_bytes = coded == 0 && !tracks[i].tile->stream ? out_bytes : 0;
         }
         decode_runs(r, streams, count, f->profile, groups - g < step ? groups - g : step);
     }
-    for (unsigned i = 0; i < count; i++)
+    for (unsigned i = 0; i < count; i++) {
         tracks[i].used += (uint32_t)((streams[i].words - base[i]) / 2);
+        if (streams[i].ready_bytes > 0)
+            tracks[i].tile->waiting -= (size_t)(streams[i].ready - tracks[i].tile->ready);
+    }
 }
 
 /* How many of the streams from the first on go side by side. */
@@ -323,8 +340,18 @@ static void assemble_slowly(const struct wcodec_cpu_decoder *d, const struct tra
         }
 }
 
+/* Of the chunk before `group`, what symbol functions have left. */
+static void store_waiting(const struct wcodec_cpu_decoder *d, struct lane_tile *t, uint32_t group)
+{
+    const unsigned log2 = d->tiles->tiling->element_log2;
+    const size_t chunk = (size_t)WCODEC_CPU_CHUNK << log2, end = ((size_t)group * WCODEC_GROUP) << log2;
+    if (t->waiting > 0)
+        d->dsp->finish_stream(log2, t->ready + chunk - t->waiting, (unsigned)(t->waiting / WCODEC_GROUP >> log2), 0, t->out + end - t->waiting, NULL);
+    t->waiting = 0;
+}
+
 /* Stages two and three for one chunk of one tile. */
-static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, const struct track *tracks, uint32_t group, unsigned groups, bool verify, bool stream)
+static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, const struct track *tracks, uint32_t group, unsigned groups, bool verify)
 {
     const struct wcodec_tiling *tiling = d->tiles->tiling;
     const unsigned size = 1u << tiling->element_log2;
@@ -344,14 +371,16 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, c
             }
     }
     /* Elements go to their place at once, but for what is to pass by the caches, and for the last that are no whole groups. */
-    const bool direct = !stream && left >= whole && groups == WCODEC_CPU_CHUNK_GROUPS;
-    uint8_t *const to = direct ? t->out + at : elements;
+    const bool direct = !t->stream && left >= whole && groups == WCODEC_CPU_CHUNK_GROUPS, wait = t->ready && group + groups < t->groups;
+    uint8_t *const to = direct ? t->out + at : wait ? t->ready : elements;
+    store_waiting(d, t, group);
     if (d->direct)
         d->dsp->assemble[d->shape](&d->assembly, tracks[0].symbols, rows, to);
     else
         assemble_slowly(d, tracks, rows, groups, to);
     if (left >= whole) {
-        (stream ? d->dsp->finish_stream : d->dsp->finish)(tiling->element_log2, to, groups, group, direct ? NULL : t->out + at, verify ? t->sums : NULL);
+        (t->stream ? d->dsp->finish_stream : d->dsp->finish)(tiling->element_log2, to, groups, group, direct || wait ? NULL : t->out + at, verify ? t->sums : NULL);
+        t->waiting = wait ? whole : 0;
         return;
     }
     memset(elements + left, 0, whole - left);
@@ -369,6 +398,10 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
     struct wcodec_cpu_stream streams[STREAMS];
     _Alignas(64) uint8_t symbols[STREAMS][WCODEC_CPU_CHUNK];
     uint8_t ends[STREAMS][WORDS_ROOM];
+    _Alignas(64) uint8_t ready[READY];
+    const size_t chunk = (size_t)WCODEC_CPU_CHUNK << d->tiles->tiling->element_log2;
+    for (unsigned i = 0; i < count && count * chunk <= READY; i++)
+        tiles[i].ready = tiles[i].stream ? ready + i * chunk : NULL;
     for (unsigned i = 0; i < stream_count; i++) {
         tracks[i].symbols = symbols[i];
         tracks[i].end = ends[i];
@@ -382,7 +415,7 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
             for (unsigned i = 0; i < stream_count; i++)
                 end_stream(d, &tracks[i], &streams[i]);
         for (unsigned i = 0; i < count; i++)
-            put_chunk(d, &tiles[i], &tracks[i * streams_per_tile], group, groups, r->verify, r->stream && d->dsp->finish_stream && ((uintptr_t)tiles[i].out & 63) == 0);
+            put_chunk(d, &tiles[i], &tracks[i * streams_per_tile], group, groups, r->verify);
     }
     for (unsigned i = 0; i < count; i++)
         if (r->verify && !tiles[i].fault && d->dsp->check(tiles[i].sums) != d->tiles->checks[tiles[i].number])
@@ -408,7 +441,7 @@ void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wc
         struct lane_tile tiles[WCODEC_CPU_TILES];
         unsigned together = 0;
         while (i + together < count && together < most && is_whole(d->tiles, first + i + together)) {
-            begin_tile(d, view, first + i + together, out + (i + together) * tile_size, &tiles[together]);
+            begin_tile(&request, first + i + together, out + (i + together) * tile_size, &tiles[together]);
             together++;
         }
         if (together == 0) {
@@ -417,7 +450,7 @@ void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wc
                 i++;
                 continue;
             }
-            begin_tile(d, view, first + i, out + i * tile_size, &tiles[0]);
+            begin_tile(&request, first + i, out + i * tile_size, &tiles[0]);
             together = 1;
         }
         decode_together(&request, tiles, together);

@@ -64,21 +64,10 @@ struct wcodec_cpu_stream {
     unsigned row_bytes;   /* 0: none */
     uint8_t *out;         /* where the elements go through the caches: out_bytes a group */
     unsigned out_bytes;   /* 0: nowhere yet, or past the caches */
+    const uint8_t *ready; /* advanced, by levels that have such stores: elements that go past the caches to pass_to; both aligned to 64 */
+    uint8_t *pass_to;     /* likewise */
+    unsigned ready_bytes; /* of them a group; 0: none */
 };
-
-/* Ask for a line of words, and for the rows of group g and its place in the output, while there is time: caches follow a few long streams by themselves, not short ones of several tiles. */
-static inline void wcodec_cpu_fetch(const struct wcodec_cpu_stream *s, const uint8_t *words, unsigned g)
-{
-#if defined(__GNUC__)
-    __builtin_prefetch((const void *)((uintptr_t)words + WCODEC_CPU_WORDS_AHEAD));
-    for (unsigned i = 0; i < s->row_bytes; i += 64)
-        __builtin_prefetch((const void *)((uintptr_t)s->rows + g * s->row_bytes + i));
-    for (unsigned i = 0; i < s->out_bytes; i += 64)
-        __builtin_prefetch((const void *)((uintptr_t)s->out + g * s->out_bytes + i), 1);
-#else
-    (void)s, (void)words, (void)g;
-#endif
-}
 
 /* Decode `groups` groups of `count` streams (1 to WCODEC_CPU_TILES). */
 typedef void (*wcodec_cpu_symbols_fn)(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups);
@@ -171,7 +160,7 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp, const 
 void wcodec_cpu_decoder_free(struct wcodec_cpu_decoder *decoder);
 
 /* Decode tiles [first, first + count) to out, one behind the other, no alignment needed; faults[i] is set for each, as wcodec_tile_decode() has them. `stream`:
- * the destination is larger than the caches. Uses about 80 KiB of stack. Several threads may use one decoder at once. */
+ * the destination is larger than the caches. Uses about 100 KiB of stack. Several threads may use one decoder at once. */
 void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *decoder, const struct wcodec_view *view, uint64_t first, unsigned count, uint8_t *out, bool verify, bool stream,
                              enum wcodec_tile_fault *faults);
 

@@ -10,7 +10,7 @@
 #ifndef WCODEC_CPU_GATHERED_H
 #define WCODEC_CPU_GATHERED_H
 
-#include "backends/cpu/decode.h"
+#include "backends/cpu/traffic.h"
 
 enum { GATHER_VECTORS = WCODEC_LANES / GATHER_LANES };
 
@@ -46,9 +46,9 @@ INLINE void decode_gathered(struct wcodec_cpu_stream *stream, unsigned groups, u
     vec x[GATHER_VECTORS];
     for (unsigned k = 0; k < GATHER_VECTORS; k++)
         x[k] = load(stream->x + GATHER_LANES * k);
-    for (unsigned g = 0; g < groups; g++, stream->symbols += WCODEC_GROUP) {
+    for (unsigned g = 0; g < groups; g++) {
         vec e[GATHER_VECTORS][4];
-        wcodec_cpu_fetch(stream, words, g);
+        wcodec_cpu_traffic(stream, words, g);
 #pragma GCC unroll 4
         for (unsigned place = 0; place < 4; place += profile == WCODEC_P12 ? 1 : 2) {
 #pragma GCC unroll 8
@@ -62,11 +62,12 @@ INLINE void decode_gathered(struct wcodec_cpu_stream *stream, unsigned groups, u
                 renormalise(x + k, &words);
         }
         for (unsigned k = 0; k < GATHER_VECTORS; k++)
-            store(stream->symbols + 4 * GATHER_LANES * k, join_symbols(profile, e[k], table->base));
+            store(stream->symbols + g * WCODEC_GROUP + 4 * GATHER_LANES * k, join_symbols(profile, e[k], table->base));
     }
     for (unsigned k = 0; k < GATHER_VECTORS; k++)
         store(stream->x + GATHER_LANES * k, x[k]);
     stream->words = words;
+    wcodec_cpu_advance(stream, groups);
 }
 
 static void symbols_p12(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)

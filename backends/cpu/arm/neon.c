@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The NEON level of AArch64: the symbols. neon_elements.c has the other stages. */
-#include "backends/cpu/decode.h"
 #include "backends/cpu/expand.h"
+#include "backends/cpu/traffic.h"
 
 #include <arm_neon.h>
 
@@ -113,7 +113,7 @@ INLINE void p8(struct wcodec_cpu_stream *stream, unsigned groups, unsigned bound
     }
     for (unsigned g = 0; g < groups; g++, stream->symbols += WCODEC_GROUP) {
         uint8x16_t rank[2][4];
-        wcodec_cpu_fetch(stream, s.words, g);
+        wcodec_cpu_traffic(stream, s.words, g);
         for (unsigned place = 0; place < 4; place += 2) {
             for (unsigned half = 0; half < 2; half++)
                 p8_two_symbols(&table, bounds, s.low + 2 * half, s.high + 2 * half, &rank[half][place], &rank[half][place + 1]);

@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The AVX2 level: the symbols. avx2_elements.c has the other stages. */
-#include "backends/cpu/decode.h"
 #include "backends/cpu/expand.h"
 
 #include <immintrin.h>
@@ -26,6 +25,10 @@ INLINE void store(void *p, __m256i v)
 {
     _mm256_storeu_si256(p, v);
 }
+
+#define PASS_BYTES 32
+#define PASS(to, from) _mm256_stream_si256((__m256i *)(void *)(to), load(from))
+#include "backends/cpu/traffic.h"
 
 INLINE __m256i load_twice(const uint8_t bytes[16])
 {
@@ -150,7 +153,7 @@ INLINE void p8_ranked(struct wcodec_cpu_stream *streams, unsigned count, unsigne
     for (unsigned g = 0; g < groups; g++) {
         __m256i s[WCODEC_CPU_TILES][4];
         for (unsigned i = 0; i < count; i++)
-            wcodec_cpu_fetch(&streams[i], lanes[i].words, g);
+            wcodec_cpu_traffic(&streams[i], lanes[i].words, g);
 #pragma GCC unroll 2
         for (unsigned half = 0; half < 2; half++)
 #pragma GCC unroll 6
@@ -162,7 +165,7 @@ INLINE void p8_ranked(struct wcodec_cpu_stream *streams, unsigned count, unsigne
     }
     for (unsigned i = 0; i < count; i++) {
         store_states(&streams[i], &lanes[i]);
-        streams[i].symbols += groups * WCODEC_GROUP;
+        wcodec_cpu_advance(&streams[i], groups);
     }
 }
 

@@ -2,8 +2,6 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The AVX-512 level (with VBMI and VBMI2): the symbols, 32 lanes in one register. avx512_elements.c has the other stages. */
-#include "backends/cpu/decode.h"
-
 #include <immintrin.h>
 
 #define INLINE static inline __attribute__((always_inline))
@@ -19,6 +17,10 @@ INLINE void store(void *p, __m512i v)
 {
     _mm512_storeu_si512(p, v);
 }
+
+#define PASS_BYTES 64
+#define PASS(to, from) _mm512_stream_si512((__m512i *)(void *)(to), load(from))
+#include "backends/cpu/traffic.h"
 
 /* A table of 256 bytes looked up by bytes. */
 struct lookup {
@@ -151,7 +153,7 @@ INLINE void p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned group
         for (unsigned i = 0; i < count; i++) {
             if (!shared)
                 load_p8(streams[i].table, kind, &table);
-            wcodec_cpu_fetch(&streams[i], lanes[i].words, g);
+            wcodec_cpu_traffic(&streams[i], lanes[i].words, g);
             half[i] = p8_step(&table, kind, &lanes[i]);
         }
 #pragma GCC unroll 6
@@ -163,7 +165,7 @@ INLINE void p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned group
     }
     for (unsigned i = 0; i < count; i++) {
         store_states(&streams[i], &lanes[i]);
-        streams[i].symbols += groups * WCODEC_GROUP;
+        wcodec_cpu_advance(&streams[i], groups);
     }
 }
 
@@ -237,7 +239,7 @@ INLINE void p12(struct wcodec_cpu_stream *streams, unsigned count, unsigned grou
             const uint32_t *entries = streams[i].table->entries;
             uint8_t *symbols = streams[i].symbols + g * WCODEC_GROUP;
             __m512i a[2], b[2], c[2], d[2];
-            wcodec_cpu_fetch(&streams[i], lanes[i].words, g);
+            wcodec_cpu_traffic(&streams[i], lanes[i].words, g);
             p12_step(entries, &lanes[i], a);
             p12_step(entries, &lanes[i], b);
             if (!pairs) {
@@ -264,7 +266,7 @@ INLINE void p12(struct wcodec_cpu_stream *streams, unsigned count, unsigned grou
         store(streams[i].x, lanes[i].x[0]);
         store(streams[i].x + 16, lanes[i].x[1]);
         streams[i].words = lanes[i].words;
-        streams[i].symbols += groups * WCODEC_GROUP;
+        wcodec_cpu_advance(&streams[i], groups);
     }
 }
 

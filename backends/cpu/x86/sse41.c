@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The SSE4.1 level (with SSSE3 and POPCNT): the symbols. sse41_elements.c has the other stages. */
-#include "backends/cpu/decode.h"
 #include "backends/cpu/expand.h"
+#include "backends/cpu/traffic.h"
 
 #include <immintrin.h>
 
@@ -116,7 +116,7 @@ INLINE void p8(struct wcodec_cpu_stream *stream, unsigned groups, unsigned bound
     }
     for (unsigned g = 0; g < groups; g++, stream->symbols += WCODEC_GROUP) {
         __m128i rank[2][4];
-        wcodec_cpu_fetch(stream, s.words, g);
+        wcodec_cpu_traffic(stream, s.words, g);
         for (unsigned place = 0; place < 4; place += 2)
             for (unsigned h = 0; h < 2; h++)
                 p8_step(&table, bounds, s.low + 2 * h, s.high + 2 * h, &s.words, &rank[h][place], &rank[h][place + 1]);

@@ -1,0 +1,43 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* What symbol functions do for the memory beside their work, a little in every group: its answers take time that is theirs. A level that has stores past the
+ * caches gives before it includes this
+ *
+ *   PASS_BYTES      bytes of a register
+ *   PASS(to, from)  stores a register past the caches */
+#ifndef WCODEC_CPU_TRAFFIC_H
+#define WCODEC_CPU_TRAFFIC_H
+
+#include "backends/cpu/decode.h"
+
+/* Ask for a line of words, and for the rows of group g and its place in the output, while there is time: caches follow a few long streams by themselves, not
+ * short ones of several tiles. Store what is ready to go past the caches: many such stores at once would wait for each other. */
+static inline void wcodec_cpu_traffic(const struct wcodec_cpu_stream *s, const uint8_t *words, unsigned g)
+{
+#if defined(__GNUC__)
+    __builtin_prefetch((const void *)((uintptr_t)words + WCODEC_CPU_WORDS_AHEAD));
+    for (unsigned i = 0; i < s->row_bytes; i += 64)
+        __builtin_prefetch((const void *)((uintptr_t)s->rows + g * s->row_bytes + i));
+    for (unsigned i = 0; i < s->out_bytes; i += 64)
+        __builtin_prefetch((const void *)((uintptr_t)s->out + g * s->out_bytes + i), 1);
+#else
+    (void)words;
+#endif
+#ifdef PASS
+    for (unsigned i = 0; i < s->ready_bytes; i += PASS_BYTES)
+        PASS(s->pass_to + g * s->ready_bytes + i, s->ready + g * s->ready_bytes + i);
+#endif
+}
+
+/* After so many groups. */
+static inline void wcodec_cpu_advance(struct wcodec_cpu_stream *s, unsigned groups)
+{
+    s->symbols += groups * WCODEC_GROUP;
+#ifdef PASS
+    s->ready += groups * s->ready_bytes;
+    s->pass_to += groups * s->ready_bytes;
+#endif
+}
+
+#endif
