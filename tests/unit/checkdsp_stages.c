@@ -101,9 +101,8 @@ static bool check_assemble(const struct wcodec_cpu_dsp *dsp, const struct wcodec
     }
     dsp->assemble[any ? WCODEC_CPU_ANY : wcodec_cpu_assembly_shape(&a)](&a, symbols.data, rows, elements.data);
     for (uint32_t i = 0; i < WCODEC_CPU_CHUNK; i++) {
-        uint8_t expected[8];
-        wcodec_store_uint(expected, element_of(t, symbols.data, rows, i), size);
-        if (memcmp(elements.data + (size_t)i * size, expected, size))
+        const uint64_t differ = wcodec_load_uint(elements.data + (size_t)i * size, size) ^ element_of(t, symbols.data, rows, i);
+        if (differ << (64 - 8 * size))
             fail_msg("element %u of 2^%u bytes, %u fields, the first at %u, %u planes, the first of %u bits, %u moved, shape %d differs", i, t->element_log2, t->coded_count, a.shift[0],
                      t->plane_count, a.plane_bits[0], a.moved_count, any ? -1 : (int)wcodec_cpu_assembly_shape(&a));
     }

@@ -33,7 +33,7 @@ void support_put(struct support_bytes *b, const void *bytes, size_t size)
 void support_put_uint(struct support_bytes *b, uint64_t v, unsigned size)
 {
     uint8_t bytes[8];
-    wcodec_store_uint(bytes, v, size);
+    wcodec_store_u64(bytes, v);
     support_put(b, bytes, size);
 }
 
