@@ -198,6 +198,8 @@ static void assemble_all_coded(const struct wcodec_cpu_assembly *a, const uint8_
         assemble_wide(a, (struct plan){3, a->coded_count, 0, 0, NULL, false}, symbols, rows, elements);
     else if (a->element_log2 == 2)
         assemble(a, (struct plan){2, a->coded_count, 0, 0, NULL, false}, symbols, rows, elements);
+    else if (a->element_log2 == 1 && a->coded_count == 2)
+        assemble(a, (struct plan){1, 2, 0, 0, NULL, false}, symbols, rows, elements);
     else if (a->element_log2 == 1)
         assemble(a, (struct plan){1, a->coded_count, 0, 0, NULL, false}, symbols, rows, elements);
     else
@@ -206,7 +208,7 @@ static void assemble_all_coded(const struct wcodec_cpu_assembly *a, const uint8_
 
 static void assemble_any(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
-    static const uint8_t three_bits[] = {2, 1}, eight_bits[] = {8};
+    static const uint8_t one_bit[] = {1}, two_bits[] = {2}, three_bits[] = {2, 1}, eight_bits[] = {8};
     if (a->plane_count == 0)
         assemble_all_coded(a, symbols, rows, elements);
     else if (a->element_log2 == 3)
@@ -215,6 +217,10 @@ static void assemble_any(const struct wcodec_cpu_assembly *a, const uint8_t *sym
         assemble(a, (struct plan){2, 1, 1, 1, eight_bits, false}, symbols, rows, elements); /* bf16 as f32 */
     else if (a->element_log2 == 2)
         assemble(a, (struct plan){2, a->coded_count, a->plane_count, a->moved_count, a->plane_bits, false}, symbols, rows, elements);
+    else if (a->element_log2 == 1 && a->coded_count == 2 && a->plane_count == 1 && a->plane_bits[0] == 1) /* coefficients of lossy tensors */
+        assemble(a, (struct plan){1, 2, 1, 0, one_bit, false}, symbols, rows, elements);
+    else if (a->element_log2 == 1 && a->coded_count == 2 && a->plane_count == 1 && a->plane_bits[0] == 2)
+        assemble(a, (struct plan){1, 2, 1, 0, two_bits, false}, symbols, rows, elements);
     else if (a->element_log2 == 1)
         assemble(a, (struct plan){1, a->coded_count, a->plane_count, 0, a->plane_bits, false}, symbols, rows, elements);
     else if (a->coded_count == 1 && a->plane_count == 2 && a->plane_bits[0] == 2)

@@ -41,6 +41,9 @@ struct track {
     const struct wcodec_stream *stream;
     const struct wcodec_field *field;
     unsigned coded;
+    const struct wcodec_cpu_table *tables; /* the field's */
+    const uint8_t *runs;                   /* packed numbers of the runs' tables; NULL: none */
+    unsigned run_bits;
     const uint8_t *words; /* the stream's first */
     uint32_t used;        /* words taken, missing ones included */
     const uint8_t *positions, *values;
@@ -93,6 +96,9 @@ static void begin_stream(const struct wcodec_cpu_decoder *d, const struct wcodec
     k->used = k->outlier = k->least = 0;
     if (k->stream->mode != WCODEC_STREAM_RANS)
         return;
+    k->tables = &d->tables[tiles->table_base[coded]];
+    k->runs = k->field->run_log2 ? tiles->runs[coded] + t->number * wcodec_run_bytes_of_tile(tiles->tiling, k->field) : NULL;
+    k->run_bits = wcodec_run_index_bits(k->field->tables);
     k->words = wcodec_view_at(view, WCODEC_AREA_WORDS, k->stream->word);
     const uint8_t *states = wcodec_view_at(view, WCODEC_AREA_STATES, k->stream->state);
     unsigned low = 0;
@@ -111,7 +117,7 @@ static const uint8_t *words_for(const struct track *k, const uint8_t *words_end,
     const uint32_t most = groups * WCODEC_GROUP / (k->field->profile == WCODEC_P12 ? 1 : 2);
     const uint32_t left = k->used < k->stream->words ? k->stream->words - k->used : 0, copied = left < most ? left : most;
     const uint8_t *next = k->words + 2 * (size_t)(k->stream->words - left);
-    if (left > 0 && (size_t)(words_end - next) >= 2 * (size_t)most + WCODEC_CPU_WORDS_OVERREAD)
+    if ((size_t)(words_end - next) >= 2 * (size_t)most + WCODEC_CPU_WORDS_OVERREAD)
         return next;
     memcpy(k->end, next, 2 * (size_t)copied);
     memset(k->end + 2 * (size_t)copied, 0, 2 * (size_t)(most - copied) + WCODEC_CPU_WORDS_OVERREAD);
@@ -135,6 +141,21 @@ static void patch(struct track *k, uint32_t chunk_first, uint32_t chunk_end)
     }
 }
 
+/* The table of group `group`, as wcodec_run_table() finds it. */
+static const struct wcodec_cpu_table *table_of(const struct track *k, uint32_t group)
+{
+    if (!k->runs)
+        return &k->tables[k->stream->table];
+    const uint32_t bit = (group >> (k->field->run_log2 - 7)) * k->run_bits;
+    return &k->tables[(unsigned)k->runs[bit / 8] >> (bit % 8) & ((1u << k->run_bits) - 1)];
+}
+
+static void fill_groups(uint8_t *symbols, uint8_t symbol, unsigned groups)
+{
+    for (; groups > 0; groups--, symbols += WCODEC_GROUP)
+        memset(symbols, symbol, WCODEC_GROUP);
+}
+
 /* Runs of one symbol take no words and leave states as they are. The other streams, between those, go side by side. */
 static void decode_runs(const struct request *r, struct wcodec_cpu_stream *streams, unsigned count, unsigned profile, unsigned groups)
 {
@@ -144,7 +165,7 @@ static void decode_runs(const struct request *r, struct wcodec_cpu_stream *strea
         if (alike > 0)
             r->decoder->dsp->symbols[profile](streams + i, alike, groups);
         if (i + alike < count) {
-            memset(streams[i + alike].symbols, streams[i + alike].table->symbol[0], (size_t)groups * WCODEC_GROUP);
+            fill_groups(streams[i + alike].symbols, streams[i + alike].table->symbol[0], groups);
             streams[i + alike].symbols += (size_t)groups * WCODEC_GROUP;
         }
     }
@@ -168,18 +189,19 @@ static void decode_rans(const struct request *r, struct track *tracks, struct wc
             streams[i].ready = t->ready;
             streams[i].pass_to = t->out + (size_t)group * out_bytes - t->waiting;
         }
+        streams[i].rows = t->raw[0] + (size_t)group * row_bytes;
+        streams[i].row_bytes = tracks[i].coded == 0 ? row_bytes : 0;
+        streams[i].out = t->out + (size_t)group * out_bytes;
+        streams[i].out_bytes = tracks[i].coded == 0 && !t->stream ? out_bytes : 0;
     }
     for (unsigned g = 0; g < groups; g += step) {
-        for (unsigned i = 0; i < count; i++) {
-            const unsigned coded = tracks[i].coded;
-            const unsigned table = f->run_log2 ? wcodec_run_table(d->tiles, coded, tracks[i].tile->number, group + g) : tracks[i].stream->table;
-            streams[i].table = &d->tables[d->tiles->table_base[coded] + table];
-            streams[i].rows = tracks[i].tile->raw[0] + (size_t)(group + g) * row_bytes;
-            streams[i].row_bytes = coded == 0 ? row_bytes : 0;
-            streams[i].out = tracks[i].tile->out + (size_t)(group + g) * out_bytes;
-            streams[i].out_bytes = coded == 0 && !tracks[i].tile->stream ? out_bytes : 0;
-        }
+        for (unsigned i = 0; i < count; i++)
+            streams[i].table = table_of(&tracks[i], group + g);
         decode_runs(r, streams, count, f->profile, groups - g < step ? groups - g : step);
+        for (unsigned i = 0; i < count; i++) {
+            streams[i].rows += (size_t)step * row_bytes;
+            streams[i].out += (size_t)step * out_bytes;
+        }
     }
     for (unsigned i = 0; i < count; i++) {
         tracks[i].used += (uint32_t)((streams[i].words - base[i]) / 2);
@@ -315,7 +337,7 @@ static void add_plane(const struct wcodec_tiling *tiling, unsigned p, const uint
 }
 
 /* One chunk's elements where planes do not stand in place. */
-static void assemble_slowly(const struct wcodec_cpu_decoder *d, const struct track *tracks, const uint8_t *const rows[WCODEC_MAX_PLANES], unsigned groups, uint8_t *elements)
+static void assemble_slowly(const struct wcodec_cpu_decoder *d, const uint8_t *values, const uint8_t *const rows[WCODEC_MAX_PLANES], unsigned groups, uint8_t *elements)
 {
     const struct wcodec_tiling *tiling = d->tiles->tiling;
     const unsigned size = 1u << tiling->element_log2;
@@ -325,8 +347,8 @@ static void assemble_slowly(const struct wcodec_cpu_decoder *d, const struct tra
             for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
                 e[lane] = tiling->constant_bits;
             for (unsigned c = 0; c < tiling->coded_count; c++) {
-                const uint8_t *symbols = tracks[c].symbols + first + place;
-                for (unsigned lane = 0, shift = tracks[c].field->shift; lane < WCODEC_LANES; lane++)
+                const uint8_t *symbols = values + (size_t)c * WCODEC_CPU_CHUNK + first + place;
+                for (unsigned lane = 0, shift = tiling->fields[tiling->coded[c]].shift; lane < WCODEC_LANES; lane++)
                     e[lane] |= (uint64_t)symbols[4 * lane] << shift;
             }
             for (unsigned p = 0; p < tiling->plane_count; p++)
@@ -350,8 +372,8 @@ static void store_waiting(const struct wcodec_cpu_decoder *d, struct lane_tile *
     t->waiting = 0;
 }
 
-/* Stages two and three for one chunk of one tile. */
-static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, const struct track *tracks, uint32_t group, unsigned groups, bool verify)
+/* Stages two and three for one chunk of one tile, whose first stream is `first`. */
+static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, const struct track *first, uint32_t group, unsigned groups, bool verify)
 {
     const struct wcodec_tiling *tiling = d->tiles->tiling;
     const unsigned size = 1u << tiling->element_log2;
@@ -360,7 +382,7 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, c
     const uint8_t *rows[WCODEC_MAX_PLANES];
     rows_of_chunk(tiling, t, group, rows);
     if (group + groups == t->groups && tiling->plane_count > 0) {
-        if (wcodec_tile_has_payload(tiling, tracks[0].stream->mode))
+        if (wcodec_tile_has_payload(tiling, first->stream->mode))
             last_rows(tiling, t, group, rows, buffer);
         else if (groups < WCODEC_CPU_CHUNK_GROUPS)
             for (unsigned p = 0, used = 0; p < tiling->plane_count; used += tiling->planes[p++].bits) {
@@ -375,9 +397,9 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, c
     uint8_t *const to = direct ? t->out + at : wait ? t->ready : elements;
     store_waiting(d, t, group);
     if (d->direct)
-        d->dsp->assemble[d->shape](&d->assembly, tracks[0].symbols, rows, to);
+        d->dsp->assemble[d->shape](&d->assembly, first->symbols, rows, to);
     else
-        assemble_slowly(d, tracks, rows, groups, to);
+        assemble_slowly(d, first->symbols, rows, groups, to);
     if (left >= whole) {
         (t->stream ? d->dsp->finish_stream : d->dsp->finish)(tiling->element_log2, to, groups, group, direct || wait ? NULL : t->out + at, verify ? t->sums : NULL);
         t->waiting = wait ? whole : 0;
@@ -402,10 +424,12 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
     const size_t chunk = (size_t)WCODEC_CPU_CHUNK << d->tiles->tiling->element_log2;
     for (unsigned i = 0; i < count && count * chunk <= READY; i++)
         tiles[i].ready = tiles[i].stream ? ready + i * chunk : NULL;
+    /* Field by field, so that streams with the same tables go side by side. */
     for (unsigned i = 0; i < stream_count; i++) {
-        tracks[i].symbols = symbols[i];
+        const unsigned tile = i % count, coded = i / count;
+        tracks[i].symbols = symbols[tile * streams_per_tile + coded];
         tracks[i].end = ends[i];
-        begin_stream(d, r->view, &tiles[i / streams_per_tile], i % streams_per_tile, &tracks[i], &streams[i]);
+        begin_stream(d, r->view, &tiles[tile], coded, &tracks[i], &streams[i]);
     }
     for (uint32_t group = 0; group < tiles->groups; group += WCODEC_CPU_CHUNK_GROUPS) {
         const uint32_t left = tiles->groups - group;
@@ -415,7 +439,7 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
             for (unsigned i = 0; i < stream_count; i++)
                 end_stream(d, &tracks[i], &streams[i]);
         for (unsigned i = 0; i < count; i++)
-            put_chunk(d, &tiles[i], &tracks[i * streams_per_tile], group, groups, r->verify);
+            put_chunk(d, &tiles[i], &tracks[i], group, groups, r->verify);
     }
     for (unsigned i = 0; i < count; i++)
         if (r->verify && !tiles[i].fault && d->dsp->check(tiles[i].sums) != d->tiles->checks[tiles[i].number])
@@ -433,7 +457,7 @@ void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wc
 {
     const struct wcodec_tiling *tiling = d->tiles->tiling;
     const size_t tile_size = (size_t)1 << tiling->tile_log2 << tiling->element_log2;
-    const unsigned streams = d->dsp->tiles[tiling->fields[tiling->coded[0]].profile], most = streams > tiling->coded_count ? streams / tiling->coded_count : 1;
+    const unsigned best = d->dsp->tiles[tiling->fields[tiling->coded[0]].profile], room = STREAMS / tiling->coded_count, most = best < room ? best : room;
     uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
     wcodec_tiles_extent(d->tiles, first, first + count, begin, stop);
     const struct request request = {.decoder = d, .view = view, .words_end = wcodec_view_at(view, WCODEC_AREA_WORDS, stop[WCODEC_AREA_WORDS]), .verify = verify, .stream = stream};

@@ -152,11 +152,15 @@ uint32_t wcodec_lossy_side_check(const struct wcodec_lossy *l, const uint8_t *si
 static wcodec_status check_modes(const struct wcodec_lossy *l, const uint8_t *side, wcodec_error *err)
 {
     const unsigned bits = wcodec_lossy_index_bits(l);
-    uint64_t counts[4] = {0};
+    const uint64_t size = wcodec_lossy_modes_size(l); /* whole bytes */
+    uint64_t counts[4] = {0}, bytes[256] = {0};
     if (bits == 0)
         return WCODEC_OK;
-    for (uint64_t i = 0; i < l->blocks; i++)
-        counts[(unsigned)side[i * bits / 8] >> (i * bits % 8) & ((1u << bits) - 1)]++;
+    for (uint64_t i = 0; i < size; i++)
+        bytes[side[i]]++;
+    for (unsigned v = 0; v < 256; v++)
+        for (unsigned shift = 0; shift < 8; shift += bits)
+            counts[v >> shift & ((1u << bits) - 1)] += bytes[v];
     for (unsigned m = 0; m < 4; m++)
         if (counts[m] != (m < l->mode_count ? l->counts[m] : 0))
             return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%" PRIu64 " blocks have mode %u of %u, which is not what the index says", counts[m], m,

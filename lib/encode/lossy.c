@@ -69,10 +69,10 @@ static float scale_of_step(long k)
 }
 
 /* Of some bits an element, the states of a tile are a larger part than of an element as it was: tiles are twice as large as those of wcodec_tile_policy(), and
- * smaller tensors have large ones too. */
-static uint8_t tile_policy(uint64_t coefficients)
+ * smaller tensors have large ones too; in blocks there may be two streams. */
+static uint8_t tile_policy(uint64_t coefficients, bool blocks)
 {
-    return coefficients >= (uint64_t)1 << 25 ? 15 : coefficients >= (uint64_t)1 << 19 ? 14 : coefficients >= (uint64_t)1 << 16 ? 13 : 12;
+    return coefficients >= (uint64_t)1 << (blocks ? 22 : 25) ? 15 : coefficients >= (uint64_t)1 << 19 ? 14 : coefficients >= (uint64_t)1 << 16 ? 13 : 12;
 }
 
 /* The coefficients as a tensor of small integers in tiles. */
@@ -93,7 +93,7 @@ static wcodec_status code_coefficients(struct search *s, uint64_t size, wcodec_e
     settings.bands = !r->lossy.plain;
     settings.level = settings.level < LEVEL_MIN ? LEVEL_MIN : settings.level;
     if (settings.tile_log2 == 0 && !settings.latency)
-        settings.tile_log2 = tile_policy(size >> r->lossy.coefficient_log2);
+        settings.tile_log2 = tile_policy(size >> r->lossy.coefficient_log2, settings.bands);
     return status ? status : wcodec_code_tiles(s->context, &settings, as, r->coefficients, size, &survey, &s->coded, err);
 }
 
@@ -149,7 +149,7 @@ static double estimate(struct search *s, bool anew, long k)
     struct wcodec_lossy_estimate e;
     const double step = step_of(k);
     /* What a lane's states take more than they carry, and in blocks the runs' tables. */
-    const double tiles = 768.0 / (double)(1u << tile_policy(s->source.elements)) + (s->model.set == WCODEC_SET_PLAIN ? 0 : 4.0 / 128);
+    const double tiles = 768.0 / (double)(1u << tile_policy(s->source.elements, s->model.set != WCODEC_SET_PLAIN)) + (s->model.set == WCODEC_SET_PLAIN ? 0 : 4.0 / 128);
     wcodec_lossy_settle(&s->sample, anew, scale_of_step(k), &s->model, &e);
     return measure(s, e.distortion * step * step, e.bits + tiles);
 }
