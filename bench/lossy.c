@@ -166,6 +166,7 @@ static double set_bits(wcodec_context *context, const uint8_t *data, unsigned se
     if (wcodec_lossy_source_open(context, &settings, false, WCODEC_DTYPE_BF16, data, (uint64_t)SIDE * SIDE * 2, &source, NULL) != WCODEC_OK ||
         wcodec_lossy_sample_take(&source, &sample, NULL) != WCODEC_OK)
         exit(2);
+    wcodec_lossy_choose_order(&sample, (float)(step / 64), &model);
     wcodec_lossy_settle(&sample, true, (float)(step / 64), &model, &e);
     wcodec_lossy_sample_free(&sample);
     wcodec_lossy_source_close(&source);
@@ -178,10 +179,10 @@ static void fields(wcodec_context *context, int level, double *x, uint8_t *data)
     make_field(0.95, 0, x);
     to_bf16(x, (size_t)SIDE * SIDE, data);
     row(context, level, "AR(1) 0.95, as a row", WCODEC_DTYPE_BF16, 1, (size_t)SIDE * SIDE, data, WCODEC_LOSSY_BITS, bits, 0);
-    for (double snr = 20; snr <= 44; snr += 8) {
+    for (double snr = 20; snr <= 52; snr += 8) {
         const struct outcome o = row(context, level, "AR(1) 0.95 both ways", WCODEC_DTYPE_BF16, SIDE, SIDE, data, WCODEC_LOSSY_SNR, snr, snr);
         const double gain = o.snr - (6.02 * o.bits - 1.53);
-        const bool missed = snr == 28 && gain < 0.9 * could;
+        const bool missed = snr > 20 && gain < 0.9 * could; /* 1 bit is too little for the bound */
         printf("| ... gains %.2f dB over the bound: %.1f %% of the %.2f that the DCT of 8 x 8 could%s |\n", gain, 100 * gain / could, could, missed ? " MISSED" : "");
         failed = failed || missed;
     }
