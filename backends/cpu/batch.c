@@ -15,8 +15,7 @@ struct batch_job {
     struct wcodec_cpu_decoder *decoder;
     uint64_t first_piece;
     uint64_t piece_tiles; /* tiles of a piece: a multiple of what the decoder likes side by side */
-    /* Least tile << 3 | fault seen; UINT64_MAX: none. The least, so that the result does not depend on the order of threads. */
-    _Atomic uint64_t failed;
+    _Atomic uint64_t failed; /* wcodec_cpu_note_faults() */
 };
 
 struct wcodec_batch {
@@ -33,8 +32,7 @@ enum {
     PIECE_BYTES = 1 << 18, /* output of a piece, about: large enough that taking one costs nothing */
     PIECE_BYTES_SMALL = 1 << 16, /* of a batch below SMALL_BYTES, so that threads end together */
     SMALL_BYTES = 1 << 22,
-    PIECE_TILES_MAX = (PIECE_BYTES >> WCODEC_TILE_LOG2_MIN) + WCODEC_CPU_TILES,
-    STREAM_BYTES = 1 << 25 /* from here on the output is written past the caches */
+    PIECE_TILES_MAX = (PIECE_BYTES >> WCODEC_TILE_LOG2_MIN) + WCODEC_CPU_TILES
 };
 
 /* Bytes that a job writes. */
@@ -91,7 +89,7 @@ wcodec_status wcodec_cpu_batch_create(struct wcodec_queue *queue, const struct w
     uint64_t bytes = 0;
     for (size_t i = 0; i < count; i++)
         bytes += job_bytes(&jobs[i]);
-    b->stream = bytes >= STREAM_BYTES;
+    b->stream = bytes >= WCODEC_CPU_STREAM;
     for (b->count = 0; b->count < count; b->count++) {
         struct batch_job *job = &b->jobs[b->count];
         wcodec_status status = prepare_job(queue->device, &jobs[b->count], bytes < SMALL_BYTES ? PIECE_BYTES_SMALL : PIECE_BYTES, job, err);
@@ -104,13 +102,6 @@ wcodec_status wcodec_cpu_batch_create(struct wcodec_queue *queue, const struct w
     }
     *batch = b;
     return WCODEC_OK;
-}
-
-static void note_failure(struct batch_job *b, uint64_t tile, enum wcodec_tile_fault fault)
-{
-    uint64_t mine = tile << 3 | (uint64_t)fault, least = atomic_load(&b->failed);
-    while (mine < least && !atomic_compare_exchange_weak(&b->failed, &least, mine))
-        continue;
 }
 
 /* The job that a piece belongs to: the last one that begins at or before it. */
@@ -131,9 +122,7 @@ static void decode_tiles(struct wcodec_batch *batch, struct batch_job *b, uint64
 {
     enum wcodec_tile_fault faults[PIECE_TILES_MAX];
     wcodec_cpu_decode_tiles(b->decoder, &b->view, b->job.first + at, count, out, b->job.verify, stream && batch->stream, faults);
-    for (unsigned i = 0; i < count; i++)
-        if (faults[i] != WCODEC_TILE_OK)
-            note_failure(b, b->job.first + at + i, faults[i]);
+    wcodec_cpu_note_faults(&b->failed, b->job.first + at, count, faults);
 }
 
 /* Blocks, superblocks or elements [first, end) from what is coded of them. */

@@ -26,6 +26,29 @@ const char *wcodec_cpu_level_name(unsigned i);
 /* Levels that this machine's CPU and operating system run, SCALAR always among them. */
 uint32_t wcodec_cpu_levels(void);
 
+/* The functions of one kind that this library was built with, by the number of the level: begin_scalar, begin_sse41 and so on, for an array of pointers. */
+#define WCODEC_CPU_LADDER(begin) {begin##scalar, WCODEC_CPU_IF_SSE41(begin##sse41), WCODEC_CPU_IF_AVX2(begin##avx2), WCODEC_CPU_IF_AVX512(begin##avx512), WCODEC_CPU_IF_NEON(begin##neon)}
+#ifdef HAVE_SSE41
+#define WCODEC_CPU_IF_SSE41(f) f
+#else
+#define WCODEC_CPU_IF_SSE41(f) NULL
+#endif
+#ifdef HAVE_AVX2
+#define WCODEC_CPU_IF_AVX2(f) f
+#else
+#define WCODEC_CPU_IF_AVX2(f) NULL
+#endif
+#ifdef HAVE_AVX512
+#define WCODEC_CPU_IF_AVX512(f) f
+#else
+#define WCODEC_CPU_IF_AVX512(f) NULL
+#endif
+#ifdef HAVE_NEON
+#define WCODEC_CPU_IF_NEON(f) f
+#else
+#define WCODEC_CPU_IF_NEON(f) NULL
+#endif
+
 /* Number of the highest level in a mask (SCALAR if it is empty). */
 unsigned wcodec_cpu_level_highest(uint32_t mask);
 

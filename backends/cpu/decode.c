@@ -485,3 +485,16 @@ void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wc
     if (stream && d->dsp->stream_end)
         d->dsp->stream_end();
 }
+
+bool wcodec_cpu_note_faults(_Atomic uint64_t *failed, uint64_t first, unsigned count, const enum wcodec_tile_fault *faults)
+{
+    unsigned i = 0;
+    while (i < count && faults[i] == WCODEC_TILE_OK)
+        i++;
+    if (i == count)
+        return false;
+    uint64_t mine = (first + i) << 3 | (uint64_t)faults[i], least = atomic_load(failed);
+    while (mine < least && !atomic_compare_exchange_weak(failed, &least, mine))
+        continue;
+    return true;
+}

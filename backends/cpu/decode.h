@@ -13,6 +13,7 @@
 #define WCODEC_CPU_DECODE_H
 
 #include "coding/tile.h"
+#include <stdatomic.h>
 
 enum {
     WCODEC_CPU_CHUNK_GROUPS = 8, /* a chunk: as many groups as the thinnest plane has in one word */
@@ -20,6 +21,7 @@ enum {
     WCODEC_CPU_TILES = 6,           /* most tiles side by side; not above WCODEC_MAX_CODED */
     WCODEC_CPU_WORDS_OVERREAD = 64, /* bytes that a symbol function may read behind the words that it can take */
     WCODEC_CPU_WORDS_AHEAD = 512,   /* bytes before words are taken, they are asked for */
+    WCODEC_CPU_STREAM = 1 << 25,    /* from so many bytes of output on, they go past the caches */
     WCODEC_CPU_MOVED = 4,           /* runs of raw bits that do not stand in place */
     WCODEC_CPU_BOUNDS = 3           /* of a block of 16 slots: as many comparisons at most for a rank */
 };
@@ -128,15 +130,17 @@ struct wcodec_cpu_dsp {
 /* Fill in the best functions among the levels in mask (bits of enum wcodec_cpu_level, already masked by what the machine has). */
 void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels);
 
-/* The levels' parts: each overrides what it does better. */
+/* The levels: each overrides what it does better. */
 void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp);
-void wcodec_cpu_dsp_init_sse41_symbols(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_sse41(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_avx2(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_avx512(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp);
+
+/* Their second and third stage. */
 void wcodec_cpu_dsp_init_sse41_elements(struct wcodec_cpu_dsp *dsp);
-void wcodec_cpu_dsp_init_avx2_symbols(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_avx2_elements(struct wcodec_cpu_dsp *dsp);
-void wcodec_cpu_dsp_init_avx512_symbols(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_avx512_elements(struct wcodec_cpu_dsp *dsp);
-void wcodec_cpu_dsp_init_neon_symbols(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_neon_elements(struct wcodec_cpu_dsp *dsp);
 
 /* For levels that do better with some assemblies only. */
@@ -163,5 +167,9 @@ void wcodec_cpu_decoder_free(struct wcodec_cpu_decoder *decoder);
  * the destination is larger than the caches. Uses about 100 KiB of stack. Several threads may use one decoder at once. */
 void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *decoder, const struct wcodec_view *view, uint64_t first, unsigned count, uint8_t *out, bool verify, bool stream,
                              enum wcodec_tile_fault *faults);
+
+/* The least failure that several threads have seen, so that the result does not depend on their order: tile << 3 | fault; UINT64_MAX: none. Puts in those of
+ * `count` tiles from `first` on. Returns whether there was one. */
+bool wcodec_cpu_note_faults(_Atomic uint64_t *failed, uint64_t first, unsigned count, const enum wcodec_tile_fault *faults);
 
 #endif

@@ -9,32 +9,10 @@
 
 void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
 {
-    (void)levels;
-    wcodec_cpu_dsp_init_scalar(dsp);
-#ifdef HAVE_SSE41
-    if (levels & WCODEC_CPU_SSE41) {
-        wcodec_cpu_dsp_init_sse41_symbols(dsp);
-        wcodec_cpu_dsp_init_sse41_elements(dsp);
-    }
-#endif
-#ifdef HAVE_AVX2
-    if (levels & WCODEC_CPU_AVX2) {
-        wcodec_cpu_dsp_init_avx2_symbols(dsp);
-        wcodec_cpu_dsp_init_avx2_elements(dsp);
-    }
-#endif
-#ifdef HAVE_AVX512
-    if (levels & WCODEC_CPU_AVX512) {
-        wcodec_cpu_dsp_init_avx512_symbols(dsp);
-        wcodec_cpu_dsp_init_avx512_elements(dsp);
-    }
-#endif
-#ifdef HAVE_NEON
-    if (levels & WCODEC_CPU_NEON) {
-        wcodec_cpu_dsp_init_neon_symbols(dsp);
-        wcodec_cpu_dsp_init_neon_elements(dsp);
-    }
-#endif
+    static void (*const init[WCODEC_CPU_LEVELS])(struct wcodec_cpu_dsp *dsp) = WCODEC_CPU_LADDER(wcodec_cpu_dsp_init_);
+    for (unsigned i = 0; i < WCODEC_CPU_LEVELS; i++)
+        if ((i == 0 || levels >> i & 1) && init[i])
+            init[i](dsp);
 }
 
 /* The table by ranks. A block's first slot has the rank of the last symbol that begins there or before. */

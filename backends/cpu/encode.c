@@ -16,27 +16,14 @@ enum {
 
 void wcodec_cpu_encode_dsp_init(struct wcodec_cpu_encode_dsp *dsp, uint32_t levels)
 {
+    static void (*const init[WCODEC_CPU_LEVELS])(struct wcodec_cpu_encode_dsp *dsp) = WCODEC_CPU_LADDER(wcodec_cpu_encode_dsp_init_);
     struct wcodec_cpu_dsp decode;
     wcodec_cpu_dsp_init(&decode, levels);
-    wcodec_cpu_encode_dsp_init_scalar(dsp);
+    for (unsigned i = 0; i < WCODEC_CPU_LEVELS; i++)
+        if ((i == 0 || levels >> i & 1) && init[i])
+            init[i](dsp);
     dsp->sums = decode.finish;
     dsp->check = decode.check;
-#ifdef HAVE_SSE41
-    if (levels & WCODEC_CPU_SSE41)
-        wcodec_cpu_encode_dsp_init_sse41(dsp);
-#endif
-#ifdef HAVE_AVX2
-    if (levels & WCODEC_CPU_AVX2)
-        wcodec_cpu_encode_dsp_init_avx2(dsp);
-#endif
-#ifdef HAVE_AVX512
-    if (levels & WCODEC_CPU_AVX512)
-        wcodec_cpu_encode_dsp_init_avx512(dsp);
-#endif
-#ifdef HAVE_NEON
-    if (levels & WCODEC_CPU_NEON)
-        wcodec_cpu_encode_dsp_init_neon(dsp);
-#endif
 }
 
 /* Returns whether the table can be looked up so, by `bits` low bits. */

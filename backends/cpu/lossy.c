@@ -55,24 +55,10 @@ void wcodec_cpu_lossy_dsp_init_scalar(struct wcodec_cpu_lossy_dsp *dsp)
 
 void wcodec_cpu_lossy_dsp_init(struct wcodec_cpu_lossy_dsp *dsp, uint32_t levels)
 {
-    (void)levels;
-    wcodec_cpu_lossy_dsp_init_scalar(dsp);
-#ifdef HAVE_SSE41
-    if (levels & WCODEC_CPU_SSE41)
-        wcodec_cpu_lossy_dsp_init_sse41(dsp);
-#endif
-#ifdef HAVE_AVX2
-    if (levels & WCODEC_CPU_AVX2)
-        wcodec_cpu_lossy_dsp_init_avx2(dsp);
-#endif
-#ifdef HAVE_AVX512
-    if (levels & WCODEC_CPU_AVX512)
-        wcodec_cpu_lossy_dsp_init_avx512(dsp);
-#endif
-#ifdef HAVE_NEON
-    if (levels & WCODEC_CPU_NEON)
-        wcodec_cpu_lossy_dsp_init_neon(dsp);
-#endif
+    static void (*const init[WCODEC_CPU_LEVELS])(struct wcodec_cpu_lossy_dsp *dsp) = WCODEC_CPU_LADDER(wcodec_cpu_lossy_dsp_init_);
+    for (unsigned i = 0; i < WCODEC_CPU_LEVELS; i++)
+        if ((i == 0 || levels >> i & 1) && init[i])
+            init[i](dsp);
 }
 
 /* What a call is about. */

@@ -6,9 +6,6 @@
 #include "backends/cpu/cpu_level.h"
 #include "container/decode.h"
 
-/* From here on the output is written past the caches. */
-#define STREAM_BYTES ((uint64_t)1 << 25)
-
 wcodec_status wcodec_decoder_open_lossy(struct wcodec_decoder *d, wcodec_error *err)
 {
     wcodec_entry_lossy(d->input.entry, &d->lossy, &d->tiling);
@@ -23,7 +20,7 @@ wcodec_status wcodec_decoder_open_lossy(struct wcodec_decoder *d, wcodec_error *
 static void reconstruct(const struct wcodec_decoder *d, uint64_t first, uint64_t end, const uint8_t *coefficients, uint64_t begin_byte, uint64_t end_byte,
                         uint8_t *dst)
 {
-    wcodec_cpu_restore_lossy(&d->lossy_dsp, &d->lossy, d->modes, first, end, coefficients, begin_byte, end_byte, dst, end_byte - begin_byte >= STREAM_BYTES);
+    wcodec_cpu_restore_lossy(&d->lossy_dsp, &d->lossy, d->modes, first, end, coefficients, begin_byte, end_byte, dst, end_byte - begin_byte >= WCODEC_CPU_STREAM);
 }
 
 wcodec_status wcodec_decoder_range_lossy(struct wcodec_decoder *d, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter,

@@ -40,15 +40,8 @@ struct batch {
     uint64_t begin_byte, end_byte;
     uint8_t *dst;
     _Atomic uint64_t next;   /* tile that nobody has taken */
-    _Atomic uint64_t failed; /* least tile << 3 | fault; UINT64_MAX: none */
+    _Atomic uint64_t failed; /* wcodec_cpu_note_faults() */
 };
-
-static void note_failure(struct batch *b, uint64_t tile, enum wcodec_tile_fault fault)
-{
-    uint64_t mine = tile << 3 | (uint64_t)fault, least = atomic_load(&b->failed);
-    while (mine < least && !atomic_compare_exchange_weak(&b->failed, &least, mine))
-        continue;
-}
 
 /* Tiles [tile, end), and from what they hold the elements. */
 static void decode_tiles(struct batch *b, uint64_t tile, uint64_t end, uint8_t *residuals)
@@ -56,13 +49,8 @@ static void decode_tiles(struct batch *b, uint64_t tile, uint64_t end, uint8_t *
     const struct wcodec_decoder *d = b->decoder;
     const unsigned units_log2 = (unsigned)d->tiling.tile_log2 - b->units->log2, unit_log2 = b->units->log2 + d->tiling.element_log2;
     enum wcodec_tile_fault faults[WCODEC_DECODER_TILES];
-    bool good = true;
     wcodec_cpu_decode_tiles(d->cpu, b->view, tile, (unsigned)(end - tile), residuals, d->input.verify, false, faults);
-    for (uint64_t i = tile; i < end; i++)
-        if (faults[i - tile] != WCODEC_TILE_OK) {
-            note_failure(b, i, faults[i - tile]);
-            good = false;
-        }
+    const bool good = !wcodec_cpu_note_faults(&b->failed, tile, (unsigned)(end - tile), faults);
     const uint64_t held = tile << units_log2, first = held > b->first ? held : b->first, stop = end << units_log2 < b->stop ? end << units_log2 : b->stop;
     if (good && first < stop)
         b->units->reconstruct(d, first, stop, residuals + ((first - held) << unit_log2), b->begin_byte, b->end_byte, b->dst);

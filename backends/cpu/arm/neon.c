@@ -217,10 +217,11 @@ static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsign
     }
 }
 
-void wcodec_cpu_dsp_init_neon_symbols(struct wcodec_cpu_dsp *dsp)
+void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp)
 {
     dsp->level = 4;
     dsp->symbols[WCODEC_P8] = symbols_p8;
     dsp->symbols[WCODEC_P12] = symbols_p12;
     dsp->symbols[WCODEC_PAIRS] = symbols_pairs;
+    wcodec_cpu_dsp_init_neon_elements(dsp);
 }

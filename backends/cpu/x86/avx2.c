@@ -255,11 +255,12 @@ static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsign
             decode_gathered(streams + i, groups, WCODEC_P8);
 }
 
-void wcodec_cpu_dsp_init_avx2_symbols(struct wcodec_cpu_dsp *dsp)
+void wcodec_cpu_dsp_init_avx2(struct wcodec_cpu_dsp *dsp)
 {
     dsp->tiles[WCODEC_P8] = 2;
     dsp->tiles[WCODEC_P12] = dsp->tiles[WCODEC_PAIRS] = 1;
     dsp->symbols[WCODEC_P8] = symbols_p8;
     dsp->symbols[WCODEC_P12] = symbols_p12;
     dsp->symbols[WCODEC_PAIRS] = symbols_pairs;
+    wcodec_cpu_dsp_init_avx2_elements(dsp);
 }

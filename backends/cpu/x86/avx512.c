@@ -288,7 +288,7 @@ static void symbols_pairs(struct wcodec_cpu_stream *streams, unsigned count, uns
             p12(streams + i, 1, groups, true);
 }
 
-void wcodec_cpu_dsp_init_avx512_symbols(struct wcodec_cpu_dsp *dsp)
+void wcodec_cpu_dsp_init_avx512(struct wcodec_cpu_dsp *dsp)
 {
     dsp->level = 3;
     dsp->tiles[WCODEC_P8] = 4;
@@ -296,4 +296,5 @@ void wcodec_cpu_dsp_init_avx512_symbols(struct wcodec_cpu_dsp *dsp)
     dsp->symbols[WCODEC_P8] = symbols_p8;
     dsp->symbols[WCODEC_P12] = symbols_p12;
     dsp->symbols[WCODEC_PAIRS] = symbols_pairs;
+    wcodec_cpu_dsp_init_avx512_elements(dsp);
 }
