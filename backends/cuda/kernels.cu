@@ -5,6 +5,7 @@
 #include "backends/cuda/blocks.cuh"
 #include "backends/cuda/fast.cuh"
 #include "backends/cuda/few.cuh"
+#include "backends/cuda/lossy.cuh"
 
 /* Threads: as many as the registers allow that keep all of a block's state; more spill, and the memory that spills go through is slow when output streams
  * through it (bench/gpu/README.md). */
@@ -45,6 +46,22 @@ FEW(8_4, WCODEC_SHAPE_8_4)
 FEW(8_31, WCODEC_SHAPE_8_31)
 FEW(32_24, WCODEC_SHAPE_32_24)
 FEW(16_11, WCODEC_SHAPE_16_11)
+
+/* Blocks are transformed in registers: a lane has 64 coefficients. */
+extern "C" __global__ void __launch_bounds__(384, WCODEC_CUDA_BLOCKS) wcodec_lossy_p8_runs(const __grid_constant__ fast_launch launch)
+{
+    fused_lossy_kernel<P8, true, lossy_half>(launch);
+}
+
+extern "C" __global__ void __launch_bounds__(512, WCODEC_CUDA_BLOCKS) wcodec_lossy_p12(const __grid_constant__ fast_launch launch)
+{
+    fused_lossy_kernel<P12, false, lossy_plain>(launch);
+}
+
+extern "C" __global__ void __launch_bounds__(512, WCODEC_CUDA_BLOCKS) wcodec_lossy_pairs(const __grid_constant__ fast_launch launch)
+{
+    fused_lossy_kernel<PAIRS, false, lossy_plain>(launch);
+}
 
 /* Whatever the fast ones do not: a warp a tile. */
 extern "C" __global__ void __launch_bounds__(128) wcodec_generic(const __grid_constant__ fast_launch launch)
