@@ -44,19 +44,28 @@ unsigned wcodec_plan_kernel(const struct wcodec_tiling *t)
 unsigned wcodec_plan_fused(const struct wcodec_job *job)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
-    if (!job->lossy || t->add || t->coded_count != 1 || shape_of(t) != WCODEC_SHAPE_8_0)
+    if (!job->lossy)
         return WCODEC_KERNEL_GENERIC;
     const struct wcodec_field *f = &t->fields[t->coded[0]];
+    if (!job->lossy->plain && t->coded_count == 2 && t->field_count == 2 && f[0].width == 8 && f[0].run_log2 && f[1].width == 8 && f[1].run_log2)
+        return WCODEC_FUSED_LOSSY_WIDE;
+    if (t->add || t->coded_count != 1 || shape_of(t) != WCODEC_SHAPE_8_0)
+        return WCODEC_KERNEL_GENERIC;
     if (!job->lossy->plain)
         return f->profile == WCODEC_P8 && f->run_log2 ? WCODEC_FUSED_LOSSY_BLOCKS : WCODEC_KERNEL_GENERIC;
     return f->profile == WCODEC_P12 ? WCODEC_FUSED_LOSSY_P12 : f->profile == WCODEC_PAIRS ? WCODEC_FUSED_LOSSY_PAIRS : WCODEC_KERNEL_GENERIC;
+}
+
+static uint32_t field_entries(const struct wcodec_field *f)
+{
+    return (uint32_t)f->tables << wcodec_profile_bits(f->profile);
 }
 
 static uint32_t pool_entries(const struct wcodec_tiling *t)
 {
     uint32_t n = 0;
     for (unsigned c = 0; c < t->coded_count; c++)
-        n += (uint32_t)t->fields[t->coded[c]].tables << wcodec_profile_bits(t->fields[t->coded[c]].profile);
+        n += field_entries(&t->fields[t->coded[c]]);
     return n;
 }
 
@@ -136,8 +145,8 @@ static uint64_t job_extra(const struct wcodec_job *job)
     size += job->count * wcodec_align_u64(t->coded_count * sizeof(struct wcodec_stream_job), 16);
     for (unsigned c = 0; c < t->coded_count; c++)
         size += wcodec_align_u64(job->count * run_bytes(t, c), 16);
-    if (t->coded_count == 1)
-        size += table_sets(t) * sizeof(struct wcodec_table_set) + 4 * (uint64_t)pool_entries(t);
+    if (t->coded_count <= 2)
+        size += (table_sets(t) + t->coded_count) * sizeof(struct wcodec_table_set) + 4 * (uint64_t)pool_entries(t);
     if (blocks_kind(job) >= 0) {
         const struct side s = side_of(job);
         size += wcodec_align_u64(sizeof(struct wcodec_view_job), 16) + wcodec_align_u64(s.modes_end - s.modes, 16) + wcodec_align_u64(s.scales_end - s.scales, 16);
@@ -234,27 +243,31 @@ static uint32_t repeat(uint64_t v, unsigned element_log2)
     return element_log2 == 0 ? (u & 0xff) * 0x01010101u : element_log2 == 1 ? (u & 0xffff) * 0x00010001u : u;
 }
 
-/* The sets of a job of fast tiles; returns the offset of the first, and in *step how far the next is. */
+/* The sets of a job of fast tiles, one behind the other, and behind them those of further fields, which have runs; returns the offset of the first, and in
+ * *step how far the next is. */
 static uint64_t write_sets(struct builder *b, const struct wcodec_tiles *tiles, uint64_t *step)
 {
     const struct wcodec_tiling *t = tiles->tiling;
-    const struct wcodec_field *f = &t->fields[t->coded[0]];
-    const uint32_t count = pool_entries(t) / table_sets(t);
+    const unsigned sets = table_sets(t) + t->coded_count - 1;
     uint64_t first = b->at;
-    *step = sizeof(struct wcodec_table_set) + 4 * (uint64_t)count;
-    for (unsigned i = 0; i < table_sets(t); i++) {
+    for (unsigned i = 0; i < sets; i++) {
+        const unsigned c = i < table_sets(t) ? 0 : i + 1 - table_sets(t);
+        const struct wcodec_field *f = &t->fields[t->coded[c]];
+        const uint32_t count = field_entries(f) / (c ? 1 : table_sets(t));
+        const unsigned table = c ? tiles->table_base[c] : i;
         void *p;
-        reserve(b, *step, &p);
+        reserve(b, sizeof(struct wcodec_table_set) + 4 * (uint64_t)count, &p);
+        *step = i ? *step : b->at - first;
         struct wcodec_table_set *set = p;
-        *set = (struct wcodec_table_set){.entries = count, .shift = f->shift, .width = f->width, .base = tiles->tables[i].base, .add = repeat(t->add, t->element_log2), .run_log2 = f->run_log2,
-                                         .run_bits = wcodec_run_index_bits(f->tables)};
+        *set = (struct wcodec_table_set){.entries = count, .shift = f->shift, .width = f->width, .base = tiles->tables[table].base, .add = repeat(t->add, t->element_log2),
+                                         .run_log2 = f->run_log2, .run_bits = wcodec_run_index_bits(f->tables)};
         if (t->plane_count) {
             const unsigned slot = 8u << t->element_log2, q = t->planes[0].position;
             const uint64_t bits = (1ull << t->planes[0].bits) - 1;
             set->position = q;
             set->raw_mask = repeat(slot < 64 ? bits << q | bits >> (slot - q) : 0, t->element_log2);
         }
-        memcpy(set + 1, tiles->entries + (uint64_t)i * count, 4 * (size_t)count);
+        memcpy(set + 1, tiles->entries + tiles->entry_offset[table], 4 * (size_t)count);
     }
     return first;
 }
@@ -327,7 +340,7 @@ static unsigned tile_kernel(const struct builder *b, const struct wcodec_job *jo
     const struct wcodec_tiling *t = job->tiles->tiling;
     const uint64_t out = tiles_address(b, job, s), kernels = b->plan->kernels;
     const unsigned kernel = s->kernel;
-    if (kernel == WCODEC_KERNEL_GENERIC || !(kernels >> kernel & 1) || job->tiles->streams[tile].mode != WCODEC_STREAM_RANS)
+    if (kernel == WCODEC_KERNEL_GENERIC || !(kernels >> kernel & 1) || job->tiles->streams[tile * t->coded_count].mode != WCODEC_STREAM_RANS)
         return WCODEC_KERNEL_GENERIC;
     if (kernel < WCODEC_KERNEL_GENERIC && !(kernels & WCODEC_PLAN_ANY_TILE) && (wcodec_tile_elements(t, tile) != 1u << t->tile_log2 || out % (4u << t->element_log2)))
         return WCODEC_KERNEL_GENERIC;
@@ -336,19 +349,20 @@ static unsigned tile_kernel(const struct builder *b, const struct wcodec_job *jo
 
 static uint32_t tile_class(const struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile, unsigned *kernel)
 {
+    const struct wcodec_tiling *t = job->tiles->tiling;
     *kernel = tile_kernel(b, job, s, tile);
     if (*kernel == WCODEC_KERNEL_GENERIC)
         return 0;
-    return s->first_class + (table_sets(job->tiles->tiling) > 1 ? job->tiles->streams[tile].table : 0);
+    return s->first_class + (table_sets(t) > 1 ? job->tiles->streams[tile * t->coded_count].table : 0);
 }
 
-static void write_streams(struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile, struct wcodec_tile_job *out)
+/* Returns the address. */
+static uint64_t write_streams(struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile)
 {
     const struct wcodec_tiles *tiles = job->tiles;
     const struct wcodec_tiling *t = tiles->tiling;
     void *p;
-    out->runs = b->address + reserve(b, t->coded_count * sizeof(struct wcodec_stream_job), &p);
-    out->table = s->tensor;
+    const uint64_t at = reserve(b, t->coded_count * sizeof(struct wcodec_stream_job), &p);
     struct wcodec_stream_job *streams = p;
     for (unsigned c = 0; c < t->coded_count; c++) {
         const struct wcodec_stream *from = &tiles->streams[tile * t->coded_count + c];
@@ -364,6 +378,7 @@ static void write_streams(struct builder *b, const struct wcodec_job *job, const
             .mode_symbol = from->mode | (uint32_t)from->symbol << 8,
         };
     }
+    return b->address + at;
 }
 
 /* What becomes of a tile of residuals or coefficients; returns its offset. */
@@ -405,7 +420,8 @@ static void write_tile(struct builder *b, const struct wcodec_job *job, const st
         out->out = fused ? b->address + at : out->out;
     }
     if (kernel == WCODEC_KERNEL_GENERIC) {
-        write_streams(b, job, s, tile, out);
+        out->runs = write_streams(b, job, s, tile);
+        out->table = s->tensor;
         return;
     }
     out->states = area(b, job, WCODEC_AREA_STATES, stream->state);
@@ -415,6 +431,8 @@ static void write_tile(struct builder *b, const struct wcodec_job *job, const st
     out->runs = s->runs[0] ? b->address + s->runs[0] + (tile - job->first) * run_bytes(t, 0) : 0;
     out->word_count = stream->words;
     out->outliers = stream->outliers;
+    if (t->coded_count > 1)
+        out->raw = write_streams(b, job, s, tile) + sizeof(struct wcodec_stream_job);
 }
 
 static struct wcodec_view_job view_of_blocks(const struct wcodec_job *job)

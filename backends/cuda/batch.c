@@ -37,8 +37,9 @@ static unsigned even_warps(uint64_t tiles, unsigned most)
 unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps)
 {
     if (kernel > WCODEC_KERNEL_GENERIC) {
-        const unsigned table = kernel == WCODEC_FUSED_LOSSY_PAIRS ? 32768 : 16384, all = (warps + 1) * WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0);
-        return WCODEC_CUDA_HEAD + table + (all > table ? all : table) + warps * WCODEC_CUDA_LOSSY_EXTRA;
+        const bool wide = kernel == WCODEC_FUSED_LOSSY_WIDE;
+        const unsigned table = wide || kernel == WCODEC_FUSED_LOSSY_PAIRS ? 32768 : 16384, all = (warps + 1) * WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0) << wide;
+        return WCODEC_CUDA_HEAD + table + (all > table ? all : table) + warps * (wide ? WCODEC_CUDA_LOSSY_WIDE_EXTRA : WCODEC_CUDA_LOSSY_EXTRA);
     }
     const unsigned coding = kernel / 2 % WCODEC_CODINGS, shape = kernel / 2 / WCODEC_CODINGS, room = WCODEC_CUDA_ROOM(shape);
     const bool small = coding == WCODEC_CODING_P8_RUNS || coding == WCODEC_CODING_P12 ||

@@ -53,6 +53,11 @@ extern "C" __global__ void __launch_bounds__(384, WCODEC_CUDA_BLOCKS) wcodec_los
     fused_lossy_kernel<P8, true, lossy_half>(launch);
 }
 
+extern "C" __global__ void __launch_bounds__(608, 1) wcodec_lossy_wide(const __grid_constant__ fast_launch launch)
+{
+    fused_lossy_wide_kernel(launch);
+}
+
 extern "C" __global__ void __launch_bounds__(512, WCODEC_CUDA_BLOCKS) wcodec_lossy_p12(const __grid_constant__ fast_launch launch)
 {
     fused_lossy_kernel<P12, false, lossy_plain>(launch);
