@@ -112,7 +112,7 @@ struct wcodec_view_job {
     uint32_t row_scales; /* lossy: a scale for each row? */
     uint32_t format;     /* lossy: of elements (backends/common/lossy.h) */
     uint32_t plain;      /* lossy: elements in their order, no blocks */
-    uint32_t pad;
+    uint32_t order;      /* lossy: of a block's coefficients (lib/coding/transform.h) */
     uint8_t mode[16];    /* by number */
 };
 

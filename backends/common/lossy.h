@@ -178,11 +178,40 @@ WCODEC_DEVICE_FUNCTION float wcodec_row_scale(const struct wcodec_lossy_work *w,
     return WCODEC_AT(w, block, float, w->view->scales)[w->view->row_scales ? row - w->view->first_row : 0];
 }
 
-/* Places of the zig-zag by words of four coefficients. */
-#define WCODEC_ZIGZAG(X)                                                                                                                                 \
-    X(0, 0, 1, 8, 16) X(1, 9, 2, 3, 10) X(2, 17, 24, 32, 25) X(3, 18, 11, 4, 5) X(4, 12, 19, 26, 33) X(5, 40, 48, 41, 34) X(6, 27, 20, 13, 6)           \
-    X(7, 7, 14, 21, 28) X(8, 35, 42, 49, 56) X(9, 57, 50, 43, 36) X(10, 29, 22, 15, 23) X(11, 30, 37, 44, 51) X(12, 58, 59, 52, 45) X(13, 38, 31, 39, 46) \
-    X(14, 53, 60, 61, 54) X(15, 47, 55, 62, 63)
+/* Places of the coefficients in each order (lib/coding/transform.c), by words of four. */
+#define WCODEC_ORDER_DIAGONALS(X)                                                                                                 \
+    X(0, 0, 1, 8, 16) X(1, 9, 2, 3, 10) X(2, 17, 24, 32, 25) X(3, 18, 11, 4, 5) X(4, 12, 19, 26, 33) X(5, 40, 48, 41, 34)         \
+    X(6, 27, 20, 13, 6) X(7, 7, 14, 21, 28) X(8, 35, 42, 49, 56) X(9, 57, 50, 43, 36) X(10, 29, 22, 15, 23) X(11, 30, 37, 44, 51) \
+    X(12, 58, 59, 52, 45) X(13, 38, 31, 39, 46) X(14, 53, 60, 61, 54) X(15, 47, 55, 62, 63)
+#define WCODEC_ORDER_PRODUCTS(X)                                                                                                    \
+    X(0, 0, 1, 8, 2) X(1, 16, 3, 24, 4) X(2, 32, 9, 5, 40) X(3, 6, 48, 7, 56) X(4, 10, 17, 11, 25) X(5, 18, 12, 33, 13)             \
+    X(6, 41, 14, 49, 15) X(7, 57, 19, 26, 20) X(8, 34, 27, 21, 42) X(9, 22, 50, 23, 58) X(10, 28, 35, 29, 43) X(11, 36, 30, 51, 31) \
+    X(12, 59, 37, 44, 38) X(13, 52, 45, 39, 60) X(14, 46, 53, 47, 61) X(15, 54, 55, 62, 63)
+#define WCODEC_ORDER_ROWS(X)                                                                                                        \
+    X(0, 0, 1, 2, 3) X(1, 4, 5, 6, 7) X(2, 8, 9, 10, 11) X(3, 12, 13, 14, 15) X(4, 16, 17, 18, 19) X(5, 20, 21, 22, 23)             \
+    X(6, 24, 25, 26, 27) X(7, 28, 29, 30, 31) X(8, 32, 33, 34, 35) X(9, 36, 37, 38, 39) X(10, 40, 41, 42, 43) X(11, 44, 45, 46, 47) \
+    X(12, 48, 49, 50, 51) X(13, 52, 53, 54, 55) X(14, 56, 57, 58, 59) X(15, 60, 61, 62, 63)
+#define WCODEC_ORDER_COLUMNS(X)                                                                                                  \
+    X(0, 0, 8, 16, 24) X(1, 32, 40, 48, 56) X(2, 1, 9, 17, 25) X(3, 33, 41, 49, 57) X(4, 2, 10, 18, 26) X(5, 34, 42, 50, 58)     \
+    X(6, 3, 11, 19, 27) X(7, 35, 43, 51, 59) X(8, 4, 12, 20, 28) X(9, 36, 44, 52, 60) X(10, 5, 13, 21, 29) X(11, 37, 45, 53, 61) \
+    X(12, 6, 14, 22, 30) X(13, 38, 46, 54, 62) X(14, 7, 15, 23, 31) X(15, 39, 47, 55, 63)
+
+/* X for all words, in the order of number `order`. */
+#define WCODEC_IN_ORDER(order, X)      \
+    switch (order) {                   \
+    case 0:                            \
+        WCODEC_ORDER_DIAGONALS(X)      \
+        break;                         \
+    case 1:                            \
+        WCODEC_ORDER_PRODUCTS(X)       \
+        break;                         \
+    case 2:                            \
+        WCODEC_ORDER_ROWS(X)           \
+        break;                         \
+    default:                           \
+        WCODEC_ORDER_COLUMNS(X)        \
+        break;                         \
+    }
 
 /* The four coefficients of a word, 8 bits wide, to places a to d of v. */
 WCODEC_DEVICE_FUNCTION void wcodec_lossy_four(uint32_t word, uint32_t *a, uint32_t *b, uint32_t *c, uint32_t *d)
@@ -207,11 +236,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_load(const struct wcodec_lossy_work *w,
 #define X(k, a, b, c, d)                                                                 \
     wcodec_lossy_two(((const WCODEC_GLOBAL uint32_t *)(from + 256 * k))[0], v + a, v + b); \
     wcodec_lossy_two(((const WCODEC_GLOBAL uint32_t *)(from + 256 * k))[1], v + c, v + d);
-        WCODEC_ZIGZAG(X)
+        WCODEC_IN_ORDER(w->view->order, X)
 #undef X
     } else {
 #define X(k, a, b, c, d) wcodec_lossy_four(*(const WCODEC_GLOBAL uint32_t *)(from + 128 * k), v + a, v + b, v + c, v + d);
-        WCODEC_ZIGZAG(X)
+        WCODEC_IN_ORDER(w->view->order, X)
 #undef X
     }
 }

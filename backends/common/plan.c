@@ -167,9 +167,10 @@ static bool has_constant_table(const struct wcodec_tiles *tiles)
 static unsigned job_kernel(const struct wcodec_job *job, uint64_t kernels)
 {
     const unsigned fused = wcodec_plan_fused(job);
-    if (has_constant_table(job->tiles))
-        return WCODEC_KERNEL_GENERIC;
-    return fused != WCODEC_KERNEL_GENERIC && kernels >> fused & 1 ? fused : wcodec_plan_kernel(job->tiles->tiling);
+    const bool constant = has_constant_table(job->tiles);
+    if (fused != WCODEC_KERNEL_GENERIC && kernels >> fused & 1 && (job->lossy || !constant))
+        return fused;
+    return constant ? WCODEC_KERNEL_GENERIC : wcodec_plan_kernel(job->tiles->tiling);
 }
 
 /* Of a job whose tiles, but for stored and constant ones, have kernel `kernel`: do some go through scratch memory? */
@@ -259,7 +260,7 @@ static uint64_t write_sets(struct builder *b, const struct wcodec_tiles *tiles, 
         reserve(b, sizeof(struct wcodec_table_set) + 4 * (uint64_t)count, &p);
         *step = i ? *step : b->at - first;
         struct wcodec_table_set *set = p;
-        *set = (struct wcodec_table_set){.entries = count, .shift = f->shift, .width = f->width, .base = tiles->tables[table].base, .add = repeat(t->add, t->element_log2),
+        *set = (struct wcodec_table_set){.entries = count, .shift = c ? 0 : f->shift, .width = f->width, .base = tiles->tables[table].base, .add = repeat(t->add, t->element_log2),
                                          .run_log2 = f->run_log2, .run_bits = wcodec_run_index_bits(f->tables)};
         if (t->plane_count) {
             const unsigned slot = 8u << t->element_log2, q = t->planes[0].position;
@@ -466,6 +467,7 @@ static struct wcodec_view_job view_of_lossy(const struct wcodec_job *job)
         .row_scales = l->row_scales,
         .format = l->dtype == WCODEC_DTYPE_BF16 ? 0 : l->dtype == WCODEC_DTYPE_F16 ? 1 : 2,
         .plain = l->plain,
+        .order = l->order,
     };
     for (unsigned i = 0; i < sizeof view.mode; i++)
         view.mode[i] = l->modes[i < l->mode_count ? i : 0];

@@ -168,14 +168,14 @@ struct lossy_half {
     template <class tile> static __device__ __forceinline__ void put(tile &t, wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t unit, uint32_t)
     {
         const uint32_t from = t.low.staged + 4 * (thread() & 31);
-        uint32_t v[64];
-#define X(k, a, b, c, d)                                              \
-    {                                                                 \
-        const uint32_t word = shared_u32(from + 128 * k);             \
-        t.sum += (uint64_t)word * (t.factor + k * WCODEC_CHECK_STEP); \
-        wcodec_lossy_four(word, v + a, v + b, v + c, v + d);          \
-    }
-        WCODEC_ZIGZAG(X)
+        uint32_t v[64], words[16];
+#pragma unroll
+        for (uint32_t k = 0; k < 16; k++) {
+            words[k] = shared_u32(from + 128 * k);
+            t.sum += (uint64_t)words[k] * (t.factor + k * WCODEC_CHECK_STEP);
+        }
+#define X(k, a, b, c, d) wcodec_lossy_four(words[k], v + a, v + b, v + c, v + d);
+        WCODEC_IN_ORDER(w->view->order, X)
 #undef X
         put_block(w, job, unit, v);
     }
@@ -183,16 +183,18 @@ struct lossy_half {
     template <class tile> static __device__ __forceinline__ void put_wide(tile &t, wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t unit)
     {
         const uint32_t lane = thread() & 31, low = t.low.staged + 4 * lane, high = t.high.staged + 4 * lane, add = current_set()->add;
-        uint32_t v[64];
-#define X(k, a, b, c, d)                                                                                                                    \
-    {                                                                                                                                       \
-        const uint32_t l = shared_u32(low + 128 * k), h = shared_u32(high + 128 * k);                                                       \
-        const uint32_t first = subtract_halves(__byte_perm(l, h, 0x5140), add), second = subtract_halves(__byte_perm(l, h, 0x7362), add);   \
-        t.sum += (uint64_t)first * (t.factor + 2 * k * WCODEC_CHECK_STEP) + (uint64_t)second * (t.factor + (2 * k + 1) * WCODEC_CHECK_STEP); \
-        wcodec_lossy_two(first, v + a, v + b);                                                                                              \
-        wcodec_lossy_two(second, v + c, v + d);                                                                                             \
-    }
-        WCODEC_ZIGZAG(X)
+        uint32_t v[64], words[32];
+#pragma unroll
+        for (uint32_t k = 0; k < 16; k++) {
+            const uint32_t l = shared_u32(low + 128 * k), h = shared_u32(high + 128 * k);
+            words[2 * k] = subtract_halves(__byte_perm(l, h, 0x5140), add);
+            words[2 * k + 1] = subtract_halves(__byte_perm(l, h, 0x7362), add);
+            t.sum += (uint64_t)words[2 * k] * (t.factor + 2 * k * WCODEC_CHECK_STEP) + (uint64_t)words[2 * k + 1] * (t.factor + (2 * k + 1) * WCODEC_CHECK_STEP);
+        }
+#define X(k, a, b, c, d)                            \
+    wcodec_lossy_two(words[2 * k], v + a, v + b);     \
+    wcodec_lossy_two(words[2 * k + 1], v + c, v + d);
+        WCODEC_IN_ORDER(w->view->order, X)
 #undef X
         put_block(w, job, unit, v);
     }

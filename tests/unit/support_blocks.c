@@ -73,10 +73,13 @@ static void random_modes(uint64_t *seed, struct wcodec_blocks *b, uint8_t **pack
 }
 
 /* Of numbers of 8 or 16 bits. */
-static void make_narrow(uint64_t *seed, uint64_t elements, struct support_tensor *x)
+/* likely: the field lists of coefficients. */
+static void make_narrow(uint64_t *seed, uint64_t elements, bool likely, struct support_tensor *x)
 {
     for (;;) {
-        if (below(seed, 2))
+        if (likely && below(seed, 3))
+            support_tensor_common(seed, below(seed, 2) ? 3 : 8, below(seed, 2) ? WCODEC_P8 : 1 + (unsigned)below(seed, 3), elements, x);
+        else if (below(seed, 2))
             support_tensor_common(seed, (unsigned)below(seed, SUPPORT_SHAPES), 1 + (unsigned)below(seed, 3), elements, x);
         else
             support_tensor_make(seed, elements, x);
@@ -91,7 +94,7 @@ void support_blocks_make(uint64_t *seed, struct support_tensor *x, struct suppor
     uint64_t rows, columns, count;
     random_view(seed, &rows, &columns);
     count = wcodec_div_up_u64(rows, WCODEC_BLOCK_SIDE) * wcodec_div_up_u64(columns, WCODEC_BLOCK_SIDE);
-    make_narrow(seed, count * WCODEC_BLOCK, x);
+    make_narrow(seed, count * WCODEC_BLOCK, false, x);
     *b = (struct support_blocks){.blocks = {.columns = columns}};
     assert_int_equal(wcodec_blocks_derive(&b->blocks, rows * columns << x->tiling.element_log2, x->tiling.element_log2, NULL), WCODEC_OK);
     assert_int_equal(wcodec_blocks_residual_size(&b->blocks), x->tiling.size);
@@ -141,11 +144,12 @@ void support_lossy_make(uint64_t *seed, struct support_tensor *x, struct support
     memcpy(l.modes, list + 1, sizeof l.modes);
     random_view(seed, &rows, &columns);
     if (list[0] == 1 && list[1] == 0) {
-        make_narrow(seed, rows * columns, x);
+        make_narrow(seed, rows * columns, true, x);
     } else {
-        make_narrow(seed, wcodec_div_up_u64(rows, WCODEC_SUPERBLOCK_ROWS) * wcodec_div_up_u64(columns, WCODEC_SUPERBLOCK_COLUMNS) * WCODEC_SUPERBLOCK, x);
+        make_narrow(seed, wcodec_div_up_u64(rows, WCODEC_SUPERBLOCK_ROWS) * wcodec_div_up_u64(columns, WCODEC_SUPERBLOCK_COLUMNS) * WCODEC_SUPERBLOCK, true, x);
     }
     l.columns = columns;
+    l.order = list[0] == 1 && list[1] == 0 ? 0 : (uint8_t)(support_random(seed) % WCODEC_ORDERS);
     l.counts[0] = l.counts[1] = l.counts[2] = 1;
     assert_int_equal(wcodec_lossy_derive(&l, rows * columns << (dtype == WCODEC_DTYPE_F32 ? 2 : 1), dtype, x->tiling.element_log2, NULL), WCODEC_OK);
     assert_int_equal(wcodec_lossy_coefficients(&l), x->tiling.elements);
