@@ -133,10 +133,11 @@ void *app_alloc(struct app *app, const char *name, uint64_t size)
 static void print_log(void *opaque, wcodec_log_level level, const char *text)
 {
     struct app *app = opaque;
+    const char *subject = app->subject ? app->subject : "", *colon = app->subject ? ": " : "";
     if (level <= WCODEC_LOG_WARNING)
-        app_warn(app, "%s", text);
+        app_warn(app, "%s%s%s", subject, colon, text);
     else
-        app_note(app, "%s", text);
+        app_note(app, "%s%s%s", subject, colon, text);
 }
 
 bool app_context(struct app *app)

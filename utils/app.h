@@ -20,6 +20,7 @@ struct made_file {
 struct app {
     struct options options;
     wcodec_context *context; /* made by app_context() */
+    const char *subject; /* NULL, or the file that the library's log is about */
     struct progress progress;
     struct made_file *made; /* so that no other input's output takes their place */
     size_t made_count;

@@ -100,7 +100,9 @@ static bool write_container(struct app *app, const struct input *input, struct o
     wcodec_error err = {0};
     wcodec_encode_options encode = encode_options(app, input);
     progress_start(&app->progress, input->name, !app->options.quiet && !app->options.no_progress);
+    app->subject = input->name;
     wcodec_status status = wcodec_compress_fd(app->context, input->fd, output_write, output, &encode, &report, &err);
+    app->subject = NULL;
     double seconds = progress_seconds(&app->progress);
     progress_end(&app->progress);
     if (status != WCODEC_OK)

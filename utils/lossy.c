@@ -33,7 +33,9 @@ struct lossy_figures lossy_of_file(const wcodec_reader *reader, const wcodec_fil
 
 double lossy_snr(const struct lossy_figures *f)
 {
-    return f->errors > 0 ? 10 * log10(f->squares / f->errors) : HUGE_VAL;
+    /* All rounded to zero: the same sum in two orders. */
+    const double ratio = f->errors > 0 ? f->squares / f->errors : HUGE_VAL;
+    return ratio < 1 && ratio > 1 - 1e-6 ? 0 : 10 * log10(ratio);
 }
 
 const char *lossy_snr_text(const struct lossy_figures *f, char *dst)

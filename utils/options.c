@@ -378,7 +378,7 @@ static bool set_value(int code, const char *text, struct options *o)
         good = set_choice(code, text, o);
         break;
     case OPT_LOSSY:
-        what = "--lossy is none, snr:DB (0 to 200), error:E (the largest, above 0) or bits:B (an element, 0.01 to 32), not";
+        what = "--lossy is none, snr:DB (0 to 200), error:E (the largest, 1.2e-38 to 8.5e37) or bits:B (an element, 0.01 to 32), not";
         good = lossy_parse(text, o);
         break;
     case OPT_LOSSY_SCALE:

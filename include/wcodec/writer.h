@@ -71,7 +71,7 @@ typedef struct wcodec_encode_options {
      * says which tensors have which error; its hash is that of the approximated file. */
     wcodec_lossy_target lossy;
     wcodec_lossy_scaling lossy_scale;
-    double lossy_value; /**< decibels, 0 to 200; error, above 0; or bits, above 0 to 32 */
+    double lossy_value; /**< decibels, 0 to 200; error, 2^-126 to 2^126; or bits, 0.01 to 32 */
 } wcodec_encode_options;
 
 /** Set the `size` bytes at options to the defaults; size is the caller's sizeof(wcodec_encode_options), so that a newer library leaves alone what an older

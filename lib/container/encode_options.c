@@ -31,8 +31,8 @@ static wcodec_status check_lossy(const wcodec_encode_options *o, wcodec_error *e
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "a lossy target of %g decibels, expected 0 to 200", v);
     if (o->lossy == WCODEC_LOSSY_ERROR && !(v >= 0x1p-126 && v <= 0x1p126))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "a lossy target of error %g, expected 2^-126 to 2^126", v);
-    if (o->lossy == WCODEC_LOSSY_BITS && !(v > 0 && v <= 32))
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "a lossy target of %g bits an element, expected more than 0, at most 32", v);
+    if (o->lossy == WCODEC_LOSSY_BITS && !(v >= 0.01 && v <= 32))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "a lossy target of %g bits an element, expected 0.01 to 32", v);
     if (o->lossy == WCODEC_LOSSY_ERROR && o->lossy_scale == WCODEC_LOSSY_SCALE_ROW)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "scales of rows cannot keep to one largest error");
     return WCODEC_OK;

@@ -36,8 +36,11 @@ struct search {
     bool has_result;
     struct wcodec_coded coded; /* of the last try, where it was coded */
     bool is_coded;
+    long least; /* no finer step: coefficients have 16 bits */
     const char *reason;
 };
+
+static const char too_fine[] = "what was asked for needs coefficients of more than 16 bits";
 
 static double step_of(long k)
 {
@@ -134,7 +137,8 @@ static double measure(const struct search *s, double mean_squared_error, double 
     const double value = s->settings->lossy_value;
     if (s->settings->lossy == WCODEC_LOSSY_BITS)
         return value - bits;
-    return octaves_of(mean_squared_error) - (octaves_of(s->source.mean_square) - value * (log2(10) / 20));
+    const double octaves = octaves_of(mean_squared_error) - (octaves_of(s->source.mean_square) - value * (log2(10) / 20));
+    return fabs(octaves) < 1e-9 ? 0 : octaves; /* sums of the same numbers in other orders differ by less */
 }
 
 static struct goal goal_of(const struct wcodec_encode_settings *settings)
@@ -163,7 +167,7 @@ static double bounded(double octaves)
 /* Where the sample reaches the aim, from k on: the measure grows by about one an octave, or less where few coefficients are left. */
 static long search_sample(struct search *s, const struct goal *goal, long k)
 {
-    long below = nearest_step(-EXPONENT_MAX), above = nearest_step(EXPONENT_MAX);
+    long below = s->least - 1, above = nearest_step(EXPONENT_MAX);
     for (unsigned i = 0; i < SAMPLE_TRIES; i++) {
         const double rest = goal->aim - estimate(s, i == 0, k);
         if (fabs(rest) < 0.005)
@@ -175,7 +179,7 @@ static long search_sample(struct search *s, const struct goal *goal, long k)
         long next = k + (long)(bounded(rest) * OCTAVE);
         if (next <= below || next >= above)
             next = below + (above - below) / 2;
-        if (next == k)
+        if (next == k || next < s->least)
             break;
         k = next;
     }
@@ -189,6 +193,7 @@ static long begin_search(struct search *s, const struct goal *goal)
     const double deviation = octaves_of(s->source.mean_square), octaves =
         s->settings->lossy == WCODEC_LOSSY_BITS ? deviation + 2.05 - s->settings->lossy_value : deviation + 1.79 - s->settings->lossy_value * (log2(10) / 20);
     long k = nearest_step(octaves);
+    k = k < s->least ? s->least : k;
     s->model.set = WCODEC_SET_PLAIN;
     if (s->source.blocks) {
         wcodec_lossy_choose_set(&s->sample, s->settings->level, scale_of_step(k), &s->model);
@@ -206,6 +211,10 @@ static wcodec_status try_step(struct search *s, long k, double *value, wcodec_er
     struct wcodec_lossy_model model = s->model;
     wcodec_status status;
     forget_code(s);
+    if (k < s->least) {
+        s->reason = too_fine;
+        return WCODEC_OK;
+    }
     if (!wcodec_lossy_step_valid(&s->source, step_of(k))) {
         s->reason = "its magnitude is out of reach of scales";
         return WCODEC_OK;
@@ -279,12 +288,13 @@ static wcodec_status search_tensor(struct search *s, const struct goal *goal, lo
             b = (struct bracket){k, b.above, value, b.above_value, true, b.has_above};
         else
             b = (struct bracket){b.below, k, b.below_value, value, b.has_below, true};
-        if (b.has_below && b.has_above && b.above - b.below <= 1)
+        if ((b.has_below && b.has_above && b.above - b.below <= 1) || (b.has_above && b.above == s->least))
             break;
         k = next_step(&b, goal, i + 1, k, value);
+        k = k < s->least ? s->least : k;
     }
     if (!has_best)
-        s->reason = "no step gives what was asked for";
+        s->reason = b.has_above && b.above == s->least && s->settings->lossy == WCODEC_LOSSY_SNR ? too_fine : "no step gives what was asked for";
     else if (best != last)
         status = try_step(s, best, &value, err);
     return status;
@@ -294,7 +304,7 @@ static wcodec_status search_tensor(struct search *s, const struct goal *goal, lo
 static long begin_bound(struct search *s)
 {
     static const uint16_t down[] = {0, 256, 512, 768, 1024, 1280, 1536, 2048};
-    const double most = 2 * s->settings->lossy_value;
+    const double most = fmin(2 * s->settings->lossy_value, 4 * s->source.largest); /* beyond, all is zero */
     struct wcodec_lossy_estimate e;
     long k = nearest_step(log2(most)), best;
     while (step_of(k) > most)
@@ -353,6 +363,7 @@ static wcodec_status find_step(struct search *s, wcodec_error *err)
     if (status)
         return status;
     s->has_result = true;
+    s->least = (long)ceil(log2(s->source.peak / WCODEC_LOSSY_MAX) * OCTAVE);
     s->model.dtype = s->source.dtype;
     s->model.lambda = WCODEC_LOSSY_LAMBDA;
     if (s->settings->lossy != WCODEC_LOSSY_ERROR)

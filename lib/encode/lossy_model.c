@@ -119,6 +119,11 @@ void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model, const s
             *best = q;
         }
     }
+    /* Too large for any transform of the set. */
+    if (least >= none_allowed && !(model->set & WCODEC_SET_PLAIN) && !(model->bound > 0)) {
+        best->mode = WCODEC_TRANSFORM_NONE;
+        quantise_mode(model, classes, block->coefficients[WCODEC_TRANSFORM_NONE], inverse, best);
+    }
 }
 
 static void take_linear(const struct wcodec_lossy_source *s, uint64_t unit, struct wcodec_lossy_block *blocks, size_t *count)

@@ -35,7 +35,7 @@ struct wcodec_lossy_quantised {
     float bits, distortion; /* in squared steps */
 };
 
-/* Transform `values` (row by row, `stride` apart; times 1 / weight of its row, where there are weights) by the modes of the set. */
+/* Transform `values` (row by row, `stride` apart; times 1 / weight of its row, where there are weights) by the modes of the set, which has PLAIN at least. */
 void wcodec_lossy_block_make(unsigned set, const float *values, unsigned stride, const float *row_factors, struct wcodec_lossy_block *block);
 
 /* The best mode's coefficients for a scale (the step is 64 times it). */

@@ -98,8 +98,7 @@ static void quantise_superblock(const struct job *j, uint64_t superblock, struct
         struct wcodec_lossy_block block;
         struct wcodec_lossy_quantised q = {.mode = least_mode(j->model->set)};
         if (y < height && x < width) {
-            const unsigned set = j->model->set | (j->model->bound > 0 ? WCODEC_SET_PLAIN : 0);
-            wcodec_lossy_block_make(set, values + (size_t)WCODEC_SUPERBLOCK_COLUMNS * y + x, WCODEC_SUPERBLOCK_COLUMNS, s->weights ? factors + y : NULL, &block);
+            wcodec_lossy_block_make(j->model->set | WCODEC_SET_PLAIN, values + (size_t)WCODEC_SUPERBLOCK_COLUMNS * y + x, WCODEC_SUPERBLOCK_COLUMNS, s->weights ? factors + y : NULL, &block);
             if (!(j->model->bound > 0)) /* then they are compared with the repeated ones */
                 clear_padding(height - y < SIDE ? height - y : SIDE, width - x < SIDE ? width - x : SIDE, &block);
             wcodec_lossy_block_quantise(j->model, &block, j->scale, &q);

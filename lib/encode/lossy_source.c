@@ -19,7 +19,7 @@ struct look {
     const struct wcodec_lossy_source *source;
     const struct wcodec_encode_settings *settings;
     struct part *parts;
-    double *row_sums; /* NULL, or squares of each row */
+    double *row_sums, *row_peaks; /* NULL, or squares of each row, and its largest number */
 };
 
 static inline float from_bits(uint32_t bits)
@@ -120,6 +120,7 @@ static void row_task(void *argument, size_t row)
         look_piece(values, count, &part);
     }
     l->row_sums[row] = part.sum;
+    l->row_peaks[row] = part.largest;
 }
 
 static wcodec_status look(wcodec_context *context, const struct wcodec_encode_settings *settings, struct wcodec_lossy_source *s, wcodec_error *err)
@@ -138,6 +139,7 @@ static wcodec_status look(wcodec_context *context, const struct wcodec_encode_se
         s->largest = l.parts[i].largest > s->largest ? l.parts[i].largest : s->largest;
         s->finite = s->finite && l.parts[i].finite;
     }
+    s->peak = s->largest;
     s->mean_square = sum / (double)s->elements;
     wcodec_free(s->allocator, l.parts);
     return wcodec_cancel_poll(settings->cancel) ? wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller") : WCODEC_OK;
@@ -148,14 +150,20 @@ static wcodec_status weigh_rows(wcodec_context *context, const struct wcodec_enc
     struct look l = {.source = s, .settings = settings};
     s->weights = wcodec_alloc_array(s->allocator, s->rows, sizeof *s->weights);
     l.row_sums = wcodec_alloc_array(s->allocator, s->rows, sizeof *l.row_sums);
-    if (!s->weights || !l.row_sums) {
+    l.row_peaks = wcodec_alloc_array(s->allocator, s->rows, sizeof *l.row_peaks);
+    if (!s->weights || !l.row_sums || !l.row_peaks) {
         wcodec_free(s->allocator, l.row_sums);
+        wcodec_free(s->allocator, l.row_peaks);
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the scales of %llu rows", (unsigned long long)s->rows);
     }
     wcodec_run(context, row_task, &l, (size_t)s->rows);
-    for (uint64_t r = 0; r < s->rows; r++)
+    s->peak = 0;
+    for (uint64_t r = 0; r < s->rows; r++) {
         s->weights[r] = (float)sqrt(l.row_sums[r] / (double)s->columns / s->mean_square);
+        s->peak = s->weights[r] > 0 ? fmax(s->peak, l.row_peaks[r] / (double)s->weights[r]) : s->peak;
+    }
     wcodec_free(s->allocator, l.row_sums);
+    wcodec_free(s->allocator, l.row_peaks);
     return WCODEC_OK;
 }
 

@@ -18,6 +18,7 @@ struct wcodec_lossy_source {
     bool blocks;            /* the view can be cut into superblocks without much padding */
     bool finite;            /* no element is NaN or infinite */
     double largest;         /* absolute value */
+    double peak;            /* likewise, of an element divided by its row's weight: so many steps are its coefficient */
     double mean_square;
     float *weights;         /* NULL: all rows alike; or each row's share of the scale: its root mean square, that of the tensor being 1. Owned */
 };
