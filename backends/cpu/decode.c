@@ -84,6 +84,26 @@ static void begin_tile(const struct request *r, uint64_t number, uint8_t *out, s
     }
 }
 
+/* Of a group: of the first plane, and of elements. */
+static unsigned row_bytes(const struct wcodec_tiling *tiling)
+{
+    return tiling->plane_count > 0 ? tiling->planes[0].bits * 4u * WCODEC_LANES / 8 : 0;
+}
+
+static unsigned out_bytes(const struct wcodec_tiling *tiling)
+{
+    return (unsigned)WCODEC_GROUP << tiling->element_log2;
+}
+
+/* The table of group `group`, as wcodec_run_table() finds it. */
+static const struct wcodec_cpu_table *table_of(const struct track *k, uint32_t group)
+{
+    if (!k->runs)
+        return &k->tables[k->stream->table];
+    const uint32_t bit = (group >> (k->field->run_log2 - 7)) * k->run_bits;
+    return &k->tables[(unsigned)k->runs[bit / 8] >> (bit % 8) & ((1u << k->run_bits) - 1)];
+}
+
 static void begin_stream(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view, struct lane_tile *t, unsigned coded, struct track *k, struct wcodec_cpu_stream *s)
 {
     const struct wcodec_tiles *tiles = d->tiles;
@@ -100,6 +120,11 @@ static void begin_stream(const struct wcodec_cpu_decoder *d, const struct wcodec
     k->runs = k->field->run_log2 ? tiles->runs[coded] + t->number * wcodec_run_bytes_of_tile(tiles->tiling, k->field) : NULL;
     k->run_bits = wcodec_run_index_bits(k->field->tables);
     k->words = wcodec_view_at(view, WCODEC_AREA_WORDS, k->stream->word);
+    s->table = table_of(k, 0);
+    s->rows = t->raw[0];
+    s->row_bytes = coded == 0 ? row_bytes(tiles->tiling) : 0;
+    s->out = t->out;
+    s->out_bytes = coded == 0 && !t->stream ? out_bytes(tiles->tiling) : 0;
     const uint8_t *states = wcodec_view_at(view, WCODEC_AREA_STATES, k->stream->state);
     unsigned low = 0;
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
@@ -141,15 +166,6 @@ static void patch(struct track *k, uint32_t chunk_first, uint32_t chunk_end)
     }
 }
 
-/* The table of group `group`, as wcodec_run_table() finds it. */
-static const struct wcodec_cpu_table *table_of(const struct track *k, uint32_t group)
-{
-    if (!k->runs)
-        return &k->tables[k->stream->table];
-    const uint32_t bit = (group >> (k->field->run_log2 - 7)) * k->run_bits;
-    return &k->tables[(unsigned)k->runs[bit / 8] >> (bit % 8) & ((1u << k->run_bits) - 1)];
-}
-
 static void fill_groups(uint8_t *symbols, uint8_t symbol, unsigned groups)
 {
     for (; groups > 0; groups--, symbols += WCODEC_GROUP)
@@ -174,33 +190,27 @@ static void decode_runs(const struct request *r, struct wcodec_cpu_stream *strea
 /* The first stage for one chunk of `count` rANS streams of one profile and run length. */
 static void decode_rans(const struct request *r, struct track *tracks, struct wcodec_cpu_stream *streams, unsigned count, uint32_t group, unsigned groups)
 {
-    const struct wcodec_cpu_decoder *d = r->decoder;
     const struct wcodec_field *f = tracks[0].field;
     const unsigned run_groups = f->run_log2 ? 1u << (f->run_log2 - 7) : groups, step = run_groups < groups ? run_groups : groups;
-    const unsigned row_bytes = d->tiles->tiling->plane_count > 0 ? d->tiles->tiling->planes[0].bits * 4u * WCODEC_LANES / 8 : 0;
-    const unsigned out_bytes = (unsigned)WCODEC_GROUP << d->tiles->tiling->element_log2;
+    const unsigned row_size = row_bytes(r->decoder->tiles->tiling), out_size = out_bytes(r->decoder->tiles->tiling);
     const uint8_t *base[STREAMS];
     for (unsigned i = 0; i < count; i++) {
         const struct lane_tile *t = tracks[i].tile;
         base[i] = streams[i].words = words_for(&tracks[i], r->words_end, groups);
         streams[i].symbols = tracks[i].symbols;
-        streams[i].ready_bytes = tracks[i].coded == 0 && t->waiting > 0 ? out_bytes : 0;
+        streams[i].ready_bytes = tracks[i].coded == 0 && t->waiting > 0 ? out_size : 0;
         if (streams[i].ready_bytes > 0) {
             streams[i].ready = t->ready;
-            streams[i].pass_to = t->out + (size_t)group * out_bytes - t->waiting;
+            streams[i].pass_to = t->out + (size_t)group * out_size - t->waiting;
         }
-        streams[i].rows = t->raw[0] + (size_t)group * row_bytes;
-        streams[i].row_bytes = tracks[i].coded == 0 ? row_bytes : 0;
-        streams[i].out = t->out + (size_t)group * out_bytes;
-        streams[i].out_bytes = tracks[i].coded == 0 && !t->stream ? out_bytes : 0;
     }
     for (unsigned g = 0; g < groups; g += step) {
-        for (unsigned i = 0; i < count; i++)
+        for (unsigned i = 0; i < count && f->run_log2; i++)
             streams[i].table = table_of(&tracks[i], group + g);
         decode_runs(r, streams, count, f->profile, groups - g < step ? groups - g : step);
         for (unsigned i = 0; i < count; i++) {
-            streams[i].rows += (size_t)step * row_bytes;
-            streams[i].out += (size_t)step * out_bytes;
+            streams[i].rows += (size_t)step * row_size;
+            streams[i].out += (size_t)step * out_size;
         }
     }
     for (unsigned i = 0; i < count; i++) {

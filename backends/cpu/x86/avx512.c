@@ -105,7 +105,8 @@ INLINE __m512i p8_step(const struct p8_table *t, enum lookup_kind kind, struct p
     s->high = _mm512_mask_mov_epi16(high, refill, low);
     s->low = _mm512_mask_expand_epi16(low, refill, load(s->words));
     s->words += 2 * (size_t)_mm_popcnt_u32(refill);
-    return _mm512_mask_mov_epi8(_mm512_slli_epi16(second, 8), EVEN_BYTES, first);
+    const __m512i up = _mm512_set4_epi32(0x0e000c00, 0x0a000800, 0x06000400, 0x02000000); /* an even byte to the odd one above it */
+    return _mm512_mask_shuffle_epi8(first, ~EVEN_BYTES, second, up);
 }
 
 /* The symbols of places 0 and 1 and of 2 and 3 -> 128 symbols in the order of elements. */
@@ -124,17 +125,17 @@ INLINE void put_group(const struct p8_table *t, enum lookup_kind kind, uint8_t *
 INLINE void load_states(const struct wcodec_cpu_stream *stream, struct p8_lanes *s)
 {
     const __m512i a = load(stream->x), b = load(stream->x + 16);
-    s->low = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi32_epi16(a)), _mm512_cvtepi32_epi16(b), 1);
-    s->high = _mm512_inserti64x4(_mm512_castsi256_si512(_mm512_cvtepi32_epi16(_mm512_srli_epi32(a, 16))), _mm512_cvtepi32_epi16(_mm512_srli_epi32(b, 16)), 1);
+    const __m512i in_order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), half = _mm512_set1_epi32(0xffff);
+    s->low = _mm512_permutexvar_epi64(in_order, _mm512_packus_epi32(_mm512_and_si512(a, half), _mm512_and_si512(b, half)));
+    s->high = _mm512_permutexvar_epi64(in_order, _mm512_packus_epi32(_mm512_srli_epi32(a, 16), _mm512_srli_epi32(b, 16)));
     s->words = stream->words;
 }
 
 INLINE void store_states(struct wcodec_cpu_stream *stream, const struct p8_lanes *s)
 {
-    for (unsigned half = 0; half < 2; half++) {
-        const __m256i low = half ? _mm512_extracti64x4_epi64(s->low, 1) : _mm512_castsi512_si256(s->low), high = half ? _mm512_extracti64x4_epi64(s->high, 1) : _mm512_castsi512_si256(s->high);
-        store(stream->x + 16 * half, _mm512_or_si512(_mm512_cvtepu16_epi32(low), _mm512_slli_epi32(_mm512_cvtepu16_epi32(high), 16)));
-    }
+    const __m512i order = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0), low = _mm512_permutexvar_epi64(order, s->low), high = _mm512_permutexvar_epi64(order, s->high);
+    store(stream->x, _mm512_unpacklo_epi16(low, high));
+    store(stream->x + 16, _mm512_unpackhi_epi16(low, high));
     stream->words = s->words;
 }
 
