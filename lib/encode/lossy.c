@@ -236,6 +236,8 @@ struct bracket {
     long below, above;
     double below_value, above_value;
     bool has_below, has_above;
+    long before; /* the step of the last try but one, where there was one */
+    double before_value;
 };
 
 /* While all steps are on one side, of which some may tell nothing as all is rounded to zero, each move is twice as long as the one before. */
@@ -245,6 +247,10 @@ static long next_step(const struct bracket *b, const struct goal *goal, unsigned
     if (b->has_below && b->has_above) {
         slope = (b->above_value - b->below_value) / (double)(b->above - b->below) * OCTAVE;
         slope = slope > 0.1 ? slope : 0.1;
+    } else if (tries > 1 && b->before != k && fabs(value - b->before_value) < 1) {
+        /* Near the target: as it was between the last two. */
+        slope = (value - b->before_value) / (double)(k - b->before) * OCTAVE;
+        slope = slope > 1 / (double)(1u << (tries - 1)) ? slope : 1 / (double)(1u << (tries - 1));
     } else if (tries > 2) {
         slope = 1 / (double)(1u << (tries - 2));
     }
@@ -285,13 +291,15 @@ static wcodec_status search_tensor(struct search *s, const struct goal *goal, lo
         if (holds)
             return WCODEC_OK;
         if (value < goal->aim)
-            b = (struct bracket){k, b.above, value, b.above_value, true, b.has_above};
+            b = (struct bracket){k, b.above, value, b.above_value, true, b.has_above, b.before, b.before_value};
         else
-            b = (struct bracket){b.below, k, b.below_value, value, b.has_below, true};
+            b = (struct bracket){b.below, k, b.below_value, value, b.has_below, true, b.before, b.before_value};
         if ((b.has_below && b.has_above && b.above - b.below <= 1) || (b.has_above && b.above == s->least))
             break;
-        k = next_step(&b, goal, i + 1, k, value);
-        k = k < s->least ? s->least : k;
+        const long next = next_step(&b, goal, i + 1, k, value);
+        b.before = k;
+        b.before_value = value;
+        k = next < s->least ? s->least : next;
     }
     if (!has_best)
         s->reason = b.has_above && b.above == s->least && s->settings->lossy == WCODEC_LOSSY_SNR ? too_fine : "no step gives what was asked for";

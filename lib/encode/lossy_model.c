@@ -46,23 +46,29 @@ static void classes_of(const struct wcodec_lossy_model *model, uint8_t classes[W
         classes[wcodec_orders[model->order][k]] = (uint8_t)(model->set == WCODEC_SET_PLAIN ? 0 : k / 4);
 }
 
+static unsigned members(unsigned set)
+{
+    return (set & 1) + (set >> 1 & 1) + (set >> 2 & 1);
+}
+
 /* Each step by itself for the whole block: compilers make vectors of all but the look at the costs. */
-static void quantise_mode(const struct wcodec_lossy_model *model, const uint8_t classes[WCODEC_TRANSFORM_BLOCK], const float coefficients[WCODEC_TRANSFORM_BLOCK], float inverse, struct wcodec_lossy_quantised *q)
+static void quantise_mode(const struct wcodec_lossy_model *model, const uint8_t classes[WCODEC_TRANSFORM_BLOCK], const float coefficients[WCODEC_TRANSFORM_BLOCK], float inverse, bool count, struct wcodec_lossy_quantised *q)
 {
     enum { N = WCODEC_TRANSFORM_BLOCK, SUMS = 8, SMALL = 500 };
     float sizes[N], squares[SUMS] = {0}, bits = 0, distortion = 0, energy = 0;
     int32_t magnitudes[N], most = 0;
     for (unsigned k = 0; k < N; k++) {
-        const float v = coefficients[k] * inverse, size = v < 0 ? -v : v;
+        const float size = fabsf(coefficients[k] * inverse);
         sizes[k] = size;
         magnitudes[k] = (int32_t)((size < WCODEC_LOSSY_MAX ? size : WCODEC_LOSSY_MAX) + 0.5f);
     }
     for (unsigned k = 0; k < N; k++) {
         const unsigned class = classes[k], nearest = (unsigned)magnitudes[k];
-        const unsigned magnitude = nearest < WCODEC_LOSSY_DIRECT && sizes[k] < model->costs.least[class][nearest] ? nearest - 1 : nearest;
-        bits += wcodec_lossy_bits(&model->costs, class, magnitude);
-        magnitudes[k] = (int32_t)magnitude;
+        const unsigned direct = nearest < WCODEC_LOSSY_DIRECT, below = sizes[k] < model->costs.least[class][direct ? nearest : 0];
+        magnitudes[k] = (int32_t)(nearest - (direct & below)); /* no branch: neither can be foretold */
     }
+    for (unsigned k = 0; k < N && count; k++)
+        bits += wcodec_lossy_bits(&model->costs, classes[k], (unsigned)magnitudes[k]);
     for (unsigned k = 0; k < N; k += SUMS)
         for (unsigned i = 0; i < SUMS; i++) {
             const float rest = sizes[k + i] - (float)magnitudes[k + i];
@@ -99,7 +105,7 @@ static bool is_within(const struct wcodec_lossy_model *model, const float elemen
     return true;
 }
 
-void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model, const struct wcodec_lossy_block *block, float scale, struct wcodec_lossy_quantised *best)
+void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model, const struct wcodec_lossy_block *block, float scale, bool count, struct wcodec_lossy_quantised *best)
 {
     const float inverse = scale > 0 ? 1 / ((float)WCODEC_TRANSFORM_UNIT * scale) : 0;
     float least = 2 * none_allowed;
@@ -110,7 +116,7 @@ void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model, const s
         if (!(model->set >> m & 1))
             continue;
         q.mode = m;
-        quantise_mode(model, classes, block->coefficients[m], inverse, &q);
+        quantise_mode(model, classes, block->coefficients[m], inverse, count || members(model->set) > 1, &q);
         if (model->bound > 0)
             q.distortion = is_within(model, block->coefficients[WCODEC_TRANSFORM_NONE], scale, &q) ? 0 : none_allowed;
         const float cost = q.distortion + model->lambda * q.bits;
@@ -122,7 +128,7 @@ void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model, const s
     /* Too large for any transform of the set. */
     if (least >= none_allowed && !(model->set & WCODEC_SET_PLAIN) && !(model->bound > 0)) {
         best->mode = WCODEC_TRANSFORM_NONE;
-        quantise_mode(model, classes, block->coefficients[WCODEC_TRANSFORM_NONE], inverse, best);
+        quantise_mode(model, classes, block->coefficients[WCODEC_TRANSFORM_NONE], inverse, count, best);
     }
 }
 
@@ -216,7 +222,7 @@ static void start(const struct wcodec_lossy_sample *sample, unsigned mode, float
     memset(&tally, 0, sizeof tally);
     for (size_t i = 0; i < sample->count; i++)
         for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
-            const float v = sample->blocks[i].coefficients[mode][k] * inverse, size = (v < 0 ? -v : v) + 0.5f;
+            const float size = fabsf(sample->blocks[i].coefficients[mode][k] * inverse) + 0.5f;
             const unsigned class = classes[k], magnitude = size < WCODEC_LOSSY_MAX ? (unsigned)size : WCODEC_LOSSY_MAX;
             if (magnitude < WCODEC_LOSSY_DIRECT)
                 tally.small[class][magnitude]++;
@@ -224,11 +230,6 @@ static void start(const struct wcodec_lossy_sample *sample, unsigned mode, float
                 tally.all.counts[class][wcodec_lossy_bucket(magnitude)]++;
         }
     make_costs(&tally, lambda, &model->costs);
-}
-
-static unsigned members(unsigned set)
-{
-    return (set & 1) + (set >> 1 & 1) + (set >> 2 & 1);
 }
 
 void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, float scale, struct wcodec_lossy_model *model, struct wcodec_lossy_estimate *estimate)
@@ -245,7 +246,7 @@ void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, fl
         bits = distortion = 0;
         for (size_t i = 0; i < sample->count; i++) {
             struct wcodec_lossy_quantised q;
-            wcodec_lossy_block_quantise(model, &sample->blocks[i], scale, &q);
+            wcodec_lossy_block_quantise(model, &sample->blocks[i], scale, true, &q);
             count_block(classes, &q, &tally);
             bits += (double)q.bits;
             distortion += (double)q.distortion;

@@ -38,8 +38,8 @@ struct wcodec_lossy_quantised {
 /* Transform `values` (row by row, `stride` apart; times 1 / weight of its row, where there are weights) by the modes of the set, which has PLAIN at least. */
 void wcodec_lossy_block_make(unsigned set, const float *values, unsigned stride, const float *row_factors, struct wcodec_lossy_block *block);
 
-/* The best mode's coefficients for a scale (the step is 64 times it). */
-void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model, const struct wcodec_lossy_block *block, float scale, struct wcodec_lossy_quantised *best);
+/* The best mode's coefficients for a scale (the step is 64 times it). Where a set has but one mode, there is nothing to choose: bits are counted if `count`. */
+void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model, const struct wcodec_lossy_block *block, float scale, bool count, struct wcodec_lossy_quantised *best);
 
 /* Of a sample, an element each. */
 struct wcodec_lossy_estimate {

@@ -3,7 +3,11 @@
 
 #include "encode/lossy_quantise.h"
 
+#include "backends/cpu/cpu_level.h"
+#include "backends/cpu/lossy.h"
 #include "core/error.h"
+
+#include <math.h>
 
 enum { TASK_UNITS = 16, UNIT = WCODEC_SUPERBLOCK, SIDE = WCODEC_TRANSFORM_SIDE };
 
@@ -18,6 +22,7 @@ struct job {
     const struct wcodec_lossy_source *source;
     const struct wcodec_lossy_model *model;
     struct wcodec_lossy_result *result;
+    struct wcodec_cpu_lossy_dsp dsp; /* what decoding gives, sooner */
     uint64_t units; /* superblocks, or as many elements */
     float scale;    /* of a row of weight 1 */
     struct part *parts;
@@ -101,7 +106,7 @@ static void quantise_superblock(const struct job *j, uint64_t superblock, struct
             wcodec_lossy_block_make(j->model->set | WCODEC_SET_PLAIN, values + (size_t)WCODEC_SUPERBLOCK_COLUMNS * y + x, WCODEC_SUPERBLOCK_COLUMNS, s->weights ? factors + y : NULL, &block);
             if (!(j->model->bound > 0)) /* then they are compared with the repeated ones */
                 clear_padding(height - y < SIDE ? height - y : SIDE, width - x < SIDE ? width - x : SIDE, &block);
-            wcodec_lossy_block_quantise(j->model, &block, j->scale, &q);
+            wcodec_lossy_block_quantise(j->model, &block, j->scale, false, &q);
         }
         numbers[b] = (uint8_t)q.mode;
         for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
@@ -118,7 +123,7 @@ static void quantise_run(const struct wcodec_lossy_model *model, float scale, co
     const float inverse = scale > 0 ? 1 / ((float)WCODEC_TRANSFORM_UNIT * scale) : 0;
     for (size_t i = 0; i < count; i++) {
         const float v = values[i] * inverse;
-        const int magnitude = (int)wcodec_lossy_round(&model->costs, 0, v < 0 ? -v : v), coefficient = v < 0 ? -magnitude : magnitude;
+        const int magnitude = (int)wcodec_lossy_round(&model->costs, 0, fabsf(v)), sign = -(v < 0), coefficient = (magnitude ^ sign) - sign;
         wcodec_store_u16(to + 2 * i, (uint16_t)coefficient);
         note_range(part, coefficient);
     }
@@ -191,10 +196,10 @@ static void measure_task(void *argument, size_t task)
         const uint8_t *coefficients = r->coefficients + 2 * unit * UNIT;
         if (r->lossy.plain) {
             const uint64_t at = unit * UNIT, count = s->elements - at < UNIT ? s->elements - at : UNIT;
-            wcodec_plain_reconstruct(&r->lossy, r->side, at, count, coefficients, r->approximation + (at << s->element_log2));
+            wcodec_cpu_restore_lossy(&j->dsp, &r->lossy, r->side, at, at + count, coefficients, 0, s->size, r->approximation, false);
             measure_run(j, at, (size_t)count, &j->parts[task]);
         } else {
-            wcodec_superblock_reconstruct(&r->lossy, r->side, unit, coefficients, 0, s->size, r->approximation);
+            wcodec_cpu_restore_lossy(&j->dsp, &r->lossy, r->side, unit, unit + 1, coefficients, 0, s->size, r->approximation, false);
             measure_superblock(j, unit, &j->parts[task]);
         }
     }
@@ -271,6 +276,7 @@ wcodec_status wcodec_lossy_quantise(wcodec_context *context, const struct wcodec
     struct job j = {.settings = settings, .source = s, .model = model, .result = result, .scale = (float)(step / WCODEC_TRANSFORM_UNIT)};
     const uint64_t linear = wcodec_div_up_u64(s->elements, UNIT), units = s->blocks ? wcodec_lossy_superblocks(s) : linear;
     const size_t tasks = (size_t)wcodec_div_up_u64(units, TASK_UNITS), size = tasks * sizeof *j.parts;
+    wcodec_cpu_lossy_dsp_init(&j.dsp, wcodec_cpu_levels() & context->cpu_mask);
     j.parts = wcodec_alloc_zeroed(s->allocator, size);
     if (!j.parts)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to measure an error");

@@ -43,7 +43,8 @@ void wcodec_lossy_costs_make(const struct wcodec_lossy_counts *counts, float lam
 static inline unsigned wcodec_lossy_round(const struct wcodec_lossy_costs *costs, unsigned class, float size)
 {
     const unsigned nearest = size >= WCODEC_LOSSY_MAX ? WCODEC_LOSSY_MAX : (unsigned)(size + 0.5f);
-    return nearest < WCODEC_LOSSY_DIRECT && size < costs->least[class][nearest] ? nearest - 1 : nearest;
+    const unsigned direct = nearest < WCODEC_LOSSY_DIRECT, below = size < costs->least[class][direct ? nearest : 0];
+    return nearest - (direct & below);
 }
 
 static inline float wcodec_lossy_bits(const struct wcodec_lossy_costs *costs, unsigned class, unsigned magnitude)
