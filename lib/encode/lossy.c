@@ -91,8 +91,6 @@ static wcodec_status code_coefficients(struct search *s, uint64_t size, wcodec_e
         status = wcodec_integer_split(s->source.allocator, r->coefficients, size / 2, r->least, r->largest, &split, err);
         settings.split = &split;
     }
-    if (!r->lossy.plain && settings.profile == 0)
-        settings.profile = WCODEC_P8;
     settings.bands = !r->lossy.plain;
     settings.level = settings.level < LEVEL_MIN ? LEVEL_MIN : settings.level;
     if (settings.tile_log2 == 0 && !settings.latency)

@@ -12,7 +12,7 @@ enum {
     SAMPLE_UNITS = 16,   /* times as many elements as a superblock has */
     SAMPLE_BLOCKS = 32,  /* superblocks, which differ more */
     ROUNDS = 2,
-    ENERGY_MAX = 20000000, /* a transform's squared coefficients: beyond, products of its inverse come near 2^31 */
+    ENERGY_MAX = 60000000, /* a transform's squared coefficients: beyond, products of its inverse come near 2^31 */
     WORTH_BLOCKS = 32,     /* blocks must save one part in so many of the bits: plain tensors decode faster, on every device; */
     WORTH_BLOCKS_SLOW = 200, /* and at high levels */
     LEVEL_SLOW = 7
