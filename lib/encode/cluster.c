@@ -158,7 +158,10 @@ wcodec_status wcodec_cluster(const wcodec_allocator *allocator, const struct wco
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to cluster %zu histograms", k.units);
         goto release;
     }
-    start_units(&k, options->by_value, tables);
+    if (options->period == 0)
+        start_units(&k, options->by_value, tables);
+    for (size_t i = 0; i < k.units && options->period > 0; i++)
+        k.choice[i] = (uint8_t)(i % options->period);
     fit_tables(&k, tables);
     for (unsigned round = 0; round < options->rounds; round++) {
         load_costs(&k, tables);

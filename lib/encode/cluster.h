@@ -22,7 +22,8 @@ struct wcodec_cluster_options {
     size_t unit;      /* symbols that share a table: divides the piece */
     unsigned tables;  /* at most this many: 2 to 16 */
     unsigned rounds;  /* of assigning and fitting again */
-    bool by_value;    /* first sort units by their mean value (exponents: scale), else by their cost with one table (width) */
+    unsigned period;  /* 0, or units repeat by so many, each with a table of its own to begin with: not above `tables` */
+    bool by_value;    /* else first sort units by their mean value (exponents: scale), else by their cost with one table (width) */
 };
 
 /* Find tables for the units: k-means by coded bits. *count: how many are left, some may have lost all their units. `tables` has room for options->tables.

@@ -9,7 +9,7 @@
 #include "encode/histogram.h"
 
 /* Shares of the tensor's size, in 1/65536, that a choice must save. */
-enum { SHARE_PREFERENCE = 197, /* 0.3 % */ SHARE_BANDS = 1311, /* 2 % */ SHARE_TILE_TABLES = 131, /* 0.2 % */ SHARE_RUNS = 328, /* 0.5 % */ SHARE_CLOSE_RUNS = 66 };
+enum { SHARE_PREFERENCE = 197, /* 0.3 % */ SHARE_BANDS = 1311, /* 2 % */ SHARE_TILE_TABLES = 131, /* 0.2 % */ SHARE_RUNS = 328, /* 0.5 % */ SHARE_CLOSE_RUNS = 66, BANDS = WCODEC_POOL_MAX };
 
 uint64_t wcodec_pairs_window(const uint64_t counts[256], unsigned width, uint8_t *base, uint8_t nibble[256])
 {
@@ -153,6 +153,7 @@ static wcodec_status try_runs(struct search *s, unsigned tables, struct wcodec_c
     struct wcodec_table pool[WCODEC_POOL_MAX];
     const struct wcodec_table *pointers[WCODEC_POOL_MAX];
     struct wcodec_cluster_options options = {.unit = (size_t)1 << WCODEC_RUN_LOG2_MIN, .tables = tables, .rounds = rounds(s), .by_value = facts->by_value};
+    options.period = s->settings->bands && tables == BANDS ? BANDS : 0;
     if (s->symbols.count <= options.unit)
         return WCODEC_OK;
     unsigned count = 0;

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "encode/bits.h"
 
-enum { VALUES = 1 << 16, WINDOW = 8, COUNTED = 1 << 22 };
+enum { VALUES = 1 << 16, WINDOW = 8, COUNTED = 1 << 22, BANDS = 16, RUN_LOG2 = 7, SAMPLE = 1 << 18, WORTH_RAW = 250 };
 
 /* What makes zero the middle of the window, and of a step of the raw bits. */
 static unsigned offset_of(unsigned low)
@@ -41,6 +41,17 @@ static void add_field(struct wcodec_split *split, unsigned kind, unsigned width)
         split->fields[split->field_count++] = (struct wcodec_field){.kind = (uint8_t)kind, .width = (uint8_t)width, .shift = (uint8_t)(last ? last->shift + last->width : 0)};
 }
 
+/* bits: of all values (times WCODEC_BIT). */
+static void make_split(unsigned low, int least, int largest, double bits, struct wcodec_split *split)
+{
+    memset(split, 0, sizeof *split);
+    split->add = offset_of(low) & 0xffff;
+    add_field(split, WCODEC_FIELD_RAW, low);
+    add_field(split, WCODEC_FIELD_CODED, WINDOW);
+    add_field(split, window_holds(low, least, largest) ? WCODEC_FIELD_CONSTANT : WCODEC_FIELD_CODED, 16 - WINDOW - low);
+    split->order0_bits = split->estimate = (uint64_t)(bits / (double)WCODEC_BIT) + 1;
+}
+
 wcodec_status wcodec_integer_split(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err)
 {
     uint32_t *counts = wcodec_alloc_zeroed(allocator, VALUES * sizeof *counts);
@@ -59,11 +70,68 @@ wcodec_status wcodec_integer_split(const wcodec_allocator *allocator, const uint
         }
     }
     wcodec_free(allocator, counts);
-    memset(split, 0, sizeof *split);
-    split->add = offset_of(chosen) & 0xffff;
-    add_field(split, WCODEC_FIELD_RAW, chosen);
-    add_field(split, WCODEC_FIELD_CODED, WINDOW);
-    add_field(split, window_holds(chosen, least, largest) ? WCODEC_FIELD_CONSTANT : WCODEC_FIELD_CODED, 16 - WINDOW - chosen);
-    split->order0_bits = split->estimate = (uint64_t)((double)best / (double)WCODEC_BIT / (double)elements * (double)count) + 1;
+    make_split(chosen, least, largest, (double)best / (double)elements * (double)count, split);
+    return WCODEC_OK;
+}
+
+/* What is counted of a band, for each number of raw bits. */
+struct band {
+    uint32_t middle[16 - WINDOW + 1][256], top[16 - WINDOW + 1][256];
+};
+
+/* Bits (times WCODEC_BIT) by a table of P8: no held symbol has less than 1/256, and what comes up once in some thousand is an outlier. */
+static uint64_t p8_cost(const uint32_t counts[256])
+{
+    uint64_t total = 0, weights = 0, cost = 0;
+    for (unsigned s = 0; s < 256; s++)
+        total += counts[s];
+    for (unsigned s = 0; s < 256; s++)
+        weights += counts[s] * UINT64_C(3000) < total ? 0 : counts[s] * UINT64_C(256) > total ? counts[s] * UINT64_C(256) : total;
+    for (unsigned s = 0; s < 256; s++)
+        if (counts[s] * UINT64_C(3000) < total)
+            cost += counts[s] * (uint64_t)(WCODEC_OUTLIER_BITS * WCODEC_BIT);
+        else
+            cost += counts[s] * (uint64_t)((wcodec_log2(weights) - wcodec_log2(counts[s] * UINT64_C(256) > total ? counts[s] * UINT64_C(256) : total)) >> 8);
+    return cost;
+}
+
+static void count_bands(const uint8_t *values, uint64_t count, uint64_t stride, struct band bands[BANDS])
+{
+    for (uint64_t run = 0; run << RUN_LOG2 < count; run++) {
+        struct band *band = &bands[run % BANDS];
+        if (run / BANDS % stride)
+            continue;
+        for (uint64_t i = run << RUN_LOG2; i < count && i < (run + 1) << RUN_LOG2; i++)
+            for (unsigned low = 0; low <= 16 - WINDOW; low++) {
+                const unsigned e = (wcodec_load_u16(values + 2 * i) + offset_of(low)) & 0xffff;
+                band->middle[low][e >> low & 0xff]++;
+                band->top[low][e >> low >> WINDOW]++;
+            }
+    }
+}
+
+wcodec_status wcodec_banded_split(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err)
+{
+    struct band *bands = wcodec_alloc_zeroed(allocator, BANDS * sizeof *bands);
+    const uint64_t stride = count / SAMPLE + 1;
+    uint64_t elements = 0, best = 0;
+    unsigned chosen = 0;
+    if (!bands)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to count coefficients");
+    count_bands(values, count, stride, bands);
+    for (unsigned b = 0; b < BANDS; b++)
+        for (unsigned s = 0; s < 256; s++)
+            elements += bands[b].middle[0][s];
+    for (unsigned low = 0; low <= 16 - WINDOW; low++) {
+        uint64_t cost = low * elements * WCODEC_BIT;
+        for (unsigned b = 0; b < BANDS; b++)
+            cost += p8_cost(bands[b].middle[low]) + (window_holds(low, least, largest) ? 0 : p8_cost(bands[b].top[low]));
+        if (low == 0 || cost < (chosen == 0 ? best - best / WORTH_RAW : best)) {
+            best = cost;
+            chosen = low;
+        }
+    }
+    wcodec_free(allocator, bands);
+    make_split(chosen, least, largest, (double)best / (double)elements * (double)count, split);
     return WCODEC_OK;
 }

@@ -12,4 +12,8 @@
  * cost. `least` and `largest` are those of all values. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_integer_split(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err);
 
+/* The same for coefficients in bands: runs of 128 that repeat by 16, each with a table of P8 of its own. Two whole bytes are preferred: the upper ones have one
+ * value in most runs, which decoders skip. */
+wcodec_status wcodec_banded_split(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err);
+
 #endif

@@ -132,6 +132,18 @@ static void test_rate(void **state)
     free(costs);
 }
 
+static void check_split(const uint8_t *q, unsigned count, const struct wcodec_split *split)
+{
+    unsigned width = 0;
+    for (unsigned f = 0; f < split->field_count; f++) {
+        assert_int_equal(split->fields[f].shift, width);
+        width += split->fields[f].width;
+        for (unsigned k = 0; k < count && split->fields[f].kind == WCODEC_FIELD_CONSTANT; k++)
+            assert_int_equal(((wcodec_load_u16(q + 2 * k) + split->add) & 0xffff) >> split->fields[f].shift & ((1u << split->fields[f].width) - 1), split->fields[f].value);
+    }
+    assert_int_equal(width, 16);
+}
+
 static void test_split(void **state)
 {
     enum { N = 50000 };
@@ -155,17 +167,22 @@ static void test_split(void **state)
             wcodec_store_u16(q + 2 * k, (uint16_t)v);
         }
         assert_int_equal(wcodec_integer_split(&context->allocator, q, N, least, largest, &split, NULL), WCODEC_OK);
+        check_split(q, N, &split);
         const unsigned low = split.fields[0].kind == WCODEC_FIELD_RAW ? split.fields[0].width : 0;
         assert_true(low >= cases[i].low_from && low <= cases[i].low_to);
-        unsigned width = 0;
-        for (unsigned f = 0; f < split.field_count; f++) {
-            assert_int_equal(split.fields[f].shift, width);
-            width += split.fields[f].width;
-            for (unsigned k = 0; k < N && split.fields[f].kind == WCODEC_FIELD_CONSTANT; k++)
-                assert_int_equal(((wcodec_load_u16(q + 2 * k) + split.add) & 0xffff) >> split.fields[f].shift & ((1u << split.fields[f].width) - 1), split.fields[f].value);
-        }
-        assert_int_equal(width, 16);
+        assert_int_equal(wcodec_banded_split(&context->allocator, q, N, least, largest, &split, NULL), WCODEC_OK);
+        check_split(q, N, &split);
     }
+    /* Wide bands and narrow ones: whole bytes, of which the upper ones have one value in the narrow bands. */
+    for (unsigned k = 0; k < N; k++) {
+        const int v = (int)(gaussian(&seed) * (k / 128 % 16 < 4 ? 60 : 0.4));
+        wcodec_store_u16(q + 2 * (size_t)k, (uint16_t)v);
+    }
+    struct wcodec_split split;
+    assert_int_equal(wcodec_banded_split(&context->allocator, q, N, -400, 400, &split, NULL), WCODEC_OK);
+    assert_int_equal(split.fields[0].kind, WCODEC_FIELD_CODED);
+    assert_int_equal(split.fields[1].kind, WCODEC_FIELD_CODED);
+    assert_int_equal(split.add, 128);
     free(q);
 }
 
