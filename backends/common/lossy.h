@@ -229,22 +229,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_two(uint32_t word, uint32_t *a, uint32_
     *b = (uint32_t)((int32_t)word >> 16);
 }
 
-/* A block's coefficients to their places; from: the lane's first. */
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_load(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL uint8_t *from, uint32_t *v)
-{
-    if (w->wide) {
-#define X(k, a, b, c, d)                                                                 \
-    wcodec_lossy_two(((const WCODEC_GLOBAL uint32_t *)(from + 256 * k))[0], v + a, v + b); \
-    wcodec_lossy_two(((const WCODEC_GLOBAL uint32_t *)(from + 256 * k))[1], v + c, v + d);
-        WCODEC_IN_ORDER(w->view->order, X)
-#undef X
-    } else {
-#define X(k, a, b, c, d) wcodec_lossy_four(*(const WCODEC_GLOBAL uint32_t *)(from + 128 * k), v + a, v + b, v + c, v + d);
-        WCODEC_IN_ORDER(w->view->order, X)
-#undef X
-    }
-}
-
 /* Eight elements of a row as words; scale: of the row. */
 WCODEC_DEVICE_FUNCTION void wcodec_lossy_words(uint32_t format, const uint32_t *v, float scale, uint32_t *o)
 {
@@ -259,11 +243,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_words(uint32_t format, const uint32_t *
     }
 }
 
-/* The rows of a block, from place (row, column) on: what is inside of the tensor, and wanted. */
-WCODEC_DEVICE_FUNCTION void wcodec_put_block(const struct wcodec_lossy_work *w, uint64_t row, uint32_t column, const uint32_t *v)
+/* The rows of a block, from place (row, column) on: what is inside of the tensor, and wanted. format: known when this is compiled. */
+WCODEC_DEVICE_FUNCTION void wcodec_put_block(const struct wcodec_lossy_work *w, const uint32_t format, uint64_t row, uint32_t column, const uint32_t *v)
 {
     const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
-    const uint32_t columns = view->columns, width = columns - column < 8 ? columns - column : 8, format = w->format, log2 = format == WCODEC_TO_F32 ? 2 : 1;
+    const uint32_t columns = view->columns, width = columns - column < 8 ? columns - column : 8, log2 = format == WCODEC_TO_F32 ? 2 : 1;
     const uint64_t begin = view->begin, end = view->end, stride = (uint64_t)columns << log2;
     uint64_t at = row * columns + column, out = view->out + ((at - begin) << log2);
     const uint32_t height = view->rows - row < 8 ? (uint32_t)(view->rows - row) : 8;
@@ -317,19 +301,51 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_mode(const struct wcodec_lossy_work
     return view->mode[bits ? (uint32_t)WCODEC_AT(w, block, uint8_t, view->modes)[bit / 8] >> bit % 8 & ((1u << bits) - 1) : 0];
 }
 
+/* A lane's block of half `unit` of a tile's superblocks, of its coefficients: 16 words of four, or of 16 bits 32 words of two. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_block(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit, uint32_t lane, const uint32_t *words)
+{
+    const struct wcodec_half_place place = wcodec_lossy_place(w, job, unit);
+    const uint32_t column = place.column + 8 * lane;
+    uint32_t v[64];
+    if (place.row >= w->view->rows || column >= w->view->columns)
+        return;
+    if (w->wide) {
+#define X(k, a, b, c, d)                            \
+    wcodec_lossy_two(words[2 * k], v + a, v + b);     \
+    wcodec_lossy_two(words[2 * k + 1], v + c, v + d);
+        WCODEC_IN_ORDER(w->view->order, X)
+#undef X
+    } else {
+#define X(k, a, b, c, d) wcodec_lossy_four(words[k], v + a, v + b, v + c, v + d);
+        WCODEC_IN_ORDER(w->view->order, X)
+#undef X
+    }
+    wcodec_lossy_transform(wcodec_lossy_mode(w, job, unit, lane), v);
+    if (w->format == WCODEC_TO_BF16)
+        wcodec_put_block(w, WCODEC_TO_BF16, place.row, column, v);
+    else if (w->format == WCODEC_TO_F16)
+        wcodec_put_block(w, WCODEC_TO_F16, place.row, column, v);
+    else
+        wcodec_put_block(w, WCODEC_TO_F32, place.row, column, v);
+}
+
 /* Half `unit` of the superblocks of a tile. */
 WCODEC_DEVICE_FUNCTION void wcodec_lossy_half(struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit)
 {
-    const struct wcodec_half_place place = wcodec_lossy_place(w, job, unit);
     WCODEC_EACH_LANE
     {
-        const uint32_t column = place.column + 8 * lane;
-        if (place.row < w->view->rows && column < w->view->columns) {
-            uint32_t v[64];
-            wcodec_lossy_load(w, WCODEC_AT(w, raw, uint8_t, job->residuals) + (((uint64_t)unit * 2048 + 4 * lane) << w->wide), v);
-            wcodec_lossy_transform(wcodec_lossy_mode(w, job, unit, lane), v);
-            wcodec_put_block(w, place.row, column, v);
+        const WCODEC_GLOBAL uint8_t *from = WCODEC_AT(w, raw, uint8_t, job->residuals) + (((uint64_t)unit * 2048 + 4 * lane) << w->wide);
+        uint32_t words[32];
+        WCODEC_UNROLL_ALL
+        for (uint32_t k = 0; k < 16; k++) {
+            if (w->wide) {
+                words[2 * k] = ((const WCODEC_GLOBAL uint32_t *)(from + 256 * k))[0];
+                words[2 * k + 1] = ((const WCODEC_GLOBAL uint32_t *)(from + 256 * k))[1];
+            } else {
+                words[k] = *(const WCODEC_GLOBAL uint32_t *)(from + 128 * k);
+            }
         }
+        wcodec_lossy_block(w, job, unit, lane, words);
     }
 }
 

@@ -33,10 +33,9 @@ WCODEC_INLINE void blocks_kernel(const fast_launch &launch)
         blocks_of_tile<0>(&work, job);
 }
 
-template <int WIDE, int FORMAT> WCODEC_INLINE void lossy_of_tile(wcodec_lossy_work *w, const wcodec_blocks_job *job)
+template <int WIDE> WCODEC_INLINE void lossy_of_tile(wcodec_lossy_work *w, const wcodec_blocks_job *job)
 {
     w->wide = WIDE;
-    w->format = FORMAT;
 #pragma unroll 1
     for (uint32_t unit = threadIdx.x / 32; unit < wcodec_lossy_units(w, job); unit += WCODEC_CUDA_BLOCKS_WARPS)
         wcodec_lossy_unit(w, job, unit);
@@ -47,20 +46,10 @@ WCODEC_INLINE void lossy_kernel(const fast_launch &launch)
     const wcodec_blocks_job *job = (const wcodec_blocks_job *)launch.jobs + blockIdx.x;
     wcodec_lossy_work work;
     wcodec_lossy_open(&work, job);
-    switch (work.format * 2 + work.wide) {
-    case 2 * WCODEC_TO_BF16:
-        return lossy_of_tile<0, WCODEC_TO_BF16>(&work, job);
-    case 2 * WCODEC_TO_BF16 + 1:
-        return lossy_of_tile<1, WCODEC_TO_BF16>(&work, job);
-    case 2 * WCODEC_TO_F16:
-        return lossy_of_tile<0, WCODEC_TO_F16>(&work, job);
-    case 2 * WCODEC_TO_F16 + 1:
-        return lossy_of_tile<1, WCODEC_TO_F16>(&work, job);
-    case 2 * WCODEC_TO_F32:
-        return lossy_of_tile<0, WCODEC_TO_F32>(&work, job);
-    default:
-        return lossy_of_tile<1, WCODEC_TO_F32>(&work, job);
-    }
+    if (work.wide)
+        lossy_of_tile<1>(&work, job);
+    else
+        lossy_of_tile<0>(&work, job);
 }
 
 #endif

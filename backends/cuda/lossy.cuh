@@ -168,22 +168,21 @@ struct lossy_half {
     template <class tile> static __device__ __forceinline__ void put(tile &t, wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t unit, uint32_t)
     {
         const uint32_t from = t.low.staged + 4 * (thread() & 31);
-        uint32_t v[64], words[16];
+        uint32_t words[16];
 #pragma unroll
         for (uint32_t k = 0; k < 16; k++) {
             words[k] = shared_u32(from + 128 * k);
             t.sum += (uint64_t)words[k] * (t.factor + k * WCODEC_CHECK_STEP);
         }
-#define X(k, a, b, c, d) wcodec_lossy_four(words[k], v + a, v + b, v + c, v + d);
-        WCODEC_IN_ORDER(w->view->order, X)
-#undef X
-        put_block(w, job, unit, v);
+        w->wide = 0;
+        wcodec_lossy_block(w, job, unit, thread() & 31, words);
+        __syncwarp();
     }
 
     template <class tile> static __device__ __forceinline__ void put_wide(tile &t, wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t unit)
     {
         const uint32_t lane = thread() & 31, low = t.low.staged + 4 * lane, high = t.high.staged + 4 * lane, add = current_set()->add;
-        uint32_t v[64], words[32];
+        uint32_t words[32];
 #pragma unroll
         for (uint32_t k = 0; k < 16; k++) {
             const uint32_t l = shared_u32(low + 128 * k), h = shared_u32(high + 128 * k);
@@ -191,40 +190,14 @@ struct lossy_half {
             words[2 * k + 1] = subtract_halves(__byte_perm(l, h, 0x7362), add);
             t.sum += (uint64_t)words[2 * k] * (t.factor + 2 * k * WCODEC_CHECK_STEP) + (uint64_t)words[2 * k + 1] * (t.factor + (2 * k + 1) * WCODEC_CHECK_STEP);
         }
-#define X(k, a, b, c, d)                            \
-    wcodec_lossy_two(words[2 * k], v + a, v + b);     \
-    wcodec_lossy_two(words[2 * k + 1], v + c, v + d);
-        WCODEC_IN_ORDER(w->view->order, X)
-#undef X
-        put_block(w, job, unit, v);
+        w->wide = 1;
+        wcodec_lossy_block(w, job, unit, lane, words);
+        __syncwarp();
     }
 
     static __device__ __forceinline__ uint32_t subtract_halves(uint32_t v, uint32_t add)
     {
         return ((v | 0x80008000u) - (add & 0x7fff7fffu)) ^ ((v ^ ~add) & 0x80008000u);
-    }
-
-    static __device__ __forceinline__ void put_block(wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t unit, uint32_t *v)
-    {
-        const uint32_t lane = thread() & 31;
-        const wcodec_half_place place = wcodec_lossy_place(w, job, unit);
-        const uint32_t column = place.column + 8 * lane;
-        if (place.row < w->view->rows && column < w->view->columns) {
-            const uint32_t format = w->view->format;
-            wcodec_lossy_transform(wcodec_lossy_mode(w, job, unit, lane), v);
-            /* Each with its format known when this is compiled. */
-            if (format == WCODEC_TO_BF16) {
-                w->format = WCODEC_TO_BF16;
-                wcodec_put_block(w, place.row, column, v);
-            } else if (format == WCODEC_TO_F16) {
-                w->format = WCODEC_TO_F16;
-                wcodec_put_block(w, place.row, column, v);
-            } else {
-                w->format = WCODEC_TO_F32;
-                wcodec_put_block(w, place.row, column, v);
-            }
-        }
-        __syncwarp();
     }
 };
 
