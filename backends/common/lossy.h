@@ -243,21 +243,48 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_words(uint32_t format, const uint32_t *
     }
 }
 
-/* The rows of a block, from place (row, column) on: what is inside of the tensor, and wanted. format: known when this is compiled. */
-WCODEC_DEVICE_FUNCTION void wcodec_put_block(const struct wcodec_lossy_work *w, const uint32_t format, uint64_t row, uint32_t column, const uint32_t *v)
+/* A lane's block of half a superblock. */
+struct wcodec_lossy_where {
+    uint64_t row; /* of the tensor, as the column */
+    uint32_t column;
+    uint32_t width; /* columns that are no padding; 0 if there are no rows either */
+    uint32_t mode;
+    float scale; /* of the first row */
+};
+
+/* The block of half `unit` of a tile's superblocks. */
+WCODEC_DEVICE_FUNCTION struct wcodec_lossy_where wcodec_lossy_place(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit, uint32_t lane)
 {
     const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
-    const uint32_t columns = view->columns, width = columns - column < 8 ? columns - column : 8, log2 = format == WCODEC_TO_F32 ? 2 : 1;
-    const uint64_t begin = view->begin, end = view->end, stride = (uint64_t)columns << log2;
-    uint64_t at = row * columns + column, out = view->out + ((at - begin) << log2);
-    const uint32_t height = view->rows - row < 8 ? (uint32_t)(view->rows - row) : 8;
-    const bool all = width == 8 && height == 8 && at >= begin && at + 7 * (uint64_t)columns + 8 <= end && (out | stride) % 16 == 0;
-    float scale = wcodec_row_scale(w, row);
+    const uint32_t along = job->column + unit / 2, down = along / view->across, column = (along - down * view->across) * 256 + 8 * lane, bits = view->index_bits;
+    const uint64_t row = (job->row + down) * 16 + unit % 2 * 8, bit = ((job->first + unit / 2) * 64 + unit % 2 * 32 + lane) * bits;
+    struct wcodec_lossy_where place = {row, column, 0, 0, 0};
+    if (row >= view->rows || column >= view->columns)
+        return place;
+    place.width = view->columns - column < 8 ? view->columns - column : 8;
+    place.mode = view->mode[bits ? (uint32_t)WCODEC_AT(w, block, uint8_t, view->modes)[bit / 8] >> bit % 8 & ((1u << bits) - 1) : 0];
+    place.scale = wcodec_row_scale(w, row);
+    return place;
+}
+
+/* The rows of a block: what is inside of the tensor, and wanted. format: known when this is compiled. */
+WCODEC_DEVICE_FUNCTION void wcodec_put_block(const struct wcodec_lossy_work *w, const uint32_t format, const struct wcodec_lossy_where *place, const uint32_t *v)
+{
+    const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
+    const uint32_t columns = view->columns, log2 = format == WCODEC_TO_F32 ? 2 : 1, stride = columns << log2;
+    const uint64_t at = place->row * columns + place->column, most = 1 << 30;
+    /* What is wanted, counted from the block's first element; a block's rows take less than 2^23. */
+    const uint32_t begin = view->begin > at ? (uint32_t)(view->begin - at < most ? view->begin - at : most) : 0;
+    const uint32_t end = view->end > at ? (uint32_t)(view->end - at < most ? view->end - at : most) : 0;
+    const uint32_t height = view->rows - place->row < 8 ? (uint32_t)(view->rows - place->row) : 8;
+    uint64_t out = view->out + ((at - view->begin) << log2);
+    const bool all = place->width == 8 && height == 8 && begin == 0 && 7 * columns + 8 <= end && (out | stride) % 16 == 0;
+    float scale = place->scale;
     WCODEC_UNROLL_ALL
     for (uint32_t y = 0; y < 8; y++) {
         uint32_t o[8];
         if (y > 0 && view->row_scales && y < height)
-            scale = wcodec_row_scale(w, row + y);
+            scale = wcodec_row_scale(w, place->row + y);
         wcodec_lossy_words(format, v + 8 * y, scale, o);
         if (all) {
             WCODEC_STORE_16(w, out, o[0], o[1], o[2], o[3]);
@@ -266,7 +293,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_put_block(const struct wcodec_lossy_work *w, 
         } else if (y < height) {
             WCODEC_UNROLL_ALL
             for (uint32_t i = 0; i < 8; i++) {
-                if (i >= width || at + i < begin || at + i >= end)
+                if (i >= place->width || y * columns + i < begin || y * columns + i >= end)
                     continue;
                 if (log2 == 2)
                     *WCODEC_AT_OUT(w, uint32_t, out + 4 * i) = o[i];
@@ -274,40 +301,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_put_block(const struct wcodec_lossy_work *w, 
                     *WCODEC_AT_OUT(w, uint16_t, out + 2 * i) = (uint16_t)(o[i / 2] >> 16 * (i % 2));
             }
         }
-        at += columns;
         out += stride;
     }
 }
 
-/* Where half `unit` of the superblocks of a tile begins: its row, and column of lane 0. */
-struct wcodec_half_place {
-    uint64_t row;
-    uint32_t column;
-};
-
-WCODEC_DEVICE_FUNCTION struct wcodec_half_place wcodec_lossy_place(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit)
+/* The elements of a block, of its coefficients: 16 words of four, or of 16 bits 32 words of two. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_block(const struct wcodec_lossy_work *w, const struct wcodec_lossy_where *place, const uint32_t *words)
 {
-    const uint32_t along = job->column + unit / 2, across = w->view->across;
-    const struct wcodec_half_place place = {(job->row + along / across) * 16 + unit % 2 * 8, along % across * 256};
-    return place;
-}
-
-/* The mode of a lane's block. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_mode(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit, uint32_t lane)
-{
-    const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
-    const uint32_t bits = view->index_bits;
-    const uint64_t bit = ((job->first + unit / 2) * 64 + unit % 2 * 32 + lane) * bits;
-    return view->mode[bits ? (uint32_t)WCODEC_AT(w, block, uint8_t, view->modes)[bit / 8] >> bit % 8 & ((1u << bits) - 1) : 0];
-}
-
-/* A lane's block of half `unit` of a tile's superblocks, of its coefficients: 16 words of four, or of 16 bits 32 words of two. */
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_block(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit, uint32_t lane, const uint32_t *words)
-{
-    const struct wcodec_half_place place = wcodec_lossy_place(w, job, unit);
-    const uint32_t column = place.column + 8 * lane;
     uint32_t v[64];
-    if (place.row >= w->view->rows || column >= w->view->columns)
+    if (place->width == 0)
         return;
     if (w->wide) {
 #define X(k, a, b, c, d)                            \
@@ -320,13 +322,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_block(const struct wcodec_lossy_work *w
         WCODEC_IN_ORDER(w->view->order, X)
 #undef X
     }
-    wcodec_lossy_transform(wcodec_lossy_mode(w, job, unit, lane), v);
+    wcodec_lossy_transform(place->mode, v);
     if (w->format == WCODEC_TO_BF16)
-        wcodec_put_block(w, WCODEC_TO_BF16, place.row, column, v);
+        wcodec_put_block(w, WCODEC_TO_BF16, place, v);
     else if (w->format == WCODEC_TO_F16)
-        wcodec_put_block(w, WCODEC_TO_F16, place.row, column, v);
+        wcodec_put_block(w, WCODEC_TO_F16, place, v);
     else
-        wcodec_put_block(w, WCODEC_TO_F32, place.row, column, v);
+        wcodec_put_block(w, WCODEC_TO_F32, place, v);
 }
 
 /* Half `unit` of the superblocks of a tile. */
@@ -335,6 +337,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_half(struct wcodec_lossy_work *w, const
     WCODEC_EACH_LANE
     {
         const WCODEC_GLOBAL uint8_t *from = WCODEC_AT(w, raw, uint8_t, job->residuals) + (((uint64_t)unit * 2048 + 4 * lane) << w->wide);
+        const struct wcodec_lossy_where place = wcodec_lossy_place(w, job, unit, lane);
         uint32_t words[32];
         WCODEC_UNROLL_ALL
         for (uint32_t k = 0; k < 16; k++) {
@@ -345,7 +348,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_half(struct wcodec_lossy_work *w, const
                 words[k] = *(const WCODEC_GLOBAL uint32_t *)(from + 128 * k);
             }
         }
-        wcodec_lossy_block(w, job, unit, lane, words);
+        wcodec_lossy_block(w, &place, words);
     }
 }
 

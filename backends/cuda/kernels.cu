@@ -50,22 +50,22 @@ FEW(16_11, WCODEC_SHAPE_16_11)
 /* Blocks are transformed in registers: a lane has 64 coefficients. */
 extern "C" __global__ void __launch_bounds__(384, WCODEC_CUDA_BLOCKS) wcodec_lossy_p8_runs(const __grid_constant__ fast_launch launch)
 {
-    fused_lossy_kernel<P8, true, lossy_half>(launch);
+    lossy_tiles_kernel<P8, true, false>(launch);
 }
 
 extern "C" __global__ void __launch_bounds__(608, 1) wcodec_lossy_wide(const __grid_constant__ fast_launch launch)
 {
-    fused_lossy_wide_kernel(launch);
+    lossy_tiles_kernel<P8, true, true>(launch);
 }
 
 extern "C" __global__ void __launch_bounds__(512, WCODEC_CUDA_BLOCKS) wcodec_lossy_p12(const __grid_constant__ fast_launch launch)
 {
-    fused_lossy_kernel<P12, false, lossy_plain>(launch);
+    lossy_tiles_kernel<P12, false, false>(launch);
 }
 
 extern "C" __global__ void __launch_bounds__(512, WCODEC_CUDA_BLOCKS) wcodec_lossy_pairs(const __grid_constant__ fast_launch launch)
 {
-    fused_lossy_kernel<PAIRS, false, lossy_plain>(launch);
+    lossy_tiles_kernel<PAIRS, false, false>(launch);
 }
 
 /* Whatever the fast ones do not: a warp a tile. */

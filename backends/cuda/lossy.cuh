@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Lossy tensors without scratch memory: a warp decodes 16 groups of a tile into its shared memory, half a superblock, replaces outliers there, and makes
+/* Lossy tensors without scratch memory: a warp decodes 16 groups of a tile into its shared memory, place a superblock, replaces outliers there, and makes
  * elements of them (backends/common/lossy.h). */
 #ifndef WCODEC_CUDA_LOSSY_CUH
 #define WCODEC_CUDA_LOSSY_CUH
@@ -17,6 +17,13 @@ WCODEC_INLINE void shared_store_u32(uint32_t address, uint32_t v)
 WCODEC_INLINE void shared_store_u8(uint32_t address, uint32_t v)
 {
     asm volatile("st.shared.u8 [%0], %1;" ::"r"(address), "r"(v) : "memory");
+}
+
+WCODEC_INLINE uint4 shared_u128(uint32_t address)
+{
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address));
+    return v;
 }
 
 /* The tables of a second stream stand behind those of the first. */
@@ -157,60 +164,49 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         return true;
     }
 
+    /* What is the same for all lanes waits in shared memory, while registers are wanted for something else. */
+    __device__ __forceinline__ void park(uint32_t to) const
+    {
+        const uint64_t from = (uint64_t)this->in.from;
+        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(this->in.at), "r"(this->in.next), "r"(this->in.load - 16 * (thread() & 31)), "r"(patched) : "memory");
+        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to + 16), "r"((uint32_t)from), "r"((uint32_t)(from >> 32)), "r"(this->in.limit), "r"(this->in.ring) : "memory");
+        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to + 32), "r"(this->table), "r"(this->run_tables), "r"(staged), "r"(0) : "memory");
+        __syncwarp();
+    }
+
+    __device__ __forceinline__ void take_back(uint32_t from)
+    {
+        const uint4 a = shared_u128(from), b = shared_u128(from + 16), c = shared_u128(from + 32);
+        this->in.part = 16 * (thread() & 31);
+        this->in.at = a.x;
+        this->in.next = a.y;
+        this->in.load = a.z + this->in.part;
+        patched = a.w;
+        this->in.from = (const char *)((uint64_t)b.y << 32 | b.x);
+        this->in.limit = b.z;
+        this->in.ring = b.w;
+        this->table = c.x;
+        this->run_tables = c.y;
+        staged = c.z;
+        this->lanes_below = (this->launch.ones << (thread() & 31)) ^ this->launch.ones;
+    }
+
     template <class descriptor> __device__ __forceinline__ bool all_taken(const descriptor *job) const
     {
         return this->in.taken(job->word_count ? job->words : job->states) == 2 * job->word_count;
     }
 };
 
-/* Half a superblock. */
-struct lossy_half {
-    template <class tile> static __device__ __forceinline__ void put(tile &t, wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t unit, uint32_t)
-    {
-        const uint32_t from = t.low.staged + 4 * (thread() & 31);
-        uint32_t words[16];
-#pragma unroll
-        for (uint32_t k = 0; k < 16; k++) {
-            words[k] = shared_u32(from + 128 * k);
-            t.sum += (uint64_t)words[k] * (t.factor + k * WCODEC_CHECK_STEP);
-        }
-        w->wide = 0;
-        wcodec_lossy_block(w, job, unit, thread() & 31, words);
-        __syncwarp();
-    }
-
-    template <class tile> static __device__ __forceinline__ void put_wide(tile &t, wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t unit)
-    {
-        const uint32_t lane = thread() & 31, low = t.low.staged + 4 * lane, high = t.high.staged + 4 * lane, add = current_set()->add;
-        uint32_t words[32];
-#pragma unroll
-        for (uint32_t k = 0; k < 16; k++) {
-            const uint32_t l = shared_u32(low + 128 * k), h = shared_u32(high + 128 * k);
-            words[2 * k] = subtract_halves(__byte_perm(l, h, 0x5140), add);
-            words[2 * k + 1] = subtract_halves(__byte_perm(l, h, 0x7362), add);
-            t.sum += (uint64_t)words[2 * k] * (t.factor + 2 * k * WCODEC_CHECK_STEP) + (uint64_t)words[2 * k + 1] * (t.factor + (2 * k + 1) * WCODEC_CHECK_STEP);
-        }
-        w->wide = 1;
-        wcodec_lossy_block(w, job, unit, lane, words);
-        __syncwarp();
-    }
-
-    static __device__ __forceinline__ uint32_t subtract_halves(uint32_t v, uint32_t add)
-    {
-        return ((v | 0x80008000u) - (add & 0x7fff7fffu)) ^ ((v ^ ~add) & 0x80008000u);
-    }
-};
-
 /* Elements of a plain tensor. */
 struct lossy_plain {
-    template <int FORMAT, class tile> static __device__ __forceinline__ void put_all(tile &t, uint64_t out, float scale)
+    template <int FORMAT, class tile> static __device__ __forceinline__ void put_all(tile &t, uint32_t factor, uint64_t out, float scale)
     {
-        const uint32_t from = t.staged() + 4 * (thread() & 31);
+        const uint32_t from = t.low.staged + 4 * (thread() & 31);
 #pragma unroll
         for (uint32_t k = 0; k < tile::unit_groups; k++) {
             const uint32_t word = shared_u32(from + 128 * k);
             uint32_t v[4];
-            t.sum += (uint64_t)word * (t.factor + k * WCODEC_CHECK_STEP);
+            t.sum += (uint64_t)word * (factor + k * WCODEC_CHECK_STEP);
             wcodec_lossy_four(word, v, v + 1, v + 2, v + 3);
             if constexpr (FORMAT == WCODEC_TO_F32)
                 store_u128((char *)out + 512 * k, make_uint4(wcodec_lossy_product(v[0], scale), wcodec_lossy_product(v[1], scale), wcodec_lossy_product(v[2], scale), wcodec_lossy_product(v[3], scale)));
@@ -227,13 +223,14 @@ struct lossy_plain {
         const uint64_t at = job->first + first, out = view->out + ((at - view->begin) << log2);
         if (first + 128 * tile::unit_groups <= job->blocks && at >= view->begin && at + 128 * tile::unit_groups <= view->end && !view->row_scales && out % (4u << log2) == 0) {
             const float scale = *(const float *)view->scales * 64;
+            const uint32_t factor = WCODEC_CHECK_FIRST + unit * tile::unit_groups * WCODEC_CHECK_STEP;
             const uint64_t mine = out + (lane * 4 << log2);
             if (format == WCODEC_TO_BF16)
-                put_all<WCODEC_TO_BF16>(t, mine, scale);
+                put_all<WCODEC_TO_BF16>(t, factor, mine, scale);
             else if (format == WCODEC_TO_F16)
-                put_all<WCODEC_TO_F16>(t, mine, scale);
+                put_all<WCODEC_TO_F16>(t, factor, mine, scale);
             else
-                put_all<WCODEC_TO_F32>(t, mine, scale);
+                put_all<WCODEC_TO_F32>(t, factor, mine, scale);
         } else {
             w->format = format;
             put_each(t, w, job, first, n);
@@ -250,9 +247,9 @@ struct lossy_plain {
             /* Element i % 4 of the lane's in group i / 4; those behind the last are zero, for the check. */
             const uint32_t number = first + i / 4 * 128 + 4 * lane + i % 4, shift = i % 4 * 8;
             const bool inside = number < job->blocks;
-            const uint32_t symbol = inside ? shared_u32(t.staged() + (number - first) / 4 * 4) >> shift & 0xffu : 0;
+            const uint32_t symbol = inside ? shared_u32(t.low.staged + (number - first) / 4 * 4) >> shift & 0xffu : 0;
             const uint64_t element = job->first + number;
-            t.sum += (uint64_t)(symbol << shift) * (t.factor + i / 4 * WCODEC_CHECK_STEP);
+            t.sum += (uint64_t)(symbol << shift) * (WCODEC_CHECK_FIRST + (first / 128 + i / 4) * WCODEC_CHECK_STEP);
             if (inside && element >= view->begin && element < view->end)
                 wcodec_put_one(w, view->out + ((element - view->begin) << (w->format == WCODEC_TO_F32 ? 2 : 1)), (uint32_t)((int32_t)(symbol << 24) >> 24) * 64,
                                wcodec_row_scale(w, view->row_scales ? element / view->columns : 0));
@@ -260,92 +257,48 @@ struct lossy_plain {
     }
 };
 
-/* PUTTER makes elements of half a superblock, or as many groups of a plain tensor; it counts for the check. */
-template <int PROFILE, bool RUNS, class PUTTER> struct lossy_tile {
-    typedef lossy_stream<PROFILE, RUNS> stream;
-    static constexpr uint32_t unit_groups = 16;
-
-    const fast_launch &launch;
-    stream low;
-    uint32_t number, groups;
-    uint64_t sum;
-    uint32_t factor;
-
-    __device__ __forceinline__ lossy_tile(const fast_launch &l) : launch(l), low(l)
+/* Elements from coefficients in blocks. */
+struct lossy_blocks {
+    static __device__ __forceinline__ uint32_t subtract_halves(uint32_t v, uint32_t add)
     {
+        return ((v | 0x80008000u) - (add & 0x7fff7fffu)) ^ ((v ^ ~add) & 0x80008000u);
     }
 
-    __device__ __forceinline__ const wcodec_tile_job *tile() const
+    /* Words of four coefficients, or of two; for the check they count. */
+    template <class tile> static __device__ __forceinline__ void take(tile &t, uint32_t g, uint32_t *words)
     {
-        return launch.jobs + number;
-    }
-
-    __device__ __forceinline__ void begin(uint32_t n, uint32_t room)
-    {
-        number = n;
-        groups = (tile()->elements + 127) / 128;
-        low.begin(tile(), room);
-    }
-
-    /* After begin(), and when the tables are there. extra: WCODEC_CUDA_LOSSY_EXTRA bytes of the warp's. */
-    __device__ __forceinline__ void decode(uint32_t next, uint32_t tables, uint32_t extra)
-    {
-        const uint32_t lane = thread() & 31;
-        low.prepare(tables, extra, extra + (RUNS ? 512 : 0));
-        if constexpr (RUNS) {
-            low.load_runs((const uint8_t *)tile()->runs, current_set(), groups);
-            __syncwarp();
+        const uint32_t lane = thread() & 31, factor = WCODEC_CHECK_FIRST + g * (tile::wide + 1) * WCODEC_CHECK_STEP;
+        const uint32_t low = t.low.staged + 4 * lane, high = t.high.staged + 4 * lane, add = tile::wide ? current_set()->add : 0;
+#pragma unroll
+        for (uint32_t k = 0; k < tile::unit_groups; k++) {
+            const uint32_t l = shared_u32(low + 128 * k);
+            if constexpr (tile::wide) {
+                const uint32_t h = shared_u32(high + 128 * k);
+                words[2 * k] = subtract_halves(__byte_perm(l, h, 0x5140), add);
+                words[2 * k + 1] = subtract_halves(__byte_perm(l, h, 0x7362), add);
+                t.sum += (uint64_t)words[2 * k] * (factor + 2 * k * WCODEC_CHECK_STEP);
+                t.sum += (uint64_t)words[2 * k + 1] * (factor + (2 * k + 1) * WCODEC_CHECK_STEP);
+            } else {
+                words[k] = l;
+                t.sum += (uint64_t)l * (factor + k * WCODEC_CHECK_STEP);
+            }
         }
-        if (next < launch_end() && lane < 2)
-            prefetch_l2((const char *)(launch.jobs + next) + lane * (sizeof(wcodec_tile_job) - 1));
-        sum = 0;
-        factor = WCODEC_CHECK_FIRST;
-        const wcodec_blocks_job *blocks = (const wcodec_blocks_job *)tile()->out;
-        wcodec_lossy_work work;
-        wcodec_lossy_open(&work, blocks);
-#pragma unroll 1
-        for (uint32_t g = 0; g < groups; g += unit_groups) {
-            const uint32_t n = RUNS ? unit_groups : min(unit_groups, groups - g);
-            low.template decode_groups<false>(g, n);
-            low.patch(tile(), g * 128, unit_groups * 128);
-            PUTTER::put(*this, &work, blocks, g / unit_groups, n);
-            factor += unit_groups * WCODEC_CHECK_STEP;
-        }
-        if (next < launch_end())
-            prefetch_tile<false>(launch.jobs + next);
-        copy_async_wait<0>();
-        __syncwarp();
-        const wcodec_tile_job *job = tile();
-        tell(job, __any_sync(~0u, low.low_start), !low.all_taken(job), __any_sync(~0u, low.x != WCODEC_STATE_LOW), job->outliers && !stream::outliers_good(job, job->elements));
-    }
-
-    __device__ __forceinline__ void tell(const wcodec_tile_job *job, bool start, bool words, bool end, bool outliers) const
-    {
-        uint32_t fault = start ? 1 : words ? 2 : end ? 3 : outliers ? 4 : 0;
-        if (!fault && job->slot >> 31)
-            fault = add_lanes(wcodec_check_share(sum, thread() & 31)) == job->check ? 0 : 5;
-        if ((thread() & 31) == 0 && fault)
-            launch.faults[job->slot & 0x7fffffffu] = fault;
-    }
-
-    __device__ __forceinline__ uint32_t staged() const
-    {
-        return low.staged;
     }
 };
 
-/* 16-bit coefficients in blocks: streams of lower and of upper bytes. A tile's job has the upper one's wcodec_stream_job at `raw`. */
-struct lossy_wide_tile {
-    typedef lossy_stream<P8, true> stream;
+/* A tile: with RUNS of coefficients in blocks, else of a plain tensor. WIDE: two streams, of lower and upper bytes; the tile's job has the upper one's wcodec_stream_job at
+ * `raw`. */
+template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
+    typedef lossy_stream<PROFILE, RUNS> stream;
     static constexpr uint32_t unit_groups = 16;
+    static constexpr bool wide = WIDE;
 
     const fast_launch &launch;
     stream low, high;
-    uint32_t number, groups;
+    uint32_t number, groups, parked;
     uint64_t sum;
-    uint32_t factor;
 
-    __device__ __forceinline__ lossy_wide_tile(const fast_launch &l) : launch(l), low(l), high(l)
+    __device__ __forceinline__ lossy_tile(const fast_launch &l) : launch(l), low(l), high(l)
     {
     }
 
@@ -361,7 +314,7 @@ struct lossy_wide_tile {
 
     __device__ __forceinline__ bool upper_coded() const
     {
-        return (upper()->mode_symbol & 0xff) == 0;
+        return WIDE && (upper()->mode_symbol & 0xff) == 0;
     }
 
     __device__ __forceinline__ void begin(uint32_t n, uint32_t room)
@@ -373,45 +326,101 @@ struct lossy_wide_tile {
             high.begin(upper(), room + WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0));
     }
 
-    __device__ __forceinline__ void decode(uint32_t next, uint32_t tables, uint32_t extra)
+    /* Upper bytes that are all the same. */
+    __device__ __forceinline__ void fill_upper() const
+    {
+        const uint32_t symbol = (upper()->mode_symbol >> 8 & 0xffu) * 0x01010101u;
+        for (uint32_t g = 0; g < unit_groups; g++)
+            shared_store_u32(high.staged + 128 * g + 4 * (thread() & 31), symbol);
+    }
+
+    __device__ __forceinline__ void copy_words(uint32_t to, const void *from, uint32_t size) const
     {
         const uint32_t lane = thread() & 31;
+        if (4 * lane < size)
+            shared_store_u32(to + 4 * lane, ((const uint32_t *)from)[lane]);
+    }
+
+    template <class type> __device__ __forceinline__ const type *shared_pointer(uint32_t address) const
+    {
+        return (const type *)((const char *)shared + (address - (uint32_t)__cvta_generic_to_shared(shared)));
+    }
+
+    /* After begin(), and when the tables are there. extra: WCODEC_CUDA_LOSSY_EXTRA(WIDE) bytes of the warp's: descriptors, what is parked, tables of groups,
+     * coefficients. */
+    __device__ __forceinline__ void decode(uint32_t next, uint32_t tables, uint32_t extra)
+    {
+        const uint32_t lane = thread() & 31, runs = extra + WCODEC_CUDA_LOSSY_HEAD;
         const bool coded = upper_coded();
-        low.prepare(tables, extra, extra + 1024);
-        high.prepare(tables + 16384, extra + 512, extra + 1024 + 2048);
-        low.load_runs((const uint8_t *)tile()->runs, current_set(), groups);
-        if (coded) {
-            high.load_runs((const uint8_t *)upper()->runs, second_set(current_set()), groups);
-        } else {
-            const uint32_t symbol = (upper()->mode_symbol >> 8 & 0xffu) * 0x01010101u;
-            for (uint32_t g = 0; g < unit_groups; g++)
-                shared_store_u32(high.staged + 128 * g + 4 * lane, symbol);
+        parked = extra;
+        const wcodec_blocks_job *global = (const wcodec_blocks_job *)tile()->out, *job = shared_pointer<wcodec_blocks_job>(extra + 96);
+        wcodec_lossy_work work;
+        copy_words(extra + 96, global, sizeof *job);
+        copy_words(extra + 144, (const void *)global->view, sizeof *work.view);
+        work.view = shared_pointer<wcodec_view_job>(extra + 144);
+        low.prepare(tables, runs, runs + 512 * (WIDE + 1));
+        if constexpr (RUNS)
+            low.load_runs((const uint8_t *)tile()->runs, current_set(), groups);
+        if constexpr (WIDE) {
+            high.prepare(tables + 16384, runs + 512, runs + 1024 + 2048);
+            if (coded)
+                high.load_runs((const uint8_t *)upper()->runs, second_set(current_set()), groups);
+            else
+                fill_upper();
         }
         __syncwarp();
         if (next < launch_end() && lane < 2)
             prefetch_l2((const char *)(launch.jobs + next) + lane * (sizeof(wcodec_tile_job) - 1));
+        work.format = work.view->format;
+        work.wide = WIDE;
         sum = 0;
-        factor = WCODEC_CHECK_FIRST;
-        const wcodec_blocks_job *blocks = (const wcodec_blocks_job *)tile()->out;
-        wcodec_lossy_work work;
-        wcodec_lossy_open(&work, blocks);
 #pragma unroll 1
         for (uint32_t g = 0; g < groups; g += unit_groups) {
-            low.decode_groups<false>(g, unit_groups);
-            low.patch(tile(), g * 128, unit_groups * 128);
-            if (coded)
-                high.decode_groups<true>(g, unit_groups);
-            high.patch(upper(), g * 128, unit_groups * 128);
-            lossy_half::put_wide(*this, &work, blocks, g / unit_groups);
-            if (!coded && upper()->outliers)
-                for (uint32_t k = 0; k < unit_groups; k++)
-                    shared_store_u32(high.staged + 128 * k + 4 * lane, (upper()->mode_symbol >> 8 & 0xffu) * 0x01010101u);
-            factor += 2 * unit_groups * WCODEC_CHECK_STEP;
+            if constexpr (RUNS)
+                blocks_unit(&work, job, g, coded);
+            else
+                plain_unit(&work, job, g);
         }
         if (next < launch_end())
             prefetch_tile<false>(launch.jobs + next);
         copy_async_wait<0>();
         __syncwarp();
+        finish(coded);
+    }
+
+    __device__ __forceinline__ void blocks_unit(wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t g, bool coded)
+    {
+        const wcodec_lossy_where place = wcodec_lossy_place(w, job, g / unit_groups, thread() & 31);
+        uint32_t words[unit_groups * (WIDE + 1)];
+        low.template decode_groups<false>(g, unit_groups);
+        low.patch(tile(), g * 128, unit_groups * 128);
+        low.park(parked);
+        if constexpr (WIDE) {
+            if (coded)
+                high.template decode_groups<true>(g, unit_groups);
+            high.patch(upper(), g * 128, unit_groups * 128);
+            high.park(parked + 48);
+        }
+        lossy_blocks::take(*this, g, words);
+        if (WIDE && !coded && upper()->outliers)
+            fill_upper();
+        wcodec_lossy_block(w, &place, words);
+        __syncwarp();
+        low.take_back(parked);
+        if constexpr (WIDE)
+            high.take_back(parked + 48);
+    }
+
+    __device__ __forceinline__ void plain_unit(wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t g)
+    {
+        const uint32_t n = min(unit_groups, groups - g);
+        low.template decode_groups<false>(g, n);
+        low.patch(tile(), g * 128, unit_groups * 128);
+        lossy_plain::put(*this, w, job, g / unit_groups, n);
+    }
+
+    __device__ __forceinline__ void finish(bool coded) const
+    {
         const wcodec_tile_job *job = tile();
         uint32_t fault = 0;
         if (__any_sync(~0u, low.low_start || (coded && high.low_start)))
@@ -420,28 +429,22 @@ struct lossy_wide_tile {
             fault = 2;
         else if (__any_sync(~0u, low.x != WCODEC_STATE_LOW || (coded && high.x != WCODEC_STATE_LOW)))
             fault = 3;
-        else if ((job->outliers && !stream::outliers_good(job, job->elements)) || (upper()->outliers && !stream::outliers_good(upper(), job->elements)))
+        else if ((job->outliers && !stream::outliers_good(job, job->elements)) || (WIDE && upper()->outliers && !stream::outliers_good(upper(), job->elements)))
             fault = 4;
         else if (job->slot >> 31)
-            fault = add_lanes(wcodec_check_share(sum, lane)) == job->check ? 0 : 5;
-        if (lane == 0 && fault)
+            fault = add_lanes(wcodec_check_share(sum, thread() & 31)) == job->check ? 0 : 5;
+        if ((thread() & 31) == 0 && fault)
             launch.faults[job->slot & 0x7fffffffu] = fault;
     }
 };
 
-template <int PROFILE, bool RUNS, class PUTTER> WCODEC_INLINE void fused_lossy_kernel(const fast_launch &launch)
+template <int PROFILE, bool RUNS, bool WIDE> WCODEC_INLINE void lossy_tiles_kernel(const fast_launch &launch)
 {
-    typedef places<PROFILE == PAIRS ? 32768 : 16384, WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0), WCODEC_CUDA_LOSSY_EXTRA> place;
-    take_parts<lossy_tile<PROFILE, RUNS, PUTTER>, place>(
-        launch, [](const wcodec_table_set *set, uint32_t *to, auto meanwhile) { load_tables<WCODEC_SHAPE_8_0, PROFILE, RUNS, PROFILE == PAIRS>(set, to, meanwhile); });
-}
-
-WCODEC_INLINE void fused_lossy_wide_kernel(const fast_launch &launch)
-{
-    typedef places<32768, 2 * WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0), WCODEC_CUDA_LOSSY_WIDE_EXTRA> place;
-    take_parts<lossy_wide_tile, place>(launch, [](const wcodec_table_set *set, uint32_t *to, auto meanwhile) {
-        load_tables<WCODEC_SHAPE_8_0, P8, true, false>(set, to, meanwhile);
-        load_tables<WCODEC_SHAPE_8_0, P8, true, false>(second_set(set), to + 4096, [] {});
+    typedef places<WIDE || PROFILE == PAIRS ? 32768 : 16384, WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0) * (WIDE + 1), WCODEC_CUDA_LOSSY_EXTRA(WIDE)> place;
+    take_parts<lossy_tile<PROFILE, RUNS, WIDE>, place>(launch, [](const wcodec_table_set *set, uint32_t *to, auto meanwhile) {
+        load_tables<WCODEC_SHAPE_8_0, PROFILE, RUNS, PROFILE == PAIRS>(set, to, meanwhile);
+        if constexpr (WIDE)
+            load_tables<WCODEC_SHAPE_8_0, PROFILE, RUNS, false>(second_set(set), to + 4096, [] {});
     });
 }
 
