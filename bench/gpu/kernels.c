@@ -64,6 +64,7 @@ static const struct row {
     {"left16-2^27", FIELD16, 27, 1, 0, false, 0, 0, WCODEC_PREDICT_LEFT, 0},
     {"lossy-dct-2^27", FIELD16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 4.5},
     {"lossy-dct-2.5-2^27", FIELD16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 2.5},
+    {"lossy-dct-1-2^27", FIELD16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 1},
     {"lossy-plain-2^27", BF16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 4.5},
     {"lossy-plain-9-2^27", BF16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 9},
 };
