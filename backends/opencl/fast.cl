@@ -41,6 +41,15 @@ enum { COPIES = 1, TABLE_WORDS = 4096, ENTRY = 4 };
 
 enum { TABLES = WCODEC_TILES_A_GROUP * WCODEC_RING_ROOM }; /* where they begin in local memory, behind the rings */
 
+/* Where tiles become elements at once (lossy.cl), each 32 work-items have so many bytes of local memory behind the tables. */
+#ifdef WCODEC_LOSSY_FUSED
+enum { STAGED = TABLES + 4 * TABLE_WORDS, STAGED_ROOM = WCODEC_LOSSY_FUSED * 2048, LOCAL_SIZE = STAGED + WCODEC_TILES_A_GROUP * STAGED_ROOM };
+#define wcodec_any_tile wcodec_lossy_tile
+#else
+enum { LOCAL_SIZE = TABLES + 4 * TABLE_WORDS };
+#define wcodec_any_tile wcodec_fast_tile
+#endif
+
 /* Barriers of a work-group are costly to compile for processors, each in each place again. */
 #ifdef WCODEC_OPENCL_LOCAL
 #define WCODEC_ROLLED 1
@@ -363,6 +372,11 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, const 
     return wcodec_add_lanes(&w->binding, wcodec_check_share(f->sum, lane)) == job->check ? 0 : 5;
 }
 
+#ifdef WCODEC_LOSSY_FUSED
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_tile(struct wcodec_tile_work *w, uint32_t i, uint32_t next, uint32_t number, volatile __local struct wcodec_fast_part *current, __global uint8_t *__local *places,
+                                                  __local uint8_t *local_memory);
+#endif
+
 /* Tile i of the part, after which comes tile `next`. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uint32_t i, uint32_t next, uint32_t number, volatile __local struct wcodec_fast_part *current, __global uint8_t *__local *places,
                                                  __local uint8_t *local_memory)
@@ -461,7 +475,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_share(struct wcodec_part *part)
 WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global uint32_t *faults, ulong jobs, ulong parts, ulong numbers, uint slots, uint first, uint active, uint queue_word, uint serial WCODEC_PLACE_PARAMETERS)
 {
     struct wcodec_tile_work work;
-    __local uint4 local_memory[TABLES / 16 + TABLE_WORDS / 4];
+    __local uint4 local_memory[LOCAL_SIZE / 16];
     __local struct wcodec_fast_part current;
     WCODEC_OPENCL_PLACES
     WCODEC_OPENCL_LANES(work)
@@ -495,7 +509,7 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
         barrier(CLK_LOCAL_MEM_FENCE);
         while (i < current.part.count) {
             const uint32_t next = queue ? wcodec_fast_take(&work, faults + queue) + (uint32_t)get_num_groups(0) * WCODEC_TILES_A_GROUP : i + active;
-            const uint32_t fault = wcodec_fast_tile(&work, i, next, number, &current, places, (__local uint8_t *)local_memory);
+            const uint32_t fault = wcodec_any_tile(&work, i, next, number, &current, places, (__local uint8_t *)local_memory);
             if (fault && WCODEC_THREAD_LANE(&work) == 0)
                 wcodec_tell(faults, slots + (WCODEC_CURRENT_JOB(&current, i)->slot & 0x7fffffffu), fault, serial);
             i = next;

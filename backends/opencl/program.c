@@ -177,6 +177,21 @@ static unsigned shape_nvidia(const struct wcodec_device *d, unsigned shape, stru
     return two ? 64 : many ? 48 : 40;
 }
 
+/* Those of the kernels that make elements of lossy tensors: what their transforms want of registers leaves room for few warps. */
+static void lossy_groups(const struct wcodec_device *d, unsigned kernel, struct wcodec_opencl_program *p, char *more, size_t size)
+{
+    const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA, wide = kernel == WCODEC_FUSED_LOSSY_WIDE, plain = kernel >= WCODEC_FUSED_LOSSY_P12;
+    const unsigned coding = kernel == WCODEC_FUSED_LOSSY_P12 ? WCODEC_CODING_P12 : kernel == WCODEC_FUSED_LOSSY_PAIRS ? WCODEC_CODING_PAIRS : WCODEC_CODING_P8_RUNS;
+    const unsigned room = RING_ROOM + (wide ? 4096 : 2048);
+    p->groups = nvidia ? 4 : 16;
+    p->items = nvidia ? (wide ? 128 : plain ? 256 : 192) : d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
+    while (p->items > 32 && TABLES + p->items / 32 * room + 8 * p->places + FAST_EXTRA > d->local_memory)
+        p->items -= 32;
+    const int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=0 -DWCODEC_OPENCL_COPIES=1 -DWCODEC_LOSSY_FUSED=%u", (unsigned)WCODEC_SHAPE_8_0, coding, wide ? 2u : 1u);
+    if (nvidia)
+        snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u%s", wide ? 128u : plain ? 64u : 80u, d->capability >= 80 ? " -DWCODEC_OPENCL_ASYNC -DWCODEC_OPENCL_FLOAT_PAIRS" : "");
+}
+
 /* Work-groups of a fast kernel, and what else its compiler is told. */
 static void shape_groups(const struct wcodec_device *d, unsigned kernel, struct wcodec_opencl_program *p, char *more, size_t size)
 {
@@ -197,8 +212,10 @@ static void shape_groups(const struct wcodec_device *d, unsigned kernel, struct 
 static bool is_possible(const struct wcodec_device *d, unsigned kernel)
 {
     const unsigned shape = kernel / 2 / WCODEC_CODINGS, coding = kernel / 2 % WCODEC_CODINGS;
-    if (kernel > WCODEC_KERNEL_GENERIC || d->variant == WCODEC_VARIANT_LOOPS || TABLES + RING_ROOM + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA > d->local_memory)
+    if (d->variant == WCODEC_VARIANT_LOOPS || TABLES + RING_ROOM + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA > d->local_memory)
         return false;
+    if (kernel > WCODEC_KERNEL_GENERIC) /* votes by barriers in branches are more than processors' compilers bear */
+        return d->variant != WCODEC_VARIANT_LOCAL && TABLES + RING_ROOM + 4096 + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA <= d->local_memory;
     return coding == WCODEC_CODING_PAIRS ? shape != WCODEC_SHAPE_8_0 : coding == WCODEC_CODING_P12 ? shape == WCODEC_SHAPE_8_0 : true;
 }
 
@@ -207,7 +224,9 @@ static void build_again(struct wcodec_device *d, unsigned kernel, unsigned many,
     wcodec_error err = {0};
     char more[256] = "";
     p->places = places_of(d, many);
-    if (kernel >= WCODEC_KERNEL_GENERIC) {
+    if (kernel > WCODEC_KERNEL_GENERIC && kernel < WCODEC_KERNELS) {
+        lossy_groups(d, kernel, p, more, sizeof more);
+    } else if (kernel >= WCODEC_KERNEL_GENERIC) {
         const struct wcodec_opencl_program *general = &d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW];
         const bool pairs = d->variant == WCODEC_VARIANT_NVIDIA && d->capability >= 80;
         p->items = kernel != WCODEC_KERNEL_GENERIC && general->items > BLOCKS_ITEMS ? BLOCKS_ITEMS : general->items;
