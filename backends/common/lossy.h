@@ -248,8 +248,8 @@ struct wcodec_lossy_where {
     uint64_t row; /* of the tensor, as the column */
     uint32_t column;
     uint32_t width; /* columns that are no padding; 0 if there are no rows either */
-    uint32_t mode;
-    float scale; /* of the first row */
+    uint32_t modes; /* byte in which the number of its mode is, looked into when that is wanted: it may still be on its way */
+    float scale;    /* of the first row */
 };
 
 /* The block of half `unit` of a tile's superblocks. */
@@ -262,7 +262,8 @@ WCODEC_DEVICE_FUNCTION struct wcodec_lossy_where wcodec_lossy_place(const struct
     if (row >= view->rows || column >= view->columns)
         return place;
     place.width = view->columns - column < 8 ? view->columns - column : 8;
-    place.mode = view->mode[bits ? (uint32_t)WCODEC_AT(w, block, uint8_t, view->modes)[bit / 8] >> bit % 8 & ((1u << bits) - 1) : 0];
+    if (bits)
+        place.modes = WCODEC_AT(w, block, uint8_t, view->modes)[bit / 8];
     place.scale = wcodec_row_scale(w, row);
     return place;
 }
@@ -322,7 +323,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_block(const struct wcodec_lossy_work *w
         WCODEC_IN_ORDER(w->view->order, X)
 #undef X
     }
-    wcodec_lossy_transform(place->mode, v);
+    const uint32_t bits = w->view->index_bits;
+    wcodec_lossy_transform(w->view->mode[place->modes >> place->column / 8 * bits % 8 & ((1u << bits) - 1)], v);
     if (w->format == WCODEC_TO_BF16)
         wcodec_put_block(w, WCODEC_TO_BF16, place, v);
     else if (w->format == WCODEC_TO_F16)

@@ -32,6 +32,13 @@ WCODEC_INLINE const wcodec_table_set *second_set(const wcodec_table_set *set)
     return (const wcodec_table_set *)((const char *)(set + 1) + 4 * set->entries);
 }
 
+WCODEC_INLINE uint32_t shared_u8(uint32_t address)
+{
+    uint32_t v;
+    asm volatile("ld.shared.u8 %0, [%1];" : "=r"(v) : "r"(address));
+    return v;
+}
+
 /* A stream of coefficients, or of their lower or upper bytes. With runs `run_tables` has a byte for each group: four times its table, and 1 if that has one symbol
  * only. */
 template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8_0, PROFILE, RUNS, PROFILE == PAIRS, false> {
@@ -40,6 +47,7 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
 
     uint32_t staged;  /* shared address of the warp's bytes */
     uint32_t patched; /* outliers that are in their place */
+    uint32_t next;    /* position of the one behind them, or of none */
 
     __device__ __forceinline__ lossy_stream(const fast_launch &l) : fast(l)
     {
@@ -52,7 +60,7 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         this->x = ((const uint32_t *)job->states)[thread() & 31];
     }
 
-    __device__ __forceinline__ void prepare(uint32_t tables, uint32_t runs, uint32_t bytes)
+    template <class descriptor> __device__ __forceinline__ void prepare(const descriptor *job, uint32_t tables, uint32_t runs, uint32_t bytes)
     {
         this->table = tables;
         this->run_tables = runs;
@@ -61,6 +69,7 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         this->low_start = this->x < WCODEC_STATE_LOW;
         staged = bytes;
         patched = 0;
+        next = job->outliers ? position(job, 0) : ~0u;
     }
 
     __device__ __forceinline__ void load_runs(const uint8_t *runs, const wcodec_table_set *set, uint32_t groups)
@@ -89,8 +98,30 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
             decode_word(to, this->table + tables);
     }
 
-    /* Groups [g, g + n); with runs g and n are multiples of four. ROLLED: most tables have one symbol. */
-    template <bool ROLLED> __device__ __forceinline__ void decode_groups(uint32_t g, uint32_t n)
+    /* Sixteen groups from g on, of which most have tables of one symbol: what these are is there from the sixteen before, if they have the same tables and
+     * nothing was changed. */
+    __device__ __forceinline__ void decode_few(uint32_t g, bool changed)
+    {
+        const uint32_t lane = thread() & 31, runs = this->run_tables + g, own = shared_u8(runs + lane % 16);
+        const uint32_t before = g ? shared_u8(runs - 16 + lane % 16) : ~own;
+        uint32_t left = __ballot_sync(~0u, lane < 16 && !(own & 1));
+        if (changed || __any_sync(~0u, own != before)) {
+#pragma unroll
+            for (uint32_t i = 0; i < 16; i++) {
+                const uint32_t symbol = shared_u32(this->table + ((shared_u8(runs + i) & 0x3cu) << 8)) & 0xffu;
+                shared_store_u32(staged + 128 * i + 4 * lane, symbol * 0x01010101u);
+            }
+        }
+        while (left) {
+            const uint32_t i = __ffs(left) - 1;
+            left &= left - 1;
+            this->in.begin_block(0, 0);
+            decode_word(staged + 128 * i + 4 * lane, this->table + (shared_u8(runs + i) << 8));
+        }
+    }
+
+    /* Groups [g, g + n); with runs g and n are multiples of four. */
+    __device__ __forceinline__ void decode_groups(uint32_t g, uint32_t n)
     {
         const uint32_t end = g + n, whole = g + n / step * step;
         uint32_t to = staged + 4 * (thread() & 31);
@@ -99,7 +130,7 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
             this->in.begin_block(0, 0);
             if constexpr (RUNS) {
                 const uint32_t tables = shared_u32(this->run_tables + g);
-                if (ROLLED || __any_sync(~0u, tables & 0x01010101u)) {
+                if (__any_sync(~0u, tables & 0x01010101u)) {
 #pragma unroll 1
                     for (uint32_t i = 0; i < 4; i++)
                         decode_run_group((tables >> 8 * i & 0xffu) << 8, to + 128 * i);
@@ -130,13 +161,13 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         return ((const uint16_t *)job->positions)[i];
     }
 
-    /* Outliers of `n` groups, the elements from `first` on, to their place. Whether they are in order is seen later. */
-    template <class descriptor> __device__ __forceinline__ void patch(const descriptor *job, uint32_t first, uint32_t elements)
+    /* Outliers of `elements` from `first` on, to their place; returns whether there are any. Whether they are in order is seen later. */
+    template <class descriptor> __device__ __forceinline__ bool patch(const descriptor *job, uint32_t first, uint32_t elements)
     {
+        if (next >= first + elements)
+            return false;
         const uint32_t count = job->outliers;
         uint32_t n;
-        if (patched >= count)
-            return;
         __syncwarp();
         do {
             const uint32_t i = patched + (thread() & 31), at = i < count ? position(job, i) - first : elements;
@@ -146,7 +177,9 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
             n = __popc(__ballot_sync(~0u, mine));
             patched += n;
         } while (n == 32);
+        next = patched < count ? position(job, patched) : ~0u;
         __syncwarp();
+        return true;
     }
 
     template <class descriptor> __device__ __forceinline__ static bool outliers_good(const descriptor *job, uint32_t elements)
@@ -170,7 +203,7 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         const uint64_t from = (uint64_t)this->in.from;
         asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(this->in.at), "r"(this->in.next), "r"(this->in.load - 16 * (thread() & 31)), "r"(patched) : "memory");
         asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to + 16), "r"((uint32_t)from), "r"((uint32_t)(from >> 32)), "r"(this->in.limit), "r"(this->in.ring) : "memory");
-        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to + 32), "r"(this->table), "r"(this->run_tables), "r"(staged), "r"(0) : "memory");
+        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to + 32), "r"(this->table), "r"(this->run_tables), "r"(staged), "r"(next) : "memory");
         __syncwarp();
     }
 
@@ -188,6 +221,7 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         this->table = c.x;
         this->run_tables = c.y;
         staged = c.z;
+        next = c.w;
         this->lanes_below = (this->launch.ones << (thread() & 31)) ^ this->launch.ones;
     }
 
@@ -268,7 +302,7 @@ struct lossy_blocks {
     template <class tile> static __device__ __forceinline__ void take(tile &t, uint32_t g, uint32_t *words)
     {
         const uint32_t lane = thread() & 31, factor = WCODEC_CHECK_FIRST + g * (tile::wide + 1) * WCODEC_CHECK_STEP;
-        const uint32_t low = t.low.staged + 4 * lane, high = t.high.staged + 4 * lane, add = tile::wide ? current_set()->add : 0;
+        const uint32_t low = t.low.staged + 4 * lane, high = t.high.staged + 4 * lane, add = tile::wide ? t.add() : 0;
 #pragma unroll
         for (uint32_t k = 0; k < tile::unit_groups; k++) {
             const uint32_t l = shared_u32(low + 128 * k);
@@ -296,34 +330,43 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
     const fast_launch &launch;
     stream low, high;
     uint32_t number, groups, parked;
+    bool upper_changed; /* by outliers: in the last unit */
     uint64_t sum;
 
     __device__ __forceinline__ lossy_tile(const fast_launch &l) : launch(l), low(l), high(l)
     {
     }
 
+    /* Descriptors are copied to shared memory, behind what is parked. */
+    enum : uint32_t { BLOCKS = 96, ADD = BLOCKS + sizeof(wcodec_blocks_job), VIEW = ADD + 16, TILE = VIEW + sizeof(wcodec_view_job), UPPER = TILE + sizeof(wcodec_tile_job) };
+    static_assert(UPPER + sizeof(wcodec_stream_job) <= WCODEC_CUDA_LOSSY_HEAD && VIEW % 8 == 0 && TILE % 8 == 0 && UPPER % 8 == 0, "geometry.h");
+
     __device__ __forceinline__ const wcodec_tile_job *tile() const
     {
-        return launch.jobs + number;
+        return shared_pointer<wcodec_tile_job>(parked + TILE);
     }
 
     __device__ __forceinline__ const wcodec_stream_job *upper() const
     {
-        return (const wcodec_stream_job *)tile()->raw;
+        return shared_pointer<wcodec_stream_job>(parked + UPPER);
     }
 
-    __device__ __forceinline__ bool upper_coded() const
+    __device__ __forceinline__ uint32_t add() const
     {
-        return WIDE && (upper()->mode_symbol & 0xff) == 0;
+        return shared_u32(parked + ADD);
     }
 
     __device__ __forceinline__ void begin(uint32_t n, uint32_t room)
     {
         number = n;
-        groups = (tile()->elements + 127) / 128;
-        low.begin(tile(), room);
-        if (upper_coded())
-            high.begin(upper(), room + WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0));
+        const wcodec_tile_job *job = launch.jobs + n;
+        groups = (job->elements + 127) / 128;
+        low.begin(job, room);
+        if constexpr (WIDE) {
+            const wcodec_stream_job *more = (const wcodec_stream_job *)job->raw;
+            if ((more->mode_symbol & 0xff) == 0)
+                high.begin(more, room + WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0));
+        }
     }
 
     /* Upper bytes that are all the same. */
@@ -351,18 +394,25 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
     __device__ __forceinline__ void decode(uint32_t next, uint32_t tables, uint32_t extra)
     {
         const uint32_t lane = thread() & 31, runs = extra + WCODEC_CUDA_LOSSY_HEAD;
-        const bool coded = upper_coded();
-        parked = extra;
-        const wcodec_blocks_job *global = (const wcodec_blocks_job *)tile()->out, *job = shared_pointer<wcodec_blocks_job>(extra + 96);
+        const wcodec_tile_job *given = launch.jobs + number;
+        const wcodec_blocks_job *blocks = (const wcodec_blocks_job *)given->out, *job = shared_pointer<wcodec_blocks_job>(extra + BLOCKS);
         wcodec_lossy_work work;
-        copy_words(extra + 96, global, sizeof *job);
-        copy_words(extra + 144, (const void *)global->view, sizeof *work.view);
-        work.view = shared_pointer<wcodec_view_job>(extra + 144);
-        low.prepare(tables, runs, runs + 512 * (WIDE + 1));
+        parked = extra;
+        copy_words(extra + TILE, given, sizeof *given);
+        copy_words(extra + BLOCKS, blocks, sizeof *blocks);
+        copy_words(extra + VIEW, (const void *)blocks->view, sizeof *work.view);
+        if constexpr (WIDE) {
+            copy_words(extra + UPPER, (const void *)given->raw, sizeof(wcodec_stream_job));
+            shared_store_u32(extra + ADD, current_set()->add);
+        }
+        __syncwarp();
+        const bool coded = WIDE && (upper()->mode_symbol & 0xff) == 0;
+        work.view = shared_pointer<wcodec_view_job>(extra + VIEW);
+        low.prepare(tile(), tables, runs, runs + 512 * (WIDE + 1));
         if constexpr (RUNS)
             low.load_runs((const uint8_t *)tile()->runs, current_set(), groups);
         if constexpr (WIDE) {
-            high.prepare(tables + 16384, runs + 512, runs + 1024 + 2048);
+            high.prepare(upper(), tables + 16384, runs + 512, runs + 1024 + 2048);
             if (coded)
                 high.load_runs((const uint8_t *)upper()->runs, second_set(current_set()), groups);
             else
@@ -374,6 +424,7 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
         work.format = work.view->format;
         work.wide = WIDE;
         sum = 0;
+        upper_changed = true;
 #pragma unroll 1
         for (uint32_t g = 0; g < groups; g += unit_groups) {
             if constexpr (RUNS)
@@ -392,18 +443,22 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
     {
         const wcodec_lossy_where place = wcodec_lossy_place(w, job, g / unit_groups, thread() & 31);
         uint32_t words[unit_groups * (WIDE + 1)];
-        low.template decode_groups<false>(g, unit_groups);
+        low.decode_groups(g, unit_groups);
         low.patch(tile(), g * 128, unit_groups * 128);
         low.park(parked);
+        bool changed = false;
         if constexpr (WIDE) {
             if (coded)
-                high.template decode_groups<true>(g, unit_groups);
-            high.patch(upper(), g * 128, unit_groups * 128);
+                high.decode_few(g, upper_changed);
+            changed = high.patch(upper(), g * 128, unit_groups * 128);
             high.park(parked + 48);
         }
         lossy_blocks::take(*this, g, words);
-        if (WIDE && !coded && upper()->outliers)
-            fill_upper();
+        if constexpr (WIDE) {
+            if (!coded && changed)
+                fill_upper();
+            upper_changed = changed;
+        }
         wcodec_lossy_block(w, &place, words);
         __syncwarp();
         low.take_back(parked);
@@ -414,7 +469,7 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
     __device__ __forceinline__ void plain_unit(wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t g)
     {
         const uint32_t n = min(unit_groups, groups - g);
-        low.template decode_groups<false>(g, n);
+        low.decode_groups(g, n);
         low.patch(tile(), g * 128, unit_groups * 128);
         lossy_plain::put(*this, w, job, g / unit_groups, n);
     }
