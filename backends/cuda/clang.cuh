@@ -86,6 +86,10 @@ WCODEC_CUDA int __popc(unsigned v)
 {
     return __builtin_popcount(v);
 }
+WCODEC_CUDA int __ffs(unsigned v)
+{
+    return __builtin_ffs((int)v);
+}
 WCODEC_CUDA unsigned __byte_perm(unsigned a, unsigned b, unsigned selector)
 {
     return __nvvm_prmt(a, b, selector);
