@@ -85,6 +85,8 @@ static void print_summary(struct app *app, const struct input *input, const wcod
     char from[32], to[32], rate[32], what[64] = "stored as opaque bytes";
     if (report->note[0] && !app->options.raw)
         print_opaque(app, input, report);
+    if (!report->safetensors && app->options.lossy != WCODEC_LOSSY_NONE)
+        snprintf(what, sizeof what, "stored as opaque bytes, nothing approximated");
     if (report->safetensors)
         snprintf(what, sizeof what, "%" PRIu64 " tensor%s", report->tensors, report->tensors == 1 ? "" : "s");
     if (report->safetensors && app->options.lossy != WCODEC_LOSSY_NONE)

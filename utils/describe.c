@@ -93,7 +93,7 @@ json_t *describe_file_json(const struct described_file *file)
                      json_size(info->tensors), "lossy", lossy_file_json(file));
 }
 
-/* {"columns": C, "modes": [{"predictor": "left", "differential": false, "share": 0.93}, ...]}, or {"transform": "dct", "share": 0.93}. */
+/* {"columns": C, "modes": [{"predictor": "left", "differential": false, "share": 0.93}, ...]}, or {"transform": "dct", "share": 0.93}, and then "order": "products" too. */
 static json_t *modes_json(const wcodec_tensor_info *info)
 {
     json_t *modes = json_array();
@@ -105,7 +105,10 @@ static json_t *modes_json(const wcodec_tensor_info *info)
             json_object_set_new(mode, "share", json_decimal(describe_share(info, i), 6));
         json_array_append_new(modes, mode);
     }
-    return json_pack("{s:o, s:o}", "columns", json_size(info->columns), "modes", modes);
+    json_t *json = json_pack("{s:o, s:o}", "columns", json_size(info->columns), "modes", modes);
+    if (json && info->order)
+        json_object_set_new(json, "order", json_string(info->order));
+    return json;
 }
 
 static json_t *coding_json(const wcodec_reader *reader, const wcodec_tensor_info *info)

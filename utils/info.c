@@ -124,6 +124,8 @@ static void print_lossy(struct app *app, const wcodec_reader *reader, const wcod
         printf("lossy:      %s, rows of %" PRIu64 ":", name, info.columns);
         for (unsigned m = 0; m < info.mode_count; m++)
             printf("%s %s %.1f %%", m ? "," : "", info.modes[m].predictor, describe_share(&info, m) * 100);
+        if (info.order)
+            printf("; order %s", info.order);
         printf("; %" PRIu64 " scale%s; %s\n", info.scales, info.scales == 1 ? "" : "s", lossy_text(&figures, text));
         free(name);
     }

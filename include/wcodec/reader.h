@@ -90,6 +90,7 @@ typedef struct wcodec_tensor_info {
     } modes[13];
     int lossy;                   /**< not 0: coding is LOSSY, or an alias of such a tensor; then the following are set, else 0. LOSSY: modes[].predictor
                                       is the transform, "none", "dct" or "adst", of blocks of 8 x 8 elements ("none" alone: of single elements) */
+    const char *order;           /**< of the blocks' coefficients: "diagonals", "products", "rows" or "columns"; NULL where there are no blocks */
     uint64_t scales;             /**< quantiser's scales: 1, or one a row of the matrix */
     double largest_error;        /**< largest absolute difference from the original, as the encoder measured it */
     double mean_squared_error;   /**< likewise: the mean of the squared differences */

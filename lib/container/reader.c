@@ -237,6 +237,7 @@ static void describe_lossy(const struct wcodec_entry *e, wcodec_tensor_info *inf
     struct wcodec_tiling tiling;
     wcodec_entry_lossy(e, &lossy, &tiling);
     info->lossy = 1;
+    info->order = lossy.plain ? NULL : wcodec_order_name(lossy.order);
     info->scales = wcodec_lossy_scale_count(&lossy);
     info->largest_error = lossy.largest_error;
     info->mean_squared_error = lossy.mean_squared_error;

@@ -61,10 +61,10 @@ done
 # Approximated tensors, of a file that the oracle made.
 lossy=$sources/tests/golden/odd-f16-lossy-wide.wcodec
 run 0 "$WCODEC" list "$lossy"; prints '  CODING  *SNR  *XXH3$'; prints '^t  *F16 .* lossy/[a-z]*/[a-z0-9]*  *[-0-9.a-z]*  *[0-9a-f]*$'
-run 0 "$WCODEC" info "$lossy"; prints '^lossy:      1 of 1 tensors are approximated: SNR'; prints '^lossy:      t, rows of 31: dct [0-9.]* %, adst [0-9.]* %; 17 scales; SNR'
+run 0 "$WCODEC" info "$lossy"; prints '^lossy:      1 of 1 tensors are approximated: SNR'; prints '^lossy:      t, rows of 31: dct [0-9.]* %, adst [0-9.]* %; order rows; 17 scales; SNR'
 run 0 "$WCODEC" list --json "$lossy"; json out
 json_is out 'd["files"][0]["lossy"]["tensors"] == 1 and d["files"][0]["tensors"][0]["lossy"]["scales"] == 17'
-json_is out 'd["files"][0]["tensors"][0]["coding"]["kind"] == "lossy" and [m["transform"] for m in d["files"][0]["tensors"][0]["coding"]["transform"]["modes"]] == ["dct", "adst"]'
+json_is out 'd["files"][0]["tensors"][0]["coding"]["kind"] == "lossy" and [m["transform"] for m in d["files"][0]["tensors"][0]["coding"]["transform"]["modes"]] == ["dct", "adst"] and d["files"][0]["tensors"][0]["coding"]["transform"]["order"] == "rows"'
 json_is tensors.json 'd["files"][0]["lossy"] is None and all(t["lossy"] is None for t in d["files"][0]["tensors"])'
 
 # Names that would write to the terminal, or look like options, paths and other things.

@@ -137,6 +137,7 @@ static void check_description(const wcodec_reader *reader, uint64_t tensor, cons
         assert_int_equal(info.coding, i ? WCODEC_CODING_ALIAS : WCODEC_CODING_LOSSY);
         assert_true(info.lossy && info.largest_error == 0.5 && info.mean_squared_error == 0.0625 && info.mean_square == 4);
         assert_int_equal(info.scales, m->row_scales ? m->rows : 1);
+        assert_true((info.order != NULL) == (m->modes != 1)); /* plain ones have none */
         assert_int_equal(info.columns, i ? 0 : m->columns);
     }
     assert_int_equal(wcodec_reader_tensor(reader, tensor, &info, NULL), WCODEC_OK);
