@@ -3,6 +3,8 @@
 
 #include "support_memory.h"
 
+#include <string.h>
+
 static bool may_allocate(struct support_allocator *a)
 {
     a->calls++;
@@ -67,4 +69,23 @@ wcodec_context *support_context(unsigned threads, const wcodec_allocator *alloca
 wcodec_context *support_context_limited(unsigned threads, uint64_t max_memory)
 {
     return make_context(threads, NULL, max_memory);
+}
+
+void support_expect_rows(const wcodec_reader *reader, uint64_t tensor, unsigned count, uint64_t *seed, uint64_t rows, const uint8_t *data, size_t size)
+{
+    const size_t row = size / (size_t)rows;
+    uint8_t *out = malloc(size + 16);
+    for (unsigned i = 0; i < 12; i++) {
+        const uint64_t first = i == 0 ? 0 : support_random(seed) % rows, n = i == 0 ? rows : i % 3 == 2 ? 1 : 1 + support_random(seed) % (rows - first);
+        wcodec_error err = {0};
+        memset(out, 0xa5, size + 16);
+        if (wcodec_reader_decode_rows(reader, tensor + i % count, first, n, out + 8, size, NULL, &err) != WCODEC_OK)
+            fail_msg("rows %llu and %llu more: %s", (unsigned long long)first, (unsigned long long)n, err.text);
+        assert_memory_equal(out + 8, data + first * row, (size_t)n * row);
+        for (unsigned k = 0; k < 8; k++) {
+            assert_int_equal(out[k], 0xa5);
+            assert_int_equal(out[8 + n * row + k], 0xa5);
+        }
+    }
+    free(out);
 }

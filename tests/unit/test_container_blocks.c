@@ -70,27 +70,6 @@ static void check_description(const wcodec_reader *reader, const struct model *m
     }
 }
 
-static void check_rows(const wcodec_reader *reader, uint64_t *seed, const struct model *m, const uint8_t *data, size_t size)
-{
-    const size_t row = size / (size_t)m->rows;
-    uint8_t *out = malloc(size + 16);
-    for (unsigned i = 0; i < 12; i++) {
-        uint64_t first = i == 0 ? 0 : support_random(seed) % m->rows, count = i == 0 ? m->rows : 1 + support_random(seed) % (m->rows - first);
-        wcodec_error err = {0};
-        if (i % 3 == 2)
-            count = 1;
-        memset(out, 0xa5, size + 16);
-        if (wcodec_reader_decode_rows(reader, 0, first, count, out + 8, size, NULL, &err) != WCODEC_OK)
-            fail_msg("rows %llu and %llu more: %s", (unsigned long long)first, (unsigned long long)count, err.text);
-        assert_memory_equal(out + 8, data + first * row, (size_t)count * row);
-        for (unsigned k = 0; k < 8; k++) {
-            assert_int_equal(out[k], 0xa5);
-            assert_int_equal(out[8 + count * row + k], 0xa5);
-        }
-    }
-    free(out);
-}
-
 static void check_restore(const wcodec_reader *reader, const uint8_t *data, size_t size)
 {
     struct support_sink file;
@@ -112,7 +91,7 @@ static void check_file(wcodec_context *context, uint64_t *seed, const struct mod
     assert_int_equal(fwrite(coded->data, 1, coded->size, file), coded->size);
     assert_int_equal(fflush(file), 0);
     assert_int_equal(wcodec_reader_open_fd(context, fileno(file), &reader, NULL), WCODEC_OK);
-    check_rows(reader, seed, m, data, size);
+    support_expect_rows(reader, 0, 1, seed, m->rows, data, size);
     check_restore(reader, data, size);
     wcodec_reader_close(reader);
     fclose(file);
@@ -149,7 +128,7 @@ static void test_models(void **state)
         write_model(context, m, data, size, &coded);
         assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, NULL), WCODEC_OK);
         check_description(reader, m);
-        check_rows(reader, &seed, m, data, size);
+        support_expect_rows(reader, 0, 1, &seed, m->rows, data, size);
         check_restore(reader, data, size);
         wcodec_reader_close(reader);
         check_file(context, &seed, m, &coded, data, size);

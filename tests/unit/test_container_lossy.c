@@ -151,25 +151,6 @@ static void check_description(const wcodec_reader *reader, uint64_t tensor, cons
     assert_int_equal(file.lossy, 2);
 }
 
-static void check_rows(const wcodec_reader *reader, uint64_t tensor, uint64_t *seed, const struct model *m, const uint8_t *data, size_t size)
-{
-    const size_t row = size / (size_t)m->rows;
-    uint8_t *out = malloc(size + 16);
-    for (unsigned i = 0; i < 10; i++) {
-        uint64_t first = i == 0 ? 0 : support_random(seed) % m->rows, count = i == 0 ? m->rows : i % 3 == 2 ? 1 : 1 + support_random(seed) % (m->rows - first);
-        wcodec_error err = {0};
-        memset(out, 0xa5, size + 16);
-        if (wcodec_reader_decode_rows(reader, tensor + i % 2, first, count, out + 8, size, NULL, &err) != WCODEC_OK)
-            fail_msg("rows %llu and %llu more: %s", (unsigned long long)first, (unsigned long long)count, err.text);
-        assert_memory_equal(out + 8, data + first * row, (size_t)count * row);
-        for (unsigned k = 0; k < 8; k++) {
-            assert_int_equal(out[k], 0xa5);
-            assert_int_equal(out[8 + count * row + k], 0xa5);
-        }
-    }
-    free(out);
-}
-
 static void check_load(const wcodec_reader *reader, uint64_t tensor, uint64_t *seed, const struct model *m, const uint8_t *data, size_t size)
 {
     const size_t row = size / (size_t)m->rows;
@@ -241,19 +222,19 @@ static void check_model(wcodec_context *context, uint64_t *seed, const struct mo
     const uint64_t tensor = entry - 1; /* one blob before */
     assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL), WCODEC_OK);
     check_description(reader, tensor, m);
-    check_rows(reader, tensor, seed, m, data, size);
+    support_expect_rows(reader, tensor, 2, seed, m->rows, data, size);
     check_load(reader, tensor, seed, m, data, size);
     check_whole(reader, &original);
     wcodec_reader_close(reader);
     assert_int_equal(fwrite(file.data, 1, file.size, stream), file.size);
     assert_int_equal(fflush(stream), 0);
     assert_int_equal(wcodec_reader_open_fd(context, fileno(stream), &reader, NULL), WCODEC_OK);
-    check_rows(reader, tensor, seed, m, data, size);
+    support_expect_rows(reader, tensor, 2, seed, m->rows, data, size);
     check_whole(reader, &original);
     wcodec_reader_close(reader);
     wcodec_context *small = support_context_limited(2, 3 << 20);
     assert_int_equal(wcodec_reader_open_memory(small, file.data, file.size, &reader, NULL), WCODEC_OK);
-    check_rows(reader, tensor, seed, m, data, size);
+    support_expect_rows(reader, tensor, 2, seed, m->rows, data, size);
     wcodec_reader_close(reader);
     wcodec_context_destroy(small);
     check_damage(context, seed, &recipe, entry, &file);
