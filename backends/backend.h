@@ -84,8 +84,7 @@ enum wcodec_device_capability {
     /* native memory is an address of the device, to which offsets can be added (a CUdeviceptr or a pointer, not a cl_mem) */
     WCODEC_DEVICE_ADDRESSES = 1 << 5,
     WCODEC_DEVICE_BLOCKS = 1 << 6, /* jobs may be of tensors in blocks */
-    WCODEC_DEVICE_LOSSY = 1 << 7,  /* and of lossy ones, */
-    WCODEC_DEVICE_ORDERS = 1 << 8  /* of all orders of coefficients: without it, of WCODEC_ORDER_DIAGONALS */
+    WCODEC_DEVICE_LOSSY = 1 << 7   /* and of lossy ones */
 };
 
 /* One device as it is listed, opened or not. Texts are cut to fit. */

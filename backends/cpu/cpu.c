@@ -62,7 +62,7 @@ static void read_model_name(char *name, size_t size)
 static void cpu_device_list(struct wcodec_backend_state *state, unsigned i, struct wcodec_device_listing *listing)
 {
     (void)i;
-    *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_CPU, .capabilities = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY | WCODEC_DEVICE_ORDERS, .node = -1};
+    *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_CPU, .capabilities = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY, .node = -1};
     read_model_name(listing->name, sizeof listing->name);
     snprintf(listing->driver, sizeof listing->driver, "%s", wcodec_cpu_level_name(state->dsp.level));
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);

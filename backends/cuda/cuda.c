@@ -122,7 +122,7 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i, struct 
     size_t memory = 0;
     *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_GPU, .node = -1,
                                               .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE | WCODEC_DEVICE_COPY_OVERLAP |
-                                                              WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY | WCODEC_DEVICE_ORDERS};
+                                                              WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
     if (s->driver.device_get(&device, (int)i) != 0) {
         snprintf(listing->reason, sizeof listing->reason, "the driver does not give device %u", i);
         return;

@@ -142,7 +142,7 @@ static void fake_device_list(struct wcodec_backend_state *state, unsigned i, str
 {
     (void)state;
     *listing = (struct wcodec_device_listing){
-        .driver = "fake 1.0", .memory = 1 << 20, .kind = WCODEC_DEVICE_GPU, .node = -1, .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY | WCODEC_DEVICE_ORDERS};
+        .driver = "fake 1.0", .memory = 1 << 20, .kind = WCODEC_DEVICE_GPU, .node = -1, .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
     if (!is_mode("noadopt"))
         listing->capabilities |= WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE;
     snprintf(listing->name, sizeof listing->name, "Fake %u", i);

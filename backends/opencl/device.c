@@ -94,7 +94,7 @@ void wcodec_opencl_device_list(struct wcodec_backend_state *s, unsigned i, struc
     char version[64], driver[64];
     unsigned major = 0, minor = 0;
     cl_ulong memory = 0;
-    *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_OTHER, .node = -1, .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY | WCODEC_DEVICE_ORDERS};
+    *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_OTHER, .node = -1, .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
     if (i >= s->count) {
         snprintf(listing->reason, sizeof listing->reason, "there is no such device");
         return;

@@ -58,8 +58,6 @@ bool wcodec_load_units_wanted(const struct wcodec_load_request *q, const struct 
     if (!(capabilities & needed) || capabilities & WCODEC_DEVICE_HOST_MEMORY || r->memory == NULL || r->host != NULL || atomic_load(&q->device->lost))
         return false;
     derive(r->entry, &t);
-    if (t.is_lossy && t.lossy.order != WCODEC_ORDER_DIAGONALS && !(capabilities & WCODEC_DEVICE_ORDERS))
-        return false;
     return ((r->offset | r->begin | r->end) & (((uint64_t)1 << element_log2(&t)) - 1)) == 0 && q->device->backend->device_supports(q->device->device, &t.tiling);
 }
 
