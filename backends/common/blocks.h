@@ -15,11 +15,22 @@
 /* Words of a unit, with four more behind each 64, so that lanes of different blocks find their words in different banks. */
 enum { WCODEC_UNIT_WORDS = 512, WCODEC_STAGE_WORDS = 544, WCODEC_UNIT_BLOCKS = 8 };
 
-enum { WCODEC_MODE_LEFT = 1, WCODEC_MODE_TOP = 2, WCODEC_MODE_AVERAGE = 3, WCODEC_MODE_PLANAR = 4, WCODEC_MODE_PAETH = 5, WCODEC_MODE_WHT = 6 };
+enum { WCODEC_MODE_LEFT = 1, WCODEC_MODE_TOP = 2, WCODEC_MODE_AVERAGE = 3, WCODEC_MODE_PLANAR = 4, WCODEC_MODE_PAETH = 5, WCODEC_MODE_WHT = 6, WCODEC_MODE_MIXED = 256 };
 
-struct wcodec_stage {
+/* Where a unit begins. */
+struct WCODEC_ALIGNED_16 wcodec_unit_place {
+    uint64_t out;
+    uint64_t stride;  /* bytes from row to row */
+    uint32_t column;  /* of the first block, in blocks */
+    uint32_t across;
+    uint32_t regular; /* are all blocks wanted as a whole, in two rows of blocks at most, with rows that begin at multiples of 16 bytes? Else nothing else holds */
+    uint32_t mode;    /* of all blocks, or WCODEC_MODE_MIXED */
+};
+
+struct WCODEC_ALIGNED_16 wcodec_stage {
     uint32_t word[WCODEC_STAGE_WORDS];
     uint32_t mode[WCODEC_UNIT_BLOCKS];
+    struct wcodec_unit_place place; /* while units of a tile follow each other */
 };
 
 /* What all lanes share. */
@@ -55,23 +66,6 @@ WCODEC_DEVICE_FUNCTION bool wcodec_mode_sums_columns(uint32_t mode)
     return (mode & 7) == WCODEC_MODE_TOP || (mode & 7) == WCODEC_MODE_PLANAR;
 }
 
-WCODEC_DEVICE_FUNCTION bool wcodec_mode_is_ordered(uint32_t mode)
-{
-    return (mode & 7) == WCODEC_MODE_AVERAGE || (mode & 7) == WCODEC_MODE_PAETH;
-}
-
-/* Running sums of a word's elements, `before` added to each. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_sum_word(uint32_t wide, uint32_t v, uint32_t before)
-{
-    if (wide) {
-        const uint32_t first = (v + before) & 0xffffu;
-        return first | ((v >> 16) + first) << 16;
-    }
-    /* Even and odd bytes apart, in fields that no sum leaves. */
-    const uint32_t even = v & 0x00ff00ffu, pairs = even + (v >> 8 & 0x00ff00ffu), more = (pairs << 16) + before * 0x00010001u;
-    return ((even + more) & 0x00ff00ffu) | ((pairs + more) << 8 & 0xff00ff00u);
-}
-
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_last_of_word(uint32_t wide, uint32_t v)
 {
     return v >> (wide ? 16 : 24);
@@ -84,14 +78,35 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_words(uint32_t wide, uint32_t a, uint
     return ((a & ~tops) + (b & ~tops)) ^ ((a ^ b) & tops);
 }
 
-/* Row `row` of those of all blocks of the unit, with `before` added. */
-WCODEC_DEVICE_FUNCTION void wcodec_sum_row(const struct wcodec_blocks_work *w, uint32_t row, uint32_t before)
+/* Running sums of four words' elements. before: what this gave for the words before, or 0. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_sum_words(uint32_t wide, uint32_t *v, uint32_t before)
+{
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < 4; i++) {
+        if (wide) {
+            const uint32_t first = v[i] + before;
+            before = (v[i] >> 16) + first;
+            v[i] = WCODEC_BYTES(first, before, 0x5410);
+        } else {
+            /* Even and odd bytes apart, in halves of a word that no sum of a row leaves: in `sums` those up to the odd bytes. */
+            const uint32_t even = v[i] & 0x00ff00ffu, odd = WCODEC_BYTES(v[i], 0, 0x4341), sums = (even + odd) * 0x00010001u + before;
+            v[i] = WCODEC_BYTES(sums - odd, sums, 0x6240);
+            before = WCODEC_BYTES(sums, 0, 0x3232);
+        }
+    }
+    return before;
+}
+
+/* Row `row` of those of all blocks of the unit. */
+WCODEC_DEVICE_FUNCTION void wcodec_sum_row(const struct wcodec_blocks_work *w, uint32_t row)
 {
     WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(row << w->words_log2);
+    uint32_t v[4], before = 0;
     WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < 1u << w->words_log2; i++) {
-        word[i] = wcodec_sum_word(w->wide, word[i], before);
-        before = wcodec_last_of_word(w->wide, word[i]);
+    for (uint32_t i = 0; i < 1u << w->words_log2; i += 4) {
+        WCODEC_TAKE_16(v, word + i);
+        before = wcodec_sum_words(w->wide, v, before);
+        WCODEC_KEEP_16(word + i, v);
     }
 }
 
@@ -112,7 +127,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_rows(struct wcodec_blocks_work *w, struc
         for (uint32_t i = 0; i < rounds; i++) {
             const uint32_t row = 32 * i + lane, mode = w->stage->mode[row / 16];
             if (mode & 8 || wcodec_mode_sums_rows(mode))
-                wcodec_sum_row(w, row, 0);
+                wcodec_sum_row(w, row);
         }
     }
     WCODEC_LOCAL_ORDER();
@@ -137,7 +152,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_rows(struct wcodec_blocks_work *w, struc
                 continue;
             wcodec_add_to_row(w, row, lanes[WCODEC_SELF].sums[i]);
             if (wcodec_mode_sums_rows(mode))
-                wcodec_sum_row(w, row, 0);
+                wcodec_sum_row(w, row);
         }
     }
     WCODEC_LOCAL_ORDER();
@@ -148,36 +163,37 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_magnitude(int32_t v)
     return v < 0 ? 0u - (uint32_t)v : (uint32_t)v;
 }
 
-/* What average and Paeth predict. Elements stand at the top of a word, so that differences wrap as theirs do. */
+/* What average and Paeth predict; of all numbers the bits of an element count, not those above. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_predict_average(uint32_t wide, uint32_t left, uint32_t top)
 {
-    return top + ((uint32_t)((int32_t)(left - top) >> 1) & (wide ? 0xffff0000u : 0xff000000u));
+    return top + (uint32_t)(WCODEC_SIGNED(wide, left - top) >> 1);
 }
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_predict_paeth(uint32_t left, uint32_t top, uint32_t corner)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_predict_paeth(uint32_t wide, uint32_t left, uint32_t top, uint32_t corner)
 {
-    const int32_t a = (int32_t)(top - corner) >> 1, b = (int32_t)(left - corner) >> 1; /* halves: their sum needs a bit more */
+    const int32_t a = WCODEC_SIGNED(wide, top - corner), b = WCODEC_SIGNED(wide, left - corner);
     const uint32_t to_left = wcodec_magnitude(a), to_top = wcodec_magnitude(b), to_corner = wcodec_magnitude(a + b);
     return to_left <= to_top && to_left <= to_corner ? left : to_top <= to_corner ? top : corner;
 }
 
-/* The elements of a word from their residuals; left and corner: elements at the top of a word. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_ordered_word(uint32_t wide, uint32_t paeth, uint32_t residuals, uint32_t left, uint32_t top_word, uint32_t corner)
+/* The elements of a word from their residuals, with what is left of it, above and at the corner. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_ordered_word(uint32_t wide, const bool paeth, uint32_t residuals, uint32_t left, uint32_t top_word, uint32_t corner)
 {
-    const uint32_t bits = wide ? 16 : 8, mask = wide ? 0xffff0000u : 0xff000000u;
-    uint32_t word = 0;
+    const uint32_t bits = wide ? 16 : 8;
+    uint32_t e[4];
     WCODEC_UNROLL_ALL
-    for (uint32_t at = bits; at <= 32; at += bits) {
-        const uint32_t top = top_word << (32 - at) & mask;
-        left = (residuals << (32 - at) & mask) + (paeth ? wcodec_predict_paeth(left, top, corner) : wcodec_predict_average(wide, left, top));
-        word = word >> bits | left;
+    for (uint32_t i = 0; i < 32 / bits; i++) {
+        const uint32_t top = top_word >> i * bits;
+        left = (residuals >> i * bits) + (paeth ? wcodec_predict_paeth(wide, left, top, corner) : wcodec_predict_average(wide, left, top));
         corner = top;
+        e[i] = left;
     }
-    return word;
+    return wide ? WCODEC_BYTES(e[0], e[1], 0x5410) : WCODEC_BYTES(WCODEC_BYTES(e[0], e[1], 0x0040), WCODEC_BYTES(e[2], e[3], 0x0040), 0x5410);
 }
 
-/* A lane has a column of words; at step t it is at row t less its number in the block, so that what is left of it was done at the step before. */
-WCODEC_DEVICE_FUNCTION void wcodec_unit_in_order(struct wcodec_blocks_work *w, struct wcodec_blocks_lane *lanes)
+/* Blocks of average, or of Paeth. A lane has a column of words; at step t it is at row t less its number in the block, so that what is left of it was done
+ * at the step before. */
+WCODEC_DEVICE_FUNCTION void wcodec_unit_in_order(struct wcodec_blocks_work *w, struct wcodec_blocks_lane *lanes, const bool paeth)
 {
     const uint32_t log2 = w->words_log2, columns = 1u << log2;
     WCODEC_EACH_LANE
@@ -188,12 +204,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_in_order(struct wcodec_blocks_work *w, s
     for (uint32_t step = 0; step < 15 + columns; step++) {
         WCODEC_EACH_LANE
         {
-            const uint32_t column = lane & (columns - 1), block = lane >> log2, row = step - column, mode = w->stage->mode[block];
-            if (row < 16 && wcodec_mode_is_ordered(mode)) {
+            const uint32_t column = lane & (columns - 1), block = lane >> log2, row = step - column;
+            if (row < 16 && (w->stage->mode[block] & 7) == (paeth ? WCODEC_MODE_PAETH : WCODEC_MODE_AVERAGE)) {
                 struct wcodec_blocks_lane *l = &lanes[WCODEC_SELF];
                 WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place((block * 16 + row) << log2) + column;
-                const uint32_t left = column ? word[-1] & (w->wide ? 0xffff0000u : 0xff000000u) : 0;
-                l->top = wcodec_ordered_word(w->wide, (mode & 7) == WCODEC_MODE_PAETH, *word, left, l->top, l->corner);
+                const uint32_t left = column ? wcodec_last_of_word(w->wide, word[-1]) : 0;
+                l->top = wcodec_ordered_word(w->wide, paeth, *word, left, l->top, l->corner);
                 l->corner = left;
                 *word = l->top;
             }
@@ -314,6 +330,66 @@ WCODEC_DEVICE_FUNCTION void wcodec_block_find(const struct wcodec_blocks_work *w
     place->width = v->columns - column < 16 ? v->columns - column : 16;
 }
 
+/* Blocks [number, number + count) of a tile. */
+WCODEC_DEVICE_FUNCTION void wcodec_unit_find(const struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t number, uint32_t count, struct wcodec_unit_place *place)
+{
+    const WCODEC_GLOBAL struct wcodec_view_job *v = w->view;
+    const uint32_t across = v->across, along = job->column + number, rows = along / across, column = along - rows * across;
+    const uint64_t band = 16 * (uint64_t)v->columns, row = job->row + rows, at = row * band + column * 16;
+    place->across = across;
+    place->column = column;
+    place->stride = (uint64_t)v->columns << w->wide;
+    place->out = v->out + ((at - v->begin) << w->wide);
+    place->regular = across >= 32u >> w->words_log2 && v->columns % 16 == 0 && (place->out | place->stride) % 16 == 0 && at >= v->begin && (row + 1 + (column + count - 1) / across) * band <= v->end;
+    place->mode = v->index_bits == 0 ? v->mode[0] : WCODEC_MODE_MIXED;
+}
+
+/* Of a block of a regular unit. */
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_unit_block(const struct wcodec_blocks_work *w, const struct wcodec_unit_place *place, uint32_t block)
+{
+    return place->out + (block << (4 + w->wide)) + (place->column + block >= place->across ? 15 * place->stride : 0);
+}
+
+/* Rows of a block of a regular unit, straight to where they belong; with `sums` of their elements. A lane has rows of one block, so that blocks side by
+ * side are stored together. */
+WCODEC_DEVICE_FUNCTION void wcodec_store_rows(const struct wcodec_blocks_work *w, const struct wcodec_unit_place *place, uint32_t block, uint32_t first, bool sums)
+{
+    const uint32_t log2 = w->words_log2, step = 1u << log2;
+    const WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(block << (log2 + 4));
+    uint64_t to = wcodec_unit_block(w, place, block) + first * place->stride;
+    WCODEC_UNROLL_ALL
+    for (uint32_t row = 0; row < 16; row += step) {
+        uint32_t v[4], before = 0;
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 1u << log2; i += 4) {
+            const uint32_t at = ((first + row) << log2) + i;
+            WCODEC_TAKE_16(v, word + at + (at >> 6) * 4);
+            if (sums)
+                before = wcodec_sum_words(w->wide, v, before);
+            WCODEC_STORE_16(w, to + 4 * i, v[0], v[1], v[2], v[3]);
+        }
+        to += step * place->stride;
+    }
+}
+
+/* The same by columns of words, with sums along them. */
+WCODEC_DEVICE_FUNCTION void wcodec_store_columns(const struct wcodec_blocks_work *w, const struct wcodec_unit_place *place, uint32_t lane)
+{
+    const uint32_t log2 = w->words_log2, column = lane & ((1u << log2) - 1), block = lane >> log2;
+    const WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(block << (log2 + 4)) + column;
+    uint64_t to = wcodec_unit_block(w, place, block) + 4 * column;
+    const uint32_t low = w->wide ? 0x0000ffffu : 0x00ff00ffu;
+    uint32_t all = 0, even = 0; /* elements' sums with what they carry over, and those of even ones, which leave their halves of a word only as wide ones */
+    WCODEC_UNROLL_SOME
+    for (uint32_t row = 0; row < 16; row++) {
+        const uint32_t v = word[(row << log2) + (row << log2 >> 6) * 4];
+        all += v;
+        even += v & low;
+        WCODEC_STORE_4(w, to, w->wide ? WCODEC_BYTES(even, all - even, 0x7610) : WCODEC_BYTES(even, all - even, 0x7250));
+        to += place->stride;
+    }
+}
+
 /* Words of a column, one a row, to where they belong; sums along the column are made on the way. */
 WCODEC_DEVICE_FUNCTION void wcodec_store_column(const struct wcodec_blocks_work *w, uint32_t lane, const struct wcodec_block_place *place)
 {
@@ -325,7 +401,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_column(const struct wcodec_blocks_work 
     uint32_t sum = 0;
     if (place->width == 16 && place->at >= v->begin && place->at + 15 * (uint64_t)v->columns + 16 <= v->end && (out | stride) % 4 == 0) {
         WCODEC_GLOBAL uint8_t *to = WCODEC_AT_OUT(w, uint8_t, out);
-        WCODEC_UNROLL_ALL
+        WCODEC_UNROLL_SOME
         for (uint32_t row = 0; row < 16; row++) {
             sum = wcodec_add_words(w->wide, word[(row << log2) + (row << log2 >> 6) * 4], sum & keep);
             *(WCODEC_GLOBAL uint32_t *)to = sum;
@@ -361,34 +437,57 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_block_mode(const struct wcodec_blocks_wor
 }
 
 /* The unit's residuals are in the stage, those of its first block are of block `number` of the tile. All lanes have stored theirs, in any order; when this
- * returns the stage may be written again behind WCODEC_LOCAL_ORDER(). */
-WCODEC_DEVICE_FUNCTION void wcodec_unit_reconstruct(struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t number)
+ * returns the stage may be written again behind WCODEC_LOCAL_ORDER(). transforms: can there be any? */
+WCODEC_DEVICE_FUNCTION void wcodec_unit_reconstruct(struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t number, const struct wcodec_unit_place *place, const bool transforms)
 {
     struct wcodec_blocks_lane lanes[WCODEC_LANE_ROOM];
-    uint32_t rows, differential, ordered, transformed;
-    const uint32_t blocks = 32u >> w->words_log2;
+    uint32_t rows, columns, differential, average, paeth, transformed = 0;
+    const uint32_t blocks = 32u >> w->words_log2, all = (1u << blocks) - 1, mode = place->mode;
     WCODEC_EACH_LANE
     {
         if (lane < blocks)
-            w->stage->mode[lane] = wcodec_block_mode(w, job, number + lane);
+            w->stage->mode[lane] = mode == WCODEC_MODE_MIXED ? wcodec_block_mode(w, job, number + lane) : mode;
     }
     WCODEC_LOCAL_ORDER();
-    WCODEC_BALLOT(rows, lane < blocks && wcodec_mode_sums_rows(w->stage->mode[lane % blocks]));
-    WCODEC_BALLOT(differential, lane < blocks && (w->stage->mode[lane % blocks] & 8));
-    WCODEC_BALLOT(ordered, lane < blocks && wcodec_mode_is_ordered(w->stage->mode[lane % blocks]));
-    WCODEC_BALLOT(transformed, lane < blocks && (w->stage->mode[lane % blocks] & 7) == WCODEC_MODE_WHT);
-    if (rows || differential)
+    if (mode != WCODEC_MODE_MIXED) {
+        rows = wcodec_mode_sums_rows(mode) ? all : 0;
+        columns = wcodec_mode_sums_columns(mode) ? all : 0;
+        differential = mode & 8;
+        average = (mode & 7) == WCODEC_MODE_AVERAGE;
+        paeth = (mode & 7) == WCODEC_MODE_PAETH;
+        transformed = (mode & 7) == WCODEC_MODE_WHT;
+    } else {
+        WCODEC_BALLOT(rows, lane < blocks && wcodec_mode_sums_rows(w->stage->mode[lane % blocks]));
+        WCODEC_BALLOT(columns, lane < blocks && wcodec_mode_sums_columns(w->stage->mode[lane % blocks]));
+        WCODEC_BALLOT(differential, lane < blocks && (w->stage->mode[lane % blocks] & 8));
+        WCODEC_BALLOT(average, lane < blocks && (w->stage->mode[lane % blocks] & 7) == WCODEC_MODE_AVERAGE);
+        WCODEC_BALLOT(paeth, lane < blocks && (w->stage->mode[lane % blocks] & 7) == WCODEC_MODE_PAETH);
+        WCODEC_BALLOT(transformed, lane < blocks && (w->stage->mode[lane % blocks] & 7) == WCODEC_MODE_WHT);
+    }
+    /* Sums along rows that are all there is to do are made on the way. */
+    const bool late = place->regular && !(columns | differential | average | paeth | transformed);
+    if (!late && (rows | differential))
         wcodec_unit_rows(w, lanes, differential != 0);
-    if (ordered)
-        wcodec_unit_in_order(w, lanes);
-    if (transformed)
+    if (average)
+        wcodec_unit_in_order(w, lanes, false);
+    if (paeth)
+        wcodec_unit_in_order(w, lanes, true);
+    if (transforms && transformed)
         wcodec_unit_transform(w, lanes);
     WCODEC_EACH_LANE
     {
-        struct wcodec_block_place place;
-        wcodec_block_find(w, job, number + (lane >> w->words_log2), &place);
-        if (place.exists)
-            wcodec_store_column(w, lane, &place);
+        const uint32_t block = lane & (blocks - 1), left = job->blocks - number;
+        if (!place->regular || (columns && columns != all)) {
+            struct wcodec_block_place own;
+            wcodec_block_find(w, job, number + (lane >> w->words_log2), &own);
+            if (own.exists)
+                wcodec_store_column(w, lane, &own);
+        } else if (columns) {
+            if (lane >> w->words_log2 < left)
+                wcodec_store_columns(w, place, lane);
+        } else if (block < left) {
+            wcodec_store_rows(w, place, block, lane / blocks, late && wcodec_mode_sums_rows(w->stage->mode[block]));
+        }
     }
 }
 
@@ -400,10 +499,23 @@ WCODEC_DEVICE_FUNCTION void wcodec_blocks_unit(struct wcodec_blocks_work *w, con
     WCODEC_LOCAL_ORDER(); /* the unit before was stored */
     WCODEC_EACH_LANE
     {
-        for (uint32_t i = lane; i < words; i += 32)
-            w->stage->word[wcodec_stage_place(i)] = from[i];
+        if (words == WCODEC_UNIT_WORDS) {
+            uint32_t v[16];
+            WCODEC_UNROLL_ALL
+            for (uint32_t i = 0; i < 4; i++)
+                WCODEC_LOAD_16(v + 4 * i, from + (32 * i + lane) * 4);
+            WCODEC_UNROLL_ALL
+            for (uint32_t i = 0; i < 4; i++)
+                WCODEC_KEEP_16(w->stage->word + wcodec_stage_place((32 * i + lane) * 4), v + 4 * i);
+        } else {
+            for (uint32_t i = lane; i < words; i += 32)
+                w->stage->word[wcodec_stage_place(i)] = from[i];
+        }
     }
-    wcodec_unit_reconstruct(w, job, unit << (w->wide ? 2 : 3));
+    const uint32_t log2 = 5 - w->words_log2, number = unit << log2, left = job->blocks - number;
+    struct wcodec_unit_place place;
+    wcodec_unit_find(w, job, number, left < 1u << log2 ? left : 1u << log2, &place);
+    wcodec_unit_reconstruct(w, job, number, &place, true);
 }
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_blocks_units(const struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job)

@@ -10,9 +10,12 @@
  *   WCODEC_ADD_LANES(sum, value)    adds all lanes' values to sum
  *   WCODEC_ORDER()               what lanes stored before, all lanes read after
  *   WCODEC_LOCAL_ORDER()         the same for memory that the lanes share (WCODEC_LOCAL), and no other
- *   WCODEC_STORE_16(w, address, a, b, c, d)  four words, at a multiple of 16 bytes
+ *   WCODEC_STORE_16(w, address, a, b, c, d)  four words, at a multiple of 16 bytes; WCODEC_STORE_4(w, address, a) one
+ *   WCODEC_LOAD_16(v, from)      v[0] to v[3] from a multiple of 16 bytes; WCODEC_TAKE_16(v, from) and WCODEC_KEEP_16(to, v): from and to memory that lanes share
+ *   WCODEC_BYTES(a, b, choice)   byte i is the one that nibble i of `choice` names: 0 to 3 of a, 4 to 7 of b
+ *   WCODEC_SIGNED(wide, v)       the lower 8 bits of v, or 16, as a signed number
  *   WCODEC_FLOAT_BITS(f)         a float's bits; WCODEC_FLOAT_PAIRS: wcodec_pair_bf16() and _f16() round two floats and put them into a word
- *   WCODEC_UNROLL_ALL            before a loop: its arrays are for registers
+ *   WCODEC_UNROLL_ALL            before a loop: its arrays are for registers; WCODEC_UNROLL_SOME: a few rounds at a time
  *   WCODEC_AT(w, buffer, type, address), WCODEC_AT_OUT(w, type, address)  places in the buffers block, states, words, raw, positions, values and out
  *
  * Addresses are the device's; OpenCL has none, there they are numbers and offsets of buffers, of which w, a struct wcodec_tile_work, is bound to those of its
@@ -29,6 +32,7 @@ typedef ushort uint16_t;
 typedef uint uint32_t;
 typedef int int32_t;
 typedef ulong uint64_t;
+#define WCODEC_ALIGNED_16 __attribute__((aligned(16)))
 #define WCODEC_DEVICE_FUNCTION static inline __attribute__((always_inline))
 #define WCODEC_GLOBAL __global
 #ifdef WCODEC_OPENCL_LOOPS
@@ -37,13 +41,20 @@ typedef ulong uint64_t;
 #define WCODEC_LOCAL __local
 #endif
 #define WCODEC_POPCOUNT(x) popcount((uint32_t)(x))
+#define WCODEC_SIGNED(wide, v) ((wide) ? (int32_t)(short)(v) : (int32_t)(char)(v))
 #define WCODEC_FLOAT_BITS(f) as_uint(f)
+#define WCODEC_LOAD_16(v, from) WCODEC_FROM_16(v, *(const __global uint4 *)(from))
+#define WCODEC_TAKE_16(v, from) WCODEC_FROM_16(v, *(const WCODEC_LOCAL uint4 *)(from))
+#define WCODEC_KEEP_16(to, v) (*(WCODEC_LOCAL uint4 *)(to) = (uint4)((v)[0], (v)[1], (v)[2], (v)[3]))
 #define WCODEC_STORE_16(w, address, a, b, c, d) (*(__global uint4 *)((w)->binding.out + WCODEC_PLACE_OFFSET(address)) = (uint4)(a, b, c, d))
+#define WCODEC_STORE_4(w, address, a) (*(__global uint32_t *)((w)->binding.out + WCODEC_PLACE_OFFSET(address)) = (a))
 /* Processors' compilers take long over large code, and have few registers. */
 #if defined(WCODEC_OPENCL_LOOPS) || defined(WCODEC_OPENCL_LOCAL)
 #define WCODEC_UNROLL_ALL
+#define WCODEC_UNROLL_SOME
 #else
 #define WCODEC_UNROLL_ALL _Pragma("unroll")
+#define WCODEC_UNROLL_SOME _Pragma("unroll 4")
 #endif
 #define WCODEC_PLACE_SHIFT 48 /* an address is an offset in a buffer, whose number stands above it */
 #define WCODEC_PLACE_OFFSET(address) ((address) & (((uint64_t)1 << WCODEC_PLACE_SHIFT) - 1))
@@ -70,6 +81,7 @@ struct wcodec_binding {
 };
 #elif defined(__CUDACC__)
 #include <stdint.h>
+#define WCODEC_ALIGNED_16 __align__(16)
 #define WCODEC_DEVICE_FUNCTION static __device__ __forceinline__
 #define WCODEC_GLOBAL
 #define WCODEC_LOCAL
@@ -91,9 +103,18 @@ struct wcodec_binding {
         (sum) += share_;                                                            \
     } while (0)
 #define WCODEC_POPCOUNT(x) ((uint32_t)__popc(x))
+#define WCODEC_SIGNED(wide, v) ((wide) ? (int32_t)(int16_t)(v) : (int32_t)(int8_t)(v))
+#define WCODEC_BYTES(a, b, choice) __byte_perm(a, b, choice)
 #define WCODEC_FLOAT_BITS(f) __float_as_uint(f)
-#define WCODEC_STORE_16(w, address, a, b, c, d) (*(uint4 *)(uintptr_t)(address) = make_uint4(a, b, c, d))
+#define WCODEC_LOAD_16(v, from) WCODEC_FROM_16(v, __ldcs((const uint4 *)(from)))
+#define WCODEC_TAKE_16(v, from) WCODEC_FROM_16(v, *(const uint4 *)(from))
+#define WCODEC_KEEP_16(to, v) (*(uint4 *)(to) = make_uint4((v)[0], (v)[1], (v)[2], (v)[3]))
+/* Output is not read again: it is kept out of the first cache. */
+#define WCODEC_STORE_16(w, address, a, b, c, d) \
+    asm volatile("st.global.L1::no_allocate.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"((uint64_t)(address)), "r"(a), "r"(b), "r"(c), "r"(d) : "memory")
+#define WCODEC_STORE_4(w, address, a) asm volatile("st.global.L1::no_allocate.u32 [%0], %1;" ::"l"((uint64_t)(address)), "r"(a) : "memory")
 #define WCODEC_UNROLL_ALL _Pragma("unroll")
+#define WCODEC_UNROLL_SOME _Pragma("unroll 4")
 #define WCODEC_ORDER() __syncwarp()
 #define WCODEC_LOCAL_ORDER() __syncwarp()
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
@@ -103,13 +124,20 @@ struct wcodec_binding {
 #include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
+#define WCODEC_ALIGNED_16
 #define WCODEC_DEVICE_FUNCTION static inline
 #define WCODEC_GLOBAL
 #define WCODEC_LOCAL
 #define WCODEC_POPCOUNT(x) ((uint32_t)__builtin_popcount(x))
+#define WCODEC_SIGNED(wide, v) ((wide) ? (int32_t)(int16_t)(v) : (int32_t)(int8_t)(v))
 #define WCODEC_FLOAT_BITS(f) wcodec_float_bits(f)
+#define WCODEC_LOAD_16(v, from) memcpy((v), (from), 16)
+#define WCODEC_TAKE_16(v, from) memcpy((v), (from), 16)
+#define WCODEC_KEEP_16(to, v) memcpy((to), (v), 16)
+#define WCODEC_STORE_4(w, address, a) (*(uint32_t *)(uintptr_t)(address) = (a))
 #define WCODEC_STORE_16(w, address, a, b, c, d) wcodec_store_16((uint32_t *)(uintptr_t)(address), (uint32_t[4]){a, b, c, d})
 #define WCODEC_UNROLL_ALL
+#define WCODEC_UNROLL_SOME
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
 #define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
 #define WCODEC_BINDING
@@ -127,6 +155,33 @@ static inline void wcodec_store_16(uint32_t *to, const uint32_t words[4])
         to[i] = words[i];
 }
 #endif
+
+#ifdef WCODEC_OPENCL_NVIDIA
+#define WCODEC_BYTES(a, b, choice) wcodec_choose_bytes(a, b, choice)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_choose_bytes(uint32_t a, uint32_t b, const uint32_t choice)
+{
+    uint32_t v;
+    asm("prmt.b32 %0, %1, %2, %3;" : "=r"(v) : "r"(a), "r"(b), "r"(choice));
+    return v;
+}
+#elif !defined(__CUDACC__)
+#define WCODEC_BYTES(a, b, choice) wcodec_choose_bytes(a, b, choice)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_choose_byte(uint32_t a, uint32_t b, const uint32_t choice)
+{
+    return (choice & 4 ? b : a) >> 8 * (choice & 3) & 0xffu;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_choose_bytes(uint32_t a, uint32_t b, const uint32_t choice)
+{
+    return wcodec_choose_byte(a, b, choice) | wcodec_choose_byte(a, b, choice >> 4) << 8 | wcodec_choose_byte(a, b, choice >> 8) << 16 | wcodec_choose_byte(a, b, choice >> 12) << 24;
+}
+#endif
+
+#define WCODEC_FROM_16(v, from)                                     \
+    do {                                                            \
+        const uint4 v_ = (from);                                    \
+        (v)[0] = v_.x, (v)[1] = v_.y, (v)[2] = v_.z, (v)[3] = v_.w; \
+    } while (0)
 
 #if defined(WCODEC_OPENCL_LOOPS) || !defined(__OPENCL_VERSION__) && !defined(__CUDACC__)
 #define WCODEC_LANE_ROOM 32

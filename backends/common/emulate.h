@@ -14,4 +14,7 @@ uint32_t wcodec_emulate_tile(const struct wcodec_tile_job *job, const uint8_t *b
 void wcodec_emulate_blocks(const struct wcodec_blocks_job *job);
 void wcodec_emulate_lossy(const struct wcodec_blocks_job *job);
 
+/* A tile of bytes as fused kernels take it, of which `residuals` are there but for outliers; returns the fault as far as it is of outliers and the check. */
+uint32_t wcodec_emulate_fused(const struct wcodec_tile_job *job, const struct wcodec_table_set *set, const uint8_t *residuals);
+
 #endif

@@ -41,9 +41,31 @@ unsigned wcodec_plan_kernel(const struct wcodec_tiling *t)
     return wcodec_kernel_number((unsigned)shape, coding, t->add != 0);
 }
 
+/* Blocks of 8-bit elements: whatever is added to them. Those that were transformed would take too many registers. */
+static unsigned fused_bytes(const struct wcodec_tiling *t, const struct wcodec_blocks *blocks)
+{
+    for (unsigned i = 0; i < blocks->mode_count; i++)
+        if (blocks->modes[i] % WCODEC_MODE_DIFFERENTIAL == WCODEC_PREDICTOR_WHT)
+            return WCODEC_KERNEL_GENERIC;
+    switch (wcodec_plan_kernel(t) / 2) {
+    case WCODEC_SHAPE_8_4 * WCODEC_CODINGS + WCODEC_CODING_PAIRS:
+        return WCODEC_FUSED_8_4_PAIRS;
+    case WCODEC_SHAPE_8_0 * WCODEC_CODINGS + WCODEC_CODING_P12:
+        return WCODEC_FUSED_8_0_P12;
+    case WCODEC_SHAPE_8_0 * WCODEC_CODINGS + WCODEC_CODING_P8:
+        return WCODEC_FUSED_8_0_P8;
+    case WCODEC_SHAPE_8_0 * WCODEC_CODINGS + WCODEC_CODING_P8_RUNS:
+        return WCODEC_FUSED_8_0_P8_RUNS;
+    default:
+        return WCODEC_KERNEL_GENERIC;
+    }
+}
+
 unsigned wcodec_plan_fused(const struct wcodec_job *job)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
+    if (job->blocks)
+        return fused_bytes(t, job->blocks);
     if (!job->lossy)
         return WCODEC_KERNEL_GENERIC;
     const struct wcodec_field *f = &t->fields[t->coded[0]];
@@ -173,17 +195,22 @@ static unsigned job_kernel(const struct wcodec_job *job, uint64_t kernels)
     return constant ? WCODEC_KERNEL_GENERIC : wcodec_plan_kernel(job->tiles->tiling);
 }
 
-/* Of a job whose tiles, but for stored and constant ones, have kernel `kernel`: do some go through scratch memory? */
-static bool wants_scratch(const struct wcodec_job *job, unsigned kernel)
+/* Does fused kernel `kernel` make elements of the tile? */
+static bool is_fused(const struct wcodec_job *job, unsigned kernel, uint64_t kernels, uint64_t tile)
 {
-    if (blocks_kind(job) < 0)
-        return false;
-    if (kernel <= WCODEC_KERNEL_GENERIC)
-        return true;
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    const bool any = kernels & WCODEC_PLAN_ANY_TILE || kernel < WCODEC_FUSED_8_4_PAIRS;
+    return kernel > WCODEC_KERNEL_GENERIC && job->tiles->streams[tile * t->coded_count].mode == WCODEC_STREAM_RANS && (any || wcodec_tile_elements(t, tile) == 1u << t->tile_log2);
+}
+
+/* Bytes of a job's tiles that go through scratch memory. */
+static uint64_t scratch_bytes(const struct wcodec_job *job, uint64_t kernels)
+{
+    const unsigned kernel = job_kernel(job, kernels);
+    uint64_t count = 0;
     for (uint64_t tile = job->first; tile < job->first + job->count; tile++)
-        if (job->tiles->streams[tile * job->tiles->tiling->coded_count].mode != WCODEC_STREAM_RANS)
-            return true;
-    return false;
+        count += !is_fused(job, kernel, kernels, tile);
+    return count * tile_bytes(job->tiles->tiling);
 }
 
 wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs, size_t count, uint64_t kernels, struct wcodec_plan *plan, wcodec_error *err)
@@ -195,8 +222,7 @@ wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct w
         if (blocks_kind(&jobs[i]) < 0)
             continue;
         blocks[blocks_kind(&jobs[i])] += jobs[i].count;
-        if (wants_scratch(&jobs[i], job_kernel(&jobs[i], kernels)))
-            scratch += jobs[i].count * tile_bytes(jobs[i].tiles->tiling);
+        scratch += scratch_bytes(&jobs[i], kernels);
     }
     if (tiles >> 31)
         return host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%" PRIu64 " tiles in one batch", tiles);
@@ -221,6 +247,7 @@ struct builder {
     uint64_t address; /* of the block */
     uint64_t at;      /* end of what is written */
     wcodec_address_function *place;
+    uint64_t scratch;  /* bytes of the scratch memory that tiles have */
     uint64_t fused[2]; /* of either kind: number of the last wcodec_blocks_job that was given to a fused tile */
 };
 
@@ -325,25 +352,20 @@ struct job_state {
     uint32_t tensor;
     uint64_t runs[WCODEC_MAX_CODED]; /* offsets */
     uint64_t slot;
-    uint64_t scratch; /* offset in the scratch memory */
     uint64_t view;    /* offset of its wcodec_view_job */
 };
-
-/* Where tiles of a job go: to their place, or to the scratch memory. */
-static uint64_t tiles_address(const struct builder *b, const struct wcodec_job *job, const struct job_state *s)
-{
-    return blocks_kind(job) >= 0 ? b->plan->scratch + s->scratch : b->place(job->memory) + job->destination;
-}
 
 /* The kernel of one tile. */
 static unsigned tile_kernel(const struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
-    const uint64_t out = tiles_address(b, job, s), kernels = b->plan->kernels;
+    const uint64_t out = blocks_kind(job) >= 0 ? 0 : b->place(job->memory) + job->destination, kernels = b->plan->kernels; /* scratch memory is aligned */
     const unsigned kernel = s->kernel;
+    if (kernel > WCODEC_KERNEL_GENERIC)
+        return is_fused(job, kernel, kernels, tile) ? kernel : WCODEC_KERNEL_GENERIC;
     if (kernel == WCODEC_KERNEL_GENERIC || !(kernels >> kernel & 1) || job->tiles->streams[tile * t->coded_count].mode != WCODEC_STREAM_RANS)
         return WCODEC_KERNEL_GENERIC;
-    if (kernel < WCODEC_KERNEL_GENERIC && !(kernels & WCODEC_PLAN_ANY_TILE) && (wcodec_tile_elements(t, tile) != 1u << t->tile_log2 || out % (4u << t->element_log2)))
+    if (!(kernels & WCODEC_PLAN_ANY_TILE) && (wcodec_tile_elements(t, tile) != 1u << t->tile_log2 || out % (4u << t->element_log2)))
         return WCODEC_KERNEL_GENERIC;
     return kernel;
 }
@@ -393,13 +415,14 @@ static uint64_t write_blocks_job(struct builder *b, const struct wcodec_job *job
     const uint64_t number = fused ? --b->fused[kind] : (kind ? b->plan->blocks_room[0] : 0) + b->plan->blocks_count[kind]++;
     const uint64_t at = b->plan->blocks + number * sizeof(struct wcodec_blocks_job);
     *(struct wcodec_blocks_job *)(void *)(b->plan->block + at) = (struct wcodec_blocks_job){
-        .residuals = tiles_address(b, job, s) + (tile - job->first) * tile_bytes(t),
+        .residuals = fused ? 0 : b->plan->scratch + b->scratch,
         .view = b->address + s->view,
         .row = block / across,
         .first = plain ? block : (tile - job->first) << log2,
         .column = (uint32_t)(block % across),
         .blocks = wcodec_tile_elements(t, tile) >> unit,
     };
+    b->scratch += fused ? 0 : tile_bytes(t);
     return at;
 }
 
@@ -410,15 +433,16 @@ static void write_tile(struct builder *b, const struct wcodec_job *job, const st
     const struct wcodec_stream *stream = &tiles->streams[tile * t->coded_count];
     *out = (struct wcodec_tile_job){
         .raw = area(b, job, WCODEC_AREA_RAW, tiles->raw[tile]),
-        .out = tiles_address(b, job, s) + (tile - job->first) * tile_bytes(t),
         .check = tiles->checks[tile],
         .elements = wcodec_tile_elements(t, tile),
         .slot = (uint32_t)(s->slot + tile - job->first) | (uint32_t)job->verify << 31,
     };
     if (blocks_kind(job) >= 0) {
         const bool fused = kernel > WCODEC_KERNEL_GENERIC;
-        const uint64_t at = write_blocks_job(b, job, s, tile, fused);
-        out->out = fused ? b->address + at : out->out;
+        const uint64_t scratch = b->plan->scratch + b->scratch, at = write_blocks_job(b, job, s, tile, fused);
+        out->out = fused ? b->address + at : scratch;
+    } else {
+        out->out = b->place(job->memory) + job->destination + (tile - job->first) * tile_bytes(t);
     }
     if (kernel == WCODEC_KERNEL_GENERIC) {
         out->runs = write_streams(b, job, s, tile);
@@ -543,9 +567,9 @@ wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_jo
 {
     const wcodec_allocator *a = plan->host->allocator;
     const uint64_t blocks = (uint64_t)plan->blocks_room[0] + plan->blocks_room[1];
-    struct builder b = {plan, address, plan->tiles * sizeof(struct wcodec_tile_job) + blocks * sizeof(struct wcodec_blocks_job), place, {plan->blocks_room[0], blocks}};
+    struct builder b = {plan, address, plan->tiles * sizeof(struct wcodec_tile_job) + blocks * sizeof(struct wcodec_blocks_job), place, 0, {plan->blocks_room[0], blocks}};
     uint32_t classes = 1;
-    uint64_t slot = 0, scratch = 0;
+    uint64_t slot = 0;
     struct job_state *states = a->allocate(a->opaque, count * sizeof *states);
     if (!states)
         return plan->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the plan of %zu jobs", count);
@@ -555,9 +579,6 @@ wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_jo
         states[i].first_class = classes;
         states[i].slot = slot;
         slot += jobs[i].count;
-        states[i].scratch = scratch;
-        if (wants_scratch(&jobs[i], states[i].kernel))
-            scratch += jobs[i].count * tile_bytes(jobs[i].tiles->tiling);
         classes += states[i].kernel == WCODEC_KERNEL_GENERIC ? 0 : table_sets(jobs[i].tiles->tiling);
     }
     uint32_t *counts = a->allocate(a->opaque, 2 * (size_t)classes * sizeof *counts), *starts = counts ? counts + classes : NULL;

@@ -13,8 +13,18 @@
 enum { WCODEC_CODING_PAIRS = 0, WCODEC_CODING_P12 = 1, WCODEC_CODING_P8 = 2, WCODEC_CODING_P8_RUNS = 3, WCODEC_CODINGS = 4 };
 enum { WCODEC_KERNEL_GENERIC = WCODEC_SHAPES * WCODEC_CODINGS * 2 };
 /* Behind it the fused ones, whose tiles become elements of a tensor in blocks, or of a lossy one, at once: of 8-bit coefficients in blocks by P8 with runs, of
- * 16-bit ones of which both bytes are so coded, and of plain ones by P12 and by pairs. */
-enum { WCODEC_FUSED_LOSSY_BLOCKS = WCODEC_KERNEL_GENERIC + 1, WCODEC_FUSED_LOSSY_WIDE, WCODEC_FUSED_LOSSY_P12, WCODEC_FUSED_LOSSY_PAIRS, WCODEC_KERNELS };
+ * 16-bit ones of which both bytes are so coded, and of plain ones by P12 and by pairs; and of blocks of 8-bit elements. */
+enum {
+    WCODEC_FUSED_LOSSY_BLOCKS = WCODEC_KERNEL_GENERIC + 1,
+    WCODEC_FUSED_LOSSY_WIDE,
+    WCODEC_FUSED_LOSSY_P12,
+    WCODEC_FUSED_LOSSY_PAIRS,
+    WCODEC_FUSED_8_4_PAIRS,
+    WCODEC_FUSED_8_0_P12,
+    WCODEC_FUSED_8_0_P8,
+    WCODEC_FUSED_8_0_P8_RUNS,
+    WCODEC_KERNELS
+};
 /* Besides those of tiles: the kernels that make elements of residuals, and of lossy tensors' coefficients. */
 enum { WCODEC_KERNEL_BLOCKS = WCODEC_KERNELS, WCODEC_KERNEL_LOSSY, WCODEC_KERNELS_ALL };
 

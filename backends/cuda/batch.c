@@ -36,6 +36,11 @@ static unsigned even_warps(uint64_t tiles, unsigned most)
  * the last one may not fit. */
 unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps)
 {
+    if (kernel >= WCODEC_FUSED_8_4_PAIRS) {
+        const unsigned fused = WCODEC_CUDA_ROOM(kernel == WCODEC_FUSED_8_4_PAIRS ? WCODEC_SHAPE_8_4_FUSED : WCODEC_SHAPE_8_0_FUSED), table = kernel == WCODEC_FUSED_8_0_P8 ? 32768 : 16384,
+                       all = (warps + 1) * fused;
+        return WCODEC_CUDA_HEAD + table + (all > table ? all : table) + (kernel == WCODEC_FUSED_8_0_P8_RUNS ? warps * 1024 : 0);
+    }
     if (kernel > WCODEC_KERNEL_GENERIC) {
         const bool wide = kernel == WCODEC_FUSED_LOSSY_WIDE;
         const unsigned table = wide || kernel == WCODEC_FUSED_LOSSY_PAIRS ? 32768 : 16384, all = (warps + 1) * WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0) << wide;

@@ -98,7 +98,8 @@ struct tile_end {
     uint32_t words, outliers, slot, check;
 };
 
-template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> struct fast_tile {
+/* STAGED: bytes go to shared memory in place of the tile's destination, two groups to 272 bytes (backends/common/blocks.h). */
+template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = false> struct fast_tile {
     typedef shape<SHAPE> s;
     static constexpr int bytes = s::bytes, unroll = s::unroll, rows = s::rows;
 
@@ -111,6 +112,7 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> struct fast_ti
     char *out;
     uint64_t sum;
     uint32_t factor;
+    uint32_t staged; /* STAGED: shared address of the lane's word of a block's first group */
 
     __device__ __forceinline__ fast_tile(const fast_launch &l) : launch(l)
     {
@@ -193,14 +195,25 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> struct fast_ti
             put(k, o);
         }
         in.end_block();
-        out += unroll * 128 * bytes;
+        if constexpr (STAGED)
+            staged += unroll * 136;
+        else
+            out += unroll * 128 * bytes;
         factor += unroll * bytes * WCODEC_CHECK_STEP;
+    }
+
+    __device__ __forceinline__ void put_staged(uint32_t k, uint32_t o) const
+    {
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(staged + k / 2 * 272 + k % 2 * 128), "r"(o) : "memory");
     }
 
     /* Group k of a block. */
     __device__ __forceinline__ void put(int k, const uint32_t *o)
     {
-        store(out + k * 128 * bytes, o);
+        if constexpr (STAGED)
+            put_staged(k, o[0]);
+        else
+            store(out + k * 128 * bytes, o);
 #pragma unroll
         for (int i = 0; i < bytes; i++)
             sum += (uint64_t)o[i] * (factor + (bytes * k + i) * WCODEC_CHECK_STEP);
@@ -270,8 +283,13 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> struct fast_ti
                 o[i] = inside == 4 ? o[i] : o[i] & ((1u << 8 * inside) - 1);
                 sum += (uint64_t)o[i] * (factor + i * WCODEC_CHECK_STEP);
             }
-            store_elements<bytes>(out, o, left);
-            out += 128 * bytes;
+            if constexpr (STAGED) {
+                put_staged(g % 2, o[0]);
+                staged += g % 2 * 272;
+            } else {
+                store_elements<bytes>(out, o, left);
+                out += 128 * bytes;
+            }
             factor += bytes * WCODEC_CHECK_STEP;
         }
     }
@@ -309,7 +327,7 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> struct fast_ti
     }
 
     /* After begin(), and when the tables are there. */
-    __device__ __forceinline__ void decode(uint32_t next, uint32_t tables, uint32_t runs)
+    __device__ __forceinline__ void prepare(uint32_t next, uint32_t tables, uint32_t runs)
     {
         const uint32_t lane = thread() & 31;
         table = tables;
@@ -333,7 +351,12 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> struct fast_ti
         sum = 0;
         factor = WCODEC_CHECK_FIRST;
         low_start = x < WCODEC_STATE_LOW;
+    }
+
+    __device__ __forceinline__ void decode(uint32_t next, uint32_t tables, uint32_t runs)
+    {
         uint32_t g = 0;
+        prepare(next, tables, runs);
 #pragma unroll 1
         for (; g < middle; g += unroll)
             block<false>(g);
@@ -350,23 +373,30 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> struct fast_ti
         finish(patch_place{job, current_set()}, tile_end{job->word_count, job->outliers, job->slot, job->check}, in.taken(word_address(job)), first_outlier);
     }
 
-    /* taken: bytes of words. */
+    /* What states and words say of the tile. taken: bytes of words. */
+    __device__ __forceinline__ uint32_t stream_fault(const tile_end &end, uint32_t taken) const
+    {
+        const bool bad_end = s::payload ? x >> 16 != 1 : x != WCODEC_STATE_LOW;
+        if (__any_sync(~0u, low_start))
+            return 1;
+        if (taken != 2 * end.words)
+            return 2;
+        return __any_sync(~0u, bad_end) ? 3 : 0;
+    }
+
     template <class place> __device__ __forceinline__ void finish(const place &at, tile_end end, uint32_t taken, outlier first_outlier)
     {
-        const uint32_t lane = thread() & 31;
-        const bool bad_end = s::payload ? x >> 16 != 1 : x != WCODEC_STATE_LOW;
-        uint32_t fault = 0;
-        if (__any_sync(~0u, low_start))
-            fault = 1;
-        else if (taken != 2 * end.words)
-            fault = 2;
-        else if (__any_sync(~0u, bad_end))
-            fault = 3;
-        else if (end.outliers && !patch_outliers<bytes>(tile(), at, end.outliers, first_outlier, &sum))
+        uint32_t fault = stream_fault(end, taken);
+        if (!fault && end.outliers && !patch_outliers<bytes>(tile(), at, end.outliers, first_outlier, &sum))
             fault = 4;
-        else if (end.slot >> 31) {
+        tell(end, fault);
+    }
+
+    __device__ __forceinline__ void tell(const tile_end &end, uint32_t fault) const
+    {
+        const uint32_t lane = thread() & 31;
+        if (!fault && end.slot >> 31)
             fault = add_lanes(wcodec_check_share(sum, lane)) == end.check ? 0 : 5;
-        }
         if (lane == 0 && fault)
             launch.faults[end.slot & 0x7fffffffu] = fault;
     }

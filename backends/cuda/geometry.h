@@ -12,15 +12,20 @@
 
 /* Bytes before everything else: the part that the work-group is at. */
 #define WCODEC_CUDA_HEAD 32
+/* Of kernels that make elements of blocks of the residuals (fused.cuh): 8_4 in smaller blocks of groups, and each warp has a stage. */
+#define WCODEC_SHAPE_8_4_FUSED 6
+#define WCODEC_SHAPE_8_0_FUSED 7
+#define WCODEC_CUDA_STAGE(shape) ((shape) >= WCODEC_SHAPE_8_4_FUSED ? 2240u : 0u)
+
 /* Bytes of which four bits are coded. */
 #define WCODEC_CUDA_NIBBLES(shape) ((shape) == WCODEC_SHAPE_8_4 || (shape) == WCODEC_SHAPE_8_31)
 
 /* Tiles are decoded in blocks of groups, in which a lane takes at most 8 words, or 16 of bytes: what a block costs besides is dear for those. */
-#define WCODEC_CUDA_GROUPS(shape) ((shape) == WCODEC_SHAPE_8_0 ? 2u : WCODEC_CUDA_NIBBLES(shape) ? 8u : 4u)
+#define WCODEC_CUDA_GROUPS(shape) ((shape) == WCODEC_SHAPE_8_0 || (shape) == WCODEC_SHAPE_8_0_FUSED ? 2u : WCODEC_CUDA_NIBBLES(shape) ? 8u : 4u)
 
 /* Rows of 128 bytes of raw bits that a block has, of all planes. */
 #define WCODEC_CUDA_ROWS(shape) \
-    ((shape) == WCODEC_SHAPE_8_0 ? 0u : WCODEC_CUDA_NIBBLES(shape) ? WCODEC_CUDA_GROUPS(shape) / 2 : (shape) == WCODEC_SHAPE_32_24 ? 12u : (shape) == WCODEC_SHAPE_16_11 ? 6u : WCODEC_CUDA_GROUPS(shape))
+    ((shape) == WCODEC_SHAPE_8_0 || (shape) == WCODEC_SHAPE_8_0_FUSED ? 0u : WCODEC_CUDA_NIBBLES(shape) || (shape) == WCODEC_SHAPE_8_4_FUSED ? WCODEC_CUDA_GROUPS(shape) / 2 : (shape) == WCODEC_SHAPE_32_24 ? 12u : (shape) == WCODEC_SHAPE_16_11 ? 6u : WCODEC_CUDA_GROUPS(shape))
 
 /* Whether tables of pairs hold output bits ready, in entries of eight bytes: fewer instructions, but more of the shared memory's time. What is faster was
  * measured for each shape (bench/gpu/README.md). */
@@ -35,7 +40,8 @@
  * slots for raw bits. */
 #define WCODEC_CUDA_SLOT(shape) (WCODEC_CUDA_GROUPS(shape) == 8u ? 1024u : 512u)
 #define WCODEC_CUDA_SLOTS 3
-#define WCODEC_CUDA_ROOM(shape) ((WCODEC_CUDA_SLOTS + 1) * WCODEC_CUDA_SLOT(shape) + 2 * WCODEC_CUDA_ROWS(shape) * 128)
+#define WCODEC_CUDA_STREAMS(shape) ((WCODEC_CUDA_SLOTS + 1) * WCODEC_CUDA_SLOT(shape) + 2 * WCODEC_CUDA_ROWS(shape) * 128)
+#define WCODEC_CUDA_ROOM(shape) (WCODEC_CUDA_STREAMS(shape) + WCODEC_CUDA_STAGE(shape))
 
 /* Kernels for few tiles keep of a tile all words, what each does to a state, its raw bits (so many bytes a group, at most) and its output. */
 #define WCODEC_CUDA_FEW_SPARE 40u

@@ -5,6 +5,7 @@
 #include "backends/cuda/blocks.cuh"
 #include "backends/cuda/fast.cuh"
 #include "backends/cuda/few.cuh"
+#include "backends/cuda/fused.cuh"
 #include "backends/cuda/lossy.cuh"
 
 /* Threads: as many as the registers allow that keep all of a block's state; more spill, and the memory that spills go through is slow when output streams
@@ -90,3 +91,14 @@ extern "C" __global__ void __launch_bounds__(32 * WCODEC_CUDA_BLOCKS_WARPS, 4) w
 {
     lossy_kernel(launch);
 }
+
+#define FUSED(name, threads, shape, profile, runs)                                                                                                \
+    extern "C" __global__ void __launch_bounds__(threads, WCODEC_CUDA_BLOCKS) wcodec_fused_##name(const __grid_constant__ fast_launch launch) \
+    {                                                                                                                                             \
+        fused_kernel<shape, profile, runs>(launch);                                                                                               \
+    }
+
+FUSED(8_4_pairs, 512, WCODEC_SHAPE_8_4_FUSED, PAIRS, false)
+FUSED(8_0_p12, 512, WCODEC_SHAPE_8_0_FUSED, P12, false)
+FUSED(8_0_p8, 512, WCODEC_SHAPE_8_0_FUSED, P8, false)
+FUSED(8_0_p8_runs, 512, WCODEC_SHAPE_8_0_FUSED, P8, true)

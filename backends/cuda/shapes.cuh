@@ -22,6 +22,8 @@ template <int SHAPE> struct shape;
 template <> struct shape<WCODEC_SHAPE_16_8> : layout<WCODEC_SHAPE_16_8, 2, WCODEC_CUDA_ROWS(WCODEC_SHAPE_16_8), 128, 0x807f807fu, 7> {};
 template <> struct shape<WCODEC_SHAPE_16_11> : layout<WCODEC_SHAPE_16_11, 2, 4, 128, 0x807f807fu, 10> {};
 template <> struct shape<WCODEC_SHAPE_8_4> : layout<WCODEC_SHAPE_8_4, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_4), 64, 0x0f0f0f0fu, 4> {};
+template <> struct shape<WCODEC_SHAPE_8_4_FUSED> : layout<WCODEC_SHAPE_8_4_FUSED, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_4_FUSED), 64, 0x0f0f0f0fu, 4> {};
+template <> struct shape<WCODEC_SHAPE_8_0_FUSED> : layout<WCODEC_SHAPE_8_0_FUSED, 1, 0, 0, 0, 0> {};
 template <> struct shape<WCODEC_SHAPE_8_31> : layout<WCODEC_SHAPE_8_31, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_31), 64, 0x87878787u, 3> {};
 template <> struct shape<WCODEC_SHAPE_8_0> : layout<WCODEC_SHAPE_8_0, 1, 0, 0, 0, 0> {};
 template <> struct shape<WCODEC_SHAPE_32_24> : layout<WCODEC_SHAPE_32_24, 4, 8, 256, 0, 23> {};
@@ -60,7 +62,7 @@ template <int SHAPE> WCODEC_INLINE uint32_t ready_pattern(const wcodec_table_set
 /* An entry of pairs in four bytes. Bytes to which something is added get the upper half of it here, in both values. */
 template <int SHAPE> WCODEC_INLINE uint32_t pair_entry(uint32_t e, uint32_t add)
 {
-    if constexpr (SHAPE != WCODEC_SHAPE_8_4)
+    if constexpr (SHAPE != WCODEC_SHAPE_8_4 && SHAPE != WCODEC_SHAPE_8_4_FUSED)
         return e;
     const uint32_t upper = (0u - add) >> 4 & 15u;
     return (e & 0xfff00fffu) | (((e & 0xf000u) + (upper << 12)) & 0xf000u) | (((e & 0xf0000u) + (upper << 16)) & 0xf0000u);

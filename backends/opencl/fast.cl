@@ -46,7 +46,11 @@ enum { TABLES = WCODEC_TILES_A_GROUP * WCODEC_RING_ROOM }; /* where they begin i
 enum { STAGED = TABLES + 4 * TABLE_WORDS, STAGED_ROOM = WCODEC_LOSSY_FUSED * 2048, LOCAL_SIZE = STAGED + WCODEC_TILES_A_GROUP * STAGED_ROOM };
 #define wcodec_any_tile wcodec_lossy_tile
 #else
+#ifdef WCODEC_FUSED
+enum { STAGES = TABLES + 4 * TABLE_WORDS, LOCAL_SIZE = STAGES + WCODEC_TILES_A_GROUP * sizeof(struct wcodec_stage) };
+#else
 enum { LOCAL_SIZE = TABLES + 4 * TABLE_WORDS };
+#endif
 #define wcodec_any_tile wcodec_fast_tile
 #endif
 
@@ -80,6 +84,9 @@ struct wcodec_fast {
     __global uint8_t *out;
     uint64_t sum;
     uint32_t factor;
+#ifdef WCODEC_FUSED
+    struct wcodec_fused fused;
+#endif
 };
 
 /* Raw words of four groups from group g on. The last row of the first plane is stored as its lower halves, one behind the other. */
@@ -251,19 +258,27 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g
                 wcodec_renormalise(f->w, &f->ring, &f->x, f->lanes_below);
         }
         wcodec_fast_words(f, k, s, r, o, last);
+#ifdef WCODEC_FUSED
+        f->fused.staged[k * 32 + k / 2 * 4] = o[0];
+#else
         if (BYTES == 1)
             wcodec_store_1(f->out + k * 128, o[0]);
         else if (BYTES == 2)
             wcodec_store_2(f->out + k * 256, o[0], o[1]);
         else
             wcodec_store_4(f->out + k * 512, o);
+#endif
 #pragma unroll
         for (int i = 0; i < BYTES; i++)
             f->sum += (uint64_t)o[i] * (f->factor + (uint32_t)(BYTES * k + i) * WCODEC_CHECK_STEP);
         if (WCODEC_P12_CODING || WCODEC_ROLLED || k % 2)
             wcodec_ring_look(&f->ring);
     }
+#ifdef WCODEC_FUSED
+    f->fused.staged += 4 * 32 + 8;
+#else
     f->out += 4 * 128 * BYTES;
+#endif
     f->factor += 4 * BYTES * WCODEC_CHECK_STEP;
 }
 
@@ -365,8 +380,13 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, const 
         return 2;
     if (bad_end)
         return 3;
+#ifdef WCODEC_FUSED
+    if (f->fused.outliers.done != job->outliers)
+        return 4;
+#else
     if (job->outliers && !wcodec_fast_patch(w, job, WCODEC_CURRENT_SET(current), places, &f->sum))
         return 4;
+#endif
     if (!(job->slot >> 31))
         return 0;
     return wcodec_add_lanes(&w->binding, wcodec_check_share(f->sum, lane)) == job->check ? 0 : 5;
@@ -408,11 +428,37 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
         f.run_log2 = set->run_log2 - 7;
         wcodec_fast_runs(&f, 0);
     }
+#ifdef WCODEC_FUSED
+    __local struct wcodec_stage *stage = (__local struct wcodec_stage *)(local_memory + STAGES) + number;
+    wcodec_fused_open(&f.fused, stage, w, job, current->block, places);
+#else
     f.out = WCODEC_PLACE(job->out) + WCODEC_PLACE_OFFSET(job->out) + lane * (4 * BYTES);
+#endif
     const uint32_t low_start = wcodec_ballot(&w->binding, f.x < WCODEC_STATE_LOW);
     wcodec_ring_wait();
     wcodec_local_order();
+#ifdef WCODEC_FUSED
+#pragma unroll 1
+    for (uint32_t first = 0; first < groups; first += WCODEC_UNIT_GROUPS) {
+        const uint32_t end = first + WCODEC_UNIT_GROUPS;
+        f.fused.staged = stage->word + WCODEC_THREAD_LANE(w);
 #if WCODEC_ROLLED
+        for (uint32_t g = first; g < end; g += 4)
+            wcodec_fast_groups(&f, g, g + 4 == groups, g + 8 == groups);
+#else
+#pragma unroll 1
+        for (uint32_t g = first; g < min(end, groups - 8); g += 4)
+            wcodec_fast_groups(&f, g, false, false);
+        if (end == groups) {
+            if (next < current->part.count)
+                wcodec_fast_ahead(WCODEC_CURRENT_JOB(current, next), places, WCODEC_THREAD_LANE(w));
+            wcodec_fast_groups(&f, groups - 8, false, true);
+            wcodec_fast_groups(&f, groups - 4, true, false);
+        }
+#endif
+        wcodec_fused_groups(&f.fused, w, WCODEC_CURRENT_JOB(current, i), WCODEC_CURRENT_SET(current), current->block, places, first, end, &f.sum);
+    }
+#elif WCODEC_ROLLED
     for (uint32_t g = 0; g < groups; g += 4)
         wcodec_fast_groups(&f, g, g + 4 == groups, g + 8 == groups);
 #else

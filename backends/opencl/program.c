@@ -20,6 +20,7 @@ enum {
     PLACES_MOST = 520,
     RING_ROOM = 1792,  /* of a tile: backends/opencl/ring.cl */
     TABLES = 16384,
+    STAGE = 2240,      /* of a tile, in fused kernels: backends/common/blocks.h */
     FAST_EXTRA = 256,  /* what else is in local memory */
     BLOCKS_ITEMS = 128 /* of the kernels of blocks: a tile has eight units at least to share */
 };
@@ -167,9 +168,14 @@ static wcodec_status build_sub_groups(const struct wcodec_device *d, struct wcod
 
 /* Work-groups of a fast kernel on NVIDIA: measured (bench/gpu/README.md). Elements of one byte gain by more of them, others by more registers; with many
  * buffers some warps make room for their pointers. */
-static unsigned shape_nvidia(const struct wcodec_device *d, unsigned shape, struct wcodec_opencl_program *p)
+static unsigned shape_nvidia(const struct wcodec_device *d, unsigned shape, bool fused, struct wcodec_opencl_program *p)
 {
     const bool large = d->capability == 80 || (d->capability >= 90 && d->capability < 120); /* much local memory */
+    if (fused) { /* a work-group has 48 KB */
+        p->items = p->places > WCODEC_OPENCL_PLACES_FEW ? 224 : 256;
+        p->groups = large ? 4 : 2;
+        return 64;
+    }
     const bool many = p->places > WCODEC_OPENCL_PLACES_FEW, wide = shape != WCODEC_SHAPE_8_31 && shape != WCODEC_SHAPE_8_0;
     const bool two = !large || shape == WCODEC_SHAPE_32_24 || (wide && !many);
     p->items = many ? 416 : 512;
@@ -192,18 +198,36 @@ static void lossy_groups(const struct wcodec_device *d, unsigned kernel, struct 
         snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u%s", wide ? 128u : plain ? 64u : 80u, d->capability >= 80 ? " -DWCODEC_OPENCL_ASYNC -DWCODEC_OPENCL_FLOAT_PAIRS" : "");
 }
 
-/* Work-groups of a fast kernel, and what else its compiler is told. */
-static void shape_groups(const struct wcodec_device *d, unsigned kernel, struct wcodec_opencl_program *p, char *more, size_t size)
+/* The fast kernel of the residuals that a fused one makes blocks of; WCODEC_KERNEL_GENERIC if there is none here. */
+static unsigned residual_kernel(unsigned kernel)
 {
-    const unsigned shape = kernel / 2 / WCODEC_CODINGS, coding = kernel / 2 % WCODEC_CODINGS;
-    const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA;
-    const int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=%u -DWCODEC_OPENCL_COPIES=%u", shape, coding, kernel % 2, nvidia ? 16u : 1u);
+    switch (kernel) {
+    case WCODEC_FUSED_8_4_PAIRS:
+        return wcodec_kernel_number(WCODEC_SHAPE_8_4, WCODEC_CODING_PAIRS, true);
+    case WCODEC_FUSED_8_0_P12:
+        return wcodec_kernel_number(WCODEC_SHAPE_8_0, WCODEC_CODING_P12, true);
+    case WCODEC_FUSED_8_0_P8:
+        return wcodec_kernel_number(WCODEC_SHAPE_8_0, WCODEC_CODING_P8, true);
+    case WCODEC_FUSED_8_0_P8_RUNS:
+        return wcodec_kernel_number(WCODEC_SHAPE_8_0, WCODEC_CODING_P8_RUNS, true);
+    default:
+        return WCODEC_KERNEL_GENERIC;
+    }
+}
+
+/* Work-groups of a fast kernel, and what else its compiler is told. */
+static void shape_groups(const struct wcodec_device *d, unsigned number, struct wcodec_opencl_program *p, char *more, size_t size)
+{
+    const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA, fused = number > WCODEC_KERNEL_GENERIC;
+    const unsigned kernel = fused ? residual_kernel(number) : number, shape = kernel / 2 / WCODEC_CODINGS, coding = kernel / 2 % WCODEC_CODINGS, room = RING_ROOM + (fused ? STAGE : 0);
+    const int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=%u -DWCODEC_OPENCL_COPIES=%u%s", shape, coding, kernel % 2, nvidia ? 16u : 1u,
+                           fused ? " -DWCODEC_FUSED" : "");
     if (nvidia) {
-        snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u%s", shape_nvidia(d, shape, p), d->capability >= 80 ? " -DWCODEC_OPENCL_ASYNC" : "");
+        snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u%s", shape_nvidia(d, shape, fused, p), d->capability >= 80 ? " -DWCODEC_OPENCL_ASYNC" : "");
     } else {
         p->items = d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
         p->groups = 16;
-        while (p->items > 32 && TABLES + p->items / 32 * RING_ROOM + 8 * p->places + FAST_EXTRA > d->local_memory)
+        while (p->items > 32 && TABLES + p->items / 32 * room + 8 * p->places + FAST_EXTRA > d->local_memory)
             p->items -= 32;
     }
 }
@@ -224,9 +248,9 @@ static void build_again(struct wcodec_device *d, unsigned kernel, unsigned many,
     wcodec_error err = {0};
     char more[256] = "";
     p->places = places_of(d, many);
-    if (kernel > WCODEC_KERNEL_GENERIC && kernel < WCODEC_KERNELS) {
+    if (kernel > WCODEC_KERNEL_GENERIC && kernel < WCODEC_FUSED_8_4_PAIRS) {
         lossy_groups(d, kernel, p, more, sizeof more);
-    } else if (kernel >= WCODEC_KERNEL_GENERIC) {
+    } else if (kernel == WCODEC_KERNEL_GENERIC || kernel >= WCODEC_KERNELS) {
         const struct wcodec_opencl_program *general = &d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW];
         const bool pairs = d->variant == WCODEC_VARIANT_NVIDIA && d->capability >= 80;
         p->items = kernel != WCODEC_KERNEL_GENERIC && general->items > BLOCKS_ITEMS ? BLOCKS_ITEMS : general->items;

@@ -47,8 +47,9 @@ static void random_modes(uint64_t *seed, struct wcodec_blocks *b, uint8_t **pack
 {
     uint8_t modes[WCODEC_MODES], numbers[WCODEC_MODES];
     unsigned all = 0;
+    const bool transforms = below(seed, 3) == 0; /* GPUs have other kernels for blocks with some */
     for (unsigned mode = 0; mode < 16; mode++)
-        if (wcodec_mode_valid(mode))
+        if (wcodec_mode_valid(mode) && (transforms || mode != WCODEC_PREDICTOR_WHT))
             modes[all++] = (uint8_t)mode;
     /* Some of them, ascending; as many as there are blocks at most. */
     const uint64_t most = b->count < all ? b->count : all;
@@ -72,15 +73,14 @@ static void random_modes(uint64_t *seed, struct wcodec_blocks *b, uint8_t **pack
     assert_int_equal(wcodec_blocks_check_modes(b, *packed, NULL), WCODEC_OK);
 }
 
-/* Of numbers of 8 or 16 bits. */
-/* likely: the field lists of coefficients. */
+/* Of numbers of 8 or 16 bits; often of those of which GPUs make elements at once. likely: the field lists of coefficients. */
 static void make_narrow(uint64_t *seed, uint64_t elements, bool likely, struct support_tensor *x)
 {
     for (;;) {
         if (likely && below(seed, 3))
             support_tensor_common(seed, below(seed, 2) ? 3 : 8, below(seed, 2) ? WCODEC_P8 : 1 + (unsigned)below(seed, 3), elements, x);
-        else if (below(seed, 2))
-            support_tensor_common(seed, (unsigned)below(seed, SUPPORT_SHAPES), 1 + (unsigned)below(seed, 3), elements, x);
+        else if (below(seed, 3))
+            support_tensor_common(seed, (unsigned)(below(seed, 2) ? below(seed, SUPPORT_SHAPES) : 1 + 2 * below(seed, 2)), 1 + (unsigned)below(seed, 3), elements, x);
         else
             support_tensor_make(seed, elements, x);
         if (x->tiling.element_log2 <= 1)

@@ -163,6 +163,88 @@ static void compare_blocks(uint64_t *seed, const struct support_tensor *x, const
     wcodec_tiles_free(tiles);
 }
 
+/* Tiles as a plan with all kernels has them, by fused ones where it says so: the residuals are what the generic kernel makes of the tile without its
+ * outliers. Damage: only to outliers and checks, which is what is not the generic kernel's here. */
+static void compare_fused(uint64_t *seed, const struct support_tensor *x, const struct support_blocks *b, unsigned *seen)
+{
+    struct wcodec_tiles *tiles;
+    struct wcodec_plan plan, general;
+    wcodec_error err;
+    const struct wcodec_tiling *t = &x->tiling;
+    uint8_t *payload = malloc(x->payload_size + 1), *out = malloc(b->size), *expected = malloc(t->size), *residuals = malloc((size_t)1 << WCODEC_TILE_LOG2_MAX);
+    memcpy(payload, x->payload, x->payload_size);
+    assert_int_equal(wcodec_tiles_read(t, payload, x->payload_size, &wcodec_default_allocator, &tiles, &err), WCODEC_OK);
+    const uint64_t damaged = tiles->area_begin[WCODEC_AREA_POSITIONS], bytes = x->payload_size - damaged;
+    const bool good = bytes == 0 || support_random(seed) % 2;
+    for (unsigned k = 0; k < 4 && !good; k++)
+        payload[damaged + support_random(seed) % bytes] ^= (uint8_t)(1u << support_random(seed) % 8);
+    struct wcodec_memory memory = {payload}, to = {out};
+    struct wcodec_view view;
+    struct wcodec_job job = {.tiles = tiles, .count = t->tiles, .memory = &to, .verify = true, .end = b->size, .blocks = &b->blocks, .modes = b->modes};
+    wcodec_view_whole(payload, &view);
+    for (unsigned a = 0; a < WCODEC_AREAS; a++)
+        job.places[a] = (struct wcodec_area_place){&memory, 0, 0, tiles->payload_size};
+    assert_int_equal(wcodec_plan_measure(&host, &job, 1, ~(uint64_t)0, &plan, &err), WCODEC_OK);
+    assert_int_equal(wcodec_plan_measure(&host, &job, 1, 0, &general, &err), WCODEC_OK);
+    uint8_t *block = malloc(plan.size), *other = malloc(general.size), *scratch = malloc(general.scratch_size);
+    plan.scratch = general.scratch = (uint64_t)(uintptr_t)scratch;
+    assert_int_equal(wcodec_plan_build(&plan, &job, 1, (uint64_t)(uintptr_t)block, address, &err), WCODEC_OK);
+    assert_int_equal(wcodec_plan_build(&general, &job, 1, (uint64_t)(uintptr_t)other, address, &err), WCODEC_OK);
+    memcpy(block, plan.block, plan.size);
+    memcpy(other, general.block, general.size);
+    for (uint32_t i = 0; i < plan.segment_count; i++)
+        for (uint32_t k = plan.segments[i].first; k < plan.segments[i].first + plan.segments[i].count; k++) {
+            const struct wcodec_tile_job *tile = (const struct wcodec_tile_job *)(const void *)block + k;
+            const uint32_t number = tile->slot & 0x7fffffffu;
+            struct wcodec_tile_job plain = ((const struct wcodec_tile_job *)(const void *)other)[number];
+            struct wcodec_stream_job stream = *(const struct wcodec_stream_job *)(uintptr_t)plain.runs;
+            stream.outliers = 0;
+            plain.slot = number;
+            plain.runs = (uint64_t)(uintptr_t)&stream;
+            plain.out = (uint64_t)(uintptr_t)residuals;
+            assert_int_equal(wcodec_emulate_tile(&plain, other), 0);
+            const uint32_t fault = wcodec_tile_decode(tiles, &view, number, expected, true);
+            assert_int_equal(wcodec_emulate_fused(tile, (const struct wcodec_table_set *)(uintptr_t)plan.segments[i].tables, residuals), fault);
+            assert_true(!good || fault == 0);
+            seen[fault != 0]++;
+        }
+    for (uint32_t i = 0; i < plan.runs[WCODEC_KERNEL_GENERIC].count && good; i++) { /* stored and constant ones */
+        const uint32_t number = ((const struct wcodec_tile_job *)(const void *)block)[plan.runs[WCODEC_KERNEL_GENERIC].first + i].slot & 0x7fffffffu;
+        assert_int_equal(wcodec_emulate_tile((const struct wcodec_tile_job *)(const void *)other + number, other), 0);
+        wcodec_emulate_blocks((const struct wcodec_blocks_job *)(const void *)(other + general.blocks) + number);
+    }
+    if (good)
+        assert_memory_equal(out, b->data, b->size);
+    wcodec_plan_free(&plan);
+    wcodec_plan_free(&general);
+    free(block);
+    free(other);
+    free(scratch);
+    free(payload);
+    free(out);
+    free(expected);
+    free(residuals);
+    wcodec_tiles_free(tiles);
+}
+
+static void test_fused(void **state)
+{
+    uint64_t seed = support_seed() + 3;
+    unsigned seen[2] = {0};
+    (void)state;
+    skip_big_endian();
+    for (unsigned i = 0; i < 1000; i++) {
+        struct support_tensor x;
+        struct support_blocks b;
+        support_blocks_make(&seed, &x, &b);
+        if (wcodec_plan_fused(&(struct wcodec_job){.tiles = &(struct wcodec_tiles){.tiling = &x.tiling}, .blocks = &b.blocks}) != WCODEC_KERNEL_GENERIC)
+            compare_fused(&seed, &x, &b, seen);
+        support_blocks_free(&b);
+        support_tensor_free(&x);
+    }
+    assert_true(seen[0] > 100 && seen[1] > 10);
+}
+
 static void compare_many(void (*make)(uint64_t *, struct support_tensor *, struct support_blocks *))
 {
     uint64_t seed = support_seed() + 2;
@@ -192,6 +274,7 @@ static void test_lossy(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_good), cmocka_unit_test(test_damaged), cmocka_unit_test(test_blocks), cmocka_unit_test(test_lossy)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_good), cmocka_unit_test(test_damaged), cmocka_unit_test(test_blocks), cmocka_unit_test(test_lossy),
+                                       cmocka_unit_test(test_fused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
