@@ -281,28 +281,36 @@ WCODEC_DEVICE_FUNCTION void wcodec_put_block(const struct wcodec_lossy_work *w, 
     uint64_t out = view->out + ((at - view->begin) << log2);
     const bool all = place->width == 8 && height == 8 && begin == 0 && 7 * columns + 8 <= end && (out | stride) % 16 == 0;
     float scale = place->scale;
-    WCODEC_UNROLL_ALL
-    for (uint32_t y = 0; y < 8; y++) {
-        uint32_t o[8];
-        if (y > 0 && view->row_scales && y < height)
-            scale = wcodec_row_scale(w, place->row + y);
-        wcodec_lossy_words(format, v + 8 * y, scale, o);
-        if (all) {
+    if (all) {
+        WCODEC_UNROLL_ALL
+        for (uint32_t y = 0; y < 8; y++, out += stride) {
+            uint32_t o[8];
+            if (y > 0 && view->row_scales)
+                scale = wcodec_row_scale(w, place->row + y);
+            wcodec_lossy_words(format, v + 8 * y, scale, o);
             WCODEC_STORE_16(w, out, o[0], o[1], o[2], o[3]);
             if (log2 == 2)
                 WCODEC_STORE_16(w, out + 16, o[4], o[5], o[6], o[7]);
-        } else if (y < height) {
-            WCODEC_UNROLL_ALL
-            for (uint32_t i = 0; i < 8; i++) {
-                if (i >= place->width || y * columns + i < begin || y * columns + i >= end)
-                    continue;
-                if (log2 == 2)
-                    *WCODEC_AT_OUT(w, uint32_t, out + 4 * i) = o[i];
-                else
-                    *WCODEC_AT_OUT(w, uint16_t, out + 2 * i) = (uint16_t)(o[i / 2] >> 16 * (i % 2));
-            }
         }
-        out += stride;
+        return;
+    }
+    WCODEC_UNROLL_ALL
+    for (uint32_t y = 0; y < 8; y++, out += stride) {
+        uint32_t o[8];
+        if (y >= height)
+            return;
+        if (y > 0 && view->row_scales)
+            scale = wcodec_row_scale(w, place->row + y);
+        wcodec_lossy_words(format, v + 8 * y, scale, o);
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 8; i++) {
+            if (i >= place->width || y * columns + i < begin || y * columns + i >= end)
+                continue;
+            if (log2 == 2)
+                *WCODEC_AT_OUT(w, uint32_t, out + 4 * i) = o[i];
+            else
+                *WCODEC_AT_OUT(w, uint16_t, out + 2 * i) = (uint16_t)(o[i / 2] >> 16 * (i % 2));
+        }
     }
 }
 

@@ -33,7 +33,7 @@
 
 /* What a warp of the fused kernels of lossy tensors has besides: descriptors, tables of a tile's groups, and coefficients of half a superblock. Of 16-bit
  * coefficients it has two rooms, and both bytes of these. */
-#define WCODEC_CUDA_LOSSY_HEAD 400u
+#define WCODEC_CUDA_LOSSY_HEAD 656u
 #define WCODEC_CUDA_LOSSY_EXTRA(wide) (WCODEC_CUDA_LOSSY_HEAD + ((wide) + 1) * (512u + 2048u))
 
 /* A warp's room: a ring of words, in slots of what a block can take, and the first slot again behind the last, so that a lane's address needs no mask; two

@@ -47,7 +47,7 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
 
     uint32_t staged;  /* shared address of the warp's bytes */
     uint32_t patched; /* outliers that are in their place */
-    uint32_t next;    /* position of the one behind them, or of none */
+    uint32_t position, value; /* each lane's of the 32 behind them, asked for before they are wanted */
 
     __device__ __forceinline__ lossy_stream(const fast_launch &l) : fast(l)
     {
@@ -60,16 +60,14 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         this->x = ((const uint32_t *)job->states)[thread() & 31];
     }
 
-    template <class descriptor> __device__ __forceinline__ void prepare(const descriptor *job, uint32_t tables, uint32_t runs, uint32_t bytes)
+    __device__ __forceinline__ void prepare(uint32_t tables, uint32_t runs, uint32_t bytes)
     {
         this->table = tables;
         this->run_tables = runs;
         this->lanes_below = (this->launch.ones << (thread() & 31)) ^ this->launch.ones;
         this->window = 0;
-        this->low_start = this->x < WCODEC_STATE_LOW;
         staged = bytes;
         patched = 0;
-        next = job->outliers ? position(job, 0) : ~0u;
     }
 
     __device__ __forceinline__ void load_runs(const uint8_t *runs, const wcodec_table_set *set, uint32_t groups)
@@ -156,28 +154,32 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         }
     }
 
-    template <class descriptor> static __device__ __forceinline__ uint32_t position(const descriptor *job, uint32_t i)
+    template <class descriptor> __device__ __forceinline__ void ask_outliers(const descriptor *job)
     {
-        return ((const uint16_t *)job->positions)[i];
+        const uint32_t i = patched + (thread() & 31);
+        position = ~0u;
+        if (i < job->outliers) {
+            position = ((const uint16_t *)job->positions)[i];
+            value = ((const uint8_t *)job->values)[i];
+        }
     }
 
-    /* Outliers of `elements` from `first` on, to their place; returns whether there are any. Whether they are in order is seen later. */
+    /* Outliers of `elements` from `first` on, after ask_outliers(), to their place; returns whether there are any. Whether they are in order is seen later. */
     template <class descriptor> __device__ __forceinline__ bool patch(const descriptor *job, uint32_t first, uint32_t elements)
     {
-        if (next >= first + elements)
+        uint32_t lanes = __ballot_sync(~0u, position - first < elements);
+        if (lanes == 0)
             return false;
-        const uint32_t count = job->outliers;
-        uint32_t n;
         __syncwarp();
-        do {
-            const uint32_t i = patched + (thread() & 31), at = i < count ? position(job, i) - first : elements;
-            const bool mine = at < elements;
-            if (mine)
-                shared_store_u8(staged + at, ((const uint8_t *)job->values)[i]);
-            n = __popc(__ballot_sync(~0u, mine));
-            patched += n;
-        } while (n == 32);
-        next = patched < count ? position(job, patched) : ~0u;
+        for (;;) {
+            if (position - first < elements)
+                shared_store_u8(staged + (position - first), value);
+            patched += __popc(lanes);
+            if (lanes != ~0u)
+                break;
+            ask_outliers(job);
+            lanes = __ballot_sync(~0u, position - first < elements);
+        }
         __syncwarp();
         return true;
     }
@@ -187,7 +189,7 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         const uint32_t lane = thread() & 31, count = job->outliers;
         uint32_t least = 0;
         for (uint32_t first = 0; first < count; first += 32) {
-            const uint32_t n = min(32u, count - first), at = lane < n ? position(job, first + lane) : 0;
+            const uint32_t n = min(32u, count - first), at = lane < n ? ((const uint16_t *)job->positions)[first + lane] : 0;
             uint32_t before = __shfl_up_sync(~0u, at, 1) + 1;
             before = lane == 0 ? least : before;
             if (__any_sync(~0u, lane < n && (at < before || at >= elements)))
@@ -203,7 +205,7 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         const uint64_t from = (uint64_t)this->in.from;
         asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(this->in.at), "r"(this->in.next), "r"(this->in.load - 16 * (thread() & 31)), "r"(patched) : "memory");
         asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to + 16), "r"((uint32_t)from), "r"((uint32_t)(from >> 32)), "r"(this->in.limit), "r"(this->in.ring) : "memory");
-        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to + 32), "r"(this->table), "r"(this->run_tables), "r"(staged), "r"(next) : "memory");
+        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to + 32), "r"(this->table), "r"(this->run_tables), "r"(staged), "r"(0) : "memory");
         __syncwarp();
     }
 
@@ -221,7 +223,6 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         this->table = c.x;
         this->run_tables = c.y;
         staged = c.z;
-        next = c.w;
         this->lanes_below = (this->launch.ones << (thread() & 31)) ^ this->launch.ones;
     }
 
@@ -236,17 +237,19 @@ struct lossy_plain {
     template <int FORMAT, class tile> static __device__ __forceinline__ void put_all(tile &t, uint32_t factor, uint64_t out, float scale)
     {
         const uint32_t from = t.low.staged + 4 * (thread() & 31);
+        uint64_t sum = 0;
 #pragma unroll
         for (uint32_t k = 0; k < tile::unit_groups; k++) {
             const uint32_t word = shared_u32(from + 128 * k);
             uint32_t v[4];
-            t.sum += (uint64_t)word * (factor + k * WCODEC_CHECK_STEP);
+            sum += (uint64_t)word * (factor + k * WCODEC_CHECK_STEP);
             wcodec_lossy_four(word, v, v + 1, v + 2, v + 3);
             if constexpr (FORMAT == WCODEC_TO_F32)
                 store_u128((char *)out + 512 * k, make_uint4(wcodec_lossy_product(v[0], scale), wcodec_lossy_product(v[1], scale), wcodec_lossy_product(v[2], scale), wcodec_lossy_product(v[3], scale)));
             else
                 store_u64((char *)out + 256 * k, make_uint2(wcodec_lossy_pair(FORMAT, v[0], v[1], scale), wcodec_lossy_pair(FORMAT, v[2], v[3], scale)));
         }
+        t.add_sum(sum);
     }
 
     /* n groups. */
@@ -276,6 +279,7 @@ struct lossy_plain {
     {
         const wcodec_view_job *view = w->view;
         const uint32_t lane = thread() & 31;
+        uint64_t sum = 0;
 #pragma unroll 1
         for (uint32_t i = 0; i < 4 * n; i++) {
             /* Element i % 4 of the lane's in group i / 4; those behind the last are zero, for the check. */
@@ -283,11 +287,12 @@ struct lossy_plain {
             const bool inside = number < job->blocks;
             const uint32_t symbol = inside ? shared_u32(t.low.staged + (number - first) / 4 * 4) >> shift & 0xffu : 0;
             const uint64_t element = job->first + number;
-            t.sum += (uint64_t)(symbol << shift) * (WCODEC_CHECK_FIRST + (first / 128 + i / 4) * WCODEC_CHECK_STEP);
+            sum += (uint64_t)(symbol << shift) * (WCODEC_CHECK_FIRST + (first / 128 + i / 4) * WCODEC_CHECK_STEP);
             if (inside && element >= view->begin && element < view->end)
                 wcodec_put_one(w, view->out + ((element - view->begin) << (w->format == WCODEC_TO_F32 ? 2 : 1)), (uint32_t)((int32_t)(symbol << 24) >> 24) * 64,
                                wcodec_row_scale(w, view->row_scales ? element / view->columns : 0));
         }
+        t.add_sum(sum);
     }
 };
 
@@ -302,7 +307,8 @@ struct lossy_blocks {
     template <class tile> static __device__ __forceinline__ void take(tile &t, uint32_t g, uint32_t *words)
     {
         const uint32_t lane = thread() & 31, factor = WCODEC_CHECK_FIRST + g * (tile::wide + 1) * WCODEC_CHECK_STEP;
-        const uint32_t low = t.low.staged + 4 * lane, high = t.high.staged + 4 * lane, add = tile::wide ? t.add() : 0;
+        const uint32_t low = t.low.staged + 4 * lane, high = t.high.staged + 4 * lane, add = tile::wide ? shared_u32(t.parked + tile::ADD) : 0;
+        uint64_t sum = 0;
 #pragma unroll
         for (uint32_t k = 0; k < tile::unit_groups; k++) {
             const uint32_t l = shared_u32(low + 128 * k);
@@ -310,13 +316,14 @@ struct lossy_blocks {
                 const uint32_t h = shared_u32(high + 128 * k);
                 words[2 * k] = subtract_halves(__byte_perm(l, h, 0x5140), add);
                 words[2 * k + 1] = subtract_halves(__byte_perm(l, h, 0x7362), add);
-                t.sum += (uint64_t)words[2 * k] * (factor + 2 * k * WCODEC_CHECK_STEP);
-                t.sum += (uint64_t)words[2 * k + 1] * (factor + (2 * k + 1) * WCODEC_CHECK_STEP);
+                sum += (uint64_t)words[2 * k] * (factor + 2 * k * WCODEC_CHECK_STEP);
+                sum += (uint64_t)words[2 * k + 1] * (factor + (2 * k + 1) * WCODEC_CHECK_STEP);
             } else {
                 words[k] = l;
-                t.sum += (uint64_t)l * (factor + k * WCODEC_CHECK_STEP);
+                sum += (uint64_t)l * (factor + k * WCODEC_CHECK_STEP);
             }
         }
+        t.add_sum(sum);
     }
 };
 
@@ -329,17 +336,25 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
 
     const fast_launch &launch;
     stream low, high;
-    uint32_t number, groups, parked;
-    bool upper_changed; /* by outliers: in the last unit */
-    uint64_t sum;
+    uint32_t number, parked;
 
     __device__ __forceinline__ lossy_tile(const fast_launch &l) : launch(l), low(l), high(l)
     {
     }
 
-    /* Descriptors are copied to shared memory, behind what is parked. */
-    enum : uint32_t { BLOCKS = 96, ADD = BLOCKS + sizeof(wcodec_blocks_job), VIEW = ADD + 16, TILE = VIEW + sizeof(wcodec_view_job), UPPER = TILE + sizeof(wcodec_tile_job) };
-    static_assert(UPPER + sizeof(wcodec_stream_job) <= WCODEC_CUDA_LOSSY_HEAD && VIEW % 8 == 0 && TILE % 8 == 0 && UPPER % 8 == 0, "geometry.h");
+    /* What is in shared memory before tables and coefficients: streams that are parked; the offset, whether a state was too low, whether outliers have changed the last
+     * upper bytes; descriptors; the lanes' sums of the check. */
+    enum : uint32_t {
+        ADD = 96,
+        LOW_START = ADD + 4,
+        UPPER_CHANGED = ADD + 8,
+        BLOCKS = ADD + 16,
+        VIEW = BLOCKS + sizeof(wcodec_blocks_job),
+        TILE = VIEW + sizeof(wcodec_view_job),
+        UPPER = TILE + sizeof(wcodec_tile_job),
+        SUM = WCODEC_CUDA_LOSSY_HEAD - 256
+    };
+    static_assert(UPPER + sizeof(wcodec_stream_job) <= SUM && VIEW % 8 == 0 && TILE % 8 == 0 && UPPER % 8 == 0, "geometry.h");
 
     __device__ __forceinline__ const wcodec_tile_job *tile() const
     {
@@ -351,16 +366,32 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
         return shared_pointer<wcodec_stream_job>(parked + UPPER);
     }
 
-    __device__ __forceinline__ uint32_t add() const
+    __device__ __forceinline__ uint32_t groups() const
     {
-        return shared_u32(parked + ADD);
+        return (tile()->elements + 127) / 128;
+    }
+
+    __device__ __forceinline__ bool upper_coded() const
+    {
+        return WIDE && (upper()->mode_symbol & 0xff) == 0;
+    }
+
+    __device__ __forceinline__ uint32_t sum_address() const
+    {
+        return parked + SUM + 8 * (thread() & 31);
+    }
+
+    __device__ __forceinline__ void add_sum(uint64_t v) const
+    {
+        const uint2 old = shared_u64(sum_address());
+        v += (uint64_t)old.y << 32 | old.x;
+        asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(sum_address()), "r"((uint32_t)v), "r"((uint32_t)(v >> 32)) : "memory");
     }
 
     __device__ __forceinline__ void begin(uint32_t n, uint32_t room)
     {
         number = n;
         const wcodec_tile_job *job = launch.jobs + n;
-        groups = (job->elements + 127) / 128;
         low.begin(job, room);
         if constexpr (WIDE) {
             const wcodec_stream_job *more = (const wcodec_stream_job *)job->raw;
@@ -406,14 +437,14 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
             shared_store_u32(extra + ADD, current_set()->add);
         }
         __syncwarp();
-        const bool coded = WIDE && (upper()->mode_symbol & 0xff) == 0;
+        const uint32_t groups = this->groups();
         work.view = shared_pointer<wcodec_view_job>(extra + VIEW);
-        low.prepare(tile(), tables, runs, runs + 512 * (WIDE + 1));
+        low.prepare(tables, runs, runs + 512 * (WIDE + 1));
         if constexpr (RUNS)
             low.load_runs((const uint8_t *)tile()->runs, current_set(), groups);
         if constexpr (WIDE) {
-            high.prepare(upper(), tables + 16384, runs + 512, runs + 1024 + 2048);
-            if (coded)
+            high.prepare(tables + 16384, runs + 512, runs + 1024 + 2048);
+            if (upper_coded())
                 high.load_runs((const uint8_t *)upper()->runs, second_set(current_set()), groups);
             else
                 fill_upper();
@@ -423,12 +454,14 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
             prefetch_l2((const char *)(launch.jobs + next) + lane * (sizeof(wcodec_tile_job) - 1));
         work.format = work.view->format;
         work.wide = WIDE;
-        sum = 0;
-        upper_changed = true;
+        shared_store_u32(extra + LOW_START, __any_sync(~0u, low.x < WCODEC_STATE_LOW || (upper_coded() && high.x < WCODEC_STATE_LOW)));
+        shared_store_u32(extra + UPPER_CHANGED, 1);
+        asm volatile("st.shared.v2.u32 [%0], {%1, %1};" ::"r"(sum_address()), "r"(0) : "memory");
+        __syncwarp();
 #pragma unroll 1
-        for (uint32_t g = 0; g < groups; g += unit_groups) {
+        for (uint32_t g = 0; g < this->groups(); g += unit_groups) {
             if constexpr (RUNS)
-                blocks_unit(&work, job, g, coded);
+                blocks_unit(&work, job, g);
             else
                 plain_unit(&work, job, g);
         }
@@ -436,28 +469,31 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
             prefetch_tile<false>(launch.jobs + next);
         copy_async_wait<0>();
         __syncwarp();
-        finish(coded);
+        finish();
     }
 
-    __device__ __forceinline__ void blocks_unit(wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t g, bool coded)
+    __device__ __forceinline__ void blocks_unit(wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t g)
     {
         const wcodec_lossy_where place = wcodec_lossy_place(w, job, g / unit_groups, thread() & 31);
         uint32_t words[unit_groups * (WIDE + 1)];
+        low.ask_outliers(tile());
+        if constexpr (WIDE)
+            high.ask_outliers(upper());
         low.decode_groups(g, unit_groups);
         low.patch(tile(), g * 128, unit_groups * 128);
         low.park(parked);
         bool changed = false;
         if constexpr (WIDE) {
-            if (coded)
-                high.decode_few(g, upper_changed);
+            if (upper_coded())
+                high.decode_few(g, shared_u32(parked + UPPER_CHANGED));
             changed = high.patch(upper(), g * 128, unit_groups * 128);
             high.park(parked + 48);
         }
         lossy_blocks::take(*this, g, words);
         if constexpr (WIDE) {
-            if (!coded && changed)
+            if (changed && !upper_coded())
                 fill_upper();
-            upper_changed = changed;
+            shared_store_u32(parked + UPPER_CHANGED, changed);
         }
         wcodec_lossy_block(w, &place, words);
         __syncwarp();
@@ -468,17 +504,21 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
 
     __device__ __forceinline__ void plain_unit(wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t g)
     {
-        const uint32_t n = min(unit_groups, groups - g);
+        const uint32_t n = min(unit_groups, groups() - g);
+        low.ask_outliers(tile());
         low.decode_groups(g, n);
         low.patch(tile(), g * 128, unit_groups * 128);
         lossy_plain::put(*this, w, job, g / unit_groups, n);
     }
 
-    __device__ __forceinline__ void finish(bool coded) const
+    __device__ __forceinline__ void finish() const
     {
         const wcodec_tile_job *job = tile();
+        const bool coded = upper_coded();
+        const uint2 counted = shared_u64(sum_address());
+        const uint64_t sum = (uint64_t)counted.y << 32 | counted.x;
         uint32_t fault = 0;
-        if (__any_sync(~0u, low.low_start || (coded && high.low_start)))
+        if (shared_u32(parked + LOW_START))
             fault = 1;
         else if (!low.all_taken(job) || (coded && !high.all_taken(upper())))
             fault = 2;
