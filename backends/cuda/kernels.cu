@@ -49,12 +49,12 @@ FEW(32_24, WCODEC_SHAPE_32_24)
 FEW(16_11, WCODEC_SHAPE_16_11)
 
 /* Blocks are transformed in registers: a lane has 64 coefficients. */
-extern "C" __global__ void __launch_bounds__(608, 1) wcodec_lossy_p8_runs(const __grid_constant__ fast_launch launch)
+extern "C" __global__ void __launch_bounds__(512, 1) wcodec_lossy_p8_runs(const __grid_constant__ fast_launch launch)
 {
     lossy_tiles_kernel<P8, true, false>(launch);
 }
 
-extern "C" __global__ void __launch_bounds__(608, 1) wcodec_lossy_wide(const __grid_constant__ fast_launch launch)
+extern "C" __global__ void __launch_bounds__(512, 1) wcodec_lossy_wide(const __grid_constant__ fast_launch launch)
 {
     lossy_tiles_kernel<P8, true, true>(launch);
 }
