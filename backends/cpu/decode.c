@@ -27,8 +27,8 @@ struct lane_tile {
     uint32_t elements, groups;
     uint8_t *out;
     bool stream;    /* goes past the caches */
-    uint8_t *ready; /* where a chunk is made for that: a half is stored at once, a half while the next chunk's symbols are decoded; NULL: none */
-    size_t waiting; /* bytes of it, up to its end, that are still to be stored */
+    uint8_t *ready; /* where a chunk waits for that, while the next one's symbols are decoded; NULL: none */
+    size_t waiting; /* bytes of it from its end on that are still to be stored */
     const uint8_t *raw[WCODEC_MAX_PLANES]; /* first row of each plane */
     uint16_t payload[WCODEC_LANES];
     uint64_t sums[WCODEC_LANES];
@@ -193,15 +193,14 @@ static void decode_rans(const struct request *r, struct track *tracks, struct wc
     const struct wcodec_field *f = tracks[0].field;
     const unsigned run_groups = f->run_log2 ? 1u << (f->run_log2 - 7) : groups, step = run_groups < groups ? run_groups : groups;
     const unsigned row_size = row_bytes(r->decoder->tiles->tiling), out_size = out_bytes(r->decoder->tiles->tiling);
-    const size_t chunk = (size_t)WCODEC_CPU_CHUNK_GROUPS * out_size;
     const uint8_t *base[STREAMS];
     for (unsigned i = 0; i < count; i++) {
         const struct lane_tile *t = tracks[i].tile;
         base[i] = streams[i].words = words_for(&tracks[i], r->words_end, groups);
         streams[i].symbols = tracks[i].symbols;
-        streams[i].ready_bytes = tracks[i].coded == 0 && t->waiting > 0 ? out_size / 2 : 0;
+        streams[i].ready_bytes = tracks[i].coded == 0 && t->waiting > 0 ? out_size : 0;
         if (streams[i].ready_bytes > 0) {
-            streams[i].ready = t->ready + chunk - t->waiting;
+            streams[i].ready = t->ready;
             streams[i].pass_to = t->out + (size_t)group * out_size - t->waiting;
         }
     }
@@ -217,7 +216,7 @@ static void decode_rans(const struct request *r, struct track *tracks, struct wc
     for (unsigned i = 0; i < count; i++) {
         tracks[i].used += (uint32_t)((streams[i].words - base[i]) / 2);
         if (streams[i].ready_bytes > 0)
-            tracks[i].tile->waiting = (size_t)(tracks[i].tile->ready + chunk - streams[i].ready);
+            tracks[i].tile->waiting -= (size_t)(streams[i].ready - tracks[i].tile->ready);
     }
 }
 
@@ -373,13 +372,13 @@ static void assemble_slowly(const struct wcodec_cpu_decoder *d, const uint8_t *v
         }
 }
 
-/* Of the chunk before `group`, what symbol functions have left, from the begin of a group on. */
+/* Of the chunk before `group`, what symbol functions have left. */
 static void store_waiting(const struct wcodec_cpu_decoder *d, struct lane_tile *t, uint32_t group)
 {
     const unsigned log2 = d->tiles->tiling->element_log2;
-    const size_t size = (size_t)WCODEC_GROUP << log2, groups = (t->waiting + size - 1) / size;
-    if (groups > 0)
-        d->dsp->finish_stream(log2, t->ready + (WCODEC_CPU_CHUNK_GROUPS - groups) * size, (unsigned)groups, 0, t->out + (group - groups) * size, NULL);
+    const size_t chunk = (size_t)WCODEC_CPU_CHUNK << log2, end = ((size_t)group * WCODEC_GROUP) << log2;
+    if (t->waiting > 0)
+        d->dsp->finish_stream(log2, t->ready + chunk - t->waiting, (unsigned)(t->waiting / WCODEC_GROUP >> log2), 0, t->out + end - t->waiting, NULL);
     t->waiting = 0;
 }
 
@@ -413,10 +412,7 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, c
         assemble_slowly(d, first->symbols, rows, groups, to);
     if (left >= whole) {
         (t->stream ? d->dsp->finish_stream : d->dsp->finish)(tiling->element_log2, to, groups, group, direct || wait ? NULL : t->out + at, verify ? t->sums : NULL);
-        if (wait) {
-            d->dsp->finish_stream(tiling->element_log2, to, groups / 2, 0, t->out + at, NULL);
-            t->waiting = whole / 2;
-        }
+        t->waiting = wait ? whole : 0;
         return;
     }
     memset(elements + left, 0, whole - left);
