@@ -50,7 +50,8 @@ struct wcodec_table_set {
     uint32_t add;      /* A, repeated to 32 bits */
     uint32_t run_log2; /* P8: 0, or elements of a run */
     uint32_t run_bits; /* bits of a run index */
-    uint32_t pad[7];
+    uint32_t constants; /* bits of an element that are none of a field that is coded or raw */
+    uint32_t pad[6];
 };
 
 /* Jobs [first, first + count) use the same tables: a work-group takes them together. */
@@ -135,7 +136,8 @@ enum wcodec_shape {
     WCODEC_SHAPE_32_24 = 3, /* f32 */
     WCODEC_SHAPE_16_11 = 4, /* f16 */
     WCODEC_SHAPE_8_31 = 5,  /* 8 bits, the lower 3 and the top one raw: e4m3 */
-    WCODEC_SHAPES = 6
+    WCODEC_SHAPES = 6,
+    WCODEC_SHAPE_32_8 = 6 /* bf16 stored as f32: the lower 16 bits constant; among kernels it stands for 32_24 with an offset, of which there is none */
 };
 
 #endif

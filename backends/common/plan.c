@@ -11,7 +11,7 @@ static int shape_of(const struct wcodec_tiling *t)
     const struct wcodec_plane *p = t->planes;
     for (unsigned i = 0; i < t->field_count; i++)
         if (t->fields[i].kind == WCODEC_FIELD_CONSTANT)
-            return -1;
+            return t->element_log2 == 2 && i == 0 && t->fields[0].width == 16 && t->raw_bits == 8 && f->width == 8 && p[0].position == 31 && t->add == 0 ? WCODEC_SHAPE_32_8 : -1;
     if (t->element_log2 == 0 && t->raw_bits == 0 && f->width == 8)
         return WCODEC_SHAPE_8_0;
     if (t->element_log2 == 0 && t->raw_bits == 4 && f->width == 4 && f->shift == 4)
@@ -288,7 +288,7 @@ static uint64_t write_sets(struct builder *b, const struct wcodec_tiles *tiles, 
         *step = i ? *step : b->at - first;
         struct wcodec_table_set *set = p;
         *set = (struct wcodec_table_set){.entries = count, .shift = c ? 0 : f->shift, .width = f->width, .base = tiles->tables[table].base, .add = repeat(t->add, t->element_log2),
-                                         .run_log2 = f->run_log2, .run_bits = wcodec_run_index_bits(f->tables)};
+                                         .run_log2 = f->run_log2, .run_bits = wcodec_run_index_bits(f->tables), .constants = (uint32_t)t->constant_bits};
         if (t->plane_count) {
             const unsigned slot = 8u << t->element_log2, q = t->planes[0].position;
             const uint64_t bits = (1ull << t->planes[0].bits) - 1;

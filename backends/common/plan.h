@@ -30,7 +30,13 @@ enum { WCODEC_KERNEL_BLOCKS = WCODEC_KERNELS, WCODEC_KERNEL_LOSSY, WCODEC_KERNEL
 
 static inline unsigned wcodec_kernel_number(unsigned shape, unsigned coding, bool add)
 {
-    return (shape * WCODEC_CODINGS + coding) * 2 + add;
+    return shape == WCODEC_SHAPE_32_8 ? (WCODEC_SHAPE_32_24 * WCODEC_CODINGS + coding) * 2 + 1 : (shape * WCODEC_CODINGS + coding) * 2 + add;
+}
+
+static inline unsigned wcodec_kernel_shape(unsigned kernel)
+{
+    const unsigned shape = kernel / 2 / WCODEC_CODINGS;
+    return shape == WCODEC_SHAPE_32_24 && kernel % 2 ? (unsigned)WCODEC_SHAPE_32_8 : shape;
 }
 
 /* Tiles of one kernel: jobs [first, first + count) in the order of their tables. */

@@ -31,6 +31,11 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_p8_entry(uint32_t entry, uint32_t shift)
     return entry >> 20 << 24 | (entry & 0xffu) << 8 | (WCODEC_ENTRY_SYMBOL(entry) << shift & 0xffu);
 }
 
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_p8_step(uint32_t state, uint32_t entry)
+{
+    return (entry >> 24) * (state >> 8) + (entry >> 8 & 0xffu);
+}
+
 /* The check: word j of a lane counts k(j) times. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_check_factor(uint32_t j)
 {

@@ -46,7 +46,7 @@ unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps)
         const unsigned table = wide || kernel == WCODEC_FUSED_LOSSY_PAIRS ? 32768 : 16384, all = (warps + 1) * WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0) << wide;
         return WCODEC_CUDA_HEAD + table + (all > table ? all : table) + warps * WCODEC_CUDA_LOSSY_EXTRA(wide);
     }
-    const unsigned coding = kernel / 2 % WCODEC_CODINGS, shape = kernel / 2 / WCODEC_CODINGS, room = WCODEC_CUDA_ROOM(shape);
+    const unsigned coding = kernel / 2 % WCODEC_CODINGS, shape = wcodec_kernel_shape(kernel), room = WCODEC_CUDA_ROOM(shape);
     const bool small = coding == WCODEC_CODING_P8_RUNS || coding == WCODEC_CODING_P12 ||
                        (coding == WCODEC_CODING_PAIRS && !WCODEC_CUDA_WIDE(shape)); /* entries of four bytes */
     const unsigned tables = small ? 16384 : 32768, rooms = (warps + 1) * room;

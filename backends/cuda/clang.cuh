@@ -101,6 +101,11 @@ WCODEC_CUDA unsigned __funnelshift_r(unsigned low, unsigned high, unsigned by)
     return v;
 }
 
+WCODEC_CUDA int __ffs(int v)
+{
+    return __builtin_ffs(v);
+}
+
 WCODEC_CUDA void __syncwarp(unsigned lanes = ~0u)
 {
     __nvvm_bar_warp_sync(lanes);

@@ -137,7 +137,7 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i, struct 
         snprintf(listing->reason, sizeof listing->reason, "compute capability %d.%d, 7.5 is needed", of / 10, of % 10);
 }
 
-const char *const wcodec_cuda_shape_names[WCODEC_SHAPES] = {"16_8", "8_4", "8_0", "32_24", "16_11", "8_31"};
+const char *const wcodec_cuda_shape_names[WCODEC_SHAPES + 1] = {"16_8", "8_4", "8_0", "32_24", "16_11", "8_31", "32_8"};
 static const char *const fused_names[WCODEC_KERNELS - WCODEC_KERNEL_GENERIC - 1] = {"wcodec_lossy_p8_runs", "wcodec_lossy_wide",    "wcodec_lossy_p12",   "wcodec_lossy_pairs",
                                                                                    "wcodec_fused_8_4_pairs", "wcodec_fused_8_0_p12", "wcodec_fused_8_0_p8", "wcodec_fused_8_0_p8_runs"};
 static const char *const coding_names[WCODEC_CODINGS] = {"pairs", "p12", "p8", "p8_runs"};
@@ -176,7 +176,8 @@ static cu_result find_kernels(struct wcodec_device *d)
     char name[64];
     const struct wcodec_cuda_driver *cu = d->cu;
     for (unsigned k = 0; k < WCODEC_KERNEL_GENERIC; k++) {
-        snprintf(name, sizeof name, "wcodec_fast_%s_%s%s", wcodec_cuda_shape_names[k / 2 / WCODEC_CODINGS], coding_names[k / 2 % WCODEC_CODINGS], k % 2 ? "_add" : "");
+        snprintf(name, sizeof name, "wcodec_fast_%s_%s%s", wcodec_cuda_shape_names[wcodec_kernel_shape(k)], coding_names[k / 2 % WCODEC_CODINGS],
+                 k % 2 && wcodec_kernel_shape(k) < WCODEC_SHAPES ? "_add" : "");
         if (cu->module_function(&d->kernels[k].function, d->module, name) == 0 && fit_kernel(d, k, &d->kernels[k]))
             d->fast |= (uint64_t)1 << k;
     }

@@ -74,7 +74,7 @@ struct wcodec_device {
     unsigned multiprocessors;
     uint64_t fast; /* bit k: kernels[k] is there */
     struct wcodec_cuda_kernel kernels[WCODEC_KERNELS_ALL];
-    cu_function few[WCODEC_SHAPES]; /* NULL where there is none */
+    cu_function few[WCODEC_SHAPES][2]; /* of pairs and of P8; NULL where there is none */
     unsigned few_shared;            /* bytes that a block of them can have */
     struct wcodec_cuda_pool pool;
 };
@@ -135,7 +135,7 @@ void wcodec_cuda_batch_destroy(struct wcodec_batch *batch);
 unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps);
 
 /* As kernels' names have them. */
-extern const char *const wcodec_cuda_shape_names[WCODEC_SHAPES];
+extern const char *const wcodec_cuda_shape_names[WCODEC_SHAPES + 1];
 
 /* Find the kernels for few tiles. */
 void wcodec_cuda_few_find(struct wcodec_device *device);

@@ -106,13 +106,14 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
     const fast_launch &launch;
     streams<SHAPE> in;
     uint32_t number, x, lanes_below, groups, middle; /* groups in blocks, but for the last block of a whole tile */
-    bool whole, low_start;
+    bool whole, low_start, bad_outliers;
     /* What stays as it is through a tile, and what counts. */
     uint32_t table, run_tables, add, window;
     char *out;
     uint64_t sum;
     uint32_t factor;
     uint32_t staged; /* STAGED: shared address of the lane's word of a block's first group */
+    outliers patches;
 
     __device__ __forceinline__ fast_tile(const fast_launch &l) : launch(l)
     {
@@ -162,7 +163,7 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
             for (int i = 0; i < 4; i++) {
                 v[i] = symbol(x, t, launch.ones);
                 if (PROFILE == P12 || i % 2)
-                    renormalise(x, in.at, lanes_below);
+                    renormalise(x, in.at, lanes_below, PROFILE == P12 ? ~launch.ones : 0);
             }
         }
     }
@@ -205,6 +206,22 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
     __device__ __forceinline__ void put_staged(uint32_t k, uint32_t o) const
     {
         asm volatile("st.shared.u32 [%0], %1;" ::"r"(staged + k / 2 * 272 + k % 2 * 128), "r"(o) : "memory");
+    }
+
+    /* Outliers of elements before `end`, which are all stored. g: groups before `out`. */
+    __device__ __forceinline__ void patch(uint32_t end, uint32_t g)
+    {
+        while (patches.before(end)) {
+            patches.patch<bytes, s::field, s::width>(end, out - (g * 128 + (thread() & 31) * 4) * bytes, ADD ? current_set()->add : 0, &sum);
+            if (patches.left && !__any_sync(~0u, patches.own != outliers::none) && !(patches.load_next(tile()) && patches.check<s::width>()))
+                drop_outliers();
+        }
+    }
+
+    __device__ __forceinline__ void drop_outliers()
+    {
+        patches.drop();
+        bad_outliers = true;
     }
 
     /* Group k of a block. */
@@ -308,6 +325,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         groups = (elements + 127) / 128;
         in.open(room, word_address(job), job->word_count, job->raw, groups);
         x = ((const uint32_t *)job->states)[thread() & 31];
+        if constexpr (!STAGED)
+            patches.load(job, job->outliers, 0);
         out = (char *)job->out + (thread() & 31) * (4 * bytes);
         const bool aligned = job->out % (4 * bytes) == 0;
         whole = aligned && elements % (128 * unroll) == 0;
@@ -338,6 +357,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
             window = ((0u - current_set()->add) & 15u) * 0x01010101u; /* the upper half is in the table */
         else
             window = !WIDE && PROFILE == PAIRS && bytes > 1 ? current_set()->base * ((1u << s::field) | (bytes == 2 ? 0x10000u << s::field : 0)) : 0;
+        if constexpr (SHAPE == WCODEC_SHAPE_32_8)
+            window += current_set()->constants;
         if constexpr (RUNS)
             load_runs();
         if constexpr (PROFILE == P8 && !RUNS) {
@@ -351,26 +372,45 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         sum = 0;
         factor = WCODEC_CHECK_FIRST;
         low_start = x < WCODEC_STATE_LOW;
+        if constexpr (!STAGED)
+            check_outliers();
     }
 
     __device__ __forceinline__ void decode(uint32_t next, uint32_t tables, uint32_t runs)
     {
         uint32_t g = 0;
         prepare(next, tables, runs);
+        do {
+            const uint32_t stop = min(middle, g + WCODEC_CUDA_PATCH);
 #pragma unroll 1
-        for (; g < middle; g += unroll)
-            block<false>(g);
-        if (next < launch_end())
-            prefetch_tile<(rows > 0)>(launch.jobs + next);
-        const outlier first_outlier = load_outlier(tile(), tile()->outliers, 0);
-        if (whole)
-            block<true>(g);
-        else
-            remaining(g);
+            for (; g < stop; g += unroll)
+                block<false>(g);
+            uint32_t end = g * 128;
+            if (g == middle) {
+                if (next < launch_end())
+                    prefetch_tile<(rows > 0)>(launch.jobs + next);
+                if (whole)
+                    block<true>(g);
+                else
+                    remaining(g);
+                g = groups;
+                end = whole ? groups * 128 : tile()->elements;
+            }
+            patch(end, g);
+        } while (g < groups);
         copy_async_wait<0>(); /* what is still on its way must not arrive in the next tile */
         __syncwarp();
         const wcodec_tile_job *job = tile();
-        finish(patch_place{job, current_set()}, tile_end{job->word_count, job->outliers, job->slot, job->check}, in.taken(word_address(job)), first_outlier);
+        finish(tile_end{job->word_count, job->outliers, job->slot, job->check}, in.taken(word_address(job)));
+    }
+
+    /* The first ones, as soon as they are there. */
+    __device__ __forceinline__ void check_outliers()
+    {
+        bad_outliers = false;
+        patches.join();
+        if (!patches.check<s::width>())
+            drop_outliers();
     }
 
     /* What states and words say of the tile. taken: bytes of words. */
@@ -384,12 +424,10 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         return __any_sync(~0u, bad_end) ? 3 : 0;
     }
 
-    template <class place> __device__ __forceinline__ void finish(const place &at, tile_end end, uint32_t taken, outlier first_outlier)
+    __device__ __forceinline__ void finish(const tile_end &end, uint32_t taken)
     {
-        uint32_t fault = stream_fault(end, taken);
-        if (!fault && end.outliers && !patch_outliers<bytes>(tile(), at, end.outliers, first_outlier, &sum))
-            fault = 4;
-        tell(end, fault);
+        const uint32_t fault = stream_fault(end, taken);
+        tell(end, fault ? fault : bad_outliers || !patches.all() ? 4 : 0);
     }
 
     __device__ __forceinline__ void tell(const tile_end &end, uint32_t fault) const
@@ -457,7 +495,10 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
                     o[i] = WIDE ? v[i] : __byte_perm(v[i], 0, 0x0444) >> 1;
             }
 #pragma unroll
-            for (int i = 0; i < 4; i++)
+            for (int i = 0; i < 4 && SHAPE == WCODEC_SHAPE_32_8; i++) /* seven bits in byte i, the sign above the byte before */
+                o[i] = (o[i] | (__byte_perm(w[k], 0, (i + 3) % 4 << 12 | i << 8 | 0x44) & s::mask)) + (PROFILE == P8 ? window : 0);
+#pragma unroll
+            for (int i = 0; i < 4 && SHAPE == WCODEC_SHAPE_32_24; i++)
                 o[i] |= (rotate_right(w[2 * k + i / 2], 16 * (i % 2)) & 0x80007fffu) | (rotate_right(w[s::first + k], 8 * i) & 0x007f8000u);
         } else {
             uint32_t e;

@@ -7,20 +7,20 @@
 
 #include <stdio.h>
 
-enum { HEAD = WCODEC_CUDA_HEAD + 1024 + 16384, WARPS = 8 }; /* HEAD: the part, symbols, and a table. WARPS: so many at least copy and look up */
+enum { WARPS = 8 }; /* so many at least copy and look up */
 
 static const uint8_t element_bytes[WCODEC_SHAPES] = {2, 1, 1, 4, 2, 1};
 
 void wcodec_cuda_few_find(struct wcodec_device *d)
 {
     char name[64];
-    for (unsigned shape = 0; shape < WCODEC_SHAPES; shape++) {
-        snprintf(name, sizeof name, "wcodec_few_%s", wcodec_cuda_shape_names[shape]);
-        if (d->cu->module_function(&d->few[shape], d->module, name) != 0)
-            d->few[shape] = NULL;
-        else if (d->cu->function_set(d->few[shape], CU_FUNCTION_MAX_DYNAMIC_SHARED, (int)d->few_shared) != 0 ||
-                 d->cu->function_set(d->few[shape], CU_FUNCTION_SHARED_CARVEOUT, 100) != 0)
-            d->few[shape] = NULL;
+    for (unsigned i = 0; i < 2 * WCODEC_SHAPES; i++) {
+        cu_function *function = &d->few[i / 2][i % 2];
+        snprintf(name, sizeof name, "wcodec_few_%s_%s", wcodec_cuda_shape_names[i / 2], i % 2 ? "p8" : "pairs");
+        if (d->cu->module_function(function, d->module, name) != 0 ||
+            d->cu->function_set(*function, CU_FUNCTION_MAX_DYNAMIC_SHARED, (int)d->few_shared) != 0 ||
+            d->cu->function_set(*function, CU_FUNCTION_SHARED_CARVEOUT, 100) != 0)
+            *function = NULL;
     }
 }
 
@@ -31,7 +31,8 @@ bool wcodec_cuda_plan_few(const struct wcodec_device *d, const struct wcodec_til
     const uint32_t tiles = (run->count + d->multiprocessors - 1) / d->multiprocessors;
     const uint32_t elements = jobs[0].elements;
     uint32_t words = 0;
-    if (coding != WCODEC_CODING_PAIRS || l->kernel % 2 || d->few[shape] == NULL || tiles > WCODEC_CUDA_FEW_TILES ||
+    const bool p8 = coding == WCODEC_CODING_P8;
+    if ((coding != WCODEC_CODING_PAIRS && !p8) || l->kernel % 2 || d->few[shape][p8] == NULL || tiles > WCODEC_CUDA_FEW_TILES ||
         elements % (128u * WCODEC_CUDA_GROUPS(shape)))
         return false;
     for (uint32_t i = 0; i < run->count; i++) {
@@ -40,10 +41,10 @@ bool wcodec_cuda_plan_few(const struct wcodec_device *d, const struct wcodec_til
         words = jobs[i].word_count > words ? jobs[i].word_count : words;
     }
     words = (words + 7) & ~7u;
-    const uint64_t shared = HEAD + (uint64_t)tiles * WCODEC_CUDA_FEW_ROOM(shape, bytes, words, elements / 128);
-    if (shared > d->few_shared || !wcodec_few_write_table(set, at))
+    const uint64_t shared = WCODEC_CUDA_HEAD + WCODEC_CUDA_FEW_TABLES(p8) + (uint64_t)tiles * WCODEC_CUDA_FEW_ROOM(shape, words, elements / 128);
+    if (shared > d->few_shared || (!p8 && !wcodec_few_write_table(set, at)))
         return false;
-    l->function = d->few[shape];
+    l->function = d->few[shape][p8];
     l->arguments.tables = segment->tables;
     l->arguments.parts = address;
     l->arguments.first = run->first;

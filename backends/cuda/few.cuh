@@ -1,78 +1,48 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Kernels for so few tiles of pairs that each has a warp and most of a scheduler for itself: then the time is that of the chain from one step to the next. A
- * tile's words are all there from the begin, and what a word does to the lane that takes it is known but for the lane's state: the table entry is that of the
- * word's lowest bits. So entries are looked up for all words at once, by several warps, and in the chain there is no table. */
+/* Kernels for so few tiles that each has a warp and most of a scheduler for itself: then the time is that of the chain from one step to the next. A tile's words
+ * are all there from the begin, and what a word does to the lane that takes it is known but for the lane's state: the table entry is that of the word's lowest
+ * bits, and with P8 the second entry is that of bits which come from the word alone. So entries are looked up for all words at once, by several warps, and in
+ * the chain there is no table for lanes that take a word; others look at it while these wait for their vote. */
 #ifndef WCODEC_CUDA_FEW_CUH
 #define WCODEC_CUDA_FEW_CUH
 
+#include "backends/common/few_step.h"
 #include "backends/cuda/fast.cuh"
 
-/* Shared addresses. Behind a tile's last word stand as many that hold nothing as lanes can miss at a time. */
-struct few_room {
-    uint32_t symbols, table, words, steps, entries, raw, out;
+/* Shared addresses. */
+template <int PROFILE> struct few_room {
+    uint32_t symbols, table, words, steps, entries, raw;
 
     /* Parts of a room, by the most that a tile of the launch has. The host knows the sum: wcodec_cuda_few_room(). */
     template <int SHAPE> __device__ __forceinline__ few_room(const fast_launch &launch, uint32_t tile, shape<SHAPE>)
     {
-        const uint32_t many = launch.words + WCODEC_CUDA_FEW_SPARE;
-        const uint32_t raw_bytes = launch.groups * WCODEC_CUDA_FEW_RAW(SHAPE), out_bytes = launch.groups * 128 * shape<SHAPE>::bytes;
-        symbols = (uint32_t)__cvta_generic_to_shared(shared) + WCODEC_CUDA_HEAD;
-        table = symbols + 1024;
-        words = table + 16384 + tile * (14 * many + raw_bytes + out_bytes);
+        const uint32_t many = launch.words + WCODEC_FEW_SPARE;
+        const uint32_t raw_bytes = launch.groups * WCODEC_CUDA_FEW_RAW(SHAPE);
+        const uint32_t begin = (uint32_t)__cvta_generic_to_shared(shared) + WCODEC_CUDA_HEAD;
+        symbols = begin;
+        table = PROFILE == P8 ? begin : begin + 1024;
+        words = begin + WCODEC_CUDA_FEW_TABLES(PROFILE == P8) + tile * (14 * many + raw_bytes);
         steps = words + 2 * many;
         entries = steps + 8 * many;
         raw = entries + 4 * many;
-        out = raw + raw_bytes;
     }
 };
 
-/* As patch_place, but everything is at hand. */
-struct kept_tile {
-    char *to;
-    const char *kept;
-    uint32_t count;
-    uint4 head;
-
-    __device__ __forceinline__ char *out() const
-    {
-        return to;
-    }
-    __device__ __forceinline__ const char *done() const
-    {
-        return kept;
-    }
-    __device__ __forceinline__ uint32_t elements() const
-    {
-        return count;
-    }
-    __device__ __forceinline__ uint4 set_head() const
-    {
-        return head;
-    }
-    __device__ __forceinline__ uint32_t add() const
-    {
-        return 0;
-    }
-};
-
-template <int SHAPE> struct few_tile : fast_tile<SHAPE, PAIRS, false, false, false> {
-    typedef fast_tile<SHAPE, PAIRS, false, false, false> fast;
+template <int SHAPE, int PROFILE> struct few_tile : fast_tile<SHAPE, PROFILE, false, false, false> {
+    typedef fast_tile<SHAPE, PROFILE, false, false, false> fast;
     typedef shape<SHAPE> s;
-    using fast::x, fast::groups, fast::window, fast::sum, fast::factor, fast::out, fast::lanes_below, fast::bytes, fast::rows;
+    using fast::x, fast::groups, fast::window, fast::sum, fast::factor, fast::out, fast::lanes_below, fast::patches, fast::bytes, fast::rows;
 
-    few_room room;
+    few_room<PROFILE> room;
     uint32_t skip;  /* bytes that are copied before the first word */
     uint32_t at;    /* shared address of what the next word does */
     uint32_t limit; /* the same of the second behind the last */
     uint32_t taken; /* bytes of words, at the end */
-    uint32_t done; /* shared address of the lane's elements, kept for outliers */
     tile_end end;
-    outlier first_outlier;
-    char *whole_out;
 
-    __device__ __forceinline__ few_tile(const fast_launch &launch, const few_room &r) : fast(launch), room(r)
+    __device__ __forceinline__ few_tile(const fast_launch &launch, const few_room<PROFILE> &r) : fast(launch), room(r)
     {
     }
 
@@ -97,8 +67,7 @@ template <int SHAPE> struct few_tile : fast_tile<SHAPE, PAIRS, false, false, fal
         const uint64_t words = word_address(job), raw = job->raw;
         end = tile_end{job->word_count, job->outliers, job->slot, job->check};
         groups = this->launch.groups;
-        whole_out = (char *)job->out;
-        out = whole_out + (thread() & 31) * (4 * bytes);
+        out = (char *)job->out + (thread() & 31) * (4 * bytes);
         skip = (uint32_t)words & 15;
         asm volatile("ld.global.u32 %0, [%1];" : "=r"(x) : "l"((const uint32_t *)job->states + (thread() & 31)));
         for (uint32_t i = 16 * part; i < skip + 2 * end.words; i += 16 * parts)
@@ -106,11 +75,10 @@ template <int SHAPE> struct few_tile : fast_tile<SHAPE, PAIRS, false, false, fal
         if constexpr (rows > 0)
             for (uint32_t i = 16 * part; i < raw_size<SHAPE>(groups); i += 16 * parts)
                 copy_async_16(room.raw + i, (const char *)raw + i);
-        first_outlier = load_outlier(job, end.outliers, 0);
+        patches.load(job, job->outliers, 0);
     }
 
-    /* Of each word: what the next state is multiplied with and what is added, and the table entry. The state before was below 2^16, and is x: the next is
-     * frequency * (x << 4 | word >> 12) + bias. */
+    /* Of each word: what the next state is multiplied with and what is added, and what is decoded. */
     __device__ __forceinline__ void expand(uint32_t part, uint32_t parts)
     {
         constexpr int batch = 6;
@@ -121,28 +89,54 @@ template <int SHAPE> struct few_tile : fast_tile<SHAPE, PAIRS, false, false, fal
                 w[k] = shared_u16(room.words + skip + 2 * min(first + k * parts, end.words));
 #pragma unroll
             for (int k = 0; k < batch; k++)
-                e[k] = shared_u32(room.table + (w[k] & 0xfffu) * 4);
+                e[k] = shared_u32(room.table + (w[k] & (PROFILE == P8 ? 0xffu : 0xfffu)) * 4);
+            wcodec_few_step step[batch];
+#pragma unroll
+            for (int k = 0; k < batch; k++)
+                step[k] = PROFILE == P8 ? wcodec_few_first(w[k], e[k]) : wcodec_few_pair(w[k], e[k]);
+            if constexpr (PROFILE == P8) {
+                uint32_t second[batch];
+#pragma unroll
+                for (int k = 0; k < batch; k++)
+                    second[k] = shared_u32(room.table + (step[k].plus & 0xffu) * 4);
+#pragma unroll
+                for (int k = 0; k < batch; k++)
+                    step[k] = wcodec_few_second(step[k], second[k]);
+            }
 #pragma unroll
             for (int k = 0; k < batch; k++) {
-                const uint32_t i = min(first + k * parts, end.words), frequency = e[k] >> 20;
-                const uint32_t plus = frequency * (w[k] >> 12) + (e[k] & 0xfffu);
-                asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(room.steps + 8 * i), "r"(frequency << 4), "r"(plus) : "memory");
-                asm volatile("st.shared.u32 [%0], %1;" ::"r"(room.entries + 4 * i), "r"(e[k]) : "memory");
+                const uint32_t i = min(first + k * parts, end.words);
+                asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(room.steps + 8 * i), "r"(step[k].factor), "r"(step[k].plus) : "memory");
+                asm volatile("st.shared.u32 [%0], %1;" ::"r"(room.entries + 4 * i), "r"(step[k].entry) : "memory");
             }
         }
     }
 
-    /* Decode the first pair, of which nothing is known before. */
-    __device__ __forceinline__ uint32_t first_pair()
+    /* Decode what comes first, of which nothing is known before. */
+    __device__ __forceinline__ uint32_t first_entry()
     {
-        const uint32_t e = shared_u32(room.table + (x & 0xfffu) * 4);
-        x = (e >> 20) * (x >> 12) + (e & 0xfffu);
+        const uint32_t e = shared_u32(room.table + (x & (PROFILE == P8 ? 0xffu : 0xfffu)) * 4);
+        if constexpr (PROFILE == P8) {
+            x = wcodec_p8_step(x, e);
+            const uint32_t second = shared_u32(room.table + (x & 0xffu) * 4);
+            x = wcodec_p8_step(x, second);
+            return wcodec_few_symbols(e, second);
+        }
+        x = wcodec_entry_step(x, e, 12);
         return e;
+    }
+
+    __device__ __forceinline__ uint32_t step()
+    {
+        if constexpr (PROFILE == P8)
+            return step_p8();
+        else
+            return step_pairs();
     }
 
     /* Lanes whose state is low take words; all go on with the next pair. Those that take none look at the table while the others wait for their vote. The bits
      * of a vote are counted in this order: a lane's own rank first, since the sum of all is not waited for. */
-    __device__ __forceinline__ uint32_t step()
+    __device__ __forceinline__ uint32_t step_pairs()
     {
         uint32_t e;
         asm volatile("{\n"
@@ -179,6 +173,59 @@ template <int SHAPE> struct few_tile : fast_tile<SHAPE, PAIRS, false, false, fal
         return e;
     }
 
+    /* The same with two symbols of P8. */
+    __device__ __forceinline__ uint32_t step_p8()
+    {
+        uint32_t e;
+        asm volatile("{\n"
+                     " .reg .pred low;\n"
+                     " .reg .b32 mask, rank, place, slot, f, b, q, one, two, first, next, factor, plus, other;\n"
+                     " setp.lo.u32 low, %0, 0x10000;\n"
+                     " and.b32 slot, %0, 0xff;\n"
+                     " mad.lo.u32 slot, slot, 4, %5;\n"
+                     " ld.shared.u32 one, [slot];\n"
+                     " vote.sync.ballot.b32 mask, low, 0xffffffff;\n"
+                     " and.b32 rank, mask, %3;\n"
+                     " popc.b32 rank, rank;\n"
+                     " shr.u32 f, one, 24;\n"
+                     " shr.u32 q, %0, 8;\n"
+                     " prmt.b32 b, one, 0, 0x4441;\n"
+                     " mad.lo.u32 first, f, q, b;\n"
+                     " and.b32 slot, first, 0xff;\n"
+                     " mad.lo.u32 slot, slot, 4, %5;\n"
+                     " ld.shared.u32 two, [slot];\n"
+                     " mad.lo.u32 place, rank, 8, %1;\n"
+                     " ld.shared.v2.u32 {factor, plus}, [place];\n"
+                     " shr.u32 place, place, 1;\n"
+                     " add.u32 place, place, %4;\n"
+                     " ld.shared.u32 other, [place];\n"
+                     " shr.u32 f, two, 24;\n"
+                     " shr.u32 q, first, 8;\n"
+                     " prmt.b32 b, two, 0, 0x4441;\n"
+                     " mad.lo.u32 next, f, q, b;\n"
+                     " prmt.b32 %2, one, two, 0x6420;\n"
+                     " selp.b32 %2, other, %2, low;\n"
+                     " @low mad.lo.u32 next, factor, %0, plus;\n"
+                     " mov.b32 %0, next;\n"
+                     " and.b32 rank, rank, %7;\n"
+                     " or.b32 mask, mask, rank;\n"
+                     " popc.b32 mask, mask;\n"
+                     " mad.lo.u32 %1, mask, 8, %1;\n"
+                     " min.u32 %1, %1, %6;\n"
+                     "}"
+                     : "+r"(x), "+r"(at), "=&r"(e)
+                     : "r"(lanes_below), "r"(room.entries - room.steps / 2), "r"(room.table), "r"(limit), "r"(~this->launch.ones)
+                     : "memory");
+        return e;
+    }
+
+    /* An entry as fast_tile::assemble() takes it: of two symbols, the second stands in the upper half. */
+    static __device__ __forceinline__ void take_entry(uint32_t e, uint32_t *v)
+    {
+        v[0] = PROFILE == P8 ? e & 0xffu : e;
+        v[1] = e >> 16;
+    }
+
     /* Behind the last pair there is nothing to decode: the state itself is wanted. */
     __device__ __forceinline__ void last_words()
     {
@@ -203,7 +250,7 @@ template <int SHAPE> struct few_tile : fast_tile<SHAPE, PAIRS, false, false, fal
         }
     }
 
-    /* A block of groups, of which g is the first; e: its first pair, then that of the next block. */
+    /* A block of groups, of which g is the first; e: its first entry, then that of the next block. */
     template <bool LAST> __device__ __forceinline__ void block(uint32_t g, uint32_t &e)
     {
         uint32_t r[rows ? rows : 1];
@@ -211,8 +258,8 @@ template <int SHAPE> struct few_tile : fast_tile<SHAPE, PAIRS, false, false, fal
 #pragma unroll
         for (int k = 0; k < s::unroll; k++) {
             uint32_t v[4], o[4];
-            v[0] = e;
-            v[2] = step();
+            take_entry(e, v);
+            take_entry(step(), v + 2);
             if (LAST && k == s::unroll - 1)
                 last_words();
             else
@@ -221,48 +268,36 @@ template <int SHAPE> struct few_tile : fast_tile<SHAPE, PAIRS, false, false, fal
                 fast::take_payload(k, r);
             fast::assemble(k, SHAPE == WCODEC_SHAPE_16_11 ? g % 8 + k : 0, v, r, o);
             fast::put(k, o);
-            keep(k, o);
         }
         out += s::unroll * 128 * bytes;
-        done += s::unroll * 128 * bytes;
         factor += s::unroll * bytes * WCODEC_CHECK_STEP;
-    }
-
-    __device__ __forceinline__ void keep(int k, const uint32_t *o) const
-    {
-        const uint32_t to = done + k * 128 * bytes;
-        if constexpr (bytes == 1)
-            asm volatile("st.shared.u32 [%0], %1;" ::"r"(to), "r"(o[0]) : "memory");
-        else if constexpr (bytes == 2)
-            asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(to), "r"(o[0]), "r"(o[1]) : "memory");
-        else
-            asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(o[0]), "r"(o[1]), "r"(o[2]), "r"(o[3]) : "memory");
     }
 
     __device__ __forceinline__ void decode(uint4 head)
     {
         const uint32_t lane = thread() & 31, base = head.w;
         lanes_below = (1u << lane) - 1;
-        window = bytes > 1 ? base * ((1u << s::field) | (bytes == 2 ? 0x10000u << s::field : 0)) : 0;
+        window = PROFILE == PAIRS && bytes > 1 ? base * ((1u << s::field) | (bytes == 2 ? 0x10000u << s::field : 0)) : 0;
         fast::low_start = x < WCODEC_STATE_LOW;
         sum = 0;
         factor = WCODEC_CHECK_FIRST;
         at = room.steps;
         limit = room.steps + 8 * (end.words + 1);
-        done = room.out + lane * (4 * bytes);
-        uint32_t e = first_pair(), g = 0;
+        fast::check_outliers();
+        uint32_t e = first_entry(), g = 0;
+#pragma unroll 1
 #pragma unroll 1
         for (; g + s::unroll < this->launch.groups; g += s::unroll)
             block<false>(g, e);
         block<true>(g, e);
-        const char *kept = (const char *)shared + (room.out - (uint32_t)__cvta_generic_to_shared(shared));
-        fast::finish(kept_tile{whole_out, kept, groups * 128, head}, end, taken, first_outlier);
+        fast::patch(this->launch.groups * 128, this->launch.groups);
+        fast::finish(end, taken);
     }
 };
 
 /* 16 entries of the table: of symbols, and for each symbol what an entry is less its slot. The table itself would be the same 16 KB read by all
  * multiprocessors at once. */
-WCODEC_INLINE void make_entries(const few_room &room, uint4 slots)
+WCODEC_INLINE void make_entries(const few_room<PAIRS> &room, uint4 slots)
 {
     const uint32_t four[4] = {slots.x, slots.y, slots.z, slots.w}, slot = 16 * thread();
 #pragma unroll
@@ -275,29 +310,33 @@ WCODEC_INLINE void make_entries(const few_room &room, uint4 slots)
     }
 }
 
-template <int SHAPE> __device__ __forceinline__ void few_kernel(const fast_launch &launch)
+template <int SHAPE, int PROFILE> __device__ __forceinline__ void few_kernel(const fast_launch &launch)
 {
     const uint32_t warp = thread() / 32, tiles = launch.tiles, helper = warp * launch.inverse >> 16, own = warp - helper * tiles, parts = launch.helpers * 32;
     const uint32_t index = blockIdx.x * tiles + own, part = helper * 32 + (thread() & 31);
     const wcodec_table_set *set = (const wcodec_table_set *)launch.tables;
     const bool is_there = index < launch.count;
-    few_tile<SHAPE> tile(launch, few_room(launch, own, shape<SHAPE>()));
+    few_tile<SHAPE, PROFILE> tile(launch, few_room<PROFILE>(launch, own, shape<SHAPE>()));
     const wcodec_tile_job job = tile.load_job(launch.jobs + launch.first + (is_there ? index : 0));
-    const uint4 head = load_u128((const uint4 *)set);
+    const uint4 head = load_u128((const uint4 *)set); /* its entries, shift, width, base */
     uint4 slots;
     uint32_t symbol;
     if (thread() < 256) {
-        slots = load_u128((const uint4 *)launch.parts + thread());
-        asm volatile("ld.global.u32 %0, [%1];" : "=r"(symbol) : "l"((const uint32_t *)launch.parts + 1024 + thread()));
+        if constexpr (PROFILE == PAIRS)
+            slots = load_u128((const uint4 *)launch.parts + thread());
+        const uint32_t *from = PROFILE == PAIRS ? (const uint32_t *)launch.parts + 1024 : (const uint32_t *)(set + 1);
+        asm volatile("ld.global.u32 %0, [%1];" : "=r"(symbol) : "l"(from + thread()));
     }
     if (is_there)
         tile.begin(job, launch.first + index, part, parts);
     copy_async_commit();
     if (thread() < 256)
-        asm volatile("st.shared.u32 [%0], %1;" ::"r"(tile.room.symbols + 4 * thread()), "r"(symbol) : "memory");
-    __syncthreads();
-    if (thread() < 256)
-        make_entries(tile.room, slots);
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(tile.room.symbols + 4 * thread()), "r"(PROFILE == PAIRS ? symbol : wcodec_p8_entry(symbol, shape<SHAPE>::bytes == 1 ? head.y : 0)) : "memory");
+    if constexpr (PROFILE == PAIRS) {
+        __syncthreads();
+        if (thread() < 256)
+            make_entries(tile.room, slots);
+    }
     copy_async_wait<0>();
     __syncthreads();
     if (is_there)

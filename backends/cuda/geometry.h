@@ -5,6 +5,7 @@
 #ifndef WCODEC_CUDA_GEOMETRY_H
 #define WCODEC_CUDA_GEOMETRY_H
 
+#include "backends/common/few_step.h"
 #include "backends/common/jobs.h"
 
 /* Most work-groups of a kernel that a multiprocessor is given. */
@@ -13,8 +14,8 @@
 /* Bytes before everything else: the part that the work-group is at. */
 #define WCODEC_CUDA_HEAD 32
 /* Of kernels that make elements of blocks of the residuals (fused.cuh): 8_4 in smaller blocks of groups, and each warp has a stage. */
-#define WCODEC_SHAPE_8_4_FUSED 6
-#define WCODEC_SHAPE_8_0_FUSED 7
+#define WCODEC_SHAPE_8_4_FUSED 7
+#define WCODEC_SHAPE_8_0_FUSED 8
 #define WCODEC_CUDA_STAGE(shape) ((shape) >= WCODEC_SHAPE_8_4_FUSED ? 2240u : 0u)
 
 /* Bytes of which four bits are coded. */
@@ -22,6 +23,11 @@
 
 /* Tiles are decoded in blocks of groups, in which a lane takes at most 8 words, or 16 of bytes: what a block costs besides is dear for those. */
 #define WCODEC_CUDA_GROUPS(shape) ((shape) == WCODEC_SHAPE_8_0 || (shape) == WCODEC_SHAPE_8_0_FUSED ? 2u : WCODEC_CUDA_NIBBLES(shape) ? 8u : 4u)
+
+/* Groups behind which outliers are patched: their elements must still be in the cache, but each time is waited for. */
+#ifndef WCODEC_CUDA_PATCH
+#define WCODEC_CUDA_PATCH 32u
+#endif
 
 /* Rows of 128 bytes of raw bits that a block has, of all planes. */
 #define WCODEC_CUDA_ROWS(shape) \
@@ -43,10 +49,10 @@
 #define WCODEC_CUDA_STREAMS(shape) ((WCODEC_CUDA_SLOTS + 1) * WCODEC_CUDA_SLOT(shape) + 2 * WCODEC_CUDA_ROWS(shape) * 128)
 #define WCODEC_CUDA_ROOM(shape) (WCODEC_CUDA_STREAMS(shape) + WCODEC_CUDA_STAGE(shape))
 
-/* Kernels for few tiles keep of a tile all words, what each does to a state, its raw bits (so many bytes a group, at most) and its output. */
-#define WCODEC_CUDA_FEW_SPARE 40u
+/* Kernels for few tiles keep of a tile all words, what each does to a state, and its raw bits (so many bytes a group, at most). */
 #define WCODEC_CUDA_FEW_RAW(shape) (WCODEC_CUDA_ROWS(shape) * 128u / WCODEC_CUDA_GROUPS(shape))
 #define WCODEC_CUDA_FEW_TILES 8
-#define WCODEC_CUDA_FEW_ROOM(shape, bytes, words, groups) (14 * ((words) + WCODEC_CUDA_FEW_SPARE) + (groups) * (WCODEC_CUDA_FEW_RAW(shape) + 128u * (bytes)))
+#define WCODEC_CUDA_FEW_TABLES(p8) ((p8) ? 1024u : 1024u + 16384u) /* of pairs: symbols, and entries */
+#define WCODEC_CUDA_FEW_ROOM(shape, words, groups) (14 * ((words) + WCODEC_FEW_SPARE) + (groups) * WCODEC_CUDA_FEW_RAW(shape))
 
 #endif

@@ -25,6 +25,7 @@ FAST_CODINGS(16_8, WCODEC_SHAPE_16_8, 512)
 FAST_CODINGS(8_4, WCODEC_SHAPE_8_4, 576)
 FAST_CODINGS(8_31, WCODEC_SHAPE_8_31, 576)
 FAST_CODINGS(32_24, WCODEC_SHAPE_32_24, 448)
+FAST_CODINGS(32_8, WCODEC_SHAPE_32_8, 512)
 FAST_CODINGS(16_11, WCODEC_SHAPE_16_11, 512)
 FAST(8_4_pairs_add, 576, WCODEC_SHAPE_8_4, PAIRS, false, WCODEC_CUDA_WIDE(WCODEC_SHAPE_8_4), true)
 FAST(8_4_p8_add, 576, WCODEC_SHAPE_8_4, P8, false, false, true)
@@ -36,17 +37,21 @@ FAST(8_0_p8_add, 576, WCODEC_SHAPE_8_0, P8, false, false, true)
 FAST(8_0_p8_runs, 576, WCODEC_SHAPE_8_0, P8, true, false, false)
 FAST(8_0_p8_runs_add, 576, WCODEC_SHAPE_8_0, P8, true, false, true)
 
-#define FEW(name, shape)                                                                                                          \
+#define FEW(name, shape, profile)                                                                                      \
     extern "C" __global__ void __launch_bounds__(512, 1) wcodec_few_##name(const __grid_constant__ fast_launch launch) \
     {                                                                                                                  \
-        few_kernel<shape>(launch);                                                                                     \
+        few_kernel<shape, profile>(launch);                                                                            \
     }
 
-FEW(16_8, WCODEC_SHAPE_16_8)
-FEW(8_4, WCODEC_SHAPE_8_4)
-FEW(8_31, WCODEC_SHAPE_8_31)
-FEW(32_24, WCODEC_SHAPE_32_24)
-FEW(16_11, WCODEC_SHAPE_16_11)
+#define FEW_CODINGS(name, shape)    \
+    FEW(name##_pairs, shape, PAIRS) \
+    FEW(name##_p8, shape, P8)
+
+FEW_CODINGS(16_8, WCODEC_SHAPE_16_8)
+FEW_CODINGS(8_4, WCODEC_SHAPE_8_4)
+FEW_CODINGS(8_31, WCODEC_SHAPE_8_31)
+FEW_CODINGS(32_24, WCODEC_SHAPE_32_24)
+FEW_CODINGS(16_11, WCODEC_SHAPE_16_11)
 
 /* Blocks are transformed in registers: a lane has 64 coefficients. */
 extern "C" __global__ void __launch_bounds__(512, 1) wcodec_lossy_p8_runs(const __grid_constant__ fast_launch launch)

@@ -31,79 +31,88 @@ template <int BYTES> WCODEC_INLINE void store_elements(char *to, const uint32_t 
             store_element<BYTES>(to + i * BYTES, o[i * BYTES / 4] >> i * BYTES % 4 * 8);
 }
 
-/* One of 32 outliers for each lane; no position where there is none. */
-struct outlier {
-    uint32_t position, value;
-};
+/* A tile's outliers, 32 at a time: one for each lane, position << 8 | value. They are put in place as long as their elements are in the cache: at
+ * the end of a large tile these have left it, and a patch moves as much memory as 64 elements. */
+struct outliers {
+    static constexpr uint32_t none = 0xffffffffu; /* or done */
+    uint32_t own, value; /* apart until join() waits for them */
+    uint32_t left;       /* of those that are not loaded */
 
-WCODEC_INLINE outlier load_outlier(const wcodec_tile_job *job, uint32_t count, uint32_t first)
-{
-    const uint32_t i = first + (thread() & 31);
-    return i < count ? outlier{((const uint16_t *)job->positions)[i], ((const uint8_t *)job->values)[i]} : outlier{0xffffffffu, 0};
-}
+    __device__ __forceinline__ void load(const wcodec_tile_job *job, uint32_t count, uint32_t first)
+    {
+        const uint32_t i = first + (thread() & 31);
+        own = none;
+        if (i < count) {
+            own = ((const uint16_t *)job->positions)[i];
+            value = ((const uint8_t *)job->values)[i];
+        }
+        left = count - min(count, first + 32);
+    }
 
-/* What patching needs of a tile and its tables: read when there are outliers. */
-struct patch_place {
-    const wcodec_tile_job *job;
-    const wcodec_table_set *set;
+    __device__ __forceinline__ void join()
+    {
+        own = own == none ? none : own << 8 | value;
+    }
 
-    __device__ __forceinline__ char *out() const
+    /* The next 32, when all are done and some are left. Returns whether the first of them is behind the last one. */
+    __device__ __forceinline__ bool load_next(const wcodec_tile_job *job)
     {
-        return (char *)job->out;
+        const uint32_t first = job->outliers - left, last = ((const uint16_t *)job->positions)[first - 1];
+        load(job, job->outliers, first);
+        join();
+        return __all_sync(~0u, (thread() & 31) != 0 || own >> 8 > last);
     }
-    __device__ __forceinline__ const char *done() const
-    {
-        return (const char *)job->out;
-    }
-    __device__ __forceinline__ uint32_t elements() const
-    {
-        return job->elements;
-    }
-    __device__ __forceinline__ uint4 set_head() const
-    {
-        return *(const uint4 *)set;
-    }
-    __device__ __forceinline__ uint32_t add() const
-    {
-        return set->add;
-    }
-};
 
-/* Each lane changes one element, and the lane that decoded it learns by how much its part of the check does. o: the lane's of the first 32. Returns false if positions or values are out of range or order. */
-template <int BYTES, class place> WCODEC_INLINE bool patch_outliers(const wcodec_tile_job *job, const place &at, uint32_t count, outlier o, uint64_t *sum)
-{
-    const uint4 head = at.set_head(); /* its entries, shift, width, base */
-    const uint32_t lane = thread() & 31, elements = at.elements(), width = head.z, shift = head.y, add = at.add(), mask = ((1u << width) - 1) << shift;
-    char *out = at.out();
-    const char *done = at.done();
-    uint32_t least = 0;
-    for (uint32_t first = 0; first < count; first += 32) {
-        const uint32_t n = min(32u, count - first);
-        const bool mine = lane < n;
-        o = first ? load_outlier(job, count, first) : o;
-        const uint32_t position = o.position, value = o.value;
-        uint32_t before = __shfl_up_sync(~0u, position, 1) + 1;
-        before = lane == 0 ? least : before;
-        if (__any_sync(~0u, mine && (position < before || position >= elements || value >> width)))
-            return false;
-        least = __shfl_sync(~0u, position, n - 1) + 1;
+    /* In order, and values below 2^WIDTH? What is out of range stays: all(). */
+    template <int WIDTH> __device__ __forceinline__ bool check() const
+    {
+        const uint32_t before = __shfl_up_sync(~0u, own, 1);
+        return __all_sync(~0u, own == none || (((thread() & 31) == 0 || own >> 8 > before >> 8) && (own & 0xffu) >> WIDTH == 0));
+    }
+
+    /* Are there any before this position? */
+    __device__ __forceinline__ bool before(uint32_t position) const
+    {
+        return __any_sync(~0u, own < position << 8);
+    }
+
+    /* None but those that were done? */
+    __device__ __forceinline__ bool all() const
+    {
+        return left == 0 && __all_sync(~0u, own == none);
+    }
+
+    __device__ __forceinline__ void drop()
+    {
+        own = none;
+        left = 0;
+    }
+
+    /* Those before `end`, of which all elements are stored: each lane changes one, and the lane that decoded it learns by how much its part of the check does.
+     * out: the tile. add: of an element. */
+    template <int BYTES, int FIELD, int WIDTH> __device__ __forceinline__ void patch(uint32_t end, char *out, uint32_t add, uint64_t *sum)
+    {
+        constexpr uint32_t field = ((1u << WIDTH) - 1) << FIELD;
+        const bool mine = own < end << 8;
         uint64_t change = 0;
         __syncwarp(); /* elements that other lanes have stored are read */
         if (mine) {
-            const uint32_t old = load_element<BYTES>(done + position * BYTES);
-            uint32_t now = (((old + add) & ~mask) | value << shift) - add;
+            const uint32_t position = own >> 8, offset = position % 4 * BYTES;
+            char *at = out + position * BYTES;
+            const uint32_t old = load_element<BYTES>(at);
+            uint32_t now = (((old + add) & ~field) | (own & 0xffu) << FIELD) - add;
             now &= BYTES == 1 ? 0xffu : BYTES == 2 ? 0xffffu : ~0u;
-            store_element<BYTES>(out + position * BYTES, now);
-            const uint32_t offset = position % 4 * BYTES;
+            store_element<BYTES>(at, now);
             change = (((uint64_t)now - (uint64_t)old) << (offset % 4 * 8)) * wcodec_check_factor(position / 128 * BYTES + offset / 4);
         }
-        for (uint32_t i = 0; i < n; i++) {
+        for (uint32_t left_here = __ballot_sync(~0u, mine); left_here; left_here &= left_here - 1) {
+            const int i = __ffs(left_here) - 1;
             const uint64_t c = __shfl_sync(~0u, change, i);
-            if (__shfl_sync(~0u, position, i) % 128 / 4 == lane)
+            if ((__shfl_sync(~0u, own, i) >> 10 & 31u) == (thread() & 31))
                 *sum += c;
         }
+        own = mine ? none : own;
     }
-    return true;
-}
+};
 
 #endif

@@ -11,22 +11,23 @@
 enum { PAIRS = 1, P12 = 2, P8 = 3 }; /* the format's codes */
 
 /* bytes: of an element. first: rows of a block of the first plane. group: bytes of the first plane that a group has. mask: raw bits of a slot word's first
- * plane, in place. field: where the coded field begins. payload: the
+ * plane, in place. field: where the coded field begins, of `width` bits. payload: the
  * start states carry raw bits. */
-template <int SHAPE, int BYTES, int FIRST, int GROUP, uint32_t MASK, int FIELD> struct layout {
-    static constexpr int unroll = WCODEC_CUDA_GROUPS(SHAPE), rows = WCODEC_CUDA_ROWS(SHAPE), bytes = BYTES, first = FIRST, group = GROUP, field = FIELD;
+template <int SHAPE, int BYTES, int FIRST, int GROUP, uint32_t MASK, int FIELD, int WIDTH> struct layout {
+    static constexpr int unroll = WCODEC_CUDA_GROUPS(SHAPE), rows = WCODEC_CUDA_ROWS(SHAPE), bytes = BYTES, first = FIRST, group = GROUP, field = FIELD, width = WIDTH;
     static constexpr uint32_t mask = MASK;
     static constexpr bool payload = GROUP > 0;
 };
 template <int SHAPE> struct shape;
-template <> struct shape<WCODEC_SHAPE_16_8> : layout<WCODEC_SHAPE_16_8, 2, WCODEC_CUDA_ROWS(WCODEC_SHAPE_16_8), 128, 0x807f807fu, 7> {};
-template <> struct shape<WCODEC_SHAPE_16_11> : layout<WCODEC_SHAPE_16_11, 2, 4, 128, 0x807f807fu, 10> {};
-template <> struct shape<WCODEC_SHAPE_8_4> : layout<WCODEC_SHAPE_8_4, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_4), 64, 0x0f0f0f0fu, 4> {};
-template <> struct shape<WCODEC_SHAPE_8_4_FUSED> : layout<WCODEC_SHAPE_8_4_FUSED, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_4_FUSED), 64, 0x0f0f0f0fu, 4> {};
-template <> struct shape<WCODEC_SHAPE_8_0_FUSED> : layout<WCODEC_SHAPE_8_0_FUSED, 1, 0, 0, 0, 0> {};
-template <> struct shape<WCODEC_SHAPE_8_31> : layout<WCODEC_SHAPE_8_31, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_31), 64, 0x87878787u, 3> {};
-template <> struct shape<WCODEC_SHAPE_8_0> : layout<WCODEC_SHAPE_8_0, 1, 0, 0, 0, 0> {};
-template <> struct shape<WCODEC_SHAPE_32_24> : layout<WCODEC_SHAPE_32_24, 4, 8, 256, 0, 23> {};
+template <> struct shape<WCODEC_SHAPE_16_8> : layout<WCODEC_SHAPE_16_8, 2, WCODEC_CUDA_ROWS(WCODEC_SHAPE_16_8), 128, 0x807f807fu, 7, 8> {};
+template <> struct shape<WCODEC_SHAPE_16_11> : layout<WCODEC_SHAPE_16_11, 2, 4, 128, 0x807f807fu, 10, 5> {};
+template <> struct shape<WCODEC_SHAPE_8_4> : layout<WCODEC_SHAPE_8_4, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_4), 64, 0x0f0f0f0fu, 4, 4> {};
+template <> struct shape<WCODEC_SHAPE_8_4_FUSED> : layout<WCODEC_SHAPE_8_4_FUSED, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_4_FUSED), 64, 0x0f0f0f0fu, 4, 4> {};
+template <> struct shape<WCODEC_SHAPE_8_0_FUSED> : layout<WCODEC_SHAPE_8_0_FUSED, 1, 0, 0, 0, 0, 8> {};
+template <> struct shape<WCODEC_SHAPE_8_31> : layout<WCODEC_SHAPE_8_31, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_31), 64, 0x87878787u, 3, 4> {};
+template <> struct shape<WCODEC_SHAPE_8_0> : layout<WCODEC_SHAPE_8_0, 1, 0, 0, 0, 0, 8> {};
+template <> struct shape<WCODEC_SHAPE_32_8> : layout<WCODEC_SHAPE_32_8, 4, WCODEC_CUDA_ROWS(WCODEC_SHAPE_32_8), 128, 0x807f0000u, 23, 8> {};
+template <> struct shape<WCODEC_SHAPE_32_24> : layout<WCODEC_SHAPE_32_24, 4, 8, 256, 0, 23, 8> {};
 
 /* Where the rows of a later plane of a tile begin. The first plane's last row is stored as its lower halves only. */
 template <int SHAPE, int PLANE> WCODEC_INLINE uint32_t plane_offset(uint32_t groups)

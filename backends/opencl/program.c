@@ -240,6 +240,8 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel)
         return false;
     if (kernel > WCODEC_KERNEL_GENERIC) /* votes by barriers in branches are more than processors' compilers bear */
         return d->variant != WCODEC_VARIANT_LOCAL && TABLES + RING_ROOM + 4096 + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA <= d->local_memory;
+    if (wcodec_kernel_shape(kernel) == WCODEC_SHAPE_32_8)
+        return false;
     return coding == WCODEC_CODING_PAIRS ? shape != WCODEC_SHAPE_8_0 : coding == WCODEC_CODING_P12 ? shape == WCODEC_SHAPE_8_0 : true;
 }
 

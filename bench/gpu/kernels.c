@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum kind { BF16, F16, F32, E4M3, INT8, BYTES, E4M3_UNIFORM, FIELD8, FIELD16 };
+enum kind { BF16, F16, F32, E4M3, INT8, BYTES, E4M3_UNIFORM, BF16_AS_F32, FIELD8, FIELD16 };
 
 static const struct row {
     const char *name;
@@ -52,6 +52,8 @@ static const struct row {
     {"f32-2^28-pairs", F32, 28, 1, WCODEC_PAIRS, false, 0, 0, 0, 0},
     {"f16-2^28", F16, 28, 1, 0, false, 0, 0, 0, 0},
     {"f16-2^28-pairs", F16, 28, 1, WCODEC_PAIRS, false, 0, 0, 0, 0},
+    {"f32-of-bf16-2^28", BF16_AS_F32, 28, 1, 0, false, 0, 0, 0, 0},
+    {"f32-of-bf16-2^28-pairs", BF16_AS_F32, 28, 1, WCODEC_PAIRS, false, 0, 0, 0, 0},
     {"bytes-2^29-p12", BYTES, 29, 1, WCODEC_P12, false, 950, 1150, 0, 0},
     {"bf16-256x256", BF16, 16, 1, 0, false, 0, 0, 0, 0},
     {"left-2^28", FIELD8, 28, 1, 0, false, 900, 1300, WCODEC_PREDICT_LEFT, 0},
@@ -110,7 +112,7 @@ enum { PIECE = 1 << 18 };
 
 static unsigned element_bytes(enum kind kind)
 {
-    return kind == F32 ? 4 : kind == BF16 || kind == F16 || kind == FIELD16 ? 2 : 1;
+    return kind == F32 || kind == BF16_AS_F32 ? 4 : kind == BF16 || kind == F16 || kind == FIELD16 ? 2 : 1;
 }
 
 /* Rows of COLUMNS elements, of which neighbours in both directions are alike. */
@@ -169,6 +171,10 @@ static void fill_piece(void *argument, size_t piece)
                 memcpy(p, &h, 2);
                 break;
             case F32:
+                memcpy(p, &b, 4);
+                break;
+            case BF16_AS_F32:
+                b = (uint32_t)h << 16;
                 memcpy(p, &b, 4);
                 break;
             case E4M3:
@@ -246,7 +252,7 @@ static void make_tensor(struct bench *b, const struct row *row, uint64_t element
 {
     wcodec_error err;
     static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16, WCODEC_DTYPE_F32, WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_I8,
-                                          WCODEC_DTYPE_U8,   WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_I8, WCODEC_DTYPE_BF16};
+                                          WCODEC_DTYPE_U8,   WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_F32, WCODEC_DTYPE_I8, WCODEC_DTYPE_BF16};
     const struct wcodec_encode_settings settings = {.level = 4,
                                                     .latency = row->latency,
                                                     .tile_log2 = b->tile_log2,

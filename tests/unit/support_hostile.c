@@ -278,6 +278,69 @@ void support_flips(const struct wcodec_backend *backend, struct wcodec_device *d
 
 #define FAR ((uint64_t)1 << 32)
 
+static void *repeat(const void *item, size_t size, uint64_t count)
+{
+    uint8_t *items = malloc(count * size);
+    assert_non_null(items);
+    for (uint64_t i = 0; i < count; i++)
+        memcpy(items + i * size, item, size);
+    return items;
+}
+
+/* One tensor of more than 4 GiB in one launch: the same tile again and again, so that there is little to make. */
+static void far_tensor(const struct run *r, struct wcodec_memory *payload, struct wcodec_memory *output, uint64_t size)
+{
+    uint64_t seed = r->seed;
+    struct support_tensor x;
+    struct wcodec_tiles *tiles;
+    for (;;) {
+        support_tensor_common(&seed, 0, WCODEC_PAIRS, 4096, &x);
+        ok(wcodec_tiles_read(&x.tiling, x.payload, x.payload_size, &wcodec_default_allocator, &tiles, &failure));
+        if (x.tiling.add == 0 && tiles->streams[0].mode == WCODEC_STREAM_RANS)
+            break;
+        wcodec_tiles_free(tiles);
+        support_tensor_free(&x);
+    }
+    struct wcodec_tiling tiling = x.tiling;
+    const uint64_t tile = x.tiling.size, count = size / tile;
+    tiling.tiles = count;
+    tiling.size = count * tile;
+    tiling.elements = count * x.tiling.elements;
+    struct wcodec_tiles many = *tiles;
+    many.tiling = &tiling;
+    many.checks = repeat(tiles->checks, sizeof *tiles->checks, count);
+    many.streams = repeat(tiles->streams, sizeof *tiles->streams, count);
+    many.raw = repeat(tiles->raw, sizeof *tiles->raw, count);
+    struct wcodec_job job = {.tiles = &many, .count = count, .verify = true, .memory = output};
+    struct wcodec_job_result result;
+    struct wcodec_batch *batch;
+    const uint8_t poison[8] = {0xee};
+    uint8_t *out = malloc((size_t)(tile * 1024));
+    assert_non_null(out);
+    place_whole(tiles, payload, 0, &job);
+    ok(r->b->fill(r->queue, output, 0, poison, 0, size, &failure));
+    ok(r->b->copy_in(r->queue, payload, 0, x.payload, x.payload_size, &failure));
+    ok(r->b->batch_create(r->queue, &job, 1, &batch, &failure));
+    ok(r->b->batch_decode(r->queue, batch, &failure));
+    ok(r->b->batch_results(r->queue, batch, &result, &failure));
+    assert_int_equal(result.fault, WCODEC_TILE_OK);
+    for (uint64_t first = 0; first < count; first += 1024) {
+        const uint64_t n = count - first < 1024 ? count - first : 1024;
+        ok(r->b->copy_out(r->queue, out, output, first * tile, n * tile, &failure));
+        ok(r->b->queue_wait(r->queue, &failure));
+        for (uint64_t i = 0; i < n; i++)
+            assert_memory_equal(out + i * tile, x.data, (size_t)tile);
+    }
+    print_message("one tensor of %" PRIu64 " bytes: done\n", tiling.size);
+    r->b->batch_destroy(batch);
+    free(out);
+    free(many.raw);
+    free(many.streams);
+    free(many.checks);
+    wcodec_tiles_free(tiles);
+    support_tensor_free(&x);
+}
+
 void support_far(const struct wcodec_backend *backend, struct wcodec_device *device, const struct wcodec_device_listing *listing)
 {
     struct run r = {.b = backend, .device = device, .seed = support_seed() + 3};
@@ -325,6 +388,8 @@ void support_far(const struct wcodec_backend *backend, struct wcodec_device *dev
         free(out);
     }
     print_message("beyond 4 GiB: done\n");
+    if (listing->kind == WCODEC_DEVICE_GPU) /* a processor would take minutes */
+        far_tensor(&r, payload, output, size);
     backend->queue_destroy(r.queue);
     backend->memory_free(output);
     backend->memory_free(payload);

@@ -16,7 +16,7 @@ void support_hostile(const struct wcodec_backend *backend, struct wcodec_device 
  * stride-th). With WCODEC_TEST_EXHAUSTIVE set every one. */
 void support_flips(const struct wcodec_backend *backend, struct wcodec_device *device, uint64_t stride);
 
-/* Payload and output beyond the first 4 GiB of memories of the device. Skipped, and said, where there is no such memory. */
+/* Payload and output beyond the first 4 GiB of memories of the device, and on a GPU one tensor of more. Skipped, and said, where there is no such memory. */
 void support_far(const struct wcodec_backend *backend, struct wcodec_device *device, const struct wcodec_device_listing *listing);
 
 #endif

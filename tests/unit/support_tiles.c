@@ -130,10 +130,13 @@ static uint64_t random_value(uint64_t *seed, const struct wcodec_field *f, const
 static void random_data(uint64_t *seed, struct support_tensor *x, const struct wcodec_table *tables)
 {
     const struct wcodec_tiling *t = &x->tiling;
-    const unsigned size = 1u << t->element_log2, wild = below(seed, 3) * below(seed, 20);
+    const unsigned size = 1u << t->element_log2, some = below(seed, 3) * below(seed, 20);
+    /* Now and then many neighbours: more outliers in a group than decoders load at a time. */
+    const uint64_t many = below(seed, 3) ? t->elements : support_random(seed) % t->elements;
     for (uint64_t i = 0; i < t->elements; i++) {
         uint64_t e = t->constant_bits;
         const struct wcodec_table *table = tables;
+        const unsigned wild = i >= many && i < many + 200 ? 1000 : some;
         for (unsigned k = 0; k < t->field_count; k++) {
             const struct wcodec_field *f = &t->fields[k];
             if (f->kind == WCODEC_FIELD_RAW)
@@ -312,12 +315,14 @@ void support_tensor_common(uint64_t *seed, unsigned shape, unsigned profile, uin
 {
     static const uint8_t lists[][7] = {
         /* element_log2, fields, then widths: raw or coded in turn, starting with raw (0: none) */
-        {1, 3, 7, 8, 1}, {0, 2, 4, 4}, {0, 3, 3, 4, 1}, {0, 2, 0, 8}, {2, 3, 23, 8, 1}, {1, 3, 10, 5, 1}, {0, 2, 3, 5}, {0, 3, 2, 5, 1}, {1, 4, 0, 8, 0, 8},
+        {1, 3, 7, 8, 1}, {0, 2, 4, 4}, {0, 3, 3, 4, 1}, {0, 2, 0, 8}, {2, 3, 23, 8, 1}, {1, 3, 10, 5, 1}, {0, 2, 3, 5}, {0, 3, 2, 5, 1}, {1, 4, 0, 8, 0, 8}, {2, 3, 7, 8, 1},
     };
     memset(x, 0, sizeof *x);
     struct wcodec_tiling *t = &x->tiling;
     t->element_log2 = lists[shape][0];
     t->tile_log2 = 12;
+    if (shape == 9) /* bf16 stored as f32, but for the lower bits' value */
+        t->fields[t->field_count++] = (struct wcodec_field){.kind = WCODEC_FIELD_CONSTANT, .width = 16, .value = support_random(seed) & 0xffff};
     for (unsigned i = 0; i < lists[shape][1]; i++)
         if (lists[shape][2 + i])
             t->fields[t->field_count++] = (struct wcodec_field){.kind = i % 2 ? WCODEC_FIELD_CODED : WCODEC_FIELD_RAW, .width = lists[shape][2 + i]};
