@@ -20,7 +20,8 @@ enum { WCODEC_MODE_LEFT = 1, WCODEC_MODE_TOP = 2, WCODEC_MODE_AVERAGE = 3, WCODE
 /* Where a unit begins. */
 struct WCODEC_ALIGNED_16 wcodec_unit_place {
     uint64_t out;
-    uint64_t stride;  /* bytes from row to row */
+    uint32_t stride;  /* bytes from row to row */
+    uint32_t left;    /* blocks of the tile from this unit on */
     uint32_t column;  /* of the first block, in blocks */
     uint32_t across;
     uint32_t regular; /* are all blocks wanted as a whole, in two rows of blocks at most, with rows that begin at multiples of 16 bytes? Else nothing else holds */
@@ -30,13 +31,15 @@ struct WCODEC_ALIGNED_16 wcodec_unit_place {
 struct WCODEC_ALIGNED_16 wcodec_stage {
     uint32_t word[WCODEC_STAGE_WORDS];
     uint32_t mode[WCODEC_UNIT_BLOCKS];
+    /* The tile: read where it is needed, since few units need it. */
+    const WCODEC_GLOBAL struct wcodec_blocks_job *job;
+    const WCODEC_GLOBAL struct wcodec_view_job *view;
     struct wcodec_unit_place place; /* while units of a tile follow each other */
 };
 
 /* What all lanes share. */
 struct wcodec_blocks_work {
     WCODEC_BINDING
-    const WCODEC_GLOBAL struct wcodec_view_job *view;
     WCODEC_LOCAL struct wcodec_stage *stage;
     uint32_t wide;       /* 16-bit elements? */
     uint32_t words_log2; /* words of a row of a block: 2 or 3 */
@@ -321,9 +324,10 @@ struct wcodec_block_place {
     bool exists;
 };
 
-WCODEC_DEVICE_FUNCTION void wcodec_block_find(const struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t number, struct wcodec_block_place *place)
+WCODEC_DEVICE_FUNCTION void wcodec_block_find(const struct wcodec_blocks_work *w, uint32_t number, struct wcodec_block_place *place)
 {
-    const WCODEC_GLOBAL struct wcodec_view_job *v = w->view;
+    const WCODEC_GLOBAL struct wcodec_blocks_job *job = w->stage->job;
+    const WCODEC_GLOBAL struct wcodec_view_job *v = w->stage->view;
     const uint32_t along = job->column + number, column = along % v->across * 16;
     place->exists = number < job->blocks;
     place->at = (job->row + along / v->across) * 16 * v->columns + column;
@@ -331,14 +335,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_block_find(const struct wcodec_blocks_work *w
 }
 
 /* Blocks [number, number + count) of a tile. */
-WCODEC_DEVICE_FUNCTION void wcodec_unit_find(const struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t number, uint32_t count, struct wcodec_unit_place *place)
+WCODEC_DEVICE_FUNCTION void wcodec_unit_find(const struct wcodec_blocks_work *w, uint32_t number, uint32_t count, struct wcodec_unit_place *place)
 {
-    const WCODEC_GLOBAL struct wcodec_view_job *v = w->view;
+    const WCODEC_GLOBAL struct wcodec_blocks_job *job = w->stage->job;
+    const WCODEC_GLOBAL struct wcodec_view_job *v = w->stage->view;
     const uint32_t across = v->across, along = job->column + number, rows = along / across, column = along - rows * across;
     const uint64_t band = 16 * (uint64_t)v->columns, row = job->row + rows, at = row * band + column * 16;
     place->across = across;
     place->column = column;
-    place->stride = (uint64_t)v->columns << w->wide;
+    place->stride = v->columns << w->wide;
+    place->left = job->blocks - number;
     place->out = v->out + ((at - v->begin) << w->wide);
     place->regular = across >= 32u >> w->words_log2 && v->columns % 16 == 0 && (place->out | place->stride) % 16 == 0 && at >= v->begin && (row + 1 + (column + count - 1) / across) * band <= v->end;
     place->mode = v->index_bits == 0 ? v->mode[0] : WCODEC_MODE_MIXED;
@@ -347,7 +353,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_find(const struct wcodec_blocks_work *w,
 /* Of a block of a regular unit. */
 WCODEC_DEVICE_FUNCTION uint64_t wcodec_unit_block(const struct wcodec_blocks_work *w, const struct wcodec_unit_place *place, uint32_t block)
 {
-    return place->out + (block << (4 + w->wide)) + (place->column + block >= place->across ? 15 * place->stride : 0);
+    return place->out + (block << (4 + w->wide)) + (place->column + block >= place->across ? 15 * (uint64_t)place->stride : 0);
 }
 
 /* Rows of a block of a regular unit, straight to where they belong; with `sums` of their elements. A lane has rows of one block, so that blocks side by
@@ -356,7 +362,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_rows(const struct wcodec_blocks_work *w
 {
     const uint32_t log2 = w->words_log2, step = 1u << log2;
     const WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(block << (log2 + 4));
-    uint64_t to = wcodec_unit_block(w, place, block) + first * place->stride;
+    uint64_t to = wcodec_unit_block(w, place, block) + first * (uint64_t)place->stride;
     WCODEC_UNROLL_ALL
     for (uint32_t row = 0; row < 16; row += step) {
         uint32_t v[4], before = 0;
@@ -368,7 +374,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_rows(const struct wcodec_blocks_work *w
                 before = wcodec_sum_words(w->wide, v, before);
             WCODEC_STORE_16(w, to + 4 * i, v[0], v[1], v[2], v[3]);
         }
-        to += step * place->stride;
+        to += (uint64_t)step * place->stride;
     }
 }
 
@@ -393,7 +399,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_columns(const struct wcodec_blocks_work
 /* Words of a column, one a row, to where they belong; sums along the column are made on the way. */
 WCODEC_DEVICE_FUNCTION void wcodec_store_column(const struct wcodec_blocks_work *w, uint32_t lane, const struct wcodec_block_place *place)
 {
-    const WCODEC_GLOBAL struct wcodec_view_job *v = w->view;
+    const WCODEC_GLOBAL struct wcodec_view_job *v = w->stage->view;
     const uint32_t log2 = w->words_log2, column = lane & ((1u << log2) - 1), block = lane >> log2, mode = w->stage->mode[block], bytes_log2 = w->wide;
     const WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(block << (log2 + 4)) + column;
     const uint64_t out = v->out + ((place->at - v->begin) << bytes_log2) + 4 * column, stride = (uint64_t)v->columns << bytes_log2;
@@ -425,20 +431,21 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_column(const struct wcodec_blocks_work 
 }
 
 /* Mode of a block of the job's tiles; 0 behind the last. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_block_mode(const struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t number)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_block_mode(const struct wcodec_blocks_work *w, uint32_t number)
 {
-    const uint32_t bits = w->view->index_bits;
+    const WCODEC_GLOBAL struct wcodec_blocks_job *job = w->stage->job;
+    const uint32_t bits = w->stage->view->index_bits;
     if (number >= job->blocks)
         return 0;
     if (bits == 0)
-        return w->view->mode[0];
+        return w->stage->view->mode[0];
     const uint64_t bit = (job->first + number) * bits;
-    return w->view->mode[WCODEC_AT(w, block, uint8_t, w->view->modes)[bit / 8] >> bit % 8 & ((1u << bits) - 1)];
+    return w->stage->view->mode[WCODEC_AT(w, block, uint8_t, w->stage->view->modes)[bit / 8] >> bit % 8 & ((1u << bits) - 1)];
 }
 
 /* The unit's residuals are in the stage, those of its first block are of block `number` of the tile. All lanes have stored theirs, in any order; when this
  * returns the stage may be written again behind WCODEC_LOCAL_ORDER(). transforms: can there be any? */
-WCODEC_DEVICE_FUNCTION void wcodec_unit_reconstruct(struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t number, const struct wcodec_unit_place *place, const bool transforms)
+WCODEC_DEVICE_FUNCTION void wcodec_unit_reconstruct(struct wcodec_blocks_work *w, uint32_t number, const struct wcodec_unit_place *place, const bool transforms)
 {
     struct wcodec_blocks_lane lanes[WCODEC_LANE_ROOM];
     uint32_t rows, columns, differential, average, paeth, transformed = 0;
@@ -446,7 +453,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_reconstruct(struct wcodec_blocks_work *w
     WCODEC_EACH_LANE
     {
         if (lane < blocks)
-            w->stage->mode[lane] = mode == WCODEC_MODE_MIXED ? wcodec_block_mode(w, job, number + lane) : mode;
+            w->stage->mode[lane] = mode == WCODEC_MODE_MIXED ? wcodec_block_mode(w, number + lane) : mode;
     }
     WCODEC_LOCAL_ORDER();
     if (mode != WCODEC_MODE_MIXED) {
@@ -476,10 +483,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_reconstruct(struct wcodec_blocks_work *w
         wcodec_unit_transform(w, lanes);
     WCODEC_EACH_LANE
     {
-        const uint32_t block = lane & (blocks - 1), left = job->blocks - number;
+        const uint32_t block = lane & (blocks - 1), left = place->left;
         if (!place->regular || (columns && columns != all)) {
             struct wcodec_block_place own;
-            wcodec_block_find(w, job, number + (lane >> w->words_log2), &own);
+            wcodec_block_find(w, number + (lane >> w->words_log2), &own);
             if (own.exists)
                 wcodec_store_column(w, lane, &own);
         } else if (columns) {
@@ -514,8 +521,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_blocks_unit(struct wcodec_blocks_work *w, con
     }
     const uint32_t log2 = 5 - w->words_log2, number = unit << log2, left = job->blocks - number;
     struct wcodec_unit_place place;
-    wcodec_unit_find(w, job, number, left < 1u << log2 ? left : 1u << log2, &place);
-    wcodec_unit_reconstruct(w, job, number, &place, true);
+    wcodec_unit_find(w, number, left < 1u << log2 ? left : 1u << log2, &place);
+    wcodec_unit_reconstruct(w, number, &place, true);
 }
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_blocks_units(const struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job)
@@ -526,10 +533,18 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_blocks_units(const struct wcodec_blocks_w
 /* w: room, in OpenCL bound to buffers: block, out, and raw for the residuals. */
 WCODEC_DEVICE_FUNCTION void wcodec_blocks_open(struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, WCODEC_LOCAL struct wcodec_stage *stage)
 {
-    w->view = WCODEC_AT(w, block, struct wcodec_view_job, job->view);
+    const WCODEC_GLOBAL struct wcodec_view_job *view = WCODEC_AT(w, block, struct wcodec_view_job, job->view);
     w->stage = stage;
-    w->wide = w->view->wide;
+    w->wide = view->wide;
     w->words_log2 = 2 + w->wide;
+    WCODEC_EACH_LANE
+    {
+        if (lane == 0) {
+            stage->job = job;
+            stage->view = view;
+        }
+    }
+    WCODEC_LOCAL_ORDER();
 }
 
 #endif

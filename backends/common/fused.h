@@ -12,28 +12,65 @@
 
 enum { WCODEC_UNIT_ELEMENTS = 4 * WCODEC_UNIT_WORDS, WCODEC_UNIT_GROUPS = WCODEC_UNIT_ELEMENTS / 128 };
 
+/* What a tile's lanes share while it is decoded. */
+struct wcodec_fused_stage {
+    struct wcodec_stage stage;
+    uint32_t outlier[32]; /* position | value << 16, or WCODEC_NO_POSITION: of 32 that follow each other */
+};
+
 /* Of a tile, up to the unit that it is at. */
 struct wcodec_fused_outliers {
     uint32_t done; /* put in; WCODEC_NO_POSITION: one is out of range or order */
     uint32_t next; /* position */
 };
 
-/* w: opened, in OpenCL bound to positions and values too. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_fused_position(const struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_tile_job *tile, uint32_t number)
+/* 32 outliers from number `first` on. w: in OpenCL bound to positions and values. */
+WCODEC_DEVICE_FUNCTION void wcodec_fused_load(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_fused_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile, uint32_t first)
 {
     (void)w;
-    return number < tile->outliers ? WCODEC_AT(w, positions, uint16_t, tile->positions)[number] : WCODEC_NO_POSITION;
+    WCODEC_LOCAL_ORDER(); /* those before have been read */
+    WCODEC_EACH_LANE
+    {
+        const uint32_t i = first + lane;
+        stage->outlier[lane] = i < tile->outliers ? WCODEC_AT(w, positions, uint16_t, tile->positions)[i] | (uint32_t)WCODEC_AT(w, values, uint8_t, tile->values)[i] << 16 : WCODEC_NO_POSITION;
+    }
+    WCODEC_LOCAL_ORDER();
 }
 
-/* Those of elements [first, end), whose residuals are in the stage, each where the lane put it that decoded it: that lane changes it, and its part of the
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fused_position(const WCODEC_LOCAL struct wcodec_fused_stage *stage, uint32_t number)
+{
+    const uint32_t outlier = stage->outlier[number % 32];
+    return outlier == WCODEC_NO_POSITION ? outlier : outlier & 0xffffu;
+}
+
+/* Before a tile's first unit: its outliers, and where it goes, which is kept with the stage. w: opened. */
+WCODEC_DEVICE_FUNCTION void wcodec_fused_begin(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_fused_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile, struct wcodec_fused_outliers *o)
+{
+    o->done = 0;
+    o->next = WCODEC_NO_POSITION;
+    if (tile->outliers) {
+        wcodec_fused_load(w, stage, tile, 0);
+        o->next = wcodec_fused_position(stage, 0);
+    }
+    WCODEC_EACH_LANE
+    {
+        if (lane == 0) {
+            struct wcodec_unit_place place;
+            wcodec_unit_find(w, 0, stage->stage.job->blocks, &place);
+            stage->stage.place = place;
+        }
+    }
+}
+
+/* Outliers of elements [first, end), whose residuals are in the stage, each where the lane put it that decoded it: that lane changes it, and its part of the
  * check (sums) by as much. */
-WCODEC_DEVICE_FUNCTION void wcodec_fused_patch(struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_tile_job *tile, const WCODEC_GLOBAL struct wcodec_table_set *set, uint32_t first,
-                                               uint32_t end, struct wcodec_fused_outliers *o, uint64_t *sums)
+WCODEC_DEVICE_FUNCTION void wcodec_fused_patch(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_fused_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile,
+                                               const WCODEC_GLOBAL struct wcodec_table_set *set, uint32_t first, uint32_t end, struct wcodec_fused_outliers *o, uint64_t *sums)
 {
     const uint32_t shift = set->shift, width = set->width, add = set->add & 0xffu, mask = ((1u << width) - 1) << shift;
     uint32_t least = first;
     while (o->next < end) {
-        const uint32_t position = o->next, value = WCODEC_AT(w, values, uint8_t, tile->values)[o->done];
+        const uint32_t position = o->next, value = stage->outlier[o->done % 32] >> 16;
         if (position < least || value >> width) {
             o->done = o->next = WCODEC_NO_POSITION;
             return;
@@ -41,45 +78,35 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_patch(struct wcodec_blocks_work *w, con
         WCODEC_EACH_LANE
         {
             if (position % 128 / 4 == lane) {
-                WCODEC_LOCAL uint32_t *word = &w->stage->word[wcodec_stage_place((position - first) / 4)];
+                WCODEC_LOCAL uint32_t *word = &stage->stage.word[wcodec_stage_place((position - first) / 4)];
                 const uint32_t at = position % 4 * 8, old = *word >> at & 0xffu, now = ((((old + add) & ~mask) | value << shift) - add) & 0xffu;
                 *word ^= (old ^ now) << at;
                 sums[WCODEC_SELF] += (((uint64_t)now - (uint64_t)old) << at) * wcodec_check_factor(position / 128);
             }
         }
         least = position + 1;
-        o->next = wcodec_fused_position(w, tile, ++o->done);
-    }
-}
-
-/* Before a tile's first unit: where it goes is kept with the stage. */
-WCODEC_DEVICE_FUNCTION void wcodec_fused_place(struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job)
-{
-    WCODEC_EACH_LANE
-    {
-        if (lane == 0) {
-            struct wcodec_unit_place place;
-            wcodec_unit_find(w, job, 0, job->blocks, &place);
-            w->stage->place = place;
-        }
+        if (++o->done % 32 == 0)
+            wcodec_fused_load(w, stage, tile, o->done);
+        o->next = wcodec_fused_position(stage, o->done);
     }
 }
 
 /* The unit that the stage has: its first block is block `number` of the tile. When this returns the stage may be written again. */
-WCODEC_DEVICE_FUNCTION void wcodec_fused_unit(struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t number)
+WCODEC_DEVICE_FUNCTION void wcodec_fused_unit(struct wcodec_blocks_work *w, uint32_t number)
 {
     WCODEC_LOCAL_ORDER(); /* what lane 0 wrote of the place is read */
     struct wcodec_unit_place place = w->stage->place;
     if (!place.regular)
-        wcodec_unit_find(w, job, number, job->blocks - number < WCODEC_UNIT_BLOCKS ? job->blocks - number : WCODEC_UNIT_BLOCKS, &place);
-    wcodec_unit_reconstruct(w, job, number, &place, false);
+        wcodec_unit_find(w, number, place.left < WCODEC_UNIT_BLOCKS ? place.left : WCODEC_UNIT_BLOCKS, &place);
+    wcodec_unit_reconstruct(w, number, &place, false);
     WCODEC_LOCAL_ORDER(); /* all have read it */
     WCODEC_EACH_LANE
     {
-        if (lane == 0 && place.regular) {
+        if (lane == 0) {
             const bool wraps = place.column + WCODEC_UNIT_BLOCKS >= place.across;
+            w->stage->place.left = place.left - WCODEC_UNIT_BLOCKS;
             w->stage->place.column = place.column + WCODEC_UNIT_BLOCKS - (wraps ? place.across : 0);
-            w->stage->place.out = place.out + 16 * WCODEC_UNIT_BLOCKS + (wraps ? 15 * place.stride : 0);
+            w->stage->place.out = place.out + 16 * WCODEC_UNIT_BLOCKS + (wraps ? 15 * (uint64_t)place.stride : 0);
         }
     }
 }

@@ -47,7 +47,7 @@ enum { STAGED = TABLES + 4 * TABLE_WORDS, STAGED_ROOM = WCODEC_LOSSY_FUSED * 204
 #define wcodec_any_tile wcodec_lossy_tile
 #else
 #ifdef WCODEC_FUSED
-enum { STAGES = TABLES + 4 * TABLE_WORDS, LOCAL_SIZE = STAGES + WCODEC_TILES_A_GROUP * sizeof(struct wcodec_stage) };
+enum { STAGES = TABLES + 4 * TABLE_WORDS, LOCAL_SIZE = STAGES + WCODEC_TILES_A_GROUP * sizeof(struct wcodec_fused_stage) };
 #else
 enum { LOCAL_SIZE = TABLES + 4 * TABLE_WORDS };
 #endif
@@ -429,7 +429,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
         wcodec_fast_runs(&f, 0);
     }
 #ifdef WCODEC_FUSED
-    __local struct wcodec_stage *stage = (__local struct wcodec_stage *)(local_memory + STAGES) + number;
+    __local struct wcodec_fused_stage *stage = (__local struct wcodec_fused_stage *)(local_memory + STAGES) + number;
     wcodec_fused_open(&f.fused, stage, w, job, current->block, places);
 #else
     f.out = WCODEC_PLACE(job->out) + WCODEC_PLACE_OFFSET(job->out) + lane * (4 * BYTES);
@@ -441,7 +441,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
 #pragma unroll 1
     for (uint32_t first = 0; first < groups; first += WCODEC_UNIT_GROUPS) {
         const uint32_t end = first + WCODEC_UNIT_GROUPS;
-        f.fused.staged = stage->word + WCODEC_THREAD_LANE(w);
+        f.fused.staged = stage->stage.word + WCODEC_THREAD_LANE(w);
 #if WCODEC_ROLLED
         for (uint32_t g = first; g < end; g += 4)
             wcodec_fast_groups(&f, g, g + 4 == groups, g + 8 == groups);

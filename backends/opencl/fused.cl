@@ -6,7 +6,7 @@
 #include "backends/common/fused.h"
 
 struct wcodec_fused {
-    __local struct wcodec_stage *stage;
+    __local struct wcodec_fused_stage *stage;
     __local uint32_t *staged; /* the lane's word of a group */
     struct wcodec_fused_outliers outliers;
 };
@@ -21,37 +21,30 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_bind(struct wcodec_blocks_work *work, c
     work->binding.values = WCODEC_PLACE(job->values);
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_fused_blocks(struct wcodec_blocks_work *work, const __global struct wcodec_blocks_job *blocks, __local struct wcodec_stage *stage, __global uint8_t *__local *places)
-{
-    work->binding.out = WCODEC_PLACE(((const __global struct wcodec_view_job *)(work->binding.block + blocks->view))->out);
-    wcodec_blocks_open(work, blocks, stage);
-    work->wide = 0;
-    work->words_log2 = 2;
-}
-
-WCODEC_DEVICE_FUNCTION void wcodec_fused_open(struct wcodec_fused *f, __local struct wcodec_stage *stage, const struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job,
+WCODEC_DEVICE_FUNCTION void wcodec_fused_open(struct wcodec_fused *f, __local struct wcodec_fused_stage *stage, const struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job,
                                               const __global uint8_t *block, __global uint8_t *__local *places)
 {
     struct wcodec_blocks_work work;
     wcodec_fused_bind(&work, w, job, block, places);
     f->stage = stage;
-    f->outliers.done = 0;
-    f->outliers.next = wcodec_fused_position(&work, job, 0);
-    const __global struct wcodec_blocks_job *blocks = (const __global struct wcodec_blocks_job *)(block + job->out);
-    wcodec_fused_blocks(&work, blocks, stage, places);
-    wcodec_fused_place(&work, blocks);
+    wcodec_blocks_open(&work, (const __global struct wcodec_blocks_job *)(block + job->out), &stage->stage);
+    work.wide = 0;
+    work.words_log2 = 2;
+    wcodec_fused_begin(&work, stage, job, &f->outliers);
 }
 
 /* Groups [first, end) are in the stage. */
 WCODEC_DEVICE_FUNCTION void wcodec_fused_groups(struct wcodec_fused *f, const struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set,
                                                 const __global uint8_t *block, __global uint8_t *__local *places, uint32_t first, uint32_t end, uint64_t *sum)
 {
-    const __global struct wcodec_blocks_job *blocks = (const __global struct wcodec_blocks_job *)(block + job->out);
     struct wcodec_blocks_work work;
     wcodec_fused_bind(&work, w, job, block, places);
-    wcodec_fused_blocks(&work, blocks, f->stage, places);
+    work.stage = &f->stage->stage;
+    work.wide = 0;
+    work.words_log2 = 2;
+    work.binding.out = WCODEC_PLACE(f->stage->stage.view->out);
     if (f->outliers.next < end * 128)
-        wcodec_fused_patch(&work, job, set, first * 128, end * 128, &f->outliers, sum);
-    wcodec_fused_unit(&work, blocks, first / 2);
+        wcodec_fused_patch(&work, f->stage, job, set, first * 128, end * 128, &f->outliers, sum);
+    wcodec_fused_unit(&work, first / 2);
 }
 #endif
