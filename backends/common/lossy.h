@@ -15,10 +15,17 @@ enum { WCODEC_TO_BF16 = 0, WCODEC_TO_F16 = 1, WCODEC_TO_F32 = 2 };
 enum { WCODEC_LOSSY_DCT = 1, WCODEC_LOSSY_ADST = 2 };
 enum { WCODEC_PLAIN_UNIT = 4096 }; /* coefficients of a unit of a plain tensor; else it is half a superblock */
 
+/* Where a tile's descriptors are: a fused OpenCL kernel copies them to local memory. */
+#if defined(__OPENCL_VERSION__) && defined(WCODEC_LOSSY_FUSED)
+#define WCODEC_VIEW __local
+#else
+#define WCODEC_VIEW WCODEC_GLOBAL
+#endif
+
 /* What all lanes share. */
 struct wcodec_lossy_work {
     WCODEC_BINDING
-    const WCODEC_GLOBAL struct wcodec_view_job *view;
+    const WCODEC_VIEW struct wcodec_view_job *view;
     uint32_t wide;   /* 16-bit coefficients? */
     uint32_t format; /* of elements */
 };
@@ -153,7 +160,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_put_one(const struct wcodec_lossy_work *w, ui
 /* Eight neighbouring elements, `count` of them there, of which the first is number `at` of the tensor: those that are wanted. */
 WCODEC_DEVICE_FUNCTION void wcodec_put_eight(const struct wcodec_lossy_work *w, uint64_t at, uint32_t count, const uint32_t *v, float scale)
 {
-    const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
+    const WCODEC_VIEW struct wcodec_view_job *view = w->view;
     const uint32_t log2 = w->format == WCODEC_TO_F32 ? 2 : 1;
     const uint64_t out = view->out + ((at - view->begin) << log2);
     if (count == 8 && at >= view->begin && at + 8 <= view->end && out % 16 == 0) {
@@ -253,9 +260,9 @@ struct wcodec_lossy_where {
 };
 
 /* The block of half `unit` of a tile's superblocks. */
-WCODEC_DEVICE_FUNCTION struct wcodec_lossy_where wcodec_lossy_place(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit, uint32_t lane)
+WCODEC_DEVICE_FUNCTION struct wcodec_lossy_where wcodec_lossy_place(const struct wcodec_lossy_work *w, const WCODEC_VIEW struct wcodec_blocks_job *job, uint32_t unit, uint32_t lane)
 {
-    const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
+    const WCODEC_VIEW struct wcodec_view_job *view = w->view;
     const uint32_t along = job->column + unit / 2, down = along / view->across, column = (along - down * view->across) * 256 + 8 * lane, bits = view->index_bits;
     const uint64_t row = (job->row + down) * 16 + unit % 2 * 8, bit = ((job->first + unit / 2) * 64 + unit % 2 * 32 + lane) * bits;
     struct wcodec_lossy_where place = {row, column, 0, 0, 0};
@@ -271,7 +278,7 @@ WCODEC_DEVICE_FUNCTION struct wcodec_lossy_where wcodec_lossy_place(const struct
 /* The rows of a block: what is inside of the tensor, and wanted. format: known when this is compiled. */
 WCODEC_DEVICE_FUNCTION void wcodec_put_block(const struct wcodec_lossy_work *w, const uint32_t format, const struct wcodec_lossy_where *place, const uint32_t *v)
 {
-    const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
+    const WCODEC_VIEW struct wcodec_view_job *view = w->view;
     const uint32_t columns = view->columns, log2 = format == WCODEC_TO_F32 ? 2 : 1, stride = columns << log2;
     const uint64_t at = place->row * columns + place->column, most = 1 << 30;
     /* What is wanted, counted from the block's first element; a block's rows take less than 2^23. */
@@ -342,7 +349,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_block(const struct wcodec_lossy_work *w
 }
 
 /* Half `unit` of the superblocks of a tile. */
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_half(struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit)
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_half(struct wcodec_lossy_work *w, const WCODEC_VIEW struct wcodec_blocks_job *job, uint32_t unit)
 {
     WCODEC_EACH_LANE
     {
@@ -363,7 +370,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_half(struct wcodec_lossy_work *w, const
 }
 
 /* Coefficient i of a plain tensor's tile. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_plain_value(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t i)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_plain_value(const struct wcodec_lossy_work *w, const WCODEC_VIEW struct wcodec_blocks_job *job, uint32_t i)
 {
     if (w->wide)
         return (uint32_t)((int32_t)((uint32_t)WCODEC_AT(w, raw, uint16_t, job->residuals)[i] << 16) >> 16) * 64;
@@ -371,7 +378,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_plain_value(const struct wcodec_lossy_wor
 }
 
 /* Eight of them: those behind the tile's last may be anything, they are not stored. */
-WCODEC_DEVICE_FUNCTION void wcodec_plain_values(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t i, uint32_t *v)
+WCODEC_DEVICE_FUNCTION void wcodec_plain_values(const struct wcodec_lossy_work *w, const WCODEC_VIEW struct wcodec_blocks_job *job, uint32_t i, uint32_t *v)
 {
     const WCODEC_GLOBAL uint32_t *words = WCODEC_AT(w, raw, uint32_t, job->residuals) + (i >> (w->wide ? 1 : 2));
     WCODEC_UNROLL_ALL
@@ -379,9 +386,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_plain_values(const struct wcodec_lossy_work *
         v[k] = w->wide ? (uint32_t)((int32_t)(words[k / 2] << (16 - 16 * (k % 2))) >> 16) * 64 : (uint32_t)((int32_t)(words[k / 4] << (24 - 8 * (k % 4))) >> 24) * 64;
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_plain_elements(struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit)
+WCODEC_DEVICE_FUNCTION void wcodec_plain_elements(struct wcodec_lossy_work *w, const WCODEC_VIEW struct wcodec_blocks_job *job, uint32_t unit)
 {
-    const WCODEC_GLOBAL struct wcodec_view_job *view = w->view;
+    const WCODEC_VIEW struct wcodec_view_job *view = w->view;
     const uint32_t end = job->blocks - unit * WCODEC_PLAIN_UNIT < WCODEC_PLAIN_UNIT ? job->blocks : (unit + 1) * WCODEC_PLAIN_UNIT;
     WCODEC_EACH_LANE
     {
@@ -405,12 +412,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_plain_elements(struct wcodec_lossy_work *w, c
 }
 
 /* Units of a tile. Of a plain tensor, `blocks` are its elements, and `first` the number of the first in the tensor. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_units(const struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_units(const struct wcodec_lossy_work *w, const WCODEC_VIEW struct wcodec_blocks_job *job)
 {
     return w->view->plain ? (job->blocks + WCODEC_PLAIN_UNIT - 1) / WCODEC_PLAIN_UNIT : 2 * job->blocks;
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_unit(struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, uint32_t unit)
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_unit(struct wcodec_lossy_work *w, const WCODEC_VIEW struct wcodec_blocks_job *job, uint32_t unit)
 {
     if (w->view->plain)
         wcodec_plain_elements(w, job, unit);
@@ -418,12 +425,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_unit(struct wcodec_lossy_work *w, const
         wcodec_lossy_half(w, job, unit);
 }
 
+#ifndef WCODEC_LOSSY_FUSED
 /* w: room, in OpenCL bound to buffers: block, out, and raw for the coefficients. */
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_open(struct wcodec_lossy_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job)
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_open(struct wcodec_lossy_work *w, const WCODEC_VIEW struct wcodec_blocks_job *job)
 {
     w->view = WCODEC_AT(w, block, struct wcodec_view_job, job->view);
     w->wide = w->view->wide;
     w->format = w->view->format;
 }
+#endif
 
 #endif

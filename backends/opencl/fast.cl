@@ -41,9 +41,15 @@ enum { COPIES = 1, TABLE_WORDS = 4096, ENTRY = 4 };
 
 enum { TABLES = WCODEC_TILES_A_GROUP * WCODEC_RING_ROOM }; /* where they begin in local memory, behind the rings */
 
-/* Where tiles become elements at once (lossy.cl), each 32 work-items have so many bytes of local memory behind the tables. */
+/* Where tiles become elements at once (lossy.cl), each 32 work-items have so many bytes of local memory behind the tables: coefficients of sixteen groups, tables
+ * of a tile's groups, descriptors. */
 #ifdef WCODEC_LOSSY_FUSED
-enum { STAGED = TABLES + 4 * TABLE_WORDS, STAGED_ROOM = WCODEC_LOSSY_FUSED * 2048, LOCAL_SIZE = STAGED + WCODEC_TILES_A_GROUP * STAGED_ROOM };
+enum {
+    DESCRIPTORS = 160,
+    STAGED = TABLES + 4 * TABLE_WORDS,
+    STAGED_ROOM = WCODEC_LOSSY_FUSED * (WCODEC_RUNS ? 2048 + 512 : 2048) + DESCRIPTORS,
+    LOCAL_SIZE = STAGED + WCODEC_TILES_A_GROUP * STAGED_ROOM
+};
 #define wcodec_any_tile wcodec_lossy_tile
 #else
 #ifdef WCODEC_FUSED

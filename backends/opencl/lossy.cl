@@ -51,6 +51,18 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
  * with runs half a superblock. */
 enum { UNIT_GROUPS = 16, UNIT_ELEMENTS = 128 * UNIT_GROUPS };
 
+/* What is the same for all of a tile's lanes: said by a vote, so that the compiler knows. */
+WCODEC_DEVICE_FUNCTION bool wcodec_lossy_any(uint32_t condition)
+{
+#ifdef WCODEC_OPENCL_NVIDIA
+    uint32_t any;
+    asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.any.pred p, p, 0xffffffff; selp.u32 %0, 1, 0, p; }" : "=r"(any) : "r"(condition));
+    return any;
+#else
+    return condition;
+#endif
+}
+
 /* A symbol, or pair of them, of each step, put together. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_group(struct wcodec_fast *f, uint32_t table)
 {
@@ -70,38 +82,75 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_group(struct wcodec_fast *f, uint32
     return (s[0] >> 12 & 0xffu) | (s[1] >> 4 & 0xff00u) | (s[2] << 4 & 0xff0000u) | (s[3] << 12 & 0xff000000u);
 }
 
-/* Table of a group, as an index of the pool's entries. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_run(const __global uint8_t *runs, const __global struct wcodec_table_set *set, uint32_t g)
+#if WCODEC_RUNS
+/* The tables of a tile's groups: a byte for each, four times its number, and 1 if it has one symbol only. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_runs(const __global uint8_t *runs, const __global struct wcodec_table_set *set, uint32_t groups, uint32_t lane, __local uint8_t *to)
 {
-    const uint32_t bits = set->run_bits, bit = (g >> (set->run_log2 - 7)) * bits;
-    return ((uint32_t)runs[bit / 8] >> bit % 8 & ((1u << bits) - 1)) * 256;
+    const __global uint32_t *entries = (const __global uint32_t *)(set + 1);
+    const uint32_t bits = set->run_bits, log2 = set->run_log2 - 7;
+    for (uint32_t g = lane; g < groups; g += 32) {
+        const uint32_t bit = (g >> log2) * bits, number = (uint32_t)runs[bit / 8] >> bit % 8 & ((1u << bits) - 1);
+        to[g] = (uint8_t)(number * 4 | (entries[number * 256] >> 20 == 256));
+    }
 }
 
-/* Groups [g, end) of the first stream to local memory. Nothing is read where a table has one symbol. */
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_groups(struct wcodec_fast *f, const __global struct wcodec_table_set *set, uint32_t g, uint32_t end, __local uint32_t *to)
+/* A group: nothing is read where its table has one symbol. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_run(struct wcodec_fast *f, uint32_t run)
 {
-    WCODEC_UNROLL
-    for (uint32_t k = 0; k < UNIT_GROUPS; k++) {
-        if (g + k >= end)
-            break;
-        uint32_t table = f->table, one = 0;
-        if (WCODEC_RUNS) {
-            table += 4 * wcodec_lossy_run(f->runs, set, g + k);
-            one = wcodec_local_entry(f->local_memory, table, 0, 4);
+    const uint32_t table = f->table + (run & 0x3cu) * 256;
+    if (wcodec_lossy_any(run & 1))
+        return (wcodec_local_entry(f->local_memory, table, 0, 4) & 0xffu) * 0x01010101u;
+    return wcodec_lossy_group(f, table);
+}
+#endif
+
+/* Groups [g, end) of the first stream, sixteen at most, to local memory. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_groups(struct wcodec_fast *f, const __local uint8_t *runs, uint32_t g, uint32_t end, __local uint32_t *to)
+{
+#if WCODEC_RUNS
+#pragma unroll 1
+    for (uint32_t k = 0; k < UNIT_GROUPS; k += 4, to += 128) {
+        const uint32_t four = *(const __local uint32_t *)(runs + g + k);
+        if (wcodec_lossy_any(four & 0x01010101u)) {
+#pragma unroll 1
+            for (uint32_t i = 0; i < 4; i++) {
+                to[32 * i] = wcodec_lossy_run(f, four >> 8 * i & 0xffu);
+                wcodec_ring_look(&f->ring);
+            }
+        } else {
+            WCODEC_UNROLL
+            for (uint32_t i = 0; i < 4; i++) {
+                to[32 * i] = wcodec_lossy_group(f, f->table + (four >> 8 * i & 0xffu) * 256);
+                if (WCODEC_ROLLED || i % 2)
+                    wcodec_ring_look(&f->ring);
+            }
         }
-        to[32 * k] = WCODEC_RUNS && one >> 24 == 0 ? (one & 0xffu) * 0x01010101u : wcodec_lossy_group(f, table);
-        if (WCODEC_P12_CODING || WCODEC_ROLLED || k % 2)
-            wcodec_ring_look(&f->ring);
     }
+#else
+    if (end - g >= UNIT_GROUPS) {
+        WCODEC_UNROLL
+        for (uint32_t k = 0; k < UNIT_GROUPS; k++) {
+            to[32 * k] = wcodec_lossy_group(f, f->table);
+            if (WCODEC_P12_CODING || WCODEC_ROLLED || k % 2)
+                wcodec_ring_look(&f->ring);
+        }
+    } else {
+#pragma unroll 1
+        for (uint32_t k = 0; g + k < end; k++) {
+            to[32 * k] = wcodec_lossy_group(f, f->table);
+            wcodec_ring_look(&f->ring);
+        }
+    }
+#endif
 }
 
 #if WCODEC_LOSSY_FUSED == 2
 /* The stream of upper bytes: mostly runs of one symbol, so that its entries and words stay where they are. */
 struct wcodec_upper {
-    const __global struct wcodec_stream_job *job;
     const __global struct wcodec_table_set *set;
     const __global uint16_t *words;
-    const __global uint8_t *runs;
+    uint32_t mode_symbol;
+    uint32_t word_count;
     uint32_t x;
     uint32_t used;
 };
@@ -118,52 +167,82 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_upper_group(struct wcodec_tile_work *w, s
             const bool low = u->x < WCODEC_STATE_LOW;
             const uint32_t mask = wcodec_ballot(&w->binding, low), at = u->used + WCODEC_POPCOUNT(mask & lanes_below);
             if (low)
-                u->x = u->x << 16 | (at < u->job->word_count ? u->words[at] : 0);
+                u->x = u->x << 16 | (at < u->word_count ? u->words[at] : 0);
             u->used += WCODEC_POPCOUNT(mask);
         }
     }
     return word;
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_upper_groups(struct wcodec_tile_work *w, struct wcodec_upper *u, uint32_t g, uint32_t lanes_below, __local uint32_t *to)
+/* Sixteen groups from g on. What the tables of one symbol say is there from the sixteen before, if they have the same tables and nothing was changed. */
+WCODEC_DEVICE_FUNCTION void wcodec_upper_groups(struct wcodec_tile_work *w, struct wcodec_upper *u, const __local uint8_t *runs, uint32_t g, uint32_t lanes_below, bool changed, __local uint32_t *to)
 {
-#pragma unroll 1
-    for (uint32_t k = 0; k < UNIT_GROUPS; k++) {
-        if ((u->job->mode_symbol & 0xff) != 0) {
-            to[32 * k] = (u->job->mode_symbol >> 8 & 0xffu) * 0x01010101u;
-            continue;
-        }
-        const __global uint32_t *entries = (const __global uint32_t *)(u->set + 1) + wcodec_lossy_run(u->runs, u->set, g + k);
-        to[32 * k] = entries[0] >> 20 == 256 ? WCODEC_ENTRY_SYMBOL(entries[0]) * 0x01010101u : wcodec_upper_group(w, u, entries, lanes_below);
+    const uint32_t at = g + WCODEC_THREAD_LANE(w) % 16, own = runs[at], before = g ? runs[at - 16] : ~own;
+    const bool fill = wcodec_ballot(&w->binding, changed || own != before) != 0;
+    uint32_t coded = wcodec_ballot(&w->binding, !(own & 1)) & 0xffffu;
+    if (fill) {
+        for (uint32_t k = 0; k < UNIT_GROUPS; k++)
+            to[32 * k] = WCODEC_ENTRY_SYMBOL(((const __global uint32_t *)(u->set + 1))[(runs[g + k] & 0x3cu) * 64]) * 0x01010101u;
     }
+#pragma unroll 1
+    for (uint32_t k = 0; coded != 0; k++, coded >>= 1)
+        if (wcodec_lossy_any(coded & 1))
+            to[32 * k] = wcodec_upper_group(w, u, (const __global uint32_t *)(u->set + 1) + (runs[g + k] & 0x3cu) * 64, lanes_below);
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_upper_fill(const struct wcodec_upper *u, __local uint32_t *to)
+{
+    for (uint32_t k = 0; k < UNIT_GROUPS; k++)
+        to[32 * k] = (u->mode_symbol >> 8 & 0xffu) * 0x01010101u;
 }
 #endif
 
-/* Outliers of `n` elements from `first` on, whose bytes are at `to`; returns how many there are before those that come after. Their order is looked at later. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_patch(struct wcodec_tile_work *w, const __global uint16_t *positions, const __global uint8_t *values, uint32_t count, uint32_t done, uint32_t first,
-                                                   __local uint8_t *to)
+/* A list of outliers, of which `done` are in their place; each lane's of the 32 behind them, asked for before they are wanted. */
+struct wcodec_lossy_outliers {
+    const __global uint16_t *positions;
+    const __global uint8_t *values;
+    uint32_t count;
+    uint32_t done;
+    uint32_t position;
+    uint32_t value;
+};
+
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_ask(struct wcodec_lossy_outliers *o, uint32_t lane)
 {
-    uint32_t n = 32;
-    if (done >= count)
-        return done;
+    const uint32_t i = o->done + lane;
+    o->position = ~0u;
+    if (i < o->count) {
+        o->position = o->positions[i];
+        o->value = o->values[i];
+    }
+}
+
+/* Those of the elements from `first` on whose bytes are at `to`; returns whether there are any. Their order is looked at later. */
+WCODEC_DEVICE_FUNCTION bool wcodec_lossy_patch(struct wcodec_tile_work *w, struct wcodec_lossy_outliers *o, uint32_t first, __local uint8_t *to)
+{
+    uint32_t lanes = wcodec_ballot(&w->binding, o->position - first < UNIT_ELEMENTS);
+    if (lanes == 0)
+        return false;
     wcodec_local_order();
-    while (n == 32) {
-        const uint32_t i = done + WCODEC_THREAD_LANE(w), at = i < count ? positions[i] - first : UNIT_ELEMENTS;
-        if (at < UNIT_ELEMENTS)
-            to[at] = values[i];
-        n = WCODEC_POPCOUNT(wcodec_ballot(&w->binding, at < UNIT_ELEMENTS));
-        done += n;
+    for (;;) {
+        if (o->position - first < UNIT_ELEMENTS)
+            to[o->position - first] = (uint8_t)o->value;
+        o->done += WCODEC_POPCOUNT(lanes);
+        if (lanes != ~0u)
+            break;
+        wcodec_lossy_ask(o, WCODEC_THREAD_LANE(w));
+        lanes = wcodec_ballot(&w->binding, o->position - first < UNIT_ELEMENTS);
     }
     wcodec_local_order();
-    return done;
+    return true;
 }
 
 /* Are positions in order, and of elements that there are? */
-WCODEC_DEVICE_FUNCTION bool wcodec_lossy_outliers_good(struct wcodec_tile_work *w, const __global uint16_t *positions, uint32_t count, uint32_t elements)
+WCODEC_DEVICE_FUNCTION bool wcodec_lossy_outliers_good(struct wcodec_tile_work *w, const struct wcodec_lossy_outliers *o, uint32_t elements)
 {
     bool good = true;
-    for (uint32_t i = WCODEC_THREAD_LANE(w); i < count; i += 32)
-        good = good && positions[i] < elements && (i == 0 || positions[i - 1] < positions[i]);
+    for (uint32_t i = WCODEC_THREAD_LANE(w); i < o->count; i += 32)
+        good = good && o->positions[i] < elements && (i == 0 || o->positions[i - 1] < o->positions[i]);
     return wcodec_ballot(&w->binding, !good) == 0;
 }
 
@@ -182,9 +261,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_plain_four(const struct wcodec_lossy_wo
     }
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_plain_unit(const struct wcodec_lossy_work *w, const __global struct wcodec_blocks_job *job, uint32_t g, uint32_t lane, __local const uint32_t *words, uint64_t *sum)
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_plain_unit(const struct wcodec_lossy_work *w, const __local struct wcodec_blocks_job *job, uint32_t g, uint32_t lane, __local const uint32_t *words, uint64_t *sum)
 {
-    const __global struct wcodec_view_job *view = w->view;
+    const __local struct wcodec_view_job *view = w->view;
     const uint64_t first = job->first + g * 128, out = view->out + ((first - view->begin) << (w->format == WCODEC_TO_F32 ? 2 : 1));
     if (g * 128 + UNIT_ELEMENTS <= job->blocks && first >= view->begin && first + UNIT_ELEMENTS <= view->end && !view->row_scales && out % 16 == 0) {
         const float scale = wcodec_row_scale(w, 0) * 64;
@@ -213,19 +292,24 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_plain_unit(const struct wcodec_lossy_wo
     }
 }
 
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_copy(const __global uint8_t *from, uint32_t size, uint32_t lane, __local uint8_t *to)
+{
+    for (uint32_t i = 4 * lane; i < size; i += 128)
+        *(__local uint32_t *)(to + i) = *(const __global uint32_t *)(from + i);
+}
+
 /* As wcodec_fast_tile. Of two streams the upper one's job is at `raw`. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_tile(struct wcodec_tile_work *w, uint32_t i, uint32_t next, uint32_t number, volatile __local struct wcodec_fast_part *current, __global uint8_t *__local *places,
                                                   __local uint8_t *local_memory)
 {
     const __global struct wcodec_tile_job *job = WCODEC_CURRENT_JOB(current, i);
     const __global struct wcodec_table_set *set = WCODEC_CURRENT_SET(current);
-    const __global struct wcodec_blocks_job *blocks = (const __global struct wcodec_blocks_job *)(current->block + job->out);
-    const __global uint16_t *positions = (const __global uint16_t *)(WCODEC_PLACE(job->positions) + WCODEC_PLACE_OFFSET(job->positions));
-    const __global uint8_t *values = WCODEC_PLACE(job->values) + WCODEC_PLACE_OFFSET(job->values);
-    const uint32_t lane = WCODEC_THREAD_LANE(w), groups = (job->elements + 127) / 128;
-    __local uint8_t *staged = local_memory + STAGED + number * STAGED_ROOM;
+    const __global struct wcodec_blocks_job *given = (const __global struct wcodec_blocks_job *)(current->block + job->out);
+    const uint32_t lane = WCODEC_THREAD_LANE(w), elements = job->elements, groups = (elements + 127) / 128;
+    __local uint8_t *staged = local_memory + STAGED + number * STAGED_ROOM, *runs = staged + WCODEC_LOSSY_FUSED * 2048, *descriptors = staged + STAGED_ROOM - DESCRIPTORS;
     __local uint32_t *mine = (__local uint32_t *)staged + lane;
-    uint32_t patched = 0;
+    const __local struct wcodec_blocks_job *blocks = (const __local struct wcodec_blocks_job *)descriptors;
+    struct wcodec_lossy_outliers outliers;
     struct wcodec_lossy_work work;
     struct wcodec_fast f;
     f.w = w;
@@ -234,44 +318,65 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_tile(struct wcodec_tile_work *w, ui
     f.table = WCODEC_LOCAL_BASE(local_memory) + TABLES;
     f.window = set->base * 0x01010101u;
     f.sum = 0;
-    f.runs = current->block + job->runs;
     wcodec_ring_open(&f.ring, local_memory, number, lane, WCODEC_PLACE(job->words), WCODEC_PLACE_OFFSET(job->words), job->word_count);
     f.x = ((const __global uint32_t *)(WCODEC_PLACE(job->states) + WCODEC_PLACE_OFFSET(job->states)))[lane];
+    outliers.positions = (const __global uint16_t *)(WCODEC_PLACE(job->positions) + WCODEC_PLACE_OFFSET(job->positions));
+    outliers.values = WCODEC_PLACE(job->values) + WCODEC_PLACE_OFFSET(job->values);
+    outliers.count = job->outliers;
+    outliers.done = 0;
+    wcodec_lossy_copy((const __global uint8_t *)given, sizeof(struct wcodec_blocks_job), lane, descriptors);
+    wcodec_lossy_copy(current->block + given->view, sizeof(struct wcodec_view_job), lane, descriptors + sizeof(struct wcodec_blocks_job));
     work.binding.block = current->block;
-    wcodec_lossy_open(&work, blocks);
-    work.binding.out = WCODEC_PLACE(work.view->out);
+    work.view = (const __local struct wcodec_view_job *)(descriptors + sizeof(struct wcodec_blocks_job));
     work.wide = WCODEC_LOSSY_FUSED - 1;
+#if WCODEC_RUNS
+    wcodec_lossy_runs(current->block + job->runs, set, groups, lane, runs);
+#endif
 #if WCODEC_LOSSY_FUSED == 2
     const __global struct wcodec_stream_job *upper = (const __global struct wcodec_stream_job *)(current->block + job->raw);
-    const __global uint16_t *upper_positions = (const __global uint16_t *)(WCODEC_PLACE(upper->positions) + WCODEC_PLACE_OFFSET(upper->positions));
-    const __global uint8_t *upper_values = WCODEC_PLACE(upper->values) + WCODEC_PLACE_OFFSET(upper->values);
-    const bool coded = (upper->mode_symbol & 0xff) == 0;
-    uint32_t upper_patched = 0;
+    const uint32_t add = set->add;
+    struct wcodec_lossy_outliers upper_outliers;
     struct wcodec_upper u;
-    u.job = upper;
+    bool changed = true;
+    u.mode_symbol = upper->mode_symbol;
+    const bool coded = (u.mode_symbol & 0xff) == 0;
+    u.word_count = upper->word_count;
     u.set = (const __global struct wcodec_table_set *)((const __global uint8_t *)(set + 1) + 4 * set->entries);
     u.words = (const __global uint16_t *)(WCODEC_PLACE(upper->words) + WCODEC_PLACE_OFFSET(upper->words));
-    u.runs = current->block + upper->runs;
     u.x = coded ? ((const __global uint32_t *)(WCODEC_PLACE(upper->states) + WCODEC_PLACE_OFFSET(upper->states)))[lane] : WCODEC_STATE_LOW;
     u.used = 0;
+    upper_outliers.positions = (const __global uint16_t *)(WCODEC_PLACE(upper->positions) + WCODEC_PLACE_OFFSET(upper->positions));
+    upper_outliers.values = WCODEC_PLACE(upper->values) + WCODEC_PLACE_OFFSET(upper->values);
+    upper_outliers.count = upper->outliers;
+    upper_outliers.done = 0;
+    if (coded)
+        wcodec_lossy_runs(current->block + upper->runs, u.set, groups, lane, runs + 512);
     const uint32_t low_start = wcodec_ballot(&w->binding, f.x < WCODEC_STATE_LOW || u.x < WCODEC_STATE_LOW);
 #else
     const uint32_t low_start = wcodec_ballot(&w->binding, f.x < WCODEC_STATE_LOW);
 #endif
     wcodec_ring_wait();
     wcodec_local_order();
+    work.format = work.view->format;
+    work.binding.out = WCODEC_PLACE(work.view->out);
 #pragma unroll 1
     for (uint32_t g = 0; g < groups; g += UNIT_GROUPS) {
+        wcodec_lossy_ask(&outliers, lane);
+#if WCODEC_LOSSY_FUSED == 2
+        wcodec_lossy_ask(&upper_outliers, lane);
+#endif
 #if WCODEC_RUNS
         const struct wcodec_lossy_where place = wcodec_lossy_place(&work, blocks, g / UNIT_GROUPS, lane);
         uint32_t words[UNIT_GROUPS * WCODEC_LOSSY_FUSED];
 #endif
-        wcodec_lossy_groups(&f, set, g, groups, mine);
-        patched = wcodec_lossy_patch(w, positions, values, job->outliers, patched, g * 128, staged);
+        wcodec_lossy_groups(&f, runs, g, groups, mine);
+        wcodec_lossy_patch(w, &outliers, g * 128, staged);
 #if WCODEC_LOSSY_FUSED == 2
-        wcodec_upper_groups(w, &u, g, f.lanes_below, mine + 512);
-        upper_patched = wcodec_lossy_patch(w, upper_positions, upper_values, upper->outliers, upper_patched, g * 128, staged + 2048);
-        const uint32_t add = set->add;
+        if (coded)
+            wcodec_upper_groups(w, &u, runs + 512, g, f.lanes_below, changed, mine + 512);
+        else if (changed)
+            wcodec_upper_fill(&u, mine + 512);
+        changed = wcodec_lossy_patch(w, &upper_outliers, g * 128, staged + 2048);
 #pragma unroll
         for (uint32_t k = 0; k < UNIT_GROUPS; k++) {
             const uint32_t low = mine[32 * k], high = mine[512 + 32 * k], a = wcodec_bytes(low, high, 0x5140), b = wcodec_bytes(low, high, 0x7362);
@@ -296,11 +401,11 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_tile(struct wcodec_tile_work *w, ui
         wcodec_fast_ahead(WCODEC_CURRENT_JOB(current, next), places, WCODEC_THREAD_LANE(w));
     wcodec_ring_close();
     bool bad_end = f.x != WCODEC_STATE_LOW, words_bad = wcodec_ring_taken(&f.ring, lane, job->words) != 2 * job->word_count;
-    bool good = job->outliers == 0 || wcodec_lossy_outliers_good(w, positions, job->outliers, job->elements);
+    bool good = outliers.count == 0 || wcodec_lossy_outliers_good(w, &outliers, elements);
 #if WCODEC_LOSSY_FUSED == 2
     bad_end = bad_end || u.x != WCODEC_STATE_LOW;
-    words_bad = words_bad || (coded && u.used != upper->word_count);
-    good = (upper->outliers == 0 || wcodec_lossy_outliers_good(w, upper_positions, upper->outliers, job->elements)) && good;
+    words_bad = words_bad || (coded && u.used != u.word_count);
+    good = (upper_outliers.count == 0 || wcodec_lossy_outliers_good(w, &upper_outliers, elements)) && good;
 #endif
     const uint32_t end_bad = wcodec_ballot(&w->binding, bad_end);
     const uint32_t check = wcodec_add_lanes(&w->binding, wcodec_check_share(f.sum, lane));

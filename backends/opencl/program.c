@@ -189,14 +189,14 @@ static void lossy_groups(const struct wcodec_device *d, unsigned kernel, struct 
 {
     const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA, wide = kernel == WCODEC_FUSED_LOSSY_WIDE, plain = kernel >= WCODEC_FUSED_LOSSY_P12;
     const unsigned coding = kernel == WCODEC_FUSED_LOSSY_P12 ? WCODEC_CODING_P12 : kernel == WCODEC_FUSED_LOSSY_PAIRS ? WCODEC_CODING_PAIRS : WCODEC_CODING_P8_RUNS;
-    const unsigned room = RING_ROOM + (wide ? 4096 : 2048);
+    const unsigned room = RING_ROOM + (plain ? 2048 : wide ? 5120 : 2560) + 160;
     p->groups = nvidia ? 4 : 16;
-    p->items = nvidia ? (wide ? 128 : plain ? 256 : 192) : d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
+    p->items = nvidia ? (plain ? 256 : 128) : d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
     while (p->items > 32 && TABLES + p->items / 32 * room + 8 * p->places + FAST_EXTRA > d->local_memory)
         p->items -= 32;
     const int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=0 -DWCODEC_OPENCL_COPIES=1 -DWCODEC_LOSSY_FUSED=%u", (unsigned)WCODEC_SHAPE_8_0, coding, wide ? 2u : 1u);
     if (nvidia)
-        snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u%s", wide ? 128u : plain ? 64u : 80u, d->capability >= 80 ? " -DWCODEC_OPENCL_ASYNC -DWCODEC_OPENCL_FLOAT_PAIRS" : "");
+        snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u%s", plain ? 64u : 128u, d->capability >= 80 ? " -DWCODEC_OPENCL_ASYNC -DWCODEC_OPENCL_FLOAT_PAIRS" : "");
 }
 
 /* The fast kernel of the residuals that a fused one makes blocks of; WCODEC_KERNEL_GENERIC if there is none here. */
@@ -240,7 +240,7 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel)
     if (d->variant == WCODEC_VARIANT_LOOPS || TABLES + RING_ROOM + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA > d->local_memory)
         return false;
     if (kernel > WCODEC_KERNEL_GENERIC) /* votes by barriers in branches are more than processors' compilers bear */
-        return d->variant != WCODEC_VARIANT_LOCAL && TABLES + RING_ROOM + 4096 + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA <= d->local_memory;
+        return d->variant != WCODEC_VARIANT_LOCAL && TABLES + RING_ROOM + 5280 + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA <= d->local_memory;
     if (wcodec_kernel_shape(kernel) == WCODEC_SHAPE_32_8)
         return false;
     return coding == WCODEC_CODING_PAIRS ? shape != WCODEC_SHAPE_8_0 : coding == WCODEC_CODING_P12 ? shape == WCODEC_SHAPE_8_0 : true;
