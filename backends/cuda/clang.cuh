@@ -152,6 +152,12 @@ WCODEC_CUDA uint4 __ldg(const uint4 *from)
     __asm__("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from));
     return v;
 }
+WCODEC_CUDA uint4 __ldcs(const uint4 *from)
+{
+    uint4 v;
+    __asm__ volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from) : "memory");
+    return v;
+}
 WCODEC_CUDA size_t __cvta_generic_to_shared(const void *p)
 {
     return (size_t)(__attribute__((address_space(3))) const void *)p;
