@@ -218,7 +218,8 @@ struct wcodec_backend {
     wcodec_status (*batch_create)(struct wcodec_queue *queue, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err);
 
     /* Give the decoding of all jobs to the queue, in pieces that do not hold a display for long. Every byte of a job's destination is written, also where a
-     * tile fails: nothing that was in the memory before can be read from it afterwards. The results of the time before must have been fetched. */
+     * tile fails: nothing that was in the memory before can be read from it afterwards. The results of the time before must have been fetched. It is sure to
+     * begin by itself when an event is recorded behind it, or when somebody waits for the queue or the results: until then a driver may keep it. */
     wcodec_status (*batch_decode)(struct wcodec_queue *queue, struct wcodec_batch *batch, wcodec_error *err);
 
     /* Wait for the last batch_decode() and set results[i] for each job. The destination of a failed job is zeros when this returns. */

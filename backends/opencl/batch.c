@@ -31,7 +31,11 @@ struct set {
     uint64_t parts_size;
     uint64_t parts_max, numbers_max;
     uint32_t slots;       /* number of its first tile's fault */
+    uint64_t tables; /* offset behind them of what kernels for few tiles make tables from */
+    uint64_t tables_size;
     uint8_t *host_parts;
+    uint8_t *host_tables;
+    unsigned tables_used;
     struct launch *launches;
     unsigned launch_count, launch_max;
 };
@@ -121,9 +125,10 @@ static uint32_t groups_of(const struct wcodec_device *d, const struct wcodec_ope
     return d->units * p->groups;
 }
 
-static unsigned many_places(const struct set *s)
+static enum wcodec_opencl_form form_of(const struct set *s)
 {
-    return s->place_count > WCODEC_OPENCL_PLACES_FEW ? WCODEC_OPENCL_MANY : WCODEC_OPENCL_FEW;
+    const unsigned n = s->place_count;
+    return n <= WCODEC_OPENCL_PLACES_TWO ? WCODEC_OPENCL_TWO : n <= WCODEC_OPENCL_PLACES_FEW ? WCODEC_OPENCL_FEW : n <= WCODEC_OPENCL_PLACES_LEAST ? WCODEC_OPENCL_SOME : WCODEC_OPENCL_MANY;
 }
 
 /* Kernels that the set's tensors want and the device has. */
@@ -132,9 +137,9 @@ static uint64_t choose_kernels(struct wcodec_batch *b, const struct set *s)
     uint64_t fast = 0;
     for (size_t i = s->first; i < s->first + s->count; i++) {
         const unsigned kernel = wcodec_plan_kernel(b->jobs[i].tiles->tiling), fused = wcodec_plan_fused(&b->jobs[i]);
-        if (kernel != WCODEC_KERNEL_GENERIC && wcodec_opencl_program_get(b->device, kernel, many_places(s)) != NULL)
+        if (kernel != WCODEC_KERNEL_GENERIC && wcodec_opencl_program_get(b->device, kernel, form_of(s)) != NULL)
             fast |= (uint64_t)1 << kernel;
-        if (fused != WCODEC_KERNEL_GENERIC && wcodec_opencl_program_get(b->device, fused, many_places(s)) != NULL)
+        if (fused != WCODEC_KERNEL_GENERIC && wcodec_opencl_program_get(b->device, fused, form_of(s)) != NULL)
             fast |= (uint64_t)1 << fused;
     }
     return fast;
@@ -151,11 +156,13 @@ static void count_launches(struct wcodec_batch *b, struct set *s)
     for (unsigned kernel = 0; kernel < WCODEC_KERNELS; kernel++) {
         if (!(s->plan.kernels >> kernel & 1))
             continue;
-        const struct wcodec_opencl_program *p = wcodec_opencl_program_get(b->device, kernel, many_places(s));
+        const struct wcodec_opencl_program *p = wcodec_opencl_program_get(b->device, kernel, form_of(s));
         const uint64_t groups = groups_of(b->device, p) < s->plan.tiles ? groups_of(b->device, p) : s->plan.tiles;
         s->launch_max += (unsigned)pieces;
         s->parts_max += pieces * groups;
         s->numbers_max += pieces * (groups + 1);
+        if (kernel < WCODEC_KERNEL_GENERIC && form_of(s) == WCODEC_OPENCL_TWO && kernel / 2 % WCODEC_CODINGS == WCODEC_CODING_PAIRS)
+            s->tables_size += WCODEC_FEW_TABLE;
     }
     s->parts_max += segments * pieces;
     b->queue_max += s->launch_max;
@@ -178,7 +185,8 @@ static wcodec_status measure(struct wcodec_batch *b, uint64_t *size, wcodec_erro
         s->parts = wcodec_align_u64(s->block + s->plan.size + 16, 16); /* run indices are read by two bytes */
         s->parts_size = s->parts_max * sizeof(struct wcodec_part) + 4 * s->numbers_max;
         s->slots = (uint32_t)b->tiles;
-        *size = wcodec_align_u64(s->parts + s->parts_size, 256);
+        s->tables = wcodec_align_u64(s->parts + s->parts_size, 256);
+        *size = wcodec_align_u64(s->tables + s->tables_size, 256);
         b->tiles += s->plan.tiles;
         if (b->tiles >> 31)
             return b->device->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "too many tiles in one batch");
@@ -220,12 +228,44 @@ static uint32_t even(uint32_t tiles, uint32_t most)
     return (tiles + rounds - 1) / rounds;
 }
 
+/* Let a kernel for few tiles take a run of tiles with one table, where there are so few that each has a work-group at once, and none with more words than
+ * there is room for. */
+static const struct wcodec_opencl_program *plan_few(struct set *s, struct wcodec_device *d, unsigned kernel, const struct wcodec_segment *segment, struct arguments *a)
+{
+    static const uint8_t element_bytes[WCODEC_SHAPES] = {2, 1, 1, 4, 2, 1};
+    const struct wcodec_kernel_run *run = &s->plan.runs[kernel];
+    const struct wcodec_tile_job *jobs = (const void *)(s->plan.block + s->plan.jobs);
+    const unsigned shape = kernel / 2 / WCODEC_CODINGS, coding = kernel / 2 % WCODEC_CODINGS;
+    const bool pairs = coding == WCODEC_CODING_PAIRS;
+    if (kernel >= WCODEC_KERNEL_GENERIC || (!pairs && coding != WCODEC_CODING_P8) || form_of(s) != WCODEC_OPENCL_TWO ||
+        segment->first + segment->count < run->first + run->count || run->count > d->launch_tiles || run->count > WCODEC_OPENCL_FEW_GROUPS * d->units)
+        return NULL;
+    for (uint32_t i = 0; i < run->count; i++)
+        if (WCODEC_OPENCL_FEW_NEEDED(pairs ? 4096u : 256u, (uint64_t)jobs[run->first + i].word_count, jobs[run->first + i].elements * element_bytes[shape]) > WCODEC_OPENCL_FEW_ROOM)
+            return NULL;
+    const struct wcodec_opencl_program *p = wcodec_opencl_program_get(d, kernel, WCODEC_OPENCL_FEW_TILES);
+    const uint32_t at = s->tables_used * WCODEC_FEW_TABLE;
+    if (p == NULL)
+        return NULL;
+    if (pairs && !wcodec_few_write_table((const void *)(s->plan.block + (segment->tables - s->block)), s->host_tables + at))
+        return NULL;
+    s->tables_used += pairs ? 1 : 0;
+    *a = (struct arguments){.jobs = s->block + s->plan.jobs, .slots = s->slots, .parts = s->tables + at, .numbers = segment->tables, .first = run->first};
+    return p;
+}
+
 /* The launches of one kernel: each of a bounded number of tiles. */
 static cl_int plan_kernel(struct wcodec_batch *b, struct set *s, unsigned kernel, const struct wcodec_segment *segments, uint32_t *part_count, uint32_t *number_count)
 {
     const struct wcodec_device *d = b->device;
     const struct wcodec_kernel_run *run = &s->plan.runs[kernel];
-    const struct wcodec_opencl_program *p = wcodec_opencl_program_get(b->device, kernel, s->place_count > WCODEC_OPENCL_PLACES_FEW ? WCODEC_OPENCL_MANY : WCODEC_OPENCL_FEW);
+    struct arguments few;
+    const struct wcodec_opencl_program *p = plan_few(s, b->device, kernel, segments, &few);
+    if (p != NULL) {
+        s->launches[s->launch_count].groups = run->count;
+        return create_kernel(b, s, &s->launches[s->launch_count++], p, &few);
+    }
+    p = wcodec_opencl_program_get(b->device, kernel, form_of(s));
     struct wcodec_part *parts = (void *)s->host_parts;
     uint32_t *numbers = (void *)(s->host_parts + s->parts_max * sizeof *parts);
     cl_int result = p != NULL ? CL_SUCCESS : CL_BUILD_PROGRAM_FAILURE;
@@ -276,7 +316,7 @@ static cl_int plan_kernel(struct wcodec_batch *b, struct set *s, unsigned kernel
 static wcodec_status plan_blocks(struct wcodec_batch *b, struct set *s, unsigned kernel, uint64_t jobs, uint32_t all, wcodec_error *err)
 {
     const struct wcodec_device *d = b->device;
-    const struct wcodec_opencl_program *p = wcodec_opencl_program_get(b->device, kernel, s->place_count > WCODEC_OPENCL_PLACES_FEW ? WCODEC_OPENCL_MANY : WCODEC_OPENCL_FEW);
+    const struct wcodec_opencl_program *p = wcodec_opencl_program_get(b->device, kernel, form_of(s));
     if (p == NULL)
         return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "the kernel of blocks does not compile");
     cl_int result = CL_SUCCESS;
@@ -301,7 +341,8 @@ static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, s
         return status;
     s->launches = wcodec_opencl_allocate(d->host, s->launch_max * sizeof *s->launches);
     s->host_parts = wcodec_opencl_allocate(d->host, (size_t)s->parts_size + 1);
-    if (s->launches == NULL || s->host_parts == NULL)
+    s->host_tables = wcodec_opencl_allocate(d->host, (size_t)s->tables_size + 1);
+    if (s->launches == NULL || s->host_parts == NULL || s->host_tables == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the parts of a batch");
     segments = s->plan.segments;
     for (unsigned k = 0; k < WCODEC_KERNELS && result == CL_SUCCESS; k++) {
@@ -325,6 +366,8 @@ static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, s
     result = d->cl->clEnqueueWriteBuffer(q->queue, b->room.block, CL_FALSE, (size_t)s->block, (size_t)s->plan.size, s->plan.block, 0, NULL, NULL);
     if (result == CL_SUCCESS && part_count > 0)
         result = d->cl->clEnqueueWriteBuffer(q->queue, b->room.block, CL_FALSE, (size_t)s->parts, (size_t)s->parts_size, s->host_parts, 0, NULL, NULL);
+    if (result == CL_SUCCESS && s->tables_used > 0)
+        result = d->cl->clEnqueueWriteBuffer(q->queue, b->room.block, CL_FALSE, (size_t)s->tables, (size_t)s->tables_used * WCODEC_FEW_TABLE, s->host_tables, 0, NULL, NULL);
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clEnqueueWriteBuffer", err);
 }
 
@@ -367,6 +410,7 @@ void wcodec_opencl_batch_destroy(struct wcodec_batch *b)
                 d->cl->clReleaseKernel(s->launches[i].kernel);
         wcodec_opencl_release(d->host, s->launches);
         wcodec_opencl_release(d->host, s->host_parts);
+        wcodec_opencl_release(d->host, s->host_tables);
         if (s->plan.host != NULL)
             wcodec_plan_free(&s->plan);
     }
@@ -442,10 +486,7 @@ wcodec_status wcodec_opencl_batch_decode(struct wcodec_queue *q, struct wcodec_b
             if (result == CL_SUCCESS)
                 result = d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &l->items, 0, NULL, asked ? &b->ended : NULL);
         }
-    if (result != CL_SUCCESS)
-        return wcodec_opencl_fail(d, result, "clEnqueueNDRangeKernel", err);
-    result = d->cl->clFlush(q->queue);
-    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clFlush", err);
+    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clEnqueueNDRangeKernel", err);
 }
 
 /* Results have been read, so the decoding has ended: well, or not. */
@@ -498,7 +539,10 @@ wcodec_status wcodec_opencl_batch_results(struct wcodec_queue *q, struct wcodec_
 {
     const struct wcodec_device *d = q->device;
     uint32_t *faults = NULL;
-    cl_int result = d->cl->clEnqueueReadBuffer(q->queue, b->room.faults, CL_FALSE, 0, sizeof *b->room.first, (void *)(uintptr_t)b->room.first, 0, NULL, NULL);
+    cl_int result = d->cl->clFlush(q->queue); /* it begins while the reading is asked for */
+    if (result != CL_SUCCESS)
+        return wcodec_opencl_fail(d, result, "clFlush", err);
+    result = d->cl->clEnqueueReadBuffer(q->queue, b->room.faults, CL_FALSE, 0, sizeof *b->room.first, (void *)(uintptr_t)b->room.first, 0, NULL, NULL);
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clEnqueueReadBuffer", err);
     if ((result = d->cl->clFinish(q->queue)) != CL_SUCCESS)

@@ -93,7 +93,24 @@ struct wcodec_fast {
 #ifdef WCODEC_FUSED
     struct wcodec_fused fused;
 #endif
+#ifdef WCODEC_FEW
+    uint32_t pair;    /* the entry of the next pair */
+    uint32_t at;      /* local address of what the next word does */
+    uint32_t limit;   /* the same of the second behind the last */
+    uint32_t words, steps;
+    uint32_t entries; /* less half of `steps` */
+    uint32_t zero;    /* which the compiler cannot see */
+    uint32_t kept;    /* local address of the lane's elements, of which outliers are made */
+    uint32_t position, value; /* of the lane's outlier among the first 32 */
+#endif
 };
+
+#ifdef WCODEC_FEW
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_step(struct wcodec_fast *f);
+WCODEC_DEVICE_FUNCTION void wcodec_few_last(struct wcodec_fast *f);
+WCODEC_DEVICE_FUNCTION void wcodec_few_keep(const struct wcodec_fast *f, int k, const uint32_t *o);
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_kept(const struct wcodec_fast *f, const __global struct wcodec_tile_job *job, uint32_t position);
+#endif
 
 /* Raw words of four groups from group g on. The last row of the first plane is stored as its lower halves, one behind the other. */
 WCODEC_DEVICE_FUNCTION void wcodec_fast_raw(struct wcodec_fast *f, uint32_t g, const bool last)
@@ -255,6 +272,17 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g
     WCODEC_UNROLL
     for (int k = 0; k < 4; k++) {
         uint32_t s[4], o[4], table = f->table;
+#ifdef WCODEC_FEW
+        (void)table;
+        s[0] = f->pair;
+        s[1] = s[0] >> 8;
+        s[2] = wcodec_few_step(f);
+        s[3] = s[2] >> 8;
+        if (last && k == 3)
+            wcodec_few_last(f);
+        else
+            f->pair = wcodec_few_step(f);
+#else
         if (WCODEC_RUNS)
             table += (runs >> (((g + (uint32_t)k) >> f->run_log2) - (g >> f->run_log2)) * f->run_bits & ((1u << f->run_bits) - 1)) * 1024;
 #pragma unroll
@@ -263,6 +291,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g
             if (!WCODEC_P8_CODING || i % 2)
                 wcodec_renormalise(f->w, &f->ring, &f->x, f->lanes_below);
         }
+#endif
         wcodec_fast_words(f, k, s, r, o, last);
 #ifdef WCODEC_FUSED
         f->fused.staged[k * 32 + k / 2 * 4] = o[0];
@@ -277,9 +306,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g
 #pragma unroll
         for (int i = 0; i < BYTES; i++)
             f->sum += (uint64_t)o[i] * (f->factor + (uint32_t)(BYTES * k + i) * WCODEC_CHECK_STEP);
+#ifdef WCODEC_FEW
+        wcodec_few_keep(f, k, o);
+#else
         if (WCODEC_P12_CODING || WCODEC_ROLLED || k % 2)
             wcodec_ring_look(&f->ring);
+#endif
     }
+#ifdef WCODEC_FEW
+    f->kept += 4 * 128 * BYTES;
+#endif
 #ifdef WCODEC_FUSED
     f->fused.staged += 4 * 32 + 8;
 #else
@@ -323,9 +359,9 @@ typedef uint32_t wcodec_fast_element;
 #ifdef WCODEC_OPENCL_NVIDIA
 /* Outliers, 32 at a time: each lane changes one element, and the lane that decoded it learns by how much its part of the check does. False if positions or
  * values are out of range or order. */
-WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, __global uint8_t *__local *places,
-                                              uint64_t *sum)
+WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, __global uint8_t *__local *places)
 {
+    struct wcodec_tile_work *w = f->w;
     const uint32_t lane = WCODEC_THREAD_LANE(w), count = job->outliers, elements = job->elements, width = set->width, shift = set->shift;
     const uint32_t add = BYTES == 1 ? set->add & 0xffu : 0, mask = ((1u << width) - 1) << shift;
     const __global uint16_t *positions = (const __global uint16_t *)(WCODEC_PLACE(job->positions) + WCODEC_PLACE_OFFSET(job->positions));
@@ -335,7 +371,11 @@ WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_tile_work *w, const 
     for (uint32_t first = 0; first < count; first += 32) {
         const uint32_t n = min(32u, count - first);
         const bool mine = lane < n;
+#ifdef WCODEC_FEW
+        const uint32_t position = !mine ? 0 : first ? positions[first + lane] : f->position, value = !mine ? 0 : first ? values[first + lane] : f->value;
+#else
         const uint32_t position = mine ? positions[first + lane] : 0, value = mine ? values[first + lane] : 0;
+#endif
         const uint32_t before = wcodec_shuffle(position, lane - 1) + 1;
         if (wcodec_ballot(&w->binding, mine && (position < (lane == 0 ? least : before) || position >= elements || value >> width)))
             return false;
@@ -343,22 +383,27 @@ WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_tile_work *w, const 
         uint64_t change = 0;
         WCODEC_ORDER(); /* elements that other lanes have stored are read */
         if (mine) {
-            const uint32_t old = out[position], now = (wcodec_fast_element)((((old + add) & ~mask) | value << shift) - add), offset = position % 4 * BYTES;
+#ifdef WCODEC_FEW
+            const uint32_t old = wcodec_few_kept(f, job, position);
+#else
+            const uint32_t old = out[position];
+#endif
+            const uint32_t now = (wcodec_fast_element)((((old + add) & ~mask) | value << shift) - add), offset = position % 4 * BYTES;
             out[position] = (wcodec_fast_element)now;
             change = (((uint64_t)now - (uint64_t)old) << offset % 4 * 8) * wcodec_check_factor(position / 128 * BYTES + offset / 4);
         }
         for (uint32_t i = 0; i < n; i++) {
             const uint64_t c = (uint64_t)wcodec_shuffle((uint32_t)(change >> 32), i) << 32 | wcodec_shuffle((uint32_t)change, i);
             if (wcodec_shuffle(position, i) % 128 / 4 == lane)
-                *sum += c;
+                f->sum += c;
         }
     }
     return true;
 }
 #else
-WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, __global uint8_t *__local *places,
-                                              uint64_t *sum)
+WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, __global uint8_t *__local *places)
 {
+    struct wcodec_tile_work *w = f->w;
     struct wcodec_lane lanes[1];
     const struct wcodec_outlier_list list = {job->positions, job->values, BYTES == 1 ? set->add & 0xffu : 0, job->outliers, set->shift, set->width};
     w->job = job;
@@ -366,23 +411,23 @@ WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_tile_work *w, const 
     w->binding.positions = WCODEC_PLACE(job->positions);
     w->binding.values = WCODEC_PLACE(job->values);
     w->binding.out = WCODEC_PLACE(job->out);
-    lanes[0].sum = *sum;
+    lanes[0].sum = f->sum;
     WCODEC_ORDER();
     const bool good = wcodec_patch(w, lanes, &list);
-    *sum = lanes[0].sum;
+    f->sum = lanes[0].sum;
     return good;
 }
 #endif
 
-/* What came of a tile: its fault. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, volatile __local struct wcodec_fast_part *current, __global uint8_t *__local *places, uint32_t low_start)
+/* What came of a tile, which took `taken` bytes of words: its fault. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, __global uint8_t *__local *places, uint32_t low_start,
+                                                   uint32_t taken)
 {
     struct wcodec_tile_work *w = f->w;
     const uint32_t lane = WCODEC_THREAD_LANE(w), bad_end = wcodec_ballot(&w->binding, RAW > 0 ? f->x >> 16 != 1 : f->x != WCODEC_STATE_LOW);
-    wcodec_ring_close();
     if (low_start)
         return 1;
-    if (wcodec_ring_taken(&f->ring, lane, job->words) != 2 * job->word_count)
+    if (taken != 2 * job->word_count)
         return 2;
     if (bad_end)
         return 3;
@@ -390,7 +435,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, const 
     if (f->fused.outliers.done != job->outliers)
         return 4;
 #else
-    if (job->outliers && !wcodec_fast_patch(w, job, WCODEC_CURRENT_SET(current), places, &f->sum))
+    if (job->outliers && !wcodec_fast_patch(f, job, set, places))
         return 4;
 #endif
     if (!(job->slot >> 31))
@@ -403,31 +448,41 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_tile(struct wcodec_tile_work *w, ui
                                                   __local uint8_t *local_memory);
 #endif
 
+/* Ask for what a tile needs first, but for its words. */
+WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(struct wcodec_fast *f, struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set,
+                                              __global uint8_t *__local *places, __local uint8_t *local_memory)
+{
+    const uint32_t lane = WCODEC_THREAD_LANE(w), groups = job->elements / 128, window = WCODEC_PAIRS_CODING ? set->base << FIELD : 0;
+    f->w = w;
+    f->local_memory = local_memory;
+    f->lanes_below = (1u << lane) - 1;
+    f->groups = groups;
+    f->add = WCODEC_ADD ? (0u - (set->add & 0xffu) & 0x7fu) * 0x01010101u : 0;
+    f->window = BYTES == 4 ? window : BYTES == 2 ? window << 16 | window : 0;
+    f->sum = 0;
+    f->factor = WCODEC_CHECK_FIRST;
+    f->x = ((const __global uint32_t *)(WCODEC_PLACE(job->states) + WCODEC_PLACE_OFFSET(job->states)))[lane];
+    f->row = WCODEC_PLACE(job->raw) + WCODEC_PLACE_OFFSET(job->raw) + 4 * lane;
+    f->second = f->row + groups * (WCODEC_SHAPE == 3 ? 256 : 128) - 64;
+#ifndef WCODEC_FUSED
+    f->out = WCODEC_PLACE(job->out) + WCODEC_PLACE_OFFSET(job->out) + lane * (4 * BYTES);
+#endif
+    f->next_runs = 0;
+    wcodec_fast_raw(f, 0, false);
+}
+
+#ifndef WCODEC_FEW
 /* Tile i of the part, after which comes tile `next`. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uint32_t i, uint32_t next, uint32_t number, volatile __local struct wcodec_fast_part *current, __global uint8_t *__local *places,
                                                  __local uint8_t *local_memory)
 {
     const __global struct wcodec_tile_job *job = WCODEC_CURRENT_JOB(current, i);
     const __global struct wcodec_table_set *set = WCODEC_CURRENT_SET(current);
-    const uint32_t lane = WCODEC_THREAD_LANE(w), groups = job->elements / 128;
-    const uint32_t window = WCODEC_PAIRS_CODING ? set->base << FIELD : 0;
-    const __global uint8_t *raw = WCODEC_PLACE(job->raw) + WCODEC_PLACE_OFFSET(job->raw) + 4 * lane;
+    const uint32_t lane = WCODEC_THREAD_LANE(w);
     struct wcodec_fast f;
-    f.w = w;
-    f.local_memory = local_memory;
-    f.lanes_below = (1u << lane) - 1;
-    f.table = WCODEC_LOCAL_BASE(local_memory) + TABLES + (COPIES > 1 ? lane % COPIES * 4 : 0);
-    f.groups = groups;
-    f.add = WCODEC_ADD ? (0u - (set->add & 0xffu) & 0x7fu) * 0x01010101u : 0;
-    f.window = BYTES == 4 ? window : BYTES == 2 ? window << 16 | window : 0;
-    f.sum = 0;
-    f.factor = WCODEC_CHECK_FIRST;
     wcodec_ring_open(&f.ring, local_memory, number, lane, WCODEC_PLACE(job->words), WCODEC_PLACE_OFFSET(job->words), job->word_count);
-    f.x = ((const __global uint32_t *)(WCODEC_PLACE(job->states) + WCODEC_PLACE_OFFSET(job->states)))[lane];
-    f.row = raw;
-    f.second = raw + groups * (WCODEC_SHAPE == 3 ? 256 : 128) - 64;
-    f.next_runs = 0;
-    wcodec_fast_raw(&f, 0, false);
+    wcodec_fast_begin(&f, w, job, set, places, local_memory);
+    f.table = WCODEC_LOCAL_BASE(local_memory) + TABLES + (COPIES > 1 ? lane % COPIES * 4 : 0);
     if (WCODEC_RUNS) {
         f.runs = current->block + job->runs;
         f.run_bits = set->run_bits;
@@ -437,9 +492,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
 #ifdef WCODEC_FUSED
     __local struct wcodec_fused_stage *stage = (__local struct wcodec_fused_stage *)(local_memory + STAGES) + number;
     wcodec_fused_open(&f.fused, stage, w, job, current->block, places);
-#else
-    f.out = WCODEC_PLACE(job->out) + WCODEC_PLACE_OFFSET(job->out) + lane * (4 * BYTES);
 #endif
+    const uint32_t groups = f.groups;
     const uint32_t low_start = wcodec_ballot(&w->binding, f.x < WCODEC_STATE_LOW);
     wcodec_ring_wait();
     wcodec_local_order();
@@ -476,27 +530,36 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
     wcodec_fast_groups(&f, groups - 8, false, true);
     wcodec_fast_groups(&f, groups - 4, true, false);
 #endif
-    return wcodec_fast_finish(&f, WCODEC_CURRENT_JOB(current, i), current, places, low_start);
+    wcodec_ring_close();
+    job = WCODEC_CURRENT_JOB(current, i);
+    return wcodec_fast_finish(&f, job, WCODEC_CURRENT_SET(current), places, low_start, wcodec_ring_taken(&f.ring, WCODEC_THREAD_LANE(w), job->words));
+}
+#endif
+
+/* The top bit of what is added to a byte, in entries' symbols where the field's top bit is. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_flip(const __global struct wcodec_table_set *set)
+{
+    return WCODEC_ADD && 0u - set->add & 0x80u ? (WCODEC_PAIRS_CODING ? 0x88u : 1u << (set->width - 1)) << 12 : 0;
 }
 
-/* Entries as they are stored, made ready. */
-WCODEC_DEVICE_FUNCTION void wcodec_fast_tables(const __global struct wcodec_table_set *set, __local uint32_t *to)
+#ifndef WCODEC_FEW
+/* So many loads of a work-item for the tables are on their way while the first tile's descriptor is read. Others have no registers for it. */
+enum { AHEAD = BYTES == 1 ? 0 : WCODEC_PLACES > 72 ? 0 : 2 };
+
+/* Four entries of the ready table as they are stored: of a table that is there several times, the same. */
+WCODEC_DEVICE_FUNCTION uint4 wcodec_fast_stored(const __global struct wcodec_table_set *set, uint32_t i)
 {
     const __global uint4 *entries = (const __global uint4 *)(set + 1);
+    return COPIES > 1 ? (uint4)(((const __global uint32_t *)entries)[i / ((COPIES + 3) / 4)]) : entries[i];
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_fast_make_ready(const __global struct wcodec_table_set *set, __local uint4 *to, uint32_t i, uint4 e)
+{
     const uint32_t byte_shift = BYTES == 1 ? set->shift : 0;
-    /* The top bit of what is added to a byte, in symbols where the field's top bit is. */
-    const uint32_t flip = WCODEC_ADD && 0u - set->add & 0x80u ? (WCODEC_PAIRS_CODING ? 0x88u : 1u << (set->width - 1)) << 12 : 0;
-#if WCODEC_CODING == 2
-    for (uint32_t i = (uint32_t)get_local_id(0); i < TABLE_WORDS; i += WCODEC_OPENCL_ITEMS)
-        to[i] = wcodec_p8_entry(((const __global uint32_t *)entries)[i / COPIES] ^ flip, byte_shift);
-#else
-    for (uint32_t i = (uint32_t)get_local_id(0); i < min(set->entries, (uint32_t)TABLE_WORDS) / 4; i += WCODEC_OPENCL_ITEMS) {
-        uint4 e = entries[i] ^ flip;
-        if (WCODEC_P8_CODING)
-            e = (uint4)(wcodec_p8_entry(e.x, byte_shift), wcodec_p8_entry(e.y, byte_shift), wcodec_p8_entry(e.z, byte_shift), wcodec_p8_entry(e.w, byte_shift));
-        ((__local uint4 *)to)[i] = e;
-    }
-#endif
+    e ^= wcodec_fast_flip(set);
+    if (WCODEC_P8_CODING)
+        e = (uint4)(wcodec_p8_entry(e.x, byte_shift), wcodec_p8_entry(e.y, byte_shift), wcodec_p8_entry(e.z, byte_shift), wcodec_p8_entry(e.w, byte_shift));
+    to[i] = e;
 }
 
 #ifdef WCODEC_OPENCL_NVIDIA
@@ -548,16 +611,28 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
             part = *stored;
         const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + jobs) + part.first;
         uint32_t i = queue ? group * WCODEC_TILES_A_GROUP + number : number < active ? number : part.count;
-        const bool begins = p == first_part && i < part.count;
+        const bool begins = p == first_part && i < part.count, other = p == first_part || stored[-1].tables != part.tables;
+        const __global struct wcodec_table_set *set = (const __global struct wcodec_table_set *)(block + part.tables);
+        __local uint4 *tables = local_memory + TABLES / 16;
+        const uint32_t fours = (WCODEC_RUNS ? min(set->entries, (uint32_t)TABLE_WORDS) : TABLE_WORDS) / 4;
+        uint4 ahead[AHEAD ? AHEAD : 1];
         barrier(CLK_LOCAL_MEM_FENCE);
         if (get_local_id(0) == 0)
             current.part = part;
-        if (begins)
-            wcodec_prefetch((const __global uint8_t *)(job + i));
-        if (p == first_part || stored[-1].tables != part.tables)
-            wcodec_fast_tables((const __global struct wcodec_table_set *)(block + part.tables), (__local uint32_t *)(local_memory + TABLES / 16));
+        if (other)
+#pragma unroll
+            for (uint32_t k = 0; k < AHEAD; k++)
+                ahead[k] = wcodec_fast_stored(set, min((uint32_t)get_local_id(0) + k * WCODEC_OPENCL_ITEMS, fours - 1));
         if (begins)
             wcodec_fast_ahead(job + i, places, WCODEC_THREAD_LANE(&work));
+        if (other) {
+#pragma unroll
+            for (uint32_t k = 0; k < AHEAD; k++)
+                if ((uint32_t)get_local_id(0) + k * WCODEC_OPENCL_ITEMS < fours)
+                    wcodec_fast_make_ready(set, tables, (uint32_t)get_local_id(0) + k * WCODEC_OPENCL_ITEMS, ahead[k]);
+            for (uint32_t k = (uint32_t)get_local_id(0) + AHEAD * WCODEC_OPENCL_ITEMS; k < fours; k += WCODEC_OPENCL_ITEMS)
+                wcodec_fast_make_ready(set, tables, k, wcodec_fast_stored(set, k));
+        }
         barrier(CLK_LOCAL_MEM_FENCE);
         while (i < current.part.count) {
             const uint32_t next = queue ? wcodec_fast_take(&work, faults + queue) + (uint32_t)get_num_groups(0) * WCODEC_TILES_A_GROUP : i + active;
@@ -577,4 +652,5 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
     }
 #endif
 }
+#endif
 #endif

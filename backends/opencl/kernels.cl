@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A program has one kernel: the general one, or with WCODEC_SHAPE and WCODEC_CODING a fast one (fast.cl), or with WCODEC_BLOCKS or
+/* A program has one kernel: the general one, or with WCODEC_SHAPE and WCODEC_CODING a fast one (fast.cl; with WCODEC_FEW few.cl), or with WCODEC_BLOCKS or
  * WCODEC_LOSSY that of blocks or of lossy tensors (blocks.cl, lossy.cl). A tile is decoded by 32 work-items, or by one where
  * WCODEC_OPENCL_LOOPS is set. WCODEC_OPENCL_ITEMS is the size of a work-group.
  *
@@ -33,6 +33,12 @@
 #define WCODEC_PLACE_STORE(n) places[n] = place_##n;
 #define WCODEC_MORE_STORE(n) places[8 + n] = place_##n;
 
+#if WCODEC_PLACES == 2
+#define WCODEC_FIRST(X) X(00) X(01)
+#else
+#define WCODEC_FIRST(X) WCODEC_EIGHT(X, 0)
+#endif
+
 /* One work-item of each 32 stores 64 of them. */
 #define WCODEC_MORE_STORES(n)                                                                          \
     if (get_local_id(0) == n * 32 % WCODEC_OPENCL_ITEMS) {                                              \
@@ -52,7 +58,7 @@
 #define WCODEC_PLACE_PARAMETERS WCODEC_EIGHT(WCODEC_PLACE_PARAMETER, 0) WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 00)
 #define WCODEC_PLACES_MORE WCODEC_MORE_STORES(0)
 #else
-#define WCODEC_PLACE_PARAMETERS WCODEC_EIGHT(WCODEC_PLACE_PARAMETER, 0)
+#define WCODEC_PLACE_PARAMETERS WCODEC_FIRST(WCODEC_PLACE_PARAMETER)
 #define WCODEC_PLACES_MORE
 #endif
 
@@ -60,7 +66,7 @@
 #define WCODEC_OPENCL_PLACES                         \
     __global uint8_t *__local places[WCODEC_PLACES]; \
     if (get_local_id(0) == 0) {                      \
-        WCODEC_EIGHT(WCODEC_PLACE_STORE, 0)          \
+        WCODEC_FIRST(WCODEC_PLACE_STORE)             \
     }                                                \
     WCODEC_PLACES_MORE
 

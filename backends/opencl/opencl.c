@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The OpenCL plugin: memory, queues, events, copies. Drivers start work when they see fit, so every function that gives work flushes. */
+/* The OpenCL plugin: memory, queues, events, copies. Drivers start work when they see fit, so every function that gives work flushes; but for decodings, behind
+ * which comes an event, or somebody who waits. */
 #include "backends/opencl/opencl.h"
 
 #include <string.h>

@@ -5,6 +5,7 @@
 #ifndef WCODEC_OPENCL_OPENCL_H
 #define WCODEC_OPENCL_OPENCL_H
 
+#include "backends/common/few.h"
 #include "backends/common/plan.h"
 #include "backends/opencl/driver.h"
 
@@ -38,8 +39,16 @@ struct wcodec_opencl_program {
     unsigned groups; /* that run at a time on a unit */
 };
 
-/* Kernels for few buffers, and for as many as the device lets a kernel have. */
-enum { WCODEC_OPENCL_FEW = 0, WCODEC_OPENCL_MANY = 1, WCODEC_OPENCL_PLACES_FEW = 8, WCODEC_OPENCL_PLACES_LEAST = 72 };
+/* NVIDIA's driver takes half a microsecond for each buffer that a launch has: so there are kernels for two, as one tensor has, for few, for some, and for as
+ * many as the device lets a kernel have; and those for few tiles in two buffers. Elsewhere there is one. */
+enum wcodec_opencl_form { WCODEC_OPENCL_TWO, WCODEC_OPENCL_FEW, WCODEC_OPENCL_SOME, WCODEC_OPENCL_MANY, WCODEC_OPENCL_FEW_TILES, WCODEC_OPENCL_FORMS };
+enum { WCODEC_OPENCL_PLACES_TWO = 2, WCODEC_OPENCL_PLACES_FEW = 8, WCODEC_OPENCL_PLACES_LEAST = 72 };
+
+/* Bytes of local memory that a work-group of a kernel for few tiles has, and what it needs for a table of so many entries and a tile of so many words and
+ * bytes (backends/opencl/few.cl). */
+#define WCODEC_OPENCL_FEW_ROOM 46080u
+#define WCODEC_OPENCL_FEW_GROUPS 4u /* that run at a time on a unit, at most */
+#define WCODEC_OPENCL_FEW_NEEDED(entries, words, bytes) (1024u + 4u * (entries) + 14 * (((words) + 7) / 8 * 8 + 40) + (bytes))
 
 /* What a batch has of the device: kept for the next one. */
 struct wcodec_opencl_room {
@@ -68,7 +77,7 @@ struct wcodec_device {
     unsigned units;        /* that run work-groups at a time */
     unsigned launch_tiles; /* of one launch at most */
     pthread_mutex_t lock;  /* of what follows */
-    struct wcodec_opencl_program programs[WCODEC_KERNELS_ALL][2];
+    struct wcodec_opencl_program programs[WCODEC_KERNELS_ALL][WCODEC_OPENCL_FORMS];
     struct wcodec_opencl_room rooms[WCODEC_OPENCL_ROOMS];
     unsigned room_count;
 };
@@ -113,7 +122,7 @@ wcodec_status wcodec_opencl_program_open(struct wcodec_device *device, wcodec_er
 void wcodec_opencl_program_close(struct wcodec_device *device);
 
 /* The program of kernel k of a plan; NULL, and why in the log, where the device cannot have it. */
-const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_device *device, unsigned kernel, unsigned many);
+const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_device *device, unsigned kernel, enum wcodec_opencl_form form);
 
 /* Room for a batch: room.c. */
 wcodec_status wcodec_opencl_room_take(struct wcodec_device *device, uint64_t block_size, uint64_t tiles, struct wcodec_opencl_room *room, wcodec_error *err);

@@ -83,9 +83,11 @@ static const char *language(const struct wcodec_device *d, enum wcodec_opencl_va
 }
 
 /* Buffers of a kernel. Where compilers are slow and launches are not, one kind is enough. */
-static unsigned places_of(const struct wcodec_device *d, unsigned many)
+static unsigned places_of(const struct wcodec_device *d, enum wcodec_opencl_form form)
 {
-    return many || d->variant != WCODEC_VARIANT_NVIDIA ? d->places : WCODEC_OPENCL_PLACES_FEW;
+    if (form == WCODEC_OPENCL_MANY || d->variant != WCODEC_VARIANT_NVIDIA)
+        return d->places;
+    return form == WCODEC_OPENCL_SOME ? WCODEC_OPENCL_PLACES_LEAST : form == WCODEC_OPENCL_FEW ? WCODEC_OPENCL_PLACES_FEW : WCODEC_OPENCL_PLACES_TWO;
 }
 
 /* A line of an error text, whatever the compiler wrote. */
@@ -166,8 +168,7 @@ static wcodec_status build_sub_groups(const struct wcodec_device *d, struct wcod
     return d->host->fail(err, WCODEC_ERROR_BACKEND, "its sub-groups have less than 32 work-items");
 }
 
-/* Work-groups of a fast kernel on NVIDIA: measured (bench/gpu/README.md). Elements of one byte gain by more of them, others by more registers; with many
- * buffers some warps make room for their pointers. */
+/* Work-groups of a fast kernel on NVIDIA, and registers: measured (bench/gpu/README.md). With many buffers some warps make room for their pointers. */
 static unsigned shape_nvidia(const struct wcodec_device *d, unsigned shape, bool fused, struct wcodec_opencl_program *p)
 {
     const bool large = d->capability == 80 || (d->capability >= 90 && d->capability < 120); /* much local memory */
@@ -177,11 +178,12 @@ static unsigned shape_nvidia(const struct wcodec_device *d, unsigned shape, bool
         p->groups = !large ? 2 : few ? 5 : 4;
         return few ? 64 : 80;
     }
-    const bool many = p->places > WCODEC_OPENCL_PLACES_FEW, wide = shape != WCODEC_SHAPE_8_31 && shape != WCODEC_SHAPE_8_0;
-    const bool two = !large || shape == WCODEC_SHAPE_32_24 || (wide && !many);
-    p->items = many ? 416 : 512;
-    p->groups = two ? 2 : 3;
-    return two ? 64 : many ? 48 : 40;
+    const bool bytes = shape == WCODEC_SHAPE_8_4 || shape == WCODEC_SHAPE_8_31 || shape == WCODEC_SHAPE_8_0;
+    const bool many = p->places > WCODEC_OPENCL_PLACES_LEAST, three = many && large && shape != WCODEC_SHAPE_32_24;
+    const bool more = bytes && p->places <= WCODEC_OPENCL_PLACES_FEW;
+    p->items = many ? 416 : more ? 576 : 512;
+    p->groups = three ? 3 : 2;
+    return three ? 48 : more ? 56 : 64;
 }
 
 /* Those of the kernels that make elements of lossy tensors: what their transforms want of registers leaves room for few warps. */
@@ -217,14 +219,20 @@ static unsigned residual_kernel(unsigned kernel)
 }
 
 /* Work-groups of a fast kernel, and what else its compiler is told. */
-static void shape_groups(const struct wcodec_device *d, unsigned number, struct wcodec_opencl_program *p, char *more, size_t size)
+static void shape_groups(const struct wcodec_device *d, unsigned number, enum wcodec_opencl_form form, struct wcodec_opencl_program *p, char *more, size_t size)
 {
-    const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA, fused = number > WCODEC_KERNEL_GENERIC;
+    const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA, fused = number > WCODEC_KERNEL_GENERIC, few = form == WCODEC_OPENCL_FEW_TILES;
     const unsigned kernel = fused ? residual_kernel(number) : number, shape = kernel / 2 / WCODEC_CODINGS, coding = kernel / 2 % WCODEC_CODINGS, room = RING_ROOM + (fused ? STAGE : 0);
-    const int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=%u -DWCODEC_OPENCL_COPIES=%u%s", shape, coding, kernel % 2, nvidia ? 16u : 1u,
-                           fused ? " -DWCODEC_FUSED" : "");
-    if (nvidia) {
-        snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u%s", shape_nvidia(d, shape, fused, p), d->capability >= 80 ? " -DWCODEC_OPENCL_ASYNC" : "");
+    int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=%u -DWCODEC_OPENCL_COPIES=%u%s", shape, coding, kernel % 2, nvidia && !few ? 16u : 1u,
+                     fused ? " -DWCODEC_FUSED" : "");
+    if (nvidia && d->capability >= 80)
+        n += snprintf(more + n, size - (size_t)n, " -DWCODEC_OPENCL_ASYNC");
+    if (few) {
+        p->items = d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
+        p->groups = WCODEC_OPENCL_FEW_GROUPS;
+        snprintf(more + n, size - (size_t)n, " -DWCODEC_FEW=%u%s", WCODEC_OPENCL_FEW_ROOM, nvidia ? " -cl-nv-maxrregcount=64" : "");
+    } else if (nvidia) {
+        snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u", shape_nvidia(d, shape, fused, p));
     } else {
         p->items = d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
         p->groups = 16;
@@ -234,9 +242,12 @@ static void shape_groups(const struct wcodec_device *d, unsigned number, struct 
 }
 
 /* The field lists and codings of which fast.cl makes something. */
-static bool is_possible(const struct wcodec_device *d, unsigned kernel)
+static bool is_possible(const struct wcodec_device *d, unsigned kernel, enum wcodec_opencl_form form)
 {
     const unsigned shape = kernel / 2 / WCODEC_CODINGS, coding = kernel / 2 % WCODEC_CODINGS;
+    if (form == WCODEC_OPENCL_FEW_TILES &&
+        ((coding != WCODEC_CODING_PAIRS && coding != WCODEC_CODING_P8) || d->variant < WCODEC_VARIANT_SUBGROUP || WCODEC_OPENCL_FEW_ROOM + 8 * places_of(d, form) + FAST_EXTRA > d->local_memory))
+        return false;
     if (d->variant == WCODEC_VARIANT_LOOPS || TABLES + RING_ROOM + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA > d->local_memory)
         return false;
     if (kernel > WCODEC_KERNEL_GENERIC) /* votes by barriers in branches are more than processors' compilers bear */
@@ -246,11 +257,11 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel)
     return coding == WCODEC_CODING_PAIRS ? shape != WCODEC_SHAPE_8_0 : coding == WCODEC_CODING_P12 ? shape == WCODEC_SHAPE_8_0 : true;
 }
 
-static void build_again(struct wcodec_device *d, unsigned kernel, unsigned many, struct wcodec_opencl_program *p)
+static void build_again(struct wcodec_device *d, unsigned kernel, enum wcodec_opencl_form form, struct wcodec_opencl_program *p)
 {
     wcodec_error err = {0};
     char more[256] = "";
-    p->places = places_of(d, many);
+    p->places = places_of(d, form);
     if (kernel > WCODEC_KERNEL_GENERIC && kernel < WCODEC_FUSED_8_4_PAIRS) {
         lossy_groups(d, kernel, p, more, sizeof more);
     } else if (kernel == WCODEC_KERNEL_GENERIC || kernel >= WCODEC_KERNELS) {
@@ -260,18 +271,22 @@ static void build_again(struct wcodec_device *d, unsigned kernel, unsigned many,
         p->groups = general->groups;
         snprintf(more, sizeof more, "%s", kernel == WCODEC_KERNEL_GENERIC ? "" : kernel == WCODEC_KERNEL_BLOCKS ? " -DWCODEC_BLOCKS" : pairs ? " -DWCODEC_LOSSY -DWCODEC_OPENCL_FLOAT_PAIRS" : " -DWCODEC_LOSSY");
     } else {
-        shape_groups(d, kernel, p, more, sizeof more);
+        shape_groups(d, kernel, form, p, more, sizeof more);
     }
     if (build(d, d->variant, more, p, &err) != WCODEC_OK)
         d->host->log(d->host->opaque, WCODEC_LOG_INFO, "OpenCL kernel %u for %u buffers is not used: %s", kernel, p->places, err.text);
 }
 
-const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_device *d, unsigned kernel, unsigned many)
+const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_device *d, unsigned kernel, enum wcodec_opencl_form form)
 {
-    struct wcodec_opencl_program *p = &d->programs[kernel][d->variant == WCODEC_VARIANT_NVIDIA ? many : WCODEC_OPENCL_FEW];
+    if (form != WCODEC_OPENCL_FEW_TILES && d->variant != WCODEC_VARIANT_NVIDIA)
+        form = WCODEC_OPENCL_FEW;
+    if (form == WCODEC_OPENCL_TWO && kernel >= WCODEC_KERNEL_GENERIC)
+        form = WCODEC_OPENCL_FEW;
+    struct wcodec_opencl_program *p = &d->programs[kernel][form];
     pthread_mutex_lock(&d->lock);
-    if (!p->tried && (kernel >= WCODEC_KERNELS || kernel == WCODEC_KERNEL_GENERIC || is_possible(d, kernel)))
-        build_again(d, kernel, many, p);
+    if (!p->tried && (kernel >= WCODEC_KERNELS || kernel == WCODEC_KERNEL_GENERIC || is_possible(d, kernel, form)))
+        build_again(d, kernel, form, p);
     p->tried = true;
     pthread_mutex_unlock(&d->lock);
     return p->program != NULL ? p : NULL;
@@ -334,7 +349,7 @@ wcodec_status wcodec_opencl_program_open(struct wcodec_device *d, wcodec_error *
 void wcodec_opencl_program_close(struct wcodec_device *d)
 {
     for (unsigned k = 0; k < WCODEC_KERNELS_ALL; k++)
-        for (unsigned many = 0; many < 2; many++)
-            if (d->programs[k][many].program != NULL)
-                d->cl->clReleaseProgram(d->programs[k][many].program);
+        for (unsigned form = 0; form < WCODEC_OPENCL_FORMS; form++)
+            if (d->programs[k][form].program != NULL)
+                d->cl->clReleaseProgram(d->programs[k][form].program);
 }

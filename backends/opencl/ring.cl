@@ -9,6 +9,16 @@
 #ifdef WCODEC_OPENCL_NVIDIA
 #define WCODEC_LOCAL_BASE(pointer) ((uint32_t)(ulong)(pointer))
 
+/* Measured (bench/gpu/README.md): for bytes, what is read asks L2 for its neighbours, and a word is joined to a state by a multiplication, which has a pipe of
+ * its own; for wider elements neither gains. */
+#if defined(WCODEC_OPENCL_ASYNC) && (WCODEC_SHAPE == 1 || WCODEC_SHAPE == 2 || WCODEC_SHAPE == 5)
+#define WCODEC_LONGER ".L2::256B"
+#define WCODEC_JOIN "mad.lo.u32 %0, %0, 0x10000, rank"
+#else
+#define WCODEC_LONGER ""
+#define WCODEC_JOIN "prmt.b32 %0, rank, %0, 0x5410"
+#endif
+
 /* Number in the work-group: asked for where it is needed, so that no register holds it or what follows from it. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_thread(void)
 {
@@ -45,7 +55,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_shuffle(uint32_t v, uint32_t from)
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_load_stream(const __global uint8_t *from)
 {
     uint32_t v;
-    asm volatile("ld.global.cs.u32 %0, [%1];" : "=r"(v) : "l"((ulong)from));
+    asm volatile("ld.global.cs" WCODEC_LONGER ".u32 %0, [%1];" : "=r"(v) : "l"((ulong)from));
     return v;
 }
 
@@ -147,7 +157,7 @@ struct wcodec_ring {
 /* Sixteen bytes, of them `size` from memory and zeros behind; a place that is not read may not exist. */
 WCODEC_DEVICE_FUNCTION void wcodec_ring_copy(uint32_t to, const __global uint8_t *from, uint32_t size)
 {
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(to), "l"((ulong)from), "r"(size) : "memory");
+    asm volatile("cp.async.cg.shared.global" WCODEC_LONGER " [%0], [%1], 16, %2;" ::"r"(to), "l"((ulong)from), "r"(size) : "memory");
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_ring_fill(struct wcodec_ring *r, bool first)
@@ -275,7 +285,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_renormalise(struct wcodec_tile_work *w, struc
                  " mad.lo.u32 rank, rank, 2, %1;\n"
                  " mad.lo.u32 %1, total, 2, %1;\n"
                  " ld.shared.u16 rank, [rank];\n"
-                 " @low prmt.b32 %0, rank, %0, 0x5410;\n"
+                 " @low " WCODEC_JOIN ";\n"
                  "}"
                  : "+r"(x), "+r"(at)
                  : "r"(lanes_below)
