@@ -135,9 +135,8 @@ WCODEC_INLINE void prefetch_l2(const char *address)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
-/* Lanes whose state is low take the next words, in lane order: `at` is the shared address of the first word not taken. A `zero` that the compiler cannot see
- * makes the count of all bits wait for that of a lane's rank: they share a pipe, and the rank is what is waited for. */
-WCODEC_INLINE void renormalise(uint32_t &state, uint32_t &at, uint32_t lanes_below, uint32_t zero = 0)
+/* Lanes whose state is low take the next words, in lane order: `at` is the shared address of the first word not taken. */
+WCODEC_INLINE void renormalise(uint32_t &state, uint32_t &at, uint32_t lanes_below)
 {
     asm volatile("{\n"
                  " .reg .pred low;\n"
@@ -146,16 +145,14 @@ WCODEC_INLINE void renormalise(uint32_t &state, uint32_t &at, uint32_t lanes_bel
                  " vote.sync.ballot.b32 mask, low, 0xffffffff;\n"
                  " and.b32 rank, mask, %2;\n"
                  " popc.b32 rank, rank;\n"
-                 " and.b32 total, rank, %3;\n"
-                 " or.b32 total, total, mask;\n"
-                 " popc.b32 total, total;\n"
+                 " popc.b32 total, mask;\n"
                  " mad.lo.u32 rank, rank, 2, %1;\n"
                  " mad.lo.u32 %1, total, 2, %1;\n"
                  " ld.shared.u16 rank, [rank];\n"
                  " @low mad.lo.u32 %0, %0, 0x10000, rank;\n"
                  "}"
                  : "+r"(state), "+r"(at)
-                 : "r"(lanes_below), "r"(zero)
+                 : "r"(lanes_below)
                  : "memory");
 }
 

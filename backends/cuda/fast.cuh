@@ -163,7 +163,7 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
             for (int i = 0; i < 4; i++) {
                 v[i] = symbol(x, t, launch.ones);
                 if (PROFILE == P12 || i % 2)
-                    renormalise(x, in.at, lanes_below, PROFILE == P12 ? ~launch.ones : 0);
+                    renormalise(x, in.at, lanes_below);
             }
         }
     }
