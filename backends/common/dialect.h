@@ -46,7 +46,12 @@ typedef ulong uint64_t;
 #define WCODEC_LOAD_16(v, from) WCODEC_FROM_16(v, *(const __global uint4 *)(from))
 #define WCODEC_TAKE_16(v, from) WCODEC_FROM_16(v, *(const WCODEC_LOCAL uint4 *)(from))
 #define WCODEC_KEEP_16(to, v) (*(WCODEC_LOCAL uint4 *)(to) = (uint4)((v)[0], (v)[1], (v)[2], (v)[3]))
+#ifdef WCODEC_OPENCL_NVIDIA
+#define WCODEC_STORE_16(w, address, a, b, c, d) \
+    asm volatile("st.global.L1::no_allocate.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"((ulong)((w)->binding.out + WCODEC_PLACE_OFFSET(address))), "r"(a), "r"(b), "r"(c), "r"(d) : "memory")
+#else
 #define WCODEC_STORE_16(w, address, a, b, c, d) (*(__global uint4 *)((w)->binding.out + WCODEC_PLACE_OFFSET(address)) = (uint4)(a, b, c, d))
+#endif
 #define WCODEC_STORE_4(w, address, a) (*(__global uint32_t *)((w)->binding.out + WCODEC_PLACE_OFFSET(address)) = (a))
 /* Processors' compilers take long over large code, and have few registers. */
 #if defined(WCODEC_OPENCL_LOOPS) || defined(WCODEC_OPENCL_LOCAL)

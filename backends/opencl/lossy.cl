@@ -128,11 +128,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_groups(struct wcodec_fast *f, const __l
     }
 #else
     if (end - g >= UNIT_GROUPS) {
-        WCODEC_UNROLL
-        for (uint32_t k = 0; k < UNIT_GROUPS; k++) {
-            to[32 * k] = wcodec_lossy_group(f, f->table);
-            if (WCODEC_P12_CODING || WCODEC_ROLLED || k % 2)
-                wcodec_ring_look(&f->ring);
+#pragma unroll 1
+        for (uint32_t k = 0; k < UNIT_GROUPS; k += 4, to += 128) {
+            WCODEC_UNROLL
+            for (uint32_t i = 0; i < 4; i++) {
+                to[32 * i] = wcodec_lossy_group(f, f->table);
+                if (WCODEC_P12_CODING || WCODEC_ROLLED || i % 2)
+                    wcodec_ring_look(&f->ring);
+            }
         }
     } else {
 #pragma unroll 1
