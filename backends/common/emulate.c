@@ -117,21 +117,21 @@ uint32_t wcodec_emulate_fused(const struct wcodec_tile_job *job, const struct wc
 {
     const struct wcodec_blocks_job *blocks = (const struct wcodec_blocks_job *)(uintptr_t)job->out;
     struct wcodec_blocks_work work;
-    struct wcodec_fused_stage stage;
+    struct wcodec_stage stage;
     struct wcodec_fused_outliers o;
     uint64_t sums[32] = {0};
     uint32_t check = 0;
-    wcodec_blocks_open(&work, blocks, &stage.stage);
+    wcodec_blocks_open(&work, blocks, &stage);
     wcodec_fused_begin(&work, &stage, job, &o);
     for (uint32_t first = 0, end; first < job->elements; first = end) {
         end = first + WCODEC_UNIT_ELEMENTS < job->elements ? first + WCODEC_UNIT_ELEMENTS : job->elements;
         for (uint32_t i = first; i < end; i += 4) {
             uint32_t word;
             memcpy(&word, residuals + i, 4);
-            stage.stage.word[wcodec_stage_place((i - first) / 4)] = word;
-            sums[i % 128 / 4] += (uint64_t)word * wcodec_check_factor(i / 128);
+            stage.word[wcodec_stage_place((i - first) / 4)] = word;
         }
-        wcodec_fused_patch(&work, &stage, job, set, first, end, &o, sums);
+        wcodec_fused_patch(&work, &stage, job, set, first, end, &o);
+        wcodec_fused_check(&work, first / 128, end / 128, sums);
         wcodec_fused_unit(&work, first / 256);
     }
     for (uint32_t lane = 0; lane < 32; lane++)

@@ -12,11 +12,12 @@
 
 enum { WCODEC_UNIT_ELEMENTS = 4 * WCODEC_UNIT_WORDS, WCODEC_UNIT_GROUPS = WCODEC_UNIT_ELEMENTS / 128 };
 
-/* What a tile's lanes share while it is decoded. */
-struct wcodec_fused_stage {
-    struct wcodec_stage stage;
-    uint32_t outlier[32]; /* position | value << 16, or WCODEC_NO_POSITION: of 32 that follow each other */
-};
+/* Outliers, position | value << 16 or WCODEC_NO_POSITION, of 32 that follow each other: the word of a stage that has number i of them is one of those between
+ * its blocks. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_outlier_place(uint32_t i)
+{
+    return i / 4 * 68 + 64 + i % 4;
+}
 
 /* Of a tile, up to the unit that it is at. */
 struct wcodec_fused_outliers {
@@ -25,26 +26,26 @@ struct wcodec_fused_outliers {
 };
 
 /* 32 outliers from number `first` on. w: in OpenCL bound to positions and values. */
-WCODEC_DEVICE_FUNCTION void wcodec_fused_load(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_fused_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile, uint32_t first)
+WCODEC_DEVICE_FUNCTION void wcodec_fused_load(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile, uint32_t first)
 {
     (void)w;
     WCODEC_LOCAL_ORDER(); /* those before have been read */
     WCODEC_EACH_LANE
     {
         const uint32_t i = first + lane;
-        stage->outlier[lane] = i < tile->outliers ? WCODEC_AT(w, positions, uint16_t, tile->positions)[i] | (uint32_t)WCODEC_AT(w, values, uint8_t, tile->values)[i] << 16 : WCODEC_NO_POSITION;
+        stage->word[wcodec_outlier_place(lane)] = i < tile->outliers ? WCODEC_AT(w, positions, uint16_t, tile->positions)[i] | (uint32_t)WCODEC_AT(w, values, uint8_t, tile->values)[i] << 16 : WCODEC_NO_POSITION;
     }
     WCODEC_LOCAL_ORDER();
 }
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_fused_position(const WCODEC_LOCAL struct wcodec_fused_stage *stage, uint32_t number)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fused_position(const WCODEC_LOCAL struct wcodec_stage *stage, uint32_t number)
 {
-    const uint32_t outlier = stage->outlier[number % 32];
+    const uint32_t outlier = stage->word[wcodec_outlier_place(number % 32)];
     return outlier == WCODEC_NO_POSITION ? outlier : outlier & 0xffffu;
 }
 
 /* Before a tile's first unit: its outliers, and where it goes, which is kept with the stage. w: opened. */
-WCODEC_DEVICE_FUNCTION void wcodec_fused_begin(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_fused_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile, struct wcodec_fused_outliers *o)
+WCODEC_DEVICE_FUNCTION void wcodec_fused_begin(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile, struct wcodec_fused_outliers *o)
 {
     o->done = 0;
     o->next = WCODEC_NO_POSITION;
@@ -56,38 +57,62 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_begin(struct wcodec_blocks_work *w, WCO
     {
         if (lane == 0) {
             struct wcodec_unit_place place;
-            wcodec_unit_find(w, 0, stage->stage.job->blocks, &place);
-            stage->stage.place = place;
+            wcodec_unit_find(w, 0, stage->job->blocks, &place);
+            stage->place = place;
         }
     }
 }
 
-/* Outliers of elements [first, end), whose residuals are in the stage, each where the lane put it that decoded it: that lane changes it, and its part of the
- * check (sums) by as much. */
-WCODEC_DEVICE_FUNCTION void wcodec_fused_patch(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_fused_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile,
-                                               const WCODEC_GLOBAL struct wcodec_table_set *set, uint32_t first, uint32_t end, struct wcodec_fused_outliers *o, uint64_t *sums)
+/* Outliers of elements [first, end), whose residuals are in the stage: a lane puts in one of 32. */
+WCODEC_DEVICE_FUNCTION void wcodec_fused_patch(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile,
+                                               const WCODEC_GLOBAL struct wcodec_table_set *set, uint32_t first, uint32_t end, struct wcodec_fused_outliers *o)
 {
     const uint32_t shift = set->shift, width = set->width, add = set->add & 0xffu, mask = ((1u << width) - 1) << shift;
+    WCODEC_LOCAL uint8_t *bytes = (WCODEC_LOCAL uint8_t *)stage->word;
     uint32_t least = first;
+    WCODEC_LOCAL_ORDER(); /* all residuals are there */
     while (o->next < end) {
-        const uint32_t position = o->next, value = stage->outlier[o->done % 32] >> 16;
-        if (position < least || value >> width) {
+        const uint32_t begin = o->done % 32;
+        uint32_t mine, bad;
+        WCODEC_BALLOT(mine, lane >= begin && wcodec_fused_position(stage, lane) < end);
+        WCODEC_BALLOT(bad, mine >> lane & 1 && (wcodec_fused_position(stage, lane) < (lane > begin ? wcodec_fused_position(stage, lane - 1) + 1 : least) || stage->word[wcodec_outlier_place(lane)] >> 16 >> width));
+        if (bad) {
             o->done = o->next = WCODEC_NO_POSITION;
             return;
         }
         WCODEC_EACH_LANE
         {
-            if (position % 128 / 4 == lane) {
-                WCODEC_LOCAL uint32_t *word = &stage->stage.word[wcodec_stage_place((position - first) / 4)];
-                const uint32_t at = position % 4 * 8, old = *word >> at & 0xffu, now = ((((old + add) & ~mask) | value << shift) - add) & 0xffu;
-                *word ^= (old ^ now) << at;
-                sums[WCODEC_SELF] += (((uint64_t)now - (uint64_t)old) << at) * wcodec_check_factor(position / 128);
+            if (mine >> lane & 1) {
+                const uint32_t i = wcodec_fused_position(stage, lane) - first, at = i + (i >> 8) * 16, old = bytes[at];
+                bytes[at] = (uint8_t)((((old + add) & ~mask) | stage->word[wcodec_outlier_place(lane)] >> 16 << shift) - add);
             }
         }
-        least = position + 1;
-        if (++o->done % 32 == 0)
+        o->done += WCODEC_POPCOUNT(mine);
+        least = wcodec_fused_position(stage, o->done - 1) + 1;
+        if (o->done % 32 == 0)
             wcodec_fused_load(w, stage, tile, o->done);
         o->next = wcodec_fused_position(stage, o->done);
+    }
+    WCODEC_LOCAL_ORDER(); /* others read what was changed */
+}
+
+/* What groups [first, end), which are in the stage, add to the check. */
+WCODEC_DEVICE_FUNCTION void wcodec_fused_check(struct wcodec_blocks_work *w, uint32_t first, uint32_t end, uint64_t *sums)
+{
+    WCODEC_EACH_LANE
+    {
+        const WCODEC_LOCAL uint32_t *word = w->stage->word + lane;
+        uint32_t factor = wcodec_check_factor(first);
+        if (end - first == WCODEC_UNIT_GROUPS) {
+            WCODEC_UNROLL_SOME
+            for (uint32_t k = 0; k < WCODEC_UNIT_GROUPS; k++) {
+                sums[WCODEC_SELF] += (uint64_t)word[32 * k + k / 2 * 4] * factor;
+                factor += WCODEC_CHECK_STEP;
+            }
+        } else {
+            for (uint32_t k = 0; k < end - first; k++)
+                sums[WCODEC_SELF] += (uint64_t)word[32 * k + k / 2 * 4] * wcodec_check_factor(first + k);
+        }
     }
 }
 

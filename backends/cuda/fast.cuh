@@ -227,10 +227,11 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
     /* Group k of a block. */
     __device__ __forceinline__ void put(int k, const uint32_t *o)
     {
-        if constexpr (STAGED)
+        if constexpr (STAGED) { /* the check is of what is there when outliers are, too */
             put_staged(k, o[0]);
-        else
-            store(out + k * 128 * bytes, o);
+            return;
+        }
+        store(out + k * 128 * bytes, o);
 #pragma unroll
         for (int i = 0; i < bytes; i++)
             sum += (uint64_t)o[i] * (factor + (bytes * k + i) * WCODEC_CHECK_STEP);
@@ -298,7 +299,7 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
             for (int i = 0; i < bytes; i++) {
                 const uint32_t inside = left * bytes <= 4u * i ? 0 : min(left * bytes - 4 * i, 4u);
                 o[i] = inside == 4 ? o[i] : o[i] & ((1u << 8 * inside) - 1);
-                sum += (uint64_t)o[i] * (factor + i * WCODEC_CHECK_STEP);
+                sum += STAGED ? 0 : (uint64_t)o[i] * (factor + i * WCODEC_CHECK_STEP);
             }
             if constexpr (STAGED) {
                 put_staged(g % 2, o[0]);

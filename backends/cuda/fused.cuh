@@ -9,7 +9,7 @@
 #include "backends/common/fused.h"
 #include "backends/cuda/fast.cuh"
 
-static_assert(WCODEC_SHAPE_8_4_FUSED >= WCODEC_SHAPES && WCODEC_CUDA_STAGE(WCODEC_SHAPE_8_4_FUSED) == sizeof(wcodec_fused_stage), "geometry.h");
+static_assert(WCODEC_SHAPE_8_4_FUSED >= WCODEC_SHAPES && WCODEC_CUDA_STAGE(WCODEC_SHAPE_8_4_FUSED) == sizeof(wcodec_stage), "geometry.h");
 
 template <int SHAPE, int PROFILE, bool RUNS> struct fused_tile : fast_tile<SHAPE, PROFILE, RUNS, false, true, true> {
     typedef fast_tile<SHAPE, PROFILE, RUNS, false, true, true> fast;
@@ -26,20 +26,21 @@ template <int SHAPE, int PROFILE, bool RUNS> struct fused_tile : fast_tile<SHAPE
         return in.ring + WCODEC_CUDA_STREAMS(SHAPE);
     }
 
-    __device__ __forceinline__ wcodec_fused_stage *stage() const
+    __device__ __forceinline__ wcodec_stage *stage() const
     {
-        return (wcodec_fused_stage *)((char *)shared + (stage_address() - (uint32_t)__cvta_generic_to_shared(shared)));
+        return (wcodec_stage *)((char *)shared + (stage_address() - (uint32_t)__cvta_generic_to_shared(shared)));
     }
 
     /* The stage has groups [first, end). */
     __device__ __forceinline__ void reconstruct(uint32_t first, uint32_t end)
     {
         wcodec_blocks_work work;
-        work.stage = &stage()->stage;
+        work.stage = stage();
         work.wide = 0;
         work.words_log2 = 2;
         if (outliers.next < end * 128)
-            wcodec_fused_patch(&work, stage(), fast::tile(), current_set(), first * 128, end * 128, &outliers, &sum);
+            wcodec_fused_patch(&work, stage(), fast::tile(), current_set(), first * 128, end * 128, &outliers);
+        wcodec_fused_check(&work, first, end, &sum);
         wcodec_fused_unit(&work, first / 2);
     }
 
@@ -54,7 +55,7 @@ template <int SHAPE, int PROFILE, bool RUNS> struct fused_tile : fast_tile<SHAPE
     {
         const wcodec_tile_job *job = fast::tile();
         wcodec_blocks_work work;
-        wcodec_blocks_open(&work, (const wcodec_blocks_job *)job->out, &stage()->stage);
+        wcodec_blocks_open(&work, (const wcodec_blocks_job *)job->out, stage());
         work.wide = 0;
         work.words_log2 = 2;
         wcodec_fused_begin(&work, stage(), job, &outliers);

@@ -16,7 +16,7 @@
 /* Of kernels that make elements of blocks of the residuals (fused.cuh): 8_4 in smaller blocks of groups, and each warp has a stage. */
 #define WCODEC_SHAPE_8_4_FUSED 7
 #define WCODEC_SHAPE_8_0_FUSED 8
-#define WCODEC_CUDA_STAGE(shape) ((shape) >= WCODEC_SHAPE_8_4_FUSED ? 2384u : 0u)
+#define WCODEC_CUDA_STAGE(shape) ((shape) >= WCODEC_SHAPE_8_4_FUSED ? 2256u : 0u)
 
 /* Bytes of which four bits are coded. */
 #define WCODEC_CUDA_NIBBLES(shape) ((shape) == WCODEC_SHAPE_8_4 || (shape) == WCODEC_SHAPE_8_31)

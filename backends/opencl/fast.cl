@@ -53,7 +53,7 @@ enum {
 #define wcodec_any_tile wcodec_lossy_tile
 #else
 #ifdef WCODEC_FUSED
-enum { STAGES = TABLES + 4 * TABLE_WORDS, LOCAL_SIZE = STAGES + WCODEC_TILES_A_GROUP * sizeof(struct wcodec_fused_stage) };
+enum { STAGES = TABLES + 4 * TABLE_WORDS, LOCAL_SIZE = STAGES + WCODEC_TILES_A_GROUP * sizeof(struct wcodec_stage) };
 #else
 enum { LOCAL_SIZE = TABLES + 4 * TABLE_WORDS };
 #endif
@@ -303,9 +303,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g
         else
             wcodec_store_4(f->out + k * 512, o);
 #endif
+#ifndef WCODEC_FUSED /* else it is of what is there when outliers are, too */
 #pragma unroll
         for (int i = 0; i < BYTES; i++)
             f->sum += (uint64_t)o[i] * (f->factor + (uint32_t)(BYTES * k + i) * WCODEC_CHECK_STEP);
+#endif
 #ifdef WCODEC_FEW
         wcodec_few_keep(f, k, o);
 #else
@@ -490,7 +492,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
         wcodec_fast_runs(&f, 0);
     }
 #ifdef WCODEC_FUSED
-    __local struct wcodec_fused_stage *stage = (__local struct wcodec_fused_stage *)(local_memory + STAGES) + number;
+    __local struct wcodec_stage *stage = (__local struct wcodec_stage *)(local_memory + STAGES) + number;
     wcodec_fused_open(&f.fused, stage, w, job, current->block, places);
 #endif
     const uint32_t groups = f.groups;
@@ -501,7 +503,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
 #pragma unroll 1
     for (uint32_t first = 0; first < groups; first += WCODEC_UNIT_GROUPS) {
         const uint32_t end = first + WCODEC_UNIT_GROUPS;
-        f.fused.staged = stage->stage.word + WCODEC_THREAD_LANE(w);
+        f.fused.staged = stage->word + WCODEC_THREAD_LANE(w);
 #if WCODEC_ROLLED
         for (uint32_t g = first; g < end; g += 4)
             wcodec_fast_groups(&f, g, g + 4 == groups, g + 8 == groups);

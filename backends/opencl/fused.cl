@@ -6,7 +6,7 @@
 #include "backends/common/fused.h"
 
 struct wcodec_fused {
-    __local struct wcodec_fused_stage *stage;
+    __local struct wcodec_stage *stage;
     __local uint32_t *staged; /* the lane's word of a group */
     struct wcodec_fused_outliers outliers;
 };
@@ -21,13 +21,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_bind(struct wcodec_blocks_work *work, c
     work->binding.values = WCODEC_PLACE(job->values);
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_fused_open(struct wcodec_fused *f, __local struct wcodec_fused_stage *stage, const struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job,
+WCODEC_DEVICE_FUNCTION void wcodec_fused_open(struct wcodec_fused *f, __local struct wcodec_stage *stage, const struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job,
                                               const __global uint8_t *block, __global uint8_t *__local *places)
 {
     struct wcodec_blocks_work work;
     wcodec_fused_bind(&work, w, job, block, places);
     f->stage = stage;
-    wcodec_blocks_open(&work, (const __global struct wcodec_blocks_job *)(block + job->out), &stage->stage);
+    wcodec_blocks_open(&work, (const __global struct wcodec_blocks_job *)(block + job->out), stage);
     work.wide = 0;
     work.words_log2 = 2;
     wcodec_fused_begin(&work, stage, job, &f->outliers);
@@ -39,12 +39,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_groups(struct wcodec_fused *f, const st
 {
     struct wcodec_blocks_work work;
     wcodec_fused_bind(&work, w, job, block, places);
-    work.stage = &f->stage->stage;
+    work.stage = f->stage;
     work.wide = 0;
     work.words_log2 = 2;
-    work.binding.out = WCODEC_PLACE(f->stage->stage.view->out);
+    work.binding.out = WCODEC_PLACE(f->stage->view->out);
     if (f->outliers.next < end * 128)
-        wcodec_fused_patch(&work, f->stage, job, set, first * 128, end * 128, &f->outliers, sum);
+        wcodec_fused_patch(&work, f->stage, job, set, first * 128, end * 128, &f->outliers);
+    wcodec_fused_check(&work, first, end, sum);
     wcodec_fused_unit(&work, first / 2);
 }
 #endif

@@ -20,7 +20,7 @@ enum {
     PLACES_MOST = 520,
     RING_ROOM = 1792,  /* of a tile: backends/opencl/ring.cl */
     TABLES = 16384,
-    STAGE = 2384,      /* of a tile, in fused kernels: backends/common/fused.h */
+    STAGE = 2256,      /* of a tile, in fused kernels: backends/common/blocks.h */
     FAST_EXTRA = 256,  /* what else is in local memory */
     BLOCKS_ITEMS = 128 /* of the kernels of blocks: a tile has eight units at least to share */
 };
@@ -174,8 +174,8 @@ static unsigned shape_nvidia(const struct wcodec_device *d, unsigned shape, bool
     const bool large = d->capability == 80 || (d->capability >= 90 && d->capability < 120); /* much local memory */
     if (fused) { /* a work-group has 48 KB */
         const bool few = p->places <= WCODEC_OPENCL_PLACES_FEW;
-        p->items = 192;
-        p->groups = !large ? 2 : few ? 5 : 4;
+        p->items = few ? 256 : 192;
+        p->groups = large ? 4 : 2;
         return few ? 64 : 80;
     }
     const bool bytes = shape == WCODEC_SHAPE_8_4 || shape == WCODEC_SHAPE_8_31 || shape == WCODEC_SHAPE_8_0;
