@@ -26,14 +26,18 @@ struct wcodec_fused_outliers {
 };
 
 /* 32 outliers from number `first` on. w: in OpenCL bound to positions and values. */
-WCODEC_DEVICE_FUNCTION void wcodec_fused_load(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile, uint32_t first)
+WCODEC_DEVICE_FUNCTION void wcodec_fused_load(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile,
+                                              uint32_t first)
 {
     (void)w;
     WCODEC_LOCAL_ORDER(); /* those before have been read */
     WCODEC_EACH_LANE
     {
         const uint32_t i = first + lane;
-        stage->word[wcodec_outlier_place(lane)] = i < tile->outliers ? WCODEC_AT(w, positions, uint16_t, tile->positions)[i] | (uint32_t)WCODEC_AT(w, values, uint8_t, tile->values)[i] << 16 : WCODEC_NO_POSITION;
+        uint32_t outlier = WCODEC_NO_POSITION;
+        if (i < tile->outliers)
+            outlier = WCODEC_AT(w, positions, uint16_t, tile->positions)[i] | (uint32_t)WCODEC_AT(w, values, uint8_t, tile->values)[i] << 16;
+        stage->word[wcodec_outlier_place(lane)] = outlier;
     }
     WCODEC_LOCAL_ORDER();
 }
@@ -45,7 +49,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fused_position(const WCODEC_LOCAL struct 
 }
 
 /* Before a tile's first unit: its outliers, and where it goes, which is kept with the stage. w: opened. */
-WCODEC_DEVICE_FUNCTION void wcodec_fused_begin(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile, struct wcodec_fused_outliers *o)
+WCODEC_DEVICE_FUNCTION void wcodec_fused_begin(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile,
+                                               struct wcodec_fused_outliers *o)
 {
     o->done = 0;
     o->next = WCODEC_NO_POSITION;
@@ -75,7 +80,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_patch(struct wcodec_blocks_work *w, WCO
         const uint32_t begin = o->done % 32;
         uint32_t mine, bad;
         WCODEC_BALLOT(mine, lane >= begin && wcodec_fused_position(stage, lane) < end);
-        WCODEC_BALLOT(bad, mine >> lane & 1 && (wcodec_fused_position(stage, lane) < (lane > begin ? wcodec_fused_position(stage, lane - 1) + 1 : least) || stage->word[wcodec_outlier_place(lane)] >> 16 >> width));
+        WCODEC_BALLOT(bad, mine >> lane & 1 && (wcodec_fused_position(stage, lane) < (lane > begin ? wcodec_fused_position(stage, lane - 1) + 1 : least) ||
+                                                stage->word[wcodec_outlier_place(lane)] >> 16 >> width));
         if (bad) {
             o->done = o->next = WCODEC_NO_POSITION;
             return;
