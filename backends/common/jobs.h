@@ -92,6 +92,8 @@ struct wcodec_tensor_job {
     uint32_t coded;
     uint32_t planes;
     uint32_t pieces;
+    uint32_t bytes; /* 16 bits, coded as two bytes: backends/common/bytes.h */
+    uint32_t pad;
     struct wcodec_field_job field[8];
     struct wcodec_plane_job plane[6];
     struct wcodec_piece_job piece[64];

@@ -317,6 +317,17 @@ static uint32_t write_pieces(const struct wcodec_tiling *t, struct wcodec_piece_
     return count;
 }
 
+/* 16 bits, of which each byte is a field of its own, of single symbols. */
+static bool is_two_bytes(const struct wcodec_tiling *t)
+{
+    if (t->element_log2 != 1 || t->field_count != 2 || t->coded_count != 2)
+        return false;
+    for (unsigned i = 0; i < 2; i++)
+        if (t->fields[i].width != 8 || t->fields[i].profile == WCODEC_PAIRS)
+            return false;
+    return true;
+}
+
 static uint32_t write_tensor(struct builder *b, const struct wcodec_job *job)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
@@ -342,6 +353,7 @@ static uint32_t write_tensor(struct builder *b, const struct wcodec_job *job)
     for (unsigned i = 0; i < t->plane_count; i++)
         tensor->plane[i] = (struct wcodec_plane_job){t->planes[i].bits, t->planes[i].position};
     tensor->pieces = write_pieces(t, tensor->piece);
+    tensor->bytes = is_two_bytes(t);
     return (uint32_t)(at / 16);
 }
 

@@ -7,29 +7,13 @@
 #ifndef WCODEC_COMMON_TILE_H
 #define WCODEC_COMMON_TILE_H
 
-#include "backends/common/jobs.h"
-#include "backends/common/rans.h"
+#include "backends/common/bytes.h"
 
 /* What a lane has for itself. */
 struct wcodec_lane {
     uint32_t state[8]; /* of each coded field */
     uint64_t element[4];
     uint64_t sum; /* of the check */
-};
-
-/* What all lanes share. */
-struct wcodec_tile_work {
-    WCODEC_BINDING
-    const WCODEC_GLOBAL struct wcodec_tile_job *job;
-    const WCODEC_GLOBAL struct wcodec_tensor_job *tensor;
-    const WCODEC_GLOBAL struct wcodec_stream_job *streams;
-    uint32_t groups;
-    uint32_t size;      /* bytes of an element */
-    uint32_t slot_bits; /* S */
-    uint32_t used[8];   /* words taken, by coded field */
-    uint32_t bad;       /* bit 2^fault: seen */
-    uint64_t plane[6];  /* addresses of the planes' first rows */
-    bool payload;
 };
 
 /* One group of one coded field. */
@@ -230,6 +214,19 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_stored(const struct wcodec_tile_work *
         }
 }
 
+/* Outliers of all coded fields. */
+WCODEC_DEVICE_FUNCTION bool wcodec_patch_all(struct wcodec_tile_work *w, struct wcodec_lane *lanes)
+{
+    WCODEC_ORDER();
+    for (uint32_t c = 0; c < w->tensor->coded; c++) {
+        const WCODEC_GLOBAL struct wcodec_stream_job *s = &w->streams[c];
+        const struct wcodec_outlier_list list = {s->positions, s->values, w->tensor->add, s->outliers, w->tensor->field[c].shift, w->tensor->field[c].width};
+        if (!wcodec_patch(w, lanes, &list))
+            return false;
+    }
+    return true;
+}
+
 /* Returns the fault as enum wcodec_tile_fault counts them: the least that applies. w: room, in OpenCL bound to buffers. tensors: all wcodec_tensor_job of the
  * batch, counted in units of 16 bytes. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(struct wcodec_tile_work *w, const WCODEC_GLOBAL struct wcodec_tile_job *job, uint64_t tensors)
@@ -250,6 +247,17 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(struct wcodec_tile_work *w, c
     }
     if (mode == 2) {
         wcodec_decode_stored(w, lanes);
+    } else if (w->tensor->bytes) {
+        struct wcodec_byte_lane bytes[WCODEC_LANE_ROOM];
+        const uint32_t fault = wcodec_decode_bytes(w, bytes);
+        if (fault)
+            return fault;
+        WCODEC_EACH_LANE
+        {
+            lanes[WCODEC_SELF].sum = bytes[WCODEC_SELF].sum;
+        }
+        if (!wcodec_patch_all(w, lanes))
+            return 4;
     } else {
         uint64_t at = job->raw;
         for (uint32_t p = 0; p < w->tensor->planes; p++) {
@@ -289,13 +297,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(struct wcodec_tile_work *w, c
         }
         if (state_bad || words_bad || final_bad)
             return state_bad ? 1 : words_bad ? 2 : 3;
-        WCODEC_ORDER();
-        for (uint32_t c = 0; c < coded; c++) {
-            const WCODEC_GLOBAL struct wcodec_stream_job *s = &w->streams[c];
-            const struct wcodec_outlier_list list = {s->positions, s->values, w->tensor->add, s->outliers, w->tensor->field[c].shift, w->tensor->field[c].width};
-            if (!wcodec_patch(w, lanes, &list))
-                return 4;
-        }
+        if (!wcodec_patch_all(w, lanes))
+            return 4;
     }
     if (!(job->slot >> 31))
         return 0;

@@ -75,7 +75,7 @@ extern "C" __global__ void __launch_bounds__(512, WCODEC_CUDA_BLOCKS) wcodec_los
 }
 
 /* Whatever the fast ones do not: a warp a tile. */
-extern "C" __global__ void __launch_bounds__(128) wcodec_generic(const __grid_constant__ fast_launch launch)
+extern "C" __global__ void __launch_bounds__(128, 8) wcodec_generic(const __grid_constant__ fast_launch launch)
 {
     const uint32_t number = blockIdx.x * 4 + threadIdx.x / 32;
     if (number >= launch.count)

@@ -334,6 +334,6 @@ void support_tensor_common(uint64_t *seed, unsigned shape, unsigned profile, uin
         f->tables = (uint8_t)(1 + support_random(seed) % (profile == WCODEC_P8 ? 6 : 4));
         f->run_log2 = (uint8_t)(profile == WCODEC_P8 && f->tables > 1 && support_random(seed) % 2 ? 7 + support_random(seed) % 6 : 0);
     }
-    t->add = support_random(seed) % 2 ? support_random(seed) & 0xff : 0;
+    t->add = support_random(seed) % 2 ? support_random(seed) & (t->field_count == 2 && t->element_log2 == 1 ? 0xffff : 0xff) : 0;
     support_tensor_code(seed, elements, x);
 }

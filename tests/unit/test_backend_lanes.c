@@ -97,7 +97,10 @@ static void test_good(void **state)
     skip_big_endian();
     for (unsigned i = 0; i < 300; i++) {
         struct support_tensor x;
-        support_tensor_make(&seed, 0, &x);
+        if (i % 4)
+            support_tensor_make(&seed, 0, &x);
+        else
+            support_tensor_common(&seed, i / 4 % SUPPORT_SHAPES, 1 + i / 4 / SUPPORT_SHAPES % 3, 1 + support_random(&seed) % 10000, &x);
         compare(&x, true);
         support_tensor_free(&x);
     }
@@ -110,7 +113,10 @@ static void test_damaged(void **state)
     skip_big_endian();
     for (unsigned i = 0; i < 300; i++) {
         struct support_tensor x;
-        support_tensor_make(&seed, 1 + support_random(&seed) % 5000, &x);
+        if (i % 4)
+            support_tensor_make(&seed, 1 + support_random(&seed) % 5000, &x);
+        else
+            support_tensor_common(&seed, 8, 2 + i / 4 % 2, 1 + support_random(&seed) % 10000, &x);
         const uint64_t prefix = x.tiling.prefix_size, rest = x.payload_size - prefix;
         const unsigned kind = (unsigned)(support_random(&seed) % 4);
         for (unsigned k = 0; k < 1 + kind * 10 && rest; k++)

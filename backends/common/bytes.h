@@ -1,0 +1,148 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Tiles of 16-bit elements whose two bytes are coded, each by itself: residuals of wide integers and lossy tensors' coefficients. What tile.h does for them
+ * with all held in registers, one symbol a step and field. It relies on the same of the host. */
+#ifndef WCODEC_COMMON_BYTES_H
+#define WCODEC_COMMON_BYTES_H
+
+#include "backends/common/work.h"
+
+/* What all lanes share of one of the bytes. */
+struct wcodec_byte {
+    const WCODEC_GLOBAL uint32_t *entries; /* of the first table */
+    const WCODEC_GLOBAL uint16_t *words;
+    const WCODEC_GLOBAL uint8_t *runs;
+    uint32_t word_count, used, bits, run_log2, run_bits;
+    uint32_t always;   /* mode 1: the symbol, four times */
+    bool is_coded;     /* mode 0 */
+};
+
+/* What a lane has for itself. */
+struct wcodec_byte_lane {
+    uint32_t state[2];
+    uint32_t symbols[2]; /* of a group: four, a byte each */
+    uint64_t sum;
+};
+
+/* Four symbols of byte c of all lanes; step s has symbols s * `symbols` on, and then a renormalisation. */
+#define WCODEC_BYTE_GROUP(w, lanes, b, c, group)                                                                                                       \
+    do {                                                                                                                                               \
+        const WCODEC_GLOBAL uint32_t *table_ = (b)->entries;                                                                                           \
+        const uint32_t slots_ = (1u << (b)->bits) - 1, symbols_ = (b)->bits == 8 ? 2 : 1;                                                              \
+        if ((b)->run_log2) {                                                                                                                           \
+            const uint32_t bit_ = ((group) * 128 >> (b)->run_log2) * (b)->run_bits;                                                                    \
+            table_ += ((uint32_t)(b)->runs[bit_ / 8] >> bit_ % 8 & ((1u << (b)->run_bits) - 1)) << (b)->bits;                                          \
+        }                                                                                                                                              \
+        for (uint32_t at_ = 0; at_ < 4; at_ += symbols_) {                                                                                             \
+            uint32_t low_;                                                                                                                             \
+            WCODEC_EACH_LANE                                                                                                                           \
+            {                                                                                                                                          \
+                struct wcodec_byte_lane *l_ = &(lanes)[WCODEC_SELF];                                                                                   \
+                uint32_t x_ = l_->state[c], e_ = table_[x_ & slots_];                                                                                  \
+                l_->symbols[c] = l_->symbols[c] >> 8 | (e_ << 12 & 0xff000000u);                                                                       \
+                x_ = wcodec_entry_step(x_, e_, (b)->bits);                                                                                             \
+                if (symbols_ == 2) {                                                                                                                   \
+                    e_ = table_[x_ & slots_];                                                                                                          \
+                    l_->symbols[c] = l_->symbols[c] >> 8 | (e_ << 12 & 0xff000000u);                                                                   \
+                    x_ = wcodec_entry_step(x_, e_, (b)->bits);                                                                                         \
+                }                                                                                                                                      \
+                l_->state[c] = x_;                                                                                                                     \
+            }                                                                                                                                          \
+            WCODEC_BALLOT(low_, (lanes)[WCODEC_SELF].state[c] < WCODEC_STATE_LOW);                                                                     \
+            WCODEC_EACH_LANE                                                                                                                           \
+            {                                                                                                                                          \
+                if (low_ >> lane & 1) {                                                                                                                \
+                    const uint32_t word_ = (b)->used + WCODEC_POPCOUNT(low_ & ((1u << lane) - 1));                                                     \
+                    (lanes)[WCODEC_SELF].state[c] = (lanes)[WCODEC_SELF].state[c] << 16 | (word_ < (b)->word_count ? (b)->words[word_] : 0u);          \
+                }                                                                                                                                      \
+            }                                                                                                                                          \
+            (b)->used += WCODEC_POPCOUNT(low_);                                                                                                        \
+        }                                                                                                                                              \
+    } while (0)
+
+WCODEC_DEVICE_FUNCTION void wcodec_byte_open(const struct wcodec_tile_work *w, uint32_t c, struct wcodec_byte *b)
+{
+    const WCODEC_GLOBAL struct wcodec_stream_job *s = &w->streams[c];
+    const WCODEC_GLOBAL struct wcodec_field_job *f = &w->tensor->field[c];
+    b->is_coded = (s->mode_symbol & 0xff) == 0;
+    b->always = (s->mode_symbol >> 8 & 0xff) * 0x01010101u;
+    b->entries = WCODEC_AT(w, block, uint32_t, w->tensor->entries) + s->entries;
+    b->words = WCODEC_AT(w, words, uint16_t, s->words);
+    b->runs = WCODEC_AT(w, block, uint8_t, s->runs);
+    b->word_count = s->word_count;
+    b->used = 0;
+    b->bits = f->profile == 3 ? 8 : 12;
+    b->run_log2 = f->run_log2;
+    b->run_bits = f->run_bits;
+}
+
+/* Halves less those of `add`, each by itself. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_subtract_halves(uint32_t v, uint32_t add)
+{
+    return ((v | 0x80008000u) - (add & 0x7fff7fffu)) ^ ((v ^ ~add) & 0x80008000u);
+}
+
+/* Four elements of a lane; those behind the last are zero and not stored. */
+WCODEC_DEVICE_FUNCTION void wcodec_put_bytes(const struct wcodec_tile_work *w, struct wcodec_byte_lane *l, uint32_t lane, uint32_t group, uint32_t add)
+{
+    const uint32_t s = l->symbols[0], t = l->symbols[1], number = group * 128 + 4 * lane, elements = w->job->elements;
+    const uint32_t left = number >= elements ? 0 : elements - number;
+    const uint64_t out = w->job->out + 2 * (uint64_t)number;
+    uint32_t v[2] = {(s & 0xffu) | (t << 8 & 0xff00u) | (s << 8 & 0xff0000u) | (t << 16 & 0xff000000u),
+                     (s >> 16 & 0xffu) | (t >> 8 & 0xff00u) | (s >> 8 & 0xff0000u) | (t & 0xff000000u)};
+    v[0] = wcodec_subtract_halves(v[0], add);
+    v[1] = wcodec_subtract_halves(v[1], add);
+    if (left >= 4 && out % 4 == 0) {
+        WCODEC_AT_OUT(w, uint32_t, out)[0] = v[0];
+        WCODEC_AT_OUT(w, uint32_t, out)[1] = v[1];
+    } else {
+        for (uint32_t i = 0; i < 4; i++) {
+            if (i < left)
+                *WCODEC_AT_OUT(w, uint16_t, out + 2 * i) = (uint16_t)(v[i / 2] >> 16 * (i % 2));
+            else
+                v[i / 2] &= i % 2 ? 0xffffu : 0xffff0000u;
+        }
+    }
+    l->sum += (uint64_t)v[0] * wcodec_check_factor(2 * group) + (uint64_t)v[1] * wcodec_check_factor(2 * group + 1);
+}
+
+/* All groups of a tile; returns the fault as far as it shows in words and states, and sums for the check in lanes. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_bytes(struct wcodec_tile_work *w, struct wcodec_byte_lane *lanes)
+{
+    struct wcodec_byte low, high;
+    const uint32_t add = ((uint32_t)w->tensor->add & 0xffffu) * 0x00010001u;
+    uint32_t seen, state_bad = 0, final_bad = 0;
+    wcodec_byte_open(w, 0, &low);
+    wcodec_byte_open(w, 1, &high);
+    WCODEC_EACH_LANE
+    {
+        struct wcodec_byte_lane *l = &lanes[WCODEC_SELF];
+        l->sum = 0;
+        l->state[0] = low.is_coded ? WCODEC_AT(w, states, uint32_t, w->streams[0].states)[lane] : WCODEC_STATE_LOW;
+        l->state[1] = high.is_coded ? WCODEC_AT(w, states, uint32_t, w->streams[1].states)[lane] : WCODEC_STATE_LOW;
+        l->symbols[0] = low.always;
+        l->symbols[1] = high.always;
+    }
+    WCODEC_BALLOT(seen, lanes[WCODEC_SELF].state[0] < WCODEC_STATE_LOW || lanes[WCODEC_SELF].state[1] < WCODEC_STATE_LOW);
+    state_bad |= seen;
+    for (uint32_t group = 0; group < w->groups; group++) {
+        if (low.is_coded)
+            WCODEC_BYTE_GROUP(w, lanes, &low, 0, group);
+        if (high.is_coded)
+            WCODEC_BYTE_GROUP(w, lanes, &high, 1, group);
+        WCODEC_EACH_LANE
+        {
+            wcodec_put_bytes(w, &lanes[WCODEC_SELF], lane, group, add);
+        }
+    }
+    WCODEC_BALLOT(seen, lanes[WCODEC_SELF].state[0] != WCODEC_STATE_LOW || lanes[WCODEC_SELF].state[1] != WCODEC_STATE_LOW);
+    final_bad |= seen;
+    if (state_bad)
+        return 1;
+    if ((low.is_coded && low.used != low.word_count) || (high.is_coded && high.used != high.word_count))
+        return 2;
+    return final_bad ? 3 : 0;
+}
+
+#endif

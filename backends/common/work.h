@@ -1,0 +1,26 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* A tile at work, for tile.h and what it is made of. */
+#ifndef WCODEC_COMMON_WORK_H
+#define WCODEC_COMMON_WORK_H
+
+#include "backends/common/jobs.h"
+#include "backends/common/rans.h"
+
+/* What all lanes share. */
+struct wcodec_tile_work {
+    WCODEC_BINDING
+    const WCODEC_GLOBAL struct wcodec_tile_job *job;
+    const WCODEC_GLOBAL struct wcodec_tensor_job *tensor;
+    const WCODEC_GLOBAL struct wcodec_stream_job *streams;
+    uint32_t groups;
+    uint32_t size;      /* bytes of an element */
+    uint32_t slot_bits; /* S */
+    uint32_t used[8];   /* words taken, by coded field */
+    uint32_t bad;       /* bit 2^fault: seen */
+    uint64_t plane[6];  /* addresses of the planes' first rows */
+    bool payload;
+};
+
+#endif
