@@ -286,7 +286,6 @@ template <int SHAPE, int PROFILE> struct few_tile : fast_tile<SHAPE, PROFILE, fa
         fast::check_outliers();
         uint32_t e = first_entry(), g = 0;
 #pragma unroll 1
-#pragma unroll 1
         for (; g + s::unroll < this->launch.groups; g += s::unroll)
             block<false>(g, e);
         block<true>(g, e);
