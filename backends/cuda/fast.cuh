@@ -168,8 +168,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         }
     }
 
-    /* A block of groups, of which g is the first. LAST: of a whole tile. */
-    template <bool LAST> __device__ __forceinline__ void block(uint32_t g)
+    /* A block of groups, of which g is the first. LAST: of a whole tile. PATCH: outliers are put in before elements are stored. */
+    template <bool LAST, bool PATCH = false> __device__ __forceinline__ void block(uint32_t g)
     {
         uint32_t r[rows ? rows : 1];
         uint2 tables;
@@ -193,6 +193,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
             if constexpr (LAST && rows > 0)
                 take_payload(k, r);
             assemble(k, SHAPE == WCODEC_SHAPE_16_11 ? g % 8 + k : 0, v, r, o);
+            if constexpr (PATCH)
+                replace((g + k + 1) * 128, o);
             put(k, o);
         }
         in.end_block();
@@ -211,11 +213,23 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
     /* Outliers of elements before `end`, which are all stored. g: groups before `out`. */
     __device__ __forceinline__ void patch(uint32_t end, uint32_t g)
     {
-        while (patches.before(end)) {
-            patches.patch<bytes, s::field, s::width>(end, out - (g * 128 + (thread() & 31) * 4) * bytes, ADD ? current_set()->add : 0, &sum);
+        for (;;) {
             if (patches.left && !__any_sync(~0u, patches.own != outliers::none) && !(patches.load_next(tile()) && patches.check<s::width>()))
                 drop_outliers();
+            if (!patches.before(end))
+                return;
+            patches.patch<bytes, s::field, s::width>(end, out - (g * 128 + (thread() & 31) * 4) * bytes, ADD ? current_set()->add : 0, &sum);
         }
+    }
+
+    /* Outliers of a group whose elements are in o. end: of the group. */
+    __device__ __forceinline__ void replace(uint32_t end, uint32_t *o)
+    {
+        for (uint32_t here = __ballot_sync(~0u, patches.own < end << 8); here; here &= here - 1) {
+            const uint32_t outlier = __shfl_sync(~0u, patches.own, __ffs(here) - 1);
+            replace_field<bytes, s::field, s::width>(outlier, ADD ? current_set()->add : 0, o);
+        }
+        patches.own = patches.own < end << 8 ? outliers::none : patches.own;
     }
 
     __device__ __forceinline__ void drop_outliers()
@@ -384,8 +398,13 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         do {
             const uint32_t stop = min(middle, g + WCODEC_CUDA_PATCH);
 #pragma unroll 1
-            for (; g < stop; g += unroll)
-                block<false>(g);
+            for (; g < stop; g += unroll) {
+                /* Large tiles: a second copy of the code, for which small ones would wait longer than for the cache. */
+                if (bytes > 1 && !RUNS && groups > WCODEC_CUDA_PATCH && patches.before((g + unroll) * 128))
+                    block<false, true>(g);
+                else
+                    block<false>(g);
+            }
             uint32_t end = g * 128;
             if (g == middle) {
                 if (next < launch_end())

@@ -115,4 +115,17 @@ struct outliers {
     }
 };
 
+/* Put the value of an outlier into the field of its element, if it is one of the lane's four in o[0] to o[BYTES - 1]. add: of one element. */
+template <int BYTES, int FIELD, int WIDTH> WCODEC_INLINE void replace_field(uint32_t outlier, uint32_t add, uint32_t *o)
+{
+    constexpr uint32_t element = BYTES == 4 ? ~0u : (1u << 8 * BYTES % 32) - 1, field = ((1u << WIDTH) - 1) << FIELD;
+    const bool own = (outlier >> 10 & 31u) == (thread() & 31);
+    const uint32_t bit = (outlier >> 8 & 3u) * 8 * BYTES;
+#pragma unroll
+    for (uint32_t i = 0; i < BYTES; i++) {
+        const uint32_t old = o[i] >> bit % 32, now = (((old + add) & ~field) | (outlier & 0xffu) << FIELD) - add;
+        o[i] = own && bit / 32 == i ? (o[i] & ~(element << bit % 32)) | (now & element) << bit % 32 : o[i];
+    }
+}
+
 #endif
