@@ -32,7 +32,7 @@
 #include "core/error.h"
 
 /* Raise with every change of this file or of coding/tiling.h, coding/table.h, coding/blocks.h and coding/lossy.h: plugins of any other number are refused. */
-#define WCODEC_BACKEND_ABI_NUMBER 4u
+#define WCODEC_BACKEND_ABI_NUMBER 5u
 
 /* The sizes of the structures that cross the border are part of the number, since a forgotten raise is not seen otherwise. */
 #define WCODEC_BACKEND_ABI                                                                                                                                     \
