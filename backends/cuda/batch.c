@@ -117,7 +117,7 @@ static uint8_t *plan_launches(struct wcodec_batch *batch, const struct wcodec_pl
         const struct wcodec_tile_job *jobs = (const void *)(plan->block + plan->jobs);
         const struct wcodec_table_set *set = (const void *)(plan->block + (segments->tables - batch->slab->memory));
         if (k < WCODEC_KERNEL_GENERIC && count == 1 && wcodec_cuda_plan_few(d, jobs + run->first, run, segments, set, l, at, address + (uint64_t)(at - host)))
-            at += WCODEC_FEW_TABLE;
+            at += k / 2 % WCODEC_CODINGS == WCODEC_CODING_PAIRS ? WCODEC_FEW_TABLE : 0; /* those of P8 read the set */
         else
             at = plan_fast(d, run, segments, count, l, at, address + (uint64_t)(at - host));
         segments += count;
