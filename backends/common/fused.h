@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tiles of residuals of bytes that become elements while they are decoded: a unit (blocks.h) at a time is in the stage, and its outliers are put in there. */
+/* Tiles of residuals of bytes that become elements while they are decoded: a unit (stage.h) at a time is in the stage, and its outliers are put in there. */
 #ifndef WCODEC_COMMON_FUSED_H
 #define WCODEC_COMMON_FUSED_H
 

@@ -98,7 +98,7 @@ struct tile_end {
     uint32_t words, outliers, slot, check;
 };
 
-/* STAGED: bytes go to shared memory in place of the tile's destination, two groups to 272 bytes (backends/common/blocks.h). */
+/* STAGED: bytes go to shared memory in place of the tile's destination, two groups to 272 bytes (backends/common/stage.h). */
 template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = false> struct fast_tile {
     typedef shape<SHAPE> s;
     static constexpr int bytes = s::bytes, unroll = s::unroll, rows = s::rows;

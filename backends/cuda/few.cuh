@@ -15,7 +15,7 @@
 template <int PROFILE> struct few_room {
     uint32_t symbols, table, words, steps, entries, raw;
 
-    /* Parts of a room, by the most that a tile of the launch has. The host knows the sum: wcodec_cuda_few_room(). */
+    /* Parts of a room, by the most that a tile of the launch has. The host knows the sum: WCODEC_CUDA_FEW_ROOM(). */
     template <int SHAPE> __device__ __forceinline__ few_room(const fast_launch &launch, uint32_t tile, shape<SHAPE>)
     {
         const uint32_t many = launch.words + WCODEC_FEW_SPARE;

@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 enum {
-    WCODEC_LOSSY_CLASSES = 16, /* four numbers of the zig-zag each, as tables can tell them apart */
+    WCODEC_LOSSY_CLASSES = 16, /* four numbers of the order each, as tables can tell them apart */
     WCODEC_LOSSY_BUCKETS = 64, /* magnitudes up to 15, then four ranges an octave up to 2^16 */
     WCODEC_LOSSY_DIRECT = 256, /* magnitudes that have costs of their own */
     WCODEC_LOSSY_MAX = 32767   /* largest coefficient */

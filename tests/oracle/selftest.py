@@ -73,7 +73,7 @@ def exact(mode, order, q):
 def transforms(rng):
     """The integers' errors: of rounding, 1.5 of 64 units, and with large coefficients of the constants' 12 bits."""
     if [8 * y + x for y, x in lossy.ORDERS[0][:7] + lossy.ORDERS[0][-2:]] != [0, 1, 8, 16, 9, 2, 3, 62, 63] or any(len(set(o)) != 64 for o in lossy.ORDERS):
-        sys.exit("zig-zag")
+        sys.exit("orders of coefficients")
     for mode in (lossy.DCT, lossy.ADST):
         for most, allowed in ((2, 2.0), (30, 2.0), (2000, 40.0)):
             squares = 0.0
