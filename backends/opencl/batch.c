@@ -48,7 +48,7 @@ struct wcodec_batch {
     size_t set_count;
     struct set *sets;
     uint64_t tiles;
-    struct wcodec_memory scratch;    /* for residuals; buffer NULL: there are no tensors in blocks */
+    struct wcodec_memory scratch;    /* for residuals; buffer NULL: none is needed, or it is not made yet */
     uint32_t queue_count, queue_max; /* launches with a queue, which has two words behind the faults */
     struct wcodec_opencl_room room;
     uint32_t serial;
@@ -168,6 +168,27 @@ static void count_launches(struct wcodec_batch *b, struct set *s)
     b->queue_max += s->launch_max;
 }
 
+/* Scratch memory of `size` bytes takes the place that sets have kept for it; of no bytes, any buffer does. */
+static wcodec_status make_scratch(struct wcodec_batch *b, uint64_t size, wcodec_error *err)
+{
+    const struct wcodec_device *d = b->device;
+    cl_int result = CL_SUCCESS;
+    cl_mem buffer = NULL;
+    if (size > SIZE_MAX)
+        return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for residuals");
+    if (size > 0)
+        buffer = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, (size_t)size, NULL, &result);
+    if (result != CL_SUCCESS)
+        return wcodec_opencl_fail(d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result, "clCreateBuffer", err);
+    for (struct set *s = b->sets; s < b->sets + b->set_count; s++) {
+        struct wcodec_memory *place = find_place(s, &b->scratch);
+        if (place != NULL)
+            place->buffer = buffer != NULL ? buffer : s->places[0].buffer;
+    }
+    b->scratch.buffer = buffer;
+    return WCODEC_OK;
+}
+
 /* Sizes of all sets, and of their descriptors together; each has its part of the scratch memory. */
 static wcodec_status measure(struct wcodec_batch *b, uint64_t *size, wcodec_error *err)
 {
@@ -191,7 +212,7 @@ static wcodec_status measure(struct wcodec_batch *b, uint64_t *size, wcodec_erro
         if (b->tiles >> 31)
             return b->device->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "too many tiles in one batch");
     }
-    return WCODEC_OK;
+    return make_scratch(b, scratch, err);
 }
 
 struct arguments {
@@ -423,23 +444,6 @@ void wcodec_opencl_batch_destroy(struct wcodec_batch *b)
     wcodec_opencl_release(d->host, b);
 }
 
-/* Scratch memory for the residuals of all tensors in blocks. */
-static wcodec_status make_scratch(struct wcodec_batch *b, wcodec_error *err)
-{
-    const struct wcodec_device *d = b->device;
-    struct wcodec_plan plan;
-    cl_int result;
-    const wcodec_status status = wcodec_plan_measure(d->host, b->jobs, b->count, 0, &plan, err);
-    if (status || plan.scratch_size == 0)
-        return status;
-    if (plan.scratch_size > SIZE_MAX)
-        return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for residuals");
-    b->scratch.buffer = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, (size_t)plan.scratch_size, NULL, &result);
-    if (result == CL_SUCCESS)
-        return WCODEC_OK;
-    return wcodec_opencl_fail(d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result, "clCreateBuffer", err);
-}
-
 wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *q, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err)
 {
     enum { PLACES = WCODEC_AREAS + 2 };
@@ -455,11 +459,8 @@ wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *q, const struct wc
     }
     if (b != NULL && b->jobs != NULL && b->places != NULL && b->sets != NULL) {
         memcpy(b->jobs, jobs, count * sizeof *jobs);
-        status = make_scratch(b, err);
-        if (status == WCODEC_OK) {
-            make_sets(b);
-            status = build(q, b, err);
-        }
+        make_sets(b);
+        status = build(q, b, err);
     } else {
         status = host->fail(err, WCODEC_ERROR_MEMORY, "no memory for a batch of %zu jobs", count);
     }
