@@ -35,8 +35,10 @@ static inline void wcodec_cpu_advance(struct wcodec_cpu_stream *s, unsigned grou
 {
     s->symbols += groups * WCODEC_GROUP;
 #ifdef PASS
-    s->ready += groups * s->ready_bytes;
-    s->pass_to += groups * s->ready_bytes;
+    if (s->ready_bytes) { /* else there may be nothing to point to */
+        s->ready += groups * s->ready_bytes;
+        s->pass_to += groups * s->ready_bytes;
+    }
 #endif
 }
 
