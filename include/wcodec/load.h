@@ -28,7 +28,7 @@ typedef struct wcodec_buffer wcodec_buffer;
  * _BACKEND, _DEVICE. */
 WCODEC_API wcodec_status wcodec_buffer_create(wcodec_context *context, uint64_t size, wcodec_buffer **buffer, wcodec_error *err);
 
-/** What a load takes as destination: a CUdeviceptr, a cl_mem, for the CPU a pointer. Never fails. */
+/** What a load takes as destination, if its options' `memory` names this buffer's backend: a CUdeviceptr, a cl_mem, for the CPU a pointer. Never fails. */
 WCODEC_API uint64_t wcodec_buffer_native(const wcodec_buffer *buffer);
 
 /** Copy bytes [offset, offset + size) to host memory, when all that was loaded into them is there. Thread-safe. WCODEC_OK, _USAGE (outside of the buffer),
