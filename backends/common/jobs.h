@@ -51,7 +51,8 @@ struct wcodec_table_set {
     uint32_t run_log2; /* P8: 0, or elements of a run */
     uint32_t run_bits; /* bits of a run index */
     uint32_t constants; /* bits of an element that are none of a field that is coded or raw */
-    uint32_t pad[6];
+    uint32_t streams; /* coded fields of a tile: the sets of further ones are behind this one's entries */
+    uint32_t pad[5];
 };
 
 /* Jobs [first, first + count) use the same tables: a work-group takes them together. */
@@ -121,7 +122,7 @@ struct wcodec_view_job {
 
 /* The blocks of one tile: of 16 x 16, or superblocks; of a plain tensor its elements. */
 struct wcodec_blocks_job {
-    uint64_t residuals;
+    uint64_t residuals; /* of a fused kernel: the tile's raw bits */
     uint64_t view;   /* its wcodec_view_job */
     uint64_t row;    /* place of the first block, in blocks */
     uint64_t first;  /* number of the first block among those of the job's tiles; plain: in the tensor */

@@ -61,6 +61,41 @@ static unsigned fused_bytes(const struct wcodec_tiling *t, const struct wcodec_b
     }
 }
 
+/* 16-bit coefficients of which eight bits are coded, those below raw, and those above coded too or constant? */
+static bool is_raw_wide(const struct wcodec_tiling *t)
+{
+    const struct wcodec_field *f = &t->fields[t->coded[0]], *last = &t->fields[t->field_count - 1];
+    if (t->element_log2 != 1 || t->coded_count > 2 || f->width != 8 || f->shift != t->raw_bits)
+        return false;
+    return f->shift + 8 + (last == f ? 0 : last->width) == 16 && (last == f || last->kind != WCODEC_FIELD_RAW);
+}
+
+static unsigned fused_lossy_blocks(const struct wcodec_tiling *t)
+{
+    const struct wcodec_field *f = &t->fields[t->coded[0]];
+    if (f->profile != WCODEC_P8 || !f->run_log2)
+        return WCODEC_KERNEL_GENERIC;
+    if (!t->add && t->coded_count == 1 && shape_of(t) == WCODEC_SHAPE_8_0)
+        return WCODEC_FUSED_LOSSY_BLOCKS;
+    if (!is_raw_wide(t) || (t->coded_count == 2 && !t->fields[t->coded[1]].run_log2))
+        return WCODEC_KERNEL_GENERIC;
+    return t->coded_count == 2 && t->raw_bits == 0 ? WCODEC_FUSED_LOSSY_WIDE : WCODEC_FUSED_LOSSY_RAW_WIDE;
+}
+
+static unsigned fused_lossy_plain(const struct wcodec_tiling *t)
+{
+    const struct wcodec_field *f = &t->fields[t->coded[0]];
+    if (t->coded_count != 1)
+        return WCODEC_KERNEL_GENERIC;
+    if (f->profile == WCODEC_P12 && is_raw_wide(t))
+        return WCODEC_FUSED_LOSSY_RAW_P12;
+    if (f->profile == WCODEC_PAIRS && shape_of(t) == WCODEC_SHAPE_8_4)
+        return WCODEC_FUSED_LOSSY_RAW_PAIRS;
+    if (t->add || shape_of(t) != WCODEC_SHAPE_8_0)
+        return WCODEC_KERNEL_GENERIC;
+    return f->profile == WCODEC_P12 ? WCODEC_FUSED_LOSSY_P12 : f->profile == WCODEC_PAIRS ? WCODEC_FUSED_LOSSY_PAIRS : WCODEC_KERNEL_GENERIC;
+}
+
 unsigned wcodec_plan_fused(const struct wcodec_job *job)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
@@ -68,14 +103,7 @@ unsigned wcodec_plan_fused(const struct wcodec_job *job)
         return fused_bytes(t, job->blocks);
     if (!job->lossy)
         return WCODEC_KERNEL_GENERIC;
-    const struct wcodec_field *f = &t->fields[t->coded[0]];
-    if (!job->lossy->plain && t->coded_count == 2 && t->field_count == 2 && f[0].width == 8 && f[0].run_log2 && f[1].width == 8 && f[1].run_log2)
-        return WCODEC_FUSED_LOSSY_WIDE;
-    if (t->add || t->coded_count != 1 || shape_of(t) != WCODEC_SHAPE_8_0)
-        return WCODEC_KERNEL_GENERIC;
-    if (!job->lossy->plain)
-        return f->profile == WCODEC_P8 && f->run_log2 ? WCODEC_FUSED_LOSSY_BLOCKS : WCODEC_KERNEL_GENERIC;
-    return f->profile == WCODEC_P12 ? WCODEC_FUSED_LOSSY_P12 : f->profile == WCODEC_PAIRS ? WCODEC_FUSED_LOSSY_PAIRS : WCODEC_KERNEL_GENERIC;
+    return job->lossy->plain ? fused_lossy_plain(t) : fused_lossy_blocks(t);
 }
 
 static uint32_t field_entries(const struct wcodec_field *f)
@@ -171,6 +199,7 @@ static uint64_t job_extra(const struct wcodec_job *job)
         size += (table_sets(t) + t->coded_count) * sizeof(struct wcodec_table_set) + 4 * (uint64_t)pool_entries(t);
     if (blocks_kind(job) >= 0) {
         const struct side s = side_of(job);
+        size += wcodec_align_u64(sizeof(struct wcodec_stream_job), 16);
         size += wcodec_align_u64(sizeof(struct wcodec_view_job), 16) + wcodec_align_u64(s.modes_end - s.modes, 16) + wcodec_align_u64(s.scales_end - s.scales, 16);
     }
     return wcodec_align_u64(size, 16);
@@ -288,7 +317,7 @@ static uint64_t write_sets(struct builder *b, const struct wcodec_tiles *tiles, 
         *step = i ? *step : b->at - first;
         struct wcodec_table_set *set = p;
         *set = (struct wcodec_table_set){.entries = count, .shift = c ? 0 : f->shift, .width = f->width, .base = tiles->tables[table].base, .add = repeat(t->add, t->element_log2),
-                                         .run_log2 = f->run_log2, .run_bits = wcodec_run_index_bits(f->tables), .constants = (uint32_t)t->constant_bits};
+                                         .run_log2 = f->run_log2, .run_bits = wcodec_run_index_bits(f->tables), .constants = (uint32_t)t->constant_bits, .streams = t->coded_count};
         if (t->plane_count) {
             const unsigned slot = 8u << t->element_log2, q = t->planes[0].position;
             const uint64_t bits = (1ull << t->planes[0].bits) - 1;
@@ -365,6 +394,7 @@ struct job_state {
     uint64_t runs[WCODEC_MAX_CODED]; /* offsets */
     uint64_t slot;
     uint64_t view;    /* offset of its wcodec_view_job */
+    uint64_t upper;   /* of a wcodec_stream_job of upper bits that are constant, for a fused kernel that takes two streams */
 };
 
 /* The kernel of one tile. */
@@ -427,7 +457,7 @@ static uint64_t write_blocks_job(struct builder *b, const struct wcodec_job *job
     const uint64_t number = fused ? --b->fused[kind] : (kind ? b->plan->blocks_room[0] : 0) + b->plan->blocks_count[kind]++;
     const uint64_t at = b->plan->blocks + number * sizeof(struct wcodec_blocks_job);
     *(struct wcodec_blocks_job *)(void *)(b->plan->block + at) = (struct wcodec_blocks_job){
-        .residuals = fused ? 0 : b->plan->scratch + b->scratch,
+        .residuals = fused ? area(b, job, WCODEC_AREA_RAW, job->tiles->raw[tile]) : b->plan->scratch + b->scratch,
         .view = b->address + s->view,
         .row = block / across,
         .first = plain ? block : (tile - job->first) << log2,
@@ -470,6 +500,8 @@ static void write_tile(struct builder *b, const struct wcodec_job *job, const st
     out->outliers = stream->outliers;
     if (t->coded_count > 1)
         out->raw = write_streams(b, job, s, tile) + sizeof(struct wcodec_stream_job);
+    else if (s->upper)
+        out->raw = b->address + s->upper;
 }
 
 static struct wcodec_view_job view_of_blocks(const struct wcodec_job *job)
@@ -547,6 +579,12 @@ static void write_job(struct builder *b, const struct wcodec_job *job, struct jo
         s->sets = write_sets(b, job->tiles, &s->step);
     if (blocks_kind(job) >= 0)
         s->view = write_view(b, job);
+    if (s->kernel == WCODEC_FUSED_LOSSY_RAW_WIDE && t->coded_count == 1) {
+        const struct wcodec_field *f = &t->fields[t->coded[0]];
+        void *p;
+        s->upper = reserve(b, sizeof(struct wcodec_stream_job), &p);
+        *(struct wcodec_stream_job *)p = (struct wcodec_stream_job){.mode_symbol = WCODEC_STREAM_CONSTANT | (uint32_t)(t->constant_bits >> (f->shift + f->width)) << 8};
+    }
 }
 
 /* Jobs by kernel, then in the given order, then by table: classes in the order of their number are numbered again in that of their kernels. */

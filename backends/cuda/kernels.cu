@@ -53,26 +53,20 @@ FEW_CODINGS(8_31, WCODEC_SHAPE_8_31)
 FEW_CODINGS(32_24, WCODEC_SHAPE_32_24)
 FEW_CODINGS(16_11, WCODEC_SHAPE_16_11)
 
+#define LOSSY(name, blocks, ...)                                                                                              \
+    extern "C" __global__ void __launch_bounds__(512, blocks) wcodec_lossy_##name(const __grid_constant__ fast_launch launch) \
+    {                                                                                                                         \
+        lossy_tiles_kernel<__VA_ARGS__>(launch);                                                                              \
+    }
+
 /* Blocks are transformed in registers: a lane has 64 coefficients. */
-extern "C" __global__ void __launch_bounds__(512, 1) wcodec_lossy_p8_runs(const __grid_constant__ fast_launch launch)
-{
-    lossy_tiles_kernel<P8, true, false>(launch);
-}
-
-extern "C" __global__ void __launch_bounds__(512, 1) wcodec_lossy_wide(const __grid_constant__ fast_launch launch)
-{
-    lossy_tiles_kernel<P8, true, true>(launch);
-}
-
-extern "C" __global__ void __launch_bounds__(512, WCODEC_CUDA_BLOCKS) wcodec_lossy_p12(const __grid_constant__ fast_launch launch)
-{
-    lossy_tiles_kernel<P12, false, false>(launch);
-}
-
-extern "C" __global__ void __launch_bounds__(512, WCODEC_CUDA_BLOCKS) wcodec_lossy_pairs(const __grid_constant__ fast_launch launch)
-{
-    lossy_tiles_kernel<PAIRS, false, false>(launch);
-}
+LOSSY(p8_runs, 1, P8, true, 1)
+LOSSY(wide, 1, P8, true, 2)
+LOSSY(raw_wide, 1, P8, true, 2, true)
+LOSSY(p12, WCODEC_CUDA_BLOCKS, P12, false, 1)
+LOSSY(pairs, WCODEC_CUDA_BLOCKS, PAIRS, false, 1)
+LOSSY(raw_p12, WCODEC_CUDA_BLOCKS, P12, false, 2, true)
+LOSSY(raw_pairs, WCODEC_CUDA_BLOCKS, PAIRS, false, 1, true)
 
 /* Whatever the fast ones do not: a warp a tile. */
 extern "C" __global__ void __launch_bounds__(128, 8) wcodec_generic(const __grid_constant__ fast_launch launch)

@@ -164,8 +164,9 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         }
     }
 
-    /* Outliers of `elements` from `first` on, after ask_outliers(), to their place; returns whether there are any. Whether they are in order is seen later. */
-    template <class descriptor> __device__ __forceinline__ bool patch(const descriptor *job, uint32_t first, uint32_t elements)
+    /* Outliers of `elements` from `first` on, after ask_outliers(), to their place; returns whether there are any. Whether they are in order is seen later.
+     * shift: of a symbol in its byte. */
+    template <class descriptor> __device__ __forceinline__ bool patch(const descriptor *job, uint32_t first, uint32_t elements, uint32_t shift = 0)
     {
         uint32_t lanes = __ballot_sync(~0u, position - first < elements);
         if (lanes == 0)
@@ -173,7 +174,7 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         __syncwarp();
         for (;;) {
             if (position - first < elements)
-                shared_store_u8(staged + (position - first), value);
+                shared_store_u8(staged + (position - first), value << shift);
             patched += __popc(lanes);
             if (lanes != ~0u)
                 break;
@@ -184,15 +185,16 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         return true;
     }
 
-    template <class descriptor> __device__ __forceinline__ static bool outliers_good(const descriptor *job, uint32_t elements)
+    template <class descriptor> __device__ __forceinline__ static bool outliers_good(const descriptor *job, uint32_t elements, uint32_t width)
     {
         const uint32_t lane = thread() & 31, count = job->outliers;
         uint32_t least = 0;
         for (uint32_t first = 0; first < count; first += 32) {
             const uint32_t n = min(32u, count - first), at = lane < n ? ((const uint16_t *)job->positions)[first + lane] : 0;
+            const uint32_t wrong = lane < n ? (uint32_t)((const uint8_t *)job->values)[first + lane] >> width : 0;
             uint32_t before = __shfl_up_sync(~0u, at, 1) + 1;
             before = lane == 0 ? least : before;
-            if (__any_sync(~0u, lane < n && (at < before || at >= elements)))
+            if (__any_sync(~0u, lane < n && (at < before || at >= elements || wrong)))
                 return false;
             least = __shfl_sync(~0u, at, n - 1) + 1;
         }
@@ -232,22 +234,199 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
     }
 };
 
+/* Raw bits below what is coded, of elements of BYTES: `bits` of them, in planes of powers of two, the widest first (doc/format.md 2.4). A plane of n bits has 2 n
+ * rows of 128 bytes for sixteen groups; those of a unit stand behind each other in shared memory. */
+template <uint32_t BYTES> struct lossy_raw {
+    static constexpr uint32_t most = BYTES == 2 ? 8 : 4, words = BYTES; /* of a lane in a group */
+
+    /* A plane's bits below those of the planes before it. */
+    static __device__ __forceinline__ uint32_t below(uint32_t bits, uint32_t plane)
+    {
+        return bits & ~(2 * plane - 1);
+    }
+
+    /* Half of the last row of the first plane is in the start states, or of four bits all of an odd group. */
+    static __device__ __forceinline__ uint32_t plane_size(uint32_t plane, uint32_t bits, uint32_t groups)
+    {
+        const bool payload = plane >= 4 && below(bits, plane) == 0;
+        return (groups * plane + 7) / 8 * 128 - (!payload ? 0 : plane == 4 && groups % 2 ? 128 : 64);
+    }
+
+    /* Those of the sixteen groups from g on, of which the tile has `groups`; they have come after copy_async_wait<0>(). */
+    static __device__ __forceinline__ void ask(uint32_t to, uint64_t raw, uint32_t bits, uint32_t g, uint32_t groups)
+    {
+        const char *from = (const char *)raw;
+        const uint32_t part = 16 * (thread() & 31);
+        to += part;
+#pragma unroll
+        for (uint32_t plane = most; plane > 0; plane /= 2) {
+            if (!(bits & plane))
+                continue;
+            const uint32_t size = plane_size(plane, bits, groups), first = g * 16 * plane + part;
+#pragma unroll
+            for (uint32_t i = 0; i < 256 * plane; i += 512)
+                if (size && (256 * plane - i >= 512 || part < 256))
+                    copy_async_16(to + i, from + min(first + i, size - 16));
+            from += size;
+            to += 256 * plane;
+        }
+        copy_async_commit();
+    }
+
+    /* Four values of four bits, each where its element has them in the first of a row's words. */
+    static __device__ __forceinline__ uint32_t spread(uint32_t v)
+    {
+        return BYTES == 1 ? spread_nibbles<0x0f0f0f0fu>(v) : (v & 0xfu) | (v << 12 & 0xf0000u) | (v >> 4 & 0xf0u) | (v << 8 & 0xf00000u);
+    }
+
+    /* The last row of the first plane as the others are, when the tile's last group is decoded: it is in the unit that begins with group g. */
+    static __device__ __forceinline__ void complete(uint32_t rows, uint32_t bits, uint32_t g, uint32_t groups, uint32_t state)
+    {
+        const uint32_t lane = thread() & 31, plane = BYTES == 2 && bits >= 8 ? 8 : 4, payload = state & 0xffffu;
+        if (bits < 4)
+            return;
+        const uint32_t row = rows + ((groups * plane + 7) / 8 - 1 - g * plane / 8) * 128, stored = shared_u16(row + 2 * lane);
+        uint32_t word;
+        if (plane == 8)
+            word = stored | payload << 16;
+        else if (groups % 2)
+            word = spread(payload);
+        else
+            word = spread(stored) | spread(payload) << 4 * BYTES;
+        __syncwarp();
+        shared_store_u32(row + 4 * lane, word);
+        __syncwarp();
+    }
+
+    template <uint32_t PLANE, uint32_t COUNT> static __device__ __forceinline__ void put_plane(uint32_t from, uint32_t position, uint32_t *v)
+    {
+        const uint32_t mask = (BYTES == 2 ? 0x00010001u : 0x01010101u) * ((1u << PLANE) - 1) << position;
+        uint32_t word = 0;
+#pragma unroll
+        for (uint32_t n = 0; n < COUNT; n++) {
+            const uint32_t turn = n * PLANE % (8 * BYTES);
+            if (turn == 0)
+                word = shared_u32(from + n * PLANE / (8 * BYTES) * 128);
+            v[n] |= rotate_right(word, turn) & mask;
+        }
+    }
+
+    /* A lane's words of GROUPS groups, 8 or 16, from group k of a unit on get their raw bits. */
+    template <uint32_t GROUPS> static __device__ __forceinline__ void put(uint32_t rows, uint32_t bits, uint32_t k, uint32_t *v)
+    {
+        uint32_t from = rows + 4 * (thread() & 31);
+        if (BYTES == 2 && bits & 8) {
+            put_plane<8, GROUPS * words>(from + k * 128, 0, v);
+            from += 2048;
+        }
+        if (bits & 4) {
+            put_plane<4, GROUPS * words>(from + k * 64, below(bits, 4), v);
+            from += 1024;
+        }
+        if (BYTES == 2 && bits & 2) {
+            put_plane<2, GROUPS * words>(from + k * 32, below(bits, 2), v);
+            from += 512;
+        }
+        if (BYTES == 2 && bits & 1)
+            put_plane<1, GROUPS * words>(from + k * 16, below(bits, 1), v);
+    }
+
+    /* Of one element: its number in the unit. */
+    static __device__ __forceinline__ uint32_t of_one(uint32_t rows, uint32_t bits, uint32_t number)
+    {
+        const uint32_t slot = number / 128 * words + number % 4 / (4 / BYTES), slots = 8 * BYTES;
+        uint32_t from = rows + number % 128 / 4 * 4, all = 0;
+#pragma unroll 1
+        for (uint32_t plane = most; plane > 0; plane /= 2) {
+            if (!(bits & plane))
+                continue;
+            const uint32_t word = rotate_right(shared_u32(from + slot * plane / slots * 128), slot * plane % slots);
+            all |= word >> number % (4 / BYTES) * slots & ((1u << plane) - 1) << below(bits, plane);
+            from += 256 * plane;
+        }
+        return all;
+    }
+};
+
+/* Halves less those of `add`, each by itself. */
+WCODEC_INLINE uint32_t subtract_halves(uint32_t v, uint32_t add)
+{
+    return ((v | 0x80008000u) - (add & 0x7fff7fffu)) ^ ((v ^ ~add) & 0x80008000u);
+}
+
+WCODEC_INLINE uint32_t subtract_bytes(uint32_t v, uint32_t add)
+{
+    return ((v | 0x80808080u) - (add & 0x7f7f7f7fu)) ^ ((v ^ ~add) & 0x80808080u);
+}
+
 /* Elements of a plain tensor. */
 struct lossy_plain {
+    /* A lane's words of some groups from group k of the unit on, as they count for the check. */
+    template <uint32_t GROUPS, class tile> static __device__ __forceinline__ void take(const tile &t, uint32_t k, uint32_t *v)
+    {
+        const uint32_t from = t.low.staged + 128 * k + 4 * (thread() & 31);
+        if constexpr (!tile::raw) {
+#pragma unroll
+            for (uint32_t i = 0; i < GROUPS; i++)
+                v[i] = shared_u32(from + 128 * i);
+        } else {
+            const uint4 with = shared_u128(t.parked + tile::WITH); /* offset, raw bits, constant ones */
+#pragma unroll
+            for (uint32_t i = 0; i < GROUPS; i++) {
+                const uint32_t symbols = shared_u32(from + 128 * i);
+                if constexpr (tile::bytes == 2) {
+                    v[2 * i] = __byte_perm(symbols, 0, 0x4140) << with.y | with.z;
+                    v[2 * i + 1] = __byte_perm(symbols, 0, 0x4342) << with.y | with.z;
+                } else {
+                    v[i] = symbols;
+                }
+            }
+            lossy_raw<tile::bytes>::template put<GROUPS>(t.raw_rows(), with.y, k, v);
+#pragma unroll
+            for (uint32_t i = 0; i < GROUPS * tile::bytes; i++)
+                v[i] = tile::bytes == 2 ? subtract_halves(v[i], with.x) : subtract_bytes(v[i], with.x);
+        }
+    }
+
+    /* Those of one element: its number in the unit. */
+    template <class tile> static __device__ __forceinline__ uint32_t take_one(const tile &t, uint32_t number)
+    {
+        const uint32_t symbol = shared_u8(t.low.staged + number);
+        if constexpr (!tile::raw)
+            return symbol;
+        const uint4 with = shared_u128(t.parked + tile::WITH);
+        const uint32_t v = (tile::bytes == 2 ? symbol << with.y | with.z : symbol) | lossy_raw<tile::bytes>::of_one(t.raw_rows(), with.y, number);
+        return (v - with.x) & (tile::bytes == 2 ? 0xffffu : 0xffu);
+    }
+
+    /* factor: of the unit's first word. */
     template <int FORMAT, class tile> static __device__ __forceinline__ void put_all(tile &t, uint32_t factor, uint64_t out, float scale)
     {
-        const uint32_t from = t.low.staged + 4 * (thread() & 31);
+        constexpr uint32_t groups = tile::raw ? 8 : tile::unit_groups, bytes = tile::bytes;
         uint64_t sum = 0;
+#pragma unroll 1
+        for (uint32_t first = 0; first < tile::unit_groups; first += groups) {
+            uint32_t words[groups * bytes];
+            take<groups>(t, first, words);
 #pragma unroll
-        for (uint32_t k = 0; k < tile::unit_groups; k++) {
-            const uint32_t word = shared_u32(from + 128 * k);
-            uint32_t v[4];
-            sum += (uint64_t)word * (factor + k * WCODEC_CHECK_STEP);
-            wcodec_lossy_four(word, v, v + 1, v + 2, v + 3);
-            if constexpr (FORMAT == WCODEC_TO_F32)
-                store_u128((char *)out + 512 * k, make_uint4(wcodec_lossy_product(v[0], scale), wcodec_lossy_product(v[1], scale), wcodec_lossy_product(v[2], scale), wcodec_lossy_product(v[3], scale)));
-            else
-                store_u64((char *)out + 256 * k, make_uint2(wcodec_lossy_pair(FORMAT, v[0], v[1], scale), wcodec_lossy_pair(FORMAT, v[2], v[3], scale)));
+            for (uint32_t k = 0; k < groups; k++) {
+                uint32_t v[4];
+                if constexpr (bytes == 2) {
+                    wcodec_lossy_two(words[2 * k], v, v + 1);
+                    wcodec_lossy_two(words[2 * k + 1], v + 2, v + 3);
+                } else {
+                    wcodec_lossy_four(words[k], v, v + 1, v + 2, v + 3);
+                }
+#pragma unroll
+                for (uint32_t i = 0; i < bytes; i++)
+                    sum += (uint64_t)words[bytes * k + i] * (factor + (bytes * k + i) * WCODEC_CHECK_STEP);
+                if constexpr (FORMAT == WCODEC_TO_F32)
+                    store_u128((char *)out + 512 * k, make_uint4(wcodec_lossy_product(v[0], scale), wcodec_lossy_product(v[1], scale), wcodec_lossy_product(v[2], scale), wcodec_lossy_product(v[3], scale)));
+                else
+                    store_u64((char *)out + 256 * k, make_uint2(wcodec_lossy_pair(FORMAT, v[0], v[1], scale), wcodec_lossy_pair(FORMAT, v[2], v[3], scale)));
+            }
+            out += groups * (FORMAT == WCODEC_TO_F32 ? 512 : 256);
+            factor += groups * bytes * WCODEC_CHECK_STEP;
         }
         t.add_sum(sum);
     }
@@ -260,7 +439,7 @@ struct lossy_plain {
         const uint64_t at = job->first + first, out = view->out + ((at - view->begin) << log2);
         if (first + 128 * tile::unit_groups <= job->blocks && at >= view->begin && at + 128 * tile::unit_groups <= view->end && !view->row_scales && out % (4u << log2) == 0) {
             const float scale = *(const float *)view->scales * 64;
-            const uint32_t factor = WCODEC_CHECK_FIRST + unit * tile::unit_groups * WCODEC_CHECK_STEP;
+            const uint32_t factor = WCODEC_CHECK_FIRST + unit * tile::unit_groups * tile::bytes * WCODEC_CHECK_STEP;
             const uint64_t mine = out + (lane * 4 << log2);
             if (format == WCODEC_TO_BF16)
                 put_all<WCODEC_TO_BF16>(t, factor, mine, scale);
@@ -283,13 +462,14 @@ struct lossy_plain {
 #pragma unroll 1
         for (uint32_t i = 0; i < 4 * n; i++) {
             /* Element i % 4 of the lane's in group i / 4; those behind the last are zero, for the check. */
-            const uint32_t number = first + i / 4 * 128 + 4 * lane + i % 4, shift = i % 4 * 8;
-            const bool inside = number < job->blocks;
-            const uint32_t symbol = inside ? shared_u32(t.low.staged + (number - first) / 4 * 4) >> shift & 0xffu : 0;
-            const uint64_t element = job->first + number;
-            sum += (uint64_t)(symbol << shift) * (WCODEC_CHECK_FIRST + (first / 128 + i / 4) * WCODEC_CHECK_STEP);
+            const uint32_t number = i / 4 * 128 + 4 * lane + i % 4, offset = i % 4 * tile::bytes;
+            const bool inside = first + number < job->blocks;
+            const uint32_t v = inside ? take_one(t, number) : 0;
+            const uint64_t element = job->first + first + number;
+            sum += (uint64_t)(v << offset % 4 * 8) * (WCODEC_CHECK_FIRST + ((first / 128 + i / 4) * tile::bytes + offset / 4) * WCODEC_CHECK_STEP);
             if (inside && element >= view->begin && element < view->end)
-                wcodec_put_one(w, view->out + ((element - view->begin) << (w->format == WCODEC_TO_F32 ? 2 : 1)), (uint32_t)((int32_t)(symbol << 24) >> 24) * 64,
+                wcodec_put_one(w, view->out + ((element - view->begin) << (w->format == WCODEC_TO_F32 ? 2 : 1)),
+                               (tile::bytes == 2 ? (uint32_t)((int32_t)(v << 16) >> 16) : (uint32_t)((int32_t)(v << 24) >> 24)) * 64,
                                wcodec_row_scale(w, view->row_scales ? element / view->columns : 0));
         }
         t.add_sum(sum);
@@ -298,41 +478,43 @@ struct lossy_plain {
 
 /* Elements from coefficients in blocks. */
 struct lossy_blocks {
-    static __device__ __forceinline__ uint32_t subtract_halves(uint32_t v, uint32_t add)
-    {
-        return ((v | 0x80008000u) - (add & 0x7fff7fffu)) ^ ((v ^ ~add) & 0x80008000u);
-    }
-
     /* Words of four coefficients, or of two; for the check they count. */
     template <class tile> static __device__ __forceinline__ void take(tile &t, uint32_t g, uint32_t *words)
     {
-        const uint32_t lane = thread() & 31, factor = WCODEC_CHECK_FIRST + g * (tile::wide + 1) * WCODEC_CHECK_STEP;
-        const uint32_t low = t.low.staged + 4 * lane, high = t.high.staged + 4 * lane, add = tile::wide ? shared_u32(t.parked + tile::ADD) : 0;
+        const uint32_t lane = thread() & 31, factor = WCODEC_CHECK_FIRST + g * tile::bytes * WCODEC_CHECK_STEP;
+        const uint32_t low = t.low.staged + 4 * lane, high = t.high.staged + 4 * lane;
+        const uint32_t add = tile::wide ? shared_u32(t.parked + tile::WITH) : 0, raw = tile::raw ? shared_u32(t.parked + tile::WITH + 4) : 0;
         uint64_t sum = 0;
 #pragma unroll
         for (uint32_t k = 0; k < tile::unit_groups; k++) {
             const uint32_t l = shared_u32(low + 128 * k);
             if constexpr (tile::wide) {
                 const uint32_t h = shared_u32(high + 128 * k);
-                words[2 * k] = subtract_halves(__byte_perm(l, h, 0x5140), add);
-                words[2 * k + 1] = subtract_halves(__byte_perm(l, h, 0x7362), add);
-                sum += (uint64_t)words[2 * k] * (factor + 2 * k * WCODEC_CHECK_STEP);
-                sum += (uint64_t)words[2 * k + 1] * (factor + (2 * k + 1) * WCODEC_CHECK_STEP);
+                words[2 * k] = __byte_perm(l, h, 0x5140) << raw;
+                words[2 * k + 1] = __byte_perm(l, h, 0x7362) << raw;
             } else {
                 words[k] = l;
-                sum += (uint64_t)l * (factor + k * WCODEC_CHECK_STEP);
             }
+        }
+        if constexpr (tile::raw)
+            lossy_raw<2>::put<tile::unit_groups>(t.raw_rows(), raw, 0, words);
+#pragma unroll
+        for (uint32_t i = 0; i < tile::unit_groups * tile::bytes; i++) {
+            if constexpr (tile::wide)
+                words[i] = subtract_halves(words[i], add);
+            sum += (uint64_t)words[i] * (factor + i * WCODEC_CHECK_STEP);
         }
         t.add_sum(sum);
     }
 };
 
-/* A tile: with RUNS of coefficients in blocks, else of a plain tensor. WIDE: two streams, of lower and upper bytes; the tile's job has the upper one's wcodec_stream_job at
- * `raw`. */
-template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
+/* A tile: with RUNS of coefficients in blocks, else of a plain tensor. BYTES: of a coefficient. RAW: there may be raw bits below what is coded, at `residuals` of the
+ * tile's wcodec_blocks_job. In blocks 16-bit coefficients have two streams, of lower and upper symbols; the tile's job has the upper one's wcodec_stream_job at `raw`. */
+template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
     typedef lossy_stream<PROFILE, RUNS> stream;
-    static constexpr uint32_t unit_groups = 16;
-    static constexpr bool wide = WIDE;
+    static constexpr uint32_t unit_groups = 16, bytes = BYTES;
+    static constexpr bool wide = RUNS && BYTES == 2, raw = RAW;
+    static constexpr uint32_t extra = WCODEC_CUDA_LOSSY_EXTRA(wide, RUNS, RAW ? BYTES : 0);
 
     const fast_launch &launch;
     stream low, high;
@@ -342,13 +524,13 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
     {
     }
 
-    /* What is in shared memory before tables and coefficients: streams that are parked; the offset, whether a state was too low, whether outliers have changed the last
-     * upper bytes; descriptors; the lanes' sums of the check. */
+    /* What is in shared memory before tables and coefficients: streams that are parked; what coefficients are made with (the offset, how many raw bits, constant bits);
+     * whether a state was too low, and whether outliers have changed the last upper bytes; descriptors; the lanes' sums of the check. */
     enum : uint32_t {
-        ADD = 96,
-        LOW_START = ADD + 4,
-        UPPER_CHANGED = ADD + 8,
-        BLOCKS = ADD + 16,
+        WITH = 96,
+        LOW_START = WITH + 16,
+        UPPER_CHANGED = WITH + 20,
+        BLOCKS = WITH + 32,
         VIEW = BLOCKS + sizeof(wcodec_blocks_job),
         TILE = VIEW + sizeof(wcodec_view_job),
         UPPER = TILE + sizeof(wcodec_tile_job),
@@ -373,7 +555,18 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
 
     __device__ __forceinline__ bool upper_coded() const
     {
-        return WIDE && (upper()->mode_symbol & 0xff) == 0;
+        return wide && (upper()->mode_symbol & 0xff) == 0;
+    }
+
+    __device__ __forceinline__ uint32_t raw_bits() const
+    {
+        return RAW ? shared_u32(parked + WITH + 4) : 0;
+    }
+
+    /* Those of a unit are the last of what a warp has. */
+    __device__ __forceinline__ uint32_t raw_rows() const
+    {
+        return parked + extra - BYTES * 1024;
     }
 
     __device__ __forceinline__ uint32_t sum_address() const
@@ -393,7 +586,7 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
         number = n;
         const wcodec_tile_job *job = launch.jobs + n;
         low.begin(job, room);
-        if constexpr (WIDE) {
+        if constexpr (wide) {
             const wcodec_stream_job *more = (const wcodec_stream_job *)job->raw;
             if ((more->mode_symbol & 0xff) == 0)
                 high.begin(more, room + WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0));
@@ -420,29 +613,30 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
         return (const type *)((const char *)shared + (address - (uint32_t)__cvta_generic_to_shared(shared)));
     }
 
-    /* After begin(), and when the tables are there. extra: WCODEC_CUDA_LOSSY_EXTRA(WIDE) bytes of the warp's: descriptors, what is parked, tables of groups,
-     * coefficients. */
-    __device__ __forceinline__ void decode(uint32_t next, uint32_t tables, uint32_t extra)
+    /* After begin(), and when the tables are there. room: `extra` bytes of the warp's: descriptors, what is parked, tables of groups, coefficients, raw bits. */
+    __device__ __forceinline__ void decode(uint32_t next, uint32_t tables, uint32_t room)
     {
-        const uint32_t lane = thread() & 31, runs = extra + WCODEC_CUDA_LOSSY_HEAD;
+        const uint32_t lane = thread() & 31, runs = room + WCODEC_CUDA_LOSSY_HEAD;
         const wcodec_tile_job *given = launch.jobs + number;
-        const wcodec_blocks_job *blocks = (const wcodec_blocks_job *)given->out, *job = shared_pointer<wcodec_blocks_job>(extra + BLOCKS);
+        const wcodec_blocks_job *blocks = (const wcodec_blocks_job *)given->out, *job = shared_pointer<wcodec_blocks_job>(room + BLOCKS);
         wcodec_lossy_work work;
-        parked = extra;
-        copy_words(extra + TILE, given, sizeof *given);
-        copy_words(extra + BLOCKS, blocks, sizeof *blocks);
-        copy_words(extra + VIEW, (const void *)blocks->view, sizeof *work.view);
-        if constexpr (WIDE) {
-            copy_words(extra + UPPER, (const void *)given->raw, sizeof(wcodec_stream_job));
-            shared_store_u32(extra + ADD, current_set()->add);
+        parked = room;
+        copy_words(room + TILE, given, sizeof *given);
+        copy_words(room + BLOCKS, blocks, sizeof *blocks);
+        copy_words(room + VIEW, (const void *)blocks->view, sizeof *work.view);
+        if constexpr (wide)
+            copy_words(room + UPPER, (const void *)given->raw, sizeof(wcodec_stream_job));
+        if constexpr (wide || RAW) {
+            const wcodec_table_set *set = current_set();
+            asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(room + WITH), "r"(set->add), "r"(set->shift), "r"(set->constants * 0x10001u), "r"(0) : "memory");
         }
         __syncwarp();
         const uint32_t groups = this->groups();
-        work.view = shared_pointer<wcodec_view_job>(extra + VIEW);
-        low.prepare(tables, runs, runs + 512 * (WIDE + 1));
+        work.view = shared_pointer<wcodec_view_job>(room + VIEW);
+        low.prepare(tables, runs, RUNS ? runs + 512 * (wide + 1) : runs);
         if constexpr (RUNS)
             low.load_runs((const uint8_t *)tile()->runs, current_set(), groups);
-        if constexpr (WIDE) {
+        if constexpr (wide) {
             high.prepare(tables + 16384, runs + 512, runs + 1024 + 2048);
             if (upper_coded())
                 high.load_runs((const uint8_t *)upper()->runs, second_set(current_set()), groups);
@@ -453,9 +647,9 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
         if (next < launch_end() && lane < 2)
             prefetch_l2((const char *)(launch.jobs + next) + lane * (sizeof(wcodec_tile_job) - 1));
         work.format = work.view->format;
-        work.wide = WIDE;
-        shared_store_u32(extra + LOW_START, __any_sync(~0u, low.x < WCODEC_STATE_LOW || (upper_coded() && high.x < WCODEC_STATE_LOW)));
-        shared_store_u32(extra + UPPER_CHANGED, 1);
+        work.wide = BYTES - 1;
+        shared_store_u32(room + LOW_START, __any_sync(~0u, low.x < WCODEC_STATE_LOW || (upper_coded() && high.x < WCODEC_STATE_LOW)));
+        shared_store_u32(room + UPPER_CHANGED, 1);
         asm volatile("st.shared.v2.u32 [%0], {%1, %1};" ::"r"(sum_address()), "r"(0) : "memory");
         __syncwarp();
 #pragma unroll 1
@@ -472,25 +666,44 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
         finish();
     }
 
+    __device__ __forceinline__ void ask_raw(const wcodec_blocks_job *job, uint32_t g)
+    {
+        if constexpr (RAW)
+            lossy_raw<BYTES>::ask(raw_rows(), job->residuals, raw_bits(), g, groups());
+    }
+
+    /* After the unit's groups were decoded. */
+    __device__ __forceinline__ void await_raw(uint32_t g)
+    {
+        if constexpr (RAW) {
+            copy_async_wait<0>();
+            __syncwarp();
+            if (g + unit_groups >= groups())
+                lossy_raw<BYTES>::complete(raw_rows(), raw_bits(), g, groups(), low.x);
+        }
+    }
+
     __device__ __forceinline__ void blocks_unit(wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t g)
     {
         const wcodec_lossy_where place = wcodec_lossy_place(w, job, g / unit_groups, thread() & 31);
-        uint32_t words[unit_groups * (WIDE + 1)];
+        uint32_t words[unit_groups * BYTES];
+        ask_raw(job, g);
         low.ask_outliers(tile());
-        if constexpr (WIDE)
+        if constexpr (wide)
             high.ask_outliers(upper());
         low.decode_groups(g, unit_groups);
         low.patch(tile(), g * 128, unit_groups * 128);
         low.park(parked);
         bool changed = false;
-        if constexpr (WIDE) {
+        if constexpr (wide) {
             if (upper_coded())
                 high.decode_few(g, shared_u32(parked + UPPER_CHANGED));
             changed = high.patch(upper(), g * 128, unit_groups * 128);
             high.park(parked + 48);
         }
+        await_raw(g);
         lossy_blocks::take(*this, g, words);
-        if constexpr (WIDE) {
+        if constexpr (wide) {
             if (changed && !upper_coded())
                 fill_upper();
             shared_store_u32(parked + UPPER_CHANGED, changed);
@@ -498,16 +711,18 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
         wcodec_lossy_block(w, &place, words);
         __syncwarp();
         low.take_back(parked);
-        if constexpr (WIDE)
+        if constexpr (wide)
             high.take_back(parked + 48);
     }
 
     __device__ __forceinline__ void plain_unit(wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t g)
     {
         const uint32_t n = min(unit_groups, groups() - g);
+        ask_raw(job, g);
         low.ask_outliers(tile());
         low.decode_groups(g, n);
-        low.patch(tile(), g * 128, unit_groups * 128);
+        low.patch(tile(), g * 128, unit_groups * 128, BYTES == 1 ? raw_bits() : 0);
+        await_raw(g);
         lossy_plain::put(*this, w, job, g / unit_groups, n);
     }
 
@@ -522,9 +737,10 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
             fault = 1;
         else if (!low.all_taken(job) || (coded && !high.all_taken(upper())))
             fault = 2;
-        else if (__any_sync(~0u, low.x != WCODEC_STATE_LOW || (coded && high.x != WCODEC_STATE_LOW)))
+        else if (__any_sync(~0u, (raw_bits() >= 4 ? low.x >> 16 != 1 : low.x != WCODEC_STATE_LOW) || (coded && high.x != WCODEC_STATE_LOW)))
             fault = 3;
-        else if ((job->outliers && !stream::outliers_good(job, job->elements)) || (WIDE && upper()->outliers && !stream::outliers_good(upper(), job->elements)))
+        else if ((job->outliers && !stream::outliers_good(job, job->elements, BYTES == 1 ? 8 - raw_bits() : 8)) ||
+                 (wide && upper()->outliers && !stream::outliers_good(upper(), job->elements, 8 - raw_bits())))
             fault = 4;
         else if (job->slot >> 31)
             fault = add_lanes(wcodec_check_share(sum, thread() & 31)) == job->check ? 0 : 5;
@@ -533,13 +749,15 @@ template <int PROFILE, bool RUNS, bool WIDE> struct lossy_tile {
     }
 };
 
-template <int PROFILE, bool RUNS, bool WIDE> WCODEC_INLINE void lossy_tiles_kernel(const fast_launch &launch)
+template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW = false> WCODEC_INLINE void lossy_tiles_kernel(const fast_launch &launch)
 {
-    typedef places<WIDE || PROFILE == PAIRS ? 32768 : 16384, WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0) * (WIDE + 1), WCODEC_CUDA_LOSSY_EXTRA(WIDE)> place;
-    take_parts<lossy_tile<PROFILE, RUNS, WIDE>, place>(launch, [](const wcodec_table_set *set, uint32_t *to, auto meanwhile) {
-        load_tables<WCODEC_SHAPE_8_0, PROFILE, RUNS, PROFILE == PAIRS>(set, to, meanwhile);
-        if constexpr (WIDE)
-            load_tables<WCODEC_SHAPE_8_0, PROFILE, RUNS, false>(second_set(set), to + 4096, [] {});
+    typedef lossy_tile<PROFILE, RUNS, BYTES, RAW> tile;
+    typedef places<tile::wide || PROFILE == PAIRS ? 32768 : 16384, WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0) * (tile::wide + 1), tile::extra> place;
+    take_parts<tile, place>(launch, [](const wcodec_table_set *set, uint32_t *to, auto meanwhile) {
+        load_tables<WCODEC_SHAPE_8_0, PROFILE, RUNS, PROFILE == PAIRS, BYTES == 1>(set, to, meanwhile);
+        if constexpr (tile::wide)
+            if (!RAW || set->streams > 1)
+                load_tables<WCODEC_SHAPE_8_0, PROFILE, RUNS, false>(second_set(set), to + 4096, [] {});
     });
 }
 

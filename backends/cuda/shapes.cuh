@@ -69,14 +69,15 @@ template <int SHAPE> WCODEC_INLINE uint32_t pair_entry(uint32_t e, uint32_t add)
     return (e & 0xfff00fffu) | (((e & 0xf000u) + (upper << 12)) & 0xf000u) | (((e & 0xf0000u) + (upper << 16)) & 0xf0000u);
 }
 
-/* Entries as they are stored, four a thread at a time, made ready. `meanwhile` runs while they are on their way. */
-template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, class function> WCODEC_INLINE void load_tables(const wcodec_table_set *set, uint32_t *to, function meanwhile)
+/* Entries as they are stored, four a thread at a time, made ready. `meanwhile` runs while they are on their way. SHIFT: symbols of P8 stand in bytes where
+ * the field is. */
+template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool SHIFT = true, class function> WCODEC_INLINE void load_tables(const wcodec_table_set *set, uint32_t *to, function meanwhile)
 {
     const uint4 *entries = (const uint4 *)(set + 1);
     const uint32_t shift = set->shift, add = set->add;
     if constexpr (PROFILE == P8 && !RUNS) {
         /* A copy for each bank, or with wide entries for each pair of banks. */
-        const uint32_t step = blockDim.x, byte_shift = shape<SHAPE>::bytes == 1 ? shift : 0;
+        const uint32_t step = blockDim.x, byte_shift = SHIFT && shape<SHAPE>::bytes == 1 ? shift : 0;
         uint32_t k = thread(), stored = __ldg((const uint32_t *)(set + 1) + k % 2048 / 8);
         meanwhile();
         for (; k < 2048; k += step) {
@@ -98,7 +99,7 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, class function> WCODEC_I
             if (k >= count)
                 break;
             if constexpr (PROFILE == P8) {
-                const uint32_t byte_shift = shape<SHAPE>::bytes == 1 ? shift : 0;
+                const uint32_t byte_shift = SHIFT && shape<SHAPE>::bytes == 1 ? shift : 0;
                 ((uint4 *)to)[k] = make_uint4(wcodec_p8_entry(e[i].x, byte_shift), wcodec_p8_entry(e[i].y, byte_shift), wcodec_p8_entry(e[i].z, byte_shift), wcodec_p8_entry(e[i].w, byte_shift));
             } else if constexpr (WIDE) {
                 ((uint4 *)to)[2 * k] = make_uint4(ready_pattern<SHAPE>(set, WCODEC_ENTRY_SYMBOL(e[i].x)), wcodec_ready_word(e[i].x), ready_pattern<SHAPE>(set, WCODEC_ENTRY_SYMBOL(e[i].y)), wcodec_ready_word(e[i].y));

@@ -250,6 +250,8 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel, enum wco
         return false;
     if (d->variant == WCODEC_VARIANT_LOOPS || TABLES + RING_ROOM + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA > d->local_memory)
         return false;
+    if (kernel >= WCODEC_FUSED_LOSSY_RAW_WIDE && kernel <= WCODEC_FUSED_LOSSY_RAW_PAIRS)
+        return false;
     if (kernel > WCODEC_KERNEL_GENERIC) /* votes by barriers in branches are more than processors' compilers bear */
         return d->variant != WCODEC_VARIANT_LOCAL && TABLES + RING_ROOM + 5280 + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA <= d->local_memory;
     if (wcodec_kernel_shape(kernel) == WCODEC_SHAPE_32_8)

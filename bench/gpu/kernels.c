@@ -68,7 +68,16 @@ static const struct row {
     {"lossy-dct-2.5-2^27", FIELD16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 2.5},
     {"lossy-dct-1-2^27", FIELD16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 1},
     {"lossy-plain-2^27", BF16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 4.5},
+    {"lossy-plain-6.5-2^27", BF16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 6.5},
+    {"lossy-plain-7.5-2^27", BF16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 7.5},
+    {"lossy-plain-8.5-2^27", BF16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 8.5},
     {"lossy-plain-9-2^27", BF16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 9},
+    {"lossy-plain-10-2^27", BF16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 10},
+    {"lossy-dct-6.5-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 6.5},
+    {"lossy-dct-7.5-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 7.5},
+    {"lossy-dct-8-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 8},
+    {"lossy-dct-8.5-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 8.5},
+    {"lossy-dct-10-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 10},
 };
 
 static uint64_t next_random(uint64_t *s)

@@ -73,11 +73,41 @@ static void random_modes(uint64_t *seed, struct wcodec_blocks *b, uint8_t **pack
     assert_int_equal(wcodec_blocks_check_modes(b, *packed, NULL), WCODEC_OK);
 }
 
+/* Of 16 bits: eight of them coded, those below raw, those above constant or coded too. */
+static void make_raw_wide(uint64_t *seed, uint64_t elements, struct support_tensor *x)
+{
+    const unsigned low = (unsigned)below(seed, 9), kind = below(seed, 2) ? WCODEC_FIELD_CODED : WCODEC_FIELD_CONSTANT;
+    const bool runs = below(seed, 3);
+    memset(x, 0, sizeof *x);
+    struct wcodec_tiling *t = &x->tiling;
+    *t = (struct wcodec_tiling){.element_log2 = 1, .tile_log2 = 12, .add = support_random(seed) & 0xffff};
+    if (low)
+        t->fields[t->field_count++] = (struct wcodec_field){.kind = WCODEC_FIELD_RAW, .width = (uint8_t)low};
+    t->fields[t->field_count++] = (struct wcodec_field){.kind = WCODEC_FIELD_CODED, .width = 8};
+    if (low < 8)
+        t->fields[t->field_count++] = (struct wcodec_field){.kind = (uint8_t)kind, .width = (uint8_t)(8 - low)};
+    for (unsigned i = 0; i < t->field_count; i++) {
+        struct wcodec_field *f = &t->fields[i];
+        if (f->kind == WCODEC_FIELD_CONSTANT)
+            f->value = below(seed, 1u << f->width);
+        if (f->kind != WCODEC_FIELD_CODED)
+            continue;
+        f->profile = runs ? WCODEC_P8 : WCODEC_P12;
+        f->tables = (uint8_t)(runs ? 2 + below(seed, 15) : 1 + below(seed, 4));
+        f->run_log2 = runs ? (uint8_t)(7 + below(seed, 2)) : 0;
+    }
+    support_tensor_code(seed, elements, x);
+}
+
 /* Of numbers of 8 or 16 bits; often of those of which GPUs make elements at once. likely: the field lists of coefficients. */
 static void make_narrow(uint64_t *seed, uint64_t elements, bool likely, struct support_tensor *x)
 {
     for (;;) {
-        if (likely && below(seed, 3))
+        if (likely && below(seed, 3) == 0)
+            make_raw_wide(seed, elements, x);
+        else if (likely && below(seed, 6) == 0)
+            support_tensor_common(seed, 1, WCODEC_PAIRS, elements, x);
+        else if (likely && below(seed, 3))
             support_tensor_common(seed, below(seed, 2) ? 3 : 8, below(seed, 2) ? WCODEC_P8 : 1 + (unsigned)below(seed, 3), elements, x);
         else if (below(seed, 3))
             support_tensor_common(seed, (unsigned)(below(seed, 2) ? below(seed, SUPPORT_SHAPES) : 1 + 2 * below(seed, 2)), 1 + (unsigned)below(seed, 3), elements, x);
