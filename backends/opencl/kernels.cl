@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A program has one kernel: the general one, or with WCODEC_SHAPE and WCODEC_CODING a fast one (fast.cl; with WCODEC_FEW few.cl), or with WCODEC_BLOCKS or
- * WCODEC_LOSSY that of blocks or of lossy tensors (blocks.cl, lossy.cl). A tile is decoded by 32 work-items, or by one where
+/* A program has one kernel: the general one, or with WCODEC_SHAPE and WCODEC_CODING a fast one (elements.cl, fast.cl; with WCODEC_FEW few.cl), or with
+ * WCODEC_BLOCKS or WCODEC_LOSSY that of blocks or of lossy tensors (blocks.cl, lossy.cl). A tile is decoded by 32 work-items, or by one where
  * WCODEC_OPENCL_LOOPS is set. WCODEC_OPENCL_ITEMS is the size of a work-group.
  *
  * A kernel sees no buffers but its arguments. So that one launch serves many tensors it takes a number of them, whose pointers are put into local memory:

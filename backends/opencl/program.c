@@ -222,8 +222,8 @@ static unsigned residual_kernel(unsigned kernel)
 static void shape_groups(const struct wcodec_device *d, unsigned number, enum wcodec_opencl_form form, struct wcodec_opencl_program *p, char *more, size_t size)
 {
     const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA, fused = number > WCODEC_KERNEL_GENERIC, few = form == WCODEC_OPENCL_FEW_TILES;
-    const unsigned kernel = fused ? residual_kernel(number) : number, shape = kernel / 2 / WCODEC_CODINGS, coding = kernel / 2 % WCODEC_CODINGS, room = RING_ROOM + (fused ? STAGE : 0);
-    int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=%u -DWCODEC_OPENCL_COPIES=%u%s", shape, coding, kernel % 2, nvidia && !few ? 16u : 1u,
+    const unsigned kernel = fused ? residual_kernel(number) : number, shape = wcodec_kernel_shape(kernel), coding = kernel / 2 % WCODEC_CODINGS, room = RING_ROOM + (fused ? STAGE : 0);
+    int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=%u -DWCODEC_OPENCL_COPIES=%u%s", shape, coding, kernel % 2 && shape != WCODEC_SHAPE_32_8, nvidia && !few ? 16u : 1u,
                      fused ? " -DWCODEC_FUSED" : "");
     if (nvidia && d->capability >= 80)
         n += snprintf(more + n, size - (size_t)n, " -DWCODEC_OPENCL_ASYNC");
@@ -254,8 +254,6 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel, enum wco
         return false;
     if (kernel > WCODEC_KERNEL_GENERIC) /* votes by barriers in branches are more than processors' compilers bear */
         return d->variant != WCODEC_VARIANT_LOCAL && TABLES + RING_ROOM + 5280 + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA <= d->local_memory;
-    if (wcodec_kernel_shape(kernel) == WCODEC_SHAPE_32_8)
-        return false;
     return coding == WCODEC_CODING_PAIRS ? shape != WCODEC_SHAPE_8_0 : coding == WCODEC_CODING_P12 ? shape == WCODEC_SHAPE_8_0 : true;
 }
 
