@@ -47,6 +47,9 @@ static unsigned fused_bytes(const struct wcodec_tiling *t, const struct wcodec_b
     for (unsigned i = 0; i < blocks->mode_count; i++)
         if (blocks->modes[i] % WCODEC_MODE_DIFFERENTIAL == WCODEC_PREDICTOR_WHT)
             return WCODEC_KERNEL_GENERIC;
+    const struct wcodec_field *f = &t->fields[t->coded[0]];
+    if (t->element_log2 == 0 && t->field_count == 2 && t->coded_count == 1 && t->raw_bits > 0 && t->raw_bits < 4 && f->shift == t->raw_bits && f->profile == WCODEC_PAIRS)
+        return WCODEC_FUSED_8_1_PAIRS + t->raw_bits - 1u;
     switch (wcodec_plan_kernel(t) / 2) {
     case WCODEC_SHAPE_8_4 * WCODEC_CODINGS + WCODEC_CODING_PAIRS:
         return WCODEC_FUSED_8_4_PAIRS;

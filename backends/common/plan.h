@@ -14,7 +14,7 @@ enum { WCODEC_CODING_PAIRS = 0, WCODEC_CODING_P12 = 1, WCODEC_CODING_P8 = 2, WCO
 enum { WCODEC_KERNEL_GENERIC = WCODEC_SHAPES * WCODEC_CODINGS * 2 };
 /* Behind it the fused ones, whose tiles become elements of a tensor in blocks, or of a lossy one, at once: of 8-bit coefficients in blocks by P8 with runs, of
  * 16-bit ones of which both bytes are so coded, and of plain ones by P12 and by pairs; the same with raw bits below what is coded: of 16-bit ones in blocks, of
- * plain 16-bit ones by P12, and of plain 8-bit ones by pairs; and of blocks of 8-bit elements. */
+ * plain 16-bit ones by P12, and of plain 8-bit ones by pairs; and of blocks of 8-bit elements, of which the lowest bits may be raw. */
 enum {
     WCODEC_FUSED_LOSSY_BLOCKS = WCODEC_KERNEL_GENERIC + 1,
     WCODEC_FUSED_LOSSY_WIDE,
@@ -24,6 +24,9 @@ enum {
     WCODEC_FUSED_LOSSY_RAW_P12,
     WCODEC_FUSED_LOSSY_RAW_PAIRS,
     WCODEC_FUSED_8_4_PAIRS,
+    WCODEC_FUSED_8_1_PAIRS,
+    WCODEC_FUSED_8_2_PAIRS,
+    WCODEC_FUSED_8_3_PAIRS,
     WCODEC_FUSED_8_0_P12,
     WCODEC_FUSED_8_0_P8,
     WCODEC_FUSED_8_0_P8_RUNS,

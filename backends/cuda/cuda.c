@@ -140,7 +140,8 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i, struct 
 const char *const wcodec_cuda_shape_names[WCODEC_SHAPES + 1] = {"16_8", "8_4", "8_0", "32_24", "16_11", "8_31", "32_8"};
 static const char *const fused_names[WCODEC_KERNELS - WCODEC_KERNEL_GENERIC - 1] = {"wcodec_lossy_p8_runs", "wcodec_lossy_wide",    "wcodec_lossy_p12",   "wcodec_lossy_pairs",
                                                                                    "wcodec_lossy_raw_wide", "wcodec_lossy_raw_p12", "wcodec_lossy_raw_pairs",
-                                                                                   "wcodec_fused_8_4_pairs", "wcodec_fused_8_0_p12", "wcodec_fused_8_0_p8", "wcodec_fused_8_0_p8_runs"};
+                                                                                   "wcodec_fused_8_4_pairs", "wcodec_fused_8_1_pairs", "wcodec_fused_8_2_pairs", "wcodec_fused_8_3_pairs",
+                                                                                   "wcodec_fused_8_0_p12", "wcodec_fused_8_0_p8", "wcodec_fused_8_0_p8_runs"};
 static const char *const coding_names[WCODEC_CODINGS] = {"pairs", "p12", "p8", "p8_runs"};
 
 /* How many warps and blocks of a fast kernel a multiprocessor can hold: what its registers, threads and shared memory allow. False if that is not worth while.

@@ -143,7 +143,9 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
 
     __device__ __forceinline__ uint32_t subtract(uint32_t v) const
     {
-        if constexpr (ADD && PROFILE == PAIRS)
+        if constexpr (ADD && PROFILE == PAIRS && is_low<SHAPE>())
+            return ((v & (16u << s::field) * 0x01010101u - 0x01010101u) + window) ^ add; /* and so no byte carries over */
+        else if constexpr (ADD && PROFILE == PAIRS)
             return ((v & 0x7f7f7f7fu) + window) ^ (v & 0x80808080u);
         if constexpr (ADD)
             return ((v | 0x80808080u) - (add & 0x7f7f7f7fu)) ^ ((v ^ ~add) & 0x80808080u);
@@ -176,7 +178,9 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         in.begin_block(g, groups);
 #pragma unroll
         for (int i = 0; i < rows; i++)
-            r[i] = LAST && i == s::first - 1 ? shared_u16(in.row + i * 128 - 2 * (thread() & 31)) : shared_u32(in.row + i * 128);
+            r[i] = LAST && s::payload && i == s::first - 1 ? shared_u16(in.row + i * 128 - 2 * (thread() & 31)) : shared_u32(in.row + i * 128);
+        if constexpr (is_low<SHAPE>() && SHAPE != WCODEC_SHAPE_8_2_FUSED) /* the plane of one bit */
+            r[rows - 1] = rotate_right(r[rows - 1], g & 4);
         uint2 more;
         if constexpr (RUNS && unroll >= 4)
             tables = shared_u64(run_tables + 2 * g);
@@ -190,7 +194,7 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
             if constexpr (RUNS)
                 t = table + __byte_perm(k < 2 ? tables.x : k < 4 ? tables.y : k < 6 ? more.x : more.y, 0, k % 2 ? 0x4432 : 0x4410);
             decode_group(v, t);
-            if constexpr (LAST && rows > 0)
+            if constexpr (LAST && s::payload)
                 take_payload(k, r);
             assemble(k, SHAPE == WCODEC_SHAPE_16_11 ? g % 8 + k : 0, v, r, o);
             if constexpr (PATCH)
@@ -273,6 +277,11 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         const char *raw = in.raw + 4 * lane;
         if constexpr (rows == 0) {
             return;
+        } else if constexpr (is_low<SHAPE>()) {
+            if (SHAPE != WCODEC_SHAPE_8_1_FUSED)
+                r[0] = rotate_right(load_u32(raw + g / 4 * 128), g % 4 * 2);
+            if (SHAPE != WCODEC_SHAPE_8_2_FUSED)
+                r[rows - 1] = rotate_right(load_u32(raw + (rows > 1 ? plane_offset<SHAPE, 1>(groups) : 0) + g / 8 * 128), g % 8);
         } else if constexpr (s::first < unroll) {
             const char *row = raw + g / 2 * 128;
             if (last)
@@ -368,7 +377,11 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         run_tables = runs;
         lanes_below = (launch.ones << lane) ^ launch.ones;
         add = ADD ? current_set()->add : 0;
-        if constexpr (ADD && PROFILE == PAIRS)
+        if constexpr (ADD && PROFILE == PAIRS && is_low<SHAPE>()) {
+            const uint32_t offset = (current_set()->base << s::field) - (current_set()->add & 0xffu);
+            window = (offset & 0x7fu) * 0x01010101u;
+            add = (offset & 0x80u) * 0x01010101u;
+        } else if constexpr (ADD && PROFILE == PAIRS)
             window = ((0u - current_set()->add) & 15u) * 0x01010101u; /* the upper half is in the table */
         else
             window = !WIDE && PROFILE == PAIRS && bytes > 1 ? current_set()->base * ((1u << s::field) | (bytes == 2 ? 0x10000u << s::field : 0)) : 0;
@@ -533,7 +546,11 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
                 e = __byte_perm(__byte_perm(v[0], v[1], 0x0040), __byte_perm(v[2], v[3], 0x0040), 0x5410);
             else
                 e = (v[0] >> 12 & 0xffu) | (v[1] >> 4 & 0xff00u) | (v[2] << 4 & 0xff0000u) | (v[3] << 12 & 0xff000000u);
-            if constexpr (rows > 0) /* two groups a word */
+            if constexpr (is_low<SHAPE>()) {
+                e = select_bits<s::mask>(SHAPE == WCODEC_SHAPE_8_1_FUSED ? rotate_right(w[0], k) : rotate_right(w[0], 2 * k), e);
+                if constexpr (SHAPE == WCODEC_SHAPE_8_3_FUSED)
+                    e = select_bits<0x04040404u>(rotate_right(w[1], k), e);
+            } else if constexpr (rows > 0) /* two groups a word */
                 e = select_bits<s::mask>(k % 2 ? rotate_right(w[k / 2], 4) : w[k / 2], e);
             o[0] = subtract(e);
         }

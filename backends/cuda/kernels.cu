@@ -98,6 +98,9 @@ extern "C" __global__ void __launch_bounds__(32 * WCODEC_CUDA_BLOCKS_WARPS, 4) w
     }
 
 FUSED(8_4_pairs, 512, WCODEC_SHAPE_8_4_FUSED, PAIRS, false)
+FUSED(8_1_pairs, 512, WCODEC_SHAPE_8_1_FUSED, PAIRS, false)
+FUSED(8_2_pairs, 512, WCODEC_SHAPE_8_2_FUSED, PAIRS, false)
+FUSED(8_3_pairs, 512, WCODEC_SHAPE_8_3_FUSED, PAIRS, false)
 FUSED(8_0_p12, 512, WCODEC_SHAPE_8_0_FUSED, P12, false)
 FUSED(8_0_p8, 512, WCODEC_SHAPE_8_0_FUSED, P8, false)
 FUSED(8_0_p8_runs, 512, WCODEC_SHAPE_8_0_FUSED, P8, true)

@@ -24,14 +24,25 @@ template <> struct shape<WCODEC_SHAPE_16_11> : layout<WCODEC_SHAPE_16_11, 2, 4, 
 template <> struct shape<WCODEC_SHAPE_8_4> : layout<WCODEC_SHAPE_8_4, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_4), 64, 0x0f0f0f0fu, 4, 4> {};
 template <> struct shape<WCODEC_SHAPE_8_4_FUSED> : layout<WCODEC_SHAPE_8_4_FUSED, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_4_FUSED), 64, 0x0f0f0f0fu, 4, 4> {};
 template <> struct shape<WCODEC_SHAPE_8_0_FUSED> : layout<WCODEC_SHAPE_8_0_FUSED, 1, 0, 0, 0, 0, 8> {};
+template <> struct shape<WCODEC_SHAPE_8_1_FUSED> : layout<WCODEC_SHAPE_8_1_FUSED, 1, 1, 0, 0x01010101u, 1, 7> {};
+template <> struct shape<WCODEC_SHAPE_8_2_FUSED> : layout<WCODEC_SHAPE_8_2_FUSED, 1, 1, 0, 0x03030303u, 2, 6> {};
+template <> struct shape<WCODEC_SHAPE_8_3_FUSED> : layout<WCODEC_SHAPE_8_3_FUSED, 1, 1, 0, 0x03030303u, 3, 5> {};
 template <> struct shape<WCODEC_SHAPE_8_31> : layout<WCODEC_SHAPE_8_31, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_31), 64, 0x87878787u, 3, 4> {};
 template <> struct shape<WCODEC_SHAPE_8_0> : layout<WCODEC_SHAPE_8_0, 1, 0, 0, 0, 0, 8> {};
 template <> struct shape<WCODEC_SHAPE_32_8> : layout<WCODEC_SHAPE_32_8, 4, WCODEC_CUDA_ROWS(WCODEC_SHAPE_32_8), 128, 0x807f0000u, 23, 8> {};
 template <> struct shape<WCODEC_SHAPE_32_24> : layout<WCODEC_SHAPE_32_24, 4, 8, 256, 0, 23, 8> {};
 
+/* Bytes of which fewer than four bits are raw: planes of two bits, four groups to a row, and of one, eight. */
+template <int SHAPE> WCODEC_INLINE constexpr bool is_low()
+{
+    return SHAPE >= WCODEC_SHAPE_8_1_FUSED;
+}
+
 /* Where the rows of a later plane of a tile begin. The first plane's last row is stored as its lower halves only. */
 template <int SHAPE, int PLANE> WCODEC_INLINE uint32_t plane_offset(uint32_t groups)
 {
+    if constexpr (is_low<SHAPE>())
+        return (groups + 3) / 4 * 128;
     const uint32_t second = groups * shape<SHAPE>::group - 64;
     return PLANE == 1 ? second : second + (groups + 3) / 4 * 128; /* of 16_11: the second has two bits, four groups to a row */
 }
@@ -39,6 +50,8 @@ template <int SHAPE, int PLANE> WCODEC_INLINE uint32_t plane_offset(uint32_t gro
 /* Bytes of a tile's raw bits, of an even number of groups. */
 template <int SHAPE> WCODEC_INLINE uint32_t raw_size(uint32_t groups)
 {
+    if constexpr (is_low<SHAPE>())
+        return (SHAPE == WCODEC_SHAPE_8_1_FUSED ? 0 : plane_offset<SHAPE, 1>(groups)) + (SHAPE == WCODEC_SHAPE_8_2_FUSED ? 0 : (groups + 7) / 8 * 128);
     return SHAPE == WCODEC_SHAPE_32_24   ? plane_offset<SHAPE, 1>(groups) + groups * 128
            : SHAPE == WCODEC_SHAPE_16_11 ? plane_offset<SHAPE, 2>(groups) + (groups + 7) / 8 * 128
                                          : plane_offset<SHAPE, 1>(groups);

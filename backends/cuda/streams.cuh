@@ -70,7 +70,12 @@ template <int SHAPE> struct streams {
     /* Rows of the block that begins with group g; behind the last one, whatever is there. */
     __device__ __forceinline__ void fill_raw(uint32_t to, uint32_t g, uint32_t groups) const
     {
-        if constexpr (rows == 2) {
+        if constexpr (is_low<SHAPE>()) {
+            if (part < 128)
+                copy_raw(to, g / (SHAPE == WCODEC_SHAPE_8_1_FUSED ? 8 : 4) * 128 + part);
+            else if (rows == 2 && part < 256)
+                copy_raw(to, plane_offset<SHAPE, 1>(groups) + g / 8 * 128 + part - 128);
+        } else if constexpr (rows == 2) {
             if (part < 256)
                 copy_raw(to, g * s::group + part);
         } else if constexpr (rows > 0) {

@@ -22,7 +22,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum kind { BF16, F16, F32, E4M3, INT8, BYTES, E4M3_UNIFORM, BF16_AS_F32, FIELD8, FIELD16 };
+enum kind { BF16, F16, F32, E4M3, INT8, BYTES, E4M3_UNIFORM, BF16_AS_F32, FIELD8, FIELD16, ROWS8 };
 
 static const struct row {
     const char *name;
@@ -57,6 +57,7 @@ static const struct row {
     {"bytes-2^29-p12", BYTES, 29, 1, WCODEC_P12, false, 950, 1150, 0, 0},
     {"bf16-256x256", BF16, 16, 1, 0, false, 0, 0, 0, 0},
     {"left-2^28", FIELD8, 28, 1, 0, false, 900, 1300, WCODEC_PREDICT_LEFT, 0},
+    {"left-rows-2^28", ROWS8, 28, 1, 0, false, 900, 1300, WCODEC_PREDICT_LEFT, 0},
     {"top-2^28", FIELD8, 28, 1, 0, false, 900, 1300, WCODEC_PREDICT_TOP, 0},
     {"planar-2^28", FIELD8, 28, 1, 0, false, 900, 1300, WCODEC_PREDICT_PLANAR, 0},
     {"average-2^28", FIELD8, 28, 1, 0, false, 350, 700, WCODEC_PREDICT_AVERAGE, 0},
@@ -125,7 +126,33 @@ static unsigned element_bytes(enum kind kind)
 }
 
 /* Rows of COLUMNS elements, of which neighbours in both directions are alike. */
-enum { COLUMNS = 4096 };
+enum { COLUMNS = 4096, ROW = 2048 };
+
+static float next_normal(uint64_t *s)
+{
+    float noise = 0;
+    for (unsigned k = 0; k < 4; k++) /* nearly Gaussian, of variance 1 */
+        noise += ((float)(next_random(s) >> 40) * 0x1p-24f - 0.5f) * 1.7320508f;
+    return noise;
+}
+
+/* Rows of ROW elements, each with a scale of its own, of which neighbours are alike. */
+static void fill_rows(const struct fill *f, size_t piece)
+{
+    const float rho = 0.9f;
+    uint64_t s = f->seed * 0x1000003 + piece;
+    float row[ROW], v = 0;
+    for (uint64_t i = piece * PIECE; i < (piece + 1) * PIECE && i < f->elements; i += ROW) {
+        float most = 0;
+        for (unsigned x = 0; x < ROW; x++) {
+            v = x ? rho * v + sqrtf(1 - rho * rho) * next_normal(&s) : next_normal(&s);
+            row[x] = v;
+            most = fabsf(v) > most ? fabsf(v) : most;
+        }
+        for (unsigned x = 0; x < ROW; x++)
+            f->data[i + x] = (uint8_t)lrintf(row[x] * (127 / most));
+    }
+}
 
 static void fill_field(const struct fill *f, size_t piece)
 {
@@ -135,10 +162,7 @@ static void fill_field(const struct fill *f, size_t piece)
     for (uint64_t i = piece * PIECE; i < (piece + 1) * PIECE && i < f->elements; i += COLUMNS) {
         float left = 0, corner = 0;
         for (unsigned x = 0; x < COLUMNS; x++) {
-            float noise = 0;
-            for (unsigned k = 0; k < 4; k++) /* nearly Gaussian, of variance 1 */
-                noise += ((float)(next_random(&s) >> 40) * 0x1p-24f - 0.5f) * 1.7320508f;
-            const float v = rho * (left + above[x]) - rho * rho * corner + noise * (1 - rho * rho), scaled = v * 0.02f;
+            const float v = rho * (left + above[x]) - rho * rho * corner + next_normal(&s) * (1 - rho * rho), scaled = v * 0.02f;
             uint32_t b;
             memcpy(&b, &scaled, 4);
             const uint16_t h = (uint16_t)((b + 0x7fff + (b >> 16 & 1)) >> 16);
@@ -158,7 +182,7 @@ static void fill_piece(void *argument, size_t piece)
 {
     const struct fill *f = argument;
     if (f->kind >= FIELD8) {
-        fill_field(f, piece);
+        (f->kind == ROWS8 ? fill_rows : fill_field)(f, piece);
         return;
     }
     uint64_t s = f->seed * 0x1000003 + piece;
@@ -261,14 +285,14 @@ static void make_tensor(struct bench *b, const struct row *row, uint64_t element
 {
     wcodec_error err;
     static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16, WCODEC_DTYPE_F32, WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_I8,
-                                          WCODEC_DTYPE_U8,   WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_F32, WCODEC_DTYPE_I8, WCODEC_DTYPE_BF16};
+                                          WCODEC_DTYPE_U8,   WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_F32, WCODEC_DTYPE_I8, WCODEC_DTYPE_BF16, WCODEC_DTYPE_I8};
     const struct wcodec_encode_settings settings = {.level = 4,
                                                     .latency = row->latency,
                                                     .tile_log2 = b->tile_log2,
                                                     .profile = row->profile,
                                                     .weights = true,
                                                     .predict = row->lossy > 0 || row->kind >= FIELD8 ? row->predict : WCODEC_PREDICT_NONE,
-                                                    .columns = row->lossy > 0 || row->kind >= FIELD8 ? COLUMNS : 0,
+                                                    .columns = row->lossy > 0 || row->kind >= FIELD8 ? (row->kind == ROWS8 ? ROW : COLUMNS) : 0,
                                                     .lossy = row->lossy > 0 ? WCODEC_LOSSY_BITS : 0,
                                                     .lossy_value = row->lossy};
     t->size = elements * element_bytes(row->kind);

@@ -62,6 +62,7 @@ struct sample {
     uint64_t taken;
     size_t piece; /* elements */
     size_t count; /* elements of the sample */
+    bool scattered;
     uint8_t *values, *pairs;
 };
 
@@ -96,9 +97,11 @@ static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocat
 /* Values of one field; the last tile, which may be short, comes last. */
 static void sample_field(struct sample *sample, const struct wcodec_cpu_encode_dsp *dsp, const struct wcodec_survey *survey, const uint8_t *data, uint64_t add, const struct wcodec_field *f)
 {
+    /* Blocks of residuals come by rows: not always from the same place of one. */
+    const uint64_t among = sample->scattered && sample->pieces > sample->taken ? sample->pieces / sample->taken : 1;
     sample->count = 0;
     for (uint64_t i = 0; i < sample->taken; i++) {
-        uint64_t first = sample->pieces * i / sample->taken * sample->piece, left = survey->elements - first;
+        uint64_t first = (sample->pieces * i / sample->taken + (uint32_t)i * 0x9E3779B1u % among) * sample->piece, left = survey->elements - first;
         size_t n = left < sample->piece ? (size_t)left : sample->piece;
         dsp->extract(data + (first << survey->element_log2), n, survey->element_log2, add, f->shift, f->width, sample->values + sample->count);
         sample->count += n;
@@ -122,6 +125,12 @@ static uint64_t raw_bits_of(const struct wcodec_split *split)
     for (unsigned i = 0; i < split->field_count; i++)
         bits += split->fields[i].kind == WCODEC_FIELD_RAW ? split->fields[i].width : 0;
     return bits;
+}
+
+/* Of bytes of residuals the lowest one to three bits may be raw, but only where the others are coded in pairs: so GPUs decode them in one pass. */
+static bool is_low(const struct planner *p, const struct wcodec_split *split)
+{
+    return p->settings->residuals && p->survey->element_log2 == 0 && split->fields[0].kind == WCODEC_FIELD_RAW && split->fields[0].width < 4;
 }
 
 /* Choose for all coded fields of a split; *bits is what the tensor takes then (times WCODEC_BIT). */
@@ -149,7 +158,11 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
             .tiles = p->sample.pieces,
             .other_bits = other > own ? other - own : 0,
         };
-        wcodec_status status = wcodec_field_choose(&p->context->allocator, p->settings, &facts, &choices[c], err);
+        struct wcodec_encode_settings settings = *p->settings;
+        settings.residuals = p->settings->residuals && p->survey->element_log2 == 0;
+        if (is_low(p, split) && settings.profile == 0)
+            settings.profile = WCODEC_PAIRS;
+        wcodec_status status = wcodec_field_choose(&p->context->allocator, &settings, &facts, &choices[c], err);
         if (status)
             return status;
         *bits += choices[c].bits + p->sample.pieces * (uint64_t)(WCODEC_STREAM_BITS + (c == 0 && raw >= 4 ? 0 : WCODEC_NO_PAYLOAD_BITS)) * WCODEC_BIT;
@@ -158,11 +171,15 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
     return WCODEC_OK;
 }
 
-/* The split that comes first, of four raw bits (three for e5m2), decodes fastest, in pairs; it wins where it is larger by at most this share of the tensor's
- * size: 0.5 %, or 0.8 % for 8-bit floats, of which Gaussian e4m3 loses 0.6 % by it. */
-static uint64_t share_for_speed(const struct planner *p, uint64_t bits)
+/* Splits and profiles that decode fast win where they are larger by at most this share of the tensor's size. The split that comes first, of four raw bits (three
+ * for e5m2), decodes fastest, in pairs: 0.5 %, or 0.8 % for 8-bit floats, of which Gaussian e4m3 loses 0.6 % by it. Of residuals 0.7 % for all splits in pairs, and
+ * 0.4 % for P8. */
+static uint64_t share_for_speed(const struct planner *p, unsigned split, unsigned profile, uint64_t bits)
 {
-    return p->settings->level >= 7 ? 0 : bits / 65536 * (p->integers ? 328 : 524);
+    const bool residuals = p->settings->residuals && p->survey->element_log2 == 0;
+    if (p->settings->level >= 7 || (split && !residuals))
+        return 0;
+    return bits / 65536 * (!residuals ? (p->integers ? 328 : 524) : profile == WCODEC_PAIRS ? 459 : profile == WCODEC_P8 ? 262 : 0);
 }
 
 /* The split of least cost, its choices in choices[0]. `choices` has room for two splits. */
@@ -171,17 +188,19 @@ static wcodec_status choose_split(struct planner *p, const struct wcodec_split *
 {
     uint64_t least = UINT64_MAX, bits, best_score = UINT64_MAX;
     for (unsigned i = 0; i < count; i++)
-        least = splits[i].estimate < least ? splits[i].estimate : least;
+        least = splits[i].estimate < least && !is_low(p, &splits[i]) ? splits[i].estimate : least;
     for (unsigned i = 0; i < count; i++) {
         /* More tables seldom gain more than this. Where the fast split is nearly the best, that is settled. */
         if (count > 1 && splits[i].estimate > least + least / 16)
             continue;
-        if (i > 0 && p->settings->level < 5 && splits[0].estimate <= least + share_for_speed(p, least) / 5 * 4)
+        if (i > 0 && p->settings->level < 5 && splits[0].estimate <= least + share_for_speed(p, 0, WCODEC_PAIRS, least) / 5 * 4)
             break;
         wcodec_status status = choose_fields(p, &splits[i], choices[1], &bits, err);
         if (status)
             return status;
-        const uint64_t score = bits - (i == 0 ? share_for_speed(p, bits) : 0);
+        if (is_low(p, &splits[i]) && choices[1][0].profile != WCODEC_PAIRS)
+            continue;
+        const uint64_t score = bits - share_for_speed(p, i, choices[1][0].profile, bits);
         if (score < best_score) {
             best_score = score;
             *chosen = i;
@@ -228,7 +247,7 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
         unsigned rounds = choice->count == 1 || p->settings->level < 5 ? 1 : p->settings->level < 7 ? 2 : 4;
         uint64_t stride = p->settings->level < 5 && t->tiles > REFINE_TILES ? t->tiles / REFINE_TILES : 1;
         for (unsigned i = 0; i < rounds; i++) {
-            wcodec_status status = wcodec_tables_refine(p->context, &p->dsp, t, c, p->data, stride, choice, err);
+            wcodec_status status = wcodec_tables_refine(p->context, &p->dsp, t, c, p->data, stride, p->sample.scattered, choice, err);
             if (status)
                 return status;
         }
@@ -288,7 +307,7 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
         splits[0] = *p->settings->split;
         plan->order0_bits = splits[0].order0_bits;
     } else {
-        count = wcodec_split_candidates(p->survey, dtype, p->settings->level, splits, &plan->order0_bits);
+        count = wcodec_split_candidates(p->survey, dtype, p->settings->residuals, p->settings->level, splits, &plan->order0_bits);
         if (p->settings->level >= 2 && (dtype == WCODEC_DTYPE_I16 || dtype == WCODEC_DTYPE_U16))
             status = centred_split(p, &splits[count++], err);
         if (count == 2 && !status && splits[1].order0_bits < plan->order0_bits)
@@ -298,6 +317,7 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
         choose_fast(p, &splits[0], choices[0]);
     } else if (!status) {
         status = sample_allocate(&p->sample, &p->context->allocator, p->settings->level, wcodec_tile_policy(p->settings, p->survey->elements), p->survey->elements, err);
+        p->sample.scattered = p->settings->residuals && p->survey->element_log2 == 0;
         if (!status)
             status = choose_split(p, splits, count, choices, &chosen, err);
     }

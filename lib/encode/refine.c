@@ -17,6 +17,7 @@ struct refiner {
     const struct wcodec_field_choice *choice;
     struct wcodec_costs *costs; /* NULL with one table */
     uint64_t stride, units; /* tiles that are counted */
+    bool scattered;
     size_t tasks;
     uint64_t (*counts)[256]; /* by task and table */
 };
@@ -59,7 +60,7 @@ static void refine_task(void *argument, size_t task)
     uint64_t (*counts)[256] = r->counts + task * r->choice->count;
     uint8_t symbols[(size_t)1 << WCODEC_TILE_LOG2_MAX];
     for (uint64_t i = r->units * task / r->tasks; i < r->units * (task + 1) / r->tasks; i++) {
-        uint64_t tile = i * r->stride;
+        const uint64_t place = i * r->stride + (r->scattered ? (uint32_t)i * 0x9E3779B1u % r->stride : 0), tile = place < t->tiles ? place : t->tiles - 1;
         uint32_t n = load_symbols(r, tile << t->tile_log2, wcodec_tile_elements(t, tile), symbols);
         uint32_t unit = r->choice->run_log2 ? (uint32_t)1 << r->choice->run_log2 : n;
         for (uint32_t j = 0; j < n; j += unit)
@@ -68,13 +69,14 @@ static void refine_task(void *argument, size_t task)
 }
 
 wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_cpu_encode_dsp *dsp, const struct wcodec_tiling *tiling, unsigned field, const uint8_t *data,
-                                   uint64_t stride, struct wcodec_field_choice *choice, wcodec_error *err)
+                                   uint64_t stride, bool scattered, struct wcodec_field_choice *choice, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
     struct refiner r = {.dsp = dsp, .tiling = tiling, .field = &tiling->fields[tiling->coded[field]], .data = data, .choice = choice};
     const struct wcodec_table *pointers[WCODEC_POOL_MAX];
     wcodec_status status = WCODEC_OK;
     r.stride = stride;
+    r.scattered = scattered;
     r.units = wcodec_div_up_u64(tiling->tiles, stride);
     uint64_t tasks = (r.units << (tiling->tile_log2 + tiling->element_log2)) / TASK_BYTES + 1;
     tasks = tasks < r.units ? tasks : r.units;

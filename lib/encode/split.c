@@ -174,14 +174,14 @@ static void byte_split(const struct wcodec_survey *survey, unsigned low, unsigne
     split->estimate = split->order0_bits + overhead(counts, survey->elements, width <= 4);
 }
 
-/* The offset that makes the coded bits least, if that is worth speaking of; else half a step, which puts zero into the middle of one. */
-static void best_byte_split(const struct wcodec_survey *survey, unsigned low, struct wcodec_split *split)
+/* The offset, behind `centre`, that makes the coded bits least, if that is worth speaking of; else half a step, which puts zero into the middle of one. */
+static void best_byte_split(const struct wcodec_survey *survey, unsigned low, unsigned centre, struct wcodec_split *split)
 {
-    byte_split(survey, low, 8 - low, (uint8_t)(1u << (low - 1)), split);
+    byte_split(survey, low, 8 - low, (uint8_t)(centre + (1u << (low - 1))), split);
     struct wcodec_split best = *split;
     for (unsigned add = 0; add < 1u << low; add++) {
         struct wcodec_split other;
-        byte_split(survey, low, 8 - low, (uint8_t)add, &other);
+        byte_split(survey, low, 8 - low, (uint8_t)(centre + add), &other);
         if (other.estimate < best.estimate)
             best = other;
     }
@@ -189,14 +189,15 @@ static void best_byte_split(const struct wcodec_survey *survey, unsigned low, st
         *split = best;
 }
 
-static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype, int level, struct wcodec_split *splits, uint64_t *order0_bits)
+static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype, bool residuals, int level, struct wcodec_split *splits, uint64_t *order0_bits)
 {
     unsigned n = 0;
     switch (dtype) {
     case WCODEC_DTYPE_I8:
     case WCODEC_DTYPE_U8:
-        best_byte_split(survey, 4, &splits[n++]);
-        best_byte_split(survey, 3, &splits[n++]);
+        best_byte_split(survey, 4, 0, &splits[n++]);
+        for (unsigned low = 3; low >= (residuals ? 1u : 3u); low--)
+            best_byte_split(survey, low, residuals ? 128 : 0, &splits[n++]);
         byte_split(survey, 0, 8, 0, &splits[n++]);
         break;
     case WCODEC_DTYPE_F8_E4M3:
@@ -218,9 +219,9 @@ static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype
     return level >= 3 ? n : 1;
 }
 
-unsigned wcodec_split_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype, int level, struct wcodec_split splits[WCODEC_MAX_SPLITS], uint64_t *order0_bits)
+unsigned wcodec_split_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype, bool residuals, int level, struct wcodec_split splits[WCODEC_MAX_SPLITS], uint64_t *order0_bits)
 {
     if (survey->element_log2 == 0)
-        return byte_candidates(survey, dtype, level, splits, order0_bits);
+        return byte_candidates(survey, dtype, residuals, level, splits, order0_bits);
     return wide_candidates(survey, level, splits, order0_bits);
 }

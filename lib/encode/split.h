@@ -26,7 +26,8 @@ enum {
 };
 
 /* Candidates for a surveyed tensor whose elements are not all equal, the dtype's natural one first; returns their number, at least 1. `level` 1 and 2 give one.
+ * residuals: with one to three raw bits below what is coded, zero in its middle.
  * *order0_bits: least bits of an order-0 coder over the candidates and the dtype's natural split. */
-unsigned wcodec_split_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype, int level, struct wcodec_split splits[WCODEC_MAX_SPLITS], uint64_t *order0_bits);
+unsigned wcodec_split_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype, bool residuals, int level, struct wcodec_split splits[WCODEC_MAX_SPLITS], uint64_t *order0_bits);
 
 #endif

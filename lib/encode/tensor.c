@@ -127,14 +127,18 @@ static wcodec_status code_predicted(wcodec_context *context, const struct wcodec
 {
     const uint64_t size = wcodec_blocks_residual_size(&predicted->blocks), modes = wcodec_blocks_tiles_begin(&predicted->blocks);
     const wcodec_dtype as = predicted->blocks.element_log2 ? WCODEC_DTYPE_I16 : dtype == WCODEC_DTYPE_U8 ? dtype : WCODEC_DTYPE_I8;
+    struct wcodec_encode_settings own = *settings;
     struct wcodec_survey survey = {0};
     struct wcodec_plan *plan;
     struct wcodec_coded result;
+    own.residuals = true;
+    for (unsigned i = 0; i < predicted->blocks.mode_count; i++) /* GPUs transform in a second pass */
+        own.residuals = own.residuals && predicted->blocks.modes[i] % WCODEC_MODE_DIFFERENTIAL != WCODEC_PREDICTOR_WHT;
     wcodec_status status = wcodec_survey_tensor(context, as, predicted->residuals, size, settings->level <= 1, &survey, err);
     *done = false;
     if (status || survey.any == survey.all)
         return status;
-    status = wcodec_plan_tensor(context, settings, as, predicted->residuals, size, &survey, &plan, err);
+    status = wcodec_plan_tensor(context, &own, as, predicted->residuals, size, &survey, &plan, err);
     if (status)
         return status;
     *done = modes < limit && wcodec_plan_size(plan) < limit - modes;

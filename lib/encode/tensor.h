@@ -27,6 +27,7 @@ struct wcodec_encode_settings {
     uint8_t lossy;      /* wcodec_lossy_target */
     bool lossy_rows;    /* a scale for each row */
     double lossy_value;
+    bool residuals;     /* of prediction, which GPUs make elements of in the same pass: of bytes, fast field lists and profiles are preferred */
     bool bands;         /* coefficients of a transform: runs of 128 of one spread, many of them of one value */
     const struct wcodec_split *split; /* NULL, or how elements are cut into fields */
     uint64_t scratch;   /* bytes that threads may take beside the payload, 0: by themselves; one thread takes what it must */

@@ -102,6 +102,7 @@ static void make_raw_wide(uint64_t *seed, uint64_t elements, struct support_tens
 /* Of numbers of 8 or 16 bits; often of those of which GPUs make elements at once. likely: the field lists of coefficients. */
 static void make_narrow(uint64_t *seed, uint64_t elements, bool likely, struct support_tensor *x)
 {
+    static const uint8_t bytes[] = {1, 3, 3, 6, 10, 11, 10};
     for (;;) {
         if (likely && below(seed, 3) == 0)
             make_raw_wide(seed, elements, x);
@@ -110,7 +111,7 @@ static void make_narrow(uint64_t *seed, uint64_t elements, bool likely, struct s
         else if (likely && below(seed, 3))
             support_tensor_common(seed, below(seed, 2) ? 3 : 8, below(seed, 2) ? WCODEC_P8 : 1 + (unsigned)below(seed, 3), elements, x);
         else if (below(seed, 3))
-            support_tensor_common(seed, (unsigned)(below(seed, 2) ? below(seed, SUPPORT_SHAPES) : 1 + 2 * below(seed, 2)), 1 + (unsigned)below(seed, 3), elements, x);
+            support_tensor_common(seed, (unsigned)(below(seed, 2) ? below(seed, SUPPORT_SHAPES) : bytes[below(seed, 7)]), below(seed, 2) ? WCODEC_PAIRS : 1 + (unsigned)below(seed, 3), elements, x);
         else
             support_tensor_make(seed, elements, x);
         if (x->tiling.element_log2 <= 1)

@@ -315,7 +315,7 @@ void support_tensor_common(uint64_t *seed, unsigned shape, unsigned profile, uin
 {
     static const uint8_t lists[][7] = {
         /* element_log2, fields, then widths: raw or coded in turn, starting with raw (0: none) */
-        {1, 3, 7, 8, 1}, {0, 2, 4, 4}, {0, 3, 3, 4, 1}, {0, 2, 0, 8}, {2, 3, 23, 8, 1}, {1, 3, 10, 5, 1}, {0, 2, 3, 5}, {0, 3, 2, 5, 1}, {1, 4, 0, 8, 0, 8}, {2, 3, 7, 8, 1},
+        {1, 3, 7, 8, 1}, {0, 2, 4, 4}, {0, 3, 3, 4, 1}, {0, 2, 0, 8}, {2, 3, 23, 8, 1}, {1, 3, 10, 5, 1}, {0, 2, 3, 5}, {0, 3, 2, 5, 1}, {1, 4, 0, 8, 0, 8}, {2, 3, 7, 8, 1}, {0, 2, 2, 6}, {0, 2, 1, 7},
     };
     memset(x, 0, sizeof *x);
     struct wcodec_tiling *t = &x->tiling;

@@ -20,7 +20,7 @@ void support_tensor_make(uint64_t *seed, uint64_t elements, struct support_tenso
 void support_tensor_code(uint64_t *seed, uint64_t elements, struct support_tensor *tensor);
 /* One of the field lists that decoders have code of their own for (shape below SUPPORT_SHAPES), in small tiles. Random ones seldom have enough whole tiles of
  * them. */
-enum { SUPPORT_SHAPES = 10 };
+enum { SUPPORT_SHAPES = 12 };
 void support_tensor_common(uint64_t *seed, unsigned shape, unsigned profile, uint64_t elements, struct support_tensor *tensor);
 void support_tensor_free(struct support_tensor *tensor);
 

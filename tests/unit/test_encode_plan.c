@@ -137,7 +137,7 @@ static void split_of(wcodec_dtype dtype, const void *data, uint64_t size, struct
     wcodec_context *context;
     assert_int_equal(wcodec_context_create(NULL, &context, NULL), WCODEC_OK);
     assert_int_equal(wcodec_survey_tensor(context, dtype, data, size, false, &survey, NULL), WCODEC_OK);
-    *count = wcodec_split_candidates(&survey, dtype, 3, splits, order0);
+    *count = wcodec_split_candidates(&survey, dtype, false, 3, splits, order0);
     wcodec_context_destroy(context);
 }
 
