@@ -37,21 +37,47 @@ enum { ROWS = 2, BYTES = 1, RAW = 2, FIELD = 3 };
 /* P8's table can be there several times, for lanes that would wait for each other's bank. */
 #if WCODEC_CODING == 2
 enum { COPIES = WCODEC_OPENCL_COPIES, TABLE_WORDS = 256 * COPIES, ENTRY = 4 * COPIES };
+#elif defined(WCODEC_LOSSY_FUSED) && WCODEC_LOSSY_FUSED == 2
+enum { COPIES = 1, TABLE_WORDS = 4608, ENTRY = 4 }; /* those of the second stream are there too, if they have room */
 #else
 enum { COPIES = 1, TABLE_WORDS = 4096, ENTRY = 4 };
 #endif
 
 enum { TABLES = WCODEC_TILES_A_GROUP * WCODEC_RING_ROOM }; /* where they begin in local memory, behind the rings */
 
-/* Where tiles become elements at once (lossy.cl), each 32 work-items have so many bytes of local memory behind the tables: coefficients of sixteen groups, tables
- * of a tile's groups, descriptors. */
 #ifdef WCODEC_LOSSY_FUSED
-enum {
-    DESCRIPTORS = 160,
-    STAGED = TABLES + 4 * TABLE_WORDS,
-    STAGED_ROOM = WCODEC_LOSSY_FUSED * (WCODEC_RUNS ? 2048 + 512 : 2048) + DESCRIPTORS,
-    LOCAL_SIZE = STAGED + WCODEC_TILES_A_GROUP * STAGED_ROOM
+struct wcodec_lossy_list {
+    const __global uint16_t *positions;
+    const __global uint8_t *values;
+    uint32_t count;
+    uint32_t done; /* that are in their place */
 };
+
+/* Where tiles become elements at once (lossy.cl), each 32 work-items have this behind the tables: what a tile's lanes share. */
+struct WCODEC_ALIGNED_16 wcodec_lossy_room {
+#if WCODEC_RUNS
+    uint32_t words[512 * WCODEC_LOSSY_FUSED]; /* coefficients of sixteen groups, of 16 bits lower bytes and upper ones */
+    uint8_t runs[512];                        /* tables of a tile's groups */
+    const __global uint8_t *from; /* the ring */
+    uint32_t at, next, slot, load, end;
+#else
+    uint32_t words[128];
+#endif
+    struct wcodec_blocks_job blocks;
+    struct wcodec_view_job view;
+    struct wcodec_lossy_list lists[WCODEC_LOSSY_FUSED];
+#if WCODEC_LOSSY_FUSED == 2
+    uint16_t window[128]; /* words of upper bytes */
+    uint32_t upper_run[16];
+    const __global struct wcodec_table_set *upper_set;
+    const __global uint8_t *upper_runs;
+    const __global uint32_t *upper_entries;
+    const __global uint16_t *upper_words;
+    uint32_t upper_symbol, upper_count, upper_used;
+#endif
+};
+
+enum { STAGED = TABLES + 4 * TABLE_WORDS, LOCAL_SIZE = STAGED + WCODEC_TILES_A_GROUP * sizeof(struct wcodec_lossy_room) };
 #define wcodec_any_tile wcodec_lossy_tile
 #else
 #ifdef WCODEC_FUSED

@@ -194,6 +194,12 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, const 
 }
 
 #ifdef WCODEC_LOSSY_FUSED
+/* The second stream's tables stand behind those of the first. */
+WCODEC_DEVICE_FUNCTION const __global struct wcodec_table_set *wcodec_upper_set(const __global struct wcodec_table_set *set)
+{
+    return (const __global struct wcodec_table_set *)((const __global uint8_t *)(set + 1) + 4 * set->entries);
+}
+
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_tile(struct wcodec_tile_work *w, uint32_t i, uint32_t next, uint32_t number, volatile __local struct wcodec_fast_part *current, __global uint8_t *__local *places,
                                                   __local uint8_t *local_memory);
 #endif
@@ -382,6 +388,12 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
                     wcodec_fast_make_ready(set, tables, (uint32_t)get_local_id(0) + k * WCODEC_OPENCL_ITEMS, ahead[k]);
             for (uint32_t k = (uint32_t)get_local_id(0) + AHEAD * WCODEC_OPENCL_ITEMS; k < fours; k += WCODEC_OPENCL_ITEMS)
                 wcodec_fast_make_ready(set, tables, k, wcodec_fast_stored(set, k));
+#if defined(WCODEC_LOSSY_FUSED) && WCODEC_LOSSY_FUSED == 2
+            const __global struct wcodec_table_set *upper = wcodec_upper_set(set);
+            if (set->entries + upper->entries <= TABLE_WORDS)
+                for (uint32_t k = (uint32_t)get_local_id(0); k < upper->entries / 4; k += WCODEC_OPENCL_ITEMS)
+                    wcodec_fast_make_ready(upper, tables + fours, k, wcodec_fast_stored(upper, k));
+#endif
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         while (i < current.part.count) {

@@ -191,10 +191,10 @@ static void lossy_groups(const struct wcodec_device *d, unsigned kernel, struct 
 {
     const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA, wide = kernel == WCODEC_FUSED_LOSSY_WIDE, plain = kernel >= WCODEC_FUSED_LOSSY_P12;
     const unsigned coding = kernel == WCODEC_FUSED_LOSSY_P12 ? WCODEC_CODING_P12 : kernel == WCODEC_FUSED_LOSSY_PAIRS ? WCODEC_CODING_PAIRS : WCODEC_CODING_P8_RUNS;
-    const unsigned room = RING_ROOM + (plain ? 2048 : wide ? 5120 : 2560) + 160;
+    const unsigned tables = TABLES + (wide ? 2048 : 0), room = 2048 + (plain ? 688 : wide ? 5216 : 2768); /* struct wcodec_lossy_room, behind a ring */
     p->groups = nvidia ? 4 : 16;
     p->items = nvidia ? (plain ? 256 : 128) : d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
-    while (p->items > 32 && TABLES + p->items / 32 * room + 8 * p->places + FAST_EXTRA > d->local_memory)
+    while (p->items > 32 && tables + p->items / 32 * room + 8 * p->places + FAST_EXTRA > d->local_memory)
         p->items -= 32;
     const int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=0 -DWCODEC_OPENCL_COPIES=1 -DWCODEC_LOSSY_FUSED=%u", (unsigned)WCODEC_SHAPE_8_0, coding, wide ? 2u : 1u);
     if (nvidia)
@@ -253,7 +253,7 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel, enum wco
     if (kernel >= WCODEC_FUSED_LOSSY_RAW_WIDE && kernel <= WCODEC_FUSED_LOSSY_RAW_PAIRS)
         return false;
     if (kernel > WCODEC_KERNEL_GENERIC) /* votes by barriers in branches are more than processors' compilers bear */
-        return d->variant != WCODEC_VARIANT_LOCAL && TABLES + RING_ROOM + 5280 + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA <= d->local_memory;
+        return d->variant != WCODEC_VARIANT_LOCAL && TABLES + RING_ROOM + 7520 + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA <= d->local_memory;
     return coding == WCODEC_CODING_PAIRS ? shape != WCODEC_SHAPE_8_0 : coding == WCODEC_CODING_P12 ? shape == WCODEC_SHAPE_8_0 : true;
 }
 

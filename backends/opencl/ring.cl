@@ -125,10 +125,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_prefetch(const __global uint8_t *from)
 #endif
 
 /* Three slots of 512 bytes, and the first half of the first one again behind the last, so that a lane's address needs no mask. A look at the ring must come
- * at least every 256 bytes of words (four renormalisations): so no address leaves it, whatever the words are. */
+ * at least every 256 bytes of words (four renormalisations): so no address leaves it, whatever the words are. For lossy tensors the whole slot, and 512 bytes. */
 #define WCODEC_RING_SLOT 512u
 #define WCODEC_RING_SIZE 1536u
+#ifdef WCODEC_LOSSY_FUSED
+#define WCODEC_RING_ROOM 2048u
+#else
 #define WCODEC_RING_ROOM 1792u
+#endif
 
 struct wcodec_ring {
     uint32_t at;   /* local address of the next word */
