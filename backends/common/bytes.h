@@ -80,7 +80,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_byte_open(const struct wcodec_tile_work *w, u
 /* Halves less those of `add`, each by itself. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_subtract_halves(uint32_t v, uint32_t add)
 {
+#if defined(WCODEC_OPENCL_HALVES) || __CUDA_ARCH__ >= 900
+    uint32_t sums;
+    asm("add.u16x2 %0, %1, %2;" : "=r"(sums) : "r"(v), "r"(((~add & 0x7fff7fffu) + 0x00010001u) ^ (~add & 0x80008000u)));
+    return sums;
+#else
     return ((v | 0x80008000u) - (add & 0x7fff7fffu)) ^ ((v ^ ~add) & 0x80008000u);
+#endif
 }
 
 /* Four elements of a lane; those behind the last are zero and not stored. */

@@ -13,7 +13,7 @@
  *   WCODEC_STORE_16(w, address, a, b, c, d)  four words, at a multiple of 16 bytes; WCODEC_STORE_4(w, address, a) one
  *   WCODEC_LOAD_16(v, from)      v[0] to v[3] from a multiple of 16 bytes; WCODEC_TAKE_16(v, from) and WCODEC_KEEP_16(to, v): from and to memory that lanes share
  *   WCODEC_BYTES(a, b, choice)   byte i is the one that nibble i of `choice` names: 0 to 3 of a, 4 to 7 of b
- *   WCODEC_SIGNED(wide, v)       the lower 8 bits of v, or 16, as a signed number
+ *   WCODEC_SIGNED(wide, v)       the lower 8 bits of v, or 16, as a signed number; WCODEC_SIGNED_BYTE(word, i), WCODEC_SIGNED_HALF(word, i): byte or half i
  *   WCODEC_FLOAT_BITS(f)         a float's bits; WCODEC_FLOAT_PAIRS: wcodec_pair_bf16() and _f16() round two floats and put them into a word
  *   WCODEC_UNROLL_ALL            before a loop: its arrays are for registers; WCODEC_UNROLL_SOME: a few rounds at a time
  *   WCODEC_AT(w, buffer, type, address), WCODEC_AT_OUT(w, type, address)  places in the buffers block, states, words, raw, positions, values and out
@@ -159,6 +159,21 @@ static inline void wcodec_store_16(uint32_t *to, const uint32_t words[4])
     for (unsigned i = 0; i < 4; i++)
         to[i] = words[i];
 }
+#endif
+
+/* Byte i of a word, or half, as a signed number. On NVIDIA's GPUs one instruction, which compilers do not move out of branches to share it. */
+#if defined(WCODEC_OPENCL_NVIDIA) || defined(__CUDACC__)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_signed_part(uint32_t word, const uint32_t choice)
+{
+    uint32_t v;
+    asm("prmt.b32 %0, %1, 0, %2;" : "=r"(v) : "r"(word), "r"(choice));
+    return v;
+}
+#define WCODEC_SIGNED_BYTE(word, i) wcodec_signed_part(word, 0x8880 + 0x1111 * (i))
+#define WCODEC_SIGNED_HALF(word, i) wcodec_signed_part(word, 0x9910 + 0x2222 * (i))
+#else
+#define WCODEC_SIGNED_BYTE(word, i) ((uint32_t)((int32_t)((word) << (24 - 8 * (i))) >> 24))
+#define WCODEC_SIGNED_HALF(word, i) ((uint32_t)((int32_t)((word) << (16 - 16 * (i))) >> 16))
 #endif
 
 #ifdef WCODEC_OPENCL_NVIDIA

@@ -223,17 +223,17 @@ WCODEC_DEVICE_FUNCTION float wcodec_row_scale(const struct wcodec_lossy_work *w,
 /* The four coefficients of a word, 8 bits wide, to places a to d of v. */
 WCODEC_DEVICE_FUNCTION void wcodec_lossy_four(uint32_t word, uint32_t *a, uint32_t *b, uint32_t *c, uint32_t *d)
 {
-    *a = (uint32_t)((int32_t)(word << 24) >> 24);
-    *b = (uint32_t)((int32_t)(word << 16) >> 24);
-    *c = (uint32_t)((int32_t)(word << 8) >> 24);
-    *d = (uint32_t)((int32_t)word >> 24);
+    *a = WCODEC_SIGNED_BYTE(word, 0);
+    *b = WCODEC_SIGNED_BYTE(word, 1);
+    *c = WCODEC_SIGNED_BYTE(word, 2);
+    *d = WCODEC_SIGNED_BYTE(word, 3);
 }
 
 /* Two of 16 bits. */
 WCODEC_DEVICE_FUNCTION void wcodec_lossy_two(uint32_t word, uint32_t *a, uint32_t *b)
 {
-    *a = (uint32_t)((int32_t)(word << 16) >> 16);
-    *b = (uint32_t)((int32_t)word >> 16);
+    *a = WCODEC_SIGNED_HALF(word, 0);
+    *b = WCODEC_SIGNED_HALF(word, 1);
 }
 
 /* Eight elements of a row as words; scale: of the row. */
@@ -263,7 +263,9 @@ struct wcodec_lossy_where {
 WCODEC_DEVICE_FUNCTION struct wcodec_lossy_where wcodec_lossy_place(const struct wcodec_lossy_work *w, const WCODEC_VIEW struct wcodec_blocks_job *job, uint32_t unit, uint32_t lane)
 {
     const WCODEC_VIEW struct wcodec_view_job *view = w->view;
-    const uint32_t along = job->column + unit / 2, down = along / view->across, column = (along - down * view->across) * 256 + 8 * lane, bits = view->index_bits;
+    /* A division, but for tensors that are narrow; `column` of the job is below `across`. */
+    const uint32_t along = job->column + unit / 2, across = view->across, down = along < across ? 0 : along - across < across ? 1 : along / across;
+    const uint32_t column = (along - down * across) * 256 + 8 * lane, bits = view->index_bits;
     const uint64_t row = (job->row + down) * 16 + unit % 2 * 8, bit = ((job->first + unit / 2) * 64 + unit % 2 * 32 + lane) * bits;
     struct wcodec_lossy_where place = {row, column, 0, 0, 0};
     if (row >= view->rows || column >= view->columns)
@@ -289,12 +291,19 @@ WCODEC_DEVICE_FUNCTION void wcodec_put_block(const struct wcodec_lossy_work *w, 
     const bool all = place->width == 8 && height == 8 && begin == 0 && 7 * columns + 8 <= end && (out | stride) % 16 == 0;
     float scale = place->scale;
     if (all) {
+        float scales[8];
+        WCODEC_UNROLL_ALL
+        for (uint32_t y = 0; y < 8; y++)
+            scales[y] = scale;
+        if (view->row_scales) {
+            WCODEC_UNROLL_ALL
+            for (uint32_t y = 1; y < 8; y++)
+                scales[y] = wcodec_row_scale(w, place->row + y);
+        }
         WCODEC_UNROLL_ALL
         for (uint32_t y = 0; y < 8; y++, out += stride) {
             uint32_t o[8];
-            if (y > 0 && view->row_scales)
-                scale = wcodec_row_scale(w, place->row + y);
-            wcodec_lossy_words(format, v + 8 * y, scale, o);
+            wcodec_lossy_words(format, v + 8 * y, scales[y], o);
             WCODEC_STORE_16(w, out, o[0], o[1], o[2], o[3]);
             if (log2 == 2)
                 WCODEC_STORE_16(w, out + 16, o[4], o[5], o[6], o[7]);

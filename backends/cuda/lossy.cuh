@@ -6,6 +6,7 @@
 #ifndef WCODEC_CUDA_LOSSY_CUH
 #define WCODEC_CUDA_LOSSY_CUH
 
+#include "backends/common/bytes.h"
 #include "backends/common/lossy.h"
 #include "backends/cuda/fast.cuh"
 
@@ -348,12 +349,6 @@ template <uint32_t BYTES> struct lossy_raw {
     }
 };
 
-/* Halves less those of `add`, each by itself. */
-WCODEC_INLINE uint32_t subtract_halves(uint32_t v, uint32_t add)
-{
-    return ((v | 0x80008000u) - (add & 0x7fff7fffu)) ^ ((v ^ ~add) & 0x80008000u);
-}
-
 WCODEC_INLINE uint32_t subtract_bytes(uint32_t v, uint32_t add)
 {
     return ((v | 0x80808080u) - (add & 0x7f7f7f7fu)) ^ ((v ^ ~add) & 0x80808080u);
@@ -384,7 +379,7 @@ struct lossy_plain {
             lossy_raw<tile::bytes>::template put<GROUPS>(t.raw_rows(), with.y, k, v);
 #pragma unroll
             for (uint32_t i = 0; i < GROUPS * tile::bytes; i++)
-                v[i] = tile::bytes == 2 ? subtract_halves(v[i], with.x) : subtract_bytes(v[i], with.x);
+                v[i] = tile::bytes == 2 ? wcodec_subtract_halves(v[i], with.x) : subtract_bytes(v[i], with.x);
         }
     }
 
@@ -501,7 +496,7 @@ struct lossy_blocks {
 #pragma unroll
         for (uint32_t i = 0; i < tile::unit_groups * tile::bytes; i++) {
             if constexpr (tile::wide)
-                words[i] = subtract_halves(words[i], add);
+                words[i] = wcodec_subtract_halves(words[i], add);
             sum += (uint64_t)words[i] * (factor + i * WCODEC_CHECK_STEP);
         }
         t.add_sum(sum);

@@ -317,16 +317,17 @@ WCODEC_DEVICE_FUNCTION bool wcodec_upper_open(struct wcodec_upper *u, const __gl
 /* Words of coefficients from local memory to registers; for the check they count. */
 WCODEC_DEVICE_FUNCTION void wcodec_lossy_take(struct wcodec_fast *f, const __local uint32_t *from, uint32_t g, uint32_t add, uint32_t *words)
 {
+    const uint32_t factor = wcodec_check_factor(g * WCODEC_LOSSY_FUSED);
     WCODEC_UNROLL
     for (uint32_t k = 0; k < UNIT_GROUPS; k++) {
 #if WCODEC_LOSSY_FUSED == 2
         const uint32_t low = from[32 * k], high = from[512 + 32 * k];
         words[2 * k] = wcodec_subtract_halves(wcodec_bytes(low, high, 0x5140), add);
         words[2 * k + 1] = wcodec_subtract_halves(wcodec_bytes(low, high, 0x7362), add);
-        f->sum += (uint64_t)words[2 * k] * wcodec_check_factor(2 * (g + k)) + (uint64_t)words[2 * k + 1] * wcodec_check_factor(2 * (g + k) + 1);
+        f->sum += (uint64_t)words[2 * k] * (factor + 2 * k * WCODEC_CHECK_STEP) + (uint64_t)words[2 * k + 1] * (factor + (2 * k + 1) * WCODEC_CHECK_STEP);
 #else
         words[k] = from[32 * k];
-        f->sum += (uint64_t)words[k] * wcodec_check_factor(g + k);
+        f->sum += (uint64_t)words[k] * (factor + k * WCODEC_CHECK_STEP);
 #endif
     }
 }

@@ -198,7 +198,8 @@ static void lossy_groups(const struct wcodec_device *d, unsigned kernel, struct 
         p->items -= 32;
     const int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=0 -DWCODEC_OPENCL_COPIES=1 -DWCODEC_LOSSY_FUSED=%u", (unsigned)WCODEC_SHAPE_8_0, coding, wide ? 2u : 1u);
     if (nvidia)
-        snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u%s", plain ? 64u : 128u, d->capability >= 80 ? " -DWCODEC_OPENCL_ASYNC -DWCODEC_OPENCL_FLOAT_PAIRS" : "");
+        snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u%s%s", plain ? 64u : 128u, d->capability >= 80 ? " -DWCODEC_OPENCL_ASYNC -DWCODEC_OPENCL_FLOAT_PAIRS" : "",
+                 d->capability >= 90 ? " -DWCODEC_OPENCL_HALVES" : "");
 }
 
 /* The fast kernel of the residuals that a fused one makes blocks of; WCODEC_KERNEL_GENERIC if there is none here. */
