@@ -25,7 +25,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_block_find(const struct wcodec_blocks_work *w
 }
 
 /* Blocks [number, number + count) of a tile. */
-WCODEC_DEVICE_FUNCTION void wcodec_unit_find(const struct wcodec_blocks_work *w, uint32_t number, uint32_t count, struct wcodec_unit_place *place)
+WCODEC_DEVICE_FUNCTION void wcodec_unit_find(struct wcodec_blocks_work *w, uint32_t number, uint32_t count, struct wcodec_unit_place *place)
 {
     const WCODEC_GLOBAL struct wcodec_blocks_job *job = w->stage->job;
     const WCODEC_GLOBAL struct wcodec_view_job *v = w->stage->view;
@@ -35,14 +35,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_find(const struct wcodec_blocks_work *w,
     place->column = column;
     place->stride = v->columns << w->wide;
     place->left = job->blocks - number;
-    place->out = v->out + ((at - v->begin) << w->wide);
-    place->regular = across >= 32u >> w->words_log2 && v->columns % 16 == 0 && (place->out | place->stride) % 16 == 0 && at >= v->begin &&
+    const uint64_t out = v->out + ((at - v->begin) << w->wide);
+    WCODEC_BIND(w, out, v->out);
+    place->out = WCODEC_AT_OUT(w, uint8_t, out);
+    place->regular = across >= 32u >> w->words_log2 && v->columns % 16 == 0 && (out | place->stride) % 16 == 0 && at >= v->begin &&
                      (row + 1 + (column + count - 1) / across) * band <= v->end;
     place->mode = v->index_bits == 0 ? v->mode[0] : WCODEC_MODE_MIXED;
 }
 
 /* Of a block of a regular unit. */
-WCODEC_DEVICE_FUNCTION uint64_t wcodec_unit_block(const struct wcodec_blocks_work *w, const struct wcodec_unit_place *place, uint32_t block)
+WCODEC_DEVICE_FUNCTION WCODEC_GLOBAL uint8_t *wcodec_unit_block(const struct wcodec_blocks_work *w, const struct wcodec_unit_place *place, uint32_t block)
 {
     return place->out + (block << (4 + w->wide)) + (place->column + block >= place->across ? 15 * (uint64_t)place->stride : 0);
 }
@@ -53,7 +55,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_rows(const struct wcodec_blocks_work *w
 {
     const uint32_t log2 = w->words_log2, step = 1u << log2;
     const WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(block << (log2 + 4));
-    uint64_t to = wcodec_unit_block(w, place, block) + first * (uint64_t)place->stride;
+    WCODEC_GLOBAL uint8_t *to = wcodec_unit_block(w, place, block) + first * (uint64_t)place->stride;
     WCODEC_UNROLL_ALL
     for (uint32_t row = 0; row < 16; row += step) {
         uint32_t v[4], before = 0;
@@ -63,7 +65,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_rows(const struct wcodec_blocks_work *w
             WCODEC_TAKE_16(v, word + at + (at >> 6) * 4);
             if (sums)
                 before = wcodec_sum_words(w->wide, v, before);
-            WCODEC_STORE_16(w, to + 4 * i, v[0], v[1], v[2], v[3]);
+            WCODEC_PUT_16(to + 4 * i, v[0], v[1], v[2], v[3]);
         }
         to += (uint64_t)step * place->stride;
     }
@@ -74,7 +76,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_columns(const struct wcodec_blocks_work
 {
     const uint32_t log2 = w->words_log2, column = lane & ((1u << log2) - 1), block = lane >> log2;
     const WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(block << (log2 + 4)) + column;
-    uint64_t to = wcodec_unit_block(w, place, block) + 4 * column;
+    WCODEC_GLOBAL uint8_t *to = wcodec_unit_block(w, place, block) + 4 * column;
     const uint32_t low = w->wide ? 0x0000ffffu : 0x00ff00ffu;
     uint32_t all = 0, even = 0; /* elements' sums with what they carry over, and those of even ones, which leave their halves of a word only as wide ones */
     WCODEC_UNROLL_SOME
@@ -82,7 +84,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_columns(const struct wcodec_blocks_work
         const uint32_t v = word[(row << log2) + (row << log2 >> 6) * 4];
         all += v;
         even += v & low;
-        WCODEC_STORE_4(w, to, w->wide ? WCODEC_BYTES(even, all - even, 0x7610) : WCODEC_BYTES(even, all - even, 0x7250));
+        WCODEC_PUT_4(to, w->wide ? WCODEC_BYTES(even, all - even, 0x7610) : WCODEC_BYTES(even, all - even, 0x7250));
         to += place->stride;
     }
 }
@@ -177,6 +179,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_reconstruct(struct wcodec_blocks_work *w
         const uint32_t block = lane & (blocks - 1), left = place->left;
         if (!place->regular || (columns && columns != all)) {
             struct wcodec_block_place own;
+            WCODEC_BIND(w, out, w->stage->view->out);
             wcodec_block_find(w, number + (lane >> w->words_log2), &own);
             if (own.exists)
                 wcodec_store_column(w, lane, &own);
@@ -221,7 +224,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_blocks_units(const struct wcodec_blocks_w
     return ((job->blocks << (6 + w->wide)) + WCODEC_UNIT_WORDS - 1) / WCODEC_UNIT_WORDS;
 }
 
-/* w: room, in OpenCL bound to buffers: block, out, and raw for the residuals. */
+/* w: room, in OpenCL bound to buffers: block, and raw for the residuals. */
 WCODEC_DEVICE_FUNCTION void wcodec_blocks_open(struct wcodec_blocks_work *w, const WCODEC_GLOBAL struct wcodec_blocks_job *job, WCODEC_LOCAL struct wcodec_stage *stage)
 {
     const WCODEC_GLOBAL struct wcodec_view_job *view = WCODEC_AT(w, block, struct wcodec_view_job, job->view);

@@ -10,13 +10,14 @@
  *   WCODEC_ADD_LANES(sum, value)    adds all lanes' values to sum
  *   WCODEC_ORDER()               what lanes stored before, all lanes read after
  *   WCODEC_LOCAL_ORDER()         the same for memory that the lanes share (WCODEC_LOCAL), and no other
- *   WCODEC_STORE_16(w, address, a, b, c, d)  four words, at a multiple of 16 bytes; WCODEC_STORE_4(w, address, a) one
+ *   WCODEC_PUT_16(to, a, b, c, d)  four words, at a multiple of 16 bytes of output; WCODEC_PUT_4(to, a) one; WCODEC_STORE_16(w, address, a, b, c, d)
  *   WCODEC_LOAD_16(v, from)      v[0] to v[3] from a multiple of 16 bytes; WCODEC_TAKE_16(v, from) and WCODEC_KEEP_16(to, v): from and to memory that lanes share
  *   WCODEC_BYTES(a, b, choice)   byte i is the one that nibble i of `choice` names: 0 to 3 of a, 4 to 7 of b
  *   WCODEC_SIGNED(wide, v)       the lower 8 bits of v, or 16, as a signed number; WCODEC_SIGNED_BYTE(word, i), WCODEC_SIGNED_HALF(word, i): byte or half i
  *   WCODEC_FLOAT_BITS(f)         a float's bits; WCODEC_FLOAT_PAIRS: wcodec_pair_bf16() and _f16() round two floats and put them into a word
  *   WCODEC_UNROLL_ALL            before a loop: its arrays are for registers; WCODEC_UNROLL_SOME: a few rounds at a time
  *   WCODEC_AT(w, buffer, type, address), WCODEC_AT_OUT(w, type, address)  places in the buffers block, states, words, raw, positions, values and out
+ *   WCODEC_BIND(w, buffer, address)  before the first of those in code that needs it rarely
  *
  * Addresses are the device's; OpenCL has none, there they are numbers and offsets of buffers, of which w, a struct wcodec_tile_work, is bound to those of its
  * tile. An OpenCL device takes one of two forms: the lanes of a work-group (which vote as WCODEC_OPENCL_LOCAL, _NVIDIA or _SUBGROUP says), or one work-item
@@ -47,12 +48,13 @@ typedef ulong uint64_t;
 #define WCODEC_TAKE_16(v, from) WCODEC_FROM_16(v, *(const WCODEC_LOCAL uint4 *)(from))
 #define WCODEC_KEEP_16(to, v) (*(WCODEC_LOCAL uint4 *)(to) = (uint4)((v)[0], (v)[1], (v)[2], (v)[3]))
 #ifdef WCODEC_OPENCL_NVIDIA
-#define WCODEC_STORE_16(w, address, a, b, c, d) \
-    asm volatile("st.global.L1::no_allocate.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"((ulong)((w)->binding.out + WCODEC_PLACE_OFFSET(address))), "r"(a), "r"(b), "r"(c), "r"(d) : "memory")
+#define WCODEC_PUT_16(to, a, b, c, d) \
+    asm volatile("st.global.L1::no_allocate.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"((ulong)(to)), "r"(a), "r"(b), "r"(c), "r"(d) : "memory")
+#define WCODEC_PUT_4(to, a) asm volatile("st.global.L1::no_allocate.u32 [%0], %1;" ::"l"((ulong)(to)), "r"(a) : "memory")
 #else
-#define WCODEC_STORE_16(w, address, a, b, c, d) (*(__global uint4 *)((w)->binding.out + WCODEC_PLACE_OFFSET(address)) = (uint4)(a, b, c, d))
+#define WCODEC_PUT_16(to, a, b, c, d) (*(__global uint4 *)(to) = (uint4)(a, b, c, d))
+#define WCODEC_PUT_4(to, a) (*(__global uint32_t *)(to) = (a))
 #endif
-#define WCODEC_STORE_4(w, address, a) (*(__global uint32_t *)((w)->binding.out + WCODEC_PLACE_OFFSET(address)) = (a))
 /* Processors' compilers take long over large code, and have few registers. */
 #if defined(WCODEC_OPENCL_LOOPS) || defined(WCODEC_OPENCL_LOCAL)
 #define WCODEC_UNROLL_ALL
@@ -65,10 +67,12 @@ typedef ulong uint64_t;
 #define WCODEC_PLACE_OFFSET(address) ((address) & (((uint64_t)1 << WCODEC_PLACE_SHIFT) - 1))
 #define WCODEC_AT(w, buffer, type, address) ((const __global type *)((w)->binding.buffer + WCODEC_PLACE_OFFSET(address)))
 #define WCODEC_AT_OUT(w, type, address) ((__global type *)((w)->binding.out + WCODEC_PLACE_OFFSET(address)))
+#define WCODEC_BIND(w, buffer, address) ((w)->binding.buffer = (w)->binding.places[(address) >> WCODEC_PLACE_SHIFT])
 #define WCODEC_BINDING struct wcodec_binding binding;
 
 /* What a kernel was given. */
 struct wcodec_binding {
+    __global uint8_t *__local *places; /* all buffers, where WCODEC_BIND() is used */
     const __global uint8_t *block;
     const __global uint8_t *states;
     const __global uint8_t *words;
@@ -115,15 +119,16 @@ struct wcodec_binding {
 #define WCODEC_TAKE_16(v, from) WCODEC_FROM_16(v, *(const uint4 *)(from))
 #define WCODEC_KEEP_16(to, v) (*(uint4 *)(to) = make_uint4((v)[0], (v)[1], (v)[2], (v)[3]))
 /* Output is not read again: it is kept out of the first cache. */
-#define WCODEC_STORE_16(w, address, a, b, c, d) \
-    asm volatile("st.global.L1::no_allocate.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"((uint64_t)(address)), "r"(a), "r"(b), "r"(c), "r"(d) : "memory")
-#define WCODEC_STORE_4(w, address, a) asm volatile("st.global.L1::no_allocate.u32 [%0], %1;" ::"l"((uint64_t)(address)), "r"(a) : "memory")
+#define WCODEC_PUT_16(to, a, b, c, d) \
+    asm volatile("st.global.L1::no_allocate.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"((uint64_t)(to)), "r"(a), "r"(b), "r"(c), "r"(d) : "memory")
+#define WCODEC_PUT_4(to, a) asm volatile("st.global.L1::no_allocate.u32 [%0], %1;" ::"l"((uint64_t)(to)), "r"(a) : "memory")
 #define WCODEC_UNROLL_ALL _Pragma("unroll")
 #define WCODEC_UNROLL_SOME _Pragma("unroll 4")
 #define WCODEC_ORDER() __syncwarp()
 #define WCODEC_LOCAL_ORDER() __syncwarp()
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
 #define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
+#define WCODEC_BIND(w, buffer, address) ((void)(w))
 #define WCODEC_BINDING
 #else
 #include <stdbool.h>
@@ -139,12 +144,13 @@ struct wcodec_binding {
 #define WCODEC_LOAD_16(v, from) memcpy((v), (from), 16)
 #define WCODEC_TAKE_16(v, from) memcpy((v), (from), 16)
 #define WCODEC_KEEP_16(to, v) memcpy((to), (v), 16)
-#define WCODEC_STORE_4(w, address, a) (*(uint32_t *)(uintptr_t)(address) = (a))
-#define WCODEC_STORE_16(w, address, a, b, c, d) wcodec_store_16((uint32_t *)(uintptr_t)(address), (uint32_t[4]){a, b, c, d})
+#define WCODEC_PUT_4(to, a) (*(uint32_t *)(to) = (a))
+#define WCODEC_PUT_16(to, a, b, c, d) wcodec_put_16((uint32_t *)(to), (uint32_t[4]){a, b, c, d})
 #define WCODEC_UNROLL_ALL
 #define WCODEC_UNROLL_SOME
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
 #define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
+#define WCODEC_BIND(w, buffer, address) ((void)(w))
 #define WCODEC_BINDING
 
 static inline uint32_t wcodec_float_bits(float f)
@@ -154,7 +160,7 @@ static inline uint32_t wcodec_float_bits(float f)
     return bits;
 }
 
-static inline void wcodec_store_16(uint32_t *to, const uint32_t words[4])
+static inline void wcodec_put_16(uint32_t *to, const uint32_t words[4])
 {
     for (unsigned i = 0; i < 4; i++)
         to[i] = words[i];
@@ -175,6 +181,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_signed_part(uint32_t word, const uint32_t
 #define WCODEC_SIGNED_BYTE(word, i) ((uint32_t)((int32_t)((word) << (24 - 8 * (i))) >> 24))
 #define WCODEC_SIGNED_HALF(word, i) ((uint32_t)((int32_t)((word) << (16 - 16 * (i))) >> 16))
 #endif
+#define WCODEC_STORE_16(w, address, a, b, c, d) WCODEC_PUT_16(WCODEC_AT_OUT(w, uint8_t, address), a, b, c, d)
 
 #ifdef WCODEC_OPENCL_NVIDIA
 #define WCODEC_BYTES(a, b, choice) wcodec_choose_bytes(a, b, choice)

@@ -25,11 +25,12 @@ struct wcodec_fused_outliers {
     uint32_t next; /* position */
 };
 
-/* 32 outliers from number `first` on. w: in OpenCL bound to positions and values. */
+/* 32 outliers from number `first` on. */
 WCODEC_DEVICE_FUNCTION void wcodec_fused_load(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile,
                                               uint32_t first)
 {
-    (void)w;
+    WCODEC_BIND(w, positions, tile->positions);
+    WCODEC_BIND(w, values, tile->values);
     WCODEC_LOCAL_ORDER(); /* those before have been read */
     WCODEC_EACH_LANE
     {

@@ -19,7 +19,7 @@ enum { WCODEC_MODE_LEFT = 1, WCODEC_MODE_TOP = 2, WCODEC_MODE_AVERAGE = 3, WCODE
 
 /* Where a unit begins. */
 struct WCODEC_ALIGNED_16 wcodec_unit_place {
-    uint64_t out;
+    WCODEC_GLOBAL uint8_t *out;
     uint32_t stride;  /* bytes from row to row */
     uint32_t left;    /* blocks of the tile from this unit on */
     uint32_t column;  /* of the first block, in blocks */
@@ -50,7 +50,7 @@ struct wcodec_blocks_lane {
     uint32_t sums[4];  /* what comes before a row in its block */
     uint32_t top;      /* the word above */
     uint32_t corner;   /* the element left of that */
-    uint32_t square[8]; /* 16 elements, two a word */
+    uint32_t square[8]; /* words of 16 elements */
 };
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_stage_place(uint32_t word)
@@ -127,6 +127,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_rows(struct wcodec_blocks_work *w, struc
     const uint32_t rounds = w->wide ? 2 : 4, last = (1u << w->words_log2) - 1;
     WCODEC_EACH_LANE
     {
+        WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < rounds; i++) {
             const uint32_t row = 32 * i + lane, mode = w->stage->mode[row / 16];
             if (mode & 8 || wcodec_mode_sums_rows(mode))
@@ -138,6 +139,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_rows(struct wcodec_blocks_work *w, struc
         return;
     WCODEC_EACH_LANE
     {
+        WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < rounds; i++) {
             uint32_t sum = 0;
             const uint32_t row = 32 * i + lane;
@@ -149,6 +151,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_rows(struct wcodec_blocks_work *w, struc
     WCODEC_LOCAL_ORDER();
     WCODEC_EACH_LANE
     {
+        WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < rounds; i++) {
             const uint32_t row = 32 * i + lane, mode = w->stage->mode[row / 16];
             if (!(mode & 8))
@@ -249,43 +252,74 @@ WCODEC_DEVICE_FUNCTION void wcodec_restore_square(uint32_t *x, uint32_t shift)
 /* Element `i` of a block of the unit. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_stage_element(const struct wcodec_blocks_work *w, uint32_t block, uint32_t i)
 {
-    const uint32_t per_word_log2 = w->wide ? 1 : 2, word = w->stage->word[wcodec_stage_place((block << (w->words_log2 + 4)) + (i >> per_word_log2))];
-    return w->wide ? word >> i % 2 * 16 & 0xffffu : word >> i % 4 * 8 & 0xffu;
+    const WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(block << (w->words_log2 + 4));
+    return w->wide ? ((const WCODEC_LOCAL uint16_t *)word)[i + (i >> 7) * 8] : ((const WCODEC_LOCAL uint8_t *)word)[i];
 }
 
-/* The square of a sub-block. Row and column of band j are the two digits of its place. */
-WCODEC_DEVICE_FUNCTION void wcodec_restore_sub_block(const struct wcodec_blocks_work *w, uint32_t block, uint32_t number, uint32_t *x)
+WCODEC_DEVICE_FUNCTION void wcodec_stage_put(const struct wcodec_blocks_work *w, uint32_t block, uint32_t i, uint32_t value)
 {
-    const uint32_t shift = w->wide ? 0 : 8;
+    WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(block << (w->words_log2 + 4));
+    if (w->wide)
+        ((WCODEC_LOCAL uint16_t *)word)[i + (i >> 7) * 8] = (uint16_t)value;
+    else
+        ((WCODEC_LOCAL uint8_t *)word)[i] = (uint8_t)value;
+}
+
+/* Means of the sub-blocks, which were transformed themselves: a lane restores a column of a block's square of them, then a row. */
+WCODEC_DEVICE_FUNCTION void wcodec_unit_means(struct wcodec_blocks_work *w)
+{
+    const uint32_t shift = w->wide ? 0 : 8, blocks = 32u >> w->words_log2;
+    for (uint32_t step = 4; step; step /= 4) {
+        WCODEC_EACH_LANE
+        {
+            const uint32_t block = lane / 4, first = 128 + lane % 4 * (5 - step);
+            if (block < blocks && (w->stage->mode[block] & 7) == WCODEC_MODE_WHT) {
+                uint32_t x[4];
+                WCODEC_UNROLL_ALL
+                for (uint32_t i = 0; i < 4; i++)
+                    x[i] = wcodec_stage_element(w, block, first + i * step);
+                wcodec_restore_four(x, 1, shift);
+                WCODEC_UNROLL_ALL
+                for (uint32_t i = 0; i < 4; i++)
+                    wcodec_stage_put(w, block, first + i * step, x[i]);
+            }
+        }
+        WCODEC_LOCAL_ORDER();
+    }
+}
+
+/* The square of a sub-block, as the words that its rows are. Row and column of band j are the two digits of its place. */
+WCODEC_DEVICE_FUNCTION void wcodec_restore_sub_block(const struct wcodec_blocks_work *w, uint32_t block, uint32_t number, uint32_t *words)
+{
     const uint64_t rows = 0x3333210022211100u, columns = 0x3210333021021021u; /* a nibble a band */
-    WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < 16; i++)
-        x[i] = wcodec_stage_element(w, block, 128 + i);
-    wcodec_restore_square(x, shift);
-    uint32_t mean = 0;
-    WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < 16; i++)
-        mean = i == number ? x[i] : mean;
+    uint32_t x[16];
     WCODEC_UNROLL_ALL
     for (uint32_t j = 0; j < 16; j++)
         x[(rows >> 4 * j & 15) * 4 + (columns >> 4 * j & 15)] = wcodec_stage_element(w, block, 16 * j + number);
-    x[0] = mean;
-    wcodec_restore_square(x, shift);
+    wcodec_restore_square(x, w->wide ? 0 : 8);
+    WCODEC_UNROLL_ALL
+    for (uint32_t y = 0; y < 4; y++) {
+        const uint32_t *row = x + 4 * y;
+        if (w->wide) {
+            words[2 * y] = WCODEC_BYTES(row[0], row[1], 0x5410);
+            words[2 * y + 1] = WCODEC_BYTES(row[2], row[3], 0x5410);
+        } else {
+            words[y] = WCODEC_BYTES(WCODEC_BYTES(row[0], row[1], 0x0040), WCODEC_BYTES(row[2], row[3], 0x0040), 0x5410);
+        }
+    }
 }
 
-/* Rows of the sub-block to the stage: 16 elements, two a word. */
-WCODEC_DEVICE_FUNCTION void wcodec_put_square(const struct wcodec_blocks_work *w, uint32_t block, uint32_t number, const uint32_t *square)
+WCODEC_DEVICE_FUNCTION void wcodec_put_square(const struct wcodec_blocks_work *w, uint32_t block, uint32_t number, const uint32_t *words)
 {
     const uint32_t row = number / 4 * 4, column = number % 4;
     WCODEC_UNROLL_ALL
     for (uint32_t y = 0; y < 4; y++) {
         WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place((block * 16 + row + y) << w->words_log2);
-        const uint32_t first = square[2 * y], second = square[2 * y + 1];
         if (w->wide) {
-            word[2 * column] = first;
-            word[2 * column + 1] = second;
+            word[2 * column] = words[2 * y];
+            word[2 * column + 1] = words[2 * y + 1];
         } else {
-            word[column] = (first & 0xffu) | (first >> 8 & 0xff00u) | (second & 0xffu) << 16 | (second << 8 & 0xff000000u);
+            word[column] = words[y];
         }
     }
 }
@@ -294,17 +328,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_put_square(const struct wcodec_blocks_work *w
 WCODEC_DEVICE_FUNCTION void wcodec_unit_transform(struct wcodec_blocks_work *w, struct wcodec_blocks_lane *lanes)
 {
     const uint32_t rounds = w->wide ? 2 : 4;
+    wcodec_unit_means(w);
     for (uint32_t i = 0; i < rounds; i++) {
         WCODEC_EACH_LANE
         {
             const uint32_t block = 2 * i + lane / 16;
-            if ((w->stage->mode[block] & 7) == WCODEC_MODE_WHT) {
-                uint32_t x[16];
-                wcodec_restore_sub_block(w, block, lane % 16, x);
-                WCODEC_UNROLL_ALL
-                for (uint32_t k = 0; k < 8; k++)
-                    lanes[WCODEC_SELF].square[k] = (x[2 * k] & 0xffffu) | x[2 * k + 1] << 16;
-            }
+            if ((w->stage->mode[block] & 7) == WCODEC_MODE_WHT)
+                wcodec_restore_sub_block(w, block, lane % 16, lanes[WCODEC_SELF].square);
         }
         WCODEC_LOCAL_ORDER();
         WCODEC_EACH_LANE

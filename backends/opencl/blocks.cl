@@ -48,7 +48,7 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
     const __global struct wcodec_view_job *view = (const __global struct wcodec_view_job *)(block + job->view);
     work.binding.block = block;
     work.binding.raw = WCODEC_PLACE(job->residuals);
-    work.binding.out = WCODEC_PLACE(view->out);
+    work.binding.places = places;
     wcodec_blocks_open(&work, job, stage);
     if (view->wide)
         wcodec_blocks_of_tile(&work, job, WCODEC_BLOCKS_FIRST, 1);

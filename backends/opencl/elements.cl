@@ -34,6 +34,15 @@ enum { ROWS = 2, BYTES = 1, RAW = 2, FIELD = 3 };
 #define MASK 0x87878787u
 #endif
 
+/* Groups that are decoded together. Measured (bench/gpu/README.md): where residuals of runs become elements at once, two, all in one loop, leave most in
+ * registers. */
+#if defined(WCODEC_FUSED) && WCODEC_RUNS
+#define WCODEC_SHORT
+enum { GROUPS = 2 };
+#else
+enum { GROUPS = 4 };
+#endif
+
 /* P8's table can be there several times, for lanes that would wait for each other's bank. */
 #if WCODEC_CODING == 2
 enum { COPIES = WCODEC_OPENCL_COPIES, TABLE_WORDS = 256 * COPIES, ENTRY = 4 * COPIES };

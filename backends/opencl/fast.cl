@@ -13,12 +13,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g
         r[i] = f->next_raw[i];
     if (!last) {
         f->row += ROWS * 128;
-        wcodec_fast_raw(f, g + 4, before_last);
+        wcodec_fast_raw(f, g + GROUPS, before_last);
         if (WCODEC_RUNS)
-            wcodec_fast_runs(f, g + 4);
+            wcodec_fast_runs(f, g + GROUPS);
     }
     WCODEC_UNROLL
-    for (int k = 0; k < 4; k++) {
+    for (int k = 0; k < GROUPS; k++) {
         uint32_t s[4], o[4], table = f->table;
 #ifdef WCODEC_FEW
         (void)table;
@@ -64,14 +64,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g
 #endif
     }
 #ifdef WCODEC_FEW
-    f->kept += 4 * 128 * BYTES;
+    f->kept += GROUPS * 128 * BYTES;
 #endif
 #ifdef WCODEC_FUSED
-    f->fused.staged += 4 * 32 + 8;
+    f->fused.staged += GROUPS * 32 + GROUPS / 2 * 4;
 #else
-    f->out += 4 * 128 * BYTES;
+    f->out += GROUPS * 128 * BYTES;
 #endif
-    f->factor += 4 * BYTES * WCODEC_CHECK_STEP;
+    f->factor += GROUPS * BYTES * WCODEC_CHECK_STEP;
 }
 
 /* Call into the cache what a tile begins with. */
@@ -258,16 +258,17 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
     for (uint32_t first = 0; first < groups; first += WCODEC_UNIT_GROUPS) {
         const uint32_t end = first + WCODEC_UNIT_GROUPS;
         f.fused.staged = stage->word + WCODEC_THREAD_LANE(w);
-#if WCODEC_ROLLED
-        for (uint32_t g = first; g < end; g += 4)
-            wcodec_fast_groups(&f, g, g + 4 == groups, g + 8 == groups);
+        if (end == groups && next < current->part.count)
+            wcodec_fast_ahead(WCODEC_CURRENT_JOB(current, next), places, WCODEC_THREAD_LANE(w));
+#ifdef WCODEC_SHORT /* no raw bits: the last groups are as the others */
+#pragma unroll 1
+        for (uint32_t g = first; g < end; g += GROUPS)
+            wcodec_fast_groups(&f, g, false, false);
 #else
 #pragma unroll 1
         for (uint32_t g = first; g < min(end, groups - 8); g += 4)
             wcodec_fast_groups(&f, g, false, false);
         if (end == groups) {
-            if (next < current->part.count)
-                wcodec_fast_ahead(WCODEC_CURRENT_JOB(current, next), places, WCODEC_THREAD_LANE(w));
             wcodec_fast_groups(&f, groups - 8, false, true);
             wcodec_fast_groups(&f, groups - 4, true, false);
         }

@@ -11,21 +11,18 @@ struct wcodec_fused {
     struct wcodec_fused_outliers outliers;
 };
 
-/* With what the lanes of a tile have to vote. */
-WCODEC_DEVICE_FUNCTION void wcodec_fused_bind(struct wcodec_blocks_work *work, const struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job, const __global uint8_t *block,
-                                              __global uint8_t *__local *places)
+WCODEC_DEVICE_FUNCTION void wcodec_fused_bind(struct wcodec_blocks_work *work, const struct wcodec_tile_work *w, const __global uint8_t *block, __global uint8_t *__local *places)
 {
     work->binding = w->binding;
     work->binding.block = block;
-    work->binding.positions = WCODEC_PLACE(job->positions);
-    work->binding.values = WCODEC_PLACE(job->values);
+    work->binding.places = places;
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_fused_open(struct wcodec_fused *f, __local struct wcodec_stage *stage, const struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job,
                                               const __global uint8_t *block, __global uint8_t *__local *places)
 {
     struct wcodec_blocks_work work;
-    wcodec_fused_bind(&work, w, job, block, places);
+    wcodec_fused_bind(&work, w, block, places);
     f->stage = stage;
     wcodec_blocks_open(&work, (const __global struct wcodec_blocks_job *)(block + job->out), stage);
     work.wide = 0;
@@ -38,11 +35,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_groups(struct wcodec_fused *f, const st
                                                 const __global uint8_t *block, __global uint8_t *__local *places, uint32_t first, uint32_t end, uint64_t *sum)
 {
     struct wcodec_blocks_work work;
-    wcodec_fused_bind(&work, w, job, block, places);
+    wcodec_fused_bind(&work, w, block, places);
     work.stage = f->stage;
     work.wide = 0;
     work.words_log2 = 2;
-    work.binding.out = WCODEC_PLACE(f->stage->view->out);
     if (f->outliers.next < end * 128)
         wcodec_fused_patch(&work, f->stage, job, set, first * 128, end * 128, &f->outliers);
     wcodec_fused_check(&work, first, end, sum);

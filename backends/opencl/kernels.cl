@@ -16,7 +16,7 @@
 #endif
 
 /* With a size that it knows, NVIDIA's compiler does not keep to the registers that it is told. */
-#if defined(WCODEC_OPENCL_NVIDIA) && defined(WCODEC_SHAPE)
+#if defined(WCODEC_OPENCL_NVIDIA) && (defined(WCODEC_SHAPE) || defined(WCODEC_BLOCKS))
 #define WCODEC_OPENCL_KERNEL __kernel
 #elif defined(WCODEC_OPENCL_WIDTH)
 #define WCODEC_OPENCL_KERNEL __kernel __attribute__((reqd_work_group_size(WCODEC_OPENCL_ITEMS, 1, 1))) __attribute__((intel_reqd_sub_group_size(WCODEC_OPENCL_WIDTH)))
