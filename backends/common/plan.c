@@ -88,10 +88,10 @@ static unsigned fused_lossy_blocks(const struct wcodec_tiling *t)
 static unsigned fused_lossy_plain(const struct wcodec_tiling *t)
 {
     const struct wcodec_field *f = &t->fields[t->coded[0]];
-    if (t->coded_count != 1)
-        return WCODEC_KERNEL_GENERIC;
     if (f->profile == WCODEC_P12 && is_raw_wide(t))
         return WCODEC_FUSED_LOSSY_RAW_P12;
+    if (t->coded_count != 1)
+        return WCODEC_KERNEL_GENERIC;
     if (f->profile == WCODEC_PAIRS && shape_of(t) == WCODEC_SHAPE_8_4)
         return WCODEC_FUSED_LOSSY_RAW_PAIRS;
     if (t->add || shape_of(t) != WCODEC_SHAPE_8_0)
@@ -227,10 +227,12 @@ static unsigned job_kernel(const struct wcodec_job *job, uint64_t kernels)
     return constant ? WCODEC_KERNEL_GENERIC : wcodec_plan_kernel(job->tiles->tiling);
 }
 
-/* Does fused kernel `kernel` make elements of the tile? */
+/* Does fused kernel `kernel` make elements of the tile? Of plain tensors what is above the first coded field must be constant, but for outliers. */
 static bool is_fused(const struct wcodec_job *job, unsigned kernel, uint64_t kernels, uint64_t tile)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
+    if (kernel == WCODEC_FUSED_LOSSY_RAW_P12 && t->coded_count == 2 && job->tiles->streams[2 * tile + 1].mode != WCODEC_STREAM_CONSTANT)
+        return false;
     const bool any = kernels & WCODEC_PLAN_ANY_TILE || kernel < WCODEC_FUSED_8_4_PAIRS;
     return kernel > WCODEC_KERNEL_GENERIC && job->tiles->streams[tile * t->coded_count].mode == WCODEC_STREAM_RANS && (any || wcodec_tile_elements(t, tile) == 1u << t->tile_log2);
 }

@@ -41,10 +41,10 @@
  * measured for each shape (bench/gpu/README.md). */
 #define WCODEC_CUDA_WIDE(shape) ((shape) == WCODEC_SHAPE_16_11 || (shape) == WCODEC_SHAPE_32_24)
 
-/* What a warp of the fused kernels of lossy tensors has besides: descriptors; of blocks tables of a tile's groups; coefficients of half a superblock; and their
- * raw bits, of so many bytes of each. Of 16-bit coefficients in blocks it has two rooms, and both bytes of these. */
+/* What a warp of the fused kernels of lossy tensors has besides: descriptors; of blocks tables of a tile's groups; coefficients of some groups, in blocks of half a
+ * superblock; and their raw bits, of so many bytes of an element. Of 16-bit coefficients in blocks it has two rooms, and both bytes of these. */
 #define WCODEC_CUDA_LOSSY_HEAD 672u
-#define WCODEC_CUDA_LOSSY_EXTRA(wide, blocks, raw) (WCODEC_CUDA_LOSSY_HEAD + ((wide) + 1) * (((blocks) ? 512u : 0u) + 2048u) + (raw) * 1024u)
+#define WCODEC_CUDA_LOSSY_EXTRA(wide, blocks, groups, raw) (WCODEC_CUDA_LOSSY_HEAD + ((wide) + 1) * (((blocks) ? 512u : 0u) + (groups) * 128u) + (raw) * (groups) * 64u)
 
 /* A warp's room: a ring of words, in slots of what a block can take, and the first slot again behind the last, so that a lane's address needs no mask; two
  * slots for raw bits. */

@@ -235,10 +235,10 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
     }
 };
 
-/* Raw bits below what is coded, of elements of BYTES: `bits` of them, in planes of powers of two, the widest first (doc/format.md 2.4). A plane of n bits has 2 n
- * rows of 128 bytes for sixteen groups; those of a unit stand behind each other in shared memory. */
-template <uint32_t BYTES> struct lossy_raw {
-    static constexpr uint32_t most = BYTES == 2 ? 8 : 4, words = BYTES; /* of a lane in a group */
+/* Raw bits below what is coded, of elements of BYTES: `bits` of them, in planes of powers of two, the widest first (doc/format.md 2.4). A plane of n bits has n rows
+ * of 128 bytes for eight groups; those of a unit of GROUPS stand behind each other in shared memory. */
+template <uint32_t BYTES, uint32_t GROUPS> struct lossy_raw {
+    static constexpr uint32_t most = BYTES == 2 ? 8 : 4, words = BYTES * GROUPS /* of a lane */, row = 16 * GROUPS /* bytes for each bit */;
 
     /* A plane's bits below those of the planes before it. */
     static __device__ __forceinline__ uint32_t below(uint32_t bits, uint32_t plane)
@@ -253,7 +253,7 @@ template <uint32_t BYTES> struct lossy_raw {
         return (groups * plane + 7) / 8 * 128 - (!payload ? 0 : plane == 4 && groups % 2 ? 128 : 64);
     }
 
-    /* Those of the sixteen groups from g on, of which the tile has `groups`; they have come after copy_async_wait<0>(). */
+    /* Those of the unit from group g on, of which the tile has `groups`, on their way. */
     static __device__ __forceinline__ void ask(uint32_t to, uint64_t raw, uint32_t bits, uint32_t g, uint32_t groups)
     {
         const char *from = (const char *)raw;
@@ -265,13 +265,12 @@ template <uint32_t BYTES> struct lossy_raw {
                 continue;
             const uint32_t size = plane_size(plane, bits, groups), first = g * 16 * plane + part;
 #pragma unroll
-            for (uint32_t i = 0; i < 256 * plane; i += 512)
-                if (size && (256 * plane - i >= 512 || part < 256))
+            for (uint32_t i = 0; i < row * plane; i += 512)
+                if (size && (row * plane - i >= 512 || part < row * plane - i))
                     copy_async_16(to + i, from + min(first + i, size - 16));
             from += size;
-            to += 256 * plane;
+            to += row * plane;
         }
-        copy_async_commit();
     }
 
     /* Four values of four bits, each where its element has them in the first of a row's words. */
@@ -286,7 +285,7 @@ template <uint32_t BYTES> struct lossy_raw {
         const uint32_t lane = thread() & 31, plane = BYTES == 2 && bits >= 8 ? 8 : 4, payload = state & 0xffffu;
         if (bits < 4)
             return;
-        const uint32_t row = rows + ((groups * plane + 7) / 8 - 1 - g * plane / 8) * 128, stored = shared_u16(row + 2 * lane);
+        const uint32_t last = rows + ((groups * plane + 7) / 8 - 1 - g * plane / 8) * 128, stored = shared_u16(last + 2 * lane);
         uint32_t word;
         if (plane == 8)
             word = stored | payload << 16;
@@ -295,16 +294,16 @@ template <uint32_t BYTES> struct lossy_raw {
         else
             word = spread(stored) | spread(payload) << 4 * BYTES;
         __syncwarp();
-        shared_store_u32(row + 4 * lane, word);
+        shared_store_u32(last + 4 * lane, word);
         __syncwarp();
     }
 
-    template <uint32_t PLANE, uint32_t COUNT> static __device__ __forceinline__ void put_plane(uint32_t from, uint32_t position, uint32_t *v)
+    template <uint32_t PLANE> static __device__ __forceinline__ void put_plane(uint32_t from, uint32_t position, uint32_t *v)
     {
         const uint32_t mask = (BYTES == 2 ? 0x00010001u : 0x01010101u) * ((1u << PLANE) - 1) << position;
         uint32_t word = 0;
 #pragma unroll
-        for (uint32_t n = 0; n < COUNT; n++) {
+        for (uint32_t n = 0; n < words; n++) {
             const uint32_t turn = n * PLANE % (8 * BYTES);
             if (turn == 0)
                 word = shared_u32(from + n * PLANE / (8 * BYTES) * 128);
@@ -312,40 +311,24 @@ template <uint32_t BYTES> struct lossy_raw {
         }
     }
 
-    /* A lane's words of GROUPS groups, 8 or 16, from group k of a unit on get their raw bits. */
-    template <uint32_t GROUPS> static __device__ __forceinline__ void put(uint32_t rows, uint32_t bits, uint32_t k, uint32_t *v)
+    /* A lane's words of a unit get their raw bits. */
+    static __device__ __forceinline__ void put(uint32_t rows, uint32_t bits, uint32_t *v)
     {
         uint32_t from = rows + 4 * (thread() & 31);
         if (BYTES == 2 && bits & 8) {
-            put_plane<8, GROUPS * words>(from + k * 128, 0, v);
-            from += 2048;
+            put_plane<8>(from, 0, v);
+            from += 8 * row;
         }
         if (bits & 4) {
-            put_plane<4, GROUPS * words>(from + k * 64, below(bits, 4), v);
-            from += 1024;
+            put_plane<4>(from, below(bits, 4), v);
+            from += 4 * row;
         }
         if (BYTES == 2 && bits & 2) {
-            put_plane<2, GROUPS * words>(from + k * 32, below(bits, 2), v);
-            from += 512;
+            put_plane<2>(from, below(bits, 2), v);
+            from += 2 * row;
         }
         if (BYTES == 2 && bits & 1)
-            put_plane<1, GROUPS * words>(from + k * 16, below(bits, 1), v);
-    }
-
-    /* Of one element: its number in the unit. */
-    static __device__ __forceinline__ uint32_t of_one(uint32_t rows, uint32_t bits, uint32_t number)
-    {
-        const uint32_t slot = number / 128 * words + number % 4 / (4 / BYTES), slots = 8 * BYTES;
-        uint32_t from = rows + number % 128 / 4 * 4, all = 0;
-#pragma unroll 1
-        for (uint32_t plane = most; plane > 0; plane /= 2) {
-            if (!(bits & plane))
-                continue;
-            const uint32_t word = rotate_right(shared_u32(from + slot * plane / slots * 128), slot * plane % slots);
-            all |= word >> number % (4 / BYTES) * slots & ((1u << plane) - 1) << below(bits, plane);
-            from += 256 * plane;
-        }
-        return all;
+            put_plane<1>(from, below(bits, 1), v);
     }
 };
 
@@ -356,18 +339,18 @@ WCODEC_INLINE uint32_t subtract_bytes(uint32_t v, uint32_t add)
 
 /* Elements of a plain tensor. */
 struct lossy_plain {
-    /* A lane's words of some groups from group k of the unit on, as they count for the check. */
-    template <uint32_t GROUPS, class tile> static __device__ __forceinline__ void take(const tile &t, uint32_t k, uint32_t *v)
+    /* A lane's words of the unit that begins with element `first` of the tile, as they count for the check. */
+    template <class tile> static __device__ __forceinline__ void take(const tile &t, uint32_t first, uint32_t *v)
     {
-        const uint32_t from = t.low.staged + 128 * k + 4 * (thread() & 31);
+        const uint32_t from = t.low.staged + 4 * (thread() & 31);
         if constexpr (!tile::raw) {
 #pragma unroll
-            for (uint32_t i = 0; i < GROUPS; i++)
+            for (uint32_t i = 0; i < tile::unit_groups; i++)
                 v[i] = shared_u32(from + 128 * i);
         } else {
             const uint4 with = shared_u128(t.parked + tile::WITH); /* offset, raw bits, constant ones */
 #pragma unroll
-            for (uint32_t i = 0; i < GROUPS; i++) {
+            for (uint32_t i = 0; i < tile::unit_groups; i++) {
                 const uint32_t symbols = shared_u32(from + 128 * i);
                 if constexpr (tile::bytes == 2) {
                     v[2 * i] = __byte_perm(symbols, 0, 0x4140) << with.y | with.z;
@@ -376,52 +359,40 @@ struct lossy_plain {
                     v[i] = symbols;
                 }
             }
-            lossy_raw<tile::bytes>::template put<GROUPS>(t.raw_rows(), with.y, k, v);
+            tile::raw_bits_of::put(t.raw_rows(), with.y, v);
+            if constexpr (tile::bytes == 2)
+                t.patch_upper(first, 8 + with.y, v);
 #pragma unroll
-            for (uint32_t i = 0; i < GROUPS * tile::bytes; i++)
+            for (uint32_t i = 0; i < tile::unit_groups * tile::bytes; i++)
                 v[i] = tile::bytes == 2 ? wcodec_subtract_halves(v[i], with.x) : subtract_bytes(v[i], with.x);
         }
     }
 
-    /* Those of one element: its number in the unit. */
-    template <class tile> static __device__ __forceinline__ uint32_t take_one(const tile &t, uint32_t number)
+    /* `scales`: of elements before number `row` of the unit, and of those from there on. */
+    template <int FORMAT, class tile> static __device__ __forceinline__ void put_all(tile &t, uint32_t first, uint64_t out, const float2 &scales, uint32_t row)
     {
-        const uint32_t symbol = shared_u8(t.low.staged + number);
-        if constexpr (!tile::raw)
-            return symbol;
-        const uint4 with = shared_u128(t.parked + tile::WITH);
-        const uint32_t v = (tile::bytes == 2 ? symbol << with.y | with.z : symbol) | lossy_raw<tile::bytes>::of_one(t.raw_rows(), with.y, number);
-        return (v - with.x) & (tile::bytes == 2 ? 0xffffu : 0xffu);
-    }
-
-    /* factor: of the unit's first word. */
-    template <int FORMAT, class tile> static __device__ __forceinline__ void put_all(tile &t, uint32_t factor, uint64_t out, float scale)
-    {
-        constexpr uint32_t groups = tile::raw ? 8 : tile::unit_groups, bytes = tile::bytes;
+        constexpr uint32_t bytes = tile::bytes;
+        const uint32_t factor = WCODEC_CHECK_FIRST + first / 128 * bytes * WCODEC_CHECK_STEP;
+        uint32_t words[tile::unit_groups * bytes];
         uint64_t sum = 0;
-#pragma unroll 1
-        for (uint32_t first = 0; first < tile::unit_groups; first += groups) {
-            uint32_t words[groups * bytes];
-            take<groups>(t, first, words);
+        take(t, first, words);
 #pragma unroll
-            for (uint32_t k = 0; k < groups; k++) {
-                uint32_t v[4];
-                if constexpr (bytes == 2) {
-                    wcodec_lossy_two(words[2 * k], v, v + 1);
-                    wcodec_lossy_two(words[2 * k + 1], v + 2, v + 3);
-                } else {
-                    wcodec_lossy_four(words[k], v, v + 1, v + 2, v + 3);
-                }
-#pragma unroll
-                for (uint32_t i = 0; i < bytes; i++)
-                    sum += (uint64_t)words[bytes * k + i] * (factor + (bytes * k + i) * WCODEC_CHECK_STEP);
-                if constexpr (FORMAT == WCODEC_TO_F32)
-                    store_u128((char *)out + 512 * k, make_uint4(wcodec_lossy_product(v[0], scale), wcodec_lossy_product(v[1], scale), wcodec_lossy_product(v[2], scale), wcodec_lossy_product(v[3], scale)));
-                else
-                    store_u64((char *)out + 256 * k, make_uint2(wcodec_lossy_pair(FORMAT, v[0], v[1], scale), wcodec_lossy_pair(FORMAT, v[2], v[3], scale)));
+        for (uint32_t k = 0; k < tile::unit_groups; k++) {
+            const float scale = 128 * k < row ? scales.x : scales.y;
+            uint32_t v[4];
+            if constexpr (bytes == 2) {
+                wcodec_lossy_two(words[2 * k], v, v + 1);
+                wcodec_lossy_two(words[2 * k + 1], v + 2, v + 3);
+            } else {
+                wcodec_lossy_four(words[k], v, v + 1, v + 2, v + 3);
             }
-            out += groups * (FORMAT == WCODEC_TO_F32 ? 512 : 256);
-            factor += groups * bytes * WCODEC_CHECK_STEP;
+#pragma unroll
+            for (uint32_t i = 0; i < bytes; i++)
+                sum += (uint64_t)words[bytes * k + i] * (factor + (bytes * k + i) * WCODEC_CHECK_STEP);
+            if constexpr (FORMAT == WCODEC_TO_F32)
+                store_u128((char *)out + 512 * k, make_uint4(wcodec_lossy_product(v[0], scale), wcodec_lossy_product(v[1], scale), wcodec_lossy_product(v[2], scale), wcodec_lossy_product(v[3], scale)));
+            else
+                store_u64((char *)out + 256 * k, make_uint2(wcodec_lossy_pair(FORMAT, v[0], v[1], scale), wcodec_lossy_pair(FORMAT, v[2], v[3], scale)));
         }
         t.add_sum(sum);
     }
@@ -430,18 +401,27 @@ struct lossy_plain {
     template <class tile> static __device__ __forceinline__ void put(tile &t, wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t unit, uint32_t n)
     {
         const wcodec_view_job *view = w->view;
-        const uint32_t lane = thread() & 31, format = view->format, log2 = format == WCODEC_TO_F32 ? 2 : 1, first = unit * 128 * tile::unit_groups;
+        const uint32_t lane = thread() & 31, format = view->format, log2 = format == WCODEC_TO_F32 ? 2 : 1, elements = 128 * tile::unit_groups, first = unit * elements;
         const uint64_t at = job->first + first, out = view->out + ((at - view->begin) << log2);
-        if (first + 128 * tile::unit_groups <= job->blocks && at >= view->begin && at + 128 * tile::unit_groups <= view->end && !view->row_scales && out % (4u << log2) == 0) {
-            const float scale = *(const float *)view->scales * 64;
-            const uint32_t factor = WCODEC_CHECK_FIRST + unit * tile::unit_groups * tile::bytes * WCODEC_CHECK_STEP;
+        const bool rows = !view->row_scales || (view->columns >= elements && view->columns % 4 == 0); /* at most two, and none ends within a lane's four */
+        if (first + elements <= job->blocks && at >= view->begin && at + elements <= view->end && rows && out % (4u << log2) == 0) {
+            const float *scale = (const float *)view->scales;
+            float2 scales = make_float2(scale[0] * 64, 0);
+            uint32_t row = elements;
+            if (view->row_scales) {
+                const uint64_t number = at / view->columns;
+                row = (uint32_t)min((number + 1) * view->columns - at, (uint64_t)elements);
+                scale += number - view->first_row;
+                scales = make_float2(scale[0] * 64, row < elements ? scale[1] * 64 : 0);
+                row -= min(row, 4 * lane);
+            }
             const uint64_t mine = out + (lane * 4 << log2);
             if (format == WCODEC_TO_BF16)
-                put_all<WCODEC_TO_BF16>(t, factor, mine, scale);
+                put_all<WCODEC_TO_BF16>(t, first, mine, scales, row);
             else if (format == WCODEC_TO_F16)
-                put_all<WCODEC_TO_F16>(t, factor, mine, scale);
+                put_all<WCODEC_TO_F16>(t, first, mine, scales, row);
             else
-                put_all<WCODEC_TO_F32>(t, factor, mine, scale);
+                put_all<WCODEC_TO_F32>(t, first, mine, scales, row);
         } else {
             w->format = format;
             put_each(t, w, job, first, n);
@@ -449,22 +429,32 @@ struct lossy_plain {
         __syncwarp();
     }
 
+    /* With raw bits the lane's words go where their parts were. */
     template <class tile> static __device__ __forceinline__ void put_each(tile &t, wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t first, uint32_t n)
     {
         const wcodec_view_job *view = w->view;
         const uint32_t lane = thread() & 31;
         uint64_t sum = 0;
+        if constexpr (tile::raw) {
+            uint32_t words[tile::unit_groups * tile::bytes];
+            take(t, first, words);
+            __syncwarp();
+#pragma unroll
+            for (uint32_t i = 0; i < tile::unit_groups * tile::bytes; i++)
+                shared_store_u32(t.low.staged + 128 * i + 4 * lane, words[i]);
+            __syncwarp();
+        }
 #pragma unroll 1
         for (uint32_t i = 0; i < 4 * n; i++) {
             /* Element i % 4 of the lane's in group i / 4; those behind the last are zero, for the check. */
-            const uint32_t number = i / 4 * 128 + 4 * lane + i % 4, offset = i % 4 * tile::bytes;
-            const bool inside = first + number < job->blocks;
-            const uint32_t v = inside ? take_one(t, number) : 0;
-            const uint64_t element = job->first + first + number;
-            sum += (uint64_t)(v << offset % 4 * 8) * (WCODEC_CHECK_FIRST + ((first / 128 + i / 4) * tile::bytes + offset / 4) * WCODEC_CHECK_STEP);
+            const uint32_t number = first + i / 4 * 128 + 4 * lane + i % 4, offset = i % 4 * tile::bytes, word = i / 4 * tile::bytes + offset / 4, shift = offset % 4 * 8;
+            const bool inside = number < job->blocks;
+            const uint32_t value = inside ? shared_u32(t.low.staged + 128 * word + 4 * lane) >> shift & (tile::bytes == 2 ? 0xffffu : 0xffu) : 0;
+            const uint64_t element = job->first + number;
+            sum += (uint64_t)(value << shift) * (WCODEC_CHECK_FIRST + (first / 128 * tile::bytes + word) * WCODEC_CHECK_STEP);
             if (inside && element >= view->begin && element < view->end)
                 wcodec_put_one(w, view->out + ((element - view->begin) << (w->format == WCODEC_TO_F32 ? 2 : 1)),
-                               (tile::bytes == 2 ? (uint32_t)((int32_t)(v << 16) >> 16) : (uint32_t)((int32_t)(v << 24) >> 24)) * 64,
+                               (tile::bytes == 2 ? (uint32_t)((int32_t)(value << 16) >> 16) : (uint32_t)((int32_t)(value << 24) >> 24)) * 64,
                                wcodec_row_scale(w, view->row_scales ? element / view->columns : 0));
         }
         t.add_sum(sum);
@@ -492,7 +482,7 @@ struct lossy_blocks {
             }
         }
         if constexpr (tile::raw)
-            lossy_raw<2>::put<tile::unit_groups>(t.raw_rows(), raw, 0, words);
+            tile::raw_bits_of::put(t.raw_rows(), raw, words);
 #pragma unroll
         for (uint32_t i = 0; i < tile::unit_groups * tile::bytes; i++) {
             if constexpr (tile::wide)
@@ -507,9 +497,10 @@ struct lossy_blocks {
  * tile's wcodec_blocks_job. In blocks 16-bit coefficients have two streams, of lower and upper symbols; the tile's job has the upper one's wcodec_stream_job at `raw`. */
 template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
     typedef lossy_stream<PROFILE, RUNS> stream;
-    static constexpr uint32_t unit_groups = 16, bytes = BYTES;
+    static constexpr uint32_t unit_groups = RUNS || !RAW ? 16 : 8, bytes = BYTES; /* eight: shared memory for as many warps as registers allow */
     static constexpr bool wide = RUNS && BYTES == 2, raw = RAW;
-    static constexpr uint32_t extra = WCODEC_CUDA_LOSSY_EXTRA(wide, RUNS, RAW ? BYTES : 0);
+    static constexpr uint32_t extra = WCODEC_CUDA_LOSSY_EXTRA(wide, RUNS, unit_groups, RAW ? BYTES : 0);
+    typedef lossy_raw<BYTES, unit_groups> raw_bits_of;
 
     const fast_launch &launch;
     stream low, high;
@@ -520,11 +511,12 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
     }
 
     /* What is in shared memory before tables and coefficients: streams that are parked; what coefficients are made with (the offset, how many raw bits, constant bits);
-     * whether a state was too low, and whether outliers have changed the last upper bytes; descriptors; the lanes' sums of the check. */
+     * whether a state was too low, and whether outliers have changed the last upper bytes, or where the next ones are; descriptors; the lanes' sums of the check. */
     enum : uint32_t {
         WITH = 96,
         LOW_START = WITH + 16,
         UPPER_CHANGED = WITH + 20,
+        UPPER_NEXT = WITH + 24, /* position, and before it in UPPER_CHANGED how many are done */
         BLOCKS = WITH + 32,
         VIEW = BLOCKS + sizeof(wcodec_blocks_job),
         TILE = VIEW + sizeof(wcodec_view_job),
@@ -561,7 +553,7 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
     /* Those of a unit are the last of what a warp has. */
     __device__ __forceinline__ uint32_t raw_rows() const
     {
-        return parked + extra - BYTES * 1024;
+        return parked + extra - BYTES * unit_groups * 64;
     }
 
     __device__ __forceinline__ uint32_t sum_address() const
@@ -619,11 +611,20 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
         copy_words(room + TILE, given, sizeof *given);
         copy_words(room + BLOCKS, blocks, sizeof *blocks);
         copy_words(room + VIEW, (const void *)blocks->view, sizeof *work.view);
-        if constexpr (wide)
+        const bool two = wide || (BYTES == 2 && current_set()->streams > 1);
+        if (two)
             copy_words(room + UPPER, (const void *)given->raw, sizeof(wcodec_stream_job));
-        if constexpr (wide || RAW) {
+        if constexpr (BYTES == 2 || RAW) {
             const wcodec_table_set *set = current_set();
-            asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(room + WITH), "r"(set->add), "r"(set->shift), "r"(set->constants * 0x10001u), "r"(0) : "memory");
+            uint32_t next = ~0u, constants = set->constants;
+            if (two && !wide) {
+                const wcodec_stream_job *more = (const wcodec_stream_job *)given->raw;
+                constants |= (more->mode_symbol >> 8 & 0xffu) << (8 + set->shift);
+                next = more->outliers ? *(const uint16_t *)more->positions : ~0u;
+            }
+            asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(room + WITH), "r"(set->add), "r"(set->shift), "r"(constants * 0x10001u), "r"(0) : "memory");
+            shared_store_u32(room + UPPER_CHANGED, wide ? 1 : 0);
+            shared_store_u32(room + UPPER_NEXT, next);
         }
         __syncwarp();
         const uint32_t groups = this->groups();
@@ -644,7 +645,6 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
         work.format = work.view->format;
         work.wide = BYTES - 1;
         shared_store_u32(room + LOW_START, __any_sync(~0u, low.x < WCODEC_STATE_LOW || (upper_coded() && high.x < WCODEC_STATE_LOW)));
-        shared_store_u32(room + UPPER_CHANGED, 1);
         asm volatile("st.shared.v2.u32 [%0], {%1, %1};" ::"r"(sum_address()), "r"(0) : "memory");
         __syncwarp();
 #pragma unroll 1
@@ -664,17 +664,46 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
     __device__ __forceinline__ void ask_raw(const wcodec_blocks_job *job, uint32_t g)
     {
         if constexpr (RAW)
-            lossy_raw<BYTES>::ask(raw_rows(), job->residuals, raw_bits(), g, groups());
+            raw_bits_of::ask(raw_rows(), job->residuals, raw_bits(), g, groups());
     }
 
     /* After the unit's groups were decoded. */
     __device__ __forceinline__ void await_raw(uint32_t g)
     {
         if constexpr (RAW) {
+            copy_async_commit();
             copy_async_wait<0>();
             __syncwarp();
             if (g + unit_groups >= groups())
-                lossy_raw<BYTES>::complete(raw_rows(), raw_bits(), g, groups(), low.x);
+                raw_bits_of::complete(raw_rows(), raw_bits(), g, groups(), low.x);
+        }
+    }
+
+    /* Upper symbols of a plain tensor are constant but for outliers, which a lane's words of the unit from element `first` on get here. */
+    __device__ __forceinline__ void patch_upper(uint32_t first, uint32_t shift, uint32_t *v) const
+    {
+        while (shared_u32(parked + UPPER_NEXT) - first < 128 * unit_groups) {
+            const uint32_t lane = thread() & 31, done = shared_u32(parked + UPPER_CHANGED), i = done + lane;
+            uint32_t position = ~0u, value = 0;
+            if (i < upper()->outliers) {
+                position = ((const uint16_t *)upper()->positions)[i];
+                value = ((const uint8_t *)upper()->values)[i];
+            }
+            const uint32_t here = __ballot_sync(~0u, position - first < 128 * unit_groups);
+            for (uint32_t left = here; left; left &= left - 1) {
+                const uint32_t from = __ffs(left) - 1, at = __shfl_sync(~0u, position, from) - first, bits = __shfl_sync(~0u, value, from) << shift;
+                const uint32_t word = at / 4 % 32 == lane ? at / 128 * 2 + at % 4 / 2 : ~0u, half = at % 2 * 16;
+#pragma unroll
+                for (uint32_t k = 0; k < 2 * unit_groups; k++)
+                    v[k] = k == word ? (v[k] & ~((0xffffu << shift & 0xffffu) << half)) | (bits & 0xffffu) << half : v[k];
+            }
+            /* Where they are in order, those that are done are the first. */
+            const uint32_t count = __popc(here), next = done + count;
+            if (lane == 0) {
+                shared_store_u32(parked + UPPER_CHANGED, next);
+                shared_store_u32(parked + UPPER_NEXT, next < upper()->outliers && count ? ((const uint16_t *)upper()->positions)[next] : ~0u);
+            }
+            __syncwarp();
         }
     }
 
@@ -735,7 +764,7 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
         else if (__any_sync(~0u, (raw_bits() >= 4 ? low.x >> 16 != 1 : low.x != WCODEC_STATE_LOW) || (coded && high.x != WCODEC_STATE_LOW)))
             fault = 3;
         else if ((job->outliers && !stream::outliers_good(job, job->elements, BYTES == 1 ? 8 - raw_bits() : 8)) ||
-                 (wide && upper()->outliers && !stream::outliers_good(upper(), job->elements, 8 - raw_bits())))
+                 (BYTES == 2 && (wide || current_set()->streams > 1) && upper()->outliers && !stream::outliers_good(upper(), job->elements, 8 - raw_bits())))
             fault = 4;
         else if (job->slot >> 31)
             fault = add_lanes(wcodec_check_share(sum, thread() & 31)) == job->check ? 0 : 5;
