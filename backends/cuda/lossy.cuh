@@ -368,8 +368,8 @@ struct lossy_plain {
         }
     }
 
-    /* `scales`: of elements before number `row` of the unit, and of those from there on. */
-    template <int FORMAT, class tile> static __device__ __forceinline__ void put_all(tile &t, uint32_t first, uint64_t out, const float2 &scales, uint32_t row)
+    /* `scales`: of elements before number `row` of the unit, and with ROWS of those from there on. */
+    template <int FORMAT, bool ROWS, class tile> static __device__ __forceinline__ void put_all(tile &t, uint32_t first, uint64_t out, const float2 &scales, uint32_t row)
     {
         constexpr uint32_t bytes = tile::bytes;
         const uint32_t factor = WCODEC_CHECK_FIRST + first / 128 * bytes * WCODEC_CHECK_STEP;
@@ -378,7 +378,7 @@ struct lossy_plain {
         take(t, first, words);
 #pragma unroll
         for (uint32_t k = 0; k < tile::unit_groups; k++) {
-            const float scale = 128 * k < row ? scales.x : scales.y;
+            const float scale = ROWS && 128 * k + 4 * (thread() & 31) >= row ? scales.y : scales.x;
             uint32_t v[4];
             if constexpr (bytes == 2) {
                 wcodec_lossy_two(words[2 * k], v, v + 1);
@@ -397,6 +397,16 @@ struct lossy_plain {
         t.add_sum(sum);
     }
 
+    template <bool ROWS, class tile> static __device__ __forceinline__ void put_rows(tile &t, uint32_t format, uint32_t first, uint64_t out, const float2 &scales, uint32_t row)
+    {
+        if (format == WCODEC_TO_BF16)
+            put_all<WCODEC_TO_BF16, ROWS>(t, first, out, scales, row);
+        else if (format == WCODEC_TO_F16)
+            put_all<WCODEC_TO_F16, ROWS>(t, first, out, scales, row);
+        else
+            put_all<WCODEC_TO_F32, ROWS>(t, first, out, scales, row);
+    }
+
     /* n groups. */
     template <class tile> static __device__ __forceinline__ void put(tile &t, wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t unit, uint32_t n)
     {
@@ -413,15 +423,12 @@ struct lossy_plain {
                 row = (uint32_t)min((number + 1) * view->columns - at, (uint64_t)elements);
                 scale += number - view->first_row;
                 scales = make_float2(scale[0] * 64, row < elements ? scale[1] * 64 : 0);
-                row -= min(row, 4 * lane);
             }
             const uint64_t mine = out + (lane * 4 << log2);
-            if (format == WCODEC_TO_BF16)
-                put_all<WCODEC_TO_BF16>(t, first, mine, scales, row);
-            else if (format == WCODEC_TO_F16)
-                put_all<WCODEC_TO_F16>(t, first, mine, scales, row);
+            if (row < elements)
+                put_rows<true>(t, format, first, mine, scales, row);
             else
-                put_all<WCODEC_TO_F32>(t, first, mine, scales, row);
+                put_rows<false>(t, format, first, mine, scales, row);
         } else {
             w->format = format;
             put_each(t, w, job, first, n);

@@ -22,7 +22,8 @@
 #include <stdlib.h>
 #include <time.h>
 
-enum kind { BF16, F16, F32, E4M3, INT8, BYTES, E4M3_UNIFORM, BF16_AS_F32, FIELD8, FIELD16, ROWS8 };
+/* BF16_SPIKES: one of 4096 is a hundred times as large. BF16_ROWS: lossy with a scale for each row. */
+enum kind { BF16, F16, F32, E4M3, INT8, BYTES, E4M3_UNIFORM, BF16_AS_F32, BF16_SPIKES, BF16_ROWS, FIELD8, FIELD16, ROWS8 };
 
 static const struct row {
     const char *name;
@@ -74,6 +75,11 @@ static const struct row {
     {"lossy-plain-8.5-2^27", BF16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 8.5},
     {"lossy-plain-9-2^27", BF16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 9},
     {"lossy-plain-10-2^27", BF16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 10},
+    {"lossy-spikes-4.5-2^27", BF16_SPIKES, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 4.5},
+    {"lossy-spikes-6.5-2^27", BF16_SPIKES, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 6.5},
+    {"lossy-rows-4.5-2^27", BF16_ROWS, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 4.5},
+    {"lossy-rows-7.5-2^27", BF16_ROWS, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 7.5},
+    {"lossy-f32-7.5-2^27", F32, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 7.5},
     {"lossy-dct-6.5-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 6.5},
     {"lossy-dct-7.5-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 7.5},
     {"lossy-dct-8-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 8},
@@ -122,7 +128,7 @@ enum { PIECE = 1 << 18 };
 
 static unsigned element_bytes(enum kind kind)
 {
-    return kind == F32 || kind == BF16_AS_F32 ? 4 : kind == BF16 || kind == F16 || kind == FIELD16 ? 2 : 1;
+    return kind == F32 || kind == BF16_AS_F32 ? 4 : kind == BF16 || kind == F16 || kind == BF16_SPIKES || kind == BF16_ROWS || kind == FIELD16 ? 2 : 1;
 }
 
 /* Rows of COLUMNS elements, of which neighbours in both directions are alike. */
@@ -191,7 +197,7 @@ static void fill_piece(void *argument, size_t piece)
         const float u = ((float)(next_random(&s) >> 40) + 1) * 0x1p-24f, a = (float)(next_random(&s) >> 40) * 0x1p-24f * 6.2831853f, r = sqrtf(-2 * logf(u));
         const float pair[2] = {r * cosf(a), r * sinf(a)};
         for (unsigned k = 0; k < 2 && i + k < end; k++) {
-            const float v = pair[k], w = 0.02f * v;
+            const float v = f->kind == BF16_SPIKES && next_random(&s) % 4096 == 0 ? 100 * pair[k] : pair[k], w = 0.02f * v;
             uint32_t b;
             memcpy(&b, &w, 4);
             uint8_t *p = f->data + (i + k) * element_bytes(f->kind);
@@ -201,6 +207,8 @@ static void fill_piece(void *argument, size_t piece)
             switch (f->kind) {
             case BF16:
             case F16:
+            case BF16_SPIKES:
+            case BF16_ROWS:
                 memcpy(p, &h, 2);
                 break;
             case F32:
@@ -285,7 +293,8 @@ static void make_tensor(struct bench *b, const struct row *row, uint64_t element
 {
     wcodec_error err;
     static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16, WCODEC_DTYPE_F32, WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_I8,
-                                          WCODEC_DTYPE_U8,   WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_F32, WCODEC_DTYPE_I8, WCODEC_DTYPE_BF16, WCODEC_DTYPE_I8};
+                                          WCODEC_DTYPE_U8,   WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_F32, WCODEC_DTYPE_BF16, WCODEC_DTYPE_BF16,
+                                          WCODEC_DTYPE_I8,   WCODEC_DTYPE_BF16, WCODEC_DTYPE_I8};
     const struct wcodec_encode_settings settings = {.level = 4,
                                                     .latency = row->latency,
                                                     .tile_log2 = b->tile_log2,
@@ -294,6 +303,7 @@ static void make_tensor(struct bench *b, const struct row *row, uint64_t element
                                                     .predict = row->lossy > 0 || row->kind >= FIELD8 ? row->predict : WCODEC_PREDICT_NONE,
                                                     .columns = row->lossy > 0 || row->kind >= FIELD8 ? (row->kind == ROWS8 ? ROW : COLUMNS) : 0,
                                                     .lossy = row->lossy > 0 ? WCODEC_LOSSY_BITS : 0,
+                                                    .lossy_rows = row->kind == BF16_ROWS,
                                                     .lossy_value = row->lossy};
     t->size = elements * element_bytes(row->kind);
     t->data = malloc(t->size);

@@ -31,7 +31,7 @@ struct wcodec_field_choice {
 
 /* The least costly, with the preferences that decoding speed asks for: P8 if it is within 0.3 % of the tensor's size and 8 or more raw bits go with the symbol
  * (not for latency), else pairs if they are; several tables or runs only where they save enough. Of coefficients in bands, P8 with runs of 128 if it is within
- * 2 %; of whole bytes of residuals P8 if it is within 1.5 %. WCODEC_ERROR_MEMORY. */
+ * 2 %; of those in their order, P12, or pairs of up to four bits, within 1 %; of whole bytes of residuals P8 if it is within 1.5 %. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struct wcodec_encode_settings *settings, const struct wcodec_field_facts *facts, struct wcodec_field_choice *choice,
                                   wcodec_error *err);
 

@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "encode/bits.h"
 
-enum { VALUES = 1 << 16, WINDOW = 8, COUNTED = 1 << 22, BANDS = 16, RUN_LOG2 = 7, SAMPLE = 1 << 18, WORTH_RAW = 250 };
+enum { VALUES = 1 << 16, WINDOW = 8, COUNTED = 1 << 22, BANDS = 16, RUN_LOG2 = 7, SAMPLE = 1 << 18, WORTH_RAW = 250, WORTH_SECOND = 143 };
 
 /* What makes zero the middle of the window, and of a step of the raw bits. */
 static unsigned offset_of(unsigned low)
@@ -21,7 +21,8 @@ static bool window_holds(unsigned low, int least, int largest)
     return least + offset >= 0 && (largest + offset) >> low < 1 << WINDOW;
 }
 
-static uint64_t cost_of(const uint32_t *counts, uint64_t elements, unsigned low, bool holds)
+/* Bits (times WCODEC_BIT). constant: nothing of what is above the window is coded; outliers count twice, since they take decoders' time. */
+static uint64_t cost_of(const uint32_t *counts, uint64_t elements, unsigned low, bool holds, bool constant)
 {
     uint64_t middle[256] = {0}, top[256] = {0};
     for (unsigned v = 0; v < VALUES; v++) {
@@ -30,8 +31,9 @@ static uint64_t cost_of(const uint32_t *counts, uint64_t elements, unsigned low,
         top[e >> low >> WINDOW] += counts[v];
     }
     /* A second stream takes its states in every tile, but where it is constant there. */
-    const uint64_t states = holds ? 0 : elements / 8192 * (WCODEC_STREAM_BITS + WCODEC_NO_PAYLOAD_BITS) / 2;
-    return wcodec_entropy(middle, 256) + (holds ? 0 : wcodec_entropy(top, 256)) + (low * elements + states) * WCODEC_BIT;
+    const uint64_t states = elements / 8192 * (WCODEC_STREAM_BITS + WCODEC_NO_PAYLOAD_BITS) / 2 * WCODEC_BIT;
+    const uint64_t above = holds ? 0 : constant ? 2 * (elements - top[0]) * WCODEC_OUTLIER_BITS * WCODEC_BIT : wcodec_entropy(top, 256) + states;
+    return wcodec_entropy(middle, 256) + above + low * elements * WCODEC_BIT;
 }
 
 static void add_field(struct wcodec_split *split, unsigned kind, unsigned width)
@@ -52,26 +54,51 @@ static void make_split(unsigned low, int least, int largest, double bits, struct
     split->order0_bits = split->estimate = (uint64_t)(bits / (double)WCODEC_BIT) + 1;
 }
 
-wcodec_status wcodec_integer_split(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err)
+/* The number of raw bits of least cost. */
+static unsigned best_split(const uint32_t *counts, uint64_t elements, int least, int largest, bool constant, uint64_t *best)
+{
+    unsigned chosen = 0;
+    *best = UINT64_MAX;
+    for (unsigned low = 0; low <= 16 - WINDOW; low++) {
+        const uint64_t cost = cost_of(counts, elements, low, low == 16 - WINDOW || window_holds(low, least, largest), constant);
+        if (cost < *best) {
+            *best = cost;
+            chosen = low;
+        }
+    }
+    return chosen;
+}
+
+static wcodec_status split_values(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, bool plain, struct wcodec_split *split, wcodec_error *err)
 {
     uint32_t *counts = wcodec_alloc_zeroed(allocator, VALUES * sizeof *counts);
     const uint64_t stride = count / COUNTED + 1;
-    uint64_t elements = 0, best = UINT64_MAX;
-    unsigned chosen = 0;
+    uint64_t elements = 0, best, constant_best;
     if (!counts)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to count integers of 16 bits");
     for (uint64_t i = 0; i < count; i += stride, elements++)
         counts[wcodec_load_u16(values + 2 * i)]++;
-    for (unsigned low = 0; low <= 16 - WINDOW; low++) {
-        const uint64_t cost = cost_of(counts, elements, low, low == 16 - WINDOW || window_holds(low, least, largest));
-        if (cost < best) {
-            best = cost;
-            chosen = low;
-        }
+    unsigned chosen = best_split(counts, elements, least, largest, false, &best);
+    const unsigned constant = plain ? best_split(counts, elements, least, largest, true, &constant_best) : 0;
+    const bool above = plain && constant_best <= best + best / WORTH_SECOND;
+    if (above) {
+        best = constant_best;
+        chosen = constant;
     }
     wcodec_free(allocator, counts);
     make_split(chosen, least, largest, (double)best / (double)elements * (double)count, split);
+    split->constant_above = above;
     return WCODEC_OK;
+}
+
+wcodec_status wcodec_integer_split(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err)
+{
+    return split_values(allocator, values, count, least, largest, false, split, err);
+}
+
+wcodec_status wcodec_plain_split(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err)
+{
+    return split_values(allocator, values, count, least, largest, true, split, err);
 }
 
 /* What is counted of a band, for each number of raw bits. */

@@ -87,9 +87,10 @@ static wcodec_status code_coefficients(struct search *s, uint64_t size, wcodec_e
     struct wcodec_survey survey = {0};
     struct wcodec_split split;
     settings.bands = !r->lossy.plain;
+    settings.plain = r->lossy.plain;
     wcodec_status status = wcodec_survey_tensor(s->context, as, r->coefficients, size, false, &survey, err);
     if (!status && r->lossy.coefficient_log2) {
-        status = (settings.bands ? wcodec_banded_split : wcodec_integer_split)(s->source.allocator, r->coefficients, size / 2, r->least, r->largest, &split, err);
+        status = (settings.bands ? wcodec_banded_split : wcodec_plain_split)(s->source.allocator, r->coefficients, size / 2, r->least, r->largest, &split, err);
         settings.split = &split;
     }
     settings.level = settings.level < LEVEL_MIN ? LEVEL_MIN : settings.level;

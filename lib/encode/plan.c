@@ -321,6 +321,7 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
         if (!status)
             status = choose_split(p, splits, count, choices, &chosen, err);
     }
+    plan->constant_above = splits[chosen].constant_above;
     if (!status)
         status = plan_tiling(p, &splits[chosen], choices[0], size, plan->tiling, err);
     for (unsigned c = 0; !status && c < plan->tiling->coded_count; c++)

@@ -22,6 +22,7 @@ struct wcodec_plan {
     struct wcodec_encode_table *tables[WCODEC_MAX_CODED]; /* each coded field's pool */
     struct wcodec_costs *costs[WCODEC_MAX_CODED];         /* to choose among them; NULL where there is only one */
     struct wcodec_cpu_encoder *encoder;                   /* of tiling and tables */
+    bool constant_above;                                  /* as of wcodec_split */
     uint64_t order0_bits;
     uint64_t word_bits; /* estimate of all words together */
 };

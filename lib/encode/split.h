@@ -15,6 +15,7 @@ struct wcodec_split {
     struct wcodec_field fields[WCODEC_MAX_FIELDS];
     uint64_t order0_bits; /* entropies of the coded fields and all raw bits, whole tensor */
     uint64_t estimate;    /* the same with tables and states */
+    bool constant_above;  /* the second coded field is zero in every tile, but for outliers */
 };
 
 enum {

@@ -29,6 +29,7 @@ struct wcodec_encode_settings {
     double lossy_value;
     bool residuals;     /* of prediction, which GPUs make elements of in the same pass: of bytes, fast field lists and profiles are preferred */
     bool bands;         /* coefficients of a transform: runs of 128 of one spread, many of them of one value */
+    bool plain;         /* coefficients in their order: GPUs make elements in one pass of P12, or of four bits in pairs */
     const struct wcodec_split *split; /* NULL, or how elements are cut into fields */
     uint64_t scratch;   /* bytes that threads may take beside the payload, 0: by themselves; one thread takes what it must */
     struct wcodec_cancel *cancel; /* NULL, or asked in the course of a large tensor whether to stop: WCODEC_ERROR_CANCELLED */

@@ -61,6 +61,10 @@ static void choose_stream(const struct wcodec_plan *plan, unsigned c, const uint
     uint8_t *symbols = scratch->symbols;
     uint8_t common;
     memset(stream, 0, sizeof *stream);
+    if (c > 0 && plan->constant_above) {
+        stream->mode = WCODEC_STREAM_CONSTANT;
+        return;
+    }
     bool constant = may_be_constant(t, f, data, slot->elements, &common);
     if (constant || f->tables > 1)
         plan->encoder->dsp.extract(data, slot->elements, t->element_log2, t->add, f->shift, f->width, symbols);

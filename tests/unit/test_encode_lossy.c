@@ -170,8 +170,13 @@ static void test_split(void **state)
         check_split(q, N, &split);
         const unsigned low = split.fields[0].kind == WCODEC_FIELD_RAW ? split.fields[0].width : 0;
         assert_true(low >= cases[i].low_from && low <= cases[i].low_to);
+        assert_int_equal(wcodec_plain_split(&context->allocator, q, N, least, largest, &split, NULL), WCODEC_OK);
+        check_split(q, N, &split);
+        assert_true(split.constant_above || split.fields[split.field_count - 1].kind == WCODEC_FIELD_CONSTANT);
+        assert_true(i > 0 || (split.field_count == 2 && split.fields[1].kind == WCODEC_FIELD_CODED));
         assert_int_equal(wcodec_banded_split(&context->allocator, q, N, least, largest, &split, NULL), WCODEC_OK);
         check_split(q, N, &split);
+        assert_false(split.constant_above);
     }
     /* Wide bands and narrow ones: whole bytes, of which the upper ones have one value in the narrow bands. */
     for (unsigned k = 0; k < N; k++) {
