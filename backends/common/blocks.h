@@ -53,21 +53,25 @@ WCODEC_DEVICE_FUNCTION WCODEC_GLOBAL uint8_t *wcodec_unit_block(const struct wco
  * side are stored together. */
 WCODEC_DEVICE_FUNCTION void wcodec_store_rows(const struct wcodec_blocks_work *w, const struct wcodec_unit_place *place, uint32_t block, uint32_t first, bool sums)
 {
-    const uint32_t log2 = w->words_log2, step = 1u << log2;
+    const uint32_t log2 = w->words_log2;
     const WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(block << (log2 + 4));
     WCODEC_GLOBAL uint8_t *to = wcodec_unit_block(w, place, block) + first * (uint64_t)place->stride;
     WCODEC_UNROLL_ALL
-    for (uint32_t row = 0; row < 16; row += step) {
-        uint32_t v[4], before = 0;
+    for (uint32_t two = 0; two < 2; two++) {
+        uint32_t v[8], before = 0; /* two rows or a wide one, taken before any is stored, so that they are waited for together */
         WCODEC_UNROLL_ALL
-        for (uint32_t i = 0; i < 1u << log2; i += 4) {
-            const uint32_t at = ((first + row) << log2) + i;
-            WCODEC_TAKE_16(v, word + at + (at >> 6) * 4);
-            if (sums)
-                before = wcodec_sum_words(w->wide, v, before);
-            WCODEC_PUT_16(to + 4 * i, v[0], v[1], v[2], v[3]);
+        for (uint32_t i = 0; i < 2; i++) {
+            const uint32_t row = first + 8 * two + (w->wide ? 0 : 4 * i);
+            WCODEC_TAKE_16(v + 4 * i, word + (row << log2) + wcodec_row_gap(w, row) + (w->wide ? 4 * i : 0));
         }
-        to += (uint64_t)step * place->stride;
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 2; i++) {
+            const uint32_t *own = v + 4 * i;
+            if (sums)
+                before = wcodec_sum_words(w->wide, v + 4 * i, w->wide ? before : 0);
+            WCODEC_PUT_16(to, own[0], own[1], own[2], own[3]);
+            to += w->wide && i == 0 ? 16 : w->wide ? 8 * (uint64_t)place->stride - 16 : 4 * (uint64_t)place->stride;
+        }
     }
 }
 
@@ -79,13 +83,20 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_columns(const struct wcodec_blocks_work
     WCODEC_GLOBAL uint8_t *to = wcodec_unit_block(w, place, block) + 4 * column;
     const uint32_t low = w->wide ? 0x0000ffffu : 0x00ff00ffu;
     uint32_t all = 0, even = 0; /* elements' sums with what they carry over, and those of even ones, which leave their halves of a word only as wide ones */
-    WCODEC_UNROLL_SOME
-    for (uint32_t row = 0; row < 16; row++) {
-        const uint32_t v = word[(row << log2) + (row << log2 >> 6) * 4];
-        all += v;
-        even += v & low;
-        WCODEC_PUT_4(to, w->wide ? WCODEC_BYTES(even, all - even, 0x7610) : WCODEC_BYTES(even, all - even, 0x7250));
-        to += place->stride;
+    WCODEC_UNROLL_NONE
+    for (uint32_t row = 0; row < 16; row += 4) {
+        uint32_t v[4]; /* before any is stored, so that they are waited for together */
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 4; i++)
+            v[i] = word[(i << log2)];
+        word += (4 << log2) + (w->wide && row == 4 ? 4 : 0);
+        WCODEC_UNROLL_ALL
+        for (uint32_t i = 0; i < 4; i++) {
+            all += v[i];
+            even += v[i] & low;
+            WCODEC_PUT_4(to, w->wide ? WCODEC_BYTES(even, all - even, 0x7610) : WCODEC_BYTES(even, all - even, 0x7250));
+            to += place->stride;
+        }
     }
 }
 
@@ -102,7 +113,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_column(const struct wcodec_blocks_work 
         WCODEC_GLOBAL uint8_t *to = WCODEC_AT_OUT(w, uint8_t, out);
         WCODEC_UNROLL_SOME
         for (uint32_t row = 0; row < 16; row++) {
-            sum = wcodec_add_words(w->wide, word[(row << log2) + (row << log2 >> 6) * 4], sum & keep);
+            sum = wcodec_add_words(w->wide, word[(row << log2) + wcodec_row_gap(w, row)], sum & keep);
             *(WCODEC_GLOBAL uint32_t *)to = sum;
             to += stride;
         }
@@ -110,7 +121,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_column(const struct wcodec_blocks_work 
     }
     const uint32_t count = w->wide ? 2 : 4, first = column * count;
     for (uint32_t row = 0; row < 16; row++) {
-        sum = wcodec_add_words(w->wide, word[(row << log2) + (row << log2 >> 6) * 4], sum & keep);
+        sum = wcodec_add_words(w->wide, word[(row << log2) + wcodec_row_gap(w, row)], sum & keep);
         for (uint32_t i = 0; i < count; i++) {
             const uint64_t at = place->at + row * (uint64_t)v->columns + first + i;
             if (first + i >= place->width || at < v->begin || at >= v->end)
@@ -167,7 +178,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_reconstruct(struct wcodec_blocks_work *w
     /* Sums along rows that are all there is to do are made on the way. */
     const bool late = place->regular && !(columns | differential | average | paeth | transformed);
     if (!late && (rows | differential))
-        wcodec_unit_rows(w, lanes, differential != 0);
+        wcodec_unit_rows(w, lanes, !differential && rows == all, differential != 0);
     if (average)
         wcodec_unit_in_order(w, lanes, false);
     if (paeth)

@@ -15,7 +15,7 @@
  *   WCODEC_BYTES(a, b, choice)   byte i is the one that nibble i of `choice` names: 0 to 3 of a, 4 to 7 of b
  *   WCODEC_SIGNED(wide, v)       the lower 8 bits of v, or 16, as a signed number; WCODEC_SIGNED_BYTE(word, i), WCODEC_SIGNED_HALF(word, i): byte or half i
  *   WCODEC_FLOAT_BITS(f)         a float's bits; WCODEC_FLOAT_PAIRS: wcodec_pair_bf16() and _f16() round two floats and put them into a word
- *   WCODEC_UNROLL_ALL            before a loop: its arrays are for registers; WCODEC_UNROLL_SOME: a few rounds at a time
+ *   WCODEC_UNROLL_ALL            before a loop: its arrays are for registers; WCODEC_UNROLL_SOME: a few rounds at a time; WCODEC_UNROLL_NONE: none
  *   WCODEC_AT(w, buffer, type, address), WCODEC_AT_OUT(w, type, address)  places in the buffers block, states, words, raw, positions, values and out
  *   WCODEC_BIND(w, buffer, address)  before the first of those in code that needs it rarely
  *
@@ -59,9 +59,11 @@ typedef ulong uint64_t;
 #if defined(WCODEC_OPENCL_LOOPS) || defined(WCODEC_OPENCL_LOCAL)
 #define WCODEC_UNROLL_ALL
 #define WCODEC_UNROLL_SOME
+#define WCODEC_UNROLL_NONE
 #else
 #define WCODEC_UNROLL_ALL _Pragma("unroll")
 #define WCODEC_UNROLL_SOME _Pragma("unroll 4")
+#define WCODEC_UNROLL_NONE _Pragma("unroll 1")
 #endif
 #define WCODEC_PLACE_SHIFT 48 /* an address is an offset in a buffer, whose number stands above it */
 #define WCODEC_PLACE_OFFSET(address) ((address) & (((uint64_t)1 << WCODEC_PLACE_SHIFT) - 1))
@@ -124,6 +126,7 @@ struct wcodec_binding {
 #define WCODEC_PUT_4(to, a) asm volatile("st.global.L1::no_allocate.u32 [%0], %1;" ::"l"((uint64_t)(to)), "r"(a) : "memory")
 #define WCODEC_UNROLL_ALL _Pragma("unroll")
 #define WCODEC_UNROLL_SOME _Pragma("unroll 4")
+#define WCODEC_UNROLL_NONE _Pragma("unroll 1")
 #define WCODEC_ORDER() __syncwarp()
 #define WCODEC_LOCAL_ORDER() __syncwarp()
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
@@ -148,6 +151,7 @@ struct wcodec_binding {
 #define WCODEC_PUT_16(to, a, b, c, d) wcodec_put_16((uint32_t *)(to), (uint32_t[4]){a, b, c, d})
 #define WCODEC_UNROLL_ALL
 #define WCODEC_UNROLL_SOME
+#define WCODEC_UNROLL_NONE
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
 #define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
 #define WCODEC_BIND(w, buffer, address) ((void)(w))

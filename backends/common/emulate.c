@@ -122,7 +122,7 @@ uint32_t wcodec_emulate_fused(const struct wcodec_tile_job *job, const struct wc
     uint64_t sums[32] = {0};
     uint32_t check = 0;
     wcodec_blocks_open(&work, blocks, &stage);
-    wcodec_fused_begin(&work, &stage, job, &o);
+    wcodec_fused_begin(&work, &stage, job, set, &o);
     for (uint32_t first = 0, end; first < job->elements; first = end) {
         end = first + WCODEC_UNIT_ELEMENTS < job->elements ? first + WCODEC_UNIT_ELEMENTS : job->elements;
         for (uint32_t i = first; i < end; i += 4) {

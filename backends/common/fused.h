@@ -9,11 +9,12 @@
 #include "backends/common/rans.h"
 
 #define WCODEC_NO_POSITION 0xffffffffu
+#define WCODEC_BAD_OUTLIER 0x1000000u
 
 enum { WCODEC_UNIT_ELEMENTS = 4 * WCODEC_UNIT_WORDS, WCODEC_UNIT_GROUPS = WCODEC_UNIT_ELEMENTS / 128 };
 
-/* Outliers, position | value << 16 or WCODEC_NO_POSITION, of 32 that follow each other: the word of a stage that has number i of them is one of those between
- * its blocks. */
+/* Outliers, position | value << 16 or WCODEC_NO_POSITION, of 32 that follow each other, with WCODEC_BAD_OUTLIER if one is out of range or order: the word of a
+ * stage that has number i of them is one of those between its blocks. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_outlier_place(uint32_t i)
 {
     return i / 4 * 68 + 64 + i % 4;
@@ -25,40 +26,46 @@ struct wcodec_fused_outliers {
     uint32_t next; /* position */
 };
 
-/* 32 outliers from number `first` on. */
-WCODEC_DEVICE_FUNCTION void wcodec_fused_load(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile,
-                                              uint32_t first)
-{
-    WCODEC_BIND(w, positions, tile->positions);
-    WCODEC_BIND(w, values, tile->values);
-    WCODEC_LOCAL_ORDER(); /* those before have been read */
-    WCODEC_EACH_LANE
-    {
-        const uint32_t i = first + lane;
-        uint32_t outlier = WCODEC_NO_POSITION;
-        if (i < tile->outliers)
-            outlier = WCODEC_AT(w, positions, uint16_t, tile->positions)[i] | (uint32_t)WCODEC_AT(w, values, uint8_t, tile->values)[i] << 16;
-        stage->word[wcodec_outlier_place(lane)] = outlier;
-    }
-    WCODEC_LOCAL_ORDER();
-}
-
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_fused_position(const WCODEC_LOCAL struct wcodec_stage *stage, uint32_t number)
 {
     const uint32_t outlier = stage->word[wcodec_outlier_place(number % 32)];
     return outlier == WCODEC_NO_POSITION ? outlier : outlier & 0xffffu;
 }
 
+/* 32 outliers, of values of `width` bits, from number o->done on. */
+WCODEC_DEVICE_FUNCTION void wcodec_fused_load(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile,
+                                              uint32_t width, struct wcodec_fused_outliers *o)
+{
+    uint32_t bad;
+    WCODEC_BIND(w, positions, tile->positions);
+    WCODEC_BIND(w, values, tile->values);
+    WCODEC_LOCAL_ORDER(); /* those before have been read */
+    WCODEC_EACH_LANE
+    {
+        const uint32_t i = o->done + lane;
+        uint32_t outlier = WCODEC_NO_POSITION;
+        if (i < tile->outliers) {
+            const WCODEC_GLOBAL uint16_t *positions = WCODEC_AT(w, positions, uint16_t, tile->positions);
+            const uint32_t position = positions[i], before = positions[i ? i - 1 : 0], value = WCODEC_AT(w, values, uint8_t, tile->values)[i];
+            outlier = position | value << 16 | (value >> width || (i && position <= before) ? WCODEC_BAD_OUTLIER : 0);
+        }
+        stage->word[wcodec_outlier_place(lane)] = outlier;
+    }
+    WCODEC_LOCAL_ORDER();
+    WCODEC_BALLOT(bad, stage->word[wcodec_outlier_place(lane)] >> 24 == 1);
+    if (bad)
+        o->done = WCODEC_NO_POSITION;
+    o->next = bad ? WCODEC_NO_POSITION : wcodec_fused_position(stage, 0);
+}
+
 /* Before a tile's first unit: its outliers, and where it goes, which is kept with the stage. w: opened. */
 WCODEC_DEVICE_FUNCTION void wcodec_fused_begin(struct wcodec_blocks_work *w, WCODEC_LOCAL struct wcodec_stage *stage, const WCODEC_GLOBAL struct wcodec_tile_job *tile,
-                                               struct wcodec_fused_outliers *o)
+                                               const WCODEC_GLOBAL struct wcodec_table_set *set, struct wcodec_fused_outliers *o)
 {
     o->done = 0;
     o->next = WCODEC_NO_POSITION;
-    if (tile->outliers) {
-        wcodec_fused_load(w, stage, tile, 0);
-        o->next = wcodec_fused_position(stage, 0);
-    }
+    if (tile->outliers)
+        wcodec_fused_load(w, stage, tile, set->width, o);
     WCODEC_EACH_LANE
     {
         if (lane == 0) {
@@ -75,18 +82,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_patch(struct wcodec_blocks_work *w, WCO
 {
     const uint32_t shift = set->shift, width = set->width, add = set->add & 0xffu, mask = ((1u << width) - 1) << shift;
     WCODEC_LOCAL uint8_t *bytes = (WCODEC_LOCAL uint8_t *)stage->word;
-    uint32_t least = first;
     WCODEC_LOCAL_ORDER(); /* all residuals are there */
     while (o->next < end) {
-        const uint32_t begin = o->done % 32;
-        uint32_t mine, bad;
-        WCODEC_BALLOT(mine, lane >= begin && wcodec_fused_position(stage, lane) < end);
-        WCODEC_BALLOT(bad, mine >> lane & 1 && (wcodec_fused_position(stage, lane) < (lane > begin ? wcodec_fused_position(stage, lane - 1) + 1 : least) ||
-                                                stage->word[wcodec_outlier_place(lane)] >> 16 >> width));
-        if (bad) {
-            o->done = o->next = WCODEC_NO_POSITION;
-            return;
-        }
+        uint32_t mine;
+        WCODEC_BALLOT(mine, wcodec_fused_position(stage, lane) - first < end - first);
         WCODEC_EACH_LANE
         {
             if (mine >> lane & 1) {
@@ -95,10 +94,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_patch(struct wcodec_blocks_work *w, WCO
             }
         }
         o->done += WCODEC_POPCOUNT(mine);
-        least = wcodec_fused_position(stage, o->done - 1) + 1;
         if (o->done % 32 == 0)
-            wcodec_fused_load(w, stage, tile, o->done);
-        o->next = wcodec_fused_position(stage, o->done);
+            wcodec_fused_load(w, stage, tile, width, o);
+        else
+            o->next = wcodec_fused_position(stage, o->done);
     }
     WCODEC_LOCAL_ORDER(); /* others read what was changed */
 }
@@ -111,7 +110,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_check(struct wcodec_blocks_work *w, uin
         const WCODEC_LOCAL uint32_t *word = w->stage->word + lane;
         uint32_t factor = wcodec_check_factor(first);
         if (end - first == WCODEC_UNIT_GROUPS) {
-            WCODEC_UNROLL_SOME
+            WCODEC_UNROLL_ALL
             for (uint32_t k = 0; k < WCODEC_UNIT_GROUPS; k++) {
                 sums[WCODEC_SELF] += (uint64_t)word[32 * k + k / 2 * 4] * factor;
                 factor += WCODEC_CHECK_STEP;

@@ -58,6 +58,12 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_stage_place(uint32_t word)
     return word + (word >> 6) * 4;
 }
 
+/* What comes between a row of a block and its first one besides the words of other rows. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_row_gap(const struct wcodec_blocks_work *w, uint32_t row)
+{
+    return w->wide ? row / 8 * 4 : 0;
+}
+
 /* Does a mode of a block want sums along rows, sums along columns, or all in order? */
 WCODEC_DEVICE_FUNCTION bool wcodec_mode_sums_rows(uint32_t mode)
 {
@@ -100,10 +106,9 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_sum_words(uint32_t wide, uint32_t *v, uin
     return before;
 }
 
-/* Row `row` of those of all blocks of the unit. */
-WCODEC_DEVICE_FUNCTION void wcodec_sum_row(const struct wcodec_blocks_work *w, uint32_t row)
+/* A row, of which `word` is the first. */
+WCODEC_DEVICE_FUNCTION void wcodec_sum_row(const struct wcodec_blocks_work *w, WCODEC_LOCAL uint32_t *word)
 {
-    WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(row << w->words_log2);
     uint32_t v[4], before = 0;
     WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 1u << w->words_log2; i += 4) {
@@ -121,17 +126,32 @@ WCODEC_DEVICE_FUNCTION void wcodec_add_to_row(const struct wcodec_blocks_work *w
         word[i] = wcodec_add_words(w->wide, word[i], value * (w->wide ? 0x00010001u : 0x01010101u));
 }
 
-/* Sums along rows of blocks, or where there is a differential pass first of whole blocks in the order of their elements. A lane has a row of each 32. */
-WCODEC_DEVICE_FUNCTION void wcodec_unit_rows(struct wcodec_blocks_work *w, struct wcodec_blocks_lane *lanes, bool differential)
+/* Sums along rows of blocks, or where there is a differential pass first of whole blocks in the order of their elements. A lane has a row of each 32. all: of all
+ * blocks, and no more. */
+WCODEC_DEVICE_FUNCTION void wcodec_unit_rows(struct wcodec_blocks_work *w, struct wcodec_blocks_lane *lanes, bool all, bool differential)
 {
-    const uint32_t rounds = w->wide ? 2 : 4, last = (1u << w->words_log2) - 1;
+    const uint32_t rounds = w->wide ? 2 : 4, last = (1u << w->words_log2) - 1, step = wcodec_stage_place(32u << w->words_log2);
     WCODEC_EACH_LANE
     {
-        WCODEC_UNROLL_ALL
-        for (uint32_t i = 0; i < rounds; i++) {
-            const uint32_t row = 32 * i + lane, mode = w->stage->mode[row / 16];
-            if (mode & 8 || wcodec_mode_sums_rows(mode))
-                wcodec_sum_row(w, row);
+        WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(lane << w->words_log2);
+        if (all && !w->wide) {
+            WCODEC_UNROLL_ALL
+            for (uint32_t two = 0; two < 2; two++, word += 2 * step) {
+                uint32_t v[8]; /* two rows, which are waited for together */
+                WCODEC_TAKE_16(v, word);
+                WCODEC_TAKE_16(v + 4, word + step);
+                wcodec_sum_words(false, v, 0);
+                wcodec_sum_words(false, v + 4, 0);
+                WCODEC_KEEP_16(word, v);
+                WCODEC_KEEP_16(word + step, v + 4);
+            }
+        } else {
+            WCODEC_UNROLL_ALL
+            for (uint32_t i = 0; i < rounds; i++) {
+                const uint32_t mode = all ? 8 : w->stage->mode[(32 * i + lane) / 16];
+                if (mode & 8 || wcodec_mode_sums_rows(mode))
+                    wcodec_sum_row(w, word + i * step);
+            }
         }
     }
     WCODEC_LOCAL_ORDER();
@@ -158,7 +178,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_rows(struct wcodec_blocks_work *w, struc
                 continue;
             wcodec_add_to_row(w, row, lanes[WCODEC_SELF].sums[i]);
             if (wcodec_mode_sums_rows(mode))
-                wcodec_sum_row(w, row);
+                wcodec_sum_row(w, w->stage->word + wcodec_stage_place(row << w->words_log2));
         }
     }
     WCODEC_LOCAL_ORDER();

@@ -58,7 +58,7 @@ template <int SHAPE, int PROFILE, bool RUNS> struct fused_tile : fast_tile<SHAPE
         wcodec_blocks_open(&work, (const wcodec_blocks_job *)job->out, stage());
         work.wide = 0;
         work.words_log2 = 2;
-        wcodec_fused_begin(&work, stage(), job, &outliers);
+        wcodec_fused_begin(&work, stage(), job, current_set(), &outliers);
         fast::prepare(next, tables, runs);
 #pragma unroll 1
         for (uint32_t first = 0; first < groups; first += WCODEC_UNIT_GROUPS) {

@@ -13,13 +13,14 @@
 
 /* Bytes before everything else: the part that the work-group is at. */
 #define WCODEC_CUDA_HEAD 32
-/* Of kernels that make elements of blocks of the residuals (fused.cuh): 8_4 in smaller blocks of groups, 8_0, and bytes of which the lowest one to three bits
- * are raw. Each warp has a stage. */
+/* Of kernels that make elements of blocks of the residuals (fused.cuh): 8_4 in smaller blocks of groups, 8_0, bytes of which the lowest one to three bits are
+ * raw, and 8_0 by P8 in larger ones, since that takes half as many words. Each warp has a stage. */
 #define WCODEC_SHAPE_8_4_FUSED 7
 #define WCODEC_SHAPE_8_0_FUSED 8
 #define WCODEC_SHAPE_8_1_FUSED 9
 #define WCODEC_SHAPE_8_2_FUSED 10
 #define WCODEC_SHAPE_8_3_FUSED 11
+#define WCODEC_SHAPE_8_0_P8_FUSED 12
 #define WCODEC_CUDA_STAGE(shape) ((shape) >= WCODEC_SHAPE_8_4_FUSED ? 2256u : 0u)
 
 /* Bytes of which four bits are coded. */
@@ -35,7 +36,7 @@
 
 /* Rows of 128 bytes of raw bits that a block has, of all planes. */
 #define WCODEC_CUDA_ROWS(shape) \
-    ((shape) == WCODEC_SHAPE_8_0 || (shape) == WCODEC_SHAPE_8_0_FUSED ? 0u : (shape) == WCODEC_SHAPE_8_1_FUSED || (shape) == WCODEC_SHAPE_8_2_FUSED ? 1u : (shape) == WCODEC_SHAPE_8_3_FUSED ? 2u : WCODEC_CUDA_NIBBLES(shape) || (shape) == WCODEC_SHAPE_8_4_FUSED ? WCODEC_CUDA_GROUPS(shape) / 2 : (shape) == WCODEC_SHAPE_32_24 ? 12u : (shape) == WCODEC_SHAPE_16_11 ? 6u : WCODEC_CUDA_GROUPS(shape))
+    ((shape) == WCODEC_SHAPE_8_0 || (shape) == WCODEC_SHAPE_8_0_FUSED || (shape) == WCODEC_SHAPE_8_0_P8_FUSED ? 0u : (shape) == WCODEC_SHAPE_8_1_FUSED || (shape) == WCODEC_SHAPE_8_2_FUSED ? 1u : (shape) == WCODEC_SHAPE_8_3_FUSED ? 2u : WCODEC_CUDA_NIBBLES(shape) || (shape) == WCODEC_SHAPE_8_4_FUSED ? WCODEC_CUDA_GROUPS(shape) / 2 : (shape) == WCODEC_SHAPE_32_24 ? 12u : (shape) == WCODEC_SHAPE_16_11 ? 6u : WCODEC_CUDA_GROUPS(shape))
 
 /* Whether tables of pairs hold output bits ready, in entries of eight bytes: fewer instructions, but more of the shared memory's time. What is faster was
  * measured for each shape (bench/gpu/README.md). */

@@ -24,6 +24,7 @@ template <> struct shape<WCODEC_SHAPE_16_11> : layout<WCODEC_SHAPE_16_11, 2, 4, 
 template <> struct shape<WCODEC_SHAPE_8_4> : layout<WCODEC_SHAPE_8_4, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_4), 64, 0x0f0f0f0fu, 4, 4> {};
 template <> struct shape<WCODEC_SHAPE_8_4_FUSED> : layout<WCODEC_SHAPE_8_4_FUSED, 1, WCODEC_CUDA_ROWS(WCODEC_SHAPE_8_4_FUSED), 64, 0x0f0f0f0fu, 4, 4> {};
 template <> struct shape<WCODEC_SHAPE_8_0_FUSED> : layout<WCODEC_SHAPE_8_0_FUSED, 1, 0, 0, 0, 0, 8> {};
+template <> struct shape<WCODEC_SHAPE_8_0_P8_FUSED> : layout<WCODEC_SHAPE_8_0_P8_FUSED, 1, 0, 0, 0, 0, 8> {};
 template <> struct shape<WCODEC_SHAPE_8_1_FUSED> : layout<WCODEC_SHAPE_8_1_FUSED, 1, 1, 0, 0x01010101u, 1, 7> {};
 template <> struct shape<WCODEC_SHAPE_8_2_FUSED> : layout<WCODEC_SHAPE_8_2_FUSED, 1, 1, 0, 0x03030303u, 2, 6> {};
 template <> struct shape<WCODEC_SHAPE_8_3_FUSED> : layout<WCODEC_SHAPE_8_3_FUSED, 1, 1, 0, 0x03030303u, 3, 5> {};
@@ -35,7 +36,7 @@ template <> struct shape<WCODEC_SHAPE_32_24> : layout<WCODEC_SHAPE_32_24, 4, 8, 
 /* Bytes of which fewer than four bits are raw: planes of two bits, four groups to a row, and of one, eight. */
 template <int SHAPE> WCODEC_INLINE constexpr bool is_low()
 {
-    return SHAPE >= WCODEC_SHAPE_8_1_FUSED;
+    return SHAPE >= WCODEC_SHAPE_8_1_FUSED && SHAPE <= WCODEC_SHAPE_8_3_FUSED;
 }
 
 /* Where the rows of a later plane of a tile begin. The first plane's last row is stored as its lower halves only. */

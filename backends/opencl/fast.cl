@@ -247,7 +247,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
     }
 #ifdef WCODEC_FUSED
     __local struct wcodec_stage *stage = (__local struct wcodec_stage *)(local_memory + STAGES) + number;
-    wcodec_fused_open(&f.fused, stage, w, job, current->block, places);
+    wcodec_fused_open(&f.fused, stage, w, job, WCODEC_CURRENT_SET(current), current->block, places);
 #endif
     const uint32_t groups = f.groups;
     const uint32_t low_start = wcodec_ballot(&w->binding, f.x < WCODEC_STATE_LOW);

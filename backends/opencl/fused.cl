@@ -19,7 +19,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_bind(struct wcodec_blocks_work *work, c
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_fused_open(struct wcodec_fused *f, __local struct wcodec_stage *stage, const struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job,
-                                              const __global uint8_t *block, __global uint8_t *__local *places)
+                                              const __global struct wcodec_table_set *set, const __global uint8_t *block, __global uint8_t *__local *places)
 {
     struct wcodec_blocks_work work;
     wcodec_fused_bind(&work, w, block, places);
@@ -27,7 +27,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_open(struct wcodec_fused *f, __local st
     wcodec_blocks_open(&work, (const __global struct wcodec_blocks_job *)(block + job->out), stage);
     work.wide = 0;
     work.words_log2 = 2;
-    wcodec_fused_begin(&work, stage, job, &f->outliers);
+    wcodec_fused_begin(&work, stage, job, set, &f->outliers);
 }
 
 /* Groups [first, end) are in the stage. */
