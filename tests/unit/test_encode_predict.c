@@ -6,9 +6,10 @@
 
 #include "core/error.h"
 #include "encode/predict.h"
+#include "encode/survey.h"
 #include <string.h>
 
-enum { ROWS = 512, COLUMNS = 300, SIZE = ROWS * COLUMNS };
+enum { ROWS = 512, COLUMNS = 300, SIZE = ROWS * COLUMNS, LARGE = 1 << 20 };
 
 static wcodec_context *context;
 
@@ -26,14 +27,19 @@ static int teardown(void **state)
     return 0;
 }
 
-/* A sum of uniform numbers: near enough to Gaussian, standard deviation about 20. */
-static int noise(uint64_t *seed)
+/* A sum of uniform numbers: near enough to Gaussian, standard deviation about 209. */
+static int fine_noise(uint64_t *seed)
 {
     const uint64_t r = support_random(seed);
     int sum = 0;
     for (unsigned i = 0; i < 8; i++)
         sum += (int)(r >> (8 * i) & 0xff) - 128;
-    return sum / 10;
+    return sum;
+}
+
+static int noise(uint64_t *seed)
+{
+    return fine_noise(seed) / 10;
 }
 
 /* keep: how much of its left neighbour an element takes, of 256. */
@@ -165,8 +171,52 @@ static void test_mixture(void **state)
     free(data);
 }
 
+/* Gaussian residuals, coded as such or as a tensor of their own. */
+static uint64_t code_residuals(const uint8_t *data, int level, bool residuals, struct wcodec_tiling *tiling)
+{
+    const struct wcodec_encode_settings settings = {.level = level, .weights = true, .residuals = residuals};
+    struct wcodec_survey survey = {0};
+    struct wcodec_coded coded;
+    assert_int_equal(wcodec_survey_tensor(context, WCODEC_DTYPE_I8, data, LARGE, false, &survey, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_code_tiles(context, &settings, WCODEC_DTYPE_I8, data, LARGE, &survey, &coded, NULL), WCODEC_OK);
+    *tiling = *coded.tiling;
+    const uint64_t size = coded.payload_size;
+    wcodec_coded_free(&coded);
+    return size;
+}
+
+/* Raw bits by the residuals' width, and pairs above them, at little cost. */
+static void test_residuals(void **state)
+{
+    uint64_t seed = support_seed();
+    uint8_t *data = malloc(LARGE);
+    struct wcodec_tiling t;
+    static const int widths[] = {2, 4, 7};
+    (void)state;
+    for (unsigned low = 1; low <= 3; low++) {
+        for (size_t i = 0; i < LARGE; i++)
+            data[i] = (uint8_t)((fine_noise(&seed) * widths[low - 1] + 125062) / 125 - 1000);
+        const uint64_t fast = code_residuals(data, 4, true, &t);
+        assert_int_equal(t.field_count, 2);
+        assert_int_equal(t.fields[0].kind, WCODEC_FIELD_RAW);
+        assert_int_equal(t.fields[0].width, low);
+        assert_int_equal(t.fields[1].profile, WCODEC_PAIRS);
+        const uint64_t least = code_residuals(data, 8, true, &t);
+        assert_true(fast <= least + least / 100);
+        code_residuals(data, 4, false, &t);
+        assert_true(t.fields[0].kind == WCODEC_FIELD_CODED || t.fields[0].width >= 3);
+    }
+    /* What has no raw bits is never coded in pairs. */
+    for (size_t i = 0; i < LARGE; i++)
+        data[i] = (uint8_t)(fine_noise(&seed) / 100 & 15);
+    code_residuals(data, 4, true, &t);
+    assert_true(t.fields[0].width < 8 || t.fields[0].profile != WCODEC_PAIRS);
+    free(data);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_decision), cmocka_unit_test(test_threshold), cmocka_unit_test(test_forced), cmocka_unit_test(test_mixture)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_decision), cmocka_unit_test(test_threshold), cmocka_unit_test(test_forced), cmocka_unit_test(test_mixture),
+                                       cmocka_unit_test(test_residuals)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
