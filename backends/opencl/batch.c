@@ -471,6 +471,23 @@ wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *q, const struct wc
     return status;
 }
 
+/* What a driver counts wrongly it counts for the whole process. */
+static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
+
+static cl_int enqueue(const struct wcodec_queue *q, const struct launch *l, cl_event *event)
+{
+    const struct wcodec_device *d = q->device;
+    const size_t all = l->groups * l->items;
+    if (!d->alone)
+        return d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &l->items, 0, NULL, event);
+    pthread_mutex_lock(&one_launch);
+    cl_int result = d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &l->items, 0, NULL, event);
+    if (result == CL_SUCCESS)
+        result = d->cl->clFinish(q->queue);
+    pthread_mutex_unlock(&one_launch);
+    return result;
+}
+
 wcodec_status wcodec_opencl_batch_decode(struct wcodec_queue *q, struct wcodec_batch *b, wcodec_error *err)
 {
     const struct wcodec_device *d = q->device;
@@ -480,12 +497,11 @@ wcodec_status wcodec_opencl_batch_decode(struct wcodec_queue *q, struct wcodec_b
     for (struct set *s = b->sets; s < b->sets + b->set_count; s++)
         for (unsigned i = 0; i < s->launch_count && result == CL_SUCCESS; i++) {
             const struct launch *l = &s->launches[i];
-            const size_t all = l->groups * l->items;
             /* NVIDIA's driver fails the reading of results in its place, and takes longer for an event than for a launch. */
             const bool asked = d->variant != WCODEC_VARIANT_NVIDIA && s + 1 == b->sets + b->set_count && i + 1 == s->launch_count;
             result = d->cl->clSetKernelArg(l->kernel, ARG_SERIAL, sizeof b->serial, &b->serial);
             if (result == CL_SUCCESS)
-                result = d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &l->items, 0, NULL, asked ? &b->ended : NULL);
+                result = enqueue(q, l, asked ? &b->ended : NULL);
         }
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clEnqueueNDRangeKernel", err);
 }

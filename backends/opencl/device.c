@@ -123,6 +123,17 @@ void wcodec_opencl_device_list(struct wcodec_backend_state *s, unsigned i, struc
         snprintf(listing->reason, sizeof listing->reason, "it is big-endian");
 }
 
+/* PoCL 5.0 finds the code of a kernel by the sizes of a work-group and of the whole range, but lets go of it by the former alone. Of two launches in two queues
+ * that differ in the latter, one lets go of the other's, and the second to end stops the process: "Assertion `found->ref_count > 0' failed". 3.1 counts each
+ * launch twice, which hides it; in newer ones a launch keeps what it has found. */
+static bool fails_with_two_launches(const struct wcodec_backend_state *s, unsigned i)
+{
+    char version[64], driver[64];
+    get_text(s, i, CL_DEVICE_VERSION, version, sizeof version);
+    get_text(s, i, CL_DRIVER_VERSION, driver, sizeof driver);
+    return strstr(version, "PoCL") != NULL && (driver[0] == '4' || driver[0] == '5') && driver[1] == '.';
+}
+
 wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *s, unsigned i, struct wcodec_device **device, wcodec_error *err)
 {
     struct wcodec_device_listing listing;
@@ -138,6 +149,7 @@ wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *s, unsigned
     d->cl = &s->driver;
     d->place = &s->places[i];
     d->memory = listing.memory > 0 ? listing.memory : UINT64_MAX;
+    d->alone = fails_with_two_launches(s, i);
     pthread_mutex_init(&d->lock, NULL);
     const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)d->place->platform, 0};
     wcodec_status status;

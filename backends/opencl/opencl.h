@@ -76,6 +76,7 @@ struct wcodec_device {
     unsigned places;       /* buffers of one launch at most */
     unsigned units;        /* that run work-groups at a time */
     unsigned launch_tiles; /* of one launch at most */
+    bool alone;            /* one launch of the process at a time: its driver fails else */
     pthread_mutex_t lock;  /* of what follows */
     struct wcodec_opencl_program programs[WCODEC_KERNELS_ALL][WCODEC_OPENCL_FORMS];
     struct wcodec_opencl_room rooms[WCODEC_OPENCL_ROOMS];
