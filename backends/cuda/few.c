@@ -9,8 +9,6 @@
 
 enum { WARPS = 8 }; /* so many at least copy and look up */
 
-static const uint8_t element_bytes[WCODEC_SHAPES] = {2, 1, 1, 4, 2, 1};
-
 void wcodec_cuda_few_find(struct wcodec_device *d)
 {
     char name[64];
@@ -27,7 +25,7 @@ void wcodec_cuda_few_find(struct wcodec_device *d)
 bool wcodec_cuda_plan_few(const struct wcodec_device *d, const struct wcodec_tile_job *jobs, const struct wcodec_kernel_run *run,
                           const struct wcodec_segment *segment, const struct wcodec_table_set *set, struct wcodec_cuda_launch *l, uint8_t *at, cu_pointer address)
 {
-    const unsigned shape = l->kernel / 2 / WCODEC_CODINGS, coding = l->kernel / 2 % WCODEC_CODINGS, bytes = element_bytes[shape];
+    const unsigned shape = l->kernel / 2 / WCODEC_CODINGS, coding = l->kernel / 2 % WCODEC_CODINGS, bytes = wcodec_few_bytes[shape];
     const uint32_t tiles = (run->count + d->multiprocessors - 1) / d->multiprocessors;
     const uint32_t elements = jobs[0].elements;
     uint32_t words = 0;

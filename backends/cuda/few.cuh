@@ -126,96 +126,14 @@ template <int SHAPE, int PROFILE> struct few_tile : fast_tile<SHAPE, PROFILE, fa
         return e;
     }
 
+    /* The next entry, or two symbols. */
     __device__ __forceinline__ uint32_t step()
     {
+        uint32_t e;
         if constexpr (PROFILE == P8)
-            return step_p8();
+            WCODEC_FEW_STEP(WCODEC_FEW_P8, x, at, e, lanes_below, room.entries - room.steps / 2, room.table, limit, ~this->launch.ones);
         else
-            return step_pairs();
-    }
-
-    /* Lanes whose state is low take words; all go on with the next pair. Those that take none look at the table while the others wait for their vote. The bits
-     * of a vote are counted in this order: a lane's own rank first, since the sum of all is not waited for. */
-    __device__ __forceinline__ uint32_t step_pairs()
-    {
-        uint32_t e;
-        asm volatile("{\n"
-                     " .reg .pred low;\n"
-                     " .reg .b32 mask, rank, place, slot, f, b, q, next, factor, plus, other;\n"
-                     " setp.lo.u32 low, %0, 0x10000;\n"
-                     " and.b32 slot, %0, 0xfff;\n"
-                     " mad.lo.u32 slot, slot, 4, %5;\n"
-                     " ld.shared.u32 %2, [slot];\n"
-                     " vote.sync.ballot.b32 mask, low, 0xffffffff;\n"
-                     " and.b32 rank, mask, %3;\n"
-                     " popc.b32 rank, rank;\n"
-                     " mad.lo.u32 place, rank, 8, %1;\n"
-                     " ld.shared.v2.u32 {factor, plus}, [place];\n"
-                     " shr.u32 place, place, 1;\n"
-                     " add.u32 place, place, %4;\n"
-                     " ld.shared.u32 other, [place];\n"
-                     " shr.u32 f, %2, 20;\n"
-                     " shr.u32 q, %0, 12;\n"
-                     " and.b32 b, %2, 0xfff;\n"
-                     " mad.lo.u32 next, f, q, b;\n"
-                     " selp.b32 %2, other, %2, low;\n"
-                     " @low mad.lo.u32 next, factor, %0, plus;\n"
-                     " mov.b32 %0, next;\n"
-                     " and.b32 rank, rank, %7;\n"
-                     " or.b32 mask, mask, rank;\n"
-                     " popc.b32 mask, mask;\n"
-                     " mad.lo.u32 %1, mask, 8, %1;\n"
-                     " min.u32 %1, %1, %6;\n"
-                     "}"
-                     : "+r"(x), "+r"(at), "=&r"(e)
-                     : "r"(lanes_below), "r"(room.entries - room.steps / 2), "r"(room.table), "r"(limit), "r"(~this->launch.ones)
-                     : "memory");
-        return e;
-    }
-
-    /* The same with two symbols of P8. */
-    __device__ __forceinline__ uint32_t step_p8()
-    {
-        uint32_t e;
-        asm volatile("{\n"
-                     " .reg .pred low;\n"
-                     " .reg .b32 mask, rank, place, slot, f, b, q, one, two, first, next, factor, plus, other;\n"
-                     " setp.lo.u32 low, %0, 0x10000;\n"
-                     " and.b32 slot, %0, 0xff;\n"
-                     " mad.lo.u32 slot, slot, 4, %5;\n"
-                     " ld.shared.u32 one, [slot];\n"
-                     " vote.sync.ballot.b32 mask, low, 0xffffffff;\n"
-                     " and.b32 rank, mask, %3;\n"
-                     " popc.b32 rank, rank;\n"
-                     " shr.u32 f, one, 24;\n"
-                     " shr.u32 q, %0, 8;\n"
-                     " prmt.b32 b, one, 0, 0x4441;\n"
-                     " mad.lo.u32 first, f, q, b;\n"
-                     " and.b32 slot, first, 0xff;\n"
-                     " mad.lo.u32 slot, slot, 4, %5;\n"
-                     " ld.shared.u32 two, [slot];\n"
-                     " mad.lo.u32 place, rank, 8, %1;\n"
-                     " ld.shared.v2.u32 {factor, plus}, [place];\n"
-                     " shr.u32 place, place, 1;\n"
-                     " add.u32 place, place, %4;\n"
-                     " ld.shared.u32 other, [place];\n"
-                     " shr.u32 f, two, 24;\n"
-                     " shr.u32 q, first, 8;\n"
-                     " prmt.b32 b, two, 0, 0x4441;\n"
-                     " mad.lo.u32 next, f, q, b;\n"
-                     " prmt.b32 %2, one, two, 0x6420;\n"
-                     " selp.b32 %2, other, %2, low;\n"
-                     " @low mad.lo.u32 next, factor, %0, plus;\n"
-                     " mov.b32 %0, next;\n"
-                     " and.b32 rank, rank, %7;\n"
-                     " or.b32 mask, mask, rank;\n"
-                     " popc.b32 mask, mask;\n"
-                     " mad.lo.u32 %1, mask, 8, %1;\n"
-                     " min.u32 %1, %1, %6;\n"
-                     "}"
-                     : "+r"(x), "+r"(at), "=&r"(e)
-                     : "r"(lanes_below), "r"(room.entries - room.steps / 2), "r"(room.table), "r"(limit), "r"(~this->launch.ones)
-                     : "memory");
+            WCODEC_FEW_STEP(WCODEC_FEW_PAIRS, x, at, e, lanes_below, room.entries - room.steps / 2, room.table, limit, ~this->launch.ones);
         return e;
     }
 

@@ -253,7 +253,6 @@ static uint32_t even(uint32_t tiles, uint32_t most)
  * there is room for. */
 static const struct wcodec_opencl_program *plan_few(struct set *s, struct wcodec_device *d, unsigned kernel, const struct wcodec_segment *segment, struct arguments *a)
 {
-    static const uint8_t element_bytes[WCODEC_SHAPES] = {2, 1, 1, 4, 2, 1};
     const struct wcodec_kernel_run *run = &s->plan.runs[kernel];
     const struct wcodec_tile_job *jobs = (const void *)(s->plan.block + s->plan.jobs);
     const unsigned shape = kernel / 2 / WCODEC_CODINGS, coding = kernel / 2 % WCODEC_CODINGS;
@@ -262,7 +261,7 @@ static const struct wcodec_opencl_program *plan_few(struct set *s, struct wcodec
         segment->first + segment->count < run->first + run->count || run->count > d->launch_tiles || run->count > WCODEC_OPENCL_FEW_GROUPS * d->units)
         return NULL;
     for (uint32_t i = 0; i < run->count; i++)
-        if (WCODEC_OPENCL_FEW_NEEDED(pairs ? 4096u : 256u, (uint64_t)jobs[run->first + i].word_count, jobs[run->first + i].elements * element_bytes[shape]) > WCODEC_OPENCL_FEW_ROOM)
+        if (WCODEC_OPENCL_FEW_NEEDED(pairs ? 4096u : 256u, (uint64_t)jobs[run->first + i].word_count, jobs[run->first + i].elements * wcodec_few_bytes[shape]) > WCODEC_OPENCL_FEW_ROOM)
             return NULL;
     const struct wcodec_opencl_program *p = wcodec_opencl_program_get(d, kernel, WCODEC_OPENCL_FEW_TILES);
     const uint32_t at = s->tables_used * WCODEC_FEW_TABLE;

@@ -223,6 +223,13 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_pick(const uint32_t *r, const int from, c
     return v;
 }
 
+/* Two symbols of P8, the second in the upper half: kernels for few tiles have them so. */
+#ifdef WCODEC_FEW
+#define WCODEC_TWO(s, i) (s)[i]
+#else
+#define WCODEC_TWO(s, i) wcodec_bytes((s)[i], (s)[(i) + 1], 0x6420)
+#endif
+
 /* Words of group k of four that the lane stores: entries s and raw words r put together. */
 WCODEC_DEVICE_FUNCTION void wcodec_fast_words(const struct wcodec_fast *f, int k, const uint32_t *s, const uint32_t *r, uint32_t *o, const bool last)
 {
@@ -233,8 +240,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_words(const struct wcodec_fast *f, int k
         p0 = (s[0] >> (12 - FIELD) & low) | (s[0] << FIELD & high);
         p1 = (s[2] >> (12 - FIELD) & low) | (s[2] << FIELD & high);
     } else {
-        p0 = wcodec_bytes(s[0], s[1], 0x6420) << FIELD;
-        p1 = wcodec_bytes(s[2], s[3], 0x6420) << FIELD;
+        p0 = WCODEC_TWO(s, 0) << FIELD;
+        p1 = WCODEC_TWO(s, 2) << FIELD;
     }
     uint32_t raw = wcodec_pick(r, 0, 1, 4, k);
     if (k == 3 && last)
@@ -282,7 +289,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_words(const struct wcodec_fast *f, int k
         const uint32_t m = wcodec_bytes(s[0], s[2], 0x6521);
         o[0] = bitselect(m << FIELD, FIELD == 4 ? m : m >> (4 - FIELD), 0x00ff00ffu);
     } else if (WCODEC_P8_CODING) {
-        o[0] = wcodec_bytes(wcodec_bytes(s[0], s[1], 0x0040), wcodec_bytes(s[2], s[3], 0x0040), 0x5410);
+        o[0] = wcodec_bytes(WCODEC_TWO(s, 0), WCODEC_TWO(s, 2), 0x6420);
     } else {
         o[0] = (s[0] >> 12 & 0xffu) | (s[1] >> 4 & 0xff00u) | (s[2] << 4 & 0xff0000u) | (s[3] << 12 & 0xff000000u);
     }

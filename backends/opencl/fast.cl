@@ -23,9 +23,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g
 #ifdef WCODEC_FEW
         (void)table;
         s[0] = f->pair;
-        s[1] = s[0] >> 8;
+        s[1] = s[0] >> 16;
         s[2] = wcodec_few_step(f);
-        s[3] = s[2] >> 8;
+        s[3] = s[2] >> 16;
         if (last && k == 3)
             wcodec_few_last(f);
         else

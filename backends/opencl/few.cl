@@ -6,29 +6,23 @@
  * before the next one: the first one's slot is its lower byte, and the second one's depends on no more than the word. */
 #if defined(WCODEC_SHAPE) && defined(WCODEC_FEW)
 
-/* Parts of local memory. Behind a tile's last word stand as many that hold nothing as lanes can miss at a time. */
-enum { FEW_TABLE = 1024, FEW_WORDS = FEW_TABLE + 4 * TABLE_WORDS, FEW_SPARE = 40 };
+/* Parts of local memory. */
+enum { FEW_TABLE = 1024, FEW_WORDS = FEW_TABLE + 4 * TABLE_WORDS, FEW_SLOTS = WCODEC_P8_CODING ? 256 : 4096 };
 
 /* What a step does, and the entry, for each word. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_steps(uint32_t words)
 {
-    return FEW_WORDS + 2 * (words + FEW_SPARE);
+    return FEW_WORDS + 2 * (words + WCODEC_FEW_SPARE);
 }
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_entries(uint32_t words)
 {
-    return FEW_WORDS + 10 * (words + FEW_SPARE);
+    return FEW_WORDS + 10 * (words + WCODEC_FEW_SPARE);
 }
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_output(uint32_t words)
 {
-    return FEW_WORDS + 14 * (words + FEW_SPARE);
-}
-
-/* The symbols of two entries of P8: bytes 0 and 1. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_both(uint32_t first, uint32_t second)
-{
-    return wcodec_bytes(first, second, 0x2240); /* an entry's byte 2 is zero */
+    return FEW_WORDS + 14 * (words + WCODEC_FEW_SPARE);
 }
 
 /* Ask for all words: 16 bytes at a time from a multiple of them on; those behind the last are zero, and not read. */
@@ -84,15 +78,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_expand(__local uint8_t *local_memory, uin
     __local uint32_t *entries = (__local uint32_t *)(local_memory + wcodec_few_entries(room));
 #pragma unroll 4
     for (uint32_t i = (uint32_t)get_local_id(0); i < count; i += WCODEC_OPENCL_ITEMS) {
+        const uint32_t word = words[i], e = table[word % FEW_SLOTS];
 #if WCODEC_P8_CODING
-        const uint32_t w = words[i], first = table[w & 0xffu], x = (first >> 24) * (w >> 8) + (first >> 8 & 0xffu), second = table[x & 0xffu];
-        steps[i] = (uint2)((first >> 24) * (second >> 24), (second >> 24) * (x >> 8) + (second >> 8 & 0xffu));
-        entries[i] = wcodec_few_both(first, second);
+        const struct wcodec_few_step first = wcodec_few_first(word, e), step = wcodec_few_second(first, table[first.plus % FEW_SLOTS]);
 #else
-        const uint32_t w = words[i], e = table[w & 0xfffu], frequency = e >> 20;
-        steps[i] = (uint2)(frequency << 4, frequency * (w >> 12) + (e & 0xfffu));
-        entries[i] = e;
+        const struct wcodec_few_step step = wcodec_few_pair(word, e);
 #endif
+        steps[i] = (uint2)(step.factor, step.plus);
+        entries[i] = step.entry;
     }
 }
 
@@ -100,68 +93,19 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_expand(__local uint8_t *local_memory, uin
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_look_up(struct wcodec_fast *f)
 {
     const uint32_t e = wcodec_fast_symbol(f, f->table);
-    return WCODEC_P8_CODING ? wcodec_few_both(e, wcodec_fast_symbol(f, f->table)) : e;
+    return WCODEC_P8_CODING ? wcodec_few_symbols(e, wcodec_fast_symbol(f, f->table)) : e;
 }
-
-#if WCODEC_P8_CODING
-#define WCODEC_FEW_SLOT "0xff"
-#define WCODEC_FEW_NEXT             \
-    " shr.u32 f, %2, 24;\n"         \
-    " shr.u32 q, %0, 8;\n"          \
-    " prmt.b32 b, %2, 0, 0x4441;\n" \
-    " mad.lo.u32 next, f, q, b;\n"  \
-    " and.b32 slot, next, 0xff;\n"  \
-    " mad.lo.u32 slot, slot, 4, %5;\n" \
-    " ld.shared.u32 second, [slot];\n" \
-    " prmt.b32 %2, %2, second, 0x2240;\n" \
-    " shr.u32 f, second, 24;\n"     \
-    " shr.u32 q, next, 8;\n"        \
-    " prmt.b32 b, second, 0, 0x4441;\n" \
-    " mad.lo.u32 next, f, q, b;\n"
-#else
-#define WCODEC_FEW_SLOT "0xfff"
-#define WCODEC_FEW_NEXT             \
-    " shr.u32 f, %2, 20;\n"         \
-    " shr.u32 q, %0, 12;\n"         \
-    " and.b32 b, %2, 0xfff;\n"      \
-    " mad.lo.u32 next, f, q, b;\n"
-#endif
 
 /* Lanes whose state is low take words; all go on with the next pair, whose entry is returned, or with two symbols. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_step(struct wcodec_fast *f)
 {
     uint32_t x = f->x, at = f->at, e;
 #ifdef WCODEC_OPENCL_NVIDIA
-    /* Lanes that take none look at the table while the others wait for their vote. The bits of a vote are counted in this order: a lane's own rank first,
-     * since the sum of all is not waited for. */
-    asm volatile("{\n"
-                 " .reg .pred low;\n"
-                 " .reg .b32 mask, rank, place, slot, f, b, q, next, factor, plus, other, second;\n"
-                 " setp.lo.u32 low, %0, 0x10000;\n"
-                 " and.b32 slot, %0, " WCODEC_FEW_SLOT ";\n"
-                 " mad.lo.u32 slot, slot, 4, %5;\n"
-                 " ld.shared.u32 %2, [slot];\n"
-                 " vote.sync.ballot.b32 mask, low, 0xffffffff;\n"
-                 " and.b32 rank, mask, %3;\n"
-                 " popc.b32 rank, rank;\n"
-                 " mad.lo.u32 place, rank, 8, %1;\n"
-                 " ld.shared.v2.u32 {factor, plus}, [place];\n"
-                 " shr.u32 place, place, 1;\n"
-                 " add.u32 place, place, %4;\n"
-                 " ld.shared.u32 other, [place];\n"
-                 WCODEC_FEW_NEXT
-                 " selp.b32 %2, other, %2, low;\n"
-                 " @low mad.lo.u32 next, factor, %0, plus;\n"
-                 " mov.b32 %0, next;\n"
-                 " and.b32 rank, rank, %7;\n"
-                 " or.b32 mask, mask, rank;\n"
-                 " popc.b32 mask, mask;\n"
-                 " mad.lo.u32 %1, mask, 8, %1;\n"
-                 " min.u32 %1, %1, %6;\n"
-                 "}"
-                 : "+r"(x), "+r"(at), "=&r"(e)
-                 : "r"(f->lanes_below), "r"(f->entries), "r"(f->table), "r"(f->limit), "r"(f->zero)
-                 : "memory");
+#if WCODEC_P8_CODING
+    WCODEC_FEW_STEP(WCODEC_FEW_P8, x, at, e, f->lanes_below, f->entries, f->table, f->limit, f->zero);
+#else
+    WCODEC_FEW_STEP(WCODEC_FEW_PAIRS, x, at, e, f->lanes_below, f->entries, f->table, f->limit, f->zero);
+#endif
 #else
     const bool low = x < WCODEC_STATE_LOW;
     const uint32_t mask = wcodec_ballot(&f->w->binding, low), place = at + 8 * WCODEC_POPCOUNT(mask & f->lanes_below);
