@@ -106,6 +106,16 @@ enum { LOCAL_SIZE = TABLES + 4 * TABLE_WORDS };
 #define WCODEC_UNROLL _Pragma("unroll")
 #endif
 
+/* Where raw bits are while a tile is decoded. */
+#if defined(WCODEC_FEW) && (WCODEC_SHAPE == 0 || WCODEC_SHAPE == 1 || WCODEC_SHAPE == 5)
+#define WCODEC_FEW_RAW
+#define WCODEC_RAW_MEMORY __local
+#define wcodec_load_raw(from) (*(const __local uint32_t *)(from))
+#else
+#define WCODEC_RAW_MEMORY __global
+#define wcodec_load_raw(from) wcodec_load_stream(from)
+#endif
+
 /* What a lane holds through a tile. */
 struct wcodec_fast {
     struct wcodec_tile_work *w;
@@ -115,8 +125,8 @@ struct wcodec_fast {
     uint32_t lanes_below;
     uint32_t table; /* local address of the lane's entries */
     uint32_t next_raw[RAW ? RAW : 1];
-    const __global uint8_t *row; /* the lane's first word of four groups' raw bits */
-    const __global uint8_t *second; /* of the planes behind the first one */
+    const WCODEC_RAW_MEMORY uint8_t *row; /* the lane's first word of four groups' raw bits */
+    const WCODEC_RAW_MEMORY uint8_t *second; /* of the planes behind the first one */
     const __global uint8_t *runs;
     uint32_t next_runs; /* table numbers of four groups */
     uint32_t run_log2;  /* groups of a run */
@@ -156,11 +166,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_raw(struct wcodec_fast *f, uint32_t g, c
         return;
 #pragma unroll
     for (int i = 0; i < ROWS - 1; i++)
-        f->next_raw[i] = wcodec_load_stream(f->row + 128 * i);
+        f->next_raw[i] = wcodec_load_raw(f->row + 128 * i);
     if (last)
-        f->next_raw[ROWS - 1] = *(const __global ushort *)(f->row + 128 * (ROWS - 1) - 2 * WCODEC_THREAD_LANE(f->w));
+        f->next_raw[ROWS - 1] = *(const WCODEC_RAW_MEMORY ushort *)(f->row + 128 * (ROWS - 1) - 2 * WCODEC_THREAD_LANE(f->w));
     else
-        f->next_raw[ROWS - 1] = wcodec_load_stream(f->row + 128 * (ROWS - 1));
+        f->next_raw[ROWS - 1] = wcodec_load_raw(f->row + 128 * (ROWS - 1));
 #if WCODEC_SHAPE == 3
 #pragma unroll
     for (int i = 0; i < 4; i++)

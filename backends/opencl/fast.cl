@@ -218,13 +218,17 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(struct wcodec_fast *f, struct wcod
     f->sum = 0;
     f->factor = WCODEC_CHECK_FIRST;
     f->x = ((const __global uint32_t *)(WCODEC_PLACE(job->states) + WCODEC_PLACE_OFFSET(job->states)))[lane];
+#ifndef WCODEC_FEW_RAW
     f->row = WCODEC_PLACE(job->raw) + WCODEC_PLACE_OFFSET(job->raw) + 4 * lane;
     f->second = f->row + groups * (WCODEC_SHAPE == 3 ? 256 : 128) - 64;
+#endif
 #ifndef WCODEC_FUSED
     f->out = WCODEC_PLACE(job->out) + WCODEC_PLACE_OFFSET(job->out) + lane * (4 * BYTES);
 #endif
     f->next_runs = 0;
+#ifndef WCODEC_FEW_RAW
     wcodec_fast_raw(f, 0, false);
+#endif
 }
 
 #ifndef WCODEC_FEW

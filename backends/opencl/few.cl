@@ -25,6 +25,12 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_output(uint32_t words)
     return FEW_WORDS + 14 * (words + WCODEC_FEW_SPARE);
 }
 
+/* Raw bits stand at the end of the output's part: half as large, they are read before elements reach them. Begins at a multiple of 16. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_raw(uint32_t words, uint32_t groups)
+{
+    return wcodec_few_output(words) + groups * (64 * BYTES) + 48;
+}
+
 /* Ask for all words: 16 bytes at a time from a multiple of them on; those behind the last are zero, and not read. */
 WCODEC_DEVICE_FUNCTION void wcodec_few_copy(__local uint8_t *to, const __global uint8_t *from, uint32_t size)
 {
@@ -42,11 +48,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_copy(__local uint8_t *to, const __global 
 }
 
 #if WCODEC_P8_CODING
-WCODEC_DEVICE_FUNCTION void wcodec_few_table(const __global struct wcodec_table_set *set, __local uint8_t *local_memory)
+/* own: the work-item's first entry as it is stored. */
+WCODEC_DEVICE_FUNCTION void wcodec_few_table(uint32_t own, const __global struct wcodec_table_set *set, __local uint8_t *local_memory)
 {
     const uint32_t byte_shift = BYTES == 1 ? set->shift : 0, flip = wcodec_fast_flip(set);
-    for (uint32_t i = (uint32_t)get_local_id(0); i < TABLE_WORDS; i += WCODEC_OPENCL_ITEMS)
-        ((__local uint32_t *)(local_memory + FEW_TABLE))[i] = wcodec_p8_entry(((const __global uint32_t *)(set + 1))[i] ^ flip, byte_shift);
+    for (uint32_t i = (uint32_t)get_local_id(0); i < TABLE_WORDS; i += WCODEC_OPENCL_ITEMS) {
+        if (i >= WCODEC_OPENCL_ITEMS)
+            own = ((const __global uint32_t *)(set + 1))[i];
+        ((__local uint32_t *)(local_memory + FEW_TABLE))[i] = wcodec_p8_entry(own ^ flip, byte_shift);
+    }
 }
 #else
 /* The table, from a symbol for each slot, and for each symbol what an entry is less its slot. slots: the work-item's first ones. */
@@ -76,16 +86,29 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_expand(__local uint8_t *local_memory, uin
     const __local uint32_t *table = (const __local uint32_t *)(local_memory + FEW_TABLE);
     __local uint2 *steps = (__local uint2 *)(local_memory + wcodec_few_steps(room));
     __local uint32_t *entries = (__local uint32_t *)(local_memory + wcodec_few_entries(room));
-#pragma unroll 4
-    for (uint32_t i = (uint32_t)get_local_id(0); i < count; i += WCODEC_OPENCL_ITEMS) {
-        const uint32_t word = words[i], e = table[word % FEW_SLOTS];
+    enum { BATCH = 4 }; /* on their way at a time */
+    for (uint32_t i = (uint32_t)get_local_id(0); i < count; i += BATCH * WCODEC_OPENCL_ITEMS) {
+        uint32_t word[BATCH];
+        struct wcodec_few_step step[BATCH];
+#pragma unroll
+        for (uint32_t k = 0; k < BATCH; k++)
+            word[k] = words[min(i + k * WCODEC_OPENCL_ITEMS, count - 1)];
+#pragma unroll
+        for (uint32_t k = 0; k < BATCH; k++) {
+            const uint32_t e = table[word[k] % FEW_SLOTS];
+            step[k] = WCODEC_P8_CODING ? wcodec_few_first(word[k], e) : wcodec_few_pair(word[k], e);
+        }
 #if WCODEC_P8_CODING
-        const struct wcodec_few_step first = wcodec_few_first(word, e), step = wcodec_few_second(first, table[first.plus % FEW_SLOTS]);
-#else
-        const struct wcodec_few_step step = wcodec_few_pair(word, e);
+#pragma unroll
+        for (uint32_t k = 0; k < BATCH; k++)
+            step[k] = wcodec_few_second(step[k], table[step[k].plus % FEW_SLOTS]);
 #endif
-        steps[i] = (uint2)(step.factor, step.plus);
-        entries[i] = step.entry;
+#pragma unroll
+        for (uint32_t k = 0; k < BATCH; k++)
+            if (i + k * WCODEC_OPENCL_ITEMS < count) {
+                steps[i + k * WCODEC_OPENCL_ITEMS] = (uint2)(step[k].factor, step[k].plus);
+                entries[i + k * WCODEC_OPENCL_ITEMS] = step[k].entry;
+            }
     }
 }
 
@@ -185,8 +208,11 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
     const __global struct wcodec_table_set *set = (const __global struct wcodec_table_set *)(block + set_at);
     const __global uint8_t *stored = block + table;
     const uint32_t count = job->word_count, room = (count + 7) & ~7u, lane = WCODEC_THREAD_LANE(&work);
-#if !WCODEC_P8_CODING
+#if WCODEC_P8_CODING
+    const uint32_t own = ((const __global uint32_t *)(set + 1))[min((uint32_t)get_local_id(0), 255u)];
+#else
     const uint4 own = ((const __global uint4 *)stored)[min((uint32_t)get_local_id(0), 255u)];
+    uint32_t symbol = ((const __global uint32_t *)(stored + 4096))[min((uint32_t)get_local_id(0), 255u)];
 #endif
     (void)active;
     barrier(CLK_LOCAL_MEM_FENCE);
@@ -194,6 +220,11 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
     const uint32_t skip = (uint32_t)words & 15;
     if (count > 0)
         wcodec_few_copy(local_memory + FEW_WORDS, WCODEC_PLACE(job->words) + (words - skip), skip + 2 * count);
+#ifdef WCODEC_FEW_RAW
+    const uint64_t raw = WCODEC_PLACE_OFFSET(job->raw);
+    const uint32_t raw_skip = (uint32_t)raw & 15, raw_at = wcodec_few_raw(room, job->elements / 128);
+    wcodec_few_copy(local_memory + raw_at, WCODEC_PLACE(job->raw) + (raw - raw_skip), raw_skip + job->elements / 128 * (32 * ROWS) - 64);
+#endif
     if (number == 0) {
         wcodec_fast_begin(&f, &work, job, set, places, local_memory);
         f.position = lane < job->outliers ? ((const __global uint16_t *)(WCODEC_PLACE(job->positions) + WCODEC_PLACE_OFFSET(job->positions)))[lane] : 0;
@@ -201,10 +232,13 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
     }
     f.zero = zero;
 #if WCODEC_P8_CODING
-    wcodec_few_table(set, local_memory);
+    wcodec_few_table(own, set, local_memory);
 #else
-    for (uint32_t i = (uint32_t)get_local_id(0); i < 256; i += WCODEC_OPENCL_ITEMS)
-        ((__local uint32_t *)local_memory)[i] = ((const __global uint32_t *)(stored + 4096))[i];
+    for (uint32_t i = (uint32_t)get_local_id(0); i < 256; i += WCODEC_OPENCL_ITEMS) {
+        if (i >= WCODEC_OPENCL_ITEMS)
+            symbol = ((const __global uint32_t *)(stored + 4096))[i];
+        ((__local uint32_t *)local_memory)[i] = symbol;
+    }
     barrier(CLK_LOCAL_MEM_FENCE);
     wcodec_few_table(own, (const __global uint4 *)stored, local_memory, wcodec_fast_flip(set));
 #endif
@@ -214,6 +248,10 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
     barrier(CLK_LOCAL_MEM_FENCE);
     if (number != 0)
         return;
+#ifdef WCODEC_FEW_RAW
+    f.row = local_memory + raw_at + raw_skip + 4 * lane;
+    wcodec_fast_raw(&f, 0, false);
+#endif
     const uint32_t fault = wcodec_few_decode(&f, job, set, places, skip, room);
     if (fault && lane == 0)
         wcodec_tell(faults, slots + (job->slot & 0x7fffffffu), fault, serial);
