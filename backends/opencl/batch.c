@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Arguments of the kernels, in their order. */
-enum { ARG_BLOCK, ARG_FAULTS, ARG_JOBS, ARG_PARTS, ARG_NUMBERS, ARG_SLOTS, ARG_FIRST, ARG_ACTIVE, ARG_QUEUE, ARG_SERIAL, ARG_PLACES };
+enum { ARG_BLOCK, ARG_TOLD, ARG_LAUNCH, ARG_PLACES };
 
 enum { SERIAL_MAX = (1 << 29) - 1 };
 
@@ -18,6 +18,8 @@ struct launch {
     cl_kernel kernel; /* arguments belong to the kernel: an own one for each launch, so that batches of several threads do not meet */
     size_t items;     /* of a work-group */
     size_t groups;
+    struct wcodec_opencl_arguments arguments;
+    cl_mem told; /* as it is set; NULL: it is not */
 };
 
 /* Consecutive jobs that share launches. */
@@ -30,7 +32,7 @@ struct set {
     uint64_t parts;       /* offset behind them of parts, and of their numbers */
     uint64_t parts_size;
     uint64_t parts_max, numbers_max;
-    uint32_t slots;       /* number of its first tile's fault */
+    uint32_t slots;       /* number of its first tile's fault in the batch */
     uint64_t tables; /* offset behind them of what kernels for few tiles make tables from */
     uint64_t tables_size;
     uint8_t *host_parts;
@@ -49,9 +51,9 @@ struct wcodec_batch {
     struct set *sets;
     uint64_t tiles;
     struct wcodec_memory scratch;    /* for residuals; buffer NULL: none is needed, or it is not made yet */
+    uint32_t faults;                 /* words of the block in front of them */
     uint32_t queue_count, queue_max; /* launches with a queue, which has two words behind the faults */
     struct wcodec_opencl_room room;
-    uint32_t serial;
     cl_event ended; /* the last launch of the last decoding */
 };
 
@@ -189,7 +191,7 @@ static wcodec_status make_scratch(struct wcodec_batch *b, uint64_t size, wcodec_
     return WCODEC_OK;
 }
 
-/* Sizes of all sets, and of their descriptors together; each has its part of the scratch memory. */
+/* Sizes of all sets, and of their descriptors and faults together; each has its part of the scratch memory. */
 static wcodec_status measure(struct wcodec_batch *b, uint64_t *size, wcodec_error *err)
 {
     uint64_t scratch = 0;
@@ -212,15 +214,15 @@ static wcodec_status measure(struct wcodec_batch *b, uint64_t *size, wcodec_erro
         if (b->tiles >> 31)
             return b->device->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "too many tiles in one batch");
     }
+    const uint64_t words = b->tiles + 2 * (uint64_t)b->queue_max;
+    if (*size / 4 + words >= SHARES)
+        return b->device->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "too many tiles in one batch");
+    b->faults = (uint32_t)(*size / 4);
+    *size += 4 * words;
     return make_scratch(b, scratch, err);
 }
 
-struct arguments {
-    cl_ulong jobs, parts, numbers;
-    cl_uint slots, first, active, queue;
-};
-
-static cl_int create_kernel(struct wcodec_batch *b, struct set *s, struct launch *l, const struct wcodec_opencl_program *p, const struct arguments *a)
+static cl_int create_kernel(struct wcodec_batch *b, struct set *s, struct launch *l, const struct wcodec_opencl_program *p, const struct wcodec_opencl_arguments *a)
 {
     const struct wcodec_opencl_driver *cl = b->device->cl;
     cl_int result;
@@ -228,15 +230,8 @@ static cl_int create_kernel(struct wcodec_batch *b, struct set *s, struct launch
     if (result != CL_SUCCESS)
         return result;
     l->items = p->items;
+    l->arguments = *a; /* set with each decoding's number */
     result = cl->clSetKernelArg(l->kernel, ARG_BLOCK, sizeof(cl_mem), &b->room.block);
-    result |= cl->clSetKernelArg(l->kernel, ARG_FAULTS, sizeof(cl_mem), &b->room.faults);
-    result |= cl->clSetKernelArg(l->kernel, ARG_JOBS, sizeof a->jobs, &a->jobs);
-    result |= cl->clSetKernelArg(l->kernel, ARG_PARTS, sizeof a->parts, &a->parts);
-    result |= cl->clSetKernelArg(l->kernel, ARG_NUMBERS, sizeof a->numbers, &a->numbers);
-    result |= cl->clSetKernelArg(l->kernel, ARG_SLOTS, sizeof a->slots, &a->slots);
-    result |= cl->clSetKernelArg(l->kernel, ARG_FIRST, sizeof a->first, &a->first);
-    result |= cl->clSetKernelArg(l->kernel, ARG_ACTIVE, sizeof a->active, &a->active);
-    result |= cl->clSetKernelArg(l->kernel, ARG_QUEUE, sizeof a->queue, &a->queue);
     for (unsigned i = 0; i < p->places; i++) /* the rest is never used, but must be something */
         result |= cl->clSetKernelArg(l->kernel, ARG_PLACES + i, sizeof(cl_mem), &s->places[i < s->place_count ? i : 0].buffer);
     return result == CL_SUCCESS ? CL_SUCCESS : CL_INVALID_KERNEL_ARGS;
@@ -251,8 +246,9 @@ static uint32_t even(uint32_t tiles, uint32_t most)
 
 /* Let a kernel for few tiles take a run of tiles with one table, where there are so few that each has a work-group at once, and none with more words than
  * there is room for. */
-static const struct wcodec_opencl_program *plan_few(struct set *s, struct wcodec_device *d, unsigned kernel, const struct wcodec_segment *segment, struct arguments *a)
+static const struct wcodec_opencl_program *plan_few(struct set *s, const struct wcodec_batch *b, unsigned kernel, const struct wcodec_segment *segment, struct wcodec_opencl_arguments *a)
 {
+    struct wcodec_device *d = b->device;
     const struct wcodec_kernel_run *run = &s->plan.runs[kernel];
     const struct wcodec_tile_job *jobs = (const void *)(s->plan.block + s->plan.jobs);
     const unsigned shape = kernel / 2 / WCODEC_CODINGS, coding = kernel / 2 % WCODEC_CODINGS;
@@ -270,7 +266,7 @@ static const struct wcodec_opencl_program *plan_few(struct set *s, struct wcodec
     if (pairs && !wcodec_few_write_table((const void *)(s->plan.block + (segment->tables - s->block)), s->host_tables + at))
         return NULL;
     s->tables_used += pairs ? 1 : 0;
-    *a = (struct arguments){.jobs = s->block + s->plan.jobs, .slots = s->slots, .parts = s->tables + at, .numbers = segment->tables, .first = run->first};
+    *a = (struct wcodec_opencl_arguments){.jobs = s->block + s->plan.jobs, .faults = b->faults + s->slots, .parts = s->tables + at, .numbers = segment->tables, .first = run->first};
     return p;
 }
 
@@ -279,8 +275,8 @@ static cl_int plan_kernel(struct wcodec_batch *b, struct set *s, unsigned kernel
 {
     const struct wcodec_device *d = b->device;
     const struct wcodec_kernel_run *run = &s->plan.runs[kernel];
-    struct arguments few;
-    const struct wcodec_opencl_program *p = plan_few(s, b->device, kernel, segments, &few);
+    struct wcodec_opencl_arguments few;
+    const struct wcodec_opencl_program *p = plan_few(s, b, kernel, segments, &few);
     if (p != NULL) {
         s->launches[s->launch_count].groups = run->count;
         return create_kernel(b, s, &s->launches[s->launch_count++], p, &few);
@@ -292,7 +288,7 @@ static cl_int plan_kernel(struct wcodec_batch *b, struct set *s, unsigned kernel
     for (uint32_t done = 0; done < run->count && result == CL_SUCCESS;) {
         const uint32_t left = run->count - done, count = left < d->launch_tiles ? left : d->launch_tiles, first = run->first + done;
         struct launch *l = &s->launches[s->launch_count++];
-        struct arguments a = {.jobs = s->block + s->plan.jobs, .slots = s->slots};
+        struct wcodec_opencl_arguments a = {.jobs = s->block + s->plan.jobs, .faults = b->faults + s->slots};
         if (kernel == WCODEC_KERNEL_GENERIC) {
             a.parts = s->block;
             a.first = first;
@@ -309,7 +305,7 @@ static cl_int plan_kernel(struct wcodec_batch *b, struct set *s, unsigned kernel
                 a.first = first;
             }
             if (one && d->variant == WCODEC_VARIANT_NVIDIA && count > groups_of(d, p) * p->tiles) {
-                a.queue = (cl_uint)(1 + b->tiles) + 2 * b->queue_count++;
+                a.queue = b->faults + (uint32_t)b->tiles + 2 * b->queue_count++;
                 l->groups = groups_of(d, p);
             } else {
                 uint32_t tiles, *own = numbers + *number_count;
@@ -344,7 +340,7 @@ static wcodec_status plan_blocks(struct wcodec_batch *b, struct set *s, unsigned
         struct launch *l = &s->launches[s->launch_count++];
         count = all - first < d->launch_tiles ? all - first : d->launch_tiles;
         l->groups = d->variant == WCODEC_VARIANT_LOOPS ? (count + p->items - 1) / p->items : count;
-        result = create_kernel(b, s, l, p, &(struct arguments){.jobs = jobs, .first = first, .active = first + count});
+        result = create_kernel(b, s, l, p, &(struct wcodec_opencl_arguments){.jobs = jobs, .first = first, .active = first + count});
     }
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clCreateKernel", err);
 }
@@ -398,10 +394,10 @@ static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *b, wcode
     uint64_t size;
     wcodec_status status = measure(b, &size, err);
     if (status == WCODEC_OK)
-        status = wcodec_opencl_room_take(b->device, size, b->tiles + 2 * (uint64_t)b->queue_max, &b->room, err);
+        status = wcodec_opencl_room_take(b->device, size, &b->room, err);
     if (status)
         return status;
-    cl_int result = d->cl->clEnqueueFillBuffer(q->queue, b->room.faults, &zero, sizeof zero, 0, 4 * ((size_t)b->tiles + 1 + 2 * (size_t)b->queue_max), 0, NULL, NULL);
+    cl_int result = d->cl->clEnqueueFillBuffer(q->queue, b->room.block, &zero, sizeof zero, 4 * (size_t)b->faults, 4 * ((size_t)b->tiles + 2 * (size_t)b->queue_max), 0, NULL, NULL);
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clEnqueueFillBuffer", err);
     for (size_t k = 0; k < b->set_count && status == WCODEC_OK; k++)
@@ -487,25 +483,38 @@ static cl_int enqueue(const struct wcodec_queue *q, const struct launch *l, cl_e
     return result;
 }
 
+static cl_int set_arguments(struct wcodec_batch *b, struct launch *l)
+{
+    const struct wcodec_opencl_driver *cl = b->device->cl;
+    cl_mem told = b->room.told[b->room.turn];
+    l->arguments.serial = b->room.serial;
+    cl_int result = cl->clSetKernelArg(l->kernel, ARG_LAUNCH, sizeof l->arguments, &l->arguments);
+    if (result == CL_SUCCESS && l->told != told)
+        result = cl->clSetKernelArg(l->kernel, ARG_TOLD, sizeof told, &told);
+    l->told = result == CL_SUCCESS ? told : NULL;
+    return result;
+}
+
 wcodec_status wcodec_opencl_batch_decode(struct wcodec_queue *q, struct wcodec_batch *b, wcodec_error *err)
 {
     const struct wcodec_device *d = q->device;
     cl_int result = CL_SUCCESS;
-    b->serial = b->serial % SERIAL_MAX + 1;
+    b->room.serial = b->room.serial % SERIAL_MAX + 1;
+    b->room.asked = false;
     forget_event(b);
     for (struct set *s = b->sets; s < b->sets + b->set_count; s++)
         for (unsigned i = 0; i < s->launch_count && result == CL_SUCCESS; i++) {
-            const struct launch *l = &s->launches[i];
+            struct launch *l = &s->launches[i];
             /* NVIDIA's driver fails the reading of results in its place, and takes longer for an event than for a launch. */
             const bool asked = d->variant != WCODEC_VARIANT_NVIDIA && s + 1 == b->sets + b->set_count && i + 1 == s->launch_count;
-            result = d->cl->clSetKernelArg(l->kernel, ARG_SERIAL, sizeof b->serial, &b->serial);
+            result = set_arguments(b, l);
             if (result == CL_SUCCESS)
                 result = enqueue(q, l, asked ? &b->ended : NULL);
         }
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clEnqueueNDRangeKernel", err);
 }
 
-/* Results have been read, so the decoding has ended: well, or not. */
+/* The decoding has ended: well, or not. */
 static wcodec_status check_event(const struct wcodec_batch *b, wcodec_error *err)
 {
     const struct wcodec_device *d = b->device;
@@ -525,13 +534,13 @@ static wcodec_status read_faults(struct wcodec_queue *q, const struct wcodec_bat
     uint32_t *f = wcodec_opencl_allocate(d->host, size);
     if (f == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the results of %llu tiles", (unsigned long long)b->tiles);
-    const cl_int result = d->cl->clEnqueueReadBuffer(q->queue, b->room.faults, CL_TRUE, sizeof *f, size, f, 0, NULL, NULL);
+    const cl_int result = d->cl->clEnqueueReadBuffer(q->queue, b->room.block, CL_TRUE, 4 * (size_t)b->faults, size, f, 0, NULL, NULL);
     if (result != CL_SUCCESS) {
         wcodec_opencl_release(d->host, f);
         return wcodec_opencl_fail(d, result, "clEnqueueReadBuffer", err);
     }
     for (uint64_t i = 0; i < b->tiles; i++)
-        f[i] = f[i] >> 3 == b->serial ? f[i] & 7 : WCODEC_TILE_OK;
+        f[i] = f[i] >> 3 == b->room.serial ? f[i] & 7 : WCODEC_TILE_OK;
     *faults = f;
     return WCODEC_OK;
 }
@@ -558,15 +567,15 @@ wcodec_status wcodec_opencl_batch_results(struct wcodec_queue *q, struct wcodec_
     cl_int result = d->cl->clFlush(q->queue); /* it begins while the reading is asked for */
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clFlush", err);
-    result = d->cl->clEnqueueReadBuffer(q->queue, b->room.faults, CL_FALSE, 0, sizeof *b->room.first, (void *)(uintptr_t)b->room.first, 0, NULL, NULL);
-    if (result != CL_SUCCESS)
-        return wcodec_opencl_fail(d, result, "clEnqueueReadBuffer", err);
-    if ((result = d->cl->clFinish(q->queue)) != CL_SUCCESS)
-        return wcodec_opencl_fail(d, result, "clFinish", err);
-    wcodec_status status = check_event(b, err);
+    wcodec_status status = wcodec_opencl_room_ask(q, &b->room, err);
     if (status)
         return status;
-    if (*b->room.first != b->serial) {
+    if ((result = d->cl->clFinish(q->queue)) != CL_SUCCESS)
+        return wcodec_opencl_fail(d, result, "clFinish", err);
+    status = check_event(b, err);
+    if (status)
+        return status;
+    if (*b->room.word != b->room.serial) {
         for (size_t i = 0; i < b->count; i++)
             results[i] = (struct wcodec_job_result){0, WCODEC_TILE_OK};
         return WCODEC_OK;

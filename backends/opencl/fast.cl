@@ -346,32 +346,32 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_share(struct wcodec_part *part)
 }
 
 /* Work-group g takes parts [n[g], n[g + 1]) of those at `parts` of the block, `active` tiles at a time; n is at `numbers`, without which a group has one
- * part. With a queue all groups have one part together, of `parts` jobs from `first` on with the tables at `numbers`, and each 32 work-items take the next tile of it; it stands in two words of `faults`: tiles taken, and
+ * part. With a queue all groups have one part together, of `parts` jobs from `first` on with the tables at `numbers`, and each 32 work-items take the next tile of it; it stands in two words of the block: tiles taken, and
  * groups that have ended, of which the last one makes the queue ready for the next launch. */
-WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global uint32_t *faults, ulong jobs, ulong parts, ulong numbers, uint slots, uint first, uint active, uint queue_word, uint serial WCODEC_PLACE_PARAMETERS)
+WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
 {
     struct wcodec_tile_work work;
     __local uint4 local_memory[LOCAL_SIZE / 16];
     __local struct wcodec_fast_part current;
     WCODEC_OPENCL_PLACES
     WCODEC_OPENCL_LANES(work)
-    const bool shares = queue_word == WCODEC_SHARES;
-    const uint32_t group = (uint32_t)get_group_id(0), queue = shares ? 0 : WCODEC_QUEUE(queue_word);
-    const __global uint32_t *my_parts = (const __global uint32_t *)(block + numbers) + group;
-    const uint32_t first_part = queue || shares ? 0 : numbers ? my_parts[0] : group, end_part = queue || shares ? 1 : numbers ? my_parts[1] : group + 1;
+    const bool shares = launch.queue == WCODEC_SHARES;
+    const uint32_t group = (uint32_t)get_group_id(0), queue = shares ? 0 : WCODEC_QUEUE(launch.queue);
+    const __global uint32_t *my_parts = (const __global uint32_t *)(block + launch.numbers) + group;
+    const uint32_t first_part = queue || shares ? 0 : launch.numbers ? my_parts[0] : group, end_part = queue || shares ? 1 : launch.numbers ? my_parts[1] : group + 1;
     if (get_local_id(0) == 0) {
         current.block = block;
-        current.jobs = (const __global struct wcodec_tile_job *)(block + jobs);
+        current.jobs = (const __global struct wcodec_tile_job *)(block + launch.jobs);
     }
     for (uint32_t p = first_part; p < end_part; p++) {
-        const __global struct wcodec_part *stored = (const __global struct wcodec_part *)(block + parts) + p;
-        struct wcodec_part part = {numbers, first, (uint32_t)parts};
+        const __global struct wcodec_part *stored = (const __global struct wcodec_part *)(block + launch.parts) + p;
+        struct wcodec_part part = {launch.numbers, launch.first, (uint32_t)launch.parts};
         if (shares)
             wcodec_fast_share(&part);
         else if (!queue)
             part = *stored;
-        const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + jobs) + part.first;
-        uint32_t i = queue ? group * WCODEC_TILES_A_GROUP + number : number < active ? number : part.count;
+        const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + launch.jobs) + part.first;
+        uint32_t i = queue ? group * WCODEC_TILES_A_GROUP + number : number < launch.active ? number : part.count;
         const bool begins = p == first_part && i < part.count, other = p == first_part || stored[-1].tables != part.tables;
         const __global struct wcodec_table_set *set = (const __global struct wcodec_table_set *)(block + part.tables);
         __local uint4 *tables = local_memory + TABLES / 16;
@@ -402,10 +402,10 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         while (i < current.part.count) {
-            const uint32_t next = queue ? wcodec_fast_take(&work, faults + queue) + (uint32_t)get_num_groups(0) * WCODEC_TILES_A_GROUP : i + active;
+            const uint32_t next = queue ? wcodec_fast_take(&work, (volatile __global uint32_t *)block + queue) + (uint32_t)get_num_groups(0) * WCODEC_TILES_A_GROUP : i + launch.active;
             const uint32_t fault = wcodec_any_tile(&work, i, next, number, &current, places, (__local uint8_t *)local_memory);
             if (fault && WCODEC_THREAD_LANE(&work) == 0)
-                wcodec_tell(faults, slots + (WCODEC_CURRENT_JOB(&current, i)->slot & 0x7fffffffu), fault, serial);
+                wcodec_tell(block, told, launch.faults + (WCODEC_CURRENT_JOB(&current, i)->slot & 0x7fffffffu), fault, launch.serial);
             i = next;
         }
     }
@@ -413,9 +413,9 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
     if (!queue)
         return;
     barrier(CLK_GLOBAL_MEM_FENCE);
-    if (get_local_id(0) == 0 && atomic_inc((volatile __global uint32_t *)faults + queue + 1) == get_num_groups(0) - 1) {
-        atomic_xchg((volatile __global uint32_t *)faults + queue + 1, 0);
-        atomic_xchg((volatile __global uint32_t *)faults + queue, 0);
+    if (get_local_id(0) == 0 && atomic_inc((volatile __global uint32_t *)block + queue + 1) == get_num_groups(0) - 1) {
+        atomic_xchg((volatile __global uint32_t *)block + queue + 1, 0);
+        atomic_xchg((volatile __global uint32_t *)block + queue, 0);
     }
 #endif
 }

@@ -195,8 +195,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_decode(struct wcodec_fast *f, const _
     return wcodec_fast_finish(f, job, set, places, low_start, f->ring.at - f->words);
 }
 
-/* Tile `first` + g of the jobs is work-group g's; their tables are at `set_at`, and at `table` what those of pairs are made from. */
-WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global uint32_t *faults, ulong jobs, ulong table, ulong set_at, uint slots, uint first, uint active, uint zero, uint serial WCODEC_PLACE_PARAMETERS)
+/* Tile `first` + g of the jobs is work-group g's; their tables are at `numbers`, and at `parts` what those of pairs are made from. */
+WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
 {
     struct wcodec_tile_work work;
     struct wcodec_fast f;
@@ -204,9 +204,9 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
     WCODEC_OPENCL_PLACES
     WCODEC_OPENCL_LANES(work)
     __local uint8_t *local_memory = (__local uint8_t *)local_words;
-    const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + jobs) + first + get_group_id(0);
-    const __global struct wcodec_table_set *set = (const __global struct wcodec_table_set *)(block + set_at);
-    const __global uint8_t *stored = block + table;
+    const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + launch.jobs) + launch.first + get_group_id(0);
+    const __global struct wcodec_table_set *set = (const __global struct wcodec_table_set *)(block + launch.numbers);
+    const __global uint8_t *stored = block + launch.parts;
     const uint32_t count = job->word_count, room = (count + 7) & ~7u, lane = WCODEC_THREAD_LANE(&work);
 #if WCODEC_P8_CODING
     const uint32_t own = ((const __global uint32_t *)(set + 1))[min((uint32_t)get_local_id(0), 255u)];
@@ -214,7 +214,6 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
     const uint4 own = ((const __global uint4 *)stored)[min((uint32_t)get_local_id(0), 255u)];
     uint32_t symbol = ((const __global uint32_t *)(stored + 4096))[min((uint32_t)get_local_id(0), 255u)];
 #endif
-    (void)active;
     barrier(CLK_LOCAL_MEM_FENCE);
     const uint64_t words = WCODEC_PLACE_OFFSET(job->words);
     const uint32_t skip = (uint32_t)words & 15;
@@ -230,7 +229,7 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
         f.position = lane < job->outliers ? ((const __global uint16_t *)(WCODEC_PLACE(job->positions) + WCODEC_PLACE_OFFSET(job->positions)))[lane] : 0;
         f.value = lane < job->outliers ? (WCODEC_PLACE(job->values) + WCODEC_PLACE_OFFSET(job->values))[lane] : 0;
     }
-    f.zero = zero;
+    f.zero = launch.zero;
 #if WCODEC_P8_CODING
     wcodec_few_table(own, set, local_memory);
 #else
@@ -254,6 +253,6 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
 #endif
     const uint32_t fault = wcodec_few_decode(&f, job, set, places, skip, room);
     if (fault && lane == 0)
-        wcodec_tell(faults, slots + (job->slot & 0x7fffffffu), fault, serial);
+        wcodec_tell(block, told, launch.faults + (job->slot & 0x7fffffffu), fault, launch.serial);
 }
 #endif

@@ -8,6 +8,7 @@
  * A kernel sees no buffers but its arguments. So that one launch serves many tensors it takes a number of them, whose pointers are put into local memory:
  * descriptors name them by number. */
 #include "backends/common/tile.h"
+#include "backends/opencl/launch.h"
 
 #ifdef WCODEC_OPENCL_LOOPS
 #define WCODEC_TILES_A_GROUP WCODEC_OPENCL_ITEMS
@@ -95,27 +96,28 @@
     (work).binding.lane = (uint32_t)get_local_id(0) & 31;
 #endif
 
-/* A fault is told by `serial`, which no decoding had before: nothing must be cleared, and the first word says whether there is any. */
-WCODEC_DEVICE_FUNCTION void wcodec_tell(__global uint32_t *faults, uint32_t slot, uint32_t fault, uint32_t serial)
+/* Descriptors are in the block, and behind them a fault for each tile; `told` is a word in the host's memory. */
+#define WCODEC_OPENCL_PARAMETERS __global uint8_t *block, __global uint32_t *told, const struct wcodec_opencl_arguments launch WCODEC_PLACE_PARAMETERS
+
+/* A fault of the tile of fault `slot` is told by a serial number, which no decoding had before: nothing must be cleared, and one word says whether there is any. */
+WCODEC_DEVICE_FUNCTION void wcodec_tell(__global uint8_t *block, __global uint32_t *told, uint32_t slot, uint32_t fault, uint32_t serial)
 {
-    faults[1 + slot] = serial << 3 | fault;
-    atomic_xchg(&faults[0], serial);
+    ((__global uint32_t *)block)[slot] = serial << 3 | fault;
+    atomic_xchg(told, serial);
 }
 
 #if !defined(WCODEC_SHAPE) && !defined(WCODEC_BLOCKS) && !defined(WCODEC_LOSSY)
-/* Tiles [first, end) of the jobs at `jobs` of the block; their faults stand from `slots` on. A fast kernel has the same arguments. */
-WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global uint32_t *faults, ulong jobs, ulong tensors, ulong none, uint slots, uint first, uint end, uint queue, uint serial WCODEC_PLACE_PARAMETERS)
+/* Tiles [first, active) of the jobs at `jobs` of the block; tensors are at `parts`. */
+WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
 {
     struct wcodec_tile_work work;
     WCODEC_OPENCL_PLACES
     WCODEC_OPENCL_LANES(work)
-    (void)none;
-    (void)queue;
     barrier(CLK_LOCAL_MEM_FENCE);
-    const uint32_t tile = first + (uint32_t)get_group_id(0) * WCODEC_TILES_A_GROUP + number;
-    if (tile >= end)
+    const uint32_t tile = launch.first + (uint32_t)get_group_id(0) * WCODEC_TILES_A_GROUP + number;
+    if (tile >= launch.active)
         return;
-    const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + jobs) + tile;
+    const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + launch.jobs) + tile;
     /* a tile's streams have the same places */
     const __global struct wcodec_stream_job *stream = (const __global struct wcodec_stream_job *)(block + job->runs);
     work.binding.block = block;
@@ -125,12 +127,12 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global 
     work.binding.positions = WCODEC_PLACE(stream->positions);
     work.binding.values = WCODEC_PLACE(stream->values);
     work.binding.out = WCODEC_PLACE(job->out);
-    const uint32_t fault = wcodec_decode_tile(&work, job, tensors);
+    const uint32_t fault = wcodec_decode_tile(&work, job, launch.parts);
 #ifndef WCODEC_OPENCL_LOOPS
     if (work.binding.lane != 0)
         return;
 #endif
     if (fault)
-        wcodec_tell(faults, slots + (job->slot & 0x7fffffffu), fault, serial);
+        wcodec_tell(block, told, launch.faults + (job->slot & 0x7fffffffu), fault, launch.serial);
 }
 #endif

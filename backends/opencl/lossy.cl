@@ -19,17 +19,17 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_of_tile(struct wcodec_lossy_work *w, co
 }
 
 /* Arguments as in blocks.cl. */
-WCODEC_OPENCL_KERNEL void wcodec_kernel(const __global uint8_t *block, __global uint32_t *faults, ulong jobs, ulong tensors, ulong none, uint slots, uint first, uint end, uint queue, uint serial WCODEC_PLACE_PARAMETERS)
+WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
 {
     struct wcodec_lossy_work work;
     WCODEC_OPENCL_PLACES
     WCODEC_OPENCL_LANES(work)
-    (void)faults, (void)tensors, (void)none, (void)slots, (void)queue, (void)serial;
+    (void)told;
     barrier(CLK_LOCAL_MEM_FENCE);
-    const uint32_t tile = first + (uint32_t)WCODEC_BLOCKS_TILE;
-    if (tile >= end)
+    const uint32_t tile = launch.first + (uint32_t)WCODEC_BLOCKS_TILE;
+    if (tile >= launch.active)
         return;
-    const __global struct wcodec_blocks_job *job = (const __global struct wcodec_blocks_job *)(block + jobs) + tile;
+    const __global struct wcodec_blocks_job *job = (const __global struct wcodec_blocks_job *)(block + launch.jobs) + tile;
     const __global struct wcodec_view_job *view = (const __global struct wcodec_view_job *)(block + job->view);
     work.binding.block = block;
     work.binding.raw = WCODEC_PLACE(job->residuals);

@@ -8,6 +8,7 @@
 #include "backends/common/few.h"
 #include "backends/common/plan.h"
 #include "backends/opencl/driver.h"
+#include "backends/opencl/launch.h"
 
 #include <pthread.h>
 
@@ -52,12 +53,15 @@ enum { WCODEC_OPENCL_PLACES_TWO = 2, WCODEC_OPENCL_PLACES_FEW = 8, WCODEC_OPENCL
 
 /* What a batch has of the device: kept for the next one. */
 struct wcodec_opencl_room {
-    cl_mem block;      /* descriptors */
-    cl_mem faults;     /* one word, and one a tile */
-    cl_mem pinned;     /* where the first word is read to: faster than to other memory */
-    volatile cl_uint *first;
-    size_t block_size;
-    size_t tiles;
+    cl_mem block; /* descriptors, and a fault for each tile */
+    size_t size;
+    /* A word each in the host's memory, which kernels write the decoding's serial number to if a tile fails. Kernels must not write to what is mapped: while
+     * one of them is, the next decoding has the other. */
+    cl_mem told[2];
+    unsigned turn; /* that of the next decoding */
+    volatile cl_uint *word; /* the other one mapped; NULL: it is not */
+    bool asked;             /* for the word of the last decoding */
+    uint32_t serial; /* of the last decoding */
 };
 
 enum { WCODEC_OPENCL_ROOMS = 8 };
@@ -77,6 +81,7 @@ struct wcodec_device {
     unsigned units;        /* that run work-groups at a time */
     unsigned launch_tiles; /* of one launch at most */
     bool alone;            /* one launch of the process at a time: its driver fails else */
+    cl_mem(CL_API_CALL *create_nv)(cl_context, cl_mem_flags, cl_bitfield, size_t, void *, cl_int *); /* clCreateBufferNV; NULL if there is none */
     pthread_mutex_t lock;  /* of what follows */
     struct wcodec_opencl_program programs[WCODEC_KERNELS_ALL][WCODEC_OPENCL_FORMS];
     struct wcodec_opencl_room rooms[WCODEC_OPENCL_ROOMS];
@@ -126,7 +131,9 @@ void wcodec_opencl_program_close(struct wcodec_device *device);
 const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_device *device, unsigned kernel, enum wcodec_opencl_form form);
 
 /* Room for a batch: room.c. */
-wcodec_status wcodec_opencl_room_take(struct wcodec_device *device, uint64_t block_size, uint64_t tiles, struct wcodec_opencl_room *room, wcodec_error *err);
+wcodec_status wcodec_opencl_room_take(struct wcodec_device *device, uint64_t size, struct wcodec_opencl_room *room, wcodec_error *err);
+/* Ask for the word of the last decoding; it is there when the queue has ended. */
+wcodec_status wcodec_opencl_room_ask(const struct wcodec_queue *queue, struct wcodec_opencl_room *room, wcodec_error *err);
 void wcodec_opencl_room_give(struct wcodec_device *device, struct wcodec_opencl_room *room);
 void wcodec_opencl_rooms_close(struct wcodec_device *device);
 

@@ -6,21 +6,18 @@
 
 #include <string.h>
 
-enum { ROOM_KEPT = 64 << 20, BLOCK_LEAST = 64 << 10, TILES_LEAST = 1024, PINNED = 64 };
+enum { ROOM_KEPT = 64 << 20, SIZE_LEAST = 64 << 10, WORD_ROOM = 64 };
 
-static size_t room_size(const struct wcodec_opencl_room *r)
-{
-    return r->block_size + 4 * r->tiles;
-}
+/* Of cl_nv_create_buffer. */
+enum { MEM_LOCATION_HOST_NV = 1, MEM_PINNED_NV = 2 };
 
 static void destroy(struct wcodec_device *d, struct wcodec_opencl_room *r)
 {
-    if (r->first != NULL && d->cl->clEnqueueUnmapMemObject(d->queue, r->pinned, (void *)(uintptr_t)r->first, 0, NULL, NULL) == CL_SUCCESS)
+    if (r->word != NULL && d->cl->clEnqueueUnmapMemObject(d->queue, r->told[!r->turn], (void *)(uintptr_t)r->word, 0, NULL, NULL) == CL_SUCCESS)
         d->cl->clFinish(d->queue);
-    if (r->pinned != NULL)
-        d->cl->clReleaseMemObject(r->pinned);
-    if (r->faults != NULL)
-        d->cl->clReleaseMemObject(r->faults);
+    for (unsigned i = 0; i < 2; i++)
+        if (r->told[i] != NULL)
+            d->cl->clReleaseMemObject(r->told[i]);
     if (r->block != NULL)
         d->cl->clReleaseMemObject(r->block);
     *r = (struct wcodec_opencl_room){.block = NULL};
@@ -35,13 +32,13 @@ static size_t round_up(uint64_t size, size_t least)
     return n < size ? (size_t)size : n;
 }
 
-static bool take_kept(struct wcodec_device *d, uint64_t block_size, uint64_t tiles, struct wcodec_opencl_room *room)
+static bool take_kept(struct wcodec_device *d, uint64_t size, struct wcodec_opencl_room *room)
 {
     struct wcodec_opencl_room *best = NULL;
     pthread_mutex_lock(&d->lock);
     for (unsigned i = 0; i < d->room_count; i++) {
         struct wcodec_opencl_room *r = &d->rooms[i];
-        if (r->block_size >= block_size && r->tiles >= tiles && (best == NULL || room_size(r) < room_size(best)))
+        if (r->size >= size && (best == NULL || r->size < best->size))
             best = r;
     }
     if (best != NULL) {
@@ -52,24 +49,49 @@ static bool take_kept(struct wcodec_device *d, uint64_t block_size, uint64_t til
     return best != NULL;
 }
 
-wcodec_status wcodec_opencl_room_take(struct wcodec_device *d, uint64_t block_size, uint64_t tiles, struct wcodec_opencl_room *room, wcodec_error *err)
+/* A word in the host's memory. What NVIDIA's driver makes for CL_MEM_ALLOC_HOST_PTR is in the device's, and mapping copies it: 3 to 4 us. */
+static cl_mem create_word(const struct wcodec_device *d, cl_int *result)
 {
-    struct wcodec_opencl_room r = {.block_size = round_up(block_size, BLOCK_LEAST), .tiles = round_up(tiles, TILES_LEAST)};
+    cl_mem word = NULL;
+    if (d->create_nv != NULL)
+        word = d->create_nv(d->context, CL_MEM_READ_WRITE, MEM_LOCATION_HOST_NV | MEM_PINNED_NV, WORD_ROOM, NULL, result);
+    return word != NULL ? word : d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, WORD_ROOM, NULL, result);
+}
+
+wcodec_status wcodec_opencl_room_take(struct wcodec_device *d, uint64_t size, struct wcodec_opencl_room *room, wcodec_error *err)
+{
+    struct wcodec_opencl_room r = {.size = round_up(size, SIZE_LEAST)};
     cl_int result;
-    if (take_kept(d, block_size, tiles, room))
+    if (take_kept(d, size, room))
         return WCODEC_OK;
-    r.block = d->cl->clCreateBuffer(d->context, CL_MEM_READ_ONLY, r.block_size, NULL, &result);
-    if (result == CL_SUCCESS)
-        r.faults = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, 4 * (r.tiles + 1), NULL, &result);
-    if (result == CL_SUCCESS)
-        r.pinned = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, PINNED, NULL, &result);
-    if (result == CL_SUCCESS)
-        r.first = d->cl->clEnqueueMapBuffer(d->queue, r.pinned, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, PINNED, 0, NULL, NULL, &result);
+    r.block = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, r.size, NULL, &result);
+    for (unsigned i = 0; i < 2 && result == CL_SUCCESS; i++)
+        r.told[i] = create_word(d, &result);
     if (result != CL_SUCCESS) {
         destroy(d, &r);
-        return wcodec_opencl_fail(d, result == CL_OUT_OF_RESOURCES || result == CL_MAP_FAILURE ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result, "clCreateBuffer", err);
+        return wcodec_opencl_fail(d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result, "clCreateBuffer", err);
     }
     *room = r;
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_opencl_room_ask(const struct wcodec_queue *q, struct wcodec_opencl_room *r, wcodec_error *err)
+{
+    const struct wcodec_device *d = q->device;
+    cl_int result = CL_SUCCESS;
+    if (r->asked)
+        return WCODEC_OK;
+    if (r->word != NULL)
+        result = d->cl->clEnqueueUnmapMemObject(q->queue, r->told[!r->turn], (void *)(uintptr_t)r->word, 0, NULL, NULL);
+    if (result != CL_SUCCESS)
+        return wcodec_opencl_fail(d, result, "clEnqueueUnmapMemObject", err);
+    r->word = d->cl->clEnqueueMapBuffer(q->queue, r->told[r->turn], CL_FALSE, CL_MAP_READ, 0, sizeof *r->word, 0, NULL, NULL, &result);
+    if (result != CL_SUCCESS) {
+        r->word = NULL;
+        return wcodec_opencl_fail(d, result == CL_OUT_OF_RESOURCES || result == CL_MAP_FAILURE ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result, "clEnqueueMapBuffer", err);
+    }
+    r->turn = !r->turn;
+    r->asked = true;
     return WCODEC_OK;
 }
 
@@ -79,7 +101,7 @@ void wcodec_opencl_room_give(struct wcodec_device *d, struct wcodec_opencl_room 
     if (room->block == NULL)
         return;
     pthread_mutex_lock(&d->lock);
-    if (room_size(room) <= ROOM_KEPT / WCODEC_OPENCL_ROOMS && d->room_count < WCODEC_OPENCL_ROOMS) {
+    if (room->size <= ROOM_KEPT / WCODEC_OPENCL_ROOMS && d->room_count < WCODEC_OPENCL_ROOMS) {
         d->rooms[d->room_count++] = *room;
         kept = true;
     }

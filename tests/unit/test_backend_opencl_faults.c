@@ -344,8 +344,8 @@ static void drop_rooms(struct wcodec_device *device)
 {
     for (; device->room_count > 0; device->room_count--) {
         clReleaseMemObject_or_not(device->rooms[device->room_count - 1].block);
-        clReleaseMemObject_or_not(device->rooms[device->room_count - 1].faults);
-        clReleaseMemObject_or_not(device->rooms[device->room_count - 1].pinned);
+        for (unsigned i = 0; i < 2; i++)
+            clReleaseMemObject_or_not(device->rooms[device->room_count - 1].told[i]);
     }
 }
 
