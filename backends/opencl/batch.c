@@ -266,7 +266,7 @@ static const struct wcodec_opencl_program *plan_few(struct set *s, const struct 
     if (pairs && !wcodec_few_write_table((const void *)(s->plan.block + (segment->tables - s->block)), s->host_tables + at))
         return NULL;
     s->tables_used += pairs ? 1 : 0;
-    *a = (struct wcodec_opencl_arguments){.jobs = s->block + s->plan.jobs, .faults = b->faults + s->slots, .parts = s->tables + at, .numbers = segment->tables, .first = run->first};
+    *a = (struct wcodec_opencl_arguments){.jobs = s->block + s->plan.jobs, .faults = b->faults + s->slots, .parts = s->tables + at, .numbers = segment->tables, .first = run->first, .active = d->units};
     return p;
 }
 

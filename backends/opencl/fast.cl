@@ -75,7 +75,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g
 }
 
 /* Call into the cache what a tile begins with. */
-WCODEC_DEVICE_FUNCTION void wcodec_fast_ahead(const __global struct wcodec_tile_job *job, __global uint8_t *__local *places, uint32_t lane)
+WCODEC_DEVICE_FUNCTION void wcodec_fast_ahead(const __global struct wcodec_tile_job *job, wcodec_places places, uint32_t lane)
 {
     if (lane < 8) {
         if (lane * 128 < 2 * job->word_count)
@@ -109,7 +109,7 @@ typedef uint32_t wcodec_fast_element;
 #ifdef WCODEC_OPENCL_NVIDIA
 /* Outliers, 32 at a time: each lane changes one element, and the lane that decoded it learns by how much its part of the check does. False if positions or
  * values are out of range or order. */
-WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, __global uint8_t *__local *places)
+WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, wcodec_places places)
 {
     struct wcodec_tile_work *w = f->w;
     const uint32_t lane = WCODEC_THREAD_LANE(w), count = job->outliers, elements = job->elements, width = set->width, shift = set->shift;
@@ -151,7 +151,7 @@ WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, const __glo
     return true;
 }
 #else
-WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, __global uint8_t *__local *places)
+WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, wcodec_places places)
 {
     struct wcodec_tile_work *w = f->w;
     struct wcodec_lane lanes[1];
@@ -170,7 +170,7 @@ WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, const __glo
 #endif
 
 /* What came of a tile, which took `taken` bytes of words: its fault. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, __global uint8_t *__local *places, uint32_t low_start,
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, wcodec_places places, uint32_t low_start,
                                                    uint32_t taken)
 {
     struct wcodec_tile_work *w = f->w;
@@ -200,13 +200,13 @@ WCODEC_DEVICE_FUNCTION const __global struct wcodec_table_set *wcodec_upper_set(
     return (const __global struct wcodec_table_set *)((const __global uint8_t *)(set + 1) + 4 * set->entries);
 }
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_tile(struct wcodec_tile_work *w, uint32_t i, uint32_t next, uint32_t number, volatile __local struct wcodec_fast_part *current, __global uint8_t *__local *places,
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_tile(struct wcodec_tile_work *w, uint32_t i, uint32_t next, uint32_t number, volatile __local struct wcodec_fast_part *current, wcodec_places places,
                                                   __local uint8_t *local_memory);
 #endif
 
 /* Ask for what a tile needs first, but for its words. */
 WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(struct wcodec_fast *f, struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set,
-                                              __global uint8_t *__local *places, __local uint8_t *local_memory)
+                                              wcodec_places places, __local uint8_t *local_memory)
 {
     const uint32_t lane = WCODEC_THREAD_LANE(w), groups = job->elements / 128, window = WCODEC_PAIRS_CODING ? set->base << FIELD : 0;
     f->w = w;
@@ -233,7 +233,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(struct wcodec_fast *f, struct wcod
 
 #ifndef WCODEC_FEW
 /* Tile i of the part, after which comes tile `next`. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uint32_t i, uint32_t next, uint32_t number, volatile __local struct wcodec_fast_part *current, __global uint8_t *__local *places,
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uint32_t i, uint32_t next, uint32_t number, volatile __local struct wcodec_fast_part *current, wcodec_places places,
                                                  __local uint8_t *local_memory)
 {
     const __global struct wcodec_tile_job *job = WCODEC_CURRENT_JOB(current, i);

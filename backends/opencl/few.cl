@@ -31,10 +31,11 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_raw(uint32_t words, uint32_t groups)
     return wcodec_few_output(words) + groups * (64 * BYTES) + 48;
 }
 
-/* Ask for all words: 16 bytes at a time from a multiple of them on; those behind the last are zero, and not read. */
-WCODEC_DEVICE_FUNCTION void wcodec_few_copy(__local uint8_t *to, const __global uint8_t *from, uint32_t size)
+/* Ask for words or raw bits: 16 bytes at a time from a multiple of them on; those behind the last are zero, and not read. step: what all work-items take at a
+ * time, which the compiler must not see, since it would unroll a loop that has hardly two turns. */
+WCODEC_DEVICE_FUNCTION void wcodec_few_copy(__local uint8_t *to, const __global uint8_t *from, uint32_t size, uint32_t step)
 {
-    for (uint32_t i = 16 * (uint32_t)get_local_id(0); i < size; i += 16 * WCODEC_OPENCL_ITEMS) {
+    for (uint32_t i = 16 * (uint32_t)get_local_id(0); i < size; i += step) {
 #ifdef WCODEC_OPENCL_ASYNC
         wcodec_ring_copy(WCODEC_LOCAL_BASE(to) + i, from + i, min(size - i, 16u));
 #else
@@ -86,7 +87,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_expand(__local uint8_t *local_memory, uin
     const __local uint32_t *table = (const __local uint32_t *)(local_memory + FEW_TABLE);
     __local uint2 *steps = (__local uint2 *)(local_memory + wcodec_few_steps(room));
     __local uint32_t *entries = (__local uint32_t *)(local_memory + wcodec_few_entries(room));
-    enum { BATCH = 4 }; /* on their way at a time */
+    enum { BATCH = 3 }; /* on their way at a time */
     for (uint32_t i = (uint32_t)get_local_id(0); i < count; i += BATCH * WCODEC_OPENCL_ITEMS) {
         uint32_t word[BATCH];
         struct wcodec_few_step step[BATCH];
@@ -104,11 +105,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_expand(__local uint8_t *local_memory, uin
             step[k] = wcodec_few_second(step[k], table[step[k].plus % FEW_SLOTS]);
 #endif
 #pragma unroll
-        for (uint32_t k = 0; k < BATCH; k++)
-            if (i + k * WCODEC_OPENCL_ITEMS < count) {
-                steps[i + k * WCODEC_OPENCL_ITEMS] = (uint2)(step[k].factor, step[k].plus);
-                entries[i + k * WCODEC_OPENCL_ITEMS] = step[k].entry;
-            }
+        for (uint32_t k = 0; k < BATCH; k++) { /* the last word's by several, all the same */
+            const uint32_t at = min(i + k * WCODEC_OPENCL_ITEMS, count - 1);
+            steps[at] = (uint2)(step[k].factor, step[k].plus);
+            entries[at] = step[k].entry;
+        }
     }
 }
 
@@ -174,7 +175,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_kept(const struct wcodec_fast *f, con
 }
 
 /* Entries of all words are there: the tile's fault. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_decode(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, __global uint8_t *__local *places,
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_decode(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, wcodec_places places,
                                                   uint32_t skip, uint32_t room)
 {
     const uint32_t base = WCODEC_LOCAL_BASE(f->local_memory), low_start = wcodec_ballot(&f->w->binding, f->x < WCODEC_STATE_LOW);
@@ -207,24 +208,28 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
     const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + launch.jobs) + launch.first + get_group_id(0);
     const __global struct wcodec_table_set *set = (const __global struct wcodec_table_set *)(block + launch.numbers);
     const __global uint8_t *stored = block + launch.parts;
-    const uint32_t count = job->word_count, room = (count + 7) & ~7u, lane = WCODEC_THREAD_LANE(&work);
+    const uint32_t count = job->word_count, room = (count + 7) & ~7u, lane = WCODEC_THREAD_LANE(&work), step = 16 * WCODEC_OPENCL_ITEMS + launch.zero;
+    /* Work-groups on one unit decode by different ones of its schedulers: every `active`th is on the same. */
+    const uint32_t decodes = (uint32_t)get_group_id(0) / launch.active % WCODEC_TILES_A_GROUP;
 #if WCODEC_P8_CODING
     const uint32_t own = ((const __global uint32_t *)(set + 1))[min((uint32_t)get_local_id(0), 255u)];
 #else
     const uint4 own = ((const __global uint4 *)stored)[min((uint32_t)get_local_id(0), 255u)];
     uint32_t symbol = ((const __global uint32_t *)(stored + 4096))[min((uint32_t)get_local_id(0), 255u)];
 #endif
+#ifndef WCODEC_PLACES_APART
     barrier(CLK_LOCAL_MEM_FENCE);
+#endif
     const uint64_t words = WCODEC_PLACE_OFFSET(job->words);
     const uint32_t skip = (uint32_t)words & 15;
     if (count > 0)
-        wcodec_few_copy(local_memory + FEW_WORDS, WCODEC_PLACE(job->words) + (words - skip), skip + 2 * count);
+        wcodec_few_copy(local_memory + FEW_WORDS, WCODEC_PLACE(job->words) + (words - skip), skip + 2 * count, step);
 #ifdef WCODEC_FEW_RAW
     const uint64_t raw = WCODEC_PLACE_OFFSET(job->raw);
     const uint32_t raw_skip = (uint32_t)raw & 15, raw_at = wcodec_few_raw(room, job->elements / 128);
-    wcodec_few_copy(local_memory + raw_at, WCODEC_PLACE(job->raw) + (raw - raw_skip), raw_skip + job->elements / 128 * (32 * ROWS) - 64);
+    wcodec_few_copy(local_memory + raw_at, WCODEC_PLACE(job->raw) + (raw - raw_skip), raw_skip + job->elements / 128 * (32 * ROWS) - 64, step);
 #endif
-    if (number == 0) {
+    if (number == decodes) {
         wcodec_fast_begin(&f, &work, job, set, places, local_memory);
         f.position = lane < job->outliers ? ((const __global uint16_t *)(WCODEC_PLACE(job->positions) + WCODEC_PLACE_OFFSET(job->positions)))[lane] : 0;
         f.value = lane < job->outliers ? (WCODEC_PLACE(job->values) + WCODEC_PLACE_OFFSET(job->values))[lane] : 0;
@@ -245,7 +250,7 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
     barrier(CLK_LOCAL_MEM_FENCE);
     wcodec_few_expand(local_memory, skip, count, room);
     barrier(CLK_LOCAL_MEM_FENCE);
-    if (number != 0)
+    if (number != decodes)
         return;
 #ifdef WCODEC_FEW_RAW
     f.row = local_memory + raw_at + raw_skip + 4 * lane;

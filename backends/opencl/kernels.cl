@@ -63,15 +63,23 @@
 #define WCODEC_PLACES_MORE
 #endif
 
-/* In a kernel: its places; no work-item may use them before a barrier. */
+/* In a kernel: its places. Where one tile is all that a work-group has, two are told apart without a barrier. */
+#if defined(WCODEC_FEW) && WCODEC_PLACES == 2
+#define WCODEC_PLACES_APART
+typedef __global uint8_t *const *wcodec_places;
+#define WCODEC_OPENCL_PLACES __global uint8_t *const places[2] = {place_00, place_01};
+#define WCODEC_PLACE(address) ((address) >> WCODEC_PLACE_SHIFT ? places[1] : places[0])
+#else
+/* No work-item may use them before a barrier. */
+typedef __global uint8_t *__local *wcodec_places;
 #define WCODEC_OPENCL_PLACES                         \
     __global uint8_t *__local places[WCODEC_PLACES]; \
     if (get_local_id(0) == 0) {                      \
         WCODEC_FIRST(WCODEC_PLACE_STORE)             \
     }                                                \
     WCODEC_PLACES_MORE
-
 #define WCODEC_PLACE(address) places[(address) >> WCODEC_PLACE_SHIFT]
+#endif
 
 /* In a kernel: `number` is the tile of the work-group that this work-item has a part in. */
 #if defined(WCODEC_OPENCL_LOOPS)
