@@ -156,7 +156,7 @@ struct wcodec_fast {
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_step(struct wcodec_fast *f);
 WCODEC_DEVICE_FUNCTION void wcodec_few_last(struct wcodec_fast *f);
 WCODEC_DEVICE_FUNCTION void wcodec_few_keep(const struct wcodec_fast *f, int k, const uint32_t *o);
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_kept(const struct wcodec_fast *f, const __global struct wcodec_tile_job *job, uint32_t position);
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_kept(const struct wcodec_fast *f, uint32_t words, uint32_t position);
 #endif
 
 /* Raw words of four groups from group g on. The last row of the first plane is stored as its lower halves, one behind the other. */

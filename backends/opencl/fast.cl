@@ -106,10 +106,20 @@ typedef uint16_t wcodec_fast_element;
 typedef uint32_t wcodec_fast_element;
 #endif
 
+/* Descriptors of a tile and of its tables. Kernels for few tiles have copies in registers, so that the end of a tile waits for none of them. */
+#if defined(WCODEC_FEW) && defined(WCODEC_OPENCL_NVIDIA)
+#define WCODEC_FEW_COPIES
+typedef const struct wcodec_tile_job *wcodec_fast_job;
+typedef const struct wcodec_table_set *wcodec_fast_set;
+#else
+typedef const __global struct wcodec_tile_job *wcodec_fast_job;
+typedef const __global struct wcodec_table_set *wcodec_fast_set;
+#endif
+
 #ifdef WCODEC_OPENCL_NVIDIA
 /* Outliers, 32 at a time: each lane changes one element, and the lane that decoded it learns by how much its part of the check does. False if positions or
  * values are out of range or order. */
-WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, wcodec_places places)
+WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, wcodec_fast_job job, wcodec_fast_set set, wcodec_places places)
 {
     struct wcodec_tile_work *w = f->w;
     const uint32_t lane = WCODEC_THREAD_LANE(w), count = job->outliers, elements = job->elements, width = set->width, shift = set->shift;
@@ -134,7 +144,7 @@ WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, const __glo
         WCODEC_ORDER(); /* elements that other lanes have stored are read */
         if (mine) {
 #ifdef WCODEC_FEW
-            const uint32_t old = wcodec_few_kept(f, job, position);
+            const uint32_t old = wcodec_few_kept(f, job->word_count, position);
 #else
             const uint32_t old = out[position];
 #endif
@@ -151,7 +161,7 @@ WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, const __glo
     return true;
 }
 #else
-WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, wcodec_places places)
+WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, wcodec_fast_job job, wcodec_fast_set set, wcodec_places places)
 {
     struct wcodec_tile_work *w = f->w;
     struct wcodec_lane lanes[1];
@@ -170,7 +180,7 @@ WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, const __glo
 #endif
 
 /* What came of a tile, which took `taken` bytes of words: its fault. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, wcodec_places places, uint32_t low_start,
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, wcodec_fast_job job, wcodec_fast_set set, wcodec_places places, uint32_t low_start,
                                                    uint32_t taken)
 {
     struct wcodec_tile_work *w = f->w;
@@ -205,7 +215,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_tile(struct wcodec_tile_work *w, ui
 #endif
 
 /* Ask for what a tile needs first, but for its words. */
-WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(struct wcodec_fast *f, struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set,
+WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(struct wcodec_fast *f, struct wcodec_tile_work *w, wcodec_fast_job job, wcodec_fast_set set,
                                               wcodec_places places, __local uint8_t *local_memory)
 {
     const uint32_t lane = WCODEC_THREAD_LANE(w), groups = job->elements / 128, window = WCODEC_PAIRS_CODING ? set->base << FIELD : 0;

@@ -168,14 +168,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_keep(const struct wcodec_fast *f, int k, 
 }
 
 /* After the last group. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_kept(const struct wcodec_fast *f, const __global struct wcodec_tile_job *job, uint32_t position)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_kept(const struct wcodec_fast *f, uint32_t words, uint32_t position)
 {
-    const __local uint8_t *first = f->local_memory + wcodec_few_output((job->word_count + 7) & ~7u);
+    const __local uint8_t *first = f->local_memory + wcodec_few_output((words + 7) & ~7u);
     return ((const __local wcodec_fast_element *)first)[position];
 }
 
 /* Entries of all words are there: the tile's fault. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_decode(struct wcodec_fast *f, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set, wcodec_places places,
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_decode(struct wcodec_fast *f, wcodec_fast_job job, wcodec_fast_set set, wcodec_places places,
                                                   uint32_t skip, uint32_t room)
 {
     const uint32_t base = WCODEC_LOCAL_BASE(f->local_memory), low_start = wcodec_ballot(&f->w->binding, f->x < WCODEC_STATE_LOW);
@@ -205,14 +205,21 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
     WCODEC_OPENCL_PLACES
     WCODEC_OPENCL_LANES(work)
     __local uint8_t *local_memory = (__local uint8_t *)local_words;
-    const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + launch.jobs) + launch.first + get_group_id(0);
-    const __global struct wcodec_table_set *set = (const __global struct wcodec_table_set *)(block + launch.numbers);
+    const __global struct wcodec_tile_job *stored_job = (const __global struct wcodec_tile_job *)(block + launch.jobs) + launch.first + get_group_id(0);
+    const __global struct wcodec_table_set *stored_set = (const __global struct wcodec_table_set *)(block + launch.numbers);
     const __global uint8_t *stored = block + launch.parts;
+#ifdef WCODEC_FEW_COPIES
+    const struct wcodec_tile_job own_job = *stored_job, *job = &own_job;
+    const struct wcodec_table_set own_set = *stored_set, *set = &own_set;
+#else
+    const __global struct wcodec_tile_job *job = stored_job;
+    const __global struct wcodec_table_set *set = stored_set;
+#endif
     const uint32_t count = job->word_count, room = (count + 7) & ~7u, lane = WCODEC_THREAD_LANE(&work), step = 16 * WCODEC_OPENCL_ITEMS + launch.zero;
     /* Work-groups on one unit decode by different ones of its schedulers: every `active`th is on the same. */
     const uint32_t decodes = (uint32_t)get_group_id(0) / launch.active % WCODEC_TILES_A_GROUP;
 #if WCODEC_P8_CODING
-    const uint32_t own = ((const __global uint32_t *)(set + 1))[min((uint32_t)get_local_id(0), 255u)];
+    const uint32_t own = ((const __global uint32_t *)(stored_set + 1))[min((uint32_t)get_local_id(0), 255u)];
 #else
     const uint4 own = ((const __global uint4 *)stored)[min((uint32_t)get_local_id(0), 255u)];
     uint32_t symbol = ((const __global uint32_t *)(stored + 4096))[min((uint32_t)get_local_id(0), 255u)];
@@ -236,7 +243,7 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
     }
     f.zero = launch.zero;
 #if WCODEC_P8_CODING
-    wcodec_few_table(own, set, local_memory);
+    wcodec_few_table(own, stored_set, local_memory);
 #else
     for (uint32_t i = (uint32_t)get_local_id(0); i < 256; i += WCODEC_OPENCL_ITEMS) {
         if (i >= WCODEC_OPENCL_ITEMS)
@@ -244,7 +251,7 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
         ((__local uint32_t *)local_memory)[i] = symbol;
     }
     barrier(CLK_LOCAL_MEM_FENCE);
-    wcodec_few_table(own, (const __global uint4 *)stored, local_memory, wcodec_fast_flip(set));
+    wcodec_few_table(own, (const __global uint4 *)stored, local_memory, wcodec_fast_flip(stored_set));
 #endif
     wcodec_ring_close();
     barrier(CLK_LOCAL_MEM_FENCE);
