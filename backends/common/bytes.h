@@ -1,21 +1,23 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tiles of 16-bit elements whose two bytes are coded, each by itself: residuals of wide integers and lossy tensors' coefficients. What tile.h does for them
- * with all held in registers, one symbol a step and field. It relies on the same of the host. */
+/* Tiles of 16-bit elements of one or two coded fields: residuals of wide integers, lossy tensors' coefficients, and whatever else has no kernel of its own. What
+ * tile.h does for them with all held in registers, two elements a word. It relies on the same of the host, and on raw bits standing in slots as in elements. */
 #ifndef WCODEC_COMMON_BYTES_H
 #define WCODEC_COMMON_BYTES_H
 
 #include "backends/common/work.h"
 
-/* What all lanes share of one of the bytes. */
+/* What all lanes share of one of the fields. */
 struct wcodec_byte {
     const WCODEC_GLOBAL uint32_t *entries; /* of the first table */
     const WCODEC_GLOBAL uint16_t *words;
     const WCODEC_GLOBAL uint8_t *runs;
-    uint32_t word_count, used, bits, run_log2, run_bits;
+    uint32_t word_count, used, bits, run_log2, run_bits, shift;
     uint32_t always;   /* mode 1: the symbol, four times */
+    uint32_t base;     /* pairs: of the window, twice, 8 bits apart */
     bool is_coded;     /* mode 0 */
+    bool pairs;
 };
 
 /* What a lane has for itself. */
@@ -26,39 +28,44 @@ struct wcodec_byte_lane {
 };
 
 /* Four symbols of byte c of all lanes; step s has symbols s * `symbols` on, and then a renormalisation. */
-#define WCODEC_BYTE_GROUP(w, lanes, b, c, group)                                                                                                       \
-    do {                                                                                                                                               \
-        const WCODEC_GLOBAL uint32_t *table_ = (b)->entries;                                                                                           \
-        const uint32_t slots_ = (1u << (b)->bits) - 1, symbols_ = (b)->bits == 8 ? 2 : 1;                                                              \
-        if ((b)->run_log2) {                                                                                                                           \
-            const uint32_t bit_ = ((group) * 128 >> (b)->run_log2) * (b)->run_bits;                                                                    \
-            table_ += ((uint32_t)(b)->runs[bit_ / 8] >> bit_ % 8 & ((1u << (b)->run_bits) - 1)) << (b)->bits;                                          \
-        }                                                                                                                                              \
-        for (uint32_t at_ = 0; at_ < 4; at_ += symbols_) {                                                                                             \
-            uint32_t low_;                                                                                                                             \
-            WCODEC_EACH_LANE                                                                                                                           \
-            {                                                                                                                                          \
-                struct wcodec_byte_lane *l_ = &(lanes)[WCODEC_SELF];                                                                                   \
-                uint32_t x_ = l_->state[c], e_ = table_[x_ & slots_];                                                                                  \
-                l_->symbols[c] = l_->symbols[c] >> 8 | (e_ << 12 & 0xff000000u);                                                                       \
-                x_ = wcodec_entry_step(x_, e_, (b)->bits);                                                                                             \
-                if (symbols_ == 2) {                                                                                                                   \
-                    e_ = table_[x_ & slots_];                                                                                                          \
-                    l_->symbols[c] = l_->symbols[c] >> 8 | (e_ << 12 & 0xff000000u);                                                                   \
-                    x_ = wcodec_entry_step(x_, e_, (b)->bits);                                                                                         \
-                }                                                                                                                                      \
-                l_->state[c] = x_;                                                                                                                     \
-            }                                                                                                                                          \
-            WCODEC_BALLOT(low_, (lanes)[WCODEC_SELF].state[c] < WCODEC_STATE_LOW);                                                                     \
-            WCODEC_EACH_LANE                                                                                                                           \
-            {                                                                                                                                          \
-                if (low_ >> lane & 1) {                                                                                                                \
-                    const uint32_t word_ = (b)->used + WCODEC_POPCOUNT(low_ & ((1u << lane) - 1));                                                     \
-                    (lanes)[WCODEC_SELF].state[c] = (lanes)[WCODEC_SELF].state[c] << 16 | (word_ < (b)->word_count ? (b)->words[word_] : 0u);          \
-                }                                                                                                                                      \
-            }                                                                                                                                          \
-            (b)->used += WCODEC_POPCOUNT(low_);                                                                                                        \
-        }                                                                                                                                              \
+#define WCODEC_BYTE_GROUP(w, lanes, b, c, group)                                                                                                        \
+    do {                                                                                                                                                \
+        const WCODEC_GLOBAL uint32_t *table_ = (b)->entries;                                                                                            \
+        const uint32_t slots_ = (1u << (b)->bits) - 1, symbols_ = (b)->bits == 8 || (b)->pairs ? 2 : 1;                                                 \
+        if ((b)->run_log2) {                                                                                                                            \
+            const uint32_t bit_ = ((group) * 128 >> (b)->run_log2) * (b)->run_bits;                                                                     \
+            table_ += ((uint32_t)(b)->runs[bit_ / 8] >> bit_ % 8 & ((1u << (b)->run_bits) - 1)) << (b)->bits;                                           \
+        }                                                                                                                                               \
+        for (uint32_t at_ = 0; at_ < 4; at_ += symbols_) {                                                                                              \
+            uint32_t low_;                                                                                                                              \
+            WCODEC_EACH_LANE                                                                                                                            \
+            {                                                                                                                                           \
+                struct wcodec_byte_lane *l_ = &(lanes)[WCODEC_SELF];                                                                                    \
+                uint32_t x_ = l_->state[c], e_ = table_[x_ & slots_];                                                                                   \
+                x_ = wcodec_entry_step(x_, e_, (b)->bits);                                                                                              \
+                if ((b)->pairs) {                                                                                                                       \
+                    const uint32_t two_ = (e_ >> 12 & 0xfu) | (e_ >> 8 & 0xf00u);                                                                       \
+                    l_->symbols[c] = l_->symbols[c] >> 16 | (two_ + (b)->base) << 16;                                                                   \
+                } else {                                                                                                                                \
+                    l_->symbols[c] = l_->symbols[c] >> 8 | (e_ << 12 & 0xff000000u);                                                                    \
+                    if (symbols_ == 2) {                                                                                                                \
+                        e_ = table_[x_ & slots_];                                                                                                       \
+                        l_->symbols[c] = l_->symbols[c] >> 8 | (e_ << 12 & 0xff000000u);                                                                \
+                        x_ = wcodec_entry_step(x_, e_, (b)->bits);                                                                                      \
+                    }                                                                                                                                   \
+                }                                                                                                                                       \
+                l_->state[c] = x_;                                                                                                                      \
+            }                                                                                                                                           \
+            WCODEC_BALLOT(low_, (lanes)[WCODEC_SELF].state[c] < WCODEC_STATE_LOW);                                                                      \
+            WCODEC_EACH_LANE                                                                                                                            \
+            {                                                                                                                                           \
+                if (low_ >> lane & 1) {                                                                                                                 \
+                    const uint32_t word_ = (b)->used + WCODEC_POPCOUNT(low_ & ((1u << lane) - 1));                                                      \
+                    (lanes)[WCODEC_SELF].state[c] = (lanes)[WCODEC_SELF].state[c] << 16 | (word_ < (b)->word_count ? (b)->words[word_] : 0u);           \
+                }                                                                                                                                       \
+            }                                                                                                                                           \
+            (b)->used += WCODEC_POPCOUNT(low_);                                                                                                         \
+        }                                                                                                                                               \
     } while (0)
 
 WCODEC_DEVICE_FUNCTION void wcodec_byte_open(const struct wcodec_tile_work *w, uint32_t c, struct wcodec_byte *b)
@@ -73,6 +80,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_byte_open(const struct wcodec_tile_work *w, u
     b->word_count = s->word_count;
     b->used = 0;
     b->bits = f->profile == 3 ? 8 : 12;
+    b->pairs = f->profile == 1;
+    b->base = b->pairs ? WCODEC_AT(w, block, uint8_t, w->tensor->bases)[s->entries / 256] * 0x0101u : 0;
+    b->shift = f->shift;
     b->run_log2 = f->run_log2;
     b->run_bits = f->run_bits;
 }
@@ -89,14 +99,58 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_subtract_halves(uint32_t v, uint32_t add)
 #endif
 }
 
-/* Four elements of a lane; those behind the last are zero and not stored. */
-WCODEC_DEVICE_FUNCTION void wcodec_put_bytes(const struct wcodec_tile_work *w, struct wcodec_byte_lane *l, uint32_t lane, uint32_t group, uint32_t add)
+/* A nibble of a plane of four bits, where it stands in a slot. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_place_nibble(const struct wcodec_tile_work *w, uint32_t value)
 {
-    const uint32_t s = l->symbols[0], t = l->symbols[1], number = group * 128 + 4 * lane, elements = w->job->elements;
+    const uint32_t q = w->tensor->plane[0].position % w->slot_bits;
+    const uint64_t v = (uint64_t)value << q;
+    return (uint32_t)(v | v >> w->slot_bits) & (uint32_t)(((uint64_t)1 << w->slot_bits) - 1);
+}
+
+/* The word of the first plane's last row, which is stored by half or not at all; `slot`: slot word number in the tile. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_last_word(const struct wcodec_tile_work *w, uint32_t lane, uint32_t payload, uint64_t row, uint32_t number, uint32_t group)
+{
+    if (w->tensor->plane[0].bits >= 8)
+        return WCODEC_AT(w, raw, uint16_t, row)[lane] | payload << 16;
+    /* Four values, of this group: made to stand where its slot word `number` has them. */
+    const uint32_t nibbles = group + 1 == w->groups ? payload : WCODEC_AT(w, raw, uint16_t, row)[lane];
+    const uint32_t a_word = 32 / w->slot_bits, ratio = w->slot_bits / 4, first = number % (4 / a_word) * a_word;
+    uint32_t word = 0;
+    for (uint32_t i = 0; i < a_word; i++)
+        word |= wcodec_place_nibble(w, nibbles >> 4 * (first + i) & 15) << i * w->slot_bits % 32;
+    const uint32_t turn = number % ratio * 4;
+    return word << turn | word >> (32 - turn) % 32;
+}
+
+/* Bits of a field in the four elements of a lane. */
+WCODEC_DEVICE_FUNCTION void wcodec_place_bytes(uint32_t symbols, uint32_t shift, uint32_t *v)
+{
+    v[0] |= ((symbols & 0xffu) | (symbols << 8 & 0xff0000u)) << shift;
+    v[1] |= ((symbols >> 16 & 0xffu) | (symbols >> 8 & 0xff0000u)) << shift;
+}
+
+/* Raw bits of plane p. Of a lane's two words of a group both are in the same row. */
+WCODEC_DEVICE_FUNCTION void wcodec_place_raw(const struct wcodec_tile_work *w, uint32_t p, uint32_t lane, uint32_t group, uint32_t payload, uint32_t *v)
+{
+    const uint32_t bits = w->tensor->plane[p].bits, mask = w->tensor->plane[p].mask, row = group * bits / 8, turn = group * bits % 8 * 2;
+    const uint64_t at = w->plane[p] + (uint64_t)row * 128;
+    uint32_t first, second;
+    if (w->payload && p == 0 && row == (w->groups * bits + 7) / 8 - 1) {
+        first = wcodec_last_word(w, lane, payload, at, 2 * group, group);
+        second = wcodec_last_word(w, lane, payload, at, 2 * group + 1, group);
+    } else {
+        first = second = WCODEC_AT(w, raw, uint32_t, at)[lane];
+    }
+    v[0] |= (first >> turn | first << (32 - turn) % 32) & mask;
+    v[1] |= (second >> (turn + bits) | second << (32 - turn - bits)) & mask;
+}
+
+/* Four elements of a lane; those behind the last are zero and not stored. */
+WCODEC_DEVICE_FUNCTION void wcodec_put_bytes(const struct wcodec_tile_work *w, struct wcodec_byte_lane *l, uint32_t lane, uint32_t group, uint32_t add, uint32_t *v)
+{
+    const uint32_t number = group * 128 + 4 * lane, elements = w->job->elements;
     const uint32_t left = number >= elements ? 0 : elements - number;
     const uint64_t out = w->job->out + 2 * (uint64_t)number;
-    uint32_t v[2] = {(s & 0xffu) | (t << 8 & 0xff00u) | (s << 8 & 0xff0000u) | (t << 16 & 0xff000000u),
-                     (s >> 16 & 0xffu) | (t >> 8 & 0xff00u) | (s >> 8 & 0xff0000u) | (t & 0xff000000u)};
     v[0] = wcodec_subtract_halves(v[0], add);
     v[1] = wcodec_subtract_halves(v[1], add);
     if (left >= 4 && out % 4 == 0) {
@@ -117,10 +171,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_put_bytes(const struct wcodec_tile_work *w, s
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_bytes(struct wcodec_tile_work *w, struct wcodec_byte_lane *lanes)
 {
     struct wcodec_byte low, high;
-    const uint32_t add = ((uint32_t)w->tensor->add & 0xffffu) * 0x00010001u;
+    const uint32_t add = ((uint32_t)w->tensor->add & 0xffffu) * 0x00010001u, constants = ((uint32_t)w->tensor->constants & 0xffffu) * 0x00010001u, planes = w->tensor->planes;
+    const bool two = w->tensor->coded > 1;
     uint32_t seen, state_bad = 0, final_bad = 0;
     wcodec_byte_open(w, 0, &low);
-    wcodec_byte_open(w, 1, &high);
+    wcodec_byte_open(w, two, &high);
+    high.is_coded = high.is_coded && two;
+    high.always = two ? high.always : 0;
     WCODEC_EACH_LANE
     {
         struct wcodec_byte_lane *l = &lanes[WCODEC_SELF];
@@ -139,10 +196,17 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_bytes(struct wcodec_tile_work *w, 
             WCODEC_BYTE_GROUP(w, lanes, &high, 1, group);
         WCODEC_EACH_LANE
         {
-            wcodec_put_bytes(w, &lanes[WCODEC_SELF], lane, group, add);
+            struct wcodec_byte_lane *l = &lanes[WCODEC_SELF];
+            uint32_t v[2] = {constants, constants};
+            wcodec_place_bytes(l->symbols[0], low.shift, v);
+            if (two)
+                wcodec_place_bytes(l->symbols[1], high.shift, v);
+            for (uint32_t p = 0; p < planes; p++)
+                wcodec_place_raw(w, p, lane, group, l->state[0] & 0xffffu, v);
+            wcodec_put_bytes(w, l, lane, group, add, v);
         }
     }
-    WCODEC_BALLOT(seen, lanes[WCODEC_SELF].state[0] != WCODEC_STATE_LOW || lanes[WCODEC_SELF].state[1] != WCODEC_STATE_LOW);
+    WCODEC_BALLOT(seen, (w->payload ? lanes[WCODEC_SELF].state[0] >> 16 != 1 : lanes[WCODEC_SELF].state[0] != WCODEC_STATE_LOW) || lanes[WCODEC_SELF].state[1] != WCODEC_STATE_LOW);
     final_bad |= seen;
     if (state_bad)
         return 1;

@@ -73,6 +73,7 @@ struct wcodec_field_job {
 struct wcodec_plane_job {
     uint32_t bits;
     uint32_t position;
+    uint32_t mask; /* of two elements of 16 bits: where its bits are */
 };
 
 /* Bits [slot, slot + bits) of a slot of plane `plane` are bits [element, element + bits) of the element. */
@@ -93,7 +94,7 @@ struct wcodec_tensor_job {
     uint32_t coded;
     uint32_t planes;
     uint32_t pieces;
-    uint32_t bytes; /* 16 bits, coded as two bytes: backends/common/bytes.h */
+    uint32_t bytes; /* 16 bits, one or two fields coded: backends/common/bytes.h */
     uint32_t pad;
     struct wcodec_field_job field[8];
     struct wcodec_plane_job plane[6];

@@ -351,13 +351,13 @@ static uint32_t write_pieces(const struct wcodec_tiling *t, struct wcodec_piece_
     return count;
 }
 
-/* 16 bits, of which each byte is a field of its own, of single symbols. */
-static bool is_two_bytes(const struct wcodec_tiling *t)
+/* 16 bits of which one or two fields are coded, with raw bits that stand in slots as in elements. */
+static bool is_bytes(const struct wcodec_tiling *t, const struct wcodec_tensor_job *tensor)
 {
-    if (t->element_log2 != 1 || t->field_count != 2 || t->coded_count != 2)
+    if (t->element_log2 != 1 || t->coded_count > 2)
         return false;
-    for (unsigned i = 0; i < 2; i++)
-        if (t->fields[i].width != 8 || t->fields[i].profile == WCODEC_PAIRS)
+    for (uint32_t i = 0; i < tensor->pieces; i++)
+        if (tensor->piece[i].slot != tensor->piece[i].element)
             return false;
     return true;
 }
@@ -385,9 +385,11 @@ static uint32_t write_tensor(struct builder *b, const struct wcodec_job *job)
         tensor->field[c] = (struct wcodec_field_job){f->shift, f->width, f->profile, f->run_log2, wcodec_run_index_bits(f->tables)};
     }
     for (unsigned i = 0; i < t->plane_count; i++)
-        tensor->plane[i] = (struct wcodec_plane_job){t->planes[i].bits, t->planes[i].position};
+        tensor->plane[i] = (struct wcodec_plane_job){t->planes[i].bits, t->planes[i].position, 0};
     tensor->pieces = write_pieces(t, tensor->piece);
-    tensor->bytes = is_two_bytes(t);
+    tensor->bytes = is_bytes(t, tensor);
+    for (uint32_t i = 0; i < tensor->pieces && tensor->bytes; i++)
+        tensor->plane[tensor->piece[i].plane].mask |= ((1u << tensor->piece[i].bits) - 1) * 0x10001u << tensor->piece[i].element;
     return (uint32_t)(at / 16);
 }
 

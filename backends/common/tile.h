@@ -71,29 +71,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_group(struct wcodec_tile_work *w, stru
     }
 }
 
-/* A nibble of a plane of four bits, where it stands in a slot. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_place_nibble(const struct wcodec_tile_work *w, uint32_t value)
-{
-    const uint32_t q = w->tensor->plane[0].position % w->slot_bits;
-    const uint64_t v = (uint64_t)value << q;
-    return (uint32_t)(v | v >> w->slot_bits) & (uint32_t)(((uint64_t)1 << w->slot_bits) - 1);
-}
-
-/* The word of the first plane's last row, which is stored by half or not at all; `slot`: slot word number in the tile. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_last_word(const struct wcodec_tile_work *w, uint32_t lane, uint32_t payload, uint64_t row, uint32_t number, uint32_t group)
-{
-    if (w->tensor->plane[0].bits >= 8)
-        return WCODEC_AT(w, raw, uint16_t, row)[lane] | payload << 16;
-    /* Four values, of this group: made to stand where its slot word `number` has them. */
-    const uint32_t nibbles = group + 1 == w->groups ? payload : WCODEC_AT(w, raw, uint16_t, row)[lane];
-    const uint32_t a_word = 32 / w->slot_bits, ratio = w->slot_bits / 4, first = number % (4 / a_word) * a_word;
-    uint32_t word = 0;
-    for (uint32_t i = 0; i < a_word; i++)
-        word |= wcodec_place_nibble(w, nibbles >> 4 * (first + i) & 15) << i * w->slot_bits % 32;
-    const uint32_t turn = number % ratio * 4;
-    return word << turn | word >> (32 - turn) % 32;
-}
-
 /* Raw bits of a group. */
 WCODEC_DEVICE_FUNCTION void wcodec_decode_raw(const struct wcodec_tile_work *w, struct wcodec_lane *lanes, uint32_t group)
 {
@@ -241,6 +218,12 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(struct wcodec_tile_work *w, c
     w->slot_bits = w->size < 4 ? 8 * w->size : 32;
     const uint32_t mode = w->streams[0].mode_symbol & 0xff, coded = w->tensor->coded;
     w->payload = mode == 0 && w->tensor->planes > 0 && w->tensor->plane[0].bits >= 4;
+    uint64_t at = job->raw;
+    for (uint32_t p = 0; p < w->tensor->planes; p++) {
+        const uint32_t bits = w->tensor->plane[p].bits;
+        w->plane[p] = at;
+        at += (uint64_t)((w->groups * bits + 7) / 8) * 128 - (p == 0 && w->payload ? (bits == 4 && w->groups % 2 ? 128 : 64) : 0);
+    }
     WCODEC_EACH_LANE
     {
         lanes[WCODEC_SELF].sum = 0;
@@ -259,12 +242,6 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(struct wcodec_tile_work *w, c
         if (!wcodec_patch_all(w, lanes))
             return 4;
     } else {
-        uint64_t at = job->raw;
-        for (uint32_t p = 0; p < w->tensor->planes; p++) {
-            const uint32_t bits = w->tensor->plane[p].bits;
-            w->plane[p] = at;
-            at += (uint64_t)((w->groups * bits + 7) / 8) * 128 - (p == 0 && w->payload ? (bits == 4 && w->groups % 2 ? 128 : 64) : 0);
-        }
         for (uint32_t c = 0; c < coded; c++) {
             w->used[c] = 0;
             WCODEC_EACH_LANE
