@@ -38,6 +38,7 @@ static const struct row {
 } rows[] = {
     {"bf16-2^29", BF16, 29, 1, 0, false, 2100, 2300, 0, 0},
     {"bf16-2^29-pairs", BF16, 29, 1, WCODEC_PAIRS, false, 2100, 2300, 0, 0},
+    {"bf16-2^27-p12", BF16, 27, 1, WCODEC_P12, false, 0, 0, 0, 0},
     {"bf16-2^24-latency", BF16, 24, 1, WCODEC_PAIRS, true, 1500, 1900, 0, 0},
     {"bf16-2^23-latency", BF16, 23, 1, WCODEC_PAIRS, true, 1050, 1400, 0, 0},
     {"bf16-2^20-latency", BF16, 20, 1, WCODEC_PAIRS, true, 250, 400, 0, 0},
@@ -80,6 +81,7 @@ static const struct row {
     {"lossy-rows-4.5-2^27", BF16_ROWS, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 4.5},
     {"lossy-rows-7.5-2^27", BF16_ROWS, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 7.5},
     {"lossy-f32-7.5-2^27", F32, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 7.5},
+    {"lossy-plain-8.5-2^27-p8", BF16, 27, 1, WCODEC_P8, false, 0, 0, WCODEC_PREDICT_NONE, 8.5},
     {"lossy-dct-6.5-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 6.5},
     {"lossy-dct-7.5-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 7.5},
     {"lossy-dct-8-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 8},
