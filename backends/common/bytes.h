@@ -13,11 +13,10 @@ struct wcodec_byte {
     const WCODEC_GLOBAL uint32_t *entries; /* of the first table */
     const WCODEC_GLOBAL uint16_t *words;
     const WCODEC_GLOBAL uint8_t *runs;
-    uint32_t word_count, used, bits, run_log2, run_bits, shift;
+    uint32_t word_count, used, profile, run_log2, run_bits, shift;
     uint32_t always;   /* mode 1: the symbol, four times */
     uint32_t base;     /* pairs: of the window, twice, 8 bits apart */
     bool is_coded;     /* mode 0 */
-    bool pairs;
 };
 
 /* What a lane has for itself. */
@@ -27,46 +26,60 @@ struct wcodec_byte_lane {
     uint64_t sum;
 };
 
-/* Four symbols of byte c of all lanes; step s has symbols s * `symbols` on, and then a renormalisation. */
-#define WCODEC_BYTE_GROUP(w, lanes, b, c, group)                                                                                                        \
-    do {                                                                                                                                                \
-        const WCODEC_GLOBAL uint32_t *table_ = (b)->entries;                                                                                            \
-        const uint32_t slots_ = (1u << (b)->bits) - 1, symbols_ = (b)->bits == 8 || (b)->pairs ? 2 : 1;                                                 \
-        if ((b)->run_log2) {                                                                                                                            \
-            const uint32_t bit_ = ((group) * 128 >> (b)->run_log2) * (b)->run_bits;                                                                     \
-            table_ += ((uint32_t)(b)->runs[bit_ / 8] >> bit_ % 8 & ((1u << (b)->run_bits) - 1)) << (b)->bits;                                           \
-        }                                                                                                                                               \
-        for (uint32_t at_ = 0; at_ < 4; at_ += symbols_) {                                                                                              \
-            uint32_t low_;                                                                                                                              \
-            WCODEC_EACH_LANE                                                                                                                            \
-            {                                                                                                                                           \
-                struct wcodec_byte_lane *l_ = &(lanes)[WCODEC_SELF];                                                                                    \
-                uint32_t x_ = l_->state[c], e_ = table_[x_ & slots_];                                                                                   \
-                x_ = wcodec_entry_step(x_, e_, (b)->bits);                                                                                              \
-                if ((b)->pairs) {                                                                                                                       \
-                    const uint32_t two_ = (e_ >> 12 & 0xfu) | (e_ >> 8 & 0xf00u);                                                                       \
-                    l_->symbols[c] = l_->symbols[c] >> 16 | (two_ + (b)->base) << 16;                                                                   \
-                } else {                                                                                                                                \
-                    l_->symbols[c] = l_->symbols[c] >> 8 | (e_ << 12 & 0xff000000u);                                                                    \
-                    if (symbols_ == 2) {                                                                                                                \
-                        e_ = table_[x_ & slots_];                                                                                                       \
-                        l_->symbols[c] = l_->symbols[c] >> 8 | (e_ << 12 & 0xff000000u);                                                                \
-                        x_ = wcodec_entry_step(x_, e_, (b)->bits);                                                                                      \
-                    }                                                                                                                                   \
-                }                                                                                                                                       \
-                l_->state[c] = x_;                                                                                                                      \
-            }                                                                                                                                           \
-            WCODEC_BALLOT(low_, (lanes)[WCODEC_SELF].state[c] < WCODEC_STATE_LOW);                                                                      \
-            WCODEC_EACH_LANE                                                                                                                            \
-            {                                                                                                                                           \
-                if (low_ >> lane & 1) {                                                                                                                 \
-                    const uint32_t word_ = (b)->used + WCODEC_POPCOUNT(low_ & ((1u << lane) - 1));                                                      \
-                    (lanes)[WCODEC_SELF].state[c] = (lanes)[WCODEC_SELF].state[c] << 16 | (word_ < (b)->word_count ? (b)->words[word_] : 0u);           \
-                }                                                                                                                                       \
-            }                                                                                                                                           \
-            (b)->used += WCODEC_POPCOUNT(low_);                                                                                                         \
-        }                                                                                                                                               \
-    } while (0)
+/* The four symbols of a group of field c, of all lanes: a step, and then a renormalisation. profile: known when this is compiled. */
+WCODEC_DEVICE_FUNCTION void wcodec_byte_group(struct wcodec_tile_work *w, struct wcodec_byte_lane *lanes, struct wcodec_byte *b, const uint32_t c, const uint32_t profile, uint32_t group)
+{
+    const uint32_t bits = profile == 3 ? 8 : 12, slots = (1u << bits) - 1, symbols = profile == 2 ? 1 : 2;
+    const WCODEC_GLOBAL uint32_t *table = b->entries;
+    (void)w; /* not all dialects vote through it */
+    if (profile == 3 && b->run_log2) {
+        const uint32_t bit = (group * 128 >> b->run_log2) * b->run_bits;
+        table += ((uint32_t)b->runs[bit / 8] >> bit % 8 & ((1u << b->run_bits) - 1)) << bits;
+    }
+    WCODEC_UNROLL_ALL
+    for (uint32_t at = 0; at < 4; at += symbols) {
+        uint32_t low;
+        WCODEC_EACH_LANE
+        {
+            struct wcodec_byte_lane *l = &lanes[WCODEC_SELF];
+            uint32_t x = l->state[c], e = table[x & slots];
+            x = wcodec_entry_step(x, e, bits);
+            if (profile == 1) {
+                l->symbols[c] = l->symbols[c] >> 16 | (((e >> 12 & 0xfu) | (e >> 8 & 0xf00u)) + b->base) << 16;
+            } else {
+                l->symbols[c] = l->symbols[c] >> 8 | (e << 12 & 0xff000000u);
+            }
+            if (profile == 3) {
+                e = table[x & slots];
+                x = wcodec_entry_step(x, e, bits);
+                l->symbols[c] = l->symbols[c] >> 8 | (e << 12 & 0xff000000u);
+            }
+            l->state[c] = x;
+        }
+        WCODEC_BALLOT(low, lanes[WCODEC_SELF].state[c] < WCODEC_STATE_LOW);
+        WCODEC_EACH_LANE
+        {
+            const uint32_t number = b->used + WCODEC_POPCOUNT(low & ((1u << lane) - 1)), take = low >> lane & 1;
+            uint32_t word = 0;
+            if (take && number < b->word_count)
+                word = b->words[number];
+            lanes[WCODEC_SELF].state[c] = take ? lanes[WCODEC_SELF].state[c] << 16 | word : lanes[WCODEC_SELF].state[c];
+        }
+        b->used += WCODEC_POPCOUNT(low);
+    }
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_byte_symbols(struct wcodec_tile_work *w, struct wcodec_byte_lane *lanes, struct wcodec_byte *b, const uint32_t c, uint32_t group)
+{
+    if (!b->is_coded)
+        return;
+    if (b->profile == 2)
+        wcodec_byte_group(w, lanes, b, c, 2, group);
+    else if (b->profile == 3)
+        wcodec_byte_group(w, lanes, b, c, 3, group);
+    else
+        wcodec_byte_group(w, lanes, b, c, 1, group);
+}
 
 WCODEC_DEVICE_FUNCTION void wcodec_byte_open(const struct wcodec_tile_work *w, uint32_t c, struct wcodec_byte *b)
 {
@@ -79,9 +92,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_byte_open(const struct wcodec_tile_work *w, u
     b->runs = WCODEC_AT(w, block, uint8_t, s->runs);
     b->word_count = s->word_count;
     b->used = 0;
-    b->bits = f->profile == 3 ? 8 : 12;
-    b->pairs = f->profile == 1;
-    b->base = b->pairs ? WCODEC_AT(w, block, uint8_t, w->tensor->bases)[s->entries / 256] * 0x0101u : 0;
+    b->profile = f->profile;
+    b->base = f->profile == 1 ? WCODEC_AT(w, block, uint8_t, w->tensor->bases)[s->entries / 256] * 0x0101u : 0;
     b->shift = f->shift;
     b->run_log2 = f->run_log2;
     b->run_bits = f->run_bits;
@@ -190,10 +202,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_bytes(struct wcodec_tile_work *w, 
     WCODEC_BALLOT(seen, lanes[WCODEC_SELF].state[0] < WCODEC_STATE_LOW || lanes[WCODEC_SELF].state[1] < WCODEC_STATE_LOW);
     state_bad |= seen;
     for (uint32_t group = 0; group < w->groups; group++) {
-        if (low.is_coded)
-            WCODEC_BYTE_GROUP(w, lanes, &low, 0, group);
-        if (high.is_coded)
-            WCODEC_BYTE_GROUP(w, lanes, &high, 1, group);
+        wcodec_byte_symbols(w, lanes, &low, 0, group);
+        wcodec_byte_symbols(w, lanes, &high, 1, group);
         WCODEC_EACH_LANE
         {
             struct wcodec_byte_lane *l = &lanes[WCODEC_SELF];
