@@ -137,6 +137,21 @@ static void count_bands(const uint8_t *values, uint64_t count, uint64_t stride, 
     }
 }
 
+/* Do most bands have upper bytes of more than one value, but for outliers? */
+static bool is_wide(const struct band bands[BANDS])
+{
+    unsigned wide = 0;
+    for (unsigned b = 0; b < BANDS; b++) {
+        uint64_t total = 0, largest = 0;
+        for (unsigned s = 0; s < 256; s++) {
+            total += bands[b].top[0][s];
+            largest = bands[b].top[0][s] > largest ? bands[b].top[0][s] : largest;
+        }
+        wide += (total - largest) * 3000 >= total && total;
+    }
+    return wide > BANDS / 2;
+}
+
 wcodec_status wcodec_banded_split(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err)
 {
     struct band *bands = wcodec_alloc_zeroed(allocator, BANDS * sizeof *bands);
@@ -146,14 +161,16 @@ wcodec_status wcodec_banded_split(const wcodec_allocator *allocator, const uint8
     if (!bands)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to count coefficients");
     count_bands(values, count, stride, bands);
+    const bool wide = is_wide(bands);
     for (unsigned b = 0; b < BANDS; b++)
         for (unsigned s = 0; s < 256; s++)
             elements += bands[b].middle[0][s];
     for (unsigned low = 0; low <= 16 - WINDOW; low++) {
+        const int64_t worth = (int64_t)(best / WORTH_RAW) * (wide ? 1 : -1);
         uint64_t cost = low * elements * WCODEC_BIT;
         for (unsigned b = 0; b < BANDS; b++)
             cost += p8_cost(bands[b].middle[low]) + (window_holds(low, least, largest) ? 0 : p8_cost(bands[b].top[low]));
-        if (low == 0 || cost < (chosen == 0 ? best - best / WORTH_RAW : best)) {
+        if (low == 0 || (int64_t)cost < (int64_t)best + (chosen == 0 ? worth : 0)) {
             best = cost;
             chosen = low;
         }

@@ -16,8 +16,8 @@ wcodec_status wcodec_integer_split(const wcodec_allocator *allocator, const uint
  * and go as outliers (constant_above), unless that costs 0.7 % more. */
 wcodec_status wcodec_plain_split(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err);
 
-/* The same for coefficients in bands: runs of 128 that repeat by 16, each with a table of P8 of its own. Two whole bytes are preferred: the upper ones have one
- * value in most runs, which decoders skip. */
+/* The same for coefficients in bands: runs of 128 that repeat by 16, each with a table of P8 of its own. Two whole bytes are preferred where the upper
+ * ones have one value in most runs, which decoders skip; else they are avoided. */
 wcodec_status wcodec_banded_split(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err);
 
 #endif
