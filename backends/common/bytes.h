@@ -26,7 +26,7 @@ struct wcodec_byte_lane {
     uint64_t sum;
 };
 
-/* The four symbols of a group of field c, of all lanes: a step, and then a renormalisation. profile: known when this is compiled. */
+/* The four symbols of a group of field c, of all lanes: a step, and then a renormalisation. profile: on GPUs known when this is compiled. */
 WCODEC_DEVICE_FUNCTION void wcodec_byte_group(struct wcodec_tile_work *w, struct wcodec_byte_lane *lanes, struct wcodec_byte *b, const uint32_t c, const uint32_t profile, uint32_t group)
 {
     const uint32_t bits = profile == 3 ? 8 : 12, slots = (1u << bits) - 1, symbols = profile == 2 ? 1 : 2;
@@ -73,12 +73,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_byte_symbols(struct wcodec_tile_work *w, stru
 {
     if (!b->is_coded)
         return;
+#if defined(WCODEC_OPENCL_LOOPS) || defined(WCODEC_OPENCL_LOCAL) /* processors' compilers take long over large code */
+    wcodec_byte_group(w, lanes, b, c, b->profile, group);
+#else
     if (b->profile == 2)
         wcodec_byte_group(w, lanes, b, c, 2, group);
     else if (b->profile == 3)
         wcodec_byte_group(w, lanes, b, c, 3, group);
     else
         wcodec_byte_group(w, lanes, b, c, 1, group);
+#endif
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_byte_open(const struct wcodec_tile_work *w, uint32_t c, struct wcodec_byte *b)
