@@ -5,110 +5,6 @@
 
 #include <inttypes.h>
 
-static int shape_of(const struct wcodec_tiling *t)
-{
-    const struct wcodec_field *f = &t->fields[t->coded[0]];
-    const struct wcodec_plane *p = t->planes;
-    for (unsigned i = 0; i < t->field_count; i++)
-        if (t->fields[i].kind == WCODEC_FIELD_CONSTANT)
-            return t->element_log2 == 2 && i == 0 && t->fields[0].width == 16 && t->raw_bits == 8 && f->width == 8 && p[0].position == 31 && t->add == 0 ? WCODEC_SHAPE_32_8 : -1;
-    if (t->element_log2 == 0 && t->raw_bits == 0 && f->width == 8)
-        return WCODEC_SHAPE_8_0;
-    if (t->element_log2 == 0 && t->raw_bits == 4 && f->width == 4 && f->shift == 4)
-        return WCODEC_SHAPE_8_4;
-    if (t->add != 0)
-        return -1;
-    if (t->element_log2 == 0 && t->raw_bits == 4 && f->width == 4 && f->shift == 3)
-        return WCODEC_SHAPE_8_31;
-    if (t->element_log2 == 1 && t->raw_bits == 8 && f->width == 8 && p[0].position == 15)
-        return WCODEC_SHAPE_16_8;
-    if (t->element_log2 == 1 && t->raw_bits == 11 && f->width == 5 && p[0].position == 15)
-        return WCODEC_SHAPE_16_11;
-    if (t->element_log2 == 2 && t->raw_bits == 24 && f->width == 8 && p[0].position == 31)
-        return WCODEC_SHAPE_32_24;
-    return -1;
-}
-
-unsigned wcodec_plan_kernel(const struct wcodec_tiling *t)
-{
-    if (t->coded_count != 1)
-        return WCODEC_KERNEL_GENERIC;
-    const int shape = shape_of(t);
-    if (shape < 0)
-        return WCODEC_KERNEL_GENERIC;
-    const struct wcodec_field *f = &t->fields[t->coded[0]];
-    const unsigned coding = f->profile == WCODEC_PAIRS ? WCODEC_CODING_PAIRS : f->profile == WCODEC_P12 ? WCODEC_CODING_P12 : f->run_log2 ? WCODEC_CODING_P8_RUNS : WCODEC_CODING_P8;
-    return wcodec_kernel_number((unsigned)shape, coding, t->add != 0);
-}
-
-/* Blocks of 8-bit elements: whatever is added to them. Those that were transformed would take too many registers. */
-static unsigned fused_bytes(const struct wcodec_tiling *t, const struct wcodec_blocks *blocks)
-{
-    for (unsigned i = 0; i < blocks->mode_count; i++)
-        if (blocks->modes[i] % WCODEC_MODE_DIFFERENTIAL == WCODEC_PREDICTOR_WHT)
-            return WCODEC_KERNEL_GENERIC;
-    const struct wcodec_field *f = &t->fields[t->coded[0]];
-    if (t->element_log2 == 0 && t->field_count == 2 && t->coded_count == 1 && t->raw_bits > 0 && t->raw_bits < 4 && f->shift == t->raw_bits && f->profile == WCODEC_PAIRS)
-        return WCODEC_FUSED_8_1_PAIRS + t->raw_bits - 1u;
-    switch (wcodec_plan_kernel(t) / 2) {
-    case WCODEC_SHAPE_8_4 * WCODEC_CODINGS + WCODEC_CODING_PAIRS:
-        return WCODEC_FUSED_8_4_PAIRS;
-    case WCODEC_SHAPE_8_0 * WCODEC_CODINGS + WCODEC_CODING_P12:
-        return WCODEC_FUSED_8_0_P12;
-    case WCODEC_SHAPE_8_0 * WCODEC_CODINGS + WCODEC_CODING_P8:
-        return WCODEC_FUSED_8_0_P8;
-    case WCODEC_SHAPE_8_0 * WCODEC_CODINGS + WCODEC_CODING_P8_RUNS:
-        return WCODEC_FUSED_8_0_P8_RUNS;
-    default:
-        return WCODEC_KERNEL_GENERIC;
-    }
-}
-
-/* 16-bit coefficients of which eight bits are coded, those below raw, and those above coded too or constant? */
-static bool is_raw_wide(const struct wcodec_tiling *t)
-{
-    const struct wcodec_field *f = &t->fields[t->coded[0]], *last = &t->fields[t->field_count - 1];
-    if (t->element_log2 != 1 || t->coded_count > 2 || f->width != 8 || f->shift != t->raw_bits)
-        return false;
-    return f->shift + 8 + (last == f ? 0 : last->width) == 16 && (last == f || last->kind != WCODEC_FIELD_RAW);
-}
-
-static unsigned fused_lossy_blocks(const struct wcodec_tiling *t)
-{
-    const struct wcodec_field *f = &t->fields[t->coded[0]];
-    if (f->profile != WCODEC_P8 || !f->run_log2)
-        return WCODEC_KERNEL_GENERIC;
-    if (!t->add && t->coded_count == 1 && shape_of(t) == WCODEC_SHAPE_8_0)
-        return WCODEC_FUSED_LOSSY_BLOCKS;
-    if (!is_raw_wide(t) || (t->coded_count == 2 && !t->fields[t->coded[1]].run_log2))
-        return WCODEC_KERNEL_GENERIC;
-    return t->coded_count == 2 && t->raw_bits == 0 ? WCODEC_FUSED_LOSSY_WIDE : WCODEC_FUSED_LOSSY_RAW_WIDE;
-}
-
-static unsigned fused_lossy_plain(const struct wcodec_tiling *t)
-{
-    const struct wcodec_field *f = &t->fields[t->coded[0]];
-    if (f->profile == WCODEC_P12 && is_raw_wide(t))
-        return WCODEC_FUSED_LOSSY_RAW_P12;
-    if (t->coded_count != 1)
-        return WCODEC_KERNEL_GENERIC;
-    if (f->profile == WCODEC_PAIRS && shape_of(t) == WCODEC_SHAPE_8_4)
-        return WCODEC_FUSED_LOSSY_RAW_PAIRS;
-    if (t->add || shape_of(t) != WCODEC_SHAPE_8_0)
-        return WCODEC_KERNEL_GENERIC;
-    return f->profile == WCODEC_P12 ? WCODEC_FUSED_LOSSY_P12 : f->profile == WCODEC_PAIRS ? WCODEC_FUSED_LOSSY_PAIRS : WCODEC_KERNEL_GENERIC;
-}
-
-unsigned wcodec_plan_fused(const struct wcodec_job *job)
-{
-    const struct wcodec_tiling *t = job->tiles->tiling;
-    if (job->blocks)
-        return fused_bytes(t, job->blocks);
-    if (!job->lossy)
-        return WCODEC_KERNEL_GENERIC;
-    return job->lossy->plain ? fused_lossy_plain(t) : fused_lossy_blocks(t);
-}
-
 static uint32_t field_entries(const struct wcodec_field *f)
 {
     return (uint32_t)f->tables << wcodec_profile_bits(f->profile);
@@ -208,42 +104,13 @@ static uint64_t job_extra(const struct wcodec_job *job)
     return wcodec_align_u64(size, 16);
 }
 
-/* Fast kernels keep frequencies in a byte. */
-static bool has_constant_table(const struct wcodec_tiles *tiles)
-{
-    for (unsigned i = 0; i < tiles->tiling->table_count; i++)
-        if (wcodec_table_is_constant(&tiles->tables[i]))
-            return true;
-    return false;
-}
-
-/* The kernel of a job's whole tiles. */
-static unsigned job_kernel(const struct wcodec_job *job, uint64_t kernels)
-{
-    const unsigned fused = wcodec_plan_fused(job);
-    const bool constant = has_constant_table(job->tiles);
-    if (fused != WCODEC_KERNEL_GENERIC && kernels >> fused & 1 && (job->lossy || !constant))
-        return fused;
-    return constant ? WCODEC_KERNEL_GENERIC : wcodec_plan_kernel(job->tiles->tiling);
-}
-
-/* Does fused kernel `kernel` make elements of the tile? Of plain tensors what is above the first coded field must be constant, but for outliers. */
-static bool is_fused(const struct wcodec_job *job, unsigned kernel, uint64_t kernels, uint64_t tile)
-{
-    const struct wcodec_tiling *t = job->tiles->tiling;
-    if (kernel == WCODEC_FUSED_LOSSY_RAW_P12 && t->coded_count == 2 && job->tiles->streams[2 * tile + 1].mode != WCODEC_STREAM_CONSTANT)
-        return false;
-    const bool any = kernels & WCODEC_PLAN_ANY_TILE || kernel < WCODEC_FUSED_8_4_PAIRS;
-    return kernel > WCODEC_KERNEL_GENERIC && job->tiles->streams[tile * t->coded_count].mode == WCODEC_STREAM_RANS && (any || wcodec_tile_elements(t, tile) == 1u << t->tile_log2);
-}
-
 /* Bytes of a job's tiles that go through scratch memory. */
 static uint64_t scratch_bytes(const struct wcodec_job *job, uint64_t kernels)
 {
-    const unsigned kernel = job_kernel(job, kernels);
+    const unsigned kernel = wcodec_plan_job_kernel(job, kernels);
     uint64_t count = 0;
     for (uint64_t tile = job->first; tile < job->first + job->count; tile++)
-        count += !is_fused(job, kernel, kernels, tile);
+        count += !wcodec_plan_is_fused(job, kernel, kernels, tile);
     return count * tile_bytes(job->tiles->tiling);
 }
 
@@ -411,7 +278,7 @@ static unsigned tile_kernel(const struct builder *b, const struct wcodec_job *jo
     const uint64_t out = blocks_kind(job) >= 0 ? 0 : b->place(job->memory) + job->destination, kernels = b->plan->kernels; /* scratch memory is aligned */
     const unsigned kernel = s->kernel;
     if (kernel > WCODEC_KERNEL_GENERIC)
-        return is_fused(job, kernel, kernels, tile) ? kernel : WCODEC_KERNEL_GENERIC;
+        return wcodec_plan_is_fused(job, kernel, kernels, tile) ? kernel : WCODEC_KERNEL_GENERIC;
     if (kernel == WCODEC_KERNEL_GENERIC || !(kernels >> kernel & 1) || job->tiles->streams[tile * t->coded_count].mode != WCODEC_STREAM_RANS)
         return WCODEC_KERNEL_GENERIC;
     if (!(kernels & WCODEC_PLAN_ANY_TILE) && (wcodec_tile_elements(t, tile) != 1u << t->tile_log2 || out % (4u << t->element_log2)))
@@ -632,7 +499,7 @@ wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_jo
         return plan->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the plan of %zu jobs", count);
     memset(states, 0, count * sizeof *states);
     for (size_t i = 0; i < count; i++) {
-        states[i].kernel = job_kernel(&jobs[i], plan->kernels);
+        states[i].kernel = wcodec_plan_job_kernel(&jobs[i], plan->kernels);
         states[i].first_class = classes;
         states[i].slot = slot;
         slot += jobs[i].count;
@@ -670,63 +537,6 @@ wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_jo
     a->release(a->opaque, counts);
     a->release(a->opaque, states);
     return WCODEC_OK;
-}
-
-/* What [first, end) and a segment have in common. */
-static struct wcodec_part clip(const struct wcodec_segment *s, uint32_t first, uint32_t end)
-{
-    const uint32_t begin = s->first > first ? s->first : first, stop = s->first + s->count < end ? s->first + s->count : end;
-    return (struct wcodec_part){s->tables, begin, stop - begin};
-}
-
-/* Tiles of a group, so that each has the tables of one segment and no more than `groups` are needed. */
-static uint32_t chunk_of(const struct wcodec_segment *segments, uint32_t first, uint32_t count, uint32_t groups)
-{
-    for (uint32_t chunk = (count + groups - 1) / groups;; chunk++) {
-        uint64_t needed = 0;
-        for (uint32_t i = 0, done = 0; done < count; i++) {
-            const uint32_t n = clip(&segments[i], first, first + count).count;
-            needed += (n + chunk - 1) / chunk;
-            done += n;
-        }
-        if (needed <= groups)
-            return chunk;
-    }
-}
-
-uint32_t wcodec_plan_cut(const struct wcodec_segment *segments, uint32_t first, uint32_t count, uint32_t groups, struct wcodec_part *parts, uint32_t *numbers, uint32_t *tiles)
-{
-    const uint32_t end = first + count;
-    uint32_t of = 0, at = 0, part = 0;
-    while (segments[of].first + segments[of].count < end)
-        of++;
-    if (++of <= groups / 2) {
-        *tiles = chunk_of(segments, first, count, groups);
-        for (uint32_t i = 0; i < of; i++) {
-            const struct wcodec_part all = clip(&segments[i], first, end);
-            const uint32_t n = (all.count + *tiles - 1) / *tiles;
-            for (uint32_t k = 0; k < n; k++, at++) {
-                const uint32_t from = (uint32_t)((uint64_t)all.count * k / n), to = (uint32_t)((uint64_t)all.count * (k + 1) / n);
-                numbers[at] = at;
-                parts[at] = (struct wcodec_part){all.tables, all.first + from, to - from};
-            }
-        }
-        numbers[at] = at;
-        return at;
-    }
-    groups = count < groups ? count : groups;
-    *tiles = (count + groups - 1) / groups;
-    for (uint32_t g = 0; g < groups; g++) {
-        const uint32_t stop = first + (uint32_t)((uint64_t)count * (g + 1) / groups);
-        numbers[g] = part;
-        for (uint32_t from = first + (uint32_t)((uint64_t)count * g / groups); from < stop; from += parts[part++].count) {
-            while (segments->first + segments->count <= from)
-                segments++;
-            parts[part] = clip(segments, from, stop);
-        }
-    }
-    numbers[groups] = part;
-    return groups;
 }
 
 struct wcodec_job_result wcodec_plan_result(const struct wcodec_job *job, const volatile uint32_t *faults)

@@ -106,5 +106,9 @@ uint64_t wcodec_plan_bytes(const struct wcodec_job *job);
 unsigned wcodec_plan_kernel(const struct wcodec_tiling *tiling);
 /* The fused kernel of a job's tiles in mode 0; likewise. */
 unsigned wcodec_plan_fused(const struct wcodec_job *job);
+/* The kernel of a job's whole tiles, of those that there are. */
+unsigned wcodec_plan_job_kernel(const struct wcodec_job *job, uint64_t kernels);
+/* Does fused kernel `kernel`, if it is one, make elements of the tile? */
+bool wcodec_plan_is_fused(const struct wcodec_job *job, unsigned kernel, uint64_t kernels, uint64_t tile);
 
 #endif
