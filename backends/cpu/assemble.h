@@ -225,6 +225,10 @@ static void assemble_any(const struct wcodec_cpu_assembly *a, const uint8_t *sym
         assemble(a, (struct plan){1, a->coded_count, a->plane_count, 0, a->plane_bits, false}, symbols, rows, elements);
     else if (a->coded_count == 1 && a->plane_count == 2 && a->plane_bits[0] == 2)
         assemble(a, (struct plan){0, 1, 2, 0, three_bits, false}, symbols, rows, elements); /* int8 split 5 + 3, e5m2 */
+    else if (a->coded_count == 1 && a->plane_count == 1 && a->plane_bits[0] == 2) /* residuals */
+        assemble(a, (struct plan){0, 1, 1, 0, two_bits, false}, symbols, rows, elements);
+    else if (a->coded_count == 1 && a->plane_count == 1 && a->plane_bits[0] == 1)
+        assemble(a, (struct plan){0, 1, 1, 0, one_bit, false}, symbols, rows, elements);
     else
         assemble(a, (struct plan){0, a->coded_count, a->plane_count, 0, a->plane_bits, false}, symbols, rows, elements);
 }
