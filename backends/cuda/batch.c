@@ -37,7 +37,8 @@ static unsigned even_warps(uint64_t tiles, unsigned most)
 unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps)
 {
     if (kernel >= WCODEC_FUSED_8_4_PAIRS) {
-        static const unsigned shapes[] = {WCODEC_SHAPE_8_4_FUSED, WCODEC_SHAPE_8_1_FUSED, WCODEC_SHAPE_8_2_FUSED, WCODEC_SHAPE_8_3_FUSED, WCODEC_SHAPE_8_0_FUSED, WCODEC_SHAPE_8_0_P8_FUSED, WCODEC_SHAPE_8_0_P8_FUSED};
+        static const unsigned shapes[] = {WCODEC_SHAPE_8_4_FUSED, WCODEC_SHAPE_8_1_FUSED,    WCODEC_SHAPE_8_2_FUSED,   WCODEC_SHAPE_8_3_FUSED,
+                                          WCODEC_SHAPE_8_0_FUSED, WCODEC_SHAPE_8_0_P8_FUSED, WCODEC_SHAPE_8_0_P8_FUSED};
         const unsigned fused = WCODEC_CUDA_ROOM(shapes[kernel - WCODEC_FUSED_8_4_PAIRS]), table = kernel == WCODEC_FUSED_8_0_P8 ? 32768 : 16384,
                        all = (warps + 1) * fused;
         return WCODEC_CUDA_HEAD + table + (all > table ? all : table) + (kernel == WCODEC_FUSED_8_0_P8_RUNS ? warps * 1024 : 0);

@@ -36,7 +36,9 @@
 
 /* Rows of 128 bytes of raw bits that a block has, of all planes. */
 #define WCODEC_CUDA_ROWS(shape) \
-    ((shape) == WCODEC_SHAPE_8_0 || (shape) == WCODEC_SHAPE_8_0_FUSED || (shape) == WCODEC_SHAPE_8_0_P8_FUSED ? 0u : (shape) == WCODEC_SHAPE_8_1_FUSED || (shape) == WCODEC_SHAPE_8_2_FUSED ? 1u : (shape) == WCODEC_SHAPE_8_3_FUSED ? 2u : WCODEC_CUDA_NIBBLES(shape) || (shape) == WCODEC_SHAPE_8_4_FUSED ? WCODEC_CUDA_GROUPS(shape) / 2 : (shape) == WCODEC_SHAPE_32_24 ? 12u : (shape) == WCODEC_SHAPE_16_11 ? 6u : WCODEC_CUDA_GROUPS(shape))
+    ((shape) == WCODEC_SHAPE_8_0 || (shape) == WCODEC_SHAPE_8_0_FUSED || (shape) == WCODEC_SHAPE_8_0_P8_FUSED ? 0u : \
+     (shape) == WCODEC_SHAPE_8_1_FUSED || (shape) == WCODEC_SHAPE_8_2_FUSED ? 1u : (shape) == WCODEC_SHAPE_8_3_FUSED ? 2u : \
+     WCODEC_CUDA_NIBBLES(shape) || (shape) == WCODEC_SHAPE_8_4_FUSED ? WCODEC_CUDA_GROUPS(shape) / 2 : (shape) == WCODEC_SHAPE_32_24 ? 12u : (shape) == WCODEC_SHAPE_16_11 ? 6u : WCODEC_CUDA_GROUPS(shape))
 
 /* Whether tables of pairs hold output bits ready, in entries of eight bytes: fewer instructions, but more of the shared memory's time. What is faster was
  * measured for each shape (bench/gpu/README.md). */

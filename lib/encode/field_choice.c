@@ -9,7 +9,16 @@
 #include "encode/histogram.h"
 
 /* Shares of the tensor's size, in 1/65536, that a choice must save. */
-enum { SHARE_PREFERENCE = 197, /* 0.3 % */ SHARE_PLAIN = 655, /* 1 % */ SHARE_BANDS = 1311, /* 2 % */ SHARE_RESIDUALS = 983, /* 1.5 % */ SHARE_TILE_TABLES = 131, /* 0.2 % */ SHARE_RUNS = 328, /* 0.5 % */ SHARE_CLOSE_RUNS = 66, BANDS = WCODEC_POOL_MAX };
+enum {
+    SHARE_PREFERENCE = 197,  /* 0.3 % */
+    SHARE_PLAIN = 655,       /* 1 % */
+    SHARE_BANDS = 1311,      /* 2 % */
+    SHARE_RESIDUALS = 983,   /* 1.5 % */
+    SHARE_TILE_TABLES = 131, /* 0.2 % */
+    SHARE_RUNS = 328,        /* 0.5 % */
+    SHARE_CLOSE_RUNS = 66,
+    BANDS = WCODEC_POOL_MAX
+};
 
 uint64_t wcodec_pairs_window(const uint64_t counts[256], unsigned width, uint8_t *base, uint8_t nibble[256])
 {
@@ -251,7 +260,8 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struc
     bool have[4] = {false};
     unsigned best = 0;
     /* Of small tensors GPUs decode pairs sooner; where runs can be skipped, P8 is what decoders do best. */
-    const bool whole = settings->residuals && facts->raw_bits == 0 && facts->width == 8; /* of which GPUs have no pairs, and P8 is a quarter faster than P12 */
+    /* Of whole bytes of residuals GPUs have no pairs in one pass, and P8 is a quarter faster than P12. */
+    const bool whole = settings->residuals && facts->raw_bits == 0 && facts->width == 8;
     const unsigned fused = facts->width > 4 ? WCODEC_P12 : WCODEC_PAIRS;
     const unsigned preferred = settings->plain ? fused : settings->bands || whole || (facts->raw_bits >= 8 && !settings->latency) ? WCODEC_P8 : WCODEC_PAIRS;
     const unsigned share_preferred = settings->plain ? SHARE_PLAIN : settings->bands ? SHARE_BANDS : whole && settings->level < 7 ? SHARE_RESIDUALS : SHARE_PREFERENCE;

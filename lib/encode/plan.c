@@ -171,9 +171,9 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
     return WCODEC_OK;
 }
 
-/* Splits and profiles that decode fast win where they are larger by at most this share of the tensor's size. The split that comes first, of four raw bits (three
- * for e5m2), decodes fastest, in pairs: 0.5 %, or 0.8 % for 8-bit floats, of which Gaussian e4m3 loses 0.6 % by it. Of residuals 0.7 % for all splits in pairs, and
- * 0.4 % for P8. */
+/* Splits and profiles that decode fast win where they are larger by at most this share of the tensor's size. The split that comes first, of four raw bits
+ * (three for e5m2), decodes fastest, in pairs: 0.5 %, or 0.8 % for 8-bit floats, of which Gaussian e4m3 loses 0.6 % by it. Of residuals 0.7 % for all splits in
+ * pairs, and 0.4 % for P8. */
 static uint64_t share_for_speed(const struct planner *p, unsigned split, unsigned profile, uint64_t bits)
 {
     const bool residuals = p->settings->residuals && p->survey->element_log2 == 0;
