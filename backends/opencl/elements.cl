@@ -8,6 +8,11 @@
 #define WCODEC_P12_CODING (WCODEC_CODING == 1)
 #define WCODEC_P8_CODING (WCODEC_CODING >= 2)
 #define WCODEC_RUNS (WCODEC_CODING == 3)
+#ifdef WCODEC_FUSED
+#define WCODEC_RUNS_AHEAD 0
+#else
+#define WCODEC_RUNS_AHEAD WCODEC_RUNS
+#endif
 
 /* Bytes of an element; in four groups: rows of the first plane, raw words of a lane. The bits of a word that are the first plane's; the lowest bit of the
  * coded field. */
@@ -29,19 +34,14 @@ enum { ROWS = 4, BYTES = 2, RAW = 6, FIELD = 10 };
 #elif WCODEC_SHAPE == 6 /* 32_8 */
 enum { ROWS = 4, BYTES = 4, RAW = 4, FIELD = 23 };
 #define MASK 0x807f0000u
-#else /* 8_31 */
+#elif WCODEC_SHAPE == 5 /* 8_31 */
 enum { ROWS = 2, BYTES = 1, RAW = 2, FIELD = 3 };
 #define MASK 0x87878787u
+#else /* 8_1, 8_2, 8_3: residuals of which the lowest bits are raw, two in the first plane if there are as many */
+enum { ROWS = 0, BYTES = 1, RAW = WCODEC_SHAPE == 11 ? 2 : 1, FIELD = WCODEC_SHAPE - 8 };
+#define MASK (WCODEC_SHAPE == 9 ? 0x01010101u : 0x03030303u)
 #endif
-
-/* Groups that are decoded together. Measured (bench/gpu/README.md): where residuals of runs become elements at once, two, all in one loop, leave most in
- * registers. */
-#if defined(WCODEC_FUSED) && WCODEC_RUNS
-#define WCODEC_SHORT
-enum { GROUPS = 2 };
-#else
-enum { GROUPS = 4 };
-#endif
+enum { LOW = WCODEC_SHAPE >= 9, PAYLOAD = RAW > 0 && !LOW }; /* PAYLOAD: start states carry raw bits */
 
 /* P8's table can be there several times, for lanes that would wait for each other's bank. */
 #if WCODEC_CODING == 2
@@ -133,12 +133,13 @@ struct wcodec_fast {
     uint32_t run_bits;
     uint32_t groups;
     uint32_t add; /* what is added to each byte, without its top bit */
-    uint32_t window;
+    uint32_t window; /* with raw bits below: the top bit */
     __global uint8_t *out;
     uint64_t sum;
     uint32_t factor;
 #ifdef WCODEC_FUSED
     struct wcodec_fused fused;
+    uint32_t asked[2]; /* where the table of one of the next unit's groups is said */
 #endif
 #ifdef WCODEC_FEW
     uint32_t pair;    /* the entry of the next pair */
@@ -159,7 +160,23 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_keep(const struct wcodec_fast *f, int k, 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_kept(const struct wcodec_fast *f, uint32_t words, uint32_t position);
 #endif
 
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_rotate_right(uint32_t v, uint32_t n)
+{
+    return rotate(v, (32 - n) & 31);
+}
+
 /* Raw words of four groups from group g on. The last row of the first plane is stored as its lower halves, one behind the other. */
+#if WCODEC_SHAPE >= 9
+/* Planes of two bits, and of one: four groups to a row, and eight. */
+WCODEC_DEVICE_FUNCTION void wcodec_fast_raw(struct wcodec_fast *f, uint32_t g, const bool last)
+{
+    (void)last;
+    if (WCODEC_SHAPE != 9)
+        f->next_raw[0] = wcodec_load_stream(f->row + g / 4 * 128);
+    if (WCODEC_SHAPE != 10)
+        f->next_raw[RAW - 1] = wcodec_rotate_right(wcodec_load_stream((WCODEC_SHAPE == 9 ? f->row : f->second) + g / 8 * 128), g & 4);
+}
+#else
 WCODEC_DEVICE_FUNCTION void wcodec_fast_raw(struct wcodec_fast *f, uint32_t g, const bool last)
 {
     if (RAW == 0)
@@ -181,6 +198,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_raw(struct wcodec_fast *f, uint32_t g, c
     f->next_raw[5] = rotate(*(const __global uint32_t *)(f->second + f->groups * 32 + g / 8 * 128), (32 - 2 * (g & 4)) & 31);
 #endif
 }
+#endif
 
 /* Tables of four groups: at most sixteen bits, which begin in one byte and end in the next one. */
 WCODEC_DEVICE_FUNCTION void wcodec_fast_runs(struct wcodec_fast *f, uint32_t g)
@@ -188,6 +206,22 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_runs(struct wcodec_fast *f, uint32_t g)
     const uint32_t bit = (g >> f->run_log2) * f->run_bits;
     f->next_runs = (f->runs[bit / 8] | (uint32_t)f->runs[bit / 8 + 1] << 8) >> bit % 8;
 }
+
+#ifdef WCODEC_FUSED
+/* The same of a unit: a lane asks for the table of one of its groups, before the unit ahead of it is reconstructed, and keeps where it is in f->table. */
+WCODEC_DEVICE_FUNCTION void wcodec_unit_ask(struct wcodec_fast *f, const __global struct wcodec_table_set *set, const __global uint8_t *runs, uint32_t g)
+{
+    const uint32_t bit = (g >> (set->run_log2 - 7)) * set->run_bits;
+    f->asked[0] = runs[bit / 8];
+    f->asked[1] = runs[bit / 8 + 1];
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_unit_tables(struct wcodec_fast *f, const __global struct wcodec_table_set *set, uint32_t first, uint32_t g)
+{
+    const uint32_t bits = set->run_bits, bit = (g >> (set->run_log2 - 7)) * bits;
+    f->table = first + ((f->asked[0] | f->asked[1] << 8) >> bit % 8 & ((1u << bits) - 1)) * 1024;
+}
+#endif
 
 /* One symbol, or pair: its entry. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_symbol(struct wcodec_fast *f, uint32_t table)
@@ -201,11 +235,6 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_symbol(struct wcodec_fast *f, uint32
     const uint32_t e = wcodec_local_entry(f->local_memory, table, x & 0xfffu, ENTRY);
     f->x = wcodec_entry_step(x, e, 12);
     return e;
-}
-
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_rotate_right(uint32_t v, uint32_t n)
-{
-    return rotate(v, (32 - n) & 31);
 }
 
 /* Payload and stored half of a plane of four bits: 16 bits, four values of neighbouring elements. Put each where it stands in its byte: its lowest bit just
@@ -303,7 +332,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_words(const struct wcodec_fast *f, int k
     } else {
         o[0] = (s[0] >> 12 & 0xffu) | (s[1] >> 4 & 0xff00u) | (s[2] << 4 & 0xff0000u) | (s[3] << 12 & 0xff000000u);
     }
-#if WCODEC_SHAPE != 2
+#if WCODEC_SHAPE >= 9
+    o[0] = bitselect(o[0], wcodec_rotate_right(r[0], (WCODEC_SHAPE == 9 ? 1 : 2) * k), MASK);
+    if (WCODEC_SHAPE == 11)
+        o[0] = bitselect(o[0], wcodec_rotate_right(r[RAW - 1], k), 0x04040404u);
+    o[0] = ((o[0] & ((16u << FIELD) - 1) * 0x01010101u) + f->add) ^ f->window; /* no byte carries over */
+#elif WCODEC_SHAPE != 2
     {
         /* Two groups a word. The last word: the half stored is the group before the last, the payload the last one. */
         uint32_t raw = wcodec_pick(r, 0, 1, 2, k / 2);
@@ -314,8 +348,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_words(const struct wcodec_fast *f, int k
         o[0] = bitselect(o[0], raw, MASK);
     }
 #endif
+#if WCODEC_SHAPE < 9
     if (WCODEC_ADD)
         o[0] = wcodec_add_bytes(o[0], f->add);
+#endif
 #endif
 }
 #endif

@@ -13,12 +13,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g
         r[i] = f->next_raw[i];
     if (!last) {
         f->row += ROWS * 128;
-        wcodec_fast_raw(f, g + GROUPS, before_last);
-        if (WCODEC_RUNS)
-            wcodec_fast_runs(f, g + GROUPS);
+        wcodec_fast_raw(f, g + 4, before_last);
+        if (WCODEC_RUNS_AHEAD)
+            wcodec_fast_runs(f, g + 4);
     }
     WCODEC_UNROLL
-    for (int k = 0; k < GROUPS; k++) {
+    for (int k = 0; k < 4; k++) {
         uint32_t s[4], o[4], table = f->table;
 #ifdef WCODEC_FEW
         (void)table;
@@ -31,7 +31,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g
         else
             f->pair = wcodec_few_step(f);
 #else
-        if (WCODEC_RUNS)
+#if defined(WCODEC_FUSED) && WCODEC_RUNS
+        table = wcodec_shuffle(table, (g + (uint32_t)k) % WCODEC_UNIT_GROUPS);
+#endif
+        if (WCODEC_RUNS_AHEAD)
             table += (runs >> (((g + (uint32_t)k) >> f->run_log2) - (g >> f->run_log2)) * f->run_bits & ((1u << f->run_bits) - 1)) * 1024;
 #pragma unroll
         for (int i = 0; i < 4; i += WCODEC_PAIRS_CODING ? 2 : 1) {
@@ -64,14 +67,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g
 #endif
     }
 #ifdef WCODEC_FEW
-    f->kept += GROUPS * 128 * BYTES;
+    f->kept += 4 * 128 * BYTES;
 #endif
 #ifdef WCODEC_FUSED
-    f->fused.staged += GROUPS * 32 + GROUPS / 2 * 4;
+    f->fused.staged += 4 * 32 + 8;
 #else
-    f->out += GROUPS * 128 * BYTES;
+    f->out += 4 * 128 * BYTES;
 #endif
-    f->factor += GROUPS * BYTES * WCODEC_CHECK_STEP;
+    f->factor += 4 * BYTES * WCODEC_CHECK_STEP;
 }
 
 /* Call into the cache what a tile begins with. */
@@ -98,7 +101,7 @@ struct wcodec_fast_part {
 #define WCODEC_CURRENT_JOB(current, i) ((current)->jobs + (current)->part.first + (i))
 #define WCODEC_CURRENT_SET(current) ((const __global struct wcodec_table_set *)((current)->block + (current)->part.tables))
 
-#if WCODEC_SHAPE == 1 || WCODEC_SHAPE == 2 || WCODEC_SHAPE == 5
+#if WCODEC_SHAPE == 1 || WCODEC_SHAPE == 2 || WCODEC_SHAPE == 5 || WCODEC_SHAPE >= 9
 typedef uint8_t wcodec_fast_element;
 #elif WCODEC_SHAPE != 3 && WCODEC_SHAPE != 6
 typedef uint16_t wcodec_fast_element;
@@ -184,7 +187,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, wcodec
                                                    uint32_t taken)
 {
     struct wcodec_tile_work *w = f->w;
-    const uint32_t lane = WCODEC_THREAD_LANE(w), bad_end = wcodec_ballot(&w->binding, RAW > 0 ? f->x >> 16 != 1 : f->x != WCODEC_STATE_LOW);
+    const uint32_t lane = WCODEC_THREAD_LANE(w), bad_end = wcodec_ballot(&w->binding, PAYLOAD ? f->x >> 16 != 1 : f->x != WCODEC_STATE_LOW);
     if (low_start)
         return 1;
     if (taken != 2 * job->word_count)
@@ -219,18 +222,19 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(struct wcodec_fast *f, struct wcod
                                               wcodec_places places, __local uint8_t *local_memory)
 {
     const uint32_t lane = WCODEC_THREAD_LANE(w), groups = job->elements / 128, window = WCODEC_PAIRS_CODING ? set->base << FIELD : 0;
+    const uint32_t offset = (LOW ? window : 0) - (set->add & 0xffu);
     f->w = w;
     f->local_memory = local_memory;
     f->lanes_below = (1u << lane) - 1;
     f->groups = groups;
-    f->add = WCODEC_ADD ? (0u - (set->add & 0xffu) & 0x7fu) * 0x01010101u : 0;
-    f->window = WCODEC_SHAPE == 6 ? window + set->constants : BYTES == 4 ? window : BYTES == 2 ? window << 16 | window : 0;
+    f->add = WCODEC_ADD ? (offset & 0x7fu) * 0x01010101u : 0;
+    f->window = LOW ? (offset & 0x80u) * 0x01010101u : WCODEC_SHAPE == 6 ? window + set->constants : BYTES == 4 ? window : BYTES == 2 ? window << 16 | window : 0;
     f->sum = 0;
     f->factor = WCODEC_CHECK_FIRST;
     f->x = ((const __global uint32_t *)(WCODEC_PLACE(job->states) + WCODEC_PLACE_OFFSET(job->states)))[lane];
 #ifndef WCODEC_FEW_RAW
     f->row = WCODEC_PLACE(job->raw) + WCODEC_PLACE_OFFSET(job->raw) + 4 * lane;
-    f->second = f->row + groups * (WCODEC_SHAPE == 3 ? 256 : 128) - 64;
+    f->second = f->row + (LOW ? groups * 32 : groups * (WCODEC_SHAPE == 3 ? 256 : 128) - 64);
 #endif
 #ifndef WCODEC_FUSED
     f->out = WCODEC_PLACE(job->out) + WCODEC_PLACE_OFFSET(job->out) + lane * (4 * BYTES);
@@ -253,7 +257,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
     wcodec_ring_open(&f.ring, local_memory, number, lane, WCODEC_PLACE(job->words), WCODEC_PLACE_OFFSET(job->words), job->word_count);
     wcodec_fast_begin(&f, w, job, set, places, local_memory);
     f.table = WCODEC_LOCAL_BASE(local_memory) + TABLES + (COPIES > 1 ? lane % COPIES * 4 : 0);
-    if (WCODEC_RUNS) {
+    if (WCODEC_RUNS_AHEAD) {
         f.runs = current->block + job->runs;
         f.run_bits = set->run_bits;
         f.run_log2 = set->run_log2 - 7;
@@ -261,6 +265,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
     }
 #ifdef WCODEC_FUSED
     __local struct wcodec_stage *stage = (__local struct wcodec_stage *)(local_memory + STAGES) + number;
+    if (WCODEC_RUNS)
+        wcodec_unit_ask(&f, set, current->block + job->runs, lane % WCODEC_UNIT_GROUPS);
     wcodec_fused_open(&f.fused, stage, w, job, WCODEC_CURRENT_SET(current), current->block, places);
 #endif
     const uint32_t groups = f.groups;
@@ -272,21 +278,28 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
     for (uint32_t first = 0; first < groups; first += WCODEC_UNIT_GROUPS) {
         const uint32_t end = first + WCODEC_UNIT_GROUPS;
         f.fused.staged = stage->word + WCODEC_THREAD_LANE(w);
+        if (WCODEC_RUNS)
+            wcodec_unit_tables(&f, WCODEC_CURRENT_SET(current), WCODEC_LOCAL_BASE(local_memory) + TABLES, first + WCODEC_THREAD_LANE(w) % WCODEC_UNIT_GROUPS);
+#if WCODEC_RUNS /* the last groups are as the others */
         if (end == groups && next < current->part.count)
             wcodec_fast_ahead(WCODEC_CURRENT_JOB(current, next), places, WCODEC_THREAD_LANE(w));
-#ifdef WCODEC_SHORT /* no raw bits: the last groups are as the others */
 #pragma unroll 1
-        for (uint32_t g = first; g < end; g += GROUPS)
+        for (uint32_t g = first; g < end; g += 4)
             wcodec_fast_groups(&f, g, false, false);
 #else
 #pragma unroll 1
-        for (uint32_t g = first; g < min(end, groups - 8); g += 4)
+        for (uint32_t g = first; g < min(end, groups - (PAYLOAD ? 8 : 4)); g += 4)
             wcodec_fast_groups(&f, g, false, false);
         if (end == groups) {
-            wcodec_fast_groups(&f, groups - 8, false, true);
+            if (next < current->part.count)
+                wcodec_fast_ahead(WCODEC_CURRENT_JOB(current, next), places, WCODEC_THREAD_LANE(w));
+            if (PAYLOAD)
+                wcodec_fast_groups(&f, groups - 8, false, true);
             wcodec_fast_groups(&f, groups - 4, true, false);
         }
 #endif
+        if (WCODEC_RUNS && end < groups)
+            wcodec_unit_ask(&f, WCODEC_CURRENT_SET(current), current->block + WCODEC_CURRENT_JOB(current, i)->runs, end + WCODEC_THREAD_LANE(w) % WCODEC_UNIT_GROUPS);
         wcodec_fused_groups(&f.fused, w, WCODEC_CURRENT_JOB(current, i), WCODEC_CURRENT_SET(current), current->block, places, first, end, &f.sum);
     }
 #elif WCODEC_ROLLED
@@ -310,7 +323,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
 /* The top bit of what is added to a byte, in entries' symbols where the field's top bit is. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_flip(const __global struct wcodec_table_set *set)
 {
-    return WCODEC_ADD && 0u - set->add & 0x80u ? (WCODEC_PAIRS_CODING ? 0x88u : 1u << (set->width - 1)) << 12 : 0;
+    return WCODEC_ADD && !LOW && 0u - set->add & 0x80u ? (WCODEC_PAIRS_CODING ? 0x88u : 1u << (set->width - 1)) << 12 : 0;
 }
 
 #ifndef WCODEC_FEW

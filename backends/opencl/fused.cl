@@ -11,9 +11,11 @@ struct wcodec_fused {
     struct wcodec_fused_outliers outliers;
 };
 
+/* The lane's number is asked for anew, so that no register holds through a tile what follows from it. */
 WCODEC_DEVICE_FUNCTION void wcodec_fused_bind(struct wcodec_blocks_work *work, const struct wcodec_tile_work *w, const __global uint8_t *block, __global uint8_t *__local *places)
 {
     work->binding = w->binding;
+    work->binding.lane = WCODEC_THREAD_LANE(w);
     work->binding.block = block;
     work->binding.places = places;
 }

@@ -202,29 +202,19 @@ static void lossy_groups(const struct wcodec_device *d, unsigned kernel, struct 
                  d->capability >= 90 ? " -DWCODEC_OPENCL_HALVES" : "");
 }
 
-/* The fast kernel of the residuals that a fused one makes blocks of; WCODEC_KERNEL_GENERIC if there is none here. */
-static unsigned residual_kernel(unsigned kernel)
-{
-    switch (kernel) {
-    case WCODEC_FUSED_8_4_PAIRS:
-        return wcodec_kernel_number(WCODEC_SHAPE_8_4, WCODEC_CODING_PAIRS, true);
-    case WCODEC_FUSED_8_0_P12:
-        return wcodec_kernel_number(WCODEC_SHAPE_8_0, WCODEC_CODING_P12, true);
-    case WCODEC_FUSED_8_0_P8:
-        return wcodec_kernel_number(WCODEC_SHAPE_8_0, WCODEC_CODING_P8, true);
-    case WCODEC_FUSED_8_0_P8_RUNS:
-        return wcodec_kernel_number(WCODEC_SHAPE_8_0, WCODEC_CODING_P8_RUNS, true);
-    default:
-        return WCODEC_KERNEL_GENERIC;
-    }
-}
+/* The residuals that the fused kernels of blocks decode: shapes as in backends/opencl/elements.cl, from 9 on bytes with one to three raw bits below. */
+static const struct {
+    unsigned shape, coding;
+} residuals[] = {{WCODEC_SHAPE_8_4, WCODEC_CODING_PAIRS}, {9, WCODEC_CODING_PAIRS},  {10, WCODEC_CODING_PAIRS},   {11, WCODEC_CODING_PAIRS},
+                 {WCODEC_SHAPE_8_0, WCODEC_CODING_P12},   {WCODEC_SHAPE_8_0, WCODEC_CODING_P8}, {WCODEC_SHAPE_8_0, WCODEC_CODING_P8_RUNS}};
 
 /* Work-groups of a fast kernel, and what else its compiler is told. */
 static void shape_groups(const struct wcodec_device *d, unsigned number, enum wcodec_opencl_form form, struct wcodec_opencl_program *p, char *more, size_t size)
 {
     const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA, fused = number > WCODEC_KERNEL_GENERIC, few = form == WCODEC_OPENCL_FEW_TILES;
-    const unsigned kernel = fused ? residual_kernel(number) : number, shape = wcodec_kernel_shape(kernel), coding = kernel / 2 % WCODEC_CODINGS, room = RING_ROOM + (fused ? STAGE : 0);
-    int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=%u -DWCODEC_OPENCL_COPIES=%u%s", shape, coding, kernel % 2 && shape != WCODEC_SHAPE_32_8, nvidia && !few ? 16u : 1u,
+    const unsigned shape = fused ? residuals[number - WCODEC_FUSED_8_4_PAIRS].shape : wcodec_kernel_shape(number), room = RING_ROOM + (fused ? STAGE : 0);
+    const unsigned coding = fused ? residuals[number - WCODEC_FUSED_8_4_PAIRS].coding : number / 2 % WCODEC_CODINGS;
+    int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=%u -DWCODEC_OPENCL_COPIES=%u%s", shape, coding, fused || (number % 2 && shape != WCODEC_SHAPE_32_8), nvidia && !few ? 16u : 1u,
                      fused ? " -DWCODEC_FUSED" : "");
     if (nvidia && d->capability >= 80)
         n += snprintf(more + n, size - (size_t)n, " -DWCODEC_OPENCL_ASYNC");

@@ -11,7 +11,7 @@
 
 /* Measured (bench/gpu/README.md): for bytes, what is read asks L2 for its neighbours, and a word is joined to a state by a multiplication, which has a pipe of
  * its own; for wider elements neither gains. */
-#if defined(WCODEC_OPENCL_ASYNC) && (WCODEC_SHAPE == 1 || WCODEC_SHAPE == 2 || WCODEC_SHAPE == 5)
+#if defined(WCODEC_OPENCL_ASYNC) && (WCODEC_SHAPE == 1 || WCODEC_SHAPE == 2 || WCODEC_SHAPE == 5 || WCODEC_SHAPE >= 9)
 #define WCODEC_LONGER ".L2::256B"
 #define WCODEC_JOIN "mad.lo.u32 %0, %0, 0x10000, rank"
 #else
@@ -79,6 +79,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_prefetch(const __global uint8_t *from)
     asm volatile("prefetch.global.L2 [%0];" ::"l"((ulong)from));
 }
 #else
+#ifdef WCODEC_OPENCL_SUBGROUP
+#define wcodec_shuffle(v, from) sub_group_broadcast(v, from) /* of the same lane for all */
+#endif
 #define WCODEC_LOCAL_BASE(pointer) 0u
 #define WCODEC_THREAD_LANE(w) (w)->binding.lane
 
