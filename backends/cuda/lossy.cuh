@@ -337,6 +337,11 @@ WCODEC_INLINE uint32_t subtract_bytes(uint32_t v, uint32_t add)
     return ((v | 0x80808080u) - (add & 0x7f7f7f7fu)) ^ ((v ^ ~add) & 0x80808080u);
 }
 
+/* Of one row, and of the next. */
+struct lossy_scales {
+    float first, then;
+};
+
 /* Elements of a plain tensor. */
 struct lossy_plain {
     /* A lane's words of the unit that begins with element `first` of the tile, as they count for the check. */
@@ -368,8 +373,8 @@ struct lossy_plain {
         }
     }
 
-    /* `scales`: of elements before number `row` of the unit, and with ROWS of those from there on. */
-    template <int FORMAT, bool ROWS, class tile> static __device__ __forceinline__ void put_all(tile &t, uint32_t first, uint64_t out, const float2 &scales, uint32_t row)
+    /* row: number in the unit at which with ROWS the second of `scales` begins. */
+    template <int FORMAT, bool ROWS, class tile> static __device__ __forceinline__ void put_all(tile &t, uint32_t first, uint64_t out, const lossy_scales &scales, uint32_t row)
     {
         constexpr uint32_t bytes = tile::bytes;
         const uint32_t factor = WCODEC_CHECK_FIRST + first / 128 * bytes * WCODEC_CHECK_STEP;
@@ -378,7 +383,7 @@ struct lossy_plain {
         take(t, first, words);
 #pragma unroll
         for (uint32_t k = 0; k < tile::unit_groups; k++) {
-            const float scale = ROWS && 128 * k + 4 * (thread() & 31) >= row ? scales.y : scales.x;
+            const float scale = ROWS && 128 * k + 4 * (thread() & 31) >= row ? scales.then : scales.first;
             uint32_t v[4];
             if constexpr (bytes == 2) {
                 wcodec_lossy_two(words[2 * k], v, v + 1);
@@ -397,7 +402,7 @@ struct lossy_plain {
         t.add_sum(sum);
     }
 
-    template <bool ROWS, class tile> static __device__ __forceinline__ void put_rows(tile &t, uint32_t format, uint32_t first, uint64_t out, const float2 &scales, uint32_t row)
+    template <bool ROWS, class tile> static __device__ __forceinline__ void put_rows(tile &t, uint32_t format, uint32_t first, uint64_t out, const lossy_scales &scales, uint32_t row)
     {
         if (format == WCODEC_TO_BF16)
             put_all<WCODEC_TO_BF16, ROWS>(t, first, out, scales, row);
@@ -416,13 +421,13 @@ struct lossy_plain {
         const bool rows = !view->row_scales || (view->columns >= elements && view->columns % 4 == 0); /* at most two, and none ends within a lane's four */
         if (first + elements <= job->blocks && at >= view->begin && at + elements <= view->end && rows && out % (4u << log2) == 0) {
             const float *scale = (const float *)view->scales;
-            float2 scales = make_float2(scale[0] * 64, 0);
+            lossy_scales scales = {scale[0] * 64, 0};
             uint32_t row = elements;
             if (view->row_scales) {
                 const uint64_t number = at / view->columns;
                 row = (uint32_t)min((number + 1) * view->columns - at, (uint64_t)elements);
                 scale += number - view->first_row;
-                scales = make_float2(scale[0] * 64, row < elements ? scale[1] * 64 : 0);
+                scales = {scale[0] * 64, row < elements ? scale[1] * 64 : 0};
             }
             const uint64_t mine = out + (lane * 4 << log2);
             if (row < elements)
