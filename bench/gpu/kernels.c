@@ -81,6 +81,8 @@ static const struct row {
     {"lossy-rows-4.5-2^27", BF16_ROWS, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 4.5},
     {"lossy-rows-7.5-2^27", BF16_ROWS, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 7.5},
     {"lossy-f32-7.5-2^27", F32, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 7.5},
+    {"lossy-plain-2^27-p8", BF16, 27, 1, WCODEC_P8, false, 0, 0, WCODEC_PREDICT_NONE, 4.5},
+    {"lossy-dct-2^27-p12", FIELD16, 27, 1, WCODEC_P12, false, 0, 0, WCODEC_PREDICT_NONE, 4.5},
     {"lossy-plain-8.5-2^27-p8", BF16, 27, 1, WCODEC_P8, false, 0, 0, WCODEC_PREDICT_NONE, 8.5},
     {"lossy-dct-6.5-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 6.5},
     {"lossy-dct-7.5-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 7.5},
