@@ -395,12 +395,61 @@ WCODEC_DEVICE_FUNCTION void wcodec_plain_values(const struct wcodec_lossy_work *
         v[k] = w->wide ? (uint32_t)((int32_t)(words[k / 2] << (16 - 16 * (k % 2))) >> 16) * 64 : (uint32_t)((int32_t)(words[k / 4] << (24 - 8 * (k % 4))) >> 24) * 64;
 }
 
+/* A unit of which all elements are wanted, to a multiple of 16 bytes: four loads of a lane are on their way before anything is stored. format: known when this is
+ * compiled. scale: of a step. */
+WCODEC_DEVICE_FUNCTION void wcodec_plain_whole(const struct wcodec_lossy_work *w, const uint32_t format, const WCODEC_GLOBAL uint32_t *from, uint64_t out, uint32_t lane, float scale)
+{
+    const uint32_t log2 = format == WCODEC_TO_F32 ? 2 : 1;
+    for (uint32_t i = 8 * lane; i < WCODEC_PLAIN_UNIT; i += 1024) {
+        uint32_t words[16];
+        WCODEC_UNROLL_ALL
+        for (uint32_t k = 0; k < 4; k++) {
+            if (w->wide) {
+                WCODEC_LOAD_16(words + 4 * k, from + i / 2 + 128 * k);
+            } else {
+                words[4 * k] = from[i / 4 + 64 * k];
+                words[4 * k + 1] = from[i / 4 + 64 * k + 1];
+            }
+        }
+        WCODEC_UNROLL_ALL
+        for (uint32_t k = 0; k < 4; k++) {
+            uint32_t v[8], o[8];
+            WCODEC_UNROLL_ALL
+            for (uint32_t n = 0; n < 2; n++) {
+                if (w->wide) {
+                    wcodec_lossy_two(words[4 * k + 2 * n], v + 4 * n, v + 4 * n + 1);
+                    wcodec_lossy_two(words[4 * k + 2 * n + 1], v + 4 * n + 2, v + 4 * n + 3);
+                } else {
+                    wcodec_lossy_four(words[4 * k + n], v + 4 * n, v + 4 * n + 1, v + 4 * n + 2, v + 4 * n + 3);
+                }
+            }
+            wcodec_lossy_words(format, v, scale, o);
+            WCODEC_STORE_16(w, out + ((uint64_t)(i + 256 * k) << log2), o[0], o[1], o[2], o[3]);
+            if (format == WCODEC_TO_F32)
+                WCODEC_STORE_16(w, out + ((uint64_t)(i + 256 * k) << log2) + 16, o[4], o[5], o[6], o[7]);
+        }
+    }
+}
+
 WCODEC_DEVICE_FUNCTION void wcodec_plain_elements(struct wcodec_lossy_work *w, const WCODEC_VIEW struct wcodec_blocks_job *job, uint32_t unit)
 {
     const WCODEC_VIEW struct wcodec_view_job *view = w->view;
     const uint32_t end = job->blocks - unit * WCODEC_PLAIN_UNIT < WCODEC_PLAIN_UNIT ? job->blocks : (unit + 1) * WCODEC_PLAIN_UNIT;
+    const uint64_t first = job->first + unit * WCODEC_PLAIN_UNIT, out = view->out + ((first - view->begin) << (w->format == WCODEC_TO_F32 ? 2 : 1));
+    const bool whole = end == (unit + 1) * WCODEC_PLAIN_UNIT && first >= view->begin && first + WCODEC_PLAIN_UNIT <= view->end && !view->row_scales && out % 16 == 0;
     WCODEC_EACH_LANE
     {
+        if (whole) {
+            const WCODEC_GLOBAL uint32_t *from = WCODEC_AT(w, raw, uint32_t, job->residuals) + unit * (WCODEC_PLAIN_UNIT / 4 << w->wide);
+            const float scale = wcodec_row_scale(w, 0) * 64;
+            if (w->format == WCODEC_TO_BF16)
+                wcodec_plain_whole(w, WCODEC_TO_BF16, from, out, lane, scale);
+            else if (w->format == WCODEC_TO_F16)
+                wcodec_plain_whole(w, WCODEC_TO_F16, from, out, lane, scale);
+            else
+                wcodec_plain_whole(w, WCODEC_TO_F32, from, out, lane, scale);
+            continue;
+        }
         for (uint32_t i = unit * WCODEC_PLAIN_UNIT + 8 * lane; i < end; i += 256) {
             const uint64_t at = job->first + i;
             const uint64_t row = view->row_scales ? at / view->columns : 0;
