@@ -711,6 +711,7 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
             }
             /* Where they are in order, those that are done are the first. */
             const uint32_t count = __popc(here), next = done + count;
+            __syncwarp();
             if (lane == 0) {
                 shared_store_u32(parked + UPPER_CHANGED, next);
                 shared_store_u32(parked + UPPER_NEXT, next < upper()->outliers && count ? ((const uint16_t *)upper()->positions)[next] : ~0u);
