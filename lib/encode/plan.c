@@ -182,16 +182,22 @@ static uint64_t share_for_speed(const struct planner *p, unsigned split, unsigne
     return bits / 65536 * (!residuals ? (p->integers ? 328 : 524) : profile == WCODEC_PAIRS ? 459 : profile == WCODEC_P8 ? 262 : 0);
 }
 
+/* Of coefficients of bytes in their order GPUs make elements in one pass where all bits are coded, or four. */
+static bool is_slow(const struct planner *p, const struct wcodec_split *split)
+{
+    return p->settings->plain && p->survey->element_log2 == 0 && split->field_count > 1 && split->fields[0].width != 4;
+}
+
 /* The split of least cost, its choices in choices[0]. `choices` has room for two splits. */
 static wcodec_status choose_split(struct planner *p, const struct wcodec_split *splits, unsigned count, struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED], unsigned *chosen,
                                   wcodec_error *err)
 {
     uint64_t least = UINT64_MAX, bits, best_score = UINT64_MAX;
     for (unsigned i = 0; i < count; i++)
-        least = splits[i].estimate < least && !is_low(p, &splits[i]) ? splits[i].estimate : least;
+        least = splits[i].estimate < least && !is_low(p, &splits[i]) && !is_slow(p, &splits[i]) ? splits[i].estimate : least;
     for (unsigned i = 0; i < count; i++) {
         /* More tables seldom gain more than this. Where the fast split is nearly the best, that is settled. */
-        if (count > 1 && splits[i].estimate > least + least / 16)
+        if (count > 1 && (splits[i].estimate > least + least / 16 || is_slow(p, &splits[i])))
             continue;
         if (i > 0 && p->settings->level < 5 && splits[0].estimate <= least + share_for_speed(p, 0, WCODEC_PAIRS, least) / 5 * 4)
             break;
