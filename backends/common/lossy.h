@@ -440,7 +440,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_plain_elements(struct wcodec_lossy_work *w, c
     WCODEC_EACH_LANE
     {
         if (whole) {
-            const WCODEC_GLOBAL uint32_t *from = WCODEC_AT(w, raw, uint32_t, job->residuals) + unit * (WCODEC_PLAIN_UNIT / 4 << w->wide);
+            const WCODEC_GLOBAL uint32_t *from = WCODEC_AT(w, raw, uint32_t, job->residuals) + unit * ((uint32_t)WCODEC_PLAIN_UNIT / 4 << w->wide);
             const float scale = wcodec_row_scale(w, 0) * 64;
             if (w->format == WCODEC_TO_BF16)
                 wcodec_plain_whole(w, WCODEC_TO_BF16, from, out, lane, scale);
