@@ -47,7 +47,7 @@ unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps)
         const bool wide = kernel == WCODEC_FUSED_LOSSY_WIDE || kernel == WCODEC_FUSED_LOSSY_RAW_WIDE, blocks = wide || kernel == WCODEC_FUSED_LOSSY_BLOCKS;
         const bool pairs = kernel == WCODEC_FUSED_LOSSY_PAIRS || kernel == WCODEC_FUSED_LOSSY_RAW_PAIRS;
         const unsigned raw = kernel < WCODEC_FUSED_LOSSY_RAW_WIDE ? 0 : pairs ? 1 : 2;
-        const unsigned table = wide || pairs ? 32768 : 16384, all = (warps + 1) * WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0) << wide;
+        const unsigned table = wide || pairs ? 32768 : 16384, all = (warps + 1) * WCODEC_CUDA_LOSSY_ROOM << wide;
         return WCODEC_CUDA_HEAD + table + (all > table ? all : table) + warps * WCODEC_CUDA_LOSSY_EXTRA(wide, blocks, raw && !blocks ? 8 : 16, raw);
     }
     const unsigned coding = kernel / 2 % WCODEC_CODINGS, shape = wcodec_kernel_shape(kernel), room = WCODEC_CUDA_ROOM(shape);

@@ -27,7 +27,7 @@
 #define WCODEC_CUDA_NIBBLES(shape) ((shape) == WCODEC_SHAPE_8_4 || (shape) == WCODEC_SHAPE_8_31)
 
 /* Tiles are decoded in blocks of groups, in which a lane takes at most 8 words, or 16 of bytes: what a block costs besides is dear for those. */
-#define WCODEC_CUDA_GROUPS(shape) ((shape) == WCODEC_SHAPE_8_0 || (shape) == WCODEC_SHAPE_8_0_FUSED ? 2u : WCODEC_CUDA_NIBBLES(shape) ? 8u : 4u)
+#define WCODEC_CUDA_GROUPS(shape) ((shape) == WCODEC_SHAPE_8_0_FUSED ? 2u : WCODEC_CUDA_NIBBLES(shape) ? 8u : 4u)
 
 /* Groups behind which outliers are patched: their elements must still be in the cache, but each time is waited for. */
 #ifndef WCODEC_CUDA_PATCH
@@ -51,10 +51,11 @@
 
 /* A warp's room: a ring of words, in slots of what a block can take, and the first slot again behind the last, so that a lane's address needs no mask; two
  * slots for raw bits. */
-#define WCODEC_CUDA_SLOT(shape) (WCODEC_CUDA_GROUPS(shape) == 8u ? 1024u : 512u)
+#define WCODEC_CUDA_SLOT(shape) (WCODEC_CUDA_GROUPS(shape) == 8u || (shape) == WCODEC_SHAPE_8_0 ? 1024u : 512u)
 #define WCODEC_CUDA_SLOTS 3
 #define WCODEC_CUDA_STREAMS(shape) ((WCODEC_CUDA_SLOTS + 1) * WCODEC_CUDA_SLOT(shape) + 2 * WCODEC_CUDA_ROWS(shape) * 128)
 #define WCODEC_CUDA_ROOM(shape) (WCODEC_CUDA_STREAMS(shape) + WCODEC_CUDA_STAGE(shape))
+#define WCODEC_CUDA_LOSSY_ROOM WCODEC_CUDA_STREAMS(WCODEC_SHAPE_8_0_FUSED) /* of each stream */
 
 /* Kernels for few tiles keep of a tile all words, what each does to a state, and its raw bits (so many bytes a group, at most). */
 #define WCODEC_CUDA_FEW_RAW(shape) (WCODEC_CUDA_ROWS(shape) * 128u / WCODEC_CUDA_GROUPS(shape))

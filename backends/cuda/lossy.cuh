@@ -42,8 +42,8 @@ WCODEC_INLINE uint32_t shared_u8(uint32_t address)
 
 /* A stream of coefficients, or of their lower or upper bytes. With runs `run_tables` has a byte for each group: four times its table, and 1 if that has one symbol
  * only. */
-template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8_0, PROFILE, RUNS, PROFILE == PAIRS, false> {
-    typedef fast_tile<WCODEC_SHAPE_8_0, PROFILE, RUNS, PROFILE == PAIRS, false> fast;
+template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8_0_FUSED, PROFILE, RUNS, PROFILE == PAIRS, false> {
+    typedef fast_tile<WCODEC_SHAPE_8_0_FUSED, PROFILE, RUNS, PROFILE == PAIRS, false> fast;
     static constexpr uint32_t step = PROFILE == P12 ? 2 : 4; /* groups whose words are no more than a slot of the ring */
 
     uint32_t staged;  /* shared address of the warp's bytes */
@@ -588,7 +588,7 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
         if constexpr (wide) {
             const wcodec_stream_job *more = (const wcodec_stream_job *)job->raw;
             if ((more->mode_symbol & 0xff) == 0)
-                high.begin(more, room + WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0));
+                high.begin(more, room + WCODEC_CUDA_LOSSY_ROOM);
         }
     }
 
@@ -789,12 +789,12 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
 template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW = false> WCODEC_INLINE void lossy_tiles_kernel(const fast_launch &launch)
 {
     typedef lossy_tile<PROFILE, RUNS, BYTES, RAW> tile;
-    typedef places<tile::wide || PROFILE == PAIRS ? 32768 : 16384, WCODEC_CUDA_ROOM(WCODEC_SHAPE_8_0) * (tile::wide + 1), tile::extra> place;
+    typedef places<tile::wide || PROFILE == PAIRS ? 32768 : 16384, WCODEC_CUDA_LOSSY_ROOM * (tile::wide + 1), tile::extra> place;
     take_parts<tile, place>(launch, [](const wcodec_table_set *set, uint32_t *to, auto meanwhile) {
-        load_tables<WCODEC_SHAPE_8_0, PROFILE, RUNS, PROFILE == PAIRS, BYTES == 1>(set, to, meanwhile);
+        load_tables<WCODEC_SHAPE_8_0_FUSED, PROFILE, RUNS, PROFILE == PAIRS, BYTES == 1>(set, to, meanwhile);
         if constexpr (tile::wide)
             if (!RAW || set->streams > 1)
-                load_tables<WCODEC_SHAPE_8_0, PROFILE, RUNS, false>(second_set(set), to + 4096, [] {});
+                load_tables<WCODEC_SHAPE_8_0_FUSED, PROFILE, RUNS, false>(second_set(set), to + 4096, [] {});
     });
 }
 
