@@ -91,7 +91,10 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
     {
         uint32_t r[rows ? rows : 1];
         uint2 tables;
-        in.begin_block(g, groups);
+        if constexpr (rows > 0)
+            in.begin_block(g, groups);
+        else
+            in.begin_words();
 #pragma unroll
         for (int i = 0; i < rows; i++)
             r[i] = LAST && s::payload && i == s::first - 1 ? shared_u16(in.row + i * 128 - 2 * (thread() & 31)) : shared_u32(in.row + i * 128);
@@ -318,6 +321,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         low_start = x < WCODEC_STATE_LOW;
         if constexpr (!STAGED)
             check_outliers();
+        if constexpr (rows == 0)
+            in.wait();
     }
 
     __device__ __forceinline__ void decode(uint32_t next, uint32_t tables, uint32_t runs)

@@ -93,12 +93,28 @@ template <int SHAPE> struct streams {
     /* Before every block, of which g is the first group. `at` has moved by a slot's size at most since the last time: the slot before its own is free. */
     __device__ __forceinline__ void begin_block(uint32_t g, uint32_t groups)
     {
-        copy_async_wait<0>();
-        __syncwarp(); /* everybody's copies have come, and all have read what is overwritten now */
+        wait(); /* everybody's copies have come, and all have read what is overwritten now */
         enter_slot();
         if constexpr (rows > 0)
             fill_raw(other - row, g + s::unroll, groups);
         copy_async_commit();
+    }
+
+    /* The same of a block without raw bits, when wait() was called once: what was asked for when `at` entered its slot is two slots ahead, and is waited for when it
+     * enters the next one only. */
+    __device__ __forceinline__ void begin_words()
+    {
+        if (__all_sync(~0u, at < next))
+            return;
+        wait();
+        next_slot();
+        copy_async_commit();
+    }
+
+    __device__ __forceinline__ void wait() const
+    {
+        copy_async_wait<0>();
+        __syncwarp();
     }
 
     __device__ __forceinline__ void end_block()
@@ -109,8 +125,12 @@ template <int SHAPE> struct streams {
 
     __device__ __forceinline__ void enter_slot()
     {
-        if (__all_sync(~0u, at < next)) /* the same for all; said by a vote, so that the compiler knows */
-            return;
+        if (!__all_sync(~0u, at < next)) /* the same for all; said by a vote, so that the compiler knows */
+            next_slot();
+    }
+
+    __device__ __forceinline__ void next_slot()
+    {
         const uint32_t left = next - slot;
         fill(left + part, left == ring);
         const bool last = next == ring + size;
@@ -121,8 +141,7 @@ template <int SHAPE> struct streams {
     /* Before a group that is taken alone: words only. */
     __device__ __forceinline__ void begin_group()
     {
-        copy_async_wait<0>();
-        __syncwarp();
+        wait();
         enter_slot();
         copy_async_commit();
     }
