@@ -61,6 +61,13 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         this->x = ((const uint32_t *)job->states)[thread() & 31];
     }
 
+    /* Nothing is decoded, but what is parked is to be the same for all lanes. */
+    __device__ __forceinline__ void begin_nothing()
+    {
+        this->in = {};
+        this->in.load = 16 * (thread() & 31);
+    }
+
     __device__ __forceinline__ void prepare(uint32_t tables, uint32_t runs, uint32_t bytes)
     {
         this->table = tables;
@@ -589,6 +596,8 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
             const wcodec_stream_job *more = (const wcodec_stream_job *)job->raw;
             if ((more->mode_symbol & 0xff) == 0)
                 high.begin(more, room + WCODEC_CUDA_LOSSY_ROOM);
+            else
+                high.begin_nothing();
         }
     }
 
