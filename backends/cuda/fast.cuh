@@ -334,7 +334,7 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
 #pragma unroll 1
             for (; g < stop; g += unroll) {
                 /* Large tiles: a second copy of the code, for which small ones would wait longer than for the cache. */
-                if (bytes > 1 && !RUNS && groups > WCODEC_CUDA_PATCH && patches.before((g + unroll) * 128))
+                if ((bytes > 1 || rows == 0) && !RUNS && groups > WCODEC_CUDA_PATCH && patches.before((g + unroll) * 128))
                     block<false, true>(g);
                 else
                     block<false>(g);

@@ -5,8 +5,9 @@
 # usage: tests/build/cuda.sh nvcc|clang [ARCHITECTURE...]
 #
 # Do the CUDA kernels assemble for every architecture, by the toolkit's assembler, and are registers enough? Prints each kernel's registers and the bytes that
-# it spills; a few (a state that is put away through a tile) cost nothing, but more than SPILL_MOST would be within the loop. By nvcc from the toolkit, or by
-# CUDA_CLANG [clang], for the architectures that it knows. Exit code 77: skipped.
+# it spills. What is put away through a tile costs little, more would be within the loop over groups: SPILL_MOST bytes [160]. By clang 14 all kernels with a
+# second copy of that loop put away up to 184 bytes around it, and those that make blocks of residuals up to 230 around a unit, but nothing within the loop;
+# their limits are 192 and 240. By nvcc from the toolkit, or by CUDA_CLANG [clang], for the architectures that it knows. Exit code 77: skipped.
 set -eu
 cd "$(dirname "$0")/../.."
 compiler=$1
@@ -35,11 +36,12 @@ for arch; do
     fi
     "$ptxas" -v -arch="sm_$arch" -o /dev/null "$folder/ptx" >"$folder/log" 2>&1 || { result=1; cat "$folder/log"; continue; }
     built=$((built + 1))
-    awk -v arch="$arch" -v most="${SPILL_MOST:-160}" '
+    awk -v arch="$arch" -v compiler="$compiler" -v general="${SPILL_MOST:-160}" '
         /Compiling entry function/ {split($0, part, "\047"); name = part[2]}
         /bytes spill stores/ {spilled = 0; for (i = 2; i <= NF; i++) if ($i == "spill" && $(i + 1) ~ /^stores/) spilled = $(i - 2)}
         /Used [0-9]+ registers/ {
             for (i = 1; i < NF; i++) if ($i == "Used") registers = $(i + 1)
+            most = compiler != "clang" ? general : name ~ /fused/ ? general + 80 : name ~ /fast/ ? general + 32 : general
             printf "sm_%s %-36s %3d registers, %3d bytes spilled%s\n", arch, name, registers, spilled, (spilled > most ? ": too many" : "")
             kernels++
             bad += spilled > most
