@@ -62,19 +62,12 @@ extern const __device__ wcodec_cuda_blocks gridDim;
 struct __align__(8) uint2 {
     unsigned x, y;
 };
-struct __align__(8) float2 {
-    float x, y;
-};
 struct __align__(16) uint4 {
     unsigned x, y, z, w;
 };
 WCODEC_CUDA uint2 make_uint2(unsigned x, unsigned y)
 {
     return uint2{x, y};
-}
-WCODEC_CUDA float2 make_float2(float x, float y)
-{
-    return float2{x, y};
 }
 WCODEC_CUDA uint4 make_uint4(unsigned x, unsigned y, unsigned z, unsigned w)
 {
