@@ -32,7 +32,7 @@ static unsigned even_warps(uint64_t tiles, unsigned most)
     return warps < WARPS_MIN ? WARPS_MIN : (unsigned)warps;
 }
 
-/* Shared memory of a fast kernel: as laid out in fast.cuh, wherever it begins. Below the tables, which are aligned to their size, are warps' rooms, of which
+/* Shared memory of a fast kernel: as laid out in launch.cuh, wherever it begins. Below the tables, which are aligned to their size, are warps' rooms, of which
  * the last one may not fit. */
 unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps)
 {

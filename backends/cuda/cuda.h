@@ -49,7 +49,7 @@ struct wcodec_cuda_kernel {
     unsigned blocks; /* of a multiprocessor */
 };
 
-/* As the kernels take it: backends/cuda/fast.cuh. */
+/* As the kernels take it: backends/cuda/launch.cuh. */
 struct wcodec_cuda_arguments {
     cu_pointer block, jobs, tables, parts, first_part, faults, queue;
     uint32_t ones;

@@ -481,7 +481,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
 template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> __device__ __forceinline__ void fast_kernel(const fast_launch &launch)
 {
     typedef places<PROFILE == P8 && !RUNS ? 32768 : WIDE && PROFILE != P8 ? 32768 : 16384, WCODEC_CUDA_ROOM(SHAPE)> place;
-    take_parts<fast_tile<SHAPE, PROFILE, RUNS, WIDE, ADD>, place>(launch, [](const wcodec_table_set *set, uint32_t *to, auto meanwhile) { load_tables<SHAPE, PROFILE, RUNS, WIDE>(set, to, meanwhile); });
+    take_parts<fast_tile<SHAPE, PROFILE, RUNS, WIDE, ADD>, place>(
+        launch, [](const wcodec_table_set *set, uint32_t *to, auto meanwhile) { load_tables<SHAPE, PROFILE, RUNS, WIDE>(set, to, meanwhile); });
 }
 
 #endif

@@ -26,8 +26,7 @@ struct fast_launch {
 };
 
 /* Shared memory: the warps' rooms for streams, and the tables, aligned to their size so that an index is or-ed to their address; rooms go below them as far as
- * there is room. At last the part that the
- * work-group is at: read again when needed, rather than held in registers through a tile. */
+ * there is room. Before them is the part that the work-group is at: read again when needed, rather than held in registers through a tile. */
 extern __shared__ __align__(1024) uint32_t shared[];
 
 /* EXTRA: bytes of a warp behind everything else. */

@@ -100,8 +100,8 @@ template <int SHAPE> struct streams {
         copy_async_commit();
     }
 
-    /* The same of a block without raw bits, when wait() was called once: what was asked for when `at` entered its slot is two slots ahead, and is waited for when it
-     * enters the next one only. */
+    /* The same of a block without raw bits, when wait() was called once: what was asked for when `at` entered its slot is two slots ahead, and is waited for
+     * when it enters the next one only. */
     __device__ __forceinline__ void begin_words()
     {
         if (__all_sync(~0u, at < next))
