@@ -62,7 +62,7 @@ struct wcodec_lossy_list {
     uint32_t done; /* that are in their place */
 };
 
-/* Where tiles become elements at once (lossy.cl), each 32 work-items have this behind the tables: what a tile's lanes share. */
+/* Where lossy tensors' tiles become elements at once (lossy.cl), each 32 work-items have this behind the tables: what a tile's lanes share. */
 struct WCODEC_ALIGNED_16 wcodec_lossy_room {
 #if WCODEC_RUNS
     uint32_t words[512 * WCODEC_LOSSY_FUSED]; /* coefficients of sixteen groups, of 16 bits lower bytes and upper ones */
@@ -70,11 +70,15 @@ struct WCODEC_ALIGNED_16 wcodec_lossy_room {
     const __global uint8_t *from; /* the ring */
     uint32_t at, next, slot, load, end;
 #else
-    uint32_t words[128];
+    uint32_t words[WCODEC_LOSSY_RAW ? 256 : 128]; /* of four groups: symbols, then coefficients of 16 bits */
 #endif
     struct wcodec_blocks_job blocks;
     struct wcodec_view_job view;
-    struct wcodec_lossy_list lists[WCODEC_LOSSY_FUSED];
+    struct wcodec_lossy_list lists[2]; /* of symbols, and of those above them */
+#if WCODEC_LOSSY_RAW || WCODEC_LOSSY_FUSED == 2
+    uint32_t add, raw_bits, constants;
+    const __global uint8_t *raw;
+#endif
 #if WCODEC_LOSSY_FUSED == 2
     uint16_t window[128]; /* words of upper bytes */
     uint32_t upper_run[16];

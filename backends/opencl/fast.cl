@@ -339,7 +339,11 @@ WCODEC_DEVICE_FUNCTION uint4 wcodec_fast_stored(const __global struct wcodec_tab
 
 WCODEC_DEVICE_FUNCTION void wcodec_fast_make_ready(const __global struct wcodec_table_set *set, __local uint4 *to, uint32_t i, uint4 e)
 {
+#ifdef WCODEC_LOSSY_FUSED
+    const uint32_t byte_shift = 0;
+#else
     const uint32_t byte_shift = BYTES == 1 ? set->shift : 0;
+#endif
     e ^= wcodec_fast_flip(set);
     if (WCODEC_P8_CODING)
         e = (uint4)(wcodec_p8_entry(e.x, byte_shift), wcodec_p8_entry(e.y, byte_shift), wcodec_p8_entry(e.z, byte_shift), wcodec_p8_entry(e.w, byte_shift));
@@ -418,7 +422,7 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
                 wcodec_fast_make_ready(set, tables, k, wcodec_fast_stored(set, k));
 #if defined(WCODEC_LOSSY_FUSED) && WCODEC_LOSSY_FUSED == 2
             const __global struct wcodec_table_set *upper = wcodec_upper_set(set);
-            if (set->entries + upper->entries <= TABLE_WORDS)
+            if (set->streams > 1 && set->entries + upper->entries <= TABLE_WORDS)
                 for (uint32_t k = (uint32_t)get_local_id(0); k < upper->entries / 4; k += WCODEC_OPENCL_ITEMS)
                     wcodec_fast_make_ready(upper, tables + fours, k, wcodec_fast_stored(upper, k));
 #endif

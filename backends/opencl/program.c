@@ -189,14 +189,15 @@ static unsigned shape_nvidia(const struct wcodec_device *d, unsigned shape, bool
 /* Those of the kernels that make elements of lossy tensors: what their transforms want of registers leaves room for few warps. */
 static void lossy_groups(const struct wcodec_device *d, unsigned kernel, struct wcodec_opencl_program *p, char *more, size_t size)
 {
-    const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA, wide = kernel == WCODEC_FUSED_LOSSY_WIDE, plain = kernel >= WCODEC_FUSED_LOSSY_P12;
-    const unsigned coding = kernel == WCODEC_FUSED_LOSSY_P12 ? WCODEC_CODING_P12 : kernel == WCODEC_FUSED_LOSSY_PAIRS ? WCODEC_CODING_PAIRS : WCODEC_CODING_P8_RUNS;
-    const unsigned tables = TABLES + (wide ? 2048 : 0), room = 2048 + (plain ? 688 : wide ? 5216 : 2768); /* struct wcodec_lossy_room, behind a ring */
+    const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA, raw = kernel >= WCODEC_FUSED_LOSSY_RAW_WIDE, wide = kernel == WCODEC_FUSED_LOSSY_WIDE || kernel == WCODEC_FUSED_LOSSY_RAW_WIDE;
+    const bool pairs = kernel == WCODEC_FUSED_LOSSY_PAIRS || kernel == WCODEC_FUSED_LOSSY_RAW_PAIRS, plain = pairs || kernel == WCODEC_FUSED_LOSSY_P12 || kernel == WCODEC_FUSED_LOSSY_RAW_P12;
+    const unsigned coding = pairs ? WCODEC_CODING_PAIRS : plain ? WCODEC_CODING_P12 : WCODEC_CODING_P8_RUNS;
+    const unsigned tables = TABLES + (wide ? 2048 : 0), room = 2048 + (plain ? 1248 : wide ? 5232 : 2816); /* struct wcodec_lossy_room, behind a ring */
     p->groups = nvidia ? 4 : 16;
     p->items = nvidia ? (plain ? 256 : 128) : d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
     while (p->items > 32 && tables + p->items / 32 * room + 8 * p->places + FAST_EXTRA > d->local_memory)
         p->items -= 32;
-    const int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=0 -DWCODEC_OPENCL_COPIES=1 -DWCODEC_LOSSY_FUSED=%u", (unsigned)WCODEC_SHAPE_8_0, coding, wide ? 2u : 1u);
+    const int n = snprintf(more, size, " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=0 -DWCODEC_OPENCL_COPIES=1 -DWCODEC_LOSSY_FUSED=%u -DWCODEC_LOSSY_RAW=%d", (unsigned)WCODEC_SHAPE_8_0, coding, wide ? 2u : 1u, raw);
     if (nvidia)
         snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u%s%s", plain ? 64u : 128u, d->capability >= 80 ? " -DWCODEC_OPENCL_ASYNC -DWCODEC_OPENCL_FLOAT_PAIRS" : "",
                  d->capability >= 90 ? " -DWCODEC_OPENCL_HALVES" : "");
@@ -241,8 +242,6 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel, enum wco
         return false;
     if (d->variant == WCODEC_VARIANT_LOOPS || TABLES + RING_ROOM + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA > d->local_memory)
         return false;
-    if (kernel >= WCODEC_FUSED_LOSSY_RAW_WIDE && kernel <= WCODEC_FUSED_LOSSY_RAW_PAIRS)
-        return false;
     if (kernel > WCODEC_KERNEL_GENERIC) /* votes by barriers in branches are more than processors' compilers bear */
         return d->variant != WCODEC_VARIANT_LOCAL && TABLES + RING_ROOM + 7520 + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA <= d->local_memory;
     return coding == WCODEC_CODING_PAIRS ? shape != WCODEC_SHAPE_8_0 : coding == WCODEC_CODING_P12 ? shape == WCODEC_SHAPE_8_0 : true;
@@ -251,7 +250,7 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel, enum wco
 static void build_again(struct wcodec_device *d, unsigned kernel, enum wcodec_opencl_form form, struct wcodec_opencl_program *p)
 {
     wcodec_error err = {0};
-    char more[256] = "";
+    char more[320] = "";
     p->places = places_of(d, form);
     if (kernel > WCODEC_KERNEL_GENERIC && kernel < WCODEC_FUSED_8_4_PAIRS) {
         lossy_groups(d, kernel, p, more, sizeof more);
