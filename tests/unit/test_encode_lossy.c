@@ -511,12 +511,84 @@ static void test_nothing_left(void **state)
     free(data);
 }
 
+/* A plain tensor at so many bits: what the payload holds must be the coefficients, and they what was measured. */
+static void code_plain(double bits, const uint8_t *data, size_t count, struct wcodec_coded *coded)
+{
+    const struct wcodec_encode_settings settings = settings_of(WCODEC_LOSSY_BITS, bits, 0);
+    assert_true(check(&settings, WCODEC_DTYPE_BF16, data, count));
+    assert_int_equal(wcodec_encode_tensor(context, &settings, WCODEC_DTYPE_BF16, data, 2 * count, coded, NULL), WCODEC_OK);
+    assert_true(coded->coding == 5 && coded->lossy->plain);
+    assert_int_equal(wcodec_coded_verify(context, &settings, coded, data, NULL), WCODEC_OK);
+}
+
+/* Few numbers are far out: what is above the window is constant but for outliers in every tile, even in the first, which has so many that a table would take
+ * less. */
+static void test_constant_above(void **state)
+{
+    enum { N = 1 << 18, DENSE = 8192 };
+    uint64_t seed = support_seed() + 12;
+    uint8_t *data = malloc(2 * N);
+    struct wcodec_coded coded;
+    struct wcodec_tiles *tiles;
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        put_number(WCODEC_DTYPE_BF16, gaussian(&seed) * (i % (i < DENSE ? 64 : 4096) ? 1 : 100), i, data);
+    code_plain(5.5, data, N, &coded);
+    const struct wcodec_tiling *t = coded.tiling;
+    assert_true(t->element_log2 == 1 && t->coded_count == 2 && t->fields[t->coded[0]].profile == WCODEC_P12);
+    assert_true(t->tiles > 1 && t->tile_log2 == 13);
+    assert_int_equal(wcodec_tiles_read(t, coded.parts[1].data, coded.payload_size - coded.parts[0].size, &context->allocator, &tiles, NULL), WCODEC_OK);
+    for (uint64_t tile = 0; tile < t->tiles; tile++) {
+        const struct wcodec_stream *stream = &tiles->streams[2 * tile + 1];
+        uint32_t above = 0;
+        for (size_t i = 0; i < wcodec_tile_elements(t, tile); i++)
+            above += ((wcodec_load_u16(coded.coefficients + 2 * ((tile << t->tile_log2) + i)) + t->add) & 0xffff) >> t->fields[t->coded[1]].shift != 0;
+        assert_true(stream->mode == WCODEC_STREAM_CONSTANT && stream->symbol == 0);
+        assert_int_equal(stream->outliers, above);
+        assert_true(tile > 0 || above > DENSE / 128);
+    }
+    wcodec_tiles_free(tiles);
+    wcodec_coded_free(&coded);
+    free(data);
+}
+
+/* Coefficients of bytes are cut and coded as GPUs decode them in one pass: all bits by P12, or pairs above four raw bits, where runs with tables of P8 would
+ * save a little; and never above three raw bits, which of small tensors would save something too. */
+static void test_plain_fields(void **state)
+{
+    enum { N = 1 << 18, SMALL = 8192 };
+    uint64_t seed = support_seed() + 13;
+    uint8_t *data = malloc(2 * N);
+    struct wcodec_coded coded;
+    (void)state;
+    for (size_t i = 0; i < N; i++)
+        put_number(WCODEC_DTYPE_BF16, gaussian(&seed) * (i / 512 % 2 ? 1.5 : 1), i, data);
+    code_plain(4.5, data, N, &coded);
+    assert_true(coded.tiling->element_log2 == 0 && coded.tiling->field_count == 1);
+    assert_int_equal(coded.tiling->fields[0].profile, WCODEC_P12);
+    wcodec_coded_free(&coded);
+    code_plain(6.5, data, N, &coded);
+    assert_true(coded.tiling->element_log2 == 0 && coded.tiling->field_count == 2);
+    assert_true(coded.tiling->fields[0].kind == WCODEC_FIELD_RAW && coded.tiling->fields[0].width == 4);
+    assert_int_equal(coded.tiling->fields[1].profile, WCODEC_PAIRS);
+    wcodec_coded_free(&coded);
+    for (size_t i = 0; i < SMALL; i++)
+        put_number(WCODEC_DTYPE_BF16, gaussian(&seed), i, data);
+    for (unsigned i = 0; i <= 10; i++) {
+        code_plain(5 + i / 10.0, data, SMALL, &coded);
+        assert_int_equal(coded.tiling->element_log2, 0);
+        assert_true(coded.tiling->field_count == 1 || coded.tiling->fields[0].width == 4);
+        wcodec_coded_free(&coded);
+    }
+    free(data);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_forward), cmocka_unit_test(test_inverse),         cmocka_unit_test(test_rate),     cmocka_unit_test(test_split),        cmocka_unit_test(test_targets),
         cmocka_unit_test(test_limits), cmocka_unit_test(test_close),   cmocka_unit_test(test_transforms_gain), cmocka_unit_test(test_lossless), cmocka_unit_test(test_nothing_left),
-        cmocka_unit_test(test_end_of_range), cmocka_unit_test(test_exact), cmocka_unit_test(test_coarse),
+        cmocka_unit_test(test_end_of_range), cmocka_unit_test(test_exact), cmocka_unit_test(test_coarse), cmocka_unit_test(test_constant_above), cmocka_unit_test(test_plain_fields),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }
