@@ -84,6 +84,7 @@ struct wcodec_plan {
 typedef uint64_t wcodec_address_function(const struct wcodec_memory *memory);
 
 #define WCODEC_PLAN_ANY_TILE ((uint64_t)1 << 63)
+_Static_assert(WCODEC_KERNELS <= 63, "a bit for each kernel below WCODEC_PLAN_ANY_TILE");
 
 /* First the sizes: *plan->size and *plan->scratch_size bytes of the device are needed, aligned to 256. kernels: bit k is set if kernel k is there;
  * WCODEC_PLAN_ANY_TILE if they take tiles that are not whole, and any destination (fused ones do). */

@@ -469,16 +469,20 @@ wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *q, const struct wc
 /* What a driver counts wrongly it counts for the whole process. */
 static pthread_mutex_t one_launch = PTHREAD_MUTEX_INITIALIZER;
 
-static cl_int enqueue(const struct wcodec_queue *q, const struct launch *l, cl_event *event)
+/* *call: the driver's function that failed, if one did. */
+static cl_int enqueue(const struct wcodec_queue *q, const struct launch *l, cl_event *event, const char **call)
 {
     const struct wcodec_device *d = q->device;
     const size_t all = l->groups * l->items;
+    *call = "clEnqueueNDRangeKernel";
     if (!d->alone)
         return d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &l->items, 0, NULL, event);
     pthread_mutex_lock(&one_launch);
     cl_int result = d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &l->items, 0, NULL, event);
-    if (result == CL_SUCCESS)
+    if (result == CL_SUCCESS) {
+        *call = "clFinish";
         result = d->cl->clFinish(q->queue);
+    }
     pthread_mutex_unlock(&one_launch);
     return result;
 }
@@ -499,19 +503,21 @@ wcodec_status wcodec_opencl_batch_decode(struct wcodec_queue *q, struct wcodec_b
 {
     const struct wcodec_device *d = q->device;
     cl_int result = CL_SUCCESS;
+    const char *call = NULL;
     b->room.serial = b->room.serial % SERIAL_MAX + 1;
     b->room.asked = false;
     forget_event(b);
     for (struct set *s = b->sets; s < b->sets + b->set_count; s++)
         for (unsigned i = 0; i < s->launch_count && result == CL_SUCCESS; i++) {
             struct launch *l = &s->launches[i];
-            /* NVIDIA's driver fails the reading of results in its place, and takes longer for an event than for a launch. */
+            /* NVIDIA's driver fails clFinish in its place, and takes longer for an event than for a launch. */
             const bool asked = d->variant != WCODEC_VARIANT_NVIDIA && s + 1 == b->sets + b->set_count && i + 1 == s->launch_count;
+            call = "clSetKernelArg";
             result = set_arguments(b, l);
             if (result == CL_SUCCESS)
-                result = enqueue(q, l, asked ? &b->ended : NULL);
+                result = enqueue(q, l, asked ? &b->ended : NULL, &call);
         }
-    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clEnqueueNDRangeKernel", err);
+    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, call, err);
 }
 
 /* The decoding has ended: well, or not. */

@@ -151,8 +151,6 @@ wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *s, unsigned
     d->memory = listing.memory > 0 ? listing.memory : UINT64_MAX;
     d->alone = fails_with_two_launches(s, i);
     pthread_mutex_init(&d->lock, NULL);
-    void *found = d->cl->clGetExtensionFunctionAddressForPlatform(d->place->platform, "clCreateBufferNV");
-    memcpy(&d->create_nv, &found, sizeof found);
     const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)d->place->platform, 0};
     wcodec_status status;
     d->context = d->cl->clCreateContext(properties, 1, &d->place->device, NULL, NULL, &result);

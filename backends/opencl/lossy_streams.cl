@@ -84,12 +84,11 @@ WCODEC_DEVICE_FUNCTION bool wcodec_lossy_patch(struct wcodec_tile_work *w, __loc
 
 #if WCODEC_LOSSY_RAW && !WCODEC_RUNS
 /* What is above symbols of a plain tensor is constant but for outliers: those of the `elements` from `first` on, whose coefficients of 16 bits are at `to`, get
- * theirs from bit `shift` on. Returns whether there are any. */
-WCODEC_DEVICE_FUNCTION bool wcodec_lossy_patch_upper(struct wcodec_tile_work *w, __local struct wcodec_lossy_list *list, struct wcodec_lossy_outlier *o, uint32_t first, uint32_t elements, uint32_t shift, __local uint16_t *to)
+ * theirs from bit `shift` on. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_patch_upper(struct wcodec_tile_work *w, __local struct wcodec_lossy_list *list, struct wcodec_lossy_outlier *o, uint32_t first, uint32_t elements, uint32_t shift, __local uint16_t *to)
 {
     const uint32_t lane = WCODEC_THREAD_LANE(w);
     uint32_t lanes = wcodec_ballot(&w->binding, o->position - first < elements);
-    const bool any = lanes != 0;
     while (lanes != 0) {
         const uint32_t done = list->done + WCODEC_POPCOUNT(lanes);
         wcodec_local_order();
@@ -100,7 +99,6 @@ WCODEC_DEVICE_FUNCTION bool wcodec_lossy_patch_upper(struct wcodec_tile_work *w,
         *o = wcodec_lossy_ask(list, lane);
         lanes = wcodec_ballot(&w->binding, o->position - first < elements);
     }
-    return any;
 }
 #endif
 

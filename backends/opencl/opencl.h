@@ -80,7 +80,7 @@ struct wcodec_device {
     unsigned places;       /* buffers of one launch at most */
     unsigned units;        /* that run work-groups at a time */
     unsigned launch_tiles; /* of one launch at most */
-    bool alone;            /* one launch of the process at a time: its driver fails else */
+    bool alone;            /* one launch of the process at a time, and each is waited for (also in a caller's queue): its driver fails else */
     cl_mem(CL_API_CALL *create_nv)(cl_context, cl_mem_flags, cl_bitfield, size_t, void *, cl_int *); /* clCreateBufferNV; NULL if there is none */
     pthread_mutex_t lock;  /* of what follows */
     struct wcodec_opencl_program programs[WCODEC_KERNELS_ALL][WCODEC_OPENCL_FORMS];

@@ -243,7 +243,7 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel, enum wco
     if (d->variant == WCODEC_VARIANT_LOOPS || TABLES + RING_ROOM + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA > d->local_memory)
         return false;
     if (kernel > WCODEC_KERNEL_GENERIC) /* votes by barriers in branches are more than processors' compilers bear */
-        return d->variant != WCODEC_VARIANT_LOCAL && TABLES + RING_ROOM + 7520 + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA <= d->local_memory;
+        return d->variant != WCODEC_VARIANT_LOCAL && TABLES + RING_ROOM + 7536 + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA <= d->local_memory;
     return coding == WCODEC_CODING_PAIRS ? shape != WCODEC_SHAPE_8_0 : coding == WCODEC_CODING_P12 ? shape == WCODEC_SHAPE_8_0 : true;
 }
 
@@ -297,6 +297,10 @@ static void get_limits(struct wcodec_device *d)
         d->capability = 10 * major + minor;
     d->units = units > 0 ? units : 1;
     d->local_memory = local;
+    if (device_has(d, "cl_nv_create_buffer")) { /* an address alone does not say that the device has it */
+        void *found = cl->clGetExtensionFunctionAddressForPlatform(d->place->platform, "clCreateBufferNV");
+        memcpy(&d->create_nv, &found, sizeof found);
+    }
     if (d->variant == WCODEC_VARIANT_NVIDIA && parameters >= sizeof(cl_mem) * PLACES_MOST + 128)
         d->places = PLACES_MOST;
     /* Some gigabytes of output: what slow devices do in a part of a second, after which a display that hangs on them gets its turn. */

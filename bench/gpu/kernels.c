@@ -84,11 +84,11 @@ static const struct row {
     {"lossy-plain-2^27-p8", BF16, 27, 1, WCODEC_P8, false, 0, 0, WCODEC_PREDICT_NONE, 4.5},
     {"lossy-dct-2^27-p12", FIELD16, 27, 1, WCODEC_P12, false, 0, 0, WCODEC_PREDICT_NONE, 4.5},
     {"lossy-plain-8.5-2^27-p8", BF16, 27, 1, WCODEC_P8, false, 0, 0, WCODEC_PREDICT_NONE, 8.5},
-    {"lossy-dct-6.5-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 6.5},
-    {"lossy-dct-7.5-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 7.5},
-    {"lossy-dct-8-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 8},
-    {"lossy-dct-8.5-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 8.5},
-    {"lossy-dct-10-2^27", FIELD16, 27, 1, 0, false, 700, 1000, WCODEC_PREDICT_NONE, 10},
+    {"lossy-dct-6.5-2^27", FIELD16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 6.5},
+    {"lossy-dct-7.5-2^27", FIELD16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 7.5},
+    {"lossy-dct-8-2^27", FIELD16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 8},
+    {"lossy-dct-8.5-2^27", FIELD16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 8.5},
+    {"lossy-dct-10-2^27", FIELD16, 27, 1, 0, false, 900, 1500, WCODEC_PREDICT_NONE, 10},
 };
 
 static uint64_t next_random(uint64_t *s)

@@ -259,8 +259,8 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struc
     wcodec_status status = WCODEC_OK;
     bool have[4] = {false};
     unsigned best = 0;
-    /* Of small tensors GPUs decode pairs sooner; where runs can be skipped, P8 is what decoders do best. */
-    /* Of whole bytes of residuals GPUs have no pairs in one pass, and P8 is a quarter faster than P12. */
+    /* Of small tensors GPUs decode pairs sooner; where runs can be skipped, P8 is what decoders do best.
+     * Of whole bytes of residuals GPUs have no pairs in one pass, and P8 is a quarter faster than P12. */
     const bool whole = settings->residuals && facts->raw_bits == 0 && facts->width == 8;
     const unsigned fused = facts->width > 4 ? WCODEC_P12 : WCODEC_PAIRS;
     const unsigned preferred = settings->plain ? fused : settings->bands || whole || (facts->raw_bits >= 8 && !settings->latency) ? WCODEC_P8 : WCODEC_PAIRS;

@@ -165,12 +165,12 @@ static void run_encoder(unsigned level)
     encoding.seed = seed;
     encoding.tiles = encoding.outliers = 0;
     support_coded = compare_encoder;
-    for (unsigned i = 0; i < 200 + 8 * 3 * 12; i++) {
+    for (unsigned i = 0; i < 200 + SUPPORT_SHAPES * 3 * 12; i++) {
         struct support_tensor x;
         if (i < 200)
             support_tensor_make(&seed, 0, &x);
         else
-            support_tensor_common(&seed, i % 8, 1 + i / 8 % 3, 1 + support_random(&seed) % (i % 5 ? 3 * 4096 : 600), &x);
+            support_tensor_common(&seed, i % SUPPORT_SHAPES, 1 + i / SUPPORT_SHAPES % 3, 1 + support_random(&seed) % (i % 5 ? 3 * 4096 : 600), &x);
         support_tensor_free(&x);
     }
     support_coded = NULL;
@@ -243,9 +243,9 @@ static void run_level(unsigned level)
             compare(&dsp, &x, &seed, true, faults);
         support_tensor_free(&x);
     }
-    for (unsigned i = 0; i < 8 * 3 * 4; i++) {
+    for (unsigned i = 0; i < SUPPORT_SHAPES * 3 * 4; i++) {
         struct support_tensor x;
-        support_tensor_common(&seed, i % 8, 1 + i / 8 % 3, 1 + support_random(&seed) % (12 * 4096), &x);
+        support_tensor_common(&seed, i % SUPPORT_SHAPES, 1 + i / SUPPORT_SHAPES % 3, 1 + support_random(&seed) % (12 * 4096), &x);
         compare(&dsp, &x, &seed, false, faults);
         for (unsigned k = 0; k < 6; k++)
             compare(&dsp, &x, &seed, true, faults);
