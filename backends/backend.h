@@ -224,6 +224,7 @@ struct wcodec_backend {
 
     /* Wait for the last batch_decode() and set results[i] for each job. The destination of a failed job is zeros when this returns. */
     wcodec_status (*batch_results)(struct wcodec_queue *queue, struct wcodec_batch *batch, struct wcodec_job_result *results, wcodec_error *err);
+    /* The queue must have been waited for since batch_create() and the last batch_decode(): both may still read what is freed here. */
     void (*batch_destroy)(struct wcodec_batch *batch);
 };
 

@@ -76,8 +76,9 @@ static wcodec_status split_values(const wcodec_allocator *allocator, const uint8
     uint64_t elements = 0, best, constant_best;
     if (!counts)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to count integers of 16 bits");
-    for (uint64_t i = 0; i < count; i += stride, elements++)
-        counts[wcodec_load_u16(values + 2 * i)]++;
+    /* Not always at the same place of a stride: columns of a matrix may differ by their parity. */
+    for (uint64_t i = 0; i + stride <= count; i += stride, elements++)
+        counts[wcodec_load_u16(values + 2 * (i + (uint32_t)elements * 0x9E3779B1u % stride))]++;
     unsigned chosen = best_split(counts, elements, least, largest, false, &best);
     const unsigned constant = plain ? best_split(counts, elements, least, largest, true, &constant_best) : 0;
     const bool above = plain && constant_best <= best + best / WORTH_SECOND;

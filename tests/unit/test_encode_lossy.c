@@ -191,6 +191,32 @@ static void test_split(void **state)
     free(q);
 }
 
+/* Of many values some are counted: not by their place, so that columns that differ by parity are all seen. */
+static void test_split_of_many(void **state)
+{
+    const uint32_t count = 1u << 22; /* every second one is counted */
+    uint64_t seed = support_seed() + 4;
+    uint8_t *q = malloc(2 * (size_t)count);
+    struct wcodec_split split;
+    int least = 0, largest = 0;
+    (void)state;
+    for (uint32_t k = 0; k < count; k++) {
+        const int v = (int)lrint((k % 2 ? 160 : 20) * gaussian(&seed));
+        least = v < least ? v : least;
+        largest = v > largest ? v : largest;
+        wcodec_store_u16(q + 2 * (size_t)k, (uint16_t)v);
+    }
+    assert_int_equal(wcodec_plain_split(&context->allocator, q, count, least, largest, &split, NULL), WCODEC_OK);
+    const unsigned low = split.fields[0].kind == WCODEC_FIELD_RAW ? split.fields[0].width : 0;
+    uint32_t above = 0;
+    for (uint32_t k = 0; k < count; k++) {
+        const int v = (int16_t)wcodec_load_u16(q + 2 * (size_t)k);
+        above += v >= 128 << low || v < -(128 << low);
+    }
+    assert_true(!split.constant_above || above < count / 64);
+    free(q);
+}
+
 /* Which tensors, and how they come out. */
 enum kind { GAUSSIAN, LAPLACE, UNIFORM, WALK, SPARSE, TWO_VALUES, ONE_LARGE, KINDS };
 
@@ -586,7 +612,7 @@ static void test_plain_fields(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_forward), cmocka_unit_test(test_inverse),         cmocka_unit_test(test_rate),     cmocka_unit_test(test_split),        cmocka_unit_test(test_targets),
+        cmocka_unit_test(test_forward), cmocka_unit_test(test_inverse),         cmocka_unit_test(test_rate),     cmocka_unit_test(test_split), cmocka_unit_test(test_split_of_many),        cmocka_unit_test(test_targets),
         cmocka_unit_test(test_limits), cmocka_unit_test(test_close),   cmocka_unit_test(test_transforms_gain), cmocka_unit_test(test_lossless), cmocka_unit_test(test_nothing_left),
         cmocka_unit_test(test_end_of_range), cmocka_unit_test(test_exact), cmocka_unit_test(test_coarse), cmocka_unit_test(test_constant_above), cmocka_unit_test(test_plain_fields),
     };
