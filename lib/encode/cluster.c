@@ -218,7 +218,7 @@ uint64_t wcodec_cluster_potential(const struct wcodec_symbols *symbols, size_t u
     for (size_t i = 0; i < looked; i++) {
         uint64_t counts[256] = {0}, held = 0;
         /* Evenly, but not always at the same place of what repeats: the bands of a transform's coefficients. */
-        const size_t stride = units / looked, at = units * i / looked + (size_t)((uint32_t)i * 0x9E3779B1u) % stride;
+        const size_t stride = units / looked, at = units * i / looked + (size_t)wcodec_scatter(i, stride);
         wcodec_count_symbols(symbols->at + (at < units ? at : units - 1) * unit, unit, counts);
         for (unsigned s = 0; s < 256; s++)
             held += counts[s] != 0;

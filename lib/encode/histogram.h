@@ -9,6 +9,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* Where within its stride sample number i is taken, so that what repeats at an even distance is not all that is seen: below `stride`, which is at least 1. */
+static inline uint64_t wcodec_scatter(uint64_t i, uint64_t stride)
+{
+    return (uint32_t)i * 0x9E3779B1u % stride;
+}
+
 /* Elements that are worth handling at once: their symbols stay in the first-level cache. */
 enum { WCODEC_COUNT_BLOCK = 4096 };
 

@@ -5,6 +5,7 @@
 
 #include "core/error.h"
 #include "encode/bits.h"
+#include "encode/histogram.h"
 
 enum { VALUES = 1 << 16, WINDOW = 8, COUNTED = 1 << 22, BANDS = 16, RUN_LOG2 = 7, SAMPLE = 1 << 18, WORTH_RAW = 250, WORTH_SECOND = 143 };
 
@@ -78,7 +79,7 @@ static wcodec_status split_values(const wcodec_allocator *allocator, const uint8
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to count integers of 16 bits");
     /* Not always at the same place of a stride: columns of a matrix may differ by their parity. */
     for (uint64_t i = 0; i + stride <= count; i += stride, elements++)
-        counts[wcodec_load_u16(values + 2 * (i + (uint32_t)elements * 0x9E3779B1u % stride))]++;
+        counts[wcodec_load_u16(values + 2 * (i + wcodec_scatter(elements, stride)))]++;
     unsigned chosen = best_split(counts, elements, least, largest, false, &best);
     const unsigned constant = plain ? best_split(counts, elements, least, largest, true, &constant_best) : 0;
     const bool above = plain && constant_best <= best + best / WORTH_SECOND;

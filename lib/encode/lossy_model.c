@@ -4,6 +4,7 @@
 #include "encode/lossy_model.h"
 
 #include "core/error.h"
+#include "encode/histogram.h"
 #include "encode/lossy_transform.h"
 
 #include <math.h>
@@ -171,7 +172,7 @@ wcodec_status wcodec_lossy_sample_take(const struct wcodec_lossy_source *s, stru
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of blocks");
     for (uint64_t i = 0; i < taken; i++) {
         /* Evenly, but not always at the same place of a row of superblocks. */
-        const uint64_t unit = units * i / taken + (uint32_t)i * 0x9E3779B1u % stride;
+        const uint64_t unit = units * i / taken + wcodec_scatter(i, stride);
         if (s->blocks)
             take_superblock(s, sample->set, unit < units ? unit : units - 1, sample->blocks, &sample->count);
         else

@@ -101,7 +101,7 @@ static void sample_field(struct sample *sample, const struct wcodec_cpu_encode_d
     const uint64_t among = sample->scattered && sample->pieces > sample->taken ? sample->pieces / sample->taken : 1;
     sample->count = 0;
     for (uint64_t i = 0; i < sample->taken; i++) {
-        uint64_t first = (sample->pieces * i / sample->taken + (uint32_t)i * 0x9E3779B1u % among) * sample->piece, left = survey->elements - first;
+        uint64_t first = (sample->pieces * i / sample->taken + wcodec_scatter(i, among)) * sample->piece, left = survey->elements - first;
         size_t n = left < sample->piece ? (size_t)left : sample->piece;
         dsp->extract(data + (first << survey->element_log2), n, survey->element_log2, add, f->shift, f->width, sample->values + sample->count);
         sample->count += n;

@@ -5,6 +5,7 @@
  * modes that they take: some rounds settle both, on a sample. */
 #include "core/error.h"
 #include "encode/bits.h"
+#include "encode/histogram.h"
 #include "encode/predict.h"
 
 enum {
@@ -49,7 +50,7 @@ static wcodec_status take_sample(const wcodec_allocator *allocator, int level, c
         uint16_t elements[WCODEC_BLOCK];
         /* Evenly, but not always at the same place of a row of blocks. */
         const uint64_t stride = blocks->count / count > 0 ? blocks->count / count : 1;
-        wcodec_block_load(blocks, data, (blocks->count * i / count + (uint32_t)i * 0x9E3779B1u % stride) % blocks->count, elements);
+        wcodec_block_load(blocks, data, (blocks->count * i / count + wcodec_scatter(i, stride)) % blocks->count, elements);
         for (unsigned m = 0; m < mode_count; m++)
             wcodec_block_residuals(s->modes[m], s->element_log2, elements, s->residuals[m * count + i]);
     }
