@@ -1,28 +1,39 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a backend is: all that the core knows of CUDA, OpenCL and the CPU. The CPU's is part of the library; the others are plugins, wcodec_NAME.so, that export
- * one constant `struct wcodec_backend wcodec_backend_NAME` and have no undefined symbol of the core: what they need of it comes in as `struct wcodec_host`.
+/* What a backend is: all that the core knows of CUDA, OpenCL and the CPU. The CPU's is part of the
+ * library; the others are plugins, wcodec_NAME.so, that export one constant `struct wcodec_backend
+ * wcodec_backend_NAME` and have no undefined symbol of the core: what they need of it comes in as
+ * `struct wcodec_host`.
  *
- * The nouns. A *backend state* is a backend opened for one context. A *device* is opened from it. *Memory* of a device is a handle, and places in it are handle
- * and byte offset. A *queue* of a device does what it is given in order, at its own time. An *event* marks a point in a queue. A *batch* is a list of decoding
- * jobs made ready for a device; it can be decoded any number of times.
+ * The nouns. A *backend state* is a backend opened for one context. A *device* is opened from it.
+ * *Memory* of a device is a handle, and places in it are handle and byte offset. A *queue* of a
+ * device does what it is given in order, at its own time. An *event* marks a point in a queue. A
+ * *batch* is a list of decoding jobs made ready for a device; it can be decoded any number of
+ * times.
  *
- * Ownership. What a function creates belongs to the caller, who ends it by the matching function before its device, and devices before the state. Ending takes
- * no NULL. Nothing may be ended while a queue still works on it: wait first. Where a function fails, outputs are not set and nothing is left behind.
+ * Ownership. What a function creates belongs to the caller, who ends it by the matching function
+ * before its device, and devices before the state. Ending takes no NULL. Nothing may be ended while
+ * a queue still works on it: wait first. Where a function fails, outputs are not set and nothing is
+ * left behind.
  *
- * Errors. A failing function returns a status and records text at err (may be NULL) by host->fail(): what was called, what the driver said.
- * WCODEC_ERROR_MEMORY: host or device memory is out, the caller may free some, or try less. WCODEC_ERROR_UNSUPPORTED: this device cannot do that.
- * WCODEC_ERROR_DEVICE: the device or its driver failed; the core then uses the device no more but to end what it has, and those functions must survive that.
- * Asynchronous failures are reported by the next function on the queue or its events, at the latest by event_wait() and queue_wait().
+ * Errors. A failing function returns a status and records text at err (may be NULL) by
+ * host->fail(): what was called, what the driver said. WCODEC_ERROR_MEMORY: host or device memory
+ * is out, the caller may free some, or try less. WCODEC_ERROR_UNSUPPORTED: this device cannot do
+ * that. WCODEC_ERROR_DEVICE: the device or its driver failed; the core then uses the device no more
+ * but to end what it has, and those functions must survive that. Asynchronous failures are reported
+ * by the next function on the queue or its events, at the latest by event_wait() and queue_wait().
  *
- * Threads. A state, a device, memory and events may be used by several threads at once; a queue and a batch by one at a time. Functions leave thread-local
- * state of the driver (CUDA's current context) as they found it, never print, never change signals or locale, and never call back into the core but through
- * `struct wcodec_host`. No function is called in a process forked after open().
+ * Threads. A state, a device, memory and events may be used by several threads at once; a queue and
+ * a batch by one at a time. Functions leave thread-local state of the driver (CUDA's current
+ * context) as they found it, never print, never change signals or locale, and never call back into
+ * the core but through `struct wcodec_host`. No function is called in a process forked after
+ * open().
  *
- * Hostile input. Jobs refer to structures that the core has parsed and validated: sizes, offsets, table indices and counts in them are right, and lie in memory
- * that a file cannot change any more. Only states, words, raw bits and outliers are the file's: a kernel masks, clamps and bounds whatever derives from
- * them. */
+ * Hostile input. Jobs refer to structures that the core has parsed and validated: sizes, offsets,
+ * table indices and counts in them are right, and lie in memory that a file cannot change any more.
+ * Only states, words, raw bits and outliers are the file's: a kernel masks, clamps and bounds
+ * whatever derives from them. */
 #ifndef WCODEC_BACKEND_H
 #define WCODEC_BACKEND_H
 
@@ -31,13 +42,16 @@
 #include "coding/tile.h"
 #include "core/error.h"
 
-/* Raise with every change of this file or of coding/tiling.h, coding/table.h, coding/blocks.h and coding/lossy.h: plugins of any other number are refused. */
+/* Raise with every change of this file or of coding/tiling.h, coding/table.h, coding/blocks.h and
+ * coding/lossy.h: plugins of any other number are refused. */
 #define WCODEC_BACKEND_ABI_NUMBER 5u
 
-/* The sizes of the structures that cross the border are part of the number, since a forgotten raise is not seen otherwise. */
-#define WCODEC_BACKEND_ABI                                                                                                                                     \
-    (WCODEC_BACKEND_ABI_NUMBER << 20 ^ (uint32_t)sizeof(struct wcodec_job) << 10 ^ (uint32_t)sizeof(struct wcodec_tiling) << 8 ^                              \
-     (uint32_t)sizeof(struct wcodec_tiles) << 4 ^ (uint32_t)sizeof(struct wcodec_device_listing) << 3 ^                                                        \
+/* The sizes of the structures that cross the border are part of the number, since a forgotten raise
+ * is not seen otherwise. */
+#define WCODEC_BACKEND_ABI \
+    (WCODEC_BACKEND_ABI_NUMBER << 20 ^ (uint32_t)sizeof(struct wcodec_job) << 10 ^ \
+     (uint32_t)sizeof(struct wcodec_tiling) << 8 ^ (uint32_t)sizeof(struct wcodec_tiles) << 4 ^ \
+     (uint32_t)sizeof(struct wcodec_device_listing) << 3 ^ \
      (uint32_t)sizeof(struct wcodec_host) << 2 ^ (uint32_t)sizeof(struct wcodec_backend))
 
 /* Backends define these for themselves. */
@@ -48,12 +62,14 @@ struct wcodec_queue;
 struct wcodec_event;
 struct wcodec_batch;
 
-/* What the core does for a backend. Lives as long as the state; all functions may be called from any thread. */
+/* What the core does for a backend. Lives as long as the state; all functions may be called from
+ * any thread. */
 struct wcodec_host {
     void *opaque; /* first argument of the functions below that have one */
 
     /* wcodec_fail() and wcodec_error_prefix(): fill in an error (may be NULL). */
-    wcodec_status (*fail)(wcodec_error *err, wcodec_status status, const char *format, ...) WCODEC_PRINTF(3, 4);
+    wcodec_status (*fail)(wcodec_error *err, wcodec_status status, const char *format, ...)
+        WCODEC_PRINTF(3, 4);
 
     /* Is there somebody who gets lines of this level? Then log() one. */
     bool (*log_wants)(void *opaque, wcodec_log_level level);
@@ -66,7 +82,8 @@ struct wcodec_host {
     void (*run)(void *opaque, void (*task)(void *argument, size_t i), void *argument, size_t count);
     unsigned (*threads)(void *opaque);
 
-    /* An environment variable by secure_getenv(), for settings that only this backend has; NULL if unset or empty. Its name begins with WCODEC_. */
+    /* An environment variable by secure_getenv(), for settings that only this backend has; NULL if
+     * unset or empty. Its name begins with WCODEC_. */
     const char *(*setting)(void *opaque, const char *name);
 
     uint32_t cpu_mask; /* enum wcodec_cpu_level bits that may be used (WCODEC_CPU_MASK) */
@@ -76,12 +93,16 @@ enum wcodec_device_kind { WCODEC_DEVICE_CPU = 1, WCODEC_DEVICE_GPU = 2, WCODEC_D
 
 /* Capabilities: bits. */
 enum wcodec_device_capability {
-    WCODEC_DEVICE_HOST_MEMORY = 1 << 0,  /* memory of kind DEVICE has a host pointer: copies in and out can be spared */
-    WCODEC_DEVICE_ASYNCHRONOUS = 1 << 1, /* queues work beside the caller; else every function returns when its work is done */
+    WCODEC_DEVICE_HOST_MEMORY =
+        1 << 0, /* memory of kind DEVICE has a host pointer: copies in and out can be spared */
+    WCODEC_DEVICE_ASYNCHRONOUS =
+        1
+        << 1, /* queues work beside the caller; else every function returns when its work is done */
     WCODEC_DEVICE_ADOPT_MEMORY = 1 << 2, /* memory_adopt() works */
     WCODEC_DEVICE_ADOPT_QUEUE = 1 << 3,  /* queue_adopt() works */
     WCODEC_DEVICE_COPY_OVERLAP = 1 << 4, /* copies of one queue run beside kernels of another */
-    /* native memory is an address of the device, to which offsets can be added (a CUdeviceptr or a pointer, not a cl_mem) */
+    /* native memory is an address of the device, to which offsets can be added (a CUdeviceptr or a
+       pointer, not a cl_mem) */
     WCODEC_DEVICE_ADDRESSES = 1 << 5,
     WCODEC_DEVICE_BLOCKS = 1 << 6, /* jobs may be of tensors in blocks */
     WCODEC_DEVICE_LOSSY = 1 << 7   /* and of lossy ones */
@@ -89,22 +110,26 @@ enum wcodec_device_capability {
 
 /* One device as it is listed, opened or not. Texts are cut to fit. */
 struct wcodec_device_listing {
-    char name[128];        /* as the driver calls it */
-    char driver[96];       /* versions of driver and API, architecture, instruction-set level */
-    char reason[256];      /* why it cannot be used; empty: it can, as far as is known without opening it */
-    uint64_t memory;       /* bytes; 0: unknown */
-    uint32_t kind;         /* enum wcodec_device_kind */
+    char name[128];   /* as the driver calls it */
+    char driver[96];  /* versions of driver and API, architecture, instruction-set level */
+    char reason[256]; /* why it cannot be used; empty: it can, as far as is known without opening it
+                       */
+    uint64_t memory;  /* bytes; 0: unknown */
+    uint32_t kind;    /* enum wcodec_device_kind */
     uint32_t capabilities; /* enum wcodec_device_capability bits */
     int32_t node;          /* NUMA node that it is near to; -1: unknown */
 };
 
 enum wcodec_memory_kind {
     WCODEC_MEMORY_DEVICE = 1, /* where the device decodes from and to, aligned to 256 bytes */
-    WCODEC_MEMORY_PINNED = 2  /* host memory with a pointer, from and to which the device copies fastest, aligned to 4096 bytes; not a place for jobs */
+    WCODEC_MEMORY_PINNED = 2  /* host memory with a pointer, from and to which the device copies
+                                 fastest, aligned to 4096 bytes; not a place for jobs */
 };
 
-/* Where bytes [begin, begin + size) of an area of a payload (offsets as in struct wcodec_tiles) are: at `offset` of `memory`. An area that no tile of the job
- * needs has size 0, and memory may be NULL. offset - begin is a multiple of 16, so that aligned parts of the payload are aligned in memory. */
+/* Where bytes [begin, begin + size) of an area of a payload (offsets as in struct wcodec_tiles)
+ * are: at `offset` of `memory`. An area that no tile of the job needs has size 0, and memory may be
+ * NULL. offset - begin is a multiple of 16, so that aligned parts of the payload are aligned in
+ * memory. */
 struct wcodec_area_place {
     struct wcodec_memory *memory;
     uint64_t offset;
@@ -112,16 +137,21 @@ struct wcodec_area_place {
     uint64_t size;
 };
 
-/* Decode tiles [first, first + count) of a tensor, whole, one after the other, to `destination` of `memory`. The core has made sure that places hold what the
- * tiles need, that count is not 0, and that the destination (aligned to the element) has room. Jobs of a batch do not overlap in their destinations.
+/* Decode tiles [first, first + count) of a tensor, whole, one after the other, to `destination` of
+ * `memory`. The core has made sure that places hold what the tiles need, that count is not 0, and
+ * that the destination (aligned to the element) has room. Jobs of a batch do not overlap in their
+ * destinations.
  *
- * With `blocks` the tiles hold residuals of a tensor in blocks (doc/format.md 4), with `lossy` coefficients (5). Then bytes [begin, end) of that tensor are
- * written, which are whole elements, not none, and of blocks that those tiles have; what else the tiles have is dropped. */
+ * With `blocks` the tiles hold residuals of a tensor in blocks (doc/format.md 4), with `lossy`
+ * coefficients (5). Then bytes [begin, end) of that tensor are written, which are whole elements,
+ * not none, and of blocks that those tiles have; what else the tiles have is dropped. */
 struct wcodec_job {
-    const struct wcodec_tiles *tiles; /* must live as long as the batch, and so must blocks, lossy and modes */
+    const struct wcodec_tiles
+        *tiles; /* must live as long as the batch, and so must blocks, lossy and modes */
     const struct wcodec_blocks *blocks; /* or NULL */
     const struct wcodec_lossy *lossy;   /* or NULL */
-    const uint8_t *modes;               /* packed modes of all blocks, and of a lossy tensor the scales; checked */
+    const uint8_t
+        *modes; /* packed modes of all blocks, and of a lossy tensor the scales; checked */
     uint64_t begin;
     uint64_t end;
     struct wcodec_area_place places[WCODEC_AREAS];
@@ -140,35 +170,47 @@ struct wcodec_job_result {
 
 struct wcodec_backend {
     uint32_t abi;     /* WCODEC_BACKEND_ABI. First in every version. */
-    const char *name; /* "cuda": lower case letters and digits; the plugin is wcodec_NAME.so and this structure wcodec_backend_NAME */
+    const char *name; /* "cuda": lower case letters and digits; the plugin is wcodec_NAME.so and
+                         this structure wcodec_backend_NAME */
 
-    /* Open the backend: load and start the driver, find devices. Without a usable driver WCODEC_ERROR_BACKEND, and the text is the reason that the user sees
+    /* Open the backend: load and start the driver, find devices. Without a usable driver
+     * WCODEC_ERROR_BACKEND, and the text is the reason that the user sees
      * ("libcuda.so.1 not found"). Must be cheap where there is no driver. */
-    wcodec_status (*open)(const struct wcodec_host *host, struct wcodec_backend_state **state, wcodec_error *err);
+    wcodec_status (*open)(const struct wcodec_host *host, struct wcodec_backend_state **state,
+                          wcodec_error *err);
     void (*close)(struct wcodec_backend_state *state);
 
-    /* Devices, numbered from 0 in an order that stays while the state lives. The listing is the caller's. */
+    /* Devices, numbered from 0 in an order that stays while the state lives. The listing is the
+     * caller's. */
     unsigned (*device_count)(struct wcodec_backend_state *state);
-    void (*device_list)(struct wcodec_backend_state *state, unsigned i, struct wcodec_device_listing *listing);
+    void (*device_list)(struct wcodec_backend_state *state, unsigned i,
+                        struct wcodec_device_listing *listing);
 
-    /* Open device i: context, kernels. WCODEC_ERROR_BACKEND if it cannot be used, with the reason. May be opened more than once. */
-    wcodec_status (*device_open)(struct wcodec_backend_state *state, unsigned i, struct wcodec_device **device, wcodec_error *err);
+    /* Open device i: context, kernels. WCODEC_ERROR_BACKEND if it cannot be used, with the reason.
+     * May be opened more than once. */
+    wcodec_status (*device_open)(struct wcodec_backend_state *state, unsigned i,
+                                 struct wcodec_device **device, wcodec_error *err);
     void (*device_close)(struct wcodec_device *device);
 
-    /* What the driver calls it, for callers that make memory and queues of their own: CUcontext and CUdevice, cl_context and cl_device_id, as integers; 0 where
-     * there is none. */
+    /* What the driver calls it, for callers that make memory and queues of their own: CUcontext and
+     * CUdevice, cl_context and cl_device_id, as integers; 0 where there is none. */
     void (*device_native)(struct wcodec_device *device, uint64_t *context, uint64_t *number);
 
-    /* Can jobs of such a tensor be decoded here? If not, the core takes the CPU. Cheap, no device work. */
+    /* Can jobs of such a tensor be decoded here? If not, the core takes the CPU. Cheap, no device
+     * work. */
     bool (*device_supports)(struct wcodec_device *device, const struct wcodec_tiling *tiling);
 
     /* size > 0. The contents are undefined. WCODEC_ERROR_MEMORY if there is not so much. */
-    wcodec_status (*memory_allocate)(struct wcodec_device *device, enum wcodec_memory_kind kind, uint64_t size, struct wcodec_memory **memory, wcodec_error *err);
+    wcodec_status (*memory_allocate)(struct wcodec_device *device, enum wcodec_memory_kind kind,
+                                     uint64_t size, struct wcodec_memory **memory,
+                                     wcodec_error *err);
 
-    /* Make a handle of kind DEVICE for memory that stays the caller's: native is a CUdeviceptr, a cl_mem, for the CPU a pointer, as an integer, aligned to 16
-     * bytes (for the CPU to 1); size bytes of it are used. It must live until the handle is freed. WCODEC_ERROR_USAGE if the driver knows it for another
-     * device's. */
-    wcodec_status (*memory_adopt)(struct wcodec_device *device, uint64_t native, uint64_t size, struct wcodec_memory **memory, wcodec_error *err);
+    /* Make a handle of kind DEVICE for memory that stays the caller's: native is a CUdeviceptr, a
+     * cl_mem, for the CPU a pointer, as an integer, aligned to 16 bytes (for the CPU to 1); size
+     * bytes of it are used. It must live until the handle is freed. WCODEC_ERROR_USAGE if the
+     * driver knows it for another device's. */
+    wcodec_status (*memory_adopt)(struct wcodec_device *device, uint64_t native, uint64_t size,
+                                  struct wcodec_memory **memory, wcodec_error *err);
 
     /* Where the host sees it; NULL for memory that it does not see. */
     void *(*memory_pointer)(struct wcodec_memory *memory);
@@ -177,54 +219,79 @@ struct wcodec_backend {
     uint64_t (*memory_native)(struct wcodec_memory *memory);
     void (*memory_free)(struct wcodec_memory *memory);
 
-    wcodec_status (*queue_create)(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err);
+    wcodec_status (*queue_create)(struct wcodec_device *device, struct wcodec_queue **queue,
+                                  wcodec_error *err);
 
     /* One whose events have times, for measurements. */
-    wcodec_status (*queue_create_timed)(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err);
+    wcodec_status (*queue_create_timed)(struct wcodec_device *device, struct wcodec_queue **queue,
+                                        wcodec_error *err);
 
-    /* A queue over the caller's CUstream or cl_command_queue (which must be in order), which stays his; ending the queue does not wait for it. */
-    wcodec_status (*queue_adopt)(struct wcodec_device *device, uint64_t native, struct wcodec_queue **queue, wcodec_error *err);
+    /* A queue over the caller's CUstream or cl_command_queue (which must be in order), which stays
+     * his; ending the queue does not wait for it. */
+    wcodec_status (*queue_adopt)(struct wcodec_device *device, uint64_t native,
+                                 struct wcodec_queue **queue, wcodec_error *err);
     void (*queue_destroy)(struct wcodec_queue *queue);
 
     /* Wait until all that was given to the queue is done. */
     wcodec_status (*queue_wait)(struct wcodec_queue *queue, wcodec_error *err);
 
-    /* What is given to the queue from now on begins after the event (of any queue of the device). The host does not wait. */
-    wcodec_status (*queue_after)(struct wcodec_queue *queue, struct wcodec_event *event, wcodec_error *err);
+    /* What is given to the queue from now on begins after the event (of any queue of the device).
+     * The host does not wait. */
+    wcodec_status (*queue_after)(struct wcodec_queue *queue, struct wcodec_event *event,
+                                 wcodec_error *err);
 
     /* A mark behind all that was given to the queue so far. */
-    wcodec_status (*event_record)(struct wcodec_queue *queue, struct wcodec_event **event, wcodec_error *err);
+    wcodec_status (*event_record)(struct wcodec_queue *queue, struct wcodec_event **event,
+                                  wcodec_error *err);
     wcodec_status (*event_wait)(struct wcodec_event *event, wcodec_error *err);
 
     /* *done is whether event_wait() would return at once. */
     wcodec_status (*event_query)(struct wcodec_event *event, bool *done, wcodec_error *err);
 
-    /* Nanoseconds from one event to another on the device's own clock, both of queues that were made by queue_create_timed(), and both passed. */
-    wcodec_status (*event_elapsed)(struct wcodec_event *from, struct wcodec_event *to, uint64_t *nanoseconds, wcodec_error *err);
+    /* Nanoseconds from one event to another on the device's own clock, both of queues that were
+     * made by queue_create_timed(), and both passed. */
+    wcodec_status (*event_elapsed)(struct wcodec_event *from, struct wcodec_event *to,
+                                   uint64_t *nanoseconds, wcodec_error *err);
     void (*event_destroy)(struct wcodec_event *event);
 
-    /* Copies, size may be 0. Host bytes belong to the queue until an event recorded later has passed; only if they are PINNED memory is the copy sure not to
-     * hold up the caller. */
-    wcodec_status (*copy_in)(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, const void *from, uint64_t size, wcodec_error *err);
-    wcodec_status (*copy_out)(struct wcodec_queue *queue, void *to, struct wcodec_memory *from, uint64_t from_offset, uint64_t size, wcodec_error *err);
-    wcodec_status (*copy)(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, struct wcodec_memory *from, uint64_t from_offset, uint64_t size, wcodec_error *err);
+    /* Copies, size may be 0. Host bytes belong to the queue until an event recorded later has
+     * passed; only if they are PINNED memory is the copy sure not to hold up the caller. */
+    wcodec_status (*copy_in)(struct wcodec_queue *queue, struct wcodec_memory *to,
+                             uint64_t to_offset, const void *from, uint64_t size,
+                             wcodec_error *err);
+    wcodec_status (*copy_out)(struct wcodec_queue *queue, void *to, struct wcodec_memory *from,
+                              uint64_t from_offset, uint64_t size, wcodec_error *err);
+    wcodec_status (*copy)(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset,
+                          struct wcodec_memory *from, uint64_t from_offset, uint64_t size,
+                          wcodec_error *err);
 
-    /* Write count times the first 2^element_log2 bytes of element, from an offset aligned to them (constant tensors). */
-    wcodec_status (*fill)(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, const uint8_t element[8], unsigned element_log2, uint64_t count, wcodec_error *err);
+    /* Write count times the first 2^element_log2 bytes of element, from an offset aligned to them
+     * (constant tensors). */
+    wcodec_status (*fill)(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset,
+                          const uint8_t element[8], unsigned element_log2, uint64_t count,
+                          wcodec_error *err);
 
-    /* Make count > 0 jobs ready: build the device's descriptors from their structures, order tiles by table, allocate what decoding needs. Uploads may be given
-     * to `queue`, and the batch is decoded on this queue, or on one that is made to come after. The array of jobs is copied; the payload's bytes need not be
-     * there yet. */
-    wcodec_status (*batch_create)(struct wcodec_queue *queue, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err);
+    /* Make count > 0 jobs ready: build the device's descriptors from their structures, order tiles
+     * by table, allocate what decoding needs. Uploads may be given to `queue`, and the batch is
+     * decoded on this queue, or on one that is made to come after. The array of jobs is copied; the
+     * payload's bytes need not be there yet. */
+    wcodec_status (*batch_create)(struct wcodec_queue *queue, const struct wcodec_job *jobs,
+                                  size_t count, struct wcodec_batch **batch, wcodec_error *err);
 
-    /* Give the decoding of all jobs to the queue, in pieces that do not hold a display for long. Every byte of a job's destination is written, also where a
-     * tile fails: nothing that was in the memory before can be read from it afterwards. The results of the time before must have been fetched. It is sure to
-     * begin by itself when an event is recorded behind it, or when somebody waits for the queue or the results: until then a driver may keep it. */
-    wcodec_status (*batch_decode)(struct wcodec_queue *queue, struct wcodec_batch *batch, wcodec_error *err);
+    /* Give the decoding of all jobs to the queue, in pieces that do not hold a display for long.
+     * Every byte of a job's destination is written, also where a tile fails: nothing that was in
+     * the memory before can be read from it afterwards. The results of the time before must have
+     * been fetched. It is sure to begin by itself when an event is recorded behind it, or when
+     * somebody waits for the queue or the results: until then a driver may keep it. */
+    wcodec_status (*batch_decode)(struct wcodec_queue *queue, struct wcodec_batch *batch,
+                                  wcodec_error *err);
 
-    /* Wait for the last batch_decode() and set results[i] for each job. The destination of a failed job is zeros when this returns. */
-    wcodec_status (*batch_results)(struct wcodec_queue *queue, struct wcodec_batch *batch, struct wcodec_job_result *results, wcodec_error *err);
-    /* The queue must have been waited for since batch_create() and the last batch_decode(): both may still read what is freed here. */
+    /* Wait for the last batch_decode() and set results[i] for each job. The destination of a failed
+     * job is zeros when this returns. */
+    wcodec_status (*batch_results)(struct wcodec_queue *queue, struct wcodec_batch *batch,
+                                   struct wcodec_job_result *results, wcodec_error *err);
+    /* The queue must have been waited for since batch_create() and the last batch_decode(): both
+     * may still read what is freed here. */
     void (*batch_destroy)(struct wcodec_batch *batch);
 };
 

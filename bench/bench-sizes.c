@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Sizes against their bounds: bench-sizes [-l LEVEL] [-v] FILE...
- * Each file is compressed in memory. For each dtype of a safetensors file: bits an element beside the order-0 bound (counted by order0.c) and zstd -3; for the
- * file, all overheads counted, how much it lies above the sum of its tensors' bounds. Limits that must hold for every file are checked: never larger than the
- * input + 0.1 % + 4 KiB, and no tensor above 64 KiB more than 1 % larger than zstd -3 makes it. -v: a line a tensor. Exit status 1 if a limit does not hold. */
+ * Each file is compressed in memory. For each dtype of a safetensors file: bits an element beside
+ * the order-0 bound (counted by order0.c) and zstd -3; for the file, all overheads counted, how
+ * much it lies above the sum of its tensors' bounds. Limits that must hold for every file are
+ * checked: never larger than the input + 0.1 % + 4 KiB, and no tensor above 64 KiB more than 1 %
+ * larger than zstd -3 makes it. -v: a line a tensor. Exit status 1 if a limit does not hold. */
 #include "bench/order0.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -16,7 +18,8 @@
 #include <wcodec/writer.h>
 #include <zstd.h>
 
-struct class {
+struct class
+{
     const char *dtype;
     uint64_t tensors, elements, bytes, coded, zstd;
     double bound;
@@ -101,7 +104,8 @@ static double percent_above(double a, double b)
     return b > 0 ? 100 * (a / b - 1) : 0;
 }
 
-static void count_tensor(struct totals *t, const wcodec_tensor_info *info, const uint8_t *data, bool verbose)
+static void count_tensor(struct totals *t, const wcodec_tensor_info *info, const uint8_t *data,
+                         bool verbose)
 {
     const unsigned bits = wcodec_dtype_bits(info->dtype) ? wcodec_dtype_bits(info->dtype) : 8;
     const uint64_t elements = info->size * 8 / bits, zstd = zstd_size(data, (size_t)info->size);
@@ -114,23 +118,35 @@ static void count_tensor(struct totals *t, const wcodec_tensor_info *info, const
     c->zstd += zstd;
     c->bound += bound;
     if (verbose)
-        printf("    %-40s %-8s %10" PRIu64 " -> %10" PRIu64 "  %7.3f bits, bound %7.3f (%+.2f %%), zstd -3 %7.3f  %s %s\n", info->name, info->dtype_name, info->size, info->coded_size,
-               (double)info->coded_size * 8 / (double)(elements ? elements : 1), bound / (double)(elements ? elements : 1), percent_above((double)info->coded_size * 8, bound),
-               (double)zstd * 8 / (double)(elements ? elements : 1), info->coding_name, info->split);
-    if (info->size > 65536 && (double)info->coded_size > 1.01 * (double)zstd && info->coding != WCODEC_CODING_ALIAS) {
-        printf("    tensor %s: %.2f %% larger than zstd -3\n", info->name, percent_above((double)info->coded_size, (double)zstd));
+        printf("    %-40s %-8s %10" PRIu64 " -> %10" PRIu64
+               "  %7.3f bits, bound %7.3f (%+.2f %%), zstd -3 %7.3f  %s %s\n",
+               info->name, info->dtype_name, info->size, info->coded_size,
+               (double)info->coded_size * 8 / (double)(elements ? elements : 1),
+               bound / (double)(elements ? elements : 1),
+               percent_above((double)info->coded_size * 8, bound),
+               (double)zstd * 8 / (double)(elements ? elements : 1), info->coding_name,
+               info->split);
+    if (info->size > 65536 && (double)info->coded_size > 1.01 * (double)zstd &&
+        info->coding != WCODEC_CODING_ALIAS) {
+        printf("    tensor %s: %.2f %% larger than zstd -3\n", info->name,
+               percent_above((double)info->coded_size, (double)zstd));
         t->failed = true;
     }
 }
 
 static void print_classes(const struct totals *t)
 {
-    printf("    dtype     tensors      elements         bytes         coded   ratio  bits/elem     bound   above  zstd -3\n");
+    printf(
+        "    dtype     tensors      elements         bytes         coded   ratio  bits/elem     bound   above  zstd -3\n");
     for (size_t i = 0; i < t->count; i++) {
         const struct class *c = &t->classes[i];
         const double n = (double)(c->elements ? c->elements : 1);
-        printf("    %-8s %8" PRIu64 " %13" PRIu64 " %13" PRIu64 " %13" PRIu64 "  %6.3f  %9.4f %9.4f  %+5.2f%%  %7.4f\n", c->dtype, c->tensors, c->elements, c->bytes, c->coded,
-               (double)c->bytes / (double)(c->coded ? c->coded : 1), (double)c->coded * 8 / n, c->bound / n, percent_above((double)c->coded * 8, c->bound), (double)c->zstd * 8 / n);
+        printf("    %-8s %8" PRIu64 " %13" PRIu64 " %13" PRIu64 " %13" PRIu64
+               "  %6.3f  %9.4f %9.4f  %+5.2f%%  %7.4f\n",
+               c->dtype, c->tensors, c->elements, c->bytes, c->coded,
+               (double)c->bytes / (double)(c->coded ? c->coded : 1), (double)c->coded * 8 / n,
+               c->bound / n, percent_above((double)c->coded * 8, c->bound),
+               (double)c->zstd * 8 / n);
     }
 }
 
@@ -144,7 +160,8 @@ static bool measure(wcodec_context *context, const char *path, int level, bool v
     wcodec_error err;
     wcodec_encode_options_init(&options);
     options.level = level;
-    if (wcodec_compress_memory(context, data, size, append, &coded, &options, &report, &err) != WCODEC_OK)
+    if (wcodec_compress_memory(context, data, size, append, &coded, &options, &report, &err) !=
+        WCODEC_OK)
         fail(path, err.text);
     wcodec_reader *reader;
     if (wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err) != WCODEC_OK)
@@ -161,9 +178,11 @@ static bool measure(wcodec_context *context, const char *path, int level, bool v
     double bound = 0;
     for (size_t i = 0; i < t.count; i++)
         bound += t.classes[i].bound;
-    printf("    file %zu -> %zu, ratio %.4f", size, coded.size, (double)size / (double)(coded.size ? coded.size : 1));
+    printf("    file %zu -> %zu, ratio %.4f", size, coded.size,
+           (double)size / (double)(coded.size ? coded.size : 1));
     if (bound > 0)
-        printf(", whole file %+.3f %% above the sum of bounds", percent_above((double)coded.size * 8, bound));
+        printf(", whole file %+.3f %% above the sum of bounds",
+               percent_above((double)coded.size * 8, bound));
     printf("\n");
     if ((double)coded.size > (double)size * 1.001 + 4096) {
         printf("    larger than the input + 0.1 %% + 4 KiB\n");

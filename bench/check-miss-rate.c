@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* How often the tile check misses damage: check-miss-rate [TRIALS]
- * The 2^-32 of a 32-bit check cannot be counted in trials that a desk machine makes, so besides all 32 bits its low 20 and its high 20 bits are compared: both
- * should miss one in 2^20. */
+ * The 2^-32 of a 32-bit check cannot be counted in trials that a desk machine makes, so besides all
+ * 32 bits its low 20 and its high 20 bits are compared: both should miss one in 2^20. */
 #include "coding/tile.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -64,13 +64,16 @@ static void damage(uint8_t *data, int kind)
 
 int main(int argc, char **argv)
 {
-    static const char *const kinds[] = {"one flip", "two flips", "four flips", "one byte", "64 bytes", "two words swapped", "one up, one down"};
+    static const char *const kinds[] = {"one flip",        "two flips", "four flips",
+                                        "one byte",        "64 bytes",  "two words swapped",
+                                        "one up, one down"};
     const uint64_t trials = argc > 1 ? strtoull(argv[1], NULL, 0) : 4000000;
     static uint8_t data[BYTES], bad[BYTES];
     for (size_t i = 0; i < BYTES; i++)
         data[i] = (uint8_t)(i & 1 ? 0x3c | random_next() % 3 : random_next());
     const uint32_t right = wcodec_tile_check(data, ELEMENTS, 1);
-    printf("%" PRIu64 " trials each; one in 2^20 would be %.2f\n", trials, (double)trials / (1 << 20));
+    printf("%" PRIu64 " trials each; one in 2^20 would be %.2f\n", trials,
+           (double)trials / (1 << 20));
     for (int kind = 0; kind < 7; kind++) {
         uint64_t missed = 0, low = 0, high = 0, changed = 0;
         for (uint64_t i = 0; i < trials; i++) {
@@ -84,7 +87,9 @@ int main(int argc, char **argv)
             low += (difference & 0xfffff) == 0;
             high += difference >> 12 == 0;
         }
-        printf("%-18s changed %9" PRIu64 ", missed by 32 bits %" PRIu64 ", by the low 20 %" PRIu64 ", by the high 20 %" PRIu64 "\n", kinds[kind], changed, missed, low, high);
+        printf("%-18s changed %9" PRIu64 ", missed by 32 bits %" PRIu64 ", by the low 20 %" PRIu64
+               ", by the high 20 %" PRIu64 "\n",
+               kinds[kind], changed, missed, low, high);
     }
     return 0;
 }

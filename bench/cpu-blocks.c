@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tensors in blocks on the CPU, one thread, GB/s of elements. First reconstruction alone, every level that the machine has: from residuals in the cache to rows
- * of 2048 elements, one mode for all blocks. Then whole tensors of 2^24 elements whose rows are AR(1), from memory to memory, by each predictor, beside memcpy
- * as the encoder chooses its tables and by tables of P8, beside memcpy and zstd -1. Medians of the thread's own time. */
+/* Tensors in blocks on the CPU, one thread, GB/s of elements. First reconstruction alone, every
+ * level that the machine has: from residuals in the cache to rows of 2048 elements, one mode for
+ * all blocks. Then whole tensors of 2^24 elements whose rows are AR(1), from memory to memory, by
+ * each predictor, beside memcpy as the encoder chooses its tables and by tables of P8, beside
+ * memcpy and zstd -1. Medians of the thread's own time. */
 #include "backends/cpu/blocks.h"
 #include "backends/cpu/cpu_level.h"
 #include "bench/timing.h"
@@ -15,7 +17,8 @@
 
 enum { ROUNDS = 9, TIMES = 20, ROWS = 32, COLUMNS = 2048, SIDE = 4096 };
 
-static double rate(const struct wcodec_cpu_blocks_dsp *dsp, unsigned element_log2, unsigned mode, const uint8_t *residuals, uint8_t *out)
+static double rate(const struct wcodec_cpu_blocks_dsp *dsp, unsigned element_log2, unsigned mode,
+                   const uint8_t *residuals, uint8_t *out)
 {
     struct wcodec_blocks b = {.columns = COLUMNS, .mode_count = 1, .modes = {(uint8_t)mode}};
     double taken[ROUNDS];
@@ -77,7 +80,8 @@ static void check(wcodec_status status, const wcodec_error *err)
     exit(1);
 }
 
-static void compress(wcodec_context *context, wcodec_predict predict, wcodec_profile profile, wcodec_dtype dtype, const uint8_t *data, size_t size, struct sink *sink)
+static void compress(wcodec_context *context, wcodec_predict predict, wcodec_profile profile,
+                     wcodec_dtype dtype, const uint8_t *data, size_t size, struct sink *sink)
 {
     const uint64_t shape[] = {SIDE, SIDE};
     wcodec_encode_options options;
@@ -94,7 +98,8 @@ static void compress(wcodec_context *context, wcodec_predict predict, wcodec_pro
     wcodec_writer_destroy(writer);
 }
 
-static double decompress(wcodec_context *context, const struct sink *sink, const uint8_t *data, uint8_t *out, size_t size)
+static double decompress(wcodec_context *context, const struct sink *sink, const uint8_t *data,
+                         uint8_t *out, size_t size)
 {
     double taken[ROUNDS];
     wcodec_reader *reader;
@@ -111,10 +116,13 @@ static double decompress(wcodec_context *context, const struct sink *sink, const
     return median(taken, ROUNDS);
 }
 
-static void run_tensor(wcodec_context *context, const char *name, wcodec_dtype dtype, unsigned element_log2)
+static void run_tensor(wcodec_context *context, const char *name, wcodec_dtype dtype,
+                       unsigned element_log2)
 {
-    static const char *const names[] = {"auto", "none", "left", "top", "average", "planar", "paeth", "wht"};
-    const size_t size = (size_t)SIDE * SIDE << element_log2, room = ZSTD_compressBound(size) + 65536;
+    static const char *const names[] = {"auto",    "none",   "left",  "top",
+                                        "average", "planar", "paeth", "wht"};
+    const size_t size = (size_t)SIDE * SIDE << element_log2,
+                 room = ZSTD_compressBound(size) + 65536;
     uint8_t *data = take_pages(size), *out = take_pages(size);
     struct sink sink = {.data = take_pages(room), .room = room};
     double copies[ROUNDS], unpacks[ROUNDS];
@@ -130,13 +138,17 @@ static void run_tensor(wcodec_context *context, const char *name, wcodec_dtype d
         unpacks[i] = now() - between;
     }
     const double rate = 1e-9 * (double)size, zstd = median(unpacks, ROUNDS);
-    printf("\n%s: memcpy %.2f GB/s, zstd -1 %.2f (%.3f bits)\n", name, rate / median(copies, ROUNDS), rate / zstd, 8 * (double)packed / (SIDE * SIDE));
+    printf("\n%s: memcpy %.2f GB/s, zstd -1 %.2f (%.3f bits)\n", name,
+           rate / median(copies, ROUNDS), rate / zstd, 8 * (double)packed / (SIDE * SIDE));
     for (unsigned predict = WCODEC_PREDICT_AUTO; predict <= WCODEC_PREDICT_WHT; predict++) {
         printf("  %-8s", names[predict]);
-        for (unsigned profile = WCODEC_PROFILE_AUTO; profile <= WCODEC_PROFILE_P8; profile += WCODEC_PROFILE_P8) {
-            compress(context, (wcodec_predict)predict, (wcodec_profile)profile, dtype, data, size, &sink);
+        for (unsigned profile = WCODEC_PROFILE_AUTO; profile <= WCODEC_PROFILE_P8;
+             profile += WCODEC_PROFILE_P8) {
+            compress(context, (wcodec_predict)predict, (wcodec_profile)profile, dtype, data, size,
+                     &sink);
             const double t = decompress(context, &sink, data, out, size);
-            printf("%s %.3f bits, %5.2f GB/s, %4.1f x zstd", profile ? " | P8" : "", 8 * (double)sink.size / (SIDE * SIDE), rate / t, zstd / t);
+            printf("%s %.3f bits, %5.2f GB/s, %4.1f x zstd", profile ? " | P8" : "",
+                   8 * (double)sink.size / (SIDE * SIDE), rate / t, zstd / t);
         }
         printf("\n");
     }
@@ -166,7 +178,8 @@ int main(void)
         residuals[i] = (uint8_t)(i * 0x9E3779B1u >> 24);
     printf("| level, bits |");
     for (unsigned m = 0; m < sizeof modes / sizeof *modes; m++)
-        printf(" %s%s |", wcodec_predictor_name(modes[m]), modes[m] & WCODEC_MODE_DIFFERENTIAL ? "+d" : "");
+        printf(" %s%s |", wcodec_predictor_name(modes[m]),
+               modes[m] & WCODEC_MODE_DIFFERENTIAL ? "+d" : "");
     printf("\n");
     for (unsigned level = 0; wcodec_cpu_level_name(level); level++) {
         struct wcodec_cpu_blocks_dsp dsp;

@@ -1,12 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The CPU decoder, one thread, every level that the machine has and every profile, beside memcpy and zstd -1 in the same run: from and to memory, with ordinary
- * and with streaming stores, within the third-level cache where it has room, and within the second. cpu-decode [BITS [TYPE [LEVEL]]]: 2^BITS Gaussian values (25)
- * of one type or all, one level or all. Medians of the thread's own time, so that other processes weigh less.
+/* The CPU decoder, one thread, every level that the machine has and every profile, beside memcpy
+ * and zstd -1 in the same run: from and to memory, with ordinary and with streaming stores, within
+ * the third-level cache where it has room, and within the second. cpu-decode [BITS [TYPE [LEVEL]]]:
+ * 2^BITS Gaussian values (25) of one type or all, one level or all. Medians of the thread's own
+ * time, so that other processes weigh less.
  *
- * "Memory alone" is what reading the coded bytes and writing the decoded ones past the caches would give, one after the other, each measured alone: what a decoder
- * that took no time itself would reach if it overlapped nothing. */
+ * "Memory alone" is what reading the coded bytes and writing the decoded ones past the caches would
+ * give, one after the other, each measured alone: what a decoder that took no time itself would
+ * reach if it overlapped nothing. */
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/decode.h"
 #include "bench/timing.h"
@@ -24,7 +27,8 @@ enum { ROUNDS = 7, BATCH = 64, CACHED = 1 << 18, CACHED_3 = 8 << 20 };
 /* Seconds that moving takes, for so many bytes. */
 struct memory {
     size_t size;
-    double copy, read, write, copy_stream; /* copy: memcpy(); write and copy_stream past the caches, 0 if there is no such store */
+    double copy, read, write, copy_stream; /* copy: memcpy(); write and copy_stream past the caches,
+                                              0 if there is no such store */
     double zstd;
 };
 
@@ -56,7 +60,8 @@ static uint64_t bits_of(double value, wcodec_dtype dtype)
     case WCODEC_DTYPE_BF16:
         return (b + 0x7fff + (b >> 16 & 1)) >> 16;
     case WCODEC_DTYPE_F16: /* normal numbers only, the rest is zero */
-        return (b >> 23 & 0xff) < 113 ? b >> 31 << 15 : (b >> 31 << 15) | ((b >> 13 & 0x3ffff) - (112 << 10));
+        return (b >> 23 & 0xff) < 113 ? b >> 31 << 15
+                                      : (b >> 31 << 15) | ((b >> 13 & 0x3ffff) - (112 << 10));
     case WCODEC_DTYPE_I8:
         return (uint8_t)(int8_t)fmaxf(fminf(roundf(v / 0.02f * 127 / 4.5f), 127), -127);
     case WCODEC_DTYPE_I16:
@@ -90,7 +95,9 @@ static double decode(const struct decoding *d, uint64_t count, unsigned times, b
             for (uint64_t first = 0; first < count; first += BATCH) {
                 enum wcodec_tile_fault faults[BATCH];
                 const unsigned n = (unsigned)(count - first < BATCH ? count - first : BATCH);
-                wcodec_cpu_decode_tiles(d->decoder, &d->view, first, n, d->out + (first << t->tile_log2 << t->element_log2), true, stream, faults);
+                wcodec_cpu_decode_tiles(d->decoder, &d->view, first, n,
+                                        d->out + (first << t->tile_log2 << t->element_log2), true,
+                                        stream, faults);
                 for (unsigned i = 0; i < n; i++)
                     if (faults[i])
                         fail("a tile is damaged");
@@ -100,7 +107,8 @@ static double decode(const struct decoding *d, uint64_t count, unsigned times, b
     return median(taken, ROUNDS);
 }
 
-/* Bytes of output that stay in the third-level cache together with what they are decoded from; 0: there is no room. */
+/* Bytes of output that stay in the third-level cache together with what they are decoded from; 0:
+ * there is no room. */
 static size_t third_level(void)
 {
 #ifdef _SC_LEVEL3_CACHE_SIZE
@@ -110,7 +118,8 @@ static size_t third_level(void)
 #endif
 }
 
-static void run_levels(const struct wcodec_coded *coded, const char *only, const uint8_t *data, const struct memory *m, uint8_t *out)
+static void run_levels(const struct wcodec_coded *coded, const char *only, const uint8_t *data,
+                       const struct memory *m, uint8_t *out)
 {
     const size_t size = m->size;
     struct decoding d = {.out = out};
@@ -119,33 +128,43 @@ static void run_levels(const struct wcodec_coded *coded, const char *only, const
     uint8_t *payload = take_pages(coded->payload_size), *to = payload;
     for (unsigned i = 0; i < coded->part_count; to += coded->parts[i++].size)
         memcpy(to, coded->parts[i].data, coded->parts[i].size);
-    if (wcodec_tiles_read(coded->tiling, payload, coded->payload_size, &wcodec_default_allocator, &tiles, &err))
+    if (wcodec_tiles_read(coded->tiling, payload, coded->payload_size, &wcodec_default_allocator,
+                          &tiles, &err))
         fail(err.text);
     d.tiles = tiles;
     wcodec_view_whole(payload, &d.view);
-    const uint64_t all = coded->tiling->tiles, tile_bytes = (uint64_t)1 << coded->tiling->tile_log2 << coded->tiling->element_log2;
-    const uint64_t cached = CACHED / tile_bytes < all ? CACHED / tile_bytes : all, cached_3 = third_level() / tile_bytes;
+    const uint64_t all = coded->tiling->tiles, tile_bytes = (uint64_t)1
+                                                            << coded->tiling->tile_log2
+                                                            << coded->tiling->element_log2;
+    const uint64_t cached = CACHED / tile_bytes < all ? CACHED / tile_bytes : all,
+                   cached_3 = third_level() / tile_bytes;
     if (m->write > 0)
-        printf(", memory alone: %.2f GB/s", 1e-9 * (double)size / (m->read * (double)coded->payload_size / (double)size + m->write));
+        printf(", memory alone: %.2f GB/s",
+               1e-9 * (double)size /
+                   (m->read * (double)coded->payload_size / (double)size + m->write));
     printf("\n");
     for (unsigned level = 0; wcodec_cpu_level_name(level); level++) {
         struct wcodec_cpu_dsp dsp;
         if (only && strcmp(only, wcodec_cpu_level_name(level)))
             continue;
         wcodec_cpu_dsp_init(&dsp, wcodec_cpu_levels() & ((2u << level) - 1));
-        if (dsp.level != level || wcodec_cpu_decoder_create(&dsp, tiles, &wcodec_default_allocator, &d.decoder, &err))
+        if (dsp.level != level ||
+            wcodec_cpu_decoder_create(&dsp, tiles, &wcodec_default_allocator, &d.decoder, &err))
             continue;
         const double plain = decode(&d, all, 1, false), stream = decode(&d, all, 1, true);
         if (memcmp(out, data, size))
             fail("decoded wrongly");
         const double rate = 1e-9 * (double)size, per_byte = m->zstd / (double)size;
-        printf("  %-7s %6.2f GB/s %5.2f of memcpy %5.1f x zstd | streaming %6.2f %5.2f %5.1f x", wcodec_cpu_level_name(level), rate / plain, m->copy / plain, m->zstd / plain, rate / stream,
-               m->copy / stream, m->zstd / stream);
+        printf("  %-7s %6.2f GB/s %5.2f of memcpy %5.1f x zstd | streaming %6.2f %5.2f %5.1f x",
+               wcodec_cpu_level_name(level), rate / plain, m->copy / plain, m->zstd / plain,
+               rate / stream, m->copy / stream, m->zstd / stream);
         for (unsigned i = 0; i < 2; i++) {
             const uint64_t tiles_here = i ? cached : cached_3;
             if (tiles_here > 0 && tiles_here < all) {
-                const double bytes = (double)(tiles_here * tile_bytes), taken = decode(&d, tiles_here, i ? 20 : 2, false);
-                printf(" | %s %6.2f %5.1f x", i ? "256 KiB" : "8 MiB", 1e-9 * bytes / taken, per_byte * bytes / taken);
+                const double bytes = (double)(tiles_here * tile_bytes),
+                             taken = decode(&d, tiles_here, i ? 20 : 2, false);
+                printf(" | %s %6.2f %5.1f x", i ? "256 KiB" : "8 MiB", 1e-9 * bytes / taken,
+                       per_byte * bytes / taken);
             }
         }
         printf("\n");
@@ -168,9 +187,10 @@ static double read_lines(const uint8_t *data, size_t size)
     return now() - start;
 }
 
-/* All of `size` bytes past the caches by the decoder's last stage, a chunk of 64-bit elements at a time; again: always the same, so that only writing takes
- * time. */
-static double write_stream(wcodec_cpu_finish_fn finish, const uint8_t *data, size_t size, bool again, uint8_t *out)
+/* All of `size` bytes past the caches by the decoder's last stage, a chunk of 64-bit elements at a
+ * time; again: always the same, so that only writing takes time. */
+static double write_stream(wcodec_cpu_finish_fn finish, const uint8_t *data, size_t size,
+                           bool again, uint8_t *out)
 {
     const size_t step = 8 * WCODEC_CPU_CHUNK;
     const double start = now();
@@ -179,7 +199,8 @@ static double write_stream(wcodec_cpu_finish_fn finish, const uint8_t *data, siz
     return now() - start;
 }
 
-static void measure_memory(const uint8_t *data, size_t size, const uint8_t *packed, size_t packed_size, uint8_t *out, struct memory *m)
+static void measure_memory(const uint8_t *data, size_t size, const uint8_t *packed,
+                           size_t packed_size, uint8_t *out, struct memory *m)
 {
     double times[5][ROUNDS] = {{0}};
     struct wcodec_cpu_dsp dsp;
@@ -198,12 +219,19 @@ static void measure_memory(const uint8_t *data, size_t size, const uint8_t *pack
             times[4][i] = write_stream(dsp.finish_stream, data, size, false, out);
         }
     }
-    *m = (struct memory){size, median(times[0], ROUNDS), median(times[2], ROUNDS), median(times[3], ROUNDS), median(times[4], ROUNDS), median(times[1], ROUNDS)};
+    *m = (struct memory){size,
+                         median(times[0], ROUNDS),
+                         median(times[2], ROUNDS),
+                         median(times[3], ROUNDS),
+                         median(times[4], ROUNDS),
+                         median(times[1], ROUNDS)};
 }
 
-static void run_type(wcodec_context *context, const char *name, wcodec_dtype dtype, unsigned element, size_t count, const char *level)
+static void run_type(wcodec_context *context, const char *name, wcodec_dtype dtype,
+                     unsigned element, size_t count, const char *level)
 {
-    static const char *const profiles[] = {[WCODEC_PAIRS] = "pairs", [WCODEC_P12] = "P12", [WCODEC_P8] = "P8"};
+    static const char *const profiles[] = {
+        [WCODEC_PAIRS] = "pairs", [WCODEC_P12] = "P12", [WCODEC_P8] = "P8"};
     const size_t size = count * element, bound = ZSTD_compressBound(size);
     uint8_t *data = take_pages(size), *out = take_pages(size), *packed = take_pages(bound);
     uint64_t seed = 7;
@@ -215,18 +243,22 @@ static void run_type(wcodec_context *context, const char *name, wcodec_dtype dty
     const double rate = 1e-9 * (double)size;
     struct memory m;
     measure_memory(data, size, packed, packed_size, out, &m);
-    printf("%s: memcpy %.2f GB/s, zstd -1 %.2f, reading %.2f", name, rate / m.copy, rate / m.zstd, rate / m.read);
+    printf("%s: memcpy %.2f GB/s, zstd -1 %.2f, reading %.2f", name, rate / m.copy, rate / m.zstd,
+           rate / m.read);
     if (m.write > 0)
-        printf(", writing past the caches %.2f, copying so %.2f", rate / m.write, rate / m.copy_stream);
+        printf(", writing past the caches %.2f, copying so %.2f", rate / m.write,
+               rate / m.copy_stream);
     printf("\n");
     for (unsigned profile = WCODEC_PAIRS; profile <= WCODEC_P8; profile++) {
-        const struct wcodec_encode_settings settings = {.level = 3, .profile = (uint8_t)profile, .weights = true};
+        const struct wcodec_encode_settings settings = {
+            .level = 3, .profile = (uint8_t)profile, .weights = true};
         struct wcodec_coded coded;
         wcodec_error err;
         if (wcodec_encode_tensor(context, &settings, dtype, data, size, &coded, &err))
             fail(err.text);
         if (coded.coding == 1) {
-            printf(" %s, %.3f bits an element", profiles[profile], 8 * (double)coded.payload_size / (double)count);
+            printf(" %s, %.3f bits an element", profiles[profile],
+                   8 * (double)coded.payload_size / (double)count);
             run_levels(&coded, level, data, &m, out);
         }
         wcodec_coded_free(&coded);
@@ -242,8 +274,10 @@ int main(int argc, char **argv)
         const char *name;
         wcodec_dtype dtype;
         unsigned element;
-    } types[] = {{"bf16", WCODEC_DTYPE_BF16, 2}, {"int8", WCODEC_DTYPE_I8, 1}, {"f16", WCODEC_DTYPE_F16, 2}, {"f32", WCODEC_DTYPE_F32, 4},
-                 {"i16", WCODEC_DTYPE_I16, 2},   {"i32", WCODEC_DTYPE_I32, 4}, {"i64", WCODEC_DTYPE_I64, 8}, {"f64", WCODEC_DTYPE_F64, 8}};
+    } types[] = {{"bf16", WCODEC_DTYPE_BF16, 2}, {"int8", WCODEC_DTYPE_I8, 1},
+                 {"f16", WCODEC_DTYPE_F16, 2},   {"f32", WCODEC_DTYPE_F32, 4},
+                 {"i16", WCODEC_DTYPE_I16, 2},   {"i32", WCODEC_DTYPE_I32, 4},
+                 {"i64", WCODEC_DTYPE_I64, 8},   {"f64", WCODEC_DTYPE_F64, 8}};
     const int bits = argc > 1 ? atoi(argv[1]) : 25;
     wcodec_context *context;
     wcodec_options options;
@@ -256,7 +290,8 @@ int main(int argc, char **argv)
         fail(err.text);
     for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++)
         if (argc < 3 || !strcmp(argv[2], types[i].name))
-            run_type(context, types[i].name, types[i].dtype, types[i].element, (size_t)1 << bits, argc > 3 ? argv[3] : NULL);
+            run_type(context, types[i].name, types[i].dtype, types[i].element, (size_t)1 << bits,
+                     argc > 3 ? argv[3] : NULL);
     wcodec_context_destroy(context);
     return 0;
 }

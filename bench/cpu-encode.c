@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The encoder, one thread, every CPU level that the machine has, verification off, beside zstd -1 in the same run, from memory to memory: cpu-encode [-LEVEL |
- * CPU-LEVEL | FILE.wcodec]... (the tensors of the dtype with the most bytes are coded anew; levels 1 and 3 and all CPU levels unless some are named first).
- * Medians of the thread's own time, so that other processes weigh less; the coded bytes are compared between the levels. */
+/* The encoder, one thread, every CPU level that the machine has, verification off, beside zstd -1
+ * in the same run, from memory to memory: cpu-encode [-LEVEL | CPU-LEVEL | FILE.wcodec]... (the
+ * tensors of the dtype with the most bytes are coded anew; levels 1 and 3 and all CPU levels unless
+ * some are named first). Medians of the thread's own time, so that other processes weigh less; the
+ * coded bytes are compared between the levels. */
 #include "backends/cpu/cpu_level.h"
 #include "bench/timing.h"
 #include "core/context.h"
@@ -84,14 +86,16 @@ static double time_zstd(const struct set *set)
     for (unsigned round = 0; round < ROUNDS; round++) {
         const double start = now();
         for (size_t i = 0, at = 0; i < set->count; at += (size_t)set->tensors[i++].size)
-            if (ZSTD_isError(ZSTD_compress(set->packed, set->packed_room, set->data + at, (size_t)set->tensors[i].size, 1)))
+            if (ZSTD_isError(ZSTD_compress(set->packed, set->packed_room, set->data + at,
+                                           (size_t)set->tensors[i].size, 1)))
                 fail("zstd failed");
         taken[round] = now() - start;
     }
     return median(taken, ROUNDS);
 }
 
-static double time_encode(wcodec_context *context, const struct set *set, int level, uint64_t *coded_size, uint64_t *hash)
+static double time_encode(wcodec_context *context, const struct set *set, int level,
+                          uint64_t *coded_size, uint64_t *hash)
 {
     const struct wcodec_encode_settings settings = {.level = level, .weights = true};
     double taken[ROUNDS];
@@ -102,7 +106,8 @@ static double time_encode(wcodec_context *context, const struct set *set, int le
             struct wcodec_coded coded;
             wcodec_error err;
             const double start = now();
-            if (wcodec_encode_tensor(context, &settings, set->tensors[i].dtype, set->data + at, set->tensors[i].size, &coded, &err))
+            if (wcodec_encode_tensor(context, &settings, set->tensors[i].dtype, set->data + at,
+                                     set->tensors[i].size, &coded, &err))
                 fail(err.text);
             sum += now() - start;
             for (unsigned p = 0; p < coded.part_count; p++)
@@ -122,7 +127,8 @@ static void run(wcodec_context *context, const char *path)
     struct set set = {0};
     load(context, path, &set);
     const double zstd = time_zstd(&set), rate = 1e-9 * (double)set.size;
-    printf("%s: %s, %zu tensors of %zu bytes; zstd -1 %.2f GB/s\n", path, wcodec_dtype_name(set.tensors[0].dtype), set.count, set.size, rate / zstd);
+    printf("%s: %s, %zu tensors of %zu bytes; zstd -1 %.2f GB/s\n", path,
+           wcodec_dtype_name(set.tensors[0].dtype), set.count, set.size, rate / zstd);
     for (int level = 1; level <= 9; level++) {
         if (!(levels >> level & 1))
             continue;
@@ -132,7 +138,9 @@ static void run(wcodec_context *context, const char *path)
                 continue;
             context->cpu_mask = (2u << cpu) - 1;
             const double taken = time_encode(context, &set, level, &coded, &hash);
-            printf("  -%d %-7s %6.3f GB/s %5.2f x zstd -1  (%.4f of the size)\n", level, wcodec_cpu_level_name(cpu), rate / taken, zstd / taken, (double)coded / (double)set.size);
+            printf("  -%d %-7s %6.3f GB/s %5.2f x zstd -1  (%.4f of the size)\n", level,
+                   wcodec_cpu_level_name(cpu), rate / taken, zstd / taken,
+                   (double)coded / (double)set.size);
             if (first && hash != first)
                 fail("CPU levels differ");
             first = hash;

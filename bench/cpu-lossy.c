@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Decoding lossy bf16 tensors of 4096 x 4096 elements by one thread, at every level that the machine has, beside memcpy and zstd -1 on the same tensor in the
- * same run: GB/s of elements from file bytes in memory, and of the reconstruction alone from coefficients in the cache. cpu-lossy [BITS...]. Medians of the
- * thread's own time. */
+/* Decoding lossy bf16 tensors of 4096 x 4096 elements by one thread, at every level that the
+ * machine has, beside memcpy and zstd -1 on the same tensor in the same run: GB/s of elements from
+ * file bytes in memory, and of the reconstruction alone from coefficients in the cache. cpu-lossy
+ * [BITS...]. Medians of the thread's own time. */
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/lossy.h"
 #include "bench/timing.h"
@@ -42,7 +43,8 @@ static void make_field(double rho, uint8_t *out)
     for (unsigned y = 0; y < SIDE; y++) {
         float left = 0, corner = 0;
         for (unsigned x = 0; x < SIDE; x++) {
-            const float v = (float)(rho * (left + above[x]) - rho * rho * corner + 0.02 * (1 - rho * rho) * deviate(&seed));
+            const float v = (float)(rho * (left + above[x]) - rho * rho * corner +
+                                    0.02 * (1 - rho * rho) * deviate(&seed));
             corner = above[x];
             above[x] = left = v;
             wcodec_store_u16(out + 2 * ((size_t)y * SIDE + x), wcodec_bf16_from_f32(v));
@@ -95,7 +97,8 @@ static void encode(const uint8_t *data, double bits, struct file *f)
     options.lossy_value = bits;
     f->size = 0;
     if (wcodec_writer_create(context, put, f, &options, &writer, &err) != WCODEC_OK ||
-        wcodec_writer_declare(writer, "t", WCODEC_DTYPE_BF16, shape, 2, &err) != WCODEC_OK || wcodec_writer_data(writer, data, bytes, &err) != WCODEC_OK ||
+        wcodec_writer_declare(writer, "t", WCODEC_DTYPE_BF16, shape, 2, &err) != WCODEC_OK ||
+        wcodec_writer_data(writer, data, bytes, &err) != WCODEC_OK ||
         wcodec_writer_finish(writer, NULL, &err) != WCODEC_OK)
         fail(err.text);
     wcodec_writer_destroy(writer);
@@ -109,7 +112,8 @@ static double decode(unsigned level, const struct file *f, uint8_t *out, wcodec_
     wcodec_reader *reader;
     wcodec_error err;
     double taken[ROUNDS];
-    if (wcodec_reader_open_memory(context, f->data, f->size, &reader, &err) != WCODEC_OK || wcodec_reader_tensor(reader, 0, info, &err) != WCODEC_OK)
+    if (wcodec_reader_open_memory(context, f->data, f->size, &reader, &err) != WCODEC_OK ||
+        wcodec_reader_tensor(reader, 0, info, &err) != WCODEC_OK)
         fail(err.text);
     for (unsigned r = 0; r < ROUNDS; r++) {
         const double start = now();
@@ -150,7 +154,8 @@ static double copy_rate(const uint8_t *data, uint8_t *out)
 }
 
 /* The whole way for one tensor at several sizes. */
-static void run_tensor(const char *name, const uint8_t *data, const double *bits, int count, struct file *f, uint8_t *out)
+static void run_tensor(const char *name, const uint8_t *data, const double *bits, int count,
+                       struct file *f, uint8_t *out)
 {
     const double zstd = zstd_rate(data, out);
     printf("%s: memcpy %.2f GB/s, zstd -1 %.2f\n", name, copy_rate(data, out), zstd);
@@ -161,12 +166,17 @@ static void run_tensor(const char *name, const uint8_t *data, const double *bits
             if (!(wcodec_cpu_levels() >> level & 1))
                 continue;
             const double rate = decode(level, f, out, &info);
-            printf("  %.2f bits, %-7s %6.2f GB/s %5.1f x zstd |", (double)info.coded_size * 8 / SIDE / SIDE, wcodec_cpu_level_name(level), rate, rate / zstd);
+            printf("  %.2f bits, %-7s %6.2f GB/s %5.1f x zstd |",
+                   (double)info.coded_size * 8 / SIDE / SIDE, wcodec_cpu_level_name(level), rate,
+                   rate / zstd);
             for (unsigned m = 0; m < info.mode_count; m++)
                 printf(" %s %.0f %%", info.modes[m].predictor,
                        100.0 * (double)info.modes[m].blocks /
-                           (info.mode_count == 1 && info.modes[0].blocks == (uint64_t)SIDE * SIDE ? SIDE * SIDE : (double)(SIDE / 8 * (SIDE / 8))));
-            printf(", %s, %u bits, %.1f dB\n", info.coding_name, info.element_bits, 10 * log10(info.mean_square / info.mean_squared_error));
+                           (info.mode_count == 1 && info.modes[0].blocks == (uint64_t)SIDE * SIDE
+                                ? SIDE * SIDE
+                                : (double)(SIDE / 8 * (SIDE / 8))));
+            printf(", %s, %u bits, %.1f dB\n", info.coding_name, info.element_bits,
+                   10 * log10(info.mean_square / info.mean_squared_error));
         }
     }
 }
@@ -180,7 +190,8 @@ static void run_level(unsigned level)
     const uint8_t scale[4] = {0, 0, 0x80, 0x3f};
     struct wcodec_cpu_lossy_dsp dsp;
     wcodec_cpu_lossy_dsp_init(&dsp, wcodec_cpu_levels() & ((2u << level) - 1));
-    for (unsigned kind = 0; kind < 3 && dsp.level == level; kind++) { /* small, of 8 bits; small and large, of 16 */
+    for (unsigned kind = 0; kind < 3 && dsp.level == level;
+         kind++) { /* small, of 8 bits; small and large, of 16 */
         for (size_t i = 0; i < (size_t)ROWS * COLUMNS; i++) {
             const int v = (int)(i * 0x9E3779B1u >> 28 & 15) - 8;
             if (kind)
@@ -188,17 +199,25 @@ static void run_level(unsigned level)
             else
                 coefficients[i] = (uint8_t)v;
         }
-        printf("| %s, %s |", wcodec_cpu_level_name(level), kind == 0 ? "8 bits" : kind == 1 ? "16 bits" : "16 bits, large");
+        printf("| %s, %s |", wcodec_cpu_level_name(level),
+               kind == 0   ? "8 bits"
+               : kind == 1 ? "16 bits"
+                           : "16 bits, large");
         for (unsigned d = 0; d < 3; d++)
             for (unsigned mode = 0; mode < WCODEC_TRANSFORMS; mode++) {
-                struct wcodec_lossy l = {.columns = COLUMNS, .mode_count = 1, .modes = {(uint8_t)mode}};
+                struct wcodec_lossy l = {
+                    .columns = COLUMNS, .mode_count = 1, .modes = {(uint8_t)mode}};
                 double taken[ROUNDS];
-                if (wcodec_lossy_derive(&l, (uint64_t)ROWS * COLUMNS * wcodec_dtype_bits(dtypes[d]) / 8, dtypes[d], kind != 0, NULL))
+                if (wcodec_lossy_derive(&l,
+                                        (uint64_t)ROWS * COLUMNS * wcodec_dtype_bits(dtypes[d]) / 8,
+                                        dtypes[d], kind != 0, NULL))
                     fail("no view");
                 for (unsigned r = 0; r < ROUNDS; r++) {
                     const double start = now();
                     for (unsigned i = 0; i < TIMES; i++)
-                        wcodec_cpu_restore_lossy(&dsp, &l, scale, 0, l.plain ? l.elements : l.superblocks, coefficients, 0, l.size, out, false);
+                        wcodec_cpu_restore_lossy(&dsp, &l, scale, 0,
+                                                 l.plain ? l.elements : l.superblocks, coefficients,
+                                                 0, l.size, out, false);
                     taken[r] = now() - start;
                 }
                 printf(" %.2f |", 1e-9 * (double)l.size * TIMES / median(taken, ROUNDS));
@@ -217,7 +236,8 @@ int main(int argc, char **argv)
     if (argc > 1)
         for (count = 0; count < argc - 1 && count < 16; count++)
             bits[count] = strtod(argv[count + 1], NULL);
-    printf("| level, coefficients | bf16 none | DCT | ADST | f16 none | DCT | ADST | f32 none | DCT | ADST |\n");
+    printf(
+        "| level, coefficients | bf16 none | DCT | ADST | f16 none | DCT | ADST | f32 none | DCT | ADST |\n");
     for (unsigned level = 0; wcodec_cpu_level_name(level); level++)
         run_level(level);
     make_field(0, data);

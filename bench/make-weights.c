@@ -2,8 +2,9 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Synthetic checkpoints: make-weights KIND ELEMENTS OUT [SEED]
- * KIND: bf16, f16, f32, f32-of-bf16 (Gaussian, sigma 0.02), i8 (Gaussian rows of 4096, each scaled to 127), f8 (e4m3, Gaussian, sigma 20), zeros (bf16, half of
- * them 0), noise (u8). ELEMENTS: a number, or 2^N. The same seed gives the same file. Takes a little-endian machine for granted. */
+ * KIND: bf16, f16, f32, f32-of-bf16 (Gaussian, sigma 0.02), i8 (Gaussian rows of 4096, each scaled
+ * to 127), f8 (e4m3, Gaussian, sigma 20), zeros (bf16, half of them 0), noise (u8). ELEMENTS: a
+ * number, or 2^N. The same seed gives the same file. Takes a little-endian machine for granted. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -25,7 +26,8 @@ static uint64_t random_next(void)
 /* Two numbers of a standard normal distribution (Box and Muller). */
 static void gaussian_pair(double out[2])
 {
-    const double u = ((double)(random_next() >> 11) + 1) * 0x1p-53, v = (double)(random_next() >> 11) * 0x1p-53;
+    const double u = ((double)(random_next() >> 11) + 1) * 0x1p-53,
+                 v = (double)(random_next() >> 11) * 0x1p-53;
     const double radius = sqrt(-2 * log(u)), angle = 6.283185307179586 * v;
     out[0] = radius * cos(angle);
     out[1] = radius * sin(angle);
@@ -45,7 +47,8 @@ static uint32_t bf16_bits(double v)
     return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
 }
 
-/* A float of `exponent` and `mantissa` bits below a sign, rounded to nearest; finite values in range only. */
+/* A float of `exponent` and `mantissa` bits below a sign, rounded to nearest; finite values in
+ * range only. */
 static uint32_t small_float(double v, int exponent, int mantissa)
 {
     const int bias = (1 << (exponent - 1)) - 1;
@@ -112,20 +115,29 @@ int main(int argc, char **argv)
     static const struct {
         const char *kind, *dtype;
         unsigned bytes;
-    } kinds[] = {{"bf16", "BF16", 2}, {"f16", "F16", 2}, {"f32", "F32", 4}, {"f32-of-bf16", "F32", 4}, {"i8", "I8", 1}, {"f8", "F8_E4M3", 1}, {"zeros", "BF16", 2}, {"noise", "U8", 1}};
+    } kinds[] = {{"bf16", "BF16", 2},       {"f16", "F16", 2}, {"f32", "F32", 4},
+                 {"f32-of-bf16", "F32", 4}, {"i8", "I8", 1},   {"f8", "F8_E4M3", 1},
+                 {"zeros", "BF16", 2},      {"noise", "U8", 1}};
     size_t k = 0;
     while (argc >= 4 && k < sizeof kinds / sizeof *kinds && strcmp(kinds[k].kind, argv[1]) != 0)
         k++;
     if (argc < 4 || argc > 5 || k == sizeof kinds / sizeof *kinds) {
-        fprintf(stderr, "usage: make-weights bf16|f16|f32|f32-of-bf16|i8|f8|zeros|noise ELEMENTS OUT [SEED]\n");
+        fprintf(
+            stderr,
+            "usage: make-weights bf16|f16|f32|f32-of-bf16|i8|f8|zeros|noise ELEMENTS OUT [SEED]\n");
         return 2;
     }
-    const uint64_t count = strncmp(argv[2], "2^", 2) == 0 ? UINT64_C(1) << strtoul(argv[2] + 2, NULL, 10) : strtoull(argv[2], NULL, 10);
+    const uint64_t count = strncmp(argv[2], "2^", 2) == 0
+                               ? UINT64_C(1) << strtoul(argv[2] + 2, NULL, 10)
+                               : strtoull(argv[2], NULL, 10);
     state = argc == 5 ? strtoull(argv[4], NULL, 0) : 1;
     const uint64_t size = count * kinds[k].bytes;
     uint8_t *data = malloc((size_t)size + 1);
     char header[256];
-    const int length = snprintf(header, sizeof header, "{\"weight\":{\"dtype\":\"%s\",\"shape\":[%" PRIu64 "],\"data_offsets\":[0,%" PRIu64 "]}}", kinds[k].dtype, count, size);
+    const int length = snprintf(header, sizeof header,
+                                "{\"weight\":{\"dtype\":\"%s\",\"shape\":[%" PRIu64
+                                "],\"data_offsets\":[0,%" PRIu64 "]}}",
+                                kinds[k].dtype, count, size);
     const uint64_t word = (uint64_t)length;
     FILE *f = fopen(argv[3], "wb");
     if (!data || !f) {
@@ -133,7 +145,8 @@ int main(int argc, char **argv)
         return 1;
     }
     fill(argv[1], data, (size_t)count);
-    if (fwrite(&word, 8, 1, f) != 1 || fwrite(header, (size_t)word, 1, f) != 1 || fwrite(data, 1, (size_t)size, f) != size || fclose(f) != 0) {
+    if (fwrite(&word, 8, 1, f) != 1 || fwrite(header, (size_t)word, 1, f) != 1 ||
+        fwrite(data, 1, (size_t)size, f) != size || fclose(f) != 0) {
         perror(argv[3]);
         return 1;
     }

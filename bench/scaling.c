@@ -2,9 +2,11 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* How rates grow with threads: scaling [-w NAME] THREADS[,THREADS...] REPETITIONS FOLDER FILE...
- * For each file, from memory to memory: compressing without and with verification, decoding all its tensors with the checks, a call for each and by one request; and from file to file in FOLDER (a
- * tmpfs, say): compressing and restoring as the command does. Medians of wall time, as GB/s of the original's bytes, and ratios to the first number of threads.
- * memcpy by as many threads is what memory allows. -w: only what begins with NAME, and memcpy. */
+ * For each file, from memory to memory: compressing without and with verification, decoding all its
+ * tensors with the checks, a call for each and by one request; and from file to file in FOLDER (a
+ * tmpfs, say): compressing and restoring as the command does. Medians of wall time, as GB/s of the
+ * original's bytes, and ratios to the first number of threads. memcpy by as many threads is what
+ * memory allows. -w: only what begins with NAME, and memcpy. */
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
@@ -47,7 +49,8 @@ static bool encode(struct bench *b, int no_verify)
     wcodec_encode_options_init(&options);
     options.no_verify = no_verify;
     b->sink_size = 0;
-    return wcodec_compress_memory(b->context, b->data, b->size, keep, b, &options, NULL, &err) == WCODEC_OK;
+    return wcodec_compress_memory(b->context, b->data, b->size, keep, b, &options, NULL, &err) ==
+           WCODEC_OK;
 }
 
 static bool encode_only(struct bench *b)
@@ -65,7 +68,9 @@ static bool decode(struct bench *b)
     size_t at = 0;
     for (uint64_t i = 0; i < wcodec_reader_tensor_count(b->reader); i++) {
         wcodec_tensor_info info;
-        if (wcodec_reader_tensor(b->reader, i, &info, &err) != WCODEC_OK || wcodec_reader_decode(b->reader, i, b->decoded + at, (size_t)info.size, NULL, &err) != WCODEC_OK)
+        if (wcodec_reader_tensor(b->reader, i, &info, &err) != WCODEC_OK ||
+            wcodec_reader_decode(b->reader, i, b->decoded + at, (size_t)info.size, NULL, &err) !=
+                WCODEC_OK)
             return false;
         at += (size_t)info.size;
     }
@@ -105,7 +110,8 @@ static bool restore_file(struct bench *b)
         return false;
     unlink(b->restored_path);
     int fd = open(b->restored_path, O_WRONLY | O_CREAT | O_EXCL, 0600);
-    wcodec_status status = fd >= 0 ? wcodec_reader_restore(reader, 0, put, &fd, NULL, &err) : WCODEC_ERROR_IO;
+    wcodec_status status =
+        fd >= 0 ? wcodec_reader_restore(reader, 0, put, &fd, NULL, &err) : WCODEC_ERROR_IO;
     wcodec_reader_close(reader);
     return close(fd) == 0 && status == WCODEC_OK;
 }
@@ -118,7 +124,8 @@ struct copy {
 static void *copy_part(void *argument)
 {
     const struct copy *c = argument;
-    size_t begin = c->b->size / c->b->threads * c->part, end = c->part + 1 == c->b->threads ? c->b->size : begin + c->b->size / c->b->threads;
+    size_t begin = c->b->size / c->b->threads * c->part,
+           end = c->part + 1 == c->b->threads ? c->b->size : begin + c->b->size / c->b->threads;
     memcpy(c->b->decoded + begin, c->b->data + begin, end - begin);
     return NULL;
 }
@@ -140,7 +147,13 @@ static bool copy(struct bench *b)
 static const struct {
     const char *name;
     bool (*work)(struct bench *b);
-} works[WORKS] = {{"encode", encode_only}, {"encode, verify", encode_verify}, {"decode", decode}, {"decode, one load", load_all}, {"file: compress", compress_file}, {"file: restore", restore_file}, {"memcpy", copy}};
+} works[WORKS] = {{"encode", encode_only},
+                  {"encode, verify", encode_verify},
+                  {"decode", decode},
+                  {"decode, one load", load_all},
+                  {"file: compress", compress_file},
+                  {"file: restore", restore_file},
+                  {"memcpy", copy}};
 
 static double now(void)
 {
@@ -202,7 +215,8 @@ static void measure(struct bench *b, unsigned repetitions, const char *name, dou
     if (wcodec_context_create(&options, &b->context, &err) != WCODEC_OK)
         exit(1);
     for (unsigned w = 0; w < WORKS; w++) {
-        if (w == 2 && wcodec_reader_open_memory(b->context, b->sink, b->sink_size, &b->reader, &err) != WCODEC_OK)
+        if (w == 2 && wcodec_reader_open_memory(b->context, b->sink, b->sink_size, &b->reader,
+                                                &err) != WCODEC_OK)
             exit(1);
         if (wanted(w, name))
             rates[w] = rate(b, works[w].work, repetitions);
@@ -222,11 +236,13 @@ int main(int argc, char **argv)
         argv += 2;
         argc -= 2;
     }
-    for (char *t = argc > 4 ? strtok(argv[1], ",") : NULL; t && n < COUNTS_MAX; t = strtok(NULL, ","))
+    for (char *t = argc > 4 ? strtok(argv[1], ",") : NULL; t && n < COUNTS_MAX;
+         t = strtok(NULL, ","))
         counts[n++] = (unsigned)strtoul(t, NULL, 10);
     unsigned repetitions = argc > 4 ? (unsigned)strtoul(argv[2], NULL, 10) : 0;
     if (n == 0 || repetitions < 1 || repetitions > 999) {
-        fprintf(stderr, "usage: scaling [-w NAME] THREADS[,THREADS...] REPETITIONS FOLDER FILE...\n");
+        fprintf(stderr,
+                "usage: scaling [-w NAME] THREADS[,THREADS...] REPETITIONS FOLDER FILE...\n");
         return 2;
     }
     for (int f = 4; f < argc; f++) {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* How the programs that measure one thread do it: the thread's own time, so that other processes weigh less, medians, and memory. */
+/* How the programs that measure one thread do it: the thread's own time, so that other processes
+ * weigh less, medians, and memory. */
 #ifndef WCODEC_BENCH_TIMING_H
 #define WCODEC_BENCH_TIMING_H
 
@@ -32,7 +33,8 @@ static inline double median(double *times, size_t count)
     return times[count / 2];
 }
 
-/* In large pages if there are any, as the memory of models mostly is: with small ones address translation would be what is measured. */
+/* In large pages if there are any, as the memory of models mostly is: with small ones address
+ * translation would be what is measured. */
 static inline void *take_pages(size_t size)
 {
     const size_t page = (size_t)2 << 20, whole = (size + page - 1) / page * page;

@@ -34,19 +34,23 @@ static int write_to_file(void *opaque, const void *data, size_t size)
     return fwrite(data, 1, size, opaque) == size ? 0 : errno;
 }
 
-static wcodec_status compress(wcodec_context *context, FILE *file, wcodec_encode_report *report, wcodec_error *err)
+static wcodec_status compress(wcodec_context *context, FILE *file, wcodec_encode_report *report,
+                              wcodec_error *err)
 {
     wcodec_encode_options options;
     wcodec_writer *writer = NULL;
 
     wcodec_encode_options_init(&options);
-    wcodec_status status = wcodec_writer_create(context, write_to_file, file, &options, &writer, err);
+    wcodec_status status =
+        wcodec_writer_create(context, write_to_file, file, &options, &writer, err);
     if (status == WCODEC_OK)
         status = wcodec_writer_metadata(writer, "made-by", "compress-tensors", err);
     if (status == WCODEC_OK)
-        status = wcodec_writer_declare(writer, "layer.0.weight", WCODEC_DTYPE_F32, weight_shape, 2, err);
+        status =
+            wcodec_writer_declare(writer, "layer.0.weight", WCODEC_DTYPE_F32, weight_shape, 2, err);
     if (status == WCODEC_OK)
-        status = wcodec_writer_declare(writer, "layer.0.bias", WCODEC_DTYPE_BF16, bias_shape, 1, err);
+        status =
+            wcodec_writer_declare(writer, "layer.0.bias", WCODEC_DTYPE_BF16, bias_shape, 1, err);
     if (status == WCODEC_OK)
         status = wcodec_writer_data(writer, weight, sizeof weight, err);
     if (status == WCODEC_OK)
@@ -57,7 +61,8 @@ static wcodec_status compress(wcodec_context *context, FILE *file, wcodec_encode
     return status;
 }
 
-static wcodec_status compare(const wcodec_reader *reader, const char *name, const void *expected, size_t size, wcodec_error *err)
+static wcodec_status compare(const wcodec_reader *reader, const char *name, const void *expected,
+                             size_t size, wcodec_error *err)
 {
     uint64_t i;
     wcodec_status status = wcodec_reader_find(reader, name, &i, err);
@@ -105,9 +110,11 @@ int main(int argc, char **argv)
         status = compare(reader, "layer.0.bias", bias, sizeof bias, &err);
 
     if (status == WCODEC_OK)
-        printf("%s: %" PRIu64 " tensors, %" PRIu64 " bytes as %" PRIu64 ", read back and equal\n", argv[1], report.tensors, report.size, report.coded_size);
+        printf("%s: %" PRIu64 " tensors, %" PRIu64 " bytes as %" PRIu64 ", read back and equal\n",
+               argv[1], report.tensors, report.size, report.coded_size);
     else
-        fprintf(stderr, "compress-tensors: %s\n", err.status == status ? err.text : wcodec_status_string(status));
+        fprintf(stderr, "compress-tensors: %s\n",
+                err.status == status ? err.text : wcodec_status_string(status));
 
     wcodec_reader_close(reader);
     wcodec_context_destroy(context);

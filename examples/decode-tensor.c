@@ -39,7 +39,8 @@ static void print_values(const wcodec_tensor_info *info, const unsigned char *da
         else if (info->dtype == WCODEC_DTYPE_BF16)
             printf(" %g", (double)from_bits(load(at, 2) << 16));
         else
-            printf(" 0x%0*" PRIx32, (int)(width < 4 ? 2 * width : 8), load(at, width < 4 ? width : 4));
+            printf(" 0x%0*" PRIx32, (int)(width < 4 ? 2 * width : 8),
+                   load(at, width < 4 ? width : 4));
     }
 }
 
@@ -50,7 +51,8 @@ static wcodec_status print_tensor(const wcodec_reader *reader, uint64_t i, wcode
     if (status != WCODEC_OK)
         return status;
 
-    /* A name is whatever the file says: a program that prints to a terminal should escape control characters. */
+    /* A name is whatever the file says: a program that prints to a terminal should escape control
+     * characters. */
     printf("%s %s [", info.name, info.dtype_name);
     for (unsigned d = 0; d < info.rank; d++)
         printf("%s%" PRIu64, d ? ", " : "", info.shape[d]);
@@ -95,7 +97,8 @@ int main(int argc, char **argv)
             status = print_tensor(reader, i, &err);
     }
     if (status != WCODEC_OK)
-        fprintf(stderr, "decode-tensor: %s\n", err.status == status ? err.text : wcodec_status_string(status));
+        fprintf(stderr, "decode-tensor: %s\n",
+                err.status == status ? err.text : wcodec_status_string(status));
 
     wcodec_reader_close(reader);
     wcodec_context_destroy(context);

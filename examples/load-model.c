@@ -1,12 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Load all tensors of a model into the memory of a GPU (or of whatever device WCODEC_BACKEND chooses):
+/* Load all tensors of a model into the memory of a GPU (or of whatever device WCODEC_BACKEND
+ * chooses):
  *
  *     cc load-model.c $(pkg-config --cflags --libs wcodec) -o load-model
  *     WCODEC_BACKEND=cuda ./load-model my-model.wcodec
  *
- * A program that allocates by CUDA or OpenCL itself gives its own pointers or buffers as destinations. */
+ * A program that allocates by CUDA or OpenCL itself gives its own pointers or buffers as
+ * destinations. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,7 +30,8 @@ static double seconds(void)
 }
 
 /* A buffer for all, an item for each tensor, and one call. */
-static int load(wcodec_context *context, const wcodec_reader *reader, wcodec_load_item *items, size_t count)
+static int load(wcodec_context *context, const wcodec_reader *reader, wcodec_load_item *items,
+                size_t count)
 {
     wcodec_device_handles device;
     wcodec_load_options options;
@@ -36,7 +39,8 @@ static int load(wcodec_context *context, const wcodec_reader *reader, wcodec_loa
     wcodec_buffer *buffer;
     wcodec_error err;
     uint64_t size;
-    if (wcodec_context_device(context, &device, &err) != WCODEC_OK || wcodec_load_layout(reader, 0, items, &size, &err) != WCODEC_OK)
+    if (wcodec_context_device(context, &device, &err) != WCODEC_OK ||
+        wcodec_load_layout(reader, 0, items, &size, &err) != WCODEC_OK)
         return fail(&err);
     if (wcodec_buffer_create(context, size != 0 ? size : 1, &buffer, &err) != WCODEC_OK)
         return fail(&err);
@@ -45,11 +49,14 @@ static int load(wcodec_context *context, const wcodec_reader *reader, wcodec_loa
     wcodec_load_options_init(&options);
     options.memory = device.backend;
     const double begin = seconds();
-    int code = wcodec_load(reader, items, count, &options, &report, &err) == WCODEC_OK ? 0 : fail(&err);
+    int code =
+        wcodec_load(reader, items, count, &options, &report, &err) == WCODEC_OK ? 0 : fail(&err);
     const double time = seconds() - begin;
     if (code == 0)
-        printf("%s:%u: %zu tensors, %" PRIu64 " bytes from %" PRIu64 " in %.3f s; %" PRIu64 " bytes of them decoded by the CPU\n", device.backend, device.index,
-               count, report.bytes, report.coded_bytes, time, report.cpu_bytes);
+        printf("%s:%u: %zu tensors, %" PRIu64 " bytes from %" PRIu64 " in %.3f s; %" PRIu64
+               " bytes of them decoded by the CPU\n",
+               device.backend, device.index, count, report.bytes, report.coded_bytes, time,
+               report.cpu_bytes);
     /* Here the weights are used. */
     wcodec_buffer_destroy(buffer);
     return code;

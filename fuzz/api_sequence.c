@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Calls of the writer and the reader in any order, right and wrong: each byte is a call. A wrong one is WCODEC_ERROR_USAGE and changes nothing. */
+/* Calls of the writer and the reader in any order, right and wrong: each byte is a call. A wrong
+ * one is WCODEC_ERROR_USAGE and changes nothing. */
 #include "fuzz/exercise.h"
 #include "fuzz/fuzz.h"
 #include <wcodec/writer.h>
@@ -43,7 +44,8 @@ static void create(struct state *s, uint8_t argument)
     wcodec_encode_options_init(&options);
     options.level = 1 + argument % 9;
     options.no_verify = argument >> 7;
-    FUZZ_REQUIRE(wcodec_writer_create(fuzz_context(), write_out, s, &options, &s->writer, NULL) == WCODEC_OK);
+    FUZZ_REQUIRE(wcodec_writer_create(fuzz_context(), write_out, s, &options, &s->writer, NULL) ==
+                 WCODEC_OK);
 }
 
 static void declare(struct state *s, uint8_t argument)
@@ -53,7 +55,8 @@ static void declare(struct state *s, uint8_t argument)
     const wcodec_dtype dtype = (wcodec_dtype)(argument % 24);
     uint64_t shape[2] = {argument % 7, 1 + argument % 5};
     const uint64_t bits = shape[0] * shape[1] * wcodec_dtype_bits(dtype);
-    const bool wrong = s->started || s->finished || dtype == WCODEC_DTYPE_OTHER || dtype > WCODEC_DTYPE_F6_E3M2 || bits % 8 || (argument & 0x80 && s->declared);
+    const bool wrong = s->started || s->finished || dtype == WCODEC_DTYPE_OTHER ||
+                       dtype > WCODEC_DTYPE_F6_E3M2 || bits % 8 || (argument & 0x80 && s->declared);
     if (s->declared == TENSORS_MAX)
         return;
     const wcodec_status status = wcodec_writer_declare(s->writer, name, dtype, shape, 2, NULL);
@@ -94,7 +97,8 @@ static void check_written(struct state *s)
     for (unsigned i = s->declared; i-- > 0;) {
         at -= (size_t)s->sizes[i];
         for (size_t k = 0; k < s->sizes[i]; k++)
-            FUZZ_REQUIRE(result.restored[at + k] == (uint8_t)(s->fill[i] + (s->fill[i] & 2 ? k : 0)));
+            FUZZ_REQUIRE(result.restored[at + k] ==
+                         (uint8_t)(s->fill[i] + (s->fill[i] & 2 ? k : 0)));
     }
     free(result.restored);
     fuzz_deep++;
@@ -105,7 +109,8 @@ static void finish(struct state *s)
     wcodec_encode_report report;
     const wcodec_status status = wcodec_writer_finish(s->writer, &report, NULL);
     if (status == WCODEC_OK) {
-        FUZZ_REQUIRE(s->written == s->declared && !s->failed && !s->finished && report.coded_size == s->out_size && report.tensors == s->declared);
+        FUZZ_REQUIRE(s->written == s->declared && !s->failed && !s->finished &&
+                     report.coded_size == s->out_size && report.tensors == s->declared);
         s->finished = true;
         check_written(s);
     } else if (status == WCODEC_ERROR_USAGE) {
@@ -147,7 +152,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
             finish(&s);
             break;
         case 6: {
-            const wcodec_status status = wcodec_writer_metadata(s.writer, argument & 1 ? "key" : "other", "value", NULL);
+            const wcodec_status status =
+                wcodec_writer_metadata(s.writer, argument & 1 ? "key" : "other", "value", NULL);
             FUZZ_REQUIRE(status == WCODEC_OK || status == WCODEC_ERROR_USAGE);
             FUZZ_REQUIRE(status != WCODEC_OK || !s.started);
             break;

@@ -9,17 +9,23 @@
 const char fuzz_target[] = "chunk";
 const bool fuzz_takes_files = false;
 
-static void decode_chunks(const struct wcodec_chunks *chunks, const uint8_t *payload, size_t payload_size)
+static void decode_chunks(const struct wcodec_chunks *chunks, const uint8_t *payload,
+                          size_t payload_size)
 {
     for (uint64_t i = 0; i < chunks->count; i++) {
         const uint64_t at = i * chunks->chunk;
-        const size_t size = (size_t)(chunks->size - at < chunks->chunk ? chunks->size - at : chunks->chunk);
-        FUZZ_REQUIRE(chunks->offsets[i] <= payload_size && chunks->coded[i] <= payload_size - chunks->offsets[i] && chunks->coded[i] <= size);
+        const size_t size =
+            (size_t)(chunks->size - at < chunks->chunk ? chunks->size - at : chunks->chunk);
+        FUZZ_REQUIRE(chunks->offsets[i] <= payload_size &&
+                     chunks->coded[i] <= payload_size - chunks->offsets[i] &&
+                     chunks->coded[i] <= size);
         uint8_t *a = fuzz_guarded(size), *b = fuzz_guarded(size);
         wcodec_error err = {WCODEC_OK, ""};
-        const wcodec_status status = wcodec_chunk_decode(chunks, i, payload + chunks->offsets[i], a, true, &err);
+        const wcodec_status status =
+            wcodec_chunk_decode(chunks, i, payload + chunks->offsets[i], a, true, &err);
         FUZZ_REQUIRE(status == WCODEC_OK || (status == WCODEC_ERROR_CORRUPT && err.text[0] != 0));
-        const wcodec_status unverified = wcodec_chunk_decode(chunks, i, payload + chunks->offsets[i], b, false, &err);
+        const wcodec_status unverified =
+            wcodec_chunk_decode(chunks, i, payload + chunks->offsets[i], b, false, &err);
         FUZZ_REQUIRE(status != WCODEC_OK || (unverified == WCODEC_OK && memcmp(a, b, size) == 0));
         fuzz_guarded_free(a, size);
         fuzz_guarded_free(b, size);
@@ -40,7 +46,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     uint8_t *payload = fuzz_copy(data + 8, payload_size);
     struct wcodec_chunks *chunks;
     wcodec_error err = {WCODEC_OK, ""};
-    const wcodec_status status = wcodec_chunks_read(decoded, chunk, payload, payload_size, &wcodec_default_allocator, &chunks, &err);
+    const wcodec_status status = wcodec_chunks_read(decoded, chunk, payload, payload_size,
+                                                    &wcodec_default_allocator, &chunks, &err);
     FUZZ_REQUIRE(status == WCODEC_OK || (status == WCODEC_ERROR_CORRUPT && err.text[0] != 0));
     if (status == WCODEC_OK) {
         fuzz_deep++;

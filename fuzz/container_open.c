@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A whole .wcodec file; as it is, and with the hashes and sizes of head and tail put right, so that damage reaches the index and what it names. */
+/* A whole .wcodec file; as it is, and with the hashes and sizes of head and tail put right, so that
+ * damage reaches the index and what it names. */
 #include "container/index.h"
 #include "fuzz/exercise.h"
 #include "fuzz/fuzz.h"
@@ -20,7 +21,8 @@ static void put_right(uint8_t *file, size_t size)
     wcodec_store_u64(file + 56, XXH3_64bits(file, 56));
     wcodec_store_u64(tail, at);
     wcodec_store_u64(tail + 8, coded);
-    if (coded >= 13) /* frames of the odd encoder have their content size here, and raw blocks behind it */
+    if (coded >=
+        13) /* frames of the odd encoder have their content size here, and raw blocks behind it */
         wcodec_store_u64(tail + 16, wcodec_load_u64(file + at + 5));
     wcodec_store_u64(tail + 24, XXH3_64bits(file + at, (size_t)coded));
     wcodec_store_u64(tail + 32, size);

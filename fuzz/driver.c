@@ -1,11 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Runs a fuzz target without a fuzzer: on every file of its corpus, on every prefix of the small ones, and on seeded random mutations of all.
+/* Runs a fuzz target without a fuzzer: on every file of its corpus, on every prefix of the small
+ * ones, and on seeded random mutations of all.
  *
  * usage: TARGET [-n MUTATIONS] [-s SEED] [-o FILE] [FILE...]
- * Without files: fuzz/corpus/TARGET of the source tree (top_srcdir), and tests/golden where the target takes whole files. FUZZ_RUNS and WCODEC_TEST_SEED are
- * the defaults of -n and -s. -o writes the input that is about to run to FILE each time: after a crash it holds the culprit. */
+ * Without files: fuzz/corpus/TARGET of the source tree (top_srcdir), and tests/golden where the
+ * target takes whole files. FUZZ_RUNS and WCODEC_TEST_SEED are the defaults of -n and -s. -o writes
+ * the input that is about to run to FILE each time: after a crash it holds the culprit. */
 #include "fuzz/fuzz.h"
 #include <dirent.h>
 #include <errno.h>
@@ -38,7 +40,9 @@ static uint64_t random_next(uint64_t *state)
 static void say_current(void)
 {
     char text[200];
-    const int n = snprintf(text, sizeof text, "%s: died in run %llu of seed %llu (again: -s %llu -n %llu -o FILE)\n", fuzz_target, (unsigned long long)current, (unsigned long long)seed,
+    const int n = snprintf(text, sizeof text,
+                           "%s: died in run %llu of seed %llu (again: -s %llu -n %llu -o FILE)\n",
+                           fuzz_target, (unsigned long long)current, (unsigned long long)seed,
                            (unsigned long long)seed, (unsigned long long)current + 1);
     if (write(2, text, (size_t)n) < 0)
         _exit(1);
@@ -115,7 +119,8 @@ static void mutate(uint8_t *data, size_t *size, uint64_t *state)
     static const uint8_t edges[] = {0, 1, 0x7f, 0x80, 0xff, 0xfe, 0x10, 0x20};
     const uint64_t r = random_next(state);
     const size_t at = *size ? (size_t)(random_next(state) % *size) : 0, left = *size - at;
-    const size_t length = left ? 1 + (size_t)(random_next(state) % (left < 16 || r & 0x100 ? left : 16)) : 0;
+    const size_t length =
+        left ? 1 + (size_t)(random_next(state) % (left < 16 || r & 0x100 ? left : 16)) : 0;
     switch (*size ? r % 9 : 8) {
     case 0:
     case 1:
@@ -216,7 +221,8 @@ int main(int argc, char **argv)
             run(inputs[i].data, n);
     }
     run_mutations(mutations);
-    printf("%s: %llu runs of %zu inputs, %llu got past the first checks\n", fuzz_target, (unsigned long long)current, input_count, (unsigned long long)fuzz_deep);
+    printf("%s: %llu runs of %zu inputs, %llu got past the first checks\n", fuzz_target,
+           (unsigned long long)current, input_count, (unsigned long long)fuzz_deep);
     for (size_t i = 0; i < input_count; i++) {
         free(inputs[i].path);
         free(inputs[i].data);

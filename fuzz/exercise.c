@@ -10,8 +10,10 @@ static void check_error(wcodec_status status, const wcodec_error *err)
 {
     if (status == WCODEC_OK)
         return;
-    FUZZ_REQUIRE(status == WCODEC_ERROR_CORRUPT || status == WCODEC_ERROR_NEWER || status == WCODEC_ERROR_LIMIT || status == WCODEC_ERROR_MEMORY);
-    FUZZ_REQUIRE(err->status == status && err->text[0] != 0 && memchr(err->text, 0, sizeof err->text));
+    FUZZ_REQUIRE(status == WCODEC_ERROR_CORRUPT || status == WCODEC_ERROR_NEWER ||
+                 status == WCODEC_ERROR_LIMIT || status == WCODEC_ERROR_MEMORY);
+    FUZZ_REQUIRE(err->status == status && err->text[0] != 0 &&
+                 memchr(err->text, 0, sizeof err->text));
     for (const char *p = err->text; *p; p++)
         FUZZ_REQUIRE((unsigned char)*p >= 0x20 && *p != 0x7f);
 }
@@ -35,48 +37,62 @@ static void list(const wcodec_reader *reader, uint64_t *total)
 {
     wcodec_file_info file;
     wcodec_tensor_info info;
-    FUZZ_REQUIRE(wcodec_reader_file_count(reader) == 1 && wcodec_reader_file(reader, 0, &file, NULL) == WCODEC_OK);
-    FUZZ_REQUIRE(file.tensors == wcodec_reader_tensor_count(reader) && file.entries == wcodec_reader_entry_count(reader) && file.tensors <= file.entries);
+    FUZZ_REQUIRE(wcodec_reader_file_count(reader) == 1 &&
+                 wcodec_reader_file(reader, 0, &file, NULL) == WCODEC_OK);
+    FUZZ_REQUIRE(file.tensors == wcodec_reader_tensor_count(reader) &&
+                 file.entries == wcodec_reader_entry_count(reader) && file.tensors <= file.entries);
     uint64_t at = 0;
     for (uint64_t i = 0; i < file.entries; i++) {
         FUZZ_REQUIRE(wcodec_reader_entry(reader, i, &info, NULL) == WCODEC_OK);
-        FUZZ_REQUIRE(info.file_offset == at && info.coding_name && info.split && info.coded_size <= file.coded_size);
+        FUZZ_REQUIRE(info.file_offset == at && info.coding_name && info.split &&
+                     info.coded_size <= file.coded_size);
         at += info.size;
     }
     FUZZ_REQUIRE(at == file.size);
     FUZZ_REQUIRE(wcodec_reader_entry(reader, file.entries, &info, NULL) == WCODEC_ERROR_USAGE);
     for (uint64_t i = 0; i < file.tensors; i++) {
         uint64_t found = UINT64_MAX;
-        FUZZ_REQUIRE(wcodec_reader_tensor(reader, i, &info, NULL) == WCODEC_OK && info.name && info.dtype_name && strlen(info.dtype_name) < SIZE_MAX);
-        FUZZ_REQUIRE(wcodec_reader_find(reader, info.name, &found, NULL) == WCODEC_OK && found == i);
+        FUZZ_REQUIRE(wcodec_reader_tensor(reader, i, &info, NULL) == WCODEC_OK && info.name &&
+                     info.dtype_name && strlen(info.dtype_name) < SIZE_MAX);
+        FUZZ_REQUIRE(wcodec_reader_find(reader, info.name, &found, NULL) == WCODEC_OK &&
+                     found == i);
     }
     for (uint64_t i = 0; i < wcodec_reader_metadata_count(reader, 0); i++) {
         const char *key, *value;
-        FUZZ_REQUIRE(wcodec_reader_metadata(reader, 0, i, &key, &value, NULL) == WCODEC_OK && key && value);
+        FUZZ_REQUIRE(wcodec_reader_metadata(reader, 0, i, &key, &value, NULL) == WCODEC_OK && key &&
+                     value);
     }
     *total = file.size;
 }
 
-static void decode_rows(const wcodec_reader *reader, uint64_t i, const wcodec_tensor_info *info, const uint8_t *whole)
+static void decode_rows(const wcodec_reader *reader, uint64_t i, const wcodec_tensor_info *info,
+                        const uint8_t *whole)
 {
     wcodec_error err = {WCODEC_OK, ""};
     const uint64_t rows = info->rank ? info->shape[0] : 1;
     if (rows == 0 || info->size % rows != 0)
         return;
-    const uint64_t first = rows / 3, count = rows - first < 3 ? rows - first : (rows - first) / 2, row = info->size / rows;
+    const uint64_t first = rows / 3, count = rows - first < 3 ? rows - first : (rows - first) / 2,
+                   row = info->size / rows;
     uint8_t *out = fuzz_guarded((size_t)(count * row));
-    const wcodec_status status = wcodec_reader_decode_rows(reader, i, first, count, out, (size_t)(count * row), NULL, &err);
-    if (status != WCODEC_ERROR_USAGE) /* rows of a type that is no whole number of bytes, or not known */
+    const wcodec_status status =
+        wcodec_reader_decode_rows(reader, i, first, count, out, (size_t)(count * row), NULL, &err);
+    if (status !=
+        WCODEC_ERROR_USAGE) /* rows of a type that is no whole number of bytes, or not known */
         check_error(status, &err);
     if (whole)
-        FUZZ_REQUIRE(status == WCODEC_ERROR_USAGE ? info->dtype == WCODEC_DTYPE_OTHER || wcodec_dtype_bits(info->dtype) < 8
-                                                  : status == WCODEC_OK && memcmp(out, whole + first * row, (size_t)(count * row)) == 0);
+        FUZZ_REQUIRE(status == WCODEC_ERROR_USAGE
+                         ? info->dtype == WCODEC_DTYPE_OTHER || wcodec_dtype_bits(info->dtype) < 8
+                         : status == WCODEC_OK &&
+                               memcmp(out, whole + first * row, (size_t)(count * row)) == 0);
     fuzz_guarded_free(out, (size_t)(count * row));
-    FUZZ_REQUIRE(wcodec_reader_decode_rows(reader, i, rows, 1, NULL, 0, NULL, NULL) == WCODEC_ERROR_USAGE);
+    FUZZ_REQUIRE(wcodec_reader_decode_rows(reader, i, rows, 1, NULL, 0, NULL, NULL) ==
+                 WCODEC_ERROR_USAGE);
 }
 
 /* The first and the last row of a tensor that is too large to decode whole. */
-static wcodec_status decode_ends(const wcodec_reader *reader, uint64_t i, const wcodec_tensor_info *info, wcodec_error *err)
+static wcodec_status decode_ends(const wcodec_reader *reader, uint64_t i,
+                                 const wcodec_tensor_info *info, wcodec_error *err)
 {
     const uint64_t rows = info->rank ? info->shape[0] : 1, row = rows ? info->size / rows : 0;
     wcodec_status status = WCODEC_OK;
@@ -84,7 +100,8 @@ static wcodec_status decode_ends(const wcodec_reader *reader, uint64_t i, const 
         return status;
     uint8_t *out = fuzz_guarded((size_t)row);
     for (int last = 0; last < 2 && status == WCODEC_OK; last++) {
-        status = wcodec_reader_decode_rows(reader, i, last ? rows - 1 : 0, 1, out, (size_t)row, NULL, err);
+        status = wcodec_reader_decode_rows(reader, i, last ? rows - 1 : 0, 1, out, (size_t)row,
+                                           NULL, err);
         if (status == WCODEC_ERROR_USAGE)
             status = WCODEC_OK;
         check_error(status, err);
@@ -93,7 +110,8 @@ static wcodec_status decode_ends(const wcodec_reader *reader, uint64_t i, const 
     return status;
 }
 
-static void decode_tensors(const wcodec_reader *reader, const uint8_t *restored, struct exercise_result *result)
+static void decode_tensors(const wcodec_reader *reader, const uint8_t *restored,
+                           struct exercise_result *result)
 {
     for (uint64_t i = 0; i < wcodec_reader_tensor_count(reader); i++) {
         wcodec_tensor_info info;
@@ -118,14 +136,16 @@ static void decode_tensors(const wcodec_reader *reader, const uint8_t *restored,
         if (restored)
             FUZZ_REQUIRE(status == WCODEC_OK && memcmp(a, restored + info.file_offset, size) == 0);
         if (size)
-            FUZZ_REQUIRE(wcodec_reader_decode(reader, i, b, size - 1, NULL, NULL) == WCODEC_ERROR_USAGE);
+            FUZZ_REQUIRE(wcodec_reader_decode(reader, i, b, size - 1, NULL, NULL) ==
+                         WCODEC_ERROR_USAGE);
         decode_rows(reader, i, &info, status == WCODEC_OK ? a : NULL);
         fuzz_guarded_free(a, size);
         fuzz_guarded_free(b, size);
     }
 }
 
-void exercise_file(wcodec_context *context, const uint8_t *data, size_t size, struct exercise_result *result)
+void exercise_file(wcodec_context *context, const uint8_t *data, size_t size,
+                   struct exercise_result *result)
 {
     memset(result, 0, sizeof *result);
     wcodec_reader *reader = NULL;
@@ -149,7 +169,8 @@ void exercise_file(wcodec_context *context, const uint8_t *data, size_t size, st
         wcodec_error err = {WCODEC_OK, ""};
         const wcodec_status tested = wcodec_reader_test(reader, 0, 0, NULL, &err);
         check_error(tested, &err);
-        FUZZ_REQUIRE(result->status == WCODEC_OK || tested != WCODEC_OK); /* the test is stricter: padding */
+        FUZZ_REQUIRE(result->status == WCODEC_OK ||
+                     tested != WCODEC_OK); /* the test is stricter: padding */
     }
     decode_tensors(reader, result->status == WCODEC_OK ? out.data : NULL, result);
     wcodec_reader_close(reader);

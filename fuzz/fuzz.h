@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What fuzz targets share. A target is one file with its name and LLVMFuzzerTestOneInput(); it is linked with libFuzzer, or with fuzz/driver.c. */
+/* What fuzz targets share. A target is one file with its name and LLVMFuzzerTestOneInput(); it is
+ * linked with libFuzzer, or with fuzz/driver.c. */
 #ifndef WCODEC_FUZZ_H
 #define WCODEC_FUZZ_H
 
@@ -26,14 +27,17 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
         } \
     } while (0)
 
-/* `size` bytes with guard bytes on both sides, all poisoned; freeing them checks that the guards are as they were. */
+/* `size` bytes with guard bytes on both sides, all poisoned; freeing them checks that the guards
+ * are as they were. */
 uint8_t *fuzz_guarded(size_t size);
 void fuzz_guarded_free(uint8_t *bytes, size_t size);
 
-/* Inputs that got past all first checks; the driver prints it and takes none at all as a failure. */
+/* Inputs that got past all first checks; the driver prints it and takes none at all as a failure.
+ */
 extern uint64_t fuzz_deep;
 
-/* One thread, 256 MiB of memory, made once; the options that a caller changes are the defaults else. */
+/* One thread, 256 MiB of memory, made once; the options that a caller changes are the defaults
+ * else. */
 wcodec_context *fuzz_context(void);
 
 /* An exact copy, so that a sanitizer sees a read past its end. */

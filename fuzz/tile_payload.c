@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A tensor in tiles: u16 bytes of parameters, u32 size of the tensor, the parameters, the payload. All decoders must agree on bytes and faults, and keep to
- * their buffers. */
+/* A tensor in tiles: u16 bytes of parameters, u32 size of the tensor, the parameters, the payload.
+ * All decoders must agree on bytes and faults, and keep to their buffers. */
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/decode.h"
 #include "coding/tile.h"
@@ -13,11 +13,13 @@ const bool fuzz_takes_files = false;
 
 enum { SIZE_LIMIT = 1 << 18, TILES_LIMIT = 64 };
 
-static void decode_reference(const struct wcodec_tiles *tiles, const struct wcodec_view *view, uint8_t *out, enum wcodec_tile_fault *faults, bool verify)
+static void decode_reference(const struct wcodec_tiles *tiles, const struct wcodec_view *view,
+                             uint8_t *out, enum wcodec_tile_fault *faults, bool verify)
 {
     const struct wcodec_tiling *t = tiles->tiling;
     for (uint64_t i = 0; i < t->tiles; i++)
-        faults[i] = wcodec_tile_decode(tiles, view, i, out + (i << t->tile_log2 << t->element_log2), verify);
+        faults[i] = wcodec_tile_decode(tiles, view, i, out + (i << t->tile_log2 << t->element_log2),
+                                       verify);
 }
 
 static size_t tile_bytes(const struct wcodec_tiling *t, uint64_t tile)
@@ -25,16 +27,20 @@ static size_t tile_bytes(const struct wcodec_tiling *t, uint64_t tile)
     return (size_t)wcodec_tile_elements(t, tile) << t->element_log2;
 }
 
-static void compare(const struct wcodec_tiling *t, const uint8_t *a, const enum wcodec_tile_fault *fa, const uint8_t *b, const enum wcodec_tile_fault *fb)
+static void compare(const struct wcodec_tiling *t, const uint8_t *a,
+                    const enum wcodec_tile_fault *fa, const uint8_t *b,
+                    const enum wcodec_tile_fault *fb)
 {
     for (uint64_t i = 0; i < t->tiles; i++) {
         const uint64_t at = i << t->tile_log2 << t->element_log2;
         FUZZ_REQUIRE(fa[i] == fb[i]);
-        FUZZ_REQUIRE((fa[i] != WCODEC_TILE_OK && fa[i] != WCODEC_TILE_CHECK) || memcmp(a + at, b + at, tile_bytes(t, i)) == 0);
+        FUZZ_REQUIRE((fa[i] != WCODEC_TILE_OK && fa[i] != WCODEC_TILE_CHECK) ||
+                     memcmp(a + at, b + at, tile_bytes(t, i)) == 0);
     }
 }
 
-static void decode_levels(const struct wcodec_tiles *tiles, const struct wcodec_view *view, const uint8_t *expected, const enum wcodec_tile_fault *expected_faults)
+static void decode_levels(const struct wcodec_tiles *tiles, const struct wcodec_view *view,
+                          const uint8_t *expected, const enum wcodec_tile_fault *expected_faults)
 {
     const struct wcodec_tiling *t = tiles->tiling;
     const uint32_t levels = wcodec_cpu_levels();
@@ -44,11 +50,13 @@ static void decode_levels(const struct wcodec_tiles *tiles, const struct wcodec_
         struct wcodec_cpu_dsp dsp;
         struct wcodec_cpu_decoder *decoder;
         wcodec_cpu_dsp_init(&dsp, levels & ((2u << level) - 1));
-        FUZZ_REQUIRE(wcodec_cpu_decoder_create(&dsp, tiles, &wcodec_default_allocator, &decoder, NULL) == WCODEC_OK);
+        FUZZ_REQUIRE(wcodec_cpu_decoder_create(&dsp, tiles, &wcodec_default_allocator, &decoder,
+                                               NULL) == WCODEC_OK);
         for (int stream = 0; stream < 2; stream++) {
             enum wcodec_tile_fault faults[TILES_LIMIT];
             uint8_t *out = fuzz_guarded((size_t)t->size);
-            wcodec_cpu_decode_tiles(decoder, view, 0, (unsigned)t->tiles, out, true, stream != 0, faults);
+            wcodec_cpu_decode_tiles(decoder, view, 0, (unsigned)t->tiles, out, true, stream != 0,
+                                    faults);
             compare(t, expected, expected_faults, out, faults);
             fuzz_guarded_free(out, (size_t)t->size);
         }
@@ -71,9 +79,11 @@ static void decode_all(const struct wcodec_tiles *tiles, const uint8_t *payload)
     for (uint64_t i = 0; i < t->tiles; i++) {
         const uint64_t at = i << t->tile_log2 << t->element_log2;
         FUZZ_REQUIRE(unverified[i] == (first[i] == WCODEC_TILE_CHECK ? WCODEC_TILE_OK : first[i]));
-        FUZZ_REQUIRE(unverified[i] != WCODEC_TILE_OK || memcmp(a + at, b + at, tile_bytes(t, i)) == 0);
+        FUZZ_REQUIRE(unverified[i] != WCODEC_TILE_OK ||
+                     memcmp(a + at, b + at, tile_bytes(t, i)) == 0);
         if (first[i] == WCODEC_TILE_OK)
-            FUZZ_REQUIRE(wcodec_tile_check(a + at, wcodec_tile_elements(t, i), t->element_log2) == tiles->checks[i]);
+            FUZZ_REQUIRE(wcodec_tile_check(a + at, wcodec_tile_elements(t, i), t->element_log2) ==
+                         tiles->checks[i]);
     }
     decode_levels(tiles, &view, a, first);
     fuzz_guarded_free(a, (size_t)t->size);
@@ -97,17 +107,20 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     }
     uint8_t again[WCODEC_TILING_MAX_BYTES];
-    FUZZ_REQUIRE(wcodec_tiling_write(&tiling, again) == parameters && memcmp(again, data + 6, parameters) == 0);
+    FUZZ_REQUIRE(wcodec_tiling_write(&tiling, again) == parameters &&
+                 memcmp(again, data + 6, parameters) == 0);
     const size_t payload_size = size - 6 - parameters;
     if (tiling.prefix_size > payload_size || tiling.tiles > TILES_LIMIT)
         return 0; /* what a reader of the index has refused already, or a limit of this target */
     uint8_t *payload = fuzz_copy(data + 6 + parameters, payload_size);
     struct wcodec_tiles *tiles;
-    status = wcodec_tiles_read(&tiling, payload, payload_size, &wcodec_default_allocator, &tiles, &err);
+    status =
+        wcodec_tiles_read(&tiling, payload, payload_size, &wcodec_default_allocator, &tiles, &err);
     FUZZ_REQUIRE(status == WCODEC_OK || (status == WCODEC_ERROR_CORRUPT && err.text[0] != 0));
     if (status == WCODEC_OK) {
         for (int a = 0; a < WCODEC_AREAS; a++)
-            FUZZ_REQUIRE(tiles->area_begin[a] <= tiles->area_end[a] && tiles->area_end[a] <= payload_size);
+            FUZZ_REQUIRE(tiles->area_begin[a] <= tiles->area_end[a] &&
+                         tiles->area_end[a] <= payload_size);
         fuzz_deep++;
         decode_all(tiles, payload);
         wcodec_tiles_free(tiles);

@@ -15,12 +15,16 @@
  * Rules that hold everywhere:
  *
  * - Functions that can fail return a wcodec_status. Outputs come last and are set only on success.
- * - The last argument `wcodec_error *err` may be NULL. On failure it gets the status and one line of text
+ * - The last argument `wcodec_error *err` may be NULL. On failure it gets the status and one line
+ * of text
  *   (what was wrong, where, what was expected). On success it is left untouched.
- * - The library never prints, never exits, never changes locale, umask or signal handlers, and starts no thread before it is asked to work.
- * - Two threads may use two different objects at any time. Where one object may be used from several threads at once, its
+ * - The library never prints, never exits, never changes locale, umask or signal handlers, and
+ * starts no thread before it is asked to work.
+ * - Two threads may use two different objects at any time. Where one object may be used from
+ * several threads at once, its
  *   declaration says so. After fork(), the child must not use objects made by the parent:
- *   calls that open, decode, restore, test or compress return WCODEC_ERROR_USAGE there. What was opened may still be described and found, closed and destroyed.
+ *   calls that open, decode, restore, test or compress return WCODEC_ERROR_USAGE there. What was
+ *   opened may still be described and found, closed and destroyed.
  * - All strings are UTF-8. All sizes are bytes unless a comment says elements or rows.
  */
 #ifndef WCODEC_H

@@ -4,10 +4,12 @@
 /* Checkpoints to try wcodec on, for scripts/quickstart:
  *
  *   make-checkpoint bf16 IN OUT         F32 tensors rounded to BF16
- *   make-checkpoint int8 IN OUT         F32 matrices as I8, each row scaled by its largest value, beside their scales; the rest as it is
+ *   make-checkpoint int8 IN OUT         F32 matrices as I8, each row scaled by its largest value,
+ *                                       beside their scales; the rest as it is
  *   make-checkpoint synthetic OUT       F32 layers of Gaussian weights, the same each time
  *
- * Trusts its input and takes a little-endian machine for granted: it is a tool for examples, not part of wcodec. */
+ * Trusts its input and takes a little-endian machine for granted: it is a tool for examples, not
+ * part of wcodec. */
 #include <inttypes.h>
 #include <jansson.h>
 #include <math.h>
@@ -51,7 +53,8 @@ static uint64_t elements(const struct tensor *t)
     return n;
 }
 
-static struct tensor *add(struct checkpoint *c, const char *name, const char *suffix, const char *dtype, const uint64_t *shape, unsigned rank, uint64_t size)
+static struct tensor *add(struct checkpoint *c, const char *name, const char *suffix,
+                          const char *dtype, const uint64_t *shape, unsigned rank, uint64_t size)
 {
     c->tensors = need(realloc(c->tensors, (c->count + 1) * sizeof *c->tensors));
     struct tensor *t = &c->tensors[c->count++];
@@ -100,8 +103,10 @@ static void read_file(const char *path, struct checkpoint *c)
             fail("unexpected shape", name);
         for (size_t d = 0; d < rank; d++)
             dims[d] = (uint64_t)json_integer_value(json_array_get(shape, d));
-        struct tensor *t = add(c, name, "", json_string_value(json_object_get(entry, "dtype")), dims, (unsigned)rank, end - begin);
-        if (fseeko(file, (off_t)(8 + length + begin), SEEK_SET) != 0 || fread(t->data, 1, t->size, file) != t->size)
+        struct tensor *t = add(c, name, "", json_string_value(json_object_get(entry, "dtype")),
+                               dims, (unsigned)rank, end - begin);
+        if (fseeko(file, (off_t)(8 + length + begin), SEEK_SET) != 0 ||
+            fread(t->data, 1, t->size, file) != t->size)
             fail("cannot read", name);
     }
     fclose(file);
@@ -117,14 +122,17 @@ static void write_file(const char *path, const struct checkpoint *c)
         for (unsigned d = 0; d < t->rank; d++)
             json_array_append_new(shape, json_integer((json_int_t)t->shape[d]));
         json_object_set_new(header, t->name,
-                            json_pack("{s:s, s:o, s:[I, I]}", "dtype", t->dtype, "shape", shape, "data_offsets", (json_int_t)offset, (json_int_t)(offset + t->size)));
+                            json_pack("{s:s, s:o, s:[I, I]}", "dtype", t->dtype, "shape", shape,
+                                      "data_offsets", (json_int_t)offset,
+                                      (json_int_t)(offset + t->size)));
         offset += t->size;
     }
     char *text = need(json_dumps(header, JSON_COMPACT));
     /* The data starts at a multiple of 8. */
     const uint64_t length = (strlen(text) + 7) / 8 * 8;
     FILE *file = fopen(path, "wb");
-    if (file == NULL || fwrite(&length, 8, 1, file) != 1 || fprintf(file, "%-*s", (int)length, text) < 0)
+    if (file == NULL || fwrite(&length, 8, 1, file) != 1 ||
+        fprintf(file, "%-*s", (int)length, text) < 0)
         fail("cannot write", path);
     for (size_t i = 0; i < c->count; i++) {
         if (fwrite(c->tensors[i].data, 1, c->tensors[i].size, file) != c->tensors[i].size)
@@ -180,7 +188,8 @@ static void cast(const struct checkpoint *in, struct checkpoint *out, int int8)
         else if (f32 && t->rank == 2)
             cast_int8(t, out);
         else
-            memcpy(add(out, t->name, "", t->dtype, t->shape, t->rank, t->size)->data, t->data, t->size);
+            memcpy(add(out, t->name, "", t->dtype, t->shape, t->rank, t->size)->data, t->data,
+                   t->size);
     }
 }
 
@@ -208,11 +217,13 @@ static void synthesise(struct checkpoint *c)
     static const uint64_t embedding[] = {16384, 512}, matrix[] = {1024, 512}, vector[] = {1024};
     uint64_t state = 1;
     char name[64];
-    fill_gaussian(add(c, "embed.weight", "", "F32", embedding, 2, 4 * embedding[0] * embedding[1]), &state, 0.05);
+    fill_gaussian(add(c, "embed.weight", "", "F32", embedding, 2, 4 * embedding[0] * embedding[1]),
+                  &state, 0.05);
     for (unsigned layer = 0; layer < 12; layer++) {
         for (unsigned m = 0; m < 2; m++) {
             snprintf(name, sizeof name, "layer.%u.%s.weight", layer, m ? "out" : "in");
-            fill_gaussian(add(c, name, "", "F32", matrix, 2, 4 * matrix[0] * matrix[1]), &state, 0.02 + 0.004 * layer);
+            fill_gaussian(add(c, name, "", "F32", matrix, 2, 4 * matrix[0] * matrix[1]), &state,
+                          0.02 + 0.004 * layer);
             snprintf(name, sizeof name, "layer.%u.%s.bias", layer, m ? "out" : "in");
             fill_gaussian(add(c, name, "", "F32", vector, 1, 4 * vector[0]), &state, 0.1);
         }

@@ -12,7 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void print_message(struct app *app, const char *kind, const char *format, va_list arguments) APP_PRINTF(3, 0);
+static void print_message(struct app *app, const char *kind, const char *format, va_list arguments)
+    APP_PRINTF(3, 0);
 
 static void print_message(struct app *app, const char *kind, const char *format, va_list arguments)
 {
@@ -99,18 +100,21 @@ bool app_stdout_good(struct app *app)
     return !app->stdout_error;
 }
 
-/* Of a model folder the library names the file that is wrong, which begins with the folder's name. */
+/* Of a model folder the library names the file that is wrong, which begins with the folder's name.
+ */
 static bool begins_with_name(const char *text, const char *name)
 {
     size_t n = strlen(name);
-    return strncmp(text, name, n) == 0 && (text[n] == ':' || text[n] == '/' || (n > 0 && name[n - 1] == '/'));
+    return strncmp(text, name, n) == 0 &&
+           (text[n] == ':' || text[n] == '/' || (n > 0 && name[n - 1] == '/'));
 }
 
 bool app_fail_status(struct app *app, const char *name, const wcodec_error *err)
 {
     const char *text = err->text[0] ? err->text : wcodec_status_string(err->status);
     bool named = !name || begins_with_name(text, name);
-    return app_fail(app, exit_code_of(err->status), "%s%s%s", named ? "" : name, named ? "" : ": ", text);
+    return app_fail(app, exit_code_of(err->status), "%s%s%s", named ? "" : name, named ? "" : ": ",
+                    text);
 }
 
 bool app_fail_errno(struct app *app, const char *name, const char *what, int error)
@@ -121,7 +125,9 @@ bool app_fail_errno(struct app *app, const char *name, const char *what, int err
 void *app_alloc(struct app *app, const char *name, uint64_t size)
 {
     if (app->options.memory_limit && size > app->options.memory_limit) {
-        app_fail(app, EXIT_FAILED, "%s: %" PRIu64 " bytes of memory are needed, more than --memory-limit allows", name, size);
+        app_fail(app, EXIT_FAILED,
+                 "%s: %" PRIu64 " bytes of memory are needed, more than --memory-limit allows",
+                 name, size);
         return NULL;
     }
     void *memory = size < SIZE_MAX ? malloc(size ? (size_t)size : 1) : NULL;
@@ -144,14 +150,16 @@ bool app_context(struct app *app)
 {
     if (app->context)
         return true;
-    app->context = app_make_context(app, app->options.threads, app_all_backends(app) ? NULL : app->options.backend);
+    app->context = app_make_context(app, app->options.threads,
+                                    app_all_backends(app) ? NULL : app->options.backend);
     return app->context != NULL;
 }
 
 bool app_all_backends(const struct app *app)
 {
     const struct options *o = &app->options;
-    return (o->command == COMMAND_BENCH || o->command == COMMAND_TEST) && o->backend && strcmp(o->backend, "all") == 0;
+    return (o->command == COMMAND_BENCH || o->command == COMMAND_TEST) && o->backend &&
+           strcmp(o->backend, "all") == 0;
 }
 
 wcodec_context *app_make_context(struct app *app, unsigned threads, const char *backend)

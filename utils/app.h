@@ -20,7 +20,7 @@ struct made_file {
 struct app {
     struct options options;
     wcodec_context *context; /* made by app_context() */
-    const char *subject; /* NULL, or the file that the library's log is about */
+    const char *subject;     /* NULL, or the file that the library's log is about */
     struct progress progress;
     struct made_file *made; /* so that no other input's output takes their place */
     size_t made_count;
@@ -36,26 +36,30 @@ struct app {
 
 /* The context, made on first use. False: reported. */
 bool app_context(struct app *app);
-/* One more, for that backend (NULL: the library's choice); the caller destroys it. NULL: reported. */
+/* One more, for that backend (NULL: the library's choice); the caller destroys it. NULL: reported.
+ */
 wcodec_context *app_make_context(struct app *app, unsigned threads, const char *backend);
 /* Is it --backend=all, which bench and test know? */
 bool app_all_backends(const struct app *app);
 
-/* Messages go to standard error, each one line, with control characters escaped; a progress bar gives way to them.
- * Notes are left out with -q, warnings with -qq. */
+/* Messages go to standard error, each one line, with control characters escaped; a progress bar
+ * gives way to them. Notes are left out with -q, warnings with -qq. */
 void app_note(struct app *app, const char *format, ...) APP_PRINTF(2, 3);
 void app_detail(struct app *app, const char *format, ...) APP_PRINTF(2, 3); /* only with -v */
 void app_warn(struct app *app, const char *format, ...) APP_PRINTF(2, 3);
 
-/* Report an error and keep its exit code if it is graver than those before. Always returns false. */
+/* Report an error and keep its exit code if it is graver than those before. Always returns false.
+ */
 bool app_fail(struct app *app, int exit_code, const char *format, ...) APP_PRINTF(3, 4);
-/* The same for an error of the library: "NAME: text", without NAME where the text begins with it. Interruption is not reported: the signal says it all. */
+/* The same for an error of the library: "NAME: text", without NAME where the text begins with it.
+ * Interruption is not reported: the signal says it all. */
 bool app_fail_status(struct app *app, const char *name, const wcodec_error *err);
 /* The same for an errno value: "NAME: what: reason". */
 bool app_fail_errno(struct app *app, const char *name, const char *what, int error);
 int exit_code_of(wcodec_status status);
 
-/* Has everything printed on stdout gone well? To be asked after each row: only then the reason is still known. */
+/* Has everything printed on stdout gone well? To be asked after each row: only then the reason is
+ * still known. */
 bool app_stdout_good(struct app *app);
 
 /* malloc that reports; NULL on failure. Refuses what --memory-limit does not allow. */

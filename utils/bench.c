@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* wcodec bench: rates and ratios for each dtype, beside memcpy, zstd and lz4, in one process and run. */
+/* wcodec bench: rates and ratios for each dtype, beside memcpy, zstd and lz4, in one process and
+ * run. */
 #include "utils/bench.h"
 #include "utils/json.h"
 #include "utils/signals.h"
@@ -42,7 +43,8 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-bool bench_time(struct app *app, bool (*work)(void *opaque), void *opaque, double *seconds, unsigned *runs)
+bool bench_time(struct app *app, bool (*work)(void *opaque), void *opaque, double *seconds,
+                unsigned *runs)
 {
     unsigned wanted = app->options.iterations, n = 0;
     double *times = app_alloc(app, "bench", wanted * sizeof *times);
@@ -52,7 +54,8 @@ bool bench_time(struct app *app, bool (*work)(void *opaque), void *opaque, doubl
         double start = clock_seconds();
         good = work(opaque) && !signals_pending();
         double now = clock_seconds();
-        /* The first run brings memory and caches into shape; it counts only where runs are so long that this is lost in them. */
+        /* The first run brings memory and caches into shape; it counts only where runs are so long
+         * that this is lost in them. */
         if (!warm && now - start < 1) {
             warm = true;
             continue;
@@ -71,19 +74,27 @@ bool bench_time(struct app *app, bool (*work)(void *opaque), void *opaque, doubl
     return good;
 }
 
-static json_t *result_json(const struct bench *bench, const struct bench_class *class, const struct bench_result *r, double rate)
+static json_t *result_json(const struct bench *bench, const struct bench_class *class,
+                           const struct bench_result *r, double rate)
 {
-    return json_pack("{s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o}", "coder", r->coder, "backend", r->backend,
-                     "operation", r->operation, "level", r->level, "threads", (int)r->threads, "name", json_text(bench->name), "dtype",
-                     json_text(class->dtype_name), "elements", json_size(class->elements), "bytes", json_size(r->bytes ? r->bytes : class->size), "coded_bytes",
-                     r->coded ? json_size(r->coded) : json_null(), "seconds", json_real(r->seconds), "gb_per_s", json_decimal(rate, 6), "verification",
-                     r->verification, "iterations", (int)r->runs, "order0_bits", json_decimal(bench->bound, 0), "copy_gb_per_s",
-                     r->copy_rate > 0 ? json_decimal(r->copy_rate, 6) : json_null(), "of_copy", r->of_copy > 0 ? json_decimal(r->of_copy, 6) : json_null());
+    return json_pack(
+        "{s:s, s:s, s:s, s:i, s:i, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:b, s:i, s:o, s:o, s:o}",
+        "coder", r->coder, "backend", r->backend, "operation", r->operation, "level", r->level,
+        "threads", (int)r->threads, "name", json_text(bench->name), "dtype",
+        json_text(class->dtype_name), "elements", json_size(class->elements), "bytes",
+        json_size(r->bytes ? r->bytes : class->size), "coded_bytes",
+        r->coded ? json_size(r->coded) : json_null(), "seconds", json_real(r->seconds), "gb_per_s",
+        json_decimal(rate, 6), "verification", r->verification, "iterations", (int)r->runs,
+        "order0_bits", json_decimal(bench->bound, 0), "copy_gb_per_s",
+        r->copy_rate > 0 ? json_decimal(r->copy_rate, 6) : json_null(), "of_copy",
+        r->of_copy > 0 ? json_decimal(r->of_copy, 6) : json_null());
 }
 
-static void print_result(const struct bench *bench, const struct bench_class *class, const struct bench_result *r, double rate)
+static void print_result(const struct bench *bench, const struct bench_class *class,
+                         const struct bench_result *r, double rate)
 {
-    char threads[TABLE_CELL], ratio[TABLE_CELL] = "-", bits[TABLE_CELL] = "-", bound[TABLE_CELL], gb[TABLE_CELL], copy[TABLE_CELL] = "-";
+    char threads[TABLE_CELL], ratio[TABLE_CELL] = "-", bits[TABLE_CELL] = "-", bound[TABLE_CELL],
+                              gb[TABLE_CELL], copy[TABLE_CELL] = "-";
     double elements = (double)class->elements;
     snprintf(threads, sizeof threads, "%u", r->threads);
     if (r->coded) {
@@ -95,15 +106,27 @@ static void print_result(const struct bench *bench, const struct bench_class *cl
     if (r->of_copy > 0)
         snprintf(copy, sizeof copy, "%.1f %%", 100 * r->of_copy);
     char *dtype = text_escape(class->dtype_name);
-    const char *cells[] = {dtype ? dtype : "?", r->coder, r->backend, r->operation, threads, ratio, bits, bound, gb, copy};
+    const char *cells[] = {dtype ? dtype : "?",
+                           r->coder,
+                           r->backend,
+                           r->operation,
+                           threads,
+                           ratio,
+                           bits,
+                           bound,
+                           gb,
+                           copy};
     table_print(&bench->table, cells);
     fflush(stdout);
     free(dtype);
 }
 
-void bench_report(struct bench *bench, const struct bench_class *class, const struct bench_result *result)
+void bench_report(struct bench *bench, const struct bench_class *class,
+                  const struct bench_result *result)
 {
-    double rate = result->seconds > 0 ? (double)(result->bytes ? result->bytes : class->size) / result->seconds / 1e9 : 0;
+    double rate = result->seconds > 0 ? (double)(result->bytes ? result->bytes : class->size) /
+                                            result->seconds / 1e9
+                                      : 0;
     if (bench->app->options.json)
         json_list_item(bench->app, &bench->list, result_json(bench, class, result, rate));
     else
@@ -139,15 +162,19 @@ static bool run_encode(void *opaque)
     wcodec_error err = {0};
     c->coded_size = 0;
     if (class->opaque)
-        return wcodec_compress_memory(c->context, class->data, (size_t) class->size, keep_coded, c, &c->encode, NULL, &err) == WCODEC_OK || fail(c, &err);
+        return wcodec_compress_memory(c->context, class->data, (size_t) class->size, keep_coded, c,
+                                      &c->encode, NULL, &err) == WCODEC_OK ||
+               fail(c, &err);
     if (wcodec_writer_create(c->context, keep_coded, c, &c->encode, &writer, &err) != WCODEC_OK)
         return fail(c, &err);
     wcodec_status status = WCODEC_OK;
     wcodec_dtype dtype = class->dtype == WCODEC_DTYPE_OTHER ? WCODEC_DTYPE_U8 : class->dtype;
     for (size_t i = 0; i < class->count && status == WCODEC_OK; i++)
-        status = wcodec_writer_declare(writer, class->tensors[i].name, dtype, class->tensors[i].shape, class->tensors[i].rank, &err);
+        status = wcodec_writer_declare(writer, class->tensors[i].name, dtype,
+                                       class->tensors[i].shape, class->tensors[i].rank, &err);
     for (size_t i = 0; i < class->count && status == WCODEC_OK; i++)
-        status = wcodec_writer_data(writer, class->data + class->tensors[i].offset, (size_t) class->tensors[i].size, &err);
+        status = wcodec_writer_data(writer, class->data + class->tensors[i].offset,
+                                    (size_t) class->tensors[i].size, &err);
     if (status == WCODEC_OK)
         status = wcodec_writer_finish(writer, NULL, &err);
     wcodec_writer_destroy(writer);
@@ -168,13 +195,16 @@ static bool run_decode(void *opaque)
 {
     struct coder *c = opaque;
     const struct bench_class *class = c->class;
-    wcodec_decode_options decode = {.progress = progress_callback(&c->app->progress), .skip_checks = c->skip_checks};
+    wcodec_decode_options decode = {.progress = progress_callback(&c->app->progress),
+                                    .skip_checks = c->skip_checks};
     wcodec_error err = {0};
     c->decoded_size = 0;
     if (class->opaque)
-        return wcodec_reader_restore(c->reader, 0, keep_decoded, c, &decode, &err) == WCODEC_OK || fail(c, &err);
+        return wcodec_reader_restore(c->reader, 0, keep_decoded, c, &decode, &err) == WCODEC_OK ||
+               fail(c, &err);
     for (size_t i = 0; i < class->count; i++) {
-        if (wcodec_reader_decode(c->reader, i, c->decoded + class->tensors[i].offset, (size_t) class->tensors[i].size, &decode, &err) != WCODEC_OK)
+        if (wcodec_reader_decode(c->reader, i, c->decoded + class->tensors[i].offset,
+                                 (size_t) class->tensors[i].size, &decode, &err) != WCODEC_OK)
             return fail(c, &err);
     }
     return true;
@@ -195,7 +225,8 @@ static bool time_decode(struct coder *c, struct bench *bench, struct bench_resul
         memset(c->decoded, 0, (size_t)c->class->size);
         good = bench_time(c->app, run_decode, c, &r->seconds, &r->runs);
         if (good && memcmp(c->decoded, c->class->data, (size_t)c->class->size) != 0)
-            good = app_fail(c->app, EXIT_CORRUPT, "%s: what is decoded is not what was encoded", c->class->dtype_name);
+            good = app_fail(c->app, EXIT_CORRUPT, "%s: what is decoded is not what was encoded",
+                            c->class->dtype_name);
         if (good)
             bench_report(bench, c->class, r);
     }
@@ -219,12 +250,16 @@ static bool time_encode(struct coder *c, struct bench *bench, struct bench_resul
 }
 
 /* Encode and decode with `threads` threads of a backend; encoding is the CPU's. */
-static bool time_wcodec(struct app *app, struct bench *bench, struct coder *c, unsigned threads, const char *backend, bool encode)
+static bool time_wcodec(struct app *app, struct bench *bench, struct coder *c, unsigned threads,
+                        const char *backend, bool encode)
 {
     if (!(c->context = app_make_context(app, threads, backend)))
         return false;
-    struct bench_result r = {
-        .coder = "wcodec", .backend = backend, .level = app->options.level, .threads = wcodec_context_threads(c->context), .coded = c->coded_size};
+    struct bench_result r = {.coder = "wcodec",
+                             .backend = backend,
+                             .level = app->options.level,
+                             .threads = wcodec_context_threads(c->context),
+                             .coded = c->coded_size};
     bool good = (!encode || time_encode(c, bench, &r)) && time_decode(c, bench, &r);
     wcodec_context_destroy(c->context);
     return good;
@@ -237,7 +272,9 @@ static bool time_device(struct app *app, struct bench *bench, struct coder *c, c
     wcodec_error err = {0};
     if (!(on.context = app_make_context(app, app->options.threads, backend)))
         return false;
-    bool good = wcodec_reader_open_memory(on.context, c->coded, c->coded_size, &reader, &err) == WCODEC_OK || fail(c, &err);
+    bool good = wcodec_reader_open_memory(on.context, c->coded, c->coded_size, &reader, &err) ==
+                    WCODEC_OK ||
+                fail(c, &err);
     if (good) {
         on.reader = reader;
         good = bench_device(app, bench, c->class, &on);
@@ -247,7 +284,8 @@ static bool time_device(struct app *app, struct bench *bench, struct coder *c, c
     return good;
 }
 
-/* Each usable backend once (--backend=all), or the one that was chosen; the CPU's decoding was timed before, and the rest of it only if it was asked for. */
+/* Each usable backend once (--backend=all), or the one that was chosen; the CPU's decoding was
+ * timed before, and the rest of it only if it was asked for. */
 static bool time_backends(struct app *app, struct bench *bench, struct coder *c)
 {
     const wcodec_device_info *devices;
@@ -259,10 +297,12 @@ static bool time_backends(struct app *app, struct bench *bench, struct coder *c)
     const char *last = "";
     for (size_t i = 0; i < count && good; i++) {
         bool cpu = strcmp(devices[i].backend, "cpu") == 0;
-        if (!devices[i].available || strcmp(devices[i].backend, last) == 0 || !(all || devices[i].chosen) || (cpu && !app->options.backend))
+        if (!devices[i].available || strcmp(devices[i].backend, last) == 0 ||
+            !(all || devices[i].chosen) || (cpu && !app->options.backend))
             continue;
         last = devices[i].backend;
-        good = (cpu || time_wcodec(app, bench, c, app->options.threads, last, false)) && time_device(app, bench, c, last);
+        good = (cpu || time_wcodec(app, bench, c, app->options.threads, last, false)) &&
+               time_device(app, bench, c, last);
     }
     return good;
 }
@@ -282,7 +322,8 @@ static bool bench_class(struct app *app, struct bench *bench, const struct bench
     c.decoded = app_alloc(app, bench->name, class->size);
     bench->bound = bench_bound(class);
     unsigned threads = wcodec_context_threads(app->context);
-    bool good = c.decoded && time_wcodec(app, bench, &c, 1, "cpu", true) && (threads <= 1 || time_wcodec(app, bench, &c, threads, "cpu", true)) &&
+    bool good = c.decoded && time_wcodec(app, bench, &c, 1, "cpu", true) &&
+                (threads <= 1 || time_wcodec(app, bench, &c, threads, "cpu", true)) &&
                 time_backends(app, bench, &c);
     free(c.coded);
     free(c.decoded);
@@ -310,8 +351,12 @@ static void bench_file(struct app *app, struct bench *bench, const char *path)
 
 void command_bench(struct app *app)
 {
-    static const char *const heads[] = {"DTYPE", "CODER", "BACKEND", "OPERATION", "THREADS", "RATIO", "BITS", "BOUND", "GB/S", "OF COPY", NULL};
-    static const char *const widest[] = {"F8_E4M3FNUZ", "zstd-19", "opencl", "decode-nocheck", "1024", "0.1234", "64.1234", "64.1234", "1234.123", "100.0 %"};
+    static const char *const heads[] = {"DTYPE",   "CODER",   "BACKEND", "OPERATION",
+                                        "THREADS", "RATIO",   "BITS",    "BOUND",
+                                        "GB/S",    "OF COPY", NULL};
+    static const char *const widest[] = {"F8_E4M3FNUZ", "zstd-19", "opencl",  "decode-nocheck",
+                                         "1024",        "0.1234",  "64.1234", "64.1234",
+                                         "1234.123",    "100.0 %"};
     const struct options *o = &app->options;
     struct bench bench = {.app = app};
     if (o->files.count == 0) {

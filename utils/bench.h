@@ -37,8 +37,10 @@ struct bench_data {
 bool bench_load(struct app *app, const char *path, struct bench_data *data);
 void bench_unload(struct bench_data *data);
 
-/* The order-0 bound of a class in bits: its tensors' bounds together, each with one table for its coded field (bf16 8+8 bits, f16 5+11, f32 8+24, f8 exponent
- * and the rest, 8-bit integers the best of 8+0, 5+3, 4+4, anything else byte by byte), raw bits counted in full. Counted here, apart from the library. */
+/* The order-0 bound of a class in bits: its tensors' bounds together, each with one table for its
+ * coded field (bf16 8+8 bits, f16 5+11, f32 8+24, f8 exponent and the rest, 8-bit integers the best
+ * of 8+0, 5+3, 4+4, anything else byte by byte), raw bits counted in full. Counted here, apart from
+ * the library. */
 double bench_bound(const struct bench_class *class);
 
 /* One line of results. */
@@ -52,17 +54,21 @@ struct bench_result {
     bool verification;
     double seconds;
     unsigned runs;
-    uint64_t bytes;   /* decoded; 0: all of the class */
-    /* GB/s of the device's copies in the same run: of its own memory (read and written together) beside kernels, from the host beside loads; 0: not measured */
+    uint64_t bytes; /* decoded; 0: all of the class */
+    /* GB/s of the device's copies in the same run: of its own memory (read and written together)
+     * beside kernels, from the host beside loads; 0: not measured */
     double copy_rate;
-    double of_copy;   /* share of it that the bytes moved make; 0: not measured */
+    double of_copy; /* share of it that the bytes moved make; 0: not measured */
 };
 
 struct bench;
-void bench_report(struct bench *bench, const struct bench_class *class, const struct bench_result *result);
+void bench_report(struct bench *bench, const struct bench_class *class,
+                  const struct bench_result *result);
 
-/* Run `work` until there are `iterations` runs, or ten seconds have passed; the median. False: it failed (and reported), or a signal came. */
-bool bench_time(struct app *app, bool (*work)(void *opaque), void *opaque, double *seconds, unsigned *runs);
+/* Run `work` until there are `iterations` runs, or ten seconds have passed; the median. False: it
+ * failed (and reported), or a signal came. */
+bool bench_time(struct app *app, bool (*work)(void *opaque), void *opaque, double *seconds,
+                unsigned *runs);
 
 /* A container of the class, open with a context of the backend. */
 struct bench_device {
@@ -73,7 +79,8 @@ struct bench_device {
 };
 
 /* Kernels by the device's own clock, and loads to its memory. */
-bool bench_device(struct app *app, struct bench *bench, const struct bench_class *class, const struct bench_device *on);
+bool bench_device(struct app *app, struct bench *bench, const struct bench_class *class,
+                  const struct bench_device *on);
 
 /* memcpy, zstd -1, -3 and -19, and lz4 if it is built in, each on one thread. */
 bool bench_peers(struct app *app, struct bench *bench, const struct bench_class *class);

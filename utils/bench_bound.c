@@ -16,8 +16,10 @@ static double entropy_bits(const uint64_t *counts, size_t symbols, uint64_t tota
     return bits;
 }
 
-/* Elements of `bytes` bytes of which `width` bits from `shift` on (at most 8) are coded and all others raw. */
-static double field_bound(const uint8_t *data, uint64_t size, unsigned bytes, unsigned shift, unsigned width)
+/* Elements of `bytes` bytes of which `width` bits from `shift` on (at most 8) are coded and all
+ * others raw. */
+static double field_bound(const uint8_t *data, uint64_t size, unsigned bytes, unsigned shift,
+                          unsigned width)
 {
     uint64_t counts[256] = {0}, n = size / bytes;
     for (uint64_t i = 0; i < n; i++) {
@@ -61,7 +63,8 @@ static double tensor_bound(wcodec_dtype dtype, const uint8_t *data, uint64_t siz
         return field_bound(data, size, 1, 2, 5);
     case WCODEC_DTYPE_I8:
     case WCODEC_DTYPE_U8:
-        return fmin(field_bound(data, size, 1, 0, 8), fmin(field_bound(data, size, 1, 3, 5), field_bound(data, size, 1, 4, 4)));
+        return fmin(field_bound(data, size, 1, 0, 8),
+                    fmin(field_bound(data, size, 1, 3, 5), field_bound(data, size, 1, 4, 4)));
     default:
         return bytes_bound(data, size, bits >= 8 ? bits / 8 : 1);
     }
@@ -71,6 +74,7 @@ double bench_bound(const struct bench_class *class)
 {
     double bits = 0;
     for (size_t i = 0; i < class->count; i++)
-        bits += tensor_bound(class->dtype, class->data + class->tensors[i].offset, class->tensors[i].size);
+        bits += tensor_bound(class->dtype, class->data + class->tensors[i].offset,
+                             class->tensors[i].size);
     return bits;
 }

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A device by itself: its kernels by its own clock beside its copies, and the whole way from the container to its memory. */
+/* A device by itself: its kernels by its own clock beside its copies, and the whole way from the
+ * container to its memory. */
 #include "utils/bench.h"
 
 #include <stdio.h>
@@ -25,7 +26,9 @@ static bool run_load(void *opaque)
 {
     struct loader *l = opaque;
     wcodec_error err = {0};
-    return wcodec_load(l->on->reader, l->items, l->class->count, &l->options, NULL, &err) == WCODEC_OK || fail(l, &err);
+    return wcodec_load(l->on->reader, l->items, l->class->count, &l->options, NULL, &err) ==
+               WCODEC_OK ||
+           fail(l, &err);
 }
 
 static bool compare(struct loader *l, const wcodec_buffer *buffer)
@@ -34,9 +37,12 @@ static bool compare(struct loader *l, const wcodec_buffer *buffer)
     for (size_t i = 0; i < l->class->count; i++) {
         const struct bench_tensor *t = &l->class->tensors[i];
         uint8_t *got = app_alloc(l->app, l->class->dtype_name, t->size);
-        bool good = got && (wcodec_buffer_read(buffer, l->items[i].offset, got, (size_t)t->size, &err) == WCODEC_OK || fail(l, &err));
+        bool good = got && (wcodec_buffer_read(buffer, l->items[i].offset, got, (size_t)t->size,
+                                               &err) == WCODEC_OK ||
+                            fail(l, &err));
         if (good && memcmp(got, l->class->data + t->offset, (size_t)t->size) != 0)
-            good = app_fail(l->app, EXIT_CORRUPT, "%s: what %s loads is not what was encoded", l->class->dtype_name, l->on->backend);
+            good = app_fail(l->app, EXIT_CORRUPT, "%s: what %s loads is not what was encoded",
+                            l->class->dtype_name, l->on->backend);
         free(got);
         if (!good)
             return false;
@@ -73,7 +79,8 @@ static bool time_kernels(struct loader *l, struct bench *bench, struct bench_res
         return false;
     for (size_t i = 0; i < l->class->count; i++)
         tensors[i] = i;
-    wcodec_status status = wcodec_reader_measure(l->on->reader, tensors, l->class->count, l->app->options.iterations, &rates, &err);
+    wcodec_status status = wcodec_reader_measure(l->on->reader, tensors, l->class->count,
+                                                 l->app->options.iterations, &rates, &err);
     free(tensors);
     if (status != WCODEC_OK)
         return fail(l, &err);
@@ -82,9 +89,11 @@ static bool time_kernels(struct loader *l, struct bench *bench, struct bench_res
         kernel.operation = "kernel";
         kernel.bytes = rates.bytes;
         kernel.seconds = (double)rates.decode_nanoseconds * 1e-9;
-        if (strcmp(l->on->backend, "cpu") != 0) { /* whose copies are one thread's, and no measure of its memory */
+        if (strcmp(l->on->backend, "cpu") !=
+            0) { /* whose copies are one thread's, and no measure of its memory */
             kernel.copy_rate = rates.copy_bandwidth / 1e9;
-            kernel.of_copy = (double)(rates.bytes + rates.coded_bytes) / kernel.seconds / rates.copy_bandwidth;
+            kernel.of_copy =
+                (double)(rates.bytes + rates.coded_bytes) / kernel.seconds / rates.copy_bandwidth;
         }
         bench_report(bench, l->class, &kernel);
     }
@@ -93,7 +102,8 @@ static bool time_kernels(struct loader *l, struct bench *bench, struct bench_res
     return true;
 }
 
-bool bench_device(struct app *app, struct bench *bench, const struct bench_class *class, const struct bench_device *on)
+bool bench_device(struct app *app, struct bench *bench, const struct bench_class *class,
+                  const struct bench_device *on)
 {
     struct loader l = {.app = app, .on = on, .class = class};
     struct bench_result r = {.coder = "wcodec",
@@ -110,7 +120,8 @@ bool bench_device(struct app *app, struct bench *bench, const struct bench_class
     l.items = app_alloc(app, class->dtype_name, class->count * sizeof *l.items);
     if (!l.items)
         return false;
-    bool good = wcodec_load_layout(on->reader, 0, l.items, &size, &err) == WCODEC_OK || fail(&l, &err);
+    bool good =
+        wcodec_load_layout(on->reader, 0, l.items, &size, &err) == WCODEC_OK || fail(&l, &err);
     good = good && time_kernels(&l, bench, &r) && (size == 0 || time_load(&l, bench, &r, size));
     free(l.items);
     return good;

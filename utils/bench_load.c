@@ -17,10 +17,12 @@ static bool is_container(int fd)
 {
     static const uint8_t magic[8] = {0x89, 'W', 'C', 'D', 0x0d, 0x0a, 0x1a, 0x0a};
     uint8_t start[8];
-    return pread(fd, start, sizeof start, 0) == (ssize_t)sizeof start && memcmp(start, magic, sizeof magic) == 0;
+    return pread(fd, start, sizeof start, 0) == (ssize_t)sizeof start &&
+           memcmp(start, magic, sizeof magic) == 0;
 }
 
-/* The library splits any file into tensors when it compresses it, so that a reader is all that is needed here. */
+/* The library splits any file into tensors when it compresses it, so that a reader is all that is
+ * needed here. */
 static bool open_any(struct app *app, const char *path, struct input *input, wcodec_reader **reader)
 {
     wcodec_error err = {0};
@@ -35,7 +37,8 @@ static bool open_any(struct app *app, const char *path, struct input *input, wco
         encode.progress = progress_callback(&app->progress);
         if (output.fd < 0)
             goto fail;
-        if (wcodec_compress_fd(app->context, input->fd, output_write, &output, &encode, NULL, &err) != WCODEC_OK) {
+        if (wcodec_compress_fd(app->context, input->fd, output_write, &output, &encode, NULL,
+                               &err) != WCODEC_OK) {
             output_fail(app, &output, input->name, &err);
             close(output.fd);
             goto fail;
@@ -73,7 +76,9 @@ static struct bench_class *find_class(struct bench_data *data, const char *dtype
 static bool add_tensor(struct app *app, struct bench_class *class, const wcodec_tensor_info *info)
 {
     unsigned bits = wcodec_dtype_bits(info->dtype);
-    uint64_t size = info->size, room = app->options.sample && app->options.sample > class->size ? app->options.sample - class->size : 0;
+    uint64_t size = info->size, room = app->options.sample && app->options.sample > class->size
+                                           ? app->options.sample - class->size
+                                           : 0;
     if (app->options.sample && size > room)
         size = room / WHOLE_ELEMENTS * WHOLE_ELEMENTS;
     if (size == 0)
@@ -84,7 +89,10 @@ static bool add_tensor(struct app *app, struct bench_class *class, const wcodec_
     class->tensors = more;
     more += class->count;
     bool whole = size == info->size && info->dtype != WCODEC_DTYPE_OTHER;
-    *more = (struct bench_tensor){.name = strdup(info->name), .offset = class->size, .size = size, .rank = whole ? info->rank : 1};
+    *more = (struct bench_tensor){.name = strdup(info->name),
+                                  .offset = class->size,
+                                  .size = size,
+                                  .rank = whole ? info->rank : 1};
     more->shape = malloc((more->rank ? more->rank : 1) * sizeof *more->shape);
     class->count++;
     if (!more->name || !more->shape)
@@ -100,7 +108,8 @@ static bool add_tensor(struct app *app, struct bench_class *class, const wcodec_
 }
 
 /* Decode into place; a tensor that is cut needs memory of its own for a moment. */
-static bool fill_tensor(struct app *app, const char *name, const wcodec_reader *reader, uint64_t number, const struct bench_class *class,
+static bool fill_tensor(struct app *app, const char *name, const wcodec_reader *reader,
+                        uint64_t number, const struct bench_class *class,
                         const struct bench_tensor *tensor)
 {
     wcodec_tensor_info info;
@@ -115,15 +124,18 @@ static bool fill_tensor(struct app *app, const char *name, const wcodec_reader *
         if (!whole)
             return false;
         status = wcodec_reader_decode(reader, number, whole, (size_t)info.size, &decode, &err);
-        /* The middle: what comes first may be special, as the unused words at the beginning of an embedding. */
+        /* The middle: what comes first may be special, as the unused words at the beginning of an
+         * embedding. */
         if (status == WCODEC_OK)
-            memcpy(place, whole + (info.size - tensor->size) / 2 / WHOLE_ELEMENTS * WHOLE_ELEMENTS, (size_t)tensor->size);
+            memcpy(place, whole + (info.size - tensor->size) / 2 / WHOLE_ELEMENTS * WHOLE_ELEMENTS,
+                   (size_t)tensor->size);
         free(whole);
     }
     return status == WCODEC_OK || app_fail_status(app, name, &err);
 }
 
-static bool load_tensors(struct app *app, const char *name, const wcodec_reader *reader, struct bench_data *data)
+static bool load_tensors(struct app *app, const char *name, const wcodec_reader *reader,
+                         struct bench_data *data)
 {
     uint64_t count = wcodec_reader_tensor_count(reader);
     wcodec_tensor_info info;
@@ -172,10 +184,12 @@ static int fill_sink(void *opaque, const void *data, size_t size)
     return 0;
 }
 
-static bool load_opaque(struct app *app, const char *name, const wcodec_reader *reader, const wcodec_file_info *file, struct bench_data *data)
+static bool load_opaque(struct app *app, const char *name, const wcodec_reader *reader,
+                        const wcodec_file_info *file, struct bench_data *data)
 {
     wcodec_error err = {0};
-    uint64_t size = app->options.sample && app->options.sample < file->size ? app->options.sample : file->size;
+    uint64_t size =
+        app->options.sample && app->options.sample < file->size ? app->options.sample : file->size;
     if (size == 0)
         return true;
     struct bench_class *class = find_class(data, "opaque");
@@ -188,7 +202,8 @@ static bool load_opaque(struct app *app, const char *name, const wcodec_reader *
         return false;
     struct sink sink = {.data = class->data, .size = size};
     wcodec_decode_options decode = {.progress = progress_callback(&app->progress)};
-    return wcodec_reader_restore(reader, 0, fill_sink, &sink, &decode, &err) == WCODEC_OK || app_fail_status(app, name, &err);
+    return wcodec_reader_restore(reader, 0, fill_sink, &sink, &decode, &err) == WCODEC_OK ||
+           app_fail_status(app, name, &err);
 }
 
 bool bench_load(struct app *app, const char *path, struct bench_data *data)
@@ -200,8 +215,10 @@ bool bench_load(struct app *app, const char *path, struct bench_data *data)
     *data = (struct bench_data){0};
     if (!open_any(app, path, &input, &reader))
         return false;
-    bool good = wcodec_reader_file(reader, 0, &file, &err) == WCODEC_OK || app_fail_status(app, input.name, &err);
-    good = good && (file.safetensors ? load_tensors(app, input.name, reader, data) : load_opaque(app, input.name, reader, &file, data));
+    bool good = wcodec_reader_file(reader, 0, &file, &err) == WCODEC_OK ||
+                app_fail_status(app, input.name, &err);
+    good = good && (file.safetensors ? load_tensors(app, input.name, reader, data)
+                                     : load_opaque(app, input.name, reader, &file, data));
     uint64_t size = 0;
     for (size_t c = 0; good && c < data->count; c++)
         size += data->classes[c].size;

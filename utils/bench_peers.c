@@ -34,7 +34,8 @@ static bool run_memcpy(void *opaque)
 static bool run_zstd_encode(void *opaque)
 {
     struct peer *p = opaque;
-    size_t n = ZSTD_compressCCtx(p->compressor, p->coded, p->capacity, p->class->data, (size_t)p->class->size, p->level);
+    size_t n = ZSTD_compressCCtx(p->compressor, p->coded, p->capacity, p->class->data,
+                                 (size_t)p->class->size, p->level);
     if (ZSTD_isError(n))
         return app_fail(p->app, EXIT_FAILED, "zstd: %s", ZSTD_getErrorName(n));
     p->coded_size = n;
@@ -44,8 +45,10 @@ static bool run_zstd_encode(void *opaque)
 static bool run_zstd_decode(void *opaque)
 {
     struct peer *p = opaque;
-    size_t n = ZSTD_decompressDCtx(p->decompressor, p->decoded, (size_t)p->class->size, p->coded, p->coded_size);
-    return n == p->class->size || app_fail(p->app, EXIT_FAILED, "zstd: cannot decode its own output");
+    size_t n = ZSTD_decompressDCtx(p->decompressor, p->decoded, (size_t)p->class->size, p->coded,
+                                   p->coded_size);
+    return n == p->class->size ||
+           app_fail(p->app, EXIT_FAILED, "zstd: cannot decode its own output");
 }
 
 #ifdef HAVE_LZ4
@@ -59,7 +62,9 @@ static bool run_lz4_encode(void *opaque)
     for (uint64_t from = 0; from < p->class->size; from += LZ4_PIECE) {
         int size = p->class->size - from < LZ4_PIECE ? (int)(p->class->size - from) : LZ4_PIECE;
         size_t room = p->capacity - at - sizeof(int);
-        int n = LZ4_compress_default((const char *)p->class->data + from, (char *)p->coded + at + sizeof n, size, room < INT32_MAX ? (int)room : INT32_MAX);
+        int n = LZ4_compress_default((const char *)p->class->data + from,
+                                     (char *)p->coded + at + sizeof n, size,
+                                     room < INT32_MAX ? (int)room : INT32_MAX);
         if (n <= 0)
             return app_fail(p->app, EXIT_FAILED, "lz4: cannot encode");
         memcpy(p->coded + at, &n, sizeof n);
@@ -76,7 +81,8 @@ static bool run_lz4_decode(void *opaque)
     for (uint64_t from = 0; from < p->class->size; from += LZ4_PIECE) {
         int size = p->class->size - from < LZ4_PIECE ? (int)(p->class->size - from) : LZ4_PIECE, n;
         memcpy(&n, p->coded + at, sizeof n);
-        if (LZ4_decompress_safe((const char *)p->coded + at + sizeof n, (char *)p->decoded + from, n, size) != size)
+        if (LZ4_decompress_safe((const char *)p->coded + at + sizeof n, (char *)p->decoded + from,
+                                n, size) != size)
             return app_fail(p->app, EXIT_FAILED, "lz4: cannot decode its own output");
         at += sizeof n + (size_t)n;
     }
@@ -89,9 +95,11 @@ static size_t lz4_capacity(uint64_t size)
 }
 #endif
 
-static bool time_both(struct peer *p, struct bench *bench, const char *name, bool (*encode)(void *), bool (*decode)(void *))
+static bool time_both(struct peer *p, struct bench *bench, const char *name, bool (*encode)(void *),
+                      bool (*decode)(void *))
 {
-    struct bench_result r = {.coder = name, .backend = "cpu", .operation = "encode", .level = p->level, .threads = 1};
+    struct bench_result r = {
+        .coder = name, .backend = "cpu", .operation = "encode", .level = p->level, .threads = 1};
     if (!bench_time(p->app, encode, p, &r.seconds, &r.runs))
         return false;
     r.coded = p->coded_size;
@@ -112,8 +120,12 @@ bool bench_peers(struct app *app, struct bench *bench, const struct bench_class 
         const char *name;
         int level;
     } levels[] = {{"zstd-1", 1}, {"zstd-3", 3}, {"zstd-19", 19}};
-    struct peer p = {.app = app, .class = class, .compressor = ZSTD_createCCtx(), .decompressor = ZSTD_createDCtx()};
-    struct bench_result copy = {.coder = "memcpy", .backend = "cpu", .operation = "copy", .threads = 1};
+    struct peer p = {.app = app,
+                     .class = class,
+                     .compressor = ZSTD_createCCtx(),
+                     .decompressor = ZSTD_createDCtx()};
+    struct bench_result copy = {
+        .coder = "memcpy", .backend = "cpu", .operation = "copy", .threads = 1};
     bool good = false;
     p.capacity = ZSTD_compressBound((size_t) class->size);
 #ifdef HAVE_LZ4

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* wcodec compress: FILE to FILE.wcodec, DIR to a mirror DIR.wcodec/, standard input to standard output. */
+/* wcodec compress: FILE to FILE.wcodec, DIR to a mirror DIR.wcodec/, standard input to standard
+ * output. */
 #include "utils/app.h"
 #include "utils/input.h"
 #include "utils/output.h"
@@ -47,7 +48,8 @@ static wcodec_encode_options encode_options(struct app *app, const struct input 
     return encode;
 }
 
-/* Does `path` hold this input already, exactly: same size and XXH3-128? With --rm it is tested in full, for the input will be gone. False is no error. */
+/* Does `path` hold this input already, exactly: same size and XXH3-128? With --rm it is tested in
+ * full, for the input will be gone. False is no error. */
 static bool is_current(struct app *app, const char *path, const struct input *input)
 {
     wcodec_reader *reader;
@@ -58,11 +60,14 @@ static bool is_current(struct app *app, const char *path, const struct input *in
     int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
-    if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && !(stat.st_dev == input->stat.st_dev && stat.st_ino == input->stat.st_ino) &&
+    if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) &&
+        !(stat.st_dev == input->stat.st_dev && stat.st_ino == input->stat.st_ino) &&
         wcodec_reader_open_fd(app->context, fd, &reader, NULL) == WCODEC_OK) {
         wcodec_decode_options decode = {.progress = progress_callback(&app->progress)};
-        current = wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK && info.size == (uint64_t)input->stat.st_size &&
-                  file_hash(app, input->fd, input->name, info.size, hash) && memcmp(hash, info.xxh128, 16) == 0;
+        current = wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK &&
+                  info.size == (uint64_t)input->stat.st_size &&
+                  file_hash(app, input->fd, input->name, info.size, hash) &&
+                  memcmp(hash, info.xxh128, 16) == 0;
         if (current && app->options.remove)
             current = wcodec_reader_test(reader, 0, 0, &decode, NULL) == WCODEC_OK;
         wcodec_reader_close(reader);
@@ -71,16 +76,20 @@ static bool is_current(struct app *app, const char *path, const struct input *in
     return current;
 }
 
-/* A damaged checkpoint deserves a warning; for a file of another kind, to be stored as it is is all that can be asked. */
-static void print_opaque(struct app *app, const struct input *input, const wcodec_encode_report *report)
+/* A damaged checkpoint deserves a warning; for a file of another kind, to be stored as it is is all
+ * that can be asked. */
+static void print_opaque(struct app *app, const struct input *input,
+                         const wcodec_encode_report *report)
 {
     if (input->path && path_has_suffix(input->path, ".safetensors"))
-        app_warn(app, "%s: no right safetensors file, stored as opaque bytes: %s", input->name, report->note);
+        app_warn(app, "%s: no right safetensors file, stored as opaque bytes: %s", input->name,
+                 report->note);
     else
         app_detail(app, "%s: no safetensors file: %s", input->name, report->note);
 }
 
-static void print_summary(struct app *app, const struct input *input, const wcodec_encode_report *report, double seconds)
+static void print_summary(struct app *app, const struct input *input,
+                          const wcodec_encode_report *report, double seconds)
 {
     char from[32], to[32], rate[32], what[64] = "stored as opaque bytes";
     if (report->note[0] && !app->options.raw)
@@ -88,11 +97,15 @@ static void print_summary(struct app *app, const struct input *input, const wcod
     if (!report->safetensors && app->options.lossy != WCODEC_LOSSY_NONE)
         snprintf(what, sizeof what, "stored as opaque bytes, nothing approximated");
     if (report->safetensors)
-        snprintf(what, sizeof what, "%" PRIu64 " tensor%s", report->tensors, report->tensors == 1 ? "" : "s");
+        snprintf(what, sizeof what, "%" PRIu64 " tensor%s", report->tensors,
+                 report->tensors == 1 ? "" : "s");
     if (report->safetensors && app->options.lossy != WCODEC_LOSSY_NONE)
-        snprintf(what, sizeof what, "%" PRIu64 " tensor%s, %" PRIu64 " approximated", report->tensors, report->tensors == 1 ? "" : "s", report->lossy);
-    double percent = report->size ? 100.0 * (double)report->coded_size / (double)report->size : 100.0;
-    app_note(app, "%s: %s, %s to %s (%.2f %%), %s", input->name, what, text_size(report->size, from), text_size(report->coded_size, to), percent,
+        snprintf(what, sizeof what, "%" PRIu64 " tensor%s, %" PRIu64 " approximated",
+                 report->tensors, report->tensors == 1 ? "" : "s", report->lossy);
+    double percent =
+        report->size ? 100.0 * (double)report->coded_size / (double)report->size : 100.0;
+    app_note(app, "%s: %s, %s to %s (%.2f %%), %s", input->name, what,
+             text_size(report->size, from), text_size(report->coded_size, to), percent,
              text_rate(report->size, seconds, rate));
 }
 
@@ -103,7 +116,8 @@ static bool write_container(struct app *app, const struct input *input, struct o
     wcodec_encode_options encode = encode_options(app, input);
     progress_start(&app->progress, input->name, !app->options.quiet && !app->options.no_progress);
     app->subject = input->name;
-    wcodec_status status = wcodec_compress_fd(app->context, input->fd, output_write, output, &encode, &report, &err);
+    wcodec_status status =
+        wcodec_compress_fd(app->context, input->fd, output_write, output, &encode, &report, &err);
     app->subject = NULL;
     double seconds = progress_seconds(&app->progress);
     progress_end(&app->progress);
@@ -129,10 +143,12 @@ static void compress_file(struct app *app, const char *source, const char *targe
     if (app->options.remove && !input_check_removable(app, &input))
         goto close_input;
     /* With loss asked for, what is exact is not what is asked for. */
-    if (target && !app->options.force && app->options.lossy == WCODEC_LOSSY_NONE && is_current(app, target, &input)) {
+    if (target && !app->options.force && app->options.lossy == WCODEC_LOSSY_NONE &&
+        is_current(app, target, &input)) {
         app_note(app, "%s: up to date", target);
         done = true;
-    } else if (!signals_pending() && (target ? output_open(app, target, &input.stat, &output) : output_open_stdout(app, &input.stat, &output))) {
+    } else if (!signals_pending() && (target ? output_open(app, target, &input.stat, &output)
+                                             : output_open_stdout(app, &input.stat, &output))) {
         done = write_container(app, &input, &output);
         output_close(&output);
     }
@@ -150,7 +166,8 @@ static char *with_suffix(struct app *app, const char *path)
     return target;
 }
 
-/* In a directory, weights are compressed and the rest is copied, so that the mirror is a complete model folder. */
+/* In a directory, weights are compressed and the rest is copied, so that the mirror is a complete
+ * model folder. */
 static void mirror_file(struct app *app, void *opaque, const char *source, const char *target)
 {
     (void)opaque;
@@ -159,7 +176,8 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
         size_t n = strlen(source) - (sizeof SUFFIX - 1);
         char *plain = path_has_suffix(source, ".safetensors" SUFFIX) ? strndup(source, n) : NULL;
         if (plain && access(plain, F_OK) == 0)
-            app_fail(app, EXIT_FAILED, "%s: left out: its name is taken by the compressed '%s'", source, path_base(plain));
+            app_fail(app, EXIT_FAILED, "%s: left out: its name is taken by the compressed '%s'",
+                     source, path_base(plain));
         else
             copy_file(app, source, target);
         free(plain);
@@ -171,7 +189,8 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
     free(name);
 }
 
-/* Where the output of `source` goes: -o, or its name with the suffix, in -O if given. NULL: reported. */
+/* Where the output of `source` goes: -o, or its name with the suffix, in -O if given. NULL:
+ * reported. */
 static char *target_of(struct app *app, const char *source)
 {
     const struct options *o = &app->options;
@@ -191,7 +210,8 @@ static char *target_of(struct app *app, const char *source)
     if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
         app_fail(app, EXIT_USAGE, "%s: there is no name to make an output's from; use -o", source);
     else if (path_has_suffix(base, SUFFIX) && !o->force)
-        app_fail(app, EXIT_FAILED, "%s: ends in " SUFFIX " already; use -o, or -f to insist", source);
+        app_fail(app, EXIT_FAILED, "%s: ends in " SUFFIX " already; use -o, or -f to insist",
+                 source);
     else if (!o->output_dir)
         target = with_suffix(app, plain);
     else if (directory_make(app, o->output_dir) && (joined = path_join(app, o->output_dir, base)))
@@ -207,7 +227,8 @@ static void compress_operand(struct app *app, const char *source)
     bool standard = strcmp(source, "-") == 0;
     bool directory = !standard && path_is_directory(source);
     if (directory && (o->remove || o->to_stdout)) {
-        app_fail(app, EXIT_USAGE, "%s: is a directory; %s takes files", source, o->remove ? "--rm" : "-c");
+        app_fail(app, EXIT_USAGE, "%s: is a directory; %s takes files", source,
+                 o->remove ? "--rm" : "-c");
         return;
     }
     if (standard && o->output_dir) {
@@ -230,7 +251,8 @@ void command_compress(struct app *app)
 {
     const struct options *o = &app->options;
     if (o->files.count == 0)
-        app_fail(app, EXIT_USAGE, "compress what? Give files, directories, or - for standard input");
+        app_fail(app, EXIT_USAGE,
+                 "compress what? Give files, directories, or - for standard input");
     else if (o->to_stdout && o->files.count > 1)
         app_fail(app, EXIT_USAGE, "-c takes one input: .wcodec files cannot be joined");
     else {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* wcodec decompress: FILE.wcodec to FILE, byte for byte as it was; directories; chosen tensors; what is left of damaged files. */
+/* wcodec decompress: FILE.wcodec to FILE, byte for byte as it was; directories; chosen tensors;
+ * what is left of damaged files. */
 #include "utils/app.h"
 #include "utils/input.h"
 #include "utils/output.h"
@@ -19,7 +20,8 @@
 #define SUFFIX ".wcodec"
 
 /* Has `path` the bytes that would be restored: same size and XXH3-128? */
-static bool is_current(struct app *app, const char *path, const struct input *input, const wcodec_file_info *info)
+static bool is_current(struct app *app, const char *path, const struct input *input,
+                       const wcodec_file_info *info)
 {
     uint8_t hash[16];
     struct stat stat;
@@ -34,14 +36,17 @@ static bool is_current(struct app *app, const char *path, const struct input *in
     return current;
 }
 
-/* The mode is the .wcodec file's own, not what its contents claim, unless it came through a pipe; the time is the original's where that was noted. */
-static struct output_attributes attributes_of(const struct input *input, const wcodec_file_info *info)
+/* The mode is the .wcodec file's own, not what its contents claim, unless it came through a pipe;
+ * the time is the original's where that was noted. */
+static struct output_attributes attributes_of(const struct input *input,
+                                              const wcodec_file_info *info)
 {
     struct output_attributes a = {0};
     if (input->path && !input->spooled)
         a = output_attributes_of(&input->stat);
     else if (info->mode)
-        a = (struct output_attributes){.set_mode = true, .mode = info->mode & 0777, .apply_umask = true};
+        a = (struct output_attributes){
+            .set_mode = true, .mode = info->mode & 0777, .apply_umask = true};
     if (info->mtime >= 0 && !(a.set_mtime && a.mtime.tv_sec == info->mtime)) {
         a.set_mtime = true;
         a.mtime = (struct timespec){.tv_sec = (time_t)info->mtime};
@@ -51,11 +56,13 @@ static struct output_attributes attributes_of(const struct input *input, const w
 
 static wcodec_decode_options decode_options(struct app *app)
 {
-    return (wcodec_decode_options){.progress = progress_callback(&app->progress), .skip_checks = app->options.no_checksum};
+    return (wcodec_decode_options){.progress = progress_callback(&app->progress),
+                                   .skip_checks = app->options.no_checksum};
 }
 
 /* Drop from `tensors` those that do not decode, each reported. */
-static void drop_damaged(struct app *app, const char *name, const wcodec_reader *reader, uint64_t *tensors, size_t *count)
+static void drop_damaged(struct app *app, const char *name, const wcodec_reader *reader,
+                         uint64_t *tensors, size_t *count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < *count && !signals_pending(); i++) {
@@ -71,7 +78,8 @@ static void drop_damaged(struct app *app, const char *name, const wcodec_reader 
     *count = kept;
 }
 
-static bool write_partial(struct app *app, const struct input *input, const wcodec_reader *reader, struct output *output)
+static bool write_partial(struct app *app, const struct input *input, const wcodec_reader *reader,
+                          struct output *output)
 {
     size_t count;
     uint64_t *tensors = partial_select(app, input->name, reader, &count);
@@ -86,7 +94,8 @@ static bool write_partial(struct app *app, const struct input *input, const wcod
     good = good && partial_write(app, input->name, reader, tensors, count, NULL, output);
     free(tensors);
     if (good)
-        app_note(app, "%s: %zu of %zu tensors written to %s", input->name, count, chosen, output->name);
+        app_note(app, "%s: %zu of %zu tensors written to %s", input->name, count, chosen,
+                 output->name);
     return good;
 }
 
@@ -95,10 +104,12 @@ static bool is_whole(struct app *app, const struct input *input, const wcodec_re
 {
     wcodec_error err = {0};
     wcodec_decode_options decode = decode_options(app);
-    return wcodec_reader_test(reader, 0, 0, &decode, &err) == WCODEC_OK || app_fail_status(app, input->name, &err);
+    return wcodec_reader_test(reader, 0, 0, &decode, &err) == WCODEC_OK ||
+           app_fail_status(app, input->name, &err);
 }
 
-static bool write_whole(struct app *app, const struct input *input, const wcodec_reader *reader, const wcodec_file_info *info, struct output *output)
+static bool write_whole(struct app *app, const struct input *input, const wcodec_reader *reader,
+                        const wcodec_file_info *info, struct output *output)
 {
     wcodec_error err = {0};
     char size[32], rate[32];
@@ -107,11 +118,13 @@ static bool write_whole(struct app *app, const struct input *input, const wcodec
     if (status != WCODEC_OK)
         return output_fail(app, output, input->name, &err);
     double seconds = progress_seconds(&app->progress);
-    app_note(app, "%s: %s restored, %s", input->name, text_size(info->size, size), text_rate(info->size, seconds, rate));
+    app_note(app, "%s: %s restored, %s", input->name, text_size(info->size, size),
+             text_rate(info->size, seconds, rate));
     return true;
 }
 
-static bool restore(struct app *app, const struct input *input, const wcodec_reader *reader, const wcodec_file_info *info, const char *target)
+static bool restore(struct app *app, const struct input *input, const wcodec_reader *reader,
+                    const wcodec_file_info *info, const char *target)
 {
     const struct options *o = &app->options;
     struct output output;
@@ -120,13 +133,16 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
         app_note(app, "%s: up to date", target);
         return true;
     }
-    if (signals_pending() || !(target ? output_open(app, target, &input->stat, &output) : output_open_stdout(app, &input->stat, &output)))
+    if (signals_pending() || !(target ? output_open(app, target, &input->stat, &output)
+                                      : output_open_stdout(app, &input->stat, &output)))
         return false;
     progress_start(&app->progress, input->name, !o->quiet && !o->no_progress);
     bool good = partial || output_check_room(app, &output, info->size);
     if (good && o->keep_going && !partial)
         partial = !is_whole(app, input, reader);
-    good = good && !signals_pending() && (partial ? write_partial(app, input, reader, &output) : write_whole(app, input, reader, info, &output));
+    good = good && !signals_pending() &&
+           (partial ? write_partial(app, input, reader, &output)
+                    : write_whole(app, input, reader, info, &output));
     progress_end(&app->progress);
     if (good) {
         struct output_attributes attributes = attributes_of(input, info);
@@ -147,7 +163,8 @@ static void decompress_file(struct app *app, const char *source, const char *tar
         return;
     if (wcodec_reader_file(reader, 0, &info, &err) != WCODEC_OK)
         app_fail_status(app, input.name, &err);
-    else if ((!app->options.remove || input_check_removable(app, &input)) && restore(app, &input, reader, &info, target) && app->options.remove)
+    else if ((!app->options.remove || input_check_removable(app, &input)) &&
+             restore(app, &input, reader, &info, target) && app->options.remove)
         input_remove(app, &input);
     wcodec_reader_close(reader);
     input_close(&input);
@@ -168,7 +185,8 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
     free(name);
 }
 
-/* Where the output of `source` goes: -o, or its name without the suffix, in -O if given. NULL: reported. */
+/* Where the output of `source` goes: -o, or its name without the suffix, in -O if given. NULL:
+ * reported. */
 static char *target_of(struct app *app, const char *source)
 {
     const struct options *o = &app->options;
@@ -190,7 +208,9 @@ static char *target_of(struct app *app, const char *source)
     target[n - (sizeof SUFFIX - 1)] = 0;
     if (!o->output_dir)
         return target;
-    char *joined = directory_make(app, o->output_dir) ? path_join(app, o->output_dir, path_base(target)) : NULL;
+    char *joined = directory_make(app, o->output_dir)
+                       ? path_join(app, o->output_dir, path_base(target))
+                       : NULL;
     free(target);
     return joined;
 }
@@ -202,7 +222,10 @@ static void decompress_operand(struct app *app, const char *source)
     bool directory = !standard && path_is_directory(source);
     bool partial = o->tensors.count || o->only.count;
     if (directory && (o->remove || o->to_stdout || partial)) {
-        app_fail(app, EXIT_USAGE, "%s: is a directory; %s takes files", source, o->remove ? "--rm" : o->to_stdout ? "-c" : "a choice of tensors");
+        app_fail(app, EXIT_USAGE, "%s: is a directory; %s takes files", source,
+                 o->remove      ? "--rm"
+                 : o->to_stdout ? "-c"
+                                : "a choice of tensors");
     } else if (partial && !o->output && !o->to_stdout) {
         /* A part under the name of the whole would be taken for the whole. */
         app_fail(app, EXIT_USAGE, "--tensor and --only need -o FILE or -c");
@@ -224,7 +247,8 @@ void command_decompress(struct app *app)
 {
     const struct options *o = &app->options;
     if (o->files.count == 0)
-        app_fail(app, EXIT_USAGE, "decompress what? Give .wcodec files, directories, or - for standard input");
+        app_fail(app, EXIT_USAGE,
+                 "decompress what? Give .wcodec files, directories, or - for standard input");
     for (size_t i = 0; i < o->files.count && !signals_pending(); i++)
         decompress_operand(app, o->files.items[i]);
 }

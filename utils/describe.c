@@ -35,7 +35,8 @@ const char *describe_coding(const wcodec_tensor_info *info, char *dst, size_t si
     unsigned most = 0;
     for (unsigned i = 1; i < info->mode_count; i++)
         most = info->modes[i].blocks > info->modes[most].blocks ? i : most;
-    snprintf(dst, size, "%s%s%s%s", info->lossy ? "lossy/" : "", info->mode_count ? info->modes[most].predictor : "", info->mode_count ? "/" : "",
+    snprintf(dst, size, "%s%s%s%s", info->lossy ? "lossy/" : "",
+             info->mode_count ? info->modes[most].predictor : "", info->mode_count ? "/" : "",
              info->coding_name);
     return dst;
 }
@@ -46,7 +47,8 @@ double describe_bits(const wcodec_tensor_info *info, uint64_t bits)
     return elements ? (double)bits / (double)elements : 0;
 }
 
-void describe_each_file(struct app *app, const char *name, const wcodec_reader *reader, file_fn visit, void *opaque)
+void describe_each_file(struct app *app, const char *name, const wcodec_reader *reader,
+                        file_fn visit, void *opaque)
 {
     uint64_t files = wcodec_reader_file_count(reader);
     for (uint64_t f = 0; f < files && !signals_pending() && app_stdout_good(app); f++) {
@@ -87,18 +89,23 @@ json_t *describe_file_json(const struct described_file *file)
     const wcodec_file_info *info = &file->info;
     char hash[33];
     text_hex(info->xxh128, 16, hash);
-    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:i, s:o, s:o}", "path", json_text(file->path), "name", json_text(info->name), "kind",
-                     info->safetensors ? "safetensors" : "opaque", "bytes", json_size(info->size), "coded_bytes", json_size(info->coded_size), "ratio",
-                     json_decimal(describe_ratio(info->coded_size, info->size), 6), "xxh128", hash, "format_version", (int)info->version, "tensor_count",
-                     json_size(info->tensors), "lossy", lossy_file_json(file));
+    return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:i, s:o, s:o}", "path",
+                     json_text(file->path), "name", json_text(info->name), "kind",
+                     info->safetensors ? "safetensors" : "opaque", "bytes", json_size(info->size),
+                     "coded_bytes", json_size(info->coded_size), "ratio",
+                     json_decimal(describe_ratio(info->coded_size, info->size), 6), "xxh128", hash,
+                     "format_version", (int)info->version, "tensor_count", json_size(info->tensors),
+                     "lossy", lossy_file_json(file));
 }
 
-/* {"columns": C, "modes": [{"predictor": "left", "differential": false, "share": 0.93}, ...]}, or {"transform": "dct", "share": 0.93}, and then "order": "products" too. */
+/* {"columns": C, "modes": [{"predictor": "left", "differential": false, "share": 0.93}, ...]}, or
+ * {"transform": "dct", "share": 0.93}, and then "order": "products" too. */
 static json_t *modes_json(const wcodec_tensor_info *info)
 {
     json_t *modes = json_array();
     for (unsigned i = 0; modes && i < info->mode_count; i++) {
-        json_t *mode = json_pack("{s:s}", info->lossy ? "transform" : "predictor", info->modes[i].predictor);
+        json_t *mode =
+            json_pack("{s:s}", info->lossy ? "transform" : "predictor", info->modes[i].predictor);
         if (mode && !info->lossy)
             json_object_set_new(mode, "differential", json_boolean(info->modes[i].differential));
         if (mode)
@@ -115,13 +122,16 @@ static json_t *coding_json(const wcodec_reader *reader, const wcodec_tensor_info
 {
     static const char *const kinds[] = {"constant", "tiles", "chunks", "alias", "blocks", "lossy"};
     wcodec_tensor_info first;
-    json_t *coding =
-        json_pack("{s:s, s:s, s:s, s:i, s:o, s:i, s:i}", "kind", (unsigned)info->coding < sizeof kinds / sizeof *kinds ? kinds[info->coding] : "unknown",
-                  "profile", info->coding_name, "split", info->split, "element_bits", (int)info->element_bits, "tile", json_size(info->tile_elements), "tables",
-                  (int)info->tables, "run", (int)info->run_elements);
+    json_t *coding = json_pack(
+        "{s:s, s:s, s:s, s:i, s:o, s:i, s:i}", "kind",
+        (unsigned)info->coding < sizeof kinds / sizeof *kinds ? kinds[info->coding] : "unknown",
+        "profile", info->coding_name, "split", info->split, "element_bits", (int)info->element_bits,
+        "tile", json_size(info->tile_elements), "tables", (int)info->tables, "run",
+        (int)info->run_elements);
     if (coding && info->mode_count)
         json_object_set_new(coding, info->lossy ? "transform" : "predict", modes_json(info));
-    if (coding && info->alias_of != UINT64_MAX && wcodec_reader_entry(reader, info->alias_of, &first, NULL) == WCODEC_OK)
+    if (coding && info->alias_of != UINT64_MAX &&
+        wcodec_reader_entry(reader, info->alias_of, &first, NULL) == WCODEC_OK)
         json_object_set_new(coding, "alias_of", first.name ? json_text(first.name) : json_null());
     return coding;
 }
@@ -133,14 +143,18 @@ json_t *describe_tensor_json(const wcodec_reader *reader, const wcodec_tensor_in
     for (unsigned i = 0; shape && i < info->rank; i++)
         json_array_append_new(shape, json_size(info->shape[i]));
     snprintf(hash, sizeof hash, "%016" PRIx64, info->payload_hash);
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "name", json_text(info->name), "dtype", json_text(info->dtype_name), "shape",
-                     shape, "bytes", json_size(info->size), "coded_bytes", json_size(info->coded_size), "ratio",
-                     json_decimal(describe_ratio(info->coded_size, info->size), 6), "coding", coding_json(reader, info), "bits_per_element",
-                     json_decimal(describe_bits(info, info->coded_size * 8), 4), "order0_bits", json_size(info->order0_bits), "payload_xxh3", hash, "lossy",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "name",
+                     json_text(info->name), "dtype", json_text(info->dtype_name), "shape", shape,
+                     "bytes", json_size(info->size), "coded_bytes", json_size(info->coded_size),
+                     "ratio", json_decimal(describe_ratio(info->coded_size, info->size), 6),
+                     "coding", coding_json(reader, info), "bits_per_element",
+                     json_decimal(describe_bits(info, info->coded_size * 8), 4), "order0_bits",
+                     json_size(info->order0_bits), "payload_xxh3", hash, "lossy",
                      lossy_tensor_json(info));
 }
 
-void describe_print_json(struct app *app, struct json_list *list, const struct described_file *file, json_t *head)
+void describe_print_json(struct app *app, struct json_list *list, const struct described_file *file,
+                         json_t *head)
 {
     const wcodec_file_info *f = &file->info;
     char *text = json_render(app, head);
@@ -151,7 +165,8 @@ void describe_print_json(struct app *app, struct json_list *list, const struct d
     free(text);
     list->any = true;
     bool any = false;
-    for (uint64_t i = f->first_tensor; i < f->first_tensor + f->tensors && !signals_pending() && app_stdout_good(app); i++) {
+    for (uint64_t i = f->first_tensor;
+         i < f->first_tensor + f->tensors && !signals_pending() && app_stdout_good(app); i++) {
         wcodec_tensor_info info;
         wcodec_error err = {0};
         if (wcodec_reader_tensor(file->reader, i, &info, &err) == WCODEC_OK)

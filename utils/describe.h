@@ -18,7 +18,8 @@ struct described_file {
 
 /* Hand each file of a reader to `visit`. `name` is what messages call the input. */
 typedef void (*file_fn)(struct app *app, void *opaque, const struct described_file *file);
-void describe_each_file(struct app *app, const char *name, const wcodec_reader *reader, file_fn visit, void *opaque);
+void describe_each_file(struct app *app, const char *name, const wcodec_reader *reader,
+                        file_fn visit, void *opaque);
 
 /* Bytes over bytes; 0 where there is nothing to compare. */
 double describe_ratio(uint64_t coded, uint64_t original);
@@ -26,7 +27,8 @@ double describe_ratio(uint64_t coded, uint64_t original);
 /* Of a tensor's blocks, the share that has a mode. */
 double describe_share(const wcodec_tensor_info *info, unsigned mode);
 
-/* "p8"; of a tensor in blocks also the predictor of most: "left/p8"; of an approximated one also that: "lossy/dct/p8". Returns dst. */
+/* "p8"; of a tensor in blocks also the predictor of most: "left/p8"; of an approximated one also
+ * that: "lossy/dct/p8". Returns dst. */
 const char *describe_coding(const wcodec_tensor_info *info, char *dst, size_t size);
 
 /* Bits of the file for each element (of each byte where the dtype's width is unknown). */
@@ -38,10 +40,13 @@ uint64_t describe_elements(const wcodec_tensor_info *info);
 /* Keys of a file that every report has: path, name, kind, sizes, hash. NULL: out of memory. */
 json_t *describe_file_json(const struct described_file *file);
 
-/* {"name", "dtype", "shape", "bytes", "coded_bytes", "coding", ...} of a tensor; NULL: out of memory. */
+/* {"name", "dtype", "shape", "bytes", "coded_bytes", "coding", ...} of a tensor; NULL: out of
+ * memory. */
 json_t *describe_tensor_json(const wcodec_reader *reader, const wcodec_tensor_info *info);
 
-/* Print `head` (freed here), an object of a file, with its tensors under a key of their own, one by one: the list may be long. */
-void describe_print_json(struct app *app, struct json_list *list, const struct described_file *file, json_t *head);
+/* Print `head` (freed here), an object of a file, with its tensors under a key of their own, one by
+ * one: the list may be long. */
+void describe_print_json(struct app *app, struct json_list *list, const struct described_file *file,
+                         json_t *head);
 
 #endif

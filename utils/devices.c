@@ -12,15 +12,19 @@
 
 static json_t *device_json(const wcodec_device_info *d)
 {
-    return json_pack("{s:o, s:i, s:b, s:b, s:o, s:o, s:o, s:o}", "backend", json_text(d->backend), "index", (int)d->index, "available", d->available != 0,
-                     "chosen", d->chosen != 0, d->available ? "name" : "reason", json_text(d->name), "driver", json_text(d->driver), "plugin",
-                     json_text(d->plugin_path), "memory", json_size(d->memory));
+    return json_pack("{s:o, s:i, s:b, s:b, s:o, s:o, s:o, s:o}", "backend", json_text(d->backend),
+                     "index", (int)d->index, "available", d->available != 0, "chosen",
+                     d->chosen != 0, d->available ? "name" : "reason", json_text(d->name), "driver",
+                     json_text(d->driver), "plugin", json_text(d->plugin_path), "memory",
+                     json_size(d->memory));
 }
 
-static void device_row(const struct app *app, const wcodec_device_info *d, struct table *table, bool print)
+static void device_row(const struct app *app, const wcodec_device_info *d, struct table *table,
+                       bool print)
 {
     char index[TABLE_CELL], memory[TABLE_CELL] = "-";
-    char *name = text_escape(d->name), *driver = text_escape(d->driver), *plugin = text_escape(d->plugin_path);
+    char *name = text_escape(d->name), *driver = text_escape(d->driver),
+         *plugin = text_escape(d->plugin_path);
     snprintf(index, sizeof index, "%u", d->index);
     if (d->memory)
         text_size(d->memory, memory);
@@ -44,8 +48,10 @@ static void device_row(const struct app *app, const wcodec_device_info *d, struc
 
 void command_devices(struct app *app)
 {
-    static const char *const heads[] = {"BACKEND", "DEVICE", "STATE", "MEMORY", "DRIVER", "NAME", NULL};
-    static const char *const more_heads[] = {"BACKEND", "DEVICE", "STATE", "MEMORY", "DRIVER", "NAME", "PLUGIN", NULL};
+    static const char *const heads[] = {"BACKEND", "DEVICE", "STATE", "MEMORY",
+                                        "DRIVER",  "NAME",   NULL};
+    static const char *const more_heads[] = {"BACKEND", "DEVICE", "STATE",  "MEMORY",
+                                             "DRIVER",  "NAME",   "PLUGIN", NULL};
     const wcodec_device_info *devices;
     size_t count;
     wcodec_error err = {0};

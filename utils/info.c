@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* wcodec info: what a file is, how each tensor is coded, and how near that comes to the order-0 bound. */
+/* wcodec info: what a file is, how each tensor is coded, and how near that comes to the order-0
+ * bound. */
 #include "utils/app.h"
 #include "utils/describe.h"
 #include "utils/input.h"
@@ -47,9 +48,11 @@ static double excess(const struct totals *t)
     return t->bound_bits ? ((double)t->bounded_coded * 8 / (double)t->bound_bits - 1) * 100 : 0;
 }
 
-static bool tensor_row(struct app *app, const char *name, const wcodec_tensor_info *info, struct table *table, bool print)
+static bool tensor_row(struct app *app, const char *name, const wcodec_tensor_info *info,
+                       struct table *table, bool print)
 {
-    char coding[TABLE_CELL], tables[TABLE_CELL], tile[TABLE_CELL], bits[TABLE_CELL], bound[TABLE_CELL] = "-", ratio[TABLE_CELL];
+    char coding[TABLE_CELL], tables[TABLE_CELL], tile[TABLE_CELL], bits[TABLE_CELL],
+        bound[TABLE_CELL] = "-", ratio[TABLE_CELL];
     char *tensor = text_escape(info->name), *dtype = text_escape(info->dtype_name);
     bool good = tensor && dtype;
     const char *split = info->split[0] ? info->split : "-";
@@ -62,7 +65,9 @@ static bool tensor_row(struct app *app, const char *name, const wcodec_tensor_in
     if (info->order0_bits)
         snprintf(bound, sizeof bound, "%.3f", describe_bits(info, info->order0_bits));
     snprintf(ratio, sizeof ratio, "%.4f", describe_ratio(info->coded_size, info->size));
-    const char *cells[] = {tensor, dtype, describe_coding(info, coding, sizeof coding), split, tile, tables, bits, bound, ratio};
+    const char *cells[] = {tensor, dtype, describe_coding(info, coding, sizeof coding),
+                           split,  tile,  tables,
+                           bits,   bound, ratio};
     if (good && print)
         table_print(table, cells);
     else if (good)
@@ -72,27 +77,35 @@ static bool tensor_row(struct app *app, const char *name, const wcodec_tensor_in
     return good || app_fail(app, EXIT_FAILED, "%s: out of memory", name);
 }
 
-static void print_tensors(struct app *app, const char *name, const wcodec_reader *reader, const wcodec_file_info *file)
+static void print_tensors(struct app *app, const char *name, const wcodec_reader *reader,
+                          const wcodec_file_info *file)
 {
-    static const char *const heads[] = {"NAME", "DTYPE", "CODING", "SPLIT", "TILE", "TABLES", "BITS", "BOUND", "RATIO", NULL};
+    static const char *const heads[] = {"NAME",   "DTYPE", "CODING", "SPLIT", "TILE",
+                                        "TABLES", "BITS",  "BOUND",  "RATIO", NULL};
     struct table table;
     wcodec_tensor_info info;
     table_init(&table, app, heads, "llllrrrrr");
     for (int print = 0; print <= 1; print++) {
         if (print)
             table_print_heads(&table);
-        for (uint64_t i = file->first_tensor; i < file->first_tensor + file->tensors && !signals_pending() && app_stdout_good(app); i++) {
-            if (wcodec_reader_tensor(reader, i, &info, NULL) != WCODEC_OK || !tensor_row(app, name, &info, &table, print))
+        for (uint64_t i = file->first_tensor;
+             i < file->first_tensor + file->tensors && !signals_pending() && app_stdout_good(app);
+             i++) {
+            if (wcodec_reader_tensor(reader, i, &info, NULL) != WCODEC_OK ||
+                !tensor_row(app, name, &info, &table, print))
                 return;
         }
     }
 }
 
 /* How blocks were predicted, and what that gained over the order-0 bound of the tensor as it is. */
-static void print_predicted(struct app *app, const wcodec_reader *reader, const wcodec_file_info *file)
+static void print_predicted(struct app *app, const wcodec_reader *reader,
+                            const wcodec_file_info *file)
 {
     wcodec_tensor_info info;
-    for (uint64_t i = file->first_tensor; i < file->first_tensor + file->tensors && !signals_pending() && app_stdout_good(app); i++) {
+    for (uint64_t i = file->first_tensor;
+         i < file->first_tensor + file->tensors && !signals_pending() && app_stdout_good(app);
+         i++) {
         if (wcodec_reader_tensor(reader, i, &info, NULL) != WCODEC_OK)
             return;
         char *name = info.mode_count && !info.lossy ? text_escape(info.name) : NULL;
@@ -100,9 +113,11 @@ static void print_predicted(struct app *app, const wcodec_reader *reader, const 
             continue;
         printf("predicted:  %s, rows of %" PRIu64 ":", name, info.columns);
         for (unsigned m = 0; m < info.mode_count; m++)
-            printf("%s %s%s %.1f %%", m ? "," : "", info.modes[m].predictor, info.modes[m].differential ? "+d" : "", describe_share(&info, m) * 100);
+            printf("%s %s%s %.1f %%", m ? "," : "", info.modes[m].predictor,
+                   info.modes[m].differential ? "+d" : "", describe_share(&info, m) * 100);
         if (info.order0_bits)
-            printf("; %+.2f %% to the bound without", ((double)info.coded_size * 8 / (double)info.order0_bits - 1) * 100);
+            printf("; %+.2f %% to the bound without",
+                   ((double)info.coded_size * 8 / (double)info.order0_bits - 1) * 100);
         printf("\n");
         free(name);
     }
@@ -113,7 +128,9 @@ static void print_lossy(struct app *app, const wcodec_reader *reader, const wcod
 {
     wcodec_tensor_info info;
     char text[LOSSY_TEXT];
-    for (uint64_t i = file->first_tensor; file->lossy && i < file->first_tensor + file->tensors && !signals_pending() && app_stdout_good(app); i++) {
+    for (uint64_t i = file->first_tensor; file->lossy && i < file->first_tensor + file->tensors &&
+                                          !signals_pending() && app_stdout_good(app);
+         i++) {
         struct lossy_figures figures = {0};
         if (wcodec_reader_tensor(reader, i, &info, NULL) != WCODEC_OK)
             return;
@@ -123,10 +140,12 @@ static void print_lossy(struct app *app, const wcodec_reader *reader, const wcod
         lossy_add(&figures, &info);
         printf("lossy:      %s, rows of %" PRIu64 ":", name, info.columns);
         for (unsigned m = 0; m < info.mode_count; m++)
-            printf("%s %s %.1f %%", m ? "," : "", info.modes[m].predictor, describe_share(&info, m) * 100);
+            printf("%s %s %.1f %%", m ? "," : "", info.modes[m].predictor,
+                   describe_share(&info, m) * 100);
         if (info.order)
             printf("; order %s", info.order);
-        printf("; %" PRIu64 " scale%s; %s\n", info.scales, info.scales == 1 ? "" : "s", lossy_text(&figures, text));
+        printf("; %" PRIu64 " scale%s; %s\n", info.scales, info.scales == 1 ? "" : "s",
+               lossy_text(&figures, text));
         free(name);
     }
 }
@@ -164,9 +183,11 @@ static void print_file(const char *path, const wcodec_reader *reader, const wcod
     printf("format:     version %u (a reader must know this version)\n", file->version);
     printf("tensors:    %" PRIu64 "\n", file->tensors);
     printf("size:       %" PRIu64 " (%s)\n", file->size, text_size(file->size, size));
-    printf("coded size: %" PRIu64 " (%s), ratio %.4f\n", file->coded_size, text_size(file->coded_size, coded), describe_ratio(file->coded_size, file->size));
+    printf("coded size: %" PRIu64 " (%s), ratio %.4f\n", file->coded_size,
+           text_size(file->coded_size, coded), describe_ratio(file->coded_size, file->size));
     if (file->lossy)
-        printf("lossy:      %" PRIu64 " of %" PRIu64 " tensors are approximated: %s\n", file->lossy, file->tensors, lossy_text(&figures, text));
+        printf("lossy:      %" PRIu64 " of %" PRIu64 " tensors are approximated: %s\n", file->lossy,
+               file->tensors, lossy_text(&figures, text));
     text_hex(file->xxh128, 16, hash);
     printf("XXH3-128:   %s%s\n", hash, file->lossy ? " (of the approximated file)" : "");
     if (file->mode)
@@ -178,24 +199,31 @@ static void print_file(const char *path, const wcodec_reader *reader, const wcod
 
 static void print_totals(const wcodec_file_info *file, const struct totals *t)
 {
-    printf("total:      %" PRIu64 " tensors (%" PRIu64 " stored once for equal ones), %" PRIu64 " elements, %" PRIu64 " to %" PRIu64
-           " bytes, ratio %.4f, %.4f bits an element\n",
-           t->tensors, t->aliases, t->elements, t->size, t->coded, describe_ratio(t->coded, t->size),
+    printf("total:      %" PRIu64 " tensors (%" PRIu64 " stored once for equal ones), %" PRIu64
+           " elements, %" PRIu64 " to %" PRIu64 " bytes, ratio %.4f, %.4f bits an element\n",
+           t->tensors, t->aliases, t->elements, t->size, t->coded,
+           describe_ratio(t->coded, t->size),
            t->elements ? (double)t->coded * 8 / (double)t->elements : 0);
     if (t->bound_bits)
-        printf("bound:      %" PRIu64 " bytes (order-0, for tensors of %" PRIu64 " bytes); they take %" PRIu64 " (%+.2f %%)\n",
-               t->bound_bits / 8 + (t->bound_bits % 8 != 0), t->bounded, t->bounded_coded, excess(t));
-    printf("the rest:   %" PRIu64 " bytes (header, other data, index, padding)\n", file->coded_size - t->coded);
+        printf("bound:      %" PRIu64 " bytes (order-0, for tensors of %" PRIu64
+               " bytes); they take %" PRIu64 " (%+.2f %%)\n",
+               t->bound_bits / 8 + (t->bound_bits % 8 != 0), t->bounded, t->bounded_coded,
+               excess(t));
+    printf("the rest:   %" PRIu64 " bytes (header, other data, index, padding)\n",
+           file->coded_size - t->coded);
 }
 
 static json_t *totals_json(const wcodec_file_info *file, const struct totals *t)
 {
-    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "tensors", json_size(t->tensors), "aliases", json_size(t->aliases), "elements",
-                     json_size(t->elements), "bytes", json_size(t->size), "coded_bytes", json_size(t->coded), "ratio",
+    return json_pack("{s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o, s:o}", "tensors",
+                     json_size(t->tensors), "aliases", json_size(t->aliases), "elements",
+                     json_size(t->elements), "bytes", json_size(t->size), "coded_bytes",
+                     json_size(t->coded), "ratio",
                      json_decimal(describe_ratio(t->coded, t->size), 6), "bits_per_element",
-                     json_decimal(t->elements ? (double)t->coded * 8 / (double)t->elements : 0, 4), "order0_bits", json_size(t->bound_bits),
-                     "order0_coded_bytes", json_size(t->bounded_coded), "over_order0_percent", json_decimal(excess(t), 4), "other_coded_bytes",
-                     json_size(file->coded_size - t->coded));
+                     json_decimal(t->elements ? (double)t->coded * 8 / (double)t->elements : 0, 4),
+                     "order0_bits", json_size(t->bound_bits), "order0_coded_bytes",
+                     json_size(t->bounded_coded), "over_order0_percent", json_decimal(excess(t), 4),
+                     "other_coded_bytes", json_size(file->coded_size - t->coded));
 }
 
 static json_t *metadata_json(const wcodec_reader *reader, uint64_t file)
@@ -210,7 +238,8 @@ static json_t *metadata_json(const wcodec_reader *reader, uint64_t file)
     return metadata;
 }
 
-static void info_json(struct app *app, struct json_list *list, const struct described_file *f, const struct totals *totals)
+static void info_json(struct app *app, struct json_list *list, const struct described_file *f,
+                      const struct totals *totals)
 {
     const wcodec_file_info *info = &f->info;
     json_t *head = describe_file_json(f);
@@ -218,7 +247,8 @@ static void info_json(struct app *app, struct json_list *list, const struct desc
     snprintf(mode, sizeof mode, "%04o", (unsigned)info->mode);
     if (head) {
         json_object_set_new(head, "mode", info->mode ? json_string(mode) : json_null());
-        json_object_set_new(head, "mtime", info->mtime >= 0 ? json_integer(info->mtime) : json_null());
+        json_object_set_new(head, "mtime",
+                            info->mtime >= 0 ? json_integer(info->mtime) : json_null());
         json_object_set_new(head, "metadata", metadata_json(f->reader, f->number));
         json_object_set_new(head, "totals", totals_json(info, totals));
     }
@@ -268,7 +298,8 @@ void command_info(struct app *app)
     const struct options *o = &app->options;
     struct json_list list = {0};
     if (o->files.count == 0) {
-        app_fail(app, EXIT_USAGE, "info on what? Give .wcodec files, a model folder, or - for standard input");
+        app_fail(app, EXIT_USAGE,
+                 "info on what? Give .wcodec files, a model folder, or - for standard input");
         return;
     }
     if (o->json)

@@ -32,7 +32,8 @@ static bool spool_input(struct app *app, struct input *input)
     return true;
 }
 
-/* Files of the kernel, as those in /proc, say that they are empty and are not, and some would let us wait for more. */
+/* Files of the kernel, as those in /proc, say that they are empty and are not, and some would let
+ * us wait for more. */
 static bool check_empty(struct app *app, const struct input *input)
 {
     struct pollfd ready = {.fd = input->fd, .events = POLLIN};
@@ -40,7 +41,10 @@ static bool check_empty(struct app *app, const struct input *input)
     ssize_t n = poll(&ready, 1, 0) == 0 ? 1 : pread(input->fd, &byte, 1, 0);
     if (n < 0)
         return app_fail_errno(app, input->name, "cannot read", errno);
-    return n == 0 || app_fail(app, EXIT_FAILED, "%s: has size 0 and yet contents: no ordinary file; a pipe can bring it", input->name);
+    return n == 0 ||
+           app_fail(app, EXIT_FAILED,
+                    "%s: has size 0 and yet contents: no ordinary file; a pipe can bring it",
+                    input->name);
 }
 
 static bool make_seekable(struct app *app, struct input *input)
@@ -64,8 +68,10 @@ static bool make_seekable(struct app *app, struct input *input)
 bool input_open(struct app *app, const char *path, struct input *input)
 {
     bool standard = strcmp(path, "-") == 0;
-    *input = (struct input){.name = standard ? "standard input" : path, .path = standard ? NULL : path};
-    input->fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    *input =
+        (struct input){.name = standard ? "standard input" : path, .path = standard ? NULL : path};
+    input->fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                         : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (input->fd < 0)
         return app_fail_errno(app, input->name, "cannot open", errno);
     if (make_seekable(app, input))
@@ -89,9 +95,11 @@ bool input_check_removable(struct app *app, const struct input *input)
     if (lstat(input->path, &link) != 0)
         return app_fail_errno(app, input->name, "cannot be examined", errno);
     if (S_ISLNK(link.st_mode))
-        return app_fail(app, EXIT_FAILED, "%s: is a symbolic link; --rm refuses those", input->name);
+        return app_fail(app, EXIT_FAILED, "%s: is a symbolic link; --rm refuses those",
+                        input->name);
     if (input->stat.st_nlink > 1)
-        return app_fail(app, EXIT_FAILED, "%s: has %lu names (hard links); --rm refuses those", input->name, (unsigned long)input->stat.st_nlink);
+        return app_fail(app, EXIT_FAILED, "%s: has %lu names (hard links); --rm refuses those",
+                        input->name, (unsigned long)input->stat.st_nlink);
     return true;
 }
 
@@ -100,15 +108,18 @@ bool input_remove(struct app *app, const struct input *input)
     struct stat now;
     if (lstat(input->path, &now) != 0)
         return app_fail_errno(app, input->name, "cannot be examined", errno);
-    if (now.st_dev != input->stat.st_dev || now.st_ino != input->stat.st_ino || now.st_size != input->stat.st_size ||
-        now.st_mtim.tv_sec != input->stat.st_mtim.tv_sec || now.st_mtim.tv_nsec != input->stat.st_mtim.tv_nsec || now.st_nlink != 1)
-        return app_fail(app, EXIT_FAILED, "%s: has changed meanwhile, so it is not removed", input->name);
+    if (now.st_dev != input->stat.st_dev || now.st_ino != input->stat.st_ino ||
+        now.st_size != input->stat.st_size || now.st_mtim.tv_sec != input->stat.st_mtim.tv_sec ||
+        now.st_mtim.tv_nsec != input->stat.st_mtim.tv_nsec || now.st_nlink != 1)
+        return app_fail(app, EXIT_FAILED, "%s: has changed meanwhile, so it is not removed",
+                        input->name);
     if (unlink(input->path) != 0)
         return app_fail_errno(app, input->name, "cannot remove", errno);
     return true;
 }
 
-bool input_open_reader(struct app *app, const char *path, struct input *input, wcodec_reader **reader)
+bool input_open_reader(struct app *app, const char *path, struct input *input,
+                       wcodec_reader **reader)
 {
     wcodec_error err = {0};
     wcodec_status status;
@@ -183,7 +194,10 @@ bool file_hash(struct app *app, int fd, const char *name, uint64_t size, uint8_t
         goto done;
     }
     for (uint64_t at = 0; at < size;) {
-        ssize_t n = signals_pending() ? -1 : pread(fd, buffer, size - at < SIZE ? (size_t)(size - at) : SIZE, (off_t)at);
+        ssize_t n =
+            signals_pending()
+                ? -1
+                : pread(fd, buffer, size - at < SIZE ? (size_t)(size - at) : SIZE, (off_t)at);
         if (n < 0 && errno == EINTR && !signals_pending())
             continue;
         if (n <= 0) {

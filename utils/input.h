@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Input files: names, "-" for standard input, pipes. Whatever it was, `fd` is a regular file that can be read anywhere. */
+/* Input files: names, "-" for standard input, pipes. Whatever it was, `fd` is a regular file that
+ * can be read anywhere. */
 #ifndef WCODEC_UTILS_INPUT_H
 #define WCODEC_UTILS_INPUT_H
 
@@ -16,21 +17,26 @@ struct input {
     bool spooled;     /* came through a pipe: has no name, mode or time of its own */
 };
 
-/* Open; symbolic links are followed. Directories, devices and terminals are refused. False: reported. */
+/* Open; symbolic links are followed. Directories, devices and terminals are refused. False:
+ * reported. */
 bool input_open(struct app *app, const char *path, struct input *input);
 void input_close(struct input *input);
 
-/* May --rm remove it? Refuses links, files with other names, and what is no file. False: reported. */
+/* May --rm remove it? Refuses links, files with other names, and what is no file. False: reported.
+ */
 bool input_check_removable(struct app *app, const struct input *input);
 /* Remove it, if its name still stands for the file that was read and that has not changed. */
 bool input_remove(struct app *app, const struct input *input);
 
-/* Open a .wcodec input: a file, "-" or a pipe through `input` (closed by input_close() after the reader), or a model folder or index.json (input->fd is then
- * -1). False: reported. */
-bool input_open_reader(struct app *app, const char *path, struct input *input, wcodec_reader **reader);
+/* Open a .wcodec input: a file, "-" or a pipe through `input` (closed by input_close() after the
+ * reader), or a model folder or index.json (input->fd is then -1). False: reported. */
+bool input_open_reader(struct app *app, const char *path, struct input *input,
+                       wcodec_reader **reader);
 
-/* Open each input of the command line in turn, as input_open_reader() does, hand it to `visit`, and close it. */
-typedef void (*reader_fn)(struct app *app, void *opaque, const char *name, const wcodec_reader *reader);
+/* Open each input of the command line in turn, as input_open_reader() does, hand it to `visit`, and
+ * close it. */
+typedef void (*reader_fn)(struct app *app, void *opaque, const char *name,
+                          const wcodec_reader *reader);
 void input_each_reader(struct app *app, reader_fn visit, void *opaque);
 
 /* Is it a directory (links followed)? */

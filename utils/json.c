@@ -36,7 +36,9 @@ json_t *json_decimal(double value, int decimals)
 
 char *json_render(struct app *app, json_t *item)
 {
-    char *text = item ? json_dumps(item, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12)) : NULL;
+    char *text =
+        item ? json_dumps(item, JSON_COMPACT | JSON_PRESERVE_ORDER | JSON_REAL_PRECISION(12))
+             : NULL;
     char *safe = text ? text_escape_json(text) : NULL;
     free(text);
     json_decref(item);

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* JSON output. Objects are written one at a time, so that a list of a million tensors is never held whole. */
+/* JSON output. Objects are written one at a time, so that a list of a million tensors is never held
+ * whole. */
 #ifndef WCODEC_UTILS_JSON_H
 #define WCODEC_UTILS_JSON_H
 
@@ -15,7 +16,8 @@ json_t *json_size(uint64_t value);
 /* A number rounded to that many decimals; whatever the locale, with a point. */
 json_t *json_decimal(double value, int decimals);
 
-/* The text of a document, with nothing in it that acts on a terminal; frees the document. The caller frees the text. NULL: reported. */
+/* The text of a document, with nothing in it that acts on a terminal; frees the document. The
+ * caller frees the text. NULL: reported. */
 char *json_render(struct app *app, json_t *item);
 
 /* {"schema":"wcodec/1", "KEY":[ ... ]} on standard output, in parts. */

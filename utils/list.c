@@ -29,24 +29,29 @@ static void print_row(struct table *table, const char *const *cells)
 }
 
 /* Hand every tensor's cells to `row`. */
-static bool each_tensor(struct app *app, const char *name, const wcodec_reader *reader, bool lossy, struct table *table, row_fn row)
+static bool each_tensor(struct app *app, const char *name, const wcodec_reader *reader, bool lossy,
+                        struct table *table, row_fn row)
 {
     wcodec_error err = {0};
     uint64_t count = wcodec_reader_tensor_count(reader);
     for (uint64_t i = 0; i < count && !signals_pending() && app_stdout_good(app); i++) {
         wcodec_tensor_info info;
-        char size[TABLE_CELL], coded[TABLE_CELL], ratio[TABLE_CELL], coding[TABLE_CELL], hash[TABLE_CELL], snr[LOSSY_TEXT] = "-";
+        char size[TABLE_CELL], coded[TABLE_CELL], ratio[TABLE_CELL], coding[TABLE_CELL],
+            hash[TABLE_CELL], snr[LOSSY_TEXT] = "-";
         struct lossy_figures figures = {0};
         if (wcodec_reader_tensor(reader, i, &info, &err) != WCODEC_OK)
             return app_fail_status(app, name, &err);
-        char *tensor = text_escape(info.name), *dtype = text_escape(info.dtype_name), *shape = text_shape(info.shape, info.rank);
+        char *tensor = text_escape(info.name), *dtype = text_escape(info.dtype_name),
+             *shape = text_shape(info.shape, info.rank);
         snprintf(size, sizeof size, "%" PRIu64, info.size);
         snprintf(coded, sizeof coded, "%" PRIu64, info.coded_size);
         snprintf(ratio, sizeof ratio, "%.4f", describe_ratio(info.coded_size, info.size));
         snprintf(hash, sizeof hash, "%016" PRIx64, info.payload_hash);
         lossy_add(&figures, &info);
         bool good = tensor && dtype && shape;
-        const char *cells[] = {tensor, dtype, shape, size, coded, ratio, describe_coding(&info, coding, sizeof coding), hash, hash};
+        const char *cells[] = {
+            tensor, dtype, shape, size, coded, ratio, describe_coding(&info, coding, sizeof coding),
+            hash,   hash};
         if (lossy)
             cells[LOSSY_COLUMN] = info.lossy ? lossy_snr_text(&figures, snr) : snr;
         if (good)
@@ -72,8 +77,10 @@ static bool is_lossy(const wcodec_reader *reader)
 /* With the signal-to-noise ratio in dB where tensors are approximated. */
 static void list_table(struct app *app, const char *name, const wcodec_reader *reader)
 {
-    static const char *const heads[] = {"NAME", "DTYPE", "SHAPE", "BYTES", "CODED", "RATIO", "CODING", "XXH3", NULL};
-    static const char *const lossy_heads[] = {"NAME", "DTYPE", "SHAPE", "BYTES", "CODED", "RATIO", "CODING", "SNR", "XXH3", NULL};
+    static const char *const heads[] = {"NAME",  "DTYPE",  "SHAPE", "BYTES", "CODED",
+                                        "RATIO", "CODING", "XXH3",  NULL};
+    static const char *const lossy_heads[] = {"NAME",  "DTYPE",  "SHAPE", "BYTES", "CODED",
+                                              "RATIO", "CODING", "SNR",   "XXH3",  NULL};
     const bool lossy = is_lossy(reader);
     struct table table;
     table_init(&table, app, lossy ? lossy_heads : heads, lossy ? "lllrrrlrl" : "lllrrrll");
@@ -108,7 +115,8 @@ void command_list(struct app *app)
     const struct options *o = &app->options;
     struct json_list list = {0};
     if (o->files.count == 0) {
-        app_fail(app, EXIT_USAGE, "list what? Give .wcodec files, a model folder, or - for standard input");
+        app_fail(app, EXIT_USAGE,
+                 "list what? Give .wcodec files, a model folder, or - for standard input");
         return;
     }
     if (o->json)

@@ -32,10 +32,12 @@ const char *lossy_snr_text(const struct lossy_figures *figures, char *dst);
 /* "SNR 25.31 dB, largest error 0.0123" likewise. */
 const char *lossy_text(const struct lossy_figures *figures, char *dst);
 
-/* {"snr_db", "largest_error", "mean_squared_error", "mean_square"}; null for an SNR without errors. NULL: out of memory. */
+/* {"snr_db", "largest_error", "mean_squared_error", "mean_square"}; null for an SNR without errors.
+ * NULL: out of memory. */
 json_t *lossy_json(const struct lossy_figures *figures);
 
-/* Compares a restored file with its original, front to back: approximated tensors are measured, all else must be equal. Begins zeroed, but for `reader`. */
+/* Compares a restored file with its original, front to back: approximated tensors are measured, all
+ * else must be equal. Begins zeroed, but for `reader`. */
 struct lossy_meter {
     const wcodec_reader *reader;
     struct lossy_figures figures; /* of the approximated tensors that were seen whole */
@@ -47,8 +49,10 @@ struct lossy_meter {
     uint8_t restored[4], original[4];
 };
 
-/* The next `size` bytes of both. Returns how many are as they should be: less than `size` where one differs that must not, or a tensor is further off than the
- * file says, which is seen at an element of it. */
-size_t lossy_compare(struct lossy_meter *meter, const uint8_t *restored, const uint8_t *original, size_t size);
+/* The next `size` bytes of both. Returns how many are as they should be: less than `size` where one
+ * differs that must not, or a tensor is further off than the file says, which is seen at an element
+ * of it. */
+size_t lossy_compare(struct lossy_meter *meter, const uint8_t *restored, const uint8_t *original,
+                     size_t size);
 
 #endif

@@ -36,19 +36,22 @@ static bool open_standard_descriptors(void)
     return true;
 }
 
-/* A model folder is read with a file open for each shard, and there are models of more than the 1024 that are usual. No more than that: drivers may go through
- * all descriptors that there could be. */
+/* A model folder is read with a file open for each shard, and there are models of more than the
+ * 1024 that are usual. No more than that: drivers may go through all descriptors that there could
+ * be. */
 static void raise_file_limit(void)
 {
     enum { ENOUGH = 1 << 16 };
     struct rlimit limit;
-    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < ENOUGH && limit.rlim_cur < limit.rlim_max) {
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < ENOUGH &&
+        limit.rlim_cur < limit.rlim_max) {
         limit.rlim_cur = limit.rlim_max < ENOUGH ? limit.rlim_max : ENOUGH;
         setrlimit(RLIMIT_NOFILE, &limit);
     }
 }
 
-/* glibc keeps more and more freed memory for each thread, as larger blocks are freed: with many threads much more than is in use. */
+/* glibc keeps more and more freed memory for each thread, as larger blocks are freed: with many
+ * threads much more than is in use. */
 static void return_memory(void)
 {
 #ifdef __GLIBC__

@@ -43,7 +43,8 @@ enum {
 #define BIT(c) (1u << COMMAND_##c)
 #define ALL ((1u << COMMAND_COUNT) - 1)
 #define WRITES (BIT(COMPRESS) | BIT(DECOMPRESS) | BIT(CAT))
-#define REPORTS (BIT(LIST) | BIT(INFO) | BIT(TEST) | BIT(VERIFY) | BIT(BENCH) | BIT(DEVICES) | BIT(VERSION))
+#define REPORTS \
+    (BIT(LIST) | BIT(INFO) | BIT(TEST) | BIT(VERIFY) | BIT(BENCH) | BIT(DEVICES) | BIT(VERSION))
 
 /* Which commands take which option. */
 static const struct {
@@ -130,7 +131,8 @@ static const struct option long_options[] = {
     {NULL, 0, NULL, 0},
 };
 
-/* '-' first: operands come in their order, so that a command may stand before, between or after options, POSIXLY_CORRECT or not. ':': errors are ours to print.
+/* '-' first: operands come in their order, so that a command may stand before, between or after
+ * options, POSIXLY_CORRECT or not. ':': errors are ours to print.
  */
 static const char short_options[] = "-:zdlto:O:crfkqvT:Vh123456789n:";
 
@@ -138,9 +140,12 @@ static const struct {
     const char *name;
     enum command command;
 } commands[] = {
-    {"compress", COMMAND_COMPRESS}, {"decompress", COMMAND_DECOMPRESS}, {"list", COMMAND_LIST}, {"info", COMMAND_INFO},
-    {"test", COMMAND_TEST},         {"verify", COMMAND_VERIFY},         {"cat", COMMAND_CAT},   {"extract", COMMAND_CAT},
-    {"bench", COMMAND_BENCH},       {"devices", COMMAND_DEVICES},       {"help", COMMAND_HELP}, {"version", COMMAND_VERSION},
+    {"compress", COMMAND_COMPRESS}, {"decompress", COMMAND_DECOMPRESS},
+    {"list", COMMAND_LIST},         {"info", COMMAND_INFO},
+    {"test", COMMAND_TEST},         {"verify", COMMAND_VERIFY},
+    {"cat", COMMAND_CAT},           {"extract", COMMAND_CAT},
+    {"bench", COMMAND_BENCH},       {"devices", COMMAND_DEVICES},
+    {"help", COMMAND_HELP},         {"version", COMMAND_VERSION},
 };
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -166,7 +171,8 @@ enum command command_find(const char *name)
 static bool usage_error(const char *text, const char *detail)
 {
     char *escaped = detail ? text_escape(detail) : NULL;
-    fprintf(stderr, "wcodec: %s%s%s%s\nTry 'wcodec help'.\n", text, detail ? " '" : "", escaped ? escaped : "", detail ? "'" : "");
+    fprintf(stderr, "wcodec: %s%s%s%s\nTry 'wcodec help'.\n", text, detail ? " '" : "",
+            escaped ? escaped : "", detail ? "'" : "");
     free(escaped);
     return false;
 }
@@ -204,8 +210,10 @@ bool size_parse(const char *text, uint64_t *size)
         const char *name;
         double factor;
     } units[] = {
-        {"", 1},         {"B", 1},      {"K", 0x1p10},   {"KiB", 0x1p10}, {"k", 0x1p10}, {"M", 0x1p20}, {"MiB", 0x1p20}, {"G", 0x1p30},
-        {"GiB", 0x1p30}, {"T", 0x1p40}, {"TiB", 0x1p40}, {"kB", 1e3},     {"KB", 1e3},   {"MB", 1e6},   {"GB", 1e9},     {"TB", 1e12},
+        {"", 1},         {"B", 1},      {"K", 0x1p10},   {"KiB", 0x1p10},
+        {"k", 0x1p10},   {"M", 0x1p20}, {"MiB", 0x1p20}, {"G", 0x1p30},
+        {"GiB", 0x1p30}, {"T", 0x1p40}, {"TiB", 0x1p40}, {"kB", 1e3},
+        {"KB", 1e3},     {"MB", 1e6},   {"GB", 1e9},     {"TB", 1e12},
     };
     /* By hand: strtod() takes hexadecimal and infinity, and the decimal point of the locale. */
     const char *p = text;
@@ -280,10 +288,15 @@ static bool set_choice(int code, const char *text, struct options *o)
 {
     static const char *const tunes[] = {"size", "latency", NULL};
     static const char *const profiles[] = {"auto", "pairs", "p12", "p8", NULL};
-    static const char *const predictors[] = {"auto", "none", "left", "top", "average", "planar", "paeth", "wht", NULL};
+    static const char *const predictors[] = {"auto",   "none",  "left", "top", "average",
+                                             "planar", "paeth", "wht",  NULL};
     static const char *const scales[] = {"tensor", "row", NULL};
     static const char *const colors[] = {"auto", "always", "never", NULL};
-    int i = choice_parse(text, code == OPT_TUNE ? tunes : code == OPT_PROFILE ? profiles : code == OPT_PREDICT ? predictors : code == OPT_LOSSY_SCALE ? scales : colors);
+    int i = choice_parse(text, code == OPT_TUNE          ? tunes
+                               : code == OPT_PROFILE     ? profiles
+                               : code == OPT_PREDICT     ? predictors
+                               : code == OPT_LOSSY_SCALE ? scales
+                                                         : colors);
     if (i < 0)
         return false;
     if (code == OPT_TUNE)
@@ -315,7 +328,9 @@ static bool lossy_parse(const char *text, struct options *o)
         const char *name;
         wcodec_lossy_target target;
         double least, most;
-    } targets[] = {{"snr:", WCODEC_LOSSY_SNR, 0, 200}, {"error:", WCODEC_LOSSY_ERROR, 0x1p-126, 0x1p126}, {"bits:", WCODEC_LOSSY_BITS, 0.01, 32}};
+    } targets[] = {{"snr:", WCODEC_LOSSY_SNR, 0, 200},
+                   {"error:", WCODEC_LOSSY_ERROR, 0x1p-126, 0x1p126},
+                   {"bits:", WCODEC_LOSSY_BITS, 0.01, 32}};
     if (strcmp(text, "none") == 0) {
         o->lossy = WCODEC_LOSSY_NONE;
         return true;
@@ -324,7 +339,8 @@ static bool lossy_parse(const char *text, struct options *o)
         const size_t n = strlen(targets[i].name);
         if (strncmp(text, targets[i].name, n) == 0) {
             o->lossy = targets[i].target;
-            return decimal_parse(text + n, &o->lossy_value) && o->lossy_value >= targets[i].least && o->lossy_value <= targets[i].most;
+            return decimal_parse(text + n, &o->lossy_value) && o->lossy_value >= targets[i].least &&
+                   o->lossy_value <= targets[i].most;
         }
     }
     return false;
@@ -378,7 +394,8 @@ static bool set_value(int code, const char *text, struct options *o)
         good = set_choice(code, text, o);
         break;
     case OPT_LOSSY:
-        what = "--lossy is none, snr:DB (0 to 200), error:E (the largest, 1.2e-38 to 8.5e37) or bits:B (an element, 0.01 to 32), not";
+        what =
+            "--lossy is none, snr:DB (0 to 200), error:E (the largest, 1.2e-38 to 8.5e37) or bits:B (an element, 0.01 to 32), not";
         good = lossy_parse(text, o);
         break;
     case OPT_LOSSY_SCALE:
@@ -545,13 +562,16 @@ static bool check_together(const struct options *o)
     if (o->remove && o->no_sync)
         return usage_error("--rm needs the output on the disk, which --no-sync leaves out", NULL);
     if (o->remove && (o->tensors.count || o->only.count || o->keep_going))
-        return usage_error("--rm is for whole files, not with --tensor, --only or --keep-going", NULL);
+        return usage_error("--rm is for whole files, not with --tensor, --only or --keep-going",
+                           NULL);
     if (o->remove && o->lossy != WCODEC_LOSSY_NONE && !o->force)
-        return usage_error("--rm after --lossy leaves no exact copy: add -f if that is meant", NULL);
+        return usage_error("--rm after --lossy leaves no exact copy: add -f if that is meant",
+                           NULL);
     if (o->lossy == WCODEC_LOSSY_NONE && o->lossy_scale != WCODEC_LOSSY_SCALE_TENSOR)
         return usage_error("--lossy-scale needs --lossy", NULL);
     if (o->lossy == WCODEC_LOSSY_ERROR && o->lossy_scale == WCODEC_LOSSY_SCALE_ROW)
-        return usage_error("--lossy-scale=row goes with snr and bits: one largest error needs one scale", NULL);
+        return usage_error(
+            "--lossy-scale=row goes with snr and bits: one largest error needs one scale", NULL);
     if (o->raw && o->lossy != WCODEC_LOSSY_NONE)
         return usage_error("--raw and --lossy exclude each other", NULL);
     if (o->raw && o->strict)
@@ -580,7 +600,10 @@ static bool take_operands(struct options *o, enum command by_letter, bool help, 
         o->command = COMMAND_VERSION;
         o->files.count = 0;
     }
-    return o->command != COMMAND_NONE || usage_error("a command is missing: compress, decompress, list, info, test, verify, cat, bench or devices", NULL);
+    return o->command != COMMAND_NONE ||
+           usage_error(
+               "a command is missing: compress, decompress, list, info, test, verify, cat, bench or devices",
+               NULL);
 }
 
 /* getopt_long() failed at `word`: a long option stands there whole, a letter is in optopt. */
@@ -611,7 +634,8 @@ bool options_parse(int argc, char **argv, struct options *options)
             return usage_error("-z, -d, -l and -t exclude each other", NULL);
         if (letter != COMMAND_NONE)
             by_letter = letter;
-        else if (code == 1 ? !strings_add(&options->files, optarg) : code != 'h' && code != 'V' && !set_option(code, optarg, options))
+        else if (code == 1 ? !strings_add(&options->files, optarg)
+                           : code != 'h' && code != 'V' && !set_option(code, optarg, options))
             return false;
         help |= code == 'h';
         version |= code == 'V';

@@ -82,7 +82,8 @@ struct options {
     uint64_t sample; /* bench: bytes of a class at most; 0: all */
 };
 
-/* Parse the command line. False: a message is out already and the program must end with exit code 2. The strings stay in argv. */
+/* Parse the command line. False: a message is out already and the program must end with exit
+ * code 2. The strings stay in argv. */
 bool options_parse(int argc, char **argv, struct options *options);
 void options_free(struct options *options);
 
@@ -90,7 +91,8 @@ const char *command_name(enum command command);
 /* COMMAND_NONE if there is none of that name. */
 enum command command_find(const char *name);
 
-/* "4096", "64KiB", "1.5GiB", "2G" (powers of 1024), "3MB" (powers of 1000). False if it is none of these or too large. */
+/* "4096", "64KiB", "1.5GiB", "2G" (powers of 1024), "3MB" (powers of 1000). False if it is none of
+ * these or too large. */
 bool size_parse(const char *text, uint64_t *size);
 
 #endif

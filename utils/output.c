@@ -47,28 +47,39 @@ static bool remember(struct app *app, const struct output *output)
 /* /dev/stdout and its like: a file in the place of that link would break every program. */
 static bool is_system_link(const char *path)
 {
-    return strncmp(path, "/proc/", 6) == 0 || (strncmp(path, "/dev/", 5) == 0 && (!strchr(path + 5, '/') || strncmp(path, "/dev/fd/", 8) == 0));
+    return strncmp(path, "/proc/", 6) == 0 ||
+           (strncmp(path, "/dev/", 5) == 0 &&
+            (!strchr(path + 5, '/') || strncmp(path, "/dev/fd/", 8) == 0));
 }
 
 /* Is `path` free, or may it be replaced? Sets *in_place for what must be written to instead. */
-static bool check_target(struct app *app, const char *path, const struct stat *input, bool *in_place)
+static bool check_target(struct app *app, const char *path, const struct stat *input,
+                         bool *in_place)
 {
     struct stat now, target;
     bool force = app->options.force;
     *in_place = false;
     if (lstat(path, &now) != 0)
         return errno == ENOENT || app_fail_errno(app, path, "cannot be examined", errno);
-    if (input && (same_file(&now, input) || (S_ISLNK(now.st_mode) && stat(path, &target) == 0 && same_file(&target, input))))
+    if (input && (same_file(&now, input) ||
+                  (S_ISLNK(now.st_mode) && stat(path, &target) == 0 && same_file(&target, input))))
         return app_fail(app, EXIT_FAILED, "%s: input and output are the same file", path);
     switch (now.st_mode & S_IFMT) {
     case S_IFREG:
         if (is_made(app, &now))
-            return app_fail(app, EXIT_FAILED, "%s: was made just now from another input; two inputs cannot have one output", path);
+            return app_fail(
+                app, EXIT_FAILED,
+                "%s: was made just now from another input; two inputs cannot have one output",
+                path);
         return force || app_fail(app, EXIT_FAILED, "%s: exists already; -f replaces it", path);
     case S_IFLNK:
         if (is_system_link(path))
-            return app_fail(app, EXIT_FAILED, "%s: is a link of the system, which nothing replaces; -c writes to standard output", path);
-        return force || app_fail(app, EXIT_FAILED, "%s: is a symbolic link; -f replaces the link", path);
+            return app_fail(
+                app, EXIT_FAILED,
+                "%s: is a link of the system, which nothing replaces; -c writes to standard output",
+                path);
+        return force ||
+               app_fail(app, EXIT_FAILED, "%s: is a symbolic link; -f replaces the link", path);
     case S_IFDIR:
         return app_fail(app, EXIT_FAILED, "%s: is a directory", path);
     case S_IFSOCK:
@@ -76,8 +87,12 @@ static bool check_target(struct app *app, const char *path, const struct stat *i
     default:
         *in_place = true;
         if (app->options.remove)
-            return app_fail(app, EXIT_USAGE, "%s: is a device or pipe, which keeps nothing: --rm would remove the only copy", path);
-        return force || app_fail(app, EXIT_FAILED, "%s: is a device or pipe; -f writes to it", path);
+            return app_fail(
+                app, EXIT_USAGE,
+                "%s: is a device or pipe, which keeps nothing: --rm would remove the only copy",
+                path);
+        return force ||
+               app_fail(app, EXIT_FAILED, "%s: is a device or pipe; -f writes to it", path);
     }
 }
 
@@ -115,7 +130,8 @@ static bool create_temporary(struct app *app, struct output *output)
         for (size_t i = 0; i < RANDOM; i++)
             name[n++] = letters[noise[i] & 31];
         name[n] = 0;
-        output->fd = openat(output->dir_fd, name, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        output->fd = openat(output->dir_fd, name,
+                            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (output->fd >= 0) {
             output->temporary = name;
             return true;
@@ -154,7 +170,8 @@ bool output_open_stdout(struct app *app, const struct stat *input, struct output
     if (input && fstat(STDOUT_FILENO, &now) == 0 && S_ISREG(now.st_mode) && same_file(&now, input))
         return app_fail(app, EXIT_FAILED, "%s: input and output are the same file", output->name);
     if (isatty(STDOUT_FILENO) && !app->options.force)
-        return app_fail(app, EXIT_USAGE, "binary data is not written to a terminal; use -o FILE, or -f to insist");
+        return app_fail(app, EXIT_USAGE,
+                        "binary data is not written to a terminal; use -o FILE, or -f to insist");
     output->fd = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
     return output->fd >= 0 || app_fail_errno(app, output->name, "cannot write", errno);
 }
@@ -187,8 +204,9 @@ bool output_check_room(struct app *app, const struct output *output, uint64_t si
     uint64_t block = fs.f_frsize ? fs.f_frsize : fs.f_bsize;
     if (fs.f_blocks == 0 || size / block <= fs.f_bavail)
         return true;
-    return app_fail(app, EXIT_FAILED, "%s: %" PRIu64 " bytes are to be written, but only %" PRIu64 " are free", output->name, size,
-                    (uint64_t)fs.f_bavail * block);
+    return app_fail(app, EXIT_FAILED,
+                    "%s: %" PRIu64 " bytes are to be written, but only %" PRIu64 " are free",
+                    output->name, size, (uint64_t)fs.f_bavail * block);
 }
 
 struct output_attributes output_attributes_of(const struct stat *stat)
@@ -212,7 +230,8 @@ static mode_t current_umask(void)
 }
 
 /* Owner before mode, so that no one gets more than the original gave him. */
-static bool set_attributes(struct app *app, struct output *output, const struct output_attributes *a)
+static bool set_attributes(struct app *app, struct output *output,
+                           const struct output_attributes *a)
 {
     mode_t mode = a->set_mode ? a->mode & 0777 : 0666;
     if (!a->set_mode || a->apply_umask)
@@ -221,8 +240,10 @@ static bool set_attributes(struct app *app, struct output *output, const struct 
         struct stat now;
         if (geteuid() == 0 && fchown(output->fd, a->uid, (gid_t)-1) != 0)
             app_detail(app, "%s: the owner cannot be kept: %s", output->name, strerror(errno));
-        if (fstat(output->fd, &now) == 0 && now.st_gid != a->gid && fchown(output->fd, (uid_t)-1, a->gid) != 0)
-            mode &= ~(mode_t)070 | (mode & 07) << 3; /* another group: it gets what everybody has, at most */
+        if (fstat(output->fd, &now) == 0 && now.st_gid != a->gid &&
+            fchown(output->fd, (uid_t)-1, a->gid) != 0)
+            mode &= ~(mode_t)070 |
+                    (mode & 07) << 3; /* another group: it gets what everybody has, at most */
     }
     if (fchmod(output->fd, mode) != 0)
         return app_fail_errno(app, output->name, "cannot set its mode", errno);
@@ -240,7 +261,8 @@ static bool take_name(struct app *app, struct output *output)
     int fd = output->dir_fd;
     if (!app->options.force) {
         if (linkat(fd, output->temporary, fd, output->base, 0) == 0)
-            return unlinkat(fd, output->temporary, 0) == 0 || app_fail_errno(app, output->name, "cannot remove its temporary name", errno);
+            return unlinkat(fd, output->temporary, 0) == 0 ||
+                   app_fail_errno(app, output->name, "cannot remove its temporary name", errno);
         if (errno == EEXIST)
             return app_fail(app, EXIT_FAILED, "%s: exists already; -f replaces it", output->name);
         /* A file system without hard links: the check and the renaming are two steps there. */
@@ -248,10 +270,12 @@ static bool take_name(struct app *app, struct output *output)
         if (fstatat(fd, output->base, &now, AT_SYMLINK_NOFOLLOW) == 0)
             return app_fail(app, EXIT_FAILED, "%s: exists already; -f replaces it", output->name);
     }
-    return renameat(fd, output->temporary, fd, output->base) == 0 || app_fail_errno(app, output->name, "cannot rename to it", errno);
+    return renameat(fd, output->temporary, fd, output->base) == 0 ||
+           app_fail_errno(app, output->name, "cannot rename to it", errno);
 }
 
-bool output_commit(struct app *app, struct output *output, const struct output_attributes *attributes)
+bool output_commit(struct app *app, struct output *output,
+                   const struct output_attributes *attributes)
 {
     bool sync = !app->options.no_sync;
     if (output->dir_fd < 0) {
@@ -275,11 +299,13 @@ bool output_commit(struct app *app, struct output *output, const struct output_a
     output->temporary = NULL;
     /* EINVAL: a file system whose directories need none. */
     if (sync && fsync(output->dir_fd) != 0 && errno != EINVAL)
-        return app_fail_errno(app, output->name, "its directory cannot be brought to the disk", errno);
+        return app_fail_errno(app, output->name, "its directory cannot be brought to the disk",
+                              errno);
     return true;
 }
 
-bool output_fail(struct app *app, const struct output *output, const char *name, const wcodec_error *err)
+bool output_fail(struct app *app, const struct output *output, const char *name,
+                 const wcodec_error *err)
 {
     if (!output->error)
         return app_fail_status(app, name, err);

@@ -1,8 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Output files that appear under their name only when they are whole, and standard output. The library has the same inside for its own paths; the command
- * keeps to the public interface, and has rules of its own (links, devices, --force, owner, the terminal), so it does not share that code. */
+/* Output files that appear under their name only when they are whole, and standard output. The
+ * library has the same inside for its own paths; the command keeps to the public interface, and has
+ * rules of its own (links, devices, --force, owner, the terminal), so it does not share that code.
+ */
 #ifndef WCODEC_UTILS_OUTPUT_H
 #define WCODEC_UTILS_OUTPUT_H
 
@@ -19,10 +21,12 @@ struct output {
     int error; /* errno of the write that failed */
 };
 
-/* Start `path`. `input` (may be NULL) is the file that is read: writing over it is refused. An existing file, a symbolic link, device or pipe is refused
- * without
- * --force; with it, files and links are replaced (never followed), devices and pipes are written to. False: reported. */
-bool output_open(struct app *app, const char *path, const struct stat *input, struct output *output);
+/* Start `path`. `input` (may be NULL) is the file that is read: writing over it is refused. An
+ * existing file, a symbolic link, device or pipe is refused without
+ * --force; with it, files and links are replaced (never followed), devices and pipes are written
+ * to. False: reported. */
+bool output_open(struct app *app, const char *path, const struct stat *input,
+                 struct output *output);
 /* Standard output; `input` as above. Binary data to a terminal is refused without --force. */
 bool output_open_stdout(struct app *app, const struct stat *input, struct output *output);
 
@@ -47,10 +51,13 @@ struct output_attributes {
 struct output_attributes output_attributes_of(const struct stat *stat);
 
 /* Give it its attributes, bring it to the disk and to its name. False: reported. */
-bool output_commit(struct app *app, struct output *output, const struct output_attributes *attributes);
+bool output_commit(struct app *app, struct output *output,
+                   const struct output_attributes *attributes);
 
-/* Report a failed call of the library that wrote to it: the failure to write if there was one, else err with `name` in front. Always false. */
-bool output_fail(struct app *app, const struct output *output, const char *name, const wcodec_error *err);
+/* Report a failed call of the library that wrote to it: the failure to write if there was one, else
+ * err with `name` in front. Always false. */
+bool output_fail(struct app *app, const struct output *output, const char *name,
+                 const wcodec_error *err);
 
 /* Close; what was not committed is removed. */
 void output_close(struct output *output);

@@ -9,7 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Bytes of `rows` of a tensor, rounded up: sizes are at most 2^48, so bits fit, and a row of a known dtype is a whole number of them. */
+/* Bytes of `rows` of a tensor, rounded up: sizes are at most 2^48, so bits fit, and a row of a
+ * known dtype is a whole number of them. */
 static uint64_t size_of_rows(const wcodec_tensor_info *info, const struct partial_rows *rows)
 {
     if (!rows || info->rank == 0 || info->shape[0] == 0)
@@ -17,11 +18,13 @@ static uint64_t size_of_rows(const wcodec_tensor_info *info, const struct partia
     return (info->size * 8 / info->shape[0] * rows->count + 7) / 8;
 }
 
-void *partial_decode(struct app *app, const char *name, const wcodec_reader *reader, uint64_t tensor, const struct partial_rows *rows, uint64_t *size)
+void *partial_decode(struct app *app, const char *name, const wcodec_reader *reader,
+                     uint64_t tensor, const struct partial_rows *rows, uint64_t *size)
 {
     wcodec_tensor_info info;
     wcodec_error err = {0};
-    wcodec_decode_options decode = {.progress = progress_callback(&app->progress), .skip_checks = app->options.no_checksum};
+    wcodec_decode_options decode = {.progress = progress_callback(&app->progress),
+                                    .skip_checks = app->options.no_checksum};
     wcodec_status status = wcodec_reader_tensor(reader, tensor, &info, &err);
     uint64_t bytes = status == WCODEC_OK ? size_of_rows(&info, rows) : 0;
     void *data = NULL;
@@ -29,7 +32,8 @@ void *partial_decode(struct app *app, const char *name, const wcodec_reader *rea
         data = app_alloc(app, name, bytes);
         if (!data)
             return NULL;
-        status = rows ? wcodec_reader_decode_rows(reader, tensor, rows->first, rows->count, data, (size_t)bytes, &decode, &err)
+        status = rows ? wcodec_reader_decode_rows(reader, tensor, rows->first, rows->count, data,
+                                                  (size_t)bytes, &decode, &err)
                       : wcodec_reader_decode(reader, tensor, data, (size_t)bytes, &decode, &err);
     }
     if (status == WCODEC_OK) {
@@ -41,17 +45,20 @@ void *partial_decode(struct app *app, const char *name, const wcodec_reader *rea
     return NULL;
 }
 
-static json_t *describe(const wcodec_tensor_info *info, const struct partial_rows *rows, uint64_t begin, uint64_t end)
+static json_t *describe(const wcodec_tensor_info *info, const struct partial_rows *rows,
+                        uint64_t begin, uint64_t end)
 {
     json_t *shape = json_array();
     bool good = shape != NULL;
     for (unsigned i = 0; good && i < info->rank; i++)
-        good = json_array_append_new(shape, json_size(i == 0 && rows ? rows->count : info->shape[i])) == 0;
+        good = json_array_append_new(shape,
+                                     json_size(i == 0 && rows ? rows->count : info->shape[i])) == 0;
     if (!good) {
         json_decref(shape);
         return NULL;
     }
-    return json_pack("{s:s, s:o, s:[o, o]}", "dtype", info->dtype_name, "shape", shape, "data_offsets", json_size(begin), json_size(end));
+    return json_pack("{s:s, s:o, s:[o, o]}", "dtype", info->dtype_name, "shape", shape,
+                     "data_offsets", json_size(begin), json_size(end));
 }
 
 static bool add_metadata(const wcodec_reader *reader, uint64_t file, json_t *header)
@@ -62,7 +69,8 @@ static bool add_metadata(const wcodec_reader *reader, uint64_t file, json_t *hea
     json_t *metadata = json_object();
     for (uint64_t i = 0; metadata && i < count; i++) {
         const char *key, *value;
-        if (wcodec_reader_metadata(reader, file, i, &key, &value, NULL) != WCODEC_OK || json_object_set_new(metadata, key, json_string(value)) != 0) {
+        if (wcodec_reader_metadata(reader, file, i, &key, &value, NULL) != WCODEC_OK ||
+            json_object_set_new(metadata, key, json_string(value)) != 0) {
             json_decref(metadata);
             return false;
         }
@@ -70,17 +78,21 @@ static bool add_metadata(const wcodec_reader *reader, uint64_t file, json_t *hea
     return metadata && json_object_set_new(header, "__metadata__", metadata) == 0;
 }
 
-/* The JSON of the header, padded so that the data starts at a multiple of 8. The caller frees it. */
-static char *make_header(const wcodec_reader *reader, const uint64_t *tensors, size_t count, const struct partial_rows *rows, size_t *size)
+/* The JSON of the header, padded so that the data starts at a multiple of 8. The caller frees it.
+ */
+static char *make_header(const wcodec_reader *reader, const uint64_t *tensors, size_t count,
+                         const struct partial_rows *rows, size_t *size)
 {
     json_t *header = json_object();
     uint64_t at = 0;
     bool good = header != NULL;
     for (size_t i = 0; i < count && good; i++) {
         wcodec_tensor_info info;
-        good = wcodec_reader_tensor(reader, tensors[i], &info, NULL) == WCODEC_OK && (i > 0 || add_metadata(reader, info.file, header));
+        good = wcodec_reader_tensor(reader, tensors[i], &info, NULL) == WCODEC_OK &&
+               (i > 0 || add_metadata(reader, info.file, header));
         uint64_t bytes = good ? size_of_rows(&info, rows) : 0;
-        good = good && json_object_set_new(header, info.name, describe(&info, rows, at, at + bytes)) == 0;
+        good = good &&
+               json_object_set_new(header, info.name, describe(&info, rows, at, at + bytes)) == 0;
         at += bytes;
     }
     char *text = good ? json_dumps(header, JSON_COMPACT | JSON_PRESERVE_ORDER) : NULL;
@@ -100,17 +112,20 @@ static char *make_header(const wcodec_reader *reader, const uint64_t *tensors, s
 
 static bool put(struct app *app, struct output *output, const void *data, size_t size)
 {
-    return output_write(output, data, size) == 0 || app_fail_errno(app, output->name, "cannot write", output->error);
+    return output_write(output, data, size) == 0 ||
+           app_fail_errno(app, output->name, "cannot write", output->error);
 }
 
-bool partial_write(struct app *app, const char *name, const wcodec_reader *reader, const uint64_t *tensors, size_t count, const struct partial_rows *rows,
+bool partial_write(struct app *app, const char *name, const wcodec_reader *reader,
+                   const uint64_t *tensors, size_t count, const struct partial_rows *rows,
                    struct output *output)
 {
     uint8_t word[8];
     size_t size;
     char *header = make_header(reader, tensors, count, rows, &size);
     if (!header)
-        return app_fail(app, EXIT_FAILED, "%s: cannot make a safetensors header (out of memory?)", name);
+        return app_fail(app, EXIT_FAILED, "%s: cannot make a safetensors header (out of memory?)",
+                        name);
     for (unsigned i = 0; i < 8; i++)
         word[i] = (uint8_t)((uint64_t)size >> (8 * i));
     bool good = put(app, output, word, sizeof word) && put(app, output, header, size);
@@ -139,7 +154,8 @@ static bool is_chosen(const struct options *o, const char *tensor)
     return false;
 }
 
-uint64_t *partial_select(struct app *app, const char *name, const wcodec_reader *reader, size_t *count)
+uint64_t *partial_select(struct app *app, const char *name, const wcodec_reader *reader,
+                         size_t *count)
 {
     const struct options *o = &app->options;
     uint64_t total = wcodec_reader_tensor_count(reader), i;
@@ -157,7 +173,8 @@ uint64_t *partial_select(struct app *app, const char *name, const wcodec_reader 
             tensors[(*count)++] = i;
     }
     if (tensors && *count == 0) {
-        app_fail(app, EXIT_FAILED, "%s: %s", name, total ? "no tensor matches" : "holds no tensors, only opaque bytes");
+        app_fail(app, EXIT_FAILED, "%s: %s", name,
+                 total ? "no tensor matches" : "holds no tensors, only opaque bytes");
         free(tensors);
         return NULL;
     }

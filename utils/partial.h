@@ -14,15 +14,20 @@ struct partial_rows {
     uint64_t count;
 };
 
-/* Write header and data of the `count` tensors numbered in `tensors` (ascending). `rows` (or NULL) cuts the only one. `name` is the input, for messages. False:
- * reported. */
-bool partial_write(struct app *app, const char *name, const wcodec_reader *reader, const uint64_t *tensors, size_t count, const struct partial_rows *rows,
+/* Write header and data of the `count` tensors numbered in `tensors` (ascending). `rows` (or NULL)
+ * cuts the only one. `name` is the input, for messages. False: reported. */
+bool partial_write(struct app *app, const char *name, const wcodec_reader *reader,
+                   const uint64_t *tensors, size_t count, const struct partial_rows *rows,
                    struct output *output);
 
-/* Decode a tensor, or rows of it, into memory that the caller frees; *size is its bytes. NULL: reported. */
-void *partial_decode(struct app *app, const char *name, const wcodec_reader *reader, uint64_t tensor, const struct partial_rows *rows, uint64_t *size);
+/* Decode a tensor, or rows of it, into memory that the caller frees; *size is its bytes. NULL:
+ * reported. */
+void *partial_decode(struct app *app, const char *name, const wcodec_reader *reader,
+                     uint64_t tensor, const struct partial_rows *rows, uint64_t *size);
 
-/* The tensors that --tensor and --only choose, all without these, in order; the caller frees it. NULL: reported. */
-uint64_t *partial_select(struct app *app, const char *name, const wcodec_reader *reader, size_t *count);
+/* The tensors that --tensor and --only choose, all without these, in order; the caller frees it.
+ * NULL: reported. */
+uint64_t *partial_select(struct app *app, const char *name, const wcodec_reader *reader,
+                         size_t *count);
 
 #endif

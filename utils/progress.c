@@ -28,7 +28,9 @@ static size_t terminal_columns(void)
 void progress_start(struct progress *progress, const char *name, bool enabled)
 {
     progress_end(progress);
-    *progress = (struct progress){.name = text_escape(name), .start = clock_seconds(), .enabled = enabled && isatty(STDERR_FILENO)};
+    *progress = (struct progress){.name = text_escape(name),
+                                  .start = clock_seconds(),
+                                  .enabled = enabled && isatty(STDERR_FILENO)};
     progress->last = progress->start;
 }
 
@@ -41,9 +43,11 @@ static void draw(struct progress *progress, uint64_t done, uint64_t total, doubl
         snprintf(percent, sizeof percent, "%5.1f %%  ", 100.0 * (double)done / (double)total);
         snprintf(of, sizeof of, " of %.24s", text_size(total, sum));
         if (done)
-            snprintf(left, sizeof left, "  %s left", text_duration(elapsed * (double)(total - done) / (double)done, time_left));
+            snprintf(left, sizeof left, "  %s left",
+                     text_duration(elapsed * (double)(total - done) / (double)done, time_left));
     }
-    int length = snprintf(text, sizeof text, "  %s%s%s  %s%s", percent, text_size(done, size), of, text_rate(done, elapsed, rate), left);
+    int length = snprintf(text, sizeof text, "  %s%s%s  %s%s", percent, text_size(done, size), of,
+                          text_rate(done, elapsed, rate), left);
     size_t columns = terminal_columns();
     size_t room = length > 0 && columns > (size_t)length + 1 ? columns - (size_t)length - 1 : 0;
 

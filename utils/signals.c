@@ -24,7 +24,8 @@ static void note_signal(int number)
         sigaction(SIGALRM, &action, NULL);
         pending = number;
     }
-    /* A system call that begins after the flag was looked at, and before it was set, would wait for good: it is interrupted too, every second until the end. */
+    /* A system call that begins after the flag was looked at, and before it was set, would wait for
+     * good: it is interrupted too, every second until the end. */
     alarm(1);
     /* What waits does so in the main thread: it must see the signal. */
     if (!pthread_equal(pthread_self(), main_thread))
@@ -35,7 +36,8 @@ static void note_signal(int number)
 void signals_catch(void)
 {
     static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
-    struct sigaction action = {.sa_handler = note_signal}; /* no SA_RESTART: system calls return EINTR */
+    struct sigaction action = {.sa_handler =
+                                   note_signal}; /* no SA_RESTART: system calls return EINTR */
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction before;
 

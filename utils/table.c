@@ -16,7 +16,8 @@ bool color_wanted(const struct app *app)
     return !(none && *none) && isatty(STDOUT_FILENO);
 }
 
-void table_init(struct table *table, const struct app *app, const char *const *heads, const char *align)
+void table_init(struct table *table, const struct app *app, const char *const *heads,
+                const char *align)
 {
     *table = (struct table){.align = align, .bold = color_wanted(app)};
     while (heads[table->columns]) {
@@ -44,7 +45,9 @@ static void print_spaces(size_t count)
 void table_print(const struct table *table, const char *const *cells)
 {
     for (unsigned i = 0; i < table->columns; i++) {
-        size_t width = text_width(cells[i]), room = width < table->width[i] ? table->width[i] - width : 0; /* a cell may be wider than its column */
+        size_t width = text_width(cells[i]),
+               room = width < table->width[i] ? table->width[i] - width
+                                              : 0; /* a cell may be wider than its column */
         if (table->align[i] == 'r')
             print_spaces(room);
         fputs(cells[i], stdout);

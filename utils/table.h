@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tables for people: aligned columns. Rows are gone through twice, first to measure, then to print, so that a million rows need no memory. */
+/* Tables for people: aligned columns. Rows are gone through twice, first to measure, then to print,
+ * so that a million rows need no memory. */
 #ifndef WCODEC_UTILS_TABLE_H
 #define WCODEC_UTILS_TABLE_H
 
@@ -18,7 +19,8 @@ struct table {
 };
 
 /* `heads` ends with NULL. Colour by --color and NO_COLOR. */
-void table_init(struct table *table, const struct app *app, const char *const *heads, const char *align);
+void table_init(struct table *table, const struct app *app, const char *const *heads,
+                const char *align);
 /* Cells are escaped already. */
 void table_measure(struct table *table, const char *const *cells);
 void table_print_heads(const struct table *table);

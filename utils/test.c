@@ -15,7 +15,8 @@
 #include <string.h>
 
 /* device NULL: the one that was chosen, which is not said. */
-static void report(struct app *app, struct json_list *list, const char *name, const char *device, const struct lossy_figures *lossy, const wcodec_error *err)
+static void report(struct app *app, struct json_list *list, const char *name, const char *device,
+                   const struct lossy_figures *lossy, const wcodec_error *err)
 {
     bool good = err->status == WCODEC_OK;
     char text[LOSSY_TEXT];
@@ -24,11 +25,12 @@ static void report(struct app *app, struct json_list *list, const char *name, co
     else if (!good)
         app_fail_status(app, name, err);
     else if (!app->options.json)
-        app_note(app, "%s: ok%s%s%s%s", name, device ? " on " : "", device ? device : "", lossy->tensors ? ", lossy: " : "",
-                 lossy->tensors ? lossy_text(lossy, text) : "");
+        app_note(app, "%s: ok%s%s%s%s", name, device ? " on " : "", device ? device : "",
+                 lossy->tensors ? ", lossy: " : "", lossy->tensors ? lossy_text(lossy, text) : "");
     if (!app->options.json || signals_pending())
         return;
-    json_t *item = json_pack("{s:o, s:b, s:s}", "path", json_text(name), "ok", good, "status", good ? "ok" : wcodec_status_string(err->status));
+    json_t *item = json_pack("{s:o, s:b, s:s}", "path", json_text(name), "ok", good, "status",
+                             good ? "ok" : wcodec_status_string(err->status));
     if (item && device)
         json_object_set_new(item, "device", json_text(device));
     if (item && good)
@@ -38,7 +40,8 @@ static void report(struct app *app, struct json_list *list, const char *name, co
     json_list_item(app, list, item);
 }
 
-static void test_on(struct app *app, struct json_list *list, const struct input *input, wcodec_context *context, const char *device)
+static void test_on(struct app *app, struct json_list *list, const struct input *input,
+                    wcodec_context *context, const char *device)
 {
     wcodec_reader *reader;
     wcodec_file_info file;
@@ -46,7 +49,8 @@ static void test_on(struct app *app, struct json_list *list, const struct input 
     wcodec_error err = {0};
     wcodec_status status = wcodec_reader_open_fd(context, input->fd, &reader, &err);
     if (status == WCODEC_OK) {
-        progress_start(&app->progress, input->name, !app->options.quiet && !app->options.no_progress);
+        progress_start(&app->progress, input->name,
+                       !app->options.quiet && !app->options.no_progress);
         wcodec_decode_options decode = {.progress = progress_callback(&app->progress)};
         status = wcodec_reader_test(reader, 0, app->options.quick, &decode, &err);
         progress_end(&app->progress);
@@ -72,7 +76,8 @@ static void test_everywhere(struct app *app, struct json_list *list, const struc
     for (size_t i = 0; i < count && !signals_pending(); i++) {
         char name[64];
         if (!devices[i].available) {
-            app_note(app, "%s: not tested on %s: %s", input->name, devices[i].backend, devices[i].name);
+            app_note(app, "%s: not tested on %s: %s", input->name, devices[i].backend,
+                     devices[i].name);
             continue;
         }
         tested++;
@@ -93,7 +98,9 @@ static void test_file(struct app *app, struct json_list *list, const char *path)
     app->exit_code = EXIT_DONE;
     if (!app_context(app) || !input_open(app, path, &input)) {
         if (app->options.json && !signals_pending())
-            json_list_item(app, list, json_pack("{s:o, s:b, s:s}", "path", json_text(path), "ok", 0, "status", "cannot open"));
+            json_list_item(app, list,
+                           json_pack("{s:o, s:b, s:s}", "path", json_text(path), "ok", 0, "status",
+                                     "cannot open"));
     } else {
         if (app_all_backends(app) && !app->options.quick)
             test_everywhere(app, list, &input);
@@ -129,7 +136,8 @@ void command_test(struct app *app)
     const struct options *o = &app->options;
     struct json_list list;
     if (o->files.count == 0) {
-        app_fail(app, EXIT_USAGE, "test what? Give .wcodec files, directories, or - for standard input");
+        app_fail(app, EXIT_USAGE,
+                 "test what? Give .wcodec files, directories, or - for standard input");
         return;
     }
     if (o->json)

@@ -9,12 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A copy of `text` in which control characters (C0, DEL, C1), bytes that are no UTF-8, and characters that turn the direction of writing are \xNN,
- * so that a name cannot change the terminal. The caller frees it. NULL: out of memory. */
+/* A copy of `text` in which control characters (C0, DEL, C1), bytes that are no UTF-8, and
+ * characters that turn the direction of writing are \xNN, so that a name cannot change the
+ * terminal. The caller frees it. NULL: out of memory. */
 char *text_escape(const char *text);
 
-/* JSON text in which the same characters, as far as JSON leaves them as they are, have become \uNNNN. It has no line breaks but those in it. The caller frees
- * it. NULL: out of memory. */
+/* JSON text in which the same characters, as far as JSON leaves them as they are, have become
+ * \uNNNN. It has no line breaks but those in it. The caller frees it. NULL: out of memory. */
 char *text_escape_json(const char *json);
 
 /* Is it well-formed UTF-8? */

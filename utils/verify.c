@@ -102,38 +102,46 @@ static void name_place(const wcodec_reader *reader, uint64_t at, char *text, siz
     snprintf(text, size, "behind the last byte");
     for (uint64_t i = 0; i < count; i++) {
         wcodec_tensor_info info;
-        if (wcodec_reader_entry(reader, i, &info, NULL) != WCODEC_OK || at < info.file_offset || at - info.file_offset >= info.size)
+        if (wcodec_reader_entry(reader, i, &info, NULL) != WCODEC_OK || at < info.file_offset ||
+            at - info.file_offset >= info.size)
             continue;
         if (info.name)
-            snprintf(text, size, "in tensor '%.500s' at byte %" PRIu64 " of it", info.name, at - info.file_offset);
+            snprintf(text, size, "in tensor '%.500s' at byte %" PRIu64 " of it", info.name,
+                     at - info.file_offset);
         else
             snprintf(text, size, "in no tensor");
         return;
     }
 }
 
-static void describe_difference(const wcodec_reader *reader, const struct comparison *c, struct result *result)
+static void describe_difference(const wcodec_reader *reader, const struct comparison *c,
+                                struct result *result)
 {
     char place[600], restored[16] = "the end", original[16] = "the end";
     name_place(reader, c->at, place, sizeof place);
     if (c->meter.reader && c->original >= 0 && c->meter.left && c->meter.info.lossy) {
-        snprintf(result->text, sizeof result->text, "is further from '%.500s' at byte %" PRIu64 ", %s, than the file says: an error of %.4g, not %.4g", c->name,
-                 c->at, place, c->meter.now.largest, c->meter.info.largest_error);
+        snprintf(result->text, sizeof result->text,
+                 "is further from '%.500s' at byte %" PRIu64
+                 ", %s, than the file says: an error of %.4g, not %.4g",
+                 c->name, c->at, place, c->meter.now.largest, c->meter.info.largest_error);
         return;
     }
     if (c->restored >= 0)
         snprintf(restored, sizeof restored, "0x%02x", (unsigned)c->restored);
     if (c->original >= 0)
         snprintf(original, sizeof original, "0x%02x", (unsigned)c->original);
-    snprintf(result->text, sizeof result->text, "differs from '%.500s' first at byte %" PRIu64 ", %s: %s here, %s there", c->name, c->at, place, restored,
-             original);
+    snprintf(result->text, sizeof result->text,
+             "differs from '%.500s' first at byte %" PRIu64 ", %s: %s here, %s there", c->name,
+             c->at, place, restored, original);
 }
 
-static bool compare(struct app *app, const struct input *input, const wcodec_reader *reader, struct comparison *c, struct result *result)
+static bool compare(struct app *app, const struct input *input, const wcodec_reader *reader,
+                    struct comparison *c, struct result *result)
 {
     progress_start(&app->progress, input->name, !app->options.quiet && !app->options.no_progress);
     wcodec_decode_options decode = {.progress = progress_callback(&app->progress)};
-    wcodec_status status = wcodec_reader_restore(reader, 0, compare_bytes, c, &decode, &result->err);
+    wcodec_status status =
+        wcodec_reader_restore(reader, 0, compare_bytes, c, &decode, &result->err);
     progress_end(&app->progress);
     if (c->error)
         return app_fail_errno(app, c->name, "cannot read", c->error);
@@ -164,31 +172,38 @@ static void report(struct app *app, struct json_list *list, const struct result 
     if (!result->same && result->text[0])
         app_fail(app, EXIT_CORRUPT, "%s: %s", result->name, result->text);
     else if (result->same && !app->options.json && result->lossy.tensors)
-        app_note(app, "%s: approximates %s: %s in %" PRIu64 " lossy tensor%s; all else is the same", result->name, result->original,
-                 lossy_text(&result->lossy, text), result->lossy.tensors, result->lossy.tensors == 1 ? "" : "s");
+        app_note(app, "%s: approximates %s: %s in %" PRIu64 " lossy tensor%s; all else is the same",
+                 result->name, result->original, lossy_text(&result->lossy, text),
+                 result->lossy.tensors, result->lossy.tensors == 1 ? "" : "s");
     else if (result->same && !app->options.json)
-        app_note(app, "%s: the same as %s", result->name, result->original ? result->original : "the hash");
+        app_note(app, "%s: the same as %s", result->name,
+                 result->original ? result->original : "the hash");
     if (!app->options.json)
         return;
     json_t *item =
-        json_pack("{s:o, s:o, s:b, s:o, s:o}", "path", json_text(result->name), "original", result->original ? json_text(result->original) : json_null(),
-                  "same", result->same && result->lossy.errors == 0, "difference", result->text[0] ? json_text(result->text) : json_null(), "lossy",
+        json_pack("{s:o, s:o, s:b, s:o, s:o}", "path", json_text(result->name), "original",
+                  result->original ? json_text(result->original) : json_null(), "same",
+                  result->same && result->lossy.errors == 0, "difference",
+                  result->text[0] ? json_text(result->text) : json_null(), "lossy",
                   result->same && result->lossy.tensors ? lossy_json(&result->lossy) : json_null());
     if (item && !result->same && !result->text[0])
-        json_object_set_new(item, "error", json_text(result->err.text[0] ? result->err.text : "cannot be read"));
+        json_object_set_new(item, "error",
+                            json_text(result->err.text[0] ? result->err.text : "cannot be read"));
     json_list_item(app, list, item);
 }
 
 static int open_original(struct app *app, const char *path)
 {
     bool standard = strcmp(path, "-") == 0;
-    int fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3) : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
+    int fd = standard ? fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 3)
+                      : open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
     if (fd < 0)
         app_fail_errno(app, path, "cannot open", errno);
     return fd;
 }
 
-static void verify_pair(struct app *app, struct json_list *list, const char *path, const char *original)
+static void verify_pair(struct app *app, struct json_list *list, const char *path,
+                        const char *original)
 {
     struct input input;
     wcodec_reader *reader;
@@ -227,7 +242,10 @@ static bool parse_hash(const char *text, uint8_t hash[16])
 {
     for (size_t i = 0; i < 32; i++) {
         char c = text[i];
-        int v = c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+        int v = c >= '0' && c <= '9'   ? c - '0'
+                : c >= 'a' && c <= 'f' ? c - 'a' + 10
+                : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                       : -1;
         if (v < 0)
             return false;
         hash[i / 2] = (uint8_t)(i % 2 ? hash[i / 2] | v : v << 4);
@@ -236,7 +254,8 @@ static bool parse_hash(const char *text, uint8_t hash[16])
 }
 
 /* Restoring checks the bytes against the hash in the file; that must be the hash asked for. */
-static void verify_hash(struct app *app, struct json_list *list, const char *path, const uint8_t hash[16])
+static void verify_hash(struct app *app, struct json_list *list, const char *path,
+                        const uint8_t hash[16])
 {
     struct input input;
     wcodec_reader *reader;
@@ -249,7 +268,9 @@ static void verify_hash(struct app *app, struct json_list *list, const char *pat
         if (wcodec_reader_open_fd(app->context, input.fd, &reader, &result.err) != WCODEC_OK) {
             app_fail_status(app, input.name, &result.err);
         } else {
-            if (compare(app, &input, reader, c, &result) && wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK && memcmp(info.xxh128, hash, 16) != 0) {
+            if (compare(app, &input, reader, c, &result) &&
+                wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK &&
+                memcmp(info.xxh128, hash, 16) != 0) {
                 char hex[33];
                 text_hex(info.xxh128, 16, hex);
                 result.same = false;
@@ -271,7 +292,8 @@ struct verify_walk {
 };
 
 /* A file of the mirror that was only copied. */
-static void verify_copy(struct app *app, struct json_list *list, const char *path, const char *original)
+static void verify_copy(struct app *app, struct json_list *list, const char *path,
+                        const char *original)
 {
     struct result result = {.name = path, .original = original};
     struct input a, b;
@@ -280,7 +302,8 @@ static void verify_copy(struct app *app, struct json_list *list, const char *pat
         if (input_open(app, original, &b)) {
             bool equal_sizes = a.stat.st_size == b.stat.st_size;
             bool compared =
-                !equal_sizes || (file_hash(app, a.fd, a.name, (uint64_t)a.stat.st_size, ha) && file_hash(app, b.fd, b.name, (uint64_t)b.stat.st_size, hb));
+                !equal_sizes || (file_hash(app, a.fd, a.name, (uint64_t)a.stat.st_size, ha) &&
+                                 file_hash(app, b.fd, b.name, (uint64_t)b.stat.st_size, hb));
             result.same = compared && equal_sizes && memcmp(ha, hb, 16) == 0;
             if (compared && !result.same)
                 snprintf(result.text, sizeof result.text, "differs from '%.500s'", original);
@@ -299,7 +322,8 @@ static bool verify_visit(struct app *app, void *opaque, const char *relative, bo
     char *path = path_join(app, walk->coded, relative);
     char *original = path_join(app, walk->original, relative);
     walk->count++;
-    if (path && original && path_has_suffix(path_base(original), SUFFIX) && access(original, F_OK) != 0) {
+    if (path && original && path_has_suffix(path_base(original), SUFFIX) &&
+        access(original, F_OK) != 0) {
         original[strlen(original) - (sizeof SUFFIX - 1)] = 0;
         verify_pair(app, walk->list, path, original);
     } else if (path && original) {
@@ -316,19 +340,23 @@ static bool missing_visit(struct app *app, void *opaque, const char *relative, b
     struct verify_walk *walk = opaque;
     char *plain = path_join(app, walk->coded, relative);
     char *coded = plain ? app_alloc(app, plain, strlen(plain) + sizeof SUFFIX) : NULL;
-    if (coded && !is_directory && access(plain, F_OK) != 0 && access(strcat(strcpy(coded, plain), SUFFIX), F_OK) != 0)
+    if (coded && !is_directory && access(plain, F_OK) != 0 &&
+        access(strcat(strcpy(coded, plain), SUFFIX), F_OK) != 0)
         app_fail(app, EXIT_CORRUPT, "%s: is not in '%s'", relative, walk->coded);
     free(coded);
     free(plain);
     return true;
 }
 
-static void verify_directories(struct app *app, struct json_list *list, const char *coded, const char *original)
+static void verify_directories(struct app *app, struct json_list *list, const char *coded,
+                               const char *original)
 {
     struct verify_walk walk = {.list = list, .coded = coded, .original = original};
     if (!path_is_directory(coded) || !path_is_directory(original))
-        app_fail(app, EXIT_USAGE, "verify compares a file with a file, or a directory with a directory");
-    else if (walk_directory(app, coded, verify_visit, &walk) && walk_directory(app, original, missing_visit, &walk) && walk.count == 0)
+        app_fail(app, EXIT_USAGE,
+                 "verify compares a file with a file, or a directory with a directory");
+    else if (walk_directory(app, coded, verify_visit, &walk) &&
+             walk_directory(app, original, missing_visit, &walk) && walk.count == 0)
         app_fail(app, EXIT_FAILED, "%s: is empty", coded);
 }
 
@@ -343,7 +371,9 @@ void command_verify(struct app *app)
         return;
     }
     if (o->files.count != (o->xxh128 ? 1 : 2)) {
-        app_fail(app, EXIT_USAGE, "verify takes FILE.wcodec and ORIGINAL, two directories, or --xxh128 HEX and FILE.wcodec");
+        app_fail(
+            app, EXIT_USAGE,
+            "verify takes FILE.wcodec and ORIGINAL, two directories, or --xxh128 HEX and FILE.wcodec");
         return;
     }
     if (o->json)
@@ -352,7 +382,8 @@ void command_verify(struct app *app)
         verify_hash(app, &list, files[0], hash);
     else if (strcmp(files[0], "-") == 0 && strcmp(files[1], "-") == 0)
         app_fail(app, EXIT_USAGE, "only one of the two can be standard input");
-    else if ((strcmp(files[0], "-") != 0 && path_is_directory(files[0])) || (strcmp(files[1], "-") != 0 && path_is_directory(files[1])))
+    else if ((strcmp(files[0], "-") != 0 && path_is_directory(files[0])) ||
+             (strcmp(files[1], "-") != 0 && path_is_directory(files[1])))
         verify_directories(app, &list, files[0], files[1]);
     else
         verify_pair(app, &list, files[0], files[1]);

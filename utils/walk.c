@@ -162,7 +162,8 @@ static char *resolve(const char *path)
 static bool is_inside(const char *path, const char *dir)
 {
     size_t n = strlen(dir);
-    return strncmp(path, dir, n) == 0 && (path[n] == 0 || path[n] == '/' || (n && dir[n - 1] == '/'));
+    return strncmp(path, dir, n) == 0 &&
+           (path[n] == 0 || path[n] == '/' || (n && dir[n - 1] == '/'));
 }
 
 bool paths_overlap(const char *a, const char *b)
@@ -211,8 +212,11 @@ void walk_mirror(struct app *app, const char *in, const char *out, mirror_fn mak
 {
     struct mirror mirror = {.in = in, .out = out, .make = make, .opaque = opaque};
     if (paths_overlap(in, out))
-        app_fail(app, EXIT_USAGE, "%s: lies in '%s', or the other way round; input and output must be apart", out, in);
-    else if (directory_make(app, out) && walk_directory(app, in, mirror_visit, &mirror) && mirror.count == 0)
+        app_fail(app, EXIT_USAGE,
+                 "%s: lies in '%s', or the other way round; input and output must be apart", out,
+                 in);
+    else if (directory_make(app, out) && walk_directory(app, in, mirror_visit, &mirror) &&
+             mirror.count == 0)
         app_warn(app, "%s: holds no files", in);
 }
 
@@ -224,8 +228,10 @@ static bool has_contents_of(struct app *app, const char *target, const struct in
     int fd = open(target, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
-    if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size == input->stat.st_size && stat.st_ino != input->stat.st_ino)
-        same = file_hash(app, fd, target, (uint64_t)stat.st_size, theirs) && file_hash(app, input->fd, input->name, (uint64_t)stat.st_size, ours) &&
+    if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size == input->stat.st_size &&
+        stat.st_ino != input->stat.st_ino)
+        same = file_hash(app, fd, target, (uint64_t)stat.st_size, theirs) &&
+               file_hash(app, input->fd, input->name, (uint64_t)stat.st_size, ours) &&
                memcmp(ours, theirs, 16) == 0;
     close(fd);
     return same;

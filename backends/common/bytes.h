@@ -1,8 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tiles of 16-bit elements of one or two coded fields: residuals of wide integers, lossy tensors' coefficients, and whatever else has no kernel of its own. What
- * tile.h does for them with all held in registers, two elements a word. It relies on the same of the host, and on raw bits standing in slots as in elements. */
+/* Tiles of 16-bit elements of one or two coded fields: residuals of wide integers, lossy tensors'
+ * coefficients, and whatever else has no kernel of its own. What tile.h does for them with all held
+ * in registers, two elements a word. It relies on the same of the host, and on raw bits standing in
+ * slots as in elements. */
 #ifndef WCODEC_COMMON_BYTES_H
 #define WCODEC_COMMON_BYTES_H
 
@@ -14,9 +16,9 @@ struct wcodec_byte {
     const WCODEC_GLOBAL uint16_t *words;
     const WCODEC_GLOBAL uint8_t *runs;
     uint32_t word_count, used, profile, run_log2, run_bits, shift;
-    uint32_t always;   /* mode 1: the symbol, four times */
-    uint32_t base;     /* pairs: of the window, twice, 8 bits apart */
-    bool is_coded;     /* mode 0 */
+    uint32_t always; /* mode 1: the symbol, four times */
+    uint32_t base;   /* pairs: of the window, twice, 8 bits apart */
+    bool is_coded;   /* mode 0 */
 };
 
 /* What a lane has for itself. */
@@ -26,10 +28,15 @@ struct wcodec_byte_lane {
     uint64_t sum;
 };
 
-/* The four symbols of a group of field c, of all lanes: a step, and then a renormalisation. profile: on GPUs known when this is compiled. */
-WCODEC_DEVICE_FUNCTION void wcodec_byte_group(struct wcodec_tile_work *w, struct wcodec_byte_lane *lanes, struct wcodec_byte *b, const uint32_t c, const uint32_t profile, uint32_t group)
+/* The four symbols of a group of field c, of all lanes: a step, and then a renormalisation.
+ * profile: on GPUs known when this is compiled. */
+WCODEC_DEVICE_FUNCTION void wcodec_byte_group(struct wcodec_tile_work *w,
+                                              struct wcodec_byte_lane *lanes, struct wcodec_byte *b,
+                                              const uint32_t c, const uint32_t profile,
+                                              uint32_t group)
 {
-    const uint32_t bits = profile == 3 ? 8 : 12, slots = (1u << bits) - 1, symbols = profile == 2 ? 1 : 2;
+    const uint32_t bits = profile == 3 ? 8 : 12, slots = (1u << bits) - 1,
+                   symbols = profile == 2 ? 1 : 2;
     const WCODEC_GLOBAL uint32_t *table = b->entries;
     (void)w; /* not all dialects vote through it */
     if (profile == 3 && b->run_log2) {
@@ -45,7 +52,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_byte_group(struct wcodec_tile_work *w, struct
             uint32_t x = l->state[c], e = table[x & slots];
             x = wcodec_entry_step(x, e, bits);
             if (profile == 1) {
-                l->symbols[c] = l->symbols[c] >> 16 | (((e >> 12 & 0xfu) | (e >> 8 & 0xf00u)) + b->base) << 16;
+                l->symbols[c] =
+                    l->symbols[c] >> 16 | (((e >> 12 & 0xfu) | (e >> 8 & 0xf00u)) + b->base) << 16;
             } else {
                 l->symbols[c] = l->symbols[c] >> 8 | (e << 12 & 0xff000000u);
             }
@@ -59,21 +67,27 @@ WCODEC_DEVICE_FUNCTION void wcodec_byte_group(struct wcodec_tile_work *w, struct
         WCODEC_BALLOT(low, lanes[WCODEC_SELF].state[c] < WCODEC_STATE_LOW);
         WCODEC_EACH_LANE
         {
-            const uint32_t number = b->used + WCODEC_POPCOUNT(low & ((1u << lane) - 1)), take = low >> lane & 1;
+            const uint32_t number = b->used + WCODEC_POPCOUNT(low & ((1u << lane) - 1)),
+                           take = low >> lane & 1;
             uint32_t word = 0;
             if (take && number < b->word_count)
                 word = b->words[number];
-            lanes[WCODEC_SELF].state[c] = take ? lanes[WCODEC_SELF].state[c] << 16 | word : lanes[WCODEC_SELF].state[c];
+            lanes[WCODEC_SELF].state[c] =
+                take ? lanes[WCODEC_SELF].state[c] << 16 | word : lanes[WCODEC_SELF].state[c];
         }
         b->used += WCODEC_POPCOUNT(low);
     }
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_byte_symbols(struct wcodec_tile_work *w, struct wcodec_byte_lane *lanes, struct wcodec_byte *b, const uint32_t c, uint32_t group)
+WCODEC_DEVICE_FUNCTION void wcodec_byte_symbols(struct wcodec_tile_work *w,
+                                                struct wcodec_byte_lane *lanes,
+                                                struct wcodec_byte *b, const uint32_t c,
+                                                uint32_t group)
 {
     if (!b->is_coded)
         return;
-#if defined(WCODEC_OPENCL_LOOPS) || defined(WCODEC_OPENCL_LOCAL) /* processors' compilers take long over large code */
+#if defined(WCODEC_OPENCL_LOOPS) || \
+    defined(WCODEC_OPENCL_LOCAL) /* processors' compilers take long over large code */
     wcodec_byte_group(w, lanes, b, c, b->profile, group);
 #else
     if (b->profile == 2)
@@ -85,7 +99,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_byte_symbols(struct wcodec_tile_work *w, stru
 #endif
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_byte_open(const struct wcodec_tile_work *w, uint32_t c, struct wcodec_byte *b)
+WCODEC_DEVICE_FUNCTION void wcodec_byte_open(const struct wcodec_tile_work *w, uint32_t c,
+                                             struct wcodec_byte *b)
 {
     const WCODEC_GLOBAL struct wcodec_stream_job *s = &w->streams[c];
     const WCODEC_GLOBAL struct wcodec_field_job *f = &w->tensor->field[c];
@@ -97,18 +112,23 @@ WCODEC_DEVICE_FUNCTION void wcodec_byte_open(const struct wcodec_tile_work *w, u
     b->word_count = s->word_count;
     b->used = 0;
     b->profile = f->profile;
-    b->base = f->profile == 1 ? WCODEC_AT(w, block, uint8_t, w->tensor->bases)[s->entries / 256] * 0x0101u : 0;
+    b->base = f->profile == 1
+                  ? WCODEC_AT(w, block, uint8_t, w->tensor->bases)[s->entries / 256] * 0x0101u
+                  : 0;
     b->shift = f->shift;
     b->run_log2 = f->run_log2;
     b->run_bits = f->run_bits;
 }
 
-/* Halves less those of `add`, each by itself. The instruction is of PTX 8.0; clang (backends/cuda/by-clang.sh) and CUDA 11.8 write 7.8 for sm_90. */
+/* Halves less those of `add`, each by itself. The instruction is of PTX 8.0; clang
+ * (backends/cuda/by-clang.sh) and CUDA 11.8 write 7.8 for sm_90. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_subtract_halves(uint32_t v, uint32_t add)
 {
 #if defined(WCODEC_OPENCL_HALVES) || (__CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ >= 12)
     uint32_t sums;
-    asm("add.u16x2 %0, %1, %2;" : "=r"(sums) : "r"(v), "r"(((~add & 0x7fff7fffu) + 0x00010001u) ^ (~add & 0x80008000u)));
+    asm("add.u16x2 %0, %1, %2;"
+        : "=r"(sums)
+        : "r"(v), "r"(((~add & 0x7fff7fffu) + 0x00010001u) ^ (~add & 0x80008000u)));
     return sums;
 #else
     return ((v | 0x80008000u) - (add & 0x7fff7fffu)) ^ ((v ^ ~add) & 0x80008000u);
@@ -116,21 +136,27 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_subtract_halves(uint32_t v, uint32_t add)
 }
 
 /* A nibble of a plane of four bits, where it stands in a slot. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_place_nibble(const struct wcodec_tile_work *w, uint32_t value)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_place_nibble(const struct wcodec_tile_work *w,
+                                                    uint32_t value)
 {
     const uint32_t q = w->tensor->plane[0].position % w->slot_bits;
     const uint64_t v = (uint64_t)value << q;
     return (uint32_t)(v | v >> w->slot_bits) & (uint32_t)(((uint64_t)1 << w->slot_bits) - 1);
 }
 
-/* The word of the first plane's last row, which is stored by half or not at all; `slot`: slot word number in the tile. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_last_word(const struct wcodec_tile_work *w, uint32_t lane, uint32_t payload, uint64_t row, uint32_t number, uint32_t group)
+/* The word of the first plane's last row, which is stored by half or not at all; `slot`: slot word
+ * number in the tile. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_last_word(const struct wcodec_tile_work *w, uint32_t lane,
+                                                 uint32_t payload, uint64_t row, uint32_t number,
+                                                 uint32_t group)
 {
     if (w->tensor->plane[0].bits >= 8)
         return WCODEC_AT(w, raw, uint16_t, row)[lane] | payload << 16;
     /* Four values, of this group: made to stand where its slot word `number` has them. */
-    const uint32_t nibbles = group + 1 == w->groups ? payload : WCODEC_AT(w, raw, uint16_t, row)[lane];
-    const uint32_t a_word = 32 / w->slot_bits, ratio = w->slot_bits / 4, first = number % (4 / a_word) * a_word;
+    const uint32_t nibbles =
+        group + 1 == w->groups ? payload : WCODEC_AT(w, raw, uint16_t, row)[lane];
+    const uint32_t a_word = 32 / w->slot_bits, ratio = w->slot_bits / 4,
+                   first = number % (4 / a_word) * a_word;
     uint32_t word = 0;
     for (uint32_t i = 0; i < a_word; i++)
         word |= wcodec_place_nibble(w, nibbles >> 4 * (first + i) & 15) << i * w->slot_bits % 32;
@@ -146,9 +172,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_place_bytes(uint32_t symbols, uint32_t shift,
 }
 
 /* Raw bits of plane p. Of a lane's two words of a group both are in the same row. */
-WCODEC_DEVICE_FUNCTION void wcodec_place_raw(const struct wcodec_tile_work *w, uint32_t p, uint32_t lane, uint32_t group, uint32_t payload, uint32_t *v)
+WCODEC_DEVICE_FUNCTION void wcodec_place_raw(const struct wcodec_tile_work *w, uint32_t p,
+                                             uint32_t lane, uint32_t group, uint32_t payload,
+                                             uint32_t *v)
 {
-    const uint32_t bits = w->tensor->plane[p].bits, mask = w->tensor->plane[p].mask, row = group * bits / 8, turn = group * bits % 8 * 2;
+    const uint32_t bits = w->tensor->plane[p].bits, mask = w->tensor->plane[p].mask,
+                   row = group * bits / 8, turn = group * bits % 8 * 2;
     const uint64_t at = w->plane[p] + (uint64_t)row * 128;
     uint32_t first, second;
     if (w->payload && p == 0 && row == (w->groups * bits + 7) / 8 - 1) {
@@ -162,7 +191,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_place_raw(const struct wcodec_tile_work *w, u
 }
 
 /* Four elements of a lane; those behind the last are zero and not stored. */
-WCODEC_DEVICE_FUNCTION void wcodec_put_bytes(const struct wcodec_tile_work *w, struct wcodec_byte_lane *l, uint32_t lane, uint32_t group, uint32_t add, uint32_t *v)
+WCODEC_DEVICE_FUNCTION void wcodec_put_bytes(const struct wcodec_tile_work *w,
+                                             struct wcodec_byte_lane *l, uint32_t lane,
+                                             uint32_t group, uint32_t add, uint32_t *v)
 {
     const uint32_t number = group * 128 + 4 * lane, elements = w->job->elements;
     const uint32_t left = number >= elements ? 0 : elements - number;
@@ -180,14 +211,19 @@ WCODEC_DEVICE_FUNCTION void wcodec_put_bytes(const struct wcodec_tile_work *w, s
                 v[i / 2] &= i % 2 ? 0xffffu : 0xffff0000u;
         }
     }
-    l->sum += (uint64_t)v[0] * wcodec_check_factor(2 * group) + (uint64_t)v[1] * wcodec_check_factor(2 * group + 1);
+    l->sum += (uint64_t)v[0] * wcodec_check_factor(2 * group) +
+              (uint64_t)v[1] * wcodec_check_factor(2 * group + 1);
 }
 
-/* All groups of a tile; returns the fault as far as it shows in words and states, and sums for the check in lanes. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_bytes(struct wcodec_tile_work *w, struct wcodec_byte_lane *lanes)
+/* All groups of a tile; returns the fault as far as it shows in words and states, and sums for the
+ * check in lanes. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_bytes(struct wcodec_tile_work *w,
+                                                    struct wcodec_byte_lane *lanes)
 {
     struct wcodec_byte low, high;
-    const uint32_t add = ((uint32_t)w->tensor->add & 0xffffu) * 0x00010001u, constants = ((uint32_t)w->tensor->constants & 0xffffu) * 0x00010001u, planes = w->tensor->planes;
+    const uint32_t add = ((uint32_t)w->tensor->add & 0xffffu) * 0x00010001u,
+                   constants = ((uint32_t)w->tensor->constants & 0xffffu) * 0x00010001u,
+                   planes = w->tensor->planes;
     const bool two = w->tensor->coded > 1;
     uint32_t seen, state_bad = 0, final_bad = 0;
     wcodec_byte_open(w, 0, &low);
@@ -198,12 +234,15 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_bytes(struct wcodec_tile_work *w, 
     {
         struct wcodec_byte_lane *l = &lanes[WCODEC_SELF];
         l->sum = 0;
-        l->state[0] = low.is_coded ? WCODEC_AT(w, states, uint32_t, w->streams[0].states)[lane] : WCODEC_STATE_LOW;
-        l->state[1] = high.is_coded ? WCODEC_AT(w, states, uint32_t, w->streams[1].states)[lane] : WCODEC_STATE_LOW;
+        l->state[0] = low.is_coded ? WCODEC_AT(w, states, uint32_t, w->streams[0].states)[lane]
+                                   : WCODEC_STATE_LOW;
+        l->state[1] = high.is_coded ? WCODEC_AT(w, states, uint32_t, w->streams[1].states)[lane]
+                                    : WCODEC_STATE_LOW;
         l->symbols[0] = low.always;
         l->symbols[1] = high.always;
     }
-    WCODEC_BALLOT(seen, lanes[WCODEC_SELF].state[0] < WCODEC_STATE_LOW || lanes[WCODEC_SELF].state[1] < WCODEC_STATE_LOW);
+    WCODEC_BALLOT(seen, lanes[WCODEC_SELF].state[0] < WCODEC_STATE_LOW ||
+                            lanes[WCODEC_SELF].state[1] < WCODEC_STATE_LOW);
     state_bad |= seen;
     for (uint32_t group = 0; group < w->groups; group++) {
         wcodec_byte_symbols(w, lanes, &low, 0, group);
@@ -220,11 +259,14 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_bytes(struct wcodec_tile_work *w, 
             wcodec_put_bytes(w, l, lane, group, add, v);
         }
     }
-    WCODEC_BALLOT(seen, (w->payload ? lanes[WCODEC_SELF].state[0] >> 16 != 1 : lanes[WCODEC_SELF].state[0] != WCODEC_STATE_LOW) || lanes[WCODEC_SELF].state[1] != WCODEC_STATE_LOW);
+    WCODEC_BALLOT(seen, (w->payload ? lanes[WCODEC_SELF].state[0] >> 16 != 1
+                                    : lanes[WCODEC_SELF].state[0] != WCODEC_STATE_LOW) ||
+                            lanes[WCODEC_SELF].state[1] != WCODEC_STATE_LOW);
     final_bad |= seen;
     if (state_bad)
         return 1;
-    if ((low.is_coded && low.used != low.word_count) || (high.is_coded && high.used != high.word_count))
+    if ((low.is_coded && low.used != low.word_count) ||
+        (high.is_coded && high.used != high.word_count))
         return 2;
     return final_bad ? 3 : 0;
 }

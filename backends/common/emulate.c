@@ -19,7 +19,8 @@ struct few {
     const uint16_t *words;
     struct wcodec_few_step *steps;
     uint32_t x[32];
-    uint32_t count, at; /* words, and those that are taken; no more than two behind them all are told apart */
+    uint32_t count,
+        at; /* words, and those that are taken; no more than two behind them all are told apart */
     bool p8;
 };
 
@@ -58,9 +59,14 @@ static void few_take(struct few *f, uint32_t words)
     f->at = f->at + words < f->count + 1 ? f->at + words : f->count + 1;
 }
 
-uint32_t wcodec_emulate_few(const struct wcodec_tile_job *job, const struct wcodec_table_set *set, bool p8, struct wcodec_few_step *steps, uint32_t *decoded)
+uint32_t wcodec_emulate_few(const struct wcodec_tile_job *job, const struct wcodec_table_set *set,
+                            bool p8, struct wcodec_few_step *steps, uint32_t *decoded)
 {
-    struct few f = {.entries = (const uint32_t *)(const void *)(set + 1), .words = (const uint16_t *)(uintptr_t)job->words, .steps = steps, .count = job->word_count, .p8 = p8};
+    struct few f = {.entries = (const uint32_t *)(const void *)(set + 1),
+                    .words = (const uint16_t *)(uintptr_t)job->words,
+                    .steps = steps,
+                    .count = job->word_count,
+                    .p8 = p8};
     const uint32_t rounds = 2 * ((job->elements + 127) / 128);
     bool low_start = false, bad_end = false;
     few_expand(&f);
@@ -113,7 +119,8 @@ void wcodec_emulate_lossy(const struct wcodec_blocks_job *job)
         wcodec_lossy_unit(&work, job, unit);
 }
 
-uint32_t wcodec_emulate_fused(const struct wcodec_tile_job *job, const struct wcodec_table_set *set, const uint8_t *residuals)
+uint32_t wcodec_emulate_fused(const struct wcodec_tile_job *job, const struct wcodec_table_set *set,
+                              const uint8_t *residuals)
 {
     const struct wcodec_blocks_job *blocks = (const struct wcodec_blocks_job *)(uintptr_t)job->out;
     struct wcodec_blocks_work work;
@@ -124,7 +131,8 @@ uint32_t wcodec_emulate_fused(const struct wcodec_tile_job *job, const struct wc
     wcodec_blocks_open(&work, blocks, &stage);
     wcodec_fused_begin(&work, &stage, job, set, &o);
     for (uint32_t first = 0, end; first < job->elements; first = end) {
-        end = first + WCODEC_UNIT_ELEMENTS < job->elements ? first + WCODEC_UNIT_ELEMENTS : job->elements;
+        end = first + WCODEC_UNIT_ELEMENTS < job->elements ? first + WCODEC_UNIT_ELEMENTS
+                                                           : job->elements;
         for (uint32_t i = first; i < end; i += 4) {
             uint32_t word;
             memcpy(&word, residuals + i, 4);

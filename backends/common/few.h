@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What kernels for few tiles make a table of pairs from: less to read for all of them at once than the table itself. Host code. */
+/* What kernels for few tiles make a table of pairs from: less to read for all of them at once than
+ * the table itself. Host code. */
 #ifndef WCODEC_COMMON_FEW_H
 #define WCODEC_COMMON_FEW_H
 
@@ -9,7 +10,8 @@
 
 #include <stdbool.h>
 
-/* Bytes: a symbol for each slot, and for each symbol a word, which is what an entry is less its slot. */
+/* Bytes: a symbol for each slot, and for each symbol a word, which is what an entry is less its
+ * slot. */
 #define WCODEC_FEW_TABLE 5120
 
 /* Bytes of an element of each shape. */

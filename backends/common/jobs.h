@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a host tells a kernel: built from validated structures (lib/coding/tiling.h), copied to the device once, read by all dialects. Addresses are the
- * device's; a backend that binds buffers makes them
- * offsets from what it binds. */
+/* What a host tells a kernel: built from validated structures (lib/coding/tiling.h), copied to the
+ * device once, read by all dialects. Addresses are the device's; a backend that binds buffers makes
+ * them offsets from what it binds. */
 #ifndef WCODEC_COMMON_JOBS_H
 #define WCODEC_COMMON_JOBS_H
 
@@ -15,7 +15,7 @@ struct wcodec_stream_job {
     uint64_t words;
     uint64_t positions;
     uint64_t values;
-    uint64_t runs;   /* its packed run indices, 0 without runs */
+    uint64_t runs; /* its packed run indices, 0 without runs */
     uint32_t word_count;
     uint32_t outliers;
     uint32_t entries; /* of its table, or of the pool's first: index into the tensor's entries */
@@ -30,7 +30,7 @@ struct wcodec_tile_job {
     uint64_t out;
     uint64_t positions;
     uint64_t values;
-    uint64_t runs;     /* fast: packed run indices; generic: its wcodec_stream_job, one a coded field */
+    uint64_t runs; /* fast: packed run indices; generic: its wcodec_stream_job, one a coded field */
     uint32_t check;
     uint32_t word_count;
     uint32_t elements; /* 1 to 65536 */
@@ -39,19 +39,21 @@ struct wcodec_tile_job {
     uint32_t table; /* generic: where its wcodec_tensor_job is, in units of 16 bytes */
 };
 
-/* The tables of a work-group at a time, and what holds for all tiles that use them. Followed by entries, 4 bytes each (lib/coding/table.h). */
+/* The tables of a work-group at a time, and what holds for all tiles that use them. Followed by
+ * entries, 4 bytes each (lib/coding/table.h). */
 struct wcodec_table_set {
-    uint32_t entries;  /* 4096, or 256 a table of the pool */
-    uint32_t shift;    /* of the coded field */
+    uint32_t entries; /* 4096, or 256 a table of the pool */
+    uint32_t shift;   /* of the coded field */
     uint32_t width;
-    uint32_t base;     /* pairs: first value of the window */
-    uint32_t raw_mask; /* raw bits of a slot word's first plane */
-    uint32_t position; /* where the first raw bit stands in the element */
-    uint32_t add;      /* A, repeated to 32 bits */
-    uint32_t run_log2; /* P8: 0, or elements of a run */
-    uint32_t run_bits; /* bits of a run index */
+    uint32_t base;      /* pairs: first value of the window */
+    uint32_t raw_mask;  /* raw bits of a slot word's first plane */
+    uint32_t position;  /* where the first raw bit stands in the element */
+    uint32_t add;       /* A, repeated to 32 bits */
+    uint32_t run_log2;  /* P8: 0, or elements of a run */
+    uint32_t run_bits;  /* bits of a run index */
     uint32_t constants; /* bits of an element that are none of a field that is coded or raw */
-    uint32_t streams; /* coded fields of a tile: the sets of further ones are behind this one's entries */
+    uint32_t streams;   /* coded fields of a tile: the sets of further ones are behind this one's
+                           entries */
     uint32_t pad[5];
 };
 
@@ -76,7 +78,8 @@ struct wcodec_plane_job {
     uint32_t mask; /* of two elements of 16 bits: where its bits are */
 };
 
-/* Bits [slot, slot + bits) of a slot of plane `plane` are bits [element, element + bits) of the element. */
+/* Bits [slot, slot + bits) of a slot of plane `plane` are bits [element, element + bits) of the
+ * element. */
 struct wcodec_piece_job {
     uint8_t plane;
     uint8_t slot;
@@ -108,7 +111,7 @@ struct wcodec_view_job {
     uint64_t begin; /* elements [begin, end) of the tensor are stored */
     uint64_t end;
     uint64_t rows;
-    uint64_t scales;    /* lossy: of row first_row and those behind, or one */
+    uint64_t scales; /* lossy: of row first_row and those behind, or one */
     uint64_t first_row;
     uint32_t columns;
     uint32_t across;     /* blocks of 16 rows, or superblocks */
@@ -124,9 +127,10 @@ struct wcodec_view_job {
 /* The blocks of one tile: of 16 x 16, or superblocks; of a plain tensor its elements. */
 struct wcodec_blocks_job {
     uint64_t residuals; /* of a fused kernel: the tile's raw bits */
-    uint64_t view;   /* its wcodec_view_job */
-    uint64_t row;    /* place of the first block, in blocks */
-    uint64_t first;  /* number of the first block among those of the job's tiles; plain: in the tensor */
+    uint64_t view;      /* its wcodec_view_job */
+    uint64_t row;       /* place of the first block, in blocks */
+    uint64_t
+        first; /* number of the first block among those of the job's tiles; plain: in the tensor */
     uint32_t column; /* of that place */
     uint32_t blocks;
     uint32_t pad[2];
@@ -141,7 +145,8 @@ enum wcodec_shape {
     WCODEC_SHAPE_16_11 = 4, /* f16 */
     WCODEC_SHAPE_8_31 = 5,  /* 8 bits, the lower 3 and the top one raw: e4m3 */
     WCODEC_SHAPES = 6,
-    WCODEC_SHAPE_32_8 = 6 /* bf16 stored as f32: the lower 16 bits constant; among kernels it stands for 32_24 with an offset, of which there is none */
+    WCODEC_SHAPE_32_8 = 6 /* bf16 stored as f32: the lower 16 bits constant; among kernels it stands
+                             for 32_24 with an offset, of which there is none */
 };
 
 #endif

@@ -36,13 +36,15 @@ static uint64_t tile_bytes(const struct wcodec_tiling *t)
     return (uint64_t)1 << (t->tile_log2 + t->element_log2);
 }
 
-/* What tiles hold goes through scratch memory: 0 of blocks, 1 of lossy tensors, as in wcodec_plan; -1 for others. */
+/* What tiles hold goes through scratch memory: 0 of blocks, 1 of lossy tensors, as in wcodec_plan;
+ * -1 for others. */
 static int blocks_kind(const struct wcodec_job *job)
 {
     return job->blocks ? 0 : job->lossy ? 1 : -1;
 }
 
-/* What kernels read of a job's modes and scales: bytes [modes, modes_end) and [scales, scales_end) of them. */
+/* What kernels read of a job's modes and scales: bytes [modes, modes_end) and [scales, scales_end)
+ * of them. */
 struct side {
     uint64_t modes, modes_end, scales, scales_end;
     uint64_t first_row; /* of the first scale */
@@ -56,25 +58,33 @@ static uint64_t least(uint64_t a, uint64_t b)
 /* A tile has a multiple of sixteen blocks, but for the last: no byte of modes is shared by two. */
 static struct side side_of_blocks(const struct wcodec_job *job)
 {
-    const unsigned log2 = job->tiles->tiling->tile_log2 - WCODEC_BLOCK_LOG2, bits = wcodec_blocks_index_bits(job->blocks);
-    return (struct side){.modes = (job->first << log2) * bits / 8, .modes_end = least(((job->first + job->count) << log2) * bits / 8, wcodec_blocks_modes_size(job->blocks))};
+    const unsigned log2 = job->tiles->tiling->tile_log2 - WCODEC_BLOCK_LOG2,
+                   bits = wcodec_blocks_index_bits(job->blocks);
+    return (struct side){.modes = (job->first << log2) * bits / 8,
+                         .modes_end = least(((job->first + job->count) << log2) * bits / 8,
+                                            wcodec_blocks_modes_size(job->blocks))};
 }
 
 static struct side side_of_lossy(const struct wcodec_job *job)
 {
     const struct wcodec_lossy *l = job->lossy;
     const struct wcodec_tiling *t = job->tiles->tiling;
-    const uint64_t first = job->first << t->tile_log2, end = least((job->first + job->count) << t->tile_log2, t->elements);
-    const uint64_t superblock = first >> WCODEC_SUPERBLOCK_LOG2, stop = end >> WCODEC_SUPERBLOCK_LOG2;
-    const uint64_t size = WCODEC_SUPERBLOCK_BLOCKS / 8 * wcodec_lossy_index_bits(l), scales = wcodec_lossy_modes_size(l);
+    const uint64_t first = job->first << t->tile_log2,
+                   end = least((job->first + job->count) << t->tile_log2, t->elements);
+    const uint64_t superblock = first >> WCODEC_SUPERBLOCK_LOG2,
+                   stop = end >> WCODEC_SUPERBLOCK_LOG2;
+    const uint64_t size = WCODEC_SUPERBLOCK_BLOCKS / 8 * wcodec_lossy_index_bits(l),
+                   scales = wcodec_lossy_modes_size(l);
     struct side s = {.scales = scales, .scales_end = scales + 4};
     if (!l->plain) {
         s.modes = superblock * size;
         s.modes_end = stop * size;
     }
     if (l->row_scales) {
-        s.first_row = l->plain ? first / l->columns : superblock / l->across * WCODEC_SUPERBLOCK_ROWS;
-        const uint64_t last = l->plain ? (end - 1) / l->columns + 1 : ((stop - 1) / l->across + 1) * WCODEC_SUPERBLOCK_ROWS;
+        s.first_row =
+            l->plain ? first / l->columns : superblock / l->across * WCODEC_SUPERBLOCK_ROWS;
+        const uint64_t last = l->plain ? (end - 1) / l->columns + 1
+                                       : ((stop - 1) / l->across + 1) * WCODEC_SUPERBLOCK_ROWS;
         s.scales = scales + 4 * s.first_row;
         s.scales_end = scales + 4 * least(last, l->rows);
     }
@@ -90,16 +100,20 @@ static struct side side_of(const struct wcodec_job *job)
 static uint64_t job_extra(const struct wcodec_job *job)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
-    uint64_t size = wcodec_align_u64(sizeof(struct wcodec_tensor_job), 16) + 4 * (uint64_t)pool_entries(t) + wcodec_align_u64(pool_entries(t) / 256, 16);
+    uint64_t size = wcodec_align_u64(sizeof(struct wcodec_tensor_job), 16) +
+                    4 * (uint64_t)pool_entries(t) + wcodec_align_u64(pool_entries(t) / 256, 16);
     size += job->count * wcodec_align_u64(t->coded_count * sizeof(struct wcodec_stream_job), 16);
     for (unsigned c = 0; c < t->coded_count; c++)
         size += wcodec_align_u64(job->count * run_bytes(t, c), 16);
     if (t->coded_count <= 2)
-        size += (table_sets(t) + t->coded_count) * sizeof(struct wcodec_table_set) + 4 * (uint64_t)pool_entries(t);
+        size += (table_sets(t) + t->coded_count) * sizeof(struct wcodec_table_set) +
+                4 * (uint64_t)pool_entries(t);
     if (blocks_kind(job) >= 0) {
         const struct side s = side_of(job);
         size += wcodec_align_u64(sizeof(struct wcodec_stream_job), 16);
-        size += wcodec_align_u64(sizeof(struct wcodec_view_job), 16) + wcodec_align_u64(s.modes_end - s.modes, 16) + wcodec_align_u64(s.scales_end - s.scales, 16);
+        size += wcodec_align_u64(sizeof(struct wcodec_view_job), 16) +
+                wcodec_align_u64(s.modes_end - s.modes, 16) +
+                wcodec_align_u64(s.scales_end - s.scales, 16);
     }
     return wcodec_align_u64(size, 16);
 }
@@ -114,7 +128,9 @@ static uint64_t scratch_bytes(const struct wcodec_job *job, uint64_t kernels)
     return count * tile_bytes(job->tiles->tiling);
 }
 
-wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs, size_t count, uint64_t kernels, struct wcodec_plan *plan, wcodec_error *err)
+wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs,
+                                  size_t count, uint64_t kernels, struct wcodec_plan *plan,
+                                  wcodec_error *err)
 {
     uint64_t tiles = 0, size = 0, scratch = 0, blocks[2] = {0};
     for (size_t i = 0; i < count; i++) {
@@ -127,8 +143,14 @@ wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct w
     }
     if (tiles >> 31)
         return host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%" PRIu64 " tiles in one batch", tiles);
-    size += tiles * sizeof(struct wcodec_tile_job) + (blocks[0] + blocks[1]) * sizeof(struct wcodec_blocks_job);
-    *plan = (struct wcodec_plan){.host = host, .tiles = tiles, .size = size, .scratch_size = scratch, .blocks_room = {(uint32_t)blocks[0], (uint32_t)blocks[1]}, .kernels = kernels};
+    size += tiles * sizeof(struct wcodec_tile_job) +
+            (blocks[0] + blocks[1]) * sizeof(struct wcodec_blocks_job);
+    *plan = (struct wcodec_plan){.host = host,
+                                 .tiles = tiles,
+                                 .size = size,
+                                 .scratch_size = scratch,
+                                 .blocks_room = {(uint32_t)blocks[0], (uint32_t)blocks[1]},
+                                 .kernels = kernels};
     return WCODEC_OK;
 }
 
@@ -149,7 +171,8 @@ struct builder {
     uint64_t at;      /* end of what is written */
     wcodec_address_function *place;
     uint64_t scratch;  /* bytes of the scratch memory that tiles have */
-    uint64_t fused[2]; /* of either kind: number of the last wcodec_blocks_job that was given to a fused tile */
+    uint64_t fused[2]; /* of either kind: number of the last wcodec_blocks_job that was given to a
+                          fused tile */
 };
 
 static uint64_t reserve(struct builder *b, uint64_t size, void **p)
@@ -160,7 +183,8 @@ static uint64_t reserve(struct builder *b, uint64_t size, void **p)
     return offset;
 }
 
-static uint64_t area(const struct builder *b, const struct wcodec_job *job, enum wcodec_area a, uint64_t payload_offset)
+static uint64_t area(const struct builder *b, const struct wcodec_job *job, enum wcodec_area a,
+                     uint64_t payload_offset)
 {
     const struct wcodec_area_place *p = &job->places[a];
     return p->memory ? b->place(p->memory) + p->offset + (payload_offset - p->begin) : 0;
@@ -169,11 +193,13 @@ static uint64_t area(const struct builder *b, const struct wcodec_job *job, enum
 static uint32_t repeat(uint64_t v, unsigned element_log2)
 {
     const uint32_t u = (uint32_t)v;
-    return element_log2 == 0 ? (u & 0xff) * 0x01010101u : element_log2 == 1 ? (u & 0xffff) * 0x00010001u : u;
+    return element_log2 == 0   ? (u & 0xff) * 0x01010101u
+           : element_log2 == 1 ? (u & 0xffff) * 0x00010001u
+                               : u;
 }
 
-/* The sets of a job of fast tiles, one behind the other, and behind them those of further fields, which have runs; returns the offset of the first, and in
- * *step how far the next is. */
+/* The sets of a job of fast tiles, one behind the other, and behind them those of further fields,
+ * which have runs; returns the offset of the first, and in *step how far the next is. */
 static uint64_t write_sets(struct builder *b, const struct wcodec_tiles *tiles, uint64_t *step)
 {
     const struct wcodec_tiling *t = tiles->tiling;
@@ -188,8 +214,15 @@ static uint64_t write_sets(struct builder *b, const struct wcodec_tiles *tiles, 
         reserve(b, sizeof(struct wcodec_table_set) + 4 * (uint64_t)count, &p);
         *step = i ? *step : b->at - first;
         struct wcodec_table_set *set = p;
-        *set = (struct wcodec_table_set){.entries = count, .shift = c ? 0 : f->shift, .width = f->width, .base = tiles->tables[table].base, .add = repeat(t->add, t->element_log2),
-                                         .run_log2 = f->run_log2, .run_bits = wcodec_run_index_bits(f->tables), .constants = (uint32_t)t->constant_bits, .streams = t->coded_count};
+        *set = (struct wcodec_table_set){.entries = count,
+                                         .shift = c ? 0 : f->shift,
+                                         .width = f->width,
+                                         .base = tiles->tables[table].base,
+                                         .add = repeat(t->add, t->element_log2),
+                                         .run_log2 = f->run_log2,
+                                         .run_bits = wcodec_run_index_bits(f->tables),
+                                         .constants = (uint32_t)t->constant_bits,
+                                         .streams = t->coded_count};
         if (t->plane_count) {
             const unsigned slot = 8u << t->element_log2, q = t->planes[0].position;
             const uint64_t bits = (1ull << t->planes[0].bits) - 1;
@@ -208,7 +241,8 @@ static uint32_t write_pieces(const struct wcodec_tiling *t, struct wcodec_piece_
     uint32_t count = 0;
     for (unsigned p = 0; p < t->plane_count; p++)
         for (unsigned i = 0; i < t->planes[p].bits; i++) {
-            const uint8_t slot = (uint8_t)((t->planes[p].position + i) % slot_bits), element = t->raw_position[t->planes[p].first + i];
+            const uint8_t slot = (uint8_t)((t->planes[p].position + i) % slot_bits),
+                          element = t->raw_position[t->planes[p].first + i];
             struct wcodec_piece_job *last = count ? &pieces[count - 1] : NULL;
             if (i > 0 && last->slot + last->bits == slot && last->element + last->bits == element)
                 last->bits++;
@@ -218,7 +252,8 @@ static uint32_t write_pieces(const struct wcodec_tiling *t, struct wcodec_piece_
     return count;
 }
 
-/* 16 bits of which one or two fields are coded, with raw bits that stand in slots as in elements. */
+/* 16 bits of which one or two fields are coded, with raw bits that stand in slots as in elements.
+ */
 static bool is_bytes(const struct wcodec_tiling *t, const struct wcodec_tensor_job *tensor)
 {
     if (t->element_log2 != 1 || t->coded_count > 2)
@@ -234,11 +269,14 @@ static uint32_t write_tensor(struct builder *b, const struct wcodec_job *job)
     const struct wcodec_tiling *t = job->tiles->tiling;
     const uint32_t entries = pool_entries(t);
     void *p, *q, *r;
-    const uint64_t at = reserve(b, sizeof(struct wcodec_tensor_job), &p), entry_at = reserve(b, 4 * (uint64_t)entries, &q), base_at = reserve(b, entries / 256, &r);
+    const uint64_t at = reserve(b, sizeof(struct wcodec_tensor_job), &p),
+                   entry_at = reserve(b, 4 * (uint64_t)entries, &q),
+                   base_at = reserve(b, entries / 256, &r);
     struct wcodec_tensor_job *tensor = p;
     memset(tensor, 0, sizeof *tensor);
     memcpy(q, job->tiles->entries, 4 * (size_t)entries);
-    for (unsigned i = 0; i < t->table_count; i++) /* a base for every 256 entries, so that a table is found from its first entry */
+    for (unsigned i = 0; i < t->table_count;
+         i++) /* a base for every 256 entries, so that a table is found from its first entry */
         ((uint8_t *)r)[job->tiles->entry_offset[i] / 256] = job->tiles->tables[i].base;
     tensor->entries = b->address + entry_at;
     tensor->bases = b->address + base_at;
@@ -249,54 +287,65 @@ static uint32_t write_tensor(struct builder *b, const struct wcodec_job *job)
     tensor->planes = t->plane_count;
     for (unsigned c = 0; c < t->coded_count; c++) {
         const struct wcodec_field *f = &t->fields[t->coded[c]];
-        tensor->field[c] = (struct wcodec_field_job){f->shift, f->width, f->profile, f->run_log2, wcodec_run_index_bits(f->tables)};
+        tensor->field[c] = (struct wcodec_field_job){f->shift, f->width, f->profile, f->run_log2,
+                                                     wcodec_run_index_bits(f->tables)};
     }
     for (unsigned i = 0; i < t->plane_count; i++)
         tensor->plane[i] = (struct wcodec_plane_job){t->planes[i].bits, t->planes[i].position, 0};
     tensor->pieces = write_pieces(t, tensor->piece);
     tensor->bytes = is_bytes(t, tensor);
     for (uint32_t i = 0; i < tensor->pieces && tensor->bytes; i++)
-        tensor->plane[tensor->piece[i].plane].mask |= ((1u << tensor->piece[i].bits) - 1) * 0x10001u << tensor->piece[i].element;
+        tensor->plane[tensor->piece[i].plane].mask |= ((1u << tensor->piece[i].bits) - 1) * 0x10001u
+                                                      << tensor->piece[i].element;
     return (uint32_t)(at / 16);
 }
 
 struct job_state {
-    unsigned kernel;      /* of whole tiles */
-    uint32_t first_class; /* fast: number of its first table set among all; generic tiles are class 0 */
+    unsigned kernel; /* of whole tiles */
+    uint32_t
+        first_class; /* fast: number of its first table set among all; generic tiles are class 0 */
     uint64_t sets, step;
     uint32_t tensor;
     uint64_t runs[WCODEC_MAX_CODED]; /* offsets */
     uint64_t slot;
-    uint64_t view;    /* offset of its wcodec_view_job */
-    uint64_t upper;   /* of a wcodec_stream_job of upper bits that are constant, for a fused kernel that takes two streams */
+    uint64_t view;  /* offset of its wcodec_view_job */
+    uint64_t upper; /* of a wcodec_stream_job of upper bits that are constant, for a fused kernel
+                       that takes two streams */
 };
 
 /* The kernel of one tile. */
-static unsigned tile_kernel(const struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile)
+static unsigned tile_kernel(const struct builder *b, const struct wcodec_job *job,
+                            const struct job_state *s, uint64_t tile)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
-    const uint64_t out = blocks_kind(job) >= 0 ? 0 : b->place(job->memory) + job->destination, kernels = b->plan->kernels; /* scratch memory is aligned */
+    const uint64_t out = blocks_kind(job) >= 0 ? 0 : b->place(job->memory) + job->destination,
+                   kernels = b->plan->kernels; /* scratch memory is aligned */
     const unsigned kernel = s->kernel;
     if (kernel > WCODEC_KERNEL_GENERIC)
         return wcodec_plan_is_fused(job, kernel, kernels, tile) ? kernel : WCODEC_KERNEL_GENERIC;
-    if (kernel == WCODEC_KERNEL_GENERIC || !(kernels >> kernel & 1) || job->tiles->streams[tile * t->coded_count].mode != WCODEC_STREAM_RANS)
+    if (kernel == WCODEC_KERNEL_GENERIC || !(kernels >> kernel & 1) ||
+        job->tiles->streams[tile * t->coded_count].mode != WCODEC_STREAM_RANS)
         return WCODEC_KERNEL_GENERIC;
-    if (!(kernels & WCODEC_PLAN_ANY_TILE) && (wcodec_tile_elements(t, tile) != 1u << t->tile_log2 || out % (4u << t->element_log2)))
+    if (!(kernels & WCODEC_PLAN_ANY_TILE) &&
+        (wcodec_tile_elements(t, tile) != 1u << t->tile_log2 || out % (4u << t->element_log2)))
         return WCODEC_KERNEL_GENERIC;
     return kernel;
 }
 
-static uint32_t tile_class(const struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile, unsigned *kernel)
+static uint32_t tile_class(const struct builder *b, const struct wcodec_job *job,
+                           const struct job_state *s, uint64_t tile, unsigned *kernel)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
     *kernel = tile_kernel(b, job, s, tile);
     if (*kernel == WCODEC_KERNEL_GENERIC)
         return 0;
-    return s->first_class + (table_sets(t) > 1 ? job->tiles->streams[tile * t->coded_count].table : 0);
+    return s->first_class +
+           (table_sets(t) > 1 ? job->tiles->streams[tile * t->coded_count].table : 0);
 }
 
 /* Returns the address. */
-static uint64_t write_streams(struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile)
+static uint64_t write_streams(struct builder *b, const struct wcodec_job *job,
+                              const struct job_state *s, uint64_t tile)
 {
     const struct wcodec_tiles *tiles = job->tiles;
     const struct wcodec_tiling *t = tiles->tiling;
@@ -308,9 +357,12 @@ static uint64_t write_streams(struct builder *b, const struct wcodec_job *job, c
         streams[c] = (struct wcodec_stream_job){
             .states = area(b, job, WCODEC_AREA_STATES, from->state),
             .words = area(b, job, WCODEC_AREA_WORDS, from->word),
-            .positions = area(b, job, WCODEC_AREA_POSITIONS, tiles->area_begin[WCODEC_AREA_POSITIONS] + 2 * from->outlier),
-            .values = area(b, job, WCODEC_AREA_VALUES, tiles->area_begin[WCODEC_AREA_VALUES] + from->outlier),
-            .runs = s->runs[c] ? b->address + s->runs[c] + (tile - job->first) * run_bytes(t, c) : 0,
+            .positions = area(b, job, WCODEC_AREA_POSITIONS,
+                              tiles->area_begin[WCODEC_AREA_POSITIONS] + 2 * from->outlier),
+            .values = area(b, job, WCODEC_AREA_VALUES,
+                           tiles->area_begin[WCODEC_AREA_VALUES] + from->outlier),
+            .runs =
+                s->runs[c] ? b->address + s->runs[c] + (tile - job->first) * run_bytes(t, c) : 0,
             .word_count = from->words,
             .outliers = from->outliers,
             .entries = tiles->entry_offset[tiles->table_base[c] + from->table],
@@ -321,17 +373,27 @@ static uint64_t write_streams(struct builder *b, const struct wcodec_job *job, c
 }
 
 /* What becomes of a tile of residuals or coefficients; returns its offset. */
-static uint64_t write_blocks_job(struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile, bool fused)
+static uint64_t write_blocks_job(struct builder *b, const struct wcodec_job *job,
+                                 const struct job_state *s, uint64_t tile, bool fused)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
     const int kind = blocks_kind(job);
     const bool plain = job->lossy && job->lossy->plain;
-    const unsigned unit = job->blocks ? WCODEC_BLOCK_LOG2 : plain ? 0 : WCODEC_SUPERBLOCK_LOG2, log2 = t->tile_log2 - unit;
-    const uint64_t across = job->blocks ? job->blocks->across : plain ? 1 : job->lossy->across, block = tile << log2;
-    const uint64_t number = fused ? --b->fused[kind] : (kind ? b->plan->blocks_room[0] : 0) + b->plan->blocks_count[kind]++;
+    const unsigned unit = job->blocks ? WCODEC_BLOCK_LOG2
+                          : plain     ? 0
+                                      : WCODEC_SUPERBLOCK_LOG2,
+                   log2 = t->tile_log2 - unit;
+    const uint64_t across = job->blocks ? job->blocks->across
+                            : plain     ? 1
+                                        : job->lossy->across,
+                   block = tile << log2;
+    const uint64_t number =
+        fused ? --b->fused[kind]
+              : (kind ? b->plan->blocks_room[0] : 0) + b->plan->blocks_count[kind]++;
     const uint64_t at = b->plan->blocks + number * sizeof(struct wcodec_blocks_job);
     *(struct wcodec_blocks_job *)(void *)(b->plan->block + at) = (struct wcodec_blocks_job){
-        .residuals = fused ? area(b, job, WCODEC_AREA_RAW, job->tiles->raw[tile]) : b->plan->scratch + b->scratch,
+        .residuals = fused ? area(b, job, WCODEC_AREA_RAW, job->tiles->raw[tile])
+                           : b->plan->scratch + b->scratch,
         .view = b->address + s->view,
         .row = block / across,
         .first = plain ? block : (tile - job->first) << log2,
@@ -342,7 +404,8 @@ static uint64_t write_blocks_job(struct builder *b, const struct wcodec_job *job
     return at;
 }
 
-static void write_tile(struct builder *b, const struct wcodec_job *job, const struct job_state *s, uint64_t tile, unsigned kernel, struct wcodec_tile_job *out)
+static void write_tile(struct builder *b, const struct wcodec_job *job, const struct job_state *s,
+                       uint64_t tile, unsigned kernel, struct wcodec_tile_job *out)
 {
     const struct wcodec_tiles *tiles = job->tiles;
     const struct wcodec_tiling *t = tiles->tiling;
@@ -355,7 +418,8 @@ static void write_tile(struct builder *b, const struct wcodec_job *job, const st
     };
     if (blocks_kind(job) >= 0) {
         const bool fused = kernel > WCODEC_KERNEL_GENERIC;
-        const uint64_t scratch = b->plan->scratch + b->scratch, at = write_blocks_job(b, job, s, tile, fused);
+        const uint64_t scratch = b->plan->scratch + b->scratch,
+                       at = write_blocks_job(b, job, s, tile, fused);
         out->out = fused ? b->address + at : scratch;
     } else {
         out->out = b->place(job->memory) + job->destination + (tile - job->first) * tile_bytes(t);
@@ -367,8 +431,10 @@ static void write_tile(struct builder *b, const struct wcodec_job *job, const st
     }
     out->states = area(b, job, WCODEC_AREA_STATES, stream->state);
     out->words = area(b, job, WCODEC_AREA_WORDS, stream->word);
-    out->positions = area(b, job, WCODEC_AREA_POSITIONS, tiles->area_begin[WCODEC_AREA_POSITIONS] + 2 * stream->outlier);
-    out->values = area(b, job, WCODEC_AREA_VALUES, tiles->area_begin[WCODEC_AREA_VALUES] + stream->outlier);
+    out->positions = area(b, job, WCODEC_AREA_POSITIONS,
+                          tiles->area_begin[WCODEC_AREA_POSITIONS] + 2 * stream->outlier);
+    out->values =
+        area(b, job, WCODEC_AREA_VALUES, tiles->area_begin[WCODEC_AREA_VALUES] + stream->outlier);
     out->runs = s->runs[0] ? b->address + s->runs[0] + (tile - job->first) * run_bytes(t, 0) : 0;
     out->word_count = stream->words;
     out->outliers = stream->outliers;
@@ -407,7 +473,9 @@ static struct wcodec_view_job view_of_lossy(const struct wcodec_job *job)
         .index_bits = wcodec_lossy_index_bits(l),
         .wide = l->coefficient_log2,
         .row_scales = l->row_scales,
-        .format = l->dtype == WCODEC_DTYPE_BF16 ? 0 : l->dtype == WCODEC_DTYPE_F16 ? 1 : 2,
+        .format = l->dtype == WCODEC_DTYPE_BF16  ? 0
+                  : l->dtype == WCODEC_DTYPE_F16 ? 1
+                                                 : 2,
         .plain = l->plain,
         .order = l->order,
     };
@@ -421,7 +489,8 @@ static uint64_t write_view(struct builder *b, const struct wcodec_job *job)
 {
     const struct side side = side_of(job);
     void *p, *modes, *scales;
-    const uint64_t at = reserve(b, sizeof(struct wcodec_view_job), &p), modes_at = reserve(b, side.modes_end - side.modes, &modes),
+    const uint64_t at = reserve(b, sizeof(struct wcodec_view_job), &p),
+                   modes_at = reserve(b, side.modes_end - side.modes, &modes),
                    scales_at = reserve(b, side.scales_end - side.scales, &scales);
     struct wcodec_view_job *view = p;
     *view = job->blocks ? view_of_blocks(job) : view_of_lossy(job);
@@ -457,12 +526,17 @@ static void write_job(struct builder *b, const struct wcodec_job *job, struct jo
         const struct wcodec_field *f = &t->fields[t->coded[0]];
         void *p;
         s->upper = reserve(b, sizeof(struct wcodec_stream_job), &p);
-        *(struct wcodec_stream_job *)p = (struct wcodec_stream_job){.mode_symbol = WCODEC_STREAM_CONSTANT | (uint32_t)(t->constant_bits >> (f->shift + f->width)) << 8};
+        *(struct wcodec_stream_job *)p = (struct wcodec_stream_job){
+            .mode_symbol = WCODEC_STREAM_CONSTANT |
+                           (uint32_t)(t->constant_bits >> (f->shift + f->width)) << 8};
     }
 }
 
-/* Jobs by kernel, then in the given order, then by table: classes in the order of their number are numbered again in that of their kernels. */
-static void place_classes(struct wcodec_plan *plan, const struct wcodec_job *jobs, const struct job_state *states, size_t count, uint32_t *counts, uint32_t *starts, uint64_t address)
+/* Jobs by kernel, then in the given order, then by table: classes in the order of their number are
+ * numbered again in that of their kernels. */
+static void place_classes(struct wcodec_plan *plan, const struct wcodec_job *jobs,
+                          const struct job_state *states, size_t count, uint32_t *counts,
+                          uint32_t *starts, uint64_t address)
 {
     uint32_t at = 0;
     for (unsigned k = 0; k < WCODEC_KERNELS; k++) {
@@ -479,7 +553,8 @@ static void place_classes(struct wcodec_plan *plan, const struct wcodec_job *job
                 if (!counts[class])
                     continue;
                 starts[class] = at;
-                plan->segments[plan->segment_count++] = (struct wcodec_segment){address + states[i].sets + c * states[i].step, at, counts[class]};
+                plan->segments[plan->segment_count++] = (struct wcodec_segment){
+                    address + states[i].sets + c * states[i].step, at, counts[class]};
                 at += counts[class];
             }
         }
@@ -487,25 +562,36 @@ static void place_classes(struct wcodec_plan *plan, const struct wcodec_job *job
     }
 }
 
-wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs, size_t count, uint64_t address, wcodec_address_function *place, wcodec_error *err)
+wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs,
+                                size_t count, uint64_t address, wcodec_address_function *place,
+                                wcodec_error *err)
 {
     const wcodec_allocator *a = plan->host->allocator;
     const uint64_t blocks = (uint64_t)plan->blocks_room[0] + plan->blocks_room[1];
-    struct builder b = {plan, address, plan->tiles * sizeof(struct wcodec_tile_job) + blocks * sizeof(struct wcodec_blocks_job), place, 0, {plan->blocks_room[0], blocks}};
+    struct builder b = {plan,
+                        address,
+                        plan->tiles * sizeof(struct wcodec_tile_job) +
+                            blocks * sizeof(struct wcodec_blocks_job),
+                        place,
+                        0,
+                        {plan->blocks_room[0], blocks}};
     uint32_t classes = 1;
     uint64_t slot = 0;
     struct job_state *states = a->allocate(a->opaque, count * sizeof *states);
     if (!states)
-        return plan->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the plan of %zu jobs", count);
+        return plan->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the plan of %zu jobs",
+                                count);
     memset(states, 0, count * sizeof *states);
     for (size_t i = 0; i < count; i++) {
         states[i].kernel = wcodec_plan_job_kernel(&jobs[i], plan->kernels);
         states[i].first_class = classes;
         states[i].slot = slot;
         slot += jobs[i].count;
-        classes += states[i].kernel == WCODEC_KERNEL_GENERIC ? 0 : table_sets(jobs[i].tiles->tiling);
+        classes +=
+            states[i].kernel == WCODEC_KERNEL_GENERIC ? 0 : table_sets(jobs[i].tiles->tiling);
     }
-    uint32_t *counts = a->allocate(a->opaque, 2 * (size_t)classes * sizeof *counts), *starts = counts ? counts + classes : NULL;
+    uint32_t *counts = a->allocate(a->opaque, 2 * (size_t)classes * sizeof *counts),
+             *starts = counts ? counts + classes : NULL;
     plan->blocks = plan->tiles * sizeof(struct wcodec_tile_job);
     plan->lent = plan->block != NULL;
     if (!plan->lent)
@@ -517,7 +603,8 @@ wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_jo
             a->release(a->opaque, counts);
         a->release(a->opaque, states);
         wcodec_plan_free(plan);
-        return plan->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the descriptors of %" PRIu64 " tiles", plan->tiles);
+        return plan->host->fail(err, WCODEC_ERROR_MEMORY,
+                                "no memory for the descriptors of %" PRIu64 " tiles", plan->tiles);
     }
     memset(counts, 0, 2 * (size_t)classes * sizeof *counts);
     for (size_t i = 0; i < count; i++) {
@@ -539,7 +626,8 @@ wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_jo
     return WCODEC_OK;
 }
 
-struct wcodec_job_result wcodec_plan_result(const struct wcodec_job *job, const volatile uint32_t *faults)
+struct wcodec_job_result wcodec_plan_result(const struct wcodec_job *job,
+                                            const volatile uint32_t *faults)
 {
     for (uint64_t i = 0; i < job->count; i++) {
         const uint32_t fault = faults[i];
@@ -554,6 +642,7 @@ uint64_t wcodec_plan_bytes(const struct wcodec_job *job)
     if (blocks_kind(job) >= 0)
         return job->end - job->begin;
     const struct wcodec_tiling *t = job->tiles->tiling;
-    const uint64_t begin = job->first << t->tile_log2, end = (job->first + job->count) << t->tile_log2;
+    const uint64_t begin = job->first << t->tile_log2, end = (job->first + job->count)
+                                                             << t->tile_log2;
     return ((end < t->elements ? end : t->elements) - begin) << t->element_log2;
 }

@@ -10,7 +10,10 @@ static int shape_of(const struct wcodec_tiling *t)
     const struct wcodec_plane *p = t->planes;
     for (unsigned i = 0; i < t->field_count; i++)
         if (t->fields[i].kind == WCODEC_FIELD_CONSTANT)
-            return t->element_log2 == 2 && i == 0 && t->fields[0].width == 16 && t->raw_bits == 8 && f->width == 8 && p[0].position == 31 && t->add == 0 ? WCODEC_SHAPE_32_8 : -1;
+            return t->element_log2 == 2 && i == 0 && t->fields[0].width == 16 && t->raw_bits == 8 &&
+                           f->width == 8 && p[0].position == 31 && t->add == 0
+                       ? WCODEC_SHAPE_32_8
+                       : -1;
     if (t->element_log2 == 0 && t->raw_bits == 0 && f->width == 8)
         return WCODEC_SHAPE_8_0;
     if (t->element_log2 == 0 && t->raw_bits == 4 && f->width == 4 && f->shift == 4)
@@ -36,40 +39,47 @@ unsigned wcodec_plan_kernel(const struct wcodec_tiling *t)
     if (shape < 0)
         return WCODEC_KERNEL_GENERIC;
     const struct wcodec_field *f = &t->fields[t->coded[0]];
-    const unsigned coding = f->profile == WCODEC_PAIRS ? WCODEC_CODING_PAIRS : f->profile == WCODEC_P12 ? WCODEC_CODING_P12 : f->run_log2 ? WCODEC_CODING_P8_RUNS : WCODEC_CODING_P8;
+    const unsigned coding = f->profile == WCODEC_PAIRS ? WCODEC_CODING_PAIRS
+                            : f->profile == WCODEC_P12 ? WCODEC_CODING_P12
+                            : f->run_log2              ? WCODEC_CODING_P8_RUNS
+                                                       : WCODEC_CODING_P8;
     return wcodec_kernel_number((unsigned)shape, coding, t->add != 0);
 }
 
-/* Blocks of 8-bit elements: whatever is added to them. Those that were transformed would take too many registers. */
+/* Blocks of 8-bit elements: whatever is added to them. Those that were transformed would take too
+ * many registers. */
 static unsigned fused_bytes(const struct wcodec_tiling *t, const struct wcodec_blocks *blocks)
 {
     for (unsigned i = 0; i < blocks->mode_count; i++)
         if (blocks->modes[i] % WCODEC_MODE_DIFFERENTIAL == WCODEC_PREDICTOR_WHT)
             return WCODEC_KERNEL_GENERIC;
     const struct wcodec_field *f = &t->fields[t->coded[0]];
-    if (t->element_log2 == 0 && t->field_count == 2 && t->coded_count == 1 && t->raw_bits > 0 && t->raw_bits < 4 && f->shift == t->raw_bits && f->profile == WCODEC_PAIRS)
+    if (t->element_log2 == 0 && t->field_count == 2 && t->coded_count == 1 && t->raw_bits > 0 &&
+        t->raw_bits < 4 && f->shift == t->raw_bits && f->profile == WCODEC_PAIRS)
         return WCODEC_FUSED_8_1_PAIRS + t->raw_bits - 1u;
     switch (wcodec_plan_kernel(t) / 2) {
-    case WCODEC_SHAPE_8_4 * WCODEC_CODINGS + WCODEC_CODING_PAIRS:
+    case WCODEC_SHAPE_8_4 *WCODEC_CODINGS + WCODEC_CODING_PAIRS:
         return WCODEC_FUSED_8_4_PAIRS;
-    case WCODEC_SHAPE_8_0 * WCODEC_CODINGS + WCODEC_CODING_P12:
+    case WCODEC_SHAPE_8_0 *WCODEC_CODINGS + WCODEC_CODING_P12:
         return WCODEC_FUSED_8_0_P12;
-    case WCODEC_SHAPE_8_0 * WCODEC_CODINGS + WCODEC_CODING_P8:
+    case WCODEC_SHAPE_8_0 *WCODEC_CODINGS + WCODEC_CODING_P8:
         return WCODEC_FUSED_8_0_P8;
-    case WCODEC_SHAPE_8_0 * WCODEC_CODINGS + WCODEC_CODING_P8_RUNS:
+    case WCODEC_SHAPE_8_0 *WCODEC_CODINGS + WCODEC_CODING_P8_RUNS:
         return WCODEC_FUSED_8_0_P8_RUNS;
     default:
         return WCODEC_KERNEL_GENERIC;
     }
 }
 
-/* 16-bit coefficients of which eight bits are coded, those below raw, and those above coded too or constant? */
+/* 16-bit coefficients of which eight bits are coded, those below raw, and those above coded too or
+ * constant? */
 static bool is_raw_wide(const struct wcodec_tiling *t)
 {
     const struct wcodec_field *f = &t->fields[t->coded[0]], *last = &t->fields[t->field_count - 1];
     if (t->element_log2 != 1 || t->coded_count > 2 || f->width != 8 || f->shift != t->raw_bits)
         return false;
-    return f->shift + 8 + (last == f ? 0 : last->width) == 16 && (last == f || last->kind != WCODEC_FIELD_RAW);
+    return f->shift + 8 + (last == f ? 0 : last->width) == 16 &&
+           (last == f || last->kind != WCODEC_FIELD_RAW);
 }
 
 static unsigned fused_lossy_blocks(const struct wcodec_tiling *t)
@@ -81,7 +91,8 @@ static unsigned fused_lossy_blocks(const struct wcodec_tiling *t)
         return WCODEC_FUSED_LOSSY_BLOCKS;
     if (!is_raw_wide(t) || (t->coded_count == 2 && !t->fields[t->coded[1]].run_log2))
         return WCODEC_KERNEL_GENERIC;
-    return t->coded_count == 2 && t->raw_bits == 0 ? WCODEC_FUSED_LOSSY_WIDE : WCODEC_FUSED_LOSSY_RAW_WIDE;
+    return t->coded_count == 2 && t->raw_bits == 0 ? WCODEC_FUSED_LOSSY_WIDE
+                                                   : WCODEC_FUSED_LOSSY_RAW_WIDE;
 }
 
 static unsigned fused_lossy_plain(const struct wcodec_tiling *t)
@@ -95,7 +106,9 @@ static unsigned fused_lossy_plain(const struct wcodec_tiling *t)
         return WCODEC_FUSED_LOSSY_RAW_PAIRS;
     if (t->add || shape_of(t) != WCODEC_SHAPE_8_0)
         return WCODEC_KERNEL_GENERIC;
-    return f->profile == WCODEC_P12 ? WCODEC_FUSED_LOSSY_P12 : f->profile == WCODEC_PAIRS ? WCODEC_FUSED_LOSSY_PAIRS : WCODEC_KERNEL_GENERIC;
+    return f->profile == WCODEC_P12     ? WCODEC_FUSED_LOSSY_P12
+           : f->profile == WCODEC_PAIRS ? WCODEC_FUSED_LOSSY_PAIRS
+                                        : WCODEC_KERNEL_GENERIC;
 }
 
 unsigned wcodec_plan_fused(const struct wcodec_job *job)
@@ -127,11 +140,15 @@ unsigned wcodec_plan_job_kernel(const struct wcodec_job *job, uint64_t kernels)
 }
 
 /* Of plain tensors what is above the first coded field must be constant, but for outliers. */
-bool wcodec_plan_is_fused(const struct wcodec_job *job, unsigned kernel, uint64_t kernels, uint64_t tile)
+bool wcodec_plan_is_fused(const struct wcodec_job *job, unsigned kernel, uint64_t kernels,
+                          uint64_t tile)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
-    if (kernel == WCODEC_FUSED_LOSSY_RAW_P12 && t->coded_count == 2 && job->tiles->streams[2 * tile + 1].mode != WCODEC_STREAM_CONSTANT)
+    if (kernel == WCODEC_FUSED_LOSSY_RAW_P12 && t->coded_count == 2 &&
+        job->tiles->streams[2 * tile + 1].mode != WCODEC_STREAM_CONSTANT)
         return false;
     const bool any = kernels & WCODEC_PLAN_ANY_TILE || kernel < WCODEC_FUSED_8_4_PAIRS;
-    return kernel > WCODEC_KERNEL_GENERIC && job->tiles->streams[tile * t->coded_count].mode == WCODEC_STREAM_RANS && (any || wcodec_tile_elements(t, tile) == 1u << t->tile_log2);
+    return kernel > WCODEC_KERNEL_GENERIC &&
+           job->tiles->streams[tile * t->coded_count].mode == WCODEC_STREAM_RANS &&
+           (any || wcodec_tile_elements(t, tile) == 1u << t->tile_log2);
 }

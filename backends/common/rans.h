@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Constants, table entries, the rANS step and the tile check (doc/format.md 2.2, 2.3, 2.6), for every dialect. */
+/* Constants, table entries, the rANS step and the tile check (doc/format.md 2.2, 2.3, 2.6), for
+ * every dialect. */
 #ifndef WCODEC_COMMON_RANS_H
 #define WCODEC_COMMON_RANS_H
 
@@ -18,8 +19,9 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_entry_step(uint32_t state, uint32_t entry
     return (entry >> 20) * (state >> bits) + (entry & 0xfffu);
 }
 
-/* An entry ready for output is two words: what the symbol puts into the element, and this. frequency << 20 | bias, since frequency * (x >> 12) + bias is
- * frequency * ((x >> 12) - 2^20) + this word mod 2^32, and the first factor is one funnel shift: bias needs no masking. */
+/* An entry ready for output is two words: what the symbol puts into the element, and this.
+ * frequency << 20 | bias, since frequency * (x >> 12) + bias is frequency * ((x >> 12) - 2^20) +
+ * this word mod 2^32, and the first factor is one funnel shift: bias needs no masking. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_ready_word(uint32_t entry)
 {
     return entry & 0xfff00fffu;
@@ -45,7 +47,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_check_factor(uint32_t j)
 /* A lane's share of the check; the check is the sum over lanes. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_check_share(uint64_t sum, uint32_t lane)
 {
-    uint32_t h = (uint32_t)sum * WCODEC_CHECK_LOW + (uint32_t)(sum >> 32) * WCODEC_CHECK_HIGH + lane * WCODEC_CHECK_LANE;
+    uint32_t h = (uint32_t)sum * WCODEC_CHECK_LOW + (uint32_t)(sum >> 32) * WCODEC_CHECK_HIGH +
+                 lane * WCODEC_CHECK_LANE;
     h ^= h >> 16;
     h *= WCODEC_CHECK_MIX1;
     h ^= h >> 15;

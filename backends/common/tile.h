@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Decoding any tile: every field list, profile and mode, as lib/coding/tile_decode.c does it, by 32 lanes. It relies on what the host has validated (structures
- * of jobs.h); words, states, raw bits and outliers may be anything: indices of words are compared with their count, table indices masked, loops bounded by the
- * number of elements, and output is addressed by lane and group, but for an outlier's position, which is compared first. */
+/* Decoding any tile: every field list, profile and mode, as lib/coding/tile_decode.c does it, by 32
+ * lanes. It relies on what the host has validated (structures of jobs.h); words, states, raw bits
+ * and outliers may be anything: indices of words are compared with their count, table indices
+ * masked, loops bounded by the number of elements, and output is addressed by lane and group, but
+ * for an outlier's position, which is compared first. */
 #ifndef WCODEC_COMMON_TILE_H
 #define WCODEC_COMMON_TILE_H
 
@@ -17,7 +19,9 @@ struct wcodec_lane {
 };
 
 /* One group of one coded field. */
-WCODEC_DEVICE_FUNCTION void wcodec_decode_group(struct wcodec_tile_work *w, struct wcodec_lane *lanes, uint32_t c, uint32_t group)
+WCODEC_DEVICE_FUNCTION void wcodec_decode_group(struct wcodec_tile_work *w,
+                                                struct wcodec_lane *lanes, uint32_t c,
+                                                uint32_t group)
 {
     const WCODEC_GLOBAL struct wcodec_stream_job *s = &w->streams[c];
     const WCODEC_GLOBAL struct wcodec_field_job *f = &w->tensor->field[c];
@@ -31,13 +35,17 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_group(struct wcodec_tile_work *w, stru
         }
         return;
     }
-    const uint32_t p = f->profile == 3 ? 8 : 12, slots = (1u << p) - 1, steps = f->profile == 2 ? 4 : 2, symbols = f->profile == 3 ? 2 : 1;
+    const uint32_t p = f->profile == 3 ? 8 : 12, slots = (1u << p) - 1,
+                   steps = f->profile == 2 ? 4 : 2, symbols = f->profile == 3 ? 2 : 1;
     uint32_t first = s->entries;
     if (f->run_log2) {
         const uint32_t bit = (group * 128 >> f->run_log2) * f->run_bits;
-        first += ((uint32_t)WCODEC_AT(w, block, uint8_t, s->runs)[bit / 8] >> bit % 8 & ((1u << f->run_bits) - 1)) << p;
+        first += ((uint32_t)WCODEC_AT(w, block, uint8_t, s->runs)[bit / 8] >> bit % 8 &
+                  ((1u << f->run_bits) - 1))
+                 << p;
     }
-    const WCODEC_GLOBAL uint32_t *entries = WCODEC_AT(w, block, uint32_t, w->tensor->entries) + first;
+    const WCODEC_GLOBAL uint32_t *entries =
+        WCODEC_AT(w, block, uint32_t, w->tensor->entries) + first;
     const uint32_t base = WCODEC_AT(w, block, uint8_t, w->tensor->bases)[first / 256];
     const WCODEC_GLOBAL uint16_t *words = WCODEC_AT(w, words, uint16_t, s->words);
     for (uint32_t step = 0; step < steps; step++) {
@@ -72,18 +80,22 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_group(struct wcodec_tile_work *w, stru
 }
 
 /* Raw bits of a group. */
-WCODEC_DEVICE_FUNCTION void wcodec_decode_raw(const struct wcodec_tile_work *w, struct wcodec_lane *lanes, uint32_t group)
+WCODEC_DEVICE_FUNCTION void wcodec_decode_raw(const struct wcodec_tile_work *w,
+                                              struct wcodec_lane *lanes, uint32_t group)
 {
     const WCODEC_GLOBAL struct wcodec_tensor_job *t = w->tensor;
     const uint32_t a_word = 32 / w->slot_bits;
     for (uint32_t k = 0; k < t->pieces; k++) {
         const struct wcodec_piece_job piece = t->piece[k];
-        const uint32_t bits = t->plane[piece.plane].bits, ratio = w->slot_bits / bits, rows = (w->groups * bits + 7) / 8, mask = piece.bits == 32 ? ~0u : (1u << piece.bits) - 1;
+        const uint32_t bits = t->plane[piece.plane].bits, ratio = w->slot_bits / bits,
+                       rows = (w->groups * bits + 7) / 8,
+                       mask = piece.bits == 32 ? ~0u : (1u << piece.bits) - 1;
         WCODEC_EACH_LANE
         {
             struct wcodec_lane *l = &lanes[WCODEC_SELF];
             for (uint32_t i = 0; i < 4; i++) {
-                const uint32_t number = group * (4 / a_word) + i / a_word, row = number / ratio, turn = number % ratio * bits;
+                const uint32_t number = group * (4 / a_word) + i / a_word, row = number / ratio,
+                               turn = number % ratio * bits;
                 const uint64_t at = w->plane[piece.plane] + (uint64_t)row * 128;
                 uint32_t word;
                 if (w->payload && piece.plane == 0 && row == rows - 1)
@@ -97,7 +109,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_raw(const struct wcodec_tile_work *w, 
     }
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_store_element(const struct wcodec_tile_work *w, uint64_t address, uint64_t value)
+WCODEC_DEVICE_FUNCTION void wcodec_store_element(const struct wcodec_tile_work *w, uint64_t address,
+                                                 uint64_t value)
 {
     if (w->size == 1)
         *WCODEC_AT_OUT(w, uint8_t, address) = (uint8_t)value;
@@ -110,14 +123,17 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_element(const struct wcodec_tile_work *
 }
 
 /* From `buffer`: out, or raw. */
-#define WCODEC_LOAD_ELEMENT(w, buffer, address)                                                                  \
-    ((w)->size == 1   ? *WCODEC_AT(w, buffer, uint8_t, address)                                                  \
-     : (w)->size == 2 ? *WCODEC_AT(w, buffer, uint16_t, address)                                                 \
-     : (w)->size == 4 ? *WCODEC_AT(w, buffer, uint32_t, address)                                                 \
+#define WCODEC_LOAD_ELEMENT(w, buffer, address) \
+    ((w)->size == 1   ? *WCODEC_AT(w, buffer, uint8_t, address) \
+     : (w)->size == 2 ? *WCODEC_AT(w, buffer, uint16_t, address) \
+     : (w)->size == 4 ? *WCODEC_AT(w, buffer, uint32_t, address) \
                       : *WCODEC_AT(w, buffer, uint64_t, address))
 
-/* Subtract the offset, store, count for the check: the four elements of a lane. Those behind the last are zero and not stored. */
-WCODEC_DEVICE_FUNCTION void wcodec_put_group(const struct wcodec_tile_work *w, struct wcodec_lane *l, uint32_t lane, uint32_t group, uint64_t add)
+/* Subtract the offset, store, count for the check: the four elements of a lane. Those behind the
+ * last are zero and not stored. */
+WCODEC_DEVICE_FUNCTION void wcodec_put_group(const struct wcodec_tile_work *w,
+                                             struct wcodec_lane *l, uint32_t lane, uint32_t group,
+                                             uint64_t add)
 {
     const uint64_t all = w->size == 8 ? ~(uint64_t)0 : ((uint64_t)1 << 8 * w->size) - 1;
     uint32_t word = 0;
@@ -148,36 +164,46 @@ struct wcodec_outlier_list {
     uint32_t width;
 };
 
-/* The lane that has the element changes it, and the check's sum by as much. Returns false if a position or value is out of range or order. Of w, binding, job
- * and size are used. */
-WCODEC_DEVICE_FUNCTION bool wcodec_patch(struct wcodec_tile_work *w, struct wcodec_lane *lanes, const struct wcodec_outlier_list *list)
+/* The lane that has the element changes it, and the check's sum by as much. Returns false if a
+ * position or value is out of range or order. Of w, binding, job and size are used. */
+WCODEC_DEVICE_FUNCTION bool wcodec_patch(struct wcodec_tile_work *w, struct wcodec_lane *lanes,
+                                         const struct wcodec_outlier_list *list)
 {
     const uint32_t shift = list->shift, width = list->width;
-    const uint64_t mask = ((((uint64_t)1 << width) - 1) << shift), add = list->add, all = w->size == 8 ? ~(uint64_t)0 : ((uint64_t)1 << 8 * w->size) - 1;
+    const uint64_t mask = ((((uint64_t)1 << width) - 1) << shift), add = list->add,
+                   all = w->size == 8 ? ~(uint64_t)0 : ((uint64_t)1 << 8 * w->size) - 1;
     uint32_t least = 0;
     for (uint32_t i = 0; i < list->count; i++) {
-        const uint32_t position = WCODEC_AT(w, positions, uint16_t, list->positions)[i], value = WCODEC_AT(w, values, uint8_t, list->values)[i];
+        const uint32_t position = WCODEC_AT(w, positions, uint16_t, list->positions)[i],
+                       value = WCODEC_AT(w, values, uint8_t, list->values)[i];
         if (position < least || position >= w->job->elements || value >> width)
             return false;
         least = position + 1;
         WCODEC_EACH_LANE
         {
             if (position % 128 / 4 == lane) {
-                const uint64_t at = w->job->out + (uint64_t)position * w->size, old = WCODEC_LOAD_ELEMENT(w, out, at);
-                const uint64_t now = ((((old + add) & ~mask) | (uint64_t)value << shift) - add) & all;
-                const uint32_t offset = position % 4 * w->size, j = position / 128 * w->size + offset / 4;
+                const uint64_t at = w->job->out + (uint64_t)position * w->size,
+                               old = WCODEC_LOAD_ELEMENT(w, out, at);
+                const uint64_t now =
+                    ((((old + add) & ~mask) | (uint64_t)value << shift) - add) & all;
+                const uint32_t offset = position % 4 * w->size,
+                               j = position / 128 * w->size + offset / 4;
                 wcodec_store_element(w, at, now);
                 if (w->size == 8)
-                    lanes[WCODEC_SELF].sum += ((now >> 32) - (old >> 32)) * wcodec_check_factor(j + 1) + ((now & 0xffffffffu) - (old & 0xffffffffu)) * wcodec_check_factor(j);
+                    lanes[WCODEC_SELF].sum +=
+                        ((now >> 32) - (old >> 32)) * wcodec_check_factor(j + 1) +
+                        ((now & 0xffffffffu) - (old & 0xffffffffu)) * wcodec_check_factor(j);
                 else
-                    lanes[WCODEC_SELF].sum += ((now - old) << offset % 4 * 8) * wcodec_check_factor(j);
+                    lanes[WCODEC_SELF].sum +=
+                        ((now - old) << offset % 4 * 8) * wcodec_check_factor(j);
             }
         }
     }
     return true;
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_decode_stored(const struct wcodec_tile_work *w, struct wcodec_lane *lanes)
+WCODEC_DEVICE_FUNCTION void wcodec_decode_stored(const struct wcodec_tile_work *w,
+                                                 struct wcodec_lane *lanes)
 {
     for (uint32_t group = 0; group < w->groups; group++)
         WCODEC_EACH_LANE
@@ -185,7 +211,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_stored(const struct wcodec_tile_work *
             struct wcodec_lane *l = &lanes[WCODEC_SELF];
             for (uint32_t i = 0; i < 4; i++) {
                 const uint32_t number = group * 128 + 4 * lane + i;
-                l->element[i] = number < w->job->elements ? WCODEC_LOAD_ELEMENT(w, raw, w->job->raw + (uint64_t)number * w->size) : 0;
+                l->element[i] =
+                    number < w->job->elements
+                        ? WCODEC_LOAD_ELEMENT(w, raw, w->job->raw + (uint64_t)number * w->size)
+                        : 0;
             }
             wcodec_put_group(w, l, lane, group, 0);
         }
@@ -197,16 +226,24 @@ WCODEC_DEVICE_FUNCTION bool wcodec_patch_all(struct wcodec_tile_work *w, struct 
     WCODEC_ORDER();
     for (uint32_t c = 0; c < w->tensor->coded; c++) {
         const WCODEC_GLOBAL struct wcodec_stream_job *s = &w->streams[c];
-        const struct wcodec_outlier_list list = {s->positions, s->values, w->tensor->add, s->outliers, w->tensor->field[c].shift, w->tensor->field[c].width};
+        const struct wcodec_outlier_list list = {s->positions,
+                                                 s->values,
+                                                 w->tensor->add,
+                                                 s->outliers,
+                                                 w->tensor->field[c].shift,
+                                                 w->tensor->field[c].width};
         if (!wcodec_patch(w, lanes, &list))
             return false;
     }
     return true;
 }
 
-/* Returns the fault as enum wcodec_tile_fault counts them: the least that applies. w: room, in OpenCL bound to buffers. tensors: all wcodec_tensor_job of the
- * batch, counted in units of 16 bytes. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(struct wcodec_tile_work *w, const WCODEC_GLOBAL struct wcodec_tile_job *job, uint64_t tensors)
+/* Returns the fault as enum wcodec_tile_fault counts them: the least that applies. w: room, in
+ * OpenCL bound to buffers. tensors: all wcodec_tensor_job of the batch, counted in units of 16
+ * bytes. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(struct wcodec_tile_work *w,
+                                                   const WCODEC_GLOBAL struct wcodec_tile_job *job,
+                                                   uint64_t tensors)
 {
     struct wcodec_lane lanes[WCODEC_LANE_ROOM];
     uint32_t seen, words_bad = 0, final_bad = 0, state_bad = 0;
@@ -222,7 +259,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(struct wcodec_tile_work *w, c
     for (uint32_t p = 0; p < w->tensor->planes; p++) {
         const uint32_t bits = w->tensor->plane[p].bits;
         w->plane[p] = at;
-        at += (uint64_t)((w->groups * bits + 7) / 8) * 128 - (p == 0 && w->payload ? (bits == 4 && w->groups % 2 ? 128 : 64) : 0);
+        at += (uint64_t)((w->groups * bits + 7) / 8) * 128 -
+              (p == 0 && w->payload ? (bits == 4 && w->groups % 2 ? 128 : 64) : 0);
     }
     WCODEC_EACH_LANE
     {
@@ -246,7 +284,10 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(struct wcodec_tile_work *w, c
             w->used[c] = 0;
             WCODEC_EACH_LANE
             {
-                lanes[WCODEC_SELF].state[c] = (w->streams[c].mode_symbol & 0xff) == 0 ? WCODEC_AT(w, states, uint32_t, w->streams[c].states)[lane] : WCODEC_STATE_LOW;
+                lanes[WCODEC_SELF].state[c] =
+                    (w->streams[c].mode_symbol & 0xff) == 0
+                        ? WCODEC_AT(w, states, uint32_t, w->streams[c].states)[lane]
+                        : WCODEC_STATE_LOW;
             }
             WCODEC_BALLOT(seen, lanes[WCODEC_SELF].state[c] < WCODEC_STATE_LOW);
             state_bad |= seen;
@@ -269,7 +310,9 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(struct wcodec_tile_work *w, c
             if ((w->streams[c].mode_symbol & 0xff) != 0)
                 continue;
             words_bad |= w->used[c] != w->streams[c].word_count;
-            WCODEC_BALLOT(seen, lanes[WCODEC_SELF].state[c] >> 16 != 1 || ((c != 0 || !w->payload) && (lanes[WCODEC_SELF].state[c] & 0xffff)));
+            WCODEC_BALLOT(seen,
+                          lanes[WCODEC_SELF].state[c] >> 16 != 1 ||
+                              ((c != 0 || !w->payload) && (lanes[WCODEC_SELF].state[c] & 0xffff)));
             final_bad |= seen;
         }
         if (state_bad || words_bad || final_bad)

@@ -1,25 +1,34 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The second stage, over what a level gives before it includes this. In a register of ASSEMBLE_BYTES stand slot words (32 >> element_log2 elements), 1, 2, 4
- * of them a lane for elements of 8, 16, 32 bits; 64-bit elements are made as two registers of 32-bit words.
+/* The second stage, over what a level gives before it includes this. In a register of
+ * ASSEMBLE_BYTES stand slot words (32 >> element_log2 elements), 1, 2, 4
+ * of them a lane for elements of 8, 16, 32 bits; 64-bit elements are made as two registers of
+ * 32-bit words.
  *
  *   vec, set_words(u32), either(a, b), both(a, b), load(p), store(p, v)
  *   spread(element_log2, symbols)                   one symbol an element
  *   shift_count, make_count(element_log2, n)        what shifts of such elements take; 0 to 31
- *   shift_left(element_log2, v, count)              elements; of bytes it may push bits into the next one
+ *   shift_left(element_log2, v, count)              elements; of bytes it may push bits into the
+ *                                                   next one
  *   shift_right(v, count)                           32-bit words
  *   rotate_nibble(v)                                32-bit words, by 4 to the right
  *   subtract(element_log2, v, add)                  elements
- *   plane_words(rows, bits, element_log2, g, lane)  slot words of a plane of at most 16 bits, from group g and lane on: slot word number n of a lane (over its
- *                                                   groups) is in row n * bits / (8 << element_log2), rotated by what is left of n in it times bits
- *   store_wide(p, low, high, add)                   64-bit elements less add from the lower and upper words */
+ *   plane_words(rows, bits, element_log2, g, lane)  slot words of a plane of at most 16 bits, from
+ *                                                   group g and lane on: slot word number n of a
+ *                                                   lane (over its
+ *                                                   groups) is in row n * bits / (8 <<
+ *                                                   element_log2), rotated by what is left of n in
+ *                                                   it times bits
+ *   store_wide(p, low, high, add)                   64-bit elements less add from the lower and
+ *                                                   upper words */
 #ifndef WCODEC_CPU_ASSEMBLE_H
 #define WCODEC_CPU_ASSEMBLE_H
 
 #include "backends/cpu/decode.h"
 
-/* How many fields, planes and moved runs, and whether there are neither constant bits nor A. Constants where a function has them for itself. */
+/* How many fields, planes and moved runs, and whether there are neither constant bits nor A.
+ * Constants where a function has them for itself. */
 struct plan {
     unsigned element_log2, coded_count, plane_count, moved_count;
     const uint8_t *bits;
@@ -32,10 +41,13 @@ struct moved {
     shift_count left, right;
 };
 
-INLINE void load_moved(const struct wcodec_cpu_assembly *a, unsigned count, struct moved moved[WCODEC_CPU_MOVED])
+INLINE void load_moved(const struct wcodec_cpu_assembly *a, unsigned count,
+                       struct moved moved[WCODEC_CPU_MOVED])
 {
     for (unsigned i = 0; i < count; i++)
-        moved[i] = (struct moved){set_words(a->moved[i].mask), set_words(a->moved[i].mask_high), make_count(2, a->moved[i].rotate), make_count(2, 32u - a->moved[i].rotate)};
+        moved[i] = (struct moved){set_words(a->moved[i].mask), set_words(a->moved[i].mask_high),
+                                  make_count(2, a->moved[i].rotate),
+                                  make_count(2, 32u - a->moved[i].rotate)};
 }
 
 INLINE vec move(const struct moved *moved, vec v)
@@ -44,13 +56,17 @@ INLINE vec move(const struct moved *moved, vec v)
 }
 
 /* A plane of 32 bits has had its rows joined: a lane's slot words are neighbours. */
-INLINE vec slot_words(const uint8_t *rows, unsigned bits, unsigned element_log2, unsigned group, unsigned lane)
+INLINE vec slot_words(const uint8_t *rows, unsigned bits, unsigned element_log2, unsigned group,
+                      unsigned lane)
 {
-    return bits == 32 ? load(rows + 16 * (size_t)(group * WCODEC_LANES + lane)) : plane_words(rows, bits, element_log2, group, lane);
+    return bits == 32 ? load(rows + 16 * (size_t)(group * WCODEC_LANES + lane))
+                      : plane_words(rows, bits, element_log2, group, lane);
 }
 
 /* Symbols fit above their shift: no bit reaches the next element. */
-INLINE void assemble(const struct wcodec_cpu_assembly *assembly, struct plan plan, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+INLINE void assemble(const struct wcodec_cpu_assembly *assembly, struct plan plan,
+                     const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES],
+                     uint8_t *elements)
 {
     const unsigned log2 = plan.element_log2, lanes = ASSEMBLE_BYTES / 4 >> log2;
     const vec constant = set_words(assembly->constant), add = set_words(assembly->add);
@@ -67,29 +83,35 @@ INLINE void assemble(const struct wcodec_cpu_assembly *assembly, struct plan pla
             const size_t at = g * WCODEC_GROUP + 4 * (size_t)lane;
             vec v = shift_left(log2, spread(log2, symbols + at), shift[0]);
             for (unsigned c = 1; c < plan.coded_count; c++)
-                v = either(v, shift_left(log2, spread(log2, symbols + c * WCODEC_CPU_CHUNK + at), shift[c]));
+                v = either(v, shift_left(log2, spread(log2, symbols + c * WCODEC_CPU_CHUNK + at),
+                                         shift[c]));
             for (unsigned p = 0; p < plan.plane_count; p++)
                 v = either(v, both(plane_words(rows[p], plan.bits[p], log2, g, lane), mask[p]));
             for (unsigned i = 0; i < plan.moved_count; i++) {
                 const unsigned p = assembly->moved[i].plane;
-                v = either(v, both(move(&moved[i], plane_words(rows[p], plan.bits[p], log2, g, lane)), moved[i].mask));
+                v = either(v,
+                           both(move(&moved[i], plane_words(rows[p], plan.bits[p], log2, g, lane)),
+                                moved[i].mask));
             }
-            store(elements + (at << log2), plan.plain ? v : subtract(log2, either(v, constant), add));
+            store(elements + (at << log2),
+                  plan.plain ? v : subtract(log2, either(v, constant), add));
         }
 }
 
 /* A plane of 32 bits has a row for each slot word: a lane's four come together. */
 static void join_rows(const uint8_t *restrict rows, uint32_t *restrict words)
 {
-    for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g++, rows += 16 * WCODEC_LANES, words += 4 * WCODEC_LANES)
+    for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS;
+         g++, rows += 16 * WCODEC_LANES, words += 4 * WCODEC_LANES)
         for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
             for (unsigned i = 0; i < 4; i++)
                 memcpy(&words[4 * lane + i], rows + 4 * (size_t)(i * WCODEC_LANES + lane), 4);
 }
 
 /* 64-bit elements. */
-INLINE void assemble_wide(const struct wcodec_cpu_assembly *assembly, struct plan plan, const uint8_t *symbols, const uint8_t *const chunk_rows[WCODEC_MAX_PLANES],
-                          uint8_t *elements)
+INLINE void assemble_wide(const struct wcodec_cpu_assembly *assembly, struct plan plan,
+                          const uint8_t *symbols,
+                          const uint8_t *const chunk_rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
     const struct wcodec_cpu_assembly a = *assembly;
     const uint8_t *rows[WCODEC_MAX_PLANES];
@@ -141,7 +163,8 @@ INLINE void assemble_wide(const struct wcodec_cpu_assembly *assembly, struct pla
         }
 }
 
-static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols,
+                          const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
     static const uint8_t bits[] = {8};
     if (a->constant == 0 && a->add == 0)
@@ -151,22 +174,27 @@ static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *sy
 }
 
 /* One word of 4-bit planes a lane and two groups. */
-INLINE void nibble(const struct wcodec_cpu_assembly *a, bool plain, const uint8_t *symbols, const uint8_t *row, uint8_t *elements)
+INLINE void nibble(const struct wcodec_cpu_assembly *a, bool plain, const uint8_t *symbols,
+                   const uint8_t *row, uint8_t *elements)
 {
     const shift_count shift = make_count(0, a->shift[0]);
-    const vec mask = set_words(a->plane_mask[0]), constant = set_words(a->constant), add = set_words(a->add);
+    const vec mask = set_words(a->plane_mask[0]), constant = set_words(a->constant),
+              add = set_words(a->add);
     for (unsigned g = 0; g < WCODEC_CPU_CHUNK_GROUPS; g += 2, row += WCODEC_GROUP)
         for (unsigned i = 0; i < WCODEC_GROUP; i += ASSEMBLE_BYTES) {
             const size_t at = g * WCODEC_GROUP + i;
             const vec word = load(row + i);
             const vec first = either(both(word, mask), shift_left(0, load(symbols + at), shift));
-            const vec second = either(both(rotate_nibble(word), mask), shift_left(0, load(symbols + at + WCODEC_GROUP), shift));
+            const vec second = either(both(rotate_nibble(word), mask),
+                                      shift_left(0, load(symbols + at + WCODEC_GROUP), shift));
             store(elements + at, plain ? first : subtract(0, either(first, constant), add));
-            store(elements + at + WCODEC_GROUP, plain ? second : subtract(0, either(second, constant), add));
+            store(elements + at + WCODEC_GROUP,
+                  plain ? second : subtract(0, either(second, constant), add));
         }
 }
 
-static void assemble_nibble(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+static void assemble_nibble(const struct wcodec_cpu_assembly *a, const uint8_t *symbols,
+                            const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
     if (a->constant == 0 && a->add == 0)
         nibble(a, true, symbols, rows[0], elements);
@@ -174,28 +202,33 @@ static void assemble_nibble(const struct wcodec_cpu_assembly *a, const uint8_t *
         nibble(a, false, symbols, rows[0], elements);
 }
 
-static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *symbols,
+                          const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
     assemble(a, (struct plan){0, 1, 0, 0, NULL, false}, symbols, rows, elements);
 }
 
-static void assemble_f32(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+static void assemble_f32(const struct wcodec_cpu_assembly *a, const uint8_t *symbols,
+                         const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
     static const uint8_t bits[] = {16, 8};
     assemble(a, (struct plan){2, 1, 2, 0, bits, false}, symbols, rows, elements);
 }
 
-static void assemble_f16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+static void assemble_f16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols,
+                         const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
     static const uint8_t bits[] = {8, 2, 1};
     assemble(a, (struct plan){1, 1, 3, 0, bits, false}, symbols, rows, elements);
 }
 
 /* Integers: fields of bytes, all coded. */
-static void assemble_all_coded(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+static void assemble_all_coded(const struct wcodec_cpu_assembly *a, const uint8_t *symbols,
+                               const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
     if (a->element_log2 == 3)
-        assemble_wide(a, (struct plan){3, a->coded_count, 0, 0, NULL, false}, symbols, rows, elements);
+        assemble_wide(a, (struct plan){3, a->coded_count, 0, 0, NULL, false}, symbols, rows,
+                      elements);
     else if (a->element_log2 == 2)
         assemble(a, (struct plan){2, a->coded_count, 0, 0, NULL, false}, symbols, rows, elements);
     else if (a->element_log2 == 1 && a->coded_count == 2)
@@ -206,31 +239,46 @@ static void assemble_all_coded(const struct wcodec_cpu_assembly *a, const uint8_
         assemble(a, (struct plan){0, a->coded_count, 0, 0, NULL, false}, symbols, rows, elements);
 }
 
-static void assemble_any(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+static void assemble_any(const struct wcodec_cpu_assembly *a, const uint8_t *symbols,
+                         const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
-    static const uint8_t one_bit[] = {1}, two_bits[] = {2}, three_bits[] = {2, 1}, eight_bits[] = {8};
+    static const uint8_t one_bit[] = {1}, two_bits[] = {2}, three_bits[] = {2, 1},
+                         eight_bits[] = {8};
     if (a->plane_count == 0)
         assemble_all_coded(a, symbols, rows, elements);
     else if (a->element_log2 == 3)
-        assemble_wide(a, (struct plan){3, a->coded_count, a->plane_count, a->moved_count, a->plane_bits, false}, symbols, rows, elements);
-    else if (a->element_log2 == 2 && a->coded_count == 1 && a->plane_count == 1 && a->moved_count == 1 && a->plane_bits[0] == 8)
-        assemble(a, (struct plan){2, 1, 1, 1, eight_bits, false}, symbols, rows, elements); /* bf16 as f32 */
+        assemble_wide(
+            a,
+            (struct plan){3, a->coded_count, a->plane_count, a->moved_count, a->plane_bits, false},
+            symbols, rows, elements);
+    else if (a->element_log2 == 2 && a->coded_count == 1 && a->plane_count == 1 &&
+             a->moved_count == 1 && a->plane_bits[0] == 8)
+        assemble(a, (struct plan){2, 1, 1, 1, eight_bits, false}, symbols, rows,
+                 elements); /* bf16 as f32 */
     else if (a->element_log2 == 2)
-        assemble(a, (struct plan){2, a->coded_count, a->plane_count, a->moved_count, a->plane_bits, false}, symbols, rows, elements);
-    else if (a->element_log2 == 1 && a->coded_count == 2 && a->plane_count == 1 && a->plane_bits[0] == 1) /* coefficients of lossy tensors */
+        assemble(
+            a,
+            (struct plan){2, a->coded_count, a->plane_count, a->moved_count, a->plane_bits, false},
+            symbols, rows, elements);
+    else if (a->element_log2 == 1 && a->coded_count == 2 && a->plane_count == 1 &&
+             a->plane_bits[0] == 1) /* coefficients of lossy tensors */
         assemble(a, (struct plan){1, 2, 1, 0, one_bit, false}, symbols, rows, elements);
-    else if (a->element_log2 == 1 && a->coded_count == 2 && a->plane_count == 1 && a->plane_bits[0] == 2)
+    else if (a->element_log2 == 1 && a->coded_count == 2 && a->plane_count == 1 &&
+             a->plane_bits[0] == 2)
         assemble(a, (struct plan){1, 2, 1, 0, two_bits, false}, symbols, rows, elements);
     else if (a->element_log2 == 1)
-        assemble(a, (struct plan){1, a->coded_count, a->plane_count, 0, a->plane_bits, false}, symbols, rows, elements);
+        assemble(a, (struct plan){1, a->coded_count, a->plane_count, 0, a->plane_bits, false},
+                 symbols, rows, elements);
     else if (a->coded_count == 1 && a->plane_count == 2 && a->plane_bits[0] == 2)
-        assemble(a, (struct plan){0, 1, 2, 0, three_bits, false}, symbols, rows, elements); /* int8 split 5 + 3, e5m2 */
+        assemble(a, (struct plan){0, 1, 2, 0, three_bits, false}, symbols, rows,
+                 elements); /* int8 split 5 + 3, e5m2 */
     else if (a->coded_count == 1 && a->plane_count == 1 && a->plane_bits[0] == 2) /* residuals */
         assemble(a, (struct plan){0, 1, 1, 0, two_bits, false}, symbols, rows, elements);
     else if (a->coded_count == 1 && a->plane_count == 1 && a->plane_bits[0] == 1)
         assemble(a, (struct plan){0, 1, 1, 0, one_bit, false}, symbols, rows, elements);
     else
-        assemble(a, (struct plan){0, a->coded_count, a->plane_count, 0, a->plane_bits, false}, symbols, rows, elements);
+        assemble(a, (struct plan){0, a->coded_count, a->plane_count, 0, a->plane_bits, false},
+                 symbols, rows, elements);
 }
 
 #endif

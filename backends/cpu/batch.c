@@ -29,7 +29,8 @@ struct wcodec_batch {
 };
 
 enum {
-    PIECE_BYTES = 1 << 18, /* output of a piece, about: large enough that taking one costs nothing */
+    PIECE_BYTES =
+        1 << 18, /* output of a piece, about: large enough that taking one costs nothing */
     PIECE_BYTES_SMALL = 1 << 16, /* of a batch below SMALL_BYTES, so that threads end together */
     SMALL_BYTES = 1 << 22,
     PIECE_TILES_MAX = (PIECE_BYTES >> WCODEC_TILE_LOG2_MIN) + WCODEC_CPU_TILES
@@ -48,11 +49,13 @@ static uint64_t job_bytes(const struct wcodec_job *job)
 /* Stands for areas without bytes: no null pointer gets into arithmetic or memcpy(). */
 static const uint8_t nothing[1];
 
-static wcodec_status prepare_job(const struct wcodec_device *device, const struct wcodec_job *job, uint64_t piece_bytes, struct batch_job *b, wcodec_error *err)
+static wcodec_status prepare_job(const struct wcodec_device *device, const struct wcodec_job *job,
+                                 uint64_t piece_bytes, struct batch_job *b, wcodec_error *err)
 {
     b->job = *job;
     if (job->blocks != NULL || (job->lossy != NULL && !job->lossy->plain)) {
-        const uint64_t band = job->blocks != NULL ? wcodec_blocks_band_size(job->blocks) : wcodec_lossy_band_size(job->lossy);
+        const uint64_t band = job->blocks != NULL ? wcodec_blocks_band_size(job->blocks)
+                                                  : wcodec_lossy_band_size(job->lossy);
         const uint64_t across = job->blocks != NULL ? job->blocks->across : job->lossy->across;
         b->unit_log2 = job->blocks != NULL ? WCODEC_BLOCK_LOG2 : WCODEC_SUPERBLOCK_LOG2;
         b->first_unit = job->begin / band * across;
@@ -70,12 +73,15 @@ static wcodec_status prepare_job(const struct wcodec_device *device, const struc
     const struct wcodec_tiling *t = job->tiles->tiling;
     uint64_t tile_bytes = (uint64_t)1 << (t->tile_log2 + t->element_log2);
     unsigned together = device->dsp->tiles[t->fields[t->coded[0]].profile];
-    b->piece_tiles = wcodec_div_up_u64(wcodec_div_up_u64(piece_bytes, tile_bytes), together) * together;
+    b->piece_tiles =
+        wcodec_div_up_u64(wcodec_div_up_u64(piece_bytes, tile_bytes), together) * together;
     atomic_init(&b->failed, UINT64_MAX);
-    return wcodec_cpu_decoder_create(device->dsp, job->tiles, device->host->allocator, &b->decoder, err);
+    return wcodec_cpu_decoder_create(device->dsp, job->tiles, device->host->allocator, &b->decoder,
+                                     err);
 }
 
-wcodec_status wcodec_cpu_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err)
+wcodec_status wcodec_cpu_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs,
+                                      size_t count, struct wcodec_batch **batch, wcodec_error *err)
 {
     const struct wcodec_host *host = queue->device->host;
     struct wcodec_batch *b = NULL;
@@ -92,7 +98,9 @@ wcodec_status wcodec_cpu_batch_create(struct wcodec_queue *queue, const struct w
     b->stream = bytes >= WCODEC_CPU_STREAM;
     for (b->count = 0; b->count < count; b->count++) {
         struct batch_job *job = &b->jobs[b->count];
-        wcodec_status status = prepare_job(queue->device, &jobs[b->count], bytes < SMALL_BYTES ? PIECE_BYTES_SMALL : PIECE_BYTES, job, err);
+        wcodec_status status =
+            prepare_job(queue->device, &jobs[b->count],
+                        bytes < SMALL_BYTES ? PIECE_BYTES_SMALL : PIECE_BYTES, job, err);
         if (status != WCODEC_OK) {
             wcodec_cpu_batch_destroy(b);
             return status;
@@ -118,42 +126,54 @@ static struct batch_job *job_of_piece(struct wcodec_batch *batch, uint64_t piece
     return &batch->jobs[low];
 }
 
-static void decode_tiles(struct wcodec_batch *batch, struct batch_job *b, uint64_t at, unsigned count, uint8_t *out, bool stream)
+static void decode_tiles(struct wcodec_batch *batch, struct batch_job *b, uint64_t at,
+                         unsigned count, uint8_t *out, bool stream)
 {
     enum wcodec_tile_fault faults[PIECE_TILES_MAX];
-    wcodec_cpu_decode_tiles(b->decoder, &b->view, b->job.first + at, count, out, b->job.verify, stream && batch->stream, faults);
+    wcodec_cpu_decode_tiles(b->decoder, &b->view, b->job.first + at, count, out, b->job.verify,
+                            stream && batch->stream, faults);
     wcodec_cpu_note_faults(&b->failed, b->job.first + at, count, faults);
 }
 
 /* Blocks, superblocks or elements [first, end) from what is coded of them. */
-static void reconstruct(const struct wcodec_batch *batch, const struct wcodec_job *job, uint64_t first, uint64_t end, const uint8_t *coded)
+static void reconstruct(const struct wcodec_batch *batch, const struct wcodec_job *job,
+                        uint64_t first, uint64_t end, const uint8_t *coded)
 {
     const struct wcodec_lossy *l = job->lossy;
     uint8_t *out = job->memory->data + job->destination;
     if (job->blocks != NULL)
-        wcodec_cpu_restore_blocks(batch->blocks_dsp, job->blocks, job->modes, first, end, coded, job->begin, job->end, out);
+        wcodec_cpu_restore_blocks(batch->blocks_dsp, job->blocks, job->modes, first, end, coded,
+                                  job->begin, job->end, out);
     else if (l->plain)
-        wcodec_plain_reconstruct(l, job->modes, first, end - first, coded, out + ((first << l->element_log2) - job->begin));
+        wcodec_plain_reconstruct(l, job->modes, first, end - first, coded,
+                                 out + ((first << l->element_log2) - job->begin));
     else
         for (uint64_t i = first; i < end; i++)
-            wcodec_superblock_reconstruct(l, job->modes, i, coded + ((i - first) << WCODEC_SUPERBLOCK_LOG2 << l->coefficient_log2), job->begin, job->end, out);
+            wcodec_superblock_reconstruct(
+                l, job->modes, i,
+                coded + ((i - first) << WCODEC_SUPERBLOCK_LOG2 << l->coefficient_log2), job->begin,
+                job->end, out);
 }
 
 /* Residuals stay in the thread's cache on their way to elements. */
-static void decode_blocks(struct wcodec_batch *batch, struct batch_job *b, uint64_t at, unsigned count)
+static void decode_blocks(struct wcodec_batch *batch, struct batch_job *b, uint64_t at,
+                          unsigned count)
 {
     const struct wcodec_tiling *t = b->job.tiles->tiling;
     const unsigned log2 = t->tile_log2 - b->unit_log2;
     const uint64_t begin = (b->job.first + at) << log2, end = begin + ((uint64_t)count << log2);
-    const uint64_t first = begin > b->first_unit ? begin : b->first_unit, stop = end < b->end_unit ? end : b->end_unit;
-    uint8_t *coded = wcodec_alloc_array(batch->host->allocator, count, (uint64_t)1 << (t->tile_log2 + t->element_log2));
+    const uint64_t first = begin > b->first_unit ? begin : b->first_unit,
+                   stop = end < b->end_unit ? end : b->end_unit;
+    uint8_t *coded = wcodec_alloc_array(batch->host->allocator, count,
+                                        (uint64_t)1 << (t->tile_log2 + t->element_log2));
     if (coded == NULL) {
         atomic_store(&batch->out_of_memory, true);
         return;
     }
     decode_tiles(batch, b, at, count, coded, false);
     if (first < stop)
-        reconstruct(batch, &b->job, first, stop, coded + ((first - begin) << (b->unit_log2 + t->element_log2)));
+        reconstruct(batch, &b->job, first, stop,
+                    coded + ((first - begin) << (b->unit_log2 + t->element_log2)));
     wcodec_free(batch->host->allocator, coded);
 }
 
@@ -167,10 +187,14 @@ static void decode_piece(void *argument, size_t piece)
     if (b->job.blocks != NULL || b->job.lossy != NULL)
         decode_blocks(batch, b, at, count);
     else
-        decode_tiles(batch, b, at, count, b->job.memory->data + b->job.destination + (at << t->tile_log2 << t->element_log2), true);
+        decode_tiles(batch, b, at, count,
+                     b->job.memory->data + b->job.destination +
+                         (at << t->tile_log2 << t->element_log2),
+                     true);
 }
 
-wcodec_status wcodec_cpu_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch, wcodec_error *err)
+wcodec_status wcodec_cpu_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch,
+                                      wcodec_error *err)
 {
     (void)queue;
     for (size_t i = 0; i < batch->count; i++)
@@ -183,7 +207,8 @@ wcodec_status wcodec_cpu_batch_decode(struct wcodec_queue *queue, struct wcodec_
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_cpu_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch, struct wcodec_job_result *results, wcodec_error *err)
+wcodec_status wcodec_cpu_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch,
+                                       struct wcodec_job_result *results, wcodec_error *err)
 {
     (void)queue, (void)err;
     for (size_t i = 0; i < batch->count; i++) {

@@ -31,9 +31,12 @@ struct wcodec_event {
     uint64_t time; /* nanoseconds */
 };
 
-wcodec_status wcodec_cpu_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err);
-wcodec_status wcodec_cpu_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch, wcodec_error *err);
-wcodec_status wcodec_cpu_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch, struct wcodec_job_result *results, wcodec_error *err);
+wcodec_status wcodec_cpu_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs,
+                                      size_t count, struct wcodec_batch **batch, wcodec_error *err);
+wcodec_status wcodec_cpu_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch,
+                                      wcodec_error *err);
+wcodec_status wcodec_cpu_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch,
+                                       struct wcodec_job_result *results, wcodec_error *err);
 void wcodec_cpu_batch_destroy(struct wcodec_batch *batch);
 
 #endif

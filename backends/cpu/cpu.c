@@ -15,7 +15,8 @@ struct wcodec_backend_state {
     struct wcodec_cpu_blocks_dsp blocks_dsp;
 };
 
-static wcodec_status cpu_open(const struct wcodec_host *host, struct wcodec_backend_state **state, wcodec_error *err)
+static wcodec_status cpu_open(const struct wcodec_host *host, struct wcodec_backend_state **state,
+                              wcodec_error *err)
 {
     struct wcodec_backend_state *s = wcodec_alloc(host->allocator, sizeof *s);
     if (s == NULL)
@@ -59,22 +60,30 @@ static void read_model_name(char *name, size_t size)
     fclose(file);
 }
 
-static void cpu_device_list(struct wcodec_backend_state *state, unsigned i, struct wcodec_device_listing *listing)
+static void cpu_device_list(struct wcodec_backend_state *state, unsigned i,
+                            struct wcodec_device_listing *listing)
 {
     (void)i;
-    *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_CPU, .capabilities = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY, .node = -1};
+    *listing = (struct wcodec_device_listing){
+        .kind = WCODEC_DEVICE_CPU,
+        .capabilities = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY |
+                        WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY,
+        .node = -1};
     read_model_name(listing->name, sizeof listing->name);
-    snprintf(listing->driver, sizeof listing->driver, "%s", wcodec_cpu_level_name(state->dsp.level));
+    snprintf(listing->driver, sizeof listing->driver, "%s",
+             wcodec_cpu_level_name(state->dsp.level));
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     if (pages > 0 && size > 0)
         listing->memory = (uint64_t)pages * (uint64_t)size;
 }
 
-static wcodec_status cpu_device_open(struct wcodec_backend_state *state, unsigned i, struct wcodec_device **device, wcodec_error *err)
+static wcodec_status cpu_device_open(struct wcodec_backend_state *state, unsigned i,
+                                     struct wcodec_device **device, wcodec_error *err)
 {
     const struct wcodec_host *host = state->host;
     if (i != 0)
-        return host->fail(err, WCODEC_ERROR_BACKEND, "cpu has one device, number 0: there is no cpu:%u", i);
+        return host->fail(err, WCODEC_ERROR_BACKEND,
+                          "cpu has one device, number 0: there is no cpu:%u", i);
     struct wcodec_device *d = wcodec_alloc(host->allocator, sizeof *d);
     if (d == NULL)
         return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for the CPU backend");
@@ -102,16 +111,21 @@ static bool cpu_device_supports(struct wcodec_device *device, const struct wcode
 
 static wcodec_status out_of_memory(const struct wcodec_host *host, uint64_t size, wcodec_error *err)
 {
-    return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory: %llu bytes", (unsigned long long)size);
+    return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory: %llu bytes",
+                      (unsigned long long)size);
 }
 
-static wcodec_status cpu_memory_allocate(struct wcodec_device *device, enum wcodec_memory_kind kind, uint64_t size, struct wcodec_memory **memory, wcodec_error *err)
+static wcodec_status cpu_memory_allocate(struct wcodec_device *device, enum wcodec_memory_kind kind,
+                                         uint64_t size, struct wcodec_memory **memory,
+                                         wcodec_error *err)
 {
     const struct wcodec_host *host = device->host;
     const uint64_t alignment = kind == WCODEC_MEMORY_PINNED ? 4096 : 256;
     struct wcodec_memory *m = wcodec_alloc(host->allocator, sizeof *m);
     /* The allocator aligns for any type only: the rest is done by hand. */
-    uint8_t *block = size <= SIZE_MAX - alignment ? wcodec_alloc(host->allocator, (size_t)(size + alignment - 1)) : NULL;
+    uint8_t *block = size <= SIZE_MAX - alignment
+                         ? wcodec_alloc(host->allocator, (size_t)(size + alignment - 1))
+                         : NULL;
     if (m == NULL || block == NULL) {
         wcodec_free(host->allocator, block);
         wcodec_free(host->allocator, m);
@@ -123,7 +137,8 @@ static wcodec_status cpu_memory_allocate(struct wcodec_device *device, enum wcod
     return WCODEC_OK;
 }
 
-static wcodec_status cpu_memory_adopt(struct wcodec_device *device, uint64_t native, uint64_t size, struct wcodec_memory **memory, wcodec_error *err)
+static wcodec_status cpu_memory_adopt(struct wcodec_device *device, uint64_t native, uint64_t size,
+                                      struct wcodec_memory **memory, wcodec_error *err)
 {
     const struct wcodec_host *host = device->host;
     struct wcodec_memory *m = wcodec_alloc(host->allocator, sizeof *m);
@@ -151,7 +166,8 @@ static void cpu_memory_free(struct wcodec_memory *memory)
     wcodec_free(host->allocator, memory);
 }
 
-static wcodec_status cpu_queue_create(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err)
+static wcodec_status cpu_queue_create(struct wcodec_device *device, struct wcodec_queue **queue,
+                                      wcodec_error *err)
 {
     struct wcodec_queue *q = wcodec_alloc(device->host->allocator, sizeof *q);
     if (q == NULL)
@@ -161,7 +177,8 @@ static wcodec_status cpu_queue_create(struct wcodec_device *device, struct wcode
     return WCODEC_OK;
 }
 
-static wcodec_status cpu_queue_adopt(struct wcodec_device *device, uint64_t native, struct wcodec_queue **queue, wcodec_error *err)
+static wcodec_status cpu_queue_adopt(struct wcodec_device *device, uint64_t native,
+                                     struct wcodec_queue **queue, wcodec_error *err)
 {
     (void)native, (void)queue;
     return device->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "the CPU has no queues to take over");
@@ -178,20 +195,23 @@ static wcodec_status cpu_queue_wait(struct wcodec_queue *queue, wcodec_error *er
     return WCODEC_OK;
 }
 
-static wcodec_status cpu_queue_after(struct wcodec_queue *queue, struct wcodec_event *event, wcodec_error *err)
+static wcodec_status cpu_queue_after(struct wcodec_queue *queue, struct wcodec_event *event,
+                                     wcodec_error *err)
 {
     (void)queue, (void)event, (void)err;
     return WCODEC_OK;
 }
 
-static wcodec_status cpu_event_record(struct wcodec_queue *queue, struct wcodec_event **event, wcodec_error *err)
+static wcodec_status cpu_event_record(struct wcodec_queue *queue, struct wcodec_event **event,
+                                      wcodec_error *err)
 {
     struct wcodec_event *e = wcodec_alloc(queue->device->host->allocator, sizeof *e);
     if (e == NULL)
         return out_of_memory(queue->device->host, sizeof *e, err);
     struct timespec t = {0};
     clock_gettime(CLOCK_MONOTONIC, &t);
-    *e = (struct wcodec_event){.host = queue->device->host, .time = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec};
+    *e = (struct wcodec_event){.host = queue->device->host,
+                               .time = (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec};
     *event = e;
     return WCODEC_OK;
 }
@@ -209,7 +229,8 @@ static wcodec_status cpu_event_query(struct wcodec_event *event, bool *done, wco
     return WCODEC_OK;
 }
 
-static wcodec_status cpu_event_elapsed(struct wcodec_event *from, struct wcodec_event *to, uint64_t *nanoseconds, wcodec_error *err)
+static wcodec_status cpu_event_elapsed(struct wcodec_event *from, struct wcodec_event *to,
+                                       uint64_t *nanoseconds, wcodec_error *err)
 {
     (void)err;
     *nanoseconds = to->time - from->time;
@@ -221,7 +242,9 @@ static void cpu_event_destroy(struct wcodec_event *event)
     wcodec_free(event->host->allocator, event);
 }
 
-static wcodec_status cpu_copy_in(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, const void *from, uint64_t size, wcodec_error *err)
+static wcodec_status cpu_copy_in(struct wcodec_queue *queue, struct wcodec_memory *to,
+                                 uint64_t to_offset, const void *from, uint64_t size,
+                                 wcodec_error *err)
 {
     (void)queue, (void)err;
     if (size != 0)
@@ -229,7 +252,8 @@ static wcodec_status cpu_copy_in(struct wcodec_queue *queue, struct wcodec_memor
     return WCODEC_OK;
 }
 
-static wcodec_status cpu_copy_out(struct wcodec_queue *queue, void *to, struct wcodec_memory *from, uint64_t from_offset, uint64_t size, wcodec_error *err)
+static wcodec_status cpu_copy_out(struct wcodec_queue *queue, void *to, struct wcodec_memory *from,
+                                  uint64_t from_offset, uint64_t size, wcodec_error *err)
 {
     (void)queue, (void)err;
     if (size != 0)
@@ -237,8 +261,9 @@ static wcodec_status cpu_copy_out(struct wcodec_queue *queue, void *to, struct w
     return WCODEC_OK;
 }
 
-static wcodec_status cpu_copy(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, struct wcodec_memory *from, uint64_t from_offset, uint64_t size,
-                              wcodec_error *err)
+static wcodec_status cpu_copy(struct wcodec_queue *queue, struct wcodec_memory *to,
+                              uint64_t to_offset, struct wcodec_memory *from, uint64_t from_offset,
+                              uint64_t size, wcodec_error *err)
 {
     (void)queue, (void)err;
     if (size != 0)
@@ -246,8 +271,9 @@ static wcodec_status cpu_copy(struct wcodec_queue *queue, struct wcodec_memory *
     return WCODEC_OK;
 }
 
-static wcodec_status cpu_fill(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, const uint8_t element[8], unsigned element_log2, uint64_t count,
-                              wcodec_error *err)
+static wcodec_status cpu_fill(struct wcodec_queue *queue, struct wcodec_memory *to,
+                              uint64_t to_offset, const uint8_t element[8], unsigned element_log2,
+                              uint64_t count, wcodec_error *err)
 {
     (void)queue, (void)err;
     uint8_t *at = to->data + to_offset;

@@ -7,7 +7,8 @@
 
 #include "backends/backend.h"
 
-/* One device. Memory is host memory, queues work at once in the calling thread and the host's threads, events have always passed. It decodes every tiling. */
+/* One device. Memory is host memory, queues work at once in the calling thread and the host's
+ * threads, events have always passed. It decodes every tiling. */
 extern const struct wcodec_backend wcodec_backend_cpu;
 
 #endif

@@ -59,14 +59,16 @@ static uint32_t detect_levels(void)
     if ((xcr0 & 0xE0) != 0xE0) /* opmask, upper halves of ZMM0-15, ZMM16-31 */
         return levels;
     const uint32_t vbmi = 1u << 1, vbmi2 = 1u << 6;
-    if (all_set(b, bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL | bit_AVX512CD) && all_set(c, vbmi | vbmi2))
+    if (all_set(b, bit_AVX512F | bit_AVX512BW | bit_AVX512DQ | bit_AVX512VL | bit_AVX512CD) &&
+        all_set(c, vbmi | vbmi2))
         levels |= WCODEC_CPU_AVX512;
     return levels;
 }
 
 uint32_t wcodec_cpu_levels(void)
 {
-    /* Asked for every tensor, and under a hypervisor each cpuid takes microseconds. Threads that come here at once find the same. */
+    /* Asked for every tensor, and under a hypervisor each cpuid takes microseconds. Threads that
+     * come here at once find the same. */
     static _Atomic uint32_t known;
     uint32_t levels = atomic_load_explicit(&known, memory_order_relaxed);
     if (levels == 0) {

@@ -26,8 +26,13 @@ const char *wcodec_cpu_level_name(unsigned i);
 /* Levels that this machine's CPU and operating system run, SCALAR always among them. */
 uint32_t wcodec_cpu_levels(void);
 
-/* The functions of one kind that this library was built with, by the number of the level: begin_scalar, begin_sse41 and so on, for an array of pointers. */
-#define WCODEC_CPU_LADDER(begin) {begin##scalar, WCODEC_CPU_IF_SSE41(begin##sse41), WCODEC_CPU_IF_AVX2(begin##avx2), WCODEC_CPU_IF_AVX512(begin##avx512), WCODEC_CPU_IF_NEON(begin##neon)}
+/* The functions of one kind that this library was built with, by the number of the level:
+ * begin_scalar, begin_sse41 and so on, for an array of pointers. */
+#define WCODEC_CPU_LADDER(begin) \
+    { \
+        begin##scalar, WCODEC_CPU_IF_SSE41(begin##sse41), WCODEC_CPU_IF_AVX2(begin##avx2), \
+            WCODEC_CPU_IF_AVX512(begin##avx512), WCODEC_CPU_IF_NEON(begin##neon) \
+    }
 #ifdef HAVE_SSE41
 #define WCODEC_CPU_IF_SSE41(f) f
 #else

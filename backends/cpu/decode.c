@@ -1,16 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The driver of the three stages: takes tiles side by side through their chunks, and looks after everything that is not the same for all of them: ends of
- * words, the payload in the final states, outliers, the last group. */
+/* The driver of the three stages: takes tiles side by side through their chunks, and looks after
+ * everything that is not the same for all of them: ends of words, the payload in the final states,
+ * outliers, the last group. */
 #include "backends/cpu/decode.h"
 
 #include "coding/planes.h"
 
 enum {
-    WORDS_ROOM = WCODEC_CPU_CHUNK * 2 + WCODEC_CPU_WORDS_OVERREAD, /* what one chunk can take, and be read beyond */
+    WORDS_ROOM = WCODEC_CPU_CHUNK * 2 +
+                 WCODEC_CPU_WORDS_OVERREAD, /* what one chunk can take, and be read beyond */
     STREAMS = WCODEC_MAX_CODED, /* of one tile, or one of each of WCODEC_CPU_TILES tiles */
-    READY = 4 << 12 /* bytes of elements that wait for their way past the caches: a chunk of each of four tiles, but not of 64 bits */
+    READY = 4 << 12 /* bytes of elements that wait for their way past the caches: a chunk of each of
+                       four tiles, but not of 64 bits */
 };
 
 /* What is the same for all tiles of a call. */
@@ -27,7 +30,8 @@ struct lane_tile {
     uint32_t elements, groups;
     uint8_t *out;
     bool stream;    /* goes past the caches */
-    uint8_t *ready; /* where a chunk waits for that, while the next one's symbols are decoded; NULL: none */
+    uint8_t *ready; /* where a chunk waits for that, while the next one's symbols are decoded; NULL:
+                       none */
     size_t waiting; /* bytes of it from its end on that are still to be stored */
     const uint8_t *raw[WCODEC_MAX_PLANES]; /* first row of each plane */
     uint16_t payload[WCODEC_LANES];
@@ -104,20 +108,27 @@ static const struct wcodec_cpu_table *table_of(const struct track *k, uint32_t g
     return &k->tables[(unsigned)k->runs[bit / 8] >> (bit % 8) & ((1u << k->run_bits) - 1)];
 }
 
-static void begin_stream(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view, struct lane_tile *t, unsigned coded, struct track *k, struct wcodec_cpu_stream *s)
+static void begin_stream(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view,
+                         struct lane_tile *t, unsigned coded, struct track *k,
+                         struct wcodec_cpu_stream *s)
 {
     const struct wcodec_tiles *tiles = d->tiles;
     k->tile = t;
     k->coded = coded;
     k->field = &tiles->tiling->fields[tiles->tiling->coded[coded]];
     k->stream = &tiles->streams[t->number * tiles->tiling->coded_count + coded];
-    k->positions = wcodec_view_at(view, WCODEC_AREA_POSITIONS, tiles->area_begin[WCODEC_AREA_POSITIONS] + 2 * k->stream->outlier);
-    k->values = wcodec_view_at(view, WCODEC_AREA_VALUES, tiles->area_begin[WCODEC_AREA_VALUES] + k->stream->outlier);
+    k->positions =
+        wcodec_view_at(view, WCODEC_AREA_POSITIONS,
+                       tiles->area_begin[WCODEC_AREA_POSITIONS] + 2 * k->stream->outlier);
+    k->values = wcodec_view_at(view, WCODEC_AREA_VALUES,
+                               tiles->area_begin[WCODEC_AREA_VALUES] + k->stream->outlier);
     k->used = k->outlier = k->least = 0;
     if (k->stream->mode != WCODEC_STREAM_RANS)
         return;
     k->tables = &d->tables[tiles->table_base[coded]];
-    k->runs = k->field->run_log2 ? tiles->runs[coded] + t->number * wcodec_run_bytes_of_tile(tiles->tiling, k->field) : NULL;
+    k->runs = k->field->run_log2 ? tiles->runs[coded] +
+                                       t->number * wcodec_run_bytes_of_tile(tiles->tiling, k->field)
+                                 : NULL;
     k->run_bits = wcodec_run_index_bits(k->field->tables);
     k->words = wcodec_view_at(view, WCODEC_AREA_WORDS, k->stream->word);
     s->table = table_of(k, 0);
@@ -135,12 +146,13 @@ static void begin_stream(const struct wcodec_cpu_decoder *d, const struct wcodec
         note(t, WCODEC_TILE_STATE);
 }
 
-/* Words of the chunk to come: as they are while there surely is enough to read (what is not the stream's own does no harm: a stream that takes it has failed),
- * else a copy with zeros behind. */
+/* Words of the chunk to come: as they are while there surely is enough to read (what is not the
+ * stream's own does no harm: a stream that takes it has failed), else a copy with zeros behind. */
 static const uint8_t *words_for(const struct track *k, const uint8_t *words_end, unsigned groups)
 {
     const uint32_t most = groups * WCODEC_GROUP / (k->field->profile == WCODEC_P12 ? 1 : 2);
-    const uint32_t left = k->used < k->stream->words ? k->stream->words - k->used : 0, copied = left < most ? left : most;
+    const uint32_t left = k->used < k->stream->words ? k->stream->words - k->used : 0,
+                   copied = left < most ? left : most;
     const uint8_t *next = k->words + 2 * (size_t)(k->stream->words - left);
     if ((size_t)(words_end - next) >= 2 * (size_t)most + WCODEC_CPU_WORDS_OVERREAD)
         return next;
@@ -172,8 +184,10 @@ static void fill_groups(uint8_t *symbols, uint8_t symbol, unsigned groups)
         memset(symbols, symbol, WCODEC_GROUP);
 }
 
-/* Runs of one symbol take no words and leave states as they are. The other streams, between those, go side by side. */
-static void decode_runs(const struct request *r, struct wcodec_cpu_stream *streams, unsigned count, unsigned profile, unsigned groups)
+/* Runs of one symbol take no words and leave states as they are. The other streams, between those,
+ * go side by side. */
+static void decode_runs(const struct request *r, struct wcodec_cpu_stream *streams, unsigned count,
+                        unsigned profile, unsigned groups)
 {
     for (unsigned i = 0, alike; i < count; i += alike + (i + alike < count)) {
         for (alike = 0; i + alike < count && !streams[i + alike].table->constant; alike++)
@@ -188,11 +202,15 @@ static void decode_runs(const struct request *r, struct wcodec_cpu_stream *strea
 }
 
 /* The first stage for one chunk of `count` rANS streams of one profile and run length. */
-static void decode_rans(const struct request *r, struct track *tracks, struct wcodec_cpu_stream *streams, unsigned count, uint32_t group, unsigned groups)
+static void decode_rans(const struct request *r, struct track *tracks,
+                        struct wcodec_cpu_stream *streams, unsigned count, uint32_t group,
+                        unsigned groups)
 {
     const struct wcodec_field *f = tracks[0].field;
-    const unsigned run_groups = f->run_log2 ? 1u << (f->run_log2 - 7) : groups, step = run_groups < groups ? run_groups : groups;
-    const unsigned row_size = row_bytes(r->decoder->tiles->tiling), out_size = out_bytes(r->decoder->tiles->tiling);
+    const unsigned run_groups = f->run_log2 ? 1u << (f->run_log2 - 7) : groups,
+                   step = run_groups < groups ? run_groups : groups;
+    const unsigned row_size = row_bytes(r->decoder->tiles->tiling),
+                   out_size = out_bytes(r->decoder->tiles->tiling);
     const uint8_t *base[STREAMS];
     for (unsigned i = 0; i < count; i++) {
         const struct lane_tile *t = tracks[i].tile;
@@ -221,23 +239,29 @@ static void decode_rans(const struct request *r, struct track *tracks, struct wc
 }
 
 /* How many of the streams from the first on go side by side. */
-static unsigned count_alike(const struct wcodec_cpu_decoder *d, const struct track *tracks, unsigned count)
+static unsigned count_alike(const struct wcodec_cpu_decoder *d, const struct track *tracks,
+                            unsigned count)
 {
     const struct wcodec_field *f = tracks[0].field;
     unsigned alike = 1;
-    while (alike < count && alike < d->dsp->tiles[f->profile] && tracks[alike].stream->mode == WCODEC_STREAM_RANS && tracks[alike].field->profile == f->profile &&
+    while (alike < count && alike < d->dsp->tiles[f->profile] &&
+           tracks[alike].stream->mode == WCODEC_STREAM_RANS &&
+           tracks[alike].field->profile == f->profile &&
            tracks[alike].field->run_log2 == f->run_log2)
         alike++;
     return alike;
 }
 
 /* The first stage for one chunk of all streams. */
-static void decode_symbols(const struct request *r, struct track *tracks, struct wcodec_cpu_stream *streams, unsigned count, uint32_t group, unsigned groups)
+static void decode_symbols(const struct request *r, struct track *tracks,
+                           struct wcodec_cpu_stream *streams, unsigned count, uint32_t group,
+                           unsigned groups)
 {
     for (unsigned i = 0, alike; i < count; i += alike) {
         alike = 1;
         if (tracks[i].stream->mode == WCODEC_STREAM_RANS)
-            decode_rans(r, tracks + i, streams + i, alike = count_alike(r->decoder, tracks + i, count - i), group, groups);
+            decode_rans(r, tracks + i, streams + i,
+                        alike = count_alike(r->decoder, tracks + i, count - i), group, groups);
         else
             memset(tracks[i].symbols, tracks[i].stream->symbol, WCODEC_CPU_CHUNK);
     }
@@ -246,12 +270,14 @@ static void decode_symbols(const struct request *r, struct track *tracks, struct
 }
 
 /* All words taken, final states possible; the payload is theirs. */
-static void end_stream(const struct wcodec_cpu_decoder *d, const struct track *k, const struct wcodec_cpu_stream *s)
+static void end_stream(const struct wcodec_cpu_decoder *d, const struct track *k,
+                       const struct wcodec_cpu_stream *s)
 {
     struct lane_tile *t = k->tile;
     if (k->stream->mode != WCODEC_STREAM_RANS)
         return;
-    const bool payload = k->coded == 0 && wcodec_tile_has_payload(d->tiles->tiling, WCODEC_STREAM_RANS);
+    const bool payload =
+        k->coded == 0 && wcodec_tile_has_payload(d->tiles->tiling, WCODEC_STREAM_RANS);
     if (k->used != k->stream->words)
         note(t, WCODEC_TILE_WORDS);
     const uint32_t fixed = payload ? 0xffff0000u : 0xffffffffu;
@@ -267,26 +293,30 @@ static void end_stream(const struct wcodec_cpu_decoder *d, const struct track *k
 /* Four raw bits of bytes: a lane's values of a group as they stand in the word of an even group. */
 static uint32_t place_nibbles(uint32_t nibbles, unsigned turn)
 {
-    const uint32_t keep = (0x0fu << turn & 0xff) * 0x01010101u, wrap = (0x0fu << turn >> 8) * 0x01010101u;
+    const uint32_t keep = (0x0fu << turn & 0xff) * 0x01010101u,
+                   wrap = (0x0fu << turn >> 8) * 0x01010101u;
     nibbles = (nibbles | nibbles << 8) & 0x00ff00ff;
     nibbles = (nibbles | nibbles << 4) & 0x0f0f0f0f;
     return (nibbles << turn & keep) | (nibbles >> (8 - turn) & wrap);
 }
 
-static void join_last_nibbles(unsigned turn, const struct lane_tile *t, const uint8_t *stored, uint8_t *row)
+static void join_last_nibbles(unsigned turn, const struct lane_tile *t, const uint8_t *stored,
+                              uint8_t *row)
 {
     uint32_t words[WCODEC_LANES];
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
         words[lane] = place_nibbles(t->payload[lane], turn);
     if (t->groups % 2 == 0)
         for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-            words[lane] = place_nibbles(wcodec_load_u16(stored + 2 * lane), turn) | wcodec_rotl32(words[lane], 4);
+            words[lane] = place_nibbles(wcodec_load_u16(stored + 2 * lane), turn) |
+                          wcodec_rotl32(words[lane], 4);
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
         wcodec_store_u32(row + 4 * lane, words[lane]);
 }
 
 /* The last row of the first plane, from the half that is stored and the payload. */
-static void join_last_row(const struct wcodec_tiling *tiling, const struct lane_tile *t, const uint8_t *stored, uint8_t *row)
+static void join_last_row(const struct wcodec_tiling *tiling, const struct lane_tile *t,
+                          const uint8_t *stored, uint8_t *row)
 {
     const struct wcodec_plane *plane = &tiling->planes[0];
     const unsigned slot_bits = wcodec_slot_bits(tiling), turn = plane->position % slot_bits;
@@ -299,13 +329,16 @@ static void join_last_row(const struct wcodec_tiling *tiling, const struct lane_
     if (plane->bits >= 8)
         for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
             words[lane] = wcodec_load_u16(stored + 2 * lane) | (uint32_t)t->payload[lane] << 16;
-    /* Four bits: the values of places 0 to 3, of the group before the last (if the number of groups is even) and of the last, each where wcodec_place_value()
-     * puts it. */
+    /* Four bits: the values of places 0 to 3, of the group before the last (if the number of groups
+     * is even) and of the last, each where wcodec_place_value() puts it. */
     for (unsigned i = t->groups % 2 ? 4 : 0; plane->bits == 4 && i < 8; i++) {
-        const struct wcodec_placing at = wcodec_place_element(tiling, plane, (t->groups - (i < 4 ? 2 : 1)) * WCODEC_GROUP + i % 4);
+        const struct wcodec_placing at = wcodec_place_element(
+            tiling, plane, (t->groups - (i < 4 ? 2 : 1)) * WCODEC_GROUP + i % 4);
         for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-            const uint32_t nibbles = i < 4 ? wcodec_load_u16(stored + 2 * lane) : t->payload[lane], value = nibbles >> (4 * (i % 4)) & 15;
-            const uint32_t placed = (value << turn | (uint32_t)((uint64_t)value << turn >> slot_bits)) & slot;
+            const uint32_t nibbles = i < 4 ? wcodec_load_u16(stored + 2 * lane) : t->payload[lane],
+                           value = nibbles >> (4 * (i % 4)) & 15;
+            const uint32_t placed =
+                (value << turn | (uint32_t)((uint64_t)value << turn >> slot_bits)) & slot;
             words[lane] |= wcodec_rotl32(placed << at.slot, at.rotate);
         }
     }
@@ -314,40 +347,49 @@ static void join_last_row(const struct wcodec_tiling *tiling, const struct lane_
 }
 
 /* Rows of the last chunk in one piece, completed by the payload and by zeros. buffer: 64 rows. */
-static void last_rows(const struct wcodec_tiling *tiling, const struct lane_tile *t, uint32_t group, const uint8_t *rows[WCODEC_MAX_PLANES], uint8_t *buffer)
+static void last_rows(const struct wcodec_tiling *tiling, const struct lane_tile *t, uint32_t group,
+                      const uint8_t *rows[WCODEC_MAX_PLANES], uint8_t *buffer)
 {
     const size_t row_size = 4 * WCODEC_LANES;
     for (unsigned p = 0; p < tiling->plane_count; p++) {
         const struct wcodec_plane *plane = &tiling->planes[p];
-        const uint32_t first = group * plane->bits / 8, end = wcodec_plane_rows(plane, t->elements), whole = end - (p == 0);
+        const uint32_t first = group * plane->bits / 8, end = wcodec_plane_rows(plane, t->elements),
+                       whole = end - (p == 0);
         if (whole > first)
             memcpy(buffer, rows[p], (whole - first) * row_size);
         memset(buffer + (whole - first) * row_size, 0, (plane->bits - (whole - first)) * row_size);
         if (p == 0)
-            join_last_row(tiling, t, rows[p] + (whole - first) * row_size, buffer + (whole - first) * row_size);
+            join_last_row(tiling, t, rows[p] + (whole - first) * row_size,
+                          buffer + (whole - first) * row_size);
         rows[p] = buffer;
         buffer += plane->bits * row_size;
     }
 }
 
-static void rows_of_chunk(const struct wcodec_tiling *tiling, const struct lane_tile *t, uint32_t group, const uint8_t *rows[WCODEC_MAX_PLANES])
+static void rows_of_chunk(const struct wcodec_tiling *tiling, const struct lane_tile *t,
+                          uint32_t group, const uint8_t *rows[WCODEC_MAX_PLANES])
 {
     for (unsigned p = 0; p < tiling->plane_count; p++)
         rows[p] = t->raw[p] + (size_t)(group * tiling->planes[p].bits / 8) * 4 * WCODEC_LANES;
 }
 
 /* A plane's part of the elements at one place of a group's lanes. */
-static void add_plane(const struct wcodec_tiling *tiling, unsigned p, const uint8_t *rows, uint32_t element, uint64_t e[WCODEC_LANES])
+static void add_plane(const struct wcodec_tiling *tiling, unsigned p, const uint8_t *rows,
+                      uint32_t element, uint64_t e[WCODEC_LANES])
 {
     const struct wcodec_plane *plane = &tiling->planes[p];
     const struct wcodec_placing at = wcodec_place_element(tiling, plane, element);
     const uint8_t *row = rows + 4 * (size_t)at.row * WCODEC_LANES;
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-        e[lane] |= wcodec_scatter_plane(tiling, plane, wcodec_placed_value(plane, wcodec_slot_bits(tiling), &at, wcodec_load_u32(row + 4 * lane)));
+        e[lane] |= wcodec_scatter_plane(tiling, plane,
+                                        wcodec_placed_value(plane, wcodec_slot_bits(tiling), &at,
+                                                            wcodec_load_u32(row + 4 * lane)));
 }
 
 /* One chunk's elements where planes do not stand in place. */
-static void assemble_slowly(const struct wcodec_cpu_decoder *d, const uint8_t *values, const uint8_t *const rows[WCODEC_MAX_PLANES], unsigned groups, uint8_t *elements)
+static void assemble_slowly(const struct wcodec_cpu_decoder *d, const uint8_t *values,
+                            const uint8_t *const rows[WCODEC_MAX_PLANES], unsigned groups,
+                            uint8_t *elements)
 {
     const struct wcodec_tiling *tiling = d->tiles->tiling;
     const unsigned size = 1u << tiling->element_log2;
@@ -358,7 +400,8 @@ static void assemble_slowly(const struct wcodec_cpu_decoder *d, const uint8_t *v
                 e[lane] = tiling->constant_bits;
             for (unsigned c = 0; c < tiling->coded_count; c++) {
                 const uint8_t *symbols = values + (size_t)c * WCODEC_CPU_CHUNK + first + place;
-                for (unsigned lane = 0, shift = tiling->fields[tiling->coded[c]].shift; lane < WCODEC_LANES; lane++)
+                for (unsigned lane = 0, shift = tiling->fields[tiling->coded[c]].shift;
+                     lane < WCODEC_LANES; lane++)
                     e[lane] |= (uint64_t)symbols[4 * lane] << shift;
             }
             for (unsigned p = 0; p < tiling->plane_count; p++)
@@ -376,18 +419,23 @@ static void assemble_slowly(const struct wcodec_cpu_decoder *d, const uint8_t *v
 static void store_waiting(const struct wcodec_cpu_decoder *d, struct lane_tile *t, uint32_t group)
 {
     const unsigned log2 = d->tiles->tiling->element_log2;
-    const size_t chunk = (size_t)WCODEC_CPU_CHUNK << log2, end = ((size_t)group * WCODEC_GROUP) << log2;
+    const size_t chunk = (size_t)WCODEC_CPU_CHUNK << log2, end = ((size_t)group * WCODEC_GROUP)
+                                                                 << log2;
     if (t->waiting > 0)
-        d->dsp->finish_stream(log2, t->ready + chunk - t->waiting, (unsigned)(t->waiting / WCODEC_GROUP >> log2), 0, t->out + end - t->waiting, NULL);
+        d->dsp->finish_stream(log2, t->ready + chunk - t->waiting,
+                              (unsigned)(t->waiting / WCODEC_GROUP >> log2), 0,
+                              t->out + end - t->waiting, NULL);
     t->waiting = 0;
 }
 
 /* Stages two and three for one chunk of one tile, whose first stream is `first`. */
-static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, const struct track *first, uint32_t group, unsigned groups, bool verify)
+static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t,
+                      const struct track *first, uint32_t group, unsigned groups, bool verify)
 {
     const struct wcodec_tiling *tiling = d->tiles->tiling;
     const unsigned size = 1u << tiling->element_log2;
-    const size_t at = (size_t)group * WCODEC_GROUP * size, left = (size_t)t->elements * size - at, whole = (size_t)groups * WCODEC_GROUP * size;
+    const size_t at = (size_t)group * WCODEC_GROUP * size, left = (size_t)t->elements * size - at,
+                 whole = (size_t)groups * WCODEC_GROUP * size;
     _Alignas(64) uint8_t elements[8 * WCODEC_CPU_CHUNK], buffer[64 * 4 * WCODEC_LANES];
     const uint8_t *rows[WCODEC_MAX_PLANES];
     rows_of_chunk(tiling, t, group, rows);
@@ -395,15 +443,21 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, c
         if (wcodec_tile_has_payload(tiling, first->stream->mode))
             last_rows(tiling, t, group, rows, buffer);
         else if (groups < WCODEC_CPU_CHUNK_GROUPS)
-            for (unsigned p = 0, used = 0; p < tiling->plane_count; used += tiling->planes[p++].bits) {
-                const size_t row = 4 * WCODEC_LANES, have = (wcodec_plane_rows(&tiling->planes[p], t->elements) - group * tiling->planes[p].bits / 8) * row;
+            for (unsigned p = 0, used = 0; p < tiling->plane_count;
+                 used += tiling->planes[p++].bits) {
+                const size_t row = 4 * WCODEC_LANES,
+                             have = (wcodec_plane_rows(&tiling->planes[p], t->elements) -
+                                     group * tiling->planes[p].bits / 8) *
+                                    row;
                 memset(buffer + used * row, 0, tiling->planes[p].bits * row);
                 memcpy(buffer + used * row, rows[p], have);
                 rows[p] = buffer + used * row;
             }
     }
-    /* Elements go to their place at once, but for what is to pass by the caches, and for the last that are no whole groups. */
-    const bool direct = !t->stream && left >= whole && groups == WCODEC_CPU_CHUNK_GROUPS, wait = t->ready && group + groups < t->groups;
+    /* Elements go to their place at once, but for what is to pass by the caches, and for the last
+     * that are no whole groups. */
+    const bool direct = !t->stream && left >= whole && groups == WCODEC_CPU_CHUNK_GROUPS,
+               wait = t->ready && group + groups < t->groups;
     uint8_t *const to = direct ? t->out + at : wait ? t->ready : elements;
     store_waiting(d, t, group);
     if (d->direct)
@@ -411,7 +465,9 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, c
     else
         assemble_slowly(d, first->symbols, rows, groups, to);
     if (left >= whole) {
-        (t->stream ? d->dsp->finish_stream : d->dsp->finish)(tiling->element_log2, to, groups, group, direct || wait ? NULL : t->out + at, verify ? t->sums : NULL);
+        (t->stream ? d->dsp->finish_stream
+                   : d->dsp->finish)(tiling->element_log2, to, groups, group,
+                                     direct || wait ? NULL : t->out + at, verify ? t->sums : NULL);
         t->waiting = wait ? whole : 0;
         return;
     }
@@ -425,7 +481,8 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t, c
 static void decode_together(const struct request *r, struct lane_tile *tiles, unsigned count)
 {
     const struct wcodec_cpu_decoder *d = r->decoder;
-    const unsigned streams_per_tile = d->tiles->tiling->coded_count, stream_count = count * streams_per_tile;
+    const unsigned streams_per_tile = d->tiles->tiling->coded_count,
+                   stream_count = count * streams_per_tile;
     struct track tracks[STREAMS];
     struct wcodec_cpu_stream streams[STREAMS];
     _Alignas(64) uint8_t symbols[STREAMS][WCODEC_CPU_CHUNK];
@@ -452,35 +509,47 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
             put_chunk(d, &tiles[i], &tracks[i], group, groups, r->verify);
     }
     for (unsigned i = 0; i < count; i++)
-        if (r->verify && !tiles[i].fault && d->dsp->check(tiles[i].sums) != d->tiles->checks[tiles[i].number])
+        if (r->verify && !tiles[i].fault &&
+            d->dsp->check(tiles[i].sums) != d->tiles->checks[tiles[i].number])
             tiles[i].fault = WCODEC_TILE_CHECK;
 }
 
 static bool is_whole(const struct wcodec_tiles *tiles, uint64_t tile)
 {
     const struct wcodec_tiling *tiling = tiles->tiling;
-    return tiles->streams[tile * tiling->coded_count].mode != WCODEC_STREAM_STORED && wcodec_tile_elements(tiling, tile) == 1u << tiling->tile_log2;
+    return tiles->streams[tile * tiling->coded_count].mode != WCODEC_STREAM_STORED &&
+           wcodec_tile_elements(tiling, tile) == 1u << tiling->tile_log2;
 }
 
-void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view, uint64_t first, unsigned count, uint8_t *out, bool verify, bool stream,
+void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view,
+                             uint64_t first, unsigned count, uint8_t *out, bool verify, bool stream,
                              enum wcodec_tile_fault *faults)
 {
     const struct wcodec_tiling *tiling = d->tiles->tiling;
     const size_t tile_size = (size_t)1 << tiling->tile_log2 << tiling->element_log2;
-    const unsigned best = d->dsp->tiles[tiling->fields[tiling->coded[0]].profile], room = STREAMS / tiling->coded_count, most = best < room ? best : room;
+    const unsigned best = d->dsp->tiles[tiling->fields[tiling->coded[0]].profile],
+                   room = STREAMS / tiling->coded_count, most = best < room ? best : room;
     uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
     wcodec_tiles_extent(d->tiles, first, first + count, begin, stop);
-    const struct request request = {.decoder = d, .view = view, .words_end = wcodec_view_at(view, WCODEC_AREA_WORDS, stop[WCODEC_AREA_WORDS]), .verify = verify, .stream = stream};
+    const struct request request = {
+        .decoder = d,
+        .view = view,
+        .words_end = wcodec_view_at(view, WCODEC_AREA_WORDS, stop[WCODEC_AREA_WORDS]),
+        .verify = verify,
+        .stream = stream};
     for (unsigned i = 0; i < count;) {
         struct lane_tile tiles[WCODEC_CPU_TILES];
         unsigned together = 0;
-        while (i + together < count && together < most && is_whole(d->tiles, first + i + together)) {
-            begin_tile(&request, first + i + together, out + (i + together) * tile_size, &tiles[together]);
+        while (i + together < count && together < most &&
+               is_whole(d->tiles, first + i + together)) {
+            begin_tile(&request, first + i + together, out + (i + together) * tile_size,
+                       &tiles[together]);
             together++;
         }
         if (together == 0) {
             if (d->tiles->streams[(first + i) * tiling->coded_count].mode == WCODEC_STREAM_STORED) {
-                faults[i] = wcodec_tile_decode(d->tiles, view, first + i, out + i * tile_size, verify);
+                faults[i] =
+                    wcodec_tile_decode(d->tiles, view, first + i, out + i * tile_size, verify);
                 i++;
                 continue;
             }
@@ -496,7 +565,8 @@ void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wc
         d->dsp->stream_end();
 }
 
-bool wcodec_cpu_note_faults(_Atomic uint64_t *failed, uint64_t first, unsigned count, const enum wcodec_tile_fault *faults)
+bool wcodec_cpu_note_faults(_Atomic uint64_t *failed, uint64_t first, unsigned count,
+                            const enum wcodec_tile_fault *faults)
 {
     unsigned i = 0;
     while (i < count && faults[i] == WCODEC_TILE_OK)

@@ -9,18 +9,21 @@
 
 void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
 {
-    static void (*const init[WCODEC_CPU_LEVELS])(struct wcodec_cpu_dsp *dsp) = WCODEC_CPU_LADDER(wcodec_cpu_dsp_init_);
+    static void (*const init[WCODEC_CPU_LEVELS])(struct wcodec_cpu_dsp * dsp) =
+        WCODEC_CPU_LADDER(wcodec_cpu_dsp_init_);
     for (unsigned i = 0; i < WCODEC_CPU_LEVELS; i++)
         if ((i == 0 || levels >> i & 1) && init[i])
             init[i](dsp);
 }
 
-/* The table by ranks. A block's first slot has the rank of the last symbol that begins there or before. */
+/* The table by ranks. A block's first slot has the rank of the last symbol that begins there or
+ * before. */
 static void prepare_ranks(const struct wcodec_table *t, struct wcodec_cpu_table *c)
 {
     c->ranks_bounds = t->count > 16 ? 255 : 0;
     memset(c->rank_bounds, 15, sizeof c->rank_bounds);
-    for (unsigned rank = 0, start = 0, bounds = 0, block = 0; rank < t->count && t->count <= 16; rank++) {
+    for (unsigned rank = 0, start = 0, bounds = 0, block = 0; rank < t->count && t->count <= 16;
+         rank++) {
         const unsigned symbol = t->order[rank];
         bounds = start / 16 == block && rank > 0 ? bounds : 0;
         block = start / 16;
@@ -37,13 +40,15 @@ static void prepare_ranks(const struct wcodec_table *t, struct wcodec_cpu_table 
     }
 }
 
-/* The string for blocks of 2^log2 slots. Returns false if it is too long. A symbol that is the last of its block's first slot's run stands at the end of its
- * copies, so that the next symbols follow. */
+/* The string for blocks of 2^log2 slots. Returns false if it is too long. A symbol that is the last
+ * of its block's first slot's run stands at the end of its copies, so that the next symbols follow.
+ */
 static bool prepare_windows(const struct wcodec_table *t, struct wcodec_cpu_table *c, unsigned log2)
 {
     const unsigned most = 1u << log2;
     for (unsigned i = 0, start = 0, length = 0, slot = 0; i < t->count; i++) {
-        const unsigned symbol = t->order[i], freq = t->freq[symbol], copies = freq < most ? freq : most;
+        const unsigned symbol = t->order[i], freq = t->freq[symbol],
+                       copies = freq < most ? freq : most;
         if (length + copies > sizeof c->window_symbol)
             return false;
         for (unsigned k = length; k < length + copies; k++) {
@@ -54,12 +59,14 @@ static bool prepare_windows(const struct wcodec_table *t, struct wcodec_cpu_tabl
         length += copies;
         start += freq;
         for (; slot < start; slot += most) /* blocks that begin with this symbol */
-            c->window_of[slot >> log2] = (uint8_t)(length - (start - slot < copies ? start - slot : copies) - slot);
+            c->window_of[slot >> log2] =
+                (uint8_t)(length - (start - slot < copies ? start - slot : copies) - slot);
     }
     return true;
 }
 
-static void prepare_table(const struct wcodec_table *t, const uint32_t *entries, struct wcodec_cpu_table *c)
+static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
+                          struct wcodec_cpu_table *c)
 {
     c->entries = entries;
     c->base = t->base;
@@ -88,7 +95,8 @@ static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
 }
 
 /* The bit at `position` of the element stands in a plane's slot words rotated by `rotate`. */
-static bool move_bit(struct wcodec_cpu_assembly *a, unsigned plane, unsigned rotate, unsigned position)
+static bool move_bit(struct wcodec_cpu_assembly *a, unsigned plane, unsigned rotate,
+                     unsigned position)
 {
     unsigned i = 0;
     while (i < a->moved_count && (a->moved[i].plane != plane || a->moved[i].rotate != rotate))
@@ -106,16 +114,20 @@ static bool move_bit(struct wcodec_cpu_assembly *a, unsigned plane, unsigned rot
 bool wcodec_cpu_derive_assembly(const struct wcodec_tiling *t, struct wcodec_cpu_assembly *a)
 {
     const unsigned width = 8u << t->element_log2, slot_bits = width < 32 ? width : 32;
-    *a = (struct wcodec_cpu_assembly){.element_log2 = t->element_log2, .coded_count = t->coded_count, .plane_count = t->plane_count};
+    *a = (struct wcodec_cpu_assembly){.element_log2 = t->element_log2,
+                                      .coded_count = t->coded_count,
+                                      .plane_count = t->plane_count};
     for (unsigned c = 0; c < t->coded_count; c++)
         a->shift[c] = t->fields[t->coded[c]].shift;
     for (unsigned p = 0; p < t->plane_count; p++) {
         const struct wcodec_plane *plane = &t->planes[p];
         a->plane_bits[p] = plane->bits;
         for (unsigned i = 0; i < plane->bits; i++) {
-            const unsigned position = t->raw_position[plane->first + i], rotate = (position + 2 * width - plane->position - i) % slot_bits;
+            const unsigned position = t->raw_position[plane->first + i],
+                           rotate = (position + 2 * width - plane->position - i) % slot_bits;
             if (rotate == 0)
-                *(position < 32 ? &a->plane_mask[p] : &a->plane_mask_high[p]) |= 1u << position % 32;
+                *(position < 32 ? &a->plane_mask[p] : &a->plane_mask_high[p]) |= 1u
+                                                                                 << position % 32;
             else if (!move_bit(a, p, rotate, position))
                 return false;
         }
@@ -137,7 +149,10 @@ enum wcodec_cpu_shape wcodec_cpu_assembly_shape(const struct wcodec_cpu_assembly
 {
     if (a->coded_count > 1 || a->moved_count > 0)
         return WCODEC_CPU_ANY;
-    const unsigned key = (unsigned)a->plane_count << 24 | (a->plane_count > 0 ? (unsigned)a->plane_bits[0] : 0u) << 16 | (a->plane_count > 1 ? (unsigned)a->plane_bits[1] : 0u) << 8 | a->element_log2;
+    const unsigned key = (unsigned)a->plane_count << 24 |
+                         (a->plane_count > 0 ? (unsigned)a->plane_bits[0] : 0u) << 16 |
+                         (a->plane_count > 1 ? (unsigned)a->plane_bits[1] : 0u) << 8 |
+                         a->element_log2;
     switch (key) {
     case 1 << 24 | 8 << 16 | 1:
         return WCODEC_CPU_BF16;
@@ -154,8 +169,10 @@ enum wcodec_cpu_shape wcodec_cpu_assembly_shape(const struct wcodec_cpu_assembly
     }
 }
 
-wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp, const struct wcodec_tiles *tiles, const wcodec_allocator *allocator, struct wcodec_cpu_decoder **decoder,
-                                        wcodec_error *err)
+wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
+                                        const struct wcodec_tiles *tiles,
+                                        const wcodec_allocator *allocator,
+                                        struct wcodec_cpu_decoder **decoder, wcodec_error *err)
 {
     struct wcodec_cpu_decoder *d = wcodec_alloc_zeroed(allocator, sizeof *d);
     if (!d)
@@ -163,10 +180,12 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp, const 
     d->dsp = dsp;
     d->tiles = tiles;
     d->allocator = allocator;
-    d->tables_memory = wcodec_alloc_zeroed(allocator, tiles->tiling->table_count * sizeof *d->tables + 64);
+    d->tables_memory =
+        wcodec_alloc_zeroed(allocator, tiles->tiling->table_count * sizeof *d->tables + 64);
     if (!d->tables_memory) {
         wcodec_free(allocator, d);
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %u tables", tiles->tiling->table_count);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %u tables",
+                           tiles->tiling->table_count);
     }
     d->tables = (struct wcodec_cpu_table *)(((uintptr_t)d->tables_memory + 63) & ~(uintptr_t)63);
     for (unsigned i = 0; i < tiles->tiling->table_count; i++)

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The driver of the encoder's stages: looks after everything that is not the same for all groups: the last one, outliers, tables by run, the payload in the
- * start states. */
+/* The driver of the encoder's stages: looks after everything that is not the same for all groups:
+ * the last one, outliers, tables by run, the payload in the start states. */
 #include "backends/cpu/encode.h"
 
 #include "backends/cpu/cpu_level.h"
@@ -16,7 +16,8 @@ enum {
 
 void wcodec_cpu_encode_dsp_init(struct wcodec_cpu_encode_dsp *dsp, uint32_t levels)
 {
-    static void (*const init[WCODEC_CPU_LEVELS])(struct wcodec_cpu_encode_dsp *dsp) = WCODEC_CPU_LADDER(wcodec_cpu_encode_dsp_init_);
+    static void (*const init[WCODEC_CPU_LEVELS])(struct wcodec_cpu_encode_dsp * dsp) =
+        WCODEC_CPU_LADDER(wcodec_cpu_encode_dsp_init_);
     struct wcodec_cpu_dsp decode;
     wcodec_cpu_dsp_init(&decode, levels);
     for (unsigned i = 0; i < WCODEC_CPU_LEVELS; i++)
@@ -27,14 +28,16 @@ void wcodec_cpu_encode_dsp_init(struct wcodec_cpu_encode_dsp *dsp, uint32_t leve
 }
 
 /* Returns whether the table can be looked up so, by `bits` low bits. */
-static bool prepare_bytes(const struct wcodec_encode_table *e, unsigned bits, struct wcodec_cpu_encode_bytes *b)
+static bool prepare_bytes(const struct wcodec_encode_table *e, unsigned bits,
+                          struct wcodec_cpu_encode_bytes *b)
 {
     const unsigned size = 1u << bits;
     bool taken[64] = {false};
     for (unsigned i = 0; i < size; i++)
         b->held[i] = (uint8_t)(i ^ 1);
     for (unsigned i = 0; i < e->table.count; i++) {
-        const unsigned s = e->table.order[i], freq = e->table.freq[s], at = s % size, reciprocal = freq > 1 ? 65536 / freq : 65535;
+        const unsigned s = e->table.order[i], freq = e->table.freq[s], at = s % size,
+                       reciprocal = freq > 1 ? 65536 / freq : 65535;
         if (taken[at] || freq > WCODEC_CPU_ENCODE_FREQ)
             return false;
         taken[at] = true;
@@ -47,7 +50,8 @@ static bool prepare_bytes(const struct wcodec_encode_table *e, unsigned bits, st
     return true;
 }
 
-static void prepare_table(const struct wcodec_encode_table *e, const uint8_t (*compress)[16], struct wcodec_cpu_encode_table *t)
+static void prepare_table(const struct wcodec_encode_table *e, const uint8_t (*compress)[16],
+                          struct wcodec_cpu_encode_table *t)
 {
     t->table = e;
     t->compress = compress;
@@ -73,28 +77,35 @@ static void prepare_compress(uint8_t compress[256][16])
             }
 }
 
-wcodec_status wcodec_cpu_encoder_create(uint32_t levels, const struct wcodec_tiling *tiling, const struct wcodec_encode_table *const pools[WCODEC_MAX_CODED],
-                                        const wcodec_allocator *allocator, struct wcodec_cpu_encoder **encoder, wcodec_error *err)
+wcodec_status
+wcodec_cpu_encoder_create(uint32_t levels, const struct wcodec_tiling *tiling,
+                          const struct wcodec_encode_table *const pools[WCODEC_MAX_CODED],
+                          const wcodec_allocator *allocator, struct wcodec_cpu_encoder **encoder,
+                          wcodec_error *err)
 {
     struct wcodec_cpu_encoder *e = wcodec_alloc_zeroed(allocator, sizeof *e);
     if (!e)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for an encoder");
     e->tiling = tiling;
     e->allocator = allocator;
-    e->tables_memory = wcodec_alloc_zeroed(allocator, tiling->table_count * sizeof *e->tables[0] + 64);
+    e->tables_memory =
+        wcodec_alloc_zeroed(allocator, tiling->table_count * sizeof *e->tables[0] + 64);
     if (!e->tables_memory) {
         wcodec_free(allocator, e);
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %u tables", tiling->table_count);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %u tables",
+                           tiling->table_count);
     }
     wcodec_cpu_encode_dsp_init(&e->dsp, levels);
     prepare_compress(e->compress);
-    struct wcodec_cpu_encode_table *at = (struct wcodec_cpu_encode_table *)(((uintptr_t)e->tables_memory + 63) & ~(uintptr_t)63);
+    struct wcodec_cpu_encode_table *at =
+        (struct wcodec_cpu_encode_table *)(((uintptr_t)e->tables_memory + 63) & ~(uintptr_t)63);
     for (unsigned c = 0; c < tiling->coded_count; c++) {
         e->tables[c] = at;
         for (unsigned i = 0; i < tiling->fields[tiling->coded[c]].tables; i++)
             prepare_table(&pools[c][i], (const uint8_t(*)[16])e->compress, at++);
     }
-    e->direct = wcodec_cpu_derive_assembly(tiling, &e->assembly) && tiling->element_log2 <= 2 && e->assembly.moved_count == 0;
+    e->direct = wcodec_cpu_derive_assembly(tiling, &e->assembly) && tiling->element_log2 <= 2 &&
+                e->assembly.moved_count == 0;
     *encoder = e;
     return WCODEC_OK;
 }
@@ -112,9 +123,9 @@ struct work {
     const struct wcodec_cpu_encoder *encoder;
     const uint8_t *data;
     uint32_t elements, groups;
-    uint32_t *rows;   /* a plane of raw bits */
-    uint8_t *padded;  /* e', where planes are packed as the reference does it */
-    uint8_t *values;  /* a field's values, zero behind the last element */
+    uint32_t *rows;  /* a plane of raw bits */
+    uint8_t *padded; /* e', where planes are packed as the reference does it */
+    uint8_t *values; /* a field's values, zero behind the last element */
     uint8_t *symbols;
     _Alignas(64) uint8_t tail[WCODEC_GROUP * 8]; /* the last group, if it is not whole */
 };
@@ -131,7 +142,10 @@ static uint32_t check_tile(const struct work *w)
     const uint32_t whole = w->elements / WCODEC_GROUP;
     uint64_t sums[WCODEC_LANES] = {0};
     for (uint32_t g = 0; g < whole; g += WCODEC_CPU_CHUNK_GROUPS)
-        w->encoder->dsp.sums(log2, w->data + ((size_t)g * WCODEC_GROUP << log2), whole - g < WCODEC_CPU_CHUNK_GROUPS ? whole - g : WCODEC_CPU_CHUNK_GROUPS, g, NULL, sums);
+        w->encoder->dsp.sums(log2, w->data + ((size_t)g * WCODEC_GROUP << log2),
+                             whole - g < WCODEC_CPU_CHUNK_GROUPS ? whole - g
+                                                                 : WCODEC_CPU_CHUNK_GROUPS,
+                             g, NULL, sums);
     if (whole < w->groups)
         w->encoder->dsp.sums(log2, w->tail, 1, whole, NULL, sums);
     return w->encoder->dsp.check(sums);
@@ -160,28 +174,40 @@ static void load_padded(const struct work *w)
 }
 
 /* The four values of 4 bits of a group, from the rows of a plane that stands in place. */
-static uint16_t nibbles_of(const struct wcodec_tiling *t, const uint8_t *rows, uint32_t group, unsigned lane)
+static uint16_t nibbles_of(const struct wcodec_tiling *t, const uint8_t *rows, uint32_t group,
+                           unsigned lane)
 {
-    const unsigned slot_bits = wcodec_slot_bits(t), own = slot_bits / 8, per_word = 4 / own, ratio = slot_bits / 4, q = t->planes[0].position;
+    const unsigned slot_bits = wcodec_slot_bits(t), own = slot_bits / 8, per_word = 4 / own,
+                   ratio = slot_bits / 4, q = t->planes[0].position;
     uint32_t nibbles = 0;
     for (unsigned place = 0; place < 4; place++) {
-        const uint32_t number = group * own + place / per_word, word = wcodec_rotl32(wcodec_load_u32(rows + 4 * ((size_t)(number / ratio) * WCODEC_LANES + lane)), 32 - number % ratio * 4);
-        const uint64_t slot = (word >> (place % per_word * slot_bits)) & (0xffffffffu >> (32 - slot_bits));
+        const uint32_t number = group * own + place / per_word,
+                       word = wcodec_rotl32(
+                           wcodec_load_u32(rows +
+                                           4 * ((size_t)(number / ratio) * WCODEC_LANES + lane)),
+                           32 - number % ratio * 4);
+        const uint64_t slot =
+            (word >> (place % per_word * slot_bits)) & (0xffffffffu >> (32 - slot_bits));
         nibbles |= (uint32_t)((slot | slot << slot_bits) >> q & 15) << (4 * place);
     }
     return (uint16_t)nibbles;
 }
 
-/* The first plane's last row goes into the start states, or half of it does. Returns the end of what stays of the rows. */
-static uint8_t *take_payload(const struct work *w, uint8_t *rows, uint32_t count, uint16_t payload[WCODEC_LANES])
+/* The first plane's last row goes into the start states, or half of it does. Returns the end of
+ * what stays of the rows. */
+static uint8_t *take_payload(const struct work *w, uint8_t *rows, uint32_t count,
+                             uint16_t payload[WCODEC_LANES])
 {
     const struct wcodec_tiling *t = w->encoder->tiling;
     const bool wide = t->planes[0].bits >= 8;
     uint8_t *const last = rows + (size_t)(count - 1) * 4 * WCODEC_LANES;
     uint16_t stay[WCODEC_LANES];
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-        payload[lane] = wide ? wcodec_load_u16(last + 4 * lane + 2) : nibbles_of(t, rows, w->groups - 1, lane);
-        stay[lane] = wide ? wcodec_load_u16(last + 4 * lane) : w->groups % 2 ? 0 : nibbles_of(t, rows, w->groups - 2, lane);
+        payload[lane] =
+            wide ? wcodec_load_u16(last + 4 * lane + 2) : nibbles_of(t, rows, w->groups - 1, lane);
+        stay[lane] = wide            ? wcodec_load_u16(last + 4 * lane)
+                     : w->groups % 2 ? 0
+                                     : nibbles_of(t, rows, w->groups - 2, lane);
     }
     if (!wide && w->groups % 2)
         return last;
@@ -191,7 +217,8 @@ static uint8_t *take_payload(const struct work *w, uint8_t *rows, uint32_t count
 }
 
 /* As wcodec_pack_raw(), where planes stand in place. */
-static void pack_direct(struct work *w, bool has_payload, uint16_t payload[WCODEC_LANES], uint8_t *raw)
+static void pack_direct(struct work *w, bool has_payload, uint16_t payload[WCODEC_LANES],
+                        uint8_t *raw)
 {
     const struct wcodec_cpu_encoder *e = w->encoder;
     const struct wcodec_tiling *t = e->tiling;
@@ -203,7 +230,8 @@ static void pack_direct(struct work *w, bool has_payload, uint16_t payload[WCODE
         e->dsp.pack(&e->assembly, p, w->data, 0, whole, raw);
         if (whole < w->groups)
             e->dsp.pack(&e->assembly, p, w->tail, whole, 1, raw);
-        raw = p == 0 && has_payload ? take_payload(w, raw, count, payload) : raw + (size_t)count * 4 * WCODEC_LANES;
+        raw = p == 0 && has_payload ? take_payload(w, raw, count, payload)
+                                    : raw + (size_t)count * 4 * WCODEC_LANES;
     }
 }
 
@@ -214,23 +242,29 @@ static void add_outlier(struct wcodec_tile_output *o, unsigned c, uint32_t posit
 }
 
 /* Values of elements [first, end) that are not what their symbols give. */
-static void note_outliers(const struct work *w, const struct wcodec_cpu_encode_table *table, unsigned profile, unsigned c, uint32_t first, uint32_t end, struct wcodec_tile_output *o)
+static void note_outliers(const struct work *w, const struct wcodec_cpu_encode_table *table,
+                          unsigned profile, unsigned c, uint32_t first, uint32_t end,
+                          struct wcodec_tile_output *o)
 {
     const unsigned base = table->table->table.base;
     end = end < w->elements ? end : w->elements;
     for (uint32_t i = first; i < end; i++) {
-        const unsigned value = w->values[i], pair = w->symbols[i / 2], given = profile == WCODEC_PAIRS ? base + (pair >> (i % 2 * 4) & 15) : w->symbols[i];
+        const unsigned value = w->values[i], pair = w->symbols[i / 2],
+                       given = profile == WCODEC_PAIRS ? base + (pair >> (i % 2 * 4) & 15)
+                                                       : w->symbols[i];
         if (value != given)
             add_outlier(o, c, i, (uint8_t)value);
     }
 }
 
 /* Pairs of the last group: what is behind the end is coded at the common pair's place. */
-static void choose_last_pairs(const struct work *w, const struct wcodec_encode_table *table, uint32_t first)
+static void choose_last_pairs(const struct work *w, const struct wcodec_encode_table *table,
+                              uint32_t first)
 {
     const unsigned base = table->table.base, common = table->most_frequent;
     for (uint32_t i = first; i < first + WCODEC_GROUP; i += 2) {
-        unsigned a = w->values[i] - base, b = w->values[i + 1] - base; /* wraps to above 15 below the window */
+        unsigned a = w->values[i] - base,
+                 b = w->values[i + 1] - base; /* wraps to above 15 below the window */
         a = a < 16 && i < w->elements ? a : common % 16;
         b = b < 16 && i + 1 < w->elements ? b : common / 16;
         w->symbols[i / 2] = table->substitute[a + 16 * b];
@@ -238,7 +272,9 @@ static void choose_last_pairs(const struct work *w, const struct wcodec_encode_t
 }
 
 /* Symbols of groups [first, end), which share a table, and their outliers. */
-static void choose_groups(const struct work *w, const struct wcodec_cpu_encode_table *table, unsigned profile, unsigned c, uint32_t first, uint32_t end, struct wcodec_tile_output *o)
+static void choose_groups(const struct work *w, const struct wcodec_cpu_encode_table *table,
+                          unsigned profile, unsigned c, uint32_t first, uint32_t end,
+                          struct wcodec_tile_output *o)
 {
     for (uint32_t g = first, next; g < end; g = next) {
         const bool last_pairs = profile == WCODEC_PAIRS && g == w->elements / WCODEC_GROUP;
@@ -250,18 +286,21 @@ static void choose_groups(const struct work *w, const struct wcodec_cpu_encode_t
         if (last_pairs)
             choose_last_pairs(w, table->table, at);
         else
-            differ = w->encoder->dsp.choose[profile](table, w->values + at, next - g, w->symbols + at / wcodec_profile_span(profile));
+            differ = w->encoder->dsp.choose[profile](
+                table, w->values + at, next - g, w->symbols + at / wcodec_profile_span(profile));
         if (differ)
             note_outliers(w, table, profile, c, at, next * WCODEC_GROUP, o);
     }
 }
 
-/* Ask for `count` groups of the tile behind this one: its first pass would wait for memory, which has nothing to do now. */
+/* Ask for `count` groups of the tile behind this one: its first pass would wait for memory, which
+ * has nothing to do now. */
 static void fetch_next(const struct work *w, uint32_t first, uint32_t count)
 {
 #if defined(__GNUC__)
     const unsigned log2 = w->encoder->tiling->element_log2;
-    const uintptr_t next = (uintptr_t)w->data + ((uintptr_t)w->elements << log2) + ((uintptr_t)first * WCODEC_GROUP << log2);
+    const uintptr_t next = (uintptr_t)w->data + ((uintptr_t)w->elements << log2) +
+                           ((uintptr_t)first * WCODEC_GROUP << log2);
     for (uintptr_t at = next; at < next + ((uintptr_t)count * WCODEC_GROUP << log2); at += 64)
         __builtin_prefetch((const void *)at, 0, 2);
 #else
@@ -269,29 +308,35 @@ static void fetch_next(const struct work *w, uint32_t first, uint32_t count)
 #endif
 }
 
-static void encode_stream(const struct work *w, const struct wcodec_stream_plan *plan, unsigned c, const uint16_t *payload, struct wcodec_tile_output *o)
+static void encode_stream(const struct work *w, const struct wcodec_stream_plan *plan, unsigned c,
+                          const uint16_t *payload, struct wcodec_tile_output *o)
 {
     const struct wcodec_cpu_encoder *e = w->encoder;
     const struct wcodec_field *f = &e->tiling->fields[e->tiling->coded[c]];
     const unsigned span = wcodec_profile_span(f->profile);
-    const uint32_t run = plan->run_tables ? 1u << f->run_log2 >> 7 : w->groups; /* groups that share a table */
+    const uint32_t run =
+        plan->run_tables ? 1u << f->run_log2 >> 7 : w->groups; /* groups that share a table */
     uint8_t *const end = o->words[c] + wcodec_tile_words_max(w->elements);
     struct wcodec_cpu_encode_stream s = {.words = end};
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
         s.x[lane] = (1u << 16) + (payload ? payload[lane] : 0);
     const uint32_t runs = (w->groups + run - 1) / run;
     for (uint32_t r = 0; r < runs; r++)
-        choose_groups(w, &e->tables[c][plan->run_tables ? plan->run_tables[r] : plan->table], f->profile, c, r * run, (r + 1) * run < w->groups ? (r + 1) * run : w->groups, o);
+        choose_groups(w, &e->tables[c][plan->run_tables ? plan->run_tables[r] : plan->table],
+                      f->profile, c, r * run, (r + 1) * run < w->groups ? (r + 1) * run : w->groups,
+                      o);
     for (uint32_t r = runs; r-- > 0;) {
         const uint32_t first = r * run, stop = w->groups - first < run ? w->groups : first + run;
-        const struct wcodec_cpu_encode_table *table = &e->tables[c][plan->run_tables ? plan->run_tables[r] : plan->table];
+        const struct wcodec_cpu_encode_table *table =
+            &e->tables[c][plan->run_tables ? plan->run_tables[r] : plan->table];
         if (wcodec_table_is_constant(&table->table->table))
             continue;
         for (uint32_t g = stop, count; g > first; g -= count) {
             count = g - first < FETCHED ? g - first : FETCHED;
             if (c == 0)
                 fetch_next(w, g - count, count);
-            e->dsp.rans[f->profile](table, w->symbols + (size_t)(g - count) * WCODEC_GROUP / span, count, &s);
+            e->dsp.rans[f->profile](table, w->symbols + (size_t)(g - count) * WCODEC_GROUP / span,
+                                    count, &s);
         }
     }
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
@@ -300,11 +345,16 @@ static void encode_stream(const struct work *w, const struct wcodec_stream_plan 
     o->word_count[c] = (uint32_t)(end - s.words) / 2;
 }
 
-void wcodec_cpu_encode_tile(const struct wcodec_cpu_encoder *encoder, const struct wcodec_stream_plan plans[WCODEC_MAX_CODED], const void *data, uint32_t elements,
-                            struct wcodec_tile_output *output, void *scratch)
+void wcodec_cpu_encode_tile(const struct wcodec_cpu_encoder *encoder,
+                            const struct wcodec_stream_plan plans[WCODEC_MAX_CODED],
+                            const void *data, uint32_t elements, struct wcodec_tile_output *output,
+                            void *scratch)
 {
     const struct wcodec_tiling *t = encoder->tiling;
-    struct work w = {.encoder = encoder, .data = data, .elements = elements, .groups = (elements + WCODEC_GROUP - 1) / WCODEC_GROUP};
+    struct work w = {.encoder = encoder,
+                     .data = data,
+                     .elements = elements,
+                     .groups = (elements + WCODEC_GROUP - 1) / WCODEC_GROUP};
     const size_t padded = (size_t)w.groups * WCODEC_GROUP, tail = elements % WCODEC_GROUP;
     const bool has_payload = wcodec_tile_has_payload(t, plans[0].mode);
     uint16_t payload[WCODEC_LANES];
@@ -325,7 +375,8 @@ void wcodec_cpu_encode_tile(const struct wcodec_cpu_encoder *encoder, const stru
         output->outlier_count[c] = 0;
         output->word_count[c] = 0;
         output->word_offset[c] = 0;
-        encoder->dsp.extract(w.data, elements, t->element_log2, t->add, f->shift, f->width, w.values);
+        encoder->dsp.extract(w.data, elements, t->element_log2, t->add, f->shift, f->width,
+                             w.values);
         memset(w.values + elements, 0, padded - elements);
         if (plans[c].mode == WCODEC_STREAM_RANS) {
             encode_stream(&w, &plans[c], c, c == 0 ? payload : NULL, output);

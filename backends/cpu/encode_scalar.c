@@ -6,14 +6,16 @@
 
 #include "encode/histogram.h"
 
-/* Small functions with constants for arguments: they must be inlined where they are used to be worth anything. */
+/* Small functions with constants for arguments: they must be inlined where they are used to be
+ * worth anything. */
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))
 #else
 #define INLINE static inline
 #endif
 
-bool wcodec_cpu_choose_values_scalar(const struct wcodec_cpu_encode_table *table, const uint8_t *values, unsigned groups, uint8_t *symbols)
+bool wcodec_cpu_choose_values_scalar(const struct wcodec_cpu_encode_table *table,
+                                     const uint8_t *values, unsigned groups, uint8_t *symbols)
 {
     const uint8_t *substitute = table->table->substitute;
     uint64_t differ = 0;
@@ -28,14 +30,17 @@ bool wcodec_cpu_choose_values_scalar(const struct wcodec_cpu_encode_table *table
     return differ != 0;
 }
 
-bool wcodec_cpu_choose_pairs_scalar(const struct wcodec_cpu_encode_table *table, const uint8_t *values, unsigned groups, uint8_t *symbols)
+bool wcodec_cpu_choose_pairs_scalar(const struct wcodec_cpu_encode_table *table,
+                                    const uint8_t *values, unsigned groups, uint8_t *symbols)
 {
     const uint8_t *substitute = table->table->substitute;
     const unsigned base = table->table->table.base, common = table->table->most_frequent;
     unsigned differ = 0;
     for (size_t i = 0; i < (size_t)groups * WCODEC_GROUP; i += 2) {
-        const unsigned v0 = values[i] - base, v1 = values[i + 1] - base; /* wraps to above 15 below the window */
-        const unsigned pair = (v0 < 16 ? v0 : common % 16) | (v1 < 16 ? v1 : common / 16) << 4, s = substitute[pair];
+        const unsigned v0 = values[i] - base,
+                       v1 = values[i + 1] - base; /* wraps to above 15 below the window */
+        const unsigned pair = (v0 < 16 ? v0 : common % 16) | (v1 < 16 ? v1 : common / 16) << 4,
+                       s = substitute[pair];
         symbols[i / 2] = (uint8_t)s;
         differ |= (s % 16 ^ v0) | (s / 16 ^ v1);
     }
@@ -58,7 +63,8 @@ INLINE uint32_t shrink(uint32_t x, uint32_t limit, uint8_t **word)
     return x >> (16 * emit);
 }
 
-void wcodec_cpu_rans_p8_scalar(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols, unsigned groups, struct wcodec_cpu_encode_stream *stream)
+void wcodec_cpu_rans_p8_scalar(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols,
+                               unsigned groups, struct wcodec_cpu_encode_stream *stream)
 {
     const struct wcodec_encode_symbol *all = table->table->symbols;
     uint8_t *word = stream->words;
@@ -77,7 +83,8 @@ void wcodec_cpu_rans_p8_scalar(const struct wcodec_cpu_encode_table *table, cons
 }
 
 /* 12-bit profiles: `steps` symbols a lane in a group. */
-INLINE void rans_p12(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols, unsigned groups, unsigned steps, struct wcodec_cpu_encode_stream *stream)
+INLINE void rans_p12(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols,
+                     unsigned groups, unsigned steps, struct wcodec_cpu_encode_stream *stream)
 {
     const struct wcodec_encode_symbol *all = table->table->symbols;
     uint8_t *word = stream->words;
@@ -86,19 +93,22 @@ INLINE void rans_p12(const struct wcodec_cpu_encode_table *table, const uint8_t 
     for (unsigned g = groups; g-- > 0;)
         for (unsigned step = steps; step-- > 0;)
             for (unsigned lane = WCODEC_LANES; lane-- > 0;) {
-                const struct wcodec_encode_symbol *s = &all[symbols[steps * (g * WCODEC_LANES + lane) + step]];
+                const struct wcodec_encode_symbol *s =
+                    &all[symbols[steps * (g * WCODEC_LANES + lane) + step]];
                 x[lane] = push(shrink(x[lane], (uint32_t)s->freq << 20, &word), s, 12);
             }
     memcpy(stream->x, x, sizeof x);
     stream->words = word;
 }
 
-static void rans_bytes(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols, unsigned groups, struct wcodec_cpu_encode_stream *stream)
+static void rans_bytes(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols,
+                       unsigned groups, struct wcodec_cpu_encode_stream *stream)
 {
     rans_p12(table, symbols, groups, 4, stream);
 }
 
-static void rans_pairs(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols, unsigned groups, struct wcodec_cpu_encode_stream *stream)
+static void rans_pairs(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols,
+                       unsigned groups, struct wcodec_cpu_encode_stream *stream)
 {
     rans_p12(table, symbols, groups, 2, stream);
 }
@@ -112,8 +122,10 @@ INLINE uint32_t add_each(uint32_t v, uint32_t add, unsigned element_log2)
     return ((v & ~top) + (add & ~top)) ^ ((v ^ add) & top);
 }
 
-/* Slot word i of a lane's group goes to its row, rotated; compilers make vectors of the loop over lanes. element_log2 is a constant where this is inlined. */
-INLINE void pack_plane(const struct wcodec_cpu_assembly *a, unsigned element_log2, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows)
+/* Slot word i of a lane's group goes to its row, rotated; compilers make vectors of the loop over
+ * lanes. element_log2 is a constant where this is inlined. */
+INLINE void pack_plane(const struct wcodec_cpu_assembly *a, unsigned element_log2, unsigned plane,
+                       const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows)
 {
     const unsigned own = 1u << element_log2, bits = a->plane_bits[plane], ratio = 8 * own / bits;
     const uint32_t mask = a->plane_mask[plane], add = a->add;
@@ -122,14 +134,20 @@ INLINE void pack_plane(const struct wcodec_cpu_assembly *a, unsigned element_log
             const unsigned number = (first + g) * own + i, turn = number % ratio * bits;
             uint8_t *row = rows + (size_t)(number / ratio) * 4 * WCODEC_LANES;
             for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-                const uint32_t v = add_each(wcodec_load_u32(elements + 4 * (size_t)(own * lane + i)), add, element_log2) & mask;
-                wcodec_store_u32(row + 4 * lane, turn ? wcodec_load_u32(row + 4 * lane) | v << turn | v >> (32 - turn) : v);
+                const uint32_t v =
+                    add_each(wcodec_load_u32(elements + 4 * (size_t)(own * lane + i)), add,
+                             element_log2) &
+                    mask;
+                wcodec_store_u32(row + 4 * lane, turn ? wcodec_load_u32(row + 4 * lane) |
+                                                            v << turn | v >> (32 - turn)
+                                                      : v);
             }
         }
 }
 
 /* Eight raw bits of 16: the upper half of what the second slot word adds is its complement. */
-static void pack_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows)
+static void pack_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *elements, unsigned first,
+                      unsigned groups, uint8_t *rows)
 {
     const uint32_t mask = a->plane_mask[0];
     rows += (size_t)first * 4 * WCODEC_LANES;
@@ -140,7 +158,8 @@ static void pack_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *elemen
     }
 }
 
-void wcodec_cpu_pack_scalar(const struct wcodec_cpu_assembly *a, unsigned plane, const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows)
+void wcodec_cpu_pack_scalar(const struct wcodec_cpu_assembly *a, unsigned plane,
+                            const uint8_t *elements, unsigned first, unsigned groups, uint8_t *rows)
 {
     if (a->element_log2 == 1 && a->plane_bits[plane] == 8 && a->add == 0 && plane == 0)
         pack_bf16(a, elements, first, groups, rows);
@@ -157,8 +176,12 @@ void wcodec_cpu_encode_dsp_init_scalar(struct wcodec_cpu_encode_dsp *dsp)
     *dsp = (struct wcodec_cpu_encode_dsp){
         .level = 0,
         .extract = wcodec_extract_field,
-        .choose = {[WCODEC_PAIRS] = wcodec_cpu_choose_pairs_scalar, [WCODEC_P12] = wcodec_cpu_choose_values_scalar, [WCODEC_P8] = wcodec_cpu_choose_values_scalar},
-        .rans = {[WCODEC_PAIRS] = rans_pairs, [WCODEC_P12] = rans_bytes, [WCODEC_P8] = wcodec_cpu_rans_p8_scalar},
+        .choose = {[WCODEC_PAIRS] = wcodec_cpu_choose_pairs_scalar,
+                   [WCODEC_P12] = wcodec_cpu_choose_values_scalar,
+                   [WCODEC_P8] = wcodec_cpu_choose_values_scalar},
+        .rans = {[WCODEC_PAIRS] = rans_pairs,
+                 [WCODEC_P12] = rans_bytes,
+                 [WCODEC_P8] = wcodec_cpu_rans_p8_scalar},
         .pack = wcodec_cpu_pack_scalar,
     };
 }

@@ -4,24 +4,31 @@
 /* The third stage, over what a level gives before it includes this:
  *
  *   FINISH_BYTES                                  bytes of a register
- *   struct keys, make_keys(element_log2, number)  keys of a register's words, the first being word `number` of its lane (they repeat every 2^element_log2
+ *   struct keys, make_keys(element_log2, number)  keys of a register's words, the first being word
+ *                                                 `number` of its lane (they repeat every
+ *                                                 2^element_log2
  *   words)
- *   struct column, empty_column()                 sums of products, one register of a group over several groups
+ *   struct column, empty_column()                 sums of products, one register of a group over
+ *                                                 several groups
  *   add_words(column, at, keys)                   adds the products of the register at `at`
- *   put_column(element_log2, r, column, sums)     adds them to the lanes' sums: word w of register r is lane (r * words + w) / 2^element_log2's
- *   FINISH_STREAM(to, from)                       if there is one: stores a register past the caches */
+ *   put_column(element_log2, r, column, sums)     adds them to the lanes' sums: word w of register
+ *                                                 r is lane (r * words + w) / 2^element_log2's
+ *   FINISH_STREAM(to, from)                       if there is one: stores a register past the
+ *                                                 caches */
 #ifndef WCODEC_CPU_FINISH_H
 #define WCODEC_CPU_FINISH_H
 
 #include "backends/cpu/decode.h"
 #include "coding/check_mix.h"
 
-/* Products summed by registers of a group: their words are the same lanes' in all groups. element_log2, and mostly groups, are constants where this is
- * inlined. */
-INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
+/* Products summed by registers of a group: their words are the same lanes' in all groups.
+ * element_log2, and mostly groups, are constants where this is inlined. */
+INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups,
+                     uint32_t first, uint64_t sums[WCODEC_LANES])
 {
     enum { WORDS = FINISH_BYTES / 4 };
-    const unsigned own = 1u << element_log2, registers = WCODEC_LANES * own / WORDS, sets = own > WORDS ? own / WORDS : 1;
+    const unsigned own = 1u << element_log2, registers = WCODEC_LANES * own / WORDS,
+                   sets = own > WORDS ? own / WORDS : 1;
     struct keys keys[8 / WORDS + 1][WCODEC_CPU_CHUNK_GROUPS];
     for (unsigned g = 0; g < groups; g++)
         for (unsigned s = 0; s < sets; s++)
@@ -35,7 +42,8 @@ INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned gr
 }
 
 /* A whole chunk is the usual case: the loop over its groups is unrolled. */
-INLINE void add_all_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
+INLINE void add_all_sums(unsigned element_log2, const uint8_t *elements, unsigned groups,
+                         uint32_t first, uint64_t sums[WCODEC_LANES])
 {
     if (groups == WCODEC_CPU_CHUNK_GROUPS)
         add_sums(element_log2, elements, WCODEC_CPU_CHUNK_GROUPS, first, sums);
@@ -43,7 +51,8 @@ INLINE void add_all_sums(unsigned element_log2, const uint8_t *elements, unsigne
         add_sums(element_log2, elements, groups, first, sums);
 }
 
-static void choose_sums(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint64_t sums[WCODEC_LANES])
+static void choose_sums(unsigned element_log2, const uint8_t *elements, unsigned groups,
+                        uint32_t first, uint64_t sums[WCODEC_LANES])
 {
     if (element_log2 == 0)
         add_all_sums(0, elements, groups, first, sums);
@@ -55,7 +64,8 @@ static void choose_sums(unsigned element_log2, const uint8_t *elements, unsigned
         add_all_sums(3, elements, groups, first, sums);
 }
 
-static void finish_plain(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
+static void finish_plain(unsigned element_log2, const uint8_t *elements, unsigned groups,
+                         uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
 {
     if (out)
         memcpy(out, elements, (size_t)groups * WCODEC_GROUP << element_log2);
@@ -69,7 +79,8 @@ static uint32_t finish_check(const uint64_t sums[WCODEC_LANES])
 }
 
 #ifdef FINISH_STREAM
-static void finish_stream(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
+static void finish_stream(unsigned element_log2, const uint8_t *elements, unsigned groups,
+                          uint32_t first, uint8_t *out, uint64_t sums[WCODEC_LANES])
 {
     const size_t bytes = (size_t)groups * WCODEC_GROUP << element_log2;
     for (size_t at = 0; out && at < bytes; at += FINISH_BYTES)

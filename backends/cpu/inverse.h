@@ -1,31 +1,45 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Reconstruction of lossy tensors, over what a level gives before it includes this. A register has INVERSE_LANES lanes of 32 bits, each for a block of its own,
- * and parts of four lanes; lane p * 4 + j is block INVERSE_LANES / 4 * j + p of as many neighbours, so that transposing in parts puts blocks in their order.
+/* Reconstruction of lossy tensors, over what a level gives before it includes this. A register has
+ * INVERSE_LANES lanes of 32 bits, each for a block of its own,
+ * and parts of four lanes; lane p * 4 + j is block INVERSE_LANES / 4 * j + p of as many neighbours,
+ * so that transposing in parts puts blocks in their order.
  *
  *   vec                                  integers of 32 bits; numbers: the same as binary32
- *   load_words(at)                       the words at `at`, one a block in their order, to their lanes
+ *   load_words(at)                       the words at `at`, one a block in their order, to their
+ *                                        lanes
  *   load_pairs(at, low, high)            the two words of each block likewise
  *   load_row(at), store_row(at, v)       as they are in memory, any alignment
  *   set_word(word), plus, minus, times   wrapping
- *   SHIFT_LEFT(v, n), SHIFT_RIGHT(v, n), SHIFT_DOWN(v, n)   by a constant; right: arithmetic, down: zeros follow
- *   both(a, b), either(a, b), pick(mask, a, b)              mask: all bits of a lane or none; a where set
+ *   SHIFT_LEFT(v, n), SHIFT_RIGHT(v, n), SHIFT_DOWN(v, n)   by a constant; right: arithmetic, down:
+ *                                                           zeros follow
+ *   both(a, b), either(a, b), pick(mask, a, b)              mask: all bits of a lane or none; a
+ *                                                           where set
  *   below(a, b)                          mask of signed a < b
  *   any_above(v, limit)                  is a lane's signed number above it?
  *   to_number(v), scaled(a, b), sum_of(a, b)   of binary32, rounded to nearest
- *   low_words(a, b), high_words(a, b), low_doubles(a, b), high_doubles(a, b)   parts of units of 4 or 8 bytes by turns from the lower, or upper, halves of a's
+ *   low_words(a, b), high_words(a, b), low_doubles(a, b), high_doubles(a, b)   parts of units of 4
+ *                                                                              or 8 bytes by turns
+ *                                                                              from the lower, or
+ *                                                                              upper, halves of a's
  *                                        part and b's
  *   store_wide(at, low, high)            part p of low, then of high, at 32 p
- *   STREAM_ROW(at, v), stream_wide(at, low, high)   if there are such: the same past the caches, aligned
+ *   STREAM_ROW(at, v), stream_wide(at, low, high)   if there are such: the same past the caches,
+ *                                                   aligned
  *   INVERSE_NARROW                       if it pays: products of 16-bit numbers are faster, as
  *   pair_of(a, b)                        the lower 16 bits of a, and b's above them
- *   dot(v, constants)                    sum of the products of a lane's two 16-bit numbers with two constants
- *   bytes_size(v), halves_size(v)        sums of the absolute values of a lane's four bytes, or two halves
+ *   dot(v, constants)                    sum of the products of a lane's two 16-bit numbers with
+ *                                        two constants
+ *   bytes_size(v), halves_size(v)        sums of the absolute values of a lane's four bytes, or two
+ *                                        halves
  *
- * Where all that is multiplied in some blocks fits 16 bits, INVERSE_NARROW takes products of these: nothing wraps or overflows then, and the result is the
- * same. With S the sum of the absolute values of a block's coefficients, no input of a multiplication is larger than 16 S sqrt(2) and the roundings before it
- * (a few units): the first pass turns pairs and adds, a column's outputs are at most its own sum, and so for rows. */
+ * Where all that is multiplied in some blocks fits 16 bits, INVERSE_NARROW takes products of these:
+ * nothing wraps or overflows then, and the result is the
+ * same. With S the sum of the absolute values of a block's coefficients, no input of a
+ * multiplication is larger than 16 S sqrt(2) and the roundings before it
+ * (a few units): the first pass turns pairs and adds, a column's outputs are at most its own sum,
+ * and so for rows. */
 #ifndef WCODEC_CPU_INVERSE_H
 #define WCODEC_CPU_INVERSE_H
 
@@ -53,13 +67,15 @@ INLINE struct two rotate(bool narrow, vec a, vec b, int aa, int ab, int ba, int 
 #ifdef INVERSE_NARROW
     if (narrow) {
         const vec p = pair_of(a, b);
-        return (struct two){rounded(dot(p, set_word((uint32_t)(aa & 0xffff) | (uint32_t)ab << 16))),
-                            rounded(dot(p, set_word((uint32_t)(ba & 0xffff) | (uint32_t)bb << 16)))};
+        return (struct two){
+            rounded(dot(p, set_word((uint32_t)(aa & 0xffff) | (uint32_t)ab << 16))),
+            rounded(dot(p, set_word((uint32_t)(ba & 0xffff) | (uint32_t)bb << 16)))};
     }
 #endif
     (void)narrow;
-    return (struct two){rounded(plus(times(a, set_word((uint32_t)aa)), times(b, set_word((uint32_t)ab)))),
-                        rounded(plus(times(a, set_word((uint32_t)ba)), times(b, set_word((uint32_t)bb))))};
+    return (struct two){
+        rounded(plus(times(a, set_word((uint32_t)aa)), times(b, set_word((uint32_t)ab)))),
+        rounded(plus(times(a, set_word((uint32_t)ba)), times(b, set_word((uint32_t)bb))))};
 }
 
 INLINE vec halved(bool narrow, vec v)
@@ -82,9 +98,12 @@ INLINE void one_dct(bool narrow, vec *v, unsigned step)
     const vec x0 = v[0], x4 = v[4 * step];
     const vec e0 = halved(narrow, plus(x0, x4)), e1 = halved(narrow, minus(x0, x4));
     const struct two e23 = rotate(narrow, v[2 * step], v[6 * step], 1567, -3784, 3784, 1567);
-    const vec a0 = plus(e0, e23.second), a1 = plus(e1, e23.first), a2 = minus(e1, e23.first), a3 = minus(e0, e23.second);
-    const struct two o03 = rotate(narrow, v[step], v[7 * step], 799, -4017, 4017, 799), o12 = rotate(narrow, v[5 * step], v[3 * step], 3406, -2276, 2276, 3406);
-    const vec b0 = plus(o03.first, o12.first), b1 = minus(o03.first, o12.first), b2 = minus(o03.second, o12.second), b3 = plus(o03.second, o12.second);
+    const vec a0 = plus(e0, e23.second), a1 = plus(e1, e23.first), a2 = minus(e1, e23.first),
+              a3 = minus(e0, e23.second);
+    const struct two o03 = rotate(narrow, v[step], v[7 * step], 799, -4017, 4017, 799),
+                     o12 = rotate(narrow, v[5 * step], v[3 * step], 3406, -2276, 2276, 3406);
+    const vec b0 = plus(o03.first, o12.first), b1 = minus(o03.first, o12.first),
+              b2 = minus(o03.second, o12.second), b3 = plus(o03.second, o12.second);
     const vec c1 = halved(narrow, minus(b2, b1)), c2 = halved(narrow, plus(b2, b1));
     v[0] = plus(a0, b3);
     v[step] = plus(a1, c2);
@@ -98,13 +117,18 @@ INLINE void one_dct(bool narrow, vec *v, unsigned step)
 
 INLINE void one_adst(bool narrow, vec *v, unsigned step)
 {
-    const struct two r01 = rotate(narrow, v[7 * step], v[0], 4076, 401, 401, -4076), r23 = rotate(narrow, v[5 * step], v[2 * step], 3612, 1931, 1931, -3612);
+    const struct two r01 = rotate(narrow, v[7 * step], v[0], 4076, 401, 401, -4076),
+                     r23 = rotate(narrow, v[5 * step], v[2 * step], 3612, 1931, 1931, -3612);
     const struct two r45 = rotate(narrow, v[3 * step], v[4 * step], 2598, 3166, 3166, -2598),
                      r67 = rotate(narrow, v[step], v[6 * step], 1189, 3920, 3920, -1189);
-    const vec s0 = plus(r01.first, r45.first), s1 = plus(r01.second, r45.second), s2 = plus(r23.first, r67.first), s3 = plus(r23.second, r67.second);
-    const vec s4 = minus(r01.first, r45.first), s5 = minus(r01.second, r45.second), s6 = minus(r23.first, r67.first), s7 = minus(r23.second, r67.second);
-    const struct two t45 = rotate(narrow, s4, s5, 3784, 1567, 1567, -3784), t67 = rotate(narrow, s7, s6, 3784, -1567, 1567, 3784);
-    const vec u2 = minus(s0, s2), u3 = minus(s1, s3), u6 = minus(t45.first, t67.first), u7 = minus(t45.second, t67.second);
+    const vec s0 = plus(r01.first, r45.first), s1 = plus(r01.second, r45.second),
+              s2 = plus(r23.first, r67.first), s3 = plus(r23.second, r67.second);
+    const vec s4 = minus(r01.first, r45.first), s5 = minus(r01.second, r45.second),
+              s6 = minus(r23.first, r67.first), s7 = minus(r23.second, r67.second);
+    const struct two t45 = rotate(narrow, s4, s5, 3784, 1567, 1567, -3784),
+                     t67 = rotate(narrow, s7, s6, 3784, -1567, 1567, 3784);
+    const vec u2 = minus(s0, s2), u3 = minus(s1, s3), u6 = minus(t45.first, t67.first),
+              u7 = minus(t45.second, t67.second);
     v[0] = plus(s0, s2);
     v[step] = negative(plus(t45.first, t67.first));
     v[2 * step] = halved(narrow, plus(u6, u7));
@@ -183,8 +207,10 @@ INLINE vec lanes_of(unsigned mode, const uint8_t *modes)
     return load_row(lanes);
 }
 
-/* All blocks of one mode is the usual case; else each mode that is there is computed for all of them. */
-INLINE void reconstruct_values(unsigned order, unsigned log2, const uint8_t *coefficients, const uint8_t *modes, vec v[BLOCK])
+/* All blocks of one mode is the usual case; else each mode that is there is computed for all of
+ * them. */
+INLINE void reconstruct_values(unsigned order, unsigned log2, const uint8_t *coefficients,
+                               const uint8_t *modes, vec v[BLOCK])
 {
     const bool narrow = place_coefficients(order, log2, coefficients, v);
     vec other[BLOCK], mask[WCODEC_TRANSFORMS];
@@ -217,12 +243,15 @@ INLINE vec rounded_bf16(vec bits)
     return plus(plus(bits, set_word(0x7fff)), both(SHIFT_DOWN(bits, 16), set_word(1)));
 }
 
-/* As wcodec_f16_from_f32(): normal numbers in integers; subnormal ones by a sum whose last place is theirs, 2^-24. */
+/* As wcodec_f16_from_f32(): normal numbers in integers; subnormal ones by a sum whose last place is
+ * theirs, 2^-24. */
 INLINE vec half_bits(vec bits)
 {
-    const vec sign = both(SHIFT_DOWN(bits, 16), set_word(0x8000)), magnitude = both(bits, set_word(0x7fffffff));
+    const vec sign = both(SHIFT_DOWN(bits, 16), set_word(0x8000)),
+              magnitude = both(bits, set_word(0x7fffffff));
     const vec rebased = minus(magnitude, set_word(112u << 23));
-    const vec normal = SHIFT_DOWN(plus(plus(rebased, set_word(0xfff)), both(SHIFT_DOWN(rebased, 13), set_word(1))), 13);
+    const vec normal = SHIFT_DOWN(
+        plus(plus(rebased, set_word(0xfff)), both(SHIFT_DOWN(rebased, 13), set_word(1))), 13);
     const vec subnormal = minus(sum_of(magnitude, set_word(0x3f000000)), set_word(0x3f000000));
     const vec finite = pick(below(magnitude, set_word(0x38800000)), subnormal, normal);
     return either(sign, pick(below(magnitude, set_word(0x47800000)), finite, set_word(0x7c00)));
@@ -237,7 +266,8 @@ INLINE vec scaled_bits(vec value, vec scale)
 INLINE vec two_halves(enum wcodec_cpu_number number, vec first, vec second)
 {
     if (number == WCODEC_CPU_TO_BF16)
-        return either(SHIFT_DOWN(rounded_bf16(first), 16), both(rounded_bf16(second), set_word(0xffff0000)));
+        return either(SHIFT_DOWN(rounded_bf16(first), 16),
+                      both(rounded_bf16(second), set_word(0xffff0000)));
     return either(half_bits(first), SHIFT_LEFT(half_bits(second), 16));
 }
 
@@ -265,17 +295,20 @@ INLINE void put_wide(bool stream, uint8_t *at, vec low, vec high)
     store_wide(at, low, high);
 }
 
-/* Four words of each block: in[i] has word i of all, out[i] the four words of the blocks i of the parts. */
+/* Four words of each block: in[i] has word i of all, out[i] the four words of the blocks i of the
+ * parts. */
 INLINE void transpose(const vec in[4], vec out[4])
 {
-    const vec a = low_words(in[0], in[1]), b = high_words(in[0], in[1]), c = low_words(in[2], in[3]), d = high_words(in[2], in[3]);
+    const vec a = low_words(in[0], in[1]), b = high_words(in[0], in[1]),
+              c = low_words(in[2], in[3]), d = high_words(in[2], in[3]);
     out[0] = low_doubles(a, c);
     out[1] = high_doubles(a, c);
     out[2] = low_doubles(b, d);
     out[3] = high_doubles(b, d);
 }
 
-INLINE void store_values(enum wcodec_cpu_number number, bool stream, const vec *v, float scale, uint8_t *to)
+INLINE void store_values(enum wcodec_cpu_number number, bool stream, const vec *v, float scale,
+                         uint8_t *to)
 {
     uint32_t word;
     memcpy(&word, &scale, sizeof word);
@@ -297,8 +330,9 @@ INLINE void store_values(enum wcodec_cpu_number number, bool stream, const vec *
         put_row(stream, to + (size_t)16 * PARTS * j, turned[j]);
 }
 
-INLINE void inverse(enum wcodec_cpu_number number, bool stream, unsigned order, unsigned log2, const uint8_t *coefficients, unsigned count,
-                    const uint8_t *modes, const float *scales, uint8_t *dst, size_t stride)
+INLINE void inverse(enum wcodec_cpu_number number, bool stream, unsigned order, unsigned log2,
+                    const uint8_t *coefficients, unsigned count, const uint8_t *modes,
+                    const float *scales, uint8_t *dst, size_t stride)
 {
     const size_t width = (size_t)SIDE << (number == WCODEC_CPU_TO_F32 ? 2 : 1);
     for (unsigned block = 0; block < count; block += INVERSE_LANES) {
@@ -308,75 +342,91 @@ INLINE void inverse(enum wcodec_cpu_number number, bool stream, unsigned order, 
         else
             reconstruct_values(order, 0, coefficients + (size_t)4 * block, modes + block, v);
         for (unsigned y = 0; y < SIDE; y++)
-            store_values(number, stream, v + (size_t)SIDE * y, scales[y], dst + y * stride + block * width);
+            store_values(number, stream, v + (size_t)SIDE * y, scales[y],
+                         dst + y * stride + block * width);
     }
 }
 
 /* A coefficient of 8 or 16 bits that is at the top of its word. */
 INLINE vec dequantised(vec top, unsigned bits, vec factor)
 {
-    return scaled_bits(bits == 8 ? SHIFT_LEFT(SHIFT_RIGHT(top, 24), 6) : SHIFT_LEFT(SHIFT_RIGHT(top, 16), 6), factor);
+    return scaled_bits(bits == 8 ? SHIFT_LEFT(SHIFT_RIGHT(top, 24), 6)
+                                 : SHIFT_LEFT(SHIFT_RIGHT(top, 16), 6),
+                       factor);
 }
 
 /* A register of words of four coefficients each. */
-INLINE void dequantise_bytes(enum wcodec_cpu_number number, const uint8_t *from, vec factor, uint8_t *to)
+INLINE void dequantise_bytes(enum wcodec_cpu_number number, const uint8_t *from, vec factor,
+                             uint8_t *to)
 {
     const vec words = number == WCODEC_CPU_TO_F32 ? load_words(from) : load_row(from);
-    const vec bits[4] = {dequantised(SHIFT_LEFT(words, 24), 8, factor), dequantised(SHIFT_LEFT(words, 16), 8, factor),
-                         dequantised(SHIFT_LEFT(words, 8), 8, factor), dequantised(words, 8, factor)};
+    const vec bits[4] = {dequantised(SHIFT_LEFT(words, 24), 8, factor),
+                         dequantised(SHIFT_LEFT(words, 16), 8, factor),
+                         dequantised(SHIFT_LEFT(words, 8), 8, factor),
+                         dequantised(words, 8, factor)};
     if (number == WCODEC_CPU_TO_F32) {
         vec turned[4];
         transpose(bits, turned);
         for (unsigned j = 0; j < 4; j++)
             store_row(to + (size_t)16 * PARTS * j, turned[j]);
     } else {
-        const vec first = two_halves(number, bits[0], bits[1]), second = two_halves(number, bits[2], bits[3]);
+        const vec first = two_halves(number, bits[0], bits[1]),
+                  second = two_halves(number, bits[2], bits[3]);
         store_wide(to, low_words(first, second), high_words(first, second));
     }
 }
 
 /* A register of words of two. */
-INLINE void dequantise_halves(enum wcodec_cpu_number number, const uint8_t *from, vec factor, uint8_t *to)
+INLINE void dequantise_halves(enum wcodec_cpu_number number, const uint8_t *from, vec factor,
+                              uint8_t *to)
 {
-    const vec words = load_row(from), first = dequantised(SHIFT_LEFT(words, 16), 16, factor), second = dequantised(words, 16, factor);
+    const vec words = load_row(from), first = dequantised(SHIFT_LEFT(words, 16), 16, factor),
+              second = dequantised(words, 16, factor);
     if (number == WCODEC_CPU_TO_F32)
         store_wide(to, low_words(first, second), high_words(first, second));
     else
         store_row(to, two_halves(number, first, second));
 }
 
-INLINE void dequantise(enum wcodec_cpu_number number, unsigned log2, const uint8_t *coefficients, size_t count, float scale, uint8_t *dst)
+INLINE void dequantise(enum wcodec_cpu_number number, unsigned log2, const uint8_t *coefficients,
+                       size_t count, float scale, uint8_t *dst)
 {
-    static const wcodec_dtype dtypes[WCODEC_CPU_NUMBERS] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16, WCODEC_DTYPE_F32};
-    const unsigned element_log2 = number == WCODEC_CPU_TO_F32 ? 2 : 1, step = log2 ? 2 * INVERSE_LANES : 4 * INVERSE_LANES;
+    static const wcodec_dtype dtypes[WCODEC_CPU_NUMBERS] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16,
+                                                            WCODEC_DTYPE_F32};
+    const unsigned element_log2 = number == WCODEC_CPU_TO_F32 ? 2 : 1,
+                   step = log2 ? 2 * INVERSE_LANES : 4 * INVERSE_LANES;
     uint32_t word;
     size_t i = 0;
     memcpy(&word, &scale, sizeof word);
     for (; count - i >= step; i += step)
         if (log2)
-            dequantise_halves(number, coefficients + 2 * i, set_word(word), dst + (i << element_log2));
+            dequantise_halves(number, coefficients + 2 * i, set_word(word),
+                              dst + (i << element_log2));
         else
             dequantise_bytes(number, coefficients + i, set_word(word), dst + (i << element_log2));
     for (; i < count; i++) {
-        const int32_t value = (log2 ? (int16_t)wcodec_load_u16(coefficients + 2 * i) : (int8_t)coefficients[i]) * WCODEC_TRANSFORM_UNIT;
+        const int32_t value =
+            (log2 ? (int16_t)wcodec_load_u16(coefficients + 2 * i) : (int8_t)coefficients[i]) *
+            WCODEC_TRANSFORM_UNIT;
         wcodec_lossy_store(dtypes[number], &value, 1, scale, dst + (i << element_log2));
     }
 }
 
-#define INVERSE(name, number, stream)                                                                                                                          \
-    static void name(unsigned order, unsigned log2, const uint8_t *coefficients, unsigned count, const uint8_t *modes, const float *scales, uint8_t *dst,      \
-                     size_t stride)                                                                                                                            \
-    {                                                                                                                                                          \
-        inverse(number, stream, order, log2, coefficients, count, modes, scales, dst, stride);                                                                 \
+#define INVERSE(name, number, stream) \
+    static void name(unsigned order, unsigned log2, const uint8_t *coefficients, unsigned count, \
+                     const uint8_t *modes, const float *scales, uint8_t *dst, size_t stride) \
+    { \
+        inverse(number, stream, order, log2, coefficients, count, modes, scales, dst, stride); \
     }
 
-#define DEQUANTISE(name, number)                                                                                                                               \
-    static void name(unsigned log2, const uint8_t *coefficients, size_t count, float scale, uint8_t *dst)                                                      \
-    {                                                                                                                                                          \
-        if (log2)                                                                                                                                              \
-            dequantise(number, 1, coefficients, count, scale, dst);                                                                                            \
-        else                                                                                                                                                   \
-            dequantise(number, 0, coefficients, count, scale, dst);                                                                                            \
+#define DEQUANTISE(name, number) \
+    static void name(unsigned log2, const uint8_t *coefficients, size_t count, float scale, \
+                     uint8_t *dst) \
+    { \
+        if (log2) \
+            dequantise(number, 1, coefficients, count, scale, dst); \
+        else \
+            dequantise(number, 0, coefficients, count, scale, dst); \
     }
 
 INVERSE(inverse_bf16, WCODEC_CPU_TO_BF16, false)
@@ -396,11 +446,14 @@ static void stream_end(void)
     _mm_sfence();
 }
 
-#define STREAM_FUNCTIONS , .inverse_stream = {stream_bf16, stream_f16, stream_f32}, .stream_end = stream_end
+#define STREAM_FUNCTIONS \
+    , .inverse_stream = {stream_bf16, stream_f16, stream_f32}, .stream_end = stream_end
 #else
 #define STREAM_FUNCTIONS
 #endif
 
-#define INVERSE_FUNCTIONS .inverse = {inverse_bf16, inverse_f16, inverse_f32}, .dequantise = {dequantise_bf16, dequantise_f16, dequantise_f32} STREAM_FUNCTIONS
+#define INVERSE_FUNCTIONS \
+    .inverse = {inverse_bf16, inverse_f16, inverse_f32}, \
+    .dequantise = {dequantise_bf16, dequantise_f16, dequantise_f32} STREAM_FUNCTIONS
 
 #endif

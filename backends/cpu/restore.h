@@ -1,23 +1,31 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Reconstruction of blocks, over what a level gives before it includes this. A register has RESTORE_PARTS parts of 16 bytes, and nothing passes from one part to
- * another: each belongs to a block of its own. element_log2 and the like are constants where these are inlined.
+/* Reconstruction of blocks, over what a level gives before it includes this. A register has
+ * RESTORE_PARTS parts of 16 bytes, and nothing passes from one part to
+ * another: each belongs to a block of its own. element_log2 and the like are constants where these
+ * are inlined.
  *
  *   vec, zero()
  *   load_parts(from, at), store_parts(to, at, v)   part i is at from[i] + at
  *   plus(element_log2, a, b), minus()              of elements
  *   half(element_log2, v)                          floor of half a signed element
- *   plus_limited(), size_of(), less()              sums of signed elements, limited to what these can hold; absolute values; the lesser of unsigned elements
+ *   plus_limited(), size_of(), less()              sums of signed elements, limited to what these
+ *                                                  can hold; absolute values; the lesser of
+ *                                                  unsigned elements
  *   pick(element_log2, a, b, x, y)                 x where a <= b, unsigned, else y
  *   MOVE_UP(v, bytes)                              elements move up in their part, zeros follow
  *   last(element_log2, v)                          the last element of a part in all its places
- *   low_of(size_log2, a, b), high_of()             parts of units of 2^size_log2 bytes by turns from the lower, or upper, halves of a's part and b's
+ *   low_of(size_log2, a, b), high_of()             parts of units of 2^size_log2 bytes by turns
+ *                                                  from the lower, or upper, halves of a's part and
+ *                                                  b's
  *   SPREAD(v, i)                                   the i-th 4 bytes of each part in all its places
  *   turn(v)                                        each part as 4 x 4 bytes, transposed
  *
- * Sums (left, top, planar, differential) work on rows as they are. Average and Paeth go element by element, and need the same element of many blocks in one
- * register: rows are transposed on the way in and on the way out. The transform has bands of 16 coefficients, one of each sub-block, which are such registers
+ * Sums (left, top, planar, differential) work on rows as they are. Average and Paeth go element by
+ * element, and need the same element of many blocks in one
+ * register: rows are transposed on the way in and on the way out. The transform has bands of 16
+ * coefficients, one of each sub-block, which are such registers
  * as they come. */
 #ifndef WCODEC_CPU_RESTORE_H
 #define WCODEC_CPU_RESTORE_H
@@ -28,7 +36,8 @@
 
 enum {
     SIDE = WCODEC_BLOCK_SIDE,
-    TOGETHER = 4 /* registers of a row that are done before the next row, which is often on a page of its own */
+    TOGETHER = 4 /* registers of a row that are done before the next row, which is often on a page
+                    of its own */
 };
 
 /* A row of elements of 16 bits has two registers. */
@@ -72,11 +81,14 @@ INLINE struct row sums_of_row(unsigned element_log2, struct row r)
 {
     r.part[0] = sums_of_part(element_log2, r.part[0]);
     if (element_log2)
-        r.part[1] = plus(element_log2, sums_of_part(element_log2, r.part[1]), last(element_log2, r.part[0]));
+        r.part[1] = plus(element_log2, sums_of_part(element_log2, r.part[1]),
+                         last(element_log2, r.part[0]));
     return r;
 }
 
-INLINE void restore_sums(unsigned element_log2, bool differential, bool rows, bool columns, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+INLINE void restore_sums(unsigned element_log2, bool differential, bool rows, bool columns,
+                         const uint8_t *const *residuals, uint8_t *const *out, size_t stride,
+                         unsigned count)
 {
     for (unsigned i = 0; i < count; i += TOGETHER * RESTORE_PARTS) {
         struct row carry[TOGETHER], above[TOGETHER];
@@ -98,7 +110,8 @@ INLINE void restore_sums(unsigned element_log2, bool differential, bool rows, bo
     }
 }
 
-/* 16 x 16 elements of 8 bits, or 8 x 8 of 16, in each part; it is its own way back. Elements' addresses (row, column) are turned bit by bit. */
+/* 16 x 16 elements of 8 bits, or 8 x 8 of 16, in each part; it is its own way back. Elements'
+ * addresses (row, column) are turned bit by bit. */
 INLINE void transpose(unsigned element_log2, vec *v)
 {
     const unsigned size = 16u >> element_log2;
@@ -113,11 +126,15 @@ INLINE void transpose(unsigned element_log2, vec *v)
     }
 }
 
-/* a <= b and a <= abs(sum) is a <= the lesser one. A sum that is limited is larger than both all the same. */
+/* a <= b and a <= abs(sum) is a <= the lesser one. A sum that is limited is larger than both all
+ * the same. */
 INLINE vec paeth(unsigned element_log2, vec left, vec top, vec corner, vec up, vec up_size)
 {
-    const vec across = minus(element_log2, left, corner), across_size = size_of(element_log2, across), far = size_of(element_log2, plus_limited(element_log2, up, across));
-    return pick(element_log2, up_size, less(element_log2, across_size, far), left, pick(element_log2, across_size, far, top, corner));
+    const vec across = minus(element_log2, left, corner),
+              across_size = size_of(element_log2, across),
+              far = size_of(element_log2, plus_limited(element_log2, up, across));
+    return pick(element_log2, up_size, less(element_log2, across_size, far), left,
+                pick(element_log2, across_size, far, top, corner));
 }
 
 struct wave {
@@ -126,7 +143,8 @@ struct wave {
 };
 
 /* Elements x to x + `count` of a row of many blocks. */
-INLINE void walk(unsigned element_log2, bool differential, bool is_paeth, unsigned x, unsigned count, vec *v, struct wave *w)
+INLINE void walk(unsigned element_log2, bool differential, bool is_paeth, unsigned x,
+                 unsigned count, vec *v, struct wave *w)
 {
     for (unsigned i = 0; i < count; i++) {
         const vec top = w->above[x + i];
@@ -135,16 +153,20 @@ INLINE void walk(unsigned element_log2, bool differential, bool is_paeth, unsign
             w->carry = r = plus(element_log2, r, w->carry);
         if (is_paeth) {
             const vec up = minus(element_log2, top, w->corner);
-            r = plus(element_log2, r, paeth(element_log2, w->left, top, w->corner, up, size_of(element_log2, up)));
+            r = plus(element_log2, r,
+                     paeth(element_log2, w->left, top, w->corner, up, size_of(element_log2, up)));
         } else {
-            r = plus(element_log2, plus(element_log2, r, top), half(element_log2, minus(element_log2, w->left, top)));
+            r = plus(element_log2, plus(element_log2, r, top),
+                     half(element_log2, minus(element_log2, w->left, top)));
         }
         w->corner = top;
         w->left = w->above[x + i] = v[i] = r;
     }
 }
 
-INLINE void restore_wave(unsigned element_log2, bool differential, bool is_paeth, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+INLINE void restore_wave(unsigned element_log2, bool differential, bool is_paeth,
+                         const uint8_t *const *residuals, uint8_t *const *out, size_t stride,
+                         unsigned count)
 {
     const unsigned size = 16u >> element_log2;
     for (unsigned i = 0; i < count; i += size * RESTORE_PARTS) {
@@ -157,12 +179,14 @@ INLINE void restore_wave(unsigned element_log2, bool differential, bool is_paeth
             for (unsigned x = 0; x < SIDE; x += size) {
                 vec v[16];
                 for (unsigned k = 0; k < size; k++)
-                    v[k] = load_parts(residuals + i + k * RESTORE_PARTS, (size_t)(SIDE * y + x) << element_log2);
+                    v[k] = load_parts(residuals + i + k * RESTORE_PARTS, (size_t)(SIDE * y + x)
+                                                                             << element_log2);
                 transpose(element_log2, v);
                 walk(element_log2, differential, is_paeth, x, size, v, &w);
                 transpose(element_log2, v);
                 for (unsigned k = 0; k < size && i + k * RESTORE_PARTS < count; k++)
-                    store_parts(out + i + k * RESTORE_PARTS, y * stride + ((size_t)x << element_log2), v[k]);
+                    store_parts(out + i + k * RESTORE_PARTS,
+                                y * stride + ((size_t)x << element_log2), v[k]);
             }
         }
     }
@@ -223,12 +247,16 @@ INLINE struct row restore_means(unsigned element_log2, struct row r)
 }
 
 /* The elements at one place of 16 sub-blocks (8 of them in a register) become rows of the block. */
-INLINE void store_sub_blocks(unsigned element_log2, uint8_t *const *to, unsigned y, unsigned half_number, const vec *x, size_t stride)
+INLINE void store_sub_blocks(unsigned element_log2, uint8_t *const *to, unsigned y,
+                             unsigned half_number, const vec *x, size_t stride)
 {
     const vec low01 = low_of(element_log2, x[0], x[1]), low23 = low_of(element_log2, x[2], x[3]);
-    const vec high01 = high_of(element_log2, x[0], x[1]), high23 = high_of(element_log2, x[2], x[3]);
-    const vec r0 = low_of(element_log2 + 1, low01, low23), r1 = high_of(element_log2 + 1, low01, low23);
-    const vec r2 = low_of(element_log2 + 1, high01, high23), r3 = high_of(element_log2 + 1, high01, high23);
+    const vec high01 = high_of(element_log2, x[0], x[1]),
+              high23 = high_of(element_log2, x[2], x[3]);
+    const vec r0 = low_of(element_log2 + 1, low01, low23),
+              r1 = high_of(element_log2 + 1, low01, low23);
+    const vec r2 = low_of(element_log2 + 1, high01, high23),
+              r3 = high_of(element_log2 + 1, high01, high23);
     if (element_log2 == 0) {
         store_parts(to, y * stride, r0);
         store_parts(to, (4 + y) * stride, r1);
@@ -243,16 +271,21 @@ INLINE void store_sub_blocks(unsigned element_log2, uint8_t *const *to, unsigned
     }
 }
 
-INLINE void restore_wht(unsigned element_log2, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+INLINE void restore_wht(unsigned element_log2, const uint8_t *const *residuals, uint8_t *const *out,
+                        size_t stride, unsigned count)
 {
-    static const uint8_t order[16] = {8, 0, 1, 9, 2, 3, 4, 10, 5, 6, 7, 11, 12, 13, 14, 15}; /* the band at row v, column u: [4 * v + u] */
+    static const uint8_t order[16] = {
+        8, 0, 1, 9,  2,  3,  4,  10,
+        5, 6, 7, 11, 12, 13, 14, 15}; /* the band at row v, column u: [4 * v + u] */
     for (unsigned i = 0; i < count; i += RESTORE_PARTS) {
-        const struct row means = restore_means(element_log2, load_row(element_log2, residuals + i, order[0]));
+        const struct row means =
+            restore_means(element_log2, load_row(element_log2, residuals + i, order[0]));
         for (unsigned k = 0; k <= element_log2; k++) {
             vec c[16];
             c[0] = means.part[k];
             for (unsigned j = 1; j < 16; j++)
-                c[j] = load_parts(residuals + i, ((size_t)SIDE * order[j] << element_log2) + (size_t)16 * k);
+                c[j] = load_parts(residuals + i,
+                                  ((size_t)SIDE * order[j] << element_log2) + (size_t)16 * k);
             for (unsigned u = 0; u < 4; u++)
                 four(element_log2, &c[u], &c[4 + u], &c[8 + u], &c[12 + u]);
             for (unsigned y = 0; y < 4; y++) {
@@ -278,7 +311,8 @@ INLINE void restore_wht(unsigned element_log2, const uint8_t *const *residuals, 
             restore_wave(element_log2, false, is_paeth, residuals, out, stride, count); \
     } while (0)
 
-INLINE void restore(unsigned element_log2, unsigned mode, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+INLINE void restore(unsigned element_log2, unsigned mode, const uint8_t *const *residuals,
+                    uint8_t *const *out, size_t stride, unsigned count)
 {
     switch (mode % WCODEC_MODE_DIFFERENTIAL) {
     case WCODEC_PREDICTOR_NONE:
@@ -304,12 +338,14 @@ INLINE void restore(unsigned element_log2, unsigned mode, const uint8_t *const *
     }
 }
 
-static void restore_8(unsigned mode, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+static void restore_8(unsigned mode, const uint8_t *const *residuals, uint8_t *const *out,
+                      size_t stride, unsigned count)
 {
     restore(0, mode, residuals, out, stride, count);
 }
 
-static void restore_16(unsigned mode, const uint8_t *const *residuals, uint8_t *const *out, size_t stride, unsigned count)
+static void restore_16(unsigned mode, const uint8_t *const *residuals, uint8_t *const *out,
+                       size_t stride, unsigned count)
 {
     restore(1, mode, residuals, out, stride, count);
 }

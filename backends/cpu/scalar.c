@@ -7,20 +7,24 @@
 #include "coding/check_key.h"
 #include "core/error.h"
 
-/* Small functions with constants for arguments: they must be inlined where they are used to be worth anything. */
+/* Small functions with constants for arguments: they must be inlined where they are used to be
+ * worth anything. */
 #if defined(__GNUC__)
 #define INLINE static inline __attribute__((always_inline))
 #else
 #define INLINE static inline
 #endif
 
-/* The next word is loaded whether it is needed or not, and chosen without a branch: whether it is cannot be predicted. Compilers make a branch of any choice
- * here, so x86 is told. */
+/* The next word is loaded whether it is needed or not, and chosen without a branch: whether it is
+ * cannot be predicted. Compilers make a branch of any choice here, so x86 is told. */
 INLINE uint32_t renormalise(uint32_t x, const uint8_t *words, size_t *used)
 {
     const uint32_t refilled = x << 16 | wcodec_load_u16(words + 2 * *used);
 #if defined(__GNUC__) && defined(__x86_64__)
-    __asm__("cmpl $0x10000, %0\n\tcmovb %2, %0\n\tadcq $0, %1" : "+r"(x), "+r"(*used) : "r"(refilled) : "cc");
+    __asm__("cmpl $0x10000, %0\n\tcmovb %2, %0\n\tadcq $0, %1"
+            : "+r"(x), "+r"(*used)
+            : "r"(refilled)
+            : "cc");
     return x;
 #else
     const uint32_t low = x < 1u << 16;
@@ -43,7 +47,8 @@ INLINE uint32_t step_p12(const uint32_t *entries, uint32_t x, uint32_t *symbol)
     return (e >> 20) * (x >> 12) + (e & 0xfff);
 }
 
-/* All groups of one stream. States are copied to and fro: the bytes of symbols might alias them otherwise. */
+/* All groups of one stream. States are copied to and fro: the bytes of symbols might alias them
+ * otherwise. */
 INLINE void decode(struct wcodec_cpu_stream *s, unsigned profile, unsigned groups)
 {
     const struct wcodec_cpu_table *table = s->table;
@@ -102,14 +107,16 @@ INLINE uint32_t subtract(uint32_t v, uint32_t add, unsigned element_log2)
     return ((v | top) - (add & ~top)) ^ ((v ^ ~add) & top);
 }
 
-/* A plane's part of the slot words of a group, slot word i of a lane at words[i][lane]: all are rotated alike, so compilers make vectors of the loops over
- * lanes. */
-INLINE void add_plane(unsigned element_log2, unsigned bits, unsigned rotate, uint32_t mask, uint32_t mask_high, const uint8_t *rows, unsigned g,
+/* A plane's part of the slot words of a group, slot word i of a lane at words[i][lane]: all are
+ * rotated alike, so compilers make vectors of the loops over lanes. */
+INLINE void add_plane(unsigned element_log2, unsigned bits, unsigned rotate, uint32_t mask,
+                      uint32_t mask_high, const uint8_t *rows, unsigned g,
                       uint32_t words[8][WCODEC_LANES])
 {
     const unsigned own = element_log2 < 2 ? 1u << element_log2 : 4;
     for (unsigned i = 0; i < own; i++) {
-        const unsigned ratio = 8 * own / bits, number = g * own + i, turn = (number % ratio * bits + 32 - rotate) % 32, back = (32 - turn) % 32;
+        const unsigned ratio = 8 * own / bits, number = g * own + i,
+                       turn = (number % ratio * bits + 32 - rotate) % 32, back = (32 - turn) % 32;
         uint32_t row[WCODEC_LANES];
         for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
             row[lane] = wcodec_load_u32(rows + 4 * (size_t)(number / ratio * WCODEC_LANES + lane));
@@ -121,7 +128,8 @@ INLINE void add_plane(unsigned element_log2, unsigned bits, unsigned rotate, uin
 }
 
 /* A field's symbols; they fit above their shift: no bit reaches the next element. */
-INLINE void add_symbols(unsigned element_log2, unsigned shift, const uint8_t *symbols, uint32_t words[8][WCODEC_LANES])
+INLINE void add_symbols(unsigned element_log2, unsigned shift, const uint8_t *symbols,
+                        uint32_t words[8][WCODEC_LANES])
 {
     const unsigned low = shift % 32, half = shift < 32 ? 0 : 4;
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
@@ -144,7 +152,8 @@ INLINE void add_symbols(unsigned element_log2, unsigned shift, const uint8_t *sy
 }
 
 /* element_log2 is a constant where this is inlined. */
-INLINE void assemble(const struct wcodec_cpu_assembly *restrict a, unsigned element_log2, const uint8_t *restrict symbols, const uint8_t *const rows[WCODEC_MAX_PLANES],
+INLINE void assemble(const struct wcodec_cpu_assembly *restrict a, unsigned element_log2,
+                     const uint8_t *restrict symbols, const uint8_t *const rows[WCODEC_MAX_PLANES],
                      uint8_t *restrict elements)
 {
     const unsigned own = element_log2 < 2 ? 1u << element_log2 : 4;
@@ -158,21 +167,26 @@ INLINE void assemble(const struct wcodec_cpu_assembly *restrict a, unsigned elem
                 words[i + 4][lane] = a->constant_high;
             }
         for (unsigned p = 0; p < a->plane_count; p++)
-            add_plane(element_log2, a->plane_bits[p], 0, a->plane_mask[p], a->plane_mask_high[p], rows[p], g, words);
+            add_plane(element_log2, a->plane_bits[p], 0, a->plane_mask[p], a->plane_mask_high[p],
+                      rows[p], g, words);
         for (unsigned i = 0; i < a->moved_count && element_log2 >= 2; i++)
-            add_plane(element_log2, a->plane_bits[a->moved[i].plane], a->moved[i].rotate, a->moved[i].mask, a->moved[i].mask_high, rows[a->moved[i].plane], g, words);
+            add_plane(element_log2, a->plane_bits[a->moved[i].plane], a->moved[i].rotate,
+                      a->moved[i].mask, a->moved[i].mask_high, rows[a->moved[i].plane], g, words);
         for (unsigned c = 0; c < a->coded_count; c++)
-            add_symbols(element_log2, a->shift[c], symbols + c * WCODEC_CPU_CHUNK + g * WCODEC_GROUP, words);
+            add_symbols(element_log2, a->shift[c],
+                        symbols + c * WCODEC_CPU_CHUNK + g * WCODEC_GROUP, words);
         for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
             for (unsigned i = 0; i < own; i++, elements += element_log2 == 3 ? 8 : 4)
                 if (element_log2 == 3)
-                    wcodec_store_u64(elements, (words[i][lane] | (uint64_t)words[i + 4][lane] << 32) - wide_add);
+                    wcodec_store_u64(
+                        elements, (words[i][lane] | (uint64_t)words[i + 4][lane] << 32) - wide_add);
                 else
                     wcodec_store_u32(elements, subtract(words[i][lane], add, element_log2));
     }
 }
 
-void wcodec_cpu_assemble_scalar(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+void wcodec_cpu_assemble_scalar(const struct wcodec_cpu_assembly *a, const uint8_t *symbols,
+                                const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
     if (a->element_log2 == 0)
         assemble(a, 0, symbols, rows, elements);
@@ -185,18 +199,25 @@ void wcodec_cpu_assemble_scalar(const struct wcodec_cpu_assembly *a, const uint8
 }
 
 /* Without branches, so that compilers make vectors of it. */
-INLINE void bf16(const struct wcodec_cpu_assembly *a, bool plain, const uint8_t *restrict symbols, const uint8_t *restrict row, uint8_t *restrict elements)
+INLINE void bf16(const struct wcodec_cpu_assembly *a, bool plain, const uint8_t *restrict symbols,
+                 const uint8_t *restrict row, uint8_t *restrict elements)
 {
-    const uint32_t mask = a->plane_mask[0], constant = a->constant, add = a->add, shift = a->shift[0];
+    const uint32_t mask = a->plane_mask[0], constant = a->constant, add = a->add,
+                   shift = a->shift[0];
     for (size_t i = 0; i < WCODEC_CPU_CHUNK; i += 4) {
-        const uint32_t word = wcodec_load_u32(row + i), s = wcodec_load_u32(symbols + i), low = (s & 0xff) | (s & 0xff00) << 8, high = (s >> 16 & 0xff) | (s >> 24) << 16;
-        const uint32_t first = (word & mask) | low << shift, second = ((word >> 8 | word << 24) & mask) | high << shift;
+        const uint32_t word = wcodec_load_u32(row + i), s = wcodec_load_u32(symbols + i),
+                       low = (s & 0xff) | (s & 0xff00) << 8,
+                       high = (s >> 16 & 0xff) | (s >> 24) << 16;
+        const uint32_t first = (word & mask) | low << shift,
+                       second = ((word >> 8 | word << 24) & mask) | high << shift;
         wcodec_store_u32(elements + 2 * i, plain ? first : subtract(first | constant, add, 1));
-        wcodec_store_u32(elements + 2 * i + 4, plain ? second : subtract(second | constant, add, 1));
+        wcodec_store_u32(elements + 2 * i + 4,
+                         plain ? second : subtract(second | constant, add, 1));
     }
 }
 
-static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *symbols,
+                          const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
     if (a->constant == 0 && a->add == 0)
         bf16(a, true, symbols, rows[0], elements);
@@ -204,7 +225,8 @@ static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *sy
         bf16(a, false, symbols, rows[0], elements);
 }
 
-static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *symbols,
+                          const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
     (void)rows;
     for (unsigned i = 0; i < WCODEC_CPU_CHUNK; i += 4) {
@@ -237,7 +259,8 @@ INLINE void add_words(struct column *c, const uint8_t *at, const struct keys *ke
     c->sum += keys->word * wcodec_load_u32(at);
 }
 
-INLINE void put_column(unsigned element_log2, unsigned r, struct column c, uint64_t sums[WCODEC_LANES])
+INLINE void put_column(unsigned element_log2, unsigned r, struct column c,
+                       uint64_t sums[WCODEC_LANES])
 {
     sums[r >> element_log2] += c.sum;
 }
@@ -250,7 +273,8 @@ void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp)
     *dsp = (struct wcodec_cpu_dsp){
         .level = 0,
         .tiles = {1, 1, 1, 1},
-        .symbols = {[WCODEC_PAIRS] = symbols_pairs, [WCODEC_P12] = symbols_p12, [WCODEC_P8] = symbols_p8},
+        .symbols =
+            {[WCODEC_PAIRS] = symbols_pairs, [WCODEC_P12] = symbols_p12, [WCODEC_P8] = symbols_p8},
         .assemble = {[WCODEC_CPU_ANY] = wcodec_cpu_assemble_scalar,
                      [WCODEC_CPU_BF16] = assemble_bf16,
                      [WCODEC_CPU_NIBBLE] = wcodec_cpu_assemble_scalar,

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What symbol functions do for the memory beside their work, a little in every group: its answers take time that is theirs. A level that has stores past the
+/* What symbol functions do for the memory beside their work, a little in every group: its answers
+ * take time that is theirs. A level that has stores past the
  * caches gives before it includes this
  *
  *   PASS_BYTES      bytes of a register
@@ -11,9 +12,11 @@
 
 #include "backends/cpu/decode.h"
 
-/* Ask for a line of words, and for the rows of group g and its place in the output, while there is time: caches follow a few long streams by themselves, not
- * short ones of several tiles. Store what is ready to go past the caches: many such stores at once would wait for each other. */
-static inline void wcodec_cpu_traffic(const struct wcodec_cpu_stream *s, const uint8_t *words, unsigned g)
+/* Ask for a line of words, and for the rows of group g and its place in the output, while there is
+ * time: caches follow a few long streams by themselves, not short ones of several tiles. Store what
+ * is ready to go past the caches: many such stores at once would wait for each other. */
+static inline void wcodec_cpu_traffic(const struct wcodec_cpu_stream *s, const uint8_t *words,
+                                      unsigned g)
 {
 #if defined(__GNUC__)
     __builtin_prefetch((const void *)((uintptr_t)words + WCODEC_CPU_WORDS_AHEAD));

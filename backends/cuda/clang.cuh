@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What nvcc and the toolkit's headers declare by themselves, for clang without the toolkit (--with-cuda-compiler=clang), which includes this before
- * kernels.cu: as much of CUDA C++ as the kernels use, by the compiler's own builtins. */
+/* What nvcc and the toolkit's headers declare by themselves, for clang without the toolkit
+ * (--with-cuda-compiler=clang), which includes this before kernels.cu: as much of CUDA C++ as the
+ * kernels use, by the compiler's own builtins. */
 #ifndef WCODEC_CUDA_CLANG_CUH
 #define WCODEC_CUDA_CLANG_CUH
 
@@ -59,10 +60,12 @@ extern const __device__ wcodec_cuda_block blockIdx;
 extern const __device__ wcodec_cuda_threads blockDim;
 extern const __device__ wcodec_cuda_blocks gridDim;
 
-struct __align__(8) uint2 {
+struct __align__(8) uint2
+{
     unsigned x, y;
 };
-struct __align__(16) uint4 {
+struct __align__(16) uint4
+{
     unsigned x, y, z, w;
 };
 WCODEC_CUDA uint2 make_uint2(unsigned x, unsigned y)
@@ -137,7 +140,8 @@ WCODEC_CUDA unsigned __shfl_xor_sync(unsigned lanes, unsigned v, int with)
 }
 WCODEC_CUDA uint64_t __shfl_sync(unsigned lanes, uint64_t v, int from)
 {
-    return (uint64_t)__shfl_sync(lanes, (unsigned)(v >> 32), from) << 32 | __shfl_sync(lanes, (unsigned)v, from);
+    return (uint64_t)__shfl_sync(lanes, (unsigned)(v >> 32), from) << 32 |
+           __shfl_sync(lanes, (unsigned)v, from);
 }
 
 WCODEC_CUDA unsigned __ldg(const unsigned *from)
@@ -149,13 +153,18 @@ WCODEC_CUDA unsigned __ldg(const unsigned *from)
 WCODEC_CUDA uint4 __ldg(const uint4 *from)
 {
     uint4 v;
-    __asm__("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from));
+    __asm__("ld.global.nc.v4.u32 {%0, %1, %2, %3}, [%4];"
+            : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+            : "l"(from));
     return v;
 }
 WCODEC_CUDA uint4 __ldcs(const uint4 *from)
 {
     uint4 v;
-    __asm__ volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from) : "memory");
+    __asm__ volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];"
+                     : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                     : "l"(from)
+                     : "memory");
     return v;
 }
 WCODEC_CUDA size_t __cvta_generic_to_shared(const void *p)

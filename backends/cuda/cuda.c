@@ -1,18 +1,22 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The CUDA plugin: devices, memory, queues, events. Every function makes the device's primary context current for its own duration. */
+/* The CUDA plugin: devices, memory, queues, events. Every function makes the device's primary
+ * context current for its own duration. */
 #include "backends/cuda/cuda.h"
 #include "backends/cuda/geometry.h"
 
 #include <stdio.h>
 
-wcodec_status wcodec_cuda_fail(const struct wcodec_device *device, cu_result result, const char *call, wcodec_error *err)
+wcodec_status wcodec_cuda_fail(const struct wcodec_device *device, cu_result result,
+                               const char *call, wcodec_error *err)
 {
     const char *name = NULL, *text = NULL;
     device->cu->error_name(result, &name);
     device->cu->error_string(result, &text);
-    return device->host->fail(err, result == CU_OUT_OF_MEMORY ? WCODEC_ERROR_MEMORY : WCODEC_ERROR_DEVICE, "%s: %s (%s)", call, name ? name : "unknown error", text ? text : "no text");
+    return device->host->fail(
+        err, result == CU_OUT_OF_MEMORY ? WCODEC_ERROR_MEMORY : WCODEC_ERROR_DEVICE, "%s: %s (%s)",
+        call, name ? name : "unknown error", text ? text : "no text");
 }
 
 static void *allocate(const struct wcodec_host *host, size_t size)
@@ -35,14 +39,16 @@ static wcodec_status enter(const struct wcodec_device *device, wcodec_error *err
     return result ? wcodec_cuda_fail(device, result, "cuCtxPushCurrent", err) : WCODEC_OK;
 }
 
-static wcodec_status leave(const struct wcodec_device *device, cu_result result, const char *call, wcodec_error *err)
+static wcodec_status leave(const struct wcodec_device *device, cu_result result, const char *call,
+                           wcodec_error *err)
 {
     cu_context context;
     device->cu->context_pop(&context);
     return result ? wcodec_cuda_fail(device, result, call, err) : WCODEC_OK;
 }
 
-static wcodec_status cuda_open(const struct wcodec_host *host, struct wcodec_backend_state **state, wcodec_error *err)
+static wcodec_status cuda_open(const struct wcodec_host *host, struct wcodec_backend_state **state,
+                               wcodec_error *err)
 {
     char text[128];
     struct wcodec_backend_state *s = allocate(host, sizeof *s);
@@ -64,7 +70,8 @@ static wcodec_status cuda_open(const struct wcodec_host *host, struct wcodec_bac
     if (result != 0) {
         const char *name = NULL;
         s->driver.error_name(result, &name);
-        status = host->fail(err, WCODEC_ERROR_BACKEND, "the NVIDIA driver does not start: %s", name ? name : "unknown error");
+        status = host->fail(err, WCODEC_ERROR_BACKEND, "the NVIDIA driver does not start: %s",
+                            name ? name : "unknown error");
         goto free_state;
     }
     if (count <= 0) {
@@ -105,7 +112,9 @@ static int32_t numa_node(const struct wcodec_backend_state *s, cu_device device)
 {
     char path[96];
     int node = -1;
-    snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/numa_node", (unsigned)attribute(s, device, CU_ATTRIBUTE_PCI_DOMAIN), (unsigned)attribute(s, device, CU_ATTRIBUTE_PCI_BUS),
+    snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/numa_node",
+             (unsigned)attribute(s, device, CU_ATTRIBUTE_PCI_DOMAIN),
+             (unsigned)attribute(s, device, CU_ATTRIBUTE_PCI_BUS),
              (unsigned)attribute(s, device, CU_ATTRIBUTE_PCI_DEVICE));
     FILE *file = fopen(path, "re");
     if (file == NULL)
@@ -116,13 +125,17 @@ static int32_t numa_node(const struct wcodec_backend_state *s, cu_device device)
     return node;
 }
 
-static void cuda_device_list(struct wcodec_backend_state *s, unsigned i, struct wcodec_device_listing *listing)
+static void cuda_device_list(struct wcodec_backend_state *s, unsigned i,
+                             struct wcodec_device_listing *listing)
 {
     cu_device device;
     size_t memory = 0;
-    *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_GPU, .node = -1,
-                                              .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE | WCODEC_DEVICE_COPY_OVERLAP |
-                                                              WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
+    *listing = (struct wcodec_device_listing){
+        .kind = WCODEC_DEVICE_GPU,
+        .node = -1,
+        .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADOPT_MEMORY |
+                        WCODEC_DEVICE_ADOPT_QUEUE | WCODEC_DEVICE_COPY_OVERLAP |
+                        WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
     if (s->driver.device_get(&device, (int)i) != 0) {
         snprintf(listing->reason, sizeof listing->reason, "the driver does not give device %u", i);
         return;
@@ -131,34 +144,45 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i, struct 
     s->driver.device_memory(&memory, device);
     listing->memory = memory;
     const int of = capability(s, device);
-    snprintf(listing->driver, sizeof listing->driver, "CUDA %d.%d, compute capability %d.%d", s->version / 1000, s->version % 1000 / 10, of / 10, of % 10);
+    snprintf(listing->driver, sizeof listing->driver, "CUDA %d.%d, compute capability %d.%d",
+             s->version / 1000, s->version % 1000 / 10, of / 10, of % 10);
     listing->node = numa_node(s, device);
     if (of < 75)
-        snprintf(listing->reason, sizeof listing->reason, "compute capability %d.%d, 7.5 is needed", of / 10, of % 10);
+        snprintf(listing->reason, sizeof listing->reason, "compute capability %d.%d, 7.5 is needed",
+                 of / 10, of % 10);
 }
 
-const char *const wcodec_cuda_shape_names[WCODEC_SHAPES + 1] = {"16_8", "8_4", "8_0", "32_24", "16_11", "8_31", "32_8"};
-static const char *const fused_names[WCODEC_KERNELS - WCODEC_KERNEL_GENERIC - 1] = {"wcodec_lossy_p8_runs", "wcodec_lossy_wide",    "wcodec_lossy_p12",   "wcodec_lossy_pairs",
-                                                                                   "wcodec_lossy_raw_wide", "wcodec_lossy_raw_p12", "wcodec_lossy_raw_pairs",
-                                                                                   "wcodec_fused_8_4_pairs", "wcodec_fused_8_1_pairs", "wcodec_fused_8_2_pairs", "wcodec_fused_8_3_pairs",
-                                                                                   "wcodec_fused_8_0_p12", "wcodec_fused_8_0_p8", "wcodec_fused_8_0_p8_runs"};
+const char *const wcodec_cuda_shape_names[WCODEC_SHAPES + 1] = {"16_8",  "8_4",  "8_0", "32_24",
+                                                                "16_11", "8_31", "32_8"};
+static const char *const fused_names[WCODEC_KERNELS - WCODEC_KERNEL_GENERIC - 1] = {
+    "wcodec_lossy_p8_runs",   "wcodec_lossy_wide",       "wcodec_lossy_p12",
+    "wcodec_lossy_pairs",     "wcodec_lossy_raw_wide",   "wcodec_lossy_raw_p12",
+    "wcodec_lossy_raw_pairs", "wcodec_fused_8_4_pairs",  "wcodec_fused_8_1_pairs",
+    "wcodec_fused_8_2_pairs", "wcodec_fused_8_3_pairs",  "wcodec_fused_8_0_p12",
+    "wcodec_fused_8_0_p8",    "wcodec_fused_8_0_p8_runs"};
 static const char *const coding_names[WCODEC_CODINGS] = {"pairs", "p12", "p8", "p8_runs"};
 
-/* How many warps and blocks of a fast kernel a multiprocessor can hold: what its registers, threads and shared memory allow. False if that is not worth while.
+/* How many warps and blocks of a fast kernel a multiprocessor can hold: what its registers, threads
+ * and shared memory allow. False if that is not worth while.
  * */
 static bool fit_kernel(const struct wcodec_device *d, unsigned k, struct wcodec_cuda_kernel *kernel)
 {
     const struct wcodec_backend_state *s = d->state;
-    const int all_threads = attribute(s, d->number, CU_ATTRIBUTE_MULTIPROCESSOR_THREADS), all_shared = attribute(s, d->number, CU_ATTRIBUTE_MULTIPROCESSOR_SHARED);
-    const int block_shared = attribute(s, d->number, CU_ATTRIBUTE_BLOCK_SHARED), reserved = attribute(s, d->number, CU_ATTRIBUTE_RESERVED_SHARED);
+    const int all_threads = attribute(s, d->number, CU_ATTRIBUTE_MULTIPROCESSOR_THREADS),
+              all_shared = attribute(s, d->number, CU_ATTRIBUTE_MULTIPROCESSOR_SHARED);
+    const int block_shared = attribute(s, d->number, CU_ATTRIBUTE_BLOCK_SHARED),
+              reserved = attribute(s, d->number, CU_ATTRIBUTE_RESERVED_SHARED);
     int threads = 0;
     if (d->cu->function_get(&threads, CU_FUNCTION_MAX_THREADS, kernel->function) != 0)
         return false;
     kernel->warps = kernel->blocks = 0;
     for (unsigned blocks = WCODEC_CUDA_BLOCKS; blocks > 0; blocks--) {
         unsigned warps = (unsigned)threads / 32;
-        while (warps > 0 && ((int)(32 * warps * blocks) > all_threads || (int)wcodec_cuda_shared_size(k, warps) > block_shared ||
-                             (int)blocks * ((int)wcodec_cuda_shared_size(k, warps) + (reserved > 0 ? reserved : 0)) > all_shared))
+        while (warps > 0 && ((int)(32 * warps * blocks) > all_threads ||
+                             (int)wcodec_cuda_shared_size(k, warps) > block_shared ||
+                             (int)blocks * ((int)wcodec_cuda_shared_size(k, warps) +
+                                            (reserved > 0 ? reserved : 0)) >
+                                 all_shared))
             warps--;
         if (warps * blocks > kernel->warps * kernel->blocks) {
             kernel->warps = warps;
@@ -168,8 +192,11 @@ static bool fit_kernel(const struct wcodec_device *d, unsigned k, struct wcodec_
     if (kernel->warps < 8)
         return false;
     /* No more shared memory than that: the rest is cache. */
-    const int size = (int)wcodec_cuda_shared_size(k, kernel->warps), percent = (100 * (int)kernel->blocks * (size + 1024) + all_shared - 1) / all_shared;
-    return d->cu->function_set(kernel->function, CU_FUNCTION_MAX_DYNAMIC_SHARED, size) == 0 && d->cu->function_set(kernel->function, CU_FUNCTION_SHARED_CARVEOUT, percent < 100 ? percent : 100) == 0;
+    const int size = (int)wcodec_cuda_shared_size(k, kernel->warps),
+              percent = (100 * (int)kernel->blocks * (size + 1024) + all_shared - 1) / all_shared;
+    return d->cu->function_set(kernel->function, CU_FUNCTION_MAX_DYNAMIC_SHARED, size) == 0 &&
+           d->cu->function_set(kernel->function, CU_FUNCTION_SHARED_CARVEOUT,
+                               percent < 100 ? percent : 100) == 0;
 }
 
 /* Kernels that the module does not have are not used: their tiles go to the generic one. */
@@ -178,26 +205,35 @@ static cu_result find_kernels(struct wcodec_device *d)
     char name[64];
     const struct wcodec_cuda_driver *cu = d->cu;
     for (unsigned k = 0; k < WCODEC_KERNEL_GENERIC; k++) {
-        snprintf(name, sizeof name, "wcodec_fast_%s_%s%s", wcodec_cuda_shape_names[wcodec_kernel_shape(k)], coding_names[k / 2 % WCODEC_CODINGS],
+        snprintf(name, sizeof name, "wcodec_fast_%s_%s%s",
+                 wcodec_cuda_shape_names[wcodec_kernel_shape(k)],
+                 coding_names[k / 2 % WCODEC_CODINGS],
                  k % 2 && wcodec_kernel_shape(k) < WCODEC_SHAPES ? "_add" : "");
-        if (cu->module_function(&d->kernels[k].function, d->module, name) == 0 && fit_kernel(d, k, &d->kernels[k]))
+        if (cu->module_function(&d->kernels[k].function, d->module, name) == 0 &&
+            fit_kernel(d, k, &d->kernels[k]))
             d->fast |= (uint64_t)1 << k;
     }
     for (unsigned k = WCODEC_KERNEL_GENERIC + 1; k < WCODEC_KERNELS; k++)
-        if (cu->module_function(&d->kernels[k].function, d->module, fused_names[k - WCODEC_KERNEL_GENERIC - 1]) == 0 && fit_kernel(d, k, &d->kernels[k]))
+        if (cu->module_function(&d->kernels[k].function, d->module,
+                                fused_names[k - WCODEC_KERNEL_GENERIC - 1]) == 0 &&
+            fit_kernel(d, k, &d->kernels[k]))
             d->fast |= (uint64_t)1 << k;
     const int shared = attribute(d->state, d->number, CU_ATTRIBUTE_BLOCK_SHARED);
     d->few_shared = shared > 0 ? (unsigned)shared : 0;
     wcodec_cuda_few_find(d);
-    cu_result result = cu->module_function(&d->kernels[WCODEC_KERNEL_GENERIC].function, d->module, "wcodec_generic");
+    cu_result result = cu->module_function(&d->kernels[WCODEC_KERNEL_GENERIC].function, d->module,
+                                           "wcodec_generic");
     if (result == 0)
-        result = cu->module_function(&d->kernels[WCODEC_KERNEL_BLOCKS].function, d->module, "wcodec_blocks");
+        result = cu->module_function(&d->kernels[WCODEC_KERNEL_BLOCKS].function, d->module,
+                                     "wcodec_blocks");
     if (result == 0)
-        result = cu->module_function(&d->kernels[WCODEC_KERNEL_LOSSY].function, d->module, "wcodec_lossy");
+        result = cu->module_function(&d->kernels[WCODEC_KERNEL_LOSSY].function, d->module,
+                                     "wcodec_lossy");
     return result;
 }
 
-static wcodec_status cuda_device_open(struct wcodec_backend_state *s, unsigned i, struct wcodec_device **device, wcodec_error *err)
+static wcodec_status cuda_device_open(struct wcodec_backend_state *s, unsigned i,
+                                      struct wcodec_device **device, wcodec_error *err)
 {
     struct wcodec_device *d = allocate(s->host, sizeof *d);
     cu_context context;
@@ -257,7 +293,9 @@ static bool cuda_device_supports(struct wcodec_device *device, const struct wcod
     return true;
 }
 
-static wcodec_status cuda_memory_allocate(struct wcodec_device *d, enum wcodec_memory_kind kind, uint64_t size, struct wcodec_memory **memory, wcodec_error *err)
+static wcodec_status cuda_memory_allocate(struct wcodec_device *d, enum wcodec_memory_kind kind,
+                                          uint64_t size, struct wcodec_memory **memory,
+                                          wcodec_error *err)
 {
     struct wcodec_memory *m = allocate(d->host, sizeof *m);
     wcodec_status status;
@@ -272,7 +310,8 @@ static wcodec_status cuda_memory_allocate(struct wcodec_device *d, enum wcodec_m
     else if (kind == WCODEC_MEMORY_PINNED)
         status = leave(d, wcodec_cuda_pinned_allocate(d, (size_t)size, m), "cuMemHostAlloc", err);
     else
-        status = leave(d, d->cu->allocate(&m->address, (size_t)size + WCODEC_CUDA_SLACK), "cuMemAlloc", err);
+        status = leave(d, d->cu->allocate(&m->address, (size_t)size + WCODEC_CUDA_SLACK),
+                       "cuMemAlloc", err);
     if (status)
         goto free_memory;
     *memory = m;
@@ -282,7 +321,8 @@ free_memory:
     return status;
 }
 
-static wcodec_status cuda_memory_adopt(struct wcodec_device *d, uint64_t native, uint64_t size, struct wcodec_memory **memory, wcodec_error *err)
+static wcodec_status cuda_memory_adopt(struct wcodec_device *d, uint64_t native, uint64_t size,
+                                       struct wcodec_memory **memory, wcodec_error *err)
 {
     struct wcodec_memory *m;
     int number = -1;
@@ -290,11 +330,14 @@ static wcodec_status cuda_memory_adopt(struct wcodec_device *d, uint64_t native,
     wcodec_status status = enter(d, err);
     if (status)
         return status;
-    status = leave(d, d->cu->pointer_attribute(&number, CU_POINTER_DEVICE, native), "cuPointerGetAttribute", err);
+    status = leave(d, d->cu->pointer_attribute(&number, CU_POINTER_DEVICE, native),
+                   "cuPointerGetAttribute", err);
     if (status)
-        return d->host->fail(err, WCODEC_ERROR_USAGE, "the driver does not know this address for memory of a device");
+        return d->host->fail(err, WCODEC_ERROR_USAGE,
+                             "the driver does not know this address for memory of a device");
     if (number != d->number)
-        return d->host->fail(err, WCODEC_ERROR_USAGE, "memory of device %d was given to device %d", number, d->number);
+        return d->host->fail(err, WCODEC_ERROR_USAGE, "memory of device %d was given to device %d",
+                             number, d->number);
     m = allocate(d->host, sizeof *m);
     if (m == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA memory");
@@ -326,7 +369,8 @@ static void cuda_memory_free(struct wcodec_memory *m)
     release(d->host, m);
 }
 
-static wcodec_status cuda_queue_create(struct wcodec_device *d, struct wcodec_queue **queue, wcodec_error *err)
+static wcodec_status cuda_queue_create(struct wcodec_device *d, struct wcodec_queue **queue,
+                                       wcodec_error *err)
 {
     struct wcodec_queue *q = allocate(d->host, sizeof *q);
     if (q == NULL)
@@ -334,7 +378,8 @@ static wcodec_status cuda_queue_create(struct wcodec_device *d, struct wcodec_qu
     q->device = d;
     wcodec_status status = enter(d, err);
     if (status == WCODEC_OK)
-        status = leave(d, d->cu->stream_create(&q->stream, CU_STREAM_NON_BLOCKING), "cuStreamCreate", err);
+        status = leave(d, d->cu->stream_create(&q->stream, CU_STREAM_NON_BLOCKING),
+                       "cuStreamCreate", err);
     if (status) {
         release(d->host, q);
         return status;
@@ -343,7 +388,8 @@ static wcodec_status cuda_queue_create(struct wcodec_device *d, struct wcodec_qu
     return WCODEC_OK;
 }
 
-static wcodec_status cuda_queue_adopt(struct wcodec_device *d, uint64_t native, struct wcodec_queue **queue, wcodec_error *err)
+static wcodec_status cuda_queue_adopt(struct wcodec_device *d, uint64_t native,
+                                      struct wcodec_queue **queue, wcodec_error *err)
 {
     cu_context context = d->context;
     const wcodec_status status = enter(d, err);
@@ -353,7 +399,8 @@ static wcodec_status cuda_queue_adopt(struct wcodec_device *d, uint64_t native, 
     const cu_result result = d->cu->stream_context((cu_stream)(uintptr_t)native, &context);
     leave(d, 0, "", NULL);
     if (result == CU_INVALID_HANDLE || (result == 0 && context != d->context))
-        return d->host->fail(err, WCODEC_ERROR_USAGE, "the stream is not of the primary context of device %d", d->number);
+        return d->host->fail(err, WCODEC_ERROR_USAGE,
+                             "the stream is not of the primary context of device %d", d->number);
     struct wcodec_queue *q = allocate(d->host, sizeof *q);
     if (q == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA stream");
@@ -373,11 +420,11 @@ static void cuda_queue_destroy(struct wcodec_queue *q)
 }
 
 /* A call in the context of a device. */
-#define CALL(device, name, call)                         \
-    do {                                                 \
+#define CALL(device, name, call) \
+    do { \
         const wcodec_status status_ = enter(device, err); \
-        if (status_)                                     \
-            return status_;                              \
+        if (status_) \
+            return status_; \
         return leave(device, (device)->cu->call, name, err); \
     } while (0)
 
@@ -386,12 +433,14 @@ static wcodec_status cuda_queue_wait(struct wcodec_queue *q, wcodec_error *err)
     CALL(q->device, "cuStreamSynchronize", stream_wait(q->stream));
 }
 
-static wcodec_status cuda_queue_after(struct wcodec_queue *q, struct wcodec_event *event, wcodec_error *err)
+static wcodec_status cuda_queue_after(struct wcodec_queue *q, struct wcodec_event *event,
+                                      wcodec_error *err)
 {
     CALL(q->device, "cuStreamWaitEvent", stream_after(q->stream, event->event, 0));
 }
 
-static wcodec_status cuda_event_record(struct wcodec_queue *q, struct wcodec_event **event, wcodec_error *err)
+static wcodec_status cuda_event_record(struct wcodec_queue *q, struct wcodec_event **event,
+                                       wcodec_error *err)
 {
     struct wcodec_device *d = q->device;
     struct wcodec_event *e = allocate(d->host, sizeof *e);
@@ -402,7 +451,8 @@ static wcodec_status cuda_event_record(struct wcodec_queue *q, struct wcodec_eve
     if (status)
         goto free_event;
     /* Who waits for it sleeps: his core has other work. */
-    cu_result result = d->cu->event_create(&e->event, CU_EVENT_BLOCKING_SYNC | (q->timed ? 0 : CU_EVENT_DISABLE_TIMING));
+    cu_result result = d->cu->event_create(&e->event, CU_EVENT_BLOCKING_SYNC |
+                                                          (q->timed ? 0 : CU_EVENT_DISABLE_TIMING));
     if (result != 0) {
         status = leave(d, result, "cuEventCreate", err);
         goto free_event;
@@ -447,25 +497,33 @@ static void cuda_event_destroy(struct wcodec_event *e)
     release(d->host, e);
 }
 
-static wcodec_status cuda_copy_in(struct wcodec_queue *q, struct wcodec_memory *to, uint64_t to_offset, const void *from, uint64_t size, wcodec_error *err)
+static wcodec_status cuda_copy_in(struct wcodec_queue *q, struct wcodec_memory *to,
+                                  uint64_t to_offset, const void *from, uint64_t size,
+                                  wcodec_error *err)
 {
     if (size == 0)
         return WCODEC_OK;
-    CALL(q->device, "cuMemcpyHtoDAsync", copy_in(to->address + to_offset, from, (size_t)size, q->stream));
+    CALL(q->device, "cuMemcpyHtoDAsync",
+         copy_in(to->address + to_offset, from, (size_t)size, q->stream));
 }
 
-static wcodec_status cuda_copy_out(struct wcodec_queue *q, void *to, struct wcodec_memory *from, uint64_t from_offset, uint64_t size, wcodec_error *err)
+static wcodec_status cuda_copy_out(struct wcodec_queue *q, void *to, struct wcodec_memory *from,
+                                   uint64_t from_offset, uint64_t size, wcodec_error *err)
 {
     if (size == 0)
         return WCODEC_OK;
-    CALL(q->device, "cuMemcpyDtoHAsync", copy_out(to, from->address + from_offset, (size_t)size, q->stream));
+    CALL(q->device, "cuMemcpyDtoHAsync",
+         copy_out(to, from->address + from_offset, (size_t)size, q->stream));
 }
 
-static wcodec_status cuda_copy(struct wcodec_queue *q, struct wcodec_memory *to, uint64_t to_offset, struct wcodec_memory *from, uint64_t from_offset, uint64_t size, wcodec_error *err)
+static wcodec_status cuda_copy(struct wcodec_queue *q, struct wcodec_memory *to, uint64_t to_offset,
+                               struct wcodec_memory *from, uint64_t from_offset, uint64_t size,
+                               wcodec_error *err)
 {
     if (size == 0)
         return WCODEC_OK;
-    CALL(q->device, "cuMemcpyDtoDAsync", copy(to->address + to_offset, from->address + from_offset, (size_t)size, q->stream));
+    CALL(q->device, "cuMemcpyDtoDAsync",
+         copy(to->address + to_offset, from->address + from_offset, (size_t)size, q->stream));
 }
 
 static uint32_t load_u32(const uint8_t *p)
@@ -473,7 +531,9 @@ static uint32_t load_u32(const uint8_t *p)
     return (uint32_t)p[0] | (uint32_t)p[1] << 8 | (uint32_t)p[2] << 16 | (uint32_t)p[3] << 24;
 }
 
-static wcodec_status cuda_fill(struct wcodec_queue *q, struct wcodec_memory *to, uint64_t to_offset, const uint8_t element[8], unsigned element_log2, uint64_t count, wcodec_error *err)
+static wcodec_status cuda_fill(struct wcodec_queue *q, struct wcodec_memory *to, uint64_t to_offset,
+                               const uint8_t element[8], unsigned element_log2, uint64_t count,
+                               wcodec_error *err)
 {
     const cu_pointer at = to->address + to_offset;
     if (count == 0)
@@ -482,9 +542,11 @@ static wcodec_status cuda_fill(struct wcodec_queue *q, struct wcodec_memory *to,
     case 0:
         CALL(q->device, "cuMemsetD8Async", set_8(at, element[0], (size_t)count, q->stream));
     case 1:
-        CALL(q->device, "cuMemsetD16Async", set_16(at, (unsigned short)(element[0] | element[1] << 8), (size_t)count, q->stream));
+        CALL(q->device, "cuMemsetD16Async",
+             set_16(at, (unsigned short)(element[0] | element[1] << 8), (size_t)count, q->stream));
     case 2:
-        CALL(q->device, "cuMemsetD32Async", set_32(at, load_u32(element), (size_t)count, q->stream));
+        CALL(q->device, "cuMemsetD32Async",
+             set_32(at, load_u32(element), (size_t)count, q->stream));
     default:
         break;
     }
@@ -492,9 +554,11 @@ static wcodec_status cuda_fill(struct wcodec_queue *q, struct wcodec_memory *to,
     const wcodec_status status = enter(q->device, err);
     if (status)
         return status;
-    cu_result result = q->device->cu->set_rows_32(at, 8, load_u32(element), 1, (size_t)count, q->stream);
+    cu_result result =
+        q->device->cu->set_rows_32(at, 8, load_u32(element), 1, (size_t)count, q->stream);
     if (result == 0)
-        result = q->device->cu->set_rows_32(at + 4, 8, load_u32(element + 4), 1, (size_t)count, q->stream);
+        result = q->device->cu->set_rows_32(at + 4, 8, load_u32(element + 4), 1, (size_t)count,
+                                            q->stream);
     return leave(q->device, result, "cuMemsetD2D32Async", err);
 }
 

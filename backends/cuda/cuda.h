@@ -12,7 +12,8 @@
 
 #include <pthread.h>
 
-/* What a batch works with: device memory for its descriptors, and pinned host memory from which they are copied and to which faults come back. */
+/* What a batch works with: device memory for its descriptors, and pinned host memory from which
+ * they are copied and to which faults come back. */
 struct wcodec_cuda_slab {
     struct wcodec_cuda_slab *next;
     cu_pointer memory;
@@ -75,7 +76,7 @@ struct wcodec_device {
     uint64_t fast; /* bit k: kernels[k] is there */
     struct wcodec_cuda_kernel kernels[WCODEC_KERNELS_ALL];
     cu_function few[WCODEC_SHAPES][2]; /* of pairs and of P8; NULL where there is none */
-    unsigned few_shared;            /* bytes that a block of them can have */
+    unsigned few_shared;               /* bytes that a block of them can have */
     struct wcodec_cuda_pool pool;
 };
 
@@ -100,15 +101,19 @@ struct wcodec_event {
 };
 
 /* Record a failed call: "cuMemAlloc: CUDA_ERROR_..., text". */
-wcodec_status wcodec_cuda_fail(const struct wcodec_device *device, cu_result result, const char *call, wcodec_error *err);
+wcodec_status wcodec_cuda_fail(const struct wcodec_device *device, cu_result result,
+                               const char *call, wcodec_error *err);
 
 /* Times and native handles: transfer.c. */
-wcodec_status wcodec_cuda_queue_create_timed(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err);
-wcodec_status wcodec_cuda_event_elapsed(struct wcodec_event *from, struct wcodec_event *to, uint64_t *nanoseconds, wcodec_error *err);
+wcodec_status wcodec_cuda_queue_create_timed(struct wcodec_device *device,
+                                             struct wcodec_queue **queue, wcodec_error *err);
+wcodec_status wcodec_cuda_event_elapsed(struct wcodec_event *from, struct wcodec_event *to,
+                                        uint64_t *nanoseconds, wcodec_error *err);
 void wcodec_cuda_device_native(struct wcodec_device *device, uint64_t *context, uint64_t *number);
 
 /* PINNED memory: pinned.c. Called with the device's context current. */
-cu_result wcodec_cuda_pinned_allocate(const struct wcodec_device *device, size_t size, struct wcodec_memory *memory);
+cu_result wcodec_cuda_pinned_allocate(const struct wcodec_device *device, size_t size,
+                                      struct wcodec_memory *memory);
 void wcodec_cuda_pinned_free(const struct wcodec_device *device, struct wcodec_memory *memory);
 
 extern const struct wcodec_backend wcodec_backend_cuda;
@@ -117,18 +122,24 @@ extern const struct wcodec_backend wcodec_backend_cuda;
 enum { WCODEC_CUDA_SLACK = 256 };
 
 /* Slabs of `size` bytes and more; called with the device's context current. */
-wcodec_status wcodec_cuda_slab_take(struct wcodec_device *device, uint64_t size, struct wcodec_cuda_slab **slab, wcodec_error *err);
+wcodec_status wcodec_cuda_slab_take(struct wcodec_device *device, uint64_t size,
+                                    struct wcodec_cuda_slab **slab, wcodec_error *err);
 void wcodec_cuda_slab_give(struct wcodec_device *device, struct wcodec_cuda_slab *slab);
 void wcodec_cuda_slabs_free(struct wcodec_device *device);
 
 /* Scratch memory of `size` bytes and more; none for 0. Likewise. */
-wcodec_status wcodec_cuda_scratch_take(struct wcodec_device *device, uint64_t size, struct wcodec_cuda_scratch *scratch, wcodec_error *err);
+wcodec_status wcodec_cuda_scratch_take(struct wcodec_device *device, uint64_t size,
+                                       struct wcodec_cuda_scratch *scratch, wcodec_error *err);
 void wcodec_cuda_scratch_give(struct wcodec_device *device, struct wcodec_cuda_scratch *scratch);
 void wcodec_cuda_scratch_free(struct wcodec_device *device);
 
-wcodec_status wcodec_cuda_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err);
-wcodec_status wcodec_cuda_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch, wcodec_error *err);
-wcodec_status wcodec_cuda_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch, struct wcodec_job_result *results, wcodec_error *err);
+wcodec_status wcodec_cuda_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs,
+                                       size_t count, struct wcodec_batch **batch,
+                                       wcodec_error *err);
+wcodec_status wcodec_cuda_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch,
+                                       wcodec_error *err);
+wcodec_status wcodec_cuda_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch,
+                                        struct wcodec_job_result *results, wcodec_error *err);
 void wcodec_cuda_batch_destroy(struct wcodec_batch *batch);
 
 /* Shared memory of a fast kernel's block. */
@@ -139,11 +150,13 @@ extern const char *const wcodec_cuda_shape_names[WCODEC_SHAPES + 1];
 
 /* Find the kernels for few tiles. */
 void wcodec_cuda_few_find(struct wcodec_device *device);
-/* Let such a kernel take a run of tiles with one table, if it can and there are few enough for it to be faster; else returns false. jobs: of the run. set: its
- * tables, in the host's memory. at: room for WCODEC_FEW_TABLE bytes that the kernel finds at `address`. */
-bool wcodec_cuda_plan_few(const struct wcodec_device *device, const struct wcodec_tile_job *jobs, const struct wcodec_kernel_run *run,
-                          const struct wcodec_segment *segment, const struct wcodec_table_set *set, struct wcodec_cuda_launch *launch, uint8_t *at,
-                          cu_pointer address);
+/* Let such a kernel take a run of tiles with one table, if it can and there are few enough for it
+ * to be faster; else returns false. jobs: of the run. set: its tables, in the host's memory. at:
+ * room for WCODEC_FEW_TABLE bytes that the kernel finds at `address`. */
+bool wcodec_cuda_plan_few(const struct wcodec_device *device, const struct wcodec_tile_job *jobs,
+                          const struct wcodec_kernel_run *run, const struct wcodec_segment *segment,
+                          const struct wcodec_table_set *set, struct wcodec_cuda_launch *launch,
+                          uint8_t *at, cu_pointer address);
 
 /* The kernels: image.h. */
 extern const unsigned char wcodec_cuda_fatbin[] __attribute__((visibility("hidden")));

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The few things that CUDA C++ does not say: shared memory by 32-bit addresses, asynchronous copies, and a renormalisation whose predicate serves ballot and
- * fetch. */
+/* The few things that CUDA C++ does not say: shared memory by 32-bit addresses, asynchronous
+ * copies, and a renormalisation whose predicate serves ballot and fetch. */
 #ifndef WCODEC_CUDA_DEVICE_CUH
 #define WCODEC_CUDA_DEVICE_CUH
 
@@ -38,7 +38,8 @@ WCODEC_INLINE uint32_t rotate_right(uint32_t v, uint32_t n)
     return __funnelshift_r(v, v, n);
 }
 
-/* Bits of a where the mask has ones, of b elsewhere: one instruction, if the compiler does not see what it is. */
+/* Bits of a where the mask has ones, of b elsewhere: one instruction, if the compiler does not see
+ * what it is. */
 template <uint32_t MASK> WCODEC_INLINE uint32_t select_bits(uint32_t a, uint32_t b)
 {
     uint32_t v;
@@ -85,10 +86,13 @@ WCODEC_INLINE uint2 shared_u64(uint32_t address)
 WCODEC_INLINE void copy_async_16(uint32_t to, const char *from)
 {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from) : "memory");
+    asm volatile("cp.async.cg.shared.global.L2::256B [%0], [%1], 16;" ::"r"(to), "l"(from)
+                 : "memory");
 #else
     const uint4 v = *(const uint4 *)from;
-    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+    asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(v.x), "r"(v.y), "r"(v.z),
+                 "r"(v.w)
+                 : "memory");
 #endif
 }
 
@@ -110,7 +114,9 @@ template <int PENDING> WCODEC_INLINE void copy_async_wait()
 WCODEC_INLINE uint4 load_u128(const uint4 *from)
 {
     uint4 v;
-    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "l"(from));
+    asm volatile("ld.global.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"(from));
     return v;
 }
 
@@ -122,12 +128,15 @@ WCODEC_INLINE void store_u32(char *to, uint32_t v)
 
 WCODEC_INLINE void store_u64(char *to, uint2 v)
 {
-    asm volatile("st.global.L1::no_allocate.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(v.x), "r"(v.y) : "memory");
+    asm volatile("st.global.L1::no_allocate.v2.u32 [%0], {%1, %2};" ::"l"(to), "r"(v.x), "r"(v.y)
+                 : "memory");
 }
 
 WCODEC_INLINE void store_u128(char *to, uint4 v)
 {
-    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.x), "r"(v.y), "r"(v.z), "r"(v.w) : "memory");
+    asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(to), "r"(v.x), "r"(v.y),
+                 "r"(v.z), "r"(v.w)
+                 : "memory");
 }
 
 WCODEC_INLINE void prefetch_l2(const char *address)
@@ -135,7 +144,8 @@ WCODEC_INLINE void prefetch_l2(const char *address)
     asm volatile("prefetch.global.L2 [%0];" ::"l"(address));
 }
 
-/* Lanes whose state is low take the next words, in lane order: `at` is the shared address of the first word not taken. */
+/* Lanes whose state is low take the next words, in lane order: `at` is the shared address of the
+ * first word not taken. */
 WCODEC_INLINE void renormalise(uint32_t &state, uint32_t &at, uint32_t lanes_below)
 {
     asm volatile("{\n"

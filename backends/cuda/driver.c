@@ -19,10 +19,10 @@ const char *wcodec_cuda_driver_open(struct wcodec_cuda_driver *d, char *text, si
     d->library = dlopen("libcuda.so.1", RTLD_NOW | RTLD_LOCAL);
     if (d->library == NULL)
         return "libcuda.so.1 was not found: no NVIDIA driver is installed";
-#define X(name, symbol, parameters)                                                    \
-    if (!find(d->library, symbol, &d->name)) {                                         \
+#define X(name, symbol, parameters) \
+    if (!find(d->library, symbol, &d->name)) { \
         snprintf(text, text_size, "libcuda.so.1 has no %s: the driver is too old", symbol); \
-        return text;                                                                   \
+        return text; \
     }
     WCODEC_CUDA_FUNCTIONS(X)
 #undef X

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The part of the CUDA driver API that is used, opened by dlopen. Declared here, so that the host code builds without the toolkit; the names are those of
- * NVIDIA's documentation. */
+/* The part of the CUDA driver API that is used, opened by dlopen. Declared here, so that the host
+ * code builds without the toolkit; the names are those of NVIDIA's documentation. */
 #ifndef WCODEC_CUDA_DRIVER_H
 #define WCODEC_CUDA_DRIVER_H
 
@@ -30,7 +30,7 @@ enum {
     CU_ATTRIBUTE_MULTIPROCESSORS = 16,
     CU_ATTRIBUTE_MULTIPROCESSOR_THREADS = 39,
     CU_ATTRIBUTE_MULTIPROCESSOR_SHARED = 81,
-    CU_ATTRIBUTE_BLOCK_SHARED = 97,    /* MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
+    CU_ATTRIBUTE_BLOCK_SHARED = 97,     /* MAX_SHARED_MEMORY_PER_BLOCK_OPTIN */
     CU_ATTRIBUTE_RESERVED_SHARED = 111, /* RESERVED_SHARED_MEMORY_PER_BLOCK */
     CU_ATTRIBUTE_PCI_BUS = 33,
     CU_ATTRIBUTE_PCI_DEVICE = 34,
@@ -44,52 +44,55 @@ enum {
 };
 
 /* X(name here, symbol, parameters) */
-#define WCODEC_CUDA_FUNCTIONS(X)                                                                                                          \
-    X(init, "cuInit", (unsigned))                                                                                                         \
-    X(version, "cuDriverGetVersion", (int *))                                                                                             \
-    X(error_name, "cuGetErrorName", (cu_result, const char **))                                                                           \
-    X(error_string, "cuGetErrorString", (cu_result, const char **))                                                                       \
-    X(device_count, "cuDeviceGetCount", (int *))                                                                                          \
-    X(device_get, "cuDeviceGet", (cu_device *, int))                                                                                      \
-    X(device_name, "cuDeviceGetName", (char *, int, cu_device))                                                                           \
-    X(device_memory, "cuDeviceTotalMem_v2", (size_t *, cu_device))                                                                        \
-    X(device_attribute, "cuDeviceGetAttribute", (int *, int, cu_device))                                                                  \
-    X(context_retain, "cuDevicePrimaryCtxRetain", (cu_context *, cu_device))                                                              \
-    X(context_release, "cuDevicePrimaryCtxRelease_v2", (cu_device))                                                                       \
-    X(context_push, "cuCtxPushCurrent_v2", (cu_context))                                                                                  \
-    X(context_pop, "cuCtxPopCurrent_v2", (cu_context *))                                                                                  \
-    X(module_load, "cuModuleLoadData", (cu_module *, const void *))                                                                       \
-    X(module_unload, "cuModuleUnload", (cu_module))                                                                                       \
-    X(module_function, "cuModuleGetFunction", (cu_function *, cu_module, const char *))                                                   \
-    X(function_get, "cuFuncGetAttribute", (int *, int, cu_function))                                                                      \
-    X(function_set, "cuFuncSetAttribute", (cu_function, int, int))                                                                        \
-    X(allocate, "cuMemAlloc_v2", (cu_pointer *, size_t))                                                                                  \
-    X(release, "cuMemFree_v2", (cu_pointer))                                                                                              \
-    X(host_allocate, "cuMemHostAlloc", (void **, size_t, unsigned))                                                                       \
-    X(host_register, "cuMemHostRegister_v2", (void *, size_t, unsigned))                                                                  \
-    X(host_unregister, "cuMemHostUnregister", (void *))                                                                                   \
-    X(host_release, "cuMemFreeHost", (void *))                                                                                            \
-    X(host_pointer, "cuMemHostGetDevicePointer_v2", (cu_pointer *, void *, unsigned))                                                     \
-    X(pointer_attribute, "cuPointerGetAttribute", (void *, int, cu_pointer))                                                              \
-    X(copy_in, "cuMemcpyHtoDAsync_v2", (cu_pointer, const void *, size_t, cu_stream))                                                     \
-    X(copy_out, "cuMemcpyDtoHAsync_v2", (void *, cu_pointer, size_t, cu_stream))                                                          \
-    X(copy, "cuMemcpyDtoDAsync_v2", (cu_pointer, cu_pointer, size_t, cu_stream))                                                          \
-    X(set_8, "cuMemsetD8Async", (cu_pointer, unsigned char, size_t, cu_stream))                                                           \
-    X(set_16, "cuMemsetD16Async", (cu_pointer, unsigned short, size_t, cu_stream))                                                        \
-    X(set_32, "cuMemsetD32Async", (cu_pointer, unsigned, size_t, cu_stream))                                                              \
-    X(set_rows_32, "cuMemsetD2D32Async", (cu_pointer, size_t, unsigned, size_t, size_t, cu_stream))                                       \
-    X(stream_create, "cuStreamCreate", (cu_stream *, unsigned))                                                                           \
-    X(stream_destroy, "cuStreamDestroy_v2", (cu_stream))                                                                                  \
-    X(stream_context, "cuStreamGetCtx", (cu_stream, cu_context *))                                                                        \
-    X(stream_wait, "cuStreamSynchronize", (cu_stream))                                                                                    \
-    X(stream_after, "cuStreamWaitEvent", (cu_stream, cu_event, unsigned))                                                                 \
-    X(event_create, "cuEventCreate", (cu_event *, unsigned))                                                                              \
-    X(event_record, "cuEventRecord", (cu_event, cu_stream))                                                                               \
-    X(event_wait, "cuEventSynchronize", (cu_event))                                                                                       \
-    X(event_query, "cuEventQuery", (cu_event))                                                                                            \
-    X(event_elapsed, "cuEventElapsedTime", (float *, cu_event, cu_event))                                                                 \
-    X(event_destroy, "cuEventDestroy_v2", (cu_event))                                                                                     \
-    X(launch, "cuLaunchKernel", (cu_function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, cu_stream, void **, void **))
+#define WCODEC_CUDA_FUNCTIONS(X) \
+    X(init, "cuInit", (unsigned)) \
+    X(version, "cuDriverGetVersion", (int *)) \
+    X(error_name, "cuGetErrorName", (cu_result, const char **)) \
+    X(error_string, "cuGetErrorString", (cu_result, const char **)) \
+    X(device_count, "cuDeviceGetCount", (int *)) \
+    X(device_get, "cuDeviceGet", (cu_device *, int)) \
+    X(device_name, "cuDeviceGetName", (char *, int, cu_device)) \
+    X(device_memory, "cuDeviceTotalMem_v2", (size_t *, cu_device)) \
+    X(device_attribute, "cuDeviceGetAttribute", (int *, int, cu_device)) \
+    X(context_retain, "cuDevicePrimaryCtxRetain", (cu_context *, cu_device)) \
+    X(context_release, "cuDevicePrimaryCtxRelease_v2", (cu_device)) \
+    X(context_push, "cuCtxPushCurrent_v2", (cu_context)) \
+    X(context_pop, "cuCtxPopCurrent_v2", (cu_context *)) \
+    X(module_load, "cuModuleLoadData", (cu_module *, const void *)) \
+    X(module_unload, "cuModuleUnload", (cu_module)) \
+    X(module_function, "cuModuleGetFunction", (cu_function *, cu_module, const char *)) \
+    X(function_get, "cuFuncGetAttribute", (int *, int, cu_function)) \
+    X(function_set, "cuFuncSetAttribute", (cu_function, int, int)) \
+    X(allocate, "cuMemAlloc_v2", (cu_pointer *, size_t)) \
+    X(release, "cuMemFree_v2", (cu_pointer)) \
+    X(host_allocate, "cuMemHostAlloc", (void **, size_t, unsigned)) \
+    X(host_register, "cuMemHostRegister_v2", (void *, size_t, unsigned)) \
+    X(host_unregister, "cuMemHostUnregister", (void *)) \
+    X(host_release, "cuMemFreeHost", (void *)) \
+    X(host_pointer, "cuMemHostGetDevicePointer_v2", (cu_pointer *, void *, unsigned)) \
+    X(pointer_attribute, "cuPointerGetAttribute", (void *, int, cu_pointer)) \
+    X(copy_in, "cuMemcpyHtoDAsync_v2", (cu_pointer, const void *, size_t, cu_stream)) \
+    X(copy_out, "cuMemcpyDtoHAsync_v2", (void *, cu_pointer, size_t, cu_stream)) \
+    X(copy, "cuMemcpyDtoDAsync_v2", (cu_pointer, cu_pointer, size_t, cu_stream)) \
+    X(set_8, "cuMemsetD8Async", (cu_pointer, unsigned char, size_t, cu_stream)) \
+    X(set_16, "cuMemsetD16Async", (cu_pointer, unsigned short, size_t, cu_stream)) \
+    X(set_32, "cuMemsetD32Async", (cu_pointer, unsigned, size_t, cu_stream)) \
+    X(set_rows_32, "cuMemsetD2D32Async", \
+      (cu_pointer, size_t, unsigned, size_t, size_t, cu_stream)) \
+    X(stream_create, "cuStreamCreate", (cu_stream *, unsigned)) \
+    X(stream_destroy, "cuStreamDestroy_v2", (cu_stream)) \
+    X(stream_context, "cuStreamGetCtx", (cu_stream, cu_context *)) \
+    X(stream_wait, "cuStreamSynchronize", (cu_stream)) \
+    X(stream_after, "cuStreamWaitEvent", (cu_stream, cu_event, unsigned)) \
+    X(event_create, "cuEventCreate", (cu_event *, unsigned)) \
+    X(event_record, "cuEventRecord", (cu_event, cu_stream)) \
+    X(event_wait, "cuEventSynchronize", (cu_event)) \
+    X(event_query, "cuEventQuery", (cu_event)) \
+    X(event_elapsed, "cuEventElapsedTime", (float *, cu_event, cu_event)) \
+    X(event_destroy, "cuEventDestroy_v2", (cu_event)) \
+    X(launch, "cuLaunchKernel", \
+      (cu_function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
+       cu_stream, void **, void **))
 
 struct wcodec_cuda_driver {
     void *library;
@@ -98,8 +101,9 @@ struct wcodec_cuda_driver {
 #undef X
 };
 
-/* Open the driver; returns NULL, or what is missing: a text that lives as long as the process, or in `text`. Nothing is ever closed: a driver that is unloaded
- * takes its threads' code with it. */
-const char *wcodec_cuda_driver_open(struct wcodec_cuda_driver *driver, char *text, size_t text_size);
+/* Open the driver; returns NULL, or what is missing: a text that lives as long as the process, or
+ * in `text`. Nothing is ever closed: a driver that is unloaded takes its threads' code with it. */
+const char *wcodec_cuda_driver_open(struct wcodec_cuda_driver *driver, char *text,
+                                    size_t text_size);
 
 #endif

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The kernels as they were built (image.h), taken in by the assembler: as an array in C they would be tens of megabytes of source. */
+/* The kernels as they were built (image.h), taken in by the assembler: as an array in C they would
+ * be tens of megabytes of source. */
 #include "backends/cuda/cuda.h"
 
 __asm__(".pushsection .rodata\n"

@@ -14,14 +14,17 @@ struct tile_end {
     uint32_t words, outliers, slot, check;
 };
 
-/* STAGED: bytes go to shared memory in place of the tile's destination, two groups to 272 bytes (backends/common/stage.h). */
-template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = false> struct fast_tile {
+/* STAGED: bytes go to shared memory in place of the tile's destination, two groups to 272 bytes
+ * (backends/common/stage.h). */
+template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = false>
+struct fast_tile {
     typedef shape<SHAPE> s;
     static constexpr int bytes = s::bytes, unroll = s::unroll, rows = s::rows;
 
     const fast_launch &launch;
     streams<SHAPE> in;
-    uint32_t number, x, lanes_below, groups, middle; /* groups in blocks, but for the last block of a whole tile */
+    uint32_t number, x, lanes_below, groups,
+        middle; /* groups in blocks, but for the last block of a whole tile */
     bool whole, low_start, bad_outliers;
     /* What stays as it is through a tile, and what counts. */
     uint32_t table, run_tables, add, window;
@@ -43,7 +46,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
             x = (e.y >> 24) * __funnelshift_r(x, ones, 8) + e.y;
             return e.x;
         } else if constexpr (PROFILE == P8) {
-            const uint32_t e = shared_u32(RUNS ? (x << 2 & 0x3fcu) | table : (x << 7 & 0x7f80u) | table);
+            const uint32_t e =
+                shared_u32(RUNS ? (x << 2 & 0x3fcu) | table : (x << 7 & 0x7f80u) | table);
             x = (e >> 24) * (x >> 8) + __byte_perm(e, 0, 0x4441);
             return e;
         } else if constexpr (WIDE) {
@@ -60,7 +64,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
     __device__ __forceinline__ uint32_t subtract(uint32_t v) const
     {
         if constexpr (ADD && PROFILE == PAIRS && is_low<SHAPE>())
-            return ((v & (16u << s::field) * 0x01010101u - 0x01010101u) + window) ^ add; /* and so no byte carries over */
+            return ((v & (16u << s::field) * 0x01010101u - 0x01010101u) + window) ^
+                   add; /* and so no byte carries over */
         else if constexpr (ADD && PROFILE == PAIRS)
             return ((v & 0x7f7f7f7fu) + window) ^ (v & 0x80808080u);
         if constexpr (ADD)
@@ -86,7 +91,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         }
     }
 
-    /* A block of groups, of which g is the first. LAST: of a whole tile. PATCH: outliers are put in before elements are stored. */
+    /* A block of groups, of which g is the first. LAST: of a whole tile. PATCH: outliers are put in
+     * before elements are stored. */
     template <bool LAST, bool PATCH = false> __device__ __forceinline__ void block(uint32_t g)
     {
         uint32_t r[rows ? rows : 1];
@@ -97,7 +103,9 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
             in.begin_words();
 #pragma unroll
         for (int i = 0; i < rows; i++)
-            r[i] = LAST && s::payload && i == s::first - 1 ? shared_u16(in.row + i * 128 - 2 * (thread() & 31)) : shared_u32(in.row + i * 128);
+            r[i] = LAST && s::payload && i == s::first - 1
+                       ? shared_u16(in.row + i * 128 - 2 * (thread() & 31))
+                       : shared_u32(in.row + i * 128);
         if constexpr (is_low<SHAPE>() && SHAPE != WCODEC_SHAPE_8_2_FUSED) /* the plane of one bit */
             r[rows - 1] = rotate_right(r[rows - 1], g & 4);
         uint2 more;
@@ -111,7 +119,11 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         for (int k = 0; k < unroll; k++) {
             uint32_t v[4], o[4], t = table;
             if constexpr (RUNS)
-                t = table + __byte_perm(k < 2 ? tables.x : k < 4 ? tables.y : k < 6 ? more.x : more.y, 0, k % 2 ? 0x4432 : 0x4410);
+                t = table + __byte_perm(k < 2   ? tables.x
+                                        : k < 4 ? tables.y
+                                        : k < 6 ? more.x
+                                                : more.y,
+                                        0, k % 2 ? 0x4432 : 0x4410);
             decode_group(v, t);
             if constexpr (LAST && s::payload)
                 take_payload(k, r);
@@ -130,18 +142,22 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
 
     __device__ __forceinline__ void put_staged(uint32_t k, uint32_t o) const
     {
-        asm volatile("st.shared.u32 [%0], %1;" ::"r"(staged + k / 2 * 272 + k % 2 * 128), "r"(o) : "memory");
+        asm volatile("st.shared.u32 [%0], %1;" ::"r"(staged + k / 2 * 272 + k % 2 * 128), "r"(o)
+                     : "memory");
     }
 
     /* Outliers of elements before `end`, which are all stored. g: groups before `out`. */
     __device__ __forceinline__ void patch(uint32_t end, uint32_t g)
     {
         for (;;) {
-            if (patches.left && !__any_sync(~0u, patches.own != outliers::none) && !(patches.load_next(tile()) && patches.check<s::width>()))
+            if (patches.left && !__any_sync(~0u, patches.own != outliers::none) &&
+                !(patches.load_next(tile()) && patches.check<s::width>()))
                 drop_outliers();
             if (!patches.before(end))
                 return;
-            patches.patch<bytes, s::field, s::width>(end, out - (g * 128 + (thread() & 31) * 4) * bytes, ADD ? current_set()->add : 0, &sum);
+            patches.patch<bytes, s::field, s::width>(end,
+                                                     out - (g * 128 + (thread() & 31) * 4) * bytes,
+                                                     ADD ? current_set()->add : 0, &sum);
         }
     }
 
@@ -174,7 +190,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
             sum += (uint64_t)o[i] * (factor + (bytes * k + i) * WCODEC_CHECK_STEP);
     }
 
-    /* In the last block of a whole tile, group k. Of four bits an element, the stored half is the group before the last, the payload the last one. */
+    /* In the last block of a whole tile, group k. Of four bits an element, the stored half is the
+     * group before the last, the payload the last one. */
     __device__ __forceinline__ void take_payload(int k, uint32_t *r) const
     {
         if constexpr (s::first < unroll) {
@@ -187,7 +204,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         }
     }
 
-    /* The raw words of one group of a tile that is not whole, as those of the first group of a block; x: after the group. From where they are: nothing ahead.
+    /* The raw words of one group of a tile that is not whole, as those of the first group of a
+     * block; x: after the group. From where they are: nothing ahead.
      * */
     __device__ __forceinline__ void load_group(uint32_t g, uint32_t *r) const
     {
@@ -200,7 +218,9 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
             if (SHAPE != WCODEC_SHAPE_8_1_FUSED)
                 r[0] = rotate_right(load_u32(raw + g / 4 * 128), g % 4 * 2);
             if (SHAPE != WCODEC_SHAPE_8_2_FUSED)
-                r[rows - 1] = rotate_right(load_u32(raw + (rows > 1 ? plane_offset<SHAPE, 1>(groups) : 0) + g / 8 * 128), g % 8);
+                r[rows - 1] = rotate_right(
+                    load_u32(raw + (rows > 1 ? plane_offset<SHAPE, 1>(groups) : 0) + g / 8 * 128),
+                    g % 8);
         } else if constexpr (s::first < unroll) {
             const char *row = raw + g / 2 * 128;
             if (last)
@@ -213,18 +233,21 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
 #pragma unroll
             for (int i = 0; i < s::first / unroll; i++) {
                 const char *row = raw + g * s::group + i * 128;
-                r[i] = last && i == s::first / unroll - 1 ? load_u16(row - 2 * lane) | x << 16 : load_u32(row);
+                r[i] = last && i == s::first / unroll - 1 ? load_u16(row - 2 * lane) | x << 16
+                                                          : load_u32(row);
             }
             if constexpr (SHAPE == WCODEC_SHAPE_32_24)
                 r[s::first] = load_u32(raw + plane_offset<SHAPE, 1>(groups) + g * 128);
             if constexpr (SHAPE == WCODEC_SHAPE_16_11) {
-                r[s::first] = rotate_right(load_u32(raw + plane_offset<SHAPE, 1>(groups) + g / 4 * 128), g % 4 * 4);
+                r[s::first] = rotate_right(
+                    load_u32(raw + plane_offset<SHAPE, 1>(groups) + g / 4 * 128), g % 4 * 4);
                 r[s::first + 1] = load_u32(raw + plane_offset<SHAPE, 2>(groups) + g / 8 * 128);
             }
         }
     }
 
-    /* The groups from g on of a tile that ends within a block, or lies where wide stores cannot go: one by one. */
+    /* The groups from g on of a tile that ends within a block, or lies where wide stores cannot go:
+     * one by one. */
     __device__ __forceinline__ void remaining(uint32_t g)
     {
 #pragma unroll 1
@@ -236,7 +259,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
             decode_group(v, t);
             load_group(g, r);
             assemble(0, g % 8, v, r, o);
-            const uint32_t first = g * 128 + (thread() & 31) * 4, elements = tile()->elements, left = first < elements ? min(elements - first, 4u) : 0;
+            const uint32_t first = g * 128 + (thread() & 31) * 4, elements = tile()->elements,
+                           left = first < elements ? min(elements - first, 4u) : 0;
 #pragma unroll
             for (int i = 0; i < bytes; i++) {
                 const uint32_t inside = left * bytes <= 4u * i ? 0 : min(left * bytes - 4 * i, 4u);
@@ -282,8 +306,11 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         const uint8_t *runs = (const uint8_t *)tile()->runs;
         const uint32_t bits = current_set()->run_bits, log2 = current_set()->run_log2 - 7;
         for (uint32_t g = thread() & 31; g < groups; g += 32) {
-            const uint32_t bit = (g >> log2) * bits, index = runs[bit / 8] >> bit % 8 & ((1u << bits) - 1);
-            asm volatile("st.shared.u16 [%0], %1;" ::"r"(run_tables + 2 * g), "h"((uint16_t)(index * 1024)) : "memory");
+            const uint32_t bit = (g >> log2) * bits,
+                           index = runs[bit / 8] >> bit % 8 & ((1u << bits) - 1);
+            asm volatile("st.shared.u16 [%0], %1;" ::"r"(run_tables + 2 * g),
+                         "h"((uint16_t)(index * 1024))
+                         : "memory");
         }
         __syncwarp();
     }
@@ -297,20 +324,25 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         lanes_below = (launch.ones << lane) ^ launch.ones;
         add = ADD ? current_set()->add : 0;
         if constexpr (ADD && PROFILE == PAIRS && is_low<SHAPE>()) {
-            const uint32_t offset = (current_set()->base << s::field) - (current_set()->add & 0xffu);
+            const uint32_t offset =
+                (current_set()->base << s::field) - (current_set()->add & 0xffu);
             window = (offset & 0x7fu) * 0x01010101u;
             add = (offset & 0x80u) * 0x01010101u;
         } else if constexpr (ADD && PROFILE == PAIRS)
-            window = ((0u - current_set()->add) & 15u) * 0x01010101u; /* the upper half is in the table */
+            window = ((0u - current_set()->add) & 15u) *
+                     0x01010101u; /* the upper half is in the table */
         else
-            window = !WIDE && PROFILE == PAIRS && bytes > 1 ? current_set()->base * ((1u << s::field) | (bytes == 2 ? 0x10000u << s::field : 0)) : 0;
+            window = !WIDE && PROFILE == PAIRS && bytes > 1
+                         ? current_set()->base *
+                               ((1u << s::field) | (bytes == 2 ? 0x10000u << s::field : 0))
+                         : 0;
         if constexpr (SHAPE == WCODEC_SHAPE_32_8)
             window += current_set()->constants;
         if constexpr (RUNS)
             load_runs();
         if constexpr (PROFILE == P8 && !RUNS) {
-            /* A copy of the table for each bank. An addition in assembly stays one operand; an or would be taken apart, and cost an instruction for every
-             * symbol. */
+            /* A copy of the table for each bank. An addition in assembly stays one operand; an or
+             * would be taken apart, and cost an instruction for every symbol. */
             const uint32_t copy = WIDE ? lane % 16 * 2 : lane;
             asm volatile("mad.lo.u32 %0, %1, 4, %0;" : "+r"(table) : "r"(copy));
         }
@@ -333,8 +365,10 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
             const uint32_t stop = min(middle, g + WCODEC_CUDA_PATCH);
 #pragma unroll 1
             for (; g < stop; g += unroll) {
-                /* Large tiles: a second copy of the code, for which small ones would wait longer than for the cache. */
-                if ((bytes > 1 || rows == 0) && !RUNS && groups > WCODEC_CUDA_PATCH && patches.before((g + unroll) * 128))
+                /* Large tiles: a second copy of the code, for which small ones would wait longer
+                 * than for the cache. */
+                if ((bytes > 1 || rows == 0) && !RUNS && groups > WCODEC_CUDA_PATCH &&
+                    patches.before((g + unroll) * 128))
                     block<false, true>(g);
                 else
                     block<false>(g);
@@ -355,7 +389,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
         copy_async_wait<0>(); /* what is still on its way must not arrive in the next tile */
         __syncwarp();
         const wcodec_tile_job *job = tile();
-        finish(tile_end{job->word_count, job->outliers, job->slot, job->check}, in.taken(word_address(job)));
+        finish(tile_end{job->word_count, job->outliers, job->slot, job->check},
+               in.taken(word_address(job)));
     }
 
     /* The first ones, as soon as they are there. */
@@ -403,9 +438,10 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
             store_u128(to, make_uint4(o[0], o[1], o[2], o[3]));
     }
 
-    /* The four elements of a lane in group k of a block: bits of symbols v and raw words w put together, in o[0] to o[bytes - 1]. turn: the group's number of
-     * eight. */
-    __device__ __forceinline__ void assemble(int k, uint32_t turn, const uint32_t *v, const uint32_t *w, uint32_t *o) const
+    /* The four elements of a lane in group k of a block: bits of symbols v and raw words w put
+     * together, in o[0] to o[bytes - 1]. turn: the group's number of eight. */
+    __device__ __forceinline__ void assemble(int k, uint32_t turn, const uint32_t *v,
+                                             const uint32_t *w, uint32_t *o) const
     {
         if constexpr (SHAPE == WCODEC_SHAPE_16_8 || SHAPE == WCODEC_SHAPE_16_11) {
             uint32_t p0, p1;
@@ -427,7 +463,8 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
             o[1] = ((rotate_right(w[k], 8) & s::mask) | p1) + window;
             if constexpr (SHAPE == WCODEC_SHAPE_16_11) {
                 /* Planes of two bits and of one: four groups to a word, and eight. */
-                const uint32_t two = rotate_right(w[s::first], 4 * k), one = rotate_right(w[s::first + 1], 2 * turn);
+                const uint32_t two = rotate_right(w[s::first], 4 * k),
+                               one = rotate_right(w[s::first + 1], 2 * turn);
                 o[0] |= (two & 0x01800180u) | (one & 0x02000200u);
                 o[1] |= (rotate_right(two, 2) & 0x01800180u) | (rotate_right(one, 1) & 0x02000200u);
             }
@@ -449,26 +486,37 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
                     o[i] = WIDE ? v[i] : __byte_perm(v[i], 0, 0x0444) >> 1;
             }
 #pragma unroll
-            for (int i = 0; i < 4 && SHAPE == WCODEC_SHAPE_32_8; i++) /* seven bits in byte i, the sign above the byte before */
-                o[i] = (o[i] | (__byte_perm(w[k], 0, (i + 3) % 4 << 12 | i << 8 | 0x44) & s::mask)) + (PROFILE == P8 ? window : 0);
+            for (int i = 0; i < 4 && SHAPE == WCODEC_SHAPE_32_8;
+                 i++) /* seven bits in byte i, the sign above the byte before */
+                o[i] =
+                    (o[i] | (__byte_perm(w[k], 0, (i + 3) % 4 << 12 | i << 8 | 0x44) & s::mask)) +
+                    (PROFILE == P8 ? window : 0);
 #pragma unroll
             for (int i = 0; i < 4 && SHAPE == WCODEC_SHAPE_32_24; i++)
-                o[i] |= (rotate_right(w[2 * k + i / 2], 16 * (i % 2)) & 0x80007fffu) | (rotate_right(w[s::first + k], 8 * i) & 0x007f8000u);
+                o[i] |= (rotate_right(w[2 * k + i / 2], 16 * (i % 2)) & 0x80007fffu) |
+                        (rotate_right(w[s::first + k], 8 * i) & 0x007f8000u);
         } else {
             uint32_t e;
             if constexpr (PROFILE == PAIRS && WIDE)
                 e = __byte_perm(v[0], v[2], 0x5410);
             else if constexpr (PROFILE == PAIRS) {
-                /* The bytes in which a pair's values stand: even ones have the low value in their upper half, odd ones the high value in their lower half. */
+                /* The bytes in which a pair's values stand: even ones have the low value in their
+                 * upper half, odd ones the high value in their lower half. */
                 constexpr int f = s::field;
                 const uint32_t m = __byte_perm(v[0], v[2], 0x6521);
-                e = select_bits<0x00ff00ffu>(m >> (4 - f), m << f); /* and what the raw bits replace */
+                e = select_bits<0x00ff00ffu>(m >> (4 - f),
+                                             m << f); /* and what the raw bits replace */
             } else if constexpr (PROFILE == P8)
-                e = __byte_perm(__byte_perm(v[0], v[1], 0x0040), __byte_perm(v[2], v[3], 0x0040), 0x5410);
+                e = __byte_perm(__byte_perm(v[0], v[1], 0x0040), __byte_perm(v[2], v[3], 0x0040),
+                                0x5410);
             else
-                e = select_bits<0x00ff00ffu>(__byte_perm(v[0], v[2], 0x6521) >> 4, __byte_perm(v[1], v[3], 0x6521) << 4);
+                e = select_bits<0x00ff00ffu>(__byte_perm(v[0], v[2], 0x6521) >> 4,
+                                             __byte_perm(v[1], v[3], 0x6521) << 4);
             if constexpr (is_low<SHAPE>()) {
-                e = select_bits<s::mask>(SHAPE == WCODEC_SHAPE_8_1_FUSED ? rotate_right(w[0], k) : rotate_right(w[0], 2 * k), e);
+                e = select_bits<s::mask>(SHAPE == WCODEC_SHAPE_8_1_FUSED
+                                             ? rotate_right(w[0], k)
+                                             : rotate_right(w[0], 2 * k),
+                                         e);
                 if constexpr (SHAPE == WCODEC_SHAPE_8_3_FUSED)
                     e = select_bits<0x04040404u>(rotate_right(w[1], k), e);
             } else if constexpr (rows > 0) /* two groups a word */
@@ -478,11 +526,18 @@ template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = 
     }
 };
 
-template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD> __device__ __forceinline__ void fast_kernel(const fast_launch &launch)
+template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD>
+__device__ __forceinline__ void fast_kernel(const fast_launch &launch)
 {
-    typedef places<PROFILE == P8 && !RUNS ? 32768 : WIDE && PROFILE != P8 ? 32768 : 16384, WCODEC_CUDA_ROOM(SHAPE)> place;
+    typedef places<PROFILE == P8 && !RUNS  ? 32768
+                   : WIDE && PROFILE != P8 ? 32768
+                                           : 16384,
+                   WCODEC_CUDA_ROOM(SHAPE)>
+        place;
     take_parts<fast_tile<SHAPE, PROFILE, RUNS, WIDE, ADD>, place>(
-        launch, [](const wcodec_table_set *set, uint32_t *to, auto meanwhile) { load_tables<SHAPE, PROFILE, RUNS, WIDE>(set, to, meanwhile); });
+        launch, [](const wcodec_table_set *set, uint32_t *to, auto meanwhile) {
+            load_tables<SHAPE, PROFILE, RUNS, WIDE>(set, to, meanwhile);
+        });
 }
 
 #endif

@@ -1,19 +1,24 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tiles of residuals of bytes, which become elements of blocks before they leave the multiprocessor: sixteen groups are decoded to a warp's stage, outliers
- * are put in, and the eight blocks that they are go to their places. */
+/* Tiles of residuals of bytes, which become elements of blocks before they leave the
+ * multiprocessor: sixteen groups are decoded to a warp's stage, outliers are put in, and the eight
+ * blocks that they are go to their places. */
 #ifndef WCODEC_CUDA_FUSED_CUH
 #define WCODEC_CUDA_FUSED_CUH
 
 #include "backends/common/fused.h"
 #include "backends/cuda/fast.cuh"
 
-static_assert(WCODEC_SHAPE_8_4_FUSED >= WCODEC_SHAPES && WCODEC_CUDA_STAGE(WCODEC_SHAPE_8_4_FUSED) == sizeof(wcodec_stage), "geometry.h");
+static_assert(WCODEC_SHAPE_8_4_FUSED >= WCODEC_SHAPES &&
+                  WCODEC_CUDA_STAGE(WCODEC_SHAPE_8_4_FUSED) == sizeof(wcodec_stage),
+              "geometry.h");
 
-template <int SHAPE, int PROFILE, bool RUNS> struct fused_tile : fast_tile<SHAPE, PROFILE, RUNS, false, true, true> {
+template <int SHAPE, int PROFILE, bool RUNS>
+struct fused_tile : fast_tile<SHAPE, PROFILE, RUNS, false, true, true> {
     typedef fast_tile<SHAPE, PROFILE, RUNS, false, true, true> fast;
-    using fast::in, fast::groups, fast::middle, fast::whole, fast::staged, fast::sum, fast::launch, fast::unroll;
+    using fast::in, fast::groups, fast::middle, fast::whole, fast::staged, fast::sum, fast::launch,
+        fast::unroll;
 
     wcodec_fused_outliers outliers;
 
@@ -28,7 +33,8 @@ template <int SHAPE, int PROFILE, bool RUNS> struct fused_tile : fast_tile<SHAPE
 
     __device__ __forceinline__ wcodec_stage *stage() const
     {
-        return (wcodec_stage *)((char *)shared + (stage_address() - (uint32_t)__cvta_generic_to_shared(shared)));
+        return (wcodec_stage *)((char *)shared +
+                                (stage_address() - (uint32_t)__cvta_generic_to_shared(shared)));
     }
 
     /* The stage has groups [first, end). */
@@ -39,7 +45,8 @@ template <int SHAPE, int PROFILE, bool RUNS> struct fused_tile : fast_tile<SHAPE
         work.wide = 0;
         work.words_log2 = 2;
         if (outliers.next < end * 128)
-            wcodec_fused_patch(&work, stage(), fast::tile(), current_set(), first * 128, end * 128, &outliers);
+            wcodec_fused_patch(&work, stage(), fast::tile(), current_set(), first * 128, end * 128,
+                               &outliers);
         wcodec_fused_check(&work, first, end, &sum);
         wcodec_fused_unit(&work, first / 2);
     }
@@ -87,10 +94,14 @@ template <int SHAPE, int PROFILE, bool RUNS> struct fused_tile : fast_tile<SHAPE
     }
 };
 
-template <int SHAPE, int PROFILE, bool RUNS> WCODEC_INLINE void fused_kernel(const fast_launch &launch)
+template <int SHAPE, int PROFILE, bool RUNS>
+WCODEC_INLINE void fused_kernel(const fast_launch &launch)
 {
     typedef places<PROFILE == P8 && !RUNS ? 32768 : 16384, WCODEC_CUDA_ROOM(SHAPE)> place;
-    take_parts<fused_tile<SHAPE, PROFILE, RUNS>, place>(launch, [](const wcodec_table_set *set, uint32_t *to, auto meanwhile) { load_tables<SHAPE, PROFILE, RUNS, false>(set, to, meanwhile); });
+    take_parts<fused_tile<SHAPE, PROFILE, RUNS>, place>(
+        launch, [](const wcodec_table_set *set, uint32_t *to, auto meanwhile) {
+            load_tables<SHAPE, PROFILE, RUNS, false>(set, to, meanwhile);
+        });
 }
 
 #endif

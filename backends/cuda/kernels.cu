@@ -8,17 +8,18 @@
 #include "backends/cuda/fused.cuh"
 #include "backends/cuda/lossy.cuh"
 
-/* Threads: as many as the registers allow that keep all of a block's state; more spill, and the memory that spills go through is slow when output streams
- * through it (bench/gpu/README.md). */
-#define FAST(name, threads, shape, profile, runs, wide, add)                                                                                                        \
-    extern "C" __global__ void __launch_bounds__(threads, WCODEC_CUDA_BLOCKS) wcodec_fast_##name(const __grid_constant__ fast_launch launch) \
-    {                                                                                                                                                               \
-        fast_kernel<shape, profile, runs, wide, add>(launch);                                                                                                       \
+/* Threads: as many as the registers allow that keep all of a block's state; more spill, and the
+ * memory that spills go through is slow when output streams through it (bench/gpu/README.md). */
+#define FAST(name, threads, shape, profile, runs, wide, add) \
+    extern "C" __global__ void __launch_bounds__(threads, WCODEC_CUDA_BLOCKS) \
+        wcodec_fast_##name(const __grid_constant__ fast_launch launch) \
+    { \
+        fast_kernel<shape, profile, runs, wide, add>(launch); \
     }
 
-#define FAST_CODINGS(name, shape, threads)                                         \
+#define FAST_CODINGS(name, shape, threads) \
     FAST(name##_pairs, threads, shape, PAIRS, false, WCODEC_CUDA_WIDE(shape), false) \
-    FAST(name##_p8, threads, shape, P8, false, false, false)                       \
+    FAST(name##_p8, threads, shape, P8, false, false, false) \
     FAST(name##_p8_runs, threads, shape, P8, true, false, false)
 
 FAST_CODINGS(16_8, WCODEC_SHAPE_16_8, 512)
@@ -37,13 +38,14 @@ FAST(8_0_p8_add, 576, WCODEC_SHAPE_8_0, P8, false, false, true)
 FAST(8_0_p8_runs, 576, WCODEC_SHAPE_8_0, P8, true, false, false)
 FAST(8_0_p8_runs_add, 576, WCODEC_SHAPE_8_0, P8, true, false, true)
 
-#define FEW(name, shape, profile)                                                                                      \
-    extern "C" __global__ void __launch_bounds__(512, 1) wcodec_few_##name(const __grid_constant__ fast_launch launch) \
-    {                                                                                                                  \
-        few_kernel<shape, profile>(launch);                                                                            \
+#define FEW(name, shape, profile) \
+    extern "C" __global__ void __launch_bounds__(512, 1) \
+        wcodec_few_##name(const __grid_constant__ fast_launch launch) \
+    { \
+        few_kernel<shape, profile>(launch); \
     }
 
-#define FEW_CODINGS(name, shape)    \
+#define FEW_CODINGS(name, shape) \
     FEW(name##_pairs, shape, PAIRS) \
     FEW(name##_p8, shape, P8)
 
@@ -53,10 +55,11 @@ FEW_CODINGS(8_31, WCODEC_SHAPE_8_31)
 FEW_CODINGS(32_24, WCODEC_SHAPE_32_24)
 FEW_CODINGS(16_11, WCODEC_SHAPE_16_11)
 
-#define LOSSY(name, blocks, ...)                                                                                              \
-    extern "C" __global__ void __launch_bounds__(512, blocks) wcodec_lossy_##name(const __grid_constant__ fast_launch launch) \
-    {                                                                                                                         \
-        lossy_tiles_kernel<__VA_ARGS__>(launch);                                                                              \
+#define LOSSY(name, blocks, ...) \
+    extern "C" __global__ void __launch_bounds__(512, blocks) \
+        wcodec_lossy_##name(const __grid_constant__ fast_launch launch) \
+    { \
+        lossy_tiles_kernel<__VA_ARGS__>(launch); \
     }
 
 /* Blocks are transformed in registers: a lane has 64 coefficients. */
@@ -69,7 +72,8 @@ LOSSY(raw_p12, WCODEC_CUDA_BLOCKS, P12, false, 2, true)
 LOSSY(raw_pairs, WCODEC_CUDA_BLOCKS, PAIRS, false, 1, true)
 
 /* Whatever the fast ones do not: a warp a tile. */
-extern "C" __global__ void __launch_bounds__(128, 8) wcodec_generic(const __grid_constant__ fast_launch launch)
+extern "C" __global__ void __launch_bounds__(128, 8)
+    wcodec_generic(const __grid_constant__ fast_launch launch)
 {
     const uint32_t number = blockIdx.x * 4 + threadIdx.x / 32;
     if (number >= launch.count)
@@ -81,20 +85,23 @@ extern "C" __global__ void __launch_bounds__(128, 8) wcodec_generic(const __grid
         launch.faults[job->slot & 0x7fffffffu] = fault;
 }
 
-extern "C" __global__ void __launch_bounds__(32 * WCODEC_CUDA_BLOCKS_WARPS, 8) wcodec_blocks(const __grid_constant__ fast_launch launch)
+extern "C" __global__ void __launch_bounds__(32 * WCODEC_CUDA_BLOCKS_WARPS, 8)
+    wcodec_blocks(const __grid_constant__ fast_launch launch)
 {
     blocks_kernel(launch);
 }
 
-extern "C" __global__ void __launch_bounds__(32 * WCODEC_CUDA_BLOCKS_WARPS, 4) wcodec_lossy(const __grid_constant__ fast_launch launch)
+extern "C" __global__ void __launch_bounds__(32 * WCODEC_CUDA_BLOCKS_WARPS, 4)
+    wcodec_lossy(const __grid_constant__ fast_launch launch)
 {
     lossy_kernel(launch);
 }
 
-#define FUSED(name, threads, shape, profile, runs)                                                                                                \
-    extern "C" __global__ void __launch_bounds__(threads, WCODEC_CUDA_BLOCKS) wcodec_fused_##name(const __grid_constant__ fast_launch launch) \
-    {                                                                                                                                             \
-        fused_kernel<shape, profile, runs>(launch);                                                                                               \
+#define FUSED(name, threads, shape, profile, runs) \
+    extern "C" __global__ void __launch_bounds__(threads, WCODEC_CUDA_BLOCKS) \
+        wcodec_fused_##name(const __grid_constant__ fast_launch launch) \
+    { \
+        fused_kernel<shape, profile, runs>(launch); \
     }
 
 FUSED(8_4_pairs, 512, WCODEC_SHAPE_8_4_FUSED, PAIRS, false)

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Lossy tensors without scratch memory: a warp decodes a unit of 16 groups of a tile (half a superblock; eight groups of plain tensors with raw bits) into its
- * shared memory, replaces outliers there, and makes elements of them (backends/common/lossy.h). */
+/* Lossy tensors without scratch memory: a warp decodes a unit of 16 groups of a tile (half a
+ * superblock; eight groups of plain tensors with raw bits) into its shared memory, replaces
+ * outliers there, and makes elements of them (backends/common/lossy.h). */
 #ifndef WCODEC_CUDA_LOSSY_CUH
 #define WCODEC_CUDA_LOSSY_CUH
 
@@ -22,8 +23,10 @@ struct lossy_scales {
 
 /* Elements of a plain tensor. */
 struct lossy_plain {
-    /* A lane's words of the unit that begins with element `first` of the tile, as they count for the check. */
-    template <class tile> static __device__ __forceinline__ void take(const tile &t, uint32_t first, uint32_t *v)
+    /* A lane's words of the unit that begins with element `first` of the tile, as they count for
+     * the check. */
+    template <class tile>
+    static __device__ __forceinline__ void take(const tile &t, uint32_t first, uint32_t *v)
     {
         const uint32_t from = t.low.staged + 4 * (thread() & 31);
         if constexpr (!tile::raw) {
@@ -31,7 +34,8 @@ struct lossy_plain {
             for (uint32_t i = 0; i < tile::unit_groups; i++)
                 v[i] = shared_u32(from + 128 * i);
         } else {
-            const uint4 with = shared_u128(t.parked + tile::WITH); /* offset, raw bits, constant ones */
+            const uint4 with =
+                shared_u128(t.parked + tile::WITH); /* offset, raw bits, constant ones */
 #pragma unroll
             for (uint32_t i = 0; i < tile::unit_groups; i++) {
                 const uint32_t symbols = shared_u32(from + 128 * i);
@@ -47,12 +51,15 @@ struct lossy_plain {
                 t.patch_upper(first, 8 + with.y, v);
 #pragma unroll
             for (uint32_t i = 0; i < tile::unit_groups * tile::bytes; i++)
-                v[i] = tile::bytes == 2 ? wcodec_subtract_halves(v[i], with.x) : subtract_bytes(v[i], with.x);
+                v[i] = tile::bytes == 2 ? wcodec_subtract_halves(v[i], with.x)
+                                        : subtract_bytes(v[i], with.x);
         }
     }
 
     /* row: number in the unit at which with ROWS the second of `scales` begins. */
-    template <int FORMAT, bool ROWS, class tile> static __device__ __forceinline__ void put_all(tile &t, uint32_t first, uint64_t out, const lossy_scales &scales, uint32_t row)
+    template <int FORMAT, bool ROWS, class tile>
+    static __device__ __forceinline__ void put_all(tile &t, uint32_t first, uint64_t out,
+                                                   const lossy_scales &scales, uint32_t row)
     {
         constexpr uint32_t bytes = tile::bytes;
         const uint32_t factor = WCODEC_CHECK_FIRST + first / 128 * bytes * WCODEC_CHECK_STEP;
@@ -61,7 +68,8 @@ struct lossy_plain {
         take(t, first, words);
 #pragma unroll
         for (uint32_t k = 0; k < tile::unit_groups; k++) {
-            const float scale = ROWS && 128 * k + 4 * (thread() & 31) >= row ? scales.then : scales.first;
+            const float scale =
+                ROWS && 128 * k + 4 * (thread() & 31) >= row ? scales.then : scales.first;
             uint32_t v[4];
             if constexpr (bytes == 2) {
                 wcodec_lossy_two(words[2 * k], v, v + 1);
@@ -71,16 +79,25 @@ struct lossy_plain {
             }
 #pragma unroll
             for (uint32_t i = 0; i < bytes; i++)
-                sum += (uint64_t)words[bytes * k + i] * (factor + (bytes * k + i) * WCODEC_CHECK_STEP);
+                sum +=
+                    (uint64_t)words[bytes * k + i] * (factor + (bytes * k + i) * WCODEC_CHECK_STEP);
             if constexpr (FORMAT == WCODEC_TO_F32)
-                store_u128((char *)out + 512 * k, make_uint4(wcodec_lossy_product(v[0], scale), wcodec_lossy_product(v[1], scale), wcodec_lossy_product(v[2], scale), wcodec_lossy_product(v[3], scale)));
+                store_u128((char *)out + 512 * k, make_uint4(wcodec_lossy_product(v[0], scale),
+                                                             wcodec_lossy_product(v[1], scale),
+                                                             wcodec_lossy_product(v[2], scale),
+                                                             wcodec_lossy_product(v[3], scale)));
             else
-                store_u64((char *)out + 256 * k, make_uint2(wcodec_lossy_pair(FORMAT, v[0], v[1], scale), wcodec_lossy_pair(FORMAT, v[2], v[3], scale)));
+                store_u64((char *)out + 256 * k,
+                          make_uint2(wcodec_lossy_pair(FORMAT, v[0], v[1], scale),
+                                     wcodec_lossy_pair(FORMAT, v[2], v[3], scale)));
         }
         t.add_sum(sum);
     }
 
-    template <bool ROWS, class tile> static __device__ __forceinline__ void put_rows(tile &t, uint32_t format, uint32_t first, uint64_t out, const lossy_scales &scales, uint32_t row)
+    template <bool ROWS, class tile>
+    static __device__ __forceinline__ void put_rows(tile &t, uint32_t format, uint32_t first,
+                                                    uint64_t out, const lossy_scales &scales,
+                                                    uint32_t row)
     {
         if (format == WCODEC_TO_BF16)
             put_all<WCODEC_TO_BF16, ROWS>(t, first, out, scales, row);
@@ -91,13 +108,21 @@ struct lossy_plain {
     }
 
     /* n groups. */
-    template <class tile> static __device__ __forceinline__ void put(tile &t, wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t unit, uint32_t n)
+    template <class tile>
+    static __device__ __forceinline__ void
+    put(tile &t, wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t unit, uint32_t n)
     {
         const wcodec_view_job *view = w->view;
-        const uint32_t lane = thread() & 31, format = view->format, log2 = format == WCODEC_TO_F32 ? 2 : 1, elements = 128 * tile::unit_groups, first = unit * elements;
+        const uint32_t lane = thread() & 31, format = view->format,
+                       log2 = format == WCODEC_TO_F32 ? 2 : 1, elements = 128 * tile::unit_groups,
+                       first = unit * elements;
         const uint64_t at = job->first + first, out = view->out + ((at - view->begin) << log2);
-        const bool rows = !view->row_scales || (view->columns >= elements && view->columns % 4 == 0); /* at most two, and none ends within a lane's four */
-        if (first + elements <= job->blocks && at >= view->begin && at + elements <= view->end && rows && out % (4u << log2) == 0) {
+        const bool rows =
+            !view->row_scales ||
+            (view->columns >= elements &&
+             view->columns % 4 == 0); /* at most two, and none ends within a lane's four */
+        if (first + elements <= job->blocks && at >= view->begin && at + elements <= view->end &&
+            rows && out % (4u << log2) == 0) {
             const float *scale = (const float *)view->scales;
             lossy_scales scales = {scale[0] * 64, 0};
             uint32_t row = elements;
@@ -120,7 +145,10 @@ struct lossy_plain {
     }
 
     /* With raw bits the lane's words go where their parts were. */
-    template <class tile> static __device__ __forceinline__ void put_each(tile &t, wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t first, uint32_t n)
+    template <class tile>
+    static __device__ __forceinline__ void put_each(tile &t, wcodec_lossy_work *w,
+                                                    const wcodec_blocks_job *job, uint32_t first,
+                                                    uint32_t n)
     {
         const wcodec_view_job *view = w->view;
         const uint32_t lane = thread() & 31;
@@ -136,16 +164,27 @@ struct lossy_plain {
         }
 #pragma unroll 1
         for (uint32_t i = 0; i < 4 * n; i++) {
-            /* Element i % 4 of the lane's in group i / 4; those behind the last are zero, for the check. */
-            const uint32_t number = first + i / 4 * 128 + 4 * lane + i % 4, offset = i % 4 * tile::bytes, word = i / 4 * tile::bytes + offset / 4, shift = offset % 4 * 8;
+            /* Element i % 4 of the lane's in group i / 4; those behind the last are zero, for the
+             * check. */
+            const uint32_t number = first + i / 4 * 128 + 4 * lane + i % 4,
+                           offset = i % 4 * tile::bytes, word = i / 4 * tile::bytes + offset / 4,
+                           shift = offset % 4 * 8;
             const bool inside = number < job->blocks;
-            const uint32_t value = inside ? shared_u32(t.low.staged + 128 * word + 4 * lane) >> shift & (tile::bytes == 2 ? 0xffffu : 0xffu) : 0;
+            const uint32_t value = inside
+                                       ? shared_u32(t.low.staged + 128 * word + 4 * lane) >> shift &
+                                             (tile::bytes == 2 ? 0xffffu : 0xffu)
+                                       : 0;
             const uint64_t element = job->first + number;
-            sum += (uint64_t)(value << shift) * (WCODEC_CHECK_FIRST + (first / 128 * tile::bytes + word) * WCODEC_CHECK_STEP);
+            sum += (uint64_t)(value << shift) *
+                   (WCODEC_CHECK_FIRST + (first / 128 * tile::bytes + word) * WCODEC_CHECK_STEP);
             if (inside && element >= view->begin && element < view->end)
-                wcodec_put_one(w, view->out + ((element - view->begin) << (w->format == WCODEC_TO_F32 ? 2 : 1)),
-                               (tile::bytes == 2 ? (uint32_t)((int32_t)(value << 16) >> 16) : (uint32_t)((int32_t)(value << 24) >> 24)) * 64,
-                               wcodec_row_scale(w, view->row_scales ? element / view->columns : 0));
+                wcodec_put_one(
+                    w,
+                    view->out + ((element - view->begin) << (w->format == WCODEC_TO_F32 ? 2 : 1)),
+                    (tile::bytes == 2 ? (uint32_t)((int32_t)(value << 16) >> 16)
+                                      : (uint32_t)((int32_t)(value << 24) >> 24)) *
+                        64,
+                    wcodec_row_scale(w, view->row_scales ? element / view->columns : 0));
         }
         t.add_sum(sum);
     }
@@ -154,11 +193,14 @@ struct lossy_plain {
 /* Elements from coefficients in blocks. */
 struct lossy_blocks {
     /* Words of four coefficients, or of two; for the check they count. */
-    template <class tile> static __device__ __forceinline__ void take(tile &t, uint32_t g, uint32_t *words)
+    template <class tile>
+    static __device__ __forceinline__ void take(tile &t, uint32_t g, uint32_t *words)
     {
-        const uint32_t lane = thread() & 31, factor = WCODEC_CHECK_FIRST + g * tile::bytes * WCODEC_CHECK_STEP;
+        const uint32_t lane = thread() & 31,
+                       factor = WCODEC_CHECK_FIRST + g * tile::bytes * WCODEC_CHECK_STEP;
         const uint32_t low = t.low.staged + 4 * lane, high = t.high.staged + 4 * lane;
-        const uint32_t add = tile::wide ? shared_u32(t.parked + tile::WITH) : 0, raw = tile::raw ? shared_u32(t.parked + tile::WITH + 4) : 0;
+        const uint32_t add = tile::wide ? shared_u32(t.parked + tile::WITH) : 0,
+                       raw = tile::raw ? shared_u32(t.parked + tile::WITH + 4) : 0;
         uint64_t sum = 0;
 #pragma unroll
         for (uint32_t k = 0; k < tile::unit_groups; k++) {
@@ -183,13 +225,18 @@ struct lossy_blocks {
     }
 };
 
-/* A tile: with RUNS of coefficients in blocks, else of a plain tensor. BYTES: of a coefficient. RAW: there may be raw bits below what is coded, at `residuals` of the
- * tile's wcodec_blocks_job. In blocks 16-bit coefficients have two streams, of lower and upper symbols; the tile's job has the upper one's wcodec_stream_job at `raw`. */
+/* A tile: with RUNS of coefficients in blocks, else of a plain tensor. BYTES: of a coefficient.
+ * RAW: there may be raw bits below what is coded, at `residuals` of the tile's wcodec_blocks_job.
+ * In blocks 16-bit coefficients have two streams, of lower and upper symbols; the tile's job has
+ * the upper one's wcodec_stream_job at `raw`. */
 template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
     typedef lossy_stream<PROFILE, RUNS> stream;
-    static constexpr uint32_t unit_groups = RUNS || !RAW ? 16 : 8, bytes = BYTES; /* eight: shared memory for as many warps as registers allow */
+    static constexpr uint32_t
+        unit_groups = RUNS || !RAW ? 16 : 8,
+        bytes = BYTES; /* eight: shared memory for as many warps as registers allow */
     static constexpr bool wide = RUNS && BYTES == 2, raw = RAW;
-    static constexpr uint32_t extra = WCODEC_CUDA_LOSSY_EXTRA(wide, RUNS, unit_groups, RAW ? BYTES : 0);
+    static constexpr uint32_t extra =
+        WCODEC_CUDA_LOSSY_EXTRA(wide, RUNS, unit_groups, RAW ? BYTES : 0);
     typedef lossy_raw<BYTES, unit_groups> raw_bits_of;
 
     const fast_launch &launch;
@@ -200,8 +247,10 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
     {
     }
 
-    /* What is in shared memory before tables and coefficients: streams that are parked; what coefficients are made with (the offset, how many raw bits, constant bits);
-     * whether a state was too low, and whether outliers have changed the last upper bytes, or where the next ones are; descriptors; the lanes' sums of the check. */
+    /* What is in shared memory before tables and coefficients: streams that are parked; what
+     * coefficients are made with (the offset, how many raw bits, constant bits); whether a state
+     * was too low, and whether outliers have changed the last upper bytes, or where the next ones
+     * are; descriptors; the lanes' sums of the check. */
     enum : uint32_t {
         WITH = 96,
         LOW_START = WITH + 16,
@@ -213,7 +262,9 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
         UPPER = TILE + sizeof(wcodec_tile_job),
         SUM = WCODEC_CUDA_LOSSY_HEAD - 256
     };
-    static_assert(UPPER + sizeof(wcodec_stream_job) <= SUM && VIEW % 8 == 0 && TILE % 8 == 0 && UPPER % 8 == 0, "geometry.h");
+    static_assert(UPPER + sizeof(wcodec_stream_job) <= SUM && VIEW % 8 == 0 && TILE % 8 == 0 &&
+                      UPPER % 8 == 0,
+                  "geometry.h");
 
     __device__ __forceinline__ const wcodec_tile_job *tile() const
     {
@@ -255,7 +306,9 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
     {
         const uint2 old = shared_u64(sum_address());
         v += (uint64_t)old.y << 32 | old.x;
-        asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(sum_address()), "r"((uint32_t)v), "r"((uint32_t)(v >> 32)) : "memory");
+        asm volatile("st.shared.v2.u32 [%0], {%1, %2};" ::"r"(sum_address()), "r"((uint32_t)v),
+                     "r"((uint32_t)(v >> 32))
+                     : "memory");
     }
 
     __device__ __forceinline__ void begin(uint32_t n, uint32_t room)
@@ -287,17 +340,21 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
             shared_store_u32(to + 4 * lane, ((const uint32_t *)from)[lane]);
     }
 
-    template <class type> __device__ __forceinline__ const type *shared_pointer(uint32_t address) const
+    template <class type>
+    __device__ __forceinline__ const type *shared_pointer(uint32_t address) const
     {
-        return (const type *)((const char *)shared + (address - (uint32_t)__cvta_generic_to_shared(shared)));
+        return (const type *)((const char *)shared +
+                              (address - (uint32_t)__cvta_generic_to_shared(shared)));
     }
 
-    /* After begin(), and when the tables are there. room: `extra` bytes of the warp's: descriptors, what is parked, tables of groups, coefficients, raw bits. */
+    /* After begin(), and when the tables are there. room: `extra` bytes of the warp's: descriptors,
+     * what is parked, tables of groups, coefficients, raw bits. */
     __device__ __forceinline__ void decode(uint32_t next, uint32_t tables, uint32_t room)
     {
         const uint32_t lane = thread() & 31, runs = room + WCODEC_CUDA_LOSSY_HEAD;
         const wcodec_tile_job *given = launch.jobs + number;
-        const wcodec_blocks_job *blocks = (const wcodec_blocks_job *)given->out, *job = shared_pointer<wcodec_blocks_job>(room + BLOCKS);
+        const wcodec_blocks_job *blocks = (const wcodec_blocks_job *)given->out,
+                                *job = shared_pointer<wcodec_blocks_job>(room + BLOCKS);
         wcodec_lossy_work work;
         parked = room;
         copy_words(room + TILE, given, sizeof *given);
@@ -314,7 +371,9 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
                 constants |= (more->mode_symbol >> 8 & 0xffu) << (8 + set->shift);
                 next = more->outliers ? *(const uint16_t *)more->positions : ~0u;
             }
-            asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(room + WITH), "r"(set->add), "r"(set->shift), "r"(constants * 0x10001u), "r"(0) : "memory");
+            asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(room + WITH),
+                         "r"(set->add), "r"(set->shift), "r"(constants * 0x10001u), "r"(0)
+                         : "memory");
             shared_store_u32(room + UPPER_CHANGED, wide ? 1 : 0);
             shared_store_u32(room + UPPER_NEXT, next);
         }
@@ -336,7 +395,9 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
             prefetch_l2((const char *)(launch.jobs + next) + lane * (sizeof(wcodec_tile_job) - 1));
         work.format = work.view->format;
         work.wide = BYTES - 1;
-        shared_store_u32(room + LOW_START, __any_sync(~0u, low.x < WCODEC_STATE_LOW || (upper_coded() && high.x < WCODEC_STATE_LOW)));
+        shared_store_u32(room + LOW_START,
+                         __any_sync(~0u, low.x < WCODEC_STATE_LOW ||
+                                             (upper_coded() && high.x < WCODEC_STATE_LOW)));
         asm volatile("st.shared.v2.u32 [%0], {%1, %1};" ::"r"(sum_address()), "r"(0) : "memory");
         __syncwarp();
 #pragma unroll 1
@@ -371,11 +432,13 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
         }
     }
 
-    /* Upper symbols of a plain tensor are constant but for outliers, which a lane's words of the unit from element `first` on get here. */
+    /* Upper symbols of a plain tensor are constant but for outliers, which a lane's words of the
+     * unit from element `first` on get here. */
     __device__ __forceinline__ void patch_upper(uint32_t first, uint32_t shift, uint32_t *v) const
     {
         while (shared_u32(parked + UPPER_NEXT) - first < 128 * unit_groups) {
-            const uint32_t lane = thread() & 31, done = shared_u32(parked + UPPER_CHANGED), i = done + lane;
+            const uint32_t lane = thread() & 31, done = shared_u32(parked + UPPER_CHANGED),
+                           i = done + lane;
             uint32_t position = ~0u, value = 0;
             if (i < upper()->outliers) {
                 position = ((const uint16_t *)upper()->positions)[i];
@@ -383,24 +446,33 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
             }
             const uint32_t here = __ballot_sync(~0u, position - first < 128 * unit_groups);
             for (uint32_t left = here; left; left &= left - 1) {
-                const uint32_t from = __ffs(left) - 1, at = __shfl_sync(~0u, position, from) - first, bits = __shfl_sync(~0u, value, from) << shift;
-                const uint32_t word = at / 4 % 32 == lane ? at / 128 * 2 + at % 4 / 2 : ~0u, half = at % 2 * 16;
+                const uint32_t from = __ffs(left) - 1,
+                               at = __shfl_sync(~0u, position, from) - first,
+                               bits = __shfl_sync(~0u, value, from) << shift;
+                const uint32_t word = at / 4 % 32 == lane ? at / 128 * 2 + at % 4 / 2 : ~0u,
+                               half = at % 2 * 16;
 #pragma unroll
                 for (uint32_t k = 0; k < 2 * unit_groups; k++)
-                    v[k] = k == word ? (v[k] & ~((0xffffu << shift & 0xffffu) << half)) | (bits & 0xffffu) << half : v[k];
+                    v[k] = k == word ? (v[k] & ~((0xffffu << shift & 0xffffu) << half)) |
+                                           (bits & 0xffffu) << half
+                                     : v[k];
             }
             /* Where they are in order, those that are done are the first. */
             const uint32_t count = __popc(here), next = done + count;
             __syncwarp();
             if (lane == 0) {
                 shared_store_u32(parked + UPPER_CHANGED, next);
-                shared_store_u32(parked + UPPER_NEXT, next < upper()->outliers && count ? ((const uint16_t *)upper()->positions)[next] : ~0u);
+                shared_store_u32(parked + UPPER_NEXT,
+                                 next < upper()->outliers && count
+                                     ? ((const uint16_t *)upper()->positions)[next]
+                                     : ~0u);
             }
             __syncwarp();
         }
     }
 
-    __device__ __forceinline__ void blocks_unit(wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t g)
+    __device__ __forceinline__ void blocks_unit(wcodec_lossy_work *w, const wcodec_blocks_job *job,
+                                                uint32_t g)
     {
         const wcodec_lossy_where place = wcodec_lossy_place(w, job, g / unit_groups, thread() & 31);
         uint32_t words[unit_groups * BYTES];
@@ -432,7 +504,8 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
             high.take_back(parked + 48);
     }
 
-    __device__ __forceinline__ void plain_unit(wcodec_lossy_work *w, const wcodec_blocks_job *job, uint32_t g)
+    __device__ __forceinline__ void plain_unit(wcodec_lossy_work *w, const wcodec_blocks_job *job,
+                                               uint32_t g)
     {
         const uint32_t n = min(unit_groups, groups() - g);
         ask_raw(job, g);
@@ -454,10 +527,13 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
             fault = 1;
         else if (!low.all_taken(job) || (coded && !high.all_taken(upper())))
             fault = 2;
-        else if (__any_sync(~0u, (raw_bits() >= 4 ? low.x >> 16 != 1 : low.x != WCODEC_STATE_LOW) || (coded && high.x != WCODEC_STATE_LOW)))
+        else if (__any_sync(~0u, (raw_bits() >= 4 ? low.x >> 16 != 1 : low.x != WCODEC_STATE_LOW) ||
+                                     (coded && high.x != WCODEC_STATE_LOW)))
             fault = 3;
-        else if ((job->outliers && !stream::outliers_good(job, job->elements, BYTES == 1 ? 8 - raw_bits() : 8)) ||
-                 (BYTES == 2 && (wide || current_set()->streams > 1) && upper()->outliers && !stream::outliers_good(upper(), job->elements, 8 - raw_bits())))
+        else if ((job->outliers &&
+                  !stream::outliers_good(job, job->elements, BYTES == 1 ? 8 - raw_bits() : 8)) ||
+                 (BYTES == 2 && (wide || current_set()->streams > 1) && upper()->outliers &&
+                  !stream::outliers_good(upper(), job->elements, 8 - raw_bits())))
             fault = 4;
         else if (job->slot >> 31)
             fault = add_lanes(wcodec_check_share(sum, thread() & 31)) == job->check ? 0 : 5;
@@ -466,15 +542,20 @@ template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW> struct lossy_tile {
     }
 };
 
-template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW = false> WCODEC_INLINE void lossy_tiles_kernel(const fast_launch &launch)
+template <int PROFILE, bool RUNS, uint32_t BYTES, bool RAW = false>
+WCODEC_INLINE void lossy_tiles_kernel(const fast_launch &launch)
 {
     typedef lossy_tile<PROFILE, RUNS, BYTES, RAW> tile;
-    typedef places<tile::wide || PROFILE == PAIRS ? 32768 : 16384, WCODEC_CUDA_LOSSY_ROOM * (tile::wide + 1), tile::extra> place;
+    typedef places<tile::wide || PROFILE == PAIRS ? 32768 : 16384,
+                   WCODEC_CUDA_LOSSY_ROOM *(tile::wide + 1), tile::extra>
+        place;
     take_parts<tile, place>(launch, [](const wcodec_table_set *set, uint32_t *to, auto meanwhile) {
-        load_tables<WCODEC_SHAPE_8_0_FUSED, PROFILE, RUNS, PROFILE == PAIRS, BYTES == 1>(set, to, meanwhile);
+        load_tables<WCODEC_SHAPE_8_0_FUSED, PROFILE, RUNS, PROFILE == PAIRS, BYTES == 1>(set, to,
+                                                                                         meanwhile);
         if constexpr (tile::wide)
             if (!RAW || set->streams > 1)
-                load_tables<WCODEC_SHAPE_8_0_FUSED, PROFILE, RUNS, false>(second_set(set), to + 4096, [] {});
+                load_tables<WCODEC_SHAPE_8_0_FUSED, PROFILE, RUNS, false>(second_set(set),
+                                                                          to + 4096, [] {});
     });
 }
 

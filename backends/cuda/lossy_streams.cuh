@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a tile of a lossy tensor is read from, in shared memory: its one or two streams of coded bytes, a unit of groups at a time, and raw bits below them. */
+/* What a tile of a lossy tensor is read from, in shared memory: its one or two streams of coded
+ * bytes, a unit of groups at a time, and raw bits below them. */
 #ifndef WCODEC_CUDA_LOSSY_STREAMS_CUH
 #define WCODEC_CUDA_LOSSY_STREAMS_CUH
 
@@ -20,7 +21,9 @@ WCODEC_INLINE void shared_store_u8(uint32_t address, uint32_t v)
 WCODEC_INLINE uint4 shared_u128(uint32_t address)
 {
     uint4 v;
-    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address));
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "r"(address));
     return v;
 }
 
@@ -37,22 +40,26 @@ WCODEC_INLINE uint32_t shared_u8(uint32_t address)
     return v;
 }
 
-/* A stream of coefficients, or of their lower or upper bytes. With runs `run_tables` has a byte for each group: four times its table, and 1 if that has one symbol
- * only. */
-template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8_0_FUSED, PROFILE, RUNS, PROFILE == PAIRS, false> {
+/* A stream of coefficients, or of their lower or upper bytes. With runs `run_tables` has a byte for
+ * each group: four times its table, and 1 if that has one symbol only. */
+template <int PROFILE, bool RUNS>
+struct lossy_stream : fast_tile<WCODEC_SHAPE_8_0_FUSED, PROFILE, RUNS, PROFILE == PAIRS, false> {
     typedef fast_tile<WCODEC_SHAPE_8_0_FUSED, PROFILE, RUNS, PROFILE == PAIRS, false> fast;
-    static constexpr uint32_t step = PROFILE == P12 ? 2 : 4; /* groups whose words are no more than a slot of the ring */
+    static constexpr uint32_t step =
+        PROFILE == P12 ? 2 : 4; /* groups whose words are no more than a slot of the ring */
 
     uint32_t staged;  /* shared address of the warp's bytes */
     uint32_t patched; /* outliers that are in their place */
-    uint32_t position, value; /* each lane's of the 32 behind them, asked for before they are wanted */
+    uint32_t position,
+        value; /* each lane's of the 32 behind them, asked for before they are wanted */
 
     __device__ __forceinline__ lossy_stream(const fast_launch &l) : fast(l)
     {
     }
 
     /* job: of a tile, or of a further stream. */
-    template <class descriptor> __device__ __forceinline__ void begin(const descriptor *job, uint32_t room)
+    template <class descriptor>
+    __device__ __forceinline__ void begin(const descriptor *job, uint32_t room)
     {
         this->in.open(room, job->word_count ? job->words : job->states, job->word_count, 0, 0);
         this->x = ((const uint32_t *)job->states)[thread() & 31];
@@ -75,12 +82,15 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         patched = 0;
     }
 
-    __device__ __forceinline__ void load_runs(const uint8_t *runs, const wcodec_table_set *set, uint32_t groups)
+    __device__ __forceinline__ void load_runs(const uint8_t *runs, const wcodec_table_set *set,
+                                              uint32_t groups)
     {
         const uint32_t bits = set->run_bits, log2 = set->run_log2 - 7;
         for (uint32_t g = thread() & 31; g < groups; g += 32) {
-            const uint32_t bit = (g >> log2) * bits, number = runs[bit / 8] >> bit % 8 & ((1u << bits) - 1);
-            shared_store_u8(this->run_tables + g, number * 4 | (shared_u32(this->table + number * 1024) >> 24 == 0));
+            const uint32_t bit = (g >> log2) * bits,
+                           number = runs[bit / 8] >> bit % 8 & ((1u << bits) - 1);
+            shared_store_u8(this->run_tables + g,
+                            number * 4 | (shared_u32(this->table + number * 1024) >> 24 == 0));
         }
     }
 
@@ -92,26 +102,30 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         shared_store_u32(to, o[0]);
     }
 
-    /* A group whose table may have one symbol only: then nothing is read. tables: its byte stands at bits 8 to 15. */
+    /* A group whose table may have one symbol only: then nothing is read. tables: its byte stands
+     * at bits 8 to 15. */
     __device__ __forceinline__ void decode_run_group(uint32_t tables, uint32_t to)
     {
         if (__any_sync(~0u, tables & 0x100))
-            shared_store_u32(to, (shared_u32(this->table + (tables & 0x3c00)) & 0xffu) * 0x01010101u);
+            shared_store_u32(to,
+                             (shared_u32(this->table + (tables & 0x3c00)) & 0xffu) * 0x01010101u);
         else
             decode_word(to, this->table + tables);
     }
 
-    /* Sixteen groups from g on, of which most have tables of one symbol: what these are is there from the sixteen before, if they have the same tables and
-     * nothing was changed. */
+    /* Sixteen groups from g on, of which most have tables of one symbol: what these are is there
+     * from the sixteen before, if they have the same tables and nothing was changed. */
     __device__ __forceinline__ void decode_few(uint32_t g, bool changed)
     {
-        const uint32_t lane = thread() & 31, runs = this->run_tables + g, own = shared_u8(runs + lane % 16);
+        const uint32_t lane = thread() & 31, runs = this->run_tables + g,
+                       own = shared_u8(runs + lane % 16);
         const uint32_t before = g ? shared_u8(runs - 16 + lane % 16) : ~own;
         uint32_t left = __ballot_sync(~0u, lane < 16 && !(own & 1));
         if (changed || __any_sync(~0u, own != before)) {
 #pragma unroll
             for (uint32_t i = 0; i < 16; i++) {
-                const uint32_t symbol = shared_u32(this->table + ((shared_u8(runs + i) & 0x3cu) << 8)) & 0xffu;
+                const uint32_t symbol =
+                    shared_u32(this->table + ((shared_u8(runs + i) & 0x3cu) << 8)) & 0xffu;
                 shared_store_u32(staged + 128 * i + 4 * lane, symbol * 0x01010101u);
             }
         }
@@ -140,7 +154,8 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
                 } else {
 #pragma unroll
                     for (uint32_t i = 0; i < 4; i++)
-                        decode_word(to + 128 * i, this->table + __byte_perm(tables, 0, 0x4404 | i << 4));
+                        decode_word(to + 128 * i,
+                                    this->table + __byte_perm(tables, 0, 0x4404 | i << 4));
                 }
             } else {
 #pragma unroll
@@ -169,9 +184,11 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         }
     }
 
-    /* Outliers of `elements` from `first` on, after ask_outliers(), to their place; returns whether there are any. Whether they are in order is seen later.
-     * shift: of a symbol in its byte. */
-    template <class descriptor> __device__ __forceinline__ bool patch(const descriptor *job, uint32_t first, uint32_t elements, uint32_t shift = 0)
+    /* Outliers of `elements` from `first` on, after ask_outliers(), to their place; returns whether
+     * there are any. Whether they are in order is seen later. shift: of a symbol in its byte. */
+    template <class descriptor>
+    __device__ __forceinline__ bool patch(const descriptor *job, uint32_t first, uint32_t elements,
+                                          uint32_t shift = 0)
     {
         uint32_t lanes = __ballot_sync(~0u, position - first < elements);
         if (lanes == 0)
@@ -190,13 +207,17 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         return true;
     }
 
-    template <class descriptor> __device__ __forceinline__ static bool outliers_good(const descriptor *job, uint32_t elements, uint32_t width)
+    template <class descriptor>
+    __device__ __forceinline__ static bool outliers_good(const descriptor *job, uint32_t elements,
+                                                         uint32_t width)
     {
         const uint32_t lane = thread() & 31, count = job->outliers;
         uint32_t least = 0;
         for (uint32_t first = 0; first < count; first += 32) {
-            const uint32_t n = min(32u, count - first), at = lane < n ? ((const uint16_t *)job->positions)[first + lane] : 0;
-            const uint32_t wrong = lane < n ? (uint32_t)((const uint8_t *)job->values)[first + lane] >> width : 0;
+            const uint32_t n = min(32u, count - first),
+                           at = lane < n ? ((const uint16_t *)job->positions)[first + lane] : 0;
+            const uint32_t wrong =
+                lane < n ? (uint32_t)((const uint8_t *)job->values)[first + lane] >> width : 0;
             uint32_t before = __shfl_up_sync(~0u, at, 1) + 1;
             before = lane == 0 ? least : before;
             if (__any_sync(~0u, lane < n && (at < before || at >= elements || wrong)))
@@ -206,13 +227,20 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         return true;
     }
 
-    /* What is the same for all lanes waits in shared memory, while registers are wanted for something else. */
+    /* What is the same for all lanes waits in shared memory, while registers are wanted for
+     * something else. */
     __device__ __forceinline__ void park(uint32_t to) const
     {
         const uint64_t from = (uint64_t)this->in.from;
-        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(this->in.at), "r"(this->in.next), "r"(this->in.load - 16 * (thread() & 31)), "r"(patched) : "memory");
-        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to + 16), "r"((uint32_t)from), "r"((uint32_t)(from >> 32)), "r"(this->in.limit), "r"(this->in.ring) : "memory");
-        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to + 32), "r"(this->table), "r"(this->run_tables), "r"(staged), "r"(0) : "memory");
+        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to), "r"(this->in.at),
+                     "r"(this->in.next), "r"(this->in.load - 16 * (thread() & 31)), "r"(patched)
+                     : "memory");
+        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to + 16), "r"((uint32_t)from),
+                     "r"((uint32_t)(from >> 32)), "r"(this->in.limit), "r"(this->in.ring)
+                     : "memory");
+        asm volatile("st.shared.v4.u32 [%0], {%1, %2, %3, %4};" ::"r"(to + 32), "r"(this->table),
+                     "r"(this->run_tables), "r"(staged), "r"(0)
+                     : "memory");
         __syncwarp();
     }
 
@@ -233,16 +261,19 @@ template <int PROFILE, bool RUNS> struct lossy_stream : fast_tile<WCODEC_SHAPE_8
         this->lanes_below = (this->launch.ones << (thread() & 31)) ^ this->launch.ones;
     }
 
-    template <class descriptor> __device__ __forceinline__ bool all_taken(const descriptor *job) const
+    template <class descriptor>
+    __device__ __forceinline__ bool all_taken(const descriptor *job) const
     {
         return this->in.taken(job->word_count ? job->words : job->states) == 2 * job->word_count;
     }
 };
 
-/* Raw bits below what is coded, of elements of BYTES: `bits` of them, in planes of powers of two, the widest first (doc/format.md 2.4). A plane of n bits has n rows
- * of 128 bytes for eight groups; those of a unit of GROUPS stand behind each other in shared memory. */
+/* Raw bits below what is coded, of elements of BYTES: `bits` of them, in planes of powers of two,
+ * the widest first (doc/format.md 2.4). A plane of n bits has n rows of 128 bytes for eight groups;
+ * those of a unit of GROUPS stand behind each other in shared memory. */
 template <uint32_t BYTES, uint32_t GROUPS> struct lossy_raw {
-    static constexpr uint32_t most = BYTES == 2 ? 8 : 4, words = BYTES * GROUPS /* of a lane */, row = 16 * GROUPS /* bytes for each bit */;
+    static constexpr uint32_t most = BYTES == 2 ? 8 : 4, words = BYTES * GROUPS /* of a lane */,
+                              row = 16 * GROUPS /* bytes for each bit */;
 
     /* A plane's bits below those of the planes before it. */
     static __device__ __forceinline__ uint32_t below(uint32_t bits, uint32_t plane)
@@ -250,15 +281,20 @@ template <uint32_t BYTES, uint32_t GROUPS> struct lossy_raw {
         return bits & ~(2 * plane - 1);
     }
 
-    /* Half of the last row of the first plane is in the start states, or of four bits all of an odd group. */
-    static __device__ __forceinline__ uint32_t plane_size(uint32_t plane, uint32_t bits, uint32_t groups)
+    /* Half of the last row of the first plane is in the start states, or of four bits all of an odd
+     * group. */
+    static __device__ __forceinline__ uint32_t plane_size(uint32_t plane, uint32_t bits,
+                                                          uint32_t groups)
     {
         const bool payload = plane >= 4 && below(bits, plane) == 0;
-        return (groups * plane + 7) / 8 * 128 - (!payload ? 0 : plane == 4 && groups % 2 ? 128 : 64);
+        return (groups * plane + 7) / 8 * 128 - (!payload                   ? 0
+                                                 : plane == 4 && groups % 2 ? 128
+                                                                            : 64);
     }
 
     /* Those of the unit from group g on, of which the tile has `groups`, on their way. */
-    static __device__ __forceinline__ void ask(uint32_t to, uint64_t raw, uint32_t bits, uint32_t g, uint32_t groups)
+    static __device__ __forceinline__ void ask(uint32_t to, uint64_t raw, uint32_t bits, uint32_t g,
+                                               uint32_t groups)
     {
         const char *from = (const char *)raw;
         const uint32_t part = 16 * (thread() & 31);
@@ -280,16 +316,22 @@ template <uint32_t BYTES, uint32_t GROUPS> struct lossy_raw {
     /* Four values of four bits, each where its element has them in the first of a row's words. */
     static __device__ __forceinline__ uint32_t spread(uint32_t v)
     {
-        return BYTES == 1 ? spread_nibbles<0x0f0f0f0fu>(v) : (v & 0xfu) | (v << 12 & 0xf0000u) | (v >> 4 & 0xf0u) | (v << 8 & 0xf00000u);
+        return BYTES == 1
+                   ? spread_nibbles<0x0f0f0f0fu>(v)
+                   : (v & 0xfu) | (v << 12 & 0xf0000u) | (v >> 4 & 0xf0u) | (v << 8 & 0xf00000u);
     }
 
-    /* The last row of the first plane as the others are, when the tile's last group is decoded: it is in the unit that begins with group g. */
-    static __device__ __forceinline__ void complete(uint32_t rows, uint32_t bits, uint32_t g, uint32_t groups, uint32_t state)
+    /* The last row of the first plane as the others are, when the tile's last group is decoded: it
+     * is in the unit that begins with group g. */
+    static __device__ __forceinline__ void complete(uint32_t rows, uint32_t bits, uint32_t g,
+                                                    uint32_t groups, uint32_t state)
     {
-        const uint32_t lane = thread() & 31, plane = BYTES == 2 && bits >= 8 ? 8 : 4, payload = state & 0xffffu;
+        const uint32_t lane = thread() & 31, plane = BYTES == 2 && bits >= 8 ? 8 : 4,
+                       payload = state & 0xffffu;
         if (bits < 4)
             return;
-        const uint32_t last = rows + ((groups * plane + 7) / 8 - 1 - g * plane / 8) * 128, stored = shared_u16(last + 2 * lane);
+        const uint32_t last = rows + ((groups * plane + 7) / 8 - 1 - g * plane / 8) * 128,
+                       stored = shared_u16(last + 2 * lane);
         uint32_t word;
         if (plane == 8)
             word = stored | payload << 16;
@@ -302,9 +344,11 @@ template <uint32_t BYTES, uint32_t GROUPS> struct lossy_raw {
         __syncwarp();
     }
 
-    template <uint32_t PLANE> static __device__ __forceinline__ void put_plane(uint32_t from, uint32_t position, uint32_t *v)
+    template <uint32_t PLANE>
+    static __device__ __forceinline__ void put_plane(uint32_t from, uint32_t position, uint32_t *v)
     {
-        const uint32_t mask = (BYTES == 2 ? 0x00010001u : 0x01010101u) * ((1u << PLANE) - 1) << position;
+        const uint32_t mask = (BYTES == 2 ? 0x00010001u : 0x01010101u) * ((1u << PLANE) - 1)
+                              << position;
         uint32_t word = 0;
 #pragma unroll
         for (uint32_t n = 0; n < words; n++) {

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Elements stored one by one: of tiles that end within a group or lie off the grid, and outliers. */
+/* Elements stored one by one: of tiles that end within a group or lie off the grid, and outliers.
+ */
 #ifndef WCODEC_CUDA_PATCH_CUH
 #define WCODEC_CUDA_PATCH_CUH
 
@@ -9,7 +10,9 @@
 
 template <int BYTES> WCODEC_INLINE uint32_t load_element(const char *at)
 {
-    return BYTES == 1 ? *(const volatile uint8_t *)at : BYTES == 2 ? *(const volatile uint16_t *)at : *(const volatile uint32_t *)at;
+    return BYTES == 1   ? *(const volatile uint8_t *)at
+           : BYTES == 2 ? *(const volatile uint16_t *)at
+                        : *(const volatile uint32_t *)at;
 }
 
 template <int BYTES> WCODEC_INLINE void store_element(char *at, uint32_t v)
@@ -31,12 +34,13 @@ template <int BYTES> WCODEC_INLINE void store_elements(char *to, const uint32_t 
             store_element<BYTES>(to + i * BYTES, o[i * BYTES / 4] >> i * BYTES % 4 * 8);
 }
 
-/* A tile's outliers, 32 at a time: one for each lane, position << 8 | value. They are put in place as long as their elements are in the cache: at
- * the end of a large tile these have left it, and a patch moves as much memory as 64 elements. */
+/* A tile's outliers, 32 at a time: one for each lane, position << 8 | value. They are put in place
+ * as long as their elements are in the cache: at the end of a large tile these have left it, and a
+ * patch moves as much memory as 64 elements. */
 struct outliers {
     static constexpr uint32_t none = 0xffffffffu; /* or done */
-    uint32_t own, value; /* apart until join() waits for them */
-    uint32_t left;       /* of those that are not loaded */
+    uint32_t own, value;                          /* apart until join() waits for them */
+    uint32_t left;                                /* of those that are not loaded */
 
     __device__ __forceinline__ void load(const wcodec_tile_job *job, uint32_t count, uint32_t first)
     {
@@ -54,10 +58,12 @@ struct outliers {
         own = own == none ? none : own << 8 | value;
     }
 
-    /* The next 32, when all are done and some are left. Returns whether the first of them is behind the last one. */
+    /* The next 32, when all are done and some are left. Returns whether the first of them is behind
+     * the last one. */
     __device__ __forceinline__ bool load_next(const wcodec_tile_job *job)
     {
-        const uint32_t first = job->outliers - left, last = ((const uint16_t *)job->positions)[first - 1];
+        const uint32_t first = job->outliers - left,
+                       last = ((const uint16_t *)job->positions)[first - 1];
         load(job, job->outliers, first);
         join();
         return __all_sync(~0u, (thread() & 31) != 0 || own >> 8 > last);
@@ -67,7 +73,8 @@ struct outliers {
     template <int WIDTH> __device__ __forceinline__ bool check() const
     {
         const uint32_t before = __shfl_up_sync(~0u, own, 1);
-        return __all_sync(~0u, own == none || (((thread() & 31) == 0 || own >> 8 > before >> 8) && (own & 0xffu) >> WIDTH == 0));
+        return __all_sync(~0u, own == none || (((thread() & 31) == 0 || own >> 8 > before >> 8) &&
+                                               (own & 0xffu) >> WIDTH == 0));
     }
 
     /* Are there any before this position? */
@@ -88,9 +95,11 @@ struct outliers {
         left = 0;
     }
 
-    /* Those before `end`, of which all elements are stored: each lane changes one, and the lane that decoded it learns by how much its part of the check does.
-     * out: the tile. add: of an element. */
-    template <int BYTES, int FIELD, int WIDTH> __device__ __forceinline__ void patch(uint32_t end, char *out, uint32_t add, uint64_t *sum)
+    /* Those before `end`, of which all elements are stored: each lane changes one, and the lane
+     * that decoded it learns by how much its part of the check does. out: the tile. add: of an
+     * element. */
+    template <int BYTES, int FIELD, int WIDTH>
+    __device__ __forceinline__ void patch(uint32_t end, char *out, uint32_t add, uint64_t *sum)
     {
         constexpr uint32_t field = ((1u << WIDTH) - 1) << FIELD;
         const bool mine = own < end << 8;
@@ -103,7 +112,8 @@ struct outliers {
             uint32_t now = (((old + add) & ~field) | (own & 0xffu) << FIELD) - add;
             now &= BYTES == 1 ? 0xffu : BYTES == 2 ? 0xffffu : ~0u;
             store_element<BYTES>(at, now);
-            change = (((uint64_t)now - (uint64_t)old) << (offset % 4 * 8)) * wcodec_check_factor(position / 128 * BYTES + offset / 4);
+            change = (((uint64_t)now - (uint64_t)old) << (offset % 4 * 8)) *
+                     wcodec_check_factor(position / 128 * BYTES + offset / 4);
         }
         for (uint32_t left_here = __ballot_sync(~0u, mine); left_here; left_here &= left_here - 1) {
             const int i = __ffs(left_here) - 1;
@@ -115,16 +125,21 @@ struct outliers {
     }
 };
 
-/* Put the value of an outlier into the field of its element, if it is one of the lane's four in o[0] to o[BYTES - 1]. add: of one element. */
-template <int BYTES, int FIELD, int WIDTH> WCODEC_INLINE void replace_field(uint32_t outlier, uint32_t add, uint32_t *o)
+/* Put the value of an outlier into the field of its element, if it is one of the lane's four in
+ * o[0] to o[BYTES - 1]. add: of one element. */
+template <int BYTES, int FIELD, int WIDTH>
+WCODEC_INLINE void replace_field(uint32_t outlier, uint32_t add, uint32_t *o)
 {
-    constexpr uint32_t element = BYTES == 4 ? ~0u : (1u << 8 * BYTES % 32) - 1, field = ((1u << WIDTH) - 1) << FIELD;
+    constexpr uint32_t element = BYTES == 4 ? ~0u : (1u << 8 * BYTES % 32) - 1,
+                       field = ((1u << WIDTH) - 1) << FIELD;
     const bool own = (outlier >> 10 & 31u) == (thread() & 31);
     const uint32_t bit = (outlier >> 8 & 3u) * 8 * BYTES;
 #pragma unroll
     for (uint32_t i = 0; i < BYTES; i++) {
-        const uint32_t old = o[i] >> bit % 32, now = (((old + add) & ~field) | (outlier & 0xffu) << FIELD) - add;
-        o[i] = own && bit / 32 == i ? (o[i] & ~(element << bit % 32)) | (now & element) << bit % 32 : o[i];
+        const uint32_t old = o[i] >> bit % 32,
+                       now = (((old + add) & ~field) | (outlier & 0xffu) << FIELD) - add;
+        o[i] = own && bit / 32 == i ? (o[i] & ~(element << bit % 32)) | (now & element) << bit % 32
+                                    : o[i];
     }
 }
 

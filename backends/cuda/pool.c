@@ -21,7 +21,8 @@ static struct wcodec_cuda_slab *pool_find(struct wcodec_cuda_pool *pool, uint64_
 {
     struct wcodec_cuda_slab **best = NULL;
     for (struct wcodec_cuda_slab **p = &pool->free; *p != NULL; p = &(*p)->next)
-        if ((*p)->size >= size && (*p)->size / 8 <= size && (best == NULL || (*p)->size < (*best)->size))
+        if ((*p)->size >= size && (*p)->size / 8 <= size &&
+            (best == NULL || (*p)->size < (*best)->size))
             best = p;
     if (best == NULL)
         return NULL;
@@ -31,9 +32,11 @@ static struct wcodec_cuda_slab *pool_find(struct wcodec_cuda_pool *pool, uint64_
     return slab;
 }
 
-static wcodec_status slab_allocate(struct wcodec_device *d, uint64_t size, struct wcodec_cuda_slab **slab, wcodec_error *err)
+static wcodec_status slab_allocate(struct wcodec_device *d, uint64_t size,
+                                   struct wcodec_cuda_slab **slab, wcodec_error *err)
 {
-    struct wcodec_cuda_slab *s = d->host->allocator->allocate(d->host->allocator->opaque, sizeof *s);
+    struct wcodec_cuda_slab *s =
+        d->host->allocator->allocate(d->host->allocator->opaque, sizeof *s);
     if (s == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for a batch");
     *s = (struct wcodec_cuda_slab){.size = SLAB_LEAST};
@@ -56,7 +59,8 @@ static wcodec_status slab_allocate(struct wcodec_device *d, uint64_t size, struc
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_cuda_slab_take(struct wcodec_device *d, uint64_t size, struct wcodec_cuda_slab **slab, wcodec_error *err)
+wcodec_status wcodec_cuda_slab_take(struct wcodec_device *d, uint64_t size,
+                                    struct wcodec_cuda_slab **slab, wcodec_error *err)
 {
     pthread_mutex_lock(&d->pool.lock);
     struct wcodec_cuda_slab *found = pool_find(&d->pool, size < SLAB_LEAST ? SLAB_LEAST : size);

@@ -1,12 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Scratch memory of batches, through which tensors in blocks go. One is kept for the next batch, since its allocation waits for all that the device does. */
+/* Scratch memory of batches, through which tensors in blocks go. One is kept for the next batch,
+ * since its allocation waits for all that the device does. */
 #include "backends/cuda/cuda.h"
 
 #define KEPT_MOST ((uint64_t)256 << 20)
 
-wcodec_status wcodec_cuda_scratch_take(struct wcodec_device *d, uint64_t size, struct wcodec_cuda_scratch *scratch, wcodec_error *err)
+wcodec_status wcodec_cuda_scratch_take(struct wcodec_device *d, uint64_t size,
+                                       struct wcodec_cuda_scratch *scratch, wcodec_error *err)
 {
     struct wcodec_cuda_scratch kept = {0};
     *scratch = (struct wcodec_cuda_scratch){0};
@@ -23,7 +25,8 @@ wcodec_status wcodec_cuda_scratch_take(struct wcodec_device *d, uint64_t size, s
     if (kept.size != 0)
         d->cu->release(kept.memory);
     kept.size = wcodec_align_u64(size, (uint64_t)1 << 20);
-    const cu_result result = kept.size <= SIZE_MAX ? d->cu->allocate(&kept.memory, (size_t)kept.size) : CU_OUT_OF_MEMORY;
+    const cu_result result =
+        kept.size <= SIZE_MAX ? d->cu->allocate(&kept.memory, (size_t)kept.size) : CU_OUT_OF_MEMORY;
     if (result)
         return wcodec_cuda_fail(d, result, "cuMemAlloc", err);
     *scratch = kept;

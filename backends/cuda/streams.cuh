@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A tile's words and raw bits on their way through shared memory, by asynchronous copies: loads into registers end in moves by the compiler, which wait for
- * them long before the value is needed. */
+/* A tile's words and raw bits on their way through shared memory, by asynchronous copies: loads
+ * into registers end in moves by the compiler, which wait for them long before the value is needed.
+ */
 #ifndef WCODEC_CUDA_STREAMS_CUH
 #define WCODEC_CUDA_STREAMS_CUH
 
@@ -11,14 +12,16 @@
 /* What is asked for before one block is there for the next. */
 template <int SHAPE> struct streams {
     typedef shape<SHAPE> s;
-    static constexpr uint32_t slots = WCODEC_CUDA_SLOTS, slot = WCODEC_CUDA_SLOT(SHAPE), size = slots * slot, rows = s::rows, raw_slot = rows * 128;
+    static constexpr uint32_t slots = WCODEC_CUDA_SLOTS, slot = WCODEC_CUDA_SLOT(SHAPE),
+                              size = slots * slot, rows = s::rows, raw_slot = rows * 128;
     static constexpr uint32_t raw_begin = size + slot; /* in the warp's room */
 
-    uint32_t part;  /* 16 * lane */
-    uint32_t ring;  /* shared address of the warp's room */
-    uint32_t at;    /* shared address of the next word */
-    uint32_t next;  /* where `at` enters the slot after its own */
-    uint32_t load;  /* offset from `from` of what the next slot takes: 16 * lane, and a slot's size a slot */
+    uint32_t part; /* 16 * lane */
+    uint32_t ring; /* shared address of the warp's room */
+    uint32_t at;   /* shared address of the next word */
+    uint32_t next; /* where `at` enters the slot after its own */
+    uint32_t load; /* offset from `from` of what the next slot takes: 16 * lane, and a slot's size a
+                      slot */
     uint32_t limit; /* the last offset that may be read */
     const char *from;
     uint32_t row;       /* shared address of the lane's words of the block's raw bits */
@@ -26,10 +29,13 @@ template <int SHAPE> struct streams {
     uint32_t raw_limit; /* the last offset that may be read */
     const char *raw;
 
-    /* All lanes' copies of the tile before must be over, and its words read. words: address of the first one; with none, of anything that may be read. */
-    __device__ __forceinline__ void open(uint32_t room, uint64_t words, uint32_t count, uint64_t raw_bits, uint32_t groups)
+    /* All lanes' copies of the tile before must be over, and its words read. words: address of the
+     * first one; with none, of anything that may be read. */
+    __device__ __forceinline__ void open(uint32_t room, uint64_t words, uint32_t count,
+                                         uint64_t raw_bits, uint32_t groups)
     {
-        const uint32_t lane = thread() & 31, skip = (uint32_t)words & 31, bytes = (skip + 2 * count + 15) & ~15u; /* whole sectors */
+        const uint32_t lane = thread() & 31, skip = (uint32_t)words & 31,
+                       bytes = (skip + 2 * count + 15) & ~15u; /* whole sectors */
         part = lane * 16;
         ring = room;
         from = (const char *)(words - skip);
@@ -86,11 +92,15 @@ template <int SHAPE> struct streams {
                 copy_raw(to + 1024, plane_offset<SHAPE, 1>(groups) + g * 128 + part);
             if constexpr (SHAPE == WCODEC_SHAPE_16_11)
                 if (part < 256)
-                    copy_raw(to + 512, (part < 128 ? plane_offset<SHAPE, 1>(groups) + g / 4 * 128 : plane_offset<SHAPE, 2>(groups) + g / 8 * 128 - 128) + part);
+                    copy_raw(to + 512,
+                             (part < 128 ? plane_offset<SHAPE, 1>(groups) + g / 4 * 128
+                                         : plane_offset<SHAPE, 2>(groups) + g / 8 * 128 - 128) +
+                                 part);
         }
     }
 
-    /* Before every block, of which g is the first group. `at` has moved by a slot's size at most since the last time: the slot before its own is free. */
+    /* Before every block, of which g is the first group. `at` has moved by a slot's size at most
+     * since the last time: the slot before its own is free. */
     __device__ __forceinline__ void begin_block(uint32_t g, uint32_t groups)
     {
         wait(); /* everybody's copies have come, and all have read what is overwritten now */
@@ -100,8 +110,9 @@ template <int SHAPE> struct streams {
         copy_async_commit();
     }
 
-    /* The same of a block without raw bits, when wait() was called once: what was asked for when `at` entered its slot is two slots ahead, and is waited for
-     * when it enters the next one only. */
+    /* The same of a block without raw bits, when wait() was called once: what was asked for when
+     * `at` entered its slot is two slots ahead, and is waited for when it enters the next one only.
+     */
     __device__ __forceinline__ void begin_words()
     {
         if (__all_sync(~0u, at < next))
@@ -125,7 +136,8 @@ template <int SHAPE> struct streams {
 
     __device__ __forceinline__ void enter_slot()
     {
-        if (!__all_sync(~0u, at < next)) /* the same for all; said by a vote, so that the compiler knows */
+        if (!__all_sync(
+                ~0u, at < next)) /* the same for all; said by a vote, so that the compiler knows */
             next_slot();
     }
 

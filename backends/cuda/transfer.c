@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What pipelines and measurements need beside decoding: streams whose events have times, and the driver's own handles. */
+/* What pipelines and measurements need beside decoding: streams whose events have times, and the
+ * driver's own handles. */
 #include "backends/cuda/cuda.h"
 
-wcodec_status wcodec_cuda_queue_create_timed(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err)
+wcodec_status wcodec_cuda_queue_create_timed(struct wcodec_device *device,
+                                             struct wcodec_queue **queue, wcodec_error *err)
 {
     struct wcodec_queue *q;
     const wcodec_status status = wcodec_backend_cuda.queue_create(device, &q, err);
@@ -15,7 +17,8 @@ wcodec_status wcodec_cuda_queue_create_timed(struct wcodec_device *device, struc
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_cuda_event_elapsed(struct wcodec_event *from, struct wcodec_event *to, uint64_t *nanoseconds, wcodec_error *err)
+wcodec_status wcodec_cuda_event_elapsed(struct wcodec_event *from, struct wcodec_event *to,
+                                        uint64_t *nanoseconds, wcodec_error *err)
 {
     const struct wcodec_device *d = from->device;
     cu_context context;

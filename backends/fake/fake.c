@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A check-only plugin that works: the CPU's backend behind memory that the host does not see and queues that do nothing before somebody waits, as a GPU may.
- * WCODEC_FAKE makes it fail in one way:
- *   nodriver, nodevices, unlisted, noopen, unsupported, wrong, noadopt, nopinned: from the beginning
- *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault, late-undone: after the known answers, so that the core trusts it
- *   memory-N: its N-th allocation (memory, queue, event, batch) after them; and only that
- *   lost-N: every call from the N-th after them on
- *   silent-N: from the N-th call on nothing is done any more; waiting says so
- * It has two devices, and each refuses what belongs to the other. Several contexts may use it, if they are created one after the other. */
+/* A check-only plugin that works: the CPU's backend behind memory that the host does not see and
+ * queues that do nothing before somebody waits, as a GPU may. WCODEC_FAKE makes it fail in one way:
+ *   nodriver, nodevices, unlisted, noopen, unsupported, wrong, noadopt, nopinned: from the
+ * beginning late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault,
+ * late-undone: after the known answers, so that the core trusts it memory-N: its N-th allocation
+ * (memory, queue, event, batch) after them; and only that lost-N: every call from the N-th after
+ * them on silent-N: from the N-th call on nothing is done any more; waiting says so It has two
+ * devices, and each refuses what belongs to the other. Several contexts may use it, if they are
+ * created one after the other. */
 #include "backends/fake/queue.h"
 #include "backends/cpu/cpu.h"
 #include <pthread.h>
@@ -44,7 +45,8 @@ struct fake_event {
     uint64_t number;
 };
 
-static wcodec_status (*fail)(wcodec_error *err, wcodec_status status, const char *format, ...) WCODEC_PRINTF(3, 4);
+static wcodec_status (*fail)(wcodec_error *err, wcodec_status status, const char *format, ...)
+    WCODEC_PRINTF(3, 4);
 static char mode[32];
 static unsigned long nth;
 static atomic_uint queues_ended;
@@ -76,7 +78,8 @@ static wcodec_status begin_call(wcodec_error *err)
 static wcodec_status begin_allocation(wcodec_error *err)
 {
     wcodec_status status = begin_call(err);
-    if (status == WCODEC_OK && is_trusted() && atomic_fetch_add(&allocations, 1) + 1 == nth && is_mode("memory"))
+    if (status == WCODEC_OK && is_trusted() && atomic_fetch_add(&allocations, 1) + 1 == nth &&
+        is_mode("memory"))
         return fail(err, WCODEC_ERROR_MEMORY, "there is no fake memory for once");
     return status;
 }
@@ -86,10 +89,12 @@ static bool is_silent(void)
     return is_late("silent") && atomic_load(&calls) >= nth;
 }
 
-static wcodec_status give(struct wcodec_queue *queue, const struct fake_operation *operation, wcodec_error *err)
+static wcodec_status give(struct wcodec_queue *queue, const struct fake_operation *operation,
+                          wcodec_error *err)
 {
     wcodec_status status = begin_call(err);
-    if (status == WCODEC_OK && !is_silent() && !fake_queue_give((struct fake_queue *)queue, operation))
+    if (status == WCODEC_OK && !is_silent() &&
+        !fake_queue_give((struct fake_queue *)queue, operation))
         return fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     return status;
 }
@@ -105,7 +110,8 @@ static wcodec_status wait_until(struct fake_queue *queue, uint64_t number, wcode
     return status;
 }
 
-static wcodec_status fake_open(const struct wcodec_host *from, struct wcodec_backend_state **state, wcodec_error *err)
+static wcodec_status fake_open(const struct wcodec_host *from, struct wcodec_backend_state **state,
+                               wcodec_error *err)
 {
     const char *setting = from->setting(from->opaque, "WCODEC_FAKE");
     fail = from->fail;
@@ -122,7 +128,8 @@ static wcodec_status fake_open(const struct wcodec_host *from, struct wcodec_bac
     if (is_mode("nodriver"))
         return fail(err, WCODEC_ERROR_BACKEND, "libfake.so.1 not found");
     if (from->log_wants(from->opaque, WCODEC_LOG_DEBUG))
-        from->log(from->opaque, WCODEC_LOG_DEBUG, "fake: %u threads, setting outside its names: %s", from->threads(from->opaque),
+        from->log(from->opaque, WCODEC_LOG_DEBUG, "fake: %u threads, setting outside its names: %s",
+                  from->threads(from->opaque),
                   from->setting(from->opaque, "HOME") != NULL ? "seen" : "hidden");
     return wcodec_backend_cpu.open(from, state, err);
 }
@@ -138,11 +145,17 @@ static unsigned fake_device_count(struct wcodec_backend_state *state)
     return is_mode("nodevices") ? 0 : 2;
 }
 
-static void fake_device_list(struct wcodec_backend_state *state, unsigned i, struct wcodec_device_listing *listing)
+static void fake_device_list(struct wcodec_backend_state *state, unsigned i,
+                             struct wcodec_device_listing *listing)
 {
     (void)state;
     *listing = (struct wcodec_device_listing){
-        .driver = "fake 1.0", .memory = 1 << 20, .kind = WCODEC_DEVICE_GPU, .node = -1, .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
+        .driver = "fake 1.0",
+        .memory = 1 << 20,
+        .kind = WCODEC_DEVICE_GPU,
+        .node = -1,
+        .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADDRESSES |
+                        WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
     if (!is_mode("noadopt"))
         listing->capabilities |= WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE;
     snprintf(listing->name, sizeof listing->name, "Fake %u", i);
@@ -150,7 +163,8 @@ static void fake_device_list(struct wcodec_backend_state *state, unsigned i, str
         snprintf(listing->reason, sizeof listing->reason, "architecture 1.0 is too old");
 }
 
-static wcodec_status fake_device_open(struct wcodec_backend_state *state, unsigned i, struct wcodec_device **device, wcodec_error *err)
+static wcodec_status fake_device_open(struct wcodec_backend_state *state, unsigned i,
+                                      struct wcodec_device **device, wcodec_error *err)
 {
     if (is_mode("noopen"))
         return fail(err, WCODEC_ERROR_BACKEND, "fake %u is in use by another process", i);
@@ -179,12 +193,14 @@ static unsigned number_of(const struct wcodec_device *device)
 }
 
 /* A job or copy of another device's memory. NULL is nobody's. */
-static wcodec_status check_owner(const struct wcodec_queue *queue, const struct wcodec_memory *memory, wcodec_error *err)
+static wcodec_status check_owner(const struct wcodec_queue *queue,
+                                 const struct wcodec_memory *memory, wcodec_error *err)
 {
     const unsigned number = number_of(queue->device);
     if (memory == NULL || ((const struct fake_memory *)memory)->device == number)
         return WCODEC_OK;
-    return fail(err, WCODEC_ERROR_DEVICE, "memory of fake device %u in a queue of device %u", ((const struct fake_memory *)memory)->device, number);
+    return fail(err, WCODEC_ERROR_DEVICE, "memory of fake device %u in a queue of device %u",
+                ((const struct fake_memory *)memory)->device, number);
 }
 
 static void fake_device_native(struct wcodec_device *device, uint64_t *context, uint64_t *number)
@@ -199,15 +215,17 @@ static bool fake_device_supports(struct wcodec_device *device, const struct wcod
     return !is_mode("unsupported");
 }
 
-static wcodec_status fake_memory_allocate(struct wcodec_device *device, enum wcodec_memory_kind kind, uint64_t size, struct wcodec_memory **memory,
-                                          wcodec_error *err)
+static wcodec_status fake_memory_allocate(struct wcodec_device *device,
+                                          enum wcodec_memory_kind kind, uint64_t size,
+                                          struct wcodec_memory **memory, wcodec_error *err)
 {
     const struct wcodec_host *host = device->host;
     wcodec_status status = begin_allocation(err);
     if (status != WCODEC_OK)
         return status;
     if (is_late("late-memory") || (is_mode("nopinned") && kind == WCODEC_MEMORY_PINNED))
-        return fail(err, WCODEC_ERROR_MEMORY, "%llu bytes of fake memory are not there", (unsigned long long)size);
+        return fail(err, WCODEC_ERROR_MEMORY, "%llu bytes of fake memory are not there",
+                    (unsigned long long)size);
     struct fake_memory *m = wcodec_alloc(host->allocator, sizeof *m);
     uint8_t *block = wcodec_alloc(host->allocator, (size_t)size + 4095);
     if (m == NULL || block == NULL) {
@@ -216,7 +234,10 @@ static wcodec_status fake_memory_allocate(struct wcodec_device *device, enum wco
         return fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     }
     memset(block, 0xdd, (size_t)size + 4095);
-    *m = (struct fake_memory){{host, block + (4096 - (uintptr_t)block % 4096) % 4096, size, block}, kind, number_of(device), NULL};
+    *m = (struct fake_memory){{host, block + (4096 - (uintptr_t)block % 4096) % 4096, size, block},
+                              kind,
+                              number_of(device),
+                              NULL};
     pthread_mutex_lock(&blocks_lock);
     m->next = blocks;
     blocks = m;
@@ -237,7 +258,8 @@ static int owner_of(uint64_t native)
     return owner;
 }
 
-static wcodec_status fake_memory_adopt(struct wcodec_device *device, uint64_t native, uint64_t size, struct wcodec_memory **memory, wcodec_error *err)
+static wcodec_status fake_memory_adopt(struct wcodec_device *device, uint64_t native, uint64_t size,
+                                       struct wcodec_memory **memory, wcodec_error *err)
 {
     const struct wcodec_host *host = device->host;
     const int owner = owner_of(native);
@@ -249,11 +271,15 @@ static wcodec_status fake_memory_adopt(struct wcodec_device *device, uint64_t na
     if (native % 16 != 0)
         return fail(err, WCODEC_ERROR_USAGE, "fake memory is aligned to 16 bytes");
     if (owner >= 0 && (unsigned)owner != number_of(device))
-        return fail(err, WCODEC_ERROR_USAGE, "memory of device %d was given to device %u", owner, number_of(device));
+        return fail(err, WCODEC_ERROR_USAGE, "memory of device %d was given to device %u", owner,
+                    number_of(device));
     struct fake_memory *m = wcodec_alloc(host->allocator, sizeof *m);
     if (m == NULL)
         return fail(err, WCODEC_ERROR_MEMORY, "out of memory");
-    *m = (struct fake_memory){{host, (uint8_t *)(uintptr_t)native, size, NULL}, WCODEC_MEMORY_DEVICE, number_of(device), NULL};
+    *m = (struct fake_memory){{host, (uint8_t *)(uintptr_t)native, size, NULL},
+                              WCODEC_MEMORY_DEVICE,
+                              number_of(device),
+                              NULL};
     *memory = &m->cpu;
     return WCODEC_OK;
 }
@@ -283,7 +309,8 @@ static void fake_memory_free(struct wcodec_memory *memory)
     wcodec_free(allocator, memory);
 }
 
-static wcodec_status fake_queue_create(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err)
+static wcodec_status fake_queue_create(struct wcodec_device *device, struct wcodec_queue **queue,
+                                       wcodec_error *err)
 {
     const struct wcodec_host *host = device->host;
     wcodec_status status = begin_allocation(err);
@@ -298,7 +325,8 @@ static wcodec_status fake_queue_create(struct wcodec_device *device, struct wcod
 }
 
 /* A caller's queue is any number but 0: all that it was given is done already. */
-static wcodec_status fake_queue_adopt(struct wcodec_device *device, uint64_t native, struct wcodec_queue **queue, wcodec_error *err)
+static wcodec_status fake_queue_adopt(struct wcodec_device *device, uint64_t native,
+                                      struct wcodec_queue **queue, wcodec_error *err)
 {
     if (native == 0)
         return fail(err, WCODEC_ERROR_USAGE, "fake queue 0 does not exist");
@@ -319,14 +347,19 @@ static wcodec_status fake_queue_wait(struct wcodec_queue *queue, wcodec_error *e
     return wait_until((struct fake_queue *)queue, UINT64_MAX, err);
 }
 
-/* The other queue is not the caller's to touch from here, so events of other queues only mark what was waited for. */
-static wcodec_status fake_queue_after(struct wcodec_queue *queue, struct wcodec_event *event, wcodec_error *err)
+/* The other queue is not the caller's to touch from here, so events of other queues only mark what
+ * was waited for. */
+static wcodec_status fake_queue_after(struct wcodec_queue *queue, struct wcodec_event *event,
+                                      wcodec_error *err)
 {
     struct fake_event *e = (struct fake_event *)event;
-    return e->queue != NULL && e->queue != (struct fake_queue *)queue ? wait_until(e->queue, e->number, err) : WCODEC_OK;
+    return e->queue != NULL && e->queue != (struct fake_queue *)queue
+               ? wait_until(e->queue, e->number, err)
+               : WCODEC_OK;
 }
 
-static wcodec_status fake_event_record(struct wcodec_queue *queue, struct wcodec_event **event, wcodec_error *err)
+static wcodec_status fake_event_record(struct wcodec_queue *queue, struct wcodec_event **event,
+                                       wcodec_error *err)
 {
     struct wcodec_event *clock;
     wcodec_status status = begin_allocation(err);
@@ -336,7 +369,8 @@ static wcodec_status fake_event_record(struct wcodec_queue *queue, struct wcodec
         return status;
     struct fake_event *e = wcodec_alloc(clock->host->allocator, sizeof *e);
     if (e != NULL)
-        *e = (struct fake_event){*clock, (struct fake_queue *)queue, ((struct fake_queue *)queue)->given};
+        *e = (struct fake_event){*clock, (struct fake_queue *)queue,
+                                 ((struct fake_queue *)queue)->given};
     wcodec_backend_cpu.event_destroy(clock);
     if (e == NULL)
         return fail(err, WCODEC_ERROR_MEMORY, "out of memory");
@@ -358,11 +392,13 @@ static wcodec_status fake_event_query(struct wcodec_event *event, bool *done, wc
 {
     struct fake_event *e = (struct fake_event *)event;
     wcodec_status status = begin_call(err);
-    *done = !is_late("late-undone") && (e->queue == NULL || e->queue->first == NULL || e->queue->first->number > e->number);
+    *done = !is_late("late-undone") &&
+            (e->queue == NULL || e->queue->first == NULL || e->queue->first->number > e->number);
     return status;
 }
 
-static wcodec_status fake_event_elapsed(struct wcodec_event *from, struct wcodec_event *to, uint64_t *nanoseconds, wcodec_error *err)
+static wcodec_status fake_event_elapsed(struct wcodec_event *from, struct wcodec_event *to,
+                                        uint64_t *nanoseconds, wcodec_error *err)
 {
     return wcodec_backend_cpu.event_elapsed(from, to, nanoseconds, err);
 }
@@ -372,34 +408,54 @@ static void fake_event_destroy(struct wcodec_event *event)
     wcodec_free(event->host->allocator, event);
 }
 
-static wcodec_status fake_copy_in(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, const void *from, uint64_t size, wcodec_error *err)
+static wcodec_status fake_copy_in(struct wcodec_queue *queue, struct wcodec_memory *to,
+                                  uint64_t to_offset, const void *from, uint64_t size,
+                                  wcodec_error *err)
 {
     wcodec_status status = check_owner(queue, to, err);
-    return status == WCODEC_OK ? give(queue, &(struct fake_operation){.to = to->data + to_offset, .from = from, .size = size}, err) : status;
+    return status == WCODEC_OK ? give(queue,
+                                      &(struct fake_operation){
+                                          .to = to->data + to_offset, .from = from, .size = size},
+                                      err)
+                               : status;
 }
 
-static wcodec_status fake_copy_out(struct wcodec_queue *queue, void *to, struct wcodec_memory *from, uint64_t from_offset, uint64_t size, wcodec_error *err)
+static wcodec_status fake_copy_out(struct wcodec_queue *queue, void *to, struct wcodec_memory *from,
+                                   uint64_t from_offset, uint64_t size, wcodec_error *err)
 {
     const bool fails = is_late("late-copy");
     wcodec_status status = check_owner(queue, from, err);
     if (status == WCODEC_OK)
-        status = give(queue, &(struct fake_operation){.to = to, .from = from->data + from_offset, .size = fails ? size / 2 : size}, err);
-    return status == WCODEC_OK && fails ? fail(err, WCODEC_ERROR_DEVICE, "the fake bus went away") : status;
+        status =
+            give(queue,
+                 &(struct fake_operation){
+                     .to = to, .from = from->data + from_offset, .size = fails ? size / 2 : size},
+                 err);
+    return status == WCODEC_OK && fails ? fail(err, WCODEC_ERROR_DEVICE, "the fake bus went away")
+                                        : status;
 }
 
-static wcodec_status fake_copy(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, struct wcodec_memory *from, uint64_t from_offset,
+static wcodec_status fake_copy(struct wcodec_queue *queue, struct wcodec_memory *to,
+                               uint64_t to_offset, struct wcodec_memory *from, uint64_t from_offset,
                                uint64_t size, wcodec_error *err)
 {
     wcodec_status status = check_owner(queue, to, err);
     if (status == WCODEC_OK)
         status = check_owner(queue, from, err);
-    return status == WCODEC_OK ? give(queue, &(struct fake_operation){.to = to->data + to_offset, .from = from->data + from_offset, .size = size}, err) : status;
+    return status == WCODEC_OK ? give(queue,
+                                      &(struct fake_operation){.to = to->data + to_offset,
+                                                               .from = from->data + from_offset,
+                                                               .size = size},
+                                      err)
+                               : status;
 }
 
-static wcodec_status fake_fill(struct wcodec_queue *queue, struct wcodec_memory *to, uint64_t to_offset, const uint8_t element[8], unsigned element_log2,
+static wcodec_status fake_fill(struct wcodec_queue *queue, struct wcodec_memory *to,
+                               uint64_t to_offset, const uint8_t element[8], unsigned element_log2,
                                uint64_t count, wcodec_error *err)
 {
-    struct fake_operation o = {.to = to->data + to_offset, .size = count << element_log2, .element_log2 = element_log2};
+    struct fake_operation o = {
+        .to = to->data + to_offset, .size = count << element_log2, .element_log2 = element_log2};
     memcpy(o.element, element, (size_t)1 << element_log2);
     wcodec_status status = check_owner(queue, to, err);
     return status == WCODEC_OK ? give(queue, &o, err) : status;
@@ -408,7 +464,8 @@ static wcodec_status fake_fill(struct wcodec_queue *queue, struct wcodec_memory 
 /* Of the batch made last: the first byte that it writes. */
 static uint8_t *first_byte;
 
-static wcodec_status fake_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err)
+static wcodec_status fake_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs,
+                                       size_t count, struct wcodec_batch **batch, wcodec_error *err)
 {
     wcodec_status status = begin_allocation(err);
     for (size_t i = 0; i < count && status == WCODEC_OK; i++) {
@@ -418,17 +475,23 @@ static wcodec_status fake_batch_create(struct wcodec_queue *queue, const struct 
     }
     if (is_mode("wrong"))
         first_byte = jobs[0].memory->data + jobs[0].destination;
-    return status == WCODEC_OK ? wcodec_backend_cpu.batch_create(queue, jobs, count, batch, err) : status;
+    return status == WCODEC_OK ? wcodec_backend_cpu.batch_create(queue, jobs, count, batch, err)
+                               : status;
 }
 
-static wcodec_status fake_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch, wcodec_error *err)
+static wcodec_status fake_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch,
+                                       wcodec_error *err)
 {
     if (is_late("late-decode"))
         return fail(err, WCODEC_ERROR_DEVICE, "an illegal fake instruction");
-    return give(queue, &(struct fake_operation){.batch = batch, .wrong = is_mode("wrong") ? first_byte : NULL}, err);
+    return give(
+        queue,
+        &(struct fake_operation){.batch = batch, .wrong = is_mode("wrong") ? first_byte : NULL},
+        err);
 }
 
-static wcodec_status fake_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch, struct wcodec_job_result *results, wcodec_error *err)
+static wcodec_status fake_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch,
+                                        struct wcodec_job_result *results, wcodec_error *err)
 {
     if (is_late("late-results"))
         return fail(err, WCODEC_ERROR_DEVICE, "fake memory has an error that cannot be corrected");

@@ -6,10 +6,12 @@
 
 WCODEC_API extern const struct wcodec_backend wcodec_backend_fakemissing;
 
-static wcodec_status missing_open(const struct wcodec_host *host, struct wcodec_backend_state **state, wcodec_error *err)
+static wcodec_status missing_open(const struct wcodec_host *host,
+                                  struct wcodec_backend_state **state, wcodec_error *err)
 {
     (void)state;
     return host->fail(err, WCODEC_ERROR_BACKEND, "never called");
 }
 
-const struct wcodec_backend wcodec_backend_fakemissing = {.abi = WCODEC_BACKEND_ABI, .name = "fakemissing", .open = missing_open};
+const struct wcodec_backend wcodec_backend_fakemissing = {
+    .abi = WCODEC_BACKEND_ABI, .name = "fakemissing", .open = missing_open};

@@ -5,7 +5,8 @@
 #include "backends/cpu/cpu.h"
 #include <string.h>
 
-void fake_queue_init(struct fake_queue *q, struct wcodec_device *device, const struct wcodec_host *host)
+void fake_queue_init(struct fake_queue *q, struct wcodec_device *device,
+                     const struct wcodec_host *host)
 {
     *q = (struct fake_queue){.cpu.device = device, .host = host};
     q->last = &q->first;
@@ -24,7 +25,8 @@ bool fake_queue_give(struct fake_queue *q, const struct fake_operation *operatio
     return true;
 }
 
-static wcodec_status perform(struct fake_queue *q, const struct fake_operation *o, wcodec_error *err)
+static wcodec_status perform(struct fake_queue *q, const struct fake_operation *o,
+                             wcodec_error *err)
 {
     wcodec_status status = WCODEC_OK;
     if (o->batch != NULL) {

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Queues of the fake device: what they are given is done only when somebody waits, as late as a device may. So memory that is let go or used again too early is
- * found, and errors come late. */
+/* Queues of the fake device: what they are given is done only when somebody waits, as late as a
+ * device may. So memory that is let go or used again too early is found, and errors come late. */
 #ifndef WCODEC_FAKE_QUEUE_H
 #define WCODEC_FAKE_QUEUE_H
 
@@ -28,7 +28,8 @@ struct fake_queue {
     struct fake_operation *first, **last;
 };
 
-void fake_queue_init(struct fake_queue *queue, struct wcodec_device *device, const struct wcodec_host *host);
+void fake_queue_init(struct fake_queue *queue, struct wcodec_device *device,
+                     const struct wcodec_host *host);
 
 /* Copied. False: out of memory. */
 bool fake_queue_give(struct fake_queue *queue, const struct fake_operation *operation);

@@ -9,13 +9,16 @@
 
 enum { PLATFORMS_MAX = 32 };
 
-static void add_devices(struct wcodec_backend_state *s, cl_platform_id platform, cl_device_type type)
+static void add_devices(struct wcodec_backend_state *s, cl_platform_id platform,
+                        cl_device_type type)
 {
     cl_device_id ids[WCODEC_OPENCL_DEVICES_MAX];
     cl_uint count = 0;
-    if (s->driver.clGetDeviceIDs(platform, type, WCODEC_OPENCL_DEVICES_MAX, ids, &count) != CL_SUCCESS)
+    if (s->driver.clGetDeviceIDs(platform, type, WCODEC_OPENCL_DEVICES_MAX, ids, &count) !=
+        CL_SUCCESS)
         return;
-    for (cl_uint i = 0; i < count && i < WCODEC_OPENCL_DEVICES_MAX && s->count < WCODEC_OPENCL_DEVICES_MAX; i++) {
+    for (cl_uint i = 0;
+         i < count && i < WCODEC_OPENCL_DEVICES_MAX && s->count < WCODEC_OPENCL_DEVICES_MAX; i++) {
         bool known = false; /* oclgrind's is of all types */
         for (unsigned k = 0; k < s->count; k++)
             known = known || s->places[k].device == ids[i];
@@ -24,9 +27,11 @@ static void add_devices(struct wcodec_backend_state *s, cl_platform_id platform,
     }
 }
 
-wcodec_status wcodec_opencl_open(const struct wcodec_host *host, struct wcodec_backend_state **state, wcodec_error *err)
+wcodec_status wcodec_opencl_open(const struct wcodec_host *host,
+                                 struct wcodec_backend_state **state, wcodec_error *err)
 {
-    static const cl_device_type types[] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ACCELERATOR, CL_DEVICE_TYPE_CPU};
+    static const cl_device_type types[] = {CL_DEVICE_TYPE_GPU, CL_DEVICE_TYPE_ACCELERATOR,
+                                           CL_DEVICE_TYPE_CPU};
     cl_platform_id platforms[PLATFORMS_MAX];
     cl_uint count = 0;
     char text[128];
@@ -71,10 +76,12 @@ unsigned wcodec_opencl_device_count(struct wcodec_backend_state *state)
     return state->count;
 }
 
-static void get_text(const struct wcodec_backend_state *s, unsigned i, cl_device_info what, char *text, size_t size)
+static void get_text(const struct wcodec_backend_state *s, unsigned i, cl_device_info what,
+                     char *text, size_t size)
 {
     char whole[1024] = "";
-    if (s->driver.clGetDeviceInfo(s->places[i].device, what, sizeof whole - 1, whole, NULL) != CL_SUCCESS)
+    if (s->driver.clGetDeviceInfo(s->places[i].device, what, sizeof whole - 1, whole, NULL) !=
+        CL_SUCCESS)
         whole[0] = '\0';
     const char *from = whole + strspn(whole, " ");
     size_t length = strlen(from);
@@ -86,15 +93,23 @@ static void get_text(const struct wcodec_backend_state *s, unsigned i, cl_device
 static cl_uint get_uint(const struct wcodec_backend_state *s, unsigned i, cl_device_info what)
 {
     cl_uint value = 0;
-    return s->driver.clGetDeviceInfo(s->places[i].device, what, sizeof value, &value, NULL) == CL_SUCCESS ? value : 0;
+    return s->driver.clGetDeviceInfo(s->places[i].device, what, sizeof value, &value, NULL) ==
+                   CL_SUCCESS
+               ? value
+               : 0;
 }
 
-void wcodec_opencl_device_list(struct wcodec_backend_state *s, unsigned i, struct wcodec_device_listing *listing)
+void wcodec_opencl_device_list(struct wcodec_backend_state *s, unsigned i,
+                               struct wcodec_device_listing *listing)
 {
     char version[64], driver[64];
     unsigned major = 0, minor = 0;
     cl_ulong memory = 0;
-    *listing = (struct wcodec_device_listing){.kind = WCODEC_DEVICE_OTHER, .node = -1, .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
+    *listing = (struct wcodec_device_listing){
+        .kind = WCODEC_DEVICE_OTHER,
+        .node = -1,
+        .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADOPT_MEMORY |
+                        WCODEC_DEVICE_ADOPT_QUEUE | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
     if (i >= s->count) {
         snprintf(listing->reason, sizeof listing->reason, "there is no such device");
         return;
@@ -111,30 +126,37 @@ void wcodec_opencl_device_list(struct wcodec_backend_state *s, unsigned i, struc
     get_text(s, i, CL_DEVICE_VERSION, version, sizeof version);
     get_text(s, i, CL_DRIVER_VERSION, driver, sizeof driver);
     snprintf(listing->driver, sizeof listing->driver, "%.45s, driver %.40s", version, driver);
-    if (s->driver.clGetDeviceInfo(s->places[i].device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory, &memory, NULL) == CL_SUCCESS)
+    if (s->driver.clGetDeviceInfo(s->places[i].device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory,
+                                  &memory, NULL) == CL_SUCCESS)
         listing->memory = memory;
     if (sscanf(version, "OpenCL %u.%u", &major, &minor) != 2 || major * 10 + minor < 12)
-        snprintf(listing->reason, sizeof listing->reason, "it has %s, OpenCL 1.2 is needed", version);
+        snprintf(listing->reason, sizeof listing->reason, "it has %s, OpenCL 1.2 is needed",
+                 version);
     else if (!get_uint(s, i, CL_DEVICE_AVAILABLE))
-        snprintf(listing->reason, sizeof listing->reason, "its driver says that it is not available");
+        snprintf(listing->reason, sizeof listing->reason,
+                 "its driver says that it is not available");
     else if (!get_uint(s, i, CL_DEVICE_COMPILER_AVAILABLE))
         snprintf(listing->reason, sizeof listing->reason, "its driver has no compiler");
     else if (!get_uint(s, i, CL_DEVICE_ENDIAN_LITTLE))
         snprintf(listing->reason, sizeof listing->reason, "it is big-endian");
 }
 
-/* PoCL 5.0 finds the code of a kernel by the sizes of a work-group and of the whole range, but lets go of it by the former alone. Of two launches in two queues
- * that differ in the latter, one lets go of the other's, and the second to end stops the process: "Assertion `found->ref_count > 0' failed". 3.1 counts each
- * launch twice, which hides it; in newer ones a launch keeps what it has found. */
+/* PoCL 5.0 finds the code of a kernel by the sizes of a work-group and of the whole range, but lets
+ * go of it by the former alone. Of two launches in two queues that differ in the latter, one lets
+ * go of the other's, and the second to end stops the process: "Assertion `found->ref_count > 0'
+ * failed". 3.1 counts each launch twice, which hides it; in newer ones a launch keeps what it has
+ * found. */
 static bool fails_with_two_launches(const struct wcodec_backend_state *s, unsigned i)
 {
     char version[64], driver[64];
     get_text(s, i, CL_DEVICE_VERSION, version, sizeof version);
     get_text(s, i, CL_DRIVER_VERSION, driver, sizeof driver);
-    return strstr(version, "PoCL") != NULL && (driver[0] == '4' || driver[0] == '5') && driver[1] == '.';
+    return strstr(version, "PoCL") != NULL && (driver[0] == '4' || driver[0] == '5') &&
+           driver[1] == '.';
 }
 
-wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *s, unsigned i, struct wcodec_device **device, wcodec_error *err)
+wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *s, unsigned i,
+                                        struct wcodec_device **device, wcodec_error *err)
 {
     struct wcodec_device_listing listing;
     cl_int result;
@@ -151,7 +173,8 @@ wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *s, unsigned
     d->memory = listing.memory > 0 ? listing.memory : UINT64_MAX;
     d->alone = fails_with_two_launches(s, i);
     pthread_mutex_init(&d->lock, NULL);
-    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM, (cl_context_properties)d->place->platform, 0};
+    const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
+                                                (cl_context_properties)d->place->platform, 0};
     wcodec_status status;
     d->context = d->cl->clCreateContext(properties, 1, &d->place->device, NULL, NULL, &result);
     if (result != CL_SUCCESS) {

@@ -1,11 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* One kernel of the common field lists (elements.cl): whole tiles of one coded field. A work-group has the field's tables in local memory, 32 work-items decode
- * a tile, four groups at a time, and its words pass through a ring in local memory. */
+/* One kernel of the common field lists (elements.cl): whole tiles of one coded field. A work-group
+ * has the field's tables in local memory, 32 work-items decode a tile, four groups at a time, and
+ * its words pass through a ring in local memory. */
 #ifdef WCODEC_SHAPE
 /* Four groups. The last of a tile take the payload; raw bits are loaded ahead for those behind. */
-WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g, const bool last, const bool before_last)
+WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g, const bool last,
+                                               const bool before_last)
 {
     uint32_t r[RAW ? RAW : 1], runs = f->next_runs;
 #pragma unroll
@@ -35,7 +37,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g
         table = wcodec_shuffle(table, (g + (uint32_t)k) % WCODEC_UNIT_GROUPS);
 #endif
         if (WCODEC_RUNS_AHEAD)
-            table += (runs >> (((g + (uint32_t)k) >> f->run_log2) - (g >> f->run_log2)) * f->run_bits & ((1u << f->run_bits) - 1)) * 1024;
+            table +=
+                (runs >> (((g + (uint32_t)k) >> f->run_log2) - (g >> f->run_log2)) * f->run_bits &
+                 ((1u << f->run_bits) - 1)) *
+                1024;
 #pragma unroll
         for (int i = 0; i < 4; i += WCODEC_PAIRS_CODING ? 2 : 1) {
             s[i] = wcodec_fast_symbol(f, table);
@@ -78,14 +83,17 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_groups(struct wcodec_fast *f, uint32_t g
 }
 
 /* Call into the cache what a tile begins with. */
-WCODEC_DEVICE_FUNCTION void wcodec_fast_ahead(const __global struct wcodec_tile_job *job, wcodec_places places, uint32_t lane)
+WCODEC_DEVICE_FUNCTION void wcodec_fast_ahead(const __global struct wcodec_tile_job *job,
+                                              wcodec_places places, uint32_t lane)
 {
     if (lane < 8) {
         if (lane * 128 < 2 * job->word_count)
-            wcodec_prefetch(WCODEC_PLACE(job->words) + WCODEC_PLACE_OFFSET(job->words) + lane * 128);
+            wcodec_prefetch(WCODEC_PLACE(job->words) + WCODEC_PLACE_OFFSET(job->words) +
+                            lane * 128);
     } else if (lane < 31) {
         if (RAW > 0)
-            wcodec_prefetch(WCODEC_PLACE(job->raw) + WCODEC_PLACE_OFFSET(job->raw) + (lane - 8) % 8 * 128);
+            wcodec_prefetch(WCODEC_PLACE(job->raw) + WCODEC_PLACE_OFFSET(job->raw) +
+                            (lane - 8) % 8 * 128);
     } else {
         wcodec_prefetch(WCODEC_PLACE(job->states) + WCODEC_PLACE_OFFSET(job->states));
     }
@@ -99,7 +107,8 @@ struct wcodec_fast_part {
 };
 
 #define WCODEC_CURRENT_JOB(current, i) ((current)->jobs + (current)->part.first + (i))
-#define WCODEC_CURRENT_SET(current) ((const __global struct wcodec_table_set *)((current)->block + (current)->part.tables))
+#define WCODEC_CURRENT_SET(current) \
+    ((const __global struct wcodec_table_set *)((current)->block + (current)->part.tables))
 
 #if WCODEC_SHAPE == 1 || WCODEC_SHAPE == 2 || WCODEC_SHAPE == 5 || WCODEC_SHAPE >= 9
 typedef uint8_t wcodec_fast_element;
@@ -109,7 +118,8 @@ typedef uint16_t wcodec_fast_element;
 typedef uint32_t wcodec_fast_element;
 #endif
 
-/* Descriptors of a tile and of its tables. Kernels for few tiles have copies in registers, so that the end of a tile waits for none of them. */
+/* Descriptors of a tile and of its tables. Kernels for few tiles have copies in registers, so that
+ * the end of a tile waits for none of them. */
 #if defined(WCODEC_FEW) && defined(WCODEC_OPENCL_NVIDIA)
 #define WCODEC_FEW_COPIES
 typedef const struct wcodec_tile_job *wcodec_fast_job;
@@ -120,27 +130,40 @@ typedef const __global struct wcodec_table_set *wcodec_fast_set;
 #endif
 
 #ifdef WCODEC_OPENCL_NVIDIA
-/* Outliers, 32 at a time: each lane changes one element, and the lane that decoded it learns by how much its part of the check does. False if positions or
- * values are out of range or order. */
-WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, wcodec_fast_job job, wcodec_fast_set set, wcodec_places places)
+/* Outliers, 32 at a time: each lane changes one element, and the lane that decoded it learns by how
+ * much its part of the check does. False if positions or values are out of range or order. */
+WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, wcodec_fast_job job,
+                                              wcodec_fast_set set, wcodec_places places)
 {
     struct wcodec_tile_work *w = f->w;
-    const uint32_t lane = WCODEC_THREAD_LANE(w), count = job->outliers, elements = job->elements, width = set->width, shift = set->shift;
+    const uint32_t lane = WCODEC_THREAD_LANE(w), count = job->outliers, elements = job->elements,
+                   width = set->width, shift = set->shift;
     const uint32_t add = BYTES == 1 ? set->add & 0xffu : 0, mask = ((1u << width) - 1) << shift;
-    const __global uint16_t *positions = (const __global uint16_t *)(WCODEC_PLACE(job->positions) + WCODEC_PLACE_OFFSET(job->positions));
+    const __global uint16_t *positions =
+        (const __global uint16_t *)(WCODEC_PLACE(job->positions) +
+                                    WCODEC_PLACE_OFFSET(job->positions));
     const __global uint8_t *values = WCODEC_PLACE(job->values) + WCODEC_PLACE_OFFSET(job->values);
-    volatile __global wcodec_fast_element *out = (volatile __global wcodec_fast_element *)(WCODEC_PLACE(job->out) + WCODEC_PLACE_OFFSET(job->out));
+    volatile __global wcodec_fast_element *out =
+        (volatile __global wcodec_fast_element *)(WCODEC_PLACE(job->out) +
+                                                  WCODEC_PLACE_OFFSET(job->out));
     uint32_t least = 0;
     for (uint32_t first = 0; first < count; first += 32) {
         const uint32_t n = min(32u, count - first);
         const bool mine = lane < n;
 #ifdef WCODEC_FEW
-        const uint32_t position = !mine ? 0 : first ? positions[first + lane] : f->position, value = !mine ? 0 : first ? values[first + lane] : f->value;
+        const uint32_t position = !mine   ? 0
+                                  : first ? positions[first + lane]
+                                          : f->position,
+                       value = !mine   ? 0
+                               : first ? values[first + lane]
+                                       : f->value;
 #else
-        const uint32_t position = mine ? positions[first + lane] : 0, value = mine ? values[first + lane] : 0;
+        const uint32_t position = mine ? positions[first + lane] : 0,
+                       value = mine ? values[first + lane] : 0;
 #endif
         const uint32_t before = wcodec_shuffle(position, lane - 1) + 1;
-        if (wcodec_ballot(&w->binding, mine && (position < (lane == 0 ? least : before) || position >= elements || value >> width)))
+        if (wcodec_ballot(&w->binding, mine && (position < (lane == 0 ? least : before) ||
+                                                position >= elements || value >> width)))
             return false;
         least = wcodec_shuffle(position, n - 1) + 1;
         uint64_t change = 0;
@@ -151,12 +174,16 @@ WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, wcodec_fast
 #else
             const uint32_t old = out[position];
 #endif
-            const uint32_t now = (wcodec_fast_element)((((old + add) & ~mask) | value << shift) - add), offset = position % 4 * BYTES;
+            const uint32_t now = (wcodec_fast_element)((((old + add) & ~mask) | value << shift) -
+                                                       add),
+                           offset = position % 4 * BYTES;
             out[position] = (wcodec_fast_element)now;
-            change = (((uint64_t)now - (uint64_t)old) << offset % 4 * 8) * wcodec_check_factor(position / 128 * BYTES + offset / 4);
+            change = (((uint64_t)now - (uint64_t)old) << offset % 4 * 8) *
+                     wcodec_check_factor(position / 128 * BYTES + offset / 4);
         }
         for (uint32_t i = 0; i < n; i++) {
-            const uint64_t c = (uint64_t)wcodec_shuffle((uint32_t)(change >> 32), i) << 32 | wcodec_shuffle((uint32_t)change, i);
+            const uint64_t c = (uint64_t)wcodec_shuffle((uint32_t)(change >> 32), i) << 32 |
+                               wcodec_shuffle((uint32_t)change, i);
             if (wcodec_shuffle(position, i) % 128 / 4 == lane)
                 f->sum += c;
         }
@@ -164,11 +191,14 @@ WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, wcodec_fast
     return true;
 }
 #else
-WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, wcodec_fast_job job, wcodec_fast_set set, wcodec_places places)
+WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, wcodec_fast_job job,
+                                              wcodec_fast_set set, wcodec_places places)
 {
     struct wcodec_tile_work *w = f->w;
     struct wcodec_lane lanes[1];
-    const struct wcodec_outlier_list list = {job->positions, job->values, BYTES == 1 ? set->add & 0xffu : 0, job->outliers, set->shift, set->width};
+    const struct wcodec_outlier_list list = {
+        job->positions, job->values, BYTES == 1 ? set->add & 0xffu : 0,
+        job->outliers,  set->shift,  set->width};
     w->job = job;
     w->size = BYTES;
     w->binding.positions = WCODEC_PLACE(job->positions);
@@ -183,11 +213,14 @@ WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, wcodec_fast
 #endif
 
 /* What came of a tile, which took `taken` bytes of words: its fault. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, wcodec_fast_job job, wcodec_fast_set set, wcodec_places places, uint32_t low_start,
-                                                   uint32_t taken)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, wcodec_fast_job job,
+                                                   wcodec_fast_set set, wcodec_places places,
+                                                   uint32_t low_start, uint32_t taken)
 {
     struct wcodec_tile_work *w = f->w;
-    const uint32_t lane = WCODEC_THREAD_LANE(w), bad_end = wcodec_ballot(&w->binding, PAYLOAD ? f->x >> 16 != 1 : f->x != WCODEC_STATE_LOW);
+    const uint32_t lane = WCODEC_THREAD_LANE(w),
+                   bad_end = wcodec_ballot(&w->binding,
+                                           PAYLOAD ? f->x >> 16 != 1 : f->x != WCODEC_STATE_LOW);
     if (low_start)
         return 1;
     if (taken != 2 * job->word_count)
@@ -208,30 +241,42 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, wcodec
 
 #ifdef WCODEC_LOSSY_FUSED
 /* The second stream's tables stand behind those of the first. */
-WCODEC_DEVICE_FUNCTION const __global struct wcodec_table_set *wcodec_upper_set(const __global struct wcodec_table_set *set)
+WCODEC_DEVICE_FUNCTION const __global struct wcodec_table_set *
+wcodec_upper_set(const __global struct wcodec_table_set *set)
 {
-    return (const __global struct wcodec_table_set *)((const __global uint8_t *)(set + 1) + 4 * set->entries);
+    return (const __global struct wcodec_table_set *)((const __global uint8_t *)(set + 1) +
+                                                      4 * set->entries);
 }
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_tile(struct wcodec_tile_work *w, uint32_t i, uint32_t next, uint32_t number, volatile __local struct wcodec_fast_part *current, wcodec_places places,
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_tile(struct wcodec_tile_work *w, uint32_t i,
+                                                  uint32_t next, uint32_t number,
+                                                  volatile __local struct wcodec_fast_part *current,
+                                                  wcodec_places places,
                                                   __local uint8_t *local_memory);
 #endif
 
 /* Ask for what a tile needs first, but for its words. */
-WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(struct wcodec_fast *f, struct wcodec_tile_work *w, wcodec_fast_job job, wcodec_fast_set set,
+WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(struct wcodec_fast *f, struct wcodec_tile_work *w,
+                                              wcodec_fast_job job, wcodec_fast_set set,
                                               wcodec_places places, __local uint8_t *local_memory)
 {
-    const uint32_t lane = WCODEC_THREAD_LANE(w), groups = job->elements / 128, window = WCODEC_PAIRS_CODING ? set->base << FIELD : 0;
+    const uint32_t lane = WCODEC_THREAD_LANE(w), groups = job->elements / 128,
+                   window = WCODEC_PAIRS_CODING ? set->base << FIELD : 0;
     const uint32_t offset = (LOW ? window : 0) - (set->add & 0xffu);
     f->w = w;
     f->local_memory = local_memory;
     f->lanes_below = (1u << lane) - 1;
     f->groups = groups;
     f->add = WCODEC_ADD ? (offset & 0x7fu) * 0x01010101u : 0;
-    f->window = LOW ? (offset & 0x80u) * 0x01010101u : WCODEC_SHAPE == 6 ? window + set->constants : BYTES == 4 ? window : BYTES == 2 ? window << 16 | window : 0;
+    f->window = LOW                 ? (offset & 0x80u) * 0x01010101u
+                : WCODEC_SHAPE == 6 ? window + set->constants
+                : BYTES == 4        ? window
+                : BYTES == 2        ? window << 16 | window
+                                    : 0;
     f->sum = 0;
     f->factor = WCODEC_CHECK_FIRST;
-    f->x = ((const __global uint32_t *)(WCODEC_PLACE(job->states) + WCODEC_PLACE_OFFSET(job->states)))[lane];
+    f->x = ((const __global uint32_t *)(WCODEC_PLACE(job->states) +
+                                        WCODEC_PLACE_OFFSET(job->states)))[lane];
 #ifndef WCODEC_FEW_RAW
     f->row = WCODEC_PLACE(job->raw) + WCODEC_PLACE_OFFSET(job->raw) + 4 * lane;
     f->second = f->row + (LOW ? groups * 32 : groups * (WCODEC_SHAPE == 3 ? 256 : 128) - 64);
@@ -247,14 +292,18 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(struct wcodec_fast *f, struct wcod
 
 #ifndef WCODEC_FEW
 /* Tile i of the part, after which comes tile `next`. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uint32_t i, uint32_t next, uint32_t number, volatile __local struct wcodec_fast_part *current, wcodec_places places,
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uint32_t i,
+                                                 uint32_t next, uint32_t number,
+                                                 volatile __local struct wcodec_fast_part *current,
+                                                 wcodec_places places,
                                                  __local uint8_t *local_memory)
 {
     const __global struct wcodec_tile_job *job = WCODEC_CURRENT_JOB(current, i);
     const __global struct wcodec_table_set *set = WCODEC_CURRENT_SET(current);
     const uint32_t lane = WCODEC_THREAD_LANE(w);
     struct wcodec_fast f;
-    wcodec_ring_open(&f.ring, local_memory, number, lane, WCODEC_PLACE(job->words), WCODEC_PLACE_OFFSET(job->words), job->word_count);
+    wcodec_ring_open(&f.ring, local_memory, number, lane, WCODEC_PLACE(job->words),
+                     WCODEC_PLACE_OFFSET(job->words), job->word_count);
     wcodec_fast_begin(&f, w, job, set, places, local_memory);
     f.table = WCODEC_LOCAL_BASE(local_memory) + TABLES + (COPIES > 1 ? lane % COPIES * 4 : 0);
     if (WCODEC_RUNS_AHEAD) {
@@ -264,7 +313,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
         wcodec_fast_runs(&f, 0);
     }
 #ifdef WCODEC_FUSED
-    __local struct wcodec_stage *stage = (__local struct wcodec_stage *)(local_memory + STAGES) + number;
+    __local struct wcodec_stage *stage =
+        (__local struct wcodec_stage *)(local_memory + STAGES) + number;
     if (WCODEC_RUNS)
         wcodec_unit_ask(&f, set, current->block + job->runs, lane % WCODEC_UNIT_GROUPS);
     wcodec_fused_open(&f.fused, stage, w, job, WCODEC_CURRENT_SET(current), current->block, places);
@@ -279,7 +329,9 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
         const uint32_t end = first + WCODEC_UNIT_GROUPS;
         f.fused.staged = stage->word + WCODEC_THREAD_LANE(w);
         if (WCODEC_RUNS)
-            wcodec_unit_tables(&f, WCODEC_CURRENT_SET(current), WCODEC_LOCAL_BASE(local_memory) + TABLES, first + WCODEC_THREAD_LANE(w) % WCODEC_UNIT_GROUPS);
+            wcodec_unit_tables(&f, WCODEC_CURRENT_SET(current),
+                               WCODEC_LOCAL_BASE(local_memory) + TABLES,
+                               first + WCODEC_THREAD_LANE(w) % WCODEC_UNIT_GROUPS);
 #if WCODEC_RUNS /* the last groups are as the others */
         if (end == groups && next < current->part.count)
             wcodec_fast_ahead(WCODEC_CURRENT_JOB(current, next), places, WCODEC_THREAD_LANE(w));
@@ -299,8 +351,12 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
         }
 #endif
         if (WCODEC_RUNS && end < groups)
-            wcodec_unit_ask(&f, WCODEC_CURRENT_SET(current), current->block + WCODEC_CURRENT_JOB(current, i)->runs, end + WCODEC_THREAD_LANE(w) % WCODEC_UNIT_GROUPS);
-        wcodec_fused_groups(&f.fused, w, WCODEC_CURRENT_JOB(current, i), WCODEC_CURRENT_SET(current), current->block, places, first, end, &f.sum);
+            wcodec_unit_ask(&f, WCODEC_CURRENT_SET(current),
+                            current->block + WCODEC_CURRENT_JOB(current, i)->runs,
+                            end + WCODEC_THREAD_LANE(w) % WCODEC_UNIT_GROUPS);
+        wcodec_fused_groups(&f.fused, w, WCODEC_CURRENT_JOB(current, i),
+                            WCODEC_CURRENT_SET(current), current->block, places, first, end,
+                            &f.sum);
     }
 #elif WCODEC_ROLLED
     for (uint32_t g = 0; g < groups; g += 4)
@@ -316,28 +372,36 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
 #endif
     wcodec_ring_close();
     job = WCODEC_CURRENT_JOB(current, i);
-    return wcodec_fast_finish(&f, job, WCODEC_CURRENT_SET(current), places, low_start, wcodec_ring_taken(&f.ring, WCODEC_THREAD_LANE(w), job->words));
+    return wcodec_fast_finish(&f, job, WCODEC_CURRENT_SET(current), places, low_start,
+                              wcodec_ring_taken(&f.ring, WCODEC_THREAD_LANE(w), job->words));
 }
 #endif
 
 /* The top bit of what is added to a byte, in entries' symbols where the field's top bit is. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_flip(const __global struct wcodec_table_set *set)
 {
-    return WCODEC_ADD && !LOW && 0u - set->add & 0x80u ? (WCODEC_PAIRS_CODING ? 0x88u : 1u << (set->width - 1)) << 12 : 0;
+    return WCODEC_ADD && !LOW && 0u - set->add & 0x80u
+               ? (WCODEC_PAIRS_CODING ? 0x88u : 1u << (set->width - 1)) << 12
+               : 0;
 }
 
 #ifndef WCODEC_FEW
-/* So many loads of a work-item for the tables are on their way while the first tile's descriptor is read. Others have no registers for it. */
+/* So many loads of a work-item for the tables are on their way while the first tile's descriptor is
+ * read. Others have no registers for it. */
 enum { AHEAD = BYTES == 1 ? 0 : WCODEC_PLACES > 72 ? 0 : 2 };
 
-/* Four entries of the ready table as they are stored: of a table that is there several times, the same. */
-WCODEC_DEVICE_FUNCTION uint4 wcodec_fast_stored(const __global struct wcodec_table_set *set, uint32_t i)
+/* Four entries of the ready table as they are stored: of a table that is there several times, the
+ * same. */
+WCODEC_DEVICE_FUNCTION uint4 wcodec_fast_stored(const __global struct wcodec_table_set *set,
+                                                uint32_t i)
 {
     const __global uint4 *entries = (const __global uint4 *)(set + 1);
-    return COPIES > 1 ? (uint4)(((const __global uint32_t *)entries)[i / ((COPIES + 3) / 4)]) : entries[i];
+    return COPIES > 1 ? (uint4)(((const __global uint32_t *)entries)[i / ((COPIES + 3) / 4)])
+                      : entries[i];
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_fast_make_ready(const __global struct wcodec_table_set *set, __local uint4 *to, uint32_t i, uint4 e)
+WCODEC_DEVICE_FUNCTION void wcodec_fast_make_ready(const __global struct wcodec_table_set *set,
+                                                   __local uint4 *to, uint32_t i, uint4 e)
 {
 #ifdef WCODEC_LOSSY_FUSED
     const uint32_t byte_shift = 0;
@@ -346,13 +410,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_make_ready(const __global struct wcodec_
 #endif
     e ^= wcodec_fast_flip(set);
     if (WCODEC_P8_CODING)
-        e = (uint4)(wcodec_p8_entry(e.x, byte_shift), wcodec_p8_entry(e.y, byte_shift), wcodec_p8_entry(e.z, byte_shift), wcodec_p8_entry(e.w, byte_shift));
+        e = (uint4)(wcodec_p8_entry(e.x, byte_shift), wcodec_p8_entry(e.y, byte_shift),
+                    wcodec_p8_entry(e.z, byte_shift), wcodec_p8_entry(e.w, byte_shift));
     to[i] = e;
 }
 
 #ifdef WCODEC_OPENCL_NVIDIA
 /* The next tile of a queue: from the first lane to all. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_take(struct wcodec_tile_work *w, volatile __global uint32_t *taken)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_take(struct wcodec_tile_work *w,
+                                                 volatile __global uint32_t *taken)
 {
     return wcodec_add_lanes(&w->binding, WCODEC_THREAD_LANE(w) == 0 ? atomic_inc(taken) : 0);
 }
@@ -362,19 +428,23 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_take(struct wcodec_tile_work *w, vol
 #define WCODEC_QUEUE(queue) 0
 #endif
 
-/* In place of a queue: each group has an even share of `parts` jobs from `first` on, with the tables at `numbers`. */
+/* In place of a queue: each group has an even share of `parts` jobs from `first` on, with the
+ * tables at `numbers`. */
 #define WCODEC_SHARES 0xffffffffu
 
 WCODEC_DEVICE_FUNCTION void wcodec_fast_share(struct wcodec_part *part)
 {
-    const uint32_t group = (uint32_t)get_group_id(0), groups = (uint32_t)get_num_groups(0), least = part->count / groups, more = part->count % groups;
+    const uint32_t group = (uint32_t)get_group_id(0), groups = (uint32_t)get_num_groups(0),
+                   least = part->count / groups, more = part->count % groups;
     part->first += group * least + min(group, more);
     part->count = least + (group < more ? 1 : 0);
 }
 
-/* Work-group g takes parts [n[g], n[g + 1]) of those at `parts` of the block, `active` tiles at a time; n is at `numbers`, without which a group has one
- * part. With a queue all groups have one part together, of `parts` jobs from `first` on with the tables at `numbers`, and each 32 work-items take the next tile of it; it stands in two words of the block: tiles taken, and
- * groups that have ended, of which the last one makes the queue ready for the next launch. */
+/* Work-group g takes parts [n[g], n[g + 1]) of those at `parts` of the block, `active` tiles at a
+ * time; n is at `numbers`, without which a group has one part. With a queue all groups have one
+ * part together, of `parts` jobs from `first` on with the tables at `numbers`, and each 32
+ * work-items take the next tile of it; it stands in two words of the block: tiles taken, and groups
+ * that have ended, of which the last one makes the queue ready for the next launch. */
 WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
 {
     struct wcodec_tile_work work;
@@ -383,26 +453,39 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
     WCODEC_OPENCL_PLACES
     WCODEC_OPENCL_LANES(work)
     const bool shares = launch.queue == WCODEC_SHARES;
-    const uint32_t group = (uint32_t)get_group_id(0), queue = shares ? 0 : WCODEC_QUEUE(launch.queue);
+    const uint32_t group = (uint32_t)get_group_id(0),
+                   queue = shares ? 0 : WCODEC_QUEUE(launch.queue);
     const __global uint32_t *my_parts = (const __global uint32_t *)(block + launch.numbers) + group;
-    const uint32_t first_part = queue || shares ? 0 : launch.numbers ? my_parts[0] : group, end_part = queue || shares ? 1 : launch.numbers ? my_parts[1] : group + 1;
+    const uint32_t first_part = queue || shares  ? 0
+                                : launch.numbers ? my_parts[0]
+                                                 : group,
+                   end_part = queue || shares  ? 1
+                              : launch.numbers ? my_parts[1]
+                                               : group + 1;
     if (get_local_id(0) == 0) {
         current.block = block;
         current.jobs = (const __global struct wcodec_tile_job *)(block + launch.jobs);
     }
     for (uint32_t p = first_part; p < end_part; p++) {
-        const __global struct wcodec_part *stored = (const __global struct wcodec_part *)(block + launch.parts) + p;
+        const __global struct wcodec_part *stored =
+            (const __global struct wcodec_part *)(block + launch.parts) + p;
         struct wcodec_part part = {launch.numbers, launch.first, (uint32_t)launch.parts};
         if (shares)
             wcodec_fast_share(&part);
         else if (!queue)
             part = *stored;
-        const __global struct wcodec_tile_job *job = (const __global struct wcodec_tile_job *)(block + launch.jobs) + part.first;
-        uint32_t i = queue ? group * WCODEC_TILES_A_GROUP + number : number < launch.active ? number : part.count;
-        const bool begins = p == first_part && i < part.count, other = p == first_part || stored[-1].tables != part.tables;
-        const __global struct wcodec_table_set *set = (const __global struct wcodec_table_set *)(block + part.tables);
+        const __global struct wcodec_tile_job *job =
+            (const __global struct wcodec_tile_job *)(block + launch.jobs) + part.first;
+        uint32_t i = queue                    ? group * WCODEC_TILES_A_GROUP + number
+                     : number < launch.active ? number
+                                              : part.count;
+        const bool begins = p == first_part && i < part.count,
+                   other = p == first_part || stored[-1].tables != part.tables;
+        const __global struct wcodec_table_set *set =
+            (const __global struct wcodec_table_set *)(block + part.tables);
         __local uint4 *tables = local_memory + TABLES / 16;
-        const uint32_t fours = (WCODEC_RUNS ? min(set->entries, (uint32_t)TABLE_WORDS) : TABLE_WORDS) / 4;
+        const uint32_t fours =
+            (WCODEC_RUNS ? min(set->entries, (uint32_t)TABLE_WORDS) : TABLE_WORDS) / 4;
         uint4 ahead[AHEAD ? AHEAD : 1];
         barrier(CLK_LOCAL_MEM_FENCE);
         if (get_local_id(0) == 0)
@@ -410,29 +493,39 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
         if (other)
 #pragma unroll
             for (uint32_t k = 0; k < AHEAD; k++)
-                ahead[k] = wcodec_fast_stored(set, min((uint32_t)get_local_id(0) + k * WCODEC_OPENCL_ITEMS, fours - 1));
+                ahead[k] = wcodec_fast_stored(
+                    set, min((uint32_t)get_local_id(0) + k * WCODEC_OPENCL_ITEMS, fours - 1));
         if (begins)
             wcodec_fast_ahead(job + i, places, WCODEC_THREAD_LANE(&work));
         if (other) {
 #pragma unroll
             for (uint32_t k = 0; k < AHEAD; k++)
                 if ((uint32_t)get_local_id(0) + k * WCODEC_OPENCL_ITEMS < fours)
-                    wcodec_fast_make_ready(set, tables, (uint32_t)get_local_id(0) + k * WCODEC_OPENCL_ITEMS, ahead[k]);
-            for (uint32_t k = (uint32_t)get_local_id(0) + AHEAD * WCODEC_OPENCL_ITEMS; k < fours; k += WCODEC_OPENCL_ITEMS)
+                    wcodec_fast_make_ready(
+                        set, tables, (uint32_t)get_local_id(0) + k * WCODEC_OPENCL_ITEMS, ahead[k]);
+            for (uint32_t k = (uint32_t)get_local_id(0) + AHEAD * WCODEC_OPENCL_ITEMS; k < fours;
+                 k += WCODEC_OPENCL_ITEMS)
                 wcodec_fast_make_ready(set, tables, k, wcodec_fast_stored(set, k));
 #if defined(WCODEC_LOSSY_FUSED) && WCODEC_LOSSY_FUSED == 2
             const __global struct wcodec_table_set *upper = wcodec_upper_set(set);
             if (set->streams > 1 && set->entries + upper->entries <= TABLE_WORDS)
-                for (uint32_t k = (uint32_t)get_local_id(0); k < upper->entries / 4; k += WCODEC_OPENCL_ITEMS)
+                for (uint32_t k = (uint32_t)get_local_id(0); k < upper->entries / 4;
+                     k += WCODEC_OPENCL_ITEMS)
                     wcodec_fast_make_ready(upper, tables + fours, k, wcodec_fast_stored(upper, k));
 #endif
         }
         barrier(CLK_LOCAL_MEM_FENCE);
         while (i < current.part.count) {
-            const uint32_t next = queue ? wcodec_fast_take(&work, (volatile __global uint32_t *)block + queue) + (uint32_t)get_num_groups(0) * WCODEC_TILES_A_GROUP : i + launch.active;
-            const uint32_t fault = wcodec_any_tile(&work, i, next, number, &current, places, (__local uint8_t *)local_memory);
+            const uint32_t next =
+                queue ? wcodec_fast_take(&work, (volatile __global uint32_t *)block + queue) +
+                            (uint32_t)get_num_groups(0) * WCODEC_TILES_A_GROUP
+                      : i + launch.active;
+            const uint32_t fault = wcodec_any_tile(&work, i, next, number, &current, places,
+                                                   (__local uint8_t *)local_memory);
             if (fault && WCODEC_THREAD_LANE(&work) == 0)
-                wcodec_tell(block, told, launch.faults + (WCODEC_CURRENT_JOB(&current, i)->slot & 0x7fffffffu), fault, launch.serial);
+                wcodec_tell(block, told,
+                            launch.faults + (WCODEC_CURRENT_JOB(&current, i)->slot & 0x7fffffffu),
+                            fault, launch.serial);
             i = next;
         }
     }
@@ -440,7 +533,8 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
     if (!queue)
         return;
     barrier(CLK_GLOBAL_MEM_FENCE);
-    if (get_local_id(0) == 0 && atomic_inc((volatile __global uint32_t *)block + queue + 1) == get_num_groups(0) - 1) {
+    if (get_local_id(0) == 0 &&
+        atomic_inc((volatile __global uint32_t *)block + queue + 1) == get_num_groups(0) - 1) {
         atomic_xchg((volatile __global uint32_t *)block + queue + 1, 0);
         atomic_xchg((volatile __global uint32_t *)block + queue, 0);
     }

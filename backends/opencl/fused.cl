@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a fast kernel of bytes does with a unit of residuals if WCODEC_FUSED is set: elements of blocks. */
+/* What a fast kernel of bytes does with a unit of residuals if WCODEC_FUSED is set: elements of
+ * blocks. */
 #ifdef WCODEC_FUSED
 #include "backends/common/fused.h"
 
@@ -11,8 +12,12 @@ struct wcodec_fused {
     struct wcodec_fused_outliers outliers;
 };
 
-/* The lane's number is asked for anew, so that no register holds through a tile what follows from it. */
-WCODEC_DEVICE_FUNCTION void wcodec_fused_bind(struct wcodec_blocks_work *work, const struct wcodec_tile_work *w, const __global uint8_t *block, __global uint8_t *__local *places)
+/* The lane's number is asked for anew, so that no register holds through a tile what follows from
+ * it. */
+WCODEC_DEVICE_FUNCTION void wcodec_fused_bind(struct wcodec_blocks_work *work,
+                                              const struct wcodec_tile_work *w,
+                                              const __global uint8_t *block,
+                                              __global uint8_t *__local *places)
 {
     work->binding = w->binding;
     work->binding.lane = WCODEC_THREAD_LANE(w);
@@ -20,8 +25,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_bind(struct wcodec_blocks_work *work, c
     work->binding.places = places;
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_fused_open(struct wcodec_fused *f, __local struct wcodec_stage *stage, const struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job,
-                                              const __global struct wcodec_table_set *set, const __global uint8_t *block, __global uint8_t *__local *places)
+WCODEC_DEVICE_FUNCTION void
+wcodec_fused_open(struct wcodec_fused *f, __local struct wcodec_stage *stage,
+                  const struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job,
+                  const __global struct wcodec_table_set *set, const __global uint8_t *block,
+                  __global uint8_t *__local *places)
 {
     struct wcodec_blocks_work work;
     wcodec_fused_bind(&work, w, block, places);
@@ -33,8 +41,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_open(struct wcodec_fused *f, __local st
 }
 
 /* Groups [first, end) are in the stage. */
-WCODEC_DEVICE_FUNCTION void wcodec_fused_groups(struct wcodec_fused *f, const struct wcodec_tile_work *w, const __global struct wcodec_tile_job *job, const __global struct wcodec_table_set *set,
-                                                const __global uint8_t *block, __global uint8_t *__local *places, uint32_t first, uint32_t end, uint64_t *sum)
+WCODEC_DEVICE_FUNCTION void
+wcodec_fused_groups(struct wcodec_fused *f, const struct wcodec_tile_work *w,
+                    const __global struct wcodec_tile_job *job,
+                    const __global struct wcodec_table_set *set, const __global uint8_t *block,
+                    __global uint8_t *__local *places, uint32_t first, uint32_t end, uint64_t *sum)
 {
     struct wcodec_blocks_work work;
     wcodec_fused_bind(&work, w, block, places);

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What a launch is told beside its buffers, for the host and for kernels: one argument, since NVIDIA's driver takes 0.13 us for each. */
+/* What a launch is told beside its buffers, for the host and for kernels: one argument, since
+ * NVIDIA's driver takes 0.13 us for each. */
 #ifndef WCODEC_OPENCL_LAUNCH_H
 #define WCODEC_OPENCL_LAUNCH_H
 

@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Coefficients of lossy tensors, as a tile's elements are made of them at once (lossy.cl). WCODEC_LOSSY_FUSED is the number of streams. With runs 16 groups of
- * a tile, half a superblock, are decoded into local memory, outliers are replaced there, and elements are made of them. While transforms want the registers,
- * what lanes share stays in local memory too (struct wcodec_lossy_room, elements.cl). */
+/* Coefficients of lossy tensors, as a tile's elements are made of them at once (lossy.cl).
+ * WCODEC_LOSSY_FUSED is the number of streams. With runs 16 groups of a tile, half a superblock,
+ * are decoded into local memory, outliers are replaced there, and elements are made of them. While
+ * transforms want the registers, what lanes share stays in local memory too (struct
+ * wcodec_lossy_room, elements.cl). */
 #ifdef WCODEC_LOSSY_FUSED
 enum { UNIT_GROUPS = 16, UNIT_ELEMENTS = 128 * UNIT_GROUPS };
 
@@ -12,7 +14,10 @@ WCODEC_DEVICE_FUNCTION bool wcodec_lossy_any(uint32_t condition)
 {
 #ifdef WCODEC_OPENCL_NVIDIA
     uint32_t any;
-    asm volatile("{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.any.pred p, p, 0xffffffff; selp.u32 %0, 1, 0, p; }" : "=r"(any) : "r"(condition));
+    asm volatile(
+        "{ .reg .pred p; setp.ne.u32 p, %1, 0; vote.sync.any.pred p, p, 0xffffffff; selp.u32 %0, 1, 0, p; }"
+        : "=r"(any)
+        : "r"(condition));
     return any;
 #else
     return condition;
@@ -23,8 +28,10 @@ WCODEC_DEVICE_FUNCTION bool wcodec_lossy_any(uint32_t condition)
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_symbols(const uint32_t *s)
 {
     if (WCODEC_P8_CODING)
-        return wcodec_bytes(wcodec_bytes(s[0], s[1], 0x0040), wcodec_bytes(s[2], s[3], 0x0040), 0x5410);
-    return (s[0] >> 12 & 0xffu) | (s[1] >> 4 & 0xff00u) | (s[2] << 4 & 0xff0000u) | (s[3] << 12 & 0xff000000u);
+        return wcodec_bytes(wcodec_bytes(s[0], s[1], 0x0040), wcodec_bytes(s[2], s[3], 0x0040),
+                            0x5410);
+    return (s[0] >> 12 & 0xffu) | (s[1] >> 4 & 0xff00u) | (s[2] << 4 & 0xff0000u) |
+           (s[3] << 12 & 0xff000000u);
 }
 
 /* A group. */
@@ -46,12 +53,14 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_group(struct wcodec_fast *f, uint32
     return wcodec_lossy_symbols(s);
 }
 
-/* Outliers: each lane has one of the 32 behind those that are in their place, asked for before it is wanted. */
+/* Outliers: each lane has one of the 32 behind those that are in their place, asked for before it
+ * is wanted. */
 struct wcodec_lossy_outlier {
     uint32_t position, value;
 };
 
-WCODEC_DEVICE_FUNCTION struct wcodec_lossy_outlier wcodec_lossy_ask(const __local struct wcodec_lossy_list *list, uint32_t lane)
+WCODEC_DEVICE_FUNCTION struct wcodec_lossy_outlier
+wcodec_lossy_ask(const __local struct wcodec_lossy_list *list, uint32_t lane)
 {
     struct wcodec_lossy_outlier o = {~0u, 0};
     const uint32_t i = list->done + lane;
@@ -62,8 +71,12 @@ WCODEC_DEVICE_FUNCTION struct wcodec_lossy_outlier wcodec_lossy_ask(const __loca
     return o;
 }
 
-/* Those of the `elements` from `first` on whose bytes are at `to`; returns whether there are any. Their order is looked at later. */
-WCODEC_DEVICE_FUNCTION bool wcodec_lossy_patch(struct wcodec_tile_work *w, __local struct wcodec_lossy_list *list, struct wcodec_lossy_outlier *o, uint32_t first, uint32_t elements, __local uint8_t *to)
+/* Those of the `elements` from `first` on whose bytes are at `to`; returns whether there are any.
+ * Their order is looked at later. */
+WCODEC_DEVICE_FUNCTION bool wcodec_lossy_patch(struct wcodec_tile_work *w,
+                                               __local struct wcodec_lossy_list *list,
+                                               struct wcodec_lossy_outlier *o, uint32_t first,
+                                               uint32_t elements, __local uint8_t *to)
 {
     uint32_t lanes = wcodec_ballot(&w->binding, o->position - first < elements);
     if (lanes == 0)
@@ -73,7 +86,8 @@ WCODEC_DEVICE_FUNCTION bool wcodec_lossy_patch(struct wcodec_tile_work *w, __loc
         const uint32_t done = list->done + WCODEC_POPCOUNT(lanes);
         wcodec_local_order();
         if (o->position - first < elements)
-            to[o->position - first] = (uint8_t)(o->value << (WCODEC_LOSSY_RAW && WCODEC_PAIRS_CODING ? 4 : 0));
+            to[o->position - first] =
+                (uint8_t)(o->value << (WCODEC_LOSSY_RAW && WCODEC_PAIRS_CODING ? 4 : 0));
         list->done = done;
         wcodec_local_order();
         *o = wcodec_lossy_ask(list, lane);
@@ -83,9 +97,13 @@ WCODEC_DEVICE_FUNCTION bool wcodec_lossy_patch(struct wcodec_tile_work *w, __loc
 }
 
 #if WCODEC_LOSSY_RAW && !WCODEC_RUNS
-/* What is above symbols of a plain tensor is constant but for outliers: those of the `elements` from `first` on, whose coefficients of 16 bits are at `to`, get
- * theirs from bit `shift` on. */
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_patch_upper(struct wcodec_tile_work *w, __local struct wcodec_lossy_list *list, struct wcodec_lossy_outlier *o, uint32_t first, uint32_t elements, uint32_t shift, __local uint16_t *to)
+/* What is above symbols of a plain tensor is constant but for outliers: those of the `elements`
+ * from `first` on, whose coefficients of 16 bits are at `to`, get theirs from bit `shift` on. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_patch_upper(struct wcodec_tile_work *w,
+                                                     __local struct wcodec_lossy_list *list,
+                                                     struct wcodec_lossy_outlier *o, uint32_t first,
+                                                     uint32_t elements, uint32_t shift,
+                                                     __local uint16_t *to)
 {
     const uint32_t lane = WCODEC_THREAD_LANE(w);
     uint32_t lanes = wcodec_ballot(&w->binding, o->position - first < elements);
@@ -93,7 +111,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_patch_upper(struct wcodec_tile_work *w,
         const uint32_t done = list->done + WCODEC_POPCOUNT(lanes);
         wcodec_local_order();
         if (o->position - first < elements)
-            to[o->position - first] = (uint16_t)((to[o->position - first] & ((1u << shift) - 1)) | o->value << shift);
+            to[o->position - first] =
+                (uint16_t)((to[o->position - first] & ((1u << shift) - 1)) | o->value << shift);
         list->done = done;
         wcodec_local_order();
         *o = wcodec_lossy_ask(list, lane);
@@ -103,15 +122,19 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_patch_upper(struct wcodec_tile_work *w,
 #endif
 
 /* Are positions in order, and of elements that there are, and values of `width` bits? */
-WCODEC_DEVICE_FUNCTION bool wcodec_lossy_list_good(struct wcodec_tile_work *w, const __local struct wcodec_lossy_list *list, uint32_t elements, uint32_t width)
+WCODEC_DEVICE_FUNCTION bool wcodec_lossy_list_good(struct wcodec_tile_work *w,
+                                                   const __local struct wcodec_lossy_list *list,
+                                                   uint32_t elements, uint32_t width)
 {
     bool good = true;
     for (uint32_t i = WCODEC_THREAD_LANE(w); i < list->count; i += 32)
-        good = good && list->positions[i] < elements && list->values[i] >> width == 0 && (i == 0 || list->positions[i - 1] < list->positions[i]);
+        good = good && list->positions[i] < elements && list->values[i] >> width == 0 &&
+               (i == 0 || list->positions[i - 1] < list->positions[i]);
     return wcodec_ballot(&w->binding, !good) == 0;
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_copy(const __global uint8_t *from, uint32_t size, uint32_t lane, __local uint8_t *to)
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_copy(const __global uint8_t *from, uint32_t size,
+                                              uint32_t lane, __local uint8_t *to)
 {
     for (uint32_t i = 4 * lane; i < size; i += 128)
         *(__local uint32_t *)(to + i) = *(const __global uint32_t *)(from + i);
@@ -119,18 +142,25 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_copy(const __global uint8_t *from, uint
 
 #if WCODEC_RUNS
 /* The number of a group's table among those of runs. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_number(const __global uint8_t *runs, const __global struct wcodec_table_set *set, uint32_t g)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_number(const __global uint8_t *runs,
+                                                    const __global struct wcodec_table_set *set,
+                                                    uint32_t g)
 {
     const uint32_t bits = set->run_bits, bit = (g >> (set->run_log2 - 7)) * bits;
     return (uint32_t)runs[bit / 8] >> bit % 8 & ((1u << bits) - 1);
 }
 
-/* The tables of a tile's groups: a byte for each, four times its number, and 1 if it has one symbol only. */
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_runs(struct wcodec_fast *f, const __global uint8_t *runs, const __global struct wcodec_table_set *set, uint32_t groups, uint32_t lane, __local uint8_t *to)
+/* The tables of a tile's groups: a byte for each, four times its number, and 1 if it has one symbol
+ * only. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_runs(struct wcodec_fast *f, const __global uint8_t *runs,
+                                              const __global struct wcodec_table_set *set,
+                                              uint32_t groups, uint32_t lane, __local uint8_t *to)
 {
     for (uint32_t g = lane; g < groups; g += 32) {
         const uint32_t number = wcodec_lossy_number(runs, set, g);
-        to[g] = (uint8_t)(number * 4 | (wcodec_local_entry(f->local_memory, f->table, number * 256, 4) >> 24 == 0));
+        to[g] =
+            (uint8_t)(number * 4 |
+                      (wcodec_local_entry(f->local_memory, f->table, number * 256, 4) >> 24 == 0));
     }
 }
 
@@ -144,7 +174,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_run(struct wcodec_fast *f, uint32_t
 }
 
 /* Sixteen groups of the first stream to local memory. */
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_groups(struct wcodec_fast *f, const __local uint8_t *runs, __local uint32_t *to)
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_groups(struct wcodec_fast *f, const __local uint8_t *runs,
+                                                __local uint32_t *to)
 {
 #pragma unroll 1
     for (uint32_t k = 0; k < UNIT_GROUPS; k += 4, to += 128) {
@@ -163,7 +194,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_groups(struct wcodec_fast *f, const __l
 }
 
 /* While a block is transformed the ring is in local memory. */
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_park(const struct wcodec_ring *r, uint32_t lane, __local struct wcodec_lossy_room *room)
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_park(const struct wcodec_ring *r, uint32_t lane,
+                                              __local struct wcodec_lossy_room *room)
 {
     room->from = r->from;
     room->at = r->at;
@@ -173,7 +205,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_park(const struct wcodec_ring *r, uint3
     room->end = r->end;
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_take_back(const __local struct wcodec_lossy_room *room, uint32_t lane, struct wcodec_ring *r)
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_take_back(const __local struct wcodec_lossy_room *room,
+                                                   uint32_t lane, struct wcodec_ring *r)
 {
     r->from = room->from;
     r->at = room->at;
@@ -185,24 +218,29 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_take_back(const __local struct wcodec_l
 #endif
 
 #if WCODEC_LOSSY_FUSED == 2
-/* The stream of upper bytes, of which mostly runs have one symbol: its words pass through a window of 128, of which half is filled again at a time, and its
- * tables are behind the first stream's, or where they have no room there read from memory. */
+/* The stream of upper bytes, of which mostly runs have one symbol: its words pass through a window
+ * of 128, of which half is filled again at a time, and its tables are behind the first stream's, or
+ * where they have no room there read from memory. */
 struct wcodec_upper {
     uint32_t x;
-    uint32_t table;   /* local address of the first table; 0: none */
-    uint32_t words;   /* two of those behind the window */
-    uint32_t number;  /* of the table of the lane's group in the next sixteen */
-    uint32_t run;     /* of the last sixteen: four times the number, and 1 if it has one symbol only */
+    uint32_t table;  /* local address of the first table; 0: none */
+    uint32_t words;  /* two of those behind the window */
+    uint32_t number; /* of the table of the lane's group in the next sixteen */
+    uint32_t run; /* of the last sixteen: four times the number, and 1 if it has one symbol only */
 };
 
 /* Words 64 * i + lane, and 32 behind that one. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_upper_words(const __local struct wcodec_lossy_room *room, uint32_t i, uint32_t lane)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_upper_words(const __local struct wcodec_lossy_room *room,
+                                                   uint32_t i, uint32_t lane)
 {
     const uint32_t at = 64 * i + lane, count = room->upper_count;
-    return (at < count ? room->upper_words[at] : 0u) | (at + 32 < count ? (uint32_t)room->upper_words[at + 32] << 16 : 0u);
+    return (at < count ? room->upper_words[at] : 0u) |
+           (at + 32 < count ? (uint32_t)room->upper_words[at + 32] << 16 : 0u);
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_upper_fill_half(struct wcodec_upper *u, __local struct wcodec_lossy_room *room, uint32_t i, uint32_t lane)
+WCODEC_DEVICE_FUNCTION void wcodec_upper_fill_half(struct wcodec_upper *u,
+                                                   __local struct wcodec_lossy_room *room,
+                                                   uint32_t i, uint32_t lane)
 {
     room->window[i % 2 * 64 + lane] = (uint16_t)u->words;
     room->window[i % 2 * 64 + lane + 32] = (uint16_t)(u->words >> 16);
@@ -210,12 +248,18 @@ WCODEC_DEVICE_FUNCTION void wcodec_upper_fill_half(struct wcodec_upper *u, __loc
 }
 
 /* An entry as kernels have them. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_upper_entry(struct wcodec_fast *f, const struct wcodec_upper *u, const __local struct wcodec_lossy_room *room, uint32_t i)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_upper_entry(struct wcodec_fast *f,
+                                                   const struct wcodec_upper *u,
+                                                   const __local struct wcodec_lossy_room *room,
+                                                   uint32_t i)
 {
-    return u->table ? wcodec_local_entry(f->local_memory, u->table, i, 4) : wcodec_p8_entry(room->upper_entries[i], 0);
+    return u->table ? wcodec_local_entry(f->local_memory, u->table, i, 4)
+                    : wcodec_p8_entry(room->upper_entries[i], 0);
 }
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_upper_group(struct wcodec_fast *f, struct wcodec_upper *u, __local struct wcodec_lossy_room *room, uint32_t table, uint32_t *used)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_upper_group(struct wcodec_fast *f, struct wcodec_upper *u,
+                                                   __local struct wcodec_lossy_room *room,
+                                                   uint32_t table, uint32_t *used)
 {
     uint32_t s[4];
     WCODEC_UNROLL
@@ -224,7 +268,9 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_upper_group(struct wcodec_fast *f, struct
         u->x = wcodec_p8_step(u->x, s[i]);
         if (i % 2) {
             const bool low = u->x < WCODEC_STATE_LOW;
-            const uint32_t mask = wcodec_ballot(&f->w->binding, low), word = room->window[(*used + WCODEC_POPCOUNT(mask & f->lanes_below)) & 127];
+            const uint32_t mask = wcodec_ballot(&f->w->binding, low),
+                           word =
+                               room->window[(*used + WCODEC_POPCOUNT(mask & f->lanes_below)) & 127];
             u->x = low ? u->x << 16 | word : u->x;
             *used += WCODEC_POPCOUNT(mask);
         }
@@ -232,10 +278,14 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_upper_group(struct wcodec_fast *f, struct
     return wcodec_lossy_symbols(s);
 }
 
-/* Sixteen groups from g on. What the tables of one symbol say is there from the sixteen before, if they have the same tables and nothing was changed. */
-WCODEC_DEVICE_FUNCTION void wcodec_upper_groups(struct wcodec_fast *f, struct wcodec_upper *u, __local struct wcodec_lossy_room *room, bool changed, uint32_t lane, __local uint32_t *to)
+/* Sixteen groups from g on. What the tables of one symbol say is there from the sixteen before, if
+ * they have the same tables and nothing was changed. */
+WCODEC_DEVICE_FUNCTION void wcodec_upper_groups(struct wcodec_fast *f, struct wcodec_upper *u,
+                                                __local struct wcodec_lossy_room *room,
+                                                bool changed, uint32_t lane, __local uint32_t *to)
 {
-    const uint32_t entry = wcodec_upper_entry(f, u, room, u->number * 256), run = u->number * 4 | (entry >> 24 == 0);
+    const uint32_t entry = wcodec_upper_entry(f, u, room, u->number * 256),
+                   run = u->number * 4 | (entry >> 24 == 0);
     const bool fill = wcodec_ballot(&f->w->binding, changed || run != u->run) != 0;
     uint32_t coded = wcodec_ballot(&f->w->binding, !(run & 1)) & 0xffffu, used = room->upper_used;
     u->run = run;
@@ -260,13 +310,18 @@ WCODEC_DEVICE_FUNCTION void wcodec_upper_groups(struct wcodec_fast *f, struct wc
 }
 
 /* Where the tile's upper bytes begin. Returns whether they are coded, not all the same. */
-WCODEC_DEVICE_FUNCTION bool wcodec_upper_open(struct wcodec_upper *u, const __global struct wcodec_stream_job *job, const __global struct wcodec_table_set *set, const __global uint8_t *block, __global uint8_t *__local *places,
-                                              uint32_t tables, uint32_t lane, __local struct wcodec_lossy_room *room)
+WCODEC_DEVICE_FUNCTION bool wcodec_upper_open(struct wcodec_upper *u,
+                                              const __global struct wcodec_stream_job *job,
+                                              const __global struct wcodec_table_set *set,
+                                              const __global uint8_t *block,
+                                              __global uint8_t *__local *places, uint32_t tables,
+                                              uint32_t lane, __local struct wcodec_lossy_room *room)
 {
     const __global struct wcodec_table_set *upper = wcodec_upper_set(set);
     const bool coded = (job->mode_symbol & 0xff) == 0;
     u->x = WCODEC_STATE_LOW;
-    u->table = coded && set->entries + upper->entries <= TABLE_WORDS ? tables + 4 * set->entries : 0;
+    u->table =
+        coded && set->entries + upper->entries <= TABLE_WORDS ? tables + 4 * set->entries : 0;
     u->number = 0;
     u->run = 2;
     u->words = 0;
@@ -274,15 +329,18 @@ WCODEC_DEVICE_FUNCTION bool wcodec_upper_open(struct wcodec_upper *u, const __gl
     room->upper_used = 0;
     if (!coded)
         return false;
-    u->x = ((const __global uint32_t *)(WCODEC_PLACE(job->states) + WCODEC_PLACE_OFFSET(job->states)))[lane];
+    u->x = ((const __global uint32_t *)(WCODEC_PLACE(job->states) +
+                                        WCODEC_PLACE_OFFSET(job->states)))[lane];
     u->number = wcodec_lossy_number(block + job->runs, upper, lane % 16);
     room->upper_runs = block + job->runs;
     room->upper_set = upper;
     room->upper_entries = (const __global uint32_t *)(upper + 1);
-    room->upper_words = (const __global uint16_t *)(WCODEC_PLACE(job->words) + WCODEC_PLACE_OFFSET(job->words));
+    room->upper_words =
+        (const __global uint16_t *)(WCODEC_PLACE(job->words) + WCODEC_PLACE_OFFSET(job->words));
     room->upper_count = job->word_count;
     wcodec_local_order();
-    const uint32_t first = wcodec_upper_words(room, 0, lane), second = wcodec_upper_words(room, 1, lane);
+    const uint32_t first = wcodec_upper_words(room, 0, lane),
+                   second = wcodec_upper_words(room, 1, lane);
     u->words = first;
     wcodec_upper_fill_half(u, room, 0, lane);
     u->words = second;
@@ -292,9 +350,10 @@ WCODEC_DEVICE_FUNCTION bool wcodec_upper_open(struct wcodec_upper *u, const __gl
 #endif
 
 #if WCODEC_LOSSY_RAW
-/* Raw bits below what is coded: planes of powers of two, the widest first (doc/format.md 2.4). A plane of n bits has n rows of 128 bytes for eight groups, of
- * which a lane has a word; of slot words, two a group where coefficients have 16 bits, the first one's bits are where the coefficient has them, and those of
- * the others are found by turning the word. */
+/* Raw bits below what is coded: planes of powers of two, the widest first (doc/format.md 2.4). A
+ * plane of n bits has n rows of 128 bytes for eight groups, of which a lane has a word; of slot
+ * words, two a group where coefficients have 16 bits, the first one's bits are where the
+ * coefficient has them, and those of the others are found by turning the word. */
 #if WCODEC_PAIRS_CODING
 #define COEFFICIENT 1
 #else
@@ -308,27 +367,37 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_raw_position(uint32_t bits, const uint32_
     return bits & ~(2 * plane - 1);
 }
 
-/* Is half of the last row of a plane in the start states? Of four bits it is all of it, if the number of groups is odd. */
+/* Is half of the last row of a plane in the start states? Of four bits it is all of it, if the
+ * number of groups is odd. */
 WCODEC_DEVICE_FUNCTION bool wcodec_raw_payload(uint32_t bits, const uint32_t plane)
 {
     return plane >= 4 && wcodec_raw_position(bits, plane) == 0;
 }
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_raw_size(uint32_t bits, const uint32_t plane, uint32_t groups)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_raw_size(uint32_t bits, const uint32_t plane,
+                                                uint32_t groups)
 {
     if (!(bits & plane))
         return 0;
-    return (groups * plane + 7) / 8 * 128 - (!wcodec_raw_payload(bits, plane) ? 0 : plane == 4 && groups % 2 ? 128 : 64);
+    return (groups * plane + 7) / 8 * 128 - (!wcodec_raw_payload(bits, plane) ? 0
+                                             : plane == 4 && groups % 2       ? 128
+                                                                              : 64);
 }
 
-/* Four values of four bits, each where its coefficient has them in the first of a row's slot words. */
+/* Four values of four bits, each where its coefficient has them in the first of a row's slot words.
+ */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_raw_spread(uint32_t v)
 {
-    return COEFFICIENT == 1 ? (v & 0xfu) | (v << 4 & 0xf00u) | (v << 8 & 0xf0000u) | (v << 12 & 0xf000000u) : (v & 0xfu) | (v << 12 & 0xf0000u) | (v >> 4 & 0xf0u) | (v << 8 & 0xf00000u);
+    return COEFFICIENT == 1
+               ? (v & 0xfu) | (v << 4 & 0xf00u) | (v << 8 & 0xf0000u) | (v << 12 & 0xf000000u)
+               : (v & 0xfu) | (v << 12 & 0xf0000u) | (v >> 4 & 0xf0u) | (v << 8 & 0xf00000u);
 }
 
-/* A lane's word of a row of a plane that begins at `from`; state: after the last group, if that has been decoded. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_raw_word(const __global uint8_t *from, uint32_t bits, const uint32_t plane, uint32_t row, uint32_t groups, uint32_t state, uint32_t lane)
+/* A lane's word of a row of a plane that begins at `from`; state: after the last group, if that has
+ * been decoded. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_raw_word(const __global uint8_t *from, uint32_t bits,
+                                                const uint32_t plane, uint32_t row, uint32_t groups,
+                                                uint32_t state, uint32_t lane)
 {
     from += row * 128;
     if (!wcodec_raw_payload(bits, plane) || row + 1 != (groups * plane + 7) / 8)
@@ -337,26 +406,36 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_raw_word(const __global uint8_t *from, ui
     if (plane == 4 && groups % 2)
         return wcodec_raw_spread(payload);
     const uint32_t stored = *(const __global uint16_t *)(from + 2 * lane);
-    return plane == 8 ? stored | payload << 16 : wcodec_raw_spread(stored) | wcodec_raw_spread(payload) << 4 * COEFFICIENT;
+    return plane == 8 ? stored | payload << 16
+                      : wcodec_raw_spread(stored) | wcodec_raw_spread(payload) << 4 * COEFFICIENT;
 }
 
 /* COUNT slot words from group g on get a plane's bits. */
-WCODEC_DEVICE_FUNCTION void wcodec_raw_plane(const __global uint8_t *from, uint32_t bits, const uint32_t plane, uint32_t g, uint32_t groups, uint32_t state, uint32_t lane, const uint32_t count, uint32_t *v)
+WCODEC_DEVICE_FUNCTION void wcodec_raw_plane(const __global uint8_t *from, uint32_t bits,
+                                             const uint32_t plane, uint32_t g, uint32_t groups,
+                                             uint32_t state, uint32_t lane, const uint32_t count,
+                                             uint32_t *v)
 {
-    const uint32_t mask = ((COEFFICIENT == 2 ? 0x00010001u : 0x01010101u) * ((1u << plane) - 1)) << wcodec_raw_position(bits, plane), first = g * plane % 8 * COEFFICIENT;
+    const uint32_t mask = ((COEFFICIENT == 2 ? 0x00010001u : 0x01010101u) * ((1u << plane) - 1))
+                          << wcodec_raw_position(bits, plane),
+                   first = g * plane % 8 * COEFFICIENT;
     uint32_t word = 0;
     if (!(bits & plane))
         return;
     WCODEC_UNROLL
     for (uint32_t n = 0; n < count; n++) {
         if (n * plane % SLOT == 0)
-            word = wcodec_raw_word(from, bits, plane, g * plane / 8 + n * plane / SLOT, groups, state, lane);
+            word = wcodec_raw_word(from, bits, plane, g * plane / 8 + n * plane / SLOT, groups,
+                                   state, lane);
         v[n] |= rotate(word, (32 - first - n * plane % SLOT) & 31) & mask;
     }
 }
 
-/* All planes. g: any where `count` is a group's, else a multiple of four groups, or of as many as count stands for. */
-WCODEC_DEVICE_FUNCTION void wcodec_raw_put(const __local struct wcodec_lossy_room *room, uint32_t g, uint32_t groups, uint32_t state, uint32_t lane, const uint32_t count, uint32_t *v)
+/* All planes. g: any where `count` is a group's, else a multiple of four groups, or of as many as
+ * count stands for. */
+WCODEC_DEVICE_FUNCTION void wcodec_raw_put(const __local struct wcodec_lossy_room *room, uint32_t g,
+                                           uint32_t groups, uint32_t state, uint32_t lane,
+                                           const uint32_t count, uint32_t *v)
 {
     const uint32_t bits = room->raw_bits;
     const __global uint8_t *from = room->raw;
@@ -374,12 +453,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_raw_put(const __local struct wcodec_lossy_roo
 }
 
 /* The rows of `count` groups from group g on are on their way. */
-WCODEC_DEVICE_FUNCTION void wcodec_raw_ahead(const __local struct wcodec_lossy_room *room, uint32_t g, uint32_t groups, const uint32_t count, uint32_t lane)
+WCODEC_DEVICE_FUNCTION void wcodec_raw_ahead(const __local struct wcodec_lossy_room *room,
+                                             uint32_t g, uint32_t groups, const uint32_t count,
+                                             uint32_t lane)
 {
     const __global uint8_t *from = room->raw;
     WCODEC_UNROLL
     for (uint32_t plane = 8; plane > 0; plane /= 2) {
-        if (room->raw_bits & plane && lane * 8 < count * plane && g * plane / 8 + lane < (groups * plane + 7) / 8)
+        if (room->raw_bits & plane && lane * 8 < count * plane &&
+            g * plane / 8 + lane < (groups * plane + 7) / 8)
             wcodec_prefetch(from + (g * plane / 8 + lane) * 128);
         from += wcodec_raw_size(room->raw_bits, plane, groups);
     }

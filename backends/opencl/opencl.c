@@ -1,20 +1,24 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The OpenCL plugin: memory, queues, events, copies. Drivers start work when they see fit, so every function that gives work flushes; but for decodings, behind
- * which comes an event, or somebody who waits. */
+/* The OpenCL plugin: memory, queues, events, copies. Drivers start work when they see fit, so every
+ * function that gives work flushes; but for decodings, behind which comes an event, or somebody who
+ * waits. */
 #include "backends/opencl/opencl.h"
 
 #include <string.h>
 
 enum { PINNED_ALIGNMENT = 4096 };
 
-wcodec_status wcodec_opencl_fail(const struct wcodec_device *device, cl_int result, const char *call, wcodec_error *err)
+wcodec_status wcodec_opencl_fail(const struct wcodec_device *device, cl_int result,
+                                 const char *call, wcodec_error *err)
 {
     const char *name = wcodec_opencl_result_name(result);
-    const bool memory = result == CL_MEM_OBJECT_ALLOCATION_FAILURE || result == CL_OUT_OF_HOST_MEMORY || result == CL_INVALID_BUFFER_SIZE;
+    const bool memory = result == CL_MEM_OBJECT_ALLOCATION_FAILURE ||
+                        result == CL_OUT_OF_HOST_MEMORY || result == CL_INVALID_BUFFER_SIZE;
     const wcodec_status status = memory ? WCODEC_ERROR_MEMORY : WCODEC_ERROR_DEVICE;
-    return name != NULL ? device->host->fail(err, status, "%s: %s", call, name) : device->host->fail(err, status, "%s: error %d", call, (int)result);
+    return name != NULL ? device->host->fail(err, status, "%s: %s", call, name)
+                        : device->host->fail(err, status, "%s: error %d", call, (int)result);
 }
 
 void *wcodec_opencl_allocate(const struct wcodec_host *host, size_t size)
@@ -42,12 +46,16 @@ static cl_int map_pinned(struct wcodec_memory *m, size_t size)
 {
     const struct wcodec_device *d = m->device;
     cl_int result;
-    m->map = d->cl->clEnqueueMapBuffer(d->queue, m->buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0, size, 0, NULL, NULL, &result);
-    m->pointer = (uint8_t *)m->map + (PINNED_ALIGNMENT - (uintptr_t)m->map % PINNED_ALIGNMENT) % PINNED_ALIGNMENT;
+    m->map = d->cl->clEnqueueMapBuffer(d->queue, m->buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
+                                       size, 0, NULL, NULL, &result);
+    m->pointer = (uint8_t *)m->map +
+                 (PINNED_ALIGNMENT - (uintptr_t)m->map % PINNED_ALIGNMENT) % PINNED_ALIGNMENT;
     return result;
 }
 
-static wcodec_status memory_allocate(struct wcodec_device *d, enum wcodec_memory_kind kind, uint64_t size, struct wcodec_memory **memory, wcodec_error *err)
+static wcodec_status memory_allocate(struct wcodec_device *d, enum wcodec_memory_kind kind,
+                                     uint64_t size, struct wcodec_memory **memory,
+                                     wcodec_error *err)
 {
     struct wcodec_memory *m = wcodec_opencl_allocate(d->host, sizeof *m);
     const bool pinned = kind == WCODEC_MEMORY_PINNED;
@@ -56,16 +64,25 @@ static wcodec_status memory_allocate(struct wcodec_device *d, enum wcodec_memory
     if (m == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for an OpenCL buffer");
     m->device = d;
-    if (size <= d->memory && size <= SIZE_MAX - PINNED_ALIGNMENT) { /* some drivers promise any size, and fail when it is used */
+    if (size <= d->memory &&
+        size <=
+            SIZE_MAX -
+                PINNED_ALIGNMENT) { /* some drivers promise any size, and fail when it is used */
         const size_t whole = (size_t)size + (pinned ? PINNED_ALIGNMENT : 0);
-        m->buffer = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE | (pinned ? CL_MEM_ALLOC_HOST_PTR : 0), whole, NULL, &result);
+        m->buffer = d->cl->clCreateBuffer(d->context,
+                                          CL_MEM_READ_WRITE | (pinned ? CL_MEM_ALLOC_HOST_PTR : 0),
+                                          whole, NULL, &result);
     }
     if (result != CL_SUCCESS) {
-        status = wcodec_opencl_fail(d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result, "clCreateBuffer", err);
+        status = wcodec_opencl_fail(
+            d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result,
+            "clCreateBuffer", err);
         goto free_memory;
     }
     if (pinned && (result = map_pinned(m, (size_t)size + PINNED_ALIGNMENT)) != CL_SUCCESS) {
-        status = wcodec_opencl_fail(d, result == CL_MAP_FAILURE ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result, "clEnqueueMapBuffer", err);
+        status = wcodec_opencl_fail(
+            d, result == CL_MAP_FAILURE ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result,
+            "clEnqueueMapBuffer", err);
         goto free_buffer;
     }
     *memory = m;
@@ -78,16 +95,19 @@ free_memory:
 }
 
 /* Only buffers of the device's own context can be used in its queues. */
-static wcodec_status memory_adopt(struct wcodec_device *d, uint64_t native, uint64_t size, struct wcodec_memory **memory, wcodec_error *err)
+static wcodec_status memory_adopt(struct wcodec_device *d, uint64_t native, uint64_t size,
+                                  struct wcodec_memory **memory, wcodec_error *err)
 {
     cl_mem buffer = (cl_mem)(uintptr_t)native;
     cl_context context = NULL;
     size_t whole = 0;
-    cl_int result = d->cl->clGetMemObjectInfo(buffer, CL_MEM_CONTEXT, sizeof(cl_context), &context, NULL);
+    cl_int result =
+        d->cl->clGetMemObjectInfo(buffer, CL_MEM_CONTEXT, sizeof(cl_context), &context, NULL);
     if (result == CL_SUCCESS)
         result = d->cl->clGetMemObjectInfo(buffer, CL_MEM_SIZE, sizeof whole, &whole, NULL);
     if (result != CL_SUCCESS || context != d->context)
-        return d->host->fail(err, WCODEC_ERROR_USAGE, "the buffer belongs to another OpenCL context than the device's");
+        return d->host->fail(err, WCODEC_ERROR_USAGE,
+                             "the buffer belongs to another OpenCL context than the device's");
     if (size > whole)
         return d->host->fail(err, WCODEC_ERROR_USAGE, "the buffer is smaller than was said");
     struct wcodec_memory *m = wcodec_opencl_allocate(d->host, sizeof *m);
@@ -111,14 +131,16 @@ static uint64_t memory_native(struct wcodec_memory *memory)
 static void memory_free(struct wcodec_memory *m)
 {
     const struct wcodec_device *d = m->device;
-    if (m->map != NULL && d->cl->clEnqueueUnmapMemObject(d->queue, m->buffer, m->map, 0, NULL, NULL) == CL_SUCCESS)
+    if (m->map != NULL &&
+        d->cl->clEnqueueUnmapMemObject(d->queue, m->buffer, m->map, 0, NULL, NULL) == CL_SUCCESS)
         d->cl->clFinish(d->queue);
     if (!m->adopted)
         d->cl->clReleaseMemObject(m->buffer);
     wcodec_opencl_release(d->host, m);
 }
 
-static wcodec_status queue_create(struct wcodec_device *d, struct wcodec_queue **queue, wcodec_error *err)
+static wcodec_status queue_create(struct wcodec_device *d, struct wcodec_queue **queue,
+                                  wcodec_error *err)
 {
     struct wcodec_queue *q = wcodec_opencl_allocate(d->host, sizeof *q);
     cl_int result;
@@ -134,16 +156,20 @@ static wcodec_status queue_create(struct wcodec_device *d, struct wcodec_queue *
     return WCODEC_OK;
 }
 
-static wcodec_status queue_adopt(struct wcodec_device *d, uint64_t native, struct wcodec_queue **queue, wcodec_error *err)
+static wcodec_status queue_adopt(struct wcodec_device *d, uint64_t native,
+                                 struct wcodec_queue **queue, wcodec_error *err)
 {
     cl_command_queue own = (cl_command_queue)(uintptr_t)native;
     cl_context context = NULL;
     cl_command_queue_properties properties = 0;
-    cl_int result = d->cl->clGetCommandQueueInfo(own, CL_QUEUE_CONTEXT, sizeof(cl_context), &context, NULL);
+    cl_int result =
+        d->cl->clGetCommandQueueInfo(own, CL_QUEUE_CONTEXT, sizeof(cl_context), &context, NULL);
     if (result == CL_SUCCESS)
-        result = d->cl->clGetCommandQueueInfo(own, CL_QUEUE_PROPERTIES, sizeof properties, &properties, NULL);
+        result = d->cl->clGetCommandQueueInfo(own, CL_QUEUE_PROPERTIES, sizeof properties,
+                                              &properties, NULL);
     if (result != CL_SUCCESS || context != d->context)
-        return d->host->fail(err, WCODEC_ERROR_USAGE, "the queue belongs to another OpenCL context than the device's");
+        return d->host->fail(err, WCODEC_ERROR_USAGE,
+                             "the queue belongs to another OpenCL context than the device's");
     if (properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE)
         return d->host->fail(err, WCODEC_ERROR_USAGE, "the queue is not in order");
     struct wcodec_queue *q = wcodec_opencl_allocate(d->host, sizeof *q);
@@ -162,7 +188,8 @@ static void queue_destroy(struct wcodec_queue *q)
     wcodec_opencl_release(d->host, q);
 }
 
-static wcodec_status given(const struct wcodec_queue *q, cl_int result, const char *call, wcodec_error *err)
+static wcodec_status given(const struct wcodec_queue *q, cl_int result, const char *call,
+                           wcodec_error *err)
 {
     if (result == CL_SUCCESS)
         result = q->device->cl->clFlush(q->queue);
@@ -172,22 +199,28 @@ static wcodec_status given(const struct wcodec_queue *q, cl_int result, const ch
 static wcodec_status queue_wait(struct wcodec_queue *q, wcodec_error *err)
 {
     const cl_int result = q->device->cl->clFinish(q->queue);
-    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(q->device, result, "clFinish", err);
+    return result == CL_SUCCESS ? WCODEC_OK
+                                : wcodec_opencl_fail(q->device, result, "clFinish", err);
 }
 
-static wcodec_status queue_after(struct wcodec_queue *q, struct wcodec_event *event, wcodec_error *err)
+static wcodec_status queue_after(struct wcodec_queue *q, struct wcodec_event *event,
+                                 wcodec_error *err)
 {
-    return given(q, q->device->cl->clEnqueueBarrierWithWaitList(q->queue, 1, &event->event, NULL), "clEnqueueBarrierWithWaitList", err);
+    return given(q, q->device->cl->clEnqueueBarrierWithWaitList(q->queue, 1, &event->event, NULL),
+                 "clEnqueueBarrierWithWaitList", err);
 }
 
-static wcodec_status event_record(struct wcodec_queue *q, struct wcodec_event **event, wcodec_error *err)
+static wcodec_status event_record(struct wcodec_queue *q, struct wcodec_event **event,
+                                  wcodec_error *err)
 {
     struct wcodec_device *d = q->device;
     struct wcodec_event *e = wcodec_opencl_allocate(d->host, sizeof *e);
     if (e == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for an OpenCL event");
     e->device = d;
-    wcodec_status status = given(q, d->cl->clEnqueueMarkerWithWaitList(q->queue, 0, NULL, &e->event), "clEnqueueMarkerWithWaitList", err);
+    wcodec_status status =
+        given(q, d->cl->clEnqueueMarkerWithWaitList(q->queue, 0, NULL, &e->event),
+              "clEnqueueMarkerWithWaitList", err);
     if (status) {
         if (e->event != NULL)
             d->cl->clReleaseEvent(e->event);
@@ -201,13 +234,16 @@ static wcodec_status event_record(struct wcodec_queue *q, struct wcodec_event **
 static wcodec_status event_wait(struct wcodec_event *e, wcodec_error *err)
 {
     const cl_int result = e->device->cl->clWaitForEvents(1, &e->event);
-    return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(e->device, result, "clWaitForEvents", err);
+    return result == CL_SUCCESS ? WCODEC_OK
+                                : wcodec_opencl_fail(e->device, result, "clWaitForEvents", err);
 }
 
 /* A negative execution status is what went wrong. */
 static wcodec_status event_query(struct wcodec_event *e, bool *done, wcodec_error *err)
 {
-    cl_int state = CL_QUEUED, result = e->device->cl->clGetEventInfo(e->event, CL_EVENT_COMMAND_EXECUTION_STATUS, sizeof state, &state, NULL);
+    cl_int state = CL_QUEUED,
+           result = e->device->cl->clGetEventInfo(e->event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                                  sizeof state, &state, NULL);
     if (result == CL_SUCCESS && state < 0)
         result = state;
     if (result != CL_SUCCESS)
@@ -222,32 +258,54 @@ static void event_destroy(struct wcodec_event *e)
     wcodec_opencl_release(e->device->host, e);
 }
 
-static wcodec_status copy_in(struct wcodec_queue *q, struct wcodec_memory *to, uint64_t to_offset, const void *from, uint64_t size, wcodec_error *err)
+static wcodec_status copy_in(struct wcodec_queue *q, struct wcodec_memory *to, uint64_t to_offset,
+                             const void *from, uint64_t size, wcodec_error *err)
 {
     if (size == 0)
         return WCODEC_OK;
-    return given(q, q->device->cl->clEnqueueWriteBuffer(q->queue, to->buffer, CL_FALSE, (size_t)to_offset, (size_t)size, from, 0, NULL, NULL), "clEnqueueWriteBuffer", err);
+    return given(q,
+                 q->device->cl->clEnqueueWriteBuffer(q->queue, to->buffer, CL_FALSE,
+                                                     (size_t)to_offset, (size_t)size, from, 0, NULL,
+                                                     NULL),
+                 "clEnqueueWriteBuffer", err);
 }
 
-static wcodec_status copy_out(struct wcodec_queue *q, void *to, struct wcodec_memory *from, uint64_t from_offset, uint64_t size, wcodec_error *err)
+static wcodec_status copy_out(struct wcodec_queue *q, void *to, struct wcodec_memory *from,
+                              uint64_t from_offset, uint64_t size, wcodec_error *err)
 {
     if (size == 0)
         return WCODEC_OK;
-    return given(q, q->device->cl->clEnqueueReadBuffer(q->queue, from->buffer, CL_FALSE, (size_t)from_offset, (size_t)size, to, 0, NULL, NULL), "clEnqueueReadBuffer", err);
+    return given(q,
+                 q->device->cl->clEnqueueReadBuffer(q->queue, from->buffer, CL_FALSE,
+                                                    (size_t)from_offset, (size_t)size, to, 0, NULL,
+                                                    NULL),
+                 "clEnqueueReadBuffer", err);
 }
 
-static wcodec_status copy(struct wcodec_queue *q, struct wcodec_memory *to, uint64_t to_offset, struct wcodec_memory *from, uint64_t from_offset, uint64_t size, wcodec_error *err)
+static wcodec_status copy(struct wcodec_queue *q, struct wcodec_memory *to, uint64_t to_offset,
+                          struct wcodec_memory *from, uint64_t from_offset, uint64_t size,
+                          wcodec_error *err)
 {
     if (size == 0)
         return WCODEC_OK;
-    return given(q, q->device->cl->clEnqueueCopyBuffer(q->queue, from->buffer, to->buffer, (size_t)from_offset, (size_t)to_offset, (size_t)size, 0, NULL, NULL), "clEnqueueCopyBuffer", err);
+    return given(q,
+                 q->device->cl->clEnqueueCopyBuffer(q->queue, from->buffer, to->buffer,
+                                                    (size_t)from_offset, (size_t)to_offset,
+                                                    (size_t)size, 0, NULL, NULL),
+                 "clEnqueueCopyBuffer", err);
 }
 
-static wcodec_status fill(struct wcodec_queue *q, struct wcodec_memory *to, uint64_t to_offset, const uint8_t element[8], unsigned element_log2, uint64_t count, wcodec_error *err)
+static wcodec_status fill(struct wcodec_queue *q, struct wcodec_memory *to, uint64_t to_offset,
+                          const uint8_t element[8], unsigned element_log2, uint64_t count,
+                          wcodec_error *err)
 {
     if (count == 0)
         return WCODEC_OK;
-    return given(q, q->device->cl->clEnqueueFillBuffer(q->queue, to->buffer, element, (size_t)1 << element_log2, (size_t)to_offset, (size_t)(count << element_log2), 0, NULL, NULL), "clEnqueueFillBuffer", err);
+    return given(q,
+                 q->device->cl->clEnqueueFillBuffer(q->queue, to->buffer, element,
+                                                    (size_t)1 << element_log2, (size_t)to_offset,
+                                                    (size_t)(count << element_log2), 0, NULL, NULL),
+                 "clEnqueueFillBuffer", err);
 }
 
 WCODEC_API const struct wcodec_backend wcodec_backend_opencl = {

@@ -28,7 +28,13 @@ struct wcodec_backend_state {
 };
 
 /* How the 32 lanes of a tile run: backends/common/dialect.h. */
-enum wcodec_opencl_variant { WCODEC_VARIANT_LOOPS, WCODEC_VARIANT_LOCAL, WCODEC_VARIANT_SUBGROUP, WCODEC_VARIANT_NVIDIA, WCODEC_VARIANTS };
+enum wcodec_opencl_variant {
+    WCODEC_VARIANT_LOOPS,
+    WCODEC_VARIANT_LOCAL,
+    WCODEC_VARIANT_SUBGROUP,
+    WCODEC_VARIANT_NVIDIA,
+    WCODEC_VARIANTS
+};
 
 /* The program of one kernel. Made when it is needed first. */
 struct wcodec_opencl_program {
@@ -40,28 +46,42 @@ struct wcodec_opencl_program {
     unsigned groups; /* that run at a time on a unit */
 };
 
-/* NVIDIA's driver takes half a microsecond for each buffer that a launch has: so there are kernels for two, as one tensor has, for few, for some, and for as
- * many as the device lets a kernel have; and those for few tiles in two buffers. Elsewhere there is one. */
-enum wcodec_opencl_form { WCODEC_OPENCL_TWO, WCODEC_OPENCL_FEW, WCODEC_OPENCL_SOME, WCODEC_OPENCL_MANY, WCODEC_OPENCL_FEW_TILES, WCODEC_OPENCL_FORMS };
-enum { WCODEC_OPENCL_PLACES_TWO = 2, WCODEC_OPENCL_PLACES_FEW = 8, WCODEC_OPENCL_PLACES_LEAST = 72 };
+/* NVIDIA's driver takes half a microsecond for each buffer that a launch has: so there are kernels
+ * for two, as one tensor has, for few, for some, and for as many as the device lets a kernel have;
+ * and those for few tiles in two buffers. Elsewhere there is one. */
+enum wcodec_opencl_form {
+    WCODEC_OPENCL_TWO,
+    WCODEC_OPENCL_FEW,
+    WCODEC_OPENCL_SOME,
+    WCODEC_OPENCL_MANY,
+    WCODEC_OPENCL_FEW_TILES,
+    WCODEC_OPENCL_FORMS
+};
+enum {
+    WCODEC_OPENCL_PLACES_TWO = 2,
+    WCODEC_OPENCL_PLACES_FEW = 8,
+    WCODEC_OPENCL_PLACES_LEAST = 72
+};
 
-/* Bytes of local memory that a work-group of a kernel for few tiles has, and what it needs for a table of so many entries and a tile of so many words and
- * bytes (backends/opencl/few.cl). */
+/* Bytes of local memory that a work-group of a kernel for few tiles has, and what it needs for a
+ * table of so many entries and a tile of so many words and bytes (backends/opencl/few.cl). */
 #define WCODEC_OPENCL_FEW_ROOM 46080u
 #define WCODEC_OPENCL_FEW_GROUPS 4u /* that run at a time on a unit, at most */
-#define WCODEC_OPENCL_FEW_NEEDED(entries, words, bytes) (1024u + 4u * (entries) + 14 * (((words) + 7) / 8 * 8 + 40) + (bytes))
+#define WCODEC_OPENCL_FEW_NEEDED(entries, words, bytes) \
+    (1024u + 4u * (entries) + 14 * (((words) + 7) / 8 * 8 + 40) + (bytes))
 
 /* What a batch has of the device: kept for the next one. */
 struct wcodec_opencl_room {
     cl_mem block; /* descriptors, and a fault for each tile */
     size_t size;
-    /* A word each in the host's memory, which kernels write the decoding's serial number to if a tile fails. Kernels must not write to what is mapped: while
-     * one of them is, the next decoding has the other. */
+    /* A word each in the host's memory, which kernels write the decoding's serial number to if a
+     * tile fails. Kernels must not write to what is mapped: while one of them is, the next decoding
+     * has the other. */
     cl_mem told[2];
-    unsigned turn; /* that of the next decoding */
+    unsigned turn;          /* that of the next decoding */
     volatile cl_uint *word; /* the other one mapped; NULL: it is not */
     bool asked;             /* for the word of the last decoding */
-    uint32_t serial; /* of the last decoding */
+    uint32_t serial;        /* of the last decoding */
 };
 
 enum { WCODEC_OPENCL_ROOMS = 8 };
@@ -80,9 +100,11 @@ struct wcodec_device {
     unsigned places;       /* buffers of one launch at most */
     unsigned units;        /* that run work-groups at a time */
     unsigned launch_tiles; /* of one launch at most */
-    bool alone;            /* one launch of the process at a time, and each is waited for (also in a caller's queue): its driver fails else */
-    cl_mem(CL_API_CALL *create_nv)(cl_context, cl_mem_flags, cl_bitfield, size_t, void *, cl_int *); /* clCreateBufferNV; NULL if there is none */
-    pthread_mutex_t lock;  /* of what follows */
+    bool alone; /* one launch of the process at a time, and each is waited for (also in a caller's
+                   queue): its driver fails else */
+    cl_mem(CL_API_CALL *create_nv)(cl_context, cl_mem_flags, cl_bitfield, size_t, void *,
+                                   cl_int *); /* clCreateBufferNV; NULL if there is none */
+    pthread_mutex_t lock;                     /* of what follows */
     struct wcodec_opencl_program programs[WCODEC_KERNELS_ALL][WCODEC_OPENCL_FORMS];
     struct wcodec_opencl_room rooms[WCODEC_OPENCL_ROOMS];
     unsigned room_count;
@@ -109,18 +131,22 @@ struct wcodec_event {
 };
 
 /* Record a failed call: "clCreateBuffer: OUT_OF_HOST_MEMORY". */
-wcodec_status wcodec_opencl_fail(const struct wcodec_device *device, cl_int result, const char *call, wcodec_error *err);
+wcodec_status wcodec_opencl_fail(const struct wcodec_device *device, cl_int result,
+                                 const char *call, wcodec_error *err);
 
 /* Zeroed memory of the host's allocator. */
 void *wcodec_opencl_allocate(const struct wcodec_host *host, size_t size);
 void wcodec_opencl_release(const struct wcodec_host *host, void *memory);
 
 /* Places and devices: device.c. */
-wcodec_status wcodec_opencl_open(const struct wcodec_host *host, struct wcodec_backend_state **state, wcodec_error *err);
+wcodec_status wcodec_opencl_open(const struct wcodec_host *host,
+                                 struct wcodec_backend_state **state, wcodec_error *err);
 void wcodec_opencl_close(struct wcodec_backend_state *state);
 unsigned wcodec_opencl_device_count(struct wcodec_backend_state *state);
-void wcodec_opencl_device_list(struct wcodec_backend_state *state, unsigned i, struct wcodec_device_listing *listing);
-wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *state, unsigned i, struct wcodec_device **device, wcodec_error *err);
+void wcodec_opencl_device_list(struct wcodec_backend_state *state, unsigned i,
+                               struct wcodec_device_listing *listing);
+wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *state, unsigned i,
+                                        struct wcodec_device **device, wcodec_error *err);
 void wcodec_opencl_device_close(struct wcodec_device *device);
 
 /* Choose how lanes run, and build the general kernel: program.c. */
@@ -128,24 +154,34 @@ wcodec_status wcodec_opencl_program_open(struct wcodec_device *device, wcodec_er
 void wcodec_opencl_program_close(struct wcodec_device *device);
 
 /* The program of kernel k of a plan; NULL, and why in the log, where the device cannot have it. */
-const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_device *device, unsigned kernel, enum wcodec_opencl_form form);
+const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_device *device,
+                                                              unsigned kernel,
+                                                              enum wcodec_opencl_form form);
 
 /* Room for a batch: room.c. */
-wcodec_status wcodec_opencl_room_take(struct wcodec_device *device, uint64_t size, struct wcodec_opencl_room *room, wcodec_error *err);
+wcodec_status wcodec_opencl_room_take(struct wcodec_device *device, uint64_t size,
+                                      struct wcodec_opencl_room *room, wcodec_error *err);
 /* Ask for the word of the last decoding; it is there when the queue has ended. */
-wcodec_status wcodec_opencl_room_ask(const struct wcodec_queue *queue, struct wcodec_opencl_room *room, wcodec_error *err);
+wcodec_status wcodec_opencl_room_ask(const struct wcodec_queue *queue,
+                                     struct wcodec_opencl_room *room, wcodec_error *err);
 void wcodec_opencl_room_give(struct wcodec_device *device, struct wcodec_opencl_room *room);
 void wcodec_opencl_rooms_close(struct wcodec_device *device);
 
 /* Times and native handles: transfer.c. */
-wcodec_status wcodec_opencl_queue_create_timed(struct wcodec_device *device, struct wcodec_queue **queue, wcodec_error *err);
-wcodec_status wcodec_opencl_event_elapsed(struct wcodec_event *from, struct wcodec_event *to, uint64_t *nanoseconds, wcodec_error *err);
+wcodec_status wcodec_opencl_queue_create_timed(struct wcodec_device *device,
+                                               struct wcodec_queue **queue, wcodec_error *err);
+wcodec_status wcodec_opencl_event_elapsed(struct wcodec_event *from, struct wcodec_event *to,
+                                          uint64_t *nanoseconds, wcodec_error *err);
 void wcodec_opencl_device_native(struct wcodec_device *device, uint64_t *context, uint64_t *number);
 
 /* Batches: batch.c. */
-wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs, size_t count, struct wcodec_batch **batch, wcodec_error *err);
-wcodec_status wcodec_opencl_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch, wcodec_error *err);
-wcodec_status wcodec_opencl_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch, struct wcodec_job_result *results, wcodec_error *err);
+wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *queue, const struct wcodec_job *jobs,
+                                         size_t count, struct wcodec_batch **batch,
+                                         wcodec_error *err);
+wcodec_status wcodec_opencl_batch_decode(struct wcodec_queue *queue, struct wcodec_batch *batch,
+                                         wcodec_error *err);
+wcodec_status wcodec_opencl_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch,
+                                          struct wcodec_job_result *results, wcodec_error *err);
 void wcodec_opencl_batch_destroy(struct wcodec_batch *batch);
 
 /* The kernels' source, joined at build time. */

@@ -13,7 +13,9 @@ enum { MEM_LOCATION_HOST_NV = 1, MEM_PINNED_NV = 2 };
 
 static void destroy(struct wcodec_device *d, struct wcodec_opencl_room *r)
 {
-    if (r->word != NULL && d->cl->clEnqueueUnmapMemObject(d->queue, r->told[!r->turn], (void *)(uintptr_t)r->word, 0, NULL, NULL) == CL_SUCCESS)
+    if (r->word != NULL &&
+        d->cl->clEnqueueUnmapMemObject(d->queue, r->told[!r->turn], (void *)(uintptr_t)r->word, 0,
+                                       NULL, NULL) == CL_SUCCESS)
         d->cl->clFinish(d->queue);
     for (unsigned i = 0; i < 2; i++)
         if (r->told[i] != NULL)
@@ -49,16 +51,22 @@ static bool take_kept(struct wcodec_device *d, uint64_t size, struct wcodec_open
     return best != NULL;
 }
 
-/* A word in the host's memory. What NVIDIA's driver makes for CL_MEM_ALLOC_HOST_PTR is in the device's, and mapping copies it: 3 to 4 us. */
+/* A word in the host's memory. What NVIDIA's driver makes for CL_MEM_ALLOC_HOST_PTR is in the
+ * device's, and mapping copies it: 3 to 4 us. */
 static cl_mem create_word(const struct wcodec_device *d, cl_int *result)
 {
     cl_mem word = NULL;
     if (d->create_nv != NULL)
-        word = d->create_nv(d->context, CL_MEM_READ_WRITE, MEM_LOCATION_HOST_NV | MEM_PINNED_NV, WORD_ROOM, NULL, result);
-    return word != NULL ? word : d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR, WORD_ROOM, NULL, result);
+        word = d->create_nv(d->context, CL_MEM_READ_WRITE, MEM_LOCATION_HOST_NV | MEM_PINNED_NV,
+                            WORD_ROOM, NULL, result);
+    return word != NULL
+               ? word
+               : d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
+                                       WORD_ROOM, NULL, result);
 }
 
-wcodec_status wcodec_opencl_room_take(struct wcodec_device *d, uint64_t size, struct wcodec_opencl_room *room, wcodec_error *err)
+wcodec_status wcodec_opencl_room_take(struct wcodec_device *d, uint64_t size,
+                                      struct wcodec_opencl_room *room, wcodec_error *err)
 {
     struct wcodec_opencl_room r = {.size = round_up(size, SIZE_LEAST)};
     cl_int result;
@@ -69,26 +77,35 @@ wcodec_status wcodec_opencl_room_take(struct wcodec_device *d, uint64_t size, st
         r.told[i] = create_word(d, &result);
     if (result != CL_SUCCESS) {
         destroy(d, &r);
-        return wcodec_opencl_fail(d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result, "clCreateBuffer", err);
+        return wcodec_opencl_fail(
+            d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result,
+            "clCreateBuffer", err);
     }
     *room = r;
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_opencl_room_ask(const struct wcodec_queue *q, struct wcodec_opencl_room *r, wcodec_error *err)
+wcodec_status wcodec_opencl_room_ask(const struct wcodec_queue *q, struct wcodec_opencl_room *r,
+                                     wcodec_error *err)
 {
     const struct wcodec_device *d = q->device;
     cl_int result = CL_SUCCESS;
     if (r->asked)
         return WCODEC_OK;
     if (r->word != NULL)
-        result = d->cl->clEnqueueUnmapMemObject(q->queue, r->told[!r->turn], (void *)(uintptr_t)r->word, 0, NULL, NULL);
+        result = d->cl->clEnqueueUnmapMemObject(q->queue, r->told[!r->turn],
+                                                (void *)(uintptr_t)r->word, 0, NULL, NULL);
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clEnqueueUnmapMemObject", err);
-    r->word = d->cl->clEnqueueMapBuffer(q->queue, r->told[r->turn], CL_FALSE, CL_MAP_READ, 0, sizeof *r->word, 0, NULL, NULL, &result);
+    r->word = d->cl->clEnqueueMapBuffer(q->queue, r->told[r->turn], CL_FALSE, CL_MAP_READ, 0,
+                                        sizeof *r->word, 0, NULL, NULL, &result);
     if (result != CL_SUCCESS) {
         r->word = NULL;
-        return wcodec_opencl_fail(d, result == CL_OUT_OF_RESOURCES || result == CL_MAP_FAILURE ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result, "clEnqueueMapBuffer", err);
+        return wcodec_opencl_fail(d,
+                                  result == CL_OUT_OF_RESOURCES || result == CL_MAP_FAILURE
+                                      ? CL_MEM_OBJECT_ALLOCATION_FAILURE
+                                      : result,
+                                  "clEnqueueMapBuffer", err);
     }
     r->turn = !r->turn;
     r->asked = true;

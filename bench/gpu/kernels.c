@@ -1,16 +1,20 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Time of a GPU's kernels by its events: tensors of random weights are coded, decoded on the device, compared with the original byte for byte, and timed;
- * rates stand beside the copy bandwidth of the same run.
+/* Time of a GPU's kernels by its events: tensors of random weights are coded, decoded on the
+ * device, compared with the original byte for byte, and timed; rates stand beside the copy
+ * bandwidth of the same run.
  *
  *   gpu-kernels PLUGIN.so... [-r REPEATS] [-s LOG2] [-a 0] [-t LOG2] [ROW...]
  *
- * Several plugins, of CUDA or OpenCL, decode the same data in turn. Kernel time is that between the ends of decodings which are queued behind each other, so
- * that the host's time to launch is not in it; where a decoding takes less than a millisecond, as many as fit into one, 64 at most, go between two events,
- * since drivers have work with an event that lasts longer than a small tensor. "queued" is that of 64 decodings without events, over 64, by the host's clock;
- * "wall" is one alone, from the call to its results. -t: elements of a tile. -s: make every row smaller by 2^LOG2. -a 0: payloads begin at a multiple of 256 bytes, so that rows of raw
- * bits are aligned to 16 only. Rows by the beginnings of their names. */
+ * Several plugins, of CUDA or OpenCL, decode the same data in turn. Kernel time is that between the
+ * ends of decodings which are queued behind each other, so that the host's time to launch is not in
+ * it; where a decoding takes less than a millisecond, as many as fit into one, 64 at most, go
+ * between two events, since drivers have work with an event that lasts longer than a small tensor.
+ * "queued" is that of 64 decodings without events, over 64, by the host's clock; "wall" is one
+ * alone, from the call to its results. -t: elements of a tile. -s: make every row smaller by
+ * 2^LOG2. -a 0: payloads begin at a multiple of 256 bytes, so that rows of raw bits are aligned to
+ * 16 only. Rows by the beginnings of their names. */
 #include "backend/host.h"
 #include "coding/tile.h"
 #include "core/context.h"
@@ -22,8 +26,23 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* BF16_SPIKES: one of 4096 is a hundred times as large. BF16_ROWS: lossy with a scale for each row. */
-enum kind { BF16, F16, F32, E4M3, INT8, BYTES, E4M3_UNIFORM, BF16_AS_F32, BF16_SPIKES, BF16_ROWS, FIELD8, FIELD16, ROWS8 };
+/* BF16_SPIKES: one of 4096 is a hundred times as large. BF16_ROWS: lossy with a scale for each row.
+ */
+enum kind {
+    BF16,
+    F16,
+    F32,
+    E4M3,
+    INT8,
+    BYTES,
+    E4M3_UNIFORM,
+    BF16_AS_F32,
+    BF16_SPIKES,
+    BF16_ROWS,
+    FIELD8,
+    FIELD16,
+    ROWS8
+};
 
 static const struct row {
     const char *name;
@@ -132,7 +151,11 @@ enum { PIECE = 1 << 18 };
 
 static unsigned element_bytes(enum kind kind)
 {
-    return kind == F32 || kind == BF16_AS_F32 ? 4 : kind == BF16 || kind == F16 || kind == BF16_SPIKES || kind == BF16_ROWS || kind == FIELD16 ? 2 : 1;
+    return kind == F32 || kind == BF16_AS_F32 ? 4
+           : kind == BF16 || kind == F16 || kind == BF16_SPIKES || kind == BF16_ROWS ||
+                   kind == FIELD16
+               ? 2
+               : 1;
 }
 
 /* Rows of COLUMNS elements, of which neighbours in both directions are alike. */
@@ -172,7 +195,9 @@ static void fill_field(const struct fill *f, size_t piece)
     for (uint64_t i = piece * PIECE; i < (piece + 1) * PIECE && i < f->elements; i += COLUMNS) {
         float left = 0, corner = 0;
         for (unsigned x = 0; x < COLUMNS; x++) {
-            const float v = rho * (left + above[x]) - rho * rho * corner + next_normal(&s) * (1 - rho * rho), scaled = v * 0.02f;
+            const float v = rho * (left + above[x]) - rho * rho * corner +
+                            next_normal(&s) * (1 - rho * rho),
+                        scaled = v * 0.02f;
             uint32_t b;
             memcpy(&b, &scaled, 4);
             const uint16_t h = (uint16_t)((b + 0x7fff + (b >> 16 & 1)) >> 16);
@@ -198,14 +223,19 @@ static void fill_piece(void *argument, size_t piece)
     uint64_t s = f->seed * 0x1000003 + piece;
     const uint64_t end = (piece + 1) * PIECE < f->elements ? (piece + 1) * PIECE : f->elements;
     for (uint64_t i = piece * PIECE; i < end; i += 2) {
-        const float u = ((float)(next_random(&s) >> 40) + 1) * 0x1p-24f, a = (float)(next_random(&s) >> 40) * 0x1p-24f * 6.2831853f, r = sqrtf(-2 * logf(u));
+        const float u = ((float)(next_random(&s) >> 40) + 1) * 0x1p-24f,
+                    a = (float)(next_random(&s) >> 40) * 0x1p-24f * 6.2831853f,
+                    r = sqrtf(-2 * logf(u));
         const float pair[2] = {r * cosf(a), r * sinf(a)};
         for (unsigned k = 0; k < 2 && i + k < end; k++) {
-            const float v = f->kind == BF16_SPIKES && next_random(&s) % 4096 == 0 ? 100 * pair[k] : pair[k], w = 0.02f * v;
+            const float v = f->kind == BF16_SPIKES && next_random(&s) % 4096 == 0 ? 100 * pair[k]
+                                                                                  : pair[k],
+                        w = 0.02f * v;
             uint32_t b;
             memcpy(&b, &w, 4);
             uint8_t *p = f->data + (i + k) * element_bytes(f->kind);
-            const uint16_t h = f->kind == F16 ? to_f16(w) : (uint16_t)((b + 0x7fff + (b >> 16 & 1)) >> 16);
+            const uint16_t h =
+                f->kind == F16 ? to_f16(w) : (uint16_t)((b + 0x7fff + (b >> 16 & 1)) >> 16);
             int q = (int)lrintf(v * (127 / 4.5f));
             q = q > 127 ? 127 : q < -127 ? -127 : q;
             switch (f->kind) {
@@ -283,7 +313,8 @@ struct tensor {
     uint64_t size;
     uint8_t *payload;
     uint64_t begin;  /* of the tiles in the payload */
-    uint64_t offset; /* of the payload in its memory: rows of raw bits begin at a multiple of 128 bytes */
+    uint64_t offset; /* of the payload in its memory: rows of raw bits begin at a multiple of 128
+                        bytes */
 };
 
 static double seconds(void)
@@ -293,27 +324,33 @@ static double seconds(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-static void make_tensor(struct bench *b, const struct row *row, uint64_t elements, uint64_t seed, struct tensor *t)
+static void make_tensor(struct bench *b, const struct row *row, uint64_t elements, uint64_t seed,
+                        struct tensor *t)
 {
     wcodec_error err;
-    static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16, WCODEC_DTYPE_F32, WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_I8,
-                                          WCODEC_DTYPE_U8,   WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_F32, WCODEC_DTYPE_BF16, WCODEC_DTYPE_BF16,
-                                          WCODEC_DTYPE_I8,   WCODEC_DTYPE_BF16, WCODEC_DTYPE_I8};
-    const struct wcodec_encode_settings settings = {.level = 4,
-                                                    .latency = row->latency,
-                                                    .tile_log2 = b->tile_log2,
-                                                    .profile = row->profile,
-                                                    .weights = true,
-                                                    .predict = row->lossy > 0 || row->kind >= FIELD8 ? row->predict : WCODEC_PREDICT_NONE,
-                                                    .columns = row->lossy > 0 || row->kind >= FIELD8 ? (row->kind == ROWS8 ? ROW : COLUMNS) : 0,
-                                                    .lossy = row->lossy > 0 ? WCODEC_LOSSY_BITS : 0,
-                                                    .lossy_rows = row->kind == BF16_ROWS,
-                                                    .lossy_value = row->lossy};
+    static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_BF16,    WCODEC_DTYPE_F16, WCODEC_DTYPE_F32,
+                                          WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_I8,  WCODEC_DTYPE_U8,
+                                          WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_F32, WCODEC_DTYPE_BF16,
+                                          WCODEC_DTYPE_BF16,    WCODEC_DTYPE_I8,  WCODEC_DTYPE_BF16,
+                                          WCODEC_DTYPE_I8};
+    const struct wcodec_encode_settings settings = {
+        .level = 4,
+        .latency = row->latency,
+        .tile_log2 = b->tile_log2,
+        .profile = row->profile,
+        .weights = true,
+        .predict = row->lossy > 0 || row->kind >= FIELD8 ? row->predict : WCODEC_PREDICT_NONE,
+        .columns = row->lossy > 0 || row->kind >= FIELD8 ? (row->kind == ROWS8 ? ROW : COLUMNS) : 0,
+        .lossy = row->lossy > 0 ? WCODEC_LOSSY_BITS : 0,
+        .lossy_rows = row->kind == BF16_ROWS,
+        .lossy_value = row->lossy};
     t->size = elements * element_bytes(row->kind);
     t->data = malloc(t->size);
     struct fill fill = {row->kind, t->data, elements, seed};
     b->host.run(b->host.opaque, fill_piece, &fill, (size_t)((elements + PIECE - 1) / PIECE));
-    check(wcodec_encode_tensor(b->context, &settings, dtypes[row->kind], t->data, t->size, &t->coded, &err), &err);
+    check(wcodec_encode_tensor(b->context, &settings, dtypes[row->kind], t->data, t->size,
+                               &t->coded, &err),
+          &err);
     if (t->coded.coding != (row->lossy > 0 ? 5 : row->kind >= FIELD8 ? 4 : 1)) {
         fprintf(stderr, "%s: the encoder chose coding %u\n", row->name, t->coded.coding);
         exit(1);
@@ -323,9 +360,14 @@ static void make_tensor(struct bench *b, const struct row *row, uint64_t element
         memcpy(p, t->coded.parts[i].data, t->coded.parts[i].size);
         p += t->coded.parts[i].size;
     }
-    t->begin = t->coded.blocks ? wcodec_blocks_tiles_begin(t->coded.blocks) : t->coded.lossy ? wcodec_lossy_tiles_begin(t->coded.lossy) : 0;
-    check(wcodec_tiles_read(t->coded.tiling, payload + t->begin, t->coded.payload_size - t->begin, b->host.allocator, &t->tiles, &err), &err);
-    t->offset = b->align ? (128 - (t->begin + t->tiles->area_begin[WCODEC_AREA_RAW]) % 128) % 128 : 0;
+    t->begin = t->coded.blocks  ? wcodec_blocks_tiles_begin(t->coded.blocks)
+               : t->coded.lossy ? wcodec_lossy_tiles_begin(t->coded.lossy)
+                                : 0;
+    check(wcodec_tiles_read(t->coded.tiling, payload + t->begin, t->coded.payload_size - t->begin,
+                            b->host.allocator, &t->tiles, &err),
+          &err);
+    t->offset =
+        b->align ? (128 - (t->begin + t->tiles->area_begin[WCODEC_AREA_RAW]) % 128) % 128 : 0;
     t->payload = payload;
 }
 
@@ -334,14 +376,20 @@ static void describe(const struct wcodec_tiling *t, char *text, size_t size)
     size_t n = 0;
     for (unsigned i = 0; i < t->field_count; i++) {
         const struct wcodec_field *f = &t->fields[i];
-        n += (size_t)snprintf(text + n, size - n, "%s%c%u", i ? "+" : "", "kr c"[f->kind == 2 ? 3 : f->kind], f->width);
+        n += (size_t)snprintf(text + n, size - n, "%s%c%u", i ? "+" : "",
+                              "kr c"[f->kind == 2 ? 3 : f->kind], f -> width);
         if (f->kind == WCODEC_FIELD_CODED)
-            n += (size_t)snprintf(text + n, size - n, "%s%s%u%s", f->profile == WCODEC_PAIRS ? "p" : f->profile == WCODEC_P8 ? "(P8)" : "(P12)", "x", f->tables, f->run_log2 ? "r" : "");
+            n += (size_t)snprintf(text + n, size - n, "%s%s%u%s",
+                                  f->profile == WCODEC_PAIRS ? "p"
+                                  : f->profile == WCODEC_P8  ? "(P8)"
+                                                             : "(P12)",
+                                  "x", f->tables, f->run_log2 ? "r" : "");
     }
 }
 
 /* Milliseconds of a decoding, `count` times the mean of `many`, one behind the other, after two. */
-static void time_decodings(const struct plugin *p, struct wcodec_batch *batch, double *ms, unsigned count, unsigned many)
+static void time_decodings(const struct plugin *p, struct wcodec_batch *batch, double *ms,
+                           unsigned count, unsigned many)
 {
     struct wcodec_event *events[REPEATS + 2];
     wcodec_error err;
@@ -378,7 +426,8 @@ static double time_queued(const struct plugin *p, struct wcodec_batch *batch, un
 }
 
 /* Milliseconds of one alone. */
-static double time_alone(const struct plugin *p, struct wcodec_batch *batch, struct wcodec_job_result *results)
+static double time_alone(const struct plugin *p, struct wcodec_batch *batch,
+                         struct wcodec_job_result *results)
 {
     double ms[ALONE];
     wcodec_error err;
@@ -401,7 +450,8 @@ struct comparison {
 static void compare_piece(void *argument, size_t i)
 {
     const struct comparison *c = argument;
-    const uint64_t at = i * 4096 * 1024, n = c->size - at < 4096 * 1024 ? c->size - at : 4096 * 1024;
+    const uint64_t at = i * 4096 * 1024,
+                   n = c->size - at < 4096 * 1024 ? c->size - at : 4096 * 1024;
     if (memcmp(c->a + at, c->b + at, n))
         __atomic_add_fetch(c->different, 1, __ATOMIC_RELAXED);
 }
@@ -415,7 +465,8 @@ struct row_data {
     double coded_seconds;
 };
 
-static bool is_same(struct bench *b, const struct row *row, const struct plugin *p, struct wcodec_memory *out, const struct row_data *data)
+static bool is_same(struct bench *b, const struct row *row, const struct plugin *p,
+                    struct wcodec_memory *out, const struct row_data *data)
 {
     uint64_t different = 0;
     wcodec_error err;
@@ -424,25 +475,38 @@ static bool is_same(struct bench *b, const struct row *row, const struct plugin 
     check(p->backend->queue_wait(p->queue, &err), &err);
     for (unsigned i = 0; i < row->tensors; i++) {
         const struct tensor *t = &data->tensors[i];
-        struct comparison c = {copy + i * t->size, t->coded.approximation ? t->coded.approximation : t->data, t->size, &different};
-        b->host.run(b->host.opaque, compare_piece, &c, (size_t)((c.size + 4096 * 1024 - 1) / (4096 * 1024)));
+        struct comparison c = {copy + i * t->size,
+                               t->coded.approximation ? t->coded.approximation : t->data, t->size,
+                               &different};
+        b->host.run(b->host.opaque, compare_piece, &c,
+                    (size_t)((c.size + 4096 * 1024 - 1) / (4096 * 1024)));
     }
     free(copy);
     return different == 0;
 }
 
-static void make_jobs(const struct row *row, const struct plugin *p, const struct row_data *data, struct wcodec_memory *out)
+static void make_jobs(const struct row *row, const struct plugin *p, const struct row_data *data,
+                      struct wcodec_memory *out)
 {
     wcodec_error err;
     for (unsigned i = 0; i < row->tensors; i++) {
         const struct tensor *t = &data->tensors[i];
         struct wcodec_memory *payload;
-        check(p->backend->memory_allocate(p->device, WCODEC_MEMORY_DEVICE, t->coded.payload_size + 512, &payload, &err), &err);
-        check(p->backend->copy_in(p->queue, payload, t->offset, t->payload, t->coded.payload_size, &err), &err);
-        data->jobs[i] = (struct wcodec_job){
-            .tiles = t->tiles, .first = 0, .count = t->coded.tiling->tiles, .memory = out, .destination = i * t->size, .verify = true};
+        check(p->backend->memory_allocate(p->device, WCODEC_MEMORY_DEVICE,
+                                          t->coded.payload_size + 512, &payload, &err),
+              &err);
+        check(p->backend->copy_in(p->queue, payload, t->offset, t->payload, t->coded.payload_size,
+                                  &err),
+              &err);
+        data->jobs[i] = (struct wcodec_job){.tiles = t->tiles,
+                                            .first = 0,
+                                            .count = t->coded.tiling->tiles,
+                                            .memory = out,
+                                            .destination = i * t->size,
+                                            .verify = true};
         for (unsigned a = 0; a < WCODEC_AREAS; a++)
-            data->jobs[i].places[a] = (struct wcodec_area_place){payload, t->offset + t->begin, 0, t->coded.payload_size - t->begin};
+            data->jobs[i].places[a] = (struct wcodec_area_place){payload, t->offset + t->begin, 0,
+                                                                 t->coded.payload_size - t->begin};
         data->jobs[i].blocks = t->coded.blocks;
         data->jobs[i].lossy = t->coded.lossy;
         data->jobs[i].modes = t->payload;
@@ -452,7 +516,8 @@ static void make_jobs(const struct row *row, const struct plugin *p, const struc
 }
 
 /* The batch, after it was made and ended twice; *ms is the least time. */
-static struct wcodec_batch *make_batch(const struct plugin *p, const struct row *row, const struct row_data *data, double *ms)
+static struct wcodec_batch *make_batch(const struct plugin *p, const struct row *row,
+                                       const struct row_data *data, double *ms)
 {
     wcodec_error err;
     struct wcodec_batch *batch;
@@ -469,14 +534,16 @@ static struct wcodec_batch *make_batch(const struct plugin *p, const struct row 
     return batch;
 }
 
-static void run_plugin(struct bench *b, const struct row *row, const struct plugin *p, uint64_t elements, struct row_data *data)
+static void run_plugin(struct bench *b, const struct row *row, const struct plugin *p,
+                       uint64_t elements, struct row_data *data)
 {
     static const uint8_t poison[8] = {0xa5};
     wcodec_error err;
     struct wcodec_memory *out;
     double ms[REPEATS], create;
     char text[128];
-    check(p->backend->memory_allocate(p->device, WCODEC_MEMORY_DEVICE, data->size, &out, &err), &err);
+    check(p->backend->memory_allocate(p->device, WCODEC_MEMORY_DEVICE, data->size, &out, &err),
+          &err);
     check(p->backend->fill(p->queue, out, 0, poison, 0, data->size, &err), &err);
     make_jobs(row, p, data, out);
     struct wcodec_batch *batch = make_batch(p, row, data, &create);
@@ -484,17 +551,27 @@ static void run_plugin(struct bench *b, const struct row *row, const struct plug
     check(p->backend->batch_results(p->queue, batch, data->results, &err), &err);
     for (unsigned i = 0; i < row->tensors; i++)
         if (data->results[i].fault)
-            printf("%s: tensor %u tile %llu: %s\n", row->name, i, (unsigned long long)data->results[i].tile,
+            printf("%s: tensor %u tile %llu: %s\n", row->name, i,
+                   (unsigned long long)data->results[i].tile,
                    wcodec_tile_fault_string(data->results[i].fault));
     const bool same = is_same(b, row, p, out, data);
-    const double alone = time_alone(p, batch, data->results), queued = time_queued(p, batch, alone < 1 ? QUEUED : QUEUED / 8);
-    time_decodings(p, batch, ms, b->repeats, queued < 1.0 / QUEUED ? QUEUED : queued < 1 ? (unsigned)(1 / queued) : 1);
-    const double s = 1e-3 * ms[b->repeats / 2], rate = 1e-9 * (double)data->size / s, moved = 1e-9 * (double)(data->size + data->payload) / s;
+    const double alone = time_alone(p, batch, data->results),
+                 queued = time_queued(p, batch, alone < 1 ? QUEUED : QUEUED / 8);
+    time_decodings(p, batch, ms, b->repeats,
+                   queued < 1.0 / QUEUED ? QUEUED
+                   : queued < 1          ? (unsigned)(1 / queued)
+                                         : 1);
+    const double s = 1e-3 * ms[b->repeats / 2], rate = 1e-9 * (double)data->size / s,
+                 moved = 1e-9 * (double)(data->size + data->payload) / s;
     describe(data->tensors[0].coded.tiling, text, sizeof text);
-    printf("%-20s %-8s %-19s t%-2u %7.4f bits %8.4f ms (%.4f-%.4f) queued %.4f wall %.4f out %5.0f GB/s (queued %.0f) moved %4.0f = %3.0f %%", row->name,
-           p->name, text, data->tensors[0].coded.tiling->tile_log2, 8 * (double)data->payload / (double)(row->tensors * elements), ms[b->repeats / 2], ms[0],
-           ms[b->repeats - 1], queued, alone, rate, 1e-6 * (double)data->size / queued, moved, 100 * moved / p->copy);
-    printf(" target %4u aim %4u %s [coded %.1f s, batch %.3f ms]\n", row->target, row->aim, same ? "same" : "DIFFERENT", data->coded_seconds, create);
+    printf(
+        "%-20s %-8s %-19s t%-2u %7.4f bits %8.4f ms (%.4f-%.4f) queued %.4f wall %.4f out %5.0f GB/s (queued %.0f) moved %4.0f = %3.0f %%",
+        row->name, p->name, text, data->tensors[0].coded.tiling->tile_log2,
+        8 * (double)data->payload / (double)(row->tensors * elements), ms[b->repeats / 2], ms[0],
+        ms[b->repeats - 1], queued, alone, rate, 1e-6 * (double)data->size / queued, moved,
+        100 * moved / p->copy);
+    printf(" target %4u aim %4u %s [coded %.1f s, batch %.3f ms]\n", row->target, row->aim,
+           same ? "same" : "DIFFERENT", data->coded_seconds, create);
     fflush(stdout);
     p->backend->batch_destroy(batch);
     for (unsigned i = 0; i < row->tensors; i++)
@@ -505,7 +582,9 @@ static void run_plugin(struct bench *b, const struct row *row, const struct plug
 static void run_row(struct bench *b, const struct row *row, unsigned smaller)
 {
     const uint64_t elements = (uint64_t)1 << (row->log2 - smaller);
-    struct row_data data = {.tensors = calloc(row->tensors, sizeof *data.tensors), .jobs = calloc(row->tensors, sizeof *data.jobs), .results = calloc(row->tensors, sizeof *data.results)};
+    struct row_data data = {.tensors = calloc(row->tensors, sizeof *data.tensors),
+                            .jobs = calloc(row->tensors, sizeof *data.jobs),
+                            .results = calloc(row->tensors, sizeof *data.results)};
     const double start = seconds();
     for (unsigned i = 0; i < row->tensors; i++) {
         make_tensor(b, row, elements, i + 1, &data.tensors[i]);
@@ -574,7 +653,8 @@ static void open_plugin(struct bench *b, const char *path, uint64_t copy_size)
     check(p->backend->queue_create_timed(p->device, &p->timed, &err), &err);
     p->backend->device_list(p->state, 0, &listing);
     p->copy = copy_bandwidth(p, copy_size);
-    printf("%s: %s, %s: copy %.0f GB/s read and written\n", p->name, listing.name, listing.driver, p->copy);
+    printf("%s: %s, %s: copy %.0f GB/s read and written\n", p->name, listing.name, listing.driver,
+           p->copy);
 }
 
 static bool is_plugin(const char *argument)
@@ -594,7 +674,8 @@ int main(int argc, char **argv)
         first++;
     const int plugins = first;
     if (plugins == 1) {
-        fprintf(stderr, "usage: %s PLUGIN.so... [-r REPEATS] [-s LOG2] [-a 0] [-t LOG2] [ROW...]\n", argv[0]);
+        fprintf(stderr, "usage: %s PLUGIN.so... [-r REPEATS] [-s LOG2] [-a 0] [-t LOG2] [ROW...]\n",
+                argv[0]);
         return 2;
     }
     for (; first + 1 < argc && argv[first][0] == '-'; first += 2) {

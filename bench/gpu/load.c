@@ -1,13 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* From the page cache to a device's memory: wcodec_load() of a model beside a raw copy of the uncompressed file, which is read, staged in pinned memory and
- * copied over several streams in just the same way.
+/* From the page cache to a device's memory: wcodec_load() of a model beside a raw copy of the
+ * uncompressed file, which is read, staged in pinned memory and copied over several streams in just
+ * the same way.
  *
  *   gpu-load BACKEND GIB FOLDER [REPEATS]
  *
- * Makes a model of bf16 tensors of 2^26 Gaussian weights in the folder, compresses it, and prints for each setting the best of REPEATS (default 3), since the
- * file must have been read once, and the processor's time of one, which is what bounds it where cores are few. */
+ * Makes a model of bf16 tensors of 2^26 Gaussian weights in the folder, compresses it, and prints
+ * for each setting the best of REPEATS (default 3), since the file must have been read once, and
+ * the processor's time of one, which is what bounds it where cores are few. */
 #include "backend/registry.h"
 #include "core/bytes.h"
 #include "core/context.h"
@@ -46,7 +48,8 @@ static double processor_seconds(void)
 {
     struct rusage u;
     getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) + 1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
+    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
+           1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
 static uint64_t next_random(uint64_t *s)
@@ -67,7 +70,8 @@ static void fill_task(void *argument, size_t i)
     const struct tensor *t = argument;
     uint64_t s = t->number << 32 | i;
     for (uint8_t *p = t->data + i * TASK, *end = p + TASK; p < end; p += 4) {
-        const float u = ((float)(next_random(&s) >> 40) + 1) * 0x1p-24f, a = (float)(next_random(&s) >> 40) * 0x1p-24f * 6.2831853f,
+        const float u = ((float)(next_random(&s) >> 40) + 1) * 0x1p-24f,
+                    a = (float)(next_random(&s) >> 40) * 0x1p-24f * 6.2831853f,
                     r = 0.02f * sqrtf(-2 * logf(u));
         const float pair[2] = {r * cosf(a), r * sinf(a)};
         for (unsigned k = 0; k < 2; k++) {
@@ -109,7 +113,8 @@ static int open_file(const char *folder, const char *name, int flags, char path[
     return fd;
 }
 
-static void make_files(wcodec_context *context, const char *folder, uint64_t tensors, int *raw, char path[4096])
+static void make_files(wcodec_context *context, const char *folder, uint64_t tensors, int *raw,
+                       char path[4096])
 {
     wcodec_encode_options options;
     wcodec_writer *writer;
@@ -134,7 +139,8 @@ static void make_files(wcodec_context *context, const char *folder, uint64_t ten
     }
     wcodec_encode_report report;
     check(wcodec_writer_finish(writer, &report, &err), &err);
-    printf("model: %.2f GB in %u tensors, compressed %.4f\n", (double)report.size / 1e9, (unsigned)tensors, (double)report.coded_size / (double)report.size);
+    printf("model: %.2f GB in %u tensors, compressed %.4f\n", (double)report.size / 1e9,
+           (unsigned)tensors, (double)report.coded_size / (double)report.size);
     wcodec_writer_destroy(writer);
     free(data);
     close(coded);
@@ -147,7 +153,7 @@ struct raw {
     struct wcodec_memory *to;
     int fd; /* -1: nothing is read, copies alone */
     uint64_t size, piece;
-    bool alone; /* each stream's thread reads by itself, else all threads of the context */
+    bool alone;       /* each stream's thread reads by itself, else all threads of the context */
     double processor; /* seconds of all copies */
     _Atomic uint64_t next;
     _Atomic unsigned stream;
@@ -186,7 +192,8 @@ static void *copy_stream(void *argument)
         struct wcodec_event *event;
         if (at >= r->size)
             break;
-        struct read read = {r, at, r->size - at < r->piece ? r->size - at : r->piece, b->memory_pointer(pinned)};
+        struct read read = {r, at, r->size - at < r->piece ? r->size - at : r->piece,
+                            b->memory_pointer(pinned)};
         const size_t tasks = r->fd >= 0 ? (size_t)wcodec_div_up_u64(read.size, TASK) : 0;
         for (size_t i = 0; i < tasks && r->alone; i++)
             read_task(&read, i);
@@ -207,7 +214,9 @@ static double copy_raw(struct raw *r, unsigned streams, uint64_t piece)
     pthread_t threads[STREAMS];
     wcodec_error err;
     for (unsigned i = 0; i < streams; i++)
-        check(r->device->backend->memory_allocate(r->device->device, WCODEC_MEMORY_PINNED, piece, &r->pinned[i], &err), &err);
+        check(r->device->backend->memory_allocate(r->device->device, WCODEC_MEMORY_PINNED, piece,
+                                                  &r->pinned[i], &err),
+              &err);
     r->piece = piece;
     atomic_store(&r->next, 0);
     atomic_store(&r->stream, 0);
@@ -229,7 +238,8 @@ static double best_raw(struct raw *r, unsigned repeats)
     static const struct {
         unsigned streams, mib;
         bool alone;
-    } settings[] = {{2, 32, false}, {4, 16, false}, {4, 32, false}, {8, 8, false}, {8, 16, false}, {16, 8, true}, {16, 16, true}};
+    } settings[] = {{2, 32, false}, {4, 16, false}, {4, 32, false}, {8, 8, false},
+                    {8, 16, false}, {16, 8, true},  {16, 16, true}};
     double best = 1e9;
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         double time = 1e9;
@@ -237,8 +247,10 @@ static double best_raw(struct raw *r, unsigned repeats)
         r->processor = 0;
         for (unsigned k = 0; k < repeats; k++)
             time = fmin(time, copy_raw(r, settings[i].streams, (uint64_t)settings[i].mib << 20));
-        printf("raw%s: %2u streams of %2u MiB%s   %7.1f ms   %5.1f GB/s, processor %5.0f ms\n", r->fd < 0 ? " copy alone" : "", settings[i].streams,
-               settings[i].mib, settings[i].alone ? ", each reads" : "", time * 1e3, (double)r->size / time / 1e9, r->processor / repeats * 1e3);
+        printf("raw%s: %2u streams of %2u MiB%s   %7.1f ms   %5.1f GB/s, processor %5.0f ms\n",
+               r->fd < 0 ? " copy alone" : "", settings[i].streams, settings[i].mib,
+               settings[i].alone ? ", each reads" : "", time * 1e3, (double)r->size / time / 1e9,
+               r->processor / repeats * 1e3);
         best = fmin(best, time);
     }
     return best;
@@ -265,13 +277,14 @@ static void compare(const wcodec_buffer *buffer, int raw, uint64_t tensors, uint
     free(b);
 }
 
-static double best_load(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const char *backend, uint64_t size, double raw,
-                        unsigned repeats)
+static double best_load(const wcodec_reader *reader, const wcodec_load_item *items, size_t count,
+                        const char *backend, uint64_t size, double raw, unsigned repeats)
 {
     static const struct {
         unsigned streams, mib;
         int skip_checks;
-    } settings[] = {{0, 0, 0}, {2, 128, 0}, {4, 64, 0}, {4, 256, 0}, {8, 128, 0}, {3, 96, 0}, {4, 96, 0}, {4, 128, 1}};
+    } settings[] = {{0, 0, 0},   {2, 128, 0}, {4, 64, 0}, {4, 256, 0},
+                    {8, 128, 0}, {3, 96, 0},  {4, 96, 0}, {4, 128, 1}};
     double best = 1e9;
     wcodec_error err;
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
@@ -292,10 +305,12 @@ static double best_load(const wcodec_reader *reader, const wcodec_load_item *ite
                 first = now;
             time = fmin(time, now);
         }
-        printf("load: %2u streams, %3u MiB%s   %7.1f ms   %5.1f GB/s of output, %5.1f GB/s read, %u batches   processor %.0f ms, %.3f x raw (the first %.1f ms)\n",
-               settings[i].streams, settings[i].mib, settings[i].skip_checks ? ", no checks" : "", time * 1e3, (double)size / time / 1e9,
-               (double)report.coded_bytes / time / 1e9, (unsigned)report.batches,
-               (processor_seconds() - before) / repeats * 1e3, raw / time, first * 1e3);
+        printf(
+            "load: %2u streams, %3u MiB%s   %7.1f ms   %5.1f GB/s of output, %5.1f GB/s read, %u batches   processor %.0f ms, %.3f x raw (the first %.1f ms)\n",
+            settings[i].streams, settings[i].mib, settings[i].skip_checks ? ", no checks" : "",
+            time * 1e3, (double)size / time / 1e9, (double)report.coded_bytes / time / 1e9,
+            (unsigned)report.batches, (processor_seconds() - before) / repeats * 1e3, raw / time,
+            first * 1e3);
         fflush(stdout);
         best = fmin(best, time);
     }
@@ -326,7 +341,9 @@ int main(int argc, char **argv)
     check(wcodec_backends_device(context, &raw.device, &err), &err);
     printf("%s, %u threads\n", raw.device->listing.name, wcodec_context_threads(context));
     raw.context = context;
-    check(raw.device->backend->memory_adopt(raw.device->device, wcodec_buffer_native(buffer), size, &raw.to, &err), &err);
+    check(raw.device->backend->memory_adopt(raw.device->device, wcodec_buffer_native(buffer), size,
+                                            &raw.to, &err),
+          &err);
     const int fd = raw.fd;
     raw.fd = -1;
     best_raw(&raw, 1);
@@ -339,7 +356,8 @@ int main(int argc, char **argv)
         items[i].destination = wcodec_buffer_native(buffer);
     const double load_time = best_load(reader, items, tensors, argv[1], size, raw_time, repeats);
     compare(buffer, fd, tensors, tensors > 8 ? tensors / 8 : 1);
-    printf("best: raw %.1f ms, load %.1f ms: %.3f times the raw copy\n", raw_time * 1e3, load_time * 1e3, raw_time / load_time);
+    printf("best: raw %.1f ms, load %.1f ms: %.3f times the raw copy\n", raw_time * 1e3,
+           load_time * 1e3, raw_time / load_time);
     raw.device->backend->memory_free(raw.to);
     wcodec_buffer_destroy(buffer);
     wcodec_reader_close(reader);

@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* huf0, and ZipNN's published design on top of it, decoding beside memcpy and zstd -1 in the same run, one thread: Gaussian bf16, its exponent bytes coded by
- * huf0 in blocks and the bytes of sign and mantissa kept, joined after decoding in the first-level cache; and Gaussian int8, all of it coded. bench/cpu-decode
- * prints the same ratios of wcodec's decoder. Built by bench/peers/Makefile where the sources of FiniteStateEntropy are (ZipNN's Python package has them). */
+/* huf0, and ZipNN's published design on top of it, decoding beside memcpy and zstd -1 in the same
+ * run, one thread: Gaussian bf16, its exponent bytes coded by huf0 in blocks and the bytes of sign
+ * and mantissa kept, joined after decoding in the first-level cache; and Gaussian int8, all of it
+ * coded. bench/cpu-decode prints the same ratios of wcodec's decoder. Built by bench/peers/Makefile
+ * where the sources of FiniteStateEntropy are (ZipNN's Python package has them). */
 #include "../timing.h"
 
 #include <huf.h>
@@ -46,7 +48,8 @@ static void encode(const uint8_t *data, size_t block, struct coded *c)
     c->total = 0;
     c->block = block;
     for (size_t i = 0; i < COUNT / block; i++) {
-        size_t size = HUF_compress(c->bytes + c->total, HUF_compressBound(block), data + i * block, block);
+        size_t size =
+            HUF_compress(c->bytes + c->total, HUF_compressBound(block), data + i * block, block);
         if (HUF_isError(size) || size <= 1 || size >= block) {
             memcpy(c->bytes + c->total, data + i * block, block);
             size = block;
@@ -73,13 +76,15 @@ static void decode_all(const struct coded *c, const uint8_t *rest, uint8_t *out)
     for (size_t i = 0; i < COUNT / c->block; i++) {
         from += decode(c, i, from, rest ? part : out + i * c->block);
         for (size_t k = 0; rest && k < c->block; k++) {
-            const uint16_t r = rest[i * c->block + k], e = (uint16_t)((r & 0x80) << 8 | part[k] << 7 | (r & 0x7f));
+            const uint16_t r = rest[i * c->block + k],
+                           e = (uint16_t)((r & 0x80) << 8 | part[k] << 7 | (r & 0x7f));
             memcpy(out + 2 * (i * c->block + k), &e, 2);
         }
     }
 }
 
-static void run(const char *name, const uint8_t *data, size_t size, const uint8_t *field, const uint8_t *rest)
+static void run(const char *name, const uint8_t *data, size_t size, const uint8_t *field,
+                const uint8_t *rest)
 {
     uint8_t *out = take(size), *packed = take(ZSTD_compressBound(size));
     const size_t packed_size = ZSTD_compress(packed, ZSTD_compressBound(size), data, size, 1);
@@ -94,7 +99,8 @@ static void run(const char *name, const uint8_t *data, size_t size, const uint8_
         unpacks[i] = now() - between;
     }
     const double copy = median(copies, ROUNDS), zstd = median(unpacks, ROUNDS);
-    printf("%s: memcpy %.2f GB/s, zstd -1 %.2f\n", name, 1e-9 * (double)size / copy, 1e-9 * (double)size / zstd);
+    printf("%s: memcpy %.2f GB/s, zstd -1 %.2f\n", name, 1e-9 * (double)size / copy,
+           1e-9 * (double)size / zstd);
     for (size_t block = SMALL; block <= BLOCK; block *= 2) {
         static struct coded c;
         encode(field, block, &c);
@@ -106,8 +112,10 @@ static void run(const char *name, const uint8_t *data, size_t size, const uint8_
         const double t = median(times, ROUNDS);
         if (memcmp(out, data, size))
             exit(1);
-        printf("  blocks of %3zu KiB, %.3f bits an element: %.2f GB/s, %.2f of memcpy, %.1f x zstd\n", block >> 10,
-               8 * ((double)c.total + (rest ? COUNT : 0)) / COUNT, 1e-9 * (double)size / t, copy / t, zstd / t);
+        printf(
+            "  blocks of %3zu KiB, %.3f bits an element: %.2f GB/s, %.2f of memcpy, %.1f x zstd\n",
+            block >> 10, 8 * ((double)c.total + (rest ? COUNT : 0)) / COUNT,
+            1e-9 * (double)size / t, copy / t, zstd / t);
         free(c.bytes);
     }
     free(packed);
@@ -116,7 +124,8 @@ static void run(const char *name, const uint8_t *data, size_t size, const uint8_
 
 int main(void)
 {
-    uint8_t *bf16 = take(2 * COUNT), *exponents = take(COUNT), *rest = take(COUNT), *int8 = take(COUNT);
+    uint8_t *bf16 = take(2 * COUNT), *exponents = take(COUNT), *rest = take(COUNT),
+            *int8 = take(COUNT);
     uint64_t seed = 7;
     for (size_t i = 0; i < COUNT; i++) {
         const double v = deviate(&seed);

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* wcodec's CUDA kernels and nvCOMP's ANS (C batched interface) on the same bytes, in one run, by the device's events: memory is allocated before, every result
- * is compared. Built by bench/peers/Makefile where the Python package nvidia-libnvcomp-cu13 is found.
+/* wcodec's CUDA kernels and nvCOMP's ANS (C batched interface) on the same bytes, in one run, by
+ * the device's events: memory is allocated before, every result is compared. Built by
+ * bench/peers/Makefile where the Python package nvidia-libnvcomp-cu13 is found.
  *
  *   WCODEC_BACKEND_PATH=FOLDER-OF-PLUGINS nvcomp [ROW...] */
 #include "core/context.h"
@@ -26,9 +27,12 @@ static const struct row {
     wcodec_tune tune;
     nvcompType_t type;
 } rows[] = {
-    {"bf16-2^29", BF16, 29, WCODEC_TUNE_SIZE, NVCOMP_TYPE_FLOAT16},     {"bf16-2^24", BF16, 24, WCODEC_TUNE_LATENCY, NVCOMP_TYPE_FLOAT16},
-    {"bf16-2^23", BF16, 23, WCODEC_TUNE_LATENCY, NVCOMP_TYPE_FLOAT16},  {"bf16-2^20", BF16, 20, WCODEC_TUNE_LATENCY, NVCOMP_TYPE_FLOAT16},
-    {"e4m3-2^29", E4M3, 29, WCODEC_TUNE_SIZE, NVCOMP_TYPE_FLOAT8_E4M3}, {"int8-2^29", INT8, 29, WCODEC_TUNE_SIZE, NVCOMP_TYPE_UCHAR},
+    {"bf16-2^29", BF16, 29, WCODEC_TUNE_SIZE, NVCOMP_TYPE_FLOAT16},
+    {"bf16-2^24", BF16, 24, WCODEC_TUNE_LATENCY, NVCOMP_TYPE_FLOAT16},
+    {"bf16-2^23", BF16, 23, WCODEC_TUNE_LATENCY, NVCOMP_TYPE_FLOAT16},
+    {"bf16-2^20", BF16, 20, WCODEC_TUNE_LATENCY, NVCOMP_TYPE_FLOAT16},
+    {"e4m3-2^29", E4M3, 29, WCODEC_TUNE_SIZE, NVCOMP_TYPE_FLOAT8_E4M3},
+    {"int8-2^29", INT8, 29, WCODEC_TUNE_SIZE, NVCOMP_TYPE_UCHAR},
 };
 
 static void fail(const char *what, const char *why)
@@ -43,21 +47,21 @@ static void check(wcodec_status status, const wcodec_error *err)
         fail("wcodec", err->text);
 }
 
-#define CUDA(call)                                        \
-    do {                                                  \
-        cudaError_t e_ = (call);                          \
-        if (e_ != cudaSuccess)                            \
-            fail(#call, cudaGetErrorString(e_));          \
+#define CUDA(call) \
+    do { \
+        cudaError_t e_ = (call); \
+        if (e_ != cudaSuccess) \
+            fail(#call, cudaGetErrorString(e_)); \
     } while (0)
 
-#define NVCOMP(call)                                      \
-    do {                                                  \
-        nvcompStatus_t s_ = (call);                       \
-        if (s_ != nvcompSuccess) {                        \
-            char n_[32];                                  \
+#define NVCOMP(call) \
+    do { \
+        nvcompStatus_t s_ = (call); \
+        if (s_ != nvcompSuccess) { \
+            char n_[32]; \
             snprintf(n_, sizeof n_, "status %d", (int)s_); \
-            fail(#call, n_);                              \
-        }                                                 \
+            fail(#call, n_); \
+        } \
     } while (0)
 
 struct fill {
@@ -107,7 +111,9 @@ static void fill_task(void *argument, size_t i)
     const size_t width = f->kind == BF16 ? 2 : 1;
     uint64_t s = i * 0x1000003 + 1;
     for (uint8_t *p = f->data + i * TASK, *end = p + TASK; p < end; p += 2 * width) {
-        const float u = ((float)(next_random(&s) >> 40) + 1) * 0x1p-24f, a = (float)(next_random(&s) >> 40) * 0x1p-24f * 6.2831853f, r = sqrtf(-2 * logf(u));
+        const float u = ((float)(next_random(&s) >> 40) + 1) * 0x1p-24f,
+                    a = (float)(next_random(&s) >> 40) * 0x1p-24f * 6.2831853f,
+                    r = sqrtf(-2 * logf(u));
         put(f->kind, p, r * cosf(a));
         put(f->kind, p + width, r * sinf(a));
     }
@@ -135,7 +141,8 @@ static int keep(void *opaque, const void *data, size_t size)
     return 0;
 }
 
-static void run_wcodec(wcodec_context *context, const struct row *row, const uint8_t *data, size_t size)
+static void run_wcodec(wcodec_context *context, const struct row *row, const uint8_t *data,
+                       size_t size)
 {
     static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_I8};
     const uint64_t elements = (uint64_t)1 << row->log2, shape = elements, zero = 0;
@@ -170,8 +177,9 @@ static void run_wcodec(wcodec_context *context, const struct row *row, const uin
     wcodec_tensor_info info;
     check(wcodec_reader_tensor(reader, 0, &info, &err), &err);
     const double rate = (double)size / (double)rates.decode_nanoseconds;
-    printf("%-10s wcodec %-22s %7.3f bits   decode %7.1f GB/s   %4.1f %% of the copy's %.0f GB/s\n", row->name, info.coding_name,
-           8.0 * (double)info.coded_size / (double)elements, rate, 1e11 * rate * (1 + (double)info.coded_size / (double)size) / rates.copy_bandwidth,
+    printf("%-10s wcodec %-22s %7.3f bits   decode %7.1f GB/s   %4.1f %% of the copy's %.0f GB/s\n",
+           row->name, info.coding_name, 8.0 * (double)info.coded_size / (double)elements, rate,
+           1e11 * rate * (1 + (double)info.coded_size / (double)size) / rates.copy_bandwidth,
            rates.copy_bandwidth / 1e9);
     fflush(stdout);
     free(got);
@@ -212,7 +220,8 @@ static float median(float *times)
     return times[RUNS / 2];
 }
 
-static void make_batch(struct batch *b, const uint8_t *data, size_t size, nvcompBatchedANSCompressOpts_t c, nvcompBatchedANSDecompressOpts_t d)
+static void make_batch(struct batch *b, const uint8_t *data, size_t size,
+                       nvcompBatchedANSCompressOpts_t c, nvcompBatchedANSDecompressOpts_t d)
 {
     size_t temp;
     b->count = size / b->chunk;
@@ -252,12 +261,14 @@ static void run_nvcomp(const struct row *row, const uint8_t *data, size_t size, 
     make_batch(&b, data, size, c, d);
     CUDA(cudaEventCreate(&before));
     CUDA(cudaEventCreate(&after));
-    NVCOMP(nvcompBatchedANSCompressAsync((const void *const *)b.in_pointers, b.in_sizes, chunk, b.count, b.temp, b.temp_size, b.coded_pointers, b.coded_sizes,
-                                         c, b.statuses, 0));
+    NVCOMP(nvcompBatchedANSCompressAsync((const void *const *)b.in_pointers, b.in_sizes, chunk,
+                                         b.count, b.temp, b.temp_size, b.coded_pointers,
+                                         b.coded_sizes, c, b.statuses, 0));
     for (int k = -2; k < RUNS; k++) {
         CUDA(cudaEventRecord(before, 0));
-        NVCOMP(nvcompBatchedANSDecompressAsync((const void *const *)b.coded_pointers, b.coded_sizes, b.in_sizes, b.out_sizes, b.count, b.temp, b.temp_size,
-                                               b.out_pointers, d, b.statuses, 0));
+        NVCOMP(nvcompBatchedANSDecompressAsync((const void *const *)b.coded_pointers, b.coded_sizes,
+                                               b.in_sizes, b.out_sizes, b.count, b.temp,
+                                               b.temp_size, b.out_pointers, d, b.statuses, 0));
         CUDA(cudaEventRecord(after, 0));
         CUDA(cudaEventSynchronize(after));
         CUDA(cudaEventElapsedTime(&times[k < 0 ? 0 : k], before, after));
@@ -270,12 +281,15 @@ static void run_nvcomp(const struct row *row, const uint8_t *data, size_t size, 
         total += sizes[i];
     if (memcmp(got, data, size) != 0)
         fail(row->name, "nvCOMP decodes wrongly");
-    printf("%-10s nvCOMP, chunks of %4zu KiB       %7.3f bits   decode %7.1f GB/s\n", row->name, chunk >> 10,
-           8.0 * (double)total / (double)((uint64_t)1 << row->log2), (double)size / (double)median(times) / 1e6);
+    printf("%-10s nvCOMP, chunks of %4zu KiB       %7.3f bits   decode %7.1f GB/s\n", row->name,
+           chunk >> 10, 8.0 * (double)total / (double)((uint64_t)1 << row->log2),
+           (double)size / (double)median(times) / 1e6);
     fflush(stdout);
     free(sizes);
     free(got);
-    void *const all[] = {b.in, b.out, b.coded, b.temp, b.in_pointers, b.out_pointers, b.coded_pointers, b.in_sizes, b.coded_sizes, b.out_sizes, b.statuses};
+    void *const all[] = {b.in,          b.out,          b.coded,          b.temp,
+                         b.in_pointers, b.out_pointers, b.coded_pointers, b.in_sizes,
+                         b.coded_sizes, b.out_sizes,    b.statuses};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++)
         CUDA(cudaFree(all[i]));
     CUDA(cudaEventDestroy(before));
@@ -306,7 +320,8 @@ int main(int argc, char **argv)
         struct fill f = {row->kind, malloc(size)};
         wcodec_run(context, fill_task, &f, size / TASK);
         run_wcodec(context, row, f.data, size);
-        for (size_t chunk = row->log2 < 29 ? 32768 : 65536; chunk <= 1 << 20 && chunk * 4 <= size; chunk *= 4)
+        for (size_t chunk = row->log2 < 29 ? 32768 : 65536; chunk <= 1 << 20 && chunk * 4 <= size;
+             chunk *= 4)
             run_nvcomp(row, f.data, size, chunk);
         free(f.data);
     }

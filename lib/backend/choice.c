@@ -15,12 +15,17 @@ static bool is_name_char(char c)
     return (c >= 'a' && c <= 'z') || is_digit(c) || c == '_';
 }
 
-static wcodec_status bad(const char *origin, const char *text, const char *reason, wcodec_error *err)
+static wcodec_status bad(const char *origin, const char *text, const char *reason,
+                         wcodec_error *err)
 {
-    return wcodec_fail(err, WCODEC_ERROR_USAGE, "%s is \"%s\": %s; expected auto, cpu, cuda, opencl, a device like cuda:1, or a list of these", origin, text, reason);
+    return wcodec_fail(
+        err, WCODEC_ERROR_USAGE,
+        "%s is \"%s\": %s; expected auto, cpu, cuda, opencl, a device like cuda:1, or a list of these",
+        origin, text, reason);
 }
 
-static bool add(struct wcodec_choice *choice, const char *name, size_t length, bool any_device, unsigned device, bool automatic)
+static bool add(struct wcodec_choice *choice, const char *name, size_t length, bool any_device,
+                unsigned device, bool automatic)
 {
     if (choice->count == WCODEC_CHOICE_MAX)
         return false;
@@ -35,7 +40,8 @@ static bool add(struct wcodec_choice *choice, const char *name, size_t length, b
 
 static bool add_automatic(struct wcodec_choice *choice)
 {
-    return add(choice, "cuda", 4, true, 0, true) && add(choice, "opencl", 6, true, 0, true) && add(choice, "cpu", 3, true, 0, true);
+    return add(choice, "cuda", 4, true, 0, true) && add(choice, "opencl", 6, true, 0, true) &&
+           add(choice, "cpu", 3, true, 0, true);
 }
 
 /* Parse one item at *at and go behind it. NULL, or what is wrong. */
@@ -70,7 +76,8 @@ static const char *parse_item(const char **at, struct wcodec_choice *choice)
     return NULL;
 }
 
-wcodec_status wcodec_choice_parse(const char *text, const char *origin, struct wcodec_choice *choice, wcodec_error *err)
+wcodec_status wcodec_choice_parse(const char *text, const char *origin,
+                                  struct wcodec_choice *choice, wcodec_error *err)
 {
     if (text == NULL)
         text = "auto";

@@ -15,12 +15,15 @@ struct wcodec_choice {
     struct {
         char name[WCODEC_BACKEND_NAME_MAX + 1];
         bool any_device;
-        bool automatic;  /* came of "auto": passed over in silence, and an OpenCL device must be a GPU */
+        bool automatic;  /* came of "auto": passed over in silence, and an OpenCL device must be a
+                            GPU */
         unsigned device; /* unless any_device */
     } items[WCODEC_CHOICE_MAX];
 };
 
-/* Parse; NULL is "auto", which stands for cuda, opencl, cpu. WCODEC_ERROR_USAGE, with `origin` ("WCODEC_BACKEND") in the text. */
-wcodec_status wcodec_choice_parse(const char *text, const char *origin, struct wcodec_choice *choice, wcodec_error *err);
+/* Parse; NULL is "auto", which stands for cuda, opencl, cpu. WCODEC_ERROR_USAGE, with `origin`
+ * ("WCODEC_BACKEND") in the text. */
+wcodec_status wcodec_choice_parse(const char *text, const char *origin,
+                                  struct wcodec_choice *choice, wcodec_error *err);
 
 #endif

@@ -20,8 +20,10 @@ struct request {
     struct wcodec_batch *batch;
 };
 
-/* Payloads have their areas at multiples of 16 bytes; kernels read raw bits fastest from multiples of 128. */
-uint64_t wcodec_lay_out_areas(const struct wcodec_tiles *tiles, uint64_t first, uint64_t count, uint64_t at, struct wcodec_area_place places[WCODEC_AREAS])
+/* Payloads have their areas at multiples of 16 bytes; kernels read raw bits fastest from multiples
+ * of 128. */
+uint64_t wcodec_lay_out_areas(const struct wcodec_tiles *tiles, uint64_t first, uint64_t count,
+                              uint64_t at, struct wcodec_area_place places[WCODEC_AREAS])
 {
     uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
     wcodec_tiles_extent(tiles, first, first + count, begin, stop);
@@ -34,10 +36,13 @@ uint64_t wcodec_lay_out_areas(const struct wcodec_tiles *tiles, uint64_t first, 
     return at;
 }
 
-static void init_request(const struct wcodec_tiles *tiles, const struct wcodec_view *view, uint64_t first, uint64_t count, void *out, bool verify, struct request *r)
+static void init_request(const struct wcodec_tiles *tiles, const struct wcodec_view *view,
+                         uint64_t first, uint64_t count, void *out, bool verify, struct request *r)
 {
     const struct wcodec_tiling *t = tiles->tiling;
-    *r = (struct request){.job = {.tiles = tiles, .first = first, .count = count, .verify = verify}, .view = view, .out = out};
+    *r = (struct request){.job = {.tiles = tiles, .first = first, .count = count, .verify = verify},
+                          .view = view,
+                          .out = out};
     r->payload_size = wcodec_lay_out_areas(tiles, first, count, 0, r->job.places);
     uint64_t last = first + count == t->tiles ? t->elements : (first + count) << t->tile_log2;
     r->out_size = (last - (first << t->tile_log2)) << t->element_log2;
@@ -49,34 +54,42 @@ static const uint8_t *host_bytes(const struct request *r, unsigned area)
 }
 
 /* Where the device sees host memory: handles over the caller's own. */
-static wcodec_status adopt_memory(const struct wcodec_opened *o, struct request *r, wcodec_error *err)
+static wcodec_status adopt_memory(const struct wcodec_opened *o, struct request *r,
+                                  wcodec_error *err)
 {
     wcodec_status status = WCODEC_OK;
     for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK; a++) {
         struct wcodec_area_place *place = &r->job.places[a];
         if (place->size == 0)
             continue;
-        status = o->backend->memory_adopt(o->device, (uint64_t)(uintptr_t)host_bytes(r, a), place->size, &r->payload[a], err);
+        status = o->backend->memory_adopt(o->device, (uint64_t)(uintptr_t)host_bytes(r, a),
+                                          place->size, &r->payload[a], err);
         place->memory = r->payload[a];
         place->offset = 0;
     }
     if (status == WCODEC_OK)
-        status = o->backend->memory_adopt(o->device, (uint64_t)(uintptr_t)r->out, r->out_size, &r->output, err);
+        status = o->backend->memory_adopt(o->device, (uint64_t)(uintptr_t)r->out, r->out_size,
+                                          &r->output, err);
     r->job.memory = r->output;
     return status;
 }
 
 /* Elsewhere: one block of device memory for all areas, and one for the output. */
-static wcodec_status copy_memory(const struct wcodec_opened *o, struct request *r, wcodec_error *err)
+static wcodec_status copy_memory(const struct wcodec_opened *o, struct request *r,
+                                 wcodec_error *err)
 {
-    wcodec_status status = o->backend->memory_allocate(o->device, WCODEC_MEMORY_DEVICE, wcodec_align_u64(r->payload_size + 1, 256), &r->payload[0], err);
+    wcodec_status status = o->backend->memory_allocate(o->device, WCODEC_MEMORY_DEVICE,
+                                                       wcodec_align_u64(r->payload_size + 1, 256),
+                                                       &r->payload[0], err);
     if (status == WCODEC_OK)
-        status = o->backend->memory_allocate(o->device, WCODEC_MEMORY_DEVICE, r->out_size, &r->output, err);
+        status = o->backend->memory_allocate(o->device, WCODEC_MEMORY_DEVICE, r->out_size,
+                                             &r->output, err);
     for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK; a++) {
         struct wcodec_area_place *place = &r->job.places[a];
         place->memory = r->payload[0];
         if (place->size != 0)
-            status = o->backend->copy_in(r->queue, place->memory, place->offset, host_bytes(r, a), place->size, err);
+            status = o->backend->copy_in(r->queue, place->memory, place->offset, host_bytes(r, a),
+                                         place->size, err);
     }
     r->job.memory = r->output;
     return status;
@@ -95,7 +108,8 @@ static void release_request(const struct wcodec_opened *o, struct request *r)
             o->backend->memory_free(r->payload[a]);
 }
 
-static wcodec_status decode_request(const struct wcodec_opened *o, struct request *r, struct wcodec_job_result *result, wcodec_error *err)
+static wcodec_status decode_request(const struct wcodec_opened *o, struct request *r,
+                                    struct wcodec_job_result *result, wcodec_error *err)
 {
     const struct wcodec_backend *backend = o->backend;
     const uint32_t direct = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY;
@@ -111,7 +125,8 @@ static wcodec_status decode_request(const struct wcodec_opened *o, struct reques
         status = backend->batch_results(r->queue, r->batch, result, err);
     if (status == WCODEC_OK && !adopt && result->fault == WCODEC_TILE_OK)
         status = backend->copy_out(r->queue, r->out, r->output, 0, r->out_size, err);
-    /* Nothing may be let go while the queue works on it; if waiting fails the device has stopped. */
+    /* Nothing may be let go while the queue works on it; if waiting fails the device has stopped.
+     */
     if (r->queue != NULL) {
         wcodec_status waited = backend->queue_wait(r->queue, status == WCODEC_OK ? err : NULL);
         status = status == WCODEC_OK ? waited : status;
@@ -120,7 +135,8 @@ static wcodec_status decode_request(const struct wcodec_opened *o, struct reques
 }
 
 /* Decode on one device; on any failure out is zeros. */
-static wcodec_status decode_on(const struct wcodec_opened *o, struct request r, struct wcodec_job_result *result, wcodec_error *err)
+static wcodec_status decode_on(const struct wcodec_opened *o, struct request r,
+                               struct wcodec_job_result *result, wcodec_error *err)
 {
     wcodec_status status = decode_request(o, &r, result, err);
     release_request(o, &r);
@@ -129,15 +145,19 @@ static wcodec_status decode_on(const struct wcodec_opened *o, struct request r, 
     return status;
 }
 
-/* The CPU in place of a device that has no code for this, too little memory, or found something wrong. */
-static wcodec_status decode_on_cpu(wcodec_context *context, const struct request *r, struct wcodec_job_result *result, wcodec_error *err)
+/* The CPU in place of a device that has no code for this, too little memory, or found something
+ * wrong. */
+static wcodec_status decode_on_cpu(wcodec_context *context, const struct request *r,
+                                   struct wcodec_job_result *result, wcodec_error *err)
 {
     struct wcodec_opened *cpu;
     wcodec_status status = wcodec_backends_cpu(context, &cpu, err);
     return status == WCODEC_OK ? decode_on(cpu, *r, result, err) : status;
 }
 
-static wcodec_status decode_on_device(wcodec_context *context, struct wcodec_opened *o, const struct request *r, struct wcodec_job_result *result, wcodec_error *err)
+static wcodec_status decode_on_device(wcodec_context *context, struct wcodec_opened *o,
+                                      const struct request *r, struct wcodec_job_result *result,
+                                      wcodec_error *err)
 {
     wcodec_error e = {0};
     if (!o->backend->device_supports(o->device, r->job.tiles->tiling))
@@ -146,7 +166,8 @@ static wcodec_status decode_on_device(wcodec_context *context, struct wcodec_ope
     if (status == WCODEC_OK && result->fault == WCODEC_TILE_OK)
         return status;
     if (status == WCODEC_ERROR_MEMORY || status == WCODEC_ERROR_UNSUPPORTED) {
-        wcodec_log(context, WCODEC_LOG_INFO, "%s: %s; the CPU decodes %llu bytes instead", o->name, e.text, (unsigned long long)r->out_size);
+        wcodec_log(context, WCODEC_LOG_INFO, "%s: %s; the CPU decodes %llu bytes instead", o->name,
+                   e.text, (unsigned long long)r->out_size);
         return decode_on_cpu(context, r, result, err);
     }
     if (status != WCODEC_OK) {
@@ -160,7 +181,8 @@ static wcodec_status decode_on_device(wcodec_context *context, struct wcodec_ope
     status = decode_on_cpu(context, r, result, err);
     if (status == WCODEC_OK && result->fault == WCODEC_TILE_OK) {
         char reason[160];
-        snprintf(reason, sizeof reason, "it found a fault in tile %llu that is none (%s)", (unsigned long long)seen.tile, wcodec_tile_fault_string(seen.fault));
+        snprintf(reason, sizeof reason, "it found a fault in tile %llu that is none (%s)",
+                 (unsigned long long)seen.tile, wcodec_tile_fault_string(seen.fault));
         wcodec_backends_lose(context, o, reason);
         if (!o->cpu_allowed) {
             memset(r->out, 0, (size_t)r->out_size);
@@ -170,21 +192,24 @@ static wcodec_status decode_on_device(wcodec_context *context, struct wcodec_ope
     return status;
 }
 
-wcodec_status wcodec_tile_fail(const struct wcodec_tiles *tiles, uint64_t tile, enum wcodec_tile_fault fault, wcodec_error *err)
+wcodec_status wcodec_tile_fail(const struct wcodec_tiles *tiles, uint64_t tile,
+                               enum wcodec_tile_fault fault, wcodec_error *err)
 {
-    return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %llu of %llu: %s", (unsigned long long)tile, (unsigned long long)tiles->tiling->tiles,
-                       wcodec_tile_fault_string(fault));
+    return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %llu of %llu: %s", (unsigned long long)tile,
+                       (unsigned long long)tiles->tiling->tiles, wcodec_tile_fault_string(fault));
 }
 
-static wcodec_status report_fault(const struct wcodec_tiles *tiles, const struct wcodec_job_result *result, wcodec_error *err)
+static wcodec_status report_fault(const struct wcodec_tiles *tiles,
+                                  const struct wcodec_job_result *result, wcodec_error *err)
 {
     if (result->fault == WCODEC_TILE_OK)
         return WCODEC_OK;
     return wcodec_tile_fail(tiles, result->tile, result->fault, err);
 }
 
-wcodec_status wcodec_decode_tiles_on_cpu(wcodec_context *context, const struct wcodec_tiles *tiles, const struct wcodec_view *view, uint64_t first, uint64_t count, void *out, bool verify,
-                                         wcodec_error *err)
+wcodec_status wcodec_decode_tiles_on_cpu(wcodec_context *context, const struct wcodec_tiles *tiles,
+                                         const struct wcodec_view *view, uint64_t first,
+                                         uint64_t count, void *out, bool verify, wcodec_error *err)
 {
     struct request r;
     struct wcodec_job_result result = {0};
@@ -193,8 +218,9 @@ wcodec_status wcodec_decode_tiles_on_cpu(wcodec_context *context, const struct w
     return status == WCODEC_OK ? report_fault(tiles, &result, err) : status;
 }
 
-wcodec_status wcodec_decode_tiles(wcodec_context *context, const struct wcodec_tiles *tiles, const struct wcodec_view *view, uint64_t first, uint64_t count, void *out, bool verify,
-                                  wcodec_error *err)
+wcodec_status wcodec_decode_tiles(wcodec_context *context, const struct wcodec_tiles *tiles,
+                                  const struct wcodec_view *view, uint64_t first, uint64_t count,
+                                  void *out, bool verify, wcodec_error *err)
 {
     struct request r;
     init_request(tiles, view, first, count, out, verify, &r);
@@ -202,6 +228,7 @@ wcodec_status wcodec_decode_tiles(wcodec_context *context, const struct wcodec_t
     struct wcodec_job_result result = {0};
     wcodec_status status = wcodec_backends_device(context, &o, err);
     if (status == WCODEC_OK)
-        status = o->backend == &wcodec_backend_cpu ? decode_on(o, r, &result, err) : decode_on_device(context, o, &r, &result, err);
+        status = o->backend == &wcodec_backend_cpu ? decode_on(o, r, &result, err)
+                                                   : decode_on_device(context, o, &r, &result, err);
     return status == WCODEC_OK ? report_fault(tiles, &result, err) : status;
 }

@@ -23,7 +23,8 @@ static void host_log(void *opaque, wcodec_log_level level, const char *format, .
     wcodec_log(opaque, level, "%s", text);
 }
 
-static void host_run(void *opaque, void (*task)(void *argument, size_t i), void *argument, size_t count)
+static void host_run(void *opaque, void (*task)(void *argument, size_t i), void *argument,
+                     size_t count)
 {
     wcodec_run(opaque, task, argument, count);
 }

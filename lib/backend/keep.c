@@ -3,13 +3,15 @@
 
 #include "backend/keep.h"
 
-struct wcodec_memory *wcodec_keep_take(struct wcodec_keep *k, enum wcodec_memory_kind kind, uint64_t *size)
+struct wcodec_memory *wcodec_keep_take(struct wcodec_keep *k, enum wcodec_memory_kind kind,
+                                       uint64_t *size)
 {
     struct wcodec_memory *memory = NULL;
     unsigned best = WCODEC_KEEP_MAX;
     pthread_mutex_lock(&k->lock);
     for (unsigned i = 0; i < k->count; i++)
-        if (k->items[i].kind == kind && k->items[i].size >= *size && k->items[i].size / 2 <= *size &&
+        if (k->items[i].kind == kind && k->items[i].size >= *size &&
+            k->items[i].size / 2 <= *size &&
             (best == WCODEC_KEEP_MAX || k->items[i].size < k->items[best].size))
             best = i;
     if (best != WCODEC_KEEP_MAX) {
@@ -21,7 +23,8 @@ struct wcodec_memory *wcodec_keep_take(struct wcodec_keep *k, enum wcodec_memory
     return memory;
 }
 
-bool wcodec_keep_give(struct wcodec_keep *k, struct wcodec_memory *memory, enum wcodec_memory_kind kind, uint64_t size)
+bool wcodec_keep_give(struct wcodec_keep *k, struct wcodec_memory *memory,
+                      enum wcodec_memory_kind kind, uint64_t size)
 {
     uint64_t kept = 0;
     pthread_mutex_lock(&k->lock);

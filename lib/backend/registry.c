@@ -20,7 +20,10 @@ static const struct wcodec_backend *const builtin[] = {&wcodec_backend_cpu};
 /* Looked for wherever all backends are asked for, in the order of "auto". */
 static const char *const known_names[] = {"cuda", "opencl", "cpu"};
 
-enum { KNOWN_NAMES = sizeof known_names / sizeof known_names[0], ENTRIES_MAX = WCODEC_CHOICE_MAX + KNOWN_NAMES };
+enum {
+    KNOWN_NAMES = sizeof known_names / sizeof known_names[0],
+    ENTRIES_MAX = WCODEC_CHOICE_MAX + KNOWN_NAMES
+};
 
 /* A device that a backend lists. */
 struct slot {
@@ -70,10 +73,13 @@ static wcodec_status load_entry(struct wcodec_backends *b, struct entry *entry, 
             return WCODEC_OK;
         }
     }
-    const char *folder = b->context->backend_path != NULL ? b->context->backend_path : WCODEC_PLUGINDIR;
+    const char *folder =
+        b->context->backend_path != NULL ? b->context->backend_path : WCODEC_PLUGINDIR;
     char path[WCODEC_PLUGIN_PATH_MAX];
-    wcodec_status status = wcodec_plugin_open(folder, entry->name, getauxval(AT_SECURE) != 0, path, &entry->backend, err);
-    if (path[0] != '\0' && entry->path == NULL && (entry->path = wcodec_strdup(&b->context->allocator, path)) == NULL)
+    wcodec_status status = wcodec_plugin_open(folder, entry->name, getauxval(AT_SECURE) != 0, path,
+                                              &entry->backend, err);
+    if (path[0] != '\0' && entry->path == NULL &&
+        (entry->path = wcodec_strdup(&b->context->allocator, path)) == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the list of backends");
     return status;
 }
@@ -99,14 +105,17 @@ static wcodec_status list_devices(struct wcodec_backends *b, struct entry *entry
         entry->backend->device_list(entry->state, i, &o->listing);
         o->listing.name[sizeof o->listing.name - 1] = '\0';
         o->listing.driver[sizeof o->listing.driver - 1] = '\0';
-        snprintf(entry->slots[i].reason, REASON_SIZE, "%.*s", (int)sizeof o->listing.reason - 1, o->listing.reason);
+        snprintf(entry->slots[i].reason, REASON_SIZE, "%.*s", (int)sizeof o->listing.reason - 1,
+                 o->listing.reason);
     }
     return WCODEC_OK;
 }
 
-/* What is no usable backend keeps its reason and is not asked again. A GPU without free memory is such; for the CPU, which comes last, lack of memory is the
- * caller's error, and the next time all is tried again. */
-static wcodec_status keep_reason(const struct entry *entry, wcodec_status status, const wcodec_error *e, char reason[REASON_SIZE], wcodec_error *err)
+/* What is no usable backend keeps its reason and is not asked again. A GPU without free memory is
+ * such; for the CPU, which comes last, lack of memory is the caller's error, and the next time all
+ * is tried again. */
+static wcodec_status keep_reason(const struct entry *entry, wcodec_status status,
+                                 const wcodec_error *e, char reason[REASON_SIZE], wcodec_error *err)
 {
     if (status == WCODEC_ERROR_MEMORY && entry->backend == &wcodec_backend_cpu)
         return wcodec_fail(err, status, "%s", e->text);
@@ -114,7 +123,8 @@ static wcodec_status keep_reason(const struct entry *entry, wcodec_status status
     return WCODEC_OK;
 }
 
-/* Open a backend if that has not been tried. Afterwards it has a state, or a reason. Fails only for lack of memory. */
+/* Open a backend if that has not been tried. Afterwards it has a state, or a reason. Fails only for
+ * lack of memory. */
 static wcodec_status open_entry(struct wcodec_backends *b, struct entry *entry, wcodec_error *err)
 {
     if (entry->tried)
@@ -131,15 +141,17 @@ static wcodec_status open_entry(struct wcodec_backends *b, struct entry *entry, 
         status = keep_reason(entry, status, &e, entry->reason, err);
         if (status != WCODEC_OK)
             return status;
-        wcodec_log(b->context, WCODEC_LOG_INFO, "%s cannot be used: %s", entry->name, entry->reason);
+        wcodec_log(b->context, WCODEC_LOG_INFO, "%s cannot be used: %s", entry->name,
+                   entry->reason);
     }
     entry->tried = true;
     return WCODEC_OK;
 }
 
-/* Open a device of an open backend if it is not open or known to be unusable, and let it decode the known tensors. Afterwards it is open, or has a reason.
- * Fails only for lack of memory. */
-static wcodec_status open_slot(struct wcodec_backends *b, struct entry *entry, struct slot *slot, wcodec_error *err)
+/* Open a device of an open backend if it is not open or known to be unusable, and let it decode the
+ * known tensors. Afterwards it is open, or has a reason. Fails only for lack of memory. */
+static wcodec_status open_slot(struct wcodec_backends *b, struct entry *entry, struct slot *slot,
+                               wcodec_error *err)
 {
     struct wcodec_opened *o = &slot->opened;
     if (o->device != NULL || slot->reason[0] != '\0')
@@ -147,11 +159,14 @@ static wcodec_status open_slot(struct wcodec_backends *b, struct entry *entry, s
     wcodec_error e = {0};
     struct wcodec_device *device = NULL;
     wcodec_status status = entry->backend->device_open(entry->state, o->index, &device, &e);
-    if (status == WCODEC_OK && (status = wcodec_known_answer_check(entry->backend, device, &b->context->allocator, &e)) != WCODEC_OK)
+    if (status == WCODEC_OK &&
+        (status = wcodec_known_answer_check(entry->backend, device, &b->context->allocator, &e)) !=
+            WCODEC_OK)
         entry->backend->device_close(device);
     if (status == WCODEC_OK) {
         o->device = device;
-        wcodec_log(b->context, WCODEC_LOG_DEBUG, "%s is open: %s, %s", o->name, o->listing.name, o->listing.driver);
+        wcodec_log(b->context, WCODEC_LOG_DEBUG, "%s is open: %s, %s", o->name, o->listing.name,
+                   o->listing.driver);
         return WCODEC_OK;
     }
     status = keep_reason(entry, status, &e, slot->reason, err);
@@ -160,8 +175,11 @@ static wcodec_status open_slot(struct wcodec_backends *b, struct entry *entry, s
     return status;
 }
 
-/* The first usable device that an item of the choice stands for; NULL with a reason at `why` if there is none. */
-static wcodec_status try_item(struct wcodec_backends *b, unsigned item, struct wcodec_opened **found, char why[REASON_SIZE], wcodec_error *err)
+/* The first usable device that an item of the choice stands for; NULL with a reason at `why` if
+ * there is none. */
+static wcodec_status try_item(struct wcodec_backends *b, unsigned item,
+                              struct wcodec_opened **found, char why[REASON_SIZE],
+                              wcodec_error *err)
 {
     struct entry *entry = find_entry(b, b->choice.items[item].name);
     bool gpu_only = b->choice.items[item].automatic && strcmp(entry->name, "opencl") == 0;
@@ -169,7 +187,10 @@ static wcodec_status try_item(struct wcodec_backends *b, unsigned item, struct w
     wcodec_status status = open_entry(b, entry, err);
     if (status != WCODEC_OK)
         return status;
-    snprintf(why, REASON_SIZE, "%s", entry->state == NULL ? entry->reason : gpu_only ? "no GPU" : "there is no such device");
+    snprintf(why, REASON_SIZE, "%s",
+             entry->state == NULL ? entry->reason
+             : gpu_only           ? "no GPU"
+                                  : "there is no such device");
     for (unsigned i = 0; entry->state != NULL && i < entry->slot_count; i++) {
         struct slot *slot = &entry->slots[i];
         if (!b->choice.items[item].any_device && i != b->choice.items[item].device)
@@ -212,8 +233,10 @@ static wcodec_status choose(struct wcodec_backends *b, wcodec_error *err)
             wcodec_log(b->context, WCODEC_LOG_DEBUG, "decoding with %s", found->name);
             return WCODEC_OK;
         }
-        snprintf(item, sizeof item, b->choice.items[i].any_device ? "%s" : "%s:%u", b->choice.items[i].name, b->choice.items[i].device);
-        wcodec_fail(&reasons, WCODEC_ERROR_BACKEND, "%s%s%s cannot be used: %s", reasons.text, reasons.text[0] != '\0' ? "; " : "", item, why);
+        snprintf(item, sizeof item, b->choice.items[i].any_device ? "%s" : "%s:%u",
+                 b->choice.items[i].name, b->choice.items[i].device);
+        wcodec_fail(&reasons, WCODEC_ERROR_BACKEND, "%s%s%s cannot be used: %s", reasons.text,
+                    reasons.text[0] != '\0' ? "; " : "", item, why);
     }
     return wcodec_fail(err, WCODEC_ERROR_BACKEND, "%s", reasons.text);
 }
@@ -229,7 +252,8 @@ static bool asked_by_name(const struct wcodec_choice *choice)
 wcodec_status wcodec_backends_create(wcodec_context *context, wcodec_error *err)
 {
     struct wcodec_choice choice;
-    wcodec_status status = wcodec_choice_parse(context->backend, context->backend_origin, &choice, err);
+    wcodec_status status =
+        wcodec_choice_parse(context->backend, context->backend_origin, &choice, err);
     if (status != WCODEC_OK)
         return status;
     struct wcodec_backends *b = wcodec_alloc_zeroed(&context->allocator, sizeof *b);
@@ -272,7 +296,8 @@ void wcodec_backends_destroy(struct wcodec_backends *backends, bool abandon)
     wcodec_free(allocator, backends);
 }
 
-static wcodec_status open_cpu(struct wcodec_backends *b, struct wcodec_opened **opened, wcodec_error *err)
+static wcodec_status open_cpu(struct wcodec_backends *b, struct wcodec_opened **opened,
+                              wcodec_error *err)
 {
     struct entry *entry = find_entry(b, "cpu");
     wcodec_status status = open_entry(b, entry, err);
@@ -281,12 +306,14 @@ static wcodec_status open_cpu(struct wcodec_backends *b, struct wcodec_opened **
     if (status != WCODEC_OK)
         return status;
     if (entry->state == NULL || entry->slots[0].opened.device == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_BACKEND, "cpu cannot be used: %s", entry->state == NULL ? entry->reason : entry->slots[0].reason);
+        return wcodec_fail(err, WCODEC_ERROR_BACKEND, "cpu cannot be used: %s",
+                           entry->state == NULL ? entry->reason : entry->slots[0].reason);
     *opened = &entry->slots[0].opened;
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_backends_device(wcodec_context *context, struct wcodec_opened **opened, wcodec_error *err)
+wcodec_status wcodec_backends_device(wcodec_context *context, struct wcodec_opened **opened,
+                                     wcodec_error *err)
 {
     struct wcodec_backends *b = context->backends;
     pthread_mutex_lock(&b->lock);
@@ -297,13 +324,15 @@ wcodec_status wcodec_backends_device(wcodec_context *context, struct wcodec_open
         else if (b->chosen->cpu_allowed)
             status = open_cpu(b, opened, err);
         else
-            status = wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s has failed before and is used no more", b->chosen->name);
+            status = wcodec_fail(err, WCODEC_ERROR_DEVICE,
+                                 "%s has failed before and is used no more", b->chosen->name);
     }
     pthread_mutex_unlock(&b->lock);
     return status;
 }
 
-wcodec_status wcodec_backends_cpu(wcodec_context *context, struct wcodec_opened **opened, wcodec_error *err)
+wcodec_status wcodec_backends_cpu(wcodec_context *context, struct wcodec_opened **opened,
+                                  wcodec_error *err)
 {
     struct wcodec_backends *b = context->backends;
     pthread_mutex_lock(&b->lock);
@@ -328,7 +357,8 @@ void wcodec_backends_lose(wcodec_context *context, struct wcodec_opened *opened,
 static wcodec_status probe_entry(struct wcodec_backends *b, struct entry *entry, wcodec_error *err)
 {
     wcodec_status status = open_entry(b, entry, err);
-    for (unsigned i = 0; status == WCODEC_OK && entry->state != NULL && i < entry->slot_count; i++) {
+    for (unsigned i = 0; status == WCODEC_OK && entry->state != NULL && i < entry->slot_count;
+         i++) {
         struct slot *slot = &entry->slots[i];
         if (slot->opened.device != NULL)
             continue;
@@ -341,22 +371,29 @@ static wcodec_status probe_entry(struct wcodec_backends *b, struct entry *entry,
     return status;
 }
 
-static wcodec_device_info describe(const struct wcodec_backends *b, const struct entry *entry, unsigned i)
+static wcodec_device_info describe(const struct wcodec_backends *b, const struct entry *entry,
+                                   unsigned i)
 {
-    wcodec_device_info info = {.backend = entry->name, .name = entry->reason, .driver = "", .plugin_path = entry->path != NULL ? entry->path : ""};
+    wcodec_device_info info = {.backend = entry->name,
+                               .name = entry->reason,
+                               .driver = "",
+                               .plugin_path = entry->path != NULL ? entry->path : ""};
     if (entry->state == NULL)
         return info;
     const struct slot *slot = &entry->slots[i];
     info.index = i;
     info.available = slot->reason[0] == '\0' && !atomic_load(&slot->opened.lost);
-    info.name = slot->reason[0] != '\0' ? slot->reason : info.available ? slot->opened.listing.name : "it has failed";
+    info.name = slot->reason[0] != '\0' ? slot->reason
+                : info.available        ? slot->opened.listing.name
+                                        : "it has failed";
     info.driver = slot->opened.listing.driver;
     info.memory = slot->opened.listing.memory;
     info.chosen = b->chosen == &slot->opened;
     return info;
 }
 
-static wcodec_status list_all(struct wcodec_backends *b, const wcodec_device_info **devices, size_t *count, wcodec_error *err)
+static wcodec_status list_all(struct wcodec_backends *b, const wcodec_device_info **devices,
+                              size_t *count, wcodec_error *err)
 {
     wcodec_status status = b->chosen != NULL ? WCODEC_OK : choose(b, err);
     for (unsigned i = 0; i < KNOWN_NAMES; i++)
@@ -368,7 +405,8 @@ static wcodec_status list_all(struct wcodec_backends *b, const wcodec_device_inf
     }
     if (status != WCODEC_OK)
         return status;
-    wcodec_device_info *infos = wcodec_realloc_array(&b->context->allocator, b->infos, lines, sizeof *infos);
+    wcodec_device_info *infos =
+        wcodec_realloc_array(&b->context->allocator, b->infos, lines, sizeof *infos);
     if (infos == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the list of devices");
     b->infos = infos;
@@ -381,7 +419,8 @@ static wcodec_status list_all(struct wcodec_backends *b, const wcodec_device_inf
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_context_devices(wcodec_context *context, const wcodec_device_info **devices, size_t *count, wcodec_error *err)
+wcodec_status wcodec_context_devices(wcodec_context *context, const wcodec_device_info **devices,
+                                     size_t *count, wcodec_error *err)
 {
     wcodec_status status = wcodec_context_usable(context, err);
     if (status != WCODEC_OK)

@@ -10,14 +10,21 @@
 
 enum { SIDE = WCODEC_BLOCK_SIDE };
 
-wcodec_status wcodec_blocks_derive(struct wcodec_blocks *b, uint64_t size, unsigned element_log2, wcodec_error *err)
+wcodec_status wcodec_blocks_derive(struct wcodec_blocks *b, uint64_t size, unsigned element_log2,
+                                   wcodec_error *err)
 {
     if (element_log2 > WCODEC_BLOCKS_ELEMENT_LOG2_MAX)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "elements of 2^%u bytes in blocks, at most 2^%d are allowed", element_log2, WCODEC_BLOCKS_ELEMENT_LOG2_MAX);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "elements of 2^%u bytes in blocks, at most 2^%d are allowed",
+                           element_log2, WCODEC_BLOCKS_ELEMENT_LOG2_MAX);
     if (b->columns < 1 || b->columns > (uint64_t)WCODEC_BLOCKS_ROW_MAX >> element_log2)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "rows of %" PRIu64 " elements, allowed are 1 element to 2^20 bytes", b->columns);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "rows of %" PRIu64 " elements, allowed are 1 element to 2^20 bytes",
+                           b->columns);
     if (size % (b->columns << element_log2) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%" PRIu64 " bytes are no whole number of rows of %" PRIu64 " elements", size, b->columns);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "%" PRIu64 " bytes are no whole number of rows of %" PRIu64 " elements",
+                           size, b->columns);
     b->element_log2 = (uint8_t)element_log2;
     b->size = size;
     b->rows = size / (b->columns << element_log2);
@@ -29,12 +36,16 @@ wcodec_status wcodec_blocks_derive(struct wcodec_blocks *b, uint64_t size, unsig
 static wcodec_status take_modes(struct wcodec_cursor *c, struct wcodec_blocks *b, wcodec_error *err)
 {
     if (b->mode_count < 1 || b->mode_count > WCODEC_MODES)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%u modes of blocks, allowed are 1 to %d", b->mode_count, WCODEC_MODES);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%u modes of blocks, allowed are 1 to %d",
+                           b->mode_count, WCODEC_MODES);
     for (unsigned i = 0; i < b->mode_count; i++) {
         if (!wcodec_take_u8(c, &b->modes[i]) || !wcodec_take_varint(c, &b->counts[i]))
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "mode %u of %u is cut off", i, b->mode_count);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "mode %u of %u is cut off", i,
+                               b->mode_count);
         if (!wcodec_mode_valid(b->modes[i]) || (i > 0 && b->modes[i] <= b->modes[i - 1]))
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "mode %u of blocks is %u: unknown, or not above the one before", i, b->modes[i]);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "mode %u of blocks is %u: unknown, or not above the one before", i,
+                               b->modes[i]);
     }
     return WCODEC_OK;
 }
@@ -44,13 +55,17 @@ static wcodec_status check_counts(const struct wcodec_blocks *b, wcodec_error *e
     uint64_t sum = 0;
     for (unsigned i = 0; i < b->mode_count; i++)
         if (b->counts[i] == 0 || !wcodec_add_u64(sum, b->counts[i], &sum))
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "a mode of %" PRIu64 " blocks", b->counts[i]);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "a mode of %" PRIu64 " blocks",
+                               b->counts[i]);
     if (sum != b->count)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "modes of %" PRIu64 " blocks, there are %" PRIu64, sum, b->count);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "modes of %" PRIu64 " blocks, there are %" PRIu64, sum, b->count);
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_blocks_read(struct wcodec_cursor *cursor, uint64_t size, struct wcodec_blocks *blocks, struct wcodec_tiling *tiling, bool *newer, wcodec_error *err)
+wcodec_status wcodec_blocks_read(struct wcodec_cursor *cursor, uint64_t size,
+                                 struct wcodec_blocks *blocks, struct wcodec_tiling *tiling,
+                                 bool *newer, wcodec_error *err)
 {
     struct wcodec_blocks b = {0};
     struct wcodec_cursor c = *cursor;
@@ -58,18 +73,21 @@ wcodec_status wcodec_blocks_read(struct wcodec_cursor *cursor, uint64_t size, st
     uint8_t form;
     *newer = false;
     if (!wcodec_take_u8(&c, &form))
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "parameters of a tensor in blocks are cut off");
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "parameters of a tensor in blocks are cut off");
     if (form != WCODEC_BLOCKS_FORM) {
         *newer = true;
         return WCODEC_OK;
     }
     if (!wcodec_take_varint(&c, &b.columns) || !wcodec_take_u8(&c, &b.mode_count))
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "parameters of a tensor in blocks are cut off");
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "parameters of a tensor in blocks are cut off");
     wcodec_status status = take_modes(&c, &b, err);
     if (status)
         return status;
     if (!wcodec_take_bytes(&c, 4, &check) || c.at == c.end)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "parameters of a tensor in blocks are cut off");
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "parameters of a tensor in blocks are cut off");
     b.check = wcodec_load_u32(check);
     status = wcodec_blocks_derive(&b, size, *c.at, err);
     if (!status)
@@ -83,7 +101,8 @@ wcodec_status wcodec_blocks_read(struct wcodec_cursor *cursor, uint64_t size, st
     return WCODEC_OK;
 }
 
-size_t wcodec_blocks_write(const struct wcodec_blocks *b, const struct wcodec_tiling *tiling, uint8_t *bytes)
+size_t wcodec_blocks_write(const struct wcodec_blocks *b, const struct wcodec_tiling *tiling,
+                           uint8_t *bytes)
 {
     uint8_t *p = bytes;
     *p++ = WCODEC_BLOCKS_FORM;
@@ -103,7 +122,8 @@ uint32_t wcodec_blocks_modes_check(const struct wcodec_blocks *b, const uint8_t 
     return (uint32_t)XXH3_64bits(packed, (size_t)wcodec_blocks_modes_size(b));
 }
 
-wcodec_status wcodec_blocks_check_modes(const struct wcodec_blocks *b, const uint8_t *packed, wcodec_error *err)
+wcodec_status wcodec_blocks_check_modes(const struct wcodec_blocks *b, const uint8_t *packed,
+                                        wcodec_error *err)
 {
     const unsigned bits = wcodec_blocks_index_bits(b);
     uint64_t counts[16] = {0};
@@ -115,12 +135,16 @@ wcodec_status wcodec_blocks_check_modes(const struct wcodec_blocks *b, const uin
         counts[(unsigned)packed[i * bits / 8] >> (i * bits % 8) & ((1u << bits) - 1)]++;
     for (unsigned m = 0; m < 16; m++)
         if (counts[m] != (m < b->mode_count ? b->counts[m] : 0))
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%" PRIu64 " blocks have mode %u of %u, which is not what the index says", counts[m], m, b->mode_count);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "%" PRIu64
+                               " blocks have mode %u of %u, which is not what the index says",
+                               counts[m], m, b->mode_count);
     if (b->count * bits % 8 != 0 && packed[b->count * bits / 8] >> (b->count * bits % 8) != 0)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "bits behind the blocks' modes are not zero");
     for (uint64_t i = wcodec_blocks_modes_size(b); i < wcodec_blocks_tiles_begin(b); i++)
         if (packed[i] != 0)
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "bytes behind the blocks' modes are not zero");
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "bytes behind the blocks' modes are not zero");
     return WCODEC_OK;
 }
 
@@ -160,7 +184,8 @@ static inline void narrow(const uint16_t *from, unsigned element_log2, unsigned 
             to[i] = (uint8_t)from[i];
 }
 
-void wcodec_block_load(const struct wcodec_blocks *b, const uint8_t *data, uint64_t block, uint16_t elements[WCODEC_BLOCK])
+void wcodec_block_load(const struct wcodec_blocks *b, const uint8_t *data, uint64_t block,
+                       uint16_t elements[WCODEC_BLOCK])
 {
     const struct place p = place_of(b, block);
     for (unsigned y = 0; y < SIDE; y++) {
@@ -179,12 +204,14 @@ void wcodec_block_load(const struct wcodec_blocks *b, const uint8_t *data, uint6
     }
 }
 
-void wcodec_residuals_store(const struct wcodec_blocks *b, const uint16_t residuals[WCODEC_BLOCK], uint8_t *to)
+void wcodec_residuals_store(const struct wcodec_blocks *b, const uint16_t residuals[WCODEC_BLOCK],
+                            uint8_t *to)
 {
     narrow(residuals, b->element_log2, WCODEC_BLOCK, to);
 }
 
-void wcodec_block_put(const struct wcodec_blocks *b, uint64_t block, const uint8_t *elements, uint64_t begin, uint64_t end, uint8_t *dst)
+void wcodec_block_put(const struct wcodec_blocks *b, uint64_t block, const uint8_t *elements,
+                      uint64_t begin, uint64_t end, uint8_t *dst)
 {
     const struct place p = place_of(b, block);
     for (unsigned y = 0; y < p.height; y++, elements += (size_t)SIDE << b->element_log2) {
@@ -193,7 +220,8 @@ void wcodec_block_put(const struct wcodec_blocks *b, uint64_t block, const uint8
     }
 }
 
-void wcodec_block_restore(unsigned mode, unsigned element_log2, const uint8_t *residuals, uint8_t *elements)
+void wcodec_block_restore(unsigned mode, unsigned element_log2, const uint8_t *residuals,
+                          uint8_t *elements)
 {
     uint16_t values[WCODEC_BLOCK];
     widen(residuals, element_log2, WCODEC_BLOCK, values);
@@ -201,14 +229,16 @@ void wcodec_block_restore(unsigned mode, unsigned element_log2, const uint8_t *r
     narrow(values, element_log2, WCODEC_BLOCK, elements);
 }
 
-void wcodec_block_reconstruct(const struct wcodec_blocks *b, uint64_t block, unsigned mode, const uint8_t *residuals, uint64_t begin, uint64_t end, uint8_t *dst)
+void wcodec_block_reconstruct(const struct wcodec_blocks *b, uint64_t block, unsigned mode,
+                              const uint8_t *residuals, uint64_t begin, uint64_t end, uint8_t *dst)
 {
     uint8_t elements[2 * WCODEC_BLOCK];
     wcodec_block_restore(mode, b->element_log2, residuals, elements);
     wcodec_block_put(b, block, elements, begin, end, dst);
 }
 
-bool wcodec_block_is_right(const struct wcodec_blocks *b, uint64_t block, unsigned mode, const uint8_t *residuals, const uint8_t *data)
+bool wcodec_block_is_right(const struct wcodec_blocks *b, uint64_t block, unsigned mode,
+                           const uint8_t *residuals, const uint8_t *data)
 {
     uint16_t values[WCODEC_BLOCK], elements[WCODEC_BLOCK], differ = 0;
     widen(residuals, b->element_log2, WCODEC_BLOCK, values);

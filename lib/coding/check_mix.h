@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The end of the tile check (doc/format.md 2.6), for files that are compiled for more instructions than others. */
+/* The end of the tile check (doc/format.md 2.6), for files that are compiled for more instructions
+ * than others. */
 #ifndef WCODEC_CODING_CHECK_MIX_H
 #define WCODEC_CODING_CHECK_MIX_H
 
@@ -13,7 +14,8 @@ static inline uint32_t wcodec_check_mix(const uint64_t sums[WCODEC_LANES])
 {
     uint32_t check = 0;
     for (uint32_t lane = 0; lane < WCODEC_LANES; lane++) {
-        uint32_t h = (uint32_t)sums[lane] * WCODEC_CHECK_LOW + (uint32_t)(sums[lane] >> 32) * WCODEC_CHECK_HIGH + lane * WCODEC_CHECK_LANE;
+        uint32_t h = (uint32_t)sums[lane] * WCODEC_CHECK_LOW +
+                     (uint32_t)(sums[lane] >> 32) * WCODEC_CHECK_HIGH + lane * WCODEC_CHECK_LANE;
         h ^= h >> 16;
         h *= WCODEC_CHECK_MIX1;
         h ^= h >> 15;

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Lossy tensors (doc/format.md 5): the view as a matrix, modes of blocks and scales, and the way from the coefficient sequence, which is coded as a tensor in
- * tiles, to the numbers that approximate the tensor's. */
+/* Lossy tensors (doc/format.md 5): the view as a matrix, modes of blocks and scales, and the way
+ * from the coefficient sequence, which is coded as a tensor in tiles, to the numbers that
+ * approximate the tensor's. */
 #ifndef WCODEC_CODING_LOSSY_H
 #define WCODEC_CODING_LOSSY_H
 
@@ -52,8 +53,10 @@ static inline bool wcodec_lossy_dtype(wcodec_dtype dtype)
     return dtype == WCODEC_DTYPE_BF16 || dtype == WCODEC_DTYPE_F16 || dtype == WCODEC_DTYPE_F32;
 }
 
-/* What follows from columns and modes for a tensor of `size` > 0 bytes. WCODEC_ERROR_CORRUPT if there is no such view. */
-wcodec_status wcodec_lossy_derive(struct wcodec_lossy *lossy, uint64_t size, wcodec_dtype dtype, unsigned coefficient_log2, wcodec_error *err);
+/* What follows from columns and modes for a tensor of `size` > 0 bytes. WCODEC_ERROR_CORRUPT if
+ * there is no such view. */
+wcodec_status wcodec_lossy_derive(struct wcodec_lossy *lossy, uint64_t size, wcodec_dtype dtype,
+                                  unsigned coefficient_log2, wcodec_error *err);
 
 /* Length of the coefficient sequence. */
 static inline uint64_t wcodec_lossy_coefficients(const struct wcodec_lossy *l)
@@ -95,23 +98,30 @@ static inline uint64_t wcodec_lossy_tiles_begin(const struct wcodec_lossy *l)
     return wcodec_align_u64(wcodec_lossy_side_size(l), 16);
 }
 
-/* Mode (enum wcodec_transform) of block 64 * superblock + 32 * half + column of blocks; `side` is checked. */
-static inline unsigned wcodec_lossy_mode(const struct wcodec_lossy *l, const uint8_t *side, uint64_t block)
+/* Mode (enum wcodec_transform) of block 64 * superblock + 32 * half + column of blocks; `side` is
+ * checked. */
+static inline unsigned wcodec_lossy_mode(const struct wcodec_lossy *l, const uint8_t *side,
+                                         uint64_t block)
 {
     const unsigned bits = wcodec_lossy_index_bits(l);
-    return l->modes[bits == 0 ? 0 : (unsigned)side[block * bits / 8] >> (block * bits % 8) & ((1u << bits) - 1)];
+    return l->modes[bits == 0 ? 0
+                              : (unsigned)side[block * bits / 8] >> (block * bits % 8) &
+                                    ((1u << bits) - 1)];
 }
 
 /* Scale of a row of the view. */
-static inline float wcodec_lossy_scale(const struct wcodec_lossy *l, const uint8_t *side, uint64_t row)
+static inline float wcodec_lossy_scale(const struct wcodec_lossy *l, const uint8_t *side,
+                                       uint64_t row)
 {
-    const uint32_t bits = wcodec_load_u32(side + wcodec_lossy_modes_size(l) + (l->row_scales ? 4 * row : 0));
+    const uint32_t bits =
+        wcodec_load_u32(side + wcodec_lossy_modes_size(l) + (l->row_scales ? 4 * row : 0));
     float scale;
     memcpy(&scale, &bits, sizeof scale);
     return scale;
 }
 
-/* 0, or 2^-100 to 2^60: no product with a number of 32 bits is subnormal or overflows, so that devices which flush to zero give the same bits. */
+/* 0, or 2^-100 to 2^60: no product with a number of 32 bits is subnormal or overflows, so that
+ * devices which flush to zero give the same bits. */
 static inline bool wcodec_scale_valid(float scale)
 {
     uint32_t bits;
@@ -131,32 +141,40 @@ static inline int32_t wcodec_coefficient(const uint8_t *coefficients, unsigned l
     return log2 ? (int16_t)wcodec_load_u16(coefficients + 2 * i) : (int8_t)coefficients[i];
 }
 
-/* Parse the parameters of an index record (all that is left in cursor), for a tensor of `size` bytes. *newer is set, and nothing else, where the form is none
- * that this version knows. WCODEC_ERROR_CORRUPT. */
-wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wcodec_dtype dtype, struct wcodec_lossy *lossy, struct wcodec_tiling *tiling,
+/* Parse the parameters of an index record (all that is left in cursor), for a tensor of `size`
+ * bytes. *newer is set, and nothing else, where the form is none that this version knows.
+ * WCODEC_ERROR_CORRUPT. */
+wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wcodec_dtype dtype,
+                                struct wcodec_lossy *lossy, struct wcodec_tiling *tiling,
                                 bool *newer, wcodec_error *err);
 
 #define WCODEC_LOSSY_MAX_BYTES (51 + 11 * WCODEC_TRANSFORMS + WCODEC_TILING_MAX_BYTES)
 /* Write the parameters; returns the number of bytes, at most WCODEC_LOSSY_MAX_BYTES. */
-size_t wcodec_lossy_write(const struct wcodec_lossy *lossy, const struct wcodec_tiling *tiling, uint8_t *bytes);
+size_t wcodec_lossy_write(const struct wcodec_lossy *lossy, const struct wcodec_tiling *tiling,
+                          uint8_t *bytes);
 
-/* Check modes and scales, and that zeros follow up to where the tiles begin: tiles_begin bytes are there. WCODEC_ERROR_CORRUPT. */
-wcodec_status wcodec_lossy_check_side(const struct wcodec_lossy *lossy, const uint8_t *side, wcodec_error *err);
+/* Check modes and scales, and that zeros follow up to where the tiles begin: tiles_begin bytes are
+ * there. WCODEC_ERROR_CORRUPT. */
+wcodec_status wcodec_lossy_check_side(const struct wcodec_lossy *lossy, const uint8_t *side,
+                                      wcodec_error *err);
 uint32_t wcodec_lossy_side_check(const struct wcodec_lossy *lossy, const uint8_t *side);
 
-/* A value (64 is one step) as an element: its bits. The product is rounded to nearest, halves to even, as is what follows. */
+/* A value (64 is one step) as an element: its bits. The product is rounded to nearest, halves to
+ * even, as is what follows. */
 uint16_t wcodec_bf16_from_f32(float value); /* not NaN */
 uint16_t wcodec_f16_from_f32(float value);  /* not NaN; large values become infinite */
 uint32_t wcodec_lossy_element(wcodec_dtype dtype, int32_t value, float scale);
-void wcodec_lossy_store(wcodec_dtype dtype, const int32_t *values, unsigned count, float scale, uint8_t *to);
+void wcodec_lossy_store(wcodec_dtype dtype, const int32_t *values, unsigned count, float scale,
+                        uint8_t *to);
 
-/* Reconstruct a superblock from its 4096 coefficients and put those of its elements that are bytes [begin, end) of the tensor where they belong in dst, which
- * starts with byte `begin`. */
-void wcodec_superblock_reconstruct(const struct wcodec_lossy *lossy, const uint8_t *side, uint64_t superblock, const uint8_t *coefficients, uint64_t begin,
+/* Reconstruct a superblock from its 4096 coefficients and put those of its elements that are bytes
+ * [begin, end) of the tensor where they belong in dst, which starts with byte `begin`. */
+void wcodec_superblock_reconstruct(const struct wcodec_lossy *lossy, const uint8_t *side,
+                                   uint64_t superblock, const uint8_t *coefficients, uint64_t begin,
                                    uint64_t end, uint8_t *dst);
 
 /* Of a plain tensor: elements [first, first + count) from their coefficients. */
-void wcodec_plain_reconstruct(const struct wcodec_lossy *lossy, const uint8_t *side, uint64_t first, uint64_t count, const uint8_t *coefficients,
-                              uint8_t *elements);
+void wcodec_plain_reconstruct(const struct wcodec_lossy *lossy, const uint8_t *side, uint64_t first,
+                              uint64_t count, const uint8_t *coefficients, uint8_t *elements);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Sums of 16-bit values are right in their lower 8 bits too, so that one code serves both sizes of elements; only where differences are compared does the size
- * count. */
+/* Sums of 16-bit values are right in their lower 8 bits too, so that one code serves both sizes of
+ * elements; only where differences are compared does the size count. */
 #include "coding/predict.h"
 
 #include <stdlib.h>
@@ -12,7 +12,8 @@ enum { SIDE = WCODEC_BLOCK_SIDE };
 
 const char *wcodec_predictor_name(unsigned mode)
 {
-    static const char *const names[WCODEC_PREDICTORS] = {"none", "left", "top", "average", "planar", "paeth", "wht"};
+    static const char *const names[WCODEC_PREDICTORS] = {"none",   "left",  "top", "average",
+                                                         "planar", "paeth", "wht"};
     return names[mode % WCODEC_MODE_DIFFERENTIAL];
 }
 
@@ -29,7 +30,8 @@ static int average(int left, int top, unsigned shift)
 
 static int paeth(int left, int top, int corner, unsigned shift)
 {
-    const int a = signed_of(top - corner, shift), b = signed_of(left - corner, shift), far = abs(a + b);
+    const int a = signed_of(top - corner, shift), b = signed_of(left - corner, shift),
+              far = abs(a + b);
     return abs(a) <= abs(b) && abs(a) <= far ? left : abs(b) <= far ? top : corner;
 }
 
@@ -51,7 +53,8 @@ static int predicted(unsigned predictor, int left, int top, int corner, unsigned
     }
 }
 
-/* The two steps of the transform, and their way back: each adds to one value what comes of the other, so that nothing is lost though sums wrap. */
+/* The two steps of the transform, and their way back: each adds to one value what comes of the
+ * other, so that nothing is lost though sums wrap. */
 static void mean_and_difference(uint16_t *a, uint16_t *b, unsigned shift)
 {
     *b = (uint16_t)(*b - *a);
@@ -64,7 +67,8 @@ static void two_values(uint16_t *mean, uint16_t *difference, unsigned shift)
     *difference = (uint16_t)(*difference + *mean);
 }
 
-/* Four values `step` apart; what becomes of them: mean of means, their difference, mean of differences, their difference. */
+/* Four values `step` apart; what becomes of them: mean of means, their difference, mean of
+ * differences, their difference. */
 static void transform_four(uint16_t *x, unsigned step, unsigned shift)
 {
     uint16_t m0 = x[0], d0 = x[step], m1 = x[2 * step], d1 = x[3 * step];
@@ -108,8 +112,10 @@ static void restore_square(uint16_t *x, unsigned step, unsigned shift)
         restore_four(x + (size_t)SIDE * step * i, step, shift);
 }
 
-/* Where in a sub-block's row and column the coefficients of each band stand, in the order of bands. */
-static const uint8_t bands[16] = {0x01, 0x02, 0x10, 0x11, 0x12, 0x20, 0x21, 0x22, 0x00, 0x03, 0x13, 0x23, 0x30, 0x31, 0x32, 0x33};
+/* Where in a sub-block's row and column the coefficients of each band stand, in the order of bands.
+ */
+static const uint8_t bands[16] = {0x01, 0x02, 0x10, 0x11, 0x12, 0x20, 0x21, 0x22,
+                                  0x00, 0x03, 0x13, 0x23, 0x30, 0x31, 0x32, 0x33};
 
 /* Number in the block of the element that coefficient i stands for. */
 static unsigned place_of_coefficient(unsigned i)
@@ -139,16 +145,20 @@ static void restore_block(unsigned shift, uint16_t *values)
     memcpy(values, v, sizeof v);
 }
 
-/* One predictor on a block that has a row and a column of zeros before it; constant arguments make a loop of its own for each that compilers turn into
- * vectors. */
-static inline void predict_block(unsigned predictor, unsigned shift, uint16_t framed[SIDE + 1][SIDE + 1], uint16_t *residuals)
+/* One predictor on a block that has a row and a column of zeros before it; constant arguments make
+ * a loop of its own for each that compilers turn into vectors. */
+static inline void predict_block(unsigned predictor, unsigned shift,
+                                 uint16_t framed[SIDE + 1][SIDE + 1], uint16_t *residuals)
 {
     for (unsigned y = 0; y < SIDE; y++)
         for (unsigned x = 0; x < SIDE; x++)
-            residuals[SIDE * y + x] = (uint16_t)(framed[y + 1][x + 1] - predicted(predictor, framed[y + 1][x], framed[y][x + 1], framed[y][x], shift));
+            residuals[SIDE * y + x] =
+                (uint16_t)(framed[y + 1][x + 1] - predicted(predictor, framed[y + 1][x],
+                                                            framed[y][x + 1], framed[y][x], shift));
 }
 
-void wcodec_block_residuals(unsigned mode, unsigned element_log2, const uint16_t elements[WCODEC_BLOCK], uint16_t residuals[WCODEC_BLOCK])
+void wcodec_block_residuals(unsigned mode, unsigned element_log2,
+                            const uint16_t elements[WCODEC_BLOCK], uint16_t residuals[WCODEC_BLOCK])
 {
     const unsigned shift = element_log2 ? 0 : 8;
     uint16_t framed[SIDE + 1][SIDE + 1];
@@ -202,7 +212,8 @@ static void sum_columns(uint16_t *v)
 static inline void reconstruct_in_order(unsigned predictor, unsigned shift, uint16_t *v)
 {
     for (unsigned i = 0; i < WCODEC_BLOCK; i++) {
-        const int left = i % SIDE ? v[i - 1] : 0, top = i >= SIDE ? v[i - SIDE] : 0, corner = i % SIDE && i >= SIDE ? v[i - SIDE - 1] : 0;
+        const int left = i % SIDE ? v[i - 1] : 0, top = i >= SIDE ? v[i - SIDE] : 0,
+                  corner = i % SIDE && i >= SIDE ? v[i - SIDE - 1] : 0;
         v[i] = (uint16_t)(v[i] + predicted(predictor, left, top, corner, shift));
     }
 }
@@ -224,7 +235,8 @@ void wcodec_block_elements(unsigned mode, unsigned element_log2, uint16_t values
         reconstruct_in_order(WCODEC_PREDICTOR_AVERAGE, shift, values);
         break;
     case WCODEC_PREDICTOR_PLANAR:
-        /* e - L - T + K is the difference in both directions, so that summing in both takes it back. */
+        /* e - L - T + K is the difference in both directions, so that summing in both takes it
+         * back. */
         sum_rows(values);
         sum_columns(values);
         break;

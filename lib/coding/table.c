@@ -43,19 +43,24 @@ static bool take_number(struct nibbles *n, unsigned *value)
     return false;
 }
 
-static wcodec_status read_numbers(struct wcodec_cursor *cursor, unsigned alphabet, struct wcodec_table *t, wcodec_error *err)
+static wcodec_status read_numbers(struct wcodec_cursor *cursor, unsigned alphabet,
+                                  struct wcodec_table *t, wcodec_error *err)
 {
     struct nibbles n = {cursor, 0, false};
     unsigned sum = 0;
     for (unsigned s = 0; s < alphabet;) {
         unsigned f, zeros;
         if (!take_number(&n, &f))
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "frequency of symbol %u is cut off or not minimal", s);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "frequency of symbol %u is cut off or not minimal", s);
         if (f == 0) {
             if (!take_nibble(&n, &zeros))
-                return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "run of zero frequencies at symbol %u is cut off", s);
+                return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                                   "run of zero frequencies at symbol %u is cut off", s);
             if (zeros >= alphabet - s)
-                return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "run of zero frequencies at symbol %u passes the last symbol", s);
+                return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                                   "run of zero frequencies at symbol %u passes the last symbol",
+                                   s);
             s += 1 + zeros;
             continue;
         }
@@ -64,28 +69,36 @@ static wcodec_status read_numbers(struct wcodec_cursor *cursor, unsigned alphabe
         sum += f;
     }
     if (n.half && n.byte >> 4 != 0)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "unused half byte behind a table is not zero");
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "unused half byte behind a table is not zero");
     if (sum != 4096)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "frequencies add up to %u instead of 4096", sum);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "frequencies add up to %u instead of 4096",
+                           sum);
     return WCODEC_OK;
 }
 
-static wcodec_status read_pairs(struct wcodec_cursor *cursor, struct wcodec_table *t, wcodec_error *err)
+static wcodec_status read_pairs(struct wcodec_cursor *cursor, struct wcodec_table *t,
+                                wcodec_error *err)
 {
     if (!wcodec_take_u8(cursor, &t->base))
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "table of pairs is cut off");
     if (t->width > 4 ? t->base + 15u >= 1u << t->width : t->base != 0)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "window of pairs starts at %u, beyond a field of %u bits", t->base, t->width);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "window of pairs starts at %u, beyond a field of %u bits", t->base,
+                           t->width);
     wcodec_status status = read_numbers(cursor, 256, t, err);
     if (status || t->width >= 4)
         return status;
     for (unsigned i = 0; i < t->count; i++)
         if ((t->order[i] & 15u) >> t->width || t->order[i] >> 4 >> t->width)
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "pair symbol %u does not fit fields of %u bits", t->order[i], t->width);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "pair symbol %u does not fit fields of %u bits", t->order[i],
+                               t->width);
     return WCODEC_OK;
 }
 
-static wcodec_status read_p8(struct wcodec_cursor *cursor, struct wcodec_table *t, wcodec_error *err)
+static wcodec_status read_p8(struct wcodec_cursor *cursor, struct wcodec_table *t,
+                             wcodec_error *err)
 {
     uint8_t last, symbol, freq;
     if (!wcodec_take_u8(cursor, &last))
@@ -93,13 +106,19 @@ static wcodec_status read_p8(struct wcodec_cursor *cursor, struct wcodec_table *
     unsigned sum = 0;
     for (unsigned i = 0; i <= last; i++) {
         if (!wcodec_take_u8(cursor, &symbol) || !wcodec_take_u8(cursor, &freq))
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "P8 table of %u symbols is cut off", last + 1u);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "P8 table of %u symbols is cut off",
+                               last + 1u);
         if (symbol >> t->width)
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "symbol %u does not fit a field of %u bits", symbol, t->width);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "symbol %u does not fit a field of %u bits", symbol, t->width);
         if (freq == 0 && last > 0)
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "symbol %u is held with frequency 0", symbol);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "symbol %u is held with frequency 0",
+                               symbol);
         if (freq != 0 && last == 0)
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the only symbol of a table is stored with frequency %u instead of 0, for 256", freq);
+            return wcodec_fail(
+                err, WCODEC_ERROR_CORRUPT,
+                "the only symbol of a table is stored with frequency %u instead of 0, for 256",
+                freq);
         if (t->freq[symbol])
             return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "symbol %u is held twice", symbol);
         t->freq[symbol] = last ? freq : 256;
@@ -107,11 +126,13 @@ static wcodec_status read_p8(struct wcodec_cursor *cursor, struct wcodec_table *
         sum += t->freq[symbol];
     }
     if (sum != 256)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "frequencies add up to %u instead of 256", sum);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "frequencies add up to %u instead of 256",
+                           sum);
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, unsigned width, bool runs, struct wcodec_table *table, wcodec_error *err)
+wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, unsigned width,
+                                bool runs, struct wcodec_table *table, wcodec_error *err)
 {
     struct wcodec_table t = {.profile = (uint8_t)profile, .width = (uint8_t)width};
     struct wcodec_cursor c = *cursor;
@@ -121,7 +142,8 @@ wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, 
     if (status)
         return status;
     if (t.count < 2 && !(runs && profile == WCODEC_P8))
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "a table holds %u symbols; without runs it needs two", t.count);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "a table holds %u symbols; without runs it needs two", t.count);
     *cursor = c;
     *table = t;
     return WCODEC_OK;

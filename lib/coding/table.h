@@ -14,14 +14,16 @@ enum {
     WCODEC_P8 = 3
 };
 
-/* A valid table: at least two symbols have a frequency; all frequencies add up to 4096 (pairs, P12) or 256 (P8), each one less at most. In a pool of P8 that runs
- * choose from, also one symbol of frequency 256: a run of such a table is constant, and leaves states and words alone. */
+/* A valid table: at least two symbols have a frequency; all frequencies add up to 4096 (pairs, P12)
+ * or 256 (P8), each one less at most. In a pool of P8 that runs choose from, also one symbol of
+ * frequency 256: a run of such a table is constant, and leaves states and words alone. */
 struct wcodec_table {
     uint8_t profile;
-    uint8_t width;      /* bits of the field */
-    uint8_t base;       /* pairs: first value of the window */
-    uint16_t count;     /* symbols with a frequency */
-    uint8_t order[256]; /* these symbols in the order in which slots are dealt: ascending but for P8 */
+    uint8_t width;  /* bits of the field */
+    uint8_t base;   /* pairs: first value of the window */
+    uint16_t count; /* symbols with a frequency */
+    uint8_t
+        order[256]; /* these symbols in the order in which slots are dealt: ascending but for P8 */
     uint16_t freq[256]; /* by symbol; 0: not held */
 };
 
@@ -41,8 +43,10 @@ static inline bool wcodec_table_is_constant(const struct wcodec_table *t)
     return t->count == 1;
 }
 
-/* Parse one table; runs: of a field with runs. WCODEC_ERROR_CORRUPT if it is not valid, or bytes are missing. */
-wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, unsigned width, bool runs, struct wcodec_table *table, wcodec_error *err);
+/* Parse one table; runs: of a field with runs. WCODEC_ERROR_CORRUPT if it is not valid, or bytes
+ * are missing. */
+wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, unsigned width,
+                                bool runs, struct wcodec_table *table, wcodec_error *err);
 
 /* Most bytes that a table takes. */
 #define WCODEC_TABLE_MAX_BYTES 600
@@ -50,7 +54,8 @@ wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, 
 /* Write a valid table; returns the number of bytes, at most WCODEC_TABLE_MAX_BYTES. */
 size_t wcodec_table_write(const struct wcodec_table *table, uint8_t *bytes);
 
-/* One u32 a slot: frequency << 20 | symbol << 12 | bias; 4096 entries, or 256 for P8. Decoding: x = (e >> 20) * (x >> p) + (e & 0xfff). */
+/* One u32 a slot: frequency << 20 | symbol << 12 | bias; 4096 entries, or 256 for P8. Decoding: x =
+ * (e >> 20) * (x >> p) + (e & 0xfff). */
 void wcodec_table_entries(const struct wcodec_table *table, uint32_t *entries);
 
 /* Cumulative frequency of each held symbol: where its slots begin. */

@@ -1,38 +1,43 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The scalar reference: decoding and encoding one tile (doc/format.md 2.3 to 2.6), in code that follows the text. It is the specification for all other
- * decoders. */
+/* The scalar reference: decoding and encoding one tile (doc/format.md 2.3 to 2.6), in code that
+ * follows the text. It is the specification for all other decoders. */
 #ifndef WCODEC_CODING_TILE_H
 #define WCODEC_CODING_TILE_H
 
 #include "coding/tiling.h"
 
-/* Why a tile could not be decoded: the same codes on every backend (a status word a tile). The first that applies, in this order. */
+/* Why a tile could not be decoded: the same codes on every backend (a status word a tile). The
+ * first that applies, in this order. */
 enum wcodec_tile_fault {
     WCODEC_TILE_OK = 0,
-    WCODEC_TILE_STATE = 1,    /* a start state below 2^16 */
-    WCODEC_TILE_WORDS = 2,    /* words missing or left over */
-    WCODEC_TILE_FINAL = 3,    /* a final state that cannot be */
-    WCODEC_TILE_OUTLIER = 4,  /* positions not increasing, position or value out of range */
-    WCODEC_TILE_CHECK = 5     /* the check of the decoded bytes differs */
+    WCODEC_TILE_STATE = 1,   /* a start state below 2^16 */
+    WCODEC_TILE_WORDS = 2,   /* words missing or left over */
+    WCODEC_TILE_FINAL = 3,   /* a final state that cannot be */
+    WCODEC_TILE_OUTLIER = 4, /* positions not increasing, position or value out of range */
+    WCODEC_TILE_CHECK = 5    /* the check of the decoded bytes differs */
 };
 
 const char *wcodec_tile_fault_string(enum wcodec_tile_fault fault);
 
-/* Decode tile number `tile` to out: its elements, at their full size, no alignment needed. The view must hold what the tile needs. verify: compare the check.
- * Never reads or writes outside, whatever words, states and outliers are. */
-enum wcodec_tile_fault wcodec_tile_decode(const struct wcodec_tiles *tiles, const struct wcodec_view *view, uint64_t tile, void *out, bool verify);
+/* Decode tile number `tile` to out: its elements, at their full size, no alignment needed. The view
+ * must hold what the tile needs. verify: compare the check. Never reads or writes outside, whatever
+ * words, states and outliers are. */
+enum wcodec_tile_fault wcodec_tile_decode(const struct wcodec_tiles *tiles,
+                                          const struct wcodec_view *view, uint64_t tile, void *out,
+                                          bool verify);
 
 /* The check of a tile's bytes (2.6): elements * 2^element_log2 bytes at data. */
 uint32_t wcodec_tile_check(const void *data, uint32_t elements, unsigned element_log2);
 
 /* Linear part of the check, for tests and for other backends: A(l) of all lanes. */
-void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned element_log2, uint64_t sums[WCODEC_LANES]);
+void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned element_log2,
+                            uint64_t sums[WCODEC_LANES]);
 uint32_t wcodec_tile_check_finish(const uint64_t sums[WCODEC_LANES]);
 
-/* How a symbol is pushed onto a state: x = (x / freq << p) + x % freq + start. The quotient is x * reciprocal >> (32 + p), exact for every x that can come up
- * (tile_encode.c). */
+/* How a symbol is pushed onto a state: x = (x / freq << p) + x % freq + start. The quotient is x *
+ * reciprocal >> (32 + p), exact for every x that can come up (tile_encode.c). */
 struct wcodec_encode_symbol {
     uint64_t reciprocal; /* ceil(2^(32+p) / freq) */
     uint32_t rest;       /* 2^p - freq */
@@ -44,8 +49,9 @@ struct wcodec_encode_symbol {
 struct wcodec_encode_table {
     struct wcodec_table table;
     struct wcodec_encode_symbol symbols[256];
-    /* For each symbol (P8, P12: a field's value; pairs: a pair of windowed values) the held symbol that stands in for it: itself if held; in a pair, one that
-     * keeps one half right if there is one. */
+    /* For each symbol (P8, P12: a field's value; pairs: a pair of windowed values) the held symbol
+     * that stands in for it: itself if held; in a pair, one that keeps one half right if there is
+     * one. */
     uint8_t substitute[256];
     uint8_t most_frequent; /* symbol */
 };
@@ -63,12 +69,13 @@ struct wcodec_stream_plan {
 
 /* Buffers for the coded form of one tile; the caller provides them at these sizes. */
 struct wcodec_tile_output {
-    uint8_t *states[WCODEC_MAX_CODED];       /* 128 bytes each */
-    uint8_t *words[WCODEC_MAX_CODED];        /* room for WCODEC_TILE_WORDS_MAX bytes; on return the words begin at `words + word_offset` */
-    uint32_t word_offset[WCODEC_MAX_CODED];  /* bytes */
+    uint8_t *states[WCODEC_MAX_CODED]; /* 128 bytes each */
+    uint8_t *words[WCODEC_MAX_CODED];  /* room for WCODEC_TILE_WORDS_MAX bytes; on return the words
+                                          begin at `words + word_offset` */
+    uint32_t word_offset[WCODEC_MAX_CODED]; /* bytes */
     uint32_t word_count[WCODEC_MAX_CODED];
-    uint8_t *raw;                            /* room for wcodec_tile_raw_size() */
-    uint16_t *positions[WCODEC_MAX_CODED];   /* room for the tile's elements */
+    uint8_t *raw;                          /* room for wcodec_tile_raw_size() */
+    uint16_t *positions[WCODEC_MAX_CODED]; /* room for the tile's elements */
     uint8_t *values[WCODEC_MAX_CODED];
     uint32_t outlier_count[WCODEC_MAX_CODED];
     uint32_t check;
@@ -80,10 +87,12 @@ static inline uint32_t wcodec_tile_words_max(uint32_t elements)
     return (elements + WCODEC_GROUP - 1) / WCODEC_GROUP * WCODEC_GROUP * 2;
 }
 
-/* Code one tile of `elements` elements at data. tables[c] are the encode tables of coded field c (its pool). Never fails. scratch: room for
- * wcodec_tile_scratch_size(elements). */
-void wcodec_tile_encode(const struct wcodec_tiling *tiling, const struct wcodec_encode_table *const tables[WCODEC_MAX_CODED], const struct wcodec_stream_plan plans[WCODEC_MAX_CODED],
-                        const void *data, uint32_t elements, struct wcodec_tile_output *output, void *scratch);
+/* Code one tile of `elements` elements at data. tables[c] are the encode tables of coded field c
+ * (its pool). Never fails. scratch: room for wcodec_tile_scratch_size(elements). */
+void wcodec_tile_encode(const struct wcodec_tiling *tiling,
+                        const struct wcodec_encode_table *const tables[WCODEC_MAX_CODED],
+                        const struct wcodec_stream_plan plans[WCODEC_MAX_CODED], const void *data,
+                        uint32_t elements, struct wcodec_tile_output *output, void *scratch);
 size_t wcodec_tile_scratch_size(uint32_t elements);
 
 #endif

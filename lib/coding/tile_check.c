@@ -5,17 +5,21 @@
 #include "coding/check_mix.h"
 
 /* One group: `own` words of each lane. */
-static inline void add_group(const uint8_t *group, uint32_t number, unsigned own, uint64_t sums[WCODEC_LANES])
+static inline void add_group(const uint8_t *group, uint32_t number, unsigned own,
+                             uint64_t sums[WCODEC_LANES])
 {
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
         for (unsigned i = 0; i < own; i++)
-            sums[lane] += (uint64_t)wcodec_load_u32(group + 4 * (own * lane + i)) * WCODEC_CHECK_KEY(own * number + i);
+            sums[lane] += (uint64_t)wcodec_load_u32(group + 4 * (own * lane + i)) *
+                          WCODEC_CHECK_KEY(own * number + i);
 }
 
-void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned element_log2, uint64_t sums[WCODEC_LANES])
+void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned element_log2,
+                            uint64_t sums[WCODEC_LANES])
 {
     const uint8_t *bytes = data;
-    const size_t size = (size_t)elements << element_log2, group_size = (size_t)WCODEC_GROUP << element_log2;
+    const size_t size = (size_t)elements << element_log2,
+                 group_size = (size_t)WCODEC_GROUP << element_log2;
     memset(sums, 0, WCODEC_LANES * sizeof *sums);
     for (uint32_t g = 0; g * group_size < size; g++) {
         const uint8_t *group = bytes + g * group_size;
@@ -25,7 +29,8 @@ void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned elemen
             memcpy(padded, group, size - g * group_size);
             group = padded;
         }
-        /* A lane's words in a group: four elements. A constant number of them lets the compiler unroll. */
+        /* A lane's words in a group: four elements. A constant number of them lets the compiler
+         * unroll. */
         switch (element_log2) {
         case 0:
             add_group(group, g, 1, sums);

@@ -6,20 +6,26 @@
 
 #include "coding/tile_encode.h"
 
-/* With r = ceil(2^k / f) and k = 32 + p, the quotient x / f is x * r >> k for all x < f 2^(32-p), which is what shrink() leaves, in P8 before both symbols: r f
- * = 2^k + e with e < f, so the error x e / (f 2^k) is below 1 / f as long as x e < 2^k, and x e < f^2 2^(32-p) < 2^k since f < 2^p. The product stays below
- * 2^64: x 2^k / f <= 2^64 - 2^k / f, x e / f < x, and 2^k / f > 2^32 > x. */
+/* With r = ceil(2^k / f) and k = 32 + p, the quotient x / f is x * r >> k for all x < f 2^(32-p),
+ * which is what shrink() leaves, in P8 before both symbols: r f = 2^k + e with e < f, so the error
+ * x e / (f 2^k) is below 1 / f as long as x e < 2^k, and x e < f^2 2^(32-p) < 2^k since f < 2^p.
+ * The product stays below 2^64: x 2^k / f <= 2^64 - 2^k / f, x e / f < x, and 2^k / f > 2^32 > x.
+ */
 static struct wcodec_encode_symbol prepare_symbol(unsigned p, uint32_t freq, uint16_t start)
 {
-    return (struct wcodec_encode_symbol){(((uint64_t)1 << (32 + p)) + freq - 1) / freq, (1u << p) - freq, (uint16_t)freq, start};
+    return (struct wcodec_encode_symbol){(((uint64_t)1 << (32 + p)) + freq - 1) / freq,
+                                         (1u << p) - freq, (uint16_t)freq, start};
 }
 
-/* For a pair that is not held: the most frequent held pair with the same first half, else with the same second half, else of all. */
+/* For a pair that is not held: the most frequent held pair with the same first half, else with the
+ * same second half, else of all. */
 static uint8_t substitute_pair(const struct wcodec_table *t, unsigned pair, uint8_t most_frequent)
 {
     unsigned best = most_frequent, best_freq = 0;
     for (unsigned i = 0; i < t->count; i++) {
-        const unsigned s = t->order[i], weight = s % 16 == pair % 16 ? 2 : s / 16 == pair / 16 ? 1 : 0;
+        const unsigned s = t->order[i], weight = s % 16 == pair % 16   ? 2
+                                                 : s / 16 == pair / 16 ? 1
+                                                                       : 0;
         if (weight && t->freq[s] + weight * 4096 > best_freq) {
             best = s;
             best_freq = t->freq[s] + weight * 4096;
@@ -37,14 +43,16 @@ void wcodec_encode_table_init(struct wcodec_encode_table *encode, const struct w
     encode->most_frequent = table->order[0];
     for (unsigned i = 0; i < table->count; i++) {
         const uint8_t s = table->order[i];
-        encode->symbols[s] = prepare_symbol(wcodec_profile_bits(table->profile), table->freq[s], starts[s]);
+        encode->symbols[s] =
+            prepare_symbol(wcodec_profile_bits(table->profile), table->freq[s], starts[s]);
         if (table->freq[s] > table->freq[encode->most_frequent])
             encode->most_frequent = s;
     }
     for (unsigned s = 0; s < 256; s++)
-        encode->substitute[s] = (uint8_t)(table->freq[s]                         ? s
-                                          : table->profile == WCODEC_PAIRS ? substitute_pair(table, s, encode->most_frequent)
-                                                                                 : encode->most_frequent);
+        encode->substitute[s] = (uint8_t)(table->freq[s] ? s
+                                          : table->profile == WCODEC_PAIRS
+                                              ? substitute_pair(table, s, encode->most_frequent)
+                                              : encode->most_frequent);
 }
 
 struct work {
@@ -75,11 +83,13 @@ static void load_elements(const struct work *w, const void *data)
         memcpy(w->padded, data, bytes);
     else
         for (size_t i = 0; i < bytes; i += size)
-            wcodec_store_uint(w->padded + i, wcodec_load_uint((const uint8_t *)data + i, size) + add, size);
+            wcodec_store_uint(w->padded + i,
+                              wcodec_load_uint((const uint8_t *)data + i, size) + add, size);
     memset(w->padded + bytes, 0, (size_t)w->groups * WCODEC_GROUP * size - bytes);
 }
 
-/* Through pointers of its own: what is stored might otherwise be `w` itself, and the loops could not be made vectors. */
+/* Through pointers of its own: what is stored might otherwise be `w` itself, and the loops could
+ * not be made vectors. */
 static void extract_field(const struct work *w, const struct wcodec_field *f)
 {
     const unsigned shift = f->shift, count = w->groups * WCODEC_GROUP;
@@ -106,9 +116,12 @@ static void extract_field(const struct work *w, const struct wcodec_field *f)
 }
 
 /* The table of each group, whether by runs or one for all. */
-static const struct wcodec_encode_table *group_table(const struct wcodec_encode_table *tables, const struct wcodec_stream_plan *plan, const struct wcodec_field *f, uint32_t group)
+static const struct wcodec_encode_table *group_table(const struct wcodec_encode_table *tables,
+                                                     const struct wcodec_stream_plan *plan,
+                                                     const struct wcodec_field *f, uint32_t group)
 {
-    return &tables[plan->run_tables ? plan->run_tables[group * WCODEC_GROUP >> f->run_log2] : plan->table];
+    return &tables[plan->run_tables ? plan->run_tables[group * WCODEC_GROUP >> f->run_log2]
+                                    : plan->table];
 }
 
 static void add_outlier(struct wcodec_tile_output *o, unsigned c, uint32_t position, uint8_t value)
@@ -117,8 +130,10 @@ static void add_outlier(struct wcodec_tile_output *o, unsigned c, uint32_t posit
     o->values[c][o->outlier_count[c]++] = value;
 }
 
-/* Symbols of one group, one an element; values that the table does not hold become outliers. Padding takes any held symbol. */
-static void choose_symbols(const struct work *w, const struct wcodec_encode_table *table, unsigned c, uint32_t first, struct wcodec_tile_output *o)
+/* Symbols of one group, one an element; values that the table does not hold become outliers.
+ * Padding takes any held symbol. */
+static void choose_symbols(const struct work *w, const struct wcodec_encode_table *table,
+                           unsigned c, uint32_t first, struct wcodec_tile_output *o)
 {
     const uint8_t *values = w->values + first, *substitute = table->substitute;
     uint8_t *symbols = w->symbols + first;
@@ -136,7 +151,8 @@ static void choose_symbols(const struct work *w, const struct wcodec_encode_tabl
             add_outlier(o, c, first + i, values[i]);
 }
 
-static void choose_pairs(const struct work *w, const struct wcodec_encode_table *table, unsigned c, uint32_t first, struct wcodec_tile_output *o)
+static void choose_pairs(const struct work *w, const struct wcodec_encode_table *table, unsigned c,
+                         uint32_t first, struct wcodec_tile_output *o)
 {
     const unsigned base = table->table.base, common = table->most_frequent;
     for (uint32_t i = first; i < first + WCODEC_GROUP; i += 2) {
@@ -169,11 +185,14 @@ static inline uint32_t shrink(uint32_t x, uint32_t limit, uint8_t **word)
     return x >> (16 * emit);
 }
 
-static uint8_t *encode_group_p8(const struct wcodec_encode_table *table, const uint8_t *symbols, uint32_t x[WCODEC_LANES], uint8_t *word)
+static uint8_t *encode_group_p8(const struct wcodec_encode_table *table, const uint8_t *symbols,
+                                uint32_t x[WCODEC_LANES], uint8_t *word)
 {
     for (unsigned place = 4; place > 0; place -= 2)
         for (unsigned lane = WCODEC_LANES; lane-- > 0;) {
-            const struct wcodec_encode_symbol *s = &table->symbols[symbols[4 * lane + place - 2]], *next = &table->symbols[symbols[4 * lane + place - 1]];
+            const struct wcodec_encode_symbol *s = &table->symbols[symbols[4 * lane + place - 2]],
+                                              *next =
+                                                  &table->symbols[symbols[4 * lane + place - 1]];
             x[lane] = shrink(x[lane], (uint32_t)s->freq * next->freq << 16, &word);
             x[lane] = push(push(x[lane], next, 8), s, 8);
         }
@@ -181,7 +200,8 @@ static uint8_t *encode_group_p8(const struct wcodec_encode_table *table, const u
 }
 
 /* 12-bit profiles: `steps` symbols a lane in a group. */
-static uint8_t *encode_group_p12(const struct wcodec_encode_table *table, const uint8_t *symbols, unsigned steps, uint32_t x[WCODEC_LANES], uint8_t *word)
+static uint8_t *encode_group_p12(const struct wcodec_encode_table *table, const uint8_t *symbols,
+                                 unsigned steps, uint32_t x[WCODEC_LANES], uint8_t *word)
 {
     for (unsigned step = steps; step-- > 0;)
         for (unsigned lane = WCODEC_LANES; lane-- > 0;) {
@@ -192,23 +212,28 @@ static uint8_t *encode_group_p12(const struct wcodec_encode_table *table, const 
     return word;
 }
 
-static void encode_rans(const struct work *w, const struct wcodec_encode_table *tables, const struct wcodec_stream_plan *plan, unsigned c, const uint16_t payload[WCODEC_LANES],
-                        struct wcodec_tile_output *o)
+static void encode_rans(const struct work *w, const struct wcodec_encode_table *tables,
+                        const struct wcodec_stream_plan *plan, unsigned c,
+                        const uint16_t payload[WCODEC_LANES], struct wcodec_tile_output *o)
 {
     const struct wcodec_field *f = &w->tiling->fields[w->tiling->coded[c]];
     const uint32_t room = wcodec_tile_words_max(w->elements);
     uint8_t *const end = o->words[c] + room, *word = end;
     uint32_t x[WCODEC_LANES];
     for (uint32_t g = 0; g < w->groups; g++)
-        (f->profile == WCODEC_PAIRS ? choose_pairs : choose_symbols)(w, group_table(tables, plan, f, g), c, g * WCODEC_GROUP, o);
+        (f->profile == WCODEC_PAIRS ? choose_pairs : choose_symbols)(
+            w, group_table(tables, plan, f, g), c, g * WCODEC_GROUP, o);
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
         x[lane] = (1u << 16) + payload[lane];
     for (uint32_t g = w->groups; g-- > 0;) {
         const struct wcodec_encode_table *table = group_table(tables, plan, f, g);
-        const uint8_t *symbols = w->symbols + (size_t)g * WCODEC_GROUP / wcodec_profile_span(f->profile);
+        const uint8_t *symbols =
+            w->symbols + (size_t)g * WCODEC_GROUP / wcodec_profile_span(f->profile);
         if (wcodec_table_is_constant(&table->table))
             continue;
-        word = f->profile == WCODEC_P8 ? encode_group_p8(table, symbols, x, word) : encode_group_p12(table, symbols, 4 / wcodec_profile_span(f->profile), x, word);
+        word = f->profile == WCODEC_P8
+                   ? encode_group_p8(table, symbols, x, word)
+                   : encode_group_p12(table, symbols, 4 / wcodec_profile_span(f->profile), x, word);
     }
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
         wcodec_store_u32(o->states[c] + 4 * lane, x[lane]);
@@ -216,11 +241,15 @@ static void encode_rans(const struct work *w, const struct wcodec_encode_table *
     o->word_count[c] = (uint32_t)(end - word) / 2;
 }
 
-void wcodec_tile_encode(const struct wcodec_tiling *tiling, const struct wcodec_encode_table *const tables[WCODEC_MAX_CODED], const struct wcodec_stream_plan plans[WCODEC_MAX_CODED],
-                        const void *data, uint32_t elements, struct wcodec_tile_output *output, void *scratch)
+void wcodec_tile_encode(const struct wcodec_tiling *tiling,
+                        const struct wcodec_encode_table *const tables[WCODEC_MAX_CODED],
+                        const struct wcodec_stream_plan plans[WCODEC_MAX_CODED], const void *data,
+                        uint32_t elements, struct wcodec_tile_output *output, void *scratch)
 {
     static const uint16_t no_payload[WCODEC_LANES] = {0};
-    struct work w = {.tiling = tiling, .elements = elements, .groups = (elements + WCODEC_GROUP - 1) / WCODEC_GROUP};
+    struct work w = {.tiling = tiling,
+                     .elements = elements,
+                     .groups = (elements + WCODEC_GROUP - 1) / WCODEC_GROUP};
     const size_t padded = (size_t)w.groups * WCODEC_GROUP;
     uint16_t payload[WCODEC_LANES];
     w.rows = (uint32_t *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
@@ -228,7 +257,8 @@ void wcodec_tile_encode(const struct wcodec_tiling *tiling, const struct wcodec_
     w.values = w.padded + 8 * padded;
     w.symbols = w.values + padded;
     load_elements(&w, data);
-    wcodec_pack_raw(tiling, w.padded, w.groups, wcodec_tile_has_payload(tiling, plans[0].mode), payload, output->raw, w.rows);
+    wcodec_pack_raw(tiling, w.padded, w.groups, wcodec_tile_has_payload(tiling, plans[0].mode),
+                    payload, output->raw, w.rows);
     for (unsigned c = 0; c < tiling->coded_count; c++) {
         const struct wcodec_field *f = &tiling->fields[tiling->coded[c]];
         output->outlier_count[c] = 0;

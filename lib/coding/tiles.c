@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The prefix of a payload: tables, directory and runs, and from them the place of everything else (doc/format.md 2.1). */
+/* The prefix of a payload: tables, directory and runs, and from them the place of everything else
+ * (doc/format.md 2.1). */
 #include "coding/tiling.h"
 
 #include "core/error.h"
@@ -23,7 +24,8 @@ void wcodec_tiles_free(struct wcodec_tiles *s)
     wcodec_free(a, s);
 }
 
-static wcodec_status read_tables(struct wcodec_tiles *s, struct wcodec_cursor *cursor, wcodec_error *err)
+static wcodec_status read_tables(struct wcodec_tiles *s, struct wcodec_cursor *cursor,
+                                 wcodec_error *err)
 {
     const struct wcodec_tiling *t = s->tiling;
     uint32_t number = 0, entries = 0;
@@ -31,7 +33,8 @@ static wcodec_status read_tables(struct wcodec_tiles *s, struct wcodec_cursor *c
         const struct wcodec_field *f = &t->fields[t->coded[c]];
         s->table_base[c] = (uint8_t)number;
         for (unsigned i = 0; i < f->tables; i++, number++) {
-            wcodec_status status = wcodec_table_read(cursor, f->profile, f->width, f->run_log2 > 0, &s->tables[number], err);
+            wcodec_status status = wcodec_table_read(cursor, f->profile, f->width, f->run_log2 > 0,
+                                                     &s->tables[number], err);
             if (status) {
                 wcodec_error_prefix(err, "table %u of field %u", i, t->coded[c]);
                 return status;
@@ -42,7 +45,8 @@ static wcodec_status read_tables(struct wcodec_tiles *s, struct wcodec_cursor *c
     }
     s->entries = wcodec_alloc_array(s->allocator, entries, sizeof *s->entries);
     if (!s->entries)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %" PRIu32 " table entries", entries);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %" PRIu32 " table entries",
+                           entries);
     for (uint32_t i = 0; i < number; i++)
         wcodec_table_entries(&s->tables[i], s->entries + s->entry_offset[i]);
     return WCODEC_OK;
@@ -55,31 +59,45 @@ static uint32_t max_words(const struct wcodec_field *f, uint32_t elements)
     return f->profile == WCODEC_P12 ? padded : padded / 2;
 }
 
-static wcodec_status check_stream(const struct wcodec_tiling *t, unsigned coded, uint32_t elements, uint32_t a, uint32_t b, struct wcodec_stream *out, wcodec_error *err)
+static wcodec_status check_stream(const struct wcodec_tiling *t, unsigned coded, uint32_t elements,
+                                  uint32_t a, uint32_t b, struct wcodec_stream *out,
+                                  wcodec_error *err)
 {
     const struct wcodec_field *f = &t->fields[t->coded[coded]];
-    struct wcodec_stream s = {.words = a & 0xfffff, .table = a >> 20 & 15, .mode = a >> 24 & 15, .outliers = b & 0x1ffff, .symbol = (uint8_t)(b >> 24)};
+    struct wcodec_stream s = {.words = a & 0xfffff,
+                              .table = a >> 20 & 15,
+                              .mode = a >> 24 & 15,
+                              .outliers = b & 0x1ffff,
+                              .symbol = (uint8_t)(b >> 24)};
     if (a >> 28 || b >> 17 & 0x7f)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "reserved bits of a stream descriptor are not zero");
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "reserved bits of a stream descriptor are not zero");
     if (s.mode > WCODEC_STREAM_STORED)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "stream mode %u, known are 0 to 2", s.mode);
     if (s.mode == WCODEC_STREAM_RANS ? s.symbol != 0 : s.words != 0 || s.table != 0)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "a stream descriptor of mode %u has parts that the mode does not have", s.mode);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "a stream descriptor of mode %u has parts that the mode does not have",
+                           s.mode);
     if (s.mode == WCODEC_STREAM_STORED && b != 0)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "a stored tile has outliers or a symbol");
     if (s.table >= f->tables || (f->run_log2 && s.table != 0))
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "table %u of a pool of %u%s", s.table, f->tables, f->run_log2 ? " with runs" : "");
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "table %u of a pool of %u%s", s.table,
+                           f->tables, f->run_log2 ? " with runs" : "");
     if (s.symbol >> f->width)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "constant symbol %u does not fit %u bits", s.symbol, f->width);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "constant symbol %u does not fit %u bits",
+                           s.symbol, f->width);
     if (s.words > max_words(f, elements))
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%" PRIu32 " words for %" PRIu32 " elements", s.words, elements);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%" PRIu32 " words for %" PRIu32 " elements",
+                           s.words, elements);
     if (s.outliers > elements)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%" PRIu32 " outliers in %" PRIu32 " elements", s.outliers, elements);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "%" PRIu32 " outliers in %" PRIu32 " elements", s.outliers, elements);
     *out = s;
     return WCODEC_OK;
 }
 
-static wcodec_status read_directory(struct wcodec_tiles *s, const uint8_t *directory, wcodec_error *err)
+static wcodec_status read_directory(struct wcodec_tiles *s, const uint8_t *directory,
+                                    wcodec_error *err)
 {
     const struct wcodec_tiling *t = s->tiling;
     const uint8_t *p = directory + 4 * t->tiles;
@@ -88,7 +106,9 @@ static wcodec_status read_directory(struct wcodec_tiles *s, const uint8_t *direc
         unsigned stored = 0;
         s->checks[tile] = wcodec_load_u32(directory + 4 * tile);
         for (unsigned c = 0; c < t->coded_count; c++, p += 8) {
-            wcodec_status status = check_stream(t, c, wcodec_tile_elements(t, tile), wcodec_load_u32(p), wcodec_load_u32(p + 4), &streams[c], err);
+            wcodec_status status =
+                check_stream(t, c, wcodec_tile_elements(t, tile), wcodec_load_u32(p),
+                             wcodec_load_u32(p + 4), &streams[c], err);
             if (status) {
                 wcodec_error_prefix(err, "tile %" PRIu64 ", field %u", tile, t->coded[c]);
                 return status;
@@ -96,7 +116,8 @@ static wcodec_status read_directory(struct wcodec_tiles *s, const uint8_t *direc
             stored += streams[c].mode == WCODEC_STREAM_STORED;
         }
         if (stored != 0 && stored != t->coded_count)
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %" PRIu64 ": only some of its fields are stored", tile);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "tile %" PRIu64 ": only some of its fields are stored", tile);
     }
     return WCODEC_OK;
 }
@@ -111,18 +132,23 @@ static wcodec_status check_runs(const struct wcodec_tiles *s, unsigned c, wcodec
     for (uint64_t tile = 0; tile < t->tiles; tile++) {
         const uint8_t *p = s->runs[c] + tile * bytes;
         bool used = s->streams[tile * t->coded_count + c].mode == WCODEC_STREAM_RANS;
-        uint32_t runs = used ? (uint32_t)wcodec_div_up_u64(wcodec_tile_elements(t, tile), (uint64_t)1 << f->run_log2) : 0;
+        uint32_t runs = used ? (uint32_t)wcodec_div_up_u64(wcodec_tile_elements(t, tile),
+                                                           (uint64_t)1 << f->run_log2)
+                             : 0;
         for (uint32_t i = 0; i < bytes * 8 / bits; i++) {
             unsigned index = (unsigned)p[i * bits / 8] >> (i * bits % 8) & ((1u << bits) - 1);
             if (index >= f->tables || (i >= runs && index != 0))
-                return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %" PRIu64 ", field %u: run %" PRIu32 " names table %u of a pool of %u", tile, t->coded[c], i,
-                                   index, i < runs ? f->tables : 0);
+                return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                                   "tile %" PRIu64 ", field %u: run %" PRIu32
+                                   " names table %u of a pool of %u",
+                                   tile, t->coded[c], i, index, i < runs ? f->tables : 0);
         }
     }
     return WCODEC_OK;
 }
 
-static wcodec_status read_runs(struct wcodec_tiles *s, struct wcodec_cursor *cursor, wcodec_error *err)
+static wcodec_status read_runs(struct wcodec_tiles *s, struct wcodec_cursor *cursor,
+                               wcodec_error *err)
 {
     const struct wcodec_tiling *t = s->tiling;
     for (unsigned c = 0; c < t->coded_count; c++) {
@@ -131,8 +157,10 @@ static wcodec_status read_runs(struct wcodec_tiles *s, struct wcodec_cursor *cur
         uint64_t size;
         if (!f->run_log2)
             continue;
-        if (!wcodec_mul_u64(t->tiles, wcodec_run_bytes_of_tile(t, f), &size) || !wcodec_take_bytes(cursor, size, &bytes))
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "run indices of field %u are cut off", t->coded[c]);
+        if (!wcodec_mul_u64(t->tiles, wcodec_run_bytes_of_tile(t, f), &size) ||
+            !wcodec_take_bytes(cursor, size, &bytes))
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "run indices of field %u are cut off",
+                               t->coded[c]);
         s->runs[c] = wcodec_alloc_array(s->allocator, size, 1);
         if (!s->runs[c])
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for run indices");
@@ -144,7 +172,8 @@ static wcodec_status read_runs(struct wcodec_tiles *s, struct wcodec_cursor *cur
     return WCODEC_OK;
 }
 
-/* Give every stream and tile its place; areas must fill the payload. Sums cannot wrap: each tile adds less than 2^21, and there are fewer than 2^36 of them. */
+/* Give every stream and tile its place; areas must fill the payload. Sums cannot wrap: each tile
+ * adds less than 2^21, and there are fewer than 2^36 of them. */
 static wcodec_status place(struct wcodec_tiles *s, uint64_t prefix_size, wcodec_error *err)
 {
     const struct wcodec_tiling *t = s->tiling;
@@ -155,7 +184,8 @@ static wcodec_status place(struct wcodec_tiles *s, uint64_t prefix_size, wcodec_
         outliers += s->streams[i].outliers;
     }
     for (uint64_t tile = 0; tile < t->tiles; tile++)
-        raw += wcodec_tile_raw_size(t, wcodec_tile_elements(t, tile), s->streams[tile * t->coded_count].mode);
+        raw += wcodec_tile_raw_size(t, wcodec_tile_elements(t, tile),
+                                    s->streams[tile * t->coded_count].mode);
     const uint64_t sizes[WCODEC_AREAS] = {states, words, raw, 2 * outliers, outliers};
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         /* Positions and values are one area: values follow without a gap. */
@@ -163,8 +193,11 @@ static wcodec_status place(struct wcodec_tiles *s, uint64_t prefix_size, wcodec_
         at = s->area_end[a] = s->area_begin[a] + sizes[a];
     }
     if (at != s->payload_size)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the parts of a payload take %" PRIu64 " bytes, it has %" PRIu64, at, s->payload_size);
-    uint64_t state = s->area_begin[WCODEC_AREA_STATES], word = s->area_begin[WCODEC_AREA_WORDS], place_raw = s->area_begin[WCODEC_AREA_RAW], outlier = 0;
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "the parts of a payload take %" PRIu64 " bytes, it has %" PRIu64, at,
+                           s->payload_size);
+    uint64_t state = s->area_begin[WCODEC_AREA_STATES], word = s->area_begin[WCODEC_AREA_WORDS],
+             place_raw = s->area_begin[WCODEC_AREA_RAW], outlier = 0;
     for (uint64_t tile = 0; tile < t->tiles; tile++) {
         struct wcodec_stream *streams = &s->streams[tile * t->coded_count];
         s->raw[tile] = place_raw;
@@ -200,36 +233,45 @@ static wcodec_status read_prefix(struct wcodec_tiles *s, const uint8_t *prefix, 
     /* Before memory is taken in proportion to the tiles: their directory must be there. */
     uint64_t directory_size = t->tiles * (4 + 8 * (uint64_t)t->coded_count);
     if (directory_size > t->prefix_size)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%" PRIu64 " tiles cannot be described in %" PRIu64 " bytes", t->tiles, t->prefix_size);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "%" PRIu64 " tiles cannot be described in %" PRIu64 " bytes", t->tiles,
+                           t->prefix_size);
     s->tables = wcodec_alloc_array(s->allocator, t->table_count, sizeof *s->tables);
     s->checks = wcodec_alloc_array(s->allocator, t->tiles, sizeof *s->checks);
     s->streams = wcodec_alloc_array(s->allocator, t->tiles * t->coded_count, sizeof *s->streams);
     s->raw = wcodec_alloc_array(s->allocator, t->tiles, sizeof *s->raw);
     if (!s->tables || !s->checks || !s->streams || !s->raw)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for the directory of %" PRIu64 " tiles", t->tiles);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY,
+                           "no memory for the directory of %" PRIu64 " tiles", t->tiles);
     wcodec_status status = read_tables(s, &cursor, err);
     if (status)
         return status;
     if (!skip_padding(&cursor, prefix) || !wcodec_take_bytes(&cursor, directory_size, &directory))
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the tile directory is cut off, or bytes before it are not zero");
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "the tile directory is cut off, or bytes before it are not zero");
     status = read_directory(s, directory, err);
     if (status)
         return status;
     if (!skip_padding(&cursor, prefix))
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "bytes behind the tile directory are missing or not zero");
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "bytes behind the tile directory are missing or not zero");
     status = read_runs(s, &cursor, err);
     if (status)
         return status;
     if (!skip_padding(&cursor, prefix) || cursor.at != cursor.end)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the prefix of a payload does not end where it should");
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "the prefix of a payload does not end where it should");
     return place(s, t->prefix_size, err);
 }
 
-wcodec_status wcodec_tiles_read(const struct wcodec_tiling *tiling, const uint8_t *prefix, uint64_t payload_size, const wcodec_allocator *allocator,
+wcodec_status wcodec_tiles_read(const struct wcodec_tiling *tiling, const uint8_t *prefix,
+                                uint64_t payload_size, const wcodec_allocator *allocator,
                                 struct wcodec_tiles **tiles, wcodec_error *err)
 {
     if (tiling->prefix_size > payload_size)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "a prefix of %" PRIu64 " bytes in a payload of %" PRIu64, tiling->prefix_size, payload_size);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "a prefix of %" PRIu64 " bytes in a payload of %" PRIu64,
+                           tiling->prefix_size, payload_size);
     struct wcodec_tiles *s = wcodec_alloc_zeroed(allocator, sizeof *s);
     if (!s)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for a tensor's tiles");
@@ -268,7 +310,8 @@ static void tile_begin(const struct wcodec_tiles *s, uint64_t tile, uint64_t at[
     at[WCODEC_AREA_VALUES] = s->area_begin[WCODEC_AREA_VALUES] + stream->outlier;
 }
 
-void wcodec_tiles_extent(const struct wcodec_tiles *tiles, uint64_t first, uint64_t end, uint64_t begin[WCODEC_AREAS], uint64_t stop[WCODEC_AREAS])
+void wcodec_tiles_extent(const struct wcodec_tiles *tiles, uint64_t first, uint64_t end,
+                         uint64_t begin[WCODEC_AREAS], uint64_t stop[WCODEC_AREAS])
 {
     tile_begin(tiles, first, begin);
     tile_begin(tiles, end, stop);

@@ -7,7 +7,8 @@
 
 #include <inttypes.h>
 
-/* Raw bits are numbered from just above the highest coded field, around to the bottom of it (doc/format.md 2.4). */
+/* Raw bits are numbered from just above the highest coded field, around to the bottom of it
+ * (doc/format.md 2.4). */
 static void derive_raw_bits(struct wcodec_tiling *t, unsigned width)
 {
     const struct wcodec_field *top = &t->fields[t->coded[t->coded_count - 1]];
@@ -25,7 +26,8 @@ static void derive_raw_bits(struct wcodec_tiling *t, unsigned width)
     t->plane_count = 0;
     for (unsigned bits = 32, first = 0; bits; bits /= 2)
         if (t->raw_bits & bits) {
-            t->planes[t->plane_count++] = (struct wcodec_plane){(uint8_t)bits, (uint8_t)first, t->raw_position[first]};
+            t->planes[t->plane_count++] =
+                (struct wcodec_plane){(uint8_t)bits, (uint8_t)first, t->raw_position[first]};
             first += bits;
         }
 }
@@ -36,7 +38,8 @@ static wcodec_status derive_field(struct wcodec_tiling *t, unsigned i, wcodec_er
     switch (f->kind) {
     case WCODEC_FIELD_CONSTANT:
         if (f->width < 64 && f->value >> f->width)
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "constant field %u does not fit its %u bits", i, f->width);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "constant field %u does not fit its %u bits", i, f->width);
         t->constant_bits |= f->value << f->shift;
         return WCODEC_OK;
     case WCODEC_FIELD_RAW:
@@ -44,18 +47,26 @@ static wcodec_status derive_field(struct wcodec_tiling *t, unsigned i, wcodec_er
     case WCODEC_FIELD_CODED:
         break;
     default:
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "field %u has kind %u, known are 0 to 2", i, f->kind);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "field %u has kind %u, known are 0 to 2", i,
+                           f->kind);
     }
     if (f->width > 8)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "coded field %u has %u bits, at most 8 are allowed", i, f->width);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "coded field %u has %u bits, at most 8 are allowed", i, f->width);
     if (f->profile < WCODEC_PAIRS || f->profile > WCODEC_P8)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "coded field %u has profile %u, known are 1 to 3", i, f->profile);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "coded field %u has profile %u, known are 1 to 3", i, f->profile);
     if (f->tables < 1 || f->tables > (f->profile == WCODEC_P8 ? 16 : 4))
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "coded field %u has %u tables", i, f->tables);
-    if (f->run_log2 && (f->profile != WCODEC_P8 || f->tables < 2 || f->run_log2 < 7 || f->run_log2 > 12))
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "coded field %u has runs of 2^%u elements, which its profile or pool does not allow", i, f->run_log2);
+    if (f->run_log2 &&
+        (f->profile != WCODEC_P8 || f->tables < 2 || f->run_log2 < 7 || f->run_log2 > 12))
+        return wcodec_fail(
+            err, WCODEC_ERROR_CORRUPT,
+            "coded field %u has runs of 2^%u elements, which its profile or pool does not allow", i,
+            f->run_log2);
     if (t->coded_count == WCODEC_MAX_CODED)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "more than %d coded fields", WCODEC_MAX_CODED);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "more than %d coded fields",
+                           WCODEC_MAX_CODED);
     t->coded[t->coded_count++] = (uint8_t)i;
     t->table_count += f->tables;
     return WCODEC_OK;
@@ -64,12 +75,16 @@ static wcodec_status derive_field(struct wcodec_tiling *t, unsigned i, wcodec_er
 wcodec_status wcodec_tiling_derive(struct wcodec_tiling *t, uint64_t size, wcodec_error *err)
 {
     if (t->element_log2 > 3)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "element size 2^%u bytes, at most 2^3 is allowed", t->element_log2);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "element size 2^%u bytes, at most 2^3 is allowed", t->element_log2);
     if (t->tile_log2 < WCODEC_TILE_LOG2_MIN || t->tile_log2 > WCODEC_TILE_LOG2_MAX)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile size 2^%u elements is not from 2^%d to 2^%d", t->tile_log2, WCODEC_TILE_LOG2_MIN,
-                           WCODEC_TILE_LOG2_MAX);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "tile size 2^%u elements is not from 2^%d to 2^%d", t->tile_log2,
+                           WCODEC_TILE_LOG2_MIN, WCODEC_TILE_LOG2_MAX);
     if (size == 0 || size & (((uint64_t)1 << t->element_log2) - 1))
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%" PRIu64 " bytes are no positive number of elements of 2^%u bytes", size, t->element_log2);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "%" PRIu64 " bytes are no positive number of elements of 2^%u bytes",
+                           size, t->element_log2);
     if (t->field_count < 1 || t->field_count > WCODEC_MAX_FIELDS)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%u fields", t->field_count);
     t->size = size;
@@ -82,9 +97,12 @@ wcodec_status wcodec_tiling_derive(struct wcodec_tiling *t, uint64_t size, wcode
     for (unsigned i = 0; i < t->field_count; i++) {
         struct wcodec_field *f = &t->fields[i];
         if (f->width < 1 || f->width > width - bit)
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "field %u of %u bits passes the element's %u bits", i, f->width, width);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "field %u of %u bits passes the element's %u bits", i, f->width,
+                               width);
         if (i > 0 && f->kind != WCODEC_FIELD_CODED && f->kind == t->fields[i - 1].kind)
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "fields %u and %u are both constant or both raw", i - 1, i);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "fields %u and %u are both constant or both raw", i - 1, i);
         f->shift = (uint8_t)bit;
         bit += f->width;
         wcodec_status status = derive_field(t, i, err);
@@ -92,7 +110,8 @@ wcodec_status wcodec_tiling_derive(struct wcodec_tiling *t, uint64_t size, wcode
             return status;
     }
     if (bit != width)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "fields have %u bits together, the element has %u", bit, width);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "fields have %u bits together, the element has %u", bit, width);
     if (t->coded_count == 0)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "no field is coded");
     derive_raw_bits(t, width);
@@ -105,7 +124,8 @@ static bool take_field(struct wcodec_cursor *c, struct wcodec_field *f)
     if (!wcodec_take_u8(c, &f->kind) || !wcodec_take_u8(c, &f->width))
         return false;
     if (f->kind == WCODEC_FIELD_CODED)
-        return wcodec_take_u8(c, &f->profile) && wcodec_take_u8(c, &f->tables) && wcodec_take_u8(c, &f->run_log2);
+        return wcodec_take_u8(c, &f->profile) && wcodec_take_u8(c, &f->tables) &&
+               wcodec_take_u8(c, &f->run_log2);
     if (f->kind != WCODEC_FIELD_CONSTANT)
         return true;
     if (f->width > 64 || !wcodec_take_bytes(c, (f->width + 7u) / 8, &value))
@@ -114,20 +134,25 @@ static bool take_field(struct wcodec_cursor *c, struct wcodec_field *f)
     return true;
 }
 
-wcodec_status wcodec_tiling_read(struct wcodec_cursor *cursor, uint64_t size, struct wcodec_tiling *tiling, wcodec_error *err)
+wcodec_status wcodec_tiling_read(struct wcodec_cursor *cursor, uint64_t size,
+                                 struct wcodec_tiling *tiling, wcodec_error *err)
 {
     struct wcodec_tiling t = {0};
     struct wcodec_cursor c = *cursor;
     const uint8_t *add;
-    if (!wcodec_take_u8(&c, &t.element_log2) || !wcodec_take_u8(&c, &t.tile_log2) || t.element_log2 > 3 || !wcodec_take_bytes(&c, 1u << t.element_log2, &add) ||
+    if (!wcodec_take_u8(&c, &t.element_log2) || !wcodec_take_u8(&c, &t.tile_log2) ||
+        t.element_log2 > 3 || !wcodec_take_bytes(&c, 1u << t.element_log2, &add) ||
         !wcodec_take_u8(&c, &t.field_count) || t.field_count > WCODEC_MAX_FIELDS)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "parameters of a tensor in tiles are cut off or out of range");
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "parameters of a tensor in tiles are cut off or out of range");
     t.add = wcodec_load_uint(add, 1u << t.element_log2);
     for (unsigned i = 0; i < t.field_count; i++)
         if (!take_field(&c, &t.fields[i]))
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "field %u of %u is cut off", i, t.field_count);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "field %u of %u is cut off", i,
+                               t.field_count);
     if (!wcodec_take_varint(&c, &t.prefix_size) || c.at != c.end)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "parameters of a tensor in tiles do not end where its record ends");
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "parameters of a tensor in tiles do not end where its record ends");
     wcodec_status status = wcodec_tiling_derive(&t, size, err);
     if (status)
         return status;

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* How a tensor in tiles is laid out: parameters from its index record, and the prefix of its payload (doc/format.md 2 and 2.1).
- * Everything here is validated on reading: decoders trust these structures, and check only what depends on words and states. */
+/* How a tensor in tiles is laid out: parameters from its index record, and the prefix of its
+ * payload (doc/format.md 2 and 2.1). Everything here is validated on reading: decoders trust these
+ * structures, and check only what depends on words and states. */
 #ifndef WCODEC_CODING_TILING_H
 #define WCODEC_CODING_TILING_H
 
@@ -60,11 +61,14 @@ struct wcodec_tiling {
     unsigned table_count;     /* tables of all pools */
 };
 
-/* Validate the parameters and compute what derives from them, for a tensor of `size` bytes. WCODEC_ERROR_CORRUPT. */
+/* Validate the parameters and compute what derives from them, for a tensor of `size` bytes.
+ * WCODEC_ERROR_CORRUPT. */
 wcodec_status wcodec_tiling_derive(struct wcodec_tiling *tiling, uint64_t size, wcodec_error *err);
 
-/* Parse the parameters of an index record (all that is left in cursor belongs to them), then derive. */
-wcodec_status wcodec_tiling_read(struct wcodec_cursor *cursor, uint64_t size, struct wcodec_tiling *tiling, wcodec_error *err);
+/* Parse the parameters of an index record (all that is left in cursor belongs to them), then
+ * derive. */
+wcodec_status wcodec_tiling_read(struct wcodec_cursor *cursor, uint64_t size,
+                                 struct wcodec_tiling *tiling, wcodec_error *err);
 
 #define WCODEC_TILING_MAX_BYTES 700
 /* Write the parameters; returns the number of bytes, at most WCODEC_TILING_MAX_BYTES. */
@@ -73,11 +77,13 @@ size_t wcodec_tiling_write(const struct wcodec_tiling *tiling, uint8_t *bytes);
 /* Elements of a tile: 2^t but for the last. */
 static inline uint32_t wcodec_tile_elements(const struct wcodec_tiling *t, uint64_t tile)
 {
-    uint64_t first = tile << t->tile_log2, left = t->elements - first, full = (uint64_t)1 << t->tile_log2;
+    uint64_t first = tile << t->tile_log2, left = t->elements - first,
+             full = (uint64_t)1 << t->tile_log2;
     return (uint32_t)(left < full ? left : full);
 }
 
-/* Bytes of a tile's raw part: planes with or without a payload in the start states, or stored. A multiple of 64. */
+/* Bytes of a tile's raw part: planes with or without a payload in the start states, or stored. A
+ * multiple of 64. */
 uint64_t wcodec_tile_raw_size(const struct wcodec_tiling *tiling, uint32_t elements, unsigned mode);
 
 /* Does a tile whose lowest coded field has this mode carry raw bits in its start states? */
@@ -86,7 +92,11 @@ static inline bool wcodec_tile_has_payload(const struct wcodec_tiling *t, unsign
     return mode == 0 && t->plane_count > 0 && t->planes[0].bits >= 4;
 }
 
-enum wcodec_stream_mode { WCODEC_STREAM_RANS = 0, WCODEC_STREAM_CONSTANT = 1, WCODEC_STREAM_STORED = 2 };
+enum wcodec_stream_mode {
+    WCODEC_STREAM_RANS = 0,
+    WCODEC_STREAM_CONSTANT = 1,
+    WCODEC_STREAM_STORED = 2
+};
 
 /* One coded field of one tile. */
 struct wcodec_stream {
@@ -106,42 +116,56 @@ static inline unsigned wcodec_run_index_bits(unsigned tables)
     return tables <= 2 ? 1 : tables <= 4 ? 2 : 4;
 }
 
-static inline uint32_t wcodec_runs_of_tile(const struct wcodec_tiling *t, const struct wcodec_field *f)
+static inline uint32_t wcodec_runs_of_tile(const struct wcodec_tiling *t,
+                                           const struct wcodec_field *f)
 {
     return t->tile_log2 > f->run_log2 ? (uint32_t)1 << (t->tile_log2 - f->run_log2) : 1;
 }
 
-static inline uint32_t wcodec_run_bytes_of_tile(const struct wcodec_tiling *t, const struct wcodec_field *f)
+static inline uint32_t wcodec_run_bytes_of_tile(const struct wcodec_tiling *t,
+                                                const struct wcodec_field *f)
 {
     return (wcodec_runs_of_tile(t, f) * wcodec_run_index_bits(f->tables) + 7) / 8;
 }
 
-enum wcodec_area { WCODEC_AREA_STATES, WCODEC_AREA_WORDS, WCODEC_AREA_RAW, WCODEC_AREA_POSITIONS, WCODEC_AREA_VALUES, WCODEC_AREAS };
+enum wcodec_area {
+    WCODEC_AREA_STATES,
+    WCODEC_AREA_WORDS,
+    WCODEC_AREA_RAW,
+    WCODEC_AREA_POSITIONS,
+    WCODEC_AREA_VALUES,
+    WCODEC_AREAS
+};
 
 /* The parsed prefix of a payload. Owns its memory. */
 struct wcodec_tiles {
     const struct wcodec_tiling *tiling;
     const wcodec_allocator *allocator;
     uint64_t payload_size;
-    struct wcodec_table *tables;                  /* all pools, fields low bits first */
-    uint32_t *entries;                            /* decode entries: 4096 (P12, pairs) or 256 (P8) a table */
-    uint32_t entry_offset[WCODEC_MAX_CODED * 16]; /* by number of the table: where its entries begin */
-    uint8_t table_base[WCODEC_MAX_CODED];         /* by coded field: number of its first table */
-    uint32_t *checks;                             /* by tile */
-    struct wcodec_stream *streams;                /* tile-major: [tile * coded_count + coded field] */
-    uint64_t *raw;                                /* by tile: payload offset of its raw part */
-    uint8_t *runs[WCODEC_MAX_CODED];              /* by coded field: its packed run indices, NULL without runs */
-    uint64_t area_begin[WCODEC_AREAS];            /* payload offsets */
+    struct wcodec_table *tables; /* all pools, fields low bits first */
+    uint32_t *entries;           /* decode entries: 4096 (P12, pairs) or 256 (P8) a table */
+    uint32_t
+        entry_offset[WCODEC_MAX_CODED * 16]; /* by number of the table: where its entries begin */
+    uint8_t table_base[WCODEC_MAX_CODED];    /* by coded field: number of its first table */
+    uint32_t *checks;                        /* by tile */
+    struct wcodec_stream *streams;           /* tile-major: [tile * coded_count + coded field] */
+    uint64_t *raw;                           /* by tile: payload offset of its raw part */
+    uint8_t *runs[WCODEC_MAX_CODED]; /* by coded field: its packed run indices, NULL without runs */
+    uint64_t area_begin[WCODEC_AREAS]; /* payload offsets */
     uint64_t area_end[WCODEC_AREAS];
 };
 
-/* Parse and validate a payload's prefix (tiling->prefix_size bytes, which must be what it takes) for a payload of payload_size bytes: all areas are found to
- * fill it exactly. `tiling` must outlive the result. WCODEC_ERROR_CORRUPT, WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_tiles_read(const struct wcodec_tiling *tiling, const uint8_t *prefix, uint64_t payload_size, const wcodec_allocator *allocator, struct wcodec_tiles **tiles, wcodec_error *err);
+/* Parse and validate a payload's prefix (tiling->prefix_size bytes, which must be what it takes)
+ * for a payload of payload_size bytes: all areas are found to fill it exactly. `tiling` must
+ * outlive the result. WCODEC_ERROR_CORRUPT, WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_tiles_read(const struct wcodec_tiling *tiling, const uint8_t *prefix,
+                                uint64_t payload_size, const wcodec_allocator *allocator,
+                                struct wcodec_tiles **tiles, wcodec_error *err);
 void wcodec_tiles_free(struct wcodec_tiles *tiles);
 
-/* Bytes that a payload has, as far as areas are in memory: area a holds payload bytes from begin[a] at data[a]. With the whole payload in memory, data is it
- * and begin 0 for all. The caller has made sure that everything that the tiles he asks for need is there. */
+/* Bytes that a payload has, as far as areas are in memory: area a holds payload bytes from begin[a]
+ * at data[a]. With the whole payload in memory, data is it and begin 0 for all. The caller has made
+ * sure that everything that the tiles he asks for need is there. */
 struct wcodec_view {
     const uint8_t *data[WCODEC_AREAS];
     uint64_t begin[WCODEC_AREAS];
@@ -150,15 +174,18 @@ struct wcodec_view {
 void wcodec_view_whole(const uint8_t *payload, struct wcodec_view *view);
 
 /* For tiles [first, end): the payload bytes [begin[a], stop[a]) of each area. */
-void wcodec_tiles_extent(const struct wcodec_tiles *tiles, uint64_t first, uint64_t end, uint64_t begin[WCODEC_AREAS], uint64_t stop[WCODEC_AREAS]);
+void wcodec_tiles_extent(const struct wcodec_tiles *tiles, uint64_t first, uint64_t end,
+                         uint64_t begin[WCODEC_AREAS], uint64_t stop[WCODEC_AREAS]);
 
-static inline const uint8_t *wcodec_view_at(const struct wcodec_view *view, enum wcodec_area area, uint64_t offset)
+static inline const uint8_t *wcodec_view_at(const struct wcodec_view *view, enum wcodec_area area,
+                                            uint64_t offset)
 {
     return view->data[area] + (offset - view->begin[area]);
 }
 
 /* Table that element group g of a tile uses in a field with runs. */
-static inline unsigned wcodec_run_table(const struct wcodec_tiles *s, unsigned coded, uint64_t tile, uint32_t group)
+static inline unsigned wcodec_run_table(const struct wcodec_tiles *s, unsigned coded, uint64_t tile,
+                                        uint32_t group)
 {
     const struct wcodec_field *f = &s->tiling->fields[s->tiling->coded[coded]];
     unsigned bits = wcodec_run_index_bits(f->tables);

@@ -15,7 +15,8 @@
 
 enum { READ_PIECE = 1 << 22, VERIFY_SCRATCH = 1 << 22 };
 
-/* What the threads that work on a batch share. Of failures the first in the order of the file is told. */
+/* What the threads that work on a batch share. Of failures the first in the order of the file is
+ * told. */
 struct work {
     struct wcodec_batch *batch;
     pthread_mutex_t lock;
@@ -39,9 +40,14 @@ static bool repeats(const uint8_t *data, size_t size, unsigned log2)
     return size % width == 0 && memcmp(data, data + width, size - width) == 0;
 }
 
-static wcodec_status code_tiny(const wcodec_allocator *allocator, wcodec_dtype dtype, const uint8_t *data, size_t size, struct wcodec_coded *coded, wcodec_error *err)
+static wcodec_status code_tiny(const wcodec_allocator *allocator, wcodec_dtype dtype,
+                               const uint8_t *data, size_t size, struct wcodec_coded *coded,
+                               wcodec_error *err)
 {
-    unsigned log2 = size == 8 ? 3 : size == 4 ? 2 : size == 2 ? 1 : wcodec_dtype_element_log2(dtype);
+    unsigned log2 = size == 8   ? 3
+                    : size == 4 ? 2
+                    : size == 2 ? 1
+                                : wcodec_dtype_element_log2(dtype);
     struct wcodec_coded c = {.coding = WCODEC_CODING_CONSTANT, .allocator = allocator};
     if (repeats(data, size, log2)) {
         c.constant_element_log2 = (uint8_t)log2;
@@ -69,7 +75,8 @@ static wcodec_status code_tiny(const wcodec_allocator *allocator, wcodec_dtype d
     return WCODEC_OK;
 }
 
-/* Rows of the matrix that a tensor is predicted as: the last dimension; with those before it where it is narrower than a block, as convolution kernels are. */
+/* Rows of the matrix that a tensor is predicted as: the last dimension; with those before it where
+ * it is narrower than a block, as convolution kernels are. */
 static uint64_t matrix_columns(const struct wcodec_entry *what)
 {
     uint64_t columns = 1;
@@ -79,14 +86,19 @@ static uint64_t matrix_columns(const struct wcodec_entry *what)
     return i > 0 && columns >= WCODEC_BLOCK_SIDE ? columns : 0;
 }
 
-wcodec_status wcodec_code_bytes(wcodec_context *context, const struct wcodec_encode_settings *settings, bool weights, const struct wcodec_entry *what, const void *data, struct wcodec_coded *coded,
-                                wcodec_error *err)
+wcodec_status wcodec_code_bytes(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings, bool weights,
+                                const struct wcodec_entry *what, const void *data,
+                                struct wcodec_coded *coded, wcodec_error *err)
 {
     const wcodec_dtype dtype = (wcodec_dtype)what->dtype;
     if (what->size != 0 && what->size <= WCODEC_TINY_BYTES) {
-        const wcodec_status status = code_tiny(&context->allocator, dtype, data, (size_t)what->size, coded, err);
-        if (status == WCODEC_OK && settings->lossy != WCODEC_LOSSY_NONE && coded->coding != WCODEC_CODING_CONSTANT)
-            coded->lossless = wcodec_lossy_dtype(dtype) ? "it is small" : "its type has no lossy form";
+        const wcodec_status status =
+            code_tiny(&context->allocator, dtype, data, (size_t)what->size, coded, err);
+        if (status == WCODEC_OK && settings->lossy != WCODEC_LOSSY_NONE &&
+            coded->coding != WCODEC_CODING_CONSTANT)
+            coded->lossless =
+                wcodec_lossy_dtype(dtype) ? "it is small" : "its type has no lossy form";
         return status;
     }
     struct wcodec_encode_settings own = *settings;
@@ -97,12 +109,17 @@ wcodec_status wcodec_code_bytes(wcodec_context *context, const struct wcodec_enc
 
 wcodec_status wcodec_batch_init(struct wcodec_batch *batch, wcodec_error *err)
 {
-    batch->items = wcodec_alloc_array(&batch->context->allocator, WCODEC_BATCH_ITEMS, sizeof *batch->items);
-    batch->pending = wcodec_alloc_array(&batch->context->allocator, WCODEC_BATCH_ITEMS, sizeof *batch->pending);
-    return batch->items && batch->pending ? WCODEC_OK : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a batch of tensors");
+    batch->items =
+        wcodec_alloc_array(&batch->context->allocator, WCODEC_BATCH_ITEMS, sizeof *batch->items);
+    batch->pending =
+        wcodec_alloc_array(&batch->context->allocator, WCODEC_BATCH_ITEMS, sizeof *batch->pending);
+    return batch->items && batch->pending
+               ? WCODEC_OK
+               : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a batch of tensors");
 }
 
-static void free_coded(const wcodec_allocator *allocator, struct wcodec_batch_item *items, size_t count)
+static void free_coded(const wcodec_allocator *allocator, struct wcodec_batch_item *items,
+                       size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (items[i].is_coded)
@@ -125,7 +142,8 @@ void wcodec_batch_free(struct wcodec_batch *batch)
     batch->data = NULL;
 }
 
-wcodec_status wcodec_batch_reserve(struct wcodec_batch *batch, uint64_t size, bool keep, wcodec_error *err)
+wcodec_status wcodec_batch_reserve(struct wcodec_batch *batch, uint64_t size, bool keep,
+                                   wcodec_error *err)
 {
     const wcodec_allocator *allocator = &batch->context->allocator;
     /* A large tensor's memory is not kept for the small ones after it. */
@@ -148,16 +166,24 @@ wcodec_status wcodec_batch_reserve(struct wcodec_batch *batch, uint64_t size, bo
 
 bool wcodec_batch_is_full(const struct wcodec_batch *batch, uint64_t size)
 {
-    /* Bytes, their payload, and the payload of those before; with loss, coefficients and approximations. */
-    const uint64_t share = batch->settings.lossy != WCODEC_LOSSY_NONE ? 8 : 4, limit = batch->memory / share < WCODEC_BATCH_BYTES ? batch->memory / share : WCODEC_BATCH_BYTES;
-    return batch->count != 0 && (batch->count == WCODEC_BATCH_ITEMS || size > limit || batch->size > limit - size);
+    /* Bytes, their payload, and the payload of those before; with loss, coefficients and
+     * approximations. */
+    const uint64_t share = batch->settings.lossy != WCODEC_LOSSY_NONE ? 8 : 4,
+                   limit = batch->memory / share < WCODEC_BATCH_BYTES ? batch->memory / share
+                                                                      : WCODEC_BATCH_BYTES;
+    return batch->count != 0 &&
+           (batch->count == WCODEC_BATCH_ITEMS || size > limit || batch->size > limit - size);
 }
 
 void wcodec_batch_add(struct wcodec_batch *batch, const struct wcodec_entry *what, bool weights)
 {
     /* With loss asked for, patterns say what it is for; the others are weights all the same. */
     const bool lossy = batch->settings.lossy != WCODEC_LOSSY_NONE && what->is_tensor;
-    batch->items[batch->count++] = (struct wcodec_batch_item){.what = *what, .weights = weights || lossy, .lossy = weights && lossy, .at = batch->size, .alias = UINT64_MAX};
+    batch->items[batch->count++] = (struct wcodec_batch_item){.what = *what,
+                                                              .weights = weights || lossy,
+                                                              .lossy = weights && lossy,
+                                                              .at = batch->size,
+                                                              .alias = UINT64_MAX};
     batch->size += what->size;
 }
 
@@ -173,7 +199,8 @@ static bool may_be_lossy(const struct wcodec_batch_item *item)
     return item->lossy && wcodec_lossy_dtype((wcodec_dtype)item->what.dtype);
 }
 
-static void note_failure(struct work *w, uint64_t place, wcodec_status status, const wcodec_error *error)
+static void note_failure(struct work *w, uint64_t place, wcodec_status status,
+                         const wcodec_error *error)
 {
     pthread_mutex_lock(&w->lock);
     if (!atomic_load(&w->failed) || place < w->failed_place) {
@@ -185,7 +212,8 @@ static void note_failure(struct work *w, uint64_t place, wcodec_status status, c
     pthread_mutex_unlock(&w->lock);
 }
 
-static void note_item_failure(struct work *w, uint64_t place, const struct wcodec_batch_item *item, wcodec_status status, wcodec_error *error)
+static void note_item_failure(struct work *w, uint64_t place, const struct wcodec_batch_item *item,
+                              wcodec_status status, wcodec_error *error)
 {
     if (item->what.name && status != WCODEC_ERROR_CANCELLED)
         wcodec_error_prefix(error, "tensor \"%.200s\"", item->what.name);
@@ -193,14 +221,16 @@ static void note_item_failure(struct work *w, uint64_t place, const struct wcode
 }
 
 /* Verify, if that is asked for, and hash. */
-static void settle(struct work *w, uint64_t place, struct wcodec_batch_item *item, const uint8_t *bytes)
+static void settle(struct work *w, uint64_t place, struct wcodec_batch_item *item,
+                   const uint8_t *bytes)
 {
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
     if (!item->is_coded || item->is_settled || atomic_load(&w->failed))
         return;
     if (w->batch->settings.verify)
-        status = wcodec_coded_verify(w->batch->context, &w->settings, &item->coded, bytes + item->at, &error);
+        status = wcodec_coded_verify(w->batch->context, &w->settings, &item->coded,
+                                     bytes + item->at, &error);
     if (status == WCODEC_OK)
         status = wcodec_coded_hash(&item->coded, &item->payload_hash, &error);
     item->is_settled = status == WCODEC_OK;
@@ -229,7 +259,8 @@ static void code_item(struct work *w, size_t i)
     if (wcodec_cancel_poll(settings.cancel))
         status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     if (status == WCODEC_OK)
-        status = wcodec_code_bytes(b->context, &settings, item->weights, &item->what, b->bytes + item->at, &item->coded, &error);
+        status = wcodec_code_bytes(b->context, &settings, item->weights, &item->what,
+                                   b->bytes + item->at, &item->coded, &error);
     item->is_coded = status == WCODEC_OK;
     if (status == WCODEC_OK) {
         item->approximation = item->coded.approximation;
@@ -251,13 +282,16 @@ static void hash_approximations(struct wcodec_batch *b)
 {
     for (size_t i = 0; i < b->count; i++) {
         struct wcodec_batch_item *item = &b->items[i];
-        wcodec_output_hash(b->output, item->approximation ? item->approximation : b->bytes + item->at, (size_t)item->what.size);
+        wcodec_output_hash(b->output,
+                           item->approximation ? item->approximation : b->bytes + item->at,
+                           (size_t)item->what.size);
         wcodec_free(&b->context->allocator, item->approximation);
         item->approximation = NULL;
     }
 }
 
-/* The last task hashes the original's bytes, which can only be done in order; the others take items until none is left. */
+/* The last task hashes the original's bytes, which can only be done in order; the others take items
+ * until none is left. */
 static void code_task(void *argument, size_t i)
 {
     struct work *w = argument;
@@ -267,7 +301,8 @@ static void code_task(void *argument, size_t i)
             wcodec_output_hash(b->output, b->bytes, (size_t)b->size);
         return;
     }
-    for (size_t item; !atomic_load(&w->failed) && (item = atomic_fetch_add(&w->next, 1)) < b->count;)
+    for (size_t item;
+         !atomic_load(&w->failed) && (item = atomic_fetch_add(&w->next, 1)) < b->count;)
         code_item(w, item);
 }
 
@@ -277,10 +312,12 @@ static void hash_task(void *argument, size_t i)
     struct wcodec_batch_item *item = &w->batch->items[i];
     if (!is_candidate(w->batch, item))
         return;
-    item->hash = wcodec_dedup_hash(w->batch->context, w->batch->bytes + item->at, (size_t)item->what.size);
+    item->hash =
+        wcodec_dedup_hash(w->batch->context, w->batch->bytes + item->at, (size_t)item->what.size);
     /* What comes of equal bytes depends on their type and view too. */
     if (may_be_lossy(item))
-        item->hash.low += (matrix_columns(&item->what) * 256 + item->what.dtype + 1) * 0x9E3779B97F4A7C15u;
+        item->hash.low +=
+            (matrix_columns(&item->what) * 256 + item->what.dtype + 1) * 0x9E3779B97F4A7C15u;
 }
 
 static void read_task(void *argument, size_t i)
@@ -291,12 +328,15 @@ static void read_task(void *argument, size_t i)
     wcodec_error error = {0};
     if (atomic_load(&w->failed))
         return;
-    wcodec_status status = wcodec_source_read(b->source, b->begin + at, b->data + at, (size_t)(left < READ_PIECE ? left : READ_PIECE), &error);
+    wcodec_status status =
+        wcodec_source_read(b->source, b->begin + at, b->data + at,
+                           (size_t)(left < READ_PIECE ? left : READ_PIECE), &error);
     if (status != WCODEC_OK)
         note_failure(w, PLACE_BATCH + i, status, &error);
 }
 
-/* In parallel: copying from the system's cache, and touching new memory, take as long as some of the coding. */
+/* In parallel: copying from the system's cache, and touching new memory, take as long as some of
+ * the coding. */
 static void read_bytes(struct work *w)
 {
     struct wcodec_batch *b = w->batch;
@@ -319,10 +359,12 @@ static wcodec_status find_alias(struct wcodec_batch *b, size_t i, wcodec_error *
     struct wcodec_batch_item *item = &b->items[i];
     if (!is_candidate(b, item))
         return WCODEC_OK;
-    wcodec_status status = wcodec_dedup_find(b->dedup, item->hash, b->bytes + item->at, (size_t)item->what.size, &item->alias, err);
+    wcodec_status status = wcodec_dedup_find(b->dedup, item->hash, b->bytes + item->at,
+                                             (size_t)item->what.size, &item->alias, err);
     if (status != WCODEC_OK || item->alias != UINT64_MAX)
         return status;
-    struct wcodec_dedup_item known = {item->hash, item->what.size, b->begin + item->at, b->first_entry + i};
+    struct wcodec_dedup_item known = {item->hash, item->what.size, b->begin + item->at,
+                                      b->first_entry + i};
     return wcodec_dedup_add(b->dedup, &known, err);
 }
 
@@ -354,20 +396,31 @@ static uint64_t lossy_planning(const struct wcodec_encode_settings *settings, ui
     return settings->lossy != WCODEC_LOSSY_NONE ? sample + (384 << 10) : 0;
 }
 
-/* What planning takes for one item: samples, counts, and zstd's look. From level 5 on zstd may be tried on all of it, with tables that count. */
+/* What planning takes for one item: samples, counts, and zstd's look. From level 5 on zstd may be
+ * tried on all of it, with tables that count. */
 static uint64_t planning_memory(const struct wcodec_batch *b, uint64_t size)
 {
-    uint64_t most = b->settings.level >= 7 ? 8 << 20 : 1 << 20, chunk = size < WCODEC_CHUNK_MAX ? size : WCODEC_CHUNK_MAX;
+    uint64_t most = b->settings.level >= 7 ? 8 << 20 : 1 << 20,
+             chunk = size < WCODEC_CHUNK_MAX ? size : WCODEC_CHUNK_MAX;
     /* Limited memory: residuals and a second payload. */
-    uint64_t predicted = b->settings.predict != WCODEC_PREDICT_NONE && b->context->limits.max_memory != UINT64_MAX ? 2 * size : 0;
-    return predicted + lossy_planning(&b->settings, size) + (192 << 10) + 2 * (size < most ? size : most) + (b->settings.level >= 5 ? wcodec_chunk_encode_memory(wcodec_zstd_level(b->settings.level), chunk) : 0);
+    uint64_t predicted =
+        b->settings.predict != WCODEC_PREDICT_NONE && b->context->limits.max_memory != UINT64_MAX
+            ? 2 * size
+            : 0;
+    return predicted + lossy_planning(&b->settings, size) + (192 << 10) +
+           2 * (size < most ? size : most) +
+           (b->settings.level >= 5
+                ? wcodec_chunk_encode_memory(wcodec_zstd_level(b->settings.level), chunk)
+                : 0);
 }
 
 /* What coding an item takes beside it and its payload, in one thread. */
 static uint64_t least_scratch(const struct wcodec_encode_settings *settings, uint64_t size)
 {
-    uint64_t tiles = 8 * size < 6 << 20 ? 8 * size : 6 << 20, chunk = size < WCODEC_CHUNK_MAX ? size : WCODEC_CHUNK_MAX;
-    return (512 << 10) + tiles + wcodec_chunk_encode_memory(wcodec_zstd_level(settings->level), chunk);
+    uint64_t tiles = 8 * size < 6 << 20 ? 8 * size : 6 << 20,
+             chunk = size < WCODEC_CHUNK_MAX ? size : WCODEC_CHUNK_MAX;
+    return (512 << 10) + tiles +
+           wcodec_chunk_encode_memory(wcodec_zstd_level(settings->level), chunk);
 }
 
 static uint64_t payload_most(uint64_t size)
@@ -377,7 +430,8 @@ static uint64_t payload_most(uint64_t size)
 
 uint64_t wcodec_batch_least(const struct wcodec_encode_settings *settings, uint64_t size)
 {
-    return size + payload_most(size) + wcodec_batch_lossy(settings, size) + lossy_planning(settings, size) + least_scratch(settings, size);
+    return size + payload_most(size) + wcodec_batch_lossy(settings, size) +
+           lossy_planning(settings, size) + least_scratch(settings, size);
 }
 
 static uint64_t largest_item(const struct wcodec_batch *b)
@@ -392,7 +446,8 @@ static uint64_t largest_item(const struct wcodec_batch *b)
 static void share_memory(struct work *w, uint64_t scratch)
 {
     const struct wcodec_batch *b = w->batch;
-    uint64_t planning = scratch / 2, threads = wcodec_context_threads(b->context), most = planning / planning_memory(b, largest_item(b));
+    uint64_t planning = scratch / 2, threads = wcodec_context_threads(b->context),
+             most = planning / planning_memory(b, largest_item(b));
     most = most < 1 ? 1 : most < threads ? most : threads;
     w->coders = b->count < most ? b->count : (size_t)most;
     w->settings = b->settings;
@@ -416,11 +471,15 @@ static uint64_t pending_size(const struct wcodec_batch *b)
     return size;
 }
 
-/* Memory that is left for coding beside the batch's bytes, its payload and `others`; 0: too little. */
+/* Memory that is left for coding beside the batch's bytes, its payload and `others`; 0: too little.
+ */
 static uint64_t left_over(const struct wcodec_batch *b, uint64_t others)
 {
-    uint64_t bytes = b->source && b->source->fd < 0 ? 0 : b->size, taken = bytes + payload_most(b->size) + wcodec_batch_lossy(&b->settings, b->size) + others;
-    return b->memory >= taken + least_scratch(&b->settings, largest_item(b)) ? b->memory - taken : 0;
+    uint64_t bytes = b->source && b->source->fd < 0 ? 0 : b->size,
+             taken =
+                 bytes + payload_most(b->size) + wcodec_batch_lossy(&b->settings, b->size) + others;
+    return b->memory >= taken + least_scratch(&b->settings, largest_item(b)) ? b->memory - taken
+                                                                             : 0;
 }
 
 static void settle_task(void *argument, size_t i)
@@ -440,7 +499,8 @@ static void log_lossless(wcodec_context *context, const struct wcodec_batch_item
     if (item->weights && !item->lossy && wcodec_lossy_dtype((wcodec_dtype)item->what.dtype))
         reason = "its name is left out";
     if (reason && wcodec_log_wants(context, WCODEC_LOG_INFO))
-        wcodec_log(context, WCODEC_LOG_INFO, "tensor \"%.200s\" stays lossless: %s", item->what.name, reason);
+        wcodec_log(context, WCODEC_LOG_INFO, "tensor \"%.200s\" stays lossless: %s",
+                   item->what.name, reason);
 }
 
 static void write_pending(void *argument)
@@ -462,7 +522,8 @@ static void write_pending(void *argument)
         note_failure(w, PLACE_WRITE, status, &error);
 }
 
-/* Beside the writing: first what needs the bytes of what is written, whose place the next ones take. */
+/* Beside the writing: first what needs the bytes of what is written, whose place the next ones
+ * take. */
 static void prepare_next(void *argument)
 {
     struct work *w = argument;
@@ -485,7 +546,9 @@ static wcodec_status begin(struct work *w, struct wcodec_batch *batch, wcodec_er
 {
     *w = (struct work){.batch = batch, .settings = batch->settings};
     w->settings.scratch = VERIFY_SCRATCH;
-    return pthread_mutex_init(&w->lock, NULL) == 0 ? WCODEC_OK : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
+    return pthread_mutex_init(&w->lock, NULL) == 0
+               ? WCODEC_OK
+               : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
 }
 
 static wcodec_status end(struct work *w, wcodec_error *err)
@@ -499,7 +562,8 @@ static void release_pending(struct wcodec_batch *b)
 {
     if (b->pending_count == 0)
         return;
-    struct wcodec_entry *entries = b->output->index.entries + (b->output->index.entry_count - b->pending_count);
+    struct wcodec_entry *entries =
+        b->output->index.entries + (b->output->index.entry_count - b->pending_count);
     for (size_t i = 0; i < b->pending_count; i++)
         if (b->pending[i].is_coded)
             entries[i].payload_hash = b->pending[i].payload_hash;
@@ -521,7 +585,8 @@ wcodec_status wcodec_batch_run(struct wcodec_batch *batch, wcodec_error *err)
         release_pending(batch);
         if (!w.is_coded) {
             uint64_t scratch = left_over(batch, 0);
-            share_memory(&w, scratch ? scratch : least_scratch(&batch->settings, largest_item(batch)));
+            share_memory(&w,
+                         scratch ? scratch : least_scratch(&batch->settings, largest_item(batch)));
             code_items(&w);
         }
     }

@@ -39,7 +39,8 @@ static wcodec_status examine(struct compressor *c, wcodec_error *err)
     if (c->options.raw)
         return WCODEC_OK;
     wcodec_error why = {0};
-    wcodec_status status = wcodec_safetensors_read(&c->source, &c->context->allocator, &c->safetensors, &why);
+    wcodec_status status =
+        wcodec_safetensors_read(&c->source, &c->context->allocator, &c->safetensors, &why);
     if (status == WCODEC_ERROR_CORRUPT && !c->options.strict) {
         size_t size = strlen(why.text);
         if (size >= sizeof c->note) {
@@ -55,15 +56,19 @@ static wcodec_status examine(struct compressor *c, wcodec_error *err)
     return status == WCODEC_OK ? status : wcodec_fail(err, status, "%s", why.text);
 }
 
-/* Entries, batch items and hashes take less than this for each tensor; a header and what is parsed of it up to some five times its size. */
+/* Entries, batch items and hashes take less than this for each tensor; a header and what is parsed
+ * of it up to some five times its size. */
 enum { MEMORY_OF_TENSOR = 512, MEMORY_OF_HEADER = 5 };
 
-/* Keep to the caller's limit by smaller batches; refuse what cannot be done within it, before work is done in vain. */
+/* Keep to the caller's limit by smaller batches; refuse what cannot be done within it, before work
+ * is done in vain. */
 static wcodec_status plan_memory(struct compressor *c, wcodec_error *err)
 {
-    uint64_t limit = c->context->limits.max_memory, largest = 0, fixed = 2 * sizeof(struct wcodec_batch_item) * WCODEC_BATCH_ITEMS + (1 << 20);
+    uint64_t limit = c->context->limits.max_memory, largest = 0,
+             fixed = 2 * sizeof(struct wcodec_batch_item) * WCODEC_BATCH_ITEMS + (1 << 20);
     if (c->safetensors) {
-        fixed += c->safetensors->header_size * MEMORY_OF_HEADER + c->safetensors->count * MEMORY_OF_TENSOR;
+        fixed += c->safetensors->header_size * MEMORY_OF_HEADER +
+                 c->safetensors->count * MEMORY_OF_TENSOR;
         for (uint64_t i = 0; i < c->safetensors->count; i++)
             if (c->safetensors->tensors[i].size > largest)
                 largest = c->safetensors->tensors[i].size;
@@ -72,8 +77,12 @@ static wcodec_status plan_memory(struct compressor *c, wcodec_error *err)
     }
     uint64_t least = wcodec_batch_least(&c->batch.settings, largest);
     if (fixed > limit || least > limit - fixed)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "compressing takes about %" PRIu64 " bytes of memory, the limit is %" PRIu64, fixed + least, limit);
-    c->batch.memory = WCODEC_BATCH_MEMORY + 2 * largest + wcodec_batch_lossy(&c->batch.settings, largest);
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "compressing takes about %" PRIu64
+                           " bytes of memory, the limit is %" PRIu64,
+                           fixed + least, limit);
+    c->batch.memory =
+        WCODEC_BATCH_MEMORY + 2 * largest + wcodec_batch_lossy(&c->batch.settings, largest);
     if (c->batch.memory > limit - fixed)
         c->batch.memory = limit - fixed;
     return WCODEC_OK;
@@ -91,7 +100,8 @@ static wcodec_status run_batch(struct compressor *c, wcodec_error *err)
 }
 
 /* Put an item at the end of the batch; where it does not fit, the batch runs first. */
-static wcodec_status add_item(struct compressor *c, const struct wcodec_entry *what, bool weights, wcodec_error *err)
+static wcodec_status add_item(struct compressor *c, const struct wcodec_entry *what, bool weights,
+                              wcodec_error *err)
 {
     if (wcodec_batch_is_full(&c->batch, what->size)) {
         wcodec_status status = run_batch(c, err);
@@ -108,7 +118,8 @@ static wcodec_status compress_header(struct compressor *c, wcodec_error *err)
     struct wcodec_entry what = {.size = s->header_size};
     wcodec_output_hash(&c->output, s->header, (size_t)s->header_size);
     struct wcodec_coded coded;
-    wcodec_status status = wcodec_code_bytes(c->context, &c->batch.settings, false, &what, s->header, &coded, err);
+    wcodec_status status =
+        wcodec_code_bytes(c->context, &c->batch.settings, false, &what, s->header, &coded, err);
     if (status != WCODEC_OK)
         return status;
     status = wcodec_coded_hash(&coded, &what.payload_hash, err);
@@ -127,8 +138,13 @@ static wcodec_status compress_tensors(struct compressor *c, wcodec_error *err)
         status = compress_header(c, err);
     for (uint64_t i = 0; i < s->count && status == WCODEC_OK; i++) {
         const struct wcodec_safetensor *t = &s->tensors[i];
-        struct wcodec_entry what = {
-            .is_tensor = true, .dtype = t->dtype, .name = t->name, .dtype_name = t->dtype_name, .rank = t->rank, .shape = t->shape, .size = t->size};
+        struct wcodec_entry what = {.is_tensor = true,
+                                    .dtype = t->dtype,
+                                    .name = t->name,
+                                    .dtype_name = t->dtype_name,
+                                    .rank = t->rank,
+                                    .shape = t->shape,
+                                    .size = t->size};
         status = add_item(c, &what, wcodec_encode_options_weights(&c->options, t->name), err);
     }
     return status;
@@ -146,7 +162,8 @@ static wcodec_status compress_opaque(struct compressor *c, wcodec_error *err)
 }
 
 /* All of a source, into a prepared compressor. */
-static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void *opaque, wcodec_error *err)
+static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void *opaque,
+                              wcodec_error *err)
 {
     const wcodec_allocator *allocator = &c->context->allocator;
     wcodec_status status = wcodec_output_init(allocator, write, opaque, &c->output, err);
@@ -176,7 +193,8 @@ static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void 
     return wcodec_encode_options_note(&c->options, &c->output, err);
 }
 
-/* Size and time of change of a file: if they differ in the end, what was read may be of two versions. */
+/* Size and time of change of a file: if they differ in the end, what was read may be of two
+ * versions. */
 struct stamp {
     off_t size;
     struct timespec mtime;
@@ -195,13 +213,17 @@ static wcodec_status check_stamp(int fd, const struct stamp *before, wcodec_erro
 {
     struct stamp now = *before;
     wcodec_status status = read_stamp(fd, &now, err);
-    if (status == WCODEC_OK && (now.size != before->size || now.mtime.tv_sec != before->mtime.tv_sec || now.mtime.tv_nsec != before->mtime.tv_nsec))
+    if (status == WCODEC_OK &&
+        (now.size != before->size || now.mtime.tv_sec != before->mtime.tv_sec ||
+         now.mtime.tv_nsec != before->mtime.tv_nsec))
         status = wcodec_fail(err, WCODEC_ERROR_IO, "the file was changed while it was read");
     return status;
 }
 
 /* The common way: fd is -1 for memory. */
-static wcodec_status compress_source(wcodec_context *context, const struct wcodec_source *source, int fd, wcodec_write_fn write, void *opaque, const wcodec_encode_options *options,
+static wcodec_status compress_source(wcodec_context *context, const struct wcodec_source *source,
+                                     int fd, wcodec_write_fn write, void *opaque,
+                                     const wcodec_encode_options *options,
                                      wcodec_encode_report *report, wcodec_error *err)
 {
     struct compressor c = {.context = context, .source = *source};
@@ -213,7 +235,8 @@ static wcodec_status compress_source(wcodec_context *context, const struct wcode
         return status;
     wcodec_reporter_init(&c.reporter, &c.options.progress, source->size);
     wcodec_dedup_init(&c.dedup, &context->allocator, &c.source);
-    c.batch = (struct wcodec_batch){.context = context, .source = &c.source, .output = &c.output, .dedup = &c.dedup};
+    c.batch = (struct wcodec_batch){
+        .context = context, .source = &c.source, .output = &c.output, .dedup = &c.dedup};
     wcodec_encode_options_settings(&c.options, &c.batch.settings);
     if (c.options.progress.fn) {
         wcodec_cancel_init(&c.cancel, &c.reporter);
@@ -238,17 +261,22 @@ static wcodec_status compress_source(wcodec_context *context, const struct wcode
     return status;
 }
 
-wcodec_status wcodec_compress_fd(wcodec_context *context, int fd, wcodec_write_fn write, void *opaque, const wcodec_encode_options *options, wcodec_encode_report *report,
-                                 wcodec_error *err)
+wcodec_status wcodec_compress_fd(wcodec_context *context, int fd, wcodec_write_fn write,
+                                 void *opaque, const wcodec_encode_options *options,
+                                 wcodec_encode_report *report, wcodec_error *err)
 {
     struct wcodec_source source;
     wcodec_status status = wcodec_context_usable(context, err);
     if (status == WCODEC_OK)
         status = wcodec_source_fd(fd, &source, err);
-    return status == WCODEC_OK ? compress_source(context, &source, fd, write, opaque, options, report, err) : status;
+    return status == WCODEC_OK
+               ? compress_source(context, &source, fd, write, opaque, options, report, err)
+               : status;
 }
 
-wcodec_status wcodec_compress_memory(wcodec_context *context, const void *data, size_t size, wcodec_write_fn write, void *opaque, const wcodec_encode_options *options,
+wcodec_status wcodec_compress_memory(wcodec_context *context, const void *data, size_t size,
+                                     wcodec_write_fn write, void *opaque,
+                                     const wcodec_encode_options *options,
                                      wcodec_encode_report *report, wcodec_error *err)
 {
     struct wcodec_source source;

@@ -13,10 +13,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-static wcodec_status open_input(const char *path, const char *out_path, int *fd, struct stat *st, wcodec_error *err)
+static wcodec_status open_input(const char *path, const char *out_path, int *fd, struct stat *st,
+                                wcodec_error *err)
 {
     struct stat out;
-    /* A fifo without a writer would block the opening; what is no regular file is refused when it is read. */
+    /* A fifo without a writer would block the opening; what is no regular file is refused when it
+     * is read. */
     int in = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (in < 0)
         return wcodec_fail(err, WCODEC_ERROR_IO, "cannot open %s: %s", path, strerror(errno));
@@ -24,7 +26,8 @@ static wcodec_status open_input(const char *path, const char *out_path, int *fd,
     if (fstat(in, st) != 0)
         status = wcodec_fail(err, WCODEC_ERROR_IO, "cannot examine %s: %s", path, strerror(errno));
     else if (stat(out_path, &out) == 0 && out.st_dev == st->st_dev && out.st_ino == st->st_ino)
-        status = wcodec_fail(err, WCODEC_ERROR_USAGE, "%s and %s are the same file", path, out_path);
+        status =
+            wcodec_fail(err, WCODEC_ERROR_USAGE, "%s and %s are the same file", path, out_path);
     if (status != WCODEC_OK) {
         close(in);
         return status;
@@ -34,7 +37,8 @@ static wcodec_status open_input(const char *path, const char *out_path, int *fd,
 }
 
 /* What the caller did not set is taken from the file. */
-static void complete_options(const char *path, const struct stat *st, wcodec_encode_options *options)
+static void complete_options(const char *path, const struct stat *st,
+                             wcodec_encode_options *options)
 {
     const char *slash = strrchr(path, '/');
     if (!options->name)
@@ -45,8 +49,9 @@ static void complete_options(const char *path, const struct stat *st, wcodec_enc
         options->mtime = st->st_mtim.tv_sec;
 }
 
-wcodec_status wcodec_compress_path(wcodec_context *context, const char *path, const char *out_path, const wcodec_encode_options *options, wcodec_encode_report *report,
-                                   wcodec_error *err)
+wcodec_status wcodec_compress_path(wcodec_context *context, const char *path, const char *out_path,
+                                   const wcodec_encode_options *options,
+                                   wcodec_encode_report *report, wcodec_error *err)
 {
     wcodec_encode_options own;
     wcodec_encode_report result;
@@ -69,7 +74,11 @@ wcodec_status wcodec_compress_path(wcodec_context *context, const char *path, co
         wcodec_error_prefix(err, "%s", path);
         goto close_file;
     }
-    struct wcodec_safefile_attributes attributes = {.mode = st.st_mode & 0777, .apply_umask = true, .set_mtime = true, .mtime = st.st_mtim, .replace = true};
+    struct wcodec_safefile_attributes attributes = {.mode = st.st_mode & 0777,
+                                                    .apply_umask = true,
+                                                    .set_mtime = true,
+                                                    .mtime = st.st_mtim,
+                                                    .replace = true};
     status = wcodec_safefile_commit(&file, &attributes, err);
     if (status == WCODEC_OK && report)
         *report = result;

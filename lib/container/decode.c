@@ -13,11 +13,15 @@
 
 enum { FILL_PIECE = 1 << 20, FILL_PATTERN = 512, READ_PIECE = 1 << 20 };
 
-wcodec_status wcodec_decoder_take(struct wcodec_decoder *d, uint64_t size, uint8_t **memory, wcodec_error *err)
+wcodec_status wcodec_decoder_take(struct wcodec_decoder *d, uint64_t size, uint8_t **memory,
+                                  wcodec_error *err)
 {
     uint64_t most = d->input.context->limits.max_memory;
     if (size > most || d->held > most - size)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "decoding takes at least %" PRIu64 " bytes of memory, the limit is %" PRIu64, d->held + size, most);
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "decoding takes at least %" PRIu64
+                           " bytes of memory, the limit is %" PRIu64,
+                           d->held + size, most);
     uint8_t *got = wcodec_alloc_array(&d->input.context->allocator, size, 1);
     if (got == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes", size);
@@ -28,7 +32,8 @@ wcodec_status wcodec_decoder_take(struct wcodec_decoder *d, uint64_t size, uint8
 
 uint64_t wcodec_decoder_budget(const struct wcodec_decoder *d)
 {
-    uint64_t most = d->input.context->limits.max_memory, held = d->held - d->buffer_size, left = held < most ? most - held : 0;
+    uint64_t most = d->input.context->limits.max_memory, held = d->held - d->buffer_size,
+             left = held < most ? most - held : 0;
     return left < WCODEC_DECODE_BATCH ? left : WCODEC_DECODE_BATCH;
 }
 
@@ -59,19 +64,27 @@ struct parallel_read {
 static void read_piece(void *argument, size_t i)
 {
     struct parallel_read *r = argument;
-    uint64_t at = (uint64_t)i * READ_PIECE, size = r->size - at < READ_PIECE ? r->size - at : READ_PIECE;
+    uint64_t at = (uint64_t)i * READ_PIECE,
+             size = r->size - at < READ_PIECE ? r->size - at : READ_PIECE;
     wcodec_error error;
-    wcodec_status status = wcodec_source_read(r->source, r->offset + at, r->dst + at, (size_t)size, &error);
+    wcodec_status status =
+        wcodec_source_read(r->source, r->offset + at, r->dst + at, (size_t)size, &error);
     if (status == WCODEC_OK || atomic_flag_test_and_set(&r->failed))
         return;
     r->error = error;
     r->status = status;
 }
 
-/* Copying from the system's cache and touching new memory take as long as decoding does on a few cores. */
-wcodec_status wcodec_decoder_read(const struct wcodec_decoder *d, uint64_t offset, uint8_t *dst, uint64_t size, wcodec_error *err)
+/* Copying from the system's cache and touching new memory take as long as decoding does on a few
+ * cores. */
+wcodec_status wcodec_decoder_read(const struct wcodec_decoder *d, uint64_t offset, uint8_t *dst,
+                                  uint64_t size, wcodec_error *err)
 {
-    struct parallel_read r = {.source = d->input.source, .offset = offset, .size = size, .dst = dst, .failed = ATOMIC_FLAG_INIT};
+    struct parallel_read r = {.source = d->input.source,
+                              .offset = offset,
+                              .size = size,
+                              .dst = dst,
+                              .failed = ATOMIC_FLAG_INIT};
     wcodec_run(d->input.context, read_piece, &r, (size_t)wcodec_div_up_u64(size, READ_PIECE));
     if (r.status != WCODEC_OK && err != NULL)
         *err = r.error;
@@ -89,7 +102,8 @@ static wcodec_status load_payload(struct wcodec_decoder *d, wcodec_error *err)
         return WCODEC_OK;
     }
     bool must = d->input.hash != NULL && wcodec_entry_has_tiles(e);
-    if (!must && e->payload_size > SMALL_PAYLOAD && !(d->input.whole && e->payload_size <= wcodec_decoder_budget(d) / 2))
+    if (!must && e->payload_size > SMALL_PAYLOAD &&
+        !(d->input.whole && e->payload_size <= wcodec_decoder_budget(d) / 2))
         return WCODEC_OK;
     wcodec_status status = wcodec_decoder_take(d, e->payload_size, &d->loaded, err);
     if (status == WCODEC_OK)
@@ -115,7 +129,8 @@ static wcodec_status open_payload(struct wcodec_decoder *d, wcodec_error *err)
     }
 }
 
-wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input, struct wcodec_decoder *d, wcodec_error *err)
+wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input,
+                                  struct wcodec_decoder *d, wcodec_error *err)
 {
     const struct wcodec_entry *e = input->entry;
     *d = (struct wcodec_decoder){.input = *input, .held = input->held};
@@ -139,7 +154,8 @@ uint64_t wcodec_decoder_unit(const struct wcodec_decoder *d)
     case WCODEC_CODING_BLOCKS:
         return wcodec_blocks_band_size(&d->blocks);
     case WCODEC_CODING_LOSSY:
-        return d->lossy.plain ? (uint64_t)1 << (d->tiling.tile_log2 + d->lossy.element_log2) : wcodec_lossy_band_size(&d->lossy);
+        return d->lossy.plain ? (uint64_t)1 << (d->tiling.tile_log2 + d->lossy.element_log2)
+                              : wcodec_lossy_band_size(&d->lossy);
     case WCODEC_CODING_CHUNKS:
         return d->input.entry->u.chunk;
     default:
@@ -171,13 +187,17 @@ struct fill {
 static void fill_piece(void *argument, size_t i)
 {
     const struct fill *f = argument;
-    uint64_t at = (uint64_t)i * FILL_PIECE, end = f->size - at < FILL_PIECE ? f->size : at + FILL_PIECE;
+    uint64_t at = (uint64_t)i * FILL_PIECE,
+             end = f->size - at < FILL_PIECE ? f->size : at + FILL_PIECE;
     for (; at < end; at += FILL_PATTERN)
-        memcpy(f->dst + at, f->pattern, (size_t)(end - at < FILL_PATTERN ? end - at : FILL_PATTERN));
+        memcpy(f->dst + at, f->pattern,
+               (size_t)(end - at < FILL_PATTERN ? end - at : FILL_PATTERN));
 }
 
 /* Pieces and the pattern are multiples of the element, so each begins with the same byte of it. */
-static wcodec_status range_constant(struct wcodec_decoder *d, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter, wcodec_error *err)
+static wcodec_status range_constant(struct wcodec_decoder *d, uint64_t begin, uint64_t end,
+                                    uint8_t *dst, struct wcodec_reporter *reporter,
+                                    wcodec_error *err)
 {
     const struct wcodec_entry *e = d->input.entry;
     struct fill f = {.dst = dst, .size = end - begin};
@@ -188,7 +208,9 @@ static wcodec_status range_constant(struct wcodec_decoder *d, uint64_t begin, ui
     return wcodec_reporter_add(reporter, f.size, err);
 }
 
-wcodec_status wcodec_decoder_range(struct wcodec_decoder *d, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter, wcodec_error *err)
+wcodec_status wcodec_decoder_range(struct wcodec_decoder *d, uint64_t begin, uint64_t end,
+                                   uint8_t *dst, struct wcodec_reporter *reporter,
+                                   wcodec_error *err)
 {
     if (begin == end)
         return WCODEC_OK;

@@ -17,16 +17,21 @@ wcodec_status wcodec_decoder_open_blocks(struct wcodec_decoder *d, wcodec_error 
     return status == WCODEC_OK ? wcodec_decoder_open_tiles(d, err) : status;
 }
 
-static void reconstruct(const struct wcodec_decoder *d, uint64_t first, uint64_t end, const uint8_t *residuals, uint64_t begin_byte, uint64_t end_byte,
+static void reconstruct(const struct wcodec_decoder *d, uint64_t first, uint64_t end,
+                        const uint8_t *residuals, uint64_t begin_byte, uint64_t end_byte,
                         uint8_t *dst)
 {
-    wcodec_cpu_restore_blocks(&d->blocks_dsp, &d->blocks, d->modes, first, end, residuals, begin_byte, end_byte, dst);
+    wcodec_cpu_restore_blocks(&d->blocks_dsp, &d->blocks, d->modes, first, end, residuals,
+                              begin_byte, end_byte, dst);
 }
 
-wcodec_status wcodec_decoder_range_blocks(struct wcodec_decoder *d, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter,
+wcodec_status wcodec_decoder_range_blocks(struct wcodec_decoder *d, uint64_t begin, uint64_t end,
+                                          uint8_t *dst, struct wcodec_reporter *reporter,
                                           wcodec_error *err)
 {
-    const struct wcodec_units units = {
-        .log2 = WCODEC_BLOCK_LOG2, .band = d->blocks.across, .band_size = wcodec_blocks_band_size(&d->blocks), .reconstruct = reconstruct};
+    const struct wcodec_units units = {.log2 = WCODEC_BLOCK_LOG2,
+                                       .band = d->blocks.across,
+                                       .band_size = wcodec_blocks_band_size(&d->blocks),
+                                       .reconstruct = reconstruct};
     return wcodec_decoder_range_units(d, &units, begin, end, dst, reporter, err);
 }

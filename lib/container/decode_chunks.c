@@ -14,10 +14,12 @@ wcodec_status wcodec_decoder_open_chunks(struct wcodec_decoder *d, wcodec_error 
     const wcodec_allocator *allocator = &d->input.context->allocator;
     const struct wcodec_entry *e = d->input.entry;
     if (d->payload != NULL)
-        return wcodec_chunks_read(e->size, e->u.chunk, d->payload, e->payload_size, allocator, &d->chunks, err);
+        return wcodec_chunks_read(e->size, e->u.chunk, d->payload, e->payload_size, allocator,
+                                  &d->chunks, err);
     uint64_t size = wcodec_chunks_directory_size(e->size, e->u.chunk);
     uint8_t *directory;
-    /* Twice the directory's size is what it takes when it is parsed; the bytes that were read are counted with it for simplicity. */
+    /* Twice the directory's size is what it takes when it is parsed; the bytes that were read are
+     * counted with it for simplicity. */
     d->held += 2 * size;
     wcodec_status status = wcodec_decoder_take(d, size, &directory, err);
     if (status != WCODEC_OK)
@@ -26,7 +28,8 @@ wcodec_status wcodec_decoder_open_chunks(struct wcodec_decoder *d, wcodec_error 
     if (status == WCODEC_OK && d->input.hash != NULL)
         XXH3_64bits_update(d->input.hash, directory, (size_t)size);
     if (status == WCODEC_OK)
-        status = wcodec_chunks_read(e->size, e->u.chunk, directory, e->payload_size, allocator, &d->chunks, err);
+        status = wcodec_chunks_read(e->size, e->u.chunk, directory, e->payload_size, allocator,
+                                    &d->chunks, err);
     wcodec_free(allocator, directory);
     d->held -= size;
     return status;
@@ -58,8 +61,8 @@ static const uint8_t *chunk_coded(const struct batch *b, uint64_t i)
     return b->coded + (c->offsets[i] - c->offsets[b->first]);
 }
 
-/* Where chunk i is decoded to: its place, or, where only a part of it is wanted, one of the bounce buffers: the second for a chunk that is the range's last but
- * not its first. */
+/* Where chunk i is decoded to: its place, or, where only a part of it is wanted, one of the bounce
+ * buffers: the second for a chunk that is the range's last but not its first. */
 static uint8_t *chunk_place(const struct batch *b, uint64_t i)
 {
     const struct wcodec_chunks *c = b->decoder->chunks;
@@ -72,18 +75,21 @@ static void decode_task(void *argument, size_t number)
 {
     struct batch *b = argument;
     uint64_t i = b->first + number;
-    if (wcodec_chunk_decode(b->decoder->chunks, i, chunk_coded(b, i), chunk_place(b, i), b->decoder->input.verify, NULL) == WCODEC_OK)
+    if (wcodec_chunk_decode(b->decoder->chunks, i, chunk_coded(b, i), chunk_place(b, i),
+                            b->decoder->input.verify, NULL) == WCODEC_OK)
         return;
     uint64_t least = atomic_load(&b->failed);
     while (i < least && !atomic_compare_exchange_weak(&b->failed, &least, i))
         continue;
 }
 
-static wcodec_status reserve_bounce(struct wcodec_decoder *d, uint64_t begin, uint64_t end, wcodec_error *err)
+static wcodec_status reserve_bounce(struct wcodec_decoder *d, uint64_t begin, uint64_t end,
+                                    wcodec_error *err)
 {
     const struct wcodec_chunks *c = d->chunks;
     uint64_t first = begin / c->chunk, last = (end - 1) / c->chunk;
-    bool cut_first = begin > chunk_begin(c, first), cut_last = end < chunk_end(c, last) && (last > first || !cut_first);
+    bool cut_first = begin > chunk_begin(c, first),
+         cut_last = end < chunk_end(c, last) && (last > first || !cut_first);
     wcodec_status status = WCODEC_OK;
     if (cut_first && d->bounce[0] == NULL)
         status = wcodec_decoder_take(d, c->chunk, &d->bounce[0], err);
@@ -99,19 +105,24 @@ static void copy_part(const struct batch *b, uint64_t i)
     const uint8_t *place = chunk_place(b, i);
     if (place != b->decoder->bounce[0] && place != b->decoder->bounce[1])
         return;
-    uint64_t from = chunk_begin(c, i) > b->begin ? chunk_begin(c, i) : b->begin, to = chunk_end(c, i) < b->end ? chunk_end(c, i) : b->end;
+    uint64_t from = chunk_begin(c, i) > b->begin ? chunk_begin(c, i) : b->begin,
+             to = chunk_end(c, i) < b->end ? chunk_end(c, i) : b->end;
     memcpy(b->dst + (from - b->begin), place + (from - chunk_begin(c, i)), (size_t)(to - from));
 }
 
-static wcodec_status decode_batch(struct wcodec_decoder *d, struct batch *b, uint64_t end, wcodec_error *err)
+static wcodec_status decode_batch(struct wcodec_decoder *d, struct batch *b, uint64_t end,
+                                  wcodec_error *err)
 {
     atomic_init(&b->failed, UINT64_MAX);
     wcodec_run(d->input.context, decode_task, b, (size_t)(end - b->first));
     uint64_t failed = atomic_load(&b->failed);
     if (failed != UINT64_MAX) {
         /* Once more, for the text. */
-        wcodec_status status = wcodec_chunk_decode(d->chunks, failed, chunk_coded(b, failed), chunk_place(b, failed), d->input.verify, err);
-        return status != WCODEC_OK ? status : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a chunk");
+        wcodec_status status = wcodec_chunk_decode(d->chunks, failed, chunk_coded(b, failed),
+                                                   chunk_place(b, failed), d->input.verify, err);
+        return status != WCODEC_OK
+                   ? status
+                   : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a chunk");
     }
     copy_part(b, b->first);
     if (end - b->first > 1)
@@ -128,13 +139,15 @@ static uint64_t coded_end(const struct wcodec_chunks *c, uint64_t end)
 static uint64_t batch_end(const struct wcodec_decoder *d, uint64_t first, uint64_t end)
 {
     const struct wcodec_chunks *c = d->chunks;
-    uint64_t next = first + 1, budget = d->payload != NULL ? WCODEC_DECODE_BATCH : wcodec_decoder_budget(d);
+    uint64_t next = first + 1,
+             budget = d->payload != NULL ? WCODEC_DECODE_BATCH : wcodec_decoder_budget(d);
     while (next < end && coded_end(c, next + 1) - c->offsets[first] <= budget)
         next++;
     return next;
 }
 
-static wcodec_status read_coded(struct wcodec_decoder *d, uint64_t first, uint64_t end, const uint8_t **coded, wcodec_error *err)
+static wcodec_status read_coded(struct wcodec_decoder *d, uint64_t first, uint64_t end,
+                                const uint8_t **coded, wcodec_error *err)
 {
     const struct wcodec_chunks *c = d->chunks;
     uint64_t offset = c->offsets[first], size = coded_end(c, end) - offset;
@@ -144,17 +157,21 @@ static wcodec_status read_coded(struct wcodec_decoder *d, uint64_t first, uint64
     }
     wcodec_status status = wcodec_decoder_reserve(d, size, err);
     if (status == WCODEC_OK)
-        status = wcodec_source_read(d->input.source, d->input.entry->payload_offset + offset, d->buffer, (size_t)size, err);
+        status = wcodec_source_read(d->input.source, d->input.entry->payload_offset + offset,
+                                    d->buffer, (size_t)size, err);
     if (status != WCODEC_OK)
         return status;
     if (d->input.hash != NULL)
         XXH3_64bits_update(d->input.hash, d->buffer, (size_t)size);
-    wcodec_source_prefetch(d->input.source, d->input.entry->payload_offset + offset + size, WCODEC_DECODE_BATCH);
+    wcodec_source_prefetch(d->input.source, d->input.entry->payload_offset + offset + size,
+                           WCODEC_DECODE_BATCH);
     *coded = d->buffer;
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_decoder_range_chunks(struct wcodec_decoder *d, uint64_t begin, uint64_t end, uint8_t *dst, struct wcodec_reporter *reporter, wcodec_error *err)
+wcodec_status wcodec_decoder_range_chunks(struct wcodec_decoder *d, uint64_t begin, uint64_t end,
+                                          uint8_t *dst, struct wcodec_reporter *reporter,
+                                          wcodec_error *err)
 {
     const struct wcodec_chunks *c = d->chunks;
     wcodec_status status = reserve_bounce(d, begin, end, err);

@@ -11,10 +11,12 @@
 #include <sys/random.h>
 #include <xxhash.h>
 
-/* Different tensors of one hash exist only in files made to have them: then no more than this many are read for each. */
+/* Different tensors of one hash exist only in files made to have them: then no more than this many
+ * are read for each. */
 enum { COMPARE_SIZE = 1 << 18, COMPARE_MAX = 4, PIECES_MAX = 128 };
 
-void wcodec_dedup_init(struct wcodec_dedup *dedup, const wcodec_allocator *allocator, const struct wcodec_source *source)
+void wcodec_dedup_init(struct wcodec_dedup *dedup, const wcodec_allocator *allocator,
+                       const struct wcodec_source *source)
 {
     *dedup = (struct wcodec_dedup){.allocator = allocator, .source = source};
     if (getrandom(&dedup->seed, sizeof dedup->seed, GRND_NONBLOCK) != (ssize_t)sizeof dedup->seed)
@@ -52,7 +54,8 @@ struct wcodec_dedup_hash wcodec_dedup_hash(wcodec_context *context, const void *
 {
     if (size <= WCODEC_DEDUP_PIECE)
         return hash_bytes(data, size);
-    struct pieces p = {.data = data, .size = size, .piece = (size_t)wcodec_div_up_u64(size, PIECES_MAX)};
+    struct pieces p = {
+        .data = data, .size = size, .piece = (size_t)wcodec_div_up_u64(size, PIECES_MAX)};
     if (p.piece < WCODEC_DEDUP_PIECE)
         p.piece = WCODEC_DEDUP_PIECE;
     size_t count = (size_t)wcodec_div_up_u64(size, p.piece);
@@ -66,9 +69,11 @@ static uint64_t first_slot(const struct wcodec_dedup *dedup, const struct wcodec
 }
 
 /* Is what the source holds at `offset` equal to data? */
-static wcodec_status compare(struct wcodec_dedup *dedup, uint64_t offset, const uint8_t *data, size_t size, bool *equal, wcodec_error *err)
+static wcodec_status compare(struct wcodec_dedup *dedup, uint64_t offset, const uint8_t *data,
+                             size_t size, bool *equal, wcodec_error *err)
 {
-    if (dedup->source->fd < 0 && offset <= dedup->source->size && size <= dedup->source->size - offset) {
+    if (dedup->source->fd < 0 && offset <= dedup->source->size &&
+        size <= dedup->source->size - offset) {
         *equal = memcmp(dedup->source->data + offset, data, size) == 0;
         return WCODEC_OK;
     }
@@ -79,7 +84,8 @@ static wcodec_status compare(struct wcodec_dedup *dedup, uint64_t offset, const 
     bool same = true;
     for (size_t at = 0; at < size && same; at += COMPARE_SIZE) {
         size_t part = size - at < COMPARE_SIZE ? size - at : COMPARE_SIZE;
-        wcodec_status status = wcodec_source_read(dedup->source, offset + at, dedup->buffer, part, err);
+        wcodec_status status =
+            wcodec_source_read(dedup->source, offset + at, dedup->buffer, part, err);
         if (status != WCODEC_OK)
             return status;
         same = memcmp(dedup->buffer, data + at, part) == 0;
@@ -88,12 +94,15 @@ static wcodec_status compare(struct wcodec_dedup *dedup, uint64_t offset, const 
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_dedup_find(struct wcodec_dedup *dedup, struct wcodec_dedup_hash hash, const void *data, size_t size, uint64_t *entry, wcodec_error *err)
+wcodec_status wcodec_dedup_find(struct wcodec_dedup *dedup, struct wcodec_dedup_hash hash,
+                                const void *data, size_t size, uint64_t *entry, wcodec_error *err)
 {
     uint64_t found = UINT64_MAX, mask = dedup->slot_count - 1;
     unsigned compared = 0;
     if (dedup->slot_count != 0) {
-        for (uint64_t s = first_slot(dedup, &hash); dedup->slots[s] != 0 && found == UINT64_MAX && compared < COMPARE_MAX; s = (s + 1) & mask) {
+        for (uint64_t s = first_slot(dedup, &hash);
+             dedup->slots[s] != 0 && found == UINT64_MAX && compared < COMPARE_MAX;
+             s = (s + 1) & mask) {
             const struct wcodec_dedup_item *item = &dedup->items[dedup->slots[s] - 1];
             if (item->hash.low != hash.low || item->hash.high != hash.high || item->size != size)
                 continue;
@@ -121,12 +130,14 @@ static void put_slot(struct wcodec_dedup *dedup, uint64_t number)
 static wcodec_status grow(struct wcodec_dedup *dedup, wcodec_error *err)
 {
     uint64_t room = dedup->room ? dedup->room * 2 : 64;
-    struct wcodec_dedup_item *items = wcodec_realloc_array(dedup->allocator, dedup->items, room, sizeof *items);
+    struct wcodec_dedup_item *items =
+        wcodec_realloc_array(dedup->allocator, dedup->items, room, sizeof *items);
     if (items)
         dedup->items = items;
     uint64_t *slots = items ? wcodec_alloc_array(dedup->allocator, 2 * room, sizeof *slots) : NULL;
     if (!slots)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the hashes of %" PRIu64 " tensors", room);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY,
+                           "out of memory for the hashes of %" PRIu64 " tensors", room);
     memset(slots, 0, (size_t)(2 * room) * sizeof *slots);
     wcodec_free(dedup->allocator, dedup->slots);
     dedup->slots = slots;
@@ -137,7 +148,8 @@ static wcodec_status grow(struct wcodec_dedup *dedup, wcodec_error *err)
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_dedup_add(struct wcodec_dedup *dedup, const struct wcodec_dedup_item *item, wcodec_error *err)
+wcodec_status wcodec_dedup_add(struct wcodec_dedup *dedup, const struct wcodec_dedup_item *item,
+                               wcodec_error *err)
 {
     if (dedup->count == dedup->room) {
         wcodec_status status = grow(dedup, err);

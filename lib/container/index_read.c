@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Reading the index (doc/format.md 1.3). Whatever bytes come in, the result is consistent or there is none: the rest of the library trusts it. */
+/* Reading the index (doc/format.md 1.3). Whatever bytes come in, the result is consistent or there
+ * is none: the rest of the library trusts it. */
 
 #include "container/index.h"
 #include "core/dtype.h"
@@ -16,9 +17,9 @@
 #define SIZE_LIMIT ((uint64_t)1 << 48) /* of a tensor in bytes, and of a dimension */
 
 enum {
-    RECORD_MIN = 14,        /* length, type, size, order0, coding, payload size, 8 of payload hash */
-    METADATA_MIN = 2,       /* two empty strings */
-    SPLITS_KEPT = 16,       /* tensors of a model share a few splits: their texts are kept once */
+    RECORD_MIN = 14,  /* length, type, size, order0, coding, payload size, 8 of payload hash */
+    METADATA_MIN = 2, /* two empty strings */
+    SPLITS_KEPT = 16, /* tensors of a model share a few splits: their texts are kept once */
     SPLIT_MAX = WCODEC_MAX_FIELDS * 4
 };
 
@@ -46,7 +47,10 @@ static wcodec_status hold(struct parser *p, uint64_t bytes)
 {
     uint64_t most = p->limits->max_memory, needed;
     if (!wcodec_add_u64(p->held, bytes, &needed) || needed > most)
-        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT, "opening takes at least %" PRIu64 " bytes of memory, the limit is %" PRIu64, p->held + bytes, most);
+        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT,
+                           "opening takes at least %" PRIu64
+                           " bytes of memory, the limit is %" PRIu64,
+                           p->held + bytes, most);
     p->held = needed;
     return WCODEC_OK;
 }
@@ -56,13 +60,15 @@ static wcodec_status take_memory(struct parser *p, uint64_t count, size_t size, 
 {
     uint64_t bytes;
     if (!wcodec_mul_u64(count, size, &bytes))
-        return wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " records of the index", count);
+        return wcodec_fail(p->err, WCODEC_ERROR_MEMORY,
+                           "out of memory for %" PRIu64 " records of the index", count);
     wcodec_status status = hold(p, bytes);
     if (status != WCODEC_OK)
         return status;
     void *got = wcodec_alloc_array(p->allocator, count, size);
     if (got == NULL)
-        return wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes for the index", bytes);
+        return wcodec_fail(p->err, WCODEC_ERROR_MEMORY,
+                           "out of memory: %" PRIu64 " bytes for the index", bytes);
     *memory = got;
     return WCODEC_OK;
 }
@@ -80,7 +86,8 @@ static wcodec_status arena_take(struct parser *p, size_t size, void **memory)
     return WCODEC_OK;
 }
 
-static wcodec_status take_string(struct parser *p, struct wcodec_cursor *c, const char *what, const char **text)
+static wcodec_status take_string(struct parser *p, struct wcodec_cursor *c, const char *what,
+                                 const char **text)
 {
     uint64_t size;
     const uint8_t *bytes;
@@ -99,11 +106,13 @@ static wcodec_status take_string(struct parser *p, struct wcodec_cursor *c, cons
 }
 
 /* A table of names, counted too. Who frees it before the index takes it off again. */
-static wcodec_status take_names(struct parser *p, uint64_t count, const char *what, struct wcodec_names *names)
+static wcodec_status take_names(struct parser *p, uint64_t count, const char *what,
+                                struct wcodec_names *names)
 {
     wcodec_status status = hold(p, wcodec_names_memory(count));
     if (status == WCODEC_OK && !wcodec_names_init(names, p->allocator, count))
-        status = wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " %s", count, what);
+        status = wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " %s", count,
+                             what);
     return status;
 }
 
@@ -114,9 +123,14 @@ static wcodec_status read_metadata(struct parser *p)
     if (!wcodec_take_varint(&p->cursor, &count))
         return cut_short(p, "number of metadata pairs");
     if (count > wcodec_cursor_left(&p->cursor) / METADATA_MIN)
-        return FAIL(p, "%" PRIu64 " metadata pairs do not fit into the %zu bytes that are left of the index", count, wcodec_cursor_left(&p->cursor));
+        return FAIL(p,
+                    "%" PRIu64
+                    " metadata pairs do not fit into the %zu bytes that are left of the index",
+                    count, wcodec_cursor_left(&p->cursor));
     if (count > p->limits->max_tensors)
-        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT, "%" PRIu64 " metadata pairs, the limit is %" PRIu64, count, p->limits->max_tensors);
+        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT,
+                           "%" PRIu64 " metadata pairs, the limit is %" PRIu64, count,
+                           p->limits->max_tensors);
     if (count == 0)
         return WCODEC_OK;
     void *memory;
@@ -151,7 +165,8 @@ static wcodec_status read_preamble(struct parser *p)
     if (!wcodec_take_u8(c, &kind))
         return cut_short(p, "kind of the original");
     if (kind > 1)
-        return wcodec_fail(p->err, WCODEC_ERROR_NEWER, "made by a newer version: original of kind %u", kind);
+        return wcodec_fail(p->err, WCODEC_ERROR_NEWER,
+                           "made by a newer version: original of kind %u", kind);
     index->safetensors = kind == 1;
     const char *name;
     wcodec_status status = take_string(p, c, "name of the original", &name);
@@ -160,7 +175,8 @@ static wcodec_status read_preamble(struct parser *p)
     index->name = name;
     const uint8_t *hash;
     uint64_t mode, mtime;
-    if (!wcodec_take_varint(c, &index->size) || !wcodec_take_bytes(c, 16, &hash) || !wcodec_take_varint(c, &mode) || !wcodec_take_varint(c, &mtime))
+    if (!wcodec_take_varint(c, &index->size) || !wcodec_take_bytes(c, 16, &hash) ||
+        !wcodec_take_varint(c, &mode) || !wcodec_take_varint(c, &mtime))
         return cut_short(p, "size, hash, mode and time of the original");
     if (mode > 07777)
         return FAIL(p, "mode 0%" PRIo64 " is more than permission bits", mode);
@@ -207,7 +223,8 @@ static wcodec_status read_label(struct parser *p, struct wcodec_cursor *c, struc
         if (!wcodec_take_varint(c, &shape[i]))
             return cut_short(p, "shape");
         if (shape[i] >= SIZE_LIMIT)
-            return FAIL(p, "dimension %" PRIu64 " is %" PRIu64 ", it must be below 2^48", i, shape[i]);
+            return FAIL(p, "dimension %" PRIu64 " is %" PRIu64 ", it must be below 2^48", i,
+                        shape[i]);
     }
     e->rank = (unsigned)rank;
     e->shape = shape;
@@ -223,13 +240,16 @@ static wcodec_status check_size(struct parser *p, const struct wcodec_entry *e)
         return WCODEC_OK;
     uint64_t expected;
     if (!wcodec_dtype_size((wcodec_dtype)e->dtype, e->shape, e->rank, &expected))
-        return FAIL(p, "its shape makes more than 2^48 bytes of %s, or no whole number of bytes", e->dtype_name);
+        return FAIL(p, "its shape makes more than 2^48 bytes of %s, or no whole number of bytes",
+                    e->dtype_name);
     if (e->size != expected)
-        return FAIL(p, "size is %" PRIu64 ", its shape makes %" PRIu64 " bytes of %s", e->size, expected, e->dtype_name);
+        return FAIL(p, "size is %" PRIu64 ", its shape makes %" PRIu64 " bytes of %s", e->size,
+                    expected, e->dtype_name);
     return WCODEC_OK;
 }
 
-static wcodec_status read_constant(struct parser *p, struct wcodec_cursor *c, struct wcodec_entry *e)
+static wcodec_status read_constant(struct parser *p, struct wcodec_cursor *c,
+                                   struct wcodec_entry *e)
 {
     const uint8_t *element;
     uint8_t w;
@@ -240,7 +260,8 @@ static wcodec_status read_constant(struct parser *p, struct wcodec_cursor *c, st
     if (!wcodec_take_bytes(c, (uint64_t)1 << w, &element))
         return cut_short(p, "constant element");
     if (e->size % ((uint64_t)1 << w) != 0)
-        return FAIL(p, "%" PRIu64 " bytes are no whole number of constant elements of 2^%u bytes", e->size, w);
+        return FAIL(p, "%" PRIu64 " bytes are no whole number of constant elements of 2^%u bytes",
+                    e->size, w);
     if (e->size == 0 && (w != 0 || element[0] != 0))
         return FAIL(p, "an empty entry must have the constant byte 0");
     e->u.constant.element_log2 = w;
@@ -249,12 +270,14 @@ static wcodec_status read_constant(struct parser *p, struct wcodec_cursor *c, st
 }
 
 /* "r7+c8+r1": kind and width of each field. */
-static wcodec_status make_split(struct parser *p, const struct wcodec_tiling *tiling, const char **split)
+static wcodec_status make_split(struct parser *p, const struct wcodec_tiling *tiling,
+                                const char **split)
 {
     char text[SPLIT_MAX + 1];
     size_t size = 0;
     for (unsigned i = 0; i < tiling->field_count; i++)
-        size += (size_t)snprintf(text + size, sizeof(text) - size, "%s%c%u", i > 0 ? "+" : "", "krc"[tiling->fields[i].kind], tiling->fields[i].width);
+        size += (size_t)snprintf(text + size, sizeof(text) - size, "%s%c%u", i > 0 ? "+" : "",
+                                 "krc"[tiling->fields[i].kind], tiling -> fields[i].width);
     for (unsigned i = 0; i < SPLITS_KEPT; i++)
         if (p->splits[i] != NULL && strcmp(p->splits[i], text) == 0) {
             *split = p->splits[i];
@@ -269,11 +292,15 @@ static wcodec_status make_split(struct parser *p, const struct wcodec_tiling *ti
     return WCODEC_OK;
 }
 
-/* Keep the parameters from `begin` up to the cursor; the tiles' payload has `payload_size` bytes. */
-static wcodec_status keep_parameters(struct parser *p, const struct wcodec_cursor *c, const uint8_t *begin, const struct wcodec_tiling *tiling, uint64_t payload_size, struct wcodec_entry *e)
+/* Keep the parameters from `begin` up to the cursor; the tiles' payload has `payload_size` bytes.
+ */
+static wcodec_status keep_parameters(struct parser *p, const struct wcodec_cursor *c,
+                                     const uint8_t *begin, const struct wcodec_tiling *tiling,
+                                     uint64_t payload_size, struct wcodec_entry *e)
 {
     if (tiling->prefix_size > payload_size)
-        return FAIL(p, "prefix of %" PRIu64 " bytes in a payload of %" PRIu64, tiling->prefix_size, payload_size);
+        return FAIL(p, "prefix of %" PRIu64 " bytes in a payload of %" PRIu64, tiling->prefix_size,
+                    payload_size);
     void *parameters;
     e->parameters_size = (size_t)(c->at - begin);
     wcodec_status status = arena_take(p, e->parameters_size, &parameters);
@@ -307,7 +334,8 @@ static wcodec_status read_blocks(struct parser *p, struct wcodec_cursor *c, stru
     }
     uint64_t tiles_begin = wcodec_blocks_tiles_begin(&blocks);
     if (tiles_begin > e->payload_size)
-        return FAIL(p, "modes of %" PRIu64 " blocks do not fit into a payload of %" PRIu64 " bytes", blocks.count, e->payload_size);
+        return FAIL(p, "modes of %" PRIu64 " blocks do not fit into a payload of %" PRIu64 " bytes",
+                    blocks.count, e->payload_size);
     return keep_parameters(p, c, begin, &tiling, e->payload_size - tiles_begin, e);
 }
 
@@ -318,7 +346,8 @@ static wcodec_status read_lossy(struct parser *p, struct wcodec_cursor *c, struc
     const uint8_t *begin = c->at;
     if (!e->is_tensor)
         return FAIL(p, "bytes that are no tensor cannot be lossy");
-    wcodec_status status = wcodec_lossy_read(c, e->size, (wcodec_dtype)e->dtype, &lossy, &tiling, &e->newer, p->err);
+    wcodec_status status =
+        wcodec_lossy_read(c, e->size, (wcodec_dtype)e->dtype, &lossy, &tiling, &e->newer, p->err);
     if (status != WCODEC_OK)
         return status;
     if (e->newer) {
@@ -327,7 +356,9 @@ static wcodec_status read_lossy(struct parser *p, struct wcodec_cursor *c, struc
     }
     uint64_t tiles_begin = wcodec_lossy_tiles_begin(&lossy);
     if (tiles_begin > e->payload_size)
-        return FAIL(p, "modes and scales of %" PRIu64 " bytes do not fit into a payload of %" PRIu64, tiles_begin, e->payload_size);
+        return FAIL(p,
+                    "modes and scales of %" PRIu64 " bytes do not fit into a payload of %" PRIu64,
+                    tiles_begin, e->payload_size);
     return keep_parameters(p, c, begin, &tiling, e->payload_size - tiles_begin, e);
 }
 
@@ -339,7 +370,9 @@ static wcodec_status read_chunks(struct parser *p, struct wcodec_cursor *c, stru
         return FAIL(p, "chunks of %" PRIu64 " bytes, allowed are 1 to 2^24", e->u.chunk);
     uint64_t directory = wcodec_align_u64(8 * wcodec_div_up_u64(e->size, e->u.chunk), 16);
     if (e->payload_size < directory || e->payload_size - directory > e->size)
-        return FAIL(p, "payload of %" PRIu64 " bytes cannot hold %" PRIu64 " bytes in chunks of %" PRIu64, e->payload_size, e->size, e->u.chunk);
+        return FAIL(
+            p, "payload of %" PRIu64 " bytes cannot hold %" PRIu64 " bytes in chunks of %" PRIu64,
+            e->payload_size, e->size, e->u.chunk);
     return WCODEC_OK;
 }
 
@@ -353,17 +386,20 @@ static wcodec_status read_alias(struct parser *p, struct wcodec_cursor *c, struc
     if (original->coding == WCODEC_CODING_ALIAS)
         return FAIL(p, "an alias of entry %" PRIu64 ", which is an alias itself", e->u.alias);
     if (original->size != e->size)
-        return FAIL(p, "an alias of %" PRIu64 " bytes of entry %" PRIu64 ", which has %" PRIu64, e->size, e->u.alias, original->size);
+        return FAIL(p, "an alias of %" PRIu64 " bytes of entry %" PRIu64 ", which has %" PRIu64,
+                    e->size, e->u.alias, original->size);
     return WCODEC_OK;
 }
 
-static wcodec_status read_parameters(struct parser *p, struct wcodec_cursor *c, struct wcodec_entry *e)
+static wcodec_status read_parameters(struct parser *p, struct wcodec_cursor *c,
+                                     struct wcodec_entry *e)
 {
     if (e->size == 0 && e->coding != WCODEC_CODING_CONSTANT)
         return FAIL(p, "an empty entry must be a constant, this one has coding %u", e->coding);
     bool has_payload = wcodec_entry_has_tiles(e) || e->coding == WCODEC_CODING_CHUNKS;
     if (!has_payload && e->payload_size != 0)
-        return FAIL(p, "a constant or an alias with a payload of %" PRIu64 " bytes", e->payload_size);
+        return FAIL(p, "a constant or an alias with a payload of %" PRIu64 " bytes",
+                    e->payload_size);
     wcodec_status status = WCODEC_OK;
     switch (e->coding) {
     case WCODEC_CODING_CONSTANT:
@@ -397,7 +433,8 @@ static wcodec_status read_record(struct parser *p, struct wcodec_cursor *c, stru
     if (!wcodec_take_u8(c, &type))
         return cut_short(p, "type");
     if (type > 1)
-        return wcodec_fail(p->err, WCODEC_ERROR_NEWER, "made by a newer version: entry of type %u", type);
+        return wcodec_fail(p->err, WCODEC_ERROR_NEWER, "made by a newer version: entry of type %u",
+                           type);
     e->is_tensor = type == 1;
     wcodec_status status = e->is_tensor ? read_label(p, c, e) : WCODEC_OK;
     if (status != WCODEC_OK)
@@ -407,7 +444,8 @@ static wcodec_status read_record(struct parser *p, struct wcodec_cursor *c, stru
     status = check_size(p, e);
     if (status != WCODEC_OK)
         return status;
-    if (!wcodec_take_varint(c, &e->order0_bits) || !wcodec_take_u8(c, &e->coding) || !wcodec_take_varint(c, &e->payload_size) || !wcodec_take_bytes(c, 8, &hash))
+    if (!wcodec_take_varint(c, &e->order0_bits) || !wcodec_take_u8(c, &e->coding) ||
+        !wcodec_take_varint(c, &e->payload_size) || !wcodec_take_bytes(c, 8, &hash))
         return cut_short(p, "order0, coding, payload size and hash");
     e->payload_hash = wcodec_load_u64(hash);
     if (e->payload_size == 0 && e->payload_hash != 0)
@@ -424,7 +462,10 @@ static wcodec_status place_payload(struct parser *p, struct wcodec_entry *e)
         return WCODEC_OK;
     uint64_t begin = wcodec_align_u64(p->payload_end, wcodec_payload_alignment(e->payload_size));
     if (begin > p->index->index_offset || e->payload_size > p->index->index_offset - begin)
-        return FAIL(p, "payload of %" PRIu64 " bytes at byte %" PRIu64 " reaches into the index at byte %" PRIu64, e->payload_size, begin, p->index->index_offset);
+        return FAIL(p,
+                    "payload of %" PRIu64 " bytes at byte %" PRIu64
+                    " reaches into the index at byte %" PRIu64,
+                    e->payload_size, begin, p->index->index_offset);
     e->payload_offset = begin;
     p->payload_end = begin + e->payload_size;
     return WCODEC_OK;
@@ -451,7 +492,8 @@ static wcodec_status read_entry(struct parser *p, uint64_t number, uint64_t *fil
     if (e->is_tensor) {
         uint64_t other = index->tensor_count;
         if (index->tensor_count == p->limits->max_tensors)
-            return wcodec_fail(p->err, WCODEC_ERROR_LIMIT, "more tensors than the limit of %" PRIu64, p->limits->max_tensors);
+            return wcodec_fail(p->err, WCODEC_ERROR_LIMIT,
+                               "more tensors than the limit of %" PRIu64, p->limits->max_tensors);
         if (!wcodec_names_add(&index->names, e->name, &other))
             return FAIL(p, "there are two tensors of that name");
         index->tensors[index->tensor_count++] = number;
@@ -482,10 +524,14 @@ static wcodec_status read_entries(struct parser *p)
     if (!wcodec_take_varint(&p->cursor, &count))
         return cut_short(p, "number of entries");
     if (count > wcodec_cursor_left(&p->cursor) / RECORD_MIN)
-        return FAIL(p, "%" PRIu64 " entries do not fit into the %zu bytes that are left of the index", count, wcodec_cursor_left(&p->cursor));
+        return FAIL(p,
+                    "%" PRIu64 " entries do not fit into the %zu bytes that are left of the index",
+                    count, wcodec_cursor_left(&p->cursor));
     /* A safetensors file has one blob beside its tensors. */
     if (count > p->limits->max_tensors && count - 1 > p->limits->max_tensors)
-        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT, "%" PRIu64 " entries, the limit is %" PRIu64 " tensors", count, p->limits->max_tensors);
+        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT,
+                           "%" PRIu64 " entries, the limit is %" PRIu64 " tensors", count,
+                           p->limits->max_tensors);
     wcodec_status status = take_entry_memory(p, count);
     if (status != WCODEC_OK)
         return status;
@@ -501,22 +547,29 @@ static wcodec_status read_entries(struct parser *p)
         }
     }
     if (p->cursor.at != p->cursor.end)
-        return FAIL(p, "%zu bytes are left over at the end of the index", wcodec_cursor_left(&p->cursor));
+        return FAIL(p, "%zu bytes are left over at the end of the index",
+                    wcodec_cursor_left(&p->cursor));
     if (file_offset != index->size)
-        return FAIL(p, "the entries make %" PRIu64 " bytes, the original has %" PRIu64, file_offset, index->size);
+        return FAIL(p, "the entries make %" PRIu64 " bytes, the original has %" PRIu64, file_offset,
+                    index->size);
     if (wcodec_align_u64(p->payload_end, 16) != index->index_offset)
-        return FAIL(p, "the payloads end at byte %" PRIu64 ", the index begins at byte %" PRIu64, p->payload_end, index->index_offset);
+        return FAIL(p, "the payloads end at byte %" PRIu64 ", the index begins at byte %" PRIu64,
+                    p->payload_end, index->index_offset);
     return WCODEC_OK;
 }
 
 /* One zstd frame of exactly the declared size. */
-static wcodec_status decompress(struct parser *p, const uint8_t *coded, size_t coded_size, uint8_t *decoded, size_t decoded_size)
+static wcodec_status decompress(struct parser *p, const uint8_t *coded, size_t coded_size,
+                                uint8_t *decoded, size_t decoded_size)
 {
-    if (coded_size < 4 || wcodec_load_u32(coded) != ZSTD_MAGICNUMBER || ZSTD_findFrameCompressedSize(coded, coded_size) != coded_size)
+    if (coded_size < 4 || wcodec_load_u32(coded) != ZSTD_MAGICNUMBER ||
+        ZSTD_findFrameCompressedSize(coded, coded_size) != coded_size)
         return FAIL(p, "the index is not one zstd frame");
     unsigned long long content = ZSTD_getFrameContentSize(coded, coded_size);
-    if (content == ZSTD_CONTENTSIZE_ERROR || (content != ZSTD_CONTENTSIZE_UNKNOWN && content != decoded_size))
-        return FAIL(p, "the index's frame has not the size that the tail says (%zu bytes)", decoded_size);
+    if (content == ZSTD_CONTENTSIZE_ERROR ||
+        (content != ZSTD_CONTENTSIZE_UNKNOWN && content != decoded_size))
+        return FAIL(p, "the index's frame has not the size that the tail says (%zu bytes)",
+                    decoded_size);
     ZSTD_DCtx *zstd = ZSTD_createDCtx();
     if (zstd == NULL)
         return wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory for zstd");
@@ -530,14 +583,17 @@ static wcodec_status decompress(struct parser *p, const uint8_t *coded, size_t c
 }
 
 /* Coded bytes of the index, verified. */
-static wcodec_status load_coded(struct parser *p, const struct wcodec_source *source, const struct wcodec_framing *framing, uint8_t **coded)
+static wcodec_status load_coded(struct parser *p, const struct wcodec_source *source,
+                                const struct wcodec_framing *framing, uint8_t **coded)
 {
     void *bytes;
     wcodec_status status = take_memory(p, framing->index_size, 1, &bytes);
     if (status != WCODEC_OK)
         return status;
-    status = wcodec_source_read(source, framing->index_offset, bytes, (size_t)framing->index_size, p->err);
-    if (status == WCODEC_OK && XXH3_64bits(bytes, (size_t)framing->index_size) != framing->index_hash)
+    status = wcodec_source_read(source, framing->index_offset, bytes, (size_t)framing->index_size,
+                                p->err);
+    if (status == WCODEC_OK &&
+        XXH3_64bits(bytes, (size_t)framing->index_size) != framing->index_hash)
         status = FAIL(p, "the index's checksum differs");
     if (status == WCODEC_OK)
         *coded = bytes;
@@ -546,10 +602,13 @@ static wcodec_status load_coded(struct parser *p, const struct wcodec_source *so
     return status;
 }
 
-static wcodec_status load_decoded(struct parser *p, const struct wcodec_source *source, const struct wcodec_framing *framing, uint8_t **decoded)
+static wcodec_status load_decoded(struct parser *p, const struct wcodec_source *source,
+                                  const struct wcodec_framing *framing, uint8_t **decoded)
 {
     if (framing->index_decoded_size > p->limits->max_index_bytes)
-        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT, "index of %" PRIu64 " bytes, the limit is %" PRIu64, framing->index_decoded_size, p->limits->max_index_bytes);
+        return wcodec_fail(p->err, WCODEC_ERROR_LIMIT,
+                           "index of %" PRIu64 " bytes, the limit is %" PRIu64,
+                           framing->index_decoded_size, p->limits->max_index_bytes);
     uint8_t *coded;
     wcodec_status status = load_coded(p, source, framing, &coded);
     if (status != WCODEC_OK)
@@ -557,7 +616,8 @@ static wcodec_status load_decoded(struct parser *p, const struct wcodec_source *
     void *bytes;
     status = take_memory(p, framing->index_decoded_size, 1, &bytes);
     if (status == WCODEC_OK) {
-        status = decompress(p, coded, (size_t)framing->index_size, bytes, (size_t)framing->index_decoded_size);
+        status = decompress(p, coded, (size_t)framing->index_size, bytes,
+                            (size_t)framing->index_decoded_size);
         if (status == WCODEC_OK)
             *decoded = bytes;
         else
@@ -568,7 +628,9 @@ static wcodec_status load_decoded(struct parser *p, const struct wcodec_source *
     return status;
 }
 
-wcodec_status wcodec_index_read(const struct wcodec_source *source, const wcodec_allocator *allocator, const wcodec_limits *limits, struct wcodec_index **index, wcodec_error *err)
+wcodec_status wcodec_index_read(const struct wcodec_source *source,
+                                const wcodec_allocator *allocator, const wcodec_limits *limits,
+                                struct wcodec_index **index, wcodec_error *err)
 {
     struct wcodec_framing framing;
     wcodec_status status = wcodec_framing_read(source, &framing, err);
@@ -617,25 +679,30 @@ void wcodec_entry_tiling(const struct wcodec_entry *entry, struct wcodec_tiling 
     (void)wcodec_tiling_read(&c, entry->size, tiling, NULL);
 }
 
-void wcodec_entry_blocks(const struct wcodec_entry *entry, struct wcodec_blocks *blocks, struct wcodec_tiling *tiling)
+void wcodec_entry_blocks(const struct wcodec_entry *entry, struct wcodec_blocks *blocks,
+                         struct wcodec_tiling *tiling)
 {
     struct wcodec_cursor c = {entry->parameters, entry->parameters + entry->parameters_size};
     bool newer;
     (void)wcodec_blocks_read(&c, entry->size, blocks, tiling, &newer, NULL);
 }
 
-void wcodec_entry_lossy(const struct wcodec_entry *entry, struct wcodec_lossy *lossy, struct wcodec_tiling *tiling)
+void wcodec_entry_lossy(const struct wcodec_entry *entry, struct wcodec_lossy *lossy,
+                        struct wcodec_tiling *tiling)
 {
     struct wcodec_cursor c = {entry->parameters, entry->parameters + entry->parameters_size};
     bool newer;
-    (void)wcodec_lossy_read(&c, entry->size, (wcodec_dtype)entry->dtype, lossy, tiling, &newer, NULL);
+    (void)wcodec_lossy_read(&c, entry->size, (wcodec_dtype)entry->dtype, lossy, tiling, &newer,
+                            NULL);
 }
 
 wcodec_status wcodec_entry_refuse(const struct wcodec_entry *e, wcodec_error *err)
 {
     if (e->coding > WCODEC_CODING_LOSSY)
-        return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: coding %u", e->coding);
+        return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: coding %u",
+                           e->coding);
     if (e->dtype >= WCODEC_DTYPE_COUNT)
         return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: dtype %u", e->dtype);
-    return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: %s of another form", e->coding == WCODEC_CODING_LOSSY ? "a lossy tensor" : "blocks");
+    return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: %s of another form",
+                       e->coding == WCODEC_CODING_LOSSY ? "a lossy tensor" : "blocks");
 }

@@ -137,10 +137,12 @@ static void put_index(struct buffer *b, struct buffer *record, const struct wcod
     }
 }
 
-/* A zstd frame of raw blocks (RFC 8878, 3.1.1): for an index that shrinks so much that readers would take it for a bomb. */
+/* A zstd frame of raw blocks (RFC 8878, 3.1.1): for an index that shrinks so much that readers
+ * would take it for a bomb. */
 static void put_raw_frame(struct buffer *b, const uint8_t *data, size_t size)
 {
-    static const uint8_t header[] = {0x28, 0xb5, 0x2f, 0xfd, 0xe0}; /* magic; single segment, 8 bytes of content size */
+    static const uint8_t header[] = {0x28, 0xb5, 0x2f, 0xfd,
+                                     0xe0}; /* magic; single segment, 8 bytes of content size */
     put_bytes(b, header, sizeof(header));
     put_u64(b, size);
     for (size_t at = 0, block; at < size; at += block) {
@@ -152,24 +154,32 @@ static void put_raw_frame(struct buffer *b, const uint8_t *data, size_t size)
     }
 }
 
-static wcodec_status put_frame(struct buffer *b, const uint8_t *data, size_t size, wcodec_error *err)
+static wcodec_status put_frame(struct buffer *b, const uint8_t *data, size_t size,
+                               wcodec_error *err)
 {
     uint8_t *at = buffer_room(b, ZSTD_compressBound(size));
     if (at == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for an index of %zu bytes", size);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for an index of %zu bytes",
+                           size);
     size_t coded = ZSTD_compress(at, ZSTD_compressBound(size), data, size, ZSTD_LEVEL);
     if (ZSTD_isError(coded))
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "compressing the index: %s", ZSTD_getErrorName(coded));
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "compressing the index: %s",
+                           ZSTD_getErrorName(coded));
     if (size > wcodec_index_decoded_max(coded))
         put_raw_frame(b, data, size);
     else
         b->size += coded;
-    return b->failed ? wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for an index of %zu bytes", size) : WCODEC_OK;
+    return b->failed ? wcodec_fail(err, WCODEC_ERROR_MEMORY,
+                                   "out of memory for an index of %zu bytes", size)
+                     : WCODEC_OK;
 }
 
-wcodec_status wcodec_index_write(const struct wcodec_index *index, const wcodec_allocator *allocator, uint8_t **bytes, size_t *size, uint64_t *decoded_size, wcodec_error *err)
+wcodec_status wcodec_index_write(const struct wcodec_index *index,
+                                 const wcodec_allocator *allocator, uint8_t **bytes, size_t *size,
+                                 uint64_t *decoded_size, wcodec_error *err)
 {
-    struct buffer decoded = {.allocator = allocator}, record = {.allocator = allocator}, coded = {.allocator = allocator};
+    struct buffer decoded = {.allocator = allocator}, record = {.allocator = allocator},
+                  coded = {.allocator = allocator};
     put_index(&decoded, &record, index);
     wcodec_status status = WCODEC_OK;
     if (decoded.failed || record.failed)

@@ -81,12 +81,16 @@ static bool skip_value(struct wcodec_cursor *c, unsigned depth)
     return c->at != start;
 }
 
-static wcodec_status bad_syntax(struct wcodec_json_span text, const uint8_t *at, const char *expected, wcodec_error *err)
+static wcodec_status bad_syntax(struct wcodec_json_span text, const uint8_t *at,
+                                const char *expected, wcodec_error *err)
 {
-    return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "no valid JSON object: expected %s at byte %zu of %zu", expected, (size_t)(at - text.at), text.size);
+    return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                       "no valid JSON object: expected %s at byte %zu of %zu", expected,
+                       (size_t)(at - text.at), text.size);
 }
 
-wcodec_status wcodec_json_members(struct wcodec_json_span text, unsigned depth, wcodec_json_member_fn fn, void *opaque, wcodec_error *err)
+wcodec_status wcodec_json_members(struct wcodec_json_span text, unsigned depth,
+                                  wcodec_json_member_fn fn, void *opaque, wcodec_error *err)
 {
     struct wcodec_cursor c = {text.at, text.at + text.size};
     if (!take_char(&c, '{'))
@@ -106,7 +110,8 @@ wcodec_status wcodec_json_members(struct wcodec_json_span text, unsigned depth, 
         skip_blanks(&c);
         value.at = c.at;
         if (!skip_value(&c, depth + 1))
-            return bad_syntax(text, value.at, "a value that ends and is not nested too deeply", err);
+            return bad_syntax(text, value.at, "a value that ends and is not nested too deeply",
+                              err);
         value.size = (size_t)(c.at - value.at);
         wcodec_status status = fn(opaque, key, value, err);
         if (status != WCODEC_OK)
@@ -118,22 +123,30 @@ wcodec_status wcodec_json_members(struct wcodec_json_span text, unsigned depth, 
     return WCODEC_OK;
 }
 
-/* jansson does not always say that memory was short: it may call a text wrong. So a text is wrong only where it is so twice, and there was memory for it. */
+/* jansson does not always say that memory was short: it may call a text wrong. So a text is wrong
+ * only where it is so twice, and there was memory for it. */
 static json_t *load(struct wcodec_json_span span, json_error_t *error, bool *memory)
 {
     json_t *json = NULL;
     for (unsigned i = 0; i < 2 && !json; i++)
-        json = json_loadb((const char *)span.at, span.size, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, error);
-    void *room = json ? NULL : wcodec_alloc_array(&wcodec_default_allocator, (span.size < TREE_TEXT_MAX ? span.size : TREE_TEXT_MAX) + 1, TREE_FACTOR);
+        json = json_loadb((const char *)span.at, span.size,
+                          JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, error);
+    void *room =
+        json ? NULL
+             : wcodec_alloc_array(&wcodec_default_allocator,
+                                  (span.size < TREE_TEXT_MAX ? span.size : TREE_TEXT_MAX) + 1,
+                                  TREE_FACTOR);
     *memory = json || (room && json_error_code(error) != json_error_out_of_memory);
     wcodec_free(&wcodec_default_allocator, room);
     return json;
 }
 
-static wcodec_status parse(struct wcodec_json_span span, const char *what, json_t **json, wcodec_error *err)
+static wcodec_status parse(struct wcodec_json_span span, const char *what, json_t **json,
+                           wcodec_error *err)
 {
     if (span.at[0] != '"' && span.size > TREE_TEXT_MAX)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%s takes %zu bytes, expected at most %d", what, span.size, TREE_TEXT_MAX);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%s takes %zu bytes, expected at most %d",
+                           what, span.size, TREE_TEXT_MAX);
     json_error_t error;
     bool memory;
     *json = load(span, &error, &memory);
@@ -141,7 +154,8 @@ static wcodec_status parse(struct wcodec_json_span span, const char *what, json_
         return WCODEC_OK;
     if (!memory)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for JSON");
-    if (json_error_code(&error) == json_error_null_character || json_error_code(&error) == json_error_null_byte_in_key)
+    if (json_error_code(&error) == json_error_null_character ||
+        json_error_code(&error) == json_error_null_byte_in_key)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%s holds a NUL", what);
     return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%s is no valid JSON: %s", what, error.text);
 }
@@ -155,7 +169,8 @@ static bool is_plain(struct wcodec_json_span inner)
     return true;
 }
 
-wcodec_status wcodec_json_string(struct wcodec_arena *arena, struct wcodec_json_span span, const char *what, const char **text, wcodec_error *err)
+wcodec_status wcodec_json_string(struct wcodec_arena *arena, struct wcodec_json_span span,
+                                 const char *what, const char **text, wcodec_error *err)
 {
     if (span.size < 2 || span.at[0] != '"')
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%s is no string", what);
@@ -177,7 +192,9 @@ wcodec_status wcodec_json_string(struct wcodec_arena *arena, struct wcodec_json_
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_json_integers(struct wcodec_arena *arena, struct wcodec_json_span span, const char *what, const uint64_t **values, size_t *count, wcodec_error *err)
+wcodec_status wcodec_json_integers(struct wcodec_arena *arena, struct wcodec_json_span span,
+                                   const char *what, const uint64_t **values, size_t *count,
+                                   wcodec_error *err)
 {
     json_t *json;
     wcodec_status status = parse(span, what, &json, err);
@@ -197,7 +214,8 @@ wcodec_status wcodec_json_integers(struct wcodec_arena *arena, struct wcodec_jso
         const json_t *item = json_array_get(json, i);
         json_int_t v = json_integer_value(item);
         if (!json_is_integer(item) || v < 0 || v > (json_int_t)1 << 48) {
-            status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "number %zu of %s is no integer from 0 to 2^48", i, what);
+            status = wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                                 "number %zu of %s is no integer from 0 to 2^48", i, what);
             goto free_json;
         }
         list[i] = (uint64_t)v;

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A model folder, or its *.safetensors.index.json, as one namespace. Names in an index.json come from strangers: none may lead out of the folder. Links in the
- * folder are followed: download caches keep a model's files elsewhere and link to them. */
+/* A model folder, or its *.safetensors.index.json, as one namespace. Names in an index.json come
+ * from strangers: none may lead out of the folder. Links in the folder are followed: download
+ * caches keep a model's files elsewhere and link to them. */
 
 #include "container/reader.h"
 #include "core/error.h"
@@ -81,7 +82,8 @@ static void list_sort(struct name_list *list)
 
 static uint64_t list_find(const struct name_list *list, const char *name)
 {
-    char *const *found = bsearch(&name, list->names, (size_t)list->count, sizeof(*list->names), compare_names);
+    char *const *found =
+        bsearch(&name, list->names, (size_t)list->count, sizeof(*list->names), compare_names);
     return (uint64_t)(found - list->names);
 }
 
@@ -92,7 +94,8 @@ static bool ends_with(const char *text, const char *suffix)
 }
 
 /* folder + name + suffix; the caller frees. folder is "", or ends with a slash. */
-static char *join(const wcodec_allocator *allocator, const char *folder, const char *name, const char *suffix)
+static char *join(const wcodec_allocator *allocator, const char *folder, const char *name,
+                  const char *suffix)
 {
     size_t a = strlen(folder), b = strlen(name), c = strlen(suffix);
     char *path = wcodec_alloc(allocator, a + b + c + 1);
@@ -104,7 +107,9 @@ static char *join(const wcodec_allocator *allocator, const char *folder, const c
     return path;
 }
 
-static wcodec_status open_shards(struct wcodec_reader *reader, const char *folder, const struct name_list *names, const char *suffix, wcodec_error *err)
+static wcodec_status open_shards(struct wcodec_reader *reader, const char *folder,
+                                 const struct name_list *names, const char *suffix,
+                                 wcodec_error *err)
 {
     const wcodec_allocator *allocator = &reader->context->allocator;
     reader->shards = wcodec_alloc_array(allocator, names->count, sizeof(*reader->shards));
@@ -114,7 +119,9 @@ static wcodec_status open_shards(struct wcodec_reader *reader, const char *folde
         char *path = join(allocator, folder, names->names[reader->shard_count], suffix);
         if (path == NULL)
             return out_of_memory(err);
-        wcodec_status status = wcodec_shard_open_path(reader->context, path, reader->shard_count < WCODEC_SHARDS_OPEN, &reader->shards[reader->shard_count], err);
+        wcodec_status status =
+            wcodec_shard_open_path(reader->context, path, reader->shard_count < WCODEC_SHARDS_OPEN,
+                                   &reader->shards[reader->shard_count], err);
         wcodec_free(allocator, path);
         if (status != WCODEC_OK)
             return status;
@@ -135,17 +142,24 @@ static bool is_safe_name(const char *name)
     return true;
 }
 
-static wcodec_status load_file(wcodec_context *context, const char *path, uint8_t **bytes, size_t *size, wcodec_error *err)
+static wcodec_status load_file(wcodec_context *context, const char *path, uint8_t **bytes,
+                               size_t *size, wcodec_error *err)
 {
     struct wcodec_source source;
     int fd = wcodec_open_for_reading(path);
     if (fd < 0)
-        return wcodec_fail(err, errno == ENOENT ? WCODEC_ERROR_NOT_FOUND : WCODEC_ERROR_IO, "%s", strerror(errno));
+        return wcodec_fail(err, errno == ENOENT ? WCODEC_ERROR_NOT_FOUND : WCODEC_ERROR_IO, "%s",
+                           strerror(errno));
     uint8_t *data = NULL;
     wcodec_status status = wcodec_source_fd(fd, &source, err);
-    if (status == WCODEC_OK && (source.size > context->limits.max_index_bytes || source.size > context->limits.max_memory / JSON_TREE_FACTOR))
-        status = wcodec_fail(err, WCODEC_ERROR_LIMIT, "%" PRIu64 " bytes of JSON are more than the limits of index and memory allow", source.size);
-    if (status == WCODEC_OK && (data = wcodec_alloc_array(&context->allocator, source.size, 1)) == NULL)
+    if (status == WCODEC_OK && (source.size > context->limits.max_index_bytes ||
+                                source.size > context->limits.max_memory / JSON_TREE_FACTOR))
+        status = wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                             "%" PRIu64
+                             " bytes of JSON are more than the limits of index and memory allow",
+                             source.size);
+    if (status == WCODEC_OK &&
+        (data = wcodec_alloc_array(&context->allocator, source.size, 1)) == NULL)
         status = out_of_memory(err);
     if (status == WCODEC_OK)
         status = wcodec_source_read(&source, 0, data, (size_t)source.size, err);
@@ -160,12 +174,15 @@ static wcodec_status load_file(wcodec_context *context, const char *path, uint8_
 }
 
 /* The tree of an index.json; its weight_map is borrowed. */
-static wcodec_status parse(const uint8_t *bytes, size_t size, json_t **tree, json_t **weight_map, wcodec_error *err)
+static wcodec_status parse(const uint8_t *bytes, size_t size, json_t **tree, json_t **weight_map,
+                           wcodec_error *err)
 {
     json_error_t where;
     json_t *root = json_loadb((const char *)bytes, size, JSON_REJECT_DUPLICATES, &where);
     if (root == NULL) {
-        wcodec_status status = json_error_code(&where) == json_error_out_of_memory ? WCODEC_ERROR_MEMORY : WCODEC_ERROR_CORRUPT;
+        wcodec_status status = json_error_code(&where) == json_error_out_of_memory
+                                   ? WCODEC_ERROR_MEMORY
+                                   : WCODEC_ERROR_CORRUPT;
         return wcodec_fail(err, status, "line %d: %s", where.line, where.text);
     }
     json_t *map = json_object_get(root, "weight_map");
@@ -182,12 +199,16 @@ static wcodec_status list_shards(json_t *weight_map, struct name_list *shards, w
 {
     const char *tensor;
     json_t *value;
-    json_object_foreach (weight_map, tensor, value) {
+    json_object_foreach(weight_map, tensor, value)
+    {
         if (!json_is_string(value))
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tensor '%s' is mapped to what is no file name", tensor);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "tensor '%s' is mapped to what is no file name", tensor);
         const char *name = json_string_value(value);
         if (!is_safe_name(name))
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tensor '%s' is mapped to '%s', which is no plain file name", tensor, name);
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "tensor '%s' is mapped to '%s', which is no plain file name", tensor,
+                               name);
         /* Neighbours are mostly in the same file. */
         if (shards->count > 0 && strcmp(shards->names[shards->count - 1], name) == 0)
             continue;
@@ -200,20 +221,27 @@ static wcodec_status list_shards(json_t *weight_map, struct name_list *shards, w
 }
 
 /* Every name of the weight_map must be where it says. */
-static wcodec_status check_map(const struct wcodec_reader *reader, json_t *weight_map, const struct name_list *shards, wcodec_error *err)
+static wcodec_status check_map(const struct wcodec_reader *reader, json_t *weight_map,
+                               const struct name_list *shards, wcodec_error *err)
 {
     const char *tensor;
     json_t *value;
-    json_object_foreach (weight_map, tensor, value) {
-        const struct wcodec_shard *shard = &reader->shards[list_find(shards, json_string_value(value))];
+    json_object_foreach(weight_map, tensor, value)
+    {
+        const struct wcodec_shard *shard =
+            &reader->shards[list_find(shards, json_string_value(value))];
         uint64_t number;
-        if (!wcodec_names_find(&reader->names, tensor, &number) || wcodec_reader_shard_of_tensor(reader, number) != shard)
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tensor '%s' is not in %s, to which it is mapped", tensor, shard->path);
+        if (!wcodec_names_find(&reader->names, tensor, &number) ||
+            wcodec_reader_shard_of_tensor(reader, number) != shard)
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "tensor '%s' is not in %s, to which it is mapped", tensor,
+                               shard->path);
     }
     return WCODEC_OK;
 }
 
-static wcodec_status open_mapped(struct wcodec_reader *reader, const char *path, const char *folder, json_t *weight_map, struct name_list *shards, wcodec_error *err)
+static wcodec_status open_mapped(struct wcodec_reader *reader, const char *path, const char *folder,
+                                 json_t *weight_map, struct name_list *shards, wcodec_error *err)
 {
     wcodec_status status = list_shards(weight_map, shards, err);
     if (status != WCODEC_OK) {
@@ -231,7 +259,8 @@ static wcodec_status open_mapped(struct wcodec_reader *reader, const char *path,
     return status;
 }
 
-static wcodec_status open_index(struct wcodec_reader *reader, const char *path, const char *folder, wcodec_error *err)
+static wcodec_status open_index(struct wcodec_reader *reader, const char *path, const char *folder,
+                                wcodec_error *err)
 {
     const wcodec_allocator *allocator = &reader->context->allocator;
     struct name_list shards = {.allocator = allocator};
@@ -253,7 +282,8 @@ static wcodec_status open_index(struct wcodec_reader *reader, const char *path, 
     return status;
 }
 
-static wcodec_status list_folder(const char *path, struct name_list *indexes, struct name_list *shards, wcodec_error *err)
+static wcodec_status list_folder(const char *path, struct name_list *indexes,
+                                 struct name_list *shards, wcodec_error *err)
 {
     DIR *dir = opendir(path);
     if (dir == NULL)
@@ -268,8 +298,11 @@ static wcodec_status list_folder(const char *path, struct name_list *indexes, st
                 status = wcodec_fail(err, WCODEC_ERROR_IO, "%s: %s", path, strerror(errno));
             break;
         }
-        struct name_list *list = ends_with(entry->d_name, INDEX_SUFFIX) ? indexes : ends_with(entry->d_name, SHARD_SUFFIX) ? shards : NULL;
-        if (list != NULL && entry->d_name[0] != '.' && fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && S_ISREG(st.st_mode))
+        struct name_list *list = ends_with(entry->d_name, INDEX_SUFFIX)   ? indexes
+                                 : ends_with(entry->d_name, SHARD_SUFFIX) ? shards
+                                                                          : NULL;
+        if (list != NULL && entry->d_name[0] != '.' &&
+            fstatat(dirfd(dir), entry->d_name, &st, 0) == 0 && S_ISREG(st.st_mode))
             status = list_add(list, entry->d_name, err);
     }
     closedir(dir);
@@ -279,18 +312,24 @@ static wcodec_status list_folder(const char *path, struct name_list *indexes, st
 }
 
 /* The index of a folder that has one, or several of which one has the usual name; NULL: none. */
-static wcodec_status choose_index(const char *path, const struct name_list *indexes, const char **name, wcodec_error *err)
+static wcodec_status choose_index(const char *path, const struct name_list *indexes,
+                                  const char **name, wcodec_error *err)
 {
     *name = indexes->count > 0 ? indexes->names[0] : NULL;
     for (uint64_t i = 0; i < indexes->count; i++)
         if (strcmp(indexes->names[i], INDEX_USUAL) == 0)
             *name = indexes->names[i];
     if (indexes->count > 1 && strcmp(*name, INDEX_USUAL) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "%s: has several indexes, %s and %s among them: open the one that is meant", path, indexes->names[0], indexes->names[1]);
+        return wcodec_fail(
+            err, WCODEC_ERROR_USAGE,
+            "%s: has several indexes, %s and %s among them: open the one that is meant", path,
+            indexes->names[0], indexes->names[1]);
     return WCODEC_OK;
 }
 
-static wcodec_status open_folder(struct wcodec_reader *reader, const char *path, const char *folder, struct name_list *indexes, struct name_list *shards, wcodec_error *err)
+static wcodec_status open_folder(struct wcodec_reader *reader, const char *path, const char *folder,
+                                 struct name_list *indexes, struct name_list *shards,
+                                 wcodec_error *err)
 {
     const wcodec_allocator *allocator = &reader->context->allocator;
     const char *name;
@@ -308,7 +347,8 @@ static wcodec_status open_folder(struct wcodec_reader *reader, const char *path,
         return status;
     }
     if (shards->count == 0)
-        return wcodec_fail(err, WCODEC_ERROR_NOT_FOUND, "%s: has neither *%s nor *%s files", path, INDEX_SUFFIX, SHARD_SUFFIX);
+        return wcodec_fail(err, WCODEC_ERROR_NOT_FOUND, "%s: has neither *%s nor *%s files", path,
+                           INDEX_SUFFIX, SHARD_SUFFIX);
     status = open_shards(reader, folder, shards, "", err);
     return status == WCODEC_OK ? wcodec_reader_number(reader, err) : status;
 }
@@ -326,7 +366,8 @@ static char *folder_of(const wcodec_allocator *allocator, const char *path, bool
     return folder;
 }
 
-wcodec_status wcodec_model_open(struct wcodec_reader *reader, const char *path, bool is_folder, wcodec_error *err)
+wcodec_status wcodec_model_open(struct wcodec_reader *reader, const char *path, bool is_folder,
+                                wcodec_error *err)
 {
     const wcodec_allocator *allocator = &reader->context->allocator;
     struct name_list indexes = {.allocator = allocator}, shards = {.allocator = allocator};
@@ -334,7 +375,8 @@ wcodec_status wcodec_model_open(struct wcodec_reader *reader, const char *path, 
     char *folder = folder_of(allocator, path, is_folder);
     if (folder == NULL)
         return out_of_memory(err);
-    wcodec_status status = is_folder ? open_folder(reader, path, folder, &indexes, &shards, err) : open_index(reader, path, folder, err);
+    wcodec_status status = is_folder ? open_folder(reader, path, folder, &indexes, &shards, err)
+                                     : open_index(reader, path, folder, err);
     list_free(&indexes);
     list_free(&shards);
     wcodec_free(allocator, folder);

@@ -36,13 +36,16 @@ uint64_t wcodec_names_memory(uint64_t count)
     return capacity * sizeof(struct wcodec_name_slot);
 }
 
-bool wcodec_names_init(struct wcodec_names *names, const wcodec_allocator *allocator, uint64_t count)
+bool wcodec_names_init(struct wcodec_names *names, const wcodec_allocator *allocator,
+                       uint64_t count)
 {
     uint64_t bytes = wcodec_names_memory(count), capacity = bytes / sizeof(struct wcodec_name_slot);
-    struct wcodec_name_slot *slots = bytes > SIZE_MAX ? NULL : wcodec_alloc_zeroed(allocator, (size_t)bytes);
+    struct wcodec_name_slot *slots =
+        bytes > SIZE_MAX ? NULL : wcodec_alloc_zeroed(allocator, (size_t)bytes);
     if (slots == NULL)
         return false;
-    *names = (struct wcodec_names){.allocator = allocator, .slots = slots, .mask = capacity - 1, .seed = make_seed(slots)};
+    *names = (struct wcodec_names){
+        .allocator = allocator, .slots = slots, .mask = capacity - 1, .seed = make_seed(slots)};
     return true;
 }
 
@@ -89,7 +92,11 @@ bool wcodec_names_find(const struct wcodec_names *names, const char *name, uint6
 static size_t utf8_sequence(const uint8_t *p, size_t left)
 {
     static const uint32_t least[] = {0, 0, 0x80, 0x800, 0x10000};
-    size_t size = p[0] < 0x80 ? 1 : p[0] >> 5 == 6 ? 2 : p[0] >> 4 == 14 ? 3 : p[0] >> 3 == 30 ? 4 : 0;
+    size_t size = p[0] < 0x80       ? 1
+                  : p[0] >> 5 == 6  ? 2
+                  : p[0] >> 4 == 14 ? 3
+                  : p[0] >> 3 == 30 ? 4
+                                    : 0;
     if (size <= 1)
         return p[0] == 0 ? 0 : size;
     if (size > left)

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A set of distinct names, each with a number: hashed with a seed of its own, so that nobody can prepare names that collide. */
+/* A set of distinct names, each with a number: hashed with a seed of its own, so that nobody can
+ * prepare names that collide. */
 #ifndef WCODEC_CONTAINER_NAMES_H
 #define WCODEC_CONTAINER_NAMES_H
 
@@ -19,10 +20,12 @@ struct wcodec_names {
 uint64_t wcodec_names_memory(uint64_t count);
 
 /* Room for `count` names. False if memory is short. */
-bool wcodec_names_init(struct wcodec_names *names, const wcodec_allocator *allocator, uint64_t count);
+bool wcodec_names_init(struct wcodec_names *names, const wcodec_allocator *allocator,
+                       uint64_t count);
 void wcodec_names_free(struct wcodec_names *names);
 
-/* Add a name, which must stay in memory. False if it is there already: then *number is set to its number. At most `count` names in all. */
+/* Add a name, which must stay in memory. False if it is there already: then *number is set to its
+ * number. At most `count` names in all. */
 bool wcodec_names_add(struct wcodec_names *names, const char *name, uint64_t *number);
 
 /* Number of a name; false if it is not there. */

@@ -8,9 +8,13 @@
 #include <inttypes.h>
 #include <xxhash.h>
 
-wcodec_status wcodec_output_init(const wcodec_allocator *allocator, wcodec_write_fn write, void *opaque, struct wcodec_output *output, wcodec_error *err)
+wcodec_status wcodec_output_init(const wcodec_allocator *allocator, wcodec_write_fn write,
+                                 void *opaque, struct wcodec_output *output, wcodec_error *err)
 {
-    *output = (struct wcodec_output){.allocator = allocator, .write = write, .opaque = opaque, .index = {.allocator = allocator, .mtime = -1}};
+    *output = (struct wcodec_output){.allocator = allocator,
+                                     .write = write,
+                                     .opaque = opaque,
+                                     .index = {.allocator = allocator, .mtime = -1}};
     wcodec_arena_init(&output->arena, allocator);
     wcodec_head_write(output->head);
     output->original = XXH3_createState();
@@ -30,21 +34,25 @@ void wcodec_output_free(struct wcodec_output *output)
 
 void wcodec_output_hash(struct wcodec_output *output, const void *data, size_t size)
 {
-    (void)XXH3_128bits_update(output->original, data, size); /* fails only without a state or data */
+    (void)XXH3_128bits_update(output->original, data,
+                              size); /* fails only without a state or data */
 }
 
-static wcodec_status put(struct wcodec_output *output, const void *data, uint64_t size, wcodec_error *err)
+static wcodec_status put(struct wcodec_output *output, const void *data, uint64_t size,
+                         wcodec_error *err)
 {
     if (size == 0)
         return WCODEC_OK;
     int reason = output->write(output->opaque, data, (size_t)size);
     if (reason != 0)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "writing at byte %" PRIu64 ": %s", output->position, strerror(reason));
+        return wcodec_fail(err, WCODEC_ERROR_IO, "writing at byte %" PRIu64 ": %s",
+                           output->position, strerror(reason));
     output->position += size;
     return WCODEC_OK;
 }
 
-/* Write the head before the first byte that follows it; then zeros up to a multiple of `alignment`. */
+/* Write the head before the first byte that follows it; then zeros up to a multiple of `alignment`.
+ */
 static wcodec_status align(struct wcodec_output *output, uint64_t alignment, wcodec_error *err)
 {
     static const uint8_t zeros[256];
@@ -53,7 +61,8 @@ static wcodec_status align(struct wcodec_output *output, uint64_t alignment, wco
         if (status != WCODEC_OK)
             return status;
     }
-    return put(output, zeros, wcodec_align_u64(output->position, alignment) - output->position, err);
+    return put(output, zeros, wcodec_align_u64(output->position, alignment) - output->position,
+               err);
 }
 
 wcodec_status wcodec_output_reserve(struct wcodec_output *output, uint64_t count, wcodec_error *err)
@@ -64,16 +73,19 @@ wcodec_status wcodec_output_reserve(struct wcodec_output *output, uint64_t count
         return WCODEC_OK;
     if (!wcodec_add_u64(index->entry_count, count, &wanted))
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "too many entries");
-    struct wcodec_entry *entries = wcodec_realloc_array(output->allocator, index->entries, wanted, sizeof *entries);
+    struct wcodec_entry *entries =
+        wcodec_realloc_array(output->allocator, index->entries, wanted, sizeof *entries);
     if (!entries)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " entries", wanted);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " entries",
+                           wanted);
     index->entries = entries;
     output->entry_room = wanted;
     return WCODEC_OK;
 }
 
 /* Append an entry; what it decodes to follows what was there. */
-static wcodec_status add_entry(struct wcodec_output *output, const struct wcodec_entry *entry, wcodec_error *err)
+static wcodec_status add_entry(struct wcodec_output *output, const struct wcodec_entry *entry,
+                               wcodec_error *err)
 {
     struct wcodec_index *index = &output->index;
     if (index->entry_count == output->entry_room) {
@@ -89,17 +101,21 @@ static wcodec_status add_entry(struct wcodec_output *output, const struct wcodec
     return WCODEC_OK;
 }
 
-/* Tilings are kept as the bytes that the index will hold: they are some twenty times larger than that. */
-static wcodec_status set_coding(struct wcodec_output *output, const struct wcodec_coded *coded, struct wcodec_entry *e, wcodec_error *err)
+/* Tilings are kept as the bytes that the index will hold: they are some twenty times larger than
+ * that. */
+static wcodec_status set_coding(struct wcodec_output *output, const struct wcodec_coded *coded,
+                                struct wcodec_entry *e, wcodec_error *err)
 {
     e->coding = coded->coding;
     e->order0_bits = coded->order0_bits;
     e->payload_size = coded->payload_size;
     if (coded->tiling) {
-        uint8_t bytes[WCODEC_BLOCKS_MAX_BYTES > WCODEC_LOSSY_MAX_BYTES ? WCODEC_BLOCKS_MAX_BYTES : WCODEC_LOSSY_MAX_BYTES];
+        uint8_t bytes[WCODEC_BLOCKS_MAX_BYTES > WCODEC_LOSSY_MAX_BYTES ? WCODEC_BLOCKS_MAX_BYTES
+                                                                       : WCODEC_LOSSY_MAX_BYTES];
         e->parameters_size = coded->lossy ? wcodec_lossy_write(coded->lossy, coded->tiling, bytes)
-                             : coded->blocks ? wcodec_blocks_write(coded->blocks, coded->tiling, bytes)
-                                             : wcodec_tiling_write(coded->tiling, bytes);
+                             : coded->blocks
+                                 ? wcodec_blocks_write(coded->blocks, coded->tiling, bytes)
+                                 : wcodec_tiling_write(coded->tiling, bytes);
         uint8_t *copy = wcodec_arena_alloc(&output->arena, e->parameters_size);
         if (!copy)
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
@@ -118,7 +134,9 @@ static wcodec_status set_coding(struct wcodec_output *output, const struct wcode
 wcodec_status wcodec_coded_hash(const struct wcodec_coded *coded, uint64_t *hash, wcodec_error *err)
 {
     if (coded->part_count <= 1) {
-        *hash = coded->part_count == 1 ? XXH3_64bits(coded->parts[0].data, (size_t)coded->parts[0].size) : 0;
+        *hash = coded->part_count == 1
+                    ? XXH3_64bits(coded->parts[0].data, (size_t)coded->parts[0].size)
+                    : 0;
         return WCODEC_OK;
     }
     XXH3_state_t *state = XXH3_createState();
@@ -133,7 +151,8 @@ wcodec_status wcodec_coded_hash(const struct wcodec_coded *coded, uint64_t *hash
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wcodec_entry *what, const struct wcodec_coded *coded, wcodec_error *err)
+wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wcodec_entry *what,
+                                  const struct wcodec_coded *coded, wcodec_error *err)
 {
     struct wcodec_entry entry = *what;
     wcodec_status status = set_coding(output, coded, &entry, err);
@@ -151,7 +170,8 @@ wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wco
     return add_entry(output, &entry, err);
 }
 
-wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wcodec_entry *what, uint64_t alias, wcodec_error *err)
+wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wcodec_entry *what,
+                                  uint64_t alias, wcodec_error *err)
 {
     struct wcodec_entry entry = *what;
     entry.coding = WCODEC_CODING_ALIAS;
@@ -174,7 +194,8 @@ wcodec_status wcodec_output_finish(struct wcodec_output *output, wcodec_error *e
     uint8_t *bytes, tail[WCODEC_TAIL_SIZE];
     size_t size;
     uint64_t decoded_size;
-    wcodec_status status = wcodec_index_write(&output->index, output->allocator, &bytes, &size, &decoded_size, err);
+    wcodec_status status =
+        wcodec_index_write(&output->index, output->allocator, &bytes, &size, &decoded_size, err);
     if (status != WCODEC_OK)
         return status;
     status = align(output, 16, err);

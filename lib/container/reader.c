@@ -53,7 +53,8 @@ static wcodec_status finish(wcodec_reader *made, wcodec_status status, wcodec_re
     return status;
 }
 
-static wcodec_status finish_file(wcodec_reader *made, wcodec_status status, wcodec_reader **reader, wcodec_error *err)
+static wcodec_status finish_file(wcodec_reader *made, wcodec_status status, wcodec_reader **reader,
+                                 wcodec_error *err)
 {
     made->shard_count = status == WCODEC_OK;
     if (status == WCODEC_OK)
@@ -61,40 +62,58 @@ static wcodec_status finish_file(wcodec_reader *made, wcodec_status status, wcod
     return finish(made, status, reader);
 }
 
-wcodec_status wcodec_reader_open_path(wcodec_context *context, const char *path, wcodec_reader **reader, wcodec_error *err)
+wcodec_status wcodec_reader_open_path(wcodec_context *context, const char *path,
+                                      wcodec_reader **reader, wcodec_error *err)
 {
     if (context == NULL || path == NULL || reader == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_reader_open_path: an argument is NULL");
     struct stat st;
     if (stat(path, &st) != 0)
-        return wcodec_fail(err, errno == ENOENT || errno == ENOTDIR ? WCODEC_ERROR_NOT_FOUND : WCODEC_ERROR_IO, "%s: %s", path, strerror(errno));
+        return wcodec_fail(
+            err, errno == ENOENT || errno == ENOTDIR ? WCODEC_ERROR_NOT_FOUND : WCODEC_ERROR_IO,
+            "%s: %s", path, strerror(errno));
     size_t length = strlen(path), suffix = strlen(MODEL_INDEX_SUFFIX);
     wcodec_reader *made = NULL;
     wcodec_status status;
-    if (S_ISDIR(st.st_mode) || (length >= suffix && strcmp(path + length - suffix, MODEL_INDEX_SUFFIX) == 0)) {
+    if (S_ISDIR(st.st_mode) ||
+        (length >= suffix && strcmp(path + length - suffix, MODEL_INDEX_SUFFIX) == 0)) {
         status = start(context, &made, err);
-        return status == WCODEC_OK ? finish(made, wcodec_model_open(made, path, S_ISDIR(st.st_mode), err), reader) : status;
+        return status == WCODEC_OK
+                   ? finish(made, wcodec_model_open(made, path, S_ISDIR(st.st_mode), err), reader)
+                   : status;
     }
     status = start_file(context, &made, err);
-    return status == WCODEC_OK ? finish_file(made, wcodec_shard_open_path(context, path, true, made->shards, err), reader, err) : status;
+    return status == WCODEC_OK
+               ? finish_file(made, wcodec_shard_open_path(context, path, true, made->shards, err),
+                             reader, err)
+               : status;
 }
 
-wcodec_status wcodec_reader_open_fd(wcodec_context *context, int fd, wcodec_reader **reader, wcodec_error *err)
+wcodec_status wcodec_reader_open_fd(wcodec_context *context, int fd, wcodec_reader **reader,
+                                    wcodec_error *err)
 {
     if (context == NULL || reader == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_reader_open_fd: an argument is NULL");
     wcodec_reader *made = NULL;
     wcodec_status status = start_file(context, &made, err);
-    return status == WCODEC_OK ? finish_file(made, wcodec_shard_open_fd(context, fd, made->shards, err), reader, err) : status;
+    return status == WCODEC_OK
+               ? finish_file(made, wcodec_shard_open_fd(context, fd, made->shards, err), reader,
+                             err)
+               : status;
 }
 
-wcodec_status wcodec_reader_open_memory(wcodec_context *context, const void *data, size_t size, wcodec_reader **reader, wcodec_error *err)
+wcodec_status wcodec_reader_open_memory(wcodec_context *context, const void *data, size_t size,
+                                        wcodec_reader **reader, wcodec_error *err)
 {
     if (context == NULL || reader == NULL || (data == NULL && size > 0))
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_reader_open_memory: an argument is NULL");
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "wcodec_reader_open_memory: an argument is NULL");
     wcodec_reader *made = NULL;
     wcodec_status status = start_file(context, &made, err);
-    return status == WCODEC_OK ? finish_file(made, wcodec_shard_open_memory(context, data, size, made->shards, err), reader, err) : status;
+    return status == WCODEC_OK
+               ? finish_file(made, wcodec_shard_open_memory(context, data, size, made->shards, err),
+                             reader, err)
+               : status;
 }
 
 void wcodec_reader_close(wcodec_reader *reader)
@@ -122,21 +141,27 @@ wcodec_status wcodec_reader_number(struct wcodec_reader *reader, wcodec_error *e
     if (!reader->model)
         return WCODEC_OK;
     if (!wcodec_names_init(&reader->names, &reader->context->allocator, reader->tensor_count))
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the names of %" PRIu64 " tensors", reader->tensor_count);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY,
+                           "out of memory for the names of %" PRIu64 " tensors",
+                           reader->tensor_count);
     for (uint64_t i = 0; i < reader->shard_count; i++) {
         const struct wcodec_shard *s = &reader->shards[i];
         for (uint64_t t = 0; t < s->index->tensor_count; t++) {
             uint64_t number = s->first_tensor + t;
             const char *name = s->index->entries[s->index->tensors[t]].name;
             if (!wcodec_names_add(&reader->names, name, &number))
-                return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%s: tensor '%s' is also in %s", s->path, name, wcodec_reader_shard_of_tensor(reader, number)->path);
+                return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "%s: tensor '%s' is also in %s",
+                                   s->path, name,
+                                   wcodec_reader_shard_of_tensor(reader, number)->path);
         }
     }
     return WCODEC_OK;
 }
 
-/* The last shard that begins at or before i and is not empty; shards without tensors begin where the next one does. */
-const struct wcodec_shard *wcodec_reader_shard_of_tensor(const struct wcodec_reader *reader, uint64_t i)
+/* The last shard that begins at or before i and is not empty; shards without tensors begin where
+ * the next one does. */
+const struct wcodec_shard *wcodec_reader_shard_of_tensor(const struct wcodec_reader *reader,
+                                                         uint64_t i)
 {
     uint64_t low = 0, high = reader->shard_count;
     while (high - low > 1) {
@@ -149,7 +174,8 @@ const struct wcodec_shard *wcodec_reader_shard_of_tensor(const struct wcodec_rea
     return &reader->shards[low];
 }
 
-const struct wcodec_shard *wcodec_reader_shard_of_entry(const struct wcodec_reader *reader, uint64_t i)
+const struct wcodec_shard *wcodec_reader_shard_of_entry(const struct wcodec_reader *reader,
+                                                        uint64_t i)
 {
     uint64_t low = 0, high = reader->shard_count;
     while (high - low > 1) {
@@ -181,10 +207,12 @@ static wcodec_status check_number(uint64_t i, uint64_t count, const char *what, 
 {
     if (i < count)
         return WCODEC_OK;
-    return wcodec_fail(err, WCODEC_ERROR_USAGE, "there is no %s number %" PRIu64 ", there are %" PRIu64, what, i, count);
+    return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                       "there is no %s number %" PRIu64 ", there are %" PRIu64, what, i, count);
 }
 
-wcodec_status wcodec_reader_file(const wcodec_reader *reader, uint64_t i, wcodec_file_info *info, wcodec_error *err)
+wcodec_status wcodec_reader_file(const wcodec_reader *reader, uint64_t i, wcodec_file_info *info,
+                                 wcodec_error *err)
 {
     wcodec_status status = check_number(i, reader->shard_count, "file", err);
     if (status != WCODEC_OK)
@@ -212,7 +240,8 @@ wcodec_status wcodec_reader_file(const wcodec_reader *reader, uint64_t i, wcodec
 
 static const char *profile_name(const struct wcodec_tiling *tiling)
 {
-    static const char *const names[] = {[WCODEC_PAIRS] = "pairs", [WCODEC_P12] = "p12", [WCODEC_P8] = "p8"};
+    static const char *const names[] = {
+        [WCODEC_PAIRS] = "pairs", [WCODEC_P12] = "p12", [WCODEC_P8] = "p8"};
     uint8_t profile = tiling->fields[tiling->coded[0]].profile;
     for (unsigned c = 1; c < tiling->coded_count; c++)
         if (tiling->fields[tiling->coded[c]].profile != profile)
@@ -281,7 +310,8 @@ static void describe_tiles(const struct wcodec_entry *e, wcodec_tensor_info *inf
     }
 }
 
-static void describe_coding(const struct wcodec_shard *s, const struct wcodec_entry *e, wcodec_tensor_info *info)
+static void describe_coding(const struct wcodec_shard *s, const struct wcodec_entry *e,
+                            wcodec_tensor_info *info)
 {
     if (e->newer) {
         info->coding = WCODEC_CODING_UNKNOWN;
@@ -300,8 +330,13 @@ static void describe_coding(const struct wcodec_shard *s, const struct wcodec_en
         describe_tiles(e, info);
         break;
     case WCODEC_CODING_CHUNKS:
-        /* Chunks are stored only where zstd does not shrink them; so all are if they take as much as they hold. */
-        info->coding_name = e->payload_size == wcodec_align_u64(8 * wcodec_div_up_u64(e->size, e->u.chunk), 16) + e->size ? "stored" : "zstd";
+        /* Chunks are stored only where zstd does not shrink them; so all are if they take as much
+         * as they hold. */
+        info->coding_name =
+            e->payload_size ==
+                    wcodec_align_u64(8 * wcodec_div_up_u64(e->size, e->u.chunk), 16) + e->size
+                ? "stored"
+                : "zstd";
         info->tile_elements = e->u.chunk;
         break;
     default:
@@ -313,7 +348,8 @@ static void describe_coding(const struct wcodec_shard *s, const struct wcodec_en
     }
 }
 
-static void describe(const wcodec_reader *reader, const struct wcodec_shard *s, const struct wcodec_entry *e, wcodec_tensor_info *info)
+static void describe(const wcodec_reader *reader, const struct wcodec_shard *s,
+                     const struct wcodec_entry *e, wcodec_tensor_info *info)
 {
     *info = (wcodec_tensor_info){
         .name = e->name,
@@ -333,7 +369,8 @@ static void describe(const wcodec_reader *reader, const struct wcodec_shard *s, 
     describe_coding(s, e, info);
 }
 
-wcodec_status wcodec_reader_tensor(const wcodec_reader *reader, uint64_t i, wcodec_tensor_info *info, wcodec_error *err)
+wcodec_status wcodec_reader_tensor(const wcodec_reader *reader, uint64_t i,
+                                   wcodec_tensor_info *info, wcodec_error *err)
 {
     wcodec_status status = check_number(i, reader->tensor_count, "tensor", err);
     if (status != WCODEC_OK)
@@ -343,7 +380,8 @@ wcodec_status wcodec_reader_tensor(const wcodec_reader *reader, uint64_t i, wcod
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_reader_entry(const wcodec_reader *reader, uint64_t i, wcodec_tensor_info *info, wcodec_error *err)
+wcodec_status wcodec_reader_entry(const wcodec_reader *reader, uint64_t i, wcodec_tensor_info *info,
+                                  wcodec_error *err)
 {
     wcodec_status status = check_number(i, reader->entry_count, "entry", err);
     if (status != WCODEC_OK)
@@ -353,12 +391,15 @@ wcodec_status wcodec_reader_entry(const wcodec_reader *reader, uint64_t i, wcode
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_reader_find(const wcodec_reader *reader, const char *name, uint64_t *i, wcodec_error *err)
+wcodec_status wcodec_reader_find(const wcodec_reader *reader, const char *name, uint64_t *i,
+                                 wcodec_error *err)
 {
-    const struct wcodec_names *names = reader->model ? &reader->names : &reader->shards[0].index->names;
+    const struct wcodec_names *names =
+        reader->model ? &reader->names : &reader->shards[0].index->names;
     uint64_t number;
     if (name == NULL || !wcodec_names_find(names, name, &number))
-        return wcodec_fail(err, WCODEC_ERROR_NOT_FOUND, "there is no tensor '%s'", name != NULL ? name : "(NULL)");
+        return wcodec_fail(err, WCODEC_ERROR_NOT_FOUND, "there is no tensor '%s'",
+                           name != NULL ? name : "(NULL)");
     *i = number;
     return WCODEC_OK;
 }
@@ -368,7 +409,8 @@ uint64_t wcodec_reader_metadata_count(const wcodec_reader *reader, uint64_t file
     return file < reader->shard_count ? reader->shards[file].index->metadata_count : 0;
 }
 
-wcodec_status wcodec_reader_metadata(const wcodec_reader *reader, uint64_t file, uint64_t i, const char **key, const char **value, wcodec_error *err)
+wcodec_status wcodec_reader_metadata(const wcodec_reader *reader, uint64_t file, uint64_t i,
+                                     const char **key, const char **value, wcodec_error *err)
 {
     wcodec_status status = check_number(file, reader->shard_count, "file", err);
     if (status == WCODEC_OK)

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Restoring and testing whole files. One side reads and decodes pieces of the original, the other hashes and writes them; where the context has threads of its
- * own, the two work at the same time. */
+/* Restoring and testing whole files. One side reads and decodes pieces of the original, the other
+ * hashes and writes them; where the context has threads of its own, the two work at the same time.
+ */
 
 #include "container/decode.h"
 #include "container/reader.h"
@@ -16,10 +17,12 @@
 #include <string.h>
 #include <xxhash.h>
 
-/* Most bytes of a piece: a chunk always fits. Where memory is limited, pieces take a quarter of it. */
+/* Most bytes of a piece: a chunk always fits. Where memory is limited, pieces take a quarter of it.
+ */
 #define PIECE_BYTES ((uint64_t)WCODEC_CHUNK_MAX)
 
-/* Small entries that are decoded side by side: how many, of what size, by how many threads at most, since each takes tables and its payload. */
+/* Small entries that are decoded side by side: how many, of what size, by how many threads at most,
+ * since each takes tables and its payload. */
 enum { SLOTS = 2, GROUP_ITEMS = 512, GROUP_ITEM_BYTES = 1 << 18, GROUP_WORKERS = 16 };
 
 struct piece {
@@ -33,7 +36,7 @@ struct producer {
     const struct wcodec_source *source;
     bool checks;
     uint64_t piece_bytes;
-    uint64_t held; /* bytes of all pieces */
+    uint64_t held;     /* bytes of all pieces */
     uint64_t entry;    /* number of the next one to open, or of the one that is open plus 1 */
     uint64_t position; /* in the container: everything before was looked at */
     bool is_open;
@@ -50,19 +53,23 @@ struct consumer {
 };
 
 /* Bytes between payloads must be zero; there are less than 256. */
-static wcodec_status check_gap(const struct wcodec_source *source, uint64_t begin, uint64_t end, wcodec_error *err)
+static wcodec_status check_gap(const struct wcodec_source *source, uint64_t begin, uint64_t end,
+                               wcodec_error *err)
 {
     uint8_t bytes[256];
     if (end - begin > sizeof(bytes))
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "a hole of %" PRIu64 " bytes at byte %" PRIu64, end - begin, begin);
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "a hole of %" PRIu64 " bytes at byte %" PRIu64, end - begin, begin);
     wcodec_status status = wcodec_source_read(source, begin, bytes, (size_t)(end - begin), err);
     for (uint64_t i = 0; i < end - begin && status == WCODEC_OK; i++)
         if (bytes[i] != 0)
-            status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "byte %" PRIu64 " of the file is padding and not zero", begin + i);
+            status = wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                                 "byte %" PRIu64 " of the file is padding and not zero", begin + i);
     return status;
 }
 
-static wcodec_status check_payload_hash(const struct wcodec_decoder *decoder, const struct wcodec_entry *e, wcodec_error *err)
+static wcodec_status check_payload_hash(const struct wcodec_decoder *decoder,
+                                        const struct wcodec_entry *e, wcodec_error *err)
 {
     if (decoder->input.hash == NULL || XXH3_64bits_digest(decoder->input.hash) == e->payload_hash)
         return WCODEC_OK;
@@ -70,7 +77,9 @@ static wcodec_status check_payload_hash(const struct wcodec_decoder *decoder, co
 }
 
 /* An entry before whose payload everything up to `position` was looked at. */
-static wcodec_status open_decoder(const struct producer *p, const struct wcodec_entry *e, uint64_t position, XXH3_state_t *hash, struct wcodec_decoder *decoder, wcodec_error *err)
+static wcodec_status open_decoder(const struct producer *p, const struct wcodec_entry *e,
+                                  uint64_t position, XXH3_state_t *hash,
+                                  struct wcodec_decoder *decoder, wcodec_error *err)
 {
     bool alias = !e->newer && e->coding == WCODEC_CODING_ALIAS;
     if (e->payload_size > 0) {
@@ -79,7 +88,9 @@ static wcodec_status open_decoder(const struct producer *p, const struct wcodec_
             return status;
     }
     if (e->is_tensor && e->size > p->context->limits.max_tensor_bytes)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "%" PRIu64 " bytes are more than the limit of %" PRIu64, e->size, p->context->limits.max_tensor_bytes);
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "%" PRIu64 " bytes are more than the limit of %" PRIu64, e->size,
+                           p->context->limits.max_tensor_bytes);
     XXH3_64bits_reset(hash);
     const struct wcodec_decoder_input input = {
         .context = p->context,
@@ -121,19 +132,23 @@ static void close_entry(struct producer *p)
     p->is_open = false;
 }
 
-/* Bytes of the open entry that go next into a piece with `room` left: whole tiles, chunks or rows of blocks, so that none is decoded twice. */
+/* Bytes of the open entry that go next into a piece with `room` left: whole tiles, chunks or rows
+ * of blocks, so that none is decoded twice. */
 static uint64_t part_size(const struct producer *p, uint64_t room)
 {
     const uint64_t left = p->decoder.input.entry->size - p->at;
     return left <= room ? left : room - room % wcodec_decoder_unit(&p->decoder);
 }
 
-/* One more part of the open entry, which is closed after its last. *full: nothing more goes into this piece. */
-static wcodec_status produce_part(struct producer *p, const struct wcodec_entry *e, struct piece *piece, bool *full, wcodec_error *err)
+/* One more part of the open entry, which is closed after its last. *full: nothing more goes into
+ * this piece. */
+static wcodec_status produce_part(struct producer *p, const struct wcodec_entry *e,
+                                  struct piece *piece, bool *full, wcodec_error *err)
 {
     struct wcodec_reporter silent = {0};
     uint64_t size = part_size(p, p->piece_bytes - piece->size);
-    wcodec_status status = wcodec_decoder_range(&p->decoder, p->at, p->at + size, piece->data + piece->size, &silent, err);
+    wcodec_status status = wcodec_decoder_range(&p->decoder, p->at, p->at + size,
+                                                piece->data + piece->size, &silent, err);
     if (status != WCODEC_OK)
         return status;
     piece->size += size;
@@ -164,7 +179,8 @@ struct group {
     wcodec_error error;
 };
 
-static wcodec_status decode_item(const struct group *g, size_t i, XXH3_state_t *hash, wcodec_error *err)
+static wcodec_status decode_item(const struct group *g, size_t i, XXH3_state_t *hash,
+                                 wcodec_error *err)
 {
     const struct wcodec_entry *e = g->items[i].entry;
     struct wcodec_reporter silent = {0};
@@ -174,7 +190,8 @@ static wcodec_status decode_item(const struct group *g, size_t i, XXH3_state_t *
     wcodec_status status = open_decoder(g->p, e, g->items[i].position, hash, &decoder, err);
     if (status != WCODEC_OK)
         return status;
-    status = wcodec_decoder_range(&decoder, 0, e->size, g->piece->data + g->items[i].at, &silent, err);
+    status =
+        wcodec_decoder_range(&decoder, 0, e->size, g->piece->data + g->items[i].at, &silent, err);
     if (status == WCODEC_OK && !wcodec_entry_has_tiles(e))
         status = check_payload_hash(&decoder, e, err);
     wcodec_decoder_close(&decoder);
@@ -221,7 +238,8 @@ static void gather(const struct producer *p, struct piece *piece, struct group *
 }
 
 /* Decode a group if there is one: *done. */
-static wcodec_status produce_group(struct producer *p, struct piece *piece, bool *done, wcodec_error *err)
+static wcodec_status produce_group(struct producer *p, struct piece *piece, bool *done,
+                                   wcodec_error *err)
 {
     struct group g = {.p = p, .piece = piece, .lock = PTHREAD_MUTEX_INITIALIZER};
     size_t threads = wcodec_context_threads(p->context);
@@ -291,7 +309,8 @@ static wcodec_status consume(struct consumer *c, const struct piece *piece, wcod
     return wcodec_reporter_add(&c->reporter, piece->size, err);
 }
 
-static wcodec_status run_alone(struct producer *p, struct consumer *c, struct piece *piece, wcodec_error *err)
+static wcodec_status run_alone(struct producer *p, struct consumer *c, struct piece *piece,
+                               wcodec_error *err)
 {
     for (;;) {
         wcodec_status status = produce(p, piece, err);
@@ -384,10 +403,14 @@ static int start_thread(pthread_t *thread, void *(*run)(void *), void *argument)
     return error;
 }
 
-static wcodec_status run_together(struct producer *p, struct consumer *c, struct piece slots[SLOTS], wcodec_error *err)
+static wcodec_status run_together(struct producer *p, struct consumer *c, struct piece slots[SLOTS],
+                                  wcodec_error *err)
 {
     pthread_t thread;
-    struct pipeline l = {.producer = p, .slots = slots, .lock = PTHREAD_MUTEX_INITIALIZER, .changed = PTHREAD_COND_INITIALIZER};
+    struct pipeline l = {.producer = p,
+                         .slots = slots,
+                         .lock = PTHREAD_MUTEX_INITIALIZER,
+                         .changed = PTHREAD_COND_INITIALIZER};
     if (start_thread(&thread, run_producer, &l) != 0)
         return run_alone(p, c, slots, err);
     wcodec_status status = run_consumer(&l, c, err);
@@ -400,11 +423,13 @@ static wcodec_status run_together(struct producer *p, struct consumer *c, struct
     return status;
 }
 
-/* As large as the limit of memory allows, but the largest tile, chunk and row of blocks must fit. */
+/* As large as the limit of memory allows, but the largest tile, chunk and row of blocks must fit.
+ */
 static uint64_t choose_piece_bytes(const struct producer *p)
 {
     const struct wcodec_index *index = p->shard->index;
-    uint64_t most = p->context->limits.max_memory / (4 * SLOTS), largest = (uint64_t)1 << (WCODEC_TILE_LOG2_MAX + 3);
+    uint64_t most = p->context->limits.max_memory / (4 * SLOTS),
+             largest = (uint64_t)1 << (WCODEC_TILE_LOG2_MAX + 3);
     for (uint64_t i = 0; i < index->entry_count; i++) {
         const struct wcodec_entry *e = &index->entries[i];
         if (!e->newer && e->coding == WCODEC_CODING_CHUNKS && e->u.chunk > largest)
@@ -437,15 +462,20 @@ static wcodec_status run(struct producer *p, struct consumer *c, wcodec_error *e
     const wcodec_allocator *allocator = &p->context->allocator;
     p->piece_bytes = choose_piece_bytes(p);
     /* The caller's executor may not want to be called from a thread that is not his. */
-    bool together = p->shard->index->size > p->piece_bytes && p->context->executor.run == NULL && wcodec_context_threads(p->context) > 1;
+    bool together = p->shard->index->size > p->piece_bytes && p->context->executor.run == NULL &&
+                    wcodec_context_threads(p->context) > 1;
     p->held = p->piece_bytes * (together ? SLOTS : 1);
     if (p->held > p->context->limits.max_memory)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT, "restoring takes at least %" PRIu64 " bytes of memory, the limit is %" PRIu64, p->held, p->context->limits.max_memory);
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "restoring takes at least %" PRIu64
+                           " bytes of memory, the limit is %" PRIu64,
+                           p->held, p->context->limits.max_memory);
     struct piece slots[SLOTS] = {{NULL, 0}, {NULL, 0}};
     wcodec_status status = WCODEC_OK;
     for (unsigned i = 0; i < (together ? SLOTS : 1u); i++)
         if ((slots[i].data = wcodec_alloc(allocator, (size_t)p->piece_bytes)) == NULL)
-            status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes", p->piece_bytes);
+            status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes",
+                                 p->piece_bytes);
     if (status == WCODEC_OK)
         status = together ? run_together(p, c, slots, err) : run_alone(p, c, slots, err);
     close_entry(p);
@@ -454,7 +484,8 @@ static wcodec_status run(struct producer *p, struct consumer *c, wcodec_error *e
     return status;
 }
 
-static wcodec_status check_file_hash(const struct wcodec_index *index, const XXH3_state_t *hash, wcodec_error *err)
+static wcodec_status check_file_hash(const struct wcodec_index *index, const XXH3_state_t *hash,
+                                     wcodec_error *err)
 {
     XXH128_canonical_t canonical;
     XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(hash));
@@ -464,14 +495,22 @@ static wcodec_status check_file_hash(const struct wcodec_index *index, const XXH
 }
 
 /* write may be NULL. */
-static wcodec_status decode_file(const wcodec_reader *reader, const struct wcodec_shard *shard, const struct wcodec_source *source, wcodec_write_fn write, void *opaque,
-                                 const wcodec_decode_options *options, wcodec_error *err)
+static wcodec_status decode_file(const wcodec_reader *reader, const struct wcodec_shard *shard,
+                                 const struct wcodec_source *source, wcodec_write_fn write,
+                                 void *opaque, const wcodec_decode_options *options,
+                                 wcodec_error *err)
 {
     bool checks = options == NULL || !options->skip_checks;
-    struct producer p = {.context = reader->context, .shard = shard, .source = source, .checks = checks, .position = WCODEC_HEAD_SIZE, .payload_hash = XXH3_createState()};
+    struct producer p = {.context = reader->context,
+                         .shard = shard,
+                         .source = source,
+                         .checks = checks,
+                         .position = WCODEC_HEAD_SIZE,
+                         .payload_hash = XXH3_createState()};
     XXH3_state_t *file_hash = XXH3_createState();
     struct consumer c = {.write = write, .opaque = opaque, .hash = checks ? file_hash : NULL};
-    wcodec_reporter_init(&c.reporter, options != NULL ? &options->progress : NULL, shard->index->size);
+    wcodec_reporter_init(&c.reporter, options != NULL ? &options->progress : NULL,
+                         shard->index->size);
     wcodec_status status = WCODEC_OK;
     if (p.payload_hash == NULL || file_hash == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
@@ -491,7 +530,8 @@ static wcodec_status decode_file(const wcodec_reader *reader, const struct wcode
 }
 
 /* All padding of the container; the structure was checked when it was opened. */
-static wcodec_status check_gaps(const struct wcodec_shard *shard, const struct wcodec_source *source, wcodec_error *err)
+static wcodec_status check_gaps(const struct wcodec_shard *shard,
+                                const struct wcodec_source *source, wcodec_error *err)
 {
     const struct wcodec_index *index = shard->index;
     uint64_t position = WCODEC_HEAD_SIZE;
@@ -499,7 +539,9 @@ static wcodec_status check_gaps(const struct wcodec_shard *shard, const struct w
         const struct wcodec_entry *e = &index->entries[i];
         if (e->payload_size == 0)
             continue;
-        wcodec_status status = e->payload_offset > position ? check_gap(source, position, e->payload_offset, err) : WCODEC_OK;
+        wcodec_status status = e->payload_offset > position
+                                   ? check_gap(source, position, e->payload_offset, err)
+                                   : WCODEC_OK;
         if (status != WCODEC_OK)
             return status;
         position = e->payload_offset + e->payload_size;
@@ -507,31 +549,39 @@ static wcodec_status check_gaps(const struct wcodec_shard *shard, const struct w
     return check_gap(source, position, index->index_offset, err);
 }
 
-static wcodec_status work(const wcodec_reader *reader, uint64_t file, bool quick, wcodec_write_fn write, void *opaque, const wcodec_decode_options *options, wcodec_error *err)
+static wcodec_status work(const wcodec_reader *reader, uint64_t file, bool quick,
+                          wcodec_write_fn write, void *opaque, const wcodec_decode_options *options,
+                          wcodec_error *err)
 {
     struct wcodec_source source;
     wcodec_status status = wcodec_context_usable(reader->context, err);
     if (status != WCODEC_OK)
         return status;
     if (file >= reader->shard_count)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "there is no file number %" PRIu64 ", there are %" PRIu64, file, reader->shard_count);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "there is no file number %" PRIu64 ", there are %" PRIu64, file,
+                           reader->shard_count);
     const struct wcodec_shard *shard = &reader->shards[file];
     status = wcodec_shard_acquire(shard, &source, err);
     if (status != WCODEC_OK)
         return status;
-    status = quick ? check_gaps(shard, &source, err) : decode_file(reader, shard, &source, write, opaque, options, err);
+    status = quick ? check_gaps(shard, &source, err)
+                   : decode_file(reader, shard, &source, write, opaque, options, err);
     wcodec_shard_release(shard, &source);
     return status;
 }
 
-wcodec_status wcodec_reader_restore(const wcodec_reader *reader, uint64_t file, wcodec_write_fn write, void *opaque, const wcodec_decode_options *options, wcodec_error *err)
+wcodec_status wcodec_reader_restore(const wcodec_reader *reader, uint64_t file,
+                                    wcodec_write_fn write, void *opaque,
+                                    const wcodec_decode_options *options, wcodec_error *err)
 {
     if (reader == NULL || write == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_reader_restore: an argument is NULL");
     return work(reader, file, false, write, opaque, options, err);
 }
 
-wcodec_status wcodec_reader_test(const wcodec_reader *reader, uint64_t file, int quick, const wcodec_decode_options *options, wcodec_error *err)
+wcodec_status wcodec_reader_test(const wcodec_reader *reader, uint64_t file, int quick,
+                                 const wcodec_decode_options *options, wcodec_error *err)
 {
     if (reader == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_reader_test: an argument is NULL");

@@ -30,7 +30,7 @@ struct wcodec_writer {
     struct wcodec_output output;
     struct wcodec_batch batch;
     struct wcodec_cancel cancel; /* of the call at work: the next may come from another thread */
-    struct wcodec_arena arena; /* names, shapes, metadata, patterns */
+    struct wcodec_arena arena;   /* names, shapes, metadata, patterns */
     struct wcodec_reporter reporter;
     enum writer_stage stage;
     struct wcodec_entry *tensors; /* declared */
@@ -83,7 +83,8 @@ static bool add_name(struct name_set *set, const wcodec_allocator *allocator, co
     return true;
 }
 
-static wcodec_status copy_patterns(struct wcodec_writer *w, const char *const **list, wcodec_error *err)
+static wcodec_status copy_patterns(struct wcodec_writer *w, const char *const **list,
+                                   wcodec_error *err)
 {
     size_t count = 0;
     if (!*list)
@@ -103,7 +104,9 @@ static wcodec_status copy_patterns(struct wcodec_writer *w, const char *const **
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_writer_create(wcodec_context *context, wcodec_write_fn write, void *opaque, const wcodec_encode_options *options, wcodec_writer **writer, wcodec_error *err)
+wcodec_status wcodec_writer_create(wcodec_context *context, wcodec_write_fn write, void *opaque,
+                                   const wcodec_encode_options *options, wcodec_writer **writer,
+                                   wcodec_error *err)
 {
     wcodec_encode_options own;
     wcodec_status status = wcodec_context_usable(context, err);
@@ -118,7 +121,8 @@ wcodec_status wcodec_writer_create(wcodec_context *context, wcodec_write_fn writ
     w->context = context;
     w->options = own;
     wcodec_arena_init(&w->arena, allocator);
-    w->batch = (struct wcodec_batch){.context = context, .output = &w->output, .memory = WCODEC_BATCH_MEMORY};
+    w->batch = (struct wcodec_batch){
+        .context = context, .output = &w->output, .memory = WCODEC_BATCH_MEMORY};
     wcodec_encode_options_settings(&own, &w->batch.settings);
     status = wcodec_output_init(allocator, write, opaque, &w->output, err);
     if (status == WCODEC_OK)
@@ -167,7 +171,8 @@ static bool is_text(const char *text)
     return text && wcodec_utf8_valid((const uint8_t *)text, strlen(text));
 }
 
-wcodec_status wcodec_writer_metadata(wcodec_writer *writer, const char *key, const char *value, wcodec_error *err)
+wcodec_status wcodec_writer_metadata(wcodec_writer *writer, const char *key, const char *value,
+                                     wcodec_error *err)
 {
     wcodec_writer *w = writer;
     const wcodec_allocator *allocator = &w->context->allocator;
@@ -178,7 +183,8 @@ wcodec_status wcodec_writer_metadata(wcodec_writer *writer, const char *key, con
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "metadata is no UTF-8");
     uint64_t count = w->keys.count;
     if (has_name(&w->keys, key))
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the metadata key \"%.200s\" is there already", key);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the metadata key \"%.200s\" is there already",
+                           key);
     if (count == w->metadata_room) {
         uint64_t room = count ? count * 2 : 16;
         const char **list = wcodec_realloc_array(allocator, w->metadata, room, 2 * sizeof *list);
@@ -189,29 +195,39 @@ wcodec_status wcodec_writer_metadata(wcodec_writer *writer, const char *key, con
     }
     w->metadata[2 * count] = wcodec_arena_text(&w->arena, key, strlen(key));
     w->metadata[2 * count + 1] = wcodec_arena_text(&w->arena, value, strlen(value));
-    if (!w->metadata[2 * count] || !w->metadata[2 * count + 1] || !add_name(&w->keys, allocator, w->metadata[2 * count]))
+    if (!w->metadata[2 * count] || !w->metadata[2 * count + 1] ||
+        !add_name(&w->keys, allocator, w->metadata[2 * count]))
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     return WCODEC_OK;
 }
 
-static wcodec_status check_declaration(const wcodec_writer *w, const char *name, wcodec_dtype dtype, const uint64_t *shape, unsigned rank, uint64_t *size, wcodec_error *err)
+static wcodec_status check_declaration(const wcodec_writer *w, const char *name, wcodec_dtype dtype,
+                                       const uint64_t *shape, unsigned rank, uint64_t *size,
+                                       wcodec_error *err)
 {
     if (!is_text(name))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "the tensor's name is no UTF-8");
     if (strcmp(name, "__metadata__") == 0)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "no tensor can be named \"__metadata__\"");
     if (wcodec_dtype_bits(dtype) == 0)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "tensor \"%.200s\": dtype %d is none", name, (int)dtype);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "tensor \"%.200s\": dtype %d is none", name,
+                           (int)dtype);
     if (rank > 255 || (rank != 0 && !shape))
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "tensor \"%.200s\": %u dimensions, expected at most 255", name, rank);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "tensor \"%.200s\": %u dimensions, expected at most 255", name, rank);
     if (!wcodec_safetensors_bytes(dtype, shape, rank, size))
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "tensor \"%.200s\": the shape makes no whole number of bytes, or too many", name);
+        return wcodec_fail(
+            err, WCODEC_ERROR_USAGE,
+            "tensor \"%.200s\": the shape makes no whole number of bytes, or too many", name);
     if (w->size + *size > (uint64_t)1 << 48)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "tensor \"%.200s\": all tensors together have more than 2^48 bytes", name);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "tensor \"%.200s\": all tensors together have more than 2^48 bytes",
+                           name);
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_writer_declare(wcodec_writer *writer, const char *name, wcodec_dtype dtype, const uint64_t *shape, unsigned rank, wcodec_error *err)
+wcodec_status wcodec_writer_declare(wcodec_writer *writer, const char *name, wcodec_dtype dtype,
+                                    const uint64_t *shape, unsigned rank, wcodec_error *err)
 {
     wcodec_writer *w = writer;
     const wcodec_allocator *allocator = &w->context->allocator;
@@ -222,9 +238,11 @@ wcodec_status wcodec_writer_declare(wcodec_writer *writer, const char *name, wco
     if (status != WCODEC_OK)
         return status;
     if (has_name(&w->names, name))
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the name \"%.200s\" was declared before", name);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the name \"%.200s\" was declared before",
+                           name);
     if (count == w->names.room) { /* the set grows with it, below */
-        struct wcodec_entry *list = wcodec_realloc_array(allocator, w->tensors, count ? count * 2 : 16, sizeof *list);
+        struct wcodec_entry *list =
+            wcodec_realloc_array(allocator, w->tensors, count ? count * 2 : 16, sizeof *list);
         if (!list)
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
         w->tensors = list;
@@ -235,8 +253,13 @@ wcodec_status wcodec_writer_declare(wcodec_writer *writer, const char *name, wco
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     if (rank != 0)
         memcpy(shape_copy, shape, rank * sizeof *shape_copy);
-    w->tensors[count] = (struct wcodec_entry){
-        .is_tensor = true, .dtype = (uint8_t)dtype, .name = name_copy, .dtype_name = wcodec_dtype_name(dtype), .rank = rank, .shape = shape_copy, .size = size};
+    w->tensors[count] = (struct wcodec_entry){.is_tensor = true,
+                                              .dtype = (uint8_t)dtype,
+                                              .name = name_copy,
+                                              .dtype_name = wcodec_dtype_name(dtype),
+                                              .rank = rank,
+                                              .shape = shape_copy,
+                                              .size = size};
     w->size += size;
     return WCODEC_OK;
 }
@@ -303,7 +326,8 @@ static void put_tensor(struct text *t, const struct wcodec_entry *e, uint64_t at
     put_text(t, "]}");
 }
 
-/* The header with its length word; padded with blanks so that the data starts at a multiple of 8. */
+/* The header with its length word; padded with blanks so that the data starts at a multiple of 8.
+ */
 static void put_header(struct text *t, const wcodec_writer *w)
 {
     uint64_t at = 0;
@@ -341,14 +365,17 @@ static wcodec_status run_batch(wcodec_writer *w, const void *bytes, wcodec_error
     return wcodec_batch_run(&w->batch, err);
 }
 
-/* Data that is used where it is. It is the caller's again afterwards; but what is coded is written when the next tensor comes, unless there is none. */
-static wcodec_status code_at_once(wcodec_writer *w, const struct wcodec_entry *what, bool weights, const void *data, bool last, wcodec_error *err)
+/* Data that is used where it is. It is the caller's again afterwards; but what is coded is written
+ * when the next tensor comes, unless there is none. */
+static wcodec_status code_at_once(wcodec_writer *w, const struct wcodec_entry *what, bool weights,
+                                  const void *data, bool last, wcodec_error *err)
 {
     wcodec_status status = run_batch(w, w->batch.data, err);
     if (status != WCODEC_OK)
         return status;
     /* Two payloads, if this one does not shrink, and as much again for coding. */
-    w->batch.memory = WCODEC_BATCH_MEMORY + 2 * what->size + wcodec_batch_lossy(&w->batch.settings, what->size);
+    w->batch.memory =
+        WCODEC_BATCH_MEMORY + 2 * what->size + wcodec_batch_lossy(&w->batch.settings, what->size);
     wcodec_batch_add(&w->batch, what, weights);
     status = run_batch(w, data, err);
     w->batch.memory = WCODEC_BATCH_MEMORY;
@@ -358,10 +385,12 @@ static wcodec_status code_at_once(wcodec_writer *w, const struct wcodec_entry *w
 }
 
 /* Small data is copied, and coded with others. */
-static wcodec_status code_later(wcodec_writer *w, const struct wcodec_entry *what, bool weights, const void *data, wcodec_error *err)
+static wcodec_status code_later(wcodec_writer *w, const struct wcodec_entry *what, bool weights,
+                                const void *data, wcodec_error *err)
 {
     struct wcodec_batch *b = &w->batch;
-    wcodec_status status = wcodec_batch_is_full(b, what->size) ? run_batch(w, b->data, err) : WCODEC_OK;
+    wcodec_status status =
+        wcodec_batch_is_full(b, what->size) ? run_batch(w, b->data, err) : WCODEC_OK;
     uint64_t size = b->size + what->size, room = size < 2 * b->data_room ? 2 * b->data_room : size;
     if (status == WCODEC_OK)
         status = wcodec_batch_reserve(b, size <= b->data_room ? size : room, true, err);
@@ -373,7 +402,8 @@ static wcodec_status code_later(wcodec_writer *w, const struct wcodec_entry *wha
     return WCODEC_OK;
 }
 
-static wcodec_status code_entry(wcodec_writer *w, const struct wcodec_entry *what, bool weights, const void *data, wcodec_error *err)
+static wcodec_status code_entry(wcodec_writer *w, const struct wcodec_entry *what, bool weights,
+                                const void *data, wcodec_error *err)
 {
     begin_call(w);
     if (what->size < WCODEC_BATCH_LARGE)
@@ -390,8 +420,10 @@ static wcodec_status start(wcodec_writer *w, wcodec_error *err)
     if (text.failed)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the header");
     else if (text.size - 8 > WCODEC_SAFETENSORS_HEADER_MAX)
-        status = wcodec_fail(err, WCODEC_ERROR_LIMIT, "the header of a safetensors file would have %" PRIu64 " bytes, at most %" PRIu64 " are allowed", text.size - 8,
-                             WCODEC_SAFETENSORS_HEADER_MAX);
+        status = wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                             "the header of a safetensors file would have %" PRIu64
+                             " bytes, at most %" PRIu64 " are allowed",
+                             text.size - 8, WCODEC_SAFETENSORS_HEADER_MAX);
     if (status == WCODEC_OK)
         status = wcodec_output_reserve(&w->output, w->names.count + 1, err);
     if (status == WCODEC_OK) {
@@ -413,17 +445,22 @@ static wcodec_status check_writing(const wcodec_writer *w, wcodec_error *err)
     return wcodec_context_usable(w->context, err);
 }
 
-wcodec_status wcodec_writer_data(wcodec_writer *writer, const void *data, size_t size, wcodec_error *err)
+wcodec_status wcodec_writer_data(wcodec_writer *writer, const void *data, size_t size,
+                                 wcodec_error *err)
 {
     wcodec_writer *w = writer;
     wcodec_status status = check_writing(w, err);
     if (status != WCODEC_OK)
         return status;
     if (w->next == w->names.count)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "there is data for more tensors than the %" PRIu64 " that were declared", w->names.count);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "there is data for more tensors than the %" PRIu64 " that were declared",
+                           w->names.count);
     const struct wcodec_entry *what = &w->tensors[w->next];
     if (size != what->size)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "tensor \"%.200s\": %zu bytes of data, expected %" PRIu64, what->name, size, what->size);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "tensor \"%.200s\": %zu bytes of data, expected %" PRIu64, what->name,
+                           size, what->size);
     if (w->stage == DECLARING)
         status = start(w, err);
     if (status != WCODEC_OK)
@@ -438,14 +475,16 @@ wcodec_status wcodec_writer_data(wcodec_writer *writer, const void *data, size_t
     return status;
 }
 
-wcodec_status wcodec_writer_finish(wcodec_writer *writer, wcodec_encode_report *report, wcodec_error *err)
+wcodec_status wcodec_writer_finish(wcodec_writer *writer, wcodec_encode_report *report,
+                                   wcodec_error *err)
 {
     wcodec_writer *w = writer;
     wcodec_status status = check_writing(w, err);
     if (status != WCODEC_OK)
         return status;
     if (w->next != w->names.count)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the data of tensor \"%.200s\" is missing", w->tensors[w->next].name);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the data of tensor \"%.200s\" is missing",
+                           w->tensors[w->next].name);
     if (w->stage == DECLARING)
         status = start(w, err); /* no tensors at all */
     if (status != WCODEC_OK)

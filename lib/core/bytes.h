@@ -107,7 +107,8 @@ static inline uint32_t wcodec_rotl32(uint32_t x, unsigned r)
     return r ? x << r | x >> (32 - r) : x;
 }
 
-/* A bounded reader of bytes: every take fails, and leaves the cursor alone, when too few are left. */
+/* A bounded reader of bytes: every take fails, and leaves the cursor alone, when too few are left.
+ */
 struct wcodec_cursor {
     const uint8_t *at;
     const uint8_t *end;
@@ -170,8 +171,10 @@ static inline size_t wcodec_put_varint(uint8_t *p, uint64_t v)
     return n;
 }
 
-/* `size` bytes that belong at place `at`: those of them at places [begin, end) go to dst, which starts with place `begin`. */
-static inline void wcodec_put_part(const uint8_t *bytes, uint64_t at, uint64_t size, uint64_t begin, uint64_t end, uint8_t *dst)
+/* `size` bytes that belong at place `at`: those of them at places [begin, end) go to dst, which
+ * starts with place `begin`. */
+static inline void wcodec_put_part(const uint8_t *bytes, uint64_t at, uint64_t size, uint64_t begin,
+                                   uint64_t end, uint8_t *dst)
 {
     const uint64_t stop = at + size, from = at > begin ? at : begin, to = stop < end ? stop : end;
     if (from < to)

@@ -16,7 +16,8 @@ bool wcodec_cancel_poll(struct wcodec_cancel *cancel)
         return false;
     if (atomic_load_explicit(&cancel->cancelled, memory_order_relaxed))
         return true;
-    if (!pthread_equal(pthread_self(), cancel->caller) || wcodec_reporter_add(cancel->reporter, 0, NULL) != WCODEC_ERROR_CANCELLED)
+    if (!pthread_equal(pthread_self(), cancel->caller) ||
+        wcodec_reporter_add(cancel->reporter, 0, NULL) != WCODEC_ERROR_CANCELLED)
         return false;
     atomic_store_explicit(&cancel->cancelled, true, memory_order_relaxed);
     return true;

@@ -78,16 +78,26 @@ wcodec_status wcodec_conf_read(struct wcodec_conf *conf, wcodec_error *err)
 {
     struct wcodec_conf c = {.cpu_mask = WCODEC_CPU_ALL};
     const char *text;
-    c.backend = get("WCODEC_BACKEND"); /* parsed with the option of the same form, where backends are chosen */
+    c.backend = get(
+        "WCODEC_BACKEND"); /* parsed with the option of the same form, where backends are chosen */
     c.backend_path = get("WCODEC_BACKEND_PATH");
     if (c.backend_path != NULL && c.backend_path[0] != '/')
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "WCODEC_BACKEND_PATH is \"%s\": expected an absolute path of a folder", c.backend_path);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "WCODEC_BACKEND_PATH is \"%s\": expected an absolute path of a folder",
+                           c.backend_path);
     if ((text = get("WCODEC_THREADS")) != NULL && !wcodec_conf_parse_threads(text, &c.threads))
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "WCODEC_THREADS is \"%s\": expected 1 to %d, or auto", text, WCODEC_THREADS_MAX);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "WCODEC_THREADS is \"%s\": expected 1 to %d, or auto", text,
+                           WCODEC_THREADS_MAX);
     if ((text = get("WCODEC_CPU_MASK")) != NULL && !wcodec_conf_parse_cpu_mask(text, &c.cpu_mask))
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "WCODEC_CPU_MASK is \"%s\": expected a list of scalar, sse41, avx2, avx512, neon, all", text);
+        return wcodec_fail(
+            err, WCODEC_ERROR_USAGE,
+            "WCODEC_CPU_MASK is \"%s\": expected a list of scalar, sse41, avx2, avx512, neon, all",
+            text);
     if ((text = get("WCODEC_LOG")) != NULL && !wcodec_conf_parse_log(text, &c.log, &c.log_level))
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "WCODEC_LOG is \"%s\": expected off, error, warning, info or debug", text);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "WCODEC_LOG is \"%s\": expected off, error, warning, info or debug",
+                           text);
     *conf = c;
     return WCODEC_OK;
 }

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Settings from the environment. All are read by secure_getenv(), so a program with raised privileges has none; an empty variable counts as unset. */
+/* Settings from the environment. All are read by secure_getenv(), so a program with raised
+ * privileges has none; an empty variable counts as unset. */
 #ifndef WCODEC_CORE_CONF_H
 #define WCODEC_CORE_CONF_H
 
@@ -12,7 +13,8 @@ enum { WCODEC_THREADS_MAX = 4096 };
 
 struct wcodec_conf {
     const char *backend;      /* WCODEC_BACKEND, or NULL; in the environment's memory */
-    const char *backend_path; /* WCODEC_BACKEND_PATH: an absolute path, or NULL; in the environment's memory */
+    const char *backend_path; /* WCODEC_BACKEND_PATH: an absolute path, or NULL; in the
+                                 environment's memory */
     unsigned threads;         /* WCODEC_THREADS: 1 to WCODEC_THREADS_MAX; 0: unset or "auto" */
     uint32_t cpu_mask;        /* WCODEC_CPU_MASK: enum wcodec_cpu_level bits; all if unset */
     bool log;                 /* WCODEC_LOG is set, and not "off" */

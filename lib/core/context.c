@@ -27,18 +27,23 @@ void wcodec_options_init_size(wcodec_options *options, size_t size)
     options->struct_size = size;
 }
 
-/* Take over what the caller's version of the structure has. What this version does not know must be 0. */
-static wcodec_status read_options(const wcodec_options *from, wcodec_options *options, wcodec_error *err)
+/* Take over what the caller's version of the structure has. What this version does not know must be
+ * 0. */
+static wcodec_status read_options(const wcodec_options *from, wcodec_options *options,
+                                  wcodec_error *err)
 {
     wcodec_options_init(options);
     if (from == NULL)
         return WCODEC_OK;
     size_t size = from->struct_size;
     if (size < OPTIONS_SIZE_0_1)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "options.struct_size is %zu: use wcodec_options_init()", size);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "options.struct_size is %zu: use wcodec_options_init()", size);
     for (size_t i = sizeof *options; i < size; i++)
         if (((const unsigned char *)from)[i] != 0)
-            return wcodec_fail(err, WCODEC_ERROR_USAGE, "the options hold a setting that wcodec %s does not know (byte %zu)", wcodec_version_string(), i);
+            return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                               "the options hold a setting that wcodec %s does not know (byte %zu)",
+                               wcodec_version_string(), i);
     memcpy(options, from, size < sizeof *options ? size : sizeof *options);
     options->struct_size = sizeof *options;
     return WCODEC_OK;
@@ -47,15 +52,23 @@ static wcodec_status read_options(const wcodec_options *from, wcodec_options *op
 static wcodec_status check_options(const wcodec_options *o, wcodec_error *err)
 {
     const wcodec_allocator *a = &o->allocator;
-    unsigned functions = (a->allocate ? 1u : 0u) + (a->reallocate ? 1u : 0u) + (a->release ? 1u : 0u);
+    unsigned functions =
+        (a->allocate ? 1u : 0u) + (a->reallocate ? 1u : 0u) + (a->release ? 1u : 0u);
     if (functions != 0 && functions != 3)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "options.allocator has %u of its 3 functions: expected all or none", functions);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "options.allocator has %u of its 3 functions: expected all or none",
+                           functions);
     if (o->threads > WCODEC_THREADS_MAX)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "options.threads is %u: expected at most %d", o->threads, WCODEC_THREADS_MAX);
-    if (o->executor.run != NULL && (o->executor.concurrency < 1 || o->executor.concurrency > WCODEC_THREADS_MAX))
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "options.executor.concurrency is %u: expected 1 to %d", o->executor.concurrency, WCODEC_THREADS_MAX);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "options.threads is %u: expected at most %d",
+                           o->threads, WCODEC_THREADS_MAX);
+    if (o->executor.run != NULL &&
+        (o->executor.concurrency < 1 || o->executor.concurrency > WCODEC_THREADS_MAX))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "options.executor.concurrency is %u: expected 1 to %d",
+                           o->executor.concurrency, WCODEC_THREADS_MAX);
     if ((unsigned)o->log_level > WCODEC_LOG_DEBUG)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "options.log_level is %u: expected 0 to %d", (unsigned)o->log_level, WCODEC_LOG_DEBUG);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "options.log_level is %u: expected 0 to %d",
+                           (unsigned)o->log_level, WCODEC_LOG_DEBUG);
     return WCODEC_OK;
 }
 
@@ -72,7 +85,8 @@ static void set_limits(wcodec_limits *limits)
 }
 
 /* What needs no memory of its own. */
-static void apply_settings(wcodec_context *context, const wcodec_options *o, const struct wcodec_conf *conf)
+static void apply_settings(wcodec_context *context, const wcodec_options *o,
+                           const struct wcodec_conf *conf)
 {
     context->executor = o->executor;
     context->threads_set = o->threads ? o->threads : conf->threads;
@@ -81,7 +95,9 @@ static void apply_settings(wcodec_context *context, const wcodec_options *o, con
     set_limits(&context->limits);
     context->log = o->log != NULL ? o->log : conf->log ? wcodec_log_stderr : NULL;
     context->log_opaque = o->log_opaque;
-    context->log_level = o->log_level ? o->log_level : conf->log ? conf->log_level : WCODEC_LOG_WARNING;
+    context->log_level = o->log_level ? o->log_level
+                         : conf->log  ? conf->log_level
+                                      : WCODEC_LOG_WARNING;
     context->cpu_mask = conf->cpu_mask;
     context->pid = getpid();
 }
@@ -92,7 +108,8 @@ static bool copy_text(const wcodec_allocator *allocator, const char *text, char 
     return text == NULL || *copy != NULL;
 }
 
-wcodec_status wcodec_context_create(const wcodec_options *options, wcodec_context **context, wcodec_error *err)
+wcodec_status wcodec_context_create(const wcodec_options *options, wcodec_context **context,
+                                    wcodec_error *err)
 {
     if (context == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "context is NULL");
@@ -106,7 +123,8 @@ wcodec_status wcodec_context_create(const wcodec_options *options, wcodec_contex
     if (status != WCODEC_OK)
         return status;
 
-    wcodec_allocator allocator = o.allocator.allocate != NULL ? o.allocator : wcodec_default_allocator;
+    wcodec_allocator allocator =
+        o.allocator.allocate != NULL ? o.allocator : wcodec_default_allocator;
     wcodec_context *c = wcodec_alloc_zeroed(&allocator, sizeof *c);
     if (c == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a context");
@@ -116,7 +134,8 @@ wcodec_status wcodec_context_create(const wcodec_options *options, wcodec_contex
         goto free_context;
     if (pthread_mutex_init(&c->log_lock, NULL) != 0)
         goto destroy_lock;
-    if (!copy_text(&allocator, o.backend != NULL && o.backend[0] ? o.backend : conf.backend, &c->backend) ||
+    if (!copy_text(&allocator, o.backend != NULL && o.backend[0] ? o.backend : conf.backend,
+                   &c->backend) ||
         !copy_text(&allocator, conf.backend_path, &c->backend_path)) {
         wcodec_context_destroy(c);
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a context");
@@ -145,7 +164,8 @@ void wcodec_context_destroy(wcodec_context *context)
 {
     if (context == NULL)
         return;
-    /* In a forked child there are no workers to end, and the locks may be held by threads that do not exist. */
+    /* In a forked child there are no workers to end, and the locks may be held by threads that do
+     * not exist. */
     bool forked = is_forked(context);
     wcodec_backends_destroy(context->backends, forked);
     if (forked) {
@@ -167,7 +187,10 @@ wcodec_status wcodec_context_usable(const wcodec_context *context, wcodec_error 
     if (context == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "the context is NULL");
     if (is_forked(context))
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the context was made by process %ld, before fork(): make a new one in this process", (long)context->pid);
+        return wcodec_fail(
+            err, WCODEC_ERROR_USAGE,
+            "the context was made by process %ld, before fork(): make a new one in this process",
+            (long)context->pid);
     return WCODEC_OK;
 }
 
@@ -179,8 +202,9 @@ static bool have_topology(wcodec_context *context)
         return true;
     if (wcodec_topology_load(&context->allocator, &here, &context->topology, NULL) != WCODEC_OK)
         return false;
-    wcodec_log(context, WCODEC_LOG_DEBUG, "%u usable cores on %u NUMA nodes, by %s", wcodec_topology_cores(context->topology),
-               wcodec_topology_nodes(context->topology), wcodec_topology_source(context->topology));
+    wcodec_log(context, WCODEC_LOG_DEBUG, "%u usable cores on %u NUMA nodes, by %s",
+               wcodec_topology_cores(context->topology), wcodec_topology_nodes(context->topology),
+               wcodec_topology_source(context->topology));
     return true;
 }
 
@@ -214,16 +238,19 @@ unsigned wcodec_context_threads(const wcodec_context *context)
     return threads;
 }
 
-/* Bind a worker to its core. The first core is left to the thread that calls, which is not ours to bind. */
+/* Bind a worker to its core. The first core is left to the thread that calls, which is not ours to
+ * bind. */
 static void place_worker(void *opaque, unsigned worker)
 {
     wcodec_context *context = opaque;
-    if (worker + 1 < wcodec_topology_cores(context->topology) && !wcodec_topology_bind(context->topology, worker + 1))
-        wcodec_log(context, WCODEC_LOG_WARNING, "worker %u could not be bound to its core", worker + 1);
+    if (worker + 1 < wcodec_topology_cores(context->topology) &&
+        !wcodec_topology_bind(context->topology, worker + 1))
+        wcodec_log(context, WCODEC_LOG_WARNING, "worker %u could not be bound to its core",
+                   worker + 1);
 }
 
-/* Pauses for which threads stay awake between batches, some 10 to 50 microseconds: decoding one small tensor after the other, the next batch mostly comes
- * sooner than that. */
+/* Pauses for which threads stay awake between batches, some 10 to 50 microseconds: decoding one
+ * small tensor after the other, the next batch mostly comes sooner than that. */
 enum { LINGER = 1000 };
 
 /* The pool, started on first use; NULL if there is no memory for it. */
@@ -231,22 +258,26 @@ static struct wcodec_pool *get_pool(wcodec_context *context, unsigned threads)
 {
     pthread_mutex_lock(&context->lock);
     if (context->pool == NULL) {
-        struct wcodec_pool_settings settings = {.allocator = &context->allocator, .workers = threads - 1, .opaque = context};
+        struct wcodec_pool_settings settings = {
+            .allocator = &context->allocator, .workers = threads - 1, .opaque = context};
         /* Not where threads share cores: there who waits is in the way of who works. */
-        if (threads <= (context->threads_found != 0 ? context->threads_found : find_threads(context)))
+        if (threads <=
+            (context->threads_found != 0 ? context->threads_found : find_threads(context)))
             settings.linger = LINGER;
         if (context->bind_threads && have_topology(context))
             settings.place = place_worker;
         context->pool = wcodec_pool_create(&settings);
         if (context->pool != NULL && wcodec_pool_workers(context->pool) < threads - 1)
-            wcodec_log(context, WCODEC_LOG_WARNING, "%u of %u worker threads could be started", wcodec_pool_workers(context->pool), threads - 1);
+            wcodec_log(context, WCODEC_LOG_WARNING, "%u of %u worker threads could be started",
+                       wcodec_pool_workers(context->pool), threads - 1);
     }
     struct wcodec_pool *pool = context->pool;
     pthread_mutex_unlock(&context->lock);
     return pool;
 }
 
-void wcodec_run(wcodec_context *context, void (*task)(void *argument, size_t i), void *argument, size_t count)
+void wcodec_run(wcodec_context *context, void (*task)(void *argument, size_t i), void *argument,
+                size_t count)
 {
     if (count > 1 && !is_forked(context)) {
         if (context->executor.run != NULL) {
@@ -282,7 +313,8 @@ static void beside_task(void *argument, size_t i)
         b->other(b->argument);
 }
 
-void wcodec_run_beside(wcodec_context *context, void (*mine)(void *argument), void (*other)(void *argument), void *argument)
+void wcodec_run_beside(wcodec_context *context, void (*mine)(void *argument),
+                       void (*other)(void *argument), void *argument)
 {
     struct beside b = {pthread_self(), mine, other, argument, ATOMIC_FLAG_INIT, ATOMIC_FLAG_INIT};
     wcodec_run(context, beside_task, &b, 2);

@@ -63,7 +63,8 @@ bool wcodec_dtype_size(wcodec_dtype dtype, const uint64_t *shape, unsigned rank,
     uint64_t bits = wcodec_dtype_bits(dtype);
     if (bits == 0)
         return false;
-    /* One dimension of 0 empties the tensor however large the others are: their product is not asked for. */
+    /* One dimension of 0 empties the tensor however large the others are: their product is not
+     * asked for. */
     bool empty = false;
     for (unsigned i = 0; i < rank; i++) {
         if (shape[i] >= limit)

@@ -45,7 +45,11 @@ const char *wcodec_status_string(wcodec_status status)
 /* Length of the UTF-8 character at s, or 0 if s does not begin a well-formed one. */
 static size_t utf8_length(const unsigned char *s)
 {
-    size_t n = s[0] < 0x80 ? 1 : s[0] >= 0xC2 && s[0] < 0xE0 ? 2 : s[0] >= 0xE0 && s[0] < 0xF0 ? 3 : s[0] >= 0xF0 && s[0] < 0xF5 ? 4 : 0;
+    size_t n = s[0] < 0x80                   ? 1
+               : s[0] >= 0xC2 && s[0] < 0xE0 ? 2
+               : s[0] >= 0xE0 && s[0] < 0xF0 ? 3
+               : s[0] >= 0xF0 && s[0] < 0xF5 ? 4
+                                             : 0;
     for (size_t i = 1; i < n; i++)
         if ((s[i] & 0xC0) != 0x80)
             return 0;
@@ -58,7 +62,8 @@ static bool is_control(const unsigned char *s, size_t length)
     return length == 1 ? s[0] < 0x20 || s[0] == 0x7F : length == 2 && s[0] == 0xC2 && s[1] < 0xA0;
 }
 
-/* Copy text with control characters and bytes that are no UTF-8 escaped, cut between characters where it does not fit. */
+/* Copy text with control characters and bytes that are no UTF-8 escaped, cut between characters
+ * where it does not fit. */
 static void put_escaped(char out[TEXT_SIZE], const char *text)
 {
     static const char digits[] = "0123456789ABCDEF";

@@ -37,7 +37,8 @@ void wcodec_log_stderr(void *opaque, wcodec_log_level level, const char *text)
         return;
     if ((size_t)length >= sizeof line)
         length = (int)sizeof line - 1;
-    /* One write, so that lines of several processes do not mix; when standard error is gone there is nobody to tell. */
+    /* One write, so that lines of several processes do not mix; when standard error is gone there
+     * is nobody to tell. */
     ssize_t written = write(STDERR_FILENO, line, (size_t)length);
     (void)written;
 }

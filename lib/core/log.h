@@ -15,9 +15,11 @@ static inline bool wcodec_log_wants(const wcodec_context *context, wcodec_log_le
 }
 
 /* One line, without a newline; control characters are escaped. From any thread. Keeps errno. */
-void wcodec_log(wcodec_context *context, wcodec_log_level level, const char *format, ...) WCODEC_PRINTF(3, 4);
+void wcodec_log(wcodec_context *context, wcodec_log_level level, const char *format, ...)
+    WCODEC_PRINTF(3, 4);
 
-/* The wcodec_log_fn that WCODEC_LOG stands for: "wcodec: warning: text" to standard error in one write. */
+/* The wcodec_log_fn that WCODEC_LOG stands for: "wcodec: warning: text" to standard error in one
+ * write. */
 void wcodec_log_stderr(void *opaque, wcodec_log_level level, const char *text);
 
 #endif

@@ -23,9 +23,11 @@ static void default_release(void *opaque, void *memory)
     free(memory);
 }
 
-const wcodec_allocator wcodec_default_allocator = {default_allocate, default_reallocate, default_release, NULL};
+const wcodec_allocator wcodec_default_allocator = {default_allocate, default_reallocate,
+                                                   default_release, NULL};
 
-/* Pointer differences within a larger object would overflow: such a request is as good as out of memory. */
+/* Pointer differences within a larger object would overflow: such a request is as good as out of
+ * memory. */
 static bool fits(uint64_t size)
 {
     return size <= PTRDIFF_MAX;
@@ -59,7 +61,8 @@ void *wcodec_alloc_array(const wcodec_allocator *allocator, uint64_t count, size
     return wcodec_alloc(allocator, (size_t)bytes);
 }
 
-void *wcodec_realloc_array(const wcodec_allocator *allocator, void *memory, uint64_t count, size_t size)
+void *wcodec_realloc_array(const wcodec_allocator *allocator, void *memory, uint64_t count,
+                           size_t size)
 {
     uint64_t bytes;
     if (!wcodec_mul_u64(count, size, &bytes) || !fits(bytes))

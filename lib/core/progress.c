@@ -10,10 +10,13 @@
 static uint64_t now(void)
 {
     struct timespec t;
-    return clock_gettime(CLOCK_MONOTONIC, &t) == 0 ? (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec : 0;
+    return clock_gettime(CLOCK_MONOTONIC, &t) == 0
+               ? (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec
+               : 0;
 }
 
-void wcodec_reporter_init(struct wcodec_reporter *reporter, const wcodec_progress *progress, uint64_t total)
+void wcodec_reporter_init(struct wcodec_reporter *reporter, const wcodec_progress *progress,
+                          uint64_t total)
 {
     *reporter = (struct wcodec_reporter){.total = total};
     if (progress != NULL && progress->fn != NULL) {
@@ -29,7 +32,8 @@ static wcodec_status report(struct wcodec_reporter *reporter, wcodec_error *err)
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_reporter_add(struct wcodec_reporter *reporter, uint64_t bytes, wcodec_error *err)
+wcodec_status wcodec_reporter_add(struct wcodec_reporter *reporter, uint64_t bytes,
+                                  wcodec_error *err)
 {
     reporter->done += bytes;
     if (reporter->progress.fn == NULL)

@@ -15,10 +15,13 @@ struct wcodec_reporter {
 };
 
 /* progress may be NULL. */
-void wcodec_reporter_init(struct wcodec_reporter *reporter, const wcodec_progress *progress, uint64_t total);
+void wcodec_reporter_init(struct wcodec_reporter *reporter, const wcodec_progress *progress,
+                          uint64_t total);
 
-/* `bytes` more are done: report, if a while has passed since the last report. WCODEC_ERROR_CANCELLED if the callback says so. */
-wcodec_status wcodec_reporter_add(struct wcodec_reporter *reporter, uint64_t bytes, wcodec_error *err);
+/* `bytes` more are done: report, if a while has passed since the last report.
+ * WCODEC_ERROR_CANCELLED if the callback says so. */
+wcodec_status wcodec_reporter_add(struct wcodec_reporter *reporter, uint64_t bytes,
+                                  wcodec_error *err);
 
 /* The last report. */
 wcodec_status wcodec_reporter_end(struct wcodec_reporter *reporter, wcodec_error *err);

@@ -5,7 +5,8 @@
 
 #include "encode/normalize.h"
 
-void wcodec_costs_init(struct wcodec_costs *costs, const struct wcodec_table *const *tables, unsigned count)
+void wcodec_costs_init(struct wcodec_costs *costs, const struct wcodec_table *const *tables,
+                       unsigned count)
 {
     costs->tables = count;
     costs->lanes = (count + WCODEC_COST_LANES - 1) / WCODEC_COST_LANES * WCODEC_COST_LANES;
@@ -22,7 +23,9 @@ void wcodec_costs_init(struct wcodec_costs *costs, const struct wcodec_table *co
 #if defined(__GNUC__)
 __attribute__((always_inline))
 #endif
-static inline void sum_lanes(const struct wcodec_costs *costs, unsigned lanes, const uint8_t *symbols, size_t count, uint32_t sums[16])
+static inline void
+sum_lanes(const struct wcodec_costs *costs, unsigned lanes, const uint8_t *symbols, size_t count,
+          uint32_t sums[16])
 {
     uint32_t sum[16] = {0};
     for (size_t i = 0; i < count; i++) {
@@ -33,7 +36,8 @@ static inline void sum_lanes(const struct wcodec_costs *costs, unsigned lanes, c
     memcpy(sums, sum, lanes * sizeof *sum);
 }
 
-void wcodec_costs_sum(const struct wcodec_costs *costs, const uint8_t *symbols, size_t count, uint32_t sums[16])
+void wcodec_costs_sum(const struct wcodec_costs *costs, const uint8_t *symbols, size_t count,
+                      uint32_t sums[16])
 {
     switch (costs->lanes) {
     case 4:

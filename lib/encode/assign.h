@@ -12,15 +12,18 @@ enum { WCODEC_COST_LANES = 4, WCODEC_COST_SHIFT = 4 };
 
 struct wcodec_costs {
     unsigned tables;
-    unsigned lanes; /* tables, rounded up to a multiple of WCODEC_COST_LANES */
-    uint32_t bits[256][16]; /* by symbol and table, in units of WCODEC_BIT >> WCODEC_COST_SHIFT; the first `lanes` are set */
+    unsigned lanes;         /* tables, rounded up to a multiple of WCODEC_COST_LANES */
+    uint32_t bits[256][16]; /* by symbol and table, in units of WCODEC_BIT >> WCODEC_COST_SHIFT; the
+                               first `lanes` are set */
 };
 
 /* From the `count` tables of a pool, 1 to 16 of one profile. */
-void wcodec_costs_init(struct wcodec_costs *costs, const struct wcodec_table *const *tables, unsigned count);
+void wcodec_costs_init(struct wcodec_costs *costs, const struct wcodec_table *const *tables,
+                       unsigned count);
 
 /* Cost of the symbols with each table; at most 4096 of them, so that the sums cannot overflow. */
-void wcodec_costs_sum(const struct wcodec_costs *costs, const uint8_t *symbols, size_t count, uint32_t sums[16]);
+void wcodec_costs_sum(const struct wcodec_costs *costs, const uint8_t *symbols, size_t count,
+                      uint32_t sums[16]);
 
 /* The table of least cost; the lowest of equal ones. */
 unsigned wcodec_costs_best(const struct wcodec_costs *costs, const uint32_t sums[16]);

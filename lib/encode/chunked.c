@@ -34,7 +34,9 @@ static size_t chunk_size(const struct chunker *k, uint64_t i)
 static wcodec_status code_chunk(struct chunker *k, uint64_t i, uint8_t *room)
 {
     uint32_t coded, check;
-    wcodec_status status = wcodec_chunk_encode(k->allocator, k->data + i * k->chunk, chunk_size(k, i), k->zstd_level, k->cancel, room, &coded, &check, NULL);
+    wcodec_status status =
+        wcodec_chunk_encode(k->allocator, k->data + i * k->chunk, chunk_size(k, i), k->zstd_level,
+                            k->cancel, room, &coded, &check, NULL);
     if (status) {
         wcodec_free(k->allocator, room);
         return status;
@@ -47,7 +49,8 @@ static wcodec_status code_chunk(struct chunker *k, uint64_t i, uint8_t *room)
         wcodec_free(k->allocator, room);
         return WCODEC_OK;
     }
-    uint8_t *fitting = coded < chunk_size(k, i) ? wcodec_realloc_array(k->allocator, room, coded, 1) : NULL;
+    uint8_t *fitting =
+        coded < chunk_size(k, i) ? wcodec_realloc_array(k->allocator, room, coded, 1) : NULL;
     k->parts[1 + i].data = fitting ? fitting : room;
     return WCODEC_OK;
 }
@@ -61,19 +64,31 @@ static void chunk_task(void *argument, size_t worker)
 {
     struct chunker *k = argument;
     (void)worker;
-    for (uint64_t i; !atomic_load(&k->status) && !is_too_large(k) && (i = atomic_fetch_add(&k->next, 1)) < k->count;) {
-        uint8_t *room = wcodec_cancel_poll(k->cancel) ? NULL : wcodec_alloc(k->allocator, chunk_size(k, i));
-        wcodec_status status = room ? code_chunk(k, i, room) : wcodec_cancel_poll(k->cancel) ? WCODEC_ERROR_CANCELLED : WCODEC_ERROR_MEMORY;
+    for (uint64_t i; !atomic_load(&k->status) && !is_too_large(k) &&
+                     (i = atomic_fetch_add(&k->next, 1)) < k->count;) {
+        uint8_t *room =
+            wcodec_cancel_poll(k->cancel) ? NULL : wcodec_alloc(k->allocator, chunk_size(k, i));
+        wcodec_status status = room                            ? code_chunk(k, i, room)
+                               : wcodec_cancel_poll(k->cancel) ? WCODEC_ERROR_CANCELLED
+                                                               : WCODEC_ERROR_MEMORY;
         if (status)
             atomic_store(&k->status, (int)status);
     }
 }
 
-wcodec_status wcodec_chunked_code(wcodec_context *context, const struct wcodec_encode_settings *settings, const uint8_t *data, uint64_t size, uint64_t limit, struct wcodec_coded *coded,
-                                  bool *done, wcodec_error *err)
+wcodec_status wcodec_chunked_code(wcodec_context *context,
+                                  const struct wcodec_encode_settings *settings,
+                                  const uint8_t *data, uint64_t size, uint64_t limit,
+                                  struct wcodec_coded *coded, bool *done, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
-    struct chunker k = {.allocator = allocator, .data = data, .size = size, .zstd_level = wcodec_zstd_level(settings->level), .cancel = settings->cancel, .keep = coded != NULL, .limit = limit};
+    struct chunker k = {.allocator = allocator,
+                        .data = data,
+                        .size = size,
+                        .zstd_level = wcodec_zstd_level(settings->level),
+                        .cancel = settings->cancel,
+                        .keep = coded != NULL,
+                        .limit = limit};
     struct wcodec_coded result = {.coding = 2, .allocator = allocator};
     k.chunk = settings->level >= 7 ? WCODEC_CHUNK_MAX : CHUNK_SMALL;
     k.chunk = size < k.chunk ? size : k.chunk;
@@ -82,18 +97,26 @@ wcodec_status wcodec_chunked_code(wcodec_context *context, const struct wcodec_e
     result.part_count = 1 + (size_t)k.count;
     result.parts = wcodec_alloc_zeroed(allocator, result.part_count * sizeof *result.parts);
     if (!result.parts)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu parts of a payload", result.part_count);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu parts of a payload",
+                           result.part_count);
     k.parts = result.parts;
     result.parts[0].size = wcodec_chunks_directory_size(size, k.chunk);
     result.parts[0].data = wcodec_alloc_zeroed(allocator, (size_t)result.parts[0].size);
     atomic_init(&k.coded, result.parts[0].size);
     wcodec_status status = WCODEC_OK;
     if (result.parts[0].data)
-        wcodec_run(context, chunk_task, &k, wcodec_encode_workers(context, settings->scratch, k.chunk + wcodec_chunk_encode_memory(k.zstd_level, k.chunk), k.count));
+        wcodec_run(context, chunk_task, &k,
+                   wcodec_encode_workers(
+                       context, settings->scratch,
+                       k.chunk + wcodec_chunk_encode_memory(k.zstd_level, k.chunk), k.count));
     if (!result.parts[0].data || k.status == WCODEC_ERROR_MEMORY)
-        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory in the compression of a chunk");
+        status =
+            wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory in the compression of a chunk");
     else if (k.status)
-        status = wcodec_fail(err, (wcodec_status)k.status, k.status == WCODEC_ERROR_CANCELLED ? "cancelled by the caller" : "the compression of a chunk failed");
+        status =
+            wcodec_fail(err, (wcodec_status)k.status,
+                        k.status == WCODEC_ERROR_CANCELLED ? "cancelled by the caller"
+                                                           : "the compression of a chunk failed");
     else
         *done = !is_too_large(&k);
     result.payload_size = k.coded;

@@ -25,7 +25,8 @@ struct clusterer {
     struct unit *sorted;
     uint8_t *choice; /* table of each unit */
     struct wcodec_costs *costs;
-    uint32_t (*counts)[2][256]; /* by table; two, so that equal neighbours do not wait for each other */
+    uint32_t (
+        *counts)[2][256]; /* by table; two, so that equal neighbours do not wait for each other */
 };
 
 static size_t unit_length(const struct clusterer *k, size_t i)
@@ -34,7 +35,8 @@ static size_t unit_length(const struct clusterer *k, size_t i)
     return left < k->unit ? left : k->unit;
 }
 
-static void sum_long(const struct wcodec_costs *costs, const uint8_t *symbols, size_t count, uint64_t total[WCODEC_POOL_MAX])
+static void sum_long(const struct wcodec_costs *costs, const uint8_t *symbols, size_t count,
+                     uint64_t total[WCODEC_POOL_MAX])
 {
     memset(total, 0, WCODEC_POOL_MAX * sizeof *total);
     for (size_t i = 0; i < count; i += SUM_PART) {
@@ -60,7 +62,7 @@ static void fit_tables(struct clusterer *k, struct wcodec_table *tables)
     memset(k->counts, 0, k->tables * sizeof *k->counts);
     for (size_t i = 0; i < k->units; i++) {
         const uint8_t *at = k->symbols->at + i * k->unit;
-        uint32_t (*counts)[256] = k->counts[k->choice[i]];
+        uint32_t(*counts)[256] = k->counts[k->choice[i]];
         size_t j = 0;
         const size_t n = unit_length(k, i);
         for (; j + 8 <= n; j += 8) {
@@ -144,10 +146,14 @@ static void start_units(struct clusterer *k, bool by_value, struct wcodec_table 
     k->tables = want;
 }
 
-wcodec_status wcodec_cluster(const wcodec_allocator *allocator, const struct wcodec_table_kind *kind, const struct wcodec_symbols *symbols, const struct wcodec_cluster_options *options,
+wcodec_status wcodec_cluster(const wcodec_allocator *allocator,
+                             const struct wcodec_table_kind *kind,
+                             const struct wcodec_symbols *symbols,
+                             const struct wcodec_cluster_options *options,
                              struct wcodec_table *tables, unsigned *count, wcodec_error *err)
 {
-    struct clusterer k = {.kind = kind, .symbols = symbols, .unit = options->unit, .tables = options->tables};
+    struct clusterer k = {
+        .kind = kind, .symbols = symbols, .unit = options->unit, .tables = options->tables};
     wcodec_status status = WCODEC_OK;
     k.units = symbols->count / k.unit + (symbols->count % k.unit != 0);
     k.sorted = wcodec_alloc_array(allocator, k.units, sizeof *k.sorted);
@@ -155,7 +161,8 @@ wcodec_status wcodec_cluster(const wcodec_allocator *allocator, const struct wco
     k.costs = wcodec_alloc(allocator, sizeof *k.costs);
     k.counts = wcodec_alloc_array(allocator, WCODEC_POOL_MAX, sizeof *k.counts);
     if (!k.sorted || !k.choice || !k.costs || !k.counts) {
-        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to cluster %zu histograms", k.units);
+        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to cluster %zu histograms",
+                             k.units);
         goto release;
     }
     if (options->period == 0)
@@ -166,7 +173,9 @@ wcodec_status wcodec_cluster(const wcodec_allocator *allocator, const struct wco
     for (unsigned round = 0; round < options->rounds; round++) {
         load_costs(&k, tables);
         /* The last few that move gain nothing worth a round. */
-        if (assign_units(&k) <= k.units / (options->rounds > 8 ? 4096 : options->rounds > 4 ? 256 : 32))
+        if (assign_units(&k) <= k.units / (options->rounds > 8   ? 4096
+                                           : options->rounds > 4 ? 256
+                                                                 : 32))
             break;
         fit_tables(&k, tables);
     }
@@ -179,10 +188,13 @@ release:
     return status;
 }
 
-void wcodec_cluster_run_costs(const struct wcodec_costs *costs, const struct wcodec_symbols *symbols, uint64_t bits[WCODEC_RUN_LOG2_MAX + 1])
+void wcodec_cluster_run_costs(const struct wcodec_costs *costs,
+                              const struct wcodec_symbols *symbols,
+                              uint64_t bits[WCODEC_RUN_LOG2_MAX + 1])
 {
     const size_t shortest = (size_t)1 << WCODEC_RUN_LOG2_MIN;
-    uint64_t open[WCODEC_RUN_LOG2_MAX + 1][WCODEC_POOL_MAX] = {{0}}; /* sums of the run that is being read, by length */
+    uint64_t open[WCODEC_RUN_LOG2_MAX + 1][WCODEC_POOL_MAX] = {
+        {0}}; /* sums of the run that is being read, by length */
     memset(bits, 0, (WCODEC_RUN_LOG2_MAX + 1) * sizeof *bits);
     for (size_t i = 0; i < symbols->count; i += shortest) {
         uint32_t sums[16];
@@ -199,7 +211,8 @@ void wcodec_cluster_run_costs(const struct wcodec_costs *costs, const struct wco
     }
 }
 
-uint64_t wcodec_cluster_piece_cost(const struct wcodec_costs *costs, const struct wcodec_symbols *symbols)
+uint64_t wcodec_cluster_piece_cost(const struct wcodec_costs *costs,
+                                   const struct wcodec_symbols *symbols)
 {
     uint64_t bits = 0;
     for (size_t i = 0; i < symbols->count; i += symbols->piece) {
@@ -217,12 +230,15 @@ uint64_t wcodec_cluster_potential(const struct wcodec_symbols *symbols, size_t u
     uint64_t bits = 0;
     for (size_t i = 0; i < looked; i++) {
         uint64_t counts[256] = {0}, held = 0;
-        /* Evenly, but not always at the same place of what repeats: the bands of a transform's coefficients. */
-        const size_t stride = units / looked, at = units * i / looked + (size_t)wcodec_scatter(i, stride);
+        /* Evenly, but not always at the same place of what repeats: the bands of a transform's
+         * coefficients. */
+        const size_t stride = units / looked,
+                     at = units * i / looked + (size_t)wcodec_scatter(i, stride);
         wcodec_count_symbols(symbols->at + (at < units ? at : units - 1) * unit, unit, counts);
         for (unsigned s = 0; s < 256; s++)
             held += counts[s] != 0;
-        /* Miller and Madow: the entropy of n samples of m symbols is short by (m - 1) / 2n nats a sample, on average. */
+        /* Miller and Madow: the entropy of n samples of m symbols is short by (m - 1) / 2n nats a
+         * sample, on average. */
         bits += wcodec_entropy(counts, 256) + (held - 1) * 47274;
         seen += unit;
     }

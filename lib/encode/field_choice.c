@@ -20,7 +20,8 @@ enum {
     BANDS = WCODEC_POOL_MAX
 };
 
-uint64_t wcodec_pairs_window(const uint64_t counts[256], unsigned width, uint8_t *base, uint8_t nibble[256])
+uint64_t wcodec_pairs_window(const uint64_t counts[256], unsigned width, uint8_t *base,
+                             uint8_t nibble[256])
 {
     uint64_t total = 0, inside = 0, best = 0;
     unsigned last = width > 4 ? (1u << width) - 16 : 0, mode = 0;
@@ -106,10 +107,13 @@ static uint64_t tensor_bits(const struct search *s, uint64_t bits)
 static uint64_t needed(const struct search *s, unsigned part)
 {
     int level = s->settings->level;
-    return share(tensor_bits(s, s->choice->bits), level >= 7 ? part / 8 : level >= 5 ? part / 2 : part);
+    return share(tensor_bits(s, s->choice->bits), level >= 7   ? part / 8
+                                                  : level >= 5 ? part / 2
+                                                               : part);
 }
 
-static void take(struct search *s, const struct wcodec_table *tables, unsigned count, unsigned run_log2, uint64_t bits)
+static void take(struct search *s, const struct wcodec_table *tables, unsigned count,
+                 unsigned run_log2, uint64_t bits)
 {
     s->choice->profile = s->kind.profile;
     s->choice->run_log2 = (uint8_t)run_log2;
@@ -123,69 +127,92 @@ static unsigned rounds(const struct search *s)
     return s->settings->level >= 7 ? 16 : s->settings->level >= 5 ? 8 : 4;
 }
 
-/* Could tables by `unit` symbols save enough? Where time matters less, more units are looked at, and half as much must be hoped for. */
+/* Could tables by `unit` symbols save enough? Where time matters less, more units are looked at,
+ * and half as much must be hoped for. */
 static bool may_pay(const struct search *s, size_t unit, size_t units, unsigned part)
 {
     const bool slow = s->settings->level >= 5;
-    const uint64_t potential = wcodec_cluster_potential(&s->symbols, unit, slow ? 8 * units : units);
-    return potential < s->single && scale(s->facts, s->single - potential) >= needed(s, part) / (slow ? 2 : 1);
+    const uint64_t potential =
+        wcodec_cluster_potential(&s->symbols, unit, slow ? 8 * units : units);
+    return potential < s->single &&
+           scale(s->facts, s->single - potential) >= needed(s, part) / (slow ? 2 : 1);
 }
 
 /* Tables that tiles choose from. */
-static wcodec_status try_tiles(struct search *s, unsigned tables, struct wcodec_costs *costs, wcodec_error *err)
+static wcodec_status try_tiles(struct search *s, unsigned tables, struct wcodec_costs *costs,
+                               wcodec_error *err)
 {
     const struct wcodec_field_facts *facts = s->facts;
     struct wcodec_table pool[WCODEC_POOL_MAX];
     const struct wcodec_table *pointers[WCODEC_POOL_MAX];
-    struct wcodec_cluster_options options = {.unit = s->symbols.piece, .tables = tables, .rounds = rounds(s), .by_value = facts->by_value};
+    struct wcodec_cluster_options options = {.unit = s->symbols.piece,
+                                             .tables = tables,
+                                             .rounds = rounds(s),
+                                             .by_value = facts->by_value};
     if (s->symbols.count <= s->symbols.piece)
         return WCODEC_OK;
     if (!may_pay(s, s->symbols.piece, 64, SHARE_TILE_TABLES))
         return WCODEC_OK;
     unsigned count = 0;
-    wcodec_status status = wcodec_cluster(s->allocator, &s->kind, &s->symbols, &options, pool, &count, err);
+    wcodec_status status =
+        wcodec_cluster(s->allocator, &s->kind, &s->symbols, &options, pool, &count, err);
     if (status || count < 2)
         return status;
     for (unsigned i = 0; i < count; i++)
         pointers[i] = &pool[i];
     wcodec_costs_init(costs, pointers, count);
-    uint64_t bits = scale(facts, wcodec_cluster_piece_cost(costs, &s->symbols)) + table_bits(pool, count) + s->fixed;
+    uint64_t bits = scale(facts, wcodec_cluster_piece_cost(costs, &s->symbols)) +
+                    table_bits(pool, count) + s->fixed;
     if (bits + needed(s, SHARE_TILE_TABLES) < s->choice->bits)
         take(s, pool, count, 0, bits);
     return WCODEC_OK;
 }
 
-/* Tables that runs choose from: learnt on the shortest runs, and used on the longest that are nearly as good. */
-static wcodec_status try_runs(struct search *s, unsigned tables, struct wcodec_costs *costs, wcodec_error *err)
+/* Tables that runs choose from: learnt on the shortest runs, and used on the longest that are
+ * nearly as good. */
+static wcodec_status try_runs(struct search *s, unsigned tables, struct wcodec_costs *costs,
+                              wcodec_error *err)
 {
     const struct wcodec_field_facts *facts = s->facts;
     struct wcodec_table pool[WCODEC_POOL_MAX];
     const struct wcodec_table *pointers[WCODEC_POOL_MAX];
-    struct wcodec_cluster_options options = {.unit = (size_t)1 << WCODEC_RUN_LOG2_MIN, .tables = tables, .rounds = rounds(s), .by_value = facts->by_value};
+    struct wcodec_cluster_options options = {.unit = (size_t)1 << WCODEC_RUN_LOG2_MIN,
+                                             .tables = tables,
+                                             .rounds = rounds(s),
+                                             .by_value = facts->by_value};
     options.period = s->settings->bands && tables == BANDS ? BANDS : 0;
     if (s->symbols.count <= options.unit)
         return WCODEC_OK;
     unsigned count = 0;
     struct wcodec_table_kind kind = s->kind;
     kind.runs = true;
-    wcodec_status status = wcodec_cluster(s->allocator, &kind, &s->symbols, &options, pool, &count, err);
+    wcodec_status status =
+        wcodec_cluster(s->allocator, &kind, &s->symbols, &options, pool, &count, err);
     if (status || count < 2)
         return status;
     for (unsigned i = 0; i < count; i++)
         pointers[i] = &pool[i];
     wcodec_costs_init(costs, pointers, count);
-    uint64_t runs[WCODEC_RUN_LOG2_MAX + 1], least = UINT64_MAX, stored = table_bits(pool, count) + s->fixed;
+    uint64_t runs[WCODEC_RUN_LOG2_MAX + 1], least = UINT64_MAX,
+                                            stored = table_bits(pool, count) + s->fixed;
     wcodec_cluster_run_costs(costs, &s->symbols, runs);
     for (unsigned r = WCODEC_RUN_LOG2_MIN; r <= WCODEC_RUN_LOG2_MAX; r++) {
         uint64_t indices = (facts->elements >> r) + facts->tiles;
-        runs[r] = scale(facts, runs[r]) + stored + indices * (count <= 2 ? 1 : count <= 4 ? 2 : 4) * WCODEC_BIT;
+        runs[r] = scale(facts, runs[r]) + stored +
+                  indices *
+                      (count <= 2   ? 1
+                       : count <= 4 ? 2
+                                    : 4) *
+                      WCODEC_BIT;
         least = runs[r] < least ? runs[r] : least;
     }
     unsigned r = s->settings->bands ? WCODEC_RUN_LOG2_MIN : WCODEC_RUN_LOG2_MAX;
     while (runs[r] > least + needed(s, SHARE_CLOSE_RUNS) && r > WCODEC_RUN_LOG2_MIN)
         r--;
-    /* Bands of a transform: runs of constants are skipped, so they may win where they save nothing. */
-    if (s->settings->bands ? s->choice->run_log2 == 0 || runs[r] < s->choice->bits : runs[r] + needed(s, SHARE_RUNS) < s->choice->bits)
+    /* Bands of a transform: runs of constants are skipped, so they may win where they save nothing.
+     */
+    if (s->settings->bands ? s->choice->run_log2 == 0 || runs[r] < s->choice->bits
+                           : runs[r] + needed(s, SHARE_RUNS) < s->choice->bits)
         take(s, pool, count, r, runs[r]);
     return WCODEC_OK;
 }
@@ -217,7 +244,8 @@ static wcodec_status search_profile(struct search *s, wcodec_error *err)
     if (!status && p8 && level >= 7)
         status = try_tiles(s, WCODEC_POOL_MAX, lanes, err);
     if (!status && p8 && s->settings->bands) {
-        for (unsigned tables = 2; tables <= WCODEC_POOL_MAX && !status; tables *= tables == 2 ? 2 : 4)
+        for (unsigned tables = 2; tables <= WCODEC_POOL_MAX && !status;
+             tables *= tables == 2 ? 2 : 4)
             status = try_runs(s, tables, lanes, err);
     } else if (!status && p8 && may_pay(s, 256, 32, SHARE_RUNS)) {
         status = try_runs(s, 4, lanes, err);
@@ -234,24 +262,32 @@ static bool make_pairs(struct search *s, bool wanted)
 {
     const struct wcodec_symbols *values = &s->facts->values;
     uint8_t nibble[256];
-    uint64_t outside = wcodec_pairs_window(s->facts->counts, s->facts->width, &s->kind.base, nibble);
+    uint64_t outside =
+        wcodec_pairs_window(s->facts->counts, s->facts->width, &s->kind.base, nibble);
     if (outside > values->count / (wanted ? 8 : 64))
         return false;
     for (size_t i = 0; i < values->count; i += 2)
-        s->facts->pairs[i / 2] = (uint8_t)(nibble[values->at[i]] | nibble[values->at[i + (i + 1 < values->count)]] << 4);
-    s->symbols = (struct wcodec_symbols){s->facts->pairs, (values->count + 1) / 2, values->piece / 2};
+        s->facts->pairs[i / 2] =
+            (uint8_t)(nibble[values->at[i]] | nibble[values->at[i + (i + 1 < values->count)]] << 4);
+    s->symbols =
+        (struct wcodec_symbols){s->facts->pairs, (values->count + 1) / 2, values->piece / 2};
     s->fixed = scale(s->facts, outside * WCODEC_OUTLIER_BITS * WCODEC_BIT);
     return true;
 }
 
-/* P12 codes single values with one table a tile at most: it cannot win where the profile that decodes fastest comes near their entropy. */
-static bool is_good(const struct wcodec_field_facts *facts, const struct wcodec_field_choice *preferred)
+/* P12 codes single values with one table a tile at most: it cannot win where the profile that
+ * decodes fastest comes near their entropy. */
+static bool is_good(const struct wcodec_field_facts *facts,
+                    const struct wcodec_field_choice *preferred)
 {
-    return preferred->bits <= scale(facts, wcodec_entropy(facts->counts, 256)) + share(facts->other_bits + preferred->bits, SHARE_PREFERENCE);
+    return preferred->bits <= scale(facts, wcodec_entropy(facts->counts, 256)) +
+                                  share(facts->other_bits + preferred->bits, SHARE_PREFERENCE);
 }
 
-wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struct wcodec_encode_settings *settings, const struct wcodec_field_facts *facts, struct wcodec_field_choice *choice,
-                                  wcodec_error *err)
+wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
+                                  const struct wcodec_encode_settings *settings,
+                                  const struct wcodec_field_facts *facts,
+                                  struct wcodec_field_choice *choice, wcodec_error *err)
 {
     struct wcodec_field_choice *found = wcodec_alloc_array(allocator, 4, sizeof *found);
     if (!found)
@@ -259,18 +295,28 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struc
     wcodec_status status = WCODEC_OK;
     bool have[4] = {false};
     unsigned best = 0;
-    /* Of small tensors GPUs decode pairs sooner; where runs can be skipped, P8 is what decoders do best.
-     * Of whole bytes of residuals GPUs have no pairs in one pass, and P8 is a quarter faster than P12. */
+    /* Of small tensors GPUs decode pairs sooner; where runs can be skipped, P8 is what decoders do
+     * best. Of whole bytes of residuals GPUs have no pairs in one pass, and P8 is a quarter faster
+     * than P12. */
     const bool whole = settings->residuals && facts->raw_bits == 0 && facts->width == 8;
     const unsigned fused = facts->width > 4 ? WCODEC_P12 : WCODEC_PAIRS;
-    const unsigned preferred = settings->plain ? fused : settings->bands || whole || (facts->raw_bits >= 8 && !settings->latency) ? WCODEC_P8 : WCODEC_PAIRS;
-    const unsigned share_preferred = settings->plain ? SHARE_PLAIN : settings->bands ? SHARE_BANDS : whole && settings->level < 7 ? SHARE_RESIDUALS : SHARE_PREFERENCE;
+    const unsigned preferred =
+        settings->plain                                                            ? fused
+        : settings->bands || whole || (facts->raw_bits >= 8 && !settings->latency) ? WCODEC_P8
+                                                                                   : WCODEC_PAIRS;
+    const unsigned share_preferred = settings->plain                ? SHARE_PLAIN
+                                     : settings->bands              ? SHARE_BANDS
+                                     : whole && settings->level < 7 ? SHARE_RESIDUALS
+                                                                    : SHARE_PREFERENCE;
     static const uint8_t order[] = {WCODEC_PAIRS, WCODEC_P8, WCODEC_P12};
     for (unsigned i = 0; i < 3 && !status; i++) {
         unsigned profile = order[i];
-        struct search s = {allocator, settings, facts, {(uint8_t)profile, facts->width, 0, false}, facts->values, 0, 0, &found[profile]};
+        struct search s = {
+            allocator,     settings, facts, {(uint8_t)profile, facts->width, 0, false},
+            facts->values, 0,        0,     &found[profile]};
         /* Where pairs are asked for and impossible, P12 is the next. */
-        bool instead = settings->profile == WCODEC_PAIRS && profile == WCODEC_P12 && !have[WCODEC_PAIRS];
+        bool instead =
+            settings->profile == WCODEC_PAIRS && profile == WCODEC_P12 && !have[WCODEC_PAIRS];
         if (settings->profile && profile != settings->profile && !instead)
             continue;
         if (profile == WCODEC_PAIRS && whole && !settings->profile)
@@ -279,14 +325,17 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator, const struc
             continue;
         if (settings->plain && profile == WCODEC_P12 && fused != WCODEC_P12 && have[fused])
             continue;
-        if (profile == WCODEC_P12 && have[preferred] && settings->level < 7 && is_good(facts, &found[preferred]))
+        if (profile == WCODEC_P12 && have[preferred] && settings->level < 7 &&
+            is_good(facts, &found[preferred]))
             continue;
         status = search_profile(&s, err);
         have[profile] = true;
         best = best == 0 || found[profile].bits < found[best].bits ? profile : best;
     }
     if (!status) {
-        if (have[preferred] && found[preferred].bits <= found[best].bits + share(facts->other_bits + found[best].bits, share_preferred))
+        if (have[preferred] &&
+            found[preferred].bits <=
+                found[best].bits + share(facts->other_bits + found[best].bits, share_preferred))
             best = preferred;
         *choice = found[best];
     }

@@ -6,7 +6,8 @@
 #include "core/bytes.h"
 
 /* Four 16-bit elements at once, as many times as there are; returns how many elements that was. */
-static size_t extract_fours(const uint8_t *data, size_t elements, unsigned shift, unsigned mask, uint8_t *symbols)
+static size_t extract_fours(const uint8_t *data, size_t elements, unsigned shift, unsigned mask,
+                            uint8_t *symbols)
 {
     const uint64_t lanes = 0x0001000100010001u * mask;
     size_t i = 0;
@@ -19,7 +20,8 @@ static size_t extract_fours(const uint8_t *data, size_t elements, unsigned shift
 }
 
 /* One loop a width of the element, so that the compiler sees constant strides. */
-void wcodec_extract_field(const uint8_t *data, size_t elements, unsigned element_log2, uint64_t add, unsigned shift, unsigned width, uint8_t *symbols)
+void wcodec_extract_field(const uint8_t *data, size_t elements, unsigned element_log2, uint64_t add,
+                          unsigned shift, unsigned width, uint8_t *symbols)
 {
     unsigned mask = (1u << width) - 1;
     switch (element_log2) {
@@ -28,8 +30,11 @@ void wcodec_extract_field(const uint8_t *data, size_t elements, unsigned element
             symbols[i] = (uint8_t)((unsigned)(uint8_t)(data[i] + add) >> shift & mask);
         break;
     case 1:
-        for (size_t i = add == 0 ? extract_fours(data, elements, shift, mask, symbols) : 0; i < elements; i++)
-            symbols[i] = (uint8_t)((unsigned)(uint16_t)(wcodec_load_u16(data + 2 * i) + add) >> shift & mask);
+        for (size_t i = add == 0 ? extract_fours(data, elements, shift, mask, symbols) : 0;
+             i < elements; i++)
+            symbols[i] =
+                (uint8_t)((unsigned)(uint16_t)(wcodec_load_u16(data + 2 * i) + add) >> shift &
+                          mask);
         break;
     case 2:
         for (size_t i = 0; i < elements; i++)
@@ -41,7 +46,8 @@ void wcodec_extract_field(const uint8_t *data, size_t elements, unsigned element
     }
 }
 
-/* Several counters at once: runs of one symbol would otherwise wait for their own last increment. */
+/* Several counters at once: runs of one symbol would otherwise wait for their own last increment.
+ */
 static void count_block(const uint8_t *symbols, size_t count, uint32_t h[4][256])
 {
     size_t i = 0;
@@ -103,7 +109,9 @@ void wcodec_counter_add(struct wcodec_counter *c, const uint8_t *symbols, size_t
     const uint64_t each = 0x0101010101010101u, top = 0x80 * each, base = c->base * each;
     size_t i = 0;
     for (; i + 8 <= count && !c->wide; i += 8) {
-        const uint64_t s = wcodec_load_u64(symbols + i), v = ((s | top) - (base & ~top)) ^ ((s ^ ~base) & top); /* each byte minus the base */
+        const uint64_t s = wcodec_load_u64(symbols + i),
+                       v = ((s | top) - (base & ~top)) ^
+                           ((s ^ ~base) & top); /* each byte minus the base */
         if (v & 0xe0 * each) {
             count_block(symbols + i, 8, c->single);
             continue;
@@ -122,13 +130,15 @@ void wcodec_counter_end(const struct wcodec_counter *c, uint64_t counts[256])
     add_counts(c->single, counts);
     for (unsigned v = 0; v < WCODEC_COUNTER_WINDOW; v++)
         for (unsigned w = 0; w < WCODEC_COUNTER_WINDOW; w++) {
-            const uint64_t n = (uint64_t)c->pairs[0][v * WCODEC_COUNTER_WINDOW + w] + c->pairs[1][v * WCODEC_COUNTER_WINDOW + w];
+            const uint64_t n = (uint64_t)c->pairs[0][v * WCODEC_COUNTER_WINDOW + w] +
+                               c->pairs[1][v * WCODEC_COUNTER_WINDOW + w];
             counts[c->base + v] += n;
             counts[c->base + w] += n;
         }
 }
 
-void wcodec_fold_bits(const uint8_t *data, size_t elements, unsigned element_log2, uint64_t *any, uint64_t *all)
+void wcodec_fold_bits(const uint8_t *data, size_t elements, unsigned element_log2, uint64_t *any,
+                      uint64_t *all)
 {
     size_t bytes = elements << element_log2, i = 0;
     uint64_t a = 0, b = UINT64_MAX;

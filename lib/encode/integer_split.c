@@ -7,7 +7,16 @@
 #include "encode/bits.h"
 #include "encode/histogram.h"
 
-enum { VALUES = 1 << 16, WINDOW = 8, COUNTED = 1 << 22, BANDS = 16, RUN_LOG2 = 7, SAMPLE = 1 << 18, WORTH_RAW = 250, WORTH_SECOND = 143 };
+enum {
+    VALUES = 1 << 16,
+    WINDOW = 8,
+    COUNTED = 1 << 22,
+    BANDS = 16,
+    RUN_LOG2 = 7,
+    SAMPLE = 1 << 18,
+    WORTH_RAW = 250,
+    WORTH_SECOND = 143
+};
 
 /* What makes zero the middle of the window, and of a step of the raw bits. */
 static unsigned offset_of(unsigned low)
@@ -22,8 +31,10 @@ static bool window_holds(unsigned low, int least, int largest)
     return least + offset >= 0 && (largest + offset) >> low < 1 << WINDOW;
 }
 
-/* Bits (times WCODEC_BIT). constant: nothing of what is above the window is coded; outliers count twice, since they take decoders' time. */
-static uint64_t cost_of(const uint32_t *counts, uint64_t elements, unsigned low, bool holds, bool constant)
+/* Bits (times WCODEC_BIT). constant: nothing of what is above the window is coded; outliers count
+ * twice, since they take decoders' time. */
+static uint64_t cost_of(const uint32_t *counts, uint64_t elements, unsigned low, bool holds,
+                        bool constant)
 {
     uint64_t middle[256] = {0}, top[256] = {0};
     for (unsigned v = 0; v < VALUES; v++) {
@@ -32,36 +43,48 @@ static uint64_t cost_of(const uint32_t *counts, uint64_t elements, unsigned low,
         top[e >> low >> WINDOW] += counts[v];
     }
     /* A second stream takes its states in every tile, but where it is constant there. */
-    const uint64_t states = elements / 8192 * (WCODEC_STREAM_BITS + WCODEC_NO_PAYLOAD_BITS) / 2 * WCODEC_BIT;
-    const uint64_t above = holds ? 0 : constant ? 2 * (elements - top[0]) * WCODEC_OUTLIER_BITS * WCODEC_BIT : wcodec_entropy(top, 256) + states;
+    const uint64_t states =
+        elements / 8192 * (WCODEC_STREAM_BITS + WCODEC_NO_PAYLOAD_BITS) / 2 * WCODEC_BIT;
+    const uint64_t above = holds      ? 0
+                           : constant ? 2 * (elements - top[0]) * WCODEC_OUTLIER_BITS * WCODEC_BIT
+                                      : wcodec_entropy(top, 256) + states;
     return wcodec_entropy(middle, 256) + above + low * elements * WCODEC_BIT;
 }
 
 static void add_field(struct wcodec_split *split, unsigned kind, unsigned width)
 {
-    const struct wcodec_field *last = split->field_count ? &split->fields[split->field_count - 1] : NULL;
+    const struct wcodec_field *last =
+        split->field_count ? &split->fields[split->field_count - 1] : NULL;
     if (width)
-        split->fields[split->field_count++] = (struct wcodec_field){.kind = (uint8_t)kind, .width = (uint8_t)width, .shift = (uint8_t)(last ? last->shift + last->width : 0)};
+        split->fields[split->field_count++] =
+            (struct wcodec_field){.kind = (uint8_t)kind,
+                                  .width = (uint8_t)width,
+                                  .shift = (uint8_t)(last ? last->shift + last->width : 0)};
 }
 
 /* bits: of all values (times WCODEC_BIT). */
-static void make_split(unsigned low, int least, int largest, double bits, struct wcodec_split *split)
+static void make_split(unsigned low, int least, int largest, double bits,
+                       struct wcodec_split *split)
 {
     memset(split, 0, sizeof *split);
     split->add = offset_of(low) & 0xffff;
     add_field(split, WCODEC_FIELD_RAW, low);
     add_field(split, WCODEC_FIELD_CODED, WINDOW);
-    add_field(split, window_holds(low, least, largest) ? WCODEC_FIELD_CONSTANT : WCODEC_FIELD_CODED, 16 - WINDOW - low);
+    add_field(split, window_holds(low, least, largest) ? WCODEC_FIELD_CONSTANT : WCODEC_FIELD_CODED,
+              16 - WINDOW - low);
     split->order0_bits = split->estimate = (uint64_t)(bits / (double)WCODEC_BIT) + 1;
 }
 
 /* The number of raw bits of least cost. */
-static unsigned best_split(const uint32_t *counts, uint64_t elements, int least, int largest, bool constant, uint64_t *best)
+static unsigned best_split(const uint32_t *counts, uint64_t elements, int least, int largest,
+                           bool constant, uint64_t *best)
 {
     unsigned chosen = 0;
     *best = UINT64_MAX;
     for (unsigned low = 0; low <= 16 - WINDOW; low++) {
-        const uint64_t cost = cost_of(counts, elements, low, low == 16 - WINDOW || window_holds(low, least, largest), constant);
+        const uint64_t cost =
+            cost_of(counts, elements, low, low == 16 - WINDOW || window_holds(low, least, largest),
+                    constant);
         if (cost < *best) {
             *best = cost;
             chosen = low;
@@ -70,7 +93,9 @@ static unsigned best_split(const uint32_t *counts, uint64_t elements, int least,
     return chosen;
 }
 
-static wcodec_status split_values(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, bool plain, struct wcodec_split *split, wcodec_error *err)
+static wcodec_status split_values(const wcodec_allocator *allocator, const uint8_t *values,
+                                  uint64_t count, int least, int largest, bool plain,
+                                  struct wcodec_split *split, wcodec_error *err)
 {
     uint32_t *counts = wcodec_alloc_zeroed(allocator, VALUES * sizeof *counts);
     const uint64_t stride = count / COUNTED + 1;
@@ -81,7 +106,8 @@ static wcodec_status split_values(const wcodec_allocator *allocator, const uint8
     for (uint64_t i = 0; i + stride <= count; i += stride, elements++)
         counts[wcodec_load_u16(values + 2 * (i + wcodec_scatter(elements, stride)))]++;
     unsigned chosen = best_split(counts, elements, least, largest, false, &best);
-    const unsigned constant = plain ? best_split(counts, elements, least, largest, true, &constant_best) : 0;
+    const unsigned constant =
+        plain ? best_split(counts, elements, least, largest, true, &constant_best) : 0;
     const bool above = plain && constant_best <= best + best / WORTH_SECOND;
     if (above) {
         best = constant_best;
@@ -93,12 +119,16 @@ static wcodec_status split_values(const wcodec_allocator *allocator, const uint8
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_integer_split(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err)
+wcodec_status wcodec_integer_split(const wcodec_allocator *allocator, const uint8_t *values,
+                                   uint64_t count, int least, int largest,
+                                   struct wcodec_split *split, wcodec_error *err)
 {
     return split_values(allocator, values, count, least, largest, false, split, err);
 }
 
-wcodec_status wcodec_plain_split(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err)
+wcodec_status wcodec_plain_split(const wcodec_allocator *allocator, const uint8_t *values,
+                                 uint64_t count, int least, int largest, struct wcodec_split *split,
+                                 wcodec_error *err)
 {
     return split_values(allocator, values, count, least, largest, true, split, err);
 }
@@ -108,23 +138,31 @@ struct band {
     uint32_t middle[16 - WINDOW + 1][256], top[16 - WINDOW + 1][256];
 };
 
-/* Bits (times WCODEC_BIT) by a table of P8: no held symbol has less than 1/256, and what comes up once in some thousand is an outlier. */
+/* Bits (times WCODEC_BIT) by a table of P8: no held symbol has less than 1/256, and what comes up
+ * once in some thousand is an outlier. */
 static uint64_t p8_cost(const uint32_t counts[256])
 {
     uint64_t total = 0, weights = 0, cost = 0;
     for (unsigned s = 0; s < 256; s++)
         total += counts[s];
     for (unsigned s = 0; s < 256; s++)
-        weights += counts[s] * UINT64_C(3000) < total ? 0 : counts[s] * UINT64_C(256) > total ? counts[s] * UINT64_C(256) : total;
+        weights += counts[s] * UINT64_C(3000) < total  ? 0
+                   : counts[s] * UINT64_C(256) > total ? counts[s] * UINT64_C(256)
+                                                       : total;
     for (unsigned s = 0; s < 256; s++)
         if (counts[s] * UINT64_C(3000) < total)
             cost += counts[s] * (uint64_t)(WCODEC_OUTLIER_BITS * WCODEC_BIT);
         else
-            cost += counts[s] * (uint64_t)((wcodec_log2(weights) - wcodec_log2(counts[s] * UINT64_C(256) > total ? counts[s] * UINT64_C(256) : total)) >> 8);
+            cost += counts[s] *
+                    (uint64_t)((wcodec_log2(weights) - wcodec_log2(counts[s] * UINT64_C(256) > total
+                                                                       ? counts[s] * UINT64_C(256)
+                                                                       : total)) >>
+                               8);
     return cost;
 }
 
-static void count_bands(const uint8_t *values, uint64_t count, uint64_t stride, struct band bands[BANDS])
+static void count_bands(const uint8_t *values, uint64_t count, uint64_t stride,
+                        struct band bands[BANDS])
 {
     for (uint64_t run = 0; run << RUN_LOG2 < count; run++) {
         struct band *band = &bands[run % BANDS];
@@ -154,7 +192,9 @@ static bool is_wide(const struct band bands[BANDS])
     return wide > BANDS / 2;
 }
 
-wcodec_status wcodec_banded_split(const wcodec_allocator *allocator, const uint8_t *values, uint64_t count, int least, int largest, struct wcodec_split *split, wcodec_error *err)
+wcodec_status wcodec_banded_split(const wcodec_allocator *allocator, const uint8_t *values,
+                                  uint64_t count, int least, int largest,
+                                  struct wcodec_split *split, wcodec_error *err)
 {
     struct band *bands = wcodec_alloc_zeroed(allocator, BANDS * sizeof *bands);
     const uint64_t stride = count / SAMPLE + 1;
@@ -171,7 +211,8 @@ wcodec_status wcodec_banded_split(const wcodec_allocator *allocator, const uint8
         const int64_t worth = (int64_t)(best / WORTH_RAW) * (wide ? 1 : -1);
         uint64_t cost = low * elements * WCODEC_BIT;
         for (unsigned b = 0; b < BANDS; b++)
-            cost += p8_cost(bands[b].middle[low]) + (window_holds(low, least, largest) ? 0 : p8_cost(bands[b].top[low]));
+            cost += p8_cost(bands[b].middle[low]) +
+                    (window_holds(low, least, largest) ? 0 : p8_cost(bands[b].top[low]));
         if (low == 0 || (int64_t)cost < (int64_t)best + (chosen == 0 ? worth : 0)) {
             best = cost;
             chosen = low;

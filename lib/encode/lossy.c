@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Steps are powers of 2^(1/1024): numbers that are the same on every machine, and near enough to each other for every target. */
+/* Steps are powers of 2^(1/1024): numbers that are the same on every machine, and near enough to
+ * each other for every target. */
 #include "encode/lossy.h"
 
 #include "core/error.h"
@@ -13,12 +14,12 @@
 
 enum {
     OCTAVE = 1024,
-    EXPONENT_MAX = 90,      /* of a step */
-    ELEMENTS_MIN = 1024,    /* fewer do not pay for their tables */
+    EXPONENT_MAX = 90,   /* of a step */
+    ELEMENTS_MIN = 1024, /* fewer do not pay for their tables */
     SAMPLE_TRIES = 8,
     TRIES = 12,
-    LEVEL_MIN = 3,          /* lower ones code all 8 bits in one way only */
-    BLOCKS_SHARE = 100      /* with a bound, as in lossy_model.c */
+    LEVEL_MIN = 3,     /* lower ones code all 8 bits in one way only */
+    BLOCKS_SHARE = 100 /* with a bound, as in lossy_model.c */
 };
 
 /* What is left of the target, in octaves of the step; it grows with the step. */
@@ -44,8 +45,10 @@ static const char too_fine[] = "what was asked for needs coefficients of more th
 
 static double step_of(long k)
 {
-    static const double roots[] = {0x1.6a09e667f3bcdp+0, 0x1.306fe0a31b715p+0, 0x1.172b83c7d517bp+0, 0x1.0b5586cf9890fp+0, 0x1.059b0d3158574p+0,
-                                   0x1.02c9a3e778061p+0, 0x1.0163da9fb3335p+0, 0x1.00b1afa5abcbfp+0, 0x1.0058c86da1c0ap+0, 0x1.002c605e2e8cfp+0};
+    static const double roots[] = {0x1.6a09e667f3bcdp+0, 0x1.306fe0a31b715p+0, 0x1.172b83c7d517bp+0,
+                                   0x1.0b5586cf9890fp+0, 0x1.059b0d3158574p+0, 0x1.02c9a3e778061p+0,
+                                   0x1.0163da9fb3335p+0, 0x1.00b1afa5abcbfp+0, 0x1.0058c86da1c0ap+0,
+                                   0x1.002c605e2e8cfp+0};
     const long exponent = k >= 0 ? k / OCTAVE : -((-k + OCTAVE - 1) / OCTAVE);
     long part = k - exponent * OCTAVE;
     double step = ldexp(1, (int)exponent);
@@ -61,9 +64,11 @@ static long nearest_step(double octaves)
     return (long)floor((k > most ? most : k > -most ? k : -most) + 0.5);
 }
 
-bool wcodec_lossy_applies(const struct wcodec_encode_settings *settings, wcodec_dtype dtype, uint64_t size)
+bool wcodec_lossy_applies(const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                          uint64_t size)
 {
-    return settings->lossy != WCODEC_LOSSY_NONE && settings->weights && wcodec_lossy_dtype(dtype) && size >= (uint64_t)ELEMENTS_MIN << (dtype == WCODEC_DTYPE_F32 ? 2 : 1);
+    return settings->lossy != WCODEC_LOSSY_NONE && settings->weights && wcodec_lossy_dtype(dtype) &&
+           size >= (uint64_t)ELEMENTS_MIN << (dtype == WCODEC_DTYPE_F32 ? 2 : 1);
 }
 
 static float scale_of_step(long k)
@@ -71,11 +76,15 @@ static float scale_of_step(long k)
     return (float)(step_of(k) / WCODEC_TRANSFORM_UNIT);
 }
 
-/* Of some bits an element, the states of a tile are a larger part than of an element as it was: tiles are twice as large as those of wcodec_tile_policy(), and
- * smaller tensors have large ones too; in blocks there may be two streams. */
+/* Of some bits an element, the states of a tile are a larger part than of an element as it was:
+ * tiles are twice as large as those of wcodec_tile_policy(), and smaller tensors have large ones
+ * too; in blocks there may be two streams. */
 static uint8_t tile_policy(uint64_t coefficients, bool blocks)
 {
-    return coefficients >= (uint64_t)1 << (blocks ? 22 : 25) ? 15 : coefficients >= (uint64_t)1 << 19 ? 14 : coefficients >= (uint64_t)1 << 16 ? 13 : 12;
+    return coefficients >= (uint64_t)1 << (blocks ? 22 : 25) ? 15
+           : coefficients >= (uint64_t)1 << 19               ? 14
+           : coefficients >= (uint64_t)1 << 16               ? 13
+                                                             : 12;
 }
 
 /* The coefficients as a tensor of small integers in tiles. */
@@ -88,15 +97,19 @@ static wcodec_status code_coefficients(struct search *s, uint64_t size, wcodec_e
     struct wcodec_split split;
     settings.bands = !r->lossy.plain;
     settings.plain = r->lossy.plain;
-    wcodec_status status = wcodec_survey_tensor(s->context, as, r->coefficients, size, false, &survey, err);
+    wcodec_status status =
+        wcodec_survey_tensor(s->context, as, r->coefficients, size, false, &survey, err);
     if (!status && r->lossy.coefficient_log2) {
-        status = (settings.bands ? wcodec_banded_split : wcodec_plain_split)(s->source.allocator, r->coefficients, size / 2, r->least, r->largest, &split, err);
+        status = (settings.bands ? wcodec_banded_split : wcodec_plain_split)(
+            s->source.allocator, r->coefficients, size / 2, r->least, r->largest, &split, err);
         settings.split = &split;
     }
     settings.level = settings.level < LEVEL_MIN ? LEVEL_MIN : settings.level;
     if (settings.tile_log2 == 0 && !settings.latency)
         settings.tile_log2 = tile_policy(size >> r->lossy.coefficient_log2, settings.bands);
-    return status ? status : wcodec_code_tiles(s->context, &settings, as, r->coefficients, size, &survey, &s->coded, err);
+    return status ? status
+                  : wcodec_code_tiles(s->context, &settings, as, r->coefficients, size, &survey,
+                                      &s->coded, err);
 }
 
 /* Modes and scales go before the coefficients' payload. */
@@ -104,7 +117,8 @@ static wcodec_status code_result(struct search *s, wcodec_error *err)
 {
     struct wcodec_lossy *l = &s->result.lossy;
     (void)wcodec_lossy_result_narrow(&s->result);
-    const uint64_t size = wcodec_lossy_coefficients(l) << l->coefficient_log2, side = wcodec_lossy_tiles_begin(l);
+    const uint64_t size = wcodec_lossy_coefficients(l) << l->coefficient_log2,
+                   side = wcodec_lossy_tiles_begin(l);
     wcodec_status status = code_coefficients(s, size, err);
     if (status)
         return status;
@@ -136,14 +150,18 @@ static double measure(const struct search *s, double mean_squared_error, double 
     const double value = s->settings->lossy_value;
     if (s->settings->lossy == WCODEC_LOSSY_BITS)
         return value - bits;
-    const double octaves = octaves_of(mean_squared_error) - (octaves_of(s->source.mean_square) - value * (log2(10) / 20));
-    return fabs(octaves) < 1e-9 ? 0 : octaves; /* sums of the same numbers in other orders differ by less */
+    const double octaves = octaves_of(mean_squared_error) -
+                           (octaves_of(s->source.mean_square) - value * (log2(10) / 20));
+    return fabs(octaves) < 1e-9
+               ? 0
+               : octaves; /* sums of the same numbers in other orders differ by less */
 }
 
 static struct goal goal_of(const struct wcodec_encode_settings *settings)
 {
     const double share = settings->lossy_value / 1000;
-    return settings->lossy == WCODEC_LOSSY_BITS ? (struct goal){0, 2 * share, 6 * share} : (struct goal){-0.008, -0.002, 0};
+    return settings->lossy == WCODEC_LOSSY_BITS ? (struct goal){0, 2 * share, 6 * share}
+                                                : (struct goal){-0.008, -0.002, 0};
 }
 
 /* Of the sample. Distortion is that of weighted rows: the mean over all rows is the same. */
@@ -152,7 +170,9 @@ static double estimate(struct search *s, bool anew, long k)
     struct wcodec_lossy_estimate e;
     const double step = step_of(k);
     /* What a lane's states take more than they carry, and in blocks the runs' tables. */
-    const double tiles = 768.0 / (double)(1u << tile_policy(s->source.elements, s->model.set != WCODEC_SET_PLAIN)) + (s->model.set == WCODEC_SET_PLAIN ? 0 : 4.0 / 128);
+    const double tiles =
+        768.0 / (double)(1u << tile_policy(s->source.elements, s->model.set != WCODEC_SET_PLAIN)) +
+        (s->model.set == WCODEC_SET_PLAIN ? 0 : 4.0 / 128);
     wcodec_lossy_settle(&s->sample, anew, scale_of_step(k), &s->model, &e);
     return measure(s, e.distortion * step * step, e.bits + tiles);
 }
@@ -163,7 +183,8 @@ static double bounded(double octaves)
     return octaves < -4 ? -4 : octaves < 4 ? octaves : 4;
 }
 
-/* Where the sample reaches the aim, from k on: the measure grows by about one an octave, or less where few coefficients are left. */
+/* Where the sample reaches the aim, from k on: the measure grows by about one an octave, or less
+ * where few coefficients are left. */
 static long search_sample(struct search *s, const struct goal *goal, long k)
 {
     long below = s->least - 1, above = nearest_step(EXPONENT_MAX);
@@ -188,9 +209,12 @@ static long search_sample(struct search *s, const struct goal *goal, long k)
 /* The step and the modes to begin with. */
 static long begin_search(struct search *s, const struct goal *goal)
 {
-    /* Gaussian numbers take log2(deviation / step) + 2.05 bits; their error is 1/12 of a squared step. */
-    const double deviation = octaves_of(s->source.mean_square), octaves =
-        s->settings->lossy == WCODEC_LOSSY_BITS ? deviation + 2.05 - s->settings->lossy_value : deviation + 1.79 - s->settings->lossy_value * (log2(10) / 20);
+    /* Gaussian numbers take log2(deviation / step) + 2.05 bits; their error is 1/12 of a squared
+     * step. */
+    const double deviation = octaves_of(s->source.mean_square),
+                 octaves = s->settings->lossy == WCODEC_LOSSY_BITS
+                               ? deviation + 2.05 - s->settings->lossy_value
+                               : deviation + 1.79 - s->settings->lossy_value * (log2(10) / 20);
     long k = nearest_step(octaves);
     k = k < s->least ? s->least : k;
     s->model.set = WCODEC_SET_PLAIN;
@@ -204,7 +228,8 @@ static long begin_search(struct search *s, const struct goal *goal)
     return search_sample(s, goal, k);
 }
 
-/* Quantise, and code where bits are asked for; *value: the measure. It depends on the step alone: that no block was transformed at this one says nothing of others. */
+/* Quantise, and code where bits are asked for; *value: the measure. It depends on the step alone:
+ * that no block was transformed at this one says nothing of others. */
 static wcodec_status try_step(struct search *s, long k, double *value, wcodec_error *err)
 {
     struct wcodec_lossy_model model = s->model;
@@ -218,7 +243,8 @@ static wcodec_status try_step(struct search *s, long k, double *value, wcodec_er
         s->reason = "its magnitude is out of reach of scales";
         return WCODEC_OK;
     }
-    status = wcodec_lossy_quantise(s->context, s->settings, &s->source, &model, step_of(k), &s->result, err);
+    status = wcodec_lossy_quantise(s->context, s->settings, &s->source, &model, step_of(k),
+                                   &s->result, err);
     if (!status && !isfinite(s->result.lossy.largest_error)) {
         s->reason = "its largest numbers would be rounded to infinity";
         return WCODEC_OK;
@@ -226,7 +252,9 @@ static wcodec_status try_step(struct search *s, long k, double *value, wcodec_er
     if (!status && s->settings->lossy == WCODEC_LOSSY_BITS)
         status = code_result(s, err);
     if (!status)
-        *value = measure(s, s->result.lossy.mean_squared_error, s->is_coded ? 8 * (double)s->coded.payload_size / (double)s->source.elements : 0);
+        *value = measure(
+            s, s->result.lossy.mean_squared_error,
+            s->is_coded ? 8 * (double)s->coded.payload_size / (double)s->source.elements : 0);
     return status;
 }
 
@@ -239,8 +267,10 @@ struct bracket {
     double before_value;
 };
 
-/* While all steps are on one side, of which some may tell nothing as all is rounded to zero, each move is twice as long as the one before. */
-static long next_step(const struct bracket *b, const struct goal *goal, unsigned tries, long k, double value)
+/* While all steps are on one side, of which some may tell nothing as all is rounded to zero, each
+ * move is twice as long as the one before. */
+static long next_step(const struct bracket *b, const struct goal *goal, unsigned tries, long k,
+                      double value)
 {
     double slope = 1;
     if (b->has_below && b->has_above) {
@@ -257,12 +287,14 @@ static long next_step(const struct bracket *b, const struct goal *goal, unsigned
     if (next == k)
         next += value < goal->aim ? 1 : -1;
     if ((b->has_below && next <= b->below) || (b->has_above && next >= b->above))
-        next = b->has_below && b->has_above ? b->below + (b->above - b->below) / 2 : k + (value < goal->aim ? OCTAVE / 4 : -OCTAVE / 4);
+        next = b->has_below && b->has_above ? b->below + (b->above - b->below) / 2
+                                            : k + (value < goal->aim ? OCTAVE / 4 : -OCTAVE / 4);
     return next;
 }
 
 /* Search by whole tensors. The last try is the one that counts: the best that holds. */
-static wcodec_status search_tensor(struct search *s, const struct goal *goal, long k, wcodec_error *err)
+static wcodec_status search_tensor(struct search *s, const struct goal *goal, long k,
+                                   wcodec_error *err)
 {
     struct bracket b = {0};
     long last = k, best = 0;
@@ -280,7 +312,8 @@ static wcodec_status search_tensor(struct search *s, const struct goal *goal, lo
         if (s->reason)
             return status;
         const bool holds = value >= goal->least && value <= goal->most;
-        /* Past its window a measure still keeps to the target on one side: fewer bits, or less error. */
+        /* Past its window a measure still keeps to the target on one side: fewer bits, or less
+         * error. */
         const bool keeps = s->settings->lossy == WCODEC_LOSSY_BITS ? value >= 0 : value <= 0;
         if (keeps && (!has_best || fabs(value) < best_distance)) {
             has_best = true;
@@ -290,10 +323,13 @@ static wcodec_status search_tensor(struct search *s, const struct goal *goal, lo
         if (holds)
             return WCODEC_OK;
         if (value < goal->aim)
-            b = (struct bracket){k, b.above, value, b.above_value, true, b.has_above, b.before, b.before_value};
+            b = (struct bracket){k,    b.above,     value,    b.above_value,
+                                 true, b.has_above, b.before, b.before_value};
         else
-            b = (struct bracket){b.below, k, b.below_value, value, b.has_below, true, b.before, b.before_value};
-        if ((b.has_below && b.has_above && b.above - b.below <= 1) || (b.has_above && b.above == s->least))
+            b = (struct bracket){b.below,     k,    b.below_value, value,
+                                 b.has_below, true, b.before,      b.before_value};
+        if ((b.has_below && b.has_above && b.above - b.below <= 1) ||
+            (b.has_above && b.above == s->least))
             break;
         const long next = next_step(&b, goal, i + 1, k, value);
         b.before = k;
@@ -301,17 +337,21 @@ static wcodec_status search_tensor(struct search *s, const struct goal *goal, lo
         k = next < s->least ? s->least : next;
     }
     if (!has_best)
-        s->reason = b.has_above && b.above == s->least && s->settings->lossy == WCODEC_LOSSY_SNR ? too_fine : "no step gives what was asked for";
+        s->reason = b.has_above && b.above == s->least && s->settings->lossy == WCODEC_LOSSY_SNR
+                        ? too_fine
+                        : "no step gives what was asked for";
     else if (best != last)
         status = try_step(s, best, &value, err);
     return status;
 }
 
-/* The largest step that no error can pass, plain or with transforms in those blocks that keep to the bound. */
+/* The largest step that no error can pass, plain or with transforms in those blocks that keep to
+ * the bound. */
 static long begin_bound(struct search *s)
 {
     static const uint16_t down[] = {0, 256, 512, 768, 1024, 1280, 1536, 2048};
-    const double most = fmin(2 * s->settings->lossy_value, 4 * s->source.largest); /* beyond, all is zero */
+    const double most =
+        fmin(2 * s->settings->lossy_value, 4 * s->source.largest); /* beyond, all is zero */
     struct wcodec_lossy_estimate e;
     long k = nearest_step(log2(most)), best;
     while (step_of(k) > most)
@@ -338,7 +378,8 @@ static long begin_bound(struct search *s)
     return best;
 }
 
-/* Rounding to the dtype can carry an error past the bound; not with half of the step, where it could only come to a number that is nearer. */
+/* Rounding to the dtype can carry an error past the bound; not with half of the step, where it
+ * could only come to a number that is nearer. */
 static wcodec_status search_bound(struct search *s, long k, wcodec_error *err)
 {
     long below = k - OCTAVE, above = k, last = k;
@@ -393,7 +434,8 @@ static wcodec_status finish(struct search *s, uint64_t limit, wcodec_error *err)
     }
     s->coded.lossy = wcodec_alloc(s->source.allocator, sizeof *s->coded.lossy);
     if (!s->coded.lossy)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the parameters of a tensor");
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY,
+                           "out of memory for the parameters of a tensor");
     *s->coded.lossy = s->result.lossy;
     s->coded.approximation = s->result.approximation;
     s->coded.coefficients = s->result.coefficients;
@@ -401,7 +443,9 @@ static wcodec_status finish(struct search *s, uint64_t limit, wcodec_error *err)
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_lossy_code(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size, uint64_t limit,
+wcodec_status wcodec_lossy_code(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                                const uint8_t *data, uint64_t size, uint64_t limit,
                                 struct wcodec_coded *coded, const char **reason, wcodec_error *err)
 {
     /* With its table of costs it is too large for a stack. */
@@ -411,7 +455,8 @@ wcodec_status wcodec_lossy_code(wcodec_context *context, const struct wcodec_enc
     s->context = context;
     s->settings = settings;
     s->sample.allocator = &context->allocator;
-    wcodec_status status = wcodec_lossy_source_open(context, settings, settings->lossy_rows, dtype, data, size, &s->source, err);
+    wcodec_status status = wcodec_lossy_source_open(context, settings, settings->lossy_rows, dtype,
+                                                    data, size, &s->source, err);
     if (status) {
         wcodec_free(&context->allocator, s);
         return status;

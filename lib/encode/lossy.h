@@ -8,11 +8,15 @@
 #include "encode/tensor.h"
 
 /* Can a tensor be coded with loss by these settings? */
-bool wcodec_lossy_applies(const struct wcodec_encode_settings *settings, wcodec_dtype dtype, uint64_t size);
+bool wcodec_lossy_applies(const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                          uint64_t size);
 
-/* Code a tensor as settings->lossy asks, in less than `limit` bytes. *reason is NULL, and `coded` is set, where that was possible; else a word on why the tensor
- * stays as it is, which lives for ever. WCODEC_ERROR_MEMORY, _CANCELLED. */
-wcodec_status wcodec_lossy_code(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size, uint64_t limit,
+/* Code a tensor as settings->lossy asks, in less than `limit` bytes. *reason is NULL, and `coded`
+ * is set, where that was possible; else a word on why the tensor stays as it is, which lives for
+ * ever. WCODEC_ERROR_MEMORY, _CANCELLED. */
+wcodec_status wcodec_lossy_code(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                                const uint8_t *data, uint64_t size, uint64_t limit,
                                 struct wcodec_coded *coded, const char **reason, wcodec_error *err);
 
 #endif

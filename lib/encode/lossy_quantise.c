@@ -11,7 +11,8 @@
 
 enum { TASK_UNITS = 16, UNIT = WCODEC_SUPERBLOCK, SIDE = WCODEC_TRANSFORM_SIDE };
 
-/* Tasks are the same whatever the threads, and what they measured is put together in their order. */
+/* Tasks are the same whatever the threads, and what they measured is put together in their order.
+ */
 struct part {
     double squares, largest_error;
     int largest, least;
@@ -23,14 +24,16 @@ struct job {
     const struct wcodec_lossy_model *model;
     struct wcodec_lossy_result *result;
     struct wcodec_cpu_lossy_dsp dsp; /* what decoding gives, sooner */
-    uint64_t units; /* superblocks, or as many elements */
-    float scale;    /* of a row of weight 1 */
+    uint64_t units;                  /* superblocks, or as many elements */
+    float scale;                     /* of a row of weight 1 */
     struct part *parts;
 };
 
-wcodec_status wcodec_lossy_result_init(const struct wcodec_lossy_source *s, struct wcodec_lossy_result *result, wcodec_error *err)
+wcodec_status wcodec_lossy_result_init(const struct wcodec_lossy_source *s,
+                                       struct wcodec_lossy_result *result, wcodec_error *err)
 {
-    const uint64_t blocks = s->blocks ? wcodec_lossy_superblocks(s) * WCODEC_SUPERBLOCK_BLOCKS : 0, coefficients = s->blocks ? blocks * WCODEC_TRANSFORM_BLOCK : s->elements;
+    const uint64_t blocks = s->blocks ? wcodec_lossy_superblocks(s) * WCODEC_SUPERBLOCK_BLOCKS : 0,
+                   coefficients = s->blocks ? blocks * WCODEC_TRANSFORM_BLOCK : s->elements;
     const uint64_t scales = s->weights ? s->rows : 1;
     struct wcodec_lossy_result r = {.allocator = s->allocator};
     r.coefficients = wcodec_alloc_array(s->allocator, coefficients, 2);
@@ -39,7 +42,8 @@ wcodec_status wcodec_lossy_result_init(const struct wcodec_lossy_source *s, stru
     r.approximation = wcodec_alloc_array(s->allocator, s->size, 1);
     if (!r.coefficients || (blocks && !r.numbers) || !r.side || !r.approximation) {
         wcodec_lossy_result_free(&r);
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %llu coefficients", (unsigned long long)coefficients);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %llu coefficients",
+                           (unsigned long long)coefficients);
     }
     *result = r;
     return WCODEC_OK;
@@ -86,13 +90,16 @@ static void clear_padding(unsigned height, unsigned width, struct wcodec_lossy_b
 
 static unsigned least_mode(unsigned set)
 {
-    return set & WCODEC_SET_PLAIN ? WCODEC_TRANSFORM_NONE : set & WCODEC_SET_DCT ? WCODEC_TRANSFORM_DCT : WCODEC_TRANSFORM_ADST;
+    return set & WCODEC_SET_PLAIN ? WCODEC_TRANSFORM_NONE
+           : set & WCODEC_SET_DCT ? WCODEC_TRANSFORM_DCT
+                                  : WCODEC_TRANSFORM_ADST;
 }
 
 static void quantise_superblock(const struct job *j, uint64_t superblock, struct part *part)
 {
     const struct wcodec_lossy_source *s = j->source;
-    const unsigned height = wcodec_lossy_height(s, superblock), width = wcodec_lossy_width(s, superblock);
+    const unsigned height = wcodec_lossy_height(s, superblock),
+                   width = wcodec_lossy_width(s, superblock);
     uint8_t *to = j->result->coefficients + 2 * (superblock << WCODEC_SUPERBLOCK_LOG2);
     uint8_t *numbers = j->result->numbers + superblock * WCODEC_SUPERBLOCK_BLOCKS;
     float values[WCODEC_SUPERBLOCK], factors[WCODEC_SUPERBLOCK_ROWS];
@@ -103,9 +110,13 @@ static void quantise_superblock(const struct job *j, uint64_t superblock, struct
         struct wcodec_lossy_block block;
         struct wcodec_lossy_quantised q = {.mode = least_mode(j->model->set)};
         if (y < height && x < width) {
-            wcodec_lossy_block_make(j->model->set | WCODEC_SET_PLAIN, values + (size_t)WCODEC_SUPERBLOCK_COLUMNS * y + x, WCODEC_SUPERBLOCK_COLUMNS, s->weights ? factors + y : NULL, &block);
+            wcodec_lossy_block_make(j->model->set | WCODEC_SET_PLAIN,
+                                    values + (size_t)WCODEC_SUPERBLOCK_COLUMNS * y + x,
+                                    WCODEC_SUPERBLOCK_COLUMNS, s->weights ? factors + y : NULL,
+                                    &block);
             if (!(j->model->bound > 0)) /* then they are compared with the repeated ones */
-                clear_padding(height - y < SIDE ? height - y : SIDE, width - x < SIDE ? width - x : SIDE, &block);
+                clear_padding(height - y < SIDE ? height - y : SIDE,
+                              width - x < SIDE ? width - x : SIDE, &block);
             wcodec_lossy_block_quantise(j->model, &block, j->scale, false, &q);
         }
         numbers[b] = (uint8_t)q.mode;
@@ -118,12 +129,14 @@ static void quantise_superblock(const struct job *j, uint64_t superblock, struct
 }
 
 /* Elements of a row, or of a tensor with one scale. */
-static void quantise_run(const struct wcodec_lossy_model *model, float scale, const float *values, size_t count, uint8_t *to, struct part *part)
+static void quantise_run(const struct wcodec_lossy_model *model, float scale, const float *values,
+                         size_t count, uint8_t *to, struct part *part)
 {
     const float inverse = scale > 0 ? 1 / ((float)WCODEC_TRANSFORM_UNIT * scale) : 0;
     for (size_t i = 0; i < count; i++) {
         const float v = values[i] * inverse;
-        const int magnitude = (int)wcodec_lossy_round(&model->costs, 0, fabsf(v)), sign = -(v < 0), coefficient = (magnitude ^ sign) - sign;
+        const int magnitude = (int)wcodec_lossy_round(&model->costs, 0, fabsf(v)), sign = -(v < 0),
+                  coefficient = (magnitude ^ sign) - sign;
         wcodec_store_u16(to + 2 * i, (uint16_t)coefficient);
         note_range(part, coefficient);
     }
@@ -132,13 +145,16 @@ static void quantise_run(const struct wcodec_lossy_model *model, float scale, co
 static void quantise_plain(const struct job *j, uint64_t unit, struct part *part)
 {
     const struct wcodec_lossy_source *s = j->source;
-    const uint64_t first = unit * UNIT, end = s->elements - first < UNIT ? s->elements : first + UNIT;
+    const uint64_t first = unit * UNIT,
+                   end = s->elements - first < UNIT ? s->elements : first + UNIT;
     float values[UNIT];
-    wcodec_lossy_load(s->dtype, s->data + (first << s->element_log2), (size_t)(end - first), values);
+    wcodec_lossy_load(s->dtype, s->data + (first << s->element_log2), (size_t)(end - first),
+                      values);
     for (uint64_t at = first, next; at < end; at = next) {
         const uint64_t row = s->weights ? at / s->columns : 0;
         next = s->weights && (row + 1) * s->columns < end ? (row + 1) * s->columns : end;
-        quantise_run(j->model, scale_of(s, j->scale, row), values + (at - first), (size_t)(next - at), j->result->coefficients + 2 * at, part);
+        quantise_run(j->model, scale_of(s, j->scale, row), values + (at - first),
+                     (size_t)(next - at), j->result->coefficients + 2 * at, part);
     }
 }
 
@@ -167,9 +183,11 @@ static void measure_run(const struct job *j, uint64_t first, size_t count, struc
     const struct wcodec_lossy_source *s = j->source;
     float before[UNIT], after[UNIT];
     wcodec_lossy_load(s->dtype, s->data + (first << s->element_log2), count, before);
-    wcodec_lossy_load(s->dtype, j->result->approximation + (first << s->element_log2), count, after);
+    wcodec_lossy_load(s->dtype, j->result->approximation + (first << s->element_log2), count,
+                      after);
     for (size_t i = 0; i < count; i++) {
-        const double error = (double)after[i] - (double)before[i], size = error < 0 ? -error : error;
+        const double error = (double)after[i] - (double)before[i],
+                     size = error < 0 ? -error : error;
         part->squares += error * error;
         part->largest_error = size > part->largest_error ? size : part->largest_error;
     }
@@ -179,7 +197,8 @@ static void measure_run(const struct job *j, uint64_t first, size_t count, struc
 static void measure_superblock(const struct job *j, uint64_t superblock, struct part *part)
 {
     const struct wcodec_lossy_source *s = j->source;
-    const uint64_t row = superblock / wcodec_lossy_across(s) * WCODEC_SUPERBLOCK_ROWS, column = superblock % wcodec_lossy_across(s) * WCODEC_SUPERBLOCK_COLUMNS;
+    const uint64_t row = superblock / wcodec_lossy_across(s) * WCODEC_SUPERBLOCK_ROWS,
+                   column = superblock % wcodec_lossy_across(s) * WCODEC_SUPERBLOCK_COLUMNS;
     for (unsigned y = 0; y < wcodec_lossy_height(s, superblock); y++)
         measure_run(j, (row + y) * s->columns + column, wcodec_lossy_width(s, superblock), part);
 }
@@ -195,11 +214,14 @@ static void measure_task(void *argument, size_t task)
     for (uint64_t unit = first; unit < end; unit++) {
         const uint8_t *coefficients = r->coefficients + 2 * unit * UNIT;
         if (r->lossy.plain) {
-            const uint64_t at = unit * UNIT, count = s->elements - at < UNIT ? s->elements - at : UNIT;
-            wcodec_cpu_restore_lossy(&j->dsp, &r->lossy, r->side, at, at + count, coefficients, 0, s->size, r->approximation, false);
+            const uint64_t at = unit * UNIT,
+                           count = s->elements - at < UNIT ? s->elements - at : UNIT;
+            wcodec_cpu_restore_lossy(&j->dsp, &r->lossy, r->side, at, at + count, coefficients, 0,
+                                     s->size, r->approximation, false);
             measure_run(j, at, (size_t)count, &j->parts[task]);
         } else {
-            wcodec_cpu_restore_lossy(&j->dsp, &r->lossy, r->side, unit, unit + 1, coefficients, 0, s->size, r->approximation, false);
+            wcodec_cpu_restore_lossy(&j->dsp, &r->lossy, r->side, unit, unit + 1, coefficients, 0,
+                                     s->size, r->approximation, false);
             measure_superblock(j, unit, &j->parts[task]);
         }
     }
@@ -210,7 +232,10 @@ static void write_side(const struct job *j)
 {
     struct wcodec_lossy_result *r = j->result;
     struct wcodec_lossy *l = &r->lossy;
-    uint64_t counts[WCODEC_TRANSFORMS] = {0}, blocks = j->model->set == WCODEC_SET_PLAIN ? 0 : wcodec_lossy_superblocks(j->source) * WCODEC_SUPERBLOCK_BLOCKS;
+    uint64_t counts[WCODEC_TRANSFORMS] = {0},
+             blocks = j->model->set == WCODEC_SET_PLAIN
+                          ? 0
+                          : wcodec_lossy_superblocks(j->source) * WCODEC_SUPERBLOCK_BLOCKS;
     uint8_t place[WCODEC_TRANSFORMS];
     l->order = (uint8_t)j->model->order;
     l->mode_count = 0;
@@ -224,11 +249,13 @@ static void write_side(const struct job *j)
             l->counts[l->mode_count] = counts[m];
             l->modes[l->mode_count++] = (uint8_t)m;
         }
-    (void)wcodec_lossy_derive(l, j->source->size, j->source->dtype, 1, NULL); /* the source's view is one */
+    (void)wcodec_lossy_derive(l, j->source->size, j->source->dtype, 1,
+                              NULL); /* the source's view is one */
     const unsigned bits = wcodec_lossy_index_bits(l);
     memset(r->side, 0, (size_t)wcodec_lossy_tiles_begin(l));
     for (uint64_t b = 0; b < blocks && bits; b++)
-        r->side[b * bits / 8] = (uint8_t)(r->side[b * bits / 8] | place[r->numbers[b]] << (b * bits % 8));
+        r->side[b * bits / 8] =
+            (uint8_t)(r->side[b * bits / 8] | place[r->numbers[b]] << (b * bits % 8));
     for (uint64_t i = 0; i < wcodec_lossy_scale_count(l); i++) {
         const float scale = scale_of(j->source, j->scale, i);
         uint32_t word;
@@ -247,7 +274,8 @@ static void put_together(const struct job *j, size_t tasks)
     for (size_t i = 0; i < tasks; i++) {
         const struct part *p = &j->parts[i];
         squares += p->squares;
-        r->lossy.largest_error = p->largest_error > r->lossy.largest_error ? p->largest_error : r->lossy.largest_error;
+        r->lossy.largest_error =
+            p->largest_error > r->lossy.largest_error ? p->largest_error : r->lossy.largest_error;
         r->largest = p->largest > r->largest ? p->largest : r->largest;
         r->least = p->least < r->least ? p->least : r->least;
     }
@@ -257,7 +285,8 @@ static void put_together(const struct job *j, size_t tasks)
 
 static void run(wcodec_context *context, struct job *j, void (*task)(void *, size_t))
 {
-    j->units = j->model->set == WCODEC_SET_PLAIN ? wcodec_div_up_u64(j->source->elements, UNIT) : wcodec_lossy_superblocks(j->source);
+    j->units = j->model->set == WCODEC_SET_PLAIN ? wcodec_div_up_u64(j->source->elements, UNIT)
+                                                 : wcodec_lossy_superblocks(j->source);
     wcodec_run(context, task, j, (size_t)wcodec_div_up_u64(j->units, TASK_UNITS));
 }
 
@@ -270,12 +299,21 @@ static bool all_plain(const struct job *j)
     return true;
 }
 
-wcodec_status wcodec_lossy_quantise(wcodec_context *context, const struct wcodec_encode_settings *settings, const struct wcodec_lossy_source *s, struct wcodec_lossy_model *model, double step,
+wcodec_status wcodec_lossy_quantise(wcodec_context *context,
+                                    const struct wcodec_encode_settings *settings,
+                                    const struct wcodec_lossy_source *s,
+                                    struct wcodec_lossy_model *model, double step,
                                     struct wcodec_lossy_result *result, wcodec_error *err)
 {
-    struct job j = {.settings = settings, .source = s, .model = model, .result = result, .scale = (float)(step / WCODEC_TRANSFORM_UNIT)};
-    const uint64_t linear = wcodec_div_up_u64(s->elements, UNIT), units = s->blocks ? wcodec_lossy_superblocks(s) : linear;
-    const size_t tasks = (size_t)wcodec_div_up_u64(units, TASK_UNITS), size = tasks * sizeof *j.parts;
+    struct job j = {.settings = settings,
+                    .source = s,
+                    .model = model,
+                    .result = result,
+                    .scale = (float)(step / WCODEC_TRANSFORM_UNIT)};
+    const uint64_t linear = wcodec_div_up_u64(s->elements, UNIT),
+                   units = s->blocks ? wcodec_lossy_superblocks(s) : linear;
+    const size_t tasks = (size_t)wcodec_div_up_u64(units, TASK_UNITS),
+                 size = tasks * sizeof *j.parts;
     wcodec_cpu_lossy_dsp_init(&j.dsp, wcodec_cpu_levels() & context->cpu_mask);
     j.parts = wcodec_alloc_zeroed(s->allocator, size);
     if (!j.parts)
@@ -295,7 +333,9 @@ wcodec_status wcodec_lossy_quantise(wcodec_context *context, const struct wcodec
         put_together(&j, tasks);
     }
     wcodec_free(s->allocator, j.parts);
-    return wcodec_cancel_poll(settings->cancel) ? wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller") : WCODEC_OK;
+    return wcodec_cancel_poll(settings->cancel)
+               ? wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller")
+               : WCODEC_OK;
 }
 
 unsigned wcodec_lossy_result_narrow(struct wcodec_lossy_result *r)

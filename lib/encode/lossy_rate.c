@@ -28,17 +28,20 @@ static float bits_of(uint64_t total, uint64_t count)
     return (float)(wcodec_log2(total) - wcodec_log2(count)) / (float)WCODEC_LOG2_ONE;
 }
 
-/* A range's magnitudes share what was counted; what was never seen gets a little, less than one in all. */
+/* A range's magnitudes share what was counted; what was never seen gets a little, less than one in
+ * all. */
 static void bucket_costs(const uint64_t counts[BUCKETS], float bits[BUCKETS])
 {
     uint64_t total = 0;
     for (unsigned b = 0; b < BUCKETS; b++)
         total += 16 * counts[b] + 1;
     for (unsigned b = 0; b < BUCKETS; b++)
-        bits[b] = bits_of(total, 16 * counts[b] + 1) + (float)(wcodec_log2(width_of(b)) >> 24) + (b ? 1 : 0);
+        bits[b] = bits_of(total, 16 * counts[b] + 1) + (float)(wcodec_log2(width_of(b)) >> 24) +
+                  (b ? 1 : 0);
 }
 
-/* Bits that a magnitude costs more than the one below. Ranges are evened out, or their borders would be steps. */
+/* Bits that a magnitude costs more than the one below. Ranges are evened out, or their borders
+ * would be steps. */
 static float slope(const float bits[BUCKETS], unsigned magnitude)
 {
     const unsigned b = wcodec_lossy_bucket(magnitude);
@@ -47,7 +50,8 @@ static float slope(const float bits[BUCKETS], unsigned magnitude)
     return (bits[b + 1] - bits[b - 1]) / (centre_of(b + 1) - centre_of(b - 1));
 }
 
-static void class_costs(const uint64_t counts[BUCKETS], float lambda, float bits[DIRECT], float least[DIRECT], float tail[BUCKETS])
+static void class_costs(const uint64_t counts[BUCKETS], float lambda, float bits[DIRECT],
+                        float least[DIRECT], float tail[BUCKETS])
 {
     bucket_costs(counts, tail);
     least[0] = 0;
@@ -60,7 +64,8 @@ static void class_costs(const uint64_t counts[BUCKETS], float lambda, float bits
     }
 }
 
-void wcodec_lossy_costs_make(const struct wcodec_lossy_counts *counts, float lambda, struct wcodec_lossy_costs *costs)
+void wcodec_lossy_costs_make(const struct wcodec_lossy_counts *counts, float lambda,
+                             struct wcodec_lossy_costs *costs)
 {
     uint64_t all[BUCKETS] = {0};
     for (unsigned c = 0; c < WCODEC_LOSSY_CLASSES; c++)
@@ -70,6 +75,7 @@ void wcodec_lossy_costs_make(const struct wcodec_lossy_counts *counts, float lam
         uint64_t total = 0;
         for (unsigned b = 0; b < BUCKETS; b++)
             total += counts->counts[c][b];
-        class_costs(total ? counts->counts[c] : all, lambda, costs->bits[c], costs->least[c], costs->tail[c]);
+        class_costs(total ? counts->counts[c] : all, lambda, costs->bits[c], costs->least[c],
+                    costs->tail[c]);
     }
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What quantised coefficients cost in bits, by the class of their band, and rounding that weighs bits against error. Coefficients are in units of the quantiser's
- * step throughout. */
+/* What quantised coefficients cost in bits, by the class of their band, and rounding that weighs
+ * bits against error. Coefficients are in units of the quantiser's step throughout. */
 #ifndef WCODEC_ENCODE_LOSSY_RATE_H
 #define WCODEC_ENCODE_LOSSY_RATE_H
 
@@ -21,8 +21,10 @@ struct wcodec_lossy_counts {
 };
 
 struct wcodec_lossy_costs {
-    float bits[WCODEC_LOSSY_CLASSES][WCODEC_LOSSY_DIRECT];  /* of a magnitude and its sign */
-    float least[WCODEC_LOSSY_CLASSES][WCODEC_LOSSY_DIRECT]; /* what a value must reach for a magnitude, or it gets the one below */
+    float bits[WCODEC_LOSSY_CLASSES][WCODEC_LOSSY_DIRECT]; /* of a magnitude and its sign */
+    float least[WCODEC_LOSSY_CLASSES]
+               [WCODEC_LOSSY_DIRECT]; /* what a value must reach for a magnitude, or it gets the one
+                                         below */
     float tail[WCODEC_LOSSY_CLASSES][WCODEC_LOSSY_BUCKETS]; /* of the magnitudes of a range, each */
 };
 
@@ -36,20 +38,26 @@ static inline unsigned wcodec_lossy_bucket(unsigned magnitude)
     return octave * 4 + (magnitude >> (octave - 2) & 3);
 }
 
-/* From what was counted. lambda: squared steps that a bit is worth; 0: plain rounding. Classes of which nothing was counted cost as all together. */
-void wcodec_lossy_costs_make(const struct wcodec_lossy_counts *counts, float lambda, struct wcodec_lossy_costs *costs);
+/* From what was counted. lambda: squared steps that a bit is worth; 0: plain rounding. Classes of
+ * which nothing was counted cost as all together. */
+void wcodec_lossy_costs_make(const struct wcodec_lossy_counts *counts, float lambda,
+                             struct wcodec_lossy_costs *costs);
 
 /* The magnitude that a value of this size gets. */
-static inline unsigned wcodec_lossy_round(const struct wcodec_lossy_costs *costs, unsigned class, float size)
+static inline unsigned wcodec_lossy_round(const struct wcodec_lossy_costs *costs, unsigned class,
+                                          float size)
 {
     const unsigned nearest = size >= WCODEC_LOSSY_MAX ? WCODEC_LOSSY_MAX : (unsigned)(size + 0.5f);
-    const unsigned direct = nearest < WCODEC_LOSSY_DIRECT, below = size < costs->least[class][direct ? nearest : 0];
+    const unsigned direct = nearest < WCODEC_LOSSY_DIRECT,
+                   below = size < costs->least[class][direct ? nearest : 0];
     return nearest - (direct & below);
 }
 
-static inline float wcodec_lossy_bits(const struct wcodec_lossy_costs *costs, unsigned class, unsigned magnitude)
+static inline float wcodec_lossy_bits(const struct wcodec_lossy_costs *costs, unsigned class,
+                                      unsigned magnitude)
 {
-    return magnitude < WCODEC_LOSSY_DIRECT ? costs->bits[class][magnitude] : costs->tail[class][wcodec_lossy_bucket(magnitude)];
+    return magnitude < WCODEC_LOSSY_DIRECT ? costs->bits[class][magnitude]
+                                           : costs->tail[class][wcodec_lossy_bucket(magnitude)];
 }
 
 #endif

@@ -9,7 +9,8 @@
 
 enum { PIECE = 1 << 12, TASK = 1 << 16 };
 
-/* What a task saw. Tasks are the same whatever the threads, and their sums are added in their order. */
+/* What a task saw. Tasks are the same whatever the threads, and their sums are added in their
+ * order. */
 struct part {
     double sum, largest;
     bool finite;
@@ -29,7 +30,8 @@ static inline float from_bits(uint32_t bits)
     return f;
 }
 
-/* The exponent is moved by a product, which numbers that are subnormal here survive too; infinities and NaN need the one of f32. */
+/* The exponent is moved by a product, which numbers that are subnormal here survive too; infinities
+ * and NaN need the one of f32. */
 static inline float from_f16(uint32_t h)
 {
     const uint32_t sign = (h & 0x8000) << 16, magnitude = (h & 0x7fff) << 13;
@@ -51,23 +53,28 @@ void wcodec_lossy_load(wcodec_dtype dtype, const uint8_t *from, size_t count, fl
             to[i] = from_f16(wcodec_load_u16(from + 2 * i));
 }
 
-void wcodec_lossy_load_superblock(const struct wcodec_lossy_source *s, uint64_t superblock, float values[WCODEC_SUPERBLOCK])
+void wcodec_lossy_load_superblock(const struct wcodec_lossy_source *s, uint64_t superblock,
+                                  float values[WCODEC_SUPERBLOCK])
 {
-    const unsigned height = wcodec_lossy_height(s, superblock), width = wcodec_lossy_width(s, superblock);
-    const uint64_t row = superblock / wcodec_lossy_across(s) * WCODEC_SUPERBLOCK_ROWS, column = superblock % wcodec_lossy_across(s) * WCODEC_SUPERBLOCK_COLUMNS;
+    const unsigned height = wcodec_lossy_height(s, superblock),
+                   width = wcodec_lossy_width(s, superblock);
+    const uint64_t row = superblock / wcodec_lossy_across(s) * WCODEC_SUPERBLOCK_ROWS,
+                   column = superblock % wcodec_lossy_across(s) * WCODEC_SUPERBLOCK_COLUMNS;
     for (unsigned y = 0; y < WCODEC_SUPERBLOCK_ROWS; y++) {
         float *to = values + (size_t)WCODEC_SUPERBLOCK_COLUMNS * y;
         if (y >= height) {
             memcpy(to, to - WCODEC_SUPERBLOCK_COLUMNS, WCODEC_SUPERBLOCK_COLUMNS * sizeof *to);
             continue;
         }
-        wcodec_lossy_load(s->dtype, s->data + (((row + y) * s->columns + column) << s->element_log2), width, to);
+        wcodec_lossy_load(
+            s->dtype, s->data + (((row + y) * s->columns + column) << s->element_log2), width, to);
         for (unsigned x = width; x < WCODEC_SUPERBLOCK_COLUMNS; x++)
             to[x] = to[width - 1];
     }
 }
 
-void wcodec_lossy_row_factors(const struct wcodec_lossy_source *s, uint64_t superblock, float factors[WCODEC_SUPERBLOCK_ROWS])
+void wcodec_lossy_row_factors(const struct wcodec_lossy_source *s, uint64_t superblock,
+                              float factors[WCODEC_SUPERBLOCK_ROWS])
 {
     const uint64_t row = superblock / wcodec_lossy_across(s) * WCODEC_SUPERBLOCK_ROWS;
     const unsigned height = wcodec_lossy_height(s, superblock);
@@ -95,7 +102,8 @@ static void look_task(void *argument, size_t task)
 {
     const struct look *l = argument;
     const struct wcodec_lossy_source *s = l->source;
-    const uint64_t first = (uint64_t)task * TASK, end = s->elements - first < TASK ? s->elements : first + TASK;
+    const uint64_t first = (uint64_t)task * TASK,
+                   end = s->elements - first < TASK ? s->elements : first + TASK;
     struct part part = {.finite = true};
     float values[PIECE];
     if (wcodec_cancel_poll(l->settings->cancel))
@@ -116,14 +124,16 @@ static void row_task(void *argument, size_t row)
     float values[PIECE];
     for (uint64_t i = 0; i < s->columns; i += PIECE) {
         const size_t count = s->columns - i < PIECE ? (size_t)(s->columns - i) : PIECE;
-        wcodec_lossy_load(s->dtype, s->data + ((row * s->columns + i) << s->element_log2), count, values);
+        wcodec_lossy_load(s->dtype, s->data + ((row * s->columns + i) << s->element_log2), count,
+                          values);
         look_piece(values, count, &part);
     }
     l->row_sums[row] = part.sum;
     l->row_peaks[row] = part.largest;
 }
 
-static wcodec_status look(wcodec_context *context, const struct wcodec_encode_settings *settings, struct wcodec_lossy_source *s, wcodec_error *err)
+static wcodec_status look(wcodec_context *context, const struct wcodec_encode_settings *settings,
+                          struct wcodec_lossy_source *s, wcodec_error *err)
 {
     const size_t tasks = (size_t)wcodec_div_up_u64(s->elements, TASK);
     struct look l = {.source = s, .settings = settings};
@@ -142,10 +152,14 @@ static wcodec_status look(wcodec_context *context, const struct wcodec_encode_se
     s->peak = s->largest;
     s->mean_square = sum / (double)s->elements;
     wcodec_free(s->allocator, l.parts);
-    return wcodec_cancel_poll(settings->cancel) ? wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller") : WCODEC_OK;
+    return wcodec_cancel_poll(settings->cancel)
+               ? wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller")
+               : WCODEC_OK;
 }
 
-static wcodec_status weigh_rows(wcodec_context *context, const struct wcodec_encode_settings *settings, struct wcodec_lossy_source *s, wcodec_error *err)
+static wcodec_status weigh_rows(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings,
+                                struct wcodec_lossy_source *s, wcodec_error *err)
 {
     struct look l = {.source = s, .settings = settings};
     s->weights = wcodec_alloc_array(s->allocator, s->rows, sizeof *s->weights);
@@ -154,25 +168,36 @@ static wcodec_status weigh_rows(wcodec_context *context, const struct wcodec_enc
     if (!s->weights || !l.row_sums || !l.row_peaks) {
         wcodec_free(s->allocator, l.row_sums);
         wcodec_free(s->allocator, l.row_peaks);
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the scales of %llu rows", (unsigned long long)s->rows);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the scales of %llu rows",
+                           (unsigned long long)s->rows);
     }
     wcodec_run(context, row_task, &l, (size_t)s->rows);
     s->peak = 0;
     for (uint64_t r = 0; r < s->rows; r++) {
         s->weights[r] = (float)sqrt(l.row_sums[r] / (double)s->columns / s->mean_square);
-        s->peak = s->weights[r] > 0 ? fmax(s->peak, l.row_peaks[r] / (double)s->weights[r]) : s->peak;
+        s->peak =
+            s->weights[r] > 0 ? fmax(s->peak, l.row_peaks[r] / (double)s->weights[r]) : s->peak;
     }
     wcodec_free(s->allocator, l.row_sums);
     wcodec_free(s->allocator, l.row_peaks);
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_lossy_source_open(wcodec_context *context, const struct wcodec_encode_settings *settings, bool by_row, wcodec_dtype dtype, const uint8_t *data, uint64_t size,
+wcodec_status wcodec_lossy_source_open(wcodec_context *context,
+                                       const struct wcodec_encode_settings *settings, bool by_row,
+                                       wcodec_dtype dtype, const uint8_t *data, uint64_t size,
                                        struct wcodec_lossy_source *source, wcodec_error *err)
 {
-    struct wcodec_lossy_source s = {.allocator = &context->allocator, .dtype = dtype, .element_log2 = dtype == WCODEC_DTYPE_F32 ? 2 : 1, .data = data, .size = size};
+    struct wcodec_lossy_source s = {.allocator = &context->allocator,
+                                    .dtype = dtype,
+                                    .element_log2 = dtype == WCODEC_DTYPE_F32 ? 2 : 1,
+                                    .data = data,
+                                    .size = size};
     s.elements = size >> s.element_log2;
-    s.columns = settings->columns != 0 && s.elements % settings->columns == 0 && settings->columns <= (uint64_t)WCODEC_LOSSY_ROW_MAX >> s.element_log2 ? settings->columns : 1;
+    s.columns = settings->columns != 0 && s.elements % settings->columns == 0 &&
+                        settings->columns <= (uint64_t)WCODEC_LOSSY_ROW_MAX >> s.element_log2
+                    ? settings->columns
+                    : 1;
     s.rows = s.elements / s.columns;
     const uint64_t padded = wcodec_lossy_superblocks(&s) << WCODEC_SUPERBLOCK_LOG2;
     s.blocks = s.columns > 1 && padded <= s.elements + s.elements / 4;

@@ -26,26 +26,18 @@ enum { SIDE = WCODEC_TRANSFORM_SIDE };
 
 /* [frequency][place]: DCT-II. */
 static const float dct[SIDE][SIDE] = {
-    {C4, C4, C4, C4, C4, C4, C4, C4},
-    {C1, C3, C5, C7, -C7, -C5, -C3, -C1},
-    {C2, C6, -C6, -C2, -C2, -C6, C6, C2},
-    {C3, -C7, -C1, -C5, C5, C1, C7, -C3},
-    {C4, -C4, -C4, C4, C4, -C4, -C4, C4},
-    {C5, -C1, C7, C3, -C3, -C7, C1, -C5},
-    {C6, -C2, C2, -C6, -C6, C2, -C2, C6},
-    {C7, -C5, C3, -C1, C1, -C3, C5, -C7},
+    {C4, C4, C4, C4, C4, C4, C4, C4},     {C1, C3, C5, C7, -C7, -C5, -C3, -C1},
+    {C2, C6, -C6, -C2, -C2, -C6, C6, C2}, {C3, -C7, -C1, -C5, C5, C1, C7, -C3},
+    {C4, -C4, -C4, C4, C4, -C4, -C4, C4}, {C5, -C1, C7, C3, -C3, -C7, C1, -C5},
+    {C6, -C2, C2, -C6, -C6, C2, -C2, C6}, {C7, -C5, C3, -C1, C1, -C3, C5, -C7},
 };
 
 /* DST-IV: sin((2 place + 1)(2 frequency + 1) pi / 32) / 2. */
 static const float adst[SIDE][SIDE] = {
-    {S1, S3, S5, S7, S9, S11, S13, S15},
-    {S3, S9, S15, S11, S5, -S1, -S7, -S13},
-    {S5, S15, S7, -S3, -S13, -S9, S1, S11},
-    {S7, S11, -S3, -S15, -S1, S13, S5, -S9},
-    {S9, S5, -S13, -S1, S15, -S3, -S11, S7},
-    {S11, -S1, -S9, S13, -S3, -S7, S15, -S5},
-    {S13, -S7, S1, S5, -S11, S15, -S9, S3},
-    {S15, -S13, S11, -S9, S7, -S5, S3, -S1},
+    {S1, S3, S5, S7, S9, S11, S13, S15},     {S3, S9, S15, S11, S5, -S1, -S7, -S13},
+    {S5, S15, S7, -S3, -S13, -S9, S1, S11},  {S7, S11, -S3, -S15, -S1, S13, S5, -S9},
+    {S9, S5, -S13, -S1, S15, -S3, -S11, S7}, {S11, -S1, -S9, S13, -S3, -S7, S15, -S5},
+    {S13, -S7, S1, S5, -S11, S15, -S9, S3},  {S15, -S13, S11, -S9, S7, -S5, S3, -S1},
 };
 
 /* to = m * from: every column transformed. */
@@ -67,9 +59,10 @@ static inline void transpose(const float *from, float *to)
             to[SIDE * x + y] = from[SIDE * y + x];
 }
 
-void wcodec_transform_forward(unsigned transform, const float values[WCODEC_TRANSFORM_BLOCK], float coefficients[WCODEC_TRANSFORM_BLOCK])
+void wcodec_transform_forward(unsigned transform, const float values[WCODEC_TRANSFORM_BLOCK],
+                              float coefficients[WCODEC_TRANSFORM_BLOCK])
 {
-    const float (*const m)[SIDE] = transform == WCODEC_TRANSFORM_DCT ? dct : adst;
+    const float(*const m)[SIDE] = transform == WCODEC_TRANSFORM_DCT ? dct : adst;
     float a[WCODEC_TRANSFORM_BLOCK], b[WCODEC_TRANSFORM_BLOCK];
     if (transform == WCODEC_TRANSFORM_NONE) {
         memcpy(coefficients, values, sizeof a);

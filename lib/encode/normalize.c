@@ -42,8 +42,9 @@ static unsigned least_loss(const struct fit *f)
     return best;
 }
 
-/* Frequencies that add up to sum and minimise the coded bits. The cost is convex in each frequency, so that moving single slots from where they are worth least
- * to where they are worth most ends at the minimum. */
+/* Frequencies that add up to sum and minimise the coded bits. The cost is convex in each frequency,
+ * so that moving single slots from where they are worth least to where they are worth most ends at
+ * the minimum. */
 static void fit_frequencies(struct fit *f, unsigned sum)
 {
     uint64_t n = 0;
@@ -84,8 +85,10 @@ static void fit_frequencies(struct fit *f, unsigned sum)
     }
 }
 
-/* Table of the symbols that occur at least `least` times, or of the most frequent one. Returns how many that is. */
-static unsigned fit_table(const struct wcodec_table_kind *kind, const uint64_t counts[256], uint64_t least, struct wcodec_table *table)
+/* Table of the symbols that occur at least `least` times, or of the most frequent one. Returns how
+ * many that is. */
+static unsigned fit_table(const struct wcodec_table_kind *kind, const uint64_t counts[256],
+                          uint64_t least, struct wcodec_table *table)
 {
     struct fit f = {.count = 0};
     unsigned most = 0;
@@ -104,7 +107,8 @@ static unsigned fit_table(const struct wcodec_table_kind *kind, const uint64_t c
     const unsigned held = f.count;
     const bool constant = held == 1 && kind->profile == WCODEC_P8 && kind->runs;
     if (held == 1 && !constant) {
-        f.symbols[1] = f.symbols[0] ^ 1; /* stays within the field, and within both halves of a pair */
+        f.symbols[1] =
+            f.symbols[0] ^ 1; /* stays within the field, and within both halves of a pair */
         f.counts[1] = 0;
         f.count = 2;
     }
@@ -131,11 +135,13 @@ static unsigned symbol_bits(unsigned profile)
     return profile == WCODEC_P8 ? 16 : 8;
 }
 
-/* Counts at least this worth a slot: a slot takes log2(e) / 2^p bits from every other symbol, and spares the symbol an outlier. */
+/* Counts at least this worth a slot: a slot takes log2(e) / 2^p bits from every other symbol, and
+ * spares the symbol an outlier. */
 static uint64_t least_count(unsigned profile, uint64_t total)
 {
     unsigned p = wcodec_profile_bits(profile);
-    uint64_t slot_cost = (total * 94548 >> p) + symbol_bits(profile) * WCODEC_BIT; /* 94548 = 65536 log2(e) */
+    uint64_t slot_cost =
+        (total * 94548 >> p) + symbol_bits(profile) * WCODEC_BIT; /* 94548 = 65536 log2(e) */
     uint64_t spared = (WCODEC_OUTLIER_BITS + 2 - p) * WCODEC_BIT;
     return slot_cost / spared + 1;
 }
@@ -148,7 +154,8 @@ static unsigned held_above(const uint64_t counts[256], uint64_t least)
     return held;
 }
 
-void wcodec_table_fit(const struct wcodec_table_kind *kind, const uint64_t counts[256], bool search, struct wcodec_table *table)
+void wcodec_table_fit(const struct wcodec_table_kind *kind, const uint64_t counts[256], bool search,
+                      struct wcodec_table *table)
 {
     uint64_t scaled[256], total = 0;
     unsigned shift = 0;
@@ -167,7 +174,8 @@ void wcodec_table_fit(const struct wcodec_table_kind *kind, const uint64_t count
         return;
     uint32_t costs[256];
     wcodec_table_costs(table, costs);
-    uint64_t best = wcodec_counts_cost(scaled, costs) + table->count * symbol_bits(kind->profile) * WCODEC_BIT;
+    uint64_t best =
+        wcodec_counts_cost(scaled, costs) + table->count * symbol_bits(kind->profile) * WCODEC_BIT;
     static const uint8_t factors[] = {1, 2, 3, 6, 8, 12, 16, 32}; /* quarters of the estimate */
     for (unsigned i = 0; i < sizeof factors; i++) {
         unsigned held = held_above(scaled, least * factors[i] / 4);
@@ -177,7 +185,8 @@ void wcodec_table_fit(const struct wcodec_table_kind *kind, const uint64_t count
         struct wcodec_table other;
         fit_table(kind, scaled, least * factors[i] / 4, &other);
         wcodec_table_costs(&other, costs);
-        uint64_t cost = wcodec_counts_cost(scaled, costs) + other.count * symbol_bits(kind->profile) * WCODEC_BIT;
+        uint64_t cost = wcodec_counts_cost(scaled, costs) +
+                        other.count * symbol_bits(kind->profile) * WCODEC_BIT;
         if (cost < best) {
             best = cost;
             *table = other;
@@ -185,7 +194,8 @@ void wcodec_table_fit(const struct wcodec_table_kind *kind, const uint64_t count
     }
 }
 
-/* A pair that is not held is coded as one that keeps a half right if there is one: one outlier, else two. */
+/* A pair that is not held is coded as one that keeps a half right if there is one: one outlier,
+ * else two. */
 static void pair_costs(const struct wcodec_table *table, uint32_t costs[256])
 {
     uint32_t low[16], high[16], least = UINT32_MAX;

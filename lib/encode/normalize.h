@@ -15,11 +15,15 @@ struct wcodec_table_kind {
     bool runs;     /* P8: for runs to choose from; then one symbol alone may be held */
 };
 
-/* Make a valid table for counts[symbol] (of pairs in the window, for WCODEC_PAIRS). Frequencies are the best for the symbols that are held; which are not worth
- * a slot, and are left to the outliers, is found by one estimate, or if `search`, by counting the cost of several. The order of a P8 table is ascending. */
-void wcodec_table_fit(const struct wcodec_table_kind *kind, const uint64_t counts[256], bool search, struct wcodec_table *table);
+/* Make a valid table for counts[symbol] (of pairs in the window, for WCODEC_PAIRS). Frequencies are
+ * the best for the symbols that are held; which are not worth a slot, and are left to the outliers,
+ * is found by one estimate, or if `search`, by counting the cost of several. The order of a P8
+ * table is ascending. */
+void wcodec_table_fit(const struct wcodec_table_kind *kind, const uint64_t counts[256], bool search,
+                      struct wcodec_table *table);
 
-/* Bits (times WCODEC_BIT) of each symbol coded with the table: those that are not held cost their outliers too. */
+/* Bits (times WCODEC_BIT) of each symbol coded with the table: those that are not held cost their
+ * outliers too. */
 void wcodec_table_costs(const struct wcodec_table *table, uint32_t costs[256]);
 
 /* Bits (times WCODEC_BIT) of all counted symbols. */

@@ -25,10 +25,12 @@ static uint32_t next_random(uint32_t *state)
     return *state;
 }
 
-/* Which of the left symbols to deal at a slot, when at most `budget` more may end inside this block; left_count if none will do.
- * Symbols that end exactly at a block's end are free; while the budget lasts, small ones are dealt, so that the large ones remain for crossing into the next
+/* Which of the left symbols to deal at a slot, when at most `budget` more may end inside this
+ * block; left_count if none will do. Symbols that end exactly at a block's end are free; while the
+ * budget lasts, small ones are dealt, so that the large ones remain for crossing into the next
  * block. */
-static unsigned choose(const uint16_t *freq, const uint8_t *left, unsigned left_count, unsigned slot, unsigned budget, uint32_t *state)
+static unsigned choose(const uint16_t *freq, const uint8_t *left, unsigned left_count,
+                       unsigned slot, unsigned budget, uint32_t *state)
 {
     unsigned room = BLOCK - slot % BLOCK, best = left_count;
     uint32_t best_score = 0;
@@ -50,7 +52,8 @@ static unsigned choose(const uint16_t *freq, const uint8_t *left, unsigned left_
 }
 
 /* One attempt with at most `limit` ends inside a block. */
-static bool attempt(const struct wcodec_table *table, unsigned limit, uint32_t *state, uint8_t order[256])
+static bool attempt(const struct wcodec_table *table, unsigned limit, uint32_t *state,
+                    uint8_t order[256])
 {
     uint8_t left[256];
     unsigned left_count = table->count, slot = 0, used = 0;

@@ -7,8 +7,9 @@
 #include "encode/tile_plan.h"
 #include <stdatomic.h>
 
-/* Tiles are coded in ranges, each of which has parts of its own for each area: no range waits for another, nothing is copied when the payload is put together,
- * and an area is the ranges' parts in their order. */
+/* Tiles are coded in ranges, each of which has parts of its own for each area: no range waits for
+ * another, nothing is copied when the payload is put together, and an area is the ranges' parts in
+ * their order. */
 enum { RANGE_BYTES = 1 << 18, RANGES_MAX = 512 };
 
 /* A range's part of an area as it grows. */
@@ -57,8 +58,10 @@ static uint32_t largest_tile(const struct wcodec_tiling *t)
     return wcodec_tile_elements(t, 0);
 }
 
-/* Give each pointer of a slot its part of memory, but for raw bits, which are coded where they stay; returns the bytes. NULL: only count them. */
-static size_t slot_layout(const struct wcodec_tiling *t, struct wcodec_tile_slot *slot, uint8_t *memory)
+/* Give each pointer of a slot its part of memory, but for raw bits, which are coded where they
+ * stay; returns the bytes. NULL: only count them. */
+static size_t slot_layout(const struct wcodec_tiling *t, struct wcodec_tile_slot *slot,
+                          uint8_t *memory)
 {
     uint32_t elements = largest_tile(t);
     size_t at = 0;
@@ -76,7 +79,8 @@ static size_t slot_layout(const struct wcodec_tiling *t, struct wcodec_tile_slot
     return at;
 }
 
-static size_t scratch_layout(const struct wcodec_tiling *t, struct wcodec_tile_scratch *scratch, uint8_t *memory)
+static size_t scratch_layout(const struct wcodec_tiling *t, struct wcodec_tile_scratch *scratch,
+                             uint8_t *memory)
 {
     uint32_t elements = largest_tile(t);
     size_t at = (size_t)wcodec_align_u64(wcodec_cpu_encode_scratch_size(elements), 64);
@@ -110,8 +114,8 @@ static bool grow(struct grower *g, uint64_t size, uint64_t later)
     return true;
 }
 
-/* `size` bytes more behind what is there; *to: where they go. `done` and `all`: how many of the range's tiles these bytes end with, by which the rest is
- * guessed. */
+/* `size` bytes more behind what is there; *to: where they go. `done` and `all`: how many of the
+ * range's tiles these bytes end with, by which the rest is guessed. */
 static bool extend(struct grower *g, uint64_t size, uint64_t done, uint64_t all, uint8_t **to)
 {
     uint64_t need = g->size + size;
@@ -126,13 +130,15 @@ static bool extend(struct grower *g, uint64_t size, uint64_t done, uint64_t all,
 static wcodec_status begin_prefix(struct coder *k, wcodec_error *err)
 {
     const struct wcodec_tiling *t = k->tiling;
-    uint64_t most = (uint64_t)t->table_count * WCODEC_TABLE_MAX_BYTES + 64 + t->tiles * (4 + 8 * (uint64_t)t->coded_count);
+    uint64_t most = (uint64_t)t->table_count * WCODEC_TABLE_MAX_BYTES + 64 +
+                    t->tiles * (4 + 8 * (uint64_t)t->coded_count);
     for (unsigned c = 0; c < t->coded_count; c++)
         if (t->fields[t->coded[c]].run_log2)
             most += t->tiles * wcodec_run_bytes_of_tile(t, &t->fields[t->coded[c]]);
     k->prefix = wcodec_alloc_zeroed(k->allocator, (size_t)most);
     if (!k->prefix)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a directory of %llu tiles", (unsigned long long)t->tiles);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a directory of %llu tiles",
+                           (unsigned long long)t->tiles);
     uint64_t at = 0;
     for (unsigned c = 0; c < t->coded_count; c++)
         for (unsigned i = 0; i < t->fields[t->coded[c]].tables; i++)
@@ -154,7 +160,8 @@ static void write_runs(const struct coder *k, const struct wcodec_tile_slot *slo
     const struct wcodec_field *f = &k->tiling->fields[k->tiling->coded[c]];
     unsigned bits = wcodec_run_index_bits(f->tables), bit = 0;
     uint8_t *p = k->prefix + k->runs[c] + slot->tile * wcodec_run_bytes_of_tile(k->tiling, f);
-    for (uint32_t i = 0, run = 0; i < slot->elements; i += (uint32_t)1 << f->run_log2, run++, bit += bits)
+    for (uint32_t i = 0, run = 0; i < slot->elements;
+         i += (uint32_t)1 << f->run_log2, run++, bit += bits)
         p[bit / 8] = (uint8_t)(p[bit / 8] | slot->streams[c].run_tables[run] << (bit % 8));
 }
 
@@ -171,15 +178,18 @@ static void describe_tile(const struct coder *k, const struct wcodec_tile_slot *
             wcodec_store_u32(descriptor, (uint32_t)WCODEC_STREAM_STORED << 24);
             continue;
         }
-        wcodec_store_u32(descriptor, slot->output.word_count[c] | (uint32_t)stream->table << 20 | (uint32_t)stream->mode << 24);
-        wcodec_store_u32(descriptor + 4, slot->output.outlier_count[c] | (uint32_t)stream->symbol << 24);
+        wcodec_store_u32(descriptor, slot->output.word_count[c] | (uint32_t)stream->table << 20 |
+                                         (uint32_t)stream->mode << 24);
+        wcodec_store_u32(descriptor + 4,
+                         slot->output.outlier_count[c] | (uint32_t)stream->symbol << 24);
         if (stream->run_tables)
             write_runs(k, slot, c);
     }
 }
 
 /* A coded tile's bytes to its range's parts. `done` and `all` as in extend(). */
-static bool append_tile(const struct coder *k, struct worker *w, struct grower parts[WCODEC_AREAS], uint64_t done, uint64_t all)
+static bool append_tile(const struct coder *k, struct worker *w, struct grower parts[WCODEC_AREAS],
+                        uint64_t done, uint64_t all)
 {
     const struct wcodec_tile_slot *slot = &w->slot;
     uint8_t *to;
@@ -197,7 +207,8 @@ static bool append_tile(const struct coder *k, struct worker *w, struct grower p
             memcpy(to, o->words[c] + o->word_offset[c], 2 * (size_t)o->word_count[c]);
         }
         if (o->outlier_count[c] != 0) {
-            if (!extend(&parts[WCODEC_AREA_POSITIONS], 2 * (uint64_t)o->outlier_count[c], done, all, &to))
+            if (!extend(&parts[WCODEC_AREA_POSITIONS], 2 * (uint64_t)o->outlier_count[c], done, all,
+                        &to))
                 return false;
             for (uint32_t j = 0; j < o->outlier_count[c]; j++)
                 wcodec_store_u16(to + 2 * (size_t)j, o->positions[c][j]);
@@ -221,17 +232,22 @@ static void shrink(struct grower *g)
     }
 }
 
-static bool code_tiles(const struct coder *k, struct worker *w, uint64_t first, uint64_t end, struct grower parts[WCODEC_AREAS])
+static bool code_tiles(const struct coder *k, struct worker *w, uint64_t first, uint64_t end,
+                       struct grower parts[WCODEC_AREAS])
 {
     const struct wcodec_tiling *t = k->tiling;
-    uint64_t count = end - first, usual = wcodec_tile_raw_size(t, largest_tile(t), WCODEC_STREAM_RANS), most = max_raw_size(t, largest_tile(t));
+    uint64_t count = end - first,
+             usual = wcodec_tile_raw_size(t, largest_tile(t), WCODEC_STREAM_RANS),
+             most = max_raw_size(t, largest_tile(t));
     uint64_t words = (k->plan->word_bits / t->tiles + 1) * count / 8;
-    if (!grow(&parts[WCODEC_AREA_STATES], count * t->coded_count * WCODEC_LANES * 4, 0) || !grow(&parts[WCODEC_AREA_WORDS], words + words / 64 + 64, 0))
+    if (!grow(&parts[WCODEC_AREA_STATES], count * t->coded_count * WCODEC_LANES * 4, 0) ||
+        !grow(&parts[WCODEC_AREA_WORDS], words + words / 64 + 64, 0))
         return false;
     for (uint64_t tile = first; tile < end; tile++) {
         struct grower *raw = &parts[WCODEC_AREA_RAW];
         /* The last tile's share is what those before had. */
-        uint64_t each = tile > first && raw->size / (tile - first) > usual ? raw->size / (tile - first) : usual;
+        uint64_t each =
+            tile > first && raw->size / (tile - first) > usual ? raw->size / (tile - first) : usual;
         if (!grow(raw, raw->size + most, (end - tile - 1) * each))
             return false;
         w->slot.tile = tile;
@@ -247,14 +263,16 @@ static bool code_tiles(const struct coder *k, struct worker *w, uint64_t first, 
 static wcodec_status code_range(struct coder *k, struct worker *w, size_t range)
 {
     struct grower parts[WCODEC_AREAS];
-    uint64_t first = range * k->range_tiles, end = range + 1 < k->range_count ? first + k->range_tiles : k->tiling->tiles;
+    uint64_t first = range * k->range_tiles,
+             end = range + 1 < k->range_count ? first + k->range_tiles : k->tiling->tiles;
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
         parts[a] = (struct grower){.allocator = k->allocator};
     bool good = code_tiles(k, w, first, end, parts);
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         if (good && parts[a].size != 0) {
             shrink(&parts[a]);
-            k->parts[1 + a * k->range_count + range] = (struct wcodec_part){parts[a].data, parts[a].size};
+            k->parts[1 + a * k->range_count + range] =
+                (struct wcodec_part){parts[a].data, parts[a].size};
         } else {
             wcodec_free(k->allocator, parts[a].data);
         }
@@ -268,12 +286,16 @@ static void code_task(void *argument, size_t i)
     struct coder *k = argument;
     struct worker w = {.memory = NULL};
     (void)i;
-    for (size_t range; !atomic_load_explicit(&k->status, memory_order_relaxed) && (range = atomic_fetch_add(&k->next, 1)) < k->range_count;) {
+    for (size_t range; !atomic_load_explicit(&k->status, memory_order_relaxed) &&
+                       (range = atomic_fetch_add(&k->next, 1)) < k->range_count;) {
         if (!w.memory)
             w.memory = wcodec_alloc(k->allocator, worker_size(k->tiling));
-        wcodec_status status = wcodec_cancel_poll(k->cancel) ? WCODEC_ERROR_CANCELLED : w.memory ? WCODEC_OK : WCODEC_ERROR_MEMORY;
+        wcodec_status status = wcodec_cancel_poll(k->cancel) ? WCODEC_ERROR_CANCELLED
+                               : w.memory                    ? WCODEC_OK
+                                                             : WCODEC_ERROR_MEMORY;
         if (!status) {
-            slot_layout(k->tiling, &w.slot, w.memory + scratch_layout(k->tiling, &w.scratch, w.memory));
+            slot_layout(k->tiling, &w.slot,
+                        w.memory + scratch_layout(k->tiling, &w.scratch, w.memory));
             status = code_range(k, &w, range);
         }
         if (status)
@@ -285,7 +307,8 @@ static void code_task(void *argument, size_t i)
 /* Zeros after the words, up to a multiple of 16 in the payload. */
 static wcodec_status pad_words(struct coder *k, wcodec_error *err)
 {
-    struct wcodec_part *last = &k->parts[1 + WCODEC_AREA_WORDS * k->range_count + k->range_count - 1];
+    struct wcodec_part *last =
+        &k->parts[1 + WCODEC_AREA_WORDS * k->range_count + k->range_count - 1];
     uint64_t size = 0;
     for (size_t r = 0; r < k->range_count; r++)
         size += k->parts[1 + WCODEC_AREA_WORDS * k->range_count + r].size;
@@ -301,9 +324,12 @@ static wcodec_status pad_words(struct coder *k, wcodec_error *err)
     return WCODEC_OK;
 }
 
-static wcodec_status code_ranges(struct coder *k, wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_error *err)
+static wcodec_status code_ranges(struct coder *k, wcodec_context *context,
+                                 const struct wcodec_encode_settings *settings, wcodec_error *err)
 {
-    wcodec_run(context, code_task, k, wcodec_encode_workers(context, settings->scratch, worker_size(k->tiling), k->range_count));
+    wcodec_run(
+        context, code_task, k,
+        wcodec_encode_workers(context, settings->scratch, worker_size(k->tiling), k->range_count));
     if (k->status == WCODEC_ERROR_CANCELLED)
         return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     if (k->status)
@@ -311,18 +337,31 @@ static wcodec_status code_ranges(struct coder *k, wcodec_context *context, const
     return pad_words(k, err);
 }
 
-wcodec_status wcodec_payload_code(wcodec_context *context, const struct wcodec_encode_settings *settings, struct wcodec_plan *plan, const uint8_t *data, struct wcodec_coded *coded,
-                                  wcodec_error *err)
+wcodec_status wcodec_payload_code(wcodec_context *context,
+                                  const struct wcodec_encode_settings *settings,
+                                  struct wcodec_plan *plan, const uint8_t *data,
+                                  struct wcodec_coded *coded, wcodec_error *err)
 {
     struct wcodec_tiling *t = plan->tiling;
-    struct coder k = {.plan = plan, .tiling = t, .data = data, .allocator = &context->allocator, .cancel = settings->cancel, .range_tiles = 1};
-    while (k.range_tiles << (t->tile_log2 + t->element_log2) < RANGE_BYTES || t->tiles / k.range_tiles >= RANGES_MAX)
+    struct coder k = {.plan = plan,
+                      .tiling = t,
+                      .data = data,
+                      .allocator = &context->allocator,
+                      .cancel = settings->cancel,
+                      .range_tiles = 1};
+    while (k.range_tiles << (t->tile_log2 + t->element_log2) < RANGE_BYTES ||
+           t->tiles / k.range_tiles >= RANGES_MAX)
         k.range_tiles *= 2;
     k.range_count = (size_t)wcodec_div_up_u64(t->tiles, k.range_tiles);
-    struct wcodec_coded result = {.coding = 1, .range_tiles = k.range_tiles, .range_count = k.range_count, .part_count = 1 + WCODEC_AREAS * k.range_count, .allocator = k.allocator};
+    struct wcodec_coded result = {.coding = 1,
+                                  .range_tiles = k.range_tiles,
+                                  .range_count = k.range_count,
+                                  .part_count = 1 + WCODEC_AREAS * k.range_count,
+                                  .allocator = k.allocator};
     result.parts = wcodec_alloc_zeroed(k.allocator, result.part_count * sizeof *result.parts);
     if (!result.parts)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu parts of a payload", result.part_count);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu parts of a payload",
+                           result.part_count);
     k.parts = result.parts;
     wcodec_status status = begin_prefix(&k, err);
     if (!status) {

@@ -21,7 +21,9 @@ unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint6
         return settings->tile_log2;
     if (settings->latency)
         return 12;
-    return elements >= (uint64_t)TILES_FOR_LARGE << 14 ? 14 : elements >= (uint64_t)TILES_FOR_MEDIUM << 13 ? 13 : 12;
+    return elements >= (uint64_t)TILES_FOR_LARGE << 14    ? 14
+           : elements >= (uint64_t)TILES_FOR_MEDIUM << 13 ? 13
+                                                          : 12;
 }
 
 void wcodec_plan_free(struct wcodec_plan *plan)
@@ -38,7 +40,8 @@ void wcodec_plan_free(struct wcodec_plan *plan)
 }
 
 /* Make a field's pool ready for coding. */
-static wcodec_status set_pool(struct wcodec_plan *plan, unsigned c, const struct wcodec_table *tables, unsigned count, wcodec_error *err)
+static wcodec_status set_pool(struct wcodec_plan *plan, unsigned c,
+                              const struct wcodec_table *tables, unsigned count, wcodec_error *err)
 {
     const struct wcodec_table *pointers[16];
     plan->tables[c] = wcodec_alloc_array(plan->allocator, count, sizeof *plan->tables[c]);
@@ -77,7 +80,9 @@ static size_t sample_pieces(int level, unsigned tile_log2)
     return tile_log2 <= 12 ? 16 : tile_log2 == 13 ? 8 : 16;
 }
 
-static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocator *allocator, int level, unsigned tile_log2, uint64_t elements, wcodec_error *err)
+static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocator *allocator,
+                                     int level, unsigned tile_log2, uint64_t elements,
+                                     wcodec_error *err)
 {
     size_t most = sample_pieces(level, tile_log2);
     sample->piece = (size_t)1 << tile_log2;
@@ -86,24 +91,32 @@ static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocat
     if (level < 5 && sample->pieces / 4 < most)
         most = sample->pieces / 4 < 4 ? 4 : (size_t)sample->pieces / 4;
     sample->taken = sample->pieces < most ? sample->pieces : most;
-    size_t room = elements < sample->taken * sample->piece ? (size_t)elements : (size_t)sample->taken * sample->piece;
+    size_t room = elements < sample->taken * sample->piece ? (size_t)elements
+                                                           : (size_t)sample->taken * sample->piece;
     sample->values = wcodec_alloc(allocator, room);
     sample->pairs = wcodec_alloc(allocator, (room + 1) / 2);
     if (!sample->values || !sample->pairs)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu elements", room);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu elements",
+                           room);
     return WCODEC_OK;
 }
 
 /* Values of one field; the last tile, which may be short, comes last. */
-static void sample_field(struct sample *sample, const struct wcodec_cpu_encode_dsp *dsp, const struct wcodec_survey *survey, const uint8_t *data, uint64_t add, const struct wcodec_field *f)
+static void sample_field(struct sample *sample, const struct wcodec_cpu_encode_dsp *dsp,
+                         const struct wcodec_survey *survey, const uint8_t *data, uint64_t add,
+                         const struct wcodec_field *f)
 {
     /* Blocks of residuals come by rows: not always from the same place of one. */
-    const uint64_t among = sample->scattered && sample->pieces > sample->taken ? sample->pieces / sample->taken : 1;
+    const uint64_t among =
+        sample->scattered && sample->pieces > sample->taken ? sample->pieces / sample->taken : 1;
     sample->count = 0;
     for (uint64_t i = 0; i < sample->taken; i++) {
-        uint64_t first = (sample->pieces * i / sample->taken + wcodec_scatter(i, among)) * sample->piece, left = survey->elements - first;
+        uint64_t first = (sample->pieces * i / sample->taken + wcodec_scatter(i, among)) *
+                         sample->piece,
+                 left = survey->elements - first;
         size_t n = left < sample->piece ? (size_t)left : sample->piece;
-        dsp->extract(data + (first << survey->element_log2), n, survey->element_log2, add, f->shift, f->width, sample->values + sample->count);
+        dsp->extract(data + (first << survey->element_log2), n, survey->element_log2, add, f->shift,
+                     f->width, sample->values + sample->count);
         sample->count += n;
     }
 }
@@ -127,14 +140,19 @@ static uint64_t raw_bits_of(const struct wcodec_split *split)
     return bits;
 }
 
-/* Of bytes of residuals the lowest one to three bits may be raw, but only where the others are coded in pairs: so GPUs decode them in one pass. */
+/* Of bytes of residuals the lowest one to three bits may be raw, but only where the others are
+ * coded in pairs: so GPUs decode them in one pass. */
 static bool is_low(const struct planner *p, const struct wcodec_split *split)
 {
-    return p->settings->residuals && p->survey->element_log2 == 0 && split->fields[0].kind == WCODEC_FIELD_RAW && split->fields[0].width < 4;
+    return p->settings->residuals && p->survey->element_log2 == 0 &&
+           split->fields[0].kind == WCODEC_FIELD_RAW && split->fields[0].width < 4;
 }
 
-/* Choose for all coded fields of a split; *bits is what the tensor takes then (times WCODEC_BIT). */
-static wcodec_status choose_fields(struct planner *p, const struct wcodec_split *split, struct wcodec_field_choice choices[WCODEC_MAX_CODED], uint64_t *bits, wcodec_error *err)
+/* Choose for all coded fields of a split; *bits is what the tensor takes then (times WCODEC_BIT).
+ */
+static wcodec_status choose_fields(struct planner *p, const struct wcodec_split *split,
+                                   struct wcodec_field_choice choices[WCODEC_MAX_CODED],
+                                   uint64_t *bits, wcodec_error *err)
 {
     uint64_t raw = raw_bits_of(split);
     unsigned c = 0;
@@ -146,7 +164,8 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
         sample_field(&p->sample, &p->dsp, p->survey, p->data, split->add, f);
         uint64_t counts[256] = {0}, other = split->order0_bits * WCODEC_BIT;
         wcodec_count_symbols(p->sample.values, p->sample.count, counts);
-        uint64_t own = (uint64_t)((double)wcodec_entropy(counts, 256) * ((double)p->survey->elements / (double)p->sample.count));
+        uint64_t own = (uint64_t)((double)wcodec_entropy(counts, 256) *
+                                  ((double)p->survey->elements / (double)p->sample.count));
         struct wcodec_field_facts facts = {
             .width = f->width,
             .raw_bits = (uint8_t)raw,
@@ -162,44 +181,63 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
         settings.residuals = p->settings->residuals && p->survey->element_log2 == 0;
         if (is_low(p, split) && settings.profile == 0)
             settings.profile = WCODEC_PAIRS;
-        wcodec_status status = wcodec_field_choose(&p->context->allocator, &settings, &facts, &choices[c], err);
+        wcodec_status status =
+            wcodec_field_choose(&p->context->allocator, &settings, &facts, &choices[c], err);
         if (status)
             return status;
-        *bits += choices[c].bits + p->sample.pieces * (uint64_t)(WCODEC_STREAM_BITS + (c == 0 && raw >= 4 ? 0 : WCODEC_NO_PAYLOAD_BITS)) * WCODEC_BIT;
+        *bits +=
+            choices[c].bits +
+            p->sample.pieces *
+                (uint64_t)(WCODEC_STREAM_BITS + (c == 0 && raw >= 4 ? 0 : WCODEC_NO_PAYLOAD_BITS)) *
+                WCODEC_BIT;
         c++;
     }
     return WCODEC_OK;
 }
 
-/* Splits and profiles that decode fast win where they are larger by at most this share of the tensor's size. The split that comes first, of four raw bits
- * (three for e5m2), decodes fastest, in pairs: 0.5 %, or 0.8 % for 8-bit floats, of which Gaussian e4m3 loses 0.6 % by it. Of residuals 0.7 % for all splits in
- * pairs, and 0.4 % for P8. */
-static uint64_t share_for_speed(const struct planner *p, unsigned split, unsigned profile, uint64_t bits)
+/* Splits and profiles that decode fast win where they are larger by at most this share of the
+ * tensor's size. The split that comes first, of four raw bits (three for e5m2), decodes fastest, in
+ * pairs: 0.5 %, or 0.8 % for 8-bit floats, of which Gaussian e4m3 loses 0.6 % by it. Of residuals
+ * 0.7 % for all splits in pairs, and 0.4 % for P8. */
+static uint64_t share_for_speed(const struct planner *p, unsigned split, unsigned profile,
+                                uint64_t bits)
 {
     const bool residuals = p->settings->residuals && p->survey->element_log2 == 0;
     if (p->settings->level >= 7 || (split && !residuals))
         return 0;
-    return bits / 65536 * (!residuals ? (p->integers ? 328 : 524) : profile == WCODEC_PAIRS ? 459 : profile == WCODEC_P8 ? 262 : 0);
+    return bits / 65536 *
+           (!residuals                ? (p->integers ? 328 : 524)
+            : profile == WCODEC_PAIRS ? 459
+            : profile == WCODEC_P8    ? 262
+                                      : 0);
 }
 
-/* Of coefficients of bytes in their order GPUs make elements in one pass where all bits are coded, or four. */
+/* Of coefficients of bytes in their order GPUs make elements in one pass where all bits are coded,
+ * or four. */
 static bool is_slow(const struct planner *p, const struct wcodec_split *split)
 {
-    return p->settings->plain && p->survey->element_log2 == 0 && split->field_count > 1 && split->fields[0].width != 4;
+    return p->settings->plain && p->survey->element_log2 == 0 && split->field_count > 1 &&
+           split->fields[0].width != 4;
 }
 
 /* The split of least cost, its choices in choices[0]. `choices` has room for two splits. */
-static wcodec_status choose_split(struct planner *p, const struct wcodec_split *splits, unsigned count, struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED], unsigned *chosen,
-                                  wcodec_error *err)
+static wcodec_status choose_split(struct planner *p, const struct wcodec_split *splits,
+                                  unsigned count,
+                                  struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED],
+                                  unsigned *chosen, wcodec_error *err)
 {
     uint64_t least = UINT64_MAX, bits, best_score = UINT64_MAX;
     for (unsigned i = 0; i < count; i++)
-        least = splits[i].estimate < least && !is_low(p, &splits[i]) && !is_slow(p, &splits[i]) ? splits[i].estimate : least;
+        least = splits[i].estimate < least && !is_low(p, &splits[i]) && !is_slow(p, &splits[i])
+                    ? splits[i].estimate
+                    : least;
     for (unsigned i = 0; i < count; i++) {
-        /* More tables seldom gain more than this. Where the fast split is nearly the best, that is settled. */
+        /* More tables seldom gain more than this. Where the fast split is nearly the best, that is
+         * settled. */
         if (count > 1 && (splits[i].estimate > least + least / 16 || is_slow(p, &splits[i])))
             continue;
-        if (i > 0 && p->settings->level < 5 && splits[0].estimate <= least + share_for_speed(p, 0, WCODEC_PAIRS, least) / 5 * 4)
+        if (i > 0 && p->settings->level < 5 &&
+            splits[0].estimate <= least + share_for_speed(p, 0, WCODEC_PAIRS, least) / 5 * 4)
             break;
         wcodec_status status = choose_fields(p, &splits[i], choices[1], &bits, err);
         if (status)
@@ -218,42 +256,53 @@ static wcodec_status choose_split(struct planner *p, const struct wcodec_split *
 
 static bool is_float(wcodec_dtype dtype)
 {
-    return dtype == WCODEC_DTYPE_BF16 || dtype == WCODEC_DTYPE_F16 || dtype == WCODEC_DTYPE_F32 || dtype == WCODEC_DTYPE_C64 || dtype == WCODEC_DTYPE_F64;
+    return dtype == WCODEC_DTYPE_BF16 || dtype == WCODEC_DTYPE_F16 || dtype == WCODEC_DTYPE_F32 ||
+           dtype == WCODEC_DTYPE_C64 || dtype == WCODEC_DTYPE_F64;
 }
 
 /* Counts of a whole field, if the survey has them. */
-static bool surveyed_counts(const struct wcodec_survey *survey, uint64_t add, const struct wcodec_field *f, uint64_t counts[256])
+static bool surveyed_counts(const struct wcodec_survey *survey, uint64_t add,
+                            const struct wcodec_field *f, uint64_t counts[256])
 {
     if (survey->element_log2 == 0) {
         for (unsigned v = 0; v < 256; v++)
-            counts[((v + (unsigned)add) & 0xff) >> f->shift & ((1u << f->width) - 1)] += survey->counts[0][v];
+            counts[((v + (unsigned)add) & 0xff) >> f->shift & ((1u << f->width) - 1)] +=
+                survey->counts[0][v];
         return true;
     }
     for (unsigned a = 0; a < survey->atom_count && add == 0; a++)
-        if (survey->atoms[a].use == WCODEC_ATOM_COUNTED && survey->atoms[a].shift == f->shift && survey->atoms[a].width == f->width) {
+        if (survey->atoms[a].use == WCODEC_ATOM_COUNTED && survey->atoms[a].shift == f->shift &&
+            survey->atoms[a].width == f->width) {
             memcpy(counts, survey->counts[a], 256 * sizeof *counts);
             return true;
         }
     return false;
 }
 
-/* Tables as they will be stored: fitted to the whole tensor where its counts are known or worth the time. */
-static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, unsigned c, struct wcodec_field_choice *choice, wcodec_error *err)
+/* Tables as they will be stored: fitted to the whole tensor where its counts are known or worth the
+ * time. */
+static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, unsigned c,
+                                  struct wcodec_field_choice *choice, wcodec_error *err)
 {
     const struct wcodec_tiling *t = plan->tiling;
     const struct wcodec_field *f = &t->fields[t->coded[c]];
     uint64_t counts[256] = {0};
-    if (choice->count == 1 && choice->profile != WCODEC_PAIRS && surveyed_counts(p->survey, t->add, f, counts)) {
+    if (choice->count == 1 && choice->profile != WCODEC_PAIRS &&
+        surveyed_counts(p->survey, t->add, f, counts)) {
         struct wcodec_table_kind kind = {choice->profile, f->width, 0, false};
         uint32_t costs[256];
         wcodec_table_fit(&kind, counts, true, &choice->tables[0]);
         wcodec_table_costs(&choice->tables[0], costs);
         plan->word_bits += wcodec_counts_cost(counts, costs) / WCODEC_BIT;
     } else {
-        unsigned rounds = choice->count == 1 || p->settings->level < 5 ? 1 : p->settings->level < 7 ? 2 : 4;
-        uint64_t stride = p->settings->level < 5 && t->tiles > REFINE_TILES ? t->tiles / REFINE_TILES : 1;
+        unsigned rounds = choice->count == 1 || p->settings->level < 5 ? 1
+                          : p->settings->level < 7                     ? 2
+                                                                       : 4;
+        uint64_t stride =
+            p->settings->level < 5 && t->tiles > REFINE_TILES ? t->tiles / REFINE_TILES : 1;
         for (unsigned i = 0; i < rounds; i++) {
-            wcodec_status status = wcodec_tables_refine(p->context, &p->dsp, t, c, p->data, stride, p->sample.scattered, choice, err);
+            wcodec_status status = wcodec_tables_refine(p->context, &p->dsp, t, c, p->data, stride,
+                                                        p->sample.scattered, choice, err);
             if (status)
                 return status;
         }
@@ -263,7 +312,8 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
 }
 
 /* Level 1: one P8 table a field, from the survey. */
-static void choose_fast(const struct planner *p, const struct wcodec_split *split, struct wcodec_field_choice choices[WCODEC_MAX_CODED])
+static void choose_fast(const struct planner *p, const struct wcodec_split *split,
+                        struct wcodec_field_choice choices[WCODEC_MAX_CODED])
 {
     unsigned c = 0;
     for (unsigned i = 0; i < split->field_count; i++)
@@ -274,7 +324,9 @@ static void choose_fast(const struct planner *p, const struct wcodec_split *spli
         }
 }
 
-static wcodec_status plan_tiling(const struct planner *p, const struct wcodec_split *split, const struct wcodec_field_choice *choices, uint64_t size, struct wcodec_tiling *t, wcodec_error *err)
+static wcodec_status plan_tiling(const struct planner *p, const struct wcodec_split *split,
+                                 const struct wcodec_field_choice *choices, uint64_t size,
+                                 struct wcodec_tiling *t, wcodec_error *err)
 {
     unsigned c = 0;
     memset(t, 0, sizeof *t);
@@ -292,8 +344,10 @@ static wcodec_status plan_tiling(const struct planner *p, const struct wcodec_sp
     return wcodec_tiling_derive(t, size, err);
 }
 
-/* Integers of 16 bits are cut otherwise too, so that zero is in the middle of a field: in bytes, small negative ones have an upper byte of their own. */
-static wcodec_status centred_split(const struct planner *p, struct wcodec_split *split, wcodec_error *err)
+/* Integers of 16 bits are cut otherwise too, so that zero is in the middle of a field: in bytes,
+ * small negative ones have an upper byte of their own. */
+static wcodec_status centred_split(const struct planner *p, struct wcodec_split *split,
+                                   wcodec_error *err)
 {
     int least = INT16_MAX, largest = INT16_MIN;
     for (uint64_t i = 0; i < p->survey->elements; i++) {
@@ -301,10 +355,13 @@ static wcodec_status centred_split(const struct planner *p, struct wcodec_split 
         least = v < least ? v : least;
         largest = v > largest ? v : largest;
     }
-    return wcodec_integer_split(&p->context->allocator, p->data, p->survey->elements, least, largest, split, err);
+    return wcodec_integer_split(&p->context->allocator, p->data, p->survey->elements, least,
+                                largest, split, err);
 }
 
-static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t size, struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED], struct wcodec_plan *plan, wcodec_error *err)
+static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t size,
+                               struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED],
+                               struct wcodec_plan *plan, wcodec_error *err)
 {
     struct wcodec_split splits[WCODEC_MAX_SPLITS];
     unsigned chosen = 0, count = 1;
@@ -313,7 +370,8 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
         splits[0] = *p->settings->split;
         plan->order0_bits = splits[0].order0_bits;
     } else {
-        count = wcodec_split_candidates(p->survey, dtype, p->settings->residuals, p->settings->level, splits, &plan->order0_bits);
+        count = wcodec_split_candidates(p->survey, dtype, p->settings->residuals,
+                                        p->settings->level, splits, &plan->order0_bits);
         if (p->settings->level >= 2 && (dtype == WCODEC_DTYPE_I16 || dtype == WCODEC_DTYPE_U16))
             status = centred_split(p, &splits[count++], err);
         if (count == 2 && !status && splits[1].order0_bits < plan->order0_bits)
@@ -322,7 +380,9 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
     if (p->settings->level <= 1) {
         choose_fast(p, &splits[0], choices[0]);
     } else if (!status) {
-        status = sample_allocate(&p->sample, &p->context->allocator, p->settings->level, wcodec_tile_policy(p->settings, p->survey->elements), p->survey->elements, err);
+        status = sample_allocate(&p->sample, &p->context->allocator, p->settings->level,
+                                 wcodec_tile_policy(p->settings, p->survey->elements),
+                                 p->survey->elements, err);
         p->sample.scattered = p->settings->residuals && p->survey->element_log2 == 0;
         if (!status)
             status = choose_split(p, splits, count, choices, &chosen, err);
@@ -333,18 +393,29 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
     for (unsigned c = 0; !status && c < plan->tiling->coded_count; c++)
         status = finish_field(p, plan, c, &choices[0][c], err);
     if (!status)
-        status = wcodec_cpu_encoder_create(wcodec_cpu_levels() & p->context->cpu_mask, plan->tiling, (const struct wcodec_encode_table *const *)plan->tables, plan->allocator, &plan->encoder, err);
+        status = wcodec_cpu_encoder_create(wcodec_cpu_levels() & p->context->cpu_mask, plan->tiling,
+                                           (const struct wcodec_encode_table *const *)plan->tables,
+                                           plan->allocator, &plan->encoder, err);
     return status;
 }
 
-wcodec_status wcodec_plan_tensor(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size,
-                                 const struct wcodec_survey *survey, struct wcodec_plan **plan, wcodec_error *err)
+wcodec_status wcodec_plan_tensor(wcodec_context *context,
+                                 const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                                 const uint8_t *data, uint64_t size,
+                                 const struct wcodec_survey *survey, struct wcodec_plan **plan,
+                                 wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
-    struct planner planner = {.context = context, .settings = settings, .survey = survey, .data = data, .by_value = is_float(dtype), .integers = dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8};
+    struct planner planner = {.context = context,
+                              .settings = settings,
+                              .survey = survey,
+                              .data = data,
+                              .by_value = is_float(dtype),
+                              .integers = dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8};
     wcodec_cpu_encode_dsp_init(&planner.dsp, wcodec_cpu_levels() & context->cpu_mask);
     struct wcodec_plan *result = wcodec_alloc_zeroed(allocator, sizeof *result);
-    struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED] = wcodec_alloc_array(allocator, 2, sizeof *choices);
+    struct wcodec_field_choice(*choices)[WCODEC_MAX_CODED] =
+        wcodec_alloc_array(allocator, 2, sizeof *choices);
     if (result) {
         result->allocator = allocator;
         result->tiling = wcodec_alloc(allocator, sizeof *result->tiling);
@@ -367,6 +438,8 @@ wcodec_status wcodec_plan_tensor(wcodec_context *context, const struct wcodec_en
 uint64_t wcodec_plan_size(const struct wcodec_plan *plan)
 {
     const struct wcodec_tiling *t = plan->tiling;
-    const uint64_t each = wcodec_tile_raw_size(t, wcodec_tile_elements(t, 0), WCODEC_STREAM_RANS) + t->coded_count * (4 * WCODEC_LANES + 8) + 4;
-    return plan->word_bits / 8 + (uint64_t)((double)each * (double)t->elements / (double)wcodec_tile_elements(t, 0));
+    const uint64_t each = wcodec_tile_raw_size(t, wcodec_tile_elements(t, 0), WCODEC_STREAM_RANS) +
+                          t->coded_count * (4 * WCODEC_LANES + 8) + 4;
+    return plan->word_bits / 8 +
+           (uint64_t)((double)each * (double)t->elements / (double)wcodec_tile_elements(t, 0));
 }

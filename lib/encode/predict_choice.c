@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Modes are chosen by what residuals cost in bits, not by how small they are. The costs are those of a table that all blocks share, which in turn comes of the
- * modes that they take: some rounds settle both, on a sample. */
+/* Modes are chosen by what residuals cost in bits, not by how small they are. The costs are those
+ * of a table that all blocks share, which in turn comes of the modes that they take: some rounds
+ * settle both, on a sample. */
 #include "core/error.h"
 #include "encode/bits.h"
 #include "encode/histogram.h"
@@ -10,14 +11,14 @@
 
 enum {
     PARTS = 4,
-    LOOK_MIN = 8,     /* blocks of the first look */
+    LOOK_MIN = 8, /* blocks of the first look */
     LOOK_MAX = 128,
     LOOK_SHARE = 512, /* one block of so many */
     SAMPLE_MIN = 64,  /* blocks of the sample that decides */
     SAMPLE_SHARE = 4,
-    RARE = 32,        /* a mode that fewer than one of so many blocks like is left out */
+    RARE = 32, /* a mode that fewer than one of so many blocks like is left out */
     WHT_LEVEL = 7,
-    GAIN_LOOK = 64,  /* what promises less than one part in so many is left alone */
+    GAIN_LOOK = 64, /* what promises less than one part in so many is left alone */
     GAIN_SAMPLE = 128
 };
 
@@ -30,37 +31,47 @@ struct sample {
     uint16_t (*residuals)[WCODEC_BLOCK]; /* [mode * count + block] */
 };
 
-/* Of lower and upper bytes; each in several parts, so that equal neighbours do not wait for each other. */
+/* Of lower and upper bytes; each in several parts, so that equal neighbours do not wait for each
+ * other. */
 struct histogram {
     uint32_t counts[2][PARTS][256];
 };
 
 /* Modes below `end` in a sample of `count` blocks, none first. */
-static wcodec_status take_sample(const wcodec_allocator *allocator, int level, const struct wcodec_blocks *blocks, const uint8_t *data, size_t count, unsigned end, struct sample *s, wcodec_error *err)
+static wcodec_status take_sample(const wcodec_allocator *allocator, int level,
+                                 const struct wcodec_blocks *blocks, const uint8_t *data,
+                                 size_t count, unsigned end, struct sample *s, wcodec_error *err)
 {
     *s = (struct sample){.element_log2 = blocks->element_log2, .count = count};
     for (unsigned mode = 0; mode < end; mode++)
         if (wcodec_mode_valid(mode) && (mode != WCODEC_PREDICTOR_WHT || level >= WHT_LEVEL))
             s->modes[s->mode_count++] = (uint8_t)mode;
     const unsigned mode_count = s->mode_count;
-    s->residuals = wcodec_alloc_array(allocator, (uint64_t)count * mode_count, sizeof *s->residuals);
+    s->residuals =
+        wcodec_alloc_array(allocator, (uint64_t)count * mode_count, sizeof *s->residuals);
     if (!s->residuals)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu blocks", count);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu blocks",
+                           count);
     for (size_t i = 0; i < count; i++) {
         uint16_t elements[WCODEC_BLOCK];
         /* Evenly, but not always at the same place of a row of blocks. */
         const uint64_t stride = blocks->count / count > 0 ? blocks->count / count : 1;
-        wcodec_block_load(blocks, data, (blocks->count * i / count + wcodec_scatter(i, stride)) % blocks->count, elements);
+        wcodec_block_load(blocks, data,
+                          (blocks->count * i / count + wcodec_scatter(i, stride)) % blocks->count,
+                          elements);
         for (unsigned m = 0; m < mode_count; m++)
-            wcodec_block_residuals(s->modes[m], s->element_log2, elements, s->residuals[m * count + i]);
+            wcodec_block_residuals(s->modes[m], s->element_log2, elements,
+                                   s->residuals[m * count + i]);
     }
     return WCODEC_OK;
 }
 
-/* Residuals of 16 bits are counted as they are coded: with zero in the middle of what the upper byte has alike. */
+/* Residuals of 16 bits are counted as they are coded: with zero in the middle of what the upper
+ * byte has alike. */
 enum { CENTRE = 128 };
 
-static void count_block(unsigned element_log2, const uint16_t residuals[WCODEC_BLOCK], struct histogram *h)
+static void count_block(unsigned element_log2, const uint16_t residuals[WCODEC_BLOCK],
+                        struct histogram *h)
 {
     for (unsigned i = 0; i < WCODEC_BLOCK; i += PARTS)
         for (unsigned k = 0; k < PARTS; k++) {
@@ -91,7 +102,8 @@ static uint64_t histogram_bits(unsigned element_log2, const struct histogram *h)
 }
 
 /* Every value gets a little, so that nothing costs without end. */
-static void costs_of(unsigned element_log2, const struct histogram *h, struct wcodec_residual_costs *costs)
+static void costs_of(unsigned element_log2, const struct histogram *h,
+                     struct wcodec_residual_costs *costs)
 {
     memset(costs, 0, sizeof *costs);
     for (unsigned byte = 0; byte <= element_log2; byte++) {
@@ -104,18 +116,22 @@ static void costs_of(unsigned element_log2, const struct histogram *h, struct wc
     }
 }
 
-static uint32_t block_cost(const struct wcodec_residual_costs *costs, unsigned element_log2, const uint16_t residuals[WCODEC_BLOCK])
+static uint32_t block_cost(const struct wcodec_residual_costs *costs, unsigned element_log2,
+                           const uint16_t residuals[WCODEC_BLOCK])
 {
     uint32_t sums[PARTS] = {0};
     for (unsigned i = 0; i < WCODEC_BLOCK; i += PARTS)
         for (unsigned k = 0; k < PARTS; k++) {
             sums[k] += costs->bits[0][(residuals[i + k] + CENTRE) & 0xff];
-            sums[k] += element_log2 ? costs->bits[1][(uint16_t)(residuals[i + k] + CENTRE) >> 8] : 0;
+            sums[k] +=
+                element_log2 ? costs->bits[1][(uint16_t)(residuals[i + k] + CENTRE) >> 8] : 0;
         }
     return sums[0] + sums[1] + sums[2] + sums[3];
 }
 
-unsigned wcodec_block_choose(const struct wcodec_mode_choice *choice, unsigned element_log2, const uint16_t elements[WCODEC_BLOCK], uint16_t residuals[WCODEC_BLOCK])
+unsigned wcodec_block_choose(const struct wcodec_mode_choice *choice, unsigned element_log2,
+                             const uint16_t elements[WCODEC_BLOCK],
+                             uint16_t residuals[WCODEC_BLOCK])
 {
     uint16_t other[WCODEC_BLOCK];
     unsigned best = 0;
@@ -133,7 +149,8 @@ unsigned wcodec_block_choose(const struct wcodec_mode_choice *choice, unsigned e
     return best;
 }
 
-/* Could prediction pay? Each mode is judged by the costs of its own residuals, each block by the best of them: a bound that is too good rather than too bad. */
+/* Could prediction pay? Each mode is judged by the costs of its own residuals, each block by the
+ * best of them: a bound that is too good rather than too bad. */
 static bool look_pays(const struct sample *s)
 {
     uint64_t none = 0, mixed = 0;
@@ -157,9 +174,11 @@ static bool look_pays(const struct sample *s)
     return mixed < none - none / GAIN_LOOK;
 }
 
-/* A set of modes of the sample (bits), settled from the costs of `h`: h becomes what the blocks' residuals are then, uses how many take each. Returns the bits
- * of the sample, numbers of modes included. */
-static uint64_t settle(const struct sample *s, uint32_t set, unsigned rounds, struct histogram *h, struct wcodec_residual_costs *costs, size_t uses[WCODEC_MODES])
+/* A set of modes of the sample (bits), settled from the costs of `h`: h becomes what the blocks'
+ * residuals are then, uses how many take each. Returns the bits of the sample, numbers of modes
+ * included. */
+static uint64_t settle(const struct sample *s, uint32_t set, unsigned rounds, struct histogram *h,
+                       struct wcodec_residual_costs *costs, size_t uses[WCODEC_MODES])
 {
     unsigned members = 0;
     for (unsigned m = 0; m < s->mode_count; m++)
@@ -173,7 +192,9 @@ static uint64_t settle(const struct sample *s, uint32_t set, unsigned rounds, st
             uint32_t least = UINT32_MAX;
             unsigned best = 0;
             for (unsigned m = 0; m < s->mode_count; m++) {
-                const uint32_t cost = set >> m & 1 ? block_cost(costs, s->element_log2, s->residuals[m * s->count + i]) : UINT32_MAX;
+                const uint32_t cost = set >> m & 1 ? block_cost(costs, s->element_log2,
+                                                                s->residuals[m * s->count + i])
+                                                   : UINT32_MAX;
                 if (cost < least) {
                     least = cost;
                     best = m;
@@ -184,19 +205,22 @@ static uint64_t settle(const struct sample *s, uint32_t set, unsigned rounds, st
         }
         *h = next;
     }
-    return histogram_bits(s->element_log2, h) + s->count * wcodec_blocks_index_bits(&like) * WCODEC_BIT;
+    return histogram_bits(s->element_log2, h) +
+           s->count * wcodec_blocks_index_bits(&like) * WCODEC_BIT;
 }
 
 static unsigned most_used(const size_t uses[WCODEC_MODES], size_t least, uint32_t without)
 {
     unsigned best = WCODEC_MODES;
     for (unsigned m = 0; m < WCODEC_MODES; m++)
-        if (!(without >> m & 1) && uses[m] > least && (best == WCODEC_MODES || uses[m] > uses[best]))
+        if (!(without >> m & 1) && uses[m] > least &&
+            (best == WCODEC_MODES || uses[m] > uses[best]))
             best = m;
     return best;
 }
 
-/* The best mode alone, and sets that grow by the modes that blocks like best: the one of least bits. Returns its bits. */
+/* The best mode alone, and sets that grow by the modes that blocks like best: the one of least
+ * bits. Returns its bits. */
 static uint64_t choose_set(const struct sample *s, int level, struct wcodec_mode_choice *choice)
 {
     const unsigned rounds = level < 5 ? 2 : 4;
@@ -223,7 +247,9 @@ static uint64_t choose_set(const struct sample *s, int level, struct wcodec_mode
     uint32_t set = best_set;
     for (unsigned i = 0, members = 1; i < sizeof sizes / sizeof *sizes; i++) {
         const unsigned before = members;
-        for (unsigned m; members < sizes[i] && (m = most_used(likes, s->count / RARE, set)) < WCODEC_MODES; members++)
+        for (unsigned m;
+             members < sizes[i] && (m = most_used(likes, s->count / RARE, set)) < WCODEC_MODES;
+             members++)
             set |= 1u << m;
         if (members == before)
             break;
@@ -250,11 +276,16 @@ static size_t clamp(uint64_t value, size_t least, size_t most)
 static size_t sample_blocks(uint64_t blocks, int level)
 {
     const uint64_t share = blocks / (level < 7 ? SAMPLE_SHARE : 1);
-    return clamp(share < SAMPLE_MIN && share < blocks ? SAMPLE_MIN : share, 1, level < 5 ? 512 : level < 9 ? 1024 : 2048);
+    return clamp(share < SAMPLE_MIN && share < blocks ? SAMPLE_MIN : share, 1,
+                 level < 5   ? 512
+                 : level < 9 ? 1024
+                             : 2048);
 }
 
-wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level, const struct wcodec_blocks *blocks, const uint8_t *data, unsigned forced, struct wcodec_mode_choice *choice,
-                                  bool *pays, wcodec_error *err)
+wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level,
+                                  const struct wcodec_blocks *blocks, const uint8_t *data,
+                                  unsigned forced, struct wcodec_mode_choice *choice, bool *pays,
+                                  wcodec_error *err)
 {
     struct sample s;
     *pays = forced < WCODEC_PREDICTORS;
@@ -262,23 +293,28 @@ wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level, 
         *choice = (struct wcodec_mode_choice){.count = 1, .modes = {(uint8_t)forced}};
         return WCODEC_OK;
     }
-    wcodec_status status = take_sample(allocator, level, blocks, data, clamp(blocks->count / LOOK_SHARE, LOOK_MIN, LOOK_MAX), WCODEC_PREDICTORS, &s, err);
+    wcodec_status status = take_sample(allocator, level, blocks, data,
+                                       clamp(blocks->count / LOOK_SHARE, LOOK_MIN, LOOK_MAX),
+                                       WCODEC_PREDICTORS, &s, err);
     if (status)
         return status;
     const bool promising = look_pays(&s);
     wcodec_free(allocator, s.residuals);
     if (!promising)
         return WCODEC_OK;
-    status = take_sample(allocator, level, blocks, data, sample_blocks(blocks->count, level), 2 * WCODEC_MODE_DIFFERENTIAL, &s, err);
+    status = take_sample(allocator, level, blocks, data, sample_blocks(blocks->count, level),
+                         2 * WCODEC_MODE_DIFFERENTIAL, &s, err);
     if (status)
         return status;
     struct histogram none = {{{{0}}}};
     for (size_t i = 0; i < s.count; i++)
         count_block(s.element_log2, s.residuals[i], &none);
     /* Padding is coded with the residuals, but not with the tensor itself. */
-    const double plain = (double)histogram_bits(s.element_log2, &none) * (double)blocks->size, padded = (double)wcodec_blocks_residual_size(blocks);
+    const double plain = (double)histogram_bits(s.element_log2, &none) * (double)blocks->size,
+                 padded = (double)wcodec_blocks_residual_size(blocks);
     const double bits = (double)choose_set(&s, level, choice) * padded;
-    *pays = bits < plain * (1 - 1.0 / GAIN_SAMPLE) && !(choice->count == 1 && choice->modes[0] == WCODEC_PREDICTOR_NONE);
+    *pays = bits < plain * (1 - 1.0 / GAIN_SAMPLE) &&
+            !(choice->count == 1 && choice->modes[0] == WCODEC_PREDICTOR_NONE);
     wcodec_free(allocator, s.residuals);
     return WCODEC_OK;
 }

@@ -16,14 +16,15 @@ struct refiner {
     const uint8_t *data;
     const struct wcodec_field_choice *choice;
     struct wcodec_costs *costs; /* NULL with one table */
-    uint64_t stride, units; /* tiles that are counted */
+    uint64_t stride, units;     /* tiles that are counted */
     bool scattered;
     size_t tasks;
     uint64_t (*counts)[256]; /* by task and table */
 };
 
 /* `count` symbols that share a table, at most a tile. */
-static void count_unit(const struct refiner *r, const uint8_t *symbols, uint32_t count, uint64_t (*counts)[256])
+static void count_unit(const struct refiner *r, const uint8_t *symbols, uint32_t count,
+                       uint64_t (*counts)[256])
 {
     unsigned best = 0;
     if (r->costs) {
@@ -46,21 +47,26 @@ static void count_unit(const struct refiner *r, const uint8_t *symbols, uint32_t
 }
 
 /* Values of a tile, as the symbols that are coded. */
-static uint32_t load_symbols(const struct refiner *r, uint64_t first, uint32_t count, uint8_t *symbols)
+static uint32_t load_symbols(const struct refiner *r, uint64_t first, uint32_t count,
+                             uint8_t *symbols)
 {
     const struct wcodec_tiling *t = r->tiling;
-    r->dsp->extract(r->data + (first << t->element_log2), count, t->element_log2, t->add, r->field->shift, r->field->width, symbols);
-    return r->choice->profile == WCODEC_PAIRS ? wcodec_pairs_symbols(symbols, count, r->choice->tables[0].base) : count;
+    r->dsp->extract(r->data + (first << t->element_log2), count, t->element_log2, t->add,
+                    r->field->shift, r->field->width, symbols);
+    return r->choice->profile == WCODEC_PAIRS
+               ? wcodec_pairs_symbols(symbols, count, r->choice->tables[0].base)
+               : count;
 }
 
 static void refine_task(void *argument, size_t task)
 {
     struct refiner *r = argument;
     const struct wcodec_tiling *t = r->tiling;
-    uint64_t (*counts)[256] = r->counts + task * r->choice->count;
+    uint64_t(*counts)[256] = r->counts + task * r->choice->count;
     uint8_t symbols[(size_t)1 << WCODEC_TILE_LOG2_MAX];
     for (uint64_t i = r->units * task / r->tasks; i < r->units * (task + 1) / r->tasks; i++) {
-        const uint64_t place = i * r->stride + (r->scattered ? wcodec_scatter(i, r->stride) : 0), tile = place < t->tiles ? place : t->tiles - 1;
+        const uint64_t place = i * r->stride + (r->scattered ? wcodec_scatter(i, r->stride) : 0),
+                       tile = place < t->tiles ? place : t->tiles - 1;
         uint32_t n = load_symbols(r, tile << t->tile_log2, wcodec_tile_elements(t, tile), symbols);
         uint32_t unit = r->choice->run_log2 ? (uint32_t)1 << r->choice->run_log2 : n;
         for (uint32_t j = 0; j < n; j += unit)
@@ -68,11 +74,17 @@ static void refine_task(void *argument, size_t task)
     }
 }
 
-wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_cpu_encode_dsp *dsp, const struct wcodec_tiling *tiling, unsigned field, const uint8_t *data,
-                                   uint64_t stride, bool scattered, struct wcodec_field_choice *choice, wcodec_error *err)
+wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_cpu_encode_dsp *dsp,
+                                   const struct wcodec_tiling *tiling, unsigned field,
+                                   const uint8_t *data, uint64_t stride, bool scattered,
+                                   struct wcodec_field_choice *choice, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
-    struct refiner r = {.dsp = dsp, .tiling = tiling, .field = &tiling->fields[tiling->coded[field]], .data = data, .choice = choice};
+    struct refiner r = {.dsp = dsp,
+                        .tiling = tiling,
+                        .field = &tiling->fields[tiling->coded[field]],
+                        .data = data,
+                        .choice = choice};
     const struct wcodec_table *pointers[WCODEC_POOL_MAX];
     wcodec_status status = WCODEC_OK;
     r.stride = stride;
@@ -92,7 +104,8 @@ wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_
     if (r.costs)
         wcodec_costs_init(r.costs, pointers, choice->count);
     wcodec_run(context, refine_task, &r, r.tasks);
-    struct wcodec_table_kind kind = {choice->profile, r.field->width, choice->tables[0].base, choice->run_log2 > 0};
+    struct wcodec_table_kind kind = {choice->profile, r.field->width, choice->tables[0].base,
+                                     choice->run_log2 > 0};
     for (unsigned i = 0; i < choice->count; i++) {
         uint64_t counts[256] = {0}, total = 0;
         for (size_t task = 0; task < r.tasks; task++)

@@ -15,18 +15,21 @@ int wcodec_zstd_level(int level)
 }
 
 enum {
-    SIZE_MIN = 65536, /* smaller tensors stay as they are: decoding them from tiles is worth more than a few bytes */
+    SIZE_MIN = 65536, /* smaller tensors stay as they are: decoding them from tiles is worth more
+                         than a few bytes */
     SAMPLE_MIN = 16384,
     SAMPLE_MAX = 1 << 20,
     PIECES = 4,
-    TABLES = 128, /* bytes that zstd's tables take in a small sample, about, and spread over all of a tensor hardly count */
+    TABLES = 128, /* bytes that zstd's tables take in a small sample, about, and spread over all of
+                     a tensor hardly count */
     ANCHOR_SPACING = 64,
     ANCHORS_MAX = 8192, /* their table stays in the first-level cache */
     WINDOW = 128,
     WINDOWS_MAX = 1024
 };
 
-/* Where the pieces of a tensor lie that are looked at: from the begin of a tile on, so that it is known what they take in tiles. */
+/* Where the pieces of a tensor lie that are looked at: from the begin of a tile on, so that it is
+ * known what they take in tiles. */
 struct piece {
     uint64_t first, end; /* tiles */
     uint64_t begin;      /* bytes from here on */
@@ -35,21 +38,35 @@ struct piece {
 
 static struct piece find_piece(uint64_t size, uint64_t length, uint64_t tile_size, unsigned i)
 {
-    const uint64_t tiles = wcodec_div_up_u64(size, tile_size), count = wcodec_div_up_u64(length, tile_size);
-    const uint64_t first = (size - length) / (PIECES - 1) * i / tile_size, left = size - first * tile_size;
-    return (struct piece){first, first + count < tiles ? first + count : tiles, left < length ? size - length : first * tile_size, left < count * tile_size ? left : count * tile_size};
+    const uint64_t tiles = wcodec_div_up_u64(size, tile_size),
+                   count = wcodec_div_up_u64(length, tile_size);
+    const uint64_t first = (size - length) / (PIECES - 1) * i / tile_size,
+                   left = size - first * tile_size;
+    return (struct piece){first, first + count < tiles ? first + count : tiles,
+                          left < length ? size - length : first * tile_size,
+                          left < count * tile_size ? left : count * tile_size};
 }
 
-static wcodec_status code_sample(const wcodec_allocator *allocator, int level, const uint8_t *data, uint64_t size, uint64_t tile_size, struct wcodec_zstd_look *look, wcodec_error *err)
+static wcodec_status code_sample(const wcodec_allocator *allocator, int level, const uint8_t *data,
+                                 uint64_t size, uint64_t tile_size, struct wcodec_zstd_look *look,
+                                 wcodec_error *err)
 {
-    const uint64_t part = size / (level < 5 ? 64 : 16), sample = part < SAMPLE_MIN ? SAMPLE_MIN : part > SAMPLE_MAX ? SAMPLE_MAX : part, piece = sample / PIECES;
+    const uint64_t part = size / (level < 5 ? 64 : 16),
+                   sample = part < SAMPLE_MIN   ? SAMPLE_MIN
+                            : part > SAMPLE_MAX ? SAMPLE_MAX
+                                                : part,
+                   piece = sample / PIECES;
     uint8_t *buffer = wcodec_alloc(allocator, 2 * (size_t)sample);
     if (!buffer)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %u bytes", (unsigned)sample);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %u bytes",
+                           (unsigned)sample);
     for (unsigned i = 0; i < PIECES; i++)
-        memcpy(buffer + i * piece, data + find_piece(size, piece, tile_size, i).begin, (size_t)piece);
+        memcpy(buffer + i * piece, data + find_piece(size, piece, tile_size, i).begin,
+               (size_t)piece);
     uint32_t check;
-    wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(PIECES * piece), wcodec_zstd_level(level < 7 ? level : 6), NULL, buffer + sample, &look->coded, &check, err);
+    wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(PIECES * piece),
+                                               wcodec_zstd_level(level < 7 ? level : 6), NULL,
+                                               buffer + sample, &look->coded, &check, err);
     if (!status)
         look->piece = piece;
     wcodec_free(allocator, buffer);
@@ -61,9 +78,10 @@ static size_t hash_slot(uint64_t x, unsigned bits)
     return (size_t)(x * 0x9E3779B97F4A7C15u >> (64 - bits));
 }
 
-/* Note where the 8 bytes at evenly spaced anchors are, then look in some windows whether they come again. An estimate of the share of the tensor that
- * repeats follows. */
-static wcodec_status repeats(const wcodec_allocator *allocator, const uint8_t *data, uint64_t size, unsigned element_log2, bool *found, wcodec_error *err)
+/* Note where the 8 bytes at evenly spaced anchors are, then look in some windows whether they come
+ * again. An estimate of the share of the tensor that repeats follows. */
+static wcodec_status repeats(const wcodec_allocator *allocator, const uint8_t *data, uint64_t size,
+                             unsigned element_log2, bool *found, wcodec_error *err)
 {
     uint64_t spacing = ANCHOR_SPACING, step = (uint64_t)1 << element_log2, hits = 0, looks = 0;
     unsigned bits = 8;
@@ -81,7 +99,8 @@ static wcodec_status repeats(const wcodec_allocator *allocator, const uint8_t *d
         uint64_t begin = (size - WINDOW) / windows * i / step * step;
         for (uint64_t at = begin; at + 8 <= begin + WINDOW; at += step, looks++) {
             uint64_t x = wcodec_load_u64(data + at), anchor = anchors[hash_slot(x, bits)];
-            hits += anchor != 0 && (anchor - 1) * spacing != at && wcodec_load_u64(data + (anchor - 1) * spacing) == x;
+            hits += anchor != 0 && (anchor - 1) * spacing != at &&
+                    wcodec_load_u64(data + (anchor - 1) * spacing) == x;
         }
     }
     wcodec_free(allocator, anchors);
@@ -90,8 +109,9 @@ static wcodec_status repeats(const wcodec_allocator *allocator, const uint8_t *d
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, const uint8_t *data, uint64_t size, unsigned element_log2, unsigned tile_log2, struct wcodec_zstd_look *look,
-                               wcodec_error *err)
+wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, const uint8_t *data,
+                               uint64_t size, unsigned element_log2, unsigned tile_log2,
+                               struct wcodec_zstd_look *look, wcodec_error *err)
 {
     *look = (struct wcodec_zstd_look){0};
     if (size < SIZE_MIN)
@@ -99,7 +119,8 @@ wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, con
     wcodec_status status = repeats(allocator, data, size, element_log2, &look->repeats, err);
     if (status || look->repeats)
         return status;
-    return code_sample(allocator, level, data, size, (uint64_t)1 << (tile_log2 + element_log2), look, err);
+    return code_sample(allocator, level, data, size, (uint64_t)1 << (tile_log2 + element_log2),
+                       look, err);
 }
 
 /* What of the payload belongs to tiles [first, end). */
@@ -112,7 +133,9 @@ static uint64_t tiles_size(const struct wcodec_tiles *tiles, uint64_t first, uin
     return size;
 }
 
-wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, const struct wcodec_zstd_look *look, const struct wcodec_coded *coded, bool *may, wcodec_error *err)
+wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator,
+                                  const struct wcodec_zstd_look *look,
+                                  const struct wcodec_coded *coded, bool *may, wcodec_error *err)
 {
     const struct wcodec_tiling *t = coded->tiling;
     struct wcodec_tiles *tiles;
@@ -120,17 +143,21 @@ wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, const struc
     if (look->piece == 0)
         return WCODEC_OK;
     if (coded->coding == 4) {
-        /* Tiles hold residuals of other places than the sample's: it has its share of the whole, and some more. */
-        const double own = (double)coded->payload_size / (double)coded->blocks->size * (double)(PIECES * look->piece);
+        /* Tiles hold residuals of other places than the sample's: it has its share of the whole,
+         * and some more. */
+        const double own = (double)coded->payload_size / (double)coded->blocks->size *
+                           (double)(PIECES * look->piece);
         *may = (double)look->coded - TABLES < own * 1.05;
         return WCODEC_OK;
     }
-    wcodec_status status = wcodec_tiles_read(t, coded->parts[0].data, coded->payload_size, allocator, &tiles, err);
+    wcodec_status status =
+        wcodec_tiles_read(t, coded->parts[0].data, coded->payload_size, allocator, &tiles, err);
     if (status)
         return status;
     double own = (double)t->prefix_size / (double)t->size * (double)(PIECES * look->piece);
     for (unsigned i = 0; i < PIECES; i++) {
-        struct piece p = find_piece(t->size, look->piece, (uint64_t)1 << (t->tile_log2 + t->element_log2), i);
+        struct piece p =
+            find_piece(t->size, look->piece, (uint64_t)1 << (t->tile_log2 + t->element_log2), i);
         own += (double)tiles_size(tiles, p.first, p.end) / (double)p.of * (double)look->piece;
     }
     *may = (double)look->coded - TABLES < own * 0.99;

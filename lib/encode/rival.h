@@ -18,10 +18,14 @@ struct wcodec_zstd_look {
 };
 
 /* Look at a tensor that will have tiles of 2^tile_log2 elements. WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, const uint8_t *data, uint64_t size, unsigned element_log2, unsigned tile_log2, struct wcodec_zstd_look *look,
-                               wcodec_error *err);
+wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, const uint8_t *data,
+                               uint64_t size, unsigned element_log2, unsigned tile_log2,
+                               struct wcodec_zstd_look *look, wcodec_error *err);
 
-/* Does zstd shrink the sample more than its tiles shrank, or does the tensor repeat? Then all of it is worth trying. WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, const struct wcodec_zstd_look *look, const struct wcodec_coded *coded, bool *may, wcodec_error *err);
+/* Does zstd shrink the sample more than its tiles shrank, or does the tensor repeat? Then all of it
+ * is worth trying. WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator,
+                                  const struct wcodec_zstd_look *look,
+                                  const struct wcodec_coded *coded, bool *may, wcodec_error *err);
 
 #endif

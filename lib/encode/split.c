@@ -17,7 +17,8 @@ static void add_field(struct wcodec_split *split, unsigned kind, unsigned width,
         last->width = (uint8_t)(last->width + width);
         return;
     }
-    split->fields[split->field_count++] = (struct wcodec_field){.kind = (uint8_t)kind, .width = (uint8_t)width, .shift = (uint8_t)shift, .value = value};
+    split->fields[split->field_count++] = (struct wcodec_field){
+        .kind = (uint8_t)kind, .width = (uint8_t)width, .shift = (uint8_t)shift, .value = value};
 }
 
 static uint64_t low_bits(unsigned width)
@@ -25,7 +26,8 @@ static uint64_t low_bits(unsigned width)
     return width >= 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1;
 }
 
-/* Entropy of counts, scaled from those that were counted to all elements, in whole bits rounded up. */
+/* Entropy of counts, scaled from those that were counted to all elements, in whole bits rounded up.
+ */
 static uint64_t entropy_of_all(const uint64_t counts[256], uint64_t elements)
 {
     uint64_t counted = 0;
@@ -39,14 +41,16 @@ static uint64_t entropy_of_all(const uint64_t counts[256], uint64_t elements)
     return (uint64_t)((double)bits / (double)WCODEC_BIT * ((double)elements / (double)counted)) + 1;
 }
 
-/* Bits that coding a field costs beside its entropy, about: the table of the counted symbols (and what so many samples make the entropy look less: without it
- * every small tensor would seem to compress), and the states of the tiles. */
+/* Bits that coding a field costs beside its entropy, about: the table of the counted symbols (and
+ * what so many samples make the entropy look less: without it every small tensor would seem to
+ * compress), and the states of the tiles. */
 static uint64_t overhead(const uint64_t counts[256], uint64_t elements, bool payload)
 {
     uint64_t held = 0, tiles = elements / 8192 + 1;
     for (unsigned s = 0; s < 256; s++)
         held += counts[s] != 0;
-    return 12 * held + tiles * (uint64_t)(WCODEC_STREAM_BITS + (payload ? 0 : WCODEC_NO_PAYLOAD_BITS));
+    return 12 * held +
+           tiles * (uint64_t)(WCODEC_STREAM_BITS + (payload ? 0 : WCODEC_NO_PAYLOAD_BITS));
 }
 
 /* What becomes of each atom: [low, high) of its bits vary. */
@@ -57,9 +61,10 @@ struct atom_plan {
     uint64_t saved; /* against raw */
 };
 
-/* The varying bits of an atom; those that are constant in the whole tensor need not be in its field. An exponent is kept whole: decoders have fast paths for
- * the common lists. */
-static void plan_atom(const struct wcodec_survey *survey, unsigned a, bool trim, struct atom_plan *plan)
+/* The varying bits of an atom; those that are constant in the whole tensor need not be in its
+ * field. An exponent is kept whole: decoders have fast paths for the common lists. */
+static void plan_atom(const struct wcodec_survey *survey, unsigned a, bool trim,
+                      struct atom_plan *plan)
 {
     const struct wcodec_atom *atom = &survey->atoms[a];
     uint64_t vary = (survey->any & ~survey->all) >> atom->shift & low_bits(atom->width);
@@ -75,13 +80,15 @@ static void plan_atom(const struct wcodec_survey *survey, unsigned a, bool trim,
         return;
     uint64_t raw = survey->elements * (plan->high - plan->low);
     plan->bits = entropy_of_all(survey->counts[a], survey->elements);
-    uint64_t cost = plan->bits + overhead(survey->counts[a], survey->elements, atom->use == WCODEC_ATOM_COUNTED);
+    uint64_t cost = plan->bits +
+                    overhead(survey->counts[a], survey->elements, atom->use == WCODEC_ATOM_COUNTED);
     plan->saved = cost < raw ? raw - cost : 0;
 }
 
-/* Is coding this atom worth its time? An atom that is counted is coded unless that saves next to nothing; one that is raw as a rule must save more than one
- * percent. */
-static bool worth_coding(const struct wcodec_survey *survey, unsigned a, const struct atom_plan *plan, uint64_t total)
+/* Is coding this atom worth its time? An atom that is counted is coded unless that saves next to
+ * nothing; one that is raw as a rule must save more than one percent. */
+static bool worth_coding(const struct wcodec_survey *survey, unsigned a,
+                         const struct atom_plan *plan, uint64_t total)
 {
     if (plan->high == plan->low)
         return false;
@@ -96,7 +103,8 @@ static bool worth_coding(const struct wcodec_survey *survey, unsigned a, const s
 }
 
 /* Field list from the atoms as planned. */
-static void assemble(const struct wcodec_survey *survey, const struct atom_plan *plans, struct wcodec_split *split)
+static void assemble(const struct wcodec_survey *survey, const struct atom_plan *plans,
+                     struct wcodec_split *split)
 {
     memset(split, 0, sizeof *split);
     for (unsigned a = 0; a < survey->atom_count; a++) {
@@ -105,7 +113,8 @@ static void assemble(const struct wcodec_survey *survey, const struct atom_plan 
         uint64_t value = survey->all >> atom->shift;
         add_field(split, WCODEC_FIELD_CONSTANT, p->low, value & low_bits(p->low));
         add_field(split, p->coded ? WCODEC_FIELD_CODED : WCODEC_FIELD_RAW, p->high - p->low, 0);
-        add_field(split, WCODEC_FIELD_CONSTANT, atom->width - p->high, value >> p->high & low_bits(atom->width - p->high));
+        add_field(split, WCODEC_FIELD_CONSTANT, atom->width - p->high,
+                  value >> p->high & low_bits(atom->width - p->high));
         split->order0_bits += p->coded ? p->bits : survey->elements * (p->high - p->low);
     }
 }
@@ -128,7 +137,8 @@ static void bound_coded(const struct wcodec_survey *survey, struct atom_plan *pl
     while (coded > WCODEC_MAX_CODED) {
         unsigned least = survey->atom_count;
         for (unsigned a = 0; a < survey->atom_count; a++)
-            if (plans[a].coded && (least == survey->atom_count || plans[a].saved < plans[least].saved))
+            if (plans[a].coded &&
+                (least == survey->atom_count || plans[a].saved < plans[least].saved))
                 least = a;
         plans[least].coded = false;
         coded--;
@@ -136,7 +146,8 @@ static void bound_coded(const struct wcodec_survey *survey, struct atom_plan *pl
 }
 
 /* Elements of 16 bits and more: their atoms, each coded, raw or constant by what was counted. */
-static unsigned wide_candidates(const struct wcodec_survey *survey, int level, struct wcodec_split *splits, uint64_t *order0_bits)
+static unsigned wide_candidates(const struct wcodec_survey *survey, int level,
+                                struct wcodec_split *splits, uint64_t *order0_bits)
 {
     struct atom_plan plans[WCODEC_MAX_ATOMS];
     uint64_t total = 0, natural = 0;
@@ -151,7 +162,8 @@ static unsigned wide_candidates(const struct wcodec_survey *survey, int level, s
         total += raw - plans[a].saved;
     }
     for (unsigned a = 0; a < survey->atom_count; a++)
-        plans[a].coded = (level >= 2 || survey->atoms[a].use == WCODEC_ATOM_COUNTED) && worth_coding(survey, a, &plans[a], total);
+        plans[a].coded = (level >= 2 || survey->atoms[a].use == WCODEC_ATOM_COUNTED) &&
+                         worth_coding(survey, a, &plans[a], total);
     bound_coded(survey, plans);
     assemble(survey, plans, &splits[0]);
     splits[0].estimate = splits[0].order0_bits;
@@ -160,7 +172,8 @@ static unsigned wide_candidates(const struct wcodec_survey *survey, int level, s
 }
 
 /* A byte cut into raw, coded and raw bits after adding `add`. */
-static void byte_split(const struct wcodec_survey *survey, unsigned low, unsigned width, uint8_t add, struct wcodec_split *split)
+static void byte_split(const struct wcodec_survey *survey, unsigned low, unsigned width,
+                       uint8_t add, struct wcodec_split *split)
 {
     uint64_t counts[256] = {0};
     for (unsigned v = 0; v < 256; v++)
@@ -174,8 +187,10 @@ static void byte_split(const struct wcodec_survey *survey, unsigned low, unsigne
     split->estimate = split->order0_bits + overhead(counts, survey->elements, width <= 4);
 }
 
-/* The offset, behind `centre`, that makes the coded bits least, if that is worth speaking of; else half a step, which puts zero into the middle of one. */
-static void best_byte_split(const struct wcodec_survey *survey, unsigned low, unsigned centre, struct wcodec_split *split)
+/* The offset, behind `centre`, that makes the coded bits least, if that is worth speaking of; else
+ * half a step, which puts zero into the middle of one. */
+static void best_byte_split(const struct wcodec_survey *survey, unsigned low, unsigned centre,
+                            struct wcodec_split *split)
 {
     byte_split(survey, low, 8 - low, (uint8_t)(centre + (1u << (low - 1))), split);
     struct wcodec_split best = *split;
@@ -189,7 +204,9 @@ static void best_byte_split(const struct wcodec_survey *survey, unsigned low, un
         *split = best;
 }
 
-static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype, bool residuals, int level, struct wcodec_split *splits, uint64_t *order0_bits)
+static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype,
+                                bool residuals, int level, struct wcodec_split *splits,
+                                uint64_t *order0_bits)
 {
     unsigned n = 0;
     switch (dtype) {
@@ -219,7 +236,10 @@ static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype
     return level >= 3 ? n : 1;
 }
 
-unsigned wcodec_split_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype, bool residuals, int level, struct wcodec_split splits[WCODEC_MAX_SPLITS], uint64_t *order0_bits)
+unsigned wcodec_split_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype,
+                                 bool residuals, int level,
+                                 struct wcodec_split splits[WCODEC_MAX_SPLITS],
+                                 uint64_t *order0_bits)
 {
     if (survey->element_log2 == 0)
         return byte_candidates(survey, dtype, residuals, level, splits, order0_bits);

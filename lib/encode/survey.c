@@ -11,15 +11,25 @@
 #include "core/memory.h"
 #include "encode/histogram.h"
 
-enum { RAW = WCODEC_ATOM_RAW, SAMPLED = WCODEC_ATOM_SAMPLED, COUNTED = WCODEC_ATOM_COUNTED, MAX_TASKS = 64, SPAN = 16 /* blocks: they stay in the second-level cache */ };
+enum {
+    RAW = WCODEC_ATOM_RAW,
+    SAMPLED = WCODEC_ATOM_SAMPLED,
+    COUNTED = WCODEC_ATOM_COUNTED,
+    MAX_TASKS = 64,
+    SPAN = 16 /* blocks: they stay in the second-level cache */
+};
 
 static const struct wcodec_atom bf16_atoms[] = {{0, 7, SAMPLED}, {7, 8, COUNTED}, {15, 1, RAW}};
-static const struct wcodec_atom f16_atoms[] = {{0, 8, SAMPLED}, {8, 2, RAW}, {10, 5, COUNTED}, {15, 1, RAW}};
-static const struct wcodec_atom f32_atoms[] = {{0, 8, SAMPLED}, {8, 8, SAMPLED}, {16, 7, SAMPLED}, {23, 8, COUNTED}, {31, 1, RAW}};
-static const struct wcodec_atom f64_atoms[] = {{0, 8, SAMPLED},  {8, 8, SAMPLED},  {16, 8, SAMPLED}, {24, 8, SAMPLED}, {32, 8, SAMPLED},
-                                               {40, 8, SAMPLED}, {48, 4, SAMPLED}, {52, 8, COUNTED}, {60, 3, COUNTED}, {63, 1, RAW}};
-static const struct wcodec_atom bytes_atoms[] = {{0, 8, COUNTED},  {8, 8, COUNTED},  {16, 8, COUNTED}, {24, 8, COUNTED},
-                                                 {32, 8, COUNTED}, {40, 8, COUNTED}, {48, 8, COUNTED}, {56, 8, COUNTED}};
+static const struct wcodec_atom f16_atoms[] = {
+    {0, 8, SAMPLED}, {8, 2, RAW}, {10, 5, COUNTED}, {15, 1, RAW}};
+static const struct wcodec_atom f32_atoms[] = {
+    {0, 8, SAMPLED}, {8, 8, SAMPLED}, {16, 7, SAMPLED}, {23, 8, COUNTED}, {31, 1, RAW}};
+static const struct wcodec_atom f64_atoms[] = {
+    {0, 8, SAMPLED},  {8, 8, SAMPLED},  {16, 8, SAMPLED}, {24, 8, SAMPLED}, {32, 8, SAMPLED},
+    {40, 8, SAMPLED}, {48, 4, SAMPLED}, {52, 8, COUNTED}, {60, 3, COUNTED}, {63, 1, RAW}};
+static const struct wcodec_atom bytes_atoms[] = {
+    {0, 8, COUNTED},  {8, 8, COUNTED},  {16, 8, COUNTED}, {24, 8, COUNTED},
+    {32, 8, COUNTED}, {40, 8, COUNTED}, {48, 8, COUNTED}, {56, 8, COUNTED}};
 
 static void survey_begin(struct wcodec_survey *survey, wcodec_dtype dtype, uint64_t size)
 {
@@ -63,8 +73,8 @@ struct survey_job {
     struct wcodec_survey *parts;
 };
 
-/* Can no further element change what the bits say? Of a counted exponent it matters only that it is not constant, of all else which bits are
- * (encode/split.c). */
+/* Can no further element change what the bits say? Of a counted exponent it matters only that it is
+ * not constant, of all else which bits are (encode/split.c). */
 static bool bits_are_settled(const struct wcodec_survey *s)
 {
     const uint64_t vary = s->any & ~s->all;
@@ -72,23 +82,28 @@ static bool bits_are_settled(const struct wcodec_survey *s)
     for (unsigned a = 0; a < s->atom_count; a++)
         bytes = bytes && s->atoms[a].use == COUNTED;
     for (unsigned a = 0; a < s->atom_count; a++) {
-        const uint64_t mask = ((uint64_t)1 << s->atoms[a].width) - 1, own = vary >> s->atoms[a].shift & mask;
+        const uint64_t mask = ((uint64_t)1 << s->atoms[a].width) - 1,
+                       own = vary >> s->atoms[a].shift & mask;
         settled = settled && (s->atoms[a].use == COUNTED && !bytes ? own != 0 : own == mask);
     }
     return settled;
 }
 
 /* Blocks [begin, end): which bits vary, and the values of all atoms that are counted there. */
-static void survey_blocks(const struct survey_job *job, uint64_t begin, uint64_t end, bool *settled, struct wcodec_survey *s)
+static void survey_blocks(const struct survey_job *job, uint64_t begin, uint64_t end, bool *settled,
+                          struct wcodec_survey *s)
 {
     for (uint64_t b = begin; b < end && !*settled; b++) {
         const uint64_t first = b * WCODEC_COUNT_BLOCK, left = s->elements - first;
-        wcodec_fold_bits(job->data + (first << s->element_log2), left < WCODEC_COUNT_BLOCK ? (size_t)left : WCODEC_COUNT_BLOCK, s->element_log2, &s->any, &s->all);
+        wcodec_fold_bits(job->data + (first << s->element_log2),
+                         left < WCODEC_COUNT_BLOCK ? (size_t)left : WCODEC_COUNT_BLOCK,
+                         s->element_log2, &s->any, &s->all);
         *settled = bits_are_settled(s);
     }
     for (unsigned a = 0; a < s->atom_count; a++) {
         const struct wcodec_atom *atom = &s->atoms[a];
-        const uint64_t stride = atom->use == COUNTED && !job->sampled ? 1 : job->stride, start = (begin + stride - 1) / stride * stride;
+        const uint64_t stride = atom->use == COUNTED && !job->sampled ? 1 : job->stride,
+                       start = (begin + stride - 1) / stride * stride;
         struct wcodec_counter counter;
         if (atom->use == RAW || start >= end)
             continue;
@@ -97,7 +112,8 @@ static void survey_blocks(const struct survey_job *job, uint64_t begin, uint64_t
             const uint64_t first = b * WCODEC_COUNT_BLOCK, left = s->elements - first;
             const size_t n = left < WCODEC_COUNT_BLOCK ? (size_t)left : WCODEC_COUNT_BLOCK;
             uint8_t values[WCODEC_COUNT_BLOCK];
-            job->dsp->extract(job->data + (first << s->element_log2), n, s->element_log2, 0, atom->shift, atom->width, values);
+            job->dsp->extract(job->data + (first << s->element_log2), n, s->element_log2, 0,
+                              atom->shift, atom->width, values);
             wcodec_counter_add(&counter, values, n);
         }
         wcodec_counter_end(&counter, s->counts[a]);
@@ -110,11 +126,13 @@ static void survey_task(void *argument, size_t task)
     uint64_t b = job->blocks * task / job->tasks, end = job->blocks * (task + 1) / job->tasks;
     bool settled = false;
     /* The first block alone says where the values of the others may be expected. */
-    for (uint64_t next = b + 1; b < end; b = next, next = end - b > SPAN ? b + SPAN : end)
+    for (uint64_t next = b + 1; b<end; b = next, next = end - b> SPAN ? b + SPAN : end)
         survey_blocks(job, b, next, &settled, &job->parts[task]);
 }
 
-wcodec_status wcodec_survey_tensor(wcodec_context *context, wcodec_dtype dtype, const uint8_t *data, uint64_t size, bool sampled, struct wcodec_survey *survey, wcodec_error *err)
+wcodec_status wcodec_survey_tensor(wcodec_context *context, wcodec_dtype dtype, const uint8_t *data,
+                                   uint64_t size, bool sampled, struct wcodec_survey *survey,
+                                   wcodec_error *err)
 {
     survey_begin(survey, dtype, size);
     struct wcodec_cpu_encode_dsp dsp;
@@ -123,8 +141,13 @@ wcodec_status wcodec_survey_tensor(wcodec_context *context, wcodec_dtype dtype, 
     job.blocks = wcodec_div_up_u64(survey->elements, WCODEC_COUNT_BLOCK);
     job.stride = job.blocks / 4 < 1 ? 1 : job.blocks / 4 > 16 ? 16 : job.blocks / 4;
     /* Each task has counts of its own, which take as long to add up as a few blocks to count. */
-    const uint64_t threads = wcodec_context_threads(context), most = threads > MAX_TASKS / 4 ? MAX_TASKS : threads > 1 ? 4 * threads : 1;
-    job.tasks = job.blocks / 8 < 1 ? 1 : job.blocks / 8 > most ? (size_t)most : (size_t)(job.blocks / 8);
+    const uint64_t threads = wcodec_context_threads(context), most = threads > MAX_TASKS / 4
+                                                                         ? MAX_TASKS
+                                                                     : threads > 1 ? 4 * threads
+                                                                                   : 1;
+    job.tasks = job.blocks / 8 < 1      ? 1
+                : job.blocks / 8 > most ? (size_t)most
+                                        : (size_t)(job.blocks / 8);
     job.parts = wcodec_alloc_array(&context->allocator, job.tasks, sizeof *job.parts);
     if (!job.parts)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu histograms", job.tasks);

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Coding one tensor: what the encoder decides (split, profile, tables, runs, tile size) and the payload that comes of it. */
+/* Coding one tensor: what the encoder decides (split, profile, tables, runs, tile size) and the
+ * payload that comes of it. */
 #ifndef WCODEC_ENCODE_TENSOR_H
 #define WCODEC_ENCODE_TENSOR_H
 
@@ -16,23 +17,28 @@ struct wcodec_survey;
 
 /* Settings that reach the coder, from wcodec_encode_options. */
 struct wcodec_encode_settings {
-    int level;          /* 1 to 9 */
-    bool latency;       /* tiles of 4096 */
-    uint8_t tile_log2;  /* 0: by policy */
-    uint8_t profile;    /* 0: by counted cost; else WCODEC_PAIRS, _P12, _P8 as a preference */
-    bool verify;        /* decode every tile and compare */
-    bool weights;       /* false: chunks only (blobs, excluded tensors) */
-    uint8_t predict;    /* wcodec_predict */
-    uint64_t columns;   /* of the tensor as a matrix, for prediction; 0: none */
-    uint8_t lossy;      /* wcodec_lossy_target */
-    bool lossy_rows;    /* a scale for each row */
+    int level;         /* 1 to 9 */
+    bool latency;      /* tiles of 4096 */
+    uint8_t tile_log2; /* 0: by policy */
+    uint8_t profile;   /* 0: by counted cost; else WCODEC_PAIRS, _P12, _P8 as a preference */
+    bool verify;       /* decode every tile and compare */
+    bool weights;      /* false: chunks only (blobs, excluded tensors) */
+    uint8_t predict;   /* wcodec_predict */
+    uint64_t columns;  /* of the tensor as a matrix, for prediction; 0: none */
+    uint8_t lossy;     /* wcodec_lossy_target */
+    bool lossy_rows;   /* a scale for each row */
     double lossy_value;
-    bool residuals;     /* of prediction, which GPUs make elements of in the same pass: of bytes, fast field lists and profiles are preferred */
-    bool bands;         /* coefficients of a transform: runs of 128 of one spread, many of them of one value */
-    bool plain;         /* coefficients in their order: GPUs make elements in one pass of P12, or of four bits in pairs */
+    bool residuals; /* of prediction, which GPUs make elements of in the same pass: of bytes, fast
+                       field lists and profiles are preferred */
+    bool bands; /* coefficients of a transform: runs of 128 of one spread, many of them of one value
+                 */
+    bool plain; /* coefficients in their order: GPUs make elements in one pass of P12, or of four
+                   bits in pairs */
     const struct wcodec_split *split; /* NULL, or how elements are cut into fields */
-    uint64_t scratch;   /* bytes that threads may take beside the payload, 0: by themselves; one thread takes what it must */
-    struct wcodec_cancel *cancel; /* NULL, or asked in the course of a large tensor whether to stop: WCODEC_ERROR_CANCELLED */
+    uint64_t scratch; /* bytes that threads may take beside the payload, 0: by themselves; one
+                         thread takes what it must */
+    struct wcodec_cancel *cancel; /* NULL, or asked in the course of a large tensor whether to stop:
+                                     WCODEC_ERROR_CANCELLED */
 };
 
 struct wcodec_part {
@@ -40,7 +46,8 @@ struct wcodec_part {
     uint64_t size;
 };
 
-/* A coded tensor: what the index record needs, and the payload as parts that follow each other (padding between areas is inside the parts). */
+/* A coded tensor: what the index record needs, and the payload as parts that follow each other
+ * (padding between areas is inside the parts). */
 struct wcodec_coded {
     uint8_t coding; /* 0 constant, 1 tiles, 2 chunks, 4 blocks, 5 lossy */
     uint64_t order0_bits;
@@ -51,36 +58,54 @@ struct wcodec_coded {
     struct wcodec_lossy *lossy;   /* coding 5; owned */
     uint8_t *coefficients;        /* coding 5: what the tiles hold; owned */
     uint8_t *approximation;       /* coding 5: the bytes that decoding gives; owned */
-    const char *lossless;         /* NULL, or why a tensor was not coded with loss though that was asked for */
-    uint64_t chunk;               /* coding 2 */
+    const char
+        *lossless;  /* NULL, or why a tensor was not coded with loss though that was asked for */
+    uint64_t chunk; /* coding 2 */
     uint64_t payload_size;
     size_t part_count;
-    /* NULL: none. In blocks: the packed modes, then as tiles; in lossy tensors the modes and scales. In tiles: the prefix, then each area's parts, one for each range of tiles */
+    /* NULL: none. In blocks: the packed modes, then as tiles; in lossy tensors the modes and
+     * scales. In tiles: the prefix, then each area's parts, one for each range of tiles */
     struct wcodec_part *parts;
-    uint64_t range_tiles;      /* codings 1, 4 and 5: tiles of a range */
+    uint64_t range_tiles; /* codings 1, 4 and 5: tiles of a range */
     size_t range_count;
     const wcodec_allocator *allocator;
 };
 
-/* Code `size` bytes at data. Parallel on the context's threads, result independent of their number. dtype: how to read the bytes (WCODEC_DTYPE_OTHER:
- * bytes). Takes at most about `size` bytes beside the input (three times that where it is predicted), about settings->scratch, and what planning takes.
- * WCODEC_ERROR_MEMORY; WCODEC_ERROR_CORRUPT cannot happen (a failed verification is WCODEC_ERROR_DEVICE: the machine computed wrongly). */
-wcodec_status wcodec_encode_tensor(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const void *data, uint64_t size, struct wcodec_coded *coded, wcodec_error *err);
+/* Code `size` bytes at data. Parallel on the context's threads, result independent of their number.
+ * dtype: how to read the bytes (WCODEC_DTYPE_OTHER: bytes). Takes at most about `size` bytes beside
+ * the input (three times that where it is predicted), about settings->scratch, and what planning
+ * takes. WCODEC_ERROR_MEMORY; WCODEC_ERROR_CORRUPT cannot happen (a failed verification is
+ * WCODEC_ERROR_DEVICE: the machine computed wrongly). */
+wcodec_status wcodec_encode_tensor(wcodec_context *context,
+                                   const struct wcodec_encode_settings *settings,
+                                   wcodec_dtype dtype, const void *data, uint64_t size,
+                                   struct wcodec_coded *coded, wcodec_error *err);
 void wcodec_coded_free(struct wcodec_coded *coded);
 
-/* Plan and code a surveyed tensor whose elements are not all equal in tiles. WCODEC_ERROR_MEMORY, _CANCELLED. */
-wcodec_status wcodec_code_tiles(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size,
-                                const struct wcodec_survey *survey, struct wcodec_coded *coded, wcodec_error *err);
+/* Plan and code a surveyed tensor whose elements are not all equal in tiles. WCODEC_ERROR_MEMORY,
+ * _CANCELLED. */
+wcodec_status wcodec_code_tiles(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                                const uint8_t *data, uint64_t size,
+                                const struct wcodec_survey *survey, struct wcodec_coded *coded,
+                                wcodec_error *err);
 
-/* Put `size` bytes before the payload; they belong to `coded` then, and are freed where that fails. WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_coded_prepend(struct wcodec_coded *coded, uint8_t *bytes, uint64_t size, wcodec_error *err);
+/* Put `size` bytes before the payload; they belong to `coded` then, and are freed where that fails.
+ * WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_coded_prepend(struct wcodec_coded *coded, uint8_t *bytes, uint64_t size,
+                                   wcodec_error *err);
 
-/* Decode what was coded in tiles or blocks and compare it with the data that it was made of, lossy tensors with their coefficients (any other coding: nothing
- * to do). WCODEC_ERROR_DEVICE if they
+/* Decode what was coded in tiles or blocks and compare it with the data that it was made of, lossy
+ * tensors with their coefficients (any other coding: nothing to do). WCODEC_ERROR_DEVICE if they
  * differ, WCODEC_ERROR_MEMORY, _CANCELLED. */
-wcodec_status wcodec_coded_verify(wcodec_context *context, const struct wcodec_encode_settings *settings, const struct wcodec_coded *coded, const void *data, wcodec_error *err);
+wcodec_status wcodec_coded_verify(wcodec_context *context,
+                                  const struct wcodec_encode_settings *settings,
+                                  const struct wcodec_coded *coded, const void *data,
+                                  wcodec_error *err);
 
-/* Threads that share `scratch` bytes (0: no bound), each taking `each`: at least one, at most the context's, and no more than there is work for. */
-size_t wcodec_encode_workers(wcodec_context *context, uint64_t scratch, uint64_t each, uint64_t work);
+/* Threads that share `scratch` bytes (0: no bound), each taking `each`: at least one, at most the
+ * context's, and no more than there is work for. */
+size_t wcodec_encode_workers(wcodec_context *context, uint64_t scratch, uint64_t each,
+                             uint64_t work);
 
 #endif

@@ -26,26 +26,33 @@ static unsigned best_table(const struct wcodec_costs *costs, const uint8_t *symb
 }
 
 /* May (nearly) every value be the same? A look at a few tells for most tiles that it is not so. */
-static bool may_be_constant(const struct wcodec_tiling *t, const struct wcodec_field *f, const uint8_t *data, uint32_t count, uint8_t *symbol)
+static bool may_be_constant(const struct wcodec_tiling *t, const struct wcodec_field *f,
+                            const uint8_t *data, uint32_t count, uint8_t *symbol)
 {
     unsigned differ = 0;
-    wcodec_extract_field(data + ((size_t)count / 2 << t->element_log2), 1, t->element_log2, t->add, f->shift, f->width, symbol);
+    wcodec_extract_field(data + ((size_t)count / 2 << t->element_log2), 1, t->element_log2, t->add,
+                         f->shift, f->width, symbol);
     for (uint32_t i = 0; i < 32 && differ <= 2; i++) {
         uint8_t other;
-        wcodec_extract_field(data + ((size_t)i * count / 32 << t->element_log2), 1, t->element_log2, t->add, f->shift, f->width, &other);
+        wcodec_extract_field(data + ((size_t)i * count / 32 << t->element_log2), 1, t->element_log2,
+                             t->add, f->shift, f->width, &other);
         differ += other != *symbol;
     }
     return differ <= 2;
 }
 
 /* Is the field smaller as a constant with outliers? */
-static bool constant_pays(const struct wcodec_plan *plan, unsigned c, const uint8_t *symbols, uint32_t count, uint8_t symbol)
+static bool constant_pays(const struct wcodec_plan *plan, unsigned c, const uint8_t *symbols,
+                          uint32_t count, uint8_t symbol)
 {
     const struct wcodec_field *f = &plan->tiling->fields[plan->tiling->coded[c]];
     uint64_t counts[256] = {0};
     wcodec_count_symbols(symbols, count, counts);
     uint64_t outliers = (count - counts[symbol]) * WCODEC_OUTLIER_BITS;
-    uint64_t states = WCODEC_LANES * 32 - (c == 0 && wcodec_tile_has_payload(plan->tiling, WCODEC_STREAM_RANS) ? WCODEC_LANES * 16 : 0);
+    uint64_t states =
+        WCODEC_LANES * 32 - (c == 0 && wcodec_tile_has_payload(plan->tiling, WCODEC_STREAM_RANS)
+                                 ? WCODEC_LANES * 16
+                                 : 0);
     uint64_t words = 0;
     if (f->profile != WCODEC_PAIRS)
         for (unsigned s = 0; s < 256; s++)
@@ -53,7 +60,8 @@ static bool constant_pays(const struct wcodec_plan *plan, unsigned c, const uint
     return outliers < states + (words << WCODEC_COST_SHIFT) / WCODEC_BIT;
 }
 
-static void choose_stream(const struct wcodec_plan *plan, unsigned c, const uint8_t *data, const struct wcodec_tile_slot *slot, struct wcodec_stream_plan *stream,
+static void choose_stream(const struct wcodec_plan *plan, unsigned c, const uint8_t *data,
+                          const struct wcodec_tile_slot *slot, struct wcodec_stream_plan *stream,
                           struct wcodec_tile_scratch *scratch)
 {
     const struct wcodec_tiling *t = plan->tiling;
@@ -67,7 +75,8 @@ static void choose_stream(const struct wcodec_plan *plan, unsigned c, const uint
     }
     bool constant = may_be_constant(t, f, data, slot->elements, &common);
     if (constant || f->tables > 1)
-        plan->encoder->dsp.extract(data, slot->elements, t->element_log2, t->add, f->shift, f->width, symbols);
+        plan->encoder->dsp.extract(data, slot->elements, t->element_log2, t->add, f->shift,
+                                   f->width, symbols);
     if (constant && constant_pays(plan, c, symbols, slot->elements, common)) {
         stream->mode = WCODEC_STREAM_CONSTANT;
         stream->symbol = common;
@@ -79,34 +88,45 @@ static void choose_stream(const struct wcodec_plan *plan, unsigned c, const uint
     if (f->run_log2) {
         uint32_t run = (uint32_t)1 << f->run_log2, n = 0;
         for (uint32_t i = 0; i < slot->elements; i += run)
-            scratch->run_tables[c][n++] = (uint8_t)best_table(plan->costs[c], symbols + i, slot->elements - i < run ? slot->elements - i : run);
+            scratch->run_tables[c][n++] = (uint8_t)best_table(
+                plan->costs[c], symbols + i, slot->elements - i < run ? slot->elements - i : run);
         stream->run_tables = scratch->run_tables[c];
         return;
     }
     uint32_t count = slot->elements;
     if (f->profile == WCODEC_PAIRS)
-        count = wcodec_pairs_symbols(symbols, count, plan->tables[c][0].table.base); /* outside of the window are outliers with each table of the pool */
+        count = wcodec_pairs_symbols(
+            symbols, count,
+            plan->tables[c][0]
+                .table.base); /* outside of the window are outliers with each table of the pool */
     stream->table = (uint8_t)best_table(plan->costs[c], symbols, count);
 }
 
-void wcodec_tile_choose(const struct wcodec_plan *plan, const uint8_t *data, struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch)
+void wcodec_tile_choose(const struct wcodec_plan *plan, const uint8_t *data,
+                        struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch)
 {
     const struct wcodec_tiling *t = plan->tiling;
     slot->elements = wcodec_tile_elements(t, slot->tile);
     for (unsigned c = 0; c < t->coded_count; c++)
-        choose_stream(plan, c, data + (slot->tile << (t->tile_log2 + t->element_log2)), slot, &slot->streams[c], scratch);
+        choose_stream(plan, c, data + (slot->tile << (t->tile_log2 + t->element_log2)), slot,
+                      &slot->streams[c], scratch);
 }
 
-void wcodec_tile_code(const struct wcodec_plan *plan, const uint8_t *data, struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch)
+void wcodec_tile_code(const struct wcodec_plan *plan, const uint8_t *data,
+                      struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch)
 {
     const struct wcodec_tiling *t = plan->tiling;
     const uint8_t *bytes = data + (slot->tile << (t->tile_log2 + t->element_log2));
     wcodec_tile_choose(plan, data, slot, scratch);
-    wcodec_cpu_encode_tile(plan->encoder, slot->streams, bytes, slot->elements, &slot->output, scratch->coder);
+    wcodec_cpu_encode_tile(plan->encoder, slot->streams, bytes, slot->elements, &slot->output,
+                           scratch->coder);
     slot->raw_size = wcodec_tile_raw_size(t, slot->elements, slot->streams[0].mode);
-    uint64_t size = slot->raw_size, stored = wcodec_tile_raw_size(t, slot->elements, WCODEC_STREAM_STORED);
+    uint64_t size = slot->raw_size,
+             stored = wcodec_tile_raw_size(t, slot->elements, WCODEC_STREAM_STORED);
     for (unsigned c = 0; c < t->coded_count; c++)
-        size += (slot->streams[c].mode == WCODEC_STREAM_RANS ? WCODEC_LANES * 4 : 0) + 2 * (uint64_t)slot->output.word_count[c] + 3 * (uint64_t)slot->output.outlier_count[c];
+        size += (slot->streams[c].mode == WCODEC_STREAM_RANS ? WCODEC_LANES * 4 : 0) +
+                2 * (uint64_t)slot->output.word_count[c] +
+                3 * (uint64_t)slot->output.outlier_count[c];
     slot->stored = size >= stored;
     if (!slot->stored)
         return;

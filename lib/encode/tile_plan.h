@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What one tile is coded with: modes and tables of its fields, and its place in memory until it joins the payload. */
+/* What one tile is coded with: modes and tables of its fields, and its place in memory until it
+ * joins the payload. */
 #ifndef WCODEC_ENCODE_TILE_PLAN_H
 #define WCODEC_ENCODE_TILE_PLAN_H
 
@@ -9,8 +10,8 @@
 
 /* Memory of one thread. */
 struct wcodec_tile_scratch {
-    void *coder;          /* wcodec_cpu_encode_scratch_size() */
-    uint8_t *symbols;     /* the elements of a tile */
+    void *coder;      /* wcodec_cpu_encode_scratch_size() */
+    uint8_t *symbols; /* the elements of a tile */
     uint8_t *run_tables[WCODEC_MAX_CODED];
 };
 
@@ -25,9 +26,11 @@ struct wcodec_tile_slot {
 };
 
 /* Decide modes and tables of a tile of the tensor at data. */
-void wcodec_tile_choose(const struct wcodec_plan *plan, const uint8_t *data, struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch);
+void wcodec_tile_choose(const struct wcodec_plan *plan, const uint8_t *data,
+                        struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch);
 
 /* Choose, code, and store the tile as it is if that is no larger. */
-void wcodec_tile_code(const struct wcodec_plan *plan, const uint8_t *data, struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch);
+void wcodec_tile_code(const struct wcodec_plan *plan, const uint8_t *data,
+                      struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch);
 
 #endif

@@ -21,7 +21,7 @@ struct verifier {
     uint64_t batch;
     size_t buffer_size;
     struct wcodec_cancel *cancel;
-    _Atomic size_t next; /* range */
+    _Atomic size_t next;  /* range */
     _Atomic uint64_t bad; /* the first tile that differs */
     atomic_bool failed;   /* no memory */
 };
@@ -44,7 +44,10 @@ static bool is_right(const struct verifier *v, uint64_t tile, const uint8_t *out
     const size_t block_size = (size_t)WCODEC_BLOCK << t->element_log2;
     const uint64_t first = tile << (t->tile_log2 - WCODEC_BLOCK_LOG2);
     for (size_t i = 0; i < size / block_size; i++)
-        right = right && wcodec_block_is_right(b, first + i, wcodec_blocks_mode(b, v->coded->parts[0].data, first + i), out + i * block_size, v->data);
+        right = right &&
+                wcodec_block_is_right(b, first + i,
+                                      wcodec_blocks_mode(b, v->coded->parts[0].data, first + i),
+                                      out + i * block_size, v->data);
     return right;
 }
 
@@ -52,7 +55,10 @@ static bool is_right(const struct verifier *v, uint64_t tile, const uint8_t *out
 static void verify_range(struct verifier *v, size_t range, uint8_t *out)
 {
     const struct wcodec_tiling *t = v->tiles->tiling;
-    uint64_t begin = range * v->coded->range_tiles, end = t->tiles - begin < v->coded->range_tiles ? t->tiles : begin + v->coded->range_tiles, stop[WCODEC_AREAS];
+    uint64_t begin = range * v->coded->range_tiles,
+             end = t->tiles - begin < v->coded->range_tiles ? t->tiles
+                                                            : begin + v->coded->range_tiles,
+             stop[WCODEC_AREAS];
     struct wcodec_view view;
     wcodec_tiles_extent(v->tiles, begin, end, view.begin, stop);
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
@@ -67,7 +73,8 @@ static void verify_range(struct verifier *v, size_t range, uint8_t *out)
         unsigned count = (unsigned)(end - first < v->batch ? end - first : v->batch);
         wcodec_cpu_decode_tiles(v->decoder, &view, first, count, out, true, false, faults);
         for (unsigned i = 0; i < count; i++) {
-            uint64_t offset = (uint64_t)i << (t->tile_log2 + t->element_log2), size = (uint64_t)wcodec_tile_elements(t, first + i) << t->element_log2;
+            uint64_t offset = (uint64_t)i << (t->tile_log2 + t->element_log2),
+                     size = (uint64_t)wcodec_tile_elements(t, first + i) << t->element_log2;
             if (faults[i] != WCODEC_TILE_OK || !is_right(v, first + i, out + offset, (size_t)size))
                 note_bad(v, first + i);
         }
@@ -79,7 +86,8 @@ static void verify_task(void *argument, size_t i)
     struct verifier *v = argument;
     uint8_t *out = NULL;
     (void)i;
-    for (size_t range; !atomic_load(&v->failed) && (range = atomic_fetch_add(&v->next, 1)) < v->coded->range_count;) {
+    for (size_t range; !atomic_load(&v->failed) &&
+                       (range = atomic_fetch_add(&v->next, 1)) < v->coded->range_count;) {
         if (!out)
             out = wcodec_alloc(v->allocator, v->buffer_size);
         if (out)
@@ -90,22 +98,34 @@ static void verify_task(void *argument, size_t i)
     wcodec_free(v->allocator, out);
 }
 
-wcodec_status wcodec_coded_verify(wcodec_context *context, const struct wcodec_encode_settings *settings, const struct wcodec_coded *coded, const void *data, wcodec_error *err)
+wcodec_status wcodec_coded_verify(wcodec_context *context,
+                                  const struct wcodec_encode_settings *settings,
+                                  const struct wcodec_coded *coded, const void *data,
+                                  wcodec_error *err)
 {
     struct wcodec_tiles *tiles;
     if (coded->coding != 1 && coded->coding != 4 && coded->coding != 5)
         return WCODEC_OK;
     const struct wcodec_part *parts = coded->parts + (coded->coding != 1);
-    const uint64_t payload_size = coded->payload_size - (coded->coding != 1 ? coded->parts[0].size : 0);
+    const uint64_t payload_size =
+        coded->payload_size - (coded->coding != 1 ? coded->parts[0].size : 0);
     const struct wcodec_tiling *t = coded->tiling;
-    wcodec_status status = wcodec_tiles_read(t, parts[0].data, payload_size, &context->allocator, &tiles, err);
+    wcodec_status status =
+        wcodec_tiles_read(t, parts[0].data, payload_size, &context->allocator, &tiles, err);
     if (status == WCODEC_ERROR_CORRUPT)
         status = WCODEC_ERROR_DEVICE;
     if (status)
         return status;
     struct wcodec_cpu_dsp dsp = {0};
     struct wcodec_cpu_decoder *decoder = NULL;
-    struct verifier v = {.coded = coded, .tile_parts = parts, .tiles = tiles, .allocator = &context->allocator, .data = coded->coefficients ? coded->coefficients : data, .cancel = settings->cancel, .batch = BATCH, .bad = UINT64_MAX};
+    struct verifier v = {.coded = coded,
+                         .tile_parts = parts,
+                         .tiles = tiles,
+                         .allocator = &context->allocator,
+                         .data = coded->coefficients ? coded->coefficients : data,
+                         .cancel = settings->cancel,
+                         .batch = BATCH,
+                         .bad = UINT64_MAX};
     while (v.batch > 1 && v.batch << (t->tile_log2 + t->element_log2) > BATCH_BYTES)
         v.batch /= 2;
     v.buffer_size = (size_t)v.batch * (size_t)wcodec_tile_elements(t, 0) << t->element_log2;
@@ -115,13 +135,18 @@ wcodec_status wcodec_coded_verify(wcodec_context *context, const struct wcodec_e
     if (status)
         goto free_tiles;
     v.decoder = decoder;
-    wcodec_run(context, verify_task, &v, wcodec_encode_workers(context, settings->scratch, v.buffer_size, coded->range_count));
+    wcodec_run(
+        context, verify_task, &v,
+        wcodec_encode_workers(context, settings->scratch, v.buffer_size, coded->range_count));
     if (atomic_load(&v.failed))
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for tiles to verify");
     else if (wcodec_cancel_poll(settings->cancel))
         status = wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     else if (v.bad != UINT64_MAX)
-        status = wcodec_fail(err, WCODEC_ERROR_DEVICE, "tile %" PRIu64 " does not decode to what was coded: this machine computes wrongly", (uint64_t)v.bad);
+        status = wcodec_fail(err, WCODEC_ERROR_DEVICE,
+                             "tile %" PRIu64
+                             " does not decode to what was coded: this machine computes wrongly",
+                             (uint64_t)v.bad);
     wcodec_cpu_decoder_free(decoder);
 free_tiles:
     wcodec_tiles_free(tiles);

@@ -47,7 +47,8 @@ static int open_folder(const wcodec_allocator *allocator, const char *path)
 
 static bool random_suffix(char suffix[SUFFIX_SIZE])
 {
-    static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    static const char letters[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     unsigned char bytes[SUFFIX_SIZE - 1];
     if (getrandom(bytes, sizeof bytes, 0) != (ssize_t)sizeof bytes)
         return false;
@@ -57,7 +58,8 @@ static bool random_suffix(char suffix[SUFFIX_SIZE])
     return true;
 }
 
-/* Create ".BASE.XXXXXX" in dir_fd; BASE is cut, between characters, where the whole would be too long for a name. */
+/* Create ".BASE.XXXXXX" in dir_fd; BASE is cut, between characters, where the whole would be too
+ * long for a name. */
 static int create_temporary(int dir_fd, const char *base, char name[TEMPORARY_MAX + 1])
 {
     size_t length = strlen(base), room = TEMPORARY_MAX - 1 - SUFFIX_SIZE;
@@ -79,14 +81,16 @@ static int create_temporary(int dir_fd, const char *base, char name[TEMPORARY_MA
     return -1;
 }
 
-wcodec_status wcodec_safefile_open(const wcodec_allocator *allocator, const char *path, struct wcodec_safefile *file, wcodec_error *err)
+wcodec_status wcodec_safefile_open(const wcodec_allocator *allocator, const char *path,
+                                   struct wcodec_safefile *file, wcodec_error *err)
 {
     *file = (struct wcodec_safefile){.fd = -1, .dir_fd = -1, .allocator = allocator};
     const char *base = base_name(path);
     if (*base == 0 || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "\"%s\" does not name a file", path);
     if (strlen(base) > NAME_MAX)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot create %s: %s", path, strerror(ENAMETOOLONG));
+        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot create %s: %s", path,
+                           strerror(ENAMETOOLONG));
 
     wcodec_status status;
     char name[TEMPORARY_MAX + 1];
@@ -95,12 +99,14 @@ wcodec_status wcodec_safefile_open(const wcodec_allocator *allocator, const char
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     file->dir_fd = open_folder(allocator, path);
     if (file->dir_fd < 0) {
-        status = wcodec_fail(err, errno == ENOMEM ? WCODEC_ERROR_MEMORY : WCODEC_ERROR_IO, "cannot open the folder of %s: %s", path, strerror(errno));
+        status = wcodec_fail(err, errno == ENOMEM ? WCODEC_ERROR_MEMORY : WCODEC_ERROR_IO,
+                             "cannot open the folder of %s: %s", path, strerror(errno));
         goto close_file;
     }
     file->fd = create_temporary(file->dir_fd, base, name);
     if (file->fd < 0) {
-        status = wcodec_fail(err, WCODEC_ERROR_IO, "cannot create a temporary file beside %s: %s", path, strerror(errno));
+        status = wcodec_fail(err, WCODEC_ERROR_IO, "cannot create a temporary file beside %s: %s",
+                             path, strerror(errno));
         goto close_file;
     }
     file->temporary = wcodec_strdup(allocator, name);
@@ -121,7 +127,8 @@ int wcodec_safefile_write(void *opaque, const void *data, size_t size)
     struct wcodec_safefile *file = opaque;
     const char *at = data;
     while (size > 0) {
-        /* Linux writes at most 0x7ffff000 bytes at once; 1 GiB stays below what any system takes. */
+        /* Linux writes at most 0x7ffff000 bytes at once; 1 GiB stays below what any system takes.
+         */
         size_t part = size < (size_t)1 << 30 ? size : (size_t)1 << 30;
         ssize_t n = write(file->fd, at, part);
         if (n < 0) {
@@ -138,7 +145,8 @@ int wcodec_safefile_write(void *opaque, const void *data, size_t size)
     return 0;
 }
 
-/* The umask without changing it, which another thread could see. Where it cannot be read, the strictest. */
+/* The umask without changing it, which another thread could see. Where it cannot be read, the
+ * strictest. */
 static mode_t current_umask(void)
 {
     mode_t mask = 077;
@@ -157,13 +165,15 @@ static mode_t current_umask(void)
 }
 
 /* The owner comes first: changing it clears set-id bits. */
-static bool set_attributes(const struct wcodec_safefile *file, const struct wcodec_safefile_attributes *a)
+static bool set_attributes(const struct wcodec_safefile *file,
+                           const struct wcodec_safefile_attributes *a)
 {
     mode_t mode = a->mode & 07777;
     if (a->apply_umask)
         mode &= 0777 & ~current_umask();
     if (a->set_owner) {
-        bool owner = fchown(file->fd, a->uid, (gid_t)-1) == 0, group = fchown(file->fd, (uid_t)-1, a->gid) == 0;
+        bool owner = fchown(file->fd, a->uid, (gid_t)-1) == 0,
+             group = fchown(file->fd, (uid_t)-1, a->gid) == 0;
         if (!owner || !group)
             mode &= 0777;
         if (!group)
@@ -177,7 +187,8 @@ static bool set_attributes(const struct wcodec_safefile *file, const struct wcod
 
 static wcodec_status publish_new(struct wcodec_safefile *file, const char *base, wcodec_error *err)
 {
-    /* A link fails if the name is taken, whatever happens at the same time; rename() would replace it. */
+    /* A link fails if the name is taken, whatever happens at the same time; rename() would replace
+     * it. */
     if (linkat(file->dir_fd, file->temporary, file->dir_fd, base, 0) == 0) {
         unlinkat(file->dir_fd, file->temporary, 0);
         return WCODEC_OK;
@@ -187,21 +198,27 @@ static wcodec_status publish_new(struct wcodec_safefile *file, const char *base,
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "%s exists already", file->path);
     /* A file system without links. */
     if (renameat(file->dir_fd, file->temporary, file->dir_fd, base) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot create %s: %s", file->path, strerror(errno));
+        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot create %s: %s", file->path,
+                           strerror(errno));
     return WCODEC_OK;
 }
 
 static wcodec_status publish_over(struct wcodec_safefile *file, const char *base, wcodec_error *err)
 {
     struct stat there;
-    if (fstatat(file->dir_fd, base, &there, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(there.st_mode) && !S_ISLNK(there.st_mode))
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "%s is there and is no regular file", file->path);
+    if (fstatat(file->dir_fd, base, &there, AT_SYMLINK_NOFOLLOW) == 0 && !S_ISREG(there.st_mode) &&
+        !S_ISLNK(there.st_mode))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "%s is there and is no regular file",
+                           file->path);
     if (renameat(file->dir_fd, file->temporary, file->dir_fd, base) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot replace %s: %s", file->path, strerror(errno));
+        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot replace %s: %s", file->path,
+                           strerror(errno));
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_safefile_commit(struct wcodec_safefile *file, const struct wcodec_safefile_attributes *attributes, wcodec_error *err)
+wcodec_status wcodec_safefile_commit(struct wcodec_safefile *file,
+                                     const struct wcodec_safefile_attributes *attributes,
+                                     wcodec_error *err)
 {
     if (file->fd < 0 || !file->temporary)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "the file is not open");
@@ -214,17 +231,20 @@ wcodec_status wcodec_safefile_commit(struct wcodec_safefile *file, const struct 
     }
     file->fd = -1;
     if (!good)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot finish %s: %s", file->path, strerror(reason));
+        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot finish %s: %s", file->path,
+                           strerror(reason));
 
     const char *base = base_name(file->path);
-    wcodec_status status = attributes->replace ? publish_over(file, base, err) : publish_new(file, base, err);
+    wcodec_status status =
+        attributes->replace ? publish_over(file, base, err) : publish_new(file, base, err);
     if (status != WCODEC_OK)
         return status;
     wcodec_free(file->allocator, file->temporary);
     file->temporary = NULL;
     /* Not every file system can sync a folder: then EINVAL. */
     if (!attributes->no_sync && fsync(file->dir_fd) != 0 && errno != EINVAL)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot sync the folder of %s: %s", file->path, strerror(errno));
+        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot sync the folder of %s: %s", file->path,
+                           strerror(errno));
     return WCODEC_OK;
 }
 

@@ -18,7 +18,8 @@ static wcodec_status block_device_size(int fd, uint64_t *size, wcodec_error *err
     off_t at = lseek(fd, 0, SEEK_CUR);
     off_t end = at < 0 ? -1 : lseek(fd, 0, SEEK_END);
     if (end < 0 || lseek(fd, at, SEEK_SET) < 0)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot find the size of a block device: %s", strerror(errno));
+        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot find the size of a block device: %s",
+                           strerror(errno));
     *size = (uint64_t)end;
     return WCODEC_OK;
 }
@@ -34,7 +35,8 @@ wcodec_status wcodec_source_fd(int fd, struct wcodec_source *source, wcodec_erro
         if (status != WCODEC_OK)
             return status;
     } else if (!S_ISREG(st.st_mode)) {
-        return wcodec_fail(err, WCODEC_ERROR_IO, "%s", S_ISDIR(st.st_mode) ? "is a folder, not a file" : "is no regular file");
+        return wcodec_fail(err, WCODEC_ERROR_IO, "%s",
+                           S_ISDIR(st.st_mode) ? "is a folder, not a file" : "is no regular file");
     }
     *source = (struct wcodec_source){.fd = fd, .data = NULL, .size = size};
     return WCODEC_OK;
@@ -45,10 +47,14 @@ void wcodec_source_memory(const void *data, uint64_t size, struct wcodec_source 
     *source = (struct wcodec_source){.fd = -1, .data = data, .size = size};
 }
 
-wcodec_status wcodec_source_read(const struct wcodec_source *source, uint64_t offset, void *dst, size_t size, wcodec_error *err)
+wcodec_status wcodec_source_read(const struct wcodec_source *source, uint64_t offset, void *dst,
+                                 size_t size, wcodec_error *err)
 {
     if (offset > source->size || size > source->size - offset)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "bytes %" PRIu64 " to %" PRIu64 " are past the end of the file (%" PRIu64 " bytes)", offset, offset + size, source->size);
+        return wcodec_fail(err, WCODEC_ERROR_IO,
+                           "bytes %" PRIu64 " to %" PRIu64 " are past the end of the file (%" PRIu64
+                           " bytes)",
+                           offset, offset + size, source->size);
     if (source->fd < 0) {
         if (size > 0)
             memcpy(dst, source->data + offset, size);
@@ -60,10 +66,14 @@ wcodec_status wcodec_source_read(const struct wcodec_source *source, uint64_t of
         if (got < 0 && errno == EINTR)
             continue;
         if (got < 0)
-            return wcodec_fail(err, WCODEC_ERROR_IO, "reading at byte %" PRIu64 ": %s", offset, strerror(errno));
+            return wcodec_fail(err, WCODEC_ERROR_IO, "reading at byte %" PRIu64 ": %s", offset,
+                               strerror(errno));
         if (got == 0)
-            return wcodec_fail(err, WCODEC_ERROR_IO, "the file ends at byte %" PRIu64 ": it has become shorter than the %" PRIu64 " bytes it had when it was opened", offset,
-                               source->size);
+            return wcodec_fail(err, WCODEC_ERROR_IO,
+                               "the file ends at byte %" PRIu64
+                               ": it has become shorter than the %" PRIu64
+                               " bytes it had when it was opened",
+                               offset, source->size);
         p += got;
         offset += (uint64_t)got;
         size -= (size_t)got;
@@ -75,7 +85,9 @@ void wcodec_source_prefetch(const struct wcodec_source *source, uint64_t offset,
 {
 #if defined(POSIX_FADV_WILLNEED)
     if (source->fd >= 0 && offset < source->size)
-        (void)posix_fadvise(source->fd, (off_t)offset, (off_t)(size < source->size - offset ? size : source->size - offset), POSIX_FADV_WILLNEED);
+        (void)posix_fadvise(source->fd, (off_t)offset,
+                            (off_t)(size < source->size - offset ? size : source->size - offset),
+                            POSIX_FADV_WILLNEED);
 #else
     (void)source, (void)offset, (void)size;
 #endif

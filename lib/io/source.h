@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Where bytes are read from: a descriptor (pread), or memory. Reads are exact, never short; several threads may read at once. */
+/* Where bytes are read from: a descriptor (pread), or memory. Reads are exact, never short; several
+ * threads may read at once. */
 #ifndef WCODEC_IO_SOURCE_H
 #define WCODEC_IO_SOURCE_H
 
@@ -13,14 +14,18 @@ struct wcodec_source {
     uint64_t size;
 };
 
-/* A regular file (or block device) of known size; fails for pipes, directories and the like. The descriptor stays the caller's. */
+/* A regular file (or block device) of known size; fails for pipes, directories and the like. The
+ * descriptor stays the caller's. */
 wcodec_status wcodec_source_fd(int fd, struct wcodec_source *source, wcodec_error *err);
 void wcodec_source_memory(const void *data, uint64_t size, struct wcodec_source *source);
 
-/* Read exactly `size` bytes at `offset`. WCODEC_ERROR_IO on failure, also if the file has become shorter. Handles EINTR and short reads. */
-wcodec_status wcodec_source_read(const struct wcodec_source *source, uint64_t offset, void *dst, size_t size, wcodec_error *err);
+/* Read exactly `size` bytes at `offset`. WCODEC_ERROR_IO on failure, also if the file has become
+ * shorter. Handles EINTR and short reads. */
+wcodec_status wcodec_source_read(const struct wcodec_source *source, uint64_t offset, void *dst,
+                                 size_t size, wcodec_error *err);
 
-/* Tell the system that these bytes are read soon, so that it reads ahead while others are decoded. A hint: never fails. */
+/* Tell the system that these bytes are read soon, so that it reads ahead while others are decoded.
+ * A hint: never fails. */
 void wcodec_source_prefetch(const struct wcodec_source *source, uint64_t offset, uint64_t size);
 
 #endif

@@ -14,7 +14,8 @@ struct wcodec_buffer {
     uint64_t size;
 };
 
-wcodec_status wcodec_context_device(wcodec_context *context, wcodec_device_handles *handles, wcodec_error *err)
+wcodec_status wcodec_context_device(wcodec_context *context, wcodec_device_handles *handles,
+                                    wcodec_error *err)
 {
     struct wcodec_opened *o;
     if (context == NULL || handles == NULL)
@@ -30,18 +31,22 @@ wcodec_status wcodec_context_device(wcodec_context *context, wcodec_device_handl
     return WCODEC_OK;
 }
 
-static wcodec_status device_failed(const wcodec_buffer *b, wcodec_status status, wcodec_error *e, wcodec_error *err)
+static wcodec_status device_failed(const wcodec_buffer *b, wcodec_status status, wcodec_error *e,
+                                   wcodec_error *err)
 {
     if (status == WCODEC_ERROR_DEVICE)
         wcodec_backends_lose(b->context, b->device, e->text);
     return wcodec_fail(err, status, "%s: %s", b->device->name, e->text);
 }
 
-wcodec_status wcodec_buffer_create(wcodec_context *context, uint64_t size, wcodec_buffer **buffer, wcodec_error *err)
+wcodec_status wcodec_buffer_create(wcodec_context *context, uint64_t size, wcodec_buffer **buffer,
+                                   wcodec_error *err)
 {
     wcodec_error e = {0};
     if (context == NULL || buffer == NULL || size == 0)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_buffer_create: %s", context == NULL || buffer == NULL ? "an argument is NULL" : "the size is 0");
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_buffer_create: %s",
+                           context == NULL || buffer == NULL ? "an argument is NULL"
+                                                             : "the size is 0");
     wcodec_status status = wcodec_context_usable(context, err);
     if (status != WCODEC_OK)
         return status;
@@ -52,7 +57,8 @@ wcodec_status wcodec_buffer_create(wcodec_context *context, uint64_t size, wcode
     b->size = size;
     status = wcodec_backends_device(context, &b->device, err);
     if (status == WCODEC_OK) {
-        status = b->device->backend->memory_allocate(b->device->device, WCODEC_MEMORY_DEVICE, size, &b->memory, &e);
+        status = b->device->backend->memory_allocate(b->device->device, WCODEC_MEMORY_DEVICE, size,
+                                                     &b->memory, &e);
         if (status != WCODEC_OK)
             device_failed(b, status, &e, err);
     }
@@ -68,14 +74,17 @@ uint64_t wcodec_buffer_native(const wcodec_buffer *buffer)
     return buffer->device->backend->memory_native(buffer->memory);
 }
 
-wcodec_status wcodec_buffer_read(const wcodec_buffer *buffer, uint64_t offset, void *dst, size_t size, wcodec_error *err)
+wcodec_status wcodec_buffer_read(const wcodec_buffer *buffer, uint64_t offset, void *dst,
+                                 size_t size, wcodec_error *err)
 {
     struct wcodec_queue *queue;
     wcodec_error e = {0};
     if (buffer == NULL || (dst == NULL && size != 0))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_buffer_read: an argument is NULL");
     if (offset > buffer->size || size > buffer->size - offset)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "bytes %" PRIu64 " to %" PRIu64 " of a buffer of %" PRIu64, offset, offset + size, buffer->size);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "bytes %" PRIu64 " to %" PRIu64 " of a buffer of %" PRIu64, offset,
+                           offset + size, buffer->size);
     const struct wcodec_backend *b = buffer->device->backend;
     wcodec_status status = wcodec_context_usable(buffer->context, err);
     if (status != WCODEC_OK)

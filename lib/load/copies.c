@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tensors with the bytes of others: decoded once, and copied where they are when the rest of the load is done. */
+/* Tensors with the bytes of others: decoded once, and copied where they are when the rest of the
+ * load is done. */
 #include "core/error.h"
 #include "core/memory.h"
 #include "load/load.h"
@@ -26,7 +27,8 @@ static wcodec_status copy_on_device(const struct wcodec_load_request *q, wcodec_
     for (size_t i = q->count; i < q->count + q->copies && status == WCODEC_OK; i++) {
         const struct wcodec_load_range *r = &q->ranges[i];
         if (r->host == NULL)
-            status = b->copy(queue, r->memory, r->offset, r->original->memory, r->original->offset, r->end - r->begin, err);
+            status = b->copy(queue, r->memory, r->offset, r->original->memory, r->original->offset,
+                             r->end - r->begin, err);
     }
     const wcodec_status waited = b->queue_wait(queue, status == WCODEC_OK ? err : NULL);
     b->queue_destroy(queue);
@@ -40,7 +42,8 @@ wcodec_status wcodec_load_copies(struct wcodec_load_work *work, wcodec_error *er
     for (size_t i = q->count; i < q->count + q->copies; i++) {
         struct wcodec_load_range *r = &q->ranges[i];
         if (r->host != NULL)
-            wcodec_run(q->context, copy_task, r, (size_t)wcodec_div_up_u64(r->end - r->begin, TASK_BYTES));
+            wcodec_run(q->context, copy_task, r,
+                       (size_t)wcodec_div_up_u64(r->end - r->begin, TASK_BYTES));
         else
             any = true;
         atomic_fetch_add(&work->done, r->end - r->begin);

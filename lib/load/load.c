@@ -9,7 +9,9 @@
 #include <signal.h>
 #include <time.h>
 
-enum { LOOK_NANOSECONDS = 50000000 }; /* how often the calling thread looks at progress while others work */
+enum {
+    LOOK_NANOSECONDS = 50000000
+}; /* how often the calling thread looks at progress while others work */
 
 struct loading {
     struct wcodec_load_work work;
@@ -60,7 +62,9 @@ static bool take(struct loading *l, struct wcodec_load_slot *slot)
     wcodec_error error = {0};
     bool more = false;
     pthread_mutex_lock(&l->lock);
-    wcodec_status status = atomic_load(&l->work.stop) ? WCODEC_OK : wcodec_load_take(&l->cursor, &slot->piece, &more, &error);
+    wcodec_status status = atomic_load(&l->work.stop)
+                               ? WCODEC_OK
+                               : wcodec_load_take(&l->cursor, &slot->piece, &more, &error);
     pthread_mutex_unlock(&l->lock);
     if (status == WCODEC_OK)
         return more;
@@ -73,7 +77,8 @@ static void finish(struct loading *l, struct wcodec_load_slot *slot)
 {
     wcodec_error error = {0};
     uint64_t number = slot->piece.number;
-    if (slot->piece.count == 0 || atomic_load(&l->work.stop)) /* what is left is waited for when the slot is freed */
+    if (slot->piece.count == 0 ||
+        atomic_load(&l->work.stop)) /* what is left is waited for when the slot is freed */
         return;
     wcodec_status status = wcodec_load_slot_finish(slot, &error);
     if (status != WCODEC_OK)
@@ -208,7 +213,8 @@ static wcodec_status run_slots(struct loading *l, wcodec_error *err)
 }
 
 /* A mark in the caller's queue, which all streams begin behind. */
-static wcodec_status mark_queue(const struct wcodec_load_request *q, struct wcodec_event **event, wcodec_error *err)
+static wcodec_status mark_queue(const struct wcodec_load_request *q, struct wcodec_event **event,
+                                wcodec_error *err)
 {
     const struct wcodec_backend *b = q->device->backend;
     struct wcodec_queue *queue;
@@ -234,7 +240,8 @@ static wcodec_status run_marked(struct loading *l, wcodec_error *err)
     return status;
 }
 
-/* A device that fails before it has a piece is lost too; what it was to decode to host memory is then the CPU's, if it may. */
+/* A device that fails before it has a piece is lost too; what it was to decode to host memory is
+ * then the CPU's, if it may. */
 static wcodec_status run_anyhow(struct loading *l, wcodec_error *err)
 {
     struct wcodec_load_request *q = l->work.request;
@@ -249,13 +256,15 @@ static wcodec_status run_anyhow(struct loading *l, wcodec_error *err)
             if (status == WCODEC_OK)
                 status = run_marked(l, &error);
         } else {
-            status = wcodec_fail(&error, WCODEC_ERROR_DEVICE, "%s failed: %.900s", device->name, error.text);
+            status = wcodec_fail(&error, WCODEC_ERROR_DEVICE, "%s failed: %.900s", device->name,
+                                 error.text);
         }
     }
     return status == WCODEC_OK ? status : wcodec_fail(err, status, "%s", error.text);
 }
 
-static wcodec_status run(struct loading *l, const wcodec_progress *progress, wcodec_load_report *report_to, wcodec_error *err)
+static wcodec_status run(struct loading *l, const wcodec_progress *progress,
+                         wcodec_load_report *report_to, wcodec_error *err)
 {
     const uint64_t bytes = l->work.request->bytes;
     wcodec_reporter_init(&l->reporter, progress, bytes);
@@ -267,8 +276,10 @@ static wcodec_status run(struct loading *l, const wcodec_progress *progress, wco
     if (status != WCODEC_OK)
         return status;
     if (report_to != NULL)
-        *report_to = (wcodec_load_report){
-            .bytes = bytes, .coded_bytes = atomic_load(&l->work.coded), .cpu_bytes = atomic_load(&l->work.by_cpu), .batches = atomic_load(&l->work.batches)};
+        *report_to = (wcodec_load_report){.bytes = bytes,
+                                          .coded_bytes = atomic_load(&l->work.coded),
+                                          .cpu_bytes = atomic_load(&l->work.by_cpu),
+                                          .batches = atomic_load(&l->work.batches)};
     return WCODEC_OK;
 }
 
@@ -290,8 +301,9 @@ static void end(struct loading *l)
     pthread_mutex_destroy(&l->lock);
 }
 
-wcodec_status wcodec_load(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options,
-                          wcodec_load_report *report_to, wcodec_error *err)
+wcodec_status wcodec_load(const wcodec_reader *reader, const wcodec_load_item *items, size_t count,
+                          const wcodec_load_options *options, wcodec_load_report *report_to,
+                          wcodec_error *err)
 {
     struct wcodec_load_request request;
     struct loading l;
@@ -368,7 +380,8 @@ static wcodec_status init_loading(wcodec_loading *l, wcodec_error *err)
     return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
 }
 
-wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options,
+wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_item *items,
+                                size_t count, const wcodec_load_options *options,
                                 wcodec_loading **loading, wcodec_error *err)
 {
     if (reader == NULL || loading == NULL || (items == NULL && count != 0))
@@ -376,7 +389,8 @@ wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_i
     wcodec_loading *l = wcodec_alloc_zeroed(&reader->context->allocator, sizeof *l);
     if (l == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a load");
-    wcodec_status status = wcodec_load_request_create(reader, items, count, options, &l->request, err);
+    wcodec_status status =
+        wcodec_load_request_create(reader, items, count, options, &l->request, err);
     if (status != WCODEC_OK) {
         wcodec_free(&reader->context->allocator, l);
         return status;
@@ -410,7 +424,8 @@ void wcodec_loading_cancel(wcodec_loading *l)
     atomic_store(&l->loading.work.stop, true);
 }
 
-wcodec_status wcodec_loading_wait(wcodec_loading *l, wcodec_load_report *report_to, wcodec_error *err)
+wcodec_status wcodec_loading_wait(wcodec_loading *l, wcodec_load_report *report_to,
+                                  wcodec_error *err)
 {
     pthread_mutex_lock(&l->lock);
     while (!l->ended)

@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A load inside. A *request* is the caller's items as ranges of entries. It is cut into *pieces*, which are staged in host memory, copied and decoded together;
- * a piece is made of *parts*. Each stream has a *slot*, which holds a piece from reading to its end; a worker thread leads some slots through their stages, one
- * after the other, and the workers are at different stages. */
+/* A load inside. A *request* is the caller's items as ranges of entries. It is cut into *pieces*,
+ * which are staged in host memory, copied and decoded together; a piece is made of *parts*. Each
+ * stream has a *slot*, which holds a piece from reading to its end; a worker thread leads some
+ * slots through their stages, one after the other, and the workers are at different stages. */
 #ifndef WCODEC_LOAD_LOAD_H
 #define WCODEC_LOAD_LOAD_H
 
@@ -24,8 +25,8 @@ struct wcodec_load_range {
     struct wcodec_memory *memory; /* where the device writes; NULL: it cannot write there */
     uint64_t offset;              /* in memory */
     const struct wcodec_load_range *original; /* of a copy */
-    uint8_t *host;                /* where the host writes; NULL: it cannot */
-    bool aligned;                 /* the device can decode to that place */
+    uint8_t *host;                            /* where the host writes; NULL: it cannot */
+    bool aligned;                             /* the device can decode to that place */
 };
 
 struct wcodec_load_request {
@@ -33,7 +34,8 @@ struct wcodec_load_request {
     struct wcodec_opened *device;
     bool verify;
     size_t count;
-    struct wcodec_load_range *ranges; /* in the order of the files; behind them copies that are made when all is there */
+    struct wcodec_load_range
+        *ranges; /* in the order of the files; behind them copies that are made when all is there */
     size_t copies;
     size_t adopted_count;
     struct wcodec_memory **adopted;
@@ -46,14 +48,17 @@ struct wcodec_load_request {
 };
 
 /* Make a request of the caller's items: each is found to be right, and its memory is taken over. */
-wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options,
+wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcodec_load_item *items,
+                                         size_t count, const wcodec_load_options *options,
                                          struct wcodec_load_request *request, wcodec_error *err);
-/* The CPU in place of a device that has failed before it was given anything: for destinations in host memory. */
+/* The CPU in place of a device that has failed before it was given anything: for destinations in
+ * host memory. */
 wcodec_status wcodec_load_request_to_cpu(struct wcodec_load_request *request, wcodec_error *err);
 void wcodec_load_request_free(struct wcodec_load_request *request);
 
 struct wcodec_load_work;
-/* Of a range that has the bytes of another (an alias that was asked for too): copied when that is there. */
+/* Of a range that has the bytes of another (an alias that was asked for too): copied when that is
+ * there. */
 wcodec_status wcodec_load_copies(struct wcodec_load_work *work, wcodec_error *err);
 
 /* A tensor in tiles whose prefix is parsed, for all parts that are made of it. */
@@ -64,18 +69,19 @@ struct wcodec_load_tensor {
     struct wcodec_source source;
     struct wcodec_tiling tiling;
     struct wcodec_tiles *tiles; /* of a tensor that is staged whole: NULL until it was read */
-    uint64_t whole;             /* where in the staging memory its payload is; UINT64_MAX: only the areas of its parts are */
-    bool on_cpu;                /* the device has no code for it */
+    uint64_t whole; /* where in the staging memory its payload is; UINT64_MAX: only the areas of its
+                       parts are */
+    bool on_cpu;    /* the device has no code for it */
     /* Of tensors in blocks, and lossy ones: units.c. */
     bool in_units, is_lossy;
     struct wcodec_blocks blocks;
     struct wcodec_lossy lossy;
-    uint64_t tiles_begin;  /* in the payload; 0 of tensors in tiles */
-    const uint8_t *modes;  /* and scales: in `front`, or in the staging memory */
-    uint8_t *front;        /* what the payload begins with, if it was read by itself */
-    unsigned unit_log2;    /* coded elements of a block, superblock, or 1 */
-    uint64_t band;         /* units of neighbouring rows that are taken together */
-    uint64_t band_size;    /* bytes of a band that is not the last */
+    uint64_t tiles_begin; /* in the payload; 0 of tensors in tiles */
+    const uint8_t *modes; /* and scales: in `front`, or in the staging memory */
+    uint8_t *front;       /* what the payload begins with, if it was read by itself */
+    unsigned unit_log2;   /* coded elements of a block, superblock, or 1 */
+    uint64_t band;        /* units of neighbouring rows that are taken together */
+    uint64_t band_size;   /* bytes of a band that is not the last */
 };
 
 enum wcodec_load_kind {
@@ -90,11 +96,13 @@ struct wcodec_load_part {
     enum wcodec_load_kind kind;
     const struct wcodec_load_range *range;
     uint64_t begin, stop;
-    uint64_t place;                    /* BYTES: bytes from there to the end of the staging memory; it may need them several times if it is longer */
+    uint64_t place; /* BYTES: bytes from there to the end of the staging memory; it may need them
+                       several times if it is longer */
     struct wcodec_load_tensor *tensor; /* TILES */
     uint64_t first, end;               /* tiles */
     struct wcodec_area_place areas[WCODEC_AREAS];
-    uint64_t scratch; /* where in the scratch memory the tiles are decoded to; UINT64_MAX: to their place */
+    uint64_t scratch; /* where in the scratch memory the tiles are decoded to; UINT64_MAX: to their
+                         place */
     bool on_cpu;
 };
 
@@ -102,10 +110,10 @@ struct wcodec_load_piece {
     uint64_t number;
     size_t count;
     struct wcodec_load_part *parts; /* WCODEC_LOAD_PARTS of them */
-    uint64_t low;     /* staged coded bytes, from the beginning of the staging memory */
-    uint64_t high;    /* staged decoded bytes, at its end */
+    uint64_t low;  /* staged coded bytes, from the beginning of the staging memory */
+    uint64_t high; /* staged decoded bytes, at its end */
     uint64_t scratch;
-    uint64_t jobs;    /* parts in tiles */
+    uint64_t jobs; /* parts in tiles */
 };
 
 /* Where the request has been cut. One thread at a time. */
@@ -118,18 +126,25 @@ struct wcodec_load_cursor {
 };
 
 /* The next piece; *more is whether there was one. On failure the error names its tensor. */
-wcodec_status wcodec_load_take(struct wcodec_load_cursor *cursor, struct wcodec_load_piece *piece, bool *more, wcodec_error *err);
+wcodec_status wcodec_load_take(struct wcodec_load_cursor *cursor, struct wcodec_load_piece *piece,
+                               bool *more, wcodec_error *err);
 void wcodec_load_cursor_end(struct wcodec_load_cursor *cursor);
 void wcodec_load_piece_end(struct wcodec_load_piece *piece);
 
 /* `shape`: what is known of the tensor from its entry. Begins with one reference. */
-wcodec_status wcodec_load_tensor_create(const struct wcodec_load_request *request, const struct wcodec_load_range *range, const struct wcodec_load_tensor *shape,
+wcodec_status wcodec_load_tensor_create(const struct wcodec_load_request *request,
+                                        const struct wcodec_load_range *range,
+                                        const struct wcodec_load_tensor *shape,
                                         struct wcodec_load_tensor **tensor, wcodec_error *err);
 void wcodec_load_tensor_release(struct wcodec_load_tensor *tensor);
 
 /* Tensors in blocks and lossy ones that the device reconstructs to their place: units.c. */
-bool wcodec_load_units_wanted(const struct wcodec_load_request *request, const struct wcodec_load_range *range);
-wcodec_status wcodec_load_take_units(struct wcodec_load_cursor *cursor, const struct wcodec_load_range *range, struct wcodec_load_piece *piece, bool *full, wcodec_error *err);
+bool wcodec_load_units_wanted(const struct wcodec_load_request *request,
+                              const struct wcodec_load_range *range);
+wcodec_status wcodec_load_take_units(struct wcodec_load_cursor *cursor,
+                                     const struct wcodec_load_range *range,
+                                     struct wcodec_load_piece *piece, bool *full,
+                                     wcodec_error *err);
 /* Its modes and scales are right. WCODEC_ERROR_CORRUPT. */
 wcodec_status wcodec_load_units_check(struct wcodec_load_tensor *tensor, wcodec_error *err);
 void wcodec_load_units_job(const struct wcodec_load_part *part, struct wcodec_job *job);
@@ -137,7 +152,8 @@ void wcodec_load_units_job(const struct wcodec_load_part *part, struct wcodec_jo
 /* The whole of a load. */
 struct wcodec_load_work {
     struct wcodec_load_request *request;
-    struct wcodec_event *after; /* what the caller's queue has done when the load may write; NULL: nothing to wait for */
+    struct wcodec_event *after; /* what the caller's queue has done when the load may write; NULL:
+                                   nothing to wait for */
     atomic_bool stop;
     atomic_uint_fast64_t held; /* bytes of host memory */
     atomic_uint_fast64_t done, coded, by_cpu, batches;
@@ -165,29 +181,37 @@ struct wcodec_load_slot {
     bool busy; /* given to the device and not yet waited for */
 };
 
-wcodec_status wcodec_load_slot_create(struct wcodec_load_work *work, struct wcodec_load_slot *slot, wcodec_error *err);
+wcodec_status wcodec_load_slot_create(struct wcodec_load_work *work, struct wcodec_load_slot *slot,
+                                      wcodec_error *err);
 /* Waits for what the device is at. */
 void wcodec_load_slot_free(struct wcodec_load_slot *slot);
 
-/* Lead the slot's piece through its stages: bring it into memory and give it to the device; then wait for it and bring it to its places, where needed by the
- * CPU. Errors name file and tensor. */
+/* Lead the slot's piece through its stages: bring it into memory and give it to the device; then
+ * wait for it and bring it to its places, where needed by the CPU. Errors name file and tensor. */
 wcodec_status wcodec_load_slot_begin(struct wcodec_load_slot *slot, wcodec_error *err);
 wcodec_status wcodec_load_slot_finish(struct wcodec_load_slot *slot, wcodec_error *err);
 
-/* At least `size` bytes; contents are lost when it grows. PINNED: plain memory where there is no pinned. */
-wcodec_status wcodec_load_reserve(struct wcodec_load_slot *slot, struct wcodec_load_room *room, enum wcodec_memory_kind kind, uint64_t size, wcodec_error *err);
+/* At least `size` bytes; contents are lost when it grows. PINNED: plain memory where there is no
+ * pinned. */
+wcodec_status wcodec_load_reserve(struct wcodec_load_slot *slot, struct wcodec_load_room *room,
+                                  enum wcodec_memory_kind kind, uint64_t size, wcodec_error *err);
 
 /* Read what the piece is made of, and parse prefixes: stage.c. */
 wcodec_status wcodec_load_stage(struct wcodec_load_slot *slot, wcodec_error *err);
 
 /* Bytes [begin, begin + size) of a part's entry go to their place: cpu.c. */
-wcodec_status wcodec_load_deliver(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, uint64_t begin, const uint8_t *bytes, uint64_t size,
-                                  wcodec_error *err);
-wcodec_status wcodec_load_units_on_cpu(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, wcodec_error *err);
+wcodec_status wcodec_load_deliver(struct wcodec_load_slot *slot,
+                                  const struct wcodec_load_part *part, uint64_t begin,
+                                  const uint8_t *bytes, uint64_t size, wcodec_error *err);
+wcodec_status wcodec_load_units_on_cpu(struct wcodec_load_slot *slot,
+                                       const struct wcodec_load_part *part, wcodec_error *err);
 
 /* Decode a staged part on the CPU and bring it to its place: cpu.c. */
-wcodec_status wcodec_load_part_on_cpu(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, wcodec_error *err);
-/* Decode a part that is not in tiles to its place, or to the staging memory and give the copy to the queue. */
-wcodec_status wcodec_load_part_bytes(struct wcodec_load_slot *slot, const struct wcodec_load_part *part, wcodec_error *err);
+wcodec_status wcodec_load_part_on_cpu(struct wcodec_load_slot *slot,
+                                      const struct wcodec_load_part *part, wcodec_error *err);
+/* Decode a part that is not in tiles to its place, or to the staging memory and give the copy to
+ * the queue. */
+wcodec_status wcodec_load_part_bytes(struct wcodec_load_slot *slot,
+                                     const struct wcodec_load_part *part, wcodec_error *err);
 
 #endif

@@ -60,13 +60,15 @@ static wcodec_status check_results(struct measure *m, wcodec_error *err)
     for (size_t i = 0; i < m->count && status == WCODEC_OK; i++) {
         if (m->results[i].fault == WCODEC_TILE_OK)
             continue;
-        status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %" PRIu64 ": %s", m->results[i].tile, wcodec_tile_fault_string(m->results[i].fault));
+        status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %" PRIu64 ": %s", m->results[i].tile,
+                             wcodec_tile_fault_string(m->results[i].fault));
         wcodec_shard_prefix(m->tensors[i].shard, m->tensors[i].entry, err);
     }
     return status;
 }
 
-static wcodec_status time_once(struct measure *m, enum action action, uint64_t size, uint64_t *nanoseconds, wcodec_error *err)
+static wcodec_status time_once(struct measure *m, enum action action, uint64_t size,
+                               uint64_t *nanoseconds, wcodec_error *err)
 {
     struct wcodec_event *before = NULL, *after = NULL;
     wcodec_status status = m->b->event_record(m->queue, &before, err);
@@ -87,7 +89,8 @@ static wcodec_status time_once(struct measure *m, enum action action, uint64_t s
 }
 
 /* The median; the first run, which warms up, is not among them. */
-static wcodec_status time_action(struct measure *m, enum action action, uint64_t size, uint64_t *nanoseconds, wcodec_error *err)
+static wcodec_status time_action(struct measure *m, enum action action, uint64_t size,
+                                 uint64_t *nanoseconds, wcodec_error *err)
 {
     wcodec_status status = WCODEC_OK;
     for (unsigned i = 0; i <= m->repetitions && status == WCODEC_OK; i++)
@@ -99,20 +102,26 @@ static wcodec_status time_action(struct measure *m, enum action action, uint64_t
     return WCODEC_OK;
 }
 
-static wcodec_status read_tensor(struct measure *m, struct tensor *t, const struct wcodec_source *source, uint64_t at, uint64_t *staged, wcodec_error *err)
+static wcodec_status read_tensor(struct measure *m, struct tensor *t,
+                                 const struct wcodec_source *source, uint64_t at, uint64_t *staged,
+                                 wcodec_error *err)
 {
     uint8_t *payload = wcodec_alloc_array(&m->context->allocator, t->entry->payload_size, 1);
     if (payload == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes", t->entry->payload_size);
-    wcodec_status status = wcodec_source_read(source, t->entry->payload_offset, payload, (size_t)t->entry->payload_size, err);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes",
+                           t->entry->payload_size);
+    wcodec_status status = wcodec_source_read(source, t->entry->payload_offset, payload,
+                                              (size_t)t->entry->payload_size, err);
     if (status == WCODEC_OK && t->tiles == NULL)
-        status = wcodec_tiles_read(&t->tiling, payload, t->entry->payload_size, &m->context->allocator, &t->tiles, err);
+        status = wcodec_tiles_read(&t->tiling, payload, t->entry->payload_size,
+                                   &m->context->allocator, &t->tiles, err);
     if (status == WCODEC_OK) {
         struct wcodec_job *job = &m->jobs[t - m->tensors];
         *staged = wcodec_lay_out_areas(t->tiles, 0, t->tiling.tiles, at, job->places);
         for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK && m->coded != NULL; a++) {
             job->places[a].memory = m->coded;
-            status = m->b->copy_in(m->queue, m->coded, job->places[a].offset, payload + job->places[a].begin, job->places[a].size, err);
+            status = m->b->copy_in(m->queue, m->coded, job->places[a].offset,
+                                   payload + job->places[a].begin, job->places[a].size, err);
         }
         wcodec_status waited = m->b->queue_wait(m->queue, status == WCODEC_OK ? err : NULL);
         status = status == WCODEC_OK ? waited : status;
@@ -150,16 +159,22 @@ static wcodec_status read_tensors(struct measure *m, wcodec_error *err)
 static wcodec_status allocate(struct measure *m, wcodec_error *err)
 {
     uint64_t decoded = m->decoded_size > 2 * COPY_BYTES ? m->decoded_size : 2 * COPY_BYTES;
-    if (m->device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY) /* of which there may not be so much, and nothing to copy from */
+    if (m->device->listing.capabilities &
+        WCODEC_DEVICE_HOST_MEMORY) /* of which there may not be so much, and nothing to copy from */
         decoded = m->decoded_size > 4096 ? m->decoded_size : 4096;
     m->decoded_size = decoded;
-    wcodec_status status = m->b->memory_allocate(m->device->device, WCODEC_MEMORY_DEVICE, decoded, &m->decoded, err);
+    wcodec_status status =
+        m->b->memory_allocate(m->device->device, WCODEC_MEMORY_DEVICE, decoded, &m->decoded, err);
     if (status == WCODEC_OK)
-        status = m->b->memory_allocate(m->device->device, WCODEC_MEMORY_DEVICE, wcodec_align_u64(m->coded_size + 1, 256), &m->coded, err);
+        status = m->b->memory_allocate(m->device->device, WCODEC_MEMORY_DEVICE,
+                                       wcodec_align_u64(m->coded_size + 1, 256), &m->coded, err);
     if (status == WCODEC_OK)
-        status = m->b->memory_allocate(m->device->device, WCODEC_MEMORY_PINNED, COPY_BYTES / 4 < decoded / 2 ? COPY_BYTES / 4 : decoded / 2, &m->pinned, err);
+        status = m->b->memory_allocate(m->device->device, WCODEC_MEMORY_PINNED,
+                                       COPY_BYTES / 4 < decoded / 2 ? COPY_BYTES / 4 : decoded / 2,
+                                       &m->pinned, err);
     if (status == WCODEC_OK)
-        memset(m->b->memory_pointer(m->pinned), 1, (size_t)(COPY_BYTES / 4 < decoded / 2 ? COPY_BYTES / 4 : decoded / 2));
+        memset(m->b->memory_pointer(m->pinned), 1,
+               (size_t)(COPY_BYTES / 4 < decoded / 2 ? COPY_BYTES / 4 : decoded / 2));
     return status;
 }
 
@@ -217,15 +232,20 @@ static void release(struct measure *m)
 }
 
 /* Tensors in tiles that the device decodes. */
-static wcodec_status choose(struct measure *m, const wcodec_reader *reader, const uint64_t *tensors, size_t count, wcodec_device_rates *rates,
-                            wcodec_error *err)
+static wcodec_status choose(struct measure *m, const wcodec_reader *reader, const uint64_t *tensors,
+                            size_t count, wcodec_device_rates *rates, wcodec_error *err)
 {
     for (size_t i = 0; i < count; i++) {
         struct tensor *t = &m->tensors[m->count];
         if (tensors[i] >= reader->tensor_count)
-            return wcodec_fail(err, WCODEC_ERROR_USAGE, "there is no tensor number %" PRIu64 ", there are %" PRIu64, tensors[i], reader->tensor_count);
+            return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                               "there is no tensor number %" PRIu64 ", there are %" PRIu64,
+                               tensors[i], reader->tensor_count);
         t->shard = wcodec_reader_shard_of_tensor(reader, tensors[i]);
-        t->entry = wcodec_shard_resolve(t->shard, &t->shard->index->entries[t->shard->index->tensors[tensors[i] - t->shard->first_tensor]]);
+        t->entry = wcodec_shard_resolve(
+            t->shard,
+            &t->shard->index
+                 ->entries[t->shard->index->tensors[tensors[i] - t->shard->first_tensor]]);
         if (t->entry->newer || t->entry->coding != WCODEC_CODING_TILES || t->entry->size == 0) {
             rates->skipped++;
             continue;
@@ -239,7 +259,8 @@ static wcodec_status choose(struct measure *m, const wcodec_reader *reader, cons
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_reader_measure(const wcodec_reader *reader, const uint64_t *tensors, size_t count, unsigned repetitions, wcodec_device_rates *rates,
+wcodec_status wcodec_reader_measure(const wcodec_reader *reader, const uint64_t *tensors,
+                                    size_t count, unsigned repetitions, wcodec_device_rates *rates,
                                     wcodec_error *err)
 {
     if (reader == NULL || rates == NULL || (tensors == NULL && count != 0))
@@ -258,8 +279,11 @@ wcodec_status wcodec_reader_measure(const wcodec_reader *reader, const uint64_t 
                     : repetitions < REPETITIONS_MIN ? REPETITIONS_MIN
                     : repetitions > REPETITIONS_MAX ? REPETITIONS_MAX
                                                     : repetitions;
-    m.tensors = count < SIZE_MAX / sizeof *m.tensors - 1 ? wcodec_alloc_zeroed(allocator, (count + 1) * sizeof *m.tensors) : NULL;
-    m.jobs = m.tensors != NULL ? wcodec_alloc_zeroed(allocator, (count + 1) * sizeof *m.jobs) : NULL;
+    m.tensors = count < SIZE_MAX / sizeof *m.tensors - 1
+                    ? wcodec_alloc_zeroed(allocator, (count + 1) * sizeof *m.tensors)
+                    : NULL;
+    m.jobs =
+        m.tensors != NULL ? wcodec_alloc_zeroed(allocator, (count + 1) * sizeof *m.jobs) : NULL;
     m.results = wcodec_alloc_array(allocator, count, sizeof *m.results);
     m.times = wcodec_alloc_array(allocator, m.repetitions + 1, sizeof *m.times);
     if (m.tensors == NULL || m.jobs == NULL || m.results == NULL || m.times == NULL)

@@ -15,43 +15,56 @@
 
 void wcodec_load_options_init_size(wcodec_load_options *options, size_t size)
 {
-    if (options == NULL || size < offsetof(wcodec_load_options, done_opaque) + sizeof options->done_opaque)
+    if (options == NULL ||
+        size < offsetof(wcodec_load_options, done_opaque) + sizeof options->done_opaque)
         return;
     memset(options, 0, size);
     options->struct_size = size;
 }
 
-static wcodec_status read_options(const wcodec_load_options *from, wcodec_load_options *options, wcodec_error *err)
+static wcodec_status read_options(const wcodec_load_options *from, wcodec_load_options *options,
+                                  wcodec_error *err)
 {
     wcodec_load_options_init(options);
     if (from == NULL)
         return WCODEC_OK;
-    if (from->struct_size < offsetof(wcodec_load_options, done_opaque) + sizeof options->done_opaque)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the options' struct_size is %zu: use wcodec_load_options_init()", from->struct_size);
+    if (from->struct_size <
+        offsetof(wcodec_load_options, done_opaque) + sizeof options->done_opaque)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "the options' struct_size is %zu: use wcodec_load_options_init()",
+                           from->struct_size);
     for (size_t i = sizeof *options; i < from->struct_size; i++)
         if (((const unsigned char *)from)[i] != 0)
-            return wcodec_fail(err, WCODEC_ERROR_USAGE, "the options hold a setting that wcodec %s does not know (byte %zu)", wcodec_version_string(), i);
+            return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                               "the options hold a setting that wcodec %s does not know (byte %zu)",
+                               wcodec_version_string(), i);
     memcpy(options, from, sizeof *options);
     if (options->streams > WCODEC_LOAD_STREAMS_MAX)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "%u streams, expected at most %d", options->streams, WCODEC_LOAD_STREAMS_MAX);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "%u streams, expected at most %d",
+                           options->streams, WCODEC_LOAD_STREAMS_MAX);
     return WCODEC_OK;
 }
 
 /* Destinations in another backend's memory must not be mistaken for this one's. */
-static wcodec_status check_memory(const struct wcodec_load_request *r, const char *memory, wcodec_error *err)
+static wcodec_status check_memory(const struct wcodec_load_request *r, const char *memory,
+                                  wcodec_error *err)
 {
     if (memory == NULL)
         return WCODEC_OK;
     if (strcmp(memory, r->device->backend->name) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_BACKEND, "the destinations are memory of %s, but this context decodes with %s", memory, r->device->name);
+        return wcodec_fail(err, WCODEC_ERROR_BACKEND,
+                           "the destinations are memory of %s, but this context decodes with %s",
+                           memory, r->device->name);
     if (!(r->device->listing.capabilities & WCODEC_DEVICE_ADOPT_MEMORY))
-        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "%s takes no memory of the caller's", r->device->name);
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "%s takes no memory of the caller's",
+                           r->device->name);
     return WCODEC_OK;
 }
 
 static void set_sizes(struct wcodec_load_request *r, const wcodec_load_options *o, bool to_host)
 {
-    uint64_t host = o->host_memory != 0 ? o->host_memory : HOST_MEMORY, limit = r->context->limits.max_memory;
+    uint64_t host = o->host_memory != 0 ? o->host_memory : HOST_MEMORY,
+             limit = r->context->limits.max_memory;
     if (host > limit / 2)
         host = limit / 2;
     r->streams = o->streams != 0 ? o->streams : WCODEC_LOAD_STREAMS;
@@ -65,36 +78,49 @@ static void set_sizes(struct wcodec_load_request *r, const wcodec_load_options *
     r->scratch_bytes = 2 * r->slot_bytes;
 }
 
-static wcodec_status find_range(const wcodec_reader *reader, const wcodec_load_item *item, struct wcodec_load_range *range, wcodec_error *err)
+static wcodec_status find_range(const wcodec_reader *reader, const wcodec_load_item *item,
+                                struct wcodec_load_range *range, wcodec_error *err)
 {
     if (item->tensor >= reader->tensor_count)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "there is no tensor number %" PRIu64 ", there are %" PRIu64, item->tensor, reader->tensor_count);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "there is no tensor number %" PRIu64 ", there are %" PRIu64,
+                           item->tensor, reader->tensor_count);
     const struct wcodec_shard *shard = wcodec_reader_shard_of_tensor(reader, item->tensor);
-    const struct wcodec_entry *e = &shard->index->entries[shard->index->tensors[item->tensor - shard->first_tensor]];
+    const struct wcodec_entry *e =
+        &shard->index->entries[shard->index->tensors[item->tensor - shard->first_tensor]];
     uint64_t rows = e->rank > 0 ? e->shape[0] : 1, begin = 0, end = e->size;
-    *range = (struct wcodec_load_range){.shard = shard, .named = e, .entry = wcodec_shard_resolve(shard, e)};
+    *range = (struct wcodec_load_range){
+        .shard = shard, .named = e, .entry = wcodec_shard_resolve(shard, e)};
     wcodec_status status = WCODEC_OK;
     if (item->first_row != 0 || item->rows != 0)
-        status =
-            wcodec_entry_rows(e, item->first_row, item->rows != 0 ? item->rows : rows - (item->first_row < rows ? item->first_row : rows), &begin, &end, err);
+        status = wcodec_entry_rows(
+            e, item->first_row,
+            item->rows != 0 ? item->rows : rows - (item->first_row < rows ? item->first_row : rows),
+            &begin, &end, err);
     range->begin = begin;
     range->end = end;
     if (status == WCODEC_OK && end - begin > reader->context->limits.max_tensor_bytes)
-        status = wcodec_fail(err, WCODEC_ERROR_LIMIT, "%" PRIu64 " bytes are more than the limit of %" PRIu64, end - begin,
+        status = wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                             "%" PRIu64 " bytes are more than the limit of %" PRIu64, end - begin,
                              reader->context->limits.max_tensor_bytes);
     if (status == WCODEC_OK && item->size < end - begin)
-        status = wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination has room for %" PRIu64 " bytes, %" PRIu64 " are needed", item->size, end - begin);
+        status =
+            wcodec_fail(err, WCODEC_ERROR_USAGE,
+                        "the destination has room for %" PRIu64 " bytes, %" PRIu64 " are needed",
+                        item->size, end - begin);
     if (status == WCODEC_OK && item->destination == 0 && end > begin)
         status = wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination is NULL");
     if (status == WCODEC_OK && item->offset > UINT64_MAX - (end - begin))
-        status = wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination's offset is %" PRIu64, item->offset);
+        status = wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination's offset is %" PRIu64,
+                             item->offset);
     if (status != WCODEC_OK)
         wcodec_shard_prefix(shard, e, err);
     return status;
 }
 
 /* Items of one destination share a handle: bytes that it must have, and how many items they are. */
-static size_t same_destination(const wcodec_load_item *items, const struct wcodec_load_range *ranges, size_t count, uint64_t *size)
+static size_t same_destination(const wcodec_load_item *items,
+                               const struct wcodec_load_range *ranges, size_t count, uint64_t *size)
 {
     size_t n = 0;
     *size = 0;
@@ -105,14 +131,16 @@ static size_t same_destination(const wcodec_load_item *items, const struct wcode
 }
 
 /* Handles are of addresses at multiples of 16 bytes; what is off them goes to the offset. */
-static wcodec_status adopt(struct wcodec_load_request *r, const wcodec_load_item *items, struct wcodec_load_range *ranges, size_t count, uint64_t size,
+static wcodec_status adopt(struct wcodec_load_request *r, const wcodec_load_item *items,
+                           struct wcodec_load_range *ranges, size_t count, uint64_t size,
                            wcodec_error *err)
 {
     const struct wcodec_backend *b = r->device->backend;
     const uint32_t capabilities = r->device->listing.capabilities;
     struct wcodec_memory *memory;
     uint64_t off = capabilities & WCODEC_DEVICE_ADDRESSES ? items[0].destination % 16 : 0;
-    wcodec_status status = b->memory_adopt(r->device->device, items[0].destination - off, off + size, &memory, err);
+    wcodec_status status =
+        b->memory_adopt(r->device->device, items[0].destination - off, off + size, &memory, err);
     if (status != WCODEC_OK) {
         wcodec_error_prefix(err, "%s", r->device->name);
         wcodec_shard_prefix(ranges[0].shard, ranges[0].named, err);
@@ -128,7 +156,8 @@ static wcodec_status adopt(struct wcodec_load_request *r, const wcodec_load_item
     return WCODEC_OK;
 }
 
-static wcodec_status place(struct wcodec_load_request *r, const wcodec_load_item *items, bool device_memory, wcodec_error *err)
+static wcodec_status place(struct wcodec_load_request *r, const wcodec_load_item *items,
+                           bool device_memory, wcodec_error *err)
 {
     const uint32_t direct = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY;
     bool adopts = device_memory || (r->device->listing.capabilities & direct) == direct;
@@ -157,7 +186,8 @@ static bool is_aligned(const struct wcodec_load_request *r, const struct wcodec_
     if (r->device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY)
         return true;
     if (e->coding == WCODEC_CODING_CONSTANT)
-        return ((range->offset | range->begin | range->end) & (((uint64_t)1 << e->u.constant.element_log2) - 1)) == 0;
+        return ((range->offset | range->begin | range->end) &
+                (((uint64_t)1 << e->u.constant.element_log2) - 1)) == 0;
     if (e->coding != WCODEC_CODING_TILES)
         return true;
     wcodec_entry_tiling(e, &tiling);
@@ -181,7 +211,8 @@ static int compare_ranges(const void *x, const void *y)
 /* A constant is filled in as fast as it is copied. */
 static bool is_copy(const struct wcodec_load_range *a, const struct wcodec_load_range *b)
 {
-    return a->shard == b->shard && a->entry == b->entry && a->begin == b->begin && a->end == b->end && a->begin < a->end && a->entry->coding != WCODEC_CODING_CONSTANT;
+    return a->shard == b->shard && a->entry == b->entry && a->begin == b->begin &&
+           a->end == b->end && a->begin < a->end && a->entry->coding != WCODEC_CODING_CONSTANT;
 }
 
 /* Of equal ranges, which are neighbours, the first is decoded; the others go behind all. */
@@ -192,9 +223,11 @@ static wcodec_status set_copies_apart(struct wcodec_load_request *r, wcodec_erro
         copies += is_copy(&r->ranges[i - 1], &r->ranges[i]);
     if (copies == 0)
         return WCODEC_OK;
-    struct wcodec_load_range *apart = wcodec_alloc_array(&r->context->allocator, copies, sizeof *apart);
+    struct wcodec_load_range *apart =
+        wcodec_alloc_array(&r->context->allocator, copies, sizeof *apart);
     if (apart == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a load of %zu tensors", r->count);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a load of %zu tensors",
+                           r->count);
     for (size_t i = 0; i < r->count; i++) {
         struct wcodec_load_range range = r->ranges[i];
         if (i > 0 && is_copy(&r->ranges[kept - 1], &range)) {
@@ -210,7 +243,8 @@ static wcodec_status set_copies_apart(struct wcodec_load_request *r, wcodec_erro
     return WCODEC_OK;
 }
 
-static wcodec_status fill_in(const wcodec_reader *reader, const wcodec_load_item *items, const wcodec_load_options *options, struct wcodec_load_request *r,
+static wcodec_status fill_in(const wcodec_reader *reader, const wcodec_load_item *items,
+                             const wcodec_load_options *options, struct wcodec_load_request *r,
                              wcodec_error *err)
 {
     for (size_t i = 0; i < r->count; i++) {
@@ -228,7 +262,8 @@ static wcodec_status fill_in(const wcodec_reader *reader, const wcodec_load_item
     return set_copies_apart(r, err);
 }
 
-wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const wcodec_load_options *options,
+wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcodec_load_item *items,
+                                         size_t count, const wcodec_load_options *options,
                                          struct wcodec_load_request *request, wcodec_error *err)
 {
     wcodec_load_options o;
@@ -245,11 +280,13 @@ wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcod
     r.verify = !o.skip_checks;
     r.use_queue = o.use_queue != 0;
     r.queue = o.queue;
-    set_sizes(&r, &o, o.memory == NULL && !(r.device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY));
+    set_sizes(&r, &o,
+              o.memory == NULL && !(r.device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY));
     r.ranges = wcodec_alloc_array(&r.context->allocator, count, sizeof *r.ranges);
     r.adopted = wcodec_alloc_array(&r.context->allocator, count, sizeof *r.adopted);
     if (r.ranges == NULL || r.adopted == NULL)
-        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a load of %zu tensors", count);
+        status =
+            wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a load of %zu tensors", count);
     else
         status = fill_in(reader, items, &o, &r, err);
     if (status != WCODEC_OK)
@@ -270,7 +307,8 @@ wcodec_status wcodec_load_request_to_cpu(struct wcodec_load_request *r, wcodec_e
         struct wcodec_load_range *range = &r->ranges[i];
         if (range->begin == range->end)
             continue;
-        status = cpu->backend->memory_adopt(cpu->device, (uint64_t)(uintptr_t)range->host, range->end - range->begin, &range->memory, err);
+        status = cpu->backend->memory_adopt(cpu->device, (uint64_t)(uintptr_t)range->host,
+                                            range->end - range->begin, &range->memory, err);
         if (status != WCODEC_OK)
             return status;
         r->adopted[r->adopted_count++] = range->memory;
@@ -288,20 +326,24 @@ void wcodec_load_request_free(struct wcodec_load_request *r)
     wcodec_free(&r->context->allocator, r->ranges);
 }
 
-wcodec_status wcodec_load_layout(const wcodec_reader *reader, uint64_t alignment, wcodec_load_item *items, uint64_t *size, wcodec_error *err)
+wcodec_status wcodec_load_layout(const wcodec_reader *reader, uint64_t alignment,
+                                 wcodec_load_item *items, uint64_t *size, wcodec_error *err)
 {
     if (reader == NULL || size == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_load_layout: an argument is NULL");
     if (alignment == 0)
         alignment = 256;
     if ((alignment & (alignment - 1)) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "an alignment of %" PRIu64 ", expected a power of two", alignment);
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "an alignment of %" PRIu64 ", expected a power of two", alignment);
     uint64_t at = 0;
     for (uint64_t i = 0; i < reader->tensor_count; i++) {
         const struct wcodec_shard *shard = wcodec_reader_shard_of_tensor(reader, i);
-        const struct wcodec_entry *e = &shard->index->entries[shard->index->tensors[i - shard->first_tensor]];
+        const struct wcodec_entry *e =
+            &shard->index->entries[shard->index->tensors[i - shard->first_tensor]];
         if (at > UINT64_MAX - alignment || e->size > UINT64_MAX - wcodec_align_u64(at, alignment))
-            return wcodec_fail(err, WCODEC_ERROR_LIMIT, "the tensors together have more than 2^64 bytes");
+            return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                               "the tensors together have more than 2^64 bytes");
         at = wcodec_align_u64(at, alignment);
         if (items != NULL)
             items[i] = (wcodec_load_item){.tensor = i, .offset = at, .size = e->size};

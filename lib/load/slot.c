@@ -20,7 +20,9 @@ static const struct wcodec_backend *backend_of(const struct wcodec_load_slot *sl
 static void release_room(struct wcodec_load_slot *slot, struct wcodec_load_room *room)
 {
     struct wcodec_opened *device = slot->work->request->device;
-    if (room->memory != NULL && (atomic_load(&device->lost) || !wcodec_keep_give(&device->keep, room->memory, room->kind, room->size)))
+    if (room->memory != NULL &&
+        (atomic_load(&device->lost) ||
+         !wcodec_keep_give(&device->keep, room->memory, room->kind, room->size)))
         device->backend->memory_free(room->memory);
     wcodec_free(&slot->work->request->context->allocator, room->plain);
     if (room->data != NULL)
@@ -34,11 +36,13 @@ static wcodec_status hold(struct wcodec_load_slot *slot, uint64_t size, wcodec_e
     if (atomic_fetch_add(&slot->work->held, size) + size <= most)
         return WCODEC_OK;
     atomic_fetch_sub(&slot->work->held, size);
-    return wcodec_fail(err, WCODEC_ERROR_LIMIT, "loading needs more memory than the limit of %" PRIu64 " bytes", most);
+    return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                       "loading needs more memory than the limit of %" PRIu64 " bytes", most);
 }
 
 /* Kept from the last time, or new; what is kept in other sizes makes room for it. */
-static wcodec_status get_memory(struct wcodec_load_slot *slot, struct wcodec_load_room *room, wcodec_error *err)
+static wcodec_status get_memory(struct wcodec_load_slot *slot, struct wcodec_load_room *room,
+                                wcodec_error *err)
 {
     struct wcodec_opened *o = slot->work->request->device;
     if (atomic_load(&o->lost))
@@ -46,16 +50,19 @@ static wcodec_status get_memory(struct wcodec_load_slot *slot, struct wcodec_loa
     room->memory = wcodec_keep_take(&o->keep, room->kind, &room->size);
     if (room->memory != NULL)
         return WCODEC_OK;
-    wcodec_status status = o->backend->memory_allocate(o->device, room->kind, room->size, &room->memory, err);
+    wcodec_status status =
+        o->backend->memory_allocate(o->device, room->kind, room->size, &room->memory, err);
     if (status != WCODEC_ERROR_MEMORY || !wcodec_keep_empty(&o->keep, o->backend))
         return status;
     return o->backend->memory_allocate(o->device, room->kind, room->size, &room->memory, err);
 }
 
-wcodec_status wcodec_load_reserve(struct wcodec_load_slot *slot, struct wcodec_load_room *room, enum wcodec_memory_kind kind, uint64_t size, wcodec_error *err)
+wcodec_status wcodec_load_reserve(struct wcodec_load_slot *slot, struct wcodec_load_room *room,
+                                  enum wcodec_memory_kind kind, uint64_t size, wcodec_error *err)
 {
     const struct wcodec_load_request *q = slot->work->request;
-    const bool visible = kind == WCODEC_MEMORY_PINNED || (q->device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY);
+    const bool visible = kind == WCODEC_MEMORY_PINNED ||
+                         (q->device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY);
     struct wcodec_load_room r = {.size = size, .kind = kind};
     wcodec_error e = {0};
     if (size <= room->size)
@@ -64,8 +71,10 @@ wcodec_status wcodec_load_reserve(struct wcodec_load_slot *slot, struct wcodec_l
     wcodec_status status = get_memory(slot, &r, &e);
     if (status == WCODEC_OK) {
         r.data = q->device->backend->memory_pointer(r.memory);
-    } else if (kind == WCODEC_MEMORY_PINNED && (status == WCODEC_ERROR_MEMORY || atomic_load(&q->device->lost))) {
-        wcodec_log(q->context, WCODEC_LOG_INFO, "%s: no pinned memory (%s); copies are slower", q->device->name, e.text);
+    } else if (kind == WCODEC_MEMORY_PINNED &&
+               (status == WCODEC_ERROR_MEMORY || atomic_load(&q->device->lost))) {
+        wcodec_log(q->context, WCODEC_LOG_INFO, "%s: no pinned memory (%s); copies are slower",
+                   q->device->name, e.text);
         r.plain = r.data = wcodec_alloc_array(&q->context->allocator, size, 1);
         status = r.plain != NULL ? WCODEC_OK : WCODEC_ERROR_MEMORY;
     }
@@ -83,14 +92,17 @@ wcodec_status wcodec_load_reserve(struct wcodec_load_slot *slot, struct wcodec_l
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_load_slot_create(struct wcodec_load_work *work, struct wcodec_load_slot *slot, wcodec_error *err)
+wcodec_status wcodec_load_slot_create(struct wcodec_load_work *work, struct wcodec_load_slot *slot,
+                                      wcodec_error *err)
 {
     const struct wcodec_load_request *q = work->request;
     const struct wcodec_backend *b = q->device->backend;
     *slot = (struct wcodec_load_slot){.work = work};
-    slot->piece.parts = wcodec_alloc_array(&q->context->allocator, WCODEC_LOAD_PARTS, sizeof *slot->piece.parts);
+    slot->piece.parts =
+        wcodec_alloc_array(&q->context->allocator, WCODEC_LOAD_PARTS, sizeof *slot->piece.parts);
     slot->jobs = wcodec_alloc_array(&q->context->allocator, WCODEC_LOAD_PARTS, sizeof *slot->jobs);
-    slot->results = wcodec_alloc_array(&q->context->allocator, WCODEC_LOAD_PARTS, sizeof *slot->results);
+    slot->results =
+        wcodec_alloc_array(&q->context->allocator, WCODEC_LOAD_PARTS, sizeof *slot->results);
     wcodec_status status = WCODEC_OK;
     if (slot->piece.parts == NULL || slot->jobs == NULL || slot->results == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a stream");
@@ -113,7 +125,8 @@ static wcodec_status drain(struct wcodec_load_slot *slot, wcodec_error *err)
         slot->event = NULL;
     }
     if (slot->busy) {
-        wcodec_status waited = backend_of(slot)->queue_wait(slot->queue, status == WCODEC_OK ? err : NULL);
+        wcodec_status waited =
+            backend_of(slot)->queue_wait(slot->queue, status == WCODEC_OK ? err : NULL);
         status = status == WCODEC_OK ? waited : status;
     }
     slot->busy = false;
@@ -164,7 +177,9 @@ static wcodec_status reserve_stage(struct wcodec_load_slot *slot, wcodec_error *
     if (p->low + 256 > size)
         size = p->low + 256;
     slot->top = size;
-    return wcodec_load_reserve(slot, &slot->stage, is_shared(slot) ? WCODEC_MEMORY_DEVICE : WCODEC_MEMORY_PINNED, size, err);
+    return wcodec_load_reserve(slot, &slot->stage,
+                               is_shared(slot) ? WCODEC_MEMORY_DEVICE : WCODEC_MEMORY_PINNED, size,
+                               err);
 }
 
 static size_t make_jobs(struct wcodec_load_slot *slot)
@@ -176,7 +191,10 @@ static size_t make_jobs(struct wcodec_load_slot *slot)
         if (p->kind != WCODEC_LOAD_TILES || p->on_cpu)
             continue;
         struct wcodec_job *job = &slot->jobs[n++];
-        *job = (struct wcodec_job){.tiles = p->tensor->tiles, .first = p->first, .count = p->end - p->first, .verify = slot->work->request->verify};
+        *job = (struct wcodec_job){.tiles = p->tensor->tiles,
+                                   .first = p->first,
+                                   .count = p->end - p->first,
+                                   .verify = slot->work->request->verify};
         for (unsigned a = 0; a < WCODEC_AREAS; a++) {
             job->places[a] = p->areas[a];
             job->places[a].memory = is_shared(slot) ? slot->stage.memory : slot->coded.memory;
@@ -184,20 +202,24 @@ static size_t make_jobs(struct wcodec_load_slot *slot)
         if (p->tensor->in_units)
             wcodec_load_units_job(p, job);
         job->memory = p->scratch != UINT64_MAX ? slot->scratch.memory : p->range->memory;
-        job->destination = p->scratch != UINT64_MAX ? p->scratch : p->range->offset + (p->begin - p->range->begin);
+        job->destination =
+            p->scratch != UINT64_MAX ? p->scratch : p->range->offset + (p->begin - p->range->begin);
     }
     return n;
 }
 
 /* Bytes that were decoded beside their place. */
-static wcodec_status bring_home(struct wcodec_load_slot *slot, const struct wcodec_load_part *p, wcodec_error *err)
+static wcodec_status bring_home(struct wcodec_load_slot *slot, const struct wcodec_load_part *p,
+                                wcodec_error *err)
 {
     const struct wcodec_tiling *t = &p->tensor->tiling;
     const uint64_t from = p->scratch + (p->begin - (p->first << (t->tile_log2 + t->element_log2)));
     if (p->range->memory != NULL)
-        return backend_of(slot)->copy(slot->queue, p->range->memory, p->range->offset + (p->begin - p->range->begin), slot->scratch.memory, from,
-                                      p->stop - p->begin, err);
-    return backend_of(slot)->copy_out(slot->queue, slot->out.data + from, slot->scratch.memory, from, p->stop - p->begin, err);
+        return backend_of(slot)->copy(slot->queue, p->range->memory,
+                                      p->range->offset + (p->begin - p->range->begin),
+                                      slot->scratch.memory, from, p->stop - p->begin, err);
+    return backend_of(slot)->copy_out(slot->queue, slot->out.data + from, slot->scratch.memory,
+                                      from, p->stop - p->begin, err);
 }
 
 static wcodec_status submit_tiles(struct wcodec_load_slot *slot, wcodec_error *err)
@@ -206,9 +228,11 @@ static wcodec_status submit_tiles(struct wcodec_load_slot *slot, wcodec_error *e
     const struct wcodec_load_piece *piece = &slot->piece;
     wcodec_status status = WCODEC_OK;
     if (!is_shared(slot))
-        status = wcodec_load_reserve(slot, &slot->coded, WCODEC_MEMORY_DEVICE, slot->stage.size, err);
+        status =
+            wcodec_load_reserve(slot, &slot->coded, WCODEC_MEMORY_DEVICE, slot->stage.size, err);
     if (status == WCODEC_OK && piece->scratch != 0)
-        status = wcodec_load_reserve(slot, &slot->scratch, WCODEC_MEMORY_DEVICE, piece->scratch, err);
+        status =
+            wcodec_load_reserve(slot, &slot->scratch, WCODEC_MEMORY_DEVICE, piece->scratch, err);
     if (status == WCODEC_OK && piece->scratch != 0 && !is_shared(slot))
         status = wcodec_load_reserve(slot, &slot->out, WCODEC_MEMORY_PINNED, piece->scratch, err);
     if (status != WCODEC_OK)
@@ -224,7 +248,8 @@ static wcodec_status submit_tiles(struct wcodec_load_slot *slot, wcodec_error *e
     if (status == WCODEC_OK)
         status = b->batch_decode(slot->queue, slot->batch, err);
     for (size_t i = 0; i < piece->count && status == WCODEC_OK; i++)
-        if (piece->parts[i].kind == WCODEC_LOAD_TILES && !piece->parts[i].on_cpu && piece->parts[i].scratch != UINT64_MAX)
+        if (piece->parts[i].kind == WCODEC_LOAD_TILES && !piece->parts[i].on_cpu &&
+            piece->parts[i].scratch != UINT64_MAX)
             status = bring_home(slot, &piece->parts[i], err);
     atomic_fetch_add(&slot->work->batches, 1);
     return status;
@@ -236,11 +261,13 @@ static void all_on_cpu(struct wcodec_load_slot *slot)
         slot->piece.parts[i].on_cpu = true;
 }
 
-static wcodec_status submit_fill(struct wcodec_load_slot *slot, const struct wcodec_load_part *p, wcodec_error *err)
+static wcodec_status submit_fill(struct wcodec_load_slot *slot, const struct wcodec_load_part *p,
+                                 wcodec_error *err)
 {
     const struct wcodec_entry *e = p->range->entry;
     slot->busy = true;
-    return backend_of(slot)->fill(slot->queue, p->range->memory, p->range->offset, e->u.constant.element, e->u.constant.element_log2,
+    return backend_of(slot)->fill(slot->queue, p->range->memory, p->range->offset,
+                                  e->u.constant.element, e->u.constant.element_log2,
                                   (p->stop - p->begin) >> e->u.constant.element_log2, err);
 }
 
@@ -254,7 +281,8 @@ static bool host_can(const struct wcodec_load_slot *slot)
 }
 
 /* The device failed. What it was given is over; the CPU goes on if it may and can. */
-static wcodec_status lose(struct wcodec_load_slot *slot, const wcodec_error *reason, wcodec_error *err)
+static wcodec_status lose(struct wcodec_load_slot *slot, const wcodec_error *reason,
+                          wcodec_error *err)
 {
     struct wcodec_opened *device = slot->work->request->device;
     drain(slot, NULL);
@@ -262,14 +290,16 @@ static wcodec_status lose(struct wcodec_load_slot *slot, const wcodec_error *rea
     wcodec_backends_lose(slot->work->request->context, device, reason->text);
     if (!device->cpu_allowed || !host_can(slot)) {
         wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s failed: %s", device->name, reason->text);
-        wcodec_shard_prefix(slot->piece.parts[0].range->shard, slot->piece.parts[0].range->named, err);
+        wcodec_shard_prefix(slot->piece.parts[0].range->shard, slot->piece.parts[0].range->named,
+                            err);
         return WCODEC_ERROR_DEVICE;
     }
     all_on_cpu(slot);
     return WCODEC_OK;
 }
 
-static wcodec_status prefix(const struct wcodec_load_part *p, wcodec_status status, wcodec_error *err)
+static wcodec_status prefix(const struct wcodec_load_part *p, wcodec_status status,
+                            wcodec_error *err)
 {
     if (status != WCODEC_OK)
         wcodec_shard_prefix(p->range->shard, p->range->named, err);
@@ -285,8 +315,9 @@ static wcodec_status begin_tiles(struct wcodec_load_slot *slot, wcodec_error *er
     if (status == WCODEC_OK)
         return status;
     if (status == WCODEC_ERROR_MEMORY || status == WCODEC_ERROR_UNSUPPORTED) {
-        wcodec_log(q->context, WCODEC_LOG_INFO, "%s: %s; the CPU decodes this piece of tensor '%s' instead", q->device->name, e.text,
-                   slot->piece.parts[0].range->named->name);
+        wcodec_log(q->context, WCODEC_LOG_INFO,
+                   "%s: %s; the CPU decodes this piece of tensor '%s' instead", q->device->name,
+                   e.text, slot->piece.parts[0].range->named->name);
         wcodec_error late = {0};
         status = drain(slot, &late);
         end_batch(slot);
@@ -307,7 +338,9 @@ wcodec_status wcodec_load_slot_begin(struct wcodec_load_slot *slot, wcodec_error
     if (status == WCODEC_ERROR_DEVICE)
         status = lose(slot, &e, err) == WCODEC_OK ? reserve_stage(slot, &e) : WCODEC_ERROR_DEVICE;
     if (status != WCODEC_OK)
-        return status == WCODEC_ERROR_DEVICE ? status : prefix(&piece->parts[0], wcodec_fail(err, status, "%s", e.text), err);
+        return status == WCODEC_ERROR_DEVICE
+                   ? status
+                   : prefix(&piece->parts[0], wcodec_fail(err, status, "%s", e.text), err);
     status = wcodec_load_stage(slot, err);
     if (status == WCODEC_OK && atomic_load(&slot->work->request->device->lost)) {
         wcodec_fail(&e, WCODEC_ERROR_DEVICE, "%s", slot->work->request->device->loss);
@@ -319,7 +352,8 @@ wcodec_status wcodec_load_slot_begin(struct wcodec_load_slot *slot, wcodec_error
         const struct wcodec_load_part *p = &piece->parts[i];
         if (p->kind == WCODEC_LOAD_TILES)
             continue;
-        status = p->kind == WCODEC_LOAD_FILL ? submit_fill(slot, p, &e) : wcodec_load_part_bytes(slot, p, &e);
+        status = p->kind == WCODEC_LOAD_FILL ? submit_fill(slot, p, &e)
+                                             : wcodec_load_part_bytes(slot, p, &e);
         if (status == WCODEC_ERROR_DEVICE) {
             status = lose(slot, &e, err);
         } else if (status != WCODEC_OK) {
@@ -330,7 +364,9 @@ wcodec_status wcodec_load_slot_begin(struct wcodec_load_slot *slot, wcodec_error
     if (status == WCODEC_OK && slot->busy) {
         status = backend_of(slot)->event_record(slot->queue, &slot->event, &e);
         if (status != WCODEC_OK)
-            status = status == WCODEC_ERROR_DEVICE ? lose(slot, &e, err) : prefix(&piece->parts[0], wcodec_fail(err, status, "%s", e.text), err);
+            status = status == WCODEC_ERROR_DEVICE
+                         ? lose(slot, &e, err)
+                         : prefix(&piece->parts[0], wcodec_fail(err, status, "%s", e.text), err);
     }
     return status;
 }
@@ -345,38 +381,48 @@ static void copy_task(void *argument, size_t i)
     const struct out_copy *c = argument;
     const struct wcodec_load_part *p = c->part;
     const struct wcodec_tiling *t = &p->tensor->tiling;
-    const uint64_t from = p->scratch + (p->begin - (p->first << (t->tile_log2 + t->element_log2))), at = (uint64_t)i * MEMCPY_BYTES,
-                   left = p->stop - p->begin - at;
-    memcpy(p->range->host + (p->begin - p->range->begin) + at, c->slot->out.data + from + at, (size_t)(left < MEMCPY_BYTES ? left : MEMCPY_BYTES));
+    const uint64_t from = p->scratch + (p->begin - (p->first << (t->tile_log2 + t->element_log2))),
+                   at = (uint64_t)i * MEMCPY_BYTES, left = p->stop - p->begin - at;
+    memcpy(p->range->host + (p->begin - p->range->begin) + at, c->slot->out.data + from + at,
+           (size_t)(left < MEMCPY_BYTES ? left : MEMCPY_BYTES));
 }
 
 /* A fault is the data's or the device's: the CPU knows. */
-static wcodec_status judge_fault(struct wcodec_load_slot *slot, struct wcodec_load_part *part, const struct wcodec_job_result *result, wcodec_error *err)
+static wcodec_status judge_fault(struct wcodec_load_slot *slot, struct wcodec_load_part *part,
+                                 const struct wcodec_job_result *result, wcodec_error *err)
 {
     struct wcodec_opened *device = slot->work->request->device;
     wcodec_error reason = {0};
     wcodec_status status = wcodec_load_part_on_cpu(slot, part, err);
     if (status != WCODEC_OK)
         return prefix(part, status, err);
-    wcodec_fail(&reason, WCODEC_ERROR_DEVICE, "it found a fault in tile %" PRIu64 " that is none (%s)", result->tile, wcodec_tile_fault_string(result->fault));
+    wcodec_fail(&reason, WCODEC_ERROR_DEVICE,
+                "it found a fault in tile %" PRIu64 " that is none (%s)", result->tile,
+                wcodec_tile_fault_string(result->fault));
     wcodec_backends_lose(slot->work->request->context, device, reason.text);
     if (device->cpu_allowed && part->range->host != NULL)
         return WCODEC_OK;
-    return prefix(part, wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s decodes wrongly: %s", device->name, reason.text), err);
+    return prefix(
+        part,
+        wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s decodes wrongly: %s", device->name, reason.text),
+        err);
 }
 
-static wcodec_status finish_device_part(struct wcodec_load_slot *slot, struct wcodec_load_part *p, const struct wcodec_job_result *result, wcodec_error *err)
+static wcodec_status finish_device_part(struct wcodec_load_slot *slot, struct wcodec_load_part *p,
+                                        const struct wcodec_job_result *result, wcodec_error *err)
 {
     if (result->fault != WCODEC_TILE_OK)
         return judge_fault(slot, p, result, err);
     if (p->scratch != UINT64_MAX && p->range->memory == NULL) {
         struct out_copy c = {slot, p};
-        wcodec_run(slot->work->request->context, copy_task, &c, (size_t)wcodec_div_up_u64(p->stop - p->begin, MEMCPY_BYTES));
+        wcodec_run(slot->work->request->context, copy_task, &c,
+                   (size_t)wcodec_div_up_u64(p->stop - p->begin, MEMCPY_BYTES));
     }
     return WCODEC_OK;
 }
 
-static wcodec_status finish_on_cpu(struct wcodec_load_slot *slot, const struct wcodec_load_part *p, wcodec_error *err)
+static wcodec_status finish_on_cpu(struct wcodec_load_slot *slot, const struct wcodec_load_part *p,
+                                   wcodec_error *err)
 {
     wcodec_error e = {0};
     wcodec_status status = wcodec_load_part_on_cpu(slot, p, &e);
@@ -410,7 +456,8 @@ wcodec_status wcodec_load_slot_finish(struct wcodec_load_slot *slot, wcodec_erro
         bytes += p->stop - p->begin;
         if (p->kind != WCODEC_LOAD_TILES)
             continue;
-        status = p->on_cpu ? finish_on_cpu(slot, p, err) : finish_device_part(slot, p, &slot->results[job++], err);
+        status = p->on_cpu ? finish_on_cpu(slot, p, err)
+                           : finish_device_part(slot, p, &slot->results[job++], err);
     }
     end_batch(slot);
     wcodec_load_piece_end(piece);

@@ -27,7 +27,8 @@ struct reading {
     wcodec_error error;
 };
 
-static void fail(struct reading *r, const struct wcodec_load_range *range, wcodec_status status, wcodec_error *error)
+static void fail(struct reading *r, const struct wcodec_load_range *range, wcodec_status status,
+                 wcodec_error *error)
 {
     if (status == WCODEC_OK || atomic_flag_test_and_set(&r->failed))
         return;
@@ -41,7 +42,9 @@ static void read_task(void *argument, size_t i)
     struct reading *r = argument;
     const struct segment *s = &r->segments[i];
     wcodec_error error = {0};
-    wcodec_status status = wcodec_source_read(&s->part->tensor->source, s->offset, r->slot->stage.data + s->place, (size_t)s->size, &error);
+    wcodec_status status =
+        wcodec_source_read(&s->part->tensor->source, s->offset, r->slot->stage.data + s->place,
+                           (size_t)s->size, &error);
     fail(r, s->part->range, status, &error);
 }
 
@@ -55,17 +58,21 @@ static void parse_task(void *argument, size_t i)
     if (t->in_units)
         status = wcodec_load_units_check(t, &error);
     if (status == WCODEC_OK)
-        status = wcodec_tiles_read(&t->tiling, t->modes + t->tiles_begin, t->range->entry->payload_size - t->tiles_begin, t->allocator, &t->tiles, &error);
+        status = wcodec_tiles_read(&t->tiling, t->modes + t->tiles_begin,
+                                   t->range->entry->payload_size - t->tiles_begin, t->allocator,
+                                   &t->tiles, &error);
     fail(r, t->range, status, &error);
 }
 
 /* In pieces that threads share. Without a place to write only counts. */
-static size_t cut(struct segment *segments, const struct wcodec_load_part *part, uint64_t offset, uint64_t place, uint64_t size)
+static size_t cut(struct segment *segments, const struct wcodec_load_part *part, uint64_t offset,
+                  uint64_t place, uint64_t size)
 {
     size_t n = 0;
     for (uint64_t at = 0; at < size; at += READ_BYTES, n++)
         if (segments != NULL)
-            segments[n] = (struct segment){part, offset + at, place + at, size - at < READ_BYTES ? size - at : READ_BYTES};
+            segments[n] = (struct segment){part, offset + at, place + at,
+                                           size - at < READ_BYTES ? size - at : READ_BYTES};
     return n;
 }
 
@@ -90,7 +97,9 @@ static void list_segments(struct reading *r)
             continue;
         }
         for (unsigned a = 0; a < WCODEC_AREAS; a++)
-            r->count += cut(r->segments != NULL ? r->segments + r->count : NULL, p, begin + p->tensor->tiles_begin + p->areas[a].begin, p->areas[a].offset, p->areas[a].size);
+            r->count += cut(r->segments != NULL ? r->segments + r->count : NULL, p,
+                            begin + p->tensor->tiles_begin + p->areas[a].begin, p->areas[a].offset,
+                            p->areas[a].size);
     }
 }
 
@@ -104,7 +113,10 @@ static void place_areas(struct wcodec_load_piece *piece)
             continue;
         wcodec_tiles_extent(p->tensor->tiles, p->first, p->end, begin, stop);
         for (unsigned a = 0; a < WCODEC_AREAS; a++)
-            p->areas[a] = (struct wcodec_area_place){.begin = begin[a], .size = stop[a] - begin[a], .offset = p->tensor->whole + p->tensor->tiles_begin + begin[a]};
+            p->areas[a] = (struct wcodec_area_place){.begin = begin[a],
+                                                     .size = stop[a] - begin[a],
+                                                     .offset = p->tensor->whole +
+                                                               p->tensor->tiles_begin + begin[a]};
     }
 }
 
@@ -125,7 +137,8 @@ wcodec_status wcodec_load_stage(struct wcodec_load_slot *slot, wcodec_error *err
             bytes += r.segments[i].size;
         atomic_fetch_add(&slot->work->coded, bytes);
     } else {
-        r.status = wcodec_fail(&r.error, WCODEC_ERROR_MEMORY, "out of memory for a piece of %zu parts", slot->piece.count);
+        r.status = wcodec_fail(&r.error, WCODEC_ERROR_MEMORY,
+                               "out of memory for a piece of %zu parts", slot->piece.count);
     }
     wcodec_free(&context->allocator, r.whole);
     wcodec_free(&context->allocator, r.segments);

@@ -32,16 +32,20 @@ struct wcodec_pool {
     wcodec_allocator allocator;
     pthread_mutex_t lock;
     pthread_cond_t work; /* a batch has come, or the end */
-    pthread_cond_t left; /* a thread has left a batch, or a batch has come and somebody waits who might help */
-    struct batch *first; /* batches that may have tasks to take, oldest first */
-    unsigned asleep, awake, waiting; /* workers without a batch, asleep and not yet; callers whose tasks are all taken and not all ended */
-    atomic_uint news;                /* batches that came, and the end: counted for those who are awake; changed with the lock held */
+    pthread_cond_t
+        left; /* a thread has left a batch, or a batch has come and somebody waits who might help */
+    struct batch *first;             /* batches that may have tasks to take, oldest first */
+    unsigned asleep, awake, waiting; /* workers without a batch, asleep and not yet; callers whose
+                                        tasks are all taken and not all ended */
+    atomic_uint news; /* batches that came, and the end: counted for those who are awake; changed
+                         with the lock held */
     bool end;
     unsigned worker_count;
     struct worker workers[];
 };
 
-/* A fixed stack, so that neither a small default (musl) nor a large one (ulimit -s, times the threads) decides. */
+/* A fixed stack, so that neither a small default (musl) nor a large one (ulimit -s, times the
+ * threads) decides. */
 enum { STACK_SIZE = 2 << 20 };
 
 /* Tell the processor that this is a loop that waits. */
@@ -54,14 +58,16 @@ static void pause_briefly(void)
 #endif
 }
 
-/* Before going to sleep, stay awake for a while until there is news or (where `busy` is given) it is 0: to wake a thread takes longer than many a batch. Called
- * and left with the lock held, which is let go meanwhile. */
+/* Before going to sleep, stay awake for a while until there is news or (where `busy` is given) it
+ * is 0: to wake a thread takes longer than many a batch. Called and left with the lock held, which
+ * is let go meanwhile. */
 static void linger(struct wcodec_pool *pool, atomic_uint *busy)
 {
     const unsigned seen = atomic_load_explicit(&pool->news, memory_order_relaxed);
     pthread_mutex_unlock(&pool->lock);
     for (unsigned i = 0; i < pool->settings.linger; i++) {
-        if (atomic_load_explicit(&pool->news, memory_order_relaxed) != seen || (busy != NULL && atomic_load_explicit(busy, memory_order_relaxed) == 0))
+        if (atomic_load_explicit(&pool->news, memory_order_relaxed) != seen ||
+            (busy != NULL && atomic_load_explicit(busy, memory_order_relaxed) == 0))
             break;
         pause_briefly();
     }
@@ -82,7 +88,8 @@ static void take_tasks(struct batch *batch)
     current = before;
 }
 
-/* Put a batch at the end of the list and wake as many as it has tasks for. Called with the lock held. */
+/* Put a batch at the end of the list and wake as many as it has tasks for. Called with the lock
+ * held. */
 static void list(struct wcodec_pool *pool, struct batch *batch)
 {
     struct batch **end = &pool->first;
@@ -124,8 +131,8 @@ static void join(struct wcodec_pool *pool, struct batch *batch)
         pthread_cond_broadcast(&pool->left);
 }
 
-/* A listed batch that a task of `batch` runs, itself or by way of others; NULL: none. While a batch is listed its parents' callers wait for it, so that all of
- * them exist. */
+/* A listed batch that a task of `batch` runs, itself or by way of others; NULL: none. While a batch
+ * is listed its parents' callers wait for it, so that all of them exist. */
 static struct batch *find_part(const struct wcodec_pool *pool, const struct batch *batch)
 {
     for (struct batch *b = pool->first; b != NULL; b = b->later)
@@ -185,8 +192,10 @@ static void start_workers(struct wcodec_pool *pool)
 
 struct wcodec_pool *wcodec_pool_create(const struct wcodec_pool_settings *settings)
 {
-    uint64_t size = sizeof(struct wcodec_pool) + (uint64_t)settings->workers * sizeof(struct worker);
-    struct wcodec_pool *pool = size <= SIZE_MAX ? wcodec_alloc_zeroed(settings->allocator, (size_t)size) : NULL;
+    uint64_t size =
+        sizeof(struct wcodec_pool) + (uint64_t)settings->workers * sizeof(struct worker);
+    struct wcodec_pool *pool =
+        size <= SIZE_MAX ? wcodec_alloc_zeroed(settings->allocator, (size_t)size) : NULL;
     if (pool == NULL)
         return NULL;
     pool->settings = *settings;
@@ -217,7 +226,8 @@ unsigned wcodec_pool_workers(const struct wcodec_pool *pool)
     return pool->worker_count;
 }
 
-void wcodec_pool_run(struct wcodec_pool *pool, void (*task)(void *argument, size_t i), void *argument, size_t count)
+void wcodec_pool_run(struct wcodec_pool *pool, void (*task)(void *argument, size_t i),
+                     void *argument, size_t count)
 {
     /* Beyond half of size_t the counter could wrap; and one task, or no worker, needs no list. */
     if (count < 2 || count > SIZE_MAX / 2 || pool->worker_count == 0) {
@@ -235,8 +245,8 @@ void wcodec_pool_run(struct wcodec_pool *pool, void (*task)(void *argument, size
 
     take_tasks(&batch);
 
-    /* Who waits for a task helps with what that task runs in parallel, and with nothing else: so nobody comes back late, and stacks stay as deep as batches are
-     * nested. */
+    /* Who waits for a task helps with what that task runs in parallel, and with nothing else: so
+     * nobody comes back late, and stacks stay as deep as batches are nested. */
     pthread_mutex_lock(&pool->lock);
     unlist(pool, &batch);
     for (bool lingered = false; atomic_load_explicit(&batch.inside, memory_order_relaxed) != 0;) {

@@ -44,7 +44,8 @@ static void look_v2(const char *folder, unsigned *cpus)
 {
     char path[PATH_SIZE], text[FILE_SIZE];
     long long quota, period;
-    if (snprintf(path, sizeof path, "%s/cpu.max", folder) >= (int)sizeof path || !read_file(path, text))
+    if (snprintf(path, sizeof path, "%s/cpu.max", folder) >= (int)sizeof path ||
+        !read_file(path, text))
         return;
     if (sscanf(text, "%lld %lld", &quota, &period) == 2)
         take_least(cpus, quota, period);
@@ -54,16 +55,19 @@ static void look_v2(const char *folder, unsigned *cpus)
 static void look_v1(const char *folder, unsigned *cpus)
 {
     char path[PATH_SIZE], quota[FILE_SIZE], period[FILE_SIZE];
-    if (snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder) >= (int)sizeof path || !read_file(path, quota))
+    if (snprintf(path, sizeof path, "%s/cpu.cfs_quota_us", folder) >= (int)sizeof path ||
+        !read_file(path, quota))
         return;
-    if (snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder) >= (int)sizeof path || !read_file(path, period))
+    if (snprintf(path, sizeof path, "%s/cpu.cfs_period_us", folder) >= (int)sizeof path ||
+        !read_file(path, period))
         return;
     take_least(cpus, strtoll(quota, NULL, 10), strtoll(period, NULL, 10));
 }
 
-/* Look in a group's folder and all above it up to the mount. In a container the group's path is often that of the host and not there: then only its upper parts
- * are. */
-static void climb(const char *mount, const char *group, void (*look)(const char *folder, unsigned *cpus), unsigned *cpus)
+/* Look in a group's folder and all above it up to the mount. In a container the group's path is
+ * often that of the host and not there: then only its upper parts are. */
+static void climb(const char *mount, const char *group,
+                  void (*look)(const char *folder, unsigned *cpus), unsigned *cpus)
 {
     char folder[PATH_SIZE - 32];
     if (snprintf(folder, sizeof folder, "%s%s", mount, group) >= (int)sizeof folder)
@@ -97,11 +101,13 @@ unsigned wcodec_quota_cpus(const char *root)
     static const char *const mounts_v1[] = {"/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct"};
     char path[PATH_SIZE], text[FILE_SIZE], mount[512];
     unsigned cpus = 0;
-    if (snprintf(path, sizeof path, "%s/proc/self/cgroup", root) >= (int)sizeof path || !read_file(path, text))
+    if (snprintf(path, sizeof path, "%s/proc/self/cgroup", root) >= (int)sizeof path ||
+        !read_file(path, text))
         return 0;
     /* Lines are "number:controllers:path"; version 2 has no controllers. */
     char *rest = NULL;
-    for (char *line = strtok_r(text, "\n", &rest); line != NULL; line = strtok_r(NULL, "\n", &rest)) {
+    for (char *line = strtok_r(text, "\n", &rest); line != NULL;
+         line = strtok_r(NULL, "\n", &rest)) {
         char *controllers = strchr(line, ':');
         char *group = controllers != NULL ? strchr(controllers + 1, ':') : NULL;
         if (group == NULL)
@@ -112,7 +118,8 @@ unsigned wcodec_quota_cpus(const char *root)
         if (!v2 && !names_cpu(controllers))
             continue;
         for (unsigned i = 0; i < 2; i++)
-            if (snprintf(mount, sizeof mount, "%s%s", root, v2 ? mounts_v2[i] : mounts_v1[i]) < (int)sizeof mount)
+            if (snprintf(mount, sizeof mount, "%s%s", root, v2 ? mounts_v2[i] : mounts_v1[i]) <
+                (int)sizeof mount)
                 climb(mount, group, v2 ? look_v2 : look_v1, &cpus);
     }
     return cpus;

@@ -18,8 +18,8 @@
 struct core {
     unsigned first, count; /* its CPUs, in the topology's list */
     unsigned node;
-    unsigned cache;        /* a number that cores of one last-level cache share */
-    unsigned in_cache;     /* how many cores of its cache come before it */
+    unsigned cache;    /* a number that cores of one last-level cache share */
+    unsigned in_cache; /* how many cores of its cache come before it */
 };
 
 struct wcodec_topology {
@@ -58,7 +58,8 @@ static bool set_allocate(const wcodec_allocator *allocator, unsigned cpus, struc
     return set->bits != NULL;
 }
 
-/* The calling thread's affinity, which its workers inherit. The kernel says EINVAL while the set is smaller than its own. */
+/* The calling thread's affinity, which its workers inherit. The kernel says EINVAL while the set is
+ * smaller than its own. */
 static bool read_affinity(const wcodec_allocator *allocator, struct cpu_set *set)
 {
     for (unsigned cpus = 1024; cpus <= CPU_LIMIT; cpus *= 2) {
@@ -79,7 +80,8 @@ static bool read_affinity(const wcodec_allocator *allocator, struct cpu_set *set
     return false;
 }
 
-static bool read_allowed(const wcodec_allocator *allocator, const struct wcodec_topology_probe *probe, struct cpu_set *set)
+static bool read_allowed(const wcodec_allocator *allocator,
+                         const struct wcodec_topology_probe *probe, struct cpu_set *set)
 {
     if (probe->allowed == NULL)
         return read_affinity(allocator, set);
@@ -125,28 +127,34 @@ static bool add_cpu(struct wcodec_topology *t, unsigned cpu)
 static void add_core(struct wcodec_topology *t, unsigned first, unsigned node, unsigned cache)
 {
     if (t->cpu_count > first)
-        t->cores[t->core_count++] = (struct core){.first = first, .count = t->cpu_count - first, .node = node, .cache = cache};
+        t->cores[t->core_count++] = (struct core){
+            .first = first, .count = t->cpu_count - first, .node = node, .cache = cache};
 }
 
 #ifdef HAVE_HWLOC
 static void block_components(hwloc_topology_t hwloc)
 {
-    /* GPU libraries are slow to open, and hwloc's OpenCL component and PoCL can recurse into each other. */
+    /* GPU libraries are slow to open, and hwloc's OpenCL component and PoCL can recurse into each
+     * other. */
 #if HWLOC_API_VERSION >= 0x00020100
     static const char *const names[] = {"opencl", "cuda", "nvml", "rsmi", "levelzero", "gl", "pci"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         hwloc_topology_set_components(hwloc, HWLOC_TOPOLOGY_COMPONENTS_FLAG_BLACKLIST, names[i]);
 #endif
-    /* Of the caches only the last level's is asked for. Packages and groups stay: NUMA nodes are attached to them. I/O devices are left out by default. */
+    /* Of the caches only the last level's is asked for. Packages and groups stay: NUMA nodes are
+     * attached to them. I/O devices are left out by default. */
     hwloc_topology_set_cache_types_filter(hwloc, HWLOC_TYPE_FILTER_KEEP_NONE);
     hwloc_topology_set_type_filter(hwloc, HWLOC_OBJ_L3CACHE, HWLOC_TYPE_FILTER_KEEP_ALL);
 }
 
-static bool add_hwloc_core(struct wcodec_topology *t, hwloc_topology_t hwloc, hwloc_obj_t object, const struct cpu_set *allowed)
+static bool add_hwloc_core(struct wcodec_topology *t, hwloc_topology_t hwloc, hwloc_obj_t object,
+                           const struct cpu_set *allowed)
 {
     unsigned first = t->cpu_count;
-    for (int cpu = hwloc_bitmap_first(object->cpuset); cpu >= 0; cpu = hwloc_bitmap_next(object->cpuset, cpu))
-        if (allowed->bits == NULL || ((unsigned)cpu < set_limit(allowed) && contains(allowed, (unsigned)cpu)))
+    for (int cpu = hwloc_bitmap_first(object->cpuset); cpu >= 0;
+         cpu = hwloc_bitmap_next(object->cpuset, cpu))
+        if (allowed->bits == NULL ||
+            ((unsigned)cpu < set_limit(allowed) && contains(allowed, (unsigned)cpu)))
             if (!add_cpu(t, (unsigned)cpu))
                 return false;
     int node = object->nodeset != NULL ? hwloc_bitmap_first(object->nodeset) : 0;
@@ -156,13 +164,16 @@ static bool add_hwloc_core(struct wcodec_topology *t, hwloc_topology_t hwloc, hw
 }
 
 /* False only when memory is out; a machine that hwloc cannot describe leaves no cores. */
-static bool load_hwloc(struct wcodec_topology *t, const struct wcodec_topology_probe *probe, const struct cpu_set *allowed)
+static bool load_hwloc(struct wcodec_topology *t, const struct wcodec_topology_probe *probe,
+                       const struct cpu_set *allowed)
 {
     /* hwloc takes plugin paths from the environment even in a program with raised privileges. */
     if (probe->no_hwloc || getauxval(AT_SECURE) != 0)
         return true;
-    /* Without these hwloc finds nothing, and says so on standard error, which is not ours to write to. */
-    if (probe->synthetic == NULL && access("/sys/devices/system/cpu/cpu0/topology", F_OK) != 0 && access("/sys/bus/cpu/devices/cpu0/topology", F_OK) != 0)
+    /* Without these hwloc finds nothing, and says so on standard error, which is not ours to write
+     * to. */
+    if (probe->synthetic == NULL && access("/sys/devices/system/cpu/cpu0/topology", F_OK) != 0 &&
+        access("/sys/bus/cpu/devices/cpu0/topology", F_OK) != 0)
         return true;
     hwloc_topology_t hwloc;
     if (hwloc_topology_init(&hwloc) != 0)
@@ -176,8 +187,10 @@ static bool load_hwloc(struct wcodec_topology *t, const struct wcodec_topology_p
     /* The user's HWLOC_XMLFILE and the like describe another machine. */
     if (probe->synthetic == NULL && !hwloc_topology_is_thissystem(hwloc))
         goto destroy_hwloc;
-    hwloc_obj_type_t type = hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
-    for (hwloc_obj_t object = NULL; right && (object = hwloc_get_next_obj_by_type(hwloc, type, object)) != NULL;)
+    hwloc_obj_type_t type =
+        hwloc_get_nbobjs_by_type(hwloc, HWLOC_OBJ_CORE) > 0 ? HWLOC_OBJ_CORE : HWLOC_OBJ_PU;
+    for (hwloc_obj_t object = NULL;
+         right && (object = hwloc_get_next_obj_by_type(hwloc, type, object)) != NULL;)
         right = add_hwloc_core(t, hwloc, object, allowed);
     t->source = "hwloc";
 
@@ -187,7 +200,8 @@ destroy_hwloc:
 }
 #endif
 
-/* Is there an allowed CPU below `cpu` in a list like "0,8" or "0-3,8-11": then the core is counted already. Unreadable lists have none. */
+/* Is there an allowed CPU below `cpu` in a list like "0,8" or "0-3,8-11": then the core is counted
+ * already. Unreadable lists have none. */
 static bool has_lower_sibling(const char *list, unsigned cpu, const struct cpu_set *allowed)
 {
     while (*list >= '0' && *list <= '9') {
@@ -206,7 +220,8 @@ static bool has_lower_sibling(const char *list, unsigned cpu, const struct cpu_s
 static bool is_second_thread(const char *root, unsigned cpu, const struct cpu_set *allowed)
 {
     char path[512], list[4096];
-    if (snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", root, cpu) >= (int)sizeof path)
+    if (snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
+                 root, cpu) >= (int)sizeof path)
         return false;
     FILE *file = fopen(path, "re");
     if (file == NULL)
@@ -216,12 +231,15 @@ static bool is_second_thread(const char *root, unsigned cpu, const struct cpu_se
     return second;
 }
 
-/* Without hwloc: cores by their first usable hardware thread; NUMA nodes and caches are not looked for. */
-static bool load_affinity(struct wcodec_topology *t, const struct wcodec_topology_probe *probe, const struct cpu_set *allowed)
+/* Without hwloc: cores by their first usable hardware thread; NUMA nodes and caches are not looked
+ * for. */
+static bool load_affinity(struct wcodec_topology *t, const struct wcodec_topology_probe *probe,
+                          const struct cpu_set *allowed)
 {
     t->source = "affinity";
     for (unsigned cpu = 0; cpu < set_limit(allowed); cpu++) {
-        if (!contains(allowed, cpu) || is_second_thread(probe->root != NULL ? probe->root : "", cpu, allowed))
+        if (!contains(allowed, cpu) ||
+            is_second_thread(probe->root != NULL ? probe->root : "", cpu, allowed))
             continue;
         unsigned first = t->cpu_count;
         if (!add_cpu(t, cpu))
@@ -262,7 +280,8 @@ static void rotate_left(struct core *cores, unsigned count, unsigned by)
     }
 }
 
-/* Put the cores in the order that the header describes: sorted, then the home node's block moved to the front. */
+/* Put the cores in the order that the header describes: sorted, then the home node's block moved to
+ * the front. */
 static void order_cores(struct wcodec_topology *t, unsigned home)
 {
     for (unsigned i = 0; i < t->core_count; i++)
@@ -283,7 +302,9 @@ static void order_cores(struct wcodec_topology *t, unsigned home)
     rotate_left(t->cores, before + own, before);
 }
 
-wcodec_status wcodec_topology_load(const wcodec_allocator *allocator, const struct wcodec_topology_probe *probe, struct wcodec_topology **topology, wcodec_error *err)
+wcodec_status wcodec_topology_load(const wcodec_allocator *allocator,
+                                   const struct wcodec_topology_probe *probe,
+                                   struct wcodec_topology **topology, wcodec_error *err)
 {
     bool this_machine = probe->synthetic == NULL && probe->allowed == NULL;
     struct cpu_set allowed = {NULL, 0};
@@ -291,7 +312,8 @@ wcodec_status wcodec_topology_load(const wcodec_allocator *allocator, const stru
     if (t == NULL)
         goto no_memory;
     t->allocator = allocator;
-    if ((probe->synthetic == NULL || probe->allowed != NULL) && !read_allowed(allocator, probe, &allowed))
+    if ((probe->synthetic == NULL || probe->allowed != NULL) &&
+        !read_allowed(allocator, probe, &allowed))
         goto no_memory;
 #ifdef HAVE_HWLOC
     if (!load_hwloc(t, probe, &allowed))
@@ -342,7 +364,8 @@ unsigned wcodec_topology_node(const struct wcodec_topology *topology, unsigned i
     return topology->cores[i].node;
 }
 
-size_t wcodec_topology_cpus(const struct wcodec_topology *topology, unsigned i, const unsigned **cpus)
+size_t wcodec_topology_cpus(const struct wcodec_topology *topology, unsigned i,
+                            const unsigned **cpus)
 {
     *cpus = topology->cpus + topology->cores[i].first;
     return topology->cores[i].count;

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A safetensors header of exactly the format's limit, 100,000,000 bytes with a million tensors: compressed, opened, looked up in and restored, within 64 MiB
- * and 16 times the header. One byte more, and the file is opaque. */
+/* A safetensors header of exactly the format's limit, 100,000,000 bytes with a million tensors:
+ * compressed, opened, looked up in and restored, within 64 MiB and 16 times the header. One byte
+ * more, and the file is opaque. */
 #include "fuzz/fuzz.h"
 #include <pthread.h>
 #include <stdatomic.h>
@@ -15,7 +16,8 @@ static atomic_ullong held, peak;
 
 static void count(size_t before, size_t after)
 {
-    const unsigned long long now = atomic_fetch_add(&held, (unsigned long long)after - before) + after - before;
+    const unsigned long long now =
+        atomic_fetch_add(&held, (unsigned long long)after - before) + after - before;
     unsigned long long most = atomic_load(&peak);
     while (now > most && !atomic_compare_exchange_weak(&peak, &most, now))
         ;
@@ -71,7 +73,8 @@ static int keep(void *opaque, const void *data, size_t size)
 static int compare(void *opaque, const void *data, size_t size)
 {
     struct stream *s = opaque;
-    FUZZ_REQUIRE(size <= s->room - s->size && (size == 0 || memcmp(s->expected + s->size, data, size) == 0));
+    FUZZ_REQUIRE(size <= s->room - s->size &&
+                 (size == 0 || memcmp(s->expected + s->size, data, size) == 0));
     s->size += size;
     return 0;
 }
@@ -85,7 +88,9 @@ static uint8_t *make(size_t header, size_t *size)
     char *at = (char *)file + 8;
     *at++ = '{';
     for (unsigned i = 0; i < TENSORS; i++)
-        at += sprintf(at, "%s\"l.%06u\":{\"dtype\":\"F32\",\"shape\":[1,1],\"data_offsets\":[%u,%u]}", i ? "," : "", i, i * EACH, (i + 1) * EACH);
+        at +=
+            sprintf(at, "%s\"l.%06u\":{\"dtype\":\"F32\",\"shape\":[1,1],\"data_offsets\":[%u,%u]}",
+                    i ? "," : "", i, i * EACH, (i + 1) * EACH);
     *at++ = '}';
     FUZZ_REQUIRE(at <= (char *)file + 8 + header);
     memset(at, ' ', (size_t)((char *)file + 8 + header - at));
@@ -107,31 +112,39 @@ static void round_trip(size_t header, bool safetensors)
     wcodec_context *context;
     wcodec_error err;
     wcodec_options_init(&options);
-    options.allocator = (wcodec_allocator){counting_allocate, counting_reallocate, counting_release, NULL};
+    options.allocator =
+        (wcodec_allocator){counting_allocate, counting_reallocate, counting_release, NULL};
     FUZZ_REQUIRE(wcodec_context_create(&options, &context, &err) == WCODEC_OK);
     size_t size;
     uint8_t *file = make(header, &size);
     struct stream coded = {NULL, 0, 0, NULL}, restored = {NULL, 0, size, file};
     wcodec_encode_report report;
     double start = seconds();
-    if (wcodec_compress_memory(context, file, size, keep, &coded, NULL, &report, &err) != WCODEC_OK) {
+    if (wcodec_compress_memory(context, file, size, keep, &coded, NULL, &report, &err) !=
+        WCODEC_OK) {
         fprintf(stderr, "%s\n", err.text);
         abort();
     }
-    printf("header of %zu: %zu -> %zu, compressed in %.1f s, %llu MiB held at most\n", header, size, coded.size, seconds() - start, atomic_load(&peak) >> 20);
-    FUZZ_REQUIRE((report.safetensors != 0) == safetensors && report.tensors == (safetensors ? TENSORS : 0) && (safetensors || report.note[0]));
+    printf("header of %zu: %zu -> %zu, compressed in %.1f s, %llu MiB held at most\n", header, size,
+           coded.size, seconds() - start, atomic_load(&peak) >> 20);
+    FUZZ_REQUIRE((report.safetensors != 0) == safetensors &&
+                 report.tensors == (safetensors ? TENSORS : 0) && (safetensors || report.note[0]));
     FUZZ_REQUIRE(atomic_load(&peak) <= (64ull << 20) + 16ull * header);
     atomic_store(&peak, atomic_load(&held));
     start = seconds();
     wcodec_reader *reader;
-    FUZZ_REQUIRE(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err) == WCODEC_OK);
+    FUZZ_REQUIRE(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err) ==
+                 WCODEC_OK);
     printf("    opened in %.1f s, ", seconds() - start);
     start = seconds();
     uint64_t number;
     if (safetensors)
-        FUZZ_REQUIRE(wcodec_reader_find(reader, "l.765432", &number, &err) == WCODEC_OK && number == 765432);
-    FUZZ_REQUIRE(wcodec_reader_restore(reader, 0, compare, &restored, NULL, &err) == WCODEC_OK && restored.size == size);
-    printf("restored in %.1f s, %llu MiB held at most\n", seconds() - start, atomic_load(&peak) >> 20);
+        FUZZ_REQUIRE(wcodec_reader_find(reader, "l.765432", &number, &err) == WCODEC_OK &&
+                     number == 765432);
+    FUZZ_REQUIRE(wcodec_reader_restore(reader, 0, compare, &restored, NULL, &err) == WCODEC_OK &&
+                 restored.size == size);
+    printf("restored in %.1f s, %llu MiB held at most\n", seconds() - start,
+           atomic_load(&peak) >> 20);
     FUZZ_REQUIRE(atomic_load(&peak) <= (64ull << 20) + 16ull * header);
     wcodec_reader_close(reader);
     wcodec_context_destroy(context);

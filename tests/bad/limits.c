@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What the system refuses: memory, descriptors, file sizes, threads, files that are none, files that shrink. Each case runs in a process of its own, with an
- * alarm: it must end with an error, without a crash, without waiting and without leaving a file. */
+/* What the system refuses: memory, descriptors, file sizes, threads, files that are none, files
+ * that shrink. Each case runs in a process of its own, with an alarm: it must end with an error,
+ * without a crash, without waiting and without leaving a file. */
 #include "fuzz/fuzz.h"
 #include <dirent.h>
 #include <errno.h>
@@ -19,7 +20,8 @@ enum { SIZE = 8 << 20, SECONDS = 60 };
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 enum { SANITIZED = 1 }; /* these reserve more address space than any limit leaves */
 #elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || __has_feature(memory_sanitizer)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) || \
+    __has_feature(memory_sanitizer)
 enum { SANITIZED = 1 };
 #else
 enum { SANITIZED = 0 };
@@ -63,7 +65,8 @@ static void require_only(const char *a, const char *b)
     DIR *dir = opendir(".");
     FUZZ_REQUIRE(dir);
     for (struct dirent *e; (e = readdir(dir)) != NULL;)
-        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 && strcmp(e->d_name, a) != 0 && strcmp(e->d_name, b) != 0) {
+        if (strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0 &&
+            strcmp(e->d_name, a) != 0 && strcmp(e->d_name, b) != 0) {
             fprintf(stderr, "%s was left behind\n", e->d_name);
             abort();
         }
@@ -74,7 +77,8 @@ static void file_too_large(void)
 {
     signal(SIGXFSZ, SIG_IGN);
     limit(RLIMIT_FSIZE, 100000);
-    require_error(wcodec_compress_path(new_context(1), "in", "out", NULL, NULL, &err), WCODEC_ERROR_IO);
+    require_error(wcodec_compress_path(new_context(1), "in", "out", NULL, NULL, &err),
+                  WCODEC_ERROR_IO);
     require_only("in", "in.wcodec");
 }
 
@@ -126,7 +130,8 @@ static void no_thread(void)
     static uint8_t bytes[SIZE];
     wcodec_context *context = new_context(8);
     wcodec_reader *reader = NULL;
-    FUZZ_REQUIRE(wcodec_reader_open_path(context, "in.wcodec", &reader, &err) == WCODEC_OK && wcodec_reader_tensor_count(reader) == 1);
+    FUZZ_REQUIRE(wcodec_reader_open_path(context, "in.wcodec", &reader, &err) == WCODEC_OK &&
+                 wcodec_reader_tensor_count(reader) == 1);
     limit(RLIMIT_STACK, 1 << 30); /* glibc takes it as the size of a thread's stack */
     limit(RLIMIT_AS, address_space() + (48 << 20));
     const wcodec_status status = wcodec_reader_decode(reader, 0, bytes, SIZE, NULL, &err);
@@ -145,7 +150,9 @@ static void shrinks(void)
         FUZZ_REQUIRE(truncate("in.wcodec", half ? 0 : 300000) == 0);
         require_error(wcodec_reader_decode(reader, 0, bytes, SIZE, NULL, &err), WCODEC_ERROR_IO);
         wcodec_reader_close(reader);
-        FUZZ_REQUIRE(unlink("in.wcodec") == 0 && wcodec_compress_path(context, "in", "in.wcodec", NULL, NULL, &err) == WCODEC_OK);
+        FUZZ_REQUIRE(unlink("in.wcodec") == 0 &&
+                     wcodec_compress_path(context, "in", "in.wcodec", NULL, NULL, &err) ==
+                         WCODEC_OK);
     }
     wcodec_context_destroy(context);
 }
@@ -155,14 +162,16 @@ static void forked(void)
     wcodec_context *context = new_context(4);
     static uint8_t bytes[SIZE];
     wcodec_reader *reader = NULL;
-    FUZZ_REQUIRE(wcodec_reader_open_path(context, "in.wcodec", &reader, &err) == WCODEC_OK && wcodec_reader_decode(reader, 0, bytes, SIZE, NULL, &err) == WCODEC_OK);
+    FUZZ_REQUIRE(wcodec_reader_open_path(context, "in.wcodec", &reader, &err) == WCODEC_OK &&
+                 wcodec_reader_decode(reader, 0, bytes, SIZE, NULL, &err) == WCODEC_OK);
     const pid_t child = fork();
     if (child == 0) {
         alarm(SECONDS);
         require_error(wcodec_reader_decode(reader, 0, bytes, SIZE, NULL, &err), WCODEC_ERROR_USAGE);
         wcodec_context *own = new_context(4); /* a context of its own works */
         wcodec_reader *again = NULL;
-        FUZZ_REQUIRE(wcodec_reader_open_path(own, "in.wcodec", &again, &err) == WCODEC_OK && wcodec_reader_decode(again, 0, bytes, SIZE, NULL, &err) == WCODEC_OK);
+        FUZZ_REQUIRE(wcodec_reader_open_path(own, "in.wcodec", &again, &err) == WCODEC_OK &&
+                     wcodec_reader_decode(again, 0, bytes, SIZE, NULL, &err) == WCODEC_OK);
         _exit(0);
     }
     int status;
@@ -180,11 +189,15 @@ static void no_regular_file(void)
     const char *const paths[] = {"fifo", "/dev/zero", "/dev/null", "none", "in/none", ""};
     for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
         const wcodec_status status = wcodec_reader_open_path(context, paths[i], &reader, &err);
-        if (status != WCODEC_ERROR_IO && status != WCODEC_ERROR_CORRUPT && status != WCODEC_ERROR_NOT_FOUND)
+        if (status != WCODEC_ERROR_IO && status != WCODEC_ERROR_CORRUPT &&
+            status != WCODEC_ERROR_NOT_FOUND)
             fprintf(stderr, "%s: status %d %s\n", paths[i], status, err.text);
-        FUZZ_REQUIRE((status == WCODEC_ERROR_IO || status == WCODEC_ERROR_CORRUPT || status == WCODEC_ERROR_NOT_FOUND) && !reader && err.text[0] != 0);
+        FUZZ_REQUIRE((status == WCODEC_ERROR_IO || status == WCODEC_ERROR_CORRUPT ||
+                      status == WCODEC_ERROR_NOT_FOUND) &&
+                     !reader && err.text[0] != 0);
         if (i != 2)
-            FUZZ_REQUIRE(wcodec_compress_path(context, paths[i], "out", NULL, NULL, &err) != WCODEC_OK);
+            FUZZ_REQUIRE(wcodec_compress_path(context, paths[i], "out", NULL, NULL, &err) !=
+                         WCODEC_OK);
         unlink("out");
     }
     unlink("fifo");
@@ -199,7 +212,8 @@ static void sparse(void)
     const int fd = open("sparse", O_RDWR | O_CREAT, 0600);
     FUZZ_REQUIRE(fd >= 0);
     if (ftruncate(fd, (off_t)1 << 43) == 0 || ftruncate(fd, (off_t)1 << 39) == 0)
-        require_error(wcodec_reader_open_path(context, "sparse", &reader, &err), WCODEC_ERROR_CORRUPT);
+        require_error(wcodec_reader_open_path(context, "sparse", &reader, &err),
+                      WCODEC_ERROR_CORRUPT);
     close(fd);
     unlink("sparse");
     wcodec_context_destroy(context);
@@ -209,9 +223,11 @@ static void read_only_folder(void)
 {
     wcodec_context *context = new_context(1);
     if (geteuid() == 0)
-        require_error(wcodec_compress_path(context, "in", "/proc/out.wcodec", NULL, NULL, &err), WCODEC_ERROR_IO);
+        require_error(wcodec_compress_path(context, "in", "/proc/out.wcodec", NULL, NULL, &err),
+                      WCODEC_ERROR_IO);
     else
-        require_error(wcodec_compress_path(context, "in", "/out.wcodec", NULL, NULL, &err), WCODEC_ERROR_IO);
+        require_error(wcodec_compress_path(context, "in", "/out.wcodec", NULL, NULL, &err),
+                      WCODEC_ERROR_IO);
     wcodec_context_destroy(context);
 }
 
@@ -226,10 +242,13 @@ static void make_input(void)
     }
     FILE *f = fopen("in", "wb");
     char header[100];
-    const int n = snprintf(header, sizeof header, "{\"t\":{\"dtype\":\"BF16\",\"shape\":[%d],\"data_offsets\":[0,%d]}}", SIZE / 2, SIZE);
+    const int n = snprintf(header, sizeof header,
+                           "{\"t\":{\"dtype\":\"BF16\",\"shape\":[%d],\"data_offsets\":[0,%d]}}",
+                           SIZE / 2, SIZE);
     uint8_t word[8];
     wcodec_store_u64(word, (uint64_t)n);
-    FUZZ_REQUIRE(f && fwrite(word, 1, 8, f) == 8 && fwrite(header, 1, (size_t)n, f) == (size_t)n && fwrite(bytes, 1, SIZE, f) == SIZE && fclose(f) == 0);
+    FUZZ_REQUIRE(f && fwrite(word, 1, 8, f) == 8 && fwrite(header, 1, (size_t)n, f) == (size_t)n &&
+                 fwrite(bytes, 1, SIZE, f) == SIZE && fclose(f) == 0);
     FUZZ_REQUIRE(wcodec_compress_path(context, "in", "in.wcodec", NULL, NULL, &err) == WCODEC_OK);
     wcodec_context_destroy(context);
 }
@@ -239,8 +258,14 @@ int main(void)
     static const struct {
         const char *name;
         void (*run)(void);
-    } cases[] = {{"a file above the limit", file_too_large}, {"no descriptor left", no_descriptor}, {"little memory", little_memory}, {"no thread can be started", no_thread},
-                 {"no regular file", no_regular_file}, {"a sparse file", sparse}, {"a folder that cannot be written", read_only_folder}, {"a process forked", forked},
+    } cases[] = {{"a file above the limit", file_too_large},
+                 {"no descriptor left", no_descriptor},
+                 {"little memory", little_memory},
+                 {"no thread can be started", no_thread},
+                 {"no regular file", no_regular_file},
+                 {"a sparse file", sparse},
+                 {"a folder that cannot be written", read_only_folder},
+                 {"a process forked", forked},
                  {"a file that shrinks", shrinks}};
     char folder[] = "limits.XXXXXX";
     int failed = 0;

@@ -1,12 +1,18 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Lets a script put many files to the library in one process. Requests on standard input: a letter, a u64 size, that many bytes. Answers on standard output,
- * a line each.   x  a container: everything that can be done with it (fuzz/exercise.h); "ok HASH", or "STAGE STATUS TEXT"
- *   f  the same with the first, second, ... allocation failing until none does; "ok HASH ALLOCATIONS"
- *   c  an original to compress: with failing allocations as above; "ok HASH ALLOCATIONS", the hash being that of what the container gives back
- *   o  a container to open with the default limits, and one row of each tensor to decode; "ok PEAK", or as above. Followed by u64: bytes of memory that this
- * may take.   z  an original to compress. Followed by 8 bytes: level, profile, tile size as a power of two, tune, raw, predictor and two zeros; "ok SIZE" and
+/* Lets a script put many files to the library in one process. Requests on standard input: a letter,
+ * a u64 size, that many bytes. Answers on standard output,
+ * a line each.   x  a container: everything that can be done with it (fuzz/exercise.h); "ok HASH",
+ *                or "STAGE STATUS TEXT"
+ *   f  the same with the first, second, ... allocation failing until none does; "ok HASH
+ *   ALLOCATIONS"
+ *   c  an original to compress: with failing allocations as above; "ok HASH ALLOCATIONS", the hash
+ *   being that of what the container gives back
+ *   o  a container to open with the default limits, and one row of each tensor to decode; "ok
+ *   PEAK", or as above. Followed by u64: bytes of memory that this
+ * may take.   z  an original to compress. Followed by 8 bytes: level, profile, tile size as a power
+ *             of two, tune, raw, predictor and two zeros; "ok SIZE" and
  * that many bytes. */
 #include "fuzz/exercise.h"
 #include "fuzz/fuzz.h"
@@ -66,11 +72,13 @@ static wcodec_context *counting_context(struct counting *counting, uint64_t fail
     wcodec_options_init(&options);
     options.threads = 1;
     options.backend = "cpu";
-    options.allocator = (wcodec_allocator){counting_allocate, counting_reallocate, counting_release, counting};
+    options.allocator =
+        (wcodec_allocator){counting_allocate, counting_reallocate, counting_release, counting};
     wcodec_context *context = NULL;
     wcodec_error err = {WCODEC_OK, ""};
     const wcodec_status status = wcodec_context_create(&options, &context, &err);
-    FUZZ_REQUIRE(status == WCODEC_OK || (status == WCODEC_ERROR_MEMORY && !context && counting->live == 0));
+    FUZZ_REQUIRE(status == WCODEC_OK ||
+                 (status == WCODEC_ERROR_MEMORY && !context && counting->live == 0));
     return context;
 }
 
@@ -129,22 +137,26 @@ static bool decode_failing(const uint8_t *data, size_t size, uint64_t fail_at, s
     out->size = 0;
     if (status == WCODEC_OK)
         status = wcodec_reader_restore(reader, 0, append, out, NULL, &err);
-    for (uint64_t i = 0; reader && i < wcodec_reader_tensor_count(reader) && status == WCODEC_OK; i++) {
+    for (uint64_t i = 0; reader && i < wcodec_reader_tensor_count(reader) && status == WCODEC_OK;
+         i++) {
         wcodec_tensor_info info;
         FUZZ_REQUIRE(wcodec_reader_tensor(reader, i, &info, NULL) == WCODEC_OK);
         uint8_t *bytes = fuzz_guarded((size_t)info.size);
         status = wcodec_reader_decode(reader, i, bytes, (size_t)info.size, NULL, &err);
-        FUZZ_REQUIRE(status != WCODEC_OK || memcmp(bytes, out->data + info.file_offset, (size_t)info.size) == 0);
+        FUZZ_REQUIRE(status != WCODEC_OK ||
+                     memcmp(bytes, out->data + info.file_offset, (size_t)info.size) == 0);
         fuzz_guarded_free(bytes, (size_t)info.size);
     }
     wcodec_reader_close(reader);
     const bool reached = counting.calls >= fail_at;
-    FUZZ_REQUIRE(status == WCODEC_OK || (status == WCODEC_ERROR_MEMORY && err.status == status && err.text[0] != 0 && reached));
+    FUZZ_REQUIRE(status == WCODEC_OK || (status == WCODEC_ERROR_MEMORY && err.status == status &&
+                                         err.text[0] != 0 && reached));
     end_context(context, &counting);
     return reached;
 }
 
-static bool compress_failing(const uint8_t *data, size_t size, uint64_t fail_at, struct growing *out)
+static bool compress_failing(const uint8_t *data, size_t size, uint64_t fail_at,
+                             struct growing *out)
 {
     struct counting counting;
     wcodec_context *context = counting_context(&counting, fail_at);
@@ -152,14 +164,17 @@ static bool compress_failing(const uint8_t *data, size_t size, uint64_t fail_at,
         return true;
     wcodec_error err = {WCODEC_OK, ""};
     out->size = 0;
-    const wcodec_status status = wcodec_compress_memory(context, data, size, append, out, NULL, NULL, &err);
+    const wcodec_status status =
+        wcodec_compress_memory(context, data, size, append, out, NULL, NULL, &err);
     const bool reached = counting.calls >= fail_at;
-    FUZZ_REQUIRE(status == WCODEC_OK || (status == WCODEC_ERROR_MEMORY && err.status == status && err.text[0] != 0 && reached));
+    FUZZ_REQUIRE(status == WCODEC_OK || (status == WCODEC_ERROR_MEMORY && err.status == status &&
+                                         err.text[0] != 0 && reached));
     end_context(context, &counting);
     return reached;
 }
 
-static void answer_failing(bool (*run)(const uint8_t *, size_t, uint64_t, struct growing *), const uint8_t *data, size_t size, bool decode_result)
+static void answer_failing(bool (*run)(const uint8_t *, size_t, uint64_t, struct growing *),
+                           const uint8_t *data, size_t size, bool decode_result)
 {
     struct growing out = {NULL, 0};
     uint64_t n = 1;
@@ -187,8 +202,10 @@ static void decode_row(const wcodec_reader *reader, uint64_t i)
     if (rows == 0 || info.size / rows > sizeof row)
         return;
     wcodec_error err = {WCODEC_OK, ""};
-    const wcodec_status status = wcodec_reader_decode_rows(reader, i, 0, 1, row, sizeof row, NULL, &err);
-    FUZZ_REQUIRE(status != WCODEC_ERROR_IO && status != WCODEC_ERROR_DEVICE && (status == WCODEC_OK || err.text[0] != 0));
+    const wcodec_status status =
+        wcodec_reader_decode_rows(reader, i, 0, 1, row, sizeof row, NULL, &err);
+    FUZZ_REQUIRE(status != WCODEC_ERROR_IO && status != WCODEC_ERROR_DEVICE &&
+                 (status == WCODEC_OK || err.text[0] != 0));
 }
 
 static void answer_compress(const uint8_t *data, size_t size, const uint8_t choice[8])
@@ -204,9 +221,12 @@ static void answer_compress(const uint8_t *data, size_t size, const uint8_t choi
     options.predict = (wcodec_predict)choice[5];
     options.lossy = (wcodec_lossy_target)(choice[6] & 15);
     options.lossy_scale = (wcodec_lossy_scaling)(choice[6] >> 4);
-    options.lossy_value = options.lossy == WCODEC_LOSSY_ERROR ? ldexp(1, -choice[7]) : options.lossy == WCODEC_LOSSY_BITS ? choice[7] / 8.0 : choice[7];
+    options.lossy_value = options.lossy == WCODEC_LOSSY_ERROR  ? ldexp(1, -choice[7])
+                          : options.lossy == WCODEC_LOSSY_BITS ? choice[7] / 8.0
+                                                               : choice[7];
     wcodec_error err = {WCODEC_OK, ""};
-    const wcodec_status status = wcodec_compress_memory(fuzz_context(), data, size, append, &out, &options, NULL, &err);
+    const wcodec_status status =
+        wcodec_compress_memory(fuzz_context(), data, size, append, &out, &options, NULL, &err);
     if (status == WCODEC_OK) {
         printf("ok %zu\n", out.size);
         FUZZ_REQUIRE(fwrite(out.data, 1, out.size, stdout) == out.size);
@@ -241,7 +261,9 @@ int main(void)
     while (fread(head, 1, sizeof head, stdin) == sizeof head) {
         const size_t size = (size_t)wcodec_load_u64(head + 1);
         uint8_t *data = malloc(size ? size : 1), more[8] = {0};
-        if (!data || fread(data, 1, size, stdin) != size || ((head[0] == 'o' || head[0] == 'z') && fread(more, 1, sizeof more, stdin) != sizeof more))
+        if (!data || fread(data, 1, size, stdin) != size ||
+            ((head[0] == 'o' || head[0] == 'z') &&
+             fread(more, 1, sizeof more, stdin) != sizeof more))
             return 1;
         if (head[0] == 'x')
             answer_exercise(data, size);

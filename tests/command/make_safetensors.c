@@ -3,8 +3,10 @@
 
 /* usage: make_safetensors [-s SEED] [-m KEY=VALUE]... OUT NAME:DTYPE:SHAPE:KIND...
  *        make_safetensors [-s SEED] OUT all
- * Writes a safetensors file for the command's tests. SHAPE is 3x4 (empty: rank 0); KIND is gauss, random, zero, text, or same (the data of the tensor before).
- * In NAME, %XX is the byte XX. "all" is one tensor of each dtype, and odd sizes. The same seed gives the same file on every machine. */
+ * Writes a safetensors file for the command's tests. SHAPE is 3x4 (empty: rank 0); KIND is gauss,
+ * random, zero, text, or same (the data of the tensor before). In NAME, %XX is the byte XX. "all"
+ * is one tensor of each dtype, and odd sizes. The same seed gives the same file on every machine.
+ */
 
 #include <math.h>
 #include <stdint.h>
@@ -49,9 +51,11 @@ static unsigned dtype_bits(const char *dtype)
         const char *name;
         unsigned bits;
     } types[] = {
-        {"BOOL", 8}, {"U8", 8},   {"I8", 8},   {"F8_E5M2", 8}, {"F8_E4M3", 8}, {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8},
-        {"U16", 16}, {"I16", 16}, {"F16", 16}, {"BF16", 16},   {"U32", 32},    {"I32", 32},    {"F32", 32},        {"U64", 64},
-        {"I64", 64}, {"F64", 64}, {"C64", 64}, {"F4", 4},      {"F6_E2M3", 6}, {"F6_E3M2", 6},
+        {"BOOL", 8},    {"U8", 8},          {"I8", 8},          {"F8_E5M2", 8}, {"F8_E4M3", 8},
+        {"F8_E8M0", 8}, {"F8_E4M3FNUZ", 8}, {"F8_E5M2FNUZ", 8}, {"U16", 16},    {"I16", 16},
+        {"F16", 16},    {"BF16", 16},       {"U32", 32},        {"I32", 32},    {"F32", 32},
+        {"U64", 64},    {"I64", 64},        {"F64", 64},        {"C64", 64},    {"F4", 4},
+        {"F6_E2M3", 6}, {"F6_E3M2", 6},
     };
     for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
         if (strcmp(types[i].name, dtype) == 0)
@@ -83,7 +87,8 @@ static void parse_name(const char *from, size_t size, char *to)
 
 static void parse_tensor(const char *spec, struct tensor *t)
 {
-    const char *dtype = strchr(spec, ':'), *shape = dtype ? strchr(dtype + 1, ':') : NULL, *kind = shape ? strchr(shape + 1, ':') : NULL;
+    const char *dtype = strchr(spec, ':'), *shape = dtype ? strchr(dtype + 1, ':') : NULL,
+               *kind = shape ? strchr(shape + 1, ':') : NULL;
     if (!kind || kind - shape > 200)
         fail("not NAME:DTYPE:SHAPE:KIND:", spec);
     parse_name(spec, (size_t)(dtype - spec), t->name);
@@ -110,15 +115,16 @@ static void put_name(FILE *f, const char *name)
     }
 }
 
-static void put_header(FILE *f, const struct tensor *tensors, size_t count, char **metadata, size_t metadata_count)
+static void put_header(FILE *f, const struct tensor *tensors, size_t count, char **metadata,
+                       size_t metadata_count)
 {
     uint64_t at = 0;
     fputc('{', f);
     if (metadata_count) {
         fputs("\"__metadata__\":{", f);
         for (size_t i = 0; i < metadata_count; i++)
-            fprintf(f, "%s\"%.*s\":\"%s\"", i ? "," : "", (int)strcspn(metadata[i], "="), metadata[i],
-                    strchr(metadata[i], '=') ? strchr(metadata[i], '=') + 1 : "");
+            fprintf(f, "%s\"%.*s\":\"%s\"", i ? "," : "", (int)strcspn(metadata[i], "="),
+                    metadata[i], strchr(metadata[i], '=') ? strchr(metadata[i], '=') + 1 : "");
         fprintf(f, "}%s", count ? "," : "");
     }
     for (size_t i = 0; i < count; i++) {
@@ -128,7 +134,8 @@ static void put_header(FILE *f, const struct tensor *tensors, size_t count, char
         fprintf(f, "\":{\"dtype\":\"%s\",\"shape\":[", t->dtype);
         for (unsigned d = 0; d < t->rank; d++)
             fprintf(f, "%s%llu", d ? "," : "", (unsigned long long)t->shape[d]);
-        fprintf(f, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)at, (unsigned long long)(at + t->size));
+        fprintf(f, "],\"data_offsets\":[%llu,%llu]}", (unsigned long long)at,
+                (unsigned long long)(at + t->size));
         at += t->size;
     }
     fputc('}', f);
@@ -154,7 +161,8 @@ static uint64_t next_element(const struct tensor *t, unsigned bytes)
         return bits | (uint64_t)(bits ^ 0x80000000u) << 32;
     if (strcmp(t->dtype, "F16") == 0) {
         int exponent = (int)(bits >> 23 & 0xff) - 112;
-        return (bits >> 16 & 0x8000) | (exponent > 0 ? (uint32_t)exponent << 10 | (bits >> 13 & 0x3ff) : 0);
+        return (bits >> 16 & 0x8000) |
+               (exponent > 0 ? (uint32_t)exponent << 10 | (bits >> 13 & 0x3ff) : 0);
     }
     if (strcmp(t->dtype, "BOOL") == 0)
         return g > 0.01;
@@ -206,7 +214,8 @@ static size_t parse_all(struct tensor *tensors)
         "scalar:F32::gauss",
         "one:I64:1:gauss",
         "constant:BF16:50000:zero",
-        "twin.a:BF16:40x1024:gauss", "twin.b:BF16:40x1024:same",
+        "twin.a:BF16:40x1024:gauss",
+        "twin.b:BF16:40x1024:same",
         "tile:BF16:4096:gauss",
         "tile.less:BF16:4095:gauss",
         "tile.more:BF16:4097:gauss",

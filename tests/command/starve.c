@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* For LD_PRELOAD: from allocation number STARVE_AT of the command on there is no memory (with STARVE_ONCE, for that one alone). */
+/* For LD_PRELOAD: from allocation number STARVE_AT of the command on there is no memory (with
+ * STARVE_ONCE, for that one alone). */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <stdatomic.h>

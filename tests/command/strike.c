@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* For LD_PRELOAD: at the call number STRIKE_AT of those below, the process gets the signal STRIKE_SIGNAL just before it, or it fails with the errno
- * STRIKE_ERRNO. STRIKE_ON limits it to one function. Counted are the calls that change files, and reads of pipes. Only the command is struck, not
- * the shells around it. */
+/* For LD_PRELOAD: at the call number STRIKE_AT of those below, the process gets the signal
+ * STRIKE_SIGNAL just before it, or it fails with the errno STRIKE_ERRNO. STRIKE_ON limits it to one
+ * function. Counted are the calls that change files, and reads of pipes. Only the command is
+ * struck, not the shells around it. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
@@ -29,7 +30,8 @@ static long setting(const char *name)
 static bool strike(const char *function)
 {
     const char *on = getenv("STRIKE_ON");
-    if (!strstr(program_invocation_short_name, "wcodec") || (on && strcmp(on, function) != 0) || atomic_fetch_add(&calls, 1) + 1 != setting("STRIKE_AT"))
+    if (!strstr(program_invocation_short_name, "wcodec") || (on && strcmp(on, function) != 0) ||
+        atomic_fetch_add(&calls, 1) + 1 != setting("STRIKE_AT"))
         return false;
     if (setting("STRIKE_SIGNAL"))
         raise((int)setting("STRIKE_SIGNAL"));
@@ -55,12 +57,16 @@ static bool is_pipe(int fd)
 
 ssize_t read(int fd, void *data, size_t size)
 {
-    return is_pipe(fd) && strike("read") ? -1 : NEXT("read", ssize_t(*)(int, void *, size_t))(fd, data, size);
+    return is_pipe(fd) && strike("read")
+               ? -1
+               : NEXT("read", ssize_t(*)(int, void *, size_t))(fd, data, size);
 }
 
 ssize_t write(int fd, const void *data, size_t size)
 {
-    return fd > 2 && strike("write") ? -1 : NEXT("write", ssize_t(*)(int, const void *, size_t))(fd, data, size);
+    return fd > 2 && strike("write")
+               ? -1
+               : NEXT("write", ssize_t(*)(int, const void *, size_t))(fd, data, size);
 }
 
 int fsync(int fd)
@@ -75,7 +81,8 @@ int fchmod(int fd, mode_t mode)
 
 int futimens(int fd, const struct timespec times[2])
 {
-    return strike("futimens") ? -1 : NEXT("futimens", int (*)(int, const struct timespec *))(fd, times);
+    return strike("futimens") ? -1
+                              : NEXT("futimens", int (*)(int, const struct timespec *))(fd, times);
 }
 
 int close(int fd)
@@ -89,17 +96,22 @@ int close(int fd)
 
 int linkat(int from_dir, const char *from, int to_dir, const char *to, int flags)
 {
-    return strike("linkat") ? -1 : NEXT("linkat", int (*)(int, const char *, int, const char *, int))(from_dir, from, to_dir, to, flags);
+    return strike("linkat") ? -1
+                            : NEXT("linkat", int (*)(int, const char *, int, const char *, int))(
+                                  from_dir, from, to_dir, to, flags);
 }
 
 int renameat(int from_dir, const char *from, int to_dir, const char *to)
 {
-    return strike("renameat") ? -1 : NEXT("renameat", int (*)(int, const char *, int, const char *))(from_dir, from, to_dir, to);
+    return strike("renameat") ? -1
+                              : NEXT("renameat", int (*)(int, const char *, int, const char *))(
+                                    from_dir, from, to_dir, to);
 }
 
 int unlinkat(int dir, const char *path, int flags)
 {
-    return strike("unlinkat") ? -1 : NEXT("unlinkat", int (*)(int, const char *, int))(dir, path, flags);
+    return strike("unlinkat") ? -1
+                              : NEXT("unlinkat", int (*)(int, const char *, int))(dir, path, flags);
 }
 
 int unlink(const char *path)

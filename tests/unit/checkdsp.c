@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Every CPU variant against the scalar reference: the same bytes and the same faults, on random tensors of all kinds and on hostile payloads, at every level
- * that this machine has; and the encoders, whose tiles must be the reference's byte for byte. Buffers begin or end at guard pages, outputs are poisoned and
- * checked for what was not to be written. checkdsp LEVEL runs one level only. */
+/* Every CPU variant against the scalar reference: the same bytes and the same faults, on random
+ * tensors of all kinds and on hostile payloads, at every level that this machine has; and the
+ * encoders, whose tiles must be the reference's byte for byte. Buffers begin or end at guard pages,
+ * outputs are poisoned and checked for what was not to be written. checkdsp LEVEL runs one level
+ * only. */
 #include "support.h"
 #include "support_guarded.h"
 #include "support_tiles.h"
@@ -21,7 +23,8 @@ void checkdsp_blocks(uint32_t levels, uint64_t seed);
 void checkdsp_lossy(uint32_t levels, uint64_t seed);
 
 /* Of each area just what the tiles from `first` on need, each before a guard page. */
-static void view_areas(const struct wcodec_tiles *tiles, const uint8_t *payload, uint64_t first, struct wcodec_view *view, struct guarded areas[WCODEC_AREAS])
+static void view_areas(const struct wcodec_tiles *tiles, const uint8_t *payload, uint64_t first,
+                       struct wcodec_view *view, struct guarded areas[WCODEC_AREAS])
 {
     uint64_t stop[WCODEC_AREAS];
     wcodec_tiles_extent(tiles, first, tiles->tiling->tiles, view->begin, stop);
@@ -45,13 +48,16 @@ static void check_windows(const struct wcodec_cpu_decoder *decoder)
         windows[t->window_log2]++;
         for (unsigned slot = 0; t->window_log2 > 0 && slot < 256; slot++) {
             const unsigned at = (slot + t->window_of[slot >> t->window_log2]) & 0xff;
-            assert_true(at < 64 && t->window_symbol[at] == t->symbol[slot] && t->window_freq[at] == t->freq[slot] && slot - t->window_start[at] == t->bias[slot]);
+            assert_true(at < 64 && t->window_symbol[at] == t->symbol[slot] &&
+                        t->window_freq[at] == t->freq[slot] &&
+                        slot - t->window_start[at] == t->bias[slot]);
         }
     }
 }
 
 /* All tiles by the reference and by the level's functions. */
-static void compare(const struct wcodec_cpu_dsp *dsp, const struct support_tensor *x, uint64_t *seed, bool hostile, unsigned faults[6])
+static void compare(const struct wcodec_cpu_dsp *dsp, const struct support_tensor *x,
+                    uint64_t *seed, bool hostile, unsigned faults[6])
 {
     struct wcodec_tiles *tiles;
     struct wcodec_cpu_decoder *decoder;
@@ -60,15 +66,25 @@ static void compare(const struct wcodec_cpu_dsp *dsp, const struct support_tenso
     struct guarded payload = guarded_new(x->payload_size), out = guarded_new(x->tiling.size);
     memcpy(payload.data, x->payload, x->payload_size);
     if (hostile)
-        for (unsigned i = 0; i < 1 + support_random(seed) % 4 && x->payload_size > x->tiling.prefix_size; i++) {
-            const uint64_t at = x->tiling.prefix_size + support_random(seed) % (x->payload_size - x->tiling.prefix_size);
+        for (unsigned i = 0;
+             i < 1 + support_random(seed) % 4 && x->payload_size > x->tiling.prefix_size; i++) {
+            const uint64_t at = x->tiling.prefix_size +
+                                support_random(seed) % (x->payload_size - x->tiling.prefix_size);
             const uint64_t end = support_random(seed) % 2 ? at + 1 : x->payload_size;
             const bool zero = support_random(seed) % 8 == 0;
             for (uint64_t k = at; k < end; k++)
-                payload.data[k] = (uint8_t)(zero ? 0 : payload.data[k] ^ (support_random(seed) % 2 ? support_random(seed) : 1u << support_random(seed) % 8));
+                payload.data[k] =
+                    (uint8_t)(zero ? 0
+                                   : payload.data[k] ^ (support_random(seed) % 2
+                                                            ? support_random(seed)
+                                                            : 1u << support_random(seed) % 8));
         }
-    assert_int_equal(wcodec_tiles_read(&x->tiling, payload.data, x->payload_size, &wcodec_default_allocator, &tiles, &err), WCODEC_OK);
-    assert_int_equal(wcodec_cpu_decoder_create(dsp, tiles, &wcodec_default_allocator, &decoder, &err), WCODEC_OK);
+    assert_int_equal(wcodec_tiles_read(&x->tiling, payload.data, x->payload_size,
+                                       &wcodec_default_allocator, &tiles, &err),
+                     WCODEC_OK);
+    assert_int_equal(
+        wcodec_cpu_decoder_create(dsp, tiles, &wcodec_default_allocator, &decoder, &err),
+        WCODEC_OK);
     check_windows(decoder);
     const uint64_t count = x->tiling.tiles, first = support_random(seed) % count;
     struct guarded areas[WCODEC_AREAS] = {{0}};
@@ -76,20 +92,26 @@ static void compare(const struct wcodec_cpu_dsp *dsp, const struct support_tenso
         wcodec_view_whole(payload.data, &view);
     else
         view_areas(tiles, payload.data, first, &view, areas);
-    const size_t tile_size = (size_t)1 << x->tiling.tile_log2 << x->tiling.element_log2, skipped = (size_t)first * tile_size;
+    const size_t tile_size = (size_t)1 << x->tiling.tile_log2 << x->tiling.element_log2,
+                 skipped = (size_t)first * tile_size;
     const bool stream = support_random(seed) % 2, verify = support_random(seed) % 4 != 0;
     enum wcodec_tile_fault *got = malloc(count * sizeof *got);
     uint8_t *expected = malloc(tile_size);
     memset(out.data, 0x5a, x->tiling.size);
-    wcodec_cpu_decode_tiles(decoder, &view, first, (unsigned)(count - first), out.data + skipped, verify, stream, got);
+    wcodec_cpu_decode_tiles(decoder, &view, first, (unsigned)(count - first), out.data + skipped,
+                            verify, stream, got);
     for (size_t i = 0; i < skipped; i++)
         assert_int_equal(out.data[i], 0x5a);
     for (uint64_t tile = first; tile < count; tile++) {
-        const enum wcodec_tile_fault fault = wcodec_tile_decode(tiles, &view, tile, expected, verify);
+        const enum wcodec_tile_fault fault =
+            wcodec_tile_decode(tiles, &view, tile, expected, verify);
         if (got[tile - first] != fault)
-            fail_msg("%s: fault %d instead of %d", wcodec_cpu_level_name(dsp->level), got[tile - first], fault);
+            fail_msg("%s: fault %d instead of %d", wcodec_cpu_level_name(dsp->level),
+                     got[tile - first], fault);
         if (fault == WCODEC_TILE_OK || fault == WCODEC_TILE_CHECK)
-            assert_memory_equal(out.data + tile * tile_size, expected, (size_t)wcodec_tile_elements(&x->tiling, tile) << x->tiling.element_log2);
+            assert_memory_equal(out.data + tile * tile_size, expected,
+                                (size_t)wcodec_tile_elements(&x->tiling, tile)
+                                    << x->tiling.element_log2);
         faults[fault]++;
     }
     free(expected);
@@ -112,40 +134,53 @@ static uint64_t raw_room(const struct wcodec_tiling *t, uint32_t elements)
 {
     uint64_t room = 0;
     for (unsigned mode = WCODEC_STREAM_RANS; mode <= WCODEC_STREAM_CONSTANT; mode++)
-        room = wcodec_tile_raw_size(t, elements, mode) > room ? wcodec_tile_raw_size(t, elements, mode) : room;
+        room = wcodec_tile_raw_size(t, elements, mode) > room
+                   ? wcodec_tile_raw_size(t, elements, mode)
+                   : room;
     return room;
 }
 
 /* One tile by the level's encoder, and by the reference. */
-static void compare_encoder(const struct wcodec_tiling *t, const struct wcodec_encode_table *const pools[WCODEC_MAX_CODED], const struct wcodec_stream_plan plans[WCODEC_MAX_CODED], const void *data,
-                            uint32_t elements, const struct wcodec_tile_output *expected)
+static void compare_encoder(const struct wcodec_tiling *t,
+                            const struct wcodec_encode_table *const pools[WCODEC_MAX_CODED],
+                            const struct wcodec_stream_plan plans[WCODEC_MAX_CODED],
+                            const void *data, uint32_t elements,
+                            const struct wcodec_tile_output *expected)
 {
     struct wcodec_cpu_encoder *encoder;
     struct wcodec_tile_output o = {0};
     struct guarded buffers[3 + 4 * WCODEC_MAX_CODED];
     unsigned used = 0;
     wcodec_error err;
-    const size_t size = (size_t)elements << t->element_log2, scratch_size = wcodec_cpu_encode_scratch_size(elements), raw_size = (size_t)raw_room(t, elements);
+    const size_t size = (size_t)elements << t->element_log2,
+                 scratch_size = wcodec_cpu_encode_scratch_size(elements),
+                 raw_size = (size_t)raw_room(t, elements);
     const bool begin = support_random(&encoding.seed) % 2;
-    assert_int_equal(wcodec_cpu_encoder_create(levels & ((2u << encoding.level) - 1), t, pools, &wcodec_default_allocator, &encoder, &err), WCODEC_OK);
+    assert_int_equal(wcodec_cpu_encoder_create(levels & ((2u << encoding.level) - 1), t, pools,
+                                               &wcodec_default_allocator, &encoder, &err),
+                     WCODEC_OK);
     const uint8_t *input = memcpy((buffers[used++] = guarded_side(size, begin)).data, data, size);
-    void *scratch = memset((buffers[used++] = guarded_side(scratch_size, begin)).data, 0xa5, scratch_size);
+    void *scratch =
+        memset((buffers[used++] = guarded_side(scratch_size, begin)).data, 0xa5, scratch_size);
     o.raw = memset((buffers[used++] = guarded_side(raw_size, begin)).data, 0x5a, raw_size);
     for (unsigned c = 0; c < t->coded_count; c++) {
         o.states[c] = (buffers[used++] = guarded_side(WCODEC_LANES * 4, begin)).data;
         o.words[c] = (buffers[used++] = guarded_side(wcodec_tile_words_max(elements), begin)).data;
-        o.positions[c] = (uint16_t *)(void *)(buffers[used++] = guarded_side(2 * (size_t)elements, begin)).data;
+        o.positions[c] =
+            (uint16_t *)(void *)(buffers[used++] = guarded_side(2 * (size_t)elements, begin)).data;
         o.values[c] = (buffers[used++] = guarded_side(elements, begin)).data;
     }
     wcodec_cpu_encode_tile(encoder, plans, input, elements, &o, scratch);
     assert_memory_equal(input, data, size);
     assert_int_equal(o.check, expected->check);
-    assert_memory_equal(o.raw, expected->raw, (size_t)wcodec_tile_raw_size(t, elements, plans[0].mode));
+    assert_memory_equal(o.raw, expected->raw,
+                        (size_t)wcodec_tile_raw_size(t, elements, plans[0].mode));
     for (unsigned c = 0; c < t->coded_count; c++) {
         assert_int_equal(o.word_count[c], expected->word_count[c]);
         assert_int_equal(o.word_offset[c], expected->word_offset[c]);
         assert_int_equal(o.outlier_count[c], expected->outlier_count[c]);
-        assert_memory_equal(o.words[c] + o.word_offset[c], expected->words[c] + o.word_offset[c], 2 * (size_t)o.word_count[c]);
+        assert_memory_equal(o.words[c] + o.word_offset[c], expected->words[c] + o.word_offset[c],
+                            2 * (size_t)o.word_count[c]);
         assert_memory_equal(o.positions[c], expected->positions[c], 2 * (size_t)o.outlier_count[c]);
         assert_memory_equal(o.values[c], expected->values[c], o.outlier_count[c]);
         if (plans[c].mode == WCODEC_STREAM_RANS)
@@ -170,7 +205,8 @@ static void run_encoder(unsigned level)
         if (i < 200)
             support_tensor_make(&seed, 0, &x);
         else
-            support_tensor_common(&seed, i % SUPPORT_SHAPES, 1 + i / SUPPORT_SHAPES % 3, 1 + support_random(&seed) % (i % 5 ? 3 * 4096 : 600), &x);
+            support_tensor_common(&seed, i % SUPPORT_SHAPES, 1 + i / SUPPORT_SHAPES % 3,
+                                  1 + support_random(&seed) % (i % 5 ? 3 * 4096 : 600), &x);
         support_tensor_free(&x);
     }
     support_coded = NULL;
@@ -178,25 +214,30 @@ static void run_encoder(unsigned level)
     assert_true(encoding.outliers > 0);
 }
 
-/* Every frequency beside every remainder of the total, on symbols as often as that and on others: the quotients that are one too small, and the limits of a
- * renormalisation. */
+/* Every frequency beside every remainder of the total, on symbols as often as that and on others:
+ * the quotients that are one too small, and the limits of a renormalisation. */
 static void run_frequencies(unsigned level)
 {
     struct wcodec_cpu_encode_dsp dsp;
-    const struct wcodec_tiling t = {.tile_log2 = 12, .field_count = 1, .fields = {{.kind = WCODEC_FIELD_CODED, .width = 8}}};
+    const struct wcodec_tiling t = {
+        .tile_log2 = 12, .field_count = 1, .fields = {{.kind = WCODEC_FIELD_CODED, .width = 8}}};
     uint64_t seed = support_seed() + 200 + level;
     wcodec_cpu_encode_dsp_init(&dsp, levels & ((2u << level) - 1));
     assert_int_equal(dsp.level <= level, 1);
     for (unsigned profile = WCODEC_PAIRS; profile <= WCODEC_P8; profile++) {
         const unsigned total = 1u << wcodec_profile_bits(profile);
-        for (unsigned f = 1; f < total; f += profile == WCODEC_P8 ? 1 : 1 + (unsigned)(support_random(&seed) % 16)) {
+        for (unsigned f = 1; f < total;
+             f += profile == WCODEC_P8 ? 1 : 1 + (unsigned)(support_random(&seed) % 16)) {
             enum { GROUPS = 6 };
-            const uint8_t held[2] = {(uint8_t)(support_random(&seed) % 16), (uint8_t)(16 + support_random(&seed) % 16)};
-            struct wcodec_table table = {.profile = (uint8_t)profile, .width = 8, .count = 2, .order = {held[0], held[1]}};
+            const uint8_t held[2] = {(uint8_t)(support_random(&seed) % 16),
+                                     (uint8_t)(16 + support_random(&seed) % 16)};
+            struct wcodec_table table = {
+                .profile = (uint8_t)profile, .width = 8, .count = 2, .order = {held[0], held[1]}};
             struct wcodec_encode_table prepared;
             struct wcodec_tiling tiling = t;
             struct wcodec_cpu_encoder *encoder;
-            uint8_t symbols[GROUPS * WCODEC_GROUP], got[GROUPS * WCODEC_GROUP * 2 + 64], expected[sizeof got];
+            uint8_t symbols[GROUPS * WCODEC_GROUP], got[GROUPS * WCODEC_GROUP * 2 + 64],
+                expected[sizeof got];
             table.freq[held[0]] = (uint16_t)f;
             table.freq[held[1]] = (uint16_t)(total - f);
             wcodec_encode_table_init(&prepared, &table);
@@ -204,9 +245,14 @@ static void run_frequencies(unsigned level)
             tiling.fields[0].tables = 1;
             assert_int_equal(wcodec_tiling_derive(&tiling, 4096, NULL), WCODEC_OK);
             const struct wcodec_encode_table *const pools[WCODEC_MAX_CODED] = {&prepared};
-            assert_int_equal(wcodec_cpu_encoder_create(WCODEC_CPU_SCALAR, &tiling, pools, &wcodec_default_allocator, &encoder, NULL), WCODEC_OK);
-            struct wcodec_cpu_encode_stream a = {.words = got + sizeof got}, b = {.words = expected + sizeof expected};
-            const unsigned share = support_random(&seed) % 2 ? f * 256 / total : (unsigned)(support_random(&seed) % 257);
+            assert_int_equal(wcodec_cpu_encoder_create(WCODEC_CPU_SCALAR, &tiling, pools,
+                                                       &wcodec_default_allocator, &encoder, NULL),
+                             WCODEC_OK);
+            struct wcodec_cpu_encode_stream a = {.words = got + sizeof got},
+                                            b = {.words = expected + sizeof expected};
+            const unsigned share = support_random(&seed) % 2
+                                       ? f * 256 / total
+                                       : (unsigned)(support_random(&seed) % 257);
             for (unsigned i = 0; i < sizeof symbols; i++)
                 symbols[i] = held[support_random(&seed) % 256 >= share];
             for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
@@ -245,7 +291,8 @@ static void run_level(unsigned level)
     }
     for (unsigned i = 0; i < SUPPORT_SHAPES * 3 * 4; i++) {
         struct support_tensor x;
-        support_tensor_common(&seed, i % SUPPORT_SHAPES, 1 + i / SUPPORT_SHAPES % 3, 1 + support_random(&seed) % (12 * 4096), &x);
+        support_tensor_common(&seed, i % SUPPORT_SHAPES, 1 + i / SUPPORT_SHAPES % 3,
+                              1 + support_random(&seed) % (12 * 4096), &x);
         compare(&dsp, &x, &seed, false, faults);
         for (unsigned k = 0; k < 6; k++)
             compare(&dsp, &x, &seed, true, faults);
@@ -255,7 +302,8 @@ static void run_level(unsigned level)
         print_message("  %s: %u\n", wcodec_tile_fault_string((enum wcodec_tile_fault)f), faults[f]);
         assert_true(faults[f] > 0);
     }
-    print_message("  P8 tables without a string %u, with one by 2 slots %u, by 4 %u\n", windows[0], windows[1], windows[2]);
+    print_message("  P8 tables without a string %u, with one by 2 slots %u, by 4 %u\n", windows[0],
+                  windows[1], windows[2]);
     for (unsigned i = 0; i < 3; i++)
         assert_true(windows[i] > 0);
 }

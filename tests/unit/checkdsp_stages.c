@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The decoder's second and third stage, each function by itself: against what the format says of one element, and against the reference of the check. Inputs
- * and outputs touch a guard page at their begin or end, or lie at odd addresses among poisoned bytes. */
+/* The decoder's second and third stage, each function by itself: against what the format says of
+ * one element, and against the reference of the check. Inputs and outputs touch a guard page at
+ * their begin or end, or lie at odd addresses among poisoned bytes. */
 #include "support_guarded.h"
 #include "support_tiles.h"
 
@@ -34,9 +35,12 @@ static void check_poison(const struct guarded *g, size_t size)
             fail_msg("a byte %td from the output was written", p - g->data);
 }
 
-static void check_finish(wcodec_cpu_finish_fn finish, uint32_t (*mix)(const uint64_t sums[WCODEC_LANES]), bool stream, uint64_t *seed)
+static void check_finish(wcodec_cpu_finish_fn finish,
+                         uint32_t (*mix)(const uint64_t sums[WCODEC_LANES]), bool stream,
+                         uint64_t *seed)
 {
-    const unsigned element_log2 = (unsigned)(support_random(seed) % 4), groups = 1 + (unsigned)(support_random(seed) % WCODEC_CPU_CHUNK_GROUPS);
+    const unsigned element_log2 = (unsigned)(support_random(seed) % 4),
+                   groups = 1 + (unsigned)(support_random(seed) % WCODEC_CPU_CHUNK_GROUPS);
     const uint32_t first = (uint32_t)(support_random(seed) % 505);
     const size_t group_size = (size_t)WCODEC_GROUP << element_log2, size = groups * group_size;
     struct guarded elements = place(seed, size, 1), out = place(seed, size, stream ? 64 : 1);
@@ -66,32 +70,39 @@ static void check_finish(wcodec_cpu_finish_fn finish, uint32_t (*mix)(const uint
 }
 
 /* One element as the format says it. */
-static uint64_t element_of(const struct wcodec_tiling *t, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint32_t i)
+static uint64_t element_of(const struct wcodec_tiling *t, const uint8_t *symbols,
+                           const uint8_t *const rows[WCODEC_MAX_PLANES], uint32_t i)
 {
     uint64_t e = t->constant_bits;
     for (unsigned c = 0; c < t->coded_count; c++)
         e |= (uint64_t)symbols[c * WCODEC_CPU_CHUNK + i] << t->fields[t->coded[c]].shift;
     for (unsigned p = 0; p < t->plane_count; p++) {
         const struct wcodec_placing at = wcodec_place_element(t, &t->planes[p], i);
-        const uint32_t word = wcodec_load_u32(rows[p] + 4 * ((size_t)at.row * WCODEC_LANES + at.lane));
-        e |= wcodec_scatter_plane(t, &t->planes[p], wcodec_placed_value(&t->planes[p], wcodec_slot_bits(t), &at, word));
+        const uint32_t word =
+            wcodec_load_u32(rows[p] + 4 * ((size_t)at.row * WCODEC_LANES + at.lane));
+        e |= wcodec_scatter_plane(
+            t, &t->planes[p], wcodec_placed_value(&t->planes[p], wcodec_slot_bits(t), &at, word));
     }
     return e - t->add;
 }
 
 /* Returns whether the tiling's elements can be assembled so. */
-static bool check_assemble(const struct wcodec_cpu_dsp *dsp, const struct wcodec_tiling *t, bool any, uint64_t *seed)
+static bool check_assemble(const struct wcodec_cpu_dsp *dsp, const struct wcodec_tiling *t,
+                           bool any, uint64_t *seed)
 {
     struct wcodec_cpu_assembly a;
     if (!wcodec_cpu_derive_assembly(t, &a))
         return false;
     const unsigned size = 1u << t->element_log2;
-    const size_t symbols_size = (size_t)t->coded_count * WCODEC_CPU_CHUNK, elements_size = (size_t)WCODEC_CPU_CHUNK * size;
-    struct guarded symbols = place(seed, symbols_size, 64), elements = place(seed, elements_size, 1), planes[WCODEC_MAX_PLANES];
+    const size_t symbols_size = (size_t)t->coded_count * WCODEC_CPU_CHUNK,
+                 elements_size = (size_t)WCODEC_CPU_CHUNK * size;
+    struct guarded symbols = place(seed, symbols_size, 64),
+                   elements = place(seed, elements_size, 1), planes[WCODEC_MAX_PLANES];
     const uint8_t *rows[WCODEC_MAX_PLANES];
     for (unsigned c = 0; c < t->coded_count; c++)
         for (unsigned i = 0; i < WCODEC_CPU_CHUNK; i++)
-            symbols.data[c * WCODEC_CPU_CHUNK + i] = (uint8_t)(support_random(seed) & ((1u << t->fields[t->coded[c]].width) - 1));
+            symbols.data[c * WCODEC_CPU_CHUNK + i] =
+                (uint8_t)(support_random(seed) & ((1u << t->fields[t->coded[c]].width) - 1));
     for (unsigned p = 0; p < t->plane_count; p++) {
         const size_t rows_size = (size_t)t->planes[p].bits * 4 * WCODEC_LANES;
         planes[p] = place(seed, rows_size, 2);
@@ -99,12 +110,16 @@ static bool check_assemble(const struct wcodec_cpu_dsp *dsp, const struct wcodec
             planes[p].data[i] = (uint8_t)support_random(seed);
         rows[p] = planes[p].data;
     }
-    dsp->assemble[any ? WCODEC_CPU_ANY : wcodec_cpu_assembly_shape(&a)](&a, symbols.data, rows, elements.data);
+    dsp->assemble[any ? WCODEC_CPU_ANY : wcodec_cpu_assembly_shape(&a)](&a, symbols.data, rows,
+                                                                        elements.data);
     for (uint32_t i = 0; i < WCODEC_CPU_CHUNK; i++) {
-        const uint64_t differ = wcodec_load_uint(elements.data + (size_t)i * size, size) ^ element_of(t, symbols.data, rows, i);
+        const uint64_t differ = wcodec_load_uint(elements.data + (size_t)i * size, size) ^
+                                element_of(t, symbols.data, rows, i);
         if (differ << (64 - 8 * size))
-            fail_msg("element %u of 2^%u bytes, %u fields, the first at %u, %u planes, the first of %u bits, %u moved, shape %d differs", i, t->element_log2, t->coded_count, a.shift[0],
-                     t->plane_count, a.plane_bits[0], a.moved_count, any ? -1 : (int)wcodec_cpu_assembly_shape(&a));
+            fail_msg(
+                "element %u of 2^%u bytes, %u fields, the first at %u, %u planes, the first of %u bits, %u moved, shape %d differs",
+                i, t->element_log2, t->coded_count, a.shift[0], t->plane_count, a.plane_bits[0],
+                a.moved_count, any ? -1 : (int)wcodec_cpu_assembly_shape(&a));
     }
     check_poison(&elements, elements_size);
     guarded_free(&symbols);
@@ -131,14 +146,17 @@ void checkdsp_stages(const struct wcodec_cpu_dsp *dsp, uint64_t seed)
             support_tensor_make(&seed, 1, &x);
         else
             support_tensor_common(&seed, i / 4 % SUPPORT_SHAPES, WCODEC_P12, 1, &x);
-        if (check_assemble(dsp, &x.tiling, i % 16 >= 12, &seed) && wcodec_cpu_derive_assembly(&x.tiling, &a)) {
+        if (check_assemble(dsp, &x.tiling, i % 16 >= 12, &seed) &&
+            wcodec_cpu_derive_assembly(&x.tiling, &a)) {
             served[a.element_log2][a.coded_count > 1]++;
             moved += a.moved_count > 0;
         }
         support_tensor_free(&x);
     }
-    print_message("  assembly of one field %u %u %u %u, of several %u %u %u %u, with parted raw bits %u\n", served[0][0], served[1][0], served[2][0], served[3][0], served[0][1],
-                  served[1][1], served[2][1], served[3][1], moved);
+    print_message(
+        "  assembly of one field %u %u %u %u, of several %u %u %u %u, with parted raw bits %u\n",
+        served[0][0], served[1][0], served[2][0], served[3][0], served[0][1], served[1][1],
+        served[2][1], served[3][1], moved);
     for (unsigned k = 0; k < 4; k++)
         assert_true(served[k][0] > 0 && served[k][1] > 0);
     assert_true(moved > 0);

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What several unit tests share: cmocka with its prerequisites, a seeded generator, and payloads put together from coded tiles. */
+/* What several unit tests share: cmocka with its prerequisites, a seeded generator, and payloads
+ * put together from coded tiles. */
 #ifndef WCODEC_TESTS_UNIT_SUPPORT_H
 #define WCODEC_TESTS_UNIT_SUPPORT_H
 

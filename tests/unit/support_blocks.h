@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Makes random tensors in blocks and lossy ones: any view, any modes and scales, any residuals and coefficients. */
+/* Makes random tensors in blocks and lossy ones: any view, any modes and scales, any residuals and
+ * coefficients. */
 #ifndef WCODEC_TESTS_UNIT_BLOCKS_SUPPORT_H
 #define WCODEC_TESTS_UNIT_BLOCKS_SUPPORT_H
 
@@ -14,7 +15,8 @@ struct support_blocks {
     struct wcodec_lossy lossy;
     uint8_t *modes; /* packed, and scales */
     uint64_t size;  /* bytes of the tensor */
-    uint8_t *data;  /* what the reference makes of the residuals or coefficients, which are what its tensor in tiles is of */
+    uint8_t *data;  /* what the reference makes of the residuals or coefficients, which are what its
+                       tensor in tiles is of */
 };
 
 /* Makes x and b. Free with both. */
@@ -22,7 +24,9 @@ void support_blocks_make(uint64_t *seed, struct support_tensor *x, struct suppor
 void support_lossy_make(uint64_t *seed, struct support_tensor *x, struct support_blocks *b);
 void support_blocks_free(struct support_blocks *b);
 
-/* A random part of the tensor: sets the job's first, count, begin, end, and what it says of blocks. */
-void support_blocks_part(uint64_t *seed, const struct support_tensor *x, const struct support_blocks *b, struct wcodec_job *job);
+/* A random part of the tensor: sets the job's first, count, begin, end, and what it says of blocks.
+ */
+void support_blocks_part(uint64_t *seed, const struct support_tensor *x,
+                         const struct support_blocks *b, struct wcodec_job *job);
 
 #endif

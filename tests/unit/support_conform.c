@@ -32,13 +32,15 @@ static struct wcodec_memory *allocate(struct run *r, enum wcodec_memory_kind kin
     return memory;
 }
 
-static void put(struct run *r, struct wcodec_memory *memory, uint64_t offset, const void *data, uint64_t size)
+static void put(struct run *r, struct wcodec_memory *memory, uint64_t offset, const void *data,
+                uint64_t size)
 {
     ok(r->b->copy_in(r->queue, memory, offset, data, size, &failure));
     ok(r->b->queue_wait(r->queue, &failure));
 }
 
-static void get(struct run *r, void *data, struct wcodec_memory *memory, uint64_t offset, uint64_t size)
+static void get(struct run *r, void *data, struct wcodec_memory *memory, uint64_t offset,
+                uint64_t size)
 {
     ok(r->b->copy_out(r->queue, data, memory, offset, size, &failure));
     ok(r->b->queue_wait(r->queue, &failure));
@@ -49,11 +51,13 @@ static void check_memory(struct run *r)
     uint8_t in[3000], out[3000];
     for (unsigned i = 0; i < sizeof in; i++)
         in[i] = (uint8_t)support_random(&r->seed);
-    struct wcodec_memory *a = allocate(r, WCODEC_MEMORY_DEVICE, 4096), *c = allocate(r, WCODEC_MEMORY_DEVICE, 4096),
+    struct wcodec_memory *a = allocate(r, WCODEC_MEMORY_DEVICE, 4096),
+                         *c = allocate(r, WCODEC_MEMORY_DEVICE, 4096),
                          *pinned = allocate(r, WCODEC_MEMORY_PINNED, 4096);
     assert_non_null(r->b->memory_pointer(pinned));
     assert_int_equal((uintptr_t)r->b->memory_pointer(pinned) % 4096, 0);
-    assert_int_equal(r->b->memory_pointer(a) != NULL, (r->capabilities & WCODEC_DEVICE_HOST_MEMORY) != 0);
+    assert_int_equal(r->b->memory_pointer(a) != NULL,
+                     (r->capabilities & WCODEC_DEVICE_HOST_MEMORY) != 0);
     memcpy(r->b->memory_pointer(pinned), in, sizeof in);
     put(r, a, 7, r->b->memory_pointer(pinned), sizeof in);
     ok(r->b->copy(r->queue, c, 1, a, 7, sizeof in, &failure));
@@ -88,7 +92,9 @@ static void check_fill(struct run *r)
         ok(r->b->fill(r->queue, m, 0, element, log2, 0, &failure));
         get(r, out, m, 0, sizeof out);
         for (size_t i = 0; i < sizeof out; i++)
-            assert_int_equal(out[i], i < 8 || i >= 8 + ((size_t)100 << log2) ? 0xee : element[(i - 8) % ((size_t)1 << log2)]);
+            assert_int_equal(out[i], i < 8 || i >= 8 + ((size_t)100 << log2)
+                                         ? 0xee
+                                         : element[(i - 8) % ((size_t)1 << log2)]);
     }
     r->b->memory_free(m);
 }
@@ -165,7 +171,8 @@ static void make_blocks(struct run *r, struct tensor *t, bool lossy)
         support_blocks_free(&t->b);
         support_tensor_free(&t->x);
     } while (true);
-    ok(wcodec_tiles_read(&t->x.tiling, t->x.payload, t->x.payload_size, &wcodec_default_allocator, &t->tiles, &failure));
+    ok(wcodec_tiles_read(&t->x.tiling, t->x.payload, t->x.payload_size, &wcodec_default_allocator,
+                         &t->tiles, &failure));
     support_blocks_part(&r->seed, &t->x, &t->b, &t->part);
     t->first = t->part.first;
     t->count = t->part.count;
@@ -173,11 +180,14 @@ static void make_blocks(struct run *r, struct tensor *t, bool lossy)
     t->damaged = false;
 }
 
-/* Of a common kind, and mostly of whole tiles with one table: a GPU takes such a tensor by kernels of their own if nothing goes with it. */
+/* Of a common kind, and mostly of whole tiles with one table: a GPU takes such a tensor by kernels
+ * of their own if nothing goes with it. */
 static void make_common(struct run *r, struct support_tensor *x)
 {
-    const uint64_t tiles = 1 + support_random(&r->seed) % 6, less = support_random(&r->seed) % 4 ? 0 : support_random(&r->seed) % 4096;
-    const unsigned shape = (unsigned)(support_random(&r->seed) % SUPPORT_SHAPES), profile = support_random(&r->seed) % 4 ? WCODEC_PAIRS : WCODEC_P12;
+    const uint64_t tiles = 1 + support_random(&r->seed) % 6,
+                   less = support_random(&r->seed) % 4 ? 0 : support_random(&r->seed) % 4096;
+    const unsigned shape = (unsigned)(support_random(&r->seed) % SUPPORT_SHAPES),
+                   profile = support_random(&r->seed) % 4 ? WCODEC_PAIRS : WCODEC_P12;
     for (unsigned attempt = 0;; attempt++) {
         support_tensor_common(&r->seed, shape, profile, tiles * 4096 - less, x);
         unsigned tables = 0;
@@ -201,7 +211,8 @@ static void make_tensor(struct run *r, struct tensor *t, bool alone)
             break;
         support_tensor_free(&t->x);
     } while (true);
-    ok(wcodec_tiles_read(&t->x.tiling, t->x.payload, t->x.payload_size, &wcodec_default_allocator, &t->tiles, &failure));
+    ok(wcodec_tiles_read(&t->x.tiling, t->x.payload, t->x.payload_size, &wcodec_default_allocator,
+                         &t->tiles, &failure));
     t->first = support_random(&r->seed) % t->x.tiling.tiles;
     t->count = 1 + support_random(&r->seed) % (t->x.tiling.tiles - t->first);
     uint64_t end = (t->first + t->count) << t->x.tiling.tile_log2;
@@ -212,7 +223,8 @@ static void make_tensor(struct run *r, struct tensor *t, bool alone)
 }
 
 /* One bit of what the tiles decode from, so that the reference finds a fault in them. */
-static void damage_tensor(struct run *r, struct tensor *t, enum wcodec_tile_fault *fault, uint64_t *tile)
+static void damage_tensor(struct run *r, struct tensor *t, enum wcodec_tile_fault *fault,
+                          uint64_t *tile)
 {
     uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
     struct wcodec_view view;
@@ -243,13 +255,16 @@ static void place_payload(struct run *r, struct tensor *t, struct wcodec_job *jo
     wcodec_tiles_extent(t->tiles, t->first, t->first + t->count, begin, stop);
     t->payload = allocate(r, WCODEC_MEMORY_DEVICE, t->x.payload_size + WCODEC_AREAS * 512);
     bool whole = support_random(&r->seed) % 2;
-    const uint8_t zero[8] = {0}; /* copies in units of 16 bytes may take in what lies between areas */
-    ok(r->b->fill(r->queue, t->payload, 0, zero, 0, t->x.payload_size + WCODEC_AREAS * 512, &failure));
+    const uint8_t zero[8] = {
+        0}; /* copies in units of 16 bytes may take in what lies between areas */
+    ok(r->b->fill(r->queue, t->payload, 0, zero, 0, t->x.payload_size + WCODEC_AREAS * 512,
+                  &failure));
     if (whole)
         put(r, t->payload, 0, t->x.payload, t->x.payload_size);
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         at = wcodec_align_u64(at, 256) + begin[a] % 16;
-        job->places[a] = (struct wcodec_area_place){t->payload, whole ? begin[a] : at, begin[a], stop[a] - begin[a]};
+        job->places[a] = (struct wcodec_area_place){t->payload, whole ? begin[a] : at, begin[a],
+                                                    stop[a] - begin[a]};
         if (!whole)
             put(r, t->payload, at, t->x.payload + begin[a], stop[a] - begin[a]);
         if (stop[a] == begin[a])
@@ -258,7 +273,8 @@ static void place_payload(struct run *r, struct tensor *t, struct wcodec_job *jo
     }
 }
 
-static void check_output(struct run *r, const struct tensor *t, struct wcodec_memory *output, uint64_t offset, const struct wcodec_job_result *result)
+static void check_output(struct run *r, const struct tensor *t, struct wcodec_memory *output,
+                         uint64_t offset, const struct wcodec_job_result *result)
 {
     uint8_t *out = malloc(t->bytes + 2 * GUARD);
     get(r, out, output, offset - GUARD, t->bytes + 2 * GUARD);
@@ -269,7 +285,9 @@ static void check_output(struct run *r, const struct tensor *t, struct wcodec_me
     if (result->fault == WCODEC_TILE_OK && t->b.data != NULL)
         assert_memory_equal(out + GUARD, t->b.data + t->part.begin, t->bytes);
     else if (result->fault == WCODEC_TILE_OK)
-        assert_memory_equal(out + GUARD, t->x.data + (t->first << t->x.tiling.tile_log2 << t->x.tiling.element_log2), t->bytes);
+        assert_memory_equal(
+            out + GUARD,
+            t->x.data + (t->first << t->x.tiling.tile_log2 << t->x.tiling.element_log2), t->bytes);
     for (uint64_t i = 0; result->fault != WCODEC_TILE_OK && i < t->bytes; i++)
         assert_int_equal(out[GUARD + i], 0);
     free(out);
@@ -281,7 +299,8 @@ static unsigned align_log2(const struct tensor *t)
     return t->b.data != NULL && t->b.is_lossy ? t->b.lossy.element_log2 : t->x.tiling.element_log2;
 }
 
-/* Random tensors, in tiles, in blocks and lossy, whole and in part, some of them damaged, in one batch that is decoded twice. */
+/* Random tensors, in tiles, in blocks and lossy, whole and in part, some of them damaged, in one
+ * batch that is decoded twice. */
 static void check_batch(struct run *r, unsigned count)
 {
     struct tensor *tensors = malloc(count * sizeof *tensors);
@@ -290,16 +309,22 @@ static void check_batch(struct run *r, unsigned count)
     enum wcodec_tile_fault faults[TENSORS] = {0};
     uint64_t tiles[TENSORS] = {0}, offsets[TENSORS], size = GUARD;
     for (unsigned i = 0; i < count; i++) {
-        if (count > 1 && i % 5 < 2 && r->capabilities & (i % 5 ? WCODEC_DEVICE_LOSSY : WCODEC_DEVICE_BLOCKS))
+        if (count > 1 && i % 5 < 2 &&
+            r->capabilities & (i % 5 ? WCODEC_DEVICE_LOSSY : WCODEC_DEVICE_BLOCKS))
             make_blocks(r, &tensors[i], i % 5 == 1);
         else
             make_tensor(r, &tensors[i], count == 1);
         /* Some at any multiple of their element. */
-        offsets[i] = i % 3 == 1 || (count == 1 && support_random(&r->seed) % 8 == 0) ? size + (support_random(&r->seed) % 16 << align_log2(&tensors[i])) : size;
+        offsets[i] = i % 3 == 1 || (count == 1 && support_random(&r->seed) % 8 == 0)
+                         ? size + (support_random(&r->seed) % 16 << align_log2(&tensors[i]))
+                         : size;
         if (count == 1 ? support_random(&r->seed) % 3 == 0 : i % 4 == 3)
             damage_tensor(r, &tensors[i], &faults[i], &tiles[i]);
-        jobs[i] =
-            (struct wcodec_job){.tiles = tensors[i].tiles, .first = tensors[i].first, .count = tensors[i].count, .destination = offsets[i], .verify = true};
+        jobs[i] = (struct wcodec_job){.tiles = tensors[i].tiles,
+                                      .first = tensors[i].first,
+                                      .count = tensors[i].count,
+                                      .destination = offsets[i],
+                                      .verify = true};
         if (tensors[i].b.data != NULL) {
             jobs[i].blocks = tensors[i].part.blocks;
             jobs[i].lossy = tensors[i].part.lossy;
@@ -368,7 +393,8 @@ static void check_threads(const struct run *r)
         assert_int_equal(pthread_join(threads[i], NULL), 0);
 }
 
-void support_conform(const struct wcodec_backend *backend, struct wcodec_backend_state *state, unsigned device)
+void support_conform(const struct wcodec_backend *backend, struct wcodec_backend_state *state,
+                     unsigned device)
 {
     struct run r = {.b = backend, .seed = support_seed()};
     struct wcodec_device_listing listing;

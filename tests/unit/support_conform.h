@@ -8,6 +8,7 @@
 #include "backends/backend.h"
 
 /* Run all checks on device number `device` of an open backend; fails the running cmocka test. */
-void support_conform(const struct wcodec_backend *backend, struct wcodec_backend_state *state, unsigned device);
+void support_conform(const struct wcodec_backend *backend, struct wcodec_backend_state *state,
+                     unsigned device);
 
 #endif

@@ -10,7 +10,8 @@
 
 enum { CONSTANT_ELEMENTS = 6, CHUNK = 1000, CHUNK_DATA = 2500, HEADER = 40 };
 
-/* Room that is taken for so many bytes: growing seldom matters with sanitizers, whose realloc() always moves. */
+/* Room that is taken for so many bytes: growing seldom matters with sanitizers, whose realloc()
+ * always moves. */
 static size_t room_for(size_t size)
 {
     size_t room = 64;
@@ -60,7 +61,8 @@ static void put_align(struct support_bytes *b, size_t n)
     put_zeros(b, (n - b->size % n) % n);
 }
 
-void support_entry_chunks(struct support_entry *entry, const uint8_t *data, uint64_t size, uint64_t chunk)
+void support_entry_chunks(struct support_entry *entry, const uint8_t *data, uint64_t size,
+                          uint64_t chunk)
 {
     struct support_bytes coded = {0};
     size_t bound = ZSTD_compressBound((size_t)chunk);
@@ -89,7 +91,8 @@ void support_entry_chunks(struct support_entry *entry, const uint8_t *data, uint
 
 void support_entry_tiles(struct support_entry *entry, const struct support_tensor *tensor)
 {
-    static const uint8_t dtypes[] = {WCODEC_DTYPE_I8, WCODEC_DTYPE_BF16, WCODEC_DTYPE_F32, WCODEC_DTYPE_F64};
+    static const uint8_t dtypes[] = {WCODEC_DTYPE_I8, WCODEC_DTYPE_BF16, WCODEC_DTYPE_F32,
+                                     WCODEC_DTYPE_F64};
     uint8_t parameters[WCODEC_TILING_MAX_BYTES];
     entry->coding = WCODEC_CODING_TILES;
     entry->dtype = dtypes[tensor->tiling.element_log2];
@@ -259,9 +262,11 @@ static void put_index(struct support_bytes *b, const struct support_recipe *r)
 }
 
 /* The index's frame, or what stands for it. */
-static void put_frame(struct support_bytes *file, const struct support_recipe *r, const struct support_bytes *index)
+static void put_frame(struct support_bytes *file, const struct support_recipe *r,
+                      const struct support_bytes *index)
 {
-    size_t bound = ZSTD_compressBound(index->size), half = r->two_frames ? index->size / 2 : index->size;
+    size_t bound = ZSTD_compressBound(index->size),
+           half = r->two_frames ? index->size / 2 : index->size;
     uint8_t *coded = malloc(bound);
     if (r->skippable_frame) {
         support_put_uint(file, 0x184d2a50, 4);
@@ -270,13 +275,15 @@ static void put_frame(struct support_bytes *file, const struct support_recipe *r
     } else {
         support_put(file, coded, ZSTD_compress(coded, bound, index->data, half, 1));
         if (r->two_frames)
-            support_put(file, coded, ZSTD_compress(coded, bound, index->data + half, index->size - half, 1));
+            support_put(file, coded,
+                        ZSTD_compress(coded, bound, index->data + half, index->size - half, 1));
     }
     put_zeros(file, r->coded_extra);
     free(coded);
 }
 
-static void put_tail(struct support_bytes *file, const struct support_recipe *r, size_t index_at, uint64_t decoded_size, uint64_t head_hash)
+static void put_tail(struct support_bytes *file, const struct support_recipe *r, size_t index_at,
+                     uint64_t decoded_size, uint64_t head_hash)
 {
     size_t coded_size = file->size - index_at, at = file->size;
     support_put_uint(file, index_at + (uint64_t)r->index_offset_error, 8);

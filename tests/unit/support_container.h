@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Containers made byte by byte from a description, right or wrong in any field: not by the code that they test. */
+/* Containers made byte by byte from a description, right or wrong in any field: not by the code
+ * that they test. */
 #ifndef WCODEC_TESTS_UNIT_SUPPORT_CONTAINER_H
 #define WCODEC_TESTS_UNIT_SUPPORT_CONTAINER_H
 
@@ -71,13 +72,15 @@ struct support_recipe {
     uint8_t *chunk_data;
 };
 
-/* A small valid safetensors container: blob in a stored chunk, constant "a", tiles "b", alias "c" of "b", zstd chunks "d" of an unknown dtype, an empty tensor
- * "e". */
+/* A small valid safetensors container: blob in a stored chunk, constant "a", tiles "b", alias "c"
+ * of "b", zstd chunks "d" of an unknown dtype, an empty tensor "e". */
 void support_recipe_init(struct support_recipe *recipe, uint64_t seed);
 /* One more entry. */
 struct support_entry *support_recipe_add(struct support_recipe *recipe, const char *name);
-/* Payload of an entry that is coded in chunks from its data; chunks that zstd does not shrink are stored. */
-void support_entry_chunks(struct support_entry *entry, const uint8_t *data, uint64_t size, uint64_t chunk);
+/* Payload of an entry that is coded in chunks from its data; chunks that zstd does not shrink are
+ * stored. */
+void support_entry_chunks(struct support_entry *entry, const uint8_t *data, uint64_t size,
+                          uint64_t chunk);
 void support_entry_tiles(struct support_entry *entry, const struct support_tensor *tensor);
 /* Size and hash of the original from the entries' data. */
 void support_recipe_finish(struct support_recipe *recipe);

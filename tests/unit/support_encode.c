@@ -24,42 +24,51 @@ uint8_t *support_coded_payload(const struct wcodec_coded *coded)
     return payload;
 }
 
-static wcodec_status decode_tiles(const struct wcodec_coded *coded, const uint8_t *payload, uint64_t size, uint8_t *out, wcodec_error *err)
+static wcodec_status decode_tiles(const struct wcodec_coded *coded, const uint8_t *payload,
+                                  uint64_t size, uint8_t *out, wcodec_error *err)
 {
     uint8_t parameters[WCODEC_TILING_MAX_BYTES];
     struct wcodec_tiling tiling;
     struct wcodec_tiles *tiles;
     struct wcodec_view view;
-    struct wcodec_cursor cursor = {parameters, parameters + wcodec_tiling_write(coded->tiling, parameters)};
+    struct wcodec_cursor cursor = {parameters,
+                                   parameters + wcodec_tiling_write(coded->tiling, parameters)};
     wcodec_status status = wcodec_tiling_read(&cursor, size, &tiling, err);
     if (status)
         return status;
-    status = wcodec_tiles_read(&tiling, payload, coded->payload_size, &wcodec_default_allocator, &tiles, err);
+    status = wcodec_tiles_read(&tiling, payload, coded->payload_size, &wcodec_default_allocator,
+                               &tiles, err);
     if (status)
         return status;
     wcodec_view_whole(payload, &view);
     for (uint64_t tile = 0; tile < tiling.tiles && !status; tile++) {
-        enum wcodec_tile_fault fault = wcodec_tile_decode(tiles, &view, tile, out + (tile << (tiling.tile_log2 + tiling.element_log2)), true);
+        enum wcodec_tile_fault fault = wcodec_tile_decode(
+            tiles, &view, tile, out + (tile << (tiling.tile_log2 + tiling.element_log2)), true);
         if (fault)
-            status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %u: %s", (unsigned)tile, wcodec_tile_fault_string(fault));
+            status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %u: %s", (unsigned)tile,
+                                 wcodec_tile_fault_string(fault));
     }
     wcodec_tiles_free(tiles);
     return status;
 }
 
-static wcodec_status decode_chunks(const struct wcodec_coded *coded, const uint8_t *payload, uint64_t size, uint8_t *out, wcodec_error *err)
+static wcodec_status decode_chunks(const struct wcodec_coded *coded, const uint8_t *payload,
+                                   uint64_t size, uint8_t *out, wcodec_error *err)
 {
     struct wcodec_chunks *chunks;
-    wcodec_status status = wcodec_chunks_read(size, coded->chunk, payload, coded->payload_size, &wcodec_default_allocator, &chunks, err);
+    wcodec_status status = wcodec_chunks_read(size, coded->chunk, payload, coded->payload_size,
+                                              &wcodec_default_allocator, &chunks, err);
     if (status)
         return status;
     for (uint64_t i = 0; i < chunks->count && !status; i++)
-        status = wcodec_chunk_decode(chunks, i, payload + chunks->offsets[i], out + i * coded->chunk, true, err);
+        status = wcodec_chunk_decode(chunks, i, payload + chunks->offsets[i],
+                                     out + i * coded->chunk, true, err);
     wcodec_chunks_free(chunks);
     return status;
 }
 
-wcodec_status support_coded_decode(const struct wcodec_coded *coded, uint64_t size, uint8_t *out, wcodec_error *err)
+wcodec_status support_coded_decode(const struct wcodec_coded *coded, uint64_t size, uint8_t *out,
+                                   wcodec_error *err)
 {
     if (coded->coding == 0) {
         uint64_t width = (uint64_t)1 << coded->constant_element_log2;
@@ -69,7 +78,8 @@ wcodec_status support_coded_decode(const struct wcodec_coded *coded, uint64_t si
         return WCODEC_OK;
     }
     uint8_t *payload = support_coded_payload(coded);
-    wcodec_status status = coded->coding == 1 ? decode_tiles(coded, payload, size, out, err) : decode_chunks(coded, payload, size, out, err);
+    wcodec_status status = coded->coding == 1 ? decode_tiles(coded, payload, size, out, err)
+                                              : decode_chunks(coded, payload, size, out, err);
     free(payload);
     return status;
 }

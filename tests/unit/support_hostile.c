@@ -36,21 +36,29 @@ static void damage(uint64_t *seed, struct support_tensor *x)
 {
     const uint64_t prefix = x->tiling.prefix_size, size = x->payload_size;
     for (unsigned i = 0; i < 1 + support_random(seed) % 4 && size > prefix; i++) {
-        const uint64_t at = prefix + support_random(seed) % (size - prefix), end = support_random(seed) % 2 ? at + 1 : size;
+        const uint64_t at = prefix + support_random(seed) % (size - prefix),
+                       end = support_random(seed) % 2 ? at + 1 : size;
         const unsigned kind = (unsigned)(support_random(seed) % 4);
         for (uint64_t k = at; k < end; k++)
-            x->payload[k] = kind == 0 ? 0 : kind == 1 ? 0xff : (uint8_t)(x->payload[k] ^ (kind == 2 ? support_random(seed) : 1u << support_random(seed) % 8));
+            x->payload[k] =
+                kind == 0 ? 0
+                : kind == 1
+                    ? 0xff
+                    : (uint8_t)(x->payload[k] ^ (kind == 2 ? support_random(seed)
+                                                           : 1u << support_random(seed) % 8));
     }
 }
 
 /* The first fault by the reference, whose bytes go to out, zeros if there is any. */
-static struct wcodec_job_result reference(const uint8_t *payload, const struct wcodec_tiles *tiles, uint8_t *out)
+static struct wcodec_job_result reference(const uint8_t *payload, const struct wcodec_tiles *tiles,
+                                          uint8_t *out)
 {
     const struct wcodec_tiling *t = tiles->tiling;
     struct wcodec_view view;
     wcodec_view_whole(payload, &view);
     for (uint64_t tile = 0; tile < t->tiles; tile++) {
-        const enum wcodec_tile_fault fault = wcodec_tile_decode(tiles, &view, tile, out + (tile << t->tile_log2 << t->element_log2), true);
+        const enum wcodec_tile_fault fault = wcodec_tile_decode(
+            tiles, &view, tile, out + (tile << t->tile_log2 << t->element_log2), true);
         if (fault != WCODEC_TILE_OK) {
             memset(out, 0, t->size);
             return (struct wcodec_job_result){tile, fault};
@@ -59,11 +67,13 @@ static struct wcodec_job_result reference(const uint8_t *payload, const struct w
     return (struct wcodec_job_result){0, WCODEC_TILE_OK};
 }
 
-/* Whole tiles, which kernels of their own decode: bf16, int8, e4m3 and bytes by turns, with all profiles; and others. */
+/* Whole tiles, which kernels of their own decode: bf16, int8, e4m3 and bytes by turns, with all
+ * profiles; and others. */
 static void make_whole_tiles(struct run *r, unsigned i, unsigned round, struct support_tensor *x)
 {
     const unsigned shape = i < 8 ? i / 2 : (unsigned)(support_random(&r->seed) % SUPPORT_SHAPES);
-    const uint64_t elements = r->small ? 4096 + support_random(&r->seed) % 300 : 4096 + support_random(&r->seed) % 40000;
+    const uint64_t elements =
+        r->small ? 4096 + support_random(&r->seed) % 300 : 4096 + support_random(&r->seed) % 40000;
     support_tensor_common(&r->seed, shape, 1 + (round + i / 2) % 3, elements, x);
     while (shape == 0 && x->tiling.add != 0) { /* no kernel of its own */
         support_tensor_free(x);
@@ -71,13 +81,17 @@ static void make_whole_tiles(struct run *r, unsigned i, unsigned round, struct s
     }
 }
 
-static void place_whole(const struct wcodec_tiles *tiles, struct wcodec_memory *payload, uint64_t offset, struct wcodec_job *job)
+static void place_whole(const struct wcodec_tiles *tiles, struct wcodec_memory *payload,
+                        uint64_t offset, struct wcodec_job *job)
 {
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
-        job->places[a] = (struct wcodec_area_place){payload, offset + tiles->area_begin[a], tiles->area_begin[a], tiles->area_end[a] - tiles->area_begin[a]};
+        job->places[a] =
+            (struct wcodec_area_place){payload, offset + tiles->area_begin[a], tiles->area_begin[a],
+                                       tiles->area_end[a] - tiles->area_begin[a]};
 }
 
-/* Damaged tensors and good ones in one batch; payloads in buffers that end where they do, outputs in two. */
+/* Damaged tensors and good ones in one batch; payloads in buffers that end where they do, outputs
+ * in two. */
 static void hostile_batch(struct run *r, unsigned round)
 {
     struct support_tensor x[BATCH];
@@ -89,15 +103,21 @@ static void hostile_batch(struct run *r, unsigned round)
     uint64_t size[2] = {GUARD, GUARD};
     for (unsigned i = 0; i < BATCH; i++) {
         if (i % 2)
-            support_tensor_make(&r->seed, 1 + support_random(&r->seed) % (r->small ? 300 : 6000), &x[i]);
+            support_tensor_make(&r->seed, 1 + support_random(&r->seed) % (r->small ? 300 : 6000),
+                                &x[i]);
         else
             make_whole_tiles(r, i, round, &x[i]);
-        ok(wcodec_tiles_read(&x[i].tiling, x[i].payload, x[i].payload_size, &wcodec_default_allocator, &tiles[i], &failure));
+        ok(wcodec_tiles_read(&x[i].tiling, x[i].payload, x[i].payload_size,
+                             &wcodec_default_allocator, &tiles[i], &failure));
         if (i % 3)
             damage(&r->seed, &x[i]);
-        ok(r->b->memory_allocate(r->device, WCODEC_MEMORY_DEVICE, x[i].payload_size, &payload[i], &failure));
+        ok(r->b->memory_allocate(r->device, WCODEC_MEMORY_DEVICE, x[i].payload_size, &payload[i],
+                                 &failure));
         ok(r->b->copy_in(r->queue, payload[i], 0, x[i].payload, x[i].payload_size, &failure));
-        jobs[i] = (struct wcodec_job){.tiles = tiles[i], .count = x[i].tiling.tiles, .destination = size[i % 2], .verify = true};
+        jobs[i] = (struct wcodec_job){.tiles = tiles[i],
+                                      .count = x[i].tiling.tiles,
+                                      .destination = size[i % 2],
+                                      .verify = true};
         place_whole(tiles[i], payload[i], 0, &jobs[i]);
         size[i % 2] = wcodec_align_u64(size[i % 2] + x[i].tiling.size, 16) + GUARD;
     }
@@ -117,7 +137,8 @@ static void hostile_batch(struct run *r, unsigned round)
         const struct wcodec_job_result wanted = reference(x[i].payload, tiles[i], expected);
         assert_int_equal(results[i].fault, wanted.fault);
         assert_int_equal(results[i].tile, wanted.tile);
-        ok(r->b->copy_out(r->queue, out, output[i % 2], jobs[i].destination - GUARD, whole + 2 * GUARD, &failure));
+        ok(r->b->copy_out(r->queue, out, output[i % 2], jobs[i].destination - GUARD,
+                          whole + 2 * GUARD, &failure));
         ok(r->b->queue_wait(r->queue, &failure));
         assert_memory_equal(out + GUARD, expected, whole);
         for (unsigned k = 0; k < GUARD; k++) {
@@ -150,18 +171,25 @@ static void *run_batches(void *argument)
 
 static void known_answers(const struct run *r)
 {
-    if (wcodec_known_answer_check(r->b, r->device, &wcodec_default_allocator, &failure) != WCODEC_OK)
+    if (wcodec_known_answer_check(r->b, r->device, &wcodec_default_allocator, &failure) !=
+        WCODEC_OK)
         fail_msg("after damage: %s", failure.text);
 }
 
 void support_hostile(const struct wcodec_backend *backend, struct wcodec_device *device, bool small)
 {
     pthread_t threads[THREADS];
-    struct run alone = {.b = backend, .device = device, .small = small, .seed = support_seed() + 1, .rounds = small ? 3 : 20}, runs[THREADS];
+    struct run alone = {.b = backend,
+                        .device = device,
+                        .small = small,
+                        .seed = support_seed() + 1,
+                        .rounds = small ? 3 : 20},
+               runs[THREADS];
     run_batches(&alone);
     for (unsigned i = 0; i < 6; i++) {
         print_message("fault %u: %u times\n", i, alone.faults[i]);
-        assert_true(small || alone.faults[i] > 0 || (i != WCODEC_TILE_OK && i != WCODEC_TILE_WORDS && i != WCODEC_TILE_CHECK));
+        assert_true(small || alone.faults[i] > 0 ||
+                    (i != WCODEC_TILE_OK && i != WCODEC_TILE_WORDS && i != WCODEC_TILE_CHECK));
     }
     known_answers(&alone);
     if (small) /* oclgrind runs one kernel at a time, or aborts */
@@ -185,7 +213,8 @@ struct flipped {
     unsigned jobs;
 };
 
-/* Bits from `first` on, every stride-th, as many as there is room for and payload. Returns how many. */
+/* Bits from `first` on, every stride-th, as many as there is room for and payload. Returns how
+ * many. */
 static unsigned flip(struct flipped *f, uint64_t first, uint64_t stride)
 {
     const uint64_t bits = 8 * (uint64_t)f->x->payload_size;
@@ -196,7 +225,8 @@ static unsigned flip(struct flipped *f, uint64_t first, uint64_t stride)
         memcpy(payload, f->x->payload, f->x->payload_size);
         payload[bit / 8] ^= (uint8_t)(1u << bit % 8);
         f->tiles[count] = NULL;
-        if (wcodec_tiles_read(&f->x->tiling, payload, f->x->payload_size, &wcodec_default_allocator, &f->tiles[count], &failure) == WCODEC_OK)
+        if (wcodec_tiles_read(&f->x->tiling, payload, f->x->payload_size, &wcodec_default_allocator,
+                              &f->tiles[count], &failure) == WCODEC_OK)
             f->number[f->jobs++] = count;
         else
             assert_int_equal(failure.status, WCODEC_ERROR_CORRUPT);
@@ -217,7 +247,11 @@ static unsigned decode_flipped(const struct run *r, const struct flipped *f, uns
     ok(r->b->memory_allocate(r->device, WCODEC_MEMORY_DEVICE, count * f->step, &payload, &failure));
     ok(r->b->memory_allocate(r->device, WCODEC_MEMORY_DEVICE, f->jobs * size, &output, &failure));
     for (unsigned i = 0; i < f->jobs; i++) {
-        jobs[i] = (struct wcodec_job){.tiles = f->tiles[f->number[i]], .count = f->x->tiling.tiles, .memory = output, .destination = i * size, .verify = true};
+        jobs[i] = (struct wcodec_job){.tiles = f->tiles[f->number[i]],
+                                      .count = f->x->tiling.tiles,
+                                      .memory = output,
+                                      .destination = i * size,
+                                      .verify = true};
         place_whole(f->tiles[f->number[i]], payload, f->number[i] * f->step, &jobs[i]);
     }
     ok(r->b->copy_in(r->queue, payload, 0, f->payloads, count * f->step, &failure));
@@ -227,7 +261,8 @@ static unsigned decode_flipped(const struct run *r, const struct flipped *f, uns
     ok(r->b->copy_out(r->queue, out, output, 0, f->jobs * size, &failure));
     ok(r->b->queue_wait(r->queue, &failure));
     for (unsigned i = 0; i < f->jobs; i++) {
-        const struct wcodec_job_result wanted = reference(f->payloads + f->number[i] * f->step, f->tiles[f->number[i]], expected);
+        const struct wcodec_job_result wanted =
+            reference(f->payloads + f->number[i] * f->step, f->tiles[f->number[i]], expected);
         assert_int_equal(results[i].fault, wanted.fault);
         assert_int_equal(results[i].tile, wanted.tile);
         assert_memory_equal(out + i * size, expected, (size_t)size);
@@ -241,7 +276,8 @@ static unsigned decode_flipped(const struct run *r, const struct flipped *f, uns
     return good;
 }
 
-static void flip_tensor(const struct run *r, const struct support_tensor *x, unsigned profile, uint64_t stride)
+static void flip_tensor(const struct run *r, const struct support_tensor *x, unsigned profile,
+                        uint64_t stride)
 {
     struct flipped f = {.x = x, .step = wcodec_align_u64(x->payload_size, 256)};
     unsigned total = 0, refused = 0, good = 0;
@@ -256,12 +292,15 @@ static void flip_tensor(const struct run *r, const struct support_tensor *x, uns
         for (unsigned i = 0; i < count; i++)
             wcodec_tiles_free(f.tiles[i]);
     }
-    print_message("profile %u: %u flips, %u refused by the structures, %u faults, %u without effect\n", profile, total, refused, total - refused - good, good);
+    print_message(
+        "profile %u: %u flips, %u refused by the structures, %u faults, %u without effect\n",
+        profile, total, refused, total - refused - good, good);
     assert_true(total > refused + good);
     free(f.payloads);
 }
 
-void support_flips(const struct wcodec_backend *backend, struct wcodec_device *device, uint64_t stride)
+void support_flips(const struct wcodec_backend *backend, struct wcodec_device *device,
+                   uint64_t stride)
 {
     struct run r = {.b = backend, .device = device, .seed = support_seed() + 2};
     const bool all = getenv("WCODEC_TEST_EXHAUSTIVE") != NULL;
@@ -287,15 +326,18 @@ static void *repeat(const void *item, size_t size, uint64_t count)
     return items;
 }
 
-/* One tensor of more than 4 GiB in one launch: the same tile again and again, so that there is little to make. */
-static void far_tensor(const struct run *r, struct wcodec_memory *payload, struct wcodec_memory *output, uint64_t size)
+/* One tensor of more than 4 GiB in one launch: the same tile again and again, so that there is
+ * little to make. */
+static void far_tensor(const struct run *r, struct wcodec_memory *payload,
+                       struct wcodec_memory *output, uint64_t size)
 {
     uint64_t seed = r->seed;
     struct support_tensor x;
     struct wcodec_tiles *tiles;
     for (;;) {
         support_tensor_common(&seed, 0, WCODEC_PAIRS, 4096, &x);
-        ok(wcodec_tiles_read(&x.tiling, x.payload, x.payload_size, &wcodec_default_allocator, &tiles, &failure));
+        ok(wcodec_tiles_read(&x.tiling, x.payload, x.payload_size, &wcodec_default_allocator,
+                             &tiles, &failure));
         if (x.tiling.add == 0 && tiles->streams[0].mode == WCODEC_STREAM_RANS)
             break;
         wcodec_tiles_free(tiles);
@@ -341,20 +383,24 @@ static void far_tensor(const struct run *r, struct wcodec_memory *payload, struc
     support_tensor_free(&x);
 }
 
-void support_far(const struct wcodec_backend *backend, struct wcodec_device *device, const struct wcodec_device_listing *listing)
+void support_far(const struct wcodec_backend *backend, struct wcodec_device *device,
+                 const struct wcodec_device_listing *listing)
 {
     struct run r = {.b = backend, .device = device, .seed = support_seed() + 3};
     struct wcodec_memory *payload, *output;
     const uint64_t size = FAR + ((uint64_t)1 << 22);
     if (listing->memory < 3 * size) {
-        print_message("nothing beyond 4 GiB: skipped, the device has %" PRIu64 " MiB\n", listing->memory >> 20);
+        print_message("nothing beyond 4 GiB: skipped, the device has %" PRIu64 " MiB\n",
+                      listing->memory >> 20);
         return;
     }
-    if (backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, size, &payload, &failure) != WCODEC_OK) {
+    if (backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, size, &payload, &failure) !=
+        WCODEC_OK) {
         print_message("nothing beyond 4 GiB: skipped, %s\n", failure.text);
         return;
     }
-    if (backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, size, &output, &failure) != WCODEC_OK) {
+    if (backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, size, &output, &failure) !=
+        WCODEC_OK) {
         print_message("nothing beyond 4 GiB: skipped, %s\n", failure.text);
         backend->memory_free(payload);
         return;
@@ -362,7 +408,8 @@ void support_far(const struct wcodec_backend *backend, struct wcodec_device *dev
     ok(backend->queue_create(device, &r.queue, &failure));
     for (unsigned i = 0; i < 12; i++) {
         /* On both sides of the border, and some behind it. */
-        const uint64_t from = FAR - 4096 + (i % 3 == 0 ? 0 : 65536), to = FAR - 2048 + (i % 2 ? 0 : 65536);
+        const uint64_t from = FAR - 4096 + (i % 3 == 0 ? 0 : 65536),
+                       to = FAR - 2048 + (i % 2 ? 0 : 65536);
         struct support_tensor x;
         struct wcodec_tiles *tiles;
         struct wcodec_job job = {.verify = true, .memory = output, .destination = to};
@@ -370,7 +417,8 @@ void support_far(const struct wcodec_backend *backend, struct wcodec_device *dev
         struct wcodec_batch *batch;
         support_tensor_common(&r.seed, i % 6, i < 6 ? 1 : 3, 20000, &x);
         uint8_t *out = malloc((size_t)x.tiling.size);
-        ok(wcodec_tiles_read(&x.tiling, x.payload, x.payload_size, &wcodec_default_allocator, &tiles, &failure));
+        ok(wcodec_tiles_read(&x.tiling, x.payload, x.payload_size, &wcodec_default_allocator,
+                             &tiles, &failure));
         job.tiles = tiles;
         job.count = x.tiling.tiles;
         place_whole(tiles, payload, from, &job);

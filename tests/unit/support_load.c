@@ -12,15 +12,18 @@ void support_loaded_make(struct support_loaded *m, uint64_t seed)
     static const struct {
         const char *name;
         unsigned bits;
-    } dtypes[] = {{"BF16", 16}, {"F16", 16}, {"F32", 32}, {"I8", 8}, {"F8_E4M3", 8}, {"U8", 8}, {"I32", 32}, {"F64", 64}};
+    } dtypes[] = {{"BF16", 16},   {"F16", 16}, {"F32", 32}, {"I8", 8},
+                  {"F8_E4M3", 8}, {"U8", 8},   {"I32", 32}, {"F64", 64}};
     char name[32];
     support_model_init(&m->model);
     support_model_add(&m->model, "large", "BF16", 16, 1500000, SUPPORT_WEIGHTS, &seed);
     for (unsigned i = 0; i < 60; i++) {
         const unsigned d = i % 8;
         snprintf(name, sizeof name, "t%u", i);
-        support_model_add(&m->model, name, dtypes[d].name, dtypes[d].bits, 1 + support_random(&seed) % (i < 40 ? 40000 : 300),
-                          i % 7 == 6 ? (enum support_pattern)(i % SUPPORT_PATTERNS) : SUPPORT_WEIGHTS, &seed);
+        support_model_add(
+            &m->model, name, dtypes[d].name, dtypes[d].bits,
+            1 + support_random(&seed) % (i < 40 ? 40000 : 300),
+            i % 7 == 6 ? (enum support_pattern)(i % SUPPORT_PATTERNS) : SUPPORT_WEIGHTS, &seed);
     }
     support_model_add(&m->model, "empty", "F32", 32, 0, SUPPORT_ZEROS, &seed);
     support_model_add(&m->model, "zeros", "F32", 32, 100000, SUPPORT_ZEROS, &seed);
@@ -37,7 +40,8 @@ void support_loaded_make(struct support_loaded *m, uint64_t seed)
     wcodec_error err;
     wcodec_encode_options_init(&options);
     options.tile_log2 = 12;
-    if (wcodec_compress_memory(context, m->model.file, m->model.file_size, support_sink_write, &m->sink, &options, NULL, &err) != WCODEC_OK)
+    if (wcodec_compress_memory(context, m->model.file, m->model.file_size, support_sink_write,
+                               &m->sink, &options, NULL, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     wcodec_context_destroy(context);
     strcpy(m->path, "test-load-XXXXXX");
@@ -66,7 +70,8 @@ static void count_line(void *opaque, wcodec_log_level level, const char *text)
     lines->infos += level == WCODEC_LOG_INFO;
 }
 
-wcodec_context *support_load_context(const char *backend, unsigned threads, const wcodec_allocator *allocator, struct support_lines *lines)
+wcodec_context *support_load_context(const char *backend, unsigned threads,
+                                     const wcodec_allocator *allocator, struct support_lines *lines)
 {
     wcodec_options options;
     wcodec_context *context;
@@ -99,7 +104,9 @@ bool support_load_plugin(const char *name)
 {
     const char *build = getenv("top_builddir");
     char relative[4096];
-    snprintf(relative, sizeof relative, "%s/backends/%s/.libs/wcodec_%s.so", build != NULL ? build : ".", name != NULL ? name : "fake", name != NULL ? name : "fake");
+    snprintf(relative, sizeof relative, "%s/backends/%s/.libs/wcodec_%s.so",
+             build != NULL ? build : ".", name != NULL ? name : "fake",
+             name != NULL ? name : "fake");
     const bool built = access(relative, F_OK) == 0;
     *strrchr(relative, '/') = '\0';
     char *folder = built ? realpath(relative, NULL) : support_plugin_folder();
@@ -110,7 +117,8 @@ bool support_load_plugin(const char *name)
     return built;
 }
 
-const uint8_t *support_loaded_bytes(const struct support_loaded *m, const wcodec_reader *reader, uint64_t i, uint64_t *size)
+const uint8_t *support_loaded_bytes(const struct support_loaded *m, const wcodec_reader *reader,
+                                    uint64_t i, uint64_t *size)
 {
     wcodec_tensor_info info;
     assert_int_equal(wcodec_reader_tensor(reader, i, &info, NULL), WCODEC_OK);

@@ -14,7 +14,8 @@ struct support_loaded {
     char path[40];
 };
 
-/* Tensors of all dtypes, in tiles, chunks, constants and aliases, and a large one, in a temporary file. */
+/* Tensors of all dtypes, in tiles, chunks, constants and aliases, and a large one, in a temporary
+ * file. */
 void support_loaded_make(struct support_loaded *m, uint64_t seed);
 void support_loaded_free(struct support_loaded *m);
 
@@ -22,14 +23,18 @@ void support_loaded_free(struct support_loaded *m);
 struct support_lines {
     _Atomic unsigned warnings, infos;
 };
-wcodec_context *support_load_context(const char *backend, unsigned threads, const wcodec_allocator *allocator, struct support_lines *lines);
+wcodec_context *support_load_context(const char *backend, unsigned threads,
+                                     const wcodec_allocator *allocator,
+                                     struct support_lines *lines);
 
 wcodec_reader *support_load_open(wcodec_context *context, const struct support_loaded *m);
 
-/* Let contexts find the plugin `name` of the build tree, or with NULL the fake ones. False: it was not built; then the fake ones are found. */
+/* Let contexts find the plugin `name` of the build tree, or with NULL the fake ones. False: it was
+ * not built; then the fake ones are found. */
 bool support_load_plugin(const char *name);
 
 /* What tensor i holds: the original's bytes. */
-const uint8_t *support_loaded_bytes(const struct support_loaded *m, const wcodec_reader *reader, uint64_t i, uint64_t *size);
+const uint8_t *support_loaded_bytes(const struct support_loaded *m, const wcodec_reader *reader,
+                                    uint64_t i, uint64_t *size);
 
 #endif

@@ -44,7 +44,8 @@ void support_allocator_init(struct support_allocator *a, long left)
     a->balance = 0;
 }
 
-static wcodec_context *make_context(unsigned threads, const wcodec_allocator *allocator, uint64_t max_memory)
+static wcodec_context *make_context(unsigned threads, const wcodec_allocator *allocator,
+                                    uint64_t max_memory)
 {
     wcodec_options options;
     wcodec_context *context;
@@ -71,16 +72,22 @@ wcodec_context *support_context_limited(unsigned threads, uint64_t max_memory)
     return make_context(threads, NULL, max_memory);
 }
 
-void support_expect_rows(const wcodec_reader *reader, uint64_t tensor, unsigned count, uint64_t *seed, uint64_t rows, const uint8_t *data, size_t size)
+void support_expect_rows(const wcodec_reader *reader, uint64_t tensor, unsigned count,
+                         uint64_t *seed, uint64_t rows, const uint8_t *data, size_t size)
 {
     const size_t row = size / (size_t)rows;
     uint8_t *out = malloc(size + 16);
     for (unsigned i = 0; i < 12; i++) {
-        const uint64_t first = i == 0 ? 0 : support_random(seed) % rows, n = i == 0 ? rows : i % 3 == 2 ? 1 : 1 + support_random(seed) % (rows - first);
+        const uint64_t first = i == 0 ? 0 : support_random(seed) % rows,
+                       n = i == 0       ? rows
+                           : i % 3 == 2 ? 1
+                                        : 1 + support_random(seed) % (rows - first);
         wcodec_error err = {0};
         memset(out, 0xa5, size + 16);
-        if (wcodec_reader_decode_rows(reader, tensor + i % count, first, n, out + 8, size, NULL, &err) != WCODEC_OK)
-            fail_msg("rows %llu and %llu more: %s", (unsigned long long)first, (unsigned long long)n, err.text);
+        if (wcodec_reader_decode_rows(reader, tensor + i % count, first, n, out + 8, size, NULL,
+                                      &err) != WCODEC_OK)
+            fail_msg("rows %llu and %llu more: %s", (unsigned long long)first,
+                     (unsigned long long)n, err.text);
         assert_memory_equal(out + 8, data + first * row, (size_t)n * row);
         for (unsigned k = 0; k < 8; k++) {
             assert_int_equal(out[k], 0xa5);

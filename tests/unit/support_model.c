@@ -33,11 +33,14 @@ static void add_json(struct support_model *m, const char *text)
     m->json_size += size;
 }
 
-void support_model_add_data(struct support_model *m, const char *name, const char *dtype, uint64_t elements, const void *data, size_t size)
+void support_model_add_data(struct support_model *m, const char *name, const char *dtype,
+                            uint64_t elements, const void *data, size_t size)
 {
     char entry[400];
-    int n = snprintf(entry, sizeof entry, "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%" PRIu64 "],\"data_offsets\":[%zu,%zu]}", m->tensors ? "," : "", name, dtype, elements, m->data_size,
-                     m->data_size + size);
+    int n =
+        snprintf(entry, sizeof entry,
+                 "%s\"%s\":{\"dtype\":\"%s\",\"shape\":[%" PRIu64 "],\"data_offsets\":[%zu,%zu]}",
+                 m->tensors ? "," : "", name, dtype, elements, m->data_size, m->data_size + size);
     assert_true(n > 0 && n < (int)sizeof entry);
     add_json(m, entry);
     m->data = grow(m->data, &m->data_room, m->data_size + size);
@@ -61,7 +64,8 @@ static uint32_t weight_bits(uint64_t *seed)
     return bits;
 }
 
-static void fill(uint8_t *data, size_t size, unsigned bits, enum support_pattern pattern, uint64_t *seed)
+static void fill(uint8_t *data, size_t size, unsigned bits, enum support_pattern pattern,
+                 uint64_t *seed)
 {
     unsigned width = bits >= 8 ? bits / 8 : 1;
     for (size_t i = 0; i < size; i += width) {
@@ -71,13 +75,16 @@ static void fill(uint8_t *data, size_t size, unsigned bits, enum support_pattern
         else if (pattern == SUPPORT_ALTERNATING)
             v = i / width % 2 ? 0x3c00 : 0xbc00;
         else if (pattern == SUPPORT_WEIGHTS)
-            v = width == 1 ? (uint64_t)(weight_bits(seed) >> 18 & 0x3f) : width == 2 ? weight_bits(seed) >> 16 : (uint64_t)weight_bits(seed) << (8 * width - 32);
+            v = width == 1   ? (uint64_t)(weight_bits(seed) >> 18 & 0x3f)
+                : width == 2 ? weight_bits(seed) >> 16
+                             : (uint64_t)weight_bits(seed) << (8 * width - 32);
         for (unsigned b = 0; b < width && i + b < size; b++)
             data[i + b] = (uint8_t)(v >> (8 * b));
     }
 }
 
-void support_model_add(struct support_model *m, const char *name, const char *dtype, unsigned bits, uint64_t elements, enum support_pattern pattern, uint64_t *seed)
+void support_model_add(struct support_model *m, const char *name, const char *dtype, unsigned bits,
+                       uint64_t elements, enum support_pattern pattern, uint64_t *seed)
 {
     size_t size = bits == 0 ? (size_t)elements : (size_t)(elements * bits / 8);
     uint8_t *data = malloc(size ? size : 1);
@@ -89,7 +96,8 @@ void support_model_add(struct support_model *m, const char *name, const char *dt
 
 void support_model_finish(struct support_model *m, const char *metadata, unsigned blanks)
 {
-    size_t meta = strlen(metadata), comma = meta && m->tensors ? 1 : 0, text = 1 + meta + comma + m->json_size + 1 + blanks;
+    size_t meta = strlen(metadata), comma = meta && m->tensors ? 1 : 0,
+           text = 1 + meta + comma + m->json_size + 1 + blanks;
     m->file_size = 8 + text + m->data_size;
     m->file = malloc(m->file_size);
     assert_non_null(m->file);
@@ -140,7 +148,8 @@ void support_sink_free(struct support_sink *sink)
     support_sink_init(sink);
 }
 
-void support_expect_restores(wcodec_context *context, const struct support_sink *sink, const void *original, size_t size)
+void support_expect_restores(wcodec_context *context, const struct support_sink *sink,
+                             const void *original, size_t size)
 {
     wcodec_error err = {0};
     wcodec_reader *reader;

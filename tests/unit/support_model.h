@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Random safetensors files, and a place for what is written: for tests of everything that compresses. */
+/* Random safetensors files, and a place for what is written: for tests of everything that
+ * compresses. */
 #ifndef WCODEC_TESTS_UNIT_SUPPORT_MODEL_H
 #define WCODEC_TESTS_UNIT_SUPPORT_MODEL_H
 
@@ -18,13 +19,23 @@ struct support_model {
     unsigned tensors;
 };
 
-enum support_pattern { SUPPORT_WEIGHTS, SUPPORT_RANDOM, SUPPORT_ZEROS, SUPPORT_ALTERNATING, SUPPORT_PATTERNS };
+enum support_pattern {
+    SUPPORT_WEIGHTS,
+    SUPPORT_RANDOM,
+    SUPPORT_ZEROS,
+    SUPPORT_ALTERNATING,
+    SUPPORT_PATTERNS
+};
 
 void support_model_init(struct support_model *model);
-/* A tensor of `elements` elements in one dimension (bytes for dtypes that are packed or not known: `elements` of them), filled by a pattern. */
-void support_model_add(struct support_model *model, const char *name, const char *dtype, unsigned bits, uint64_t elements, enum support_pattern pattern, uint64_t *seed);
+/* A tensor of `elements` elements in one dimension (bytes for dtypes that are packed or not known:
+ * `elements` of them), filled by a pattern. */
+void support_model_add(struct support_model *model, const char *name, const char *dtype,
+                       unsigned bits, uint64_t elements, enum support_pattern pattern,
+                       uint64_t *seed);
 /* One with the bytes of `data`. */
-void support_model_add_data(struct support_model *model, const char *name, const char *dtype, uint64_t elements, const void *data, size_t size);
+void support_model_add_data(struct support_model *model, const char *name, const char *dtype,
+                            uint64_t elements, const void *data, size_t size);
 /* Header and data to `file`; `blanks` follow the JSON text, so that the data starts anywhere. */
 void support_model_finish(struct support_model *model, const char *metadata, unsigned blanks);
 void support_model_free(struct support_model *model);
@@ -42,6 +53,7 @@ int support_sink_write(void *sink, const void *data, size_t size);
 void support_sink_free(struct support_sink *sink);
 
 /* Restores a container in memory and compares; fails the test if it differs. */
-void support_expect_restores(wcodec_context *context, const struct support_sink *sink, const void *original, size_t size);
+void support_expect_restores(wcodec_context *context, const struct support_sink *sink,
+                             const void *original, size_t size);
 
 #endif

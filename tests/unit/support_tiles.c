@@ -21,17 +21,17 @@ static void random_fields(uint64_t *seed, struct wcodec_tiling *t)
     static const struct {
         uint8_t log2, count, kind_width[5][2];
     } common[] = {
-        {1, 3, {{1, 7}, {2, 8}, {1, 1}}},                 /* bf16 */
-        {1, 3, {{1, 10}, {2, 5}, {1, 1}}},                /* f16 */
-        {2, 3, {{1, 23}, {2, 8}, {1, 1}}},                /* f32 */
-        {2, 4, {{0, 16}, {1, 7}, {2, 8}, {1, 1}}},        /* bf16 as f32 */
-        {0, 3, {{1, 3}, {2, 4}, {1, 1}}},                 /* e4m3 */
-        {0, 2, {{1, 4}, {2, 4}}},                         /* int8 4+4 */
-        {0, 2, {{1, 3}, {2, 5}}},                         /* int8 5+3 */
-        {0, 1, {{2, 8}}},                                 /* bytes */
-        {3, 3, {{1, 48}, {2, 8}, {2, 8}}},                /* f64 */
-        {2, 4, {{2, 8}, {2, 8}, {2, 8}, {2, 8}}},         /* i32 */
-        {2, 4, {{0, 8}, {1, 8}, {2, 8}, {1, 8}}},         /* raw bits that are not neighbours */
+        {1, 3, {{1, 7}, {2, 8}, {1, 1}}},          /* bf16 */
+        {1, 3, {{1, 10}, {2, 5}, {1, 1}}},         /* f16 */
+        {2, 3, {{1, 23}, {2, 8}, {1, 1}}},         /* f32 */
+        {2, 4, {{0, 16}, {1, 7}, {2, 8}, {1, 1}}}, /* bf16 as f32 */
+        {0, 3, {{1, 3}, {2, 4}, {1, 1}}},          /* e4m3 */
+        {0, 2, {{1, 4}, {2, 4}}},                  /* int8 4+4 */
+        {0, 2, {{1, 3}, {2, 5}}},                  /* int8 5+3 */
+        {0, 1, {{2, 8}}},                          /* bytes */
+        {3, 3, {{1, 48}, {2, 8}, {2, 8}}},         /* f64 */
+        {2, 4, {{2, 8}, {2, 8}, {2, 8}, {2, 8}}},  /* i32 */
+        {2, 4, {{0, 8}, {1, 8}, {2, 8}, {1, 8}}},  /* raw bits that are not neighbours */
     };
     if (below(seed, 4)) {
         const unsigned c = below(seed, sizeof common / sizeof *common);
@@ -68,10 +68,15 @@ static void random_fields(uint64_t *seed, struct wcodec_tiling *t)
             continue;
         f->profile = (uint8_t)(1 + below(seed, 3));
         f->tables = (uint8_t)(1 + below(seed, f->profile == WCODEC_P8 ? 16 : 4));
-        f->run_log2 = (uint8_t)(f->profile == WCODEC_P8 && f->tables > 1 && below(seed, 2) ? 7 + below(seed, 6) : 0);
+        f->run_log2 = (uint8_t)(f->profile == WCODEC_P8 && f->tables > 1 && below(seed, 2)
+                                    ? 7 + below(seed, 6)
+                                    : 0);
     }
     t->tile_log2 = (uint8_t)(12 + below(seed, 2));
-    t->add = below(seed, 2) ? support_random(seed) & (t->element_log2 < 3 ? (1ull << (8u << t->element_log2)) - 1 : ~0ull) : 0;
+    t->add = below(seed, 2)
+                 ? support_random(seed) &
+                       (t->element_log2 < 3 ? (1ull << (8u << t->element_log2)) - 1 : ~0ull)
+                 : 0;
 }
 
 static void random_table(uint64_t *seed, const struct wcodec_field *f, struct wcodec_table *t)
@@ -86,7 +91,8 @@ static void random_table(uint64_t *seed, const struct wcodec_field *f, struct wc
         values = 256;
     }
     for (unsigned s = 0; s < values; s++)
-        if (f->profile != WCODEC_PAIRS || f->width >= 4 || (!((s % 16) >> f->width) && !((s / 16) >> f->width)))
+        if (f->profile != WCODEC_PAIRS || f->width >= 4 ||
+            (!((s % 16) >> f->width) && !((s / 16) >> f->width)))
             order[held++] = s;
     for (unsigned i = held; i-- > 1;) {
         const unsigned j = below(seed, i + 1), s = order[i];
@@ -107,7 +113,8 @@ static void random_table(uint64_t *seed, const struct wcodec_field *f, struct wc
         t->freq[order[i]] = (uint16_t)(t->freq[order[i]] + more);
         left -= more;
     }
-    for (unsigned i = 0; i < count; i++) /* no frequency may be the total: two symbols see to that */
+    for (unsigned i = 0; i < count;
+         i++) /* no frequency may be the total: two symbols see to that */
         assert_true(t->freq[order[i]] < total);
     for (unsigned s = 0; f->profile != WCODEC_P8 && s < values; s++)
         if (t->freq[s])
@@ -117,7 +124,8 @@ static void random_table(uint64_t *seed, const struct wcodec_field *f, struct wc
 }
 
 /* A value that the table gives with its frequencies, but now and then any. */
-static uint64_t random_value(uint64_t *seed, const struct wcodec_field *f, const struct wcodec_table *t, unsigned wild)
+static uint64_t random_value(uint64_t *seed, const struct wcodec_field *f,
+                             const struct wcodec_table *t, unsigned wild)
 {
     if (below(seed, 1000) < wild)
         return support_random(seed) & ((1u << f->width) - 1);
@@ -140,7 +148,8 @@ static void random_data(uint64_t *seed, struct support_tensor *x, const struct w
         for (unsigned k = 0; k < t->field_count; k++) {
             const struct wcodec_field *f = &t->fields[k];
             if (f->kind == WCODEC_FIELD_RAW)
-                e |= (support_random(seed) & (f->width < 64 ? (1ull << f->width) - 1 : ~0ull)) << f->shift;
+                e |= (support_random(seed) & (f->width < 64 ? (1ull << f->width) - 1 : ~0ull))
+                     << f->shift;
             if (f->kind == WCODEC_FIELD_CODED) {
                 e |= random_value(seed, f, table, wild) << f->shift;
                 table += f->tables;
@@ -186,7 +195,8 @@ void support_tensor_code(uint64_t *seed, uint64_t elements, struct support_tenso
     struct wcodec_encode_table *encode = calloc(t->table_count, sizeof *encode);
     const struct wcodec_encode_table *pools[WCODEC_MAX_CODED];
     uint8_t bytes[WCODEC_TABLE_MAX_BYTES], run_tables[WCODEC_MAX_CODED][512], run_bytes[256];
-    struct area prefix = {0}, runs[WCODEC_MAX_CODED] = {{0}}, all_runs = {0}, checks = {0}, streams = {0}, states = {0}, words = {0}, raw = {0}, positions = {0}, values = {0};
+    struct area prefix = {0}, runs[WCODEC_MAX_CODED] = {{0}}, all_runs = {0}, checks = {0},
+                streams = {0}, states = {0}, words = {0}, raw = {0}, positions = {0}, values = {0};
     unsigned number = 0;
     for (unsigned c = 0; c < t->coded_count; c++) {
         const struct wcodec_field *f = &t->fields[t->coded[c]];
@@ -239,8 +249,11 @@ void support_tensor_code(uint64_t *seed, uint64_t elements, struct support_tenso
         wcodec_store_u32(bytes, o.check);
         append(&checks, bytes, 4);
         for (unsigned c = 0; c < t->coded_count; c++) {
-            wcodec_store_u32(bytes, stored ? 2u << 24 : o.word_count[c] | (uint32_t)plans[c].table << 20 | (uint32_t)plans[c].mode << 24);
-            wcodec_store_u32(bytes + 4, stored ? 0 : o.outlier_count[c] | (uint32_t)plans[c].symbol << 24);
+            wcodec_store_u32(bytes, stored ? 2u << 24
+                                           : o.word_count[c] | (uint32_t)plans[c].table << 20 |
+                                                 (uint32_t)plans[c].mode << 24);
+            wcodec_store_u32(bytes + 4,
+                             stored ? 0 : o.outlier_count[c] | (uint32_t)plans[c].symbol << 24);
             append(&streams, bytes, 8);
             if (stored)
                 continue;
@@ -280,9 +293,12 @@ void support_tensor_code(uint64_t *seed, uint64_t elements, struct support_tenso
     uint64_t at = 0;
     for (unsigned i = 0; i < number; i++)
         at += wcodec_table_write(&tables[i], bytes);
-    at = wcodec_align_u64(wcodec_align_u64(at, 16) + t->tiles * (4 + 8 * (uint64_t)t->coded_count), 16);
+    at = wcodec_align_u64(wcodec_align_u64(at, 16) + t->tiles * (4 + 8 * (uint64_t)t->coded_count),
+                          16);
     for (unsigned c = 0; c < t->coded_count; c++)
-        at += t->fields[t->coded[c]].run_log2 ? t->tiles * wcodec_run_bytes_of_tile(t, &t->fields[t->coded[c]]) : 0;
+        at += t->fields[t->coded[c]].run_log2
+                  ? t->tiles * wcodec_run_bytes_of_tile(t, &t->fields[t->coded[c]])
+                  : 0;
     t->prefix_size = wcodec_align_u64(at, 16);
     for (unsigned c = 0; c < t->coded_count; c++) {
         free(o.states[c]);
@@ -301,8 +317,20 @@ void support_tensor_make(uint64_t *seed, uint64_t elements, struct support_tenso
     memset(x, 0, sizeof *x);
     random_fields(seed, &x->tiling);
     const uint64_t tile = 1ull << x->tiling.tile_log2;
-    const uint64_t sizes[] = {1, 2, 127, 128, 129, 255, 257, tile - 1, tile, tile + 1, 1 + below(seed, 2 * tile), 3 * tile - 5};
-    support_tensor_code(seed, elements ? elements : sizes[below(seed, sizeof sizes / sizeof *sizes)], x);
+    const uint64_t sizes[] = {1,
+                              2,
+                              127,
+                              128,
+                              129,
+                              255,
+                              257,
+                              tile - 1,
+                              tile,
+                              tile + 1,
+                              1 + below(seed, 2 * tile),
+                              3 * tile - 5};
+    support_tensor_code(seed,
+                        elements ? elements : sizes[below(seed, sizeof sizes / sizeof *sizes)], x);
 }
 
 void support_tensor_free(struct support_tensor *x)
@@ -311,29 +339,40 @@ void support_tensor_free(struct support_tensor *x)
     free(x->payload);
 }
 
-void support_tensor_common(uint64_t *seed, unsigned shape, unsigned profile, uint64_t elements, struct support_tensor *x)
+void support_tensor_common(uint64_t *seed, unsigned shape, unsigned profile, uint64_t elements,
+                           struct support_tensor *x)
 {
     static const uint8_t lists[][7] = {
         /* element_log2, fields, then widths: raw or coded in turn, starting with raw (0: none) */
-        {1, 3, 7, 8, 1}, {0, 2, 4, 4}, {0, 3, 3, 4, 1}, {0, 2, 0, 8}, {2, 3, 23, 8, 1}, {1, 3, 10, 5, 1}, {0, 2, 3, 5}, {0, 3, 2, 5, 1}, {1, 4, 0, 8, 0, 8}, {2, 3, 7, 8, 1}, {0, 2, 2, 6}, {0, 2, 1, 7},
+        {1, 3, 7, 8, 1},    {0, 2, 4, 4},     {0, 3, 3, 4, 1}, {0, 2, 0, 8},
+        {2, 3, 23, 8, 1},   {1, 3, 10, 5, 1}, {0, 2, 3, 5},    {0, 3, 2, 5, 1},
+        {1, 4, 0, 8, 0, 8}, {2, 3, 7, 8, 1},  {0, 2, 2, 6},    {0, 2, 1, 7},
     };
     memset(x, 0, sizeof *x);
     struct wcodec_tiling *t = &x->tiling;
     t->element_log2 = lists[shape][0];
     t->tile_log2 = 12;
     if (shape == 9) /* bf16 stored as f32, but for the lower bits' value */
-        t->fields[t->field_count++] = (struct wcodec_field){.kind = WCODEC_FIELD_CONSTANT, .width = 16, .value = support_random(seed) & 0xffff};
+        t->fields[t->field_count++] = (struct wcodec_field){
+            .kind = WCODEC_FIELD_CONSTANT, .width = 16, .value = support_random(seed) & 0xffff};
     for (unsigned i = 0; i < lists[shape][1]; i++)
         if (lists[shape][2 + i])
-            t->fields[t->field_count++] = (struct wcodec_field){.kind = i % 2 ? WCODEC_FIELD_CODED : WCODEC_FIELD_RAW, .width = lists[shape][2 + i]};
+            t->fields[t->field_count++] =
+                (struct wcodec_field){.kind = i % 2 ? WCODEC_FIELD_CODED : WCODEC_FIELD_RAW,
+                                      .width = lists[shape][2 + i]};
     for (unsigned i = 0; i < t->field_count; i++) {
         struct wcodec_field *f = &t->fields[i];
         if (f->kind != WCODEC_FIELD_CODED)
             continue;
         f->profile = (uint8_t)profile;
         f->tables = (uint8_t)(1 + support_random(seed) % (profile == WCODEC_P8 ? 6 : 4));
-        f->run_log2 = (uint8_t)(profile == WCODEC_P8 && f->tables > 1 && support_random(seed) % 2 ? 7 + support_random(seed) % 6 : 0);
+        f->run_log2 = (uint8_t)(profile == WCODEC_P8 && f->tables > 1 && support_random(seed) % 2
+                                    ? 7 + support_random(seed) % 6
+                                    : 0);
     }
-    t->add = support_random(seed) % 2 ? support_random(seed) & (t->field_count == 2 && t->element_log2 == 1 ? 0xffff : 0xff) : 0;
+    t->add =
+        support_random(seed) % 2
+            ? support_random(seed) & (t->field_count == 2 && t->element_log2 == 1 ? 0xffff : 0xff)
+            : 0;
     support_tensor_code(seed, elements, x);
 }

@@ -10,7 +10,8 @@ static void is_refused(const char *text, const char *reason)
 {
     struct wcodec_choice choice;
     wcodec_error err = {0};
-    assert_int_equal(wcodec_choice_parse(text, "WCODEC_BACKEND", &choice, &err), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_choice_parse(text, "WCODEC_BACKEND", &choice, &err),
+                     WCODEC_ERROR_USAGE);
     assert_non_null(strstr(err.text, "WCODEC_BACKEND is \""));
     if (strstr(err.text, reason) == NULL)
         fail_msg("%s: %s", text, err.text);
@@ -25,7 +26,8 @@ static void is_parsed(const char *text, const char *expected)
         fail_msg("%s", err.text);
     for (unsigned i = 0; i < choice.count; i++) {
         size_t at = strlen(got);
-        snprintf(got + at, sizeof got - at, "%s%s%s", i ? " " : "", choice.items[i].automatic ? "~" : "", choice.items[i].name);
+        snprintf(got + at, sizeof got - at, "%s%s%s", i ? " " : "",
+                 choice.items[i].automatic ? "~" : "", choice.items[i].name);
         at = strlen(got);
         if (!choice.items[i].any_device)
             snprintf(got + at, sizeof got - at, "[%u]", choice.items[i].device);

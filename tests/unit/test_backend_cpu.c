@@ -69,10 +69,13 @@ static void test_no_second_device(void **state)
     assert_int_equal(wcodec_backend_cpu.open(&host, &cpu, &err), WCODEC_OK);
     assert_int_equal(wcodec_backend_cpu.device_open(cpu, 1, &device, &err), WCODEC_ERROR_BACKEND);
     assert_int_equal(wcodec_backend_cpu.device_open(cpu, 0, &device, &err), WCODEC_OK);
-    assert_int_equal(wcodec_backend_cpu.queue_adopt(device, 0, &adopted, &err), WCODEC_ERROR_UNSUPPORTED);
+    assert_int_equal(wcodec_backend_cpu.queue_adopt(device, 0, &adopted, &err),
+                     WCODEC_ERROR_UNSUPPORTED);
     assert_int_equal(wcodec_backend_cpu.queue_create(device, &queue, &err), WCODEC_OK);
     wcodec_backend_cpu.queue_destroy(queue);
-    assert_int_equal(wcodec_known_answer_check(&wcodec_backend_cpu, device, &wcodec_default_allocator, &err), WCODEC_OK);
+    assert_int_equal(
+        wcodec_known_answer_check(&wcodec_backend_cpu, device, &wcodec_default_allocator, &err),
+        WCODEC_OK);
     wcodec_backend_cpu.device_close(device);
     wcodec_backend_cpu.close(cpu);
     wcodec_context_destroy(context);
@@ -80,6 +83,7 @@ static void test_no_second_device(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conform), cmocka_unit_test(test_no_second_device)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conform),
+                                       cmocka_unit_test(test_no_second_device)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

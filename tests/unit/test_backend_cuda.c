@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The CUDA plugin of the build tree on every device there is; without one the test is skipped, and says why. "test_backend_cuda small" does little, for
- * checkers that make kernels slow. */
+/* The CUDA plugin of the build tree on every device there is; without one the test is skipped, and
+ * says why. "test_backend_cuda small" does little, for checkers that make kernels slow. */
 #include "support.h"
 #include "support_conform.h"
 #include "support_hostile.h"
@@ -64,7 +64,8 @@ int main(int argc, char **argv)
     const char *build = getenv("top_builddir");
     char path[4096];
     small = argc > 1 && strcmp(argv[1], "small") == 0;
-    snprintf(path, sizeof path, "%s/backends/cuda/.libs/wcodec_cuda.so", build != NULL ? build : ".");
+    snprintf(path, sizeof path, "%s/backends/cuda/.libs/wcodec_cuda.so",
+             build != NULL ? build : ".");
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (plugin == NULL) {
         print_message("skipped: %s\n", dlerror());

@@ -45,7 +45,9 @@ struct made {
 static void make(uint64_t *seed, struct made *m)
 {
     support_tensor_make(seed, 0, &m->x);
-    assert_int_equal(wcodec_tiles_read(&m->x.tiling, m->x.payload, m->x.payload_size, &wcodec_default_allocator, &m->tiles, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_tiles_read(&m->x.tiling, m->x.payload, m->x.payload_size,
+                                       &wcodec_default_allocator, &m->tiles, NULL),
+                     WCODEC_OK);
     wcodec_view_whole(m->x.payload, &m->view);
     m->out = malloc(m->x.tiling.size + 9);
     memset(m->out, 0xa5, m->x.tiling.size + 9);
@@ -66,8 +68,10 @@ static bool is_zero(const uint8_t *p, size_t size)
     return i == size;
 }
 
-/* Only the bytes of a view's extent, each area in memory of its own, so that sanitizers see a step outside. */
-static void narrow_view(const struct made *m, uint64_t first, uint64_t count, struct wcodec_view *view, uint8_t *memory[WCODEC_AREAS])
+/* Only the bytes of a view's extent, each area in memory of its own, so that sanitizers see a step
+ * outside. */
+static void narrow_view(const struct made *m, uint64_t first, uint64_t count,
+                        struct wcodec_view *view, uint8_t *memory[WCODEC_AREAS])
 {
     uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
     wcodec_tiles_extent(m->tiles, first, first + count, begin, stop);
@@ -88,13 +92,17 @@ static void decode_ranges(const char *backend, unsigned threads)
         struct made m;
         make(&seed, &m);
         const struct wcodec_tiling *t = &m.x.tiling;
-        const uint64_t first = support_random(&seed) % t->tiles, count = 1 + support_random(&seed) % (t->tiles - first);
-        const uint64_t from = first << t->tile_log2 << t->element_log2, full = (first + count) << t->tile_log2 << t->element_log2, to = full < t->size ? full : t->size;
+        const uint64_t first = support_random(&seed) % t->tiles,
+                       count = 1 + support_random(&seed) % (t->tiles - first);
+        const uint64_t from = first << t->tile_log2 << t->element_log2,
+                       full = (first + count) << t->tile_log2 << t->element_log2,
+                       to = full < t->size ? full : t->size;
         struct wcodec_view view;
         uint8_t *memory[WCODEC_AREAS];
         narrow_view(&m, first, count, &view, memory);
         const unsigned shift = i % 9; /* any alignment */
-        if (wcodec_decode_tiles(context, m.tiles, &view, first, count, m.out + shift, true, &err) != WCODEC_OK)
+        if (wcodec_decode_tiles(context, m.tiles, &view, first, count, m.out + shift, true, &err) !=
+            WCODEC_OK)
             fail_msg("%s", err.text);
         assert_memory_equal(m.out + shift, m.x.data + from, to - from);
         for (unsigned k = 0; k < shift; k++)
@@ -122,7 +130,8 @@ static void test_ranges(void **state)
     decode_ranges("fake", 2);
 }
 
-/* Damage is found alike by all, also by a device that is in doubt; what was decoded is not given out. */
+/* Damage is found alike by all, also by a device that is in doubt; what was decoded is not given
+ * out. */
 static void test_corrupt(void **state)
 {
     (void)state;
@@ -137,12 +146,18 @@ static void test_corrupt(void **state)
             wcodec_error err;
             make(&seed, &m);
             m.tiles->checks[m.x.tiling.tiles - 1] ^= 1u << i % 32;
-            assert_int_equal(wcodec_decode_tiles(context, m.tiles, &m.view, 0, m.x.tiling.tiles, m.out, true, &err), WCODEC_ERROR_CORRUPT);
+            assert_int_equal(wcodec_decode_tiles(context, m.tiles, &m.view, 0, m.x.tiling.tiles,
+                                                 m.out, true, &err),
+                             WCODEC_ERROR_CORRUPT);
             char expected[100];
-            snprintf(expected, sizeof expected, "tile %u of %u: the check of the decoded bytes differs", (unsigned)m.x.tiling.tiles - 1, (unsigned)m.x.tiling.tiles);
+            snprintf(expected, sizeof expected,
+                     "tile %u of %u: the check of the decoded bytes differs",
+                     (unsigned)m.x.tiling.tiles - 1, (unsigned)m.x.tiling.tiles);
             assert_string_equal(err.text, expected);
             assert_true(is_zero(m.out, m.x.tiling.size));
-            assert_int_equal(wcodec_decode_tiles(context, m.tiles, &m.view, 0, m.x.tiling.tiles, m.out, false, &err), WCODEC_OK);
+            assert_int_equal(wcodec_decode_tiles(context, m.tiles, &m.view, 0, m.x.tiling.tiles,
+                                                 m.out, false, &err),
+                             WCODEC_OK);
             assert_memory_equal(m.out, m.x.data, m.x.tiling.size);
             found++;
             done(&m);
@@ -153,7 +168,8 @@ static void test_corrupt(void **state)
     }
 }
 
-/* A device that fails after it was trusted: with the CPU in the choice it goes on and says so once, else it is an error and there are no half results. */
+/* A device that fails after it was trusted: with the CPU in the choice it goes on and says so once,
+ * else it is an error and there are no half results. */
 static void fails_late(const char *mode, const char *reason)
 {
     uint64_t seed = support_seed();
@@ -163,7 +179,9 @@ static void fails_late(const char *mode, const char *reason)
     for (unsigned i = 0; i < 3; i++) {
         struct made m;
         make(&seed, &m);
-        assert_int_equal(wcodec_decode_tiles(alone, m.tiles, &m.view, 0, m.x.tiling.tiles, m.out, true, &err), WCODEC_ERROR_DEVICE);
+        assert_int_equal(
+            wcodec_decode_tiles(alone, m.tiles, &m.view, 0, m.x.tiling.tiles, m.out, true, &err),
+            WCODEC_ERROR_DEVICE);
         if (i == 0) {
             print_message("%s: %s\n", mode, err.text);
             assert_non_null(strstr(err.text, reason));
@@ -179,7 +197,9 @@ static void fails_late(const char *mode, const char *reason)
     for (unsigned i = 0; i < 3; i++) {
         struct made m;
         make(&seed, &m);
-        assert_int_equal(wcodec_decode_tiles(both, m.tiles, &m.view, 0, m.x.tiling.tiles, m.out, true, &err), WCODEC_OK);
+        assert_int_equal(
+            wcodec_decode_tiles(both, m.tiles, &m.view, 0, m.x.tiling.tiles, m.out, true, &err),
+            WCODEC_OK);
         assert_memory_equal(m.out, m.x.data, m.x.tiling.size);
         done(&m);
     }
@@ -208,6 +228,8 @@ static int set_up(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges), cmocka_unit_test(test_corrupt), cmocka_unit_test(test_late_failures)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges),
+                                       cmocka_unit_test(test_corrupt),
+                                       cmocka_unit_test(test_late_failures)};
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

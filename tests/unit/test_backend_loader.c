@@ -18,7 +18,8 @@ static void refused(const char *folder, const char *name, bool privileged, const
     char path[WCODEC_PLUGIN_PATH_MAX];
     const struct wcodec_backend *backend = NULL;
     wcodec_error err = {0};
-    assert_int_equal(wcodec_plugin_open(folder, name, privileged, path, &backend, &err), WCODEC_ERROR_BACKEND);
+    assert_int_equal(wcodec_plugin_open(folder, name, privileged, path, &backend, &err),
+                     WCODEC_ERROR_BACKEND);
     assert_null(backend);
     print_message("%s\n", err.text);
     assert_non_null(strstr(err.text, reason));
@@ -34,7 +35,8 @@ static void test_refusals(void **state)
     refused(folder, "fakeundefined", false, "cannot be opened: ");
     refused(folder, "fakeundefined", false, "wcodec_fake_function_of_nobody");
     refused(folder, "fakesymbol", false, "it has no symbol wcodec_backend_fakesymbol");
-    refused(folder, "fakeabi", false, "built for another version of wcodec (interface 01020304, expected ");
+    refused(folder, "fakeabi", false,
+            "built for another version of wcodec (interface 01020304, expected ");
     refused(folder, "fakename", false, "calls itself \"cuda\", expected \"fakename\"");
     refused(folder, "fakemissing", false, "has no function close");
     refused(folder, "fake", true, "raised privileges");
@@ -73,7 +75,8 @@ static void test_each_function(void **state)
     unsigned functions = 0;
     assert_int_equal(wcodec_plugin_check(&wcodec_backend_cpu, "cpu", "x.so", &err), WCODEC_OK);
     char seen[64][1024];
-    for (size_t offset = offsetof(struct wcodec_backend, open); offset < sizeof(struct wcodec_backend); offset += sizeof(void (*)(void))) {
+    for (size_t offset = offsetof(struct wcodec_backend, open);
+         offset < sizeof(struct wcodec_backend); offset += sizeof(void (*)(void))) {
         struct wcodec_backend copy = wcodec_backend_cpu;
         memset((char *)&copy + offset, 0, sizeof(void (*)(void)));
         assert_int_equal(wcodec_plugin_check(&copy, "cpu", "x.so", &err), WCODEC_ERROR_BACKEND);
@@ -124,6 +127,8 @@ static void test_conform(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_refusals), cmocka_unit_test(test_no_shared_object), cmocka_unit_test(test_each_function), cmocka_unit_test(test_conform)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_no_shared_object),
+        cmocka_unit_test(test_each_function), cmocka_unit_test(test_conform)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The OpenCL plugin of the build tree on every device that is there, in every form that the device can run: conformance, hostile payloads, buffers by turns.
- * "test_backend_opencl small" does little, for slow simulators. */
+/* The OpenCL plugin of the build tree on every device that is there, in every form that the device
+ * can run: conformance, hostile payloads, buffers by turns. "test_backend_opencl small" does
+ * little, for slow simulators. */
 #include "support.h"
 
 #include "support_conform.h"
@@ -59,10 +60,12 @@ static void run_variant(struct opened *o, unsigned i, const char *variant)
     struct wcodec_device *device;
     const char *width = getenv("WCODEC_OPENCL_WIDTH");
     wcodec_error err = {0};
-    print_message("  %s%s%s\n", variant[0] != '\0' ? variant : "chosen by the plugin", width != NULL ? ", sub-groups of " : "", width != NULL ? width : "");
+    print_message("  %s%s%s\n", variant[0] != '\0' ? variant : "chosen by the plugin",
+                  width != NULL ? ", sub-groups of " : "", width != NULL ? width : "");
     setenv("WCODEC_OPENCL_VARIANT", variant, 1);
     const wcodec_status status = backend->device_open(o->state, i, &device, &err);
-    if (status != WCODEC_OK && variant[0] != '\0' && strcmp(variant, "loops") != 0 && strcmp(variant, "local") != 0) {
+    if (status != WCODEC_OK && variant[0] != '\0' && strcmp(variant, "loops") != 0 &&
+        strcmp(variant, "local") != 0) {
         assert_int_equal(status, WCODEC_ERROR_BACKEND);
         print_message("    not here: %.200s\n", err.text);
         return;
@@ -72,7 +75,8 @@ static void run_variant(struct opened *o, unsigned i, const char *variant)
     if (wcodec_known_answer_check(backend, device, &wcodec_default_allocator, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     support_hostile(backend, device, small);
-    /* All of them where the device itself is; simulators and kernels that are compiled for a GPU take some. */
+    /* All of them where the device itself is; simulators and kernels that are compiled for a GPU
+     * take some. */
     support_flips(backend, device, small ? 4001 : variant[0] == '\0' ? 1 : 61);
     if (!small && variant[0] == '\0') {
         struct wcodec_device_listing listing;
@@ -128,21 +132,32 @@ static void test_refusals(void **state)
     setenv("WCODEC_OPENCL_VARIANT", "nonesuch", 1);
     assert_int_equal(backend->device_open(o.state, 0, &device, &err), WCODEC_ERROR_BACKEND);
     assert_non_null(strstr(err.text, "nonesuch"));
-    setenv("WCODEC_OPENCL_VARIANT", "nvidia", 1); /* where that is no NVIDIA device, the compiler's words are in the text */
+    setenv("WCODEC_OPENCL_VARIANT", "nvidia",
+           1); /* where that is no NVIDIA device, the compiler's words are in the text */
     if (backend->device_open(o.state, 0, &device, &err) == WCODEC_OK)
         backend->device_close(device);
     else
-        assert_non_null(strstr(err.text, "the kernels (nvidia) do not compile: BUILD_PROGRAM_FAILURE: "));
+        assert_non_null(
+            strstr(err.text, "the kernels (nvidia) do not compile: BUILD_PROGRAM_FAILURE: "));
     unsetenv("WCODEC_OPENCL_VARIANT");
     assert_int_equal(backend->device_open(o.state, 0, &device, &err), WCODEC_OK);
     assert_int_equal(backend->device_open(o.state, 0, &other, &err), WCODEC_OK);
-    assert_int_equal(backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, 100, &memory, &err), WCODEC_OK);
-    assert_int_equal(backend->memory_adopt(other, backend->memory_native(memory), 100, &adopted, &err), WCODEC_ERROR_USAGE);
-    assert_int_equal(backend->memory_adopt(device, backend->memory_native(memory), 101, &adopted, &err), WCODEC_ERROR_USAGE);
+    assert_int_equal(backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, 100, &memory, &err),
+                     WCODEC_OK);
+    assert_int_equal(
+        backend->memory_adopt(other, backend->memory_native(memory), 100, &adopted, &err),
+        WCODEC_ERROR_USAGE);
+    assert_int_equal(
+        backend->memory_adopt(device, backend->memory_native(memory), 101, &adopted, &err),
+        WCODEC_ERROR_USAGE);
     assert_int_equal(backend->queue_adopt(device, 0, &queue, &err), WCODEC_ERROR_USAGE);
     backend->memory_free(memory);
-    assert_int_equal(backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, UINT64_MAX / 2, &memory, &err), WCODEC_ERROR_MEMORY);
-    assert_int_equal(backend->memory_allocate(device, WCODEC_MEMORY_PINNED, UINT64_MAX - 5, &memory, &err), WCODEC_ERROR_MEMORY);
+    assert_int_equal(
+        backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, UINT64_MAX / 2, &memory, &err),
+        WCODEC_ERROR_MEMORY);
+    assert_int_equal(
+        backend->memory_allocate(device, WCODEC_MEMORY_PINNED, UINT64_MAX - 5, &memory, &err),
+        WCODEC_ERROR_MEMORY);
     if (wcodec_known_answer_check(backend, device, &wcodec_default_allocator, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     backend->device_close(other);
@@ -157,8 +172,10 @@ int main(int argc, char **argv)
     struct opened o;
     wcodec_error err;
     small = argc > 1 && strcmp(argv[1], "small") == 0;
-    setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl", 1); /* PoCL asks hwloc, whose OpenCL component asks PoCL */
-    snprintf(path, sizeof path, "%s/backends/opencl/.libs/wcodec_opencl.so", build != NULL ? build : ".");
+    setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl",
+           1); /* PoCL asks hwloc, whose OpenCL component asks PoCL */
+    snprintf(path, sizeof path, "%s/backends/opencl/.libs/wcodec_opencl.so",
+             build != NULL ? build : ".");
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (plugin == NULL) {
         print_message("%s\n", dlerror());
@@ -172,6 +189,9 @@ int main(int argc, char **argv)
         return 77;
     }
     close_backend(&o);
-    const struct CMUnitTest few[] = {cmocka_unit_test(test_devices)}, tests[] = {cmocka_unit_test(test_devices), cmocka_unit_test(test_refusals)};
-    return small ? cmocka_run_group_tests(few, NULL, NULL) : cmocka_run_group_tests(tests, NULL, NULL);
+    const struct CMUnitTest few[] = {cmocka_unit_test(test_devices)},
+                            tests[] = {cmocka_unit_test(test_devices),
+                                       cmocka_unit_test(test_refusals)};
+    return small ? cmocka_run_group_tests(few, NULL, NULL)
+                 : cmocka_run_group_tests(tests, NULL, NULL);
 }

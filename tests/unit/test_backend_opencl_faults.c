@@ -1,9 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The OpenCL plugin on a driver that fails: each call of each function once, for want of memory and otherwise, and from each call on all of them, as when a
- * device is lost. It must say which call it was, give nothing for success, leave no object behind, and decode right again as soon as the driver does its part.
- * What stands between is put into the table of functions that the plugin keeps; the driver behind it is the first that is installed. */
+/* The OpenCL plugin on a driver that fails: each call of each function once, for want of memory and
+ * otherwise, and from each call on all of them, as when a device is lost. It must say which call it
+ * was, give nothing for success, leave no object behind, and decode right again as soon as the
+ * driver does its part. What stands between is put into the table of functions that the plugin
+ * keeps; the driver behind it is the first that is installed. */
 #include "support.h"
 
 #include "support_tiles.h"
@@ -21,7 +23,8 @@ static struct wcodec_host host;
 static struct wcodec_backend_state *state;
 static struct wcodec_opencl_driver real;
 
-/* Call number `at` of the function `target`, or with `lost` that call of any function and all after it, returns `code`. */
+/* Call number `at` of the function `target`, or with `lost` that call of any function and all after
+ * it, returns `code`. */
 static struct {
     const char *target;
     long at;
@@ -33,7 +36,8 @@ static long calls, objects;
 static cl_int command_state; /* what becomes of a command, if negative */
 static cl_command_queue queues[8];
 
-/* A device that fails does nothing any more: what was given to it must not go on behind the plugin's back. */
+/* A device that fails does nothing any more: what was given to it must not go on behind the
+ * plugin's back. */
 static void stop(void)
 {
     for (unsigned i = 0; i < sizeof queues / sizeof queues[0]; i++)
@@ -53,63 +57,82 @@ static cl_int fails(const char *name)
     return fault.code;
 }
 
-#define STATUS(name, parameters, ...)                                                                                                                          \
-    static cl_int CL_API_CALL name##_or_not parameters                                                                                                         \
-    {                                                                                                                                                          \
-        const cl_int code = fails(#name);                                                                                                                      \
-        return code != CL_SUCCESS ? code : real.name(__VA_ARGS__);                                                                                             \
+#define STATUS(name, parameters, ...) \
+    static cl_int CL_API_CALL name##_or_not parameters \
+    { \
+        const cl_int code = fails(#name); \
+        return code != CL_SUCCESS ? code : real.name(__VA_ARGS__); \
     }
-#define OBJECT(type, name, parameters, ...)                                                                                                                    \
-    static type CL_API_CALL name##_or_not parameters                                                                                                           \
-    {                                                                                                                                                          \
-        const cl_int code = fails(#name);                                                                                                                      \
-        type made = code == CL_SUCCESS ? real.name(__VA_ARGS__) : NULL;                                                                                        \
-        if (code != CL_SUCCESS)                                                                                                                                \
-            *result = code;                                                                                                                                    \
-        objects += made != NULL;                                                                                                                               \
-        return made;                                                                                                                                           \
+#define OBJECT(type, name, parameters, ...) \
+    static type CL_API_CALL name##_or_not parameters \
+    { \
+        const cl_int code = fails(#name); \
+        type made = code == CL_SUCCESS ? real.name(__VA_ARGS__) : NULL; \
+        if (code != CL_SUCCESS) \
+            *result = code; \
+        objects += made != NULL; \
+        return made; \
     }
-#define RELEASE(name, type)                                                                                                                                    \
-    static cl_int CL_API_CALL name##_or_not(type object)                                                                                                       \
-    {                                                                                                                                                          \
-        objects--;                                                                                                                                             \
-        return real.name(object);                                                                                                                              \
+#define RELEASE(name, type) \
+    static cl_int CL_API_CALL name##_or_not(type object) \
+    { \
+        objects--; \
+        return real.name(object); \
     }
 
 OBJECT(cl_context, clCreateContext,
-       (const cl_context_properties *p, cl_uint n, const cl_device_id *d, void(CL_CALLBACK *f)(const char *, const void *, size_t, void *), void *u,
-        cl_int *result),
+       (const cl_context_properties *p, cl_uint n, const cl_device_id *d,
+        void(CL_CALLBACK *f)(const char *, const void *, size_t, void *), void *u, cl_int *result),
        p, n, d, f, u, result)
-OBJECT(cl_program, clCreateProgramWithSource, (cl_context c, cl_uint n, const char **s, const size_t *l, cl_int *result), c, n, s, l, result)
+OBJECT(cl_program, clCreateProgramWithSource,
+       (cl_context c, cl_uint n, const char **s, const size_t *l, cl_int *result), c, n, s, l,
+       result)
 OBJECT(cl_kernel, clCreateKernel, (cl_program p, const char *n, cl_int *result), p, n, result)
-OBJECT(cl_mem, clCreateBuffer, (cl_context c, cl_mem_flags f, size_t s, void *p, cl_int *result), c, f, s, p, result)
+OBJECT(cl_mem, clCreateBuffer, (cl_context c, cl_mem_flags f, size_t s, void *p, cl_int *result), c,
+       f, s, p, result)
 RELEASE(clReleaseContext, cl_context)
 RELEASE(clReleaseProgram, cl_program)
 RELEASE(clReleaseKernel, cl_kernel)
 RELEASE(clReleaseMemObject, cl_mem)
 RELEASE(clReleaseEvent, cl_event)
-STATUS(clBuildProgram, (cl_program p, cl_uint n, const cl_device_id *d, const char *o, void(CL_CALLBACK *f)(cl_program, void *), void *u), p, n, d, o, f, u)
+STATUS(clBuildProgram,
+       (cl_program p, cl_uint n, const cl_device_id *d, const char *o,
+        void(CL_CALLBACK *f)(cl_program, void *), void *u),
+       p, n, d, o, f, u)
 STATUS(clSetKernelArg, (cl_kernel k, cl_uint i, size_t s, const void *v), k, i, s, v)
 STATUS(clFlush, (cl_command_queue q), q)
 STATUS(clFinish, (cl_command_queue q), q)
-STATUS(clEnqueueReadBuffer, (cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t s, void *p, cl_uint n, const cl_event *w, cl_event *e), q, m, b, o, s, p,
-       n, w, e)
-STATUS(clEnqueueWriteBuffer, (cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t s, const void *p, cl_uint n, const cl_event *w, cl_event *e), q, m, b,
-       o, s, p, n, w, e)
-STATUS(clEnqueueCopyBuffer, (cl_command_queue q, cl_mem a, cl_mem b, size_t i, size_t o, size_t s, cl_uint n, const cl_event *w, cl_event *e), q, a, b, i, o, s,
-       n, w, e)
-STATUS(clEnqueueFillBuffer, (cl_command_queue q, cl_mem m, const void *p, size_t z, size_t o, size_t s, cl_uint n, const cl_event *w, cl_event *e), q, m, p, z,
-       o, s, n, w, e)
-STATUS(clEnqueueBarrierWithWaitList, (cl_command_queue q, cl_uint n, const cl_event *w, cl_event *e), q, n, w, e)
+STATUS(clEnqueueReadBuffer,
+       (cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t s, void *p, cl_uint n,
+        const cl_event *w, cl_event *e),
+       q, m, b, o, s, p, n, w, e)
+STATUS(clEnqueueWriteBuffer,
+       (cl_command_queue q, cl_mem m, cl_bool b, size_t o, size_t s, const void *p, cl_uint n,
+        const cl_event *w, cl_event *e),
+       q, m, b, o, s, p, n, w, e)
+STATUS(clEnqueueCopyBuffer,
+       (cl_command_queue q, cl_mem a, cl_mem b, size_t i, size_t o, size_t s, cl_uint n,
+        const cl_event *w, cl_event *e),
+       q, a, b, i, o, s, n, w, e)
+STATUS(clEnqueueFillBuffer,
+       (cl_command_queue q, cl_mem m, const void *p, size_t z, size_t o, size_t s, cl_uint n,
+        const cl_event *w, cl_event *e),
+       q, m, p, z, o, s, n, w, e)
+STATUS(clEnqueueBarrierWithWaitList,
+       (cl_command_queue q, cl_uint n, const cl_event *w, cl_event *e), q, n, w, e)
 STATUS(clWaitForEvents, (cl_uint n, const cl_event *w), n, w)
-STATUS(clGetEventProfilingInfo, (cl_event e, cl_profiling_info w, size_t s, void *v, size_t *r), e, w, s, v, r)
+STATUS(clGetEventProfilingInfo, (cl_event e, cl_profiling_info w, size_t s, void *v, size_t *r), e,
+       w, s, v, r)
 STATUS(clGetMemObjectInfo, (cl_mem m, cl_mem_info w, size_t s, void *v, size_t *r), m, w, s, v, r)
 
-static cl_command_queue CL_API_CALL clCreateCommandQueue_or_not(cl_context c, cl_device_id d, cl_command_queue_properties p, cl_int *result)
+static cl_command_queue CL_API_CALL clCreateCommandQueue_or_not(cl_context c, cl_device_id d,
+                                                                cl_command_queue_properties p,
+                                                                cl_int *result)
 {
     unsigned i = 0;
     *result = fails("clCreateCommandQueue");
-    cl_command_queue made = *result == CL_SUCCESS ? real.clCreateCommandQueue(c, d, p, result) : NULL;
+    cl_command_queue made =
+        *result == CL_SUCCESS ? real.clCreateCommandQueue(c, d, p, result) : NULL;
     objects += made != NULL;
     while (made != NULL && queues[i] != NULL)
         i++;
@@ -127,25 +150,35 @@ static cl_int CL_API_CALL clReleaseCommandQueue_or_not(cl_command_queue q)
     return real.clReleaseCommandQueue(q);
 }
 
-static cl_int CL_API_CALL clEnqueueNDRangeKernel_or_not(cl_command_queue q, cl_kernel k, cl_uint d, const size_t *o, const size_t *g, const size_t *l,
-                                                        cl_uint n, const cl_event *w, cl_event *e)
+static cl_int CL_API_CALL clEnqueueNDRangeKernel_or_not(cl_command_queue q, cl_kernel k, cl_uint d,
+                                                        const size_t *o, const size_t *g,
+                                                        const size_t *l, cl_uint n,
+                                                        const cl_event *w, cl_event *e)
 {
-    const cl_int code = fails("clEnqueueNDRangeKernel"), result = code != CL_SUCCESS ? code : real.clEnqueueNDRangeKernel(q, k, d, o, g, l, n, w, e);
+    const cl_int code = fails("clEnqueueNDRangeKernel"),
+                 result = code != CL_SUCCESS
+                              ? code
+                              : real.clEnqueueNDRangeKernel(q, k, d, o, g, l, n, w, e);
     objects += result == CL_SUCCESS && e != NULL;
     return result;
 }
 
-static cl_int CL_API_CALL clEnqueueMarkerWithWaitList_or_not(cl_command_queue q, cl_uint n, const cl_event *w, cl_event *e)
+static cl_int CL_API_CALL clEnqueueMarkerWithWaitList_or_not(cl_command_queue q, cl_uint n,
+                                                             const cl_event *w, cl_event *e)
 {
-    const cl_int code = fails("clEnqueueMarkerWithWaitList"), result = code != CL_SUCCESS ? code : real.clEnqueueMarkerWithWaitList(q, n, w, e);
+    const cl_int code = fails("clEnqueueMarkerWithWaitList"),
+                 result = code != CL_SUCCESS ? code : real.clEnqueueMarkerWithWaitList(q, n, w, e);
     objects += result == CL_SUCCESS && e != NULL;
     return result;
 }
 
-STATUS(clEnqueueUnmapMemObject, (cl_command_queue q, cl_mem m, void *p, cl_uint n, const cl_event *w, cl_event *e), q, m, p, n, w, e)
+STATUS(clEnqueueUnmapMemObject,
+       (cl_command_queue q, cl_mem m, void *p, cl_uint n, const cl_event *w, cl_event *e), q, m, p,
+       n, w, e)
 
-static void *CL_API_CALL clEnqueueMapBuffer_or_not(cl_command_queue q, cl_mem m, cl_bool b, cl_map_flags f, size_t o, size_t s, cl_uint n, const cl_event *w,
-                                                   cl_event *e, cl_int *result)
+static void *CL_API_CALL clEnqueueMapBuffer_or_not(cl_command_queue q, cl_mem m, cl_bool b,
+                                                   cl_map_flags f, size_t o, size_t s, cl_uint n,
+                                                   const cl_event *w, cl_event *e, cl_int *result)
 {
     const cl_int code = fails("clEnqueueMapBuffer");
     if (code == CL_SUCCESS)
@@ -154,18 +187,24 @@ static void *CL_API_CALL clEnqueueMapBuffer_or_not(cl_command_queue q, cl_mem m,
     return NULL;
 }
 
-static cl_int CL_API_CALL clGetEventInfo_or_not(cl_event e, cl_event_info what, size_t size, void *value, size_t *returned)
+static cl_int CL_API_CALL clGetEventInfo_or_not(cl_event e, cl_event_info what, size_t size,
+                                                void *value, size_t *returned)
 {
-    const cl_int code = fails("clGetEventInfo"), result = code != CL_SUCCESS ? code : real.clGetEventInfo(e, what, size, value, returned);
+    const cl_int code = fails("clGetEventInfo"),
+                 result = code != CL_SUCCESS ? code
+                                             : real.clGetEventInfo(e, what, size, value, returned);
     if (result == CL_SUCCESS && command_state < 0)
         memcpy(value, &command_state, sizeof command_state);
     return result;
 }
 
-static cl_int CL_API_CALL clGetProgramBuildInfo_or_not(cl_program p, cl_device_id d, cl_program_build_info what, size_t size, void *value, size_t *returned)
+static cl_int CL_API_CALL clGetProgramBuildInfo_or_not(cl_program p, cl_device_id d,
+                                                       cl_program_build_info what, size_t size,
+                                                       void *value, size_t *returned)
 {
     static const char log[] = "fast.cl:7: no such instruction\nno such register\n";
-    if (fault.target == NULL || strcmp(fault.target, "clBuildProgram") != 0 || what != CL_PROGRAM_BUILD_LOG || size < sizeof log)
+    if (fault.target == NULL || strcmp(fault.target, "clBuildProgram") != 0 ||
+        what != CL_PROGRAM_BUILD_LOG || size < sizeof log)
         return real.clGetProgramBuildInfo(p, d, what, size, value, returned);
     memcpy(value, log, sizeof log);
     return CL_SUCCESS;
@@ -176,10 +215,17 @@ static void stand_between(struct wcodec_opencl_driver *d)
     real = *d;
 #define X(name) d->name = name##_or_not;
     X(clCreateContext)
-    X(clCreateCommandQueue) X(clCreateProgramWithSource) X(clCreateKernel) X(clCreateBuffer) X(clReleaseContext) X(clReleaseCommandQueue) X(clReleaseProgram)
-        X(clReleaseKernel) X(clReleaseMemObject) X(clReleaseEvent) X(clBuildProgram) X(clSetKernelArg) X(clFlush) X(clFinish) X(clEnqueueReadBuffer)
-            X(clEnqueueWriteBuffer) X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer) X(clEnqueueBarrierWithWaitList) X(clWaitForEvents) X(clGetEventProfilingInfo)
-                X(clGetMemObjectInfo) X(clEnqueueNDRangeKernel) X(clEnqueueMarkerWithWaitList) X(clEnqueueMapBuffer) X(clEnqueueUnmapMemObject) X(clGetEventInfo) X(clGetProgramBuildInfo)
+    X(clCreateCommandQueue)
+    X(clCreateProgramWithSource)
+    X(clCreateKernel) X(clCreateBuffer) X(clReleaseContext) X(clReleaseCommandQueue)
+        X(clReleaseProgram) X(clReleaseKernel) X(clReleaseMemObject) X(clReleaseEvent)
+            X(clBuildProgram) X(clSetKernelArg) X(clFlush) X(clFinish) X(clEnqueueReadBuffer)
+                X(clEnqueueWriteBuffer) X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer)
+                    X(clEnqueueBarrierWithWaitList) X(clWaitForEvents) X(clGetEventProfilingInfo)
+                        X(clGetMemObjectInfo) X(clEnqueueNDRangeKernel)
+                            X(clEnqueueMarkerWithWaitList) X(clEnqueueMapBuffer)
+                                X(clEnqueueUnmapMemObject) X(clGetEventInfo)
+                                    X(clGetProgramBuildInfo)
 #undef X
 }
 
@@ -205,16 +251,21 @@ static void make_tensors(void)
     wcodec_error err;
     for (unsigned i = 0; i < 2; i++) {
         support_tensor_common(&seed, 1, 1 + 2 * i, 9000, &tensors[i]);
-        assert_int_equal(wcodec_tiles_read(&tensors[i].tiling, tensors[i].payload, tensors[i].payload_size, &wcodec_default_allocator, &tiles[i], &err),
+        assert_int_equal(wcodec_tiles_read(&tensors[i].tiling, tensors[i].payload,
+                                           tensors[i].payload_size, &wcodec_default_allocator,
+                                           &tiles[i], &err),
                          WCODEC_OK);
     }
     tensors[1].payload[tiles[1]->area_begin[WCODEC_AREA_WORDS]] ^= 0x55;
     uint8_t *out = malloc(tensors[1].tiling.size);
     wcodec_view_whole(tensors[1].payload, &view);
     wanted.fault = WCODEC_TILE_OK;
-    for (wanted.tile = 0; wanted.tile < tensors[1].tiling.tiles && wanted.fault == WCODEC_TILE_OK; wanted.tile += wanted.fault == WCODEC_TILE_OK)
-        wanted.fault =
-            wcodec_tile_decode(tiles[1], &view, wanted.tile, out + (wanted.tile << tensors[1].tiling.tile_log2 << tensors[1].tiling.element_log2), true);
+    for (wanted.tile = 0; wanted.tile < tensors[1].tiling.tiles && wanted.fault == WCODEC_TILE_OK;
+         wanted.tile += wanted.fault == WCODEC_TILE_OK)
+        wanted.fault = wcodec_tile_decode(
+            tiles[1], &view, wanted.tile,
+            out + (wanted.tile << tensors[1].tiling.tile_log2 << tensors[1].tiling.element_log2),
+            true);
     assert_true(wanted.fault != WCODEC_TILE_OK);
     free(out);
 }
@@ -233,13 +284,15 @@ static wcodec_status allocate(struct work *w, struct wcodec_device *device, wcod
     if (status == WCODEC_OK)
         status = backend->queue_create_timed(device, &w->timed, err);
     for (unsigned i = 0; i < 2 && status == WCODEC_OK; i++)
-        status = backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, tensors[i].payload_size, &w->payload[i], err);
+        status = backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, tensors[i].payload_size,
+                                          &w->payload[i], err);
     if (status == WCODEC_OK)
         status = backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, 2 * w->size, &w->out, err);
     if (status == WCODEC_OK)
         status = backend->memory_allocate(device, WCODEC_MEMORY_PINNED, w->size, &w->pinned, err);
     if (status == WCODEC_OK)
-        status = backend->memory_adopt(device, backend->memory_native(w->out), w->size, &w->adopted, err);
+        status = backend->memory_adopt(device, backend->memory_native(w->out), w->size, &w->adopted,
+                                       err);
     return status;
 }
 
@@ -250,15 +303,22 @@ static wcodec_status decode(struct work *w, struct wcodec_job_result results[2],
     bool done;
     wcodec_status status = backend->fill(w->queue, w->out, 0, poison, 0, w->size, err);
     for (unsigned i = 0; i < 2; i++) {
-        jobs[i] = (struct wcodec_job){.tiles = tiles[i], .count = tensors[i].tiling.tiles, .memory = w->out, .destination = i * w->at, .verify = true};
+        jobs[i] = (struct wcodec_job){.tiles = tiles[i],
+                                      .count = tensors[i].tiling.tiles,
+                                      .memory = w->out,
+                                      .destination = i * w->at,
+                                      .verify = true};
         for (unsigned a = 0; a < WCODEC_AREAS; a++)
-            jobs[i].places[a] = (struct wcodec_area_place){w->payload[i], 0, 0, tensors[i].payload_size};
+            jobs[i].places[a] =
+                (struct wcodec_area_place){w->payload[i], 0, 0, tensors[i].payload_size};
         if (status == WCODEC_OK)
-            status = backend->copy_in(w->queue, w->payload[i], 0, tensors[i].payload, tensors[i].payload_size, err);
+            status = backend->copy_in(w->queue, w->payload[i], 0, tensors[i].payload,
+                                      tensors[i].payload_size, err);
     }
     if (status == WCODEC_OK)
         status = backend->batch_create(w->queue, jobs, 2, &w->batch, err);
-    for (unsigned i = 0; i < 3; i++) { /* each decoding tells of its faults elsewhere than the one before */
+    for (unsigned i = 0; i < 3;
+         i++) { /* each decoding tells of its faults elsewhere than the one before */
         memset(results, 0, 2 * sizeof *results);
         if (status == WCODEC_OK)
             status = backend->batch_decode(w->queue, w->batch, err);
@@ -274,7 +334,8 @@ static wcodec_status decode(struct work *w, struct wcodec_job_result results[2],
     if (status == WCODEC_OK)
         status = backend->copy(w->queue, w->out, w->size, w->out, 0, w->size, err);
     if (status == WCODEC_OK)
-        status = backend->copy_out(w->queue, backend->memory_pointer(w->pinned), w->out, w->size, w->size, err);
+        status = backend->copy_out(w->queue, backend->memory_pointer(w->pinned), w->out, w->size,
+                                   w->size, err);
     if (status == WCODEC_OK)
         status = backend->queue_wait(w->queue, err);
     if (status == WCODEC_OK)
@@ -289,7 +350,8 @@ static wcodec_status decode(struct work *w, struct wcodec_job_result results[2],
 /* Everything that the interface has; what came of it must be right if it says so. */
 static wcodec_status work(struct wcodec_device *device, wcodec_error *err)
 {
-    struct work w = {.size = wcodec_align_u64(tensors[0].tiling.size, 16) + tensors[1].tiling.size, .at = wcodec_align_u64(tensors[0].tiling.size, 16)};
+    struct work w = {.size = wcodec_align_u64(tensors[0].tiling.size, 16) + tensors[1].tiling.size,
+                     .at = wcodec_align_u64(tensors[0].tiling.size, 16)};
     struct wcodec_job_result results[2] = {{0}};
     uint64_t time;
     *err = (wcodec_error){0};
@@ -308,7 +370,8 @@ static wcodec_status work(struct wcodec_device *device, wcodec_error *err)
             assert_int_equal(got[w.at + i], 0);
     }
     struct wcodec_queue *const own[] = {w.queue, w.timed};
-    struct wcodec_memory *const memories[] = {w.adopted, w.pinned, w.out, w.payload[1], w.payload[0]};
+    struct wcodec_memory *const memories[] = {w.adopted, w.pinned, w.out, w.payload[1],
+                                              w.payload[0]};
     for (unsigned i = 0; i < 2; i++)
         if (own[i] != NULL)
             backend->queue_wait(own[i], NULL);
@@ -366,29 +429,48 @@ static void test_calls(void **unused)
         wcodec_status status;
         const char *says;
     } cases[] = {
-        {"clCreateCommandQueue", CL_OUT_OF_HOST_MEMORY, WCODEC_ERROR_MEMORY, "clCreateCommandQueue: OUT_OF_HOST_MEMORY"},
-        {"clCreateCommandQueue", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE, "clCreateCommandQueue: OUT_OF_RESOURCES"},
-        {"clCreateBuffer", CL_MEM_OBJECT_ALLOCATION_FAILURE, WCODEC_ERROR_MEMORY, "clCreateBuffer: MEM_OBJECT_ALLOCATION_FAILURE"},
-        {"clCreateBuffer", CL_OUT_OF_RESOURCES, WCODEC_ERROR_MEMORY, "clCreateBuffer: "}, /* what some drivers say of memory */
-        {"clCreateBuffer", CL_INVALID_BUFFER_SIZE, WCODEC_ERROR_MEMORY, "clCreateBuffer: INVALID_BUFFER_SIZE"},
-        {"clCreateBuffer", CL_INVALID_CONTEXT, WCODEC_ERROR_DEVICE, "clCreateBuffer: INVALID_CONTEXT"},
-        {"clEnqueueMapBuffer", CL_MAP_FAILURE, WCODEC_ERROR_MEMORY, ": MEM_OBJECT_ALLOCATION_FAILURE"},
-        {"clEnqueueUnmapMemObject", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE, "clEnqueueUnmapMemObject: OUT_OF_RESOURCES"},
-        {"clCreateKernel", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE, "clCreateKernel: OUT_OF_RESOURCES"},
+        {"clCreateCommandQueue", CL_OUT_OF_HOST_MEMORY, WCODEC_ERROR_MEMORY,
+         "clCreateCommandQueue: OUT_OF_HOST_MEMORY"},
+        {"clCreateCommandQueue", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE,
+         "clCreateCommandQueue: OUT_OF_RESOURCES"},
+        {"clCreateBuffer", CL_MEM_OBJECT_ALLOCATION_FAILURE, WCODEC_ERROR_MEMORY,
+         "clCreateBuffer: MEM_OBJECT_ALLOCATION_FAILURE"},
+        {"clCreateBuffer", CL_OUT_OF_RESOURCES, WCODEC_ERROR_MEMORY,
+         "clCreateBuffer: "}, /* what some drivers say of memory */
+        {"clCreateBuffer", CL_INVALID_BUFFER_SIZE, WCODEC_ERROR_MEMORY,
+         "clCreateBuffer: INVALID_BUFFER_SIZE"},
+        {"clCreateBuffer", CL_INVALID_CONTEXT, WCODEC_ERROR_DEVICE,
+         "clCreateBuffer: INVALID_CONTEXT"},
+        {"clEnqueueMapBuffer", CL_MAP_FAILURE, WCODEC_ERROR_MEMORY,
+         ": MEM_OBJECT_ALLOCATION_FAILURE"},
+        {"clEnqueueUnmapMemObject", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE,
+         "clEnqueueUnmapMemObject: OUT_OF_RESOURCES"},
+        {"clCreateKernel", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE,
+         "clCreateKernel: OUT_OF_RESOURCES"},
         {"clSetKernelArg", CL_INVALID_MEM_OBJECT, WCODEC_ERROR_DEVICE, "INVALID_"},
-        {"clEnqueueNDRangeKernel", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE, "clEnqueueNDRangeKernel: OUT_OF_RESOURCES"},
-        {"clEnqueueNDRangeKernel", CL_MEM_OBJECT_ALLOCATION_FAILURE, WCODEC_ERROR_MEMORY, "clEnqueueNDRangeKernel: MEM_OBJECT"}, /* memory comes with use */
-        {"clEnqueueWriteBuffer", CL_OUT_OF_HOST_MEMORY, WCODEC_ERROR_MEMORY, "clEnqueueWriteBuffer: OUT_OF_HOST_MEMORY"},
-        {"clEnqueueReadBuffer", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE, "clEnqueueReadBuffer: OUT_OF_RESOURCES"},
-        {"clEnqueueFillBuffer", CL_MEM_OBJECT_ALLOCATION_FAILURE, WCODEC_ERROR_MEMORY, "clEnqueueFillBuffer: MEM_OBJECT"},
-        {"clEnqueueCopyBuffer", CL_INVALID_COMMAND_QUEUE, WCODEC_ERROR_DEVICE, "clEnqueueCopyBuffer: INVALID_COMMAND_QUEUE"},
-        {"clEnqueueMarkerWithWaitList", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE, "clEnqueueMarkerWithWaitList: OUT_OF_RESOURCES"},
-        {"clEnqueueBarrierWithWaitList", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE, "clEnqueueBarrierWithWaitList: OUT_OF_RESOURCES"},
+        {"clEnqueueNDRangeKernel", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE,
+         "clEnqueueNDRangeKernel: OUT_OF_RESOURCES"},
+        {"clEnqueueNDRangeKernel", CL_MEM_OBJECT_ALLOCATION_FAILURE, WCODEC_ERROR_MEMORY,
+         "clEnqueueNDRangeKernel: MEM_OBJECT"}, /* memory comes with use */
+        {"clEnqueueWriteBuffer", CL_OUT_OF_HOST_MEMORY, WCODEC_ERROR_MEMORY,
+         "clEnqueueWriteBuffer: OUT_OF_HOST_MEMORY"},
+        {"clEnqueueReadBuffer", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE,
+         "clEnqueueReadBuffer: OUT_OF_RESOURCES"},
+        {"clEnqueueFillBuffer", CL_MEM_OBJECT_ALLOCATION_FAILURE, WCODEC_ERROR_MEMORY,
+         "clEnqueueFillBuffer: MEM_OBJECT"},
+        {"clEnqueueCopyBuffer", CL_INVALID_COMMAND_QUEUE, WCODEC_ERROR_DEVICE,
+         "clEnqueueCopyBuffer: INVALID_COMMAND_QUEUE"},
+        {"clEnqueueMarkerWithWaitList", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE,
+         "clEnqueueMarkerWithWaitList: OUT_OF_RESOURCES"},
+        {"clEnqueueBarrierWithWaitList", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE,
+         "clEnqueueBarrierWithWaitList: OUT_OF_RESOURCES"},
         {"clFlush", CL_INVALID_COMMAND_QUEUE, WCODEC_ERROR_DEVICE, "INVALID_COMMAND_QUEUE"},
         {"clFinish", CL_OUT_OF_RESOURCES, WCODEC_ERROR_DEVICE, "OUT_OF_RESOURCES"},
-        {"clWaitForEvents", CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, WCODEC_ERROR_DEVICE, "clWaitForEvents: EXEC_STATUS_ERROR"},
+        {"clWaitForEvents", CL_EXEC_STATUS_ERROR_FOR_EVENTS_IN_WAIT_LIST, WCODEC_ERROR_DEVICE,
+         "clWaitForEvents: EXEC_STATUS_ERROR"},
         {"clGetEventInfo", CL_INVALID_EVENT, WCODEC_ERROR_DEVICE, "clGetEventInfo: INVALID_EVENT"},
-        {"clGetEventProfilingInfo", CL_PROFILING_INFO_NOT_AVAILABLE, WCODEC_ERROR_DEVICE, "clGetEventProfilingInfo: PROFILING_INFO_NOT_AVAILABLE"},
+        {"clGetEventProfilingInfo", CL_PROFILING_INFO_NOT_AVAILABLE, WCODEC_ERROR_DEVICE,
+         "clGetEventProfilingInfo: PROFILING_INFO_NOT_AVAILABLE"},
         {"clGetMemObjectInfo", CL_INVALID_MEM_OBJECT, WCODEC_ERROR_USAGE, "context"},
     };
     struct wcodec_device *device = open_device("loops");
@@ -422,7 +504,8 @@ static void test_calls(void **unused)
     assert_int_equal(objects, 0);
 }
 
-/* A device that is lost: from each call on, nothing succeeds any more, but releasing. A new opening finds it again. */
+/* A device that is lost: from each call on, nothing succeeds any more, but releasing. A new opening
+ * finds it again. */
 static void test_lost(void **unused)
 {
     (void)unused;
@@ -441,7 +524,8 @@ static void test_lost(void **unused)
             print_message("%ld calls\n", at);
             break;
         }
-        if (status != WCODEC_ERROR_DEVICE && status != WCODEC_ERROR_MEMORY && status != WCODEC_ERROR_USAGE && status != WCODEC_OK)
+        if (status != WCODEC_ERROR_DEVICE && status != WCODEC_ERROR_MEMORY &&
+            status != WCODEC_ERROR_USAGE && status != WCODEC_OK)
             fail_msg("from call %ld on: status %d: %s", at, status, err.text);
     }
     works(device);
@@ -485,13 +569,18 @@ static void test_opening(void **unused)
         wcodec_status status;
         const char *says;
     } cases[] = {
-        {"clCreateContext", CL_DEVICE_NOT_AVAILABLE, WCODEC_ERROR_BACKEND, "clCreateContext: DEVICE_NOT_AVAILABLE"},
-        {"clCreateContext", CL_OUT_OF_HOST_MEMORY, WCODEC_ERROR_MEMORY, "clCreateContext: OUT_OF_HOST_MEMORY"},
-        {"clCreateCommandQueue", CL_OUT_OF_RESOURCES, WCODEC_ERROR_BACKEND, "clCreateCommandQueue: OUT_OF_RESOURCES"},
-        {"clCreateProgramWithSource", CL_OUT_OF_RESOURCES, WCODEC_ERROR_BACKEND, "clCreateProgramWithSource: OUT_OF_RESOURCES"},
+        {"clCreateContext", CL_DEVICE_NOT_AVAILABLE, WCODEC_ERROR_BACKEND,
+         "clCreateContext: DEVICE_NOT_AVAILABLE"},
+        {"clCreateContext", CL_OUT_OF_HOST_MEMORY, WCODEC_ERROR_MEMORY,
+         "clCreateContext: OUT_OF_HOST_MEMORY"},
+        {"clCreateCommandQueue", CL_OUT_OF_RESOURCES, WCODEC_ERROR_BACKEND,
+         "clCreateCommandQueue: OUT_OF_RESOURCES"},
+        {"clCreateProgramWithSource", CL_OUT_OF_RESOURCES, WCODEC_ERROR_BACKEND,
+         "clCreateProgramWithSource: OUT_OF_RESOURCES"},
         {"clBuildProgram", CL_BUILD_PROGRAM_FAILURE, WCODEC_ERROR_BACKEND,
          "the kernels (loops) do not compile: BUILD_PROGRAM_FAILURE: fast.cl:7: no such instruction|no such register"},
-        {"clBuildProgram", CL_OUT_OF_HOST_MEMORY, WCODEC_ERROR_BACKEND, "do not compile: OUT_OF_HOST_MEMORY: fast.cl:7"},
+        {"clBuildProgram", CL_OUT_OF_HOST_MEMORY, WCODEC_ERROR_BACKEND,
+         "do not compile: OUT_OF_HOST_MEMORY: fast.cl:7"},
     };
     struct wcodec_device *device;
     wcodec_error err;
@@ -499,7 +588,8 @@ static void test_opening(void **unused)
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         let_fail(cases[i].name, 0, cases[i].code);
         const wcodec_status status = backend->device_open(state, 0, &device, &err);
-        if (status != cases[i].status || err.status != status || strstr(err.text, cases[i].says) == NULL)
+        if (status != cases[i].status || err.status != status ||
+            strstr(err.text, cases[i].says) == NULL)
             fail_msg("%s: status %d: %s", cases[i].name, status, err.text);
         assert_int_equal(objects, 0);
     }
@@ -530,8 +620,10 @@ int main(void)
     const char *build = getenv("top_builddir");
     char path[4096];
     wcodec_error err;
-    setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl", 1); /* PoCL asks hwloc, whose OpenCL component asks PoCL */
-    snprintf(path, sizeof path, "%s/backends/opencl/.libs/wcodec_opencl.so", build != NULL ? build : ".");
+    setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl",
+           1); /* PoCL asks hwloc, whose OpenCL component asks PoCL */
+    snprintf(path, sizeof path, "%s/backends/opencl/.libs/wcodec_opencl.so",
+             build != NULL ? build : ".");
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     backend = plugin != NULL ? dlsym(plugin, "wcodec_backend_opencl") : NULL;
     if (backend == NULL) {
@@ -548,8 +640,9 @@ int main(void)
     }
     stand_between(&state->driver);
     make_tensors();
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_opening), cmocka_unit_test(test_calls), cmocka_unit_test(test_lost),
-                                       cmocka_unit_test(test_commands), cmocka_unit_test(test_without_fast)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_opening), cmocka_unit_test(test_calls),
+                                       cmocka_unit_test(test_lost), cmocka_unit_test(test_commands),
+                                       cmocka_unit_test(test_without_fast)};
     const int result = cmocka_run_group_tests(tests, NULL, NULL);
     for (unsigned i = 0; i < 2; i++) {
         wcodec_tiles_free(tiles[i]);

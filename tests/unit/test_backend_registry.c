@@ -131,7 +131,8 @@ static void test_environment(void **state)
     unsetenv("WCODEC_BACKEND");
 }
 
-static const wcodec_device_info *find(const wcodec_device_info *infos, size_t count, const char *backend, unsigned index)
+static const wcodec_device_info *find(const wcodec_device_info *infos, size_t count,
+                                      const char *backend, unsigned index)
 {
     for (size_t i = 0; i < count; i++)
         if (strcmp(infos[i].backend, backend) == 0 && infos[i].index == index)
@@ -152,7 +153,9 @@ static void test_devices(void **state)
     for (int round = 0; round < 2; round++) {
         assert_int_equal(wcodec_context_devices(context, &infos, &count, &err), WCODEC_OK);
         assert_int_equal(count, 6);
-        const wcodec_device_info *cpu = find(infos, count, "cpu", 0), *one = find(infos, count, "fake", 1), *zero = find(infos, count, "fake", 0);
+        const wcodec_device_info *cpu = find(infos, count, "cpu", 0),
+                                 *one = find(infos, count, "fake", 1),
+                                 *zero = find(infos, count, "fake", 0);
         assert_true(cpu->available && !cpu->chosen && cpu->memory > 0);
         assert_string_equal(cpu->plugin_path, "");
         assert_true(cpu->driver[0] != '\0');
@@ -216,7 +219,9 @@ static int set_up(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice), cmocka_unit_test(test_refusals), cmocka_unit_test(test_environment), cmocka_unit_test(test_devices),
-                                       cmocka_unit_test(test_lost)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice),
+                                       cmocka_unit_test(test_refusals),
+                                       cmocka_unit_test(test_environment),
+                                       cmocka_unit_test(test_devices), cmocka_unit_test(test_lost)};
     return cmocka_run_group_tests(tests, set_up, NULL);
 }

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The view as a matrix: blocks at all edges, parts of them, and parameters of a record, right and wrong. What a whole file with such tensors does is tested
- * with the containers and by the oracle. */
+/* The view as a matrix: blocks at all edges, parts of them, and parameters of a record, right and
+ * wrong. What a whole file with such tensors does is tested with the containers and by the oracle.
+ */
 #include "support.h"
 
 #include "coding/blocks.h"
@@ -11,7 +12,8 @@
 
 static void derive(struct wcodec_blocks *b, uint64_t rows, uint64_t columns, unsigned w)
 {
-    *b = (struct wcodec_blocks){.columns = columns, .mode_count = 1, .modes = {WCODEC_PREDICTOR_LEFT}};
+    *b = (struct wcodec_blocks){
+        .columns = columns, .mode_count = 1, .modes = {WCODEC_PREDICTOR_LEFT}};
     assert_int_equal(wcodec_blocks_derive(b, rows * columns << w, w, NULL), WCODEC_OK);
 }
 
@@ -28,13 +30,15 @@ static uint8_t *residuals_of(const struct wcodec_blocks *b, unsigned mode, const
     return residuals;
 }
 
-static void reconstruct_range(const struct wcodec_blocks *b, unsigned mode, const uint8_t *data, const uint8_t *residuals, uint64_t begin, uint64_t end)
+static void reconstruct_range(const struct wcodec_blocks *b, unsigned mode, const uint8_t *data,
+                              const uint8_t *residuals, uint64_t begin, uint64_t end)
 {
     const size_t size = (size_t)(end - begin);
     uint8_t *out = malloc(size + 64);
     memset(out, 0xa5, size + 64);
     for (uint64_t i = 0; i < b->count; i++)
-        wcodec_block_reconstruct(b, i, mode, residuals + (i * WCODEC_BLOCK << b->element_log2), begin, end, out + 32);
+        wcodec_block_reconstruct(b, i, mode, residuals + (i * WCODEC_BLOCK << b->element_log2),
+                                 begin, end, out + 32);
     assert_memory_equal(out + 32, data + begin, size);
     for (unsigned i = 0; i < 32; i++) {
         assert_int_equal(out[i], 0xa5);
@@ -64,7 +68,8 @@ static void test_edges(void **state)
                     uint8_t *residuals = residuals_of(&b, mode, data);
                     reconstruct_range(&b, mode, data, residuals, 0, b.size);
                     for (unsigned i = 0; i < 4; i++) {
-                        const uint64_t x = support_random(&seed) % (b.size + 1), y = support_random(&seed) % (b.size + 1);
+                        const uint64_t x = support_random(&seed) % (b.size + 1),
+                                       y = support_random(&seed) % (b.size + 1);
                         reconstruct_range(&b, mode, data, residuals, x < y ? x : y, x < y ? y : x);
                     }
                     free(residuals);
@@ -136,8 +141,12 @@ static void test_packed_modes(void **state)
 static void test_parameters(void **state)
 {
     struct wcodec_blocks b, read;
-    struct wcodec_tiling tiling = {.tile_log2 = 12, .field_count = 2, .fields = {{.kind = WCODEC_FIELD_RAW, .width = 4}, {.kind = WCODEC_FIELD_CODED, .width = 4, .profile = WCODEC_P8, .tables = 1}},
-                                   .prefix_size = 160};
+    struct wcodec_tiling tiling = {
+        .tile_log2 = 12,
+        .field_count = 2,
+        .fields = {{.kind = WCODEC_FIELD_RAW, .width = 4},
+                   {.kind = WCODEC_FIELD_CODED, .width = 4, .profile = WCODEC_P8, .tables = 1}},
+        .prefix_size = 160};
     uint8_t bytes[WCODEC_BLOCKS_MAX_BYTES], again[WCODEC_BLOCKS_MAX_BYTES];
     bool newer;
     (void)state;
@@ -152,7 +161,8 @@ static void test_parameters(void **state)
         struct wcodec_tiling t;
         struct wcodec_cursor c = {bytes, bytes + n};
         wcodec_error err = {0};
-        assert_int_equal(wcodec_blocks_read(&c, b.size, &read, &t, &newer, &err), n == size ? WCODEC_OK : WCODEC_ERROR_CORRUPT);
+        assert_int_equal(wcodec_blocks_read(&c, b.size, &read, &t, &newer, &err),
+                         n == size ? WCODEC_OK : WCODEC_ERROR_CORRUPT);
         assert_false(newer);
         if (n < size)
             continue;
@@ -169,6 +179,8 @@ static void test_parameters(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_views), cmocka_unit_test(test_packed_modes), cmocka_unit_test(test_parameters)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_edges), cmocka_unit_test(test_views),
+                                       cmocka_unit_test(test_packed_modes),
+                                       cmocka_unit_test(test_parameters)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

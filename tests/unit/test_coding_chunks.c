@@ -22,13 +22,16 @@ static void fill(uint8_t *data, size_t size, uint64_t seed)
 /* A whole payload, as a writer makes it. */
 static uint8_t *encode(const uint8_t *data, uint64_t size, uint64_t chunk, uint64_t *payload_size)
 {
-    uint64_t directory = wcodec_chunks_directory_size(size, chunk), count = wcodec_div_up_u64(size, chunk), at = directory;
+    uint64_t directory = wcodec_chunks_directory_size(size, chunk),
+             count = wcodec_div_up_u64(size, chunk), at = directory;
     uint8_t *payload = calloc(1, (size_t)(directory + size));
     assert_non_null(payload);
     for (uint64_t i = 0; i < count; i++) {
         uint64_t left = size - i * chunk, n = left < chunk ? left : chunk;
         uint32_t coded, check;
-        assert_int_equal(wcodec_chunk_encode(memory, data + i * chunk, (size_t)n, 3, NULL, payload + at, &coded, &check, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_chunk_encode(memory, data + i * chunk, (size_t)n, 3, NULL,
+                                             payload + at, &coded, &check, NULL),
+                         WCODEC_OK);
         assert_true(coded <= n && coded > 0);
         wcodec_store_u32(payload + 8 * i, coded);
         wcodec_store_u32(payload + 8 * i + 4, check);
@@ -39,16 +42,19 @@ static uint8_t *encode(const uint8_t *data, uint64_t size, uint64_t chunk, uint6
 }
 
 /* Decode a payload whole; out has room for size bytes. */
-static wcodec_status decode(const uint8_t *payload, uint64_t payload_size, uint64_t size, uint64_t chunk, uint8_t *out, bool verify, wcodec_error *err)
+static wcodec_status decode(const uint8_t *payload, uint64_t payload_size, uint64_t size,
+                            uint64_t chunk, uint8_t *out, bool verify, wcodec_error *err)
 {
     struct wcodec_chunks *chunks = NULL;
-    wcodec_status status = wcodec_chunks_read(size, chunk, payload, payload_size, memory, &chunks, err);
+    wcodec_status status =
+        wcodec_chunks_read(size, chunk, payload, payload_size, memory, &chunks, err);
     if (status != WCODEC_OK) {
         assert_null(chunks);
         return status;
     }
     for (uint64_t i = 0; status == WCODEC_OK && i < chunks->count; i++)
-        status = wcodec_chunk_decode(chunks, i, payload + chunks->offsets[i], out + i * chunk, verify, err);
+        status = wcodec_chunk_decode(chunks, i, payload + chunks->offsets[i], out + i * chunk,
+                                     verify, err);
     wcodec_chunks_free(chunks);
     return status;
 }
@@ -65,8 +71,10 @@ static void test_round_trip(void **state)
             assert_true(data && out);
             fill(data, sizes[s], s);
             uint8_t *payload = encode(data, sizes[s], chunks[c], &payload_size);
-            assert_true(payload_size <= wcodec_chunks_directory_size(sizes[s], chunks[c]) + sizes[s]);
-            assert_int_equal(decode(payload, payload_size, sizes[s], chunks[c], out, true, NULL), WCODEC_OK);
+            assert_true(payload_size <=
+                        wcodec_chunks_directory_size(sizes[s], chunks[c]) + sizes[s]);
+            assert_int_equal(decode(payload, payload_size, sizes[s], chunks[c], out, true, NULL),
+                             WCODEC_OK);
             assert_memory_equal(data, out, sizes[s]);
             free(payload);
             free(data);
@@ -81,7 +89,8 @@ static void test_compresses(void **state)
     uint8_t *data = calloc(1, SIZE), *out = malloc(SIZE);
     assert_true(data && out);
     uint32_t coded, check;
-    assert_int_equal(wcodec_chunk_encode(memory, data, SIZE, 3, NULL, out, &coded, &check, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_chunk_encode(memory, data, SIZE, 3, NULL, out, &coded, &check, NULL),
+                     WCODEC_OK);
     assert_true(coded < 100);
     assert_int_equal(ZSTD_getFrameContentSize(out, coded), SIZE);
     assert_int_equal(check, (uint32_t)XXH3_64bits(data, SIZE));
@@ -105,11 +114,14 @@ static void test_slow_levels(void **state)
                 data[i] = random ? (uint8_t)(r >> 33) : (uint8_t)(i / 4096 % 2 ? i : r >> 40 & 3);
             }
             memset(payload, 0, 16);
-            assert_int_equal(wcodec_chunk_encode(memory, data, SIZE, level, NULL, payload + 16, &coded, &check, NULL), WCODEC_OK);
+            assert_int_equal(wcodec_chunk_encode(memory, data, SIZE, level, NULL, payload + 16,
+                                                 &coded, &check, NULL),
+                             WCODEC_OK);
             assert_int_equal(coded == SIZE, random);
             wcodec_store_u32(payload, coded);
             wcodec_store_u32(payload + 4, check);
-            assert_int_equal(decode(payload, 16 + (uint64_t)coded, SIZE, SIZE, out, true, NULL), WCODEC_OK);
+            assert_int_equal(decode(payload, 16 + (uint64_t)coded, SIZE, SIZE, out, true, NULL),
+                             WCODEC_OK);
             assert_memory_equal(data, out, SIZE);
         }
     free(data);
@@ -136,7 +148,9 @@ static void test_cancel(void **state)
     wcodec_reporter_init(&reporter, &progress, SIZE);
     reporter.last = 0; /* long ago */
     wcodec_cancel_init(&cancel, &reporter);
-    assert_int_equal(wcodec_chunk_encode(memory, data, SIZE, 19, &cancel, out, &coded, &check, NULL), WCODEC_ERROR_CANCELLED);
+    assert_int_equal(
+        wcodec_chunk_encode(memory, data, SIZE, 19, &cancel, out, &coded, &check, NULL),
+        WCODEC_ERROR_CANCELLED);
     assert_int_equal(coded, 7);
     assert_int_equal(check, 7);
     free(data);
@@ -149,11 +163,15 @@ static void test_encode_limits(void **state)
     uint8_t byte = 5, out = 0;
     uint32_t coded, check;
     wcodec_error err = {0};
-    assert_int_equal(wcodec_chunk_encode(memory, &byte, (size_t)WCODEC_CHUNK_MAX + 1, 3, NULL, &out, &coded, &check, &err), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_chunk_encode(memory, &byte, 1, 3, NULL, &out, &coded, &check, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_chunk_encode(memory, &byte, (size_t)WCODEC_CHUNK_MAX + 1, 3, NULL, &out,
+                                         &coded, &check, &err),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_chunk_encode(memory, &byte, 1, 3, NULL, &out, &coded, &check, NULL),
+                     WCODEC_OK);
     assert_int_equal(coded, 1);
     assert_int_equal(out, 5);
-    assert_int_equal(wcodec_chunk_encode(memory, &byte, 0, 3, NULL, &out, &coded, &check, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_chunk_encode(memory, &byte, 0, 3, NULL, &out, &coded, &check, NULL),
+                     WCODEC_OK);
     assert_int_equal(coded, 0);
 }
 
@@ -185,11 +203,13 @@ static void make_stored(uint8_t payload[DIR_PAYLOAD])
     }
 }
 
-static void expect_corrupt(const uint8_t *payload, uint64_t payload_size, uint64_t size, uint64_t chunk)
+static void expect_corrupt(const uint8_t *payload, uint64_t payload_size, uint64_t size,
+                           uint64_t chunk)
 {
     uint8_t out[DIR_SIZE];
     wcodec_error err = {0};
-    assert_int_equal(decode(payload, payload_size, size, chunk, out, true, &err), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(decode(payload, payload_size, size, chunk, out, true, &err),
+                     WCODEC_ERROR_CORRUPT);
     assert_int_equal(err.status, WCODEC_ERROR_CORRUPT);
     assert_true(err.text[0] != 0);
 }
@@ -236,12 +256,14 @@ static void expect_bad_frame(const void *frame, size_t frame_size, uint64_t size
     wcodec_store_u32(payload + 4, (uint32_t)XXH3_64bits(right, size));
     memcpy(payload + 16, frame, frame_size);
     wcodec_error err = {0};
-    assert_int_equal(decode(payload, 16 + frame_size, size, size, out, false, &err), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(decode(payload, 16 + frame_size, size, size, out, false, &err),
+                     WCODEC_ERROR_CORRUPT);
     free(payload);
     free(out);
 }
 
-static size_t compress(ZSTD_CCtx *c, int content_size, const void *data, size_t size, uint8_t *frame, size_t room)
+static size_t compress(ZSTD_CCtx *c, int content_size, const void *data, size_t size,
+                       uint8_t *frame, size_t room)
 {
     ZSTD_CCtx_reset(c, ZSTD_reset_session_and_parameters);
     ZSTD_CCtx_setParameter(c, ZSTD_c_contentSizeFlag, content_size);
@@ -266,7 +288,8 @@ static void test_frames_that_lie(void **state)
     frame[n] = 0;
     expect_bad_frame(frame, n + 1, SIZE, data); /* a byte after the frame */
     expect_bad_frame(frame, n - 1, SIZE, data); /* cut */
-    /* A frame that may be skipped, before and after the right one; two frames that together have the size. */
+    /* A frame that may be skipped, before and after the right one; two frames that together have
+     * the size. */
     uint8_t joined[2 * SIZE] = {0x50, 0x2a, 0x4d, 0x18, 0, 0, 0, 0};
     memcpy(joined + 8, frame, n);
     expect_bad_frame(joined, n + 8, SIZE, data);
@@ -288,8 +311,10 @@ static void test_check_is_compared(void **state)
     for (unsigned i = DIR_BYTES; i < DIR_PAYLOAD; i++) {
         make_stored(payload);
         payload[i] ^= 0x10;
-        assert_int_equal(decode(payload, DIR_PAYLOAD, DIR_SIZE, DIR_CHUNK, out, true, NULL), WCODEC_ERROR_CORRUPT);
-        assert_int_equal(decode(payload, DIR_PAYLOAD, DIR_SIZE, DIR_CHUNK, out, false, NULL), WCODEC_OK);
+        assert_int_equal(decode(payload, DIR_PAYLOAD, DIR_SIZE, DIR_CHUNK, out, true, NULL),
+                         WCODEC_ERROR_CORRUPT);
+        assert_int_equal(decode(payload, DIR_PAYLOAD, DIR_SIZE, DIR_CHUNK, out, false, NULL),
+                         WCODEC_OK);
     }
 }
 
@@ -304,7 +329,8 @@ static void test_damage(void **state)
     uint8_t *payload = encode(data, SIZE, CHUNK, &payload_size);
     for (size_t bit = 0; bit < 8 * payload_size; bit++) {
         payload[bit / 8] ^= (uint8_t)(1u << bit % 8);
-        /* A zstd frame has bits without a meaning (its unused bit, its window's size): then the bytes must be right. */
+        /* A zstd frame has bits without a meaning (its unused bit, its window's size): then the
+         * bytes must be right. */
         if (decode(payload, payload_size, SIZE, CHUNK, out, true, NULL) == WCODEC_OK)
             assert_memory_equal(data, out, SIZE);
         payload[bit / 8] ^= (uint8_t)(1u << bit % 8);
@@ -328,7 +354,8 @@ static void test_out_of_memory(void **state)
         struct support_allocator failing;
         support_allocator_init(&failing, n);
         struct wcodec_chunks *chunks = NULL;
-        wcodec_status status = wcodec_chunks_read(DIR_SIZE, DIR_CHUNK, payload, DIR_PAYLOAD, &failing.allocator, &chunks, NULL);
+        wcodec_status status = wcodec_chunks_read(DIR_SIZE, DIR_CHUNK, payload, DIR_PAYLOAD,
+                                                  &failing.allocator, &chunks, NULL);
         if (status == WCODEC_OK) {
             assert_true(n > 0);
             wcodec_chunks_free(chunks);
@@ -342,10 +369,17 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_compresses),       cmocka_unit_test(test_encode_limits),
-        cmocka_unit_test(test_slow_levels),       cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_directory_size),    cmocka_unit_test(test_bad_directory),    cmocka_unit_test(test_frames_that_lie),
-        cmocka_unit_test(test_check_is_compared), cmocka_unit_test(test_damage),           cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_compresses),
+        cmocka_unit_test(test_encode_limits),
+        cmocka_unit_test(test_slow_levels),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_directory_size),
+        cmocka_unit_test(test_bad_directory),
+        cmocka_unit_test(test_frames_that_lie),
+        cmocka_unit_test(test_check_is_compared),
+        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Every mode on every kind of block: the way there and back gives the block, and what the way back gives is what doc/format.md says, computed here in exact
- * integers. */
+/* Every mode on every kind of block: the way there and back gives the block, and what the way back
+ * gives is what doc/format.md says, computed here in exact integers. */
 #include "support.h"
 
 #include "coding/predict.h"
@@ -18,15 +18,16 @@ static void make_block(uint64_t *seed, unsigned kind, unsigned bits, uint16_t *e
     for (unsigned i = 0; i < WCODEC_BLOCK; i++) {
         const uint64_t x = support_random(seed);
         const unsigned values[KINDS] = {
-            (unsigned)x,                                              /* anything */
-            (unsigned)(r + 3 * (i % 16) + 5 * (i / 16) + (x & 3)),    /* a slope, through the wrap of the range */
-            mask,                                                     /* both ends */
+            (unsigned)x, /* anything */
+            (unsigned)(r + 3 * (i % 16) + 5 * (i / 16) +
+                       (x & 3)), /* a slope, through the wrap of the range */
+            mask,                /* both ends */
             half,
             half - 1,
             x & 1 ? half : half - 1,
             x & 1 ? mask : 0,
             0,
-            (unsigned)(i % 16 == 0 || i < 16 ? x : r),                /* edges apart */
+            (unsigned)(i % 16 == 0 || i < 16 ? x : r), /* edges apart */
         };
         e[i] = (uint16_t)(values[kind] & mask);
     }
@@ -50,7 +51,8 @@ static int64_t half(int64_t v, unsigned bits)
 
 static void inverse_of_four(const int64_t c[4], unsigned bits, int64_t x[4])
 {
-    const int64_t m = c[0] - half(c[1], bits), n = m + c[1], a = c[2] - half(c[3], bits), b = a + c[3];
+    const int64_t m = c[0] - half(c[1], bits), n = m + c[1], a = c[2] - half(c[3], bits),
+                  b = a + c[3];
     x[0] = m - half(a, bits);
     x[1] = x[0] + a;
     x[2] = n - half(b, bits);
@@ -74,7 +76,8 @@ static void inverse_of_square(int64_t c[4][4], unsigned bits)
 
 static void transform_back_by_the_text(unsigned bits, const uint16_t *d, uint16_t *out)
 {
-    static const int rows[16] = {0, 0, 1, 1, 1, 2, 2, 2, 0, 0, 1, 2, 3, 3, 3, 3}, columns[16] = {1, 2, 0, 1, 2, 0, 1, 2, 0, 3, 3, 3, 0, 1, 2, 3};
+    static const int rows[16] = {0, 0, 1, 1, 1, 2, 2, 2, 0, 0, 1, 2, 3, 3, 3, 3},
+                     columns[16] = {1, 2, 0, 1, 2, 0, 1, 2, 0, 3, 3, 3, 0, 1, 2, 3};
     int64_t means[4][4];
     for (int i = 0; i < 16; i++)
         means[i / 4][i % 4] = d[128 + i];
@@ -86,7 +89,8 @@ static void transform_back_by_the_text(unsigned bits, const uint16_t *d, uint16_
         c[0][0] = means[i / 4][i % 4];
         inverse_of_square(c, bits);
         for (int k = 0; k < 16; k++)
-            out[16 * (i / 4 * 4 + k / 4) + i % 4 * 4 + k % 4] = (uint16_t)((uint64_t)c[k / 4][k % 4] & (((uint64_t)1 << bits) - 1));
+            out[16 * (i / 4 * 4 + k / 4) + i % 4 * 4 + k % 4] =
+                (uint16_t)((uint64_t)c[k / 4][k % 4] & (((uint64_t)1 << bits) - 1));
     }
 }
 
@@ -101,10 +105,15 @@ static void reconstruct_by_the_text(unsigned mode, unsigned bits, const uint16_t
     for (int i = 0; i < 256; i++)
         r[i] = mode & 8 && i > 0 ? (r[i - 1] + d[i]) % modulus : d[i] % modulus;
     for (int i = 0; i < 256; i++) {
-        const int64_t left = i % 16 > 0 ? e[i - 1] : 0, top = i / 16 > 0 ? e[i - 16] : 0, corner = i % 16 > 0 && i / 16 > 0 ? e[i - 17] : 0;
+        const int64_t left = i % 16 > 0 ? e[i - 1] : 0, top = i / 16 > 0 ? e[i - 16] : 0,
+                      corner = i % 16 > 0 && i / 16 > 0 ? e[i - 17] : 0;
         const int64_t a = as_signed(top - corner, bits), b = as_signed(left - corner, bits);
-        const int64_t nearest = llabs(a) <= llabs(b) && llabs(a) <= llabs(a + b) ? left : llabs(b) <= llabs(a + b) ? top : corner;
-        const int64_t p[6] = {0, left, top, top + floor_half(as_signed(left - top, bits)), left + top - corner, nearest};
+        const int64_t nearest = llabs(a) <= llabs(b) && llabs(a) <= llabs(a + b) ? left
+                                : llabs(b) <= llabs(a + b)                       ? top
+                                                                                 : corner;
+        const int64_t p[6] = {
+            0,      left, top, top + floor_half(as_signed(left - top, bits)), left + top - corner,
+            nearest};
         e[i] = ((r[i] + p[mode & 7]) % modulus + modulus) % modulus;
         out[i] = (uint16_t)e[i];
     }
@@ -161,9 +170,11 @@ static void test_purpose(void **state)
     assert_int_equal(d[255], 0);
     wcodec_block_residuals(WCODEC_PREDICTOR_AVERAGE, 1, e, d);
     assert_int_equal(d[255], 5);
-    assert_string_equal(wcodec_predictor_name(WCODEC_PREDICTOR_PAETH | WCODEC_MODE_DIFFERENTIAL), "paeth");
+    assert_string_equal(wcodec_predictor_name(WCODEC_PREDICTOR_PAETH | WCODEC_MODE_DIFFERENTIAL),
+                        "paeth");
     assert_string_equal(wcodec_predictor_name(WCODEC_PREDICTOR_WHT), "wht");
-    /* A slope: differences within sub-blocks are the same for all, the mean of all stands first in its band, and what mixes directions is nothing. */
+    /* A slope: differences within sub-blocks are the same for all, the mean of all stands first in
+     * its band, and what mixes directions is nothing. */
     wcodec_block_residuals(WCODEC_PREDICTOR_WHT, 1, e, d);
     const unsigned bands[16] = {6, 3, 14, 0, 0, 7, 0, 0, 174, 0, 0, 0, 0, 0, 0, 0};
     for (unsigned i = 0; i < 256; i++)
@@ -178,6 +189,7 @@ static void test_purpose(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_modes), cmocka_unit_test(test_purpose)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_modes),
+                                       cmocka_unit_test(test_purpose)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,13 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tables: what is written is read again, and everything that is no table is refused (BADINPUT class C). */
+/* Tables: what is written is read again, and everything that is no table is refused (BADINPUT class
+ * C). */
 #include "support.h"
 
 #include "coding/table.h"
 #include "core/error.h"
 
-static void read_ok(const uint8_t *bytes, size_t size, unsigned profile, unsigned width, struct wcodec_table *table)
+static void read_ok(const uint8_t *bytes, size_t size, unsigned profile, unsigned width,
+                    struct wcodec_table *table)
 {
     struct wcodec_cursor cursor = {bytes, bytes + size};
     wcodec_error err;
@@ -16,12 +18,14 @@ static void read_ok(const uint8_t *bytes, size_t size, unsigned profile, unsigne
     assert_ptr_equal(cursor.at, bytes + size);
 }
 
-static void refused(const uint8_t *bytes, size_t size, unsigned profile, unsigned width, const char *text)
+static void refused(const uint8_t *bytes, size_t size, unsigned profile, unsigned width,
+                    const char *text)
 {
     struct wcodec_cursor cursor = {bytes, bytes + size};
     struct wcodec_table table;
     wcodec_error err;
-    assert_int_equal(wcodec_table_read(&cursor, profile, width, false, &table, &err), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_table_read(&cursor, profile, width, false, &table, &err),
+                     WCODEC_ERROR_CORRUPT);
     if (!strstr(err.text, text))
         fail_msg("'%s' does not say '%s'", err.text, text);
     assert_ptr_equal(cursor.at, bytes);
@@ -30,11 +34,15 @@ static void refused(const uint8_t *bytes, size_t size, unsigned profile, unsigne
 /* A valid table of `count` symbols with random frequencies. */
 static void random_table(uint64_t *seed, unsigned profile, unsigned width, struct wcodec_table *t)
 {
-    const unsigned total = 1u << wcodec_profile_bits(profile), symbols = profile == WCODEC_PAIRS ? 256 : 1u << width, count = 2 + (unsigned)(support_random(seed) % (symbols - 1));
+    const unsigned total = 1u << wcodec_profile_bits(profile),
+                   symbols = profile == WCODEC_PAIRS ? 256 : 1u << width,
+                   count = 2 + (unsigned)(support_random(seed) % (symbols - 1));
     memset(t, 0, sizeof *t);
     t->profile = (uint8_t)profile;
     t->width = (uint8_t)width;
-    t->base = (uint8_t)(profile == WCODEC_PAIRS && width > 4 ? support_random(seed) % ((1u << width) - 15) : 0);
+    t->base =
+        (uint8_t)(profile == WCODEC_PAIRS && width > 4 ? support_random(seed) % ((1u << width) - 15)
+                                                       : 0);
     for (unsigned left = count; left;) {
         const unsigned s = (unsigned)(support_random(seed) % symbols);
         if (!t->freq[s]) {
@@ -45,7 +53,8 @@ static void random_table(uint64_t *seed, unsigned profile, unsigned width, struc
         }
     }
     for (unsigned left = total - count; left;) {
-        const unsigned s = (unsigned)(support_random(seed) % symbols), more = 1 + (unsigned)(support_random(seed) % (left < 300 ? left : 300));
+        const unsigned s = (unsigned)(support_random(seed) % symbols),
+                       more = 1 + (unsigned)(support_random(seed) % (left < 300 ? left : 300));
         if (t->freq[s]) {
             t->freq[s] = (uint16_t)(t->freq[s] + more);
             left -= more;
@@ -61,7 +70,9 @@ static void test_round_trip(void **state)
     uint64_t seed = support_seed();
     (void)state;
     for (unsigned i = 0; i < 3000; i++) {
-        const unsigned profile = 1 + i % 3, width = profile == WCODEC_PAIRS ? 4 + (unsigned)(support_random(&seed) % 5) : 1 + (unsigned)(support_random(&seed) % 8);
+        const unsigned profile = 1 + i % 3, width = profile == WCODEC_PAIRS
+                                                        ? 4 + (unsigned)(support_random(&seed) % 5)
+                                                        : 1 + (unsigned)(support_random(&seed) % 8);
         struct wcodec_table table, again;
         uint8_t bytes[WCODEC_TABLE_MAX_BYTES];
         random_table(&seed, profile, width, &table);
@@ -71,12 +82,14 @@ static void test_round_trip(void **state)
         assert_memory_equal(&table, &again, sizeof table);
         for (size_t cut = 0; cut < size; cut++) {
             struct wcodec_cursor cursor = {bytes, bytes + cut};
-            assert_int_equal(wcodec_table_read(&cursor, profile, width, false, &again, NULL), WCODEC_ERROR_CORRUPT);
+            assert_int_equal(wcodec_table_read(&cursor, profile, width, false, &again, NULL),
+                             WCODEC_ERROR_CORRUPT);
         }
     }
 }
 
-/* Each slot's entry is the inverse of pushing the symbol: it names symbol and frequency, and biases count up from 0. */
+/* Each slot's entry is the inverse of pushing the symbol: it names symbol and frequency, and biases
+ * count up from 0. */
 static void test_entries(void **state)
 {
     uint64_t seed = support_seed() + 1;
@@ -118,7 +131,8 @@ static void test_one_symbol(void **state)
     struct wcodec_table table;
     uint8_t bytes[WCODEC_TABLE_MAX_BYTES];
     uint32_t entries[256];
-    struct wcodec_cursor cursor = {one, one + 3}, cut = {one, one + 2}, bad = {other, other + 3}, wide = {beyond, beyond + 3};
+    struct wcodec_cursor cursor = {one, one + 3}, cut = {one, one + 2}, bad = {other, other + 3},
+                         wide = {beyond, beyond + 3};
     (void)state;
     assert_int_equal(wcodec_table_read(&cursor, WCODEC_P8, 8, true, &table, NULL), WCODEC_OK);
     assert_int_equal(table.count, 1);
@@ -126,9 +140,12 @@ static void test_one_symbol(void **state)
     assert_true(wcodec_table_is_constant(&table));
     assert_int_equal(wcodec_table_write(&table, bytes), 3);
     assert_memory_equal(bytes, one, 3);
-    assert_int_equal(wcodec_table_read(&cut, WCODEC_P8, 8, true, &table, NULL), WCODEC_ERROR_CORRUPT);
-    assert_int_equal(wcodec_table_read(&bad, WCODEC_P8, 8, true, &table, NULL), WCODEC_ERROR_CORRUPT);
-    assert_int_equal(wcodec_table_read(&wide, WCODEC_P8, 4, true, &table, NULL), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_table_read(&cut, WCODEC_P8, 8, true, &table, NULL),
+                     WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_table_read(&bad, WCODEC_P8, 8, true, &table, NULL),
+                     WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_table_read(&wide, WCODEC_P8, 4, true, &table, NULL),
+                     WCODEC_ERROR_CORRUPT);
     /* A step leaves any state as it is. */
     wcodec_table_entries(&table, entries);
     for (uint32_t x = 1u << 16; x >= 1u << 16; x += 0x10abcd) {
@@ -161,7 +178,8 @@ static void test_p12_refusals(void **state)
 static void test_pair_refusals(void **state)
 {
     uint8_t bytes[WCODEC_TABLE_MAX_BYTES];
-    struct wcodec_table table = {.profile = WCODEC_PAIRS, .width = 8, .base = 240, .count = 2, .order = {0, 255}};
+    struct wcodec_table table = {
+        .profile = WCODEC_PAIRS, .width = 8, .base = 240, .count = 2, .order = {0, 255}};
     (void)state;
     table.freq[0] = 1;
     table.freq[255] = 4095;
@@ -179,7 +197,8 @@ static void test_pair_refusals(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_entries),       cmocka_unit_test(test_p8_refusals), cmocka_unit_test(test_one_symbol),
+        cmocka_unit_test(test_round_trip),   cmocka_unit_test(test_entries),
+        cmocka_unit_test(test_p8_refusals),  cmocka_unit_test(test_one_symbol),
         cmocka_unit_test(test_p12_refusals), cmocka_unit_test(test_pair_refusals),
     };
     return cmocka_run_group_tests_name("coding/table", tests, NULL, NULL);

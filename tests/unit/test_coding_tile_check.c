@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The tile check: every single-bit flip is seen, for certain; pairs of flips and other damage as far as 2^-32 lets a test see. */
+/* The tile check: every single-bit flip is seen, for certain; pairs of flips and other damage as
+ * far as 2^-32 lets a test see. */
 #include "support.h"
 
 #include "coding/tile.h"
@@ -12,15 +13,17 @@ static void fill(uint64_t *seed, uint8_t *data, size_t size)
         data[i] = (uint8_t)support_random(seed);
 }
 
-/* A flip of bit b in the lane's word j changes the low and high half of A by a known amount, with or without a carry; mixed they must not vanish, whatever the
- * data: for all j that a tile can have. */
+/* A flip of bit b in the lane's word j changes the low and high half of A by a known amount, with
+ * or without a carry; mixed they must not vanish, whatever the data: for all j that a tile can
+ * have. */
 static void test_single_flips_by_arithmetic(void **state)
 {
     (void)state;
     for (uint64_t j = 0; j < 4096; j++)
         for (unsigned b = 0; b < 32; b++) {
             const uint64_t d = (uint64_t)(0x4CF5AD43u + 81006u * (uint32_t)j) << b;
-            assert_true(((0x4CF5AD43u + 81006u * (uint32_t)j) & 1) && 0x4CF5AD43u + 81006 * j < 1ull << 31);
+            assert_true(((0x4CF5AD43u + 81006u * (uint32_t)j) & 1) &&
+                        0x4CF5AD43u + 81006 * j < 1ull << 31);
             const uint32_t low = (uint32_t)d * 0x9E3779B1u, high = (uint32_t)(d >> 32);
             assert_true(low + high * 0x85EBCA77u != 0);
             assert_true(low + (high + 1) * 0x85EBCA77u != 0);
@@ -45,7 +48,8 @@ static void test_single_flips(void **state)
     }
 }
 
-/* All pairs of flips within one lane change A: checked on the sums, where no luck is involved. Random pairs, swapped words and bytes change the check. */
+/* All pairs of flips within one lane change A: checked on the sums, where no luck is involved.
+ * Random pairs, swapped words and bytes change the check. */
 static void test_pairs(void **state)
 {
     uint64_t seed = support_seed() + 1;
@@ -60,14 +64,16 @@ static void test_pairs(void **state)
         /* Lane 5 owns bytes 40 to 47 of each 256. */
         for (unsigned a = 0; a < 32 * 64; a++)
             for (unsigned b = a + 1; b < 32 * 64; b += 1 + (unsigned)(support_random(&seed) % 97)) {
-                const size_t at = a / 64 * 256 + 40 + a % 64 / 8, bt = b / 64 * 256 + 40 + b % 64 / 8;
+                const size_t at = a / 64 * 256 + 40 + a % 64 / 8,
+                             bt = b / 64 * 256 + 40 + b % 64 / 8;
                 data[at] ^= (uint8_t)(1u << a % 8);
                 data[bt] ^= (uint8_t)(1u << b % 8);
                 /* Only this lane can change. */
                 uint64_t sum = 0;
                 for (unsigned g = 0; g < 32; g++)
                     for (unsigned i = 0; i < 2; i++)
-                        sum += (uint64_t)wcodec_load_u32(data + 256 * g + 40 + 4 * i) * (0x4CF5AD43u + 81006u * (2 * g + i));
+                        sum += (uint64_t)wcodec_load_u32(data + 256 * g + 40 + 4 * i) *
+                               (0x4CF5AD43u + 81006u * (2 * g + i));
                 assert_true(sum != sums[5]);
                 data[at] ^= (uint8_t)(1u << a % 8);
                 data[bt] ^= (uint8_t)(1u << b % 8);
@@ -76,7 +82,8 @@ static void test_pairs(void **state)
         assert_memory_equal(sums, bent, sizeof sums);
         const uint32_t check = wcodec_tile_check_finish(sums);
         for (unsigned i = 0; i < 20000 && round < 2; i++) {
-            const size_t a = support_random(&seed) % sizeof data, b = support_random(&seed) % sizeof data;
+            const size_t a = support_random(&seed) % sizeof data,
+                         b = support_random(&seed) % sizeof data;
             const uint8_t old = data[a], other = data[b];
             data[a] = other;
             data[b] = old;

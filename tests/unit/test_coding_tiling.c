@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tilings and payload prefixes: written and read again; every parameter and every descriptor that is not allowed is refused by name (BADINPUT classes C and
- * D). */
+/* Tilings and payload prefixes: written and read again; every parameter and every descriptor that
+ * is not allowed is refused by name (BADINPUT classes C and D). */
 #include "support.h"
 #include "support_tiles.h"
 
 #include "core/error.h"
 
-static wcodec_status read_bytes(const uint8_t *bytes, size_t size, uint64_t tensor, wcodec_error *err)
+static wcodec_status read_bytes(const uint8_t *bytes, size_t size, uint64_t tensor,
+                                wcodec_error *err)
 {
     struct wcodec_cursor cursor = {bytes, bytes + size};
     struct wcodec_tiling t;
@@ -44,12 +45,14 @@ static void refused(const uint8_t *bytes, size_t size, uint64_t tensor, const ch
         fail_msg("'%s' does not say '%s'", err.text, text);
 }
 
-#define REFUSED(tensor, text, ...) refused((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), tensor, text)
+#define REFUSED(tensor, text, ...) \
+    refused((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}), tensor, text)
 
 static void test_parameters(void **state)
 {
     (void)state;
-    assert_int_equal(read_bytes((const uint8_t[]){0, 12, 0, 1, 2, 8, 2, 1, 0, 16}, 10, 100, NULL), WCODEC_OK);
+    assert_int_equal(read_bytes((const uint8_t[]){0, 12, 0, 1, 2, 8, 2, 1, 0, 16}, 10, 100, NULL),
+                     WCODEC_OK);
     REFUSED(100, "out of range", 4, 12, 0, 1, 2, 8, 2, 1, 0, 16);
     REFUSED(100, "tile size", 0, 11, 0, 1, 2, 8, 2, 1, 0, 16);
     REFUSED(100, "tile size", 0, 17, 0, 1, 2, 8, 2, 1, 0, 16);
@@ -73,8 +76,9 @@ static void test_parameters(void **state)
     REFUSED(100, "both", 0, 12, 0, 3, 1, 2, 1, 2, 2, 4, 2, 1, 0, 16);
     REFUSED(100, "no field is coded", 0, 12, 0, 1, 1, 8, 16);
     REFUSED(100, "does not fit", 0, 12, 0, 2, 0, 4, 16, 2, 4, 2, 1, 0, 16);
-    REFUSED(100, "more than 8", 2, 12, 0, 0, 0, 0, 9, 2, 1, 2, 1, 0, 2, 1, 2, 1, 0, 2, 1, 2, 1, 0, 2, 1, 2, 1, 0, 2, 1, 2, 1, 0, 2, 1, 2, 1, 0, 2, 1, 2, 1, 0, 2, 1, 2, 1, 0, 2, 8, 2,
-            1, 0, 16);
+    REFUSED(100, "more than 8", 2, 12, 0, 0, 0, 0, 9, 2, 1, 2, 1, 0, 2, 1, 2, 1, 0, 2, 1, 2, 1, 0,
+            2, 1, 2, 1, 0, 2, 1, 2, 1, 0, 2, 1, 2, 1, 0, 2, 1, 2, 1, 0, 2, 1, 2, 1, 0, 2, 8, 2, 1,
+            0, 16);
 }
 
 /* One tensor whose prefix is bent in one place at a time. */
@@ -90,7 +94,9 @@ static void bend_refused(struct bent *b, uint64_t at, uint32_t value, const char
     wcodec_error err;
     const uint32_t old = wcodec_load_u32(b->x.payload + at);
     wcodec_store_u32(b->x.payload + at, value);
-    assert_int_equal(wcodec_tiles_read(&b->x.tiling, b->x.payload, b->x.payload_size, &wcodec_default_allocator, &tiles, &err), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_tiles_read(&b->x.tiling, b->x.payload, b->x.payload_size,
+                                       &wcodec_default_allocator, &tiles, &err),
+                     WCODEC_ERROR_CORRUPT);
     if (!strstr(err.text, text))
         fail_msg("'%s' does not say '%s'", err.text, text);
     wcodec_store_u32(b->x.payload + at, old);
@@ -106,19 +112,24 @@ static void test_prefix(void **state)
     /* int8 4+4 with two P8 tables and runs: five tiles, the last a part. */
     *t = (struct wcodec_tiling){.tile_log2 = 12, .field_count = 2};
     t->fields[0] = (struct wcodec_field){.kind = WCODEC_FIELD_RAW, .width = 4};
-    t->fields[1] = (struct wcodec_field){.kind = WCODEC_FIELD_CODED, .width = 4, .profile = WCODEC_P8, .tables = 3, .run_log2 = 9};
+    t->fields[1] = (struct wcodec_field){
+        .kind = WCODEC_FIELD_CODED, .width = 4, .profile = WCODEC_P8, .tables = 3, .run_log2 = 9};
     do {
         support_tensor_free(&b.x);
         support_tensor_code(&seed, 4 * 4096 + 1000, &b.x);
-        assert_int_equal(wcodec_tiles_read(t, b.x.payload, b.x.payload_size, &wcodec_default_allocator, &tiles, NULL), WCODEC_OK);
-        const bool plain = tiles->streams[0].mode == 0 && tiles->streams[1].mode == 0 && tiles->streams[4].mode == 0;
+        assert_int_equal(wcodec_tiles_read(t, b.x.payload, b.x.payload_size,
+                                           &wcodec_default_allocator, &tiles, NULL),
+                         WCODEC_OK);
+        const bool plain = tiles->streams[0].mode == 0 && tiles->streams[1].mode == 0 &&
+                           tiles->streams[4].mode == 0;
         wcodec_tiles_free(tiles);
         if (plain)
             break;
     } while (1);
     /* The directory ends 5 * 2 bytes of runs (16 with padding) before the prefix does. */
     b.streams = t->prefix_size - 16 - wcodec_align_u64(5 * 12, 16) + 5 * 4;
-    const uint32_t s = wcodec_load_u32(b.x.payload + b.streams), o = wcodec_load_u32(b.x.payload + b.streams + 4);
+    const uint32_t s = wcodec_load_u32(b.x.payload + b.streams),
+                   o = wcodec_load_u32(b.x.payload + b.streams + 4);
     bend_refused(&b, b.streams, s | 1u << 28, "reserved");
     bend_refused(&b, b.streams + 4, o | 1u << 17, "reserved");
     bend_refused(&b, b.streams, s | 3u << 24, "mode 3");
@@ -130,17 +141,26 @@ static void test_prefix(void **state)
     bend_refused(&b, b.streams, s - 8, "the parts of a payload");
     bend_refused(&b, b.streams + 4, o + 1, "the parts of a payload");
     bend_refused(&b, t->prefix_size - 16, 0xffffffff, "names table 3");
-    bend_refused(&b, t->prefix_size - 16 + 8, 0x10, "names table");  /* runs of the last tile that it has not */
+    bend_refused(&b, t->prefix_size - 16 + 8, 0x10,
+                 "names table"); /* runs of the last tile that it has not */
     bend_refused(&b, t->prefix_size - 4, 1, "does not end");
     /* Sizes. */
     wcodec_error err;
-    assert_int_equal(wcodec_tiles_read(t, b.x.payload, b.x.payload_size - 1, &wcodec_default_allocator, &tiles, &err), WCODEC_ERROR_CORRUPT);
-    assert_int_equal(wcodec_tiles_read(t, b.x.payload, b.x.payload_size + 1, &wcodec_default_allocator, &tiles, &err), WCODEC_ERROR_CORRUPT);
-    assert_int_equal(wcodec_tiles_read(t, b.x.payload, t->prefix_size - 1, &wcodec_default_allocator, &tiles, &err), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_tiles_read(t, b.x.payload, b.x.payload_size - 1,
+                                       &wcodec_default_allocator, &tiles, &err),
+                     WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_tiles_read(t, b.x.payload, b.x.payload_size + 1,
+                                       &wcodec_default_allocator, &tiles, &err),
+                     WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_tiles_read(t, b.x.payload, t->prefix_size - 1,
+                                       &wcodec_default_allocator, &tiles, &err),
+                     WCODEC_ERROR_CORRUPT);
     for (uint64_t cut = 0; cut < t->prefix_size; cut++) {
         struct wcodec_tiling shorter = *t;
         shorter.prefix_size = cut;
-        assert_int_equal(wcodec_tiles_read(&shorter, b.x.payload, b.x.payload_size, &wcodec_default_allocator, &tiles, &err), WCODEC_ERROR_CORRUPT);
+        assert_int_equal(wcodec_tiles_read(&shorter, b.x.payload, b.x.payload_size,
+                                           &wcodec_default_allocator, &tiles, &err),
+                         WCODEC_ERROR_CORRUPT);
     }
     support_tensor_free(&b.x);
 }
@@ -153,10 +173,13 @@ static void test_no_memory_for_promises(void **state)
     wcodec_error err;
     uint8_t prefix[1024] = {0};
     (void)state;
-    t.fields[0] = (struct wcodec_field){.kind = WCODEC_FIELD_CODED, .width = 8, .profile = WCODEC_P12, .tables = 1};
+    t.fields[0] = (struct wcodec_field){
+        .kind = WCODEC_FIELD_CODED, .width = 8, .profile = WCODEC_P12, .tables = 1};
     assert_int_equal(wcodec_tiling_derive(&t, 1ull << 48, &err), WCODEC_OK);
     assert_int_equal(t.tiles, 1ull << 36);
-    assert_int_equal(wcodec_tiles_read(&t, prefix, 1ull << 40, &wcodec_default_allocator, &tiles, &err), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(
+        wcodec_tiles_read(&t, prefix, 1ull << 40, &wcodec_default_allocator, &tiles, &err),
+        WCODEC_ERROR_CORRUPT);
     assert_non_null(strstr(err.text, "cannot be described"));
 }
 
@@ -170,7 +193,9 @@ static void test_extents(void **state)
         struct wcodec_tiles *tiles;
         uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS], next[WCODEC_AREAS];
         support_tensor_make(&seed, 0, &x);
-        assert_int_equal(wcodec_tiles_read(&x.tiling, x.payload, x.payload_size, &wcodec_default_allocator, &tiles, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_tiles_read(&x.tiling, x.payload, x.payload_size,
+                                           &wcodec_default_allocator, &tiles, NULL),
+                         WCODEC_OK);
         wcodec_tiles_extent(tiles, 0, x.tiling.tiles, begin, stop);
         assert_memory_equal(begin, tiles->area_begin, sizeof begin);
         assert_memory_equal(stop, tiles->area_end, sizeof stop);
@@ -181,7 +206,9 @@ static void test_extents(void **state)
             if (tile > 0)
                 assert_memory_equal(begin, next, sizeof begin);
             memcpy(next, stop, sizeof next);
-            uint8_t *copies[WCODEC_AREAS], *out = malloc((size_t)wcodec_tile_elements(&x.tiling, tile) << x.tiling.element_log2);
+            uint8_t *copies[WCODEC_AREAS],
+                *out =
+                    malloc((size_t)wcodec_tile_elements(&x.tiling, tile) << x.tiling.element_log2);
             for (unsigned a = 0; a < WCODEC_AREAS; a++) {
                 copies[a] = malloc(stop[a] - begin[a] + 1);
                 memcpy(copies[a], x.payload + begin[a], stop[a] - begin[a]);
@@ -201,10 +228,8 @@ static void test_extents(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_parameters),
-        cmocka_unit_test(test_prefix),
-        cmocka_unit_test(test_no_memory_for_promises),
+        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_parameters),
+        cmocka_unit_test(test_prefix),     cmocka_unit_test(test_no_memory_for_promises),
         cmocka_unit_test(test_extents),
     };
     return cmocka_run_group_tests_name("coding/tiling", tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The integer transforms against their definitions in double precision, both ways. What wraps is compared with the oracle's integers, by whole files. */
+/* The integer transforms against their definitions in double precision, both ways. What wraps is
+ * compared with the oracle's integers, by whole files. */
 #include "support.h"
 
 #include "coding/transform.h"
@@ -28,11 +29,13 @@ static void inverse(unsigned transform, const int32_t *coefficients, double *val
     for (unsigned i = 0; i < BLOCK; i++) {
         values[i] = 0;
         for (unsigned k = 0; k < BLOCK; k++)
-            values[i] += 64 * coefficients[k] * basis(transform, k / SIDE, i / SIDE) * basis(transform, k % SIDE, i % SIDE);
+            values[i] += 64 * coefficients[k] * basis(transform, k / SIDE, i / SIDE) *
+                         basis(transform, k % SIDE, i % SIDE);
     }
 }
 
-/* Each coefficient alone, and many at random: the error is that of rounding and of 12-bit constants. */
+/* Each coefficient alone, and many at random: the error is that of rounding and of 12-bit
+ * constants. */
 static void test_definition(void **state)
 {
     uint64_t seed = support_seed();
@@ -51,7 +54,8 @@ static void test_definition(void **state)
             for (unsigned k = 0; k < BLOCK; k++)
                 size += abs(q[k]);
             for (unsigned k = 0; k < BLOCK; k++)
-                assert_true(fabs(z[k] - exact[k]) <= (t == WCODEC_TRANSFORM_NONE ? 0 : 8 + 64 * size / 2000));
+                assert_true(fabs(z[k] - exact[k]) <=
+                            (t == WCODEC_TRANSFORM_NONE ? 0 : 8 + 64 * size / 2000));
         }
 }
 
@@ -77,15 +81,18 @@ static void test_round_trip(void **state)
                 assert_true(fabs(z[i] / 64.0 - x[i]) < 3);
                 squares += (z[i] / 64.0 - x[i]) * (z[i] / 64.0 - x[i]);
             }
-            /* A step's mean squared error is 1/12 of its square; 64 of them deviate little from it. */
+            /* A step's mean squared error is 1/12 of its square; 64 of them deviate little from it.
+             */
             assert_true(squares / BLOCK > 0.03 && squares / BLOCK < 0.16);
         }
 }
 
-/* All of 16 bits are allowed; what comes of the largest must be the same bits wherever this is compiled. */
+/* All of 16 bits are allowed; what comes of the largest must be the same bits wherever this is
+ * compiled. */
 static void test_extremes(void **state)
 {
-    static const uint32_t sums[WCODEC_TRANSFORMS] = {0xa78473c0, 0x4d2e33d8, 0x519c6d88}; /* as the oracle has them */
+    static const uint32_t sums[WCODEC_TRANSFORMS] = {0xa78473c0, 0x4d2e33d8,
+                                                     0x519c6d88}; /* as the oracle has them */
     (void)state;
     for (unsigned t = 0; t < WCODEC_TRANSFORMS; t++) {
         uint64_t seed = 5;
@@ -93,7 +100,8 @@ static void test_extremes(void **state)
         for (unsigned rep = 0; rep < 50; rep++) {
             int32_t q[BLOCK], z[BLOCK];
             for (unsigned k = 0; k < BLOCK; k++)
-                q[k] = support_random(&seed) % 3 ? (support_random(&seed) & 1 ? 32767 : -32768) : (int16_t)support_random(&seed);
+                q[k] = support_random(&seed) % 3 ? (support_random(&seed) & 1 ? 32767 : -32768)
+                                                 : (int16_t)support_random(&seed);
             wcodec_transform_inverse(t, q, z);
             for (unsigned k = 0; k < BLOCK; k++)
                 sum = sum * 0x01000193 + (uint32_t)z[k];
@@ -115,11 +123,13 @@ static void test_orders(void **state)
     }
     for (unsigned k = 0; k < BLOCK; k++) {
         const unsigned place = zigzag[k], next = zigzag[k + 1 < BLOCK ? k + 1 : k];
-        const int down = (int)(next / SIDE) - (int)(place / SIDE), right = (int)(next % SIDE) - (int)(place % SIDE);
+        const int down = (int)(next / SIDE) - (int)(place / SIDE),
+                  right = (int)(next % SIDE) - (int)(place % SIDE);
         assert_int_equal(wcodec_orders[WCODEC_ORDER_ROWS][k], k);
         assert_int_equal(wcodec_orders[WCODEC_ORDER_COLUMNS][k], SIDE * (k % SIDE) + k / SIDE);
         /* Along a diagonal, or one step to the next. */
-        assert_true(k + 1 == BLOCK || (down + right == 0 && abs(down) == 1) || (down + right == 1 && down * right == 0));
+        assert_true(k + 1 == BLOCK || (down + right == 0 && abs(down) == 1) ||
+                    (down + right == 1 && down * right == 0));
     }
     assert_int_equal(zigzag[1], 1);
     assert_string_equal(wcodec_order_name(WCODEC_ORDER_PRODUCTS), "products");
@@ -129,7 +139,8 @@ static void test_orders(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_definition), cmocka_unit_test(test_round_trip), cmocka_unit_test(test_extremes),
-                                       cmocka_unit_test(test_orders)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_definition), cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_extremes), cmocka_unit_test(test_orders)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

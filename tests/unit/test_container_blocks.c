@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Tensors in blocks through the public interface: written, described, decoded whole and by rows from memory and from a file, restored, and within little
- * memory. */
+/* Tensors in blocks through the public interface: written, described, decoded whole and by rows
+ * from memory and from a file, restored, and within little memory. */
 #include "support_model.h"
 
 #include <string.h>
@@ -16,9 +16,15 @@ struct model {
 };
 
 static const struct model models[] = {
-    {WCODEC_DTYPE_I8, 600, 257, 2, WCODEC_PREDICT_AUTO, 0},     {WCODEC_DTYPE_U8, 1100, 16, 2, WCODEC_PREDICT_PLANAR, 13}, {WCODEC_DTYPE_BF16, 333, 100, 2, WCODEC_PREDICT_AVERAGE, 12},
-    {WCODEC_DTYPE_I16, 65, 2000, 2, WCODEC_PREDICT_PAETH, 16},  {WCODEC_DTYPE_I8, 40, 9 * 77, 4, WCODEC_PREDICT_LEFT, 12},  {WCODEC_DTYPE_F16, 17, 1 << 19, 2, WCODEC_PREDICT_TOP, 0},
-    {WCODEC_DTYPE_I8, 16, 1 << 17, 2, WCODEC_PREDICT_LEFT, 14}, {WCODEC_DTYPE_U8, 501, 130, 2, WCODEC_PREDICT_WHT, 12},       {WCODEC_DTYPE_BF16, 90, 333, 2, WCODEC_PREDICT_WHT, 0},
+    {WCODEC_DTYPE_I8, 600, 257, 2, WCODEC_PREDICT_AUTO, 0},
+    {WCODEC_DTYPE_U8, 1100, 16, 2, WCODEC_PREDICT_PLANAR, 13},
+    {WCODEC_DTYPE_BF16, 333, 100, 2, WCODEC_PREDICT_AVERAGE, 12},
+    {WCODEC_DTYPE_I16, 65, 2000, 2, WCODEC_PREDICT_PAETH, 16},
+    {WCODEC_DTYPE_I8, 40, 9 * 77, 4, WCODEC_PREDICT_LEFT, 12},
+    {WCODEC_DTYPE_F16, 17, 1 << 19, 2, WCODEC_PREDICT_TOP, 0},
+    {WCODEC_DTYPE_I8, 16, 1 << 17, 2, WCODEC_PREDICT_LEFT, 14},
+    {WCODEC_DTYPE_U8, 501, 130, 2, WCODEC_PREDICT_WHT, 12},
+    {WCODEC_DTYPE_BF16, 90, 333, 2, WCODEC_PREDICT_WHT, 0},
 };
 
 static uint8_t *make_data(uint64_t *seed, const struct model *m, size_t *size)
@@ -27,7 +33,8 @@ static uint8_t *make_data(uint64_t *seed, const struct model *m, size_t *size)
     *size = (size_t)(m->rows * m->columns) << w;
     uint8_t *data = malloc(*size);
     for (uint64_t i = 0; i < m->rows * m->columns; i++) {
-        const unsigned v = (unsigned)(3 * (i / m->columns) + 5 * (i % m->columns) + support_random(seed) % 7);
+        const unsigned v =
+            (unsigned)(3 * (i / m->columns) + 5 * (i % m->columns) + support_random(seed) % 7);
         data[i << w] = (uint8_t)v;
         if (w)
             data[(i << w) + 1] = (uint8_t)(v >> 8);
@@ -35,7 +42,8 @@ static uint8_t *make_data(uint64_t *seed, const struct model *m, size_t *size)
     return data;
 }
 
-static void write_model(wcodec_context *context, const struct model *m, const uint8_t *data, size_t size, struct support_sink *out)
+static void write_model(wcodec_context *context, const struct model *m, const uint8_t *data,
+                        size_t size, struct support_sink *out)
 {
     const uint64_t flat[] = {m->rows, m->columns}, deep[] = {m->rows, m->columns / 9, 3, 3};
     wcodec_encode_options options;
@@ -44,8 +52,11 @@ static void write_model(wcodec_context *context, const struct model *m, const ui
     wcodec_encode_options_init(&options);
     options.predict = m->predict;
     options.tile_log2 = m->tile_log2;
-    assert_int_equal(wcodec_writer_create(context, support_sink_write, out, &options, &writer, &err), WCODEC_OK);
-    assert_int_equal(wcodec_writer_declare(writer, "t", m->dtype, m->rank == 2 ? flat : deep, m->rank, &err), WCODEC_OK);
+    assert_int_equal(
+        wcodec_writer_create(context, support_sink_write, out, &options, &writer, &err), WCODEC_OK);
+    assert_int_equal(
+        wcodec_writer_declare(writer, "t", m->dtype, m->rank == 2 ? flat : deep, m->rank, &err),
+        WCODEC_OK);
     if (wcodec_writer_data(writer, data, size, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     assert_int_equal(wcodec_writer_finish(writer, NULL, &err), WCODEC_OK);
@@ -54,7 +65,10 @@ static void write_model(wcodec_context *context, const struct model *m, const ui
 
 static void check_description(const wcodec_reader *reader, const struct model *m)
 {
-    static const char *const names[] = {[WCODEC_PREDICT_LEFT] = "left", [WCODEC_PREDICT_TOP] = "top", [WCODEC_PREDICT_AVERAGE] = "average", [WCODEC_PREDICT_PLANAR] = "planar", [WCODEC_PREDICT_PAETH] = "paeth", [WCODEC_PREDICT_WHT] = "wht"};
+    static const char *const names[] = {
+        [WCODEC_PREDICT_LEFT] = "left",       [WCODEC_PREDICT_TOP] = "top",
+        [WCODEC_PREDICT_AVERAGE] = "average", [WCODEC_PREDICT_PLANAR] = "planar",
+        [WCODEC_PREDICT_PAETH] = "paeth",     [WCODEC_PREDICT_WHT] = "wht"};
     wcodec_tensor_info info;
     uint64_t blocks = 0;
     assert_int_equal(wcodec_reader_tensor(reader, 0, &info, NULL), WCODEC_OK);
@@ -83,7 +97,8 @@ static void check_restore(const wcodec_reader *reader, const uint8_t *data, size
     support_sink_free(&file);
 }
 
-static void check_file(wcodec_context *context, uint64_t *seed, const struct model *m, const struct support_sink *coded, const uint8_t *data, size_t size)
+static void check_file(wcodec_context *context, uint64_t *seed, const struct model *m,
+                       const struct support_sink *coded, const uint8_t *data, size_t size)
 {
     wcodec_reader *reader;
     FILE *file = tmpfile();
@@ -98,15 +113,18 @@ static void check_file(wcodec_context *context, uint64_t *seed, const struct mod
 }
 
 /* Parts of the tensor's size are enough to take rows of it, and to restore it. */
-static void check_little_memory(const struct model *m, const struct support_sink *coded, const uint8_t *data, size_t size)
+static void check_little_memory(const struct model *m, const struct support_sink *coded,
+                                const uint8_t *data, size_t size)
 {
     wcodec_context *context = support_context_limited(2, 3 << 20);
     wcodec_reader *reader;
     uint8_t *out = malloc(size);
     wcodec_error err = {0};
-    assert_int_equal(wcodec_reader_open_memory(context, coded->data, coded->size, &reader, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, coded->data, coded->size, &reader, NULL),
+                     WCODEC_OK);
     if (wcodec_reader_decode(reader, 0, out, size, NULL, &err) != WCODEC_OK)
-        fail_msg("%llu x %llu: %s", (unsigned long long)m->rows, (unsigned long long)m->columns, err.text);
+        fail_msg("%llu x %llu: %s", (unsigned long long)m->rows, (unsigned long long)m->columns,
+                 err.text);
     assert_memory_equal(out, data, size);
     wcodec_reader_close(reader);
     wcodec_context_destroy(context);
@@ -126,7 +144,8 @@ static void test_models(void **state)
         support_sink_init(&coded);
         uint8_t *data = make_data(&seed, m, &size);
         write_model(context, m, data, size, &coded);
-        assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, NULL),
+                         WCODEC_OK);
         check_description(reader, m);
         support_expect_rows(reader, 0, 1, &seed, m->rows, data, size);
         check_restore(reader, data, size);
@@ -162,6 +181,7 @@ static void test_threads(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_models), cmocka_unit_test(test_threads)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_models),
+                                       cmocka_unit_test(test_threads)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,11 +15,14 @@
 
 static const char *const meta = "\"__metadata__\":{\"format\":\"pt\"}";
 
-static void compress_memory(wcodec_context *context, const void *data, size_t size, const wcodec_encode_options *options, struct support_sink *sink, wcodec_encode_report *report)
+static void compress_memory(wcodec_context *context, const void *data, size_t size,
+                            const wcodec_encode_options *options, struct support_sink *sink,
+                            wcodec_encode_report *report)
 {
     wcodec_error err = {0};
     support_sink_init(sink);
-    if (wcodec_compress_memory(context, data, size, support_sink_write, sink, options, report, &err) != WCODEC_OK)
+    if (wcodec_compress_memory(context, data, size, support_sink_write, sink, options, report,
+                               &err) != WCODEC_OK)
         fail_msg("compress: %s", err.text);
 }
 
@@ -36,7 +39,8 @@ static void expect_hash(const void *data, size_t size, const uint8_t hash[16])
     assert_memory_equal(canonical.digest, hash, 16);
 }
 
-/* Tensors of every dtype, and one that is not known, of odd sizes and kinds of data; some of them twice. */
+/* Tensors of every dtype, and one that is not known, of odd sizes and kinds of data; some of them
+ * twice. */
 static void make_model(struct support_model *m, uint64_t *seed, unsigned rounds)
 {
     static const uint64_t sizes[] = {0, 2, 4, 8, 6, 10, 100, 1000, 4094, 4096, 4098, 20000};
@@ -46,9 +50,14 @@ static void make_model(struct support_model *m, uint64_t *seed, unsigned rounds)
             char name[40];
             unsigned bits = wcodec_dtype_bits((wcodec_dtype)d);
             uint64_t n = sizes[support_random(seed) % (sizeof sizes / sizeof *sizes)];
-            n += bits >= 8 ? support_random(seed) % 2 : n % 4 ? 2 : 0; /* packed types: whole bytes */
-            snprintf(name, sizeof name, "layer.%u.%s", r, d ? wcodec_dtype_name((wcodec_dtype)d) : "new");
-            support_model_add(m, name, d ? wcodec_dtype_name((wcodec_dtype)d) : "F3_NEW", bits, n, (enum support_pattern)(support_random(seed) % SUPPORT_PATTERNS), seed);
+            n += bits >= 8 ? support_random(seed) % 2
+                 : n % 4   ? 2
+                           : 0; /* packed types: whole bytes */
+            snprintf(name, sizeof name, "layer.%u.%s", r,
+                     d ? wcodec_dtype_name((wcodec_dtype)d) : "new");
+            support_model_add(m, name, d ? wcodec_dtype_name((wcodec_dtype)d) : "F3_NEW", bits, n,
+                              (enum support_pattern)(support_random(seed) % SUPPORT_PATTERNS),
+                              seed);
         }
 }
 
@@ -126,7 +135,8 @@ static void test_what_the_reader_lists(void **state)
     wcodec_tensor_info info;
     const char *key, *value;
     uint8_t bytes[10000];
-    assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL),
+                     WCODEC_OK);
     assert_int_equal(wcodec_reader_file(reader, 0, &file, NULL), WCODEC_OK);
     assert_string_equal(file.name, "model.safetensors");
     assert_int_equal(file.safetensors, 1);
@@ -199,7 +209,8 @@ static void test_opaque(void **state)
             assert_int_equal(report.tensors, 0);
             assert_true(report.note[0] != 0);
             support_expect_restores(context, &sink, data, sizes[i]);
-            assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL), WCODEC_OK);
+            assert_int_equal(
+                wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL), WCODEC_OK);
             for (uint64_t e = 0; e < wcodec_reader_entry_count(reader); e++) {
                 assert_int_equal(wcodec_reader_entry(reader, e, &info, NULL), WCODEC_OK);
                 assert_true(info.size <= 1 << 24);
@@ -225,7 +236,9 @@ static void test_raw_and_strict(void **state)
     compress_memory(context, m.file, m.file_size, &options, &sink, &report);
     assert_int_equal(report.safetensors, 1);
     support_sink_free(&sink);
-    assert_int_equal(wcodec_compress_memory(context, m.file, m.file_size - 1, support_sink_write, &sink, &options, &report, &err), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_compress_memory(context, m.file, m.file_size - 1, support_sink_write,
+                                            &sink, &options, &report, &err),
+                     WCODEC_ERROR_CORRUPT);
     assert_non_null(strstr(err.text, "no safetensors file"));
     assert_int_equal(sink.calls, 0);
     options.raw = 1;
@@ -259,7 +272,8 @@ static void test_long_note(void **state)
         compress_memory(context, m.file, m.file_size, NULL, &sink, &report);
         assert_int_equal(report.safetensors, 0);
         assert_true(strlen(report.note) < sizeof report.note);
-        assert_true((unsigned char)report.note[strlen(report.note) - 1] < 0x80 || (unsigned char)report.note[strlen(report.note) - 1] == 0xA4);
+        assert_true((unsigned char)report.note[strlen(report.note) - 1] < 0x80 ||
+                    (unsigned char)report.note[strlen(report.note) - 1] == 0xA4);
         support_sink_free(&sink);
         support_model_free(&m);
         wcodec_context_destroy(context);
@@ -323,8 +337,10 @@ static void test_aliases(void **state)
     compress_memory(context, m.file, m.file_size, NULL, &sink, &report);
     assert_int_equal(report.aliases, 3);
     support_expect_restores(context, &sink, m.file, m.file_size);
-    assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL), WCODEC_OK);
-    static const uint64_t equals[][2] = {{1, 1}, {5003, 3}, {5004, 3}}; /* tensor, entry (the header is entry 0) */
+    assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL),
+                     WCODEC_OK);
+    static const uint64_t equals[][2] = {
+        {1, 1}, {5003, 3}, {5004, 3}}; /* tensor, entry (the header is entry 0) */
     for (size_t i = 0; i < 3; i++) {
         assert_int_equal(wcodec_reader_tensor(reader, equals[i][0], &info, NULL), WCODEC_OK);
         assert_int_equal(info.coding, WCODEC_CODING_ALIAS);
@@ -336,12 +352,14 @@ static void test_aliases(void **state)
     wcodec_context_destroy(context);
 }
 
-static wcodec_coding coding_of(wcodec_context *context, const struct support_sink *sink, const char *name)
+static wcodec_coding coding_of(wcodec_context *context, const struct support_sink *sink,
+                               const char *name)
 {
     wcodec_reader *reader;
     wcodec_tensor_info info;
     uint64_t i;
-    assert_int_equal(wcodec_reader_open_memory(context, sink->data, sink->size, &reader, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, sink->data, sink->size, &reader, NULL),
+                     WCODEC_OK);
     assert_int_equal(wcodec_reader_find(reader, name, &i, NULL), WCODEC_OK);
     assert_int_equal(wcodec_reader_tensor(reader, i, &info, NULL), WCODEC_OK);
     wcodec_reader_close(reader);
@@ -356,7 +374,8 @@ static void test_patterns(void **state)
     struct support_sink sink;
     wcodec_encode_options options;
     wcodec_context *context = support_context(1, NULL);
-    static const char *const first[] = {"a.*", NULL}, *const second[] = {"*.x", NULL}, *const none[] = {NULL};
+    static const char *const first[] = {"a.*", NULL}, *const second[] = {"*.x", NULL},
+                             *const none[] = {NULL};
     support_model_init(&m);
     support_model_add(&m, "a.x", "BF16", 16, 9000, SUPPORT_WEIGHTS, &seed);
     support_model_add(&m, "a.y", "BF16", 16, 9000, SUPPORT_WEIGHTS, &seed);
@@ -366,8 +385,9 @@ static void test_patterns(void **state)
         const char *const *include, *const *exclude;
         bool weight[3];
     } cases[] = {
-        {NULL, NULL, {true, true, true}}, {first, NULL, {true, true, false}}, {NULL, second, {false, true, false}},
-        {first, second, {false, true, false}}, {none, NULL, {false, false, false}}, {NULL, none, {true, true, true}},
+        {NULL, NULL, {true, true, true}},     {first, NULL, {true, true, false}},
+        {NULL, second, {false, true, false}}, {first, second, {false, true, false}},
+        {none, NULL, {false, false, false}},  {NULL, none, {true, true, true}},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         static const char *const names[] = {"a.x", "a.y", "b.x"};
@@ -377,7 +397,8 @@ static void test_patterns(void **state)
         compress_memory(context, m.file, m.file_size, &options, &sink, NULL);
         support_expect_restores(context, &sink, m.file, m.file_size);
         for (unsigned n = 0; n < 3; n++)
-            assert_int_equal(coding_of(context, &sink, names[n]), cases[i].weight[n] ? WCODEC_CODING_TILES : WCODEC_CODING_CHUNKS);
+            assert_int_equal(coding_of(context, &sink, names[n]),
+                             cases[i].weight[n] ? WCODEC_CODING_TILES : WCODEC_CODING_CHUNKS);
         support_sink_free(&sink);
     }
     support_model_free(&m);
@@ -418,7 +439,8 @@ static void test_write_fails(void **state)
         wcodec_encode_report report = {.size = 12345};
         support_sink_init(&sink);
         sink.fail_at = n;
-        wcodec_status status = wcodec_compress_memory(context, m.file, m.file_size, support_sink_write, &sink, NULL, &report, &err);
+        wcodec_status status = wcodec_compress_memory(
+            context, m.file, m.file_size, support_sink_write, &sink, NULL, &report, &err);
         unsigned calls = sink.calls;
         support_sink_free(&sink);
         if (status == WCODEC_OK) {
@@ -449,7 +471,8 @@ static void test_out_of_memory(void **state)
         wcodec_error err = {0};
         support_sink_init(&sink);
         allocator.left = n;
-        wcodec_status status = wcodec_compress_memory(context, m.file, m.file_size, support_sink_write, &sink, NULL, NULL, &err);
+        wcodec_status status = wcodec_compress_memory(context, m.file, m.file_size,
+                                                      support_sink_write, &sink, NULL, NULL, &err);
         allocator.left = SUPPORT_NEVER;
         if (status == WCODEC_OK) {
             support_expect_restores(context, &sink, m.file, m.file_size);
@@ -496,7 +519,9 @@ static void test_progress(void **state)
     assert_int_equal(c.last, m.file_size);
     assert_int_equal(c.total, m.file_size);
     c = (struct canceller){.stop_at = 0};
-    assert_int_equal(wcodec_compress_memory(context, m.file, m.file_size, support_sink_write, &sink, &options, NULL, NULL), WCODEC_ERROR_CANCELLED);
+    assert_int_equal(wcodec_compress_memory(context, m.file, m.file_size, support_sink_write, &sink,
+                                            &options, NULL, NULL),
+                     WCODEC_ERROR_CANCELLED);
     assert_int_equal(c.calls, 1);
     support_sink_free(&sink);
     end(&m, context);
@@ -522,9 +547,14 @@ static void test_cancel_within(void **state)
             options.raw = raw;
             options.level = threads == 1 ? 9 : 7;
             support_sink_init(&sink);
-            assert_int_equal(wcodec_compress_memory(context, m.file, m.file_size, support_sink_write, &sink, &options, NULL, NULL), WCODEC_ERROR_CANCELLED);
+            assert_int_equal(wcodec_compress_memory(context, m.file, m.file_size,
+                                                    support_sink_write, &sink, &options, NULL,
+                                                    NULL),
+                             WCODEC_ERROR_CANCELLED);
             assert_int_equal(c.calls, 1);
-            assert_true(c.last < m.file_size || threads > 1); /* a calling thread that has nothing to code asks at the end */
+            assert_true(c.last < m.file_size ||
+                        threads >
+                            1); /* a calling thread that has nothing to code asks at the end */
             support_sink_free(&sink);
             wcodec_context_destroy(context);
         }
@@ -544,28 +574,70 @@ static void test_bad_options(void **state)
         } o = {.more = 0};
         wcodec_encode_options_init(&o.options);
         switch (i) {
-        case 0: o.options.level = 0; break;
-        case 1: o.options.level = 10; break;
-        case 2: o.options.tile_log2 = 11; break;
-        case 3: o.options.tile_log2 = 17; break;
-        case 4: o.options.profile = (wcodec_profile)4; break;
-        case 5: o.options.tune = (wcodec_tune)2; break;
-        case 6: o.options.struct_size = 0; break;
-        case 7: o.options.struct_size = offsetof(wcodec_encode_options, predict) - 8; break;
-        case 8: o.options.struct_size = sizeof o; o.more = 1; break;
-        case 9: o.options.predict = (wcodec_predict)8; break;
-        case 10: o.options.lossy = (wcodec_lossy_target)4; break;
-        case 11: o.options.lossy_scale = (wcodec_lossy_scaling)2; break;
-        case 12: o.options.lossy = WCODEC_LOSSY_SNR, o.options.lossy_value = -1; break;
-        case 13: o.options.lossy = WCODEC_LOSSY_ERROR; break; /* 0 */
-        case 14: o.options.lossy = WCODEC_LOSSY_ERROR, o.options.lossy_value = 1, o.options.lossy_scale = WCODEC_LOSSY_SCALE_ROW; break;
-        case 15: o.options.lossy = WCODEC_LOSSY_BITS, o.options.lossy_value = 33; break;
-        case 16: o.options.lossy = WCODEC_LOSSY_BITS, o.options.lossy_value = (double)NAN; break;
+        case 0:
+            o.options.level = 0;
+            break;
+        case 1:
+            o.options.level = 10;
+            break;
+        case 2:
+            o.options.tile_log2 = 11;
+            break;
+        case 3:
+            o.options.tile_log2 = 17;
+            break;
+        case 4:
+            o.options.profile = (wcodec_profile)4;
+            break;
+        case 5:
+            o.options.tune = (wcodec_tune)2;
+            break;
+        case 6:
+            o.options.struct_size = 0;
+            break;
+        case 7:
+            o.options.struct_size = offsetof(wcodec_encode_options, predict) - 8;
+            break;
+        case 8:
+            o.options.struct_size = sizeof o;
+            o.more = 1;
+            break;
+        case 9:
+            o.options.predict = (wcodec_predict)8;
+            break;
+        case 10:
+            o.options.lossy = (wcodec_lossy_target)4;
+            break;
+        case 11:
+            o.options.lossy_scale = (wcodec_lossy_scaling)2;
+            break;
+        case 12:
+            o.options.lossy = WCODEC_LOSSY_SNR, o.options.lossy_value = -1;
+            break;
+        case 13:
+            o.options.lossy = WCODEC_LOSSY_ERROR;
+            break; /* 0 */
+        case 14:
+            o.options.lossy = WCODEC_LOSSY_ERROR, o.options.lossy_value = 1,
+            o.options.lossy_scale = WCODEC_LOSSY_SCALE_ROW;
+            break;
+        case 15:
+            o.options.lossy = WCODEC_LOSSY_BITS, o.options.lossy_value = 33;
+            break;
+        case 16:
+            o.options.lossy = WCODEC_LOSSY_BITS, o.options.lossy_value = (double)NAN;
+            break;
         /* an older caller, who has no such member */
-        case 17: o.options.struct_size = offsetof(wcodec_encode_options, predict), o.options.predict = (wcodec_predict)8; break;
-        default: o.options.struct_size = sizeof o; break; /* a newer caller who asks for nothing new */
+        case 17:
+            o.options.struct_size = offsetof(wcodec_encode_options, predict),
+            o.options.predict = (wcodec_predict)8;
+            break;
+        default:
+            o.options.struct_size = sizeof o;
+            break; /* a newer caller who asks for nothing new */
         }
-        wcodec_status status = wcodec_compress_memory(context, "x", 1, support_sink_write, &sink, &o.options, NULL, NULL);
+        wcodec_status status = wcodec_compress_memory(context, "x", 1, support_sink_write, &sink,
+                                                      &o.options, NULL, NULL);
         assert_int_equal(status, i >= 17 ? WCODEC_OK : WCODEC_ERROR_USAGE);
         assert_int_equal(sink.calls != 0, i >= 17);
     }
@@ -601,7 +673,9 @@ static void test_memory_limit(void **state)
     support_sink_free(&free_sink);
     options.limits.max_memory = 100000;
     assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_compress_memory(context, m.file, m.file_size, support_sink_write, &sink, NULL, NULL, NULL), WCODEC_ERROR_LIMIT);
+    assert_int_equal(wcodec_compress_memory(context, m.file, m.file_size, support_sink_write, &sink,
+                                            NULL, NULL, NULL),
+                     WCODEC_ERROR_LIMIT);
     assert_int_equal(sink.calls, 0);
     wcodec_context_destroy(context);
     support_model_free(&m);
@@ -646,10 +720,14 @@ static void test_file_changes(void **state)
         meddler.how = (enum meddling)how;
         assert_int_equal(write(meddler.fd, m.file, m.file_size), m.file_size);
         support_sink_init(&meddler.sink);
-        assert_int_equal(wcodec_compress_fd(context, meddler.fd, support_sink_write, &meddler.sink, NULL, NULL, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_compress_fd(context, meddler.fd, support_sink_write, &meddler.sink,
+                                            NULL, NULL, NULL),
+                         WCODEC_OK);
         support_expect_restores(context, &meddler.sink, m.file, m.file_size);
         support_sink_free(&meddler.sink);
-        assert_int_equal(wcodec_compress_fd(context, meddler.fd, meddle, &meddler, NULL, NULL, &err), WCODEC_ERROR_IO);
+        assert_int_equal(
+            wcodec_compress_fd(context, meddler.fd, meddle, &meddler, NULL, NULL, &err),
+            WCODEC_ERROR_IO);
         assert_true(err.text[0] != 0);
         support_sink_free(&meddler.sink);
         fclose(f);
@@ -665,8 +743,11 @@ static void test_no_regular_file(void **state)
     wcodec_context *context = support_context(1, NULL);
     support_sink_init(&sink);
     assert_int_equal(pipe(ends), 0);
-    assert_int_equal(wcodec_compress_fd(context, ends[0], support_sink_write, &sink, NULL, NULL, NULL), WCODEC_ERROR_IO);
-    assert_int_equal(wcodec_compress_fd(context, -1, support_sink_write, &sink, NULL, NULL, NULL), WCODEC_ERROR_IO);
+    assert_int_equal(
+        wcodec_compress_fd(context, ends[0], support_sink_write, &sink, NULL, NULL, NULL),
+        WCODEC_ERROR_IO);
+    assert_int_equal(wcodec_compress_fd(context, -1, support_sink_write, &sink, NULL, NULL, NULL),
+                     WCODEC_ERROR_IO);
     assert_int_equal(sink.calls, 0);
     close(ends[0]);
     close(ends[1]);
@@ -676,11 +757,15 @@ static void test_no_regular_file(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip), cmocka_unit_test(test_what_the_reader_lists), cmocka_unit_test(test_misaligned_memory), cmocka_unit_test(test_opaque),
-        cmocka_unit_test(test_raw_and_strict), cmocka_unit_test(test_long_note), cmocka_unit_test(test_tiny_tensors), cmocka_unit_test(test_aliases),
-        cmocka_unit_test(test_patterns), cmocka_unit_test(test_levels), cmocka_unit_test(test_write_fails), cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_progress), cmocka_unit_test(test_cancel_within), cmocka_unit_test(test_bad_options), cmocka_unit_test(test_memory_limit), cmocka_unit_test(test_file_changes),
-        cmocka_unit_test(test_no_regular_file),
+        cmocka_unit_test(test_round_trip),        cmocka_unit_test(test_what_the_reader_lists),
+        cmocka_unit_test(test_misaligned_memory), cmocka_unit_test(test_opaque),
+        cmocka_unit_test(test_raw_and_strict),    cmocka_unit_test(test_long_note),
+        cmocka_unit_test(test_tiny_tensors),      cmocka_unit_test(test_aliases),
+        cmocka_unit_test(test_patterns),          cmocka_unit_test(test_levels),
+        cmocka_unit_test(test_write_fails),       cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_progress),          cmocka_unit_test(test_cancel_within),
+        cmocka_unit_test(test_bad_options),       cmocka_unit_test(test_memory_limit),
+        cmocka_unit_test(test_file_changes),      cmocka_unit_test(test_no_regular_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

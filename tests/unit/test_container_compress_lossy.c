@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Files that are compressed with loss: what the reader says of them and gives back, whatever the threads; what patterns and equal tensors do; without memory, and
- * cancelled. */
+/* Files that are compressed with loss: what the reader says of them and gives back, whatever the
+ * threads; what patterns and equal tensors do; without memory, and cancelled. */
 #include "support_model.h"
 
 #include "coding/lossy.h"
@@ -17,14 +17,17 @@ static const struct {
     uint64_t rows, columns;
     int like; /* number of the tensor with the same bytes, or -1 */
 } tensors[TENSORS] = {
-    {"smooth", WCODEC_DTYPE_F32, 300, 260, -1},    {"noise", WCODEC_DTYPE_BF16, 200, 300, -1},     {"twin", WCODEC_DTYPE_BF16, 200, 300, 1},
-    {"reshaped", WCODEC_DTYPE_BF16, 300, 200, 1},  {"kept.twin", WCODEC_DTYPE_BF16, 200, 300, 1},  {"typed", WCODEC_DTYPE_F16, 200, 300, 1},
-    {"integers", WCODEC_DTYPE_I16, 200, 300, 1},   {"small", WCODEC_DTYPE_F32, 3, 5, -1},          {"large", WCODEC_DTYPE_BF16, 900, 1000, -1},
+    {"smooth", WCODEC_DTYPE_F32, 300, 260, -1},    {"noise", WCODEC_DTYPE_BF16, 200, 300, -1},
+    {"twin", WCODEC_DTYPE_BF16, 200, 300, 1},      {"reshaped", WCODEC_DTYPE_BF16, 300, 200, 1},
+    {"kept.twin", WCODEC_DTYPE_BF16, 200, 300, 1}, {"typed", WCODEC_DTYPE_F16, 200, 300, 1},
+    {"integers", WCODEC_DTYPE_I16, 200, 300, 1},   {"small", WCODEC_DTYPE_F32, 3, 5, -1},
+    {"large", WCODEC_DTYPE_BF16, 900, 1000, -1},
 };
 
 static size_t size_of(unsigned i)
 {
-    return (size_t)(tensors[i].rows * tensors[i].columns) * (tensors[i].dtype == WCODEC_DTYPE_F32 ? 4 : 2);
+    return (size_t)(tensors[i].rows * tensors[i].columns) *
+           (tensors[i].dtype == WCODEC_DTYPE_F32 ? 4 : 2);
 }
 
 static double noise(uint64_t *seed)
@@ -41,7 +44,8 @@ static void make_tensors(uint64_t *seed, uint8_t *data[TENSORS])
         double x = 0;
         data[i] = malloc(size_of(i));
         assert_non_null(data[i]);
-        for (size_t k = 0; k < size_of(i) && tensors[i].like < 0; k += tensors[i].dtype == WCODEC_DTYPE_F32 ? 4 : 2) {
+        for (size_t k = 0; k < size_of(i) && tensors[i].like < 0;
+             k += tensors[i].dtype == WCODEC_DTYPE_F32 ? 4 : 2) {
             x = i ? noise(seed) : 0.98 * x + 0.1 * noise(seed);
             const float f = (float)x;
             uint32_t bits;
@@ -62,12 +66,14 @@ static void free_tensors(uint8_t *data[TENSORS])
         free(data[i]);
 }
 
-static wcodec_status write_file(wcodec_context *context, uint8_t *const data[TENSORS], const wcodec_encode_options *options, struct support_sink *sink, wcodec_encode_report *report,
-                                wcodec_error *err)
+static wcodec_status write_file(wcodec_context *context, uint8_t *const data[TENSORS],
+                                const wcodec_encode_options *options, struct support_sink *sink,
+                                wcodec_encode_report *report, wcodec_error *err)
 {
     wcodec_writer *writer;
     support_sink_init(sink);
-    wcodec_status status = wcodec_writer_create(context, support_sink_write, sink, options, &writer, err);
+    wcodec_status status =
+        wcodec_writer_create(context, support_sink_write, sink, options, &writer, err);
     if (status != WCODEC_OK)
         return status;
     for (unsigned i = 0; i < TENSORS && status == WCODEC_OK; i++) {
@@ -83,14 +89,17 @@ static wcodec_status write_file(wcodec_context *context, uint8_t *const data[TEN
 }
 
 /* The safetensors file of the tensors: what a file without loss restores to. */
-static void make_original(wcodec_context *context, uint8_t *const data[TENSORS], struct support_sink *original)
+static void make_original(wcodec_context *context, uint8_t *const data[TENSORS],
+                          struct support_sink *original)
 {
     struct support_sink exact;
     wcodec_reader *reader;
     assert_int_equal(write_file(context, data, NULL, &exact, NULL, NULL), WCODEC_OK);
     support_sink_init(original);
-    assert_int_equal(wcodec_reader_open_memory(context, exact.data, exact.size, &reader, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_reader_restore(reader, 0, support_sink_write, original, NULL, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, exact.data, exact.size, &reader, NULL),
+                     WCODEC_OK);
+    assert_int_equal(wcodec_reader_restore(reader, 0, support_sink_write, original, NULL, NULL),
+                     WCODEC_OK);
     wcodec_reader_close(reader);
     support_sink_free(&exact);
 }
@@ -106,14 +115,16 @@ static wcodec_encode_options options_of(wcodec_lossy_target target, double value
 
 static double number(wcodec_dtype dtype, const uint8_t *data, size_t i)
 {
-    const uint32_t bits = dtype == WCODEC_DTYPE_F32 ? wcodec_load_u32(data + 4 * i) : (uint32_t)wcodec_load_u16(data + 2 * i) << 16;
+    const uint32_t bits = dtype == WCODEC_DTYPE_F32 ? wcodec_load_u32(data + 4 * i)
+                                                    : (uint32_t)wcodec_load_u16(data + 2 * i) << 16;
     float f;
     memcpy(&f, &bits, sizeof f);
     return (double)f;
 }
 
 /* What the reader says is what it gives. */
-static void check_tensor(const wcodec_reader *reader, unsigned i, const uint8_t *original, bool lossy)
+static void check_tensor(const wcodec_reader *reader, unsigned i, const uint8_t *original,
+                         bool lossy)
 {
     wcodec_tensor_info info;
     uint64_t n;
@@ -128,12 +139,14 @@ static void check_tensor(const wcodec_reader *reader, unsigned i, const uint8_t 
         double largest = 0, squares = 0;
         const size_t count = (size_t)(tensors[i].rows * tensors[i].columns);
         for (size_t k = 0; k < count; k++) {
-            const double e = number(tensors[i].dtype, got, k) - number(tensors[i].dtype, original, k);
+            const double e =
+                number(tensors[i].dtype, got, k) - number(tensors[i].dtype, original, k);
             largest = fmax(largest, fabs(e));
             squares += e * e;
         }
         assert_true(largest > 0 && largest == info.largest_error);
-        assert_true(fabs(squares / (double)count - info.mean_squared_error) <= 1e-9 * info.mean_squared_error);
+        assert_true(fabs(squares / (double)count - info.mean_squared_error) <=
+                    1e-9 * info.mean_squared_error);
         assert_true(10 * log10(info.mean_square / info.mean_squared_error) >= 30);
     }
     free(got);
@@ -161,10 +174,14 @@ static void test_file(void **state)
         context = support_context(threads, NULL);
         options.exclude = kept;
         support_sink_init(&sink);
-        assert_int_equal(wcodec_compress_memory(context, original.data, original.size, support_sink_write, &sink, &options, &report, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_compress_memory(context, original.data, original.size,
+                                                support_sink_write, &sink, &options, &report, NULL),
+                         WCODEC_OK);
         assert_int_equal(report.lossy, 6);
-        assert_int_equal(report.aliases, 2); /* twin of noise; integers of kept.twin, which is exact too */
-        assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL), WCODEC_OK);
+        assert_int_equal(report.aliases,
+                         2); /* twin of noise; integers of kept.twin, which is exact too */
+        assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL),
+                         WCODEC_OK);
         assert_int_equal(wcodec_reader_file(reader, 0, &file, NULL), WCODEC_OK);
         assert_int_equal(file.lossy, 6);
         assert_memory_equal(file.xxh128, report.xxh128, 16);
@@ -174,7 +191,8 @@ static void test_file(void **state)
         /* What is restored has the hash that the file says, checked in restoring. */
         struct support_sink restored;
         support_sink_init(&restored);
-        assert_int_equal(wcodec_reader_restore(reader, 0, support_sink_write, &restored, NULL, NULL), WCODEC_OK);
+        assert_int_equal(
+            wcodec_reader_restore(reader, 0, support_sink_write, &restored, NULL, NULL), WCODEC_OK);
         assert_int_equal(restored.size, original.size);
         assert_true(memcmp(restored.data, original.data, original.size) != 0);
         support_sink_free(&restored);
@@ -209,7 +227,8 @@ static void test_writer(void **state)
         options.lossy_scale = row ? WCODEC_LOSSY_SCALE_ROW : WCODEC_LOSSY_SCALE_TENSOR;
         assert_int_equal(write_file(context, data, &options, &sink, &report, NULL), WCODEC_OK);
         assert_int_equal(report.lossy, 7);
-        assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL),
+                         WCODEC_OK);
         for (unsigned i = 0; i < TENSORS; i++) {
             const bool lossy = i != 6 && i != 7;
             wcodec_tensor_info info;
@@ -233,7 +252,10 @@ static void test_out_of_memory(void **state)
     support_allocator_init(&allocator, SUPPORT_NEVER);
     wcodec_context *context = support_context(1, &allocator.allocator);
     for (unsigned target = WCODEC_LOSSY_SNR; target <= WCODEC_LOSSY_BITS; target++) {
-        const wcodec_encode_options options = options_of((wcodec_lossy_target)target, target == WCODEC_LOSSY_SNR ? 25 : target == WCODEC_LOSSY_ERROR ? 0.01 : 4);
+        const wcodec_encode_options options =
+            options_of((wcodec_lossy_target)target, target == WCODEC_LOSSY_SNR     ? 25
+                                                    : target == WCODEC_LOSSY_ERROR ? 0.01
+                                                                                   : 4);
         struct support_model m;
         support_model_init(&m);
         support_model_add(&m, "a", "F32", 32, 3000, SUPPORT_WEIGHTS, &seed);
@@ -244,7 +266,8 @@ static void test_out_of_memory(void **state)
             wcodec_error err = {0};
             support_sink_init(&sink);
             allocator.left = n;
-            const wcodec_status status = wcodec_compress_memory(context, m.file, m.file_size, support_sink_write, &sink, &options, NULL, &err);
+            const wcodec_status status = wcodec_compress_memory(
+                context, m.file, m.file_size, support_sink_write, &sink, &options, NULL, &err);
             allocator.left = SUPPORT_NEVER;
             support_sink_free(&sink);
             if (status == WCODEC_OK) {
@@ -279,7 +302,8 @@ static void test_out_of_memory_blocks(void **state)
     for (long n = 1; n < calls; n += calls / 29) {
         wcodec_error err = {0};
         allocator.left = n;
-        assert_int_equal(write_file(context, data, &options, &sink, NULL, &err), WCODEC_ERROR_MEMORY);
+        assert_int_equal(write_file(context, data, &options, &sink, NULL, &err),
+                         WCODEC_ERROR_MEMORY);
         allocator.left = SUPPORT_NEVER;
         support_sink_free(&sink);
     }
@@ -314,7 +338,8 @@ static void test_cancel(void **state)
         struct support_sink sink;
         options.progress = (wcodec_progress){stop, &left};
         support_sink_init(&sink);
-        const wcodec_status status = wcodec_compress_memory(context, m.file, m.file_size, support_sink_write, &sink, &options, NULL, NULL);
+        const wcodec_status status = wcodec_compress_memory(
+            context, m.file, m.file_size, support_sink_write, &sink, &options, NULL, NULL);
         assert_true(status == WCODEC_OK || status == WCODEC_ERROR_CANCELLED);
         cancelled += status == WCODEC_ERROR_CANCELLED;
         support_sink_free(&sink);
@@ -327,7 +352,9 @@ static void test_cancel(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_file),          cmocka_unit_test(test_writer), cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_out_of_memory_blocks),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_file), cmocka_unit_test(test_writer),
+                                       cmocka_unit_test(test_out_of_memory),
+                                       cmocka_unit_test(test_out_of_memory_blocks),
                                        cmocka_unit_test(test_cancel)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

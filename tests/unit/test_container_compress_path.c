@@ -29,7 +29,9 @@ static void test_compresses(void **state)
     assert_int_equal(utimensat(AT_FDCWD, "m.safetensors", times, 0), 0);
     support_put_file("out.wcodec", "old", 3);
     wcodec_context *context = support_context(1, NULL);
-    assert_int_equal(wcodec_compress_path(context, "./m.safetensors", "out.wcodec", NULL, &report, NULL), WCODEC_OK);
+    assert_int_equal(
+        wcodec_compress_path(context, "./m.safetensors", "out.wcodec", NULL, &report, NULL),
+        WCODEC_OK);
     assert_int_equal(stat("out.wcodec", &st), 0);
     assert_int_equal(st.st_mode & 07777, 0644);
     assert_int_equal(st.st_mtim.tv_sec, 1234567890);
@@ -41,7 +43,8 @@ static void test_compresses(void **state)
     assert_int_equal(info.mode, 0664);
     assert_true(info.mtime == 1234567890);
     support_sink_init(&restored);
-    assert_int_equal(wcodec_reader_restore(reader, 0, support_sink_write, &restored, NULL, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_restore(reader, 0, support_sink_write, &restored, NULL, NULL),
+                     WCODEC_OK);
     assert_int_equal(restored.size, m.file_size);
     assert_memory_equal(restored.data, m.file, m.file_size);
     support_sink_free(&restored);
@@ -70,24 +73,32 @@ static void test_refuses(void **state)
     assert_int_equal(link("a", "hard"), 0);
     assert_int_equal(symlink("a", "soft"), 0);
     assert_int_equal(wcodec_compress_path(context, "a", "a", NULL, NULL, &err), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_compress_path(context, "a", "./a", NULL, NULL, NULL), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_compress_path(context, "a", "hard", NULL, NULL, NULL), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_compress_path(context, "a", "soft", NULL, NULL, NULL), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_compress_path(context, "soft", "a", NULL, NULL, NULL), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_compress_path(context, "a", "./a", NULL, NULL, NULL),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_compress_path(context, "a", "hard", NULL, NULL, NULL),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_compress_path(context, "a", "soft", NULL, NULL, NULL),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_compress_path(context, "soft", "a", NULL, NULL, NULL),
+                     WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_compress_path(context, "none", "b", NULL, NULL, &err), WCODEC_ERROR_IO);
     assert_non_null(strstr(err.text, "none"));
     assert_int_equal(wcodec_compress_path(context, ".", "b", NULL, NULL, NULL), WCODEC_ERROR_IO);
-    assert_int_equal(wcodec_compress_path(context, "a", "none/b", NULL, NULL, NULL), WCODEC_ERROR_IO);
+    assert_int_equal(wcodec_compress_path(context, "a", "none/b", NULL, NULL, NULL),
+                     WCODEC_ERROR_IO);
     assert_int_equal(mkfifo("fifo", 0600), 0);
-    assert_int_equal(wcodec_compress_path(context, "fifo", "b", NULL, NULL, NULL), WCODEC_ERROR_IO); /* without waiting for a writer */
+    assert_int_equal(wcodec_compress_path(context, "fifo", "b", NULL, NULL, NULL),
+                     WCODEC_ERROR_IO); /* without waiting for a writer */
     unlink("fifo");
     /* What was there before stays whole when compressing does not end well. */
     wcodec_encode_options_init(&options);
     options.progress.fn = stop;
-    assert_int_equal(wcodec_compress_path(context, "a", "old", &options, NULL, &err), WCODEC_ERROR_CANCELLED);
+    assert_int_equal(wcodec_compress_path(context, "a", "old", &options, NULL, &err),
+                     WCODEC_ERROR_CANCELLED);
     wcodec_encode_options_init(&options);
     options.strict = 1;
-    assert_int_equal(wcodec_compress_path(context, "a", "old", &options, NULL, &err), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_compress_path(context, "a", "old", &options, NULL, &err),
+                     WCODEC_ERROR_CORRUPT);
     assert_int_equal(strncmp(err.text, "a: ", 3), 0);
     char text[4] = {0};
     FILE *f = fopen("old", "rb");

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Single tensors: all codings, whole and in rows, any alignment, little memory, damage, limits, cancelling, failure of every allocation, two threads. */
+/* Single tensors: all codings, whole and in rows, any alignment, little memory, damage, limits,
+ * cancelling, failure of every allocation, two threads. */
 
 #include "support_container.h"
 #include "support_memory.h"
@@ -13,7 +14,8 @@
 
 enum { CANARY = 0xa5, MARGIN = 16 };
 
-/* A file with one more tensor of several tiles, and one of many chunks, rows of `columns` elements. */
+/* A file with one more tensor of several tiles, and one of many chunks, rows of `columns` elements.
+ */
 struct fixture {
     struct support_recipe recipe;
     struct support_tensor tensor;
@@ -65,14 +67,17 @@ static const uint8_t *data_of(const struct fixture *f, uint64_t tensor)
 }
 
 /* Decode rows to a place of any alignment and look at the bytes around it. */
-static void check_rows(const struct fixture *f, const wcodec_reader *reader, uint64_t i, uint64_t first, uint64_t count, uint64_t row_bytes, size_t shift)
+static void check_rows(const struct fixture *f, const wcodec_reader *reader, uint64_t i,
+                       uint64_t first, uint64_t count, uint64_t row_bytes, size_t shift)
 {
     size_t size = (size_t)(count * row_bytes);
     uint8_t *dst = malloc(size + 2 * MARGIN);
     wcodec_error err;
     memset(dst, CANARY, size + 2 * MARGIN);
-    if (wcodec_reader_decode_rows(reader, i, first, count, dst + shift, size, NULL, &err) != WCODEC_OK)
-        fail_msg("tensor %u, rows %u + %u: %s", (unsigned)i, (unsigned)first, (unsigned)count, err.text);
+    if (wcodec_reader_decode_rows(reader, i, first, count, dst + shift, size, NULL, &err) !=
+        WCODEC_OK)
+        fail_msg("tensor %u, rows %u + %u: %s", (unsigned)i, (unsigned)first, (unsigned)count,
+                 err.text);
     if (size > 0)
         assert_memory_equal(dst + shift, data_of(f, i) + first * row_bytes, size);
     for (size_t k = 0; k < shift; k++)
@@ -82,7 +87,8 @@ static void check_rows(const struct fixture *f, const wcodec_reader *reader, uin
     free(dst);
 }
 
-static void check_whole(const struct fixture *f, const wcodec_reader *reader, uint64_t i, size_t shift)
+static void check_whole(const struct fixture *f, const wcodec_reader *reader, uint64_t i,
+                        size_t shift)
 {
     wcodec_tensor_info info;
     wcodec_error err;
@@ -100,7 +106,8 @@ static void check_whole(const struct fixture *f, const wcodec_reader *reader, ui
     free(dst);
 }
 
-static void check_all(const struct fixture *f, const wcodec_reader *reader, uint64_t *seed, unsigned ranges)
+static void check_all(const struct fixture *f, const wcodec_reader *reader, uint64_t *seed,
+                      unsigned ranges)
 {
     for (uint64_t i = 0; i < wcodec_reader_tensor_count(reader); i++) {
         wcodec_tensor_info info;
@@ -108,10 +115,12 @@ static void check_all(const struct fixture *f, const wcodec_reader *reader, uint
         assert_int_equal(wcodec_reader_tensor(reader, i, &info, NULL), WCODEC_OK);
         uint64_t rows = info.shape[0];
         for (unsigned k = 0; k < ranges && info.dtype != WCODEC_DTYPE_OTHER; k++) {
-            uint64_t first = support_random(seed) % (rows + 1), count = support_random(seed) % (rows - first + 1);
+            uint64_t first = support_random(seed) % (rows + 1),
+                     count = support_random(seed) % (rows - first + 1);
             if (k % 3 == 0 && count > 3)
                 count = support_random(seed) % 4;
-            check_rows(f, reader, i, first, count, rows > 0 ? info.size / rows : 0, (size_t)(support_random(seed) % 8));
+            check_rows(f, reader, i, first, count, rows > 0 ? info.size / rows : 0,
+                       (size_t)(support_random(seed) % 8));
         }
     }
 }
@@ -144,7 +153,8 @@ static void decodes_with_little_memory(void **state)
         wcodec_reader *reader;
         wcodec_error err;
         fixture_make(&f, support_random(&seed), 100000);
-        wcodec_status status = wcodec_reader_open_memory(context, f.file.data, f.file.size, &reader, &err);
+        wcodec_status status =
+            wcodec_reader_open_memory(context, f.file.data, f.file.size, &reader, &err);
         if (status == WCODEC_OK) {
             size_t size = (size_t)f.tensor.tiling.size;
             uint8_t *dst = malloc(size);
@@ -153,7 +163,8 @@ static void decodes_with_little_memory(void **state)
             if (status == WCODEC_OK)
                 assert_memory_equal(dst, f.tensor.data, size);
             if (status == WCODEC_OK)
-                status = wcodec_reader_decode_rows(reader, 5, 1, elements - 2, dst, size, NULL, &err);
+                status =
+                    wcodec_reader_decode_rows(reader, 5, 1, elements - 2, dst, size, NULL, &err);
             if (status == WCODEC_OK) {
                 assert_memory_equal(dst, f.tensor.data + row, size - 2 * row);
                 decoded++;
@@ -181,19 +192,27 @@ static void refuses_wrong_arguments(void **state)
     uint8_t byte[64];
     fixture_make(&f, 7, 5000);
     wcodec_reader *reader = open_fixture(&f, context);
-    assert_int_equal(wcodec_reader_decode(reader, 7, byte, sizeof(byte), NULL, &err), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_reader_decode(reader, 7, byte, sizeof(byte), NULL, &err),
+                     WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_reader_decode(reader, 0, byte, 11, NULL, &err), WCODEC_ERROR_USAGE);
     assert_non_null(strstr(err.text, "tensor 'a'"));
     assert_int_equal(wcodec_reader_decode(reader, 0, NULL, 12, NULL, &err), WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_reader_decode(reader, 0, byte, 12, NULL, &err), WCODEC_OK);
-    assert_int_equal(wcodec_reader_decode_rows(reader, 0, 0, 3, byte, sizeof(byte), NULL, &err), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_reader_decode_rows(reader, 0, 3, 0, byte, sizeof(byte), NULL, &err), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_reader_decode_rows(reader, 0, 0, 3, byte, sizeof(byte), NULL, &err),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_reader_decode_rows(reader, 0, 3, 0, byte, sizeof(byte), NULL, &err),
+                     WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_reader_decode_rows(reader, 0, 2, 0, NULL, 0, NULL, &err), WCODEC_OK);
-    assert_int_equal(wcodec_reader_decode_rows(reader, 0, 1, UINT64_MAX, byte, sizeof(byte), NULL, &err), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_reader_decode_rows(reader, 0, 1, 1, byte, 5, NULL, &err), WCODEC_ERROR_USAGE);
+    assert_int_equal(
+        wcodec_reader_decode_rows(reader, 0, 1, UINT64_MAX, byte, sizeof(byte), NULL, &err),
+        WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_reader_decode_rows(reader, 0, 1, 1, byte, 5, NULL, &err),
+                     WCODEC_ERROR_USAGE);
     /* "d" has 2500 bytes in 10000 rows of an unknown dtype. */
-    assert_int_equal(wcodec_reader_decode_rows(reader, 3, 1, 4, byte, sizeof(byte), NULL, &err), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_reader_decode_rows(reader, 3, 4, 8, byte, sizeof(byte), NULL, &err), WCODEC_OK);
+    assert_int_equal(wcodec_reader_decode_rows(reader, 3, 1, 4, byte, sizeof(byte), NULL, &err),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_reader_decode_rows(reader, 3, 4, 8, byte, sizeof(byte), NULL, &err),
+                     WCODEC_OK);
     assert_memory_equal(byte, f.recipe.entries[4].data + 1, 2);
     wcodec_reader_close(reader);
     wcodec_context_destroy(context);
@@ -222,14 +241,18 @@ static void decodes_packed_rows_and_scalars(void **state)
     support_entry_chunks(e, data, 8, 8);
     support_recipe_finish(&r);
     support_recipe_build(&r, &file);
-    assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_reader_decode_rows(reader, 5, 1, 2, got, 9, NULL, NULL), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_reader_decode_rows(reader, 5, 2, 1, got, 9, NULL, NULL), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL),
+                     WCODEC_OK);
+    assert_int_equal(wcodec_reader_decode_rows(reader, 5, 1, 2, got, 9, NULL, NULL),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_reader_decode_rows(reader, 5, 2, 1, got, 9, NULL, NULL),
+                     WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_reader_decode_rows(reader, 5, 2, 4, got, 9, NULL, NULL), WCODEC_OK);
     assert_memory_equal(got, data + 3, 6);
     assert_int_equal(wcodec_reader_decode_rows(reader, 6, 0, 1, got, 8, NULL, NULL), WCODEC_OK);
     assert_memory_equal(got, data, 8);
-    assert_int_equal(wcodec_reader_decode_rows(reader, 6, 0, 2, got, 9, NULL, NULL), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_reader_decode_rows(reader, 6, 0, 2, got, 9, NULL, NULL),
+                     WCODEC_ERROR_USAGE);
     wcodec_reader_close(reader);
     wcodec_context_destroy(context);
     free(file.data);
@@ -252,18 +275,27 @@ static void decodes_rows_of_a_huge_tensor(void **state)
     e->shape[0] = (uint64_t)1 << 44;
     e->shape[1] = 4;
     e->size = (uint64_t)1 << 47;
-    support_put(&e->parameters, "\x03" "abcdefgh", 9);
+    support_put(&e->parameters,
+                "\x03"
+                "abcdefgh",
+                9);
     r.size += e->size;
     support_recipe_build(&r, &file);
-    assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL),
+                     WCODEC_OK);
     const uint64_t firsts[] = {0, ((uint64_t)1 << 33) + 1, ((uint64_t)1 << 44) - 3};
     for (unsigned i = 0; i < 3; i++) {
         memset(got, 0, sizeof(got));
-        assert_int_equal(wcodec_reader_decode_rows(reader, 5, firsts[i], 3, got, sizeof(got), NULL, NULL), WCODEC_OK);
+        assert_int_equal(
+            wcodec_reader_decode_rows(reader, 5, firsts[i], 3, got, sizeof(got), NULL, NULL),
+            WCODEC_OK);
         assert_memory_equal(got, "abcdefghabcdefghabcdefgh", 24);
     }
-    assert_int_equal(wcodec_reader_decode_rows(reader, 5, ((uint64_t)1 << 44) - 2, 3, got, sizeof(got), NULL, NULL), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_reader_decode(reader, 5, got, sizeof(got), NULL, NULL), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_reader_decode_rows(reader, 5, ((uint64_t)1 << 44) - 2, 3, got,
+                                               sizeof(got), NULL, NULL),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_reader_decode(reader, 5, got, sizeof(got), NULL, NULL),
+                     WCODEC_ERROR_USAGE);
     wcodec_reader_close(reader);
     wcodec_context_destroy(context);
     free(file.data);
@@ -284,17 +316,21 @@ static void refuses_a_newer_entry(void **state)
     r.entries[2].coding = 77;
     r.entries[1].dtype = 23;
     support_recipe_build(&r, &file);
-    assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, &err), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, &err),
+                     WCODEC_OK);
     assert_int_equal(wcodec_reader_tensor(reader, 1, &info, NULL), WCODEC_OK);
     assert_int_equal(info.coding, WCODEC_CODING_UNKNOWN);
     dst = malloc((size_t)info.size);
-    assert_int_equal(wcodec_reader_decode(reader, 0, dst, (size_t)info.size, NULL, &err), WCODEC_ERROR_NEWER);
+    assert_int_equal(wcodec_reader_decode(reader, 0, dst, (size_t)info.size, NULL, &err),
+                     WCODEC_ERROR_NEWER);
     assert_non_null(strstr(err.text, "dtype 23"));
-    assert_int_equal(wcodec_reader_decode(reader, 1, dst, (size_t)info.size, NULL, &err), WCODEC_ERROR_NEWER);
+    assert_int_equal(wcodec_reader_decode(reader, 1, dst, (size_t)info.size, NULL, &err),
+                     WCODEC_ERROR_NEWER);
     assert_non_null(strstr(err.text, "tensor 'b'"));
     assert_non_null(strstr(err.text, "coding 77"));
     /* The alias of it too; the others can be read. */
-    assert_int_equal(wcodec_reader_decode(reader, 2, dst, (size_t)info.size, NULL, &err), WCODEC_ERROR_NEWER);
+    assert_int_equal(wcodec_reader_decode(reader, 2, dst, (size_t)info.size, NULL, &err),
+                     WCODEC_ERROR_NEWER);
     free(dst);
     dst = malloc(2500);
     assert_int_equal(wcodec_reader_decode(reader, 3, dst, 2500, NULL, &err), WCODEC_OK);
@@ -328,7 +364,8 @@ static void finds_every_flip(void **state)
         r.entries[3].data = r.entries[2].data;
         support_recipe_finish(&r);
         support_recipe_build(&r, &file);
-        assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL),
+                         WCODEC_OK);
         uint8_t *dst = malloc((size_t)r.tensor.tiling.size + 2500);
         const struct support_entry *entries[] = {&r.entries[2], &r.entries[4]};
         for (unsigned k = 0; k < 2; k++) {
@@ -340,7 +377,8 @@ static void finds_every_flip(void **state)
             for (size_t bit = 0; bit < 8 * entries[k]->payload.size; bit++) {
                 wcodec_error err;
                 payload[bit / 8] ^= (uint8_t)(1 << bit % 8);
-                wcodec_status status = wcodec_reader_decode(reader, k == 0 ? 1 : 3, dst, (size_t)info.size, NULL, &err);
+                wcodec_status status = wcodec_reader_decode(reader, k == 0 ? 1 : 3, dst,
+                                                            (size_t)info.size, NULL, &err);
                 if (status == WCODEC_OK) {
                     same++;
                     assert_memory_equal(dst, entries[k]->data, info.size);
@@ -357,7 +395,8 @@ static void finds_every_flip(void **state)
         free(file.data);
         support_recipe_free(&r);
     }
-    print_message("%llu errors, %llu without effect\n", (unsigned long long)errors, (unsigned long long)same);
+    print_message("%llu errors, %llu without effect\n", (unsigned long long)errors,
+                  (unsigned long long)same);
     assert_true(errors > 20 * same);
     wcodec_context_destroy(context);
 }
@@ -376,8 +415,11 @@ static void respects_max_tensor_bytes(void **state)
     assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
     wcodec_reader *reader = open_fixture(&f, context);
     uint8_t *whole = malloc((size_t)CHUNKED_ROWS * CHUNKED_COLUMNS);
-    assert_int_equal(wcodec_reader_decode(reader, 6, whole, (size_t)CHUNKED_ROWS * CHUNKED_COLUMNS, NULL, &err), WCODEC_ERROR_LIMIT);
-    assert_int_equal(wcodec_reader_decode_rows(reader, 6, 17, 1, dst, sizeof(dst), NULL, &err), WCODEC_OK);
+    assert_int_equal(
+        wcodec_reader_decode(reader, 6, whole, (size_t)CHUNKED_ROWS * CHUNKED_COLUMNS, NULL, &err),
+        WCODEC_ERROR_LIMIT);
+    assert_int_equal(wcodec_reader_decode_rows(reader, 6, 17, 1, dst, sizeof(dst), NULL, &err),
+                     WCODEC_OK);
     assert_memory_equal(dst, f.chunked + 17 * CHUNKED_COLUMNS, sizeof(dst));
     free(whole);
     wcodec_reader_close(reader);
@@ -415,17 +457,20 @@ static void reports_and_cancels(void **state)
     assert_int_equal(seen.done, size);
     assert_int_equal(seen.total, size);
     seen.answer = 1;
-    assert_int_equal(wcodec_reader_decode(reader, 5, dst, size, &options, NULL), WCODEC_ERROR_CANCELLED);
+    assert_int_equal(wcodec_reader_decode(reader, 5, dst, size, &options, NULL),
+                     WCODEC_ERROR_CANCELLED);
     free(dst);
     wcodec_reader_close(reader);
     wcodec_context_destroy(context);
     fixture_free(&f);
 }
 
-static wcodec_status decode_all(wcodec_context *context, const struct fixture *f, uint8_t *dst, size_t room)
+static wcodec_status decode_all(wcodec_context *context, const struct fixture *f, uint8_t *dst,
+                                size_t room)
 {
     wcodec_reader *reader;
-    wcodec_status status = wcodec_reader_open_memory(context, f->file.data, f->file.size, &reader, NULL);
+    wcodec_status status =
+        wcodec_reader_open_memory(context, f->file.data, f->file.size, &reader, NULL);
     if (status != WCODEC_OK)
         return status;
     for (uint64_t i = 0; i < wcodec_reader_tensor_count(reader) && status == WCODEC_OK; i++) {
@@ -435,7 +480,8 @@ static wcodec_status decode_all(wcodec_context *context, const struct fixture *f
         if (status == WCODEC_OK && info.size > 0)
             assert_memory_equal(dst, data_of(f, i), info.size);
         if (status == WCODEC_OK && info.shape[0] > 4 && info.dtype != WCODEC_DTYPE_OTHER)
-            status = wcodec_reader_decode_rows(reader, i, 1, info.shape[0] - 2, dst, room, NULL, NULL);
+            status =
+                wcodec_reader_decode_rows(reader, i, 1, info.shape[0] - 2, dst, room, NULL, NULL);
     }
     wcodec_reader_close(reader);
     return status;

@@ -26,21 +26,31 @@ static void test_finds_equals(void **state)
     wcodec_source_memory(data, sizeof data, &source);
     wcodec_dedup_init(&dedup, &wcodec_default_allocator, &source);
     uint64_t entry = 7;
-    assert_int_equal(wcodec_dedup_find(&dedup, wcodec_dedup_hash(NULL, data, ITEM), data, ITEM, &entry, NULL), WCODEC_OK);
+    assert_int_equal(
+        wcodec_dedup_find(&dedup, wcodec_dedup_hash(NULL, data, ITEM), data, ITEM, &entry, NULL),
+        WCODEC_OK);
     assert_true(entry == UINT64_MAX);
     for (unsigned i = 0; i < ITEMS; i++) {
-        struct wcodec_dedup_item item = {wcodec_dedup_hash(NULL, data + i * ITEM, ITEM), ITEM, i * ITEM, 1000 + i};
+        struct wcodec_dedup_item item = {wcodec_dedup_hash(NULL, data + i * ITEM, ITEM), ITEM,
+                                         i * ITEM, 1000 + i};
         assert_int_equal(wcodec_dedup_add(&dedup, &item, NULL), WCODEC_OK);
     }
     for (unsigned i = 0; i < ITEMS; i++) {
         uint8_t copy[ITEM];
         memcpy(copy, data + i * ITEM, ITEM);
-        assert_int_equal(wcodec_dedup_find(&dedup, wcodec_dedup_hash(NULL, copy, ITEM), copy, ITEM, &entry, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_dedup_find(&dedup, wcodec_dedup_hash(NULL, copy, ITEM), copy, ITEM,
+                                           &entry, NULL),
+                         WCODEC_OK);
         assert_int_equal(entry, 1000 + i);
         copy[i % ITEM] ^= 1;
-        assert_int_equal(wcodec_dedup_find(&dedup, wcodec_dedup_hash(NULL, copy, ITEM), copy, ITEM, &entry, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_dedup_find(&dedup, wcodec_dedup_hash(NULL, copy, ITEM), copy, ITEM,
+                                           &entry, NULL),
+                         WCODEC_OK);
         assert_true(entry == UINT64_MAX);
-        assert_int_equal(wcodec_dedup_find(&dedup, wcodec_dedup_hash(NULL, data + i * ITEM, ITEM - 1), data + i * ITEM, ITEM - 1, &entry, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_dedup_find(&dedup,
+                                           wcodec_dedup_hash(NULL, data + i * ITEM, ITEM - 1),
+                                           data + i * ITEM, ITEM - 1, &entry, NULL),
+                         WCODEC_OK);
         assert_true(entry == UINT64_MAX);
     }
     wcodec_dedup_free(&dedup);
@@ -56,9 +66,11 @@ static void test_large_hash(void **state)
     for (size_t i = 0; i < size; i++)
         data[i] = i % 4096 ? (uint8_t)(data[i - 1] + 1) : (uint8_t)support_random(&seed);
     wcodec_context *one = support_context(1, NULL), *three = support_context(3, NULL);
-    struct wcodec_dedup_hash a = wcodec_dedup_hash(one, data, size), b = wcodec_dedup_hash(three, data, size);
+    struct wcodec_dedup_hash a = wcodec_dedup_hash(one, data, size),
+                             b = wcodec_dedup_hash(three, data, size);
     assert_true(a.low == b.low && a.high == b.high);
-    for (size_t at = 3; at < size; at += WCODEC_DEDUP_PIECE) { /* every piece counts, the last too */
+    for (size_t at = 3; at < size;
+         at += WCODEC_DEDUP_PIECE) { /* every piece counts, the last too */
         data[at] ^= 1;
         b = wcodec_dedup_hash(three, data, size);
         assert_true(a.low != b.low && a.high != b.high);
@@ -91,7 +103,8 @@ static void test_hash_is_not_trusted(void **state)
     assert_int_equal(wcodec_dedup_find(&dedup, one, other, ITEM, &entry, NULL), WCODEC_OK);
     assert_true(entry == UINT64_MAX);
     /* Nobody makes us read all of them. */
-    assert_int_equal(wcodec_dedup_find(&dedup, one, data + (ITEMS - 1) * ITEM, ITEM, &entry, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_dedup_find(&dedup, one, data + (ITEMS - 1) * ITEM, ITEM, &entry, NULL),
+                     WCODEC_OK);
     assert_true(entry == UINT64_MAX);
     wcodec_dedup_free(&dedup);
 }
@@ -105,9 +118,11 @@ static void test_source_fails(void **state)
     uint64_t entry = 5;
     wcodec_source_memory(data, sizeof data, &source);
     wcodec_dedup_init(&dedup, &wcodec_default_allocator, &source);
-    struct wcodec_dedup_item item = {wcodec_dedup_hash(NULL, data, ITEM), ITEM, 1, 0}; /* ends beyond it */
+    struct wcodec_dedup_item item = {wcodec_dedup_hash(NULL, data, ITEM), ITEM, 1,
+                                     0}; /* ends beyond it */
     assert_int_equal(wcodec_dedup_add(&dedup, &item, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_dedup_find(&dedup, item.hash, data, ITEM, &entry, NULL), WCODEC_ERROR_IO);
+    assert_int_equal(wcodec_dedup_find(&dedup, item.hash, data, ITEM, &entry, NULL),
+                     WCODEC_ERROR_IO);
     assert_int_equal(entry, 5);
     wcodec_dedup_free(&dedup);
 }
@@ -126,12 +141,14 @@ static void test_out_of_memory(void **state)
         wcodec_dedup_init(&dedup, &allocator.allocator, &source);
         wcodec_status status = WCODEC_OK;
         for (unsigned i = 0; i < ITEMS && status == WCODEC_OK; i++) {
-            struct wcodec_dedup_item item = {wcodec_dedup_hash(NULL, data + i * ITEM, ITEM), ITEM, i * ITEM, i};
+            struct wcodec_dedup_item item = {wcodec_dedup_hash(NULL, data + i * ITEM, ITEM), ITEM,
+                                             i * ITEM, i};
             status = wcodec_dedup_add(&dedup, &item, NULL);
         }
         uint64_t entry;
         if (status == WCODEC_OK)
-            status = wcodec_dedup_find(&dedup, wcodec_dedup_hash(NULL, data, ITEM), data, ITEM, &entry, NULL);
+            status = wcodec_dedup_find(&dedup, wcodec_dedup_hash(NULL, data, ITEM), data, ITEM,
+                                       &entry, NULL);
         wcodec_dedup_free(&dedup);
         assert_int_equal(allocator.balance, 0);
         if (status == WCODEC_OK) {
@@ -145,10 +162,8 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_finds_equals),
-        cmocka_unit_test(test_large_hash),
-        cmocka_unit_test(test_hash_is_not_trusted),
-        cmocka_unit_test(test_source_fails),
+        cmocka_unit_test(test_finds_equals),        cmocka_unit_test(test_large_hash),
+        cmocka_unit_test(test_hash_is_not_trusted), cmocka_unit_test(test_source_fails),
         cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The caller's own executor, in every way that it may behave: what is compressed is the same, and the caller's callbacks come from his thread alone. */
+/* The caller's own executor, in every way that it may behave: what is compressed is the same, and
+ * the caller's callbacks come from his thread alone. */
 #include "support_model.h"
 
 #include <pthread.h>
@@ -20,7 +21,8 @@ static void run_backwards(void *opaque, task_fn task, void *argument, size_t cou
 static void run_scattered(void *opaque, task_fn task, void *argument, size_t count)
 {
     (void)opaque;
-    for (size_t i = 0, at = count / 2, step = count % 7919 ? 7919 : 7907; i < count; i++, at = (at + step) % count)
+    for (size_t i = 0, at = count / 2, step = count % 7919 ? 7919 : 7907; i < count;
+         i++, at = (at + step) % count)
         task(argument, at);
 }
 
@@ -39,12 +41,16 @@ static void *run_piece(void *argument)
     return NULL;
 }
 
-/* New threads for everything, and nothing on the caller's: one after the other, or all at the same time. */
+/* New threads for everything, and nothing on the caller's: one after the other, or all at the same
+ * time. */
 static void run_elsewhere(task_fn task, void *argument, size_t count, size_t threads, bool together)
 {
     struct piece pieces[4];
     for (size_t i = 0; i < threads; i++) {
-        pieces[i] = (struct piece){.task = task, .argument = argument, .begin = count * i / threads, .end = count * (i + 1) / threads};
+        pieces[i] = (struct piece){.task = task,
+                                   .argument = argument,
+                                   .begin = count * i / threads,
+                                   .end = count * (i + 1) / threads};
         if (pthread_create(&pieces[i].thread, NULL, run_piece, &pieces[i]) != 0)
             abort();
         if (!together)
@@ -89,7 +95,8 @@ static int report(void *opaque, uint64_t done, uint64_t total)
     return 0;
 }
 
-static void compress(const struct support_model *m, const wcodec_executor *executor, struct caller *c)
+static void compress(const struct support_model *m, const wcodec_executor *executor,
+                     struct caller *c)
 {
     wcodec_options options;
     wcodec_encode_options encode;
@@ -105,7 +112,8 @@ static void compress(const struct support_model *m, const wcodec_executor *execu
     support_sink_init(&c->sink);
     wcodec_encode_options_init(&encode);
     encode.progress = (wcodec_progress){.fn = report, .opaque = c};
-    if (wcodec_compress_memory(context, m->file, m->file_size, put, c, &encode, NULL, &err) != WCODEC_OK)
+    if (wcodec_compress_memory(context, m->file, m->file_size, put, c, &encode, NULL, &err) !=
+        WCODEC_OK)
         fail_msg("%s", err.text);
     assert_true(c->reports > 0);
     support_expect_restores(context, &c->sink, m->file, m->file_size);
@@ -115,16 +123,23 @@ static void compress(const struct support_model *m, const wcodec_executor *execu
 static void test_executors(void **state)
 {
     (void)state;
-    static const wcodec_executor executors[] = {{run_backwards, 1, NULL}, {run_backwards, 64, NULL}, {run_scattered, 5, NULL}, {run_one_by_one, 3, NULL}, {run_together, 4, NULL}};
-    static const unsigned sizes[] = {3000000, 50, 40000, 2000000, 700000, 9, 300000, 1500000, 5000, 900000};
+    static const wcodec_executor executors[] = {{run_backwards, 1, NULL},
+                                                {run_backwards, 64, NULL},
+                                                {run_scattered, 5, NULL},
+                                                {run_one_by_one, 3, NULL},
+                                                {run_together, 4, NULL}};
+    static const unsigned sizes[] = {3000000, 50,     40000,   2000000, 700000,
+                                     9,       300000, 1500000, 5000,    900000};
     uint64_t seed = support_seed();
     struct support_model m;
     struct caller first, other;
     support_model_init(&m);
-    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) { /* several batches, of large and small tensors */
+    for (unsigned i = 0; i < sizeof sizes / sizeof *sizes;
+         i++) { /* several batches, of large and small tensors */
         char name[16];
         snprintf(name, sizeof name, "%u", i);
-        support_model_add(&m, name, i % 3 ? "BF16" : "F32", i % 3 ? 16 : 32, sizes[i], SUPPORT_WEIGHTS, &seed);
+        support_model_add(&m, name, i % 3 ? "BF16" : "F32", i % 3 ? 16 : 32, sizes[i],
+                          SUPPORT_WEIGHTS, &seed);
     }
     support_model_finish(&m, "", 0);
     compress(&m, NULL, &first);

@@ -69,7 +69,8 @@ static void refuses_every_truncation(void **state)
     wcodec_error err;
     make(file);
     for (unsigned size = 0; size <= SIZE + 1; size++)
-        assert_int_equal(read_framing(file, size, &err), size == SIZE ? WCODEC_OK : WCODEC_ERROR_CORRUPT);
+        assert_int_equal(read_framing(file, size, &err),
+                         size == SIZE ? WCODEC_OK : WCODEC_ERROR_CORRUPT);
 }
 
 static void head_version(uint8_t *head)
@@ -186,9 +187,11 @@ static const struct {
     {"reserved byte", head_reserved, NULL, WCODEC_ERROR_CORRUPT, "byte 55"},
     {"text mode", head_text_mode, NULL, WCODEC_ERROR_CORRUPT, "text mode"},
     {"swapped bytes", head_swapped, NULL, WCODEC_ERROR_CORRUPT, "is no .wcodec file"},
-    {"index in the head", NULL, tail_offset_early, WCODEC_ERROR_CORRUPT, "does not end at the tail"},
+    {"index in the head", NULL, tail_offset_early, WCODEC_ERROR_CORRUPT,
+     "does not end at the tail"},
     {"index past the end", NULL, tail_offset_far, WCODEC_ERROR_CORRUPT, "does not end at the tail"},
-    {"index offset wraps", NULL, tail_offset_wraps, WCODEC_ERROR_CORRUPT, "does not end at the tail"},
+    {"index offset wraps", NULL, tail_offset_wraps, WCODEC_ERROR_CORRUPT,
+     "does not end at the tail"},
     {"index not aligned", NULL, tail_offset_odd, WCODEC_ERROR_CORRUPT, "no multiple of 16"},
     {"index too short", NULL, tail_size_short, WCODEC_ERROR_CORRUPT, "does not end at the tail"},
     {"index huge", NULL, tail_size_huge, WCODEC_ERROR_CORRUPT, "does not end at the tail"},

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The index: every refusal by name, with all checksums right; every flip and truncation; limits; a million tensors; failure of every allocation. */
+/* The index: every refusal by name, with all checksums right; every flip and truncation; limits; a
+ * million tensors; failure of every allocation. */
 
 #include "support_container.h"
 #include "support_memory.h"
@@ -15,14 +16,17 @@ enum { BLOB, CONSTANT, TILES, ALIAS, CHUNKS, EMPTY };
 
 #define SPLIT_BYTES 2500
 
-static const wcodec_limits no_limits = {UINT64_MAX, (uint64_t)1 << 48, (uint64_t)4 << 30, (uint64_t)1 << 24};
+static const wcodec_limits no_limits = {UINT64_MAX, (uint64_t)1 << 48, (uint64_t)4 << 30,
+                                        (uint64_t)1 << 24};
 
-static wcodec_status read_index(const struct support_bytes *file, const wcodec_limits *limits, struct wcodec_index **index, wcodec_error *err)
+static wcodec_status read_index(const struct support_bytes *file, const wcodec_limits *limits,
+                                struct wcodec_index **index, wcodec_error *err)
 {
     struct wcodec_source source;
     wcodec_source_memory(file->data, file->size, &source);
     memset(err, 0, sizeof(*err));
-    wcodec_status status = wcodec_index_read(&source, &wcodec_default_allocator, limits, index, err);
+    wcodec_status status =
+        wcodec_index_read(&source, &wcodec_default_allocator, limits, index, err);
     assert_int_equal(err->status, status);
     return status;
 }
@@ -151,11 +155,13 @@ EDIT(record_huge, r->entries[CHUNKS].length_error = 1000000)
 EDIT(parameters_left_over, support_put_uint(&r->entries[CONSTANT].parameters, 0, 1))
 EDIT(tensor_twice, r->entries[CHUNKS].name = "a"; r->entries[CHUNKS].name_size = 1)
 EDIT(tensor_name_empty, r->entries[CHUNKS].name = ""; r->entries[CHUNKS].name_size = 0)
-EDIT(tensor_name_metadata, r->entries[CHUNKS].name = "__metadata__"; r->entries[CHUNKS].name_size = 12)
+EDIT(tensor_name_metadata, r->entries[CHUNKS].name = "__metadata__";
+     r->entries[CHUNKS].name_size = 12)
 EDIT(tensor_name_control, r->entries[CHUNKS].name = "\x1b[31m\n"; r->entries[CHUNKS].name_size = 6)
 EDIT(tensor_name_normal, r->entries[CHUNKS].name = "\xc3\xa9"; r->entries[CHUNKS].name_size = 2)
 EDIT(tensor_name_nul, r->entries[CHUNKS].name = "d\0"; r->entries[CHUNKS].name_size = 2)
-EDIT(tensor_name_utf8, r->entries[CHUNKS].name = "\xf4\x90\x80\x80"; r->entries[CHUNKS].name_size = 4)
+EDIT(tensor_name_utf8, r->entries[CHUNKS].name = "\xf4\x90\x80\x80";
+     r->entries[CHUNKS].name_size = 4)
 EDIT(dtype_name_utf8, r->entries[CHUNKS].dtype_name = "\xff")
 EDIT(dtype_newer, r->entries[CONSTANT].dtype = 23)
 EDIT(rank_256, r->entries[CHUNKS].rank = 256)
@@ -165,14 +171,17 @@ EDIT(rank_past_record, r->entries[EMPTY].rank = 255; r->entries[EMPTY].length_er
 EDIT(dimension_2_48, r->entries[CHUNKS].shape[0] = (uint64_t)1 << 48)
 EDIT(dimension_2_64, r->entries[CHUNKS].shape[0] = UINT64_MAX)
 EDIT(size_mismatch, r->entries[CONSTANT].size += 2; r->size += 2)
-EDIT(shape_wraps, r->entries[CONSTANT].shape[0] = ((uint64_t)1 << 42) + 1; r->entries[CONSTANT].shape[1] = (uint64_t)1 << 22)
-EDIT(shape_half_byte, r->entries[CONSTANT].dtype = WCODEC_DTYPE_F4; r->entries[CONSTANT].shape[0] = 3; r->entries[CONSTANT].shape[1] = 1)
+EDIT(shape_wraps, r->entries[CONSTANT].shape[0] = ((uint64_t)1 << 42) + 1;
+     r->entries[CONSTANT].shape[1] = (uint64_t)1 << 22)
+EDIT(shape_half_byte, r->entries[CONSTANT].dtype = WCODEC_DTYPE_F4;
+     r->entries[CONSTANT].shape[0] = 3; r->entries[CONSTANT].shape[1] = 1)
 EDIT(size_2_48, r->entries[CHUNKS].size = ((uint64_t)1 << 48) + 1)
 EDIT(size_wraps, r->entries[CHUNKS].size = UINT64_MAX)
 EDIT(size_of_original_less, r->size--)
 EDIT(size_of_original_more, r->size++)
 EDIT(coding_newer, r->entries[CHUNKS].coding = 4)
-EDIT(coding_newer_junk, r->entries[CHUNKS].coding = 200; set_parameters(&r->entries[CHUNKS], "any", 3))
+EDIT(coding_newer_junk, r->entries[CHUNKS].coding = 200;
+     set_parameters(&r->entries[CHUNKS], "any", 3))
 EDIT(hash_without_payload, r->entries[CONSTANT].payload_hash = 1)
 EDIT(constant_with_payload, r->entries[CONSTANT].payload_size = 1)
 EDIT(alias_with_payload, r->entries[ALIAS].payload_size = 1)
@@ -181,12 +190,16 @@ EDIT(constant_cut, set_parameters(&r->entries[CONSTANT], "\1a", 2))
 EDIT(constant_no_multiple, set_parameters(&r->entries[CONSTANT], "\3abcdabcd", 9))
 EDIT(empty_not_zero, set_parameters(&r->entries[EMPTY], "\0a", 2))
 EDIT(empty_wide, set_parameters(&r->entries[EMPTY], "\1\0\0", 3))
-EDIT(empty_alias, r->entries[EMPTY].coding = WCODEC_CODING_ALIAS; set_varint_parameter(&r->entries[EMPTY], 1))
-EDIT(empty_chunks, r->entries[EMPTY].coding = WCODEC_CODING_CHUNKS; set_varint_parameter(&r->entries[EMPTY], 1))
+EDIT(empty_alias, r->entries[EMPTY].coding = WCODEC_CODING_ALIAS;
+     set_varint_parameter(&r->entries[EMPTY], 1))
+EDIT(empty_chunks, r->entries[EMPTY].coding = WCODEC_CODING_CHUNKS;
+     set_varint_parameter(&r->entries[EMPTY], 1))
 EDIT(chunk_zero, set_varint_parameter(&r->entries[CHUNKS], 0))
 EDIT(chunk_large, set_varint_parameter(&r->entries[CHUNKS], (1 << 24) + 1))
 EDIT(chunk_directory, set_varint_parameter(&r->entries[CHUNKS], 1))
-EDIT(chunk_bomb, r->entries[CHUNKS].size = (uint64_t)1 << 48; r->size += ((uint64_t)1 << 48) - SPLIT_BYTES; set_varint_parameter(&r->entries[CHUNKS], 1 << 24))
+EDIT(chunk_bomb, r->entries[CHUNKS].size = (uint64_t)1 << 48;
+     r->size += ((uint64_t)1 << 48) - SPLIT_BYTES;
+     set_varint_parameter(&r->entries[CHUNKS], 1 << 24))
 EDIT(chunk_long_payload, r->entries[BLOB].size = 1; set_varint_parameter(&r->entries[BLOB], 40))
 EDIT(alias_self, set_varint_parameter(&r->entries[ALIAS], ALIAS))
 EDIT(alias_later, set_varint_parameter(&r->entries[ALIAS], CHUNKS))
@@ -246,12 +259,14 @@ static const struct refusal refusals[] = {
     {"entry count 2^32", entries_2_32, WCODEC_ERROR_CORRUPT, "entries do not fit"},
     {"entry count more", entries_more, WCODEC_ERROR_CORRUPT, "entry 6: record: cut short"},
     {"entry count less", entries_fewer, WCODEC_ERROR_CORRUPT, "left over at the end of the index"},
-    {"bytes after the entries", index_left_over, WCODEC_ERROR_CORRUPT, "left over at the end of the index"},
+    {"bytes after the entries", index_left_over, WCODEC_ERROR_CORRUPT,
+     "left over at the end of the index"},
     {"type", type_newer, WCODEC_ERROR_NEWER, "type 2"},
     {"record longer", record_longer, WCODEC_ERROR_CORRUPT, "left over at the end of its record"},
     {"record shorter", record_shorter, WCODEC_ERROR_CORRUPT, "chunk size: cut short"},
     {"record past the end", record_huge, WCODEC_ERROR_CORRUPT, "record: cut short"},
-    {"parameters left over", parameters_left_over, WCODEC_ERROR_CORRUPT, "index entry 1: tensor 'a': 1 bytes are left over"},
+    {"parameters left over", parameters_left_over, WCODEC_ERROR_CORRUPT,
+     "index entry 1: tensor 'a': 1 bytes are left over"},
     {"tensor twice", tensor_twice, WCODEC_ERROR_CORRUPT, "two tensors of that name"},
     {"empty tensor name", tensor_name_empty, WCODEC_OK, ""},
     {"tensor name __metadata__", tensor_name_metadata, WCODEC_OK, ""},
@@ -273,7 +288,8 @@ static const struct refusal refusals[] = {
     {"half a byte", shape_half_byte, WCODEC_ERROR_CORRUPT, "no whole number"},
     {"size above 2^48", size_2_48, WCODEC_ERROR_CORRUPT, "at most 2^48"},
     {"size 2^64-1", size_wraps, WCODEC_ERROR_CORRUPT, "at most 2^48"},
-    {"original smaller", size_of_original_less, WCODEC_ERROR_CORRUPT, "past the end of the original"},
+    {"original smaller", size_of_original_less, WCODEC_ERROR_CORRUPT,
+     "past the end of the original"},
     {"original larger", size_of_original_more, WCODEC_ERROR_CORRUPT, "the entries make"},
     {"coding of a newer version", coding_newer, WCODEC_OK, ""},
     {"its parameters", coding_newer_junk, WCODEC_OK, ""},
@@ -282,7 +298,8 @@ static const struct refusal refusals[] = {
     {"alias with payload", alias_with_payload, WCODEC_ERROR_CORRUPT, "with a payload"},
     {"constant of 16 bytes", constant_width, WCODEC_ERROR_CORRUPT, "2^4"},
     {"constant cut short", constant_cut, WCODEC_ERROR_CORRUPT, "constant element: cut short"},
-    {"constant no multiple", constant_no_multiple, WCODEC_ERROR_CORRUPT, "no whole number of constant elements"},
+    {"constant no multiple", constant_no_multiple, WCODEC_ERROR_CORRUPT,
+     "no whole number of constant elements"},
     {"empty entry not zero", empty_not_zero, WCODEC_ERROR_CORRUPT, "constant byte 0"},
     {"empty entry wide", empty_wide, WCODEC_ERROR_CORRUPT, "constant byte 0"},
     {"empty entry an alias", empty_alias, WCODEC_ERROR_CORRUPT, "must be a constant"},
@@ -358,8 +375,8 @@ static void a_newer_entry_is_listed(void **state)
     support_recipe_free(&r);
 }
 
-/* Flips and truncations of a whole file: only payloads (which are verified when they are decoded) may change unseen. Bytes between payloads are for
- * wcodec_reader_test(). */
+/* Flips and truncations of a whole file: only payloads (which are verified when they are decoded)
+ * may change unseen. Bytes between payloads are for wcodec_reader_test(). */
 static void refuses_flips_and_truncations(void **state)
 {
     (void)state;
@@ -408,7 +425,8 @@ static void refuses_a_short_index(void **state)
     support_recipe_free(&r);
 }
 
-/* Random damage to the decoded index behind right checksums: refused or consistent, and no access outside (for the sanitizers). */
+/* Random damage to the decoded index behind right checksums: refused or consistent, and no access
+ * outside (for the sanitizers). */
 static void survives_random_damage(void **state)
 {
     (void)state;
@@ -422,8 +440,11 @@ static void survives_random_damage(void **state)
         support_recipe_init(&r, round % 16);
         struct support_entry *e = &r.entries[support_random(&seed) % r.entries_used];
         for (unsigned n = (unsigned)(support_random(&seed) % 3) + 1; n > 0; n--) {
-            uint64_t *fields[] = {&e->rank, &e->shape[0], &e->size, &e->order0, &e->payload_size, &e->payload_hash, &r.size, &r.entry_count, &r.metadata_count};
-            uint64_t value = support_random(&seed) >> support_random(&seed) % 64, which = support_random(&seed) % 14;
+            uint64_t *fields[] = {&e->rank,   &e->shape[0],     &e->size,
+                                  &e->order0, &e->payload_size, &e->payload_hash,
+                                  &r.size,    &r.entry_count,   &r.metadata_count};
+            uint64_t value = support_random(&seed) >> support_random(&seed) % 64,
+                     which = support_random(&seed) % 14;
             if (which < 9)
                 *fields[which] = which == 0 ? value % SUPPORT_SHAPE : value;
             else if (which == 9)
@@ -443,7 +464,9 @@ static void survives_random_damage(void **state)
             for (uint64_t i = 0; i < index->entry_count; i++) {
                 const struct wcodec_entry *got = &index->entries[i];
                 total += got->size;
-                assert_true(got->payload_size == 0 || (got->payload_offset >= 64 && got->payload_offset + got->payload_size <= index->index_offset));
+                assert_true(got->payload_size == 0 ||
+                            (got->payload_offset >= 64 &&
+                             got->payload_offset + got->payload_size <= index->index_offset));
             }
             assert_int_equal(total, index->size);
         } else {
@@ -522,7 +545,8 @@ static void survives_every_failed_allocation(void **state)
     support_recipe_free(&r);
 }
 
-/* A million tensors; and memory in proportion: what a million records of 30 bytes decode to is bounded. */
+/* A million tensors; and memory in proportion: what a million records of 30 bytes decode to is
+ * bounded. */
 static void reads_a_million_tensors(void **state)
 {
     (void)state;
@@ -551,7 +575,9 @@ static void reads_a_million_tensors(void **state)
     size_t coded_size;
     uint64_t decoded_size;
     wcodec_error err;
-    assert_int_equal(wcodec_index_write(index, &wcodec_default_allocator, &coded, &coded_size, &decoded_size, &err), WCODEC_OK);
+    assert_int_equal(wcodec_index_write(index, &wcodec_default_allocator, &coded, &coded_size,
+                                        &decoded_size, &err),
+                     WCODEC_OK);
     wcodec_head_write(head);
     wcodec_tail_write(head, 64, coded, coded_size, decoded_size, tail);
     support_put(&file, head, 64);

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What is read and written again is the same; an index that shrinks too well can still be read; failure of every allocation. */
+/* What is read and written again is the same; an index that shrinks too well can still be read;
+ * failure of every allocation. */
 
 #include "support_container.h"
 #include "support_memory.h"
@@ -11,7 +12,8 @@
 #include <string.h>
 #include <zstd.h>
 
-static const wcodec_limits no_limits = {UINT64_MAX, (uint64_t)1 << 48, (uint64_t)4 << 30, (uint64_t)1 << 24};
+static const wcodec_limits no_limits = {UINT64_MAX, (uint64_t)1 << 48, (uint64_t)4 << 30,
+                                        (uint64_t)1 << 24};
 
 static struct wcodec_index *read_index(const struct support_bytes *file)
 {
@@ -19,7 +21,8 @@ static struct wcodec_index *read_index(const struct support_bytes *file)
     struct wcodec_index *index = NULL;
     wcodec_error err;
     wcodec_source_memory(file->data, file->size, &source);
-    if (wcodec_index_read(&source, &wcodec_default_allocator, &no_limits, &index, &err) != WCODEC_OK)
+    if (wcodec_index_read(&source, &wcodec_default_allocator, &no_limits, &index, &err) !=
+        WCODEC_OK)
         fail_msg("%s", err.text);
     return index;
 }
@@ -50,10 +53,13 @@ static void writes_what_it_read(void **state)
             wcodec_entry_tiling(&index->entries[2], &tiling);
             index->entries[2].u.tiling = &tiling;
         }
-        assert_int_equal(wcodec_index_write(index, &wcodec_default_allocator, &coded, &coded_size, &decoded_size, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_index_write(index, &wcodec_default_allocator, &coded, &coded_size,
+                                            &decoded_size, NULL),
+                         WCODEC_OK);
         decompress(coded, coded_size, &got);
         assert_int_equal(got.size, decoded_size);
-        decompress(file.data + index->index_offset, file.size - 64 - (size_t)index->index_offset, &expected);
+        decompress(file.data + index->index_offset, file.size - 64 - (size_t)index->index_offset,
+                   &expected);
         assert_int_equal(got.size, expected.size);
         assert_memory_equal(got.data, expected.data, got.size);
         wcodec_index_free(index);
@@ -78,7 +84,9 @@ static void writes_what_shrinks_too_well(void **state)
     uint8_t head[64], tail[64], *coded;
     size_t coded_size;
     uint64_t decoded_size;
-    assert_int_equal(wcodec_index_write(&index, &wcodec_default_allocator, &coded, &coded_size, &decoded_size, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_index_write(&index, &wcodec_default_allocator, &coded, &coded_size,
+                                        &decoded_size, NULL),
+                     WCODEC_OK);
     wcodec_head_write(head);
     wcodec_tail_write(head, 64, coded, coded_size, decoded_size, tail);
     support_put(&file, head, 64);
@@ -110,7 +118,8 @@ static void survives_every_failed_allocation(void **state)
         uint64_t decoded_size;
         support_allocator_init(&failing, n);
         failing.once = true;
-        status = wcodec_index_write(index, &failing.allocator, &coded, &coded_size, &decoded_size, NULL);
+        status =
+            wcodec_index_write(index, &failing.allocator, &coded, &coded_size, &decoded_size, NULL);
         assert_int_equal(status, failing.calls <= n ? WCODEC_OK : WCODEC_ERROR_MEMORY);
         if (status == WCODEC_OK)
             wcodec_free(&failing.allocator, coded);

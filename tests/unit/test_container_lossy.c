@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Lossy tensors in files put together here, through the public interface: described, decoded whole and by rows from memory and from a file, restored, loaded,
- * and within little memory. What they must give is the scalar reference's. */
+/* Lossy tensors in files put together here, through the public interface: described, decoded whole
+ * and by rows from memory and from a file, restored, loaded, and within little memory. What they
+ * must give is the scalar reference's. */
 #include "support_container.h"
 #include "support_encode.h"
 #include "support_memory.h"
@@ -15,7 +16,8 @@
 
 struct model {
     wcodec_dtype dtype;
-    uint64_t rows, columns; /* of the view; the tensor has rows x columns, but for the one with the odd number of columns */
+    uint64_t rows, columns; /* of the view; the tensor has rows x columns, but for the one with the
+                               odd number of columns */
     unsigned modes;         /* bit set of enum wcodec_transform */
     unsigned w;
     bool row_scales;
@@ -23,10 +25,11 @@ struct model {
 };
 
 static const struct model models[] = {
-    {WCODEC_DTYPE_BF16, 600, 257, 7, 0, true, 13}, {WCODEC_DTYPE_F16, 333, 1000, 2, 1, false, 12}, {WCODEC_DTYPE_F32, 100, 300, 5, 0, true, 16},
-    {WCODEC_DTYPE_BF16, 2500, 7, 4, 1, true, 14},  {WCODEC_DTYPE_BF16, 1, 5000, 6, 0, false, 12},  {WCODEC_DTYPE_F32, 4000, 1, 3, 0, true, 12},
-    {WCODEC_DTYPE_BF16, 900, 500, 1, 0, true, 13}, {WCODEC_DTYPE_F16, 90, 301, 1, 1, false, 12},   {WCODEC_DTYPE_F32, 50000, 4, 1, 0, false, 0},
-    {WCODEC_DTYPE_BF16, 35, 40000, 2, 0, true, 0},
+    {WCODEC_DTYPE_BF16, 600, 257, 7, 0, true, 13}, {WCODEC_DTYPE_F16, 333, 1000, 2, 1, false, 12},
+    {WCODEC_DTYPE_F32, 100, 300, 5, 0, true, 16},  {WCODEC_DTYPE_BF16, 2500, 7, 4, 1, true, 14},
+    {WCODEC_DTYPE_BF16, 1, 5000, 6, 0, false, 12}, {WCODEC_DTYPE_F32, 4000, 1, 3, 0, true, 12},
+    {WCODEC_DTYPE_BF16, 900, 500, 1, 0, true, 13}, {WCODEC_DTYPE_F16, 90, 301, 1, 1, false, 12},
+    {WCODEC_DTYPE_F32, 50000, 4, 1, 0, false, 0},  {WCODEC_DTYPE_BF16, 35, 40000, 2, 0, true, 0},
 };
 
 /* Small numbers, so that they are coded in tiles. */
@@ -36,7 +39,8 @@ static uint8_t *make_coefficients(uint64_t *seed, const struct wcodec_lossy *l)
     uint8_t *coefficients = malloc((size_t)(count << l->coefficient_log2));
     for (uint64_t i = 0; i < count; i++) {
         const uint64_t r = support_random(seed);
-        const int small = (int)((r & 7) + (r >> 4 & 7)) - 7, q = l->coefficient_log2 ? 64 * small + (int)(r >> 16 & 63) : small;
+        const int small = (int)((r & 7) + (r >> 4 & 7)) - 7,
+                  q = l->coefficient_log2 ? 64 * small + (int)(r >> 16 & 63) : small;
         if (l->coefficient_log2)
             wcodec_store_u16(coefficients + 2 * i, (uint16_t)q);
         else
@@ -50,7 +54,8 @@ static uint8_t *make_side(uint64_t *seed, struct wcodec_lossy *l)
     uint8_t *side = calloc(1, (size_t)wcodec_lossy_tiles_begin(l));
     const unsigned bits = wcodec_lossy_index_bits(l);
     for (uint64_t i = 0; i < l->blocks; i++) {
-        const unsigned number = (unsigned)(i < l->mode_count ? i : support_random(seed) % l->mode_count);
+        const unsigned number =
+            (unsigned)(i < l->mode_count ? i : support_random(seed) % l->mode_count);
         l->counts[number]++;
         if (bits)
             side[i * bits / 8] |= (uint8_t)(number << (i * bits % 8));
@@ -65,22 +70,33 @@ static uint8_t *make_side(uint64_t *seed, struct wcodec_lossy *l)
     return side;
 }
 
-static uint8_t *reconstruct(const struct wcodec_lossy *l, const uint8_t *side, const uint8_t *coefficients)
+static uint8_t *reconstruct(const struct wcodec_lossy *l, const uint8_t *side,
+                            const uint8_t *coefficients)
 {
     uint8_t *data = malloc((size_t)l->size);
     if (l->plain)
         wcodec_plain_reconstruct(l, side, 0, l->elements, coefficients, data);
     for (uint64_t i = 0; i < l->superblocks; i++)
-        wcodec_superblock_reconstruct(l, side, i, coefficients + (i * WCODEC_SUPERBLOCK << l->coefficient_log2), 0, l->size, data);
+        wcodec_superblock_reconstruct(l, side, i,
+                                      coefficients + (i * WCODEC_SUPERBLOCK << l->coefficient_log2),
+                                      0, l->size, data);
     return data;
 }
 
 /* The entry of a lossy tensor; its decoded bytes are the caller's to free. */
-static uint8_t *add_lossy(wcodec_context *context, uint64_t *seed, const struct model *m, struct support_recipe *recipe)
+static uint8_t *add_lossy(wcodec_context *context, uint64_t *seed, const struct model *m,
+                          struct support_recipe *recipe)
 {
-    const struct wcodec_encode_settings settings = {.level = 3, .weights = true, .predict = WCODEC_PREDICT_NONE, .tile_log2 = (uint8_t)m->tile_log2};
+    const struct wcodec_encode_settings settings = {.level = 3,
+                                                    .weights = true,
+                                                    .predict = WCODEC_PREDICT_NONE,
+                                                    .tile_log2 = (uint8_t)m->tile_log2};
     struct support_entry *e = support_recipe_add(recipe, "t");
-    struct wcodec_lossy l = {.columns = m->columns, .row_scales = m->row_scales, .largest_error = 0.5, .mean_squared_error = 0.0625, .mean_square = 4};
+    struct wcodec_lossy l = {.columns = m->columns,
+                             .row_scales = m->row_scales,
+                             .largest_error = 0.5,
+                             .mean_squared_error = 0.0625,
+                             .mean_square = 4};
     struct wcodec_coded coded;
     uint8_t parameters[WCODEC_LOSSY_MAX_BYTES];
     for (unsigned i = 0; i < WCODEC_TRANSFORMS; i++)
@@ -89,10 +105,12 @@ static uint8_t *add_lossy(wcodec_context *context, uint64_t *seed, const struct 
     e->size = m->rows * m->columns * wcodec_dtype_bits(m->dtype) / 8;
     assert_int_equal(wcodec_lossy_derive(&l, e->size, m->dtype, m->w, NULL), WCODEC_OK);
     l.order = (uint8_t)(l.plain ? 0 : support_random(seed) % WCODEC_ORDERS);
-    uint8_t *coefficients = make_coefficients(seed, &l), *side = make_side(seed, &l), *data = reconstruct(&l, side, coefficients);
-    assert_int_equal(
-        wcodec_encode_tensor(context, &settings, m->w ? WCODEC_DTYPE_I16 : WCODEC_DTYPE_I8, coefficients, wcodec_lossy_coefficients(&l) << m->w, &coded, NULL),
-        WCODEC_OK);
+    uint8_t *coefficients = make_coefficients(seed, &l), *side = make_side(seed, &l),
+            *data = reconstruct(&l, side, coefficients);
+    assert_int_equal(wcodec_encode_tensor(context, &settings,
+                                          m->w ? WCODEC_DTYPE_I16 : WCODEC_DTYPE_I8, coefficients,
+                                          wcodec_lossy_coefficients(&l) << m->w, &coded, NULL),
+                     WCODEC_OK);
     assert_int_equal(coded.coding, WCODEC_CODING_TILES);
     uint8_t *payload = support_coded_payload(&coded);
     support_put(&e->payload, side, (size_t)wcodec_lossy_tiles_begin(&l));
@@ -135,7 +153,8 @@ static void check_description(const wcodec_reader *reader, uint64_t tensor, cons
     for (unsigned i = 0; i < 2; i++) { /* it, and its alias */
         assert_int_equal(wcodec_reader_tensor(reader, tensor + i, &info, NULL), WCODEC_OK);
         assert_int_equal(info.coding, i ? WCODEC_CODING_ALIAS : WCODEC_CODING_LOSSY);
-        assert_true(info.lossy && info.largest_error == 0.5 && info.mean_squared_error == 0.0625 && info.mean_square == 4);
+        assert_true(info.lossy && info.largest_error == 0.5 && info.mean_squared_error == 0.0625 &&
+                    info.mean_square == 4);
         assert_int_equal(info.scales, m->row_scales ? m->rows : 1);
         assert_true((info.order != NULL) == (m->modes != 1)); /* plain ones have none */
         assert_int_equal(info.columns, i ? 0 : m->columns);
@@ -151,13 +170,18 @@ static void check_description(const wcodec_reader *reader, uint64_t tensor, cons
     assert_int_equal(file.lossy, 2);
 }
 
-static void check_load(const wcodec_reader *reader, uint64_t tensor, uint64_t *seed, const struct model *m, const uint8_t *data, size_t size)
+static void check_load(const wcodec_reader *reader, uint64_t tensor, uint64_t *seed,
+                       const struct model *m, const uint8_t *data, size_t size)
 {
     const size_t row = size / (size_t)m->rows;
     uint8_t *out = malloc(size);
     wcodec_error err = {0};
     const uint64_t first = support_random(seed) % m->rows;
-    const wcodec_load_item item = {.tensor = tensor, .first_row = first, .rows = m->rows - first, .destination = (uintptr_t)out, .size = size};
+    const wcodec_load_item item = {.tensor = tensor,
+                                   .first_row = first,
+                                   .rows = m->rows - first,
+                                   .destination = (uintptr_t)out,
+                                   .size = size};
     if (wcodec_load(reader, &item, 1, NULL, NULL, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     assert_memory_equal(out, data + first * row, (m->rows - first) * row);
@@ -189,16 +213,22 @@ static void check_whole(const wcodec_reader *reader, const struct support_bytes 
 }
 
 /* One bit anywhere in the payload: testing finds it. */
-static void check_damage(wcodec_context *context, uint64_t *seed, const struct support_recipe *recipe, unsigned entry, struct support_bytes *file)
+static void check_damage(wcodec_context *context, uint64_t *seed,
+                         const struct support_recipe *recipe, unsigned entry,
+                         struct support_bytes *file)
 {
     size_t at = 0;
-    while (memcmp(file->data + at, recipe->entries[entry].payload.data, recipe->entries[entry].payload.size) != 0)
+    while (memcmp(file->data + at, recipe->entries[entry].payload.data,
+                  recipe->entries[entry].payload.size) != 0)
         at++;
     for (unsigned i = 0; i < 20; i++) {
         wcodec_reader *reader;
-        const size_t place = at + support_random(seed) % (i < 10 ? 64 : recipe->entries[entry].payload.size), bit = support_random(seed) % 8;
+        const size_t place = at + support_random(seed) %
+                                      (i < 10 ? 64 : recipe->entries[entry].payload.size),
+                     bit = support_random(seed) % 8;
         file->data[place] ^= (uint8_t)(1u << bit);
-        assert_int_equal(wcodec_reader_open_memory(context, file->data, file->size, &reader, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_reader_open_memory(context, file->data, file->size, &reader, NULL),
+                         WCODEC_OK);
         assert_int_equal(wcodec_reader_test(reader, 0, 0, NULL, NULL), WCODEC_ERROR_CORRUPT);
         wcodec_reader_close(reader);
         file->data[place] ^= (uint8_t)(1u << bit);
@@ -220,7 +250,8 @@ static void check_model(wcodec_context *context, uint64_t *seed, const struct mo
     support_recipe_build(&recipe, &file);
     support_recipe_original(&recipe, &original);
     const uint64_t tensor = entry - 1; /* one blob before */
-    assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL),
+                     WCODEC_OK);
     check_description(reader, tensor, m);
     support_expect_rows(reader, tensor, 2, seed, m->rows, data, size);
     check_load(reader, tensor, seed, m, data, size);
@@ -233,7 +264,8 @@ static void check_model(wcodec_context *context, uint64_t *seed, const struct mo
     check_whole(reader, &original);
     wcodec_reader_close(reader);
     wcodec_context *small = support_context_limited(2, 3 << 20);
-    assert_int_equal(wcodec_reader_open_memory(small, file.data, file.size, &reader, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(small, file.data, file.size, &reader, NULL),
+                     WCODEC_OK);
     support_expect_rows(reader, tensor, 2, seed, m->rows, data, size);
     wcodec_reader_close(reader);
     wcodec_context_destroy(small);

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Memory is bounded whatever the file's size and however many the threads: 64 MiB, twice the largest tensor or chunk, 16 times the header, or the caller's
- * limit. What zstd takes by itself is not seen here; tests/bad/footprint.py looks at whole processes. */
+/* Memory is bounded whatever the file's size and however many the threads: 64 MiB, twice the
+ * largest tensor or chunk, 16 times the header, or the caller's limit. What zstd takes by itself is
+ * not seen here; tests/bad/footprint.py looks at whole processes. */
 #include "support_model.h"
 
 #include <stdatomic.h>
@@ -91,13 +92,15 @@ static wcodec_context *make_context(struct counter *c, uint64_t max_memory)
     options.threads = THREADS;
     options.backend = "cpu";
     options.limits.max_memory = max_memory;
-    options.allocator = (wcodec_allocator){counting_allocate, counting_reallocate, counting_release, c};
+    options.allocator =
+        (wcodec_allocator){counting_allocate, counting_reallocate, counting_release, c};
     assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
     return context;
 }
 
 /* Most bytes that compressing and testing the file takes. */
-static void measure(FILE *original, int level, int raw, wcodec_lossy_target lossy, uint64_t max_memory, size_t most[2])
+static void measure(FILE *original, int level, int raw, wcodec_lossy_target lossy,
+                    uint64_t max_memory, size_t most[2])
 {
     struct counter c = {0};
     wcodec_error err = {0};
@@ -111,11 +114,13 @@ static void measure(FILE *original, int level, int raw, wcodec_lossy_target loss
     options.raw = raw;
     options.lossy = lossy;
     options.lossy_value = 4;
-    if (wcodec_compress_fd(context, fileno(original), put, coded, &options, NULL, &err) != WCODEC_OK)
+    if (wcodec_compress_fd(context, fileno(original), put, coded, &options, NULL, &err) !=
+        WCODEC_OK)
         fail_msg("%s", err.text);
     assert_int_equal(fflush(coded), 0);
     most[0] = atomic_exchange(&c.most, 0);
-    if (wcodec_reader_open_fd(context, dup(fileno(coded)), &reader, &err) != WCODEC_OK || wcodec_reader_test(reader, 0, 0, NULL, &err) != WCODEC_OK)
+    if (wcodec_reader_open_fd(context, dup(fileno(coded)), &reader, &err) != WCODEC_OK ||
+        wcodec_reader_test(reader, 0, 0, NULL, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     most[1] = c.most;
     wcodec_reader_close(reader);
@@ -125,7 +130,8 @@ static void measure(FILE *original, int level, int raw, wcodec_lossy_target loss
 }
 
 static const struct sample samples[] = {
-    {"BF16", 16, 16 << 10, 1200, SUPPORT_WEIGHTS}, {"U8", 8, 64 << 10, 400, SUPPORT_WEIGHTS}, {"I64", 64, 256 << 10, 100, SUPPORT_RANDOM}, {"U8", 8, MIB, 30, SUPPORT_WEIGHTS},
+    {"BF16", 16, 16 << 10, 1200, SUPPORT_WEIGHTS}, {"U8", 8, 64 << 10, 400, SUPPORT_WEIGHTS},
+    {"I64", 64, 256 << 10, 100, SUPPORT_RANDOM},   {"U8", 8, MIB, 30, SUPPORT_WEIGHTS},
     {"F32", 32, 7 * MIB, 5, SUPPORT_WEIGHTS},      {"BF16", 16, 40 * MIB, 2, SUPPORT_WEIGHTS},
 };
 
@@ -140,14 +146,16 @@ static void test_bound(void **state)
                 uint64_t largest = raw ? 16 * MIB : samples[i].tensor;
                 size_t most[2];
                 measure(f, level, raw, WCODEC_LOSSY_NONE, 0, most);
-                print_message("%s of %llu bytes, level %d%s: %.1f and %.1f MiB\n", samples[i].dtype, (unsigned long long)samples[i].tensor, level, raw ? ", raw" : "", (double)most[0] / MIB,
-                              (double)most[1] / MIB);
+                print_message("%s of %llu bytes, level %d%s: %.1f and %.1f MiB\n", samples[i].dtype,
+                              (unsigned long long)samples[i].tensor, level, raw ? ", raw" : "",
+                              (double)most[0] / MIB, (double)most[1] / MIB);
                 assert_true(most[0] <= 64 * MIB + 2 * largest);
                 assert_true(most[1] <= 64 * MIB + 2 * largest);
             }
         size_t most[2];
         measure(f, 3, 0, WCODEC_LOSSY_BITS, 0, most);
-        print_message("with loss: %.1f and %.1f MiB\n", (double)most[0] / MIB, (double)most[1] / MIB);
+        print_message("with loss: %.1f and %.1f MiB\n", (double)most[0] / MIB,
+                      (double)most[1] / MIB);
         assert_true(most[0] <= 64 * MIB + 5 * samples[i].tensor);
         assert_true(most[1] <= 64 * MIB + 2 * samples[i].tensor);
         fclose(f);
@@ -170,13 +178,19 @@ static void test_limit(void **state)
             wcodec_encode_options_init(&options);
             options.lossy = lossy ? WCODEC_LOSSY_BITS : WCODEC_LOSSY_NONE;
             options.lossy_value = 4;
-            assert_int_equal(wcodec_compress_fd(context, fileno(f), put, NULL, &options, NULL, &err), WCODEC_ERROR_LIMIT);
-            assert_int_equal(sscanf(err.text, "compressing takes about %llu bytes of memory, the limit is %llu", &needed, &limit), 2);
+            assert_int_equal(
+                wcodec_compress_fd(context, fileno(f), put, NULL, &options, NULL, &err),
+                WCODEC_ERROR_LIMIT);
+            assert_int_equal(
+                sscanf(err.text, "compressing takes about %llu bytes of memory, the limit is %llu",
+                       &needed, &limit),
+                2);
             assert_int_equal(limit, 100000);
             wcodec_context_destroy(context);
             size_t most[2];
             measure(f, 3, 0, options.lossy, needed, most);
-            print_message("limit %.1f: %.1f and %.1f MiB\n", (double)needed / MIB, (double)most[0] / MIB, (double)most[1] / MIB);
+            print_message("limit %.1f: %.1f and %.1f MiB\n", (double)needed / MIB,
+                          (double)most[0] / MIB, (double)most[1] / MIB);
             assert_true(most[0] <= needed);
             assert_true(most[1] <= needed);
             measure(f, 3, 0, options.lossy, UINT64_MAX, most);
@@ -192,7 +206,8 @@ static wcodec_status open_limited(const struct support_sink *file, uint64_t limi
     wcodec_context *context = make_context(&c, limit);
     atomic_store(&c.most, 0);
     size_t before = c.now;
-    wcodec_status status = wcodec_reader_open_memory(context, file->data, file->size, &reader, NULL);
+    wcodec_status status =
+        wcodec_reader_open_memory(context, file->data, file->size, &reader, NULL);
     *most = c.most - before;
     wcodec_reader_close(reader);
     wcodec_context_destroy(context);
@@ -200,7 +215,8 @@ static wcodec_status open_limited(const struct support_sink *file, uint64_t limi
     return status;
 }
 
-/* Opening takes no more than the least limit that lets it, but for what does not grow: many keys, which must all differ. */
+/* Opening takes no more than the least limit that lets it, but for what does not grow: many keys,
+ * which must all differ. */
 static void test_metadata(void **state)
 {
     (void)state;
@@ -209,7 +225,8 @@ static void test_metadata(void **state)
     wcodec_writer *writer;
     wcodec_context *context = support_context(1, NULL);
     support_sink_init(&sink);
-    assert_int_equal(wcodec_writer_create(context, support_sink_write, &sink, NULL, &writer, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_writer_create(context, support_sink_write, &sink, NULL, &writer, NULL),
+                     WCODEC_OK);
     for (unsigned i = 0; i < PAIRS; i++) {
         char key[16];
         snprintf(key, sizeof key, "%u", i * 2654435761u);
@@ -234,6 +251,7 @@ static void test_metadata(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bound), cmocka_unit_test(test_limit), cmocka_unit_test(test_metadata)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_bound), cmocka_unit_test(test_limit),
+                                       cmocka_unit_test(test_metadata)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Model folders and their index.json: one namespace, hostile names, missing and doubled tensors, more shards than are kept open. */
+/* Model folders and their index.json: one namespace, hostile names, missing and doubled tensors,
+ * more shards than are kept open. */
 
 #include "support_container.h"
 #include "core/context.h"
@@ -138,7 +139,9 @@ static void opens_folder_and_index(void **state)
     write_text(".x.wcodec", "");
     assert_int_equal(mkdir(in_folder("dir.wcodec"), 0700), 0);
     check_two_shards(folder);
-    write_text(INDEX, "{\"metadata\": {\"total_size\": 3}, \"weight_map\": {\"c\": \"model-2.safetensors\", \"a\": \"model-1.safetensors\", \"b\": \"model-1.safetensors\"}}");
+    write_text(
+        INDEX,
+        "{\"metadata\": {\"total_size\": 3}, \"weight_map\": {\"c\": \"model-2.safetensors\", \"a\": \"model-1.safetensors\", \"b\": \"model-1.safetensors\"}}");
     check_two_shards(folder);
     check_two_shards(in_folder(INDEX));
     /* A second index: the usual name wins; without it somebody must choose. */
@@ -169,25 +172,42 @@ static const struct {
     {"no map", "{}", WCODEC_ERROR_CORRUPT, "weight_map"},
     {"map no object", "{\"weight_map\": []}", WCODEC_ERROR_CORRUPT, "weight_map"},
     {"empty map", "{\"weight_map\": {}}", WCODEC_ERROR_CORRUPT, "weight_map"},
-    {"junk behind", "{\"weight_map\": {\"a\": \"model-1.safetensors\"}} x", WCODEC_ERROR_CORRUPT, INDEX},
-    {"name twice", "{\"weight_map\": {\"a\": \"model-1.safetensors\", \"a\": \"model-1.safetensors\"}}", WCODEC_ERROR_CORRUPT, "uplicate"},
-    {"name twice by escape", "{\"weight_map\": {\"a\": \"model-1.safetensors\", \"\\u0061\": \"model-1.safetensors\"}}", WCODEC_ERROR_CORRUPT, "uplicate"},
+    {"junk behind", "{\"weight_map\": {\"a\": \"model-1.safetensors\"}} x", WCODEC_ERROR_CORRUPT,
+     INDEX},
+    {"name twice",
+     "{\"weight_map\": {\"a\": \"model-1.safetensors\", \"a\": \"model-1.safetensors\"}}",
+     WCODEC_ERROR_CORRUPT, "uplicate"},
+    {"name twice by escape",
+     "{\"weight_map\": {\"a\": \"model-1.safetensors\", \"\\u0061\": \"model-1.safetensors\"}}",
+     WCODEC_ERROR_CORRUPT, "uplicate"},
     {"no string", "{\"weight_map\": {\"a\": 1}}", WCODEC_ERROR_CORRUPT, "no file name"},
-    {"slash", "{\"weight_map\": {\"a\": \"x/model-1.safetensors\"}}", WCODEC_ERROR_CORRUPT, "no plain file name"},
+    {"slash", "{\"weight_map\": {\"a\": \"x/model-1.safetensors\"}}", WCODEC_ERROR_CORRUPT,
+     "no plain file name"},
     {"parent", "{\"weight_map\": {\"a\": \"..\"}}", WCODEC_ERROR_CORRUPT, "no plain file name"},
-    {"path to a parent", "{\"weight_map\": {\"a\": \"../model-1.safetensors\"}}", WCODEC_ERROR_CORRUPT, "no plain file name"},
-    {"absolute", "{\"weight_map\": {\"a\": \"/etc/passwd\"}}", WCODEC_ERROR_CORRUPT, "no plain file name"},
-    {"backslash", "{\"weight_map\": {\"a\": \"x\\\\y\"}}", WCODEC_ERROR_CORRUPT, "no plain file name"},
+    {"path to a parent", "{\"weight_map\": {\"a\": \"../model-1.safetensors\"}}",
+     WCODEC_ERROR_CORRUPT, "no plain file name"},
+    {"absolute", "{\"weight_map\": {\"a\": \"/etc/passwd\"}}", WCODEC_ERROR_CORRUPT,
+     "no plain file name"},
+    {"backslash", "{\"weight_map\": {\"a\": \"x\\\\y\"}}", WCODEC_ERROR_CORRUPT,
+     "no plain file name"},
     {"drive", "{\"weight_map\": {\"a\": \"C:x\"}}", WCODEC_ERROR_CORRUPT, "no plain file name"},
     {"newline", "{\"weight_map\": {\"a\": \"x\\ny\"}}", WCODEC_ERROR_CORRUPT, "no plain file name"},
-    {"NUL", "{\"weight_map\": {\"a\": \"model-1.safetensors\\u0000\"}}", WCODEC_ERROR_CORRUPT, "NUL"},
-    {"NUL in a tensor", "{\"weight_map\": {\"a\\u0000\": \"model-1.safetensors\"}}", WCODEC_ERROR_CORRUPT, "NUL"},
+    {"NUL", "{\"weight_map\": {\"a\": \"model-1.safetensors\\u0000\"}}", WCODEC_ERROR_CORRUPT,
+     "NUL"},
+    {"NUL in a tensor", "{\"weight_map\": {\"a\\u0000\": \"model-1.safetensors\"}}",
+     WCODEC_ERROR_CORRUPT, "NUL"},
     {"empty name", "{\"weight_map\": {\"a\": \"\"}}", WCODEC_ERROR_CORRUPT, "no plain file name"},
-    {"lone surrogate", "{\"weight_map\": {\"\\ud800\": \"model-1.safetensors\"}}", WCODEC_ERROR_CORRUPT, INDEX},
-    {"BOM", "\xef\xbb\xbf{\"weight_map\": {\"a\": \"model-1.safetensors\"}}", WCODEC_ERROR_CORRUPT, INDEX},
-    {"missing shard", "{\"weight_map\": {\"a\": \"model-3.safetensors\"}}", WCODEC_ERROR_NOT_FOUND, "model-3.safetensors.wcodec"},
-    {"missing tensor", "{\"weight_map\": {\"x\": \"model-1.safetensors\"}}", WCODEC_ERROR_CORRUPT, "tensor 'x' is not in"},
-    {"tensor elsewhere", "{\"weight_map\": {\"c\": \"model-1.safetensors\", \"a\": \"model-2.safetensors\"}}", WCODEC_ERROR_CORRUPT, "tensor 'c' is not in"},
+    {"lone surrogate", "{\"weight_map\": {\"\\ud800\": \"model-1.safetensors\"}}",
+     WCODEC_ERROR_CORRUPT, INDEX},
+    {"BOM", "\xef\xbb\xbf{\"weight_map\": {\"a\": \"model-1.safetensors\"}}", WCODEC_ERROR_CORRUPT,
+     INDEX},
+    {"missing shard", "{\"weight_map\": {\"a\": \"model-3.safetensors\"}}", WCODEC_ERROR_NOT_FOUND,
+     "model-3.safetensors.wcodec"},
+    {"missing tensor", "{\"weight_map\": {\"x\": \"model-1.safetensors\"}}", WCODEC_ERROR_CORRUPT,
+     "tensor 'x' is not in"},
+    {"tensor elsewhere",
+     "{\"weight_map\": {\"c\": \"model-1.safetensors\", \"a\": \"model-2.safetensors\"}}",
+     WCODEC_ERROR_CORRUPT, "tensor 'c' is not in"},
 };
 
 static void refuses_by_name(void **state)
@@ -219,7 +239,8 @@ static void refuses_doubles_and_nothing(void **state)
     const char *const names[] = {"b", "d"};
     wcodec_reader *reader;
     wcodec_error err;
-    assert_int_equal(wcodec_reader_open_path(context, folder, &reader, &err), WCODEC_ERROR_NOT_FOUND);
+    assert_int_equal(wcodec_reader_open_path(context, folder, &reader, &err),
+                     WCODEC_ERROR_NOT_FOUND);
     two_shards();
     write_shard("model-3.safetensors.wcodec", names, 2, '3');
     assert_int_equal(wcodec_reader_open_path(context, folder, &reader, &err), WCODEC_ERROR_CORRUPT);
@@ -231,7 +252,8 @@ static void refuses_doubles_and_nothing(void **state)
     assert_non_null(strstr(err.text, "model-3.safetensors.wcodec"));
 }
 
-/* More shards than are kept open, one without tensors; one of them is replaced while the reader is open. */
+/* More shards than are kept open, one without tensors; one of them is replaced while the reader is
+ * open. */
 static void many_shards(void **state)
 {
     (void)state;
@@ -263,7 +285,8 @@ static void many_shards(void **state)
     const char *const other[] = {"t98"};
     assert_int_equal(unlink(in_folder("s098.safetensors.wcodec")), 0);
     assert_int_equal(wcodec_reader_find(reader, "t98", &number, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_reader_decode(reader, number, &got, 1, NULL, &err), WCODEC_ERROR_NOT_FOUND);
+    assert_int_equal(wcodec_reader_decode(reader, number, &got, 1, NULL, &err),
+                     WCODEC_ERROR_NOT_FOUND);
     write_shard("s098.safetensors.wcodec", other, 1, 'x');
     assert_int_equal(wcodec_reader_decode(reader, number, &got, 1, NULL, &err), WCODEC_ERROR_IO);
     assert_non_null(strstr(err.text, "changed"));

@@ -97,7 +97,10 @@ static void check_listing(const struct fixture *f, const wcodec_reader *reader, 
     assert_true(t.payload_hash == f->recipe.entries[2].payload_hash);
     char split[256] = "";
     for (unsigned i = 0; i < tiling->field_count; i++)
-        sprintf(split + strlen(split), "%s%c%u", i > 0 ? "+" : "", tiling->fields[i].kind == WCODEC_FIELD_CODED ? 'c' : tiling->fields[i].kind == WCODEC_FIELD_RAW ? 'r' : 'k',
+        sprintf(split + strlen(split), "%s%c%u", i > 0 ? "+" : "",
+                tiling->fields[i].kind == WCODEC_FIELD_CODED ? 'c'
+                : tiling->fields[i].kind == WCODEC_FIELD_RAW ? 'r'
+                                                             : 'k',
                 tiling->fields[i].width);
     assert_string_equal(t.split, split);
     assert_int_equal(wcodec_reader_tensor(reader, 2, &t, NULL), WCODEC_OK);
@@ -133,7 +136,8 @@ static void opens_and_lists(void **state)
     assert_int_equal(wcodec_reader_open_path(f.context, f.path, &reader, NULL), WCODEC_OK);
     check_listing(&f, reader, f.path);
     wcodec_reader_close(reader);
-    assert_int_equal(wcodec_reader_open_memory(f.context, f.file.data, f.file.size, &reader, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(f.context, f.file.data, f.file.size, &reader, NULL),
+                     WCODEC_OK);
     check_listing(&f, reader, "");
     wcodec_reader_close(reader);
     /* The descriptor is ours again, where it was; the reader has its own. */
@@ -158,21 +162,28 @@ static void refuses_what_is_none(void **state)
     wcodec_reader *reader;
     wcodec_error err;
     fixture_make(&f);
-    assert_int_equal(wcodec_reader_open_path(f.context, "no-such-file", &reader, &err), WCODEC_ERROR_NOT_FOUND);
+    assert_int_equal(wcodec_reader_open_path(f.context, "no-such-file", &reader, &err),
+                     WCODEC_ERROR_NOT_FOUND);
     assert_non_null(strstr(err.text, "no-such-file"));
-    assert_int_equal(wcodec_reader_open_path(f.context, "/dev/null", &reader, &err), WCODEC_ERROR_IO);
+    assert_int_equal(wcodec_reader_open_path(f.context, "/dev/null", &reader, &err),
+                     WCODEC_ERROR_IO);
     assert_non_null(strstr(err.text, "/dev/null"));
-    assert_int_equal(wcodec_reader_open_path(f.context, "/dev/zero", &reader, &err), WCODEC_ERROR_IO);
+    assert_int_equal(wcodec_reader_open_path(f.context, "/dev/zero", &reader, &err),
+                     WCODEC_ERROR_IO);
     assert_int_equal(wcodec_reader_open_path(f.context, NULL, &reader, &err), WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_reader_open_fd(f.context, -1, &reader, &err), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_reader_open_memory(f.context, NULL, 1, &reader, &err), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_reader_open_memory(f.context, NULL, 0, &reader, &err), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_reader_open_memory(f.context, NULL, 1, &reader, &err),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_reader_open_memory(f.context, NULL, 0, &reader, &err),
+                     WCODEC_ERROR_CORRUPT);
     assert_int_equal(mkfifo("test-reader-fifo", 0600), 0);
-    assert_int_equal(wcodec_reader_open_path(f.context, "test-reader-fifo", &reader, &err), WCODEC_ERROR_IO);
+    assert_int_equal(wcodec_reader_open_path(f.context, "test-reader-fifo", &reader, &err),
+                     WCODEC_ERROR_IO);
     unlink("test-reader-fifo");
     /* Sparse: 2^44 bytes of nothing take no memory. */
     assert_int_equal(ftruncate(f.fd, (off_t)1 << 43), 0);
-    assert_int_equal(wcodec_reader_open_path(f.context, f.path, &reader, &err), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_reader_open_path(f.context, f.path, &reader, &err),
+                     WCODEC_ERROR_CORRUPT);
     assert_non_null(strstr(err.text, f.path));
     fixture_free(&f);
 }
@@ -207,7 +218,10 @@ static void refuses_a_forked_process(void **state)
     assert_int_equal(wcodec_reader_open_path(f.context, f.path, &reader, NULL), WCODEC_OK);
     pid_t child = fork();
     if (child == 0)
-        _exit(wcodec_reader_decode(reader, 0, got, 12, NULL, NULL) == WCODEC_ERROR_USAGE && wcodec_reader_test(reader, 0, 1, NULL, NULL) == WCODEC_ERROR_USAGE ? 0 : 1);
+        _exit(wcodec_reader_decode(reader, 0, got, 12, NULL, NULL) == WCODEC_ERROR_USAGE &&
+                      wcodec_reader_test(reader, 0, 1, NULL, NULL) == WCODEC_ERROR_USAGE
+                  ? 0
+                  : 1);
     int result;
     assert_int_equal(waitpid(child, &result, 0), child);
     assert_int_equal(result, 0);

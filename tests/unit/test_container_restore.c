@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Whole files: restored byte for byte; every flip of a small file found; hashes, padding, newer entries; many pieces; cancelling and failed writes; failure of
- * every allocation. */
+/* Whole files: restored byte for byte; every flip of a small file found; hashes, padding, newer
+ * entries; many pieces; cancelling and failed writes; failure of every allocation. */
 
 #include "support_container.h"
 #include "support_memory.h"
@@ -25,7 +25,8 @@ static int refuse(void *opaque, const void *data, size_t size)
     return --*(int *)opaque < 0 ? ENOSPC : 0;
 }
 
-static wcodec_status test_file(wcodec_context *context, const struct support_bytes *file, int quick, wcodec_error *err)
+static wcodec_status test_file(wcodec_context *context, const struct support_bytes *file, int quick,
+                               wcodec_error *err)
 {
     wcodec_reader *reader;
     wcodec_status status = wcodec_reader_open_memory(context, file->data, file->size, &reader, err);
@@ -43,8 +44,10 @@ static void check_restore(wcodec_context *context, const struct support_recipe *
     wcodec_error err;
     support_recipe_build(r, &file);
     support_recipe_original(r, &original);
-    if (wcodec_reader_open_memory(context, file.data, file.size, &reader, &err) != WCODEC_OK || wcodec_reader_restore(reader, 0, append, &got, NULL, &err) != WCODEC_OK ||
-        wcodec_reader_test(reader, 0, 0, NULL, &err) != WCODEC_OK || wcodec_reader_test(reader, 0, 1, NULL, &err) != WCODEC_OK)
+    if (wcodec_reader_open_memory(context, file.data, file.size, &reader, &err) != WCODEC_OK ||
+        wcodec_reader_restore(reader, 0, append, &got, NULL, &err) != WCODEC_OK ||
+        wcodec_reader_test(reader, 0, 0, NULL, &err) != WCODEC_OK ||
+        wcodec_reader_test(reader, 0, 1, NULL, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     assert_int_equal(got.size, original.size);
     assert_memory_equal(got.data, original.data, got.size);
@@ -79,10 +82,12 @@ static void restores_nothing(void **state)
     r.entry_count = r.entries_used = 0;
     support_recipe_finish(&r);
     support_recipe_build(&r, &file);
-    assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL),
+                     WCODEC_OK);
     assert_int_equal(wcodec_reader_restore(reader, 0, append, &got, NULL, NULL), WCODEC_OK);
     assert_int_equal(got.size, 0);
-    assert_int_equal(wcodec_reader_restore(reader, 1, append, &got, NULL, NULL), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_reader_restore(reader, 1, append, &got, NULL, NULL),
+                     WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_reader_restore(reader, 0, NULL, &got, NULL, NULL), WCODEC_ERROR_USAGE);
     wcodec_reader_close(reader);
     free(file.data);
@@ -117,7 +122,8 @@ static void large_make(struct large *l)
         l->chunked[i] = (uint8_t)(i / 65536 % 2 ? support_random(&seed) : i / 999);
     const uint64_t chunks[] = {300000, 5000000, 1 << 24};
     for (unsigned i = 0; i < 3; i++)
-        support_entry_chunks(support_recipe_add(&l->recipe, NULL), l->chunked + i, LARGE_CHUNKED - i, chunks[i]);
+        support_entry_chunks(support_recipe_add(&l->recipe, NULL), l->chunked + i,
+                             LARGE_CHUNKED - i, chunks[i]);
     support_tensor_make(&seed, 500000, &l->tensor);
     support_entry_tiles(support_recipe_add(&l->recipe, "tiles"), &l->tensor);
     support_recipe_finish(&l->recipe);
@@ -131,7 +137,8 @@ static void large_free(struct large *l)
     free(l->chunked);
 }
 
-static void own_run(void *opaque, void (*task)(void *argument, size_t i), void *argument, size_t count)
+static void own_run(void *opaque, void (*task)(void *argument, size_t i), void *argument,
+                    size_t count)
 {
     (void)opaque;
     while (count-- > 0)
@@ -190,7 +197,8 @@ static void stops_when_told(void **state)
         wcodec_error err;
         struct cancel cancel = {.answer_at = 0, .thread = pthread_self()};
         wcodec_decode_options options = {.progress = {count_progress, &cancel}};
-        assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL),
+                         WCODEC_OK);
         assert_int_equal(wcodec_reader_test(reader, 0, 0, &options, NULL), WCODEC_OK);
         assert_int_equal(cancel.done, l.recipe.size);
         assert_int_equal(cancel.total, l.recipe.size);
@@ -198,14 +206,16 @@ static void stops_when_told(void **state)
         assert_int_equal(wcodec_reader_test(reader, 0, 0, &options, &err), WCODEC_ERROR_CANCELLED);
         for (int writes = 0; writes < 3; writes++) {
             int left = writes;
-            assert_int_equal(wcodec_reader_restore(reader, 0, refuse, &left, NULL, &err), WCODEC_ERROR_IO);
+            assert_int_equal(wcodec_reader_restore(reader, 0, refuse, &left, NULL, &err),
+                             WCODEC_ERROR_IO);
             assert_non_null(strstr(err.text, strerror(ENOSPC)));
         }
         wcodec_reader_close(reader);
         wcodec_context_destroy(context);
     }
     /* Damage in a late piece is found, after earlier ones were written. */
-    uint8_t *payload = l.recipe.entries[l.recipe.entries_used - 1].payload.data, *at = file.data + file.size - 64;
+    uint8_t *payload = l.recipe.entries[l.recipe.entries_used - 1].payload.data,
+            *at = file.data + file.size - 64;
     while (memcmp(--at, payload, 64) != 0)
         continue;
     at[50] ^= 1;
@@ -268,7 +278,12 @@ static void tells_what_differs(void **state)
     (void)state;
     wcodec_context *context = support_context(1, NULL);
     for (unsigned which = 0; which < 6; which++) {
-        static const char *const texts[] = {"hash of the restored file", "tensor 'd': the hash of its payload", "tensor 'b': the hash of its payload", "coding 9", "is padding and not zero", "between two areas"};
+        static const char *const texts[] = {"hash of the restored file",
+                                            "tensor 'd': the hash of its payload",
+                                            "tensor 'b': the hash of its payload",
+                                            "coding 9",
+                                            "is padding and not zero",
+                                            "between two areas"};
         struct support_recipe r;
         struct support_bytes file;
         wcodec_error err;
@@ -290,8 +305,12 @@ static void tells_what_differs(void **state)
             for (;;) {
                 support_recipe_free(&r);
                 support_recipe_init(&r, ++seed);
-                assert_int_equal(wcodec_tiles_read(&r.tensor.tiling, r.tensor.payload, r.tensor.payload_size, &wcodec_default_allocator, &parsed, NULL), WCODEC_OK);
-                uint64_t end = parsed->area_end[WCODEC_AREA_WORDS], next = parsed->area_begin[WCODEC_AREA_RAW];
+                assert_int_equal(wcodec_tiles_read(&r.tensor.tiling, r.tensor.payload,
+                                                   r.tensor.payload_size, &wcodec_default_allocator,
+                                                   &parsed, NULL),
+                                 WCODEC_OK);
+                uint64_t end = parsed->area_end[WCODEC_AREA_WORDS],
+                         next = parsed->area_begin[WCODEC_AREA_RAW];
                 wcodec_tiles_free(parsed);
                 if (end == next)
                     continue;
@@ -310,13 +329,18 @@ static void tells_what_differs(void **state)
             assert_int_equal(test_file(context, &file, 1, &err), WCODEC_OK);
         }
         wcodec_status status = test_file(context, &file, 0, &err);
-        if (status != (which == 3 ? WCODEC_ERROR_NEWER : WCODEC_ERROR_CORRUPT) || strstr(err.text, texts[which]) == NULL)
+        if (status != (which == 3 ? WCODEC_ERROR_NEWER : WCODEC_ERROR_CORRUPT) ||
+            strstr(err.text, texts[which]) == NULL)
             fail_msg("%u: status %d, '%s'", which, (int)status, err.text);
         /* Without checks, hashes may differ. */
         wcodec_reader *reader;
         wcodec_decode_options options = {.skip_checks = 1};
-        assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL), WCODEC_OK);
-        assert_int_equal(wcodec_reader_test(reader, 0, 0, &options, NULL), which == 3 ? WCODEC_ERROR_NEWER : which == 4 ? WCODEC_ERROR_CORRUPT : WCODEC_OK);
+        assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL),
+                         WCODEC_OK);
+        assert_int_equal(wcodec_reader_test(reader, 0, 0, &options, NULL),
+                         which == 3   ? WCODEC_ERROR_NEWER
+                         : which == 4 ? WCODEC_ERROR_CORRUPT
+                                      : WCODEC_OK);
         wcodec_reader_close(reader);
         free(file.data);
         support_recipe_free(&r);
@@ -412,7 +436,8 @@ static void two_threads_share_a_reader(void **state)
     large_make(&l);
     support_recipe_build(&l.recipe, &file);
     support_recipe_original(&l.recipe, &original);
-    assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL),
+                     WCODEC_OK);
     struct thread_work work = {reader, &original};
     for (unsigned i = 0; i < 2; i++)
         assert_int_equal(pthread_create(&threads[i], NULL, restore_in_thread, &work), 0);

@@ -10,7 +10,8 @@
 static const wcodec_allocator *const memory = &wcodec_default_allocator;
 
 /* A file of a header and `data_size` bytes of data, in memory that is exactly as large. */
-static uint8_t *make_file(const void *header, size_t header_size, size_t data_size, struct wcodec_source *source)
+static uint8_t *make_file(const void *header, size_t header_size, size_t data_size,
+                          struct wcodec_source *source)
 {
     uint8_t *file = calloc(1, 8 + header_size + data_size);
     assert_non_null(file);
@@ -20,7 +21,8 @@ static uint8_t *make_file(const void *header, size_t header_size, size_t data_si
     return file;
 }
 
-static wcodec_status read_bytes(const void *header, size_t header_size, size_t data_size, struct wcodec_safetensors **s, wcodec_error *err)
+static wcodec_status read_bytes(const void *header, size_t header_size, size_t data_size,
+                                struct wcodec_safetensors **s, wcodec_error *err)
 {
     struct wcodec_source source;
     uint8_t *file = make_file(header, header_size, data_size, &source);
@@ -57,7 +59,8 @@ static void refuse_bytes(const void *header, size_t header_size, size_t data_siz
         fail_msg("accepted, or another status: %.*s", (int)header_size, (const char *)header);
     assert_null(s);
     if (!strstr(err.text, part))
-        fail_msg("%.*s: \"%s\" does not say \"%s\"", (int)header_size, (const char *)header, err.text, part);
+        fail_msg("%.*s: \"%s\" does not say \"%s\"", (int)header_size, (const char *)header,
+                 err.text, part);
 }
 
 static void refuse(const char *header, size_t data_size, const char *part)
@@ -70,11 +73,12 @@ static void refuse(const char *header, size_t data_size, const char *part)
 static void test_fields(void **state)
 {
     (void)state;
-    struct wcodec_safetensors *s = expect_good("{\"__metadata__\":{\"format\":\"pt\",\"\\u00e4\":\"\\\"\"},"
-                                               "\"b\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[8,20]},"
-                                               "\"a\":{\"data_offsets\":[0,8],\"shape\":[],\"dtype\":\"F64\"},"
-                                               "\"z\":{\"dtype\":\"I8\",\"shape\":[3,0],\"data_offsets\":[8,8]}}    ",
-                                               20);
+    struct wcodec_safetensors *s =
+        expect_good("{\"__metadata__\":{\"format\":\"pt\",\"\\u00e4\":\"\\\"\"},"
+                    "\"b\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[8,20]},"
+                    "\"a\":{\"data_offsets\":[0,8],\"shape\":[],\"dtype\":\"F64\"},"
+                    "\"z\":{\"dtype\":\"I8\",\"shape\":[3,0],\"data_offsets\":[8,8]}}    ",
+                    20);
     assert_int_equal(s->count, 3);
     assert_string_equal(s->tensors[0].name, "a");
     assert_int_equal(s->tensors[0].dtype, WCODEC_DTYPE_F64);
@@ -104,11 +108,15 @@ static void test_every_dtype(void **state)
     for (int d = WCODEC_DTYPE_BOOL; d <= WCODEC_DTYPE_F6_E3M2; d++) {
         char header[128];
         unsigned bytes = wcodec_dtype_bits((wcodec_dtype)d) * 4 / 8;
-        snprintf(header, sizeof header, "{\"t\":{\"dtype\":\"%s\",\"shape\":[2,2],\"data_offsets\":[0,%u]}}", wcodec_dtype_name((wcodec_dtype)d), bytes);
+        snprintf(header, sizeof header,
+                 "{\"t\":{\"dtype\":\"%s\",\"shape\":[2,2],\"data_offsets\":[0,%u]}}",
+                 wcodec_dtype_name((wcodec_dtype)d), bytes);
         struct wcodec_safetensors *s = expect_good(header, bytes);
         assert_int_equal(s->tensors[0].dtype, d);
         wcodec_safetensors_free(s);
-        snprintf(header, sizeof header, "{\"t\":{\"dtype\":\"%s\",\"shape\":[2,2],\"data_offsets\":[0,%u]}}", wcodec_dtype_name((wcodec_dtype)d), bytes + 1);
+        snprintf(header, sizeof header,
+                 "{\"t\":{\"dtype\":\"%s\",\"shape\":[2,2],\"data_offsets\":[0,%u]}}",
+                 wcodec_dtype_name((wcodec_dtype)d), bytes + 1);
         refuse(header, bytes + 1, "shape make");
     }
 }
@@ -116,12 +124,15 @@ static void test_every_dtype(void **state)
 static void test_unknown_dtype(void **state)
 {
     (void)state;
-    struct wcodec_safetensors *s = expect_good("{\"t\":{\"dtype\":\"F5_E2M2\",\"shape\":[7],\"data_offsets\":[0,5]}}", 5);
+    struct wcodec_safetensors *s =
+        expect_good("{\"t\":{\"dtype\":\"F5_E2M2\",\"shape\":[7],\"data_offsets\":[0,5]}}", 5);
     assert_int_equal(s->tensors[0].dtype, WCODEC_DTYPE_OTHER);
     assert_string_equal(s->tensors[0].dtype_name, "F5_E2M2");
     assert_int_equal(s->tensors[0].size, 5);
     wcodec_safetensors_free(s);
-    accept("{\"t\":{\"dtype\":\"f32\",\"shape\":[281474976710655,281474976710655],\"data_offsets\":[0,5]}}", 5);
+    accept(
+        "{\"t\":{\"dtype\":\"f32\",\"shape\":[281474976710655,281474976710655],\"data_offsets\":[0,5]}}",
+        5);
     accept("{\"t\":{\"dtype\":\"OTHER\",\"shape\":[],\"data_offsets\":[0,5]}}", 5);
     accept("{\"t\":{\"dtype\":\"\",\"shape\":[],\"data_offsets\":[0,0]}}", 0);
 }
@@ -129,7 +140,8 @@ static void test_unknown_dtype(void **state)
 static void test_length(void **state)
 {
     (void)state;
-    static const uint64_t lengths[] = {100000001, UINT64_MAX, UINT64_MAX - 7, UINT64_MAX - 8, (uint64_t)1 << 63, 3};
+    static const uint64_t lengths[] = {100000001,      UINT64_MAX,        UINT64_MAX - 7,
+                                       UINT64_MAX - 8, (uint64_t)1 << 63, 3};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         uint8_t file[10] = {0, 0, 0, 0, 0, 0, 0, 0, '{', '}'};
         wcodec_store_u64(file, lengths[i]);
@@ -144,7 +156,8 @@ static void test_length(void **state)
         s = NULL;
         for (uint64_t cut = 0; cut < sizeof file; cut++) {
             wcodec_source_memory(file, cut, &source);
-            assert_int_equal(wcodec_safetensors_read(&source, memory, &s, NULL), WCODEC_ERROR_CORRUPT);
+            assert_int_equal(wcodec_safetensors_read(&source, memory, &s, NULL),
+                             WCODEC_ERROR_CORRUPT);
         }
         assert_null(s);
     }
@@ -179,7 +192,8 @@ static void test_text(void **state)
 static void test_cut_anywhere(void **state)
 {
     (void)state;
-    const char *header = "{\"__metadata__\":{\"k\\n\":\"v\"},\"a\\u0062\":{\"dtype\":\"F32\",\"shape\":[1],\"x\":{\"y\":[1.5]},\"data_offsets\":[0,4]}}";
+    const char *header =
+        "{\"__metadata__\":{\"k\\n\":\"v\"},\"a\\u0062\":{\"dtype\":\"F32\",\"shape\":[1],\"x\":{\"y\":[1.5]},\"data_offsets\":[0,4]}}";
     accept(header, 4);
     for (size_t n = 0; n < strlen(header); n++)
         refuse_bytes(header, n, 4, "");
@@ -188,7 +202,10 @@ static void test_cut_anywhere(void **state)
 static void test_strings(void **state)
 {
     (void)state;
-    struct wcodec_safetensors *s = expect_good("{\"\":" F32_1("[0,4]") ",\"\\ud83d\\ude00/..\":" F32_1("[4,8]") ",\"\\u0001\\n\":" F32_1("[8,12]") "}", 12);
+    struct wcodec_safetensors *s =
+        expect_good("{\"\":" F32_1("[0,4]") ",\"\\ud83d\\ude00/..\":" F32_1(
+                        "[4,8]") ",\"\\u0001\\n\":" F32_1("[8,12]") "}",
+                    12);
     assert_string_equal(s->tensors[0].name, "");
     assert_string_equal(s->tensors[1].name, "\xF0\x9F\x98\x80/..");
     assert_string_equal(s->tensors[2].name, "\x01\n");
@@ -198,8 +215,11 @@ static void test_strings(void **state)
     refuse("{\"a\\u0000b\":" F32_1("[0,4]") "}", 4, "NUL");
     refuse("{\"__metadata__\":{\"a\\u0000\":\"\"}}", 0, "NUL");
     refuse("{\"__metadata__\":{\"a\":\"\\u0000\"}}", 0, "NUL");
-    refuse_bytes("{\"a\0b\":" F32_1("[0,4]") "}", strlen("{\"a_b\":" F32_1("[0,4]") "}"), 4, "JSON");
-    static const char *const names[] = {"\xFF", "\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE2\x82", "\\ud800", "\\udc00x", "\\x41", "\\u12", "a\nb", "\x01"};
+    refuse_bytes("{\"a\0b\":" F32_1("[0,4]") "}", strlen("{\"a_b\":" F32_1("[0,4]") "}"), 4,
+                 "JSON");
+    static const char *const names[] = {"\xFF",     "\xC0\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
+                                        "\xE2\x82", "\\ud800",  "\\udc00x",     "\\x41",
+                                        "\\u12",    "a\nb",     "\x01"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         char header[128];
         snprintf(header, sizeof header, "{\"%s\":%s}", names[i], F32_1("[0,4]"));
@@ -236,8 +256,10 @@ static void test_duplicates(void **state)
     refuse("{\"__metadata__\":{},\"__metadata__\":{}}", 0, "twice");
     refuse("{\"__metadata__\":{},\"__metadata\\u005f_\":{}}", 0, "twice");
     refuse("{\"__metadata__\":{\"k\":\"1\",\"\\u006b\":\"2\"}}", 0, "twice");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "twice");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"sh\\u0061pe\":[1],\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "twice");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
+           "twice");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"sh\\u0061pe\":[1],\"shape\":[1],\"data_offsets\":[0,4]}}",
+           4, "twice");
 }
 
 static void test_metadata(void **state)
@@ -246,7 +268,9 @@ static void test_metadata(void **state)
     accept("{\"__metadata__\":{}}", 0);
     accept("{\"__metadata__\":null}", 0);
     accept("{\"__metadata__\":{\"\":\"\"}}", 0);
-    static const char *const bad[] = {"1", "[]", "\"x\"", "{\"k\":1}", "{\"k\":null}", "{\"k\":{}}", "{\"k\":[\"v\"]}", "nul", "true", F32_1("[0,4]")};
+    static const char *const bad[] = {
+        "1",   "[]",   "\"x\"",       "{\"k\":1}", "{\"k\":null}", "{\"k\":{}}", "{\"k\":[\"v\"]}",
+        "nul", "true", F32_1("[0,4]")};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char header[128];
         snprintf(header, sizeof header, "{\"__metadata__\":%s}", bad[i]);
@@ -259,30 +283,57 @@ static void test_entry(void **state)
     (void)state;
     accept("{\"a\":{\"d\\u0074ype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4);
     accept("{\"a\":{\"dtype\":\"\\u0046\\u00332\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4);
-    accept("{\"a\":{\"x\":{\"y\":[-1.5e3,null]},\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4);
+    accept(
+        "{\"a\":{\"x\":{\"y\":[-1.5e3,null]},\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+        4);
     refuse("{\"a\":{\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "\"dtype\" is missing");
     refuse("{\"a\":{\"dtype\":\"F32\",\"data_offsets\":[0,4]}}", 4, "\"shape\" is missing");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1]}}", 4, "\"data_offsets\" is missing");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"offsets\":[0,4]}}", 4, "\"data_offsets\" is missing");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"offsets\":[0,4]}}", 4,
+           "\"data_offsets\" is missing");
     refuse("{\"a\":{\"dtype\":15,\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "dtype is no string");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":1,\"data_offsets\":[0,4]}}", 4, "shape is no array");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":{},\"data_offsets\":[0,4]}}", 4, "shape is no array");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":1,\"data_offsets\":[0,4]}}", 4,
+           "shape is no array");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":{},\"data_offsets\":[0,4]}}", 4,
+           "shape is no array");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[4]}}", 4, "expected 2");
     refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4,4]}}", 4, "expected 2");
-    refuse("{\"a\":{\"x\":[1,},\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "JSON");
-    refuse("{\"a\":{\"x\":{\"y\":1,\"y\":2},\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4, "JSON");
+    refuse("{\"a\":{\"x\":[1,},\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4,
+           "JSON");
+    refuse(
+        "{\"a\":{\"x\":{\"y\":1,\"y\":2},\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}",
+        4, "JSON");
 }
 
 static void test_numbers(void **state)
 {
     (void)state;
-    static const char *const bad[] = {"1.0", "1e0", "-1",  "01",   "+1",   "0x1",  "\"1\"", "true", "null", "[1]", "1 1", "", "18446744073709551616", "18446744073709551617",
-                                      "9223372036854775808", "9223372036854775807", "281474976710657", "NaN", "1_0"};
+    static const char *const bad[] = {"1.0",
+                                      "1e0",
+                                      "-1",
+                                      "01",
+                                      "+1",
+                                      "0x1",
+                                      "\"1\"",
+                                      "true",
+                                      "null",
+                                      "[1]",
+                                      "1 1",
+                                      "",
+                                      "18446744073709551616",
+                                      "18446744073709551617",
+                                      "9223372036854775808",
+                                      "9223372036854775807",
+                                      "281474976710657",
+                                      "NaN",
+                                      "1_0"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         char header[160];
-        snprintf(header, sizeof header, "{\"a\":{\"dtype\":\"F32\",\"shape\":[1,%s],\"data_offsets\":[0,4]}}", bad[i]);
+        snprintf(header, sizeof header,
+                 "{\"a\":{\"dtype\":\"F32\",\"shape\":[1,%s],\"data_offsets\":[0,4]}}", bad[i]);
         refuse(header, 4, "shape");
-        snprintf(header, sizeof header, "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,%s]}}", bad[i]);
+        snprintf(header, sizeof header,
+                 "{\"a\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,%s]}}", bad[i]);
         refuse(header, 4, "data_offsets");
     }
 }
@@ -291,21 +342,31 @@ static void test_shapes(void **state)
 {
     (void)state;
     accept("{\"a\":{\"dtype\":\"F32\",\"shape\":[0,281474976710655],\"data_offsets\":[0,0]}}", 0);
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[0,281474976710656],\"data_offsets\":[0,0]}}", 0, "dimension");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[0,281474976710656],\"data_offsets\":[0,0]}}", 0,
+           "dimension");
     /* The product wraps to 4 bytes, or is an overflow before it is 0. */
-    refuse("{\"a\":{\"dtype\":\"U8\",\"shape\":[4398046511105,4194304],\"data_offsets\":[0,4194304]}}", 4194304, "too large");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}", 0, "too large");
-    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296,0],\"data_offsets\":[0,0]}}", 0, "too large");
-    refuse("{\"a\":{\"dtype\":\"U8\",\"shape\":[281474976710655,2],\"data_offsets\":[0,2]}}", 2, "too large");
-    refuse("{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}", 2, "whole number of bytes");
-    refuse("{\"a\":{\"dtype\":\"F6_E2M3\",\"shape\":[3],\"data_offsets\":[0,3]}}", 3, "whole number of bytes");
+    refuse(
+        "{\"a\":{\"dtype\":\"U8\",\"shape\":[4398046511105,4194304],\"data_offsets\":[0,4194304]}}",
+        4194304, "too large");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296],\"data_offsets\":[0,0]}}",
+           0, "too large");
+    refuse("{\"a\":{\"dtype\":\"F32\",\"shape\":[4294967296,4294967296,0],\"data_offsets\":[0,0]}}",
+           0, "too large");
+    refuse("{\"a\":{\"dtype\":\"U8\",\"shape\":[281474976710655,2],\"data_offsets\":[0,2]}}", 2,
+           "too large");
+    refuse("{\"a\":{\"dtype\":\"F4\",\"shape\":[3],\"data_offsets\":[0,2]}}", 2,
+           "whole number of bytes");
+    refuse("{\"a\":{\"dtype\":\"F6_E2M3\",\"shape\":[3],\"data_offsets\":[0,3]}}", 3,
+           "whole number of bytes");
     accept("{\"a\":{\"dtype\":\"F4\",\"shape\":[4],\"data_offsets\":[0,2]}}", 2);
     char header[700], dims[600] = "1";
     for (unsigned i = 1; i < 255; i++)
         strcat(dims, ",1");
-    snprintf(header, sizeof header, "{\"a\":{\"dtype\":\"U8\",\"shape\":[%s],\"data_offsets\":[0,1]}}", dims);
+    snprintf(header, sizeof header,
+             "{\"a\":{\"dtype\":\"U8\",\"shape\":[%s],\"data_offsets\":[0,1]}}", dims);
     accept(header, 1);
-    snprintf(header, sizeof header, "{\"a\":{\"dtype\":\"U8\",\"shape\":[%s,1],\"data_offsets\":[0,1]}}", dims);
+    snprintf(header, sizeof header,
+             "{\"a\":{\"dtype\":\"U8\",\"shape\":[%s,1],\"data_offsets\":[0,1]}}", dims);
     refuse(header, 1, "256 dimensions");
 }
 
@@ -323,8 +384,13 @@ static void test_places(void **state)
     refuse("{\"a\":" F32_1("[0,4]") "}", 5, "end at byte 4");
     refuse("{}", 1, "end at byte 0");
     /* Empty ones, before and after others at the same place. */
-    accept("{\"a\":" F32_1("[0,4]") ",\"e\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]},\"f\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[4,4]}}", 4);
-    refuse("{\"a\":" F32_1("[0,4]") ",\"e\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[2,2]}}", 4, "no overlap");
+    accept(
+        "{\"a\":" F32_1(
+            "[0,4]") ",\"e\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]},\"f\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[4,4]}}",
+        4);
+    refuse(
+        "{\"a\":" F32_1("[0,4]") ",\"e\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[2,2]}}",
+        4, "no overlap");
 }
 
 static void test_depth(void **state)
@@ -374,7 +440,9 @@ static void test_out_of_memory(void **state)
     char header[4000] = "{\"__metadata__\":{\"a\":\"b\",\"c\":\"d\"}";
     for (unsigned i = 0; i < 40; i++) {
         char entry[100];
-        snprintf(entry, sizeof entry, ",\"t%u\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%u,%u]}", i, 4 * i, 4 * i + 4);
+        snprintf(entry, sizeof entry,
+                 ",\"t%u\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[%u,%u]}", i, 4 * i,
+                 4 * i + 4);
         strcat(header, entry);
     }
     strcat(header, "}");
@@ -401,7 +469,8 @@ static void test_out_of_memory(void **state)
 static void test_mutations(void **state)
 {
     (void)state;
-    const char *good = "{\"__metadata__\":{\"k\":\"v\"},\"b\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[8,20]},\"a\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[0,8]}}";
+    const char *good =
+        "{\"__metadata__\":{\"k\":\"v\"},\"b\":{\"dtype\":\"BF16\",\"shape\":[2,3],\"data_offsets\":[8,20]},\"a\":{\"dtype\":\"F64\",\"shape\":[],\"data_offsets\":[0,8]}}";
     static const char bytes[] = "\"{}[],:0129.-\\ eunlx\x80\xFF";
     size_t size = strlen(good);
     for (size_t i = 0; i < size; i++)
@@ -423,10 +492,14 @@ static void test_mutations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_fields),     cmocka_unit_test(test_every_dtype),  cmocka_unit_test(test_unknown_dtype), cmocka_unit_test(test_length),
-        cmocka_unit_test(test_text),       cmocka_unit_test(test_cut_anywhere), cmocka_unit_test(test_strings),       cmocka_unit_test(test_long_name),
-        cmocka_unit_test(test_duplicates), cmocka_unit_test(test_metadata),     cmocka_unit_test(test_entry),         cmocka_unit_test(test_numbers),
-        cmocka_unit_test(test_shapes),     cmocka_unit_test(test_places),       cmocka_unit_test(test_depth),         cmocka_unit_test(test_bounded_tree),
+        cmocka_unit_test(test_fields),        cmocka_unit_test(test_every_dtype),
+        cmocka_unit_test(test_unknown_dtype), cmocka_unit_test(test_length),
+        cmocka_unit_test(test_text),          cmocka_unit_test(test_cut_anywhere),
+        cmocka_unit_test(test_strings),       cmocka_unit_test(test_long_name),
+        cmocka_unit_test(test_duplicates),    cmocka_unit_test(test_metadata),
+        cmocka_unit_test(test_entry),         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_shapes),        cmocka_unit_test(test_places),
+        cmocka_unit_test(test_depth),         cmocka_unit_test(test_bounded_tree),
         cmocka_unit_test(test_out_of_memory), cmocka_unit_test(test_mutations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

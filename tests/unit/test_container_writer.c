@@ -44,14 +44,18 @@ static wcodec_status declare_all(wcodec_writer *writer, wcodec_error *err)
     if (status == WCODEC_OK)
         status = wcodec_writer_metadata(writer, "k\"\n", "\xC3\xA4", err);
     for (unsigned i = 0; i < TENSORS && status == WCODEC_OK; i++)
-        status = wcodec_writer_declare(writer, tensors[i].name, tensors[i].dtype, tensors[i].shape, tensors[i].rank, err);
+        status = wcodec_writer_declare(writer, tensors[i].name, tensors[i].dtype, tensors[i].shape,
+                                       tensors[i].rank, err);
     return status;
 }
 
-static wcodec_status write_all(wcodec_context *context, const wcodec_encode_options *options, struct support_sink *sink, wcodec_encode_report *report, wcodec_error *err)
+static wcodec_status write_all(wcodec_context *context, const wcodec_encode_options *options,
+                               struct support_sink *sink, wcodec_encode_report *report,
+                               wcodec_error *err)
 {
     wcodec_writer *writer = NULL;
-    wcodec_status status = wcodec_writer_create(context, support_sink_write, sink, options, &writer, err);
+    wcodec_status status =
+        wcodec_writer_create(context, support_sink_write, sink, options, &writer, err);
     if (status == WCODEC_OK)
         status = declare_all(writer, err);
     if (status == WCODEC_OK)
@@ -115,8 +119,10 @@ static void test_writes(void **state)
         options.name = "x.safetensors";
         if (write_all(context, &options, &sink, &report, &err) != WCODEC_OK)
             fail_msg("%s", err.text);
-        assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL), WCODEC_OK);
-        assert_int_equal(wcodec_reader_restore(reader, 0, support_sink_write, &restored, NULL, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL),
+                         WCODEC_OK);
+        assert_int_equal(
+            wcodec_reader_restore(reader, 0, support_sink_write, &restored, NULL, NULL), WCODEC_OK);
         assert_int_equal(wcodec_reader_file(reader, 0, &info, NULL), WCODEC_OK);
         assert_string_equal(info.name, "x.safetensors");
         assert_memory_equal(info.xxh128, report.xxh128, 16);
@@ -150,10 +156,14 @@ static void test_same_as_compress(void **state)
     support_sink_init(&restored);
     support_sink_init(&again);
     assert_int_equal(write_all(context, NULL, &sink, NULL, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_reader_restore(reader, 0, support_sink_write, &restored, NULL, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL),
+                     WCODEC_OK);
+    assert_int_equal(wcodec_reader_restore(reader, 0, support_sink_write, &restored, NULL, NULL),
+                     WCODEC_OK);
     wcodec_reader_close(reader);
-    assert_int_equal(wcodec_compress_memory(context, restored.data, restored.size, support_sink_write, &again, NULL, NULL, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_compress_memory(context, restored.data, restored.size,
+                                            support_sink_write, &again, NULL, NULL, NULL),
+                     WCODEC_OK);
     assert_int_equal(again.size, sink.size);
     assert_memory_equal(again.data, sink.data, sink.size);
     support_sink_free(&sink);
@@ -169,7 +179,8 @@ static void test_no_tensors(void **state)
     wcodec_writer *writer;
     wcodec_context *context = support_context(1, NULL);
     support_sink_init(&sink);
-    assert_int_equal(wcodec_writer_create(context, support_sink_write, &sink, NULL, &writer, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_writer_create(context, support_sink_write, &sink, NULL, &writer, NULL),
+                     WCODEC_OK);
     assert_int_equal(wcodec_writer_data(writer, "", 0, NULL), WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_writer_finish(writer, NULL, NULL), WCODEC_OK);
     wcodec_writer_destroy(writer);
@@ -189,12 +200,15 @@ static void test_many_declarations(void **state)
     wcodec_context *context = support_context(1, NULL);
     support_sink_init(&sink);
     support_sink_init(&restored);
-    assert_int_equal(wcodec_writer_create(context, support_sink_write, &sink, NULL, &writer, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_writer_create(context, support_sink_write, &sink, NULL, &writer, NULL),
+                     WCODEC_OK);
     for (unsigned i = 0; i < 1000; i++) {
         char name[16];
         snprintf(name, sizeof name, "%u", i);
-        assert_int_equal(wcodec_writer_declare(writer, name, WCODEC_DTYPE_U8, &one, 1, NULL), WCODEC_OK);
-        assert_int_equal(wcodec_writer_declare(writer, name, WCODEC_DTYPE_U8, &one, 1, NULL), WCODEC_ERROR_USAGE);
+        assert_int_equal(wcodec_writer_declare(writer, name, WCODEC_DTYPE_U8, &one, 1, NULL),
+                         WCODEC_OK);
+        assert_int_equal(wcodec_writer_declare(writer, name, WCODEC_DTYPE_U8, &one, 1, NULL),
+                         WCODEC_ERROR_USAGE);
         assert_int_equal(wcodec_writer_metadata(writer, name, name, NULL), WCODEC_OK);
         assert_int_equal(wcodec_writer_metadata(writer, name, "", NULL), WCODEC_ERROR_USAGE);
     }
@@ -204,10 +218,12 @@ static void test_many_declarations(void **state)
     }
     assert_int_equal(wcodec_writer_finish(writer, NULL, NULL), WCODEC_OK);
     wcodec_writer_destroy(writer);
-    assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL),
+                     WCODEC_OK);
     assert_int_equal(wcodec_reader_tensor_count(reader), 1000);
     assert_int_equal(wcodec_reader_metadata_count(reader, 0), 1000);
-    assert_int_equal(wcodec_reader_restore(reader, 0, support_sink_write, &restored, NULL, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_restore(reader, 0, support_sink_write, &restored, NULL, NULL),
+                     WCODEC_OK);
     for (unsigned i = 0; i < 1000; i++)
         assert_int_equal(restored.data[restored.size - 1000 + i], i & 0xff);
     wcodec_reader_close(reader);
@@ -229,33 +245,48 @@ static void test_usage(void **state)
     support_sink_init(&sink);
     wcodec_encode_options_init(&options);
     options.level = 11;
-    assert_int_equal(wcodec_writer_create(context, support_sink_write, &sink, &options, &writer, NULL), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_writer_create(context, support_sink_write, &sink, NULL, &writer, NULL), WCODEC_OK);
+    assert_int_equal(
+        wcodec_writer_create(context, support_sink_write, &sink, &options, &writer, NULL),
+        WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_writer_create(context, support_sink_write, &sink, NULL, &writer, NULL),
+                     WCODEC_OK);
     for (unsigned i = 0; i < 300; i++)
         shape[i] = 1;
-    assert_int_equal(wcodec_writer_declare(writer, "__metadata__", WCODEC_DTYPE_U8, shape, 1, NULL), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_writer_declare(writer, "\xFF", WCODEC_DTYPE_U8, shape, 1, NULL), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_writer_declare(writer, NULL, WCODEC_DTYPE_U8, shape, 1, NULL), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_writer_declare(writer, "a", WCODEC_DTYPE_OTHER, shape, 1, NULL), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_writer_declare(writer, "a", (wcodec_dtype)23, shape, 1, NULL), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_writer_declare(writer, "a", WCODEC_DTYPE_U8, shape, 256, NULL), WCODEC_ERROR_USAGE);
-    assert_int_equal(wcodec_writer_declare(writer, "a", WCODEC_DTYPE_U8, NULL, 1, NULL), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_writer_declare(writer, "__metadata__", WCODEC_DTYPE_U8, shape, 1, NULL),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_writer_declare(writer, "\xFF", WCODEC_DTYPE_U8, shape, 1, NULL),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_writer_declare(writer, NULL, WCODEC_DTYPE_U8, shape, 1, NULL),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_writer_declare(writer, "a", WCODEC_DTYPE_OTHER, shape, 1, NULL),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_writer_declare(writer, "a", (wcodec_dtype)23, shape, 1, NULL),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_writer_declare(writer, "a", WCODEC_DTYPE_U8, shape, 256, NULL),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_writer_declare(writer, "a", WCODEC_DTYPE_U8, NULL, 1, NULL),
+                     WCODEC_ERROR_USAGE);
     shape[0] = 3;
-    assert_int_equal(wcodec_writer_declare(writer, "a", WCODEC_DTYPE_F4, shape, 1, NULL), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_writer_declare(writer, "a", WCODEC_DTYPE_F4, shape, 1, NULL),
+                     WCODEC_ERROR_USAGE);
     shape[0] = (uint64_t)1 << 47;
-    assert_int_equal(wcodec_writer_declare(writer, "a", WCODEC_DTYPE_F32, shape, 1, NULL), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_writer_declare(writer, "a", WCODEC_DTYPE_F32, shape, 1, NULL),
+                     WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_writer_metadata(writer, "\xFF", "", NULL), WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_writer_metadata(writer, "", NULL, NULL), WCODEC_ERROR_USAGE);
     /* None of these left anything behind. */
     shape[0] = 1;
-    assert_int_equal(wcodec_writer_declare(writer, "a", WCODEC_DTYPE_U8, shape, 255, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_writer_declare(writer, "b", WCODEC_DTYPE_I32, shape, 1, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_writer_declare(writer, "a", WCODEC_DTYPE_U8, shape, 255, NULL),
+                     WCODEC_OK);
+    assert_int_equal(wcodec_writer_declare(writer, "b", WCODEC_DTYPE_I32, shape, 1, NULL),
+                     WCODEC_OK);
     assert_int_equal(wcodec_writer_finish(writer, NULL, &err), WCODEC_ERROR_USAGE);
     assert_non_null(strstr(err.text, "\"a\""));
     assert_int_equal(wcodec_writer_data(writer, byte, 2, NULL), WCODEC_ERROR_USAGE);
     assert_int_equal(sink.calls, 0);
     assert_int_equal(wcodec_writer_data(writer, byte, 1, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_writer_declare(writer, "c", WCODEC_DTYPE_U8, shape, 1, NULL), WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_writer_declare(writer, "c", WCODEC_DTYPE_U8, shape, 1, NULL),
+                     WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_writer_metadata(writer, "k", "v", NULL), WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_writer_finish(writer, NULL, NULL), WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_writer_data(writer, byte, 4, NULL), WCODEC_OK);
@@ -300,7 +331,8 @@ static void test_failed_is_failed(void **state)
     wcodec_context *context = support_context(1, NULL);
     support_sink_init(&sink);
     sink.fail_at = 0;
-    assert_int_equal(wcodec_writer_create(context, support_sink_write, &sink, NULL, &writer, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_writer_create(context, support_sink_write, &sink, NULL, &writer, NULL),
+                     WCODEC_OK);
     assert_int_equal(wcodec_writer_declare(writer, "a", WCODEC_DTYPE_U8, &one, 1, NULL), WCODEC_OK);
     /* Small tensors are written with others: the failure comes when they are. */
     assert_int_equal(wcodec_writer_data(writer, "x", 1, NULL), WCODEC_OK);
@@ -349,14 +381,19 @@ static void test_patterns_are_copied(void **state)
     support_sink_init(&sink);
     wcodec_encode_options_init(&options);
     options.exclude = list;
-    assert_int_equal(wcodec_writer_create(context, support_sink_write, &sink, &options, &writer, NULL), WCODEC_OK);
+    assert_int_equal(
+        wcodec_writer_create(context, support_sink_write, &sink, &options, &writer, NULL),
+        WCODEC_OK);
     pattern[0] = 'x';
     list[0] = NULL;
-    assert_int_equal(wcodec_writer_declare(writer, tensors[0].name, tensors[0].dtype, tensors[0].shape, tensors[0].rank, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_writer_declare(writer, tensors[0].name, tensors[0].dtype,
+                                           tensors[0].shape, tensors[0].rank, NULL),
+                     WCODEC_OK);
     assert_int_equal(wcodec_writer_data(writer, data, tensors[0].size, NULL), WCODEC_OK);
     assert_int_equal(wcodec_writer_finish(writer, NULL, NULL), WCODEC_OK);
     wcodec_writer_destroy(writer);
-    assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, sink.data, sink.size, &reader, NULL),
+                     WCODEC_OK);
     assert_int_equal(wcodec_reader_tensor(reader, 0, &info, NULL), WCODEC_OK);
     assert_int_equal(info.coding, WCODEC_CODING_CHUNKS);
     wcodec_reader_close(reader);
@@ -393,9 +430,16 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_writes),      cmocka_unit_test(test_same_as_compress), cmocka_unit_test(test_no_tensors),  cmocka_unit_test(test_many_declarations),
-        cmocka_unit_test(test_usage),       cmocka_unit_test(test_write_fails),      cmocka_unit_test(test_failed_is_failed), cmocka_unit_test(test_cancel),
-        cmocka_unit_test(test_patterns_are_copied), cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_writes),
+        cmocka_unit_test(test_same_as_compress),
+        cmocka_unit_test(test_no_tensors),
+        cmocka_unit_test(test_many_declarations),
+        cmocka_unit_test(test_usage),
+        cmocka_unit_test(test_write_fails),
+        cmocka_unit_test(test_failed_is_failed),
+        cmocka_unit_test(test_cancel),
+        cmocka_unit_test(test_patterns_are_copied),
+        cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,7 +9,8 @@
 
 static void clear(void)
 {
-    static const char *const names[] = {"WCODEC_BACKEND", "WCODEC_BACKEND_PATH", "WCODEC_THREADS", "WCODEC_CPU_MASK", "WCODEC_LOG"};
+    static const char *const names[] = {"WCODEC_BACKEND", "WCODEC_BACKEND_PATH", "WCODEC_THREADS",
+                                        "WCODEC_CPU_MASK", "WCODEC_LOG"};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++)
         unsetenv(names[i]);
 }
@@ -83,10 +84,12 @@ static void test_refusals(void **state)
 {
     (void)state;
     clear();
-    static const char *const threads[] = {"0", "-1", "4097", "1x", " 1", "0x2", "99999999999999999999999", "many"};
+    static const char *const threads[] = {
+        "0", "-1", "4097", "1x", " 1", "0x2", "99999999999999999999999", "many"};
     for (size_t i = 0; i < sizeof threads / sizeof threads[0]; i++)
         refuses("WCODEC_THREADS", threads[i]);
-    static const char *const masks[] = {"sse", "avx2,", ",avx2", "avx2 avx512", "AVX2", "0xff", "avx22"};
+    static const char *const masks[] = {"sse",  "avx2,", ",avx2", "avx2 avx512",
+                                        "AVX2", "0xff",  "avx22"};
     for (size_t i = 0; i < sizeof masks / sizeof masks[0]; i++)
         refuses("WCODEC_CPU_MASK", masks[i]);
     static const char *const logs[] = {"1", "yes", "Debug", "debug "};
@@ -113,12 +116,16 @@ static void test_levels(void **state)
     assert_true(!(levels & WCODEC_CPU_NEON) || !(levels & WCODEC_CPU_SSE41));
 #if defined(__x86_64__)
     __builtin_cpu_init();
-    assert_int_equal((levels & WCODEC_CPU_AVX2) != 0, __builtin_cpu_supports("avx2") && __builtin_cpu_supports("bmi2") && __builtin_cpu_supports("bmi"));
+    assert_int_equal((levels & WCODEC_CPU_AVX2) != 0, __builtin_cpu_supports("avx2") &&
+                                                          __builtin_cpu_supports("bmi2") &&
+                                                          __builtin_cpu_supports("bmi"));
 #endif
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_defaults), cmocka_unit_test(test_values), cmocka_unit_test(test_refusals), cmocka_unit_test(test_levels)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_defaults), cmocka_unit_test(test_values),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_levels)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

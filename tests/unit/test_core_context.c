@@ -95,7 +95,8 @@ static void test_sizes(void **state)
         assert_int_equal(large.later[i], 0);
     assert_int_equal(create(&large.known, ""), WCODEC_OK);
     large.later[63] = 1;
-    assert_int_equal(create(&large.known, "a setting that wcodec 0.1.0 does not know"), WCODEC_ERROR_USAGE);
+    assert_int_equal(create(&large.known, "a setting that wcodec 0.1.0 does not know"),
+                     WCODEC_ERROR_USAGE);
     wcodec_options o;
     memset(&o, 0, sizeof o);
     assert_int_equal(create(&o, "struct_size is 0"), WCODEC_ERROR_USAGE);
@@ -117,8 +118,10 @@ static void test_defaults(void **state)
     (void)state;
     wcodec_context *context;
     assert_int_equal(wcodec_context_create(NULL, &context, NULL), WCODEC_OK);
-    assert_true(context->limits.max_memory == UINT64_MAX && context->limits.max_tensor_bytes == (uint64_t)1 << 48);
-    assert_true(context->limits.max_index_bytes == (uint64_t)4 << 30 && context->limits.max_tensors == 1 << 24);
+    assert_true(context->limits.max_memory == UINT64_MAX &&
+                context->limits.max_tensor_bytes == (uint64_t)1 << 48);
+    assert_true(context->limits.max_index_bytes == (uint64_t)4 << 30 &&
+                context->limits.max_tensors == 1 << 24);
     assert_null(context->log);
     assert_null(context->pool);
     assert_null(context->topology);
@@ -163,7 +166,8 @@ static void run_all(wcodec_context *context)
 
 static void *own_executor_calls[2];
 
-static void own_run(void *opaque, void (*task)(void *argument, size_t i), void *argument, size_t count)
+static void own_run(void *opaque, void (*task)(void *argument, size_t i), void *argument,
+                    size_t count)
 {
     own_executor_calls[0] = opaque;
     for (size_t i = count; i-- > 0;)
@@ -256,7 +260,8 @@ static void test_fork(void **state)
         const wcodec_device_info *infos;
         size_t count;
         atomic_uint times[10] = {0};
-        int right = wcodec_context_usable(context, &err) == WCODEC_ERROR_USAGE && strstr(err.text, "fork()") != NULL;
+        int right = wcodec_context_usable(context, &err) == WCODEC_ERROR_USAGE &&
+                    strstr(err.text, "fork()") != NULL;
         right &= wcodec_context_devices(context, &infos, &count, &err) == WCODEC_ERROR_USAGE;
         wcodec_run(context, count_task, times, 10);
         for (int i = 0; i < 10; i++)
@@ -355,8 +360,14 @@ static void test_log(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_options), cmocka_unit_test(test_sizes), cmocka_unit_test(test_defaults),            cmocka_unit_test(test_run),
-        cmocka_unit_test(test_shared),  cmocka_unit_test(test_fork),  cmocka_unit_test(test_failing_allocations), cmocka_unit_test(test_log),
+        cmocka_unit_test(test_options),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_defaults),
+        cmocka_unit_test(test_run),
+        cmocka_unit_test(test_shared),
+        cmocka_unit_test(test_fork),
+        cmocka_unit_test(test_failing_allocations),
+        cmocka_unit_test(test_log),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,9 +15,12 @@ static void test_names(void **state)
         const char *name;
         unsigned bits, log2;
     } expected[WCODEC_DTYPE_COUNT] = {
-        {"OTHER", 0, 0}, {"BOOL", 8, 0}, {"U8", 8, 0},       {"I8", 8, 0},   {"F8_E5M2", 8, 0}, {"F8_E4M3", 8, 0}, {"F8_E8M0", 8, 0}, {"F8_E4M3FNUZ", 8, 0},
-        {"F8_E5M2FNUZ", 8, 0}, {"U16", 16, 1}, {"I16", 16, 1}, {"F16", 16, 1}, {"BF16", 16, 1},   {"U32", 32, 2},    {"I32", 32, 2},    {"F32", 32, 2},
-        {"U64", 64, 3},  {"I64", 64, 3}, {"F64", 64, 3},     {"C64", 64, 2}, {"F4", 4, 0},      {"F6_E2M3", 6, 0}, {"F6_E3M2", 6, 0},
+        {"OTHER", 0, 0},       {"BOOL", 8, 0},    {"U8", 8, 0},      {"I8", 8, 0},
+        {"F8_E5M2", 8, 0},     {"F8_E4M3", 8, 0}, {"F8_E8M0", 8, 0}, {"F8_E4M3FNUZ", 8, 0},
+        {"F8_E5M2FNUZ", 8, 0}, {"U16", 16, 1},    {"I16", 16, 1},    {"F16", 16, 1},
+        {"BF16", 16, 1},       {"U32", 32, 2},    {"I32", 32, 2},    {"F32", 32, 2},
+        {"U64", 64, 3},        {"I64", 64, 3},    {"F64", 64, 3},    {"C64", 64, 2},
+        {"F4", 4, 0},          {"F6_E2M3", 6, 0}, {"F6_E3M2", 6, 0},
     };
     for (unsigned i = 0; i < WCODEC_DTYPE_COUNT; i++) {
         assert_string_equal(wcodec_dtype_name((wcodec_dtype)i), expected[i].name);
@@ -33,7 +36,8 @@ static void test_names(void **state)
     assert_int_equal(wcodec_dtype_from_name(NULL), WCODEC_DTYPE_OTHER);
 }
 
-static void check_size(wcodec_dtype dtype, const uint64_t *shape, unsigned rank, bool right, uint64_t expected)
+static void check_size(wcodec_dtype dtype, const uint64_t *shape, unsigned rank, bool right,
+                       uint64_t expected)
 {
     uint64_t size = 77;
     assert_int_equal(wcodec_dtype_size(dtype, shape, rank, &size), right);

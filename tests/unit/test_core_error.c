@@ -28,7 +28,8 @@ static void test_fail(void **state)
 {
     (void)state;
     wcodec_error err;
-    assert_int_equal(wcodec_fail(&err, WCODEC_ERROR_CORRUPT, "tile %d of %s", 3, "x"), WCODEC_ERROR_CORRUPT);
+    assert_int_equal(wcodec_fail(&err, WCODEC_ERROR_CORRUPT, "tile %d of %s", 3, "x"),
+                     WCODEC_ERROR_CORRUPT);
     assert_int_equal(err.status, WCODEC_ERROR_CORRUPT);
     assert_string_equal(err.text, "tile 3 of x");
     assert_int_equal(wcodec_fail(NULL, WCODEC_ERROR_IO, "nobody asks"), WCODEC_ERROR_IO);
@@ -44,9 +45,11 @@ static void test_escapes(void **state)
     wcodec_error err;
     wcodec_fail(&err, WCODEC_ERROR_IO, "%s", "a\nb\x1b[31m\x7f");
     assert_string_equal(err.text, "a\\x0Ab\\x1B[31m\\x7F");
-    wcodec_fail(&err, WCODEC_ERROR_IO, "%s", "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"); /* well-formed UTF-8 stays */
+    wcodec_fail(&err, WCODEC_ERROR_IO, "%s",
+                "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"); /* well-formed UTF-8 stays */
     assert_string_equal(err.text, "\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80");
-    wcodec_fail(&err, WCODEC_ERROR_IO, "%s", "\xc2\x9b|\xff|\xc3"); /* C1 control, no UTF-8, cut off */
+    wcodec_fail(&err, WCODEC_ERROR_IO, "%s",
+                "\xc2\x9b|\xff|\xc3"); /* C1 control, no UTF-8, cut off */
     assert_string_equal(err.text, "\\xC2\\x9B|\\xFF|\\xC3");
 }
 
@@ -97,7 +100,9 @@ static void test_prefix(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_status_strings), cmocka_unit_test(test_fail), cmocka_unit_test(test_escapes), cmocka_unit_test(test_cut), cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_status_strings), cmocka_unit_test(test_fail),
+        cmocka_unit_test(test_escapes),        cmocka_unit_test(test_cut),
+        cmocka_unit_test(test_prefix),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

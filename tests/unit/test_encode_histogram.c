@@ -7,7 +7,8 @@
 #include "encode/histogram.h"
 #include <string.h>
 
-/* log2 against facts that need no floating point: powers of two are exact, log2(a b) = log2(a) + log2(b), and it rises. */
+/* log2 against facts that need no floating point: powers of two are exact, log2(a b) = log2(a) +
+ * log2(b), and it rises. */
 static void test_log2(void **state)
 {
     (void)state;
@@ -15,7 +16,8 @@ static void test_log2(void **state)
         assert_int_equal(wcodec_log2((uint64_t)1 << i), i << 24);
     uint64_t seed = support_seed();
     for (unsigned i = 0; i < 10000; i++) {
-        uint64_t a = 1 + support_random(&seed) % 0xffffffff, b = 1 + support_random(&seed) % 0xffffffff;
+        uint64_t a = 1 + support_random(&seed) % 0xffffffff,
+                 b = 1 + support_random(&seed) % 0xffffffff;
         int64_t difference = (int64_t)wcodec_log2(a * b) - wcodec_log2(a) - wcodec_log2(b);
         assert_in_range(difference + 200, 0, 400);
     }
@@ -46,8 +48,10 @@ static void test_extract(void **state)
     uint64_t seed = support_seed();
     uint8_t data[8 * 70 + 8], symbols[80];
     for (unsigned round = 0; round < 4000; round++) {
-        unsigned element_log2 = support_random(&seed) % 4, bits = 8u << element_log2, width = 1 + (unsigned)(support_random(&seed) % 8);
-        unsigned shift = (unsigned)(support_random(&seed) % (bits - width + 1)), offset = support_random(&seed) % 8;
+        unsigned element_log2 = support_random(&seed) % 4, bits = 8u << element_log2,
+                 width = 1 + (unsigned)(support_random(&seed) % 8);
+        unsigned shift = (unsigned)(support_random(&seed) % (bits - width + 1)),
+                 offset = support_random(&seed) % 8;
         uint64_t add = support_random(&seed) % 3 ? 0 : support_random(&seed);
         size_t n = 1 + support_random(&seed) % 70;
         for (size_t i = 0; i < sizeof data; i++)
@@ -82,7 +86,8 @@ static void test_extract(void **state)
     }
 }
 
-/* Values inside, outside and on the edges of a window that fits, does not, or is at either end of all values. */
+/* Values inside, outside and on the edges of a window that fits, does not, or is at either end of
+ * all values. */
 static void test_counter(void **state)
 {
     uint64_t seed = support_seed() + 3;
@@ -91,7 +96,9 @@ static void test_counter(void **state)
         struct wcodec_counter counter;
         uint8_t symbols[999];
         uint64_t known[256] = {0}, counts[256], expected[256];
-        const unsigned low = (unsigned)(support_random(&seed) % 256), span = 1 + (unsigned)(support_random(&seed) % (round % 3 ? 40 : 256)), wild = (unsigned)(support_random(&seed) % 3);
+        const unsigned low = (unsigned)(support_random(&seed) % 256),
+                       span = 1 + (unsigned)(support_random(&seed) % (round % 3 ? 40 : 256)),
+                       wild = (unsigned)(support_random(&seed) % 3);
         for (unsigned i = 0; i < 50; i++)
             known[(low + support_random(&seed) % span) & 255]++;
         memcpy(counts, known, sizeof counts);
@@ -100,7 +107,9 @@ static void test_counter(void **state)
         for (unsigned part = 0; part < 3; part++) {
             const size_t n = support_random(&seed) % sizeof symbols;
             for (size_t i = 0; i < n; i++) {
-                symbols[i] = (uint8_t)(support_random(&seed) % 50 < wild ? support_random(&seed) : low + support_random(&seed) % span);
+                symbols[i] = (uint8_t)(support_random(&seed) % 50 < wild
+                                           ? support_random(&seed)
+                                           : low + support_random(&seed) % span);
                 expected[symbols[i]]++;
             }
             wcodec_counter_add(&counter, symbols, n);
@@ -112,6 +121,8 @@ static void test_counter(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_log2), cmocka_unit_test(test_entropy), cmocka_unit_test(test_extract), cmocka_unit_test(test_counter)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_log2), cmocka_unit_test(test_entropy),
+                                       cmocka_unit_test(test_extract),
+                                       cmocka_unit_test(test_counter)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,10 @@
 #include "encode/order.h"
 #include <string.h>
 
-static const struct wcodec_table_kind kinds[] = {{WCODEC_P8, 8, 0, false},  {WCODEC_P8, 5, 0, false},    {WCODEC_P8, 1, 0, false},  {WCODEC_P12, 8, 0, false},
-                                                 {WCODEC_P12, 3, 0, false}, {WCODEC_PAIRS, 8, 100, false}, {WCODEC_PAIRS, 4, 0, false}, {WCODEC_P8, 8, 0, true}};
+static const struct wcodec_table_kind kinds[] = {
+    {WCODEC_P8, 8, 0, false},    {WCODEC_P8, 5, 0, false},  {WCODEC_P8, 1, 0, false},
+    {WCODEC_P12, 8, 0, false},   {WCODEC_P12, 3, 0, false}, {WCODEC_PAIRS, 8, 100, false},
+    {WCODEC_PAIRS, 4, 0, false}, {WCODEC_P8, 8, 0, true}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 /* Symbols that a kind can have: both halves of a pair must be in the field. */
@@ -35,15 +37,22 @@ static void check_valid(const struct wcodec_table *table)
     assert_memory_equal(back.order, table->order, table->count);
 }
 
-static void random_counts(uint64_t *seed, const struct wcodec_table_kind *kind, uint64_t counts[256])
+static void random_counts(uint64_t *seed, const struct wcodec_table_kind *kind,
+                          uint64_t counts[256])
 {
-    unsigned shape = (unsigned)(support_random(seed) % 6), top = (unsigned)(support_random(seed) % 40);
+    unsigned shape = (unsigned)(support_random(seed) % 6),
+             top = (unsigned)(support_random(seed) % 40);
     memset(counts, 0, 256 * sizeof *counts);
     for (unsigned s = 0; s < 256; s++) {
         uint64_t r = support_random(seed);
         if (!possible(kind, s))
             continue;
-        counts[s] = shape == 0 ? r % 1000 : shape == 1 ? (r >> (r & 63)) >> 24 : shape == 2 ? (r % 50 == 0) * (r >> 32) : shape == 3 ? 1 : shape == 4 ? ((uint64_t)1 << top) >> (s % 64) : 0;
+        counts[s] = shape == 0   ? r % 1000
+                    : shape == 1 ? (r >> (r & 63)) >> 24
+                    : shape == 2 ? (r % 50 == 0) * (r >> 32)
+                    : shape == 3 ? 1
+                    : shape == 4 ? ((uint64_t)1 << top) >> (s % 64)
+                                 : 0;
     }
     if (shape == 5)
         counts[support_random(seed) % 2] = support_random(seed) >> 20;
@@ -74,7 +83,8 @@ static double held_bits(const struct wcodec_table *table, const uint64_t counts[
     return bits;
 }
 
-/* No move of one slot from one symbol to another makes it better: with a convex cost that is the optimum. */
+/* No move of one slot from one symbol to another makes it better: with a convex cost that is the
+ * optimum. */
 static void test_optimal(void **state)
 {
     (void)state;
@@ -93,15 +103,18 @@ static void test_optimal(void **state)
                     continue;
                 table.freq[from]--;
                 table.freq[to]++;
-                /* The logarithm is rounded to units of 2^-24: a few of them a symbol are no gain. */
-                assert_true(held_bits(&table, counts) >= bits - 4.0 * (double)(counts[from] + counts[to]) - 1);
+                /* The logarithm is rounded to units of 2^-24: a few of them a symbol are no gain.
+                 */
+                assert_true(held_bits(&table, counts) >=
+                            bits - 4.0 * (double)(counts[from] + counts[to]) - 1);
                 table.freq[from]++;
                 table.freq[to]--;
             }
     }
 }
 
-/* A symbol is an outlier only where a slot would cost more, and the search for that never does worse than the estimate. */
+/* A symbol is an outlier only where a slot would cost more, and the search for that never does
+ * worse than the estimate. */
 static void test_outliers(void **state)
 {
     (void)state;
@@ -151,7 +164,8 @@ static void test_costs(void **state)
     assert_int_equal(costs[0x33], WCODEC_BIT * (1 + 2 * WCODEC_OUTLIER_BITS));
 }
 
-/* The order stays a permutation, is never worse than the one before, and reaches the least possible number for distributions of weights. */
+/* The order stays a permutation, is never worse than the one before, and reaches the least possible
+ * number for distributions of weights. */
 static void test_order(void **state)
 {
     (void)state;
@@ -181,7 +195,9 @@ static void test_order(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_valid), cmocka_unit_test(test_optimal), cmocka_unit_test(test_outliers), cmocka_unit_test(test_costs), cmocka_unit_test(test_order),
+        cmocka_unit_test(test_valid),    cmocka_unit_test(test_optimal),
+        cmocka_unit_test(test_outliers), cmocka_unit_test(test_costs),
+        cmocka_unit_test(test_order),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

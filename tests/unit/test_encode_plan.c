@@ -45,7 +45,8 @@ static uint64_t single_cost(const uint8_t *symbols, size_t count)
     return sum;
 }
 
-/* Two sources are told apart, whichever way units are first sorted, and runs no longer than the period save the bit that one table pays. */
+/* Two sources are told apart, whichever way units are first sorted, and runs no longer than the
+ * period save the bit that one table pays. */
 static void test_two_sources(void **state)
 {
     (void)state;
@@ -54,14 +55,17 @@ static void test_two_sources(void **state)
     uint8_t *symbols = mixture(&seed, count, 512);
     struct wcodec_symbols s = {symbols, count, 8192};
     for (unsigned by_value = 0; by_value < 2; by_value++) {
-        struct wcodec_cluster_options options = {.unit = 128, .tables = 4, .rounds = 8, .by_value = by_value};
+        struct wcodec_cluster_options options = {
+            .unit = 128, .tables = 4, .rounds = 8, .by_value = by_value};
         struct wcodec_table tables[WCODEC_POOL_MAX];
         const struct wcodec_table *pointers[WCODEC_POOL_MAX];
         struct wcodec_costs *costs = malloc(sizeof *costs);
         unsigned found = 0;
         uint64_t bits[WCODEC_RUN_LOG2_MAX + 1], one = single_cost(symbols, count);
         assert_non_null(costs);
-        assert_int_equal(wcodec_cluster(&wcodec_default_allocator, &p8, &s, &options, tables, &found, NULL), WCODEC_OK);
+        assert_int_equal(
+            wcodec_cluster(&wcodec_default_allocator, &p8, &s, &options, tables, &found, NULL),
+            WCODEC_OK);
         assert_in_range(found, 2, 4);
         for (unsigned i = 0; i < found; i++)
             pointers[i] = &tables[i];
@@ -85,7 +89,8 @@ static void test_two_sources(void **state)
     free(symbols);
 }
 
-static wcodec_status choose(const uint8_t *symbols, size_t count, unsigned raw_bits, uint8_t profile, int level, struct wcodec_field_choice *choice)
+static wcodec_status choose(const uint8_t *symbols, size_t count, unsigned raw_bits,
+                            uint8_t profile, int level, struct wcodec_field_choice *choice)
 {
     uint8_t *pairs = malloc(count);
     uint64_t counts[256] = {0};
@@ -93,14 +98,23 @@ static wcodec_status choose(const uint8_t *symbols, size_t count, unsigned raw_b
     for (size_t i = 0; i < count; i++)
         counts[symbols[i]]++;
     struct wcodec_encode_settings settings = {.level = level, .profile = profile, .weights = true};
-    struct wcodec_field_facts facts = {.width = 8, .raw_bits = (uint8_t)raw_bits, .by_value = true, .values = {symbols, count, 8192}, .counts = counts, .pairs = pairs, .elements = count, .tiles = count / 8192,
+    struct wcodec_field_facts facts = {.width = 8,
+                                       .raw_bits = (uint8_t)raw_bits,
+                                       .by_value = true,
+                                       .values = {symbols, count, 8192},
+                                       .counts = counts,
+                                       .pairs = pairs,
+                                       .elements = count,
+                                       .tiles = count / 8192,
                                        .other_bits = count * raw_bits * (uint64_t)65536};
-    wcodec_status status = wcodec_field_choose(&wcodec_default_allocator, &settings, &facts, choice, NULL);
+    wcodec_status status =
+        wcodec_field_choose(&wcodec_default_allocator, &settings, &facts, choice, NULL);
     free(pairs);
     return status;
 }
 
-/* The rule of 0.3 %: P8 with 8 raw bits and more, pairs below; runs where they pay; a profile asked for is taken. */
+/* The rule of 0.3 %: P8 with 8 raw bits and more, pairs below; runs where they pay; a profile asked
+ * for is taken. */
 static void test_profiles(void **state)
 {
     (void)state;
@@ -131,12 +145,15 @@ static void test_profiles(void **state)
     free(choice);
 }
 
-static void split_of(wcodec_dtype dtype, const void *data, uint64_t size, struct wcodec_split splits[WCODEC_MAX_SPLITS], unsigned *count, uint64_t *order0)
+static void split_of(wcodec_dtype dtype, const void *data, uint64_t size,
+                     struct wcodec_split splits[WCODEC_MAX_SPLITS], unsigned *count,
+                     uint64_t *order0)
 {
     static struct wcodec_survey survey;
     wcodec_context *context;
     assert_int_equal(wcodec_context_create(NULL, &context, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_survey_tensor(context, dtype, data, size, false, &survey, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_survey_tensor(context, dtype, data, size, false, &survey, NULL),
+                     WCODEC_OK);
     *count = wcodec_split_candidates(&survey, dtype, false, 3, splits, order0);
     wcodec_context_destroy(context);
 }
@@ -145,7 +162,11 @@ static void check_fields(const struct wcodec_split *split, const char *expected)
 {
     char text[512] = "";
     for (unsigned i = 0; i < split->field_count; i++)
-        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%c%u", i ? "+" : "", split->fields[i].kind == WCODEC_FIELD_CODED ? 'c' : split->fields[i].kind == WCODEC_FIELD_RAW ? 'r' : 'k', split->fields[i].width);
+        snprintf(text + strlen(text), sizeof text - strlen(text), "%s%c%u", i ? "+" : "",
+                 split->fields[i].kind == WCODEC_FIELD_CODED ? 'c'
+                 : split->fields[i].kind == WCODEC_FIELD_RAW ? 'r'
+                                                             : 'k',
+                 split->fields[i].width);
     assert_string_equal(text, expected);
 }
 
@@ -159,7 +180,8 @@ static void test_splits(void **state)
     uint64_t seed = support_seed(), order0;
     unsigned count;
     for (unsigned i = 0; i < N; i++)
-        wcodec_store_u32(data + 4 * i, (uint32_t)geometric(&seed, 100) << 23 | (support_random(&seed) & 0x807fffff));
+        wcodec_store_u32(data + 4 * i, (uint32_t)geometric(&seed, 100) << 23 |
+                                           (support_random(&seed) & 0x807fffff));
     split_of(WCODEC_DTYPE_F32, data, 4 * N, splits, &count, &order0);
     check_fields(&splits[0], "r23+c8+r1");
     assert_in_range(order0, N * 25.9, N * 26.1);
@@ -169,7 +191,8 @@ static void test_splits(void **state)
     check_fields(&splits[0], "k16+r7+c8+r1");
     assert_in_range(order0, N * 9.9, N * 10.1);
     for (unsigned i = 0; i < N; i++)
-        wcodec_store_u16(data + 2 * i, (uint16_t)((geometric(&seed, 10) & 31u) << 10 | (support_random(&seed) & 0x83ff)));
+        wcodec_store_u16(data + 2 * i, (uint16_t)((geometric(&seed, 10) & 31u) << 10 |
+                                                  (support_random(&seed) & 0x83ff)));
     split_of(WCODEC_DTYPE_F16, data, 2 * N, splits, &count, &order0);
     check_fields(&splits[0], "r10+c5+r1");
     /* Token numbers below 2^17. */
@@ -195,6 +218,8 @@ static void test_splits(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_sources), cmocka_unit_test(test_profiles), cmocka_unit_test(test_splits)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_sources),
+                                       cmocka_unit_test(test_profiles),
+                                       cmocka_unit_test(test_splits)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What the encoder decides about prediction: for rows that are alike, for weights that are not, and where it cannot. */
+/* What the encoder decides about prediction: for rows that are alike, for weights that are not, and
+ * where it cannot. */
 #include "support_memory.h"
 
 #include "core/error.h"
@@ -53,13 +54,19 @@ static void make_rows(uint64_t *seed, int keep, uint8_t *data)
 
 static struct wcodec_encode_settings settings_of(unsigned predict)
 {
-    return (struct wcodec_encode_settings){.level = 3, .verify = true, .weights = true, .predict = (uint8_t)predict, .columns = COLUMNS};
+    return (struct wcodec_encode_settings){.level = 3,
+                                           .verify = true,
+                                           .weights = true,
+                                           .predict = (uint8_t)predict,
+                                           .columns = COLUMNS};
 }
 
-static unsigned coding_of(const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size, uint64_t *payload)
+static unsigned coding_of(const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                          const uint8_t *data, uint64_t size, uint64_t *payload)
 {
     struct wcodec_coded coded;
-    assert_int_equal(wcodec_encode_tensor(context, settings, dtype, data, size, &coded, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_encode_tensor(context, settings, dtype, data, size, &coded, NULL),
+                     WCODEC_OK);
     const unsigned coding = coded.coding;
     *payload = coded.payload_size;
     assert_int_equal(coding == 4, coded.blocks != NULL);
@@ -71,7 +78,8 @@ static void test_decision(void **state)
 {
     uint64_t seed = support_seed(), plain, predicted, payload;
     uint8_t *data = malloc(SIZE);
-    struct wcodec_encode_settings none = settings_of(WCODEC_PREDICT_NONE), best = settings_of(WCODEC_PREDICT_AUTO);
+    struct wcodec_encode_settings none = settings_of(WCODEC_PREDICT_NONE),
+                                  best = settings_of(WCODEC_PREDICT_AUTO);
     (void)state;
     make_rows(&seed, 230, data);
     assert_int_not_equal(coding_of(&none, WCODEC_DTYPE_I8, data, SIZE, &plain), 4);
@@ -83,7 +91,8 @@ static void test_decision(void **state)
     best.columns = COLUMNS - 1; /* no whole number of rows */
     assert_int_not_equal(coding_of(&best, WCODEC_DTYPE_I8, data, SIZE, &payload), 4);
     best.columns = COLUMNS;
-    assert_int_not_equal(coding_of(&best, WCODEC_DTYPE_I8, data, COLUMNS * 16, &payload), 4); /* too little to gain */
+    assert_int_not_equal(coding_of(&best, WCODEC_DTYPE_I8, data, COLUMNS * 16, &payload),
+                         4); /* too little to gain */
     assert_int_not_equal(coding_of(&best, WCODEC_DTYPE_I32, data, SIZE, &payload), 4);
     best.level = 1;
     assert_int_not_equal(coding_of(&best, WCODEC_DTYPE_I8, data, SIZE, &payload), 4);
@@ -96,7 +105,8 @@ static void test_decision(void **state)
     free(data);
 }
 
-/* From rows that are hardly alike on, past where prediction begins to pay: never larger than without it, and where it pays, it is what is taken. */
+/* From rows that are hardly alike on, past where prediction begins to pay: never larger than
+ * without it, and where it pays, it is what is taken. */
 static void test_threshold(void **state)
 {
     uint64_t seed = support_seed() + 3, plain, free_choice;
@@ -105,13 +115,15 @@ static void test_threshold(void **state)
     (void)state;
     for (int keep = 40; keep < 256; keep += 9)
         for (unsigned w = 0; w < 2; w++, rounds++) {
-            struct wcodec_encode_settings none = settings_of(WCODEC_PREDICT_NONE), best = settings_of(WCODEC_PREDICT_AUTO);
+            struct wcodec_encode_settings none = settings_of(WCODEC_PREDICT_NONE),
+                                          best = settings_of(WCODEC_PREDICT_AUTO);
             const wcodec_dtype dtype = w ? WCODEC_DTYPE_I16 : WCODEC_DTYPE_I8;
             none.level = best.level = 3 + keep % 2 * 2;
             none.verify = best.verify = false;
             make_rows(&seed, keep, data);
             for (size_t i = SIZE; w && i-- > 0;)
-                wcodec_store_u16(data + 2 * i, (uint16_t)(11 * (int8_t)data[i] + (int)(support_random(&seed) % 11)));
+                wcodec_store_u16(data + 2 * i, (uint16_t)(11 * (int8_t)data[i] +
+                                                          (int)(support_random(&seed) % 11)));
             coding_of(&none, dtype, data, (uint64_t)SIZE << w, &plain);
             predicted += coding_of(&best, dtype, data, (uint64_t)SIZE << w, &free_choice) == 4;
             assert_true(free_choice <= plain + plain / 5000);
@@ -132,7 +144,9 @@ static void test_forced(void **state)
             struct wcodec_encode_settings settings = settings_of(predict);
             struct wcodec_coded coded;
             settings.level = level;
-            assert_int_equal(wcodec_encode_tensor(context, &settings, WCODEC_DTYPE_I8, data, SIZE, &coded, NULL), WCODEC_OK);
+            assert_int_equal(
+                wcodec_encode_tensor(context, &settings, WCODEC_DTYPE_I8, data, SIZE, &coded, NULL),
+                WCODEC_OK);
             assert_int_equal(coded.coding, 4);
             assert_int_equal(coded.blocks->mode_count, 1);
             assert_int_equal(coded.blocks->modes[0], predict - WCODEC_PREDICT_NONE);
@@ -158,13 +172,15 @@ static void test_mixture(void **state)
     struct wcodec_predicted p;
     struct wcodec_encode_settings settings = settings_of(WCODEC_PREDICT_AUTO);
     bool pays;
-    assert_int_equal(wcodec_predict_tensor(context, &settings, 0, data, SIZE, &p, &pays, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_predict_tensor(context, &settings, 0, data, SIZE, &p, &pays, NULL),
+                     WCODEC_OK);
     assert_true(pays);
     assert_true(p.blocks.mode_count >= 2);
     assert_int_equal(wcodec_blocks_check_modes(&p.blocks, p.modes, NULL), WCODEC_OK);
     uint64_t none[2] = {0, 0}; /* of the upper and of the lower half */
     for (uint64_t i = 0; i < p.blocks.count; i++)
-        none[i >= p.blocks.count / 2] += wcodec_blocks_mode(&p.blocks, p.modes, i) == WCODEC_PREDICTOR_NONE;
+        none[i >= p.blocks.count / 2] +=
+            wcodec_blocks_mode(&p.blocks, p.modes, i) == WCODEC_PREDICTOR_NONE;
     assert_true(none[0] < p.blocks.count / 20);
     assert_true(none[1] > p.blocks.count * 9 / 20);
     wcodec_predicted_free(&p);
@@ -172,13 +188,19 @@ static void test_mixture(void **state)
 }
 
 /* Gaussian residuals, coded as such or as a tensor of their own. */
-static uint64_t code_residuals(const uint8_t *data, int level, bool residuals, struct wcodec_tiling *tiling)
+static uint64_t code_residuals(const uint8_t *data, int level, bool residuals,
+                               struct wcodec_tiling *tiling)
 {
-    const struct wcodec_encode_settings settings = {.level = level, .weights = true, .residuals = residuals};
+    const struct wcodec_encode_settings settings = {
+        .level = level, .weights = true, .residuals = residuals};
     struct wcodec_survey survey = {0};
     struct wcodec_coded coded;
-    assert_int_equal(wcodec_survey_tensor(context, WCODEC_DTYPE_I8, data, LARGE, false, &survey, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_code_tiles(context, &settings, WCODEC_DTYPE_I8, data, LARGE, &survey, &coded, NULL), WCODEC_OK);
+    assert_int_equal(
+        wcodec_survey_tensor(context, WCODEC_DTYPE_I8, data, LARGE, false, &survey, NULL),
+        WCODEC_OK);
+    assert_int_equal(
+        wcodec_code_tiles(context, &settings, WCODEC_DTYPE_I8, data, LARGE, &survey, &coded, NULL),
+        WCODEC_OK);
     *tiling = *coded.tiling;
     const uint64_t size = coded.payload_size;
     wcodec_coded_free(&coded);
@@ -216,7 +238,9 @@ static void test_residuals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_decision), cmocka_unit_test(test_threshold), cmocka_unit_test(test_forced), cmocka_unit_test(test_mixture),
-                                       cmocka_unit_test(test_residuals)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_decision), cmocka_unit_test(test_threshold),
+        cmocka_unit_test(test_forced), cmocka_unit_test(test_mixture),
+        cmocka_unit_test(test_residuals)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }

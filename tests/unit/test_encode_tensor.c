@@ -40,7 +40,8 @@ static int teardown(void **state)
 
 static const struct wcodec_encode_settings level3 = {.level = 3, .verify = true, .weights = true};
 
-/* Sum of eight uniform numbers: near enough to normal, without a library. Standard deviation 0.82 * 2^-b. */
+/* Sum of eight uniform numbers: near enough to normal, without a library. Standard deviation 0.82 *
+ * 2^-b. */
 static float weight(uint64_t *seed)
 {
     uint64_t r = support_random(seed), q = support_random(seed);
@@ -57,9 +58,21 @@ static uint32_t float_bits(float f)
     return u;
 }
 
-enum pattern { WEIGHTS, UNIFORM, CONSTANT, TWO_VALUES, ONE_OUTLIER, ALTERNATING, SORTED, NANS, SPARSE, PATTERNS };
+enum pattern {
+    WEIGHTS,
+    UNIFORM,
+    CONSTANT,
+    TWO_VALUES,
+    ONE_OUTLIER,
+    ALTERNATING,
+    SORTED,
+    NANS,
+    SPARSE,
+    PATTERNS
+};
 
-static uint64_t element(enum pattern pattern, wcodec_dtype dtype, uint64_t i, uint64_t n, uint64_t *seed)
+static uint64_t element(enum pattern pattern, wcodec_dtype dtype, uint64_t i, uint64_t n,
+                        uint64_t *seed)
 {
     uint32_t f = float_bits(weight(seed));
     uint64_t natural;
@@ -113,7 +126,8 @@ static uint8_t *make(enum pattern pattern, wcodec_dtype dtype, uint64_t elements
 }
 
 /* Code, decode by the stored form, compare; the coded size must be in bounds. Returns it. */
-static uint64_t round_trip(wcodec_context *context, const struct wcodec_encode_settings *settings, wcodec_dtype dtype, const uint8_t *data, uint64_t size)
+static uint64_t round_trip(wcodec_context *context, const struct wcodec_encode_settings *settings,
+                           wcodec_dtype dtype, const uint8_t *data, uint64_t size)
 {
     struct wcodec_coded coded;
     wcodec_error err;
@@ -145,7 +159,8 @@ static void test_round_trip(void **state)
         for (unsigned pattern = 0; pattern < PATTERNS; pattern++)
             for (unsigned i = 0; i < sizeof sizes / sizeof *sizes; i++) {
                 uint8_t *data = make(pattern, dtype, sizes[i], &s->seed);
-                round_trip(s->context, &level3, dtype, data, sizes[i] << wcodec_dtype_element_log2(dtype));
+                round_trip(s->context, &level3, dtype, data,
+                           sizes[i] << wcodec_dtype_element_log2(dtype));
                 free(data);
             }
 }
@@ -155,7 +170,8 @@ static void test_empty(void **state)
     struct sample *s = *state;
     struct wcodec_coded coded;
     for (unsigned dtype = 0; dtype < WCODEC_DTYPE_COUNT; dtype++) {
-        assert_int_equal(wcodec_encode_tensor(s->context, &level3, dtype, "", 0, &coded, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_encode_tensor(s->context, &level3, dtype, "", 0, &coded, NULL),
+                         WCODEC_OK);
         assert_int_equal(coded.coding, 0);
         assert_int_equal(coded.constant_element_log2, 0);
         assert_int_equal(coded.constant_element[0], 0);
@@ -169,7 +185,9 @@ static void test_constant(void **state)
     struct sample *s = *state;
     for (unsigned dtype = 0; dtype < WCODEC_DTYPE_COUNT; dtype++) {
         uint8_t *data = make(CONSTANT, dtype, 5000, &s->seed);
-        assert_int_equal(round_trip(s->context, &level3, dtype, data, 5000u << wcodec_dtype_element_log2(dtype)), 0);
+        assert_int_equal(
+            round_trip(s->context, &level3, dtype, data, 5000u << wcodec_dtype_element_log2(dtype)),
+            0);
         free(data);
     }
 }
@@ -178,15 +196,22 @@ static void test_constant(void **state)
 static void test_settings(void **state)
 {
     struct sample *s = *state;
-    static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16, WCODEC_DTYPE_F32, WCODEC_DTYPE_I8, WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_I32, WCODEC_DTYPE_F64};
+    static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16,     WCODEC_DTYPE_F32,
+                                          WCODEC_DTYPE_I8,   WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_I32,
+                                          WCODEC_DTYPE_F64};
     for (unsigned d = 0; d < sizeof dtypes / sizeof *dtypes; d++)
         for (unsigned pattern = 0; pattern < PATTERNS; pattern++) {
             uint64_t elements = 70001;
             uint8_t *data = make(pattern, dtypes[d], elements, &s->seed);
             for (unsigned profile = 0; profile <= WCODEC_P8; profile++)
                 for (unsigned tile_log2 = 12; tile_log2 <= 16; tile_log2 += 2) {
-                    struct wcodec_encode_settings settings = {.level = (int)(1 + support_random(&s->seed) % 6), .profile = (uint8_t)profile, .tile_log2 = (uint8_t)tile_log2, .weights = true};
-                    round_trip(s->context, &settings, dtypes[d], data, elements << wcodec_dtype_element_log2(dtypes[d]));
+                    struct wcodec_encode_settings settings = {
+                        .level = (int)(1 + support_random(&s->seed) % 6),
+                        .profile = (uint8_t)profile,
+                        .tile_log2 = (uint8_t)tile_log2,
+                        .weights = true};
+                    round_trip(s->context, &settings, dtypes[d], data,
+                               elements << wcodec_dtype_element_log2(dtypes[d]));
                 }
             free(data);
         }
@@ -207,7 +232,8 @@ static void test_small_integers(void **state)
         wcodec_store_u16(data + 2 * i, (uint16_t)v);
         counts[v + 14]++;
     }
-    const uint64_t bits = wcodec_entropy(counts, 64) / WCODEC_BIT, size = round_trip(s->context, &level3, WCODEC_DTYPE_I16, data, 2 * COUNT);
+    const uint64_t bits = wcodec_entropy(counts, 64) / WCODEC_BIT,
+                   size = round_trip(s->context, &level3, WCODEC_DTYPE_I16, data, 2 * COUNT);
     assert_true(8 * size < bits + bits / 32);
     free(data);
 }
@@ -240,7 +266,8 @@ static void compare_threads(wcodec_dtype dtype, const uint8_t *data, uint64_t si
         wcodec_options_init(&options);
         options.threads = threads[i];
         assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
-        assert_int_equal(wcodec_encode_tensor(context, &settings, dtype, data, size, &coded, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_encode_tensor(context, &settings, dtype, data, size, &coded, NULL),
+                         WCODEC_OK);
         uint8_t *payload = support_coded_payload(&coded);
         size_t n = coded.tiling ? wcodec_tiling_write(coded.tiling, parameters[i > 0]) : 0;
         if (i == 0) {
@@ -267,7 +294,8 @@ static void test_threads(void **state)
     for (unsigned d = 0; d < 3; d++)
         for (int level = 1; level <= 6; level++) {
             uint8_t *data = make(level % 2 ? WEIGHTS : SPARSE, dtypes[d], 300001, &s->seed);
-            compare_threads(dtypes[d], data, (uint64_t)300001 << wcodec_dtype_element_log2(dtypes[d]), level);
+            compare_threads(dtypes[d], data,
+                            (uint64_t)300001 << wcodec_dtype_element_log2(dtypes[d]), level);
             free(data);
         }
 }
@@ -305,7 +333,8 @@ static void failing_release(void *opaque, void *memory)
     free(memory);
 }
 
-static void fail_everywhere(wcodec_dtype dtype, const uint8_t *data, uint64_t size, const struct wcodec_encode_settings *settings)
+static void fail_everywhere(wcodec_dtype dtype, const uint8_t *data, uint64_t size,
+                            const struct wcodec_encode_settings *settings)
 {
     for (size_t n = 1;; n++) {
         struct failing failing = {0};
@@ -314,11 +343,13 @@ static void fail_everywhere(wcodec_dtype dtype, const uint8_t *data, uint64_t si
         wcodec_options options;
         wcodec_options_init(&options);
         options.threads = 1;
-        options.allocator = (wcodec_allocator){failing_allocate, failing_reallocate, failing_release, &failing};
+        options.allocator =
+            (wcodec_allocator){failing_allocate, failing_reallocate, failing_release, &failing};
         assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
         size_t before = failing.held;
         failing.fail_at = failing.calls + n;
-        wcodec_status status = wcodec_encode_tensor(context, settings, dtype, data, size, &coded, NULL);
+        wcodec_status status =
+            wcodec_encode_tensor(context, settings, dtype, data, size, &coded, NULL);
         bool failed = failing.calls >= failing.fail_at;
         failing.fail_at = 0;
         if (!status)
@@ -346,7 +377,8 @@ static void test_allocation_failures(void **state)
             if (pattern == CONSTANT)
                 continue;
             uint8_t *data = make(pattern, dtypes[d], 20000, &s->seed);
-            fail_everywhere(dtypes[d], data, (uint64_t)20000 << wcodec_dtype_element_log2(dtypes[d]), &level3);
+            fail_everywhere(dtypes[d], data,
+                            (uint64_t)20000 << wcodec_dtype_element_log2(dtypes[d]), &level3);
             free(data);
         }
 }
@@ -359,7 +391,9 @@ static void test_chunks(void **state)
     struct wcodec_coded coded;
     uint64_t size = 9 << 20;
     uint8_t *data = make(SPARSE, WCODEC_DTYPE_U8, size, &s->seed);
-    assert_int_equal(wcodec_encode_tensor(s->context, &settings, WCODEC_DTYPE_OTHER, data, size, &coded, NULL), WCODEC_OK);
+    assert_int_equal(
+        wcodec_encode_tensor(s->context, &settings, WCODEC_DTYPE_OTHER, data, size, &coded, NULL),
+        WCODEC_OK);
     assert_int_equal(coded.coding, 2);
     wcodec_coded_free(&coded);
     uint64_t coded_size = round_trip(s->context, &settings, WCODEC_DTYPE_OTHER, data, size);
@@ -378,7 +412,9 @@ static void *count_reallocate(void *opaque, void *memory, size_t size)
     void *p = realloc(memory, size);
     if (!p)
         return NULL;
-    size_t live = atomic_fetch_add(&c->live, malloc_usable_size(p) - before) + malloc_usable_size(p) - before, peak = atomic_load(&c->peak);
+    size_t live = atomic_fetch_add(&c->live, malloc_usable_size(p) - before) +
+                  malloc_usable_size(p) - before,
+           peak = atomic_load(&c->peak);
     while (live > peak && !atomic_compare_exchange_weak(&c->peak, &peak, live))
         ;
     return p;
@@ -396,7 +432,8 @@ static void count_release(void *opaque, void *memory)
     free(memory);
 }
 
-/* Tiles cannot shrink this, zstd can by a third: it wins, and both payloads are never held at once. */
+/* Tiles cannot shrink this, zstd can by a third: it wins, and both payloads are never held at once.
+ */
 static void test_large_rival(void **state)
 {
     struct sample *s = *state;
@@ -407,15 +444,19 @@ static void test_large_rival(void **state)
     struct wcodec_coded coded;
     wcodec_options_init(&options);
     options.threads = 1;
-    options.allocator = (wcodec_allocator){count_allocate, count_reallocate, count_release, &counted};
+    options.allocator =
+        (wcodec_allocator){count_allocate, count_reallocate, count_release, &counted};
     assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
     uint8_t *data = malloc(SIZE);
     for (size_t i = 0; i < SIZE; i++)
         data[i] = i % PERIOD < FRESH ? (uint8_t)support_random(&s->seed) : data[i - FRESH];
-    assert_int_equal(wcodec_encode_tensor(context, &level3, WCODEC_DTYPE_U8, data, SIZE, &coded, NULL), WCODEC_OK);
+    assert_int_equal(
+        wcodec_encode_tensor(context, &level3, WCODEC_DTYPE_U8, data, SIZE, &coded, NULL),
+        WCODEC_OK);
     assert_int_equal(coded.coding, 2);
     assert_true(coded.payload_size < SIZE / 4 * 3);
-    assert_in_range(counted.peak, SIZE, SIZE / 4 * 7); /* one payload with room to grow, and chunks at work */
+    assert_in_range(counted.peak, SIZE,
+                    SIZE / 4 * 7); /* one payload with room to grow, and chunks at work */
     wcodec_coded_free(&coded);
     wcodec_context_destroy(context);
     assert_int_equal(counted.live, 0);
@@ -425,9 +466,11 @@ static void test_large_rival(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty),   cmocka_unit_test(test_constant), cmocka_unit_test(test_round_trip),          cmocka_unit_test(test_settings),
-        cmocka_unit_test(test_small_integers), cmocka_unit_test(test_misaligned), cmocka_unit_test(test_threads),  cmocka_unit_test(test_allocation_failures), cmocka_unit_test(test_chunks),
-        cmocka_unit_test(test_large_rival),
+        cmocka_unit_test(test_empty),          cmocka_unit_test(test_constant),
+        cmocka_unit_test(test_round_trip),     cmocka_unit_test(test_settings),
+        cmocka_unit_test(test_small_integers), cmocka_unit_test(test_misaligned),
+        cmocka_unit_test(test_threads),        cmocka_unit_test(test_allocation_failures),
+        cmocka_unit_test(test_chunks),         cmocka_unit_test(test_large_rival),
     };
     return cmocka_run_group_tests(tests, setup, teardown);
 }

@@ -19,7 +19,8 @@
 static const wcodec_allocator *const memory = &wcodec_default_allocator;
 
 static const struct wcodec_safefile_attributes plain = {.mode = 0644, .no_sync = true};
-static const struct wcodec_safefile_attributes over = {.mode = 0644, .no_sync = true, .replace = true};
+static const struct wcodec_safefile_attributes over = {
+    .mode = 0644, .no_sync = true, .replace = true};
 
 static void put(const char *path, const char *text)
 {
@@ -37,7 +38,9 @@ static void expect_text(const char *path, const char *text)
     assert_string_equal(got, text);
 }
 
-static wcodec_status write_file(const char *path, const char *text, const struct wcodec_safefile_attributes *attributes, wcodec_error *err)
+static wcodec_status write_file(const char *path, const char *text,
+                                const struct wcodec_safefile_attributes *attributes,
+                                wcodec_error *err)
 {
     struct wcodec_safefile file;
     wcodec_status status = wcodec_safefile_open(memory, path, &file, err);
@@ -177,7 +180,11 @@ static void test_mode_and_time(void **state)
 {
     (void)state;
     mode_t before = umask(027);
-    struct wcodec_safefile_attributes a = {.mode = 04777, .apply_umask = true, .set_mtime = true, .mtime = {1234567890, 500}, .no_sync = true};
+    struct wcodec_safefile_attributes a = {.mode = 04777,
+                                           .apply_umask = true,
+                                           .set_mtime = true,
+                                           .mtime = {1234567890, 500},
+                                           .no_sync = true};
     assert_int_equal(write_file("a", "x", &a, NULL), WCODEC_OK);
     struct stat st;
     assert_int_equal(stat("a", &st), 0);
@@ -204,9 +211,11 @@ static void write_beyond_limit(const char *path)
     static char block[5000];
     struct wcodec_safefile file;
     signal(SIGXFSZ, SIG_IGN);
-    if (setrlimit(RLIMIT_FSIZE, &limit) != 0 || wcodec_safefile_open(memory, path, &file, NULL) != WCODEC_OK)
+    if (setrlimit(RLIMIT_FSIZE, &limit) != 0 ||
+        wcodec_safefile_open(memory, path, &file, NULL) != WCODEC_OK)
         _exit(1);
-    if (wcodec_safefile_write(&file, block, sizeof block) != 0 || wcodec_safefile_write(&file, block, sizeof block) != EFBIG || file.written != 8192)
+    if (wcodec_safefile_write(&file, block, sizeof block) != 0 ||
+        wcodec_safefile_write(&file, block, sizeof block) != EFBIG || file.written != 8192)
         _exit(2);
     wcodec_safefile_close(&file);
     _exit(0);
@@ -282,10 +291,18 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_create),      cmocka_unit_test(test_nothing_before_commit), cmocka_unit_test(test_replace),
-        cmocka_unit_test(test_symlink),     cmocka_unit_test(test_no_regular_file),       cmocka_unit_test(test_bad_paths),
-        cmocka_unit_test(test_cut_between_characters), cmocka_unit_test(test_mode_and_time), cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_write_error), cmocka_unit_test(test_commit_fails),          cmocka_unit_test(test_out_of_memory),
+        cmocka_unit_test(test_create),
+        cmocka_unit_test(test_nothing_before_commit),
+        cmocka_unit_test(test_replace),
+        cmocka_unit_test(test_symlink),
+        cmocka_unit_test(test_no_regular_file),
+        cmocka_unit_test(test_bad_paths),
+        cmocka_unit_test(test_cut_between_characters),
+        cmocka_unit_test(test_mode_and_time),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_write_error),
+        cmocka_unit_test(test_commit_fails),
+        cmocka_unit_test(test_out_of_memory),
     };
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
 }

@@ -35,7 +35,8 @@ static void reads_exactly(void **state)
         assert_int_equal(wcodec_source_read(&sources[i], 10, got, 0, &err), WCODEC_OK);
         assert_int_equal(wcodec_source_read(&sources[i], 3, got, 8, &err), WCODEC_ERROR_IO);
         assert_int_equal(wcodec_source_read(&sources[i], 11, got, 0, &err), WCODEC_ERROR_IO);
-        assert_int_equal(wcodec_source_read(&sources[i], UINT64_MAX, got, 2, &err), WCODEC_ERROR_IO);
+        assert_int_equal(wcodec_source_read(&sources[i], UINT64_MAX, got, 2, &err),
+                         WCODEC_ERROR_IO);
         assert_int_equal(err.status, WCODEC_ERROR_IO);
         wcodec_source_prefetch(&sources[i], 2, 100);
         wcodec_source_prefetch(&sources[i], UINT64_MAX, UINT64_MAX);

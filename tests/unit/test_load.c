@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Loads of whole models, of lists and of rows, to device and host memory, by every backend that is there: all bytes, and no others. */
+/* Loads of whole models, of lists and of rows, to device and host memory, by every backend that is
+ * there: all bytes, and no others. */
 
 #include "support_load.h"
 
@@ -18,13 +19,15 @@ static const struct setting {
     unsigned threads;
 } settings[] = {{0, 0, 3}, {1, 1, 1}, {3, 1 << 20, 2}, {7, 4 << 20, 1}};
 
-static void check(const wcodec_reader *reader, const wcodec_load_item *items, size_t count, const uint8_t *got, size_t size, const uint64_t *row_bytes)
+static void check(const wcodec_reader *reader, const wcodec_load_item *items, size_t count,
+                  const uint8_t *got, size_t size, const uint64_t *row_bytes)
 {
     uint8_t *seen = calloc(1, size);
     for (size_t i = 0; i < count; i++) {
         uint64_t whole;
         const uint8_t *original = support_loaded_bytes(&model, reader, items[i].tensor, &whole);
-        const uint64_t begin = items[i].first_row * row_bytes[i], bytes = items[i].rows != 0 ? items[i].rows * row_bytes[i] : whole - begin;
+        const uint64_t begin = items[i].first_row * row_bytes[i],
+                       bytes = items[i].rows != 0 ? items[i].rows * row_bytes[i] : whole - begin;
         assert_memory_equal(got + items[i].offset, original + begin, bytes);
         memset(seen + items[i].offset, 1, bytes);
     }
@@ -43,7 +46,8 @@ static uint64_t bytes_of_row(const wcodec_reader *reader, uint64_t tensor, uint6
 }
 
 /* Rows of random tensors at random places that are aligned to nothing. */
-static size_t random_items(const wcodec_reader *reader, uint64_t *seed, wcodec_load_item *items, uint64_t *row_bytes, size_t most, uint64_t *size)
+static size_t random_items(const wcodec_reader *reader, uint64_t *seed, wcodec_load_item *items,
+                           uint64_t *row_bytes, size_t most, uint64_t *size)
 {
     uint64_t at = GUARD, count = wcodec_reader_tensor_count(reader);
     for (size_t i = 0; i < most; i++) {
@@ -64,8 +68,9 @@ static size_t random_items(const wcodec_reader *reader, uint64_t *seed, wcodec_l
 }
 
 /* One load to a buffer of the device, or to host memory, that was poisoned. */
-static void load_and_check(wcodec_context *context, const wcodec_reader *reader, const char *memory, wcodec_load_item *items, size_t count,
-                           const uint64_t *row_bytes, uint64_t size, const struct setting *s)
+static void load_and_check(wcodec_context *context, const wcodec_reader *reader, const char *memory,
+                           wcodec_load_item *items, size_t count, const uint64_t *row_bytes,
+                           uint64_t size, const struct setting *s)
 {
     wcodec_load_options options;
     wcodec_load_report report;
@@ -84,7 +89,8 @@ static void load_and_check(wcodec_context *context, const wcodec_reader *reader,
             fail_msg("%s", err.text);
     }
     for (size_t i = 0; i < count; i++) {
-        items[i].destination = buffer != NULL ? wcodec_buffer_native(buffer) : (uint64_t)(uintptr_t)host;
+        items[i].destination =
+            buffer != NULL ? wcodec_buffer_native(buffer) : (uint64_t)(uintptr_t)host;
         uint64_t rows;
         bytes_of_row(reader, items[i].tensor, &rows);
         sum += (items[i].rows != 0 ? items[i].rows : rows - items[i].first_row) * row_bytes[i];
@@ -98,7 +104,8 @@ static void load_and_check(wcodec_context *context, const wcodec_reader *reader,
         for (size_t i = 0; i < count; i++) {
             uint64_t whole;
             support_loaded_bytes(&model, reader, items[i].tensor, &whole);
-            const uint64_t bytes = items[i].rows != 0 ? items[i].rows * row_bytes[i] : whole - items[i].first_row * row_bytes[i];
+            const uint64_t bytes = items[i].rows != 0 ? items[i].rows * row_bytes[i]
+                                                      : whole - items[i].first_row * row_bytes[i];
             memcpy(host + items[i].offset, got + items[i].offset, bytes);
         }
         free(got);
@@ -108,7 +115,8 @@ static void load_and_check(wcodec_context *context, const wcodec_reader *reader,
     free(host);
 }
 
-static void whole_model(wcodec_context *context, const wcodec_reader *reader, const char *memory, const struct setting *s)
+static void whole_model(wcodec_context *context, const wcodec_reader *reader, const char *memory,
+                        const struct setting *s)
 {
     const size_t count = wcodec_reader_tensor_count(reader);
     wcodec_load_item *items = calloc(count, sizeof *items);
@@ -123,7 +131,8 @@ static void whole_model(wcodec_context *context, const wcodec_reader *reader, co
     free(items);
 }
 
-static void rows_of_it(wcodec_context *context, const wcodec_reader *reader, const char *memory, const struct setting *s, uint64_t *seed)
+static void rows_of_it(wcodec_context *context, const wcodec_reader *reader, const char *memory,
+                       const struct setting *s, uint64_t *seed)
 {
     wcodec_load_item items[50];
     uint64_t row_bytes[50], size;
@@ -273,7 +282,10 @@ static void test_alias(void **state)
         wcodec_error err;
         uint8_t *out = malloc(2 * SIZE + 1);
         wcodec_load_item items[2] = {{.destination = (uint64_t)(uintptr_t)out, .size = SIZE},
-                                     {.tensor = wcodec_reader_tensor_count(reader) - 1, .destination = (uint64_t)(uintptr_t)out, .offset = SIZE + 1, .size = SIZE}};
+                                     {.tensor = wcodec_reader_tensor_count(reader) - 1,
+                                      .destination = (uint64_t)(uintptr_t)out,
+                                      .offset = SIZE + 1,
+                                      .size = SIZE}};
         assert_int_equal(wcodec_load(reader, items, 1, NULL, &once, &err), WCODEC_OK);
         memset(out, 0xa5, 2 * SIZE + 1);
         assert_int_equal(wcodec_load(reader, items, 2, NULL, &both, &err), WCODEC_OK);
@@ -303,7 +315,8 @@ struct ending {
     uint64_t bytes;
 };
 
-static void note_end(void *opaque, wcodec_status status, const wcodec_error *err, const wcodec_load_report *report)
+static void note_end(void *opaque, wcodec_status status, const wcodec_error *err,
+                     const wcodec_load_report *report)
 {
     struct ending *e = opaque;
     (void)err;
@@ -418,10 +431,13 @@ static void test_measure(void **state)
         wcodec_error err;
         if (wcodec_reader_measure(reader, tensors, 3, 3, &rates, &err) != WCODEC_OK)
             fail_msg("%s", err.text);
-        assert_true(rates.bytes >= 6000000 && rates.coded_bytes > 0 && rates.coded_bytes < rates.bytes);
-        assert_true(rates.decode_nanoseconds > 0 && rates.copy_bandwidth > 0 && rates.upload_bandwidth > 0);
+        assert_true(rates.bytes >= 6000000 && rates.coded_bytes > 0 &&
+                    rates.coded_bytes < rates.bytes);
+        assert_true(rates.decode_nanoseconds > 0 && rates.copy_bandwidth > 0 &&
+                    rates.upload_bandwidth > 0);
         const uint64_t wrong = 1000;
-        assert_int_equal(wcodec_reader_measure(reader, &wrong, 1, 3, &rates, &err), WCODEC_ERROR_USAGE);
+        assert_int_equal(wcodec_reader_measure(reader, &wrong, 1, 3, &rates, &err),
+                         WCODEC_ERROR_USAGE);
         wcodec_reader_close(reader);
         wcodec_context_destroy(context);
     }
@@ -431,7 +447,8 @@ static int set_up(void **state)
 {
     (void)state;
     support_load_plugin(NULL);
-    setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl", 1); /* PoCL asks hwloc, whose OpenCL component asks PoCL */
+    setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl",
+           1); /* PoCL asks hwloc, whose OpenCL component asks PoCL */
     support_loaded_make(&model, support_seed());
     return 0;
 }
@@ -446,8 +463,14 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_cpu),     cmocka_unit_test(test_fake),    cmocka_unit_test(test_wrong_arguments), cmocka_unit_test(test_alias), cmocka_unit_test(test_beside_the_caller),
-        cmocka_unit_test(test_threads), cmocka_unit_test(test_measure), cmocka_unit_test(test_opencl),
+        cmocka_unit_test(test_cpu),
+        cmocka_unit_test(test_fake),
+        cmocka_unit_test(test_wrong_arguments),
+        cmocka_unit_test(test_alias),
+        cmocka_unit_test(test_beside_the_caller),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_measure),
+        cmocka_unit_test(test_opencl),
         cmocka_unit_test(test_cuda),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -1,8 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Loads of tensors in blocks and of lossy ones to memory of a device that reconstructs them itself: whole, by rows and to odd places, in one piece and in many,
- * damaged, and by a device that does it wrongly. */
+/* Loads of tensors in blocks and of lossy ones to memory of a device that reconstructs them itself:
+ * whole, by rows and to odd places, in one piece and in many, damaged, and by a device that does it
+ * wrongly. */
 #include "support_load.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ static const struct tensor {
     wcodec_dtype dtype;
     uint64_t rows, columns;
 } tensors[TENSORS] = {
-    {WCODEC_DTYPE_I8, 700, 257},  {WCODEC_DTYPE_BF16, 333, 100},    {WCODEC_DTYPE_F16, 90, 700},
+    {WCODEC_DTYPE_I8, 700, 257},  {WCODEC_DTYPE_BF16, 333, 100},  {WCODEC_DTYPE_F16, 90, 700},
     {WCODEC_DTYPE_F32, 129, 512}, {WCODEC_DTYPE_BF16, 2000, 640}, {WCODEC_DTYPE_I8, 16, 100000},
 };
 
@@ -24,7 +25,8 @@ static uint8_t *make_data(uint64_t *seed, const struct tensor *t, size_t *size)
     *size = (size_t)(t->rows * t->columns) * bytes;
     uint8_t *data = malloc(*size);
     for (uint64_t i = 0; i < t->rows * t->columns; i++) {
-        const unsigned v = (unsigned)(i / t->columns + 2 * (i % t->columns) + support_random(seed) % 7) % 250;
+        const unsigned v =
+            (unsigned)(i / t->columns + 2 * (i % t->columns) + support_random(seed) % 7) % 250;
         const float f = 0.01f * (float)v;
         uint32_t bits;
         memcpy(&bits, &f, 4);
@@ -47,11 +49,13 @@ static void write_model(const wcodec_encode_options *options, struct support_sin
     wcodec_writer *writer;
     wcodec_error err = {0};
     char name[8];
-    assert_int_equal(wcodec_writer_create(context, support_sink_write, out, options, &writer, &err), WCODEC_OK);
+    assert_int_equal(wcodec_writer_create(context, support_sink_write, out, options, &writer, &err),
+                     WCODEC_OK);
     for (unsigned i = 0; i < TENSORS; i++) {
         const uint64_t shape[] = {tensors[i].rows, tensors[i].columns};
         snprintf(name, sizeof name, "t%u", i);
-        assert_int_equal(wcodec_writer_declare(writer, name, tensors[i].dtype, shape, 2, &err), WCODEC_OK);
+        assert_int_equal(wcodec_writer_declare(writer, name, tensors[i].dtype, shape, 2, &err),
+                         WCODEC_OK);
     }
     for (unsigned i = 0; i < TENSORS; i++) {
         size_t size;
@@ -65,8 +69,10 @@ static void write_model(const wcodec_encode_options *options, struct support_sin
     wcodec_context_destroy(context);
 }
 
-/* Tensor by tensor, some rows of each, to places that are aligned to elements only; what the CPU makes of them is there, and nothing beside it. */
-static void load_rows(const wcodec_reader *reader, wcodec_context *context, uint64_t *seed, uint64_t host_memory)
+/* Tensor by tensor, some rows of each, to places that are aligned to elements only; what the CPU
+ * makes of them is there, and nothing beside it. */
+static void load_rows(const wcodec_reader *reader, wcodec_context *context, uint64_t *seed,
+                      uint64_t host_memory)
 {
     wcodec_load_item items[TENSORS] = {{0}};
     uint64_t at = 64, bytes[TENSORS], by_cpu = 0;
@@ -79,9 +85,12 @@ static void load_rows(const wcodec_reader *reader, wcodec_context *context, uint
         const unsigned element = wcodec_dtype_bits(tensors[i].dtype) / 8;
         items[i].tensor = i;
         items[i].first_row = support_random(seed) % 2 ? support_random(seed) % tensors[i].rows : 0;
-        items[i].rows = support_random(seed) % 2 ? 1 + support_random(seed) % (tensors[i].rows - items[i].first_row) : tensors[i].rows - items[i].first_row;
+        items[i].rows = support_random(seed) % 2
+                            ? 1 + support_random(seed) % (tensors[i].rows - items[i].first_row)
+                            : tensors[i].rows - items[i].first_row;
         bytes[i] = items[i].rows * tensors[i].columns * element;
-        items[i].offset = at = (at + 15) / 16 * 16 + (support_random(seed) % 2 ? support_random(seed) % 8 * element : 0);
+        items[i].offset = at = (at + 15) / 16 * 16 +
+                               (support_random(seed) % 2 ? support_random(seed) % 8 * element : 0);
         items[i].size = bytes[i];
         at += bytes[i] + 32;
         assert_int_equal(wcodec_reader_tensor(reader, i, &info, NULL), WCODEC_OK);
@@ -100,7 +109,9 @@ static void load_rows(const wcodec_reader *reader, wcodec_context *context, uint
     uint8_t *got = malloc(at), *expected = malloc(at);
     assert_int_equal(wcodec_buffer_read(buffer, 0, got, at, &err), WCODEC_OK);
     for (unsigned i = 0; i < TENSORS; i++) {
-        assert_int_equal(wcodec_reader_decode_rows(reader, i, items[i].first_row, items[i].rows, expected, at, NULL, &err), WCODEC_OK);
+        assert_int_equal(wcodec_reader_decode_rows(reader, i, items[i].first_row, items[i].rows,
+                                                   expected, at, NULL, &err),
+                         WCODEC_OK);
         assert_memory_equal(got + items[i].offset, expected, bytes[i]);
     }
     free(expected);
@@ -119,7 +130,8 @@ static void check_model(const wcodec_encode_options *options, wcodec_coding codi
     write_model(options, &coded);
     setenv("WCODEC_FAKE", "", 1);
     wcodec_context *context = support_load_context("fake", 2, NULL, NULL);
-    assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err),
+                     WCODEC_OK);
     for (unsigned i = 0; i < TENSORS; i++) {
         wcodec_tensor_info info;
         assert_int_equal(wcodec_reader_tensor(reader, i, &info, NULL), WCODEC_OK);
@@ -159,7 +171,8 @@ static void test_lossy(void **state)
     check_model(&options, WCODEC_CODING_LOSSY);
 }
 
-/* A bit anywhere in the payloads: all is right all the same, or the load says that the file is corrupt. */
+/* A bit anywhere in the payloads: all is right all the same, or the load says that the file is
+ * corrupt. */
 static void damage(const wcodec_encode_options *options)
 {
     uint64_t seed = support_seed() + 2;
@@ -178,7 +191,8 @@ static void damage(const wcodec_encode_options *options)
         wcodec_reader *reader;
         uint64_t size;
         coded.data[at] ^= 1;
-        assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err), WCODEC_OK);
+        assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err),
+                         WCODEC_OK);
         assert_int_equal(wcodec_load_layout(reader, 0, items, &size, &err), WCODEC_OK);
         assert_int_equal(wcodec_buffer_create(context, size, &buffer, &err), WCODEC_OK);
         for (unsigned k = 0; k < TENSORS; k++)
@@ -210,7 +224,8 @@ static void test_damage(void **state)
     damage(&options);
 }
 
-/* A device that finds faults where there are none is not believed: the CPU decodes in its place where it can, and says what happened where it cannot. */
+/* A device that finds faults where there are none is not believed: the CPU decodes in its place
+ * where it can, and says what happened where it cannot. */
 static void test_fault(void **state)
 {
     (void)state;
@@ -225,7 +240,8 @@ static void test_fault(void **state)
     write_model(&options, &coded);
     setenv("WCODEC_FAKE", "late-fault", 1);
     wcodec_context *context = support_load_context("fake", 2, NULL, NULL);
-    assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err), WCODEC_OK);
+    assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err),
+                     WCODEC_OK);
     wcodec_load_item item = {.size = tensors[0].rows * tensors[0].columns};
     assert_int_equal(wcodec_buffer_create(context, item.size, &buffer, &err), WCODEC_OK);
     item.destination = wcodec_buffer_native(buffer);
@@ -243,6 +259,7 @@ int main(void)
 {
     if (!support_load_plugin(NULL))
         return 77;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks), cmocka_unit_test(test_lossy), cmocka_unit_test(test_damage), cmocka_unit_test(test_fault)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks), cmocka_unit_test(test_lossy),
+                                       cmocka_unit_test(test_damage), cmocka_unit_test(test_fault)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

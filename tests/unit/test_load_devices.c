@@ -1,8 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Two devices of a backend at once, each by a context of its own: loads to both by threads, what belongs to one given to the other, and CUDA's current context,
- * streams and addresses of the caller. The fake backend has two devices; others are skipped, and it is said, where there are fewer. */
+/* Two devices of a backend at once, each by a context of its own: loads to both by threads, what
+ * belongs to one given to the other, and CUDA's current context, streams and addresses of the
+ * caller. The fake backend has two devices; others are skipped, and it is said, where there are
+ * fewer. */
 #include "support_load.h"
 #include "support_plugins.h"
 
@@ -33,7 +35,8 @@ static void open_on(struct on *o, const char *backend, unsigned index)
     char name[64];
     wcodec_device_handles handles;
     snprintf(name, sizeof name, "%s:%u", backend, index);
-    *o = (struct on){.backend = backend, .index = index, .context = support_load_context(name, 2, NULL, NULL)};
+    *o = (struct on){
+        .backend = backend, .index = index, .context = support_load_context(name, 2, NULL, NULL)};
     assert_int_equal(wcodec_context_device(o->context, &handles, &o->err), WCODEC_OK);
     assert_string_equal(handles.backend, backend);
     assert_int_equal(handles.index, index);
@@ -82,7 +85,9 @@ static const char *load_and_compare(struct on *o)
     if (load(o, wcodec_buffer_native(o->buffer), &options) != WCODEC_OK)
         return o->err.text;
     uint8_t *got = malloc(o->size);
-    const char *wrong = wcodec_buffer_read(o->buffer, 0, got, o->size, &o->err) == WCODEC_OK ? compare(o, got) : o->err.text;
+    const char *wrong = wcodec_buffer_read(o->buffer, 0, got, o->size, &o->err) == WCODEC_OK
+                            ? compare(o, got)
+                            : o->err.text;
     free(got);
     return wrong;
 }
@@ -104,10 +109,12 @@ static void both(const char *backend)
     size_t count, usable = 0;
     for (unsigned i = 0; i < 2; i++)
         open_on(&on[i], backend, i);
-    assert_int_equal(wcodec_context_devices(on[1].context, &devices, &count, &on[1].err), WCODEC_OK);
+    assert_int_equal(wcodec_context_devices(on[1].context, &devices, &count, &on[1].err),
+                     WCODEC_OK);
     for (size_t i = 0; i < count; i++) {
         usable += strcmp(devices[i].backend, backend) == 0 && devices[i].available;
-        assert_int_equal(devices[i].chosen != 0, strcmp(devices[i].backend, backend) == 0 && devices[i].index == 1);
+        assert_int_equal(devices[i].chosen != 0,
+                         strcmp(devices[i].backend, backend) == 0 && devices[i].index == 1);
     }
     assert_true(usable >= 2);
     for (unsigned i = 0; i < 2; i++)
@@ -120,7 +127,8 @@ static void both(const char *backend)
     /* Memory of the other device is the caller's error, and nothing is lost by it. */
     wcodec_load_options_init(&options);
     for (unsigned i = 0; i < 2; i++) {
-        assert_int_equal(load(&on[i], wcodec_buffer_native(on[1 - i].buffer), &options), WCODEC_ERROR_USAGE);
+        assert_int_equal(load(&on[i], wcodec_buffer_native(on[1 - i].buffer), &options),
+                         WCODEC_ERROR_USAGE);
         print_message("%s\n", on[i].err.text);
         const char *wrong = load_and_compare(&on[i]);
         if (wrong != NULL)
@@ -214,8 +222,10 @@ static void expect_current(const struct caller *c, cu_context wanted)
     assert_ptr_equal(now, wanted);
 }
 
-/* Everything is given by the caller, with `wanted` current: an address and a stream of device 0's primary context, and a stream of another context. */
-static void load_for(const struct caller *c, struct on *o, cu_context wanted, cu_stream stream, cu_stream other)
+/* Everything is given by the caller, with `wanted` current: an address and a stream of device 0's
+ * primary context, and a stream of another context. */
+static void load_for(const struct caller *c, struct on *o, cu_context wanted, cu_stream stream,
+                     cu_stream other)
 {
     cu_pointer address;
     cu_context popped;
@@ -295,7 +305,8 @@ static void test_cuda_callers(void **state)
 static int set_up(void **state)
 {
     (void)state;
-    setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl", 1); /* PoCL asks hwloc, whose OpenCL component asks PoCL */
+    setenv("HWLOC_COMPONENTS", "-opencl,-cuda,-nvml,-gl",
+           1); /* PoCL asks hwloc, whose OpenCL component asks PoCL */
     support_load_plugin(NULL);
     support_loaded_make(&model, support_seed());
     return 0;
@@ -310,6 +321,8 @@ static int tear_down(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fake), cmocka_unit_test(test_opencl), cmocka_unit_test(test_cuda), cmocka_unit_test(test_cuda_callers)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fake), cmocka_unit_test(test_opencl),
+                                       cmocka_unit_test(test_cuda),
+                                       cmocka_unit_test(test_cuda_callers)};
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

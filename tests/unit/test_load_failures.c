@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Loads that fail at every step: a status that names file and tensor, nothing left behind, and a good load right after. */
+/* Loads that fail at every step: a status that names file and tensor, nothing left behind, and a
+ * good load right after. */
 
 #include "support_load.h"
 #include "support_plugins.h"
@@ -19,7 +20,8 @@ struct attempt {
 };
 
 /* The whole model to host or device memory of the context. */
-static void attempt(wcodec_context *context, const char *path, const char *memory, const wcodec_progress *progress, struct attempt *a)
+static void attempt(wcodec_context *context, const char *path, const char *memory,
+                    const wcodec_progress *progress, struct attempt *a)
 {
     wcodec_reader *reader;
     wcodec_load_options options;
@@ -40,7 +42,8 @@ static void attempt(wcodec_context *context, const char *path, const char *memor
     if (memory != NULL)
         a->status = wcodec_buffer_create(context, a->size, &buffer, &a->err);
     for (size_t i = 0; i < count && a->status == WCODEC_OK; i++)
-        items[i].destination = memory != NULL ? wcodec_buffer_native(buffer) : (uint64_t)(uintptr_t)a->out;
+        items[i].destination =
+            memory != NULL ? wcodec_buffer_native(buffer) : (uint64_t)(uintptr_t)a->out;
     if (a->status == WCODEC_OK)
         a->status = wcodec_load(reader, items, count, &options, NULL, &a->err);
     if (a->status == WCODEC_OK && memory != NULL)
@@ -55,7 +58,8 @@ static void attempt(wcodec_context *context, const char *path, const char *memor
     wcodec_reader_close(reader);
 }
 
-static wcodec_status try_load(wcodec_context *context, const char *path, const char *memory, const wcodec_progress *progress, wcodec_error *err)
+static wcodec_status try_load(wcodec_context *context, const char *path, const char *memory,
+                              const wcodec_progress *progress, wcodec_error *err)
 {
     struct attempt a;
     attempt(context, path, memory, progress, &a);
@@ -71,7 +75,8 @@ static void must_load(wcodec_context *context, const char *memory)
         fail_msg("%s", err.text);
 }
 
-/* A device that fails at call n: whatever n is, host destinations get all bytes where the CPU may help, and else there is an error. */
+/* A device that fails at call n: whatever n is, host destinations get all bytes where the CPU may
+ * help, and else there is an error. */
 static void device_fails(const char *kind, unsigned step)
 {
     unsigned failed = 0;
@@ -114,12 +119,13 @@ static void test_silent(void **state)
     device_fails("silent", 4);
 }
 
-/* Without the CPU in the choice a lost device is an error that says which tensor was being loaded, for this load and all later ones of the context; another
- * context is fine. */
+/* Without the CPU in the choice a lost device is an error that says which tensor was being loaded,
+ * for this load and all later ones of the context; another context is fine. */
 static void test_lost_alone(void **state)
 {
     (void)state;
-    static const char *const modes[] = {"lost-60", "silent-60", "late-decode", "late-results", "late-wait", "late-event"};
+    static const char *const modes[] = {"lost-60",      "silent-60", "late-decode",
+                                        "late-results", "late-wait", "late-event"};
     for (size_t i = 0; i < sizeof modes / sizeof modes[0]; i++) {
         wcodec_error err = {0};
         setenv("WCODEC_FAKE", modes[i], 1);
@@ -155,7 +161,8 @@ static void test_wrong_faults(void **state)
     wcodec_context_destroy(context);
 }
 
-/* Out of device memory at the n-th allocation: once the CPU takes a piece, or a stream is done without, else that is the error; the load after it is good. */
+/* Out of device memory at the n-th allocation: once the CPU takes a piece, or a stream is done
+ * without, else that is the error; the load after it is good. */
 static void test_device_memory(void **state)
 {
     (void)state;
@@ -168,7 +175,8 @@ static void test_device_memory(void **state)
         snprintf(mode, sizeof mode, "memory-%u", n);
         setenv("WCODEC_FAKE", mode, 1);
         wcodec_context *context = support_load_context("fake", 2, &counted.allocator, NULL);
-        wcodec_status status = try_load(context, model.path, n % 2 != 0 ? "fake" : NULL, NULL, &err);
+        wcodec_status status =
+            try_load(context, model.path, n % 2 != 0 ? "fake" : NULL, NULL, &err);
         assert_true(status == WCODEC_OK || status == WCODEC_ERROR_MEMORY);
         failed += status != WCODEC_OK;
         good += status == WCODEC_OK;
@@ -196,7 +204,8 @@ static void test_host_memory(void **state)
             wcodec_error err = {0};
             struct support_allocator counted;
             support_allocator_init(&counted, 1L << 40);
-            wcodec_context *context = support_load_context(backends[b], 1, &counted.allocator, NULL);
+            wcodec_context *context =
+                support_load_context(backends[b], 1, &counted.allocator, NULL);
             must_load(context, NULL);
             counted.left = n;
             wcodec_status status = try_load(context, model.path, backends[b], NULL, &err);
@@ -242,12 +251,14 @@ static void test_damage(void **state)
             FILE *file = fopen(path, "wb");
             uint8_t *copy = malloc(model.sink.size);
             memcpy(copy, model.sink.data, model.sink.size);
-            copy[at + info.coded_size / 2 + support_random(&seed) % (info.coded_size / 4 + 1)] ^= (uint8_t)(1u << i % 8);
+            copy[at + info.coded_size / 2 + support_random(&seed) % (info.coded_size / 4 + 1)] ^=
+                (uint8_t)(1u << i % 8);
             assert_int_equal(fwrite(copy, 1, model.sink.size, file), model.sink.size);
             fclose(file);
             free(copy);
             at += info.coded_size;
-            wcodec_status status = try_load(context, path, i % 2 != 0 ? NULL : backends[b], NULL, &err);
+            wcodec_status status =
+                try_load(context, path, i % 2 != 0 ? NULL : backends[b], NULL, &err);
             assert_int_equal(unlink(path), 0);
             if (status == WCODEC_OK) /* padding of a tile */
                 continue;
@@ -314,7 +325,8 @@ static void test_cancel(void **state)
     setenv("WCODEC_FAKE", "", 1);
     wcodec_context *context = support_load_context("fake", 2, &counted.allocator, NULL);
     const wcodec_progress progress = {stop_at_once, &calls};
-    assert_int_equal(try_load(context, model.path, "fake", &progress, &err), WCODEC_ERROR_CANCELLED);
+    assert_int_equal(try_load(context, model.path, "fake", &progress, &err),
+                     WCODEC_ERROR_CANCELLED);
     assert_int_equal(calls, 1);
     must_load(context, "fake");
     wcodec_context_destroy(context);
@@ -362,8 +374,10 @@ static int tear_down(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_lost),          cmocka_unit_test(test_silent),      cmocka_unit_test(test_lost_alone), cmocka_unit_test(test_wrong_faults),
-        cmocka_unit_test(test_device_memory), cmocka_unit_test(test_host_memory), cmocka_unit_test(test_damage),     cmocka_unit_test(test_cut_file),
+        cmocka_unit_test(test_lost),          cmocka_unit_test(test_silent),
+        cmocka_unit_test(test_lost_alone),    cmocka_unit_test(test_wrong_faults),
+        cmocka_unit_test(test_device_memory), cmocka_unit_test(test_host_memory),
+        cmocka_unit_test(test_damage),        cmocka_unit_test(test_cut_file),
         cmocka_unit_test(test_cancel),        cmocka_unit_test(test_limit),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

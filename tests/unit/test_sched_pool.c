@@ -24,11 +24,13 @@ struct job {
     unsigned depth;
 };
 
-static unsigned linger; /* all tests run with threads that sleep at once, and with threads that stay awake */
+static unsigned
+    linger; /* all tests run with threads that sleep at once, and with threads that stay awake */
 
 static struct wcodec_pool *start(unsigned workers)
 {
-    struct wcodec_pool_settings settings = {.allocator = &wcodec_default_allocator, .workers = workers, .linger = linger};
+    struct wcodec_pool_settings settings = {
+        .allocator = &wcodec_default_allocator, .workers = workers, .linger = linger};
     struct wcodec_pool *pool = wcodec_pool_create(&settings);
     assert_non_null(pool);
     return pool;
@@ -125,7 +127,8 @@ static void need_help(void *argument, size_t i)
         wcodec_pool_run(h->pool, helped, h, 2);
 }
 
-/* The caller waits for a task that runs two more, which end only together: without his help they never would. */
+/* The caller waits for a task that runs two more, which end only together: without his help they
+ * never would. */
 static void test_help(void **state)
 {
     (void)state;
@@ -173,7 +176,8 @@ static void test_concurrent_callers(void **state)
 
 static _Thread_local unsigned creations_left;
 
-static int create_some(pthread_t *thread, const pthread_attr_t *attributes, void *(*entry)(void *), void *argument)
+static int create_some(pthread_t *thread, const pthread_attr_t *attributes, void *(*entry)(void *),
+                       void *argument)
 {
     if (creations_left == 0)
         return EAGAIN;
@@ -185,7 +189,10 @@ static void test_creation_failure(void **state)
 {
     (void)state;
     for (unsigned possible = 0; possible <= 4; possible++) {
-        struct wcodec_pool_settings settings = {.allocator = &wcodec_default_allocator, .workers = 4, .linger = linger, .create = create_some};
+        struct wcodec_pool_settings settings = {.allocator = &wcodec_default_allocator,
+                                                .workers = 4,
+                                                .linger = linger,
+                                                .create = create_some};
         creations_left = possible;
         struct wcodec_pool *pool = wcodec_pool_create(&settings);
         assert_non_null(pool);
@@ -230,7 +237,11 @@ static void test_placement(void **state)
     (void)state;
     atomic_uint seen;
     atomic_init(&seen, 0);
-    struct wcodec_pool_settings settings = {.allocator = &wcodec_default_allocator, .workers = 3, .linger = linger, .place = place, .opaque = &seen};
+    struct wcodec_pool_settings settings = {.allocator = &wcodec_default_allocator,
+                                            .workers = 3,
+                                            .linger = linger,
+                                            .place = place,
+                                            .opaque = &seen};
     struct wcodec_pool *pool = wcodec_pool_create(&settings);
     assert_non_null(pool);
     wcodec_pool_destroy(pool);
@@ -240,8 +251,13 @@ static void test_placement(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_counts),         cmocka_unit_test(test_nested), cmocka_unit_test(test_help), cmocka_unit_test(test_concurrent_callers), cmocka_unit_test(test_creation_failure),
-        cmocka_unit_test(test_no_memory),      cmocka_unit_test(test_placement),
+        cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_nested),
+        cmocka_unit_test(test_help),
+        cmocka_unit_test(test_concurrent_callers),
+        cmocka_unit_test(test_creation_failure),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_placement),
     };
     int failed = cmocka_run_group_tests_name("sleep at once", tests, NULL, NULL);
     linger = 1000;

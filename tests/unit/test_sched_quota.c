@@ -95,7 +95,8 @@ static void test_v1(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_nothing, begin, end), cmocka_unit_test_setup_teardown(test_v2, begin, end),
+    const struct CMUnitTest tests[] = {cmocka_unit_test_setup_teardown(test_nothing, begin, end),
+                                       cmocka_unit_test_setup_teardown(test_v2, begin, end),
                                        cmocka_unit_test_setup_teardown(test_v1, begin, end)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,7 +27,8 @@ static void describe(const struct wcodec_topology *t, char *text, size_t size)
         const unsigned *cpus;
         size_t count = wcodec_topology_cpus(t, i, &cpus), at = strlen(text);
         assert_true(count > 0);
-        snprintf(text + at, size - at, "%s%u:%u", i ? " " : "", wcodec_topology_node(t, i), cpus[0]);
+        snprintf(text + at, size - at, "%s%u:%u", i ? " " : "", wcodec_topology_node(t, i),
+                 cpus[0]);
     }
 }
 
@@ -49,7 +50,8 @@ static void test_this_machine(void **state)
         const struct wcodec_topology_probe probe = {.no_hwloc = way};
         struct wcodec_topology *t = load(&probe);
         const unsigned cores = wcodec_topology_cores(t);
-        print_message("%u cores on %u nodes by %s\n", cores, wcodec_topology_nodes(t), wcodec_topology_source(t));
+        print_message("%u cores on %u nodes by %s\n", cores, wcodec_topology_nodes(t),
+                      wcodec_topology_source(t));
         assert_true(cores >= 1 && cores <= (unsigned)CPU_COUNT(&set));
         assert_true(wcodec_topology_nodes(t) >= 1 && wcodec_topology_nodes(t) <= cores);
         cpu_set_t seen;
@@ -106,7 +108,8 @@ static void test_affinity(void **state)
 static void put_siblings(const char *root, unsigned cpu, const char *list)
 {
     char path[512];
-    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list", root, cpu);
+    snprintf(path, sizeof path, "%s/sys/devices/system/cpu/cpu%u/topology/thread_siblings_list",
+             root, cpu);
     for (char *s = path + strlen(root) + 1; (s = strchr(s, '/')) != NULL; s++) {
         *s = '\0';
         mkdir(path, 0700);
@@ -132,10 +135,22 @@ static void test_siblings(void **state)
     put_siblings(root, 3, "2-3");
     put_siblings(root, 6, "nonsense");
     const unsigned all[] = {0, 1, 2, 3, 4, 5, 6, 7}, some[] = {3, 4, 5}, high[] = {1500};
-    is_order(&(struct wcodec_topology_probe){.no_hwloc = true, .root = root, .allowed = all, .allowed_count = 8}, "0:0 0:1 0:2 0:6 0:7");
-    is_order(&(struct wcodec_topology_probe){.no_hwloc = true, .root = root, .allowed = some, .allowed_count = 3}, "0:3 0:4 0:5");
-    is_order(&(struct wcodec_topology_probe){.no_hwloc = true, .root = root, .allowed = high, .allowed_count = 1}, "0:1500");
-    is_order(&(struct wcodec_topology_probe){.no_hwloc = true, .root = root, .allowed = all, .allowed_count = 0}, "0:0");
+    is_order(
+        &(struct wcodec_topology_probe){
+            .no_hwloc = true, .root = root, .allowed = all, .allowed_count = 8},
+        "0:0 0:1 0:2 0:6 0:7");
+    is_order(
+        &(struct wcodec_topology_probe){
+            .no_hwloc = true, .root = root, .allowed = some, .allowed_count = 3},
+        "0:3 0:4 0:5");
+    is_order(
+        &(struct wcodec_topology_probe){
+            .no_hwloc = true, .root = root, .allowed = high, .allowed_count = 1},
+        "0:1500");
+    is_order(
+        &(struct wcodec_topology_probe){
+            .no_hwloc = true, .root = root, .allowed = all, .allowed_count = 0},
+        "0:0");
     snprintf(command, sizeof command, "rm -r %s", root);
     assert_int_equal(system(command), 0);
 }
@@ -144,17 +159,25 @@ static void test_siblings(void **state)
 static void test_synthetic(void **state)
 {
     (void)state;
-    /* All name their nodes by [numa]: hwloc 2.9 copies overlapping memory where it adds a node itself.
-     * Cores, not hardware threads. */
+    /* All name their nodes by [numa]: hwloc 2.9 copies overlapping memory where it adds a node
+     * itself. Cores, not hardware threads. */
     is_order(&(struct wcodec_topology_probe){.synthetic = "[numa] core:4 pu:2"}, "0:0 0:2 0:4 0:6");
     is_order(&(struct wcodec_topology_probe){.synthetic = "[numa] core:1 pu:1"}, "0:0");
     /* The caller's node first, the others behind it by number. */
-    is_order(&(struct wcodec_topology_probe){.synthetic = "pack:3 [numa] core:2 pu:2"}, "0:0 0:2 1:4 1:6 2:8 2:10");
-    is_order(&(struct wcodec_topology_probe){.synthetic = "pack:3 [numa] core:2 pu:2", .current_cpu = 1 + 5}, "1:4 1:6 0:0 0:2 2:8 2:10");
-    is_order(&(struct wcodec_topology_probe){.synthetic = "pack:3 [numa] core:2 pu:2", .current_cpu = 1 + 11}, "2:8 2:10 0:0 0:2 1:4 1:6");
-    is_order(&(struct wcodec_topology_probe){.synthetic = "pack:3 [numa] core:2 pu:2", .current_cpu = 1 + 99}, "0:0 0:2 1:4 1:6 2:8 2:10");
+    is_order(&(struct wcodec_topology_probe){.synthetic = "pack:3 [numa] core:2 pu:2"},
+             "0:0 0:2 1:4 1:6 2:8 2:10");
+    is_order(&(struct wcodec_topology_probe){.synthetic = "pack:3 [numa] core:2 pu:2",
+                                             .current_cpu = 1 + 5},
+             "1:4 1:6 0:0 0:2 2:8 2:10");
+    is_order(&(struct wcodec_topology_probe){.synthetic = "pack:3 [numa] core:2 pu:2",
+                                             .current_cpu = 1 + 11},
+             "2:8 2:10 0:0 0:2 1:4 1:6");
+    is_order(&(struct wcodec_topology_probe){.synthetic = "pack:3 [numa] core:2 pu:2",
+                                             .current_cpu = 1 + 99},
+             "0:0 0:2 1:4 1:6 2:8 2:10");
     /* Dealt round the last-level caches of a node. */
-    is_order(&(struct wcodec_topology_probe){.synthetic = "pack:2 [numa] l3:2 core:3 pu:1"}, "0:0 0:3 0:1 0:4 0:2 0:5 1:6 1:9 1:7 1:10 1:8 1:11");
+    is_order(&(struct wcodec_topology_probe){.synthetic = "pack:2 [numa] l3:2 core:3 pu:1"},
+             "0:0 0:3 0:1 0:4 0:2 0:5 1:6 1:9 1:7 1:10 1:8 1:11");
     /* Machines without core objects: hardware threads then. */
     is_order(&(struct wcodec_topology_probe){.synthetic = "[numa] pu:3"}, "0:0 0:1 0:2");
 }
@@ -163,9 +186,13 @@ static void test_synthetic_restricted(void **state)
 {
     (void)state;
     const unsigned second[] = {1, 3, 9}, none[] = {1000}, node1[] = {4, 5, 7};
-    const struct wcodec_topology_probe threads = {.synthetic = "pack:3 [numa] core:2 pu:2", .allowed = second, .allowed_count = 3, .current_cpu = 1 + 9};
+    const struct wcodec_topology_probe threads = {.synthetic = "pack:3 [numa] core:2 pu:2",
+                                                  .allowed = second,
+                                                  .allowed_count = 3,
+                                                  .current_cpu = 1 + 9};
     is_order(&threads, "2:9 0:1 0:3");
-    const struct wcodec_topology_probe one = {.synthetic = "pack:3 [numa] core:2 pu:2", .allowed = node1, .allowed_count = 3};
+    const struct wcodec_topology_probe one = {
+        .synthetic = "pack:3 [numa] core:2 pu:2", .allowed = node1, .allowed_count = 3};
     is_order(&one, "1:4 1:7");
     struct wcodec_topology *t = load(&one);
     const unsigned *cpus;
@@ -175,7 +202,11 @@ static void test_synthetic_restricted(void **state)
     assert_string_equal(wcodec_topology_source(t), "hwloc");
     wcodec_topology_free(t);
     /* Nothing in common with what hwloc describes: what is allowed counts. */
-    is_order(&(struct wcodec_topology_probe){.synthetic = "[numa] core:2 pu:1", .allowed = none, .allowed_count = 1, .root = "/nonexistent"}, "0:1000");
+    is_order(&(struct wcodec_topology_probe){.synthetic = "[numa] core:2 pu:1",
+                                             .allowed = none,
+                                             .allowed_count = 1,
+                                             .root = "/nonexistent"},
+             "0:1000");
     /* No topology at all. */
     t = load(&(struct wcodec_topology_probe){.synthetic = "no such thing"});
     assert_true(wcodec_topology_cores(t) >= 1);
@@ -186,7 +217,8 @@ static void test_synthetic_restricted(void **state)
 static void test_large(void **state)
 {
     (void)state;
-    struct wcodec_topology *t = load(&(struct wcodec_topology_probe){.synthetic = "pack:8 [numa] l3:8 core:16 pu:2"});
+    struct wcodec_topology *t =
+        load(&(struct wcodec_topology_probe){.synthetic = "pack:8 [numa] l3:8 core:16 pu:2"});
     assert_int_equal(wcodec_topology_cores(t), 1024);
     assert_int_equal(wcodec_topology_nodes(t), 8);
     for (unsigned i = 0; i < 1024; i++)
@@ -232,9 +264,11 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_this_machine), cmocka_unit_test(test_affinity), cmocka_unit_test(test_siblings),
+        cmocka_unit_test(test_this_machine), cmocka_unit_test(test_affinity),
+        cmocka_unit_test(test_siblings),
 #ifdef HAVE_HWLOC
-        cmocka_unit_test(test_synthetic),    cmocka_unit_test(test_synthetic_restricted), cmocka_unit_test(test_large),
+        cmocka_unit_test(test_synthetic),    cmocka_unit_test(test_synthetic_restricted),
+        cmocka_unit_test(test_large),
 #endif
         cmocka_unit_test(test_no_memory),
     };

@@ -123,7 +123,8 @@ INLINE vec multiply_halves(vec a, vec b)
 
 INLINE vec multiply_upper_halves(vec a, vec b)
 {
-    const uint32x4_t low = vmull_u16(vget_low_u16(halves(a)), vget_low_u16(halves(b))), high = vmull_high_u16(halves(a), halves(b));
+    const uint32x4_t low = vmull_u16(vget_low_u16(halves(a)), vget_low_u16(halves(b))),
+                     high = vmull_high_u16(halves(a), halves(b));
     return of_halves(vuzp2q_u16(vreinterpretq_u16_u32(low), vreinterpretq_u16_u32(high)));
 }
 
@@ -144,7 +145,7 @@ INLINE vec left_halves(vec v, unsigned n)
 
 INLINE vec right_halves(vec v, unsigned n)
 {
-    return of_halves(vshlq_u16(halves(v), vdupq_n_s16((int16_t)-(int)n)));
+    return of_halves(vshlq_u16(halves(v), vdupq_n_s16((int16_t) - (int)n)));
 }
 
 INLINE vec left_words(vec v, unsigned n)
@@ -239,7 +240,8 @@ INLINE floats invert(vec f)
 
 INLINE vec estimate(vec high, vec low, floats inverse)
 {
-    return of_words(vcvtq_u32_f32(vmulq_f32(vcvtq_f32_u32(vsliq_n_u32(words(low), words(high), 16)), inverse)));
+    return of_words(
+        vcvtq_u32_f32(vmulq_f32(vcvtq_f32_u32(vsliq_n_u32(words(low), words(high), 16)), inverse)));
 }
 
 #include "backends/cpu/encode_vectors.h"

@@ -14,7 +14,8 @@ _Alignas(64) static const uint8_t expand[256][16] = {EXPAND_256(EXPAND_ROW)};
 #define COUNT_ROW(m) (uint8_t) __builtin_popcount(m)
 static const uint8_t taken[256] = {EXPAND_256(COUNT_ROW)};
 
-/* The slot's upper half selects a rank, its lower half is compared with where further ranks begin. */
+/* The slot's upper half selects a rank, its lower half is compared with where further ranks begin.
+ */
 struct ranked {
     uint8x16_t first, bounds[WCODEC_CPU_BOUNDS], freq, start, symbol;
 };
@@ -36,7 +37,8 @@ INLINE void load_ranked(const struct wcodec_cpu_table *t, struct ranked *r)
 }
 
 /* Rank, frequency and bias for 16 slots. */
-INLINE uint8x16_t p8_symbol(const struct ranked *t, unsigned bounds, uint8x16_t slot, uint8x16_t *freq, uint8x16_t *bias)
+INLINE uint8x16_t p8_symbol(const struct ranked *t, unsigned bounds, uint8x16_t slot,
+                            uint8x16_t *freq, uint8x16_t *bias)
 {
     const uint8x16_t block = vshrq_n_u8(slot, 4), within = vandq_u8(slot, vdupq_n_u8(15));
     uint8x16_t rank = vqtbl1q_u8(t->first, block);
@@ -82,9 +84,10 @@ INLINE void renormalise_halves(uint16x8_t *low, uint16x8_t *high, const uint8_t 
     *words += 2 * taken[refill];
 }
 
-/* Two symbols of 16 lanes: with x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) +
- * bias2. */
-INLINE void p8_two_symbols(const struct ranked *t, unsigned bounds, uint16x8_t low[2], uint16x8_t high[2], uint8x16_t *first, uint8x16_t *second)
+/* Two symbols of 16 lanes: with x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot
+ * in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) + bias2. */
+INLINE void p8_two_symbols(const struct ranked *t, unsigned bounds, uint16x8_t low[2],
+                           uint16x8_t high[2], uint8x16_t *first, uint8x16_t *second)
 {
     uint8x16_t f1, f2, b1, b2;
     uint16x8_t p[2], b[2];
@@ -94,7 +97,9 @@ INLINE void p8_two_symbols(const struct ranked *t, unsigned bounds, uint16x8_t l
     multiply_upper(f2, upper_bytes(p), b2, b);
     const uint16x8_t f[2] = {vmull_u8(vget_low_u8(f1), vget_low_u8(f2)), vmull_high_u8(f1, f2)};
     for (unsigned i = 0; i < 2; i++) {
-        const uint32x4_t x0 = vmlal_u16(vmovl_u16(vget_low_u16(b[i])), vget_low_u16(f[i]), vget_low_u16(high[i])), x1 = vmlal_high_u16(vmovl_high_u16(b[i]), f[i], high[i]);
+        const uint32x4_t x0 = vmlal_u16(vmovl_u16(vget_low_u16(b[i])), vget_low_u16(f[i]),
+                                        vget_low_u16(high[i])),
+                         x1 = vmlal_high_u16(vmovl_high_u16(b[i]), f[i], high[i]);
         low[i] = vuzp1q_u16(vreinterpretq_u16_u32(x0), vreinterpretq_u16_u32(x1));
         high[i] = vuzp2q_u16(vreinterpretq_u16_u32(x0), vreinterpretq_u16_u32(x1));
     }
@@ -107,7 +112,8 @@ INLINE void p8(struct wcodec_cpu_stream *stream, unsigned groups, unsigned bound
     struct p8_lanes s = {.words = stream->words};
     load_ranked(stream->table, &table);
     for (unsigned i = 0; i < 4; i++) {
-        const uint16x8_t a = vreinterpretq_u16_u32(vld1q_u32(stream->x + 8 * i)), b = vreinterpretq_u16_u32(vld1q_u32(stream->x + 8 * i + 4));
+        const uint16x8_t a = vreinterpretq_u16_u32(vld1q_u32(stream->x + 8 * i)),
+                         b = vreinterpretq_u16_u32(vld1q_u32(stream->x + 8 * i + 4));
         s.low[i] = vuzp1q_u16(a, b);
         s.high[i] = vuzp2q_u16(a, b);
     }
@@ -116,7 +122,8 @@ INLINE void p8(struct wcodec_cpu_stream *stream, unsigned groups, unsigned bound
         wcodec_cpu_traffic(stream, s.words, g);
         for (unsigned place = 0; place < 4; place += 2) {
             for (unsigned half = 0; half < 2; half++)
-                p8_two_symbols(&table, bounds, s.low + 2 * half, s.high + 2 * half, &rank[half][place], &rank[half][place + 1]);
+                p8_two_symbols(&table, bounds, s.low + 2 * half, s.high + 2 * half,
+                               &rank[half][place], &rank[half][place + 1]);
             for (unsigned i = 0; i < 4; i++)
                 renormalise_halves(&s.low[i], &s.high[i], &s.words);
         }
@@ -191,9 +198,12 @@ INLINE vec gather(const uint32_t *entries, vec index)
 
 INLINE void renormalise(vec x[2], const uint8_t **words)
 {
-    const vec least = vdupq_n_u32(1u << 16), low[2] = {vcltq_u32(x[0], least), vcltq_u32(x[1], least)};
-    const unsigned refill = lanes_set(vuzp1q_u16(vreinterpretq_u16_u32(low[0]), vreinterpretq_u16_u32(low[1])));
-    const uint16x8_t next = vreinterpretq_u16_u8(vqtbl1q_u8(vld1q_u8(*words), vld1q_u8(expand[refill])));
+    const vec least = vdupq_n_u32(1u << 16),
+              low[2] = {vcltq_u32(x[0], least), vcltq_u32(x[1], least)};
+    const unsigned refill =
+        lanes_set(vuzp1q_u16(vreinterpretq_u16_u32(low[0]), vreinterpretq_u16_u32(low[1])));
+    const uint16x8_t next =
+        vreinterpretq_u16_u8(vqtbl1q_u8(vld1q_u8(*words), vld1q_u8(expand[refill])));
     x[0] = vorrq_u32(vbslq_u32(low[0], vshlq_n_u32(x[0], 16), x[0]), vmovl_u16(vget_low_u16(next)));
     x[1] = vorrq_u32(vbslq_u32(low[1], vshlq_n_u32(x[1], 16), x[1]), vmovl_high_u16(next));
     *words += 2 * taken[refill];

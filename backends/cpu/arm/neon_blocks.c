@@ -47,7 +47,8 @@ INLINE vec minus(unsigned element_log2, vec a, vec b)
 
 INLINE vec half(unsigned element_log2, vec v)
 {
-    return element_log2 ? vreinterpretq_u8_s16(vshrq_n_s16(vreinterpretq_s16_u8(v), 1)) : vreinterpretq_u8_s8(vshrq_n_s8(vreinterpretq_s8_u8(v), 1));
+    return element_log2 ? vreinterpretq_u8_s16(vshrq_n_s16(vreinterpretq_s16_u8(v), 1))
+                        : vreinterpretq_u8_s8(vshrq_n_s8(vreinterpretq_s8_u8(v), 1));
 }
 
 INLINE vec plus_limited(unsigned element_log2, vec a, vec b)
@@ -59,7 +60,8 @@ INLINE vec plus_limited(unsigned element_log2, vec a, vec b)
 
 INLINE vec size_of(unsigned element_log2, vec v)
 {
-    return element_log2 ? vreinterpretq_u8_s16(vabsq_s16(vreinterpretq_s16_u8(v))) : vreinterpretq_u8_s8(vabsq_s8(vreinterpretq_s8_u8(v)));
+    return element_log2 ? vreinterpretq_u8_s16(vabsq_s16(vreinterpretq_s16_u8(v)))
+                        : vreinterpretq_u8_s8(vabsq_s8(vreinterpretq_s8_u8(v)));
 }
 
 INLINE vec less(unsigned element_log2, vec a, vec b)

@@ -47,7 +47,8 @@ INLINE vec spread(unsigned element_log2, const uint8_t *symbols)
 {
     if (element_log2 == 0)
         return load(symbols);
-    return element_log2 == 1 ? vreinterpretq_u32_u16(vmovl_u8(vld1_u8(symbols))) : vmovl_u16(vget_low_u16(vmovl_u8(load_4(symbols))));
+    return element_log2 == 1 ? vreinterpretq_u32_u16(vmovl_u8(vld1_u8(symbols)))
+                             : vmovl_u16(vget_low_u16(vmovl_u8(load_4(symbols))));
 }
 
 INLINE shift_count make_count(unsigned element_log2, unsigned by)
@@ -58,7 +59,9 @@ INLINE shift_count make_count(unsigned element_log2, unsigned by)
 
 INLINE vec shift_left(unsigned element_log2, vec v, shift_count by)
 {
-    return element_log2 == 1 ? vreinterpretq_u32_u16(vshlq_u16(vreinterpretq_u16_u32(v), vdupq_n_s16((int16_t)by))) : vshlq_u32(v, vdupq_n_s32(by));
+    return element_log2 == 1 ? vreinterpretq_u32_u16(
+                                   vshlq_u16(vreinterpretq_u16_u32(v), vdupq_n_s16((int16_t)by)))
+                             : vshlq_u32(v, vdupq_n_s32(by));
 }
 
 INLINE vec shift_right(vec v, shift_count by)
@@ -75,14 +78,18 @@ INLINE vec subtract(unsigned element_log2, vec v, vec add)
 {
     if (element_log2 == 0)
         return vreinterpretq_u32_u8(vsubq_u8(vreinterpretq_u8_u32(v), vreinterpretq_u8_u32(add)));
-    return element_log2 == 1 ? vreinterpretq_u32_u16(vsubq_u16(vreinterpretq_u16_u32(v), vreinterpretq_u16_u32(add))) : vsubq_u32(v, add);
+    return element_log2 == 1 ? vreinterpretq_u32_u16(
+                                   vsubq_u16(vreinterpretq_u16_u32(v), vreinterpretq_u16_u32(add)))
+                             : vsubq_u32(v, add);
 }
 
 INLINE void store_wide(uint8_t *out, vec low, vec high, uint64_t add)
 {
     const uint64x2_t less = vdupq_n_u64(add);
-    store(out, vreinterpretq_u32_u64(vsubq_u64(vreinterpretq_u64_u32(vzip1q_u32(low, high)), less)));
-    store(out + 16, vreinterpretq_u32_u64(vsubq_u64(vreinterpretq_u64_u32(vzip2q_u32(low, high)), less)));
+    store(out,
+          vreinterpretq_u32_u64(vsubq_u64(vreinterpretq_u64_u32(vzip1q_u32(low, high)), less)));
+    store(out + 16,
+          vreinterpretq_u32_u64(vsubq_u64(vreinterpretq_u64_u32(vzip2q_u32(low, high)), less)));
 }
 
 INLINE vec rotate_right(vec v, int32x4_t by)
@@ -96,9 +103,11 @@ INLINE vec shuffle(uint8x16_t v, const uint8_t places[16])
     return vreinterpretq_u32_u8(vqtbl1q_u8(v, vld1q_u8(places)));
 }
 
-INLINE vec plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2, unsigned group, unsigned lane)
+INLINE vec plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2, unsigned group,
+                       unsigned lane)
 {
-    static const uint8_t twice[16] = {0, 1, 2, 3, 1, 2, 3, 0, 4, 5, 6, 7, 5, 6, 7, 4}, rows_of_two[16] = {0, 1, 2, 3, 2, 3, 0, 1, 8, 9, 10, 11, 10, 11, 8, 9};
+    static const uint8_t twice[16] = {0, 1, 2, 3, 1, 2, 3, 0, 4, 5, 6, 7, 5, 6, 7, 4},
+                         rows_of_two[16] = {0, 1, 2, 3, 2, 3, 0, 1, 8, 9, 10, 11, 10, 11, 8, 9};
     static const uint8_t fourfold[16] = {0, 1, 2, 3, 1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2};
     static const int32_t places[2][4] = {{0, 1, 0, 1}, {0, 1, 2, 3}};
     const unsigned own = 1u << element_log2, ratio = 8 * own / bits, number = own * group;
@@ -112,8 +121,10 @@ INLINE vec plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2
         return shuffle(vcombine_u8(load_4(row), load_4(row + 128)), rows_of_two);
     if (own == 4 && bits == 8)
         return shuffle(vcombine_u8(load_4(row), vdup_n_u8(0)), fourfold);
-    const vec words = own == 2 ? vreinterpretq_u32_u64(vdupq_n_u64(wcodec_load_u64(row))) : vdupq_n_u32(wcodec_load_u32(row));
-    return rotate_right(own == 2 ? vzip1q_u32(words, words) : words, vmlaq_n_s32(turn, vld1q_s32(places[own == 4]), (int32_t)bits));
+    const vec words = own == 2 ? vreinterpretq_u32_u64(vdupq_n_u64(wcodec_load_u64(row)))
+                               : vdupq_n_u32(wcodec_load_u32(row));
+    return rotate_right(own == 2 ? vzip1q_u32(words, words) : words,
+                        vmlaq_n_s32(turn, vld1q_s32(places[own == 4]), (int32_t)bits));
 }
 
 #define ASSEMBLE_BYTES 16
@@ -133,7 +144,8 @@ INLINE struct keys make_keys(unsigned element_log2, uint32_t number)
 {
     static const uint32_t words[4] = {0, 1, 2, 3};
     const uint32x4_t own = vandq_u32(vld1q_u32(words), vdupq_n_u32((1u << element_log2) - 1));
-    return (struct keys){vmlaq_n_u32(vdupq_n_u32(WCODEC_CHECK_KEY(number)), own, WCODEC_CHECK_STEP)};
+    return (struct keys){
+        vmlaq_n_u32(vdupq_n_u32(WCODEC_CHECK_KEY(number)), own, WCODEC_CHECK_STEP)};
 }
 
 INLINE struct column empty_column(void)
@@ -148,7 +160,8 @@ INLINE void add_words(struct column *c, const uint8_t *at, const struct keys *ke
     c->b = vmlal_high_u32(c->b, v, keys->words);
 }
 
-INLINE void put_column(unsigned element_log2, unsigned r, struct column c, uint64_t sums[WCODEC_LANES])
+INLINE void put_column(unsigned element_log2, unsigned r, struct column c,
+                       uint64_t sums[WCODEC_LANES])
 {
     uint64_t *to = sums + ((4 * r) >> element_log2);
     if (element_log2 == 0) {

@@ -18,7 +18,9 @@ INLINE vec zero(void)
 INLINE vec load_parts(const uint8_t *const *from, size_t at)
 {
     const __m128i low = _mm_loadu_si128((const __m128i *)(const void *)(from[0] + at));
-    return _mm256_inserti128_si256(_mm256_castsi128_si256(low), _mm_loadu_si128((const __m128i *)(const void *)(from[1] + at)), 1);
+    return _mm256_inserti128_si256(_mm256_castsi128_si256(low),
+                                   _mm_loadu_si128((const __m128i *)(const void *)(from[1] + at)),
+                                   1);
 }
 
 INLINE void store_parts(uint8_t *const *to, size_t at, vec v)
@@ -42,7 +44,8 @@ INLINE vec half(unsigned element_log2, vec v)
 {
     if (element_log2)
         return _mm256_srai_epi16(v, 1);
-    const vec shifted = _mm256_and_si256(_mm256_srli_epi16(_mm256_xor_si256(v, _mm256_set1_epi8(-128)), 1), _mm256_set1_epi8(127));
+    const vec shifted = _mm256_and_si256(
+        _mm256_srli_epi16(_mm256_xor_si256(v, _mm256_set1_epi8(-128)), 1), _mm256_set1_epi8(127));
     return _mm256_sub_epi8(shifted, _mm256_set1_epi8(64));
 }
 
@@ -64,7 +67,8 @@ INLINE vec less(unsigned element_log2, vec a, vec b)
 INLINE vec pick(unsigned element_log2, vec a, vec b, vec x, vec y)
 {
     const vec least = less(element_log2, a, b);
-    return _mm256_blendv_epi8(y, x, element_log2 ? _mm256_cmpeq_epi16(a, least) : _mm256_cmpeq_epi8(a, least));
+    return _mm256_blendv_epi8(
+        y, x, element_log2 ? _mm256_cmpeq_epi16(a, least) : _mm256_cmpeq_epi8(a, least));
 }
 
 #define MOVE_UP(v, bytes) _mm256_slli_si256(v, bytes)
@@ -105,7 +109,8 @@ INLINE vec high_of(unsigned size_log2, vec a, vec b)
 
 INLINE vec turn(vec v)
 {
-    return _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
+    return _mm256_shuffle_epi8(v, _mm256_broadcastsi128_si256(_mm_setr_epi8(
+                                      0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
 }
 
 #define RESTORE_PARTS 2

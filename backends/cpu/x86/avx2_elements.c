@@ -77,26 +77,32 @@ INLINE vec rotate_nibble(vec v)
 
 INLINE vec subtract(unsigned element_log2, vec v, vec add)
 {
-    return element_log2 == 0 ? _mm256_sub_epi8(v, add) : element_log2 == 1 ? _mm256_sub_epi16(v, add) : _mm256_sub_epi32(v, add);
+    return element_log2 == 0   ? _mm256_sub_epi8(v, add)
+           : element_log2 == 1 ? _mm256_sub_epi16(v, add)
+                               : _mm256_sub_epi32(v, add);
 }
 
 INLINE void store_wide(uint8_t *out, vec low, vec high, uint64_t add)
 {
-    const vec a = _mm256_unpacklo_epi32(low, high), b = _mm256_unpackhi_epi32(low, high), less = _mm256_set1_epi64x((long long)add);
+    const vec a = _mm256_unpacklo_epi32(low, high), b = _mm256_unpackhi_epi32(low, high),
+              less = _mm256_set1_epi64x((long long)add);
     store(out, _mm256_sub_epi64(_mm256_permute2x128_si256(a, b, 0x20), less));
     store(out + 32, _mm256_sub_epi64(_mm256_permute2x128_si256(a, b, 0x31), less));
 }
 
 INLINE __m256i rotate_right(__m256i v, __m256i by)
 {
-    const __m256i rest = _mm256_and_si256(_mm256_sub_epi32(_mm256_setzero_si256(), by), _mm256_set1_epi32(31));
+    const __m256i rest =
+        _mm256_and_si256(_mm256_sub_epi32(_mm256_setzero_si256(), by), _mm256_set1_epi32(31));
     return _mm256_or_si256(_mm256_srlv_epi32(v, by), _mm256_sllv_epi32(v, rest));
 }
 
 /* 8-bit planes of 16-bit elements: four lanes' words, each doubled, its copy rotated by 8. */
 INLINE __m256i double_words(const uint8_t *row)
 {
-    return _mm256_shuffle_epi8(load_twice(row), _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 0, 4, 5, 6, 7, 5, 6, 7, 4, 8, 9, 10, 11, 9, 10, 11, 8, 12, 13, 14, 15, 13, 14, 15, 12));
+    return _mm256_shuffle_epi8(
+        load_twice(row), _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 0, 4, 5, 6, 7, 5, 6, 7, 4, 8, 9, 10,
+                                          11, 9, 10, 11, 8, 12, 13, 14, 15, 13, 14, 15, 12));
 }
 
 /* 8-bit planes of 32-bit elements: two lanes' words fourfold, rotated by 0, 8, 16, 24. */
@@ -104,36 +110,53 @@ INLINE __m256i fourfold_words(const uint8_t *row)
 {
     int64_t words;
     memcpy(&words, row, 8);
-    return _mm256_shuffle_epi8(_mm256_set1_epi64x(words), _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2, 4, 5, 6, 7, 5, 6, 7, 4, 6, 7, 4, 5, 7, 4, 5, 6));
+    return _mm256_shuffle_epi8(_mm256_set1_epi64x(words),
+                               _mm256_setr_epi8(0, 1, 2, 3, 1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2, 4,
+                                                5, 6, 7, 5, 6, 7, 4, 6, 7, 4, 5, 7, 4, 5, 6));
 }
 
-/* 16-bit planes of 32-bit elements: two lanes' words of one row for elements 0 and 1, of the next for 2 and 3, each second one rotated by 16. */
+/* 16-bit planes of 32-bit elements: two lanes' words of one row for elements 0 and 1, of the next
+ * for 2 and 3, each second one rotated by 16. */
 INLINE __m256i two_rows(const uint8_t *row)
 {
-    const __m128i words = _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)row), _mm_loadl_epi64((const __m128i *)(const void *)(row + 128)));
+    const __m128i words =
+        _mm_unpacklo_epi64(_mm_loadl_epi64((const __m128i *)(const void *)row),
+                           _mm_loadl_epi64((const __m128i *)(const void *)(row + 128)));
     return _mm256_shuffle_epi8(_mm256_broadcastsi128_si256(words),
-                               _mm256_setr_epi8(0, 1, 2, 3, 2, 3, 0, 1, 8, 9, 10, 11, 10, 11, 8, 9, 4, 5, 6, 7, 6, 7, 4, 5, 12, 13, 14, 15, 14, 15, 12, 13));
+                               _mm256_setr_epi8(0, 1, 2, 3, 2, 3, 0, 1, 8, 9, 10, 11, 10, 11, 8, 9,
+                                                4, 5, 6, 7, 6, 7, 4, 5, 12, 13, 14, 15, 14, 15, 12,
+                                                13));
 }
 
-INLINE __m256i plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2, unsigned group, unsigned lane)
+INLINE __m256i plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2,
+                           unsigned group, unsigned lane)
 {
     const unsigned own = 1u << element_log2, ratio = 8 * own / bits, number = own * group;
     const uint8_t *row = rows + 128 * (size_t)(number / ratio) + 4 * lane;
-    const __m256i turn = _mm256_set1_epi32((int)(number % ratio * bits)), step = _mm256_set1_epi32((int)bits);
+    const __m256i turn = _mm256_set1_epi32((int)(number % ratio * bits)),
+                  step = _mm256_set1_epi32((int)bits);
     if (own == 1)
         return rotate_right(load(row), turn);
     if (own == 2) {
         if (bits == 8)
             return double_words(row);
-        const __m256i twice = _mm256_permutevar8x32_epi32(load_twice(row), _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
-        return rotate_right(twice, _mm256_add_epi32(turn, _mm256_and_si256(_mm256_setr_epi32(0, -1, 0, -1, 0, -1, 0, -1), step)));
+        const __m256i twice =
+            _mm256_permutevar8x32_epi32(load_twice(row), _mm256_setr_epi32(0, 0, 1, 1, 2, 2, 3, 3));
+        return rotate_right(
+            twice,
+            _mm256_add_epi32(
+                turn, _mm256_and_si256(_mm256_setr_epi32(0, -1, 0, -1, 0, -1, 0, -1), step)));
     }
     if (bits == 16)
         return two_rows(row);
     if (bits == 8)
         return fourfold_words(row);
-    const __m256i fourfold = _mm256_permutevar8x32_epi32(_mm256_castsi128_si256(_mm_loadl_epi64((const __m128i *)(const void *)row)), _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
-    return rotate_right(fourfold, _mm256_add_epi32(turn, _mm256_mullo_epi32(step, _mm256_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3))));
+    const __m256i fourfold = _mm256_permutevar8x32_epi32(
+        _mm256_castsi128_si256(_mm_loadl_epi64((const __m128i *)(const void *)row)),
+        _mm256_setr_epi32(0, 0, 0, 0, 1, 1, 1, 1));
+    return rotate_right(
+        fourfold, _mm256_add_epi32(
+                      turn, _mm256_mullo_epi32(step, _mm256_setr_epi32(0, 1, 2, 3, 0, 1, 2, 3))));
 }
 
 #define ASSEMBLE_BYTES 32
@@ -150,8 +173,11 @@ struct column {
 
 INLINE struct keys make_keys(unsigned element_log2, uint32_t number)
 {
-    const __m256i words = _mm256_and_si256(_mm256_setr_epi64x(0, 2, 4, 6), _mm256_set1_epi64x((1 << element_log2) - 1)), step = _mm256_set1_epi64x(WCODEC_CHECK_STEP);
-    const __m256i even = _mm256_add_epi64(_mm256_mul_epu32(words, step), _mm256_set1_epi64x(WCODEC_CHECK_KEY(number)));
+    const __m256i words = _mm256_and_si256(_mm256_setr_epi64x(0, 2, 4, 6),
+                                           _mm256_set1_epi64x((1 << element_log2) - 1)),
+                  step = _mm256_set1_epi64x(WCODEC_CHECK_STEP);
+    const __m256i even = _mm256_add_epi64(_mm256_mul_epu32(words, step),
+                                          _mm256_set1_epi64x(WCODEC_CHECK_KEY(number)));
     return (struct keys){even, element_log2 == 0 ? even : _mm256_add_epi64(even, step)};
 }
 
@@ -167,11 +193,13 @@ INLINE void add_words(struct column *c, const uint8_t *at, const struct keys *ke
     c->odd = _mm256_add_epi64(c->odd, _mm256_mul_epu32(_mm256_srli_epi64(v, 32), keys->odd));
 }
 
-INLINE void put_column(unsigned element_log2, unsigned r, struct column c, uint64_t sums[WCODEC_LANES])
+INLINE void put_column(unsigned element_log2, unsigned r, struct column c,
+                       uint64_t sums[WCODEC_LANES])
 {
     uint64_t *to = sums + ((8 * r) >> element_log2), parts[4];
     if (element_log2 == 0) {
-        const __m256i low = _mm256_unpacklo_epi64(c.even, c.odd), high = _mm256_unpackhi_epi64(c.even, c.odd);
+        const __m256i low = _mm256_unpacklo_epi64(c.even, c.odd),
+                      high = _mm256_unpackhi_epi64(c.even, c.odd);
         store(to, _mm256_add_epi64(load(to), _mm256_permute2x128_si256(low, high, 0x20)));
         store(to + 4, _mm256_add_epi64(load(to + 4), _mm256_permute2x128_si256(low, high, 0x31)));
         return;

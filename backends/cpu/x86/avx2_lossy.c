@@ -31,7 +31,8 @@ INLINE vec load_words(const uint8_t *at)
 INLINE void load_pairs(const uint8_t *at, vec *low, vec *high)
 {
     const __m256 a = _mm256_castsi256_ps(load_row(at)), b = _mm256_castsi256_ps(load_row(at + 32));
-    const vec order = _mm256_setr_epi32(0, 4, 2, 6, 1, 5, 3, 7); /* of blocks 0, 1, 4, 5 and 2, 3, 6, 7 */
+    const vec order =
+        _mm256_setr_epi32(0, 4, 2, 6, 1, 5, 3, 7); /* of blocks 0, 1, 4, 5 and 2, 3, 6, 7 */
     *low = _mm256_permutevar8x32_epi32(_mm256_castps_si256(_mm256_shuffle_ps(a, b, 0x88)), order);
     *high = _mm256_permutevar8x32_epi32(_mm256_castps_si256(_mm256_shuffle_ps(a, b, 0xdd)), order);
 }
@@ -146,10 +147,12 @@ INLINE vec dot(vec v, vec constants)
 
 INLINE vec bytes_size(vec v)
 {
-    return _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(v), _mm256_set1_epi8(1)), _mm256_set1_epi16(1));
+    return _mm256_madd_epi16(_mm256_maddubs_epi16(_mm256_abs_epi8(v), _mm256_set1_epi8(1)),
+                             _mm256_set1_epi16(1));
 }
 
-/* The absolute value of -32768 is 32768 in 16 bits without a sign, and -32768 with one: it is taken apart. */
+/* The absolute value of -32768 is 32768 in 16 bits without a sign, and -32768 with one: it is taken
+ * apart. */
 INLINE vec halves_size(vec v)
 {
     const vec size = _mm256_abs_epi16(v);

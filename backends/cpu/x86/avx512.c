@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The AVX-512 level (with VBMI and VBMI2): the symbols, 32 lanes in one register. avx512_elements.c has the other stages. */
+/* The AVX-512 level (with VBMI and VBMI2): the symbols, 32 lanes in one register. avx512_elements.c
+ * has the other stages. */
 #include <immintrin.h>
 
 #define INLINE static inline __attribute__((always_inline))
@@ -34,7 +35,9 @@ INLINE struct lookup load_lookup(const uint8_t *bytes)
 
 INLINE __m512i look_up(const struct lookup *l, __m512i index)
 {
-    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(index), _mm512_permutex2var_epi8(l->t[0], index, l->t[1]), _mm512_permutex2var_epi8(l->t[2], index, l->t[3]));
+    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(index),
+                                  _mm512_permutex2var_epi8(l->t[0], index, l->t[1]),
+                                  _mm512_permutex2var_epi8(l->t[2], index, l->t[3]));
 }
 
 /* The low and the high halves of 32 states, and what their table says. */
@@ -43,7 +46,8 @@ struct p8_lanes {
     const uint8_t *words;
 };
 
-/* How a table is looked up: by windows of blocks of 4 or 2 slots, where their string is short; by symbols of which the low 6 bits differ; or all by slot. */
+/* How a table is looked up: by windows of blocks of 4 or 2 slots, where their string is short; by
+ * symbols of which the low 6 bits differ; or all by slot. */
 enum lookup_kind { WINDOWS_OF_4, WINDOWS_OF_2, LOW6, SLOTS };
 
 struct p8_table {
@@ -72,13 +76,17 @@ INLINE void load_p8(const struct wcodec_cpu_table *t, enum lookup_kind kind, str
     }
 }
 
-/* For the slots in the even bytes of v: symbol or what leads to it (odd bytes are rubbish), frequency and bias in 16 bits each. */
-INLINE void p8_symbol(const struct p8_table *t, enum lookup_kind kind, __m512i v, __m512i *symbol, __m512i *freq, __m512i *bias)
+/* For the slots in the even bytes of v: symbol or what leads to it (odd bytes are rubbish),
+ * frequency and bias in 16 bits each. */
+INLINE void p8_symbol(const struct p8_table *t, enum lookup_kind kind, __m512i v, __m512i *symbol,
+                      __m512i *freq, __m512i *bias)
 {
     if (kind == WINDOWS_OF_4)
-        *symbol = _mm512_add_epi8(v, _mm512_permutexvar_epi8(_mm512_srli_epi16(v, 2), t->window_of));
+        *symbol =
+            _mm512_add_epi8(v, _mm512_permutexvar_epi8(_mm512_srli_epi16(v, 2), t->window_of));
     else if (kind == WINDOWS_OF_2)
-        *symbol = _mm512_add_epi8(v, _mm512_permutex2var_epi8(t->window_of, _mm512_srli_epi16(v, 1), t->window_of_upper));
+        *symbol = _mm512_add_epi8(
+            v, _mm512_permutex2var_epi8(t->window_of, _mm512_srli_epi16(v, 1), t->window_of_upper));
     else
         *symbol = look_up(&t->symbol, v);
     if (kind != SLOTS) {
@@ -90,30 +98,39 @@ INLINE void p8_symbol(const struct p8_table *t, enum lookup_kind kind, __m512i v
     }
 }
 
-/* Two symbols (or what leads to them), the second in the upper byte of a lane, and a renormalisation. With x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has
- * the second slot in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) + bias2: all in 16-bit products. */
+/* Two symbols (or what leads to them), the second in the upper byte of a lane, and a
+ * renormalisation. With x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its
+ * low byte, and x'' = f1 f2 high + f2 (P / 2^8) + bias2: all in 16-bit products. */
 INLINE __m512i p8_step(const struct p8_table *t, enum lookup_kind kind, struct p8_lanes *s)
 {
     __m512i first, second, f1, b1, f2, b2;
     p8_symbol(t, kind, s->low, &first, &f1, &b1);
     const __m512i p = _mm512_add_epi16(_mm512_mullo_epi16(f1, _mm512_srli_epi16(s->low, 8)), b1);
     p8_symbol(t, kind, p, &second, &f2, &b2);
-    const __m512i b = _mm512_add_epi16(_mm512_mullo_epi16(f2, _mm512_srli_epi16(p, 8)), b2), f = _mm512_mullo_epi16(f1, f2);
-    const __m512i low = _mm512_add_epi16(_mm512_mullo_epi16(f, s->high), b), carried = _mm512_mulhi_epu16(f, s->high);
-    const __m512i high = _mm512_mask_sub_epi16(carried, _mm512_cmplt_epu16_mask(low, b), carried, _mm512_set1_epi16(-1));
+    const __m512i b = _mm512_add_epi16(_mm512_mullo_epi16(f2, _mm512_srli_epi16(p, 8)), b2),
+                  f = _mm512_mullo_epi16(f1, f2);
+    const __m512i low = _mm512_add_epi16(_mm512_mullo_epi16(f, s->high), b),
+                  carried = _mm512_mulhi_epu16(f, s->high);
+    const __m512i high = _mm512_mask_sub_epi16(carried, _mm512_cmplt_epu16_mask(low, b), carried,
+                                               _mm512_set1_epi16(-1));
     const __mmask32 refill = _mm512_testn_epi16_mask(high, high);
     s->high = _mm512_mask_mov_epi16(high, refill, low);
     s->low = _mm512_mask_expand_epi16(low, refill, load(s->words));
     s->words += 2 * (size_t)_mm_popcnt_u32(refill);
-    const __m512i up = _mm512_set4_epi32(0x0e000c00, 0x0a000800, 0x06000400, 0x02000000); /* an even byte to the odd one above it */
+    const __m512i up = _mm512_set4_epi32(0x0e000c00, 0x0a000800, 0x06000400,
+                                         0x02000000); /* an even byte to the odd one above it */
     return _mm512_mask_shuffle_epi8(first, ~EVEN_BYTES, second, up);
 }
 
 /* The symbols of places 0 and 1 and of 2 and 3 -> 128 symbols in the order of elements. */
-INLINE void put_group(const struct p8_table *t, enum lookup_kind kind, uint8_t *symbols, __m512i a, __m512i b)
+INLINE void put_group(const struct p8_table *t, enum lookup_kind kind, uint8_t *symbols, __m512i a,
+                      __m512i b)
 {
-    const __m512i first = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0), second = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
-    __m512i lower = _mm512_unpacklo_epi16(a, b), upper = _mm512_unpackhi_epi16(a, b); /* lanes 0 to 3, 8 to 11 and so on, and the others */
+    const __m512i first = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0),
+                  second = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+    __m512i lower = _mm512_unpacklo_epi16(a, b),
+            upper =
+                _mm512_unpackhi_epi16(a, b); /* lanes 0 to 3, 8 to 11 and so on, and the others */
     if (kind <= WINDOWS_OF_2) {
         lower = _mm512_permutexvar_epi8(lower, t->window_symbol);
         upper = _mm512_permutexvar_epi8(upper, t->window_symbol);
@@ -125,22 +142,29 @@ INLINE void put_group(const struct p8_table *t, enum lookup_kind kind, uint8_t *
 INLINE void load_states(const struct wcodec_cpu_stream *stream, struct p8_lanes *s)
 {
     const __m512i a = load(stream->x), b = load(stream->x + 16);
-    const __m512i in_order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0), half = _mm512_set1_epi32(0xffff);
-    s->low = _mm512_permutexvar_epi64(in_order, _mm512_packus_epi32(_mm512_and_si512(a, half), _mm512_and_si512(b, half)));
-    s->high = _mm512_permutexvar_epi64(in_order, _mm512_packus_epi32(_mm512_srli_epi32(a, 16), _mm512_srli_epi32(b, 16)));
+    const __m512i in_order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0),
+                  half = _mm512_set1_epi32(0xffff);
+    s->low = _mm512_permutexvar_epi64(
+        in_order, _mm512_packus_epi32(_mm512_and_si512(a, half), _mm512_and_si512(b, half)));
+    s->high = _mm512_permutexvar_epi64(
+        in_order, _mm512_packus_epi32(_mm512_srli_epi32(a, 16), _mm512_srli_epi32(b, 16)));
     s->words = stream->words;
 }
 
 INLINE void store_states(struct wcodec_cpu_stream *stream, const struct p8_lanes *s)
 {
-    const __m512i order = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0), low = _mm512_permutexvar_epi64(order, s->low), high = _mm512_permutexvar_epi64(order, s->high);
+    const __m512i order = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0),
+                  low = _mm512_permutexvar_epi64(order, s->low),
+                  high = _mm512_permutexvar_epi64(order, s->high);
     store(stream->x, _mm512_unpacklo_epi16(low, high));
     store(stream->x + 16, _mm512_unpackhi_epi16(low, high));
     stream->words = s->words;
 }
 
-/* count, kind and shared are constants where this is inlined; shared: all streams have one table, which stays in registers. */
-INLINE void p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups, enum lookup_kind kind, bool shared)
+/* count, kind and shared are constants where this is inlined; shared: all streams have one table,
+ * which stays in registers. */
+INLINE void p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups,
+               enum lookup_kind kind, bool shared)
 {
     struct p8_lanes lanes[WCODEC_CPU_TILES];
     struct p8_table table;
@@ -161,7 +185,8 @@ INLINE void p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned group
         for (unsigned i = 0; i < count; i++) {
             if (!shared)
                 load_p8(streams[i].table, kind, &table);
-            put_group(&table, kind, streams[i].symbols + g * WCODEC_GROUP, half[i], p8_step(&table, kind, &lanes[i]));
+            put_group(&table, kind, streams[i].symbols + g * WCODEC_GROUP, half[i],
+                      p8_step(&table, kind, &lanes[i]));
         }
     }
     for (unsigned i = 0; i < count; i++) {
@@ -170,7 +195,8 @@ INLINE void p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned group
     }
 }
 
-INLINE void p8_with(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups, enum lookup_kind kind, bool shared)
+INLINE void p8_with(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups,
+                    enum lookup_kind kind, bool shared)
 {
     if (count == 4 && shared)
         p8(streams, 4, groups, kind, true);
@@ -183,7 +209,10 @@ INLINE void p8_with(struct wcodec_cpu_stream *streams, unsigned count, unsigned 
 
 static enum lookup_kind kind_of(const struct wcodec_cpu_table *t)
 {
-    return t->window_log2 == 2 ? WINDOWS_OF_4 : t->window_log2 == 1 ? WINDOWS_OF_2 : t->low6 ? LOW6 : SLOTS;
+    return t->window_log2 == 2   ? WINDOWS_OF_4
+           : t->window_log2 == 1 ? WINDOWS_OF_2
+           : t->low6             ? LOW6
+                                 : SLOTS;
 }
 
 static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
@@ -219,12 +248,17 @@ INLINE void p12_step(const uint32_t *entries, struct p12_lanes *s, __m512i e[2])
     for (unsigned half = 0; half < 2; half++) {
         const __m512i x = s->x[half];
         e[half] = _mm512_i32gather_epi32(_mm512_and_si512(x, _mm512_set1_epi32(0xfff)), entries, 4);
-        s->x[half] = _mm512_add_epi32(_mm512_mullo_epi32(_mm512_srli_epi32(e[half], 20), _mm512_srli_epi32(x, 12)), _mm512_and_si512(e[half], _mm512_set1_epi32(0xfff)));
+        s->x[half] = _mm512_add_epi32(
+            _mm512_mullo_epi32(_mm512_srli_epi32(e[half], 20), _mm512_srli_epi32(x, 12)),
+            _mm512_and_si512(e[half], _mm512_set1_epi32(0xfff)));
     }
     for (unsigned half = 0; half < 2; half++) {
         const __mmask16 refill = _mm512_cmplt_epu32_mask(s->x[half], _mm512_set1_epi32(1 << 16));
-        const __m512i words = _mm512_maskz_expand_epi32(refill, _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)s->words)));
-        s->x[half] = _mm512_mask_or_epi32(s->x[half], refill, _mm512_slli_epi32(s->x[half], 16), words);
+        const __m512i words = _mm512_maskz_expand_epi32(
+            refill,
+            _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)s->words)));
+        s->x[half] =
+            _mm512_mask_or_epi32(s->x[half], refill, _mm512_slli_epi32(s->x[half], 16), words);
         s->words += 2 * (size_t)_mm_popcnt_u32(refill);
     }
 }
@@ -233,7 +267,8 @@ INLINE void p12(struct wcodec_cpu_stream *streams, unsigned count, unsigned grou
 {
     struct p12_lanes lanes[WCODEC_CPU_TILES];
     for (unsigned i = 0; i < count; i++)
-        lanes[i] = (struct p12_lanes){{load(streams[i].x), load(streams[i].x + 16)}, streams[i].words};
+        lanes[i] =
+            (struct p12_lanes){{load(streams[i].x), load(streams[i].x + 16)}, streams[i].words};
     for (unsigned g = 0; g < groups; g++)
 #pragma GCC unroll 6
         for (unsigned i = 0; i < count; i++) {
@@ -250,15 +285,22 @@ INLINE void p12(struct wcodec_cpu_stream *streams, unsigned count, unsigned grou
             for (unsigned half = 0; half < 2; half++) {
                 __m512i v;
                 if (pairs) {
-                    const __m512i low = _mm512_and_si512(_mm512_srli_epi32(a[half], 12), _mm512_set1_epi32(0xff));
-                    const __m512i both = _mm512_or_si512(low, _mm512_and_si512(_mm512_slli_epi32(b[half], 4), _mm512_set1_epi32(0xff0000)));
-                    v = _mm512_and_si512(_mm512_or_si512(both, _mm512_slli_epi32(both, 4)), _mm512_set1_epi32(0x0f0f0f0f));
+                    const __m512i low =
+                        _mm512_and_si512(_mm512_srli_epi32(a[half], 12), _mm512_set1_epi32(0xff));
+                    const __m512i both =
+                        _mm512_or_si512(low, _mm512_and_si512(_mm512_slli_epi32(b[half], 4),
+                                                              _mm512_set1_epi32(0xff0000)));
+                    v = _mm512_and_si512(_mm512_or_si512(both, _mm512_slli_epi32(both, 4)),
+                                         _mm512_set1_epi32(0x0f0f0f0f));
                     v = _mm512_add_epi8(v, _mm512_set1_epi8((char)streams[i].table->base));
                 } else {
                     v = _mm512_and_si512(_mm512_srli_epi32(a[half], 12), _mm512_set1_epi32(0xff));
-                    v = _mm512_or_si512(v, _mm512_and_si512(_mm512_srli_epi32(b[half], 4), _mm512_set1_epi32(0xff00)));
-                    v = _mm512_or_si512(v, _mm512_and_si512(_mm512_slli_epi32(c[half], 4), _mm512_set1_epi32(0xff0000)));
-                    v = _mm512_or_si512(v, _mm512_and_si512(_mm512_slli_epi32(d[half], 12), _mm512_set1_epi32((int)0xff000000)));
+                    v = _mm512_or_si512(v, _mm512_and_si512(_mm512_srli_epi32(b[half], 4),
+                                                            _mm512_set1_epi32(0xff00)));
+                    v = _mm512_or_si512(v, _mm512_and_si512(_mm512_slli_epi32(c[half], 4),
+                                                            _mm512_set1_epi32(0xff0000)));
+                    v = _mm512_or_si512(v, _mm512_and_si512(_mm512_slli_epi32(d[half], 12),
+                                                            _mm512_set1_epi32((int)0xff000000)));
                 }
                 store(symbols + 64 * half, v);
             }

@@ -28,7 +28,8 @@ INLINE void store_part(uint8_t *to, __m128i v)
 INLINE vec load_parts(const uint8_t *const *from, size_t at)
 {
     const __m512i first = _mm512_castsi128_si512(load_part(from[0] + at));
-    const __m512i two = _mm512_inserti32x4(first, load_part(from[1] + at), 1), three = _mm512_inserti32x4(two, load_part(from[2] + at), 2);
+    const __m512i two = _mm512_inserti32x4(first, load_part(from[1] + at), 1),
+                  three = _mm512_inserti32x4(two, load_part(from[2] + at), 2);
     return _mm512_inserti32x4(three, load_part(from[3] + at), 3);
 }
 
@@ -55,7 +56,8 @@ INLINE vec half(unsigned element_log2, vec v)
 {
     if (element_log2)
         return _mm512_srai_epi16(v, 1);
-    const vec shifted = _mm512_and_si512(_mm512_srli_epi16(_mm512_xor_si512(v, _mm512_set1_epi8(-128)), 1), _mm512_set1_epi8(127));
+    const vec shifted = _mm512_and_si512(
+        _mm512_srli_epi16(_mm512_xor_si512(v, _mm512_set1_epi8(-128)), 1), _mm512_set1_epi8(127));
     return _mm512_sub_epi8(shifted, _mm512_set1_epi8(64));
 }
 
@@ -119,7 +121,8 @@ INLINE vec high_of(unsigned size_log2, vec a, vec b)
 
 INLINE vec turn(vec v)
 {
-    return _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15)));
+    return _mm512_shuffle_epi8(v, _mm512_broadcast_i32x4(_mm_setr_epi8(0, 4, 8, 12, 1, 5, 9, 13, 2,
+                                                                       6, 10, 14, 3, 7, 11, 15)));
 }
 
 #define RESTORE_PARTS 4

@@ -25,28 +25,34 @@ INLINE void store_row(void *at, vec v)
 /* Blocks 0, 4, 8, 12 to the first part, and so on. */
 INLINE vec load_words(const uint8_t *at)
 {
-    return _mm512_permutexvar_epi32(_mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), load_row(at));
+    return _mm512_permutexvar_epi32(
+        _mm512_setr_epi32(0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15), load_row(at));
 }
 
 INLINE void load_pairs(const uint8_t *at, vec *low, vec *high)
 {
-    const vec a = load_row(at), b = load_row(at + 64), first = _mm512_setr_epi32(0, 8, 16, 24, 2, 10, 18, 26, 4, 12, 20, 28, 6, 14, 22, 30);
+    const vec a = load_row(at), b = load_row(at + 64),
+              first = _mm512_setr_epi32(0, 8, 16, 24, 2, 10, 18, 26, 4, 12, 20, 28, 6, 14, 22, 30);
     *low = _mm512_permutex2var_epi32(a, first, b);
     *high = _mm512_permutex2var_epi32(a, _mm512_add_epi32(first, _mm512_set1_epi32(1)), b);
 }
 
 INLINE void store_wide(uint8_t *at, vec low, vec high)
 {
-    store_row(at, _mm512_permutex2var_epi64(low, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high));
-    store_row(at + 64, _mm512_permutex2var_epi64(low, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), high));
+    store_row(at,
+              _mm512_permutex2var_epi64(low, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high));
+    store_row(at + 64,
+              _mm512_permutex2var_epi64(low, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), high));
 }
 
 #define STREAM_ROW(at, v) _mm512_stream_si512((__m512i *)(void *)(at), v)
 
 INLINE void stream_wide(uint8_t *at, vec low, vec high)
 {
-    STREAM_ROW(at, _mm512_permutex2var_epi64(low, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high));
-    STREAM_ROW(at + 64, _mm512_permutex2var_epi64(low, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), high));
+    STREAM_ROW(at,
+               _mm512_permutex2var_epi64(low, _mm512_setr_epi64(0, 1, 8, 9, 2, 3, 10, 11), high));
+    STREAM_ROW(at + 64,
+               _mm512_permutex2var_epi64(low, _mm512_setr_epi64(4, 5, 12, 13, 6, 7, 14, 15), high));
 }
 
 INLINE vec set_word(uint32_t word)
@@ -145,10 +151,12 @@ INLINE vec dot(vec v, vec constants)
 
 INLINE vec bytes_size(vec v)
 {
-    return _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_abs_epi8(v), _mm512_set1_epi8(1)), _mm512_set1_epi16(1));
+    return _mm512_madd_epi16(_mm512_maddubs_epi16(_mm512_abs_epi8(v), _mm512_set1_epi8(1)),
+                             _mm512_set1_epi16(1));
 }
 
-/* The absolute value of -32768 is 32768 in 16 bits without a sign, and -32768 with one: it is taken apart. */
+/* The absolute value of -32768 is 32768 in 16 bits without a sign, and -32768 with one: it is taken
+ * apart. */
 INLINE vec halves_size(vec v)
 {
     const vec size = _mm512_abs_epi16(v);

@@ -221,7 +221,9 @@ INLINE floats invert(vec f)
 
 INLINE vec estimate(vec high, vec low, floats inverse)
 {
-    return _mm_cvttps_epi32(_mm_mul_ps(_mm_add_ps(_mm_mul_ps(_mm_cvtepi32_ps(high), _mm_set1_ps(65536)), _mm_cvtepi32_ps(low)), inverse));
+    return _mm_cvttps_epi32(_mm_mul_ps(
+        _mm_add_ps(_mm_mul_ps(_mm_cvtepi32_ps(high), _mm_set1_ps(65536)), _mm_cvtepi32_ps(low)),
+        inverse));
 }
 
 #include "backends/cpu/encode_vectors.h"

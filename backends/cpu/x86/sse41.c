@@ -21,7 +21,8 @@ INLINE void store(void *p, __m128i v)
     _mm_storeu_si128(p, v);
 }
 
-/* The slot's upper half selects a rank, its lower half is compared with where further ranks begin. */
+/* The slot's upper half selects a rank, its lower half is compared with where further ranks begin.
+ */
 struct ranked {
     __m128i first, bounds[WCODEC_CPU_BOUNDS], freq, start, symbol;
 };
@@ -43,15 +44,20 @@ INLINE void load_ranked(const struct wcodec_cpu_table *t, unsigned bounds, struc
 }
 
 /* For the low bytes of 8 + 8 lanes: rank, and frequency and bias in 16 bits. */
-INLINE __m128i p8_symbol(const struct ranked *t, unsigned bounds, const __m128i v[2], __m128i freq[2], __m128i bias[2])
+INLINE __m128i p8_symbol(const struct ranked *t, unsigned bounds, const __m128i v[2],
+                         __m128i freq[2], __m128i bias[2])
 {
-    const __m128i low_byte = _mm_set1_epi16(0xff), low_nibble = _mm_set1_epi8(0x0f), zero = _mm_setzero_si128();
-    const __m128i slot = _mm_packus_epi16(_mm_and_si128(v[0], low_byte), _mm_and_si128(v[1], low_byte));
-    const __m128i block = _mm_and_si128(_mm_srli_epi16(slot, 4), low_nibble), within = _mm_and_si128(slot, low_nibble);
+    const __m128i low_byte = _mm_set1_epi16(0xff), low_nibble = _mm_set1_epi8(0x0f),
+                  zero = _mm_setzero_si128();
+    const __m128i slot =
+        _mm_packus_epi16(_mm_and_si128(v[0], low_byte), _mm_and_si128(v[1], low_byte));
+    const __m128i block = _mm_and_si128(_mm_srli_epi16(slot, 4), low_nibble),
+                  within = _mm_and_si128(slot, low_nibble);
     __m128i rank = _mm_shuffle_epi8(t->first, block);
     for (unsigned i = 0; i < bounds; i++)
         rank = _mm_sub_epi8(rank, _mm_cmpgt_epi8(within, _mm_shuffle_epi8(t->bounds[i], block)));
-    const __m128i f = _mm_shuffle_epi8(t->freq, rank), b = _mm_sub_epi8(slot, _mm_shuffle_epi8(t->start, rank));
+    const __m128i f = _mm_shuffle_epi8(t->freq, rank),
+                  b = _mm_sub_epi8(slot, _mm_shuffle_epi8(t->start, rank));
     freq[0] = _mm_unpacklo_epi8(f, zero);
     freq[1] = _mm_unpackhi_epi8(f, zero);
     bias[0] = _mm_unpacklo_epi8(b, zero);
@@ -66,9 +72,11 @@ INLINE void take_words(__m128i *low, unsigned refill, const uint8_t **words)
     *words += 2 * _mm_popcnt_u32(refill);
 }
 
-/* Two symbols of 16 lanes: with x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) +
- * bias2, all in 16-bit products. Then a renormalisation. */
-INLINE void p8_step(const struct ranked *t, unsigned bounds, __m128i low[2], __m128i high[2], const uint8_t **words, __m128i *first, __m128i *second)
+/* Two symbols of 16 lanes: with x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot
+ * in its low byte, and x'' = f1 f2 high + f2 (P / 2^8) + bias2, all in 16-bit products. Then a
+ * renormalisation. */
+INLINE void p8_step(const struct ranked *t, unsigned bounds, __m128i low[2], __m128i high[2],
+                    const uint8_t **words, __m128i *first, __m128i *second)
 {
     __m128i f1[2], f2[2], b1[2], b2[2], p[2], zero[2];
     *first = p8_symbol(t, bounds, low, f1, b1);
@@ -76,9 +84,12 @@ INLINE void p8_step(const struct ranked *t, unsigned bounds, __m128i low[2], __m
         p[i] = _mm_add_epi16(_mm_mullo_epi16(f1[i], _mm_srli_epi16(low[i], 8)), b1[i]);
     *second = p8_symbol(t, bounds, p, f2, b2);
     for (unsigned i = 0; i < 2; i++) {
-        const __m128i b = _mm_add_epi16(_mm_mullo_epi16(f2[i], _mm_srli_epi16(p[i], 8)), b2[i]), f = _mm_mullo_epi16(f1[i], f2[i]);
-        const __m128i sum = _mm_add_epi16(_mm_mullo_epi16(f, high[i]), b), no_carry = _mm_cmpeq_epi16(_mm_max_epu16(sum, b), sum);
-        const __m128i carried = _mm_sub_epi16(_mm_add_epi16(_mm_mulhi_epu16(f, high[i]), no_carry), _mm_set1_epi16(-1));
+        const __m128i b = _mm_add_epi16(_mm_mullo_epi16(f2[i], _mm_srli_epi16(p[i], 8)), b2[i]),
+                      f = _mm_mullo_epi16(f1[i], f2[i]);
+        const __m128i sum = _mm_add_epi16(_mm_mullo_epi16(f, high[i]), b),
+                      no_carry = _mm_cmpeq_epi16(_mm_max_epu16(sum, b), sum);
+        const __m128i carried =
+            _mm_sub_epi16(_mm_add_epi16(_mm_mulhi_epu16(f, high[i]), no_carry), _mm_set1_epi16(-1));
         zero[i] = _mm_cmpeq_epi16(carried, _mm_setzero_si128());
         high[i] = _mm_or_si128(carried, _mm_and_si128(sum, zero[i]));
         low[i] = _mm_andnot_si128(zero[i], sum);
@@ -91,8 +102,12 @@ INLINE void p8_step(const struct ranked *t, unsigned bounds, __m128i low[2], __m
 /* Ranks of four places, 16 lanes each -> 64 symbols in the order of elements. */
 INLINE void put_half_group(const struct ranked *t, uint8_t *symbols, const __m128i rank[4])
 {
-    const __m128i s0 = _mm_shuffle_epi8(t->symbol, rank[0]), s1 = _mm_shuffle_epi8(t->symbol, rank[1]), s2 = _mm_shuffle_epi8(t->symbol, rank[2]), s3 = _mm_shuffle_epi8(t->symbol, rank[3]);
-    const __m128i a = _mm_unpacklo_epi8(s0, s1), b = _mm_unpackhi_epi8(s0, s1), c = _mm_unpacklo_epi8(s2, s3), d = _mm_unpackhi_epi8(s2, s3);
+    const __m128i s0 = _mm_shuffle_epi8(t->symbol, rank[0]),
+                  s1 = _mm_shuffle_epi8(t->symbol, rank[1]),
+                  s2 = _mm_shuffle_epi8(t->symbol, rank[2]),
+                  s3 = _mm_shuffle_epi8(t->symbol, rank[3]);
+    const __m128i a = _mm_unpacklo_epi8(s0, s1), b = _mm_unpackhi_epi8(s0, s1),
+                  c = _mm_unpacklo_epi8(s2, s3), d = _mm_unpackhi_epi8(s2, s3);
     store(symbols, _mm_unpacklo_epi16(a, c));
     store(symbols + 16, _mm_unpackhi_epi16(a, c));
     store(symbols + 32, _mm_unpacklo_epi16(b, d));
@@ -119,7 +134,8 @@ INLINE void p8(struct wcodec_cpu_stream *stream, unsigned groups, unsigned bound
         wcodec_cpu_traffic(stream, s.words, g);
         for (unsigned place = 0; place < 4; place += 2)
             for (unsigned h = 0; h < 2; h++)
-                p8_step(&table, bounds, s.low + 2 * h, s.high + 2 * h, &s.words, &rank[h][place], &rank[h][place + 1]);
+                p8_step(&table, bounds, s.low + 2 * h, s.high + 2 * h, &s.words, &rank[h][place],
+                        &rank[h][place + 1]);
         for (unsigned h = 0; h < 2; h++)
             put_half_group(&table, stream->symbols + 64 * h, rank[h]);
     }
@@ -169,15 +185,20 @@ INLINE vec add_bytes(vec a, vec b)
 
 INLINE vec gather(const uint32_t *entries, vec index)
 {
-    const uint64_t a = (uint64_t)_mm_cvtsi128_si64(index), b = (uint64_t)_mm_extract_epi64(index, 1);
-    const vec v = _mm_insert_epi32(_mm_cvtsi32_si128((int)entries[(uint32_t)a]), (int)entries[a >> 32], 1);
-    return _mm_insert_epi32(_mm_insert_epi32(v, (int)entries[(uint32_t)b], 2), (int)entries[b >> 32], 3);
+    const uint64_t a = (uint64_t)_mm_cvtsi128_si64(index),
+                   b = (uint64_t)_mm_extract_epi64(index, 1);
+    const vec v =
+        _mm_insert_epi32(_mm_cvtsi32_si128((int)entries[(uint32_t)a]), (int)entries[a >> 32], 1);
+    return _mm_insert_epi32(_mm_insert_epi32(v, (int)entries[(uint32_t)b], 2),
+                            (int)entries[b >> 32], 3);
 }
 
 INLINE void renormalise(vec x[2], const uint8_t **words)
 {
-    const vec zero = _mm_setzero_si128(), low[2] = {_mm_cmpeq_epi32(right(x[0], 16), zero), _mm_cmpeq_epi32(right(x[1], 16), zero)};
-    const unsigned refill = (unsigned)_mm_movemask_epi8(_mm_packs_epi16(_mm_packs_epi32(low[0], low[1]), zero));
+    const vec zero = _mm_setzero_si128(), low[2] = {_mm_cmpeq_epi32(right(x[0], 16), zero),
+                                                    _mm_cmpeq_epi32(right(x[1], 16), zero)};
+    const unsigned refill =
+        (unsigned)_mm_movemask_epi8(_mm_packs_epi16(_mm_packs_epi32(low[0], low[1]), zero));
     const vec taken = _mm_shuffle_epi8(load(*words), load(expand[refill]));
     x[0] = either(_mm_blendv_epi8(x[0], left(x[0], 16), low[0]), _mm_unpacklo_epi16(taken, zero));
     x[1] = either(_mm_blendv_epi8(x[1], left(x[1], 16), low[1]), _mm_unpackhi_epi16(taken, zero));

@@ -40,7 +40,8 @@ INLINE vec half(unsigned element_log2, vec v)
 {
     if (element_log2)
         return _mm_srai_epi16(v, 1);
-    const vec shifted = _mm_and_si128(_mm_srli_epi16(_mm_xor_si128(v, _mm_set1_epi8(-128)), 1), _mm_set1_epi8(127));
+    const vec shifted =
+        _mm_and_si128(_mm_srli_epi16(_mm_xor_si128(v, _mm_set1_epi8(-128)), 1), _mm_set1_epi8(127));
     return _mm_sub_epi8(shifted, _mm_set1_epi8(64));
 }
 
@@ -62,7 +63,8 @@ INLINE vec less(unsigned element_log2, vec a, vec b)
 INLINE vec pick(unsigned element_log2, vec a, vec b, vec x, vec y)
 {
     const vec least = less(element_log2, a, b);
-    return _mm_blendv_epi8(y, x, element_log2 ? _mm_cmpeq_epi16(a, least) : _mm_cmpeq_epi8(a, least));
+    return _mm_blendv_epi8(y, x,
+                           element_log2 ? _mm_cmpeq_epi16(a, least) : _mm_cmpeq_epi8(a, least));
 }
 
 #define MOVE_UP(v, bytes) _mm_slli_si128(v, bytes)

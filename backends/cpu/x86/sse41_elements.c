@@ -50,7 +50,9 @@ INLINE vec both(vec a, vec b)
 
 INLINE vec spread(unsigned element_log2, const uint8_t *symbols)
 {
-    return element_log2 == 0 ? load(symbols) : element_log2 == 1 ? _mm_cvtepu8_epi16(load_8(symbols)) : _mm_cvtepu8_epi32(load_4(symbols));
+    return element_log2 == 0   ? load(symbols)
+           : element_log2 == 1 ? _mm_cvtepu8_epi16(load_8(symbols))
+                               : _mm_cvtepu8_epi32(load_4(symbols));
 }
 
 INLINE shift_count make_count(unsigned element_log2, unsigned by)
@@ -76,7 +78,9 @@ INLINE vec rotate_nibble(vec v)
 
 INLINE vec subtract(unsigned element_log2, vec v, vec add)
 {
-    return element_log2 == 0 ? _mm_sub_epi8(v, add) : element_log2 == 1 ? _mm_sub_epi16(v, add) : _mm_sub_epi32(v, add);
+    return element_log2 == 0   ? _mm_sub_epi8(v, add)
+           : element_log2 == 1 ? _mm_sub_epi16(v, add)
+                               : _mm_sub_epi32(v, add);
 }
 
 INLINE void store_wide(uint8_t *out, vec low, vec high, uint64_t add)
@@ -91,30 +95,40 @@ INLINE vec rotate_right(vec v, unsigned by)
     return either(_mm_srl_epi32(v, make_count(2, by)), _mm_sll_epi32(v, make_count(2, 32 - by)));
 }
 
-INLINE vec plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2, unsigned group, unsigned lane)
+INLINE vec plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2, unsigned group,
+                       unsigned lane)
 {
-    const unsigned own = 1u << element_log2, ratio = 8 * own / bits, number = own * group, turn = number % ratio * bits;
+    const unsigned own = 1u << element_log2, ratio = 8 * own / bits, number = own * group,
+                   turn = number % ratio * bits;
     const uint8_t *row = rows + 128 * (size_t)(number / ratio) + 4 * lane;
     if (own == 1)
         return rotate_right(load(row), turn);
     if (own == 2 && bits == 8)
-        return _mm_shuffle_epi8(load_8(row), _mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 0, 4, 5, 6, 7, 5, 6, 7, 4));
+        return _mm_shuffle_epi8(load_8(row),
+                                _mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 0, 4, 5, 6, 7, 5, 6, 7, 4));
     if (own == 2)
-        return _mm_unpacklo_epi32(rotate_right(load_8(row), turn), rotate_right(load_8(row), turn + bits));
+        return _mm_unpacklo_epi32(rotate_right(load_8(row), turn),
+                                  rotate_right(load_8(row), turn + bits));
     if (bits == 16) /* elements 0 and 1 from one row, 2 and 3 from the next */
-        return _mm_shuffle_epi8(_mm_unpacklo_epi32(load_4(row), load_4(row + 128)), _mm_setr_epi8(0, 1, 2, 3, 2, 3, 0, 1, 4, 5, 6, 7, 6, 7, 4, 5));
+        return _mm_shuffle_epi8(_mm_unpacklo_epi32(load_4(row), load_4(row + 128)),
+                                _mm_setr_epi8(0, 1, 2, 3, 2, 3, 0, 1, 4, 5, 6, 7, 6, 7, 4, 5));
     if (bits == 8)
-        return _mm_shuffle_epi8(load_4(row), _mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2));
-    const vec a = _mm_unpacklo_epi32(rotate_right(load_4(row), turn), rotate_right(load_4(row), turn + bits));
-    const vec b = _mm_unpacklo_epi32(rotate_right(load_4(row), turn + 2 * bits), rotate_right(load_4(row), turn + 3 * bits));
+        return _mm_shuffle_epi8(load_4(row),
+                                _mm_setr_epi8(0, 1, 2, 3, 1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2));
+    const vec a =
+        _mm_unpacklo_epi32(rotate_right(load_4(row), turn), rotate_right(load_4(row), turn + bits));
+    const vec b = _mm_unpacklo_epi32(rotate_right(load_4(row), turn + 2 * bits),
+                                     rotate_right(load_4(row), turn + 3 * bits));
     return _mm_unpacklo_epi64(a, b);
 }
 
 #define ASSEMBLE_BYTES 16
 #include "backends/cpu/assemble.h"
 
-/* Where a register has one lane, rotations differ by lanes: compilers do better with loops over all lanes. */
-static void assemble_mostly(const struct wcodec_cpu_assembly *a, const uint8_t *symbols, const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+/* Where a register has one lane, rotations differ by lanes: compilers do better with loops over all
+ * lanes. */
+static void assemble_mostly(const struct wcodec_cpu_assembly *a, const uint8_t *symbols,
+                            const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
     if (a->element_log2 == 3 && a->plane_count > 0)
         wcodec_cpu_assemble_scalar(a, symbols, rows, elements);
@@ -133,8 +147,11 @@ struct column {
 
 INLINE struct keys make_keys(unsigned element_log2, uint32_t number)
 {
-    const uint32_t k0 = WCODEC_CHECK_KEY(number), k1 = k0 + (element_log2 > 0 ? WCODEC_CHECK_STEP : 0), two = element_log2 > 1 ? 2 * WCODEC_CHECK_STEP : 0;
-    return (struct keys){_mm_setr_epi32((int)k0, 0, (int)(k0 + two), 0), _mm_setr_epi32((int)k1, 0, (int)(k1 + two), 0)};
+    const uint32_t k0 = WCODEC_CHECK_KEY(number),
+                   k1 = k0 + (element_log2 > 0 ? WCODEC_CHECK_STEP : 0),
+                   two = element_log2 > 1 ? 2 * WCODEC_CHECK_STEP : 0;
+    return (struct keys){_mm_setr_epi32((int)k0, 0, (int)(k0 + two), 0),
+                         _mm_setr_epi32((int)k1, 0, (int)(k1 + two), 0)};
 }
 
 INLINE struct column empty_column(void)
@@ -149,7 +166,8 @@ INLINE void add_words(struct column *c, const uint8_t *at, const struct keys *ke
     c->odd = _mm_add_epi64(c->odd, _mm_mul_epu32(_mm_srli_epi64(v, 32), keys->odd));
 }
 
-INLINE void put_column(unsigned element_log2, unsigned r, struct column c, uint64_t sums[WCODEC_LANES])
+INLINE void put_column(unsigned element_log2, unsigned r, struct column c,
+                       uint64_t sums[WCODEC_LANES])
 {
     uint64_t *to = sums + ((4 * r) >> element_log2), parts[2];
     if (element_log2 == 0) {

@@ -139,7 +139,8 @@ INLINE vec bytes_size(vec v)
     return _mm_madd_epi16(_mm_maddubs_epi16(_mm_abs_epi8(v), _mm_set1_epi8(1)), _mm_set1_epi16(1));
 }
 
-/* The absolute value of -32768 is 32768 in 16 bits without a sign, and -32768 with one: it is taken apart. */
+/* The absolute value of -32768 is 32768 in 16 bits without a sign, and -32768 with one: it is taken
+ * apart. */
 INLINE vec halves_size(vec v)
 {
     const vec size = _mm_abs_epi16(v);
