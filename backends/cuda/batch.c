@@ -71,7 +71,7 @@ unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps)
            (coding == WCODEC_CODING_P8_RUNS ? warps * 1024 : 0);
 }
 
-static uint64_t parts_size(const struct wcodec_device *d, const struct wcodec_plan *plan)
+static uint64_t parts_size(const struct wcodec_device *d, const struct wcodec_gpu_plan *plan)
 {
     const uint64_t blocks = (uint64_t)d->multiprocessors * WCODEC_CUDA_BLOCKS;
     return WCODEC_KERNELS * (blocks + 1) * (sizeof(struct wcodec_part) + 4 + 16) +
@@ -105,7 +105,8 @@ static uint8_t *plan_fast(const struct wcodec_device *d, const struct wcodec_ker
         const uint64_t size = wcodec_align_u64(4 * (uint64_t)(full + 1), 16);
         uint32_t *numbers = (void *)at;
         struct wcodec_part *parts = (void *)(at + size);
-        l->blocks = wcodec_plan_cut(segments, run->first, run->count, full, parts, numbers, &tiles);
+        l->blocks =
+            wcodec_gpu_plan_cut(segments, run->first, run->count, full, parts, numbers, &tiles);
         l->arguments.first_part =
             numbers[l->blocks] > l->blocks ? address : 0; /* else one part a block */
         l->arguments.parts = address + size;
@@ -118,7 +119,7 @@ static uint8_t *plan_fast(const struct wcodec_device *d, const struct wcodec_ker
 }
 
 /* Returns where what it has written for the device ends. */
-static uint8_t *plan_launches(struct wcodec_batch *batch, const struct wcodec_plan *plan,
+static uint8_t *plan_launches(struct wcodec_batch *batch, const struct wcodec_gpu_plan *plan,
                               uint8_t *host, cu_pointer address, cu_pointer faults)
 {
     const struct wcodec_device *d = batch->device;
@@ -177,13 +178,13 @@ static uint8_t *plan_launches(struct wcodec_batch *batch, const struct wcodec_pl
 /* Everything is written where it is copied from: the plan's block, what the launches need besides,
  * and behind that the faults, which are not copied. */
 static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *batch,
-                           struct wcodec_plan *plan, wcodec_error *err)
+                           struct wcodec_gpu_plan *plan, wcodec_error *err)
 {
     struct wcodec_device *d = q->device;
     uint64_t segments = 0;
     for (size_t i = 0; i < batch->count; i++) /* at most as many as there are tables */
         segments += batch->jobs[i].tiles->tiling->table_count;
-    const struct wcodec_plan bound = {.segment_count = (uint32_t)segments};
+    const struct wcodec_gpu_plan bound = {.segment_count = (uint32_t)segments};
     const uint64_t parts = wcodec_align_u64(plan->size, 16),
                    faults = wcodec_align_u64(parts + parts_size(d, &bound), 16);
     wcodec_status status = wcodec_cuda_slab_take(d, faults + 4 * batch->tiles, &batch->slab, err);
@@ -195,7 +196,8 @@ static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *batch,
     plan->scratch = batch->scratch.memory;
     plan->block = slab->host;
     batch->faults = (void *)(slab->host + faults);
-    status = wcodec_plan_build(plan, batch->jobs, batch->count, slab->memory, memory_address, err);
+    status =
+        wcodec_gpu_plan_build(plan, batch->jobs, batch->count, slab->memory, memory_address, err);
     if (status)
         return status;
     const uint8_t *end = plan_launches(batch, plan, slab->host + parts, slab->memory + parts,
@@ -220,10 +222,10 @@ wcodec_status wcodec_cuda_batch_create(struct wcodec_queue *q, const struct wcod
 {
     struct wcodec_device *d = q->device;
     const wcodec_allocator *a = d->host->allocator;
-    struct wcodec_plan plan;
+    struct wcodec_gpu_plan plan;
     cu_context context;
-    wcodec_status status =
-        wcodec_plan_measure(d->host, jobs, count, d->fast | WCODEC_PLAN_ANY_TILE, &plan, err);
+    wcodec_status status = wcodec_gpu_plan_measure(d->host, jobs, count,
+                                                   d->fast | WCODEC_GPU_PLAN_ANY_TILE, &plan, err);
     if (status)
         return status;
     struct wcodec_batch *b = a->allocate(a->opaque, sizeof *b);
@@ -243,7 +245,7 @@ wcodec_status wcodec_cuda_batch_create(struct wcodec_queue *q, const struct wcod
         return status;
     }
     status = build(q, b, &plan, err);
-    wcodec_plan_free(&plan);
+    wcodec_gpu_plan_free(&plan);
     if (status)
         batch_free(b);
     else
@@ -284,12 +286,12 @@ wcodec_status wcodec_cuda_batch_results(struct wcodec_queue *q, struct wcodec_ba
     bool cleared = false;
     for (size_t i = 0; i < batch->count && result == 0; i++) {
         const struct wcodec_job *job = &batch->jobs[i];
-        results[i] = wcodec_plan_result(job, fault);
+        results[i] = wcodec_gpu_plan_result(job, fault);
         fault += job->count;
         if (results[i].fault == WCODEC_TILE_OK)
             continue;
         result = d->cu->set_8(job->memory->address + job->destination, 0,
-                              (size_t)wcodec_plan_bytes(job), q->stream);
+                              (size_t)wcodec_gpu_plan_bytes(job), q->stream);
         cleared = true;
     }
     if (cleared && result == 0)

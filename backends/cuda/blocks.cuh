@@ -6,8 +6,8 @@
 #ifndef WCODEC_CUDA_BLOCKS_CUH
 #define WCODEC_CUDA_BLOCKS_CUH
 
-#include "backends/common/blocks.h"
-#include "backends/common/lossy.h"
+#include "backends/kernels/blocks.h"
+#include "backends/kernels/lossy.h"
 #include "backends/cuda/fast.cuh"
 
 #define WCODEC_CUDA_BLOCKS_WARPS 4

@@ -5,8 +5,8 @@
 #ifndef WCODEC_CUDA_CUDA_H
 #define WCODEC_CUDA_CUDA_H
 
-#include "backends/common/few.h"
-#include "backends/common/plan.h"
+#include "backends/gpu/few.h"
+#include "backends/gpu/plan.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/image.h"
 

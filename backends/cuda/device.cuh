@@ -8,8 +8,8 @@
 
 #include "backends/cuda/geometry.h"
 
-#include "backends/common/jobs.h"
-#include "backends/common/rans.h"
+#include "backends/kernels/jobs.h"
+#include "backends/kernels/rans.h"
 
 #define WCODEC_INLINE static __device__ __forceinline__
 

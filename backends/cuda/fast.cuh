@@ -15,7 +15,7 @@ struct tile_end {
 };
 
 /* STAGED: bytes go to shared memory in place of the tile's destination, two groups to 272 bytes
- * (backends/common/stage.h). */
+ * (backends/kernels/stage.h). */
 template <int SHAPE, int PROFILE, bool RUNS, bool WIDE, bool ADD, bool STAGED = false>
 struct fast_tile {
     typedef shape<SHAPE> s;

@@ -11,7 +11,7 @@
 #ifndef WCODEC_CUDA_FEW_CUH
 #define WCODEC_CUDA_FEW_CUH
 
-#include "backends/common/few_step.h"
+#include "backends/kernels/few_step.h"
 #include "backends/cuda/fast.cuh"
 
 /* Shared addresses. */

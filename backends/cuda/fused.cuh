@@ -7,7 +7,7 @@
 #ifndef WCODEC_CUDA_FUSED_CUH
 #define WCODEC_CUDA_FUSED_CUH
 
-#include "backends/common/fused.h"
+#include "backends/kernels/fused.h"
 #include "backends/cuda/fast.cuh"
 
 static_assert(WCODEC_SHAPE_8_4_FUSED >= WCODEC_SHAPES &&

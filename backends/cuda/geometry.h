@@ -5,8 +5,8 @@
 #ifndef WCODEC_CUDA_GEOMETRY_H
 #define WCODEC_CUDA_GEOMETRY_H
 
-#include "backends/common/few_step.h"
-#include "backends/common/jobs.h"
+#include "backends/kernels/few_step.h"
+#include "backends/kernels/jobs.h"
 
 /* Most work-groups of a kernel that a multiprocessor is given. */
 #define WCODEC_CUDA_BLOCKS 2

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "backends/common/tile.h"
+#include "backends/kernels/tile.h"
 #include "backends/cuda/blocks.cuh"
 #include "backends/cuda/fast.cuh"
 #include "backends/cuda/few.cuh"

@@ -3,12 +3,12 @@
 
 /* Lossy tensors without scratch memory: a warp decodes a unit of 16 groups of a tile (half a
  * superblock; eight groups of plain tensors with raw bits) into its shared memory, replaces
- * outliers there, and makes elements of them (backends/common/lossy.h). */
+ * outliers there, and makes elements of them (backends/kernels/lossy.h). */
 #ifndef WCODEC_CUDA_LOSSY_CUH
 #define WCODEC_CUDA_LOSSY_CUH
 
-#include "backends/common/bytes.h"
-#include "backends/common/lossy.h"
+#include "backends/kernels/bytes.h"
+#include "backends/kernels/lossy.h"
 #include "backends/cuda/lossy_streams.cuh"
 
 WCODEC_INLINE uint32_t subtract_bytes(uint32_t v, uint32_t add)

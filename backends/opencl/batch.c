@@ -29,7 +29,7 @@ struct set {
     size_t first, count;          /* jobs */
     struct wcodec_memory *places; /* the batch's own copies, numbered; jobs point to them */
     unsigned place_count;
-    struct wcodec_plan plan;
+    struct wcodec_gpu_plan plan;
     uint64_t block; /* offset of its descriptors */
     uint64_t parts; /* offset behind them of parts, and of their numbers */
     uint64_t parts_size;
@@ -146,8 +146,8 @@ static uint64_t choose_kernels(struct wcodec_batch *b, const struct set *s)
 {
     uint64_t fast = 0;
     for (size_t i = s->first; i < s->first + s->count; i++) {
-        const unsigned kernel = wcodec_plan_kernel(b->jobs[i].tiles->tiling),
-                       fused = wcodec_plan_fused(&b->jobs[i]);
+        const unsigned kernel = wcodec_gpu_plan_kernel(b->jobs[i].tiles->tiling),
+                       fused = wcodec_gpu_plan_fused(&b->jobs[i]);
         if (kernel != WCODEC_KERNEL_GENERIC &&
             wcodec_opencl_program_get(b->device, kernel, form_of(s)) != NULL)
             fast |= (uint64_t)1 << kernel;
@@ -215,7 +215,7 @@ static wcodec_status measure(struct wcodec_batch *b, uint64_t *size, wcodec_erro
     uint64_t scratch = 0;
     *size = 0;
     for (struct set *s = b->sets; s < b->sets + b->set_count; s++) {
-        const wcodec_status status = wcodec_plan_measure(
+        const wcodec_status status = wcodec_gpu_plan_measure(
             b->device->host, b->jobs + s->first, s->count, choose_kernels(b, s), &s->plan, err);
         if (status)
             return status;
@@ -354,8 +354,8 @@ static cl_int plan_kernel(struct wcodec_batch *b, struct set *s, unsigned kernel
                 l->groups = groups_of(d, p);
             } else {
                 uint32_t tiles, *own = numbers + *number_count;
-                const uint32_t groups = wcodec_plan_cut(segments, first, count, groups_of(d, p),
-                                                        parts + *part_count, own, &tiles);
+                const uint32_t groups = wcodec_gpu_plan_cut(segments, first, count, groups_of(d, p),
+                                                            parts + *part_count, own, &tiles);
                 a.active = even(tiles, p->tiles);
                 l->groups = groups;
                 if (one)
@@ -407,7 +407,7 @@ static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, s
     uint32_t part_count = 0, number_count = 0;
     cl_int result = CL_SUCCESS;
     wcodec_status status =
-        wcodec_plan_build(&s->plan, b->jobs + s->first, s->count, s->block, place_address, err);
+        wcodec_gpu_plan_build(&s->plan, b->jobs + s->first, s->count, s->block, place_address, err);
     if (status)
         return status;
     s->launches = wcodec_opencl_allocate(d->host, s->launch_max * sizeof *s->launches);
@@ -492,7 +492,7 @@ void wcodec_opencl_batch_destroy(struct wcodec_batch *b)
         wcodec_opencl_release(d->host, s->host_parts);
         wcodec_opencl_release(d->host, s->host_tables);
         if (s->plan.host != NULL)
-            wcodec_plan_free(&s->plan);
+            wcodec_gpu_plan_free(&s->plan);
     }
     wcodec_opencl_room_give(b->device, &b->room);
     if (b->scratch.buffer != NULL)
@@ -636,12 +636,12 @@ static cl_int clear_failed(struct wcodec_queue *q, const struct wcodec_batch *b,
     cl_int result = CL_SUCCESS;
     for (size_t i = 0; i < b->count && result == CL_SUCCESS; i++) {
         const struct wcodec_job *job = &b->jobs[i];
-        results[i] = wcodec_plan_result(job, fault);
+        results[i] = wcodec_gpu_plan_result(job, fault);
         fault += job->count;
         if (results[i].fault != WCODEC_TILE_OK)
             result = cl->clEnqueueFillBuffer(q->queue, job->memory->buffer, &zero, 1,
                                              (size_t)job->destination,
-                                             (size_t)wcodec_plan_bytes(job), 0, NULL, NULL);
+                                             (size_t)wcodec_gpu_plan_bytes(job), 0, NULL, NULL);
     }
     return result == CL_SUCCESS ? cl->clFinish(q->queue) : result;
 }

@@ -20,7 +20,7 @@
 #endif
 
 #ifdef WCODEC_BLOCKS
-#include "backends/common/blocks.h"
+#include "backends/kernels/blocks.h"
 
 /* With the elements' size known when this is compiled. */
 WCODEC_DEVICE_FUNCTION void wcodec_blocks_of_tile(struct wcodec_blocks_work *w,
@@ -50,9 +50,9 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
         (const __global struct wcodec_blocks_job *)(block + launch.jobs) + tile;
     const __global struct wcodec_view_job *view =
         (const __global struct wcodec_view_job *)(block + job->view);
-    work.binding.block = block;
-    work.binding.raw = WCODEC_PLACE(job->residuals);
-    work.binding.places = places;
+    work.warp.block = block;
+    work.warp.raw = WCODEC_PLACE(job->residuals);
+    work.warp.places = places;
     wcodec_blocks_open(&work, job, stage);
     if (view->wide)
         wcodec_blocks_of_tile(&work, job, WCODEC_BLOCKS_FIRST, 1);

@@ -14,8 +14,9 @@
 #define WCODEC_OPENCL_FUNCTIONS(X) \
     X(clGetPlatformIDs) \
     X(clGetPlatformInfo) \
-    X(clGetDeviceIDs) X(clGetDeviceInfo) X(clGetExtensionFunctionAddressForPlatform) \
-        X(clCreateContext) X(clReleaseContext) X(clCreateProgramWithSource) X(clBuildProgram) \
+    X(clGetDeviceIDs) \
+    X(clGetDeviceInfo) X(clGetExtensionFunctionAddressForPlatform) X(clCreateContext) \
+        X(clReleaseContext) X(clCreateProgramWithSource) X(clBuildProgram) \
             X(clGetProgramBuildInfo) X(clReleaseProgram) X(clCreateKernel) X(clSetKernelArg) \
                 X(clReleaseKernel) X(clCreateCommandQueue) X(clGetCommandQueueInfo) \
                     X(clReleaseCommandQueue) X(clFlush) X(clFinish) X(clCreateBuffer) \

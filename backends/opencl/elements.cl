@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Field lists and codings of the fast kernels, of which WCODEC_SHAPE, WCODEC_CODING
- * (backends/common/plan.h) and WCODEC_ADD say one: what a kernel has in local memory, what a lane
+ * (backends/gpu/plan.h) and WCODEC_ADD say one: what a kernel has in local memory, what a lane
  * holds, and how elements are made of symbols and raw bits. */
 #ifdef WCODEC_SHAPE
 #define WCODEC_PAIRS_CODING (WCODEC_CODING == 0)

@@ -162,8 +162,8 @@ WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, wcodec_fast
                        value = mine ? values[first + lane] : 0;
 #endif
         const uint32_t before = wcodec_shuffle(position, lane - 1) + 1;
-        if (wcodec_ballot(&w->binding, mine && (position < (lane == 0 ? least : before) ||
-                                                position >= elements || value >> width)))
+        if (wcodec_ballot(&w->warp, mine && (position < (lane == 0 ? least : before) ||
+                                             position >= elements || value >> width)))
             return false;
         least = wcodec_shuffle(position, n - 1) + 1;
         uint64_t change = 0;
@@ -201,9 +201,9 @@ WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, wcodec_fast
         job->outliers,  set->shift,  set->width};
     w->job = job;
     w->size = BYTES;
-    w->binding.positions = WCODEC_PLACE(job->positions);
-    w->binding.values = WCODEC_PLACE(job->values);
-    w->binding.out = WCODEC_PLACE(job->out);
+    w->warp.positions = WCODEC_PLACE(job->positions);
+    w->warp.values = WCODEC_PLACE(job->values);
+    w->warp.out = WCODEC_PLACE(job->out);
     lanes[0].sum = f->sum;
     WCODEC_ORDER();
     const bool good = wcodec_patch(w, lanes, &list);
@@ -219,7 +219,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, wcodec
 {
     struct wcodec_tile_work *w = f->w;
     const uint32_t lane = WCODEC_THREAD_LANE(w),
-                   bad_end = wcodec_ballot(&w->binding,
+                   bad_end = wcodec_ballot(&w->warp,
                                            PAYLOAD ? f->x >> 16 != 1 : f->x != WCODEC_STATE_LOW);
     if (low_start)
         return 1;
@@ -236,7 +236,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_finish(struct wcodec_fast *f, wcodec
 #endif
     if (!(job->slot >> 31))
         return 0;
-    return wcodec_add_lanes(&w->binding, wcodec_check_share(f->sum, lane)) == job->check ? 0 : 5;
+    return wcodec_add_lanes(&w->warp, wcodec_check_share(f->sum, lane)) == job->check ? 0 : 5;
 }
 
 #ifdef WCODEC_LOSSY_FUSED
@@ -320,7 +320,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_tile(struct wcodec_tile_work *w, uin
     wcodec_fused_open(&f.fused, stage, w, job, WCODEC_CURRENT_SET(current), current->block, places);
 #endif
     const uint32_t groups = f.groups;
-    const uint32_t low_start = wcodec_ballot(&w->binding, f.x < WCODEC_STATE_LOW);
+    const uint32_t low_start = wcodec_ballot(&w->warp, f.x < WCODEC_STATE_LOW);
     wcodec_ring_wait();
     wcodec_local_order();
 #ifdef WCODEC_FUSED
@@ -420,7 +420,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_make_ready(const __global struct wcodec_
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_fast_take(struct wcodec_tile_work *w,
                                                  volatile __global uint32_t *taken)
 {
-    return wcodec_add_lanes(&w->binding, WCODEC_THREAD_LANE(w) == 0 ? atomic_inc(taken) : 0);
+    return wcodec_add_lanes(&w->warp, WCODEC_THREAD_LANE(w) == 0 ? atomic_inc(taken) : 0);
 }
 #define WCODEC_QUEUE(queue) (queue)
 #else

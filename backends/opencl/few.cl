@@ -151,7 +151,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_step(struct wcodec_fast *f)
 #endif
 #else
     const bool low = x < WCODEC_STATE_LOW;
-    const uint32_t mask = wcodec_ballot(&f->w->binding, low),
+    const uint32_t mask = wcodec_ballot(&f->w->warp, low),
                    place = at + 8 * WCODEC_POPCOUNT(mask & f->lanes_below);
     const uint2 step = *(const __local uint2 *)(f->local_memory + place);
     const uint32_t taken = step.x * x + step.y;
@@ -202,7 +202,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_decode(struct wcodec_fast *f, wcodec_
                                                   uint32_t skip, uint32_t room)
 {
     const uint32_t base = WCODEC_LOCAL_BASE(f->local_memory),
-                   low_start = wcodec_ballot(&f->w->binding, f->x < WCODEC_STATE_LOW);
+                   low_start = wcodec_ballot(&f->w->warp, f->x < WCODEC_STATE_LOW);
     f->table = base + FEW_TABLE;
     f->words = base + FEW_WORDS + skip;
     f->steps = base + wcodec_few_steps(room);

@@ -4,7 +4,7 @@
 /* What a fast kernel of bytes does with a unit of residuals if WCODEC_FUSED is set: elements of
  * blocks. */
 #ifdef WCODEC_FUSED
-#include "backends/common/fused.h"
+#include "backends/kernels/fused.h"
 
 struct wcodec_fused {
     __local struct wcodec_stage *stage;
@@ -19,10 +19,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_bind(struct wcodec_blocks_work *work,
                                               const __global uint8_t *block,
                                               __global uint8_t *__local *places)
 {
-    work->binding = w->binding;
-    work->binding.lane = WCODEC_THREAD_LANE(w);
-    work->binding.block = block;
-    work->binding.places = places;
+    work->warp = w->warp;
+    work->warp.lane = WCODEC_THREAD_LANE(w);
+    work->warp.block = block;
+    work->warp.places = places;
 }
 
 WCODEC_DEVICE_FUNCTION void

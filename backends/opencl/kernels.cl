@@ -8,7 +8,7 @@
  *
  * A kernel sees no buffers but its arguments. So that one launch serves many tensors it takes a
  * number of them, whose pointers are put into local memory: descriptors name them by number. */
-#include "backends/common/tile.h"
+#include "backends/kernels/tile.h"
 #include "backends/opencl/launch.h"
 
 #ifdef WCODEC_OPENCL_LOOPS
@@ -34,8 +34,9 @@
 #define WCODEC_SIXTY_FOUR(X, n) \
     WCODEC_EIGHT(X, n##0) \
     WCODEC_EIGHT(X, n##1) \
-    WCODEC_EIGHT(X, n##2) WCODEC_EIGHT(X, n##3) WCODEC_EIGHT(X, n##4) WCODEC_EIGHT(X, n##5) \
-        WCODEC_EIGHT(X, n##6) WCODEC_EIGHT(X, n##7)
+    WCODEC_EIGHT(X, n##2) \
+    WCODEC_EIGHT(X, n##3) WCODEC_EIGHT(X, n##4) WCODEC_EIGHT(X, n##5) WCODEC_EIGHT(X, n##6) \
+        WCODEC_EIGHT(X, n##7)
 #define WCODEC_PLACE_PARAMETER(n) , __global uint8_t *place_##n
 #define WCODEC_PLACE_STORE(n) places[n] = place_##n;
 #define WCODEC_MORE_STORE(n) places[8 + n] = place_##n;
@@ -57,16 +58,17 @@
     WCODEC_EIGHT(WCODEC_PLACE_PARAMETER, 0) \
     WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 00) \
     WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 01) \
-    WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 02) WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 03) \
-        WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 04) \
-            WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 05) \
-                WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 06) \
-                    WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 07)
+    WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 02) \
+    WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 03) WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 04) \
+        WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 05) \
+            WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 06) \
+                WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 07)
 #define WCODEC_PLACES_MORE \
     WCODEC_MORE_STORES(0) \
     WCODEC_MORE_STORES(1) \
-    WCODEC_MORE_STORES(2) WCODEC_MORE_STORES(3) WCODEC_MORE_STORES(4) WCODEC_MORE_STORES(5) \
-        WCODEC_MORE_STORES(6) WCODEC_MORE_STORES(7)
+    WCODEC_MORE_STORES(2) \
+    WCODEC_MORE_STORES(3) WCODEC_MORE_STORES(4) WCODEC_MORE_STORES(5) WCODEC_MORE_STORES(6) \
+        WCODEC_MORE_STORES(7)
 #elif WCODEC_PLACES == 72
 #define WCODEC_PLACE_PARAMETERS \
     WCODEC_EIGHT(WCODEC_PLACE_PARAMETER, 0) WCODEC_SIXTY_FOUR(WCODEC_PLACE_PARAMETER, 00)
@@ -101,21 +103,21 @@ typedef __global uint8_t *__local *wcodec_places;
 #elif defined(WCODEC_OPENCL_SUBGROUP)
 #define WCODEC_OPENCL_LANES(work) \
     const uint32_t number = get_sub_group_id(); \
-    (work).binding.lane = get_sub_group_local_id();
+    (work).warp.lane = get_sub_group_local_id();
 #elif defined(WCODEC_OPENCL_LOCAL)
 #define WCODEC_OPENCL_LANES(work) \
     __local uint32_t cells[3]; \
     const uint32_t number = 0; \
-    (work).binding.lane = (uint32_t)get_local_id(0); \
-    (work).binding.cells = cells; \
-    (work).binding.turn = 0; \
-    if ((work).binding.lane == 0) \
+    (work).warp.lane = (uint32_t)get_local_id(0); \
+    (work).warp.cells = cells; \
+    (work).warp.turn = 0; \
+    if ((work).warp.lane == 0) \
         cells[0] = 0; \
     barrier(CLK_LOCAL_MEM_FENCE);
 #else
 #define WCODEC_OPENCL_LANES(work) \
     const uint32_t number = (uint32_t)get_local_id(0) / 32; \
-    (work).binding.lane = (uint32_t)get_local_id(0) & 31;
+    (work).warp.lane = (uint32_t)get_local_id(0) & 31;
 #endif
 
 /* Descriptors are in the block, and behind them a fault for each tile; `told` is a word in the
@@ -149,16 +151,16 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
     /* a tile's streams have the same places */
     const __global struct wcodec_stream_job *stream =
         (const __global struct wcodec_stream_job *)(block + job->runs);
-    work.binding.block = block;
-    work.binding.states = WCODEC_PLACE(stream->states);
-    work.binding.words = WCODEC_PLACE(stream->words);
-    work.binding.raw = WCODEC_PLACE(job->raw);
-    work.binding.positions = WCODEC_PLACE(stream->positions);
-    work.binding.values = WCODEC_PLACE(stream->values);
-    work.binding.out = WCODEC_PLACE(job->out);
+    work.warp.block = block;
+    work.warp.states = WCODEC_PLACE(stream->states);
+    work.warp.words = WCODEC_PLACE(stream->words);
+    work.warp.raw = WCODEC_PLACE(job->raw);
+    work.warp.positions = WCODEC_PLACE(stream->positions);
+    work.warp.values = WCODEC_PLACE(stream->values);
+    work.warp.out = WCODEC_PLACE(job->out);
     const uint32_t fault = wcodec_decode_tile(&work, job, launch.parts);
 #ifndef WCODEC_OPENCL_LOOPS
-    if (work.binding.lane != 0)
+    if (work.warp.lane != 0)
         return;
 #endif
     if (fault)

@@ -4,7 +4,7 @@
 /* Elements of lossy tensors from coefficients: those that the kernels of tiles have left in scratch
  * memory, shared out as in blocks.cl, or those that are being decoded (lossy_streams.cl). */
 #if defined(WCODEC_LOSSY) || defined(WCODEC_LOSSY_FUSED)
-#include "backends/common/lossy.h"
+#include "backends/kernels/lossy.h"
 #endif
 
 #ifdef WCODEC_LOSSY
@@ -35,9 +35,9 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(WCODEC_OPENCL_PARAMETERS)
         (const __global struct wcodec_blocks_job *)(block + launch.jobs) + tile;
     const __global struct wcodec_view_job *view =
         (const __global struct wcodec_view_job *)(block + job->view);
-    work.binding.block = block;
-    work.binding.raw = WCODEC_PLACE(job->residuals);
-    work.binding.out = WCODEC_PLACE(view->out);
+    work.warp.block = block;
+    work.warp.raw = WCODEC_PLACE(job->residuals);
+    work.warp.out = WCODEC_PLACE(view->out);
     wcodec_lossy_open(&work, job);
 #ifdef WCODEC_OPENCL_LOOPS
     wcodec_lossy_of_tile(&work, job, WCODEC_BLOCKS_FIRST, work.wide);
@@ -118,7 +118,7 @@ wcodec_lossy_plain_words(struct wcodec_fast *f, __local struct wcodec_lossy_room
                    : symbols[i] | constants;
     wcodec_raw_put(room, g, groups, f->x, lane, WORDS * count, o);
 #if WORDS == 2
-    if (wcodec_ballot(&f->w->binding, upper->position - g * 128 < 128 * count)) {
+    if (wcodec_ballot(&f->w->warp, upper->position - g * 128 < 128 * count)) {
         __local uint32_t *words = room->words + 2 * lane;
         wcodec_local_order();
         WCODEC_UNROLL
@@ -227,7 +227,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_plain(struct wcodec_fast *f,
                 wcodec_ring_look(&f->ring);
             s[k] = wcodec_lossy_group(f, f->table);
         }
-        if (wcodec_ballot(&f->w->binding, outlier->position - g * 128 < 512)) {
+        if (wcodec_ballot(&f->w->warp, outlier->position - g * 128 < 512)) {
             WCODEC_UNROLL
             for (uint32_t k = 0; k < 4; k++)
                 words[32 * k] = s[k];
@@ -316,7 +316,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_tile(struct wcodec_tile_work *w, ui
     wcodec_lossy_list_open(
         room->lists, WCODEC_PLACE(job->positions) + WCODEC_PLACE_OFFSET(job->positions),
         WCODEC_PLACE(job->values) + WCODEC_PLACE_OFFSET(job->values), job->outliers);
-    work.binding.block = current->block;
+    work.warp.block = current->block;
     work.view = &room->view;
     work.wide = WCODEC_LOSSY_FUSED - 1;
 #if WCODEC_LOSSY_RAW || WCODEC_LOSSY_FUSED == 2
@@ -350,16 +350,16 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_tile(struct wcodec_tile_work *w, ui
     const bool coded =
         wcodec_upper_open(&u, upper, set, current->block, places, f.table, lane, room);
     const uint32_t low_start =
-        wcodec_ballot(&w->binding, f.x < WCODEC_STATE_LOW || u.x < WCODEC_STATE_LOW);
+        wcodec_ballot(&w->warp, f.x < WCODEC_STATE_LOW || u.x < WCODEC_STATE_LOW);
     bool changed = true;
 #else
-    const uint32_t low_start = wcodec_ballot(&w->binding, f.x < WCODEC_STATE_LOW);
+    const uint32_t low_start = wcodec_ballot(&w->warp, f.x < WCODEC_STATE_LOW);
 #endif
     wcodec_ring_wait();
     wcodec_local_order();
     outlier = wcodec_lossy_ask(room->lists, lane);
     work.format = work.view->format;
-    work.binding.out = WCODEC_PLACE(work.view->out);
+    work.warp.out = WCODEC_PLACE(work.view->out);
 #if WCODEC_LOSSY_FUSED == 2
     upper_outlier = wcodec_lossy_ask(room->lists + 1, lane);
 #endif
@@ -418,8 +418,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_tile(struct wcodec_tile_work *w, ui
     words_bad = words_bad || (coded && room->upper_used != room->upper_count);
     good = wcodec_lossy_list_good(w, room->lists + 1, job->elements, 8 - raw) && good;
 #endif
-    const uint32_t end_bad = wcodec_ballot(&w->binding, bad_end);
-    const uint32_t check = wcodec_add_lanes(&w->binding, wcodec_check_share(f.sum, lane));
+    const uint32_t end_bad = wcodec_ballot(&w->warp, bad_end);
+    const uint32_t check = wcodec_add_lanes(&w->warp, wcodec_check_share(f.sum, lane));
     return low_start                                ? 1
            : words_bad                              ? 2
            : end_bad                                ? 3

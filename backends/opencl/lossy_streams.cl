@@ -78,7 +78,7 @@ WCODEC_DEVICE_FUNCTION bool wcodec_lossy_patch(struct wcodec_tile_work *w,
                                                struct wcodec_lossy_outlier *o, uint32_t first,
                                                uint32_t elements, __local uint8_t *to)
 {
-    uint32_t lanes = wcodec_ballot(&w->binding, o->position - first < elements);
+    uint32_t lanes = wcodec_ballot(&w->warp, o->position - first < elements);
     if (lanes == 0)
         return false;
     const uint32_t lane = WCODEC_THREAD_LANE(w);
@@ -91,7 +91,7 @@ WCODEC_DEVICE_FUNCTION bool wcodec_lossy_patch(struct wcodec_tile_work *w,
         list->done = done;
         wcodec_local_order();
         *o = wcodec_lossy_ask(list, lane);
-        lanes = wcodec_ballot(&w->binding, o->position - first < elements);
+        lanes = wcodec_ballot(&w->warp, o->position - first < elements);
     } while (lanes != 0);
     return true;
 }
@@ -106,7 +106,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_patch_upper(struct wcodec_tile_work *w,
                                                      __local uint16_t *to)
 {
     const uint32_t lane = WCODEC_THREAD_LANE(w);
-    uint32_t lanes = wcodec_ballot(&w->binding, o->position - first < elements);
+    uint32_t lanes = wcodec_ballot(&w->warp, o->position - first < elements);
     while (lanes != 0) {
         const uint32_t done = list->done + WCODEC_POPCOUNT(lanes);
         wcodec_local_order();
@@ -116,7 +116,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_patch_upper(struct wcodec_tile_work *w,
         list->done = done;
         wcodec_local_order();
         *o = wcodec_lossy_ask(list, lane);
-        lanes = wcodec_ballot(&w->binding, o->position - first < elements);
+        lanes = wcodec_ballot(&w->warp, o->position - first < elements);
     }
 }
 #endif
@@ -130,7 +130,7 @@ WCODEC_DEVICE_FUNCTION bool wcodec_lossy_list_good(struct wcodec_tile_work *w,
     for (uint32_t i = WCODEC_THREAD_LANE(w); i < list->count; i += 32)
         good = good && list->positions[i] < elements && list->values[i] >> width == 0 &&
                (i == 0 || list->positions[i - 1] < list->positions[i]);
-    return wcodec_ballot(&w->binding, !good) == 0;
+    return wcodec_ballot(&w->warp, !good) == 0;
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_lossy_copy(const __global uint8_t *from, uint32_t size,
@@ -268,7 +268,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_upper_group(struct wcodec_fast *f, struct
         u->x = wcodec_p8_step(u->x, s[i]);
         if (i % 2) {
             const bool low = u->x < WCODEC_STATE_LOW;
-            const uint32_t mask = wcodec_ballot(&f->w->binding, low),
+            const uint32_t mask = wcodec_ballot(&f->w->warp, low),
                            word =
                                room->window[(*used + WCODEC_POPCOUNT(mask & f->lanes_below)) & 127];
             u->x = low ? u->x << 16 | word : u->x;
@@ -286,8 +286,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_upper_groups(struct wcodec_fast *f, struct wc
 {
     const uint32_t entry = wcodec_upper_entry(f, u, room, u->number * 256),
                    run = u->number * 4 | (entry >> 24 == 0);
-    const bool fill = wcodec_ballot(&f->w->binding, changed || run != u->run) != 0;
-    uint32_t coded = wcodec_ballot(&f->w->binding, !(run & 1)) & 0xffffu, used = room->upper_used;
+    const bool fill = wcodec_ballot(&f->w->warp, changed || run != u->run) != 0;
+    uint32_t coded = wcodec_ballot(&f->w->warp, !(run & 1)) & 0xffffu, used = room->upper_used;
     u->run = run;
     room->upper_run[lane % 16] = run | entry << 24;
     wcodec_local_order();

@@ -5,8 +5,8 @@
 #ifndef WCODEC_OPENCL_OPENCL_H
 #define WCODEC_OPENCL_OPENCL_H
 
-#include "backends/common/few.h"
-#include "backends/common/plan.h"
+#include "backends/gpu/few.h"
+#include "backends/gpu/plan.h"
 #include "backends/opencl/driver.h"
 #include "backends/opencl/launch.h"
 
@@ -27,7 +27,7 @@ struct wcodec_backend_state {
     struct wcodec_opencl_place places[WCODEC_OPENCL_DEVICES_MAX]; /* GPUs first, CPUs last */
 };
 
-/* How the 32 lanes of a tile run: backends/common/dialect.h. */
+/* How the 32 lanes of a tile run: backends/kernels/dialect.h. */
 enum wcodec_opencl_variant {
     WCODEC_VARIANT_LOOPS,
     WCODEC_VARIANT_LOCAL,

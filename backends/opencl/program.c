@@ -21,7 +21,7 @@ enum {
     PLACES_MOST = 520,
     RING_ROOM = 1792, /* of a tile: backends/opencl/ring.cl */
     TABLES = 16384,
-    STAGE = 2256,      /* of a tile, in fused kernels: backends/common/stage.h */
+    STAGE = 2256,      /* of a tile, in fused kernels: backends/kernels/stage.h */
     FAST_EXTRA = 256,  /* what else is in local memory */
     BLOCKS_ITEMS = 128 /* of the kernels of blocks: a tile has eight units at least to share */
 };

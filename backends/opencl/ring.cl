@@ -5,7 +5,7 @@
  * pass. NVIDIA's compiler takes PTX for what OpenCL C does not say: addresses of 32 bits, copies
  * that no register waits for, one predicate for ballot and fetch, hints for the caches. */
 #ifdef WCODEC_SHAPE
-#include "backends/common/tile.h"
+#include "backends/kernels/tile.h"
 
 #ifdef WCODEC_OPENCL_NVIDIA
 #define WCODEC_LOCAL_BASE(pointer) ((uint32_t)(ulong)(pointer))
@@ -95,7 +95,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_prefetch(const __global uint8_t *from)
 #define wcodec_shuffle(v, from) sub_group_broadcast(v, from) /* of the same lane for all */
 #endif
 #define WCODEC_LOCAL_BASE(pointer) 0u
-#define WCODEC_THREAD_LANE(w) (w)->binding.lane
+#define WCODEC_THREAD_LANE(w) (w)->warp.lane
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_local_entry(__local uint8_t *local_memory, uint32_t table,
                                                    uint32_t index, const uint32_t step)
@@ -333,7 +333,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_renormalise(struct wcodec_tile_work *w, struc
     r->at = at;
 #else
     const bool low = *state < WCODEC_STATE_LOW;
-    const uint32_t mask = wcodec_ballot(&w->binding, low);
+    const uint32_t mask = wcodec_ballot(&w->warp, low);
     const uint32_t word = *(const __local ushort *)(r->local_memory + r->at +
                                                     2 * WCODEC_POPCOUNT(mask & lanes_below));
     *state = low ? *state << 16 | word : *state;

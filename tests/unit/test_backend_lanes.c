@@ -7,8 +7,8 @@
 #include "support_blocks.h"
 #include "support_tiles.h"
 
-#include "backends/common/emulate.h"
-#include "backends/common/plan.h"
+#include "backends/emulate/emulate.h"
+#include "backends/gpu/plan.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -32,22 +32,23 @@ static void decode(const struct wcodec_tiles *tiles, uint8_t *payload, uint64_t 
     struct wcodec_memory memory = {payload}, to = {out};
     struct wcodec_job job = {
         .tiles = tiles, .first = first, .count = count, .memory = &to, .verify = true};
-    struct wcodec_plan plan;
+    struct wcodec_gpu_plan plan;
     wcodec_error err;
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
         job.places[a] = (struct wcodec_area_place){&memory, 0, 0, tiles->payload_size};
-    assert_int_equal(wcodec_plan_measure(&host, &job, 1, 0, &plan, &err), WCODEC_OK);
+    assert_int_equal(wcodec_gpu_plan_measure(&host, &job, 1, 0, &plan, &err), WCODEC_OK);
     /* Addresses of descriptors are those of a copy, as on a device: of exactly the size that was
      * announced. */
     uint8_t *block = malloc(plan.size);
-    assert_int_equal(wcodec_plan_build(&plan, &job, 1, (uint64_t)(uintptr_t)block, address, &err),
-                     WCODEC_OK);
+    assert_int_equal(
+        wcodec_gpu_plan_build(&plan, &job, 1, (uint64_t)(uintptr_t)block, address, &err),
+        WCODEC_OK);
     memcpy(block, plan.block, plan.size);
     assert_int_equal(plan.runs[WCODEC_KERNEL_GENERIC].count, count);
     const struct wcodec_tile_job *jobs = (const void *)block;
     for (uint64_t i = 0; i < count; i++)
         faults[jobs[i].slot & 0x7fffffff] = wcodec_emulate_tile(&jobs[i], block);
-    wcodec_plan_free(&plan);
+    wcodec_gpu_plan_free(&plan);
     free(block);
 }
 
@@ -167,7 +168,7 @@ static unsigned compare_few(const struct support_tensor *x)
 {
     struct wcodec_tiles *tiles;
     struct wcodec_view view;
-    struct wcodec_plan plan;
+    struct wcodec_gpu_plan plan;
     wcodec_error err;
     const struct wcodec_tiling *t = &x->tiling;
     const bool p8 = t->fields[t->coded[0]].profile == WCODEC_P8;
@@ -182,10 +183,10 @@ static unsigned compare_few(const struct support_tensor *x)
     job.tiles = tiles;
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
         job.places[a] = (struct wcodec_area_place){&memory, 0, 0, tiles->payload_size};
-    assert_int_equal(wcodec_plan_measure(&host, &job, 1, ~(uint64_t)0, &plan, &err), WCODEC_OK);
+    assert_int_equal(wcodec_gpu_plan_measure(&host, &job, 1, ~(uint64_t)0, &plan, &err), WCODEC_OK);
     plan.block = malloc(plan.size); /* lent */
     assert_int_equal(
-        wcodec_plan_build(&plan, &job, 1, (uint64_t)(uintptr_t)plan.block, address, &err),
+        wcodec_gpu_plan_build(&plan, &job, 1, (uint64_t)(uintptr_t)plan.block, address, &err),
         WCODEC_OK);
     const struct wcodec_tile_job *jobs = (const void *)plan.block;
     unsigned count = 0;
@@ -208,7 +209,7 @@ static unsigned compare_few(const struct support_tensor *x)
             free(steps);
         }
     free(plan.block);
-    wcodec_plan_free(&plan);
+    wcodec_gpu_plan_free(&plan);
     free(out);
     wcodec_tiles_free(tiles);
     return count;
@@ -229,7 +230,7 @@ static void test_few(void **state)
         for (unsigned k = 0; k < 4; k++) {
             const uint64_t prefix = x.tiling.prefix_size, from = k == 3 ? 0 : prefix,
                            size = k == 3 ? prefix : x.payload_size - prefix;
-            if (wcodec_plan_kernel(&x.tiling) != WCODEC_KERNEL_GENERIC &&
+            if (wcodec_gpu_plan_kernel(&x.tiling) != WCODEC_KERNEL_GENERIC &&
                 !x.tiling.fields[x.tiling.coded[0]].run_log2)
                 compared += compare_few(&x);
             if (size > 0)
@@ -248,7 +249,7 @@ static void compare_blocks(uint64_t *seed, const struct support_tensor *x,
 {
     enum { GUARD = 64 };
     struct wcodec_tiles *tiles;
-    struct wcodec_plan plan;
+    struct wcodec_gpu_plan plan;
     wcodec_error err;
     struct wcodec_memory memory = {x->payload}, to;
     struct wcodec_job job = {.memory = &to, .verify = true};
@@ -269,11 +270,12 @@ static void compare_blocks(uint64_t *seed, const struct support_tensor *x,
     job.destination = offset;
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
         job.places[a] = (struct wcodec_area_place){&memory, 0, 0, tiles->payload_size};
-    assert_int_equal(wcodec_plan_measure(&host, &job, 1, 0, &plan, &err), WCODEC_OK);
+    assert_int_equal(wcodec_gpu_plan_measure(&host, &job, 1, 0, &plan, &err), WCODEC_OK);
     uint8_t *block = malloc(plan.size), *scratch = malloc(plan.scratch_size);
     plan.scratch = (uint64_t)(uintptr_t)scratch;
-    assert_int_equal(wcodec_plan_build(&plan, &job, 1, (uint64_t)(uintptr_t)block, address, &err),
-                     WCODEC_OK);
+    assert_int_equal(
+        wcodec_gpu_plan_build(&plan, &job, 1, (uint64_t)(uintptr_t)block, address, &err),
+        WCODEC_OK);
     memcpy(block, plan.block, plan.size);
     for (uint64_t i = 0; i < job.count; i++)
         assert_int_equal(
@@ -283,12 +285,12 @@ static void compare_blocks(uint64_t *seed, const struct support_tensor *x,
     for (uint64_t i = 0; i < job.count; i++)
         (b->is_lossy ? wcodec_emulate_lossy : wcodec_emulate_blocks)(
             (const struct wcodec_blocks_job *)(const void *)(block + plan.blocks) + i);
-    assert_int_equal(wcodec_plan_bytes(&job), size);
+    assert_int_equal(wcodec_gpu_plan_bytes(&job), size);
     for (uint64_t i = 0; i < size + 2 * GUARD; i++)
         if (out[i] != (i < offset || i >= offset + size ? 0xee : b->data[job.begin + i - offset]))
             fail_msg("byte %llu of %llu to %llu", (unsigned long long)i,
                      (unsigned long long)job.begin, (unsigned long long)job.end);
-    wcodec_plan_free(&plan);
+    wcodec_gpu_plan_free(&plan);
     free(scratch);
     free(block);
     free(out);
@@ -302,7 +304,7 @@ static void compare_fused(uint64_t *seed, const struct support_tensor *x,
                           const struct support_blocks *b, unsigned *seen)
 {
     struct wcodec_tiles *tiles;
-    struct wcodec_plan plan, general;
+    struct wcodec_gpu_plan plan, general;
     wcodec_error err;
     const struct wcodec_tiling *t = &x->tiling;
     uint8_t *payload = malloc(x->payload_size + 1), *out = malloc(b->size),
@@ -329,15 +331,17 @@ static void compare_fused(uint64_t *seed, const struct support_tensor *x,
     wcodec_view_whole(payload, &view);
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
         job.places[a] = (struct wcodec_area_place){&memory, 0, 0, tiles->payload_size};
-    assert_int_equal(wcodec_plan_measure(&host, &job, 1, ~(uint64_t)0, &plan, &err), WCODEC_OK);
-    assert_int_equal(wcodec_plan_measure(&host, &job, 1, 0, &general, &err), WCODEC_OK);
+    assert_int_equal(wcodec_gpu_plan_measure(&host, &job, 1, ~(uint64_t)0, &plan, &err), WCODEC_OK);
+    assert_int_equal(wcodec_gpu_plan_measure(&host, &job, 1, 0, &general, &err), WCODEC_OK);
     uint8_t *block = malloc(plan.size), *other = malloc(general.size),
             *scratch = malloc(general.scratch_size);
     plan.scratch = general.scratch = (uint64_t)(uintptr_t)scratch;
-    assert_int_equal(wcodec_plan_build(&plan, &job, 1, (uint64_t)(uintptr_t)block, address, &err),
-                     WCODEC_OK);
     assert_int_equal(
-        wcodec_plan_build(&general, &job, 1, (uint64_t)(uintptr_t)other, address, &err), WCODEC_OK);
+        wcodec_gpu_plan_build(&plan, &job, 1, (uint64_t)(uintptr_t)block, address, &err),
+        WCODEC_OK);
+    assert_int_equal(
+        wcodec_gpu_plan_build(&general, &job, 1, (uint64_t)(uintptr_t)other, address, &err),
+        WCODEC_OK);
     memcpy(block, plan.block, plan.size);
     memcpy(other, general.block, general.size);
     for (uint32_t i = 0; i < plan.segment_count; i++)
@@ -378,8 +382,8 @@ static void compare_fused(uint64_t *seed, const struct support_tensor *x,
     }
     if (good)
         assert_memory_equal(out, b->data, b->size);
-    wcodec_plan_free(&plan);
-    wcodec_plan_free(&general);
+    wcodec_gpu_plan_free(&plan);
+    wcodec_gpu_plan_free(&general);
     free(block);
     free(other);
     free(scratch);
@@ -400,7 +404,7 @@ static void test_fused(void **state)
         struct support_tensor x;
         struct support_blocks b;
         support_blocks_make(&seed, &x, &b);
-        if (wcodec_plan_fused(&(struct wcodec_job){
+        if (wcodec_gpu_plan_fused(&(struct wcodec_job){
                 .tiles = &(struct wcodec_tiles){.tiling = &x.tiling}, .blocks = &b.blocks}) !=
             WCODEC_KERNEL_GENERIC)
             compare_fused(&seed, &x, &b, seen);

@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "backends/common/emulate.h"
+#include "backends/emulate/emulate.h"
 
-#include "backends/common/few_step.h"
-#include "backends/common/fused.h"
-#include "backends/common/lossy.h"
-#include "backends/common/tile.h"
+#include "backends/kernels/few_step.h"
+#include "backends/kernels/fused.h"
+#include "backends/kernels/lossy.h"
+#include "backends/kernels/tile.h"
 
 uint32_t wcodec_emulate_tile(const struct wcodec_tile_job *job, const uint8_t *block)
 {

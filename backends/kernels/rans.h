@@ -3,10 +3,10 @@
 
 /* Constants, table entries, the rANS step and the tile check (doc/format.md 2.2, 2.3, 2.6), for
  * every dialect. */
-#ifndef WCODEC_COMMON_RANS_H
-#define WCODEC_COMMON_RANS_H
+#ifndef WCODEC_KERNELS_RANS_H
+#define WCODEC_KERNELS_RANS_H
 
-#include "backends/common/dialect.h"
+#include "backends/kernels/dialect.h"
 #include "lib/coding/check_key.h"
 
 #define WCODEC_STATE_LOW 0x10000u /* a state below this takes a word */

@@ -3,11 +3,11 @@
 
 /* Tiles of residuals of bytes that become elements while they are decoded: a unit (stage.h) at a
  * time is in the stage, and its outliers are put in there. */
-#ifndef WCODEC_COMMON_FUSED_H
-#define WCODEC_COMMON_FUSED_H
+#ifndef WCODEC_KERNELS_FUSED_H
+#define WCODEC_KERNELS_FUSED_H
 
-#include "backends/common/blocks.h"
-#include "backends/common/rans.h"
+#include "backends/kernels/blocks.h"
+#include "backends/kernels/rans.h"
 
 #define WCODEC_NO_POSITION 0xffffffffu
 #define WCODEC_BAD_OUTLIER 0x1000000u

@@ -4,10 +4,10 @@
 /* What a host tells a kernel: built from validated structures (lib/coding/tiling.h), copied to the
  * device once, read by all dialects. Addresses are the device's; a backend that binds buffers makes
  * them offsets from what it binds. */
-#ifndef WCODEC_COMMON_JOBS_H
-#define WCODEC_COMMON_JOBS_H
+#ifndef WCODEC_KERNELS_JOBS_H
+#define WCODEC_KERNELS_JOBS_H
 
-#include "backends/common/dialect.h"
+#include "backends/kernels/dialect.h"
 
 /* One coded field of one tile, for the generic kernel. */
 struct wcodec_stream_job {
@@ -97,7 +97,7 @@ struct wcodec_tensor_job {
     uint32_t coded;
     uint32_t planes;
     uint32_t pieces;
-    uint32_t bytes; /* 16 bits, one or two fields coded: backends/common/bytes.h */
+    uint32_t bytes; /* 16 bits, one or two fields coded: backends/kernels/bytes.h */
     uint32_t pad;
     struct wcodec_field_job field[8];
     struct wcodec_plane_job plane[6];
@@ -118,7 +118,7 @@ struct wcodec_view_job {
     uint32_t index_bits; /* of a number of a mode */
     uint32_t wide;       /* what tiles have is 16 bits wide? */
     uint32_t row_scales; /* lossy: a scale for each row? */
-    uint32_t format;     /* lossy: of elements (backends/common/lossy.h) */
+    uint32_t format;     /* lossy: of elements (backends/kernels/lossy.h) */
     uint32_t plain;      /* lossy: elements in their order, no blocks */
     uint32_t order;      /* lossy: of a block's coefficients (lib/coding/transform.h) */
     uint8_t mode[16];    /* by number */

@@ -4,11 +4,11 @@
 /* From jobs of the backend interface to what kernels read: chooses each tile's kernel, orders tiles
  * by kernel and tables, and writes one block of descriptors, in which addresses are the device's.
  * Host code, for every GPU backend. */
-#ifndef WCODEC_COMMON_PLAN_H
-#define WCODEC_COMMON_PLAN_H
+#ifndef WCODEC_GPU_PLAN_H
+#define WCODEC_GPU_PLAN_H
 
 #include "backends/backend.h"
-#include "backends/common/jobs.h"
+#include "backends/kernels/jobs.h"
 
 /* Kernels: one generic, and fast ones by shape, coding and whether an offset is subtracted. */
 enum {
@@ -70,7 +70,7 @@ struct wcodec_segment {
     uint32_t count;
 };
 
-struct wcodec_plan {
+struct wcodec_gpu_plan {
     const struct wcodec_host *host;
     uint64_t tiles; /* of all jobs: a fault each, in the order of the jobs */
     uint64_t size;  /* bytes of the block */
@@ -97,45 +97,45 @@ struct wcodec_plan {
 /* Where memory is, as kernels see it. */
 typedef uint64_t wcodec_address_function(const struct wcodec_memory *memory);
 
-#define WCODEC_PLAN_ANY_TILE ((uint64_t)1 << 63)
-_Static_assert(WCODEC_KERNELS <= 63, "a bit for each kernel below WCODEC_PLAN_ANY_TILE");
+#define WCODEC_GPU_PLAN_ANY_TILE ((uint64_t)1 << 63)
+_Static_assert(WCODEC_KERNELS <= 63, "a bit for each kernel below WCODEC_GPU_PLAN_ANY_TILE");
 
 /* First the sizes: *plan->size and *plan->scratch_size bytes of the device are needed, aligned to
- * 256. kernels: bit k is set if kernel k is there; WCODEC_PLAN_ANY_TILE if they take tiles that are
- * not whole, and any destination (fused ones do). */
-wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs,
-                                  size_t count, uint64_t kernels, struct wcodec_plan *plan,
-                                  wcodec_error *err);
+ * 256. kernels: bit k is set if kernel k is there; WCODEC_GPU_PLAN_ANY_TILE if they take tiles that
+ * are not whole, and any destination (fused ones do). */
+wcodec_status wcodec_gpu_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs,
+                                      size_t count, uint64_t kernels, struct wcodec_gpu_plan *plan,
+                                      wcodec_error *err);
 /* Then the block, for a place at `address`. */
-wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs,
-                                size_t count, uint64_t address, wcodec_address_function *place,
-                                wcodec_error *err);
-void wcodec_plan_free(struct wcodec_plan *plan);
+wcodec_status wcodec_gpu_plan_build(struct wcodec_gpu_plan *plan, const struct wcodec_job *jobs,
+                                    size_t count, uint64_t address, wcodec_address_function *place,
+                                    wcodec_error *err);
+void wcodec_gpu_plan_free(struct wcodec_gpu_plan *plan);
 
 /* Cut tiles [first, first + count) of one kernel, which begin in *segments, for `groups`
  * work-groups at most: group g takes parts [numbers[g], numbers[g + 1]). Few segments are cut into
  * a part a group, so that it has one set of tables; many are not: then all groups have as many
  * tiles. Returns the number of groups; *tiles is how many one has at most. Room is needed for
  * `groups` parts and one a segment, and groups + 1 numbers. */
-uint32_t wcodec_plan_cut(const struct wcodec_segment *segments, uint32_t first, uint32_t count,
-                         uint32_t groups, struct wcodec_part *parts, uint32_t *numbers,
-                         uint32_t *tiles);
+uint32_t wcodec_gpu_plan_cut(const struct wcodec_segment *segments, uint32_t first, uint32_t count,
+                             uint32_t groups, struct wcodec_part *parts, uint32_t *numbers,
+                             uint32_t *tiles);
 
 /* What came of a job: `faults` are its tiles'. */
-struct wcodec_job_result wcodec_plan_result(const struct wcodec_job *job,
-                                            const volatile uint32_t *faults);
+struct wcodec_job_result wcodec_gpu_plan_result(const struct wcodec_job *job,
+                                                const volatile uint32_t *faults);
 /* Bytes at a job's destination. */
-uint64_t wcodec_plan_bytes(const struct wcodec_job *job);
+uint64_t wcodec_gpu_plan_bytes(const struct wcodec_job *job);
 
 /* The kernel that decodes whole tiles of such a tensor in mode 0; WCODEC_KERNEL_GENERIC where none
  * is made for it. */
-unsigned wcodec_plan_kernel(const struct wcodec_tiling *tiling);
+unsigned wcodec_gpu_plan_kernel(const struct wcodec_tiling *tiling);
 /* The fused kernel of a job's tiles in mode 0; likewise. */
-unsigned wcodec_plan_fused(const struct wcodec_job *job);
+unsigned wcodec_gpu_plan_fused(const struct wcodec_job *job);
 /* The kernel of a job's whole tiles, of those that there are. */
-unsigned wcodec_plan_job_kernel(const struct wcodec_job *job, uint64_t kernels);
+unsigned wcodec_gpu_plan_job_kernel(const struct wcodec_job *job, uint64_t kernels);
 /* Does fused kernel `kernel`, if it is one, make elements of the tile? */
-bool wcodec_plan_is_fused(const struct wcodec_job *job, unsigned kernel, uint64_t kernels,
-                          uint64_t tile);
+bool wcodec_gpu_plan_is_fused(const struct wcodec_job *job, unsigned kernel, uint64_t kernels,
+                              uint64_t tile);
 
 #endif

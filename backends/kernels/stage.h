@@ -9,10 +9,10 @@
  * through the rows one behind the other, each lane a row behind its left neighbour.
  *
  * Modes are validated by the host. Residuals may be anything: nothing is addressed by them. */
-#ifndef WCODEC_COMMON_STAGE_H
-#define WCODEC_COMMON_STAGE_H
+#ifndef WCODEC_KERNELS_STAGE_H
+#define WCODEC_KERNELS_STAGE_H
 
-#include "backends/common/jobs.h"
+#include "backends/kernels/jobs.h"
 
 /* Words of a unit, with four more behind each 64, so that lanes of different blocks find their
  * words in different banks. */
@@ -51,7 +51,7 @@ struct WCODEC_ALIGNED_16 wcodec_stage {
 
 /* What all lanes share. */
 struct wcodec_blocks_work {
-    WCODEC_BINDING
+    WCODEC_WARP_MEMBER
     WCODEC_LOCAL struct wcodec_stage *stage;
     uint32_t wide;       /* 16-bit elements? */
     uint32_t words_log2; /* words of a row of a block: 2 or 3 */

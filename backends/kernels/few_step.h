@@ -4,10 +4,10 @@
 /* What a word does to the lane that takes it, worked out before the lane's state is known, for
  * kernels of few tiles (backends/cuda/few.cuh). The state before is x < 2^16; with the word it is x
  * << 16 | word, of which the lowest bits, and so the table's entries, are the word's. */
-#ifndef WCODEC_COMMON_FEW_STEP_H
-#define WCODEC_COMMON_FEW_STEP_H
+#ifndef WCODEC_KERNELS_FEW_STEP_H
+#define WCODEC_KERNELS_FEW_STEP_H
 
-#include "backends/common/rans.h"
+#include "backends/kernels/rans.h"
 
 /* Behind a tile's last step stand as many that hold nothing: a lane may look at them before it is
  * known that a word is missing. */

@@ -3,10 +3,10 @@
 
 /* Units of blocks: what their modes ask for is done in the stage (stage.h), and then, or on the
  * way, they go to their places. */
-#ifndef WCODEC_COMMON_BLOCKS_H
-#define WCODEC_COMMON_BLOCKS_H
+#ifndef WCODEC_KERNELS_BLOCKS_H
+#define WCODEC_KERNELS_BLOCKS_H
 
-#include "backends/common/stage.h"
+#include "backends/kernels/stage.h"
 
 /* Where a block begins: elements from the tensor's first. */
 struct wcodec_block_place {

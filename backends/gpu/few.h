@@ -3,10 +3,10 @@
 
 /* What kernels for few tiles make a table of pairs from: less to read for all of them at once than
  * the table itself. Host code. */
-#ifndef WCODEC_COMMON_FEW_H
-#define WCODEC_COMMON_FEW_H
+#ifndef WCODEC_GPU_FEW_H
+#define WCODEC_GPU_FEW_H
 
-#include "backends/common/jobs.h"
+#include "backends/kernels/jobs.h"
 
 #include <stdbool.h>
 

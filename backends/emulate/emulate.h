@@ -2,11 +2,11 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The kernels' common code in its C form: what tests and fuzzers run in place of a GPU. */
-#ifndef WCODEC_COMMON_EMULATE_H
-#define WCODEC_COMMON_EMULATE_H
+#ifndef WCODEC_EMULATE_EMULATE_H
+#define WCODEC_EMULATE_EMULATE_H
 
-#include "backends/common/few_step.h"
-#include "backends/common/jobs.h"
+#include "backends/kernels/few_step.h"
+#include "backends/kernels/jobs.h"
 
 /* Decode one tile; returns the fault. block: all descriptors. */
 uint32_t wcodec_emulate_tile(const struct wcodec_tile_job *job, const uint8_t *block);

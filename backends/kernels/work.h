@@ -2,15 +2,15 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* A tile at work, for tile.h and what it is made of. */
-#ifndef WCODEC_COMMON_WORK_H
-#define WCODEC_COMMON_WORK_H
+#ifndef WCODEC_KERNELS_WORK_H
+#define WCODEC_KERNELS_WORK_H
 
-#include "backends/common/jobs.h"
-#include "backends/common/rans.h"
+#include "backends/kernels/jobs.h"
+#include "backends/kernels/rans.h"
 
 /* What all lanes share. */
 struct wcodec_tile_work {
-    WCODEC_BINDING
+    WCODEC_WARP_MEMBER
     const WCODEC_GLOBAL struct wcodec_tile_job *job;
     const WCODEC_GLOBAL struct wcodec_tensor_job *tensor;
     const WCODEC_GLOBAL struct wcodec_stream_job *streams;

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "backends/common/plan.h"
+#include "backends/gpu/plan.h"
 
 #include <inttypes.h>
 
@@ -121,16 +121,16 @@ static uint64_t job_extra(const struct wcodec_job *job)
 /* Bytes of a job's tiles that go through scratch memory. */
 static uint64_t scratch_bytes(const struct wcodec_job *job, uint64_t kernels)
 {
-    const unsigned kernel = wcodec_plan_job_kernel(job, kernels);
+    const unsigned kernel = wcodec_gpu_plan_job_kernel(job, kernels);
     uint64_t count = 0;
     for (uint64_t tile = job->first; tile < job->first + job->count; tile++)
-        count += !wcodec_plan_is_fused(job, kernel, kernels, tile);
+        count += !wcodec_gpu_plan_is_fused(job, kernel, kernels, tile);
     return count * tile_bytes(job->tiles->tiling);
 }
 
-wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs,
-                                  size_t count, uint64_t kernels, struct wcodec_plan *plan,
-                                  wcodec_error *err)
+wcodec_status wcodec_gpu_plan_measure(const struct wcodec_host *host, const struct wcodec_job *jobs,
+                                      size_t count, uint64_t kernels, struct wcodec_gpu_plan *plan,
+                                      wcodec_error *err)
 {
     uint64_t tiles = 0, size = 0, scratch = 0, blocks[2] = {0};
     for (size_t i = 0; i < count; i++) {
@@ -145,16 +145,16 @@ wcodec_status wcodec_plan_measure(const struct wcodec_host *host, const struct w
         return host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%" PRIu64 " tiles in one batch", tiles);
     size += tiles * sizeof(struct wcodec_tile_job) +
             (blocks[0] + blocks[1]) * sizeof(struct wcodec_blocks_job);
-    *plan = (struct wcodec_plan){.host = host,
-                                 .tiles = tiles,
-                                 .size = size,
-                                 .scratch_size = scratch,
-                                 .blocks_room = {(uint32_t)blocks[0], (uint32_t)blocks[1]},
-                                 .kernels = kernels};
+    *plan = (struct wcodec_gpu_plan){.host = host,
+                                     .tiles = tiles,
+                                     .size = size,
+                                     .scratch_size = scratch,
+                                     .blocks_room = {(uint32_t)blocks[0], (uint32_t)blocks[1]},
+                                     .kernels = kernels};
     return WCODEC_OK;
 }
 
-void wcodec_plan_free(struct wcodec_plan *plan)
+void wcodec_gpu_plan_free(struct wcodec_gpu_plan *plan)
 {
     const wcodec_allocator *a = plan->host->allocator;
     if (plan->block && !plan->lent)
@@ -166,7 +166,7 @@ void wcodec_plan_free(struct wcodec_plan *plan)
 }
 
 struct builder {
-    struct wcodec_plan *plan;
+    struct wcodec_gpu_plan *plan;
     uint64_t address; /* of the block */
     uint64_t at;      /* end of what is written */
     wcodec_address_function *place;
@@ -322,11 +322,12 @@ static unsigned tile_kernel(const struct builder *b, const struct wcodec_job *jo
                    kernels = b->plan->kernels; /* scratch memory is aligned */
     const unsigned kernel = s->kernel;
     if (kernel > WCODEC_KERNEL_GENERIC)
-        return wcodec_plan_is_fused(job, kernel, kernels, tile) ? kernel : WCODEC_KERNEL_GENERIC;
+        return wcodec_gpu_plan_is_fused(job, kernel, kernels, tile) ? kernel
+                                                                    : WCODEC_KERNEL_GENERIC;
     if (kernel == WCODEC_KERNEL_GENERIC || !(kernels >> kernel & 1) ||
         job->tiles->streams[tile * t->coded_count].mode != WCODEC_STREAM_RANS)
         return WCODEC_KERNEL_GENERIC;
-    if (!(kernels & WCODEC_PLAN_ANY_TILE) &&
+    if (!(kernels & WCODEC_GPU_PLAN_ANY_TILE) &&
         (wcodec_tile_elements(t, tile) != 1u << t->tile_log2 || out % (4u << t->element_log2)))
         return WCODEC_KERNEL_GENERIC;
     return kernel;
@@ -534,7 +535,7 @@ static void write_job(struct builder *b, const struct wcodec_job *job, struct jo
 
 /* Jobs by kernel, then in the given order, then by table: classes in the order of their number are
  * numbered again in that of their kernels. */
-static void place_classes(struct wcodec_plan *plan, const struct wcodec_job *jobs,
+static void place_classes(struct wcodec_gpu_plan *plan, const struct wcodec_job *jobs,
                           const struct job_state *states, size_t count, uint32_t *counts,
                           uint32_t *starts, uint64_t address)
 {
@@ -562,9 +563,9 @@ static void place_classes(struct wcodec_plan *plan, const struct wcodec_job *job
     }
 }
 
-wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_job *jobs,
-                                size_t count, uint64_t address, wcodec_address_function *place,
-                                wcodec_error *err)
+wcodec_status wcodec_gpu_plan_build(struct wcodec_gpu_plan *plan, const struct wcodec_job *jobs,
+                                    size_t count, uint64_t address, wcodec_address_function *place,
+                                    wcodec_error *err)
 {
     const wcodec_allocator *a = plan->host->allocator;
     const uint64_t blocks = (uint64_t)plan->blocks_room[0] + plan->blocks_room[1];
@@ -583,7 +584,7 @@ wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_jo
                                 count);
     memset(states, 0, count * sizeof *states);
     for (size_t i = 0; i < count; i++) {
-        states[i].kernel = wcodec_plan_job_kernel(&jobs[i], plan->kernels);
+        states[i].kernel = wcodec_gpu_plan_job_kernel(&jobs[i], plan->kernels);
         states[i].first_class = classes;
         states[i].slot = slot;
         slot += jobs[i].count;
@@ -602,7 +603,7 @@ wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_jo
         if (counts)
             a->release(a->opaque, counts);
         a->release(a->opaque, states);
-        wcodec_plan_free(plan);
+        wcodec_gpu_plan_free(plan);
         return plan->host->fail(err, WCODEC_ERROR_MEMORY,
                                 "no memory for the descriptors of %" PRIu64 " tiles", plan->tiles);
     }
@@ -626,8 +627,8 @@ wcodec_status wcodec_plan_build(struct wcodec_plan *plan, const struct wcodec_jo
     return WCODEC_OK;
 }
 
-struct wcodec_job_result wcodec_plan_result(const struct wcodec_job *job,
-                                            const volatile uint32_t *faults)
+struct wcodec_job_result wcodec_gpu_plan_result(const struct wcodec_job *job,
+                                                const volatile uint32_t *faults)
 {
     for (uint64_t i = 0; i < job->count; i++) {
         const uint32_t fault = faults[i];
@@ -637,7 +638,7 @@ struct wcodec_job_result wcodec_plan_result(const struct wcodec_job *job,
     return (struct wcodec_job_result){0, WCODEC_TILE_OK};
 }
 
-uint64_t wcodec_plan_bytes(const struct wcodec_job *job)
+uint64_t wcodec_gpu_plan_bytes(const struct wcodec_job *job)
 {
     if (blocks_kind(job) >= 0)
         return job->end - job->begin;

@@ -5,10 +5,10 @@
  * coefficients, and whatever else has no kernel of its own. What tile.h does for them with all held
  * in registers, two elements a word. It relies on the same of the host, and on raw bits standing in
  * slots as in elements. */
-#ifndef WCODEC_COMMON_BYTES_H
-#define WCODEC_COMMON_BYTES_H
+#ifndef WCODEC_KERNELS_BYTES_H
+#define WCODEC_KERNELS_BYTES_H
 
-#include "backends/common/work.h"
+#include "backends/kernels/work.h"
 
 /* What all lanes share of one of the fields. */
 struct wcodec_byte {

@@ -6,10 +6,10 @@
  * and outliers may be anything: indices of words are compared with their count, table indices
  * masked, loops bounded by the number of elements, and output is addressed by lane and group, but
  * for an outlier's position, which is compared first. */
-#ifndef WCODEC_COMMON_TILE_H
-#define WCODEC_COMMON_TILE_H
+#ifndef WCODEC_KERNELS_TILE_H
+#define WCODEC_KERNELS_TILE_H
 
-#include "backends/common/bytes.h"
+#include "backends/kernels/bytes.h"
 
 /* What a lane has for itself. */
 struct wcodec_lane {
@@ -165,7 +165,7 @@ struct wcodec_outlier_list {
 };
 
 /* The lane that has the element changes it, and the check's sum by as much. Returns false if a
- * position or value is out of range or order. Of w, binding, job and size are used. */
+ * position or value is out of range or order. Of w, warp, job and size are used. */
 WCODEC_DEVICE_FUNCTION bool wcodec_patch(struct wcodec_tile_work *w, struct wcodec_lane *lanes,
                                          const struct wcodec_outlier_list *list)
 {

@@ -38,8 +38,8 @@
  * with loops as in C (WCODEC_OPENCL_LOOPS).
  *
  * Code outside of WCODEC_EACH_LANE is the same for all lanes. Little-endian machines only. */
-#ifndef WCODEC_COMMON_DIALECT_H
-#define WCODEC_COMMON_DIALECT_H
+#ifndef WCODEC_KERNELS_DIALECT_H
+#define WCODEC_KERNELS_DIALECT_H
 
 #if defined(__OPENCL_VERSION__)
 typedef uchar uint8_t;
@@ -87,15 +87,15 @@ typedef ulong uint64_t;
     48 /* an address is an offset in a buffer, whose number stands above it */
 #define WCODEC_PLACE_OFFSET(address) ((address) & (((uint64_t)1 << WCODEC_PLACE_SHIFT) - 1))
 #define WCODEC_AT(w, buffer, type, address) \
-    ((const __global type *)((w)->binding.buffer + WCODEC_PLACE_OFFSET(address)))
+    ((const __global type *)((w)->warp.buffer + WCODEC_PLACE_OFFSET(address)))
 #define WCODEC_AT_OUT(w, type, address) \
-    ((__global type *)((w)->binding.out + WCODEC_PLACE_OFFSET(address)))
+    ((__global type *)((w)->warp.out + WCODEC_PLACE_OFFSET(address)))
 #define WCODEC_BIND(w, buffer, address) \
-    ((w)->binding.buffer = (w)->binding.places[(address) >> WCODEC_PLACE_SHIFT])
-#define WCODEC_BINDING struct wcodec_binding binding;
+    ((w)->warp.buffer = (w)->warp.places[(address) >> WCODEC_PLACE_SHIFT])
+#define WCODEC_WARP_MEMBER struct wcodec_warp warp;
 
 /* What a kernel was given. */
-struct wcodec_binding {
+struct wcodec_warp {
     __global uint8_t *__local *places; /* all buffers, where WCODEC_BIND() is used */
     const __global uint8_t *block;
     const __global uint8_t *states;
@@ -158,7 +158,7 @@ struct wcodec_binding {
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
 #define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
 #define WCODEC_BIND(w, buffer, address) ((void)(w))
-#define WCODEC_BINDING
+#define WCODEC_WARP_MEMBER
 #else
 #include <stdbool.h>
 #include <stdint.h>
@@ -181,7 +181,7 @@ struct wcodec_binding {
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
 #define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
 #define WCODEC_BIND(w, buffer, address) ((void)(w))
-#define WCODEC_BINDING
+#define WCODEC_WARP_MEMBER
 
 static inline uint32_t wcodec_float_bits(float f)
 {
@@ -265,17 +265,17 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_choose_bytes(uint32_t a, uint32_t b, cons
 #define WCODEC_LANE_ROOM 1
 #define WCODEC_SELF 0
 #define WCODEC_EACH_LANE \
-    for (uint32_t lane = w->binding.lane, next_ = lane + 1; next_ > lane; next_ = lane)
+    for (uint32_t lane = w->warp.lane, next_ = lane + 1; next_ > lane; next_ = lane)
 #define WCODEC_BALLOT(mask, condition) \
     do { \
-        const uint32_t lane = w->binding.lane; \
+        const uint32_t lane = w->warp.lane; \
         (void)lane; \
-        (mask) = wcodec_ballot(&w->binding, (condition)); \
+        (mask) = wcodec_ballot(&w->warp, (condition)); \
     } while (0)
 #define WCODEC_ADD_LANES(sum, value) \
     do { \
-        const uint32_t lane = w->binding.lane; \
-        (sum) += wcodec_add_lanes(&w->binding, (value)); \
+        const uint32_t lane = w->warp.lane; \
+        (sum) += wcodec_add_lanes(&w->warp, (value)); \
     } while (0)
 #define WCODEC_ORDER() wcodec_order()
 #define WCODEC_LOCAL_ORDER() wcodec_local_order()
@@ -283,7 +283,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_choose_bytes(uint32_t a, uint32_t b, cons
 #if defined(WCODEC_OPENCL_LOCAL)
 /* Three cells by turns: one is voted in, the next one is cleared, the one before may still be read.
  * So one barrier a vote is enough. The group is one tile, since all must come to each barrier. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_next_cell(struct wcodec_binding *b)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_next_cell(struct wcodec_warp *b)
 {
     const uint32_t cell = b->turn;
     b->turn = cell == 2 ? 0 : cell + 1;
@@ -292,7 +292,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_next_cell(struct wcodec_binding *b)
     return cell;
 }
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_ballot(struct wcodec_binding *b, bool condition)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_ballot(struct wcodec_warp *b, bool condition)
 {
     const uint32_t cell = wcodec_next_cell(b);
     if (condition)
@@ -301,7 +301,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_ballot(struct wcodec_binding *b, bool con
     return b->cells[cell];
 }
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_lanes(struct wcodec_binding *b, uint32_t value)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_lanes(struct wcodec_warp *b, uint32_t value)
 {
     const uint32_t cell = wcodec_next_cell(b);
     atomic_add(&b->cells[cell], value);
@@ -319,7 +319,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_local_order(void)
     barrier(CLK_LOCAL_MEM_FENCE);
 }
 #elif defined(WCODEC_OPENCL_NVIDIA)
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_ballot(struct wcodec_binding *b, bool condition)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_ballot(struct wcodec_warp *b, bool condition)
 {
     uint32_t mask;
     (void)b;
@@ -330,7 +330,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_ballot(struct wcodec_binding *b, bool con
     return mask;
 }
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_lanes(struct wcodec_binding *b, uint32_t value)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_lanes(struct wcodec_warp *b, uint32_t value)
 {
     (void)b;
     for (uint32_t i = 16; i; i /= 2) {
@@ -355,13 +355,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_local_order(void)
 #else
 #pragma OPENCL EXTENSION cl_khr_subgroups : enable
 #pragma OPENCL EXTENSION cl_khr_subgroup_ballot : enable
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_ballot(struct wcodec_binding *b, bool condition)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_ballot(struct wcodec_warp *b, bool condition)
 {
     (void)b;
     return sub_group_ballot(condition).x;
 }
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_lanes(struct wcodec_binding *b, uint32_t value)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_add_lanes(struct wcodec_warp *b, uint32_t value)
 {
     (void)b;
     return sub_group_reduce_add(value);

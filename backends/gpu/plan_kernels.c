@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Which kernel a tile gets. */
-#include "backends/common/plan.h"
+#include "backends/gpu/plan.h"
 
 static int shape_of(const struct wcodec_tiling *t)
 {
@@ -31,7 +31,7 @@ static int shape_of(const struct wcodec_tiling *t)
     return -1;
 }
 
-unsigned wcodec_plan_kernel(const struct wcodec_tiling *t)
+unsigned wcodec_gpu_plan_kernel(const struct wcodec_tiling *t)
 {
     if (t->coded_count != 1)
         return WCODEC_KERNEL_GENERIC;
@@ -57,7 +57,7 @@ static unsigned fused_bytes(const struct wcodec_tiling *t, const struct wcodec_b
     if (t->element_log2 == 0 && t->field_count == 2 && t->coded_count == 1 && t->raw_bits > 0 &&
         t->raw_bits < 4 && f->shift == t->raw_bits && f->profile == WCODEC_PAIRS)
         return WCODEC_FUSED_8_1_PAIRS + t->raw_bits - 1u;
-    switch (wcodec_plan_kernel(t) / 2) {
+    switch (wcodec_gpu_plan_kernel(t) / 2) {
     case WCODEC_SHAPE_8_4 *WCODEC_CODINGS + WCODEC_CODING_PAIRS:
         return WCODEC_FUSED_8_4_PAIRS;
     case WCODEC_SHAPE_8_0 *WCODEC_CODINGS + WCODEC_CODING_P12:
@@ -111,7 +111,7 @@ static unsigned fused_lossy_plain(const struct wcodec_tiling *t)
                                         : WCODEC_KERNEL_GENERIC;
 }
 
-unsigned wcodec_plan_fused(const struct wcodec_job *job)
+unsigned wcodec_gpu_plan_fused(const struct wcodec_job *job)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
     if (job->blocks)
@@ -130,24 +130,24 @@ static bool has_constant_table(const struct wcodec_tiles *tiles)
     return false;
 }
 
-unsigned wcodec_plan_job_kernel(const struct wcodec_job *job, uint64_t kernels)
+unsigned wcodec_gpu_plan_job_kernel(const struct wcodec_job *job, uint64_t kernels)
 {
-    const unsigned fused = wcodec_plan_fused(job);
+    const unsigned fused = wcodec_gpu_plan_fused(job);
     const bool constant = has_constant_table(job->tiles);
     if (fused != WCODEC_KERNEL_GENERIC && kernels >> fused & 1 && (job->lossy || !constant))
         return fused;
-    return constant ? WCODEC_KERNEL_GENERIC : wcodec_plan_kernel(job->tiles->tiling);
+    return constant ? WCODEC_KERNEL_GENERIC : wcodec_gpu_plan_kernel(job->tiles->tiling);
 }
 
 /* Of plain tensors what is above the first coded field must be constant, but for outliers. */
-bool wcodec_plan_is_fused(const struct wcodec_job *job, unsigned kernel, uint64_t kernels,
-                          uint64_t tile)
+bool wcodec_gpu_plan_is_fused(const struct wcodec_job *job, unsigned kernel, uint64_t kernels,
+                              uint64_t tile)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
     if (kernel == WCODEC_FUSED_LOSSY_RAW_P12 && t->coded_count == 2 &&
         job->tiles->streams[2 * tile + 1].mode != WCODEC_STREAM_CONSTANT)
         return false;
-    const bool any = kernels & WCODEC_PLAN_ANY_TILE || kernel < WCODEC_FUSED_8_4_PAIRS;
+    const bool any = kernels & WCODEC_GPU_PLAN_ANY_TILE || kernel < WCODEC_FUSED_8_4_PAIRS;
     return kernel > WCODEC_KERNEL_GENERIC &&
            job->tiles->streams[tile * t->coded_count].mode == WCODEC_STREAM_RANS &&
            (any || wcodec_tile_elements(t, tile) == 1u << t->tile_log2);

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The tiles of one kernel, cut for work-groups. */
-#include "backends/common/plan.h"
+#include "backends/gpu/plan.h"
 
 /* What [first, end) and a segment have in common. */
 static struct wcodec_part clip(const struct wcodec_segment *s, uint32_t first, uint32_t end)
@@ -29,9 +29,9 @@ static uint32_t chunk_of(const struct wcodec_segment *segments, uint32_t first, 
     }
 }
 
-uint32_t wcodec_plan_cut(const struct wcodec_segment *segments, uint32_t first, uint32_t count,
-                         uint32_t groups, struct wcodec_part *parts, uint32_t *numbers,
-                         uint32_t *tiles)
+uint32_t wcodec_gpu_plan_cut(const struct wcodec_segment *segments, uint32_t first, uint32_t count,
+                             uint32_t groups, struct wcodec_part *parts, uint32_t *numbers,
+                             uint32_t *tiles)
 {
     const uint32_t end = first + count;
     uint32_t of = 0, at = 0, part = 0;

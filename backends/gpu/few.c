@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "backends/common/few.h"
-#include "backends/common/rans.h"
+#include "backends/gpu/few.h"
+#include "backends/kernels/rans.h"
 
 #include <string.h>
 
