@@ -7,7 +7,7 @@
  * status 1 if the choice is more than 0.02 % above none, or AR(1) rows above their target. The same
  * tensors each time. */
 #include "bench/gaussian.h"
-#include "container/batch.h"
+#include "write/batch.h"
 #include "core/error.h"
 #include <math.h>
 #include <stdio.h>

@@ -8,8 +8,8 @@
  * a target is missed. */
 #include "bench/gaussian.h"
 #include "bench/timing.h"
-#include "container/batch.h"
-#include "container/safetensors.h"
+#include "write/batch.h"
+#include "format/safetensors.h"
 #include "core/error.h"
 #include "encode/lossy_model.h"
 #include <fcntl.h>

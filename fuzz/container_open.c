@@ -3,7 +3,7 @@
 
 /* A whole .wcodec file; as it is, and with the hashes and sizes of head and tail put right, so that
  * damage reaches the index and what it names. */
-#include "container/index.h"
+#include "format/index.h"
 #include "fuzz/exercise.h"
 #include "fuzz/fuzz.h"
 #include <xxhash.h>

@@ -4,7 +4,7 @@
 /* Any bytes as tensors of any dtype, or as a file, compressed with any options: what comes back
  * must be the same, and not much larger. With loss, it must be as large, and the same where no
  * tensor is said to be approximated. */
-#include "container/index.h"
+#include "format/index.h"
 #include "fuzz/exercise.h"
 #include "fuzz/fuzz.h"
 #include <wcodec/writer.h>

@@ -3,7 +3,7 @@
 
 /* u32 bytes of data behind the header, then the JSON text. What is accepted must be what another
  * JSON parser reads, and lie as the rules say. */
-#include "container/safetensors.h"
+#include "format/safetensors.h"
 #include "core/dtype.h"
 #include "core/memory.h"
 #include "fuzz/fuzz.h"

@@ -15,7 +15,7 @@
  * alone, from the call to its results. -t: elements of a tile. -s: make every row smaller by
  * 2^LOG2. -a 0: payloads begin at a multiple of 256 bytes, so that rows of raw bits are aligned to
  * 16 only. Rows by the beginnings of their names. */
-#include "backend/host.h"
+#include "registry/host.h"
 #include "coding/tile.h"
 #include "core/context.h"
 #include "encode/tensor.h"

@@ -10,7 +10,7 @@
  * Makes a model of bf16 tensors of 2^26 Gaussian weights in the folder, compresses it, and prints
  * for each setting the best of REPEATS (default 3), since the file must have been read once, and
  * the processor's time of one, which is what bounds it where cores are few. */
-#include "backend/registry.h"
+#include "registry/registry.h"
 #include "core/bytes.h"
 #include "core/context.h"
 

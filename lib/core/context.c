@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "core/context.h"
-#include "backend/registry.h"
+#include "registry/registry.h"
 #include "core/bytes.h"
 #include "core/conf.h"
 #include "core/error.h"

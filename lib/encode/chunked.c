@@ -16,11 +16,11 @@ struct chunker {
     uint64_t size, chunk, count;
     int zstd_level;
     struct wcodec_cancel *cancel;
-    struct wcodec_part *parts; /* the directory, then the chunks */
-    bool keep;                 /* else only counted */
-    uint64_t limit;            /* 0: none */
-    _Atomic uint64_t next;     /* chunk */
-    _Atomic uint64_t coded;    /* bytes of all coded so far, with the directory */
+    struct wcodec_coded_part *parts; /* the directory, then the chunks */
+    bool keep;                       /* else only counted */
+    uint64_t limit;                  /* 0: none */
+    _Atomic uint64_t next;           /* chunk */
+    _Atomic uint64_t coded;          /* bytes of all coded so far, with the directory */
     _Atomic int status;
 };
 

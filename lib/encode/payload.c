@@ -29,7 +29,7 @@ struct coder {
     uint64_t prefix_size;
     uint64_t directory; /* offsets in the prefix */
     uint64_t runs[WCODEC_MAX_CODED];
-    struct wcodec_part *parts; /* all of the payload's */
+    struct wcodec_coded_part *parts; /* all of the payload's */
     uint64_t range_tiles;
     size_t range_count;
     atomic_size_t next; /* range */
@@ -272,7 +272,7 @@ static wcodec_status code_range(struct coder *k, struct worker *w, size_t range)
         if (good && parts[a].size != 0) {
             shrink(&parts[a]);
             k->parts[1 + a * k->range_count + range] =
-                (struct wcodec_part){parts[a].data, parts[a].size};
+                (struct wcodec_coded_part){parts[a].data, parts[a].size};
         } else {
             wcodec_free(k->allocator, parts[a].data);
         }
@@ -307,7 +307,7 @@ static void code_task(void *argument, size_t i)
 /* Zeros after the words, up to a multiple of 16 in the payload. */
 static wcodec_status pad_words(struct coder *k, wcodec_error *err)
 {
-    struct wcodec_part *last =
+    struct wcodec_coded_part *last =
         &k->parts[1 + WCODEC_AREA_WORDS * k->range_count + k->range_count - 1];
     uint64_t size = 0;
     for (size_t r = 0; r < k->range_count; r++)
@@ -365,7 +365,7 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
     k.parts = result.parts;
     wcodec_status status = begin_prefix(&k, err);
     if (!status) {
-        result.parts[0] = (struct wcodec_part){k.prefix, k.prefix_size};
+        result.parts[0] = (struct wcodec_coded_part){k.prefix, k.prefix_size};
         status = code_ranges(&k, context, settings, err);
     }
     if (status) {

@@ -115,7 +115,7 @@ wcodec_status wcodec_code_tiles(wcodec_context *context,
 wcodec_status wcodec_coded_prepend(struct wcodec_coded *coded, uint8_t *bytes, uint64_t size,
                                    wcodec_error *err)
 {
-    struct wcodec_part *parts =
+    struct wcodec_coded_part *parts =
         wcodec_realloc_array(coded->allocator, coded->parts, coded->part_count + 1, sizeof *parts);
     if (!parts) {
         wcodec_free(coded->allocator, bytes);
@@ -123,7 +123,7 @@ wcodec_status wcodec_coded_prepend(struct wcodec_coded *coded, uint8_t *bytes, u
                            "out of memory for what describes a tensor's blocks");
     }
     memmove(parts + 1, parts, coded->part_count++ * sizeof *parts);
-    parts[0] = (struct wcodec_part){bytes, size};
+    parts[0] = (struct wcodec_coded_part){bytes, size};
     coded->parts = parts;
     coded->payload_size += size;
     return WCODEC_OK;

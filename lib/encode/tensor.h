@@ -41,7 +41,7 @@ struct wcodec_encode_settings {
                                      WCODEC_ERROR_CANCELLED */
 };
 
-struct wcodec_part {
+struct wcodec_coded_part {
     uint8_t *data;
     uint64_t size;
 };
@@ -65,7 +65,7 @@ struct wcodec_coded {
     size_t part_count;
     /* NULL: none. In blocks: the packed modes, then as tiles; in lossy tensors the modes and
      * scales. In tiles: the prefix, then each area's parts, one for each range of tiles */
-    struct wcodec_part *parts;
+    struct wcodec_coded_part *parts;
     uint64_t range_tiles; /* codings 1, 4 and 5: tiles of a range */
     size_t range_count;
     const wcodec_allocator *allocator;

@@ -13,7 +13,7 @@ enum { BATCH = 4, BATCH_BYTES = 1 << 18 };
 
 struct verifier {
     const struct wcodec_coded *coded;
-    const struct wcodec_part *tile_parts; /* behind the modes of blocks */
+    const struct wcodec_coded_part *tile_parts; /* behind the modes of blocks */
     const struct wcodec_tiles *tiles;
     const struct wcodec_cpu_decoder *decoder;
     const wcodec_allocator *allocator;
@@ -106,7 +106,7 @@ wcodec_status wcodec_coded_verify(wcodec_context *context,
     struct wcodec_tiles *tiles;
     if (coded->coding != 1 && coded->coding != 4 && coded->coding != 5)
         return WCODEC_OK;
-    const struct wcodec_part *parts = coded->parts + (coded->coding != 1);
+    const struct wcodec_coded_part *parts = coded->parts + (coded->coding != 1);
     const uint64_t payload_size =
         coded->payload_size - (coded->coding != 1 ? coded->parts[0].size : 0);
     const struct wcodec_tiling *t = coded->tiling;

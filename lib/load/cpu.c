@@ -3,7 +3,7 @@
 
 /* What the CPU decodes: tiles in place of a device that cannot or did not, and all that is not in
  * tiles. */
-#include "backend/decode.h"
+#include "registry/decode.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "load/load.h"

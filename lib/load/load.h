@@ -8,9 +8,9 @@
 #ifndef WCODEC_LOAD_LOAD_H
 #define WCODEC_LOAD_LOAD_H
 
-#include "backend/registry.h"
-#include "container/decode.h"
-#include "container/reader.h"
+#include "registry/registry.h"
+#include "read/decode.h"
+#include "read/reader.h"
 #include <stdatomic.h>
 #include <wcodec/load.h>
 

@@ -4,7 +4,7 @@
 /* Cutting a request into pieces: small tensors go together, whole, and are parsed when they have
  * been read; a large one is parsed first and taken tile by tile.
  */
-#include "backend/decode.h"
+#include "registry/decode.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/memory.h"

@@ -3,7 +3,7 @@
 
 /* Tensors in blocks and lossy ones: where the device can reconstruct them to their place, they are
  * taken by whole bands of rows, of which it is given the tiles. */
-#include "backend/decode.h"
+#include "registry/decode.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "load/load.h"

@@ -6,7 +6,7 @@
 #include "support_hostile.h"
 #include "support_tiles.h"
 
-#include "backend/known_answer.h"
+#include "registry/known_answer.h"
 
 #include <inttypes.h>
 #include <pthread.h>

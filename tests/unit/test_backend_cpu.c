@@ -6,8 +6,8 @@
 #include "support_conform.h"
 #include "support_hostile.h"
 
-#include "backend/host.h"
-#include "backend/known_answer.h"
+#include "registry/host.h"
+#include "registry/known_answer.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/cpu_level.h"
 

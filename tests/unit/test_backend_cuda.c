@@ -7,8 +7,8 @@
 #include "support_conform.h"
 #include "support_hostile.h"
 
-#include "backend/host.h"
-#include "backend/known_answer.h"
+#include "registry/host.h"
+#include "registry/known_answer.h"
 #include "core/memory.h"
 
 #include <dlfcn.h>

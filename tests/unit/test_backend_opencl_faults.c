@@ -10,8 +10,8 @@
 
 #include "support_tiles.h"
 
-#include "backend/host.h"
-#include "backend/known_answer.h"
+#include "registry/host.h"
+#include "registry/known_answer.h"
 #include "backends/opencl/opencl.h"
 
 #include <dlfcn.h>

@@ -3,7 +3,7 @@
 
 /* The parts of the lossy encoder: forward transforms against the formula, rounding by cost, fields
  * of 16-bit coefficients; and tensors of many kinds, whose figures are measured again here. Files
- * are tested in test_container_compress_lossy.c. */
+ * are tested in test_write_compress_lossy.c. */
 #include "support_memory.h"
 
 #include "core/error.h"

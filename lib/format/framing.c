@@ -1,0 +1,163 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Head and tail of a container (doc/format.md 1.1 and 1.2). */
+
+#include "format/index.h"
+#include "core/error.h"
+#include "io/source.h"
+#include <inttypes.h>
+#include <xxhash.h>
+
+static const uint8_t head_magic[8] = {0x89, 'W', 'C', 'D', '\r', '\n', 0x1a, '\n'};
+static const uint8_t tail_magic[8] = {'\n', 0x1a, '\n', '\r', 'D', 'C', 'W', 0x89};
+
+enum { HEAD_VERSION = 8, HEAD_CRITICAL = 12, HEAD_ZERO = 20, HEAD_HASH = 56 };
+enum {
+    TAIL_OFFSET = 0,
+    TAIL_SIZE = 8,
+    TAIL_DECODED = 16,
+    TAIL_INDEX_HASH = 24,
+    TAIL_FILE_SIZE = 32,
+    TAIL_HEAD_HASH = 40,
+    TAIL_HASH = 48,
+    TAIL_MAGIC = 56
+};
+
+void wcodec_head_write(uint8_t head[WCODEC_HEAD_SIZE])
+{
+    memset(head, 0, WCODEC_HEAD_SIZE);
+    memcpy(head, head_magic, sizeof(head_magic));
+    wcodec_store_u16(head + HEAD_VERSION, WCODEC_FORMAT_VERSION);
+    wcodec_store_u64(head + HEAD_HASH, XXH3_64bits(head, HEAD_HASH));
+}
+
+void wcodec_tail_write(const uint8_t head[WCODEC_HEAD_SIZE], uint64_t index_offset,
+                       const uint8_t *coded_index, uint64_t coded_size, uint64_t decoded_size,
+                       uint8_t tail[WCODEC_TAIL_SIZE])
+{
+    wcodec_store_u64(tail + TAIL_OFFSET, index_offset);
+    wcodec_store_u64(tail + TAIL_SIZE, coded_size);
+    wcodec_store_u64(tail + TAIL_DECODED, decoded_size);
+    wcodec_store_u64(tail + TAIL_INDEX_HASH, XXH3_64bits(coded_index, (size_t)coded_size));
+    wcodec_store_u64(tail + TAIL_FILE_SIZE, index_offset + coded_size + WCODEC_TAIL_SIZE);
+    wcodec_store_u64(tail + TAIL_HEAD_HASH, wcodec_load_u64(head + HEAD_HASH));
+    wcodec_store_u64(tail + TAIL_HASH, XXH3_64bits(tail, TAIL_HASH));
+    memcpy(tail + TAIL_MAGIC, tail_magic, sizeof(tail_magic));
+}
+
+/* The checksum comes before the version: every version has both in the same place, so that a
+ * damaged version is not taken for a newer one. */
+static wcodec_status check_head(const uint8_t head[WCODEC_HEAD_SIZE], wcodec_error *err)
+{
+    if (memcmp(head, head_magic, sizeof(head_magic)) != 0) {
+        if (memcmp(head + 1, head_magic + 1, 3) == 0)
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "the magic is damaged, as by a transfer in text mode");
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "is no .wcodec file: it starts with other bytes");
+    }
+    if (wcodec_load_u64(head + HEAD_HASH) != XXH3_64bits(head, HEAD_HASH))
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the head's checksum differs");
+    unsigned version = wcodec_load_u16(head + HEAD_VERSION);
+    if (version > WCODEC_FORMAT_VERSION)
+        return wcodec_fail(err, WCODEC_ERROR_NEWER,
+                           "made by a newer version: format %u, this library reads up to %d",
+                           version, WCODEC_FORMAT_VERSION);
+    if (version == 0)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "format version 0");
+    uint32_t critical = wcodec_load_u32(head + HEAD_CRITICAL);
+    if (critical != 0)
+        return wcodec_fail(err, WCODEC_ERROR_NEWER,
+                           "made by a newer version: critical flags 0x%" PRIx32 " are not known",
+                           critical);
+    for (unsigned i = HEAD_ZERO; i < HEAD_HASH; i++)
+        if (head[i] != 0)
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "byte %u of the head is not zero", i);
+    return WCODEC_OK;
+}
+
+static wcodec_status check_tail(const uint8_t tail[WCODEC_TAIL_SIZE],
+                                const uint8_t head[WCODEC_HEAD_SIZE], uint64_t file_size,
+                                wcodec_error *err)
+{
+    if (memcmp(tail + TAIL_MAGIC, tail_magic, sizeof(tail_magic)) != 0)
+        return wcodec_fail(
+            err, WCODEC_ERROR_CORRUPT,
+            "the file does not end with a tail: it is cut short, or something was appended");
+    if (wcodec_load_u64(tail + TAIL_HASH) != XXH3_64bits(tail, TAIL_HASH))
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the tail's checksum differs");
+    if (wcodec_load_u64(tail + TAIL_FILE_SIZE) != file_size)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "the tail says that the file has %" PRIu64 " bytes, it has %" PRIu64,
+                           wcodec_load_u64(tail + TAIL_FILE_SIZE), file_size);
+    if (wcodec_load_u64(tail + TAIL_HEAD_HASH) != wcodec_load_u64(head + HEAD_HASH))
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "head and tail are not of the same file");
+    return WCODEC_OK;
+}
+
+static wcodec_status check_index_place(const struct wcodec_framing *framing, uint64_t file_size,
+                                       wcodec_error *err)
+{
+    uint64_t room = file_size - WCODEC_HEAD_SIZE - WCODEC_TAIL_SIZE;
+    if (framing->index_offset < WCODEC_HEAD_SIZE ||
+        framing->index_offset - WCODEC_HEAD_SIZE > room ||
+        framing->index_size != room - (framing->index_offset - WCODEC_HEAD_SIZE))
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "index at byte %" PRIu64 " with %" PRIu64
+                           " bytes does not end at the tail (byte %" PRIu64 ")",
+                           framing->index_offset, framing->index_size,
+                           file_size - WCODEC_TAIL_SIZE);
+    if (framing->index_offset % 16 != 0)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "index at byte %" PRIu64 ", which is no multiple of 16",
+                           framing->index_offset);
+    if (framing->index_decoded_size > wcodec_index_decoded_max(framing->index_size))
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "index of %" PRIu64 " bytes claims to decode to %" PRIu64
+                           ", at most %" PRIu64 " are allowed",
+                           framing->index_size, framing->index_decoded_size,
+                           wcodec_index_decoded_max(framing->index_size));
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_framing_read(const struct wcodec_source *source,
+                                  struct wcodec_framing *framing, wcodec_error *err)
+{
+    uint8_t head[WCODEC_HEAD_SIZE], tail[WCODEC_TAIL_SIZE];
+    if (source->size < WCODEC_HEAD_SIZE + WCODEC_TAIL_SIZE) {
+        uint8_t first[sizeof(head_magic)];
+        if (source->size >= sizeof(first)) {
+            wcodec_status status = wcodec_source_read(source, 0, first, sizeof(first), err);
+            if (status != WCODEC_OK)
+                return status;
+            if (memcmp(first, head_magic, sizeof(first)) != 0)
+                return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                                   "is no .wcodec file: it starts with other bytes");
+        }
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "has %" PRIu64 " bytes, a .wcodec file has at least %d", source->size,
+                           WCODEC_HEAD_SIZE + WCODEC_TAIL_SIZE);
+    }
+    wcodec_status status = wcodec_source_read(source, 0, head, sizeof(head), err);
+    if (status == WCODEC_OK)
+        status = check_head(head, err);
+    if (status == WCODEC_OK)
+        status =
+            wcodec_source_read(source, source->size - WCODEC_TAIL_SIZE, tail, sizeof(tail), err);
+    if (status == WCODEC_OK)
+        status = check_tail(tail, head, source->size, err);
+    if (status != WCODEC_OK)
+        return status;
+    struct wcodec_framing found = {
+        .version = wcodec_load_u16(head + HEAD_VERSION),
+        .index_offset = wcodec_load_u64(tail + TAIL_OFFSET),
+        .index_size = wcodec_load_u64(tail + TAIL_SIZE),
+        .index_decoded_size = wcodec_load_u64(tail + TAIL_DECODED),
+        .index_hash = wcodec_load_u64(tail + TAIL_INDEX_HASH),
+    };
+    status = check_index_place(&found, source->size, err);
+    if (status == WCODEC_OK)
+        *framing = found;
+    return status;
+}

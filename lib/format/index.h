@@ -1,0 +1,149 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The index (doc/format.md 1.3), parsed and validated, and head and tail. */
+#ifndef WCODEC_FORMAT_INDEX_H
+#define WCODEC_FORMAT_INDEX_H
+
+#include "coding/blocks.h"
+#include "coding/lossy.h"
+#include "core/arena.h"
+#include "format/names.h"
+#include "core/context.h"
+#include <wcodec/reader.h>
+
+enum { WCODEC_HEAD_SIZE = 64, WCODEC_TAIL_SIZE = 64, WCODEC_FORMAT_VERSION = 1 };
+
+struct wcodec_entry {
+    bool is_tensor;
+    bool newer;     /* reading: coding, its form or dtype of a newer version; it can be listed, not
+                       decoded, and of `u` nothing is set */
+    uint8_t coding; /* as on disk: 0 constant, 1 tiles, 2 chunks, 3 alias, 4 blocks, 5 lossy;
+                       larger: unknown */
+    uint8_t dtype;
+    const char *name; /* NULL for blobs; NUL-terminated, in the index's memory */
+    const char *dtype_name;
+    unsigned rank;
+    const uint64_t *shape;
+    uint64_t size;
+    uint64_t order0_bits;
+    uint64_t payload_size;
+    uint64_t payload_hash;
+    uint64_t payload_offset; /* in the file, derived */
+    uint64_t file_offset;    /* in the original, derived */
+    union {
+        struct {
+            uint8_t element_log2;
+            uint8_t element[8];
+        } constant;
+        struct wcodec_tiling
+            *tiling; /* writing; NULL when the entry was read: wcodec_entry_tiling() */
+        uint64_t chunk;
+        uint64_t alias; /* number of the entry */
+    } u;
+    /* Tiles, blocks and lossy; of the last two also when they are written. A struct wcodec_tiling
+     * takes 20 times the bytes that it is read from, so a million of them are kept as they are in
+     * the file, validated. */
+    const uint8_t *parameters;
+    size_t parameters_size;
+    const char *split; /* as in wcodec_tensor_info */
+};
+
+struct wcodec_index {
+    const wcodec_allocator *allocator;
+    unsigned version; /* of the format, from the head */
+    bool safetensors;
+    const char *name;
+    uint64_t size;
+    uint8_t hash[16]; /* canonical order (as XXH128_canonicalFromHash() gives it); the file holds
+                         low, then high half, little-endian */
+    uint32_t mode;
+    int64_t mtime; /* -1: unknown */
+    uint64_t metadata_count;
+    const char **metadata; /* key, value, key, value, ... */
+    uint64_t entry_count;
+    struct wcodec_entry *entries;
+    uint64_t tensor_count;
+    uint64_t lossy_count;      /* tensors that are approximated */
+    uint64_t *tensors;         /* tensor number -> entry number */
+    struct wcodec_names names; /* tensor name -> tensor number */
+    uint64_t index_offset;     /* in the file */
+    uint64_t file_size;
+    struct wcodec_arena arena; /* owns names, shapes, parameters */
+};
+
+struct wcodec_source;
+
+/* What head and tail say, validated against each other and the file's size. */
+struct wcodec_framing {
+    unsigned version;
+    uint64_t index_offset;
+    uint64_t index_size;
+    uint64_t index_decoded_size;
+    uint64_t index_hash;
+};
+
+wcodec_status wcodec_framing_read(const struct wcodec_source *source,
+                                  struct wcodec_framing *framing, wcodec_error *err);
+
+/* Most bytes that an index of `coded_size` bytes may decode to. */
+static inline uint64_t wcodec_index_decoded_max(uint64_t coded_size)
+{
+    return coded_size > (UINT64_MAX >> 9) ? UINT64_MAX : coded_size * 256 + ((uint64_t)1 << 20);
+}
+
+/* Read and validate head, tail and index. All of BADINPUT class A and B on the index is refused
+ * here. */
+wcodec_status wcodec_index_read(const struct wcodec_source *source,
+                                const wcodec_allocator *allocator, const wcodec_limits *limits,
+                                struct wcodec_index **index, wcodec_error *err);
+void wcodec_index_free(struct wcodec_index *index);
+
+/* The tiling of an entry that was read, whose coding is tiles: parsed again, which cannot fail. */
+void wcodec_entry_tiling(const struct wcodec_entry *entry, struct wcodec_tiling *tiling);
+/* The same for blocks: the tiling is that of the residuals. */
+void wcodec_entry_blocks(const struct wcodec_entry *entry, struct wcodec_blocks *blocks,
+                         struct wcodec_tiling *tiling);
+
+/* The same for lossy tensors: the tiling is that of the coefficients. */
+void wcodec_entry_lossy(const struct wcodec_entry *entry, struct wcodec_lossy *lossy,
+                        struct wcodec_tiling *tiling);
+
+/* Are its bytes an approximation? */
+static inline bool wcodec_entry_is_lossy(const struct wcodec_index *index,
+                                         const struct wcodec_entry *e)
+{
+    const struct wcodec_entry *own =
+        !e->newer && e->coding == WCODEC_CODING_ALIAS ? &index->entries[e->u.alias] : e;
+    return !own->newer && own->coding == WCODEC_CODING_LOSSY;
+}
+
+/* Say why an entry is newer: WCODEC_ERROR_NEWER. */
+wcodec_status wcodec_entry_refuse(const struct wcodec_entry *entry, wcodec_error *err);
+
+/* Does the payload, or the end of it, hold tiles? */
+static inline bool wcodec_entry_has_tiles(const struct wcodec_entry *entry)
+{
+    return entry->coding == WCODEC_CODING_TILES || entry->coding == WCODEC_CODING_BLOCKS ||
+           entry->coding == WCODEC_CODING_LOSSY;
+}
+
+/* The other way: bytes of the coded index (one zstd frame) from an index whose entries are filled
+ * in (payload_offset and file_offset are not needed). *bytes is the caller's to free with the
+ * allocator. */
+wcodec_status wcodec_index_write(const struct wcodec_index *index,
+                                 const wcodec_allocator *allocator, uint8_t **bytes, size_t *size,
+                                 uint64_t *decoded_size, wcodec_error *err);
+
+void wcodec_head_write(uint8_t head[WCODEC_HEAD_SIZE]);
+void wcodec_tail_write(const uint8_t head[WCODEC_HEAD_SIZE], uint64_t index_offset,
+                       const uint8_t *coded_index, uint64_t coded_size, uint64_t decoded_size,
+                       uint8_t tail[WCODEC_TAIL_SIZE]);
+
+/* Alignment of a payload of that size. */
+static inline uint64_t wcodec_payload_alignment(uint64_t payload_size)
+{
+    return payload_size >= 65536 ? 256 : 16;
+}
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The index as bytes (doc/format.md 1.3). */
+
+#include "format/index.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include <zstd.h>
+
+#define ZSTD_LEVEL 3
+
+struct buffer {
+    const wcodec_allocator *allocator;
+    uint8_t *data;
+    size_t size;
+    size_t capacity;
+    bool failed; /* memory was short: nothing more is added */
+};
+
+/* Room for `size` more bytes at the end, or NULL. */
+static uint8_t *buffer_room(struct buffer *b, size_t size)
+{
+    if (!b->failed && size > b->capacity - b->size) {
+        uint64_t capacity = (uint64_t)b->capacity + b->capacity / 2 + size + 256;
+        uint8_t *data = wcodec_realloc_array(b->allocator, b->data, capacity, 1);
+        if (data == NULL) {
+            b->failed = true;
+        } else {
+            b->data = data;
+            b->capacity = (size_t)capacity;
+        }
+    }
+    return b->failed ? NULL : b->data + b->size;
+}
+
+static void put_bytes(struct buffer *b, const void *bytes, size_t size)
+{
+    uint8_t *at = buffer_room(b, size);
+    if (at == NULL || size == 0)
+        return;
+    memcpy(at, bytes, size);
+    b->size += size;
+}
+
+static void put_u8(struct buffer *b, uint8_t v)
+{
+    put_bytes(b, &v, 1);
+}
+
+static void put_u64(struct buffer *b, uint64_t v)
+{
+    uint8_t bytes[8];
+    wcodec_store_u64(bytes, v);
+    put_bytes(b, bytes, sizeof(bytes));
+}
+
+static void put_varint(struct buffer *b, uint64_t v)
+{
+    uint8_t bytes[10];
+    put_bytes(b, bytes, wcodec_put_varint(bytes, v));
+}
+
+static void put_string(struct buffer *b, const char *text)
+{
+    size_t size = strlen(text);
+    put_varint(b, size);
+    put_bytes(b, text, size);
+}
+
+static void put_parameters(struct buffer *b, const struct wcodec_entry *e)
+{
+    uint8_t tiling[WCODEC_TILING_MAX_BYTES];
+    switch (e->coding) {
+    case WCODEC_CODING_CONSTANT:
+        put_u8(b, e->u.constant.element_log2);
+        put_bytes(b, e->u.constant.element, (size_t)1 << e->u.constant.element_log2);
+        break;
+    case WCODEC_CODING_TILES:
+        if (e->u.tiling != NULL)
+            put_bytes(b, tiling, wcodec_tiling_write(e->u.tiling, tiling));
+        else
+            put_bytes(b, e->parameters, e->parameters_size);
+        break;
+    case WCODEC_CODING_BLOCKS:
+    case WCODEC_CODING_LOSSY:
+        put_bytes(b, e->parameters, e->parameters_size);
+        break;
+    case WCODEC_CODING_CHUNKS:
+        put_varint(b, e->u.chunk);
+        break;
+    default:
+        put_varint(b, e->u.alias);
+        break;
+    }
+}
+
+static void put_record(struct buffer *b, const struct wcodec_entry *e)
+{
+    put_u8(b, e->is_tensor);
+    if (e->is_tensor) {
+        put_string(b, e->name);
+        put_u8(b, e->dtype);
+        if (e->dtype == WCODEC_DTYPE_OTHER)
+            put_string(b, e->dtype_name);
+        put_varint(b, e->rank);
+        for (unsigned i = 0; i < e->rank; i++)
+            put_varint(b, e->shape[i]);
+    }
+    put_varint(b, e->size);
+    put_varint(b, e->order0_bits);
+    put_u8(b, e->coding);
+    put_varint(b, e->payload_size);
+    put_u64(b, e->payload_hash);
+    put_parameters(b, e);
+}
+
+static void put_index(struct buffer *b, struct buffer *record, const struct wcodec_index *index)
+{
+    put_u8(b, index->safetensors);
+    put_string(b, index->name != NULL ? index->name : "");
+    put_varint(b, index->size);
+    /* Canonical order has the most significant byte first. */
+    for (unsigned i = 0; i < 16; i++)
+        put_u8(b, index->hash[15 - i]);
+    put_varint(b, index->mode);
+    put_varint(b, index->mtime < 0 ? 0 : (uint64_t)index->mtime + 1);
+    put_varint(b, index->metadata_count);
+    for (uint64_t i = 0; i < 2 * index->metadata_count; i++)
+        put_string(b, index->metadata[i]);
+    put_varint(b, index->entry_count);
+    for (uint64_t i = 0; i < index->entry_count; i++) {
+        record->size = 0;
+        put_record(record, &index->entries[i]);
+        put_varint(b, record->size);
+        put_bytes(b, record->data, record->size);
+    }
+}
+
+/* A zstd frame of raw blocks (RFC 8878, 3.1.1): for an index that shrinks so much that readers
+ * would take it for a bomb. */
+static void put_raw_frame(struct buffer *b, const uint8_t *data, size_t size)
+{
+    static const uint8_t header[] = {0x28, 0xb5, 0x2f, 0xfd,
+                                     0xe0}; /* magic; single segment, 8 bytes of content size */
+    put_bytes(b, header, sizeof(header));
+    put_u64(b, size);
+    for (size_t at = 0, block; at < size; at += block) {
+        uint8_t block_header[3];
+        block = size - at < ZSTD_BLOCKSIZE_MAX ? size - at : ZSTD_BLOCKSIZE_MAX;
+        wcodec_store_uint(block_header, block << 3 | (at + block == size), 3);
+        put_bytes(b, block_header, sizeof(block_header));
+        put_bytes(b, data + at, block);
+    }
+}
+
+static wcodec_status put_frame(struct buffer *b, const uint8_t *data, size_t size,
+                               wcodec_error *err)
+{
+    uint8_t *at = buffer_room(b, ZSTD_compressBound(size));
+    if (at == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for an index of %zu bytes",
+                           size);
+    size_t coded = ZSTD_compress(at, ZSTD_compressBound(size), data, size, ZSTD_LEVEL);
+    if (ZSTD_isError(coded))
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "compressing the index: %s",
+                           ZSTD_getErrorName(coded));
+    if (size > wcodec_index_decoded_max(coded))
+        put_raw_frame(b, data, size);
+    else
+        b->size += coded;
+    return b->failed ? wcodec_fail(err, WCODEC_ERROR_MEMORY,
+                                   "out of memory for an index of %zu bytes", size)
+                     : WCODEC_OK;
+}
+
+wcodec_status wcodec_index_write(const struct wcodec_index *index,
+                                 const wcodec_allocator *allocator, uint8_t **bytes, size_t *size,
+                                 uint64_t *decoded_size, wcodec_error *err)
+{
+    struct buffer decoded = {.allocator = allocator}, record = {.allocator = allocator},
+                  coded = {.allocator = allocator};
+    put_index(&decoded, &record, index);
+    wcodec_status status = WCODEC_OK;
+    if (decoded.failed || record.failed)
+        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the index");
+    if (status == WCODEC_OK)
+        status = put_frame(&coded, decoded.data, decoded.size, err);
+    if (status == WCODEC_OK) {
+        *bytes = coded.data;
+        *size = coded.size;
+        *decoded_size = decoded.size;
+    } else {
+        wcodec_free(allocator, coded.data);
+    }
+    wcodec_free(allocator, record.data);
+    wcodec_free(allocator, decoded.data);
+    return status;
+}

@@ -1,0 +1,229 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "read/decode.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <xxhash.h>
+
+/* Payloads up to this size are read at once also for a few rows: one read is cheaper than six. */
+#define SMALL_PAYLOAD ((uint64_t)64 << 10)
+
+enum { FILL_PIECE = 1 << 20, FILL_PATTERN = 512, READ_PIECE = 1 << 20 };
+
+wcodec_status wcodec_decoder_take(struct wcodec_decoder *d, uint64_t size, uint8_t **memory,
+                                  wcodec_error *err)
+{
+    uint64_t most = d->input.context->limits.max_memory;
+    if (size > most || d->held > most - size)
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "decoding takes at least %" PRIu64
+                           " bytes of memory, the limit is %" PRIu64,
+                           d->held + size, most);
+    uint8_t *got = wcodec_alloc_array(&d->input.context->allocator, size, 1);
+    if (got == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes", size);
+    d->held += size;
+    *memory = got;
+    return WCODEC_OK;
+}
+
+uint64_t wcodec_decoder_budget(const struct wcodec_decoder *d)
+{
+    uint64_t most = d->input.context->limits.max_memory, held = d->held - d->buffer_size,
+             left = held < most ? most - held : 0;
+    return left < WCODEC_DECODE_BATCH ? left : WCODEC_DECODE_BATCH;
+}
+
+wcodec_status wcodec_decoder_reserve(struct wcodec_decoder *d, uint64_t size, wcodec_error *err)
+{
+    if (size <= d->buffer_size)
+        return WCODEC_OK;
+    wcodec_free(&d->input.context->allocator, d->buffer);
+    d->buffer = NULL;
+    d->held -= d->buffer_size;
+    d->buffer_size = 0;
+    wcodec_status status = wcodec_decoder_take(d, size, &d->buffer, err);
+    if (status == WCODEC_OK)
+        d->buffer_size = size;
+    return status;
+}
+
+struct parallel_read {
+    const struct wcodec_source *source;
+    uint64_t offset;
+    uint64_t size;
+    uint8_t *dst;
+    atomic_flag failed;
+    wcodec_status status; /* of the first that failed; error likewise */
+    wcodec_error error;
+};
+
+static void read_piece(void *argument, size_t i)
+{
+    struct parallel_read *r = argument;
+    uint64_t at = (uint64_t)i * READ_PIECE,
+             size = r->size - at < READ_PIECE ? r->size - at : READ_PIECE;
+    wcodec_error error;
+    wcodec_status status =
+        wcodec_source_read(r->source, r->offset + at, r->dst + at, (size_t)size, &error);
+    if (status == WCODEC_OK || atomic_flag_test_and_set(&r->failed))
+        return;
+    r->error = error;
+    r->status = status;
+}
+
+/* Copying from the system's cache and touching new memory take as long as decoding does on a few
+ * cores. */
+wcodec_status wcodec_decoder_read(const struct wcodec_decoder *d, uint64_t offset, uint8_t *dst,
+                                  uint64_t size, wcodec_error *err)
+{
+    struct parallel_read r = {.source = d->input.source,
+                              .offset = offset,
+                              .size = size,
+                              .dst = dst,
+                              .failed = ATOMIC_FLAG_INIT};
+    wcodec_run(d->input.context, read_piece, &r, (size_t)wcodec_div_up_u64(size, READ_PIECE));
+    if (r.status != WCODEC_OK && err != NULL)
+        *err = r.error;
+    return r.status;
+}
+
+/* Bring the whole payload into memory where that is wanted, or see where it is. */
+static wcodec_status load_payload(struct wcodec_decoder *d, wcodec_error *err)
+{
+    const struct wcodec_entry *e = d->input.entry;
+    if (d->input.source->fd < 0) {
+        d->payload = d->input.source->data + e->payload_offset;
+        if (d->input.hash != NULL)
+            XXH3_64bits_update(d->input.hash, d->payload, (size_t)e->payload_size);
+        return WCODEC_OK;
+    }
+    bool must = d->input.hash != NULL && wcodec_entry_has_tiles(e);
+    if (!must && e->payload_size > SMALL_PAYLOAD &&
+        !(d->input.whole && e->payload_size <= wcodec_decoder_budget(d) / 2))
+        return WCODEC_OK;
+    wcodec_status status = wcodec_decoder_take(d, e->payload_size, &d->loaded, err);
+    if (status == WCODEC_OK)
+        status = wcodec_decoder_read(d, e->payload_offset, d->loaded, e->payload_size, err);
+    d->payload = d->loaded;
+    if (status == WCODEC_OK && d->input.hash != NULL)
+        XXH3_64bits_update(d->input.hash, d->payload, (size_t)e->payload_size);
+    return status;
+}
+
+static wcodec_status open_payload(struct wcodec_decoder *d, wcodec_error *err)
+{
+    switch (d->input.entry->coding) {
+    case WCODEC_CODING_TILES:
+        wcodec_entry_tiling(d->input.entry, &d->tiling);
+        return wcodec_decoder_open_tiles(d, err);
+    case WCODEC_CODING_BLOCKS:
+        return wcodec_decoder_open_blocks(d, err);
+    case WCODEC_CODING_LOSSY:
+        return wcodec_decoder_open_lossy(d, err);
+    default:
+        return wcodec_decoder_open_chunks(d, err);
+    }
+}
+
+wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input,
+                                  struct wcodec_decoder *d, wcodec_error *err)
+{
+    const struct wcodec_entry *e = input->entry;
+    *d = (struct wcodec_decoder){.input = *input, .held = input->held};
+    if (e->newer)
+        return wcodec_entry_refuse(e, err);
+    if (e->coding == WCODEC_CODING_CONSTANT)
+        return WCODEC_OK;
+    wcodec_status status = load_payload(d, err);
+    if (status == WCODEC_OK)
+        status = open_payload(d, err);
+    if (status != WCODEC_OK)
+        wcodec_decoder_close(d);
+    return status;
+}
+
+uint64_t wcodec_decoder_unit(const struct wcodec_decoder *d)
+{
+    switch (d->input.entry->coding) {
+    case WCODEC_CODING_TILES:
+        return (uint64_t)1 << (d->tiling.tile_log2 + d->tiling.element_log2);
+    case WCODEC_CODING_BLOCKS:
+        return wcodec_blocks_band_size(&d->blocks);
+    case WCODEC_CODING_LOSSY:
+        return d->lossy.plain ? (uint64_t)1 << (d->tiling.tile_log2 + d->lossy.element_log2)
+                              : wcodec_lossy_band_size(&d->lossy);
+    case WCODEC_CODING_CHUNKS:
+        return d->input.entry->u.chunk;
+    default:
+        return 1;
+    }
+}
+
+void wcodec_decoder_close(struct wcodec_decoder *d)
+{
+    const wcodec_allocator *allocator = &d->input.context->allocator;
+    wcodec_free(allocator, d->bounce[1]);
+    wcodec_free(allocator, d->bounce[0]);
+    wcodec_free(allocator, d->residuals);
+    wcodec_cpu_decoder_free(d->cpu);
+    wcodec_free(allocator, d->buffer);
+    wcodec_chunks_free(d->chunks);
+    wcodec_tiles_free(d->tiles);
+    wcodec_free(allocator, d->loaded_modes);
+    wcodec_free(allocator, d->loaded);
+    *d = (struct wcodec_decoder){.input = d->input};
+}
+
+struct fill {
+    uint8_t pattern[FILL_PATTERN];
+    uint8_t *dst;
+    uint64_t size;
+};
+
+static void fill_piece(void *argument, size_t i)
+{
+    const struct fill *f = argument;
+    uint64_t at = (uint64_t)i * FILL_PIECE,
+             end = f->size - at < FILL_PIECE ? f->size : at + FILL_PIECE;
+    for (; at < end; at += FILL_PATTERN)
+        memcpy(f->dst + at, f->pattern,
+               (size_t)(end - at < FILL_PATTERN ? end - at : FILL_PATTERN));
+}
+
+/* Pieces and the pattern are multiples of the element, so each begins with the same byte of it. */
+static wcodec_status range_constant(struct wcodec_decoder *d, uint64_t begin, uint64_t end,
+                                    uint8_t *dst, struct wcodec_reporter *reporter,
+                                    wcodec_error *err)
+{
+    const struct wcodec_entry *e = d->input.entry;
+    struct fill f = {.dst = dst, .size = end - begin};
+    uint64_t mask = ((uint64_t)1 << e->u.constant.element_log2) - 1;
+    for (unsigned i = 0; i < FILL_PATTERN; i++)
+        f.pattern[i] = e->u.constant.element[(begin + i) & mask];
+    wcodec_run(d->input.context, fill_piece, &f, (size_t)wcodec_div_up_u64(f.size, FILL_PIECE));
+    return wcodec_reporter_add(reporter, f.size, err);
+}
+
+wcodec_status wcodec_decoder_range(struct wcodec_decoder *d, uint64_t begin, uint64_t end,
+                                   uint8_t *dst, struct wcodec_reporter *reporter,
+                                   wcodec_error *err)
+{
+    if (begin == end)
+        return WCODEC_OK;
+    switch (d->input.entry->coding) {
+    case WCODEC_CODING_CONSTANT:
+        return range_constant(d, begin, end, dst, reporter, err);
+    case WCODEC_CODING_TILES:
+        return wcodec_decoder_range_tiles(d, begin, end, dst, reporter, err);
+    case WCODEC_CODING_BLOCKS:
+        return wcodec_decoder_range_blocks(d, begin, end, dst, reporter, err);
+    case WCODEC_CODING_LOSSY:
+        return wcodec_decoder_range_lossy(d, begin, end, dst, reporter, err);
+    default:
+        return wcodec_decoder_range_chunks(d, begin, end, dst, reporter, err);
+    }
+}

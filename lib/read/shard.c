@@ -1,0 +1,145 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* One container that a reader has open. */
+
+#include "read/reader.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <string.h>
+#include <unistd.h>
+
+int wcodec_open_for_reading(const char *path)
+{
+    int fd;
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+static wcodec_status open_index(wcodec_context *context, struct wcodec_shard *shard,
+                                wcodec_error *err)
+{
+    return wcodec_index_read(&shard->source, &context->allocator, &context->limits, &shard->index,
+                             err);
+}
+
+static wcodec_status open_file(wcodec_context *context, struct wcodec_shard *shard,
+                               wcodec_error *err)
+{
+    if (fstat(shard->fd, &shard->identity) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot examine the file: %s", strerror(errno));
+    wcodec_status status = wcodec_source_fd(shard->fd, &shard->source, err);
+    return status == WCODEC_OK ? open_index(context, shard, err) : status;
+}
+
+static wcodec_status open_failed(const char *path, wcodec_error *err)
+{
+    return wcodec_fail(
+        err, errno == ENOENT || errno == ENOTDIR ? WCODEC_ERROR_NOT_FOUND : WCODEC_ERROR_IO,
+        "%s: %s", path, strerror(errno));
+}
+
+wcodec_status wcodec_shard_open_path(wcodec_context *context, const char *path, bool keep_open,
+                                     struct wcodec_shard *shard, wcodec_error *err)
+{
+    struct wcodec_shard made = {.fd = wcodec_open_for_reading(path)};
+    if (made.fd < 0)
+        return open_failed(path, err);
+    wcodec_status status = open_file(context, &made, err);
+    if (status == WCODEC_OK && (made.path = wcodec_strdup(&context->allocator, path)) == NULL)
+        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    if (status != WCODEC_OK) {
+        wcodec_error_prefix(err, "%s", path);
+        wcodec_shard_close(context, &made);
+        return status;
+    }
+    if (!keep_open) {
+        close(made.fd);
+        made.fd = made.source.fd = -1;
+    }
+    *shard = made;
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_shard_open_fd(wcodec_context *context, int fd, struct wcodec_shard *shard,
+                                   wcodec_error *err)
+{
+    struct wcodec_shard made = {.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)};
+    if (made.fd < 0)
+        return wcodec_fail(err, errno == EBADF ? WCODEC_ERROR_USAGE : WCODEC_ERROR_IO,
+                           "descriptor %d: %s", fd, strerror(errno));
+    wcodec_status status = open_file(context, &made, err);
+    if (status == WCODEC_OK)
+        *shard = made;
+    else
+        wcodec_shard_close(context, &made);
+    return status;
+}
+
+wcodec_status wcodec_shard_open_memory(wcodec_context *context, const void *data, size_t size,
+                                       struct wcodec_shard *shard, wcodec_error *err)
+{
+    struct wcodec_shard made = {.fd = -1};
+    wcodec_source_memory(data, size, &made.source);
+    wcodec_status status = open_index(context, &made, err);
+    if (status == WCODEC_OK)
+        *shard = made;
+    return status;
+}
+
+void wcodec_shard_close(wcodec_context *context, struct wcodec_shard *shard)
+{
+    wcodec_index_free(shard->index);
+    wcodec_free(&context->allocator, shard->path);
+    if (shard->fd >= 0)
+        close(shard->fd);
+}
+
+static bool same_file(const struct stat *a, const struct stat *b)
+{
+    return a->st_dev == b->st_dev && a->st_ino == b->st_ino && a->st_size == b->st_size &&
+           a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
+}
+
+wcodec_status wcodec_shard_acquire(const struct wcodec_shard *shard, struct wcodec_source *source,
+                                   wcodec_error *err)
+{
+    *source = shard->source;
+    if (shard->fd >= 0 || shard->path == NULL)
+        return WCODEC_OK;
+    struct stat st;
+    int fd = wcodec_open_for_reading(shard->path);
+    if (fd < 0)
+        return open_failed(shard->path, err);
+    if (fstat(fd, &st) != 0 || !same_file(&st, &shard->identity)) {
+        close(fd);
+        return wcodec_fail(err, WCODEC_ERROR_IO, "%s: the file was changed since it was opened",
+                           shard->path);
+    }
+    source->fd = fd;
+    return WCODEC_OK;
+}
+
+void wcodec_shard_release(const struct wcodec_shard *shard, struct wcodec_source *source)
+{
+    if (shard->fd < 0 && source->fd >= 0)
+        close(source->fd);
+    source->fd = -1;
+}
+
+void wcodec_shard_prefix(const struct wcodec_shard *shard, const struct wcodec_entry *entry,
+                         wcodec_error *err)
+{
+    if (entry != NULL && entry->is_tensor)
+        wcodec_error_prefix(err, "tensor '%s'", entry->name);
+    else if (entry != NULL)
+        wcodec_error_prefix(err, "bytes %" PRIu64 " to %" PRIu64 " of the original",
+                            entry->file_offset, entry->file_offset + entry->size);
+    if (shard->path != NULL)
+        wcodec_error_prefix(err, "%s", shard->path);
+}

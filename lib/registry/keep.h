@@ -1,0 +1,39 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Staging memory of a device that is kept from one use to the next: pinning memory takes longer
+ * than copying it. */
+#ifndef WCODEC_REGISTRY_KEEP_H
+#define WCODEC_REGISTRY_KEEP_H
+
+#include "backends/backend.h"
+#include <pthread.h>
+
+enum { WCODEC_KEEP_MAX = 64 };
+
+/* Most bytes of each kind that are kept. */
+#define WCODEC_KEEP_BYTES ((uint64_t)512 << 20)
+
+struct wcodec_keep {
+    pthread_mutex_t lock;
+    unsigned count;
+    struct {
+        struct wcodec_memory *memory;
+        enum wcodec_memory_kind kind;
+        uint64_t size;
+    } items[WCODEC_KEEP_MAX];
+};
+
+/* Memory of at least *size bytes and not of much more; *size becomes its size. NULL: there is none.
+ */
+struct wcodec_memory *wcodec_keep_take(struct wcodec_keep *keep, enum wcodec_memory_kind kind,
+                                       uint64_t *size);
+
+/* Take over memory that no queue works on. False: it stays the caller's. */
+bool wcodec_keep_give(struct wcodec_keep *keep, struct wcodec_memory *memory,
+                      enum wcodec_memory_kind kind, uint64_t size);
+
+/* Free all, for others who need it, or at the end. False: there was none. */
+bool wcodec_keep_empty(struct wcodec_keep *keep, const struct wcodec_backend *backend);
+
+#endif

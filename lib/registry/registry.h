@@ -1,0 +1,49 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The backends of a context: which there are, which one it decodes with, and why not with the
+ * others. */
+#ifndef WCODEC_REGISTRY_REGISTRY_H
+#define WCODEC_REGISTRY_REGISTRY_H
+
+#include "registry/keep.h"
+#include "backends/backend.h"
+#include "core/context.h"
+#include <stdatomic.h>
+
+/* An open device. */
+struct wcodec_opened {
+    const struct wcodec_backend *backend;
+    struct wcodec_device *device;
+    unsigned index;
+    char name[48]; /* "cuda:0" */
+    struct wcodec_device_listing listing;
+    bool cpu_allowed; /* should the device fail, the CPU may go on: chosen by "auto", or a list that
+                         has "cpu" */
+    atomic_bool lost; /* it has failed and is used no more */
+    char loss[200];   /* why; set before `lost` */
+    struct wcodec_keep keep;
+};
+
+/* Parse the context's choice. Only backends asked for by name are opened. WCODEC_ERROR_USAGE,
+ * WCODEC_ERROR_MEMORY, WCODEC_ERROR_BACKEND. Sets context->backends. */
+wcodec_status wcodec_backends_create(wcodec_context *context, wcodec_error *err);
+
+/* Close all devices and backends. In a forked process (abandon) only memory is freed that is the
+ * registry's own. NULL is ignored. */
+void wcodec_backends_destroy(struct wcodec_backends *backends, bool abandon);
+
+/* The device that the context decodes with: opened and tried on first use, the CPU's in place of
+ * one that was lost (if the choice allows it, else WCODEC_ERROR_DEVICE). Thread-safe. */
+wcodec_status wcodec_backends_device(wcodec_context *context, struct wcodec_opened **opened,
+                                     wcodec_error *err);
+
+/* The CPU's device, opened on first use. Thread-safe. */
+wcodec_status wcodec_backends_cpu(wcodec_context *context, struct wcodec_opened **opened,
+                                  wcodec_error *err);
+
+/* Take a device out of use, with a warning that says why. */
+void wcodec_backends_lose(wcodec_context *context, struct wcodec_opened *opened,
+                          const char *reason);
+
+#endif

@@ -1,0 +1,635 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "write/batch.h"
+#include "coding/chunks.h"
+#include "core/dtype.h"
+#include "core/error.h"
+#include "core/log.h"
+#include "core/memory.h"
+#include "encode/rival.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+enum { READ_PIECE = 1 << 22, VERIFY_SCRATCH = 1 << 22 };
+
+/* What the threads that work on a batch share. Of failures the first in the order of the file is
+ * told. */
+struct work {
+    struct wcodec_write_batch *batch;
+    pthread_mutex_t lock;
+    atomic_bool failed;
+    uint64_t failed_place;
+    wcodec_status status;
+    wcodec_error error;
+    struct wcodec_encode_settings settings; /* with the scratch of one item */
+    size_t coders;
+    atomic_size_t next; /* item */
+    bool is_coded;      /* all of the batch */
+};
+
+/* Places of failures: what was pending comes first. */
+enum { PLACE_WRITE = 0, PLACE_PENDING = 1, PLACE_BATCH = PLACE_PENDING + WCODEC_WRITE_BATCH_ITEMS };
+
+/* Is it one repeated element of 2^log2 bytes? */
+static bool repeats(const uint8_t *data, size_t size, unsigned log2)
+{
+    size_t width = (size_t)1 << log2;
+    return size % width == 0 && memcmp(data, data + width, size - width) == 0;
+}
+
+static wcodec_status code_tiny(const wcodec_allocator *allocator, wcodec_dtype dtype,
+                               const uint8_t *data, size_t size, struct wcodec_coded *coded,
+                               wcodec_error *err)
+{
+    unsigned log2 = size == 8   ? 3
+                    : size == 4 ? 2
+                    : size == 2 ? 1
+                                : wcodec_dtype_element_log2(dtype);
+    struct wcodec_coded c = {.coding = WCODEC_CODING_CONSTANT, .allocator = allocator};
+    if (repeats(data, size, log2)) {
+        c.constant_element_log2 = (uint8_t)log2;
+        memcpy(c.constant_element, data, (size_t)1 << log2);
+        *coded = c;
+        return WCODEC_OK;
+    }
+    uint64_t directory = wcodec_chunks_directory_size(size, size);
+    c.parts = wcodec_alloc_zeroed(allocator, sizeof *c.parts);
+    uint8_t *payload = wcodec_alloc_zeroed(allocator, (size_t)directory + size);
+    if (!c.parts || !payload) {
+        wcodec_free(allocator, c.parts);
+        wcodec_free(allocator, payload);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    }
+    wcodec_store_u32(payload, (uint32_t)size);
+    wcodec_store_u32(payload + 4, wcodec_chunk_check(data, size));
+    memcpy(payload + directory, data, size);
+    c.coding = WCODEC_CODING_CHUNKS;
+    c.chunk = size;
+    c.payload_size = directory + size;
+    c.part_count = 1;
+    c.parts[0] = (struct wcodec_coded_part){payload, c.payload_size};
+    *coded = c;
+    return WCODEC_OK;
+}
+
+/* Rows of the matrix that a tensor is predicted as: the last dimension; with those before it where
+ * it is narrower than a block, as convolution kernels are. */
+static uint64_t matrix_columns(const struct wcodec_entry *what)
+{
+    uint64_t columns = 1;
+    unsigned i = what->rank;
+    while (i > 1 && columns < WCODEC_BLOCK_SIDE)
+        columns *= what->shape[--i];
+    return i > 0 && columns >= WCODEC_BLOCK_SIDE ? columns : 0;
+}
+
+wcodec_status wcodec_code_bytes(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings, bool weights,
+                                const struct wcodec_entry *what, const void *data,
+                                struct wcodec_coded *coded, wcodec_error *err)
+{
+    const wcodec_dtype dtype = (wcodec_dtype)what->dtype;
+    if (what->size != 0 && what->size <= WCODEC_TINY_BYTES) {
+        const wcodec_status status =
+            code_tiny(&context->allocator, dtype, data, (size_t)what->size, coded, err);
+        if (status == WCODEC_OK && settings->lossy != WCODEC_LOSSY_NONE &&
+            coded->coding != WCODEC_CODING_CONSTANT)
+            coded->lossless =
+                wcodec_lossy_dtype(dtype) ? "it is small" : "its type has no lossy form";
+        return status;
+    }
+    struct wcodec_encode_settings own = *settings;
+    own.weights = weights;
+    own.columns = matrix_columns(what);
+    return wcodec_encode_tensor(context, &own, dtype, data, what->size, coded, err);
+}
+
+wcodec_status wcodec_write_batch_init(struct wcodec_write_batch *batch, wcodec_error *err)
+{
+    batch->items = wcodec_alloc_array(&batch->context->allocator, WCODEC_WRITE_BATCH_ITEMS,
+                                      sizeof *batch->items);
+    batch->pending = wcodec_alloc_array(&batch->context->allocator, WCODEC_WRITE_BATCH_ITEMS,
+                                        sizeof *batch->pending);
+    return batch->items && batch->pending
+               ? WCODEC_OK
+               : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a batch of tensors");
+}
+
+static void free_coded(const wcodec_allocator *allocator, struct wcodec_write_batch_item *items,
+                       size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (items[i].is_coded)
+            wcodec_coded_free(&items[i].coded);
+        wcodec_free(allocator, items[i].approximation);
+    }
+}
+
+void wcodec_write_batch_free(struct wcodec_write_batch *batch)
+{
+    if (!batch->context)
+        return;
+    free_coded(&batch->context->allocator, batch->items, batch->count);
+    free_coded(&batch->context->allocator, batch->pending, batch->pending_count);
+    batch->count = batch->pending_count = 0;
+    wcodec_free(&batch->context->allocator, batch->items);
+    wcodec_free(&batch->context->allocator, batch->pending);
+    wcodec_free(&batch->context->allocator, batch->data);
+    batch->items = batch->pending = NULL;
+    batch->data = NULL;
+}
+
+wcodec_status wcodec_write_batch_reserve(struct wcodec_write_batch *batch, uint64_t size, bool keep,
+                                         wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &batch->context->allocator;
+    /* A large tensor's memory is not kept for the small ones after it. */
+    bool large =
+        !keep && batch->data_room > WCODEC_WRITE_BATCH_BYTES && batch->data_room / 2 > size;
+    if (batch->data && size <= batch->data_room && !large) /* nothing has a pointer too */
+        return WCODEC_OK;
+    if (!keep) {
+        wcodec_free(allocator, batch->data);
+        batch->data = NULL;
+    }
+    uint8_t *data = wcodec_realloc_array(allocator, batch->data, size, 1);
+    if (!data) {
+        batch->data_room = batch->data ? batch->data_room : 0;
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " bytes", size);
+    }
+    batch->data = data;
+    batch->data_room = size;
+    return WCODEC_OK;
+}
+
+bool wcodec_write_batch_is_full(const struct wcodec_write_batch *batch, uint64_t size)
+{
+    /* Bytes, their payload, and the payload of those before; with loss, coefficients and
+     * approximations. */
+    const uint64_t share = batch->settings.lossy != WCODEC_LOSSY_NONE ? 8 : 4,
+                   limit = batch->memory / share < WCODEC_WRITE_BATCH_BYTES
+                               ? batch->memory / share
+                               : WCODEC_WRITE_BATCH_BYTES;
+    return batch->count != 0 &&
+           (batch->count == WCODEC_WRITE_BATCH_ITEMS || size > limit || batch->size > limit - size);
+}
+
+void wcodec_write_batch_add(struct wcodec_write_batch *batch, const struct wcodec_entry *what,
+                            bool weights)
+{
+    /* With loss asked for, patterns say what it is for; the others are weights all the same. */
+    const bool lossy = batch->settings.lossy != WCODEC_LOSSY_NONE && what->is_tensor;
+    batch->items[batch->count++] = (struct wcodec_write_batch_item){.what = *what,
+                                                                    .weights = weights || lossy,
+                                                                    .lossy = weights && lossy,
+                                                                    .at = batch->size,
+                                                                    .alias = UINT64_MAX};
+    batch->size += what->size;
+}
+
+/* Tensors that can be constants need no alias. */
+static bool is_candidate(const struct wcodec_write_batch *batch,
+                         const struct wcodec_write_batch_item *item)
+{
+    return batch->dedup && item->what.is_tensor && item->what.size > 8;
+}
+
+/* May what it decodes to differ from what it is? */
+static bool may_be_lossy(const struct wcodec_write_batch_item *item)
+{
+    return item->lossy && wcodec_lossy_dtype((wcodec_dtype)item->what.dtype);
+}
+
+static void note_failure(struct work *w, uint64_t place, wcodec_status status,
+                         const wcodec_error *error)
+{
+    pthread_mutex_lock(&w->lock);
+    if (!atomic_load(&w->failed) || place < w->failed_place) {
+        w->failed_place = place;
+        w->status = status;
+        w->error = *error;
+    }
+    atomic_store(&w->failed, true);
+    pthread_mutex_unlock(&w->lock);
+}
+
+static void note_item_failure(struct work *w, uint64_t place,
+                              const struct wcodec_write_batch_item *item, wcodec_status status,
+                              wcodec_error *error)
+{
+    if (item->what.name && status != WCODEC_ERROR_CANCELLED)
+        wcodec_error_prefix(error, "tensor \"%.200s\"", item->what.name);
+    note_failure(w, place, status, error);
+}
+
+/* Verify, if that is asked for, and hash. */
+static void settle(struct work *w, uint64_t place, struct wcodec_write_batch_item *item,
+                   const uint8_t *bytes)
+{
+    wcodec_error error = {0};
+    wcodec_status status = WCODEC_OK;
+    if (!item->is_coded || item->is_settled || atomic_load(&w->failed))
+        return;
+    if (w->batch->settings.verify)
+        status = wcodec_coded_verify(w->batch->context, &w->settings, &item->coded,
+                                     bytes + item->at, &error);
+    if (status == WCODEC_OK)
+        status = wcodec_coded_hash(&item->coded, &item->payload_hash, &error);
+    item->is_settled = status == WCODEC_OK;
+    wcodec_free(&w->batch->context->allocator, item->coded.coefficients);
+    item->coded.coefficients = NULL;
+    if (status != WCODEC_OK)
+        note_item_failure(w, place, item, status, &error);
+}
+
+static bool is_large(const struct wcodec_write_batch_item *item)
+{
+    return item->weights && item->what.size >= WCODEC_WRITE_BATCH_LARGE;
+}
+
+static void code_item(struct work *w, size_t i)
+{
+    struct wcodec_write_batch *b = w->batch;
+    struct wcodec_write_batch_item *item = &b->items[i];
+    struct wcodec_encode_settings settings = w->settings;
+    wcodec_error error = {0};
+    wcodec_status status = WCODEC_OK;
+    if (item->alias != UINT64_MAX && !may_be_lossy(item))
+        return;
+    settings.verify = false;
+    settings.lossy = item->lossy ? settings.lossy : WCODEC_LOSSY_NONE;
+    if (wcodec_cancel_poll(settings.cancel))
+        status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
+    if (status == WCODEC_OK)
+        status = wcodec_code_bytes(b->context, &settings, item->weights, &item->what,
+                                   b->bytes + item->at, &item->coded, &error);
+    item->is_coded = status == WCODEC_OK;
+    if (status == WCODEC_OK) {
+        item->approximation = item->coded.approximation;
+        item->coded.approximation = NULL;
+    }
+    /* Of an alias only what it decodes to is wanted: the same as what its entry does. */
+    if (item->is_coded && item->alias != UINT64_MAX) {
+        wcodec_coded_free(&item->coded);
+        item->is_coded = false;
+    }
+    if (status != WCODEC_OK)
+        note_item_failure(w, PLACE_BATCH + i, item, status, &error);
+    else if (!is_large(item))
+        settle(w, PLACE_BATCH + i, item, b->bytes);
+}
+
+/* The original's hash goes by what is decoded. */
+static void hash_approximations(struct wcodec_write_batch *b)
+{
+    for (size_t i = 0; i < b->count; i++) {
+        struct wcodec_write_batch_item *item = &b->items[i];
+        wcodec_output_hash(b->output,
+                           item->approximation ? item->approximation : b->bytes + item->at,
+                           (size_t)item->what.size);
+        wcodec_free(&b->context->allocator, item->approximation);
+        item->approximation = NULL;
+    }
+}
+
+/* The last task hashes the original's bytes, which can only be done in order; the others take items
+ * until none is left. */
+static void code_task(void *argument, size_t i)
+{
+    struct work *w = argument;
+    struct wcodec_write_batch *b = w->batch;
+    if (i == w->coders) {
+        if (b->settings.lossy == WCODEC_LOSSY_NONE)
+            wcodec_output_hash(b->output, b->bytes, (size_t)b->size);
+        return;
+    }
+    for (size_t item;
+         !atomic_load(&w->failed) && (item = atomic_fetch_add(&w->next, 1)) < b->count;)
+        code_item(w, item);
+}
+
+static void hash_task(void *argument, size_t i)
+{
+    struct work *w = argument;
+    struct wcodec_write_batch_item *item = &w->batch->items[i];
+    if (!is_candidate(w->batch, item))
+        return;
+    item->hash =
+        wcodec_dedup_hash(w->batch->context, w->batch->bytes + item->at, (size_t)item->what.size);
+    /* What comes of equal bytes depends on their type and view too. */
+    if (may_be_lossy(item))
+        item->hash.low +=
+            (matrix_columns(&item->what) * 256 + item->what.dtype + 1) * 0x9E3779B97F4A7C15u;
+}
+
+static void read_task(void *argument, size_t i)
+{
+    struct work *w = argument;
+    struct wcodec_write_batch *b = w->batch;
+    uint64_t at = i * READ_PIECE, left = b->size - at;
+    wcodec_error error = {0};
+    if (atomic_load(&w->failed))
+        return;
+    wcodec_status status =
+        wcodec_source_read(b->source, b->begin + at, b->data + at,
+                           (size_t)(left < READ_PIECE ? left : READ_PIECE), &error);
+    if (status != WCODEC_OK)
+        note_failure(w, PLACE_BATCH + i, status, &error);
+}
+
+/* In parallel: copying from the system's cache, and touching new memory, take as long as some of
+ * the coding. */
+static void read_bytes(struct work *w)
+{
+    struct wcodec_write_batch *b = w->batch;
+    wcodec_error error = {0};
+    if (!b->source || b->source->fd < 0) {
+        b->bytes = b->source ? b->source->data + b->begin : b->bytes;
+        return;
+    }
+    wcodec_status status = wcodec_write_batch_reserve(b, b->size, false, &error);
+    if (status != WCODEC_OK) {
+        note_failure(w, PLACE_BATCH, status, &error);
+        return;
+    }
+    b->bytes = b->data;
+    wcodec_run(b->context, read_task, w, (size_t)wcodec_div_up_u64(b->size, READ_PIECE));
+}
+
+static wcodec_status find_alias(struct wcodec_write_batch *b, size_t i, wcodec_error *err)
+{
+    struct wcodec_write_batch_item *item = &b->items[i];
+    if (!is_candidate(b, item))
+        return WCODEC_OK;
+    wcodec_status status = wcodec_dedup_find(b->dedup, item->hash, b->bytes + item->at,
+                                             (size_t)item->what.size, &item->alias, err);
+    if (status != WCODEC_OK || item->alias != UINT64_MAX)
+        return status;
+    struct wcodec_dedup_item known = {item->hash, item->what.size, b->begin + item->at,
+                                      b->first_entry + i};
+    return wcodec_dedup_add(b->dedup, &known, err);
+}
+
+/* Entry numbers are known before anything is coded: items become entries in their order. */
+static void find_aliases(struct work *w)
+{
+    struct wcodec_write_batch *b = w->batch;
+    wcodec_error error = {0};
+    if (!b->dedup || atomic_load(&w->failed))
+        return;
+    wcodec_run(b->context, hash_task, w, b->count);
+    for (size_t i = 0; i < b->count && !atomic_load(&w->failed); i++) {
+        wcodec_status status = find_alias(b, i, &error);
+        if (status != WCODEC_OK)
+            note_failure(w, PLACE_BATCH + i, status, &error);
+    }
+}
+
+/* What loss takes beside: coefficients and what they decode to, as long as the item is at work; */
+uint64_t wcodec_write_batch_lossy(const struct wcodec_encode_settings *settings, uint64_t size)
+{
+    return settings->lossy != WCODEC_LOSSY_NONE ? size * 9 / 4 : 0;
+}
+
+/* and a sample of blocks, costs and figures while the step is searched. */
+static uint64_t lossy_planning(const struct wcodec_encode_settings *settings, uint64_t size)
+{
+    const uint64_t sample = 6 * size < 5 << 19 ? 6 * size : 5 << 19;
+    return settings->lossy != WCODEC_LOSSY_NONE ? sample + (384 << 10) : 0;
+}
+
+/* What planning takes for one item: samples, counts, and zstd's look. From level 5 on zstd may be
+ * tried on all of it, with tables that count. */
+static uint64_t planning_memory(const struct wcodec_write_batch *b, uint64_t size)
+{
+    uint64_t most = b->settings.level >= 7 ? 8 << 20 : 1 << 20,
+             chunk = size < WCODEC_CHUNK_MAX ? size : WCODEC_CHUNK_MAX;
+    /* Limited memory: residuals and a second payload. */
+    uint64_t predicted =
+        b->settings.predict != WCODEC_PREDICT_NONE && b->context->limits.max_memory != UINT64_MAX
+            ? 2 * size
+            : 0;
+    return predicted + lossy_planning(&b->settings, size) + (192 << 10) +
+           2 * (size < most ? size : most) +
+           (b->settings.level >= 5
+                ? wcodec_chunk_encode_memory(wcodec_zstd_level(b->settings.level), chunk)
+                : 0);
+}
+
+/* What coding an item takes beside it and its payload, in one thread. */
+static uint64_t least_scratch(const struct wcodec_encode_settings *settings, uint64_t size)
+{
+    uint64_t tiles = 8 * size < 6 << 20 ? 8 * size : 6 << 20,
+             chunk = size < WCODEC_CHUNK_MAX ? size : WCODEC_CHUNK_MAX;
+    return (512 << 10) + tiles +
+           wcodec_chunk_encode_memory(wcodec_zstd_level(settings->level), chunk);
+}
+
+static uint64_t payload_most(uint64_t size)
+{
+    return size + size / 32;
+}
+
+uint64_t wcodec_write_batch_least(const struct wcodec_encode_settings *settings, uint64_t size)
+{
+    return size + payload_most(size) + wcodec_write_batch_lossy(settings, size) +
+           lossy_planning(settings, size) + least_scratch(settings, size);
+}
+
+static uint64_t largest_item(const struct wcodec_write_batch *b)
+{
+    uint64_t largest = 0;
+    for (size_t i = 0; i < b->count; i++)
+        largest = b->items[i].what.size > largest ? b->items[i].what.size : largest;
+    return largest;
+}
+
+/* How many items at once, and how much scratch for each. */
+static void share_memory(struct work *w, uint64_t scratch)
+{
+    const struct wcodec_write_batch *b = w->batch;
+    uint64_t planning = scratch / 2, threads = wcodec_context_threads(b->context),
+             most = planning / planning_memory(b, largest_item(b));
+    most = most < 1 ? 1 : most < threads ? most : threads;
+    w->coders = b->count < most ? b->count : (size_t)most;
+    w->settings = b->settings;
+    w->settings.scratch = (scratch - planning) / (w->coders ? w->coders : 1);
+}
+
+static void code_items(struct work *w)
+{
+    if (!atomic_load(&w->failed))
+        wcodec_run(w->batch->context, code_task, w, w->coders + 1);
+    if (!atomic_load(&w->failed) && w->batch->settings.lossy != WCODEC_LOSSY_NONE)
+        hash_approximations(w->batch);
+    w->is_coded = true;
+}
+
+static uint64_t pending_size(const struct wcodec_write_batch *b)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < b->pending_count; i++)
+        size += b->pending[i].is_coded ? b->pending[i].coded.payload_size : 0;
+    return size;
+}
+
+/* Memory that is left for coding beside the batch's bytes, its payload and `others`; 0: too little.
+ */
+static uint64_t left_over(const struct wcodec_write_batch *b, uint64_t others)
+{
+    uint64_t bytes = b->source && b->source->fd < 0 ? 0 : b->size,
+             taken = bytes + payload_most(b->size) +
+                     wcodec_write_batch_lossy(&b->settings, b->size) + others;
+    return b->memory >= taken + least_scratch(&b->settings, largest_item(b)) ? b->memory - taken
+                                                                             : 0;
+}
+
+static void settle_task(void *argument, size_t i)
+{
+    struct work *w = argument;
+    settle(w, PLACE_PENDING + i, &w->batch->pending[i], w->batch->pending_bytes);
+}
+
+static void settle_pending(struct work *w)
+{
+    wcodec_run(w->batch->context, settle_task, w, w->batch->pending_count);
+}
+
+static void log_lossless(wcodec_context *context, const struct wcodec_write_batch_item *item)
+{
+    const char *reason = item->coded.lossless;
+    if (item->weights && !item->lossy && wcodec_lossy_dtype((wcodec_dtype)item->what.dtype))
+        reason = "its name is left out";
+    if (reason && wcodec_log_wants(context, WCODEC_LOG_INFO))
+        wcodec_log(context, WCODEC_LOG_INFO, "tensor \"%.200s\" stays lossless: %s",
+                   item->what.name, reason);
+}
+
+static void write_pending(void *argument)
+{
+    struct work *w = argument;
+    struct wcodec_write_batch *b = w->batch;
+    wcodec_error error = {0};
+    wcodec_status status = WCODEC_OK;
+    for (size_t i = 0; i < b->pending_count && status == WCODEC_OK; i++) {
+        const struct wcodec_write_batch_item *item = &b->pending[i];
+        if (b->settings.lossy != WCODEC_LOSSY_NONE && item->is_coded)
+            log_lossless(b->context, item);
+        if (item->alias != UINT64_MAX)
+            status = wcodec_output_alias(b->output, &item->what, item->alias, &error);
+        else
+            status = wcodec_output_coded(b->output, &item->what, &item->coded, &error);
+    }
+    if (status != WCODEC_OK)
+        note_failure(w, PLACE_WRITE, status, &error);
+}
+
+/* Beside the writing: first what needs the bytes of what is written, whose place the next ones
+ * take. */
+static void prepare_next(void *argument)
+{
+    struct work *w = argument;
+    uint64_t scratch = left_over(w->batch, pending_size(w->batch));
+    settle_pending(w);
+    read_bytes(w);
+    find_aliases(w);
+    if (scratch != 0) {
+        share_memory(w, scratch);
+        code_items(w);
+    }
+}
+
+static void settle_beside(void *argument)
+{
+    settle_pending(argument);
+}
+
+static wcodec_status begin(struct work *w, struct wcodec_write_batch *batch, wcodec_error *err)
+{
+    *w = (struct work){.batch = batch, .settings = batch->settings};
+    w->settings.scratch = VERIFY_SCRATCH;
+    return pthread_mutex_init(&w->lock, NULL) == 0
+               ? WCODEC_OK
+               : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
+}
+
+static wcodec_status end(struct work *w, wcodec_error *err)
+{
+    pthread_mutex_destroy(&w->lock);
+    return atomic_load(&w->failed) ? wcodec_fail(err, w->status, "%s", w->error.text) : WCODEC_OK;
+}
+
+/* What was written has its hashes by now. */
+static void release_pending(struct wcodec_write_batch *b)
+{
+    if (b->pending_count == 0)
+        return;
+    struct wcodec_entry *entries =
+        b->output->index.entries + (b->output->index.entry_count - b->pending_count);
+    for (size_t i = 0; i < b->pending_count; i++)
+        if (b->pending[i].is_coded)
+            entries[i].payload_hash = b->pending[i].payload_hash;
+    free_coded(&b->context->allocator, b->pending, b->pending_count);
+    b->pending_count = 0;
+}
+
+wcodec_status wcodec_write_batch_run(struct wcodec_write_batch *batch, wcodec_error *err)
+{
+    struct work w;
+    if (batch->count == 0)
+        return WCODEC_OK;
+    wcodec_status status = begin(&w, batch, err);
+    if (status != WCODEC_OK)
+        return status;
+    batch->first_entry = batch->output->index.entry_count + batch->pending_count;
+    wcodec_run_beside(batch->context, write_pending, prepare_next, &w);
+    if (!atomic_load(&w.failed)) {
+        release_pending(batch);
+        if (!w.is_coded) {
+            uint64_t scratch = left_over(batch, 0);
+            share_memory(&w,
+                         scratch ? scratch : least_scratch(&batch->settings, largest_item(batch)));
+            code_items(&w);
+        }
+    }
+    status = end(&w, err);
+    if (status != WCODEC_OK)
+        return status;
+    struct wcodec_write_batch_item *items = batch->pending;
+    batch->pending = batch->items;
+    batch->pending_count = batch->count;
+    batch->pending_bytes = batch->bytes;
+    batch->items = items;
+    batch->begin += batch->size;
+    batch->count = 0;
+    batch->size = 0;
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_write_batch_settle(struct wcodec_write_batch *batch, wcodec_error *err)
+{
+    struct work w;
+    wcodec_status status = begin(&w, batch, err);
+    if (status != WCODEC_OK)
+        return status;
+    settle_pending(&w);
+    return end(&w, err);
+}
+
+wcodec_status wcodec_write_batch_flush(struct wcodec_write_batch *batch, wcodec_error *err)
+{
+    struct work w;
+    if (batch->pending_count == 0)
+        return WCODEC_OK;
+    wcodec_status status = begin(&w, batch, err);
+    if (status != WCODEC_OK)
+        return status;
+    wcodec_run_beside(batch->context, write_pending, settle_beside, &w);
+    status = end(&w, err);
+    if (status == WCODEC_OK)
+        release_pending(batch);
+    return status;
+}

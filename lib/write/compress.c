@@ -1,0 +1,289 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* A file to a container: a safetensors file as tensors, any other as opaque bytes. */
+
+#include "write/batch.h"
+#include "write/encode_options.h"
+#include "format/safetensors.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/progress.h"
+#include "io/safefile.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* Bytes of an opaque entry: a chunk of the largest size. */
+enum { BLOB_SIZE = 1 << 24 };
+
+struct compressor {
+    wcodec_context *context;
+    wcodec_encode_options options;
+    struct wcodec_source source;
+    struct wcodec_safetensors *safetensors; /* NULL: opaque */
+    struct wcodec_output output;
+    struct wcodec_dedup dedup;
+    struct wcodec_write_batch batch;
+    struct wcodec_reporter reporter;
+    struct wcodec_cancel cancel;
+    char note[sizeof((wcodec_encode_report *)0)->note];
+};
+
+/* Look at the file: tensors, or a note why not. */
+static wcodec_status examine(struct compressor *c, wcodec_error *err)
+{
+    if (c->options.raw)
+        return WCODEC_OK;
+    wcodec_error why = {0};
+    wcodec_status status =
+        wcodec_safetensors_read(&c->source, &c->context->allocator, &c->safetensors, &why);
+    if (status == WCODEC_ERROR_CORRUPT && !c->options.strict) {
+        size_t size = strlen(why.text);
+        if (size >= sizeof c->note) {
+            size = sizeof c->note - 1;
+            while (size > 0 && ((unsigned char)why.text[size] & 0xC0) == 0x80)
+                size--;
+        }
+        memcpy(c->note, why.text, size);
+        return WCODEC_OK;
+    }
+    if (status == WCODEC_ERROR_CORRUPT)
+        return wcodec_fail(err, status, "no safetensors file: %s", why.text);
+    return status == WCODEC_OK ? status : wcodec_fail(err, status, "%s", why.text);
+}
+
+/* Entries, batch items and hashes take less than this for each tensor; a header and what is parsed
+ * of it up to some five times its size. */
+enum { MEMORY_OF_TENSOR = 512, MEMORY_OF_HEADER = 5 };
+
+/* Keep to the caller's limit by smaller batches; refuse what cannot be done within it, before work
+ * is done in vain. */
+static wcodec_status plan_memory(struct compressor *c, wcodec_error *err)
+{
+    uint64_t limit = c->context->limits.max_memory, largest = 0,
+             fixed =
+                 2 * sizeof(struct wcodec_write_batch_item) * WCODEC_WRITE_BATCH_ITEMS + (1 << 20);
+    if (c->safetensors) {
+        fixed += c->safetensors->header_size * MEMORY_OF_HEADER +
+                 c->safetensors->count * MEMORY_OF_TENSOR;
+        for (uint64_t i = 0; i < c->safetensors->count; i++)
+            if (c->safetensors->tensors[i].size > largest)
+                largest = c->safetensors->tensors[i].size;
+    } else {
+        largest = c->source.size < BLOB_SIZE ? c->source.size : BLOB_SIZE;
+    }
+    uint64_t least = wcodec_write_batch_least(&c->batch.settings, largest);
+    if (fixed > limit || least > limit - fixed)
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "compressing takes about %" PRIu64
+                           " bytes of memory, the limit is %" PRIu64,
+                           fixed + least, limit);
+    c->batch.memory = WCODEC_WRITE_BATCH_MEMORY + 2 * largest +
+                      wcodec_write_batch_lossy(&c->batch.settings, largest);
+    if (c->batch.memory > limit - fixed)
+        c->batch.memory = limit - fixed;
+    return WCODEC_OK;
+}
+
+static wcodec_status report_progress(struct compressor *c, wcodec_error *err)
+{
+    return wcodec_reporter_add(&c->reporter, c->output.index.size - c->reporter.done, err);
+}
+
+static wcodec_status run_batch(struct compressor *c, wcodec_error *err)
+{
+    wcodec_status status = wcodec_write_batch_run(&c->batch, err);
+    return status == WCODEC_OK ? report_progress(c, err) : status;
+}
+
+/* Put an item at the end of the batch; where it does not fit, the batch runs first. */
+static wcodec_status add_item(struct compressor *c, const struct wcodec_entry *what, bool weights,
+                              wcodec_error *err)
+{
+    if (wcodec_write_batch_is_full(&c->batch, what->size)) {
+        wcodec_status status = run_batch(c, err);
+        if (status != WCODEC_OK)
+            return status;
+    }
+    wcodec_write_batch_add(&c->batch, what, weights);
+    return WCODEC_OK;
+}
+
+static wcodec_status compress_header(struct compressor *c, wcodec_error *err)
+{
+    const struct wcodec_safetensors *s = c->safetensors;
+    struct wcodec_entry what = {.size = s->header_size};
+    wcodec_output_hash(&c->output, s->header, (size_t)s->header_size);
+    struct wcodec_coded coded;
+    wcodec_status status =
+        wcodec_code_bytes(c->context, &c->batch.settings, false, &what, s->header, &coded, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = wcodec_coded_hash(&coded, &what.payload_hash, err);
+    if (status == WCODEC_OK)
+        status = wcodec_output_coded(&c->output, &what, &coded, err);
+    wcodec_coded_free(&coded);
+    c->batch.begin = s->header_size;
+    return status;
+}
+
+static wcodec_status compress_tensors(struct compressor *c, wcodec_error *err)
+{
+    const struct wcodec_safetensors *s = c->safetensors;
+    wcodec_status status = wcodec_output_reserve(&c->output, s->count + 1, err);
+    if (status == WCODEC_OK)
+        status = compress_header(c, err);
+    for (uint64_t i = 0; i < s->count && status == WCODEC_OK; i++) {
+        const struct wcodec_safetensor *t = &s->tensors[i];
+        struct wcodec_entry what = {.is_tensor = true,
+                                    .dtype = t->dtype,
+                                    .name = t->name,
+                                    .dtype_name = t->dtype_name,
+                                    .rank = t->rank,
+                                    .shape = t->shape,
+                                    .size = t->size};
+        status = add_item(c, &what, wcodec_encode_options_weights(&c->options, t->name), err);
+    }
+    return status;
+}
+
+static wcodec_status compress_opaque(struct compressor *c, wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    for (uint64_t at = 0; at < c->source.size && status == WCODEC_OK; at += BLOB_SIZE) {
+        uint64_t left = c->source.size - at;
+        struct wcodec_entry what = {.size = left < BLOB_SIZE ? left : BLOB_SIZE};
+        status = add_item(c, &what, false, err);
+    }
+    return status;
+}
+
+/* All of a source, into a prepared compressor. */
+static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void *opaque,
+                              wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &c->context->allocator;
+    wcodec_status status = wcodec_output_init(allocator, write, opaque, &c->output, err);
+    if (status == WCODEC_OK)
+        status = examine(c, err);
+    if (status == WCODEC_OK)
+        status = plan_memory(c, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = wcodec_write_batch_init(&c->batch, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = c->safetensors ? compress_tensors(c, err) : compress_opaque(c, err);
+    if (status == WCODEC_OK)
+        status = run_batch(c, err);
+    if (status == WCODEC_OK)
+        status = wcodec_write_batch_flush(&c->batch, err);
+    if (status == WCODEC_OK)
+        status = report_progress(c, err);
+    if (status != WCODEC_OK)
+        return status;
+    c->output.index.safetensors = c->safetensors != NULL;
+    if (c->safetensors) {
+        c->output.index.metadata_count = c->safetensors->metadata_count;
+        c->output.index.metadata = c->safetensors->metadata;
+    }
+    return wcodec_encode_options_note(&c->options, &c->output, err);
+}
+
+/* Size and time of change of a file: if they differ in the end, what was read may be of two
+ * versions. */
+struct stamp {
+    off_t size;
+    struct timespec mtime;
+};
+
+static wcodec_status read_stamp(int fd, struct stamp *stamp, wcodec_error *err)
+{
+    struct stat st;
+    if (fstat(fd, &st) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_IO, "cannot examine the file: %s", strerror(errno));
+    *stamp = (struct stamp){st.st_size, st.st_mtim};
+    return WCODEC_OK;
+}
+
+static wcodec_status check_stamp(int fd, const struct stamp *before, wcodec_error *err)
+{
+    struct stamp now = *before;
+    wcodec_status status = read_stamp(fd, &now, err);
+    if (status == WCODEC_OK &&
+        (now.size != before->size || now.mtime.tv_sec != before->mtime.tv_sec ||
+         now.mtime.tv_nsec != before->mtime.tv_nsec))
+        status = wcodec_fail(err, WCODEC_ERROR_IO, "the file was changed while it was read");
+    return status;
+}
+
+/* The common way: fd is -1 for memory. */
+static wcodec_status compress_source(wcodec_context *context, const struct wcodec_source *source,
+                                     int fd, wcodec_write_fn write, void *opaque,
+                                     const wcodec_encode_options *options,
+                                     wcodec_encode_report *report, wcodec_error *err)
+{
+    struct compressor c = {.context = context, .source = *source};
+    struct stamp before = {0};
+    wcodec_status status = wcodec_encode_options_read(options, &c.options, err);
+    if (status == WCODEC_OK)
+        status = fd >= 0 ? read_stamp(fd, &before, err) : WCODEC_OK;
+    if (status != WCODEC_OK)
+        return status;
+    wcodec_reporter_init(&c.reporter, &c.options.progress, source->size);
+    wcodec_dedup_init(&c.dedup, &context->allocator, &c.source);
+    c.batch = (struct wcodec_write_batch){
+        .context = context, .source = &c.source, .output = &c.output, .dedup = &c.dedup};
+    wcodec_encode_options_settings(&c.options, &c.batch.settings);
+    if (c.options.progress.fn) {
+        wcodec_cancel_init(&c.cancel, &c.reporter);
+        c.batch.settings.cancel = &c.cancel;
+    }
+    status = compress(&c, write, opaque, err);
+    if (status == WCODEC_OK && fd >= 0)
+        status = check_stamp(fd, &before, err);
+    if (status == WCODEC_OK)
+        status = wcodec_reporter_end(&c.reporter, err);
+    if (status == WCODEC_OK)
+        status = wcodec_output_finish(&c.output, err);
+    if (status == WCODEC_OK && report) {
+        *report = (wcodec_encode_report){0};
+        wcodec_output_report(&c.output, report);
+        memcpy(report->note, c.note, sizeof report->note);
+    }
+    wcodec_write_batch_free(&c.batch);
+    wcodec_dedup_free(&c.dedup);
+    wcodec_output_free(&c.output);
+    wcodec_safetensors_free(c.safetensors);
+    return status;
+}
+
+wcodec_status wcodec_compress_fd(wcodec_context *context, int fd, wcodec_write_fn write,
+                                 void *opaque, const wcodec_encode_options *options,
+                                 wcodec_encode_report *report, wcodec_error *err)
+{
+    struct wcodec_source source;
+    wcodec_status status = wcodec_context_usable(context, err);
+    if (status == WCODEC_OK)
+        status = wcodec_source_fd(fd, &source, err);
+    return status == WCODEC_OK
+               ? compress_source(context, &source, fd, write, opaque, options, report, err)
+               : status;
+}
+
+wcodec_status wcodec_compress_memory(wcodec_context *context, const void *data, size_t size,
+                                     wcodec_write_fn write, void *opaque,
+                                     const wcodec_encode_options *options,
+                                     wcodec_encode_report *report, wcodec_error *err)
+{
+    struct wcodec_source source;
+    wcodec_status status = wcodec_context_usable(context, err);
+    if (status != WCODEC_OK)
+        return status;
+    wcodec_source_memory(data, size, &source);
+    return compress_source(context, &source, -1, write, opaque, options, report, err);
+}

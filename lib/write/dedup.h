@@ -1,0 +1,54 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Finds tensors that are equal to earlier ones. A hash only says where to look: the bytes are read
+ * again and compared. */
+#ifndef WCODEC_WRITE_DEDUP_H
+#define WCODEC_WRITE_DEDUP_H
+
+#include "core/context.h"
+#include "io/source.h"
+
+/* An XXH3-128, or one of the XXH3-128s of the pieces. */
+struct wcodec_dedup_hash {
+    uint64_t low, high;
+};
+
+struct wcodec_dedup_item {
+    struct wcodec_dedup_hash hash;
+    uint64_t size;
+    uint64_t offset; /* in the source */
+    uint64_t entry;  /* its number */
+};
+
+struct wcodec_dedup {
+    const wcodec_allocator *allocator;
+    const struct wcodec_source *source;
+    struct wcodec_dedup_item *items;
+    uint64_t count, room;
+    uint64_t *
+        slots; /* number of an item plus 1; 0: free. A power of two of them, at most half in use. */
+    uint64_t slot_count;
+    uint64_t seed; /* of the slots: nobody can choose tensors that all fall into one place */
+    uint8_t *buffer;
+};
+
+void wcodec_dedup_init(struct wcodec_dedup *dedup, const wcodec_allocator *allocator,
+                       const struct wcodec_source *source);
+void wcodec_dedup_free(struct wcodec_dedup *dedup);
+
+/* Large data is hashed in parallel, in pieces: the result depends on the data only. context may be
+ * NULL up to WCODEC_DEDUP_PIECE bytes. */
+#define WCODEC_DEDUP_PIECE ((size_t)1 << 20)
+struct wcodec_dedup_hash wcodec_dedup_hash(wcodec_context *context, const void *data, size_t size);
+
+/* Look for an earlier item with these bytes; its entry number is set, or UINT64_MAX if there is
+ * none. WCODEC_ERROR_IO, WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_dedup_find(struct wcodec_dedup *dedup, struct wcodec_dedup_hash hash,
+                                const void *data, size_t size, uint64_t *entry, wcodec_error *err);
+
+/* Remember an item. WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_dedup_add(struct wcodec_dedup *dedup, const struct wcodec_dedup_item *item,
+                               wcodec_error *err);
+
+#endif

@@ -1,0 +1,125 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "write/encode_options.h"
+#include "format/names.h"
+#include "core/error.h"
+
+#include <fnmatch.h>
+#include <string.h>
+
+enum { DEFAULT_LEVEL = 3 };
+
+void wcodec_encode_options_init_size(wcodec_encode_options *options, size_t size)
+{
+    if (!options || size < offsetof(wcodec_encode_options, progress) + sizeof options->progress)
+        return;
+    memset(options, 0, size);
+    options->struct_size = size;
+    options->level = DEFAULT_LEVEL;
+    options->mtime = -1;
+}
+
+static wcodec_status check_lossy(const wcodec_encode_options *o, wcodec_error *err)
+{
+    const double v = o->lossy_value;
+    if ((unsigned)o->lossy > WCODEC_LOSSY_BITS)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "lossy target %d is none", (int)o->lossy);
+    if ((unsigned)o->lossy_scale > WCODEC_LOSSY_SCALE_ROW)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "lossy scale %d is none", (int)o->lossy_scale);
+    if (o->lossy == WCODEC_LOSSY_SNR && !(v >= 0 && v <= 200))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "a lossy target of %g decibels, expected 0 to 200", v);
+    if (o->lossy == WCODEC_LOSSY_ERROR && !(v >= 0x1p-126 && v <= 0x1p126))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "a lossy target of error %g, expected 2^-126 to 2^126", v);
+    if (o->lossy == WCODEC_LOSSY_BITS && !(v >= 0.01 && v <= 32))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "a lossy target of %g bits an element, expected 0.01 to 32", v);
+    if (o->lossy == WCODEC_LOSSY_ERROR && o->lossy_scale == WCODEC_LOSSY_SCALE_ROW)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "scales of rows cannot keep to one largest error");
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from,
+                                         wcodec_encode_options *options, wcodec_error *err)
+{
+    wcodec_encode_options o;
+    wcodec_encode_options_init(&o);
+    if (from) {
+        size_t size = from->struct_size;
+        if (size < offsetof(wcodec_encode_options, progress) + sizeof o.progress)
+            return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                               "the options' struct_size is %zu: use wcodec_encode_options_init()",
+                               size);
+        for (size_t i = sizeof o; i < size; i++)
+            if (((const unsigned char *)from)[i] != 0)
+                return wcodec_fail(
+                    err, WCODEC_ERROR_USAGE,
+                    "the options hold a setting that wcodec %s does not know (byte %zu)",
+                    wcodec_version_string(), i);
+        memcpy(&o, from, size < sizeof o ? size : sizeof o);
+        o.struct_size = sizeof o;
+    }
+    if (o.level < 1 || o.level > 9)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "level %d, expected 1 to 9", o.level);
+    if (o.tune != WCODEC_TUNE_SIZE && o.tune != WCODEC_TUNE_LATENCY)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "tune %d is none", (int)o.tune);
+    if (o.tile_log2 != 0 &&
+        (o.tile_log2 < WCODEC_TILE_LOG2_MIN || o.tile_log2 > WCODEC_TILE_LOG2_MAX))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "tiles of 2^%u elements, expected 2^%d to 2^%d",
+                           o.tile_log2, WCODEC_TILE_LOG2_MIN, WCODEC_TILE_LOG2_MAX);
+    if ((unsigned)o.profile > WCODEC_PROFILE_P8)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "profile %d is none", (int)o.profile);
+    if ((unsigned)o.predict > WCODEC_PREDICT_WHT)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "predictor %d is none", (int)o.predict);
+    wcodec_status status = check_lossy(&o, err);
+    if (status == WCODEC_OK)
+        *options = o;
+    return status;
+}
+
+void wcodec_encode_options_settings(const wcodec_encode_options *options,
+                                    struct wcodec_encode_settings *settings)
+{
+    *settings = (struct wcodec_encode_settings){
+        .level = options->level,
+        .latency = options->tune == WCODEC_TUNE_LATENCY,
+        .tile_log2 = (uint8_t)options->tile_log2,
+        .profile = (uint8_t)options->profile, /* the API's values are the format's */
+        .verify = !options->no_verify,
+        .weights = true,
+        .predict = (uint8_t)options->predict,
+        .lossy = (uint8_t)options->lossy,
+        .lossy_rows = options->lossy_scale == WCODEC_LOSSY_SCALE_ROW,
+        .lossy_value = options->lossy_value,
+    };
+}
+
+static bool matches(const char *const *patterns, const char *name)
+{
+    for (size_t i = 0; patterns[i]; i++)
+        if (fnmatch(patterns[i], name, 0) == 0)
+            return true;
+    return false;
+}
+
+bool wcodec_encode_options_weights(const wcodec_encode_options *options, const char *name)
+{
+    return (!options->include || matches(options->include, name)) &&
+           (!options->exclude || !matches(options->exclude, name));
+}
+
+wcodec_status wcodec_encode_options_note(const wcodec_encode_options *options,
+                                         struct wcodec_output *output, wcodec_error *err)
+{
+    output->index.mode = options->mode & 07777;
+    output->index.mtime = options->mtime < 0 ? -1 : options->mtime;
+    /* Names of files are bytes, names in the index UTF-8. This one is only informative: one that
+     * cannot be noted is left out. */
+    if (!options->name || !wcodec_utf8_valid((const uint8_t *)options->name, strlen(options->name)))
+        return WCODEC_OK;
+    output->index.name = wcodec_arena_text(&output->arena, options->name, strlen(options->name));
+    return output->index.name ? WCODEC_OK : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+}

@@ -1,0 +1,222 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "write/output.h"
+#include "core/error.h"
+#include "core/memory.h"
+
+#include <inttypes.h>
+#include <xxhash.h>
+
+wcodec_status wcodec_output_init(const wcodec_allocator *allocator, wcodec_write_fn write,
+                                 void *opaque, struct wcodec_output *output, wcodec_error *err)
+{
+    *output = (struct wcodec_output){.allocator = allocator,
+                                     .write = write,
+                                     .opaque = opaque,
+                                     .index = {.allocator = allocator, .mtime = -1}};
+    wcodec_arena_init(&output->arena, allocator);
+    wcodec_head_write(output->head);
+    output->original = XXH3_createState();
+    if (!output->original || XXH3_128bits_reset(output->original) != XXH_OK)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    return WCODEC_OK;
+}
+
+void wcodec_output_free(struct wcodec_output *output)
+{
+    XXH3_freeState(output->original);
+    wcodec_arena_free(&output->arena);
+    wcodec_free(output->allocator, output->index.entries);
+    output->original = NULL;
+    output->index.entries = NULL;
+}
+
+void wcodec_output_hash(struct wcodec_output *output, const void *data, size_t size)
+{
+    (void)XXH3_128bits_update(output->original, data,
+                              size); /* fails only without a state or data */
+}
+
+static wcodec_status put(struct wcodec_output *output, const void *data, uint64_t size,
+                         wcodec_error *err)
+{
+    if (size == 0)
+        return WCODEC_OK;
+    int reason = output->write(output->opaque, data, (size_t)size);
+    if (reason != 0)
+        return wcodec_fail(err, WCODEC_ERROR_IO, "writing at byte %" PRIu64 ": %s",
+                           output->position, strerror(reason));
+    output->position += size;
+    return WCODEC_OK;
+}
+
+/* Write the head before the first byte that follows it; then zeros up to a multiple of `alignment`.
+ */
+static wcodec_status align(struct wcodec_output *output, uint64_t alignment, wcodec_error *err)
+{
+    static const uint8_t zeros[256];
+    if (output->position == 0) {
+        wcodec_status status = put(output, output->head, sizeof output->head, err);
+        if (status != WCODEC_OK)
+            return status;
+    }
+    return put(output, zeros, wcodec_align_u64(output->position, alignment) - output->position,
+               err);
+}
+
+wcodec_status wcodec_output_reserve(struct wcodec_output *output, uint64_t count, wcodec_error *err)
+{
+    struct wcodec_index *index = &output->index;
+    uint64_t wanted;
+    if (count <= output->entry_room - index->entry_count)
+        return WCODEC_OK;
+    if (!wcodec_add_u64(index->entry_count, count, &wanted))
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "too many entries");
+    struct wcodec_entry *entries =
+        wcodec_realloc_array(output->allocator, index->entries, wanted, sizeof *entries);
+    if (!entries)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " entries",
+                           wanted);
+    index->entries = entries;
+    output->entry_room = wanted;
+    return WCODEC_OK;
+}
+
+/* Append an entry; what it decodes to follows what was there. */
+static wcodec_status add_entry(struct wcodec_output *output, const struct wcodec_entry *entry,
+                               wcodec_error *err)
+{
+    struct wcodec_index *index = &output->index;
+    if (index->entry_count == output->entry_room) {
+        wcodec_status status = wcodec_output_reserve(output, output->entry_room / 2 + 16, err);
+        if (status != WCODEC_OK)
+            return status;
+    }
+    struct wcodec_entry *e = &index->entries[index->entry_count++];
+    *e = *entry;
+    e->file_offset = index->size;
+    index->size += e->size;
+    index->tensor_count += e->is_tensor;
+    return WCODEC_OK;
+}
+
+/* Tilings are kept as the bytes that the index will hold: they are some twenty times larger than
+ * that. */
+static wcodec_status set_coding(struct wcodec_output *output, const struct wcodec_coded *coded,
+                                struct wcodec_entry *e, wcodec_error *err)
+{
+    e->coding = coded->coding;
+    e->order0_bits = coded->order0_bits;
+    e->payload_size = coded->payload_size;
+    if (coded->tiling) {
+        uint8_t bytes[WCODEC_BLOCKS_MAX_BYTES > WCODEC_LOSSY_MAX_BYTES ? WCODEC_BLOCKS_MAX_BYTES
+                                                                       : WCODEC_LOSSY_MAX_BYTES];
+        e->parameters_size = coded->lossy ? wcodec_lossy_write(coded->lossy, coded->tiling, bytes)
+                             : coded->blocks
+                                 ? wcodec_blocks_write(coded->blocks, coded->tiling, bytes)
+                                 : wcodec_tiling_write(coded->tiling, bytes);
+        uint8_t *copy = wcodec_arena_alloc(&output->arena, e->parameters_size);
+        if (!copy)
+            return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+        memcpy(copy, bytes, e->parameters_size);
+        e->parameters = copy;
+        e->u.tiling = NULL;
+    } else if (coded->coding == WCODEC_CODING_CHUNKS) {
+        e->u.chunk = coded->chunk;
+    } else {
+        e->u.constant.element_log2 = coded->constant_element_log2;
+        memcpy(e->u.constant.element, coded->constant_element, sizeof e->u.constant.element);
+    }
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_coded_hash(const struct wcodec_coded *coded, uint64_t *hash, wcodec_error *err)
+{
+    if (coded->part_count <= 1) {
+        *hash = coded->part_count == 1
+                    ? XXH3_64bits(coded->parts[0].data, (size_t)coded->parts[0].size)
+                    : 0;
+        return WCODEC_OK;
+    }
+    XXH3_state_t *state = XXH3_createState();
+    if (!state)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
+    (void)XXH3_64bits_reset(state);
+    for (size_t i = 0; i < coded->part_count; i++)
+        if (coded->parts[i].size != 0)
+            (void)XXH3_64bits_update(state, coded->parts[i].data, (size_t)coded->parts[i].size);
+    *hash = XXH3_64bits_digest(state);
+    XXH3_freeState(state);
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wcodec_entry *what,
+                                  const struct wcodec_coded *coded, wcodec_error *err)
+{
+    struct wcodec_entry entry = *what;
+    wcodec_status status = set_coding(output, coded, &entry, err);
+    output->lossy += entry.coding == WCODEC_CODING_LOSSY;
+    if (status != WCODEC_OK)
+        return status;
+    if (coded->payload_size != 0) {
+        status = align(output, wcodec_payload_alignment(coded->payload_size), err);
+        entry.payload_offset = output->position;
+        for (size_t i = 0; i < coded->part_count && status == WCODEC_OK; i++)
+            status = put(output, coded->parts[i].data, coded->parts[i].size, err);
+    }
+    if (status != WCODEC_OK)
+        return status;
+    return add_entry(output, &entry, err);
+}
+
+wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wcodec_entry *what,
+                                  uint64_t alias, wcodec_error *err)
+{
+    struct wcodec_entry entry = *what;
+    entry.coding = WCODEC_CODING_ALIAS;
+    entry.order0_bits = output->index.entries[alias].order0_bits;
+    entry.u.alias = alias;
+    wcodec_status status = add_entry(output, &entry, err);
+    if (status == WCODEC_OK)
+        output->aliases++;
+    if (status == WCODEC_OK && output->index.entries[alias].coding == WCODEC_CODING_LOSSY)
+        output->lossy++;
+    return status;
+}
+
+wcodec_status wcodec_output_finish(struct wcodec_output *output, wcodec_error *err)
+{
+    XXH128_canonical_t canonical;
+    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(output->original));
+    memcpy(output->index.hash, canonical.digest, sizeof output->index.hash);
+
+    uint8_t *bytes, tail[WCODEC_TAIL_SIZE];
+    size_t size;
+    uint64_t decoded_size;
+    wcodec_status status =
+        wcodec_index_write(&output->index, output->allocator, &bytes, &size, &decoded_size, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = align(output, 16, err);
+    uint64_t offset = output->position;
+    if (status == WCODEC_OK)
+        status = put(output, bytes, size, err);
+    if (status == WCODEC_OK) {
+        wcodec_tail_write(output->head, offset, bytes, size, decoded_size, tail);
+        status = put(output, tail, sizeof tail, err);
+    }
+    wcodec_free(output->allocator, bytes);
+    return status;
+}
+
+void wcodec_output_report(const struct wcodec_output *output, wcodec_encode_report *report)
+{
+    report->size = output->index.size;
+    report->coded_size = output->position;
+    report->tensors = output->index.tensor_count;
+    report->aliases = output->aliases;
+    report->lossy = output->lossy;
+    report->safetensors = output->index.safetensors;
+    memcpy(report->xxh128, output->index.hash, sizeof report->xxh128);
+}

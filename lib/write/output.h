@@ -1,0 +1,61 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* A container as it is written, front to back (doc/format.md 1): head, payloads in their places,
+ * index, tail. */
+#ifndef WCODEC_WRITE_OUTPUT_H
+#define WCODEC_WRITE_OUTPUT_H
+
+#include "core/arena.h"
+#include "format/index.h"
+#include "encode/tensor.h"
+#include <wcodec/writer.h>
+
+struct wcodec_output {
+    const wcodec_allocator *allocator;
+    wcodec_write_fn write;
+    void *opaque;
+    uint64_t position; /* bytes written */
+    uint8_t head[WCODEC_HEAD_SIZE];
+    struct wcodec_index index; /* entries so far; index.size is what they decode to */
+    uint64_t entry_room;
+    uint64_t aliases;
+    uint64_t lossy;            /* tensors, aliases included */
+    struct wcodec_arena arena; /* parameters of tilings */
+    void *original;            /* XXH3 state: of the original's bytes */
+};
+
+/* Nothing is written yet. Free with wcodec_output_free() whether this fails or not. */
+wcodec_status wcodec_output_init(const wcodec_allocator *allocator, wcodec_write_fn write,
+                                 void *opaque, struct wcodec_output *output, wcodec_error *err);
+void wcodec_output_free(struct wcodec_output *output);
+
+/* The next bytes of the original, for its hash. */
+void wcodec_output_hash(struct wcodec_output *output, const void *data, size_t size);
+
+/* Make room for `count` more entries. */
+wcodec_status wcodec_output_reserve(struct wcodec_output *output, uint64_t count,
+                                    wcodec_error *err);
+
+/* The hash of a payload, as its entry has it. WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_coded_hash(const struct wcodec_coded *coded, uint64_t *hash,
+                                wcodec_error *err);
+
+/* The next entry. `what` has what does not come from the coding: is_tensor, name, dtype,
+ * dtype_name, rank, shape (which must live until the index is written), size and payload_hash
+ * (which may be set in the index later). WCODEC_ERROR_IO if the write function fails,
+ * WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wcodec_entry *what,
+                                  const struct wcodec_coded *coded, wcodec_error *err);
+/* The same, equal to entry number `alias`, which is none itself. */
+wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wcodec_entry *what,
+                                  uint64_t alias, wcodec_error *err);
+
+/* Index and tail. Kind, name, mode, mtime and metadata of output->index must be set; hash, size and
+ * counts are set here. */
+wcodec_status wcodec_output_finish(struct wcodec_output *output, wcodec_error *err);
+
+/* What the report says of the output. */
+void wcodec_output_report(const struct wcodec_output *output, wcodec_encode_report *report);
+
+#endif

@@ -1,0 +1,134 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "support_plugins.h"
+
+#include "support_conform.h"
+#include "support_hostile.h"
+
+#include "registry/host.h"
+#include "registry/loader.h"
+#include "backends/cpu/cpu.h"
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void refused(const char *folder, const char *name, bool privileged, const char *reason)
+{
+    char path[WCODEC_PLUGIN_PATH_MAX];
+    const struct wcodec_backend *backend = NULL;
+    wcodec_error err = {0};
+    assert_int_equal(wcodec_plugin_open(folder, name, privileged, path, &backend, &err),
+                     WCODEC_ERROR_BACKEND);
+    assert_null(backend);
+    print_message("%s\n", err.text);
+    assert_non_null(strstr(err.text, reason));
+    assert_int_equal(err.status, WCODEC_ERROR_BACKEND);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    char *folder = support_plugin_folder();
+    refused(folder, "nonesuch", false, "wcodec_nonesuch.so: not installed");
+    refused("/nonexistent", "cuda", false, "/nonexistent/wcodec_cuda.so: not installed");
+    refused(folder, "fakeundefined", false, "cannot be opened: ");
+    refused(folder, "fakeundefined", false, "wcodec_fake_function_of_nobody");
+    refused(folder, "fakesymbol", false, "it has no symbol wcodec_backend_fakesymbol");
+    refused(folder, "fakeabi", false,
+            "built for another version of wcodec (interface 01020304, expected ");
+    refused(folder, "fakename", false, "calls itself \"cuda\", expected \"fakename\"");
+    refused(folder, "fakemissing", false, "has no function close");
+    refused(folder, "fake", true, "raised privileges");
+    refused("relative/path", "fake", false, "expected an absolute path");
+    refused("", "fake", false, "expected an absolute path");
+    char *deep = calloc(1, WCODEC_PLUGIN_PATH_MAX + 10);
+    memset(deep, '/', WCODEC_PLUGIN_PATH_MAX + 1);
+    refused(deep, "fake", false, "too long");
+    free(deep);
+    free(folder);
+}
+
+static void test_no_shared_object(void **state)
+{
+    (void)state;
+    char folder[] = "/tmp/wcodec-loader.XXXXXX", path[200];
+    assert_non_null(mkdtemp(folder));
+    snprintf(path, sizeof path, "%s/wcodec_text.so", folder);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fputs("not a shared object\n", file);
+    fclose(file);
+    refused(folder, "text", false, "cannot be opened: ");
+    unlink(path);
+    mkdir(path, 0700);
+    refused(folder, "text", false, "cannot be opened: ");
+    rmdir(path);
+    rmdir(folder);
+}
+
+/* Each function that is missing is named. */
+static void test_each_function(void **state)
+{
+    (void)state;
+    wcodec_error err;
+    unsigned functions = 0;
+    assert_int_equal(wcodec_plugin_check(&wcodec_backend_cpu, "cpu", "x.so", &err), WCODEC_OK);
+    char seen[64][1024];
+    for (size_t offset = offsetof(struct wcodec_backend, open);
+         offset < sizeof(struct wcodec_backend); offset += sizeof(void (*)(void))) {
+        struct wcodec_backend copy = wcodec_backend_cpu;
+        memset((char *)&copy + offset, 0, sizeof(void (*)(void)));
+        assert_int_equal(wcodec_plugin_check(&copy, "cpu", "x.so", &err), WCODEC_ERROR_BACKEND);
+        assert_non_null(strstr(err.text, "x.so has no function "));
+        for (unsigned i = 0; i < functions; i++)
+            assert_string_not_equal(seen[i], err.text);
+        snprintf(seen[functions++], sizeof seen[0], "%s", err.text);
+    }
+    assert_int_equal(functions, 32);
+    struct wcodec_backend copy = wcodec_backend_cpu;
+    copy.name = NULL;
+    assert_int_equal(wcodec_plugin_check(&copy, "cpu", "x.so", &err), WCODEC_ERROR_BACKEND);
+    copy = wcodec_backend_cpu;
+    copy.abi++;
+    assert_int_equal(wcodec_plugin_check(&copy, "cpu", "x.so", &err), WCODEC_ERROR_BACKEND);
+}
+
+/* The good fake is opened, and passes the suite that GPUs must pass. */
+static void test_conform(void **state)
+{
+    (void)state;
+    char *folder = support_plugin_folder(), path[WCODEC_PLUGIN_PATH_MAX];
+    const struct wcodec_backend *backend, *again;
+    struct wcodec_backend_state *fake;
+    struct wcodec_device *device;
+    struct wcodec_host host;
+    wcodec_context *context;
+    wcodec_error err = {0};
+    unsetenv("WCODEC_FAKE");
+    if (wcodec_plugin_open(folder, "fake", false, path, &backend, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    assert_string_equal(backend->name, "fake");
+    assert_int_equal(strncmp(path, folder, strlen(folder)), 0);
+    assert_int_equal(wcodec_plugin_open(folder, "fake", false, path, &again, &err), WCODEC_OK);
+    assert_ptr_equal(backend, again);
+    assert_int_equal(wcodec_context_create(NULL, &context, &err), WCODEC_OK);
+    wcodec_host_init(&host, context);
+    assert_int_equal(backend->open(&host, &fake, &err), WCODEC_OK);
+    support_conform(backend, fake, 0);
+    assert_int_equal(backend->device_open(fake, 0, &device, &err), WCODEC_OK);
+    support_hostile(backend, device, false);
+    support_flips(backend, device, 61);
+    backend->device_close(device);
+    backend->close(fake);
+    wcodec_context_destroy(context);
+    free(folder);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_no_shared_object),
+        cmocka_unit_test(test_each_function), cmocka_unit_test(test_conform)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
