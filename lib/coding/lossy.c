@@ -106,7 +106,7 @@ wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wco
     if (!wcodec_take_varint(&c, &l.columns) || !wcodec_take_u8(&c, &l.row_scales) ||
         !wcodec_take_u8(&c, &l.order) || !wcodec_take_u8(&c, &l.mode_count))
         return cut_off(err);
-    if (l.row_scales > 1)
+    if (l.row_scales > WCODEC_SCALES_ROWS)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "scales of kind %u, allowed are 0 and 1",
                            l.row_scales);
     if (l.order >= WCODEC_ORDERS)
@@ -124,7 +124,7 @@ wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wco
         return cut_off(err);
     l.check = wcodec_load_u32(check);
     status = wcodec_lossy_derive(&l, size, dtype, *c.at, err);
-    if (!status && l.plain && l.order != 0)
+    if (!status && l.plain && l.order != WCODEC_ORDER_DIAGONALS)
         status = wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                              "order %u of coefficients without blocks, it must be 0", l.order);
     if (!status)

@@ -25,8 +25,8 @@ enum {
 /* The view of a tensor, its modes, and what the encoder measured. */
 struct wcodec_lossy {
     uint64_t columns;   /* C */
-    uint8_t row_scales; /* 0: one scale, 1: one a row */
-    uint8_t order;      /* enum wcodec_order; 0 where plain */
+    uint8_t row_scales; /* enum wcodec_scales */
+    uint8_t order;      /* enum wcodec_order; DIAGONALS where plain */
     uint8_t mode_count;
     uint8_t modes[WCODEC_TRANSFORMS];   /* enum wcodec_transform, ascending */
     uint64_t counts[WCODEC_TRANSFORMS]; /* blocks of each */

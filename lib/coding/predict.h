@@ -6,26 +6,13 @@
 #ifndef WCODEC_CODING_PREDICT_H
 #define WCODEC_CODING_PREDICT_H
 
+#include "coding/codes.h"
 #include <stdint.h>
 
 enum {
     WCODEC_BLOCK_SIDE = 16,
     WCODEC_BLOCK_LOG2 = 8,
-    WCODEC_BLOCK = WCODEC_BLOCK_SIDE * WCODEC_BLOCK_SIDE, /* elements */
-    WCODEC_PREDICTORS = 7,
-    WCODEC_MODES = 2 * WCODEC_PREDICTORS - 1,
-    WCODEC_MODE_DIFFERENTIAL = 8 /* added to a predictor, but not to the transform: differences of
-                                    the residuals are coded */
-};
-
-enum wcodec_predictor {
-    WCODEC_PREDICTOR_NONE = 0,
-    WCODEC_PREDICTOR_LEFT = 1,
-    WCODEC_PREDICTOR_TOP = 2,
-    WCODEC_PREDICTOR_AVERAGE = 3,
-    WCODEC_PREDICTOR_PLANAR = 4,
-    WCODEC_PREDICTOR_PAETH = 5,
-    WCODEC_PREDICTOR_WHT = 6 /* no predictor: what is coded are Walsh-Hadamard coefficients */
+    WCODEC_BLOCK = WCODEC_BLOCK_SIDE * WCODEC_BLOCK_SIDE /* elements */
 };
 
 /* A predictor, with or without the differential pass, or the transform. */

@@ -5,14 +5,9 @@
 #ifndef WCODEC_CODING_TABLE_H
 #define WCODEC_CODING_TABLE_H
 
+#include "coding/codes.h"
 #include "core/bytes.h"
 #include <wcodec/base.h>
-
-enum {
-    WCODEC_PAIRS = 1, /* the codes of the format */
-    WCODEC_P12 = 2,
-    WCODEC_P8 = 3
-};
 
 /* A valid table: at least two symbols have a frequency; all frequencies add up to 4096 (pairs, P12)
  * or 256 (P8), each one less at most. In a pool of P8 that runs choose from, also one symbol of

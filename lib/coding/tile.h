@@ -8,17 +8,6 @@
 
 #include "coding/tiling.h"
 
-/* Why a tile could not be decoded: the same codes on every backend (a status word a tile). The
- * first that applies, in this order. */
-enum wcodec_tile_fault {
-    WCODEC_TILE_OK = 0,
-    WCODEC_TILE_STATE = 1,   /* a start state below 2^16 */
-    WCODEC_TILE_WORDS = 2,   /* words missing or left over */
-    WCODEC_TILE_FINAL = 3,   /* a final state that cannot be */
-    WCODEC_TILE_OUTLIER = 4, /* positions not increasing, position or value out of range */
-    WCODEC_TILE_CHECK = 5    /* the check of the decoded bytes differs */
-};
-
 const char *wcodec_tile_fault_string(enum wcodec_tile_fault fault);
 
 /* Decode tile number `tile` to out: its elements, at their full size, no alignment needed. The view

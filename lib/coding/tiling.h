@@ -20,13 +20,11 @@ enum {
     WCODEC_TILE_LOG2_MAX = 16
 };
 
-enum wcodec_field_kind { WCODEC_FIELD_CONSTANT = 0, WCODEC_FIELD_RAW = 1, WCODEC_FIELD_CODED = 2 };
-
 struct wcodec_field {
-    uint8_t kind;
+    uint8_t kind; /* enum wcodec_field_kind */
     uint8_t width;
     uint8_t shift;    /* derived: its lowest bit in the element */
-    uint8_t profile;  /* coded */
+    uint8_t profile;  /* coded: enum wcodec_field_profile */
     uint8_t tables;   /* coded: size of the pool */
     uint8_t run_log2; /* coded: 0 or 7 to 12 */
     uint64_t value;   /* constant */
@@ -89,23 +87,17 @@ uint64_t wcodec_tile_raw_size(const struct wcodec_tiling *tiling, uint32_t eleme
 /* Does a tile whose lowest coded field has this mode carry raw bits in its start states? */
 static inline bool wcodec_tile_has_payload(const struct wcodec_tiling *t, unsigned mode)
 {
-    return mode == 0 && t->plane_count > 0 && t->planes[0].bits >= 4;
+    return mode == WCODEC_STREAM_RANS && t->plane_count > 0 && t->planes[0].bits >= 4;
 }
-
-enum wcodec_stream_mode {
-    WCODEC_STREAM_RANS = 0,
-    WCODEC_STREAM_CONSTANT = 1,
-    WCODEC_STREAM_STORED = 2
-};
 
 /* One coded field of one tile. */
 struct wcodec_stream {
     uint32_t words;    /* number of u16 words */
     uint32_t outliers; /* number of outliers */
-    uint8_t mode;
-    uint8_t table; /* within the field's pool */
+    uint8_t mode;      /* enum wcodec_stream_mode */
+    uint8_t table;     /* within the field's pool */
     uint8_t symbol;
-    uint64_t state;   /* payload offset of its 32 states (mode 0) */
+    uint64_t state;   /* payload offset of its 32 states (mode rANS) */
     uint64_t word;    /* payload offset of its first word */
     uint64_t outlier; /* number of its first outlier in the tensor */
 };
