@@ -114,8 +114,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_columns(const struct wcodec_blocks_work
         for (uint32_t i = 0; i < 4; i++) {
             all += v[i];
             even += v[i] & low;
-            WCODEC_PUT_4(to, w->wide ? WCODEC_BYTES(even, all - even, 0x7610)
-                                     : WCODEC_BYTES(even, all - even, 0x7250));
+            WCODEC_PUT_4(to, w->wide ? wcodec_bytes(even, all - even, 0x7610)
+                                     : wcodec_bytes(even, all - even, 0x7250));
             to += place->stride;
         }
     }
@@ -184,7 +184,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_reconstruct(struct wcodec_blocks_work *w
                                                     const struct wcodec_unit_place *place,
                                                     const bool transforms)
 {
-    struct wcodec_blocks_lane lanes[WCODEC_LANE_ROOM];
+    struct wcodec_blocks_lane lanes[WCODEC_LANES_OF];
     uint32_t rows, columns, differential, average, paeth, transformed = 0;
     const uint32_t blocks = 32u >> w->words_log2, all = (1u << blocks) - 1, mode = place->mode;
     WCODEC_EACH_LANE

@@ -120,16 +120,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_byte_open(const struct wcodec_tile_work *w, u
     b->run_bits = f->run_bits;
 }
 
-/* Halves less those of `add`, each by itself. The instruction is of PTX 8.0; clang
- * (backends/cuda/by-clang.sh) and CUDA 11.8 write 7.8 for sm_90. */
+/* Halves less those of `add`, each by itself. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_subtract_halves(uint32_t v, uint32_t add)
 {
-#if defined(WCODEC_OPENCL_HALVES) || (__CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ >= 12)
-    uint32_t sums;
-    asm("add.u16x2 %0, %1, %2;"
-        : "=r"(sums)
-        : "r"(v), "r"(((~add & 0x7fff7fffu) + 0x00010001u) ^ (~add & 0x80008000u)));
-    return sums;
+#ifdef WCODEC_PTX_HALVES
+    return wcodec_add_halves(v, ((~add & 0x7fff7fffu) + 0x00010001u) ^ (~add & 0x80008000u));
 #else
     return ((v | 0x80008000u) - (add & 0x7fff7fffu)) ^ ((v ^ ~add) & 0x80008000u);
 #endif

@@ -8,6 +8,7 @@
 #define WCODEC_KERNELS_JOBS_H
 
 #include "backends/kernels/dialect.h"
+#include "lib/coding/codes.h"
 
 /* One coded field of one tile, for the generic kernel. */
 struct wcodec_stream_job {
@@ -46,15 +47,13 @@ struct wcodec_table_set {
     uint32_t shift;   /* of the coded field */
     uint32_t width;
     uint32_t base;      /* pairs: first value of the window */
-    uint32_t raw_mask;  /* raw bits of a slot word's first plane */
-    uint32_t position;  /* where the first raw bit stands in the element */
     uint32_t add;       /* A, repeated to 32 bits */
     uint32_t run_log2;  /* P8: 0, or elements of a run */
     uint32_t run_bits;  /* bits of a run index */
     uint32_t constants; /* bits of an element that are none of a field that is coded or raw */
     uint32_t streams;   /* coded fields of a tile: the sets of further ones are behind this one's
                            entries */
-    uint32_t pad[5];
+    uint32_t pad[7];
 };
 
 /* Jobs [first, first + count) use the same tables: a work-group takes them together. */
@@ -136,17 +135,20 @@ struct wcodec_blocks_job {
     uint32_t pad[2];
 };
 
-/* The fast kernels. */
+/* The layouts of elements that have kernels of their own: bits of an element, and how many of them
+ * are raw. Others are coded, by one field. */
 enum wcodec_shape {
-    WCODEC_SHAPE_16_8 = 0,  /* 16 bits, 8 of them raw: bf16 */
-    WCODEC_SHAPE_8_4 = 1,   /* 8 bits, the lower 4 raw: int8 4+4 */
-    WCODEC_SHAPE_8_0 = 2,   /* 8 bits, all coded */
-    WCODEC_SHAPE_32_24 = 3, /* f32 */
-    WCODEC_SHAPE_16_11 = 4, /* f16 */
-    WCODEC_SHAPE_8_31 = 5,  /* 8 bits, the lower 3 and the top one raw: e4m3 */
-    WCODEC_SHAPES = 6,
-    WCODEC_SHAPE_32_8 = 6 /* bf16 stored as f32: the lower 16 bits constant; among kernels it stands
-                             for 32_24 with an offset, of which there is none */
+    WCODEC_SHAPE_16_8,  /* bf16 */
+    WCODEC_SHAPE_8_4,   /* int8 4+4 */
+    WCODEC_SHAPE_8_0,   /* bytes */
+    WCODEC_SHAPE_32_24, /* f32 */
+    WCODEC_SHAPE_16_11, /* f16 */
+    WCODEC_SHAPE_8_31,  /* the lower 3 and the top one: e4m3 */
+    WCODEC_SHAPE_32_8,  /* bf16 stored as f32: the lower 16 bits are constant */
+    WCODEC_SHAPE_8_1,   /* residuals, of which the lowest bits are raw */
+    WCODEC_SHAPE_8_2,
+    WCODEC_SHAPE_8_3,
+    WCODEC_SHAPES
 };
 
 #endif

@@ -27,6 +27,12 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_ready_word(uint32_t entry)
     return entry & 0xfff00fffu;
 }
 
+/* ones: all bits set, which the compiler cannot see. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_ready_step(uint32_t state, uint32_t word, uint32_t ones)
+{
+    return (word >> 20) * wcodec_shift_pair(state, ones, 12) + word;
+}
+
 /* P8's entry in a kernel: frequency, zero, bias, symbol, a byte each from the top. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_p8_entry(uint32_t entry, uint32_t shift)
 {
@@ -35,8 +41,22 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_p8_entry(uint32_t entry, uint32_t shift)
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_p8_step(uint32_t state, uint32_t entry)
 {
-    return (entry >> 24) * (state >> 8) + (entry >> 8 & 0xffu);
+    return (entry >> 24) * (state >> 8) + wcodec_bytes(entry, 0, 0x4441);
 }
+
+#if defined(WCODEC_SIMT) && !defined(WCODEC_PTX)
+/* Lanes whose state is low take the next words, in lane order; at: shared address of the first word
+ * that is not taken. (NVIDIA's GPUs: dialect_ptx.h.) */
+WCODEC_DEVICE_FUNCTION void wcodec_renormalise(struct wcodec_warp *warp, uint32_t *state,
+                                               uint32_t *at, uint32_t lanes_below)
+{
+    const bool low = *state < WCODEC_STATE_LOW;
+    const uint32_t mask = wcodec_ballot(warp, low),
+                   word = wcodec_shared_u16(warp, *at + 2 * WCODEC_POPCOUNT(mask & lanes_below));
+    *state = low ? *state << 16 | word : *state;
+    *at += 2 * WCODEC_POPCOUNT(mask);
+}
+#endif
 
 /* The check: word j of a lane counts k(j) times. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_check_factor(uint32_t j)

@@ -107,14 +107,14 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_sum_words(uint32_t wide, uint32_t *v, uin
         if (wide) {
             const uint32_t first = v[i] + before;
             before = (v[i] >> 16) + first;
-            v[i] = WCODEC_BYTES(first, before, 0x5410);
+            v[i] = wcodec_bytes(first, before, 0x5410);
         } else {
             /* Even and odd bytes apart, in halves of a word that no sum of a row leaves: in `sums`
              * those up to the odd bytes. */
-            const uint32_t even = v[i] & 0x00ff00ffu, odd = WCODEC_BYTES(v[i], 0, 0x4341),
+            const uint32_t even = v[i] & 0x00ff00ffu, odd = wcodec_bytes(v[i], 0, 0x4341),
                            sums = (even + odd) * 0x00010001u + before;
-            v[i] = WCODEC_BYTES(sums - odd, sums, 0x6240);
-            before = WCODEC_BYTES(sums, 0, 0x3232);
+            v[i] = wcodec_bytes(sums - odd, sums, 0x6240);
+            before = wcodec_bytes(sums, 0, 0x3232);
         }
     }
     return before;
@@ -239,8 +239,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_ordered_word(uint32_t wide, const bool pa
         corner = top;
         e[i] = left;
     }
-    return wide ? WCODEC_BYTES(e[0], e[1], 0x5410)
-                : WCODEC_BYTES(WCODEC_BYTES(e[0], e[1], 0x0040), WCODEC_BYTES(e[2], e[3], 0x0040),
+    return wide ? wcodec_bytes(e[0], e[1], 0x5410)
+                : wcodec_bytes(wcodec_bytes(e[0], e[1], 0x0040), wcodec_bytes(e[2], e[3], 0x0040),
                                0x5410);
 }
 
@@ -362,11 +362,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_restore_sub_block(const struct wcodec_blocks_
     for (uint32_t y = 0; y < 4; y++) {
         const uint32_t *row = x + 4 * y;
         if (w->wide) {
-            words[2 * y] = WCODEC_BYTES(row[0], row[1], 0x5410);
-            words[2 * y + 1] = WCODEC_BYTES(row[2], row[3], 0x5410);
+            words[2 * y] = wcodec_bytes(row[0], row[1], 0x5410);
+            words[2 * y + 1] = wcodec_bytes(row[2], row[3], 0x5410);
         } else {
-            words[y] = WCODEC_BYTES(WCODEC_BYTES(row[0], row[1], 0x0040),
-                                    WCODEC_BYTES(row[2], row[3], 0x0040), 0x5410);
+            words[y] = wcodec_bytes(wcodec_bytes(row[0], row[1], 0x0040),
+                                    wcodec_bytes(row[2], row[3], 0x0040), 0x5410);
         }
     }
 }

@@ -12,7 +12,7 @@
 #include "backends/kernels/bytes.h"
 
 /* What a lane has for itself. */
-struct wcodec_lane {
+struct wcodec_tile_lane {
     uint32_t state[8]; /* of each coded field */
     uint64_t element[4];
     uint64_t sum; /* of the check */
@@ -20,7 +20,7 @@ struct wcodec_lane {
 
 /* One group of one coded field. */
 WCODEC_DEVICE_FUNCTION void wcodec_decode_group(struct wcodec_tile_work *w,
-                                                struct wcodec_lane *lanes, uint32_t c,
+                                                struct wcodec_tile_lane *lanes, uint32_t c,
                                                 uint32_t group)
 {
     const WCODEC_GLOBAL struct wcodec_stream_job *s = &w->streams[c];
@@ -52,7 +52,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_group(struct wcodec_tile_work *w,
         uint32_t low;
         WCODEC_EACH_LANE
         {
-            struct wcodec_lane *l = &lanes[WCODEC_SELF];
+            struct wcodec_tile_lane *l = &lanes[WCODEC_SELF];
             uint32_t x = l->state[c];
             for (uint32_t i = 0; i < symbols; i++) {
                 const uint32_t e = entries[x & slots], v = WCODEC_ENTRY_SYMBOL(e);
@@ -69,7 +69,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_group(struct wcodec_tile_work *w,
         WCODEC_BALLOT(low, lanes[WCODEC_SELF].state[c] < WCODEC_STATE_LOW);
         WCODEC_EACH_LANE
         {
-            struct wcodec_lane *l = &lanes[WCODEC_SELF];
+            struct wcodec_tile_lane *l = &lanes[WCODEC_SELF];
             if (low >> lane & 1) {
                 const uint32_t at = w->used[c] + WCODEC_POPCOUNT(low & ((1u << lane) - 1));
                 l->state[c] = l->state[c] << 16 | (at < s->word_count ? words[at] : 0u);
@@ -81,7 +81,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_group(struct wcodec_tile_work *w,
 
 /* Raw bits of a group. */
 WCODEC_DEVICE_FUNCTION void wcodec_decode_raw(const struct wcodec_tile_work *w,
-                                              struct wcodec_lane *lanes, uint32_t group)
+                                              struct wcodec_tile_lane *lanes, uint32_t group)
 {
     const WCODEC_GLOBAL struct wcodec_tensor_job *t = w->tensor;
     const uint32_t a_word = 32 / w->slot_bits;
@@ -92,7 +92,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_raw(const struct wcodec_tile_work *w,
                        mask = piece.bits == 32 ? ~0u : (1u << piece.bits) - 1;
         WCODEC_EACH_LANE
         {
-            struct wcodec_lane *l = &lanes[WCODEC_SELF];
+            struct wcodec_tile_lane *l = &lanes[WCODEC_SELF];
             for (uint32_t i = 0; i < 4; i++) {
                 const uint32_t number = group * (4 / a_word) + i / a_word, row = number / ratio,
                                turn = number % ratio * bits;
@@ -132,8 +132,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_element(const struct wcodec_tile_work *
 /* Subtract the offset, store, count for the check: the four elements of a lane. Those behind the
  * last are zero and not stored. */
 WCODEC_DEVICE_FUNCTION void wcodec_put_group(const struct wcodec_tile_work *w,
-                                             struct wcodec_lane *l, uint32_t lane, uint32_t group,
-                                             uint64_t add)
+                                             struct wcodec_tile_lane *l, uint32_t lane,
+                                             uint32_t group, uint64_t add)
 {
     const uint64_t all = w->size == 8 ? ~(uint64_t)0 : ((uint64_t)1 << 8 * w->size) - 1;
     uint32_t word = 0;
@@ -166,7 +166,7 @@ struct wcodec_outlier_list {
 
 /* The lane that has the element changes it, and the check's sum by as much. Returns false if a
  * position or value is out of range or order. Of w, warp, job and size are used. */
-WCODEC_DEVICE_FUNCTION bool wcodec_patch(struct wcodec_tile_work *w, struct wcodec_lane *lanes,
+WCODEC_DEVICE_FUNCTION bool wcodec_patch(struct wcodec_tile_work *w, struct wcodec_tile_lane *lanes,
                                          const struct wcodec_outlier_list *list)
 {
     const uint32_t shift = list->shift, width = list->width;
@@ -203,12 +203,12 @@ WCODEC_DEVICE_FUNCTION bool wcodec_patch(struct wcodec_tile_work *w, struct wcod
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_decode_stored(const struct wcodec_tile_work *w,
-                                                 struct wcodec_lane *lanes)
+                                                 struct wcodec_tile_lane *lanes)
 {
     for (uint32_t group = 0; group < w->groups; group++)
         WCODEC_EACH_LANE
         {
-            struct wcodec_lane *l = &lanes[WCODEC_SELF];
+            struct wcodec_tile_lane *l = &lanes[WCODEC_SELF];
             for (uint32_t i = 0; i < 4; i++) {
                 const uint32_t number = group * 128 + 4 * lane + i;
                 l->element[i] =
@@ -221,7 +221,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_decode_stored(const struct wcodec_tile_work *
 }
 
 /* Outliers of all coded fields. */
-WCODEC_DEVICE_FUNCTION bool wcodec_patch_all(struct wcodec_tile_work *w, struct wcodec_lane *lanes)
+WCODEC_DEVICE_FUNCTION bool wcodec_patch_all(struct wcodec_tile_work *w,
+                                             struct wcodec_tile_lane *lanes)
 {
     WCODEC_ORDER();
     for (uint32_t c = 0; c < w->tensor->coded; c++) {
@@ -245,7 +246,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(struct wcodec_tile_work *w,
                                                    const WCODEC_GLOBAL struct wcodec_tile_job *job,
                                                    uint64_t tensors)
 {
-    struct wcodec_lane lanes[WCODEC_LANE_ROOM];
+    struct wcodec_tile_lane lanes[WCODEC_LANES_OF];
     uint32_t seen, words_bad = 0, final_bad = 0, state_bad = 0;
     w->job = job;
     w->tensor = WCODEC_AT(w, block, struct wcodec_tensor_job, tensors + (uint64_t)job->table * 16);
@@ -269,7 +270,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_decode_tile(struct wcodec_tile_work *w,
     if (mode == 2) {
         wcodec_decode_stored(w, lanes);
     } else if (w->tensor->bytes) {
-        struct wcodec_byte_lane bytes[WCODEC_LANE_ROOM];
+        struct wcodec_byte_lane bytes[WCODEC_LANES_OF];
         const uint32_t fault = wcodec_decode_bytes(w, bytes);
         if (fault)
             return fault;

@@ -195,7 +195,7 @@ WCODEC_DEVICE_FUNCTION bool wcodec_fast_patch(struct wcodec_fast *f, wcodec_fast
                                               wcodec_fast_set set, wcodec_places places)
 {
     struct wcodec_tile_work *w = f->w;
-    struct wcodec_lane lanes[1];
+    struct wcodec_tile_lane lanes[1];
     const struct wcodec_outlier_list list = {
         job->positions, job->values, BYTES == 1 ? set->add & 0xffu : 0,
         job->outliers,  set->shift,  set->width};

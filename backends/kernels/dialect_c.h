@@ -1,0 +1,69 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* C11 (dialect.h): the lanes are loops. */
+#ifndef WCODEC_KERNELS_DIALECT_C_H
+#define WCODEC_KERNELS_DIALECT_C_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#define WCODEC_ALIGNED_16
+#define WCODEC_DEVICE_FUNCTION static inline
+#define WCODEC_GLOBAL
+#define WCODEC_LOCAL
+#define WCODEC_UNROLL_ALL
+#define WCODEC_UNROLL_SOME
+#define WCODEC_UNROLL_NONE
+#define WCODEC_POPCOUNT(x) ((uint32_t)__builtin_popcount(x))
+#define WCODEC_SIGNED(wide, v) ((wide) ? (int32_t)(int16_t)(v) : (int32_t)(int8_t)(v))
+#define WCODEC_FLOAT_BITS(f) wcodec_float_bits(f)
+#define WCODEC_WARP_MEMBER
+
+#define WCODEC_LANES_OF 32
+#define WCODEC_SELF lane
+#define WCODEC_EACH_LANE for (uint32_t lane = 0; lane < 32; lane++)
+#define WCODEC_BALLOT(mask, condition) \
+    do { \
+        (mask) = 0; \
+        for (uint32_t lane = 0; lane < 32; lane++) \
+            (mask) |= (uint32_t)((condition) != 0) << lane; \
+    } while (0)
+#define WCODEC_ADD_LANES(sum, value) \
+    do { \
+        for (uint32_t lane = 0; lane < 32; lane++) \
+            (sum) += (value); \
+    } while (0)
+#define WCODEC_ORDER() ((void)0)
+#define WCODEC_LOCAL_ORDER() ((void)0)
+
+#define WCODEC_LOAD_16(v, from) memcpy((v), (from), 16)
+#define WCODEC_TAKE_16(v, from) memcpy((v), (from), 16)
+#define WCODEC_KEEP_16(to, v) memcpy((to), (v), 16)
+#define WCODEC_PUT_4(to, a) (*(uint32_t *)(to) = (a))
+#define WCODEC_PUT_16(to, a, b, c, d) wcodec_put_16((uint32_t *)(to), (uint32_t[4]){a, b, c, d})
+
+#define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
+#define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
+#define WCODEC_BIND(w, buffer, address) ((void)(w))
+
+static inline uint32_t wcodec_float_bits(float f)
+{
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return bits;
+}
+
+static inline void wcodec_put_16(uint32_t *to, const uint32_t words[4])
+{
+    for (unsigned i = 0; i < 4; i++)
+        to[i] = words[i];
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_rotate_right(uint32_t v, uint32_t n)
+{
+    return v >> n % 32 | v << (32 - n % 32) % 32;
+}
+
+#endif

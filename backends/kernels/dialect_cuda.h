@@ -1,0 +1,153 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* CUDA C++ (dialect.h), by nvcc or clang. */
+#ifndef WCODEC_KERNELS_DIALECT_CUDA_H
+#define WCODEC_KERNELS_DIALECT_CUDA_H
+
+#include <stdint.h>
+
+#define WCODEC_SIMT
+#define WCODEC_PTX
+#if __CUDA_ARCH__ >= 800
+#define WCODEC_PTX_80
+#endif
+#if __CUDA_ARCH__ >= 900 && __CUDACC_VER_MAJOR__ >= 12
+#define WCODEC_PTX_HALVES
+#endif
+
+#define WCODEC_ALIGNED_16 __align__(16)
+#define WCODEC_DEVICE_FUNCTION static __device__ __forceinline__
+#define WCODEC_GLOBAL
+#define WCODEC_LOCAL
+#define WCODEC_UNROLL_ALL _Pragma("unroll")
+#define WCODEC_UNROLL_SOME _Pragma("unroll 4")
+#define WCODEC_UNROLL_NONE _Pragma("unroll 1")
+#define WCODEC_POPCOUNT(x) ((uint32_t)__popc(x))
+#define WCODEC_SIGNED(wide, v) ((wide) ? (int32_t)(int16_t)(v) : (int32_t)(int8_t)(v))
+#define WCODEC_FLOAT_BITS(f) __float_as_uint(f)
+
+typedef uint2 wcodec_u2;
+typedef uint4 wcodec_u4;
+#define wcodec_make_u2(a, b) make_uint2(a, b)
+#define wcodec_make_u4(a, b, c, d) make_uint4(a, b, c, d)
+
+/* Threads know their warp. */
+struct wcodec_warp {
+};
+#define WCODEC_WARP_MEMBER struct wcodec_warp warp;
+
+#include "backends/kernels/dialect_ptx.h"
+
+#define WCODEC_LANES_OF 1
+#define WCODEC_SELF 0
+#define WCODEC_EACH_LANE \
+    for (uint32_t lane = threadIdx.x & 31, next_ = lane + 1; next_ > lane; next_ = lane)
+#define WCODEC_BALLOT(mask, condition) \
+    do { \
+        const uint32_t lane = threadIdx.x & 31; \
+        (void)lane; \
+        (mask) = __ballot_sync(0xffffffffu, (condition)); \
+    } while (0)
+#define WCODEC_ADD_LANES(sum, value) \
+    do { \
+        const uint32_t lane = threadIdx.x & 31; \
+        (sum) += wcodec_add_lanes(&w->warp, (value)); \
+    } while (0)
+#define WCODEC_ORDER() __syncwarp()
+#define WCODEC_LOCAL_ORDER() __syncwarp()
+
+#define WCODEC_FROM_16(v, from) \
+    do { \
+        const uint4 v_ = (from); \
+        (v)[0] = v_.x, (v)[1] = v_.y, (v)[2] = v_.z, (v)[3] = v_.w; \
+    } while (0)
+#define WCODEC_LOAD_16(v, from) WCODEC_FROM_16(v, __ldcs((const uint4 *)(from)))
+#define WCODEC_TAKE_16(v, from) WCODEC_FROM_16(v, *(const uint4 *)(from))
+#define WCODEC_KEEP_16(to, v) (*(uint4 *)(to) = make_uint4((v)[0], (v)[1], (v)[2], (v)[3]))
+#define WCODEC_PUT_16(to, a, b, c, d) wcodec_store_u4((uint8_t *)(to), a, b, c, d)
+#define WCODEC_PUT_4(to, a) wcodec_store_u32((uint8_t *)(to), a)
+
+#define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
+#define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
+#define WCODEC_BIND(w, buffer, address) ((void)(w))
+#define WCODEC_BUFFER(warp, type, address) ((const type *)(uintptr_t)(address))
+#define WCODEC_BUFFER_OUT(warp, type, address) ((type *)(uintptr_t)(address))
+#define WCODEC_BLOCK(warp, type, address) ((const type *)(uintptr_t)(address))
+#define WCODEC_BLOCK_OUT(warp, type, address) ((type *)(uintptr_t)(address))
+
+/* The work-group's, of the size that the launch says. */
+extern __shared__ __align__(1024) uint32_t wcodec_shared_memory[];
+#define WCODEC_SHARED(warp, type, address) \
+    ((type *)((char *)wcodec_shared_memory + ((address)-wcodec_shared_base(warp))))
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_shared_base(const struct wcodec_warp *)
+{
+    return (uint32_t)__cvta_generic_to_shared(wcodec_shared_memory);
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_threads(const struct wcodec_warp *)
+{
+    return blockDim.x;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_group(const struct wcodec_warp *)
+{
+    return blockIdx.x;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_groups(const struct wcodec_warp *)
+{
+    return gridDim.x;
+}
+
+WCODEC_DEVICE_FUNCTION bool wcodec_any(struct wcodec_warp *, bool condition)
+{
+    return __any_sync(0xffffffffu, condition);
+}
+
+WCODEC_DEVICE_FUNCTION bool wcodec_all(struct wcodec_warp *, bool condition)
+{
+    return __all_sync(0xffffffffu, condition);
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_sync_group(struct wcodec_warp *)
+{
+    __syncthreads();
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_rotate_right(uint32_t v, uint32_t n)
+{
+    return __funnelshift_r(v, v, n);
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_first_bit(uint32_t v)
+{
+    return (uint32_t)__ffs((int)v) - 1;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_atomic_add(uint32_t *at, uint32_t v)
+{
+    return atomicAdd(at, v);
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_atomic_store(uint32_t *at, uint32_t v)
+{
+    atomicExch(at, v);
+}
+
+/* Faults are cleared before each decoding, and all of them are looked at. */
+#define WCODEC_RAISE_FLAG(warp, serial) ((void)(warp))
+
+#define WCODEC_PATCH_EARLY 1
+
+/* Whole blocks of 16 bytes may be read: every allocation has room after its end. */
+#define WCODEC_COPY_LIMIT(bytes) ((bytes) ? ((bytes) + 15 & ~15u) - 16 : 0u)
+
+WCODEC_DEVICE_FUNCTION void wcodec_copy_16(struct wcodec_warp *warp, uint32_t to,
+                                           const uint8_t *from, uint32_t offset, uint32_t limit)
+{
+    wcodec_copy_whole(warp, to, from + (offset < limit ? offset : limit));
+}
+
+#endif

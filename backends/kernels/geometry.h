@@ -1,0 +1,183 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The kinds of tiles that have kernels of their own (kernels.def), and how these use shared memory:
+ * one source for kernels and hosts, in every dialect. Made of constants, all of it folds. */
+#ifndef WCODEC_KERNELS_GEOMETRY_H
+#define WCODEC_KERNELS_GEOMETRY_H
+
+#include "backends/kernels/few_step.h"
+#include "backends/kernels/jobs.h"
+
+enum wcodec_tile_coding {
+    WCODEC_CODING_PAIRS,
+    WCODEC_CODING_P12,
+    WCODEC_CODING_P8,
+    WCODEC_CODING_P8_RUNS
+};
+
+/* Of shared memory, before everything else: the wcodec_part that the work-group is at. */
+#define WCODEC_SHARED_HEAD 32u
+
+/* A ring of words has slots of as many as a block of groups can take, and the first slot again
+ * after the last, so that a lane's address needs no mask. */
+#define WCODEC_RING_SLOTS 3u
+
+#define WCODEC_ROWS_MOST 12
+
+/* Groups after which outliers are patched: their elements must still be in the cache, but each time
+ * is waited for. */
+#define WCODEC_PATCH_GROUPS 32u
+
+enum wcodec_family {
+    WCODEC_FAMILY_GENERIC, /* any tile (tile.h) */
+    WCODEC_FAMILY_FAST,    /* tiles of one coded field (tile_fast.h) */
+    WCODEC_FAMILY_FEW,     /* the same, so few that each has a work-group (tile_few.h) */
+    WCODEC_FAMILY_BLOCKS,  /* residuals that become elements of blocks at once (tile_blocks.h) */
+    WCODEC_FAMILY_LOSSY,   /* coefficients that do (tile_lossy.h) */
+    WCODEC_FAMILY_UNITS    /* elements from what the generic kernel left in scratch memory */
+};
+
+/* Everything that is known of tiles of one kind. */
+struct wcodec_kind {
+    uint32_t family;
+    uint32_t shape;  /* enum wcodec_shape */
+    uint32_t bytes;  /* of an element */
+    uint32_t groups; /* of a block: tiles are decoded so many groups of 128 elements at a time */
+    uint32_t rows;   /* rows of 128 bytes of raw bits that a block has, of all planes */
+    uint32_t first;  /* ... of the first plane */
+    uint32_t group_bytes; /* of the first plane that a group has */
+    uint32_t mask;        /* raw bits of a slot word's first plane, in place */
+    uint32_t field;       /* lowest bit of the coded field */
+    uint32_t width;       /* its bits */
+    uint32_t slot;        /* bytes of a slot of the ring */
+    uint32_t copies;      /* of a table of P8: neighbouring lanes have copies of their own */
+    bool pairs, p12, p8, runs;
+    bool add;    /* an offset is subtracted of elements (bytes alone) */
+    bool staged; /* bytes go to shared memory instead of their destination */
+    bool wide;   /* entries of pairs are of 8 bytes, with output bits ready: fewer instructions, but
+                    more of shared memory's time. What is faster was measured for each shape */
+    bool shifted; /* symbols in tables of P8 stand where the field is */
+    bool payload; /* start states carry raw bits */
+    bool low;     /* bytes of which fewer than four bits are raw: planes of two bits, and of one */
+};
+
+/* copies: of tables of P8 without runs, 1 or a power of two up to 32. */
+WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_kind_of(const uint32_t family,
+                                                         const uint32_t shape,
+                                                         const uint32_t coding, const bool add,
+                                                         const uint32_t copies)
+{
+    struct wcodec_kind k;
+    const bool staged = family == WCODEC_FAMILY_BLOCKS || family == WCODEC_FAMILY_LOSSY;
+    const bool nibbles = shape == WCODEC_SHAPE_8_4 || shape == WCODEC_SHAPE_8_31,
+               half = shape == WCODEC_SHAPE_16_8 || shape == WCODEC_SHAPE_16_11,
+               word = shape == WCODEC_SHAPE_32_24 || shape == WCODEC_SHAPE_32_8;
+    k.family = family;
+    k.shape = shape;
+    k.pairs = coding == WCODEC_CODING_PAIRS;
+    k.p12 = coding == WCODEC_CODING_P12;
+    k.p8 = coding >= WCODEC_CODING_P8;
+    k.runs = coding == WCODEC_CODING_P8_RUNS;
+    k.copies = k.p8 && !k.runs ? copies : 1;
+    k.add = add;
+    k.staged = staged;
+    k.low = shape >= WCODEC_SHAPE_8_1 && shape <= WCODEC_SHAPE_8_3;
+    k.wide = k.pairs && (shape == WCODEC_SHAPE_16_11 || shape == WCODEC_SHAPE_32_24);
+    k.bytes = word ? 4 : half ? 2 : 1;
+    /* What a block costs besides its elements is dear for bytes. Staged ones are reconstructed in
+     * between; by P8 they take half as many words as by P12. */
+    k.groups = staged ? (shape == WCODEC_SHAPE_8_0 && !k.p8 ? 2 : 4) : nibbles ? 8 : 4;
+    k.slot = k.groups == 8 || (shape == WCODEC_SHAPE_8_0 && !staged) ? 1024 : 512;
+    k.rows = shape == WCODEC_SHAPE_8_0     ? 0
+             : shape == WCODEC_SHAPE_8_3   ? 2
+             : k.low                       ? 1
+             : nibbles                     ? k.groups / 2
+             : shape == WCODEC_SHAPE_32_24 ? 12
+             : shape == WCODEC_SHAPE_16_11 ? 6
+                                           : 4;
+    k.first = shape == WCODEC_SHAPE_32_24 ? 8 : half || k.low ? (k.low ? 1 : 4) : k.rows;
+    k.shifted = k.bytes == 1;
+    k.group_bytes = shape == WCODEC_SHAPE_32_24 ? 256 : k.bytes > 1 ? 128 : nibbles ? 64 : 0;
+    k.payload = k.group_bytes > 0;
+    k.mask = half                         ? 0x807f807fu
+             : shape == WCODEC_SHAPE_32_8 ? 0x807f0000u
+             : shape == WCODEC_SHAPE_8_4  ? 0x0f0f0f0fu
+             : shape == WCODEC_SHAPE_8_31 ? 0x87878787u
+             : shape == WCODEC_SHAPE_8_1  ? 0x01010101u
+             : k.low                      ? 0x03030303u
+                                          : 0;
+    k.field = word                          ? 23
+              : shape == WCODEC_SHAPE_16_8  ? 7
+              : shape == WCODEC_SHAPE_16_11 ? 10
+              : shape == WCODEC_SHAPE_8_4   ? 4
+              : shape == WCODEC_SHAPE_8_31  ? 3
+              : k.low                       ? shape - WCODEC_SHAPE_8_1 + 1
+                                            : 0;
+    k.width = shape == WCODEC_SHAPE_16_11 ? 5 : k.bytes > 1 ? 8 : nibbles ? 4 : 8 - k.field;
+    return k;
+}
+
+/* Bytes of shared memory that a work-group's tables take; runs: `entries` of a pool, at most 4096.
+ */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_tables_size(const struct wcodec_kind k)
+{
+    return k.p8 && !k.runs ? 1024 * k.copies : k.wide ? 32768 : 16384;
+}
+
+/* A warp's words on their way: the ring, and two slots for raw bits. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_stream_size(const struct wcodec_kind k)
+{
+    return (WCODEC_RING_SLOTS + 1) * k.slot + 2 * k.rows * 128;
+}
+
+/* What else a warp has: a stage of residuals (stage.h), and with runs a table's offset of 16 bits
+ * for each group of the largest tile. */
+#define WCODEC_STAGE_SIZE 2256u
+#define WCODEC_RUNS_SIZE 1024u
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_warp_size(const struct wcodec_kind k)
+{
+    return wcodec_stream_size(k) + (k.staged ? WCODEC_STAGE_SIZE : 0) +
+           (k.runs ? WCODEC_RUNS_SIZE : 0);
+}
+
+/* Where the rows of a later plane of a tile begin, in bytes after its raw bits' begin. The first
+ * plane's last row is stored as its lower halves only. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_plane_offset(const struct wcodec_kind k,
+                                                    const uint32_t plane, uint32_t groups)
+{
+    if (k.low)
+        return (groups + 3) / 4 * 128;
+    /* of 16_11 the second plane has two bits, four groups to a row */
+    return groups * k.group_bytes - 64 + (plane == 1 ? 0 : (groups + 3) / 4 * 128);
+}
+
+/* Bytes of a tile's raw bits, of an even number of groups. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_raw_size(const struct wcodec_kind k, uint32_t groups)
+{
+    if (k.low)
+        return (k.shape == WCODEC_SHAPE_8_1 ? 0 : wcodec_plane_offset(k, 1, groups)) +
+               (k.shape == WCODEC_SHAPE_8_2 ? 0 : (groups + 7) / 8 * 128);
+    return k.shape == WCODEC_SHAPE_32_24 ? wcodec_plane_offset(k, 1, groups) + groups * 128
+           : k.shape == WCODEC_SHAPE_16_11
+               ? wcodec_plane_offset(k, 2, groups) + (groups + 7) / 8 * 128
+               : wcodec_plane_offset(k, 1, groups);
+}
+
+/* Kernels for few tiles (tile_few.h) have tables, and of each tile all words, what each does to a
+ * state, and its raw bits. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_tables_size(const struct wcodec_kind k)
+{
+    return k.p8 ? 1024 : 1024 + 16384; /* of pairs: symbols, and entries */
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_tile_size(const struct wcodec_kind k, uint32_t words,
+                                                     uint32_t groups)
+{
+    return 14 * (words + WCODEC_FEW_SPARE) + groups * (k.rows * 128 / k.groups);
+}
+
+/* Most tiles of a work-group of those. */
+#define WCODEC_FEW_TILES 8u
+
+#endif
