@@ -29,7 +29,7 @@ compile () {
     # shellcheck disable=SC2086
     $CUDA_CLANG -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-path=/nonexistent --cuda-gpu-arch="sm_$arch" \
         -Xclang -target-feature -Xclang "+ptx$(ptx_version "$arch")" -O3 -fno-unroll-loops -ffp-contract=off -std=c++17 -Wall -Wextra -Werror "-I$source" -include "$source/backends/cuda/clang.cuh" \
-        ${CUDA_CLANGFLAGS-} "$@" "$source/backends/cuda/kernels.cu"
+        ${CUDA_CLANGFLAGS-} "$@" "$source/backends/cuda/shell.cu"
 }
 
 mode=$1 source=$2

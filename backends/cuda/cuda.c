@@ -4,7 +4,6 @@
 /* The CUDA plugin: devices, memory, queues, events. Every function makes the device's primary
  * context current for its own duration. */
 #include "backends/cuda/cuda.h"
-#include "backends/cuda/geometry.h"
 
 #include <stdio.h>
 
@@ -152,84 +151,98 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i,
                  of / 10, of % 10);
 }
 
-const char *const wcodec_cuda_shape_names[WCODEC_SHAPES + 1] = {"16_8",  "8_4",  "8_0", "32_24",
-                                                                "16_11", "8_31", "32_8"};
-static const char *const fused_names[WCODEC_KERNELS - WCODEC_KERNEL_GENERIC - 1] = {
-    "wcodec_lossy_p8_runs",   "wcodec_lossy_wide",       "wcodec_lossy_p12",
-    "wcodec_lossy_pairs",     "wcodec_lossy_raw_wide",   "wcodec_lossy_raw_p12",
-    "wcodec_lossy_raw_pairs", "wcodec_fused_8_4_pairs",  "wcodec_fused_8_1_pairs",
-    "wcodec_fused_8_2_pairs", "wcodec_fused_8_3_pairs",  "wcodec_fused_8_0_p12",
-    "wcodec_fused_8_0_p8",    "wcodec_fused_8_0_p8_runs"};
-static const char *const coding_names[WCODEC_CODINGS] = {"pairs", "p12", "p8", "p8_runs"};
+enum { WARPS_LEAST = 8 }; /* with fewer the generic kernel is as fast */
 
-/* How many warps and blocks of a fast kernel a multiprocessor can hold: what its registers, threads
- * and shared memory allow. False if that is not worth while.
- * */
-static bool fit_kernel(const struct wcodec_device *d, unsigned k, struct wcodec_cuda_kernel *kernel)
+/* A multiprocessor's and a work-group's shared memory, and what the driver takes of a work-group's.
+ */
+struct shared_memory {
+    unsigned all, group, reserved;
+};
+
+static struct shared_memory shared_memory_of(const struct wcodec_device *d)
 {
-    const struct wcodec_backend_state *s = d->state;
-    const int all_threads = attribute(s, d->number, CU_ATTRIBUTE_MULTIPROCESSOR_THREADS),
-              all_shared = attribute(s, d->number, CU_ATTRIBUTE_MULTIPROCESSOR_SHARED);
-    const int block_shared = attribute(s, d->number, CU_ATTRIBUTE_BLOCK_SHARED),
-              reserved = attribute(s, d->number, CU_ATTRIBUTE_RESERVED_SHARED);
-    int threads = 0;
-    if (d->cu->function_get(&threads, CU_FUNCTION_MAX_THREADS, kernel->function) != 0)
-        return false;
-    kernel->warps = kernel->blocks = 0;
-    for (unsigned blocks = WCODEC_CUDA_BLOCKS; blocks > 0; blocks--) {
-        unsigned warps = (unsigned)threads / 32;
-        while (warps > 0 && ((int)(32 * warps * blocks) > all_threads ||
-                             (int)wcodec_cuda_shared_size(k, warps) > block_shared ||
-                             (int)blocks * ((int)wcodec_cuda_shared_size(k, warps) +
-                                            (reserved > 0 ? reserved : 0)) >
-                                 all_shared))
-            warps--;
-        if (warps * blocks > kernel->warps * kernel->blocks) {
-            kernel->warps = warps;
-            kernel->blocks = blocks;
-        }
-    }
-    if (kernel->warps < 8)
-        return false;
-    /* No more shared memory than that: the rest is cache. */
-    const int size = (int)wcodec_cuda_shared_size(k, kernel->warps),
-              percent = (100 * (int)kernel->blocks * (size + 1024) + all_shared - 1) / all_shared;
-    return d->cu->function_set(kernel->function, CU_FUNCTION_MAX_DYNAMIC_SHARED, size) == 0 &&
-           d->cu->function_set(kernel->function, CU_FUNCTION_SHARED_CARVEOUT,
-                               percent < 100 ? percent : 100) == 0;
+    const int all = attribute(d->state, d->number, CU_ATTRIBUTE_MULTIPROCESSOR_SHARED),
+              group = attribute(d->state, d->number, CU_ATTRIBUTE_BLOCK_SHARED),
+              reserved = attribute(d->state, d->number, CU_ATTRIBUTE_RESERVED_SHARED);
+    return (struct shared_memory){all > 0 ? (unsigned)all : 0, group > 0 ? (unsigned)group : 0,
+                                  reserved > 0 ? (unsigned)reserved : 0};
 }
 
-/* Kernels that the module does not have are not used: their tiles go to the generic one. */
+static cu_result set_shared(const struct wcodec_device *d, unsigned k, unsigned size,
+                            unsigned percent)
+{
+    const cu_result result =
+        d->cu->function_set(d->functions[k], CU_FUNCTION_MAX_DYNAMIC_SHARED, (int)size);
+    return result != 0 ? result
+                       : d->cu->function_set(d->functions[k], CU_FUNCTION_SHARED_CARVEOUT,
+                                             (int)(percent < 100 ? percent : 100));
+}
+
+/* How many warps and work-groups of a kernel that gives a tile to each warp a multiprocessor can
+ * hold: what its registers, threads and shared memory allow. No more shared memory than that: the
+ * rest is cache. */
+static cu_result fit_kernel(struct wcodec_device *d, unsigned k)
+{
+    const struct shared_memory shared = shared_memory_of(d);
+    struct wcodec_gpu_kernel *kernel = &d->limits.kernels[k];
+    const int all_threads = attribute(d->state, d->number, CU_ATTRIBUTE_MULTIPROCESSOR_THREADS);
+    int threads = 0;
+    const cu_result result =
+        d->cu->function_get(&threads, CU_FUNCTION_MAX_THREADS, d->functions[k]);
+    if (result != 0)
+        return result;
+    for (unsigned groups = wcodec_kernel_rows[k].groups; groups > 0; groups--) {
+        unsigned warps = (unsigned)threads / 32;
+        for (; warps > 0; warps--) {
+            const unsigned size = wcodec_gpu_shared_size(k, d->limits.copies, warps, 0, 0);
+            if ((int)(32 * warps * groups) <= all_threads && size <= shared.group &&
+                groups * (size + shared.reserved) <= shared.all)
+                break;
+        }
+        if (warps * groups > kernel->warps * kernel->groups) {
+            kernel->warps = warps;
+            kernel->groups = groups;
+        }
+    }
+    kernel->there = kernel->warps >= WARPS_LEAST;
+    if (!kernel->there)
+        return 0;
+    const unsigned size = wcodec_gpu_shared_size(k, d->limits.copies, kernel->warps, 0, 0);
+    return set_shared(d, k, size,
+                      (100 * kernel->groups * (size + 1024) + shared.all - 1) / shared.all);
+}
+
+static cu_result find_kernel(struct wcodec_device *d, unsigned k)
+{
+    const struct wcodec_kernel_row *row = &wcodec_kernel_rows[k];
+    char name[64];
+    snprintf(name, sizeof name, "wcodec_%s", row->name);
+    const cu_result result = d->cu->module_function(&d->functions[k], d->module, name);
+    if (result != 0)
+        return result;
+    if (wcodec_kernel_takes_tiles(k))
+        return fit_kernel(d, k);
+    d->limits.kernels[k] = (struct wcodec_gpu_kernel){true, row->threads / 32u, row->groups};
+    return row->family == WCODEC_FAMILY_FEW ? set_shared(d, k, d->limits.shared, 100) : 0;
+}
+
 static cu_result find_kernels(struct wcodec_device *d)
 {
-    char name[64];
-    const struct wcodec_cuda_driver *cu = d->cu;
-    for (unsigned k = 0; k < WCODEC_KERNEL_GENERIC; k++) {
-        snprintf(name, sizeof name, "wcodec_fast_%s_%s%s",
-                 wcodec_cuda_shape_names[wcodec_kernel_shape(k)],
-                 coding_names[k / 2 % WCODEC_CODINGS],
-                 k % 2 && wcodec_kernel_shape(k) < WCODEC_SHAPES ? "_add" : "");
-        if (cu->module_function(&d->kernels[k].function, d->module, name) == 0 &&
-            fit_kernel(d, k, &d->kernels[k]))
-            d->fast |= (uint64_t)1 << k;
+    const int units = attribute(d->state, d->number, CU_ATTRIBUTE_MULTIPROCESSORS);
+    d->limits.units = units > 0 ? (unsigned)units : 1;
+    d->limits.copies = 32; /* backends/cuda/shell.cu */
+    d->limits.shared = shared_memory_of(d).group;
+    d->limits.launch_tiles = UINT32_MAX;
+    d->limits.lanes = 32;
+    d->limits.queue = true;
+    for (unsigned k = 0; k < WCODEC_KERNELS; k++) {
+        const cu_result result = find_kernel(d, k);
+        if (result != 0)
+            return result;
+        if (wcodec_kernel_takes_tiles(k) && d->limits.kernels[k].there)
+            d->there |= (uint64_t)1 << k;
     }
-    for (unsigned k = WCODEC_KERNEL_GENERIC + 1; k < WCODEC_KERNELS; k++)
-        if (cu->module_function(&d->kernels[k].function, d->module,
-                                fused_names[k - WCODEC_KERNEL_GENERIC - 1]) == 0 &&
-            fit_kernel(d, k, &d->kernels[k]))
-            d->fast |= (uint64_t)1 << k;
-    const int shared = attribute(d->state, d->number, CU_ATTRIBUTE_BLOCK_SHARED);
-    d->few_shared = shared > 0 ? (unsigned)shared : 0;
-    wcodec_cuda_few_find(d);
-    cu_result result = cu->module_function(&d->kernels[WCODEC_KERNEL_GENERIC].function, d->module,
-                                           "wcodec_generic");
-    if (result == 0)
-        result = cu->module_function(&d->kernels[WCODEC_KERNEL_BLOCKS].function, d->module,
-                                     "wcodec_blocks");
-    if (result == 0)
-        result = cu->module_function(&d->kernels[WCODEC_KERNEL_LOSSY].function, d->module,
-                                     "wcodec_lossy");
-    return result;
+    return 0;
 }
 
 static wcodec_status cuda_device_open(struct wcodec_backend_state *s, unsigned i,
@@ -261,7 +274,6 @@ static wcodec_status cuda_device_open(struct wcodec_backend_state *s, unsigned i
         wcodec_cuda_fail(d, result, "cuModuleLoadData", err);
         goto release_context;
     }
-    d->multiprocessors = (unsigned)attribute(s, d->number, CU_ATTRIBUTE_MULTIPROCESSORS);
     pthread_mutex_init(&d->pool.lock, NULL);
     *device = d;
     return WCODEC_OK;

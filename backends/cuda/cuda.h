@@ -5,8 +5,7 @@
 #ifndef WCODEC_CUDA_CUDA_H
 #define WCODEC_CUDA_CUDA_H
 
-#include "backends/gpu/few.h"
-#include "backends/gpu/plan.h"
+#include "backends/gpu/launches.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/image.h"
 
@@ -43,28 +42,6 @@ struct wcodec_backend_state {
     unsigned devices;
 };
 
-/* A kernel, and the blocks that a multiprocessor holds of it at a time. */
-struct wcodec_cuda_kernel {
-    cu_function function;
-    unsigned warps;  /* most of a block */
-    unsigned blocks; /* of a multiprocessor */
-};
-
-/* As the kernels take it: backends/cuda/launch.cuh. */
-struct wcodec_cuda_arguments {
-    cu_pointer block, jobs, tables, parts, first_part, faults, queue;
-    uint32_t ones;
-    uint32_t count;
-    uint32_t first;
-    uint32_t tiles, inverse, helpers, words, groups; /* few */
-};
-
-struct wcodec_cuda_launch {
-    cu_function function;
-    unsigned kernel, blocks, threads, shared;
-    struct wcodec_cuda_arguments arguments;
-};
-
 struct wcodec_device {
     struct wcodec_backend_state *state;
     const struct wcodec_host *host;
@@ -72,11 +49,9 @@ struct wcodec_device {
     cu_device number;
     cu_context context;
     cu_module module;
-    unsigned multiprocessors;
-    uint64_t fast; /* bit k: kernels[k] is there */
-    struct wcodec_cuda_kernel kernels[WCODEC_KERNELS_ALL];
-    cu_function few[WCODEC_SHAPES][2]; /* of pairs and of P8; NULL where there is none */
-    unsigned few_shared;               /* bytes that a block of them can have */
+    struct wcodec_gpu_limits limits;
+    uint64_t there; /* bit k: kernel k is */
+    cu_function functions[WCODEC_KERNELS];
     struct wcodec_cuda_pool pool;
 };
 
@@ -141,22 +116,6 @@ wcodec_status wcodec_cuda_batch_decode(struct wcodec_queue *queue, struct wcodec
 wcodec_status wcodec_cuda_batch_results(struct wcodec_queue *queue, struct wcodec_batch *batch,
                                         struct wcodec_job_result *results, wcodec_error *err);
 void wcodec_cuda_batch_destroy(struct wcodec_batch *batch);
-
-/* Shared memory of a fast kernel's block. */
-unsigned wcodec_cuda_shared_size(unsigned kernel, unsigned warps);
-
-/* As kernels' names have them. */
-extern const char *const wcodec_cuda_shape_names[WCODEC_SHAPES + 1];
-
-/* Find the kernels for few tiles. */
-void wcodec_cuda_few_find(struct wcodec_device *device);
-/* Let such a kernel take a run of tiles with one table, if it can and there are few enough for it
- * to be faster; else returns false. jobs: of the run. set: its tables, in the host's memory. at:
- * room for WCODEC_FEW_TABLE bytes that the kernel finds at `address`. */
-bool wcodec_cuda_plan_few(const struct wcodec_device *device, const struct wcodec_tile_job *jobs,
-                          const struct wcodec_kernel_run *run, const struct wcodec_segment *segment,
-                          const struct wcodec_table_set *set, struct wcodec_cuda_launch *launch,
-                          uint8_t *at, cu_pointer address);
 
 /* The kernels: image.h. */
 extern const unsigned char wcodec_cuda_fatbin[] __attribute__((visibility("hidden")));

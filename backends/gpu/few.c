@@ -6,8 +6,6 @@
 
 #include <string.h>
 
-const uint8_t wcodec_few_bytes[WCODEC_SHAPES] = {2, 1, 1, 4, 2, 1};
-
 bool wcodec_few_write_table(const struct wcodec_table_set *set, uint8_t *at)
 {
     const uint32_t *entries = (const void *)(set + 1);

@@ -14,9 +14,6 @@
  * slot. */
 #define WCODEC_FEW_TABLE 5120
 
-/* Bytes of an element of each shape. */
-extern const uint8_t wcodec_few_bytes[WCODEC_SHAPES];
-
 /* Write it; false if the set's is no table of pairs. */
 bool wcodec_few_write_table(const struct wcodec_table_set *set, uint8_t *at);
 

@@ -223,12 +223,6 @@ static uint64_t write_sets(struct builder *b, const struct wcodec_tiles *tiles, 
                                          .run_bits = wcodec_run_index_bits(f->tables),
                                          .constants = (uint32_t)t->constant_bits,
                                          .streams = t->coded_count};
-        if (t->plane_count) {
-            const unsigned slot = 8u << t->element_log2, q = t->planes[0].position;
-            const uint64_t bits = (1ull << t->planes[0].bits) - 1;
-            set->position = q;
-            set->raw_mask = repeat(slot < 64 ? bits << q | bits >> (slot - q) : 0, t->element_log2);
-        }
         memcpy(set + 1, tiles->entries + tiles->entry_offset[table], 4 * (size_t)count);
     }
     return first;
@@ -321,7 +315,7 @@ static unsigned tile_kernel(const struct builder *b, const struct wcodec_job *jo
     const uint64_t out = blocks_kind(job) >= 0 ? 0 : b->place(job->memory) + job->destination,
                    kernels = b->plan->kernels; /* scratch memory is aligned */
     const unsigned kernel = s->kernel;
-    if (kernel > WCODEC_KERNEL_GENERIC)
+    if (wcodec_kernel_is_fused(kernel))
         return wcodec_gpu_plan_is_fused(job, kernel, kernels, tile) ? kernel
                                                                     : WCODEC_KERNEL_GENERIC;
     if (kernel == WCODEC_KERNEL_GENERIC || !(kernels >> kernel & 1) ||
@@ -418,7 +412,7 @@ static void write_tile(struct builder *b, const struct wcodec_job *job, const st
         .slot = (uint32_t)(s->slot + tile - job->first) | (uint32_t)job->verify << 31,
     };
     if (blocks_kind(job) >= 0) {
-        const bool fused = kernel > WCODEC_KERNEL_GENERIC;
+        const bool fused = wcodec_kernel_is_fused(kernel);
         const uint64_t scratch = b->plan->scratch + b->scratch,
                        at = write_blocks_job(b, job, s, tile, fused);
         out->out = fused ? b->address + at : scratch;
@@ -523,7 +517,7 @@ static void write_job(struct builder *b, const struct wcodec_job *job, struct jo
         s->sets = write_sets(b, job->tiles, &s->step);
     if (blocks_kind(job) >= 0)
         s->view = write_view(b, job);
-    if (s->kernel == WCODEC_FUSED_LOSSY_RAW_WIDE && t->coded_count == 1) {
+    if (s->kernel == WCODEC_KERNEL_lossy_p8_runs_wide_raw && t->coded_count == 1) {
         const struct wcodec_field *f = &t->fields[t->coded[0]];
         void *p;
         s->upper = reserve(b, sizeof(struct wcodec_stream_job), &p);

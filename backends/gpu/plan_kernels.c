@@ -31,6 +31,14 @@ static int shape_of(const struct wcodec_tiling *t)
     return -1;
 }
 
+static unsigned coding_of(const struct wcodec_field *f)
+{
+    return f->profile == WCODEC_PAIRS ? WCODEC_CODING_PAIRS
+           : f->profile == WCODEC_P12 ? WCODEC_CODING_P12
+           : f->run_log2              ? WCODEC_CODING_P8_RUNS
+                                      : WCODEC_CODING_P8;
+}
+
 unsigned wcodec_gpu_plan_kernel(const struct wcodec_tiling *t)
 {
     if (t->coded_count != 1)
@@ -39,11 +47,8 @@ unsigned wcodec_gpu_plan_kernel(const struct wcodec_tiling *t)
     if (shape < 0)
         return WCODEC_KERNEL_GENERIC;
     const struct wcodec_field *f = &t->fields[t->coded[0]];
-    const unsigned coding = f->profile == WCODEC_PAIRS ? WCODEC_CODING_PAIRS
-                            : f->profile == WCODEC_P12 ? WCODEC_CODING_P12
-                            : f->run_log2              ? WCODEC_CODING_P8_RUNS
-                                                       : WCODEC_CODING_P8;
-    return wcodec_kernel_number((unsigned)shape, coding, t->add != 0);
+    return wcodec_kernel_find(WCODEC_FAMILY_FAST, (unsigned)shape, coding_of(f), t->add != 0, 0,
+                              false);
 }
 
 /* Blocks of 8-bit elements: whatever is added to them. Those that were transformed would take too
@@ -54,21 +59,14 @@ static unsigned fused_bytes(const struct wcodec_tiling *t, const struct wcodec_b
         if (blocks->modes[i] % WCODEC_MODE_DIFFERENTIAL == WCODEC_PREDICTOR_WHT)
             return WCODEC_KERNEL_GENERIC;
     const struct wcodec_field *f = &t->fields[t->coded[0]];
-    if (t->element_log2 == 0 && t->field_count == 2 && t->coded_count == 1 && t->raw_bits > 0 &&
-        t->raw_bits < 4 && f->shift == t->raw_bits && f->profile == WCODEC_PAIRS)
-        return WCODEC_FUSED_8_1_PAIRS + t->raw_bits - 1u;
-    switch (wcodec_gpu_plan_kernel(t) / 2) {
-    case WCODEC_SHAPE_8_4 *WCODEC_CODINGS + WCODEC_CODING_PAIRS:
-        return WCODEC_FUSED_8_4_PAIRS;
-    case WCODEC_SHAPE_8_0 *WCODEC_CODINGS + WCODEC_CODING_P12:
-        return WCODEC_FUSED_8_0_P12;
-    case WCODEC_SHAPE_8_0 *WCODEC_CODINGS + WCODEC_CODING_P8:
-        return WCODEC_FUSED_8_0_P8;
-    case WCODEC_SHAPE_8_0 *WCODEC_CODINGS + WCODEC_CODING_P8_RUNS:
-        return WCODEC_FUSED_8_0_P8_RUNS;
-    default:
+    if (t->element_log2 != 0 || t->coded_count != 1)
         return WCODEC_KERNEL_GENERIC;
-    }
+    int shape = shape_of(t);
+    if (t->field_count == 2 && t->raw_bits > 0 && t->raw_bits < 4 && f->shift == t->raw_bits)
+        shape = WCODEC_SHAPE_8_1 + t->raw_bits - 1;
+    return shape < 0 ? (unsigned)WCODEC_KERNEL_GENERIC
+                     : wcodec_kernel_find(WCODEC_FAMILY_BLOCKS, (unsigned)shape, coding_of(f), true,
+                                          0, false);
 }
 
 /* 16-bit coefficients of which eight bits are coded, those below raw, and those above coded too or
@@ -82,33 +80,36 @@ static bool is_raw_wide(const struct wcodec_tiling *t)
            (last == f || last->kind != WCODEC_FIELD_RAW);
 }
 
+static unsigned lossy_kernel(unsigned coding, unsigned bytes, bool raw)
+{
+    return wcodec_kernel_find(WCODEC_FAMILY_LOSSY, WCODEC_SHAPE_8_0, coding, false, bytes, raw);
+}
+
 static unsigned fused_lossy_blocks(const struct wcodec_tiling *t)
 {
     const struct wcodec_field *f = &t->fields[t->coded[0]];
     if (f->profile != WCODEC_P8 || !f->run_log2)
         return WCODEC_KERNEL_GENERIC;
     if (!t->add && t->coded_count == 1 && shape_of(t) == WCODEC_SHAPE_8_0)
-        return WCODEC_FUSED_LOSSY_BLOCKS;
+        return lossy_kernel(WCODEC_CODING_P8_RUNS, 1, false);
     if (!is_raw_wide(t) || (t->coded_count == 2 && !t->fields[t->coded[1]].run_log2))
         return WCODEC_KERNEL_GENERIC;
-    return t->coded_count == 2 && t->raw_bits == 0 ? WCODEC_FUSED_LOSSY_WIDE
-                                                   : WCODEC_FUSED_LOSSY_RAW_WIDE;
+    return lossy_kernel(WCODEC_CODING_P8_RUNS, 2, t->coded_count == 1 || t->raw_bits > 0);
 }
 
 static unsigned fused_lossy_plain(const struct wcodec_tiling *t)
 {
     const struct wcodec_field *f = &t->fields[t->coded[0]];
     if (f->profile == WCODEC_P12 && is_raw_wide(t))
-        return WCODEC_FUSED_LOSSY_RAW_P12;
+        return lossy_kernel(WCODEC_CODING_P12, 2, true);
     if (t->coded_count != 1)
         return WCODEC_KERNEL_GENERIC;
     if (f->profile == WCODEC_PAIRS && shape_of(t) == WCODEC_SHAPE_8_4)
-        return WCODEC_FUSED_LOSSY_RAW_PAIRS;
+        return lossy_kernel(WCODEC_CODING_PAIRS, 1, true);
     if (t->add || shape_of(t) != WCODEC_SHAPE_8_0)
         return WCODEC_KERNEL_GENERIC;
-    return f->profile == WCODEC_P12     ? WCODEC_FUSED_LOSSY_P12
-           : f->profile == WCODEC_PAIRS ? WCODEC_FUSED_LOSSY_PAIRS
-                                        : WCODEC_KERNEL_GENERIC;
+    return f->profile == WCODEC_P8 ? (unsigned)WCODEC_KERNEL_GENERIC
+                                   : lossy_kernel(coding_of(f), 1, false);
 }
 
 unsigned wcodec_gpu_plan_fused(const struct wcodec_job *job)
@@ -144,11 +145,12 @@ bool wcodec_gpu_plan_is_fused(const struct wcodec_job *job, unsigned kernel, uin
                               uint64_t tile)
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
-    if (kernel == WCODEC_FUSED_LOSSY_RAW_P12 && t->coded_count == 2 &&
+    if (kernel == WCODEC_KERNEL_lossy_p12_wide_raw && t->coded_count == 2 &&
         job->tiles->streams[2 * tile + 1].mode != WCODEC_STREAM_CONSTANT)
         return false;
-    const bool any = kernels & WCODEC_GPU_PLAN_ANY_TILE || kernel < WCODEC_FUSED_8_4_PAIRS;
-    return kernel > WCODEC_KERNEL_GENERIC &&
+    const bool any = kernels & WCODEC_GPU_PLAN_ANY_TILE ||
+                     wcodec_kernel_rows[kernel].family == WCODEC_FAMILY_LOSSY;
+    return wcodec_kernel_is_fused(kernel) &&
            job->tiles->streams[tile * t->coded_count].mode == WCODEC_STREAM_RANS &&
            (any || wcodec_tile_elements(t, tile) == 1u << t->tile_log2);
 }

@@ -46,7 +46,7 @@
 
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
 #define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
-#define WCODEC_BIND(w, buffer, address) ((void)(w))
+#define WCODEC_BIND(w, buffer, address) ((void)(w), (void)(address))
 
 static inline uint32_t wcodec_float_bits(float f)
 {

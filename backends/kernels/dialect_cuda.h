@@ -36,6 +36,7 @@ typedef uint4 wcodec_u4;
 struct wcodec_warp {
 };
 #define WCODEC_WARP_MEMBER struct wcodec_warp warp;
+#define WCODEC_WARP_COPY(w, from) ((w)->warp = *(from))
 
 #include "backends/kernels/dialect_ptx.h"
 
@@ -70,11 +71,11 @@ struct wcodec_warp {
 
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
 #define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
-#define WCODEC_BIND(w, buffer, address) ((void)(w))
-#define WCODEC_BUFFER(warp, type, address) ((const type *)(uintptr_t)(address))
-#define WCODEC_BUFFER_OUT(warp, type, address) ((type *)(uintptr_t)(address))
-#define WCODEC_BLOCK(warp, type, address) ((const type *)(uintptr_t)(address))
-#define WCODEC_BLOCK_OUT(warp, type, address) ((type *)(uintptr_t)(address))
+#define WCODEC_BIND(w, buffer, address) ((void)(w), (void)(address))
+#define WCODEC_BUFFER(warp, type, address) ((void)(warp), (const type *)(uintptr_t)(address))
+#define WCODEC_BUFFER_OUT(warp, type, address) ((void)(warp), (type *)(uintptr_t)(address))
+#define WCODEC_BLOCK(warp, type, address) ((void)(warp), (const type *)(uintptr_t)(address))
+#define WCODEC_BLOCK_OUT(warp, type, address) ((void)(warp), (type *)(uintptr_t)(address))
 
 /* The work-group's, of the size that the launch says. */
 extern __shared__ __align__(1024) uint32_t wcodec_shared_memory[];
@@ -86,9 +87,29 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_shared_base(const struct wcodec_warp *)
     return (uint32_t)__cvta_generic_to_shared(wcodec_shared_memory);
 }
 
+/* A copy of the warp was used: what it counts is the warp's. */
+WCODEC_DEVICE_FUNCTION void wcodec_warp_return(struct wcodec_warp *, const struct wcodec_warp *)
+{
+}
+
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_threads(const struct wcodec_warp *)
 {
     return blockDim.x;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_warp_number(const struct wcodec_warp *warp)
+{
+    return wcodec_thread(warp) / 32;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_warps(const struct wcodec_warp *)
+{
+    return blockDim.x / 32;
+}
+
+WCODEC_DEVICE_FUNCTION bool wcodec_is_first(const struct wcodec_warp *warp)
+{
+    return wcodec_lane(warp) == 0;
 }
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_group(const struct wcodec_warp *)

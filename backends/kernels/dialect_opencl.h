@@ -51,7 +51,8 @@ typedef uint4 wcodec_u4;
 struct wcodec_warp {
     __global uint8_t *__local *buffers; /* of the launch, by number */
     __global uint8_t *descriptors;
-    const __global uint8_t *block; /* as bound by the code for every form, with those that follow */
+    __global uint32_t *fault_flag; /* in the host's memory */
+    const __global uint8_t *block; /* as bound by code for every form, with those that follow */
     const __global uint8_t *states;
     const __global uint8_t *words;
     const __global uint8_t *raw;
@@ -59,9 +60,11 @@ struct wcodec_warp {
     const __global uint8_t *values;
     __global uint8_t *out;
 #ifdef WCODEC_SIMT
-    __local uint8_t *shared;       /* the work-group's */
-    __global uint32_t *fault_flag; /* in the host's memory */
-    uint32_t serial;               /* of the decoding */
+    __local uint8_t *shared; /* the work-group's */
+#else
+    uint8_t *shared; /* the work-item's */
+#endif
+#if defined(WCODEC_OPENCL_LOCAL) || defined(WCODEC_OPENCL_SUBGROUP)
     uint32_t lane;
     volatile __local uint32_t *cells; /* WCODEC_OPENCL_LOCAL: three, for votes by turns */
     uint32_t turn;
@@ -70,6 +73,7 @@ struct wcodec_warp {
 #endif
 };
 #define WCODEC_WARP_MEMBER struct wcodec_warp warp;
+#define WCODEC_WARP_COPY(w, from) ((w)->warp = *(from))
 
 #define WCODEC_AT(w, buffer, type, address) \
     ((const __global type *)((w)->warp.buffer + WCODEC_BUFFER_OFFSET(address)))
@@ -120,6 +124,9 @@ struct wcodec_warp {
     } while (0)
 #endif
 
+/* One word says whether there is any fault of this decoding. */
+#define WCODEC_RAISE_FLAG(warp, serial) atomic_xchg((warp)->fault_flag, serial)
+
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_rotate_right(uint32_t v, uint32_t n)
 {
     return rotate(v, (32 - n) & 31);
@@ -154,6 +161,11 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_shared_base(const struct wcodec_warp *war
 {
     return (uint32_t)(ulong)warp->shared;
 }
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_warp_number(const struct wcodec_warp *warp)
+{
+    return wcodec_thread(warp) / 32;
+}
 #else
 #include "backends/kernels/dialect_portable.h"
 #endif
@@ -161,9 +173,29 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_shared_base(const struct wcodec_warp *war
 #define WCODEC_SHARED(warp, type, address) \
     ((__local type *)((warp)->shared + ((address)-wcodec_shared_base(warp))))
 
+/* A copy of the warp was used: what it counts is the warp's. */
+WCODEC_DEVICE_FUNCTION void wcodec_warp_return(struct wcodec_warp *warp,
+                                               const struct wcodec_warp *copy)
+{
+#ifndef WCODEC_OPENCL_NVIDIA
+    warp->turn = copy->turn;
+    warp->other = copy->other;
+#endif
+}
+
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_threads(const struct wcodec_warp *warp)
 {
-    return WCODEC_OPENCL_ITEMS;
+    return (uint32_t)get_local_size(0);
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_warps(const struct wcodec_warp *warp)
+{
+    return wcodec_threads(warp) / 32;
+}
+
+WCODEC_DEVICE_FUNCTION bool wcodec_is_first(const struct wcodec_warp *warp)
+{
+    return wcodec_lane(warp) == 0;
 }
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_group(const struct wcodec_warp *warp)
@@ -196,9 +228,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_atomic_store(__global uint32_t *at, uint32_t 
     atomic_xchg(at, v);
 }
 
-/* One word says whether there is any fault of this decoding. */
-#define WCODEC_RAISE_FLAG(warp, serial) atomic_xchg((warp)->fault_flag, serial)
-
 /* Processors' compilers take long over a second copy of the code. */
 #ifdef WCODEC_OPENCL_LOCAL
 #define WCODEC_PATCH_EARLY 0
@@ -216,6 +245,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_copy_16(struct wcodec_warp *warp, uint32_t to
     const uint32_t left = limit - min(offset, limit);
     wcodec_copy_part(warp, to, from + (left ? offset : 0), min(left, 16u));
 }
+#else
+                     /* A work-item is a warp. */
+#define WCODEC_SHARED(warp, type, address) ((type *)(warp)->shared)
+#define wcodec_shared_base(warp) 0u
+#define wcodec_warp_number(warp) 0u
+#define wcodec_warps(warp) 1u
+#define wcodec_is_first(warp) true
+#define wcodec_group(warp) ((uint32_t)get_global_id(0))
 #endif
 
 #define WCODEC_FROM_16(v, from) \

@@ -6,14 +6,26 @@
 #ifndef WCODEC_KERNELS_DIALECT_PORTABLE_H
 #define WCODEC_KERNELS_DIALECT_PORTABLE_H
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_thread(const struct wcodec_warp *warp)
-{
-    return (uint32_t)get_local_id(0);
-}
-
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_lane(const struct wcodec_warp *warp)
 {
     return warp->lane;
+}
+
+#ifdef WCODEC_OPENCL_SUBGROUP
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_warp_number(const struct wcodec_warp *warp)
+{
+    return get_sub_group_id();
+}
+#else
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_warp_number(const struct wcodec_warp *warp)
+{
+    return 0;
+}
+#endif
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_thread(const struct wcodec_warp *warp)
+{
+    return wcodec_warp_number(warp) * 32 + warp->lane;
 }
 
 #ifdef WCODEC_OPENCL_LOCAL

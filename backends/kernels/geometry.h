@@ -62,7 +62,8 @@ struct wcodec_kind {
     bool low;     /* bytes of which fewer than four bits are raw: planes of two bits, and of one */
 };
 
-/* copies: of tables of P8 without runs, 1 or a power of two up to 32. */
+/* copies: of tables of P8 without runs, 1 or a power of two up to 32. With 32 a work-group has much
+ * shared memory: then entries of pairs may be wide, and blocks of bytes are longer. */
 WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_kind_of(const uint32_t family,
                                                          const uint32_t shape,
                                                          const uint32_t coding, const bool add,
@@ -71,7 +72,7 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_kind_of(const uint32_t family,
     struct wcodec_kind k;
     const bool staged = family == WCODEC_FAMILY_BLOCKS || family == WCODEC_FAMILY_LOSSY;
     const bool nibbles = shape == WCODEC_SHAPE_8_4 || shape == WCODEC_SHAPE_8_31,
-               half = shape == WCODEC_SHAPE_16_8 || shape == WCODEC_SHAPE_16_11,
+               halves = shape == WCODEC_SHAPE_16_8 || shape == WCODEC_SHAPE_16_11,
                word = shape == WCODEC_SHAPE_32_24 || shape == WCODEC_SHAPE_32_8;
     k.family = family;
     k.shape = shape;
@@ -83,12 +84,15 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_kind_of(const uint32_t family,
     k.add = add;
     k.staged = staged;
     k.low = shape >= WCODEC_SHAPE_8_1 && shape <= WCODEC_SHAPE_8_3;
-    k.wide = k.pairs && (shape == WCODEC_SHAPE_16_11 || shape == WCODEC_SHAPE_32_24);
-    k.bytes = word ? 4 : half ? 2 : 1;
+    const bool much = copies == 32;
+    k.wide = much && k.pairs && (shape == WCODEC_SHAPE_16_11 || shape == WCODEC_SHAPE_32_24);
+    k.bytes = word ? 4 : halves ? 2 : 1;
     /* What a block costs besides its elements is dear for bytes. Staged ones are reconstructed in
-     * between; by P8 they take half as many words as by P12. */
-    k.groups = staged ? (shape == WCODEC_SHAPE_8_0 && !k.p8 ? 2 : 4) : nibbles ? 8 : 4;
-    k.slot = k.groups == 8 || (shape == WCODEC_SHAPE_8_0 && !staged) ? 1024 : 512;
+     * between; by P8 they take halves as many words as by P12. */
+    k.groups = shape == WCODEC_SHAPE_8_0 && !k.p8 && (staged || !much) ? 2
+               : nibbles && !staged && much                            ? 8
+                                                                       : 4;
+    k.slot = k.groups == 8 || (shape == WCODEC_SHAPE_8_0 && !staged && much) ? 1024 : 512;
     k.rows = shape == WCODEC_SHAPE_8_0     ? 0
              : shape == WCODEC_SHAPE_8_3   ? 2
              : k.low                       ? 1
@@ -96,11 +100,11 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_kind_of(const uint32_t family,
              : shape == WCODEC_SHAPE_32_24 ? 12
              : shape == WCODEC_SHAPE_16_11 ? 6
                                            : 4;
-    k.first = shape == WCODEC_SHAPE_32_24 ? 8 : half || k.low ? (k.low ? 1 : 4) : k.rows;
+    k.first = shape == WCODEC_SHAPE_32_24 ? 8 : halves || k.low ? (k.low ? 1 : 4) : k.rows;
     k.shifted = k.bytes == 1;
     k.group_bytes = shape == WCODEC_SHAPE_32_24 ? 256 : k.bytes > 1 ? 128 : nibbles ? 64 : 0;
     k.payload = k.group_bytes > 0;
-    k.mask = half                         ? 0x807f807fu
+    k.mask = halves                         ? 0x807f807fu
              : shape == WCODEC_SHAPE_32_8 ? 0x807f0000u
              : shape == WCODEC_SHAPE_8_4  ? 0x0f0f0f0fu
              : shape == WCODEC_SHAPE_8_31 ? 0x87878787u

@@ -31,6 +31,25 @@ struct wcodec_launch {
     uint32_t groups;      /* few: of each tile */
 };
 
+#ifdef WCODEC_BLOCK
+WCODEC_DEVICE_FUNCTION const WCODEC_GLOBAL struct wcodec_tile_job *
+wcodec_job_at(struct wcodec_warp *warp, const struct wcodec_launch *launch, uint32_t number)
+{
+    return WCODEC_BLOCK(warp, struct wcodec_tile_job, launch->jobs) + number;
+}
+
+/* Called by one lane. slot: as the job has it. */
+WCODEC_DEVICE_FUNCTION void wcodec_report_fault(struct wcodec_warp *warp,
+                                                const struct wcodec_launch *launch, uint32_t slot,
+                                                uint32_t fault)
+{
+    WCODEC_BLOCK_OUT(warp, uint32_t, launch->faults)
+    [slot & 0x7fffffffu] = launch->serial << 3 | fault;
+    WCODEC_RAISE_FLAG(warp, launch->serial);
+}
+
+#endif
+
 #ifdef WCODEC_SIMT
 /* Shared memory: the part that the work-group is at (read again when needed, rather than held in
  * registers through a tile), tables, and what each warp has. */
@@ -43,7 +62,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_warp_at(struct wcodec_warp *warp,
                                                const struct wcodec_launch *launch)
 {
     return wcodec_tables_at(warp) + launch->table_bytes +
-           wcodec_thread(warp) / 32 * launch->warp_bytes;
+           wcodec_warp_number(warp) * launch->warp_bytes;
 }
 
 /* Number of the first job after the part's. */
@@ -60,24 +79,8 @@ wcodec_part_set(struct wcodec_warp *warp)
     return WCODEC_BLOCK(warp, struct wcodec_table_set, (uint64_t)tables.y << 32 | tables.x);
 }
 
-WCODEC_DEVICE_FUNCTION const WCODEC_GLOBAL struct wcodec_tile_job *
-wcodec_job_at(struct wcodec_warp *warp, const struct wcodec_launch *launch, uint32_t number)
-{
-    return WCODEC_BLOCK(warp, struct wcodec_tile_job, launch->jobs) + number;
-}
-
 /* Where words are copied from: never what is after a payload that ends with no words. */
 #define WCODEC_WORD_ADDRESS(job) ((job)->word_count ? (job)->words : (job)->states)
-
-/* Called by one lane. slot: as the job has it. */
-WCODEC_DEVICE_FUNCTION void wcodec_report_fault(struct wcodec_warp *warp,
-                                                const struct wcodec_launch *launch, uint32_t slot,
-                                                uint32_t fault)
-{
-    WCODEC_BLOCK_OUT(warp, uint32_t, launch->faults)
-    [slot & 0x7fffffffu] = launch->serial << 3 | fault;
-    WCODEC_RAISE_FLAG(warp, launch->serial);
-}
 
 /* Call into the cache what a tile begins with. */
 WCODEC_DEVICE_FUNCTION void wcodec_prefetch_tile(struct wcodec_warp *warp,

@@ -5,23 +5,27 @@
 #ifndef WCODEC_KERNELS_WORK_GROUP_H
 #define WCODEC_KERNELS_WORK_GROUP_H
 
+#include "backends/kernels/tile_blocks.h"
 #include "backends/kernels/tile_fast.h"
 
 /* A tile of any family; what a kernel does not use is gone when it is compiled. */
 struct wcodec_any_tile {
-    struct wcodec_fast fast;
+    struct wcodec_residual_tile residuals; /* of fast ones `fast` alone */
 };
 
 WCODEC_DEVICE_FUNCTION void wcodec_tile_begin(const struct wcodec_kind k, struct wcodec_warp *warp,
                                               struct wcodec_any_tile *tile, uint32_t number)
 {
-    wcodec_fast_begin(k, warp, &tile->fast, number);
+    wcodec_fast_begin(k, warp, &tile->residuals.fast, number);
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_tile_decode(const struct wcodec_kind k, struct wcodec_warp *warp,
                                                struct wcodec_any_tile *tile, uint32_t next)
 {
-    wcodec_fast_decode(k, warp, &tile->fast, next);
+    if (k.family == WCODEC_FAMILY_BLOCKS)
+        wcodec_residuals_decode(k, warp, &tile->residuals, next);
+    else
+        wcodec_fast_decode(k, warp, &tile->residuals.fast, next);
 }
 
 /* Part `i`: of a launch with the same tables for all, the work-group's share, or with a queue where
@@ -30,7 +34,7 @@ WCODEC_DEVICE_FUNCTION struct wcodec_part
 wcodec_part_of(struct wcodec_warp *warp, const struct wcodec_launch *launch, uint32_t i)
 {
     const uint32_t group = wcodec_group(warp), groups = wcodec_groups(warp),
-                   warps = wcodec_threads(warp) / 32;
+                   warps = wcodec_warps(warp);
     struct wcodec_part part;
     if (!launch->tables)
         return WCODEC_BLOCK(warp, struct wcodec_part, launch->parts)[i];
@@ -52,7 +56,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_next_tile(struct wcodec_warp *warp,
                                                  const struct wcodec_launch *launch,
                                                  uint32_t number)
 {
-    const uint32_t warps = wcodec_threads(warp) / 32;
+    const uint32_t warps = wcodec_warps(warp);
     uint32_t next = number + warps;
     if (launch->queue) {
         if (wcodec_lane(warp) == 0)
@@ -78,13 +82,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_end_queue(struct wcodec_warp *warp,
 /* Make the part the work-group's, with its tables if they are others than before, and begin each
  * warp's first tile meanwhile. */
 WCODEC_DEVICE_FUNCTION void wcodec_enter_part(const struct wcodec_kind k, struct wcodec_warp *warp,
-                                              const struct wcodec_launch *launch,
                                               const struct wcodec_part *part, bool load,
                                               struct wcodec_any_tile *tile)
 {
     const WCODEC_GLOBAL struct wcodec_table_set *set =
         WCODEC_BLOCK(warp, struct wcodec_table_set, part->tables);
-    const uint32_t to = wcodec_tables_at(warp), number = wcodec_thread(warp) / 32;
+    const uint32_t to = wcodec_tables_at(warp), number = wcodec_warp_number(warp);
     struct wcodec_tables_load entries;
     wcodec_sync_group(warp); /* all have read the part before, and its tables */
     if (wcodec_thread(warp) == 0)
@@ -110,11 +113,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_tiles_kernel(const struct wcodec_kind k,
     const bool one = launch->first_part == 0;
     const uint32_t end = one ? group + 1 : first[1];
     uint64_t loaded = 0;
-    tile.fast.launch = launch;
+    tile.residuals.fast.launch = launch;
     for (uint32_t i = one ? group : first[0]; i < end; i++) {
         const struct wcodec_part part = wcodec_part_of(warp, launch, i);
-        uint32_t number = part.first + wcodec_thread(warp) / 32;
-        wcodec_enter_part(k, warp, launch, &part, part.tables != loaded, &tile);
+        uint32_t number = part.first + wcodec_warp_number(warp);
+        wcodec_enter_part(k, warp, &part, part.tables != loaded, &tile);
         loaded = part.tables;
         while (number < wcodec_part_end(warp)) {
             const uint32_t next = wcodec_next_tile(warp, launch, number);

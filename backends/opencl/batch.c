@@ -9,18 +9,14 @@
 #include <string.h>
 
 /* Arguments of the kernels, in their order. */
-enum { ARG_BLOCK, ARG_TOLD, ARG_LAUNCH, ARG_PLACES };
+enum { ARG_BLOCK, ARG_TOLD, ARG_LAUNCH, ARG_SHARED, ARG_PLACES };
 
 enum { SERIAL_MAX = (1 << 29) - 1 };
-
-#define SHARES UINT32_MAX /* in place of a queue: backends/opencl/fast.cl */
 
 struct launch {
     cl_kernel kernel; /* arguments belong to the kernel: an own one for each launch, so that batches
                          of several threads do not meet */
-    size_t items;     /* of a work-group */
-    size_t groups;
-    struct wcodec_opencl_arguments arguments;
+    struct wcodec_gpu_launch plan;
     cl_mem told; /* as it is set; NULL: it is not */
 };
 
@@ -31,17 +27,13 @@ struct set {
     unsigned place_count;
     struct wcodec_gpu_plan plan;
     uint64_t block; /* offset of its descriptors */
-    uint64_t parts; /* offset behind them of parts, and of their numbers */
+    uint64_t parts; /* offset after them of what launches need besides */
     uint64_t parts_size;
-    uint64_t parts_max, numbers_max;
-    uint32_t slots;  /* number of its first tile's fault in the batch */
-    uint64_t tables; /* offset behind them of what kernels for few tiles make tables from */
-    uint64_t tables_size;
+    uint32_t slots; /* number of its first tile's fault in the batch */
     uint8_t *host_parts;
-    uint8_t *host_tables;
-    unsigned tables_used;
+    struct wcodec_gpu_limits limits;
     struct launch *launches;
-    unsigned launch_count, launch_max;
+    unsigned launch_count;
 };
 
 struct wcodec_batch {
@@ -54,9 +46,7 @@ struct wcodec_batch {
     uint64_t tiles;
     struct wcodec_memory
         scratch;     /* for residuals; buffer NULL: none is needed, or it is not made yet */
-    uint32_t faults; /* words of the block in front of them */
-    uint32_t queue_count,
-        queue_max; /* launches with a queue, which has two words behind the faults */
+    uint64_t faults; /* offset in the block */
     struct wcodec_opencl_room room;
     cl_event ended; /* the last launch of the last decoding */
 };
@@ -126,12 +116,6 @@ static void make_sets(struct wcodec_batch *b)
     }
 }
 
-/* Work-groups that a launch is cut for. */
-static uint32_t groups_of(const struct wcodec_device *d, const struct wcodec_opencl_program *p)
-{
-    return d->units * p->groups;
-}
-
 static enum wcodec_opencl_form form_of(const struct set *s)
 {
     const unsigned n = s->place_count;
@@ -142,46 +126,49 @@ static enum wcodec_opencl_form form_of(const struct set *s)
 }
 
 /* Kernels that the set's tensors want and the device has. */
-static uint64_t choose_kernels(struct wcodec_batch *b, const struct set *s)
+static uint64_t choose_kernels(struct wcodec_batch *b, struct set *s)
 {
-    uint64_t fast = 0;
+    uint64_t found = 0;
+    const enum wcodec_opencl_form form = form_of(s);
+    wcodec_opencl_find_kernel(b->device, WCODEC_KERNEL_GENERIC, form, &s->limits);
     for (size_t i = s->first; i < s->first + s->count; i++) {
-        const unsigned kernel = wcodec_gpu_plan_kernel(b->jobs[i].tiles->tiling),
-                       fused = wcodec_gpu_plan_fused(&b->jobs[i]);
-        if (kernel != WCODEC_KERNEL_GENERIC &&
-            wcodec_opencl_program_get(b->device, kernel, form_of(s)) != NULL)
-            fast |= (uint64_t)1 << kernel;
-        if (fused != WCODEC_KERNEL_GENERIC &&
-            wcodec_opencl_program_get(b->device, fused, form_of(s)) != NULL)
-            fast |= (uint64_t)1 << fused;
+        const unsigned wanted[] = {wcodec_gpu_plan_kernel(b->jobs[i].tiles->tiling),
+                                   wcodec_gpu_plan_fused(&b->jobs[i])};
+        for (unsigned j = 0; j < 2; j++) {
+            const unsigned k = wanted[j];
+            if (k == WCODEC_KERNEL_GENERIC || found >> k & 1 ||
+                !wcodec_opencl_find_kernel(b->device, k, form, &s->limits))
+                continue;
+            const struct wcodec_kernel_row *row = &wcodec_kernel_rows[k];
+            const unsigned few =
+                wcodec_kernel_find(WCODEC_FAMILY_FEW, row->shape, row->coding, row->add, 0, false);
+            found |= (uint64_t)1 << k;
+            if (row->family == WCODEC_FAMILY_FAST && few != WCODEC_KERNEL_GENERIC)
+                wcodec_opencl_find_kernel(b->device, few, form, &s->limits);
+        }
     }
-    return fast;
+    return found | WCODEC_GPU_PLAN_ANY_TILE;
 }
 
-/* Room for all launches that there can be. */
-static void count_launches(struct wcodec_batch *b, struct set *s)
+/* The kernels of units, which all of these tensors may need. */
+static wcodec_status find_units(struct wcodec_batch *b, struct set *s, wcodec_error *err)
 {
-    const uint64_t pieces = s->plan.tiles / b->device->launch_tiles + 1;
-    uint64_t segments = 0;
-    s->launch_max = (unsigned)(s->plan.scratch_size > 0 ? 3 * pieces : pieces);
-    for (size_t i = s->first; i < s->first + s->count; i++)
-        segments += b->jobs[i].tiles->tiling->table_count;
-    for (unsigned kernel = 0; kernel < WCODEC_KERNELS; kernel++) {
-        if (!(s->plan.kernels >> kernel & 1))
-            continue;
-        const struct wcodec_opencl_program *p =
-            wcodec_opencl_program_get(b->device, kernel, form_of(s));
-        const uint64_t groups =
-            groups_of(b->device, p) < s->plan.tiles ? groups_of(b->device, p) : s->plan.tiles;
-        s->launch_max += (unsigned)pieces;
-        s->parts_max += pieces * groups;
-        s->numbers_max += pieces * (groups + 1);
-        if (kernel < WCODEC_KERNEL_GENERIC && form_of(s) == WCODEC_OPENCL_TWO &&
-            kernel / 2 % WCODEC_CODINGS == WCODEC_CODING_PAIRS)
-            s->tables_size += WCODEC_FEW_TABLE;
+    for (unsigned i = 0; i < 2; i++) {
+        const unsigned kernel = i ? WCODEC_KERNEL_lossy_units : WCODEC_KERNEL_blocks_units;
+        if (s->plan.blocks_room[i] > 0 && s->plan.scratch_size > 0 &&
+            !wcodec_opencl_find_kernel(b->device, kernel, form_of(s), &s->limits))
+            return b->device->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
+                                         "the kernel of blocks does not compile");
     }
-    s->parts_max += segments * pieces;
-    b->queue_max += s->launch_max;
+    return WCODEC_OK;
+}
+
+static uint64_t count_tables(const struct wcodec_batch *b, const struct set *s)
+{
+    uint64_t tables = 0;
+    for (size_t i = s->first; i < s->first + s->count; i++)
+        tables += b->jobs[i].tiles->tiling->table_count;
+    return tables;
 }
 
 /* Scratch memory of `size` bytes takes the place that sets have kept for it; of no bytes, any
@@ -215,186 +202,77 @@ static wcodec_status measure(struct wcodec_batch *b, uint64_t *size, wcodec_erro
     uint64_t scratch = 0;
     *size = 0;
     for (struct set *s = b->sets; s < b->sets + b->set_count; s++) {
-        const wcodec_status status = wcodec_gpu_plan_measure(
+        wcodec_status status = wcodec_gpu_plan_measure(
             b->device->host, b->jobs + s->first, s->count, choose_kernels(b, s), &s->plan, err);
-        if (status)
+        if (status == WCODEC_OK)
+            status = find_units(b, s, err);
+        if (status != WCODEC_OK)
             return status;
-        count_launches(b, s);
         if (s->plan.scratch_size > 0)
             s->plan.scratch = place_address(find_place(s, &b->scratch)) + scratch;
         scratch += s->plan.scratch_size;
         s->block = *size;
         s->parts = wcodec_align_u64(s->block + s->plan.size + 16,
                                     16); /* run indices are read by two bytes */
-        s->parts_size = s->parts_max * sizeof(struct wcodec_part) + 4 * s->numbers_max;
+        s->parts_size = wcodec_gpu_launches_size(&s->limits, &s->plan, count_tables(b, s));
         s->slots = (uint32_t)b->tiles;
-        s->tables = wcodec_align_u64(s->parts + s->parts_size, 256);
-        *size = wcodec_align_u64(s->tables + s->tables_size, 256);
+        *size = wcodec_align_u64(s->parts + s->parts_size, 256);
         b->tiles += s->plan.tiles;
         if (b->tiles >> 31)
             return b->device->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
                                          "too many tiles in one batch");
     }
-    const uint64_t words = b->tiles + 2 * (uint64_t)b->queue_max;
-    if (*size / 4 + words >= SHARES)
-        return b->device->host->fail(err, WCODEC_ERROR_UNSUPPORTED, "too many tiles in one batch");
-    b->faults = (uint32_t)(*size / 4);
-    *size += 4 * words;
+    b->faults = *size;
+    *size += 4 * b->tiles;
     return make_scratch(b, scratch, err);
 }
 
 static cl_int create_kernel(struct wcodec_batch *b, struct set *s, struct launch *l,
-                            const struct wcodec_opencl_program *p,
-                            const struct wcodec_opencl_arguments *a)
+                            const struct wcodec_gpu_launch *plan)
 {
     const struct wcodec_opencl_driver *cl = b->device->cl;
+    const struct wcodec_opencl_program *p =
+        wcodec_opencl_program_get(b->device, plan->kernel, form_of(s));
     cl_int result;
+    if (p == NULL)
+        return CL_BUILD_PROGRAM_FAILURE;
     l->kernel = cl->clCreateKernel(p->program, "wcodec_kernel", &result);
     if (result != CL_SUCCESS)
         return result;
-    l->items = p->items;
-    l->arguments = *a; /* set with each decoding's number */
+    l->plan = *plan; /* arguments are set with each decoding's number */
     result = cl->clSetKernelArg(l->kernel, ARG_BLOCK, sizeof(cl_mem), &b->room.block);
+    result |=
+        cl->clSetKernelArg(l->kernel, ARG_SHARED, plan->shared > 16 ? plan->shared : 16, NULL);
     for (unsigned i = 0; i < p->places; i++) /* the rest is never used, but must be something */
         result |= cl->clSetKernelArg(l->kernel, ARG_PLACES + i, sizeof(cl_mem),
                                      &s->places[i < s->place_count ? i : 0].buffer);
     return result == CL_SUCCESS ? CL_SUCCESS : CL_INVALID_KERNEL_ARGS;
 }
 
-/* Work-items at a time, with `tiles` to a group: no more rounds than all of them would need, and
- * all of them full. */
-static uint32_t even(uint32_t tiles, uint32_t most)
-{
-    const uint32_t rounds = (tiles + most - 1) / most;
-    return (tiles + rounds - 1) / rounds;
-}
-
-/* Let a kernel for few tiles take a run of tiles with one table, where there are so few that each
- * has a work-group at once, and none with more words than there is room for. */
-static const struct wcodec_opencl_program *plan_few(struct set *s, const struct wcodec_batch *b,
-                                                    unsigned kernel,
-                                                    const struct wcodec_segment *segment,
-                                                    struct wcodec_opencl_arguments *a)
-{
-    struct wcodec_device *d = b->device;
-    const struct wcodec_kernel_run *run = &s->plan.runs[kernel];
-    const struct wcodec_tile_job *jobs = (const void *)(s->plan.block + s->plan.jobs);
-    const unsigned shape = kernel / 2 / WCODEC_CODINGS, coding = kernel / 2 % WCODEC_CODINGS;
-    const bool pairs = coding == WCODEC_CODING_PAIRS;
-    if (kernel >= WCODEC_KERNEL_GENERIC || (!pairs && coding != WCODEC_CODING_P8) ||
-        form_of(s) != WCODEC_OPENCL_TWO ||
-        segment->first + segment->count < run->first + run->count || run->count > d->launch_tiles ||
-        run->count > WCODEC_OPENCL_FEW_GROUPS * d->units)
-        return NULL;
-    for (uint32_t i = 0; i < run->count; i++)
-        if (WCODEC_OPENCL_FEW_NEEDED(
-                pairs ? 4096u : 256u, (uint64_t)jobs[run->first + i].word_count,
-                jobs[run->first + i].elements * wcodec_few_bytes[shape]) > WCODEC_OPENCL_FEW_ROOM)
-            return NULL;
-    const struct wcodec_opencl_program *p =
-        wcodec_opencl_program_get(d, kernel, WCODEC_OPENCL_FEW_TILES);
-    const uint32_t at = s->tables_used * WCODEC_FEW_TABLE;
-    if (p == NULL)
-        return NULL;
-    if (pairs &&
-        !wcodec_few_write_table((const void *)(s->plan.block + (segment->tables - s->block)),
-                                s->host_tables + at))
-        return NULL;
-    s->tables_used += pairs ? 1 : 0;
-    *a = (struct wcodec_opencl_arguments){.jobs = s->block + s->plan.jobs,
-                                          .faults = b->faults + s->slots,
-                                          .parts = s->tables + at,
-                                          .numbers = segment->tables,
-                                          .first = run->first,
-                                          .active = d->units};
-    return p;
-}
-
-/* The launches of one kernel: each of a bounded number of tiles. */
-static cl_int plan_kernel(struct wcodec_batch *b, struct set *s, unsigned kernel,
-                          const struct wcodec_segment *segments, uint32_t *part_count,
-                          uint32_t *number_count)
+/* The launches of a set whose plan is built. *size: of what they need of the device besides. */
+static wcodec_status plan_launches(struct wcodec_batch *b, struct set *s, size_t *size,
+                                   wcodec_error *err)
 {
     const struct wcodec_device *d = b->device;
-    const struct wcodec_kernel_run *run = &s->plan.runs[kernel];
-    struct wcodec_opencl_arguments few;
-    const struct wcodec_opencl_program *p = plan_few(s, b, kernel, segments, &few);
-    if (p != NULL) {
-        s->launches[s->launch_count].groups = run->count;
-        return create_kernel(b, s, &s->launches[s->launch_count++], p, &few);
-    }
-    p = wcodec_opencl_program_get(b->device, kernel, form_of(s));
-    struct wcodec_part *parts = (void *)s->host_parts;
-    uint32_t *numbers = (void *)(s->host_parts + s->parts_max * sizeof *parts);
-    cl_int result = p != NULL ? CL_SUCCESS : CL_BUILD_PROGRAM_FAILURE;
-    for (uint32_t done = 0; done < run->count && result == CL_SUCCESS;) {
-        const uint32_t left = run->count - done,
-                       count = left < d->launch_tiles ? left : d->launch_tiles,
-                       first = run->first + done;
-        struct launch *l = &s->launches[s->launch_count++];
-        struct wcodec_opencl_arguments a = {.jobs = s->block + s->plan.jobs,
-                                            .faults = b->faults + s->slots};
-        if (kernel == WCODEC_KERNEL_GENERIC) {
-            a.parts = s->block;
-            a.first = first;
-            a.active = first + count;
-            l->groups = (count + p->tiles - 1) / p->tiles;
-        } else {
-            while (segments->first + segments->count <= first)
-                segments++;
-            a.parts = s->parts + *part_count * sizeof *parts;
-            const bool one = segments->first + segments->count >= first + count; /* table for all */
-            if (one) {
-                a.parts = count;
-                a.numbers = segments->tables;
-                a.first = first;
-            }
-            if (one && d->variant == WCODEC_VARIANT_NVIDIA && count > groups_of(d, p) * p->tiles) {
-                a.queue = b->faults + (uint32_t)b->tiles + 2 * b->queue_count++;
-                l->groups = groups_of(d, p);
-            } else {
-                uint32_t tiles, *own = numbers + *number_count;
-                const uint32_t groups = wcodec_gpu_plan_cut(segments, first, count, groups_of(d, p),
-                                                            parts + *part_count, own, &tiles);
-                a.active = even(tiles, p->tiles);
-                l->groups = groups;
-                if (one)
-                    a.queue = SHARES;
-                else
-                    *part_count += own[groups];
-                if (!one && own[groups] > groups) {
-                    a.numbers =
-                        s->parts + s->parts_max * sizeof *parts + 4 * (uint64_t)*number_count;
-                    *number_count += groups + 1;
-                }
-            }
-        }
-        result = create_kernel(b, s, l, p, &a);
-        done += count;
-    }
-    return result;
-}
-
-/* The launches of kernel `kernel`, which makes elements of residuals or coefficients: of `all`
- * tiles at `jobs` of the block. */
-static wcodec_status plan_blocks(struct wcodec_batch *b, struct set *s, unsigned kernel,
-                                 uint64_t jobs, uint32_t all, wcodec_error *err)
-{
-    const struct wcodec_device *d = b->device;
-    const struct wcodec_opencl_program *p =
-        wcodec_opencl_program_get(b->device, kernel, form_of(s));
-    if (p == NULL)
-        return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
-                             "the kernel of blocks does not compile");
+    const unsigned most = wcodec_gpu_launches_max(&s->limits, &s->plan);
+    struct wcodec_gpu_launch *plans = wcodec_opencl_allocate(d->host, most * sizeof *plans);
+    const uint8_t *end;
     cl_int result = CL_SUCCESS;
-    for (uint32_t first = 0, count; first < all && result == CL_SUCCESS; first += count) {
-        struct launch *l = &s->launches[s->launch_count++];
-        count = all - first < d->launch_tiles ? all - first : d->launch_tiles;
-        l->groups = d->variant == WCODEC_VARIANT_LOOPS ? (count + p->items - 1) / p->items : count;
-        result = create_kernel(b, s, l, p,
-                               &(struct wcodec_opencl_arguments){
-                                   .jobs = jobs, .first = first, .active = first + count});
+    s->launches = wcodec_opencl_allocate(d->host, most * sizeof *s->launches);
+    s->host_parts = wcodec_opencl_allocate(d->host, (size_t)s->parts_size + 1);
+    if (plans == NULL || s->launches == NULL || s->host_parts == NULL) {
+        wcodec_opencl_release(d->host, plans);
+        return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the launches of a batch");
     }
+    const unsigned count =
+        wcodec_gpu_plan_launches(&s->limits, &s->plan, s->block, s->host_parts, s->parts,
+                                 b->faults + 4 * (uint64_t)s->slots, plans, &end);
+    *size = (size_t)(end - s->host_parts);
+    while (s->launch_count < count && result == CL_SUCCESS) {
+        result = create_kernel(b, s, &s->launches[s->launch_count], &plans[s->launch_count]);
+        s->launch_count++;
+    }
+    wcodec_opencl_release(d->host, plans);
     return result == CL_SUCCESS ? WCODEC_OK : wcodec_opencl_fail(d, result, "clCreateKernel", err);
 }
 
@@ -403,48 +281,18 @@ static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, s
                                wcodec_error *err)
 {
     const struct wcodec_device *d = b->device;
-    const struct wcodec_segment *segments;
-    uint32_t part_count = 0, number_count = 0;
-    cl_int result = CL_SUCCESS;
+    size_t parts = 0;
     wcodec_status status =
         wcodec_gpu_plan_build(&s->plan, b->jobs + s->first, s->count, s->block, place_address, err);
-    if (status)
+    if (status == WCODEC_OK)
+        status = plan_launches(b, s, &parts, err);
+    if (status != WCODEC_OK)
         return status;
-    s->launches = wcodec_opencl_allocate(d->host, s->launch_max * sizeof *s->launches);
-    s->host_parts = wcodec_opencl_allocate(d->host, (size_t)s->parts_size + 1);
-    s->host_tables = wcodec_opencl_allocate(d->host, (size_t)s->tables_size + 1);
-    if (s->launches == NULL || s->host_parts == NULL || s->host_tables == NULL)
-        return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the parts of a batch");
-    segments = s->plan.segments;
-    for (unsigned k = 0; k < WCODEC_KERNELS && result == CL_SUCCESS; k++) {
-        const struct wcodec_kernel_run *run = &s->plan.runs[k];
-        if (run->count == 0)
-            continue;
-        result = plan_kernel(b, s, k, segments, &part_count, &number_count);
-        while (k != WCODEC_KERNEL_GENERIC && segments < s->plan.segments + s->plan.segment_count &&
-               segments->first < run->first + run->count)
-            segments++;
-    }
-    if (result != CL_SUCCESS)
-        return wcodec_opencl_fail(d, result, "clCreateKernel", err);
-    uint64_t jobs = s->block + s->plan.blocks;
-    for (unsigned i = 0; i < 2 && status == WCODEC_OK; i++) {
-        if (s->plan.blocks_count[i] > 0)
-            status =
-                plan_blocks(b, s, WCODEC_KERNEL_BLOCKS + i, jobs, s->plan.blocks_count[i], err);
-        jobs += s->plan.blocks_room[i] * sizeof(struct wcodec_blocks_job);
-    }
-    if (status)
-        return status;
-    result = d->cl->clEnqueueWriteBuffer(q->queue, b->room.block, CL_FALSE, (size_t)s->block,
-                                         (size_t)s->plan.size, s->plan.block, 0, NULL, NULL);
-    if (result == CL_SUCCESS && part_count > 0)
+    cl_int result = d->cl->clEnqueueWriteBuffer(q->queue, b->room.block, CL_FALSE, (size_t)s->block,
+                                                (size_t)s->plan.size, s->plan.block, 0, NULL, NULL);
+    if (result == CL_SUCCESS && parts > 0)
         result = d->cl->clEnqueueWriteBuffer(q->queue, b->room.block, CL_FALSE, (size_t)s->parts,
-                                             (size_t)s->parts_size, s->host_parts, 0, NULL, NULL);
-    if (result == CL_SUCCESS && s->tables_used > 0)
-        result = d->cl->clEnqueueWriteBuffer(q->queue, b->room.block, CL_FALSE, (size_t)s->tables,
-                                             (size_t)s->tables_used * WCODEC_FEW_TABLE,
-                                             s->host_tables, 0, NULL, NULL);
+                                             parts, s->host_parts, 0, NULL, NULL);
     return result == CL_SUCCESS ? WCODEC_OK
                                 : wcodec_opencl_fail(d, result, "clEnqueueWriteBuffer", err);
 }
@@ -457,11 +305,11 @@ static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *b, wcode
     wcodec_status status = measure(b, &size, err);
     if (status == WCODEC_OK)
         status = wcodec_opencl_room_take(b->device, size, &b->room, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
-    cl_int result = d->cl->clEnqueueFillBuffer(
-        q->queue, b->room.block, &zero, sizeof zero, 4 * (size_t)b->faults,
-        4 * ((size_t)b->tiles + 2 * (size_t)b->queue_max), 0, NULL, NULL);
+    cl_int result =
+        d->cl->clEnqueueFillBuffer(q->queue, b->room.block, &zero, sizeof zero, (size_t)b->faults,
+                                   4 * (size_t)b->tiles, 0, NULL, NULL);
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clEnqueueFillBuffer", err);
     for (size_t k = 0; k < b->set_count && status == WCODEC_OK; k++)
@@ -490,7 +338,6 @@ void wcodec_opencl_batch_destroy(struct wcodec_batch *b)
                 d->cl->clReleaseKernel(s->launches[i].kernel);
         wcodec_opencl_release(d->host, s->launches);
         wcodec_opencl_release(d->host, s->host_parts);
-        wcodec_opencl_release(d->host, s->host_tables);
         if (s->plan.host != NULL)
             wcodec_gpu_plan_free(&s->plan);
     }
@@ -541,14 +388,14 @@ static cl_int enqueue(const struct wcodec_queue *q, const struct launch *l, cl_e
                       const char **call)
 {
     const struct wcodec_device *d = q->device;
-    const size_t all = l->groups * l->items;
+    const size_t items = l->plan.threads, all = l->plan.groups * items;
     *call = "clEnqueueNDRangeKernel";
     if (!d->alone)
-        return d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &l->items, 0, NULL,
+        return d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &items, 0, NULL,
                                              event);
     pthread_mutex_lock(&one_launch);
-    cl_int result = d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &l->items, 0,
-                                                  NULL, event);
+    cl_int result =
+        d->cl->clEnqueueNDRangeKernel(q->queue, l->kernel, 1, NULL, &all, &items, 0, NULL, event);
     if (result == CL_SUCCESS) {
         *call = "clFinish";
         result = d->cl->clFinish(q->queue);
@@ -561,8 +408,9 @@ static cl_int set_arguments(struct wcodec_batch *b, struct launch *l)
 {
     const struct wcodec_opencl_driver *cl = b->device->cl;
     cl_mem told = b->room.told[b->room.turn];
-    l->arguments.serial = b->room.serial;
-    cl_int result = cl->clSetKernelArg(l->kernel, ARG_LAUNCH, sizeof l->arguments, &l->arguments);
+    l->plan.arguments.serial = b->room.serial;
+    cl_int result =
+        cl->clSetKernelArg(l->kernel, ARG_LAUNCH, sizeof l->plan.arguments, &l->plan.arguments);
     if (result == CL_SUCCESS && l->told != told)
         result = cl->clSetKernelArg(l->kernel, ARG_TOLD, sizeof told, &told);
     l->told = result == CL_SUCCESS ? told : NULL;
@@ -617,7 +465,7 @@ static wcodec_status read_faults(struct wcodec_queue *q, const struct wcodec_bat
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the results of %llu tiles",
                              (unsigned long long)b->tiles);
     const cl_int result = d->cl->clEnqueueReadBuffer(q->queue, b->room.block, CL_TRUE,
-                                                     4 * (size_t)b->faults, size, f, 0, NULL, NULL);
+                                                     (size_t)b->faults, size, f, 0, NULL, NULL);
     if (result != CL_SUCCESS) {
         wcodec_opencl_release(d->host, f);
         return wcodec_opencl_fail(d, result, "clEnqueueReadBuffer", err);
@@ -655,12 +503,12 @@ wcodec_status wcodec_opencl_batch_results(struct wcodec_queue *q, struct wcodec_
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clFlush", err);
     wcodec_status status = wcodec_opencl_room_ask(q, &b->room, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     if ((result = d->cl->clFinish(q->queue)) != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clFinish", err);
     status = check_event(b, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     if (*b->room.word != b->room.serial) {
         for (size_t i = 0; i < b->count; i++)
@@ -668,7 +516,7 @@ wcodec_status wcodec_opencl_batch_results(struct wcodec_queue *q, struct wcodec_
         return WCODEC_OK;
     }
     status = read_faults(q, b, &faults, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     result = clear_failed(q, b, faults, results);
     wcodec_opencl_release(d->host, faults);

@@ -5,10 +5,8 @@
 #ifndef WCODEC_OPENCL_OPENCL_H
 #define WCODEC_OPENCL_OPENCL_H
 
-#include "backends/gpu/few.h"
-#include "backends/gpu/plan.h"
+#include "backends/gpu/launches.h"
 #include "backends/opencl/driver.h"
-#include "backends/opencl/launch.h"
 
 #include <pthread.h>
 
@@ -54,7 +52,6 @@ enum wcodec_opencl_form {
     WCODEC_OPENCL_FEW,
     WCODEC_OPENCL_SOME,
     WCODEC_OPENCL_MANY,
-    WCODEC_OPENCL_FEW_TILES,
     WCODEC_OPENCL_FORMS
 };
 enum {
@@ -63,12 +60,7 @@ enum {
     WCODEC_OPENCL_PLACES_LEAST = 72
 };
 
-/* Bytes of local memory that a work-group of a kernel for few tiles has, and what it needs for a
- * table of so many entries and a tile of so many words and bytes (backends/opencl/few.cl). */
-#define WCODEC_OPENCL_FEW_ROOM 46080u
-#define WCODEC_OPENCL_FEW_GROUPS 4u /* that run at a time on a unit, at most */
-#define WCODEC_OPENCL_FEW_NEEDED(entries, words, bytes) \
-    (1024u + 4u * (entries) + 14 * (((words) + 7) / 8 * 8 + 40) + (bytes))
+enum { WCODEC_OPENCL_FEW_GROUPS = 4 }; /* of kernels for few tiles, at a time on a unit at most */
 
 /* What a batch has of the device: kept for the next one. */
 struct wcodec_opencl_room {
@@ -105,7 +97,7 @@ struct wcodec_device {
     cl_mem(CL_API_CALL *create_nv)(cl_context, cl_mem_flags, cl_bitfield, size_t, void *,
                                    cl_int *); /* clCreateBufferNV; NULL if there is none */
     pthread_mutex_t lock;                     /* of what follows */
-    struct wcodec_opencl_program programs[WCODEC_KERNELS_ALL][WCODEC_OPENCL_FORMS];
+    struct wcodec_opencl_program programs[WCODEC_KERNELS][WCODEC_OPENCL_FORMS];
     struct wcodec_opencl_room rooms[WCODEC_OPENCL_ROOMS];
     unsigned room_count;
 };
@@ -153,10 +145,14 @@ void wcodec_opencl_device_close(struct wcodec_device *device);
 wcodec_status wcodec_opencl_program_open(struct wcodec_device *device, wcodec_error *err);
 void wcodec_opencl_program_close(struct wcodec_device *device);
 
-/* The program of kernel k of a plan; NULL, and why in the log, where the device cannot have it. */
+/* The program of a kernel; NULL, and why in the log, where the device cannot have it. */
 const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_device *device,
                                                               unsigned kernel,
                                                               enum wcodec_opencl_form form);
+/* Let launches be planned with it: false if there is none. */
+bool wcodec_opencl_find_kernel(struct wcodec_device *device, unsigned kernel,
+                               enum wcodec_opencl_form form, struct wcodec_gpu_limits *limits);
+uint32_t wcodec_opencl_copies(const struct wcodec_device *device);
 
 /* Room for a batch: room.c. */
 wcodec_status wcodec_opencl_room_take(struct wcodec_device *device, uint64_t size,

@@ -19,11 +19,9 @@
 
 enum {
     PLACES_MOST = 520,
-    RING_ROOM = 1792, /* of a tile: backends/opencl/ring.cl */
-    TABLES = 16384,
-    STAGE = 2256,      /* of a tile, in fused kernels: backends/kernels/stage.h */
-    FAST_EXTRA = 256,  /* what else is in local memory */
-    BLOCKS_ITEMS = 128 /* of the kernels of blocks: a tile has eight units at least to share */
+    FAST_EXTRA = 256,  /* what else is in local memory, besides pointers to buffers */
+    UNITS_ITEMS = 128, /* of the kernels of units: a tile has eight at least to share */
+    COPIES_NVIDIA = 16 /* of tables of P8: what a work-group's local memory has room for */
 };
 
 typedef cl_int(CL_API_CALL *sub_group_info_function)(cl_kernel, cl_device_id, cl_uint, size_t,
@@ -124,16 +122,20 @@ static wcodec_status build(const struct wcodec_device *d, enum wcodec_opencl_var
     const char *source = wcodec_opencl_source;
     const char *own = d->host->setting(
         d->host->opaque, "WCODEC_OPENCL_OPTIONS"); /* for tests: -cl-opt-disable, say */
-    char options[800], log[8192] = "";
+    char options[1000], log[8192] = "";
     cl_int result;
     cl_program program = d->cl->clCreateProgramWithSource(d->context, 1, &source,
                                                           &wcodec_opencl_source_size, &result);
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clCreateProgramWithSource", err);
-    const int length =
-        snprintf(options, sizeof options,
-                 "%s %s -DWCODEC_OPENCL_ITEMS=%u -DWCODEC_PLACES=%u%s %.300s", language(d, variant),
-                 variants[variant].options, p->items, p->places, more, own != NULL ? own : "");
+    const int length = snprintf(
+        options, sizeof options,
+        "%s %s -DWCODEC_OPENCL_ITEMS=%u -DWCODEC_OPENCL_STORES=%u -DWCODEC_BUFFERS=%u%s %.200s",
+        language(d, variant), variants[variant].options, p->items, p->items < 128 ? p->items : 128,
+        p->places, more, own != NULL ? own : "");
+    if (variant == WCODEC_VARIANT_NVIDIA && d->capability >= 80)
+        snprintf(options + length, sizeof options - (size_t)length, " -DWCODEC_PTX_80%s",
+                 d->capability >= 90 ? " -DWCODEC_PTX_HALVES" : "");
     if (variant == WCODEC_VARIANT_SUBGROUP && device_has(d, "cl_intel_required_subgroup_size"))
         snprintf(options + length, sizeof options - (size_t)length, " -DWCODEC_OPENCL_WIDTH=%u",
                  width_of(d));
@@ -193,179 +195,165 @@ static wcodec_status build_sub_groups(const struct wcodec_device *d,
     return d->host->fail(err, WCODEC_ERROR_BACKEND, "its sub-groups have less than 32 work-items");
 }
 
-/* Work-groups of a fast kernel on NVIDIA, and registers: measured (bench/gpu/README.md). With many
- * buffers some warps make room for their pointers. */
-static unsigned shape_nvidia(const struct wcodec_device *d, unsigned shape, bool fused,
-                             struct wcodec_opencl_program *p)
+/* Local memory that a work-group of a kernel may have, besides pointers to buffers. */
+static uint32_t local_memory(const struct wcodec_device *d, unsigned places, unsigned items)
 {
-    const bool large =
-        d->capability == 80 || (d->capability >= 90 && d->capability < 120); /* much local memory */
-    if (fused) { /* a work-group has 48 KB */
-        const bool few = p->places <= WCODEC_OPENCL_PLACES_FEW;
-        p->items = few ? 256 : 192;
-        p->groups = large ? 4 : 2;
-        return few ? 64 : 80;
-    }
-    const bool bytes =
-        shape == WCODEC_SHAPE_8_4 || shape == WCODEC_SHAPE_8_31 || shape == WCODEC_SHAPE_8_0;
-    const bool many = p->places > WCODEC_OPENCL_PLACES_LEAST,
-               three = many && large && shape != WCODEC_SHAPE_32_24;
-    const bool more = bytes && p->places <= WCODEC_OPENCL_PLACES_FEW;
-    p->items = many ? 416 : more ? 576 : 512;
-    p->groups = three ? 3 : 2;
-    return three ? 48 : more ? 56 : 64;
+    const uint64_t own = 8 * (uint64_t)places + FAST_EXTRA +
+                         (d->variant == WCODEC_VARIANT_NVIDIA ? 0 : 8 * (uint64_t)items);
+    return d->local_memory > own ? (uint32_t)(d->local_memory - own) : 0;
 }
 
-/* Those of the kernels that make elements of lossy tensors: what their transforms want of registers
- * leaves room for few warps. */
-static void lossy_groups(const struct wcodec_device *d, unsigned kernel,
-                         struct wcodec_opencl_program *p, char *more, size_t size)
+/* Bytes of a multiprocessor's shared memory. */
+static uint32_t unit_memory(const struct wcodec_device *d)
 {
-    const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA,
-               raw = kernel >= WCODEC_FUSED_LOSSY_RAW_WIDE,
-               wide = kernel == WCODEC_FUSED_LOSSY_WIDE || kernel == WCODEC_FUSED_LOSSY_RAW_WIDE;
-    const bool pairs = kernel == WCODEC_FUSED_LOSSY_PAIRS || kernel == WCODEC_FUSED_LOSSY_RAW_PAIRS,
-               plain = pairs || kernel == WCODEC_FUSED_LOSSY_P12 ||
-                       kernel == WCODEC_FUSED_LOSSY_RAW_P12;
-    const unsigned coding = pairs   ? WCODEC_CODING_PAIRS
-                            : plain ? WCODEC_CODING_P12
-                                    : WCODEC_CODING_P8_RUNS;
-    const unsigned tables = TABLES + (wide ? 2048 : 0),
-                   room = 2048 + (plain  ? 1248
-                                  : wide ? 5232
-                                         : 2816); /* struct wcodec_lossy_room, behind a ring */
-    p->groups = nvidia ? 4 : 16;
-    p->items =
-        nvidia ? (plain ? 256 : 128) : d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
-    while (p->items > 32 &&
-           tables + p->items / 32 * room + 8 * p->places + FAST_EXTRA > d->local_memory)
+    const unsigned c = d->capability;
+    return (c == 90 || c == 100 || c == 103 ? 227u
+            : c == 80 || c == 87            ? 163u
+            : c >= 86                       ? 99u
+                                            : 64u)
+           << 10;
+}
+
+uint32_t wcodec_opencl_copies(const struct wcodec_device *d)
+{
+    return d->variant == WCODEC_VARIANT_NVIDIA ? COPIES_NVIDIA : 1;
+}
+
+/* Work-groups and their warps on NVIDIA: as many warps as the row's threads, in work-groups that
+ * have the local memory for them. Returns the registers of a thread. */
+static unsigned fit_nvidia(const struct wcodec_device *d, unsigned kernel,
+                           struct wcodec_opencl_program *p)
+{
+    const struct wcodec_kernel_row *row = &wcodec_kernel_rows[kernel];
+    const unsigned all = row->threads / 32u * row->groups;
+    unsigned best = 0;
+    for (unsigned groups = 1; groups <= 8; groups++) {
+        unsigned warps = all / groups;
+        for (; warps > 0; warps--) {
+            const uint32_t size =
+                wcodec_gpu_shared_size(kernel, wcodec_opencl_copies(d), warps, 0, 0);
+            if (size <= local_memory(d, p->places, 0) &&
+                groups * (size + 8 * p->places + FAST_EXTRA + 1024) <= unit_memory(d))
+                break;
+        }
+        if (warps * groups > best) {
+            best = warps * groups;
+            p->items = 32 * warps;
+            p->groups = groups;
+        }
+    }
+    return 65536u / (row->threads * row->groups) & ~7u;
+}
+
+/* Elsewhere as many warps as have room, of those that suit the device. */
+static void fit_portable(const struct wcodec_device *d, unsigned kernel,
+                         struct wcodec_opencl_program *p)
+{
+    p->items = d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
+    p->groups = 16;
+    while (p->items > 32 && wcodec_gpu_shared_size(kernel, wcodec_opencl_copies(d), p->items / 32,
+                                                   0, 0) > local_memory(d, p->places, p->items))
         p->items -= 32;
-    const int n = snprintf(
-        more, size,
-        " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=0 -DWCODEC_OPENCL_COPIES=1 -DWCODEC_LOSSY_FUSED=%u -DWCODEC_LOSSY_RAW=%d",
-        (unsigned)WCODEC_SHAPE_8_0, coding, wide ? 2u : 1u, raw);
-    if (nvidia)
-        snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u%s%s", plain ? 64u : 128u,
-                 d->capability >= 80 ? " -DWCODEC_OPENCL_ASYNC -DWCODEC_OPENCL_FLOAT_PAIRS" : "",
-                 d->capability >= 90 ? " -DWCODEC_OPENCL_HALVES" : "");
 }
 
-/* The residuals that the fused kernels of blocks decode: shapes as in backends/opencl/elements.cl,
- * from 9 on bytes with one to three raw bits below. */
-static const struct {
-    unsigned shape, coding;
-} residuals[] = {{WCODEC_SHAPE_8_4, WCODEC_CODING_PAIRS},
-                 {9, WCODEC_CODING_PAIRS},
-                 {10, WCODEC_CODING_PAIRS},
-                 {11, WCODEC_CODING_PAIRS},
-                 {WCODEC_SHAPE_8_0, WCODEC_CODING_P12},
-                 {WCODEC_SHAPE_8_0, WCODEC_CODING_P8},
-                 {WCODEC_SHAPE_8_0, WCODEC_CODING_P8_RUNS}};
-
-/* Work-groups of a fast kernel, and what else its compiler is told. */
-static void shape_groups(const struct wcodec_device *d, unsigned number,
-                         enum wcodec_opencl_form form, struct wcodec_opencl_program *p, char *more,
-                         size_t size)
+/* The row, its work-groups, and what else the compiler is told. */
+static void describe(const struct wcodec_device *d, unsigned kernel, enum wcodec_opencl_form form,
+                     struct wcodec_opencl_program *p, char *more, size_t size)
 {
-    const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA, fused = number > WCODEC_KERNEL_GENERIC,
-               few = form == WCODEC_OPENCL_FEW_TILES;
-    const unsigned shape = fused ? residuals[number - WCODEC_FUSED_8_4_PAIRS].shape
-                                 : wcodec_kernel_shape(number),
-                   room = RING_ROOM + (fused ? STAGE : 0);
-    const unsigned coding =
-        fused ? residuals[number - WCODEC_FUSED_8_4_PAIRS].coding : number / 2 % WCODEC_CODINGS;
-    int n = snprintf(
-        more, size,
-        " -DWCODEC_SHAPE=%u -DWCODEC_CODING=%u -DWCODEC_ADD=%u -DWCODEC_OPENCL_COPIES=%u%s", shape,
-        coding, fused || (number % 2 && shape != WCODEC_SHAPE_32_8), nvidia && !few ? 16u : 1u,
-        fused ? " -DWCODEC_FUSED" : "");
-    if (nvidia && d->capability >= 80)
-        n += snprintf(more + n, size - (size_t)n, " -DWCODEC_OPENCL_ASYNC");
-    if (few) {
-        p->items = d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
-        p->groups = WCODEC_OPENCL_FEW_GROUPS;
-        snprintf(more + n, size - (size_t)n, " -DWCODEC_FEW=%u%s", WCODEC_OPENCL_FEW_ROOM,
-                 nvidia ? " -cl-nv-maxrregcount=64" : "");
-    } else if (nvidia) {
-        snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u",
-                 shape_nvidia(d, shape, fused, p));
-    } else {
-        p->items = d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
-        p->groups = 16;
-        while (p->items > 32 &&
-               TABLES + p->items / 32 * room + 8 * p->places + FAST_EXTRA > d->local_memory)
-            p->items -= 32;
+    const struct wcodec_kernel_row *row = &wcodec_kernel_rows[kernel];
+    const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA;
+    const struct wcodec_opencl_program *general =
+        &d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW];
+    unsigned registers = 0;
+    (void)form;
+    if (kernel != WCODEC_KERNEL_GENERIC || d->programs[kernel][form].items == 0) {
+        p->items = general->items;
+        p->groups = general->groups;
     }
+    if (wcodec_kernel_takes_tiles(kernel) && nvidia)
+        registers = fit_nvidia(d, kernel, p);
+    else if (wcodec_kernel_takes_tiles(kernel))
+        fit_portable(d, kernel, p);
+    else if (row->family == WCODEC_FAMILY_FEW) {
+        p->groups = WCODEC_OPENCL_FEW_GROUPS;
+        registers = 64;
+    } else if (row->family == WCODEC_FAMILY_UNITS && p->items > UNITS_ITEMS)
+        p->items = UNITS_ITEMS;
+    const int n = snprintf(more, size,
+                           " -DWCODEC_ROW_FAMILY=%u -DWCODEC_ROW_SHAPE=%u -DWCODEC_ROW_CODING=%u"
+                           " -DWCODEC_ROW_ADD=%u -DWCODEC_ROW_BYTES=%u -DWCODEC_ROW_RAW=%u"
+                           " -DWCODEC_ROW_UNITS=%u -DWCODEC_OPENCL_COPIES=%u",
+                           row->family, row->shape, row->coding, row->add, row->bytes, row->raw,
+                           kernel == WCODEC_KERNEL_lossy_units, wcodec_opencl_copies(d));
+    if (nvidia && n > 0 && registers > 0)
+        snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u", registers);
 }
 
-/* The field lists and codings of which fast.cl makes something. */
+/* Votes by barriers in branches are more than processors' compilers bear. */
 static bool is_possible(const struct wcodec_device *d, unsigned kernel,
                         enum wcodec_opencl_form form)
 {
-    const unsigned shape = kernel / 2 / WCODEC_CODINGS, coding = kernel / 2 % WCODEC_CODINGS;
-    if (form == WCODEC_OPENCL_FEW_TILES &&
-        ((coding != WCODEC_CODING_PAIRS && coding != WCODEC_CODING_P8) ||
-         d->variant < WCODEC_VARIANT_SUBGROUP ||
-         WCODEC_OPENCL_FEW_ROOM + 8 * places_of(d, form) + FAST_EXTRA > d->local_memory))
+    const unsigned family = wcodec_kernel_rows[kernel].family, places = places_of(d, form);
+    if (family == WCODEC_FAMILY_GENERIC || family == WCODEC_FAMILY_UNITS)
+        return true;
+    if (d->variant == WCODEC_VARIANT_LOOPS || family == WCODEC_FAMILY_LOSSY)
         return false;
-    if (d->variant == WCODEC_VARIANT_LOOPS ||
-        TABLES + RING_ROOM + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA > d->local_memory)
+    if (family != WCODEC_FAMILY_FAST && d->variant == WCODEC_VARIANT_LOCAL)
         return false;
-    if (kernel > WCODEC_KERNEL_GENERIC) /* votes by barriers in branches are more than processors'
-                                           compilers bear */
-        return d->variant != WCODEC_VARIANT_LOCAL &&
-               TABLES + RING_ROOM + 7536 + 8 * WCODEC_OPENCL_PLACES_LEAST + FAST_EXTRA <=
-                   d->local_memory;
-    return coding == WCODEC_CODING_PAIRS ? shape != WCODEC_SHAPE_8_0
-           : coding == WCODEC_CODING_P12 ? shape == WCODEC_SHAPE_8_0
-                                         : true;
+    return family == WCODEC_FAMILY_FEW ||
+           wcodec_gpu_shared_size(kernel, wcodec_opencl_copies(d), 1, 0, 0) <=
+               local_memory(d, places, 32);
 }
 
 static void build_again(struct wcodec_device *d, unsigned kernel, enum wcodec_opencl_form form,
                         struct wcodec_opencl_program *p)
 {
     wcodec_error err = {0};
-    char more[320] = "";
+    char more[400] = "";
     p->places = places_of(d, form);
-    if (kernel > WCODEC_KERNEL_GENERIC && kernel < WCODEC_FUSED_8_4_PAIRS) {
-        lossy_groups(d, kernel, p, more, sizeof more);
-    } else if (kernel == WCODEC_KERNEL_GENERIC || kernel >= WCODEC_KERNELS) {
-        const struct wcodec_opencl_program *general =
-            &d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW];
-        const bool pairs = d->variant == WCODEC_VARIANT_NVIDIA && d->capability >= 80;
-        p->items = kernel != WCODEC_KERNEL_GENERIC && general->items > BLOCKS_ITEMS
-                       ? BLOCKS_ITEMS
-                       : general->items;
-        p->groups = general->groups;
-        snprintf(more, sizeof more, "%s",
-                 kernel == WCODEC_KERNEL_GENERIC  ? ""
-                 : kernel == WCODEC_KERNEL_BLOCKS ? " -DWCODEC_BLOCKS"
-                 : pairs                          ? " -DWCODEC_LOSSY -DWCODEC_OPENCL_FLOAT_PAIRS"
-                                                  : " -DWCODEC_LOSSY");
-    } else {
-        shape_groups(d, kernel, form, p, more, sizeof more);
-    }
+    describe(d, kernel, form, p, more, sizeof more);
     if (build(d, d->variant, more, p, &err) != WCODEC_OK)
         d->host->log(d->host->opaque, WCODEC_LOG_INFO,
-                     "OpenCL kernel %u for %u buffers is not used: %s", kernel, p->places,
-                     err.text);
+                     "OpenCL kernel %s for %u buffers is not used: %s",
+                     wcodec_kernel_rows[kernel].name, p->places, err.text);
 }
 
 const struct wcodec_opencl_program *
 wcodec_opencl_program_get(struct wcodec_device *d, unsigned kernel, enum wcodec_opencl_form form)
 {
-    if (form != WCODEC_OPENCL_FEW_TILES && d->variant != WCODEC_VARIANT_NVIDIA)
+    const bool few = wcodec_kernel_rows[kernel].family == WCODEC_FAMILY_FEW;
+    if (few && form != WCODEC_OPENCL_TWO)
+        return NULL;
+    if (d->variant != WCODEC_VARIANT_NVIDIA)
         form = WCODEC_OPENCL_FEW;
-    if (form == WCODEC_OPENCL_TWO && kernel >= WCODEC_KERNEL_GENERIC)
+    if (form == WCODEC_OPENCL_TWO && !few &&
+        wcodec_kernel_rows[kernel].family != WCODEC_FAMILY_FAST)
         form = WCODEC_OPENCL_FEW;
     struct wcodec_opencl_program *p = &d->programs[kernel][form];
     pthread_mutex_lock(&d->lock);
-    if (!p->tried && (kernel >= WCODEC_KERNELS || kernel == WCODEC_KERNEL_GENERIC ||
-                      is_possible(d, kernel, form)))
+    if (!p->tried && is_possible(d, kernel, form))
         build_again(d, kernel, form, p);
     p->tried = true;
     pthread_mutex_unlock(&d->lock);
     return p->program != NULL ? p : NULL;
+}
+
+bool wcodec_opencl_find_kernel(struct wcodec_device *d, unsigned kernel,
+                               enum wcodec_opencl_form form, struct wcodec_gpu_limits *limits)
+{
+    const struct wcodec_opencl_program *p = wcodec_opencl_program_get(d, kernel, form);
+    if (p == NULL)
+        return false;
+    const uint32_t local = local_memory(d, p->places, p->items);
+    limits->units = d->units;
+    limits->copies = wcodec_opencl_copies(d);
+    limits->shared = local;
+    limits->launch_tiles = d->launch_tiles;
+    limits->queue = d->variant == WCODEC_VARIANT_NVIDIA;
+    limits->fixed_threads = d->variant != WCODEC_VARIANT_NVIDIA;
+    limits->lanes = d->variant == WCODEC_VARIANT_LOOPS ? 1 : 32;
+    limits->kernels[kernel] = (struct wcodec_gpu_kernel){true, p->tiles, p->groups};
+    return true;
 }
 
 static void get_limits(struct wcodec_device *d)
@@ -445,7 +433,7 @@ wcodec_status wcodec_opencl_program_open(struct wcodec_device *d, wcodec_error *
 
 void wcodec_opencl_program_close(struct wcodec_device *d)
 {
-    for (unsigned k = 0; k < WCODEC_KERNELS_ALL; k++)
+    for (unsigned k = 0; k < WCODEC_KERNELS; k++)
         for (unsigned form = 0; form < WCODEC_OPENCL_FORMS; form++)
             if (d->programs[k][form].program != NULL)
                 d->cl->clReleaseProgram(d->programs[k][form].program);

@@ -32,7 +32,7 @@ for arch; do
         # One text, and the zero byte behind it.
         PTXAS= sh backends/cuda/by-clang.sh build . "$folder/text" "$arch" && tr -d '\000' <"$folder/text" >"$folder/ptx" || { result=1; continue; }
     else
-        "$nvcc" -std=c++17 -arch="compute_$arch" -I. -ptx -o "$folder/ptx" backends/cuda/kernels.cu || { result=1; continue; }
+        "$nvcc" -std=c++17 -arch="compute_$arch" -I. -ptx -o "$folder/ptx" backends/cuda/shell.cu || { result=1; continue; }
     fi
     "$ptxas" -v -arch="sm_$arch" -o /dev/null "$folder/ptx" >"$folder/log" 2>&1 || { result=1; cat "$folder/log"; continue; }
     built=$((built + 1))

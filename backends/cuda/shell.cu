@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The kernels of backends/kernels/kernels.def in CUDA: what is launched, and nothing else. */
+#include "backends/kernels/generic.h"
+#include "backends/kernels/tile_few.h"
+#include "backends/kernels/units.h"
+#include "backends/kernels/work_group.h"
+
+#define WCODEC_P8_COPIES 32 /* one for each bank of shared memory */
+
+#define RUN_FAST(name, k) wcodec_tiles_kernel(k, &warp, &launch)
+#define RUN_BLOCKS(name, k) wcodec_tiles_kernel(k, &warp, &launch)
+#define RUN_LOSSY(name, k) (void)warp, (void)launch
+#define RUN_FEW(name, k) wcodec_few_kernel(k, &warp, &launch)
+#define RUN_GENERIC(name, k) wcodec_generic_kernel(&warp, &launch)
+#define RUN_UNITS(name, k) wcodec_##name##_kernel(&warp, &launch)
+
+#define WCODEC_KERNEL(name, family, shape, coding, add, bytes, raw, threads, groups) \
+    extern "C" __global__ void __launch_bounds__(threads, groups) \
+        wcodec_##name(const __grid_constant__ wcodec_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        RUN_##family(name, wcodec_kind_of(WCODEC_FAMILY_##family, WCODEC_SHAPE_##shape, \
+                                          WCODEC_CODING_##coding, add, WCODEC_P8_COPIES)); \
+    }
+#include "backends/kernels/kernels.def"

@@ -1,0 +1,281 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "backends/gpu/launches.h"
+#include "backends/gpu/few.h"
+
+#include <string.h>
+
+enum {
+    WARPS_MIN = 8,   /* fewer load tables too slowly */
+    WARPS_COPY = 8,  /* so many at least copy and look up for few tiles */
+    UNITS_WARPS = 4, /* of the kernels of units: a tile has eight at least to share */
+    QUEUE_BYTES = 16
+};
+
+/* Where launches are written, and what they need. */
+struct launches {
+    const struct wcodec_gpu_limits *limits;
+    const struct wcodec_gpu_plan *plan;
+    uint64_t block;
+    uint8_t *at;
+    uint64_t address; /* of `at` on the device */
+    uint64_t faults;
+    struct wcodec_gpu_launch *next;
+};
+
+/* Tiles [first, first + count) of a kernel, which begin in `segments`. */
+struct run {
+    unsigned kernel;
+    uint32_t first, count;
+    const struct wcodec_segment *segments;
+    bool one; /* segment for all */
+};
+
+uint32_t wcodec_gpu_shared_size(unsigned kernel, uint32_t copies, unsigned warps,
+                                uint32_t table_bytes, uint32_t groups)
+{
+    const struct wcodec_kind k = wcodec_kernel_kind(kernel, copies);
+    (void)groups;
+    return WCODEC_SHARED_HEAD + (table_bytes ? table_bytes : wcodec_tables_size(k)) +
+           warps * wcodec_warp_size(k);
+}
+
+/* Warps of a work-group: with `tiles` of them to a work-group, no more rounds than the most warps
+ * would need, all of them full. */
+static unsigned even_warps(uint64_t tiles, unsigned most)
+{
+    const uint64_t rounds = (tiles + most - 1) / most, warps = (tiles + rounds - 1) / rounds;
+    const unsigned least = most < WARPS_MIN ? most : (unsigned)WARPS_MIN;
+    return warps < least ? least : (unsigned)warps;
+}
+
+unsigned wcodec_gpu_launches_max(const struct wcodec_gpu_limits *limits,
+                                 const struct wcodec_gpu_plan *plan)
+{
+    return WCODEC_KERNELS + 3 * (unsigned)(plan->tiles / limits->launch_tiles);
+}
+
+uint64_t wcodec_gpu_launches_size(const struct wcodec_gpu_limits *limits,
+                                  const struct wcodec_gpu_plan *plan, uint64_t segments)
+{
+    const uint64_t pieces = plan->tiles / limits->launch_tiles + 1;
+    uint64_t size = 0;
+    for (unsigned k = 0; k < WCODEC_KERNELS; k++) {
+        const uint64_t all = (uint64_t)limits->units * limits->kernels[k].groups,
+                       groups = all < plan->tiles ? all : plan->tiles;
+        if (!(plan->kernels >> k & 1) || !wcodec_kernel_takes_tiles(k))
+            continue;
+        size += pieces * (groups * sizeof(struct wcodec_part) +
+                          wcodec_align_u64(4 * (groups + 1), 16) + QUEUE_BYTES);
+        if (wcodec_kernel_rows[k].coding == WCODEC_CODING_PAIRS)
+            size += WCODEC_FEW_TABLE;
+    }
+    return size + pieces * segments * sizeof(struct wcodec_part) + 256;
+}
+
+static void *reserve(struct launches *l, uint64_t size)
+{
+    uint8_t *at = l->at;
+    l->at += wcodec_align_u64(size, 16);
+    l->address += wcodec_align_u64(size, 16);
+    return at;
+}
+
+static struct wcodec_gpu_launch *add_launch(struct launches *l, unsigned kernel)
+{
+    struct wcodec_gpu_launch *launch = l->next++;
+    *launch = (struct wcodec_gpu_launch){.kernel = kernel};
+    launch->arguments.block = l->block;
+    launch->arguments.jobs = l->block;
+    launch->arguments.faults = l->faults;
+    launch->arguments.ones = ~0u;
+    return launch;
+}
+
+/* The set that a segment names, in the host's memory. */
+static const struct wcodec_table_set *set_of(const struct launches *l,
+                                             const struct wcodec_segment *segment)
+{
+    return (const void *)(l->plan->block + (segment->tables - l->block));
+}
+
+static const struct wcodec_tile_job *jobs_of(const struct launches *l, const struct run *run)
+{
+    return (const struct wcodec_tile_job *)(const void *)l->plan->block + run->first;
+}
+
+/* Let a kernel for few tiles take them, if there is one, all have the same size, and they are few
+ * enough for it to be faster. */
+static bool plan_few(struct launches *l, const struct run *run)
+{
+    const struct wcodec_kernel_row *row = &wcodec_kernel_rows[run->kernel];
+    const unsigned kernel =
+        wcodec_kernel_find(WCODEC_FAMILY_FEW, row->shape, row->coding, row->add, 0, false);
+    const struct wcodec_kind k = wcodec_kernel_kind(kernel, l->limits->copies);
+    const struct wcodec_tile_job *jobs = jobs_of(l, run);
+    const struct wcodec_gpu_kernel *there = &l->limits->kernels[kernel];
+    if (row->family != WCODEC_FAMILY_FAST || kernel == WCODEC_KERNEL_GENERIC || !run->one ||
+        !there->there)
+        return false;
+    const uint32_t units = l->limits->units * there->groups,
+                   tiles = (run->count + units - 1) / units, elements = jobs[0].elements;
+    uint32_t words = 0;
+    if (tiles > WCODEC_FEW_TILES || elements % (128 * k.groups))
+        return false;
+    for (uint32_t i = 0; i < run->count; i++) {
+        if (jobs[i].elements != elements || jobs[i].out % (4 * k.bytes))
+            return false;
+        words = jobs[i].word_count > words ? jobs[i].word_count : words;
+    }
+    words = (words + 7) & ~7u;
+    const uint64_t shared = WCODEC_SHARED_HEAD + wcodec_few_tables_size(k) +
+                            (uint64_t)tiles * wcodec_few_tile_size(k, words, elements / 128);
+    if (shared > l->limits->shared || (l->limits->fixed_threads && tiles > there->warps))
+        return false;
+    const uint64_t table = l->address;
+    if (k.pairs) {
+        if (!wcodec_few_write_table(set_of(l, run->segments), l->at))
+            return false;
+        reserve(l, WCODEC_FEW_TABLE);
+    }
+    struct wcodec_gpu_launch *launch = add_launch(l, kernel);
+    struct wcodec_launch *a = &launch->arguments;
+    a->tables = run->segments->tables;
+    a->parts = table;
+    a->count = run->count;
+    a->first = run->first;
+    a->units = l->limits->units;
+    a->tiles = tiles;
+    a->inverse = 65535 / tiles + 1;
+    a->helpers = l->limits->fixed_threads ? there->warps / tiles : (WARPS_COPY + tiles - 1) / tiles;
+    a->words = words;
+    a->groups = elements / 128;
+    launch->groups = (run->count + tiles - 1) / tiles;
+    launch->threads = l->limits->lanes * tiles * a->helpers;
+    launch->shared = (uint32_t)shared;
+    return true;
+}
+
+/* One table for all: the kernel cuts. More than all warps can take at once are taken from a queue.
+ * Returns the most tiles of a work-group. */
+static uint32_t share_tiles(struct launches *l, const struct run *run, unsigned most, uint32_t full,
+                            struct wcodec_gpu_launch *launch)
+{
+    launch->arguments.tables = run->segments->tables;
+    launch->arguments.first = run->first;
+    launch->groups = run->count < full ? run->count : full;
+    const uint32_t tiles = (run->count + launch->groups - 1) / launch->groups;
+    if (tiles <= most || !l->limits->queue)
+        return tiles;
+    launch->arguments.queue = l->address;
+    memset(reserve(l, QUEUE_BYTES), 0, QUEUE_BYTES);
+    return most;
+}
+
+static uint32_t cut_tiles(struct launches *l, const struct run *run, uint32_t full,
+                          struct wcodec_gpu_launch *launch)
+{
+    const uint64_t numbers_address = l->address;
+    uint32_t *numbers = reserve(l, 4 * (uint64_t)(full + 1)), tiles;
+    const uint64_t parts_address = l->address;
+    launch->groups = wcodec_gpu_plan_cut(run->segments, run->first, run->count, full, (void *)l->at,
+                                         numbers, &tiles);
+    const uint32_t parts = numbers[launch->groups];
+    reserve(l, parts * sizeof(struct wcodec_part));
+    launch->arguments.first_part = parts > launch->groups ? numbers_address : 0;
+    launch->arguments.parts = parts_address;
+    return tiles;
+}
+
+/* A kernel that gives a tile to each warp. */
+static void plan_tiles(struct launches *l, const struct run *run)
+{
+    const struct wcodec_gpu_kernel *kernel = &l->limits->kernels[run->kernel];
+    const struct wcodec_kind k = wcodec_kernel_kind(run->kernel, l->limits->copies);
+    const uint32_t full = l->limits->units * kernel->groups;
+    struct wcodec_gpu_launch *launch = add_launch(l, run->kernel);
+    const uint32_t tiles = run->one ? share_tiles(l, run, kernel->warps, full, launch)
+                                    : cut_tiles(l, run, full, launch);
+    const unsigned warps =
+        l->limits->fixed_threads ? kernel->warps : even_warps(tiles, kernel->warps);
+    launch->arguments.count = run->count;
+    launch->arguments.table_bytes = wcodec_tables_size(k);
+    launch->arguments.warp_bytes = wcodec_warp_size(k);
+    launch->threads = l->limits->lanes * warps;
+    launch->shared = wcodec_gpu_shared_size(run->kernel, l->limits->copies, warps, 0, 0);
+}
+
+static void plan_generic(struct launches *l, const struct run *run)
+{
+    const unsigned warps = l->limits->kernels[WCODEC_KERNEL_GENERIC].warps;
+    struct wcodec_gpu_launch *launch = add_launch(l, WCODEC_KERNEL_GENERIC);
+    launch->arguments.first = run->first;
+    launch->arguments.count = run->count;
+    launch->groups = (run->count + warps - 1) / warps;
+    launch->threads = l->limits->lanes * warps;
+}
+
+/* All tiles of one kernel, which begin in *segments; returns the segment after them. */
+static const struct wcodec_segment *plan_run(struct launches *l, unsigned kernel,
+                                             const struct wcodec_segment *segments)
+{
+    const struct wcodec_kernel_run *all = &l->plan->runs[kernel];
+    const uint32_t end = all->first + all->count;
+    for (uint32_t first = all->first; first < end;) {
+        const uint32_t left = end - first;
+        struct run run = {kernel, first,
+                          left < l->limits->launch_tiles ? left : l->limits->launch_tiles, segments,
+                          false};
+        first += run.count;
+        if (kernel == WCODEC_KERNEL_GENERIC) {
+            plan_generic(l, &run);
+            continue;
+        }
+        run.one = segments->first + segments->count >= first;
+        if (!plan_few(l, &run))
+            plan_tiles(l, &run);
+        while (first < end && segments->first + segments->count <= first)
+            segments++;
+    }
+    const struct wcodec_segment *last = l->plan->segments + l->plan->segment_count;
+    while (kernel != WCODEC_KERNEL_GENERIC && segments < last && segments->first < end)
+        segments++;
+    return segments;
+}
+
+/* Elements of what the generic kernel has left. */
+static void plan_units(struct launches *l, unsigned kernel, uint64_t jobs, uint32_t count)
+{
+    for (uint32_t first = 0; first < count;) {
+        struct wcodec_gpu_launch *launch = add_launch(l, kernel);
+        const uint32_t left = count - first;
+        launch->groups = left < l->limits->launch_tiles ? left : l->limits->launch_tiles;
+        launch->arguments.jobs = l->block + jobs;
+        launch->arguments.first = first;
+        launch->arguments.count = launch->groups;
+        const unsigned warps =
+            l->limits->fixed_threads ? l->limits->kernels[kernel].warps : UNITS_WARPS;
+        launch->threads = l->limits->lanes * warps;
+        launch->shared = WCODEC_SHARED_HEAD + warps * WCODEC_STAGE_SIZE;
+        first += launch->groups;
+    }
+}
+
+unsigned wcodec_gpu_plan_launches(const struct wcodec_gpu_limits *limits,
+                                  const struct wcodec_gpu_plan *plan, uint64_t block, uint8_t *at,
+                                  uint64_t address, uint64_t faults,
+                                  struct wcodec_gpu_launch *launches, const uint8_t **end)
+{
+    struct launches l = {limits, plan, block, at, address, faults, launches};
+    const struct wcodec_segment *segments = plan->segments;
+    for (unsigned k = 0; k < WCODEC_KERNELS; k++)
+        if (plan->runs[k].count > 0)
+            segments = plan_run(&l, k, segments);
+    plan_units(&l, WCODEC_KERNEL_blocks_units, plan->blocks, plan->blocks_count[0]);
+    plan_units(&l, WCODEC_KERNEL_lossy_units,
+               plan->blocks + plan->blocks_room[0] * sizeof(struct wcodec_blocks_job),
+               plan->blocks_count[1]);
+    *end = l.at;
+    return (unsigned)(l.next - launches);
+}

@@ -1,0 +1,59 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* From a plan to launches: how many work-groups of how many threads, their shared memory, and what
+ * each kernel is given. */
+#ifndef WCODEC_GPU_LAUNCHES_H
+#define WCODEC_GPU_LAUNCHES_H
+
+#include "backends/gpu/plan.h"
+#include "backends/kernels/launch.h"
+
+/* A kernel on a device. */
+struct wcodec_gpu_kernel {
+    bool there;
+    unsigned warps;  /* most of a work-group */
+    unsigned groups; /* work-groups that a unit holds of it at a time */
+};
+
+/* What is known of a device. */
+struct wcodec_gpu_limits {
+    unsigned units;        /* that hold work-groups: multiprocessors */
+    uint32_t copies;       /* of tables of P8 (wcodec_kind_of()) */
+    uint32_t shared;       /* bytes that a work-group may have */
+    uint32_t launch_tiles; /* most of a launch */
+    uint32_t lanes;        /* threads of a warp: 32, or 1 that loops */
+    bool queue;            /* can warps take tiles from a queue? */
+    bool fixed_threads;    /* work-groups have as many warps as fit, not fewer */
+    struct wcodec_gpu_kernel kernels[WCODEC_KERNELS];
+};
+
+struct wcodec_gpu_launch {
+    unsigned kernel;
+    uint32_t groups;  /* work-groups */
+    uint32_t threads; /* of each */
+    uint32_t shared;  /* bytes for each */
+    struct wcodec_launch arguments;
+};
+
+/* Bytes of shared memory of a work-group, of kernels that give a tile to each warp. table_bytes: of
+ * tables with runs, else 0. */
+uint32_t wcodec_gpu_shared_size(unsigned kernel, uint32_t copies, unsigned warps,
+                                uint32_t table_bytes, uint32_t groups);
+
+/* Of a plan that is measured: the most launches, and bytes that they need of the device's memory
+ * after its block. segments: the most that there can be: tables of all jobs. */
+unsigned wcodec_gpu_launches_max(const struct wcodec_gpu_limits *limits,
+                                 const struct wcodec_gpu_plan *plan);
+uint64_t wcodec_gpu_launches_size(const struct wcodec_gpu_limits *limits,
+                                  const struct wcodec_gpu_plan *plan, uint64_t segments);
+
+/* The launches of a plan that is built, whose block is at `block`; what they need besides is
+ * written to `at`, which the device has at `address`. faults: address of a word for each tile.
+ * Returns how many launches there are; *end is where what was written ends. */
+unsigned wcodec_gpu_plan_launches(const struct wcodec_gpu_limits *limits,
+                                  const struct wcodec_gpu_plan *plan, uint64_t block, uint8_t *at,
+                                  uint64_t address, uint64_t faults,
+                                  struct wcodec_gpu_launch *launches, const uint8_t **end);
+
+#endif
