@@ -44,7 +44,7 @@
 
 /* Raise with every change of this file or of coding/tiling.h, coding/table.h, coding/blocks.h and
  * coding/lossy.h: plugins of any other number are refused. */
-#define WCODEC_BACKEND_ABI_NUMBER 5u
+#define WCODEC_BACKEND_ABI_NUMBER 6u
 
 /* The sizes of the structures that cross the border are part of the number, since a forgotten raise
  * is not seen otherwise. */
@@ -144,7 +144,9 @@ struct wcodec_area_place {
  *
  * With `blocks` the tiles hold residuals of a tensor in blocks (doc/format.md 4), with `lossy`
  * coefficients (5). Then bytes [begin, end) of that tensor are written, which are whole elements,
- * not none, and of blocks that those tiles have; what else the tiles have is dropped. */
+ * not none, and of blocks that those tiles have; what else the tiles have is dropped. The CPU's
+ * backend also takes bytes that are not whole elements, and writes of [begin, end) what the tiles
+ * have. */
 struct wcodec_job {
     const struct wcodec_tiles
         *tiles; /* must live as long as the batch, and so must blocks, lossy and modes */
@@ -159,8 +161,21 @@ struct wcodec_job {
     uint64_t count;
     struct wcodec_memory *memory;
     uint64_t destination;
-    bool verify; /* compare the tiles' checks */
+    uint64_t host_memory; /* bytes of host memory that decoding may take beside payload and
+                             destination, with a tile at least; 0: no limit */
+    bool verify;          /* compare the tiles' checks */
 };
+
+/* Bytes that a job writes, from its destination on. */
+static inline uint64_t wcodec_job_bytes(const struct wcodec_job *job)
+{
+    if (job->blocks != NULL || job->lossy != NULL)
+        return job->end - job->begin;
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    const uint64_t begin = job->first << t->tile_log2, end = (job->first + job->count)
+                                                             << t->tile_log2;
+    return ((end < t->elements ? end : t->elements) - begin) << t->element_log2;
+}
 
 /* What came of a job. */
 struct wcodec_job_result {

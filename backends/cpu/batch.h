@@ -8,11 +8,13 @@
 #include "backends/backend.h"
 #include "backends/cpu/blocks.h"
 #include "backends/cpu/decode.h"
+#include "backends/cpu/lossy.h"
 
 struct wcodec_device {
     const struct wcodec_host *host;
     const struct wcodec_cpu_dsp *dsp;
     const struct wcodec_cpu_blocks_dsp *blocks_dsp;
+    const struct wcodec_cpu_lossy_dsp *lossy_dsp;
 };
 
 struct wcodec_memory {

@@ -13,6 +13,7 @@ struct wcodec_backend_state {
     const struct wcodec_host *host;
     struct wcodec_cpu_dsp dsp;
     struct wcodec_cpu_blocks_dsp blocks_dsp;
+    struct wcodec_cpu_lossy_dsp lossy_dsp;
 };
 
 static wcodec_status cpu_open(const struct wcodec_host *host, struct wcodec_backend_state **state,
@@ -24,6 +25,7 @@ static wcodec_status cpu_open(const struct wcodec_host *host, struct wcodec_back
     s->host = host;
     wcodec_cpu_dsp_init(&s->dsp, wcodec_cpu_levels() & host->cpu_mask);
     wcodec_cpu_blocks_dsp_init(&s->blocks_dsp, wcodec_cpu_levels() & host->cpu_mask);
+    wcodec_cpu_lossy_dsp_init(&s->lossy_dsp, wcodec_cpu_levels() & host->cpu_mask);
     *state = s;
     return WCODEC_OK;
 }
@@ -87,7 +89,10 @@ static wcodec_status cpu_device_open(struct wcodec_backend_state *state, unsigne
     struct wcodec_device *d = wcodec_alloc(host->allocator, sizeof *d);
     if (d == NULL)
         return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for the CPU backend");
-    *d = (struct wcodec_device){.host = host, .dsp = &state->dsp, .blocks_dsp = &state->blocks_dsp};
+    *d = (struct wcodec_device){.host = host,
+                                .dsp = &state->dsp,
+                                .blocks_dsp = &state->blocks_dsp,
+                                .lossy_dsp = &state->lossy_dsp};
     *device = d;
     return WCODEC_OK;
 }

@@ -4,7 +4,7 @@
 /* The encoder's scalar level: plain C, branchless where a branch could not be predicted. */
 #include "backends/cpu/encode.h"
 
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 
 /* Small functions with constants for arguments: they must be inlined where they are used to be
  * worth anything. */

@@ -27,7 +27,7 @@
 
 #include "backends/cpu/encode.h"
 
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 
 static void extract(const uint8_t *data, size_t elements, unsigned element_log2, uint64_t add,
                     unsigned shift, unsigned width, uint8_t *values)

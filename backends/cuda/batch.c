@@ -148,7 +148,7 @@ wcodec_status wcodec_cuda_batch_results(struct wcodec_queue *q, struct wcodec_ba
         if (results[i].fault == WCODEC_TILE_OK)
             continue;
         result = d->cu->set_8(job->memory->address + job->destination, 0,
-                              (size_t)wcodec_gpu_plan_bytes(job), q->stream);
+                              (size_t)wcodec_job_bytes(job), q->stream);
         cleared = true;
     }
     if (cleared && result == 0)

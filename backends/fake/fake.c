@@ -51,6 +51,7 @@ static char mode[32];
 static unsigned long nth;
 static atomic_uint queues_ended;
 static atomic_ulong allocations, calls;
+static atomic_ulong blocks_made, queues_made, batches_made; /* after the known answers */
 
 static bool is_mode(const char *name)
 {
@@ -125,6 +126,9 @@ static wcodec_status fake_open(const struct wcodec_host *from, struct wcodec_bac
     atomic_store(&queues_ended, 0);
     atomic_store(&allocations, 0);
     atomic_store(&calls, 0);
+    atomic_store(&blocks_made, 0);
+    atomic_store(&queues_made, 0);
+    atomic_store(&batches_made, 0);
     if (is_mode("nodriver"))
         return fail(err, WCODEC_ERROR_BACKEND, "libfake.so.1 not found");
     if (from->log_wants(from->opaque, WCODEC_LOG_DEBUG))
@@ -134,8 +138,12 @@ static wcodec_status fake_open(const struct wcodec_host *from, struct wcodec_bac
     return wcodec_backend_cpu.open(from, state, err);
 }
 
+/* The CPU's state begins with its host. */
 static void fake_close(struct wcodec_backend_state *state)
 {
+    const struct wcodec_host *host = *(const struct wcodec_host *const *)state;
+    host->log(host->opaque, WCODEC_LOG_DEBUG, "fake: %lu blocks, %lu queues, %lu batches",
+              atomic_load(&blocks_made), atomic_load(&queues_made), atomic_load(&batches_made));
     wcodec_backend_cpu.close(state);
 }
 
@@ -234,6 +242,7 @@ static wcodec_status fake_memory_allocate(struct wcodec_device *device,
         return fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     }
     memset(block, 0xdd, (size_t)size + 4095);
+    atomic_fetch_add(&blocks_made, is_trusted());
     *m = (struct fake_memory){{host, block + (4096 - (uintptr_t)block % 4096) % 4096, size, block},
                               kind,
                               number_of(device),
@@ -320,6 +329,7 @@ static wcodec_status fake_queue_create(struct wcodec_device *device, struct wcod
     if (q == NULL)
         return fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     fake_queue_init(q, device, host);
+    atomic_fetch_add(&queues_made, is_trusted());
     *queue = &q->cpu;
     return WCODEC_OK;
 }
@@ -473,6 +483,7 @@ static wcodec_status fake_batch_create(struct wcodec_queue *queue, const struct 
         for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK; a++)
             status = check_owner(queue, jobs[i].places[a].memory, err);
     }
+    atomic_fetch_add(&batches_made, is_trusted());
     if (is_mode("wrong"))
         first_byte = jobs[0].memory->data + jobs[0].destination;
     return status == WCODEC_OK ? wcodec_backend_cpu.batch_create(queue, jobs, count, batch, err)

@@ -631,13 +631,3 @@ struct wcodec_job_result wcodec_gpu_plan_result(const struct wcodec_job *job,
     }
     return (struct wcodec_job_result){0, WCODEC_TILE_OK};
 }
-
-uint64_t wcodec_gpu_plan_bytes(const struct wcodec_job *job)
-{
-    if (blocks_kind(job) >= 0)
-        return job->end - job->begin;
-    const struct wcodec_tiling *t = job->tiles->tiling;
-    const uint64_t begin = job->first << t->tile_log2, end = (job->first + job->count)
-                                                             << t->tile_log2;
-    return ((end < t->elements ? end : t->elements) - begin) << t->element_log2;
-}

@@ -78,8 +78,6 @@ uint32_t wcodec_gpu_plan_cut(const struct wcodec_segment *segments, uint32_t fir
 /* What came of a job: `faults` are its tiles'. */
 struct wcodec_job_result wcodec_gpu_plan_result(const struct wcodec_job *job,
                                                 const volatile uint32_t *faults);
-/* Bytes at a job's destination. */
-uint64_t wcodec_gpu_plan_bytes(const struct wcodec_job *job);
 
 /* The kernel that decodes whole tiles of such a tensor in mode 0; WCODEC_KERNEL_GENERIC where none
  * is made for it. */

@@ -489,7 +489,7 @@ static cl_int clear_failed(struct wcodec_queue *q, const struct wcodec_batch *b,
         if (results[i].fault != WCODEC_TILE_OK)
             result = cl->clEnqueueFillBuffer(q->queue, job->memory->buffer, &zero, 1,
                                              (size_t)job->destination,
-                                             (size_t)wcodec_gpu_plan_bytes(job), 0, NULL, NULL);
+                                             (size_t)wcodec_job_bytes(job), 0, NULL, NULL);
     }
     return result == CL_SUCCESS ? cl->clFinish(q->queue) : result;
 }

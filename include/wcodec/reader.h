@@ -149,8 +149,9 @@ typedef struct wcodec_decode_options {
 } wcodec_decode_options;
 
 /** Decode tensor i whole into dst, in the tensor's own byte order (little-endian) and packing.
- * dst_size must be at least info.size; dst needs no alignment. On failure the contents of dst are
- * undefined, and zeroed where a device wrote them. Returns WCODEC_OK, _USAGE, _MEMORY, _IO,
+ * Tensors in tiles, in blocks and lossy ones are decoded by the context's device, others by the
+ * CPU. dst_size must be at least info.size; dst needs no alignment. On failure the contents of dst
+ * are undefined, and zeroed where a device wrote them. Returns WCODEC_OK, _USAGE, _MEMORY, _IO,
  * _CORRUPT, _NEWER, _LIMIT, _CANCELLED, _DEVICE. */
 WCODEC_API wcodec_status wcodec_reader_decode(const wcodec_reader *reader, uint64_t i, void *dst,
                                               size_t dst_size, const wcodec_decode_options *options,

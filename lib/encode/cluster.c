@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "encode/bits.h"
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 #include <stdlib.h>
 
 enum { SUM_PART = 4096 };

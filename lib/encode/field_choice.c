@@ -6,7 +6,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "encode/bits.h"
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 
 /* Shares of the tensor's size, in 1/65536, that a choice must save. */
 enum {

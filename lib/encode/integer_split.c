@@ -5,7 +5,7 @@
 
 #include "core/error.h"
 #include "encode/bits.h"
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 
 enum {
     VALUES = 1 << 16,

@@ -4,7 +4,7 @@
 #include "encode/lossy_model.h"
 
 #include "core/error.h"
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 #include "encode/lossy_transform.h"
 
 #include <math.h>

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "encode/bits.h"
 #include "encode/field_choice.h"
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 #include "encode/integer_split.h"
 #include "encode/normalize.h"
 #include "encode/order.h"

@@ -6,7 +6,7 @@
  * settle both, on a sample. */
 #include "core/error.h"
 #include "encode/bits.h"
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 #include "encode/predict.h"
 
 enum {

@@ -4,7 +4,7 @@
 #include "encode/refine.h"
 
 #include "core/error.h"
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 
 /* A task's counts take 32 KiB: it must have much more to look at. */
 enum { MAX_TASKS = 64, TASK_BYTES = 1 << 18, PART = 4096 };

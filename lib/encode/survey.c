@@ -9,7 +9,7 @@
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 
 enum {
     RAW = WCODEC_ATOM_RAW,

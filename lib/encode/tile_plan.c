@@ -5,7 +5,7 @@
 
 #include "encode/bits.h"
 #include "encode/field_choice.h"
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 
 enum { COST_PART = 4096 };
 

@@ -3,7 +3,6 @@
 
 /* What the CPU decodes: tiles in place of a device that cannot or did not, and all that is not in
  * tiles. */
-#include "registry/decode.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "load/load.h"
@@ -13,9 +12,9 @@
 /* Decoded bytes that are in memory at once on their way to the device. */
 #define BOUNCE_BYTES ((uint64_t)8 << 20)
 
-wcodec_status wcodec_load_deliver(struct wcodec_load_slot *slot,
-                                  const struct wcodec_load_part *part, uint64_t begin,
-                                  const uint8_t *bytes, uint64_t size, wcodec_error *err)
+/* Bytes [begin, begin + size) of a part's entry go to their destination. */
+static wcodec_status deliver(struct wcodec_load_slot *slot, const struct wcodec_load_part *part,
+                             uint64_t begin, const uint8_t *bytes, uint64_t size, wcodec_error *err)
 {
     const struct wcodec_load_range *r = part->range;
     const struct wcodec_backend *b = slot->work->request->device->backend;
@@ -29,52 +28,55 @@ wcodec_status wcodec_load_deliver(struct wcodec_load_slot *slot,
     return status == WCODEC_OK ? waited : status;
 }
 
-static wcodec_status decode_tiles(struct wcodec_load_slot *slot,
+/* Bands [first, stop) to the bounce buffer and from there to their destination. */
+static wcodec_status decode_bands(struct wcodec_load_slot *slot,
                                   const struct wcodec_load_part *part,
-                                  const struct wcodec_view *view, uint64_t first, uint64_t count,
+                                  const struct wcodec_view *view, uint64_t first, uint64_t stop,
                                   uint8_t *bounce, wcodec_error *err)
 {
-    const struct wcodec_load_request *q = slot->work->request;
-    const struct wcodec_tiling *t = &part->tensor->tiling;
-    const unsigned shift = t->tile_log2 + t->element_log2;
-    uint64_t begin = first << shift,
-             stop = first + count == t->tiles ? t->size : (first + count) << shift,
-             from = begin > part->begin ? begin : part->begin,
-             to = stop < part->stop ? stop : part->stop;
-    wcodec_status status = wcodec_decode_tiles_on_cpu(q->context, part->tensor->tiles, view, first,
-                                                      count, bounce, q->verify, err);
-    return status == WCODEC_OK
-               ? wcodec_load_deliver(slot, part, from, bounce + (from - begin), to - from, err)
-               : status;
+    const struct wcodec_staging_owner *owner = &slot->work->owner;
+    const struct wcodec_shape *s = &part->tensor->shape;
+    const uint64_t begin = first * s->bands.size, end = stop * s->bands.size,
+                   from = begin > part->begin ? begin : part->begin,
+                   to = end < part->stop ? end : part->stop, held = atomic_load(&owner->held);
+    uint64_t tile, tile_end;
+    wcodec_bands_tiles(&s->bands, &s->tiling, first, stop, &tile, &tile_end);
+    struct wcodec_job job =
+        wcodec_shape_job(s, part->tensor->tiles, part->tensor->side, tile, tile_end, from, to);
+    job.verify = slot->work->request->verify;
+    if (owner->limit != UINT64_MAX)
+        job.host_memory = owner->limit > held ? owner->limit - held : 1;
+    wcodec_status status = wcodec_decode_on_cpu(owner->context, &job, view, bounce, err);
+    if (status != WCODEC_OK)
+        return status;
+    return deliver(slot, part, from, bounce + (wcodec_shape_in_units(s) ? 0 : from - begin),
+                   to - from, err);
 }
 
 wcodec_status wcodec_load_part_on_cpu(struct wcodec_load_slot *slot,
                                       const struct wcodec_load_part *part, wcodec_error *err)
 {
-    const struct wcodec_load_request *q = slot->work->request;
-    const struct wcodec_tiling *t = &part->tensor->tiling;
-    const unsigned shift = t->tile_log2 + t->element_log2;
-    uint64_t step = BOUNCE_BYTES >> shift;
+    const wcodec_allocator *allocator = &slot->work->request->context->allocator;
+    const struct wcodec_bands *b = &part->tensor->shape.bands;
     struct wcodec_view view;
-    if (part->tensor->in_units)
-        return wcodec_load_units_on_cpu(slot, part, err);
-    if (step == 0)
-        step = 1;
-    if (step > part->end - part->first)
-        step = part->end - part->first;
+    uint64_t first, stop;
+    wcodec_bands_find(b, part->begin, part->stop, &first, &stop);
+    uint64_t step = BOUNCE_BYTES / b->size > 0 ? BOUNCE_BYTES / b->size : 1;
+    if (step > stop - first)
+        step = stop - first;
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         view.data[a] = slot->stage.data + part->areas[a].offset;
         view.begin[a] = part->areas[a].begin;
     }
-    uint8_t *bounce = wcodec_alloc_array(&q->context->allocator, step << shift, 1);
+    uint8_t *bounce = wcodec_alloc_array(allocator, step, b->size);
     if (bounce == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes",
-                           step << shift);
+                           step * b->size);
     wcodec_status status = WCODEC_OK;
-    for (uint64_t tile = part->first; tile < part->end && status == WCODEC_OK; tile += step)
-        status = decode_tiles(slot, part, &view, tile,
-                              part->end - tile < step ? part->end - tile : step, bounce, err);
-    wcodec_free(&q->context->allocator, bounce);
+    for (; first < stop && status == WCODEC_OK; first += step)
+        status = decode_bands(slot, part, &view, first, first + step < stop ? first + step : stop,
+                              bounce, err);
+    wcodec_free(allocator, bounce);
     atomic_fetch_add(&slot->work->by_cpu, part->stop - part->begin);
     return status;
 }

@@ -181,6 +181,10 @@ static void run_workers(struct loading *l)
 static wcodec_status create_slots(struct loading *l, wcodec_error *err)
 {
     const struct wcodec_load_request *q = l->work.request;
+    l->work.owner = (struct wcodec_staging_owner){.context = q->context,
+                                                  .device = q->device,
+                                                  .purpose = "loading",
+                                                  .limit = q->context->limits.max_memory};
     l->slots = wcodec_alloc_array(&q->context->allocator, q->streams, sizeof *l->slots);
     if (l->slots == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %u streams", q->streams);

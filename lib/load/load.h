@@ -8,7 +8,6 @@
 #ifndef WCODEC_LOAD_LOAD_H
 #define WCODEC_LOAD_LOAD_H
 
-#include "registry/registry.h"
 #include "read/decode.h"
 #include "read/reader.h"
 #include <stdatomic.h>
@@ -61,27 +60,20 @@ struct wcodec_load_work;
  * there. */
 wcodec_status wcodec_load_copies(struct wcodec_load_work *work, wcodec_error *err);
 
-/* A tensor in tiles whose prefix is parsed, for all parts that are made of it. */
+/* A tensor in tiles, in blocks or lossy, whose prefix is parsed, for all parts that are made of it.
+ */
 struct wcodec_load_tensor {
     atomic_uint references;
     const wcodec_allocator *allocator;
     const struct wcodec_load_range *range;
     struct wcodec_source source;
-    struct wcodec_tiling tiling;
+    struct wcodec_shape shape;
     struct wcodec_tiles *tiles; /* of a tensor that is staged whole: NULL until it was read */
     uint64_t whole; /* where in the staging memory its payload is; UINT64_MAX: only the areas of its
                        parts are */
     bool on_cpu;    /* the device has no code for it */
-    /* Of tensors in blocks, and lossy ones: units.c. */
-    bool in_units, is_lossy;
-    struct wcodec_blocks blocks;
-    struct wcodec_lossy lossy;
-    uint64_t tiles_begin; /* in the payload; 0 of tensors in tiles */
-    const uint8_t *modes; /* and scales: in `front`, or in the staging memory */
-    uint8_t *front;       /* what the payload begins with, if it was read by itself */
-    unsigned unit_log2;   /* coded elements of a block, superblock, or 1 */
-    uint64_t band;        /* units of neighbouring rows that are taken together */
-    uint64_t band_size;   /* bytes of a band that is not the last */
+    const uint8_t *side; /* modes and scales: in `front`, or in the staging memory */
+    uint8_t *front;      /* what the payload begins with, if it was read by itself */
 };
 
 enum wcodec_load_kind {
@@ -102,7 +94,8 @@ struct wcodec_load_part {
     uint64_t first, end;               /* tiles */
     struct wcodec_area_place areas[WCODEC_AREAS];
     uint64_t scratch; /* where in the scratch memory the tiles are decoded to; UINT64_MAX: to their
-                         place */
+                         destination */
+    uint64_t begin_there; /* then: where in the scratch memory byte `begin` is */
     bool on_cpu;
 };
 
@@ -131,23 +124,7 @@ wcodec_status wcodec_load_take(struct wcodec_load_cursor *cursor, struct wcodec_
 void wcodec_load_cursor_end(struct wcodec_load_cursor *cursor);
 void wcodec_load_piece_end(struct wcodec_load_piece *piece);
 
-/* `shape`: what is known of the tensor from its entry. Begins with one reference. */
-wcodec_status wcodec_load_tensor_create(const struct wcodec_load_request *request,
-                                        const struct wcodec_load_range *range,
-                                        const struct wcodec_load_tensor *shape,
-                                        struct wcodec_load_tensor **tensor, wcodec_error *err);
 void wcodec_load_tensor_release(struct wcodec_load_tensor *tensor);
-
-/* Tensors in blocks and lossy ones that the device reconstructs to their place: units.c. */
-bool wcodec_load_units_wanted(const struct wcodec_load_request *request,
-                              const struct wcodec_load_range *range);
-wcodec_status wcodec_load_take_units(struct wcodec_load_cursor *cursor,
-                                     const struct wcodec_load_range *range,
-                                     struct wcodec_load_piece *piece, bool *full,
-                                     wcodec_error *err);
-/* Its modes and scales are right. WCODEC_ERROR_CORRUPT. */
-wcodec_status wcodec_load_units_check(struct wcodec_load_tensor *tensor, wcodec_error *err);
-void wcodec_load_units_job(const struct wcodec_load_part *part, struct wcodec_job *job);
 
 /* The whole of a load. */
 struct wcodec_load_work {
@@ -155,24 +132,15 @@ struct wcodec_load_work {
     struct wcodec_event *after; /* what the caller's queue has done when the load may write; NULL:
                                    nothing to wait for */
     atomic_bool stop;
-    atomic_uint_fast64_t held; /* bytes of host memory */
+    struct wcodec_staging_owner owner;
     atomic_uint_fast64_t done, coded, by_cpu, batches;
-};
-
-/* Memory that grows. */
-struct wcodec_load_room {
-    struct wcodec_memory *memory;
-    uint8_t *plain; /* in place of pinned memory that there is none of */
-    uint8_t *data;  /* where the host sees it; NULL: it does not */
-    uint64_t size;
-    enum wcodec_memory_kind kind;
 };
 
 struct wcodec_load_slot {
     struct wcodec_load_work *work;
     struct wcodec_load_piece piece;
     struct wcodec_queue *queue;
-    struct wcodec_load_room stage, coded, scratch, out;
+    struct wcodec_staging stage, coded, scratch, out;
     uint64_t top; /* of the staging memory: where what the piece uses of it ends */
     struct wcodec_batch *batch;
     struct wcodec_event *event;
@@ -191,20 +159,8 @@ void wcodec_load_slot_free(struct wcodec_load_slot *slot);
 wcodec_status wcodec_load_slot_begin(struct wcodec_load_slot *slot, wcodec_error *err);
 wcodec_status wcodec_load_slot_finish(struct wcodec_load_slot *slot, wcodec_error *err);
 
-/* At least `size` bytes; contents are lost when it grows. PINNED: plain memory where there is no
- * pinned. */
-wcodec_status wcodec_load_reserve(struct wcodec_load_slot *slot, struct wcodec_load_room *room,
-                                  enum wcodec_memory_kind kind, uint64_t size, wcodec_error *err);
-
 /* Read what the piece is made of, and parse prefixes: stage.c. */
 wcodec_status wcodec_load_stage(struct wcodec_load_slot *slot, wcodec_error *err);
-
-/* Bytes [begin, begin + size) of a part's entry go to their place: cpu.c. */
-wcodec_status wcodec_load_deliver(struct wcodec_load_slot *slot,
-                                  const struct wcodec_load_part *part, uint64_t begin,
-                                  const uint8_t *bytes, uint64_t size, wcodec_error *err);
-wcodec_status wcodec_load_units_on_cpu(struct wcodec_load_slot *slot,
-                                       const struct wcodec_load_part *part, wcodec_error *err);
 
 /* Decode a staged part on the CPU and bring it to its place: cpu.c. */
 wcodec_status wcodec_load_part_on_cpu(struct wcodec_load_slot *slot,

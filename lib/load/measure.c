@@ -2,7 +2,6 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* How fast a device decodes what is in its memory, and copies, by its own clock and in one run. */
-#include "registry/decode.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "load/load.h"

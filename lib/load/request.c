@@ -180,7 +180,7 @@ static wcodec_status place(struct wcodec_load_request *r, const wcodec_load_item
 static bool is_aligned(const struct wcodec_load_request *r, const struct wcodec_load_range *range)
 {
     const struct wcodec_entry *e = range->entry;
-    struct wcodec_tiling tiling;
+    struct wcodec_shape shape;
     if (range->memory == NULL || e->newer || range->begin == range->end)
         return false;
     if (r->device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY)
@@ -188,10 +188,10 @@ static bool is_aligned(const struct wcodec_load_request *r, const struct wcodec_
     if (e->coding == WCODEC_CODING_CONSTANT)
         return ((range->offset | range->begin | range->end) &
                 (((uint64_t)1 << e->u.constant.element_log2) - 1)) == 0;
-    if (e->coding != WCODEC_CODING_TILES)
+    if (!wcodec_entry_has_tiles(e))
         return true;
-    wcodec_entry_tiling(e, &tiling);
-    return (range->offset - range->begin) % ((uint64_t)1 << tiling.element_log2) == 0;
+    wcodec_shape_derive(e, &shape);
+    return (range->offset - range->begin) % ((uint64_t)1 << shape.element_log2) == 0;
 }
 
 static int compare_ranges(const void *x, const void *y)

@@ -16,80 +16,10 @@ static const struct wcodec_backend *backend_of(const struct wcodec_load_slot *sl
     return slot->work->request->device->backend;
 }
 
-/* No queue works on it. */
-static void release_room(struct wcodec_load_slot *slot, struct wcodec_load_room *room)
+static wcodec_status reserve(struct wcodec_load_slot *slot, struct wcodec_staging *staging,
+                             enum wcodec_memory_kind kind, uint64_t size, wcodec_error *err)
 {
-    struct wcodec_opened *device = slot->work->request->device;
-    if (room->memory != NULL &&
-        (atomic_load(&device->lost) ||
-         !wcodec_keep_give(&device->keep, room->memory, room->kind, room->size)))
-        device->backend->memory_free(room->memory);
-    wcodec_free(&slot->work->request->context->allocator, room->plain);
-    if (room->data != NULL)
-        atomic_fetch_sub(&slot->work->held, room->size);
-    *room = (struct wcodec_load_room){0};
-}
-
-static wcodec_status hold(struct wcodec_load_slot *slot, uint64_t size, wcodec_error *err)
-{
-    const uint64_t most = slot->work->request->context->limits.max_memory;
-    if (atomic_fetch_add(&slot->work->held, size) + size <= most)
-        return WCODEC_OK;
-    atomic_fetch_sub(&slot->work->held, size);
-    return wcodec_fail(err, WCODEC_ERROR_LIMIT,
-                       "loading needs more memory than the limit of %" PRIu64 " bytes", most);
-}
-
-/* Kept from the last time, or new; what is kept in other sizes makes room for it. */
-static wcodec_status get_memory(struct wcodec_load_slot *slot, struct wcodec_load_room *room,
-                                wcodec_error *err)
-{
-    struct wcodec_opened *o = slot->work->request->device;
-    if (atomic_load(&o->lost))
-        return wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s", o->loss);
-    room->memory = wcodec_keep_take(&o->keep, room->kind, &room->size);
-    if (room->memory != NULL)
-        return WCODEC_OK;
-    wcodec_status status =
-        o->backend->memory_allocate(o->device, room->kind, room->size, &room->memory, err);
-    if (status != WCODEC_ERROR_MEMORY || !wcodec_keep_empty(&o->keep, o->backend))
-        return status;
-    return o->backend->memory_allocate(o->device, room->kind, room->size, &room->memory, err);
-}
-
-wcodec_status wcodec_load_reserve(struct wcodec_load_slot *slot, struct wcodec_load_room *room,
-                                  enum wcodec_memory_kind kind, uint64_t size, wcodec_error *err)
-{
-    const struct wcodec_load_request *q = slot->work->request;
-    const bool visible = kind == WCODEC_MEMORY_PINNED ||
-                         (q->device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY);
-    struct wcodec_load_room r = {.size = size, .kind = kind};
-    wcodec_error e = {0};
-    if (size <= room->size)
-        return WCODEC_OK;
-    release_room(slot, room);
-    wcodec_status status = get_memory(slot, &r, &e);
-    if (status == WCODEC_OK) {
-        r.data = q->device->backend->memory_pointer(r.memory);
-    } else if (kind == WCODEC_MEMORY_PINNED &&
-               (status == WCODEC_ERROR_MEMORY || atomic_load(&q->device->lost))) {
-        wcodec_log(q->context, WCODEC_LOG_INFO, "%s: no pinned memory (%s); copies are slower",
-                   q->device->name, e.text);
-        r.plain = r.data = wcodec_alloc_array(&q->context->allocator, size, 1);
-        status = r.plain != NULL ? WCODEC_OK : WCODEC_ERROR_MEMORY;
-    }
-    if (status != WCODEC_OK)
-        return wcodec_fail(err, status, "%s", e.text);
-    if (visible) {
-        status = hold(slot, r.size, err);
-        if (status != WCODEC_OK) {
-            r.data = NULL; /* it was not counted */
-            release_room(slot, &r);
-            return status;
-        }
-    }
-    *room = r;
-    return WCODEC_OK;
+    return wcodec_staging_reserve(&slot->work->owner, staging, kind, size, err);
 }
 
 wcodec_status wcodec_load_slot_create(struct wcodec_load_work *work, struct wcodec_load_slot *slot,
@@ -147,10 +77,10 @@ void wcodec_load_slot_free(struct wcodec_load_slot *slot)
     end_batch(slot);
     if (slot->piece.parts != NULL)
         wcodec_load_piece_end(&slot->piece);
-    release_room(slot, &slot->stage);
-    release_room(slot, &slot->coded);
-    release_room(slot, &slot->scratch);
-    release_room(slot, &slot->out);
+    wcodec_staging_release(&slot->work->owner, &slot->stage);
+    wcodec_staging_release(&slot->work->owner, &slot->coded);
+    wcodec_staging_release(&slot->work->owner, &slot->scratch);
+    wcodec_staging_release(&slot->work->owner, &slot->out);
     if (slot->queue != NULL)
         backend_of(slot)->queue_destroy(slot->queue);
     wcodec_free(allocator, slot->results);
@@ -177,9 +107,8 @@ static wcodec_status reserve_stage(struct wcodec_load_slot *slot, wcodec_error *
     if (p->low + 256 > size)
         size = p->low + 256;
     slot->top = size;
-    return wcodec_load_reserve(slot, &slot->stage,
-                               is_shared(slot) ? WCODEC_MEMORY_DEVICE : WCODEC_MEMORY_PINNED, size,
-                               err);
+    return reserve(slot, &slot->stage,
+                   is_shared(slot) ? WCODEC_MEMORY_DEVICE : WCODEC_MEMORY_PINNED, size, err);
 }
 
 static size_t make_jobs(struct wcodec_load_slot *slot)
@@ -191,16 +120,13 @@ static size_t make_jobs(struct wcodec_load_slot *slot)
         if (p->kind != WCODEC_LOAD_TILES || p->on_cpu)
             continue;
         struct wcodec_job *job = &slot->jobs[n++];
-        *job = (struct wcodec_job){.tiles = p->tensor->tiles,
-                                   .first = p->first,
-                                   .count = p->end - p->first,
-                                   .verify = slot->work->request->verify};
+        const struct wcodec_load_tensor *t = p->tensor;
+        *job = wcodec_shape_job(&t->shape, t->tiles, t->side, p->first, p->end, p->begin, p->stop);
+        job->verify = slot->work->request->verify;
         for (unsigned a = 0; a < WCODEC_AREAS; a++) {
             job->places[a] = p->areas[a];
             job->places[a].memory = is_shared(slot) ? slot->stage.memory : slot->coded.memory;
         }
-        if (p->tensor->in_units)
-            wcodec_load_units_job(p, job);
         job->memory = p->scratch != UINT64_MAX ? slot->scratch.memory : p->range->memory;
         job->destination =
             p->scratch != UINT64_MAX ? p->scratch : p->range->offset + (p->begin - p->range->begin);
@@ -212,8 +138,7 @@ static size_t make_jobs(struct wcodec_load_slot *slot)
 static wcodec_status bring_home(struct wcodec_load_slot *slot, const struct wcodec_load_part *p,
                                 wcodec_error *err)
 {
-    const struct wcodec_tiling *t = &p->tensor->tiling;
-    const uint64_t from = p->scratch + (p->begin - (p->first << (t->tile_log2 + t->element_log2)));
+    const uint64_t from = p->begin_there;
     if (p->range->memory != NULL)
         return backend_of(slot)->copy(slot->queue, p->range->memory,
                                       p->range->offset + (p->begin - p->range->begin),
@@ -228,13 +153,11 @@ static wcodec_status submit_tiles(struct wcodec_load_slot *slot, wcodec_error *e
     const struct wcodec_load_piece *piece = &slot->piece;
     wcodec_status status = WCODEC_OK;
     if (!is_shared(slot))
-        status =
-            wcodec_load_reserve(slot, &slot->coded, WCODEC_MEMORY_DEVICE, slot->stage.size, err);
+        status = reserve(slot, &slot->coded, WCODEC_MEMORY_DEVICE, slot->stage.size, err);
     if (status == WCODEC_OK && piece->scratch != 0)
-        status =
-            wcodec_load_reserve(slot, &slot->scratch, WCODEC_MEMORY_DEVICE, piece->scratch, err);
+        status = reserve(slot, &slot->scratch, WCODEC_MEMORY_DEVICE, piece->scratch, err);
     if (status == WCODEC_OK && piece->scratch != 0 && !is_shared(slot))
-        status = wcodec_load_reserve(slot, &slot->out, WCODEC_MEMORY_PINNED, piece->scratch, err);
+        status = reserve(slot, &slot->out, WCODEC_MEMORY_PINNED, piece->scratch, err);
     if (status != WCODEC_OK)
         return status;
     const size_t count = make_jobs(slot);
@@ -380,10 +303,9 @@ static void copy_task(void *argument, size_t i)
 {
     const struct out_copy *c = argument;
     const struct wcodec_load_part *p = c->part;
-    const struct wcodec_tiling *t = &p->tensor->tiling;
-    const uint64_t from = p->scratch + (p->begin - (p->first << (t->tile_log2 + t->element_log2))),
-                   at = (uint64_t)i * MEMCPY_BYTES, left = p->stop - p->begin - at;
-    memcpy(p->range->host + (p->begin - p->range->begin) + at, c->slot->out.data + from + at,
+    const uint64_t at = (uint64_t)i * MEMCPY_BYTES, left = p->stop - p->begin - at;
+    memcpy(p->range->host + (p->begin - p->range->begin) + at,
+           c->slot->out.data + p->begin_there + at,
            (size_t)(left < MEMCPY_BYTES ? left : MEMCPY_BYTES));
 }
 

@@ -53,13 +53,12 @@ static void parse_task(void *argument, size_t i)
     struct reading *r = argument;
     struct wcodec_load_tensor *t = r->whole[i];
     wcodec_error error = {0};
-    wcodec_status status = WCODEC_OK;
-    t->modes = r->slot->stage.data + t->whole;
-    if (t->in_units)
-        status = wcodec_load_units_check(t, &error);
+    const struct wcodec_shape *s = &t->shape;
+    t->side = r->slot->stage.data + t->whole;
+    wcodec_status status = wcodec_shape_check_side(s, t->side, &error);
     if (status == WCODEC_OK)
-        status = wcodec_tiles_read(&t->tiling, t->modes + t->tiles_begin,
-                                   t->range->entry->payload_size - t->tiles_begin, t->allocator,
+        status = wcodec_tiles_read(&s->tiling, t->side + s->tiles_begin,
+                                   t->range->entry->payload_size - s->tiles_begin, t->allocator,
                                    &t->tiles, &error);
     fail(r, t->range, status, &error);
 }
@@ -98,8 +97,8 @@ static void list_segments(struct reading *r)
         }
         for (unsigned a = 0; a < WCODEC_AREAS; a++)
             r->count += cut(r->segments != NULL ? r->segments + r->count : NULL, p,
-                            begin + p->tensor->tiles_begin + p->areas[a].begin, p->areas[a].offset,
-                            p->areas[a].size);
+                            begin + p->tensor->shape.tiles_begin + p->areas[a].begin,
+                            p->areas[a].offset, p->areas[a].size);
     }
 }
 
@@ -113,10 +112,10 @@ static void place_areas(struct wcodec_load_piece *piece)
             continue;
         wcodec_tiles_extent(p->tensor->tiles, p->first, p->end, begin, stop);
         for (unsigned a = 0; a < WCODEC_AREAS; a++)
-            p->areas[a] = (struct wcodec_area_place){.begin = begin[a],
-                                                     .size = stop[a] - begin[a],
-                                                     .offset = p->tensor->whole +
-                                                               p->tensor->tiles_begin + begin[a]};
+            p->areas[a] = (struct wcodec_area_place){
+                .begin = begin[a],
+                .size = stop[a] - begin[a],
+                .offset = p->tensor->whole + p->tensor->shape.tiles_begin + begin[a]};
     }
 }
 

@@ -4,16 +4,12 @@
 /* Cutting a request into pieces: small tensors go together, whole, and are parsed when they have
  * been read; a large one is parsed first and taken tile by tile.
  */
-#include "registry/decode.h"
 #include "core/error.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include "load/load.h"
 #include <inttypes.h>
 #include <string.h>
-
-/* A payload of at most so many bytes is read whole even if few rows are wanted. */
-#define SMALL_PAYLOAD ((uint64_t)64 << 10)
 
 void wcodec_load_tensor_release(struct wcodec_load_tensor *t)
 {
@@ -25,207 +21,207 @@ void wcodec_load_tensor_release(struct wcodec_load_tensor *t)
     wcodec_free(t->allocator, t);
 }
 
-wcodec_status wcodec_load_tensor_create(const struct wcodec_load_request *r,
-                                        const struct wcodec_load_range *range,
-                                        const struct wcodec_load_tensor *shape,
-                                        struct wcodec_load_tensor **tensor, wcodec_error *err)
+/* Begins with one reference. */
+static wcodec_status create_tensor(const struct wcodec_load_request *q,
+                                   const struct wcodec_load_range *range,
+                                   const struct wcodec_shape *shape,
+                                   struct wcodec_load_tensor **tensor, wcodec_error *err)
 {
-    struct wcodec_load_tensor *t = wcodec_alloc_zeroed(&r->context->allocator, sizeof *t);
+    static const uint8_t nothing[1];
+    struct wcodec_load_tensor *t = wcodec_alloc_zeroed(&q->context->allocator, sizeof *t);
     if (t == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor");
-    *t = *shape;
+    t->shape = *shape;
     wcodec_status status = wcodec_shard_acquire(range->shard, &t->source, err);
     if (status != WCODEC_OK) {
-        wcodec_free(&r->context->allocator, t);
+        wcodec_free(&q->context->allocator, t);
         return status;
     }
     atomic_init(&t->references, 1);
-    t->allocator = &r->context->allocator;
+    t->allocator = &q->context->allocator;
     t->range = range;
     t->whole = UINT64_MAX;
-    t->on_cpu = atomic_load(&r->device->lost) ||
-                !r->device->backend->device_supports(r->device->device, &t->tiling);
+    t->side = nothing;
+    t->on_cpu = atomic_load(&q->device->lost) ||
+                !q->device->backend->device_supports(q->device->device, &t->shape.tiling);
     if (t->on_cpu)
-        wcodec_log(r->context, WCODEC_LOG_INFO,
-                   "%s cannot decode tensor '%s'; the CPU does instead", r->device->name,
+        wcodec_log(q->context, WCODEC_LOG_INFO,
+                   "%s cannot decode tensor '%s'; the CPU does instead", q->device->name,
                    range->named->name);
     *tensor = t;
     return WCODEC_OK;
 }
 
-static wcodec_status read_prefix(struct wcodec_load_tensor *t, wcodec_error *err)
+/* Modes, scales and the prefix after them. */
+static wcodec_status read_front(struct wcodec_load_tensor *t, wcodec_error *err)
 {
     const struct wcodec_entry *e = t->range->entry;
-    uint8_t *prefix = wcodec_alloc_array(t->allocator, t->tiling.prefix_size, 1);
-    if (prefix == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes",
-                           t->tiling.prefix_size);
-    wcodec_status status = wcodec_source_read(&t->source, e->payload_offset, prefix,
-                                              (size_t)t->tiling.prefix_size, err);
+    const struct wcodec_shape *s = &t->shape;
+    const uint64_t size = s->tiles_begin + s->tiling.prefix_size;
+    t->front = wcodec_alloc_array(t->allocator, size, 1);
+    if (t->front == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes", size);
+    wcodec_status status =
+        wcodec_source_read(&t->source, e->payload_offset, t->front, (size_t)size, err);
+    t->side = t->front;
     if (status == WCODEC_OK)
-        status =
-            wcodec_tiles_read(&t->tiling, prefix, e->payload_size, t->allocator, &t->tiles, err);
-    wcodec_free(t->allocator, prefix);
+        status = wcodec_shape_check_side(s, t->side, err);
+    if (status == WCODEC_OK)
+        status = wcodec_tiles_read(&s->tiling, t->front + s->tiles_begin,
+                                   e->payload_size - s->tiles_begin, t->allocator, &t->tiles, err);
     return status;
 }
 
-/* Does the device decode tiles [first, end) of a range to their place, all of them? Else they go
- * through scratch memory. */
-static bool goes_to_place(const struct wcodec_load_range *r, const struct wcodec_tiling *t,
-                          uint64_t first, uint64_t end)
+static uint64_t at_least(uint64_t x, uint64_t least)
 {
-    unsigned shift = t->tile_log2 + t->element_log2;
-    return r->aligned && first << shift >= r->begin &&
-           (end == t->tiles ? r->end == t->size : end << shift <= r->end);
+    return x > least ? x : least;
 }
 
-static uint64_t tiles_size(const struct wcodec_tiling *t, uint64_t first, uint64_t end)
+static uint64_t at_most(uint64_t x, uint64_t most)
 {
-    unsigned shift = t->tile_log2 + t->element_log2;
-    return (end == t->tiles ? t->size : end << shift) - (first << shift);
+    return x < most ? x : most;
 }
 
-static void add_tiles(struct wcodec_load_piece *piece, struct wcodec_load_tensor *t, uint64_t first,
-                      uint64_t end)
+/* Of a tensor in tiles: bytes of tiles [first, end). */
+static uint64_t tiles_size(const struct wcodec_shape *s, uint64_t first, uint64_t end)
+{
+    return at_most(end * s->bands.size, s->tiling.size) - first * s->bands.size;
+}
+
+/* Does the device decode bands [first, stop) of a range to their destination, all of them? Else
+ * they go through scratch memory. Tiles that are none of units are decoded whole. */
+static bool goes_to_place(const struct wcodec_load_range *r, const struct wcodec_shape *s,
+                          uint64_t first, uint64_t stop)
+{
+    if (!r->aligned || wcodec_shape_in_units(s))
+        return r->aligned;
+    return first * s->bands.size >= r->begin &&
+           at_most(stop * s->bands.size, s->tiling.size) <= r->end;
+}
+
+/* One job of bands [first, stop). */
+static void add_part(struct wcodec_load_piece *piece, struct wcodec_load_tensor *t, uint64_t first,
+                     uint64_t stop)
 {
     const struct wcodec_load_range *r = t->range;
-    unsigned shift = t->tiling.tile_log2 + t->tiling.element_log2;
-    uint64_t begin = first << shift, stop = begin + tiles_size(&t->tiling, first, end);
+    const struct wcodec_shape *s = &t->shape;
+    const bool in_units = wcodec_shape_in_units(s);
     struct wcodec_load_part *p = &piece->parts[piece->count++];
     *p = (struct wcodec_load_part){.kind = WCODEC_LOAD_TILES,
                                    .range = r,
                                    .tensor = t,
-                                   .first = first,
-                                   .end = end,
+                                   .begin = at_least(first * s->bands.size, r->begin),
+                                   .stop = at_most(stop * s->bands.size, r->end),
                                    .scratch = UINT64_MAX,
                                    .on_cpu = t->on_cpu};
-    p->begin = begin > r->begin ? begin : r->begin;
-    p->stop = stop < r->end ? stop : r->end;
+    wcodec_bands_tiles(&s->bands, &s->tiling, first, stop, &p->first, &p->end);
     atomic_fetch_add(&t->references, 1);
     piece->jobs++;
-    if (!goes_to_place(r, &t->tiling, first, end)) {
+    if (!goes_to_place(r, s, first, stop)) {
+        const uint64_t size = in_units ? p->stop - p->begin : tiles_size(s, first, stop);
         p->scratch = piece->scratch;
-        piece->scratch = wcodec_align_u64(piece->scratch + tiles_size(&t->tiling, first, end), 256);
+        p->begin_there = p->scratch + (in_units ? 0 : p->begin - first * s->bands.size);
+        piece->scratch = wcodec_align_u64(piece->scratch + size, 256);
     }
     if (t->whole == UINT64_MAX)
-        piece->low = wcodec_lay_out_areas(t->tiles, first, end - first, piece->low, p->areas);
+        piece->low =
+            wcodec_lay_out_areas(t->tiles, p->first, p->end - p->first, piece->low, p->areas);
 }
 
 /* Tiles of which all is wanted and others are jobs of their own. */
-static void add_tile_parts(struct wcodec_load_piece *piece, struct wcodec_load_tensor *t,
-                           uint64_t first, uint64_t end)
+static void add_parts(struct wcodec_load_piece *piece, struct wcodec_load_tensor *t, uint64_t first,
+                      uint64_t stop)
 {
-    if (t->range->aligned && end - first > 1 &&
-        !goes_to_place(t->range, &t->tiling, first, first + 1))
-        add_tiles(piece, t, first, first + 1), first++;
-    if (t->range->aligned && end - first > 1 &&
-        !goes_to_place(t->range, &t->tiling, end - 1, end)) {
-        add_tiles(piece, t, first, end - 1);
-        first = end - 1;
+    const bool split = t->range->aligned;
+    if (split && stop - first > 1 && !goes_to_place(t->range, &t->shape, first, first + 1)) {
+        add_part(piece, t, first, first + 1);
+        first++;
     }
-    add_tiles(piece, t, first, end);
-}
-
-/* Most bytes of scratch memory that tiles [first, end) of a range need. */
-static uint64_t scratch_needed(const struct wcodec_load_range *r, const struct wcodec_tiling *t,
-                               uint64_t first, uint64_t end)
-{
-    if (!r->aligned)
-        return tiles_size(t, first, end);
-    uint64_t tile = (uint64_t)1 << (t->tile_log2 + t->element_log2);
-    return goes_to_place(r, t, first, end) ? 0 : 2 * tile;
-}
-
-static void find_tiles(const struct wcodec_load_range *r, const struct wcodec_tiling *t,
-                       uint64_t *first, uint64_t *end)
-{
-    unsigned shift = t->tile_log2 + t->element_log2;
-    *first = r->begin >> shift;
-    *end = ((r->end - 1) >> shift) + 1;
-}
-
-/* The end of the longest run of tiles from `first` on that one piece may have. */
-static uint64_t run_end(const struct wcodec_load_request *q, const struct wcodec_load_tensor *t,
-                        uint64_t first, uint64_t end)
-{
-    struct wcodec_area_place places[WCODEC_AREAS];
-    uint64_t low = first + 1, high = end;
-    while (low < high) {
-        uint64_t middle = high - (high - low) / 2;
-        if (wcodec_lay_out_areas(t->tiles, first, middle - first, 0, places) + 1024 <=
-                q->slot_bytes &&
-            scratch_needed(t->range, &t->tiling, first, middle) <= q->scratch_bytes)
-            low = middle;
-        else
-            high = middle - 1;
+    if (split && stop - first > 1 && !goes_to_place(t->range, &t->shape, stop - 1, stop)) {
+        add_part(piece, t, first, stop - 1);
+        first = stop - 1;
     }
-    return low;
+    add_part(piece, t, first, stop);
 }
 
+/* Most bytes of scratch memory that bands [first, stop) of a range need. */
+static uint64_t scratch_needed(const struct wcodec_load_range *r, const struct wcodec_shape *s,
+                               uint64_t first, uint64_t stop)
+{
+    if (goes_to_place(r, s, first, stop))
+        return 0;
+    return (r->aligned ? 2 : stop - first) * s->bands.size;
+}
+
+/* Some bands of a large tensor, or those of which few are wanted: as many as a piece may have. */
 static wcodec_status take_run(struct wcodec_load_cursor *c, const struct wcodec_load_range *r,
-                              const struct wcodec_tiling *tiling, struct wcodec_load_piece *piece,
+                              const struct wcodec_shape *shape, struct wcodec_load_piece *piece,
                               wcodec_error *err)
 {
-    uint64_t first, end, stop;
-    unsigned shift = tiling->tile_log2 + tiling->element_log2;
+    const struct wcodec_load_request *q = c->request;
+    const struct wcodec_cut limits = {q->slot_bytes - 1024,
+                                      r->aligned ? UINT64_MAX : q->scratch_bytes};
+    uint64_t first, last;
     if (c->open == NULL) {
-        struct wcodec_load_tensor *t;
-        wcodec_status status = wcodec_load_tensor_create(
-            c->request, r, &(struct wcodec_load_tensor){.tiling = *tiling}, &t, err);
-        if (status != WCODEC_OK)
-            return status;
-        status = read_prefix(t, err);
+        wcodec_status status = create_tensor(q, r, shape, &c->open, err);
+        if (status == WCODEC_OK)
+            status = read_front(c->open, err);
         if (status != WCODEC_OK) {
-            wcodec_load_tensor_release(t);
+            wcodec_load_cursor_end(c);
             return status;
         }
-        c->open = t;
     }
-    find_tiles(r, tiling, &first, &end);
-    if (c->at >> shift > first)
-        first = c->at >> shift;
-    stop = run_end(c->request, c->open, first, end);
-    add_tile_parts(piece, c->open, first, stop);
-    c->at = stop << shift;
-    if (stop == end) {
-        wcodec_load_tensor_release(c->open);
-        c->open = NULL;
+    wcodec_bands_find(&shape->bands, at_least(c->at, r->begin), r->end, &first, &last);
+    const uint64_t stop = wcodec_cut_end(&shape->bands, c->open->tiles, &limits, first, last);
+    add_parts(piece, c->open, first, stop);
+    c->at = stop * shape->bands.size;
+    if (stop == last) {
+        wcodec_load_cursor_end(c);
         c->at = 0;
         c->range++;
     }
     return WCODEC_OK;
 }
 
-/* A tensor in tiles. *full: it does not fit in beside what is there. */
+/* Tensors in blocks and lossy ones: does the device reconstruct them? It makes whole elements. To
+ * memory that the host sees, the CPU does that at once. */
+static bool device_reconstructs(const struct wcodec_load_request *q,
+                                const struct wcodec_load_range *r, const struct wcodec_shape *s)
+{
+    const uint32_t capabilities = q->device->listing.capabilities, needed = wcodec_shape_needs(s);
+    return (capabilities & needed) == needed && !(capabilities & WCODEC_DEVICE_HOST_MEMORY) &&
+           ((r->begin | r->end) & (((uint64_t)1 << s->element_log2) - 1)) == 0 &&
+           !atomic_load(&q->device->lost) &&
+           q->device->backend->device_supports(q->device->device, &s->tiling);
+}
+
+/* What has tiles. *full: it does not fit in beside what is there. */
 static wcodec_status take_tiles(struct wcodec_load_cursor *c, const struct wcodec_load_range *r,
-                                struct wcodec_load_piece *piece, bool *full, wcodec_error *err)
+                                const struct wcodec_shape *shape, struct wcodec_load_piece *piece,
+                                bool *full, wcodec_error *err)
 {
     const struct wcodec_load_request *q = c->request;
     const struct wcodec_entry *e = r->entry;
-    struct wcodec_tiling tiling;
+    const bool all = r->begin == 0 && r->end == e->size;
     struct wcodec_load_tensor *t;
-    uint64_t first, end;
-    wcodec_entry_tiling(e, &tiling);
-    find_tiles(r, &tiling, &first, &end);
-    uint64_t scratch = scratch_needed(r, &tiling, first, end);
-    bool small = e->payload_size <= SMALL_PAYLOAD ||
-                 (r->begin == 0 && r->end == e->size && e->payload_size <= q->slot_bytes / 2);
-    if (!small || scratch > q->scratch_bytes) {
+    uint64_t first, stop;
+    wcodec_bands_find(&shape->bands, r->begin, r->end, &first, &stop);
+    const uint64_t scratch = scratch_needed(r, shape, first, stop);
+    if (!wcodec_read_whole(e, all, q->slot_bytes / 2) || scratch > q->scratch_bytes) {
         *full = piece->count != 0;
-        return *full ? WCODEC_OK : take_run(c, r, &tiling, piece, err);
+        return *full ? WCODEC_OK : take_run(c, r, shape, piece, err);
     }
     *full = piece->count != 0 &&
             (piece->low + e->payload_size + 512 > q->slot_bytes - piece->high ||
              piece->scratch + scratch > q->scratch_bytes || piece->count + 3 > WCODEC_LOAD_PARTS);
     if (*full)
         return WCODEC_OK;
-    wcodec_status status =
-        wcodec_load_tensor_create(q, r, &(struct wcodec_load_tensor){.tiling = tiling}, &t, err);
+    wcodec_status status = create_tensor(q, r, shape, &t, err);
     if (status != WCODEC_OK)
         return status;
     t->whole = wcodec_align_u64(piece->low, 256);
     piece->low = t->whole + e->payload_size;
-    add_tile_parts(piece, t, first, end);
+    add_parts(piece, t, first, stop);
     wcodec_load_tensor_release(t);
     c->range++;
     return WCODEC_OK;
@@ -262,6 +258,20 @@ static void take_bytes(struct wcodec_load_cursor *c, const struct wcodec_load_ra
     c->range++;
 }
 
+static wcodec_status take_range(struct wcodec_load_cursor *c, const struct wcodec_load_range *r,
+                                struct wcodec_load_piece *piece, bool *full, wcodec_error *err)
+{
+    struct wcodec_shape shape;
+    if (wcodec_entry_has_tiles(r->entry)) {
+        wcodec_shape_derive(r->entry, &shape);
+        if (c->open != NULL || !wcodec_shape_in_units(&shape) ||
+            device_reconstructs(c->request, r, &shape))
+            return take_tiles(c, r, &shape, piece, full, err);
+    }
+    take_bytes(c, r, piece, full);
+    return WCODEC_OK;
+}
+
 wcodec_status wcodec_load_take(struct wcodec_load_cursor *c, struct wcodec_load_piece *piece,
                                bool *more, wcodec_error *err)
 {
@@ -276,12 +286,8 @@ wcodec_status wcodec_load_take(struct wcodec_load_cursor *c, struct wcodec_load_
             status = wcodec_entry_refuse(r->entry, err);
         else if (r->begin == r->end)
             c->range++;
-        else if (r->entry->coding == WCODEC_CODING_TILES)
-            status = take_tiles(c, r, piece, &full, err);
-        else if (c->open != NULL || wcodec_load_units_wanted(c->request, r))
-            status = wcodec_load_take_units(c, r, piece, &full, err);
         else
-            take_bytes(c, r, piece, &full);
+            status = take_range(c, r, piece, &full, err);
         if (status != WCODEC_OK) {
             wcodec_shard_prefix(r->shard, r->named, err);
             return status;

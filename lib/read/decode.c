@@ -8,20 +8,18 @@
 #include <stdatomic.h>
 #include <xxhash.h>
 
-/* Payloads up to this size are read at once also for a few rows: one read is cheaper than six. */
-#define SMALL_PAYLOAD ((uint64_t)64 << 10)
-
 enum { FILL_PIECE = 1 << 20, FILL_PATTERN = 512, READ_PIECE = 1 << 20 };
 
 wcodec_status wcodec_decoder_take(struct wcodec_decoder *d, uint64_t size, uint8_t **memory,
                                   wcodec_error *err)
 {
-    uint64_t most = d->input.context->limits.max_memory;
-    if (size > most || d->held > most - size)
+    const uint64_t most = d->input.context->limits.max_memory,
+                   held = d->held + atomic_load(&d->session.owner.held);
+    if (size > most || held > most - size)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
                            "decoding takes at least %" PRIu64
                            " bytes of memory, the limit is %" PRIu64,
-                           d->held + size, most);
+                           held + size, most);
     uint8_t *got = wcodec_alloc_array(&d->input.context->allocator, size, 1);
     if (got == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes", size);
@@ -30,10 +28,15 @@ wcodec_status wcodec_decoder_take(struct wcodec_decoder *d, uint64_t size, uint8
     return WCODEC_OK;
 }
 
+uint64_t wcodec_decoder_left(const struct wcodec_decoder *d)
+{
+    const uint64_t most = d->input.context->limits.max_memory, held = d->held - d->buffer_size;
+    return held < most ? most - held : 0;
+}
+
 uint64_t wcodec_decoder_budget(const struct wcodec_decoder *d)
 {
-    uint64_t most = d->input.context->limits.max_memory, held = d->held - d->buffer_size,
-             left = held < most ? most - held : 0;
+    const uint64_t left = wcodec_decoder_left(d);
     return left < WCODEC_DECODE_BATCH ? left : WCODEC_DECODE_BATCH;
 }
 
@@ -102,8 +105,7 @@ static wcodec_status load_payload(struct wcodec_decoder *d, wcodec_error *err)
         return WCODEC_OK;
     }
     bool must = d->input.hash != NULL && wcodec_entry_has_tiles(e);
-    if (!must && e->payload_size > SMALL_PAYLOAD &&
-        !(d->input.whole && e->payload_size <= wcodec_decoder_budget(d) / 2))
+    if (!must && !wcodec_read_whole(e, d->input.whole, wcodec_decoder_budget(d) / 2))
         return WCODEC_OK;
     wcodec_status status = wcodec_decoder_take(d, e->payload_size, &d->loaded, err);
     if (status == WCODEC_OK)
@@ -114,33 +116,20 @@ static wcodec_status load_payload(struct wcodec_decoder *d, wcodec_error *err)
     return status;
 }
 
-static wcodec_status open_payload(struct wcodec_decoder *d, wcodec_error *err)
-{
-    switch (d->input.entry->coding) {
-    case WCODEC_CODING_TILES:
-        wcodec_entry_tiling(d->input.entry, &d->tiling);
-        return wcodec_decoder_open_tiles(d, err);
-    case WCODEC_CODING_BLOCKS:
-        return wcodec_decoder_open_blocks(d, err);
-    case WCODEC_CODING_LOSSY:
-        return wcodec_decoder_open_lossy(d, err);
-    default:
-        return wcodec_decoder_open_chunks(d, err);
-    }
-}
-
 wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input,
                                   struct wcodec_decoder *d, wcodec_error *err)
 {
     const struct wcodec_entry *e = input->entry;
     *d = (struct wcodec_decoder){.input = *input, .held = input->held};
+    wcodec_session_init(input->context, &d->session);
     if (e->newer)
         return wcodec_entry_refuse(e, err);
     if (e->coding == WCODEC_CODING_CONSTANT)
         return WCODEC_OK;
     wcodec_status status = load_payload(d, err);
     if (status == WCODEC_OK)
-        status = open_payload(d, err);
+        status = wcodec_entry_has_tiles(e) ? wcodec_decoder_open_tiles(d, err)
+                                           : wcodec_decoder_open_chunks(d, err);
     if (status != WCODEC_OK)
         wcodec_decoder_close(d);
     return status;
@@ -148,19 +137,10 @@ wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input,
 
 uint64_t wcodec_decoder_unit(const struct wcodec_decoder *d)
 {
-    switch (d->input.entry->coding) {
-    case WCODEC_CODING_TILES:
-        return (uint64_t)1 << (d->tiling.tile_log2 + d->tiling.element_log2);
-    case WCODEC_CODING_BLOCKS:
-        return wcodec_blocks_band_size(&d->blocks);
-    case WCODEC_CODING_LOSSY:
-        return d->lossy.plain ? (uint64_t)1 << (d->tiling.tile_log2 + d->lossy.element_log2)
-                              : wcodec_lossy_band_size(&d->lossy);
-    case WCODEC_CODING_CHUNKS:
-        return d->input.entry->u.chunk;
-    default:
-        return 1;
-    }
+    const struct wcodec_entry *e = d->input.entry;
+    if (wcodec_entry_has_tiles(e))
+        return d->shape.bands.size;
+    return e->coding == WCODEC_CODING_CHUNKS ? e->u.chunk : 1;
 }
 
 void wcodec_decoder_close(struct wcodec_decoder *d)
@@ -168,12 +148,11 @@ void wcodec_decoder_close(struct wcodec_decoder *d)
     const wcodec_allocator *allocator = &d->input.context->allocator;
     wcodec_free(allocator, d->bounce[1]);
     wcodec_free(allocator, d->bounce[0]);
-    wcodec_free(allocator, d->residuals);
-    wcodec_cpu_decoder_free(d->cpu);
+    wcodec_session_end(&d->session);
     wcodec_free(allocator, d->buffer);
     wcodec_chunks_free(d->chunks);
     wcodec_tiles_free(d->tiles);
-    wcodec_free(allocator, d->loaded_modes);
+    wcodec_free(allocator, d->loaded_side);
     wcodec_free(allocator, d->loaded);
     *d = (struct wcodec_decoder){.input = d->input};
 }
@@ -218,11 +197,9 @@ wcodec_status wcodec_decoder_range(struct wcodec_decoder *d, uint64_t begin, uin
     case WCODEC_CODING_CONSTANT:
         return range_constant(d, begin, end, dst, reporter, err);
     case WCODEC_CODING_TILES:
-        return wcodec_decoder_range_tiles(d, begin, end, dst, reporter, err);
     case WCODEC_CODING_BLOCKS:
-        return wcodec_decoder_range_blocks(d, begin, end, dst, reporter, err);
     case WCODEC_CODING_LOSSY:
-        return wcodec_decoder_range_lossy(d, begin, end, dst, reporter, err);
+        return wcodec_decoder_range_tiles(d, begin, end, dst, reporter, err);
     default:
         return wcodec_decoder_range_chunks(d, begin, end, dst, reporter, err);
     }

@@ -5,15 +5,12 @@
 #ifndef WCODEC_READ_DECODE_H
 #define WCODEC_READ_DECODE_H
 
-#include "backends/cpu/blocks.h"
-#include "backends/cpu/decode.h"
-#include "backends/cpu/lossy.h"
 #include "coding/chunks.h"
-#include "format/index.h"
 #include "core/progress.h"
 #include "io/source.h"
+#include "read/cut.h"
 
-/* Coded bytes that are in memory at once, beside one tile or chunk at least. */
+/* Coded bytes that are in memory at once, beside one tile, band or chunk at least. */
 #define WCODEC_DECODE_BATCH ((uint64_t)32 << 20)
 
 /* What to decode, and how. */
@@ -37,23 +34,11 @@ struct wcodec_decoder {
     const uint8_t
         *payload; /* all of it: the source's own memory, or `loaded`; NULL: it is read as needed */
     uint8_t *loaded;
-    struct wcodec_tiling tiling;
+    struct wcodec_shape shape; /* of what is in tiles */
     struct wcodec_tiles *tiles;
-    uint64_t tiles_begin; /* in the payload; not 0 only behind modes of blocks and scales */
-    struct wcodec_blocks blocks;
-    struct wcodec_cpu_blocks_dsp blocks_dsp;
-    struct wcodec_lossy lossy;
-    struct wcodec_cpu_lossy_dsp lossy_dsp;
-    const uint8_t
-        *modes; /* packed, and of a lossy tensor the scales: in the payload, or `loaded_modes` */
-    uint8_t *loaded_modes;
-    /* Of tensors that are reconstructed from what tiles hold: made when first needed. */
-    struct wcodec_cpu_dsp dsp;
-    struct wcodec_cpu_decoder *cpu;
-    uint8_t *residuals; /* or coefficients: of each worker, residuals_each bytes */
-    uint64_t residuals_size;
-    size_t workers; /* of a call */
-    uint64_t tiles_each, residuals_each;
+    const uint8_t *side; /* modes of blocks and scales: in the payload, or `loaded_side` */
+    uint8_t *loaded_side;
+    struct wcodec_session session;
     struct wcodec_chunks *chunks;
     uint8_t *buffer; /* coded bytes of a batch */
     uint64_t buffer_size;
@@ -81,6 +66,8 @@ uint64_t wcodec_decoder_unit(const struct wcodec_decoder *decoder);
 /* `size` bytes, counted against the limit of memory. */
 wcodec_status wcodec_decoder_take(struct wcodec_decoder *decoder, uint64_t size, uint8_t **memory,
                                   wcodec_error *err);
+/* Memory that is left of the limit, with the buffer of batches. */
+uint64_t wcodec_decoder_left(const struct wcodec_decoder *decoder);
 /* Coded bytes that a batch may have. */
 uint64_t wcodec_decoder_budget(const struct wcodec_decoder *decoder);
 /* A buffer of at least `size` bytes for a batch. */
@@ -91,49 +78,12 @@ wcodec_status wcodec_decoder_reserve(struct wcodec_decoder *decoder, uint64_t si
 wcodec_status wcodec_decoder_read(const struct wcodec_decoder *decoder, uint64_t offset,
                                   uint8_t *dst, uint64_t size, wcodec_error *err);
 
-/* Tiles [first, *next) are as many as the budget allows, at most up to `end`: make their coded
- * bytes ready to be seen through the view. Those that follow are fetched ahead. */
-wcodec_status wcodec_decoder_load_tiles(struct wcodec_decoder *decoder, uint64_t first,
-                                        uint64_t end, uint64_t *next, struct wcodec_view *view,
-                                        wcodec_error *err);
-
-enum { WCODEC_DECODER_TILES = 64 }; /* most tiles of a worker at once */
-
-/* How elements follow from what tiles hold: units of 2^log2 coded elements each, whose elements are
- * reconstructed alone. */
-struct wcodec_units {
-    unsigned log2;
-    uint64_t
-        band; /* units of a band of neighbouring bytes, which come after those of the band before */
-    uint64_t band_size; /* the bytes of a band that is not the last */
-    /* Units [first, end), from what was coded of them: put those of their elements' bytes that are
-     * bytes [begin_byte, end_byte) of the tensor to their place in dst, which starts with
-     * begin_byte. */
-    void (*reconstruct)(const struct wcodec_decoder *decoder, uint64_t first, uint64_t end,
-                        const uint8_t *coded, uint64_t begin_byte, uint64_t end_byte, uint8_t *dst);
-};
-
-/* `tiles_begin` is set: what is before them becomes `modes`. */
-wcodec_status wcodec_decoder_open_modes(struct wcodec_decoder *decoder, wcodec_error *err);
-wcodec_status wcodec_decoder_range_units(struct wcodec_decoder *decoder,
-                                         const struct wcodec_units *units, uint64_t begin,
-                                         uint64_t end, uint8_t *dst,
-                                         struct wcodec_reporter *reporter, wcodec_error *err);
-
-/* `tiling` and `tiles_begin` are set. */
+/* Tensors in tiles, in blocks, and lossy ones. `shape` is set. */
 wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *decoder, wcodec_error *err);
-wcodec_status wcodec_decoder_open_blocks(struct wcodec_decoder *decoder, wcodec_error *err);
-wcodec_status wcodec_decoder_open_lossy(struct wcodec_decoder *decoder, wcodec_error *err);
-wcodec_status wcodec_decoder_open_chunks(struct wcodec_decoder *decoder, wcodec_error *err);
 wcodec_status wcodec_decoder_range_tiles(struct wcodec_decoder *decoder, uint64_t begin,
                                          uint64_t end, uint8_t *dst,
                                          struct wcodec_reporter *reporter, wcodec_error *err);
-wcodec_status wcodec_decoder_range_blocks(struct wcodec_decoder *decoder, uint64_t begin,
-                                          uint64_t end, uint8_t *dst,
-                                          struct wcodec_reporter *reporter, wcodec_error *err);
-wcodec_status wcodec_decoder_range_lossy(struct wcodec_decoder *decoder, uint64_t begin,
-                                         uint64_t end, uint8_t *dst,
-                                         struct wcodec_reporter *reporter, wcodec_error *err);
+wcodec_status wcodec_decoder_open_chunks(struct wcodec_decoder *decoder, wcodec_error *err);
 wcodec_status wcodec_decoder_range_chunks(struct wcodec_decoder *decoder, uint64_t begin,
                                           uint64_t end, uint8_t *dst,
                                           struct wcodec_reporter *reporter, wcodec_error *err);

@@ -125,3 +125,60 @@ const uint8_t *support_loaded_bytes(const struct support_loaded *m, const wcodec
     *size = info.size;
     return m->model.file + info.file_offset;
 }
+
+const struct support_smooth support_smooth[SUPPORT_SMOOTH] = {
+    {WCODEC_DTYPE_I8, 700, 257},  {WCODEC_DTYPE_BF16, 333, 100},  {WCODEC_DTYPE_F16, 90, 700},
+    {WCODEC_DTYPE_F32, 129, 512}, {WCODEC_DTYPE_BF16, 2000, 640}, {WCODEC_DTYPE_I8, 16, 100000},
+};
+
+/* Smooth in both directions, of moderate size. */
+static uint8_t *make_data(uint64_t *seed, const struct support_smooth *t, size_t *size)
+{
+    const unsigned bytes = wcodec_dtype_bits(t->dtype) / 8;
+    *size = (size_t)(t->rows * t->columns) * bytes;
+    uint8_t *data = malloc(*size);
+    for (uint64_t i = 0; i < t->rows * t->columns; i++) {
+        const unsigned v =
+            (unsigned)(i / t->columns + 2 * (i % t->columns) + support_random(seed) % 7) % 250;
+        const float f = 0.01f * (float)v;
+        uint32_t bits;
+        memcpy(&bits, &f, 4);
+        if (t->dtype == WCODEC_DTYPE_I8)
+            data[i] = (uint8_t)v;
+        else if (t->dtype == WCODEC_DTYPE_F32)
+            memcpy(data + 4 * i, &bits, 4);
+        else if (t->dtype == WCODEC_DTYPE_BF16)
+            memcpy(data + 2 * i, (uint8_t *)&bits + 2, 2);
+        else
+            data[2 * i] = (uint8_t)v, data[2 * i + 1] = 0x30;
+    }
+    return data;
+}
+
+void support_smooth_write(const wcodec_encode_options *options, struct support_sink *out)
+{
+    uint64_t seed = support_seed();
+    wcodec_context *context = support_load_context("cpu", 2, NULL, NULL);
+    wcodec_writer *writer;
+    wcodec_error err = {0};
+    char name[8];
+    assert_int_equal(wcodec_writer_create(context, support_sink_write, out, options, &writer, &err),
+                     WCODEC_OK);
+    for (unsigned i = 0; i < SUPPORT_SMOOTH; i++) {
+        const uint64_t shape[] = {support_smooth[i].rows, support_smooth[i].columns};
+        snprintf(name, sizeof name, "t%u", i);
+        assert_int_equal(
+            wcodec_writer_declare(writer, name, support_smooth[i].dtype, shape, 2, &err),
+            WCODEC_OK);
+    }
+    for (unsigned i = 0; i < SUPPORT_SMOOTH; i++) {
+        size_t size;
+        uint8_t *data = make_data(&seed, &support_smooth[i], &size);
+        if (wcodec_writer_data(writer, data, size, &err) != WCODEC_OK)
+            fail_msg("%s", err.text);
+        free(data);
+    }
+    assert_int_equal(wcodec_writer_finish(writer, NULL, &err), WCODEC_OK);
+    wcodec_writer_destroy(writer);
+    wcodec_context_destroy(context);
+}

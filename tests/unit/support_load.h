@@ -33,6 +33,17 @@ wcodec_reader *support_load_open(wcodec_context *context, const struct support_l
  * not built; then the fake ones are found. */
 bool support_load_plugin(const char *name);
 
+/* Tensors that are smooth in both directions, so that predictions and transforms pay. */
+enum { SUPPORT_SMOOTH = 6 };
+struct support_smooth {
+    wcodec_dtype dtype;
+    uint64_t rows, columns;
+};
+extern const struct support_smooth support_smooth[SUPPORT_SMOOTH];
+
+/* A container of them. */
+void support_smooth_write(const wcodec_encode_options *options, struct support_sink *out);
+
 /* What tensor i holds: the original's bytes. */
 const uint8_t *support_loaded_bytes(const struct support_loaded *m, const wcodec_reader *reader,
                                     uint64_t i, uint64_t *size);

@@ -285,7 +285,7 @@ static void compare_blocks(uint64_t *seed, const struct support_tensor *x,
     for (uint64_t i = 0; i < job.count; i++)
         (b->is_lossy ? wcodec_emulate_lossy : wcodec_emulate_blocks)(
             (const struct wcodec_blocks_job *)(const void *)(block + plan.blocks) + i);
-    assert_int_equal(wcodec_gpu_plan_bytes(&job), size);
+    assert_int_equal(wcodec_job_bytes(&job), size);
     for (uint64_t i = 0; i < size + 2 * GUARD; i++)
         if (out[i] != (i < offset || i >= offset + size ? 0xee : b->data[job.begin + i - offset]))
             fail_msg("byte %llu of %llu to %llu", (unsigned long long)i,

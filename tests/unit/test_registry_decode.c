@@ -35,6 +35,22 @@ static wcodec_context *make_context(const char *backend, unsigned threads)
     return context;
 }
 
+/* Tiles [first, first + count) in a session of their own. */
+static wcodec_status decode_tiles(wcodec_context *context, const struct wcodec_tiles *tiles,
+                                  const struct wcodec_view *view, uint64_t first, uint64_t count,
+                                  void *out, bool verify, wcodec_error *err)
+{
+    const struct wcodec_job job = {
+        .tiles = tiles, .first = first, .count = count, .verify = verify};
+    struct wcodec_session session;
+    wcodec_session_init(context, &session);
+    wcodec_status status = wcodec_session_choose(&session, tiles->tiling, 0, err);
+    if (status == WCODEC_OK)
+        status = wcodec_session_decode(&session, &job, view, UINT64_MAX, out, err);
+    wcodec_session_end(&session);
+    return status;
+}
+
 struct made {
     struct support_tensor x;
     struct wcodec_tiles *tiles;
@@ -101,7 +117,7 @@ static void decode_ranges(const char *backend, unsigned threads)
         uint8_t *memory[WCODEC_AREAS];
         narrow_view(&m, first, count, &view, memory);
         const unsigned shift = i % 9; /* any alignment */
-        if (wcodec_decode_tiles(context, m.tiles, &view, first, count, m.out + shift, true, &err) !=
+        if (decode_tiles(context, m.tiles, &view, first, count, m.out + shift, true, &err) !=
             WCODEC_OK)
             fail_msg("%s", err.text);
         assert_memory_equal(m.out + shift, m.x.data + from, to - from);
@@ -146,18 +162,18 @@ static void test_corrupt(void **state)
             wcodec_error err;
             make(&seed, &m);
             m.tiles->checks[m.x.tiling.tiles - 1] ^= 1u << i % 32;
-            assert_int_equal(wcodec_decode_tiles(context, m.tiles, &m.view, 0, m.x.tiling.tiles,
-                                                 m.out, true, &err),
-                             WCODEC_ERROR_CORRUPT);
+            assert_int_equal(
+                decode_tiles(context, m.tiles, &m.view, 0, m.x.tiling.tiles, m.out, true, &err),
+                WCODEC_ERROR_CORRUPT);
             char expected[100];
             snprintf(expected, sizeof expected,
                      "tile %u of %u: the check of the decoded bytes differs",
                      (unsigned)m.x.tiling.tiles - 1, (unsigned)m.x.tiling.tiles);
             assert_string_equal(err.text, expected);
             assert_true(is_zero(m.out, m.x.tiling.size));
-            assert_int_equal(wcodec_decode_tiles(context, m.tiles, &m.view, 0, m.x.tiling.tiles,
-                                                 m.out, false, &err),
-                             WCODEC_OK);
+            assert_int_equal(
+                decode_tiles(context, m.tiles, &m.view, 0, m.x.tiling.tiles, m.out, false, &err),
+                WCODEC_OK);
             assert_memory_equal(m.out, m.x.data, m.x.tiling.size);
             found++;
             done(&m);
@@ -180,7 +196,7 @@ static void fails_late(const char *mode, const char *reason)
         struct made m;
         make(&seed, &m);
         assert_int_equal(
-            wcodec_decode_tiles(alone, m.tiles, &m.view, 0, m.x.tiling.tiles, m.out, true, &err),
+            decode_tiles(alone, m.tiles, &m.view, 0, m.x.tiling.tiles, m.out, true, &err),
             WCODEC_ERROR_DEVICE);
         if (i == 0) {
             print_message("%s: %s\n", mode, err.text);
@@ -198,7 +214,7 @@ static void fails_late(const char *mode, const char *reason)
         struct made m;
         make(&seed, &m);
         assert_int_equal(
-            wcodec_decode_tiles(both, m.tiles, &m.view, 0, m.x.tiling.tiles, m.out, true, &err),
+            decode_tiles(both, m.tiles, &m.view, 0, m.x.tiling.tiles, m.out, true, &err),
             WCODEC_OK);
         assert_memory_equal(m.out, m.x.data, m.x.tiling.size);
         done(&m);

@@ -9,7 +9,7 @@
  * which is less than 0.7 of a quotient below 2^20, and less than 0.05 of one below 2^16. */
 #include "backends/cpu/encode.h"
 
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 
 #include <immintrin.h>
 

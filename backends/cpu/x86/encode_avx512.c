@@ -10,7 +10,7 @@
  * takes less than 1 from it. */
 #include "backends/cpu/encode.h"
 
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 
 #include <immintrin.h>
 

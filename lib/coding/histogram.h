@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Counting the values of fields. */
-#ifndef WCODEC_ENCODE_HISTOGRAM_H
-#define WCODEC_ENCODE_HISTOGRAM_H
+#ifndef WCODEC_CODING_HISTOGRAM_H
+#define WCODEC_CODING_HISTOGRAM_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 
 #include "core/bytes.h"
 

@@ -4,7 +4,7 @@
 #include "support.h"
 
 #include "encode/bits.h"
-#include "encode/histogram.h"
+#include "coding/histogram.h"
 #include <string.h>
 
 /* log2 against facts that need no floating point: powers of two are exact, log2(a b) = log2(a) +

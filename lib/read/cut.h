@@ -1,0 +1,74 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* How the bytes of a tensor follow from its tiles, and cutting it into runs of tiles that are read
+ * and decoded together. */
+#ifndef WCODEC_READ_CUT_H
+#define WCODEC_READ_CUT_H
+
+#include "format/index.h"
+#include "registry/decode.h"
+
+/* Coded elements form units that are reconstructed alone, and units form bands: neighbouring bytes,
+ * which come after those of the band before. */
+struct wcodec_bands {
+    unsigned unit_log2; /* coded elements of a unit */
+    uint64_t units;     /* of a band */
+    uint64_t size;      /* bytes of a band that is not the last */
+};
+
+/* What follows from an entry in tiles, in blocks or lossy before anything of it is read. */
+struct wcodec_shape {
+    struct wcodec_tiling tiling;
+    bool in_blocks, is_lossy;
+    struct wcodec_blocks blocks;
+    struct wcodec_lossy lossy;
+    uint8_t element_log2;      /* of the tensor */
+    uint64_t tiles_begin;      /* in the payload: after modes and scales */
+    struct wcodec_bands bands; /* in tiles: a tile each */
+};
+
+void wcodec_shape_derive(const struct wcodec_entry *entry, struct wcodec_shape *shape);
+
+/* Are tiles only a step on the way to elements? */
+static inline bool wcodec_shape_in_units(const struct wcodec_shape *shape)
+{
+    return shape->in_blocks || shape->is_lossy;
+}
+
+/* What a device must be capable of: bits of enum wcodec_device_capability. */
+uint32_t wcodec_shape_needs(const struct wcodec_shape *shape);
+
+/* Check the modes and scales that the payload begins with. WCODEC_ERROR_CORRUPT. */
+wcodec_status wcodec_shape_check_side(const struct wcodec_shape *shape, const uint8_t *side,
+                                      wcodec_error *err);
+
+/* Bands that have bytes [begin, end). */
+void wcodec_bands_find(const struct wcodec_bands *bands, uint64_t begin, uint64_t end,
+                       uint64_t *first, uint64_t *stop);
+
+/* Tiles [*tile, *end) that bands [first, stop) need. */
+void wcodec_bands_tiles(const struct wcodec_bands *bands, const struct wcodec_tiling *tiling,
+                        uint64_t first, uint64_t stop, uint64_t *tile, uint64_t *end);
+
+/* Bytes [begin, end) from tiles [first, stop); of a tensor in tiles, what those have. */
+struct wcodec_job wcodec_shape_job(const struct wcodec_shape *shape,
+                                   const struct wcodec_tiles *tiles, const uint8_t *side,
+                                   uint64_t first, uint64_t stop, uint64_t begin, uint64_t end);
+
+/* Is a payload best read whole, where `whole` says whether all of it is wanted, and `most` bytes
+ * may be in memory? One read is cheaper than six. */
+bool wcodec_read_whole(const struct wcodec_entry *entry, bool whole, uint64_t most);
+
+/* What a run may have in bytes. */
+struct wcodec_cut {
+    uint64_t coded;
+    uint64_t decoded;
+};
+
+/* End of the longest run of bands from `first` on, at most up to `stop`, that keeps to the limits:
+ * one band at least. */
+uint64_t wcodec_cut_end(const struct wcodec_bands *bands, const struct wcodec_tiles *tiles,
+                        const struct wcodec_cut *limits, uint64_t first, uint64_t stop);
+
+#endif

@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Buffers of a device, or in host memory beside it, that grow, and whose memory the device keeps
+ * from one use to the next. */
+#ifndef WCODEC_REGISTRY_STAGING_H
+#define WCODEC_REGISTRY_STAGING_H
+
+#include "registry/registry.h"
+
+/* Whose buffers they are. */
+struct wcodec_staging_owner {
+    wcodec_context *context;
+    struct wcodec_opened *device;
+    const char *purpose;       /* "loading", for error texts */
+    uint64_t limit;            /* most bytes of host memory */
+    atomic_uint_fast64_t held; /* bytes of host memory */
+};
+
+struct wcodec_staging {
+    struct wcodec_memory *memory;
+    uint8_t *plain; /* in place of pinned memory that there is none of */
+    uint8_t *data;  /* where the host sees it; NULL: it does not */
+    uint64_t size;
+    enum wcodec_memory_kind kind;
+};
+
+/* At least `size` bytes; contents are lost when it grows. PINNED: plain memory where there is no
+ * pinned. From any thread. WCODEC_ERROR_MEMORY, _LIMIT, _DEVICE. */
+wcodec_status wcodec_staging_reserve(struct wcodec_staging_owner *owner,
+                                     struct wcodec_staging *staging, enum wcodec_memory_kind kind,
+                                     uint64_t size, wcodec_error *err);
+
+/* No queue may work on it any more. */
+void wcodec_staging_release(struct wcodec_staging_owner *owner, struct wcodec_staging *staging);
+
+#endif

@@ -1,0 +1,104 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Rooms include what doc/architecture.md ("Who may use whom") lets them include."""
+import os
+import re
+import sys
+
+top = os.environ.get("top_srcdir", ".")
+SOURCE = re.compile(r"\.(c|h|cu|cuh|cl)$")
+
+# Files that look the other way, and the rooms they may see.
+EXCEPTIONS = {
+    "lib/core/context.c": {"lib/sched", "lib/registry"},
+    "lib/core/conf.c": {"backends/cpu"},
+    "backends/kernels/rans.h": {"lib/coding/check_key.h"},
+}
+# Rooms beside the lines of the table. Fake plugins stand on the CPU's backend.
+ROOMS = {"backends/fake": {"backends/cpu", "lib/core"}, "utils": set()}
+
+
+def folder(room):
+    return room if "/" in room else "lib/" + room
+
+
+def allowed():
+    """room -> the rooms of which it may include headers, from the table of the page"""
+    with open(os.path.join(top, "doc/architecture.md"), encoding="utf-8") as f:
+        section = f.read().split("## Who may use whom", 1)[1].split("\n## ", 1)[0]
+    rules = dict(ROOMS)
+    for line in re.findall(r"^.*<-.*$", section, re.MULTILINE):
+        left = set()
+        for step in line.split("<-"):
+            rooms = {folder(room.strip()) for room in step.split(",")}
+            rules.update((room, set(left)) for room in rooms)
+            left |= rooms
+    return rules
+
+
+def sources():
+    for root in ("lib", "backends", "utils"):
+        for where, _, names in os.walk(os.path.join(top, root)):
+            for name in names:
+                if SOURCE.search(name):
+                    yield os.path.relpath(os.path.join(where, name), top)
+
+
+def resolve(path, include):
+    """The file of the tree that an include means, or None: generated, or the system's."""
+    for at in ("lib", ".", os.path.dirname(path)):
+        found = os.path.normpath(os.path.join(at, include))
+        if os.path.isfile(os.path.join(top, found)):
+            return found
+    return None
+
+
+def includes(path):
+    with open(os.path.join(top, path), encoding="utf-8") as f:
+        text = re.sub(r"/\*.*?\*/", "", f.read(), flags=re.DOTALL)
+    found = (resolve(path, include) for include in re.findall(r'^\s*#\s*include\s+"([^"]+)"', text, re.MULTILINE))
+    return [include for include in found if include]
+
+
+def room_of(path, rules):
+    return next((room for room in rules if path.startswith(room + "/")), None)
+
+
+def brought_in(path, seen):
+    """path and all that it includes"""
+    if path not in seen:
+        seen.add(path)
+        for include in includes(path):
+            brought_in(include, seen)
+    return seen
+
+
+def main():
+    rules = allowed()
+    border = brought_in("backends/backend.h", set())
+    errors = []
+    count = 0
+    for path in sorted(sources()):
+        room = room_of(path, rules)
+        if room is None:
+            if path != "backends/backend.h":
+                errors.append("%s is in no room of the table" % path)
+            continue
+        for include in includes(path):
+            count += 1
+            other = room_of(include, rules)
+            if other == room or other in rules[room] or (include in border and room.startswith("backends/")):
+                continue
+            if include == "backends/backend.h" and "backends/cpu" in rules[room]:
+                continue
+            if {other, include} & EXCEPTIONS.get(path, set()):
+                continue
+            errors.append("%s includes %s" % (path, include))
+    for error in errors:
+        print("failed: " + error)
+    print("%d passed, %d failed" % (count - len(errors), len(errors)))
+    return 1 if errors or count < 300 else 0
+
+
+sys.exit(main())
