@@ -41,18 +41,37 @@
 #include "coding/lossy.h"
 #include "coding/tile.h"
 #include "core/error.h"
+#include <wcodec/context.h>
 
-/* Raise with every change of this file or of coding/tiling.h, coding/table.h, coding/blocks.h and
- * coding/lossy.h: plugins of any other number are refused. */
-#define WCODEC_BACKEND_ABI_NUMBER 6u
+/* Raised by hand, by one, with every change of this file or of coding/tiling.h, coding/table.h,
+ * coding/blocks.h, coding/lossy.h and coding/tile.h that a plugin could notice: plugins of any
+ * other number are refused. 6: numbers and sizes are compared one by one. */
+#define WCODEC_BACKEND_ABI 7u
 
-/* The sizes of the structures that cross the border are part of the number, since a forgotten raise
- * is not seen otherwise. */
-#define WCODEC_BACKEND_ABI \
-    (WCODEC_BACKEND_ABI_NUMBER << 20 ^ (uint32_t)sizeof(struct wcodec_job) << 10 ^ \
-     (uint32_t)sizeof(struct wcodec_tiling) << 8 ^ (uint32_t)sizeof(struct wcodec_tiles) << 4 ^ \
-     (uint32_t)sizeof(struct wcodec_device_listing) << 3 ^ \
-     (uint32_t)sizeof(struct wcodec_host) << 2 ^ (uint32_t)sizeof(struct wcodec_backend))
+/* The structures that cross the border. Their sizes are compared too, since a change that left the
+ * number as it was would not be seen otherwise. */
+#define WCODEC_BACKEND_STRUCTURES(X) \
+    X(wcodec_backend) \
+    X(wcodec_host) \
+    X(wcodec_allocator) \
+    X(wcodec_error) \
+    X(wcodec_device_listing) \
+    X(wcodec_area_place) \
+    X(wcodec_job) \
+    X(wcodec_job_result) \
+    X(wcodec_tiling) \
+    X(wcodec_tiles) \
+    X(wcodec_table) \
+    X(wcodec_blocks) \
+    X(wcodec_lossy)
+
+#define WCODEC_BACKEND_COUNT_STRUCTURE(name) +1
+enum { WCODEC_BACKEND_STRUCTURE_COUNT = WCODEC_BACKEND_STRUCTURES(WCODEC_BACKEND_COUNT_STRUCTURE) };
+
+/* What every backend's structure begins with. */
+#define WCODEC_BACKEND_SIZE(name) sizeof(struct name),
+#define WCODEC_BACKEND_HEAD \
+    .abi = WCODEC_BACKEND_ABI, .sizes = {WCODEC_BACKEND_STRUCTURES(WCODEC_BACKEND_SIZE)}
 
 /* Backends define these for themselves. */
 struct wcodec_backend_state;
@@ -65,7 +84,8 @@ struct wcodec_batch;
 /* What the core does for a backend. Lives as long as the state; all functions may be called from
  * any thread. */
 struct wcodec_host {
-    void *opaque; /* first argument of the functions below that have one */
+    /* First argument of the functions below that have one. */
+    void *opaque;
 
     /* wcodec_fail() and wcodec_error_prefix(): fill in an error (may be NULL). */
     wcodec_status (*fail)(wcodec_error *err, wcodec_status status, const char *format, ...)
@@ -75,7 +95,7 @@ struct wcodec_host {
     bool (*log_wants)(void *opaque, wcodec_log_level level);
     void (*log)(void *opaque, wcodec_log_level level, const char *format, ...) WCODEC_PRINTF(3, 4);
 
-    /* All host memory of a backend, but for what its driver takes. */
+    /* All host memory of a backend, except what its driver takes. */
     const wcodec_allocator *allocator;
 
     /* The context's threads: wcodec_run() and wcodec_context_threads(). */
@@ -86,44 +106,51 @@ struct wcodec_host {
      * unset or empty. Its name begins with WCODEC_. */
     const char *(*setting)(void *opaque, const char *name);
 
-    uint32_t cpu_mask; /* enum wcodec_cpu_level bits that may be used (WCODEC_CPU_MASK) */
+    /* enum wcodec_cpu_level bits that may be used (WCODEC_CPU_MASK). */
+    uint32_t cpu_mask;
 };
 
 enum wcodec_device_kind { WCODEC_DEVICE_CPU = 1, WCODEC_DEVICE_GPU = 2, WCODEC_DEVICE_OTHER = 3 };
 
 /* Capabilities: bits. */
 enum wcodec_device_capability {
-    WCODEC_DEVICE_HOST_MEMORY =
-        1 << 0, /* memory of kind DEVICE has a host pointer: copies in and out can be spared */
-    WCODEC_DEVICE_ASYNCHRONOUS =
-        1
-        << 1, /* queues work beside the caller; else every function returns when its work is done */
-    WCODEC_DEVICE_ADOPT_MEMORY = 1 << 2, /* memory_adopt() works */
-    WCODEC_DEVICE_ADOPT_QUEUE = 1 << 3,  /* queue_adopt() works */
-    WCODEC_DEVICE_COPY_OVERLAP = 1 << 4, /* copies of one queue run beside kernels of another */
-    /* native memory is an address of the device, to which offsets can be added (a CUdeviceptr or a
-       pointer, not a cl_mem) */
-    WCODEC_DEVICE_ADDRESSES = 1 << 5,
-    WCODEC_DEVICE_BLOCKS = 1 << 6, /* jobs may be of tensors in blocks */
-    WCODEC_DEVICE_LOSSY = 1 << 7   /* and of lossy ones */
+    /* Memory of kind DEVICE has a host pointer: copies in and out can be spared. */
+    WCODEC_DEVICE_HOST_MEMORY = 1 << 0,
+    /* memory_adopt() works. */
+    WCODEC_DEVICE_ADOPT_MEMORY = 1 << 1,
+    /* queue_adopt() works. */
+    WCODEC_DEVICE_ADOPT_QUEUE = 1 << 2,
+    /* Native memory is an address of the device, to which offsets can be added (a CUdeviceptr or a
+     * pointer, not a cl_mem). */
+    WCODEC_DEVICE_ADDRESSES = 1 << 3,
+    /* Jobs may be of tensors in blocks. */
+    WCODEC_DEVICE_BLOCKS = 1 << 4,
+    /* Jobs may be of lossy tensors. */
+    WCODEC_DEVICE_LOSSY = 1 << 5
 };
 
 /* One device as it is listed, opened or not. Texts are cut to fit. */
 struct wcodec_device_listing {
-    char name[128];   /* as the driver calls it */
-    char driver[96];  /* versions of driver and API, architecture, instruction-set level */
-    char reason[256]; /* why it cannot be used; empty: it can, as far as is known without opening it
-                       */
-    uint64_t memory;  /* bytes; 0: unknown */
-    uint32_t kind;    /* enum wcodec_device_kind */
-    uint32_t capabilities; /* enum wcodec_device_capability bits */
-    int32_t node;          /* NUMA node that it is near to; -1: unknown */
+    /* As the driver calls it. */
+    char name[128];
+    /* Versions of driver and API, architecture, instruction-set level. */
+    char driver[96];
+    /* Why it cannot be used; empty: it can, as far as is known without opening it. */
+    char reason[256];
+    /* Bytes; 0: unknown. */
+    uint64_t memory;
+    /* enum wcodec_device_kind */
+    uint32_t kind;
+    /* enum wcodec_device_capability bits */
+    uint32_t capabilities;
 };
 
 enum wcodec_memory_kind {
-    WCODEC_MEMORY_DEVICE = 1, /* where the device decodes from and to, aligned to 256 bytes */
-    WCODEC_MEMORY_PINNED = 2  /* host memory with a pointer, from and to which the device copies
-                                 fastest, aligned to 4096 bytes; not a place for jobs */
+    /* Where the device decodes from and to, aligned to 256 bytes. */
+    WCODEC_MEMORY_DEVICE = 1,
+    /* Host memory with a pointer, from and to which the device copies fastest, aligned to 4096
+     * bytes; not for the bytes of jobs. */
+    WCODEC_MEMORY_PINNED = 2
 };
 
 /* Where bytes [begin, begin + size) of an area of a payload (offsets as in struct wcodec_tiles)
@@ -148,12 +175,13 @@ struct wcodec_area_place {
  * backend also takes bytes that are not whole elements, and writes of [begin, end) what the tiles
  * have. */
 struct wcodec_job {
-    const struct wcodec_tiles
-        *tiles; /* must live as long as the batch, and so must blocks, lossy and modes */
-    const struct wcodec_blocks *blocks; /* or NULL */
-    const struct wcodec_lossy *lossy;   /* or NULL */
-    const uint8_t
-        *modes; /* packed modes of all blocks, and of a lossy tensor the scales; checked */
+    /* Must live as long as the batch, and so must blocks, lossy and modes. */
+    const struct wcodec_tiles *tiles;
+    /* At most one of the two is not NULL. */
+    const struct wcodec_blocks *blocks;
+    const struct wcodec_lossy *lossy;
+    /* Packed modes of all blocks, and of a lossy tensor the scales; checked. */
+    const uint8_t *modes;
     uint64_t begin;
     uint64_t end;
     struct wcodec_area_place places[WCODEC_AREAS];
@@ -161,9 +189,11 @@ struct wcodec_job {
     uint64_t count;
     struct wcodec_memory *memory;
     uint64_t destination;
-    uint64_t host_memory; /* bytes of host memory that decoding may take beside payload and
-                             destination, with a tile at least; 0: no limit */
-    bool verify;          /* compare the tiles' checks */
+    /* Bytes of host memory that decoding may take beside payload and destination, with a tile at
+     * least; 0: no limit. */
+    uint64_t host_memory;
+    /* Compare the tiles' checks. */
+    bool verify;
 };
 
 /* Bytes that a job writes, from its destination on. */
@@ -179,14 +209,21 @@ static inline uint64_t wcodec_job_bytes(const struct wcodec_job *job)
 
 /* What came of a job. */
 struct wcodec_job_result {
-    uint64_t tile;                /* the first tile that failed (number in the tensor) */
-    enum wcodec_tile_fault fault; /* why; WCODEC_TILE_OK: the job is done */
+    /* The first tile that failed: its number in the tensor. */
+    uint64_t tile;
+    /* Why; WCODEC_TILE_OK: the job is done. */
+    enum wcodec_tile_fault fault;
 };
 
 struct wcodec_backend {
-    uint32_t abi;     /* WCODEC_BACKEND_ABI. First in every version. */
-    const char *name; /* "cuda": lower case letters and digits; the plugin is wcodec_NAME.so and
-                         this structure wcodec_backend_NAME */
+    /* WCODEC_BACKEND_HEAD. The number is first in every version; the sizes are looked at only if it
+     * is this version's. */
+    uint32_t abi;
+    uint32_t sizes[WCODEC_BACKEND_STRUCTURE_COUNT];
+
+    /* "cuda": lower case letters and digits; the plugin is wcodec_NAME.so and this structure
+     * wcodec_backend_NAME. */
+    const char *name;
 
     /* Open the backend: load and start the driver, find devices. Without a usable driver
      * WCODEC_ERROR_BACKEND, and the text is the reason that the user sees
@@ -255,7 +292,7 @@ struct wcodec_backend {
     wcodec_status (*queue_after)(struct wcodec_queue *queue, struct wcodec_event *event,
                                  wcodec_error *err);
 
-    /* A mark behind all that was given to the queue so far. */
+    /* A mark after all that was given to the queue so far. */
     wcodec_status (*event_record)(struct wcodec_queue *queue, struct wcodec_event **event,
                                   wcodec_error *err);
     wcodec_status (*event_wait)(struct wcodec_event *event, wcodec_error *err);
@@ -296,7 +333,7 @@ struct wcodec_backend {
     /* Give the decoding of all jobs to the queue, in pieces that do not hold a display for long.
      * Every byte of a job's destination is written, also where a tile fails: nothing that was in
      * the memory before can be read from it afterwards. The results of the time before must have
-     * been fetched. It is sure to begin by itself when an event is recorded behind it, or when
+     * been fetched. It is sure to begin by itself when an event is recorded after it, or when
      * somebody waits for the queue or the results: until then a driver may keep it. */
     wcodec_status (*batch_decode)(struct wcodec_queue *queue, struct wcodec_batch *batch,
                                   wcodec_error *err);

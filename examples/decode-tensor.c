@@ -75,7 +75,7 @@ int main(int argc, char **argv)
 {
     wcodec_context *context = NULL;
     wcodec_reader *reader = NULL;
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
 
     if (argc < 2) {
         fprintf(stderr, "usage: decode-tensor FILE.wcodec [TENSOR...]\n");

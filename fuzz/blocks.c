@@ -62,7 +62,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct wcodec_cursor cursor = {data + 6, data + 6 + parameters};
     struct wcodec_blocks blocks;
     struct wcodec_tiling tiling;
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     bool newer;
     wcodec_status status = wcodec_blocks_read(&cursor, tensor, &blocks, &tiling, &newer, &err);
     FUZZ_REQUIRE(status == WCODEC_OK || (status == WCODEC_ERROR_CORRUPT && err.text[0] != 0));

@@ -20,7 +20,7 @@ static void decode_chunks(const struct wcodec_chunks *chunks, const uint8_t *pay
                      chunks->coded[i] <= payload_size - chunks->offsets[i] &&
                      chunks->coded[i] <= size);
         uint8_t *a = fuzz_guarded(size), *b = fuzz_guarded(size);
-        wcodec_error err = {WCODEC_OK, ""};
+        wcodec_error err = {0};
         const wcodec_status status =
             wcodec_chunk_decode(chunks, i, payload + chunks->offsets[i], a, true, &err);
         FUZZ_REQUIRE(status == WCODEC_OK || (status == WCODEC_ERROR_CORRUPT && err.text[0] != 0));
@@ -45,7 +45,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     uint8_t *payload = fuzz_copy(data + 8, payload_size);
     struct wcodec_chunks *chunks;
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     const wcodec_status status = wcodec_chunks_read(decoded, chunk, payload, payload_size,
                                                     &wcodec_default_allocator, &chunks, &err);
     FUZZ_REQUIRE(status == WCODEC_OK || (status == WCODEC_ERROR_CORRUPT && err.text[0] != 0));

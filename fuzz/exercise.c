@@ -68,7 +68,7 @@ static void list(const wcodec_reader *reader, uint64_t *total)
 static void decode_rows(const wcodec_reader *reader, uint64_t i, const wcodec_tensor_info *info,
                         const uint8_t *whole)
 {
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     const uint64_t rows = info->rank ? info->shape[0] : 1;
     if (rows == 0 || info->size % rows != 0)
         return;
@@ -115,7 +115,7 @@ static void decode_tensors(const wcodec_reader *reader, const uint8_t *restored,
 {
     for (uint64_t i = 0; i < wcodec_reader_tensor_count(reader); i++) {
         wcodec_tensor_info info;
-        wcodec_error err = {WCODEC_OK, ""};
+        wcodec_error err = {0};
         FUZZ_REQUIRE(wcodec_reader_tensor(reader, i, &info, NULL) == WCODEC_OK);
         if (info.size > TENSOR_LIMIT) {
             const wcodec_status ends = decode_ends(reader, i, &info, &err);
@@ -166,7 +166,7 @@ void exercise_file(wcodec_context *context, const uint8_t *data, size_t size,
         result->status = wcodec_reader_restore(reader, 0, append, &out, NULL, &result->err);
         check_error(result->status, &result->err);
         FUZZ_REQUIRE(result->status != WCODEC_OK || out.size == total);
-        wcodec_error err = {WCODEC_OK, ""};
+        wcodec_error err = {0};
         const wcodec_status tested = wcodec_reader_test(reader, 0, 0, NULL, &err);
         check_error(tested, &err);
         FUZZ_REQUIRE(result->status == WCODEC_OK ||

@@ -61,7 +61,7 @@ static void try_side(struct wcodec_lossy *l, const uint8_t *rest, size_t left)
 {
     const size_t side_size = (size_t)wcodec_lossy_tiles_begin(l),
                  count = (size_t)wcodec_lossy_coefficients(l) << l->coefficient_log2;
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     uint8_t *side = fuzz_copy(rest, side_size);
     l->check = wcodec_lossy_side_check(l, side);
     wcodec_status status = wcodec_lossy_check_side(l, side, &err);
@@ -90,7 +90,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct wcodec_cursor cursor = {data + HEAD, data + HEAD + parameters};
     struct wcodec_lossy lossy;
     struct wcodec_tiling tiling;
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     bool newer;
     wcodec_status status =
         wcodec_lossy_read(&cursor, tensor, (wcodec_dtype)data[2], &lossy, &tiling, &newer, &err);

@@ -55,7 +55,7 @@ static void take_options(struct wcodec_cursor *c, wcodec_encode_options *options
 static void round_trip(const uint8_t *data, size_t size, const wcodec_encode_options *options)
 {
     struct growing coded = {NULL, 0, 0};
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     wcodec_encode_report report;
     const wcodec_status status =
         wcodec_compress_memory(fuzz_context(), data, size, append, &coded, options, &report, &err);

@@ -70,7 +70,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct wcodec_source source;
     wcodec_source_memory(file, 8 + size + behind, &source);
     struct wcodec_safetensors *safetensors;
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     wcodec_status status =
         wcodec_safetensors_read(&source, &wcodec_default_allocator, &safetensors, &err);
     FUZZ_REQUIRE(status == WCODEC_OK || (status == WCODEC_ERROR_CORRUPT && err.text[0] != 0));

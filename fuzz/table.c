@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     const bool runs = kind / 3 % 2 == 1;
     const uint8_t *begin = cursor.at;
     struct wcodec_table table, again;
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     const wcodec_status status = wcodec_table_read(&cursor, profile, width, runs, &table, &err);
     if (status != WCODEC_OK) {
         FUZZ_REQUIRE(status == WCODEC_ERROR_CORRUPT && err.status == status && err.text[0] != 0);

@@ -100,7 +100,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     struct wcodec_cursor cursor = {data + 6, data + 6 + parameters};
     struct wcodec_tiling tiling;
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     wcodec_status status = wcodec_tiling_read(&cursor, tensor, &tiling, &err);
     if (status != WCODEC_OK) {
         FUZZ_REQUIRE(status == WCODEC_ERROR_CORRUPT && err.text[0] != 0);

@@ -155,6 +155,15 @@ bool app_context(struct app *app)
     return app->context != NULL;
 }
 
+wcodec_decode_options app_decode_options(struct app *app)
+{
+    wcodec_decode_options decode;
+    wcodec_decode_options_init(&decode);
+    decode.progress = progress_callback(&app->progress);
+    decode.skip_checks = app->options.no_checksum;
+    return decode;
+}
+
 bool app_all_backends(const struct app *app)
 {
     const struct options *o = &app->options;

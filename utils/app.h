@@ -39,6 +39,8 @@ bool app_context(struct app *app);
 /* One more, for that backend (NULL: the library's choice); the caller destroys it. NULL: reported.
  */
 wcodec_context *app_make_context(struct app *app, unsigned threads, const char *backend);
+/* How to decode, with the progress bar, and without checks where --no-checksum says so. */
+wcodec_decode_options app_decode_options(struct app *app);
 /* Is it --backend=all, which bench and test know? */
 bool app_all_backends(const struct app *app);
 

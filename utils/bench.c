@@ -195,9 +195,9 @@ static bool run_decode(void *opaque)
 {
     struct coder *c = opaque;
     const struct bench_class *class = c->class;
-    wcodec_decode_options decode = {.progress = progress_callback(&c->app->progress),
-                                    .skip_checks = c->skip_checks};
+    wcodec_decode_options decode = app_decode_options(c->app);
     wcodec_error err = {0};
+    decode.skip_checks = c->skip_checks;
     c->decoded_size = 0;
     if (class->opaque)
         return wcodec_reader_restore(c->reader, 0, keep_decoded, c, &decode, &err) == WCODEC_OK ||

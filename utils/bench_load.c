@@ -114,7 +114,7 @@ static bool fill_tensor(struct app *app, const char *name, const wcodec_reader *
 {
     wcodec_tensor_info info;
     wcodec_error err = {0};
-    wcodec_decode_options decode = {.progress = progress_callback(&app->progress)};
+    wcodec_decode_options decode = app_decode_options(app);
     wcodec_status status = wcodec_reader_tensor(reader, number, &info, &err);
     uint8_t *place = class->data + tensor->offset;
     if (status == WCODEC_OK && info.size == tensor->size) {
@@ -201,7 +201,7 @@ static bool load_opaque(struct app *app, const char *name, const wcodec_reader *
     if (!(class->data = app_alloc(app, name, size)))
         return false;
     struct sink sink = {.data = class->data, .size = size};
-    wcodec_decode_options decode = {.progress = progress_callback(&app->progress)};
+    wcodec_decode_options decode = app_decode_options(app);
     return wcodec_reader_restore(reader, 0, fill_sink, &sink, &decode, &err) == WCODEC_OK ||
            app_fail_status(app, name, &err);
 }

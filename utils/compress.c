@@ -63,7 +63,7 @@ static bool is_current(struct app *app, const char *path, const struct input *in
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) &&
         !(stat.st_dev == input->stat.st_dev && stat.st_ino == input->stat.st_ino) &&
         wcodec_reader_open_fd(app->context, fd, &reader, NULL) == WCODEC_OK) {
-        wcodec_decode_options decode = {.progress = progress_callback(&app->progress)};
+        wcodec_decode_options decode = app_decode_options(app);
         current = wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK &&
                   info.size == (uint64_t)input->stat.st_size &&
                   file_hash(app, input->fd, input->name, info.size, hash) &&

@@ -54,12 +54,6 @@ static struct output_attributes attributes_of(const struct input *input,
     return a;
 }
 
-static wcodec_decode_options decode_options(struct app *app)
-{
-    return (wcodec_decode_options){.progress = progress_callback(&app->progress),
-                                   .skip_checks = app->options.no_checksum};
-}
-
 /* Drop from `tensors` those that do not decode, each reported. */
 static void drop_damaged(struct app *app, const char *name, const wcodec_reader *reader,
                          uint64_t *tensors, size_t *count)
@@ -103,7 +97,7 @@ static bool write_partial(struct app *app, const struct input *input, const wcod
 static bool is_whole(struct app *app, const struct input *input, const wcodec_reader *reader)
 {
     wcodec_error err = {0};
-    wcodec_decode_options decode = decode_options(app);
+    wcodec_decode_options decode = app_decode_options(app);
     return wcodec_reader_test(reader, 0, 0, &decode, &err) == WCODEC_OK ||
            app_fail_status(app, input->name, &err);
 }
@@ -113,7 +107,7 @@ static bool write_whole(struct app *app, const struct input *input, const wcodec
 {
     wcodec_error err = {0};
     char size[32], rate[32];
-    wcodec_decode_options decode = decode_options(app);
+    wcodec_decode_options decode = app_decode_options(app);
     wcodec_status status = wcodec_reader_restore(reader, 0, output_write, output, &decode, &err);
     if (status != WCODEC_OK)
         return output_fail(app, output, input->name, &err);

@@ -23,8 +23,7 @@ void *partial_decode(struct app *app, const char *name, const wcodec_reader *rea
 {
     wcodec_tensor_info info;
     wcodec_error err = {0};
-    wcodec_decode_options decode = {.progress = progress_callback(&app->progress),
-                                    .skip_checks = app->options.no_checksum};
+    wcodec_decode_options decode = app_decode_options(app);
     wcodec_status status = wcodec_reader_tensor(reader, tensor, &info, &err);
     uint64_t bytes = status == WCODEC_OK ? size_of_rows(&info, rows) : 0;
     void *data = NULL;

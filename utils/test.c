@@ -51,7 +51,7 @@ static void test_on(struct app *app, struct json_list *list, const struct input 
     if (status == WCODEC_OK) {
         progress_start(&app->progress, input->name,
                        !app->options.quiet && !app->options.no_progress);
-        wcodec_decode_options decode = {.progress = progress_callback(&app->progress)};
+        wcodec_decode_options decode = app_decode_options(app);
         status = wcodec_reader_test(reader, 0, app->options.quick, &decode, &err);
         progress_end(&app->progress);
         if (status == WCODEC_OK && wcodec_reader_file(reader, 0, &file, NULL) == WCODEC_OK)

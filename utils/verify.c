@@ -139,7 +139,7 @@ static bool compare(struct app *app, const struct input *input, const wcodec_rea
                     struct comparison *c, struct result *result)
 {
     progress_start(&app->progress, input->name, !app->options.quiet && !app->options.no_progress);
-    wcodec_decode_options decode = {.progress = progress_callback(&app->progress)};
+    wcodec_decode_options decode = app_decode_options(app);
     wcodec_status status =
         wcodec_reader_restore(reader, 0, compare_bytes, c, &decode, &result->err);
     progress_end(&app->progress);

@@ -69,8 +69,7 @@ static void cpu_device_list(struct wcodec_backend_state *state, unsigned i,
     *listing = (struct wcodec_device_listing){
         .kind = WCODEC_DEVICE_CPU,
         .capabilities = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY |
-                        WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY,
-        .node = -1};
+                        WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
     read_model_name(listing->name, sizeof listing->name);
     snprintf(listing->driver, sizeof listing->driver, "%s",
              wcodec_cpu_level_name(state->dsp.level));
@@ -288,7 +287,7 @@ static wcodec_status cpu_fill(struct wcodec_queue *queue, struct wcodec_memory *
 }
 
 const struct wcodec_backend wcodec_backend_cpu = {
-    .abi = WCODEC_BACKEND_ABI,
+    WCODEC_BACKEND_HEAD,
     .name = "cpu",
     .open = cpu_open,
     .close = cpu_close,

@@ -107,23 +107,6 @@ static int capability(const struct wcodec_backend_state *s, cu_device device)
     return 10 * attribute(s, device, CU_ATTRIBUTE_MAJOR) + attribute(s, device, CU_ATTRIBUTE_MINOR);
 }
 
-static int32_t numa_node(const struct wcodec_backend_state *s, cu_device device)
-{
-    char path[96];
-    int node = -1;
-    snprintf(path, sizeof path, "/sys/bus/pci/devices/%04x:%02x:%02x.0/numa_node",
-             (unsigned)attribute(s, device, CU_ATTRIBUTE_PCI_DOMAIN),
-             (unsigned)attribute(s, device, CU_ATTRIBUTE_PCI_BUS),
-             (unsigned)attribute(s, device, CU_ATTRIBUTE_PCI_DEVICE));
-    FILE *file = fopen(path, "re");
-    if (file == NULL)
-        return -1;
-    if (fscanf(file, "%d", &node) != 1)
-        node = -1;
-    fclose(file);
-    return node;
-}
-
 static void cuda_device_list(struct wcodec_backend_state *s, unsigned i,
                              struct wcodec_device_listing *listing)
 {
@@ -131,9 +114,7 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i,
     size_t memory = 0;
     *listing = (struct wcodec_device_listing){
         .kind = WCODEC_DEVICE_GPU,
-        .node = -1,
-        .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADOPT_MEMORY |
-                        WCODEC_DEVICE_ADOPT_QUEUE | WCODEC_DEVICE_COPY_OVERLAP |
+        .capabilities = WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE |
                         WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
     if (s->driver.device_get(&device, (int)i) != 0) {
         snprintf(listing->reason, sizeof listing->reason, "the driver does not give device %u", i);
@@ -145,7 +126,6 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i,
     const int of = capability(s, device);
     snprintf(listing->driver, sizeof listing->driver, "CUDA %d.%d, compute capability %d.%d",
              s->version / 1000, s->version % 1000 / 10, of / 10, of % 10);
-    listing->node = numa_node(s, device);
     if (of < 75)
         snprintf(listing->reason, sizeof listing->reason, "compute capability %d.%d, 7.5 is needed",
                  of / 10, of % 10);
@@ -575,7 +555,7 @@ static wcodec_status cuda_fill(struct wcodec_queue *q, struct wcodec_memory *to,
 }
 
 WCODEC_API const struct wcodec_backend wcodec_backend_cuda = {
-    .abi = WCODEC_BACKEND_ABI,
+    WCODEC_BACKEND_HEAD,
     .name = "cuda",
     .open = cuda_open,
     .close = cuda_close,

@@ -161,9 +161,7 @@ static void fake_device_list(struct wcodec_backend_state *state, unsigned i,
         .driver = "fake 1.0",
         .memory = 1 << 20,
         .kind = WCODEC_DEVICE_GPU,
-        .node = -1,
-        .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADDRESSES |
-                        WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
+        .capabilities = WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
     if (!is_mode("noadopt"))
         listing->capabilities |= WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE;
     snprintf(listing->name, sizeof listing->name, "Fake %u", i);
@@ -520,7 +518,7 @@ static void fake_batch_destroy(struct wcodec_batch *batch)
 }
 
 const struct wcodec_backend wcodec_backend_fake = {
-    .abi = WCODEC_BACKEND_ABI,
+    WCODEC_BACKEND_HEAD,
     .name = "fake",
     .open = fake_open,
     .close = fake_close,

@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* A check-only plugin of another version: after the number nothing is what this version expects. */
-#include <wcodec/base.h>
+#include "backends/backend.h"
 
 struct other_backend {
     uint32_t abi;
@@ -10,4 +10,4 @@ struct other_backend {
 };
 
 WCODEC_API extern const struct other_backend wcodec_backend_fakeabi;
-const struct other_backend wcodec_backend_fakeabi = {0x01020304, {~0u, ~0u, ~0u}};
+const struct other_backend wcodec_backend_fakeabi = {WCODEC_BACKEND_ABI + 1, {~0u, ~0u, ~0u}};

@@ -14,4 +14,4 @@ static wcodec_status missing_open(const struct wcodec_host *host,
 }
 
 const struct wcodec_backend wcodec_backend_fakemissing = {
-    .abi = WCODEC_BACKEND_ABI, .name = "fakemissing", .open = missing_open};
+    WCODEC_BACKEND_HEAD, .name = "fakemissing", .open = missing_open};

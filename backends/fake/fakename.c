@@ -5,4 +5,4 @@
 #include "backends/backend.h"
 
 WCODEC_API extern const struct wcodec_backend wcodec_backend_fakename;
-const struct wcodec_backend wcodec_backend_fakename = {.abi = WCODEC_BACKEND_ABI, .name = "cuda"};
+const struct wcodec_backend wcodec_backend_fakename = {WCODEC_BACKEND_HEAD, .name = "cuda"};

@@ -8,4 +8,4 @@ WCODEC_API extern const struct wcodec_backend wcodec_backend_fakeundefined;
 extern void wcodec_fake_function_of_nobody(struct wcodec_backend_state *state);
 
 const struct wcodec_backend wcodec_backend_fakeundefined = {
-    .abi = WCODEC_BACKEND_ABI, .name = "fakeundefined", .close = wcodec_fake_function_of_nobody};
+    WCODEC_BACKEND_HEAD, .name = "fakeundefined", .close = wcodec_fake_function_of_nobody};

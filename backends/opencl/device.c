@@ -107,19 +107,16 @@ void wcodec_opencl_device_list(struct wcodec_backend_state *s, unsigned i,
     cl_ulong memory = 0;
     *listing = (struct wcodec_device_listing){
         .kind = WCODEC_DEVICE_OTHER,
-        .node = -1,
-        .capabilities = WCODEC_DEVICE_ASYNCHRONOUS | WCODEC_DEVICE_ADOPT_MEMORY |
-                        WCODEC_DEVICE_ADOPT_QUEUE | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
+        .capabilities = WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE |
+                        WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
     if (i >= s->count) {
         snprintf(listing->reason, sizeof listing->reason, "there is no such device");
         return;
     }
-    if (s->places[i].type == CL_DEVICE_TYPE_GPU) {
+    if (s->places[i].type == CL_DEVICE_TYPE_GPU)
         listing->kind = WCODEC_DEVICE_GPU;
-        listing->capabilities |= WCODEC_DEVICE_COPY_OVERLAP;
-    } else if (s->places[i].type == CL_DEVICE_TYPE_CPU) {
+    else if (s->places[i].type == CL_DEVICE_TYPE_CPU)
         listing->kind = WCODEC_DEVICE_CPU;
-    }
     get_text(s, i, CL_DEVICE_NAME, listing->name, sizeof listing->name);
     if (listing->name[0] == '\0')
         snprintf(listing->name, sizeof listing->name, "OpenCL device");

@@ -309,7 +309,7 @@ static wcodec_status fill(struct wcodec_queue *q, struct wcodec_memory *to, uint
 }
 
 WCODEC_API const struct wcodec_backend wcodec_backend_opencl = {
-    .abi = WCODEC_BACKEND_ABI,
+    WCODEC_BACKEND_HEAD,
     .name = "opencl",
     .open = wcodec_opencl_open,
     .close = wcodec_opencl_close,

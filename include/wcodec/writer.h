@@ -1,5 +1,27 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
+
+/**
+ * Writing: compress files, or make a .wcodec file of tensors in memory.
+ *
+ * A file:
+ *
+ *     wcodec_encode_options options;
+ *     wcodec_encode_report report;
+ *     wcodec_encode_options_init(&options);
+ *     options.level = 9;
+ *     status = wcodec_compress_path(context, "model.safetensors", "model.safetensors.wcodec",
+ *                                   &options, &report, &err);
+ *
+ * Tensors in memory (examples/compress-tensors.c is a whole program):
+ *
+ *     wcodec_writer *writer = NULL;
+ *     status = wcodec_writer_create(context, write, file, NULL, &writer, &err);
+ *     for each tensor: wcodec_writer_declare(writer, name, dtype, shape, rank, &err);
+ *     for each tensor: wcodec_writer_data(writer, data, size, &err);
+ *     wcodec_writer_finish(writer, &report, &err);
+ *     wcodec_writer_destroy(writer);
+ */
 #ifndef WCODEC_WRITER_H
 #define WCODEC_WRITER_H
 
@@ -9,91 +31,128 @@
 extern "C" {
 #endif
 
+/** What the size of tiles is chosen for. */
 typedef enum wcodec_tune {
-    WCODEC_TUNE_SIZE = 0,   /**< tile size by the size of the tensor */
-    WCODEC_TUNE_LATENCY = 1 /**< small tiles: one tensor alone fills a large GPU */
+    /** Tiles grow with the tensor: the smallest file. */
+    WCODEC_TUNE_SIZE = 0,
+    /** Small tiles: one tensor alone occupies a large GPU. */
+    WCODEC_TUNE_LATENCY = 1
 } wcodec_tune;
 
+/** How fields are coded by rANS: what a symbol is, and how precise frequencies are. */
 typedef enum wcodec_profile {
+    /** By counted cost, field by field. */
     WCODEC_PROFILE_AUTO = 0,
+    /** A symbol stands for the fields of two neighbouring elements, which must lie in a window of
+     * 16 values; frequencies add up to 2^12. */
     WCODEC_PROFILE_PAIRS = 1,
+    /** A symbol is one field; frequencies add up to 2^12. */
     WCODEC_PROFILE_P12 = 2,
+    /** A symbol is one field; frequencies add up to 2^8. Its small tables can change from run to
+     * run, and decode fastest. */
     WCODEC_PROFILE_P8 = 3
 } wcodec_profile;
 
 /** How elements are predicted from their neighbours in blocks of 16 x 16 of the tensor as a matrix
- * (rows of the last dimension). Only elements of 8 and 16 bits are. */
+ * (rows of the last dimension). Only elements of 8 and 16 bits are. A predictor that is named here
+ * is used for every tensor that can be predicted and does not get larger by it. */
 typedef enum wcodec_predict {
-    WCODEC_PREDICT_AUTO = 0, /**< by counted cost: each block by what suits it best, where the
-                                tensor gets smaller by that */
-    WCODEC_PREDICT_NONE = 1, /**< no tensor */
-    WCODEC_PREDICT_LEFT =
-        2, /**< this and those below: every tensor that can be and is not larger then than it was */
+    /** By counted cost: each block by what suits it best, where the tensor gets smaller by that. */
+    WCODEC_PREDICT_AUTO = 0,
+    /** No tensor is predicted. */
+    WCODEC_PREDICT_NONE = 1,
+    /** By the element to the left. */
+    WCODEC_PREDICT_LEFT = 2,
+    /** By the element above. */
     WCODEC_PREDICT_TOP = 3,
-    WCODEC_PREDICT_AVERAGE = 4, /**< of left and top */
-    WCODEC_PREDICT_PLANAR = 5,  /**< left + top - topleft */
-    WCODEC_PREDICT_PAETH = 6,   /**< that of left, top and topleft which is nearest to planar */
-    WCODEC_PREDICT_WHT = 7 /**< no prediction: a reversible Walsh-Hadamard transform; AUTO tries it
-                              from level 7 on */
+    /** By the average of left and top. */
+    WCODEC_PREDICT_AVERAGE = 4,
+    /** By left + top - topleft. */
+    WCODEC_PREDICT_PLANAR = 5,
+    /** By that of left, top and topleft which is nearest to left + top - topleft. */
+    WCODEC_PREDICT_PAETH = 6,
+    /** No prediction: a reversible Walsh-Hadamard transform. AUTO tries it from level 7 on. */
+    WCODEC_PREDICT_WHT = 7
 } wcodec_predict;
 
 /** What coding with loss shall reach. Tensors of bf16, f16 and f32 are then approximated: each by
  * itself keeps to the target. */
 typedef enum wcodec_lossy_target {
-    WCODEC_LOSSY_NONE = 0, /**< no loss */
-    WCODEC_LOSSY_SNR = 1,  /**< at least so many decibels between the squares of a tensor's elements
-                              and those of its errors */
-    WCODEC_LOSSY_ERROR = 2, /**< no error larger than this */
-    WCODEC_LOSSY_BITS = 3   /**< at most so many bits an element, tables and all else included, with
-                               as little error as they allow */
+    /** No loss. */
+    WCODEC_LOSSY_NONE = 0,
+    /** At least so many decibels between the squares of a tensor's elements and those of its
+     * errors. */
+    WCODEC_LOSSY_SNR = 1,
+    /** No absolute error larger than this. */
+    WCODEC_LOSSY_ERROR = 2,
+    /** At most so many bits an element, tables and all else included, with as little error as they
+     * allow. */
+    WCODEC_LOSSY_BITS = 3
 } wcodec_lossy_target;
 
+/** What the steps of the quantiser are in proportion to. */
 typedef enum wcodec_lossy_scaling {
-    WCODEC_LOSSY_SCALE_TENSOR =
-        0, /**< one step for all of a tensor: the least mean squared error */
-    WCODEC_LOSSY_SCALE_ROW =
-        1 /**< one for each row (of the last dimension), in proportion to its root mean square: rows
-             are equally exact by ratio. Not for WCODEC_LOSSY_ERROR */
+    /** One step for all of a tensor: the least mean squared error. */
+    WCODEC_LOSSY_SCALE_TENSOR = 0,
+    /** One for each row (of the last dimension), in proportion to its root mean square: rows are
+     * equally exact by ratio. Not for WCODEC_LOSSY_ERROR. */
+    WCODEC_LOSSY_SCALE_ROW = 1
 } wcodec_lossy_scaling;
 
-/** How to compress. Fill with wcodec_encode_options_init(), then change what matters. Strings and
- * lists are copied where they are needed after the call returns. New fields are added at the end,
- * and 0 stands for their default. */
+/** How to compress: fill with wcodec_encode_options_init(), then change what matters. It grows at
+ * its end (wcodec/base.h). Strings and lists are copied where they are needed after the call
+ * returns. Where a pointer to it is taken, NULL stands for the defaults. */
 typedef struct wcodec_encode_options {
+    /** Set by wcodec_encode_options_init(). */
     size_t struct_size;
-    int level; /**< 1 (fast) to 9 (small); default 3 */
+    /** 1 (fast) to 9 (small). Default 3. */
+    int level;
+    /** Default WCODEC_TUNE_SIZE. */
     wcodec_tune tune;
-    unsigned tile_log2;     /**< 12 to 16; 0: by tune */
-    wcodec_profile profile; /**< a preference: used wherever the data allows it */
-    int raw;                /**< not 0: treat the input as opaque bytes without a look */
-    int strict; /**< not 0: an input that ought to be safetensors and is not is WCODEC_ERROR_CORRUPT
-                   instead of opaque */
-    int no_verify;              /**< not 0: do not decode and compare what was coded */
-    const char *const *include; /**< NULL, or a NULL-terminated list of patterns (fnmatch): only
-                                   tensors that match one are coded as weights */
-    const char *const *exclude; /**< NULL, or such a list: tensors that match one are stored in
-                                   chunks; with `lossy`, they are coded as weights without loss */
-    const char
-        *name; /**< base name of the original to note in the file; NULL: none (or from the path) */
-    uint32_t mode; /**< permission bits to note; 0: none */
-    int64_t mtime; /**< seconds since 1970 to note; -1: none */
+    /** Binary logarithm of the elements of a tile: 12 to 16. 0: by `tune`. */
+    unsigned tile_log2;
+    /** A preference: used wherever the data allows it. Default WCODEC_PROFILE_AUTO. */
+    wcodec_profile profile;
+    /** Not 0: treat the input as opaque bytes without a look. Default 0. */
+    int raw;
+    /** Not 0: an input that ought to be safetensors and is not is WCODEC_ERROR_CORRUPT instead of
+     * opaque. Default 0. */
+    int strict;
+    /** Not 0: do not decode and compare what was coded. Default 0. */
+    int no_verify;
+    /** NULL, or a NULL-terminated list of patterns (fnmatch()): only tensors whose names match one
+     * are coded as weights. */
+    const char *const *include;
+    /** NULL, or such a list: tensors whose names match one are stored in chunks; with `lossy`, they
+     * are coded as weights without loss. */
+    const char *const *exclude;
+    /** Base name of the original to note in the file; NULL: none, or that of the path. */
+    const char *name;
+    /** Permission bits to note, 0 to 07777; 0: none, or those of the path. */
+    uint32_t mode;
+    /** Seconds since 1970 to note; -1: none, or those of the path. Default -1. */
+    int64_t mtime;
+    /** In bytes of the original. Default: none. */
     wcodec_progress progress;
+    /** Default WCODEC_PREDICT_AUTO. */
     wcodec_predict predict;
-    /** Off unless asked for. Tensors stay lossless, as if this were off, whose names `exclude`
+    /** Default WCODEC_LOSSY_NONE. Tensors stay lossless, as if this were off, whose names `exclude`
      * matches or `include` does not; of other types, with NaN or infinite numbers, of few elements;
      * for which no step gives what is asked for; and where that takes no more bytes. Which ones,
      * and why, is logged. The file then says which tensors have which error; its hash is that of
      * the approximated file. */
     wcodec_lossy_target lossy;
+    /** Default WCODEC_LOSSY_SCALE_TENSOR. */
     wcodec_lossy_scaling lossy_scale;
-    double lossy_value; /**< decibels, 0 to 200; error, 2^-126 to 2^126; or bits, 0.01 to 32 */
+    /** By `lossy`: decibels, 0 to 200; the error, 2^-126 to 2^126; or bits an element, 0.01 to
+     * 32. */
+    double lossy_value;
 } wcodec_encode_options;
 
-/** Set the `size` bytes at options to the defaults; size is the caller's
- * sizeof(wcodec_encode_options), so that a newer library leaves alone what an older caller does not
- * have. */
+/** What wcodec_encode_options_init() calls: as wcodec_options_init_size(). */
 WCODEC_API void wcodec_encode_options_init_size(wcodec_encode_options *options, size_t size);
 
+/** Set all members to their defaults. */
 static inline void wcodec_encode_options_init(wcodec_encode_options *options)
 {
     wcodec_encode_options_init_size(options, sizeof *options);
@@ -101,36 +160,51 @@ static inline void wcodec_encode_options_init(wcodec_encode_options *options)
 
 /** What compressing gave. */
 typedef struct wcodec_encode_report {
-    uint64_t size;       /**< bytes read */
-    uint64_t coded_size; /**< bytes written */
+    /** Bytes read: of the original, or of the safetensors file that a writer's tensors make. */
+    uint64_t size;
+    /** Bytes written. */
+    uint64_t coded_size;
+    /** Tensors in it. */
     uint64_t tensors;
+    /** Of them: those equal to an earlier one, of which nothing is stored. */
     uint64_t aliases;
-    int safetensors;    /**< 0: stored as opaque bytes */
-    char note[256];     /**< why it is opaque, one line; empty otherwise */
-    uint8_t xxh128[16]; /**< XXH3-128 of the original, canonical order; with approximated tensors,
-                           of the file that restoring gives */
-    uint64_t lossy;     /**< tensors that are approximated */
+    /** Not 0: a safetensors file; 0: stored as opaque bytes. */
+    int safetensors;
+    /** Why it is opaque, one line, escaped like wcodec_error's; empty otherwise. */
+    char note[256];
+    /** XXH3-128 of the original in canonical order (most significant byte first); with approximated
+     * tensors, of the file that restoring gives. */
+    uint8_t xxh128[16];
+    /** Tensors that are approximated. */
+    uint64_t lossy;
+    /** 0. */
+    uint64_t reserved[8];
 } wcodec_encode_report;
 
-/** Compress the regular file `fd` (read with pread from offset 0) and write the container through
- * `write`, front to back. A safetensors file becomes tensors, anything else one opaque blob. If the
- * file changes while it is read, WCODEC_ERROR_IO. The output depends on the input and options only,
- * never on the number of threads. Memory: at most about twice the largest tensor (three times if it
- * is predicted, five times with loss), 16 times the header and 64 MiB. `report` may be NULL.
- * Returns WCODEC_OK, _USAGE, _MEMORY, _IO, _CORRUPT (strict only), _LIMIT, _CANCELLED. */
+/** Compress the regular file `fd` (read with pread() from offset 0; it stays the caller's) and
+ * write the container through `write`, front to back. A safetensors file becomes tensors, anything
+ * else one opaque blob. If the file changes while it is read, WCODEC_ERROR_IO. On failure, what was
+ * written is no valid file. The output depends on the input and options only, never on the number
+ * of threads. `options` and `report` may be NULL. Thread-safe.
+ *
+ * Memory: at most about twice the largest tensor (three times if it is predicted, five times with
+ * loss), 16 times the header and 64 MiB.
+ *
+ * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO, WCODEC_ERROR_CORRUPT
+ * (with `strict` only), WCODEC_ERROR_LIMIT, WCODEC_ERROR_CANCELLED. */
 WCODEC_API wcodec_status wcodec_compress_fd(wcodec_context *context, int fd, wcodec_write_fn write,
                                             void *opaque, const wcodec_encode_options *options,
                                             wcodec_encode_report *report, wcodec_error *err);
 
-/** The same from memory. */
+/** The same from `size` bytes of memory, which must not change meanwhile. */
 WCODEC_API wcodec_status wcodec_compress_memory(wcodec_context *context, const void *data,
                                                 size_t size, wcodec_write_fn write, void *opaque,
                                                 const wcodec_encode_options *options,
                                                 wcodec_encode_report *report, wcodec_error *err);
 
 /** Compress the file `path` to the file `out_path` safely: written to a temporary file beside it,
- * synced, then renamed; an existing `out_path` stays untouched until then. WCODEC_ERROR_USAGE if
- * both are the same file. */
+ * synced, then renamed; an existing `out_path` stays untouched until then, and on failure.
+ * WCODEC_ERROR_USAGE if both are the same file. Else as wcodec_compress_fd(). */
 WCODEC_API wcodec_status wcodec_compress_path(wcodec_context *context, const char *path,
                                               const char *out_path,
                                               const wcodec_encode_options *options,
@@ -138,39 +212,45 @@ WCODEC_API wcodec_status wcodec_compress_path(wcodec_context *context, const cha
 
 /** A writer makes a container from tensors in the caller's memory. It restores to a safetensors
  * file: declare all tensors, then write their data in the same order, then finish. One thread at a
- * time. */
+ * time. After a failure that wrote or coded something it only takes wcodec_writer_destroy(). */
 typedef struct wcodec_writer wcodec_writer;
 
 /** Start a container that goes out through `write`. Nothing is written before all tensors are
- * declared. */
+ * declared. `options` may be NULL; `raw` and `strict` have no meaning here. *writer belongs to the
+ * caller, who ends it by wcodec_writer_destroy() before the context. Returns WCODEC_OK,
+ * WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY. */
 WCODEC_API wcodec_status wcodec_writer_create(wcodec_context *context, wcodec_write_fn write,
                                               void *opaque, const wcodec_encode_options *options,
                                               wcodec_writer **writer, wcodec_error *err);
 
-/** Add a `__metadata__` pair; copied. Before the first data only. WCODEC_ERROR_USAGE if the key is
- * there already. */
+/** Add a `__metadata__` pair; copied. Before the first data only. Returns WCODEC_OK,
+ * WCODEC_ERROR_USAGE (too late, no UTF-8, or a key that is there already), WCODEC_ERROR_MEMORY. */
 WCODEC_API wcodec_status wcodec_writer_metadata(wcodec_writer *writer, const char *key,
                                                 const char *value, wcodec_error *err);
 
-/** Declare the next tensor; name and shape are copied. Before the first data only. Its bytes
- * (product(shape) * bits / 8) must be whole. WCODEC_ERROR_USAGE for a name used before, or a dtype
- * that is none. */
+/** Declare the next tensor; name and shape (`rank` dimensions, at most 255, slowest first) are
+ * copied. Before the first data only. Its bytes (product(shape) * bits / 8) must be whole. Returns
+ * WCODEC_OK, WCODEC_ERROR_USAGE (too late, a name used before, a dtype that is none, a shape that
+ * makes no whole bytes), WCODEC_ERROR_MEMORY. */
 WCODEC_API wcodec_status wcodec_writer_declare(wcodec_writer *writer, const char *name,
                                                wcodec_dtype dtype, const uint64_t *shape,
                                                unsigned rank, wcodec_error *err);
 
-/** Compress the data of the next tensor in the order of declaration; `size` must be its bytes.
- * `data` is free again on return. Small tensors are gathered, and what is compressed is written
- * while the next one is: so an error may be told by a later call, or by wcodec_writer_finish(). */
+/** Compress the data of the next tensor in the order of declaration, little-endian; `size` must be
+ * its bytes. `data` is free again on return. Small tensors are gathered, and what is compressed is
+ * written while the next one is: so an error may be reported by a later call, or by
+ * wcodec_writer_finish(). Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY,
+ * WCODEC_ERROR_IO, WCODEC_ERROR_LIMIT, WCODEC_ERROR_CANCELLED. */
 WCODEC_API wcodec_status wcodec_writer_data(wcodec_writer *writer, const void *data, size_t size,
                                             wcodec_error *err);
 
 /** Write the index and the tail. WCODEC_ERROR_USAGE if data is missing. The writer can only be
- * destroyed after it. `report` may be NULL. */
+ * destroyed after it. `report` may be NULL. Returns what wcodec_writer_data() does. */
 WCODEC_API wcodec_status wcodec_writer_finish(wcodec_writer *writer, wcodec_encode_report *report,
                                               wcodec_error *err);
 
-/** Free; without a finish before, what was written is no valid file. NULL is ignored. */
+/** Free; without a finish before, what was written is no valid file. NULL is ignored. Never
+ * fails. */
 WCODEC_API void wcodec_writer_destroy(wcodec_writer *writer);
 
 #ifdef __cplusplus

@@ -8,45 +8,30 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include "core/options.h"
 #include "sched/pool.h"
 #include "sched/quota.h"
 #include "sched/topology.h"
 #include <stdatomic.h>
 #include <unistd.h>
 
-enum {
-    /* Size of wcodec_options in version 0.1: what every caller has at least. */
-    OPTIONS_SIZE_0_1 = offsetof(wcodec_options, limits) + sizeof(wcodec_limits)
-};
-
 void wcodec_options_init_size(wcodec_options *options, size_t size)
 {
-    if (options == NULL || size < sizeof options->struct_size)
-        return;
-    memset(options, 0, size);
-    options->struct_size = size;
+    const wcodec_options defaults = {0};
+    wcodec_options_set(options, size, &defaults, sizeof defaults);
 }
 
-/* Take over what the caller's version of the structure has. What this version does not know must be
- * 0. */
-static wcodec_status read_options(const wcodec_options *from, wcodec_options *options,
-                                  wcodec_error *err)
+static wcodec_status check_reserved(const wcodec_options *o, wcodec_error *err)
 {
-    wcodec_options_init(options);
-    if (from == NULL)
-        return WCODEC_OK;
-    size_t size = from->struct_size;
-    if (size < OPTIONS_SIZE_0_1)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                           "options.struct_size is %zu: use wcodec_options_init()", size);
-    for (size_t i = sizeof *options; i < size; i++)
-        if (((const unsigned char *)from)[i] != 0)
-            return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                               "the options hold a setting that wcodec %s does not know (byte %zu)",
-                               wcodec_version_string(), i);
-    memcpy(options, from, size < sizeof *options ? size : sizeof *options);
-    options->struct_size = sizeof *options;
-    return WCODEC_OK;
+    wcodec_status status = wcodec_reserved_check(
+        o->allocator.reserved, sizeof o->allocator.reserved, "options' allocator", err);
+    if (status == WCODEC_OK)
+        status = wcodec_reserved_check(o->executor.reserved, sizeof o->executor.reserved,
+                                       "options' executor", err);
+    if (status == WCODEC_OK)
+        status = wcodec_reserved_check(o->limits.reserved, sizeof o->limits.reserved,
+                                       "options' limits", err);
+    return status;
 }
 
 static wcodec_status check_options(const wcodec_options *o, wcodec_error *err)
@@ -69,7 +54,7 @@ static wcodec_status check_options(const wcodec_options *o, wcodec_error *err)
     if ((unsigned)o->log_level > WCODEC_LOG_DEBUG)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "options.log_level is %u: expected 0 to %d",
                            (unsigned)o->log_level, WCODEC_LOG_DEBUG);
-    return WCODEC_OK;
+    return check_reserved(o, err);
 }
 
 static void set_limits(wcodec_limits *limits)
@@ -113,9 +98,9 @@ wcodec_status wcodec_context_create(const wcodec_options *options, wcodec_contex
 {
     if (context == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "context is NULL");
-    wcodec_options o;
+    wcodec_options o = {0};
     struct wcodec_conf conf;
-    wcodec_status status = read_options(options, &o, err);
+    wcodec_status status = wcodec_options_take(options, &o, sizeof o, "wcodec_options_init", err);
     if (status == WCODEC_OK)
         status = check_options(&o, err);
     if (status == WCODEC_OK)

@@ -102,6 +102,7 @@ wcodec_status wcodec_fail(wcodec_error *err, wcodec_status status, const char *f
         text[0] = '\0';
     va_end(arguments);
     err->status = status;
+    memset(err->reserved, 0, sizeof err->reserved);
     put_escaped(err->text, text[0] ? text : wcodec_status_string(status));
     return status;
 }

@@ -23,8 +23,8 @@ static void default_release(void *opaque, void *memory)
     free(memory);
 }
 
-const wcodec_allocator wcodec_default_allocator = {default_allocate, default_reallocate,
-                                                   default_release, NULL};
+const wcodec_allocator wcodec_default_allocator = {
+    .allocate = default_allocate, .reallocate = default_reallocate, .release = default_release};
 
 /* Pointer differences within a larger object would overflow: such a request is as good as out of
  * memory. */

@@ -222,7 +222,7 @@ static wcodec_status mark_queue(const struct wcodec_load_request *q, struct wcod
 {
     const struct wcodec_backend *b = q->device->backend;
     struct wcodec_queue *queue;
-    wcodec_status status = b->queue_adopt(q->device->device, q->queue, &queue, err);
+    wcodec_status status = b->queue_adopt(q->device->device, q->options.queue, &queue, err);
     if (status == WCODEC_OK) {
         status = b->event_record(queue, event, err);
         b->queue_destroy(queue);
@@ -236,7 +236,7 @@ static wcodec_status run_marked(struct loading *l, wcodec_error *err)
 {
     const struct wcodec_load_request *q = l->work.request;
     l->cursor = (struct wcodec_load_cursor){.request = q};
-    wcodec_status status = q->use_queue ? mark_queue(q, &l->work.after, err) : WCODEC_OK;
+    wcodec_status status = q->options.use_queue ? mark_queue(q, &l->work.after, err) : WCODEC_OK;
     if (status == WCODEC_OK)
         status = run_slots(l, err);
     if (l->work.after != NULL)
@@ -254,7 +254,7 @@ static wcodec_status run_anyhow(struct loading *l, wcodec_error *err)
     if (status == WCODEC_ERROR_DEVICE && !atomic_load(&q->device->lost)) {
         struct wcodec_opened *device = q->device;
         wcodec_backends_lose(q->context, device, error.text);
-        if (device->cpu_allowed && q->adopted_count == 0 && !q->use_queue) {
+        if (device->cpu_allowed && q->adopted_count == 0 && !q->options.use_queue) {
             l->slot_count = 0;
             status = wcodec_load_request_to_cpu(q, &error);
             if (status == WCODEC_OK)
@@ -318,7 +318,7 @@ wcodec_status wcodec_load(const wcodec_reader *reader, const wcodec_load_item *i
         return status;
     status = init(&l, &request, err);
     if (status == WCODEC_OK) {
-        status = run(&l, options != NULL ? &options->progress : NULL, report_to, err);
+        status = run(&l, &request.options.progress, report_to, err);
         end(&l);
     }
     wcodec_load_request_free(&request);
@@ -328,9 +328,6 @@ wcodec_status wcodec_load(const wcodec_reader *reader, const wcodec_load_item *i
 struct wcodec_loading {
     struct wcodec_load_request request;
     struct loading loading;
-    wcodec_progress progress;
-    wcodec_load_done_fn done;
-    void *done_opaque;
     pthread_t thread;
     pthread_mutex_t lock;
     pthread_cond_t changed;
@@ -343,11 +340,12 @@ struct wcodec_loading {
 static void *run_loading(void *argument)
 {
     wcodec_loading *l = argument;
+    const wcodec_load_options *options = &l->request.options;
     wcodec_error error = {0};
     wcodec_load_report made = {0};
-    wcodec_status status = run(&l->loading, &l->progress, &made, &error);
-    if (l->done != NULL)
-        l->done(l->done_opaque, status, &error, &made);
+    wcodec_status status = run(&l->loading, &options->progress, &made, &error);
+    if (options->done != NULL)
+        options->done(options->done_opaque, status, &error, &made);
     pthread_mutex_lock(&l->lock);
     l->status = status;
     l->error = error;
@@ -398,11 +396,6 @@ wcodec_status wcodec_load_start(const wcodec_reader *reader, const wcodec_load_i
     if (status != WCODEC_OK) {
         wcodec_free(&reader->context->allocator, l);
         return status;
-    }
-    if (options != NULL) {
-        l->progress = options->progress;
-        l->done = options->done;
-        l->done_opaque = options->done_opaque;
     }
     status = init_loading(l, err);
     bool initialized = status == WCODEC_OK;

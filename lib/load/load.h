@@ -40,10 +40,9 @@ struct wcodec_load_request {
     struct wcodec_memory **adopted;
     uint64_t bytes;
     unsigned streams;
-    uint64_t slot_bytes;    /* of coded bytes that a piece has, about */
-    uint64_t scratch_bytes; /* of decoded bytes that do not go to their place at once */
-    bool use_queue;
-    uint64_t queue;
+    uint64_t slot_bytes;         /* of coded bytes that a piece has, about */
+    uint64_t scratch_bytes;      /* of decoded bytes that do not go to their place at once */
+    wcodec_load_options options; /* as far as the caller has them; the others are the defaults */
 };
 
 /* Make a request of the caller's items: each is found to be right, and its memory is taken over. */

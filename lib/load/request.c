@@ -4,6 +4,7 @@
 /* From the caller's items to ranges of entries with places. */
 #include "core/error.h"
 #include "core/memory.h"
+#include "core/options.h"
 #include "load/load.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -15,30 +16,20 @@
 
 void wcodec_load_options_init_size(wcodec_load_options *options, size_t size)
 {
-    if (options == NULL ||
-        size < offsetof(wcodec_load_options, done_opaque) + sizeof options->done_opaque)
-        return;
-    memset(options, 0, size);
-    options->struct_size = size;
+    const wcodec_load_options defaults = {0};
+    wcodec_options_set(options, size, &defaults, sizeof defaults);
 }
 
 static wcodec_status read_options(const wcodec_load_options *from, wcodec_load_options *options,
                                   wcodec_error *err)
 {
-    wcodec_load_options_init(options);
-    if (from == NULL)
-        return WCODEC_OK;
-    if (from->struct_size <
-        offsetof(wcodec_load_options, done_opaque) + sizeof options->done_opaque)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                           "the options' struct_size is %zu: use wcodec_load_options_init()",
-                           from->struct_size);
-    for (size_t i = sizeof *options; i < from->struct_size; i++)
-        if (((const unsigned char *)from)[i] != 0)
-            return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                               "the options hold a setting that wcodec %s does not know (byte %zu)",
-                               wcodec_version_string(), i);
-    memcpy(options, from, sizeof *options);
+    *options = (wcodec_load_options){0};
+    wcodec_status status =
+        wcodec_options_take(from, options, sizeof *options, "wcodec_load_options_init", err);
+    if (status == WCODEC_OK)
+        status = wcodec_progress_check(&options->progress, err);
+    if (status != WCODEC_OK)
+        return status;
     if (options->streams > WCODEC_LOAD_STREAMS_MAX)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "%u streams, expected at most %d",
                            options->streams, WCODEC_LOAD_STREAMS_MAX);
@@ -81,6 +72,10 @@ static void set_sizes(struct wcodec_load_request *r, const wcodec_load_options *
 static wcodec_status find_range(const wcodec_reader *reader, const wcodec_load_item *item,
                                 struct wcodec_load_range *range, wcodec_error *err)
 {
+    wcodec_status status =
+        wcodec_reserved_check(item->reserved, sizeof item->reserved, "load item", err);
+    if (status != WCODEC_OK)
+        return status;
     if (item->tensor >= reader->tensor_count)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "there is no tensor number %" PRIu64 ", there are %" PRIu64,
@@ -91,7 +86,6 @@ static wcodec_status find_range(const wcodec_reader *reader, const wcodec_load_i
     uint64_t rows = e->rank > 0 ? e->shape[0] : 1, begin = 0, end = e->size;
     *range = (struct wcodec_load_range){
         .shard = shard, .named = e, .entry = wcodec_shard_resolve(shard, e)};
-    wcodec_status status = WCODEC_OK;
     if (item->first_row != 0 || item->rows != 0)
         status = wcodec_entry_rows(
             e, item->first_row,
@@ -277,9 +271,9 @@ wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcod
         status = check_memory(&r, o.memory, err);
     if (status != WCODEC_OK)
         return status;
+    r.options = o;
+    r.options.memory = NULL; /* the caller's, and looked at already */
     r.verify = !o.skip_checks;
-    r.use_queue = o.use_queue != 0;
-    r.queue = o.queue;
     set_sizes(&r, &o,
               o.memory == NULL && !(r.device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY));
     r.ranges = wcodec_alloc_array(&r.context->allocator, count, sizeof *r.ranges);

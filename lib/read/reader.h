@@ -69,6 +69,10 @@ const struct wcodec_shard *wcodec_reader_shard_of_tensor(const struct wcodec_rea
 const struct wcodec_shard *wcodec_reader_shard_of_entry(const struct wcodec_reader *reader,
                                                         uint64_t i);
 
+/* The caller's options, or the defaults if `from` is NULL. WCODEC_ERROR_USAGE. */
+wcodec_status wcodec_decode_options_read(const wcodec_decode_options *from,
+                                         wcodec_decode_options *options, wcodec_error *err);
+
 /* The entry whose payload an entry's bytes come from. */
 const struct wcodec_entry *wcodec_shard_resolve(const struct wcodec_shard *shard,
                                                 const struct wcodec_entry *entry);

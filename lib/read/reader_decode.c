@@ -6,6 +6,7 @@
 #include "read/decode.h"
 #include "read/reader.h"
 #include "core/error.h"
+#include "core/options.h"
 #include <inttypes.h>
 
 struct request {
@@ -13,8 +14,27 @@ struct request {
     const struct wcodec_entry *entry; /* as named; may be an alias */
     uint64_t begin, end;              /* bytes of it */
     uint8_t *dst;
-    const wcodec_decode_options *options;
+    wcodec_decode_options options;
 };
+
+void wcodec_decode_options_init_size(wcodec_decode_options *options, size_t size)
+{
+    const wcodec_decode_options defaults = {0};
+    wcodec_options_set(options, size, &defaults, sizeof defaults);
+}
+
+wcodec_status wcodec_decode_options_read(const wcodec_decode_options *from,
+                                         wcodec_decode_options *options, wcodec_error *err)
+{
+    wcodec_decode_options o = {0};
+    wcodec_status status =
+        wcodec_options_take(from, &o, sizeof o, "wcodec_decode_options_init", err);
+    if (status == WCODEC_OK)
+        status = wcodec_progress_check(&o.progress, err);
+    if (status == WCODEC_OK)
+        *options = o;
+    return status;
+}
 
 const struct wcodec_entry *wcodec_shard_resolve(const struct wcodec_shard *shard,
                                                 const struct wcodec_entry *e)
@@ -31,11 +51,10 @@ static wcodec_status decode(wcodec_context *context, const struct request *r,
         .context = context,
         .source = source,
         .entry = wcodec_shard_resolve(r->shard, r->entry),
-        .verify = r->options == NULL || !r->options->skip_checks,
+        .verify = !r->options.skip_checks,
         .whole = r->end - r->begin == r->entry->size,
     };
-    wcodec_reporter_init(&reporter, r->options != NULL ? &r->options->progress : NULL,
-                         r->end - r->begin);
+    wcodec_reporter_init(&reporter, &r->options.progress, r->end - r->begin);
     wcodec_status status = wcodec_decoder_open(&input, &decoder, err);
     if (status != WCODEC_OK)
         return status;
@@ -65,7 +84,10 @@ static wcodec_status begin_request(const wcodec_reader *reader, uint64_t i, void
                                    const wcodec_decode_options *options, struct request *r,
                                    wcodec_error *err)
 {
+    wcodec_decode_options own;
     wcodec_status status = wcodec_context_usable(reader->context, err);
+    if (status == WCODEC_OK)
+        status = wcodec_decode_options_read(options, &own, err);
     if (status != WCODEC_OK)
         return status;
     if (i >= reader->tensor_count)
@@ -77,7 +99,7 @@ static wcodec_status begin_request(const wcodec_reader *reader, uint64_t i, void
         .shard = shard,
         .entry = &shard->index->entries[shard->index->tensors[i - shard->first_tensor]],
         .dst = dst,
-        .options = options};
+        .options = own};
     return WCODEC_OK;
 }
 

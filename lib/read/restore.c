@@ -500,7 +500,7 @@ static wcodec_status decode_file(const wcodec_reader *reader, const struct wcode
                                  void *opaque, const wcodec_decode_options *options,
                                  wcodec_error *err)
 {
-    bool checks = options == NULL || !options->skip_checks;
+    bool checks = !options->skip_checks;
     struct producer p = {.context = reader->context,
                          .shard = shard,
                          .source = source,
@@ -509,8 +509,7 @@ static wcodec_status decode_file(const wcodec_reader *reader, const struct wcode
                          .payload_hash = XXH3_createState()};
     XXH3_state_t *file_hash = XXH3_createState();
     struct consumer c = {.write = write, .opaque = opaque, .hash = checks ? file_hash : NULL};
-    wcodec_reporter_init(&c.reporter, options != NULL ? &options->progress : NULL,
-                         shard->index->size);
+    wcodec_reporter_init(&c.reporter, &options->progress, shard->index->size);
     wcodec_status status = WCODEC_OK;
     if (p.payload_hash == NULL || file_hash == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
@@ -554,7 +553,10 @@ static wcodec_status work(const wcodec_reader *reader, uint64_t file, bool quick
                           wcodec_error *err)
 {
     struct wcodec_source source;
+    wcodec_decode_options own;
     wcodec_status status = wcodec_context_usable(reader->context, err);
+    if (status == WCODEC_OK)
+        status = wcodec_decode_options_read(options, &own, err);
     if (status != WCODEC_OK)
         return status;
     if (file >= reader->shard_count)
@@ -566,7 +568,7 @@ static wcodec_status work(const wcodec_reader *reader, uint64_t file, bool quick
     if (status != WCODEC_OK)
         return status;
     status = quick ? check_gaps(shard, &source, err)
-                   : decode_file(reader, shard, &source, write, opaque, options, err);
+                   : decode_file(reader, shard, &source, write, opaque, &own, err);
     wcodec_shard_release(shard, &source);
     return status;
 }

@@ -36,6 +36,11 @@ _Static_assert(sizeof(struct wcodec_backend) ==
                        sizeof functions / sizeof functions[0] * sizeof(void (*)(void)),
                "the table of functions is not complete");
 
+/* In the order of their sizes in WCODEC_BACKEND_HEAD. */
+#define NAME(name) #name,
+static const char *const structures[] = {WCODEC_BACKEND_STRUCTURES(NAME)};
+static const uint32_t sizes[] = {WCODEC_BACKEND_STRUCTURES(WCODEC_BACKEND_SIZE)};
+
 wcodec_status wcodec_plugin_check(const struct wcodec_backend *backend, const char *name,
                                   const char *path, wcodec_error *err)
 {
@@ -43,8 +48,14 @@ wcodec_status wcodec_plugin_check(const struct wcodec_backend *backend, const ch
     if (backend->abi != WCODEC_BACKEND_ABI)
         return wcodec_fail(
             err, WCODEC_ERROR_BACKEND,
-            "%s was built for another version of wcodec (interface %08x, expected %08x)", path,
-            (unsigned)backend->abi, (unsigned)WCODEC_BACKEND_ABI);
+            "%s was built for another version of wcodec: made for ABI %u, this library has %u",
+            path, (unsigned)backend->abi, WCODEC_BACKEND_ABI);
+    for (size_t i = 0; i < WCODEC_BACKEND_STRUCTURE_COUNT; i++)
+        if (backend->sizes[i] != sizes[i])
+            return wcodec_fail(
+                err, WCODEC_ERROR_BACKEND,
+                "%s was built from other sources of wcodec: struct %s has %u bytes there, %u here",
+                path, structures[i], (unsigned)backend->sizes[i], (unsigned)sizes[i]);
     if (backend->name == NULL || strcmp(backend->name, name) != 0)
         return wcodec_fail(err, WCODEC_ERROR_BACKEND, "%s calls itself \"%.40s\", expected \"%s\"",
                            path, backend->name != NULL ? backend->name : "", name);

@@ -4,20 +4,18 @@
 #include "write/encode_options.h"
 #include "format/names.h"
 #include "core/error.h"
+#include "core/options.h"
 
 #include <fnmatch.h>
 #include <string.h>
 
 enum { DEFAULT_LEVEL = 3 };
 
+static const wcodec_encode_options defaults = {.level = DEFAULT_LEVEL, .mtime = -1};
+
 void wcodec_encode_options_init_size(wcodec_encode_options *options, size_t size)
 {
-    if (!options || size < offsetof(wcodec_encode_options, progress) + sizeof options->progress)
-        return;
-    memset(options, 0, size);
-    options->struct_size = size;
-    options->level = DEFAULT_LEVEL;
-    options->mtime = -1;
+    wcodec_options_set(options, size, &defaults, sizeof defaults);
 }
 
 static wcodec_status check_lossy(const wcodec_encode_options *o, wcodec_error *err)
@@ -45,23 +43,13 @@ static wcodec_status check_lossy(const wcodec_encode_options *o, wcodec_error *e
 wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from,
                                          wcodec_encode_options *options, wcodec_error *err)
 {
-    wcodec_encode_options o;
-    wcodec_encode_options_init(&o);
-    if (from) {
-        size_t size = from->struct_size;
-        if (size < offsetof(wcodec_encode_options, progress) + sizeof o.progress)
-            return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                               "the options' struct_size is %zu: use wcodec_encode_options_init()",
-                               size);
-        for (size_t i = sizeof o; i < size; i++)
-            if (((const unsigned char *)from)[i] != 0)
-                return wcodec_fail(
-                    err, WCODEC_ERROR_USAGE,
-                    "the options hold a setting that wcodec %s does not know (byte %zu)",
-                    wcodec_version_string(), i);
-        memcpy(&o, from, size < sizeof o ? size : sizeof o);
-        o.struct_size = sizeof o;
-    }
+    wcodec_encode_options o = defaults;
+    wcodec_status status =
+        wcodec_options_take(from, &o, sizeof o, "wcodec_encode_options_init", err);
+    if (status == WCODEC_OK)
+        status = wcodec_progress_check(&o.progress, err);
+    if (status != WCODEC_OK)
+        return status;
     if (o.level < 1 || o.level > 9)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "level %d, expected 1 to 9", o.level);
     if (o.tune != WCODEC_TUNE_SIZE && o.tune != WCODEC_TUNE_LATENCY)
@@ -74,7 +62,7 @@ wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from,
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "profile %d is none", (int)o.profile);
     if ((unsigned)o.predict > WCODEC_PREDICT_WHT)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "predictor %d is none", (int)o.predict);
-    wcodec_status status = check_lossy(&o, err);
+    status = check_lossy(&o, err);
     if (status == WCODEC_OK)
         *options = o;
     return status;

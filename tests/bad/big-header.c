@@ -112,8 +112,9 @@ static void round_trip(size_t header, bool safetensors)
     wcodec_context *context;
     wcodec_error err;
     wcodec_options_init(&options);
-    options.allocator =
-        (wcodec_allocator){counting_allocate, counting_reallocate, counting_release, NULL};
+    options.allocator = (wcodec_allocator){.allocate = counting_allocate,
+                                           .reallocate = counting_reallocate,
+                                           .release = counting_release};
     FUZZ_REQUIRE(wcodec_context_create(&options, &context, &err) == WCODEC_OK);
     size_t size;
     uint8_t *file = make(header, &size);

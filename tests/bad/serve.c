@@ -72,10 +72,12 @@ static wcodec_context *counting_context(struct counting *counting, uint64_t fail
     wcodec_options_init(&options);
     options.threads = 1;
     options.backend = "cpu";
-    options.allocator =
-        (wcodec_allocator){counting_allocate, counting_reallocate, counting_release, counting};
+    options.allocator = (wcodec_allocator){.allocate = counting_allocate,
+                                           .reallocate = counting_reallocate,
+                                           .release = counting_release,
+                                           .opaque = counting};
     wcodec_context *context = NULL;
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     const wcodec_status status = wcodec_context_create(&options, &context, &err);
     FUZZ_REQUIRE(status == WCODEC_OK ||
                  (status == WCODEC_ERROR_MEMORY && !context && counting->live == 0));
@@ -131,7 +133,7 @@ static bool decode_failing(const uint8_t *data, size_t size, uint64_t fail_at, s
     if (!context)
         return true;
     wcodec_reader *reader = NULL;
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     wcodec_status status = wcodec_reader_open_memory(context, data, size, &reader, &err);
     FUZZ_REQUIRE((status == WCODEC_OK) == (reader != NULL));
     out->size = 0;
@@ -162,7 +164,7 @@ static bool compress_failing(const uint8_t *data, size_t size, uint64_t fail_at,
     wcodec_context *context = counting_context(&counting, fail_at);
     if (!context)
         return true;
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     out->size = 0;
     const wcodec_status status =
         wcodec_compress_memory(context, data, size, append, out, NULL, NULL, &err);
@@ -201,7 +203,7 @@ static void decode_row(const wcodec_reader *reader, uint64_t i)
     const uint64_t rows = info.rank ? info.shape[0] : 1;
     if (rows == 0 || info.size / rows > sizeof row)
         return;
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     const wcodec_status status =
         wcodec_reader_decode_rows(reader, i, 0, 1, row, sizeof row, NULL, &err);
     FUZZ_REQUIRE(status != WCODEC_ERROR_IO && status != WCODEC_ERROR_DEVICE &&
@@ -224,7 +226,7 @@ static void answer_compress(const uint8_t *data, size_t size, const uint8_t choi
     options.lossy_value = options.lossy == WCODEC_LOSSY_ERROR  ? ldexp(1, -choice[7])
                           : options.lossy == WCODEC_LOSSY_BITS ? choice[7] / 8.0
                                                                : choice[7];
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     const wcodec_status status =
         wcodec_compress_memory(fuzz_context(), data, size, append, &out, &options, NULL, &err);
     if (status == WCODEC_OK) {
@@ -242,7 +244,7 @@ static void answer_open(const uint8_t *data, size_t size, uint64_t most)
     wcodec_context *context = counting_context(&counting, 0);
     const uint64_t before = counting.bytes;
     wcodec_reader *reader = NULL;
-    wcodec_error err = {WCODEC_OK, ""};
+    wcodec_error err = {0};
     const wcodec_status status = wcodec_reader_open_memory(context, data, size, &reader, &err);
     for (uint64_t i = 0; reader && i < wcodec_reader_tensor_count(reader); i++)
         decode_row(reader, i);

@@ -37,7 +37,8 @@ static void release(void *opaque, void *memory)
 
 void support_allocator_init(struct support_allocator *a, long left)
 {
-    a->allocator = (wcodec_allocator){allocate, reallocate, release, a};
+    a->allocator = (wcodec_allocator){
+        .allocate = allocate, .reallocate = reallocate, .release = release, .opaque = a};
     a->once = false;
     a->left = left;
     a->calls = 0;

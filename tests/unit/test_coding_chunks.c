@@ -142,7 +142,7 @@ static void test_cancel(void **state)
     uint8_t *data = calloc(1, SIZE), *out = malloc(SIZE);
     struct wcodec_reporter reporter;
     struct wcodec_cancel cancel;
-    wcodec_progress progress = {stop, NULL};
+    wcodec_progress progress = {.fn = stop};
     uint32_t coded = 7, check = 7;
     assert_true(data && out);
     wcodec_reporter_init(&reporter, &progress, SIZE);

@@ -43,7 +43,10 @@ static void count_release(void *opaque, void *memory)
 
 static wcodec_allocator counting_allocator(struct counting *c)
 {
-    return (wcodec_allocator){count_allocate, count_reallocate, count_release, c};
+    return (wcodec_allocator){.allocate = count_allocate,
+                              .reallocate = count_reallocate,
+                              .release = count_release,
+                              .opaque = c};
 }
 
 static wcodec_status create(const wcodec_options *options, const char *reason)
@@ -192,7 +195,7 @@ static void test_run(void **state)
     }
     wcodec_options_init(&o);
     int mark;
-    o.executor = (wcodec_executor){own_run, 7, &mark};
+    o.executor = (wcodec_executor){.run = own_run, .concurrency = 7, .opaque = &mark};
     assert_int_equal(wcodec_context_create(&o, &context, NULL), WCODEC_OK);
     assert_int_equal(wcodec_context_threads(context), 7);
     run_all(context);

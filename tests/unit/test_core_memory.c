@@ -43,7 +43,10 @@ static void test_allocators(void **state)
 {
     (void)state;
     struct counting counts = {0};
-    const wcodec_allocator own = {count_allocate, count_reallocate, count_release, &counts};
+    const wcodec_allocator own = {.allocate = count_allocate,
+                                  .reallocate = count_reallocate,
+                                  .release = count_release,
+                                  .opaque = &counts};
     const wcodec_allocator *both[] = {&wcodec_default_allocator, &own};
     for (int i = 0; i < 2; i++) {
         const wcodec_allocator *a = both[i];
@@ -73,7 +76,10 @@ static void test_overflow(void **state)
 {
     (void)state;
     struct counting counts = {0};
-    const wcodec_allocator own = {count_allocate, count_reallocate, count_release, &counts};
+    const wcodec_allocator own = {.allocate = count_allocate,
+                                  .reallocate = count_reallocate,
+                                  .release = count_release,
+                                  .opaque = &counts};
     assert_null(wcodec_alloc_array(&own, UINT64_MAX, 16));
     assert_null(wcodec_alloc_array(&own, (UINT64_MAX >> 4) + 2, 16)); /* wraps to 16 */
     assert_null(wcodec_alloc_array(&own, (uint64_t)SIZE_MAX / 2 + 1, 1));
@@ -89,7 +95,10 @@ static void test_failure(void **state)
 {
     (void)state;
     struct counting counts = {.fail_at = 1};
-    const wcodec_allocator own = {count_allocate, count_reallocate, count_release, &counts};
+    const wcodec_allocator own = {.allocate = count_allocate,
+                                  .reallocate = count_reallocate,
+                                  .release = count_release,
+                                  .opaque = &counts};
     assert_null(wcodec_strdup(&own, "x"));
     counts = (struct counting){.fail_at = 1};
     assert_null(wcodec_alloc_zeroed(&own, 10));

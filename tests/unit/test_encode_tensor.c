@@ -343,8 +343,10 @@ static void fail_everywhere(wcodec_dtype dtype, const uint8_t *data, uint64_t si
         wcodec_options options;
         wcodec_options_init(&options);
         options.threads = 1;
-        options.allocator =
-            (wcodec_allocator){failing_allocate, failing_reallocate, failing_release, &failing};
+        options.allocator = (wcodec_allocator){.allocate = failing_allocate,
+                                               .reallocate = failing_reallocate,
+                                               .release = failing_release,
+                                               .opaque = &failing};
         assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
         size_t before = failing.held;
         failing.fail_at = failing.calls + n;
@@ -444,8 +446,10 @@ static void test_large_rival(void **state)
     struct wcodec_coded coded;
     wcodec_options_init(&options);
     options.threads = 1;
-    options.allocator =
-        (wcodec_allocator){count_allocate, count_reallocate, count_release, &counted};
+    options.allocator = (wcodec_allocator){.allocate = count_allocate,
+                                           .reallocate = count_reallocate,
+                                           .release = count_release,
+                                           .opaque = &counted};
     assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
     uint8_t *data = malloc(SIZE);
     for (size_t i = 0; i < SIZE; i++)

@@ -12,8 +12,10 @@
 #include <string.h>
 #include <zstd.h>
 
-static const wcodec_limits no_limits = {UINT64_MAX, (uint64_t)1 << 48, (uint64_t)4 << 30,
-                                        (uint64_t)1 << 24};
+static const wcodec_limits no_limits = {.max_memory = UINT64_MAX,
+                                        .max_tensor_bytes = (uint64_t)1 << 48,
+                                        .max_index_bytes = (uint64_t)4 << 30,
+                                        .max_tensors = (uint64_t)1 << 24};
 
 static struct wcodec_index *read_index(const struct support_bytes *file)
 {

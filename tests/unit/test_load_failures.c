@@ -324,7 +324,7 @@ static void test_cancel(void **state)
     support_allocator_init(&counted, 1L << 40);
     setenv("WCODEC_FAKE", "", 1);
     wcodec_context *context = support_load_context("fake", 2, &counted.allocator, NULL);
-    const wcodec_progress progress = {stop_at_once, &calls};
+    const wcodec_progress progress = {.fn = stop_at_once, .opaque = &calls};
     assert_int_equal(try_load(context, model.path, "fake", &progress, &err),
                      WCODEC_ERROR_CANCELLED);
     assert_int_equal(calls, 1);

@@ -449,7 +449,9 @@ static void reports_and_cancels(void **state)
     fixture_make(&f, 5, 30000);
     wcodec_reader *reader = open_fixture(&f, context);
     struct progress_seen seen = {0};
-    wcodec_decode_options options = {.progress = {see_progress, &seen}};
+    wcodec_decode_options options;
+    wcodec_decode_options_init(&options);
+    options.progress = (wcodec_progress){.fn = see_progress, .opaque = &seen};
     size_t size = (size_t)f.tensor.tiling.size;
     uint8_t *dst = malloc(size);
     assert_int_equal(wcodec_reader_decode(reader, 5, dst, size, &options, NULL), WCODEC_OK);

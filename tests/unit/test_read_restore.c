@@ -158,7 +158,7 @@ static void restores_in_many_pieces(void **state)
     wcodec_options options;
     wcodec_context *context;
     wcodec_options_init(&options);
-    options.executor = (wcodec_executor){own_run, 4, NULL};
+    options.executor = (wcodec_executor){.run = own_run, .concurrency = 4};
     assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
     check_restore(context, &l.recipe);
     wcodec_context_destroy(context);
@@ -196,7 +196,9 @@ static void stops_when_told(void **state)
         wcodec_reader *reader;
         wcodec_error err;
         struct cancel cancel = {.answer_at = 0, .thread = pthread_self()};
-        wcodec_decode_options options = {.progress = {count_progress, &cancel}};
+        wcodec_decode_options options;
+        wcodec_decode_options_init(&options);
+        options.progress = (wcodec_progress){.fn = count_progress, .opaque = &cancel};
         assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL),
                          WCODEC_OK);
         assert_int_equal(wcodec_reader_test(reader, 0, 0, &options, NULL), WCODEC_OK);
@@ -334,7 +336,9 @@ static void tells_what_differs(void **state)
             fail_msg("%u: status %d, '%s'", which, (int)status, err.text);
         /* Without checks, hashes may differ. */
         wcodec_reader *reader;
-        wcodec_decode_options options = {.skip_checks = 1};
+        wcodec_decode_options options;
+        wcodec_decode_options_init(&options);
+        options.skip_checks = 1;
         assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL),
                          WCODEC_OK);
         assert_int_equal(wcodec_reader_test(reader, 0, 0, &options, NULL),

@@ -35,8 +35,13 @@ static void test_refusals(void **state)
     refused(folder, "fakeundefined", false, "cannot be opened: ");
     refused(folder, "fakeundefined", false, "wcodec_fake_function_of_nobody");
     refused(folder, "fakesymbol", false, "it has no symbol wcodec_backend_fakesymbol");
-    refused(folder, "fakeabi", false,
-            "built for another version of wcodec (interface 01020304, expected ");
+    char abi[80];
+    snprintf(abi, sizeof abi, "made for ABI %u, this library has %u", WCODEC_BACKEND_ABI + 1,
+             WCODEC_BACKEND_ABI);
+    refused(folder, "fakeabi", false, abi);
+    refused(folder, "fakeabi", false, "built for another version of wcodec");
+    refused(folder, "fakesize", false,
+            "built from other sources of wcodec: struct wcodec_job has ");
     refused(folder, "fakename", false, "calls itself \"cuda\", expected \"fakename\"");
     refused(folder, "fakemissing", false, "has no function close");
     refused(folder, "fake", true, "raised privileges");
@@ -94,6 +99,26 @@ static void test_each_function(void **state)
     assert_int_equal(wcodec_plugin_check(&copy, "cpu", "x.so", &err), WCODEC_ERROR_BACKEND);
 }
 
+/* Each structure of another size is named, with both. */
+static void test_each_size(void **state)
+{
+    (void)state;
+    wcodec_error err;
+    char expected[100], seen[WCODEC_BACKEND_STRUCTURE_COUNT][sizeof err.text];
+    for (unsigned i = 0; i < WCODEC_BACKEND_STRUCTURE_COUNT; i++) {
+        struct wcodec_backend copy = wcodec_backend_cpu;
+        const unsigned size = copy.sizes[i];
+        copy.sizes[i] = size + 8;
+        assert_int_equal(wcodec_plugin_check(&copy, "cpu", "x.so", &err), WCODEC_ERROR_BACKEND);
+        snprintf(expected, sizeof expected, " has %u bytes there, %u here", size + 8, size);
+        assert_non_null(strstr(err.text, "x.so was built from other sources of wcodec: struct "));
+        assert_non_null(strstr(err.text, expected));
+        for (unsigned k = 0; k < i; k++)
+            assert_string_not_equal(seen[k], err.text);
+        snprintf(seen[i], sizeof seen[i], "%s", err.text);
+    }
+}
+
 /* The good fake is opened, and passes the suite that GPUs must pass. */
 static void test_conform(void **state)
 {
@@ -129,6 +154,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refusals), cmocka_unit_test(test_no_shared_object),
-        cmocka_unit_test(test_each_function), cmocka_unit_test(test_conform)};
+        cmocka_unit_test(test_each_function), cmocka_unit_test(test_each_size),
+        cmocka_unit_test(test_conform)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -336,7 +336,7 @@ static void test_cancel(void **state)
         unsigned left = i;
         wcodec_encode_options options = options_of(WCODEC_LOSSY_BITS, 3);
         struct support_sink sink;
-        options.progress = (wcodec_progress){stop, &left};
+        options.progress = (wcodec_progress){.fn = stop, .opaque = &left};
         support_sink_init(&sink);
         const wcodec_status status = wcodec_compress_memory(
             context, m.file, m.file_size, support_sink_write, &sink, &options, NULL, NULL);

@@ -123,11 +123,11 @@ static void compress(const struct support_model *m, const wcodec_executor *execu
 static void test_executors(void **state)
 {
     (void)state;
-    static const wcodec_executor executors[] = {{run_backwards, 1, NULL},
-                                                {run_backwards, 64, NULL},
-                                                {run_scattered, 5, NULL},
-                                                {run_one_by_one, 3, NULL},
-                                                {run_together, 4, NULL}};
+    static const wcodec_executor executors[] = {{.run = run_backwards, .concurrency = 1},
+                                                {.run = run_backwards, .concurrency = 64},
+                                                {.run = run_scattered, .concurrency = 5},
+                                                {.run = run_one_by_one, .concurrency = 3},
+                                                {.run = run_together, .concurrency = 4}};
     static const unsigned sizes[] = {3000000, 50,     40000,   2000000, 700000,
                                      9,       300000, 1500000, 5000,    900000};
     uint64_t seed = support_seed();

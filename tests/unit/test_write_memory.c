@@ -92,8 +92,10 @@ static wcodec_context *make_context(struct counter *c, uint64_t max_memory)
     options.threads = THREADS;
     options.backend = "cpu";
     options.limits.max_memory = max_memory;
-    options.allocator =
-        (wcodec_allocator){counting_allocate, counting_reallocate, counting_release, c};
+    options.allocator = (wcodec_allocator){.allocate = counting_allocate,
+                                           .reallocate = counting_reallocate,
+                                           .release = counting_release,
+                                           .opaque = c};
     assert_int_equal(wcodec_context_create(&options, &context, NULL), WCODEC_OK);
     return context;
 }
