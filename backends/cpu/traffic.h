@@ -2,11 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* What symbol functions do for the memory beside their work, a little in every group: its answers
- * take time that is theirs. A level that has stores past the
- * caches gives before it includes this
- *
- *   PASS_BYTES      bytes of a register
- *   PASS(to, from)  stores a register past the caches */
+ * take time that is theirs. Elements are stored past the caches if the vector operations that a
+ * level includes before this have such stores. */
 #ifndef WCODEC_CPU_TRAFFIC_H
 #define WCODEC_CPU_TRAFFIC_H
 
@@ -27,9 +24,9 @@ static inline void wcodec_cpu_traffic(const struct wcodec_cpu_stream *s, const u
 #else
     (void)words;
 #endif
-#ifdef PASS
-    for (unsigned i = 0; i < s->ready_bytes; i += PASS_BYTES)
-        PASS(s->pass_to + g * s->ready_bytes + i, s->ready + g * s->ready_bytes + i);
+#ifdef VEC_STREAM
+    for (unsigned i = 0; i < s->ready_bytes; i += VEC_BYTES)
+        store_stream(s->pass_to + g * s->ready_bytes + i, load(s->ready + g * s->ready_bytes + i));
 #endif
 }
 
@@ -37,7 +34,7 @@ static inline void wcodec_cpu_traffic(const struct wcodec_cpu_stream *s, const u
 static inline void wcodec_cpu_advance(struct wcodec_cpu_stream *s, unsigned groups)
 {
     s->symbols += groups * WCODEC_GROUP;
-#ifdef PASS
+#ifdef VEC_STREAM
     if (s->ready_bytes) { /* else there may be nothing to point to */
         s->ready += groups * s->ready_bytes;
         s->pass_to += groups * s->ready_bytes;
