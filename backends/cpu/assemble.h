@@ -24,7 +24,7 @@ struct plan {
     bool plain;
 };
 
-/* A run of bits that does not stand in place. */
+/* A run of bits that is not in position. */
 struct moved {
     vec mask, mask_high;
     shift_count left, right;

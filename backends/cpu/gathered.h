@@ -5,8 +5,8 @@
  * this: states as vectors of 32-bit lanes, table entries by single loads. The level gives
  *
  *   renormalise(x, words)                     eight lanes, in 8 / GATHER_LANES vectors
- *   p8_ranked(streams, count, groups, bounds)  P8 of tables whose ranks serve; bounds is a constant
- */
+ *   p8_ranked(streams, count, groups, bounds)  P8 of tables whose ranks serve; bounds is a
+ * constant */
 #ifndef WCODEC_CPU_GATHERED_H
 #define WCODEC_CPU_GATHERED_H
 

@@ -2,9 +2,9 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Reconstruction of lossy tensors, over the vector operations that a level includes before this. A
- * register has LANES lanes of 32 bits, each for a block of its own, and parts of four lanes; lane
- * p * 4 + j is block PARTS * j + p of as many neighbours, so that transposing in parts puts blocks
- * in their order. Lanes hold integers, or binary32 as its bits.
+ * register has LANES lanes of 32 bits, each for a block of its own, and parts of four lanes; lane p
+ * * 4 + j is block PARTS * j + p of as many neighbours, so that transposing in parts puts blocks in
+ * their order. Lanes hold integers, or binary32 as its bits.
  *
  * Where all that is multiplied in some blocks fits 16 bits, and products of these are faster
  * (VEC_DOT16), they are taken: nothing wraps or overflows then, and the result is the same. With S
@@ -153,7 +153,8 @@ static void transform_blocks(unsigned mode, bool narrow, vec v[BLOCK])
         both_passes(false, true, v);
 }
 
-/* Coefficients times 16 at their places, and whether they are small enough for `narrow`. */
+/* Coefficients times 16 in the order of the block, and whether they are small enough for `narrow`.
+ */
 INLINE bool place_coefficients(unsigned order, unsigned log2, const uint8_t *from, vec v[BLOCK])
 {
     vec size = set32(0);

@@ -310,7 +310,7 @@ INLINE struct row restore_means(unsigned element_log2, struct row r)
     return transpose_means(element_log2, columns_of_means(element_log2, r));
 }
 
-/* The elements at one place of 16 sub-blocks (8 of them in a register) become rows of the block. */
+/* One element of each of 16 sub-blocks (8 of them in a register) become rows of the block. */
 INLINE void store_sub_blocks(unsigned element_log2, uint8_t *const *to, unsigned y,
                              unsigned half_number, const vec *x, size_t stride)
 {

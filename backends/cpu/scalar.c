@@ -9,7 +9,7 @@
 #include "core/error.h"
 
 /* The next word is loaded whether it is needed or not, and chosen without a branch: whether it is
- * cannot be predicted. Compilers make a branch of any choice here, so x86 is told. */
+ * cannot be predicted. Compilers make a branch of any choice here, hence the assembler. */
 INLINE uint32_t renormalise(uint32_t x, const uint8_t *words, size_t *used)
 {
     const uint32_t refilled = x << 16 | wcodec_load_u16(words + 2 * *used);

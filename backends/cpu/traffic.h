@@ -1,22 +1,22 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What symbol functions do for the memory beside their work, a little in every group: its answers
- * take time that is theirs. Elements are stored past the caches if the vector operations that a
- * level includes before this have such stores. */
+/* Memory traffic that symbol functions start beside their work, a little in every group, so that
+ * its latency is hidden by theirs. Elements are stored past the caches if the vector operations
+ * that a level includes before this have such stores. */
 #ifndef WCODEC_CPU_TRAFFIC_H
 #define WCODEC_CPU_TRAFFIC_H
 
 #include "backends/cpu/decode.h"
 
-/* Ask for a line of words, and for the rows of group g and its place in the output, while there is
- * time: caches follow a few long streams by themselves, not short ones of several tiles. Store what
- * is ready to go past the caches: many such stores at once would wait for each other. */
+/* Prefetch a line of words, and the rows of group g and where it is stored, while there is time:
+ * hardware prefetches a few long streams by itself, not short ones of several tiles. Store what is
+ * ready to go past the caches: many such stores at once would wait for each other. */
 static inline void wcodec_cpu_traffic(const struct wcodec_cpu_stream *s, const uint8_t *words,
                                       unsigned g)
 {
 #if defined(__GNUC__)
-    __builtin_prefetch((const void *)((uintptr_t)words + WCODEC_CPU_WORDS_AHEAD));
+    __builtin_prefetch((const void *)((uintptr_t)words + WCODEC_CPU_PREFETCH));
     for (unsigned i = 0; i < s->row_bytes; i += 64)
         __builtin_prefetch((const void *)((uintptr_t)s->rows + g * s->row_bytes + i));
     for (unsigned i = 0; i < s->out_bytes; i += 64)

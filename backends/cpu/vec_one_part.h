@@ -43,7 +43,7 @@ INLINE vec zip_parts_high(vec a, vec b)
     return b;
 }
 
-/* The words at p dealt to the parts in turn; and those of even places and of odd ones. */
+/* The words at p dealt to the parts in turn; and the even and the odd ones of them. */
 INLINE vec load_words(const uint8_t *p)
 {
     return load(p);

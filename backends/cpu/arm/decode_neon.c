@@ -12,8 +12,8 @@ _Alignas(64) static const uint8_t expand[256][16] = {EXPAND_256(EXPAND_ROW)};
 #define COUNT_ROW(m) (uint8_t) __builtin_popcount(m)
 static const uint8_t taken[256] = {EXPAND_256(COUNT_ROW)};
 
-/* The slot's upper half selects a rank, its lower half is compared with where further ranks begin.
- */
+/* The slot's upper half selects a rank, its lower half is compared with where further ranks
+ * begin. */
 struct ranked {
     uint8x16_t first, bounds[WCODEC_CPU_BOUNDS], freq, start, symbol;
 };

@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The AVX-512 level (with VBMI and VBMI2): the symbols, 32 lanes in one register.
- * elements_avx512.c has the other stages. */
+/* The AVX-512 level (with VBMI and VBMI2): the symbols, 32 lanes in one register. elements_avx512.c
+ * has the other stages. */
 #include "backends/cpu/x86/vec512.h"
 
 #include "backends/cpu/traffic.h"
@@ -39,7 +39,7 @@ enum lookup_kind { WINDOWS_OF_4, WINDOWS_OF_2, LOW6, SLOTS };
 struct p8_table {
     vec window_of, window_of_upper, window_symbol;
     struct lookup symbol, freq, bias; /* by slot */
-    vec freq_64, start_64;            /* by place in the string, or by a symbol's low 6 bits */
+    vec freq_64, start_64;            /* by offset in the string, or by a symbol's low 6 bits */
 };
 
 INLINE void load_p8(const struct wcodec_cpu_table *t, enum lookup_kind kind, struct p8_table *p)
@@ -104,7 +104,7 @@ INLINE vec p8_step(const struct p8_table *t, enum lookup_kind kind, struct p8_la
     return _mm512_mask_shuffle_epi8(first, ~EVEN_BYTES, second, up);
 }
 
-/* The symbols of places 0 and 1 and of 2 and 3 -> 128 symbols in the order of elements. */
+/* Symbols 0 and 1 of each lane, and 2 and 3 -> 128 symbols in the order of elements. */
 INLINE void put_group(const struct p8_table *t, enum lookup_kind kind, uint8_t *symbols, vec a,
                       vec b)
 {

@@ -95,7 +95,7 @@ INLINE __m512 invert(vec f)
 
 /* A renormalisation, then the second symbol and the first. With frequencies f1 f2 = f and x = f q +
  * r, the quotient of the second is f1 q + r / f2; so x' = q 2^16 + P / f1 2^8 + P mod f1 + start1
- * with P = r / f2 2^8 + r mod f2 + start2: but for q all in 16 bits. */
+ * with P = r / f2 2^8 + r mod f2 + start2: all but q in 16 bits. */
 INLINE void p8_step(const struct p8_facts *facts, struct p8_lanes *s)
 {
     const vec byte = set16(255), none = zero();

@@ -60,7 +60,7 @@ INLINE void p8_advance(const struct ranked *t, unsigned bounds, vec low[2], vec 
     }
 }
 
-/* Ranks of the four places of lanes, a byte each -> their symbols in the order of elements. */
+/* Ranks of the four elements of each lane -> their symbols in the order of elements. */
 INLINE void put_symbols(const struct ranked *t, uint8_t *symbols, const vec rank[4])
 {
     const vec s0 = shuffle(t->symbol, rank[0]), s1 = shuffle(t->symbol, rank[1]),

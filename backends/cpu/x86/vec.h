@@ -130,7 +130,7 @@ VEC_BINARY(pack16, VEC(packus_epi16)) /* elements of at most 255 to bytes */
 VEC_BINARY(pack32, VEC(packus_epi32)) /* of at most 65535 to halves */
 VEC_BINARY(shuffle, VEC(shuffle_epi8))
 
-/* The last element of a part in all its places. */
+/* The last element of a part in all of it. */
 INLINE vec repeat_last8(vec v)
 {
     return shuffle(v, set8(15));

@@ -2,8 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Vector operations in registers of 64 bytes: AVX-512 (F, BW, DQ, VL, VBMI, VBMI2). vec.h,
- * vec_one_part.h and vec_masks.h say what they are. Comparisons give bits, so there are none here.
- */
+ * vec_one_part.h and vec_masks.h say what they are. Comparisons give bits, so there are none
+ * here. */
 #ifndef WCODEC_CPU_X86_VEC512_H
 #define WCODEC_CPU_X86_VEC512_H
 
