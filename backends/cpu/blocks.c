@@ -2,13 +2,15 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Blocks are sorted by their modes, so that those of one mode go side by side, straight to their
- * place; those of which only a part is wanted, or of which a part is padding, take a way round. */
+ * destination; those of which only a part is wanted, or of which a part is padding, go through a
+ * buffer. */
 #include "backends/cpu/blocks.h"
 
 #include "backends/cpu/cpu_level.h"
+#include "core/assert.h"
 
 enum {
-    PARTIAL = 32,             /* blocks that take the way round together */
+    PARTIAL = 32,             /* blocks that go through the buffer together */
     GROUPS = 2 * WCODEC_MODES /* modes, of whole blocks and of the others */
 };
 
@@ -52,11 +54,11 @@ void wcodec_cpu_blocks_dsp_init(struct wcodec_cpu_blocks_dsp *dsp, uint32_t leve
     static void (*const init[WCODEC_CPU_LEVELS])(struct wcodec_cpu_blocks_dsp * dsp) =
         WCODEC_CPU_LADDER(wcodec_cpu_blocks_dsp_init_);
     for (unsigned i = 0; i < WCODEC_CPU_LEVELS; i++)
-        if ((i == 0 || levels >> i & 1) && init[i])
+        if ((i == 0 || levels >> i & 1) && init[i] != NULL)
             init[i](dsp);
 }
 
-/* What a call is about. */
+/* The arguments of a call. */
 struct request {
     const struct wcodec_cpu_blocks_dsp *dsp;
     const struct wcodec_blocks *blocks;
@@ -69,7 +71,7 @@ struct request {
 };
 
 /* at: where in the tensor each begins. What ends within the tensor, and so has no padding below,
- * ends at or before `end`, which is not behind it. */
+ * ends at or before `end`, which is not after it. */
 static void sort_blocks(const struct request *r, struct sorted *s, uint64_t at[WCODEC_CPU_BLOCKS])
 {
     const struct wcodec_blocks *b = r->blocks;
@@ -118,6 +120,7 @@ static void restore_whole(const struct request *r, unsigned mode, const uint16_t
 {
     const uint8_t *from[WCODEC_CPU_BLOCKS];
     uint8_t *to[WCODEC_CPU_BLOCKS];
+    WCODEC_ASSERT(count > 0 && count <= WCODEC_CPU_BLOCKS);
     for (unsigned i = 0; i < count; i++) {
         from[i] = residuals_of(r, list[i]);
         to[i] = r->dst + (at[list[i]] - r->begin);
@@ -133,6 +136,7 @@ static void restore_partial(const struct request *r, unsigned mode, const uint16
     uint8_t elements[PARTIAL][2 * WCODEC_BLOCK];
     const uint8_t *from[WCODEC_CPU_BLOCKS_STEP];
     uint8_t *to[WCODEC_CPU_BLOCKS_STEP];
+    WCODEC_ASSERT(count > 0 && count <= PARTIAL);
     for (unsigned i = 0; i < count; i++) {
         from[i] = residuals_of(r, list[i]);
         to[i] = elements[i];
@@ -152,7 +156,7 @@ static void restore_some(const struct request *r)
     for (unsigned g = 0; g < 2 * (unsigned)r->blocks->mode_count; g += 2) {
         const unsigned whole = s.begin[g + 1] - s.begin[g], end = s.begin[g + 2],
                        mode = r->blocks->modes[g / 2];
-        if (whole)
+        if (whole > 0)
             restore_whole(r, mode, s.block + s.begin[g], whole, at);
         for (unsigned i = s.begin[g + 1]; i < end; i += PARTIAL)
             restore_partial(r, mode, s.block + i, end - i < PARTIAL ? end - i : PARTIAL);
@@ -171,6 +175,7 @@ void wcodec_cpu_restore_blocks(const struct wcodec_cpu_blocks_dsp *dsp,
                         .begin = begin,
                         .end = end_byte,
                         .dst = dst};
+    WCODEC_ASSERT(first <= end && begin <= end_byte);
     for (r.first = first; r.first < end; r.first += r.count) {
         r.count = end - r.first < WCODEC_CPU_BLOCKS ? (unsigned)(end - r.first) : WCODEC_CPU_BLOCKS;
         restore_some(&r);

@@ -7,13 +7,16 @@
 #include "backends/cpu/decode.h"
 
 #include "coding/planes.h"
+#include "core/assert.h"
 
 enum {
-    WORDS_ROOM = WCODEC_CPU_CHUNK * 2 +
-                 WCODEC_CPU_WORDS_OVERREAD, /* what one chunk can take, and be read beyond */
-    STREAMS = WCODEC_MAX_CODED, /* of one tile, or one of each of WCODEC_CPU_TILES tiles */
-    READY = 4 << 12 /* bytes of elements that wait for their way past the caches: a chunk of each of
-                       four tiles, but not of 64 bits */
+    /* Bytes of words that one chunk can take, and that may be read beyond. */
+    WORDS_CAPACITY = WCODEC_CPU_CHUNK * 2 + WCODEC_CPU_WORDS_OVERREAD,
+    /* Of one tile, or one of each of WCODEC_CPU_TILES tiles. */
+    STREAMS = WCODEC_MAX_CODED,
+    /* Bytes of elements that wait to be stored past the caches: a chunk of each of four tiles, but
+     * not of 64-bit elements. */
+    READY = 4 << 12
 };
 
 /* What is the same for all tiles of a call. */
@@ -29,10 +32,11 @@ struct lane_tile {
     uint64_t number;
     uint32_t elements, groups;
     uint8_t *out;
-    bool stream;    /* goes past the caches */
-    uint8_t *ready; /* where a chunk waits for that, while the next one's symbols are decoded; NULL:
-                       none */
-    size_t waiting; /* bytes of it from its end on that are still to be stored */
+    bool stream; /* goes past the caches */
+    /* Where a chunk waits for that while the next one's symbols are decoded, or NULL; and how many
+     * bytes at its end are still to be stored. */
+    uint8_t *ready;
+    size_t waiting;
     const uint8_t *raw[WCODEC_MAX_PLANES]; /* first row of each plane */
     uint16_t payload[WCODEC_LANES];
     uint64_t sums[WCODEC_LANES];
@@ -54,7 +58,7 @@ struct track {
     uint32_t outlier; /* outliers patched */
     uint32_t least;   /* least position that the next may have */
     uint8_t *symbols;
-    uint8_t *end; /* room for the copy of the stream's end */
+    uint8_t *end; /* buffer for a copy of the stream's last words */
 };
 
 static void note(struct lane_tile *t, enum wcodec_tile_fault fault)
@@ -88,7 +92,7 @@ static void begin_tile(const struct request *r, uint64_t number, uint8_t *out, s
     }
 }
 
-/* Of a group: of the first plane, and of elements. */
+/* Bytes of a group: of the first plane, and of elements. */
 static unsigned row_bytes(const struct wcodec_tiling *tiling)
 {
     return tiling->plane_count > 0 ? tiling->planes[0].bits * 4u * WCODEC_LANES / 8 : 0;
@@ -102,9 +106,9 @@ static unsigned out_bytes(const struct wcodec_tiling *tiling)
 /* The table of group `group`, as wcodec_run_table() finds it. */
 static const struct wcodec_cpu_table *table_of(const struct track *k, uint32_t group)
 {
-    if (!k->runs)
+    if (k->runs == NULL)
         return &k->tables[k->stream->table];
-    const uint32_t bit = (group >> (k->field->run_log2 - 7)) * k->run_bits;
+    const uint32_t bit = (group >> (k->field->run_log2 - WCODEC_GROUP_LOG2)) * k->run_bits;
     return &k->tables[(unsigned)k->runs[bit / 8] >> (bit % 8) & ((1u << k->run_bits) - 1)];
 }
 
@@ -146,8 +150,9 @@ static void begin_stream(const struct wcodec_cpu_decoder *d, const struct wcodec
         note(t, WCODEC_TILE_STATE);
 }
 
-/* Words of the chunk to come: as they are while there surely is enough to read (what is not the
- * stream's own does no harm: a stream that takes it has failed), else a copy with zeros behind. */
+/* The words of the next chunk: in place while there surely is enough to read (what is not the
+ * stream's own does no harm: a stream that takes it has failed), else a copy with zeros after
+ * it. */
 static const uint8_t *words_for(const struct track *k, const uint8_t *words_end, unsigned groups)
 {
     const uint32_t most = groups * WCODEC_GROUP / (k->field->profile == WCODEC_P12 ? 1 : 2);
@@ -189,15 +194,19 @@ static void fill_groups(uint8_t *symbols, uint8_t symbol, unsigned groups)
 static void decode_runs(const struct request *r, struct wcodec_cpu_stream *streams, unsigned count,
                         unsigned profile, unsigned groups)
 {
-    for (unsigned i = 0, alike; i < count; i += alike + (i + alike < count)) {
-        for (alike = 0; i + alike < count && !streams[i + alike].table->constant; alike++)
-            ;
-        if (alike > 0)
-            r->decoder->dsp->symbols[profile](streams + i, alike, groups);
-        if (i + alike < count) {
-            fill_groups(streams[i + alike].symbols, streams[i + alike].table->symbol[0], groups);
-            streams[i + alike].symbols += (size_t)groups * WCODEC_GROUP;
+    unsigned i = 0;
+    while (i < count) {
+        if (streams[i].table->constant) {
+            fill_groups(streams[i].symbols, streams[i].table->symbol[0], groups);
+            streams[i].symbols += (size_t)groups * WCODEC_GROUP;
+            i++;
+            continue;
         }
+        unsigned end = i + 1;
+        while (end < count && !streams[end].table->constant)
+            end++;
+        r->decoder->dsp->symbols[profile](streams + i, end - i, groups);
+        i = end;
     }
 }
 
@@ -207,7 +216,7 @@ static void decode_rans(const struct request *r, struct track *tracks,
                         unsigned groups)
 {
     const struct wcodec_field *f = tracks[0].field;
-    const unsigned run_groups = f->run_log2 ? 1u << (f->run_log2 - 7) : groups,
+    const unsigned run_groups = f->run_log2 ? 1u << (f->run_log2 - WCODEC_GROUP_LOG2) : groups,
                    step = run_groups < groups ? run_groups : groups;
     const unsigned row_size = row_bytes(r->decoder->tiles->tiling),
                    out_size = out_bytes(r->decoder->tiles->tiling);
@@ -244,6 +253,7 @@ static unsigned count_alike(const struct wcodec_cpu_decoder *d, const struct tra
 {
     const struct wcodec_field *f = tracks[0].field;
     unsigned alike = 1;
+    WCODEC_ASSERT(d->dsp->tiles[f->profile] >= 1 && d->dsp->tiles[f->profile] <= WCODEC_CPU_TILES);
     while (alike < count && alike < d->dsp->tiles[f->profile] &&
            tracks[alike].stream->mode == WCODEC_STREAM_RANS &&
            tracks[alike].field->profile == f->profile &&
@@ -257,15 +267,18 @@ static void decode_symbols(const struct request *r, struct track *tracks,
                            struct wcodec_cpu_stream *streams, unsigned count, uint32_t group,
                            unsigned groups)
 {
-    for (unsigned i = 0, alike; i < count; i += alike) {
-        alike = 1;
-        if (tracks[i].stream->mode == WCODEC_STREAM_RANS)
-            decode_rans(r, tracks + i, streams + i,
-                        alike = count_alike(r->decoder, tracks + i, count - i), group, groups);
-        else
+    unsigned i = 0;
+    while (i < count) {
+        if (tracks[i].stream->mode != WCODEC_STREAM_RANS) {
             memset(tracks[i].symbols, tracks[i].stream->symbol, WCODEC_CPU_CHUNK);
+            i++;
+            continue;
+        }
+        const unsigned alike = count_alike(r->decoder, tracks + i, count - i);
+        decode_rans(r, tracks + i, streams + i, alike, group, groups);
+        i += alike;
     }
-    for (unsigned i = 0; i < count; i++)
+    for (i = 0; i < count; i++)
         patch(&tracks[i], group * WCODEC_GROUP, (group + groups) * WCODEC_GROUP);
 }
 
@@ -329,8 +342,8 @@ static void join_last_row(const struct wcodec_tiling *tiling, const struct lane_
     if (plane->bits >= 8)
         for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
             words[lane] = wcodec_load_u16(stored + 2 * lane) | (uint32_t)t->payload[lane] << 16;
-    /* Four bits: the values of places 0 to 3, of the group before the last (if the number of groups
-     * is even) and of the last, each where wcodec_place_value() puts it. */
+    /* Four bits: the values of elements 0 to 3 of a lane, of the group before the last (if the
+     * number of groups is even) and of the last, each where wcodec_place_value() puts it. */
     for (unsigned i = t->groups % 2 ? 4 : 0; plane->bits == 4 && i < 8; i++) {
         const struct wcodec_placing at = wcodec_place_element(
             tiling, plane, (t->groups - (i < 4 ? 2 : 1)) * WCODEC_GROUP + i % 4);
@@ -366,6 +379,21 @@ static void last_rows(const struct wcodec_tiling *tiling, const struct lane_tile
     }
 }
 
+/* Rows of a last chunk that is not whole, completed by zeros. buffer: 64 rows. */
+static void pad_rows(const struct wcodec_tiling *tiling, const struct lane_tile *t, uint32_t group,
+                     const uint8_t *rows[WCODEC_MAX_PLANES], uint8_t *buffer)
+{
+    const size_t row_size = 4 * WCODEC_LANES;
+    for (unsigned p = 0; p < tiling->plane_count; p++) {
+        const struct wcodec_plane *plane = &tiling->planes[p];
+        const size_t stored = wcodec_plane_rows(plane, t->elements) - group * plane->bits / 8;
+        memset(buffer, 0, plane->bits * row_size);
+        memcpy(buffer, rows[p], stored * row_size);
+        rows[p] = buffer;
+        buffer += plane->bits * row_size;
+    }
+}
+
 static void rows_of_chunk(const struct wcodec_tiling *tiling, const struct lane_tile *t,
                           uint32_t group, const uint8_t *rows[WCODEC_MAX_PLANES])
 {
@@ -373,7 +401,7 @@ static void rows_of_chunk(const struct wcodec_tiling *tiling, const struct lane_
         rows[p] = t->raw[p] + (size_t)(group * tiling->planes[p].bits / 8) * 4 * WCODEC_LANES;
 }
 
-/* A plane's part of the elements at one place of a group's lanes. */
+/* A plane's part of one element of each of a group's lanes. */
 static void add_plane(const struct wcodec_tiling *tiling, unsigned p, const uint8_t *rows,
                       uint32_t element, uint64_t e[WCODEC_LANES])
 {
@@ -386,7 +414,7 @@ static void add_plane(const struct wcodec_tiling *tiling, unsigned p, const uint
                                                             wcodec_load_u32(row + 4 * lane)));
 }
 
-/* One chunk's elements where planes do not stand in place. */
+/* One chunk's elements where planes are not in position. */
 static void assemble_slowly(const struct wcodec_cpu_decoder *d, const uint8_t *values,
                             const uint8_t *const rows[WCODEC_MAX_PLANES], unsigned groups,
                             uint8_t *elements)
@@ -443,19 +471,10 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t,
         if (wcodec_tile_has_payload(tiling, first->stream->mode))
             last_rows(tiling, t, group, rows, buffer);
         else if (groups < WCODEC_CPU_CHUNK_GROUPS)
-            for (unsigned p = 0, used = 0; p < tiling->plane_count;
-                 used += tiling->planes[p++].bits) {
-                const size_t row = 4 * WCODEC_LANES,
-                             have = (wcodec_plane_rows(&tiling->planes[p], t->elements) -
-                                     group * tiling->planes[p].bits / 8) *
-                                    row;
-                memset(buffer + used * row, 0, tiling->planes[p].bits * row);
-                memcpy(buffer + used * row, rows[p], have);
-                rows[p] = buffer + used * row;
-            }
+            pad_rows(tiling, t, group, rows, buffer);
     }
-    /* Elements go to their place at once, but for what is to pass by the caches, and for the last
-     * that are no whole groups. */
+    /* Elements go to their destination at once, except those that bypass the caches and the last
+     * ones that are no whole groups. */
     const bool direct = !t->stream && left >= whole && groups == WCODEC_CPU_CHUNK_GROUPS,
                wait = t->ready && group + groups < t->groups;
     uint8_t *const to = direct ? t->out + at : wait ? t->ready : elements;
@@ -465,9 +484,9 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t,
     else
         assemble_slowly(d, first->symbols, rows, groups, to);
     if (left >= whole) {
-        (t->stream ? d->dsp->finish_stream
-                   : d->dsp->finish)(tiling->element_log2, to, groups, group,
-                                     direct || wait ? NULL : t->out + at, verify ? t->sums : NULL);
+        const wcodec_cpu_finish_fn finish = t->stream ? d->dsp->finish_stream : d->dsp->finish;
+        finish(tiling->element_log2, to, groups, group, direct || wait ? NULL : t->out + at,
+               verify ? t->sums : NULL);
         t->waiting = wait ? whole : 0;
         return;
     }
@@ -483,10 +502,11 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
     const struct wcodec_cpu_decoder *d = r->decoder;
     const unsigned streams_per_tile = d->tiles->tiling->coded_count,
                    stream_count = count * streams_per_tile;
+    WCODEC_ASSERT(count > 0 && count <= WCODEC_CPU_TILES && stream_count <= STREAMS);
     struct track tracks[STREAMS];
     struct wcodec_cpu_stream streams[STREAMS];
     _Alignas(64) uint8_t symbols[STREAMS][WCODEC_CPU_CHUNK];
-    uint8_t ends[STREAMS][WORDS_ROOM];
+    uint8_t ends[STREAMS][WORDS_CAPACITY];
     _Alignas(64) uint8_t ready[READY];
     const size_t chunk = (size_t)WCODEC_CPU_CHUNK << d->tiles->tiling->element_log2;
     for (unsigned i = 0; i < count && count * chunk <= READY; i++)
@@ -509,7 +529,7 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
             put_chunk(d, &tiles[i], &tracks[i], group, groups, r->verify);
     }
     for (unsigned i = 0; i < count; i++)
-        if (r->verify && !tiles[i].fault &&
+        if (r->verify && tiles[i].fault == WCODEC_TILE_OK &&
             d->dsp->check(tiles[i].sums) != d->tiles->checks[tiles[i].number])
             tiles[i].fault = WCODEC_TILE_CHECK;
 }
@@ -527,8 +547,9 @@ void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wc
 {
     const struct wcodec_tiling *tiling = d->tiles->tiling;
     const size_t tile_size = (size_t)1 << tiling->tile_log2 << tiling->element_log2;
+    WCODEC_ASSERT(first + count <= tiling->tiles);
     const unsigned best = d->dsp->tiles[tiling->fields[tiling->coded[0]].profile],
-                   room = STREAMS / tiling->coded_count, most = best < room ? best : room;
+                   limit = STREAMS / tiling->coded_count, most = best < limit ? best : limit;
     uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
     wcodec_tiles_extent(d->tiles, first, first + count, begin, stop);
     const struct request request = {

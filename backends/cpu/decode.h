@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The CPU's own decoder: several tiles side by side, in three stages over chunks that stay in the
- * first-level cache. lib/coding/tile_decode.c says what the
- * result is.
+ * first-level cache. lib/coding/tile_decode.c says what the result is.
  *
  *   symbols   rANS states and words -> one byte an element, in the elements' order (outliers are
  *             patched here)
@@ -19,27 +18,34 @@
 #include <stdatomic.h>
 
 enum {
-    WCODEC_CPU_CHUNK_GROUPS = 8, /* a chunk: as many groups as the thinnest plane has in one word */
+    /* A chunk has as many groups as the thinnest plane has in one word. */
+    WCODEC_CPU_CHUNK_GROUPS = 8,
     WCODEC_CPU_CHUNK = WCODEC_CPU_CHUNK_GROUPS * WCODEC_GROUP,
-    WCODEC_CPU_TILES = 6, /* most tiles side by side; not above WCODEC_MAX_CODED */
-    WCODEC_CPU_WORDS_OVERREAD =
-        64, /* bytes that a symbol function may read behind the words that it can take */
-    WCODEC_CPU_WORDS_AHEAD = 512, /* bytes before words are taken, they are asked for */
-    WCODEC_CPU_STREAM = 1 << 25,  /* from so many bytes of output on, they go past the caches */
-    WCODEC_CPU_MOVED = 4,         /* runs of raw bits that do not stand in place */
-    WCODEC_CPU_BOUNDS = 3 /* of a block of 16 slots: as many comparisons at most for a rank */
+    /* Most tiles side by side; not above WCODEC_MAX_CODED. */
+    WCODEC_CPU_TILES = 6,
+    /* Bytes that a symbol function may read after the words that it can take. */
+    WCODEC_CPU_WORDS_OVERREAD = 64,
+    /* Distance in bytes at which words are prefetched. */
+    WCODEC_CPU_PREFETCH = 512,
+    /* An output of so many bytes or more is stored past the caches. */
+    WCODEC_CPU_STREAM = 1 << 25,
+    /* Most runs of raw bits that are not in position. */
+    WCODEC_CPU_MOVED = 4,
+    /* Of a block of 16 slots: as many comparisons at most for a rank. */
+    WCODEC_CPU_BOUNDS = 3
 };
 
 /* A table as symbol functions want it; which parts are filled depends on the profile. */
 struct wcodec_cpu_table {
-    uint32_t slots[256]; /* P8: frequency << 16 | bias << 8 | symbol: the parts that x86 takes apart
-                            best */
+    /* P8: frequency << 16 | bias << 8 | symbol, fields that x86 extracts in one instruction each.
+     */
+    uint32_t slots[256];
     const uint32_t *entries; /* 4096 or 256, wcodec_table_entries() */
     uint8_t base;            /* pairs */
     /* P8: */
     bool constant; /* one symbol, which all slots have: no function is to see such a table */
     bool low6;     /* no two held symbols agree in their low 6 bits */
-    /* At most 16 symbols of which few begin inside a block of 16 slots: a symbol's rank (its place
+    /* At most 16 symbols of which few begin inside a block of 16 slots: a symbol's rank (its index
      * in the table's order) from the rank of the block's first slot, plus one for each of the
      * block's bounds that is less than slot % 16. */
     uint8_t ranks_bounds; /* most bounds of a block; above WCODEC_CPU_BOUNDS: ranks do not serve */
@@ -49,11 +55,11 @@ struct wcodec_cpu_table {
     _Alignas(16) uint8_t rank_start[16];                     /* likewise: first slot */
     _Alignas(16) uint8_t rank_symbol[16];
     /* A string of symbols in which every block of 4 or 2 slots is found: each symbol in the table's
-     * order, as often as its frequency says but at most 4 or 2 times. What is asked of a slot is at
-     * slot + window_of[block] of the string. */
-    uint8_t window_log2;                 /* of the block's slots; 0: the string is longer than 64 */
-    _Alignas(64) uint8_t window_of[128]; /* by block: where the string has it, less the block's
-                                            first slot, mod 256 */
+     * order, as often as its frequency says but at most 4 or 2 times. What a slot has is at slot +
+     * window_of[block] of the string. */
+    uint8_t window_log2; /* of the block's slots; 0: the string is longer than 64 */
+    /* By block: its offset in the string, less the block's first slot, mod 256. */
+    _Alignas(64) uint8_t window_of[128];
     _Alignas(64) uint8_t window_freq[64];
     _Alignas(64) uint8_t window_start[64]; /* first slot of the symbol */
     _Alignas(64) uint8_t window_symbol[64];
@@ -64,30 +70,33 @@ struct wcodec_cpu_table {
     _Alignas(64) uint8_t start_low6[64]; /* likewise: first slot */
 };
 
-/* One rANS stream on its way. `words` may be read up to the most words that the groups asked for
+/* The state of one rANS stream. `words` may be read up to the most words that the groups to decode
  * can take, and WCODEC_CPU_WORDS_OVERREAD bytes more. */
 struct wcodec_cpu_stream {
     _Alignas(64) uint32_t x[WCODEC_LANES];
     const uint8_t *words; /* advanced */
     const struct wcodec_cpu_table *table;
     uint8_t *symbols; /* advanced: groups * 128 bytes are written, aligned to 64 */
-    const uint8_t
-        *rows; /* of the first plane, which the next stage reads: row_bytes of them a group */
-    unsigned row_bytes;   /* 0: none */
-    uint8_t *out;         /* where the elements go through the caches: out_bytes a group */
-    unsigned out_bytes;   /* 0: nowhere yet, or past the caches */
-    const uint8_t *ready; /* advanced, by levels that have such stores: elements that go past the
-                             caches to pass_to; both aligned to 64 */
-    uint8_t *pass_to;     /* likewise */
-    unsigned ready_bytes; /* of them a group; 0: none */
+    /* To prefetch: rows of the first plane, which the next stage reads, row_bytes a group (0:
+     * none), and where it stores the elements, out_bytes a group (0: not yet, or past the
+     * caches). */
+    const uint8_t *rows;
+    unsigned row_bytes;
+    uint8_t *out;
+    unsigned out_bytes;
+    /* Elements that are stored past the caches to pass_to, ready_bytes a group (0: none). Both are
+     * aligned to 64, and advanced by levels that have such stores. */
+    const uint8_t *ready;
+    uint8_t *pass_to;
+    unsigned ready_bytes;
 };
 
 /* Decode `groups` groups of `count` streams (1 to WCODEC_CPU_TILES). */
 typedef void (*wcodec_cpu_symbols_fn)(struct wcodec_cpu_stream *streams, unsigned count,
                                       unsigned groups);
 
-/* How elements are assembled where no more than a few runs of their planes' bits do not stand in
- * place; else that is left to a slower way. */
+/* How elements are assembled where at most WCODEC_CPU_MOVED runs of their planes' bits are not in
+ * position; otherwise a slower path does it. */
 struct wcodec_cpu_assembly {
     uint8_t element_log2;
     uint8_t coded_count;
@@ -103,8 +112,7 @@ struct wcodec_cpu_assembly {
     struct {
         uint8_t plane, rotate; /* to the left */
         uint32_t mask, mask_high;
-    } moved[WCODEC_CPU_MOVED]; /* bits of 32-bit slot words that do not stand in place: where
-                                  constant bits part the raw ones */
+    } moved[WCODEC_CPU_MOVED]; /* bits of 32-bit slot words that are not in position */
 };
 
 /* Returns whether the assembly serves. */
@@ -125,14 +133,15 @@ typedef void (*wcodec_cpu_finish_fn)(unsigned element_log2, const uint8_t *eleme
                                      unsigned groups, uint32_t first, uint8_t *out,
                                      uint64_t sums[WCODEC_LANES]);
 
-enum wcodec_cpu_shape { /* assemblies of one coded field with a function of their own */
-                        WCODEC_CPU_ANY,
-                        WCODEC_CPU_BF16,   /* 16 bits, one plane of 8 */
-                        WCODEC_CPU_NIBBLE, /* 8 bits, one plane of 4 */
-                        WCODEC_CPU_BYTE,   /* 8 bits, no plane */
-                        WCODEC_CPU_F32,    /* 32 bits, planes of 16 and 8 */
-                        WCODEC_CPU_F16,    /* 16 bits, planes of 8, 2 and 1 */
-                        WCODEC_CPU_SHAPES
+/* Assemblies of one coded field with a function of their own. */
+enum wcodec_cpu_shape {
+    WCODEC_CPU_ANY,
+    WCODEC_CPU_BF16,   /* 16 bits, one plane of 8 */
+    WCODEC_CPU_NIBBLE, /* 8 bits, one plane of 4 */
+    WCODEC_CPU_BYTE,   /* 8 bits, no plane */
+    WCODEC_CPU_F32,    /* 32 bits, planes of 16 and 8 */
+    WCODEC_CPU_F16,    /* 16 bits, planes of 8, 2 and 1 */
+    WCODEC_CPU_SHAPES
 };
 
 /* The shape whose function is the best for an assembly; WCODEC_CPU_ANY's serves all. */
@@ -140,16 +149,16 @@ enum wcodec_cpu_shape wcodec_cpu_assembly_shape(const struct wcodec_cpu_assembly
 
 struct wcodec_cpu_dsp {
     unsigned level; /* number of the level: wcodec_cpu_level_name() */
-    unsigned
-        tiles[4]; /* by profile: how many streams side by side are best, at most WCODEC_CPU_TILES */
+    /* By profile: how many streams side by side are best, at most WCODEC_CPU_TILES. */
+    unsigned tiles[4];
     wcodec_cpu_symbols_fn symbols[4]; /* by profile */
     wcodec_cpu_assemble_fn assemble[WCODEC_CPU_SHAPES];
     wcodec_cpu_finish_fn finish;                          /* ordinary stores */
     uint32_t (*check)(const uint64_t sums[WCODEC_LANES]); /* wcodec_tile_check_finish() */
-    wcodec_cpu_finish_fn finish_stream; /* stores past the caches, for destinations that do not fit
-                                           them; out aligned to 64. NULL where there is none. */
-    void (*stream_end)(
-        void); /* makes these stores visible as ordinary ones are; where there is finish_stream */
+    /* Stores past the caches, for destinations larger than these, aligned to 64, and what makes
+     * such stores visible as ordinary ones are. Both NULL where a level has none. */
+    wcodec_cpu_finish_fn finish_stream;
+    void (*stream_end)(void);
 };
 
 /* Fill in the best functions among the levels in mask (bits of enum wcodec_cpu_level, already
@@ -192,7 +201,7 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
                                         struct wcodec_cpu_decoder **decoder, wcodec_error *err);
 void wcodec_cpu_decoder_free(struct wcodec_cpu_decoder *decoder);
 
-/* Decode tiles [first, first + count) to out, one behind the other, no alignment needed; faults[i]
+/* Decode tiles [first, first + count) to out, one after the other, no alignment needed; faults[i]
  * is set for each, as wcodec_tile_decode() has them. `stream`: the destination is larger than the
  * caches. Uses about 100 KiB of stack. Several threads may use one decoder at once. */
 void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *decoder,

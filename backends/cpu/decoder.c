@@ -5,6 +5,7 @@
 #include "backends/cpu/decode.h"
 
 #include "backends/cpu/cpu_level.h"
+#include "core/assert.h"
 #include "core/error.h"
 
 void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
@@ -20,12 +21,16 @@ void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
  * before. */
 static void prepare_ranks(const struct wcodec_table *t, struct wcodec_cpu_table *c)
 {
-    c->ranks_bounds = t->count > 16 ? 255 : 0;
+    unsigned start = 0, bounds = 0, block = 0;
+    c->ranks_bounds = UINT8_MAX;
+    if (t->count > 16)
+        return;
+    c->ranks_bounds = 0;
     memset(c->rank_bounds, 15, sizeof c->rank_bounds);
-    for (unsigned rank = 0, start = 0, bounds = 0, block = 0; rank < t->count && t->count <= 16;
-         rank++) {
+    for (unsigned rank = 0; rank < t->count; rank++) {
         const unsigned symbol = t->order[rank];
-        bounds = start / 16 == block && rank > 0 ? bounds : 0;
+        if (start / 16 != block)
+            bounds = 0;
         block = start / 16;
         if (start % 16 && bounds < WCODEC_CPU_BOUNDS)
             c->rank_bounds[bounds][block] = (uint8_t)(start % 16 - 1);
@@ -38,11 +43,12 @@ static void prepare_ranks(const struct wcodec_table *t, struct wcodec_cpu_table 
             c->rank_first[k] = (uint8_t)rank;
         start += t->freq[symbol];
     }
+    WCODEC_ASSERT(start == 256);
 }
 
-/* The string for blocks of 2^log2 slots. Returns false if it is too long. A symbol that is the last
- * of its block's first slot's run stands at the end of its copies, so that the next symbols follow.
- */
+/* The string for blocks of 2^log2 slots. Returns false if it is too long. Where a block begins with
+ * the last slots of a symbol, its window begins with as many of the symbol's last copies, so that
+ * the next symbols follow. */
 static bool prepare_windows(const struct wcodec_table *t, struct wcodec_cpu_table *c, unsigned log2)
 {
     const unsigned most = 1u << log2;
@@ -58,9 +64,11 @@ static bool prepare_windows(const struct wcodec_table *t, struct wcodec_cpu_tabl
         }
         length += copies;
         start += freq;
-        for (; slot < start; slot += most) /* blocks that begin with this symbol */
-            c->window_of[slot >> log2] =
-                (uint8_t)(length - (start - slot < copies ? start - slot : copies) - slot);
+        /* Blocks that begin with this symbol. */
+        for (; slot < start; slot += most) {
+            const unsigned last = start - slot < copies ? start - slot : copies;
+            c->window_of[slot >> log2] = (uint8_t)(length - last - slot);
+        }
     }
     return true;
 }
@@ -94,7 +102,14 @@ static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
     c->window_log2 = prepare_windows(t, c, 2) ? 2 : prepare_windows(t, c, 1) ? 1 : 0;
 }
 
-/* The bit at `position` of the element stands in a plane's slot words rotated by `rotate`. */
+static void set_bit(uint32_t *mask, uint32_t *mask_high, unsigned position)
+{
+    uint32_t *const word = position < 32 ? mask : mask_high;
+    *word |= 1u << position % 32;
+}
+
+/* The bit at `position` of the element is in a plane's slot words rotated by `rotate`. Returns
+ * false if there is no entry left for it. */
 static bool move_bit(struct wcodec_cpu_assembly *a, unsigned plane, unsigned rotate,
                      unsigned position)
 {
@@ -107,7 +122,7 @@ static bool move_bit(struct wcodec_cpu_assembly *a, unsigned plane, unsigned rot
         a->moved_count++;
     a->moved[i].plane = (uint8_t)plane;
     a->moved[i].rotate = (uint8_t)rotate;
-    *(position < 32 ? &a->moved[i].mask : &a->moved[i].mask_high) |= 1u << position % 32;
+    set_bit(&a->moved[i].mask, &a->moved[i].mask_high, position);
     return true;
 }
 
@@ -126,8 +141,7 @@ bool wcodec_cpu_derive_assembly(const struct wcodec_tiling *t, struct wcodec_cpu
             const unsigned position = t->raw_position[plane->first + i],
                            rotate = (position + 2 * width - plane->position - i) % slot_bits;
             if (rotate == 0)
-                *(position < 32 ? &a->plane_mask[p] : &a->plane_mask_high[p]) |= 1u
-                                                                                 << position % 32;
+                set_bit(&a->plane_mask[p], &a->plane_mask_high[p], position);
             else if (!move_bit(a, p, rotate, position))
                 return false;
         }
@@ -149,24 +163,18 @@ enum wcodec_cpu_shape wcodec_cpu_assembly_shape(const struct wcodec_cpu_assembly
 {
     if (a->coded_count > 1 || a->moved_count > 0)
         return WCODEC_CPU_ANY;
-    const unsigned key = (unsigned)a->plane_count << 24 |
-                         (a->plane_count > 0 ? (unsigned)a->plane_bits[0] : 0u) << 16 |
-                         (a->plane_count > 1 ? (unsigned)a->plane_bits[1] : 0u) << 8 |
-                         a->element_log2;
-    switch (key) {
-    case 1 << 24 | 8 << 16 | 1:
-        return WCODEC_CPU_BF16;
-    case 1 << 24 | 4 << 16 | 0:
-        return WCODEC_CPU_NIBBLE;
-    case 0:
-        return WCODEC_CPU_BYTE;
-    case 2 << 24 | 16 << 16 | 8 << 8 | 2:
-        return WCODEC_CPU_F32;
-    case 3 << 24 | 8 << 16 | 2 << 8 | 1:
-        return a->plane_bits[2] == 1 ? WCODEC_CPU_F16 : WCODEC_CPU_ANY;
-    default:
-        return WCODEC_CPU_ANY;
-    }
+    static const struct {
+        uint8_t element_log2, plane_count, plane_bits[3];
+    } shapes[WCODEC_CPU_SHAPES] = {[WCODEC_CPU_BF16] = {1, 1, {8}},
+                                   [WCODEC_CPU_NIBBLE] = {0, 1, {4}},
+                                   [WCODEC_CPU_BYTE] = {0, 0, {0}},
+                                   [WCODEC_CPU_F32] = {2, 2, {16, 8}},
+                                   [WCODEC_CPU_F16] = {1, 3, {8, 2, 1}}};
+    for (unsigned i = WCODEC_CPU_ANY + 1; i < WCODEC_CPU_SHAPES; i++)
+        if (a->element_log2 == shapes[i].element_log2 && a->plane_count == shapes[i].plane_count &&
+            memcmp(a->plane_bits, shapes[i].plane_bits, a->plane_count) == 0)
+            return (enum wcodec_cpu_shape)i;
+    return WCODEC_CPU_ANY;
 }
 
 wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
@@ -175,14 +183,14 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
                                         struct wcodec_cpu_decoder **decoder, wcodec_error *err)
 {
     struct wcodec_cpu_decoder *d = wcodec_alloc_zeroed(allocator, sizeof *d);
-    if (!d)
+    if (d == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for a decoder");
     d->dsp = dsp;
     d->tiles = tiles;
     d->allocator = allocator;
     d->tables_memory =
         wcodec_alloc_zeroed(allocator, tiles->tiling->table_count * sizeof *d->tables + 64);
-    if (!d->tables_memory) {
+    if (d->tables_memory == NULL) {
         wcodec_free(allocator, d);
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %u tables",
                            tiles->tiling->table_count);
@@ -190,6 +198,9 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
     d->tables = (struct wcodec_cpu_table *)(((uintptr_t)d->tables_memory + 63) & ~(uintptr_t)63);
     for (unsigned i = 0; i < tiles->tiling->table_count; i++)
         prepare_table(&tiles->tables[i], tiles->entries + tiles->entry_offset[i], &d->tables[i]);
+    for (unsigned profile = WCODEC_PAIRS; profile <= WCODEC_P8; profile++)
+        WCODEC_ASSERT(dsp->symbols[profile] != NULL && dsp->tiles[profile] >= 1 &&
+                      dsp->tiles[profile] <= WCODEC_CPU_TILES);
     d->direct = wcodec_cpu_derive_assembly(tiles->tiling, &d->assembly);
     d->shape = wcodec_cpu_assembly_shape(&d->assembly);
     *decoder = d;
@@ -198,7 +209,7 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
 
 void wcodec_cpu_decoder_free(struct wcodec_cpu_decoder *decoder)
 {
-    if (!decoder)
+    if (decoder == NULL)
         return;
     wcodec_free(decoder->allocator, decoder->tables_memory);
     wcodec_free(decoder->allocator, decoder);

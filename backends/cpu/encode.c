@@ -7,6 +7,7 @@
 
 #include "backends/cpu/cpu_level.h"
 #include "coding/planes.h"
+#include "core/assert.h"
 #include "core/error.h"
 
 enum {
@@ -69,11 +70,11 @@ static void prepare_table(const struct wcodec_encode_table *e, const uint8_t (*c
 static void prepare_compress(uint8_t compress[256][16])
 {
     for (unsigned mask = 0; mask < 256; mask++)
-        for (unsigned word = 8, place = 8; word-- > 0;)
+        for (unsigned word = 8, to = 8; word-- > 0;)
             if (mask >> word & 1) {
-                place--;
-                compress[mask][2 * place] = (uint8_t)(2 * word);
-                compress[mask][2 * place + 1] = (uint8_t)(2 * word + 1);
+                to--;
+                compress[mask][2 * to] = (uint8_t)(2 * word);
+                compress[mask][2 * to + 1] = (uint8_t)(2 * word + 1);
             }
 }
 
@@ -84,13 +85,13 @@ wcodec_cpu_encoder_create(uint32_t levels, const struct wcodec_tiling *tiling,
                           wcodec_error *err)
 {
     struct wcodec_cpu_encoder *e = wcodec_alloc_zeroed(allocator, sizeof *e);
-    if (!e)
+    if (e == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for an encoder");
     e->tiling = tiling;
     e->allocator = allocator;
     e->tables_memory =
         wcodec_alloc_zeroed(allocator, tiling->table_count * sizeof *e->tables[0] + 64);
-    if (!e->tables_memory) {
+    if (e->tables_memory == NULL) {
         wcodec_free(allocator, e);
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %u tables",
                            tiling->table_count);
@@ -112,20 +113,20 @@ wcodec_cpu_encoder_create(uint32_t levels, const struct wcodec_tiling *tiling,
 
 void wcodec_cpu_encoder_free(struct wcodec_cpu_encoder *encoder)
 {
-    if (!encoder)
+    if (encoder == NULL)
         return;
     wcodec_free(encoder->allocator, encoder->tables_memory);
     wcodec_free(encoder->allocator, encoder);
 }
 
-/* One tile on its way. */
+/* One tile. */
 struct work {
     const struct wcodec_cpu_encoder *encoder;
     const uint8_t *data;
     uint32_t elements, groups;
     uint32_t *rows;  /* a plane of raw bits */
     uint8_t *padded; /* e', where planes are packed as the reference does it */
-    uint8_t *values; /* a field's values, zero behind the last element */
+    uint8_t *values; /* a field's values, zeros after the last element */
     uint8_t *symbols;
     _Alignas(64) uint8_t tail[WCODEC_GROUP * 8]; /* the last group, if it is not whole */
 };
@@ -151,7 +152,7 @@ static uint32_t check_tile(const struct work *w)
     return w->encoder->dsp.check(sums);
 }
 
-/* The last group's elements behind the end, so that A makes them zero. */
+/* The last group's elements after the end, such that A makes them zero. */
 static void pad_tail(struct work *w)
 {
     const struct wcodec_tiling *t = w->encoder->tiling;
@@ -160,7 +161,7 @@ static void pad_tail(struct work *w)
         wcodec_store_uint(w->tail + (size_t)i * size, 0 - t->add, size);
 }
 
-/* All e', zeros behind the last one. */
+/* All e', zeros after the last one. */
 static void load_padded(const struct work *w)
 {
     const struct wcodec_tiling *t = w->encoder->tiling;
@@ -173,7 +174,7 @@ static void load_padded(const struct work *w)
     memset(w->padded + bytes, 0, (size_t)w->groups * WCODEC_GROUP * size - bytes);
 }
 
-/* The four values of 4 bits of a group, from the rows of a plane that stands in place. */
+/* The four values of 4 bits of a group, from the rows of a plane that is in position. */
 static uint16_t nibbles_of(const struct wcodec_tiling *t, const uint8_t *rows, uint32_t group,
                            unsigned lane)
 {
@@ -216,7 +217,7 @@ static uint8_t *take_payload(const struct work *w, uint8_t *rows, uint32_t count
     return last + 2 * WCODEC_LANES;
 }
 
-/* As wcodec_pack_raw(), where planes stand in place. */
+/* As wcodec_pack_raw(), where planes are in position. */
 static void pack_direct(struct work *w, bool has_payload, uint16_t payload[WCODEC_LANES],
                         uint8_t *raw)
 {
@@ -257,14 +258,14 @@ static void note_outliers(const struct work *w, const struct wcodec_cpu_encode_t
     }
 }
 
-/* Pairs of the last group: what is behind the end is coded at the common pair's place. */
+/* Pairs of the last group: elements after the end are coded as those of the common pair. */
 static void choose_last_pairs(const struct work *w, const struct wcodec_encode_table *table,
                               uint32_t first)
 {
     const unsigned base = table->table.base, common = table->most_frequent;
     for (uint32_t i = first; i < first + WCODEC_GROUP; i += 2) {
-        unsigned a = w->values[i] - base,
-                 b = w->values[i + 1] - base; /* wraps to above 15 below the window */
+        /* These wrap to above 15 below the window. */
+        unsigned a = w->values[i] - base, b = w->values[i + 1] - base;
         a = a < 16 && i < w->elements ? a : common % 16;
         b = b < 16 && i + 1 < w->elements ? b : common / 16;
         w->symbols[i / 2] = table->substitute[a + 16 * b];
@@ -293,8 +294,8 @@ static void choose_groups(const struct work *w, const struct wcodec_cpu_encode_t
     }
 }
 
-/* Ask for `count` groups of the tile behind this one: its first pass would wait for memory, which
- * has nothing to do now. */
+/* Prefetch `count` groups of the tile after this one: its first pass would wait for memory, which
+ * is idle now. */
 static void fetch_next(const struct work *w, uint32_t first, uint32_t count)
 {
 #if defined(__GNUC__)
@@ -308,27 +309,37 @@ static void fetch_next(const struct work *w, uint32_t first, uint32_t count)
 #endif
 }
 
+/* The table of run r of a field, and the group after the run. */
+static const struct wcodec_cpu_encode_table *
+table_of(const struct work *w, const struct wcodec_stream_plan *plan, unsigned c, uint32_t r)
+{
+    return &w->encoder->tables[c][plan->run_tables != NULL ? plan->run_tables[r] : plan->table];
+}
+
+static uint32_t end_of_run(const struct work *w, uint32_t run, uint32_t r)
+{
+    return w->groups - r * run < run ? w->groups : (r + 1) * run;
+}
+
 static void encode_stream(const struct work *w, const struct wcodec_stream_plan *plan, unsigned c,
                           const uint16_t *payload, struct wcodec_tile_output *o)
 {
     const struct wcodec_cpu_encoder *e = w->encoder;
     const struct wcodec_field *f = &e->tiling->fields[e->tiling->coded[c]];
     const unsigned span = wcodec_profile_span(f->profile);
+    /* Groups that share a table. */
     const uint32_t run =
-        plan->run_tables ? 1u << f->run_log2 >> 7 : w->groups; /* groups that share a table */
+        plan->run_tables != NULL ? 1u << (f->run_log2 - WCODEC_GROUP_LOG2) : w->groups;
     uint8_t *const end = o->words[c] + wcodec_tile_words_max(w->elements);
     struct wcodec_cpu_encode_stream s = {.words = end};
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
         s.x[lane] = (1u << 16) + (payload ? payload[lane] : 0);
     const uint32_t runs = (w->groups + run - 1) / run;
     for (uint32_t r = 0; r < runs; r++)
-        choose_groups(w, &e->tables[c][plan->run_tables ? plan->run_tables[r] : plan->table],
-                      f->profile, c, r * run, (r + 1) * run < w->groups ? (r + 1) * run : w->groups,
-                      o);
+        choose_groups(w, table_of(w, plan, c, r), f->profile, c, r * run, end_of_run(w, run, r), o);
     for (uint32_t r = runs; r-- > 0;) {
-        const uint32_t first = r * run, stop = w->groups - first < run ? w->groups : first + run;
-        const struct wcodec_cpu_encode_table *table =
-            &e->tables[c][plan->run_tables ? plan->run_tables[r] : plan->table];
+        const uint32_t first = r * run, stop = end_of_run(w, run, r);
+        const struct wcodec_cpu_encode_table *table = table_of(w, plan, c, r);
         if (wcodec_table_is_constant(&table->table->table))
             continue;
         for (uint32_t g = stop, count; g > first; g -= count) {
@@ -341,6 +352,7 @@ static void encode_stream(const struct work *w, const struct wcodec_stream_plan 
     }
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
         wcodec_store_u32(o->states[c] + 4 * lane, s.x[lane]);
+    WCODEC_ASSERT(s.words >= o->words[c]);
     o->word_offset[c] = (uint32_t)(s.words - o->words[c]);
     o->word_count[c] = (uint32_t)(end - s.words) / 2;
 }
@@ -358,6 +370,7 @@ void wcodec_cpu_encode_tile(const struct wcodec_cpu_encoder *encoder,
     const size_t padded = (size_t)w.groups * WCODEC_GROUP, tail = elements % WCODEC_GROUP;
     const bool has_payload = wcodec_tile_has_payload(t, plans[0].mode);
     uint16_t payload[WCODEC_LANES];
+    WCODEC_ASSERT(elements > 0 && elements <= 1u << t->tile_log2);
     w.rows = (uint32_t *)(((uintptr_t)scratch + 63) & ~(uintptr_t)63);
     w.values = (uint8_t *)(w.rows + padded);
     w.symbols = w.values + padded;

@@ -2,8 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The CPU's own encoder of a tile, in stages over the whole tile, which stays in the second-level
- * cache. lib/coding/tile_encode.c says what the result is,
- * byte for byte.
+ * cache. lib/coding/tile_encode.c says what the result is, byte for byte.
  *
  *   extract   elements -> a byte for each value of the coded field
  *   choose    values -> symbols that the table holds; where they differ there are outliers
@@ -33,22 +32,24 @@ struct wcodec_cpu_encode_table {
     const struct wcodec_encode_table *table;
     uint32_t entries[256];  /* by symbol: frequency, start << 16 */
     uint8_t held_pairs[32]; /* pairs: a bit for each that the table holds */
-    bool low6, low5; /* P8: bytes6, by the low 6 bits, or bytes5, by the low 5 bits, serve; no
-                        frequency is above WCODEC_CPU_ENCODE_FREQ then */
+    /* P8: bytes6, by the low 6 bits, or bytes5, by the low 5 bits, can be used; no frequency is
+     * above WCODEC_CPU_ENCODE_FREQ then. */
+    bool low6, low5;
     struct wcodec_cpu_encode_bytes bytes6, bytes5;
-    const uint8_t (*compress)[16]; /* by a mask of eight words: the shuffle that moves those of its
-                                      bits to the end, in order */
+    /* By a mask of eight words: the shuffle that moves those of its bits to the end, in order. */
+    const uint8_t (*compress)[16];
 };
 
 /* Up to this frequency, remainders of quotients that are one too small fit into 16 bits
  * (x86/encode_avx512.c). */
 enum { WCODEC_CPU_ENCODE_FREQ = 250 };
 
-/* One rANS stream on its way, from the end of the tile to its begin. */
+/* The state of one rANS stream, which is coded from the end of the tile to its begin. */
 struct wcodec_cpu_encode_stream {
     _Alignas(64) uint32_t x[WCODEC_LANES];
-    uint8_t *words; /* the last one written; there is always room for 64 bytes more below what the
-                       rest of the tile can take */
+    /* The last one written. Below what the rest of the tile can take, 64 bytes more may be
+     * overwritten. */
+    uint8_t *words;
 };
 
 /* The field's value of each of `elements` elements of 2^element_log2 bytes at data (no alignment
@@ -119,8 +120,8 @@ struct wcodec_cpu_encoder {
     uint8_t compress[256][16];
 };
 
-/* tiling and pools[c] (tables[c] of coded field c) must outlive the encoder. WCODEC_ERROR_MEMORY.
- */
+/* tiling and pools[c] (tables[c] of coded field c) must outlive the encoder.
+ * WCODEC_ERROR_MEMORY. */
 wcodec_status
 wcodec_cpu_encoder_create(uint32_t levels, const struct wcodec_tiling *tiling,
                           const struct wcodec_encode_table *const pools[WCODEC_MAX_CODED],
@@ -128,9 +129,9 @@ wcodec_cpu_encoder_create(uint32_t levels, const struct wcodec_tiling *tiling,
                           wcodec_error *err);
 void wcodec_cpu_encoder_free(struct wcodec_cpu_encoder *encoder);
 
-/* As wcodec_tile_encode(), but output->raw has room for all rows whole, as a tile without a payload
- * in its start states has them. Several threads may use one encoder at once, each with its own
- * scratch of wcodec_cpu_encode_scratch_size() bytes. */
+/* As wcodec_tile_encode(), but output->raw has the capacity for all rows whole, as a tile without a
+ * payload in its start states has them. Several threads may use one encoder at once, each with its
+ * own scratch of wcodec_cpu_encode_scratch_size() bytes. */
 void wcodec_cpu_encode_tile(const struct wcodec_cpu_encoder *encoder,
                             const struct wcodec_stream_plan plans[WCODEC_MAX_CODED],
                             const void *data, uint32_t elements, struct wcodec_tile_output *output,

@@ -4,15 +4,8 @@
 /* The encoder's scalar level: plain C, branchless where a branch could not be predicted. */
 #include "backends/cpu/encode.h"
 
+#include "backends/cpu/inline.h"
 #include "coding/histogram.h"
-
-/* Small functions with constants for arguments: they must be inlined where they are used to be
- * worth anything. */
-#if defined(__GNUC__)
-#define INLINE static inline __attribute__((always_inline))
-#else
-#define INLINE static inline
-#endif
 
 bool wcodec_cpu_choose_values_scalar(const struct wcodec_cpu_encode_table *table,
                                      const uint8_t *values, unsigned groups, uint8_t *symbols)

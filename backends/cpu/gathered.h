@@ -1,47 +1,45 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The first stage of any table and profile, over what a level gives before it includes this: states
- * as vectors of GATHER_LANES 32-bit lanes, table entries by
- * single loads. (A gather instruction is no faster on AVX2, and much slower on many machines.)
+/* The first stage of any table and profile, over the vector operations that a level includes before
+ * this: states as vectors of 32-bit lanes, table entries by single loads. The level gives
  *
- *   vec, set_words(u32), load(p), store(p, v), both(a, b), either(a, b), left(v, n), right(v, n),
- *   multiply_add(a, b, c): a * b + c, add_bytes(a, b)
- *   gather(entries, index)
- *   renormalise(x, words)  eight lanes, in 8 / GATHER_LANES vectors */
+ *   renormalise(x, words)                     eight lanes, in 8 / GATHER_LANES vectors
+ *   p8_ranked(streams, count, groups, bounds)  P8 of tables whose ranks serve; bounds is a
+ * constant */
 #ifndef WCODEC_CPU_GATHERED_H
 #define WCODEC_CPU_GATHERED_H
 
 #include "backends/cpu/traffic.h"
 
-enum { GATHER_VECTORS = WCODEC_LANES / GATHER_LANES };
+enum { GATHER_LANES = VEC_BYTES / 4, GATHER_VECTORS = WCODEC_LANES / GATHER_LANES };
 
 /* One symbol of a vector's lanes, its entry in the form of the profile. */
 INLINE vec gather_step(const uint32_t *entries, unsigned profile, vec *x)
 {
-    const vec mask = set_words(profile == WCODEC_P8 ? 0xff : 0xfff),
-              e = gather(entries, both(*x, mask));
+    const vec mask = set32(profile == WCODEC_P8 ? 0xff : 0xfff),
+              e = gather(entries, bit_and(*x, mask));
     if (profile == WCODEC_P8)
-        *x = multiply_add(right(e, 16), right(*x, 8), both(right(e, 8), mask));
+        *x = add32(mul32(shr32(e, 16), shr32(*x, 8)), bit_and(shr32(e, 8), mask));
     else
-        *x = multiply_add(right(e, 20), right(*x, 12), both(e, mask));
+        *x = add32(mul32(shr32(e, 20), shr32(*x, 12)), bit_and(e, mask));
     return e;
 }
 
 /* The symbols of a vector's lanes, four bytes each. */
 INLINE vec join_symbols(unsigned profile, const vec e[4], unsigned base)
 {
-    const vec byte = set_words(0xff);
+    const vec byte = set32(0xff);
     if (profile == WCODEC_PAIRS) {
         const vec symbols =
-            either(both(right(e[0], 12), byte), both(left(e[2], 4), set_words(0xff0000)));
-        return add_bytes(both(either(symbols, left(symbols, 4)), set_words(0x0f0f0f0f)),
-                         set_words(base * 0x01010101u));
+            bit_or(bit_and(shr32(e[0], 12), byte), bit_and(shl32(e[2], 4), set32(0xff0000)));
+        return add8(bit_and(bit_or(symbols, shl32(symbols, 4)), set32(0x0f0f0f0f)),
+                    set32(base * 0x01010101u));
     }
     const unsigned at = profile == WCODEC_P8 ? 0 : 12;
-    const vec a = both(right(e[0], at), byte), b = both(right(e[1], at), byte),
-              c = both(right(e[2], at), byte), d = right(e[3], at);
-    return either(either(a, left(b, 8)), either(left(c, 16), left(d, 24)));
+    const vec a = bit_and(shr32(e[0], at), byte), b = bit_and(shr32(e[1], at), byte),
+              c = bit_and(shr32(e[2], at), byte), d = shr32(e[3], at);
+    return bit_or(bit_or(a, shl32(b, 8)), bit_or(shl32(c, 16), shl32(d, 24)));
 }
 
 INLINE void decode_gathered(struct wcodec_cpu_stream *stream, unsigned groups, unsigned profile)
@@ -77,6 +75,22 @@ INLINE void decode_gathered(struct wcodec_cpu_stream *stream, unsigned groups, u
     wcodec_cpu_advance(stream, groups);
 }
 
+static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
+{
+    unsigned bounds = 0;
+    for (unsigned i = 0; i < count; i++)
+        bounds = streams[i].table->ranks_bounds > bounds ? streams[i].table->ranks_bounds : bounds;
+    if (bounds <= 1)
+        p8_ranked(streams, count, groups, 1);
+    else if (bounds == 2)
+        p8_ranked(streams, count, groups, 2);
+    else if (bounds <= WCODEC_CPU_BOUNDS)
+        p8_ranked(streams, count, groups, WCODEC_CPU_BOUNDS);
+    else
+        for (unsigned i = 0; i < count; i++)
+            decode_gathered(streams + i, groups, WCODEC_P8);
+}
+
 static void symbols_p12(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
 {
     for (unsigned i = 0; i < count; i++)
@@ -87,6 +101,13 @@ static void symbols_pairs(struct wcodec_cpu_stream *streams, unsigned count, uns
 {
     for (unsigned i = 0; i < count; i++)
         decode_gathered(streams + i, groups, WCODEC_PAIRS);
+}
+
+INLINE void use_gathered(struct wcodec_cpu_dsp *dsp)
+{
+    dsp->symbols[WCODEC_P8] = symbols_p8;
+    dsp->symbols[WCODEC_P12] = symbols_p12;
+    dsp->symbols[WCODEC_PAIRS] = symbols_pairs;
 }
 
 #endif

@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Halves of superblocks go straight to their place; those of which only a part is wanted, or of
- * which a part is padding, take a way round. */
+/* Halves of superblocks go straight to their destination; those of which only a part is wanted, or
+ * of which a part is padding, go through a buffer. */
 #include "backends/cpu/lossy.h"
 
 #include "backends/cpu/cpu_level.h"
+#include "core/assert.h"
 
 enum { SIDE = WCODEC_TRANSFORM_SIDE, BLOCK = WCODEC_TRANSFORM_BLOCK };
 
@@ -70,11 +71,11 @@ void wcodec_cpu_lossy_dsp_init(struct wcodec_cpu_lossy_dsp *dsp, uint32_t levels
     static void (*const init[WCODEC_CPU_LEVELS])(struct wcodec_cpu_lossy_dsp * dsp) =
         WCODEC_CPU_LADDER(wcodec_cpu_lossy_dsp_init_);
     for (unsigned i = 0; i < WCODEC_CPU_LEVELS; i++)
-        if ((i == 0 || levels >> i & 1) && init[i])
+        if ((i == 0 || levels >> i & 1) && init[i] != NULL)
             init[i](dsp);
 }
 
-/* What a call is about. */
+/* The arguments of a call. */
 struct request {
     const struct wcodec_cpu_lossy_dsp *dsp;
     const struct wcodec_lossy *lossy;
@@ -85,7 +86,7 @@ struct request {
     bool stream;
 };
 
-/* Half `half` of a superblock whose upper left element has that place. */
+/* Half `half` of a superblock whose upper left element is at that row and column. */
 static void restore_half(const struct request *r, uint64_t superblock, unsigned half, uint64_t row,
                          uint64_t column, const uint8_t *coefficients)
 {
@@ -163,8 +164,12 @@ static void restore_plain(const struct request *r, uint64_t first, uint64_t end,
                    beyond = r->end >> l->element_log2;
     for (uint64_t i = first; i < end;) {
         uint64_t stop = l->row_scales ? (i / l->columns + 1) * l->columns : end;
-        stop = stop > end ? end : stop;
-        stop = i < inside && inside < stop ? inside : i < beyond && beyond < stop ? beyond : stop;
+        if (stop > end)
+            stop = end;
+        if (i < inside && inside < stop)
+            stop = inside;
+        else if (i < beyond && beyond < stop)
+            stop = beyond;
         restore_run(r, i, (size_t)(stop - i), coefficients + ((i - first) << l->coefficient_log2));
         i = stop;
     }
@@ -185,6 +190,7 @@ void wcodec_cpu_restore_lossy(const struct wcodec_cpu_lossy_dsp *dsp, const stru
                               .end = end_byte,
                               .dst = dst,
                               .stream = stream && dsp->stream_end != NULL};
+    WCODEC_ASSERT(first <= end && begin <= end_byte);
     if (l->plain) {
         restore_plain(&r, first, end, coefficients);
         return;

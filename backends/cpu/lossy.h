@@ -9,12 +9,10 @@
 
 #include "coding/lossy.h"
 
-enum {
-    WCODEC_CPU_HALF_BLOCKS = 32,
-    WCODEC_CPU_HALF = WCODEC_SUPERBLOCK / 2
-}; /* of a superblock: 32 blocks side by side */
+/* Half a superblock: blocks, which are side by side, and coefficients. */
+enum { WCODEC_CPU_HALF_BLOCKS = 32, WCODEC_CPU_HALF = WCODEC_SUPERBLOCK / 2 };
 
-/* Which element functions make. */
+/* The elements that functions make. */
 enum wcodec_cpu_number {
     WCODEC_CPU_TO_BF16,
     WCODEC_CPU_TO_F16,
@@ -39,11 +37,10 @@ typedef void (*wcodec_cpu_dequantise_fn)(unsigned coefficient_log2, const uint8_
 struct wcodec_cpu_lossy_dsp {
     unsigned level; /* number of the level: wcodec_cpu_level_name() */
     wcodec_cpu_inverse_fn inverse[WCODEC_CPU_NUMBERS];
-    wcodec_cpu_inverse_fn
-        inverse_stream[WCODEC_CPU_NUMBERS]; /* stores past the caches; dst and stride multiples
-                                               of 64. NULL where there is none */
-    void (*stream_end)(
-        void); /* makes these stores visible as ordinary ones are; where there are such */
+    /* Stores past the caches, dst and stride being multiples of 64, and what makes such stores
+     * visible as ordinary ones are. All NULL where a level has none. */
+    wcodec_cpu_inverse_fn inverse_stream[WCODEC_CPU_NUMBERS];
+    void (*stream_end)(void);
     wcodec_cpu_dequantise_fn dequantise[WCODEC_CPU_NUMBERS];
 };
 

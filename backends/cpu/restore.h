@@ -1,32 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Reconstruction of blocks, over what a level gives before it includes this. A register has
- * RESTORE_PARTS parts of 16 bytes, and nothing passes from one part to
- * another: each belongs to a block of its own. element_log2 and the like are constants where these
- * are inlined.
- *
- *   vec, zero()
- *   load_parts(from, at), store_parts(to, at, v)   part i is at from[i] + at
- *   plus(element_log2, a, b), minus()              of elements
- *   half(element_log2, v)                          floor of half a signed element
- *   plus_limited(), size_of(), less()              sums of signed elements, limited to what these
- *                                                  can hold; absolute values; the lesser of
- *                                                  unsigned elements
- *   pick(element_log2, a, b, x, y)                 x where a <= b, unsigned, else y
- *   MOVE_UP(v, bytes)                              elements move up in their part, zeros follow
- *   last(element_log2, v)                          the last element of a part in all its places
- *   low_of(size_log2, a, b), high_of()             parts of units of 2^size_log2 bytes by turns
- *                                                  from the lower, or upper, halves of a's part and
- *                                                  b's
- *   SPREAD(v, i)                                   the i-th 4 bytes of each part in all its places
- *   turn(v)                                        each part as 4 x 4 bytes, transposed
+/* Reconstruction of blocks, over the vector operations that a level includes before this. Nothing
+ * passes from one part of a register to another: each belongs to a block of its own. element_log2
+ * and the like are constants where these are inlined.
  *
  * Sums (left, top, planar, differential) work on rows as they are. Average and Paeth go element by
- * element, and need the same element of many blocks in one
- * register: rows are transposed on the way in and on the way out. The transform has bands of 16
- * coefficients, one of each sub-block, which are such registers
- * as they come. */
+ * element, and need the same element of many blocks in one register: rows are transposed on the way
+ * in and on the way out. The transform has bands of 16 coefficients, one of each sub-block, which
+ * are such registers as they come. */
 #ifndef WCODEC_CPU_RESTORE_H
 #define WCODEC_CPU_RESTORE_H
 
@@ -36,9 +18,90 @@
 
 enum {
     SIDE = WCODEC_BLOCK_SIDE,
-    TOGETHER = 4 /* registers of a row that are done before the next row, which is often on a page
-                    of its own */
+    RESTORE_PARTS = VEC_BYTES / 16,
+    /* Registers of a row that are done before the next row, which is often on a page of its own. */
+    TOGETHER = 4
 };
+
+INLINE vec plus(unsigned element_log2, vec a, vec b)
+{
+    return element_log2 ? add16(a, b) : add8(a, b);
+}
+
+INLINE vec minus(unsigned element_log2, vec a, vec b)
+{
+    return element_log2 ? sub16(a, b) : sub8(a, b);
+}
+
+/* Floor of half a signed element. */
+INLINE vec half(unsigned element_log2, vec v)
+{
+    return element_log2 ? half16(v) : half8(v);
+}
+
+/* Signed, limited to what elements can hold. */
+INLINE vec plus_limited(unsigned element_log2, vec a, vec b)
+{
+    return element_log2 ? add16_limited(a, b) : add8_limited(a, b);
+}
+
+INLINE vec size_of(unsigned element_log2, vec v)
+{
+    return element_log2 ? abs16(v) : abs8(v);
+}
+
+/* The lesser, unsigned. */
+INLINE vec less(unsigned element_log2, vec a, vec b)
+{
+    return element_log2 ? min16(a, b) : min8(a, b);
+}
+
+/* x where a <= b, unsigned, else y. */
+INLINE vec pick(unsigned element_log2, vec a, vec b, vec x, vec y)
+{
+    return element_log2 ? blend_not_above16(a, b, x, y) : blend_not_above8(a, b, x, y);
+}
+
+INLINE vec repeat_last(unsigned element_log2, vec v)
+{
+    return element_log2 ? repeat_last16(v) : repeat_last8(v);
+}
+
+/* Units of 2^size_log2 bytes of a and b by turns. */
+INLINE vec zip_low(unsigned size_log2, vec a, vec b)
+{
+    switch (size_log2) {
+    case 0:
+        return zip_low8(a, b);
+    case 1:
+        return zip_low16(a, b);
+    case 2:
+        return zip_low32(a, b);
+    default:
+        return zip_low64(a, b);
+    }
+}
+
+INLINE vec zip_high(unsigned size_log2, vec a, vec b)
+{
+    switch (size_log2) {
+    case 0:
+        return zip_high8(a, b);
+    case 1:
+        return zip_high16(a, b);
+    case 2:
+        return zip_high32(a, b);
+    default:
+        return zip_high64(a, b);
+    }
+}
+
+/* Each part as 4 x 4 bytes, transposed. */
+INLINE vec transpose_bytes(vec v)
+{
+    static const uint8_t order[16] = {0, 4, 8, 12, 1, 5, 9, 13, 2, 6, 10, 14, 3, 7, 11, 15};
+    return shuffle(v, repeat(order));
+}
 
 /* A row of elements of 16 bits has two registers. */
 struct row {
@@ -82,7 +145,7 @@ INLINE struct row sums_of_row(unsigned element_log2, struct row r)
     r.part[0] = sums_of_part(element_log2, r.part[0]);
     if (element_log2)
         r.part[1] = plus(element_log2, sums_of_part(element_log2, r.part[1]),
-                         last(element_log2, r.part[0]));
+                         repeat_last(element_log2, r.part[0]));
     return r;
 }
 
@@ -99,7 +162,8 @@ INLINE void restore_sums(unsigned element_log2, bool differential, bool rows, bo
                 struct row r = load_row(element_log2, residuals + k, y);
                 if (differential) {
                     r = add_rows(element_log2, sums_of_row(element_log2, r), carry[g]);
-                    carry[g].part[0] = carry[g].part[1] = last(element_log2, r.part[element_log2]);
+                    carry[g].part[0] = carry[g].part[1] =
+                        repeat_last(element_log2, r.part[element_log2]);
                 }
                 if (rows)
                     r = sums_of_row(element_log2, r);
@@ -118,8 +182,8 @@ INLINE void transpose(unsigned element_log2, vec *v)
     vec other[16];
     for (unsigned step = 0; step < 4 - element_log2; step++) {
         for (unsigned i = 0; i < size / 2; i++) {
-            other[2 * i] = low_of(element_log2, v[i], v[i + size / 2]);
-            other[2 * i + 1] = high_of(element_log2, v[i], v[i + size / 2]);
+            other[2 * i] = zip_low(element_log2, v[i], v[i + size / 2]);
+            other[2 * i + 1] = zip_high(element_log2, v[i], v[i + size / 2]);
         }
         for (unsigned i = 0; i < size; i++)
             v[i] = other[i];
@@ -206,28 +270,28 @@ INLINE void four(unsigned element_log2, vec *c0, vec *c1, vec *c2, vec *c3)
 /* 4 x 4 elements of 16 bits in two registers, rows 0 and 1, and 2 and 3. */
 INLINE struct row transpose_square(struct row r)
 {
-    const vec even = low_of(1, r.part[0], r.part[1]), odd = high_of(1, r.part[0], r.part[1]);
-    return (struct row){{low_of(1, even, odd), high_of(1, even, odd)}};
+    const vec even = zip_low(1, r.part[0], r.part[1]), odd = zip_high(1, r.part[0], r.part[1]);
+    return (struct row){{zip_low(1, even, odd), zip_high(1, even, odd)}};
 }
 
 INLINE struct row columns_of_means(unsigned element_log2, struct row r)
 {
     vec c0, c1, c2, c3;
     if (element_log2 == 0) {
-        c0 = SPREAD(r.part[0], 0);
-        c1 = SPREAD(r.part[0], 1);
-        c2 = SPREAD(r.part[0], 2);
-        c3 = SPREAD(r.part[0], 3);
+        c0 = SPREAD32(r.part[0], 0);
+        c1 = SPREAD32(r.part[0], 1);
+        c2 = SPREAD32(r.part[0], 2);
+        c3 = SPREAD32(r.part[0], 3);
         four(0, &c0, &c1, &c2, &c3);
-        r.part[0] = low_of(3, low_of(2, c0, c1), low_of(2, c2, c3));
+        r.part[0] = zip_low(3, zip_low(2, c0, c1), zip_low(2, c2, c3));
     } else {
-        c0 = low_of(3, r.part[0], r.part[0]);
-        c1 = high_of(3, r.part[0], r.part[0]);
-        c2 = low_of(3, r.part[1], r.part[1]);
-        c3 = high_of(3, r.part[1], r.part[1]);
+        c0 = zip_low(3, r.part[0], r.part[0]);
+        c1 = zip_high(3, r.part[0], r.part[0]);
+        c2 = zip_low(3, r.part[1], r.part[1]);
+        c3 = zip_high(3, r.part[1], r.part[1]);
         four(1, &c0, &c1, &c2, &c3);
-        r.part[0] = low_of(3, c0, c1);
-        r.part[1] = low_of(3, c2, c3);
+        r.part[0] = zip_low(3, c0, c1);
+        r.part[1] = zip_low(3, c2, c3);
     }
     return r;
 }
@@ -236,7 +300,7 @@ INLINE struct row transpose_means(unsigned element_log2, struct row r)
 {
     if (element_log2)
         return transpose_square(r);
-    r.part[0] = turn(r.part[0]);
+    r.part[0] = transpose_bytes(r.part[0]);
     return r;
 }
 
@@ -246,17 +310,17 @@ INLINE struct row restore_means(unsigned element_log2, struct row r)
     return transpose_means(element_log2, columns_of_means(element_log2, r));
 }
 
-/* The elements at one place of 16 sub-blocks (8 of them in a register) become rows of the block. */
+/* One element of each of 16 sub-blocks (8 of them in a register) become rows of the block. */
 INLINE void store_sub_blocks(unsigned element_log2, uint8_t *const *to, unsigned y,
                              unsigned half_number, const vec *x, size_t stride)
 {
-    const vec low01 = low_of(element_log2, x[0], x[1]), low23 = low_of(element_log2, x[2], x[3]);
-    const vec high01 = high_of(element_log2, x[0], x[1]),
-              high23 = high_of(element_log2, x[2], x[3]);
-    const vec r0 = low_of(element_log2 + 1, low01, low23),
-              r1 = high_of(element_log2 + 1, low01, low23);
-    const vec r2 = low_of(element_log2 + 1, high01, high23),
-              r3 = high_of(element_log2 + 1, high01, high23);
+    const vec low01 = zip_low(element_log2, x[0], x[1]), low23 = zip_low(element_log2, x[2], x[3]);
+    const vec high01 = zip_high(element_log2, x[0], x[1]),
+              high23 = zip_high(element_log2, x[2], x[3]);
+    const vec r0 = zip_low(element_log2 + 1, low01, low23),
+              r1 = zip_high(element_log2 + 1, low01, low23);
+    const vec r2 = zip_low(element_log2 + 1, high01, high23),
+              r3 = zip_high(element_log2 + 1, high01, high23);
     if (element_log2 == 0) {
         store_parts(to, y * stride, r0);
         store_parts(to, (4 + y) * stride, r1);

@@ -4,19 +4,12 @@
 /* The scalar level: plain C, branchless where a branch could not be predicted. */
 #include "backends/cpu/decode.h"
 
+#include "backends/cpu/inline.h"
 #include "coding/check_key.h"
 #include "core/error.h"
 
-/* Small functions with constants for arguments: they must be inlined where they are used to be
- * worth anything. */
-#if defined(__GNUC__)
-#define INLINE static inline __attribute__((always_inline))
-#else
-#define INLINE static inline
-#endif
-
 /* The next word is loaded whether it is needed or not, and chosen without a branch: whether it is
- * cannot be predicted. Compilers make a branch of any choice here, so x86 is told. */
+ * cannot be predicted. Compilers make a branch of any choice here, hence the assembler. */
 INLINE uint32_t renormalise(uint32_t x, const uint8_t *words, size_t *used)
 {
     const uint32_t refilled = x << 16 | wcodec_load_u16(words + 2 * *used);
@@ -265,7 +258,7 @@ INLINE void put_column(unsigned element_log2, unsigned r, struct column c,
     sums[r >> element_log2] += c.sum;
 }
 
-#define FINISH_BYTES 4
+#define VEC_BYTES 4
 #include "backends/cpu/finish.h"
 
 void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp)

@@ -1,25 +1,22 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What symbol functions do for the memory beside their work, a little in every group: its answers
- * take time that is theirs. A level that has stores past the
- * caches gives before it includes this
- *
- *   PASS_BYTES      bytes of a register
- *   PASS(to, from)  stores a register past the caches */
+/* Memory traffic that symbol functions start beside their work, a little in every group, so that
+ * its latency is hidden by theirs. Elements are stored past the caches if the vector operations
+ * that a level includes before this have such stores. */
 #ifndef WCODEC_CPU_TRAFFIC_H
 #define WCODEC_CPU_TRAFFIC_H
 
 #include "backends/cpu/decode.h"
 
-/* Ask for a line of words, and for the rows of group g and its place in the output, while there is
- * time: caches follow a few long streams by themselves, not short ones of several tiles. Store what
- * is ready to go past the caches: many such stores at once would wait for each other. */
+/* Prefetch a line of words, and the rows of group g and where it is stored, while there is time:
+ * hardware prefetches a few long streams by itself, not short ones of several tiles. Store what is
+ * ready to go past the caches: many such stores at once would wait for each other. */
 static inline void wcodec_cpu_traffic(const struct wcodec_cpu_stream *s, const uint8_t *words,
                                       unsigned g)
 {
 #if defined(__GNUC__)
-    __builtin_prefetch((const void *)((uintptr_t)words + WCODEC_CPU_WORDS_AHEAD));
+    __builtin_prefetch((const void *)((uintptr_t)words + WCODEC_CPU_PREFETCH));
     for (unsigned i = 0; i < s->row_bytes; i += 64)
         __builtin_prefetch((const void *)((uintptr_t)s->rows + g * s->row_bytes + i));
     for (unsigned i = 0; i < s->out_bytes; i += 64)
@@ -27,9 +24,9 @@ static inline void wcodec_cpu_traffic(const struct wcodec_cpu_stream *s, const u
 #else
     (void)words;
 #endif
-#ifdef PASS
-    for (unsigned i = 0; i < s->ready_bytes; i += PASS_BYTES)
-        PASS(s->pass_to + g * s->ready_bytes + i, s->ready + g * s->ready_bytes + i);
+#ifdef VEC_STREAM
+    for (unsigned i = 0; i < s->ready_bytes; i += VEC_BYTES)
+        store_stream(s->pass_to + g * s->ready_bytes + i, load(s->ready + g * s->ready_bytes + i));
 #endif
 }
 
@@ -37,7 +34,7 @@ static inline void wcodec_cpu_traffic(const struct wcodec_cpu_stream *s, const u
 static inline void wcodec_cpu_advance(struct wcodec_cpu_stream *s, unsigned groups)
 {
     s->symbols += groups * WCODEC_GROUP;
-#ifdef PASS
+#ifdef VEC_STREAM
     if (s->ready_bytes) { /* else there may be nothing to point to */
         s->ready += groups * s->ready_bytes;
         s->pass_to += groups * s->ready_bytes;

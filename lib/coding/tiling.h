@@ -13,6 +13,7 @@
 enum {
     WCODEC_LANES = 32,
     WCODEC_GROUP = 128, /* elements of a group: four a lane */
+    WCODEC_GROUP_LOG2 = 7,
     WCODEC_MAX_FIELDS = 64,
     WCODEC_MAX_CODED = 8,
     WCODEC_MAX_PLANES = 6,

@@ -1,21 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The NEON level of AArch64: the symbols. neon_elements.c has the other stages. */
+/* The NEON level of AArch64: the symbols. elements_neon.c has the other stages. */
+#include "backends/cpu/arm/vec_neon.h"
+
 #include "backends/cpu/expand.h"
 #include "backends/cpu/traffic.h"
-
-#include <arm_neon.h>
-
-#define INLINE static inline __attribute__((always_inline))
 
 _Alignas(64) static const uint8_t expand[256][16] = {EXPAND_256(EXPAND_ROW)};
 
 #define COUNT_ROW(m) (uint8_t) __builtin_popcount(m)
 static const uint8_t taken[256] = {EXPAND_256(COUNT_ROW)};
 
-/* The slot's upper half selects a rank, its lower half is compared with where further ranks begin.
- */
+/* The slot's upper half selects a rank, its lower half is compared with where further ranks
+ * begin. */
 struct ranked {
     uint8x16_t first, bounds[WCODEC_CPU_BOUNDS], freq, start, symbol;
 };
@@ -66,18 +64,11 @@ INLINE uint8x16_t upper_bytes(const uint16x8_t v[2])
     return vuzp2q_u8(vreinterpretq_u8_u16(v[0]), vreinterpretq_u8_u16(v[1]));
 }
 
-/* A bit for each lane that is all ones, not zeros. */
-INLINE unsigned lanes_set(uint16x8_t v)
-{
-    static const uint16_t bits[8] = {1, 2, 4, 8, 16, 32, 64, 128};
-    return vaddvq_u16(vandq_u16(v, vld1q_u16(bits)));
-}
-
 /* Lanes whose upper half is zero take the next words: the lower half moves up. */
 INLINE void renormalise_halves(uint16x8_t *low, uint16x8_t *high, const uint8_t **words)
 {
     const uint16x8_t zero = vceqzq_u16(*high);
-    const unsigned refill = lanes_set(zero);
+    const unsigned refill = mask16(FROM_u16(zero));
     const uint8x16_t next = vqtbl1q_u8(vld1q_u8(*words), vld1q_u8(expand[refill]));
     *high = vorrq_u16(*high, vandq_u16(*low, zero));
     *low = vorrq_u16(vbicq_u16(*low, zero), vreinterpretq_u16_u8(next));
@@ -141,97 +132,30 @@ INLINE void p8(struct wcodec_cpu_stream *stream, unsigned groups, unsigned bound
     stream->words = s.words;
 }
 
-typedef uint32x4_t vec;
-
-INLINE vec load(const void *p)
+INLINE void p8_ranked(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups,
+                      unsigned bounds)
 {
-    return vreinterpretq_u32_u8(vld1q_u8(p));
-}
-
-INLINE void store(void *p, vec v)
-{
-    vst1q_u8(p, vreinterpretq_u8_u32(v));
-}
-
-INLINE vec set_words(uint32_t word)
-{
-    return vdupq_n_u32(word);
-}
-
-INLINE vec both(vec a, vec b)
-{
-    return vandq_u32(a, b);
-}
-
-INLINE vec either(vec a, vec b)
-{
-    return vorrq_u32(a, b);
-}
-
-INLINE vec left(vec v, unsigned n)
-{
-    return vshlq_u32(v, vdupq_n_s32((int32_t)n));
-}
-
-INLINE vec right(vec v, unsigned n)
-{
-    return vshlq_u32(v, vdupq_n_s32(-(int32_t)n));
-}
-
-INLINE vec multiply_add(vec a, vec b, vec c)
-{
-    return vmlaq_u32(c, a, b);
-}
-
-INLINE vec add_bytes(vec a, vec b)
-{
-    return vreinterpretq_u32_u8(vaddq_u8(vreinterpretq_u8_u32(a), vreinterpretq_u8_u32(b)));
-}
-
-INLINE vec gather(const uint32_t *entries, vec index)
-{
-    const uint64x2_t pairs = vreinterpretq_u64_u32(index);
-    const uint64_t a = vgetq_lane_u64(pairs, 0), b = vgetq_lane_u64(pairs, 1);
-    const vec v = vld1q_lane_u32(entries + (a >> 32), vdupq_n_u32(entries[(uint32_t)a]), 1);
-    return vld1q_lane_u32(entries + (b >> 32), vld1q_lane_u32(entries + (uint32_t)b, v, 2), 3);
+    for (unsigned i = 0; i < count; i++)
+        p8(streams + i, groups, bounds);
 }
 
 INLINE void renormalise(vec x[2], const uint8_t **words)
 {
-    const vec least = vdupq_n_u32(1u << 16),
-              low[2] = {vcltq_u32(x[0], least), vcltq_u32(x[1], least)};
-    const unsigned refill =
-        lanes_set(vuzp1q_u16(vreinterpretq_u16_u32(low[0]), vreinterpretq_u16_u32(low[1])));
-    const uint16x8_t next =
-        vreinterpretq_u16_u8(vqtbl1q_u8(vld1q_u8(*words), vld1q_u8(expand[refill])));
-    x[0] = vorrq_u32(vbslq_u32(low[0], vshlq_n_u32(x[0], 16), x[0]), vmovl_u16(vget_low_u16(next)));
-    x[1] = vorrq_u32(vbslq_u32(low[1], vshlq_n_u32(x[1], 16), x[1]), vmovl_high_u16(next));
+    const uint32x4_t least = vdupq_n_u32(1u << 16),
+                     low[2] = {vcltq_u32(AS_u32(x[0]), least), vcltq_u32(AS_u32(x[1]), least)};
+    const unsigned refill = mask16(pack32(FROM_u32(low[0]), FROM_u32(low[1])));
+    const uint16x8_t next = AS_u16(shuffle_part(load(*words), expand[refill]));
+    const uint32x4_t taken_words[2] = {vmovl_u16(vget_low_u16(next)), vmovl_high_u16(next)};
+    for (unsigned i = 0; i < 2; i++)
+        x[i] = bit_or(blend(FROM_u32(low[i]), SHL32(x[i], 16), x[i]), FROM_u32(taken_words[i]));
     *words += 2 * taken[refill];
 }
 
-#define GATHER_LANES 4
 #include "backends/cpu/gathered.h"
-
-static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
-{
-    for (unsigned i = 0; i < count; i++) {
-        const unsigned bounds = streams[i].table->ranks_bounds;
-        if (bounds <= 1)
-            p8(streams + i, groups, 1);
-        else if (bounds == 2)
-            p8(streams + i, groups, 2);
-        else if (bounds <= WCODEC_CPU_BOUNDS)
-            p8(streams + i, groups, 3);
-        else
-            decode_gathered(streams + i, groups, WCODEC_P8);
-    }
-}
 
 void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp)
 {
     dsp->level = 4;
-    dsp->symbols[WCODEC_P8] = symbols_p8;
-    dsp->symbols[WCODEC_P12] = symbols_p12;
-    dsp->symbols[WCODEC_PAIRS] = symbols_pairs;
+    use_gathered(dsp);
     wcodec_cpu_dsp_init_neon_elements(dsp);
 }

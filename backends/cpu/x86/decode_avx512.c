@@ -1,31 +1,17 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The AVX-512 level (with VBMI and VBMI2): the symbols, 32 lanes in one register. avx512_elements.c
+/* The AVX-512 level (with VBMI and VBMI2): the symbols, 32 lanes in one register. elements_avx512.c
  * has the other stages. */
-#include <immintrin.h>
+#include "backends/cpu/x86/vec512.h"
 
-#define INLINE static inline __attribute__((always_inline))
+#include "backends/cpu/traffic.h"
 
 #define EVEN_BYTES 0x5555555555555555ull
 
-INLINE __m512i load(const void *p)
-{
-    return _mm512_loadu_si512(p);
-}
-
-INLINE void store(void *p, __m512i v)
-{
-    _mm512_storeu_si512(p, v);
-}
-
-#define PASS_BYTES 64
-#define PASS(to, from) _mm512_stream_si512((__m512i *)(void *)(to), load(from))
-#include "backends/cpu/traffic.h"
-
 /* A table of 256 bytes looked up by bytes. */
 struct lookup {
-    __m512i t[4];
+    vec t[4];
 };
 
 INLINE struct lookup load_lookup(const uint8_t *bytes)
@@ -33,7 +19,7 @@ INLINE struct lookup load_lookup(const uint8_t *bytes)
     return (struct lookup){{load(bytes), load(bytes + 64), load(bytes + 128), load(bytes + 192)}};
 }
 
-INLINE __m512i look_up(const struct lookup *l, __m512i index)
+INLINE vec look_up(const struct lookup *l, vec index)
 {
     return _mm512_mask_blend_epi8(_mm512_movepi8_mask(index),
                                   _mm512_permutex2var_epi8(l->t[0], index, l->t[1]),
@@ -42,7 +28,7 @@ INLINE __m512i look_up(const struct lookup *l, __m512i index)
 
 /* The low and the high halves of 32 states, and what their table says. */
 struct p8_lanes {
-    __m512i low, high;
+    vec low, high;
     const uint8_t *words;
 };
 
@@ -51,9 +37,9 @@ struct p8_lanes {
 enum lookup_kind { WINDOWS_OF_4, WINDOWS_OF_2, LOW6, SLOTS };
 
 struct p8_table {
-    __m512i window_of, window_of_upper, window_symbol;
+    vec window_of, window_of_upper, window_symbol;
     struct lookup symbol, freq, bias; /* by slot */
-    __m512i freq_64, start_64;        /* by place in the string, or by a symbol's low 6 bits */
+    vec freq_64, start_64;            /* by offset in the string, or by a symbol's low 6 bits */
 };
 
 INLINE void load_p8(const struct wcodec_cpu_table *t, enum lookup_kind kind, struct p8_table *p)
@@ -78,15 +64,13 @@ INLINE void load_p8(const struct wcodec_cpu_table *t, enum lookup_kind kind, str
 
 /* For the slots in the even bytes of v: symbol or what leads to it (odd bytes are rubbish),
  * frequency and bias in 16 bits each. */
-INLINE void p8_symbol(const struct p8_table *t, enum lookup_kind kind, __m512i v, __m512i *symbol,
-                      __m512i *freq, __m512i *bias)
+INLINE void p8_symbol(const struct p8_table *t, enum lookup_kind kind, vec v, vec *symbol,
+                      vec *freq, vec *bias)
 {
     if (kind == WINDOWS_OF_4)
-        *symbol =
-            _mm512_add_epi8(v, _mm512_permutexvar_epi8(_mm512_srli_epi16(v, 2), t->window_of));
+        *symbol = add8(v, _mm512_permutexvar_epi8(SHR16(v, 2), t->window_of));
     else if (kind == WINDOWS_OF_2)
-        *symbol = _mm512_add_epi8(
-            v, _mm512_permutex2var_epi8(t->window_of, _mm512_srli_epi16(v, 1), t->window_of_upper));
+        *symbol = add8(v, _mm512_permutex2var_epi8(t->window_of, SHR16(v, 1), t->window_of_upper));
     else
         *symbol = look_up(&t->symbol, v);
     if (kind != SLOTS) {
@@ -101,36 +85,33 @@ INLINE void p8_symbol(const struct p8_table *t, enum lookup_kind kind, __m512i v
 /* Two symbols (or what leads to them), the second in the upper byte of a lane, and a
  * renormalisation. With x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its
  * low byte, and x'' = f1 f2 high + f2 (P / 2^8) + bias2: all in 16-bit products. */
-INLINE __m512i p8_step(const struct p8_table *t, enum lookup_kind kind, struct p8_lanes *s)
+INLINE vec p8_step(const struct p8_table *t, enum lookup_kind kind, struct p8_lanes *s)
 {
-    __m512i first, second, f1, b1, f2, b2;
+    vec first, second, f1, b1, f2, b2;
     p8_symbol(t, kind, s->low, &first, &f1, &b1);
-    const __m512i p = _mm512_add_epi16(_mm512_mullo_epi16(f1, _mm512_srli_epi16(s->low, 8)), b1);
+    const vec p = add16(mul16(f1, SHR16(s->low, 8)), b1);
     p8_symbol(t, kind, p, &second, &f2, &b2);
-    const __m512i b = _mm512_add_epi16(_mm512_mullo_epi16(f2, _mm512_srli_epi16(p, 8)), b2),
-                  f = _mm512_mullo_epi16(f1, f2);
-    const __m512i low = _mm512_add_epi16(_mm512_mullo_epi16(f, s->high), b),
-                  carried = _mm512_mulhi_epu16(f, s->high);
-    const __m512i high = _mm512_mask_sub_epi16(carried, _mm512_cmplt_epu16_mask(low, b), carried,
-                                               _mm512_set1_epi16(-1));
+    const vec b = add16(mul16(f2, SHR16(p, 8)), b2), f = mul16(f1, f2);
+    const vec low = add16(mul16(f, s->high), b), carried = mul16_high(f, s->high);
+    const vec high =
+        _mm512_mask_sub_epi16(carried, _mm512_cmplt_epu16_mask(low, b), carried, set16(0xffff));
     const __mmask32 refill = _mm512_testn_epi16_mask(high, high);
     s->high = _mm512_mask_mov_epi16(high, refill, low);
     s->low = _mm512_mask_expand_epi16(low, refill, load(s->words));
-    s->words += 2 * (size_t)_mm_popcnt_u32(refill);
-    const __m512i up = _mm512_set4_epi32(0x0e000c00, 0x0a000800, 0x06000400,
-                                         0x02000000); /* an even byte to the odd one above it */
+    s->words += 2 * (size_t)count_bits(refill);
+    const vec up = _mm512_set4_epi32(0x0e000c00, 0x0a000800, 0x06000400,
+                                     0x02000000); /* an even byte to the odd one above it */
     return _mm512_mask_shuffle_epi8(first, ~EVEN_BYTES, second, up);
 }
 
-/* The symbols of places 0 and 1 and of 2 and 3 -> 128 symbols in the order of elements. */
-INLINE void put_group(const struct p8_table *t, enum lookup_kind kind, uint8_t *symbols, __m512i a,
-                      __m512i b)
+/* Symbols 0 and 1 of each lane, and 2 and 3 -> 128 symbols in the order of elements. */
+INLINE void put_group(const struct p8_table *t, enum lookup_kind kind, uint8_t *symbols, vec a,
+                      vec b)
 {
-    const __m512i first = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0),
-                  second = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
-    __m512i lower = _mm512_unpacklo_epi16(a, b),
-            upper =
-                _mm512_unpackhi_epi16(a, b); /* lanes 0 to 3, 8 to 11 and so on, and the others */
+    const vec first = _mm512_set_epi64(11, 10, 3, 2, 9, 8, 1, 0),
+              second = _mm512_set_epi64(15, 14, 7, 6, 13, 12, 5, 4);
+    vec lower = zip_low16(a, b),
+        upper = zip_high16(a, b); /* lanes 0 to 3, 8 to 11 and so on, and the others */
     if (kind <= WINDOWS_OF_2) {
         lower = _mm512_permutexvar_epi8(lower, t->window_symbol);
         upper = _mm512_permutexvar_epi8(upper, t->window_symbol);
@@ -141,23 +122,20 @@ INLINE void put_group(const struct p8_table *t, enum lookup_kind kind, uint8_t *
 
 INLINE void load_states(const struct wcodec_cpu_stream *stream, struct p8_lanes *s)
 {
-    const __m512i a = load(stream->x), b = load(stream->x + 16);
-    const __m512i in_order = _mm512_set_epi64(7, 5, 3, 1, 6, 4, 2, 0),
-                  half = _mm512_set1_epi32(0xffff);
-    s->low = _mm512_permutexvar_epi64(
-        in_order, _mm512_packus_epi32(_mm512_and_si512(a, half), _mm512_and_si512(b, half)));
-    s->high = _mm512_permutexvar_epi64(
-        in_order, _mm512_packus_epi32(_mm512_srli_epi32(a, 16), _mm512_srli_epi32(b, 16)));
+    const vec a = load(stream->x), b = load(stream->x + 16);
+    const vec half = set32(0xffff);
+    s->low = in_order(pack32(bit_and(a, half), bit_and(b, half)));
+    s->high = in_order(pack32(SHR32(a, 16), SHR32(b, 16)));
     s->words = stream->words;
 }
 
 INLINE void store_states(struct wcodec_cpu_stream *stream, const struct p8_lanes *s)
 {
-    const __m512i order = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0),
-                  low = _mm512_permutexvar_epi64(order, s->low),
-                  high = _mm512_permutexvar_epi64(order, s->high);
-    store(stream->x, _mm512_unpacklo_epi16(low, high));
-    store(stream->x + 16, _mm512_unpackhi_epi16(low, high));
+    const vec order = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0),
+              low = _mm512_permutexvar_epi64(order, s->low),
+              high = _mm512_permutexvar_epi64(order, s->high);
+    store(stream->x, zip_low16(low, high));
+    store(stream->x + 16, zip_high16(low, high));
     stream->words = s->words;
 }
 
@@ -173,7 +151,7 @@ INLINE void p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned group
     if (shared)
         load_p8(streams[0].table, kind, &table);
     for (unsigned g = 0; g < groups; g++) {
-        __m512i half[WCODEC_CPU_TILES];
+        vec half[WCODEC_CPU_TILES];
 #pragma GCC unroll 6
         for (unsigned i = 0; i < count; i++) {
             if (!shared)
@@ -239,27 +217,24 @@ static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsign
 
 /* 12-bit profiles: states as two vectors of 16 lanes, entries by gathers. */
 struct p12_lanes {
-    __m512i x[2];
+    vec x[2];
     const uint8_t *words;
 };
 
-INLINE void p12_step(const uint32_t *entries, struct p12_lanes *s, __m512i e[2])
+INLINE void p12_step(const uint32_t *entries, struct p12_lanes *s, vec e[2])
 {
     for (unsigned half = 0; half < 2; half++) {
-        const __m512i x = s->x[half];
-        e[half] = _mm512_i32gather_epi32(_mm512_and_si512(x, _mm512_set1_epi32(0xfff)), entries, 4);
-        s->x[half] = _mm512_add_epi32(
-            _mm512_mullo_epi32(_mm512_srli_epi32(e[half], 20), _mm512_srli_epi32(x, 12)),
-            _mm512_and_si512(e[half], _mm512_set1_epi32(0xfff)));
+        const vec x = s->x[half];
+        e[half] = _mm512_i32gather_epi32(bit_and(x, set32(0xfff)), entries, 4);
+        s->x[half] = add32(mul32(SHR32(e[half], 20), SHR32(x, 12)), bit_and(e[half], set32(0xfff)));
     }
     for (unsigned half = 0; half < 2; half++) {
-        const __mmask16 refill = _mm512_cmplt_epu32_mask(s->x[half], _mm512_set1_epi32(1 << 16));
-        const __m512i words = _mm512_maskz_expand_epi32(
+        const __mmask16 refill = _mm512_cmplt_epu32_mask(s->x[half], set32(1 << 16));
+        const vec words = _mm512_maskz_expand_epi32(
             refill,
             _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)s->words)));
-        s->x[half] =
-            _mm512_mask_or_epi32(s->x[half], refill, _mm512_slli_epi32(s->x[half], 16), words);
-        s->words += 2 * (size_t)_mm_popcnt_u32(refill);
+        s->x[half] = _mm512_mask_or_epi32(s->x[half], refill, SHL32(s->x[half], 16), words);
+        s->words += 2 * (size_t)count_bits(refill);
     }
 }
 
@@ -274,7 +249,7 @@ INLINE void p12(struct wcodec_cpu_stream *streams, unsigned count, unsigned grou
         for (unsigned i = 0; i < count; i++) {
             const uint32_t *entries = streams[i].table->entries;
             uint8_t *symbols = streams[i].symbols + g * WCODEC_GROUP;
-            __m512i a[2], b[2], c[2], d[2];
+            vec a[2], b[2], c[2], d[2];
             wcodec_cpu_traffic(&streams[i], lanes[i].words, g);
             p12_step(entries, &lanes[i], a);
             p12_step(entries, &lanes[i], b);
@@ -283,24 +258,17 @@ INLINE void p12(struct wcodec_cpu_stream *streams, unsigned count, unsigned grou
                 p12_step(entries, &lanes[i], d);
             }
             for (unsigned half = 0; half < 2; half++) {
-                __m512i v;
+                vec v;
                 if (pairs) {
-                    const __m512i low =
-                        _mm512_and_si512(_mm512_srli_epi32(a[half], 12), _mm512_set1_epi32(0xff));
-                    const __m512i both =
-                        _mm512_or_si512(low, _mm512_and_si512(_mm512_slli_epi32(b[half], 4),
-                                                              _mm512_set1_epi32(0xff0000)));
-                    v = _mm512_and_si512(_mm512_or_si512(both, _mm512_slli_epi32(both, 4)),
-                                         _mm512_set1_epi32(0x0f0f0f0f));
-                    v = _mm512_add_epi8(v, _mm512_set1_epi8((char)streams[i].table->base));
+                    const vec low = bit_and(SHR32(a[half], 12), set32(0xff));
+                    const vec both = bit_or(low, bit_and(SHL32(b[half], 4), set32(0xff0000)));
+                    v = bit_and(bit_or(both, SHL32(both, 4)), set32(0x0f0f0f0f));
+                    v = add8(v, set8(streams[i].table->base));
                 } else {
-                    v = _mm512_and_si512(_mm512_srli_epi32(a[half], 12), _mm512_set1_epi32(0xff));
-                    v = _mm512_or_si512(v, _mm512_and_si512(_mm512_srli_epi32(b[half], 4),
-                                                            _mm512_set1_epi32(0xff00)));
-                    v = _mm512_or_si512(v, _mm512_and_si512(_mm512_slli_epi32(c[half], 4),
-                                                            _mm512_set1_epi32(0xff0000)));
-                    v = _mm512_or_si512(v, _mm512_and_si512(_mm512_slli_epi32(d[half], 12),
-                                                            _mm512_set1_epi32((int)0xff000000)));
+                    v = bit_and(SHR32(a[half], 12), set32(0xff));
+                    v = bit_or(v, bit_and(SHR32(b[half], 4), set32(0xff00)));
+                    v = bit_or(v, bit_and(SHL32(c[half], 4), set32(0xff0000)));
+                    v = bit_or(v, bit_and(SHL32(d[half], 12), set32(0xff000000)));
                 }
                 store(symbols + 64 * half, v);
             }

@@ -1,0 +1,12 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The NEON level: reconstruction of lossy tensors. */
+#include "backends/cpu/arm/vec_neon.h"
+
+#include "backends/cpu/inverse.h"
+
+void wcodec_cpu_lossy_dsp_init_neon(struct wcodec_cpu_lossy_dsp *dsp)
+{
+    *dsp = (struct wcodec_cpu_lossy_dsp){.level = 4, INVERSE_FUNCTIONS};
+}
