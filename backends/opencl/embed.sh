@@ -4,7 +4,8 @@
 #
 # usage: embed.sh SRCDIR FILE ... >source.c
 #
-# Joins the kernels' files, in the order in which they need each other, and writes them as a C array. Messages of an OpenCL compiler name file and line.
+# Joins the kernels' files, in the order in which they need each other, and writes them as a C
+# array. Messages of an OpenCL compiler name file and line.
 set -eu
 srcdir=$1
 shift
@@ -18,7 +19,10 @@ const char wcodec_opencl_source[] = {
 END
 for file in "$@"; do
     # The files that it includes are those before it.
-    awk -v file="$file" 'BEGIN {printf "#line 1 \"%s\"\n", file} /^#include "(backends|lib)\// {print ""; next} {print}' "$srcdir/$file"
+    awk -v file="$file" '
+        BEGIN {printf "#line 1 \"%s\"\n", file}
+        /^#include "(backends|lib)\// {print ""; next}
+        {print}' "$srcdir/$file"
 done | od -An -v -tu1 | sed 's/  *\([0-9][0-9]*\)/\1,/g'
 cat <<END
 0};
