@@ -37,7 +37,8 @@ def tiles(rng):
             n = rng.choice([1, 100, 128, 200, 256])
             p = encode.random_payload(rng, encode.ELEMENT[dtype], 12, n, fields, rng.getrandbits(4), outlier_rate=rng.choice([0, 0.02]))
             _tile("%s-%d" % (dtype.lower(), profile), p)
-    # Long enough for what the CPU's decoders do in chunks of 1024 elements, and several tiles side by side.
+    # Long enough for what the CPU's decoders do in chunks of 1024 elements, and several tiles side
+    # by side.
     for dtype, profile, n, t in (("BF16", P8, 3000, 12), ("BF16", PAIRS, 2200, 12), ("I8", P8, 4096 + 2100, 12), ("I8", PAIRS, 4000, 12), ("F16", P8, 2100, 12), ("F32", P8, 1500, 12),
                                  ("F8_E4M3", P12, 4000, 12), ("U8", P8, 2500, 13)):
         fields = encode.make_fields(rng, [(CODED, 8)] if dtype == "U8" else encode.PRESETS[dtype], profile, pool=3, run=rng.choice([0, 7]))

@@ -5,9 +5,10 @@
 # usage: by-clang.sh check SOURCE ARCHITECTURE         can clang build the kernels for it?
 #        by-clang.sh build SOURCE OUT ARCHITECTURE...  build them, for all of these, the least first
 #
-# The CUDA kernels by clang, without NVIDIA's toolkit: machine code where its assembler is there (PTXAS and FATBINARY, both or none), and PTX of the last
-# architecture; else PTX of all, one text after the other, each ended by a zero byte, for the driver to compile. CUDA_CLANG is the compiler, CUDA_CLANGFLAGS
-# are flags of its own.
+# The CUDA kernels by clang, without NVIDIA's toolkit: machine code where its assembler is there
+# (PTXAS and FATBINARY, both or none), and PTX of the last architecture; else PTX of all, one text
+# after the other, each ended by a zero byte, for the driver to compile. CUDA_CLANG is the compiler,
+# CUDA_CLANGFLAGS are flags of its own.
 set -eu
 
 # The oldest PTX that knows the architecture, and what the kernels use: older drivers take it.
@@ -28,7 +29,8 @@ compile () {
     shift
     # shellcheck disable=SC2086
     $CUDA_CLANG -x cuda --cuda-device-only -nocudainc -nocudalib --cuda-path=/nonexistent --cuda-gpu-arch="sm_$arch" \
-        -Xclang -target-feature -Xclang "+ptx$(ptx_version "$arch")" -O3 -fno-unroll-loops -ffp-contract=off -std=c++17 -Wall -Wextra -Werror "-I$source" -include "$source/backends/cuda/clang.cuh" \
+        -Xclang -target-feature -Xclang "+ptx$(ptx_version "$arch")" -O3 -fno-unroll-loops \
+        -ffp-contract=off -std=c++17 -Wall -Wextra -Werror "-I$source" -include "$source/backends/cuda/clang.cuh" \
         ${CUDA_CLANGFLAGS-} "$@" "$source/backends/cuda/shell.cu"
 }
 

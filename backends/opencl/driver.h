@@ -16,17 +16,37 @@
     X(clGetPlatformInfo) \
     X(clGetDeviceIDs) \
     X(clGetDeviceInfo) \
-    X(clGetExtensionFunctionAddressForPlatform) X(clCreateContext) X(clReleaseContext) \
-        X(clCreateProgramWithSource) X(clBuildProgram) X(clGetProgramBuildInfo) \
-            X(clReleaseProgram) X(clCreateKernel) X(clSetKernelArg) X(clReleaseKernel) \
-                X(clCreateCommandQueue) X(clGetCommandQueueInfo) X(clReleaseCommandQueue) \
-                    X(clFlush) X(clFinish) X(clCreateBuffer) X(clGetMemObjectInfo) \
-                        X(clReleaseMemObject) X(clEnqueueReadBuffer) X(clEnqueueWriteBuffer) \
-                            X(clEnqueueCopyBuffer) X(clEnqueueFillBuffer) X(clEnqueueMapBuffer) \
-                                X(clEnqueueUnmapMemObject) X(clEnqueueNDRangeKernel) \
-                                    X(clEnqueueMarkerWithWaitList) X(clEnqueueBarrierWithWaitList) \
-                                        X(clWaitForEvents) X(clGetEventInfo) \
-                                            X(clGetEventProfilingInfo) X(clReleaseEvent)
+    X(clGetExtensionFunctionAddressForPlatform) \
+    X(clCreateContext) \
+    X(clReleaseContext) \
+    X(clCreateProgramWithSource) \
+    X(clBuildProgram) \
+    X(clGetProgramBuildInfo) \
+    X(clReleaseProgram) \
+    X(clCreateKernel) \
+    X(clSetKernelArg) \
+    X(clReleaseKernel) \
+    X(clCreateCommandQueue) \
+    X(clGetCommandQueueInfo) \
+    X(clReleaseCommandQueue) \
+    X(clFlush) \
+    X(clFinish) \
+    X(clCreateBuffer) \
+    X(clGetMemObjectInfo) \
+    X(clReleaseMemObject) \
+    X(clEnqueueReadBuffer) \
+    X(clEnqueueWriteBuffer) \
+    X(clEnqueueCopyBuffer) \
+    X(clEnqueueFillBuffer) \
+    X(clEnqueueMapBuffer) \
+    X(clEnqueueUnmapMemObject) \
+    X(clEnqueueNDRangeKernel) \
+    X(clEnqueueMarkerWithWaitList) \
+    X(clEnqueueBarrierWithWaitList) \
+    X(clWaitForEvents) \
+    X(clGetEventInfo) \
+    X(clGetEventProfilingInfo) \
+    X(clReleaseEvent)
 
 struct wcodec_opencl_driver {
     void *library;

@@ -471,7 +471,8 @@ def blocks():
             ("a count of 2^64 - 1", count(0, lambda n: (1 << 64) - 1)), ("other counts of the same sum", member("modes", lambda v: [(v[0][0], v[0][1] + 1), (v[1][0], v[1][1] - 1)] + v[2:])),
             ("check", member("check", lambda v: 1)), ("byte behind the modes", member("behind", lambda v: bytes(12) + b"\1")), ("no byte behind the modes", member("behind", lambda v: b"")),
             ("16 bytes behind the modes", member("behind", lambda v: bytes(29))), ("modes cut", member("packed", lambda v: b"\0")), ("other modes", member("packed", lambda v: bytes(3)))):
-        # Another mode, or another order of rows, is no error that a check could see in the index: the tensor's bytes differ, and so does the file's hash.
+        # Another mode, or another order of rows, is no error that a check could see in the index:
+        # the tensor's bytes differ, and so does the file's hash.
         yield "blocks: " + name, "corrupt", *case(change)
     p = matrix(rows=33, columns=33, modes=(0, 1, 5))
     yield "blocks: number beyond the modes", "corrupt", *case(lambda p: p.numbers.__setitem__(0, 3), rows=33, columns=33, modes=(0, 1, 5))

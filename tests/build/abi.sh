@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-# Headers, symbol map and shared library agree on the public functions; configure.ac and the header agree on the version.
+# Headers, symbol map and shared library agree on the public functions; configure.ac and the header
+# agree on the version.
 set -u
 : "${CC:?}" "${top_srcdir:?}" "${top_builddir:?}"
 passed=0 failed=0
@@ -18,7 +19,8 @@ check () {
     fi
 }
 
-# The functions that the headers declare with WCODEC_API: the name before the first parenthesis. Comments are gone after the preprocessor.
+# The functions that the headers declare with WCODEC_API: the name before the first parenthesis.
+# Comments are gone after the preprocessor.
 printf '#include <wcodec.h>\n' >"$work/t.c"
 $CC -E -P -I"$include" "$work/t.c" | tr '\n' ' ' | tr ';' '\n' | grep 'visibility *("default")' |
     sed 's/.*visibility *("default") *) *)//; s/ *(.*//; s/.*[ *]//' | sort >"$work/headers"
@@ -36,12 +38,15 @@ else
     echo "no shared library in this build: its symbols are not checked"
 fi
 
-# Nothing in the internal library may collide with a user's names: all external symbols start with wcodec_ (gcc's address sanitizer adds names of its own).
-nm -A "$top_builddir"/lib/.libs/libwcodec-internal.a | awk '$(NF-1) ~ /^[TDBRC]$/ && $NF !~ /^(__odr_asan\.)?wcodec_/ {print $NF}' >"$work/foreign"
+# Nothing in the internal library may collide with a user's names: all external symbols start with
+# wcodec_ (gcc's address sanitizer adds names of its own).
+nm -A "$top_builddir"/lib/.libs/libwcodec-internal.a | awk \
+    '$(NF-1) ~ /^[TDBRC]$/ && $NF !~ /^(__odr_asan\.)?wcodec_/ {print $NF}' >"$work/foreign"
 : >"$work/empty"
 check "prefix of internal symbols" "$work/empty" "$work/foreign"
 
-awk '/^#define WCODEC_VERSION_(MAJOR|MINOR|PATCH) /{v = v s $3; s = "."} END {print v}' "$include/wcodec/base.h" >"$work/version"
+awk '/^#define WCODEC_VERSION_(MAJOR|MINOR|PATCH) /{v = v s $3; s = "."} END {print v}' \
+    "$include/wcodec/base.h" >"$work/version"
 echo "$PACKAGE_VERSION" >"$work/configured"
 check "version" "$work/version" "$work/configured"
 

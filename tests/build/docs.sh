@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-# Man pages are clean, and scripts parse. (The command's options in the man page and in completions: tests/command/options.sh.)
+# Man pages are clean, and scripts parse. (The command's options in the man page and in completions:
+# tests/command/options.sh.)
 set -u
 : "${top_srcdir:?}"
 passed=0 failed=0 skipped=0
@@ -25,7 +26,8 @@ else
     echo "no mandoc: man pages are not checked"
     skipped=$((skipped + 1))
 fi
-for script in autogen.sh backends/cuda/by-clang.sh tests/build/cuda.sh scripts/check scripts/quickstart scripts/setup-packages scripts/test-counts scripts/cross-sysroot; do
+for script in autogen.sh backends/cuda/by-clang.sh tests/build/cuda.sh scripts/check \
+    scripts/quickstart scripts/setup-packages scripts/test-counts scripts/cross-sysroot; do
     run "$script" sh -n "$top_srcdir/$script"
 done
 # Every room is on the map.

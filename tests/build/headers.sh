@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-# Every public header compiles alone, as C11 and as C++17, by each compiler that is there, without a warning.
+# Every public header compiles alone, as C11 and as C++17, by each compiler that is there, without a
+# warning.
 set -u
 : "${CC:?}" "${top_srcdir:?}" "${top_builddir:?}"
 passed=0 failed=0
@@ -10,9 +11,11 @@ trap 'rm -rf "$work"' EXIT
 
 # try COMPILER LANGUAGE STANDARD HEADER
 try () {
-    printf '#include <%s>\n#include <%s>\nint main(void) { wcodec_error err; return (int)sizeof err == 0; }\n' "$4" "$4" >"$work/t.$2"
+    printf '#include <%s>\n#include <%s>\n' "$4" "$4" >"$work/t.$2"
+    echo 'int main(void) { wcodec_error err; return (int)sizeof err == 0; }' >>"$work/t.$2"
     # -Wpedantic and the rest catch what a user's own flags would.
-    if $1 -std="$3" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I"$top_srcdir/include" -fsyntax-only "$work/t.$2"; then
+    if $1 -std="$3" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I"$top_srcdir/include" \
+        -fsyntax-only "$work/t.$2"; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))

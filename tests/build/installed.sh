@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-# Installs into a folder of its own, builds the example programs against that tree through pkg-config, and runs them.
+# Installs into a folder of its own, builds the example programs against that tree through
+# pkg-config, and runs them.
 set -u
 : "${CC:?}" "${top_srcdir:?}" "${top_builddir:?}" "${LIBDIR:?}" "${PKGCONFIGDIR:?}" "${PACKAGE_VERSION:?}"
 command -v pkg-config >/dev/null 2>&1 || { echo "no pkg-config: skipped"; exit 77; }
@@ -40,23 +41,27 @@ PKG_CONFIG_SYSROOT_DIR=$root
 PKG_CONFIG_ALLOW_SYSTEM_CFLAGS=1
 PKG_CONFIG_ALLOW_SYSTEM_LIBS=1
 LD_LIBRARY_PATH=$root$LIBDIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_CFLAGS PKG_CONFIG_ALLOW_SYSTEM_LIBS LD_LIBRARY_PATH
+export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_CFLAGS \
+    PKG_CONFIG_ALLOW_SYSTEM_LIBS LD_LIBRARY_PATH
 run "version in wcodec.pc" test "$(pkg-config --modversion wcodec)" = "$PACKAGE_VERSION"
 run "plugindir in wcodec.pc" test -n "$(pkg-config --variable=plugindir wcodec)"
 
 flags=$(pkg-config --cflags --libs wcodec) || { failed=$((failed + 1)); finish; }
 for example in compress-tensors decode-tensor load-model; do
     # shellcheck disable=SC2086
-    run "build $example" $CC -std=c11 -Wall -Wextra -Werror $SANITIZER_FLAGS -o "$root/$example" "$top_srcdir/examples/$example.c" $flags
+    run "build $example" $CC -std=c11 -Wall -Wextra -Werror $SANITIZER_FLAGS -o "$root/$example" \
+        "$top_srcdir/examples/$example.c" $flags
 done
 
 run "compress-tensors" "$root/compress-tensors" "$root/made.wcodec"
 run "decode-tensor, list" "$root/decode-tensor" "$root/made.wcodec" >"$root/list"
 run "decode-tensor, one tensor" "$root/decode-tensor" "$root/made.wcodec" layer.0.weight >"$root/one"
-run "the tensor's first values" grep -q '^layer\.0\.weight F32 \[256, 64\]: 0 0\.00390625 0\.0078125 0\.0117188$' "$root/one"
+run "the tensor's first values" grep -q \
+    '^layer\.0\.weight F32 \[256, 64\]: 0 0\.00390625 0\.0078125 0\.0117188$' "$root/one"
 run "load-model" "$root/load-model" "$root/made.wcodec" >"$root/loaded"
 run "what was loaded" grep -q '^[a-z]*:[0-9]*: [1-9][0-9]* tensors, [1-9]' "$root/loaded"
-run "refuses a missing tensor" sh -c '! "$1" "$2" no.such.tensor 2>"$3"' sh "$root/decode-tensor" "$root/made.wcodec" "$root/message"
+run "refuses a missing tensor" sh -c '! "$1" "$2" no.such.tensor 2>"$3"' sh "$root/decode-tensor" \
+    "$root/made.wcodec" "$root/message"
 run "says which" grep -q 'no\.such\.tensor' "$root/message"
 run "refuses what is no .wcodec file" sh -c '! "$1" "$1" 2>/dev/null' sh "$root/decode-tensor"
 cat "$root/list" "$root/one" "$root/message"

@@ -2,7 +2,8 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
 #
-# Small tensors, good and damaged, through oclgrind, which sees every access outside of a buffer and every race between work-items: it must report nothing.
+# Small tensors, good and damaged, through oclgrind, which sees every access outside of a buffer and
+# every race between work-items: it must report nothing.
 
 skip () {
     echo "skipped: $1"
@@ -26,7 +27,8 @@ echo "$icd" >"$folder/oclgrind.icd"
 result=0
 for variant in loops local; do
     # Optimised code has instructions that it does not know.
-    OCL_ICD_VENDORS=$folder OCLGRIND_BUILD_OPTIONS=-cl-opt-disable OCLGRIND_CHECK_API=1 OCLGRIND_DATA_RACES=1 OCLGRIND_LOG=$folder/log WCODEC_TEST_VARIANT=$variant \
+    OCL_ICD_VENDORS=$folder OCLGRIND_BUILD_OPTIONS=-cl-opt-disable OCLGRIND_CHECK_API=1 \
+        OCLGRIND_DATA_RACES=1 OCLGRIND_LOG=$folder/log WCODEC_TEST_VARIANT=$variant \
         "$test" small >"$folder/out" 2>&1 || { result=1; cat "$folder/out"; }
     grep -q Oclgrind "$folder/out" || { echo "$variant: it did not run in oclgrind"; cat "$folder/out"; result=1; }
     if [ -s "$folder/log" ]; then

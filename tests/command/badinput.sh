@@ -8,7 +8,8 @@
 size=$(size_of a.safetensors.wcodec)
 
 refuse () {
-    for command in test list info 'decompress -o out.file' 'cat --tensor=w' 'verify --xxh128=00000000000000000000000000000000'; do
+    for command in test list info 'decompress -o out.file' 'cat --tensor=w' \
+        'verify --xxh128=00000000000000000000000000000000'; do
         run 3 "$WCODEC" $command "$1"
         says "^wcodec: error: $1: "
         silent
@@ -62,7 +63,8 @@ old=$(od -An -tu1 -j $((size / 3)) -N 1 a.safetensors.wcodec | tr -d ' ')
 poke payload.wcodec $((size / 3)) "$(printf %o $((old ^ 1)))"
 run 0 "$WCODEC" test --quick payload.wcodec
 run 3 "$WCODEC" test payload.wcodec
-run 3 "$WCODEC" test --json payload.wcodec; json out; json_is out 'd["results"][0]["ok"] is False and d["results"][0]["error"]'
+run 3 "$WCODEC" test --json payload.wcodec; json out
+json_is out 'd["results"][0]["ok"] is False and d["results"][0]["error"]'
 run 0 "$WCODEC" test --backend=all --json a.safetensors.wcodec; json out
 json_is out '"cpu:0" in [r["device"] for r in d["results"]] and all(r["ok"] for r in d["results"])'
 run 3 "$WCODEC" test --backend=all payload.wcodec; says 'payload.wcodec: on cpu:0: '

@@ -3,20 +3,26 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # bench: every class, coder and operation once; nothing is written; ratios that cannot be wrong.
 . "$top_srcdir/tests/command/lib.sh"
-"$MAKE" a.safetensors w:BF16:200x1000:gauss v:BF16:100x1000:gauss i:I8:50000:gauss n:U8:50000:random p:F4:64x100:random || exit 99
+"$MAKE" a.safetensors w:BF16:200x1000:gauss v:BF16:100x1000:gauss i:I8:50000:gauss \
+    n:U8:50000:random p:F4:64x100:random || exit 99
 "$WCODEC" compress -q a.safetensors
 printf 'opaque bytes, again and again and again and again and again' >opaque
 ls -A >before
 
 run 0 "$WCODEC" bench -n 1 -T 2 --json a.safetensors; quiet; json out
-json_is out 'all(set(r) >= {"coder", "backend", "operation", "level", "threads", "name", "dtype", "elements", "bytes", "coded_bytes", "seconds", "gb_per_s"} for r in d["results"])'
+json_is out 'all(set(r) >= {"coder", "backend", "operation", "level", "threads", "name", "dtype",
+    "elements", "bytes", "coded_bytes", "seconds", "gb_per_s"} for r in d["results"])'
 json_is out '{r["dtype"] for r in d["results"]} == {"BF16", "I8", "U8", "F4"}'
 json_is out '{r["coder"] for r in d["results"]} >= {"wcodec", "memcpy", "zstd-1", "zstd-3", "zstd-19"}'
-json_is out '{(r["operation"], r["threads"]) for r in d["results"] if r["coder"] == "wcodec" and r["dtype"] == "BF16"} == {(o, t) for o in ("encode", "encode-verify", "decode", "decode-nocheck") for t in (1, 2)}'
-json_is out 'all(r["seconds"] > 0 and abs(r["gb_per_s"] - r["bytes"] / r["seconds"] / 1e9) <= 1e-5 + r["gb_per_s"] * 1e-4 for r in d["results"])'
+json_is out '{(r["operation"], r["threads"]) for r in d["results"] if r["coder"] == "wcodec" and
+    r["dtype"] == "BF16"} ==
+    {(o, t) for o in ("encode", "encode-verify", "decode", "decode-nocheck") for t in (1, 2)}'
+json_is out 'all(r["seconds"] > 0 and abs(r["gb_per_s"] - r["bytes"] / r["seconds"] / 1e9) <=
+    1e-5 + r["gb_per_s"] * 1e-4 for r in d["results"])'
 json_is out 'all(r["bytes"] == 600000 and r["elements"] == 300000 for r in d["results"] if r["dtype"] == "BF16")'
 json_is out 'all(r["elements"] == 6400 and r["bytes"] == 3200 for r in d["results"] if r["dtype"] == "F4")'
-json_is out 'all(8 * r["coded_bytes"] < 1.1 * r["order0_bits"] for r in d["results"] if r["coder"] == "wcodec" and r["dtype"] == "BF16")'
+json_is out 'all(8 * r["coded_bytes"] < 1.1 * r["order0_bits"] for r in d["results"] if
+    r["coder"] == "wcodec" and r["dtype"] == "BF16")'
 json_is out 'all(0.9 < r["order0_bits"] / 8 / r["bytes"] <= 1 for r in d["results"] if r["dtype"] == "U8")'
 json_is out 'all(r["threads"] == 1 for r in d["results"] if r["coder"] != "wcodec")'
 run 0 "$WCODEC" bench -n 1 -T 1 --sample=100KiB --json a.safetensors.wcodec; json out
@@ -58,7 +64,9 @@ fi
 head -c 100 a.safetensors.wcodec >cut.wcodec
 run 3 "$WCODEC" bench -n 1 cut.wcodec
 rm cut.wcodec
-ls -A | grep -v -e '^out$' -e '^err$' -e '^after$' >after
-grep -v -e '^out$' -e '^err$' before >before2
-is "$(grep -v -e '^before' after)" "$(grep -v -e '^before' before2)" 'nothing is written'
+ls -A >after
+for list in before after; do
+    grep -v -e '^out$' -e '^err$' -e '^before' -e '^after' $list >$list.rest
+done
+same before.rest after.rest 'nothing is written'
 finish

@@ -3,7 +3,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # cat (extract), slices, single tensors as safetensors; decompress --tensor and --only.
 . "$top_srcdir/tests/command/lib.sh"
-"$MAKE" -s 3 -m who=me a.safetensors m:BF16:50x300:gauss n:F32:7x5x3:gauss s:F64::gauss e:F16:0x4:gauss p:F4:64x6:random q:F4:6x3:random l.1:I8:70000:gauss l.2:I8:70000:same || exit 99
+"$MAKE" -s 3 -m who=me a.safetensors m:BF16:50x300:gauss n:F32:7x5x3:gauss s:F64::gauss \
+    e:F16:0x4:gauss p:F4:64x6:random q:F4:6x3:random l.1:I8:70000:gauss l.2:I8:70000:same || exit 99
 "$WCODEC" compress -q a.safetensors
 W=a.safetensors.wcodec
 header=$(($(od -An -tu8 -N 8 a.safetensors) + 8))
@@ -25,7 +26,8 @@ run 0 "$WCODEC" cat --tensor=m --slice=: $W; part 0 30000; same out part
 run 0 "$WCODEC" cat --tensor=m --slice=5:5 $W; silent
 run 0 "$WCODEC" cat --tensor=n --slice=6:7 $W; part $((30000 + 6 * 60)) 60; same out part
 run 0 "$WCODEC" cat --tensor=p --slice=10:20 $W; part $((30428 + 30)) 30; same out part 'packed rows'
-run 0 "$WCODEC" cat --tensor=l.1 --slice=65000:66000 $W; part $((30428 + 192 + 9 + 65000)) 1000; same out part 'across tiles'
+run 0 "$WCODEC" cat --tensor=l.1 --slice=65000:66000 $W; part $((30428 + 192 + 9 + 65000)) 1000
+same out part 'across tiles'
 run 0 "$WCODEC" cat --no-checksum --tensor=m $W; part 0 30000; same out part
 run 2 "$WCODEC" cat --tensor=m --slice=0:51 $W; says 'outside'; silent
 run 2 "$WCODEC" cat --tensor=m --slice=51: $W
@@ -61,7 +63,8 @@ json_is out 'd["files"][0]["metadata"] == {"who": "me"}'
 run 0 "$WCODEC" decompress --only='?' -c $W; cp out letters.safetensors
 run 0 "$WCODEC" compress --strict -q letters.safetensors
 run 0 "$WCODEC" list --json letters.safetensors.wcodec; json_is out 'len(d["files"][0]["tensors"]) == 6'
-run 1 "$WCODEC" decompress --only='zz*' -o none.safetensors $W; says 'no tensor matches'; missing none.safetensors
+run 1 "$WCODEC" decompress --only='zz*' -o none.safetensors $W; says 'no tensor matches'
+missing none.safetensors
 run 1 "$WCODEC" decompress --tensor=nope -o none.safetensors $W; missing none.safetensors
 printf 'no tensors here' >opaque
 "$WCODEC" compress -q opaque

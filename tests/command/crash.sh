@@ -1,8 +1,9 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-# SIGTERM, SIGKILL and a failing system call at every step that changes files: there is always the whole input or the whole output, never a part of one
-# under its name; no temporary file stays but after SIGKILL.
+# SIGTERM, SIGKILL and a failing system call at every step that changes files: there is always the
+# whole input or the whole output, never a part of one under its name; no temporary file stays but
+# after SIGKILL.
 . "$top_srcdir/tests/command/lib.sh"
 build_strike || { skip 'no library can be put in front'; finish; }
 export WCODEC_BACKEND=cpu WCODEC_THREADS=1
@@ -28,7 +29,8 @@ kept () {
     if cmp -s "$1" "$2" || cmp -s "$3" "$4"; then pass; else fail "lost: $step"; fi
 }
 
-# strike PREPARE CHECK ARGUMENTS...: at the first step, the second, and so on, until all is done before.
+# strike PREPARE CHECK ARGUMENTS...: at the first step, the second, and so on, until all is done
+# before.
 strike () {
     prepare=$1 check=$2
     shift 2

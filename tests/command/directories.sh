@@ -7,7 +7,8 @@ mkdir -p model/sub/deep model/.cache
 "$MAKE" -s 1 model/m-00001-of-00002.safetensors a:BF16:100x500:gauss a2:I64:3:gauss || exit 99
 "$MAKE" -s 2 model/m-00002-of-00002.safetensors b:F32:100x300:gauss || exit 99
 "$MAKE" -s 3 model/sub/deep/x.safetensors c:F16:100x300:gauss || exit 99
-echo '{"metadata": {}, "weight_map": {"a": "m-00001-of-00002.safetensors", "a2": "m-00001-of-00002.safetensors", "b": "m-00002-of-00002.safetensors"}}' >model/m.safetensors.index.json
+echo '{"metadata": {}, "weight_map": {"a": "m-00001-of-00002.safetensors",
+    "a2": "m-00001-of-00002.safetensors", "b": "m-00002-of-00002.safetensors"}}' >model/m.safetensors.index.json
 echo '{"x": 1}' >model/config.json
 touch -d 2001-01-01 model/config.json
 ln -s config.json model/alias.json
@@ -41,7 +42,8 @@ run 0 "$WCODEC" compress -rf model
 run 0 "$WCODEC" verify -r model.wcodec model
 rm model.wcodec/m-00001-of-00002.safetensors.wcodec model.wcodec/config.json
 run 3 "$WCODEC" verify -r model.wcodec model; says 'config.json: is not in'
-run 0 "$WCODEC" compress -rq model; exists model.wcodec/m-00001-of-00002.safetensors.wcodec model.wcodec/config.json
+run 0 "$WCODEC" compress -rq model
+exists model.wcodec/m-00001-of-00002.safetensors.wcodec model.wcodec/config.json
 
 # As one namespace of tensors, by folder or by index.
 run 0 "$WCODEC" list model.wcodec; prints '^a  *BF16'; prints '^b  *F32'
@@ -50,15 +52,18 @@ run 0 "$WCODEC" info --json model.wcodec; json out; json_is out 'len(d["files"])
 run 0 "$WCODEC" cat --tensor=b model.wcodec
 is "$(size_of out)" 120000
 run 0 "$WCODEC" test -r model.wcodec; says 'x.safetensors.wcodec: ok'
-run 0 "$WCODEC" test -r --json model.wcodec; json out; json_is out 'len(d["results"]) == 4 and all(r["ok"] for r in d["results"])'
+run 0 "$WCODEC" test -r --json model.wcodec; json out
+json_is out 'len(d["results"]) == 4 and all(r["ok"] for r in d["results"])'
 run 1 "$WCODEC" test model; says 'holds no .wcodec'
 
 # Back.
 run 0 "$WCODEC" decompress -r model.wcodec -o restored
-for f in m-00001-of-00002.safetensors m-00002-of-00002.safetensors sub/deep/x.safetensors config.json m.safetensors.index.json; do
+for f in m-00001-of-00002.safetensors m-00002-of-00002.safetensors sub/deep/x.safetensors \
+    config.json m.safetensors.index.json; do
     same model/$f restored/$f
 done
-run 0 "$WCODEC" decompress -r model.wcodec -o restored; says 'config.json: up to date'; says 'x.safetensors: up to date'
+run 0 "$WCODEC" decompress -r model.wcodec -o restored; says 'config.json: up to date'
+says 'x.safetensors: up to date'
 run 0 "$WCODEC" decompress -rq model.wcodec -O elsewhere
 same model/config.json elsewhere/model/config.json
 run 0 "$WCODEC" compress -rq model/ -O packed

@@ -1,13 +1,14 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-# Hostile safetensors headers and indexes: taken as tensors or as opaque bytes, as the rules say; restored byte for byte; nothing but what was asked for
-# is written; nothing raw on a terminal.
+# Hostile safetensors headers and indexes: taken as tensors or as opaque bytes, as the rules say;
+# restored byte for byte; nothing but what was asked for is written; nothing raw on a terminal.
 . "$top_srcdir/tests/command/lib.sh"
 
 # controls FILE: nothing in it acts on a terminal.
 controls () {
-    if LC_ALL=C tr -d '\n' <"$1" | LC_ALL=C grep -q -e '[[:cntrl:]]' -e "$(printf '\302[\200-\237]')" -e "$(printf '\342\200[\252-\256]')"; then
+    if LC_ALL=C tr -d '\n' <"$1" | LC_ALL=C grep -q -e '[[:cntrl:]]' \
+        -e "$(printf '\302[\200-\237]')" -e "$(printf '\342\200[\252-\256]')"; then
         fail "controls in $1: $(head -c 300 "$1" | cat -v)"
     else
         pass
@@ -17,13 +18,14 @@ controls () {
 # little SIZE: eight bytes.
 little () {
     n=$1
-    for i in 1 2 3 4 5 6 7 8; do
+    for _ in 1 2 3 4 5 6 7 8; do
         printf "\\$(printf %o $((n & 255)))"
         n=$((n >> 8))
     done
 }
 
-# file KIND HEADER [DATA]: the header in printf's escapes, with ^ for JSON's backslash; KIND is tensors or opaque.
+# file KIND HEADER [DATA]: the header in printf's escapes, with ^ for JSON's backslash; KIND is
+# tensors or opaque.
 file () {
     kind=$1
     printf "$2" | tr '^' '\\' >head.txt
@@ -65,7 +67,8 @@ file tensors '{}' ''
 file tensors '{"a":{"dtype":"NEW_9","shape":[7],"data_offsets":[0,4]}}'
 
 # Names and words that a terminal, a shell or a file system would act on.
-for name in '../../etc/passwd' '/etc/passwd' '..' 'a/b' '-rf' '' '*' '$(id)' '^u001b]0;x^u0007' '^u009b31m' '^u202e' '^n^r' '%%s%%n' '__metadata__ ' '^ud83d^ude00'; do
+for name in '../../etc/passwd' '/etc/passwd' '..' 'a/b' '-rf' '' '*' '$(id)' '^u001b]0;x^u0007' \
+    '^u009b31m' '^u202e' '^n^r' '%%s%%n' '__metadata__ ' '^ud83d^ude00'; do
     file tensors "{\"$name\":{$t}}"
 done
 file tensors '{"a":{"dtype":"^u001b[1m^u009b","shape":[4],"data_offsets":[0,4]}}'
@@ -80,7 +83,8 @@ file opaque "{\"a\":{$t},\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":
 file opaque "{\"a\":{$t},\"b\":{\"dtype\":\"U8\",\"shape\":[4],\"data_offsets\":[5,9]}}" abcdefghi
 file opaque "{\"a\":{$t}}" abcde
 file opaque "{\"a\":{$t}}" abc
-for shape in '[99999999999999999999]' '[18446744073709551615]' '[4294967296,4294967296,4]' '[0,9223372036854775808]' '[-4]' '[4.0]' '[4e0]' '[04]' '4' '[[4]]' '["4"]'; do
+for shape in '[99999999999999999999]' '[18446744073709551615]' '[4294967296,4294967296,4]' \
+    '[0,9223372036854775808]' '[-4]' '[4.0]' '[4e0]' '[04]' '4' '[[4]]' '["4"]'; do
     file opaque "{\"a\":{\"dtype\":\"U8\",\"shape\":$shape,\"data_offsets\":[0,4]}}"
 done
 for offsets in '[0,18446744073709551620]' '[4,0]' '[-4,0]' '[0]' '[0,4,8]' '[0,400]'; do
@@ -118,11 +122,14 @@ index () {
     [ "$code" = 0 ] || says '^wcodec: error: m/'
 }
 index 0 '{"metadata": {"total_size": 1}, "weight_map": {"a": "a.safetensors"}}'
-for map in '' '[]' '{}' '{"weight_map": {}}' '{"weight_map": []}' '{"weight_map": {"a": 1}}' '{"weight_map": {"a": "a.safetensors", "a": "a.safetensors"}}' \
-    '{"weight_map": {"b": "a.safetensors"}}' '\357\273\277{"weight_map": {"a": "a.safetensors"}}' '{"weight_map": {"a^u0000": "a.safetensors"}}'; do
+for map in '' '[]' '{}' '{"weight_map": {}}' '{"weight_map": []}' '{"weight_map": {"a": 1}}' \
+    '{"weight_map": {"a": "a.safetensors", "a": "a.safetensors"}}' \
+    '{"weight_map": {"b": "a.safetensors"}}' '\357\273\277{"weight_map": {"a": "a.safetensors"}}' \
+    '{"weight_map": {"a^u0000": "a.safetensors"}}'; do
     index 3 "$map"
 done
-for name in '../m/a.safetensors' '/etc/passwd' '' '.' '..' 'a.safetensors^u0000' 'C:x' 'x^^y' '^u001b]0;x^u0007' 'm^u009b'; do
+for name in '../m/a.safetensors' '/etc/passwd' '' '.' '..' 'a.safetensors^u0000' 'C:x' 'x^^y' \
+    '^u001b]0;x^u0007' 'm^u009b'; do
     case $name in *009b) code=1 ;; *) code=3 ;; esac
     index $code "{\"weight_map\": {\"a\": \"$name\"}}"
 done

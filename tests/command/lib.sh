@@ -5,7 +5,9 @@
 set -u
 WCODEC=${WCODEC:?the wcodec command under test}
 here=$(cd "${top_builddir:-.}" && pwd) || exit 99
+# shellcheck disable=SC2034 # used by the tests that source this
 sources=$(cd "$top_srcdir" && pwd) || exit 99
+# shellcheck disable=SC2034
 MAKE=$here/tests/command/make_safetensors
 PYTHON=${PYTHON:-python3}
 passed=0 failed=0 skipped=0
@@ -35,7 +37,8 @@ skip () {
     echo "skipped: $*"
 }
 
-# run CODE COMMAND...: run it with its outputs in ./out and ./err, which must end with CODE. Standard input is the caller's.
+# run CODE COMMAND...: run it with its outputs in ./out and ./err, which must end with CODE.
+# Standard input is the caller's.
 run () {
     expected=$1
     shift
@@ -105,7 +108,7 @@ json_is () {
         skip "no Python to read JSON with"
     elif "$PYTHON" -c 'import json, sys
 d = json.load(open(sys.argv[1], encoding="utf-8"))
-sys.exit(0 if eval(sys.argv[2]) else 1)' "$1" "$2"; then
+sys.exit(0 if eval("(" + sys.argv[2] + ")") else 1)' "$1" "$2"; then
         pass
     else
         fail "not so: $2 in $(head -c 300 "$1")"
@@ -120,7 +123,8 @@ size_of () {
     wc -c <"$1" | tr -d ' '
 }
 
-# Make strike.so (see strike.c) in $work. False where that cannot be done, or a sanitizer will have nothing in front of it.
+# Make strike.so (see strike.c) in $work. False where that cannot be done, or a sanitizer will have
+# nothing in front of it.
 build_preload () {
     source=$top_srcdir
     case $source in /*) ;; *) source=$here/$source ;; esac

@@ -1,12 +1,15 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-# compress --lossy: what it promises, what it leaves alone and says so, and that nobody loses the exact copy unasked.
+# compress --lossy: what it promises, what it leaves alone and says so, and that nobody loses the
+# exact copy unasked.
 . "$top_srcdir/tests/command/lib.sh"
-"$MAKE" original a.weight:BF16:300x400:gauss b.weight:F16:50000:gauss c.weight:F32:64x1000:gauss a.norm:F32:3000:gauss few:F32:100:gauss ints:I32:2000:gauss nans:BF16:4000:random || exit 99
+"$MAKE" original a.weight:BF16:300x400:gauss b.weight:F16:50000:gauss c.weight:F32:64x1000:gauss \
+    a.norm:F32:3000:gauss few:F32:100:gauss ints:I32:2000:gauss nans:BF16:4000:random || exit 99
 
 # Bad values name the option and what it takes.
-for value in '' bits bits: bits:0 bits:33 bits:-1 bits:4x bits:nan bits:inf bits:0x4 snr:-1 snr:201 error:0 error: error:1e200 snr:20,5 quality:3; do
+for value in '' bits bits: bits:0 bits:33 bits:-1 bits:4x bits:nan bits:inf bits:0x4 snr:-1 \
+    snr:201 error:0 error: error:1e200 snr:20,5 quality:3; do
     run 2 "$WCODEC" compress --lossy="$value" original; says '--lossy is none, snr:DB.*error:E.*bits:B'
 done
 run 2 "$WCODEC" compress --lossy-scale=block original; says '--lossy-scale is tensor or row'
@@ -25,11 +28,13 @@ for target in snr:23.5 error:0.01 error:1e-2 bits:4.5; do
     says '"nans" stays lossless: it holds NaN'
     run 0 "$WCODEC" test original.wcodec
     run 0 "$WCODEC" list --json original.wcodec; json out
-    json_is out 'd["files"][0]["lossy"]["tensors"] == 3 and [t["name"] for t in d["files"][0]["tensors"] if t["lossy"]] == ["a.weight", "b.weight", "c.weight"]'
+    json_is out 'd["files"][0]["lossy"]["tensors"] == 3 and [t["name"] for t in
+        d["files"][0]["tensors"] if t["lossy"]] == ["a.weight", "b.weight", "c.weight"]'
     case $target in
     snr:*) json_is out 'all(t["lossy"]["snr_db"] >= 23.5 for t in d["files"][0]["tensors"] if t["lossy"])' ;;
     error:*) json_is out 'all(t["lossy"]["largest_error"] <= 0.01 for t in d["files"][0]["tensors"] if t["lossy"])' ;;
-    *) json_is out 'all(t["coded_bytes"] * 8 <= 4.5 * t["bytes"] / (4 if t["dtype"] == "F32" else 2) for t in d["files"][0]["tensors"] if t["lossy"])' ;;
+    *) json_is out 'all(t["coded_bytes"] * 8 <= 4.5 * t["bytes"] / (4 if t["dtype"] == "F32" else 2)
+        for t in d["files"][0]["tensors"] if t["lossy"])' ;;
     esac
 done
 run 0 "$WCODEC" decompress -o back original.wcodec

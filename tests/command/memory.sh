@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-# Memory that runs out, at every allocation of the command: an error or the whole output, never a crash, a part of an output or a temporary file.
+# Memory that runs out, at every allocation of the command: an error or the whole output, never a
+# crash, a part of an output or a temporary file.
 . "$top_srcdir/tests/command/lib.sh"
 # A sanitizer's allocator stands before any other.
 [ -z "${SANITIZER_FLAGS:-}" ] || { skip 'the sanitizer has an allocator of its own'; finish; }
@@ -17,7 +18,8 @@ starve () {
     shift
     for once in '' STARVE_ONCE=1; do
         at=0 over=0
-        # Some failures do no harm (of a buffer for messages, say): a good many without any are the end.
+        # Some failures do no harm (of a buffer for messages, say): a good many without any are the
+        # end.
         while [ $over -lt 40 ] && [ $at -lt 2000 ]; do
             at=$((at + 1))
             rm -rf d

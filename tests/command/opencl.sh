@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-# The OpenCL plugin through the command, on whatever device is there: listed, used when named, and taken by "auto" on GPUs only.
+# The OpenCL plugin through the command, on whatever device is there: listed, used when named, and
+# taken by "auto" on GPUs only.
 . "$top_srcdir/tests/command/lib.sh"
 WCODEC_BACKEND_PATH=$here/backends/opencl/.libs
 # PoCL asks hwloc for the machine, and hwloc's OpenCL component would ask PoCL.
@@ -35,7 +36,8 @@ for device in $(awk '$1 == "opencl" && ($3 == "usable" || $3 == "chosen") {print
     run 0 env WCODEC_BACKEND=opencl:$device "$WCODEC" devices; prints "^opencl  *$device  *chosen"
     last=$device
 done
-run 4 env WCODEC_BACKEND=opencl:$((last + 1)) "$WCODEC" test all.safetensors.wcodec; says "opencl:$((last + 1))"; says 'there is no such device'
+run 4 env WCODEC_BACKEND=opencl:$((last + 1)) "$WCODEC" test all.safetensors.wcodec
+says "opencl:$((last + 1))"; says 'there is no such device'
 run 4 "$WCODEC" test --backend=opencl:99 all.safetensors.wcodec; says 'there is no such device'
 
 # What a device finds in damaged tiles is what the CPU finds.
@@ -49,5 +51,6 @@ for at in 3 5 7 9; do
 done
 
 # A driver's compiler that fails: what it said is the reason.
-run 4 env WCODEC_OPENCL_VARIANT=nonesuch "$WCODEC" test --backend=opencl all.safetensors.wcodec; says 'WCODEC_OPENCL_VARIANT is "nonesuch"'
+run 4 env WCODEC_OPENCL_VARIANT=nonesuch "$WCODEC" test --backend=opencl all.safetensors.wcodec
+says 'WCODEC_OPENCL_VARIANT is "nonesuch"'
 finish

@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-# Options: what each command takes is what its help, the man page and the completions for bash, zsh and fish say, no more and no less.
+# Options: what each command takes is what its help, the man page and the completions for bash, zsh
+# and fish say, no more and no less.
 . "$top_srcdir/tests/command/lib.sh"
 source=$top_srcdir
 case $source in /*) ;; *) source=$here/$source ;; esac
@@ -14,17 +15,17 @@ if [ "$(wc -l <options)" -gt 30 ]; then pass; else fail 'no options found in uti
 
 value_of () {
     case $1 in
-    output|output-dir|include|exclude|tensor|only) echo =x ;;
-    threads|iterations) echo =1 ;;
-    memory-limit|sample) echo =1GiB ;;
-    backend) echo =cpu ;;
-    tune) echo =size ;;
-    tile) echo =4096 ;;
-    profile) echo =p12 ;;
-    predict|lossy) echo =none ;;
-    lossy-scale) echo =tensor ;;
-    slice) echo =0:1 ;;
-    xxh128) echo =0 ;;
+    output|output-dir|include|exclude|tensor|only) echo '=x' ;;
+    threads|iterations) echo '=1' ;;
+    memory-limit|sample) echo '=1GiB' ;;
+    backend) echo '=cpu' ;;
+    tune) echo '=size' ;;
+    tile) echo '=4096' ;;
+    profile) echo '=p12' ;;
+    predict|lossy) echo '=none' ;;
+    lossy-scale) echo '=tensor' ;;
+    slice) echo '=0:1' ;;
+    xxh128) echo '=0' ;;
     esac
 }
 
@@ -42,7 +43,8 @@ done
 for command in $commands; do
     comm -23 takes.$command common >own.$command
 done
-is "$(tr '\n' ' ' <common)" 'backend color help memory-limit no-progress quiet threads verbose version ' 'options of all commands'
+is "$(tr '\n' ' ' <common)" \
+    'backend color help memory-limit no-progress quiet threads verbose version ' 'options of all commands'
 is "$(tr '\n' ' ' <own.list)" 'json '
 
 # long: the names of options among the words of a text.
@@ -58,7 +60,8 @@ compare () {
 manual () {
     awk -v title="$1" '
         /^\.S[sh] / {gsub(",", ""); inside = /Options/ && index($0 " ", " " title " ")}
-        inside && /^\.It / {for (i = 2; i < NF; i++) if ($i == "Fl" && $(i + 1) ~ /^-/) print substr($(i + 1), 2)}' "$source/man/wcodec.1"
+        inside && /^\.It / {for (i = 2; i < NF; i++) if ($i == "Fl" && $(i + 1) ~ /^-/)
+            print substr($(i + 1), 2)}' "$source/man/wcodec.1"
 }
 
 "$WCODEC" help | grep '^ *-' | long >said
@@ -102,7 +105,8 @@ fi
 
 if command -v zsh >/dev/null 2>&1; then
     run 0 zsh -fn "$source/completions/_wcodec"
-    # Outside of the line editor: _arguments prints what it is told, and the second call is for the command's own words.
+    # Outside of the line editor: _arguments prints what it is told, and the second call is for the
+    # command's own words.
     cat >ask.zsh <<'ZSH'
 file=$1
 shift
@@ -135,7 +139,8 @@ if command -v fish >/dev/null 2>&1; then
     run 0 fish --no-execute "$source/completions/wcodec.fish"
     mkdir home
     ask () {
-        HOME=$work/home fish --no-config -c 'source $argv[1]; complete -C $argv[2]' "$source/completions/wcodec.fish" "$1" | cut -f1
+        HOME=$work/home fish --no-config -c 'source $argv[1]; complete -C $argv[2]' \
+            "$source/completions/wcodec.fish" "$1" | cut -f1
     }
     for command in $commands; do
         ask "wcodec $command --" | long >said
@@ -145,7 +150,8 @@ if command -v fish >/dev/null 2>&1; then
     is "$(ask 'wcodec l')" list
     is "$(ask 'wcodec help de' | tr '\n' ' ')" 'decompress devices '
     is "$(ask 'wcodec compress --pro')" '--profile'
-    is "$(ask 'wcodec test --backend=' | sort | tr '\n' ' ')" '--backend=all --backend=auto --backend=cpu --backend=cuda --backend=opencl '
+    is "$(ask 'wcodec test --backend=' | sort | tr '\n' ' ')" \
+        '--backend=all --backend=auto --backend=cpu --backend=cuda --backend=opencl '
     is "$(ask 'wcodec list --backend=a')" '--backend=auto'
 else
     skip 'no fish to complete with'

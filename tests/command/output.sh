@@ -93,7 +93,8 @@ run 2 "$WCODEC" compress --rm -o - a.safetensors
 missing ./-
 # A folder that is gone.
 mkdir gone
-run 1 sh -c 'cd gone && rmdir ../gone && "$1" compress "$2/a.safetensors" -o x' sh "$WCODEC" "$work"; says 'No such file'
+run 1 sh -c 'cd gone && rmdir ../gone && "$1" compress "$2/a.safetensors" -o x' sh "$WCODEC" "$work"
+says 'No such file'
 long=$(printf '%0240d' 0)
 run 0 "$WCODEC" compress -o "$long" a.safetensors
 same "$long" a.safetensors.wcodec
@@ -111,7 +112,8 @@ else
 fi
 
 # A limit on file sizes, and a full disk: an error, and nothing left.
-run 1 sh -c 'ulimit -f 50; "$1" compress -o limited a.safetensors' sh "$WCODEC"; says 'limited: cannot write: File too large'
+run 1 sh -c 'ulimit -f 50; "$1" compress -o limited a.safetensors' sh "$WCODEC"
+says 'limited: cannot write: File too large'
 missing limited
 run 1 sh -c 'ulimit -f 50; "$1" decompress -o limited a.safetensors.wcodec' sh "$WCODEC"; says 'cannot write'
 missing limited
@@ -122,7 +124,8 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k none small 2>/dev/null; then
     is "$(ls -A small)" ''
     run 1 "$WCODEC" decompress -o small/x a.safetensors.wcodec; says 'are free'
     is "$(ls -A small)" ''
-    run 1 sh -c 'cat "$2" | TMPDIR=small "$1" compress - -o spooled' sh "$WCODEC" a.safetensors; says 'No space left'
+    run 1 sh -c 'cat "$2" | TMPDIR=small "$1" compress - -o spooled' sh "$WCODEC" a.safetensors
+    says 'No space left'
     missing spooled
     cp a.safetensors small/ 2>/dev/null || :
     umount small && mounted=

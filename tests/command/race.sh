@@ -1,8 +1,8 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-# Two processes with one output at the same time: it is the whole output of one of them; without -f the other says so. A file that grows or shrinks while it is
-# read.
+# Two processes with one output at the same time: it is the whole output of one of them; without -f
+# the other says so. A file that grows or shrinks while it is read.
 . "$top_srcdir/tests/command/lib.sh"
 export WCODEC_BACKEND=cpu
 "$MAKE" a w:BF16:300x300:gauss t:U8:5000:text || exit 99
@@ -33,8 +33,8 @@ for round in 1 2 3 4 5 6; do
     race 'decompress -f' a.wcodec b.wcodec a b
 done
 
-# The input comes slowly through the system's cache or not: what changes it does so at any moment, and there is a right output, of before or after, or an error
-# that names the file.
+# The input comes slowly through the system's cache or not: what changes it does so at any moment,
+# and there is a right output, of before or after, or an error that names the file.
 "$MAKE" big w:BF16:2000x3000:gauss || exit 99
 for change in 'truncate -s 1000000' 'truncate -s +100000' 'truncate -s 0'; do
     for round in 1 2 3; do

@@ -1,11 +1,14 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-# Every dtype there and back, at all levels and choices; equal output for any number of threads; mode and time.
+# Every dtype there and back, at all levels and choices; equal output for any number of threads;
+# mode and time.
 . "$top_srcdir/tests/command/lib.sh"
 "$MAKE" -s 7 -m format=pt -m author=me all.safetensors all || exit 99
 
-for options in '' -1 -2 -5 -9 --fast --best --tune=latency --tile=4096 --tile=65536 --profile=pairs --profile=p12 --profile=p8 --predict=none --predict=left --predict=paeth --predict=wht --lossy=none --raw --no-verify '--exclude=blocks.*' '--include=*.bf16' \
+for options in '' -1 -2 -5 -9 --fast --best --tune=latency --tile=4096 --tile=65536 \
+    --profile=pairs --profile=p12 --profile=p8 --predict=none --predict=left --predict=paeth \
+    --predict=wht --lossy=none --raw --no-verify '--exclude=blocks.*' '--include=*.bf16' \
     '-T 1' '-T 3'; do
     run 0 "$WCODEC" compress -f $options all.safetensors; silent; says 'all.safetensors: '
     run 0 "$WCODEC" test all.safetensors.wcodec; silent

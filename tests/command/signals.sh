@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-# SIGINT and SIGTERM while compressing, restoring and reading a pipe: nothing is left behind, the input is whole, and the signal is passed on.
+# SIGINT and SIGTERM while compressing, restoring and reading a pipe: nothing is left behind, the
+# input is whole, and the signal is passed on.
 . "$top_srcdir/tests/command/lib.sh"
 # Level 9 takes seconds for it.
 "$MAKE" big.safetensors a:BF16:1024x2048:gauss b:F32:512x1024:gauss || exit 99
@@ -18,7 +19,8 @@ await () {
     return 1
 }
 
-# sh sets SIGINT to be ignored in background jobs; a shell of its own with a trap does not help, so the command is started by a program that resets it.
+# sh sets SIGINT to be ignored in background jobs; a shell of its own with a trap does not help, so
+# the command is started by a program that resets it.
 cat >start.c <<'C'
 #include <signal.h>
 #include <stdio.h>
@@ -73,7 +75,8 @@ missing piped.wcodec
 kill $writer 2>/dev/null
 wait $writer 2>/dev/null
 
-# A signal between the look at the flag and the read that waits: a library put in front sends it there.
+# A signal between the look at the flag and the read that waits: a library put in front sends it
+# there.
 if build_strike; then
     mkfifo quiet-pipe
     (exec 3<>quiet-pipe; exec sleep 1000) &
@@ -81,7 +84,8 @@ if build_strike; then
     for arguments in 'compress quiet-pipe -o quiet.wcodec' 'test quiet-pipe' 'verify packed.wcodec quiet-pipe'; do
         [ -e packed.wcodec ] || "$WCODEC" compress -q -1 -o packed.wcodec original
         # What fails here would wait for ever.
-        run 143 timeout -k 5 60 env LD_PRELOAD="$work/strike.so" STRIKE_AT=1 STRIKE_ON=read STRIKE_SIGNAL=15 ./start "$WCODEC" $arguments
+        run 143 timeout -k 5 60 env LD_PRELOAD="$work/strike.so" STRIKE_AT=1 STRIKE_ON=read \
+            STRIKE_SIGNAL=15 ./start "$WCODEC" $arguments
         if grep -q '^wcodec' err; then fail "a message after a signal: $(cat err)"; else pass; fi
     done
     missing quiet.wcodec

@@ -36,14 +36,16 @@ run 0 "$WCODEC" compress -o c.wcodec pipe
 wait
 run 0 "$WCODEC" verify c.wcodec a.safetensors
 # A standard input that was read in part is taken from there.
-run 0 sh -c '{ dd bs=8 count=1 of=/dev/null 2>/dev/null; "$1" compress -q - -o rest.wcodec; } <a.safetensors' sh "$WCODEC"
+run 0 sh -c '{ dd bs=8 count=1 of=/dev/null 2>/dev/null; "$1" compress -q - -o rest.wcodec;
+    } <a.safetensors' sh "$WCODEC"
 run 0 "$WCODEC" decompress -qc rest.wcodec
 tail -c +9 a.safetensors >rest
 same rest out
 run 0 sh -c '"$1" compress -q - </dev/null >empty.wcodec' sh "$WCODEC"
 run 0 "$WCODEC" decompress -qc empty.wcodec; silent
 run 0 env TMPDIR=/nonexistent "$WCODEC" compress -q a.safetensors -o d.wcodec
-run 1 sh -c 'cat a.safetensors | TMPDIR=/nonexistent "$1" compress -q - -o e.wcodec' sh "$WCODEC"; says 'temporary file'
+run 1 sh -c 'cat a.safetensors | TMPDIR=/nonexistent "$1" compress -q - -o e.wcodec' sh "$WCODEC"
+says 'temporary file'
 missing e.wcodec
 
 # Data goes to no terminal and comes from none. script(1) gives us one.
@@ -60,9 +62,16 @@ fi
 run 0 sh -c '"$1" list a.wcodec 2>&1 >/dev/null | cat' sh "$WCODEC"; silent
 
 # A reader that goes away ends us quietly, by SIGPIPE.
-"$MAKE" many.safetensors $(i=0; while [ $i -lt 250 ]; do echo "name.with.some.length.$i:BF16:4000:gauss"; i=$((i + 1)); done) || exit 99
+i=0
+set --
+while [ $i -lt 250 ]; do
+    set -- "$@" "name.with.some.length.$i:BF16:4000:gauss"
+    i=$((i + 1))
+done
+"$MAKE" many.safetensors "$@" || exit 99
 "$WCODEC" compress -q many.safetensors
-for arguments in 'list many.safetensors.wcodec' 'list --json many.safetensors.wcodec' 'decompress -c many.safetensors.wcodec' 'compress -c many.safetensors' \
+for arguments in 'list many.safetensors.wcodec' 'list --json many.safetensors.wcodec' \
+    'decompress -c many.safetensors.wcodec' 'compress -c many.safetensors' \
     'cat --tensor w a.wcodec'; do
     { "$WCODEC" $arguments 2>err; echo $? >code; } | true
     case $(cat code) in
@@ -80,5 +89,7 @@ done
 is "$(cat code)" 141 'decompress into a pipe whose reader went away'
 is "$(cat err)" ''
 # Where SIGPIPE is ignored, it is an error like any other.
-run 1 sh -c 'trap "" PIPE; { "$1" decompress -qc many.safetensors.wcodec; echo $? >code; } | head -c 1 >/dev/null; exit $(cat code)' sh "$WCODEC"; says 'Broken pipe'
+run 1 sh -c 'trap "" PIPE; { "$1" decompress -qc many.safetensors.wcodec; echo $? >code;
+    } | head -c 1 >/dev/null; exit $(cat code)' sh "$WCODEC"
+says 'Broken pipe'
 finish

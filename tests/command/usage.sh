@@ -24,7 +24,8 @@ run 2 "$WCODEC" -z -d file; says 'exclude each other'
 run 2 "$WCODEC" compress --quick file; says 'takes no option --quick'
 run 2 "$WCODEC" list -3 file; says 'takes no level'
 run 2 "$WCODEC" list -o x file; says 'takes no option --output'
-for arguments in '-T x' '-T -1' '-T 99999' '--memory-limit=lots' '--memory-limit=1XiB' '--tile=5000' '--tile=131072' '--profile=p9' '--predict=right' '--tune=fast' '--color=blue' '--raw --strict' \
+for arguments in '-T x' '-T -1' '-T 99999' '--memory-limit=lots' '--memory-limit=1XiB' \
+    '--tile=5000' '--tile=131072' '--profile=p9' '--predict=right' '--tune=fast' '--color=blue' '--raw --strict' \
     '-o a -O b' '-c -o a' '--rm -c' '--rm --no-verify' '--rm --no-sync'; do
     run 2 "$WCODEC" compress $arguments file; silent
 done

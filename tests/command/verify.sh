@@ -13,14 +13,17 @@ cp a.safetensors b
 poke b $((size - 5000 + 17)) 0
 poke a.safetensors $((size - 5000 + 17)) 1
 "$WCODEC" compress -fq a.safetensors
-run 3 "$WCODEC" verify a.safetensors.wcodec b; says "byte $((size - 5000 + 17)), in tensor 'second' at byte 17 of it: 0x01 here, 0x00 there"; silent
+run 3 "$WCODEC" verify a.safetensors.wcodec b
+says "byte $((size - 5000 + 17)), in tensor 'second' at byte 17 of it: 0x01 here, 0x00 there"
+silent
 cp a.safetensors c
 poke c 3 7
 run 3 "$WCODEC" verify a.safetensors.wcodec c; says 'byte 3, in no tensor'
 head -c 100 a.safetensors >short
 run 3 "$WCODEC" verify a.safetensors.wcodec short; says 'byte 100, .*the end there'
 { cat a.safetensors; printf x; } >long
-run 3 "$WCODEC" verify a.safetensors.wcodec long; says "byte $size, behind the last byte: the end here, 0x78 there"
+run 3 "$WCODEC" verify a.safetensors.wcodec long
+says "byte $size, behind the last byte: the end here, 0x78 there"
 : >empty
 run 3 "$WCODEC" verify a.safetensors.wcodec empty; says 'byte 0,'
 run 1 "$WCODEC" verify a.safetensors.wcodec missing; says 'missing: cannot open'
@@ -31,23 +34,29 @@ run 3 "$WCODEC" verify a.safetensors a.safetensors
 golden=$sources/tests/golden
 for name in odd-bf16-lossy-plain odd-f16-lossy-wide odd-f32-lossy-adst; do
     run 0 "$WCODEC" decompress -q -f -o near "$golden/$name.wcodec"
-    run 0 "$WCODEC" verify "$golden/$name.wcodec" near; says 'approximates near: no error in 1 lossy tensor; all else is the same'; silent
+    run 0 "$WCODEC" verify "$golden/$name.wcodec" near
+    says 'approximates near: no error in 1 lossy tensor; all else is the same'; silent
     run 0 "$WCODEC" verify --json "$golden/$name.wcodec" near; json out
-    json_is out 'd["results"][0]["same"] and d["results"][0]["lossy"]["largest_error"] == 0 and d["results"][0]["lossy"]["snr_db"] is None'
+    json_is out 'd["results"][0]["same"] and d["results"][0]["lossy"]["largest_error"] == 0 and
+        d["results"][0]["lossy"]["snr_db"] is None'
     poke near 20 7
     run 3 "$WCODEC" verify "$golden/$name.wcodec" near; says 'byte 20, in no tensor'
 done
 run 0 "$WCODEC" decompress -q -f -o near "$golden/odd-f32-lossy-adst.wcodec"
 poke near $(($(size_of near) - 4)) 1
-run 0 "$WCODEC" verify "$golden/odd-f32-lossy-adst.wcodec" near; says 'approximates near: SNR [0-9.]* dB, largest error [0-9]'
+run 0 "$WCODEC" verify "$golden/odd-f32-lossy-adst.wcodec" near
+says 'approximates near: SNR [0-9.]* dB, largest error [0-9]'
 run 0 "$WCODEC" verify --json "$golden/odd-f32-lossy-adst.wcodec" near; json out
-json_is out 'not d["results"][0]["same"] and d["results"][0]["difference"] is None and 0 < d["results"][0]["lossy"]["largest_error"] < 0.9'
+json_is out 'not d["results"][0]["same"] and d["results"][0]["difference"] is None and
+    0 < d["results"][0]["lossy"]["largest_error"] < 0.9'
 poke near $(($(size_of near) - 1)) 127
-run 3 "$WCODEC" verify "$golden/odd-f32-lossy-adst.wcodec" near; says "in tensor 't' at byte [0-9]* of it, than the file says: an error of "
+run 3 "$WCODEC" verify "$golden/odd-f32-lossy-adst.wcodec" near
+says "in tensor 't' at byte [0-9]* of it, than the file says: an error of "
 head -c 5000 near >short
 run 3 "$WCODEC" verify "$golden/odd-f32-lossy-adst.wcodec" short; says 'byte 5000, .*the end there'
 run 0 "$WCODEC" test "$golden/odd-f32-lossy-adst.wcodec"; says ': ok, lossy: SNR'
-run 0 "$WCODEC" test --json "$golden/odd-f32-lossy-adst.wcodec"; json out; json_is out 'd["results"][0]["lossy"]["largest_error"] > 0'
+run 0 "$WCODEC" test --json "$golden/odd-f32-lossy-adst.wcodec"; json out
+json_is out 'd["results"][0]["lossy"]["largest_error"] > 0'
 run 0 "$WCODEC" test --json a.safetensors.wcodec; json out; json_is out 'd["results"][0]["lossy"] is None'
 
 # A folder with a copied file that cannot be read to its end: that is no difference.
@@ -60,7 +69,8 @@ if [ -r $short ] && [ "$(stat -c %s $short)" -gt "$(cat $short | wc -c)" ]; then
     ln -s $short folder.wcodec/note
     run 1 "$WCODEC" verify folder.wcodec folder; says 'folder.wcodec/note: cannot read'
     run 1 "$WCODEC" verify --json folder.wcodec folder; json out
-    json_is out '[r["error"] for r in d["results"] if not r["same"]] == ["cannot be read"] and any(r["same"] for r in d["results"])'
+    json_is out '[r["error"] for r in d["results"] if not r["same"]] == ["cannot be read"] and
+        any(r["same"] for r in d["results"])'
     rm folder.wcodec/note
     echo other >folder.wcodec/note
     run 3 "$WCODEC" verify folder.wcodec folder; says "note: differs from 'folder/note'"
@@ -71,16 +81,21 @@ fi
 hash=$("$WCODEC" info --json a.safetensors.wcodec | sed -n 's/.*"xxh128":"\([0-9a-f]*\)".*/\1/p')
 run 0 "$WCODEC" verify --xxh128 "$hash" a.safetensors.wcodec
 run 0 "$WCODEC" verify --xxh128 "$(echo "$hash" | tr a-f A-F)" a.safetensors.wcodec
-run 3 "$WCODEC" verify --xxh128 "$(echo "$hash" | tr 0-9a-f 1-9a-f0)" a.safetensors.wcodec; says "XXH3-128 is $hash"
+run 3 "$WCODEC" verify --xxh128 "$(echo "$hash" | tr 0-9a-f 1-9a-f0)" a.safetensors.wcodec
+says "XXH3-128 is $hash"
 if command -v xxhsum >/dev/null 2>&1; then
     is "$(xxhsum -H2 a.safetensors 2>/dev/null | cut -d' ' -f1)" "$hash" 'xxhsum agrees'
 else
     skip 'no xxhsum to compare the hash with'
 fi
 
-run 0 "$WCODEC" verify --json a.safetensors.wcodec a.safetensors; json out; quiet; json_is out 'd["results"][0]["same"] is True'
-run 3 "$WCODEC" verify --json a.safetensors.wcodec b; json out; json_is out '"second" in d["results"][0]["difference"]'
-run 3 "$WCODEC" verify --json --xxh128 00000000000000000000000000000000 a.safetensors.wcodec; json out; json_is out 'd["results"][0]["same"] is False'
+run 0 "$WCODEC" verify --json a.safetensors.wcodec a.safetensors; json out; quiet
+json_is out 'd["results"][0]["same"] is True'
+run 3 "$WCODEC" verify --json a.safetensors.wcodec b; json out
+json_is out '"second" in d["results"][0]["difference"]'
+run 3 "$WCODEC" verify --json --xxh128 00000000000000000000000000000000 a.safetensors.wcodec
+json out; json_is out 'd["results"][0]["same"] is False'
 printf 'nothing of ours' >other.wcodec
-run 3 "$WCODEC" verify --json other.wcodec a.safetensors; json out; json_is out '".wcodec" in d["results"][0]["error"] and d["results"][0]["difference"] is None'
+run 3 "$WCODEC" verify --json other.wcodec a.safetensors; json out
+json_is out '".wcodec" in d["results"][0]["error"] and d["results"][0]["difference"] is None'
 finish
