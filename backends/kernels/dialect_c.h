@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* C11 (dialect.h): the lanes are loops. */
+/* C11 (dialect.h): the lanes are loops, or fibers (dialect_lanes.h). */
 #ifndef WCODEC_KERNELS_DIALECT_C_H
 #define WCODEC_KERNELS_DIALECT_C_H
 
@@ -19,8 +19,9 @@
 #define WCODEC_POPCOUNT(x) ((uint32_t)__builtin_popcount(x))
 #define WCODEC_SIGNED(wide, v) ((wide) ? (int32_t)(int16_t)(v) : (int32_t)(int8_t)(v))
 #define WCODEC_FLOAT_BITS(f) wcodec_float_bits(f)
-#define WCODEC_WARP_MEMBER
 
+#ifndef WCODEC_LANES
+#define WCODEC_WARP_MEMBER
 #define WCODEC_LANES_OF 32
 #define WCODEC_SELF lane
 #define WCODEC_EACH_LANE for (uint32_t lane = 0; lane < 32; lane++)
@@ -44,6 +45,13 @@
 #define WCODEC_PUT_4(to, a) (*(uint32_t *)(to) = (a))
 #define WCODEC_PUT_16(to, a, b, c, d) wcodec_put_16((uint32_t *)(to), (uint32_t[4]){a, b, c, d})
 
+static inline void wcodec_put_16(uint32_t *to, const uint32_t words[4])
+{
+    for (unsigned i = 0; i < 4; i++)
+        to[i] = words[i];
+}
+#endif
+
 #define WCODEC_AT(w, buffer, type, address) ((const type *)(uintptr_t)(address))
 #define WCODEC_AT_OUT(w, type, address) ((type *)(uintptr_t)(address))
 #define WCODEC_BIND(w, buffer, address) ((void)(w), (void)(address))
@@ -53,12 +61,6 @@ static inline uint32_t wcodec_float_bits(float f)
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
     return bits;
-}
-
-static inline void wcodec_put_16(uint32_t *to, const uint32_t words[4])
-{
-    for (unsigned i = 0; i < 4; i++)
-        to[i] = words[i];
 }
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_rotate_right(uint32_t v, uint32_t n)

@@ -1,0 +1,386 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "backends/emulate/fibers.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#if defined(__has_feature)
+#define HAS_FEATURE(feature) __has_feature(feature)
+#else
+#define HAS_FEATURE(feature) 0
+#endif
+
+/* ThreadSanitizer loses its way between stacks. */
+#if defined(HAVE_MAKECONTEXT) && defined(HAVE_SWAPCONTEXT) && !defined(__SANITIZE_THREAD__) && \
+    !HAS_FEATURE(thread_sanitizer)
+#include <sys/mman.h>
+#include <ucontext.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || HAS_FEATURE(address_sanitizer)
+#include <sanitizer/common_interface_defs.h>
+#define WITH_ADDRESS_SANITIZER
+#endif
+
+/* Only pages that are touched take memory. */
+enum { STACK_SIZE = 512 << 10, WARPS_MAX = WCODEC_FIBERS_MAX / WCODEC_FIBERS_WARP };
+
+/* What is switched between: a lane, or the thread that runs the group. */
+struct fiber {
+    ucontext_t context;
+    const void *stack;
+    size_t stack_size;
+    void *fake_stack; /* AddressSanitizer's */
+};
+
+struct lane {
+    struct fiber fiber;
+    uint8_t *map; /* a guard page, and the stack; kept from group to group */
+    /* The collective at which it waits, or waited last: file is NULL before the first. */
+    const char *file;
+    int line;
+    enum wcodec_collective kind;
+    uint32_t value;
+    uint32_t from;
+    uint32_t result;
+};
+
+/* Bit l of a mask is lane l's. Lanes that run or are ready are in `ready`, others wait or have
+ * ended. */
+struct warp {
+    uint32_t ready;
+    uint32_t ended;
+    uint32_t waiting; /* for the warp; of the others each waits for the group */
+};
+
+struct wcodec_fibers {
+    size_t page;
+    uint64_t random;
+    uint32_t threads;
+    uint32_t running;    /* number of the lane that runs */
+    uint32_t at_barrier; /* lanes that wait for the group */
+    uint32_t ready;      /* bit w: warp w has lanes that can run */
+    void (*function)(void *argument, uint32_t thread);
+    void *argument;
+    struct fiber caller;
+    struct warp warps[WARPS_MAX];
+    struct lane lanes[WCODEC_FIBERS_MAX];
+};
+
+/* Lanes stay on the thread that runs their group. */
+static _Thread_local struct wcodec_fibers *current;
+
+static const char *const collective_names[] = {
+    [WCODEC_COLLECTIVE_BALLOT] = "ballot",
+    [WCODEC_COLLECTIVE_SHUFFLE] = "shuffle",
+    [WCODEC_COLLECTIVE_ADD] = "add",
+    [WCODEC_COLLECTIVE_SYNC_WARP] = "sync of the warp",
+    [WCODEC_COLLECTIVE_SYNC_GROUP] = "sync of the group",
+};
+
+bool wcodec_fibers_supported(void)
+{
+    return true;
+}
+
+struct wcodec_fibers *wcodec_fibers_create(void)
+{
+    struct wcodec_fibers *f = calloc(1, sizeof *f);
+    if (f != NULL)
+        f->page = (size_t)sysconf(_SC_PAGESIZE);
+    return f;
+}
+
+void wcodec_fibers_destroy(struct wcodec_fibers *f)
+{
+    for (uint32_t i = 0; i < WCODEC_FIBERS_MAX; i++) {
+        if (f->lanes[i].map == NULL)
+            continue;
+        munmap(f->lanes[i].map, f->page + STACK_SIZE);
+    }
+    free(f);
+}
+
+static uint32_t next_random(struct wcodec_fibers *f)
+{
+    f->random = f->random * 6364136223846793005u + 1442695040888963407u;
+    return (uint32_t)(f->random >> 33);
+}
+
+/* The number of a bit that is set. mask: not 0. */
+static uint32_t random_bit(struct wcodec_fibers *f, uint32_t mask)
+{
+    const uint32_t turn = next_random(f) % 32, turned = mask >> turn | mask << (32 - turn) % 32;
+    return ((uint32_t)__builtin_ctz(turned) + turn) % 32;
+}
+
+static uint32_t lanes_at(const struct wcodec_fibers *f, uint32_t warp, const struct lane *like)
+{
+    uint32_t mask = 0;
+    for (uint32_t i = 0; i < WCODEC_FIBERS_WARP; i++) {
+        const struct lane *l = &f->lanes[warp * WCODEC_FIBERS_WARP + i];
+        if (l->file == like->file && l->line == like->line && l->kind == like->kind)
+            mask |= 1u << i;
+    }
+    return mask;
+}
+
+/* Lanes of a warp, those at the same place of the program in one line. */
+static void print_warp(const struct wcodec_fibers *f, uint32_t warp)
+{
+    const struct warp *w = &f->warps[warp];
+    uint32_t left = ~(w->ended | w->ready);
+    while (left != 0) {
+        const uint32_t first = (uint32_t)__builtin_ctz(left);
+        const struct lane *l = &f->lanes[warp * WCODEC_FIBERS_WARP + first];
+        const uint32_t here = left & lanes_at(f, warp, l);
+        fprintf(stderr, "  warp %u: lanes %08x wait in %s at %s:%d\n", warp, here,
+                collective_names[l->kind], l->file, l->line);
+        left &= ~here;
+    }
+    if (w->ready != 0)
+        fprintf(stderr, "  warp %u: lanes %08x can run\n", warp, w->ready);
+    if (w->ended != 0)
+        fprintf(stderr, "  warp %u: lanes %08x have ended\n", warp, w->ended);
+}
+
+static _Noreturn void fail_all(const struct wcodec_fibers *f, const char *what)
+{
+    fprintf(stderr, "%s:\n", what);
+    for (uint32_t w = 0; w < f->threads / WCODEC_FIBERS_WARP; w++)
+        print_warp(f, w);
+    fflush(stderr);
+    abort();
+}
+
+void wcodec_fibers_fail(const char *file, int line, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    fprintf(stderr, "%s:%d: warp %u, lane %u: ", file, line, current->running / WCODEC_FIBERS_WARP,
+            current->running % WCODEC_FIBERS_WARP);
+    vfprintf(stderr, format, arguments);
+    fputc('\n', stderr);
+    fflush(stderr);
+    va_end(arguments);
+    abort();
+}
+
+/* What AddressSanitizer is told after a switch, on the stack of `to`. It knows where the caller's
+ * stack is, which was left by the first switch. */
+static void arrive(struct wcodec_fibers *f, struct fiber *to)
+{
+#ifdef WITH_ADDRESS_SANITIZER
+    const void *bottom;
+    size_t size;
+    __sanitizer_finish_switch_fiber(to->fake_stack, &bottom, &size);
+    if (f->caller.stack == NULL) {
+        f->caller.stack = bottom;
+        f->caller.stack_size = size;
+    }
+#else
+    (void)f, (void)to;
+#endif
+}
+
+/* `from` returns when somebody switches to it; never, if it has ended. */
+static void switch_to(struct wcodec_fibers *f, struct fiber *from, struct fiber *to, bool ended)
+{
+#ifdef WITH_ADDRESS_SANITIZER
+    __sanitizer_start_switch_fiber(ended ? NULL : &from->fake_stack, to->stack, to->stack_size);
+#endif
+    (void)ended;
+    swapcontext(&from->context, &to->context);
+    arrive(f, from);
+}
+
+/* Let another lane run; the caller when all have ended. */
+static void run_next(struct wcodec_fibers *f, bool ended)
+{
+    struct fiber *from = &f->lanes[f->running].fiber;
+    if (f->ready != 0) {
+        const uint32_t warp = random_bit(f, f->ready),
+                       next = warp * WCODEC_FIBERS_WARP + random_bit(f, f->warps[warp].ready);
+        if (next == f->running)
+            return;
+        f->running = next;
+        switch_to(f, from, &f->lanes[next].fiber, ended);
+        return;
+    }
+    for (uint32_t w = 0; w < f->threads / WCODEC_FIBERS_WARP; w++)
+        if (f->warps[w].ended != ~0u)
+            fail_all(f, "not all lanes have reached a collective");
+    switch_to(f, from, &f->caller, ended);
+}
+
+static void set_ready(struct wcodec_fibers *f, uint32_t warp, uint32_t lanes)
+{
+    f->warps[warp].ready = lanes;
+    if (lanes != 0)
+        f->ready |= 1u << warp;
+    else
+        f->ready &= ~(1u << warp);
+}
+
+/* A new lane's first function. */
+static void lane_begin(void)
+{
+    struct wcodec_fibers *f = current;
+    const uint32_t thread = f->running, lane = thread % WCODEC_FIBERS_WARP,
+                   warp = thread / WCODEC_FIBERS_WARP;
+    arrive(f, &f->lanes[thread].fiber);
+    f->function(f->argument, thread);
+    f->warps[warp].ended |= 1u << lane;
+    set_ready(f, warp, f->warps[warp].ready & ~(1u << lane));
+    run_next(f, true);
+    abort(); /* nobody switches to a lane that has ended */
+}
+
+static void lane_prepare(struct wcodec_fibers *f, struct lane *l)
+{
+    if (l->map == NULL) {
+        l->map = mmap(NULL, f->page + STACK_SIZE, PROT_READ | PROT_WRITE,
+                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (l->map == MAP_FAILED || mprotect(l->map, f->page, PROT_NONE) != 0) {
+            fputs("no memory for the stacks of a work-group\n", stderr);
+            abort();
+        }
+    }
+    l->file = NULL;
+    l->fiber.fake_stack = NULL;
+    l->fiber.stack = l->map + f->page;
+    l->fiber.stack_size = STACK_SIZE;
+    getcontext(&l->fiber.context);
+    l->fiber.context.uc_link = NULL;
+    l->fiber.context.uc_stack.ss_sp = l->map + f->page;
+    l->fiber.context.uc_stack.ss_size = STACK_SIZE;
+    makecontext(&l->fiber.context, lane_begin, 0);
+    /* Not needed any more. AddressSanitizer would forget with every switch what it knows of a stack
+     * of that size. */
+    l->fiber.context.uc_stack.ss_size = 0;
+}
+
+void wcodec_fibers_run(struct wcodec_fibers *f, uint32_t threads, uint64_t seed,
+                       void (*function)(void *argument, uint32_t thread), void *argument)
+{
+    struct wcodec_fibers *before = current;
+    f->random = seed;
+    f->threads = threads;
+    f->at_barrier = 0;
+    f->function = function;
+    f->argument = argument;
+    f->caller.stack = NULL;
+    for (uint32_t i = 0; i < threads; i++)
+        lane_prepare(f, &f->lanes[i]);
+    for (uint32_t w = 0; w < threads / WCODEC_FIBERS_WARP; w++) {
+        f->warps[w] = (struct warp){0};
+        set_ready(f, w, ~0u);
+    }
+    current = f;
+    f->running = next_random(f) % threads;
+    switch_to(f, &f->caller, &f->lanes[f->running].fiber, false);
+    current = before;
+}
+
+/* All lanes of a warp wait for each other. */
+static void complete_warp(struct wcodec_fibers *f, uint32_t warp)
+{
+    struct lane *lanes = &f->lanes[warp * WCODEC_FIBERS_WARP];
+    uint32_t ballot = 0, sum = 0;
+    if (lanes_at(f, warp, lanes) != ~0u)
+        fail_all(f, "lanes of a warp are in different collectives");
+    for (uint32_t i = 0; i < WCODEC_FIBERS_WARP; i++) {
+        ballot |= (uint32_t)(lanes[i].value != 0) << i;
+        sum += lanes[i].value;
+    }
+    for (uint32_t i = 0; i < WCODEC_FIBERS_WARP; i++)
+        lanes[i].result = lanes[0].kind == WCODEC_COLLECTIVE_BALLOT    ? ballot
+                          : lanes[0].kind == WCODEC_COLLECTIVE_SHUFFLE ? lanes[lanes[i].from].value
+                          : lanes[0].kind == WCODEC_COLLECTIVE_ADD     ? sum
+                                                                       : 0;
+    f->warps[warp].waiting = 0;
+    set_ready(f, warp, ~0u);
+}
+
+/* All lanes of the group are at a barrier. */
+static void complete_group(struct wcodec_fibers *f)
+{
+    const struct lane *first = &f->lanes[0];
+    f->at_barrier = 0;
+    for (uint32_t w = 0; w < f->threads / WCODEC_FIBERS_WARP; w++)
+        if (lanes_at(f, w, first) != ~0u)
+            fail_all(f, "lanes of a group are at different barriers");
+    for (uint32_t w = 0; w < f->threads / WCODEC_FIBERS_WARP; w++)
+        set_ready(f, w, ~0u);
+}
+
+uint32_t wcodec_fibers_meet(enum wcodec_collective kind, uint32_t value, uint32_t from,
+                            const char *file, int line)
+{
+    struct wcodec_fibers *f = current;
+    const uint32_t bit = 1u << f->running % WCODEC_FIBERS_WARP,
+                   warp = f->running / WCODEC_FIBERS_WARP;
+    struct lane *l = &f->lanes[f->running];
+    l->file = file;
+    l->line = line;
+    l->kind = kind;
+    l->value = value;
+    l->from = from;
+    l->result = 0;
+    if (kind == WCODEC_COLLECTIVE_SHUFFLE && from >= WCODEC_FIBERS_WARP)
+        wcodec_fibers_fail(file, line, "shuffle from lane %u", from);
+    set_ready(f, warp, f->warps[warp].ready & ~bit);
+    if (kind == WCODEC_COLLECTIVE_SYNC_GROUP) {
+        if (++f->at_barrier == f->threads)
+            complete_group(f);
+    } else {
+        f->warps[warp].waiting |= bit;
+        if (f->warps[warp].waiting == ~0u)
+            complete_warp(f, warp);
+    }
+    run_next(f, false);
+    return l->result;
+}
+
+#else
+
+bool wcodec_fibers_supported(void)
+{
+    return false;
+}
+
+/* Nothing below is called. */
+
+struct wcodec_fibers *wcodec_fibers_create(void)
+{
+    return NULL;
+}
+
+void wcodec_fibers_destroy(struct wcodec_fibers *fibers)
+{
+    (void)fibers;
+}
+
+void wcodec_fibers_run(struct wcodec_fibers *fibers, uint32_t threads, uint64_t seed,
+                       void (*function)(void *argument, uint32_t thread), void *argument)
+{
+    (void)fibers, (void)threads, (void)seed, (void)function, (void)argument;
+}
+
+uint32_t wcodec_fibers_meet(enum wcodec_collective kind, uint32_t value, uint32_t from,
+                            const char *file, int line)
+{
+    (void)kind, (void)value, (void)from, (void)file, (void)line;
+    return 0;
+}
+
+void wcodec_fibers_fail(const char *file, int line, const char *format, ...)
+{
+    (void)file, (void)line, (void)format;
+    abort();
+}
+
+#endif

@@ -1,0 +1,157 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The kernels' dialect in C with a fiber for each lane (backends/emulate/lanes.h): what a GPU would
+ * do, but checked. WCODEC_LANES chooses it.
+ *   Shared memory: every access is checked for range and natural alignment. Its first address is
+ *     not 0, and is different in each work-group. It begins poisoned.
+ *   Asynchronous copies: the destination is poisoned until wcodec_copy_wait() after
+ *     wcodec_copy_commit(), and stays so beyond the limit.
+ *   Device memory: addresses are pointers, so that AddressSanitizer sees what lies outside of a
+ *     buffer. Accesses through functions are checked for alignment, others by
+ *     UndefinedBehaviorSanitizer.
+ *   Collectives: as backends/emulate/fibers.h says.
+ * What is wrong is reported with its place and lane, and the process aborts. */
+#ifndef WCODEC_KERNELS_DIALECT_LANES_H
+#define WCODEC_KERNELS_DIALECT_LANES_H
+
+#include "backends/emulate/lanes.h"
+#include "backends/kernels/dialect_c.h"
+
+#define WCODEC_SIMT
+#define WCODEC_WARP_MEMBER struct wcodec_warp warp;
+
+#define WCODEC_LANES_OF 1
+#define WCODEC_SELF 0
+#define WCODEC_EACH_LANE for (uint32_t lane = w->warp.lane, once_ = 1; once_ != 0; once_ = 0)
+#define WCODEC_BALLOT(mask, condition) \
+    do { \
+        const uint32_t lane = w->warp.lane; \
+        (void)lane; \
+        (mask) = wcodec_ballot(&w->warp, (condition)); \
+    } while (0)
+#define WCODEC_ADD_LANES(sum, value) \
+    do { \
+        const uint32_t lane = w->warp.lane; \
+        (void)lane; \
+        (sum) += wcodec_add_lanes(&w->warp, (value)); \
+    } while (0)
+#define WCODEC_ORDER() ((void)WCODEC_LANES_MEET(SYNC_WARP, 0, 0))
+#define WCODEC_LOCAL_ORDER() WCODEC_ORDER()
+
+#define WCODEC_LOAD_16(v, from) memcpy((v), wcodec_lanes_aligned(from, 16, __FILE__, __LINE__), 16)
+#define WCODEC_TAKE_16(v, from) WCODEC_LOAD_16(v, from)
+#define WCODEC_KEEP_16(to, v) wcodec_store_u4(to, (v)[0], (v)[1], (v)[2], (v)[3])
+#define WCODEC_PUT_4(to, a) wcodec_store_u32(to, a)
+#define WCODEC_PUT_16(to, a, b, c, d) wcodec_store_u4(to, a, b, c, d)
+
+typedef struct {
+    uint32_t x, y;
+} wcodec_u2;
+
+typedef struct {
+    uint32_t x, y, z, w;
+} wcodec_u4;
+
+static inline wcodec_u2 wcodec_make_u2(uint32_t x, uint32_t y)
+{
+    return (wcodec_u2){x, y};
+}
+
+static inline wcodec_u4 wcodec_make_u4(uint32_t x, uint32_t y, uint32_t z, uint32_t w)
+{
+    return (wcodec_u4){x, y, z, w};
+}
+
+#define wcodec_lane(warp) ((warp)->lane)
+#define wcodec_thread(warp) ((warp)->thread)
+#define wcodec_threads(warp) ((warp)->threads)
+#define wcodec_group(warp) ((warp)->group)
+#define wcodec_groups(warp) ((warp)->groups)
+
+#define WCODEC_LANES_MEET(kind, value, from) \
+    wcodec_fibers_meet(WCODEC_COLLECTIVE_##kind, (value), (from), __FILE__, __LINE__)
+#define wcodec_ballot(warp, condition) \
+    ((void)(warp), WCODEC_LANES_MEET(BALLOT, (condition) != 0, 0))
+#define wcodec_any(warp, condition) (wcodec_ballot(warp, condition) != 0)
+#define wcodec_all(warp, condition) (wcodec_ballot(warp, condition) == ~0u)
+#define wcodec_shuffle(warp, value, from) ((void)(warp), WCODEC_LANES_MEET(SHUFFLE, value, from))
+#define wcodec_add_lanes(warp, value) ((void)(warp), WCODEC_LANES_MEET(ADD, value, 0))
+#define wcodec_sync_warp(warp) ((void)(warp), (void)WCODEC_LANES_MEET(SYNC_WARP, 0, 0))
+#define wcodec_sync_group(warp) ((void)(warp), (void)WCODEC_LANES_MEET(SYNC_GROUP, 0, 0))
+
+#define wcodec_shared_base(warp) ((warp)->base)
+#define WCODEC_LANES_SHARED(warp, size, alignment, address) \
+    wcodec_lanes_shared(warp, address, size, alignment, __FILE__, __LINE__)
+#define WCODEC_SHARED(warp, type, address) \
+    ((type *)WCODEC_LANES_SHARED(warp, sizeof(type), _Alignof(type), address))
+#define WCODEC_LANES_GET(warp, type, address) \
+    (*(const type *)WCODEC_LANES_SHARED(warp, sizeof(type), sizeof(type), address))
+#define WCODEC_LANES_PUT(warp, type, address, v) \
+    ((void)(*(type *)WCODEC_LANES_SHARED(warp, sizeof(type), sizeof(type), address) = (v)))
+#define wcodec_shared_u8(warp, address) ((uint32_t)WCODEC_LANES_GET(warp, uint8_t, address))
+#define wcodec_shared_u16(warp, address) ((uint32_t)WCODEC_LANES_GET(warp, uint16_t, address))
+#define wcodec_shared_u32(warp, address) WCODEC_LANES_GET(warp, uint32_t, address)
+#define wcodec_shared_u2(warp, address) WCODEC_LANES_GET(warp, wcodec_u2, address)
+#define wcodec_shared_u4(warp, address) WCODEC_LANES_GET(warp, wcodec_u4, address)
+#define wcodec_put_u8(warp, address, v) WCODEC_LANES_PUT(warp, uint8_t, address, (uint8_t)(v))
+#define wcodec_put_u16(warp, address, v) WCODEC_LANES_PUT(warp, uint16_t, address, (uint16_t)(v))
+#define wcodec_put_u32(warp, address, v) WCODEC_LANES_PUT(warp, uint32_t, address, v)
+#define wcodec_put_u2(warp, address, v) WCODEC_LANES_PUT(warp, wcodec_u2, address, v)
+#define wcodec_put_u4(warp, address, v) WCODEC_LANES_PUT(warp, wcodec_u4, address, v)
+
+#define WCODEC_BUFFER(warp, type, address) ((void)(warp), (const type *)(uintptr_t)(address))
+#define WCODEC_BUFFER_OUT(warp, type, address) ((void)(warp), (type *)(uintptr_t)(address))
+#define WCODEC_BLOCK(warp, type, address) WCODEC_BUFFER(warp, type, address)
+#define WCODEC_BLOCK_OUT(warp, type, address) WCODEC_BUFFER_OUT(warp, type, address)
+
+/* A buffer may end anywhere: nothing is read after the limit. */
+#define WCODEC_COPY_LIMIT(bytes) (bytes)
+#define wcodec_copy_16(warp, to, from, offset, limit) \
+    wcodec_lanes_copy(warp, to, from, offset, limit, __FILE__, __LINE__)
+#define wcodec_copy_commit(warp) wcodec_lanes_copy_commit(warp)
+#define wcodec_copy_wait(warp) wcodec_lanes_copy_wait(warp)
+
+#define WCODEC_LANES_LOAD(type, from) \
+    (*(const type *)wcodec_lanes_aligned(from, sizeof(type), __FILE__, __LINE__))
+#define WCODEC_LANES_STORE(type, to, v) \
+    ((void)(*(type *)(uintptr_t)wcodec_lanes_aligned(to, sizeof(type), __FILE__, __LINE__) = (v)))
+#define wcodec_load_once_u16(from) ((uint32_t)WCODEC_LANES_LOAD(uint16_t, from))
+#define wcodec_load_once_u32(from) WCODEC_LANES_LOAD(uint32_t, from)
+#define wcodec_load_u32(from) WCODEC_LANES_LOAD(uint32_t, from)
+#define wcodec_load_u4(from) WCODEC_LANES_LOAD(wcodec_u4, from)
+#define wcodec_store_u32(to, v) WCODEC_LANES_STORE(uint32_t, to, v)
+#define wcodec_store_u2(to, a, b) WCODEC_LANES_STORE(wcodec_u2, to, wcodec_make_u2(a, b))
+#define wcodec_store_u4(to, a, b, c, d) \
+    WCODEC_LANES_STORE(wcodec_u4, to, wcodec_make_u4(a, b, c, d))
+#define wcodec_store_once_u4(to, a, b, c, d) wcodec_store_u4(to, a, b, c, d)
+#define wcodec_prefetch(from) ((void)(from))
+
+#define WCODEC_RAISE_FLAG(warp, serial) ((void)(warp))
+#define WCODEC_PATCH_EARLY 1
+
+/* Between collectives a lane runs alone. */
+static inline uint32_t wcodec_atomic_add(uint32_t *at, uint32_t v)
+{
+    const uint32_t old = *at;
+    *at = old + v;
+    return old;
+}
+
+static inline void wcodec_atomic_store(uint32_t *at, uint32_t v)
+{
+    *at = v;
+}
+
+static inline uint32_t wcodec_table_copy(uint32_t table, uint32_t copy)
+{
+    return table + 4 * copy;
+}
+
+/* v: not 0. */
+static inline uint32_t wcodec_first_bit(uint32_t v)
+{
+    return (uint32_t)__builtin_ctz(v);
+}
+
+#endif
