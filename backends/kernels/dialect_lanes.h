@@ -143,6 +143,11 @@ static inline void wcodec_atomic_store(uint32_t *at, uint32_t v)
     *at = v;
 }
 
+static inline uint32_t wcodec_entry_at(uint32_t first, uint32_t index, uint32_t step)
+{
+    return first + index * step;
+}
+
 static inline uint32_t wcodec_table_copy(uint32_t table, uint32_t copy)
 {
     return table + 4 * copy;

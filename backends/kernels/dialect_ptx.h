@@ -94,8 +94,17 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_shift_pair(uint32_t low, uint32_t high, c
     return v;
 }
 
-/* table + factor * copy as one operand: an addition that the compiler saw would be taken apart, and
- * cost an instruction for every symbol. */
+/* first + step * index: of an addition and a mask that the compiler sees, it makes one instruction
+ * more. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_entry_at(uint32_t first, uint32_t index, const uint32_t step)
+{
+    uint32_t v;
+    asm("mad.lo.u32 %0, %1, %2, %3;" : "=r"(v) : "r"(index), "r"(step), "r"(first));
+    return v;
+}
+
+/* table + 4 * copy as one operand: an addition that the compiler saw would be taken apart, and cost
+ * an instruction for every symbol. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_table_copy(uint32_t table, uint32_t copy)
 {
     asm volatile("mad.lo.u32 %0, %1, 4, %0;" : "+r"(table) : "r"(copy));

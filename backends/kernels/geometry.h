@@ -17,7 +17,7 @@ enum wcodec_tile_coding {
 };
 
 /* Of shared memory, before everything else: the wcodec_part that the work-group is at. */
-#define WCODEC_SHARED_HEAD 32u
+#define WCODEC_SHARED_HEAD 128u
 
 /* A ring of words has slots of as many as a block of groups can take, and the first slot again
  * after the last, so that a lane's address needs no mask. */
@@ -104,7 +104,7 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_kind_of(const uint32_t family,
     k.shifted = k.bytes == 1;
     k.group_bytes = shape == WCODEC_SHAPE_32_24 ? 256 : k.bytes > 1 ? 128 : nibbles ? 64 : 0;
     k.payload = k.group_bytes > 0;
-    k.mask = halves                         ? 0x807f807fu
+    k.mask = halves                       ? 0x807f807fu
              : shape == WCODEC_SHAPE_32_8 ? 0x807f0000u
              : shape == WCODEC_SHAPE_8_4  ? 0x0f0f0f0fu
              : shape == WCODEC_SHAPE_8_31 ? 0x87878787u

@@ -79,6 +79,20 @@ wcodec_part_set(struct wcodec_warp *warp)
     return WCODEC_BLOCK(warp, struct wcodec_table_set, (uint64_t)tables.y << 32 | tables.x);
 }
 
+/* All of a descriptor at once, so that nothing of it is waited for twice. */
+WCODEC_DEVICE_FUNCTION void wcodec_load_job(const WCODEC_GLOBAL struct wcodec_tile_job *from,
+                                            struct wcodec_tile_job *job)
+{
+    union {
+        struct wcodec_tile_job job;
+        wcodec_u4 part[sizeof(struct wcodec_tile_job) / 16];
+    } u;
+    WCODEC_UNROLL_ALL
+    for (uint32_t i = 0; i < sizeof u / 16; i++)
+        u.part[i] = wcodec_load_u4((const WCODEC_GLOBAL uint8_t *)from + 16 * i);
+    *job = u.job;
+}
+
 /* Where words are copied from: never what is after a payload that ends with no words. */
 #define WCODEC_WORD_ADDRESS(job) ((job)->word_count ? (job)->words : (job)->states)
 

@@ -61,15 +61,14 @@ struct wcodec_outliers {
 };
 
 WCODEC_DEVICE_FUNCTION void wcodec_outliers_load(struct wcodec_warp *warp,
-                                                 struct wcodec_outliers *p,
-                                                 const WCODEC_GLOBAL struct wcodec_tile_job *job,
-                                                 uint32_t first)
+                                                 struct wcodec_outliers *p, uint64_t positions,
+                                                 uint64_t values, uint32_t count, uint32_t first)
 {
-    const uint32_t count = job->outliers, i = first + wcodec_lane(warp);
+    const uint32_t i = first + wcodec_lane(warp);
     p->own = WCODEC_NO_OUTLIER;
     if (i < count) {
-        p->own = WCODEC_BUFFER(warp, uint16_t, job->positions)[i];
-        p->value = WCODEC_BUFFER(warp, uint8_t, job->values)[i];
+        p->own = WCODEC_BUFFER(warp, uint16_t, positions)[i];
+        p->value = WCODEC_BUFFER(warp, uint8_t, values)[i];
     }
     p->left = count - (count < first + 32 ? count : first + 32);
 }
@@ -87,7 +86,7 @@ WCODEC_DEVICE_FUNCTION bool wcodec_outliers_next(struct wcodec_warp *warp,
 {
     const uint32_t first = job->outliers - p->left,
                    last = WCODEC_BUFFER(warp, uint16_t, job->positions)[first - 1];
-    wcodec_outliers_load(warp, p, job, first);
+    wcodec_outliers_load(warp, p, job->positions, job->values, job->outliers, first);
     wcodec_outliers_join(p);
     return wcodec_all(warp, wcodec_lane(warp) != 0 || p->own >> 8 > last);
 }

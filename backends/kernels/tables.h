@@ -15,16 +15,16 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_symbol(const struct wcodec_kind k, struct
 {
     const uint32_t x = *state;
     if (k.wide) {
-        const wcodec_u2 e = wcodec_shared_u2(warp, table + (x & 0xfffu) * 8);
+        const wcodec_u2 e = wcodec_shared_u2(warp, wcodec_entry_at(table, x & 0xfffu, 8));
         *state = wcodec_ready_step(x, e.y, ones);
         return e.x;
     }
     if (k.p8) {
-        const uint32_t e = wcodec_shared_u32(warp, table + (x & 0xffu) * (4 * k.copies));
+        const uint32_t e = wcodec_shared_u32(warp, wcodec_entry_at(table, x & 0xffu, 4 * k.copies));
         *state = wcodec_p8_step(x, e);
         return e;
     }
-    const uint32_t e = wcodec_shared_u32(warp, table + (x & 0xfffu) * 4);
+    const uint32_t e = wcodec_shared_u32(warp, wcodec_entry_at(table, x & 0xfffu, 4));
     *state = wcodec_entry_step(x, e, 12);
     return e;
 }
@@ -72,6 +72,7 @@ enum { WCODEC_TABLES_AHEAD = 4 };
 struct wcodec_tables_load {
     wcodec_u4 entries[WCODEC_TABLES_AHEAD];
     uint32_t stored; /* of a table with copies */
+    uint32_t shift, add, base;
 };
 
 WCODEC_DEVICE_FUNCTION const WCODEC_GLOBAL uint8_t *
@@ -93,6 +94,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_tables_ask(const struct wcodec_kind k, struct
                                               struct wcodec_tables_load *load)
 {
     const WCODEC_GLOBAL uint8_t *entries = wcodec_set_entries(set);
+    load->shift = set->shift;
+    load->add = set->add;
+    load->base = set->base;
     if (k.copies > 1) {
         load->stored =
             *(const WCODEC_GLOBAL uint32_t *)(entries + wcodec_thread(warp) % (64 * k.copies) /
@@ -109,10 +113,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_tables_ask(const struct wcodec_kind k, struct
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_tables_put(const struct wcodec_kind k, struct wcodec_warp *warp,
-                                              const WCODEC_GLOBAL struct wcodec_table_set *set,
-                                              uint32_t to, uint32_t n, wcodec_u4 e)
+                                              const struct wcodec_tables_load *load, uint32_t to,
+                                              uint32_t n, wcodec_u4 e)
 {
-    const uint32_t shift = set->shift, add = set->add, base = set->base;
+    const uint32_t shift = load->shift, add = load->add, base = load->base;
     if (k.wide) {
         wcodec_put_u4(warp, to + 32 * n,
                       wcodec_make_u4(wcodec_ready_pattern(k, base, shift, WCODEC_ENTRY_SYMBOL(e.x)),
@@ -141,7 +145,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_tables_make(const struct wcodec_kind k, struc
     const uint32_t step = wcodec_threads(warp), fours = wcodec_tables_fours(k, set);
     if (k.copies > 1) {
         const WCODEC_GLOBAL uint8_t *entries = wcodec_set_entries(set);
-        const uint32_t all = 64 * k.copies, shift = set->shift;
+        const uint32_t all = 64 * k.copies, shift = load->shift;
         for (uint32_t n = wcodec_thread(warp); n < all; n += step) {
             const uint32_t e = wcodec_ready_entry(k, load->stored, shift, 0);
             load->stored =
@@ -154,10 +158,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_tables_make(const struct wcodec_kind k, struc
     for (uint32_t i = 0; i < WCODEC_TABLES_AHEAD; i++) {
         const uint32_t n = wcodec_thread(warp) + i * step;
         if (n < fours)
-            wcodec_tables_put(k, warp, set, to, n, load->entries[i]);
+            wcodec_tables_put(k, warp, load, to, n, load->entries[i]);
     }
     for (uint32_t n = wcodec_thread(warp) + WCODEC_TABLES_AHEAD * step; n < fours; n += step)
-        wcodec_tables_put(k, warp, set, to, n,
+        wcodec_tables_put(k, warp, load, to, n,
                           *(const WCODEC_GLOBAL wcodec_u4 *)(wcodec_set_entries(set) + 16 * n));
 }
 

@@ -257,7 +257,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(const struct wcodec_kind k, struct
         f->middle = f->whole ? f->groups - k.groups : f->groups / k.groups * k.groups;
         return;
     }
-    wcodec_outliers_load(warp, &f->patches, job, 0);
+    wcodec_outliers_load(warp, &f->patches, job->positions, job->values, job->outliers, 0);
     f->out = WCODEC_BUFFER_OUT(warp, uint8_t, job->out) + wcodec_lane(warp) * (4 * k.bytes);
     const bool aligned = job->out % (4 * k.bytes) == 0;
     f->whole = aligned && elements % (128 * k.groups) == 0;

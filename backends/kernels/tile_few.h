@@ -41,11 +41,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_layout(const struct wcodec_kind k, struct
 
 /* Ask for all that tile `number` needs: `part` of the `parts` threads that copy. */
 WCODEC_DEVICE_FUNCTION void wcodec_few_begin(const struct wcodec_kind k, struct wcodec_warp *warp,
-                                             struct wcodec_few *t, uint32_t number, uint32_t part,
-                                             uint32_t parts)
+                                             struct wcodec_few *t,
+                                             const struct wcodec_tile_job *job, uint32_t number,
+                                             uint32_t part, uint32_t parts)
 {
     struct wcodec_fast *f = &t->fast;
-    const WCODEC_GLOBAL struct wcodec_tile_job *job = wcodec_job_at(warp, f->launch, number);
     const uint64_t words = WCODEC_WORD_ADDRESS(job), raw = job->raw;
     f->number = number;
     t->word_count = job->word_count;
@@ -66,7 +66,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_begin(const struct wcodec_kind k, struct 
         for (uint32_t i = 16 * part; i < raw_size; i += 16 * parts)
             wcodec_copy_16(warp, t->raw + i, raw_from, i, WCODEC_COPY_LIMIT(raw_size));
     }
-    wcodec_outliers_load(warp, &f->patches, job, 0);
+    wcodec_outliers_load(warp, &f->patches, job->positions, job->values, job->outliers, 0);
 }
 
 /* Of each word: what the next state is multiplied with and what is added, and what is decoded. The
@@ -301,6 +301,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_kernel(const struct wcodec_kind k, struct
     const bool is_there = index < launch->count;
     const WCODEC_GLOBAL struct wcodec_table_set *set =
         WCODEC_BLOCK(warp, struct wcodec_table_set, launch->tables);
+    struct wcodec_tile_job job;
+    wcodec_load_job(wcodec_job_at(warp, launch, launch->first + (is_there ? index : 0)), &job);
     /* its entries, shift, width, base */
     const wcodec_u4 head = wcodec_load_u4((const WCODEC_GLOBAL uint8_t *)set);
     struct wcodec_few_source from;
@@ -309,7 +311,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_kernel(const struct wcodec_kind k, struct
     wcodec_few_layout(k, warp, &tile, own);
     wcodec_few_ask_table(k, warp, launch, thread, &from);
     if (is_there)
-        wcodec_few_begin(k, warp, &tile, launch->first + index, part, parts);
+        wcodec_few_begin(k, warp, &tile, &job, launch->first + index, part, parts);
     wcodec_copy_commit(warp);
     for (uint32_t n = thread; n < 256; n += step) {
         if (n != thread)
