@@ -60,6 +60,7 @@
  *
  *   wcodec_bytes(a, b, choice)   byte i is the one that nibble i of `choice` names: 0 to 3 of a, 4
  *                                to 7 of b
+ *   wcodec_entry_address(table, x, mask, size)  table + size * (x & mask)
  *   wcodec_select_bits(mask, a, b)  of a where the mask has ones, of b elsewhere
  *   wcodec_rotate_right(v, n), wcodec_shift_pair(low, high, n)  the lower half of high:low >> n
  *   WCODEC_POPCOUNT(v), wcodec_first_bit(v)  the number of the lowest bit set, v not 0
@@ -103,6 +104,12 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_bytes(uint32_t a, uint32_t b, const uint3
 {
     return wcodec_byte(a, b, choice) | wcodec_byte(a, b, choice >> 4) << 8 |
            wcodec_byte(a, b, choice >> 8) << 16 | wcodec_byte(a, b, choice >> 12) << 24;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_entry_address(uint32_t table, uint32_t x,
+                                                     const uint32_t mask, const uint32_t size)
+{
+    return table + size * (x & mask);
 }
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_select_bits(const uint32_t mask, uint32_t a, uint32_t b)

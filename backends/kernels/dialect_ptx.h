@@ -94,6 +94,17 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_shift_pair(uint32_t low, uint32_t high, c
     return v;
 }
 
+/* table + size * (x & mask) by two instructions: the compiler would make three of it. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_entry_address(uint32_t table, uint32_t x,
+                                                     const uint32_t mask, const uint32_t size)
+{
+    uint32_t address;
+    asm("{ .reg .b32 slot; and.b32 slot, %1, %2; mad.lo.u32 %0, slot, %3, %4; }"
+        : "=r"(address)
+        : "r"(x), "r"(mask), "r"(size), "r"(table));
+    return address;
+}
+
 /* table + factor * copy as one operand: an addition that the compiler saw would be taken apart, and
  * cost an instruction for every symbol. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_table_copy(uint32_t table, uint32_t copy)

@@ -15,16 +15,17 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_symbol(const struct wcodec_kind k, struct
 {
     const uint32_t x = *state;
     if (k.wide) {
-        const wcodec_u2 e = wcodec_shared_u2(warp, table + (x & 0xfffu) * 8);
+        const wcodec_u2 e = wcodec_shared_u2(warp, wcodec_entry_address(table, x, 0xfff, 8));
         *state = wcodec_ready_step(x, e.y, ones);
         return e.x;
     }
     if (k.p8) {
-        const uint32_t e = wcodec_shared_u32(warp, table + (x & 0xffu) * (4 * k.copies));
+        const uint32_t e =
+            wcodec_shared_u32(warp, wcodec_entry_address(table, x, 0xff, 4 * k.copies));
         *state = wcodec_p8_step(x, e);
         return e;
     }
-    const uint32_t e = wcodec_shared_u32(warp, table + (x & 0xfffu) * 4);
+    const uint32_t e = wcodec_shared_u32(warp, wcodec_entry_address(table, x, 0xfff, 4));
     *state = wcodec_entry_step(x, e, 12);
     return e;
 }
