@@ -133,19 +133,10 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i,
 
 enum { WARPS_LEAST = 8 }; /* with fewer the generic kernel is as fast */
 
-/* A multiprocessor's and a work-group's shared memory, and what the driver takes of a work-group's.
- */
-struct shared_memory {
-    unsigned all, group, reserved;
-};
-
-static struct shared_memory shared_memory_of(const struct wcodec_device *d)
+static unsigned positive(const struct wcodec_device *d, int which)
 {
-    const int all = attribute(d->state, d->number, CU_ATTRIBUTE_MULTIPROCESSOR_SHARED),
-              group = attribute(d->state, d->number, CU_ATTRIBUTE_BLOCK_SHARED),
-              reserved = attribute(d->state, d->number, CU_ATTRIBUTE_RESERVED_SHARED);
-    return (struct shared_memory){all > 0 ? (unsigned)all : 0, group > 0 ? (unsigned)group : 0,
-                                  reserved > 0 ? (unsigned)reserved : 0};
+    const int value = attribute(d->state, d->number, which);
+    return value > 0 ? (unsigned)value : 1;
 }
 
 static cu_result set_shared(const struct wcodec_device *d, unsigned k, unsigned size,
@@ -159,37 +150,19 @@ static cu_result set_shared(const struct wcodec_device *d, unsigned k, unsigned 
 }
 
 /* How many warps and work-groups of a kernel that gives a tile to each warp a multiprocessor can
- * hold: what its registers, threads and shared memory allow. No more shared memory than that: the
- * rest is cache. */
+ * hold. No more shared memory than they take: the rest is cache. */
 static cu_result fit_kernel(struct wcodec_device *d, unsigned k)
 {
-    const struct shared_memory shared = shared_memory_of(d);
+    struct wcodec_gpu_limits limits = d->limits;
     struct wcodec_gpu_kernel *kernel = &d->limits.kernels[k];
-    const int all_threads = attribute(d->state, d->number, CU_ATTRIBUTE_MULTIPROCESSOR_THREADS);
-    int threads = 0;
-    const cu_result result =
-        d->cu->function_get(&threads, CU_FUNCTION_MAX_THREADS, d->functions[k]);
-    if (result != 0)
-        return result;
-    for (unsigned groups = wcodec_kernel_rows[k].groups; groups > 0; groups--) {
-        unsigned warps = (unsigned)threads / 32;
-        for (; warps > 0; warps--) {
-            const unsigned size = wcodec_gpu_shared_size(k, d->limits.copies, warps, 0, 0);
-            if ((int)(32 * warps * groups) <= all_threads && size <= shared.group &&
-                groups * (size + shared.reserved) <= shared.all)
-                break;
-        }
-        if (warps * groups > kernel->warps * kernel->groups) {
-            kernel->warps = warps;
-            kernel->groups = groups;
-        }
-    }
+    limits.groups = wcodec_kernel_rows[k].groups;
+    wcodec_gpu_fit(&limits, k, 0, 0, kernel);
     kernel->there = kernel->warps >= WARPS_LEAST;
     if (!kernel->there)
         return 0;
-    const unsigned size = wcodec_gpu_shared_size(k, d->limits.copies, kernel->warps, 0, 0);
-    return set_shared(d, k, size,
-                      (100 * kernel->groups * (size + 1024) + shared.all - 1) / shared.all);
+    const unsigned size = wcodec_gpu_shared_size(k, d->limits.copies, kernel->warps, 0, 0),
+                   all = d->limits.unit_shared;
+    return set_shared(d, k, size, (100 * kernel->groups * (size + 1024) + all - 1) / all);
 }
 
 static cu_result find_kernel(struct wcodec_device *d, unsigned k)
@@ -208,10 +181,11 @@ static cu_result find_kernel(struct wcodec_device *d, unsigned k)
 
 static cu_result find_kernels(struct wcodec_device *d)
 {
-    const int units = attribute(d->state, d->number, CU_ATTRIBUTE_MULTIPROCESSORS);
-    d->limits.units = units > 0 ? (unsigned)units : 1;
+    d->limits.units = positive(d, CU_ATTRIBUTE_MULTIPROCESSORS);
+    d->limits.shared = positive(d, CU_ATTRIBUTE_BLOCK_SHARED);
+    d->limits.unit_shared = positive(d, CU_ATTRIBUTE_MULTIPROCESSOR_SHARED);
+    d->limits.group_shared = positive(d, CU_ATTRIBUTE_RESERVED_SHARED);
     d->limits.copies = 32; /* backends/cuda/shell.cu */
-    d->limits.shared = shared_memory_of(d).group;
     d->limits.launch_tiles = UINT32_MAX;
     d->limits.lanes = 32;
     d->limits.queue = true;

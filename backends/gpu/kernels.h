@@ -40,7 +40,8 @@ struct wcodec_kind wcodec_kernel_kind(unsigned kernel, uint32_t copies);
 static inline bool wcodec_kernel_takes_tiles(unsigned kernel)
 {
     const unsigned family = wcodec_kernel_rows[kernel].family;
-    return family == WCODEC_FAMILY_FAST || family == WCODEC_FAMILY_BLOCKS;
+    return family == WCODEC_FAMILY_FAST || family == WCODEC_FAMILY_BLOCKS ||
+           family == WCODEC_FAMILY_LOSSY;
 }
 
 /* Does it make elements of residuals or coefficients at once? */

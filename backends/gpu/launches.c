@@ -32,13 +32,44 @@ struct run {
     bool one; /* segment for all */
 };
 
+enum { TILE_GROUPS_MOST = 512 };
+
+static uint32_t warp_size(const struct wcodec_kind k, uint32_t tile_groups)
+{
+    return k.family == WCODEC_FAMILY_LOSSY
+               ? wcodec_lossy_warp_size(k, tile_groups ? tile_groups : TILE_GROUPS_MOST)
+               : wcodec_warp_size(k);
+}
+
 uint32_t wcodec_gpu_shared_size(unsigned kernel, uint32_t copies, unsigned warps,
-                                uint32_t table_bytes, uint32_t groups)
+                                uint32_t table_bytes, uint32_t tile_groups)
 {
     const struct wcodec_kind k = wcodec_kernel_kind(kernel, copies);
-    (void)groups;
     return WCODEC_SHARED_HEAD + (table_bytes ? table_bytes : wcodec_tables_size(k)) +
-           warps * wcodec_warp_size(k);
+           warps * warp_size(k, tile_groups);
+}
+
+void wcodec_gpu_fit(const struct wcodec_gpu_limits *limits, unsigned kernel, uint32_t table_bytes,
+                    uint32_t tile_groups, struct wcodec_gpu_kernel *fit)
+{
+    const struct wcodec_kernel_row *row = &wcodec_kernel_rows[kernel];
+    const unsigned all = row->threads / 32u * row->groups;
+    *fit = (struct wcodec_gpu_kernel){.there = true};
+    for (unsigned groups = 1; groups <= limits->groups; groups++) {
+        unsigned warps = all / groups < row->threads / 32u ? all / groups : row->threads / 32u;
+        for (; warps > 0; warps--) {
+            const uint32_t size =
+                wcodec_gpu_shared_size(kernel, limits->copies, warps, table_bytes, tile_groups);
+            if (size <= limits->shared &&
+                (limits->unit_shared == 0 ||
+                 groups * (size + limits->group_shared) <= limits->unit_shared))
+                break;
+        }
+        if (warps * groups > fit->warps * fit->groups) {
+            fit->warps = warps;
+            fit->groups = groups;
+        }
+    }
 }
 
 /* Warps of a work-group: with `tiles` of them to a work-group, no more rounds than the most warps
@@ -48,6 +79,11 @@ static unsigned even_warps(uint64_t tiles, unsigned most)
     const uint64_t rounds = (tiles + most - 1) / most, warps = (tiles + rounds - 1) / rounds;
     const unsigned least = most < WARPS_MIN ? most : (unsigned)WARPS_MIN;
     return warps < least ? least : (unsigned)warps;
+}
+
+static unsigned most_groups(const struct wcodec_gpu_limits *limits, unsigned kernel)
+{
+    return limits->refit ? limits->groups : limits->kernels[kernel].groups;
 }
 
 unsigned wcodec_gpu_launches_max(const struct wcodec_gpu_limits *limits,
@@ -62,7 +98,7 @@ uint64_t wcodec_gpu_launches_size(const struct wcodec_gpu_limits *limits,
     const uint64_t pieces = plan->tiles / limits->launch_tiles + 1;
     uint64_t size = 0;
     for (unsigned k = 0; k < WCODEC_KERNELS; k++) {
-        const uint64_t all = (uint64_t)limits->units * limits->kernels[k].groups,
+        const uint64_t all = (uint64_t)limits->units * most_groups(limits, k),
                        groups = all < plan->tiles ? all : plan->tiles;
         if (!(plan->kernels >> k & 1) || !wcodec_kernel_takes_tiles(k))
             continue;
@@ -188,22 +224,60 @@ static uint32_t cut_tiles(struct launches *l, const struct run *run, uint32_t fu
     return tiles;
 }
 
-/* A kernel that gives a tile to each warp. */
+/* Bytes of the largest tables of a run's work-groups at a time: with runs all of a tensor's, and
+ * those of a second stream. */
+static uint32_t table_bytes(const struct launches *l, const struct run *run,
+                            const struct wcodec_kind k)
+{
+    uint32_t most = 0;
+    if (!k.runs)
+        return wcodec_tables_size(k);
+    for (const struct wcodec_segment *s = run->segments;
+         s < l->plan->segments + l->plan->segment_count && s->first < run->first + run->count;
+         s++) {
+        const struct wcodec_table_set *set = set_of(l, s);
+        uint32_t entries = set->entries;
+        if (k.lossy.wide && set->streams > 1)
+            entries +=
+                ((const struct wcodec_table_set *)((const uint32_t *)(set + 1) + set->entries))
+                    ->entries;
+        most = entries > most ? entries : most;
+    }
+    return 4 * most;
+}
+
+static uint32_t tile_groups(const struct launches *l, const struct run *run,
+                            const struct wcodec_kind k)
+{
+    const struct wcodec_tile_job *jobs = jobs_of(l, run);
+    uint32_t most = 0;
+    for (uint32_t i = 0; k.family == WCODEC_FAMILY_LOSSY && i < run->count; i++)
+        most = jobs[i].elements > most ? jobs[i].elements : most;
+    return ((most + 127) / 128 + 15) & ~15u;
+}
+
+/* A kernel that gives a tile to each warp. Tables that are smaller than the most leave room for
+ * more warps, but on devices where a kernel's were fitted to the most. */
 static void plan_tiles(struct launches *l, const struct run *run)
 {
-    const struct wcodec_gpu_kernel *kernel = &l->limits->kernels[run->kernel];
     const struct wcodec_kind k = wcodec_kernel_kind(run->kernel, l->limits->copies);
-    const uint32_t full = l->limits->units * kernel->groups;
+    const uint32_t tables = table_bytes(l, run, k), groups = tile_groups(l, run, k);
+    struct wcodec_gpu_kernel kernel = l->limits->kernels[run->kernel];
+    if (k.runs && l->limits->refit)
+        wcodec_gpu_fit(l->limits, run->kernel, tables, groups, &kernel);
+    const uint32_t full = l->limits->units * kernel.groups;
     struct wcodec_gpu_launch *launch = add_launch(l, run->kernel);
-    const uint32_t tiles = run->one ? share_tiles(l, run, kernel->warps, full, launch)
+    const uint32_t tiles = run->one ? share_tiles(l, run, kernel.warps, full, launch)
                                     : cut_tiles(l, run, full, launch);
     const unsigned warps =
-        l->limits->fixed_threads ? kernel->warps : even_warps(tiles, kernel->warps);
+        l->limits->fixed_threads ? kernel.warps : even_warps(tiles, kernel.warps);
     launch->arguments.count = run->count;
-    launch->arguments.table_bytes = wcodec_tables_size(k);
-    launch->arguments.warp_bytes = wcodec_warp_size(k);
-    launch->threads = l->limits->lanes * warps;
-    launch->shared = wcodec_gpu_shared_size(run->kernel, l->limits->copies, warps, 0, 0);
+    launch->arguments.table_bytes = tables;
+    launch->arguments.warp_bytes = warp_size(k, groups);
+    if (k.family == WCODEC_FAMILY_LOSSY)
+        launch->arguments.groups = groups;
+    launch->threads = 32 * warps;
+    launch->shared = wcodec_gpu_shared_size(run->kernel, l->limits->copies, warps, tables, groups);
 }
 
 static void plan_generic(struct launches *l, const struct run *run)

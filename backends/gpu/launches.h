@@ -21,9 +21,13 @@ struct wcodec_gpu_limits {
     unsigned units;        /* that hold work-groups: multiprocessors */
     uint32_t copies;       /* of tables of P8 (wcodec_kind_of()) */
     uint32_t shared;       /* bytes that a work-group may have */
+    uint32_t unit_shared;  /* bytes of a unit, for all its work-groups; 0: not known */
+    uint32_t group_shared; /* bytes that a work-group takes of these besides its own */
+    unsigned groups;       /* work-groups of a unit at a time, at most */
     uint32_t launch_tiles; /* most of a launch */
     uint32_t lanes;        /* threads of a warp: 32, or 1 that loops */
     bool queue;            /* can warps take tiles from a queue? */
+    bool refit;            /* may a launch have other work-groups than its kernel was fitted to? */
     bool fixed_threads;    /* work-groups have as many warps as fit, not fewer */
     struct wcodec_gpu_kernel kernels[WCODEC_KERNELS];
 };
@@ -37,9 +41,14 @@ struct wcodec_gpu_launch {
 };
 
 /* Bytes of shared memory of a work-group, of kernels that give a tile to each warp. table_bytes: of
- * tables with runs, else 0. */
+ * its tables, 0: the most; tile_groups: groups of 128 elements of the largest tile, 0: the most. */
 uint32_t wcodec_gpu_shared_size(unsigned kernel, uint32_t copies, unsigned warps,
-                                uint32_t table_bytes, uint32_t groups);
+                                uint32_t table_bytes, uint32_t tile_groups);
+
+/* Work-groups of a unit, and their warps: as many warps as the kernel's row says, or as many of
+ * them as there is shared memory for. */
+void wcodec_gpu_fit(const struct wcodec_gpu_limits *limits, unsigned kernel, uint32_t table_bytes,
+                    uint32_t tile_groups, struct wcodec_gpu_kernel *fit);
 
 /* Of a plan that is measured: the most launches, and bytes that they need of the device's memory
  * after its block. segments: the most that there can be: tables of all jobs. */

@@ -60,6 +60,7 @@
  *
  *   wcodec_bytes(a, b, choice)   byte i is the one that nibble i of `choice` names: 0 to 3 of a, 4
  *                                to 7 of b
+ *   wcodec_entry_at(first, index, step)  first + step * index
  *   wcodec_select_bits(mask, a, b)  of a where the mask has ones, of b elsewhere
  *   wcodec_rotate_right(v, n), wcodec_shift_pair(low, high, n)  the lower half of high:low >> n
  *   WCODEC_POPCOUNT(v), wcodec_first_bit(v)  the number of the lowest bit set, v not 0

@@ -160,7 +160,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_atomic_store(uint32_t *at, uint32_t v)
 /* Faults are cleared before each decoding, and all of them are looked at. */
 #define WCODEC_RAISE_FLAG(warp, serial) ((void)(warp))
 
-#define WCODEC_PATCH_EARLY 1
+#define WCODEC_BLOCKWISE 1
 
 /* Whole blocks of 16 bytes may be read: every allocation has room after its end. */
 #define WCODEC_COPY_LIMIT(bytes) ((bytes) ? ((bytes) + 15 & ~15u) - 16 : 0u)

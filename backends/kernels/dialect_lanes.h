@@ -128,7 +128,7 @@ static inline wcodec_u4 wcodec_make_u4(uint32_t x, uint32_t y, uint32_t z, uint3
 #define wcodec_prefetch(from) ((void)(from))
 
 #define WCODEC_RAISE_FLAG(warp, serial) ((void)(warp))
-#define WCODEC_PATCH_EARLY 1
+#define WCODEC_BLOCKWISE 1
 
 /* Between collectives a lane runs alone. */
 static inline uint32_t wcodec_atomic_add(uint32_t *at, uint32_t v)

@@ -228,11 +228,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_atomic_store(__global uint32_t *at, uint32_t 
     atomic_xchg(at, v);
 }
 
-/* Processors' compilers take long over a second copy of the code. */
+/* Barriers of a work-group are costly to compile, each where it stands again: groups are decoded
+ * one by one. */
 #ifdef WCODEC_OPENCL_LOCAL
-#define WCODEC_PATCH_EARLY 0
+#define WCODEC_BLOCKWISE 0
 #else
-#define WCODEC_PATCH_EARLY 1
+#define WCODEC_BLOCKWISE 1
 #endif
 
 /* A buffer may end anywhere: nothing is read after the limit. */

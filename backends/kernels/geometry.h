@@ -38,6 +38,15 @@ enum wcodec_family {
     WCODEC_FAMILY_UNITS    /* elements from what the generic kernel left in scratch memory */
 };
 
+/* What is known of tiles of coefficients of lossy tensors. */
+struct wcodec_lossy_kind {
+    uint32_t bytes;  /* of a coefficient */
+    uint32_t groups; /* of a unit, which is decoded at a time */
+    bool blocks;     /* of a transform, with runs; else of a plain tensor */
+    bool raw;        /* there may be raw bits below what is coded */
+    bool wide;       /* blocks of 16-bit coefficients: two streams, of lower and upper symbols */
+};
+
 /* Everything that is known of tiles of one kind. */
 struct wcodec_kind {
     uint32_t family;
@@ -60,6 +69,7 @@ struct wcodec_kind {
     bool shifted; /* symbols in tables of P8 stand where the field is */
     bool payload; /* start states carry raw bits */
     bool low;     /* bytes of which fewer than four bits are raw: planes of two bits, and of one */
+    struct wcodec_lossy_kind lossy;
 };
 
 /* copies: of tables of P8 without runs, 1 or a power of two up to 32. With 32 a work-group has much
@@ -88,7 +98,7 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_kind_of(const uint32_t family,
     k.wide = much && k.pairs && (shape == WCODEC_SHAPE_16_11 || shape == WCODEC_SHAPE_32_24);
     k.bytes = word ? 4 : halves ? 2 : 1;
     /* What a block costs besides its elements is dear for bytes. Staged ones are reconstructed in
-     * between; by P8 they take halves as many words as by P12. */
+     * between; by P8 they take half as many words as by P12. */
     k.groups = shape == WCODEC_SHAPE_8_0 && !k.p8 && (staged || !much) ? 2
                : nibbles && !staged && much                            ? 8
                                                                        : 4;
@@ -119,14 +129,35 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_kind_of(const uint32_t family,
               : k.low                       ? shape - WCODEC_SHAPE_8_1 + 1
                                             : 0;
     k.width = shape == WCODEC_SHAPE_16_11 ? 5 : k.bytes > 1 ? 8 : nibbles ? 4 : 8 - k.field;
+    k.lossy.bytes = k.lossy.groups = 0;
+    k.lossy.blocks = k.lossy.raw = k.lossy.wide = false;
     return k;
 }
 
-/* Bytes of shared memory that a work-group's tables take; runs: `entries` of a pool, at most 4096.
- */
+/* Of coefficients. With runs they are blocks. A unit is half a superblock, or with raw bits of
+ * plain tensors so small that there is shared memory for as many warps as registers allow. */
+WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_lossy_kind_of(const uint32_t coding,
+                                                               const uint32_t bytes, const bool raw,
+                                                               const uint32_t copies)
+{
+    struct wcodec_kind k =
+        wcodec_kind_of(WCODEC_FAMILY_LOSSY, WCODEC_SHAPE_8_0, coding, false, copies);
+    k.wide = k.pairs && copies == 32;
+    k.field = k.pairs && raw ? 4 : 0;
+    k.shifted = bytes == 1;
+    k.lossy.bytes = bytes;
+    k.lossy.blocks = k.runs;
+    k.lossy.raw = raw;
+    k.lossy.wide = k.runs && bytes == 2;
+    k.lossy.groups = k.runs || !raw ? 16 : 8;
+    return k;
+}
+
+/* Bytes of shared memory that a work-group's tables take; runs: `entries` of a pool, at most 4096,
+ * and the tables of a second stream right after them. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_tables_size(const struct wcodec_kind k)
 {
-    return k.p8 && !k.runs ? 1024 * k.copies : k.wide ? 32768 : 16384;
+    return k.p8 && !k.runs ? 1024 * k.copies : k.wide || k.lossy.wide ? 32768 : 16384;
 }
 
 /* A warp's words on their way: the ring, and two slots for raw bits. */
@@ -143,6 +174,60 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_warp_size(const struct wcodec_kind k)
 {
     return wcodec_stream_size(k) + (k.staged ? WCODEC_STAGE_SIZE : 0) +
            (k.runs ? WCODEC_RUNS_SIZE : 0);
+}
+
+/* Of coefficients a warp has for each stream its ring; then descriptors and what else is the same
+ * for all lanes, at these offsets; then, of a unit, the streams' bytes, and raw bits; then for each
+ * stream a byte for each group of the launch's largest tile. */
+enum {
+    WCODEC_LOSSY_SAVED = 48, /* bytes of a stream's state, two of which are first */
+    WCODEC_LOSSY_WITH = 2 * WCODEC_LOSSY_SAVED, /* what coefficients are made with: the offset, how
+                                                   many raw bits, constant bits */
+    WCODEC_LOSSY_CHANGED = WCODEC_LOSSY_WITH + 16,  /* whether outliers have changed the last upper
+                                                       bytes; plain: how many are done */
+    WCODEC_LOSSY_NEXT = WCODEC_LOSSY_CHANGED + 4,   /* plain: position of the next upper outlier */
+    WCODEC_LOSSY_LOW_START = WCODEC_LOSSY_NEXT + 4, /* whether a state was too low */
+    WCODEC_LOSSY_BLOCKS = WCODEC_LOSSY_WITH + 32,   /* wcodec_blocks_job */
+    WCODEC_LOSSY_VIEW = WCODEC_LOSSY_BLOCKS + sizeof(struct wcodec_blocks_job),
+    WCODEC_LOSSY_FIRST = WCODEC_LOSSY_VIEW + sizeof(struct wcodec_view_job),
+    WCODEC_LOSSY_UPPER = WCODEC_LOSSY_FIRST + sizeof(struct wcodec_stream_job),
+    WCODEC_LOSSY_TILE = /* elements, check and slot */
+    (WCODEC_LOSSY_UPPER + sizeof(struct wcodec_stream_job) + 15) / 16 * 16,
+    WCODEC_LOSSY_SUM = WCODEC_LOSSY_TILE + 16, /* the lanes' sums of the check */
+    WCODEC_LOSSY_HEAD = WCODEC_LOSSY_SUM + 256
+};
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_streams(const struct wcodec_kind k)
+{
+    return k.lossy.wide ? 2 : 1;
+}
+
+/* Where what follows the rings, a stream's bytes, raw bits, and what follows these begin. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_head_begin(const struct wcodec_kind k)
+{
+    return wcodec_lossy_streams(k) * wcodec_stream_size(k);
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_bytes_begin(const struct wcodec_kind k,
+                                                         const uint32_t stream)
+{
+    return wcodec_lossy_head_begin(k) + WCODEC_LOSSY_HEAD + stream * k.lossy.groups * 128;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_raw_begin(const struct wcodec_kind k)
+{
+    return wcodec_lossy_bytes_begin(k, wcodec_lossy_streams(k));
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_runs_begin(const struct wcodec_kind k)
+{
+    return wcodec_lossy_raw_begin(k) + (k.lossy.raw ? k.lossy.bytes * k.lossy.groups * 64 : 0);
+}
+
+/* groups: of the launch's largest tile, rounded up to a multiple of 16. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_warp_size(const struct wcodec_kind k, uint32_t groups)
+{
+    return wcodec_lossy_runs_begin(k) + (k.runs ? wcodec_lossy_streams(k) * groups : 0);
 }
 
 /* Where the rows of a later plane of a tile begin, in bytes after its raw bits' begin. The first

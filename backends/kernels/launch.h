@@ -28,7 +28,7 @@ struct wcodec_launch {
     uint32_t inverse;     /* few: 2^16 over that, rounded up */
     uint32_t helpers;     /* few: warps for each tile */
     uint32_t words;       /* few: most of a tile, a multiple of 8 */
-    uint32_t groups;      /* few: of each tile */
+    uint32_t groups;      /* few: of each tile; lossy: of the largest, a multiple of 16 */
 };
 
 #ifdef WCODEC_BLOCK
@@ -72,11 +72,16 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_part_end(struct wcodec_warp *warp)
     return part.x + part.y;
 }
 
+WCODEC_DEVICE_FUNCTION uint64_t wcodec_part_tables(struct wcodec_warp *warp)
+{
+    const wcodec_u2 tables = wcodec_shared_u2(warp, wcodec_shared_base(warp));
+    return (uint64_t)tables.y << 32 | tables.x;
+}
+
 WCODEC_DEVICE_FUNCTION const WCODEC_GLOBAL struct wcodec_table_set *
 wcodec_part_set(struct wcodec_warp *warp)
 {
-    const wcodec_u2 tables = wcodec_shared_u2(warp, wcodec_shared_base(warp));
-    return WCODEC_BLOCK(warp, struct wcodec_table_set, (uint64_t)tables.y << 32 | tables.x);
+    return WCODEC_BLOCK(warp, struct wcodec_table_set, wcodec_part_tables(warp));
 }
 
 /* All of a descriptor at once, so that nothing of it is waited for twice. */

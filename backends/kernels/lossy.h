@@ -19,11 +19,17 @@ enum {
     WCODEC_PLAIN_UNIT = 4096
 }; /* coefficients of a unit of a plain tensor; else it is half a superblock */
 
-/* Where a tile's descriptors are: a fused OpenCL kernel copies them to local memory. */
-#if defined(__OPENCL_VERSION__) && defined(WCODEC_LOSSY_FUSED)
+/* Kernels that decode tiles too (tile_lossy.h) copy their descriptors to local memory: an OpenCL
+ * program has those, or the ones of units in scratch memory (units.h). */
+#ifndef __OPENCL_VERSION__
+#define WCODEC_VIEW
+#define WCODEC_LOSSY_TILES
+#define WCODEC_LOSSY_UNITS
+#elif defined(WCODEC_LOSSY_TILES)
 #define WCODEC_VIEW __local
 #else
-#define WCODEC_VIEW WCODEC_GLOBAL
+#define WCODEC_VIEW __global
+#define WCODEC_LOSSY_UNITS
 #endif
 
 /* What all lanes share. */
@@ -628,7 +634,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_unit(struct wcodec_lossy_work *w,
         wcodec_lossy_half(w, job, unit);
 }
 
-#ifndef WCODEC_LOSSY_FUSED
+#ifdef WCODEC_LOSSY_UNITS
 /* w: room, in OpenCL bound to buffers: block, out, and raw for the coefficients. */
 WCODEC_DEVICE_FUNCTION void wcodec_lossy_open(struct wcodec_lossy_work *w,
                                               const WCODEC_VIEW struct wcodec_blocks_job *job)

@@ -259,7 +259,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(const struct wcodec_kind k, struct
     }
     wcodec_outliers_load(warp, &f->patches, job->positions, job->values, job->outliers, 0);
     f->out = WCODEC_BUFFER_OUT(warp, uint8_t, job->out) + wcodec_lane(warp) * (4 * k.bytes);
-    const bool aligned = job->out % (4 * k.bytes) == 0;
+    const bool aligned = WCODEC_BLOCKWISE && job->out % (4 * k.bytes) == 0;
     f->whole = aligned && elements % (128 * k.groups) == 0;
     f->middle = !aligned   ? 0
                 : f->whole ? f->groups - k.groups
@@ -360,11 +360,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_decode(const struct wcodec_kind k, struc
         const uint32_t until = g + WCODEC_PATCH_GROUPS,
                        stop = f->middle < until ? f->middle : until;
         WCODEC_UNROLL_NONE
-        for (; g < stop; g += k.groups) {
+        for (; WCODEC_BLOCKWISE && g < stop; g += k.groups) {
             /* Large tiles: a second copy of the code, for which small ones would wait longer than
              * for the cache. */
-            if (WCODEC_PATCH_EARLY && (k.bytes > 1 || k.rows == 0) && !k.runs &&
-                f->groups > WCODEC_PATCH_GROUPS &&
+            if ((k.bytes > 1 || k.rows == 0) && !k.runs && f->groups > WCODEC_PATCH_GROUPS &&
                 wcodec_outliers_before(warp, &f->patches, (g + k.groups) * 128))
                 wcodec_fast_block(k, warp, f, g, false, true);
             else
@@ -374,7 +373,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_decode(const struct wcodec_kind k, struc
         if (g == f->middle) {
             if (next < wcodec_part_end(warp))
                 wcodec_prefetch_tile(warp, wcodec_job_at(warp, f->launch, next), k.rows > 0);
-            if (f->whole)
+            if (WCODEC_BLOCKWISE && f->whole)
                 wcodec_fast_block(k, warp, f, g, true, false);
             else
                 wcodec_fast_remaining(k, warp, f, g);

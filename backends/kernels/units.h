@@ -46,6 +46,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_blocks_units_kernel(struct wcodec_warp *warp,
         wcodec_blocks_of_tile(&work, job, 0);
 }
 
+#ifdef WCODEC_LOSSY_UNITS
 WCODEC_DEVICE_FUNCTION void wcodec_lossy_of_tile(struct wcodec_lossy_work *w,
                                                  const WCODEC_GLOBAL struct wcodec_blocks_job *job,
                                                  const uint32_t wide)
@@ -71,5 +72,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_units_kernel(struct wcodec_warp *warp,
     else
         wcodec_lossy_of_tile(&work, job, 0);
 }
+#endif
 
 #endif

@@ -152,7 +152,6 @@ const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_devi
 /* Let launches be planned with it: false if there is none. */
 bool wcodec_opencl_find_kernel(struct wcodec_device *device, unsigned kernel,
                                enum wcodec_opencl_form form, struct wcodec_gpu_limits *limits);
-uint32_t wcodec_opencl_copies(const struct wcodec_device *device);
 
 /* Room for a batch: room.c. */
 wcodec_status wcodec_opencl_room_take(struct wcodec_device *device, uint64_t size,

@@ -20,6 +20,7 @@
 enum {
     PLACES_MOST = 520,
     FAST_EXTRA = 256,  /* what else is in local memory, besides pointers to buffers */
+    GROUPS_MOST = 8,   /* work-groups that a unit is given at a time */
     UNITS_ITEMS = 128, /* of the kernels of units: a tile has eight at least to share */
     COPIES_NVIDIA = 16 /* of tables of P8: what a work-group's local memory has room for */
 };
@@ -214,34 +215,38 @@ static uint32_t unit_memory(const struct wcodec_device *d)
            << 10;
 }
 
-uint32_t wcodec_opencl_copies(const struct wcodec_device *d)
+static uint32_t copies_of(const struct wcodec_device *d)
 {
     return d->variant == WCODEC_VARIANT_NVIDIA ? COPIES_NVIDIA : 1;
 }
 
-/* Work-groups and their warps on NVIDIA: as many warps as the row's threads, in work-groups that
- * have the local memory for them. Returns the registers of a thread. */
+static void set_limits(const struct wcodec_device *d, const struct wcodec_opencl_program *p,
+                       struct wcodec_gpu_limits *limits)
+{
+    const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA;
+    limits->units = d->units;
+    limits->copies = copies_of(d);
+    limits->shared = local_memory(d, p->places, p->items);
+    limits->unit_shared = nvidia ? unit_memory(d) : 0;
+    limits->group_shared = 8 * p->places + FAST_EXTRA + 1024;
+    limits->groups = GROUPS_MOST;
+    limits->launch_tiles = d->launch_tiles;
+    limits->lanes = d->variant == WCODEC_VARIANT_LOOPS ? 1 : 32;
+    limits->queue = limits->refit = nvidia;
+    limits->fixed_threads = !nvidia;
+}
+
+/* Work-groups and their warps on NVIDIA. Returns the registers of a thread. */
 static unsigned fit_nvidia(const struct wcodec_device *d, unsigned kernel,
                            struct wcodec_opencl_program *p)
 {
     const struct wcodec_kernel_row *row = &wcodec_kernel_rows[kernel];
-    const unsigned all = row->threads / 32u * row->groups;
-    unsigned best = 0;
-    for (unsigned groups = 1; groups <= 8; groups++) {
-        unsigned warps = all / groups;
-        for (; warps > 0; warps--) {
-            const uint32_t size =
-                wcodec_gpu_shared_size(kernel, wcodec_opencl_copies(d), warps, 0, 0);
-            if (size <= local_memory(d, p->places, 0) &&
-                groups * (size + 8 * p->places + FAST_EXTRA + 1024) <= unit_memory(d))
-                break;
-        }
-        if (warps * groups > best) {
-            best = warps * groups;
-            p->items = 32 * warps;
-            p->groups = groups;
-        }
-    }
+    struct wcodec_gpu_limits limits = {0};
+    struct wcodec_gpu_kernel fit;
+    set_limits(d, p, &limits);
+    wcodec_gpu_fit(&limits, kernel, 0, 0, &fit);
+    p->items = fit.warps > 0 ? 32 * fit.warps : 32;
+    p->groups = fit.groups;
     return 65536u / (row->threads * row->groups) & ~7u;
 }
 
@@ -251,8 +256,8 @@ static void fit_portable(const struct wcodec_device *d, unsigned kernel,
 {
     p->items = d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
     p->groups = 16;
-    while (p->items > 32 && wcodec_gpu_shared_size(kernel, wcodec_opencl_copies(d), p->items / 32,
-                                                   0, 0) > local_memory(d, p->places, p->items))
+    while (p->items > 32 && wcodec_gpu_shared_size(kernel, copies_of(d), p->items / 32, 0, 0) >
+                                local_memory(d, p->places, p->items))
         p->items -= 32;
 }
 
@@ -284,7 +289,7 @@ static void describe(const struct wcodec_device *d, unsigned kernel, enum wcodec
                            " -DWCODEC_ROW_ADD=%u -DWCODEC_ROW_BYTES=%u -DWCODEC_ROW_RAW=%u"
                            " -DWCODEC_ROW_UNITS=%u -DWCODEC_OPENCL_COPIES=%u",
                            row->family, row->shape, row->coding, row->add, row->bytes, row->raw,
-                           kernel == WCODEC_KERNEL_lossy_units, wcodec_opencl_copies(d));
+                           kernel == WCODEC_KERNEL_lossy_units, copies_of(d));
     if (nvidia && n > 0 && registers > 0)
         snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u", registers);
 }
@@ -296,13 +301,12 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel,
     const unsigned family = wcodec_kernel_rows[kernel].family, places = places_of(d, form);
     if (family == WCODEC_FAMILY_GENERIC || family == WCODEC_FAMILY_UNITS)
         return true;
-    if (d->variant == WCODEC_VARIANT_LOOPS || family == WCODEC_FAMILY_LOSSY)
+    if (d->variant == WCODEC_VARIANT_LOOPS)
         return false;
     if (family != WCODEC_FAMILY_FAST && d->variant == WCODEC_VARIANT_LOCAL)
         return false;
     return family == WCODEC_FAMILY_FEW ||
-           wcodec_gpu_shared_size(kernel, wcodec_opencl_copies(d), 1, 0, 0) <=
-               local_memory(d, places, 32);
+           wcodec_gpu_shared_size(kernel, copies_of(d), 1, 0, 0) <= local_memory(d, places, 32);
 }
 
 static void build_again(struct wcodec_device *d, unsigned kernel, enum wcodec_opencl_form form,
@@ -344,14 +348,7 @@ bool wcodec_opencl_find_kernel(struct wcodec_device *d, unsigned kernel,
     const struct wcodec_opencl_program *p = wcodec_opencl_program_get(d, kernel, form);
     if (p == NULL)
         return false;
-    const uint32_t local = local_memory(d, p->places, p->items);
-    limits->units = d->units;
-    limits->copies = wcodec_opencl_copies(d);
-    limits->shared = local;
-    limits->launch_tiles = d->launch_tiles;
-    limits->queue = d->variant == WCODEC_VARIANT_NVIDIA;
-    limits->fixed_threads = d->variant != WCODEC_VARIANT_NVIDIA;
-    limits->lanes = d->variant == WCODEC_VARIANT_LOOPS ? 1 : 32;
+    set_limits(d, p, limits);
     limits->kernels[kernel] = (struct wcodec_gpu_kernel){true, p->tiles, p->groups};
     return true;
 }
