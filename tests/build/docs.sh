@@ -26,9 +26,10 @@ else
     echo "no mandoc: man pages are not checked"
     skipped=$((skipped + 1))
 fi
-for script in autogen.sh backends/cuda/by-clang.sh tests/build/cuda.sh scripts/check \
-    scripts/quickstart scripts/setup-packages scripts/test-counts scripts/cross-sysroot; do
-    run "$script" sh -n "$top_srcdir/$script"
+for script in "$top_srcdir"/autogen.sh "$top_srcdir"/scripts/* "$top_srcdir"/backends/*/*.sh \
+    "$top_srcdir"/tests/*.sh "$top_srcdir"/tests/*/*.sh; do
+    case $script in *.c) continue ;; esac
+    run "$script" sh -n "$script"
 done
 # Every room is on the map.
 for room in "$top_srcdir"/lib/*/ "$top_srcdir"/backends/*/ "$top_srcdir"/tests/*/; do

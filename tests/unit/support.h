@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -22,6 +23,13 @@ static inline uint64_t support_random(uint64_t *seed)
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return z ^ (z >> 31);
+}
+
+/* Whether to leave out what takes minutes: scripts/check --ci and --full set WCODEC_TEST_LEVEL. */
+static inline int support_quick(void)
+{
+    const char *level = getenv("WCODEC_TEST_LEVEL");
+    return level == NULL || strcmp(level, "quick") == 0;
 }
 
 /* WCODEC_TEST_SEED or a fixed one; printed, so that a failure can be had again. */

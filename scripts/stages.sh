@@ -1,0 +1,316 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+#
+# The stages of scripts/check, which sources this: stage_NAME runs one and counts what it found.
+# Lists of words are split on purpose; the names in them have no spaces.
+# shellcheck shell=sh disable=SC2046,SC2086,SC2016
+
+# unit_tests STAGE PATTERN: its programs of unit tests whose names match
+unit_tests () {
+    (cd "$top/build/check-$1" && find tests/unit -maxdepth 1 -name 'test_*' -type f -perm -u+x) |
+        grep -E "$2" | sort
+}
+
+# The build of the gcc stage is there.
+gcc_ready () {
+    [ -x build/check-gcc/wcodec ] || { configure gcc CC=gcc $everything && compile gcc; }
+}
+
+everything='--enable-werror --with-cmocka --with-hwloc --with-lz4'
+# The CUDA plugin needs no toolkit; its tests skip what needs a driver. One architecture, whose
+# kernels take a minute.
+cuda='--with-cuda --with-cuda-compiler=clang --with-cuda-arch=80 PTXAS=no'
+# Under sanitizers no OpenCL: its drivers bring whole compilers into the process, whose leaks and
+# races would be reported as ours. Assertions are compiled in.
+sanitized="$everything --without-opencl --enable-debug"
+
+# What no compiler checks: layout, scripts, headers.
+stage_lint () {
+    now lint scripts/lint
+    sh scripts/lint >build/one.log 2>&1
+    grep -v '^ok: ' build/one.log | sed '$d'
+    set -- $(tail -n 1 build/one.log) 0 0
+    result lint scripts/lint "$1" "$3" "$5"
+}
+
+stage_gcc () {
+    [ $level = quick ] || set -- $cuda
+    whole gcc CC=gcc $everything "$@"
+}
+
+# The unit tests alone: the stage of sanitizers, by the same compiler, runs all.
+stage_clang () {
+    configure clang CC=clang $everything && compile clang &&
+        run_tests clang "tests/unit/checkdsp $(unit_tests clang .)"
+}
+
+# CUDA's kernels assemble for every architecture, by each compiler that is there.
+stage_cuda () {
+    for compiler in clang nvcc; do
+        now cuda "kernels_by_$compiler"
+        sh tests/build/cuda.sh $compiler >build/one.log 2>&1
+        case $? in
+        0) result cuda "kernels by $compiler: $(grep -c registers build/one.log)" 1 0 0 ;;
+        77) skipped cuda "kernels by $compiler: $(tail -n 1 build/one.log)" ;;
+        *)
+            result cuda "kernels by $compiler" 0 1 0
+            grep -v ' registers, .* spilled$' build/one.log
+            ;;
+        esac
+    done
+}
+
+# In the quick form the library, damaged input and the fuzz targets; tests of the command, of
+# memory's bounds and by the second decoder run in the gcc stage.
+stage_asan () {
+    configure asan CC=clang CFLAGS='-O1 -g' $sanitized --enable-sanitizers=address,undefined &&
+        compile asan || return
+    if [ $level = quick ]; then
+        run_tests asan "$(all_tests asan |
+            grep -E -v '^tests/(command|oracle|build)/|^tests/unit/test_write_memory$')"
+    else
+        run_tests asan
+    fi
+}
+
+stage_asan_gcc () {
+    WCODEC_TEST_EXHAUSTIVE=1
+    export WCODEC_TEST_EXHAUSTIVE
+    whole asan-gcc CC=gcc CFLAGS='-O1 -g' $sanitized --enable-sanitizers=address,undefined
+    unset WCODEC_TEST_EXHAUSTIVE
+}
+
+# tsan_with STAGE COMPILER: the programs that have threads, but for the one that measures memory by
+# coding everything again and again
+tsan_with () {
+    threaded='_(sched|backend|registry|format|read|write|core_context)'
+    configure "$1" CC="$2" CFLAGS='-O1 -g' $sanitized --enable-sanitizers=thread &&
+        compile "$1" &&
+        run_tests "$1" "$(unit_tests "$1" "$threaded" | grep -Ev '_(backend_lanes|write_memory)$')"
+}
+
+stage_tsan () {
+    tsan_with tsan gcc
+}
+
+stage_tsan_clang () {
+    tsan_with tsan-clang clang
+}
+
+# opencl_ready STAGE: the OpenCL plugin's test is there
+opencl_ready () {
+    gcc_ready || return
+    test=$top/build/check-gcc/tests/unit/test_backend_opencl
+    [ -x "$test" ] || skipped "$1" "the plugin was not built"
+}
+
+# with_intel STAGE NAME COMMAND...: a check on Intel's OpenCL runtime for processors alone
+with_intel () {
+    stage=$1 name=$2
+    shift 2
+    one "$stage" "$name" env top_builddir="$top/build/check-gcc" \
+        OCL_ICD_VENDORS="$top/build/intel-opencl/icd" \
+        LD_LIBRARY_PATH="$top/build/intel-opencl/lib" "$@"
+}
+
+# Intel's runtime, by pip, where that finds it
+intel_ready () {
+    now "$1" "fetching_Intel's_runtime"
+    scripts/setup-intel-opencl build/intel-opencl >build/one.log 2>&1 ||
+        skipped "$1" "Intel's runtime was not found"
+}
+
+# two_drivers STAGE TEST: on Intel's device and those of the installed drivers in one process
+two_drivers () {
+    mkdir -p build/opencl-drivers
+    cp build/intel-opencl/icd/*.icd /etc/OpenCL/vendors/*.icd build/opencl-drivers 2>/dev/null
+    one "$1" "two drivers: $2" env OCL_ICD_VENDORS="$top/build/opencl-drivers" \
+        LD_LIBRARY_PATH="$top/build/intel-opencl/lib" \
+        HWLOC_COMPONENTS=-opencl,-cuda,-nvml,-gl WCODEC_OPENCL_OPTIONS=-cl-opt-disable \
+        make -C build/check-gcc -s check TESTS="$2"
+}
+
+# Sub-groups of all widths, which PoCL has not: a small part, compiled without the optimising that
+# takes a minute for each kernel.
+stage_subgroups () {
+    opencl_ready subgroups && intel_ready subgroups || return
+    with_intel subgroups "Intel's runtime, widths of 8 to 64" env WCODEC_TEST_VARIANT=subgroup \
+        WCODEC_TEST_WIDTHS=1 WCODEC_OPENCL_OPTIONS=-cl-opt-disable timeout 600 "$test" small
+    two_drivers subgroups tests/unit/test_load_devices
+}
+
+# The OpenCL plugin in all forms: PoCL without sub-groups, oclgrind, and Intel's runtime with them.
+stage_opencl () {
+    opencl_ready opencl || return
+    one opencl "installed drivers, every bit flipped" env top_builddir="$top/build/check-gcc" \
+        WCODEC_TEST_EXHAUSTIVE=1 timeout 3600 "$test"
+    one opencl "oclgrind" env top_builddir="$top/build/check-gcc" SANITIZER_FLAGS= \
+        timeout 3600 sh tests/build/oclgrind.sh
+    intel_ready opencl || return
+    for variant in loops local subgroup; do
+        with_intel opencl "Intel's runtime, $variant" env WCODEC_TEST_VARIANT=$variant \
+            timeout 3600 "$test"
+    done
+    with_intel opencl "Intel's runtime, widths of 8 to 64" env WCODEC_TEST_VARIANT=subgroup \
+        WCODEC_TEST_WIDTHS=1 WCODEC_OPENCL_OPTIONS=-cl-opt-disable timeout 3600 "$test"
+    two_drivers opencl tests/command/opencl.sh
+}
+
+# A few programs that cover parsing and memory; all of them would take an hour.
+stage_valgrind () {
+    gcc_ready || return
+    parsing='_(core|io|sched_topology|coding_table|format_index|format_safetensors)'
+    for program in $(unit_tests gcc "$parsing"); do
+        one valgrind "$program" timeout 600 valgrind -q --error-exitcode=99 --leak-check=full \
+            --show-leak-kinds=definite,indirect "build/check-gcc/$program"
+    done
+}
+
+# What a minimal system builds: no optional library, no shared library.
+stage_minimal () {
+    whole minimal CC=gcc --enable-werror --with-cmocka --without-hwloc --without-lz4 \
+        --disable-shared --enable-static
+}
+
+# The tarball is the same each time and holds all that is tracked, and it builds without Autotools.
+stage_dist () {
+    [ -d build/check-gcc ] || configure gcc CC=gcc $everything || return
+    one dist "make dist" make -C build/check-gcc -s dist || return
+    tarball=$(ls build/check-gcc/wcodec-*.tar.xz)
+    first=$(sha256sum <"$tarball")
+    rm "$tarball"
+    one dist "make dist again" make -C build/check-gcc -s dist
+    one dist "the same tarball" test "$first" = "$(sha256sum <"$tarball")"
+    if [ -d .git ] || [ -f .git ]; then
+        tar -tf "$tarball" | sed 's,^[^/]*/,,' | sort >build/check-gcc/shipped
+        git ls-files | grep -Ev '^(\.|issues/)' | sort >build/check-gcc/tracked
+        comm -13 build/check-gcc/shipped build/check-gcc/tracked >build/check-gcc/missing
+        one dist "every tracked file is in it" sh -c \
+            'cat build/check-gcc/missing; ! test -s build/check-gcc/missing'
+    fi
+    rm -rf build/check-dist
+    mkdir -p build/check-dist/usr
+    tar -xf "$tarball" -C build/check-dist --strip-components=1
+    one dist "builds and installs from it" sh -c "cd build/check-dist &&
+        ./configure -q --prefix=/usr --libdir=/usr/lib/any --with-plugindir=/usr/lib/any/wcodec &&
+        make -s -j$jobs && make -s install DESTDIR=\$PWD/usr &&
+        test -x usr/usr/bin/wcodec && test -f usr/usr/lib/any/libwcodec.so.0"
+    rm -rf build/check-dist
+}
+
+# The tarball builds, installs, uninstalls and cleans up with each set of options. All its tests run
+# without options; with the others, which have stages of their own, a few, or in --full all.
+stage_distcheck () {
+    configure distcheck CC=gcc $everything || return
+    some='tests/unit/checkdsp tests/command/roundtrip.sh tests/build/abi.sh tests/build/installed.sh'
+    [ $level = full ] || WCODEC_TEST_LEVEL=quick
+    for flags in '' '--without-hwloc --without-lz4' '--enable-static --disable-shared' \
+        '--enable-sanitizers=address,undefined --without-opencl' 'CC=clang --enable-werror'; do
+        set --
+        [ -z "$flags" ] || [ $level = full ] || set -- TESTS="$some"
+        one distcheck "flags: $flags" make -C build/check-distcheck -s -j"$jobs" distcheck "$@" \
+            DISTCHECK_CONFIGURE_FLAGS="--with-cmocka $flags"
+    done
+    WCODEC_TEST_LEVEL=$level
+    export WCODEC_TEST_LEVEL
+}
+
+# An instruction newer than the oldest x86-64 processors must be behind a run-time check.
+stage_nehalem () {
+    gcc_ready || return
+    # Not OpenCL's, whose drivers compile for the processor that they see: that would be a test of
+    # theirs, for hours.
+    for program in $(unit_tests gcc . | grep -v opencl); do
+        one nehalem "$program" timeout 3600 env top_srcdir="$top" \
+            top_builddir="$top/build/check-gcc" qemu-x86_64 -cpu Nehalem "build/check-gcc/$program"
+    done
+}
+
+# cross_configure STAGE TRIPLET DEBIAN-ARCHITECTURE: for another processor. Its libraries come from
+# Debian's multi-arch, where that is at hand.
+cross_configure () {
+    if ! command -v "$2-gcc" >/dev/null || ! command -v apt-get >/dev/null; then
+        skipped "$1" "no cross compiler"
+        return 1
+    fi
+    sysroot=$top/build/sysroot-$3
+    if [ ! -d "$sysroot/usr/include" ]; then
+        one "$1" "libraries" scripts/cross-sysroot "$3" "$sysroot" || return
+    fi
+    PKG_CONFIG_SYSROOT_DIR=$sysroot \
+        PKG_CONFIG_LIBDIR=$sysroot/usr/lib/$2/pkgconfig:$sysroot/usr/share/pkgconfig \
+        configure "$1" --host="$2" --with-cmocka --without-hwloc --without-lz4 --disable-shared \
+        --enable-static \
+        CPPFLAGS="-I$sysroot/usr/include -I$sysroot/usr/include/$2" \
+        LDFLAGS="-L$sysroot/usr/lib/$2 -L$sysroot/lib/$2 -Wl,-rpath-link,$sysroot/usr/lib/$2:$sysroot/lib/$2"
+}
+
+# cross_run STAGE TRIPLET PROGRAM...: under qemu
+cross_run () {
+    stage=$1 triplet=$2
+    shift 2
+    for program; do
+        one "$stage" "$program" timeout 3600 env QEMU_LD_PREFIX="/usr/$triplet" \
+            QEMU_SET_ENV="LD_LIBRARY_PATH=$sysroot/usr/lib/$triplet:/usr/$triplet/lib" \
+            "qemu-${triplet%%-*}" "build/check-$stage/$program"
+    done
+}
+
+# cross STAGE TRIPLET DEBIAN-ARCHITECTURE: all unit tests
+cross () {
+    cross_configure "$@" && compile "$1" && cross_run "$1" "$2" $(unit_tests "$1" .)
+}
+
+# The CPU backend at the levels that this machine may lack: an instruction newer than Nehalem's is
+# behind a check, and NEON is equal to the reference.
+stage_levels () {
+    programs='tests/unit/checkdsp tests/unit/test_backend_cpu tests/unit/test_coding_tile'
+    gcc_ready || return
+    if command -v qemu-x86_64 >/dev/null && [ "$(uname -m)" = x86_64 ]; then
+        for program in $programs; do
+            one levels "Nehalem: $program" timeout 600 qemu-x86_64 -cpu Nehalem \
+                "build/check-gcc/$program"
+        done
+    else
+        skipped levels "no qemu-x86_64"
+    fi
+    cross_configure levels aarch64-linux-gnu arm64 || return
+    one levels "aarch64: make" make -C build/check-levels -s -j"$jobs" $programs &&
+        cross_run levels aarch64-linux-gnu $programs
+}
+
+stage_aarch64 () {
+    cross aarch64 aarch64-linux-gnu arm64
+}
+
+# 32 bits.
+stage_armhf () {
+    cross armhf arm-linux-gnueabihf armhf
+}
+
+# Big-endian.
+stage_s390x () {
+    cross s390x s390x-linux-gnu s390x
+}
+
+# Each target for its share of an hour, from its own corpus.
+stage_fuzz () {
+    configure fuzz CC=clang CFLAGS='-O1 -g' --enable-fuzzing --enable-sanitizers=address,undefined &&
+        compile fuzz || return
+    targets=$(cd build/check-fuzz/fuzz && find . -maxdepth 1 -type f -perm -u+x | sed 's,^\./,,' |
+        sort)
+    number=$(echo "$targets" | wc -w)
+    if [ "$number" -eq 0 ]; then
+        say 'fuzz: no target was built\n'
+        count 0 1 0
+        return
+    fi
+    for target in $targets; do
+        mkdir -p "build/fuzz-corpus/$target"
+        seeds=
+        [ -d "fuzz/corpus/$target" ] && seeds=fuzz/corpus/$target
+        one fuzz "$target" "build/check-fuzz/fuzz/$target" \
+            -max_total_time=$((${FUZZ_SECONDS:-3600} / number)) -timeout=60 -rss_limit_mb=4096 \
+            -artifact_prefix="build/check-fuzz/$target-" "build/fuzz-corpus/$target" $seeds
+    done
+}
