@@ -1,13 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Sizes against their bounds: bench-sizes [-l LEVEL] [-v] FILE...
- * Each file is compressed in memory. For each dtype of a safetensors file: bits an element beside
- * the order-0 bound (counted by order0.c) and zstd -3; for the file, all overheads counted, how
- * much it lies above the sum of its tensors' bounds. Limits that must hold for every file are
- * checked: never larger than the input + 0.1 % + 4 KiB, and no tensor above 64 KiB more than 1 %
- * larger than zstd -3 makes it. -v: a line a tensor. Exit status 1 if a limit does not hold. */
+/* Sizes against their bounds: bench-sizes [-l LEVEL] [-v] FILE... Each file is compressed in
+ * memory. For each dtype of a safetensors file: bits an element beside the order-0 bound (counted
+ * by order0.c) and zstd -3; for the file, all overheads counted, how much it lies above the sum of
+ * its tensors' bounds. Limits that must hold for every file are checked: never larger than the
+ * input + 0.1 % + 4 KiB, and no tensor above 64 KiB more than 1 % larger than zstd -3 makes it. -v:
+ * a line a tensor. Exit status 1 if a limit does not hold. */
+#define PROGRAM "bench-sizes"
 #include "bench/order0.h"
+#include "bench/program.h"
 #include <errno.h>
 #include <inttypes.h>
 #include <stdbool.h>
@@ -33,47 +35,29 @@ struct totals {
     bool failed;
 };
 
-struct growing {
-    uint8_t *data;
-    size_t size, room;
-};
-
-static _Noreturn void fail(const char *what, const char *why)
+static _Noreturn void fail_on(const char *what, const char *why)
 {
-    fprintf(stderr, "bench-sizes: %s: %s\n", what, why);
+    fprintf(stderr, PROGRAM ": %s: %s\n", what, why);
     exit(2);
 }
 
 static void *need(void *memory)
 {
-    if (!memory)
-        fail("memory", "none left");
+    if (memory == NULL)
+        fail("out of memory");
     return memory;
-}
-
-static int append(void *opaque, const void *data, size_t size)
-{
-    struct growing *g = opaque;
-    if (size > g->room - g->size) {
-        g->room = 2 * g->room + size;
-        g->data = need(realloc(g->data, g->room));
-    }
-    if (size)
-        memcpy(g->data + g->size, data, size);
-    g->size += size;
-    return 0;
 }
 
 static uint8_t *read_file(const char *path, size_t *size)
 {
     FILE *f = fopen(path, "rb");
     if (!f || fseek(f, 0, SEEK_END) != 0)
-        fail(path, strerror(errno));
+        fail_on(path, strerror(errno));
     *size = (size_t)ftell(f);
     rewind(f);
     uint8_t *data = need(malloc(*size + 1));
     if (fread(data, 1, *size, f) != *size)
-        fail(path, "short read");
+        fail_on(path, "short read");
     fclose(f);
     return data;
 }
@@ -85,7 +69,7 @@ static uint64_t zstd_size(const void *data, size_t size)
     const size_t n = ZSTD_compress(out, bound, data, size, 3);
     free(out);
     if (ZSTD_isError(n))
-        fail("zstd", ZSTD_getErrorName(n));
+        fail_on("zstd", ZSTD_getErrorName(n));
     return n < size ? n : size;
 }
 
@@ -154,7 +138,7 @@ static bool measure(wcodec_context *context, const char *path, int level, bool v
 {
     size_t size;
     uint8_t *data = read_file(path, &size);
-    struct growing coded = {NULL, 0, 0};
+    struct sink coded = {NULL, 0, 0};
     wcodec_encode_options options;
     wcodec_encode_report report;
     wcodec_error err;
@@ -162,16 +146,16 @@ static bool measure(wcodec_context *context, const char *path, int level, bool v
     options.level = level;
     if (wcodec_compress_memory(context, data, size, append, &coded, &options, &report, &err) !=
         WCODEC_OK)
-        fail(path, err.text);
+        fail_on(path, err.text);
     wcodec_reader *reader;
     if (wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err) != WCODEC_OK)
-        fail(path, err.text);
+        fail_on(path, err.text);
     struct totals t = {.failed = false};
     printf("%s\n", path);
     for (uint64_t i = 0; i < wcodec_reader_tensor_count(reader); i++) {
         wcodec_tensor_info info;
         if (wcodec_reader_tensor(reader, i, &info, &err) != WCODEC_OK)
-            fail(path, err.text);
+            fail_on(path, err.text);
         count_tensor(&t, &info, data + info.file_offset, verbose);
     }
     print_classes(&t);
@@ -212,8 +196,7 @@ int main(int argc, char **argv)
     }
     wcodec_context *context;
     wcodec_error err;
-    if (wcodec_context_create(NULL, &context, &err) != WCODEC_OK)
-        fail("context", err.text);
+    check(wcodec_context_create(NULL, &context, &err), &err);
     for (int i = optind; i < argc; i++)
         right = measure(context, argv[i], level, verbose) && right;
     wcodec_context_destroy(context);

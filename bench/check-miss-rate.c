@@ -1,9 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* How often the tile check misses damage: check-miss-rate [TRIALS]
- * The 2^-32 of a 32-bit check cannot be counted in trials that a desk machine makes, so besides all
- * 32 bits its low 20 and its high 20 bits are compared: both should miss one in 2^20. */
+/* How often the tile check misses damage: check-miss-rate [TRIALS] The 2^-32 of a 32-bit check
+ * cannot be counted in trials that a desk machine makes, so besides all 32 bits its low 20 and its
+ * high 20 bits are compared: both should miss one in 2^20. */
+#include "bench/random.h"
 #include "coding/tile.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,16 +12,6 @@
 #include <string.h>
 
 enum { ELEMENTS = 4096, BYTES = 2 * ELEMENTS };
-
-static uint64_t state = 1;
-
-static uint64_t random_next(void)
-{
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 static void flip(uint8_t *data)
 {

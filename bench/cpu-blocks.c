@@ -8,12 +8,9 @@
  * memcpy and zstd -1. Medians of the thread's own time. */
 #include "backends/cpu/blocks.h"
 #include "backends/cpu/cpu_level.h"
-#include "bench/timing.h"
-
-#include <math.h>
-#include <wcodec/reader.h>
-#include <wcodec/writer.h>
-#include <zstd.h>
+#define PROGRAM "cpu-blocks"
+#include "bench/baseline.h"
+#include "bench/random.h"
 
 enum { ROUNDS = 9, TIMES = 20, ROWS = 32, COLUMNS = 2048, SIDE = 4096 };
 
@@ -23,7 +20,7 @@ static double rate(const struct wcodec_cpu_blocks_dsp *dsp, unsigned element_log
     struct wcodec_blocks b = {.columns = COLUMNS, .mode_count = 1, .modes = {(uint8_t)mode}};
     double taken[ROUNDS];
     if (wcodec_blocks_derive(&b, (uint64_t)ROWS * COLUMNS << element_log2, element_log2, NULL))
-        exit(1);
+        fail("no view");
     for (unsigned r = 0; r < ROUNDS; r++) {
         const double start = now();
         for (unsigned i = 0; i < TIMES; i++)
@@ -37,16 +34,10 @@ static double rate(const struct wcodec_cpu_blocks_dsp *dsp, unsigned element_log
 static void make_rows(unsigned element_log2, uint8_t *data)
 {
     static double x[SIDE];
-    uint64_t seed = 3;
     for (size_t r = 0; r < SIDE; r++) {
         double most = 0;
         for (size_t c = 0; c < SIDE; c++) {
-            double sum = -6;
-            for (unsigned i = 0; i < 12; i++) {
-                seed = seed * 6364136223846793005u + 1442695040888963407u;
-                sum += (double)(seed >> 11) * 0x1p-53;
-            }
-            x[c] = c ? 0.9 * x[c - 1] + sqrt(1 - 0.81) * sum : sum;
+            x[c] = c > 0 ? 0.9 * x[c - 1] + sqrt(1 - 0.81) * gaussian() : gaussian();
             most = fmax(most, fabs(x[c]));
         }
         for (size_t c = 0; c < SIDE; c++)
@@ -55,29 +46,6 @@ static void make_rows(unsigned element_log2, uint8_t *data)
             else
                 data[SIDE * r + c] = (uint8_t)(int8_t)nearbyint(x[c] / most * 127);
     }
-}
-
-struct sink {
-    uint8_t *data;
-    size_t size, room;
-};
-
-static int take(void *opaque, const void *data, size_t size)
-{
-    struct sink *s = opaque;
-    if (size > s->room - s->size)
-        return 12;
-    memcpy(s->data + s->size, data, size);
-    s->size += size;
-    return 0;
-}
-
-static void check(wcodec_status status, const wcodec_error *err)
-{
-    if (status == WCODEC_OK)
-        return;
-    fprintf(stderr, "cpu-blocks: %s\n", err->text);
-    exit(1);
 }
 
 static void compress(wcodec_context *context, wcodec_predict predict, wcodec_profile profile,
@@ -91,7 +59,7 @@ static void compress(wcodec_context *context, wcodec_predict predict, wcodec_pro
     options.predict = predict;
     options.profile = profile;
     sink->size = 0;
-    check(wcodec_writer_create(context, take, sink, &options, &writer, &err), &err);
+    check(wcodec_writer_create(context, append, sink, &options, &writer, &err), &err);
     check(wcodec_writer_declare(writer, "t", dtype, shape, 2, &err), &err);
     check(wcodec_writer_data(writer, data, size, &err), &err);
     check(wcodec_writer_finish(writer, NULL, &err), &err);
@@ -111,8 +79,8 @@ static double decompress(wcodec_context *context, const struct sink *sink, const
         taken[r] = now() - start;
     }
     wcodec_reader_close(reader);
-    if (memcmp(out, data, size))
-        exit(1);
+    if (memcmp(out, data, size) != 0)
+        fail("decoded wrongly");
     return median(taken, ROUNDS);
 }
 
@@ -121,25 +89,14 @@ static void run_tensor(wcodec_context *context, const char *name, wcodec_dtype d
 {
     static const char *const names[] = {"auto",    "none",   "left",  "top",
                                         "average", "planar", "paeth", "wht"};
-    const size_t size = (size_t)SIDE * SIDE << element_log2,
-                 room = ZSTD_compressBound(size) + 65536;
+    const size_t size = (size_t)SIDE * SIDE << element_log2;
     uint8_t *data = take_pages(size), *out = take_pages(size);
-    struct sink sink = {.data = take_pages(room), .room = room};
-    double copies[ROUNDS], unpacks[ROUNDS];
+    struct sink sink = {.data = take_pages(2 * size), .capacity = 2 * size};
     make_rows(element_log2, data);
-    const size_t packed = ZSTD_compress(sink.data, room, data, size, 1);
-    for (unsigned i = 0; i < ROUNDS; i++) {
-        const double start = now();
-        memcpy(out, data, size);
-        const double between = now();
-        if (ZSTD_decompress(out, size, sink.data, packed) != size)
-            exit(1);
-        copies[i] = between - start;
-        unpacks[i] = now() - between;
-    }
-    const double rate = 1e-9 * (double)size, zstd = median(unpacks, ROUNDS);
-    printf("\n%s: memcpy %.2f GB/s, zstd -1 %.2f (%.3f bits)\n", name,
-           rate / median(copies, ROUNDS), rate / zstd, 8 * (double)packed / (SIDE * SIDE));
+    const struct baseline base = measure_baseline(data, size, out);
+    const double rate = 1e-9 * (double)size, zstd = base.zstd;
+    printf("\n%s: memcpy %.2f GB/s, zstd -1 %.2f (%.3f bits)\n", name, rate / base.copy,
+           rate / zstd, 8 * (double)base.packed / (SIDE * SIDE));
     for (unsigned predict = WCODEC_PREDICT_AUTO; predict <= WCODEC_PREDICT_WHT; predict++) {
         printf("  %-8s", names[predict]);
         for (unsigned profile = WCODEC_PROFILE_AUTO; profile <= WCODEC_PROFILE_P8;
@@ -159,12 +116,7 @@ static void run_tensor(wcodec_context *context, const char *name, wcodec_dtype d
 
 static void run_tensors(void)
 {
-    wcodec_context *context;
-    wcodec_options options;
-    wcodec_error err = {0};
-    wcodec_options_init(&options);
-    options.threads = 1;
-    check(wcodec_context_create(&options, &context, &err), &err);
+    wcodec_context *context = open_context(1);
     run_tensor(context, "int8", WCODEC_DTYPE_I8, 0);
     run_tensor(context, "int16", WCODEC_DTYPE_I16, 1);
     wcodec_context_destroy(context);

@@ -12,42 +12,22 @@
  * reach if it overlapped nothing. */
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/decode.h"
-#include "bench/timing.h"
+#define PROGRAM "cpu-decode"
+#include "bench/baseline.h"
+#include "bench/random.h"
 #include "core/error.h"
 #include "encode/tensor.h"
 
-#include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <unistd.h>
-#include <zstd.h>
 
 enum { ROUNDS = 7, BATCH = 64, CACHED = 1 << 18, CACHED_3 = 8 << 20 };
 
 /* Seconds that moving takes, for so many bytes. */
 struct memory {
     size_t size;
-    double copy, read, write, copy_stream; /* copy: memcpy(); write and copy_stream past the caches,
-                                              0 if there is no such store */
-    double zstd;
+    struct baseline base;
+    double read, write, copy_stream; /* the last two past the caches; 0 without such stores */
 };
-
-static void fail(const char *why)
-{
-    fprintf(stderr, "cpu-decode: %s\n", why);
-    exit(1);
-}
-
-/* Normal deviates of width 0.02 by summing uniform ones. */
-static double deviate(uint64_t *seed)
-{
-    double sum = 0;
-    for (unsigned i = 0; i < 12; i++) {
-        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-        sum += (double)(*seed >> 11) * 0x1p-53;
-    }
-    return 0.02 * (sum - 6);
-}
 
 static uint64_t bits_of(double value, wcodec_dtype dtype)
 {
@@ -154,10 +134,10 @@ static void run_levels(const struct wcodec_coded *coded, const char *only, const
         const double plain = decode(&d, all, 1, false), stream = decode(&d, all, 1, true);
         if (memcmp(out, data, size))
             fail("decoded wrongly");
-        const double rate = 1e-9 * (double)size, per_byte = m->zstd / (double)size;
+        const double rate = 1e-9 * (double)size, per_byte = m->base.zstd / (double)size;
         printf("  %-7s %6.2f GB/s %5.2f of memcpy %5.1f x zstd | streaming %6.2f %5.2f %5.1f x",
-               wcodec_cpu_level_name(level), rate / plain, m->copy / plain, m->zstd / plain,
-               rate / stream, m->copy / stream, m->zstd / stream);
+               wcodec_cpu_level_name(level), rate / plain, m->base.copy / plain,
+               m->base.zstd / plain, rate / stream, m->base.copy / stream, m->base.zstd / stream);
         for (unsigned i = 0; i < 2; i++) {
             const uint64_t tiles_here = i ? cached : cached_3;
             if (tiles_here > 0 && tiles_here < all) {
@@ -199,32 +179,20 @@ static double write_stream(wcodec_cpu_finish_fn finish, const uint8_t *data, siz
     return now() - start;
 }
 
-static void measure_memory(const uint8_t *data, size_t size, const uint8_t *packed,
-                           size_t packed_size, uint8_t *out, struct memory *m)
+static void measure_memory(const uint8_t *data, size_t size, uint8_t *out, struct memory *m)
 {
-    double times[5][ROUNDS] = {{0}};
+    double times[3][ROUNDS] = {{0}};
     struct wcodec_cpu_dsp dsp;
     wcodec_cpu_dsp_init(&dsp, wcodec_cpu_levels());
     for (unsigned i = 0; i < ROUNDS; i++) {
-        const double start = now();
-        memcpy(out, data, size);
-        const double between = now();
-        if (ZSTD_decompress(out, size, packed, packed_size) != size)
-            fail("zstd failed");
-        times[0][i] = between - start;
-        times[1][i] = now() - between;
-        times[2][i] = read_lines(data, size);
-        if (dsp.finish_stream) {
-            times[3][i] = write_stream(dsp.finish_stream, data, size, true, out);
-            times[4][i] = write_stream(dsp.finish_stream, data, size, false, out);
+        times[0][i] = read_lines(data, size);
+        if (dsp.finish_stream != NULL) {
+            times[1][i] = write_stream(dsp.finish_stream, data, size, true, out);
+            times[2][i] = write_stream(dsp.finish_stream, data, size, false, out);
         }
     }
-    *m = (struct memory){size,
-                         median(times[0], ROUNDS),
-                         median(times[2], ROUNDS),
-                         median(times[3], ROUNDS),
-                         median(times[4], ROUNDS),
-                         median(times[1], ROUNDS)};
+    *m = (struct memory){size, measure_baseline(data, size, out), median(times[0], ROUNDS),
+                         median(times[1], ROUNDS), median(times[2], ROUNDS)};
 }
 
 static void run_type(wcodec_context *context, const char *name, wcodec_dtype dtype,
@@ -232,19 +200,17 @@ static void run_type(wcodec_context *context, const char *name, wcodec_dtype dty
 {
     static const char *const profiles[] = {
         [WCODEC_PAIRS] = "pairs", [WCODEC_P12] = "P12", [WCODEC_P8] = "P8"};
-    const size_t size = count * element, bound = ZSTD_compressBound(size);
-    uint8_t *data = take_pages(size), *out = take_pages(size), *packed = take_pages(bound);
-    uint64_t seed = 7;
+    const size_t size = count * element;
+    uint8_t *data = take_pages(size), *out = take_pages(size);
     for (size_t i = 0; i < count; i++) {
-        const uint64_t b = bits_of(deviate(&seed), dtype);
+        const uint64_t b = bits_of(0.02 * gaussian(), dtype);
         memcpy(data + i * element, &b, element);
     }
-    const size_t packed_size = ZSTD_compress(packed, bound, data, size, 1);
     const double rate = 1e-9 * (double)size;
     struct memory m;
-    measure_memory(data, size, packed, packed_size, out, &m);
-    printf("%s: memcpy %.2f GB/s, zstd -1 %.2f, reading %.2f", name, rate / m.copy, rate / m.zstd,
-           rate / m.read);
+    measure_memory(data, size, out, &m);
+    printf("%s: memcpy %.2f GB/s, zstd -1 %.2f, reading %.2f", name, rate / m.base.copy,
+           rate / m.base.zstd, rate / m.read);
     if (m.write > 0)
         printf(", writing past the caches %.2f, copying so %.2f", rate / m.write,
                rate / m.copy_stream);
@@ -256,14 +222,13 @@ static void run_type(wcodec_context *context, const char *name, wcodec_dtype dty
         wcodec_error err;
         if (wcodec_encode_tensor(context, &settings, dtype, data, size, &coded, &err))
             fail(err.text);
-        if (coded.coding == 1) {
+        if (coded.coding == WCODEC_CODING_TILES) {
             printf(" %s, %.3f bits an element", profiles[profile],
                    8 * (double)coded.payload_size / (double)count);
             run_levels(&coded, level, data, &m, out);
         }
         wcodec_coded_free(&coded);
     }
-    free(packed);
     free(out);
     free(data);
 }
@@ -279,15 +244,9 @@ int main(int argc, char **argv)
                  {"i16", WCODEC_DTYPE_I16, 2},   {"i32", WCODEC_DTYPE_I32, 4},
                  {"i64", WCODEC_DTYPE_I64, 8},   {"f64", WCODEC_DTYPE_F64, 8}};
     const int bits = argc > 1 ? atoi(argv[1]) : 25;
-    wcodec_context *context;
-    wcodec_options options;
-    wcodec_error err;
     if (bits < 12 || bits > 30)
         fail("2^12 to 2^30 values");
-    wcodec_options_init(&options);
-    options.threads = 1;
-    if (wcodec_context_create(&options, &context, &err))
-        fail(err.text);
+    wcodec_context *context = open_context(1);
     for (unsigned i = 0; i < sizeof types / sizeof types[0]; i++)
         if (argc < 3 || !strcmp(argv[2], types[i].name))
             run_type(context, types[i].name, types[i].dtype, types[i].element, (size_t)1 << bits,

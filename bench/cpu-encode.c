@@ -7,6 +7,8 @@
  * some are named first). Medians of the thread's own time, so that other processes weigh less; the
  * coded bytes are compared between the levels. */
 #include "backends/cpu/cpu_level.h"
+#define PROGRAM "cpu-encode"
+#include "bench/program.h"
 #include "bench/timing.h"
 #include "core/context.h"
 #include "encode/tensor.h"
@@ -14,10 +16,6 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <wcodec.h>
 #include <xxhash.h>
 #include <zstd.h>
 
@@ -31,14 +29,8 @@ struct set {
     wcodec_tensor_info *tensors;
     size_t count;
     uint8_t *packed;
-    size_t packed_room;
+    size_t packed_capacity;
 };
-
-static void fail(const char *why)
-{
-    fprintf(stderr, "cpu-encode: %s\n", why);
-    exit(1);
-}
 
 static void load(wcodec_context *context, const char *path, struct set *set)
 {
@@ -46,37 +38,35 @@ static void load(wcodec_context *context, const char *path, struct set *set)
     wcodec_error err;
     uint64_t sizes[256] = {0};
     unsigned best = 0;
-    if (wcodec_reader_open_path(context, path, &reader, &err))
-        fail(err.text);
+    check(wcodec_reader_open_path(context, path, &reader, &err), &err);
     const uint64_t count = wcodec_reader_tensor_count(reader);
     set->tensors = malloc(count * sizeof *set->tensors);
     if (!set->tensors)
         fail("out of memory");
     for (uint64_t i = 0; i < count; i++) {
         wcodec_tensor_info info;
-        if (wcodec_reader_tensor(reader, i, &info, &err))
-            fail(err.text);
+        check(wcodec_reader_tensor(reader, i, &info, &err), &err);
         sizes[info.dtype] += info.size;
     }
     for (unsigned d = 1; d < 256; d++)
         best = sizes[d] > sizes[best] ? d : best;
     set->data = malloc(sizes[best] + 1);
-    set->packed_room = ZSTD_compressBound(sizes[best]);
-    set->packed = malloc(set->packed_room);
+    set->packed_capacity = ZSTD_compressBound(sizes[best]);
+    set->packed = malloc(set->packed_capacity);
     if (!set->data || !set->packed)
         fail("out of memory");
     for (uint64_t i = 0; i < count; i++) {
         wcodec_tensor_info *info = &set->tensors[set->count];
-        if (wcodec_reader_tensor(reader, i, info, &err))
-            fail(err.text);
+        check(wcodec_reader_tensor(reader, i, info, &err), &err);
         if ((unsigned)info->dtype != best || info->size == 0)
             continue;
-        if (wcodec_reader_decode(reader, i, set->data + set->size, (size_t)info->size, NULL, &err))
-            fail(err.text);
+        check(
+            wcodec_reader_decode(reader, i, set->data + set->size, (size_t)info->size, NULL, &err),
+            &err);
         set->size += (size_t)info->size;
         set->count++;
     }
-    memset(set->packed, 1, set->packed_room);
+    memset(set->packed, 1, set->packed_capacity);
     wcodec_reader_close(reader);
 }
 
@@ -86,7 +76,7 @@ static double time_zstd(const struct set *set)
     for (unsigned round = 0; round < ROUNDS; round++) {
         const double start = now();
         for (size_t i = 0, at = 0; i < set->count; at += (size_t)set->tensors[i++].size)
-            if (ZSTD_isError(ZSTD_compress(set->packed, set->packed_room, set->data + at,
+            if (ZSTD_isError(ZSTD_compress(set->packed, set->packed_capacity, set->data + at,
                                            (size_t)set->tensors[i].size, 1)))
                 fail("zstd failed");
         taken[round] = now() - start;
@@ -106,9 +96,9 @@ static double time_encode(wcodec_context *context, const struct set *set, int le
             struct wcodec_coded coded;
             wcodec_error err;
             const double start = now();
-            if (wcodec_encode_tensor(context, &settings, set->tensors[i].dtype, set->data + at,
-                                     set->tensors[i].size, &coded, &err))
-                fail(err.text);
+            check(wcodec_encode_tensor(context, &settings, set->tensors[i].dtype, set->data + at,
+                                       set->tensors[i].size, &coded, &err),
+                  &err);
             sum += now() - start;
             for (unsigned p = 0; p < coded.part_count; p++)
                 *hash = *hash * 31 + XXH3_64bits(coded.parts[p].data, (size_t)coded.parts[p].size);
@@ -153,20 +143,14 @@ static void run(wcodec_context *context, const char *path)
 
 int main(int argc, char **argv)
 {
-    wcodec_context *context;
-    wcodec_options options;
-    wcodec_error err;
 #ifdef __GLIBC__
     /* What is freed is kept: the output lies in memory that was used before, as zstd's does. */
     mallopt(M_MMAP_THRESHOLD, 1 << 30);
     mallopt(M_TRIM_THRESHOLD, 1 << 30);
 #endif
-    wcodec_options_init(&options);
-    options.threads = 1;
     if (argc < 2)
         fail("encode what? Give .wcodec files");
-    if (wcodec_context_create(&options, &context, &err))
-        fail(err.text);
+    wcodec_context *context = open_context(1);
     for (int i = 1; i < argc; i++) {
         unsigned cpu = 0;
         while (wcodec_cpu_level_name(cpu) && strcmp(argv[i], wcodec_cpu_level_name(cpu)))

@@ -7,44 +7,25 @@
  * [BITS...]. Medians of the thread's own time. */
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/lossy.h"
-#include "bench/timing.h"
-
-#include <math.h>
-#include <wcodec.h>
-#include <zstd.h>
+#define PROGRAM "cpu-lossy"
+#include "bench/baseline.h"
+#include "bench/random.h"
 
 enum { SIDE = 4096, ROUNDS = 7 };
 
 static const size_t bytes = (size_t)SIDE * SIDE * 2;
 
-static void fail(const char *why)
-{
-    fprintf(stderr, "cpu-lossy: %s\n", why);
-    exit(1);
-}
-
-static double deviate(uint64_t *seed)
-{
-    double sum = 0;
-    for (unsigned i = 0; i < 12; i++) {
-        *seed = *seed * 6364136223846793005u + 1442695040888963407u;
-        sum += (double)(*seed >> 11) * 0x1p-53;
-    }
-    return sum - 6;
-}
-
 /* Neighbours to the left and above correlated by rho; 0: weights as they are. */
 static void make_field(double rho, uint8_t *out)
 {
     float *above = calloc(SIDE + 1, sizeof *above);
-    uint64_t seed = 11;
-    if (!above)
+    if (above == NULL)
         fail("out of memory");
     for (unsigned y = 0; y < SIDE; y++) {
         float left = 0, corner = 0;
         for (unsigned x = 0; x < SIDE; x++) {
             const float v = (float)(rho * (left + above[x]) - rho * rho * corner +
-                                    0.02 * (1 - rho * rho) * deviate(&seed));
+                                    0.02 * (1 - rho * rho) * gaussian());
             corner = above[x];
             above[x] = left = v;
             wcodec_store_u16(out + 2 * ((size_t)y * SIDE + x), wcodec_bf16_from_f32(v));
@@ -53,39 +34,16 @@ static void make_field(double rho, uint8_t *out)
     free(above);
 }
 
-struct file {
-    uint8_t *data;
-    size_t size, room;
-};
-
-static int put(void *opaque, const void *data, size_t size)
-{
-    struct file *f = opaque;
-    if (size > f->room - f->size)
-        return 28;
-    memcpy(f->data + f->size, data, size);
-    f->size += size;
-    return 0;
-}
-
 static wcodec_context *make_context(unsigned level)
 {
-    wcodec_options options;
-    wcodec_context *context;
-    wcodec_error err;
     char mask[64] = "";
     for (unsigned i = 0; i <= level && wcodec_cpu_level_name(i); i++)
         strcat(strcat(mask, i ? "," : ""), wcodec_cpu_level_name(i));
     setenv("WCODEC_CPU_MASK", mask, 1);
-    wcodec_options_init(&options);
-    options.threads = 1;
-    options.backend = "cpu";
-    if (wcodec_context_create(&options, &context, &err) != WCODEC_OK)
-        fail(err.text);
-    return context;
+    return open_context(1);
 }
 
-static void encode(const uint8_t *data, double bits, struct file *f)
+static void encode(const uint8_t *data, double bits, struct sink *f)
 {
     const uint64_t shape[] = {SIDE, SIDE};
     wcodec_context *context = make_context(4);
@@ -96,29 +54,26 @@ static void encode(const uint8_t *data, double bits, struct file *f)
     options.lossy = WCODEC_LOSSY_BITS;
     options.lossy_value = bits;
     f->size = 0;
-    if (wcodec_writer_create(context, put, f, &options, &writer, &err) != WCODEC_OK ||
-        wcodec_writer_declare(writer, "t", WCODEC_DTYPE_BF16, shape, 2, &err) != WCODEC_OK ||
-        wcodec_writer_data(writer, data, bytes, &err) != WCODEC_OK ||
-        wcodec_writer_finish(writer, NULL, &err) != WCODEC_OK)
-        fail(err.text);
+    check(wcodec_writer_create(context, append, f, &options, &writer, &err), &err);
+    check(wcodec_writer_declare(writer, "t", WCODEC_DTYPE_BF16, shape, 2, &err), &err);
+    check(wcodec_writer_data(writer, data, bytes, &err), &err);
+    check(wcodec_writer_finish(writer, NULL, &err), &err);
     wcodec_writer_destroy(writer);
     wcodec_context_destroy(context);
 }
 
 /* GB/s of decoding the file's tensor; `info` is filled in. */
-static double decode(unsigned level, const struct file *f, uint8_t *out, wcodec_tensor_info *info)
+static double decode(unsigned level, const struct sink *f, uint8_t *out, wcodec_tensor_info *info)
 {
     wcodec_context *context = make_context(level);
     wcodec_reader *reader;
     wcodec_error err;
     double taken[ROUNDS];
-    if (wcodec_reader_open_memory(context, f->data, f->size, &reader, &err) != WCODEC_OK ||
-        wcodec_reader_tensor(reader, 0, info, &err) != WCODEC_OK)
-        fail(err.text);
+    check(wcodec_reader_open_memory(context, f->data, f->size, &reader, &err), &err);
+    check(wcodec_reader_tensor(reader, 0, info, &err), &err);
     for (unsigned r = 0; r < ROUNDS; r++) {
         const double start = now();
-        if (wcodec_reader_decode(reader, 0, out, bytes, NULL, &err) != WCODEC_OK)
-            fail(err.text);
+        check(wcodec_reader_decode(reader, 0, out, bytes, NULL, &err), &err);
         taken[r] = now() - start;
     }
     wcodec_reader_close(reader);
@@ -126,39 +81,13 @@ static double decode(unsigned level, const struct file *f, uint8_t *out, wcodec_
     return 1e-9 * (double)bytes / median(taken, ROUNDS);
 }
 
-static double zstd_rate(const uint8_t *data, uint8_t *out)
-{
-    const size_t room = ZSTD_compressBound(bytes);
-    uint8_t *packed = take_pages(room);
-    double taken[ROUNDS];
-    const size_t size = ZSTD_compress(packed, room, data, bytes, 1);
-    for (unsigned r = 0; r < ROUNDS; r++) {
-        const double start = now();
-        if (ZSTD_isError(ZSTD_decompress(out, bytes, packed, size)))
-            fail("zstd");
-        taken[r] = now() - start;
-    }
-    free(packed);
-    return 1e-9 * (double)bytes / median(taken, ROUNDS);
-}
-
-static double copy_rate(const uint8_t *data, uint8_t *out)
-{
-    double taken[ROUNDS];
-    for (unsigned r = 0; r < ROUNDS; r++) {
-        const double start = now();
-        memcpy(out, data, bytes);
-        taken[r] = now() - start;
-    }
-    return 1e-9 * (double)bytes / median(taken, ROUNDS);
-}
-
 /* The whole way for one tensor at several sizes. */
 static void run_tensor(const char *name, const uint8_t *data, const double *bits, int count,
-                       struct file *f, uint8_t *out)
+                       struct sink *f, uint8_t *out)
 {
-    const double zstd = zstd_rate(data, out);
-    printf("%s: memcpy %.2f GB/s, zstd -1 %.2f\n", name, copy_rate(data, out), zstd);
+    const struct baseline base = measure_baseline(data, bytes, out);
+    const double zstd = 1e-9 * (double)bytes / base.zstd;
+    printf("%s: memcpy %.2f GB/s, zstd -1 %.2f\n", name, 1e-9 * (double)bytes / base.copy, zstd);
     for (int i = 0; i < count; i++) {
         encode(data, bits[i], f);
         for (unsigned level = 0; wcodec_cpu_level_name(level); level++) {
@@ -190,8 +119,8 @@ static void run_level(unsigned level)
     const uint8_t scale[4] = {0, 0, 0x80, 0x3f};
     struct wcodec_cpu_lossy_dsp dsp;
     wcodec_cpu_lossy_dsp_init(&dsp, wcodec_cpu_levels() & ((2u << level) - 1));
-    for (unsigned kind = 0; kind < 3 && dsp.level == level;
-         kind++) { /* small, of 8 bits; small and large, of 16 */
+    /* Small ones of 8 bits; small and large ones of 16. */
+    for (unsigned kind = 0; kind < 3 && dsp.level == level; kind++) {
         for (size_t i = 0; i < (size_t)ROWS * COLUMNS; i++) {
             const int v = (int)(i * 0x9E3779B1u >> 28 & 15) - 8;
             if (kind)
@@ -230,9 +159,8 @@ int main(int argc, char **argv)
 {
     double bits[16] = {2.5, 4.5, 6.5};
     int count = 3;
-    struct file f = {.room = 2 * bytes};
+    struct sink f = {.data = take_pages(2 * bytes), .capacity = 2 * bytes};
     uint8_t *data = take_pages(bytes), *out = take_pages(bytes);
-    f.data = take_pages(f.room);
     if (argc > 1)
         for (count = 0; count < argc - 1 && count < 16; count++)
             bits[count] = strtod(argv[count + 1], NULL);

@@ -1,12 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What prediction gives for kinds of tensors: kinds [LEVEL]
- * Bits an element of generated tensors, payloads only: tiles or zstd without prediction, the best
- * single predictor and its name, the encoder's own choice, zstd -19, and the order-0 bound. Exit
- * status 1 if the choice is more than 0.02 % above none, or AR(1) rows above their target. The same
- * tensors each time. */
-#include "bench/gaussian.h"
+/* What prediction gives for kinds of tensors: kinds [LEVEL] Bits an element of generated tensors,
+ * payloads only: tiles or zstd without prediction, the best single predictor and its name, the
+ * encoder's own choice, zstd -19, and the order-0 bound. Exit status 1 if the choice is more than
+ * 0.02 % above none, or AR(1) rows above their target. The same tensors each time. */
+#include "bench/random.h"
 #include "write/batch.h"
 #include "core/error.h"
 #include <math.h>

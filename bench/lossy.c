@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What the lossy mode gives: lossy [LEVEL] [FILE.safetensors]
- * Bits and signal to noise of generated tensors, or of the larger tensors of a file, beside the
- * bound of uniform quantisation with ideal entropy coding and the block formats Q4_0 and Q8_0 of
- * GGUF; what transforms gain on fields, of what they could; seconds of the thread. Exit status 1 if
- * a target is missed. */
-#include "bench/gaussian.h"
+/* What the lossy mode gives: lossy [LEVEL] [FILE.safetensors] Bits and signal to noise of generated
+ * tensors, or of the larger tensors of a file, beside the bound of uniform quantisation with ideal
+ * entropy coding and the block formats Q4_0 and Q8_0 of GGUF; what transforms gain on fields, of
+ * what they could; seconds of the thread. Exit status 1 if a target is missed. */
+#define PROGRAM "lossy"
+#include "bench/program.h"
+#include "bench/random.h"
 #include "bench/timing.h"
 #include "write/batch.h"
 #include "format/safetensors.h"
@@ -107,10 +108,7 @@ static struct outcome code(wcodec_context *context, int level, wcodec_dtype dtyp
     struct outcome o = {0};
     wcodec_error err = {0};
     const double start = now();
-    if (wcodec_code_bytes(context, &settings, true, &what, data, &coded, &err) != WCODEC_OK) {
-        fprintf(stderr, "lossy: %s\n", err.text);
-        exit(2);
-    }
+    check(wcodec_code_bytes(context, &settings, true, &what, data, &coded, &err), &err);
     o.seconds = now() - start;
     o.coding = coded.coding;
     o.bits = 8 * (double)coded.payload_size / (double)elements;
@@ -269,12 +267,7 @@ static void file(wcodec_context *context, int level, const char *path)
 int main(int argc, char **argv)
 {
     const int level = argc > 1 ? atoi(argv[1]) : 3;
-    wcodec_options options;
-    wcodec_context *context;
-    wcodec_options_init(&options);
-    options.threads = 1;
-    if (wcodec_context_create(&options, &context, NULL) != WCODEC_OK)
-        return 2;
+    wcodec_context *context = open_context(1);
     printf(
         "| %-22s | %-12s | %7s | %6s | %6s | %9s | %-26s | %5s |\n|---|---|---|---|---|---|---|---|\n",
         "tensor", "asked", "bits", "dB", "bound", "largest", "modes", "MB/s");

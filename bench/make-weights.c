@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Synthetic checkpoints: make-weights KIND ELEMENTS OUT [SEED]
- * KIND: bf16, f16, f32, f32-of-bf16 (Gaussian, sigma 0.02), i8 (Gaussian rows of 4096, each scaled
- * to 127), f8 (e4m3, Gaussian, sigma 20), zeros (bf16, half of them 0), noise (u8). ELEMENTS: a
- * number, or 2^N. The same seed gives the same file. Takes a little-endian machine for granted. */
+/* Synthetic checkpoints: make-weights KIND ELEMENTS OUT [SEED] KIND: bf16, f16, f32, f32-of-bf16
+ * (Gaussian, sigma 0.02), i8 (Gaussian rows of 4096, each scaled to 127), f8 (e4m3, Gaussian, sigma
+ * 20), zeros (bf16, half of them 0), noise (u8). ELEMENTS: a number, or 2^N. The same seed gives
+ * the same file. Takes a little-endian machine for granted. */
+#include "bench/random.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -12,16 +14,6 @@
 #include <string.h>
 
 enum { ROW = 4096 };
-
-static uint64_t state = 1;
-
-static uint64_t random_next(void)
-{
-    uint64_t z = (state += 0x9e3779b97f4a7c15u);
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
 
 /* Two numbers of a standard normal distribution (Box and Muller). */
 static void gaussian_pair(double out[2])
@@ -130,7 +122,7 @@ int main(int argc, char **argv)
     const uint64_t count = strncmp(argv[2], "2^", 2) == 0
                                ? UINT64_C(1) << strtoul(argv[2] + 2, NULL, 10)
                                : strtoull(argv[2], NULL, 10);
-    state = argc == 5 ? strtoull(argv[4], NULL, 0) : 1;
+    random_state = argc == 5 ? strtoull(argv[4], NULL, 0) : 1;
     const uint64_t size = count * kinds[k].bytes;
     uint8_t *data = malloc((size_t)size + 1);
     char header[256];

@@ -7,17 +7,16 @@
  * tmpfs, say): compressing and restoring as the command does. Medians of wall time, as GB/s of the
  * original's bytes, and ratios to the first number of threads. memcpy by as many threads is what
  * memory allows. -w: only what begins with NAME, and memcpy. */
+#define PROGRAM "scaling"
+#include "bench/program.h"
+#include "bench/timing.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdbool.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
-#include <time.h>
 #include <unistd.h>
-#include <wcodec.h>
 
 enum { COUNTS_MAX = 16, WORKS = 7 };
 
@@ -26,31 +25,22 @@ struct bench {
     unsigned threads;
     const char *path;
     char coded_path[4096], restored_path[4096];
-    uint8_t *data, *decoded, *sink;
-    size_t size, sink_size, sink_room;
+    uint8_t *data, *decoded;
+    size_t size;
+    struct sink coded;
     wcodec_reader *reader;
 };
 
 static wcodec_error err;
-
-static int keep(void *opaque, const void *data, size_t size)
-{
-    struct bench *b = opaque;
-    if (size > b->sink_room - b->sink_size)
-        return ENOSPC;
-    memcpy(b->sink + b->sink_size, data, size);
-    b->sink_size += size;
-    return 0;
-}
 
 static bool encode(struct bench *b, int no_verify)
 {
     wcodec_encode_options options;
     wcodec_encode_options_init(&options);
     options.no_verify = no_verify;
-    b->sink_size = 0;
-    return wcodec_compress_memory(b->context, b->data, b->size, keep, b, &options, NULL, &err) ==
-           WCODEC_OK;
+    b->coded.size = 0;
+    return wcodec_compress_memory(b->context, b->data, b->size, append, &b->coded, &options, NULL,
+                                  &err) == WCODEC_OK;
 }
 
 static bool encode_only(struct bench *b)
@@ -155,32 +145,18 @@ static const struct {
                   {"file: restore", restore_file},
                   {"memcpy", copy}};
 
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
-}
-
-static int compare(const void *a, const void *b)
-{
-    double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 static double rate(struct bench *b, bool (*work)(struct bench *b), unsigned repetitions)
 {
     double times[1000];
     for (unsigned i = 0; i <= repetitions; i++) { /* the first brings memory into shape */
-        double begin = now();
+        double begin = wall();
         if (!work(b)) {
             fprintf(stderr, "%s: %s\n", b->path, err.text);
             exit(1);
         }
-        times[i ? i - 1 : 0] = now() - begin;
+        times[i ? i - 1 : 0] = wall() - begin;
     }
-    qsort(times, repetitions, sizeof *times, compare);
-    return (double)b->size / times[repetitions / 2] / 1e9;
+    return (double)b->size / median(times, repetitions) / 1e9;
 }
 
 static void read_file(struct bench *b)
@@ -190,11 +166,12 @@ static void read_file(struct bench *b)
     if (fd < 0 || fstat(fd, &st) != 0)
         exit(1);
     b->size = (size_t)st.st_size;
-    b->sink_room = b->size + b->size / 100 + 65536;
+    b->coded.capacity = b->size + b->size / 100 + 65536;
     b->data = malloc(b->size);
     b->decoded = malloc(b->size);
-    b->sink = malloc(b->sink_room);
-    if (!b->data || !b->decoded || !b->sink || read(fd, b->data, b->size) != (ssize_t)b->size)
+    b->coded.data = malloc(b->coded.capacity);
+    if (b->data == NULL || b->decoded == NULL || b->coded.data == NULL ||
+        read(fd, b->data, b->size) != (ssize_t)b->size)
         exit(1);
     close(fd);
 }
@@ -215,8 +192,8 @@ static void measure(struct bench *b, unsigned repetitions, const char *name, dou
     if (wcodec_context_create(&options, &b->context, &err) != WCODEC_OK)
         exit(1);
     for (unsigned w = 0; w < WORKS; w++) {
-        if (w == 2 && wcodec_reader_open_memory(b->context, b->sink, b->sink_size, &b->reader,
-                                                &err) != WCODEC_OK)
+        if (w == 2 && wcodec_reader_open_memory(b->context, b->coded.data, b->coded.size,
+                                                &b->reader, &err) != WCODEC_OK)
             exit(1);
         if (wanted(w, name))
             rates[w] = rate(b, works[w].work, repetitions);
@@ -270,7 +247,7 @@ int main(int argc, char **argv)
         unlink(b.restored_path);
         free(b.data);
         free(b.decoded);
-        free(b.sink);
+        free(b.coded.data);
     }
     return 0;
 }

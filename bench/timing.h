@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* How the programs that measure one thread do it: the thread's own time, so that other processes
- * weigh less, medians, and memory. */
+/* How programs measure: one thread by its own time, so that other processes weigh less, several by
+ * the wall's; medians, and memory. */
 #ifndef WCODEC_BENCH_TIMING_H
 #define WCODEC_BENCH_TIMING_H
 
@@ -17,6 +17,14 @@ static inline double now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds of the wall clock. */
+static inline double wall(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
@@ -39,7 +47,7 @@ static inline void *take_pages(size_t size)
 {
     const size_t page = (size_t)2 << 20, whole = (size + page - 1) / page * page;
     void *p = aligned_alloc(page, whole);
-    if (!p) {
+    if (p == NULL) {
         fputs("out of memory\n", stderr);
         exit(1);
     }

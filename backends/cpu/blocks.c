@@ -51,11 +51,7 @@ void wcodec_cpu_blocks_dsp_init_scalar(struct wcodec_cpu_blocks_dsp *dsp)
 
 void wcodec_cpu_blocks_dsp_init(struct wcodec_cpu_blocks_dsp *dsp, uint32_t levels)
 {
-    static void (*const init[WCODEC_CPU_LEVELS])(struct wcodec_cpu_blocks_dsp * dsp) =
-        WCODEC_CPU_LADDER(wcodec_cpu_blocks_dsp_init_);
-    for (unsigned i = 0; i < WCODEC_CPU_LEVELS; i++)
-        if ((i == 0 || levels >> i & 1) && init[i] != NULL)
-            init[i](dsp);
+    WCODEC_CPU_CLIMB(wcodec_cpu_blocks_dsp_init_, struct wcodec_cpu_blocks_dsp, dsp, levels);
 }
 
 /* The arguments of a call. */

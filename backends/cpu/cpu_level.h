@@ -54,6 +54,16 @@ uint32_t wcodec_cpu_levels(void);
 #define WCODEC_CPU_IF_NEON(f) NULL
 #endif
 
+/* Let the scalar level and those in a mask fill in a table of functions of that type, each
+ * overriding what it does better. */
+#define WCODEC_CPU_CLIMB(begin, type, dsp, levels) \
+    do { \
+        static void (*const init_[WCODEC_CPU_LEVELS])(type *) = WCODEC_CPU_LADDER(begin); \
+        for (unsigned level_ = 0; level_ < WCODEC_CPU_LEVELS; level_++) \
+            if (((levels) >> level_ & 1 || level_ == 0) && init_[level_] != NULL) \
+                init_[level_](dsp); \
+    } while (0)
+
 /* Number of the highest level in a mask (SCALAR if it is empty). */
 unsigned wcodec_cpu_level_highest(uint32_t mask);
 

@@ -10,11 +10,7 @@
 
 void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
 {
-    static void (*const init[WCODEC_CPU_LEVELS])(struct wcodec_cpu_dsp * dsp) =
-        WCODEC_CPU_LADDER(wcodec_cpu_dsp_init_);
-    for (unsigned i = 0; i < WCODEC_CPU_LEVELS; i++)
-        if ((i == 0 || levels >> i & 1) && init[i])
-            init[i](dsp);
+    WCODEC_CPU_CLIMB(wcodec_cpu_dsp_init_, struct wcodec_cpu_dsp, dsp, levels);
 }
 
 /* The table by ranks. A block's first slot has the rank of the last symbol that begins there or

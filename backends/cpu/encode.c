@@ -17,13 +17,9 @@ enum {
 
 void wcodec_cpu_encode_dsp_init(struct wcodec_cpu_encode_dsp *dsp, uint32_t levels)
 {
-    static void (*const init[WCODEC_CPU_LEVELS])(struct wcodec_cpu_encode_dsp * dsp) =
-        WCODEC_CPU_LADDER(wcodec_cpu_encode_dsp_init_);
     struct wcodec_cpu_dsp decode;
     wcodec_cpu_dsp_init(&decode, levels);
-    for (unsigned i = 0; i < WCODEC_CPU_LEVELS; i++)
-        if ((i == 0 || levels >> i & 1) && init[i])
-            init[i](dsp);
+    WCODEC_CPU_CLIMB(wcodec_cpu_encode_dsp_init_, struct wcodec_cpu_encode_dsp, dsp, levels);
     dsp->sums = decode.finish;
     dsp->check = decode.check;
 }

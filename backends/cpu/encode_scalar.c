@@ -94,17 +94,7 @@ INLINE void rans_p12(const struct wcodec_cpu_encode_table *table, const uint8_t 
     stream->words = word;
 }
 
-static void rans_bytes(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols,
-                       unsigned groups, struct wcodec_cpu_encode_stream *stream)
-{
-    rans_p12(table, symbols, groups, 4, stream);
-}
-
-static void rans_pairs(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols,
-                       unsigned groups, struct wcodec_cpu_encode_stream *stream)
-{
-    rans_p12(table, symbols, groups, 2, stream);
-}
+#include "backends/cpu/encode_level.h"
 
 /* A in each element of a slot word, without carries between them. */
 INLINE uint32_t add_each(uint32_t v, uint32_t add, unsigned element_log2)

@@ -230,18 +230,6 @@ INLINE void rans_p12(const struct wcodec_cpu_encode_table *table, const uint8_t 
     stream->words = words;
 }
 
-static void rans_bytes(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols,
-                       unsigned groups, struct wcodec_cpu_encode_stream *stream)
-{
-    rans_p12(table, symbols, groups, 4, stream);
-}
-
-static void rans_pairs(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols,
-                       unsigned groups, struct wcodec_cpu_encode_stream *stream)
-{
-    rans_p12(table, symbols, groups, 2, stream);
-}
-
 /* Elements of 8 bits: a slot word a lane and group. */
 static void pack_bytes(const struct wcodec_cpu_assembly *a, unsigned plane, const uint8_t *elements,
                        unsigned first, unsigned groups, uint8_t *rows)
@@ -281,15 +269,6 @@ static void pack(const struct wcodec_cpu_assembly *a, unsigned plane, const uint
         wcodec_cpu_pack_scalar(a, plane, elements, first, groups, rows);
 }
 
-INLINE void use_vectors(struct wcodec_cpu_encode_dsp *dsp)
-{
-    dsp->extract = extract;
-    dsp->choose[WCODEC_P8] = choose_values;
-    dsp->choose[WCODEC_PAIRS] = choose_pairs;
-    dsp->rans[WCODEC_P8] = rans_p8;
-    dsp->rans[WCODEC_P12] = rans_bytes;
-    dsp->rans[WCODEC_PAIRS] = rans_pairs;
-    dsp->pack = pack;
-}
+#include "backends/cpu/encode_level.h"
 
 #endif

@@ -196,15 +196,16 @@ INLINE vec p12_step(const uint32_t *entries, vec symbols, vec x, uint8_t **words
     return _mm512_mask_add_epi32(y, short_by_one, y, sub32(set32(4096), f));
 }
 
+/* steps: symbols of a lane in a group, four or, of pairs, two. */
 INLINE void rans_p12(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols,
-                     unsigned groups, bool pairs, struct wcodec_cpu_encode_stream *stream)
+                     unsigned groups, unsigned steps, struct wcodec_cpu_encode_stream *stream)
 {
     const vec byte = set32(255);
     vec low = load(stream->x), high = load(stream->x + 16);
     uint8_t *words = stream->words;
     for (unsigned g = groups; g-- > 0;) {
         vec a, b;
-        if (pairs) {
+        if (steps == 2) {
             const uint8_t *at = symbols + (size_t)g * WCODEC_GROUP / 2;
             a = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)at));
             b = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(at + 32)));
@@ -213,28 +214,15 @@ INLINE void rans_p12(const struct wcodec_cpu_encode_table *table, const uint8_t 
             b = load(symbols + (size_t)g * WCODEC_GROUP + 64);
         }
 #pragma GCC unroll 4
-        for (int place = pairs ? 1 : 3; place >= 0; place--) {
-            high = p12_step(table->entries, bit_and(SHR32(b, 8 * (unsigned)place), byte), high,
-                            &words);
-            low =
-                p12_step(table->entries, bit_and(SHR32(a, 8 * (unsigned)place), byte), low, &words);
+        for (int step = (int)steps - 1; step >= 0; step--) {
+            const unsigned shift = 8 * (unsigned)step;
+            high = p12_step(table->entries, bit_and(SHR32(b, shift), byte), high, &words);
+            low = p12_step(table->entries, bit_and(SHR32(a, shift), byte), low, &words);
         }
     }
     store(stream->x, low);
     store(stream->x + 16, high);
     stream->words = words;
-}
-
-static void rans_bytes(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols,
-                       unsigned groups, struct wcodec_cpu_encode_stream *stream)
-{
-    rans_p12(table, symbols, groups, false, stream);
-}
-
-static void rans_pairs(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols,
-                       unsigned groups, struct wcodec_cpu_encode_stream *stream)
-{
-    rans_p12(table, symbols, groups, true, stream);
 }
 
 INLINE vec add_each(vec v, vec add, unsigned element_log2)
@@ -301,14 +289,10 @@ static void pack(const struct wcodec_cpu_assembly *a, unsigned plane, const uint
         pack_plane(a, 2, plane, elements, first, groups, rows);
 }
 
+#include "backends/cpu/encode_level.h"
+
 void wcodec_cpu_encode_dsp_init_avx512(struct wcodec_cpu_encode_dsp *dsp)
 {
     dsp->level = 3;
-    dsp->extract = extract;
-    dsp->choose[WCODEC_P8] = choose_values;
-    dsp->choose[WCODEC_PAIRS] = choose_pairs;
-    dsp->rans[WCODEC_P8] = rans_p8;
-    dsp->rans[WCODEC_P12] = rans_bytes;
-    dsp->rans[WCODEC_PAIRS] = rans_pairs;
-    dsp->pack = pack;
+    use_vectors(dsp);
 }
