@@ -270,8 +270,8 @@ static inline void wcodec_decode_options_init(wcodec_decode_options *options)
 
 /** Decode tensor i whole into dst, in the tensor's own byte order (little-endian) and packing.
  * Tensors in tiles, in blocks and lossy ones are decoded by the context's device, others by the
- * CPU. dst_size must be at least info.size; dst needs no alignment, and may be NULL for a tensor of 0
- * bytes. On failure the contents of dst are undefined, and zeroed where a device wrote them.
+ * CPU. dst_size must be at least info.size; dst needs no alignment, and may be NULL for a tensor of
+ * 0 bytes. On failure the contents of dst are undefined, and zeroed where a device wrote them.
  * `options` may be NULL.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO,
