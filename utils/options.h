@@ -37,6 +37,7 @@ struct strings {
 struct options {
     enum command command;
     struct strings files;
+    bool help, version; /* -h, -V: the command is then help or version */
 
     const char *output;     /* -o, unless that is "-" */
     const char *output_dir; /* -O */

@@ -5,6 +5,8 @@
 #ifndef WCODEC_CORE_BYTES_H
 #define WCODEC_CORE_BYTES_H
 
+#include "core/assert.h"
+
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -30,11 +32,13 @@ static inline bool wcodec_mul_u64(uint64_t a, uint64_t b, uint64_t *result)
 /* Least multiple of n (a power of two) not below a; a must be at most UINT64_MAX - n. */
 static inline uint64_t wcodec_align_u64(uint64_t a, uint64_t n)
 {
+    WCODEC_ASSERT(n != 0 && (n & (n - 1)) == 0 && a <= UINT64_MAX - n);
     return (a + n - 1) & ~(n - 1);
 }
 
 static inline uint64_t wcodec_div_up_u64(uint64_t a, uint64_t n)
 {
+    WCODEC_ASSERT(n != 0);
     return a / n + (a % n != 0);
 }
 
@@ -53,9 +57,10 @@ static inline uint64_t wcodec_load_u64(const uint8_t *p)
     return wcodec_load_u32(p) | (uint64_t)wcodec_load_u32(p + 4) << 32;
 }
 
-/* size bytes, 1 to 8. */
+/* size bytes, at most 8; 0 where nothing is left. */
 static inline uint64_t wcodec_load_uint(const uint8_t *p, unsigned size)
 {
+    WCODEC_ASSERT(size <= 8);
     uint64_t v = 0;
     for (unsigned i = 0; i < size; i++)
         v |= (uint64_t)p[i] << (8 * i);
@@ -64,6 +69,7 @@ static inline uint64_t wcodec_load_uint(const uint8_t *p, unsigned size)
 
 static inline void wcodec_store_uint(uint8_t *p, uint64_t v, unsigned size)
 {
+    WCODEC_ASSERT(size <= 8);
     for (unsigned i = 0; i < size; i++)
         p[i] = (uint8_t)(v >> (8 * i));
 }
@@ -116,6 +122,7 @@ struct wcodec_cursor {
 
 static inline size_t wcodec_cursor_left(const struct wcodec_cursor *c)
 {
+    WCODEC_ASSERT(c->at <= c->end);
     return (size_t)(c->end - c->at);
 }
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "core/context.h"
+#include "core/assert.h"
 #include "registry/registry.h"
 #include "core/bytes.h"
 #include "core/conf.h"
@@ -264,6 +265,7 @@ static struct wcodec_pool *get_pool(wcodec_context *context, unsigned threads)
 void wcodec_run(wcodec_context *context, void (*task)(void *argument, size_t i), void *argument,
                 size_t count)
 {
+    WCODEC_ASSERT(context != NULL && task != NULL);
     if (count > 1 && !is_forked(context)) {
         if (context->executor.run != NULL) {
             context->executor.run(context->executor.opaque, task, argument, count);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "core/log.h"
+#include "core/assert.h"
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -9,6 +10,7 @@
 
 void wcodec_log(wcodec_context *context, wcodec_log_level level, const char *format, ...)
 {
+    WCODEC_ASSERT(level >= WCODEC_LOG_ERROR && level <= WCODEC_LOG_DEBUG);
     if (!wcodec_log_wants(context, level))
         return;
     int saved = errno;
@@ -31,6 +33,7 @@ void wcodec_log_stderr(void *opaque, wcodec_log_level level, const char *text)
 {
     static const char *const names[] = {"", "error", "warning", "info", "debug"};
     (void)opaque;
+    WCODEC_ASSERT(level >= WCODEC_LOG_ERROR && level <= WCODEC_LOG_DEBUG);
     char line[1100];
     int length = snprintf(line, sizeof line, "wcodec: %s: %s\n", names[level], text);
     if (length <= 0)

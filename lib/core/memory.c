@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "core/memory.h"
+#include "core/assert.h"
 #include "core/bytes.h"
 #include <stdlib.h>
 
@@ -35,6 +36,7 @@ static bool fits(uint64_t size)
 
 void *wcodec_alloc(const wcodec_allocator *allocator, size_t size)
 {
+    WCODEC_ASSERT(allocator != NULL && allocator->allocate != NULL);
     if (!fits(size))
         return NULL;
     return allocator->allocate(allocator->opaque, size ? size : 1);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "core/options.h"
+#include "core/assert.h"
 #include "core/error.h"
 #include <string.h>
 
@@ -10,6 +11,7 @@ enum { SIZE_LEAST = 2 * sizeof(size_t), SIZE_LARGEST = 1 << 16 };
 
 void wcodec_options_set(void *options, size_t size, const void *defaults, size_t known)
 {
+    WCODEC_ASSERT(known >= SIZE_LEAST && known <= SIZE_LARGEST);
     if (options == NULL || size < SIZE_LEAST)
         return;
     memset(options, 0, size);
@@ -28,6 +30,7 @@ wcodec_status wcodec_options_take(const void *from, void *options, size_t known,
                                   wcodec_error *err)
 {
     size_t size;
+    WCODEC_ASSERT(known >= SIZE_LEAST && known <= SIZE_LARGEST);
     memcpy(options, &known, sizeof known);
     if (from == NULL)
         return WCODEC_OK;

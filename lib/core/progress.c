@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "core/progress.h"
+#include "core/assert.h"
 #include "core/error.h"
 #include <time.h>
 
@@ -35,6 +36,7 @@ static wcodec_status report(struct wcodec_reporter *reporter, wcodec_error *err)
 wcodec_status wcodec_reporter_add(struct wcodec_reporter *reporter, uint64_t bytes,
                                   wcodec_error *err)
 {
+    WCODEC_ASSERT(reporter->total == 0 || bytes <= reporter->total - reporter->done);
     reporter->done += bytes;
     if (reporter->progress.fn == NULL)
         return WCODEC_OK;

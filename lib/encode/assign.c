@@ -53,12 +53,3 @@ void wcodec_costs_sum(const struct wcodec_costs *costs, const uint8_t *symbols, 
         sum_lanes(costs, 16, symbols, count, sums);
     }
 }
-
-unsigned wcodec_costs_best(const struct wcodec_costs *costs, const uint32_t sums[16])
-{
-    unsigned best = 0;
-    for (unsigned t = 1; t < costs->tables; t++)
-        if (sums[t] < sums[best])
-            best = t;
-    return best;
-}

@@ -25,7 +25,4 @@ void wcodec_costs_init(struct wcodec_costs *costs, const struct wcodec_table *co
 void wcodec_costs_sum(const struct wcodec_costs *costs, const uint8_t *symbols, size_t count,
                       uint32_t sums[16]);
 
-/* The table of least cost; the lowest of equal ones. */
-unsigned wcodec_costs_best(const struct wcodec_costs *costs, const uint32_t sums[16]);
-
 #endif

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "io/safefile.h"
+#include "core/assert.h"
 #include "core/error.h"
 #include "core/memory.h"
 
@@ -126,6 +127,7 @@ int wcodec_safefile_write(void *opaque, const void *data, size_t size)
 {
     struct wcodec_safefile *file = opaque;
     const char *at = data;
+    WCODEC_ASSERT(file->fd >= 0 && file->temporary != NULL);
     while (size > 0) {
         /* Linux writes at most 0x7ffff000 bytes at once; 1 GiB stays below what any system takes.
          */

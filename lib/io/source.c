@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "io/source.h"
+#include "core/assert.h"
 #include "core/error.h"
 #include <errno.h>
 #include <fcntl.h>
@@ -44,12 +45,14 @@ wcodec_status wcodec_source_fd(int fd, struct wcodec_source *source, wcodec_erro
 
 void wcodec_source_memory(const void *data, uint64_t size, struct wcodec_source *source)
 {
+    WCODEC_ASSERT(data != NULL || size == 0);
     *source = (struct wcodec_source){.fd = -1, .data = data, .size = size};
 }
 
 wcodec_status wcodec_source_read(const struct wcodec_source *source, uint64_t offset, void *dst,
                                  size_t size, wcodec_error *err)
 {
+    WCODEC_ASSERT(dst != NULL || size == 0);
     if (offset > source->size || size > source->size - offset)
         return wcodec_fail(err, WCODEC_ERROR_IO,
                            "bytes %" PRIu64 " to %" PRIu64 " are past the end of the file (%" PRIu64

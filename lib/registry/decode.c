@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "registry/decode.h"
+#include "core/assert.h"
 #include "backends/cpu/cpu.h"
 #include "core/log.h"
 #include <inttypes.h>
@@ -23,6 +24,8 @@ struct request {
 uint64_t wcodec_lay_out_areas(const struct wcodec_tiles *tiles, uint64_t first, uint64_t count,
                               uint64_t at, struct wcodec_area_place places[WCODEC_AREAS])
 {
+    WCODEC_ASSERT(count != 0 && first < tiles->tiling->tiles &&
+                  count <= tiles->tiling->tiles - first);
     uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
     wcodec_tiles_extent(tiles, first, first + count, begin, stop);
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
@@ -37,6 +40,7 @@ uint64_t wcodec_lay_out_areas(const struct wcodec_tiles *tiles, uint64_t first, 
 static void init_request(const struct wcodec_job *job, const struct wcodec_view *view, void *out,
                          struct request *r)
 {
+    WCODEC_ASSERT(out != NULL && (job->blocks == NULL || job->lossy == NULL));
     *r = (struct request){.job = *job, .view = view, .out = out};
     r->payload_size = wcodec_lay_out_areas(job->tiles, job->first, job->count, 0, r->job.places);
     r->out_size = wcodec_job_bytes(job);
@@ -332,6 +336,7 @@ wcodec_status wcodec_session_decode(struct wcodec_session *s, const struct wcode
     struct request r;
     struct wcodec_job_result result = {0};
     wcodec_status status;
+    WCODEC_ASSERT(s->owner.device != NULL);
     init_request(job, view, out, &r);
     s->owner.limit = limit;
     if (s->on_cpu) {

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "registry/keep.h"
+#include "core/assert.h"
 
 struct wcodec_memory *wcodec_keep_take(struct wcodec_keep *k, enum wcodec_memory_kind kind,
                                        uint64_t *size)
@@ -26,11 +27,13 @@ struct wcodec_memory *wcodec_keep_take(struct wcodec_keep *k, enum wcodec_memory
 bool wcodec_keep_give(struct wcodec_keep *k, struct wcodec_memory *memory,
                       enum wcodec_memory_kind kind, uint64_t size)
 {
+    WCODEC_ASSERT(memory != NULL && size != 0);
     uint64_t kept = 0;
     pthread_mutex_lock(&k->lock);
     for (unsigned i = 0; i < k->count; i++)
         if (k->items[i].kind == kind)
             kept += k->items[i].size;
+    WCODEC_ASSERT(kept <= WCODEC_KEEP_BYTES && k->count <= WCODEC_KEEP_MAX);
     bool taken = k->count < WCODEC_KEEP_MAX && size <= WCODEC_KEEP_BYTES - kept;
     if (taken) {
         k->items[k->count].memory = memory;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "registry/registry.h"
+#include "core/assert.h"
 #include "registry/choice.h"
 #include "registry/host.h"
 #include "registry/known_answer.h"
@@ -59,6 +60,7 @@ static struct entry *find_entry(struct wcodec_backends *b, const char *name)
     for (unsigned i = 0; i < b->entry_count; i++)
         if (strcmp(b->entries[i].name, name) == 0)
             return &b->entries[i];
+    WCODEC_ASSERT(b->entry_count < ENTRIES_MAX);
     struct entry *entry = &b->entries[b->entry_count++];
     snprintf(entry->name, sizeof entry->name, "%s", name);
     return entry;
@@ -316,6 +318,7 @@ wcodec_status wcodec_backends_device(wcodec_context *context, struct wcodec_open
                                      wcodec_error *err)
 {
     struct wcodec_backends *b = context->backends;
+    WCODEC_ASSERT(b != NULL);
     pthread_mutex_lock(&b->lock);
     wcodec_status status = b->chosen != NULL ? WCODEC_OK : choose(b, err);
     if (status == WCODEC_OK) {
@@ -343,6 +346,7 @@ wcodec_status wcodec_backends_cpu(wcodec_context *context, struct wcodec_opened 
 
 void wcodec_backends_lose(wcodec_context *context, struct wcodec_opened *opened, const char *reason)
 {
+    WCODEC_ASSERT(opened->backend != &wcodec_backend_cpu);
     pthread_mutex_lock(&context->backends->lock);
     bool first = !atomic_load(&opened->lost);
     if (first)

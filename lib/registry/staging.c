@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "registry/staging.h"
+#include "core/assert.h"
 #include "core/log.h"
 #include "core/memory.h"
 #include <inttypes.h>
@@ -14,6 +15,7 @@ void wcodec_staging_release(struct wcodec_staging_owner *owner, struct wcodec_st
          !wcodec_keep_give(&o->keep, staging->memory, staging->kind, staging->size)))
         o->backend->memory_free(staging->memory);
     wcodec_free(&owner->context->allocator, staging->plain);
+    WCODEC_ASSERT(staging->data == NULL || atomic_load(&owner->held) >= staging->size);
     if (staging->data != NULL)
         atomic_fetch_sub(&owner->held, staging->size);
     *staging = (struct wcodec_staging){0};
@@ -51,6 +53,7 @@ wcodec_status wcodec_staging_reserve(struct wcodec_staging_owner *owner,
                                      struct wcodec_staging *staging, enum wcodec_memory_kind kind,
                                      uint64_t size, wcodec_error *err)
 {
+    WCODEC_ASSERT(owner->device != NULL && (staging->size == 0 || staging->kind == kind));
     const struct wcodec_opened *o = owner->device;
     const bool visible =
         kind == WCODEC_MEMORY_PINNED || (o->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY) != 0;

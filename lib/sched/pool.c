@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "sched/pool.h"
+#include "core/assert.h"
 #include "core/memory.h"
 #include <signal.h>
 #include <stdatomic.h>
@@ -192,6 +193,7 @@ static void start_workers(struct wcodec_pool *pool)
 
 struct wcodec_pool *wcodec_pool_create(const struct wcodec_pool_settings *settings)
 {
+    WCODEC_ASSERT(settings->allocator != NULL);
     uint64_t size =
         sizeof(struct wcodec_pool) + (uint64_t)settings->workers * sizeof(struct worker);
     struct wcodec_pool *pool =
@@ -229,6 +231,7 @@ unsigned wcodec_pool_workers(const struct wcodec_pool *pool)
 void wcodec_pool_run(struct wcodec_pool *pool, void (*task)(void *argument, size_t i),
                      void *argument, size_t count)
 {
+    WCODEC_ASSERT(task != NULL);
     /* Beyond half of size_t the counter could wrap; and one task, or no worker, needs no list. */
     if (count < 2 || count > SIZE_MAX / 2 || pool->worker_count == 0) {
         for (size_t i = 0; i < count; i++)
@@ -271,6 +274,7 @@ void wcodec_pool_destroy(struct wcodec_pool *pool)
     if (pool == NULL)
         return;
     pthread_mutex_lock(&pool->lock);
+    WCODEC_ASSERT(pool->first == NULL && pool->waiting == 0);
     pool->end = true;
     atomic_fetch_add_explicit(&pool->news, 1, memory_order_relaxed);
     pthread_cond_broadcast(&pool->work);

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "sched/topology.h"
+#include "core/assert.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include <errno.h>
@@ -361,12 +362,14 @@ unsigned wcodec_topology_nodes(const struct wcodec_topology *topology)
 
 unsigned wcodec_topology_node(const struct wcodec_topology *topology, unsigned i)
 {
+    WCODEC_ASSERT(i < topology->core_count);
     return topology->cores[i].node;
 }
 
 size_t wcodec_topology_cpus(const struct wcodec_topology *topology, unsigned i,
                             const unsigned **cpus)
 {
+    WCODEC_ASSERT(i < topology->core_count);
     *cpus = topology->cpus + topology->cores[i].first;
     return topology->cores[i].count;
 }
@@ -378,6 +381,7 @@ const char *wcodec_topology_source(const struct wcodec_topology *topology)
 
 bool wcodec_topology_bind(const struct wcodec_topology *topology, unsigned i)
 {
+    WCODEC_ASSERT(i < topology->core_count);
     const struct core *core = &topology->cores[i];
     unsigned limit = 1;
     for (unsigned k = 0; k < core->count; k++)

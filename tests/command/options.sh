@@ -8,10 +8,10 @@ source=$top_srcdir
 case $source in /*) ;; *) source=$here/$source ;; esac
 commands='compress decompress list info test verify cat bench devices help version'
 
-# The names of all options, but for those that are commands.
-sed -n '/^static const struct option long_options/,/^};/s/^ *{"\([a-z0-9-]*\)".*/\1/p' "$source/utils/options.c" >names
+# The names of all options, except those that are commands.
+sed -n '/^const struct option_row option_table/,/^};/s/^ *{"\([a-z0-9-]*\)".*/\1/p' "$source/utils/option_table.c" >names
 grep -v -x -e compress -e decompress -e list -e test names | sort >options
-if [ "$(wc -l <options)" -gt 30 ]; then pass; else fail 'no options found in utils/options.c'; fi
+if [ "$(wc -l <options)" -gt 30 ]; then pass; else fail 'no options found in utils/option_table.c'; fi
 
 value_of () {
     case $1 in

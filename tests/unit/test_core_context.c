@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "support.h"
+#include "support_memory.h"
 
 #include "core/context.h"
 #include "core/log.h"
@@ -11,43 +11,6 @@
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-struct counting {
-    atomic_size_t calls;
-    atomic_size_t live;
-    size_t fail_at;
-};
-
-static void *count_allocate(void *opaque, size_t size)
-{
-    struct counting *c = opaque;
-    if (atomic_fetch_add(&c->calls, 1) + 1 == c->fail_at)
-        return NULL;
-    atomic_fetch_add(&c->live, 1);
-    return malloc(size);
-}
-
-static void *count_reallocate(void *opaque, void *memory, size_t size)
-{
-    struct counting *c = opaque;
-    return atomic_fetch_add(&c->calls, 1) + 1 == c->fail_at ? NULL : realloc(memory, size);
-}
-
-static void count_release(void *opaque, void *memory)
-{
-    struct counting *c = opaque;
-    if (memory != NULL)
-        atomic_fetch_sub(&c->live, 1);
-    free(memory);
-}
-
-static wcodec_allocator counting_allocator(struct counting *c)
-{
-    return (wcodec_allocator){.allocate = count_allocate,
-                              .reallocate = count_reallocate,
-                              .release = count_release,
-                              .opaque = c};
-}
 
 static wcodec_status create(const wcodec_options *options, const char *reason)
 {
@@ -66,7 +29,9 @@ static wcodec_status create(const wcodec_options *options, const char *reason)
 static void test_options(void **state)
 {
     (void)state;
+    struct support_allocator counts;
     wcodec_options o;
+    support_allocator_init(&counts, SUPPORT_NEVER);
     wcodec_options_init(&o);
     assert_int_equal(o.struct_size, sizeof o);
     assert_int_equal(create(NULL, ""), WCODEC_OK);
@@ -77,7 +42,7 @@ static void test_options(void **state)
     o.log_level = (wcodec_log_level)5;
     assert_int_equal(create(&o, "options.log_level is 5"), WCODEC_ERROR_USAGE);
     wcodec_options_init(&o);
-    o.allocator.allocate = count_allocate;
+    o.allocator.allocate = counts.allocator.allocate;
     assert_int_equal(create(&o, "1 of its 3 functions"), WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_context_create(NULL, NULL, NULL), WCODEC_ERROR_USAGE);
     wcodec_context_destroy(NULL);
@@ -286,13 +251,15 @@ static void test_failing_allocations(void **state)
 {
     (void)state;
     unsigned failures = 0;
-    for (size_t n = 1;; n++) {
-        struct counting counts = {.fail_at = n};
+    for (long n = 0;; n++) {
+        struct support_allocator counts;
         wcodec_context *context;
         wcodec_options o;
         wcodec_error err = {0};
+        support_allocator_init(&counts, n);
+        counts.once = true;
         wcodec_options_init(&o);
-        o.allocator = counting_allocator(&counts);
+        o.allocator = counts.allocator;
         o.backend = n % 2 ? "cpu" : "auto";
         wcodec_status status = wcodec_context_create(&o, &context, &err);
         if (status == WCODEC_OK) {
@@ -303,10 +270,10 @@ static void test_failing_allocations(void **state)
             status = wcodec_context_devices(context, &infos, &count, &err);
             wcodec_context_destroy(context);
         }
-        assert_int_equal(atomic_load(&counts.live), 0);
+        assert_int_equal(counts.balance, 0);
         assert_true(status == WCODEC_OK || (status == WCODEC_ERROR_MEMORY && err.status == status));
         failures += status != WCODEC_OK;
-        if (atomic_load(&counts.calls) + 8 < n)
+        if (counts.calls + 8 < n)
             break;
     }
     print_message("%u failures\n", failures);

@@ -1,53 +1,18 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <cmocka.h>
-#include <stdlib.h>
-#include <string.h>
+#include "support_memory.h"
+
 #include "core/memory.h"
-
-struct counting {
-    size_t calls, live, fail_at;
-};
-
-static void *count_allocate(void *opaque, size_t size)
-{
-    struct counting *c = opaque;
-    if (++c->calls == c->fail_at)
-        return NULL;
-    c->live++;
-    return malloc(size);
-}
-
-static void *count_reallocate(void *opaque, void *memory, size_t size)
-{
-    struct counting *c = opaque;
-    assert_non_null(memory);
-    if (++c->calls == c->fail_at)
-        return NULL;
-    return realloc(memory, size);
-}
-
-static void count_release(void *opaque, void *memory)
-{
-    struct counting *c = opaque;
-    c->live--;
-    free(memory);
-}
+#include <string.h>
 
 static void test_allocators(void **state)
 {
     (void)state;
-    struct counting counts = {0};
-    const wcodec_allocator own = {.allocate = count_allocate,
-                                  .reallocate = count_reallocate,
-                                  .release = count_release,
-                                  .opaque = &counts};
-    const wcodec_allocator *both[] = {&wcodec_default_allocator, &own};
+    struct support_allocator counts;
+    const wcodec_allocator *own = &counts.allocator;
+    support_allocator_init(&counts, SUPPORT_NEVER);
+    const wcodec_allocator *both[] = {&wcodec_default_allocator, own};
     for (int i = 0; i < 2; i++) {
         const wcodec_allocator *a = both[i];
         void *p = wcodec_alloc(a, 0);
@@ -68,47 +33,42 @@ static void test_allocators(void **state)
         wcodec_free(a, text);
         wcodec_free(a, NULL);
     }
-    assert_int_equal(counts.live, 0);
+    assert_int_equal(counts.balance, 0);
     assert_true(counts.calls >= 5);
 }
 
 static void test_overflow(void **state)
 {
     (void)state;
-    struct counting counts = {0};
-    const wcodec_allocator own = {.allocate = count_allocate,
-                                  .reallocate = count_reallocate,
-                                  .release = count_release,
-                                  .opaque = &counts};
-    assert_null(wcodec_alloc_array(&own, UINT64_MAX, 16));
-    assert_null(wcodec_alloc_array(&own, (UINT64_MAX >> 4) + 2, 16)); /* wraps to 16 */
-    assert_null(wcodec_alloc_array(&own, (uint64_t)SIZE_MAX / 2 + 1, 1));
-    assert_null(wcodec_alloc(&own, SIZE_MAX));
-    assert_null(wcodec_alloc_zeroed(&own, SIZE_MAX));
-    char *p = wcodec_alloc(&own, 8);
-    assert_null(wcodec_realloc_array(&own, p, UINT64_MAX / 2, 8));
-    wcodec_free(&own, p);
+    struct support_allocator counts;
+    const wcodec_allocator *own = &counts.allocator;
+    support_allocator_init(&counts, SUPPORT_NEVER);
+    assert_null(wcodec_alloc_array(own, UINT64_MAX, 16));
+    assert_null(wcodec_alloc_array(own, (UINT64_MAX >> 4) + 2, 16)); /* wraps to 16 */
+    assert_null(wcodec_alloc_array(own, (uint64_t)SIZE_MAX / 2 + 1, 1));
+    assert_null(wcodec_alloc(own, SIZE_MAX));
+    assert_null(wcodec_alloc_zeroed(own, SIZE_MAX));
+    char *p = wcodec_alloc(own, 8);
+    assert_null(wcodec_realloc_array(own, p, UINT64_MAX / 2, 8));
+    wcodec_free(own, p);
     assert_int_equal(counts.calls, 1);
 }
 
 static void test_failure(void **state)
 {
     (void)state;
-    struct counting counts = {.fail_at = 1};
-    const wcodec_allocator own = {.allocate = count_allocate,
-                                  .reallocate = count_reallocate,
-                                  .release = count_release,
-                                  .opaque = &counts};
-    assert_null(wcodec_strdup(&own, "x"));
-    counts = (struct counting){.fail_at = 1};
-    assert_null(wcodec_alloc_zeroed(&own, 10));
-    counts = (struct counting){.fail_at = 2};
-    char *p = wcodec_alloc(&own, 8);
+    struct support_allocator counts;
+    const wcodec_allocator *own = &counts.allocator;
+    support_allocator_init(&counts, 0);
+    assert_null(wcodec_strdup(own, "x"));
+    assert_null(wcodec_alloc_zeroed(own, 10));
+    support_allocator_init(&counts, 1);
+    char *p = wcodec_alloc(own, 8);
     memcpy(p, "1234567", 8);
-    assert_null(wcodec_realloc_array(&own, p, 100, 100));
+    assert_null(wcodec_realloc_array(own, p, 100, 100));
     assert_string_equal(p, "1234567");
-    wcodec_free(&own, p);
-    assert_int_equal(counts.live, 0);
+    wcodec_free(own, p);
+    assert_int_equal(counts.balance, 0);
 }
 
 int main(void)

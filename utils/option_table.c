@@ -1,0 +1,383 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "utils/option_table.h"
+#include "utils/text.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+bool usage_error(const char *text, const char *detail)
+{
+    char *escaped = detail ? text_escape(detail) : NULL;
+    fprintf(stderr, "wcodec: %s%s%s%s\nTry 'wcodec help'.\n", text, detail ? " '" : "",
+            escaped ? escaped : "", detail ? "'" : "");
+    free(escaped);
+    return false;
+}
+
+bool strings_add(struct strings *list, const char *item)
+{
+    const char **items = realloc(list->items, (list->count + 2) * sizeof *items);
+    if (!items) {
+        fputs("wcodec: out of memory\n", stderr);
+        return false;
+    }
+    items[list->count++] = item;
+    items[list->count] = NULL;
+    list->items = items;
+    return true;
+}
+
+/* A decimal number without sign, space or anything after it. */
+static bool number_parse(const char *text, uint64_t max, uint64_t *number)
+{
+    if (*text < '0' || *text > '9')
+        return false;
+    char *end;
+    errno = 0;
+    unsigned long long v = strtoull(text, &end, 10);
+    if (errno || *end || v > max)
+        return false;
+    *number = v;
+    return true;
+}
+
+bool size_parse(const char *text, uint64_t *size)
+{
+    static const struct {
+        const char *name;
+        double factor;
+    } units[] = {
+        {"", 1},         {"B", 1},      {"K", 0x1p10},   {"KiB", 0x1p10},
+        {"k", 0x1p10},   {"M", 0x1p20}, {"MiB", 0x1p20}, {"G", 0x1p30},
+        {"GiB", 0x1p30}, {"T", 0x1p40}, {"TiB", 0x1p40}, {"kB", 1e3},
+        {"KB", 1e3},     {"MB", 1e6},   {"GB", 1e9},     {"TB", 1e12},
+    };
+    /* By hand: strtod() takes hexadecimal and infinity, and the decimal point of the locale. */
+    const char *p = text;
+    double value = 0, weight = 1;
+    bool digits = false;
+    for (; *p >= '0' && *p <= '9'; p++, digits = true)
+        value = value * 10 + (*p - '0');
+    if (*p == '.') {
+        for (p++; *p >= '0' && *p <= '9'; p++, digits = true) {
+            weight /= 10;
+            value += weight * (*p - '0');
+        }
+    }
+    if (!digits)
+        return false;
+    for (size_t i = 0; i < COUNT(units); i++) {
+        if (strcmp(p, units[i].name) == 0) {
+            value *= units[i].factor;
+            if (value >= 0x1p63)
+                return false;
+            *size = (uint64_t)value;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A decimal number, with or without a point and an exponent. */
+static bool decimal_parse(const char *text, double *number)
+{
+    char *end;
+    if (!*text || strspn(text, "0123456789.eE+-") != strlen(text))
+        return false;
+    *number = strtod(text, &end); /* the command keeps to the C locale */
+    return !*end;
+}
+
+/* The member that a row is about. */
+static void *member(const struct option_row *row, struct options *o)
+{
+    return (char *)o + row->offset;
+}
+
+static bool set_flag(const struct option_row *row, const char *text, struct options *o)
+{
+    (void)text;
+    *(bool *)member(row, o) = true;
+    return true;
+}
+
+static bool set_count(const struct option_row *row, const char *text, struct options *o)
+{
+    (void)text;
+    ++*(int *)member(row, o);
+    return true;
+}
+
+static bool set_keep(const struct option_row *row, const char *text, struct options *o)
+{
+    (void)row, (void)text;
+    o->remove = false;
+    return true;
+}
+
+static bool set_level(const struct option_row *row, const char *text, struct options *o)
+{
+    (void)text;
+    o->level = row->letter - '0';
+    return true;
+}
+
+bool option_is_level(const struct option_row *row)
+{
+    return row->set == set_level;
+}
+
+/* A letter or long option that stands for a command. */
+static bool set_command(const struct option_row *row, const char *text, struct options *o)
+{
+    const enum command command = command_find(row->name);
+    (void)text;
+    if (o->command != COMMAND_NONE && o->command != command)
+        return usage_error("-z, -d, -l and -t exclude each other", NULL);
+    o->command = command;
+    return true;
+}
+
+static bool set_text(const struct option_row *row, const char *text, struct options *o)
+{
+    *(const char **)member(row, o) = text;
+    return true;
+}
+
+static bool set_list(const struct option_row *row, const char *text, struct options *o)
+{
+    return strings_add(member(row, o), text);
+}
+
+static bool set_size(const struct option_row *row, const char *text, struct options *o)
+{
+    return size_parse(text, member(row, o));
+}
+
+static bool set_threads(const struct option_row *row, const char *text, struct options *o)
+{
+    uint64_t n;
+    (void)row;
+    if (!number_parse(text, 4096, &n))
+        return false;
+    o->threads = (unsigned)n;
+    return true;
+}
+
+static bool set_iterations(const struct option_row *row, const char *text, struct options *o)
+{
+    uint64_t n;
+    (void)row;
+    if (!number_parse(text, 1000000, &n) || n == 0)
+        return false;
+    o->iterations = (unsigned)n;
+    return true;
+}
+
+static bool set_tile(const struct option_row *row, const char *text, struct options *o)
+{
+    uint64_t n;
+    (void)row;
+    if (!size_parse(text, &n))
+        return false;
+    for (unsigned t = 12; t <= 16; t++) {
+        if (n == UINT64_C(1) << t) {
+            o->tile_log2 = t;
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool set_slice(const struct option_row *row, const char *text, struct options *o)
+{
+    (void)row;
+    char copy[64];
+    const char *colon = strchr(text, ':');
+    if (!colon || strlen(text) >= sizeof copy)
+        return false;
+    size_t first = (size_t)(colon - text);
+    memcpy(copy, text, first);
+    copy[first] = 0;
+    o->slice = true;
+    o->slice_first = 0;
+    o->slice_end = UINT64_MAX;
+    if (first && !number_parse(copy, INT64_MAX, &o->slice_first))
+        return false;
+    if (colon[1] && !number_parse(colon + 1, INT64_MAX, &o->slice_end))
+        return false;
+    return o->slice_first <= o->slice_end;
+}
+
+static bool set_lossy(const struct option_row *row, const char *text, struct options *o)
+{
+    static const struct {
+        const char *name;
+        wcodec_lossy_target target;
+        double least, most;
+    } targets[] = {{"snr:", WCODEC_LOSSY_SNR, 0, 200},
+                   {"error:", WCODEC_LOSSY_ERROR, 0x1p-126, 0x1p126},
+                   {"bits:", WCODEC_LOSSY_BITS, 0.01, 32}};
+    (void)row;
+    if (strcmp(text, "none") == 0) {
+        o->lossy = WCODEC_LOSSY_NONE;
+        return true;
+    }
+    for (size_t i = 0; i < COUNT(targets); i++) {
+        const size_t n = strlen(targets[i].name);
+        if (strncmp(text, targets[i].name, n) == 0) {
+            o->lossy = targets[i].target;
+            return decimal_parse(text + n, &o->lossy_value) && o->lossy_value >= targets[i].least &&
+                   o->lossy_value <= targets[i].most;
+        }
+    }
+    return false;
+}
+
+/* Values separated by |, which are those of an enumeration from 0 on. Says itself what is wrong,
+ * since it knows all of them. */
+static bool choose(const struct option_row *row, const char *values, const char *text,
+                   struct options *o)
+{
+    const size_t length = strlen(text);
+    char expected[128];
+    size_t used = (size_t)snprintf(expected, sizeof expected, "--%s is ", row->name);
+    int number = 0;
+    for (const char *value = values; value; number++) {
+        const char *end = strchr(value, '|');
+        const size_t size = end ? (size_t)(end - value) : strlen(value);
+        if (size == length && memcmp(value, text, size) == 0) {
+            memcpy(member(row, o), &number, sizeof number);
+            return true;
+        }
+        const char *after = !end ? ", not" : strchr(end + 1, '|') ? ", " : " or ";
+        used += (size_t)snprintf(expected + used, sizeof expected - used, "%.*s%s", (int)size,
+                                 value, after);
+        value = end ? end + 1 : NULL;
+    }
+    return usage_error(expected, text);
+}
+
+static bool set_choice(const struct option_row *row, const char *text, struct options *o)
+{
+    return choose(row, row->argument, text, o);
+}
+
+static bool set_color(const struct option_row *row, const char *text, struct options *o)
+{
+    return choose(row, "auto|always|never", text ? text : "always", o);
+}
+
+_Static_assert(sizeof(wcodec_tune) == sizeof(int) && sizeof(wcodec_predict) == sizeof(int) &&
+                   sizeof(enum color) == sizeof(int),
+               "choices are stored as int");
+
+#define TO(name) offsetof(struct options, name)
+#define BIT(c) (1u << COMMAND_##c)
+#define WRITES (BIT(COMPRESS) | BIT(DECOMPRESS) | BIT(CAT))
+#define FILES (BIT(COMPRESS) | BIT(DECOMPRESS))
+#define WALKS (FILES | BIT(TEST) | BIT(VERIFY))
+#define REPORTS \
+    (BIT(LIST) | BIT(INFO) | BIT(TEST) | BIT(VERIFY) | BIT(BENCH) | BIT(DEVICES) | BIT(VERSION))
+#define CODES (BIT(COMPRESS) | BIT(BENCH))
+#define ALL COMMAND_ALL
+#define LOSSY_IS \
+    "--lossy is none, snr:DB (0 to 200), error:E (the largest, 1.2e-38 to 8.5e37) or bits:B (an " \
+    "element, 0.01 to 32), not"
+#define NOT_A_SIZE "not a size (such as 512MiB or 2GiB):"
+
+/* Name, letter, argument, commands that take it and that list it, how it is set and where, what is
+ * said of a wrong argument, help. */
+const struct option_row option_table[] = {
+    {"compress", 'z', NULL, ALL, 0, set_command, 0, NULL, NULL},
+    {"decompress", 'd', NULL, ALL, 0, set_command, 0, NULL, NULL},
+    {"list", 'l', NULL, ALL, 0, set_command, 0, NULL, NULL},
+    {"test", 't', NULL, ALL, 0, set_command, 0, NULL, NULL},
+    {"threads", 'T', "N", ALL, 0, set_threads, 0,
+     "threads must be a number from 0 (all cores) to 4096, not", "worker threads (0: one a core)"},
+    {"backend", 0, "NAME", ALL, 0, set_text, TO(backend), NULL,
+     "auto, cpu, cuda, opencl, or one of these with :DEVICE"},
+    {"memory-limit", 0, "SIZE", ALL, 0, set_size, TO(memory_limit), NOT_A_SIZE,
+     "refuse what takes more memory (512MiB, 2GiB)"},
+    {"quiet", 'q', NULL, ALL, 0, set_count, TO(quiet), NULL,
+     "no notes and no progress; -qq: no warnings either"},
+    {"verbose", 'v', NULL, ALL, 0, set_count, TO(verbose), NULL, "say more; -vv: even more"},
+    {"no-progress", 0, NULL, ALL, 0, set_flag, TO(no_progress), NULL,
+     "no progress bar (there is one only on a terminal)"},
+    {"color", 0, "[=WHEN]", ALL, 0, set_color, TO(color), NULL, "auto, always or never"},
+    {"help", 'h', NULL, ALL, 0, set_flag, TO(help), NULL, "help, also after a command"},
+    {"version", 'V', NULL, ALL, 0, set_flag, TO(version), NULL, "the version"},
+    {"slice", 0, "A:B", BIT(CAT), BIT(CAT), set_slice, 0,
+     "a slice is FIRST:END, rows counted from 0 and END not included, not",
+     "rows A to B - 1 of the first dimension; either may be left out"},
+    {"xxh128", 0, "HEX", BIT(VERIFY), BIT(VERIFY), set_text, TO(xxh128), NULL,
+     "with the XXH3-128 of the original, in its place"},
+    {"quick", 0, NULL, BIT(TEST), BIT(TEST), set_flag, TO(quick), NULL, "structure and index only"},
+    {"iterations", 'n', "N", BIT(BENCH), BIT(BENCH), set_iterations, 0,
+     "iterations must be a number from 1 to 1000000, not",
+     "runs of each, of which the median counts (default 5)"},
+    {"sample", 0, "SIZE", BIT(BENCH), BIT(BENCH), set_size, TO(sample), NOT_A_SIZE,
+     "at most that much of each dtype"},
+    {.listed = BIT(TEST), .help = "      --backend=all     on every device, one after the other"},
+    {.listed = BIT(BENCH), .help = "      --backend=all     decode on every backend"},
+    {"output", 'o', "FILE", WRITES, WRITES, set_text, TO(output), NULL,
+     "the output, a directory for a directory; - is as -c"},
+    {"output-dir", 'O', "DIR", FILES, FILES, set_text, TO(output_dir), NULL, "put outputs there"},
+    {"stdout", 'c', NULL, WRITES, WRITES, set_flag, TO(to_stdout), NULL,
+     "write to standard output"},
+    {"recursive", 'r', NULL, WALKS, WALKS, set_flag, TO(recursive), NULL,
+     "go into directories below a directory"},
+    {"force", 'f', NULL, WRITES, WRITES, set_flag, TO(force), NULL,
+     "replace outputs; write to devices and terminals"},
+    {"keep", 'k', NULL, FILES, FILES, set_keep, 0, NULL, "keep the input (the default)"},
+    {"rm", 0, NULL, FILES, FILES, set_flag, TO(remove), NULL,
+     "remove the input after the output is on the disk"},
+    {"no-sync", 0, NULL, WRITES, WRITES, set_flag, TO(no_sync), NULL, "do not wait for the disk"},
+    {"fast", '1', NULL, CODES, 0, set_level, 0, NULL, NULL},
+    {"best", '9', NULL, CODES, 0, set_level, 0, NULL, NULL},
+    {.listed = BIT(COMPRESS),
+     .help = "  -1 ... -9             fast to small (default 3); --fast is -1, --best is -9"},
+    {.listed = BIT(BENCH),
+     .help = "  -1 ... -9, --fast, --best, --tune, --tile, --profile, --predict   as for compress"},
+    {"tune", 0, "size|latency", CODES, BIT(COMPRESS), set_choice, TO(tune), NULL,
+     "tiles for size, or small ones for a single tensor"},
+    {"tile", 0, "N", CODES, BIT(COMPRESS), set_tile, 0,
+     "a tile has 4096, 8192, 16384, 32768 or 65536 elements, not",
+     "elements of a tile: 4096 to 65536, a power of two"},
+    {"profile", 0, "auto|pairs|p12|p8", CODES, BIT(COMPRESS), set_choice, TO(profile), NULL,
+     "prefer one"},
+    {"predict", 0, "auto|none|left|top|average|planar|paeth|wht", CODES, BIT(COMPRESS), set_choice,
+     TO(predict), NULL, "from neighbours"},
+    {"lossy", 0, "none|snr:DB|error:E|bits:B", BIT(COMPRESS), BIT(COMPRESS), set_lossy, 0, LOSSY_IS,
+     "approximate bf16, f16 and f32 tensors"},
+    {"lossy-scale", 0, "tensor|row", BIT(COMPRESS), BIT(COMPRESS), set_choice, TO(lossy_scale),
+     NULL, "one step for a tensor, or one for each row"},
+    {"include", 0, "GLOB", BIT(COMPRESS), BIT(COMPRESS), set_list, TO(include), NULL,
+     "only tensors that match are coded as weights"},
+    {"exclude", 0, "GLOB", BIT(COMPRESS), BIT(COMPRESS), set_list, TO(exclude), NULL,
+     "tensors that match are coded by zstd; with --lossy, exactly"},
+    {"raw", 0, NULL, BIT(COMPRESS), BIT(COMPRESS), set_flag, TO(raw), NULL,
+     "take the input as opaque bytes"},
+    {"strict", 0, NULL, BIT(COMPRESS), BIT(COMPRESS), set_flag, TO(strict), NULL,
+     "an input that is no valid safetensors file is an error"},
+    {"no-verify", 0, NULL, BIT(COMPRESS), BIT(COMPRESS), set_flag, TO(no_verify), NULL,
+     "do not decode and compare what was coded"},
+    {"tensor", 0, "NAME", BIT(DECOMPRESS) | BIT(CAT), BIT(DECOMPRESS), set_list, TO(tensors), NULL,
+     "only this tensor (may be repeated), as .safetensors"},
+    {"only", 0, "GLOB", BIT(DECOMPRESS), BIT(DECOMPRESS), set_list, TO(only), NULL,
+     "only tensors that match (may be repeated)"},
+    {"keep-going", 0, NULL, BIT(DECOMPRESS), BIT(DECOMPRESS), set_flag, TO(keep_going), NULL,
+     "of a damaged file, write the tensors that are whole"},
+    {"no-checksum", 0, NULL, BIT(DECOMPRESS) | BIT(CAT), BIT(DECOMPRESS) | BIT(CAT), set_flag,
+     TO(no_checksum), NULL, "do not check tiles and chunks"},
+    {"json", 0, NULL, REPORTS, BIT(BENCH), set_flag, TO(json), NULL, "as JSON"},
+};
+
+_Static_assert(COUNT(option_table) <= OPTION_ROWS_MAX, "raise OPTION_ROWS_MAX");
+const size_t option_count = COUNT(option_table);
