@@ -13,6 +13,8 @@ build = os.environ.get("top_builddir", ".")
 
 # What backend.h declares and each backend defines for itself: once a folder.
 HANDLES = {"wcodec_" + name for name in ("backend_state", "batch", "device", "event", "memory", "queue")}
+# What each dialect of the kernels defines for itself.
+DIALECTS = {"wcodec_warp": {"backends/kernels/dialect_cuda.h", "backends/kernels/dialect_opencl.h", "backends/emulate/lanes.h"}}
 
 
 def walk(root, ends):
@@ -66,7 +68,7 @@ def is_twice(tag, places):
     if tag in HANDLES:
         folders = {os.path.dirname(place) for place in places}
         return len(folders) < len(places) or any(not folder.startswith("backends/") for folder in folders)
-    return len(places) > 1
+    return len(places) > 1 and set(places) != DIALECTS.get(tag)
 
 
 def main():
