@@ -9,7 +9,7 @@
 
 #include "backends/kernels/geometry.h"
 
-struct wcodec_stream {
+struct wcodec_ring_stream {
     uint32_t part;  /* 16 * lane */
     uint32_t ring;  /* shared address of the warp's ring */
     uint32_t at;    /* shared address of the next word */
@@ -37,7 +37,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_raw_begin(const struct wcodec_kind k)
 
 /* What is in a slot begins at offset s->load; the first slot's words are there twice. */
 WCODEC_DEVICE_FUNCTION void wcodec_stream_fill(const struct wcodec_kind k, struct wcodec_warp *warp,
-                                               struct wcodec_stream *s, uint32_t to, bool first)
+                                               struct wcodec_ring_stream *s, uint32_t to,
+                                               bool first)
 {
     WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < k.slot; i += 512) {
@@ -51,7 +52,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_fill(const struct wcodec_kind k, struc
 /* Rows of the block that begins with group g; after the last one, whatever is there. */
 WCODEC_DEVICE_FUNCTION void wcodec_stream_fill_raw(const struct wcodec_kind k,
                                                    struct wcodec_warp *warp,
-                                                   const struct wcodec_stream *s, uint32_t to,
+                                                   const struct wcodec_ring_stream *s, uint32_t to,
                                                    uint32_t g, uint32_t groups)
 {
     const uint32_t part = s->part;
@@ -88,7 +89,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_fill_raw(const struct wcodec_kind k,
 /* All lanes' copies of the tile before must be over, and its words read. words: address of the
  * first of `count`; with none, of anything that may be read. */
 WCODEC_DEVICE_FUNCTION void wcodec_stream_open(const struct wcodec_kind k, struct wcodec_warp *warp,
-                                               struct wcodec_stream *s, uint32_t ring,
+                                               struct wcodec_ring_stream *s, uint32_t ring,
                                                uint64_t words, uint32_t count, uint64_t raw,
                                                uint32_t groups)
 {
@@ -123,7 +124,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_wait(struct wcodec_warp *warp)
 
 WCODEC_DEVICE_FUNCTION void wcodec_stream_next_slot(const struct wcodec_kind k,
                                                     struct wcodec_warp *warp,
-                                                    struct wcodec_stream *s)
+                                                    struct wcodec_ring_stream *s)
 {
     const uint32_t left = s->next - k.slot;
     const bool last = s->next == s->ring + wcodec_ring_size(k);
@@ -136,7 +137,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_next_slot(const struct wcodec_kind k,
  * knows. */
 WCODEC_DEVICE_FUNCTION void wcodec_stream_enter_slot(const struct wcodec_kind k,
                                                      struct wcodec_warp *warp,
-                                                     struct wcodec_stream *s)
+                                                     struct wcodec_ring_stream *s)
 {
     if (!wcodec_all(warp, s->at < s->next))
         wcodec_stream_next_slot(k, warp, s);
@@ -146,7 +147,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_enter_slot(const struct wcodec_kind k,
  * the last time: the slot before its own is free. */
 WCODEC_DEVICE_FUNCTION void wcodec_stream_begin_block(const struct wcodec_kind k,
                                                       struct wcodec_warp *warp,
-                                                      struct wcodec_stream *s, uint32_t g,
+                                                      struct wcodec_ring_stream *s, uint32_t g,
                                                       uint32_t groups)
 {
     wcodec_stream_wait(warp); /* copies have arrived, and all have read what is overwritten now */
@@ -161,7 +162,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_begin_block(const struct wcodec_kind k
  * only. */
 WCODEC_DEVICE_FUNCTION void wcodec_stream_begin_words(const struct wcodec_kind k,
                                                       struct wcodec_warp *warp,
-                                                      struct wcodec_stream *s)
+                                                      struct wcodec_ring_stream *s)
 {
     if (wcodec_all(warp, s->at < s->next))
         return;
@@ -173,7 +174,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_begin_words(const struct wcodec_kind k
 /* Before a group that is decoded alone, or words without raw bits. */
 WCODEC_DEVICE_FUNCTION void wcodec_stream_begin_group(const struct wcodec_kind k,
                                                       struct wcodec_warp *warp,
-                                                      struct wcodec_stream *s)
+                                                      struct wcodec_ring_stream *s)
 {
     wcodec_stream_wait(warp);
     wcodec_stream_enter_slot(k, warp, s);
@@ -183,7 +184,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_begin_group(const struct wcodec_kind k
 /* After a block: the other slot of raw bits. `other` is the sum of where one slot's copies go (16
  * bytes a lane) and the other's words are (4 bytes a lane): the lane's part is 12 bytes of it. */
 WCODEC_DEVICE_FUNCTION void wcodec_stream_end_block(const struct wcodec_kind k,
-                                                    struct wcodec_stream *s)
+                                                    struct wcodec_ring_stream *s)
 {
     if (k.rows > 0)
         s->row = s->other - s->row - s->part / 4 * 3;
@@ -191,7 +192,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_stream_end_block(const struct wcodec_kind k,
 
 /* Bytes of words taken since wcodec_stream_open(), which was at `words`. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_stream_taken(const struct wcodec_kind k,
-                                                    const struct wcodec_stream *s, uint64_t words)
+                                                    const struct wcodec_ring_stream *s,
+                                                    uint64_t words)
 {
     return s->load - s->part - WCODEC_RING_SLOTS * k.slot + s->at - (s->next - k.slot) -
            ((uint32_t)words & 31);

@@ -14,7 +14,7 @@
 
 struct wcodec_fast {
     const struct wcodec_launch *launch;
-    struct wcodec_stream in;
+    struct wcodec_ring_stream in;
     uint32_t number; /* of its job */
     uint32_t x;      /* the state */
     uint32_t lanes_below;

@@ -35,21 +35,21 @@ static wcodec_status decode_bands(struct wcodec_load_slot *slot,
                                   uint8_t *bounce, wcodec_error *err)
 {
     const struct wcodec_staging_owner *owner = &slot->work->owner;
-    const struct wcodec_shape *s = &part->tensor->shape;
+    const struct wcodec_layout *s = &part->tensor->layout;
     const uint64_t begin = first * s->bands.size, end = stop * s->bands.size,
                    from = begin > part->begin ? begin : part->begin,
                    to = end < part->stop ? end : part->stop, held = atomic_load(&owner->held);
     uint64_t tile, tile_end;
     wcodec_bands_tiles(&s->bands, &s->tiling, first, stop, &tile, &tile_end);
     struct wcodec_job job =
-        wcodec_shape_job(s, part->tensor->tiles, part->tensor->side, tile, tile_end, from, to);
+        wcodec_layout_job(s, part->tensor->tiles, part->tensor->side, tile, tile_end, from, to);
     job.verify = slot->work->request->verify;
     if (owner->limit != UINT64_MAX)
         job.host_memory = owner->limit > held ? owner->limit - held : 1;
     wcodec_status status = wcodec_decode_on_cpu(owner->context, &job, view, bounce, err);
     if (status != WCODEC_OK)
         return status;
-    return deliver(slot, part, from, bounce + (wcodec_shape_in_units(s) ? 0 : from - begin),
+    return deliver(slot, part, from, bounce + (wcodec_layout_in_units(s) ? 0 : from - begin),
                    to - from, err);
 }
 
@@ -57,7 +57,7 @@ wcodec_status wcodec_load_part_on_cpu(struct wcodec_load_slot *slot,
                                       const struct wcodec_load_part *part, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &slot->work->request->context->allocator;
-    const struct wcodec_bands *b = &part->tensor->shape.bands;
+    const struct wcodec_bands *b = &part->tensor->layout.bands;
     struct wcodec_view view;
     uint64_t first, stop;
     wcodec_bands_find(b, part->begin, part->stop, &first, &stop);

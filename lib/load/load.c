@@ -3,9 +3,11 @@
 
 /* Workers that lead slots through a request, and the calls that start them. */
 #include "core/error.h"
+#include "core/log.h"
 #include "core/memory.h"
 #include "load/load.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <signal.h>
 #include <time.h>
 
@@ -279,6 +281,11 @@ static wcodec_status run(struct loading *l, const wcodec_progress *progress,
     }
     if (status != WCODEC_OK)
         return status;
+    wcodec_log(l->work.request->context, WCODEC_LOG_DEBUG,
+               "%s loaded %" PRIu64 " bytes from %" PRIuFAST64 " coded ones in %" PRIuFAST64
+               " batches, the CPU %" PRIuFAST64 " bytes of them",
+               l->work.request->device->name, bytes, atomic_load(&l->work.coded),
+               atomic_load(&l->work.batches), atomic_load(&l->work.by_cpu));
     if (report_to != NULL)
         *report_to = (wcodec_load_report){.bytes = bytes,
                                           .coded_bytes = atomic_load(&l->work.coded),

@@ -66,7 +66,7 @@ struct wcodec_load_tensor {
     const wcodec_allocator *allocator;
     const struct wcodec_load_range *range;
     struct wcodec_source source;
-    struct wcodec_shape shape;
+    struct wcodec_layout layout;
     struct wcodec_tiles *tiles; /* of a tensor that is staged whole: NULL until it was read */
     uint64_t whole; /* where in the staging memory its payload is; UINT64_MAX: only the areas of its
                        parts are */

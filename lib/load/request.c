@@ -174,7 +174,7 @@ static wcodec_status place(struct wcodec_load_request *r, const wcodec_load_item
 static bool is_aligned(const struct wcodec_load_request *r, const struct wcodec_load_range *range)
 {
     const struct wcodec_entry *e = range->entry;
-    struct wcodec_shape shape;
+    struct wcodec_layout layout;
     if (range->memory == NULL || e->newer || range->begin == range->end)
         return false;
     if (r->device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY)
@@ -184,8 +184,8 @@ static bool is_aligned(const struct wcodec_load_request *r, const struct wcodec_
                 (((uint64_t)1 << e->u.constant.element_log2) - 1)) == 0;
     if (!wcodec_entry_has_tiles(e))
         return true;
-    wcodec_shape_derive(e, &shape);
-    return (range->offset - range->begin) % ((uint64_t)1 << shape.element_log2) == 0;
+    wcodec_layout_derive(e, &layout);
+    return (range->offset - range->begin) % ((uint64_t)1 << layout.element_log2) == 0;
 }
 
 static int compare_ranges(const void *x, const void *y)

@@ -121,7 +121,8 @@ static size_t make_jobs(struct wcodec_load_slot *slot)
             continue;
         struct wcodec_job *job = &slot->jobs[n++];
         const struct wcodec_load_tensor *t = p->tensor;
-        *job = wcodec_shape_job(&t->shape, t->tiles, t->side, p->first, p->end, p->begin, p->stop);
+        *job =
+            wcodec_layout_job(&t->layout, t->tiles, t->side, p->first, p->end, p->begin, p->stop);
         job->verify = slot->work->request->verify;
         for (unsigned a = 0; a < WCODEC_AREAS; a++) {
             job->places[a] = p->areas[a];

@@ -53,9 +53,9 @@ static void parse_task(void *argument, size_t i)
     struct reading *r = argument;
     struct wcodec_load_tensor *t = r->whole[i];
     wcodec_error error = {0};
-    const struct wcodec_shape *s = &t->shape;
+    const struct wcodec_layout *s = &t->layout;
     t->side = r->slot->stage.data + t->whole;
-    wcodec_status status = wcodec_shape_check_side(s, t->side, &error);
+    wcodec_status status = wcodec_layout_check_side(s, t->side, &error);
     if (status == WCODEC_OK)
         status = wcodec_tiles_read(&s->tiling, t->side + s->tiles_begin,
                                    t->range->entry->payload_size - s->tiles_begin, t->allocator,
@@ -97,7 +97,7 @@ static void list_segments(struct reading *r)
         }
         for (unsigned a = 0; a < WCODEC_AREAS; a++)
             r->count += cut(r->segments != NULL ? r->segments + r->count : NULL, p,
-                            begin + p->tensor->shape.tiles_begin + p->areas[a].begin,
+                            begin + p->tensor->layout.tiles_begin + p->areas[a].begin,
                             p->areas[a].offset, p->areas[a].size);
     }
 }
@@ -115,7 +115,7 @@ static void place_areas(struct wcodec_load_piece *piece)
             p->areas[a] = (struct wcodec_area_place){
                 .begin = begin[a],
                 .size = stop[a] - begin[a],
-                .offset = p->tensor->whole + p->tensor->shape.tiles_begin + begin[a]};
+                .offset = p->tensor->whole + p->tensor->layout.tiles_begin + begin[a]};
     }
 }
 

@@ -24,14 +24,14 @@ void wcodec_load_tensor_release(struct wcodec_load_tensor *t)
 /* Begins with one reference. */
 static wcodec_status create_tensor(const struct wcodec_load_request *q,
                                    const struct wcodec_load_range *range,
-                                   const struct wcodec_shape *shape,
+                                   const struct wcodec_layout *layout,
                                    struct wcodec_load_tensor **tensor, wcodec_error *err)
 {
     static const uint8_t nothing[1];
     struct wcodec_load_tensor *t = wcodec_alloc_zeroed(&q->context->allocator, sizeof *t);
     if (t == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor");
-    t->shape = *shape;
+    t->layout = *layout;
     wcodec_status status = wcodec_shard_acquire(range->shard, &t->source, err);
     if (status != WCODEC_OK) {
         wcodec_free(&q->context->allocator, t);
@@ -43,7 +43,7 @@ static wcodec_status create_tensor(const struct wcodec_load_request *q,
     t->whole = UINT64_MAX;
     t->side = nothing;
     t->on_cpu = atomic_load(&q->device->lost) ||
-                !q->device->backend->device_supports(q->device->device, &t->shape.tiling);
+                !q->device->backend->device_supports(q->device->device, &t->layout.tiling);
     if (t->on_cpu)
         wcodec_log(q->context, WCODEC_LOG_INFO,
                    "%s cannot decode tensor '%s'; the CPU does instead", q->device->name,
@@ -56,7 +56,7 @@ static wcodec_status create_tensor(const struct wcodec_load_request *q,
 static wcodec_status read_front(struct wcodec_load_tensor *t, wcodec_error *err)
 {
     const struct wcodec_entry *e = t->range->entry;
-    const struct wcodec_shape *s = &t->shape;
+    const struct wcodec_layout *s = &t->layout;
     const uint64_t size = s->tiles_begin + s->tiling.prefix_size;
     t->front = wcodec_alloc_array(t->allocator, size, 1);
     if (t->front == NULL)
@@ -65,7 +65,7 @@ static wcodec_status read_front(struct wcodec_load_tensor *t, wcodec_error *err)
         wcodec_source_read(&t->source, e->payload_offset, t->front, (size_t)size, err);
     t->side = t->front;
     if (status == WCODEC_OK)
-        status = wcodec_shape_check_side(s, t->side, err);
+        status = wcodec_layout_check_side(s, t->side, err);
     if (status == WCODEC_OK)
         status = wcodec_tiles_read(&s->tiling, t->front + s->tiles_begin,
                                    e->payload_size - s->tiles_begin, t->allocator, &t->tiles, err);
@@ -83,17 +83,17 @@ static uint64_t at_most(uint64_t x, uint64_t most)
 }
 
 /* Of a tensor in tiles: bytes of tiles [first, end). */
-static uint64_t tiles_size(const struct wcodec_shape *s, uint64_t first, uint64_t end)
+static uint64_t tiles_size(const struct wcodec_layout *s, uint64_t first, uint64_t end)
 {
     return at_most(end * s->bands.size, s->tiling.size) - first * s->bands.size;
 }
 
 /* Does the device decode bands [first, stop) of a range to their destination, all of them? Else
  * they go through scratch memory. Tiles that are none of units are decoded whole. */
-static bool goes_to_place(const struct wcodec_load_range *r, const struct wcodec_shape *s,
+static bool goes_to_place(const struct wcodec_load_range *r, const struct wcodec_layout *s,
                           uint64_t first, uint64_t stop)
 {
-    if (!r->aligned || wcodec_shape_in_units(s))
+    if (!r->aligned || wcodec_layout_in_units(s))
         return r->aligned;
     return first * s->bands.size >= r->begin &&
            at_most(stop * s->bands.size, s->tiling.size) <= r->end;
@@ -104,8 +104,8 @@ static void add_part(struct wcodec_load_piece *piece, struct wcodec_load_tensor 
                      uint64_t stop)
 {
     const struct wcodec_load_range *r = t->range;
-    const struct wcodec_shape *s = &t->shape;
-    const bool in_units = wcodec_shape_in_units(s);
+    const struct wcodec_layout *s = &t->layout;
+    const bool in_units = wcodec_layout_in_units(s);
     struct wcodec_load_part *p = &piece->parts[piece->count++];
     *p = (struct wcodec_load_part){.kind = WCODEC_LOAD_TILES,
                                    .range = r,
@@ -133,11 +133,11 @@ static void add_parts(struct wcodec_load_piece *piece, struct wcodec_load_tensor
                       uint64_t stop)
 {
     const bool split = t->range->aligned;
-    if (split && stop - first > 1 && !goes_to_place(t->range, &t->shape, first, first + 1)) {
+    if (split && stop - first > 1 && !goes_to_place(t->range, &t->layout, first, first + 1)) {
         add_part(piece, t, first, first + 1);
         first++;
     }
-    if (split && stop - first > 1 && !goes_to_place(t->range, &t->shape, stop - 1, stop)) {
+    if (split && stop - first > 1 && !goes_to_place(t->range, &t->layout, stop - 1, stop)) {
         add_part(piece, t, first, stop - 1);
         first = stop - 1;
     }
@@ -145,7 +145,7 @@ static void add_parts(struct wcodec_load_piece *piece, struct wcodec_load_tensor
 }
 
 /* Most bytes of scratch memory that bands [first, stop) of a range need. */
-static uint64_t scratch_needed(const struct wcodec_load_range *r, const struct wcodec_shape *s,
+static uint64_t scratch_needed(const struct wcodec_load_range *r, const struct wcodec_layout *s,
                                uint64_t first, uint64_t stop)
 {
     if (goes_to_place(r, s, first, stop))
@@ -155,7 +155,7 @@ static uint64_t scratch_needed(const struct wcodec_load_range *r, const struct w
 
 /* Some bands of a large tensor, or those of which few are wanted: as many as a piece may have. */
 static wcodec_status take_run(struct wcodec_load_cursor *c, const struct wcodec_load_range *r,
-                              const struct wcodec_shape *shape, struct wcodec_load_piece *piece,
+                              const struct wcodec_layout *layout, struct wcodec_load_piece *piece,
                               wcodec_error *err)
 {
     const struct wcodec_load_request *q = c->request;
@@ -163,7 +163,7 @@ static wcodec_status take_run(struct wcodec_load_cursor *c, const struct wcodec_
                                       r->aligned ? UINT64_MAX : q->scratch_bytes};
     uint64_t first, last;
     if (c->open == NULL) {
-        wcodec_status status = create_tensor(q, r, shape, &c->open, err);
+        wcodec_status status = create_tensor(q, r, layout, &c->open, err);
         if (status == WCODEC_OK)
             status = read_front(c->open, err);
         if (status != WCODEC_OK) {
@@ -171,10 +171,10 @@ static wcodec_status take_run(struct wcodec_load_cursor *c, const struct wcodec_
             return status;
         }
     }
-    wcodec_bands_find(&shape->bands, at_least(c->at, r->begin), r->end, &first, &last);
-    const uint64_t stop = wcodec_cut_end(&shape->bands, c->open->tiles, &limits, first, last);
+    wcodec_bands_find(&layout->bands, at_least(c->at, r->begin), r->end, &first, &last);
+    const uint64_t stop = wcodec_cut_end(&layout->bands, c->open->tiles, &limits, first, last);
     add_parts(piece, c->open, first, stop);
-    c->at = stop * shape->bands.size;
+    c->at = stop * layout->bands.size;
     if (stop == last) {
         wcodec_load_cursor_end(c);
         c->at = 0;
@@ -186,9 +186,9 @@ static wcodec_status take_run(struct wcodec_load_cursor *c, const struct wcodec_
 /* Tensors in blocks and lossy ones: does the device reconstruct them? It makes whole elements. To
  * memory that the host sees, the CPU does that at once. */
 static bool device_reconstructs(const struct wcodec_load_request *q,
-                                const struct wcodec_load_range *r, const struct wcodec_shape *s)
+                                const struct wcodec_load_range *r, const struct wcodec_layout *s)
 {
-    const uint32_t capabilities = q->device->listing.capabilities, needed = wcodec_shape_needs(s);
+    const uint32_t capabilities = q->device->listing.capabilities, needed = wcodec_layout_needs(s);
     return (capabilities & needed) == needed && !(capabilities & WCODEC_DEVICE_HOST_MEMORY) &&
            ((r->begin | r->end) & (((uint64_t)1 << s->element_log2) - 1)) == 0 &&
            !atomic_load(&q->device->lost) &&
@@ -197,7 +197,7 @@ static bool device_reconstructs(const struct wcodec_load_request *q,
 
 /* What has tiles. *full: it does not fit in beside what is there. */
 static wcodec_status take_tiles(struct wcodec_load_cursor *c, const struct wcodec_load_range *r,
-                                const struct wcodec_shape *shape, struct wcodec_load_piece *piece,
+                                const struct wcodec_layout *layout, struct wcodec_load_piece *piece,
                                 bool *full, wcodec_error *err)
 {
     const struct wcodec_load_request *q = c->request;
@@ -205,18 +205,18 @@ static wcodec_status take_tiles(struct wcodec_load_cursor *c, const struct wcode
     const bool all = r->begin == 0 && r->end == e->size;
     struct wcodec_load_tensor *t;
     uint64_t first, stop;
-    wcodec_bands_find(&shape->bands, r->begin, r->end, &first, &stop);
-    const uint64_t scratch = scratch_needed(r, shape, first, stop);
+    wcodec_bands_find(&layout->bands, r->begin, r->end, &first, &stop);
+    const uint64_t scratch = scratch_needed(r, layout, first, stop);
     if (!wcodec_read_whole(e, all, q->slot_bytes / 2) || scratch > q->scratch_bytes) {
         *full = piece->count != 0;
-        return *full ? WCODEC_OK : take_run(c, r, shape, piece, err);
+        return *full ? WCODEC_OK : take_run(c, r, layout, piece, err);
     }
     *full = piece->count != 0 &&
             (piece->low + e->payload_size + 512 > q->slot_bytes - piece->high ||
              piece->scratch + scratch > q->scratch_bytes || piece->count + 3 > WCODEC_LOAD_PARTS);
     if (*full)
         return WCODEC_OK;
-    wcodec_status status = create_tensor(q, r, shape, &t, err);
+    wcodec_status status = create_tensor(q, r, layout, &t, err);
     if (status != WCODEC_OK)
         return status;
     t->whole = wcodec_align_u64(piece->low, 256);
@@ -261,12 +261,12 @@ static void take_bytes(struct wcodec_load_cursor *c, const struct wcodec_load_ra
 static wcodec_status take_range(struct wcodec_load_cursor *c, const struct wcodec_load_range *r,
                                 struct wcodec_load_piece *piece, bool *full, wcodec_error *err)
 {
-    struct wcodec_shape shape;
+    struct wcodec_layout layout;
     if (wcodec_entry_has_tiles(r->entry)) {
-        wcodec_shape_derive(r->entry, &shape);
-        if (c->open != NULL || !wcodec_shape_in_units(&shape) ||
-            device_reconstructs(c->request, r, &shape))
-            return take_tiles(c, r, &shape, piece, full, err);
+        wcodec_layout_derive(r->entry, &layout);
+        if (c->open != NULL || !wcodec_layout_in_units(&layout) ||
+            device_reconstructs(c->request, r, &layout))
+            return take_tiles(c, r, &layout, piece, full, err);
     }
     take_bytes(c, r, piece, full);
     return WCODEC_OK;

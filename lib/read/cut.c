@@ -8,7 +8,7 @@
 /* Elements of a band where a lossy tensor has no blocks. */
 enum { PLAIN_BAND = 4096 };
 
-static void derive_blocks(const struct wcodec_entry *e, struct wcodec_shape *s)
+static void derive_blocks(const struct wcodec_entry *e, struct wcodec_layout *s)
 {
     wcodec_entry_blocks(e, &s->blocks, &s->tiling);
     s->in_blocks = true;
@@ -18,7 +18,7 @@ static void derive_blocks(const struct wcodec_entry *e, struct wcodec_shape *s)
                                      wcodec_blocks_band_size(&s->blocks)};
 }
 
-static void derive_lossy(const struct wcodec_entry *e, struct wcodec_shape *s)
+static void derive_lossy(const struct wcodec_entry *e, struct wcodec_layout *s)
 {
     wcodec_entry_lossy(e, &s->lossy, &s->tiling);
     s->is_lossy = true;
@@ -31,9 +31,9 @@ static void derive_lossy(const struct wcodec_entry *e, struct wcodec_shape *s)
                                          wcodec_lossy_band_size(&s->lossy)};
 }
 
-void wcodec_shape_derive(const struct wcodec_entry *e, struct wcodec_shape *s)
+void wcodec_layout_derive(const struct wcodec_entry *e, struct wcodec_layout *s)
 {
-    *s = (struct wcodec_shape){0};
+    *s = (struct wcodec_layout){0};
     if (e->coding == WCODEC_CODING_BLOCKS) {
         derive_blocks(e, s);
     } else if (e->coding == WCODEC_CODING_LOSSY) {
@@ -46,13 +46,13 @@ void wcodec_shape_derive(const struct wcodec_entry *e, struct wcodec_shape *s)
     }
 }
 
-uint32_t wcodec_shape_needs(const struct wcodec_shape *s)
+uint32_t wcodec_layout_needs(const struct wcodec_layout *s)
 {
     return s->in_blocks ? WCODEC_DEVICE_BLOCKS : s->is_lossy ? WCODEC_DEVICE_LOSSY : 0;
 }
 
-wcodec_status wcodec_shape_check_side(const struct wcodec_shape *s, const uint8_t *side,
-                                      wcodec_error *err)
+wcodec_status wcodec_layout_check_side(const struct wcodec_layout *s, const uint8_t *side,
+                                       wcodec_error *err)
 {
     if (s->in_blocks)
         return wcodec_blocks_check_modes(&s->blocks, side, err);
@@ -76,9 +76,9 @@ void wcodec_bands_tiles(const struct wcodec_bands *b, const struct wcodec_tiling
         *end = tiling->tiles;
 }
 
-struct wcodec_job wcodec_shape_job(const struct wcodec_shape *s, const struct wcodec_tiles *tiles,
-                                   const uint8_t *side, uint64_t first, uint64_t stop,
-                                   uint64_t begin, uint64_t end)
+struct wcodec_job wcodec_layout_job(const struct wcodec_layout *s, const struct wcodec_tiles *tiles,
+                                    const uint8_t *side, uint64_t first, uint64_t stop,
+                                    uint64_t begin, uint64_t end)
 {
     return (struct wcodec_job){.tiles = tiles,
                                .blocks = s->in_blocks ? &s->blocks : NULL,

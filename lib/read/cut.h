@@ -18,7 +18,7 @@ struct wcodec_bands {
 };
 
 /* What follows from an entry in tiles, in blocks or lossy before anything of it is read. */
-struct wcodec_shape {
+struct wcodec_layout {
     struct wcodec_tiling tiling;
     bool in_blocks, is_lossy;
     struct wcodec_blocks blocks;
@@ -28,20 +28,20 @@ struct wcodec_shape {
     struct wcodec_bands bands; /* in tiles: a tile each */
 };
 
-void wcodec_shape_derive(const struct wcodec_entry *entry, struct wcodec_shape *shape);
+void wcodec_layout_derive(const struct wcodec_entry *entry, struct wcodec_layout *layout);
 
 /* Are tiles only a step on the way to elements? */
-static inline bool wcodec_shape_in_units(const struct wcodec_shape *shape)
+static inline bool wcodec_layout_in_units(const struct wcodec_layout *layout)
 {
-    return shape->in_blocks || shape->is_lossy;
+    return layout->in_blocks || layout->is_lossy;
 }
 
 /* What a device must be capable of: bits of enum wcodec_device_capability. */
-uint32_t wcodec_shape_needs(const struct wcodec_shape *shape);
+uint32_t wcodec_layout_needs(const struct wcodec_layout *layout);
 
 /* Check the modes and scales that the payload begins with. WCODEC_ERROR_CORRUPT. */
-wcodec_status wcodec_shape_check_side(const struct wcodec_shape *shape, const uint8_t *side,
-                                      wcodec_error *err);
+wcodec_status wcodec_layout_check_side(const struct wcodec_layout *layout, const uint8_t *side,
+                                       wcodec_error *err);
 
 /* Bands that have bytes [begin, end). */
 void wcodec_bands_find(const struct wcodec_bands *bands, uint64_t begin, uint64_t end,
@@ -52,9 +52,9 @@ void wcodec_bands_tiles(const struct wcodec_bands *bands, const struct wcodec_ti
                         uint64_t first, uint64_t stop, uint64_t *tile, uint64_t *end);
 
 /* Bytes [begin, end) from tiles [first, stop); of a tensor in tiles, what those have. */
-struct wcodec_job wcodec_shape_job(const struct wcodec_shape *shape,
-                                   const struct wcodec_tiles *tiles, const uint8_t *side,
-                                   uint64_t first, uint64_t stop, uint64_t begin, uint64_t end);
+struct wcodec_job wcodec_layout_job(const struct wcodec_layout *layout,
+                                    const struct wcodec_tiles *tiles, const uint8_t *side,
+                                    uint64_t first, uint64_t stop, uint64_t begin, uint64_t end);
 
 /* Is a payload best read whole, where `whole` says whether all of it is wanted, and `most` bytes
  * may be in memory? One read is cheaper than six. */

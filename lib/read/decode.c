@@ -139,7 +139,7 @@ uint64_t wcodec_decoder_unit(const struct wcodec_decoder *d)
 {
     const struct wcodec_entry *e = d->input.entry;
     if (wcodec_entry_has_tiles(e))
-        return d->shape.bands.size;
+        return d->layout.bands.size;
     return e->coding == WCODEC_CODING_CHUNKS ? e->u.chunk : 1;
 }
 

@@ -34,7 +34,7 @@ struct wcodec_decoder {
     const uint8_t
         *payload; /* all of it: the source's own memory, or `loaded`; NULL: it is read as needed */
     uint8_t *loaded;
-    struct wcodec_shape shape; /* of what is in tiles */
+    struct wcodec_layout layout; /* of what is in tiles */
     struct wcodec_tiles *tiles;
     const uint8_t *side; /* modes of blocks and scales: in the payload, or `loaded_side` */
     uint8_t *loaded_side;
@@ -78,7 +78,7 @@ wcodec_status wcodec_decoder_reserve(struct wcodec_decoder *decoder, uint64_t si
 wcodec_status wcodec_decoder_read(const struct wcodec_decoder *decoder, uint64_t offset,
                                   uint8_t *dst, uint64_t size, wcodec_error *err);
 
-/* Tensors in tiles, in blocks, and lossy ones. `shape` is set. */
+/* Tensors in tiles, in blocks, and lossy ones. `layout` is set. */
 wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *decoder, wcodec_error *err);
 wcodec_status wcodec_decoder_range_tiles(struct wcodec_decoder *decoder, uint64_t begin,
                                          uint64_t end, uint8_t *dst,

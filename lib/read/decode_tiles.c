@@ -26,8 +26,8 @@ static uint64_t tiles_memory(const struct wcodec_tiling *t)
 static wcodec_status check_padding(const struct wcodec_decoder *d, wcodec_error *err)
 {
     const struct wcodec_tiles *s = d->tiles;
-    const struct wcodec_tiling *t = &d->shape.tiling;
-    const uint8_t *payload = d->payload + d->shape.tiles_begin;
+    const struct wcodec_tiling *t = &d->layout.tiling;
+    const uint8_t *payload = d->payload + d->layout.tiles_begin;
     uint64_t at = t->prefix_size;
     for (unsigned a = 0; a < WCODEC_AREAS; at = s->area_end[a++])
         for (; at < s->area_begin[a]; at++)
@@ -53,7 +53,7 @@ static wcodec_status check_padding(const struct wcodec_decoder *d, wcodec_error 
 static wcodec_status open_side(struct wcodec_decoder *d, wcodec_error *err)
 {
     static const uint8_t nothing[1];
-    const uint64_t size = d->shape.tiles_begin;
+    const uint64_t size = d->layout.tiles_begin;
     wcodec_status status = WCODEC_OK;
     d->side = size == 0 ? nothing : d->payload;
     if (d->side == NULL) {
@@ -63,19 +63,19 @@ static wcodec_status open_side(struct wcodec_decoder *d, wcodec_error *err)
                 wcodec_decoder_read(d, d->input.entry->payload_offset, d->loaded_side, size, err);
         d->side = d->loaded_side;
     }
-    return status == WCODEC_OK ? wcodec_shape_check_side(&d->shape, d->side, err) : status;
+    return status == WCODEC_OK ? wcodec_layout_check_side(&d->layout, d->side, err) : status;
 }
 
 static wcodec_status read_prefix(struct wcodec_decoder *d, uint64_t payload_size, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &d->input.context->allocator;
-    const struct wcodec_tiling *t = &d->shape.tiling;
+    const struct wcodec_tiling *t = &d->layout.tiling;
     uint8_t *prefix;
     wcodec_status status = wcodec_decoder_take(d, t->prefix_size, &prefix, err);
     if (status != WCODEC_OK)
         return status;
     status =
-        wcodec_source_read(d->input.source, d->input.entry->payload_offset + d->shape.tiles_begin,
+        wcodec_source_read(d->input.source, d->input.entry->payload_offset + d->layout.tiles_begin,
                            prefix, (size_t)t->prefix_size, err);
     if (status == WCODEC_OK)
         status = wcodec_tiles_read(t, prefix, payload_size, allocator, &d->tiles, err);
@@ -86,12 +86,12 @@ static wcodec_status read_prefix(struct wcodec_decoder *d, uint64_t payload_size
 
 wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *d, wcodec_error *err)
 {
-    const struct wcodec_tiling *t = &d->shape.tiling;
-    wcodec_shape_derive(d->input.entry, &d->shape);
+    const struct wcodec_tiling *t = &d->layout.tiling;
+    wcodec_layout_derive(d->input.entry, &d->layout);
     wcodec_status status = open_side(d, err);
     if (status != WCODEC_OK)
         return status;
-    const uint64_t payload_size = d->input.entry->payload_size - d->shape.tiles_begin;
+    const uint64_t payload_size = d->input.entry->payload_size - d->layout.tiles_begin;
     const uint64_t most = d->input.context->limits.max_memory, memory = tiles_memory(t);
     if (memory > most || d->held > most - memory)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
@@ -101,7 +101,7 @@ wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *d, wcodec_error *
     d->held += memory;
     if (d->payload == NULL)
         return read_prefix(d, payload_size, err);
-    status = wcodec_tiles_read(t, d->payload + d->shape.tiles_begin, payload_size,
+    status = wcodec_tiles_read(t, d->payload + d->layout.tiles_begin, payload_size,
                                &d->input.context->allocator, &d->tiles, err);
     return status == WCODEC_OK && d->input.hash != NULL ? check_padding(d, err) : status;
 }
@@ -129,7 +129,7 @@ static struct wcodec_cut limits_of(const struct wcodec_decoder *d, const struct 
         limits.decoded = left / 2 < 2 * DEVICE_BATCH ? left / 2 : 2 * DEVICE_BATCH;
     } else if (d->payload == NULL) {
         limits.coded = wcodec_decoder_budget(d);
-        if (wcodec_shape_in_units(&d->shape) && has_limit(d))
+        if (wcodec_layout_in_units(&d->layout) && has_limit(d))
             limits.coded /= 2;
     }
     return limits;
@@ -154,10 +154,10 @@ static wcodec_status load_tiles(struct wcodec_decoder *d, const struct range *r,
                                 uint64_t end, struct wcodec_view *view, wcodec_error *err)
 {
     struct wcodec_area_place places[WCODEC_AREAS];
-    const uint64_t begin = d->input.entry->payload_offset + d->shape.tiles_begin;
+    const uint64_t begin = d->input.entry->payload_offset + d->layout.tiles_begin;
     uint8_t *buffer;
     if (d->payload != NULL) {
-        wcodec_view_whole(d->payload + d->shape.tiles_begin, view);
+        wcodec_view_whole(d->payload + d->layout.tiles_begin, view);
         return WCODEC_OK;
     }
     const uint64_t size = wcodec_lay_out_areas(d->tiles, first, end - first, 0, places);
@@ -178,9 +178,9 @@ static void prefetch(const struct wcodec_decoder *d, uint64_t first, uint64_t en
     wcodec_tiles_extent(d->tiles, first, end, begin, stop);
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
         if (stop[a] > begin[a])
-            wcodec_source_prefetch(d->input.source,
-                                   d->input.entry->payload_offset + d->shape.tiles_begin + begin[a],
-                                   stop[a] - begin[a]);
+            wcodec_source_prefetch(
+                d->input.source, d->input.entry->payload_offset + d->layout.tiles_begin + begin[a],
+                stop[a] - begin[a]);
 }
 
 /* Tiles [first, end), of blocks and lossy tensors for bytes [from, to). */
@@ -188,7 +188,7 @@ static wcodec_status decode(struct wcodec_decoder *d, const struct range *r,
                             const struct wcodec_view *view, uint64_t first, uint64_t end,
                             uint64_t from, uint64_t to, uint8_t *out, wcodec_error *err)
 {
-    struct wcodec_job job = wcodec_shape_job(&d->shape, d->tiles, d->side, first, end, from, to);
+    struct wcodec_job job = wcodec_layout_job(&d->layout, d->tiles, d->side, first, end, from, to);
     const uint64_t left = wcodec_decoder_left(d),
                    free = left > d->buffer_size ? left - d->buffer_size : 1;
     job.verify = d->input.verify;
@@ -202,11 +202,11 @@ static wcodec_status decode(struct wcodec_decoder *d, const struct range *r,
 static wcodec_status decode_part(struct wcodec_decoder *d, const struct wcodec_view *view,
                                  uint64_t tile, const struct range *r, wcodec_error *err)
 {
-    const struct wcodec_tiling *t = &d->shape.tiling;
+    const struct wcodec_tiling *t = &d->layout.tiling;
     wcodec_status status = decode(d, r, view, tile, tile + 1, 0, 0, d->bounce[0], err);
     if (status != WCODEC_OK)
         return status;
-    const uint64_t tile_begin = tile * d->shape.bands.size;
+    const uint64_t tile_begin = tile * d->layout.bands.size;
     const uint64_t tile_end =
         tile_begin + ((uint64_t)wcodec_tile_elements(t, tile) << t->element_log2);
     const uint64_t from = tile_begin > r->begin ? tile_begin : r->begin;
@@ -221,8 +221,8 @@ static wcodec_status decode_whole(struct wcodec_decoder *d, const struct wcodec_
                                   uint64_t first, uint64_t end, const struct range *r,
                                   wcodec_error *err)
 {
-    const struct wcodec_tiling *t = &d->shape.tiling;
-    const uint64_t size = d->shape.bands.size;
+    const struct wcodec_tiling *t = &d->layout.tiling;
+    const uint64_t size = d->layout.bands.size;
     while (first < end) {
         uint64_t whole = r->end == t->size ? end : r->end / size;
         if (whole > end)
@@ -245,9 +245,9 @@ static wcodec_status decode_whole(struct wcodec_decoder *d, const struct wcodec_
 static wcodec_status reserve_bounce(struct wcodec_decoder *d, const struct range *r,
                                     wcodec_error *err)
 {
-    const uint64_t size = d->shape.bands.size;
+    const uint64_t size = d->layout.bands.size;
     if (d->bounce[0] != NULL ||
-        (r->begin % size == 0 && (r->end % size == 0 || r->end == d->shape.tiling.size)))
+        (r->begin % size == 0 && (r->end % size == 0 || r->end == d->layout.tiling.size)))
         return WCODEC_OK;
     return wcodec_decoder_take(d, size, &d->bounce[0], err);
 }
@@ -262,17 +262,17 @@ struct cutting {
 /* The CPU takes tiles that have only some of a band, so that it needs memory for a tile only. */
 static void begin_cutting(const struct wcodec_decoder *d, const struct range *r, struct cutting *c)
 {
-    const struct wcodec_shape *s = &d->shape;
+    const struct wcodec_layout *s = &d->layout;
     *c = (struct cutting){.bands = s->bands};
     wcodec_bands_find(&s->bands, r->begin, r->end, &c->first, &c->stop);
-    if (r->by_device || !wcodec_shape_in_units(s))
+    if (r->by_device || !wcodec_layout_in_units(s))
         return;
     wcodec_bands_tiles(&s->bands, &s->tiling, c->first, c->stop, &c->first, &c->stop);
     c->bands = (struct wcodec_bands){.unit_log2 = s->tiling.tile_log2, .units = 1};
 }
 
 /* All bytes before this one are there when the run, up to tile `end`, is decoded. */
-static uint64_t reached(const struct wcodec_shape *s, const struct range *r,
+static uint64_t reached(const struct wcodec_layout *s, const struct range *r,
                         const struct cutting *c, uint64_t end)
 {
     const uint64_t unit = end << (s->tiling.tile_log2 - s->bands.unit_log2);
@@ -289,7 +289,7 @@ static void prefetch_next(const struct wcodec_decoder *d, const struct cutting *
     if (c->next == c->stop || d->payload != NULL)
         return;
     const uint64_t after = wcodec_cut_end(&c->bands, d->tiles, &c->limits, c->next, c->stop);
-    wcodec_bands_tiles(&c->bands, &d->shape.tiling, c->next, after, &tile, &end);
+    wcodec_bands_tiles(&c->bands, &d->layout.tiling, c->next, after, &tile, &end);
     prefetch(d, tile, end);
 }
 
@@ -299,14 +299,14 @@ static wcodec_status decode_run(struct wcodec_decoder *d, const struct range *r,
 {
     struct wcodec_view view;
     uint64_t tile, end;
-    wcodec_bands_tiles(&c->bands, &d->shape.tiling, c->first, c->next, &tile, &end);
+    wcodec_bands_tiles(&c->bands, &d->layout.tiling, c->first, c->next, &tile, &end);
     wcodec_status status = load_tiles(d, r, tile, end, &view, err);
     if (status != WCODEC_OK)
         return status;
     prefetch_next(d, c);
     const uint64_t from = c->bands.size != 0 ? *done : r->begin;
-    *done = reached(&d->shape, r, c, end);
-    if (!wcodec_shape_in_units(&d->shape))
+    *done = reached(&d->layout, r, c, end);
+    if (!wcodec_layout_in_units(&d->layout))
         return decode_whole(d, &view, tile, end, r, err);
     return decode(d, r, &view, tile, end, from, c->bands.size != 0 ? *done : r->end,
                   r->dst + (from - r->begin), err);
@@ -316,12 +316,12 @@ wcodec_status wcodec_decoder_range_tiles(struct wcodec_decoder *d, uint64_t begi
                                          uint8_t *dst, struct wcodec_reporter *reporter,
                                          wcodec_error *err)
 {
-    const bool in_units = wcodec_shape_in_units(&d->shape);
-    const uint64_t inside = ((uint64_t)1 << d->shape.element_log2) - 1;
+    const bool in_units = wcodec_layout_in_units(&d->layout);
+    const uint64_t inside = ((uint64_t)1 << d->layout.element_log2) - 1;
     struct range r = {begin, end, dst, false};
     struct cutting c;
     wcodec_status status =
-        wcodec_session_choose(&d->session, &d->shape.tiling, wcodec_shape_needs(&d->shape), err);
+        wcodec_session_choose(&d->session, &d->layout.tiling, wcodec_layout_needs(&d->layout), err);
     if (status != WCODEC_OK)
         return status;
     /* A device makes whole elements. */

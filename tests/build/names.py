@@ -13,6 +13,11 @@ build = os.environ.get("top_builddir", ".")
 
 # What backend.h declares and each backend defines for itself: once a folder.
 HANDLES = {"wcodec_" + name for name in ("backend_state", "batch", "device", "event", "memory", "queue")}
+# What one of several headers defines in each program: a warp by the dialect, and a lossy tile in place of what is not compiled.
+ALTERNATIVES = {
+    "wcodec_warp": {"backends/kernels/dialect_cuda.h", "backends/kernels/dialect_opencl.h", "backends/emulate/lanes.h"},
+    "wcodec_lossy_tile": {"backends/kernels/lossy_unit.h", "backends/kernels/tile_lossy.h"},
+}
 
 
 def walk(root, ends):
@@ -66,7 +71,7 @@ def is_twice(tag, places):
     if tag in HANDLES:
         folders = {os.path.dirname(place) for place in places}
         return len(folders) < len(places) or any(not folder.startswith("backends/") for folder in folders)
-    return len(places) > 1
+    return len(places) > 1 and set(places) != ALTERNATIVES.get(tag)
 
 
 def main():
