@@ -89,7 +89,7 @@ wcodec_status wcodec_chunked_code(wcodec_context *context,
                         .cancel = settings->cancel,
                         .keep = coded != NULL,
                         .limit = limit};
-    struct wcodec_coded result = {.coding = 2, .allocator = allocator};
+    struct wcodec_coded result = {.coding = WCODEC_CODING_CHUNKS, .allocator = allocator};
     k.chunk = settings->level >= 7 ? WCODEC_CHUNK_MAX : CHUNK_SMALL;
     k.chunk = size < k.chunk ? size : k.chunk;
     k.count = wcodec_div_up_u64(size, k.chunk);

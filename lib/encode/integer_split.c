@@ -8,7 +8,6 @@
 #include "coding/histogram.h"
 
 enum {
-    VALUES = 1 << 16,
     WINDOW = 8,
     COUNTED = 1 << 22,
     BANDS = 16,
@@ -31,16 +30,23 @@ static bool window_holds(unsigned low, int least, int largest)
     return least + offset >= 0 && (largest + offset) >> low < 1 << WINDOW;
 }
 
+/* How often each value was seen. */
+struct counted {
+    int least, largest; /* of all values, those that were not counted too */
+    uint64_t elements;
+    uint32_t *counts; /* from `least` on */
+};
+
 /* Bits (times WCODEC_BIT). constant: nothing of what is above the window is coded; outliers count
  * twice, since they take decoders' time. */
-static uint64_t cost_of(const uint32_t *counts, uint64_t elements, unsigned low, bool holds,
-                        bool constant)
+static uint64_t cost_of(const struct counted *c, unsigned low, bool holds, bool constant)
 {
+    const uint64_t elements = c->elements;
     uint64_t middle[256] = {0}, top[256] = {0};
-    for (unsigned v = 0; v < VALUES; v++) {
-        const unsigned e = (v + offset_of(low)) & 0xffff;
-        middle[e >> low & 0xff] += counts[v];
-        top[e >> low >> WINDOW] += counts[v];
+    for (int v = c->least; v <= c->largest; v++) {
+        const unsigned e = ((unsigned)v + offset_of(low)) & 0xffff;
+        middle[e >> low & 0xff] += c->counts[v - c->least];
+        top[e >> low >> WINDOW] += c->counts[v - c->least];
     }
     /* A second stream takes its states in every tile, but where it is constant there. */
     const uint64_t states =
@@ -76,15 +82,13 @@ static void make_split(unsigned low, int least, int largest, double bits,
 }
 
 /* The number of raw bits of least cost. */
-static unsigned best_split(const uint32_t *counts, uint64_t elements, int least, int largest,
-                           bool constant, uint64_t *best)
+static unsigned best_split(const struct counted *c, bool constant, uint64_t *best)
 {
     unsigned chosen = 0;
     *best = UINT64_MAX;
     for (unsigned low = 0; low <= 16 - WINDOW; low++) {
-        const uint64_t cost =
-            cost_of(counts, elements, low, low == 16 - WINDOW || window_holds(low, least, largest),
-                    constant);
+        const uint64_t cost = cost_of(
+            c, low, low == 16 - WINDOW || window_holds(low, c->least, c->largest), constant);
         if (cost < *best) {
             *best = cost;
             chosen = low;
@@ -97,24 +101,25 @@ static wcodec_status split_values(const wcodec_allocator *allocator, const uint8
                                   uint64_t count, int least, int largest, bool plain,
                                   struct wcodec_split *split, wcodec_error *err)
 {
-    uint32_t *counts = wcodec_alloc_zeroed(allocator, VALUES * sizeof *counts);
+    struct counted c = {.least = least, .largest = largest};
     const uint64_t stride = count / COUNTED + 1;
-    uint64_t elements = 0, best, constant_best;
-    if (!counts)
+    uint64_t best, constant_best;
+    c.counts = wcodec_alloc_zeroed(allocator, (size_t)(largest - least + 1) * sizeof *c.counts);
+    if (!c.counts)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to count integers of 16 bits");
     /* Not always at the same place of a stride: columns of a matrix may differ by their parity. */
-    for (uint64_t i = 0; i + stride <= count; i += stride, elements++)
-        counts[wcodec_load_u16(values + 2 * (i + wcodec_scatter(elements, stride)))]++;
-    unsigned chosen = best_split(counts, elements, least, largest, false, &best);
-    const unsigned constant =
-        plain ? best_split(counts, elements, least, largest, true, &constant_best) : 0;
+    for (uint64_t i = 0; i + stride <= count; i += stride, c.elements++)
+        c.counts[(int16_t)wcodec_load_u16(values + 2 * (i + wcodec_scatter(c.elements, stride))) -
+                 least]++;
+    unsigned chosen = best_split(&c, false, &best);
+    const unsigned constant = plain ? best_split(&c, true, &constant_best) : 0;
     const bool above = plain && constant_best <= best + best / WORTH_SECOND;
     if (above) {
         best = constant_best;
         chosen = constant;
     }
-    wcodec_free(allocator, counts);
-    make_split(chosen, least, largest, (double)best / (double)elements * (double)count, split);
+    wcodec_free(allocator, c.counts);
+    make_split(chosen, least, largest, (double)best / (double)c.elements * (double)count, split);
     split->constant_above = above;
     return WCODEC_OK;
 }

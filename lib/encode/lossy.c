@@ -32,11 +32,13 @@ struct search {
     const struct wcodec_encode_settings *settings;
     struct wcodec_lossy_source source;
     struct wcodec_lossy_sample sample;
+    double rounding; /* mean squared error of numbers that are rounded to the dtype */
     struct wcodec_lossy_model model;
     struct wcodec_lossy_result result;
     bool has_result;
     struct wcodec_coded coded; /* of the last try, where it was coded */
     bool is_coded;
+    bool is_measured;
     long least; /* no finer step: coefficients have 16 bits */
     const char *reason;
 };
@@ -128,7 +130,7 @@ static wcodec_status code_result(struct search *s, wcodec_error *err)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor's scales");
     memcpy(bytes, s->result.side, (size_t)side);
     status = wcodec_coded_prepend(&s->coded, bytes, side, err);
-    s->coded.coding = 5;
+    s->coded.coding = WCODEC_CODING_LOSSY;
     return status;
 }
 
@@ -164,8 +166,33 @@ static struct goal goal_of(const struct wcodec_encode_settings *settings)
                                                 : (struct goal){-0.008, -0.002, 0};
 }
 
+/* Squared error of rounding to the dtype: 1/12 of what its last bit is worth, squared; on the
+ * sample. */
+static double rounding_error(const struct wcodec_lossy_source *source,
+                             const struct wcodec_lossy_sample *sample)
+{
+    const int mantissa = source->dtype == WCODEC_DTYPE_BF16 ? 7 : 10,
+              exponent_min = source->dtype == WCODEC_DTYPE_BF16 ? -126 : -14;
+    uint32_t counts[256] = {0}; /* by the exponent of f32 */
+    double sum = 0;
+    if (source->dtype == WCODEC_DTYPE_F32)
+        return 0;
+    for (size_t i = 0; i < sample->count; i++)
+        for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
+            uint32_t bits;
+            memcpy(&bits, &sample->blocks[i].coefficients[WCODEC_TRANSFORM_NONE][k], sizeof bits);
+            counts[bits >> 23 & 0xff]++;
+        }
+    for (int e = 0; e < 256; e++) {
+        const int exponent = e - 127 > exponent_min ? e - 127 : exponent_min;
+        sum += counts[e] * ldexp(1.0 / 12, 2 * (exponent - mantissa));
+    }
+    return sum / ((double)sample->count * WCODEC_TRANSFORM_BLOCK);
+}
+
 /* Of the sample. Distortion is that of weighted rows: the mean over all rows is the same. */
-static double estimate(struct search *s, bool anew, long k)
+static double estimate(struct search *s, const struct wcodec_lossy_sample *sample, bool anew,
+                       long k)
 {
     struct wcodec_lossy_estimate e;
     const double step = step_of(k);
@@ -173,8 +200,8 @@ static double estimate(struct search *s, bool anew, long k)
     const double tiles =
         768.0 / (double)(1u << tile_policy(s->source.elements, s->model.set != WCODEC_SET_PLAIN)) +
         (s->model.set == WCODEC_SET_PLAIN ? 0 : 4.0 / 128);
-    wcodec_lossy_settle(&s->sample, anew, scale_of_step(k), &s->model, &e);
-    return measure(s, e.distortion * step * step, e.bits + tiles);
+    wcodec_lossy_settle(sample, anew, scale_of_step(k), &s->model, &e);
+    return measure(s, e.distortion * step * step + s->rounding, e.bits + tiles);
 }
 
 /* No more than some octaves at once: an error may be nothing, or no number. */
@@ -185,11 +212,12 @@ static double bounded(double octaves)
 
 /* Where the sample reaches the aim, from k on: the measure grows by about one an octave, or less
  * where few coefficients are left. */
-static long search_sample(struct search *s, const struct goal *goal, long k)
+static long search_sample(struct search *s, const struct wcodec_lossy_sample *sample,
+                          const struct goal *goal, long k)
 {
     long below = s->least - 1, above = nearest_step(EXPONENT_MAX);
     for (unsigned i = 0; i < SAMPLE_TRIES; i++) {
-        const double rest = goal->aim - estimate(s, i == 0, k);
+        const double rest = goal->aim - estimate(s, sample, i == 0, k);
         if (fabs(rest) < 0.005)
             break;
         if (rest > 0)
@@ -218,18 +246,28 @@ static long begin_search(struct search *s, const struct goal *goal)
     long k = nearest_step(octaves);
     k = k < s->least ? s->least : k;
     s->model.set = WCODEC_SET_PLAIN;
-    if (s->source.blocks) {
-        wcodec_lossy_choose_set(&s->sample, s->settings->level, scale_of_step(k), &s->model);
+    struct wcodec_lossy_sample part = wcodec_lossy_sample_part(&s->sample);
+    if (s->source.blocks &&
+        wcodec_lossy_blocks_may_pay(&part, s->settings->level, scale_of_step(k), &s->model)) {
+        wcodec_lossy_choose_set(&part, s->settings->level, scale_of_step(k), &s->model);
         if (s->model.set != WCODEC_SET_PLAIN) {
-            k = search_sample(s, goal, k);
-            wcodec_lossy_choose_set(&s->sample, s->settings->level, scale_of_step(k), &s->model);
+            k = search_sample(s, &part, goal, k);
+            wcodec_lossy_choose_set(&part, s->settings->level, scale_of_step(k), &s->model);
+            wcodec_lossy_sample_transform(&s->sample);
         }
     }
-    return search_sample(s, goal, k);
+    return search_sample(s, &s->sample, goal, k);
 }
 
-/* Quantise, and code where bits are asked for; *value: the measure. It depends on the step alone:
- * that no block was transformed at this one says nothing of others. */
+/* Numbers of f16 that are large may be rounded to infinity: then no step is taken before its errors
+ * are known. Transforms can make a number some times as large. */
+static bool may_overflow(const struct wcodec_lossy_source *s)
+{
+    return s->dtype == WCODEC_DTYPE_F16 && s->largest > 65504.0 / 16;
+}
+
+/* Quantise, and code where bits are asked for, else measure; *value: the goal's measure. It depends
+ * on the step alone: that no block was transformed at this one says nothing of others. */
 static wcodec_status try_step(struct search *s, long k, double *value, wcodec_error *err)
 {
     struct wcodec_lossy_model model = s->model;
@@ -245,13 +283,16 @@ static wcodec_status try_step(struct search *s, long k, double *value, wcodec_er
     }
     status = wcodec_lossy_quantise(s->context, s->settings, &s->source, &model, step_of(k),
                                    &s->result, err);
-    if (!status && !isfinite(s->result.lossy.largest_error)) {
+    s->is_measured = s->settings->lossy != WCODEC_LOSSY_BITS || may_overflow(&s->source);
+    if (status == WCODEC_OK && s->is_measured)
+        status = wcodec_lossy_measure(s->context, s->settings, &s->source, &s->result, err);
+    if (status == WCODEC_OK && s->is_measured && !isfinite(s->result.lossy.largest_error)) {
         s->reason = "its largest numbers would be rounded to infinity";
         return WCODEC_OK;
     }
-    if (!status && s->settings->lossy == WCODEC_LOSSY_BITS)
+    if (status == WCODEC_OK && s->settings->lossy == WCODEC_LOSSY_BITS)
         status = code_result(s, err);
-    if (!status)
+    if (status == WCODEC_OK)
         *value = measure(
             s, s->result.lossy.mean_squared_error,
             s->is_coded ? 8 * (double)s->coded.payload_size / (double)s->source.elements : 0);
@@ -352,23 +393,34 @@ static long begin_bound(struct search *s)
     static const uint16_t down[] = {0, 256, 512, 768, 1024, 1280, 1536, 2048};
     const double most =
         fmin(2 * s->settings->lossy_value, 4 * s->source.largest); /* beyond, all is zero */
+    struct wcodec_lossy_sample part = wcodec_lossy_sample_part(&s->sample);
     struct wcodec_lossy_estimate e;
     long k = nearest_step(log2(most)), best;
     while (step_of(k) > most)
         k--;
     best = k;
     s->model.set = WCODEC_SET_PLAIN;
-    wcodec_lossy_settle(&s->sample, true, scale_of_step(k), &s->model, &e);
+    wcodec_lossy_settle(&part, true, scale_of_step(k), &s->model, &e);
+    if (!s->source.blocks)
+        return best;
     double least = e.bits - e.bits / BLOCKS_SHARE;
-    struct wcodec_lossy_model blocks = s->model;
-    if (s->source.blocks) {
-        blocks.set = WCODEC_SET_DCT;
-        wcodec_lossy_choose_order(&s->sample, scale_of_step(k - OCTAVE), &blocks);
-    }
-    for (unsigned i = 0; s->source.blocks && i < sizeof down / sizeof *down; i++) {
-        struct wcodec_lossy_model trial = blocks;
+    struct wcodec_lossy_model blocks = s->model, trial = s->model;
+    /* What blocks take that need not keep to the bound; a finer step takes half a bit more an
+     * octave at least. */
+    trial.bound = 0;
+    trial.set = WCODEC_SET_PLAIN | WCODEC_SET_DCT | WCODEC_SET_ADST;
+    wcodec_lossy_settle(&part, true, scale_of_step(k), &trial, &e);
+    const double unbounded = e.bits;
+    if (unbounded >= least)
+        return best;
+    blocks.set = WCODEC_SET_DCT;
+    wcodec_lossy_choose_order(&part, scale_of_step(k - OCTAVE), &blocks);
+    for (unsigned i = 0; i < sizeof down / sizeof *down; i++) {
+        if (unbounded + (double)down[i] / (2 * OCTAVE) >= least)
+            break;
+        trial = blocks;
         trial.set = WCODEC_SET_PLAIN | WCODEC_SET_DCT | WCODEC_SET_ADST;
-        wcodec_lossy_settle(&s->sample, true, scale_of_step(k - down[i]), &trial, &e);
+        wcodec_lossy_settle(&part, true, scale_of_step(k - down[i]), &trial, &e);
         if (e.bits < least) {
             least = e.bits;
             best = k - down[i];
@@ -414,6 +466,8 @@ static wcodec_status find_step(struct search *s, wcodec_error *err)
     s->least = (long)ceil(log2(s->source.peak / WCODEC_LOSSY_MAX) * OCTAVE);
     s->model.dtype = s->source.dtype;
     s->model.lambda = WCODEC_LOSSY_LAMBDA;
+    if (s->settings->lossy == WCODEC_LOSSY_SNR)
+        s->rounding = rounding_error(&s->source, &s->sample);
     if (s->settings->lossy != WCODEC_LOSSY_ERROR)
         return search_tensor(s, &goal, begin_search(s, &goal), err);
     s->model.bound = (float)s->settings->lossy_value;
@@ -423,15 +477,15 @@ static wcodec_status find_step(struct search *s, wcodec_error *err)
 }
 
 /* The last try becomes the tensor's coding. */
-static wcodec_status finish(struct search *s, uint64_t limit, wcodec_error *err)
+static wcodec_status finish(struct search *s, wcodec_error *err)
 {
-    wcodec_status status = s->is_coded ? WCODEC_OK : code_result(s, err);
-    if (status)
+    wcodec_status status = WCODEC_OK;
+    if (!s->is_coded)
+        status = code_result(s, err);
+    if (status == WCODEC_OK && !s->is_measured)
+        status = wcodec_lossy_measure(s->context, s->settings, &s->source, &s->result, err);
+    if (status != WCODEC_OK)
         return status;
-    if (s->coded.payload_size >= limit) {
-        s->reason = "it is no larger without loss";
-        return WCODEC_OK;
-    }
     s->coded.lossy = wcodec_alloc(s->source.allocator, sizeof *s->coded.lossy);
     if (!s->coded.lossy)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY,
@@ -445,8 +499,8 @@ static wcodec_status finish(struct search *s, uint64_t limit, wcodec_error *err)
 
 wcodec_status wcodec_lossy_code(wcodec_context *context,
                                 const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
-                                const uint8_t *data, uint64_t size, uint64_t limit,
-                                struct wcodec_coded *coded, const char **reason, wcodec_error *err)
+                                const uint8_t *data, uint64_t size, struct wcodec_coded *coded,
+                                const char **reason, wcodec_error *err)
 {
     /* With its table of costs it is too large for a stack. */
     struct search *s = wcodec_alloc_zeroed(&context->allocator, sizeof *s);
@@ -468,7 +522,7 @@ wcodec_status wcodec_lossy_code(wcodec_context *context,
     else
         status = find_step(s, err);
     if (!status && !s->reason)
-        status = finish(s, limit, err);
+        status = finish(s, err);
     if (!status && !s->reason) {
         *coded = s->coded;
         s->is_coded = false;

@@ -11,12 +11,12 @@
 bool wcodec_lossy_applies(const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
                           uint64_t size);
 
-/* Code a tensor as settings->lossy asks, in less than `limit` bytes. *reason is NULL, and `coded`
- * is set, where that was possible; else a word on why the tensor stays as it is, which lives for
- * ever. WCODEC_ERROR_MEMORY, _CANCELLED. */
+/* Code a tensor as settings->lossy asks. *reason is NULL, and `coded` is set, where that was
+ * possible; else a word on why the tensor stays as it is, which lives for ever.
+ * WCODEC_ERROR_MEMORY, _CANCELLED. */
 wcodec_status wcodec_lossy_code(wcodec_context *context,
                                 const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
-                                const uint8_t *data, uint64_t size, uint64_t limit,
-                                struct wcodec_coded *coded, const char **reason, wcodec_error *err);
+                                const uint8_t *data, uint64_t size, struct wcodec_coded *coded,
+                                const char **reason, wcodec_error *err);
 
 #endif

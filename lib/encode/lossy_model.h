@@ -38,7 +38,8 @@ struct wcodec_lossy_block {
 struct wcodec_lossy_quantised {
     int16_t coefficients[WCODEC_TRANSFORM_BLOCK]; /* row by row */
     unsigned mode;
-    float bits, distortion; /* in squared steps */
+    float bits;       /* by the model's costs; not counted where its set has one mode alone */
+    float distortion; /* in squared steps */
 };
 
 /* Transform `values` (row by row, `stride` apart; times 1 / weight of its row, where there are
@@ -46,10 +47,9 @@ struct wcodec_lossy_quantised {
 void wcodec_lossy_block_make(unsigned set, const float *values, unsigned stride,
                              const float *row_factors, struct wcodec_lossy_block *block);
 
-/* The best mode's coefficients for a scale (the step is 64 times it). Where a set has but one mode,
- * there is nothing to choose: bits are counted if `count`. */
+/* The best mode's coefficients for a scale (the step is 64 times it). */
 void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model,
-                                 const struct wcodec_lossy_block *block, float scale, bool count,
+                                 const struct wcodec_lossy_block *block, float scale,
                                  struct wcodec_lossy_quantised *best);
 
 /* Of a sample, an element each. */
@@ -62,18 +62,30 @@ struct wcodec_lossy_estimate {
 struct wcodec_lossy_sample {
     const wcodec_allocator *allocator;
     size_t count;
-    unsigned set; /* modes there are */
+    size_t part;        /* so many first blocks are evenly spread too */
+    bool transforms;    /* can there be blocks? */
+    size_t transformed; /* so many first blocks have their coefficients in all modes */
     struct wcodec_lossy_block *blocks;
 };
 
-/* Blocks evenly spread over the tensor, in all modes that it can have. WCODEC_ERROR_MEMORY. */
+/* Blocks evenly spread over the tensor, not yet transformed. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_lossy_sample_take(const struct wcodec_lossy_source *source,
                                        struct wcodec_lossy_sample *sample, wcodec_error *err);
 void wcodec_lossy_sample_free(struct wcodec_lossy_sample *sample);
 
+/* The first blocks of a sample as a sample of its own, which is valid as long as the other is; both
+ * are transformed. */
+struct wcodec_lossy_sample wcodec_lossy_sample_part(struct wcodec_lossy_sample *sample);
+void wcodec_lossy_sample_transform(struct wcodec_lossy_sample *sample);
+
 /* Settle the costs of model->set at a scale, anew or from those of a scale that is near. */
 void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, float scale,
                          struct wcodec_lossy_model *model, struct wcodec_lossy_estimate *estimate);
+
+/* A first look, in the order that serves all alike: could blocks be worth their while at a scale?
+ * At high levels they always could. */
+bool wcodec_lossy_blocks_may_pay(const struct wcodec_lossy_sample *sample, int level, float scale,
+                                 const struct wcodec_lossy_model *model);
 
 /* The set, and the order, whose bits and error together are least at a scale: model->set,
  * model->order. */

@@ -26,13 +26,20 @@ void wcodec_lossy_result_free(struct wcodec_lossy_result *result);
 /* Can these steps be written down? The step is that of a row of weight 1. */
 bool wcodec_lossy_step_valid(const struct wcodec_lossy_source *source, double step);
 
-/* Quantise, reconstruct with the library's decoder, and measure: all of `result` is set anew. Where
- * no block takes a transform, the model becomes plain. WCODEC_ERROR_MEMORY, _CANCELLED. */
+/* Quantise: all of `result` is set anew but for the approximation and its errors. Where no block
+ * takes a transform, the model becomes plain. WCODEC_ERROR_MEMORY, _CANCELLED. */
 wcodec_status wcodec_lossy_quantise(wcodec_context *context,
                                     const struct wcodec_encode_settings *settings,
                                     const struct wcodec_lossy_source *source,
                                     struct wcodec_lossy_model *model, double step,
                                     struct wcodec_lossy_result *result, wcodec_error *err);
+
+/* Reconstruct with the library's decoder, and set what errors there are. WCODEC_ERROR_MEMORY,
+ * _CANCELLED. */
+wcodec_status wcodec_lossy_measure(wcodec_context *context,
+                                   const struct wcodec_encode_settings *settings,
+                                   const struct wcodec_lossy_source *source,
+                                   struct wcodec_lossy_result *result, wcodec_error *err);
 
 /* Coefficients as bytes, in place, if all fit: returns the log2 of their bytes. */
 unsigned wcodec_lossy_result_narrow(struct wcodec_lossy_result *result);

@@ -6,6 +6,7 @@
 #ifndef WCODEC_ENCODE_LOSSY_RATE_H
 #define WCODEC_ENCODE_LOSSY_RATE_H
 
+#include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -38,19 +39,44 @@ static inline unsigned wcodec_lossy_bucket(unsigned magnitude)
     return octave * 4 + (magnitude >> (octave - 2) & 3);
 }
 
-/* From what was counted. lambda: squared steps that a bit is worth; 0: plain rounding. Classes of
- * which nothing was counted cost as all together. */
-void wcodec_lossy_costs_make(const struct wcodec_lossy_counts *counts, float lambda,
-                             struct wcodec_lossy_costs *costs);
+/* From what was counted, for the first `classes`. lambda: squared steps that a bit is worth; 0:
+ * plain rounding. Classes of which nothing was counted cost as all together. */
+void wcodec_lossy_costs_make(const struct wcodec_lossy_counts *counts, unsigned classes,
+                             float lambda, struct wcodec_lossy_costs *costs);
 
-/* The magnitude that a value of this size gets. */
+/* The nearest magnitude to a value of this size. */
+static inline int32_t wcodec_lossy_nearest(float size)
+{
+    return (int32_t)((size < WCODEC_LOSSY_MAX ? size : WCODEC_LOSSY_MAX) + 0.5f);
+}
+
+/* The same for 64 values times `inverse`, one step after the other: compilers make vectors of each.
+ */
+static inline void wcodec_lossy_scale_block(const float *values, float inverse, float *sizes,
+                                            int32_t *nearest)
+{
+    float limited[64];
+    for (unsigned i = 0; i < 64; i++)
+        sizes[i] = fabsf(values[i] * inverse);
+    for (unsigned i = 0; i < 64; i++)
+        limited[i] = sizes[i] < WCODEC_LOSSY_MAX ? sizes[i] : WCODEC_LOSSY_MAX;
+    for (unsigned i = 0; i < 64; i++)
+        nearest[i] = (int32_t)(limited[i] + 0.5f);
+}
+
+/* The magnitude that the value gets: the nearest, or the one below. No branch: neither can be
+ * foretold. */
+static inline int32_t wcodec_lossy_round_nearest(const struct wcodec_lossy_costs *costs,
+                                                 unsigned class, float size, int32_t nearest)
+{
+    const int32_t direct = nearest < WCODEC_LOSSY_DIRECT ? nearest : 0;
+    return nearest - (size < costs->least[class][direct]);
+}
+
 static inline unsigned wcodec_lossy_round(const struct wcodec_lossy_costs *costs, unsigned class,
                                           float size)
 {
-    const unsigned nearest = size >= WCODEC_LOSSY_MAX ? WCODEC_LOSSY_MAX : (unsigned)(size + 0.5f);
-    const unsigned direct = nearest < WCODEC_LOSSY_DIRECT,
-                   below = size < costs->least[class][direct ? nearest : 0];
-    return nearest - (direct & below);
+    return (unsigned)wcodec_lossy_round_nearest(costs, class, size, wcodec_lossy_nearest(size));
 }
 
 static inline float wcodec_lossy_bits(const struct wcodec_lossy_costs *costs, unsigned class,

@@ -353,7 +353,7 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
            t->tiles / k.range_tiles >= RANGES_MAX)
         k.range_tiles *= 2;
     k.range_count = (size_t)wcodec_div_up_u64(t->tiles, k.range_tiles);
-    struct wcodec_coded result = {.coding = 1,
+    struct wcodec_coded result = {.coding = WCODEC_CODING_TILES,
                                   .range_tiles = k.range_tiles,
                                   .range_count = k.range_count,
                                   .part_count = 1 + WCODEC_AREAS * k.range_count,
@@ -380,4 +380,20 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
     plan->tiling = NULL;
     *coded = result;
     return WCODEC_OK;
+}
+
+wcodec_status wcodec_code_tiles(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                                const uint8_t *data, uint64_t size,
+                                const struct wcodec_survey *survey, struct wcodec_coded *coded,
+                                wcodec_error *err)
+{
+    struct wcodec_plan *plan;
+    wcodec_status status =
+        wcodec_plan_tensor(context, settings, dtype, data, size, survey, &plan, err);
+    if (status)
+        return status;
+    status = wcodec_payload_code(context, settings, plan, data, coded, err);
+    wcodec_plan_free(plan);
+    return status;
 }

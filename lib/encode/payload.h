@@ -16,4 +16,12 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
                                   struct wcodec_plan *plan, const uint8_t *data,
                                   struct wcodec_coded *coded, wcodec_error *err);
 
+/* Plan and code a surveyed tensor whose elements are not all equal in tiles. WCODEC_ERROR_MEMORY,
+ * _CANCELLED. */
+wcodec_status wcodec_code_tiles(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                                const uint8_t *data, uint64_t size,
+                                const struct wcodec_survey *survey, struct wcodec_coded *coded,
+                                wcodec_error *err);
+
 #endif

@@ -91,19 +91,16 @@ free_numbers:
     return status;
 }
 
-wcodec_status wcodec_predict_tensor(wcodec_context *context,
-                                    const struct wcodec_encode_settings *settings,
-                                    unsigned element_log2, const uint8_t *data, uint64_t size,
-                                    struct wcodec_predicted *predicted, bool *pays,
-                                    wcodec_error *err)
+wcodec_status wcodec_predict_look(wcodec_context *context,
+                                  const struct wcodec_encode_settings *settings,
+                                  unsigned element_log2, const uint8_t *data, uint64_t size,
+                                  struct wcodec_prediction *prediction, wcodec_error *err)
 {
     const unsigned forced = settings->predict == WCODEC_PREDICT_AUTO
                                 ? WCODEC_PREDICTORS
                                 : settings->predict - (unsigned)WCODEC_PREDICT_NONE;
-    struct wcodec_predicted result = {.allocator = &context->allocator,
-                                      .blocks = {.columns = settings->columns}};
-    struct wcodec_mode_choice choice;
-    *pays = false;
+    struct wcodec_blocks *blocks = &prediction->blocks;
+    prediction->pays = false;
     if (settings->predict == WCODEC_PREDICT_NONE || settings->columns == 0 ||
         (settings->level <= 1 && forced == WCODEC_PREDICTORS))
         return WCODEC_OK;
@@ -111,23 +108,29 @@ wcodec_status wcodec_predict_tensor(wcodec_context *context,
     if (size >> element_log2 < (forced == WCODEC_PREDICTORS ? ELEMENTS_MIN : FORCED_MIN) ||
         size > context->limits.max_memory / 6)
         return WCODEC_OK;
-    if (wcodec_blocks_derive(&result.blocks, size, element_log2, NULL) != WCODEC_OK)
+    *blocks = (struct wcodec_blocks){.columns = settings->columns};
+    if (wcodec_blocks_derive(blocks, size, element_log2, NULL) != WCODEC_OK)
         return WCODEC_OK;
     /* So much padding would eat up what there is to gain. */
-    if (forced == WCODEC_PREDICTORS &&
-        wcodec_blocks_residual_size(&result.blocks) > size + size / 4)
+    if (forced == WCODEC_PREDICTORS && wcodec_blocks_residual_size(blocks) > size + size / 4)
         return WCODEC_OK;
-    wcodec_status status = wcodec_modes_choose(&context->allocator, settings->level, &result.blocks,
-                                               data, forced, &choice, pays, err);
-    if (status || !*pays)
-        return status;
-    status = predict_blocks(context, settings, &choice, data, &result, err);
-    if (status) {
-        *pays = false;
+    return wcodec_modes_choose(&context->allocator, settings->level, blocks, data, forced,
+                               &prediction->choice, &prediction->pays, err);
+}
+
+wcodec_status wcodec_predict_tensor(wcodec_context *context,
+                                    const struct wcodec_encode_settings *settings,
+                                    const struct wcodec_prediction *prediction, const uint8_t *data,
+                                    struct wcodec_predicted *predicted, wcodec_error *err)
+{
+    struct wcodec_predicted result = {.allocator = &context->allocator,
+                                      .blocks = prediction->blocks};
+    wcodec_status status =
+        predict_blocks(context, settings, &prediction->choice, data, &result, err);
+    if (status != WCODEC_OK)
         wcodec_predicted_free(&result);
-    } else {
+    else
         *predicted = result;
-    }
     return status;
 }
 

@@ -20,6 +20,7 @@ struct wcodec_mode_choice {
     unsigned count;
     uint8_t modes[WCODEC_MODES]; /* ascending */
     struct wcodec_residual_costs costs;
+    double share; /* of the bits without prediction, on the sample; 0: not counted */
 };
 
 /* Look at some blocks of the tensor at data, whose view is derived. *pays: it is worth coding the
@@ -36,6 +37,19 @@ unsigned wcodec_block_choose(const struct wcodec_mode_choice *choice, unsigned e
                              const uint16_t elements[WCODEC_BLOCK],
                              uint16_t residuals[WCODEC_BLOCK]);
 
+/* What a look at a tensor showed. */
+struct wcodec_prediction {
+    bool pays; /* it may; else the rest is not set */
+    struct wcodec_blocks blocks;
+    struct wcodec_mode_choice choice;
+};
+
+/* May it pay to predict the tensor as settings->predict and ->columns say? WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_predict_look(wcodec_context *context,
+                                  const struct wcodec_encode_settings *settings,
+                                  unsigned element_log2, const uint8_t *data, uint64_t size,
+                                  struct wcodec_prediction *prediction, wcodec_error *err);
+
 /* A tensor's residuals, ready to be coded as a tensor in tiles. */
 struct wcodec_predicted {
     const wcodec_allocator *allocator;
@@ -44,13 +58,11 @@ struct wcodec_predicted {
     uint8_t *residuals; /* wcodec_blocks_residual_size() */
 };
 
-/* Predict the tensor as settings->predict and ->columns say. *pays is false, and `predicted` not
- * set, where that is not possible or can be seen not to pay. WCODEC_ERROR_MEMORY, _CANCELLED. */
+/* Predict a tensor for which that may pay. WCODEC_ERROR_MEMORY, _CANCELLED. */
 wcodec_status wcodec_predict_tensor(wcodec_context *context,
                                     const struct wcodec_encode_settings *settings,
-                                    unsigned element_log2, const uint8_t *data, uint64_t size,
-                                    struct wcodec_predicted *predicted, bool *pays,
-                                    wcodec_error *err);
+                                    const struct wcodec_prediction *prediction, const uint8_t *data,
+                                    struct wcodec_predicted *predicted, wcodec_error *err);
 void wcodec_predicted_free(struct wcodec_predicted *predicted);
 
 #endif

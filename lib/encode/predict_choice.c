@@ -313,6 +313,7 @@ wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level,
     const double plain = (double)histogram_bits(s.element_log2, &none) * (double)blocks->size,
                  padded = (double)wcodec_blocks_residual_size(blocks);
     const double bits = (double)choose_set(&s, level, choice) * padded;
+    choice->share = bits / plain;
     *pays = bits < plain * (1 - 1.0 / GAIN_SAMPLE) &&
             !(choice->count == 1 && choice->modes[0] == WCODEC_PREDICTOR_NONE);
     wcodec_free(allocator, s.residuals);

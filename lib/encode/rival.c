@@ -123,6 +123,11 @@ wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, con
                        look, err);
 }
 
+double wcodec_zstd_share(const struct wcodec_zstd_look *look)
+{
+    return ((double)look->coded - TABLES) / (double)(PIECES * look->piece);
+}
+
 /* What of the payload belongs to tiles [first, end). */
 static uint64_t tiles_size(const struct wcodec_tiles *tiles, uint64_t first, uint64_t end)
 {
@@ -142,7 +147,7 @@ wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator,
     *may = look->repeats;
     if (look->piece == 0)
         return WCODEC_OK;
-    if (coded->coding == 4) {
+    if (coded->coding == WCODEC_CODING_BLOCKS) {
         /* Tiles hold residuals of other places than the sample's: it has its share of the whole,
          * and some more. */
         const double own = (double)coded->payload_size / (double)coded->blocks->size *

@@ -22,6 +22,9 @@ wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, con
                                uint64_t size, unsigned element_log2, unsigned tile_log2,
                                struct wcodec_zstd_look *look, wcodec_error *err);
 
+/* What zstd makes of the sample, as a share of it; without what its tables take. */
+double wcodec_zstd_share(const struct wcodec_zstd_look *look);
+
 /* Does zstd shrink the sample more than its tiles shrank, or does the tensor repeat? Then all of it
  * is worth trying. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator,

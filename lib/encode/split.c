@@ -171,20 +171,29 @@ static unsigned wide_candidates(const struct wcodec_survey *survey, int level,
     return 1;
 }
 
-/* A byte cut into raw, coded and raw bits after adding `add`. */
-static void byte_split(const struct wcodec_survey *survey, unsigned low, unsigned width,
-                       uint8_t add, struct wcodec_split *split)
+/* Bits of bytes of which `width` bits from bit `low` on are coded after adding `add`: by order 0,
+ * and *estimate with what the encoder takes more. */
+static uint64_t byte_bits(const struct wcodec_survey *survey, unsigned low, unsigned width,
+                          uint8_t add, uint64_t *estimate)
 {
     uint64_t counts[256] = {0};
     for (unsigned v = 0; v < 256; v++)
         counts[((v + add) & 0xff) >> low & low_bits(width)] += survey->counts[0][v];
+    const uint64_t bits = survey->elements * (8 - width) + entropy_of_all(counts, survey->elements);
+    *estimate = bits + overhead(counts, survey->elements, width <= 4);
+    return bits;
+}
+
+/* A byte cut into raw, coded and raw bits after adding `add`. */
+static void byte_split(const struct wcodec_survey *survey, unsigned low, unsigned width,
+                       uint8_t add, struct wcodec_split *split)
+{
     memset(split, 0, sizeof *split);
     split->add = add;
     add_field(split, WCODEC_FIELD_RAW, low, 0);
     add_field(split, WCODEC_FIELD_CODED, width, 0);
     add_field(split, WCODEC_FIELD_RAW, 8 - low - width, 0);
-    split->order0_bits = survey->elements * (8 - width) + entropy_of_all(counts, survey->elements);
-    split->estimate = split->order0_bits + overhead(counts, survey->elements, width <= 4);
+    split->order0_bits = byte_bits(survey, low, width, add, &split->estimate);
 }
 
 /* The offset, behind `centre`, that makes the coded bits least, if that is worth speaking of; else
@@ -192,16 +201,20 @@ static void byte_split(const struct wcodec_survey *survey, unsigned low, unsigne
 static void best_byte_split(const struct wcodec_survey *survey, unsigned low, unsigned centre,
                             struct wcodec_split *split)
 {
-    byte_split(survey, low, 8 - low, (uint8_t)(centre + (1u << (low - 1))), split);
-    struct wcodec_split best = *split;
-    for (unsigned add = 0; add < 1u << low; add++) {
-        struct wcodec_split other;
-        byte_split(survey, low, 8 - low, (uint8_t)(centre + add), &other);
-        if (other.estimate < best.estimate)
-            best = other;
+    uint64_t least, usual;
+    uint8_t chosen = (uint8_t)(centre + (1u << (low - 1)));
+    byte_bits(survey, low, 8 - low, chosen, &usual);
+    least = usual - usual / 1024;
+    for (unsigned i = 0; i < 1u << low; i++) {
+        const uint8_t add = (uint8_t)(centre + i);
+        uint64_t estimate;
+        byte_bits(survey, low, 8 - low, add, &estimate);
+        if (estimate < least) {
+            least = estimate;
+            chosen = add;
+        }
     }
-    if (best.estimate < split->estimate - split->estimate / 1024)
-        *split = best;
+    byte_split(survey, low, 8 - low, chosen, split);
 }
 
 static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype,

@@ -6,6 +6,7 @@
 #include "support_memory.h"
 
 #include "core/error.h"
+#include "encode/payload.h"
 #include "encode/predict.h"
 #include "encode/survey.h"
 #include <string.h>
@@ -171,10 +172,11 @@ static void test_mixture(void **state)
     }
     struct wcodec_predicted p;
     struct wcodec_encode_settings settings = settings_of(WCODEC_PREDICT_AUTO);
-    bool pays;
-    assert_int_equal(wcodec_predict_tensor(context, &settings, 0, data, SIZE, &p, &pays, NULL),
+    struct wcodec_prediction look;
+    assert_int_equal(wcodec_predict_look(context, &settings, 0, data, SIZE, &look, NULL),
                      WCODEC_OK);
-    assert_true(pays);
+    assert_true(look.pays);
+    assert_int_equal(wcodec_predict_tensor(context, &settings, &look, data, &p, NULL), WCODEC_OK);
     assert_true(p.blocks.mode_count >= 2);
     assert_int_equal(wcodec_blocks_check_modes(&p.blocks, p.modes, NULL), WCODEC_OK);
     uint64_t none[2] = {0, 0}; /* of the upper and of the lower half */

@@ -8,8 +8,57 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 
-/* A worker decodes a few tiles at once, of at most so many bytes. */
-enum { BATCH = 4, BATCH_BYTES = 1 << 18 };
+enum {
+    WORKERS_MAX = 1024,
+    BATCH = 4,            /* tiles that a worker decodes at once, ... */
+    BATCH_BYTES = 1 << 18 /* ... of at most so many bytes */
+};
+
+size_t wcodec_encode_workers(wcodec_context *context, uint64_t scratch, uint64_t each,
+                             uint64_t work)
+{
+    uint64_t workers = wcodec_context_threads(context), most = scratch == 0 ? WORKERS_MAX
+                                                               : scratch / each < 1
+                                                                   ? 1
+                                                                   : scratch / each;
+    workers = workers < most ? workers : most;
+    return (size_t)(workers < work ? workers : work);
+}
+
+void wcodec_coded_free(struct wcodec_coded *coded)
+{
+    for (size_t i = 0; i < coded->part_count; i++)
+        wcodec_free(coded->allocator, coded->parts[i].data);
+    wcodec_free(coded->allocator, coded->parts);
+    wcodec_free(coded->allocator, coded->tiling);
+    wcodec_free(coded->allocator, coded->blocks);
+    wcodec_free(coded->allocator, coded->lossy);
+    wcodec_free(coded->allocator, coded->coefficients);
+    wcodec_free(coded->allocator, coded->approximation);
+    coded->tiling = NULL;
+    coded->lossy = NULL;
+    coded->coefficients = coded->approximation = NULL;
+    coded->blocks = NULL;
+    coded->parts = NULL;
+    coded->part_count = 0;
+}
+
+wcodec_status wcodec_coded_prepend(struct wcodec_coded *coded, uint8_t *bytes, uint64_t size,
+                                   wcodec_error *err)
+{
+    struct wcodec_coded_part *parts =
+        wcodec_realloc_array(coded->allocator, coded->parts, coded->part_count + 1, sizeof *parts);
+    if (!parts) {
+        wcodec_free(coded->allocator, bytes);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY,
+                           "out of memory for what describes a tensor's blocks");
+    }
+    memmove(parts + 1, parts, coded->part_count++ * sizeof *parts);
+    parts[0] = (struct wcodec_coded_part){bytes, size};
+    coded->parts = parts;
+    coded->payload_size += size;
+    return WCODEC_OK;
+}
 
 struct verifier {
     const struct wcodec_coded *coded;
@@ -104,11 +153,13 @@ wcodec_status wcodec_coded_verify(wcodec_context *context,
                                   wcodec_error *err)
 {
     struct wcodec_tiles *tiles;
-    if (coded->coding != 1 && coded->coding != 4 && coded->coding != 5)
+    const bool blocks = coded->coding == WCODEC_CODING_BLOCKS,
+               lossy = coded->coding == WCODEC_CODING_LOSSY;
+    if (coded->coding != WCODEC_CODING_TILES && !blocks && !lossy)
         return WCODEC_OK;
-    const struct wcodec_coded_part *parts = coded->parts + (coded->coding != 1);
+    const struct wcodec_coded_part *parts = coded->parts + (blocks || lossy);
     const uint64_t payload_size =
-        coded->payload_size - (coded->coding != 1 ? coded->parts[0].size : 0);
+        coded->payload_size - (blocks || lossy ? coded->parts[0].size : 0);
     const struct wcodec_tiling *t = coded->tiling;
     wcodec_status status =
         wcodec_tiles_read(t, parts[0].data, payload_size, &context->allocator, &tiles, err);
