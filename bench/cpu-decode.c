@@ -14,7 +14,7 @@
 #include "backends/cpu/decode.h"
 #include "bench/timing.h"
 #include "core/error.h"
-#include "encode/tensor.h"
+#include "encode/encode.h"
 
 #include <math.h>
 #include <stdio.h>

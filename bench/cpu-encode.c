@@ -9,7 +9,7 @@
 #include "backends/cpu/cpu_level.h"
 #include "bench/timing.h"
 #include "core/context.h"
-#include "encode/tensor.h"
+#include "encode/encode.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>

@@ -4,7 +4,7 @@
 #include "backends/cpu/decode.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "encode/tensor.h"
+#include "encode/encode.h"
 #include <inttypes.h>
 #include <stdatomic.h>
 

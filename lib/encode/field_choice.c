@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/field_choice.h"
+#include "encode/choice.h"
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "encode/bits.h"
+#include "encode/tables.h"
 #include "coding/histogram.h"
 
 /* Shares of the tensor's size, in 1/65536, that a choice must save. */

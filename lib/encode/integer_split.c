@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/integer_split.h"
+#include "encode/choice.h"
 
 #include "core/error.h"
-#include "encode/bits.h"
+#include "encode/tables.h"
 #include "coding/histogram.h"
 
 enum {

@@ -1,11 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/lossless.h"
+#include "encode/assemble.h"
 
 #include "core/error.h"
-#include "encode/chunked.h"
-#include "encode/payload.h"
 
 enum {
     ZSTD_LEVEL_MIN = 3, /* below, no time is spent on what zstd may make of a tensor */
@@ -35,31 +33,31 @@ static void decide_task(void *argument, size_t i)
     switch (i) {
     case DECIDE_PLAN:
         d->status[i] = wcodec_plan_tensor(l->context, l->settings, l->dtype, l->data, l->size,
-                                          l->survey, &l->plan, &d->error[i]);
+                                          l->statistics, &l->plan, &d->error[i]);
         break;
     case DECIDE_ZSTD:
         if (l->settings->level >= ZSTD_LEVEL_MIN)
-            d->status[i] = wcodec_zstd_look(&l->context->allocator, l->settings->level, l->data,
-                                            l->size, l->survey->element_log2,
-                                            wcodec_tile_policy(l->settings, l->survey->elements),
-                                            &l->zstd, &d->error[i]);
+            d->status[i] = wcodec_zstd_look(
+                &l->context->allocator, l->settings->level, l->data, l->size,
+                l->statistics->element_log2,
+                wcodec_tile_policy(l->settings, l->statistics->elements), &l->zstd, &d->error[i]);
         break;
     default:
-        d->status[i] = wcodec_predict_look(l->context, l->settings, l->survey->element_log2,
+        d->status[i] = wcodec_predict_look(l->context, l->settings, l->statistics->element_log2,
                                            l->data, l->size, &l->prediction, &d->error[i]);
     }
 }
 
 wcodec_status wcodec_lossless_decide(wcodec_context *context,
                                      const struct wcodec_encode_settings *settings,
-                                     const struct wcodec_survey *survey, wcodec_dtype dtype,
+                                     const struct wcodec_statistics *statistics, wcodec_dtype dtype,
                                      const uint8_t *data, uint64_t size,
                                      struct wcodec_lossless *lossless, wcodec_error *err)
 {
     struct decision d = {.lossless = lossless};
     *lossless = (struct wcodec_lossless){.context = context,
                                          .settings = settings,
-                                         .survey = survey,
+                                         .statistics = statistics,
                                          .dtype = dtype,
                                          .data = data,
                                          .size = size};
@@ -124,7 +122,7 @@ static wcodec_status code_predicted(wcodec_context *context,
                             : dtype == WCODEC_DTYPE_U8     ? dtype
                                                            : WCODEC_DTYPE_I8;
     struct wcodec_encode_settings own = *settings;
-    struct wcodec_survey survey = {0};
+    struct wcodec_statistics statistics = {0};
     struct wcodec_plan *plan;
     struct wcodec_coded result;
     own.residuals = true;
@@ -132,12 +130,13 @@ static wcodec_status code_predicted(wcodec_context *context,
          i++) /* GPUs transform in a second pass */
         own.residuals = own.residuals && predicted->blocks.modes[i] % WCODEC_MODE_DIFFERENTIAL !=
                                              WCODEC_PREDICTOR_WHT;
-    wcodec_status status = wcodec_survey_tensor(context, as, predicted->residuals, size,
-                                                settings->level <= 1, &survey, err);
+    wcodec_status status = wcodec_statistics_gather(context, as, predicted->residuals, size,
+                                                    settings->level <= 1, &statistics, err);
     *done = false;
-    if (status || survey.any == survey.all)
+    if (status || statistics.any == statistics.all)
         return status;
-    status = wcodec_plan_tensor(context, &own, as, predicted->residuals, size, &survey, &plan, err);
+    status =
+        wcodec_plan_tensor(context, &own, as, predicted->residuals, size, &statistics, &plan, err);
     if (status)
         return status;
     *done = modes < limit && wcodec_plan_size(plan) < limit - modes;
@@ -156,11 +155,11 @@ static wcodec_status code_predicted(wcodec_context *context,
 
 /* What is smaller of `coded` and the tensor as its own plan has it becomes `result`; prediction
  * must save something to speak of, since it takes readers' time. */
-static wcodec_status code_rival(wcodec_context *context,
-                                const struct wcodec_encode_settings *settings,
-                                struct wcodec_plan *plan, const uint8_t *data,
-                                struct wcodec_coded *coded, struct wcodec_coded *result,
-                                wcodec_error *err)
+static wcodec_status code_smaller(wcodec_context *context,
+                                  const struct wcodec_encode_settings *settings,
+                                  struct wcodec_plan *plan, const uint8_t *data,
+                                  struct wcodec_coded *coded, struct wcodec_coded *result,
+                                  wcodec_error *err)
 {
     wcodec_status status = wcodec_payload_code(context, settings, plan, data, result, err);
     if (!status &&
@@ -198,7 +197,7 @@ static wcodec_status code_best(struct wcodec_lossless *l, struct wcodec_coded *r
     if (status != WCODEC_OK)
         return status;
     if (done && free_choice && coded.payload_size > plain - plain / SURELY_LESS)
-        return code_rival(l->context, settings, l->plan, l->data, &coded, result, err);
+        return code_smaller(l->context, settings, l->plan, l->data, &coded, result, err);
     if (done && (free_choice || coded.payload_size < l->size)) {
         coded.order0_bits = l->plan->order0_bits;
         *result = coded;

@@ -3,12 +3,11 @@
 
 /* Steps are powers of 2^(1/1024): numbers that are the same on every machine, and near enough to
  * each other for every target. */
-#include "encode/lossy.h"
+#include "encode/assemble.h"
 
 #include "core/error.h"
-#include "encode/integer_split.h"
-#include "encode/lossy_quantise.h"
-#include "encode/payload.h"
+#include "encode/choice.h"
+#include "encode/lossy_internal.h"
 
 #include <math.h>
 
@@ -95,12 +94,12 @@ static wcodec_status code_coefficients(struct search *s, uint64_t size, wcodec_e
     const struct wcodec_lossy_result *r = &s->result;
     const wcodec_dtype as = r->lossy.coefficient_log2 ? WCODEC_DTYPE_I16 : WCODEC_DTYPE_I8;
     struct wcodec_encode_settings settings = *s->settings;
-    struct wcodec_survey survey = {0};
+    struct wcodec_statistics statistics = {0};
     struct wcodec_split split;
     settings.bands = !r->lossy.plain;
     settings.plain = r->lossy.plain;
     wcodec_status status =
-        wcodec_survey_tensor(s->context, as, r->coefficients, size, false, &survey, err);
+        wcodec_statistics_gather(s->context, as, r->coefficients, size, false, &statistics, err);
     if (!status && r->lossy.coefficient_log2) {
         status = (settings.bands ? wcodec_banded_split : wcodec_plain_split)(
             s->source.allocator, r->coefficients, size / 2, r->least, r->largest, &split, err);
@@ -110,7 +109,7 @@ static wcodec_status code_coefficients(struct search *s, uint64_t size, wcodec_e
     if (settings.tile_log2 == 0 && !settings.latency)
         settings.tile_log2 = tile_policy(size >> r->lossy.coefficient_log2, settings.bands);
     return status ? status
-                  : wcodec_code_tiles(s->context, &settings, as, r->coefficients, size, &survey,
+                  : wcodec_code_tiles(s->context, &settings, as, r->coefficients, size, &statistics,
                                       &s->coded, err);
 }
 

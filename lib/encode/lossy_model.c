@@ -1,11 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/lossy_model.h"
+#include "encode/lossy_internal.h"
 
 #include "core/error.h"
 #include "coding/histogram.h"
-#include "encode/lossy_transform.h"
 
 #include <math.h>
 

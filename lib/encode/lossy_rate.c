@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/lossy_rate.h"
+#include "encode/lossy_internal.h"
 
-#include "encode/bits.h"
+#include "encode/tables.h"
 
 enum { BUCKETS = WCODEC_LOSSY_BUCKETS, DIRECT = WCODEC_LOSSY_DIRECT, FIRST_RANGE = 16 };
 

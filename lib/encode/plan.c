@@ -1,19 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/plan.h"
+#include "encode/choice.h"
 
 #include "backends/cpu/cpu_level.h"
 #include "core/error.h"
-#include "encode/bits.h"
-#include "encode/field_choice.h"
+#include "encode/tables.h"
 #include "coding/histogram.h"
-#include "encode/integer_split.h"
-#include "encode/normalize.h"
-#include "encode/order.h"
-#include "encode/refine.h"
 
-enum { TILES_FOR_LARGE = 1024, TILES_FOR_MEDIUM = 4, REFINE_TILES = 32 };
+enum { TILES_FOR_LARGE = 1024, TILES_FOR_MEDIUM = 4, REFIT_TILES = 32 };
 
 unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint64_t elements)
 {
@@ -51,7 +46,7 @@ static wcodec_status set_pool(struct wcodec_plan *plan, unsigned c,
     for (unsigned i = 0; i < count; i++) {
         struct wcodec_table table = tables[i];
         if (table.profile == WCODEC_P8)
-            wcodec_table_order(&table);
+            wcodec_table_order_slots(&table);
         wcodec_encode_table_init(&plan->tables[c][i], &table);
         pointers[i] = &tables[i];
     }
@@ -103,8 +98,8 @@ static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocat
 
 /* Values of one field; the last tile, which may be short, comes last. */
 static void sample_field(struct sample *sample, const struct wcodec_cpu_encode_dsp *dsp,
-                         const struct wcodec_survey *survey, const uint8_t *data, uint64_t add,
-                         const struct wcodec_field *f)
+                         const struct wcodec_statistics *statistics, const uint8_t *data,
+                         uint64_t add, const struct wcodec_field *f)
 {
     /* Blocks of residuals come by rows: not always from the same place of one. */
     const uint64_t among =
@@ -113,10 +108,10 @@ static void sample_field(struct sample *sample, const struct wcodec_cpu_encode_d
     for (uint64_t i = 0; i < sample->taken; i++) {
         uint64_t first = (sample->pieces * i / sample->taken + wcodec_scatter(i, among)) *
                          sample->piece,
-                 left = survey->elements - first;
+                 left = statistics->elements - first;
         size_t n = left < sample->piece ? (size_t)left : sample->piece;
-        dsp->extract(data + (first << survey->element_log2), n, survey->element_log2, add, f->shift,
-                     f->width, sample->values + sample->count);
+        dsp->extract(data + (first << statistics->element_log2), n, statistics->element_log2, add,
+                     f->shift, f->width, sample->values + sample->count);
         sample->count += n;
     }
 }
@@ -125,7 +120,7 @@ struct planner {
     wcodec_context *context;
     const struct wcodec_encode_settings *settings;
     struct wcodec_cpu_encode_dsp dsp;
-    const struct wcodec_survey *survey;
+    const struct wcodec_statistics *statistics;
     const uint8_t *data;
     bool by_value;
     bool integers; /* of 8 bits */
@@ -144,7 +139,7 @@ static uint64_t raw_bits_of(const struct wcodec_split *split)
  * coded in pairs: so GPUs decode them in one pass. */
 static bool is_low(const struct planner *p, const struct wcodec_split *split)
 {
-    return p->settings->residuals && p->survey->element_log2 == 0 &&
+    return p->settings->residuals && p->statistics->element_log2 == 0 &&
            split->fields[0].kind == WCODEC_FIELD_RAW && split->fields[0].width < 4;
 }
 
@@ -156,16 +151,16 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
 {
     uint64_t raw = raw_bits_of(split);
     unsigned c = 0;
-    *bits = raw * p->survey->elements * WCODEC_BIT;
+    *bits = raw * p->statistics->elements * WCODEC_BIT;
     for (unsigned i = 0; i < split->field_count; i++) {
         const struct wcodec_field *f = &split->fields[i];
         if (f->kind != WCODEC_FIELD_CODED)
             continue;
-        sample_field(&p->sample, &p->dsp, p->survey, p->data, split->add, f);
+        sample_field(&p->sample, &p->dsp, p->statistics, p->data, split->add, f);
         uint64_t counts[256] = {0}, other = split->order0_bits * WCODEC_BIT;
         wcodec_count_symbols(p->sample.values, p->sample.count, counts);
         uint64_t own = (uint64_t)((double)wcodec_entropy(counts, 256) *
-                                  ((double)p->survey->elements / (double)p->sample.count));
+                                  ((double)p->statistics->elements / (double)p->sample.count));
         struct wcodec_field_facts facts = {
             .width = f->width,
             .raw_bits = (uint8_t)raw,
@@ -173,12 +168,12 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
             .values = {p->sample.values, p->sample.count, p->sample.piece},
             .counts = counts,
             .pairs = p->sample.pairs,
-            .elements = p->survey->elements,
+            .elements = p->statistics->elements,
             .tiles = p->sample.pieces,
             .other_bits = other > own ? other - own : 0,
         };
         struct wcodec_encode_settings settings = *p->settings;
-        settings.residuals = p->settings->residuals && p->survey->element_log2 == 0;
+        settings.residuals = p->settings->residuals && p->statistics->element_log2 == 0;
         if (is_low(p, split) && settings.profile == 0)
             settings.profile = WCODEC_PAIRS;
         wcodec_status status =
@@ -202,7 +197,7 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
 static uint64_t share_for_speed(const struct planner *p, unsigned split, unsigned profile,
                                 uint64_t bits)
 {
-    const bool residuals = p->settings->residuals && p->survey->element_log2 == 0;
+    const bool residuals = p->settings->residuals && p->statistics->element_log2 == 0;
     if (p->settings->level >= 7 || (split && !residuals))
         return 0;
     return bits / 65536 *
@@ -216,7 +211,7 @@ static uint64_t share_for_speed(const struct planner *p, unsigned split, unsigne
  * or four. */
 static bool is_slow(const struct planner *p, const struct wcodec_split *split)
 {
-    return p->settings->plain && p->survey->element_log2 == 0 && split->field_count > 1 &&
+    return p->settings->plain && p->statistics->element_log2 == 0 && split->field_count > 1 &&
            split->fields[0].width != 4;
 }
 
@@ -260,20 +255,20 @@ static bool is_float(wcodec_dtype dtype)
            dtype == WCODEC_DTYPE_C64 || dtype == WCODEC_DTYPE_F64;
 }
 
-/* Counts of a whole field, if the survey has them. */
-static bool surveyed_counts(const struct wcodec_survey *survey, uint64_t add,
-                            const struct wcodec_field *f, uint64_t counts[256])
+/* Counts of a whole field, if the statistics have them. */
+static bool known_counts(const struct wcodec_statistics *statistics, uint64_t add,
+                         const struct wcodec_field *f, uint64_t counts[256])
 {
-    if (survey->element_log2 == 0) {
+    if (statistics->element_log2 == 0) {
         for (unsigned v = 0; v < 256; v++)
             counts[((v + (unsigned)add) & 0xff) >> f->shift & ((1u << f->width) - 1)] +=
-                survey->counts[0][v];
+                statistics->counts[0][v];
         return true;
     }
-    for (unsigned a = 0; a < survey->atom_count && add == 0; a++)
-        if (survey->atoms[a].use == WCODEC_ATOM_COUNTED && survey->atoms[a].shift == f->shift &&
-            survey->atoms[a].width == f->width) {
-            memcpy(counts, survey->counts[a], 256 * sizeof *counts);
+    for (unsigned a = 0; a < statistics->atom_count && add == 0; a++)
+        if (statistics->atoms[a].use == WCODEC_ATOM_COUNTED &&
+            statistics->atoms[a].shift == f->shift && statistics->atoms[a].width == f->width) {
+            memcpy(counts, statistics->counts[a], 256 * sizeof *counts);
             return true;
         }
     return false;
@@ -288,7 +283,7 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
     const struct wcodec_field *f = &t->fields[t->coded[c]];
     uint64_t counts[256] = {0};
     if (choice->count == 1 && choice->profile != WCODEC_PAIRS &&
-        surveyed_counts(p->survey, t->add, f, counts)) {
+        known_counts(p->statistics, t->add, f, counts)) {
         struct wcodec_table_kind kind = {choice->profile, f->width, 0, false};
         uint32_t costs[256];
         wcodec_table_fit(&kind, counts, true, &choice->tables[0]);
@@ -299,10 +294,10 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
                           : p->settings->level < 7                     ? 2
                                                                        : 4;
         uint64_t stride =
-            p->settings->level < 5 && t->tiles > REFINE_TILES ? t->tiles / REFINE_TILES : 1;
+            p->settings->level < 5 && t->tiles > REFIT_TILES ? t->tiles / REFIT_TILES : 1;
         for (unsigned i = 0; i < rounds; i++) {
-            wcodec_status status = wcodec_tables_refine(p->context, &p->dsp, t, c, p->data, stride,
-                                                        p->sample.scattered, choice, err);
+            wcodec_status status = wcodec_tables_refit(p->context, &p->dsp, t, c, p->data, stride,
+                                                       p->sample.scattered, choice, err);
             if (status)
                 return status;
         }
@@ -311,7 +306,7 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
     return set_pool(plan, c, choice->tables, choice->count, err);
 }
 
-/* Level 1: one P8 table a field, from the survey. */
+/* Level 1: one P8 table a field, from the statistics. */
 static void choose_fast(const struct planner *p, const struct wcodec_split *split,
                         struct wcodec_field_choice choices[WCODEC_MAX_CODED])
 {
@@ -330,8 +325,8 @@ static wcodec_status plan_tiling(const struct planner *p, const struct wcodec_sp
 {
     unsigned c = 0;
     memset(t, 0, sizeof *t);
-    t->element_log2 = (uint8_t)p->survey->element_log2;
-    t->tile_log2 = (uint8_t)wcodec_tile_policy(p->settings, p->survey->elements);
+    t->element_log2 = (uint8_t)p->statistics->element_log2;
+    t->tile_log2 = (uint8_t)wcodec_tile_policy(p->settings, p->statistics->elements);
     t->field_count = split->field_count;
     t->add = split->add;
     memcpy(t->fields, split->fields, sizeof t->fields);
@@ -350,12 +345,12 @@ static wcodec_status centred_split(const struct planner *p, struct wcodec_split 
                                    wcodec_error *err)
 {
     int least = INT16_MAX, largest = INT16_MIN;
-    for (uint64_t i = 0; i < p->survey->elements; i++) {
+    for (uint64_t i = 0; i < p->statistics->elements; i++) {
         const int v = (int16_t)wcodec_load_u16(p->data + 2 * i);
         least = v < least ? v : least;
         largest = v > largest ? v : largest;
     }
-    return wcodec_integer_split(&p->context->allocator, p->data, p->survey->elements, least,
+    return wcodec_integer_split(&p->context->allocator, p->data, p->statistics->elements, least,
                                 largest, split, err);
 }
 
@@ -370,7 +365,7 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
         splits[0] = *p->settings->split;
         plan->order0_bits = splits[0].order0_bits;
     } else {
-        count = wcodec_split_candidates(p->survey, dtype, p->settings->residuals,
+        count = wcodec_split_candidates(p->statistics, dtype, p->settings->residuals,
                                         p->settings->level, splits, &plan->order0_bits);
         if (p->settings->level >= 2 && (dtype == WCODEC_DTYPE_I16 || dtype == WCODEC_DTYPE_U16))
             status = centred_split(p, &splits[count++], err);
@@ -381,9 +376,9 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
         choose_fast(p, &splits[0], choices[0]);
     } else if (!status) {
         status = sample_allocate(&p->sample, &p->context->allocator, p->settings->level,
-                                 wcodec_tile_policy(p->settings, p->survey->elements),
-                                 p->survey->elements, err);
-        p->sample.scattered = p->settings->residuals && p->survey->element_log2 == 0;
+                                 wcodec_tile_policy(p->settings, p->statistics->elements),
+                                 p->statistics->elements, err);
+        p->sample.scattered = p->settings->residuals && p->statistics->element_log2 == 0;
         if (!status)
             status = choose_split(p, splits, count, choices, &chosen, err);
     }
@@ -402,13 +397,13 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
 wcodec_status wcodec_plan_tensor(wcodec_context *context,
                                  const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
                                  const uint8_t *data, uint64_t size,
-                                 const struct wcodec_survey *survey, struct wcodec_plan **plan,
-                                 wcodec_error *err)
+                                 const struct wcodec_statistics *statistics,
+                                 struct wcodec_plan **plan, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
     struct planner planner = {.context = context,
                               .settings = settings,
-                              .survey = survey,
+                              .statistics = statistics,
                               .data = data,
                               .by_value = is_float(dtype),
                               .integers = dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8};

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/predict.h"
+#include "encode/choice.h"
 
 #include "core/error.h"
 

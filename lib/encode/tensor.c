@@ -1,25 +1,23 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/tensor.h"
+#include "encode/encode.h"
 
 #include "core/dtype.h"
-#include "encode/chunked.h"
-#include "encode/lossless.h"
-#include "encode/lossy.h"
+#include "encode/assemble.h"
 
 enum { LARGE = 1 << 24 };
 
 static const char no_fewer_bits[] = "it takes no more bits without loss";
 
-static void constant(const struct wcodec_survey *survey, const wcodec_allocator *allocator,
+static void constant(const struct wcodec_statistics *statistics, const wcodec_allocator *allocator,
                      struct wcodec_coded *coded)
 {
     memset(coded, 0, sizeof *coded);
     coded->coding = WCODEC_CODING_CONSTANT;
     coded->allocator = allocator;
-    coded->constant_element_log2 = (uint8_t)survey->element_log2;
-    wcodec_store_uint(coded->constant_element, survey->all, 1u << survey->element_log2);
+    coded->constant_element_log2 = (uint8_t)statistics->element_log2;
+    wcodec_store_uint(coded->constant_element, statistics->all, 1u << statistics->element_log2);
 }
 
 /* Are so many bytes no more than the bits that were asked for? */
@@ -138,26 +136,27 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context,
                                    wcodec_dtype dtype, const void *data, uint64_t size,
                                    struct wcodec_coded *coded, wcodec_error *err)
 {
-    struct wcodec_survey survey = {0};
+    struct wcodec_statistics statistics = {0};
     struct wcodec_lossless lossless;
     bool done;
     if (size == 0) {
-        constant(&survey, &context->allocator, coded);
+        constant(&statistics, &context->allocator, coded);
         return WCODEC_OK;
     }
     if (!settings->weights)
         return wcodec_chunked_code(context, settings, data, size, 0, coded, &done, err);
     if (size >> wcodec_dtype_element_log2(dtype) << wcodec_dtype_element_log2(dtype) != size)
         dtype = WCODEC_DTYPE_OTHER;
-    wcodec_status status =
-        wcodec_survey_tensor(context, dtype, data, size, settings->level <= 1, &survey, err);
+    wcodec_status status = wcodec_statistics_gather(context, dtype, data, size,
+                                                    settings->level <= 1, &statistics, err);
     if (status != WCODEC_OK)
         return status;
-    if (survey.any == survey.all) {
-        constant(&survey, &context->allocator, coded);
+    if (statistics.any == statistics.all) {
+        constant(&statistics, &context->allocator, coded);
         return WCODEC_OK;
     }
-    status = wcodec_lossless_decide(context, settings, &survey, dtype, data, size, &lossless, err);
+    status =
+        wcodec_lossless_decide(context, settings, &statistics, dtype, data, size, &lossless, err);
     if (status != WCODEC_OK)
         return status;
     status = code_weights(&lossless, coded, err);

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/tile_plan.h"
+#include "encode/assemble.h"
 
-#include "encode/bits.h"
-#include "encode/field_choice.h"
+#include "encode/tables.h"
+#include "encode/choice.h"
 #include "coding/histogram.h"
 
 enum { COST_PART = 4096 };

@@ -7,10 +7,9 @@
 #include "support_memory.h"
 
 #include "core/error.h"
-#include "encode/integer_split.h"
-#include "encode/lossy.h"
-#include "encode/lossy_model.h"
-#include "encode/lossy_transform.h"
+#include "encode/choice.h"
+#include "encode/assemble.h"
+#include "encode/lossy_internal.h"
 #include <math.h>
 #include <string.h>
 

@@ -6,9 +6,8 @@
 #include "support_memory.h"
 
 #include "core/error.h"
-#include "encode/payload.h"
-#include "encode/predict.h"
-#include "encode/survey.h"
+#include "encode/assemble.h"
+#include "encode/choice.h"
 #include <string.h>
 
 enum { ROWS = 512, COLUMNS = 300, SIZE = ROWS * COLUMNS, LARGE = 1 << 20 };
@@ -195,13 +194,13 @@ static uint64_t code_residuals(const uint8_t *data, int level, bool residuals,
 {
     const struct wcodec_encode_settings settings = {
         .level = level, .weights = true, .residuals = residuals};
-    struct wcodec_survey survey = {0};
+    struct wcodec_statistics statistics = {0};
     struct wcodec_coded coded;
     assert_int_equal(
-        wcodec_survey_tensor(context, WCODEC_DTYPE_I8, data, LARGE, false, &survey, NULL),
+        wcodec_statistics_gather(context, WCODEC_DTYPE_I8, data, LARGE, false, &statistics, NULL),
         WCODEC_OK);
     assert_int_equal(
-        wcodec_code_tiles(context, &settings, WCODEC_DTYPE_I8, data, LARGE, &survey, &coded, NULL),
+        wcodec_code_tiles(context, &settings, WCODEC_DTYPE_I8, data, LARGE, &statistics, &coded, NULL),
         WCODEC_OK);
     *tiling = *coded.tiling;
     const uint64_t size = coded.payload_size;

@@ -1,10 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/payload.h"
+#include "encode/assemble.h"
 
 #include "core/error.h"
-#include "encode/tile_plan.h"
 #include <stdatomic.h>
 
 /* Tiles are coded in ranges, each of which has parts of its own for each area: no range waits for
@@ -385,12 +384,12 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
 wcodec_status wcodec_code_tiles(wcodec_context *context,
                                 const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
                                 const uint8_t *data, uint64_t size,
-                                const struct wcodec_survey *survey, struct wcodec_coded *coded,
-                                wcodec_error *err)
+                                const struct wcodec_statistics *statistics,
+                                struct wcodec_coded *coded, wcodec_error *err)
 {
     struct wcodec_plan *plan;
     wcodec_status status =
-        wcodec_plan_tensor(context, settings, dtype, data, size, survey, &plan, err);
+        wcodec_plan_tensor(context, settings, dtype, data, size, statistics, &plan, err);
     if (status)
         return status;
     status = wcodec_payload_code(context, settings, plan, data, coded, err);

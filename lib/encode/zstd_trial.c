@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/rival.h"
+#include "encode/assemble.h"
 
 #include "coding/chunks.h"
 #include "core/bytes.h"

@@ -1,11 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/chunked.h"
+#include "encode/assemble.h"
 
 #include "coding/chunks.h"
 #include "core/error.h"
-#include "encode/rival.h"
 #include <stdatomic.h>
 
 enum { CHUNK_SMALL = 1 << 22 };

@@ -1,9 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/normalize.h"
-
-#include "encode/bits.h"
+#include "encode/tables.h"
 
 /* The symbols that a table is to hold, and what changing a frequency by one gains or loses. */
 struct fit {

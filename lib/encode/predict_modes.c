@@ -5,9 +5,9 @@
  * of a table that all blocks share, which in turn comes of the modes that they take: some rounds
  * settle both, on a sample. */
 #include "core/error.h"
-#include "encode/bits.h"
+#include "encode/tables.h"
 #include "coding/histogram.h"
-#include "encode/predict.h"
+#include "encode/choice.h"
 
 enum {
     PARTS = 4,

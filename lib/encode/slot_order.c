@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/order.h"
+#include "encode/tables.h"
 
 enum { BLOCK = 16, BLOCKS = 16, ATTEMPTS = 24, STEPS = 1 << 17 };
 
@@ -74,7 +74,7 @@ static bool attempt(const struct wcodec_table *table, unsigned limit, uint32_t *
     return true;
 }
 
-unsigned wcodec_table_order(struct wcodec_table *table)
+unsigned wcodec_table_order_slots(struct wcodec_table *table)
 {
     uint32_t state = 0x9E3779B9;
     unsigned present = wcodec_table_boundaries(table);

@@ -3,8 +3,8 @@
 
 /* Coding one tensor: what the encoder decides (split, profile, tables, runs, tile size) and the
  * payload that comes of it. */
-#ifndef WCODEC_ENCODE_TENSOR_H
-#define WCODEC_ENCODE_TENSOR_H
+#ifndef WCODEC_ENCODE_ENCODE_H
+#define WCODEC_ENCODE_ENCODE_H
 
 #include "coding/blocks.h"
 #include "coding/lossy.h"

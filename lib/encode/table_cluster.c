@@ -1,11 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/cluster.h"
+#include "encode/tables.h"
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "encode/bits.h"
 #include "coding/histogram.h"
 #include <stdlib.h>
 

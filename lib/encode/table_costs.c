@@ -1,9 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/assign.h"
-
-#include "encode/normalize.h"
+#include "encode/tables.h"
 
 void wcodec_costs_init(struct wcodec_costs *costs, const struct wcodec_table *const *tables,
                        unsigned count)
