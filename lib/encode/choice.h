@@ -101,6 +101,53 @@ wcodec_status wcodec_banded_split(const wcodec_allocator *allocator, const uint8
                                   uint64_t count, int least, int largest,
                                   struct wcodec_split *split, wcodec_error *err);
 
+/* Policy: what decoding speed is worth in bytes, and what several tables must save. The encoder
+ * does not know who will decode. The numbers and their reasons are in policy.c. */
+
+/* Shares of a tensor's bits, in 1/65536. */
+enum {
+    WCODEC_SHARE_PREFERENCE = 197,  /* 0.3 %: a preferred profile may take so much more */
+    WCODEC_SHARE_TILE_TABLES = 131, /* 0.2 %: several tables must save so much, ... */
+    WCODEC_SHARE_RUNS = 328,        /* 0.5 %: ... and those of runs */
+    WCODEC_SHARE_CLOSE_RUNS = 66    /* 0.1 %: longer runs may take so much more */
+};
+
+static inline uint64_t wcodec_share(uint64_t bits, unsigned share)
+{
+    return bits / 65536 * share;
+}
+
+/* log2 of the tile's elements for a tensor of so many elements (doc/format.md 2 leaves it to the
+ * encoder), and for coefficients of a lossy one. */
+unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint64_t elements);
+uint8_t wcodec_lossy_tile_policy(uint64_t coefficients, bool blocks);
+
+/* A tensor, as far as policy goes by it. */
+struct wcodec_tensor_kind {
+    const struct wcodec_encode_settings *settings;
+    bool bytes;    /* elements of 8 bits */
+    bool integers; /* of dtype I8 or U8 */
+};
+
+/* Is a split one that GPUs decode in one pass only where its coded bits are in pairs, or one that
+ * they do not decode in one pass at all? */
+bool wcodec_split_is_low(const struct wcodec_tensor_kind *kind, const struct wcodec_split *split);
+bool wcodec_split_is_slow(const struct wcodec_tensor_kind *kind, const struct wcodec_split *split);
+
+/* What split number `split` may take more than others, coded by a profile, of so many bits. */
+uint64_t wcodec_share_for_speed(const struct wcodec_tensor_kind *kind, unsigned split,
+                                unsigned profile, uint64_t bits);
+
+struct wcodec_profile_policy {
+    unsigned preferred; /* enum wcodec_field_profile */
+    unsigned share;     /* that it may take more than the least costly one */
+    bool whole;         /* no pairs: a whole byte of residuals */
+};
+
+/* For a field of `width` bits in elements with so many raw ones. */
+struct wcodec_profile_policy wcodec_profile_policy(const struct wcodec_encode_settings *settings,
+                                                   unsigned width, unsigned raw_bits);
+
 /* Choosing profile, tables and runs of one coded field, by counted cost on a sample. */
 
 /* What is known of a field and its tensor. */
@@ -189,10 +236,6 @@ void wcodec_plan_free(struct wcodec_plan *plan);
 
 /* Bytes that the payload will have, about: mostly within some tenths of a percent. */
 uint64_t wcodec_plan_size(const struct wcodec_plan *plan);
-
-/* log2 of the tile's elements for a tensor of so many elements (doc/format.md 2 leaves it to the
- * encoder). */
-unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint64_t elements);
 
 /* Prediction in blocks: whether it may pay for a tensor, which modes its blocks get, and the
  * residuals that come of it. */

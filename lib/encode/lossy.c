@@ -77,22 +77,27 @@ static float scale_of_step(long k)
     return (float)(step_of(k) / WCODEC_TRANSFORM_UNIT);
 }
 
-/* Of some bits an element, the states of a tile are a larger part than of an element as it was:
- * tiles are twice as large as those of wcodec_tile_policy(), and smaller tensors have large ones
- * too; in blocks there may be two streams. */
-static uint8_t tile_policy(uint64_t coefficients, bool blocks)
+/* How coefficients of 16 bits are cut into fields. */
+static wcodec_status split_coefficients(const struct search *s, struct wcodec_split *split,
+                                        wcodec_error *err)
 {
-    return coefficients >= (uint64_t)1 << (blocks ? 22 : 25) ? 15
-           : coefficients >= (uint64_t)1 << 19               ? 14
-           : coefficients >= (uint64_t)1 << 16               ? 13
-                                                             : 12;
+    const struct wcodec_lossy_result *r = &s->result;
+    const uint64_t count = wcodec_lossy_coefficients(&r->lossy);
+    if (r->lossy.plain)
+        return wcodec_plain_split(s->source.allocator, r->coefficients, count, r->least, r->largest,
+                                  split, err);
+    return wcodec_banded_split(s->source.allocator, r->coefficients, count, r->least, r->largest,
+                               split, err);
 }
 
 /* The coefficients as a tensor of small integers in tiles. */
-static wcodec_status code_coefficients(struct search *s, uint64_t size, wcodec_error *err)
+static wcodec_status code_coefficients(struct search *s, wcodec_error *err)
 {
     const struct wcodec_lossy_result *r = &s->result;
-    const wcodec_dtype as = r->lossy.coefficient_log2 ? WCODEC_DTYPE_I16 : WCODEC_DTYPE_I8;
+    const uint64_t count = wcodec_lossy_coefficients(&r->lossy),
+                   size = count << r->lossy.coefficient_log2;
+    const bool wide = r->lossy.coefficient_log2 != 0;
+    const wcodec_dtype as = wide ? WCODEC_DTYPE_I16 : WCODEC_DTYPE_I8;
     struct wcodec_encode_settings settings = *s->settings;
     struct wcodec_statistics statistics = {0};
     struct wcodec_split split;
@@ -100,17 +105,17 @@ static wcodec_status code_coefficients(struct search *s, uint64_t size, wcodec_e
     settings.plain = r->lossy.plain;
     wcodec_status status =
         wcodec_statistics_gather(s->context, as, r->coefficients, size, false, &statistics, err);
-    if (!status && r->lossy.coefficient_log2) {
-        status = (settings.bands ? wcodec_banded_split : wcodec_plain_split)(
-            s->source.allocator, r->coefficients, size / 2, r->least, r->largest, &split, err);
+    if (status == WCODEC_OK && wide) {
+        status = split_coefficients(s, &split, err);
         settings.split = &split;
     }
+    if (status != WCODEC_OK)
+        return status;
     settings.level = settings.level < LEVEL_MIN ? LEVEL_MIN : settings.level;
     if (settings.tile_log2 == 0 && !settings.latency)
-        settings.tile_log2 = tile_policy(size >> r->lossy.coefficient_log2, settings.bands);
-    return status ? status
-                  : wcodec_code_tiles(s->context, &settings, as, r->coefficients, size, &statistics,
-                                      &s->coded, err);
+        settings.tile_log2 = wcodec_lossy_tile_policy(count, settings.bands);
+    return wcodec_code_tiles(s->context, &settings, as, r->coefficients, size, &statistics,
+                             &s->coded, err);
 }
 
 /* Modes and scales go before the coefficients' payload. */
@@ -118,14 +123,13 @@ static wcodec_status code_result(struct search *s, wcodec_error *err)
 {
     struct wcodec_lossy *l = &s->result.lossy;
     (void)wcodec_lossy_result_narrow(&s->result);
-    const uint64_t size = wcodec_lossy_coefficients(l) << l->coefficient_log2,
-                   side = wcodec_lossy_tiles_begin(l);
-    wcodec_status status = code_coefficients(s, size, err);
-    if (status)
+    const uint64_t side = wcodec_lossy_tiles_begin(l);
+    wcodec_status status = code_coefficients(s, err);
+    if (status != WCODEC_OK)
         return status;
     s->is_coded = true;
     uint8_t *bytes = wcodec_alloc(s->source.allocator, (size_t)side);
-    if (!bytes)
+    if (bytes == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor's scales");
     memcpy(bytes, s->result.side, (size_t)side);
     status = wcodec_coded_prepend(&s->coded, bytes, side, err);
@@ -197,7 +201,8 @@ static double estimate(struct search *s, const struct wcodec_lossy_sample *sampl
     const double step = step_of(k);
     /* What a lane's states take more than they carry, and in blocks the runs' tables. */
     const double tiles =
-        768.0 / (double)(1u << tile_policy(s->source.elements, s->model.set != WCODEC_SET_PLAIN)) +
+        768.0 / (double)(1u << wcodec_lossy_tile_policy(s->source.elements,
+                                                        s->model.set != WCODEC_SET_PLAIN)) +
         (s->model.set == WCODEC_SET_PLAIN ? 0 : 4.0 / 128);
     wcodec_lossy_settle(sample, anew, scale_of_step(k), &s->model, &e);
     return measure(s, e.distortion * step * step + s->rounding, e.bits + tiles);
@@ -341,9 +346,9 @@ static wcodec_status search_tensor(struct search *s, const struct goal *goal, lo
     bool has_best = false;
     double value = 0, best_distance = 0;
     wcodec_status status = WCODEC_OK;
-    for (unsigned i = 0; i < TRIES && !status && !s->reason; i++) {
+    for (unsigned i = 0; i < TRIES && status == WCODEC_OK && !s->reason; i++) {
         status = try_step(s, last = k, &value, err);
-        if (status)
+        if (status != WCODEC_OK)
             return status;
         if (s->reason && has_best) {
             s->reason = NULL;
@@ -436,9 +441,10 @@ static wcodec_status search_bound(struct search *s, long k, wcodec_error *err)
     long below = k - OCTAVE, above = k, last = k;
     double value;
     wcodec_status status = try_step(s, k, &value, err);
-    if (status || s->reason || s->result.lossy.largest_error <= s->settings->lossy_value)
+    if (status != WCODEC_OK || s->reason ||
+        s->result.lossy.largest_error <= s->settings->lossy_value)
         return status;
-    while (!status && !s->reason && above - below > 16) {
+    while (status == WCODEC_OK && s->reason == NULL && above - below > 16) {
         last = below + (above - below) / 2;
         status = try_step(s, last, &value, err);
         if (s->result.lossy.largest_error <= s->settings->lossy_value)
@@ -446,9 +452,10 @@ static wcodec_status search_bound(struct search *s, long k, wcodec_error *err)
         else
             above = last;
     }
-    if (!status && !s->reason && last != below)
+    if (status == WCODEC_OK && s->reason == NULL && last != below)
         status = try_step(s, below, &value, err);
-    if (!status && !s->reason && !(s->result.lossy.largest_error <= s->settings->lossy_value))
+    if (status == WCODEC_OK && s->reason == NULL &&
+        !(s->result.lossy.largest_error <= s->settings->lossy_value))
         s->reason = "no step gives what was asked for";
     return status;
 }
@@ -457,9 +464,9 @@ static wcodec_status find_step(struct search *s, wcodec_error *err)
 {
     const struct goal goal = goal_of(s->settings);
     wcodec_status status = wcodec_lossy_sample_take(&s->source, &s->sample, err);
-    if (!status)
+    if (status == WCODEC_OK)
         status = wcodec_lossy_result_init(&s->source, &s->result, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     s->has_result = true;
     s->least = (long)ceil(log2(s->source.peak / WCODEC_LOSSY_MAX) * OCTAVE);
@@ -486,7 +493,7 @@ static wcodec_status finish(struct search *s, wcodec_error *err)
     if (status != WCODEC_OK)
         return status;
     s->coded.lossy = wcodec_alloc(s->source.allocator, sizeof *s->coded.lossy);
-    if (!s->coded.lossy)
+    if (s->coded.lossy == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY,
                            "out of memory for the parameters of a tensor");
     *s->coded.lossy = s->result.lossy;
@@ -503,14 +510,14 @@ wcodec_status wcodec_lossy_code(wcodec_context *context,
 {
     /* With its table of costs it is too large for a stack. */
     struct search *s = wcodec_alloc_zeroed(&context->allocator, sizeof *s);
-    if (!s)
+    if (s == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to search a step");
     s->context = context;
     s->settings = settings;
     s->sample.allocator = &context->allocator;
     wcodec_status status = wcodec_lossy_source_open(context, settings, settings->lossy_rows, dtype,
                                                     data, size, &s->source, err);
-    if (status) {
+    if (status != WCODEC_OK) {
         wcodec_free(&context->allocator, s);
         return status;
     }
@@ -520,9 +527,9 @@ wcodec_status wcodec_lossy_code(wcodec_context *context,
         s->reason = "all of it is zero";
     else
         status = find_step(s, err);
-    if (!status && !s->reason)
+    if (status == WCODEC_OK && s->reason == NULL)
         status = finish(s, err);
-    if (!status && !s->reason) {
+    if (status == WCODEC_OK && s->reason == NULL) {
         *coded = s->coded;
         s->is_coded = false;
     }

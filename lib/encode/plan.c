@@ -8,22 +8,11 @@
 #include "encode/tables.h"
 #include "coding/histogram.h"
 
-enum { TILES_FOR_LARGE = 1024, TILES_FOR_MEDIUM = 4, REFIT_TILES = 32 };
-
-unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint64_t elements)
-{
-    if (settings->tile_log2)
-        return settings->tile_log2;
-    if (settings->latency)
-        return 12;
-    return elements >= (uint64_t)TILES_FOR_LARGE << 14    ? 14
-           : elements >= (uint64_t)TILES_FOR_MEDIUM << 13 ? 13
-                                                          : 12;
-}
+enum { REFIT_TILES = 32 };
 
 void wcodec_plan_free(struct wcodec_plan *plan)
 {
-    if (!plan)
+    if (plan == NULL)
         return;
     for (unsigned c = 0; c < WCODEC_MAX_CODED; c++) {
         wcodec_free(plan->allocator, plan->tables[c]);
@@ -41,7 +30,7 @@ static wcodec_status set_pool(struct wcodec_plan *plan, unsigned c,
     const struct wcodec_table *pointers[16];
     plan->tables[c] = wcodec_alloc_array(plan->allocator, count, sizeof *plan->tables[c]);
     plan->costs[c] = wcodec_alloc(plan->allocator, sizeof *plan->costs[c]);
-    if (!plan->tables[c] || !plan->costs[c])
+    if (plan->tables[c] == NULL || plan->costs[c] == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %u tables", count);
     for (unsigned i = 0; i < count; i++) {
         struct wcodec_table table = tables[i];
@@ -90,7 +79,7 @@ static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocat
                                                            : (size_t)sample->taken * sample->piece;
     sample->values = wcodec_alloc(allocator, room);
     sample->pairs = wcodec_alloc(allocator, (room + 1) / 2);
-    if (!sample->values || !sample->pairs)
+    if (sample->values == NULL || sample->pairs == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu elements",
                            room);
     return WCODEC_OK;
@@ -122,8 +111,8 @@ struct planner {
     struct wcodec_cpu_encode_dsp dsp;
     const struct wcodec_statistics *statistics;
     const uint8_t *data;
+    struct wcodec_tensor_kind kind;
     bool by_value;
-    bool integers; /* of 8 bits */
     struct sample sample;
 };
 
@@ -133,14 +122,6 @@ static uint64_t raw_bits_of(const struct wcodec_split *split)
     for (unsigned i = 0; i < split->field_count; i++)
         bits += split->fields[i].kind == WCODEC_FIELD_RAW ? split->fields[i].width : 0;
     return bits;
-}
-
-/* Of bytes of residuals the lowest one to three bits may be raw, but only where the others are
- * coded in pairs: so GPUs decode them in one pass. */
-static bool is_low(const struct planner *p, const struct wcodec_split *split)
-{
-    return p->settings->residuals && p->statistics->element_log2 == 0 &&
-           split->fields[0].kind == WCODEC_FIELD_RAW && split->fields[0].width < 4;
 }
 
 /* Choose for all coded fields of a split; *bits is what the tensor takes then (times WCODEC_BIT).
@@ -174,11 +155,11 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
         };
         struct wcodec_encode_settings settings = *p->settings;
         settings.residuals = p->settings->residuals && p->statistics->element_log2 == 0;
-        if (is_low(p, split) && settings.profile == 0)
+        if (wcodec_split_is_low(&p->kind, split) && settings.profile == 0)
             settings.profile = WCODEC_PAIRS;
         wcodec_status status =
             wcodec_field_choose(&p->context->allocator, &settings, &facts, &choices[c], err);
-        if (status)
+        if (status != WCODEC_OK)
             return status;
         *bits +=
             choices[c].bits +
@@ -190,31 +171,6 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
     return WCODEC_OK;
 }
 
-/* Splits and profiles that decode fast win where they are larger by at most this share of the
- * tensor's size. The split that comes first, of four raw bits (three for e5m2), decodes fastest, in
- * pairs: 0.5 %, or 0.8 % for 8-bit floats, of which Gaussian e4m3 loses 0.6 % by it. Of residuals
- * 0.7 % for all splits in pairs, and 0.4 % for P8. */
-static uint64_t share_for_speed(const struct planner *p, unsigned split, unsigned profile,
-                                uint64_t bits)
-{
-    const bool residuals = p->settings->residuals && p->statistics->element_log2 == 0;
-    if (p->settings->level >= 7 || (split && !residuals))
-        return 0;
-    return bits / 65536 *
-           (!residuals                ? (p->integers ? 328 : 524)
-            : profile == WCODEC_PAIRS ? 459
-            : profile == WCODEC_P8    ? 262
-                                      : 0);
-}
-
-/* Of coefficients of bytes in their order GPUs make elements in one pass where all bits are coded,
- * or four. */
-static bool is_slow(const struct planner *p, const struct wcodec_split *split)
-{
-    return p->settings->plain && p->statistics->element_log2 == 0 && split->field_count > 1 &&
-           split->fields[0].width != 4;
-}
-
 /* The split of least cost, its choices in choices[0]. `choices` has room for two splits. */
 static wcodec_status choose_split(struct planner *p, const struct wcodec_split *splits,
                                   unsigned count,
@@ -223,23 +179,27 @@ static wcodec_status choose_split(struct planner *p, const struct wcodec_split *
 {
     uint64_t least = UINT64_MAX, bits, best_score = UINT64_MAX;
     for (unsigned i = 0; i < count; i++)
-        least = splits[i].estimate < least && !is_low(p, &splits[i]) && !is_slow(p, &splits[i])
+        least = splits[i].estimate < least && !wcodec_split_is_low(&p->kind, &splits[i]) &&
+                        !wcodec_split_is_slow(&p->kind, &splits[i])
                     ? splits[i].estimate
                     : least;
     for (unsigned i = 0; i < count; i++) {
         /* More tables seldom gain more than this. Where the fast split is nearly the best, that is
          * settled. */
-        if (count > 1 && (splits[i].estimate > least + least / 16 || is_slow(p, &splits[i])))
+        if (count > 1 &&
+            (splits[i].estimate > least + least / 16 || wcodec_split_is_slow(&p->kind, &splits[i])))
             continue;
         if (i > 0 && p->settings->level < 5 &&
-            splits[0].estimate <= least + share_for_speed(p, 0, WCODEC_PAIRS, least) / 5 * 4)
+            splits[0].estimate <=
+                least + wcodec_share_for_speed(&p->kind, 0, WCODEC_PAIRS, least) / 5 * 4)
             break;
         wcodec_status status = choose_fields(p, &splits[i], choices[1], &bits, err);
-        if (status)
+        if (status != WCODEC_OK)
             return status;
-        if (is_low(p, &splits[i]) && choices[1][0].profile != WCODEC_PAIRS)
+        if (wcodec_split_is_low(&p->kind, &splits[i]) && choices[1][0].profile != WCODEC_PAIRS)
             continue;
-        const uint64_t score = bits - share_for_speed(p, i, choices[1][0].profile, bits);
+        const uint64_t score =
+            bits - wcodec_share_for_speed(&p->kind, i, choices[1][0].profile, bits);
         if (score < best_score) {
             best_score = score;
             *chosen = i;
@@ -298,7 +258,7 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
         for (unsigned i = 0; i < rounds; i++) {
             wcodec_status status = wcodec_tables_refit(p->context, &p->dsp, t, c, p->data, stride,
                                                        p->sample.scattered, choice, err);
-            if (status)
+            if (status != WCODEC_OK)
                 return status;
         }
         plan->word_bits += choice->bits / WCODEC_BIT;
@@ -369,25 +329,25 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
                                         p->settings->level, splits, &plan->order0_bits);
         if (p->settings->level >= 2 && (dtype == WCODEC_DTYPE_I16 || dtype == WCODEC_DTYPE_U16))
             status = centred_split(p, &splits[count++], err);
-        if (count == 2 && !status && splits[1].order0_bits < plan->order0_bits)
+        if (count == 2 && status == WCODEC_OK && splits[1].order0_bits < plan->order0_bits)
             plan->order0_bits = splits[1].order0_bits;
     }
     if (p->settings->level <= 1) {
         choose_fast(p, &splits[0], choices[0]);
-    } else if (!status) {
+    } else if (status == WCODEC_OK) {
         status = sample_allocate(&p->sample, &p->context->allocator, p->settings->level,
                                  wcodec_tile_policy(p->settings, p->statistics->elements),
                                  p->statistics->elements, err);
         p->sample.scattered = p->settings->residuals && p->statistics->element_log2 == 0;
-        if (!status)
+        if (status == WCODEC_OK)
             status = choose_split(p, splits, count, choices, &chosen, err);
     }
     plan->constant_above = splits[chosen].constant_above;
-    if (!status)
+    if (status == WCODEC_OK)
         status = plan_tiling(p, &splits[chosen], choices[0], size, plan->tiling, err);
-    for (unsigned c = 0; !status && c < plan->tiling->coded_count; c++)
+    for (unsigned c = 0; status == WCODEC_OK && c < plan->tiling->coded_count; c++)
         status = finish_field(p, plan, c, &choices[0][c], err);
-    if (!status)
+    if (status == WCODEC_OK)
         status = wcodec_cpu_encoder_create(wcodec_cpu_levels() & p->context->cpu_mask, plan->tiling,
                                            (const struct wcodec_encode_table *const *)plan->tables,
                                            plan->allocator, &plan->encoder, err);
@@ -406,7 +366,8 @@ wcodec_status wcodec_plan_tensor(wcodec_context *context,
                               .statistics = statistics,
                               .data = data,
                               .by_value = is_float(dtype),
-                              .integers = dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8};
+                              .kind = {settings, statistics->element_log2 == 0,
+                                       dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8}};
     wcodec_cpu_encode_dsp_init(&planner.dsp, wcodec_cpu_levels() & context->cpu_mask);
     struct wcodec_plan *result = wcodec_alloc_zeroed(allocator, sizeof *result);
     struct wcodec_field_choice(*choices)[WCODEC_MAX_CODED] =
@@ -416,14 +377,14 @@ wcodec_status wcodec_plan_tensor(wcodec_context *context,
         result->tiling = wcodec_alloc(allocator, sizeof *result->tiling);
     }
     wcodec_status status = WCODEC_OK;
-    if (!result || !choices || !result->tiling)
+    if (result == NULL || choices == NULL || result->tiling == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the plan of a tensor");
     else
         status = fill_plan(&planner, dtype, size, choices, result, err);
     wcodec_free(allocator, planner.sample.values);
     wcodec_free(allocator, planner.sample.pairs);
     wcodec_free(allocator, choices);
-    if (status)
+    if (status != WCODEC_OK)
         wcodec_plan_free(result);
     else
         *plan = result;
