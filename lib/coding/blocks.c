@@ -83,18 +83,18 @@ wcodec_status wcodec_blocks_read(struct wcodec_cursor *cursor, uint64_t size,
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "parameters of a tensor in blocks are cut off");
     wcodec_status status = take_modes(&c, &b, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     if (!wcodec_take_bytes(&c, 4, &check) || c.at == c.end)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "parameters of a tensor in blocks are cut off");
     b.check = wcodec_load_u32(check);
     status = wcodec_blocks_derive(&b, size, *c.at, err);
-    if (!status)
+    if (status == WCODEC_OK)
         status = check_counts(&b, err);
-    if (!status)
+    if (status == WCODEC_OK)
         status = wcodec_tiling_read(&c, wcodec_blocks_residual_size(&b), tiling, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     *cursor = c;
     *blocks = b;

@@ -79,7 +79,7 @@ wcodec_status wcodec_chunks_read(uint64_t size, uint64_t chunk, const uint8_t *d
                            payload_size);
 
     struct wcodec_chunks *c = wcodec_alloc_zeroed(allocator, sizeof *c);
-    if (!c)
+    if (c == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     c->size = size;
     c->chunk = chunk;
@@ -89,7 +89,7 @@ wcodec_status wcodec_chunks_read(uint64_t size, uint64_t chunk, const uint8_t *d
     c->checks = wcodec_alloc_array(allocator, c->count, sizeof *c->checks);
     c->offsets = wcodec_alloc_array(allocator, c->count, sizeof *c->offsets);
     wcodec_status status = WCODEC_OK;
-    if (!c->coded || !c->checks || !c->offsets)
+    if (c->coded == NULL || c->checks == NULL || c->offsets == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY,
                              "out of memory for a directory of %" PRIu64 " chunks", c->count);
     if (status == WCODEC_OK)
@@ -104,7 +104,7 @@ wcodec_status wcodec_chunks_read(uint64_t size, uint64_t chunk, const uint8_t *d
 
 void wcodec_chunks_free(struct wcodec_chunks *chunks)
 {
-    if (!chunks)
+    if (chunks == NULL)
         return;
     wcodec_free(chunks->allocator, chunks->coded);
     wcodec_free(chunks->allocator, chunks->checks);
@@ -239,7 +239,7 @@ static size_t compress(const void *data, size_t size, int level, struct wcodec_c
 {
     if (level >= SLOW_LEVEL && size > SLICE) {
         ZSTD_CCtx *context = ZSTD_createCCtx();
-        if (!context)
+        if (context == NULL)
             return (size_t)-ZSTD_error_memory_allocation;
         size_t got = compress_slices(context, data, size, level, cancel, out, room, cancelled);
         ZSTD_freeCCtx(context);

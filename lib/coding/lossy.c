@@ -114,7 +114,7 @@ wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wco
                            "order %u of coefficients, allowed are 0 to %d", l.order,
                            WCODEC_ORDERS - 1);
     wcodec_status status = take_modes(&c, &l, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     if (!take_figure(&c, &l.largest_error) || !take_figure(&c, &l.mean_squared_error) ||
         !take_figure(&c, &l.mean_square))
@@ -124,15 +124,15 @@ wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wco
         return cut_off(err);
     l.check = wcodec_load_u32(check);
     status = wcodec_lossy_derive(&l, size, dtype, *c.at, err);
-    if (!status && l.plain && l.order != WCODEC_ORDER_DIAGONALS)
+    if (status == WCODEC_OK && l.plain && l.order != WCODEC_ORDER_DIAGONALS)
         status = wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                              "order %u of coefficients without blocks, it must be 0", l.order);
-    if (!status)
+    if (status == WCODEC_OK)
         status = check_counts(&l, err);
-    if (!status)
+    if (status == WCODEC_OK)
         status = wcodec_tiling_read(&c, wcodec_lossy_coefficients(&l) << l.coefficient_log2, tiling,
                                     err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     *cursor = c;
     *lossy = l;
@@ -201,7 +201,7 @@ wcodec_status wcodec_lossy_check_side(const struct wcodec_lossy *l, const uint8_
     if (wcodec_lossy_side_check(l, side) != l->check)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the check of modes and scales differs");
     wcodec_status status = check_modes(l, side, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     for (uint64_t i = 0; i < wcodec_lossy_scale_count(l); i++)
         if (!wcodec_scale_valid(wcodec_lossy_scale(l, side, i)))

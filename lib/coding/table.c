@@ -87,7 +87,7 @@ static wcodec_status read_pairs(struct wcodec_cursor *cursor, struct wcodec_tabl
                            "window of pairs starts at %u, beyond a field of %u bits", t->base,
                            t->width);
     wcodec_status status = read_numbers(cursor, 256, t, err);
-    if (status || t->width >= 4)
+    if (status != WCODEC_OK || t->width >= 4)
         return status;
     for (unsigned i = 0; i < t->count; i++)
         if ((t->order[i] & 15u) >> t->width || t->order[i] >> 4 >> t->width)
@@ -139,7 +139,7 @@ wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, 
     wcodec_status status = profile == WCODEC_P8    ? read_p8(&c, &t, err)
                            : profile == WCODEC_P12 ? read_numbers(&c, 1u << width, &t, err)
                                                    : read_pairs(&c, &t, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     if (t.count < 2 && !(runs && profile == WCODEC_P8))
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,

@@ -106,7 +106,7 @@ wcodec_status wcodec_tiling_derive(struct wcodec_tiling *t, uint64_t size, wcode
         f->shift = (uint8_t)bit;
         bit += f->width;
         wcodec_status status = derive_field(t, i, err);
-        if (status)
+        if (status != WCODEC_OK)
             return status;
     }
     if (bit != width)
@@ -154,7 +154,7 @@ wcodec_status wcodec_tiling_read(struct wcodec_cursor *cursor, uint64_t size,
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "parameters of a tensor in tiles do not end where its record ends");
     wcodec_status status = wcodec_tiling_derive(&t, size, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     *cursor = c;
     *tiling = t;

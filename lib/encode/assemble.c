@@ -106,7 +106,7 @@ static bool grow(struct grower *g, uint64_t size, uint64_t later)
     if (size <= g->room)
         return true;
     uint8_t *data = wcodec_realloc_array(g->allocator, g->data, size + later, 1);
-    if (!data)
+    if (data == NULL)
         return false;
     g->data = data;
     g->room = size + later;
@@ -135,7 +135,7 @@ static wcodec_status begin_prefix(struct coder *k, wcodec_error *err)
         if (t->fields[t->coded[c]].run_log2)
             most += t->tiles * wcodec_run_bytes_of_tile(t, &t->fields[t->coded[c]]);
     k->prefix = wcodec_alloc_zeroed(k->allocator, (size_t)most);
-    if (!k->prefix)
+    if (k->prefix == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a directory of %llu tiles",
                            (unsigned long long)t->tiles);
     uint64_t at = 0;
@@ -287,17 +287,17 @@ static void code_task(void *argument, size_t i)
     (void)i;
     for (size_t range; !atomic_load_explicit(&k->status, memory_order_relaxed) &&
                        (range = atomic_fetch_add(&k->next, 1)) < k->range_count;) {
-        if (!w.memory)
+        if (w.memory == NULL)
             w.memory = wcodec_alloc(k->allocator, worker_size(k->tiling));
-        wcodec_status status = wcodec_cancel_poll(k->cancel) ? WCODEC_ERROR_CANCELLED
-                               : w.memory                    ? WCODEC_OK
-                                                             : WCODEC_ERROR_MEMORY;
-        if (!status) {
+        wcodec_status status = w.memory != NULL ? WCODEC_OK : WCODEC_ERROR_MEMORY;
+        if (wcodec_cancel_poll(k->cancel))
+            status = WCODEC_ERROR_CANCELLED;
+        if (status == WCODEC_OK) {
             slot_layout(k->tiling, &w.slot,
                         w.memory + scratch_layout(k->tiling, &w.scratch, w.memory));
             status = code_range(k, &w, range);
         }
-        if (status)
+        if (status != WCODEC_OK)
             atomic_store(&k->status, (int)status);
     }
     wcodec_free(k->allocator, w.memory);
@@ -315,7 +315,7 @@ static wcodec_status pad_words(struct coder *k, wcodec_error *err)
     if (zeros == 0)
         return WCODEC_OK;
     uint8_t *data = wcodec_realloc_array(k->allocator, last->data, last->size + zeros, 1);
-    if (!data)
+    if (data == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     memset(data + last->size, 0, (size_t)zeros);
     last->data = data;
@@ -331,7 +331,7 @@ static wcodec_status code_ranges(struct coder *k, wcodec_context *context,
         wcodec_encode_workers(context, settings->scratch, worker_size(k->tiling), k->range_count));
     if (k->status == WCODEC_ERROR_CANCELLED)
         return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
-    if (k->status)
+    if (k->status != WCODEC_OK)
         return wcodec_fail(err, (wcodec_status)k->status, "out of memory for a payload");
     return pad_words(k, err);
 }
@@ -358,16 +358,16 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
                                   .part_count = 1 + WCODEC_AREAS * k.range_count,
                                   .allocator = k.allocator};
     result.parts = wcodec_alloc_zeroed(k.allocator, result.part_count * sizeof *result.parts);
-    if (!result.parts)
+    if (result.parts == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu parts of a payload",
                            result.part_count);
     k.parts = result.parts;
     wcodec_status status = begin_prefix(&k, err);
-    if (!status) {
+    if (status == WCODEC_OK) {
         result.parts[0] = (struct wcodec_coded_part){k.prefix, k.prefix_size};
         status = code_ranges(&k, context, settings, err);
     }
-    if (status) {
+    if (status != WCODEC_OK) {
         wcodec_coded_free(&result);
         return status;
     }
@@ -390,7 +390,7 @@ wcodec_status wcodec_code_tiles(wcodec_context *context,
     struct wcodec_plan *plan;
     wcodec_status status =
         wcodec_plan_tensor(context, settings, dtype, data, size, statistics, &plan, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     status = wcodec_payload_code(context, settings, plan, data, coded, err);
     wcodec_plan_free(plan);

@@ -48,7 +48,7 @@ wcodec_status wcodec_coded_prepend(struct wcodec_coded *coded, uint8_t *bytes, u
 {
     struct wcodec_coded_part *parts =
         wcodec_realloc_array(coded->allocator, coded->parts, coded->part_count + 1, sizeof *parts);
-    if (!parts) {
+    if (parts == NULL) {
         wcodec_free(coded->allocator, bytes);
         return wcodec_fail(err, WCODEC_ERROR_MEMORY,
                            "out of memory for what describes a tensor's blocks");
@@ -88,7 +88,7 @@ static bool is_right(const struct verifier *v, uint64_t tile, const uint8_t *out
     const struct wcodec_tiling *t = v->tiles->tiling;
     const struct wcodec_blocks *b = v->coded->blocks;
     bool right = true;
-    if (!b)
+    if (b == NULL)
         return memcmp(out, v->data + (tile << (t->tile_log2 + t->element_log2)), size) == 0;
     const size_t block_size = (size_t)WCODEC_BLOCK << t->element_log2;
     const uint64_t first = tile << (t->tile_log2 - WCODEC_BLOCK_LOG2);
@@ -137,7 +137,7 @@ static void verify_task(void *argument, size_t i)
     (void)i;
     for (size_t range; !atomic_load(&v->failed) &&
                        (range = atomic_fetch_add(&v->next, 1)) < v->coded->range_count;) {
-        if (!out)
+        if (out == NULL)
             out = wcodec_alloc(v->allocator, v->buffer_size);
         if (out)
             verify_range(v, range, out);
@@ -165,7 +165,7 @@ wcodec_status wcodec_coded_verify(wcodec_context *context,
         wcodec_tiles_read(t, parts[0].data, payload_size, &context->allocator, &tiles, err);
     if (status == WCODEC_ERROR_CORRUPT)
         status = WCODEC_ERROR_DEVICE;
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     struct wcodec_cpu_dsp dsp = {0};
     struct wcodec_cpu_decoder *decoder = NULL;
@@ -183,7 +183,7 @@ wcodec_status wcodec_coded_verify(wcodec_context *context,
     /* The plain C decoder: what it gives does not depend on what this machine can do. */
     wcodec_cpu_dsp_init_scalar(&dsp);
     status = wcodec_cpu_decoder_create(&dsp, tiles, &context->allocator, &decoder, err);
-    if (status)
+    if (status != WCODEC_OK)
         goto free_tiles;
     v.decoder = decoder;
     wcodec_run(

@@ -105,7 +105,7 @@ static wcodec_status split_values(const wcodec_allocator *allocator, const uint8
     const uint64_t stride = count / COUNTED + 1;
     uint64_t best, constant_best;
     c.counts = wcodec_alloc_zeroed(allocator, (size_t)(largest - least + 1) * sizeof *c.counts);
-    if (!c.counts)
+    if (c.counts == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to count integers of 16 bits");
     /* Not always at the same place of a stride: columns of a matrix may differ by their parity. */
     for (uint64_t i = 0; i + stride <= count; i += stride, c.elements++)
@@ -205,7 +205,7 @@ wcodec_status wcodec_banded_split(const wcodec_allocator *allocator, const uint8
     const uint64_t stride = count / SAMPLE + 1;
     uint64_t elements = 0, best = 0;
     unsigned chosen = 0;
-    if (!bands)
+    if (bands == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to count coefficients");
     count_bands(values, count, stride, bands);
     const bool wide = is_wide(bands);

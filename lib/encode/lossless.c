@@ -99,7 +99,7 @@ static wcodec_status join_blocks(struct wcodec_predicted *predicted, struct wcod
 {
     uint8_t *modes = predicted->modes;
     coded->blocks = wcodec_alloc(coded->allocator, sizeof *coded->blocks);
-    if (!coded->blocks)
+    if (coded->blocks == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY,
                            "out of memory for the modes of a tensor's blocks");
     *coded->blocks = predicted->blocks;
@@ -133,20 +133,20 @@ static wcodec_status code_predicted(wcodec_context *context,
     wcodec_status status = wcodec_statistics_gather(context, as, predicted->residuals, size,
                                                     settings->level <= 1, &statistics, err);
     *done = false;
-    if (status || statistics.any == statistics.all)
+    if (status != WCODEC_OK || statistics.any == statistics.all)
         return status;
     status =
         wcodec_plan_tensor(context, &own, as, predicted->residuals, size, &statistics, &plan, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     *done = modes < limit && wcodec_plan_size(plan) < limit - modes;
     if (*done)
         status = wcodec_payload_code(context, settings, plan, predicted->residuals, &result, err);
     wcodec_plan_free(plan);
-    if (status || !*done)
+    if (status != WCODEC_OK || !*done)
         return status;
     status = join_blocks(predicted, &result, err);
-    if (status)
+    if (status != WCODEC_OK)
         wcodec_coded_free(&result);
     else
         *coded = result;
@@ -162,7 +162,7 @@ static wcodec_status code_smaller(wcodec_context *context,
                                   wcodec_error *err)
 {
     wcodec_status status = wcodec_payload_code(context, settings, plan, data, result, err);
-    if (!status &&
+    if (status == WCODEC_OK &&
         coded->payload_size < result->payload_size - result->payload_size / WORTH_PREDICTING) {
         coded->order0_bits = result->order0_bits;
         wcodec_coded_free(result);
@@ -229,7 +229,7 @@ static wcodec_status try_chunks(const struct wcodec_lossless *l, struct wcodec_c
     wcodec_status status = WCODEC_OK;
     if (!try)
         status = wcodec_zstd_may_win(&l->context->allocator, &l->zstd, result, &try, err);
-    if (status || !try)
+    if (status != WCODEC_OK || !try)
         return status;
     uint64_t less = result->payload_size / 100,
              limit = small ? UINT64_MAX
@@ -239,14 +239,14 @@ static wcodec_status try_chunks(const struct wcodec_lossless *l, struct wcodec_c
     bool large = size > LARGE;
     status = wcodec_chunked_code(l->context, l->settings, l->data, size, limit,
                                  large ? NULL : &chunks, &done, err);
-    if (status || !done)
+    if (status != WCODEC_OK || !done)
         return status;
     uint64_t order0_bits = result->order0_bits;
     wcodec_coded_free(result);
     if (large)
         status =
             wcodec_chunked_code(l->context, l->settings, l->data, size, 0, &chunks, &done, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     chunks.order0_bits = order0_bits;
     *result = chunks;

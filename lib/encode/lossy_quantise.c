@@ -41,7 +41,8 @@ wcodec_status wcodec_lossy_result_init(const struct wcodec_lossy_source *s,
     r.numbers = blocks ? wcodec_alloc_array(s->allocator, blocks, 1) : NULL;
     r.side = wcodec_alloc_zeroed(s->allocator, (size_t)(blocks / 4 + 4 * scales + 16));
     r.approximation = wcodec_alloc_array(s->allocator, s->size, 1);
-    if (!r.coefficients || (blocks && !r.numbers) || !r.side || !r.approximation) {
+    if (r.coefficients == NULL || (blocks && r.numbers == NULL) || r.side == NULL ||
+        r.approximation == NULL) {
         wcodec_lossy_result_free(&r);
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %llu coefficients",
                            (unsigned long long)coefficients);

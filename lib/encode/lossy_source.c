@@ -172,7 +172,7 @@ static wcodec_status look(wcodec_context *context, const struct wcodec_encode_se
     struct look l = {.source = s, .settings = settings};
     double sum = 0;
     l.parts = wcodec_alloc_array(s->allocator, tasks, sizeof *l.parts);
-    if (!l.parts)
+    if (l.parts == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to look at a tensor's range");
     wcodec_run(context, look_task, &l, tasks);
     s->finite = true;
@@ -198,7 +198,7 @@ static wcodec_status weigh_rows(wcodec_context *context,
     s->weights = wcodec_alloc_array(s->allocator, s->rows, sizeof *s->weights);
     l.row_sums = wcodec_alloc_array(s->allocator, s->rows, sizeof *l.row_sums);
     l.row_peaks = wcodec_alloc_array(s->allocator, s->rows, sizeof *l.row_peaks);
-    if (!s->weights || !l.row_sums || !l.row_peaks) {
+    if (s->weights == NULL || l.row_sums == NULL || l.row_peaks == NULL) {
         wcodec_free(s->allocator, l.row_sums);
         wcodec_free(s->allocator, l.row_peaks);
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the scales of %llu rows",
@@ -235,9 +235,9 @@ wcodec_status wcodec_lossy_source_open(wcodec_context *context,
     const uint64_t padded = wcodec_lossy_superblocks(&s) << WCODEC_SUPERBLOCK_LOG2;
     s.blocks = s.columns > 1 && padded <= s.elements + s.elements / 4;
     wcodec_status status = look(context, settings, &s, err);
-    if (!status && by_row && s.columns > 1 && s.finite && s.mean_square > 0)
+    if (status == WCODEC_OK && by_row && s.columns > 1 && s.finite && s.mean_square > 0)
         status = weigh_rows(context, settings, &s, err);
-    if (status)
+    if (status != WCODEC_OK)
         wcodec_lossy_source_close(&s);
     else
         *source = s;

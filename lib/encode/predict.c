@@ -54,7 +54,7 @@ static wcodec_status pack_modes(const struct wcodec_mode_choice *choice, const u
     const unsigned bits = wcodec_blocks_index_bits(b);
     predicted->modes =
         wcodec_alloc_zeroed(predicted->allocator, (size_t)wcodec_blocks_tiles_begin(b) + 1);
-    if (!predicted->modes)
+    if (predicted->modes == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the modes of %llu blocks",
                            (unsigned long long)b->count);
     for (uint64_t i = 0; i < b->count && bits; i++)
@@ -76,7 +76,7 @@ static wcodec_status predict_blocks(wcodec_context *context,
     p.numbers = wcodec_alloc_array(predicted->allocator, b->count, 1);
     predicted->residuals =
         wcodec_alloc_array(predicted->allocator, wcodec_blocks_residual_size(b), 1);
-    if (!p.numbers || !predicted->residuals) {
+    if (p.numbers == NULL || predicted->residuals == NULL) {
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %llu bytes of residuals",
                              (unsigned long long)wcodec_blocks_residual_size(b));
         goto free_numbers;

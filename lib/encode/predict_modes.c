@@ -49,7 +49,7 @@ static wcodec_status take_sample(const wcodec_allocator *allocator, int level,
     const unsigned mode_count = s->mode_count;
     s->residuals =
         wcodec_alloc_array(allocator, (uint64_t)count * mode_count, sizeof *s->residuals);
-    if (!s->residuals)
+    if (s->residuals == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu blocks",
                            count);
     for (size_t i = 0; i < count; i++) {
@@ -296,7 +296,7 @@ wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level,
     wcodec_status status = take_sample(allocator, level, blocks, data,
                                        clamp(blocks->count / LOOK_SHARE, LOOK_MIN, LOOK_MAX),
                                        WCODEC_PREDICTORS, &s, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     const bool promising = look_pays(&s);
     wcodec_free(allocator, s.residuals);
@@ -304,7 +304,7 @@ wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level,
         return WCODEC_OK;
     status = take_sample(allocator, level, blocks, data, sample_blocks(blocks->count, level),
                          2 * WCODEC_MODE_DIFFERENTIAL, &s, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     struct histogram none = {{{{0}}}};
     for (size_t i = 0; i < s.count; i++)

@@ -149,7 +149,7 @@ wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dty
                 : job.blocks / 8 > most ? (size_t)most
                                         : (size_t)(job.blocks / 8);
     job.parts = wcodec_alloc_array(&context->allocator, job.tasks, sizeof *job.parts);
-    if (!job.parts)
+    if (job.parts == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu histograms", job.tasks);
     for (size_t i = 0; i < job.tasks; i++)
         job.parts[i] = *statistics;

@@ -159,7 +159,7 @@ wcodec_status wcodec_cluster(const wcodec_allocator *allocator,
     k.choice = wcodec_alloc_zeroed(allocator, k.units);
     k.costs = wcodec_alloc(allocator, sizeof *k.costs);
     k.counts = wcodec_alloc_array(allocator, WCODEC_POOL_MAX, sizeof *k.counts);
-    if (!k.sorted || !k.choice || !k.costs || !k.counts) {
+    if (k.sorted == NULL || k.choice == NULL || k.costs == NULL || k.counts == NULL) {
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to cluster %zu histograms",
                              k.units);
         goto release;

@@ -95,7 +95,7 @@ wcodec_status wcodec_tables_refit(wcodec_context *context, const struct wcodec_c
     r.tasks = tasks < MAX_TASKS ? (size_t)tasks : MAX_TASKS;
     r.counts = wcodec_alloc_zeroed(allocator, r.tasks * choice->count * sizeof *r.counts);
     r.costs = choice->count > 1 ? wcodec_alloc(allocator, sizeof *r.costs) : NULL;
-    if (!r.counts || (choice->count > 1 && !r.costs)) {
+    if (r.counts == NULL || (choice->count > 1 && r.costs == NULL)) {
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu histograms", r.tasks);
         goto release;
     }

@@ -57,7 +57,7 @@ static wcodec_status code_sample(const wcodec_allocator *allocator, int level, c
                                                 : part,
                    piece = sample / PIECES;
     uint8_t *buffer = wcodec_alloc(allocator, 2 * (size_t)sample);
-    if (!buffer)
+    if (buffer == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %u bytes",
                            (unsigned)sample);
     for (unsigned i = 0; i < PIECES; i++)
@@ -67,7 +67,7 @@ static wcodec_status code_sample(const wcodec_allocator *allocator, int level, c
     wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(PIECES * piece),
                                                wcodec_zstd_level(level < 7 ? level : 6), NULL,
                                                buffer + sample, &look->coded, &check, err);
-    if (!status)
+    if (status == WCODEC_OK)
         look->piece = piece;
     wcodec_free(allocator, buffer);
     return status;
@@ -90,7 +90,7 @@ static wcodec_status repeats(const wcodec_allocator *allocator, const uint8_t *d
     while ((uint64_t)1 << bits < size / spacing)
         bits++;
     uint32_t *anchors = wcodec_alloc_zeroed(allocator, sizeof *anchors << bits); /* number + 1 */
-    if (!anchors)
+    if (anchors == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %d anchors", 1 << bits);
     for (uint32_t i = 0; i < (size - 8) / spacing; i++)
         anchors[hash_slot(wcodec_load_u64(data + i * spacing), bits)] = i + 1;
@@ -117,7 +117,7 @@ wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, con
     if (size < SIZE_MIN)
         return WCODEC_OK;
     wcodec_status status = repeats(allocator, data, size, element_log2, &look->repeats, err);
-    if (status || look->repeats)
+    if (status != WCODEC_OK || look->repeats)
         return status;
     return code_sample(allocator, level, data, size, (uint64_t)1 << (tile_log2 + element_log2),
                        look, err);
@@ -157,7 +157,7 @@ wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator,
     }
     wcodec_status status =
         wcodec_tiles_read(t, coded->parts[0].data, coded->payload_size, allocator, &tiles, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     double own = (double)t->prefix_size / (double)t->size * (double)(PIECES * look->piece);
     for (unsigned i = 0; i < PIECES; i++) {
