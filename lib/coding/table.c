@@ -136,9 +136,13 @@ wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, 
 {
     struct wcodec_table t = {.profile = (uint8_t)profile, .width = (uint8_t)width};
     struct wcodec_cursor c = *cursor;
-    wcodec_status status = profile == WCODEC_P8    ? read_p8(&c, &t, err)
-                           : profile == WCODEC_P12 ? read_numbers(&c, 1u << width, &t, err)
-                                                   : read_pairs(&c, &t, err);
+    wcodec_status status;
+    if (profile == WCODEC_P8)
+        status = read_p8(&c, &t, err);
+    else if (profile == WCODEC_P12)
+        status = read_numbers(&c, 1u << width, &t, err);
+    else
+        status = read_pairs(&c, &t, err);
     if (status != WCODEC_OK)
         return status;
     if (t.count < 2 && !(runs && profile == WCODEC_P8))

@@ -23,10 +23,11 @@ static uint8_t substitute_pair(const struct wcodec_table *t, unsigned pair, uint
 {
     unsigned best = most_frequent, best_freq = 0;
     for (unsigned i = 0; i < t->count; i++) {
-        const unsigned s = t->order[i], weight = s % 16 == pair % 16   ? 2
-                                                 : s / 16 == pair / 16 ? 1
-                                                                       : 0;
-        if (weight && t->freq[s] + weight * 4096 > best_freq) {
+        const unsigned s = t->order[i];
+        unsigned weight = s / 16 == pair / 16 ? 1 : 0;
+        if (s % 16 == pair % 16)
+            weight = 2;
+        if (weight != 0 && t->freq[s] + weight * 4096 > best_freq) {
             best = s;
             best_freq = t->freq[s] + weight * 4096;
         }
@@ -48,11 +49,13 @@ void wcodec_encode_table_init(struct wcodec_encode_table *encode, const struct w
         if (table->freq[s] > table->freq[encode->most_frequent])
             encode->most_frequent = s;
     }
-    for (unsigned s = 0; s < 256; s++)
-        encode->substitute[s] = (uint8_t)(table->freq[s] ? s
-                                          : table->profile == WCODEC_PAIRS
-                                              ? substitute_pair(table, s, encode->most_frequent)
-                                              : encode->most_frequent);
+    for (unsigned s = 0; s < 256; s++) {
+        encode->substitute[s] = encode->most_frequent;
+        if (table->freq[s] != 0)
+            encode->substitute[s] = (uint8_t)s;
+        else if (table->profile == WCODEC_PAIRS)
+            encode->substitute[s] = substitute_pair(table, s, encode->most_frequent);
+    }
 }
 
 struct work {
@@ -221,8 +224,10 @@ static void encode_rans(const struct work *w, const struct wcodec_encode_table *
     uint8_t *const end = o->words[c] + room, *word = end;
     uint32_t x[WCODEC_LANES];
     for (uint32_t g = 0; g < w->groups; g++)
-        (f->profile == WCODEC_PAIRS ? choose_pairs : choose_symbols)(
-            w, group_table(tables, plan, f, g), c, g * WCODEC_GROUP, o);
+        if (f->profile == WCODEC_PAIRS)
+            choose_pairs(w, group_table(tables, plan, f, g), c, g * WCODEC_GROUP, o);
+        else
+            choose_symbols(w, group_table(tables, plan, f, g), c, g * WCODEC_GROUP, o);
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
         x[lane] = (1u << 16) + payload[lane];
     for (uint32_t g = w->groups; g-- > 0;) {

@@ -91,10 +91,8 @@ static uint64_t tensor_bits(const struct search *s, uint64_t bits)
 /* Several tables must save this much of the tensor's size: less where time is no matter. */
 static uint64_t needed(const struct search *s, unsigned part)
 {
-    int level = s->settings->level;
-    return wcodec_share(tensor_bits(s, s->choice->bits), level >= 7   ? part / 8
-                                                         : level >= 5 ? part / 2
-                                                                      : part);
+    return wcodec_share(tensor_bits(s, s->choice->bits),
+                        part / wcodec_by_level(s->settings->level, 1, 2, 8));
 }
 
 static void take(struct search *s, const struct wcodec_table *tables, unsigned count,
@@ -109,7 +107,7 @@ static void take(struct search *s, const struct wcodec_table *tables, unsigned c
 
 static unsigned rounds(const struct search *s)
 {
-    return s->settings->level >= 7 ? 16 : s->settings->level >= 5 ? 8 : 4;
+    return wcodec_by_level(s->settings->level, 4, 8, 16);
 }
 
 /* Could tables by `unit` symbols save enough? Where time matters less, more units are looked at,
@@ -183,12 +181,8 @@ static wcodec_status try_runs(struct search *s, unsigned tables, struct wcodec_c
     wcodec_cluster_run_costs(costs, &s->symbols, runs);
     for (unsigned r = WCODEC_RUN_LOG2_MIN; r <= WCODEC_RUN_LOG2_MAX; r++) {
         uint64_t indices = (facts->elements >> r) + facts->tiles;
-        runs[r] = scale(facts, runs[r]) + stored +
-                  indices *
-                      (count <= 2   ? 1
-                       : count <= 4 ? 2
-                                    : 4) *
-                      WCODEC_BIT;
+        runs[r] =
+            scale(facts, runs[r]) + stored + indices * wcodec_run_index_bits(count) * WCODEC_BIT;
         least = runs[r] < least ? runs[r] : least;
     }
     unsigned r = s->settings->bands ? WCODEC_RUN_LOG2_MIN : WCODEC_RUN_LOG2_MAX;

@@ -13,6 +13,7 @@ enum {
     BANDS = 16,
     RUN_LOG2 = 7,
     SAMPLE = 1 << 18,
+    RARE = 3000, /* a symbol that comes up less than once in so many is an outlier */
     WORTH_RAW = 250,
     WORTH_SECOND = 143
 };
@@ -51,10 +52,12 @@ static uint64_t cost_of(const struct counted *c, unsigned low, bool holds, bool 
     /* A second stream takes its states in every tile, but where it is constant there. */
     const uint64_t states =
         elements / 8192 * (WCODEC_STREAM_BITS + WCODEC_NO_PAYLOAD_BITS) / 2 * WCODEC_BIT;
-    const uint64_t above = holds      ? 0
-                           : constant ? 2 * (elements - top[0]) * WCODEC_OUTLIER_BITS * WCODEC_BIT
-                                      : wcodec_entropy(top, 256) + states;
-    return wcodec_entropy(middle, 256) + above + low * elements * WCODEC_BIT;
+    uint64_t cost = wcodec_entropy(middle, 256) + low * elements * WCODEC_BIT;
+    if (!holds && constant)
+        cost += 2 * (elements - top[0]) * WCODEC_OUTLIER_BITS * WCODEC_BIT;
+    else if (!holds)
+        cost += wcodec_entropy(top, 256) + states;
+    return cost;
 }
 
 static void add_field(struct wcodec_split *split, unsigned kind, unsigned width)
@@ -147,22 +150,20 @@ struct band {
  * once in some thousand is an outlier. */
 static uint64_t p8_cost(const uint32_t counts[256])
 {
-    uint64_t total = 0, weights = 0, cost = 0;
+    uint64_t total = 0, weights[256], sum = 0, cost = 0;
     for (unsigned s = 0; s < 256; s++)
         total += counts[s];
-    for (unsigned s = 0; s < 256; s++)
-        weights += counts[s] * UINT64_C(3000) < total  ? 0
-                   : counts[s] * UINT64_C(256) > total ? counts[s] * UINT64_C(256)
-                                                       : total;
-    for (unsigned s = 0; s < 256; s++)
-        if (counts[s] * UINT64_C(3000) < total)
-            cost += counts[s] * (uint64_t)(WCODEC_OUTLIER_BITS * WCODEC_BIT);
-        else
-            cost += counts[s] *
-                    (uint64_t)((wcodec_log2(weights) - wcodec_log2(counts[s] * UINT64_C(256) > total
-                                                                       ? counts[s] * UINT64_C(256)
-                                                                       : total)) >>
-                               8);
+    for (unsigned s = 0; s < 256; s++) {
+        const uint64_t scaled = counts[s] * UINT64_C(256);
+        weights[s] = scaled > total ? scaled : total;
+        sum += counts[s] * (uint64_t)RARE < total ? 0 : weights[s];
+    }
+    for (unsigned s = 0; s < 256; s++) {
+        uint64_t bits = WCODEC_OUTLIER_BITS * WCODEC_BIT;
+        if (counts[s] * (uint64_t)RARE >= total)
+            bits = (wcodec_log2(sum) - wcodec_log2(weights[s])) >> 8;
+        cost += counts[s] * bits;
+    }
     return cost;
 }
 
@@ -192,7 +193,7 @@ static bool is_wide(const struct band bands[BANDS])
             total += bands[b].top[0][s];
             largest = bands[b].top[0][s] > largest ? bands[b].top[0][s] : largest;
         }
-        wide += (total - largest) * 3000 >= total && total;
+        wide += (total - largest) * RARE >= total && total;
     }
     return wide > BANDS / 2;
 }

@@ -118,9 +118,9 @@ static wcodec_status code_predicted(wcodec_context *context,
 {
     const uint64_t size = wcodec_blocks_residual_size(&predicted->blocks),
                    modes = wcodec_blocks_tiles_begin(&predicted->blocks);
-    const wcodec_dtype as = predicted->blocks.element_log2 ? WCODEC_DTYPE_I16
-                            : dtype == WCODEC_DTYPE_U8     ? dtype
-                                                           : WCODEC_DTYPE_I8;
+    wcodec_dtype as = dtype == WCODEC_DTYPE_U8 ? dtype : WCODEC_DTYPE_I8;
+    if (predicted->blocks.element_log2 != 0)
+        as = WCODEC_DTYPE_I16;
     struct wcodec_encode_settings own = *settings;
     struct wcodec_statistics statistics = {0};
     struct wcodec_plan *plan;
@@ -231,9 +231,11 @@ static wcodec_status try_chunks(const struct wcodec_lossless *l, struct wcodec_c
         status = wcodec_zstd_may_win(&l->context->allocator, &l->zstd, result, &try, err);
     if (status != WCODEC_OK || !try)
         return status;
-    uint64_t less = result->payload_size / 100,
-             limit = small ? UINT64_MAX
-                           : result->payload_size - (result->payload_size >= size ? 0 : less);
+    uint64_t limit = result->payload_size;
+    if (small)
+        limit = UINT64_MAX;
+    else if (limit < size)
+        limit -= limit / 100;
     /* Of a large tensor two payloads at once would be too much memory: one is only counted, and
      * coded again if it wins. */
     bool large = size > LARGE;

@@ -288,6 +288,15 @@ static void make_costs(struct tally *tally, float lambda, struct wcodec_lossy_mo
     wcodec_lossy_costs_make(&tally->all, class_count(model), lambda, &model->costs);
 }
 
+/* The first mode of a set; none if it is empty. */
+static unsigned first_mode(unsigned set)
+{
+    for (unsigned m = 0; m < WCODEC_TRANSFORMS; m++)
+        if (set >> m & 1)
+            return m;
+    return WCODEC_TRANSFORM_NONE;
+}
+
 /* Costs to begin with: those of plain rounding in one mode. */
 static void start(const struct wcodec_lossy_sample *sample, unsigned mode, float scale,
                   float lambda, struct wcodec_lossy_model *model)
@@ -317,11 +326,8 @@ void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, fl
         model->bound > 0 ? 0
                          : model->lambda; /* with a bound, what is nearest is what keeps to it */
     if (anew)
-        start(sample,
-              model->set & WCODEC_SET_DCT    ? WCODEC_TRANSFORM_DCT
-              : model->set & WCODEC_SET_ADST ? WCODEC_TRANSFORM_ADST
-                                             : WCODEC_TRANSFORM_NONE,
-              scale, lambda, model);
+        start(sample, first_mode(model->set & (WCODEC_SET_DCT | WCODEC_SET_ADST)), scale, lambda,
+              model);
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct tally tally;
         clear_tally(model, &tally);

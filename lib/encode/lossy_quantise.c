@@ -92,9 +92,10 @@ static void clear_padding(unsigned height, unsigned width, struct wcodec_lossy_b
 
 static unsigned least_mode(unsigned set)
 {
-    return set & WCODEC_SET_PLAIN ? WCODEC_TRANSFORM_NONE
-           : set & WCODEC_SET_DCT ? WCODEC_TRANSFORM_DCT
-                                  : WCODEC_TRANSFORM_ADST;
+    unsigned mode = WCODEC_TRANSFORM_NONE;
+    while (!(set >> mode & 1))
+        mode++;
+    return mode;
 }
 
 static void quantise_superblock(const struct job *j, uint64_t superblock, struct part *part)

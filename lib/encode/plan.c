@@ -61,7 +61,7 @@ static size_t sample_pieces(int level, unsigned tile_log2)
         return (size_t)1 << (20 - tile_log2);
     if (level >= 5)
         return (size_t)1 << (18 - tile_log2);
-    return tile_log2 <= 12 ? 16 : tile_log2 == 13 ? 8 : 16;
+    return tile_log2 == 13 ? 8 : 16;
 }
 
 static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocator *allocator,
@@ -250,9 +250,7 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
         wcodec_table_costs(&choice->tables[0], costs);
         plan->word_bits += wcodec_counts_cost(counts, costs) / WCODEC_BIT;
     } else {
-        unsigned rounds = choice->count == 1 || p->settings->level < 5 ? 1
-                          : p->settings->level < 7                     ? 2
-                                                                       : 4;
+        unsigned rounds = choice->count == 1 ? 1 : wcodec_by_level(p->settings->level, 1, 2, 4);
         uint64_t stride =
             p->settings->level < 5 && t->tiles > REFIT_TILES ? t->tiles / REFIT_TILES : 1;
         for (unsigned i = 0; i < rounds; i++) {

@@ -268,18 +268,14 @@ static uint64_t choose_set(const struct sample *s, int level, struct wcodec_mode
     return best_bits;
 }
 
-static size_t clamp(uint64_t value, size_t least, size_t most)
-{
-    return value < least ? least : value > most ? most : (size_t)value;
-}
-
 static size_t sample_blocks(uint64_t blocks, int level)
 {
     const uint64_t share = blocks / (level < 7 ? SAMPLE_SHARE : 1);
-    return clamp(share < SAMPLE_MIN && share < blocks ? SAMPLE_MIN : share, 1,
-                 level < 5   ? 512
-                 : level < 9 ? 1024
-                             : 2048);
+    uint64_t most = 2048;
+    if (level < 9)
+        most = level < 5 ? 512 : 1024;
+    return (size_t)wcodec_clamp_u64(share < SAMPLE_MIN && share < blocks ? SAMPLE_MIN : share, 1,
+                                    most);
 }
 
 wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level,
@@ -293,9 +289,10 @@ wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level,
         *choice = (struct wcodec_mode_choice){.count = 1, .modes = {(uint8_t)forced}};
         return WCODEC_OK;
     }
-    wcodec_status status = take_sample(allocator, level, blocks, data,
-                                       clamp(blocks->count / LOOK_SHARE, LOOK_MIN, LOOK_MAX),
-                                       WCODEC_PREDICTORS, &s, err);
+    wcodec_status status =
+        take_sample(allocator, level, blocks, data,
+                    (size_t)wcodec_clamp_u64(blocks->count / LOOK_SHARE, LOOK_MIN, LOOK_MAX),
+                    WCODEC_PREDICTORS, &s, err);
     if (status != WCODEC_OK)
         return status;
     const bool promising = look_pays(&s);

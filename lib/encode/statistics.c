@@ -139,15 +139,13 @@ wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dty
     wcodec_cpu_encode_dsp_init(&dsp, wcodec_cpu_levels() & context->cpu_mask);
     struct gather_job job = {.dsp = &dsp, .data = data, .sampled = sampled};
     job.blocks = wcodec_div_up_u64(statistics->elements, WCODEC_COUNT_BLOCK);
-    job.stride = job.blocks / 4 < 1 ? 1 : job.blocks / 4 > 16 ? 16 : job.blocks / 4;
+    job.stride = wcodec_clamp_u64(job.blocks / 4, 1, 16);
     /* Each task has counts of its own, which take as long to add up as a few blocks to count. */
-    const uint64_t threads = wcodec_context_threads(context), most = threads > MAX_TASKS / 4
-                                                                         ? MAX_TASKS
-                                                                     : threads > 1 ? 4 * threads
-                                                                                   : 1;
-    job.tasks = job.blocks / 8 < 1      ? 1
-                : job.blocks / 8 > most ? (size_t)most
-                                        : (size_t)(job.blocks / 8);
+    const uint64_t threads = wcodec_context_threads(context);
+    uint64_t most = threads > 1 ? 4 * threads : 1;
+    if (threads > MAX_TASKS / 4)
+        most = MAX_TASKS;
+    job.tasks = (size_t)wcodec_clamp_u64(job.blocks / 8, 1, most);
     job.parts = wcodec_alloc_array(&context->allocator, job.tasks, sizeof *job.parts);
     if (job.parts == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu histograms", job.tasks);

@@ -169,12 +169,13 @@ wcodec_status wcodec_cluster(const wcodec_allocator *allocator,
     for (size_t i = 0; i < k.units && options->period > 0; i++)
         k.choice[i] = (uint8_t)(i % options->period);
     fit_tables(&k, tables);
+    size_t few = 32;
+    if (options->rounds > 4)
+        few = options->rounds > 8 ? 4096 : 256;
     for (unsigned round = 0; round < options->rounds; round++) {
         load_costs(&k, tables);
         /* The last few that move gain nothing worth a round. */
-        if (assign_units(&k) <= k.units / (options->rounds > 8   ? 4096
-                                           : options->rounds > 4 ? 256
-                                                                 : 32))
+        if (assign_units(&k) <= k.units / few)
             break;
         fit_tables(&k, tables);
     }

@@ -15,6 +15,21 @@
 #define WCODEC_LOG2_ONE (1u << 24)
 #define WCODEC_BIT ((uint64_t)1 << 16)
 
+static inline uint64_t wcodec_clamp_u64(uint64_t value, uint64_t least, uint64_t most)
+{
+    if (value < least)
+        return least;
+    return value > most ? most : value;
+}
+
+/* How much is tried at a level: up to 4, at 5 and 6, and from 7 on, where time is no matter. */
+static inline unsigned wcodec_by_level(int level, unsigned quick, unsigned slow, unsigned slowest)
+{
+    if (level < 5)
+        return quick;
+    return level < 7 ? slow : slowest;
+}
+
 /* What one outlier takes: u16 position and u8 value. */
 enum { WCODEC_OUTLIER_BITS = 24 };
 

@@ -11,7 +11,8 @@
 int wcodec_zstd_level(int level)
 {
     static const int levels[10] = {1, 1, 2, 3, 5, 7, 9, 12, 16, 19};
-    return levels[level < 1 ? 1 : level > 9 ? 9 : level];
+    const uint64_t known = level > 0 ? (uint64_t)level : 1;
+    return levels[known < 9 ? known : 9];
 }
 
 enum {
@@ -51,10 +52,7 @@ static wcodec_status code_sample(const wcodec_allocator *allocator, int level, c
                                  uint64_t size, uint64_t tile_size, struct wcodec_zstd_look *look,
                                  wcodec_error *err)
 {
-    const uint64_t part = size / (level < 5 ? 64 : 16),
-                   sample = part < SAMPLE_MIN   ? SAMPLE_MIN
-                            : part > SAMPLE_MAX ? SAMPLE_MAX
-                                                : part,
+    const uint64_t sample = wcodec_clamp_u64(size / (level < 5 ? 64 : 16), SAMPLE_MIN, SAMPLE_MAX),
                    piece = sample / PIECES;
     uint8_t *buffer = wcodec_alloc(allocator, 2 * (size_t)sample);
     if (buffer == NULL)
