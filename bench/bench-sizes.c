@@ -35,7 +35,7 @@ struct totals {
 
 struct growing {
     uint8_t *data;
-    size_t size, room;
+    size_t size, capacity;
 };
 
 static _Noreturn void fail(const char *what, const char *why)
@@ -54,9 +54,9 @@ static void *need(void *memory)
 static int append(void *opaque, const void *data, size_t size)
 {
     struct growing *g = opaque;
-    if (size > g->room - g->size) {
-        g->room = 2 * g->room + size;
-        g->data = need(realloc(g->data, g->room));
+    if (size > g->capacity - g->size) {
+        g->capacity = 2 * g->capacity + size;
+        g->data = need(realloc(g->data, g->capacity));
     }
     if (size)
         memcpy(g->data + g->size, data, size);

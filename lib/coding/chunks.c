@@ -192,11 +192,11 @@ static size_t set_parameters(ZSTD_CCtx *context, int level, size_t size)
 }
 
 static size_t compress_slices(ZSTD_CCtx *context, const void *data, size_t size, int level,
-                              struct wcodec_cancel *cancel, uint8_t *out, size_t room,
+                              struct wcodec_cancel *cancel, uint8_t *out, size_t capacity,
                               bool *cancelled)
 {
     size_t left = set_parameters(context, level, size);
-    ZSTD_outBuffer output = {out, room, 0};
+    ZSTD_outBuffer output = {out, capacity, 0};
     ZSTD_inBuffer input = {data, 0, 0};
     while (!ZSTD_isError(left)) {
         *cancelled = wcodec_cancel_poll(cancel);
@@ -209,7 +209,7 @@ static size_t compress_slices(ZSTD_CCtx *context, const void *data, size_t size,
             return left;
         if (last && left == 0)
             return output.pos;
-        if (output.pos == room)
+        if (output.pos == capacity)
             return 0; /* it does not fit */
     }
     return left;
@@ -235,17 +235,17 @@ uint64_t wcodec_chunk_encode_memory(int zstd_level, uint64_t size)
 
 /* Coded bytes in out, 0 if they do not fit, or an error code. */
 static size_t compress(const void *data, size_t size, int level, struct wcodec_cancel *cancel,
-                       uint8_t *out, size_t room, bool *cancelled)
+                       uint8_t *out, size_t capacity, bool *cancelled)
 {
     if (level >= SLOW_LEVEL && size > SLICE) {
         ZSTD_CCtx *context = ZSTD_createCCtx();
         if (context == NULL)
             return (size_t)-ZSTD_error_memory_allocation;
-        size_t got = compress_slices(context, data, size, level, cancel, out, room, cancelled);
+        size_t got = compress_slices(context, data, size, level, cancel, out, capacity, cancelled);
         ZSTD_freeCCtx(context);
         return got;
     }
-    size_t got = ZSTD_compress(out, room, data, size, level);
+    size_t got = ZSTD_compress(out, capacity, data, size, level);
     return ZSTD_isError(got) && ZSTD_getErrorCode(got) == ZSTD_error_dstSize_tooSmall ? 0 : got;
 }
 

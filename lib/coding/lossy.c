@@ -3,6 +3,7 @@
 
 #include "coding/lossy.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 
 #include <inttypes.h>
@@ -245,6 +246,7 @@ uint16_t wcodec_f16_from_f32(float value)
 
 uint32_t wcodec_lossy_element(wcodec_dtype dtype, int32_t value, float scale)
 {
+    WCODEC_ASSERT(wcodec_lossy_dtype(dtype));
     const float number = (float)value, product = number * scale;
     uint32_t bits;
     if (dtype == WCODEC_DTYPE_BF16)
@@ -271,6 +273,8 @@ void wcodec_superblock_reconstruct(const struct wcodec_lossy *l, const uint8_t *
                                    uint64_t superblock, const uint8_t *coefficients, uint64_t begin,
                                    uint64_t end, uint8_t *dst)
 {
+    WCODEC_ASSERT(!l->plain && superblock < l->superblocks);
+    WCODEC_ASSERT(begin <= end && end <= l->size);
     const uint8_t *places = wcodec_orders[l->order];
     const uint64_t top = superblock / l->across * WCODEC_SUPERBLOCK_ROWS,
                    left = superblock % l->across * WCODEC_SUPERBLOCK_COLUMNS;
@@ -299,6 +303,7 @@ void wcodec_superblock_reconstruct(const struct wcodec_lossy *l, const uint8_t *
 void wcodec_plain_reconstruct(const struct wcodec_lossy *l, const uint8_t *side, uint64_t first,
                               uint64_t count, const uint8_t *coefficients, uint8_t *elements)
 {
+    WCODEC_ASSERT(l->plain && first <= l->elements && count <= l->elements - first);
     for (uint64_t i = 0; i < count; i++) {
         const int32_t value = wcodec_coefficient(coefficients, l->coefficient_log2, (size_t)i) *
                               WCODEC_TRANSFORM_UNIT;

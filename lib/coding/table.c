@@ -3,6 +3,7 @@
 
 #include "coding/table.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 
 /* Nibble numbers (doc/format.md 2.2). */
@@ -134,6 +135,8 @@ static wcodec_status read_p8(struct wcodec_cursor *cursor, struct wcodec_table *
 wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, unsigned width,
                                 bool runs, struct wcodec_table *table, wcodec_error *err)
 {
+    WCODEC_ASSERT(profile >= WCODEC_PAIRS && profile <= WCODEC_P8);
+    WCODEC_ASSERT(width >= 1 && width <= 8);
     struct wcodec_table t = {.profile = (uint8_t)profile, .width = (uint8_t)width};
     struct wcodec_cursor c = *cursor;
     wcodec_status status;
@@ -189,6 +192,7 @@ static size_t write_numbers(const struct wcodec_table *t, unsigned alphabet, uin
 
 size_t wcodec_table_write(const struct wcodec_table *table, uint8_t *bytes)
 {
+    WCODEC_ASSERT(table->count >= 1);
     switch (table->profile) {
     case WCODEC_P8:
         bytes[0] = (uint8_t)(table->count - 1);

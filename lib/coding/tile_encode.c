@@ -4,6 +4,8 @@
 /* Encoding one tile: the inverse of tile_decode.c, from the last symbol to the first. */
 #include "coding/tile.h"
 
+#include "core/assert.h"
+
 #include "coding/tile_encode.h"
 
 /* With r = ceil(2^k / f) and k = 32 + p, the quotient x / f is x * r >> k for all x < f 2^(32-p),
@@ -37,6 +39,7 @@ static uint8_t substitute_pair(const struct wcodec_table *t, unsigned pair, uint
 
 void wcodec_encode_table_init(struct wcodec_encode_table *encode, const struct wcodec_table *table)
 {
+    WCODEC_ASSERT(table->count >= 1 && table->count <= 256);
     uint16_t starts[256];
     wcodec_table_starts(table, starts);
     memset(encode, 0, sizeof *encode);
@@ -62,7 +65,7 @@ struct work {
     const struct wcodec_tiling *tiling;
     uint32_t elements;
     uint32_t groups;
-    uint8_t *padded;  /* e', zeros behind the last element */
+    uint8_t *padded;  /* e', zeros after the last element */
     uint8_t *values;  /* a field's values */
     uint8_t *symbols; /* what is coded for them: one an element, or one a pair */
     uint32_t *rows;   /* a plane of raw bits */
@@ -220,8 +223,8 @@ static void encode_rans(const struct work *w, const struct wcodec_encode_table *
                         const uint16_t payload[WCODEC_LANES], struct wcodec_tile_output *o)
 {
     const struct wcodec_field *f = &w->tiling->fields[w->tiling->coded[c]];
-    const uint32_t room = wcodec_tile_words_max(w->elements);
-    uint8_t *const end = o->words[c] + room, *word = end;
+    const uint32_t capacity = wcodec_tile_words_max(w->elements);
+    uint8_t *const end = o->words[c] + capacity, *word = end;
     uint32_t x[WCODEC_LANES];
     for (uint32_t g = 0; g < w->groups; g++)
         if (f->profile == WCODEC_PAIRS)
@@ -251,6 +254,9 @@ void wcodec_tile_encode(const struct wcodec_tiling *tiling,
                         const struct wcodec_stream_plan plans[WCODEC_MAX_CODED], const void *data,
                         uint32_t elements, struct wcodec_tile_output *output, void *scratch)
 {
+    WCODEC_ASSERT(elements >= 1 && elements <= 1u << tiling->tile_log2);
+    WCODEC_ASSERT(tiling->coded_count >= 1);
+    WCODEC_ASSERT(plans[0].mode != WCODEC_STREAM_STORED);
     static const uint16_t no_payload[WCODEC_LANES] = {0};
     struct work w = {.tiling = tiling,
                      .elements = elements,

@@ -3,6 +3,7 @@
 
 #include "coding/tiling.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 
 #include <inttypes.h>
@@ -188,6 +189,8 @@ size_t wcodec_tiling_write(const struct wcodec_tiling *t, uint8_t *bytes)
 
 uint64_t wcodec_tile_raw_size(const struct wcodec_tiling *t, uint32_t elements, unsigned mode)
 {
+    WCODEC_ASSERT(mode <= WCODEC_STREAM_STORED);
+    WCODEC_ASSERT(elements >= 1);
     if (mode == WCODEC_STREAM_STORED)
         return wcodec_align_u64((uint64_t)elements << t->element_log2, 64);
     uint64_t groups = wcodec_div_up_u64(elements, WCODEC_GROUP), rows = 0;

@@ -3,6 +3,7 @@
 
 #include "encode/assemble.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 #include <stdatomic.h>
 
@@ -15,7 +16,7 @@ enum { RANGE_BYTES = 1 << 18, RANGES_MAX = 512 };
 struct grower {
     const wcodec_allocator *allocator;
     uint8_t *data;
-    uint64_t size, room;
+    uint64_t size, capacity;
 };
 
 struct coder {
@@ -57,7 +58,7 @@ static uint32_t largest_tile(const struct wcodec_tiling *t)
     return wcodec_tile_elements(t, 0);
 }
 
-/* Give each pointer of a slot its part of memory, but for raw bits, which are coded where they
+/* Give each pointer of a slot its part of memory, except raw bits, which are coded where they
  * stay; returns the bytes. NULL: only count them. */
 static size_t slot_layout(const struct wcodec_tiling *t, struct wcodec_tile_slot *slot,
                           uint8_t *memory)
@@ -100,20 +101,20 @@ static size_t worker_size(const struct wcodec_tiling *t)
     return scratch_layout(t, NULL, NULL) + slot_layout(t, NULL, NULL);
 }
 
-/* Room for `size` bytes, and for `later` more that are expected. */
+/* Grow to `size` bytes, and to `later` more that are expected. */
 static bool grow(struct grower *g, uint64_t size, uint64_t later)
 {
-    if (size <= g->room)
+    if (size <= g->capacity)
         return true;
     uint8_t *data = wcodec_realloc_array(g->allocator, g->data, size + later, 1);
     if (data == NULL)
         return false;
     g->data = data;
-    g->room = size + later;
+    g->capacity = size + later;
     return true;
 }
 
-/* `size` bytes more behind what is there; *to: where they go. `done` and `all`: how many of the
+/* Append `size` bytes; *to: where they go. `done` and `all`: how many of the
  * range's tiles these bytes end with, by which the rest is guessed. */
 static bool extend(struct grower *g, uint64_t size, uint64_t done, uint64_t all, uint8_t **to)
 {
@@ -125,7 +126,7 @@ static bool extend(struct grower *g, uint64_t size, uint64_t done, uint64_t all,
     return true;
 }
 
-/* Tables, and room for the directory and the runs, all zero: what the tiles are about to say. */
+/* Write the tables, and reserve the directory and the runs, all zero until the tiles are coded. */
 static wcodec_status begin_prefix(struct coder *k, wcodec_error *err)
 {
     const struct wcodec_tiling *t = k->tiling;
@@ -222,12 +223,12 @@ static bool append_tile(const struct coder *k, struct worker *w, struct grower p
 /* Give back what was guessed too much. */
 static void shrink(struct grower *g)
 {
-    if (g->room - g->size <= g->size / 64)
+    if (g->capacity - g->size <= g->size / 64)
         return;
     uint8_t *data = wcodec_realloc_array(g->allocator, g->data, g->size, 1);
     if (data) {
         g->data = data;
-        g->room = g->size;
+        g->capacity = g->size;
     }
 }
 
@@ -341,6 +342,7 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
                                   struct wcodec_plan *plan, const uint8_t *data,
                                   struct wcodec_coded *coded, wcodec_error *err)
 {
+    WCODEC_ASSERT(plan->tiling != NULL);
     struct wcodec_tiling *t = plan->tiling;
     struct coder k = {.plan = plan,
                       .tiling = t,

@@ -116,8 +116,8 @@ wcodec_status wcodec_lossless_decide(wcodec_context *context,
                                      struct wcodec_lossless *lossless, wcodec_error *err);
 void wcodec_lossless_free(struct wcodec_lossless *lossless);
 
-/* Bytes that the payload will have: between these two, but for tensors of a kind that no look
- * showed. To be asked before the tensor is coded. */
+/* Bytes that the payload will have: between these two, except of a kind that no look showed. To be
+ * asked before the tensor is coded. */
 void wcodec_lossless_estimate(const struct wcodec_lossless *lossless, uint64_t *least,
                               uint64_t *most);
 
@@ -125,7 +125,7 @@ void wcodec_lossless_estimate(const struct wcodec_lossless *lossless, uint64_t *
 wcodec_status wcodec_lossless_code(struct wcodec_lossless *lossless, struct wcodec_coded *coded,
                                    wcodec_error *err);
 
-/* The lossy mode: the step that reaches what was asked for, and the coding that comes of it. */
+/* The lossy mode: the step that reaches the target, and the coding that comes of it. */
 
 /* Can a tensor be coded with loss by these settings? */
 bool wcodec_lossy_applies(const struct wcodec_encode_settings *settings, wcodec_dtype dtype,

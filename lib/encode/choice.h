@@ -55,7 +55,7 @@ struct wcodec_split {
     struct wcodec_field fields[WCODEC_MAX_FIELDS];
     uint64_t order0_bits; /* entropies of the coded fields and all raw bits, whole tensor */
     uint64_t estimate;    /* the same with tables and states */
-    bool constant_above;  /* the second coded field is zero in every tile, but for outliers */
+    bool constant_above;  /* the second coded field is zero in every tile, except outliers */
 };
 
 enum {
@@ -157,7 +157,7 @@ struct wcodec_field_facts {
     bool by_value;                /* see wcodec_cluster_options */
     struct wcodec_symbols values; /* the sample; pieces are tiles */
     const uint64_t *counts;       /* of the sample's values */
-    uint8_t *pairs;               /* room for half as many symbols */
+    uint8_t *pairs;               /* capacity: half as many symbols */
     uint64_t elements;            /* of the tensor */
     uint64_t tiles;
     uint64_t other_bits; /* of the tensor, beside this field */
@@ -215,7 +215,7 @@ wcodec_status wcodec_tables_refit(wcodec_context *context, const struct wcodec_c
 
 struct wcodec_plan {
     const wcodec_allocator *allocator;
-    struct wcodec_tiling *tiling; /* but for prefix_size, which the payload decides */
+    struct wcodec_tiling *tiling; /* except prefix_size, which the payload decides */
     struct wcodec_encode_table *tables[WCODEC_MAX_CODED]; /* each coded field's pool */
     struct wcodec_costs
         *costs[WCODEC_MAX_CODED];       /* to choose among them; NULL where there is only one */
@@ -285,7 +285,7 @@ wcodec_status wcodec_predict_look(wcodec_context *context,
 struct wcodec_predicted {
     const wcodec_allocator *allocator;
     struct wcodec_blocks blocks;
-    uint8_t *modes;     /* packed, with the zeros behind them: wcodec_blocks_tiles_begin() */
+    uint8_t *modes;     /* packed, and the zeros after them: wcodec_blocks_tiles_begin() */
     uint8_t *residuals; /* wcodec_blocks_residual_size() */
 };
 

@@ -62,7 +62,7 @@ wcodec_status wcodec_coded_prepend(struct wcodec_coded *coded, uint8_t *bytes, u
 
 struct verifier {
     const struct wcodec_coded *coded;
-    const struct wcodec_coded_part *tile_parts; /* behind the modes of blocks */
+    const struct wcodec_coded_part *tile_parts; /* after the modes of blocks */
     const struct wcodec_tiles *tiles;
     const struct wcodec_cpu_decoder *decoder;
     const wcodec_allocator *allocator;

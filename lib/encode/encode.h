@@ -58,9 +58,8 @@ struct wcodec_coded {
     struct wcodec_lossy *lossy;   /* LOSSY; owned */
     uint8_t *coefficients;        /* LOSSY: what the tiles hold; owned */
     uint8_t *approximation;       /* LOSSY: the bytes that decoding gives; owned */
-    const char
-        *lossless;  /* NULL, or why a tensor was not coded with loss though that was asked for */
-    uint64_t chunk; /* CHUNKS */
+    const char *lossless; /* NULL, or why a tensor is lossless though the settings are lossy */
+    uint64_t chunk;       /* CHUNKS */
     uint64_t payload_size;
     size_t part_count;
     /* NULL: none. In blocks: the packed modes, then as tiles; in lossy tensors the modes and

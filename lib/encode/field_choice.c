@@ -284,7 +284,7 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
         struct search s = {
             allocator,     settings, facts, {(uint8_t)profile, facts->width, 0, false},
             facts->values, 0,        0,     &found[profile]};
-        /* Where pairs are asked for and impossible, P12 is the next. */
+        /* Where pairs are the preference and impossible, P12 is the next. */
         bool instead =
             settings->profile == WCODEC_PAIRS && profile == WCODEC_P12 && !have[WCODEC_PAIRS];
         if (settings->profile && profile != settings->profile && !instead)

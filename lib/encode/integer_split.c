@@ -183,7 +183,7 @@ static void count_bands(const uint8_t *values, uint64_t count, uint64_t stride,
     }
 }
 
-/* Do most bands have upper bytes of more than one value, but for outliers? */
+/* Do most bands have upper bytes of more than one value, not counting outliers? */
 static bool is_wide(const struct band bands[BANDS])
 {
     unsigned wide = 0;

@@ -270,7 +270,7 @@ static bool may_overflow(const struct wcodec_lossy_source *s)
     return s->dtype == WCODEC_DTYPE_F16 && s->largest > 65504.0 / 16;
 }
 
-/* Quantise, and code where bits are asked for, else measure; *value: the goal's measure. It depends
+/* Quantise, and code if the target is in bits, else measure; *value: the goal's measure. It depends
  * on the step alone: that no block was transformed at this one says nothing of others. */
 static wcodec_status try_step(struct search *s, long k, double *value, wcodec_error *err)
 {
@@ -312,7 +312,7 @@ struct bracket {
     double before_value;
 };
 
-/* While all steps are on one side, of which some may tell nothing as all is rounded to zero, each
+/* While all steps are on one side, of which some say nothing because all is rounded to zero, each
  * move is twice as long as the one before. */
 static long next_step(const struct bracket *b, const struct goal *goal, unsigned tries, long k,
                       double value)

@@ -256,7 +256,7 @@ struct wcodec_lossy_result {
     struct wcodec_lossy lossy; /* columns, scales, modes, figures, check */
     uint8_t *coefficients;     /* the sequence, of 16 bits until wcodec_lossy_result_narrow() */
     uint8_t *numbers;          /* of each block's mode: enum wcodec_transform; NULL where plain */
-    uint8_t *side;             /* packed modes, scales and the zeros behind them */
+    uint8_t *side;             /* packed modes, scales and the zeros after them */
     uint8_t *approximation;    /* the tensor as it will be decoded */
     int largest;               /* coefficient, at least 0 */
     int least;                 /* at most 0 */
@@ -270,7 +270,7 @@ void wcodec_lossy_result_free(struct wcodec_lossy_result *result);
 /* Can these steps be written down? The step is that of a row of weight 1. */
 bool wcodec_lossy_step_valid(const struct wcodec_lossy_source *source, double step);
 
-/* Quantise: all of `result` is set anew but for the approximation and its errors. Where no block
+/* Quantise: all of `result` is set anew except the approximation and its errors. Where no block
  * takes a transform, the model becomes plain. WCODEC_ERROR_MEMORY, _CANCELLED. */
 wcodec_status wcodec_lossy_quantise(wcodec_context *context,
                                     const struct wcodec_encode_settings *settings,

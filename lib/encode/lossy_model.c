@@ -3,6 +3,7 @@
 
 #include "encode/lossy_internal.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 #include "coding/histogram.h"
 
@@ -319,6 +320,7 @@ static void start(const struct wcodec_lossy_sample *sample, unsigned mode, float
 void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, float scale,
                          struct wcodec_lossy_model *model, struct wcodec_lossy_estimate *estimate)
 {
+    WCODEC_ASSERT(model->set == WCODEC_SET_PLAIN || sample->transformed >= sample->count);
     double bits = 0, distortion = 0;
     uint8_t classes[WCODEC_TRANSFORM_BLOCK];
     classes_of(model, classes);

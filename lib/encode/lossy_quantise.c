@@ -5,6 +5,7 @@
 
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/lossy.h"
+#include "core/assert.h"
 #include "core/error.h"
 
 #include <math.h>
@@ -355,6 +356,8 @@ wcodec_status wcodec_lossy_quantise(wcodec_context *context,
                                     struct wcodec_lossy_model *model, double step,
                                     struct wcodec_lossy_result *result, wcodec_error *err)
 {
+    WCODEC_ASSERT(model->set == WCODEC_SET_PLAIN || s->blocks);
+    WCODEC_ASSERT(wcodec_lossy_step_valid(s, step));
     struct job j = {.settings = settings,
                     .source = s,
                     .model = model,

@@ -107,8 +107,8 @@ void wcodec_lossy_row_factors(const struct wcodec_lossy_source *s, uint64_t supe
     }
 }
 
-/* Sums and maxima side by side, so that compilers make vectors of them. values: room for LOOK more
- * than `count`. */
+/* Sums and maxima side by side, so that compilers make vectors of them. values: capacity of LOOK
+ * more than `count`. */
 static void look_piece(float *values, size_t count, struct part *part)
 {
     double sums[LOOK] = {0}, sum = 0;

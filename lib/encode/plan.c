@@ -4,6 +4,7 @@
 #include "encode/choice.h"
 
 #include "backends/cpu/cpu_level.h"
+#include "core/assert.h"
 #include "core/error.h"
 #include "encode/tables.h"
 #include "coding/histogram.h"
@@ -75,13 +76,14 @@ static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocat
     if (level < 5 && sample->pieces / 4 < most)
         most = sample->pieces / 4 < 4 ? 4 : (size_t)sample->pieces / 4;
     sample->taken = sample->pieces < most ? sample->pieces : most;
-    size_t room = elements < sample->taken * sample->piece ? (size_t)elements
-                                                           : (size_t)sample->taken * sample->piece;
-    sample->values = wcodec_alloc(allocator, room);
-    sample->pairs = wcodec_alloc(allocator, (room + 1) / 2);
+    size_t capacity = elements < sample->taken * sample->piece
+                          ? (size_t)elements
+                          : (size_t)sample->taken * sample->piece;
+    sample->values = wcodec_alloc(allocator, capacity);
+    sample->pairs = wcodec_alloc(allocator, (capacity + 1) / 2);
     if (sample->values == NULL || sample->pairs == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu elements",
-                           room);
+                           capacity);
     return WCODEC_OK;
 }
 
@@ -171,7 +173,7 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
     return WCODEC_OK;
 }
 
-/* The split of least cost, its choices in choices[0]. `choices` has room for two splits. */
+/* The split of least cost, its choices in choices[0]. `choices` holds two splits. */
 static wcodec_status choose_split(struct planner *p, const struct wcodec_split *splits,
                                   unsigned count,
                                   struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED],
@@ -391,6 +393,7 @@ wcodec_status wcodec_plan_tensor(wcodec_context *context,
 
 uint64_t wcodec_plan_size(const struct wcodec_plan *plan)
 {
+    WCODEC_ASSERT(plan->tiling != NULL);
     const struct wcodec_tiling *t = plan->tiling;
     const uint64_t each = wcodec_tile_raw_size(t, wcodec_tile_elements(t, 0), WCODEC_STREAM_RANS) +
                           t->coded_count * (4 * WCODEC_LANES + 8) + 4;

@@ -3,10 +3,11 @@
 
 #include "encode/choice.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 
 /* The first look alone would be several percent of the time that tensors of fewer elements take to
- * code; one that is asked for by name needs no look. */
+ * code; one that is chosen by name needs no look. */
 enum { TASK_BLOCKS = 256, ELEMENTS_MIN = 1 << 17, FORCED_MIN = 1 << 12 };
 
 struct predictor {
@@ -123,6 +124,7 @@ wcodec_status wcodec_predict_tensor(wcodec_context *context,
                                     const struct wcodec_prediction *prediction, const uint8_t *data,
                                     struct wcodec_predicted *predicted, wcodec_error *err)
 {
+    WCODEC_ASSERT(prediction->pays);
     struct wcodec_predicted result = {.allocator = &context->allocator,
                                       .blocks = prediction->blocks};
     wcodec_status status =

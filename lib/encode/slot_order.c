@@ -32,12 +32,12 @@ static uint32_t next_random(uint32_t *state)
 static unsigned choose(const uint16_t *freq, const uint8_t *left, unsigned left_count,
                        unsigned slot, unsigned budget, uint32_t *state)
 {
-    unsigned room = BLOCK - slot % BLOCK, best = left_count;
+    unsigned left_in_block = BLOCK - slot % BLOCK, best = left_count;
     uint32_t best_score = 0;
     for (unsigned i = 0; i < left_count; i++) {
         unsigned f = freq[left[i]], noise = next_random(state) & 15;
         uint32_t score;
-        if (f < room)
+        if (f < left_in_block)
             score = budget == 0 ? 0 : 64 - 2 * f + noise;
         else if ((slot + f) % BLOCK == 0)
             score = 48 + noise;

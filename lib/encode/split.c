@@ -11,7 +11,7 @@ static void add_field(struct wcodec_split *split, unsigned kind, unsigned width,
         return;
     struct wcodec_field *last = split->field_count ? &split->fields[split->field_count - 1] : NULL;
     unsigned shift = last ? last->shift + last->width : 0u;
-    /* Neighbours of one kind are one field, but for coded ones. */
+    /* Neighbours of one kind are one field, except coded ones. */
     if (last && last->kind == kind && kind != WCODEC_FIELD_CODED) {
         last->value |= value << last->width;
         last->width = (uint8_t)(last->width + width);
@@ -197,7 +197,7 @@ static void byte_split(const struct wcodec_statistics *statistics, unsigned low,
     split->order0_bits = byte_bits(statistics, low, width, add, &split->estimate);
 }
 
-/* The offset, behind `centre`, that makes the coded bits least, if that is worth speaking of; else
+/* The offset from `centre` that makes the coded bits least, if that is worth speaking of; else
  * half a step, which puts zero into the middle of one. */
 static void best_byte_split(const struct wcodec_statistics *statistics, unsigned low,
                             unsigned centre, struct wcodec_split *split)

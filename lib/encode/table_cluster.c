@@ -3,6 +3,7 @@
 
 #include "encode/tables.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "coding/histogram.h"
@@ -151,6 +152,9 @@ wcodec_status wcodec_cluster(const wcodec_allocator *allocator,
                              const struct wcodec_cluster_options *options,
                              struct wcodec_table *tables, unsigned *count, wcodec_error *err)
 {
+    WCODEC_ASSERT(options->tables >= 2 && options->tables <= WCODEC_POOL_MAX);
+    WCODEC_ASSERT(symbols->piece % options->unit == 0);
+    WCODEC_ASSERT(options->period <= options->tables);
     struct clusterer k = {
         .kind = kind, .symbols = symbols, .unit = options->unit, .tables = options->tables};
     wcodec_status status = WCODEC_OK;

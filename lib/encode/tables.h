@@ -83,9 +83,6 @@ void wcodec_costs_init(struct wcodec_costs *costs, const struct wcodec_table *co
 void wcodec_costs_sum(const struct wcodec_costs *costs, const uint8_t *symbols, size_t count,
                       uint32_t sums[16]);
 
-/* The table of least cost; the lowest of equal ones. */
-unsigned wcodec_costs_best(const struct wcodec_costs *costs, const uint32_t sums[16]);
-
 /* Sharing a few tables among many units (runs or tiles) of a tensor. */
 
 enum { WCODEC_POOL_MAX = 16, WCODEC_RUN_LOG2_MIN = 7, WCODEC_RUN_LOG2_MAX = 12 };
@@ -109,7 +106,7 @@ struct wcodec_cluster_options {
 };
 
 /* Find tables for the units: k-means by coded bits. *count: how many are left, some may have lost
- * all their units. `tables` has room for options->tables. WCODEC_ERROR_MEMORY. */
+ * all their units. `tables` holds options->tables. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_cluster(const wcodec_allocator *allocator,
                              const struct wcodec_table_kind *kind,
                              const struct wcodec_symbols *symbols,

@@ -20,7 +20,7 @@ static void constant(const struct wcodec_statistics *statistics, const wcodec_al
     wcodec_store_uint(coded->constant_element, statistics->all, 1u << statistics->element_log2);
 }
 
-/* Are so many bytes no more than the bits that were asked for? */
+/* Are so many bytes within a target in bits? */
 static bool is_within_bits(const struct wcodec_lossless *l, uint64_t payload_size)
 {
     const double elements = (double)(l->size >> wcodec_dtype_element_log2(l->dtype));
@@ -37,7 +37,7 @@ static const char *reason_against(const struct wcodec_lossless *l, uint64_t loss
     return lossy_size >= lossless_size ? "it is no larger without loss" : NULL;
 }
 
-/* Where the estimate does not tell: code without loss too, and keep one of the two. Of a large
+/* Where the estimate does not decide: code without loss too, and keep one of the two. Of a large
  * tensor two payloads at once would be too much memory: one that was thrown away is coded again. */
 static wcodec_status compare(struct wcodec_lossless *l, struct wcodec_coded *lossy,
                              struct wcodec_coded *coded, const char **reason, wcodec_error *err)

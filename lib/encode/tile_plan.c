@@ -3,6 +3,8 @@
 
 #include "encode/assemble.h"
 
+#include "core/assert.h"
+
 #include "encode/tables.h"
 #include "encode/choice.h"
 #include "coding/histogram.h"
@@ -105,6 +107,7 @@ static void choose_stream(const struct wcodec_plan *plan, unsigned c, const uint
 void wcodec_tile_choose(const struct wcodec_plan *plan, const uint8_t *data,
                         struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch)
 {
+    WCODEC_ASSERT(slot->tile < plan->tiling->tiles);
     const struct wcodec_tiling *t = plan->tiling;
     slot->elements = wcodec_tile_elements(t, slot->tile);
     for (unsigned c = 0; c < t->coded_count; c++)
