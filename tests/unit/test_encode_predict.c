@@ -199,9 +199,9 @@ static uint64_t code_residuals(const uint8_t *data, int level, bool residuals,
     assert_int_equal(
         wcodec_statistics_gather(context, WCODEC_DTYPE_I8, data, LARGE, false, &statistics, NULL),
         WCODEC_OK);
-    assert_int_equal(
-        wcodec_code_tiles(context, &settings, WCODEC_DTYPE_I8, data, LARGE, &statistics, &coded, NULL),
-        WCODEC_OK);
+    assert_int_equal(wcodec_code_tiles(context, &settings, WCODEC_DTYPE_I8, data, LARGE,
+                                       &statistics, &coded, NULL),
+                     WCODEC_OK);
     *tiling = *coded.tiling;
     const uint64_t size = coded.payload_size;
     wcodec_coded_free(&coded);
