@@ -16,7 +16,7 @@
 #include "bench/baseline.h"
 #include "bench/random.h"
 #include "core/error.h"
-#include "encode/tensor.h"
+#include "encode/encode.h"
 
 #include <unistd.h>
 

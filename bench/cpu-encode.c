@@ -11,7 +11,7 @@
 #include "bench/program.h"
 #include "bench/timing.h"
 #include "core/context.h"
-#include "encode/tensor.h"
+#include "encode/encode.h"
 
 #ifdef __GLIBC__
 #include <malloc.h>

@@ -12,7 +12,7 @@
 #include "write/batch.h"
 #include "format/safetensors.h"
 #include "core/error.h"
-#include "encode/lossy_model.h"
+#include "encode/lossy_internal.h"
 #include <fcntl.h>
 #include <math.h>
 #include <stdio.h>

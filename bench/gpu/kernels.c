@@ -18,7 +18,7 @@
 #include "registry/host.h"
 #include "coding/tile.h"
 #include "core/context.h"
-#include "encode/tensor.h"
+#include "encode/encode.h"
 
 #include <dlfcn.h>
 #include <math.h>

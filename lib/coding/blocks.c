@@ -3,6 +3,7 @@
 
 #include "coding/blocks.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 
 #include <inttypes.h>
@@ -83,18 +84,18 @@ wcodec_status wcodec_blocks_read(struct wcodec_cursor *cursor, uint64_t size,
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "parameters of a tensor in blocks are cut off");
     wcodec_status status = take_modes(&c, &b, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     if (!wcodec_take_bytes(&c, 4, &check) || c.at == c.end)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "parameters of a tensor in blocks are cut off");
     b.check = wcodec_load_u32(check);
     status = wcodec_blocks_derive(&b, size, *c.at, err);
-    if (!status)
+    if (status == WCODEC_OK)
         status = check_counts(&b, err);
-    if (!status)
+    if (status == WCODEC_OK)
         status = wcodec_tiling_read(&c, wcodec_blocks_residual_size(&b), tiling, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     *cursor = c;
     *blocks = b;
@@ -187,6 +188,7 @@ static inline void narrow(const uint16_t *from, unsigned element_log2, unsigned 
 void wcodec_block_load(const struct wcodec_blocks *b, const uint8_t *data, uint64_t block,
                        uint16_t elements[WCODEC_BLOCK])
 {
+    WCODEC_ASSERT(block < b->count);
     const struct place p = place_of(b, block);
     for (unsigned y = 0; y < SIDE; y++) {
         uint16_t *row = elements + (size_t)SIDE * y;
@@ -213,6 +215,7 @@ void wcodec_residuals_store(const struct wcodec_blocks *b, const uint16_t residu
 void wcodec_block_put(const struct wcodec_blocks *b, uint64_t block, const uint8_t *elements,
                       uint64_t begin, uint64_t end, uint8_t *dst)
 {
+    WCODEC_ASSERT(block < b->count && begin <= end);
     const struct place p = place_of(b, block);
     for (unsigned y = 0; y < p.height; y++, elements += (size_t)SIDE << b->element_log2) {
         const uint64_t at = ((p.row + y) * b->columns + p.column) << b->element_log2;

@@ -79,7 +79,7 @@ wcodec_status wcodec_chunks_read(uint64_t size, uint64_t chunk, const uint8_t *d
                            payload_size);
 
     struct wcodec_chunks *c = wcodec_alloc_zeroed(allocator, sizeof *c);
-    if (!c)
+    if (c == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     c->size = size;
     c->chunk = chunk;
@@ -89,7 +89,7 @@ wcodec_status wcodec_chunks_read(uint64_t size, uint64_t chunk, const uint8_t *d
     c->checks = wcodec_alloc_array(allocator, c->count, sizeof *c->checks);
     c->offsets = wcodec_alloc_array(allocator, c->count, sizeof *c->offsets);
     wcodec_status status = WCODEC_OK;
-    if (!c->coded || !c->checks || !c->offsets)
+    if (c->coded == NULL || c->checks == NULL || c->offsets == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY,
                              "out of memory for a directory of %" PRIu64 " chunks", c->count);
     if (status == WCODEC_OK)
@@ -104,7 +104,7 @@ wcodec_status wcodec_chunks_read(uint64_t size, uint64_t chunk, const uint8_t *d
 
 void wcodec_chunks_free(struct wcodec_chunks *chunks)
 {
-    if (!chunks)
+    if (chunks == NULL)
         return;
     wcodec_free(chunks->allocator, chunks->coded);
     wcodec_free(chunks->allocator, chunks->checks);
@@ -192,11 +192,11 @@ static size_t set_parameters(ZSTD_CCtx *context, int level, size_t size)
 }
 
 static size_t compress_slices(ZSTD_CCtx *context, const void *data, size_t size, int level,
-                              struct wcodec_cancel *cancel, uint8_t *out, size_t room,
+                              struct wcodec_cancel *cancel, uint8_t *out, size_t capacity,
                               bool *cancelled)
 {
     size_t left = set_parameters(context, level, size);
-    ZSTD_outBuffer output = {out, room, 0};
+    ZSTD_outBuffer output = {out, capacity, 0};
     ZSTD_inBuffer input = {data, 0, 0};
     while (!ZSTD_isError(left)) {
         *cancelled = wcodec_cancel_poll(cancel);
@@ -209,7 +209,7 @@ static size_t compress_slices(ZSTD_CCtx *context, const void *data, size_t size,
             return left;
         if (last && left == 0)
             return output.pos;
-        if (output.pos == room)
+        if (output.pos == capacity)
             return 0; /* it does not fit */
     }
     return left;
@@ -235,17 +235,17 @@ uint64_t wcodec_chunk_encode_memory(int zstd_level, uint64_t size)
 
 /* Coded bytes in out, 0 if they do not fit, or an error code. */
 static size_t compress(const void *data, size_t size, int level, struct wcodec_cancel *cancel,
-                       uint8_t *out, size_t room, bool *cancelled)
+                       uint8_t *out, size_t capacity, bool *cancelled)
 {
     if (level >= SLOW_LEVEL && size > SLICE) {
         ZSTD_CCtx *context = ZSTD_createCCtx();
-        if (!context)
+        if (context == NULL)
             return (size_t)-ZSTD_error_memory_allocation;
-        size_t got = compress_slices(context, data, size, level, cancel, out, room, cancelled);
+        size_t got = compress_slices(context, data, size, level, cancel, out, capacity, cancelled);
         ZSTD_freeCCtx(context);
         return got;
     }
-    size_t got = ZSTD_compress(out, room, data, size, level);
+    size_t got = ZSTD_compress(out, capacity, data, size, level);
     return ZSTD_isError(got) && ZSTD_getErrorCode(got) == ZSTD_error_dstSize_tooSmall ? 0 : got;
 }
 

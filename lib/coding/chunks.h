@@ -42,7 +42,7 @@ uint32_t wcodec_chunk_check(const void *data, size_t size);
 /* About how many bytes zstd takes by itself while it codes a chunk: at most. */
 uint64_t wcodec_chunk_encode_memory(int zstd_level, uint64_t size);
 
-/* Encode one chunk at a zstd level: out has room for `size` bytes; *coded_size == size means
+/* Encode one chunk at a zstd level: out holds `size` bytes; *coded_size == size means
  * stored. *check is set. WCODEC_ERROR_CANCELLED soon after cancel (may be NULL) says so, at levels
  * that take their time. */
 wcodec_status wcodec_chunk_encode(const wcodec_allocator *allocator, const void *data, size_t size,

@@ -3,6 +3,7 @@
 
 #include "coding/lossy.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 
 #include <inttypes.h>
@@ -114,7 +115,7 @@ wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wco
                            "order %u of coefficients, allowed are 0 to %d", l.order,
                            WCODEC_ORDERS - 1);
     wcodec_status status = take_modes(&c, &l, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     if (!take_figure(&c, &l.largest_error) || !take_figure(&c, &l.mean_squared_error) ||
         !take_figure(&c, &l.mean_square))
@@ -124,15 +125,15 @@ wcodec_status wcodec_lossy_read(struct wcodec_cursor *cursor, uint64_t size, wco
         return cut_off(err);
     l.check = wcodec_load_u32(check);
     status = wcodec_lossy_derive(&l, size, dtype, *c.at, err);
-    if (!status && l.plain && l.order != WCODEC_ORDER_DIAGONALS)
+    if (status == WCODEC_OK && l.plain && l.order != WCODEC_ORDER_DIAGONALS)
         status = wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                              "order %u of coefficients without blocks, it must be 0", l.order);
-    if (!status)
+    if (status == WCODEC_OK)
         status = check_counts(&l, err);
-    if (!status)
+    if (status == WCODEC_OK)
         status = wcodec_tiling_read(&c, wcodec_lossy_coefficients(&l) << l.coefficient_log2, tiling,
                                     err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     *cursor = c;
     *lossy = l;
@@ -201,7 +202,7 @@ wcodec_status wcodec_lossy_check_side(const struct wcodec_lossy *l, const uint8_
     if (wcodec_lossy_side_check(l, side) != l->check)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the check of modes and scales differs");
     wcodec_status status = check_modes(l, side, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     for (uint64_t i = 0; i < wcodec_lossy_scale_count(l); i++)
         if (!wcodec_scale_valid(wcodec_lossy_scale(l, side, i)))
@@ -245,6 +246,7 @@ uint16_t wcodec_f16_from_f32(float value)
 
 uint32_t wcodec_lossy_element(wcodec_dtype dtype, int32_t value, float scale)
 {
+    WCODEC_ASSERT(wcodec_lossy_dtype(dtype));
     const float number = (float)value, product = number * scale;
     uint32_t bits;
     if (dtype == WCODEC_DTYPE_BF16)
@@ -271,6 +273,8 @@ void wcodec_superblock_reconstruct(const struct wcodec_lossy *l, const uint8_t *
                                    uint64_t superblock, const uint8_t *coefficients, uint64_t begin,
                                    uint64_t end, uint8_t *dst)
 {
+    WCODEC_ASSERT(!l->plain && superblock < l->superblocks);
+    WCODEC_ASSERT(begin <= end && end <= l->size);
     const uint8_t *places = wcodec_orders[l->order];
     const uint64_t top = superblock / l->across * WCODEC_SUPERBLOCK_ROWS,
                    left = superblock % l->across * WCODEC_SUPERBLOCK_COLUMNS;
@@ -299,6 +303,7 @@ void wcodec_superblock_reconstruct(const struct wcodec_lossy *l, const uint8_t *
 void wcodec_plain_reconstruct(const struct wcodec_lossy *l, const uint8_t *side, uint64_t first,
                               uint64_t count, const uint8_t *coefficients, uint8_t *elements)
 {
+    WCODEC_ASSERT(l->plain && first <= l->elements && count <= l->elements - first);
     for (uint64_t i = 0; i < count; i++) {
         const int32_t value = wcodec_coefficient(coefficients, l->coefficient_log2, (size_t)i) *
                               WCODEC_TRANSFORM_UNIT;

@@ -5,6 +5,8 @@
  * elements; only where differences are compared does the size count. */
 #include "coding/predict.h"
 
+#include "core/assert.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -160,6 +162,9 @@ static inline void predict_block(unsigned predictor, unsigned shift,
 void wcodec_block_residuals(unsigned mode, unsigned element_log2,
                             const uint16_t elements[WCODEC_BLOCK], uint16_t residuals[WCODEC_BLOCK])
 {
+    WCODEC_ASSERT(wcodec_mode_valid(mode));
+    WCODEC_ASSERT(element_log2 <= 1);
+    WCODEC_ASSERT(elements != residuals);
     const unsigned shift = element_log2 ? 0 : 8;
     uint16_t framed[SIDE + 1][SIDE + 1];
     memset(framed[0], 0, sizeof framed[0]);
@@ -220,6 +225,8 @@ static inline void reconstruct_in_order(unsigned predictor, unsigned shift, uint
 
 void wcodec_block_elements(unsigned mode, unsigned element_log2, uint16_t values[WCODEC_BLOCK])
 {
+    WCODEC_ASSERT(wcodec_mode_valid(mode));
+    WCODEC_ASSERT(element_log2 <= 1);
     const unsigned shift = element_log2 ? 0 : 8;
     if (mode & WCODEC_MODE_DIFFERENTIAL)
         for (unsigned i = 1; i < WCODEC_BLOCK; i++)

@@ -3,6 +3,7 @@
 
 #include "coding/table.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 
 /* Nibble numbers (doc/format.md 2.2). */
@@ -87,7 +88,7 @@ static wcodec_status read_pairs(struct wcodec_cursor *cursor, struct wcodec_tabl
                            "window of pairs starts at %u, beyond a field of %u bits", t->base,
                            t->width);
     wcodec_status status = read_numbers(cursor, 256, t, err);
-    if (status || t->width >= 4)
+    if (status != WCODEC_OK || t->width >= 4)
         return status;
     for (unsigned i = 0; i < t->count; i++)
         if ((t->order[i] & 15u) >> t->width || t->order[i] >> 4 >> t->width)
@@ -134,12 +135,18 @@ static wcodec_status read_p8(struct wcodec_cursor *cursor, struct wcodec_table *
 wcodec_status wcodec_table_read(struct wcodec_cursor *cursor, unsigned profile, unsigned width,
                                 bool runs, struct wcodec_table *table, wcodec_error *err)
 {
+    WCODEC_ASSERT(profile >= WCODEC_PAIRS && profile <= WCODEC_P8);
+    WCODEC_ASSERT(width >= 1 && width <= 8);
     struct wcodec_table t = {.profile = (uint8_t)profile, .width = (uint8_t)width};
     struct wcodec_cursor c = *cursor;
-    wcodec_status status = profile == WCODEC_P8    ? read_p8(&c, &t, err)
-                           : profile == WCODEC_P12 ? read_numbers(&c, 1u << width, &t, err)
-                                                   : read_pairs(&c, &t, err);
-    if (status)
+    wcodec_status status;
+    if (profile == WCODEC_P8)
+        status = read_p8(&c, &t, err);
+    else if (profile == WCODEC_P12)
+        status = read_numbers(&c, 1u << width, &t, err);
+    else
+        status = read_pairs(&c, &t, err);
+    if (status != WCODEC_OK)
         return status;
     if (t.count < 2 && !(runs && profile == WCODEC_P8))
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
@@ -185,6 +192,7 @@ static size_t write_numbers(const struct wcodec_table *t, unsigned alphabet, uin
 
 size_t wcodec_table_write(const struct wcodec_table *table, uint8_t *bytes)
 {
+    WCODEC_ASSERT(table->count >= 1);
     switch (table->profile) {
     case WCODEC_P8:
         bytes[0] = (uint8_t)(table->count - 1);

@@ -14,11 +14,11 @@
  * frequency 256: a run of such a table is constant, and leaves states and words alone. */
 struct wcodec_table {
     uint8_t profile;
-    uint8_t width;  /* bits of the field */
-    uint8_t base;   /* pairs: first value of the window */
-    uint16_t count; /* symbols with a frequency */
-    uint8_t
-        order[256]; /* these symbols in the order in which slots are dealt: ascending but for P8 */
+    uint8_t width;      /* bits of the field */
+    uint8_t base;       /* pairs: first value of the window */
+    uint16_t count;     /* symbols with a frequency */
+    uint8_t order[256]; /* these symbols in the order in which slots are dealt: ascending except in
+                           P8 */
     uint16_t freq[256]; /* by symbol; 0: not held */
 };
 

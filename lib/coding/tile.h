@@ -58,13 +58,13 @@ struct wcodec_stream_plan {
 
 /* Buffers for the coded form of one tile; the caller provides them at these sizes. */
 struct wcodec_tile_output {
-    uint8_t *states[WCODEC_MAX_CODED]; /* 128 bytes each */
-    uint8_t *words[WCODEC_MAX_CODED];  /* room for WCODEC_TILE_WORDS_MAX bytes; on return the words
-                                          begin at `words + word_offset` */
+    uint8_t *states[WCODEC_MAX_CODED];      /* 128 bytes each */
+    uint8_t *words[WCODEC_MAX_CODED];       /* wcodec_tile_words_max() bytes; on return the words
+                                               begin at `words + word_offset` */
     uint32_t word_offset[WCODEC_MAX_CODED]; /* bytes */
     uint32_t word_count[WCODEC_MAX_CODED];
-    uint8_t *raw;                          /* room for wcodec_tile_raw_size() */
-    uint16_t *positions[WCODEC_MAX_CODED]; /* room for the tile's elements */
+    uint8_t *raw;                          /* wcodec_tile_raw_size() bytes */
+    uint16_t *positions[WCODEC_MAX_CODED]; /* as many as the tile's elements */
     uint8_t *values[WCODEC_MAX_CODED];
     uint32_t outlier_count[WCODEC_MAX_CODED];
     uint32_t check;
@@ -77,7 +77,7 @@ static inline uint32_t wcodec_tile_words_max(uint32_t elements)
 }
 
 /* Code one tile of `elements` elements at data. tables[c] are the encode tables of coded field c
- * (its pool). Never fails. scratch: room for wcodec_tile_scratch_size(elements). */
+ * (its pool). Never fails. scratch: wcodec_tile_scratch_size(elements) bytes. */
 void wcodec_tile_encode(const struct wcodec_tiling *tiling,
                         const struct wcodec_encode_table *const tables[WCODEC_MAX_CODED],
                         const struct wcodec_stream_plan plans[WCODEC_MAX_CODED], const void *data,

@@ -4,6 +4,8 @@
 /* The tile check (doc/format.md 2.6). */
 #include "coding/check_mix.h"
 
+#include "core/assert.h"
+
 /* One group: `own` words of each lane. */
 static inline void add_group(const uint8_t *group, uint32_t number, unsigned own,
                              uint64_t sums[WCODEC_LANES])
@@ -17,6 +19,7 @@ static inline void add_group(const uint8_t *group, uint32_t number, unsigned own
 void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned element_log2,
                             uint64_t sums[WCODEC_LANES])
 {
+    WCODEC_ASSERT(element_log2 <= 3);
     const uint8_t *bytes = data;
     const size_t size = (size_t)elements << element_log2,
                  group_size = (size_t)WCODEC_GROUP << element_log2;

@@ -3,6 +3,8 @@
 
 /* Decoding one tile, step by step as doc/format.md 2.3 to 2.6 says it. */
 #include "coding/planes.h"
+
+#include "core/assert.h"
 #include "coding/tile.h"
 
 const char *wcodec_tile_fault_string(enum wcodec_tile_fault fault)
@@ -24,7 +26,7 @@ const char *wcodec_tile_fault_string(enum wcodec_tile_fault fault)
     return "unknown fault";
 }
 
-/* A tile on its way: elements stand in `out` at their full size, as e' until the end. */
+/* A tile that is being decoded: elements stand in `out` at their full size, as e' until the end. */
 struct tile {
     const struct wcodec_tiles *tiles;
     const struct wcodec_view *view;
@@ -201,6 +203,8 @@ enum wcodec_tile_fault wcodec_tile_decode(const struct wcodec_tiles *tiles,
                                           const struct wcodec_view *view, uint64_t tile, void *out,
                                           bool verify)
 {
+    WCODEC_ASSERT(tile < tiles->tiling->tiles);
+    WCODEC_ASSERT(out != NULL);
     const struct wcodec_tiling *tiling = tiles->tiling;
     struct tile t = {
         tiles, view, tile, wcodec_tile_elements(tiling, tile), 1u << tiling->element_log2,

@@ -4,6 +4,8 @@
 /* Encoding one tile: the inverse of tile_decode.c, from the last symbol to the first. */
 #include "coding/tile.h"
 
+#include "core/assert.h"
+
 #include "coding/tile_encode.h"
 
 /* With r = ceil(2^k / f) and k = 32 + p, the quotient x / f is x * r >> k for all x < f 2^(32-p),
@@ -23,10 +25,11 @@ static uint8_t substitute_pair(const struct wcodec_table *t, unsigned pair, uint
 {
     unsigned best = most_frequent, best_freq = 0;
     for (unsigned i = 0; i < t->count; i++) {
-        const unsigned s = t->order[i], weight = s % 16 == pair % 16   ? 2
-                                                 : s / 16 == pair / 16 ? 1
-                                                                       : 0;
-        if (weight && t->freq[s] + weight * 4096 > best_freq) {
+        const unsigned s = t->order[i];
+        unsigned weight = s / 16 == pair / 16 ? 1 : 0;
+        if (s % 16 == pair % 16)
+            weight = 2;
+        if (weight != 0 && t->freq[s] + weight * 4096 > best_freq) {
             best = s;
             best_freq = t->freq[s] + weight * 4096;
         }
@@ -36,6 +39,7 @@ static uint8_t substitute_pair(const struct wcodec_table *t, unsigned pair, uint
 
 void wcodec_encode_table_init(struct wcodec_encode_table *encode, const struct wcodec_table *table)
 {
+    WCODEC_ASSERT(table->count >= 1 && table->count <= 256);
     uint16_t starts[256];
     wcodec_table_starts(table, starts);
     memset(encode, 0, sizeof *encode);
@@ -48,18 +52,20 @@ void wcodec_encode_table_init(struct wcodec_encode_table *encode, const struct w
         if (table->freq[s] > table->freq[encode->most_frequent])
             encode->most_frequent = s;
     }
-    for (unsigned s = 0; s < 256; s++)
-        encode->substitute[s] = (uint8_t)(table->freq[s] ? s
-                                          : table->profile == WCODEC_PAIRS
-                                              ? substitute_pair(table, s, encode->most_frequent)
-                                              : encode->most_frequent);
+    for (unsigned s = 0; s < 256; s++) {
+        encode->substitute[s] = encode->most_frequent;
+        if (table->freq[s] != 0)
+            encode->substitute[s] = (uint8_t)s;
+        else if (table->profile == WCODEC_PAIRS)
+            encode->substitute[s] = substitute_pair(table, s, encode->most_frequent);
+    }
 }
 
 struct work {
     const struct wcodec_tiling *tiling;
     uint32_t elements;
     uint32_t groups;
-    uint8_t *padded;  /* e', zeros behind the last element */
+    uint8_t *padded;  /* e', zeros after the last element */
     uint8_t *values;  /* a field's values */
     uint8_t *symbols; /* what is coded for them: one an element, or one a pair */
     uint32_t *rows;   /* a plane of raw bits */
@@ -217,12 +223,14 @@ static void encode_rans(const struct work *w, const struct wcodec_encode_table *
                         const uint16_t payload[WCODEC_LANES], struct wcodec_tile_output *o)
 {
     const struct wcodec_field *f = &w->tiling->fields[w->tiling->coded[c]];
-    const uint32_t room = wcodec_tile_words_max(w->elements);
-    uint8_t *const end = o->words[c] + room, *word = end;
+    const uint32_t capacity = wcodec_tile_words_max(w->elements);
+    uint8_t *const end = o->words[c] + capacity, *word = end;
     uint32_t x[WCODEC_LANES];
     for (uint32_t g = 0; g < w->groups; g++)
-        (f->profile == WCODEC_PAIRS ? choose_pairs : choose_symbols)(
-            w, group_table(tables, plan, f, g), c, g * WCODEC_GROUP, o);
+        if (f->profile == WCODEC_PAIRS)
+            choose_pairs(w, group_table(tables, plan, f, g), c, g * WCODEC_GROUP, o);
+        else
+            choose_symbols(w, group_table(tables, plan, f, g), c, g * WCODEC_GROUP, o);
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
         x[lane] = (1u << 16) + payload[lane];
     for (uint32_t g = w->groups; g-- > 0;) {
@@ -246,6 +254,9 @@ void wcodec_tile_encode(const struct wcodec_tiling *tiling,
                         const struct wcodec_stream_plan plans[WCODEC_MAX_CODED], const void *data,
                         uint32_t elements, struct wcodec_tile_output *output, void *scratch)
 {
+    WCODEC_ASSERT(elements >= 1 && elements <= 1u << tiling->tile_log2);
+    WCODEC_ASSERT(tiling->coded_count >= 1);
+    WCODEC_ASSERT(plans[0].mode != WCODEC_STREAM_STORED);
     static const uint16_t no_payload[WCODEC_LANES] = {0};
     struct work w = {.tiling = tiling,
                      .elements = elements,

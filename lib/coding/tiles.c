@@ -11,7 +11,7 @@
 
 void wcodec_tiles_free(struct wcodec_tiles *s)
 {
-    if (!s)
+    if (s == NULL)
         return;
     const wcodec_allocator *a = s->allocator;
     wcodec_free(a, s->tables);
@@ -35,7 +35,7 @@ static wcodec_status read_tables(struct wcodec_tiles *s, struct wcodec_cursor *c
         for (unsigned i = 0; i < f->tables; i++, number++) {
             wcodec_status status = wcodec_table_read(cursor, f->profile, f->width, f->run_log2 > 0,
                                                      &s->tables[number], err);
-            if (status) {
+            if (status != WCODEC_OK) {
                 wcodec_error_prefix(err, "table %u of field %u", i, t->coded[c]);
                 return status;
             }
@@ -44,7 +44,7 @@ static wcodec_status read_tables(struct wcodec_tiles *s, struct wcodec_cursor *c
         }
     }
     s->entries = wcodec_alloc_array(s->allocator, entries, sizeof *s->entries);
-    if (!s->entries)
+    if (s->entries == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %" PRIu32 " table entries",
                            entries);
     for (uint32_t i = 0; i < number; i++)
@@ -109,7 +109,7 @@ static wcodec_status read_directory(struct wcodec_tiles *s, const uint8_t *direc
             wcodec_status status =
                 check_stream(t, c, wcodec_tile_elements(t, tile), wcodec_load_u32(p),
                              wcodec_load_u32(p + 4), &streams[c], err);
-            if (status) {
+            if (status != WCODEC_OK) {
                 wcodec_error_prefix(err, "tile %" PRIu64 ", field %u", tile, t->coded[c]);
                 return status;
             }
@@ -162,11 +162,11 @@ static wcodec_status read_runs(struct wcodec_tiles *s, struct wcodec_cursor *cur
             return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "run indices of field %u are cut off",
                                t->coded[c]);
         s->runs[c] = wcodec_alloc_array(s->allocator, size, 1);
-        if (!s->runs[c])
+        if (s->runs[c] == NULL)
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for run indices");
         memcpy(s->runs[c], bytes, size);
         wcodec_status status = check_runs(s, c, err);
-        if (status)
+        if (status != WCODEC_OK)
             return status;
     }
     return WCODEC_OK;
@@ -240,23 +240,23 @@ static wcodec_status read_prefix(struct wcodec_tiles *s, const uint8_t *prefix, 
     s->checks = wcodec_alloc_array(s->allocator, t->tiles, sizeof *s->checks);
     s->streams = wcodec_alloc_array(s->allocator, t->tiles * t->coded_count, sizeof *s->streams);
     s->raw = wcodec_alloc_array(s->allocator, t->tiles, sizeof *s->raw);
-    if (!s->tables || !s->checks || !s->streams || !s->raw)
+    if (s->tables == NULL || s->checks == NULL || s->streams == NULL || s->raw == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY,
                            "no memory for the directory of %" PRIu64 " tiles", t->tiles);
     wcodec_status status = read_tables(s, &cursor, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     if (!skip_padding(&cursor, prefix) || !wcodec_take_bytes(&cursor, directory_size, &directory))
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "the tile directory is cut off, or bytes before it are not zero");
     status = read_directory(s, directory, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     if (!skip_padding(&cursor, prefix))
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "bytes behind the tile directory are missing or not zero");
     status = read_runs(s, &cursor, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     if (!skip_padding(&cursor, prefix) || cursor.at != cursor.end)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
@@ -273,13 +273,13 @@ wcodec_status wcodec_tiles_read(const struct wcodec_tiling *tiling, const uint8_
                            "a prefix of %" PRIu64 " bytes in a payload of %" PRIu64,
                            tiling->prefix_size, payload_size);
     struct wcodec_tiles *s = wcodec_alloc_zeroed(allocator, sizeof *s);
-    if (!s)
+    if (s == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for a tensor's tiles");
     s->tiling = tiling;
     s->allocator = allocator;
     s->payload_size = payload_size;
     wcodec_status status = read_prefix(s, prefix, err);
-    if (status) {
+    if (status != WCODEC_OK) {
         wcodec_tiles_free(s);
         return status;
     }

@@ -3,6 +3,7 @@
 
 #include "coding/tiling.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 
 #include <inttypes.h>
@@ -106,7 +107,7 @@ wcodec_status wcodec_tiling_derive(struct wcodec_tiling *t, uint64_t size, wcode
         f->shift = (uint8_t)bit;
         bit += f->width;
         wcodec_status status = derive_field(t, i, err);
-        if (status)
+        if (status != WCODEC_OK)
             return status;
     }
     if (bit != width)
@@ -154,7 +155,7 @@ wcodec_status wcodec_tiling_read(struct wcodec_cursor *cursor, uint64_t size,
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "parameters of a tensor in tiles do not end where its record ends");
     wcodec_status status = wcodec_tiling_derive(&t, size, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     *cursor = c;
     *tiling = t;
@@ -188,6 +189,8 @@ size_t wcodec_tiling_write(const struct wcodec_tiling *t, uint8_t *bytes)
 
 uint64_t wcodec_tile_raw_size(const struct wcodec_tiling *t, uint32_t elements, unsigned mode)
 {
+    WCODEC_ASSERT(mode <= WCODEC_STREAM_STORED);
+    WCODEC_ASSERT(elements >= 1);
     if (mode == WCODEC_STREAM_STORED)
         return wcodec_align_u64((uint64_t)elements << t->element_log2, 64);
     uint64_t groups = wcodec_div_up_u64(elements, WCODEC_GROUP), rows = 0;

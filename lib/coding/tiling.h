@@ -73,7 +73,7 @@ wcodec_status wcodec_tiling_read(struct wcodec_cursor *cursor, uint64_t size,
 /* Write the parameters; returns the number of bytes, at most WCODEC_TILING_MAX_BYTES. */
 size_t wcodec_tiling_write(const struct wcodec_tiling *tiling, uint8_t *bytes);
 
-/* Elements of a tile: 2^t but for the last. */
+/* Elements of a tile: 2^t, or fewer in the last. */
 static inline uint32_t wcodec_tile_elements(const struct wcodec_tiling *t, uint64_t tile)
 {
     uint64_t first = tile << t->tile_log2, left = t->elements - first,

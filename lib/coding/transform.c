@@ -3,8 +3,10 @@
 
 /* The factorisations are the usual ones of 8-point transforms, with the constants round(4096 cos(k
  * pi / 64)). A rotation that multiplies both of its inputs by the same constant adds first, which
- * wrapping arithmetic cannot tell. */
+ * wrapping arithmetic does not change. */
 #include "coding/transform.h"
+
+#include "core/assert.h"
 
 enum { SIDE = WCODEC_TRANSFORM_SIDE };
 
@@ -100,6 +102,7 @@ void wcodec_transform_inverse(unsigned transform,
                               const int32_t coefficients[WCODEC_TRANSFORM_BLOCK],
                               int32_t values[WCODEC_TRANSFORM_BLOCK])
 {
+    WCODEC_ASSERT(transform < WCODEC_TRANSFORMS);
     uint32_t v[WCODEC_TRANSFORM_BLOCK];
     void (*const inverse)(uint32_t *, unsigned) =
         transform == WCODEC_TRANSFORM_DCT ? inverse_dct : inverse_adst;

@@ -1,24 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/field_choice.h"
+#include "encode/choice.h"
 
 #include "core/error.h"
 #include "core/memory.h"
-#include "encode/bits.h"
+#include "encode/tables.h"
 #include "coding/histogram.h"
 
-/* Shares of the tensor's size, in 1/65536, that a choice must save. */
-enum {
-    SHARE_PREFERENCE = 197,  /* 0.3 % */
-    SHARE_PLAIN = 655,       /* 1 % */
-    SHARE_BANDS = 1311,      /* 2 % */
-    SHARE_RESIDUALS = 983,   /* 1.5 % */
-    SHARE_TILE_TABLES = 131, /* 0.2 % */
-    SHARE_RUNS = 328,        /* 0.5 % */
-    SHARE_CLOSE_RUNS = 66,
-    BANDS = WCODEC_POOL_MAX
-};
+enum { BANDS = WCODEC_POOL_MAX };
 
 uint64_t wcodec_pairs_window(const uint64_t counts[256], unsigned width, uint8_t *base,
                              uint8_t nibble[256])
@@ -81,11 +71,6 @@ static uint64_t table_bits(const struct wcodec_table *tables, unsigned count)
     return sum * 8 * WCODEC_BIT;
 }
 
-static uint64_t share(uint64_t bits, unsigned part)
-{
-    return bits / 65536 * part;
-}
-
 /* One profile's way from a single table to several. */
 struct search {
     const wcodec_allocator *allocator;
@@ -106,10 +91,8 @@ static uint64_t tensor_bits(const struct search *s, uint64_t bits)
 /* Several tables must save this much of the tensor's size: less where time is no matter. */
 static uint64_t needed(const struct search *s, unsigned part)
 {
-    int level = s->settings->level;
-    return share(tensor_bits(s, s->choice->bits), level >= 7   ? part / 8
-                                                  : level >= 5 ? part / 2
-                                                               : part);
+    return wcodec_share(tensor_bits(s, s->choice->bits),
+                        part / wcodec_by_level(s->settings->level, 1, 2, 8));
 }
 
 static void take(struct search *s, const struct wcodec_table *tables, unsigned count,
@@ -124,7 +107,7 @@ static void take(struct search *s, const struct wcodec_table *tables, unsigned c
 
 static unsigned rounds(const struct search *s)
 {
-    return s->settings->level >= 7 ? 16 : s->settings->level >= 5 ? 8 : 4;
+    return wcodec_by_level(s->settings->level, 4, 8, 16);
 }
 
 /* Could tables by `unit` symbols save enough? Where time matters less, more units are looked at,
@@ -151,19 +134,19 @@ static wcodec_status try_tiles(struct search *s, unsigned tables, struct wcodec_
                                              .by_value = facts->by_value};
     if (s->symbols.count <= s->symbols.piece)
         return WCODEC_OK;
-    if (!may_pay(s, s->symbols.piece, 64, SHARE_TILE_TABLES))
+    if (!may_pay(s, s->symbols.piece, 64, WCODEC_SHARE_TILE_TABLES))
         return WCODEC_OK;
     unsigned count = 0;
     wcodec_status status =
         wcodec_cluster(s->allocator, &s->kind, &s->symbols, &options, pool, &count, err);
-    if (status || count < 2)
+    if (status != WCODEC_OK || count < 2)
         return status;
     for (unsigned i = 0; i < count; i++)
         pointers[i] = &pool[i];
     wcodec_costs_init(costs, pointers, count);
     uint64_t bits = scale(facts, wcodec_cluster_piece_cost(costs, &s->symbols)) +
                     table_bits(pool, count) + s->fixed;
-    if (bits + needed(s, SHARE_TILE_TABLES) < s->choice->bits)
+    if (bits + needed(s, WCODEC_SHARE_TILE_TABLES) < s->choice->bits)
         take(s, pool, count, 0, bits);
     return WCODEC_OK;
 }
@@ -188,7 +171,7 @@ static wcodec_status try_runs(struct search *s, unsigned tables, struct wcodec_c
     kind.runs = true;
     wcodec_status status =
         wcodec_cluster(s->allocator, &kind, &s->symbols, &options, pool, &count, err);
-    if (status || count < 2)
+    if (status != WCODEC_OK || count < 2)
         return status;
     for (unsigned i = 0; i < count; i++)
         pointers[i] = &pool[i];
@@ -198,21 +181,17 @@ static wcodec_status try_runs(struct search *s, unsigned tables, struct wcodec_c
     wcodec_cluster_run_costs(costs, &s->symbols, runs);
     for (unsigned r = WCODEC_RUN_LOG2_MIN; r <= WCODEC_RUN_LOG2_MAX; r++) {
         uint64_t indices = (facts->elements >> r) + facts->tiles;
-        runs[r] = scale(facts, runs[r]) + stored +
-                  indices *
-                      (count <= 2   ? 1
-                       : count <= 4 ? 2
-                                    : 4) *
-                      WCODEC_BIT;
+        runs[r] =
+            scale(facts, runs[r]) + stored + indices * wcodec_run_index_bits(count) * WCODEC_BIT;
         least = runs[r] < least ? runs[r] : least;
     }
     unsigned r = s->settings->bands ? WCODEC_RUN_LOG2_MIN : WCODEC_RUN_LOG2_MAX;
-    while (runs[r] > least + needed(s, SHARE_CLOSE_RUNS) && r > WCODEC_RUN_LOG2_MIN)
+    while (runs[r] > least + needed(s, WCODEC_SHARE_CLOSE_RUNS) && r > WCODEC_RUN_LOG2_MIN)
         r--;
     /* Bands of a transform: runs of constants are skipped, so they may win where they save nothing.
      */
     if (s->settings->bands ? s->choice->run_log2 == 0 || runs[r] < s->choice->bits
-                           : runs[r] + needed(s, SHARE_RUNS) < s->choice->bits)
+                           : runs[r] + needed(s, WCODEC_SHARE_RUNS) < s->choice->bits)
         take(s, pool, count, r, runs[r]);
     return WCODEC_OK;
 }
@@ -236,21 +215,22 @@ static wcodec_status search_profile(struct search *s, wcodec_error *err)
     if (level < 3 || s->facts->elements < 8192)
         return WCODEC_OK;
     struct wcodec_costs *lanes = wcodec_alloc(s->allocator, sizeof *lanes);
-    if (!lanes)
+    if (lanes == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for costs");
     bool p8 = s->kind.profile == WCODEC_P8;
     uint64_t one = s->choice->bits;
     wcodec_status status = try_tiles(s, 4, lanes, err);
-    if (!status && p8 && level >= 7)
+    if (status == WCODEC_OK && p8 && level >= 7)
         status = try_tiles(s, WCODEC_POOL_MAX, lanes, err);
-    if (!status && p8 && s->settings->bands) {
-        for (unsigned tables = 2; tables <= WCODEC_POOL_MAX && !status;
+    if (status == WCODEC_OK && p8 && s->settings->bands) {
+        for (unsigned tables = 2; tables <= WCODEC_POOL_MAX && status == WCODEC_OK;
              tables *= tables == 2 ? 2 : 4)
             status = try_runs(s, tables, lanes, err);
-    } else if (!status && p8 && may_pay(s, 256, 32, SHARE_RUNS)) {
+    } else if (status == WCODEC_OK && p8 && may_pay(s, 256, 32, WCODEC_SHARE_RUNS)) {
         status = try_runs(s, 4, lanes, err);
         /* Where a few tables help much, many may help more: bytes of several layers, say. */
-        if (!status && (level >= 7 || s->choice->bits + 2 * needed(s, SHARE_RUNS) < one))
+        if (status == WCODEC_OK &&
+            (level >= 7 || s->choice->bits + 2 * needed(s, WCODEC_SHARE_RUNS) < one))
             status = try_runs(s, WCODEC_POOL_MAX, lanes, err);
     }
     wcodec_free(s->allocator, lanes);
@@ -280,8 +260,9 @@ static bool make_pairs(struct search *s, bool wanted)
 static bool is_good(const struct wcodec_field_facts *facts,
                     const struct wcodec_field_choice *preferred)
 {
-    return preferred->bits <= scale(facts, wcodec_entropy(facts->counts, 256)) +
-                                  share(facts->other_bits + preferred->bits, SHARE_PREFERENCE);
+    return preferred->bits <=
+           scale(facts, wcodec_entropy(facts->counts, 256)) +
+               wcodec_share(facts->other_bits + preferred->bits, WCODEC_SHARE_PREFERENCE);
 }
 
 wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
@@ -290,53 +271,43 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
                                   struct wcodec_field_choice *choice, wcodec_error *err)
 {
     struct wcodec_field_choice *found = wcodec_alloc_array(allocator, 4, sizeof *found);
-    if (!found)
+    if (found == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the choice of a profile");
     wcodec_status status = WCODEC_OK;
     bool have[4] = {false};
     unsigned best = 0;
-    /* Of small tensors GPUs decode pairs sooner; where runs can be skipped, P8 is what decoders do
-     * best. Of whole bytes of residuals GPUs have no pairs in one pass, and P8 is a quarter faster
-     * than P12. */
-    const bool whole = settings->residuals && facts->raw_bits == 0 && facts->width == 8;
-    const unsigned fused = facts->width > 4 ? WCODEC_P12 : WCODEC_PAIRS;
-    const unsigned preferred =
-        settings->plain                                                            ? fused
-        : settings->bands || whole || (facts->raw_bits >= 8 && !settings->latency) ? WCODEC_P8
-                                                                                   : WCODEC_PAIRS;
-    const unsigned share_preferred = settings->plain                ? SHARE_PLAIN
-                                     : settings->bands              ? SHARE_BANDS
-                                     : whole && settings->level < 7 ? SHARE_RESIDUALS
-                                                                    : SHARE_PREFERENCE;
+    const struct wcodec_profile_policy policy =
+        wcodec_profile_policy(settings, facts->width, facts->raw_bits);
     static const uint8_t order[] = {WCODEC_PAIRS, WCODEC_P8, WCODEC_P12};
-    for (unsigned i = 0; i < 3 && !status; i++) {
+    for (unsigned i = 0; i < 3 && status == WCODEC_OK; i++) {
         unsigned profile = order[i];
         struct search s = {
             allocator,     settings, facts, {(uint8_t)profile, facts->width, 0, false},
             facts->values, 0,        0,     &found[profile]};
-        /* Where pairs are asked for and impossible, P12 is the next. */
+        /* Where pairs are the preference and impossible, P12 is the next. */
         bool instead =
             settings->profile == WCODEC_PAIRS && profile == WCODEC_P12 && !have[WCODEC_PAIRS];
         if (settings->profile && profile != settings->profile && !instead)
             continue;
-        if (profile == WCODEC_PAIRS && whole && !settings->profile)
+        if (profile == WCODEC_PAIRS && policy.whole && !settings->profile)
             continue;
         if (profile == WCODEC_PAIRS && !make_pairs(&s, settings->profile == WCODEC_PAIRS))
             continue;
-        if (settings->plain && profile == WCODEC_P12 && fused != WCODEC_P12 && have[fused])
+        if (settings->plain && profile == WCODEC_P12 && policy.preferred != WCODEC_P12 &&
+            have[policy.preferred])
             continue;
-        if (profile == WCODEC_P12 && have[preferred] && settings->level < 7 &&
-            is_good(facts, &found[preferred]))
+        if (profile == WCODEC_P12 && have[policy.preferred] && settings->level < 7 &&
+            is_good(facts, &found[policy.preferred]))
             continue;
         status = search_profile(&s, err);
         have[profile] = true;
         best = best == 0 || found[profile].bits < found[best].bits ? profile : best;
     }
-    if (!status) {
-        if (have[preferred] &&
-            found[preferred].bits <=
-                found[best].bits + share(facts->other_bits + found[best].bits, share_preferred))
-            best = preferred;
+    if (status == WCODEC_OK) {
+        if (have[policy.preferred] &&
+            found[policy.preferred].bits <=
+                found[best].bits + wcodec_share(facts->other_bits + found[best].bits, policy.share))
+            best = policy.preferred;
         *choice = found[best];
     }
     wcodec_free(allocator, found);

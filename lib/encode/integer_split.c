@@ -1,19 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/integer_split.h"
+#include "encode/choice.h"
 
 #include "core/error.h"
-#include "encode/bits.h"
+#include "encode/tables.h"
 #include "coding/histogram.h"
 
 enum {
-    VALUES = 1 << 16,
     WINDOW = 8,
     COUNTED = 1 << 22,
     BANDS = 16,
     RUN_LOG2 = 7,
     SAMPLE = 1 << 18,
+    RARE = 3000, /* a symbol that comes up less than once in so many is an outlier */
     WORTH_RAW = 250,
     WORTH_SECOND = 143
 };
@@ -31,24 +31,33 @@ static bool window_holds(unsigned low, int least, int largest)
     return least + offset >= 0 && (largest + offset) >> low < 1 << WINDOW;
 }
 
+/* How often each value was seen. */
+struct counted {
+    int least, largest; /* of all values, those that were not counted too */
+    uint64_t elements;
+    uint32_t *counts; /* from `least` on */
+};
+
 /* Bits (times WCODEC_BIT). constant: nothing of what is above the window is coded; outliers count
  * twice, since they take decoders' time. */
-static uint64_t cost_of(const uint32_t *counts, uint64_t elements, unsigned low, bool holds,
-                        bool constant)
+static uint64_t cost_of(const struct counted *c, unsigned low, bool holds, bool constant)
 {
+    const uint64_t elements = c->elements;
     uint64_t middle[256] = {0}, top[256] = {0};
-    for (unsigned v = 0; v < VALUES; v++) {
-        const unsigned e = (v + offset_of(low)) & 0xffff;
-        middle[e >> low & 0xff] += counts[v];
-        top[e >> low >> WINDOW] += counts[v];
+    for (int v = c->least; v <= c->largest; v++) {
+        const unsigned e = ((unsigned)v + offset_of(low)) & 0xffff;
+        middle[e >> low & 0xff] += c->counts[v - c->least];
+        top[e >> low >> WINDOW] += c->counts[v - c->least];
     }
     /* A second stream takes its states in every tile, but where it is constant there. */
     const uint64_t states =
         elements / 8192 * (WCODEC_STREAM_BITS + WCODEC_NO_PAYLOAD_BITS) / 2 * WCODEC_BIT;
-    const uint64_t above = holds      ? 0
-                           : constant ? 2 * (elements - top[0]) * WCODEC_OUTLIER_BITS * WCODEC_BIT
-                                      : wcodec_entropy(top, 256) + states;
-    return wcodec_entropy(middle, 256) + above + low * elements * WCODEC_BIT;
+    uint64_t cost = wcodec_entropy(middle, 256) + low * elements * WCODEC_BIT;
+    if (!holds && constant)
+        cost += 2 * (elements - top[0]) * WCODEC_OUTLIER_BITS * WCODEC_BIT;
+    else if (!holds)
+        cost += wcodec_entropy(top, 256) + states;
+    return cost;
 }
 
 static void add_field(struct wcodec_split *split, unsigned kind, unsigned width)
@@ -76,15 +85,13 @@ static void make_split(unsigned low, int least, int largest, double bits,
 }
 
 /* The number of raw bits of least cost. */
-static unsigned best_split(const uint32_t *counts, uint64_t elements, int least, int largest,
-                           bool constant, uint64_t *best)
+static unsigned best_split(const struct counted *c, bool constant, uint64_t *best)
 {
     unsigned chosen = 0;
     *best = UINT64_MAX;
     for (unsigned low = 0; low <= 16 - WINDOW; low++) {
-        const uint64_t cost =
-            cost_of(counts, elements, low, low == 16 - WINDOW || window_holds(low, least, largest),
-                    constant);
+        const uint64_t cost = cost_of(
+            c, low, low == 16 - WINDOW || window_holds(low, c->least, c->largest), constant);
         if (cost < *best) {
             *best = cost;
             chosen = low;
@@ -97,24 +104,25 @@ static wcodec_status split_values(const wcodec_allocator *allocator, const uint8
                                   uint64_t count, int least, int largest, bool plain,
                                   struct wcodec_split *split, wcodec_error *err)
 {
-    uint32_t *counts = wcodec_alloc_zeroed(allocator, VALUES * sizeof *counts);
+    struct counted c = {.least = least, .largest = largest};
     const uint64_t stride = count / COUNTED + 1;
-    uint64_t elements = 0, best, constant_best;
-    if (!counts)
+    uint64_t best, constant_best;
+    c.counts = wcodec_alloc_zeroed(allocator, (size_t)(largest - least + 1) * sizeof *c.counts);
+    if (c.counts == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to count integers of 16 bits");
     /* Not always at the same place of a stride: columns of a matrix may differ by their parity. */
-    for (uint64_t i = 0; i + stride <= count; i += stride, elements++)
-        counts[wcodec_load_u16(values + 2 * (i + wcodec_scatter(elements, stride)))]++;
-    unsigned chosen = best_split(counts, elements, least, largest, false, &best);
-    const unsigned constant =
-        plain ? best_split(counts, elements, least, largest, true, &constant_best) : 0;
+    for (uint64_t i = 0; i + stride <= count; i += stride, c.elements++)
+        c.counts[(int16_t)wcodec_load_u16(values + 2 * (i + wcodec_scatter(c.elements, stride))) -
+                 least]++;
+    unsigned chosen = best_split(&c, false, &best);
+    const unsigned constant = plain ? best_split(&c, true, &constant_best) : 0;
     const bool above = plain && constant_best <= best + best / WORTH_SECOND;
     if (above) {
         best = constant_best;
         chosen = constant;
     }
-    wcodec_free(allocator, counts);
-    make_split(chosen, least, largest, (double)best / (double)elements * (double)count, split);
+    wcodec_free(allocator, c.counts);
+    make_split(chosen, least, largest, (double)best / (double)c.elements * (double)count, split);
     split->constant_above = above;
     return WCODEC_OK;
 }
@@ -142,22 +150,20 @@ struct band {
  * once in some thousand is an outlier. */
 static uint64_t p8_cost(const uint32_t counts[256])
 {
-    uint64_t total = 0, weights = 0, cost = 0;
+    uint64_t total = 0, weights[256], sum = 0, cost = 0;
     for (unsigned s = 0; s < 256; s++)
         total += counts[s];
-    for (unsigned s = 0; s < 256; s++)
-        weights += counts[s] * UINT64_C(3000) < total  ? 0
-                   : counts[s] * UINT64_C(256) > total ? counts[s] * UINT64_C(256)
-                                                       : total;
-    for (unsigned s = 0; s < 256; s++)
-        if (counts[s] * UINT64_C(3000) < total)
-            cost += counts[s] * (uint64_t)(WCODEC_OUTLIER_BITS * WCODEC_BIT);
-        else
-            cost += counts[s] *
-                    (uint64_t)((wcodec_log2(weights) - wcodec_log2(counts[s] * UINT64_C(256) > total
-                                                                       ? counts[s] * UINT64_C(256)
-                                                                       : total)) >>
-                               8);
+    for (unsigned s = 0; s < 256; s++) {
+        const uint64_t scaled = counts[s] * UINT64_C(256);
+        weights[s] = scaled > total ? scaled : total;
+        sum += counts[s] * (uint64_t)RARE < total ? 0 : weights[s];
+    }
+    for (unsigned s = 0; s < 256; s++) {
+        uint64_t bits = WCODEC_OUTLIER_BITS * WCODEC_BIT;
+        if (counts[s] * (uint64_t)RARE >= total)
+            bits = (wcodec_log2(sum) - wcodec_log2(weights[s])) >> 8;
+        cost += counts[s] * bits;
+    }
     return cost;
 }
 
@@ -177,7 +183,7 @@ static void count_bands(const uint8_t *values, uint64_t count, uint64_t stride,
     }
 }
 
-/* Do most bands have upper bytes of more than one value, but for outliers? */
+/* Do most bands have upper bytes of more than one value, not counting outliers? */
 static bool is_wide(const struct band bands[BANDS])
 {
     unsigned wide = 0;
@@ -187,7 +193,7 @@ static bool is_wide(const struct band bands[BANDS])
             total += bands[b].top[0][s];
             largest = bands[b].top[0][s] > largest ? bands[b].top[0][s] : largest;
         }
-        wide += (total - largest) * 3000 >= total && total;
+        wide += (total - largest) * RARE >= total && total;
     }
     return wide > BANDS / 2;
 }
@@ -200,7 +206,7 @@ wcodec_status wcodec_banded_split(const wcodec_allocator *allocator, const uint8
     const uint64_t stride = count / SAMPLE + 1;
     uint64_t elements = 0, best = 0;
     unsigned chosen = 0;
-    if (!bands)
+    if (bands == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to count coefficients");
     count_bands(values, count, stride, bands);
     const bool wide = is_wide(bands);

@@ -3,12 +3,11 @@
 
 /* Steps are powers of 2^(1/1024): numbers that are the same on every machine, and near enough to
  * each other for every target. */
-#include "encode/lossy.h"
+#include "encode/assemble.h"
 
 #include "core/error.h"
-#include "encode/integer_split.h"
-#include "encode/lossy_quantise.h"
-#include "encode/payload.h"
+#include "encode/choice.h"
+#include "encode/lossy_internal.h"
 
 #include <math.h>
 
@@ -32,11 +31,13 @@ struct search {
     const struct wcodec_encode_settings *settings;
     struct wcodec_lossy_source source;
     struct wcodec_lossy_sample sample;
+    double rounding; /* mean squared error of numbers that are rounded to the dtype */
     struct wcodec_lossy_model model;
     struct wcodec_lossy_result result;
     bool has_result;
     struct wcodec_coded coded; /* of the last try, where it was coded */
     bool is_coded;
+    bool is_measured;
     long least; /* no finer step: coefficients have 16 bits */
     const char *reason;
 };
@@ -76,40 +77,45 @@ static float scale_of_step(long k)
     return (float)(step_of(k) / WCODEC_TRANSFORM_UNIT);
 }
 
-/* Of some bits an element, the states of a tile are a larger part than of an element as it was:
- * tiles are twice as large as those of wcodec_tile_policy(), and smaller tensors have large ones
- * too; in blocks there may be two streams. */
-static uint8_t tile_policy(uint64_t coefficients, bool blocks)
+/* How coefficients of 16 bits are cut into fields. */
+static wcodec_status split_coefficients(const struct search *s, struct wcodec_split *split,
+                                        wcodec_error *err)
 {
-    return coefficients >= (uint64_t)1 << (blocks ? 22 : 25) ? 15
-           : coefficients >= (uint64_t)1 << 19               ? 14
-           : coefficients >= (uint64_t)1 << 16               ? 13
-                                                             : 12;
+    const struct wcodec_lossy_result *r = &s->result;
+    const uint64_t count = wcodec_lossy_coefficients(&r->lossy);
+    if (r->lossy.plain)
+        return wcodec_plain_split(s->source.allocator, r->coefficients, count, r->least, r->largest,
+                                  split, err);
+    return wcodec_banded_split(s->source.allocator, r->coefficients, count, r->least, r->largest,
+                               split, err);
 }
 
 /* The coefficients as a tensor of small integers in tiles. */
-static wcodec_status code_coefficients(struct search *s, uint64_t size, wcodec_error *err)
+static wcodec_status code_coefficients(struct search *s, wcodec_error *err)
 {
     const struct wcodec_lossy_result *r = &s->result;
-    const wcodec_dtype as = r->lossy.coefficient_log2 ? WCODEC_DTYPE_I16 : WCODEC_DTYPE_I8;
+    const uint64_t count = wcodec_lossy_coefficients(&r->lossy),
+                   size = count << r->lossy.coefficient_log2;
+    const bool wide = r->lossy.coefficient_log2 != 0;
+    const wcodec_dtype as = wide ? WCODEC_DTYPE_I16 : WCODEC_DTYPE_I8;
     struct wcodec_encode_settings settings = *s->settings;
-    struct wcodec_survey survey = {0};
+    struct wcodec_statistics statistics = {0};
     struct wcodec_split split;
     settings.bands = !r->lossy.plain;
     settings.plain = r->lossy.plain;
     wcodec_status status =
-        wcodec_survey_tensor(s->context, as, r->coefficients, size, false, &survey, err);
-    if (!status && r->lossy.coefficient_log2) {
-        status = (settings.bands ? wcodec_banded_split : wcodec_plain_split)(
-            s->source.allocator, r->coefficients, size / 2, r->least, r->largest, &split, err);
+        wcodec_statistics_gather(s->context, as, r->coefficients, size, false, &statistics, err);
+    if (status == WCODEC_OK && wide) {
+        status = split_coefficients(s, &split, err);
         settings.split = &split;
     }
+    if (status != WCODEC_OK)
+        return status;
     settings.level = settings.level < LEVEL_MIN ? LEVEL_MIN : settings.level;
     if (settings.tile_log2 == 0 && !settings.latency)
-        settings.tile_log2 = tile_policy(size >> r->lossy.coefficient_log2, settings.bands);
-    return status ? status
-                  : wcodec_code_tiles(s->context, &settings, as, r->coefficients, size, &survey,
-                                      &s->coded, err);
+        settings.tile_log2 = wcodec_lossy_tile_policy(count, settings.bands);
+    return wcodec_code_tiles(s->context, &settings, as, r->coefficients, size, &statistics,
+                             &s->coded, err);
 }
 
 /* Modes and scales go before the coefficients' payload. */
@@ -117,18 +123,17 @@ static wcodec_status code_result(struct search *s, wcodec_error *err)
 {
     struct wcodec_lossy *l = &s->result.lossy;
     (void)wcodec_lossy_result_narrow(&s->result);
-    const uint64_t size = wcodec_lossy_coefficients(l) << l->coefficient_log2,
-                   side = wcodec_lossy_tiles_begin(l);
-    wcodec_status status = code_coefficients(s, size, err);
-    if (status)
+    const uint64_t side = wcodec_lossy_tiles_begin(l);
+    wcodec_status status = code_coefficients(s, err);
+    if (status != WCODEC_OK)
         return status;
     s->is_coded = true;
     uint8_t *bytes = wcodec_alloc(s->source.allocator, (size_t)side);
-    if (!bytes)
+    if (bytes == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor's scales");
     memcpy(bytes, s->result.side, (size_t)side);
     status = wcodec_coded_prepend(&s->coded, bytes, side, err);
-    s->coded.coding = 5;
+    s->coded.coding = WCODEC_CODING_LOSSY;
     return status;
 }
 
@@ -164,17 +169,43 @@ static struct goal goal_of(const struct wcodec_encode_settings *settings)
                                                 : (struct goal){-0.008, -0.002, 0};
 }
 
+/* Squared error of rounding to the dtype: 1/12 of what its last bit is worth, squared; on the
+ * sample. */
+static double rounding_error(const struct wcodec_lossy_source *source,
+                             const struct wcodec_lossy_sample *sample)
+{
+    const int mantissa = source->dtype == WCODEC_DTYPE_BF16 ? 7 : 10,
+              exponent_min = source->dtype == WCODEC_DTYPE_BF16 ? -126 : -14;
+    uint32_t counts[256] = {0}; /* by the exponent of f32 */
+    double sum = 0;
+    if (source->dtype == WCODEC_DTYPE_F32)
+        return 0;
+    for (size_t i = 0; i < sample->count; i++)
+        for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
+            uint32_t bits;
+            memcpy(&bits, &sample->blocks[i].coefficients[WCODEC_TRANSFORM_NONE][k], sizeof bits);
+            counts[bits >> 23 & 0xff]++;
+        }
+    for (int e = 0; e < 256; e++) {
+        const int exponent = e - 127 > exponent_min ? e - 127 : exponent_min;
+        sum += counts[e] * ldexp(1.0 / 12, 2 * (exponent - mantissa));
+    }
+    return sum / ((double)sample->count * WCODEC_TRANSFORM_BLOCK);
+}
+
 /* Of the sample. Distortion is that of weighted rows: the mean over all rows is the same. */
-static double estimate(struct search *s, bool anew, long k)
+static double estimate(struct search *s, const struct wcodec_lossy_sample *sample, bool anew,
+                       long k)
 {
     struct wcodec_lossy_estimate e;
     const double step = step_of(k);
     /* What a lane's states take more than they carry, and in blocks the runs' tables. */
     const double tiles =
-        768.0 / (double)(1u << tile_policy(s->source.elements, s->model.set != WCODEC_SET_PLAIN)) +
+        768.0 / (double)(1u << wcodec_lossy_tile_policy(s->source.elements,
+                                                        s->model.set != WCODEC_SET_PLAIN)) +
         (s->model.set == WCODEC_SET_PLAIN ? 0 : 4.0 / 128);
-    wcodec_lossy_settle(&s->sample, anew, scale_of_step(k), &s->model, &e);
-    return measure(s, e.distortion * step * step, e.bits + tiles);
+    wcodec_lossy_settle(sample, anew, scale_of_step(k), &s->model, &e);
+    return measure(s, e.distortion * step * step + s->rounding, e.bits + tiles);
 }
 
 /* No more than some octaves at once: an error may be nothing, or no number. */
@@ -185,11 +216,12 @@ static double bounded(double octaves)
 
 /* Where the sample reaches the aim, from k on: the measure grows by about one an octave, or less
  * where few coefficients are left. */
-static long search_sample(struct search *s, const struct goal *goal, long k)
+static long search_sample(struct search *s, const struct wcodec_lossy_sample *sample,
+                          const struct goal *goal, long k)
 {
     long below = s->least - 1, above = nearest_step(EXPONENT_MAX);
     for (unsigned i = 0; i < SAMPLE_TRIES; i++) {
-        const double rest = goal->aim - estimate(s, i == 0, k);
+        const double rest = goal->aim - estimate(s, sample, i == 0, k);
         if (fabs(rest) < 0.005)
             break;
         if (rest > 0)
@@ -218,18 +250,28 @@ static long begin_search(struct search *s, const struct goal *goal)
     long k = nearest_step(octaves);
     k = k < s->least ? s->least : k;
     s->model.set = WCODEC_SET_PLAIN;
-    if (s->source.blocks) {
-        wcodec_lossy_choose_set(&s->sample, s->settings->level, scale_of_step(k), &s->model);
+    struct wcodec_lossy_sample part = wcodec_lossy_sample_part(&s->sample);
+    if (s->source.blocks &&
+        wcodec_lossy_blocks_may_pay(&part, s->settings->level, scale_of_step(k), &s->model)) {
+        wcodec_lossy_choose_set(&part, s->settings->level, scale_of_step(k), &s->model);
         if (s->model.set != WCODEC_SET_PLAIN) {
-            k = search_sample(s, goal, k);
-            wcodec_lossy_choose_set(&s->sample, s->settings->level, scale_of_step(k), &s->model);
+            k = search_sample(s, &part, goal, k);
+            wcodec_lossy_choose_set(&part, s->settings->level, scale_of_step(k), &s->model);
+            wcodec_lossy_sample_transform(&s->sample);
         }
     }
-    return search_sample(s, goal, k);
+    return search_sample(s, &s->sample, goal, k);
 }
 
-/* Quantise, and code where bits are asked for; *value: the measure. It depends on the step alone:
- * that no block was transformed at this one says nothing of others. */
+/* Numbers of f16 that are large may be rounded to infinity: then no step is taken before its errors
+ * are known. Transforms can make a number some times as large. */
+static bool may_overflow(const struct wcodec_lossy_source *s)
+{
+    return s->dtype == WCODEC_DTYPE_F16 && s->largest > 65504.0 / 16;
+}
+
+/* Quantise, and code if the target is in bits, else measure; *value: the goal's measure. It depends
+ * on the step alone: that no block was transformed at this one says nothing of others. */
 static wcodec_status try_step(struct search *s, long k, double *value, wcodec_error *err)
 {
     struct wcodec_lossy_model model = s->model;
@@ -245,13 +287,16 @@ static wcodec_status try_step(struct search *s, long k, double *value, wcodec_er
     }
     status = wcodec_lossy_quantise(s->context, s->settings, &s->source, &model, step_of(k),
                                    &s->result, err);
-    if (!status && !isfinite(s->result.lossy.largest_error)) {
+    s->is_measured = s->settings->lossy != WCODEC_LOSSY_BITS || may_overflow(&s->source);
+    if (status == WCODEC_OK && s->is_measured)
+        status = wcodec_lossy_measure(s->context, s->settings, &s->source, &s->result, err);
+    if (status == WCODEC_OK && s->is_measured && !isfinite(s->result.lossy.largest_error)) {
         s->reason = "its largest numbers would be rounded to infinity";
         return WCODEC_OK;
     }
-    if (!status && s->settings->lossy == WCODEC_LOSSY_BITS)
+    if (status == WCODEC_OK && s->settings->lossy == WCODEC_LOSSY_BITS)
         status = code_result(s, err);
-    if (!status)
+    if (status == WCODEC_OK)
         *value = measure(
             s, s->result.lossy.mean_squared_error,
             s->is_coded ? 8 * (double)s->coded.payload_size / (double)s->source.elements : 0);
@@ -267,7 +312,7 @@ struct bracket {
     double before_value;
 };
 
-/* While all steps are on one side, of which some may tell nothing as all is rounded to zero, each
+/* While all steps are on one side, of which some say nothing because all is rounded to zero, each
  * move is twice as long as the one before. */
 static long next_step(const struct bracket *b, const struct goal *goal, unsigned tries, long k,
                       double value)
@@ -301,9 +346,9 @@ static wcodec_status search_tensor(struct search *s, const struct goal *goal, lo
     bool has_best = false;
     double value = 0, best_distance = 0;
     wcodec_status status = WCODEC_OK;
-    for (unsigned i = 0; i < TRIES && !status && !s->reason; i++) {
+    for (unsigned i = 0; i < TRIES && status == WCODEC_OK && !s->reason; i++) {
         status = try_step(s, last = k, &value, err);
-        if (status)
+        if (status != WCODEC_OK)
             return status;
         if (s->reason && has_best) {
             s->reason = NULL;
@@ -352,23 +397,34 @@ static long begin_bound(struct search *s)
     static const uint16_t down[] = {0, 256, 512, 768, 1024, 1280, 1536, 2048};
     const double most =
         fmin(2 * s->settings->lossy_value, 4 * s->source.largest); /* beyond, all is zero */
+    struct wcodec_lossy_sample part = wcodec_lossy_sample_part(&s->sample);
     struct wcodec_lossy_estimate e;
     long k = nearest_step(log2(most)), best;
     while (step_of(k) > most)
         k--;
     best = k;
     s->model.set = WCODEC_SET_PLAIN;
-    wcodec_lossy_settle(&s->sample, true, scale_of_step(k), &s->model, &e);
+    wcodec_lossy_settle(&part, true, scale_of_step(k), &s->model, &e);
+    if (!s->source.blocks)
+        return best;
     double least = e.bits - e.bits / BLOCKS_SHARE;
-    struct wcodec_lossy_model blocks = s->model;
-    if (s->source.blocks) {
-        blocks.set = WCODEC_SET_DCT;
-        wcodec_lossy_choose_order(&s->sample, scale_of_step(k - OCTAVE), &blocks);
-    }
-    for (unsigned i = 0; s->source.blocks && i < sizeof down / sizeof *down; i++) {
-        struct wcodec_lossy_model trial = blocks;
+    struct wcodec_lossy_model blocks = s->model, trial = s->model;
+    /* What blocks take that need not keep to the bound; a finer step takes half a bit more an
+     * octave at least. */
+    trial.bound = 0;
+    trial.set = WCODEC_SET_PLAIN | WCODEC_SET_DCT | WCODEC_SET_ADST;
+    wcodec_lossy_settle(&part, true, scale_of_step(k), &trial, &e);
+    const double unbounded = e.bits;
+    if (unbounded >= least)
+        return best;
+    blocks.set = WCODEC_SET_DCT;
+    wcodec_lossy_choose_order(&part, scale_of_step(k - OCTAVE), &blocks);
+    for (unsigned i = 0; i < sizeof down / sizeof *down; i++) {
+        if (unbounded + (double)down[i] / (2 * OCTAVE) >= least)
+            break;
+        trial = blocks;
         trial.set = WCODEC_SET_PLAIN | WCODEC_SET_DCT | WCODEC_SET_ADST;
-        wcodec_lossy_settle(&s->sample, true, scale_of_step(k - down[i]), &trial, &e);
+        wcodec_lossy_settle(&part, true, scale_of_step(k - down[i]), &trial, &e);
         if (e.bits < least) {
             least = e.bits;
             best = k - down[i];
@@ -385,9 +441,10 @@ static wcodec_status search_bound(struct search *s, long k, wcodec_error *err)
     long below = k - OCTAVE, above = k, last = k;
     double value;
     wcodec_status status = try_step(s, k, &value, err);
-    if (status || s->reason || s->result.lossy.largest_error <= s->settings->lossy_value)
+    if (status != WCODEC_OK || s->reason ||
+        s->result.lossy.largest_error <= s->settings->lossy_value)
         return status;
-    while (!status && !s->reason && above - below > 16) {
+    while (status == WCODEC_OK && s->reason == NULL && above - below > 16) {
         last = below + (above - below) / 2;
         status = try_step(s, last, &value, err);
         if (s->result.lossy.largest_error <= s->settings->lossy_value)
@@ -395,9 +452,10 @@ static wcodec_status search_bound(struct search *s, long k, wcodec_error *err)
         else
             above = last;
     }
-    if (!status && !s->reason && last != below)
+    if (status == WCODEC_OK && s->reason == NULL && last != below)
         status = try_step(s, below, &value, err);
-    if (!status && !s->reason && !(s->result.lossy.largest_error <= s->settings->lossy_value))
+    if (status == WCODEC_OK && s->reason == NULL &&
+        !(s->result.lossy.largest_error <= s->settings->lossy_value))
         s->reason = "no step gives what was asked for";
     return status;
 }
@@ -406,14 +464,16 @@ static wcodec_status find_step(struct search *s, wcodec_error *err)
 {
     const struct goal goal = goal_of(s->settings);
     wcodec_status status = wcodec_lossy_sample_take(&s->source, &s->sample, err);
-    if (!status)
+    if (status == WCODEC_OK)
         status = wcodec_lossy_result_init(&s->source, &s->result, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     s->has_result = true;
     s->least = (long)ceil(log2(s->source.peak / WCODEC_LOSSY_MAX) * OCTAVE);
     s->model.dtype = s->source.dtype;
     s->model.lambda = WCODEC_LOSSY_LAMBDA;
+    if (s->settings->lossy == WCODEC_LOSSY_SNR)
+        s->rounding = rounding_error(&s->source, &s->sample);
     if (s->settings->lossy != WCODEC_LOSSY_ERROR)
         return search_tensor(s, &goal, begin_search(s, &goal), err);
     s->model.bound = (float)s->settings->lossy_value;
@@ -423,17 +483,17 @@ static wcodec_status find_step(struct search *s, wcodec_error *err)
 }
 
 /* The last try becomes the tensor's coding. */
-static wcodec_status finish(struct search *s, uint64_t limit, wcodec_error *err)
+static wcodec_status finish(struct search *s, wcodec_error *err)
 {
-    wcodec_status status = s->is_coded ? WCODEC_OK : code_result(s, err);
-    if (status)
+    wcodec_status status = WCODEC_OK;
+    if (!s->is_coded)
+        status = code_result(s, err);
+    if (status == WCODEC_OK && !s->is_measured)
+        status = wcodec_lossy_measure(s->context, s->settings, &s->source, &s->result, err);
+    if (status != WCODEC_OK)
         return status;
-    if (s->coded.payload_size >= limit) {
-        s->reason = "it is no larger without loss";
-        return WCODEC_OK;
-    }
     s->coded.lossy = wcodec_alloc(s->source.allocator, sizeof *s->coded.lossy);
-    if (!s->coded.lossy)
+    if (s->coded.lossy == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY,
                            "out of memory for the parameters of a tensor");
     *s->coded.lossy = s->result.lossy;
@@ -445,19 +505,19 @@ static wcodec_status finish(struct search *s, uint64_t limit, wcodec_error *err)
 
 wcodec_status wcodec_lossy_code(wcodec_context *context,
                                 const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
-                                const uint8_t *data, uint64_t size, uint64_t limit,
-                                struct wcodec_coded *coded, const char **reason, wcodec_error *err)
+                                const uint8_t *data, uint64_t size, struct wcodec_coded *coded,
+                                const char **reason, wcodec_error *err)
 {
     /* With its table of costs it is too large for a stack. */
     struct search *s = wcodec_alloc_zeroed(&context->allocator, sizeof *s);
-    if (!s)
+    if (s == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to search a step");
     s->context = context;
     s->settings = settings;
     s->sample.allocator = &context->allocator;
     wcodec_status status = wcodec_lossy_source_open(context, settings, settings->lossy_rows, dtype,
                                                     data, size, &s->source, err);
-    if (status) {
+    if (status != WCODEC_OK) {
         wcodec_free(&context->allocator, s);
         return status;
     }
@@ -467,9 +527,9 @@ wcodec_status wcodec_lossy_code(wcodec_context *context,
         s->reason = "all of it is zero";
     else
         status = find_step(s, err);
-    if (!status && !s->reason)
-        status = finish(s, limit, err);
-    if (!status && !s->reason) {
+    if (status == WCODEC_OK && s->reason == NULL)
+        status = finish(s, err);
+    if (status == WCODEC_OK && s->reason == NULL) {
         *coded = s->coded;
         s->is_coded = false;
     }

@@ -1,17 +1,18 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/lossy_model.h"
+#include "encode/lossy_internal.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 #include "coding/histogram.h"
-#include "encode/lossy_transform.h"
 
 #include <math.h>
 
 enum {
     SAMPLE_UNITS = 16,  /* times as many elements as a superblock has */
     SAMPLE_BLOCKS = 32, /* superblocks, which differ more */
+    PARTS = 4,          /* of a sample: the first is enough for a first look */
     ROUNDS = 2,
     ENERGY_MAX = 60000000, /* a transform's squared coefficients: beyond, products of its inverse
                               come near 2^31 */
@@ -26,22 +27,24 @@ enum {
 /* In place of infinity, which sums. */
 static const float none_allowed = NEVER;
 
+static void transform_block(unsigned set, struct wcodec_lossy_block *block)
+{
+    for (unsigned m = WCODEC_TRANSFORM_NONE + 1; m < WCODEC_TRANSFORMS; m++)
+        if (set >> m & 1)
+            wcodec_transform_forward(m, block->coefficients[WCODEC_TRANSFORM_NONE],
+                                     block->coefficients[m]);
+}
+
 void wcodec_lossy_block_make(unsigned set, const float *values, unsigned stride,
                              const float *row_factors, struct wcodec_lossy_block *block)
 {
     enum { SIDE = WCODEC_TRANSFORM_SIDE };
-    float in[WCODEC_TRANSFORM_BLOCK], out[WCODEC_TRANSFORM_BLOCK];
+    float *elements = block->coefficients[WCODEC_TRANSFORM_NONE];
     for (unsigned y = 0; y < SIDE; y++)
         for (unsigned x = 0; x < SIDE; x++)
-            in[SIDE * y + x] = row_factors ? values[(size_t)stride * y + x] * row_factors[y]
-                                           : values[(size_t)stride * y + x];
-    for (unsigned m = 0; m < WCODEC_TRANSFORMS; m++) {
-        if (!(set >> m & 1))
-            continue;
-        wcodec_transform_forward(m, in, out);
-        for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
-            block->coefficients[m][k] = out[k];
-    }
+            elements[SIDE * y + x] = row_factors ? values[(size_t)stride * y + x] * row_factors[y]
+                                                 : values[(size_t)stride * y + x];
+    transform_block(set, block);
 }
 
 /* The class of each place: numbers of the order that share a table, whatever the mode, as it serves
@@ -52,6 +55,11 @@ static void classes_of(const struct wcodec_lossy_model *model,
     for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
         classes[wcodec_orders[model->order][k]] =
             (uint8_t)(model->set == WCODEC_SET_PLAIN ? 0 : k / 4);
+}
+
+static unsigned class_count(const struct wcodec_lossy_model *model)
+{
+    return model->set == WCODEC_SET_PLAIN ? 1 : WCODEC_LOSSY_CLASSES;
 }
 
 static unsigned members(unsigned set)
@@ -67,22 +75,17 @@ static void quantise_mode(const struct wcodec_lossy_model *model,
                           bool count, struct wcodec_lossy_quantised *q)
 {
     enum { N = WCODEC_TRANSFORM_BLOCK, SUMS = 8, SMALL = 500 };
-    float sizes[N], squares[SUMS] = {0}, bits = 0, distortion = 0, energy = 0;
+    float sizes[N], costs[N], bits[SUMS] = {0}, squares[SUMS] = {0}, energy = 0;
     int32_t magnitudes[N], most = 0;
-    for (unsigned k = 0; k < N; k++) {
-        const float size = fabsf(coefficients[k] * inverse);
-        sizes[k] = size;
-        magnitudes[k] = (int32_t)((size < WCODEC_LOSSY_MAX ? size : WCODEC_LOSSY_MAX) + 0.5f);
-    }
-    for (unsigned k = 0; k < N; k++) {
-        const unsigned class = classes[k], nearest = (unsigned)magnitudes[k];
-        const unsigned direct = nearest < WCODEC_LOSSY_DIRECT,
-                       below = sizes[k] < model->costs.least[class][direct ? nearest : 0];
+    wcodec_lossy_scale_block(coefficients, inverse, sizes, magnitudes);
+    for (unsigned k = 0; k < N; k++)
         magnitudes[k] =
-            (int32_t)(nearest - (direct & below)); /* no branch: neither can be foretold */
-    }
+            wcodec_lossy_round_nearest(&model->costs, classes[k], sizes[k], magnitudes[k]);
     for (unsigned k = 0; k < N && count; k++)
-        bits += wcodec_lossy_bits(&model->costs, classes[k], (unsigned)magnitudes[k]);
+        costs[k] = wcodec_lossy_bits(&model->costs, classes[k], (unsigned)magnitudes[k]);
+    for (unsigned k = 0; k < N && count; k += SUMS)
+        for (unsigned i = 0; i < SUMS; i++)
+            bits[i] += costs[k + i];
     for (unsigned k = 0; k < N; k += SUMS)
         for (unsigned i = 0; i < SUMS; i++) {
             const float rest = sizes[k + i] - (float)magnitudes[k + i];
@@ -92,13 +95,15 @@ static void quantise_mode(const struct wcodec_lossy_model *model,
         q->coefficients[k] = (int16_t)(coefficients[k] < 0 ? -magnitudes[k] : magnitudes[k]);
         most = magnitudes[k] > most ? magnitudes[k] : most;
     }
-    for (unsigned i = 0; i < SUMS; i++)
-        distortion += squares[i];
+    q->bits = q->distortion = 0;
+    for (unsigned i = 0; i < SUMS; i++) {
+        q->bits += bits[i];
+        q->distortion += squares[i];
+    }
     for (unsigned k = 0; k < N && most > SMALL; k++)
         energy += (float)magnitudes[k] * (float)magnitudes[k];
-    q->bits = bits;
-    q->distortion =
-        q->mode != WCODEC_TRANSFORM_NONE && energy > ENERGY_MAX ? none_allowed : distortion;
+    if (q->mode != WCODEC_TRANSFORM_NONE && energy > ENERGY_MAX)
+        q->distortion = none_allowed;
 }
 
 /* Does every element come out within the bound, as the dtype will have it? */
@@ -123,7 +128,7 @@ static bool is_within(const struct wcodec_lossy_model *model,
 }
 
 void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model,
-                                 const struct wcodec_lossy_block *block, float scale, bool count,
+                                 const struct wcodec_lossy_block *block, float scale,
                                  struct wcodec_lossy_quantised *best)
 {
     const float inverse = scale > 0 ? 1 / ((float)WCODEC_TRANSFORM_UNIT * scale) : 0;
@@ -135,8 +140,7 @@ void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model,
         if (!(model->set >> m & 1))
             continue;
         q.mode = m;
-        quantise_mode(model, classes, block->coefficients[m], inverse,
-                      count || members(model->set) > 1, &q);
+        quantise_mode(model, classes, block->coefficients[m], inverse, members(model->set) > 1, &q);
         if (model->bound > 0)
             q.distortion = is_within(model, block->coefficients[WCODEC_TRANSFORM_NONE], scale, &q)
                                ? 0
@@ -150,7 +154,7 @@ void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model,
     /* Too large for any transform of the set. */
     if (least >= none_allowed && !(model->set & WCODEC_SET_PLAIN) && !(model->bound > 0)) {
         best->mode = WCODEC_TRANSFORM_NONE;
-        quantise_mode(model, classes, block->coefficients[WCODEC_TRANSFORM_NONE], inverse, count,
+        quantise_mode(model, classes, block->coefficients[WCODEC_TRANSFORM_NONE], inverse, false,
                       best);
     }
 }
@@ -173,7 +177,7 @@ static void take_linear(const struct wcodec_lossy_source *s, uint64_t unit,
                WCODEC_TRANSFORM_BLOCK * sizeof *values);
 }
 
-static void take_superblock(const struct wcodec_lossy_source *s, unsigned set, uint64_t unit,
+static void take_superblock(const struct wcodec_lossy_source *s, uint64_t unit,
                             struct wcodec_lossy_block *blocks, size_t *count)
 {
     float values[WCODEC_SUPERBLOCK], factors[WCODEC_SUPERBLOCK_ROWS];
@@ -182,9 +186,9 @@ static void take_superblock(const struct wcodec_lossy_source *s, unsigned set, u
     wcodec_lossy_row_factors(s, unit, factors);
     for (unsigned y = 0; y < height; y += WCODEC_TRANSFORM_SIDE)
         for (unsigned x = 0; x < width; x += WCODEC_TRANSFORM_SIDE)
-            wcodec_lossy_block_make(set, values + (size_t)WCODEC_SUPERBLOCK_COLUMNS * y + x,
-                                    WCODEC_SUPERBLOCK_COLUMNS, s->weights ? factors + y : NULL,
-                                    &blocks[(*count)++]);
+            wcodec_lossy_block_make(
+                WCODEC_SET_PLAIN, values + (size_t)WCODEC_SUPERBLOCK_COLUMNS * y + x,
+                WCODEC_SUPERBLOCK_COLUMNS, s->weights ? factors + y : NULL, &blocks[(*count)++]);
 }
 
 wcodec_status wcodec_lossy_sample_take(const struct wcodec_lossy_source *s,
@@ -194,23 +198,39 @@ wcodec_status wcodec_lossy_sample_take(const struct wcodec_lossy_source *s,
                                      : wcodec_div_up_u64(s->elements, WCODEC_SUPERBLOCK),
                    most = s->blocks ? SAMPLE_BLOCKS : SAMPLE_UNITS,
                    taken = units < most ? units : most, stride = units / taken;
-    *sample = (struct wcodec_lossy_sample){.allocator = s->allocator, .set = WCODEC_SET_PLAIN};
-    if (s->blocks)
-        sample->set |= WCODEC_SET_DCT | WCODEC_SET_ADST;
+    *sample = (struct wcodec_lossy_sample){.allocator = s->allocator, .transforms = s->blocks};
     sample->blocks =
         wcodec_alloc_array(s->allocator, taken * WCODEC_SUPERBLOCK_BLOCKS, sizeof *sample->blocks);
-    if (!sample->blocks)
+    if (sample->blocks == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of blocks");
-    for (uint64_t i = 0; i < taken; i++) {
-        /* Evenly, but not always at the same place of a row of superblocks. */
-        const uint64_t unit = units * i / taken + wcodec_scatter(i, stride);
-        if (s->blocks)
-            take_superblock(s, sample->set, unit < units ? unit : units - 1, sample->blocks,
-                            &sample->count);
-        else
-            take_linear(s, unit < units ? unit : units - 1, sample->blocks, &sample->count);
+    for (uint64_t part = 0; part < PARTS; part++) {
+        for (uint64_t i = part; i < taken; i += PARTS) {
+            /* Evenly, but not always at the same place of a row of superblocks. */
+            const uint64_t at = units * i / taken + wcodec_scatter(i, stride),
+                           unit = at < units ? at : units - 1;
+            if (s->blocks)
+                take_superblock(s, unit, sample->blocks, &sample->count);
+            else
+                take_linear(s, unit, sample->blocks, &sample->count);
+        }
+        sample->part = part == 0 ? sample->count : sample->part;
     }
     return WCODEC_OK;
+}
+
+void wcodec_lossy_sample_transform(struct wcodec_lossy_sample *sample)
+{
+    for (; sample->transforms && sample->transformed < sample->count; sample->transformed++)
+        transform_block(WCODEC_SET_DCT | WCODEC_SET_ADST, &sample->blocks[sample->transformed]);
+}
+
+struct wcodec_lossy_sample wcodec_lossy_sample_part(struct wcodec_lossy_sample *sample)
+{
+    struct wcodec_lossy_sample part = *sample;
+    part.count = sample->part;
+    wcodec_lossy_sample_transform(&part);
+    sample->transformed = part.transformed;
+    return part;
 }
 
 void wcodec_lossy_sample_free(struct wcodec_lossy_sample *sample)
@@ -225,25 +245,57 @@ struct tally {
     struct wcodec_lossy_counts all;
 };
 
+static void count_magnitude(struct tally *tally, unsigned class, unsigned magnitude)
+{
+    if (magnitude < WCODEC_LOSSY_DIRECT)
+        tally->small[class][magnitude]++;
+    else
+        tally->all.counts[class][wcodec_lossy_bucket(magnitude)]++;
+}
+
 static void count_block(const uint8_t classes[WCODEC_TRANSFORM_BLOCK],
                         const struct wcodec_lossy_quantised *q, struct tally *tally)
 {
     for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
         const int v = q->coefficients[k];
-        const unsigned class = classes[k], magnitude = (unsigned)(v < 0 ? -v : v);
-        if (magnitude < WCODEC_LOSSY_DIRECT)
-            tally->small[class][magnitude]++;
-        else
-            tally->all.counts[class][wcodec_lossy_bucket(magnitude)]++;
+        count_magnitude(tally, classes[k], (unsigned)(v < 0 ? -v : v));
     }
 }
 
-static void make_costs(struct tally *tally, float lambda, struct wcodec_lossy_costs *costs)
+static void clear_tally(const struct wcodec_lossy_model *model, struct tally *tally)
 {
-    for (unsigned c = 0; c < WCODEC_LOSSY_CLASSES; c++)
+    memset(tally->small, 0, class_count(model) * sizeof *tally->small);
+    memset(tally->all.counts, 0, class_count(model) * sizeof *tally->all.counts);
+}
+
+/* Bits of what was counted, by the model's costs. */
+static double tally_bits(const struct wcodec_lossy_model *model, const struct tally *tally)
+{
+    double bits = 0;
+    for (unsigned c = 0; c < class_count(model); c++) {
+        for (unsigned m = 0; m < WCODEC_LOSSY_DIRECT; m++)
+            bits += (double)tally->small[c][m] * (double)model->costs.bits[c][m];
+        for (unsigned b = 0; b < WCODEC_LOSSY_BUCKETS; b++)
+            bits += (double)tally->all.counts[c][b] * (double)model->costs.tail[c][b];
+    }
+    return bits;
+}
+
+static void make_costs(struct tally *tally, float lambda, struct wcodec_lossy_model *model)
+{
+    for (unsigned c = 0; c < class_count(model); c++)
         for (unsigned m = 0; m < WCODEC_LOSSY_DIRECT; m++)
             tally->all.counts[c][wcodec_lossy_bucket(m)] += tally->small[c][m];
-    wcodec_lossy_costs_make(&tally->all, lambda, costs);
+    wcodec_lossy_costs_make(&tally->all, class_count(model), lambda, &model->costs);
+}
+
+/* The first mode of a set; none if it is empty. */
+static unsigned first_mode(unsigned set)
+{
+    for (unsigned m = 0; m < WCODEC_TRANSFORMS; m++)
+        if (set >> m & 1)
+            return m;
+    return WCODEC_TRANSFORM_NONE;
 }
 
 /* Costs to begin with: those of plain rounding in one mode. */
@@ -254,23 +306,21 @@ static void start(const struct wcodec_lossy_sample *sample, unsigned mode, float
     uint8_t classes[WCODEC_TRANSFORM_BLOCK];
     struct tally tally;
     classes_of(model, classes);
-    memset(&tally, 0, sizeof tally);
-    for (size_t i = 0; i < sample->count; i++)
-        for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
-            const float size = fabsf(sample->blocks[i].coefficients[mode][k] * inverse) + 0.5f;
-            const unsigned class = classes[k],
-                           magnitude = size < WCODEC_LOSSY_MAX ? (unsigned)size : WCODEC_LOSSY_MAX;
-            if (magnitude < WCODEC_LOSSY_DIRECT)
-                tally.small[class][magnitude]++;
-            else
-                tally.all.counts[class][wcodec_lossy_bucket(magnitude)]++;
-        }
-    make_costs(&tally, lambda, &model->costs);
+    clear_tally(model, &tally);
+    for (size_t i = 0; i < sample->count; i++) {
+        float sizes[WCODEC_TRANSFORM_BLOCK];
+        int32_t nearest[WCODEC_TRANSFORM_BLOCK];
+        wcodec_lossy_scale_block(sample->blocks[i].coefficients[mode], inverse, sizes, nearest);
+        for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
+            count_magnitude(&tally, classes[k], (unsigned)nearest[k]);
+    }
+    make_costs(&tally, lambda, model);
 }
 
 void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, float scale,
                          struct wcodec_lossy_model *model, struct wcodec_lossy_estimate *estimate)
 {
+    WCODEC_ASSERT(model->set == WCODEC_SET_PLAIN || sample->transformed >= sample->count);
     double bits = 0, distortion = 0;
     uint8_t classes[WCODEC_TRANSFORM_BLOCK];
     classes_of(model, classes);
@@ -278,23 +328,20 @@ void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, fl
         model->bound > 0 ? 0
                          : model->lambda; /* with a bound, what is nearest is what keeps to it */
     if (anew)
-        start(sample,
-              model->set & WCODEC_SET_DCT    ? WCODEC_TRANSFORM_DCT
-              : model->set & WCODEC_SET_ADST ? WCODEC_TRANSFORM_ADST
-                                             : WCODEC_TRANSFORM_NONE,
-              scale, lambda, model);
+        start(sample, first_mode(model->set & (WCODEC_SET_DCT | WCODEC_SET_ADST)), scale, lambda,
+              model);
     for (unsigned round = 0; round < ROUNDS; round++) {
         struct tally tally;
-        memset(&tally, 0, sizeof tally);
-        bits = distortion = 0;
+        clear_tally(model, &tally);
+        distortion = 0;
         for (size_t i = 0; i < sample->count; i++) {
             struct wcodec_lossy_quantised q;
-            wcodec_lossy_block_quantise(model, &sample->blocks[i], scale, true, &q);
+            wcodec_lossy_block_quantise(model, &sample->blocks[i], scale, &q);
             count_block(classes, &q, &tally);
-            bits += (double)q.bits;
             distortion += (double)q.distortion;
         }
-        make_costs(&tally, lambda, &model->costs);
+        bits = tally_bits(model, &tally);
+        make_costs(&tally, lambda, model);
     }
     const double elements = (double)sample->count * WCODEC_TRANSFORM_BLOCK;
     estimate->bits = bits / elements + (double)(members(model->set) - 1) / WCODEC_TRANSFORM_BLOCK;
@@ -309,19 +356,39 @@ static double cost_of(const struct wcodec_lossy_model *model, const struct wcode
 void wcodec_lossy_choose_order(const struct wcodec_lossy_sample *sample, float scale,
                                struct wcodec_lossy_model *model)
 {
+    struct wcodec_lossy_sample part = *sample;
     double least = INFINITY;
     unsigned best = 0;
+    part.count = sample->part;
     for (unsigned order = 0; order < WCODEC_ORDERS && model->set != WCODEC_SET_PLAIN; order++) {
         struct wcodec_lossy_model trial = *model;
         struct wcodec_lossy_estimate e;
         trial.order = order;
-        wcodec_lossy_settle(sample, true, scale, &trial, &e);
+        wcodec_lossy_settle(&part, true, scale, &trial, &e);
         if (cost_of(model, &e) < least) {
             least = cost_of(model, &e);
             best = order;
         }
     }
     model->order = best;
+}
+
+bool wcodec_lossy_blocks_may_pay(const struct wcodec_lossy_sample *sample, int level, float scale,
+                                 const struct wcodec_lossy_model *model)
+{
+    struct wcodec_lossy_model trial = *model;
+    struct wcodec_lossy_estimate plain, blocks;
+    if (level >= LEVEL_SLOW)
+        return sample->transforms;
+    trial.set = WCODEC_SET_PLAIN;
+    trial.order = WCODEC_ORDER_DIAGONALS;
+    wcodec_lossy_settle(sample, true, scale, &trial, &plain);
+    trial.set = WCODEC_SET_PLAIN | WCODEC_SET_DCT | WCODEC_SET_ADST;
+    wcodec_lossy_settle(sample, true, scale, &trial, &blocks);
+    /* A smaller set or another order may save the numbers of modes, and some more. */
+    const double gain = cost_of(model, &plain) - cost_of(model, &blocks) +
+                        (double)(members(trial.set) - 1) / WCODEC_TRANSFORM_BLOCK;
+    return gain > plain.bits / WORTH_BLOCKS * 3 / 4;
 }
 
 void wcodec_lossy_choose_set(const struct wcodec_lossy_sample *sample, int level, float scale,
@@ -335,14 +402,14 @@ void wcodec_lossy_choose_set(const struct wcodec_lossy_sample *sample, int level
                                    WCODEC_SET_PLAIN | WCODEC_SET_DCT | WCODEC_SET_ADST};
     double least = 0;
     unsigned best = WCODEC_SET_PLAIN;
-    if (sample->set & WCODEC_SET_DCT) { /* sets are compared in the order that suits most of them */
+    if (sample->transforms) { /* sets are compared in the order that suits most of them */
         model->set = WCODEC_SET_DCT;
         wcodec_lossy_choose_order(sample, scale, model);
     }
     for (unsigned i = 0; i < sizeof sets; i++) {
         struct wcodec_lossy_model trial = *model;
         struct wcodec_lossy_estimate e;
-        if ((sample->set & sets[i]) != sets[i])
+        if (sets[i] != WCODEC_SET_PLAIN && !sample->transforms)
             continue;
         trial.set = sets[i];
         wcodec_lossy_settle(sample, true, scale, &trial, &e);

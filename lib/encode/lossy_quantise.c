@@ -1,15 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/lossy_quantise.h"
+#include "encode/lossy_internal.h"
 
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/lossy.h"
+#include "core/assert.h"
 #include "core/error.h"
 
 #include <math.h>
 
-enum { TASK_UNITS = 16, UNIT = WCODEC_SUPERBLOCK, SIDE = WCODEC_TRANSFORM_SIDE };
+enum { MEASURED = 8, TASK_UNITS = 16, UNIT = WCODEC_SUPERBLOCK, SIDE = WCODEC_TRANSFORM_SIDE };
 
 /* Tasks are the same whatever the threads, and what they measured is put together in their order.
  */
@@ -25,7 +26,8 @@ struct job {
     struct wcodec_lossy_result *result;
     struct wcodec_cpu_lossy_dsp dsp; /* what decoding gives, sooner */
     uint64_t units;                  /* superblocks, or as many elements */
-    float scale;                     /* of a row of weight 1 */
+    size_t tasks;
+    float scale; /* of a row of weight 1 */
     struct part *parts;
 };
 
@@ -40,7 +42,8 @@ wcodec_status wcodec_lossy_result_init(const struct wcodec_lossy_source *s,
     r.numbers = blocks ? wcodec_alloc_array(s->allocator, blocks, 1) : NULL;
     r.side = wcodec_alloc_zeroed(s->allocator, (size_t)(blocks / 4 + 4 * scales + 16));
     r.approximation = wcodec_alloc_array(s->allocator, s->size, 1);
-    if (!r.coefficients || (blocks && !r.numbers) || !r.side || !r.approximation) {
+    if (r.coefficients == NULL || (blocks && r.numbers == NULL) || r.side == NULL ||
+        r.approximation == NULL) {
         wcodec_lossy_result_free(&r);
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %llu coefficients",
                            (unsigned long long)coefficients);
@@ -90,9 +93,10 @@ static void clear_padding(unsigned height, unsigned width, struct wcodec_lossy_b
 
 static unsigned least_mode(unsigned set)
 {
-    return set & WCODEC_SET_PLAIN ? WCODEC_TRANSFORM_NONE
-           : set & WCODEC_SET_DCT ? WCODEC_TRANSFORM_DCT
-                                  : WCODEC_TRANSFORM_ADST;
+    unsigned mode = WCODEC_TRANSFORM_NONE;
+    while (!(set >> mode & 1))
+        mode++;
+    return mode;
 }
 
 static void quantise_superblock(const struct job *j, uint64_t superblock, struct part *part)
@@ -117,7 +121,7 @@ static void quantise_superblock(const struct job *j, uint64_t superblock, struct
             if (!(j->model->bound > 0)) /* then they are compared with the repeated ones */
                 clear_padding(height - y < SIDE ? height - y : SIDE,
                               width - x < SIDE ? width - x : SIDE, &block);
-            wcodec_lossy_block_quantise(j->model, &block, j->scale, false, &q);
+            wcodec_lossy_block_quantise(j->model, &block, j->scale, &q);
         }
         numbers[b] = (uint8_t)q.mode;
         for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
@@ -128,17 +132,42 @@ static void quantise_superblock(const struct job *j, uint64_t superblock, struct
     }
 }
 
-/* Elements of a row, or of a tensor with one scale. */
+/* Elements of a row, or of a tensor with one scale. Each step by itself for some elements at once:
+ * compilers make vectors of all but the look at the costs. */
 static void quantise_run(const struct wcodec_lossy_model *model, float scale, const float *values,
                          size_t count, uint8_t *to, struct part *part)
 {
+    enum { AT_ONCE = WCODEC_TRANSFORM_BLOCK };
     const float inverse = scale > 0 ? 1 / ((float)WCODEC_TRANSFORM_UNIT * scale) : 0;
-    for (size_t i = 0; i < count; i++) {
-        const float v = values[i] * inverse;
-        const int magnitude = (int)wcodec_lossy_round(&model->costs, 0, fabsf(v)), sign = -(v < 0),
-                  coefficient = (magnitude ^ sign) - sign;
-        wcodec_store_u16(to + 2 * i, (uint16_t)coefficient);
-        note_range(part, coefficient);
+    int16_t largest[8] = {0}, least[8] = {0};
+    for (size_t first = 0; first < count; first += AT_ONCE) {
+        const size_t n = count - first < AT_ONCE ? count - first : AT_ONCE;
+        float rest[AT_ONCE], sizes[AT_ONCE];
+        const float *in = values + first;
+        int32_t magnitudes[AT_ONCE];
+        int16_t coefficients[AT_ONCE];
+        if (n < AT_ONCE) {
+            memset(rest, 0, sizeof rest);
+            memcpy(rest, in, n * sizeof *in);
+            in = rest;
+        }
+        wcodec_lossy_scale_block(in, inverse, sizes, magnitudes);
+        for (unsigned i = 0; i < AT_ONCE; i++)
+            magnitudes[i] = wcodec_lossy_round_nearest(&model->costs, 0, sizes[i], magnitudes[i]);
+        for (unsigned i = 0; i < AT_ONCE; i++)
+            coefficients[i] = (int16_t)(in[i] < 0 ? -magnitudes[i] : magnitudes[i]);
+        for (unsigned i = 0; i < AT_ONCE; i += 8)
+            for (unsigned k = 0; k < 8; k++) {
+                const int16_t v = coefficients[i + k];
+                largest[k] = v > largest[k] ? v : largest[k];
+                least[k] = v < least[k] ? v : least[k];
+            }
+        for (size_t i = 0; i < n; i++)
+            wcodec_store_u16(to + 2 * (first + i), (uint16_t)coefficients[i]);
+    }
+    for (unsigned k = 0; k < 8; k++) {
+        note_range(part, largest[k]);
+        note_range(part, least[k]);
     }
 }
 
@@ -181,15 +210,22 @@ static void quantise_task(void *argument, size_t task)
 static void measure_run(const struct job *j, uint64_t first, size_t count, struct part *part)
 {
     const struct wcodec_lossy_source *s = j->source;
-    float before[UNIT], after[UNIT];
+    float before[UNIT], after[UNIT]; /* UNIT is a multiple of MEASURED */
+    double squares[MEASURED] = {0}, largest[MEASURED] = {0};
     wcodec_lossy_load(s->dtype, s->data + (first << s->element_log2), count, before);
     wcodec_lossy_load(s->dtype, j->result->approximation + (first << s->element_log2), count,
                       after);
-    for (size_t i = 0; i < count; i++) {
-        const double error = (double)after[i] - (double)before[i],
-                     size = error < 0 ? -error : error;
-        part->squares += error * error;
-        part->largest_error = size > part->largest_error ? size : part->largest_error;
+    for (size_t i = count; i % MEASURED; i++)
+        before[i] = after[i] = 0;
+    for (size_t i = 0; i < count; i += MEASURED)
+        for (unsigned k = 0; k < MEASURED; k++) {
+            const double error = fabs((double)after[i + k] - (double)before[i + k]);
+            squares[k] += error * error;
+            largest[k] = error > largest[k] ? error : largest[k];
+        }
+    for (unsigned k = 0; k < MEASURED; k++) {
+        part->squares += squares[k];
+        part->largest_error = fmax(part->largest_error, largest[k]);
     }
 }
 
@@ -212,7 +248,7 @@ static void measure_task(void *argument, size_t task)
     if (wcodec_cancel_poll(j->settings->cancel))
         return;
     for (uint64_t unit = first; unit < end; unit++) {
-        const uint8_t *coefficients = r->coefficients + 2 * unit * UNIT;
+        const uint8_t *coefficients = r->coefficients + (unit * UNIT << r->lossy.coefficient_log2);
         if (r->lossy.plain) {
             const uint64_t at = unit * UNIT,
                            count = s->elements - at < UNIT ? s->elements - at : UNIT;
@@ -265,29 +301,44 @@ static void write_side(const struct job *j)
     l->check = wcodec_lossy_side_check(l, r->side);
 }
 
-static void put_together(const struct job *j, size_t tasks)
+static void note_ranges(const struct job *j)
 {
     struct wcodec_lossy_result *r = j->result;
-    double squares = 0;
     r->largest = r->least = 0;
-    r->lossy.largest_error = 0;
-    for (size_t i = 0; i < tasks; i++) {
-        const struct part *p = &j->parts[i];
-        squares += p->squares;
-        r->lossy.largest_error =
-            p->largest_error > r->lossy.largest_error ? p->largest_error : r->lossy.largest_error;
-        r->largest = p->largest > r->largest ? p->largest : r->largest;
-        r->least = p->least < r->least ? p->least : r->least;
+    for (size_t i = 0; i < j->tasks; i++) {
+        r->largest = j->parts[i].largest > r->largest ? j->parts[i].largest : r->largest;
+        r->least = j->parts[i].least < r->least ? j->parts[i].least : r->least;
     }
-    r->lossy.mean_squared_error = squares / (double)j->source->elements;
-    r->lossy.mean_square = j->source->mean_square;
 }
 
-static void run(wcodec_context *context, struct job *j, void (*task)(void *, size_t))
+static void note_errors(const struct job *j)
 {
-    j->units = j->model->set == WCODEC_SET_PLAIN ? wcodec_div_up_u64(j->source->elements, UNIT)
-                                                 : wcodec_lossy_superblocks(j->source);
-    wcodec_run(context, task, j, (size_t)wcodec_div_up_u64(j->units, TASK_UNITS));
+    struct wcodec_lossy *l = &j->result->lossy;
+    double squares = 0;
+    l->largest_error = 0;
+    for (size_t i = 0; i < j->tasks; i++) {
+        squares += j->parts[i].squares;
+        l->largest_error = fmax(l->largest_error, j->parts[i].largest_error);
+    }
+    l->mean_squared_error = squares / (double)j->source->elements;
+    l->mean_square = j->source->mean_square;
+}
+
+/* Of superblocks, or of as many elements in their order. */
+static wcodec_status run(wcodec_context *context, struct job *j, bool plain,
+                         void (*task)(void *, size_t), wcodec_error *err)
+{
+    j->units =
+        plain ? wcodec_div_up_u64(j->source->elements, UNIT) : wcodec_lossy_superblocks(j->source);
+    j->tasks = (size_t)wcodec_div_up_u64(j->units, TASK_UNITS);
+    wcodec_free(j->source->allocator, j->parts);
+    j->parts = wcodec_alloc_zeroed(j->source->allocator, j->tasks * sizeof *j->parts);
+    if (j->parts == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to measure an error");
+    wcodec_run(context, task, j, j->tasks);
+    if (wcodec_cancel_poll(j->settings->cancel))
+        return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
+    return WCODEC_OK;
 }
 
 static bool all_plain(const struct job *j)
@@ -305,37 +356,43 @@ wcodec_status wcodec_lossy_quantise(wcodec_context *context,
                                     struct wcodec_lossy_model *model, double step,
                                     struct wcodec_lossy_result *result, wcodec_error *err)
 {
+    WCODEC_ASSERT(model->set == WCODEC_SET_PLAIN || s->blocks);
+    WCODEC_ASSERT(wcodec_lossy_step_valid(s, step));
     struct job j = {.settings = settings,
                     .source = s,
                     .model = model,
                     .result = result,
                     .scale = (float)(step / WCODEC_TRANSFORM_UNIT)};
-    const uint64_t linear = wcodec_div_up_u64(s->elements, UNIT),
-                   units = s->blocks ? wcodec_lossy_superblocks(s) : linear;
-    const size_t tasks = (size_t)wcodec_div_up_u64(units, TASK_UNITS),
-                 size = tasks * sizeof *j.parts;
-    wcodec_cpu_lossy_dsp_init(&j.dsp, wcodec_cpu_levels() & context->cpu_mask);
-    j.parts = wcodec_alloc_zeroed(s->allocator, size);
-    if (!j.parts)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to measure an error");
-    result->lossy = (struct wcodec_lossy){.columns = s->columns, .row_scales = s->weights != NULL};
-    run(context, &j, quantise_task);
-    if (!wcodec_cancel_poll(settings->cancel) && model->set != WCODEC_SET_PLAIN && all_plain(&j)) {
+    result->lossy = (struct wcodec_lossy){.columns = s->columns,
+                                          .row_scales = s->weights != NULL ? WCODEC_SCALES_ROWS
+                                                                           : WCODEC_SCALES_ONE};
+    wcodec_status status = run(context, &j, model->set == WCODEC_SET_PLAIN, quantise_task, err);
+    if (status == WCODEC_OK && model->set != WCODEC_SET_PLAIN && all_plain(&j)) {
         /* Such a tensor is stored in another order. */
         model->set = WCODEC_SET_PLAIN;
-        model->order = 0;
-        memset(j.parts, 0, size);
-        run(context, &j, quantise_task);
+        model->order = WCODEC_ORDER_DIAGONALS;
+        status = run(context, &j, true, quantise_task, err);
     }
-    if (!wcodec_cancel_poll(settings->cancel)) {
+    if (status == WCODEC_OK) {
         write_side(&j);
-        run(context, &j, measure_task);
-        put_together(&j, tasks);
+        note_ranges(&j);
     }
     wcodec_free(s->allocator, j.parts);
-    return wcodec_cancel_poll(settings->cancel)
-               ? wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller")
-               : WCODEC_OK;
+    return status;
+}
+
+wcodec_status wcodec_lossy_measure(wcodec_context *context,
+                                   const struct wcodec_encode_settings *settings,
+                                   const struct wcodec_lossy_source *s,
+                                   struct wcodec_lossy_result *result, wcodec_error *err)
+{
+    struct job j = {.settings = settings, .source = s, .result = result};
+    wcodec_cpu_lossy_dsp_init(&j.dsp, wcodec_cpu_levels() & context->cpu_mask);
+    wcodec_status status = run(context, &j, result->lossy.plain, measure_task, err);
+    if (status == WCODEC_OK)
+        note_errors(&j);
+    wcodec_free(s->allocator, j.parts);
+    return status;
 }
 
 unsigned wcodec_lossy_result_narrow(struct wcodec_lossy_result *r)

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/lossy_rate.h"
+#include "encode/lossy_internal.h"
 
-#include "encode/bits.h"
+#include "encode/tables.h"
 
 enum { BUCKETS = WCODEC_LOSSY_BUCKETS, DIRECT = WCODEC_LOSSY_DIRECT, FIRST_RANGE = 16 };
 
@@ -64,14 +64,14 @@ static void class_costs(const uint64_t counts[BUCKETS], float lambda, float bits
     }
 }
 
-void wcodec_lossy_costs_make(const struct wcodec_lossy_counts *counts, float lambda,
-                             struct wcodec_lossy_costs *costs)
+void wcodec_lossy_costs_make(const struct wcodec_lossy_counts *counts, unsigned classes,
+                             float lambda, struct wcodec_lossy_costs *costs)
 {
     uint64_t all[BUCKETS] = {0};
-    for (unsigned c = 0; c < WCODEC_LOSSY_CLASSES; c++)
+    for (unsigned c = 0; c < classes; c++)
         for (unsigned b = 0; b < BUCKETS; b++)
             all[b] += counts->counts[c][b];
-    for (unsigned c = 0; c < WCODEC_LOSSY_CLASSES; c++) {
+    for (unsigned c = 0; c < classes; c++) {
         uint64_t total = 0;
         for (unsigned b = 0; b < BUCKETS; b++)
             total += counts->counts[c][b];

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/lossy_transform.h"
+#include "encode/lossy_internal.h"
 
 #include <string.h>
 

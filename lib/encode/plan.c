@@ -1,34 +1,19 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/plan.h"
+#include "encode/choice.h"
 
 #include "backends/cpu/cpu_level.h"
+#include "core/assert.h"
 #include "core/error.h"
-#include "encode/bits.h"
-#include "encode/field_choice.h"
+#include "encode/tables.h"
 #include "coding/histogram.h"
-#include "encode/integer_split.h"
-#include "encode/normalize.h"
-#include "encode/order.h"
-#include "encode/refine.h"
 
-enum { TILES_FOR_LARGE = 1024, TILES_FOR_MEDIUM = 4, REFINE_TILES = 32 };
-
-unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint64_t elements)
-{
-    if (settings->tile_log2)
-        return settings->tile_log2;
-    if (settings->latency)
-        return 12;
-    return elements >= (uint64_t)TILES_FOR_LARGE << 14    ? 14
-           : elements >= (uint64_t)TILES_FOR_MEDIUM << 13 ? 13
-                                                          : 12;
-}
+enum { REFIT_TILES = 32 };
 
 void wcodec_plan_free(struct wcodec_plan *plan)
 {
-    if (!plan)
+    if (plan == NULL)
         return;
     for (unsigned c = 0; c < WCODEC_MAX_CODED; c++) {
         wcodec_free(plan->allocator, plan->tables[c]);
@@ -46,12 +31,12 @@ static wcodec_status set_pool(struct wcodec_plan *plan, unsigned c,
     const struct wcodec_table *pointers[16];
     plan->tables[c] = wcodec_alloc_array(plan->allocator, count, sizeof *plan->tables[c]);
     plan->costs[c] = wcodec_alloc(plan->allocator, sizeof *plan->costs[c]);
-    if (!plan->tables[c] || !plan->costs[c])
+    if (plan->tables[c] == NULL || plan->costs[c] == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %u tables", count);
     for (unsigned i = 0; i < count; i++) {
         struct wcodec_table table = tables[i];
         if (table.profile == WCODEC_P8)
-            wcodec_table_order(&table);
+            wcodec_table_order_slots(&table);
         wcodec_encode_table_init(&plan->tables[c][i], &table);
         pointers[i] = &tables[i];
     }
@@ -77,7 +62,7 @@ static size_t sample_pieces(int level, unsigned tile_log2)
         return (size_t)1 << (20 - tile_log2);
     if (level >= 5)
         return (size_t)1 << (18 - tile_log2);
-    return tile_log2 <= 12 ? 16 : tile_log2 == 13 ? 8 : 16;
+    return tile_log2 == 13 ? 8 : 16;
 }
 
 static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocator *allocator,
@@ -91,20 +76,21 @@ static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocat
     if (level < 5 && sample->pieces / 4 < most)
         most = sample->pieces / 4 < 4 ? 4 : (size_t)sample->pieces / 4;
     sample->taken = sample->pieces < most ? sample->pieces : most;
-    size_t room = elements < sample->taken * sample->piece ? (size_t)elements
-                                                           : (size_t)sample->taken * sample->piece;
-    sample->values = wcodec_alloc(allocator, room);
-    sample->pairs = wcodec_alloc(allocator, (room + 1) / 2);
-    if (!sample->values || !sample->pairs)
+    size_t capacity = elements < sample->taken * sample->piece
+                          ? (size_t)elements
+                          : (size_t)sample->taken * sample->piece;
+    sample->values = wcodec_alloc(allocator, capacity);
+    sample->pairs = wcodec_alloc(allocator, (capacity + 1) / 2);
+    if (sample->values == NULL || sample->pairs == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu elements",
-                           room);
+                           capacity);
     return WCODEC_OK;
 }
 
 /* Values of one field; the last tile, which may be short, comes last. */
 static void sample_field(struct sample *sample, const struct wcodec_cpu_encode_dsp *dsp,
-                         const struct wcodec_survey *survey, const uint8_t *data, uint64_t add,
-                         const struct wcodec_field *f)
+                         const struct wcodec_statistics *statistics, const uint8_t *data,
+                         uint64_t add, const struct wcodec_field *f)
 {
     /* Blocks of residuals come by rows: not always from the same place of one. */
     const uint64_t among =
@@ -113,10 +99,10 @@ static void sample_field(struct sample *sample, const struct wcodec_cpu_encode_d
     for (uint64_t i = 0; i < sample->taken; i++) {
         uint64_t first = (sample->pieces * i / sample->taken + wcodec_scatter(i, among)) *
                          sample->piece,
-                 left = survey->elements - first;
+                 left = statistics->elements - first;
         size_t n = left < sample->piece ? (size_t)left : sample->piece;
-        dsp->extract(data + (first << survey->element_log2), n, survey->element_log2, add, f->shift,
-                     f->width, sample->values + sample->count);
+        dsp->extract(data + (first << statistics->element_log2), n, statistics->element_log2, add,
+                     f->shift, f->width, sample->values + sample->count);
         sample->count += n;
     }
 }
@@ -125,10 +111,10 @@ struct planner {
     wcodec_context *context;
     const struct wcodec_encode_settings *settings;
     struct wcodec_cpu_encode_dsp dsp;
-    const struct wcodec_survey *survey;
+    const struct wcodec_statistics *statistics;
     const uint8_t *data;
+    struct wcodec_tensor_kind kind;
     bool by_value;
-    bool integers; /* of 8 bits */
     struct sample sample;
 };
 
@@ -140,14 +126,6 @@ static uint64_t raw_bits_of(const struct wcodec_split *split)
     return bits;
 }
 
-/* Of bytes of residuals the lowest one to three bits may be raw, but only where the others are
- * coded in pairs: so GPUs decode them in one pass. */
-static bool is_low(const struct planner *p, const struct wcodec_split *split)
-{
-    return p->settings->residuals && p->survey->element_log2 == 0 &&
-           split->fields[0].kind == WCODEC_FIELD_RAW && split->fields[0].width < 4;
-}
-
 /* Choose for all coded fields of a split; *bits is what the tensor takes then (times WCODEC_BIT).
  */
 static wcodec_status choose_fields(struct planner *p, const struct wcodec_split *split,
@@ -156,16 +134,16 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
 {
     uint64_t raw = raw_bits_of(split);
     unsigned c = 0;
-    *bits = raw * p->survey->elements * WCODEC_BIT;
+    *bits = raw * p->statistics->elements * WCODEC_BIT;
     for (unsigned i = 0; i < split->field_count; i++) {
         const struct wcodec_field *f = &split->fields[i];
         if (f->kind != WCODEC_FIELD_CODED)
             continue;
-        sample_field(&p->sample, &p->dsp, p->survey, p->data, split->add, f);
+        sample_field(&p->sample, &p->dsp, p->statistics, p->data, split->add, f);
         uint64_t counts[256] = {0}, other = split->order0_bits * WCODEC_BIT;
         wcodec_count_symbols(p->sample.values, p->sample.count, counts);
         uint64_t own = (uint64_t)((double)wcodec_entropy(counts, 256) *
-                                  ((double)p->survey->elements / (double)p->sample.count));
+                                  ((double)p->statistics->elements / (double)p->sample.count));
         struct wcodec_field_facts facts = {
             .width = f->width,
             .raw_bits = (uint8_t)raw,
@@ -173,17 +151,17 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
             .values = {p->sample.values, p->sample.count, p->sample.piece},
             .counts = counts,
             .pairs = p->sample.pairs,
-            .elements = p->survey->elements,
+            .elements = p->statistics->elements,
             .tiles = p->sample.pieces,
             .other_bits = other > own ? other - own : 0,
         };
         struct wcodec_encode_settings settings = *p->settings;
-        settings.residuals = p->settings->residuals && p->survey->element_log2 == 0;
-        if (is_low(p, split) && settings.profile == 0)
+        settings.residuals = p->settings->residuals && p->statistics->element_log2 == 0;
+        if (wcodec_split_is_low(&p->kind, split) && settings.profile == 0)
             settings.profile = WCODEC_PAIRS;
         wcodec_status status =
             wcodec_field_choose(&p->context->allocator, &settings, &facts, &choices[c], err);
-        if (status)
+        if (status != WCODEC_OK)
             return status;
         *bits +=
             choices[c].bits +
@@ -195,32 +173,7 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
     return WCODEC_OK;
 }
 
-/* Splits and profiles that decode fast win where they are larger by at most this share of the
- * tensor's size. The split that comes first, of four raw bits (three for e5m2), decodes fastest, in
- * pairs: 0.5 %, or 0.8 % for 8-bit floats, of which Gaussian e4m3 loses 0.6 % by it. Of residuals
- * 0.7 % for all splits in pairs, and 0.4 % for P8. */
-static uint64_t share_for_speed(const struct planner *p, unsigned split, unsigned profile,
-                                uint64_t bits)
-{
-    const bool residuals = p->settings->residuals && p->survey->element_log2 == 0;
-    if (p->settings->level >= 7 || (split && !residuals))
-        return 0;
-    return bits / 65536 *
-           (!residuals                ? (p->integers ? 328 : 524)
-            : profile == WCODEC_PAIRS ? 459
-            : profile == WCODEC_P8    ? 262
-                                      : 0);
-}
-
-/* Of coefficients of bytes in their order GPUs make elements in one pass where all bits are coded,
- * or four. */
-static bool is_slow(const struct planner *p, const struct wcodec_split *split)
-{
-    return p->settings->plain && p->survey->element_log2 == 0 && split->field_count > 1 &&
-           split->fields[0].width != 4;
-}
-
-/* The split of least cost, its choices in choices[0]. `choices` has room for two splits. */
+/* The split of least cost, its choices in choices[0]. `choices` holds two splits. */
 static wcodec_status choose_split(struct planner *p, const struct wcodec_split *splits,
                                   unsigned count,
                                   struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED],
@@ -228,23 +181,27 @@ static wcodec_status choose_split(struct planner *p, const struct wcodec_split *
 {
     uint64_t least = UINT64_MAX, bits, best_score = UINT64_MAX;
     for (unsigned i = 0; i < count; i++)
-        least = splits[i].estimate < least && !is_low(p, &splits[i]) && !is_slow(p, &splits[i])
+        least = splits[i].estimate < least && !wcodec_split_is_low(&p->kind, &splits[i]) &&
+                        !wcodec_split_is_slow(&p->kind, &splits[i])
                     ? splits[i].estimate
                     : least;
     for (unsigned i = 0; i < count; i++) {
         /* More tables seldom gain more than this. Where the fast split is nearly the best, that is
          * settled. */
-        if (count > 1 && (splits[i].estimate > least + least / 16 || is_slow(p, &splits[i])))
+        if (count > 1 &&
+            (splits[i].estimate > least + least / 16 || wcodec_split_is_slow(&p->kind, &splits[i])))
             continue;
         if (i > 0 && p->settings->level < 5 &&
-            splits[0].estimate <= least + share_for_speed(p, 0, WCODEC_PAIRS, least) / 5 * 4)
+            splits[0].estimate <=
+                least + wcodec_share_for_speed(&p->kind, 0, WCODEC_PAIRS, least) / 5 * 4)
             break;
         wcodec_status status = choose_fields(p, &splits[i], choices[1], &bits, err);
-        if (status)
+        if (status != WCODEC_OK)
             return status;
-        if (is_low(p, &splits[i]) && choices[1][0].profile != WCODEC_PAIRS)
+        if (wcodec_split_is_low(&p->kind, &splits[i]) && choices[1][0].profile != WCODEC_PAIRS)
             continue;
-        const uint64_t score = bits - share_for_speed(p, i, choices[1][0].profile, bits);
+        const uint64_t score =
+            bits - wcodec_share_for_speed(&p->kind, i, choices[1][0].profile, bits);
         if (score < best_score) {
             best_score = score;
             *chosen = i;
@@ -260,20 +217,20 @@ static bool is_float(wcodec_dtype dtype)
            dtype == WCODEC_DTYPE_C64 || dtype == WCODEC_DTYPE_F64;
 }
 
-/* Counts of a whole field, if the survey has them. */
-static bool surveyed_counts(const struct wcodec_survey *survey, uint64_t add,
-                            const struct wcodec_field *f, uint64_t counts[256])
+/* Counts of a whole field, if the statistics have them. */
+static bool known_counts(const struct wcodec_statistics *statistics, uint64_t add,
+                         const struct wcodec_field *f, uint64_t counts[256])
 {
-    if (survey->element_log2 == 0) {
+    if (statistics->element_log2 == 0) {
         for (unsigned v = 0; v < 256; v++)
             counts[((v + (unsigned)add) & 0xff) >> f->shift & ((1u << f->width) - 1)] +=
-                survey->counts[0][v];
+                statistics->counts[0][v];
         return true;
     }
-    for (unsigned a = 0; a < survey->atom_count && add == 0; a++)
-        if (survey->atoms[a].use == WCODEC_ATOM_COUNTED && survey->atoms[a].shift == f->shift &&
-            survey->atoms[a].width == f->width) {
-            memcpy(counts, survey->counts[a], 256 * sizeof *counts);
+    for (unsigned a = 0; a < statistics->atom_count && add == 0; a++)
+        if (statistics->atoms[a].use == WCODEC_ATOM_COUNTED &&
+            statistics->atoms[a].shift == f->shift && statistics->atoms[a].width == f->width) {
+            memcpy(counts, statistics->counts[a], 256 * sizeof *counts);
             return true;
         }
     return false;
@@ -288,22 +245,20 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
     const struct wcodec_field *f = &t->fields[t->coded[c]];
     uint64_t counts[256] = {0};
     if (choice->count == 1 && choice->profile != WCODEC_PAIRS &&
-        surveyed_counts(p->survey, t->add, f, counts)) {
+        known_counts(p->statistics, t->add, f, counts)) {
         struct wcodec_table_kind kind = {choice->profile, f->width, 0, false};
         uint32_t costs[256];
         wcodec_table_fit(&kind, counts, true, &choice->tables[0]);
         wcodec_table_costs(&choice->tables[0], costs);
         plan->word_bits += wcodec_counts_cost(counts, costs) / WCODEC_BIT;
     } else {
-        unsigned rounds = choice->count == 1 || p->settings->level < 5 ? 1
-                          : p->settings->level < 7                     ? 2
-                                                                       : 4;
+        unsigned rounds = choice->count == 1 ? 1 : wcodec_by_level(p->settings->level, 1, 2, 4);
         uint64_t stride =
-            p->settings->level < 5 && t->tiles > REFINE_TILES ? t->tiles / REFINE_TILES : 1;
+            p->settings->level < 5 && t->tiles > REFIT_TILES ? t->tiles / REFIT_TILES : 1;
         for (unsigned i = 0; i < rounds; i++) {
-            wcodec_status status = wcodec_tables_refine(p->context, &p->dsp, t, c, p->data, stride,
-                                                        p->sample.scattered, choice, err);
-            if (status)
+            wcodec_status status = wcodec_tables_refit(p->context, &p->dsp, t, c, p->data, stride,
+                                                       p->sample.scattered, choice, err);
+            if (status != WCODEC_OK)
                 return status;
         }
         plan->word_bits += choice->bits / WCODEC_BIT;
@@ -311,7 +266,7 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
     return set_pool(plan, c, choice->tables, choice->count, err);
 }
 
-/* Level 1: one P8 table a field, from the survey. */
+/* Level 1: one P8 table a field, from the statistics. */
 static void choose_fast(const struct planner *p, const struct wcodec_split *split,
                         struct wcodec_field_choice choices[WCODEC_MAX_CODED])
 {
@@ -330,8 +285,8 @@ static wcodec_status plan_tiling(const struct planner *p, const struct wcodec_sp
 {
     unsigned c = 0;
     memset(t, 0, sizeof *t);
-    t->element_log2 = (uint8_t)p->survey->element_log2;
-    t->tile_log2 = (uint8_t)wcodec_tile_policy(p->settings, p->survey->elements);
+    t->element_log2 = (uint8_t)p->statistics->element_log2;
+    t->tile_log2 = (uint8_t)wcodec_tile_policy(p->settings, p->statistics->elements);
     t->field_count = split->field_count;
     t->add = split->add;
     memcpy(t->fields, split->fields, sizeof t->fields);
@@ -350,12 +305,12 @@ static wcodec_status centred_split(const struct planner *p, struct wcodec_split 
                                    wcodec_error *err)
 {
     int least = INT16_MAX, largest = INT16_MIN;
-    for (uint64_t i = 0; i < p->survey->elements; i++) {
+    for (uint64_t i = 0; i < p->statistics->elements; i++) {
         const int v = (int16_t)wcodec_load_u16(p->data + 2 * i);
         least = v < least ? v : least;
         largest = v > largest ? v : largest;
     }
-    return wcodec_integer_split(&p->context->allocator, p->data, p->survey->elements, least,
+    return wcodec_integer_split(&p->context->allocator, p->data, p->statistics->elements, least,
                                 largest, split, err);
 }
 
@@ -370,29 +325,29 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
         splits[0] = *p->settings->split;
         plan->order0_bits = splits[0].order0_bits;
     } else {
-        count = wcodec_split_candidates(p->survey, dtype, p->settings->residuals,
+        count = wcodec_split_candidates(p->statistics, dtype, p->settings->residuals,
                                         p->settings->level, splits, &plan->order0_bits);
         if (p->settings->level >= 2 && (dtype == WCODEC_DTYPE_I16 || dtype == WCODEC_DTYPE_U16))
             status = centred_split(p, &splits[count++], err);
-        if (count == 2 && !status && splits[1].order0_bits < plan->order0_bits)
+        if (count == 2 && status == WCODEC_OK && splits[1].order0_bits < plan->order0_bits)
             plan->order0_bits = splits[1].order0_bits;
     }
     if (p->settings->level <= 1) {
         choose_fast(p, &splits[0], choices[0]);
-    } else if (!status) {
+    } else if (status == WCODEC_OK) {
         status = sample_allocate(&p->sample, &p->context->allocator, p->settings->level,
-                                 wcodec_tile_policy(p->settings, p->survey->elements),
-                                 p->survey->elements, err);
-        p->sample.scattered = p->settings->residuals && p->survey->element_log2 == 0;
-        if (!status)
+                                 wcodec_tile_policy(p->settings, p->statistics->elements),
+                                 p->statistics->elements, err);
+        p->sample.scattered = p->settings->residuals && p->statistics->element_log2 == 0;
+        if (status == WCODEC_OK)
             status = choose_split(p, splits, count, choices, &chosen, err);
     }
     plan->constant_above = splits[chosen].constant_above;
-    if (!status)
+    if (status == WCODEC_OK)
         status = plan_tiling(p, &splits[chosen], choices[0], size, plan->tiling, err);
-    for (unsigned c = 0; !status && c < plan->tiling->coded_count; c++)
+    for (unsigned c = 0; status == WCODEC_OK && c < plan->tiling->coded_count; c++)
         status = finish_field(p, plan, c, &choices[0][c], err);
-    if (!status)
+    if (status == WCODEC_OK)
         status = wcodec_cpu_encoder_create(wcodec_cpu_levels() & p->context->cpu_mask, plan->tiling,
                                            (const struct wcodec_encode_table *const *)plan->tables,
                                            plan->allocator, &plan->encoder, err);
@@ -402,16 +357,17 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
 wcodec_status wcodec_plan_tensor(wcodec_context *context,
                                  const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
                                  const uint8_t *data, uint64_t size,
-                                 const struct wcodec_survey *survey, struct wcodec_plan **plan,
-                                 wcodec_error *err)
+                                 const struct wcodec_statistics *statistics,
+                                 struct wcodec_plan **plan, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
     struct planner planner = {.context = context,
                               .settings = settings,
-                              .survey = survey,
+                              .statistics = statistics,
                               .data = data,
                               .by_value = is_float(dtype),
-                              .integers = dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8};
+                              .kind = {settings, statistics->element_log2 == 0,
+                                       dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8}};
     wcodec_cpu_encode_dsp_init(&planner.dsp, wcodec_cpu_levels() & context->cpu_mask);
     struct wcodec_plan *result = wcodec_alloc_zeroed(allocator, sizeof *result);
     struct wcodec_field_choice(*choices)[WCODEC_MAX_CODED] =
@@ -421,14 +377,14 @@ wcodec_status wcodec_plan_tensor(wcodec_context *context,
         result->tiling = wcodec_alloc(allocator, sizeof *result->tiling);
     }
     wcodec_status status = WCODEC_OK;
-    if (!result || !choices || !result->tiling)
+    if (result == NULL || choices == NULL || result->tiling == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the plan of a tensor");
     else
         status = fill_plan(&planner, dtype, size, choices, result, err);
     wcodec_free(allocator, planner.sample.values);
     wcodec_free(allocator, planner.sample.pairs);
     wcodec_free(allocator, choices);
-    if (status)
+    if (status != WCODEC_OK)
         wcodec_plan_free(result);
     else
         *plan = result;
@@ -437,6 +393,7 @@ wcodec_status wcodec_plan_tensor(wcodec_context *context,
 
 uint64_t wcodec_plan_size(const struct wcodec_plan *plan)
 {
+    WCODEC_ASSERT(plan->tiling != NULL);
     const struct wcodec_tiling *t = plan->tiling;
     const uint64_t each = wcodec_tile_raw_size(t, wcodec_tile_elements(t, 0), WCODEC_STREAM_RANS) +
                           t->coded_count * (4 * WCODEC_LANES + 8) + 4;

@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/predict.h"
+#include "encode/choice.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 
 /* The first look alone would be several percent of the time that tensors of fewer elements take to
- * code; one that is asked for by name needs no look. */
+ * code; one that is chosen by name needs no look. */
 enum { TASK_BLOCKS = 256, ELEMENTS_MIN = 1 << 17, FORCED_MIN = 1 << 12 };
 
 struct predictor {
@@ -54,7 +55,7 @@ static wcodec_status pack_modes(const struct wcodec_mode_choice *choice, const u
     const unsigned bits = wcodec_blocks_index_bits(b);
     predicted->modes =
         wcodec_alloc_zeroed(predicted->allocator, (size_t)wcodec_blocks_tiles_begin(b) + 1);
-    if (!predicted->modes)
+    if (predicted->modes == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the modes of %llu blocks",
                            (unsigned long long)b->count);
     for (uint64_t i = 0; i < b->count && bits; i++)
@@ -76,7 +77,7 @@ static wcodec_status predict_blocks(wcodec_context *context,
     p.numbers = wcodec_alloc_array(predicted->allocator, b->count, 1);
     predicted->residuals =
         wcodec_alloc_array(predicted->allocator, wcodec_blocks_residual_size(b), 1);
-    if (!p.numbers || !predicted->residuals) {
+    if (p.numbers == NULL || predicted->residuals == NULL) {
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %llu bytes of residuals",
                              (unsigned long long)wcodec_blocks_residual_size(b));
         goto free_numbers;
@@ -91,19 +92,16 @@ free_numbers:
     return status;
 }
 
-wcodec_status wcodec_predict_tensor(wcodec_context *context,
-                                    const struct wcodec_encode_settings *settings,
-                                    unsigned element_log2, const uint8_t *data, uint64_t size,
-                                    struct wcodec_predicted *predicted, bool *pays,
-                                    wcodec_error *err)
+wcodec_status wcodec_predict_look(wcodec_context *context,
+                                  const struct wcodec_encode_settings *settings,
+                                  unsigned element_log2, const uint8_t *data, uint64_t size,
+                                  struct wcodec_prediction *prediction, wcodec_error *err)
 {
     const unsigned forced = settings->predict == WCODEC_PREDICT_AUTO
                                 ? WCODEC_PREDICTORS
                                 : settings->predict - (unsigned)WCODEC_PREDICT_NONE;
-    struct wcodec_predicted result = {.allocator = &context->allocator,
-                                      .blocks = {.columns = settings->columns}};
-    struct wcodec_mode_choice choice;
-    *pays = false;
+    struct wcodec_blocks *blocks = &prediction->blocks;
+    prediction->pays = false;
     if (settings->predict == WCODEC_PREDICT_NONE || settings->columns == 0 ||
         (settings->level <= 1 && forced == WCODEC_PREDICTORS))
         return WCODEC_OK;
@@ -111,23 +109,30 @@ wcodec_status wcodec_predict_tensor(wcodec_context *context,
     if (size >> element_log2 < (forced == WCODEC_PREDICTORS ? ELEMENTS_MIN : FORCED_MIN) ||
         size > context->limits.max_memory / 6)
         return WCODEC_OK;
-    if (wcodec_blocks_derive(&result.blocks, size, element_log2, NULL) != WCODEC_OK)
+    *blocks = (struct wcodec_blocks){.columns = settings->columns};
+    if (wcodec_blocks_derive(blocks, size, element_log2, NULL) != WCODEC_OK)
         return WCODEC_OK;
     /* So much padding would eat up what there is to gain. */
-    if (forced == WCODEC_PREDICTORS &&
-        wcodec_blocks_residual_size(&result.blocks) > size + size / 4)
+    if (forced == WCODEC_PREDICTORS && wcodec_blocks_residual_size(blocks) > size + size / 4)
         return WCODEC_OK;
-    wcodec_status status = wcodec_modes_choose(&context->allocator, settings->level, &result.blocks,
-                                               data, forced, &choice, pays, err);
-    if (status || !*pays)
-        return status;
-    status = predict_blocks(context, settings, &choice, data, &result, err);
-    if (status) {
-        *pays = false;
+    return wcodec_modes_choose(&context->allocator, settings->level, blocks, data, forced,
+                               &prediction->choice, &prediction->pays, err);
+}
+
+wcodec_status wcodec_predict_tensor(wcodec_context *context,
+                                    const struct wcodec_encode_settings *settings,
+                                    const struct wcodec_prediction *prediction, const uint8_t *data,
+                                    struct wcodec_predicted *predicted, wcodec_error *err)
+{
+    WCODEC_ASSERT(prediction->pays);
+    struct wcodec_predicted result = {.allocator = &context->allocator,
+                                      .blocks = prediction->blocks};
+    wcodec_status status =
+        predict_blocks(context, settings, &prediction->choice, data, &result, err);
+    if (status != WCODEC_OK)
         wcodec_predicted_free(&result);
-    } else {
+    else
         *predicted = result;
-    }
     return status;
 }
 

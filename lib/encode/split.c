@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/split.h"
+#include "encode/choice.h"
 
-#include "encode/bits.h"
+#include "encode/tables.h"
 
 static void add_field(struct wcodec_split *split, unsigned kind, unsigned width, uint64_t value)
 {
@@ -11,7 +11,7 @@ static void add_field(struct wcodec_split *split, unsigned kind, unsigned width,
         return;
     struct wcodec_field *last = split->field_count ? &split->fields[split->field_count - 1] : NULL;
     unsigned shift = last ? last->shift + last->width : 0u;
-    /* Neighbours of one kind are one field, but for coded ones. */
+    /* Neighbours of one kind are one field, except coded ones. */
     if (last && last->kind == kind && kind != WCODEC_FIELD_CODED) {
         last->value |= value << last->width;
         last->width = (uint8_t)(last->width + width);
@@ -63,11 +63,11 @@ struct atom_plan {
 
 /* The varying bits of an atom; those that are constant in the whole tensor need not be in its
  * field. An exponent is kept whole: decoders have fast paths for the common lists. */
-static void plan_atom(const struct wcodec_survey *survey, unsigned a, bool trim,
+static void plan_atom(const struct wcodec_statistics *statistics, unsigned a, bool trim,
                       struct atom_plan *plan)
 {
-    const struct wcodec_atom *atom = &survey->atoms[a];
-    uint64_t vary = (survey->any & ~survey->all) >> atom->shift & low_bits(atom->width);
+    const struct wcodec_atom *atom = &statistics->atoms[a];
+    uint64_t vary = (statistics->any & ~statistics->all) >> atom->shift & low_bits(atom->width);
     memset(plan, 0, sizeof *plan);
     if (vary == 0)
         return;
@@ -78,21 +78,21 @@ static void plan_atom(const struct wcodec_survey *survey, unsigned a, bool trim,
         plan->high--;
     if (atom->use == WCODEC_ATOM_RAW)
         return;
-    uint64_t raw = survey->elements * (plan->high - plan->low);
-    plan->bits = entropy_of_all(survey->counts[a], survey->elements);
-    uint64_t cost = plan->bits +
-                    overhead(survey->counts[a], survey->elements, atom->use == WCODEC_ATOM_COUNTED);
+    uint64_t raw = statistics->elements * (plan->high - plan->low);
+    plan->bits = entropy_of_all(statistics->counts[a], statistics->elements);
+    uint64_t cost = plan->bits + overhead(statistics->counts[a], statistics->elements,
+                                          atom->use == WCODEC_ATOM_COUNTED);
     plan->saved = cost < raw ? raw - cost : 0;
 }
 
 /* Is coding this atom worth its time? An atom that is counted is coded unless that saves next to
  * nothing; one that is raw as a rule must save more than one percent. */
-static bool worth_coding(const struct wcodec_survey *survey, unsigned a,
+static bool worth_coding(const struct wcodec_statistics *statistics, unsigned a,
                          const struct atom_plan *plan, uint64_t total)
 {
     if (plan->high == plan->low)
         return false;
-    switch (survey->atoms[a].use) {
+    switch (statistics->atoms[a].use) {
     case WCODEC_ATOM_COUNTED:
         return plan->saved > total / 500;
     case WCODEC_ATOM_SAMPLED:
@@ -103,27 +103,27 @@ static bool worth_coding(const struct wcodec_survey *survey, unsigned a,
 }
 
 /* Field list from the atoms as planned. */
-static void assemble(const struct wcodec_survey *survey, const struct atom_plan *plans,
+static void assemble(const struct wcodec_statistics *statistics, const struct atom_plan *plans,
                      struct wcodec_split *split)
 {
     memset(split, 0, sizeof *split);
-    for (unsigned a = 0; a < survey->atom_count; a++) {
-        const struct wcodec_atom *atom = &survey->atoms[a];
+    for (unsigned a = 0; a < statistics->atom_count; a++) {
+        const struct wcodec_atom *atom = &statistics->atoms[a];
         const struct atom_plan *p = &plans[a];
-        uint64_t value = survey->all >> atom->shift;
+        uint64_t value = statistics->all >> atom->shift;
         add_field(split, WCODEC_FIELD_CONSTANT, p->low, value & low_bits(p->low));
         add_field(split, p->coded ? WCODEC_FIELD_CODED : WCODEC_FIELD_RAW, p->high - p->low, 0);
         add_field(split, WCODEC_FIELD_CONSTANT, atom->width - p->high,
                   value >> p->high & low_bits(atom->width - p->high));
-        split->order0_bits += p->coded ? p->bits : survey->elements * (p->high - p->low);
+        split->order0_bits += p->coded ? p->bits : statistics->elements * (p->high - p->low);
     }
 }
 
 /* At least one field must be coded, and at most eight may be. */
-static void bound_coded(const struct wcodec_survey *survey, struct atom_plan *plans)
+static void bound_coded(const struct wcodec_statistics *statistics, struct atom_plan *plans)
 {
     unsigned coded = 0, widest = 0;
-    for (unsigned a = 0; a < survey->atom_count; a++) {
+    for (unsigned a = 0; a < statistics->atom_count; a++) {
         coded += plans[a].coded;
         if (plans[a].high - plans[a].low > 0 && plans[a].high - plans[a].low <= 8)
             widest = a;
@@ -131,14 +131,14 @@ static void bound_coded(const struct wcodec_survey *survey, struct atom_plan *pl
     if (coded == 0) {
         struct atom_plan *p = &plans[widest];
         p->coded = true;
-        if (survey->atoms[widest].use == WCODEC_ATOM_RAW)
-            p->bits = survey->elements * (p->high - p->low);
+        if (statistics->atoms[widest].use == WCODEC_ATOM_RAW)
+            p->bits = statistics->elements * (p->high - p->low);
     }
     while (coded > WCODEC_MAX_CODED) {
-        unsigned least = survey->atom_count;
-        for (unsigned a = 0; a < survey->atom_count; a++)
+        unsigned least = statistics->atom_count;
+        for (unsigned a = 0; a < statistics->atom_count; a++)
             if (plans[a].coded &&
-                (least == survey->atom_count || plans[a].saved < plans[least].saved))
+                (least == statistics->atom_count || plans[a].saved < plans[least].saved))
                 least = a;
         plans[least].coded = false;
         coded--;
@@ -146,65 +146,79 @@ static void bound_coded(const struct wcodec_survey *survey, struct atom_plan *pl
 }
 
 /* Elements of 16 bits and more: their atoms, each coded, raw or constant by what was counted. */
-static unsigned wide_candidates(const struct wcodec_survey *survey, int level,
+static unsigned wide_candidates(const struct wcodec_statistics *statistics, int level,
                                 struct wcodec_split *splits, uint64_t *order0_bits)
 {
     struct atom_plan plans[WCODEC_MAX_ATOMS];
     uint64_t total = 0, natural = 0;
     bool bytes = true;
-    for (unsigned a = 0; a < survey->atom_count; a++)
-        bytes = bytes && survey->atoms[a].use == WCODEC_ATOM_COUNTED;
-    for (unsigned a = 0; a < survey->atom_count; a++) {
-        bool counted = survey->atoms[a].use == WCODEC_ATOM_COUNTED;
-        plan_atom(survey, a, bytes || !counted, &plans[a]);
-        uint64_t raw = survey->elements * (plans[a].high - plans[a].low);
+    for (unsigned a = 0; a < statistics->atom_count; a++)
+        bytes = bytes && statistics->atoms[a].use == WCODEC_ATOM_COUNTED;
+    for (unsigned a = 0; a < statistics->atom_count; a++) {
+        bool counted = statistics->atoms[a].use == WCODEC_ATOM_COUNTED;
+        plan_atom(statistics, a, bytes || !counted, &plans[a]);
+        uint64_t raw = statistics->elements * (plans[a].high - plans[a].low);
         natural += counted && plans[a].bits < raw ? plans[a].bits : raw;
         total += raw - plans[a].saved;
     }
-    for (unsigned a = 0; a < survey->atom_count; a++)
-        plans[a].coded = (level >= 2 || survey->atoms[a].use == WCODEC_ATOM_COUNTED) &&
-                         worth_coding(survey, a, &plans[a], total);
-    bound_coded(survey, plans);
-    assemble(survey, plans, &splits[0]);
+    for (unsigned a = 0; a < statistics->atom_count; a++)
+        plans[a].coded = (level >= 2 || statistics->atoms[a].use == WCODEC_ATOM_COUNTED) &&
+                         worth_coding(statistics, a, &plans[a], total);
+    bound_coded(statistics, plans);
+    assemble(statistics, plans, &splits[0]);
     splits[0].estimate = splits[0].order0_bits;
     *order0_bits = natural < splits[0].order0_bits ? natural : splits[0].order0_bits;
     return 1;
 }
 
-/* A byte cut into raw, coded and raw bits after adding `add`. */
-static void byte_split(const struct wcodec_survey *survey, unsigned low, unsigned width,
-                       uint8_t add, struct wcodec_split *split)
+/* Bits of bytes of which `width` bits from bit `low` on are coded after adding `add`: by order 0,
+ * and *estimate with what the encoder takes more. */
+static uint64_t byte_bits(const struct wcodec_statistics *statistics, unsigned low, unsigned width,
+                          uint8_t add, uint64_t *estimate)
 {
     uint64_t counts[256] = {0};
     for (unsigned v = 0; v < 256; v++)
-        counts[((v + add) & 0xff) >> low & low_bits(width)] += survey->counts[0][v];
+        counts[((v + add) & 0xff) >> low & low_bits(width)] += statistics->counts[0][v];
+    const uint64_t bits =
+        statistics->elements * (8 - width) + entropy_of_all(counts, statistics->elements);
+    *estimate = bits + overhead(counts, statistics->elements, width <= 4);
+    return bits;
+}
+
+/* A byte cut into raw, coded and raw bits after adding `add`. */
+static void byte_split(const struct wcodec_statistics *statistics, unsigned low, unsigned width,
+                       uint8_t add, struct wcodec_split *split)
+{
     memset(split, 0, sizeof *split);
     split->add = add;
     add_field(split, WCODEC_FIELD_RAW, low, 0);
     add_field(split, WCODEC_FIELD_CODED, width, 0);
     add_field(split, WCODEC_FIELD_RAW, 8 - low - width, 0);
-    split->order0_bits = survey->elements * (8 - width) + entropy_of_all(counts, survey->elements);
-    split->estimate = split->order0_bits + overhead(counts, survey->elements, width <= 4);
+    split->order0_bits = byte_bits(statistics, low, width, add, &split->estimate);
 }
 
-/* The offset, behind `centre`, that makes the coded bits least, if that is worth speaking of; else
+/* The offset from `centre` that makes the coded bits least, if that is worth speaking of; else
  * half a step, which puts zero into the middle of one. */
-static void best_byte_split(const struct wcodec_survey *survey, unsigned low, unsigned centre,
-                            struct wcodec_split *split)
+static void best_byte_split(const struct wcodec_statistics *statistics, unsigned low,
+                            unsigned centre, struct wcodec_split *split)
 {
-    byte_split(survey, low, 8 - low, (uint8_t)(centre + (1u << (low - 1))), split);
-    struct wcodec_split best = *split;
-    for (unsigned add = 0; add < 1u << low; add++) {
-        struct wcodec_split other;
-        byte_split(survey, low, 8 - low, (uint8_t)(centre + add), &other);
-        if (other.estimate < best.estimate)
-            best = other;
+    uint64_t least, usual;
+    uint8_t chosen = (uint8_t)(centre + (1u << (low - 1)));
+    byte_bits(statistics, low, 8 - low, chosen, &usual);
+    least = usual - usual / 1024;
+    for (unsigned i = 0; i < 1u << low; i++) {
+        const uint8_t add = (uint8_t)(centre + i);
+        uint64_t estimate;
+        byte_bits(statistics, low, 8 - low, add, &estimate);
+        if (estimate < least) {
+            least = estimate;
+            chosen = add;
+        }
     }
-    if (best.estimate < split->estimate - split->estimate / 1024)
-        *split = best;
+    byte_split(statistics, low, 8 - low, chosen, split);
 }
 
-static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype,
+static unsigned byte_candidates(const struct wcodec_statistics *statistics, wcodec_dtype dtype,
                                 bool residuals, int level, struct wcodec_split *splits,
                                 uint64_t *order0_bits)
 {
@@ -212,23 +226,23 @@ static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype
     switch (dtype) {
     case WCODEC_DTYPE_I8:
     case WCODEC_DTYPE_U8:
-        best_byte_split(survey, 4, 0, &splits[n++]);
+        best_byte_split(statistics, 4, 0, &splits[n++]);
         for (unsigned low = 3; low >= (residuals ? 1u : 3u); low--)
-            best_byte_split(survey, low, residuals ? 128 : 0, &splits[n++]);
-        byte_split(survey, 0, 8, 0, &splits[n++]);
+            best_byte_split(statistics, low, residuals ? 128 : 0, &splits[n++]);
+        byte_split(statistics, 0, 8, 0, &splits[n++]);
         break;
     case WCODEC_DTYPE_F8_E4M3:
     case WCODEC_DTYPE_F8_E4M3FNUZ:
-        byte_split(survey, 3, 4, 0, &splits[n++]);
-        byte_split(survey, 0, 8, 0, &splits[n++]);
+        byte_split(statistics, 3, 4, 0, &splits[n++]);
+        byte_split(statistics, 0, 8, 0, &splits[n++]);
         break;
     case WCODEC_DTYPE_F8_E5M2:
     case WCODEC_DTYPE_F8_E5M2FNUZ:
-        byte_split(survey, 2, 5, 0, &splits[n++]);
-        byte_split(survey, 0, 8, 0, &splits[n++]);
+        byte_split(statistics, 2, 5, 0, &splits[n++]);
+        byte_split(statistics, 0, 8, 0, &splits[n++]);
         break;
     default:
-        byte_split(survey, 0, 8, 0, &splits[n++]);
+        byte_split(statistics, 0, 8, 0, &splits[n++]);
     }
     *order0_bits = splits[0].order0_bits;
     for (unsigned i = 1; i < n && (dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8); i++)
@@ -236,12 +250,12 @@ static unsigned byte_candidates(const struct wcodec_survey *survey, wcodec_dtype
     return level >= 3 ? n : 1;
 }
 
-unsigned wcodec_split_candidates(const struct wcodec_survey *survey, wcodec_dtype dtype,
+unsigned wcodec_split_candidates(const struct wcodec_statistics *statistics, wcodec_dtype dtype,
                                  bool residuals, int level,
                                  struct wcodec_split splits[WCODEC_MAX_SPLITS],
                                  uint64_t *order0_bits)
 {
-    if (survey->element_log2 == 0)
-        return byte_candidates(survey, dtype, residuals, level, splits, order0_bits);
-    return wide_candidates(survey, level, splits, order0_bits);
+    if (statistics->element_log2 == 0)
+        return byte_candidates(statistics, dtype, residuals, level, splits, order0_bits);
+    return wide_candidates(statistics, level, splits, order0_bits);
 }

@@ -1,10 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/tile_plan.h"
+#include "encode/assemble.h"
 
-#include "encode/bits.h"
-#include "encode/field_choice.h"
+#include "core/assert.h"
+
+#include "encode/tables.h"
+#include "encode/choice.h"
 #include "coding/histogram.h"
 
 enum { COST_PART = 4096 };
@@ -105,6 +107,7 @@ static void choose_stream(const struct wcodec_plan *plan, unsigned c, const uint
 void wcodec_tile_choose(const struct wcodec_plan *plan, const uint8_t *data,
                         struct wcodec_tile_slot *slot, struct wcodec_tile_scratch *scratch)
 {
+    WCODEC_ASSERT(slot->tile < plan->tiling->tiles);
     const struct wcodec_tiling *t = plan->tiling;
     slot->elements = wcodec_tile_elements(t, slot->tile);
     for (unsigned c = 0; c < t->coded_count; c++)

@@ -7,7 +7,7 @@
 #include "core/error.h"
 #include "core/log.h"
 #include "core/memory.h"
-#include "encode/rival.h"
+#include "encode/assemble.h"
 
 #include <inttypes.h>
 #include <pthread.h>

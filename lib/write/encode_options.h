@@ -6,7 +6,7 @@
 #define WCODEC_WRITE_ENCODE_OPTIONS_H
 
 #include "write/output.h"
-#include "encode/tensor.h"
+#include "encode/encode.h"
 #include <wcodec/writer.h>
 
 /* Take over what the caller's version of the structure has (NULL: the defaults), and check it.

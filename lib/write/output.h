@@ -8,7 +8,7 @@
 
 #include "core/arena.h"
 #include "format/index.h"
-#include "encode/tensor.h"
+#include "encode/encode.h"
 #include <wcodec/writer.h>
 
 struct wcodec_output {

@@ -6,7 +6,7 @@
 #ifndef WCODEC_TESTS_UNIT_SUPPORT_ENCODE_H
 #define WCODEC_TESTS_UNIT_SUPPORT_ENCODE_H
 
-#include "encode/tensor.h"
+#include "encode/encode.h"
 
 /* Decode to out (size bytes), verifying checks; the status of what refused it, or
  * WCODEC_ERROR_CORRUPT. */

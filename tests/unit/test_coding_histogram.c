@@ -3,7 +3,7 @@
 
 #include "support.h"
 
-#include "encode/bits.h"
+#include "encode/tables.h"
 #include "coding/histogram.h"
 #include <string.h>
 

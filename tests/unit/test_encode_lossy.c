@@ -7,10 +7,9 @@
 #include "support_memory.h"
 
 #include "core/error.h"
-#include "encode/integer_split.h"
-#include "encode/lossy.h"
-#include "encode/lossy_model.h"
-#include "encode/lossy_transform.h"
+#include "encode/choice.h"
+#include "encode/assemble.h"
+#include "encode/lossy_internal.h"
 #include <math.h>
 #include <string.h>
 
@@ -114,8 +113,8 @@ static void test_rate(void **state)
         for (unsigned i = 0; i < 5000; i++)
             counts->counts[c][wcodec_lossy_bucket(
                 (unsigned)fabs((c + 0.3) * gaussian(&seed) + 0.5))]++;
-    wcodec_lossy_costs_make(counts, 0, plain);
-    wcodec_lossy_costs_make(counts, 0.1f, costs);
+    wcodec_lossy_costs_make(counts, WCODEC_LOSSY_CLASSES, 0, plain);
+    wcodec_lossy_costs_make(counts, WCODEC_LOSSY_CLASSES, 0.1f, costs);
     for (unsigned c = 0; c < WCODEC_LOSSY_CLASSES; c++) {
         double sum = 0;
         for (unsigned m = 0; m < 256; m++)

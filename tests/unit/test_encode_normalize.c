@@ -3,9 +3,7 @@
 
 #include "support.h"
 
-#include "encode/bits.h"
-#include "encode/normalize.h"
-#include "encode/order.h"
+#include "encode/tables.h"
 #include <string.h>
 
 static const struct wcodec_table_kind kinds[] = {
@@ -175,7 +173,7 @@ static void test_order(void **state)
         random_counts(&seed, &kinds[0], counts);
         wcodec_table_fit(&kinds[0], counts, false, &table);
         ordered = table;
-        unsigned most = wcodec_table_order(&ordered);
+        unsigned most = wcodec_table_order_slots(&ordered);
         assert_int_equal(most, wcodec_table_boundaries(&ordered));
         assert_true(most <= wcodec_table_boundaries(&table));
         assert_true(16 * most + 16 >= table.count);
@@ -188,7 +186,7 @@ static void test_order(void **state)
         counts[120 - i] = 1000000 >> i;
     struct wcodec_table table;
     wcodec_table_fit(&kinds[0], counts, true, &table);
-    assert_in_range(wcodec_table_order(&table), 0, 2);
+    assert_in_range(wcodec_table_order_slots(&table), 0, 2);
     assert_true(wcodec_table_boundaries(&table) < 3);
 }
 

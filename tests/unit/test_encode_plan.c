@@ -5,9 +5,8 @@
 
 #include "core/bytes.h"
 #include "core/memory.h"
-#include "encode/cluster.h"
-#include "encode/field_choice.h"
-#include "encode/split.h"
+#include "encode/tables.h"
+#include "encode/choice.h"
 #include <string.h>
 #include <wcodec.h>
 
@@ -149,12 +148,12 @@ static void split_of(wcodec_dtype dtype, const void *data, uint64_t size,
                      struct wcodec_split splits[WCODEC_MAX_SPLITS], unsigned *count,
                      uint64_t *order0)
 {
-    static struct wcodec_survey survey;
+    static struct wcodec_statistics statistics;
     wcodec_context *context;
     assert_int_equal(wcodec_context_create(NULL, &context, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_survey_tensor(context, dtype, data, size, false, &survey, NULL),
+    assert_int_equal(wcodec_statistics_gather(context, dtype, data, size, false, &statistics, NULL),
                      WCODEC_OK);
-    *count = wcodec_split_candidates(&survey, dtype, false, 3, splits, order0);
+    *count = wcodec_split_candidates(&statistics, dtype, false, 3, splits, order0);
     wcodec_context_destroy(context);
 }
 

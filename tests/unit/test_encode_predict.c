@@ -6,8 +6,8 @@
 #include "support_memory.h"
 
 #include "core/error.h"
-#include "encode/predict.h"
-#include "encode/survey.h"
+#include "encode/assemble.h"
+#include "encode/choice.h"
 #include <string.h>
 
 enum { ROWS = 512, COLUMNS = 300, SIZE = ROWS * COLUMNS, LARGE = 1 << 20 };
@@ -171,10 +171,11 @@ static void test_mixture(void **state)
     }
     struct wcodec_predicted p;
     struct wcodec_encode_settings settings = settings_of(WCODEC_PREDICT_AUTO);
-    bool pays;
-    assert_int_equal(wcodec_predict_tensor(context, &settings, 0, data, SIZE, &p, &pays, NULL),
+    struct wcodec_prediction look;
+    assert_int_equal(wcodec_predict_look(context, &settings, 0, data, SIZE, &look, NULL),
                      WCODEC_OK);
-    assert_true(pays);
+    assert_true(look.pays);
+    assert_int_equal(wcodec_predict_tensor(context, &settings, &look, data, &p, NULL), WCODEC_OK);
     assert_true(p.blocks.mode_count >= 2);
     assert_int_equal(wcodec_blocks_check_modes(&p.blocks, p.modes, NULL), WCODEC_OK);
     uint64_t none[2] = {0, 0}; /* of the upper and of the lower half */
@@ -193,14 +194,14 @@ static uint64_t code_residuals(const uint8_t *data, int level, bool residuals,
 {
     const struct wcodec_encode_settings settings = {
         .level = level, .weights = true, .residuals = residuals};
-    struct wcodec_survey survey = {0};
+    struct wcodec_statistics statistics = {0};
     struct wcodec_coded coded;
     assert_int_equal(
-        wcodec_survey_tensor(context, WCODEC_DTYPE_I8, data, LARGE, false, &survey, NULL),
+        wcodec_statistics_gather(context, WCODEC_DTYPE_I8, data, LARGE, false, &statistics, NULL),
         WCODEC_OK);
-    assert_int_equal(
-        wcodec_code_tiles(context, &settings, WCODEC_DTYPE_I8, data, LARGE, &survey, &coded, NULL),
-        WCODEC_OK);
+    assert_int_equal(wcodec_code_tiles(context, &settings, WCODEC_DTYPE_I8, data, LARGE,
+                                       &statistics, &coded, NULL),
+                     WCODEC_OK);
     *tiling = *coded.tiling;
     const uint64_t size = coded.payload_size;
     wcodec_coded_free(&coded);

@@ -5,8 +5,8 @@
 
 #include "core/dtype.h"
 #include "core/memory.h"
-#include "encode/bits.h"
-#include "encode/tensor.h"
+#include "encode/tables.h"
+#include "encode/encode.h"
 #include "support_encode.h"
 #include <malloc.h>
 #include <stdatomic.h>

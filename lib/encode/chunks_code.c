@@ -1,11 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/chunked.h"
+#include "encode/assemble.h"
 
 #include "coding/chunks.h"
 #include "core/error.h"
-#include "encode/rival.h"
 #include <stdatomic.h>
 
 enum { CHUNK_SMALL = 1 << 22 };
@@ -30,15 +29,15 @@ static size_t chunk_size(const struct chunker *k, uint64_t i)
     return (size_t)(left < k->chunk ? left : k->chunk);
 }
 
-/* Code chunk i to `room`, which then holds it, or is given back. */
-static wcodec_status code_chunk(struct chunker *k, uint64_t i, uint8_t *room)
+/* Code chunk i to `buffer`, which then holds it, or is freed. */
+static wcodec_status code_chunk(struct chunker *k, uint64_t i, uint8_t *buffer)
 {
     uint32_t coded, check;
     wcodec_status status =
         wcodec_chunk_encode(k->allocator, k->data + i * k->chunk, chunk_size(k, i), k->zstd_level,
-                            k->cancel, room, &coded, &check, NULL);
-    if (status) {
-        wcodec_free(k->allocator, room);
+                            k->cancel, buffer, &coded, &check, NULL);
+    if (status != WCODEC_OK) {
+        wcodec_free(k->allocator, buffer);
         return status;
     }
     wcodec_store_u32(k->parts[0].data + 8 * i, coded);
@@ -46,12 +45,12 @@ static wcodec_status code_chunk(struct chunker *k, uint64_t i, uint8_t *room)
     k->parts[1 + i].size = coded;
     atomic_fetch_add(&k->coded, coded);
     if (!k->keep) {
-        wcodec_free(k->allocator, room);
+        wcodec_free(k->allocator, buffer);
         return WCODEC_OK;
     }
     uint8_t *fitting =
-        coded < chunk_size(k, i) ? wcodec_realloc_array(k->allocator, room, coded, 1) : NULL;
-    k->parts[1 + i].data = fitting ? fitting : room;
+        coded < chunk_size(k, i) ? wcodec_realloc_array(k->allocator, buffer, coded, 1) : NULL;
+    k->parts[1 + i].data = fitting ? fitting : buffer;
     return WCODEC_OK;
 }
 
@@ -66,12 +65,12 @@ static void chunk_task(void *argument, size_t worker)
     (void)worker;
     for (uint64_t i; !atomic_load(&k->status) && !is_too_large(k) &&
                      (i = atomic_fetch_add(&k->next, 1)) < k->count;) {
-        uint8_t *room =
-            wcodec_cancel_poll(k->cancel) ? NULL : wcodec_alloc(k->allocator, chunk_size(k, i));
-        wcodec_status status = room                            ? code_chunk(k, i, room)
-                               : wcodec_cancel_poll(k->cancel) ? WCODEC_ERROR_CANCELLED
-                                                               : WCODEC_ERROR_MEMORY;
-        if (status)
+        wcodec_status status = WCODEC_ERROR_CANCELLED;
+        if (!wcodec_cancel_poll(k->cancel)) {
+            uint8_t *buffer = wcodec_alloc(k->allocator, chunk_size(k, i));
+            status = buffer != NULL ? code_chunk(k, i, buffer) : WCODEC_ERROR_MEMORY;
+        }
+        if (status != WCODEC_OK)
             atomic_store(&k->status, (int)status);
     }
 }
@@ -89,14 +88,14 @@ wcodec_status wcodec_chunked_code(wcodec_context *context,
                         .cancel = settings->cancel,
                         .keep = coded != NULL,
                         .limit = limit};
-    struct wcodec_coded result = {.coding = 2, .allocator = allocator};
+    struct wcodec_coded result = {.coding = WCODEC_CODING_CHUNKS, .allocator = allocator};
     k.chunk = settings->level >= 7 ? WCODEC_CHUNK_MAX : CHUNK_SMALL;
     k.chunk = size < k.chunk ? size : k.chunk;
     k.count = wcodec_div_up_u64(size, k.chunk);
     result.chunk = k.chunk;
     result.part_count = 1 + (size_t)k.count;
     result.parts = wcodec_alloc_zeroed(allocator, result.part_count * sizeof *result.parts);
-    if (!result.parts)
+    if (result.parts == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu parts of a payload",
                            result.part_count);
     k.parts = result.parts;
@@ -120,7 +119,7 @@ wcodec_status wcodec_chunked_code(wcodec_context *context,
     else
         *done = !is_too_large(&k);
     result.payload_size = k.coded;
-    if (!status && *done && coded)
+    if (status == WCODEC_OK && *done && coded)
         *coded = result;
     else
         wcodec_coded_free(&result);

@@ -5,9 +5,9 @@
  * of a table that all blocks share, which in turn comes of the modes that they take: some rounds
  * settle both, on a sample. */
 #include "core/error.h"
-#include "encode/bits.h"
+#include "encode/tables.h"
 #include "coding/histogram.h"
-#include "encode/predict.h"
+#include "encode/choice.h"
 
 enum {
     PARTS = 4,
@@ -49,7 +49,7 @@ static wcodec_status take_sample(const wcodec_allocator *allocator, int level,
     const unsigned mode_count = s->mode_count;
     s->residuals =
         wcodec_alloc_array(allocator, (uint64_t)count * mode_count, sizeof *s->residuals);
-    if (!s->residuals)
+    if (s->residuals == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu blocks",
                            count);
     for (size_t i = 0; i < count; i++) {
@@ -268,18 +268,14 @@ static uint64_t choose_set(const struct sample *s, int level, struct wcodec_mode
     return best_bits;
 }
 
-static size_t clamp(uint64_t value, size_t least, size_t most)
-{
-    return value < least ? least : value > most ? most : (size_t)value;
-}
-
 static size_t sample_blocks(uint64_t blocks, int level)
 {
     const uint64_t share = blocks / (level < 7 ? SAMPLE_SHARE : 1);
-    return clamp(share < SAMPLE_MIN && share < blocks ? SAMPLE_MIN : share, 1,
-                 level < 5   ? 512
-                 : level < 9 ? 1024
-                             : 2048);
+    uint64_t most = 2048;
+    if (level < 9)
+        most = level < 5 ? 512 : 1024;
+    return (size_t)wcodec_clamp_u64(share < SAMPLE_MIN && share < blocks ? SAMPLE_MIN : share, 1,
+                                    most);
 }
 
 wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level,
@@ -293,10 +289,11 @@ wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level,
         *choice = (struct wcodec_mode_choice){.count = 1, .modes = {(uint8_t)forced}};
         return WCODEC_OK;
     }
-    wcodec_status status = take_sample(allocator, level, blocks, data,
-                                       clamp(blocks->count / LOOK_SHARE, LOOK_MIN, LOOK_MAX),
-                                       WCODEC_PREDICTORS, &s, err);
-    if (status)
+    wcodec_status status =
+        take_sample(allocator, level, blocks, data,
+                    (size_t)wcodec_clamp_u64(blocks->count / LOOK_SHARE, LOOK_MIN, LOOK_MAX),
+                    WCODEC_PREDICTORS, &s, err);
+    if (status != WCODEC_OK)
         return status;
     const bool promising = look_pays(&s);
     wcodec_free(allocator, s.residuals);
@@ -304,7 +301,7 @@ wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level,
         return WCODEC_OK;
     status = take_sample(allocator, level, blocks, data, sample_blocks(blocks->count, level),
                          2 * WCODEC_MODE_DIFFERENTIAL, &s, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     struct histogram none = {{{{0}}}};
     for (size_t i = 0; i < s.count; i++)
@@ -313,6 +310,7 @@ wcodec_status wcodec_modes_choose(const wcodec_allocator *allocator, int level,
     const double plain = (double)histogram_bits(s.element_log2, &none) * (double)blocks->size,
                  padded = (double)wcodec_blocks_residual_size(blocks);
     const double bits = (double)choose_set(&s, level, choice) * padded;
+    choice->share = bits / plain;
     *pays = bits < plain * (1 - 1.0 / GAIN_SAMPLE) &&
             !(choice->count == 1 && choice->modes[0] == WCODEC_PREDICTOR_NONE);
     wcodec_free(allocator, s.residuals);

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/refine.h"
+#include "encode/choice.h"
 
 #include "core/error.h"
 #include "coding/histogram.h"
@@ -9,7 +9,7 @@
 /* A task's counts take 32 KiB: it must have much more to look at. */
 enum { MAX_TASKS = 64, TASK_BYTES = 1 << 18, PART = 4096 };
 
-struct refiner {
+struct refitter {
     const struct wcodec_cpu_encode_dsp *dsp;
     const struct wcodec_tiling *tiling;
     const struct wcodec_field *field;
@@ -23,7 +23,7 @@ struct refiner {
 };
 
 /* `count` symbols that share a table, at most a tile. */
-static void count_unit(const struct refiner *r, const uint8_t *symbols, uint32_t count,
+static void count_unit(const struct refitter *r, const uint8_t *symbols, uint32_t count,
                        uint64_t (*counts)[256])
 {
     unsigned best = 0;
@@ -47,7 +47,7 @@ static void count_unit(const struct refiner *r, const uint8_t *symbols, uint32_t
 }
 
 /* Values of a tile, as the symbols that are coded. */
-static uint32_t load_symbols(const struct refiner *r, uint64_t first, uint32_t count,
+static uint32_t load_symbols(const struct refitter *r, uint64_t first, uint32_t count,
                              uint8_t *symbols)
 {
     const struct wcodec_tiling *t = r->tiling;
@@ -58,9 +58,9 @@ static uint32_t load_symbols(const struct refiner *r, uint64_t first, uint32_t c
                : count;
 }
 
-static void refine_task(void *argument, size_t task)
+static void refit_task(void *argument, size_t task)
 {
-    struct refiner *r = argument;
+    struct refitter *r = argument;
     const struct wcodec_tiling *t = r->tiling;
     uint64_t(*counts)[256] = r->counts + task * r->choice->count;
     uint8_t symbols[(size_t)1 << WCODEC_TILE_LOG2_MAX];
@@ -74,17 +74,17 @@ static void refine_task(void *argument, size_t task)
     }
 }
 
-wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_cpu_encode_dsp *dsp,
-                                   const struct wcodec_tiling *tiling, unsigned field,
-                                   const uint8_t *data, uint64_t stride, bool scattered,
-                                   struct wcodec_field_choice *choice, wcodec_error *err)
+wcodec_status wcodec_tables_refit(wcodec_context *context, const struct wcodec_cpu_encode_dsp *dsp,
+                                  const struct wcodec_tiling *tiling, unsigned field,
+                                  const uint8_t *data, uint64_t stride, bool scattered,
+                                  struct wcodec_field_choice *choice, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
-    struct refiner r = {.dsp = dsp,
-                        .tiling = tiling,
-                        .field = &tiling->fields[tiling->coded[field]],
-                        .data = data,
-                        .choice = choice};
+    struct refitter r = {.dsp = dsp,
+                         .tiling = tiling,
+                         .field = &tiling->fields[tiling->coded[field]],
+                         .data = data,
+                         .choice = choice};
     const struct wcodec_table *pointers[WCODEC_POOL_MAX];
     wcodec_status status = WCODEC_OK;
     r.stride = stride;
@@ -95,7 +95,7 @@ wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_
     r.tasks = tasks < MAX_TASKS ? (size_t)tasks : MAX_TASKS;
     r.counts = wcodec_alloc_zeroed(allocator, r.tasks * choice->count * sizeof *r.counts);
     r.costs = choice->count > 1 ? wcodec_alloc(allocator, sizeof *r.costs) : NULL;
-    if (!r.counts || (choice->count > 1 && !r.costs)) {
+    if (r.counts == NULL || (choice->count > 1 && r.costs == NULL)) {
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu histograms", r.tasks);
         goto release;
     }
@@ -103,7 +103,7 @@ wcodec_status wcodec_tables_refine(wcodec_context *context, const struct wcodec_
         pointers[i] = &choice->tables[i];
     if (r.costs)
         wcodec_costs_init(r.costs, pointers, choice->count);
-    wcodec_run(context, refine_task, &r, r.tasks);
+    wcodec_run(context, refit_task, &r, r.tasks);
     struct wcodec_table_kind kind = {choice->profile, r.field->width, choice->tables[0].base,
                                      choice->run_log2 > 0};
     for (unsigned i = 0; i < choice->count; i++) {

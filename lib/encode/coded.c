@@ -4,16 +4,65 @@
 #include "backends/cpu/decode.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "encode/tensor.h"
+#include "encode/encode.h"
 #include <inttypes.h>
 #include <stdatomic.h>
 
-/* A worker decodes a few tiles at once, of at most so many bytes. */
-enum { BATCH = 4, BATCH_BYTES = 1 << 18 };
+enum {
+    WORKERS_MAX = 1024,
+    BATCH = 4,            /* tiles that a worker decodes at once, ... */
+    BATCH_BYTES = 1 << 18 /* ... of at most so many bytes */
+};
+
+size_t wcodec_encode_workers(wcodec_context *context, uint64_t scratch, uint64_t each,
+                             uint64_t work)
+{
+    uint64_t workers = wcodec_context_threads(context), most = scratch == 0 ? WORKERS_MAX
+                                                               : scratch / each < 1
+                                                                   ? 1
+                                                                   : scratch / each;
+    workers = workers < most ? workers : most;
+    return (size_t)(workers < work ? workers : work);
+}
+
+void wcodec_coded_free(struct wcodec_coded *coded)
+{
+    for (size_t i = 0; i < coded->part_count; i++)
+        wcodec_free(coded->allocator, coded->parts[i].data);
+    wcodec_free(coded->allocator, coded->parts);
+    wcodec_free(coded->allocator, coded->tiling);
+    wcodec_free(coded->allocator, coded->blocks);
+    wcodec_free(coded->allocator, coded->lossy);
+    wcodec_free(coded->allocator, coded->coefficients);
+    wcodec_free(coded->allocator, coded->approximation);
+    coded->tiling = NULL;
+    coded->lossy = NULL;
+    coded->coefficients = coded->approximation = NULL;
+    coded->blocks = NULL;
+    coded->parts = NULL;
+    coded->part_count = 0;
+}
+
+wcodec_status wcodec_coded_prepend(struct wcodec_coded *coded, uint8_t *bytes, uint64_t size,
+                                   wcodec_error *err)
+{
+    struct wcodec_coded_part *parts =
+        wcodec_realloc_array(coded->allocator, coded->parts, coded->part_count + 1, sizeof *parts);
+    if (parts == NULL) {
+        wcodec_free(coded->allocator, bytes);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY,
+                           "out of memory for what describes a tensor's blocks");
+    }
+    memmove(parts + 1, parts, coded->part_count++ * sizeof *parts);
+    parts[0] = (struct wcodec_coded_part){bytes, size};
+    coded->parts = parts;
+    coded->payload_size += size;
+    return WCODEC_OK;
+}
 
 struct verifier {
     const struct wcodec_coded *coded;
-    const struct wcodec_coded_part *tile_parts; /* behind the modes of blocks */
+    const struct wcodec_coded_part *tile_parts; /* after the modes of blocks */
     const struct wcodec_tiles *tiles;
     const struct wcodec_cpu_decoder *decoder;
     const wcodec_allocator *allocator;
@@ -39,7 +88,7 @@ static bool is_right(const struct verifier *v, uint64_t tile, const uint8_t *out
     const struct wcodec_tiling *t = v->tiles->tiling;
     const struct wcodec_blocks *b = v->coded->blocks;
     bool right = true;
-    if (!b)
+    if (b == NULL)
         return memcmp(out, v->data + (tile << (t->tile_log2 + t->element_log2)), size) == 0;
     const size_t block_size = (size_t)WCODEC_BLOCK << t->element_log2;
     const uint64_t first = tile << (t->tile_log2 - WCODEC_BLOCK_LOG2);
@@ -88,7 +137,7 @@ static void verify_task(void *argument, size_t i)
     (void)i;
     for (size_t range; !atomic_load(&v->failed) &&
                        (range = atomic_fetch_add(&v->next, 1)) < v->coded->range_count;) {
-        if (!out)
+        if (out == NULL)
             out = wcodec_alloc(v->allocator, v->buffer_size);
         if (out)
             verify_range(v, range, out);
@@ -104,17 +153,19 @@ wcodec_status wcodec_coded_verify(wcodec_context *context,
                                   wcodec_error *err)
 {
     struct wcodec_tiles *tiles;
-    if (coded->coding != 1 && coded->coding != 4 && coded->coding != 5)
+    const bool blocks = coded->coding == WCODEC_CODING_BLOCKS,
+               lossy = coded->coding == WCODEC_CODING_LOSSY;
+    if (coded->coding != WCODEC_CODING_TILES && !blocks && !lossy)
         return WCODEC_OK;
-    const struct wcodec_coded_part *parts = coded->parts + (coded->coding != 1);
+    const struct wcodec_coded_part *parts = coded->parts + (blocks || lossy);
     const uint64_t payload_size =
-        coded->payload_size - (coded->coding != 1 ? coded->parts[0].size : 0);
+        coded->payload_size - (blocks || lossy ? coded->parts[0].size : 0);
     const struct wcodec_tiling *t = coded->tiling;
     wcodec_status status =
         wcodec_tiles_read(t, parts[0].data, payload_size, &context->allocator, &tiles, err);
     if (status == WCODEC_ERROR_CORRUPT)
         status = WCODEC_ERROR_DEVICE;
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     struct wcodec_cpu_dsp dsp = {0};
     struct wcodec_cpu_decoder *decoder = NULL;
@@ -132,7 +183,7 @@ wcodec_status wcodec_coded_verify(wcodec_context *context,
     /* The plain C decoder: what it gives does not depend on what this machine can do. */
     wcodec_cpu_dsp_init_scalar(&dsp);
     status = wcodec_cpu_decoder_create(&dsp, tiles, &context->allocator, &decoder, err);
-    if (status)
+    if (status != WCODEC_OK)
         goto free_tiles;
     v.decoder = decoder;
     wcodec_run(

@@ -1,13 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/assign.h"
+#include "encode/tables.h"
 
-#include "encode/normalize.h"
+#include "core/assert.h"
 
 void wcodec_costs_init(struct wcodec_costs *costs, const struct wcodec_table *const *tables,
                        unsigned count)
 {
+    WCODEC_ASSERT(count >= 1 && count <= 16);
     costs->tables = count;
     costs->lanes = (count + WCODEC_COST_LANES - 1) / WCODEC_COST_LANES * WCODEC_COST_LANES;
     for (unsigned t = 0; t < costs->lanes; t++) {
@@ -39,6 +40,7 @@ sum_lanes(const struct wcodec_costs *costs, unsigned lanes, const uint8_t *symbo
 void wcodec_costs_sum(const struct wcodec_costs *costs, const uint8_t *symbols, size_t count,
                       uint32_t sums[16])
 {
+    WCODEC_ASSERT(count <= 4096);
     switch (costs->lanes) {
     case 4:
         sum_lanes(costs, 4, symbols, count, sums);

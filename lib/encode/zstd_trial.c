@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/rival.h"
+#include "encode/assemble.h"
 
 #include "coding/chunks.h"
 #include "core/bytes.h"
@@ -11,7 +11,8 @@
 int wcodec_zstd_level(int level)
 {
     static const int levels[10] = {1, 1, 2, 3, 5, 7, 9, 12, 16, 19};
-    return levels[level < 1 ? 1 : level > 9 ? 9 : level];
+    const uint64_t known = level > 0 ? (uint64_t)level : 1;
+    return levels[known < 9 ? known : 9];
 }
 
 enum {
@@ -51,13 +52,10 @@ static wcodec_status code_sample(const wcodec_allocator *allocator, int level, c
                                  uint64_t size, uint64_t tile_size, struct wcodec_zstd_look *look,
                                  wcodec_error *err)
 {
-    const uint64_t part = size / (level < 5 ? 64 : 16),
-                   sample = part < SAMPLE_MIN   ? SAMPLE_MIN
-                            : part > SAMPLE_MAX ? SAMPLE_MAX
-                                                : part,
+    const uint64_t sample = wcodec_clamp_u64(size / (level < 5 ? 64 : 16), SAMPLE_MIN, SAMPLE_MAX),
                    piece = sample / PIECES;
     uint8_t *buffer = wcodec_alloc(allocator, 2 * (size_t)sample);
-    if (!buffer)
+    if (buffer == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %u bytes",
                            (unsigned)sample);
     for (unsigned i = 0; i < PIECES; i++)
@@ -67,7 +65,7 @@ static wcodec_status code_sample(const wcodec_allocator *allocator, int level, c
     wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(PIECES * piece),
                                                wcodec_zstd_level(level < 7 ? level : 6), NULL,
                                                buffer + sample, &look->coded, &check, err);
-    if (!status)
+    if (status == WCODEC_OK)
         look->piece = piece;
     wcodec_free(allocator, buffer);
     return status;
@@ -90,7 +88,7 @@ static wcodec_status repeats(const wcodec_allocator *allocator, const uint8_t *d
     while ((uint64_t)1 << bits < size / spacing)
         bits++;
     uint32_t *anchors = wcodec_alloc_zeroed(allocator, sizeof *anchors << bits); /* number + 1 */
-    if (!anchors)
+    if (anchors == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %d anchors", 1 << bits);
     for (uint32_t i = 0; i < (size - 8) / spacing; i++)
         anchors[hash_slot(wcodec_load_u64(data + i * spacing), bits)] = i + 1;
@@ -117,10 +115,15 @@ wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, con
     if (size < SIZE_MIN)
         return WCODEC_OK;
     wcodec_status status = repeats(allocator, data, size, element_log2, &look->repeats, err);
-    if (status || look->repeats)
+    if (status != WCODEC_OK || look->repeats)
         return status;
     return code_sample(allocator, level, data, size, (uint64_t)1 << (tile_log2 + element_log2),
                        look, err);
+}
+
+double wcodec_zstd_share(const struct wcodec_zstd_look *look)
+{
+    return ((double)look->coded - TABLES) / (double)(PIECES * look->piece);
 }
 
 /* What of the payload belongs to tiles [first, end). */
@@ -142,7 +145,7 @@ wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator,
     *may = look->repeats;
     if (look->piece == 0)
         return WCODEC_OK;
-    if (coded->coding == 4) {
+    if (coded->coding == WCODEC_CODING_BLOCKS) {
         /* Tiles hold residuals of other places than the sample's: it has its share of the whole,
          * and some more. */
         const double own = (double)coded->payload_size / (double)coded->blocks->size *
@@ -152,7 +155,7 @@ wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator,
     }
     wcodec_status status =
         wcodec_tiles_read(t, coded->parts[0].data, coded->payload_size, allocator, &tiles, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     double own = (double)t->prefix_size / (double)t->size * (double)(PIECES * look->piece);
     for (unsigned i = 0; i < PIECES; i++) {

@@ -3,17 +3,17 @@
 
 /* Coding one tensor: what the encoder decides (split, profile, tables, runs, tile size) and the
  * payload that comes of it. */
-#ifndef WCODEC_ENCODE_TENSOR_H
-#define WCODEC_ENCODE_TENSOR_H
+#ifndef WCODEC_ENCODE_ENCODE_H
+#define WCODEC_ENCODE_ENCODE_H
 
 #include "coding/blocks.h"
 #include "coding/lossy.h"
 #include "core/cancel.h"
 #include "core/context.h"
+#include <wcodec/reader.h>
 #include <wcodec/writer.h>
 
 struct wcodec_split;
-struct wcodec_survey;
 
 /* Settings that reach the coder, from wcodec_encode_options. */
 struct wcodec_encode_settings {
@@ -49,24 +49,23 @@ struct wcodec_coded_part {
 /* A coded tensor: what the index record needs, and the payload as parts that follow each other
  * (padding between areas is inside the parts). */
 struct wcodec_coded {
-    uint8_t coding; /* 0 constant, 1 tiles, 2 chunks, 4 blocks, 5 lossy */
+    uint8_t coding; /* enum wcodec_coding: CONSTANT, TILES, CHUNKS, BLOCKS or LOSSY */
     uint64_t order0_bits;
     uint8_t constant_element_log2;
     uint8_t constant_element[8];
-    struct wcodec_tiling *tiling; /* codings 1, 4 and 5; owned */
-    struct wcodec_blocks *blocks; /* coding 4; owned */
-    struct wcodec_lossy *lossy;   /* coding 5; owned */
-    uint8_t *coefficients;        /* coding 5: what the tiles hold; owned */
-    uint8_t *approximation;       /* coding 5: the bytes that decoding gives; owned */
-    const char
-        *lossless;  /* NULL, or why a tensor was not coded with loss though that was asked for */
-    uint64_t chunk; /* coding 2 */
+    struct wcodec_tiling *tiling; /* TILES, BLOCKS and LOSSY; owned */
+    struct wcodec_blocks *blocks; /* BLOCKS; owned */
+    struct wcodec_lossy *lossy;   /* LOSSY; owned */
+    uint8_t *coefficients;        /* LOSSY: what the tiles hold; owned */
+    uint8_t *approximation;       /* LOSSY: the bytes that decoding gives; owned */
+    const char *lossless; /* NULL, or why a tensor is lossless though the settings are lossy */
+    uint64_t chunk;       /* CHUNKS */
     uint64_t payload_size;
     size_t part_count;
     /* NULL: none. In blocks: the packed modes, then as tiles; in lossy tensors the modes and
      * scales. In tiles: the prefix, then each area's parts, one for each range of tiles */
     struct wcodec_coded_part *parts;
-    uint64_t range_tiles; /* codings 1, 4 and 5: tiles of a range */
+    uint64_t range_tiles; /* TILES, BLOCKS and LOSSY: tiles of a range */
     size_t range_count;
     const wcodec_allocator *allocator;
 };
@@ -81,14 +80,6 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context,
                                    wcodec_dtype dtype, const void *data, uint64_t size,
                                    struct wcodec_coded *coded, wcodec_error *err);
 void wcodec_coded_free(struct wcodec_coded *coded);
-
-/* Plan and code a surveyed tensor whose elements are not all equal in tiles. WCODEC_ERROR_MEMORY,
- * _CANCELLED. */
-wcodec_status wcodec_code_tiles(wcodec_context *context,
-                                const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
-                                const uint8_t *data, uint64_t size,
-                                const struct wcodec_survey *survey, struct wcodec_coded *coded,
-                                wcodec_error *err);
 
 /* Put `size` bytes before the payload; they belong to `coded` then, and are freed where that fails.
  * WCODEC_ERROR_MEMORY. */

@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/cluster.h"
+#include "encode/tables.h"
 
+#include "core/assert.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "encode/bits.h"
 #include "coding/histogram.h"
 #include <stdlib.h>
 
@@ -152,6 +152,9 @@ wcodec_status wcodec_cluster(const wcodec_allocator *allocator,
                              const struct wcodec_cluster_options *options,
                              struct wcodec_table *tables, unsigned *count, wcodec_error *err)
 {
+    WCODEC_ASSERT(options->tables >= 2 && options->tables <= WCODEC_POOL_MAX);
+    WCODEC_ASSERT(symbols->piece % options->unit == 0);
+    WCODEC_ASSERT(options->period <= options->tables);
     struct clusterer k = {
         .kind = kind, .symbols = symbols, .unit = options->unit, .tables = options->tables};
     wcodec_status status = WCODEC_OK;
@@ -160,7 +163,7 @@ wcodec_status wcodec_cluster(const wcodec_allocator *allocator,
     k.choice = wcodec_alloc_zeroed(allocator, k.units);
     k.costs = wcodec_alloc(allocator, sizeof *k.costs);
     k.counts = wcodec_alloc_array(allocator, WCODEC_POOL_MAX, sizeof *k.counts);
-    if (!k.sorted || !k.choice || !k.costs || !k.counts) {
+    if (k.sorted == NULL || k.choice == NULL || k.costs == NULL || k.counts == NULL) {
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to cluster %zu histograms",
                              k.units);
         goto release;
@@ -170,12 +173,13 @@ wcodec_status wcodec_cluster(const wcodec_allocator *allocator,
     for (size_t i = 0; i < k.units && options->period > 0; i++)
         k.choice[i] = (uint8_t)(i % options->period);
     fit_tables(&k, tables);
+    size_t few = 32;
+    if (options->rounds > 4)
+        few = options->rounds > 8 ? 4096 : 256;
     for (unsigned round = 0; round < options->rounds; round++) {
         load_costs(&k, tables);
         /* The last few that move gain nothing worth a round. */
-        if (assign_units(&k) <= k.units / (options->rounds > 8   ? 4096
-                                           : options->rounds > 4 ? 256
-                                                                 : 32))
+        if (assign_units(&k) <= k.units / few)
             break;
         fit_tables(&k, tables);
     }

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/normalize.h"
+#include "encode/tables.h"
 
-#include "encode/bits.h"
+#include "core/assert.h"
 
 /* The symbols that a table is to hold, and what changing a frequency by one gains or loses. */
 struct fit {
@@ -157,6 +157,7 @@ static unsigned held_above(const uint64_t counts[256], uint64_t least)
 void wcodec_table_fit(const struct wcodec_table_kind *kind, const uint64_t counts[256], bool search,
                       struct wcodec_table *table)
 {
+    WCODEC_ASSERT(kind->profile >= WCODEC_PAIRS && kind->profile <= WCODEC_P8);
     uint64_t scaled[256], total = 0;
     unsigned shift = 0;
     for (unsigned s = 0; s < 256; s++)

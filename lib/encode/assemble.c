@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/payload.h"
+#include "encode/assemble.h"
 
+#include "core/assert.h"
 #include "core/error.h"
-#include "encode/tile_plan.h"
 #include <stdatomic.h>
 
 /* Tiles are coded in ranges, each of which has parts of its own for each area: no range waits for
@@ -16,7 +16,7 @@ enum { RANGE_BYTES = 1 << 18, RANGES_MAX = 512 };
 struct grower {
     const wcodec_allocator *allocator;
     uint8_t *data;
-    uint64_t size, room;
+    uint64_t size, capacity;
 };
 
 struct coder {
@@ -58,7 +58,7 @@ static uint32_t largest_tile(const struct wcodec_tiling *t)
     return wcodec_tile_elements(t, 0);
 }
 
-/* Give each pointer of a slot its part of memory, but for raw bits, which are coded where they
+/* Give each pointer of a slot its part of memory, except raw bits, which are coded where they
  * stay; returns the bytes. NULL: only count them. */
 static size_t slot_layout(const struct wcodec_tiling *t, struct wcodec_tile_slot *slot,
                           uint8_t *memory)
@@ -101,20 +101,20 @@ static size_t worker_size(const struct wcodec_tiling *t)
     return scratch_layout(t, NULL, NULL) + slot_layout(t, NULL, NULL);
 }
 
-/* Room for `size` bytes, and for `later` more that are expected. */
+/* Grow to `size` bytes, and to `later` more that are expected. */
 static bool grow(struct grower *g, uint64_t size, uint64_t later)
 {
-    if (size <= g->room)
+    if (size <= g->capacity)
         return true;
     uint8_t *data = wcodec_realloc_array(g->allocator, g->data, size + later, 1);
-    if (!data)
+    if (data == NULL)
         return false;
     g->data = data;
-    g->room = size + later;
+    g->capacity = size + later;
     return true;
 }
 
-/* `size` bytes more behind what is there; *to: where they go. `done` and `all`: how many of the
+/* Append `size` bytes; *to: where they go. `done` and `all`: how many of the
  * range's tiles these bytes end with, by which the rest is guessed. */
 static bool extend(struct grower *g, uint64_t size, uint64_t done, uint64_t all, uint8_t **to)
 {
@@ -126,7 +126,7 @@ static bool extend(struct grower *g, uint64_t size, uint64_t done, uint64_t all,
     return true;
 }
 
-/* Tables, and room for the directory and the runs, all zero: what the tiles are about to say. */
+/* Write the tables, and reserve the directory and the runs, all zero until the tiles are coded. */
 static wcodec_status begin_prefix(struct coder *k, wcodec_error *err)
 {
     const struct wcodec_tiling *t = k->tiling;
@@ -136,7 +136,7 @@ static wcodec_status begin_prefix(struct coder *k, wcodec_error *err)
         if (t->fields[t->coded[c]].run_log2)
             most += t->tiles * wcodec_run_bytes_of_tile(t, &t->fields[t->coded[c]]);
     k->prefix = wcodec_alloc_zeroed(k->allocator, (size_t)most);
-    if (!k->prefix)
+    if (k->prefix == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a directory of %llu tiles",
                            (unsigned long long)t->tiles);
     uint64_t at = 0;
@@ -223,12 +223,12 @@ static bool append_tile(const struct coder *k, struct worker *w, struct grower p
 /* Give back what was guessed too much. */
 static void shrink(struct grower *g)
 {
-    if (g->room - g->size <= g->size / 64)
+    if (g->capacity - g->size <= g->size / 64)
         return;
     uint8_t *data = wcodec_realloc_array(g->allocator, g->data, g->size, 1);
     if (data) {
         g->data = data;
-        g->room = g->size;
+        g->capacity = g->size;
     }
 }
 
@@ -288,17 +288,17 @@ static void code_task(void *argument, size_t i)
     (void)i;
     for (size_t range; !atomic_load_explicit(&k->status, memory_order_relaxed) &&
                        (range = atomic_fetch_add(&k->next, 1)) < k->range_count;) {
-        if (!w.memory)
+        if (w.memory == NULL)
             w.memory = wcodec_alloc(k->allocator, worker_size(k->tiling));
-        wcodec_status status = wcodec_cancel_poll(k->cancel) ? WCODEC_ERROR_CANCELLED
-                               : w.memory                    ? WCODEC_OK
-                                                             : WCODEC_ERROR_MEMORY;
-        if (!status) {
+        wcodec_status status = w.memory != NULL ? WCODEC_OK : WCODEC_ERROR_MEMORY;
+        if (wcodec_cancel_poll(k->cancel))
+            status = WCODEC_ERROR_CANCELLED;
+        if (status == WCODEC_OK) {
             slot_layout(k->tiling, &w.slot,
                         w.memory + scratch_layout(k->tiling, &w.scratch, w.memory));
             status = code_range(k, &w, range);
         }
-        if (status)
+        if (status != WCODEC_OK)
             atomic_store(&k->status, (int)status);
     }
     wcodec_free(k->allocator, w.memory);
@@ -316,7 +316,7 @@ static wcodec_status pad_words(struct coder *k, wcodec_error *err)
     if (zeros == 0)
         return WCODEC_OK;
     uint8_t *data = wcodec_realloc_array(k->allocator, last->data, last->size + zeros, 1);
-    if (!data)
+    if (data == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     memset(data + last->size, 0, (size_t)zeros);
     last->data = data;
@@ -332,7 +332,7 @@ static wcodec_status code_ranges(struct coder *k, wcodec_context *context,
         wcodec_encode_workers(context, settings->scratch, worker_size(k->tiling), k->range_count));
     if (k->status == WCODEC_ERROR_CANCELLED)
         return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
-    if (k->status)
+    if (k->status != WCODEC_OK)
         return wcodec_fail(err, (wcodec_status)k->status, "out of memory for a payload");
     return pad_words(k, err);
 }
@@ -342,6 +342,7 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
                                   struct wcodec_plan *plan, const uint8_t *data,
                                   struct wcodec_coded *coded, wcodec_error *err)
 {
+    WCODEC_ASSERT(plan->tiling != NULL);
     struct wcodec_tiling *t = plan->tiling;
     struct coder k = {.plan = plan,
                       .tiling = t,
@@ -353,22 +354,22 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
            t->tiles / k.range_tiles >= RANGES_MAX)
         k.range_tiles *= 2;
     k.range_count = (size_t)wcodec_div_up_u64(t->tiles, k.range_tiles);
-    struct wcodec_coded result = {.coding = 1,
+    struct wcodec_coded result = {.coding = WCODEC_CODING_TILES,
                                   .range_tiles = k.range_tiles,
                                   .range_count = k.range_count,
                                   .part_count = 1 + WCODEC_AREAS * k.range_count,
                                   .allocator = k.allocator};
     result.parts = wcodec_alloc_zeroed(k.allocator, result.part_count * sizeof *result.parts);
-    if (!result.parts)
+    if (result.parts == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu parts of a payload",
                            result.part_count);
     k.parts = result.parts;
     wcodec_status status = begin_prefix(&k, err);
-    if (!status) {
+    if (status == WCODEC_OK) {
         result.parts[0] = (struct wcodec_coded_part){k.prefix, k.prefix_size};
         status = code_ranges(&k, context, settings, err);
     }
-    if (status) {
+    if (status != WCODEC_OK) {
         wcodec_coded_free(&result);
         return status;
     }
@@ -380,4 +381,20 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
     plan->tiling = NULL;
     *coded = result;
     return WCODEC_OK;
+}
+
+wcodec_status wcodec_code_tiles(wcodec_context *context,
+                                const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                                const uint8_t *data, uint64_t size,
+                                const struct wcodec_statistics *statistics,
+                                struct wcodec_coded *coded, wcodec_error *err)
+{
+    struct wcodec_plan *plan;
+    wcodec_status status =
+        wcodec_plan_tensor(context, settings, dtype, data, size, statistics, &plan, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = wcodec_payload_code(context, settings, plan, data, coded, err);
+    wcodec_plan_free(plan);
+    return status;
 }

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/order.h"
+#include "encode/tables.h"
 
 enum { BLOCK = 16, BLOCKS = 16, ATTEMPTS = 24, STEPS = 1 << 17 };
 
@@ -32,12 +32,12 @@ static uint32_t next_random(uint32_t *state)
 static unsigned choose(const uint16_t *freq, const uint8_t *left, unsigned left_count,
                        unsigned slot, unsigned budget, uint32_t *state)
 {
-    unsigned room = BLOCK - slot % BLOCK, best = left_count;
+    unsigned left_in_block = BLOCK - slot % BLOCK, best = left_count;
     uint32_t best_score = 0;
     for (unsigned i = 0; i < left_count; i++) {
         unsigned f = freq[left[i]], noise = next_random(state) & 15;
         uint32_t score;
-        if (f < room)
+        if (f < left_in_block)
             score = budget == 0 ? 0 : 64 - 2 * f + noise;
         else if ((slot + f) % BLOCK == 0)
             score = 48 + noise;
@@ -74,7 +74,7 @@ static bool attempt(const struct wcodec_table *table, unsigned limit, uint32_t *
     return true;
 }
 
-unsigned wcodec_table_order(struct wcodec_table *table)
+unsigned wcodec_table_order_slots(struct wcodec_table *table)
 {
     uint32_t state = 0x9E3779B9;
     unsigned present = wcodec_table_boundaries(table);

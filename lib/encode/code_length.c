@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/bits.h"
+#include "encode/tables.h"
 
 /* log2(1 + i/256) * 2^24. */
 static const uint32_t log2_table[257] = {

@@ -1,7 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "encode/survey.h"
+#include "encode/choice.h"
 
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/encode.h"
@@ -31,51 +31,51 @@ static const struct wcodec_atom bytes_atoms[] = {
     {0, 8, COUNTED},  {8, 8, COUNTED},  {16, 8, COUNTED}, {24, 8, COUNTED},
     {32, 8, COUNTED}, {40, 8, COUNTED}, {48, 8, COUNTED}, {56, 8, COUNTED}};
 
-static void survey_begin(struct wcodec_survey *survey, wcodec_dtype dtype, uint64_t size)
+static void gather_begin(struct wcodec_statistics *statistics, wcodec_dtype dtype, uint64_t size)
 {
     const struct wcodec_atom *atoms;
-    memset(survey, 0, sizeof *survey);
-    survey->element_log2 = wcodec_dtype_element_log2(dtype);
-    survey->elements = size >> survey->element_log2;
-    survey->all = UINT64_MAX;
+    memset(statistics, 0, sizeof *statistics);
+    statistics->element_log2 = wcodec_dtype_element_log2(dtype);
+    statistics->elements = size >> statistics->element_log2;
+    statistics->all = UINT64_MAX;
     switch (dtype) {
     case WCODEC_DTYPE_BF16:
         atoms = bf16_atoms;
-        survey->atom_count = 3;
+        statistics->atom_count = 3;
         break;
     case WCODEC_DTYPE_F16:
         atoms = f16_atoms;
-        survey->atom_count = 4;
+        statistics->atom_count = 4;
         break;
     case WCODEC_DTYPE_F32:
     case WCODEC_DTYPE_C64:
         atoms = f32_atoms;
-        survey->atom_count = 5;
+        statistics->atom_count = 5;
         break;
     case WCODEC_DTYPE_F64:
         atoms = f64_atoms;
-        survey->atom_count = 10;
+        statistics->atom_count = 10;
         break;
     default:
         atoms = bytes_atoms;
-        survey->atom_count = 1u << survey->element_log2;
+        statistics->atom_count = 1u << statistics->element_log2;
     }
-    memcpy(survey->atoms, atoms, survey->atom_count * sizeof *atoms);
+    memcpy(statistics->atoms, atoms, statistics->atom_count * sizeof *atoms);
 }
 
 /* Blocks are shared out in contiguous parts, one a task; sums do not depend on how. */
-struct survey_job {
+struct gather_job {
     const struct wcodec_cpu_encode_dsp *dsp;
     const uint8_t *data;
     uint64_t blocks, stride;
     bool sampled;
     size_t tasks;
-    struct wcodec_survey *parts;
+    struct wcodec_statistics *parts;
 };
 
 /* Can no further element change what the bits say? Of a counted exponent it matters only that it is
  * not constant, of all else which bits are (encode/split.c). */
-static bool bits_are_settled(const struct wcodec_survey *s)
+static bool bits_are_settled(const struct wcodec_statistics *s)
 {
     const uint64_t vary = s->any & ~s->all;
     bool settled = true, bytes = true;
@@ -90,8 +90,8 @@ static bool bits_are_settled(const struct wcodec_survey *s)
 }
 
 /* Blocks [begin, end): which bits vary, and the values of all atoms that are counted there. */
-static void survey_blocks(const struct survey_job *job, uint64_t begin, uint64_t end, bool *settled,
-                          struct wcodec_survey *s)
+static void gather_blocks(const struct gather_job *job, uint64_t begin, uint64_t end, bool *settled,
+                          struct wcodec_statistics *s)
 {
     for (uint64_t b = begin; b < end && !*settled; b++) {
         const uint64_t first = b * WCODEC_COUNT_BLOCK, left = s->elements - first;
@@ -120,46 +120,44 @@ static void survey_blocks(const struct survey_job *job, uint64_t begin, uint64_t
     }
 }
 
-static void survey_task(void *argument, size_t task)
+static void gather_task(void *argument, size_t task)
 {
-    struct survey_job *job = argument;
+    struct gather_job *job = argument;
     uint64_t b = job->blocks * task / job->tasks, end = job->blocks * (task + 1) / job->tasks;
     bool settled = false;
     /* The first block alone says where the values of the others may be expected. */
     for (uint64_t next = b + 1; b<end; b = next, next = end - b> SPAN ? b + SPAN : end)
-        survey_blocks(job, b, next, &settled, &job->parts[task]);
+        gather_blocks(job, b, next, &settled, &job->parts[task]);
 }
 
-wcodec_status wcodec_survey_tensor(wcodec_context *context, wcodec_dtype dtype, const uint8_t *data,
-                                   uint64_t size, bool sampled, struct wcodec_survey *survey,
-                                   wcodec_error *err)
+wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dtype,
+                                       const uint8_t *data, uint64_t size, bool sampled,
+                                       struct wcodec_statistics *statistics, wcodec_error *err)
 {
-    survey_begin(survey, dtype, size);
+    gather_begin(statistics, dtype, size);
     struct wcodec_cpu_encode_dsp dsp;
     wcodec_cpu_encode_dsp_init(&dsp, wcodec_cpu_levels() & context->cpu_mask);
-    struct survey_job job = {.dsp = &dsp, .data = data, .sampled = sampled};
-    job.blocks = wcodec_div_up_u64(survey->elements, WCODEC_COUNT_BLOCK);
-    job.stride = job.blocks / 4 < 1 ? 1 : job.blocks / 4 > 16 ? 16 : job.blocks / 4;
+    struct gather_job job = {.dsp = &dsp, .data = data, .sampled = sampled};
+    job.blocks = wcodec_div_up_u64(statistics->elements, WCODEC_COUNT_BLOCK);
+    job.stride = wcodec_clamp_u64(job.blocks / 4, 1, 16);
     /* Each task has counts of its own, which take as long to add up as a few blocks to count. */
-    const uint64_t threads = wcodec_context_threads(context), most = threads > MAX_TASKS / 4
-                                                                         ? MAX_TASKS
-                                                                     : threads > 1 ? 4 * threads
-                                                                                   : 1;
-    job.tasks = job.blocks / 8 < 1      ? 1
-                : job.blocks / 8 > most ? (size_t)most
-                                        : (size_t)(job.blocks / 8);
+    const uint64_t threads = wcodec_context_threads(context);
+    uint64_t most = threads > 1 ? 4 * threads : 1;
+    if (threads > MAX_TASKS / 4)
+        most = MAX_TASKS;
+    job.tasks = (size_t)wcodec_clamp_u64(job.blocks / 8, 1, most);
     job.parts = wcodec_alloc_array(&context->allocator, job.tasks, sizeof *job.parts);
-    if (!job.parts)
+    if (job.parts == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu histograms", job.tasks);
     for (size_t i = 0; i < job.tasks; i++)
-        job.parts[i] = *survey;
-    wcodec_run(context, survey_task, &job, job.tasks);
+        job.parts[i] = *statistics;
+    wcodec_run(context, gather_task, &job, job.tasks);
     for (size_t i = 0; i < job.tasks; i++) {
-        survey->any |= job.parts[i].any;
-        survey->all &= job.parts[i].all;
-        for (unsigned a = 0; a < survey->atom_count; a++)
+        statistics->any |= job.parts[i].any;
+        statistics->all &= job.parts[i].all;
+        for (unsigned a = 0; a < statistics->atom_count; a++)
             for (unsigned s = 0; s < 256; s++)
-                survey->counts[a][s] += job.parts[i].counts[a][s];
+                statistics->counts[a][s] += job.parts[i].counts[a][s];
     }
     wcodec_free(&context->allocator, job.parts);
     return WCODEC_OK;
