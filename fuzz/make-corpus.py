@@ -48,10 +48,21 @@ def tiles(rng):
         _tile("modes-%d" % i, encode.random_payload(rng, 1, 12, rng.choice([300, 4096 + 10]), fields, 0, 0.01, (0, 1, 2), raw=lambda: 0))
 
 
-def _tile(name, p, largest=6000):
+def kernels(rng):
+    """Of each layout and coding that GPUs have kernels of their own for."""
+    for dtype in ("BF16", "F16", "F32", "F8_E4M3", "I8", "I32", "bytes"):
+        split, size = ([(CODED, 8)], 0) if dtype == "bytes" else (encode.PRESETS[dtype], encode.ELEMENT[dtype])
+        for profile, run in ((PAIRS, 0), (P12, 0), (P8, 0), (P8, 7)):
+            fields = encode.make_fields(rng, split, profile, pool=3 if run else 1, run=run)
+            n = rng.choice([512, 1024, 1000, 4096 + 1536 >> size])
+            p = encode.random_payload(rng, size, 12, n, fields, rng.getrandbits(3) if size == 0 else 0, 0.003)
+            _tile("%s-%d%s" % (dtype.lower(), profile, "-runs" if run else ""), p, target="kernels")
+
+
+def _tile(name, p, largest=6000, target="tile_payload"):
     parameters, payload = p.assemble()
     if len(payload) < largest:
-        put("tile_payload", name, struct.pack("<HI", len(parameters), len(p.decoded)) + parameters + payload)
+        put(target, name, struct.pack("<HI", len(parameters), len(p.decoded)) + parameters + payload)
 
 
 def blocks(rng):
@@ -122,6 +133,7 @@ def main():
     chunks(rng)
     blocks(random.Random(8))
     lossy(random.Random(9))
+    kernels(random.Random(10))
     headers()
     whole_files()
     calls(rng)

@@ -52,6 +52,13 @@ static inline void *wcodec_lanes_shared(const struct wcodec_warp *warp, uint32_t
     return warp->shared + at;
 }
 
+/* Address 0 is that of an area without bytes: a pointer to which an offset may be added. */
+static inline const void *wcodec_lanes_buffer(uintptr_t address)
+{
+    static const uint8_t nothing[32];
+    return address != 0 ? (const void *)address : nothing + sizeof nothing;
+}
+
 /* `address` as it is, if it is aligned. */
 static inline const void *wcodec_lanes_aligned(const void *address, size_t alignment,
                                                const char *file, int line)

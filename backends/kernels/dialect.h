@@ -3,7 +3,7 @@
 
 /* One source for CUDA, OpenCL C and C11: what the three languages say differently. A tile is
  * decoded by 32 lanes, a warp: threads of a GPU, one work-item in a loop (OpenCL on processors,
- * WCODEC_OPENCL_LOOPS), loops in C, or in C a fiber for each lane (WCODEC_LANES, for tests), so
+ * WCODEC_OPENCL_LOOPS), loops in C, or in C a fiber for each lane (WCODEC_FIBERS, for tests), so
  * that sanitizers and fuzzers see what a GPU would do.
  *
  * Code for every form: what is outside of WCODEC_EACH_LANE is the same for all lanes.
@@ -77,7 +77,7 @@
 #include "backends/kernels/dialect_opencl.h"
 #elif defined(__CUDACC__)
 #include "backends/kernels/dialect_cuda.h"
-#elif defined(WCODEC_LANES)
+#elif defined(WCODEC_FIBERS)
 #include "backends/kernels/dialect_lanes.h"
 #else
 #include "backends/kernels/dialect_c.h"

@@ -20,7 +20,7 @@
 #define WCODEC_SIGNED(wide, v) ((wide) ? (int32_t)(int16_t)(v) : (int32_t)(int8_t)(v))
 #define WCODEC_FLOAT_BITS(f) wcodec_float_bits(f)
 
-#ifndef WCODEC_LANES
+#ifndef WCODEC_FIBERS
 #define WCODEC_WARP_MEMBER
 #define WCODEC_LANES_OF 32
 #define WCODEC_SELF lane

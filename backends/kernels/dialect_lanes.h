@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The kernels' dialect in C with a fiber for each lane (backends/emulate/lanes.h): what a GPU would
- * do, but checked. WCODEC_LANES chooses it.
+ * do, but checked. WCODEC_FIBERS chooses it.
  *   Shared memory: every access is checked for range and natural alignment. Its first address is
  *     not 0, and is different in each work-group. It begins poisoned.
  *   Asynchronous copies: the destination is poisoned until wcodec_copy_wait() after
@@ -20,10 +20,11 @@
 
 #define WCODEC_SIMT
 #define WCODEC_WARP_MEMBER struct wcodec_warp warp;
+#define WCODEC_WARP_COPY(w, from) ((w)->warp = *(from))
 
 #define WCODEC_LANES_OF 1
 #define WCODEC_SELF 0
-#define WCODEC_EACH_LANE for (uint32_t lane = w->warp.lane, once_ = 1; once_ != 0; once_ = 0)
+#define WCODEC_EACH_LANE for (uint32_t lane = w->warp.lane, end_ = lane + 1; lane != end_; lane++)
 #define WCODEC_BALLOT(mask, condition) \
     do { \
         const uint32_t lane = w->warp.lane; \
@@ -63,9 +64,13 @@ static inline wcodec_u4 wcodec_make_u4(uint32_t x, uint32_t y, uint32_t z, uint3
     return (wcodec_u4){x, y, z, w};
 }
 
+#define wcodec_warp_return(warp, copy) ((void)(warp), (void)(copy))
 #define wcodec_lane(warp) ((warp)->lane)
 #define wcodec_thread(warp) ((warp)->thread)
 #define wcodec_threads(warp) ((warp)->threads)
+#define wcodec_warp_number(warp) ((warp)->thread / 32)
+#define wcodec_warps(warp) ((warp)->threads / 32)
+#define wcodec_is_first(warp) ((warp)->lane == 0)
 #define wcodec_group(warp) ((warp)->group)
 #define wcodec_groups(warp) ((warp)->groups)
 
@@ -100,9 +105,10 @@ static inline wcodec_u4 wcodec_make_u4(uint32_t x, uint32_t y, uint32_t z, uint3
 #define wcodec_put_u2(warp, address, v) WCODEC_LANES_PUT(warp, wcodec_u2, address, v)
 #define wcodec_put_u4(warp, address, v) WCODEC_LANES_PUT(warp, wcodec_u4, address, v)
 
-#define WCODEC_BUFFER(warp, type, address) ((void)(warp), (const type *)(uintptr_t)(address))
+#define WCODEC_BUFFER(warp, type, address) \
+    ((void)(warp), (const type *)wcodec_lanes_buffer((uintptr_t)(address)))
 #define WCODEC_BUFFER_OUT(warp, type, address) ((void)(warp), (type *)(uintptr_t)(address))
-#define WCODEC_BLOCK(warp, type, address) WCODEC_BUFFER(warp, type, address)
+#define WCODEC_BLOCK(warp, type, address) ((void)(warp), (const type *)(uintptr_t)(address))
 #define WCODEC_BLOCK_OUT(warp, type, address) WCODEC_BUFFER_OUT(warp, type, address)
 
 /* A buffer may end anywhere: nothing is read after the limit. */

@@ -95,7 +95,8 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_kind_of(const uint32_t family,
     k.staged = staged;
     k.low = shape >= WCODEC_SHAPE_8_1 && shape <= WCODEC_SHAPE_8_3;
     const bool much = copies == 32;
-    k.wide = much && k.pairs && (shape == WCODEC_SHAPE_16_11 || shape == WCODEC_SHAPE_32_24);
+    k.wide = much && k.pairs && family != WCODEC_FAMILY_FEW &&
+             (shape == WCODEC_SHAPE_16_11 || shape == WCODEC_SHAPE_32_24);
     k.bytes = word ? 4 : halves ? 2 : 1;
     /* What a block costs besides its elements is dear for bytes. Staged ones are reconstructed in
      * between; by P8 they take half as many words as by P12. */

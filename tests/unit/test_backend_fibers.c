@@ -3,7 +3,7 @@
 
 /* What runs kernels as C with a fiber for each lane: collectives against plain computation, what
  * lanes see of each other's memory and of asynchronous copies, and programs that are wrong. */
-#define WCODEC_LANES
+#define WCODEC_FIBERS
 #include "backends/kernels/rans.h"
 
 #include "support.h"

@@ -1,0 +1,47 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* On a GPU a kernel's kind is constant, so that what is set by one step is seen to be set for the
+ * next. */
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
+#endif
+
+#define WCODEC_FIBERS
+#include "backends/emulate/kernels.h"
+
+#include "backends/kernels/generic.h"
+#include "backends/kernels/tile_few.h"
+#include "backends/kernels/units.h"
+#include "backends/kernels/work_group.h"
+
+static void run_kernel(struct wcodec_warp *warp, const void *argument)
+{
+    const struct wcodec_emulated_launch *launch = argument;
+    const struct wcodec_kind kind = wcodec_kernel_kind(launch->kernel, launch->copies);
+    if (kind.family == WCODEC_FAMILY_GENERIC)
+        wcodec_generic_kernel(warp, launch->arguments);
+    else if (kind.family == WCODEC_FAMILY_FEW)
+        wcodec_few_kernel(kind, warp, launch->arguments);
+    else if (launch->kernel == WCODEC_KERNEL_blocks_units)
+        wcodec_blocks_units_kernel(warp, launch->arguments);
+    else if (launch->kernel == WCODEC_KERNEL_lossy_units)
+        wcodec_lossy_units_kernel(warp, launch->arguments);
+    else
+        wcodec_tiles_kernel(kind, warp, launch->arguments);
+}
+
+void wcodec_emulate_launch(struct wcodec_fibers *fibers,
+                           const struct wcodec_emulated_launch *launch)
+{
+    const struct wcodec_lanes_launch lanes = {
+        .kernel = run_kernel,
+        .argument = launch,
+        .groups = launch->groups,
+        .threads = launch->threads,
+        .shared = launch->shared,
+        .seed = launch->seed,
+    };
+    wcodec_lanes_run(fibers, &lanes);
+}

@@ -1,0 +1,27 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The kernels of backends/kernels/kernels.def with a fiber for each lane. */
+#ifndef WCODEC_EMULATE_KERNELS_H
+#define WCODEC_EMULATE_KERNELS_H
+
+#include "backends/emulate/fibers.h"
+#include "backends/gpu/kernels.h"
+#include "backends/kernels/launch.h"
+
+/* As struct wcodec_gpu_launch, whose header this one does without: the core's names in it are also
+ * the kernels'. */
+struct wcodec_emulated_launch {
+    unsigned kernel;
+    uint32_t copies; /* of tables, as wcodec_kind_of() takes it */
+    uint32_t groups;
+    uint32_t threads; /* of a work-group */
+    uint32_t shared;  /* bytes of each */
+    uint64_t seed;    /* of the order of lanes and work-groups */
+    const struct wcodec_launch *arguments;
+};
+
+void wcodec_emulate_launch(struct wcodec_fibers *fibers,
+                           const struct wcodec_emulated_launch *launch);
+
+#endif

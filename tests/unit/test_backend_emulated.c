@@ -1,0 +1,151 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* The GPUs' kernels as C, by the plan that CUDA's host makes, against all that every backend must
+ * do alike. */
+#include "support.h"
+
+#include "support_conform.h"
+#include "support_hostile.h"
+#include "support_tiles.h"
+
+#include "backends/emulate/device.h"
+#include "backends/emulate/fibers.h"
+#include "backends/gpu/kernels.h"
+#include "registry/host.h"
+
+struct open {
+    struct wcodec_backend backend;
+    wcodec_context *context;
+    struct wcodec_host host;
+    struct wcodec_backend_state *state;
+};
+
+/* The kernels are for little-endian machines. */
+static bool can_run(void)
+{
+    const uint16_t one = 1;
+    return *(const uint8_t *)&one == 1 && wcodec_fibers_supported();
+}
+
+static int setup(void **state)
+{
+    static struct open o;
+    wcodec_error err;
+    if (!can_run()) {
+        print_message("there are no fibers here\n");
+        return 0;
+    }
+    o.backend = wcodec_emulated_backend();
+    if (wcodec_context_create(NULL, &o.context, &err) != WCODEC_OK)
+        return 1;
+    wcodec_host_init(&o.host, o.context);
+    *state = &o;
+    return o.backend.open(&o.host, &o.state, &err) != WCODEC_OK;
+}
+
+static int teardown(void **state)
+{
+    struct open *o = *state;
+    if (o != NULL) {
+        o->backend.close(o->state);
+        wcodec_context_destroy(o->context);
+    }
+    return 0;
+}
+
+static void test_conform(void **state)
+{
+    struct open *o = *state;
+    if (o == NULL)
+        skip();
+    support_conform(&o->backend, o->state, 0);
+}
+
+/* A tensor of a common kind, of whole tiles or of one, alone. */
+static void decode_common(struct open *o, struct wcodec_device *device, uint64_t *seed, unsigned i)
+{
+    struct support_tensor x;
+    struct wcodec_tiles *tiles;
+    struct wcodec_memory *payload, *output;
+    struct wcodec_queue *queue;
+    struct wcodec_batch *batch;
+    struct wcodec_job_result result;
+    wcodec_error err;
+    support_tensor_common(seed, i % SUPPORT_SHAPES, 1 + i / SUPPORT_SHAPES % 3,
+                          1024 * (1 + support_random(seed) % 4), &x);
+    assert_int_equal(wcodec_tiles_read(&x.tiling, x.payload, x.payload_size,
+                                       &wcodec_default_allocator, &tiles, &err),
+                     WCODEC_OK);
+    assert_int_equal(o->backend.queue_create(device, &queue, &err), WCODEC_OK);
+    assert_int_equal(
+        o->backend.memory_allocate(device, WCODEC_MEMORY_DEVICE, x.payload_size, &payload, &err),
+        WCODEC_OK);
+    assert_int_equal(
+        o->backend.memory_allocate(device, WCODEC_MEMORY_DEVICE, x.tiling.size, &output, &err),
+        WCODEC_OK);
+    memcpy(o->backend.memory_pointer(payload), x.payload, x.payload_size);
+    struct wcodec_job job = {
+        .tiles = tiles, .count = x.tiling.tiles, .memory = output, .verify = true};
+    for (unsigned a = 0; a < WCODEC_AREAS; a++)
+        job.places[a] =
+            (struct wcodec_area_place){payload, tiles->area_begin[a], tiles->area_begin[a],
+                                       tiles->area_end[a] - tiles->area_begin[a]};
+    assert_int_equal(o->backend.batch_create(queue, &job, 1, &batch, &err), WCODEC_OK);
+    assert_int_equal(o->backend.batch_decode(queue, batch, &err), WCODEC_OK);
+    assert_int_equal(o->backend.batch_results(queue, batch, &result, &err), WCODEC_OK);
+    assert_int_equal(result.fault, WCODEC_TILE_OK);
+    assert_memory_equal(o->backend.memory_pointer(output), x.data, x.tiling.size);
+    o->backend.batch_destroy(batch);
+    o->backend.memory_free(output);
+    o->backend.memory_free(payload);
+    o->backend.queue_destroy(queue);
+    wcodec_tiles_free(tiles);
+    support_tensor_free(&x);
+}
+
+/* Until every kernel of such tensors has decoded one, with few tiles and with more. */
+static void test_common(void **state)
+{
+    struct open *o = *state;
+    uint64_t seed = support_seed(), missing = 0;
+    struct wcodec_device *device;
+    wcodec_error err;
+    if (o == NULL)
+        skip();
+    for (unsigned k = 0; k < WCODEC_KERNELS; k++)
+        if (wcodec_kernel_rows[k].family == WCODEC_FAMILY_FEW ||
+            (wcodec_kernel_rows[k].family == WCODEC_FAMILY_FAST &&
+             wcodec_kernel_rows[k].coding != WCODEC_CODING_P8_RUNS))
+            missing |= (uint64_t)1 << k;
+    assert_int_equal(o->backend.device_open(o->state, 0, &device, &err), WCODEC_OK);
+    for (unsigned i = 0; i < 1500; i++)
+        decode_common(o, device, &seed, i);
+    o->backend.device_close(device);
+    missing &= ~wcodec_emulated_kernels();
+    for (unsigned k = 0; k < WCODEC_KERNELS; k++)
+        if (missing >> k & 1)
+            print_message("%s was not launched\n", wcodec_kernel_rows[k].name);
+    assert_int_equal(missing, 0);
+}
+
+static void test_hostile(void **state)
+{
+    struct open *o = *state;
+    struct wcodec_device *device;
+    wcodec_error err;
+    if (o == NULL)
+        skip();
+    assert_int_equal(o->backend.device_open(o->state, 0, &device, &err), WCODEC_OK);
+    support_hostile(&o->backend, device, false);
+    support_flips(&o->backend, device, 997);
+    o->backend.device_close(device);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_conform),
+                                       cmocka_unit_test(test_hostile),
+                                       cmocka_unit_test(test_common)};
+    return cmocka_run_group_tests(tests, setup, teardown);
+}
