@@ -269,7 +269,7 @@ static wcodec_status cuda_memory_allocate(struct wcodec_device *d, enum wcodec_m
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA memory");
     m->device = d;
     status = enter(d, err);
-    if (status)
+    if (status != WCODEC_OK)
         goto free_memory;
     if (size > SIZE_MAX - WCODEC_CUDA_SLACK)
         status = leave(d, CU_OUT_OF_MEMORY, "cuMemAlloc", err);
@@ -278,7 +278,7 @@ static wcodec_status cuda_memory_allocate(struct wcodec_device *d, enum wcodec_m
     else
         status = leave(d, d->cu->allocate(&m->address, (size_t)size + WCODEC_CUDA_SLACK),
                        "cuMemAlloc", err);
-    if (status)
+    if (status != WCODEC_OK)
         goto free_memory;
     *memory = m;
     return WCODEC_OK;
@@ -294,11 +294,11 @@ static wcodec_status cuda_memory_adopt(struct wcodec_device *d, uint64_t native,
     int number = -1;
     (void)size;
     wcodec_status status = enter(d, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     status = leave(d, d->cu->pointer_attribute(&number, CU_POINTER_DEVICE, native),
                    "cuPointerGetAttribute", err);
-    if (status)
+    if (status != WCODEC_OK)
         return d->host->fail(err, WCODEC_ERROR_USAGE,
                              "the driver does not know this address for memory of a device");
     if (number != d->number)
@@ -346,7 +346,7 @@ static wcodec_status cuda_queue_create(struct wcodec_device *d, struct wcodec_qu
     if (status == WCODEC_OK)
         status = leave(d, d->cu->stream_create(&q->stream, CU_STREAM_NON_BLOCKING),
                        "cuStreamCreate", err);
-    if (status) {
+    if (status != WCODEC_OK) {
         release(d->host, q);
         return status;
     }
@@ -359,7 +359,7 @@ static wcodec_status cuda_queue_adopt(struct wcodec_device *d, uint64_t native,
 {
     cu_context context = d->context;
     const wcodec_status status = enter(d, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     /* A driver that does not say (of a green context's stream) is not asked twice. */
     const cu_result result = d->cu->stream_context((cu_stream)(uintptr_t)native, &context);
@@ -414,7 +414,7 @@ static wcodec_status cuda_event_record(struct wcodec_queue *q, struct wcodec_eve
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA event");
     e->device = d;
     wcodec_status status = enter(d, err);
-    if (status)
+    if (status != WCODEC_OK)
         goto free_event;
     /* Who waits for it sleeps: his core has other work. */
     cu_result result = d->cu->event_create(&e->event, CU_EVENT_BLOCKING_SYNC |
@@ -427,7 +427,7 @@ static wcodec_status cuda_event_record(struct wcodec_queue *q, struct wcodec_eve
     if (result != 0)
         d->cu->event_destroy(e->event);
     status = leave(d, result, "cuEventRecord", err);
-    if (status)
+    if (status != WCODEC_OK)
         goto free_event;
     *event = e;
     return WCODEC_OK;
@@ -444,7 +444,7 @@ static wcodec_status cuda_event_wait(struct wcodec_event *e, wcodec_error *err)
 static wcodec_status cuda_event_query(struct wcodec_event *e, bool *done, wcodec_error *err)
 {
     wcodec_status status = enter(e->device, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     const cu_result result = e->device->cu->event_query(e->event);
     status = leave(e->device, result == CU_NOT_READY ? 0 : result, "cuEventQuery", err);
@@ -518,7 +518,7 @@ static wcodec_status cuda_fill(struct wcodec_queue *q, struct wcodec_memory *to,
     }
     /* Eight bytes: the halves as two columns of rows of eight bytes. */
     const wcodec_status status = enter(q->device, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     cu_result result =
         q->device->cu->set_rows_32(at, 8, load_u32(element), 1, (size_t)count, q->stream);

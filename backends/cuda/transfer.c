@@ -10,7 +10,7 @@ wcodec_status wcodec_cuda_queue_create_timed(struct wcodec_device *device,
 {
     struct wcodec_queue *q;
     const wcodec_status status = wcodec_backend_cuda.queue_create(device, &q, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     q->timed = true;
     *queue = q;

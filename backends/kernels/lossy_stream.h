@@ -11,7 +11,7 @@
 
 /* A stream of coefficients, or of their lower or upper bytes. */
 struct wcodec_lossy_stream {
-    struct wcodec_stream in;
+    struct wcodec_ring_stream in;
     uint32_t x; /* the state */
     uint32_t lanes_below;
     uint32_t ones;

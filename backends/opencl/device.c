@@ -184,7 +184,7 @@ wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *s, unsigned
         goto release_context;
     }
     status = wcodec_opencl_program_open(d, err);
-    if (status)
+    if (status != WCODEC_OK)
         goto release_queue;
     *device = d;
     return WCODEC_OK;

@@ -221,7 +221,7 @@ static wcodec_status event_record(struct wcodec_queue *q, struct wcodec_event **
     wcodec_status status =
         given(q, d->cl->clEnqueueMarkerWithWaitList(q->queue, 0, NULL, &e->event),
               "clEnqueueMarkerWithWaitList", err);
-    if (status) {
+    if (status != WCODEC_OK) {
         if (e->event != NULL)
             d->cl->clReleaseEvent(e->event);
         wcodec_opencl_release(d->host, e);

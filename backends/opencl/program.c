@@ -183,13 +183,13 @@ static wcodec_status build_sub_groups(const struct wcodec_device *d,
                                       struct wcodec_opencl_program *p, wcodec_error *err)
 {
     wcodec_status status = build(d, WCODEC_VARIANT_SUBGROUP, "", p, err);
-    if (status || sub_group_size(d, p->program, p->items) == 32)
+    if (status != WCODEC_OK || sub_group_size(d, p->program, p->items) == 32)
         return status;
     d->cl->clReleaseProgram(p->program);
     p->program = NULL;
     p->items = 32;
     status = build(d, WCODEC_VARIANT_SUBGROUP, "", p, err);
-    if (status || sub_group_size(d, p->program, 32) >= 32)
+    if (status != WCODEC_OK || sub_group_size(d, p->program, 32) >= 32)
         return status;
     d->cl->clReleaseProgram(p->program);
     p->program = NULL;
@@ -294,7 +294,8 @@ static void describe(const struct wcodec_device *d, unsigned kernel, enum wcodec
         snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u", registers);
 }
 
-/* Votes by barriers in branches are more than processors' compilers bear. */
+/* Votes by barriers are dear to compile for processors, which take this variant in tests alone:
+ * there one layout of elements is enough. */
 static bool is_possible(const struct wcodec_device *d, unsigned kernel,
                         enum wcodec_opencl_form form)
 {
@@ -303,7 +304,9 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel,
         return true;
     if (d->variant == WCODEC_VARIANT_LOOPS)
         return false;
-    if (family != WCODEC_FAMILY_FAST && d->variant == WCODEC_VARIANT_LOCAL)
+    if (d->variant == WCODEC_VARIANT_LOCAL &&
+        (family != WCODEC_FAMILY_FAST || (d->place->type == CL_DEVICE_TYPE_CPU &&
+                                          wcodec_kernel_rows[kernel].shape != WCODEC_SHAPE_16_8)))
         return false;
     return family == WCODEC_FAMILY_FEW ||
            wcodec_gpu_shared_size(kernel, copies_of(d), 1, 0, 0) <= local_memory(d, places, 32);

@@ -32,7 +32,15 @@
 #endif
 
 /* Numbers in base eight: with a leading zero they are constants of the language too. */
-#define WCODEC_EIGHT(X, n) X(n##0) X(n##1) X(n##2) X(n##3) X(n##4) X(n##5) X(n##6) X(n##7)
+#define WCODEC_EIGHT(X, n) \
+    X(n##0) \
+    X(n##1) \
+    X(n##2) \
+    X(n##3) \
+    X(n##4) \
+    X(n##5) \
+    X(n##6) \
+    X(n##7)
 #define WCODEC_SIXTY_FOUR(X, n) \
     WCODEC_EIGHT(X, n##0) \
     WCODEC_EIGHT(X, n##1) \
@@ -47,7 +55,9 @@
 #define WCODEC_MORE_STORE(n) buffers[8 + n] = buffer_##n;
 
 #if WCODEC_BUFFERS == 2
-#define WCODEC_FIRST(X) X(00) X(01)
+#define WCODEC_FIRST(X) \
+    X(00) \
+    X(01)
 #else
 #define WCODEC_FIRST(X) WCODEC_EIGHT(X, 0)
 #endif

@@ -273,7 +273,7 @@ static void fill_piece(void *argument, size_t piece)
 
 static void check(wcodec_status status, const wcodec_error *err)
 {
-    if (status) {
+    if (status != WCODEC_OK) {
         fprintf(stderr, "error: %s\n", err->text);
         exit(1);
     }

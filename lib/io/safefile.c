@@ -154,7 +154,7 @@ static mode_t current_umask(void)
     mode_t mask = 077;
     char line[128];
     FILE *status = fopen("/proc/self/status", "re");
-    if (!status)
+    if (status == NULL)
         return mask;
     while (fgets(line, sizeof line, status)) {
         if (strncmp(line, "Umask:", 6) == 0) {

@@ -34,11 +34,11 @@ static wcodec_status decode_tiles(const struct wcodec_coded *coded, const uint8_
     struct wcodec_cursor cursor = {parameters,
                                    parameters + wcodec_tiling_write(coded->tiling, parameters)};
     wcodec_status status = wcodec_tiling_read(&cursor, size, &tiling, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     status = wcodec_tiles_read(&tiling, payload, coded->payload_size, &wcodec_default_allocator,
                                &tiles, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     wcodec_view_whole(payload, &view);
     for (uint64_t tile = 0; tile < tiling.tiles && !status; tile++) {
@@ -58,7 +58,7 @@ static wcodec_status decode_chunks(const struct wcodec_coded *coded, const uint8
     struct wcodec_chunks *chunks;
     wcodec_status status = wcodec_chunks_read(size, coded->chunk, payload, coded->payload_size,
                                               &wcodec_default_allocator, &chunks, err);
-    if (status)
+    if (status != WCODEC_OK)
         return status;
     for (uint64_t i = 0; i < chunks->count && !status; i++)
         status = wcodec_chunk_decode(chunks, i, payload + chunks->offsets[i],

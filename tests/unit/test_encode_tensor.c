@@ -132,13 +132,13 @@ static uint64_t round_trip(wcodec_context *context, const struct wcodec_encode_s
     struct wcodec_coded coded;
     wcodec_error err;
     wcodec_status status = wcodec_encode_tensor(context, settings, dtype, data, size, &coded, &err);
-    if (status)
+    if (status != WCODEC_OK)
         fail_msg("%s", err.text);
     uint8_t *out = malloc(size + 1);
     assert_non_null(out);
     out[size] = 0xa5;
     status = support_coded_decode(&coded, size, out, &err);
-    if (status)
+    if (status != WCODEC_OK)
         fail_msg("%s", err.text);
     assert_int_equal(out[size], 0xa5);
     if (size)
@@ -354,7 +354,7 @@ static void fail_everywhere(wcodec_dtype dtype, const uint8_t *data, uint64_t si
             wcodec_encode_tensor(context, settings, dtype, data, size, &coded, NULL);
         bool failed = failing.calls >= failing.fail_at;
         failing.fail_at = 0;
-        if (!status)
+        if (status == WCODEC_OK)
             wcodec_coded_free(&coded);
         assert_int_equal(failing.held, before);
         wcodec_context_destroy(context);
@@ -365,7 +365,7 @@ static void fail_everywhere(wcodec_dtype dtype, const uint8_t *data, uint64_t si
             return;
         }
         /* What cannot be made smaller stays as large as it is. */
-        if (!failing.kept || status)
+        if (!failing.kept || status != WCODEC_OK)
             assert_int_equal(status, WCODEC_ERROR_MEMORY);
     }
 }
