@@ -16,17 +16,13 @@
 #define RUN_GENERIC(name, k) wcodec_generic_kernel(&warp, &launch)
 #define RUN_UNITS(name, k) wcodec_##name##_kernel(&warp, &launch)
 
-#define KIND(family, shape, coding, add, bytes, raw) \
-    (WCODEC_FAMILY_##family == WCODEC_FAMILY_LOSSY \
-         ? wcodec_lossy_kind_of(WCODEC_CODING_##coding, bytes, raw, WCODEC_P8_COPIES) \
-         : wcodec_kind_of(WCODEC_FAMILY_##family, WCODEC_SHAPE_##shape, WCODEC_CODING_##coding, \
-                          add, WCODEC_P8_COPIES))
-
 #define WCODEC_KERNEL(name, family, shape, coding, add, bytes, raw, threads, groups) \
     extern "C" __global__ void __launch_bounds__(threads, groups) \
         wcodec_##name(const __grid_constant__ wcodec_launch launch) \
     { \
         struct wcodec_warp warp; \
-        RUN_##family(name, KIND(family, shape, coding, add, bytes, raw)); \
+        RUN_##family(name, \
+                     wcodec_row_kind(WCODEC_FAMILY_##family, WCODEC_SHAPE_##shape, \
+                                     WCODEC_CODING_##coding, add, bytes, raw, WCODEC_P8_COPIES)); \
     }
 #include "backends/kernels/kernels.def"

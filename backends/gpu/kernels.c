@@ -33,7 +33,5 @@ unsigned wcodec_kernel_find(enum wcodec_family family, unsigned shape, unsigned 
 struct wcodec_kind wcodec_kernel_kind(unsigned kernel, uint32_t copies)
 {
     const struct wcodec_kernel_row *r = &wcodec_kernel_rows[kernel];
-    if (r->family == WCODEC_FAMILY_LOSSY)
-        return wcodec_lossy_kind_of(r->coding, r->bytes, r->raw, copies);
-    return wcodec_kind_of(r->family, r->shape, r->coding, r->add, copies);
+    return wcodec_row_kind(r->family, r->shape, r->coding, r->add, r->bytes, r->raw, copies);
 }

@@ -154,6 +154,16 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_lossy_kind_of(const uint32_t co
     return k;
 }
 
+/* Of a row of kernels.def. */
+WCODEC_DEVICE_FUNCTION struct wcodec_kind
+wcodec_row_kind(const uint32_t family, const uint32_t shape, const uint32_t coding, const bool add,
+                const uint32_t bytes, const bool raw, const uint32_t copies)
+{
+    if (family == WCODEC_FAMILY_LOSSY)
+        return wcodec_lossy_kind_of(coding, bytes, raw, copies);
+    return wcodec_kind_of(family, shape, coding, add, copies);
+}
+
 /* Bytes of shared memory that a work-group's tables take; runs: `entries` of a pool, at most 4096,
  * and the tables of a second stream right after them. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_tables_size(const struct wcodec_kind k)

@@ -72,16 +72,11 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_part_end(struct wcodec_warp *warp)
     return part.x + part.y;
 }
 
-WCODEC_DEVICE_FUNCTION uint64_t wcodec_part_tables(struct wcodec_warp *warp)
-{
-    const wcodec_u2 tables = wcodec_shared_u2(warp, wcodec_shared_base(warp));
-    return (uint64_t)tables.y << 32 | tables.x;
-}
-
 WCODEC_DEVICE_FUNCTION const WCODEC_GLOBAL struct wcodec_table_set *
 wcodec_part_set(struct wcodec_warp *warp)
 {
-    return WCODEC_BLOCK(warp, struct wcodec_table_set, wcodec_part_tables(warp));
+    const wcodec_u2 tables = wcodec_shared_u2(warp, wcodec_shared_base(warp));
+    return WCODEC_BLOCK(warp, struct wcodec_table_set, (uint64_t)tables.y << 32 | tables.x);
 }
 
 /* All of a descriptor at once, so that nothing of it is waited for twice. */

@@ -95,17 +95,19 @@ WCODEC_DEVICE_FUNCTION void wcodec_enter_part(const struct wcodec_kind k, struct
     const WCODEC_GLOBAL struct wcodec_table_set *set =
         WCODEC_BLOCK(warp, struct wcodec_table_set, part->tables);
     const uint32_t to = wcodec_tables_at(warp), number = wcodec_warp_number(warp);
+    /* Tiles of plain lossy tensors need the registers while they begin. */
+    const bool late = k.family == WCODEC_FAMILY_LOSSY && !k.lossy.blocks;
     struct wcodec_tables_load entries;
     wcodec_sync_group(warp); /* all have read the part before, and its tables */
     if (wcodec_thread(warp) == 0)
         wcodec_put_u4(warp, wcodec_shared_base(warp),
                       wcodec_make_u4((uint32_t)part->tables, (uint32_t)(part->tables >> 32),
                                      part->first, part->count));
-    if (load && !k.lossy.raw)
+    if (load && !late)
         wcodec_tables_ask(k, warp, set, &entries);
     if (number < part->count)
         wcodec_tile_begin(k, warp, tile, part->first + number);
-    if (load && k.lossy.raw) /* whose tiles need the registers while they begin */
+    if (load && late)
         wcodec_tables_ask(k, warp, set, &entries);
     if (load)
         wcodec_tables_make(k, warp, set, to, &entries);
@@ -114,30 +116,22 @@ WCODEC_DEVICE_FUNCTION void wcodec_enter_part(const struct wcodec_kind k, struct
     wcodec_sync_group(warp);
 }
 
-/* Number of the work-group's first part, or of the first after its last. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_first_part(struct wcodec_warp *warp,
-                                                  const struct wcodec_launch *launch, uint32_t next)
-{
-    const uint32_t group = wcodec_group(warp) + next;
-    return launch->first_part ? WCODEC_BLOCK(warp, uint32_t, launch->first_part)[group] : group;
-}
-
-/* What holds from part to part is in shared memory, not in registers through all tiles. */
 WCODEC_DEVICE_FUNCTION void wcodec_tiles_kernel(const struct wcodec_kind k,
                                                 struct wcodec_warp *warp,
                                                 const struct wcodec_launch *launch)
 {
     struct wcodec_any_tile tile;
+    const uint32_t group = wcodec_group(warp);
+    const WCODEC_GLOBAL uint32_t *first = WCODEC_BLOCK(warp, uint32_t, launch->first_part) + group;
+    const bool one = launch->first_part == 0;
+    const uint32_t end = one ? group + 1 : first[1];
+    uint64_t loaded = 0;
     tile.residuals.fast.launch = tile.lossy.launch = launch;
-    if (wcodec_thread(warp) == 0) /* no tables */
-        wcodec_put_u2(warp, wcodec_shared_base(warp), wcodec_make_u2(0, 0));
-    wcodec_sync_group(warp);
-    for (uint32_t i = wcodec_first_part(warp, launch, 0); i < wcodec_first_part(warp, launch, 1);
-         i++) {
+    for (uint32_t i = one ? group : first[0]; i < end; i++) {
         const struct wcodec_part part = wcodec_part_of(warp, launch, i);
-        const bool load = part.tables != wcodec_part_tables(warp);
         uint32_t number = part.first + wcodec_warp_number(warp);
-        wcodec_enter_part(k, warp, &part, load, &tile);
+        wcodec_enter_part(k, warp, &part, part.tables != loaded, &tile);
+        loaded = part.tables;
         while (number < wcodec_part_end(warp)) {
             const uint32_t next = wcodec_next_tile(warp, launch, number);
             wcodec_tile_decode(k, warp, &tile, next);

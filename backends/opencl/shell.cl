@@ -147,13 +147,8 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(__global uint8_t *block, __global uint32
     wcodec_blocks_units_kernel(&warp, &launch);
 #else
     const struct wcodec_kind kind =
-#if WCODEC_ROW_FAMILY == 4
-        wcodec_lossy_kind_of(WCODEC_ROW_CODING, WCODEC_ROW_BYTES, WCODEC_ROW_RAW,
-                             WCODEC_OPENCL_COPIES);
-#else
-        wcodec_kind_of(WCODEC_ROW_FAMILY, WCODEC_ROW_SHAPE, WCODEC_ROW_CODING, WCODEC_ROW_ADD,
-                       WCODEC_OPENCL_COPIES);
-#endif
+        wcodec_row_kind(WCODEC_ROW_FAMILY, WCODEC_ROW_SHAPE, WCODEC_ROW_CODING, WCODEC_ROW_ADD,
+                        WCODEC_ROW_BYTES, WCODEC_ROW_RAW, WCODEC_OPENCL_COPIES);
 #if WCODEC_ROW_FAMILY == 2
     wcodec_few_kernel(kind, &warp, &launch);
 #else
