@@ -150,7 +150,7 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_lossy_kind_of(const uint32_t co
     k.lossy.blocks = k.runs;
     k.lossy.raw = raw;
     k.lossy.wide = k.runs && bytes == 2;
-    k.lossy.groups = k.runs || !raw ? 16 : 8;
+    k.lossy.groups = k.runs || (!raw && copies == 32) ? 16 : 8;
     return k;
 }
 

@@ -95,8 +95,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_enter_part(const struct wcodec_kind k, struct
     const WCODEC_GLOBAL struct wcodec_table_set *set =
         WCODEC_BLOCK(warp, struct wcodec_table_set, part->tables);
     const uint32_t to = wcodec_tables_at(warp), number = wcodec_warp_number(warp);
-    /* Tiles of plain lossy tensors need the registers while they begin. */
-    const bool late = k.family == WCODEC_FAMILY_LOSSY && !k.lossy.blocks;
+    /* Entries on their way take registers, which tiles need while they begin: but for tables of
+     * which there are copies, and kernels that have more registers, they are asked for after it. */
+    const bool late = k.copies == 1 && !(k.family == WCODEC_FAMILY_LOSSY && k.lossy.blocks);
     struct wcodec_tables_load entries;
     wcodec_sync_group(warp); /* all have read the part before, and its tables */
     if (wcodec_thread(warp) == 0)

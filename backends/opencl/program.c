@@ -294,8 +294,8 @@ static void describe(const struct wcodec_device *d, unsigned kernel, enum wcodec
         snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u", registers);
 }
 
-/* Votes by barriers are dear to compile for processors, which take this variant in tests alone:
- * there one layout of elements is enough. */
+/* Votes by barriers are more than processors' compilers bear, which take this variant in tests
+ * alone; and in branches more than others should. */
 static bool is_possible(const struct wcodec_device *d, unsigned kernel,
                         enum wcodec_opencl_form form)
 {
@@ -305,8 +305,7 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel,
     if (d->variant == WCODEC_VARIANT_LOOPS)
         return false;
     if (d->variant == WCODEC_VARIANT_LOCAL &&
-        (family != WCODEC_FAMILY_FAST || (d->place->type == CL_DEVICE_TYPE_CPU &&
-                                          wcodec_kernel_rows[kernel].shape != WCODEC_SHAPE_16_8)))
+        (family != WCODEC_FAMILY_FAST || d->place->type == CL_DEVICE_TYPE_CPU))
         return false;
     return family == WCODEC_FAMILY_FEW ||
            wcodec_gpu_shared_size(kernel, copies_of(d), 1, 0, 0) <= local_memory(d, places, 32);
