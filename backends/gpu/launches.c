@@ -105,7 +105,7 @@ uint64_t wcodec_gpu_launches_size(const struct wcodec_gpu_limits *limits,
         size += pieces * (groups * sizeof(struct wcodec_part) +
                           wcodec_align_u64(4 * (groups + 1), 16) + QUEUE_BYTES);
         if (wcodec_kernel_rows[k].coding == WCODEC_CODING_PAIRS)
-            size += WCODEC_FEW_TABLE;
+            size += pieces * WCODEC_FEW_TABLE;
     }
     return size + pieces * segments * sizeof(struct wcodec_part) + 256;
 }
@@ -200,7 +200,7 @@ static uint32_t share_tiles(struct launches *l, const struct run *run, unsigned 
 {
     launch->arguments.tables = run->segments->tables;
     launch->arguments.first = run->first;
-    launch->groups = run->count < full ? run->count : full;
+    launch->groups = full;
     const uint32_t tiles = (run->count + launch->groups - 1) / launch->groups;
     if (tiles <= most || !l->limits->queue)
         return tiles;
@@ -265,7 +265,8 @@ static void plan_tiles(struct launches *l, const struct run *run)
     struct wcodec_gpu_kernel kernel = l->limits->kernels[run->kernel];
     if (k.runs && l->limits->refit)
         wcodec_gpu_fit(l->limits, run->kernel, tables, groups, &kernel);
-    const uint32_t full = l->limits->units * kernel.groups;
+    const uint32_t all = l->limits->units * kernel.groups,
+                   full = all < run->count ? all : run->count;
     struct wcodec_gpu_launch *launch = add_launch(l, run->kernel);
     const uint32_t tiles = run->one ? share_tiles(l, run, kernel.warps, full, launch)
                                     : cut_tiles(l, run, full, launch);

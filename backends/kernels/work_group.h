@@ -123,12 +123,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_tiles_kernel(const struct wcodec_kind k,
 {
     struct wcodec_any_tile tile;
     const uint32_t group = wcodec_group(warp);
-    const WCODEC_GLOBAL uint32_t *first = WCODEC_BLOCK(warp, uint32_t, launch->first_part) + group;
-    const bool one = launch->first_part == 0;
-    const uint32_t end = one ? group + 1 : first[1];
+    uint32_t i = group, end = group + 1;
+    if (launch->first_part) {
+        const WCODEC_GLOBAL uint32_t *first =
+            WCODEC_BLOCK(warp, uint32_t, launch->first_part) + group;
+        i = first[0];
+        end = first[1];
+    }
     uint64_t loaded = 0;
     tile.residuals.fast.launch = tile.lossy.launch = launch;
-    for (uint32_t i = one ? group : first[0]; i < end; i++) {
+    for (; i < end; i++) {
         const struct wcodec_part part = wcodec_part_of(warp, launch, i);
         uint32_t number = part.first + wcodec_warp_number(warp);
         wcodec_enter_part(k, warp, &part, part.tables != loaded, &tile);

@@ -295,7 +295,13 @@ static void describe(const struct wcodec_device *d, unsigned kernel, enum wcodec
 }
 
 /* Votes by barriers are more than processors' compilers bear, which take this variant in tests
- * alone; and in branches more than others should. */
+ * alone (WCODEC_OPENCL_FAST is 1 or 0 there: whether they have its fast kernels). */
+static bool votes_by_barriers(const struct wcodec_device *d)
+{
+    const char *wanted = d->host->setting(d->host->opaque, "WCODEC_OPENCL_FAST");
+    return wanted != NULL ? strcmp(wanted, "0") != 0 : d->place->type != CL_DEVICE_TYPE_CPU;
+}
+
 static bool is_possible(const struct wcodec_device *d, unsigned kernel,
                         enum wcodec_opencl_form form)
 {
@@ -305,7 +311,7 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel,
     if (d->variant == WCODEC_VARIANT_LOOPS)
         return false;
     if (d->variant == WCODEC_VARIANT_LOCAL &&
-        (family != WCODEC_FAMILY_FAST || d->place->type == CL_DEVICE_TYPE_CPU))
+        (family != WCODEC_FAMILY_FAST || !votes_by_barriers(d)))
         return false;
     return family == WCODEC_FAMILY_FEW ||
            wcodec_gpu_shared_size(kernel, copies_of(d), 1, 0, 0) <= local_memory(d, places, 32);

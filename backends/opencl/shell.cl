@@ -156,16 +156,3 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(__global uint8_t *block, __global uint32
 #endif
 #endif
 }
-
-#if WCODEC_ROW_FAMILY == 0
-/* Sizes of what host and device share, as this compiler has them (backends/opencl/program.c). */
-__kernel void wcodec_sizes(__global uint32_t *sizes)
-{
-    const uint32_t own[] = {sizeof(struct wcodec_tile_job),   sizeof(struct wcodec_stream_job),
-                            sizeof(struct wcodec_tensor_job), sizeof(struct wcodec_table_set),
-                            sizeof(struct wcodec_part),       sizeof(struct wcodec_blocks_job),
-                            sizeof(struct wcodec_view_job),   sizeof(struct wcodec_launch)};
-    for (uint32_t i = 0; i < sizeof own / sizeof own[0]; i++)
-        sizes[i] = own[i];
-}
-#endif

@@ -620,6 +620,7 @@ static void test_opening(void **unused)
 static void test_without_fast(void **unused)
 {
     (void)unused;
+    setenv("WCODEC_OPENCL_FAST", "1", 1);
     struct wcodec_device *device = open_device("local");
     wcodec_error err;
     let_fail("clBuildProgram", 0, CL_BUILD_PROGRAM_FAILURE);
@@ -627,6 +628,7 @@ static void test_without_fast(void **unused)
     if (work(device, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
     assert_true(fault.done);
+    unsetenv("WCODEC_OPENCL_FAST");
     works(device); /* and is not tried again */
     backend->device_close(device);
     assert_int_equal(objects, 0);
