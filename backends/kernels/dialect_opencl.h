@@ -90,22 +90,7 @@ struct wcodec_warp {
 #define WCODEC_BLOCK_OUT(warp, type, address) ((__global type *)((warp)->descriptors + (address)))
 
 #ifdef WCODEC_OPENCL_LOOPS
-#define WCODEC_LANES_OF 32
-#define WCODEC_SELF lane
-#define WCODEC_EACH_LANE for (uint32_t lane = 0; lane < 32; lane++)
-#define WCODEC_BALLOT(mask, condition) \
-    do { \
-        (mask) = 0; \
-        for (uint32_t lane = 0; lane < 32; lane++) \
-            (mask) |= (uint32_t)((condition) != 0) << lane; \
-    } while (0)
-#define WCODEC_ADD_LANES(sum, value) \
-    do { \
-        for (uint32_t lane = 0; lane < 32; lane++) \
-            (sum) += (value); \
-    } while (0)
-#define WCODEC_ORDER() ((void)0)
-#define WCODEC_LOCAL_ORDER() ((void)0)
+#include "backends/kernels/dialect_loops.h"
 #else
 #define WCODEC_LANES_OF 1
 #define WCODEC_SELF 0

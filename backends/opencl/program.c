@@ -262,7 +262,7 @@ static void fit_portable(const struct wcodec_device *d, unsigned kernel,
 }
 
 /* The row, its work-groups, and what else the compiler is told. */
-static void describe(const struct wcodec_device *d, unsigned kernel, enum wcodec_opencl_form form,
+static void describe(const struct wcodec_device *d, unsigned kernel,
                      struct wcodec_opencl_program *p, char *more, size_t size)
 {
     const struct wcodec_kernel_row *row = &wcodec_kernel_rows[kernel];
@@ -270,11 +270,8 @@ static void describe(const struct wcodec_device *d, unsigned kernel, enum wcodec
     const struct wcodec_opencl_program *general =
         &d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW];
     unsigned registers = 0;
-    (void)form;
-    if (kernel != WCODEC_KERNEL_GENERIC || d->programs[kernel][form].items == 0) {
-        p->items = general->items;
-        p->groups = general->groups;
-    }
+    p->items = general->items;
+    p->groups = general->groups;
     if (wcodec_kernel_takes_tiles(kernel) && nvidia)
         registers = fit_nvidia(d, kernel, p);
     else if (wcodec_kernel_takes_tiles(kernel))
@@ -323,7 +320,7 @@ static void build_again(struct wcodec_device *d, unsigned kernel, enum wcodec_op
     wcodec_error err = {0};
     char more[400] = "";
     p->places = places_of(d, form);
-    describe(d, kernel, form, p, more, sizeof more);
+    describe(d, kernel, p, more, sizeof more);
     if (build(d, d->variant, more, p, &err) != WCODEC_OK)
         d->host->log(d->host->opaque, WCODEC_LOG_INFO,
                      "OpenCL kernel %s for %u buffers is not used: %s",
