@@ -198,19 +198,30 @@ stage_dist () {
     rm -rf build/check-dist
 }
 
-# The tarball builds, installs, uninstalls and cleans up with each set of options. All its tests run
-# without options; with the others, which have stages of their own, a few, or in --full all.
+# distcheck_with "TESTS" FLAGS: those tests, or all of them where there are none
+distcheck_with () {
+    one distcheck "flags: $2" make -C build/check-distcheck -s -j"$jobs" distcheck ${1:+TESTS="$1"} \
+        DISTCHECK_CONFIGURE_FLAGS="--with-cmocka $2"
+}
+
+# The tarball builds, installs, uninstalls and cleans up: without options, with the tests that are
+# not slow; without optional or shared libraries, and by clang with sanitizers, with a few tests. In
+# --full each option alone, with all tests.
 stage_distcheck () {
     configure distcheck CC=gcc $everything || return
+    if [ $level = full ]; then
+        for flags in '' '--without-hwloc --without-lz4' '--enable-static --disable-shared' \
+            '--enable-sanitizers=address,undefined --without-opencl' 'CC=clang --enable-werror'; do
+            distcheck_with '' "$flags"
+        done
+        return
+    fi
     some='tests/unit/checkdsp tests/command/roundtrip.sh tests/build/abi.sh tests/build/installed.sh'
-    [ $level = full ] || WCODEC_TEST_LEVEL=quick
-    for flags in '' '--without-hwloc --without-lz4' '--enable-static --disable-shared' \
-        '--enable-sanitizers=address,undefined --without-opencl' 'CC=clang --enable-werror'; do
-        set --
-        [ -z "$flags" ] || [ $level = full ] || set -- TESTS="$some"
-        one distcheck "flags: $flags" make -C build/check-distcheck -s -j"$jobs" distcheck "$@" \
-            DISTCHECK_CONFIGURE_FLAGS="--with-cmocka $flags"
-    done
+    WCODEC_TEST_LEVEL=quick
+    distcheck_with "$(all_tests distcheck | grep -Fvx "$slow" | xargs)" ''
+    distcheck_with "$some" '--without-hwloc --without-lz4 --enable-static --disable-shared'
+    distcheck_with "$some" \
+        'CC=clang --enable-werror --enable-sanitizers=address,undefined --without-opencl'
     WCODEC_TEST_LEVEL=$level
     export WCODEC_TEST_LEVEL
 }

@@ -5,12 +5,16 @@
 # usage: tests/build/cuda.sh nvcc|clang [ARCHITECTURE...]
 #
 # Do the CUDA kernels assemble for every architecture, by the toolkit's assembler, and are registers
-# enough? Prints each kernel's registers and the bytes that it spills. What is put away through a
-# tile costs little, more would be within the loop over groups: SPILL_MOST bytes [160]. By clang 14
-# all kernels with a second copy of that loop put away up to 184 bytes around it, and those that
-# make blocks of residuals up to 230 around a unit, but nothing within the loop; their limits are
-# 192 and 240. By nvcc from the toolkit, or by CUDA_CLANG [clang], for the architectures that it
-# knows. Exit code 77: skipped.
+# enough? Prints each kernel's registers and the bytes that it spills. What is spilled once a tile
+# costs little, spills within the loop over groups would cost much, and none is allowed to have
+# them. The most bytes are therefore SPILL_MOST [160], with these exceptions, whose machine code was
+# looked at: by clang 14 the fast kernels have 112 more (a second copy of the loop over groups, with
+# spills around it), and those of blocks of residuals 160 more (around a unit); by nvcc 13 for sm_100
+# and later lossy tiles by P8 have 96 more (52 of the 5,083 instructions of a unit, none in the loop
+# over groups; none at all on sm_90).
+#
+# By nvcc from the toolkit, or by CUDA_CLANG [clang], for the architectures that it knows; JOBS at a
+# time. Exit code 77: skipped.
 set -eu
 cd "$(dirname "$0")/../.."
 compiler=$1
@@ -28,33 +32,25 @@ export CUDA_CLANG
 
 folder=$(mktemp -d "${TMPDIR:-/tmp}/wcodec-cuda.XXXXXX") || exit 1
 trap 'rm -rf "$folder"' EXIT
-result=0 built=0
-for arch; do
-    if [ "$compiler" = clang ]; then
-        sh backends/cuda/by-clang.sh check . "$arch" >"$folder/log" 2>&1 || {
-            echo "sm_$arch: not by $CUDA_CLANG: $(head -n 1 "$folder/log")"
-            continue
-        }
-        # One text, and the zero byte behind it.
-        if ! PTXAS='' sh backends/cuda/by-clang.sh build . "$folder/text" "$arch"; then
-            result=1
-            continue
-        fi
-        tr -d '\000' <"$folder/text" >"$folder/ptx"
-    else
-        "$nvcc" -std=c++17 -arch="compute_$arch" -I. -ptx -o "$folder/ptx" \
-            backends/cuda/shell.cu || {
-            result=1
-            continue
-        }
+
+# texts ARCHITECTURE: PTX to ARCHITECTURE.ptx; 77: not by this compiler
+texts () {
+    if [ "$compiler" != clang ]; then
+        "$nvcc" -std=c++17 -arch="compute_$1" -I. -ptx -o "$folder/$1.ptx" backends/cuda/shell.cu
+        return
     fi
-    "$ptxas" -v -arch="sm_$arch" -o /dev/null "$folder/ptx" >"$folder/log" 2>&1 || {
-        result=1
-        cat "$folder/log"
-        continue
+    sh backends/cuda/by-clang.sh check . "$1" >"$folder/$1.check" 2>&1 || {
+        echo "sm_$1: not by $CUDA_CLANG: $(head -n 1 "$folder/$1.check")"
+        return 77
     }
-    built=$((built + 1))
-    awk -v arch="$arch" -v compiler="$compiler" -v general="${SPILL_MOST:-160}" '
+    # One text, and a zero byte at its end.
+    PTXAS='' sh backends/cuda/by-clang.sh build . "$folder/$1.text" "$1" || return 1
+    tr -d '\000' <"$folder/$1.text" >"$folder/$1.ptx"
+}
+
+# registers ARCHITECTURE: a line for each kernel, from the assembler's messages
+registers () {
+    awk -v arch="$1" -v compiler="$compiler" -v general="${SPILL_MOST:-160}" '
         /Compiling entry function/ {split($0, part, "\047"); name = part[2]}
         /bytes spill stores/ {
             spilled = 0
@@ -67,12 +63,48 @@ for arch; do
             most = general
             if (compiler == "clang")
                 most += name ~ /blocks_8/ ? 160 : name ~ /fast/ ? 112 : 0
+            else if (arch >= 100 && name ~ /lossy_p8/)
+                most += 96
             printf "sm_%s %-36s %3d registers, %3d bytes spilled%s\n", arch, name, registers,
                 spilled, (spilled > most ? ": too many" : "")
             kernels++
             bad += spilled > most
         }
-        END {exit bad > 0 || kernels == 0}' "$folder/log" || result=1
+        END {exit bad > 0 || kernels == 0}' "$folder/$1.log"
+}
+
+# one ARCHITECTURE: 0, 1: something is wrong, or 77
+one () {
+    texts "$1" || return
+    "$ptxas" -v -arch="sm_$1" -o /dev/null "$folder/$1.ptx" >"$folder/$1.log" 2>&1 || {
+        cat "$folder/$1.log"
+        return 1
+    }
+    registers "$1"
+}
+
+jobs=${JOBS:-$(nproc)}
+result=0 built=0
+while [ $# -gt 0 ]; do
+    batch=
+    while [ $# -gt 0 ] && [ "$(echo "$batch" | wc -w)" -lt "$jobs" ]; do
+        batch="$batch $1"
+        (
+            status=0
+            one "$1" >"$folder/$1.out" 2>&1 || status=$?
+            echo $status >"$folder/$1.status"
+        ) &
+        shift
+    done
+    wait
+    for arch in $batch; do
+        cat "$folder/$arch.out"
+        case $(cat "$folder/$arch.status") in
+        0) built=$((built + 1)) ;;
+        77) ;;
+        *) result=1 ;;
+        esac
+    done
 done
 if [ $built -eq 0 ] && [ $result -eq 0 ]; then
     echo "skipped: $compiler builds for none of these architectures"
