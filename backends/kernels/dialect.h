@@ -86,6 +86,11 @@
 #define WCODEC_STORE_16(w, address, a, b, c, d) \
     WCODEC_PUT_16(WCODEC_AT_OUT(w, uint8_t, address), a, b, c, d)
 
+/* A structure that hosts fill in for kernels has this size in every language: where a device's
+ * compiler sees another one, its kernels do not compile, and the device is not used. */
+#define WCODEC_STRUCT_SIZE(name, bytes) \
+    typedef char name##_has_##bytes##_bytes[sizeof(struct name) == (bytes) ? 1 : -1]
+
 /* Byte or half i of a word as a signed number. By a byte permutation one instruction, which
  * compilers do not move out of branches to share it. */
 #ifdef WCODEC_PTX

@@ -22,6 +22,7 @@ struct wcodec_stream_job {
     uint32_t entries; /* of its table, or of the pool's first: index into the tensor's entries */
     uint32_t mode_symbol; /* mode | symbol << 8 */
 };
+WCODEC_STRUCT_SIZE(wcodec_stream_job, 56);
 
 /* One tile. With one coded field in mode 0 the tile is a job of the fast kernels. */
 struct wcodec_tile_job {
@@ -39,6 +40,7 @@ struct wcodec_tile_job {
     uint32_t slot;  /* where its fault goes, | 2^31: compare the check */
     uint32_t table; /* generic: where its wcodec_tensor_job is, in units of 16 bytes */
 };
+WCODEC_STRUCT_SIZE(wcodec_tile_job, 80);
 
 /* The tables of a work-group at a time, and what holds for all tiles that use them. Followed by
  * entries, 4 bytes each (lib/coding/table.h). */
@@ -55,6 +57,7 @@ struct wcodec_table_set {
                            entries */
     uint32_t pad[7];
 };
+WCODEC_STRUCT_SIZE(wcodec_table_set, 64);
 
 /* Jobs [first, first + count) use the same tables: a work-group takes them together. */
 struct wcodec_part {
@@ -62,6 +65,7 @@ struct wcodec_part {
     uint32_t first;
     uint32_t count;
 };
+WCODEC_STRUCT_SIZE(wcodec_part, 16);
 
 struct wcodec_field_job {
     uint32_t shift;
@@ -102,6 +106,7 @@ struct wcodec_tensor_job {
     struct wcodec_plane_job plane[6];
     struct wcodec_piece_job piece[64];
 };
+WCODEC_STRUCT_SIZE(wcodec_tensor_job, 544);
 
 /* A job's tensor in blocks, or lossy: a part of it that is wanted. */
 struct wcodec_view_job {
@@ -122,6 +127,7 @@ struct wcodec_view_job {
     uint32_t order;      /* lossy: of a block's coefficients (lib/coding/transform.h) */
     uint8_t mode[16];    /* by number */
 };
+WCODEC_STRUCT_SIZE(wcodec_view_job, 104);
 
 /* The blocks of one tile: of 16 x 16, or superblocks; of a plain tensor its elements. */
 struct wcodec_blocks_job {
@@ -134,6 +140,7 @@ struct wcodec_blocks_job {
     uint32_t blocks;
     uint32_t pad[2];
 };
+WCODEC_STRUCT_SIZE(wcodec_blocks_job, 48);
 
 /* The layouts of elements that have kernels of their own: bits of an element, and how many of them
  * are raw. Others are coded, by one field. */

@@ -30,6 +30,7 @@ struct wcodec_launch {
     uint32_t words;       /* few: most of a tile, a multiple of 8 */
     uint32_t groups;      /* few: of each tile; lossy: of the largest, a multiple of 16 */
 };
+WCODEC_STRUCT_SIZE(wcodec_launch, 104);
 
 #ifdef WCODEC_BLOCK
 WCODEC_DEVICE_FUNCTION const WCODEC_GLOBAL struct wcodec_tile_job *

@@ -142,6 +142,16 @@ static void test_refusals(void **state)
         assert_non_null(
             strstr(err.text, "the kernels (nvidia) do not compile: BUILD_PROGRAM_FAILURE: "));
     unsetenv("WCODEC_OPENCL_VARIANT");
+    /* Another member for the device: structures that it shares with the host differ in size. */
+    const char *options = getenv("WCODEC_OPENCL_OPTIONS");
+    char *kept = options != NULL ? strdup(options) : NULL;
+    setenv("WCODEC_OPENCL_OPTIONS", "-Dpad=pad,other", 1);
+    assert_int_equal(backend->device_open(o.state, 0, &device, &err), WCODEC_ERROR_BACKEND);
+    assert_non_null(strstr(err.text, "wcodec_table_set_has_64_bytes"));
+    unsetenv("WCODEC_OPENCL_OPTIONS");
+    if (kept != NULL)
+        setenv("WCODEC_OPENCL_OPTIONS", kept, 1);
+    free(kept);
     assert_int_equal(backend->device_open(o.state, 0, &device, &err), WCODEC_OK);
     assert_int_equal(backend->device_open(o.state, 0, &other, &err), WCODEC_OK);
     assert_int_equal(backend->memory_allocate(device, WCODEC_MEMORY_DEVICE, 100, &memory, &err),
