@@ -1,10 +1,14 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A tensor in tiles, as for tile_payload, by the GPUs' kernels as C: the fault must be the one that
- * the reference finds first, and the bytes the reference's. */
+/* A tensor in tiles, in blocks or lossy by the GPUs' kernels as C: the fault must be the one that
+ * the reference finds first, and the bytes the reference's. u16: bytes of parameters, and from
+ * 2^14 on the kind; lossy: u8 dtype; u32 size of the tensor; the parameters; modes and scales as
+ * before the tiles; the tiles' payload. */
 #include "backends/emulate/device.h"
 #include "backends/emulate/fibers.h"
+#include "coding/blocks.h"
+#include "coding/lossy.h"
 #include "coding/tile.h"
 #include "fuzz/fuzz.h"
 #include "registry/host.h"
@@ -13,6 +17,19 @@ const char fuzz_target[] = "kernels";
 const bool fuzz_takes_files = false;
 
 enum { SIZE_LIMIT = 1 << 16, TILES_LIMIT = 24, GUARD = 64 };
+
+enum kind { TILES, BLOCKS, LOSSY };
+
+struct subject {
+    enum kind kind;
+    struct wcodec_tiling tiling;
+    struct wcodec_blocks blocks;
+    struct wcodec_lossy lossy;
+    uint8_t *side; /* modes and scales */
+    size_t side_size;
+    size_t size; /* of the tensor */
+    unsigned element_log2;
+};
 
 static struct wcodec_backend backend;
 static struct wcodec_device *device;
@@ -43,27 +60,49 @@ static struct wcodec_memory *memory_of(const void *data, uint64_t size)
     return memory;
 }
 
-/* The first fault by the reference. */
-static struct wcodec_job_result decode_reference(const struct wcodec_tiles *tiles,
-                                                 const uint8_t *payload, uint8_t *out)
+/* The first fault by the reference. decoded: what is in tiles. */
+static struct wcodec_job_result decode_tiles(const struct wcodec_tiles *tiles,
+                                             const uint8_t *payload, uint8_t *decoded)
 {
     const struct wcodec_tiling *t = tiles->tiling;
     struct wcodec_view view;
     wcodec_view_whole(payload, &view);
     for (uint64_t i = 0; i < t->tiles; i++) {
-        const enum wcodec_tile_fault fault =
-            wcodec_tile_decode(tiles, &view, i, out + (i << t->tile_log2 << t->element_log2), true);
+        const enum wcodec_tile_fault fault = wcodec_tile_decode(
+            tiles, &view, i, decoded + (i << t->tile_log2 << t->element_log2), true);
         if (fault != WCODEC_TILE_OK)
             return (struct wcodec_job_result){i, fault};
     }
     return (struct wcodec_job_result){0, WCODEC_TILE_OK};
 }
 
-static struct wcodec_job_result decode_emulated(const struct wcodec_tiles *tiles,
+static void reconstruct(const struct subject *s, const uint8_t *decoded, uint8_t *out)
+{
+    const struct wcodec_blocks *b = &s->blocks;
+    const struct wcodec_lossy *l = &s->lossy;
+    if (s->kind == TILES)
+        memcpy(out, decoded, s->size);
+    for (uint64_t i = 0; s->kind == BLOCKS && i < b->count; i++)
+        wcodec_block_reconstruct(b, i, wcodec_blocks_mode(b, s->side, i),
+                                 decoded + (i * WCODEC_BLOCK << b->element_log2), 0, s->size, out);
+    if (s->kind == LOSSY && l->plain)
+        wcodec_plain_reconstruct(l, s->side, 0, l->elements, decoded, out);
+    for (uint64_t i = 0; s->kind == LOSSY && i < l->superblocks; i++)
+        wcodec_superblock_reconstruct(l, s->side, i,
+                                      decoded + (i * WCODEC_SUPERBLOCK << l->coefficient_log2), 0,
+                                      s->size, out);
+}
+
+static struct wcodec_job_result decode_emulated(const struct subject *s,
+                                                const struct wcodec_tiles *tiles,
                                                 struct wcodec_memory *payload,
                                                 struct wcodec_memory *out, uint64_t at)
 {
     struct wcodec_job job = {.tiles = tiles,
+                             .blocks = s->kind == BLOCKS ? &s->blocks : NULL,
+                             .lossy = s->kind == LOSSY ? &s->lossy : NULL,
+                             .modes = s->side,
+                             .end = s->kind == TILES ? 0 : s->size,
                              .count = tiles->tiling->tiles,
                              .memory = out,
                              .destination = at,
@@ -82,23 +121,83 @@ static struct wcodec_job_result decode_emulated(const struct wcodec_tiles *tiles
 }
 
 /* With the output at offset GUARD + shift: the device is another one for each. */
-static void compare(const struct wcodec_tiles *tiles, const uint8_t *payload, size_t payload_size,
-                    uint64_t shift)
+static void compare(const struct subject *s, const struct wcodec_tiles *tiles,
+                    const uint8_t *payload, size_t payload_size, uint64_t shift)
 {
-    const size_t size = (size_t)tiles->tiling->size, all = (size_t)shift + size + 2 * GUARD;
-    uint8_t *expected = calloc(1, all);
-    FUZZ_REQUIRE(expected != NULL);
+    const size_t all = (size_t)shift + s->size + 2 * GUARD;
+    uint8_t *expected = calloc(1, all), *decoded = malloc((size_t)s->tiling.size + 1);
+    FUZZ_REQUIRE(expected != NULL && decoded != NULL);
     struct wcodec_memory *from = memory_of(payload, payload_size), *to = memory_of(expected, all);
-    const struct wcodec_job_result wanted =
-                                       decode_reference(tiles, payload, expected + GUARD + shift),
-                                   result = decode_emulated(tiles, from, to, GUARD + shift);
+    const struct wcodec_job_result wanted = decode_tiles(tiles, payload, decoded),
+                                   result = decode_emulated(s, tiles, from, to, GUARD + shift);
     FUZZ_REQUIRE(result.fault == wanted.fault && result.tile == wanted.tile);
-    if (wanted.fault != WCODEC_TILE_OK)
-        memset(expected, 0, all);
+    if (wanted.fault == WCODEC_TILE_OK)
+        reconstruct(s, decoded, expected + GUARD + shift);
     FUZZ_REQUIRE(memcmp(backend.memory_pointer(to), expected, all) == 0);
     backend.memory_free(from);
     backend.memory_free(to);
+    free(decoded);
     free(expected);
+}
+
+/* Modes and scales, whose check is made right so that they are looked at; false: they are refused.
+ */
+static bool take_side(struct subject *s, const uint8_t *rest, size_t left)
+{
+    s->side_size = s->kind == BLOCKS  ? (size_t)wcodec_blocks_tiles_begin(&s->blocks)
+                   : s->kind == LOSSY ? (size_t)wcodec_lossy_tiles_begin(&s->lossy)
+                                      : 0;
+    if (s->side_size > left)
+        return false;
+    s->side = fuzz_copy(rest, s->side_size);
+    if (s->kind == BLOCKS) {
+        s->blocks.check = wcodec_blocks_modes_check(&s->blocks, s->side);
+        return wcodec_blocks_check_modes(&s->blocks, s->side, NULL) == WCODEC_OK;
+    }
+    if (s->kind == LOSSY) {
+        s->lossy.check = wcodec_lossy_side_check(&s->lossy, s->side);
+        return wcodec_lossy_check_side(&s->lossy, s->side, NULL) == WCODEC_OK;
+    }
+    return true;
+}
+
+static bool read_parameters(struct subject *s, wcodec_dtype dtype, struct wcodec_cursor *c)
+{
+    bool newer = false;
+    wcodec_status status;
+    switch (s->kind) {
+    case TILES:
+        status = wcodec_tiling_read(c, s->size, &s->tiling, NULL);
+        s->element_log2 = s->tiling.element_log2;
+        break;
+    case BLOCKS:
+        status = wcodec_blocks_read(c, s->size, &s->blocks, &s->tiling, &newer, NULL);
+        s->element_log2 = s->blocks.element_log2;
+        break;
+    default:
+        status = wcodec_lossy_read(c, s->size, dtype, &s->lossy, &s->tiling, &newer, NULL);
+        s->element_log2 = s->lossy.element_log2;
+        break;
+    }
+    return status == WCODEC_OK && !newer && s->tiling.tiles <= TILES_LIMIT;
+}
+
+static void decode(struct subject *s, const uint8_t *data, size_t size)
+{
+    struct wcodec_tiles *tiles;
+    if (!take_side(s, data, size) || s->tiling.prefix_size > size - s->side_size)
+        return;
+    const size_t payload_size = size - s->side_size;
+    uint8_t *payload = fuzz_copy(data + s->side_size, payload_size);
+    if (wcodec_tiles_read(&s->tiling, payload, payload_size, &wcodec_default_allocator, &tiles,
+                          NULL) == WCODEC_OK) {
+        fuzz_deep++;
+        compare(s, tiles, payload, payload_size, 0);
+        compare(s, tiles, payload, payload_size, 64);
+        compare(s, tiles, payload, payload_size, (uint64_t)1 << s->element_log2);
+        wcodec_tiles_free(tiles);
+    }
+    free(payload);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -108,31 +207,19 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_deep = 1; /* nothing to be run here */
         return 0;
     }
-    if (size < 6)
+    if (size < 7 || wcodec_load_u16(data) >> 14 > LOSSY)
         return 0;
-    const size_t parameters = wcodec_load_u16(data);
-    const uint32_t tensor = wcodec_load_u32(data + 2);
-    if (parameters > size - 6 || tensor > SIZE_LIMIT)
+    struct subject s = {.kind = (enum kind)(wcodec_load_u16(data) >> 14)};
+    const size_t head = s.kind == LOSSY ? 7 : 6, parameters = wcodec_load_u16(data) & 0x3fff;
+    s.size = wcodec_load_u32(data + head - 4);
+    if (parameters > size - head || s.size > SIZE_LIMIT || (s.size == 0 && s.kind != TILES))
         return 0;
-    struct wcodec_cursor cursor = {data + 6, data + 6 + parameters};
-    struct wcodec_tiling tiling;
-    if (wcodec_tiling_read(&cursor, tensor, &tiling, NULL) != WCODEC_OK)
-        return 0;
-    const size_t payload_size = size - 6 - parameters;
-    if (tiling.prefix_size > payload_size || tiling.tiles > TILES_LIMIT)
+    struct wcodec_cursor cursor = {data + head, data + head + parameters};
+    if (!read_parameters(&s, (wcodec_dtype)data[2], &cursor))
         return 0;
     if (device == NULL)
         open_device();
-    uint8_t *payload = fuzz_copy(data + 6 + parameters, payload_size);
-    struct wcodec_tiles *tiles;
-    if (wcodec_tiles_read(&tiling, payload, payload_size, &wcodec_default_allocator, &tiles,
-                          NULL) == WCODEC_OK) {
-        fuzz_deep++;
-        compare(tiles, payload, payload_size, 0);
-        compare(tiles, payload, payload_size, 64);
-        compare(tiles, payload, payload_size, (uint64_t)1 << tiling.element_log2);
-        wcodec_tiles_free(tiles);
-    }
-    free(payload);
+    decode(&s, data + head + parameters, size - head - parameters);
+    free(s.side);
     return 0;
 }

@@ -57,6 +57,12 @@ def kernels(rng):
             n = rng.choice([512, 1024, 1000, 4096 + 1536 >> size])
             p = encode.random_payload(rng, size, 12, n, fields, rng.getrandbits(3) if size == 0 else 0, 0.003)
             _tile("%s-%d%s" % (dtype.lower(), profile, "-runs" if run else ""), p, target="kernels")
+    for name, dtype, rows, columns, modes in (("two", "I8", 17, 33, [0, 5]), ("all", "BF16", 40, 33, encode.BLOCK_MODES), ("wht", "U8", 20, 48, [6])):
+        e = encode.BlocksPayload(rng, dtype, rows, columns, modes).entry(name="t")
+        put("kernels", "blocks-" + name, struct.pack("<HI", 1 << 14 | len(e.parameters), len(e.data)) + e.parameters + e.payload)
+    for name, dtype, rows, columns, modes, w in (("plain", "BF16", 90, 11, [0], 0), ("plain-wide", "F32", 20, 40, [0], 1), ("dct", "BF16", 17, 33, [1], 0), ("all", "F16", 33, 10, [0, 1, 2], 1)):
+        e = encode.LossyPayload(rng, dtype, rows, columns, modes, w=w, row_scales=len(modes) % 2, order=1 if modes != [0] else 0).entry(name="t")
+        put("kernels", "lossy-" + name, struct.pack("<HBI", 2 << 14 | len(e.parameters), encode.DTYPE_CODES[dtype], len(e.data)) + e.parameters + e.payload)
 
 
 def _tile(name, p, largest=6000, target="tile_payload"):
