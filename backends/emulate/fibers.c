@@ -1,8 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
+/* Checked longjmp() takes a jump to another stack for a mistake. */
+#undef _FORTIFY_SOURCE
+
 #include "backends/emulate/fibers.h"
 
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,9 +32,12 @@
 /* Only pages that are touched take memory. */
 enum { STACK_SIZE = 512 << 10, WARPS_MAX = WCODEC_FIBERS_MAX / WCODEC_FIBERS_WARP };
 
-/* What is switched between: a lane, or the thread that runs the group. */
+/* What is switched between: a lane, or the thread that runs the group. A lane is begun by its
+ * context, and from then on left and entered by jumps: a switch of contexts calls the system. */
 struct fiber {
     ucontext_t context;
+    jmp_buf jump;
+    bool begun;
     const void *stack;
     size_t stack_size;
     void *fake_stack; /* AddressSanitizer's */
@@ -38,7 +45,7 @@ struct fiber {
 
 struct lane {
     struct fiber fiber;
-    uint8_t *map; /* a guard page, and the stack; kept from group to group */
+    uint8_t *map; /* a guard page, and the stack; both and the fiber are kept for the next group */
     /* The collective at which it waits, or waited last: file is NULL before the first. */
     const char *file;
     int line;
@@ -186,19 +193,26 @@ static void arrive(struct wcodec_fibers *f, struct fiber *to)
 #endif
 }
 
-/* `from` returns when somebody switches to it; never, if it has ended. */
-static void switch_to(struct wcodec_fibers *f, struct fiber *from, struct fiber *to, bool ended)
+/* `from` returns when somebody switches to it. For AddressSanitizer, which calls the system twice
+ * for a jump, by contexts. */
+static void switch_to(struct wcodec_fibers *f, struct fiber *from, struct fiber *to)
 {
 #ifdef WITH_ADDRESS_SANITIZER
-    __sanitizer_start_switch_fiber(ended ? NULL : &from->fake_stack, to->stack, to->stack_size);
-#endif
-    (void)ended;
+    __sanitizer_start_switch_fiber(&from->fake_stack, to->stack, to->stack_size);
     swapcontext(&from->context, &to->context);
+#else
+    if (_setjmp(from->jump) == 0) {
+        if (to->begun)
+            _longjmp(to->jump, 1);
+        to->begun = true;
+        setcontext(&to->context);
+    }
+#endif
     arrive(f, from);
 }
 
 /* Let another lane run; the caller when all have ended. */
-static void run_next(struct wcodec_fibers *f, bool ended)
+static void run_next(struct wcodec_fibers *f)
 {
     struct fiber *from = &f->lanes[f->running].fiber;
     if (f->ready != 0) {
@@ -207,13 +221,13 @@ static void run_next(struct wcodec_fibers *f, bool ended)
         if (next == f->running)
             return;
         f->running = next;
-        switch_to(f, from, &f->lanes[next].fiber, ended);
+        switch_to(f, from, &f->lanes[next].fiber);
         return;
     }
     for (uint32_t w = 0; w < f->threads / WCODEC_FIBERS_WARP; w++)
         if (f->warps[w].ended != ~0u)
             fail_all(f, "not all lanes have reached a collective");
-    switch_to(f, from, &f->caller, ended);
+    switch_to(f, from, &f->caller);
 }
 
 static void set_ready(struct wcodec_fibers *f, uint32_t warp, uint32_t lanes)
@@ -225,32 +239,32 @@ static void set_ready(struct wcodec_fibers *f, uint32_t warp, uint32_t lanes)
         f->ready &= ~(1u << warp);
 }
 
-/* A new lane's first function. */
+/* A lane's first function: group after group. */
 static void lane_begin(void)
 {
     struct wcodec_fibers *f = current;
     const uint32_t thread = f->running, lane = thread % WCODEC_FIBERS_WARP,
                    warp = thread / WCODEC_FIBERS_WARP;
     arrive(f, &f->lanes[thread].fiber);
-    f->function(f->argument, thread);
-    f->warps[warp].ended |= 1u << lane;
-    set_ready(f, warp, f->warps[warp].ready & ~(1u << lane));
-    run_next(f, true);
-    abort(); /* nobody switches to a lane that has ended */
+    for (;;) {
+        f->function(f->argument, thread);
+        f->warps[warp].ended |= 1u << lane;
+        set_ready(f, warp, f->warps[warp].ready & ~(1u << lane));
+        run_next(f);
+    }
 }
 
 static void lane_prepare(struct wcodec_fibers *f, struct lane *l)
 {
-    if (l->map == NULL) {
-        l->map = mmap(NULL, f->page + STACK_SIZE, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-        if (l->map == MAP_FAILED || mprotect(l->map, f->page, PROT_NONE) != 0) {
-            fputs("no memory for the stacks of a work-group\n", stderr);
-            abort();
-        }
-    }
     l->file = NULL;
-    l->fiber.fake_stack = NULL;
+    if (l->map != NULL)
+        return;
+    l->map = mmap(NULL, f->page + STACK_SIZE, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+                  -1, 0);
+    if (l->map == MAP_FAILED || mprotect(l->map, f->page, PROT_NONE) != 0) {
+        fputs("no memory for the stacks of a work-group\n", stderr);
+        abort();
+    }
     l->fiber.stack = l->map + f->page;
     l->fiber.stack_size = STACK_SIZE;
     getcontext(&l->fiber.context);
@@ -258,7 +272,7 @@ static void lane_prepare(struct wcodec_fibers *f, struct lane *l)
     l->fiber.context.uc_stack.ss_sp = l->map + f->page;
     l->fiber.context.uc_stack.ss_size = STACK_SIZE;
     makecontext(&l->fiber.context, lane_begin, 0);
-    /* Not needed any more. AddressSanitizer would forget with every switch what it knows of a stack
+    /* Not needed any more. AddressSanitizer would forget with the switch what it knows of a stack
      * of that size. */
     l->fiber.context.uc_stack.ss_size = 0;
 }
@@ -273,6 +287,7 @@ void wcodec_fibers_run(struct wcodec_fibers *f, uint32_t threads, uint64_t seed,
     f->function = function;
     f->argument = argument;
     f->caller.stack = NULL;
+    f->caller.begun = true;
     for (uint32_t i = 0; i < threads; i++)
         lane_prepare(f, &f->lanes[i]);
     for (uint32_t w = 0; w < threads / WCODEC_FIBERS_WARP; w++) {
@@ -281,7 +296,7 @@ void wcodec_fibers_run(struct wcodec_fibers *f, uint32_t threads, uint64_t seed,
     }
     current = f;
     f->running = next_random(f) % threads;
-    switch_to(f, &f->caller, &f->lanes[f->running].fiber, false);
+    switch_to(f, &f->caller, &f->lanes[f->running].fiber);
     current = before;
 }
 
@@ -341,7 +356,7 @@ uint32_t wcodec_fibers_meet(enum wcodec_collective kind, uint32_t value, uint32_
         if (f->warps[warp].waiting == ~0u)
             complete_warp(f, warp);
     }
-    run_next(f, false);
+    run_next(f);
     return l->result;
 }
 

@@ -5,13 +5,14 @@
  * do alike. */
 #include "support.h"
 
+#include "support_blocks.h"
 #include "support_conform.h"
 #include "support_hostile.h"
 #include "support_tiles.h"
 
 #include "backends/emulate/device.h"
 #include "backends/emulate/fibers.h"
-#include "backends/gpu/kernels.h"
+#include "backends/gpu/plan.h"
 #include "registry/host.h"
 
 struct open {
@@ -62,31 +63,35 @@ static void test_conform(void **state)
     support_conform(&o->backend, o->state, 0);
 }
 
-/* A tensor of a common kind, of whole tiles or of one, alone. */
-static void decode_common(struct open *o, struct wcodec_device *device, uint64_t *seed, unsigned i)
+/* A tensor alone; b: in blocks or lossy, or NULL. */
+static void decode_alone(struct open *o, struct wcodec_device *device,
+                         const struct support_tensor *x, const struct support_blocks *b)
 {
-    struct support_tensor x;
+    const uint64_t size = b != NULL ? b->size : x->tiling.size;
     struct wcodec_tiles *tiles;
     struct wcodec_memory *payload, *output;
     struct wcodec_queue *queue;
     struct wcodec_batch *batch;
     struct wcodec_job_result result;
     wcodec_error err;
-    support_tensor_common(seed, i % SUPPORT_SHAPES, 1 + i / SUPPORT_SHAPES % 3,
-                          1024 * (1 + support_random(seed) % 4), &x);
-    assert_int_equal(wcodec_tiles_read(&x.tiling, x.payload, x.payload_size,
+    assert_int_equal(wcodec_tiles_read(&x->tiling, x->payload, x->payload_size,
                                        &wcodec_default_allocator, &tiles, &err),
                      WCODEC_OK);
     assert_int_equal(o->backend.queue_create(device, &queue, &err), WCODEC_OK);
     assert_int_equal(
-        o->backend.memory_allocate(device, WCODEC_MEMORY_DEVICE, x.payload_size, &payload, &err),
+        o->backend.memory_allocate(device, WCODEC_MEMORY_DEVICE, x->payload_size, &payload, &err),
         WCODEC_OK);
-    assert_int_equal(
-        o->backend.memory_allocate(device, WCODEC_MEMORY_DEVICE, x.tiling.size, &output, &err),
-        WCODEC_OK);
-    memcpy(o->backend.memory_pointer(payload), x.payload, x.payload_size);
+    assert_int_equal(o->backend.memory_allocate(device, WCODEC_MEMORY_DEVICE, size, &output, &err),
+                     WCODEC_OK);
+    memcpy(o->backend.memory_pointer(payload), x->payload, x->payload_size);
     struct wcodec_job job = {
-        .tiles = tiles, .count = x.tiling.tiles, .memory = output, .verify = true};
+        .tiles = tiles, .count = x->tiling.tiles, .memory = output, .verify = true};
+    if (b != NULL) {
+        job.blocks = b->is_lossy ? NULL : &b->blocks;
+        job.lossy = b->is_lossy ? &b->lossy : NULL;
+        job.modes = b->modes;
+        job.end = size;
+    }
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
         job.places[a] =
             (struct wcodec_area_place){payload, tiles->area_begin[a], tiles->area_begin[a],
@@ -95,34 +100,60 @@ static void decode_common(struct open *o, struct wcodec_device *device, uint64_t
     assert_int_equal(o->backend.batch_decode(queue, batch, &err), WCODEC_OK);
     assert_int_equal(o->backend.batch_results(queue, batch, &result, &err), WCODEC_OK);
     assert_int_equal(result.fault, WCODEC_TILE_OK);
-    assert_memory_equal(o->backend.memory_pointer(output), x.data, x.tiling.size);
+    assert_memory_equal(o->backend.memory_pointer(output), b != NULL ? b->data : x->data, size);
     o->backend.batch_destroy(batch);
     o->backend.memory_free(output);
     o->backend.memory_free(payload);
     o->backend.queue_destroy(queue);
     wcodec_tiles_free(tiles);
+}
+
+/* A tensor of a common kind, of whole tiles or one, if its kernel is one of `wanted`. Some in any
+ * case: kernels for few tiles are chosen by the number of tiles. */
+static void decode_common(struct open *o, struct wcodec_device *device, uint64_t *seed,
+                          uint64_t wanted, unsigned i)
+{
+    struct support_tensor x;
+    support_tensor_common(seed, (unsigned)support_random(seed) % SUPPORT_SHAPES,
+                          1 + (unsigned)support_random(seed) % 3,
+                          1024 * (1 + support_random(seed) % 4), &x);
+    if ((wanted >> wcodec_gpu_plan_kernel(&x.tiling) & 1) || i % 16 == 0)
+        decode_alone(o, device, &x, NULL);
     support_tensor_free(&x);
 }
 
-/* Until every kernel of such tensors has decoded one, with few tiles and with more. */
-static void test_common(void **state)
+/* A tensor in blocks, or lossy, if its kernel is one of `wanted`. */
+static void decode_blocks(struct open *o, struct wcodec_device *device, uint64_t *seed,
+                          uint64_t wanted, bool lossy)
+{
+    struct support_tensor x;
+    struct support_blocks b;
+    (lossy ? support_lossy_make : support_blocks_make)(seed, &x, &b);
+    const struct wcodec_tiles tiles = {.tiling = &x.tiling};
+    const struct wcodec_job job = {
+        .tiles = &tiles, .blocks = lossy ? NULL : &b.blocks, .lossy = lossy ? &b.lossy : NULL};
+    if (wanted >> wcodec_gpu_plan_fused(&job) & 1)
+        decode_alone(o, device, &x, &b);
+    support_blocks_free(&b);
+    support_tensor_free(&x);
+}
+
+/* Every kernel decodes some tensor. */
+static void test_kernels(void **state)
 {
     struct open *o = *state;
-    uint64_t seed = support_seed(), missing = 0;
+    uint64_t seed = support_seed(), missing = ((uint64_t)1 << WCODEC_KERNELS) - 1;
     struct wcodec_device *device;
     wcodec_error err;
     if (o == NULL)
         skip();
-    for (unsigned k = 0; k < WCODEC_KERNELS; k++)
-        if (wcodec_kernel_rows[k].family == WCODEC_FAMILY_FEW ||
-            (wcodec_kernel_rows[k].family == WCODEC_FAMILY_FAST &&
-             wcodec_kernel_rows[k].coding != WCODEC_CODING_P8_RUNS))
-            missing |= (uint64_t)1 << k;
     assert_int_equal(o->backend.device_open(o->state, 0, &device, &err), WCODEC_OK);
-    for (unsigned i = 0; i < 1500; i++)
-        decode_common(o, device, &seed, i);
+    for (unsigned i = 0; i < 20000 && missing != 0; i++) {
+        decode_common(o, device, &seed, missing, i);
+        decode_blocks(o, device, &seed, missing, i % 2 != 0);
+        missing &= ~wcodec_emulated_kernels();
+    }
     o->backend.device_close(device);
-    missing &= ~wcodec_emulated_kernels();
     for (unsigned k = 0; k < WCODEC_KERNELS; k++)
         if (missing >> k & 1)
             print_message("%s was not launched\n", wcodec_kernel_rows[k].name);
@@ -146,6 +177,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_conform),
                                        cmocka_unit_test(test_hostile),
-                                       cmocka_unit_test(test_common)};
+                                       cmocka_unit_test(test_kernels)};
     return cmocka_run_group_tests(tests, setup, teardown);
 }
