@@ -31,6 +31,8 @@ from ._errors import (
     WcodecError,
 )
 from ._files import compress, decompress, info, test
+from ._frameworks import async_load
+from ._loading import Loading
 from ._reader import Reader, TensorInfo
 from ._safe_open import Slice, safe_open
 
@@ -44,6 +46,7 @@ __all__ = [
     "ExistsError",
     "FileError",
     "LimitError",
+    "Loading",
     "MismatchError",
     "MissingFileError",
     "NewerFormatError",
@@ -56,6 +59,7 @@ __all__ = [
     "UnsupportedError",
     "UsageError",
     "WcodecError",
+    "async_load",
     "compress",
     "decompress",
     "devices",

@@ -6,7 +6,6 @@ from __future__ import annotations
 
 import ctypes
 import os
-import shutil
 from typing import Any, Union
 
 from . import _declarations as c
@@ -103,6 +102,8 @@ def _compress_folder(
     progress: Progress | None,
     options: dict[str, Any],
 ) -> dict[str, Any]:
+    import shutil
+
     encode_options(**options)
     files = []
     try:

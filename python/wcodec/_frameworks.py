@@ -9,7 +9,9 @@ from typing import Any, Protocol
 
 from ._context import Progress
 from ._errors import UnsupportedError, UsageError
-from ._reader import AnyReader, Item, TensorInfo
+from ._loading import Loading, Started
+from ._open import open_any
+from ._reader import AnyReader, Item, Source, TensorInfo
 
 
 class Request:
@@ -38,6 +40,12 @@ class Framework(Protocol):
         self, reader: AnyReader, requests: Sequence[Request], progress: Progress | None = None
     ) -> list[Any]:
         """Arrays for all requests, decoded at the same time."""
+        ...
+
+    def begin(
+        self, reader: AnyReader, requests: Sequence[Request]
+    ) -> tuple[Started, Callable[[], list[Any]]]:
+        """The same beside the caller: the load, and what gives the arrays when it has ended."""
         ...
 
     def row(self, reader: AnyReader, request: Request) -> Any:
@@ -102,3 +110,39 @@ def load_all(
     indexes = range(len(wanted)) if names is None else map(reader.find, wanted)
     requests = [Request(reader.tensor(i)) for i in indexes]
     return dict(zip(wanted, made.load(reader, requests, progress)))
+
+
+def async_load(
+    filename: Source,
+    framework: str = "np",
+    device: Any = "cpu",
+    *,
+    backend: str | None = None,
+    threads: int | None = None,
+    names: Iterable[str] | None = None,
+) -> Loading:
+    """Begin to load tensors and return at once; arguments are those of safe_open().
+
+        loading = wcodec.async_load("model.safetensors.wcodec", "pt", "cuda")
+        ...
+        tensors = loading.wait()
+
+    Args:
+        names: only these tensors; None: all.
+
+    Returns:
+        A Loading: done(), progress(), cancel(), wait().
+
+    Raises:
+        What opening can; what decoding can, from wait().
+    """
+    backend = compute_backend(backend)
+    made = _framework(framework, device, backend)
+    reader = open_any(filename, backend=backend, threads=threads)
+    wanted = reader.names() if names is None else list(names)
+    indexes = range(len(wanted)) if names is None else map(reader.find, wanted)
+    started, result = made.begin(reader, [Request(reader.tensor(i)) for i in indexes])
+    return Loading(wanted, started, result)
+
+
+_framework = framework

@@ -4,7 +4,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 from typing import Any
 
@@ -70,6 +69,8 @@ def _open_folder(path: str, backend: str | None, threads: int | None) -> AnyRead
 
 def _open_index(path: str, backend: str | None, threads: int | None) -> AnyReader:
     """The shards that an index names, in the folder of the index and nowhere else."""
+    import json
+
     try:
         with open(path, "rb") as file:
             index: Any = json.load(file)

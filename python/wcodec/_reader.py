@@ -18,6 +18,7 @@ from . import _declarations as c
 from ._context import Context, Interruptible, Progress, error_of
 from ._errors import FileError, MissingFileError, TensorNotFoundError, UsageError
 from ._library import lib
+from ._loading import LibraryLoad, Started
 
 Source = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview]
 
@@ -76,6 +77,15 @@ class AnyReader(Protocol):
         queue: int | None = None,
         progress: Progress | None = None,
     ) -> None: ...
+    def start(
+        self,
+        items: Sequence[Item],
+        keep: object,
+        *,
+        memory: str | None = None,
+        backend: str | None = None,
+        queue: int | None = None,
+    ) -> Started: ...
     def rows(self, number: int, first: int, count: int, address: int, nbytes: int) -> None: ...
     def close(self) -> None: ...
 
@@ -316,6 +326,24 @@ class Reader:
                 opened.handle, load_items(items), len(items), options, None, error
             )
         self.check(status, error, _Names(self, items))
+
+    def start(
+        self,
+        items: Sequence[Item],
+        keep: object,
+        *,
+        memory: str | None = None,
+        backend: str | None = None,
+        queue: int | None = None,
+    ) -> Started:
+        """As load(), but return when the load has begun; `keep` owns the memory."""
+        opened = self._use(backend or self._host)
+        error, options, handle = c.wcodec_error(), load_options(memory, queue), ctypes.c_void_p()
+        listed = load_items(items) if items else None
+        status = lib.wcodec_load_start(opened.handle, listed, len(items), options, handle, error)
+        names = _Names(self, items)
+        self.check(status, error, names)
+        return LibraryLoad(handle, (opened, keep), lambda s, e: self.check(s, e, names))
 
     def rows(self, number: int, first: int, count: int, address: int, nbytes: int) -> None:
         """Decode rows [first, first + count) of one tensor to host memory: only the tiles that hold

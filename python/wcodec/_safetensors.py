@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import ctypes
-import json
 import os
 import threading
 from collections.abc import Sequence
@@ -22,6 +21,7 @@ from ._errors import (
     UnsupportedError,
     UsageError,
 )
+from ._loading import PythonLoad, Started
 from ._reader import Item, TensorInfo
 
 _HEADER_LIMIT = 100_000_000  # of the format
@@ -113,6 +113,8 @@ class SafetensorsReader:
                 f"{where}: a header of {length} bytes, expected at most {_HEADER_LIMIT}",
                 file=file.path,
             )
+        import json
+
         text = bytearray(length)
         file.read(8, memoryview(text))
         try:
@@ -245,6 +247,20 @@ class SafetensorsReader:
                 done += len(part)
                 if progress is not None:
                     progress(done, total)
+
+    def start(
+        self,
+        items: Sequence[Item],
+        keep: object,
+        *,
+        memory: str | None = None,
+        backend: str | None = None,
+        queue: int | None = None,
+    ) -> Started:
+        total = sum(item.nbytes for item in items)
+        return PythonLoad(
+            lambda report: self.load(items, memory=memory, progress=report), total, keep
+        )
 
     def rows(self, number: int, first: int, count: int, address: int, nbytes: int) -> None:
         if count:

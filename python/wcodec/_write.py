@@ -7,7 +7,6 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
-import json
 import os
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -121,6 +120,8 @@ def _plain(
     tensors: Sequence[Tensor], metadata: dict[str, str], sink: Sink, progress: Progress | None
 ) -> None:
     """A safetensors file."""
+    import json
+
     header: dict[str, Any] = {"__metadata__": metadata} if metadata else {}
     at = 0
     for tensor in tensors:

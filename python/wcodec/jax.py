@@ -8,7 +8,7 @@ The CPU decodes, and JAX copies to its device.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Union
 
 import jax
@@ -17,6 +17,7 @@ import numpy as np
 from . import numpy as _numpy
 from ._context import Progress
 from ._frameworks import Request, compute_backend, load_all
+from ._loading import Started
 from ._open import open_any
 from ._reader import AnyReader
 
@@ -49,6 +50,12 @@ class Framework:
         self, reader: AnyReader, requests: Sequence[Request], progress: Progress | None = None
     ) -> list[Any]:
         return [self._put(array) for array in self._host.load(reader, requests, progress)]
+
+    def begin(
+        self, reader: AnyReader, requests: Sequence[Request]
+    ) -> tuple[Started, Callable[[], list[Any]]]:
+        started, result = self._host.begin(reader, requests)
+        return started, lambda: [self._put(array) for array in result()]
 
     def row(self, reader: AnyReader, request: Request) -> Any:
         return self._put(self._host.row(reader, request))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Union
 
 import numpy as np
@@ -23,8 +23,9 @@ from ._context import Progress
 from ._dtypes import DTYPES, packed_shape
 from ._errors import UnsupportedError, UsageError
 from ._frameworks import Request, compute_backend, load_all
+from ._loading import Started
 from ._open import open_any
-from ._reader import AnyReader
+from ._reader import AnyReader, Item
 from ._write import Tensor, write_bytes, write_file
 
 __all__ = ["load", "load_file", "save", "save_file"]
@@ -100,14 +101,25 @@ class Framework:
     def load(
         self, reader: AnyReader, requests: Sequence[Request], progress: Progress | None = None
     ) -> list[Any]:
+        arrays, items = self._arrays(requests)
+        reader.load(items, progress=progress)
+        return arrays
+
+    def begin(
+        self, reader: AnyReader, requests: Sequence[Request]
+    ) -> tuple[Started, Callable[[], list[Any]]]:
+        arrays, items = self._arrays(requests)
+        return reader.start(items, arrays), lambda: arrays
+
+    @staticmethod
+    def _arrays(requests: Sequence[Request]) -> tuple[list[Array], list[Item]]:
         arrays = [empty(request) for request in requests]
         items = [
             request.item(array.ctypes.data)
             for request, array in zip(requests, arrays)
             if request.nbytes
         ]
-        reader.load(items, progress=progress)
-        return arrays
+        return arrays, items
 
     def row(self, reader: AnyReader, request: Request) -> Any:
         array = empty(request)

@@ -20,7 +20,7 @@ import fnmatch
 import logging
 import os
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
 import torch
@@ -29,6 +29,7 @@ from ._context import Progress
 from ._dtypes import DTYPES, packed_shape
 from ._errors import BackendError, SharedTensorsError, UnsupportedError, UsageError
 from ._frameworks import Request, compute_backend
+from ._loading import Started
 from ._open import open_any
 from ._reader import AnyReader, Item, TensorInfo
 from ._write import Tensor, write_bytes, write_file
@@ -114,33 +115,46 @@ class Framework:
     def load(
         self, reader: AnyReader, requests: Sequence[Request], progress: Progress | None = None
     ) -> list[Any]:
+        tensors, items, where = self._tensors(reader, requests)
+        reader.load(items, progress=progress, **where)
+        return self._moved(tensors)
+
+    def begin(
+        self, reader: AnyReader, requests: Sequence[Request]
+    ) -> tuple[Started, Callable[[], list[Any]]]:
+        tensors, items, where = self._tensors(reader, requests)
+        return reader.start(items, tensors, **where), lambda: self._moved(tensors)
+
+    def _tensors(
+        self, reader: AnyReader, requests: Sequence[Request]
+    ) -> tuple[list[torch.Tensor], list[Item], dict[str, Any]]:
+        """Tensors on the device, or in host memory where the library does not write to it; what is
+        loaded to them, and how."""
+        where: dict[str, Any] = {}
+        on = torch.device("cpu")
         if self.device.type == "meta":
-            return [empty(request, self.device) for request in requests]
-        direct = self._decodes_on_device(reader)
-        on = self.device if direct or self.device.type == "cpu" else torch.device("cpu")
+            on = self.device
+        elif self._decodes_on_device(reader):
+            on = self.device
+            # Memory that torch's stream still uses is not written before that has ended.
+            where = {
+                "memory": "cuda",
+                "backend": f"cuda:{self.device.index or 0}",
+                "queue": torch.cuda.current_stream(self.device).cuda_stream,
+            }
         tensors = [empty(request, on) for request in requests]
         items = [
             request.item(tensor.data_ptr())
             for request, tensor in zip(requests, tensors)
-            if request.nbytes
+            if request.nbytes and on.type != "meta"
         ]
-        if direct:
-            self._load_to_cuda(reader, items, progress)
-        else:
-            reader.load(items, progress=progress)
-        return tensors if on == self.device else [tensor.to(self.device) for tensor in tensors]
+        return tensors, items, where
 
-    def _load_to_cuda(
-        self, reader: AnyReader, items: Sequence[Item], progress: Progress | None
-    ) -> None:
-        """On torch's current stream: memory that it still uses is not written before that ends."""
-        reader.load(
-            items,
-            memory="cuda",
-            backend=f"cuda:{self.device.index or 0}",
-            queue=torch.cuda.current_stream(self.device).cuda_stream,
-            progress=progress,
-        )
+    def _moved(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        for i, tensor in enumerate(tensors):  # one after the other, to hold no model twice
+            if tensor.device != self.device:
+                tensors[i] = tensor.to(self.device)
+        return tensors
 
     def row(self, reader: AnyReader, request: Request) -> Any:
         if self.device.type != "cpu":
