@@ -35,6 +35,13 @@ from ._frameworks import async_load
 from ._loading import Loading
 from ._reader import Reader, TensorInfo
 from ._safe_open import Slice, safe_open
+from .checkpoint import (
+    GPUDecoder,
+    WCodecCheckpoint,
+    WCodecModel,
+    encode_safetensors_to_wcodec,
+    load_wcodec_checkpoint,
+)
 
 __version__ = "0.1.0"
 
@@ -45,6 +52,7 @@ __all__ = [
     "DeviceError",
     "ExistsError",
     "FileError",
+    "GPUDecoder",
     "LimitError",
     "Loading",
     "MismatchError",
@@ -58,12 +66,16 @@ __all__ = [
     "TensorNotFoundError",
     "UnsupportedError",
     "UsageError",
+    "WCodecCheckpoint",
+    "WCodecModel",
     "WcodecError",
     "async_load",
     "compress",
     "decompress",
     "devices",
+    "encode_safetensors_to_wcodec",
     "info",
+    "load_wcodec_checkpoint",
     "release",
     "safe_open",
     "test",
