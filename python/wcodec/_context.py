@@ -15,12 +15,15 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import _declarations as c
-from ._errors import BY_STATUS, UsageError, WcodecError
+from ._errors import BY_STATUS, OutOfMemoryError, UsageError, WcodecError
 from ._library import lib
 
 Progress = Callable[[int, int], object]
 """Called as progress(done, total), in bytes, a few times a second at most and once at the end, in
 the thread that made the call. An exception that it raises stops the call and is passed on."""
+
+LONG = 64 << 20
+"""Bytes below which a call is over before a person can press a key."""
 
 
 class Context:
@@ -107,40 +110,69 @@ def error_of(
     tensor = tensors[0] if len(tensors) == 1 else None
     if tensor is None:
         tensor = next((name for name in tensors if f"tensor '{name}'" in text), None)
+    if tensor is None and ": tensor '" in text:  # as far as its name needs no escapes
+        tensor = text.partition(": tensor '")[2].partition("': ")[0]
     return BY_STATUS.get(status, WcodecError)(text, file=file, tensor=tensor)
 
 
-class Interruptible:
-    """A long call's progress, through which Python sees signals while the library works.
+class Watch:
+    """A call of the library that may take long. Signals can stop it, and progress is reported.
 
-        with Interruptible(progress) as watch:
-            options.progress = watch.progress
-            status = lib.wcodec_...(...)
+        watch = Watch(progress)
+        options.progress = watch.progress
+        status = watch.run(lambda: lib.wcodec_...(options, ...))
 
-    A signal's exception (KeyboardInterrupt), or one of `progress`, makes the call end soon; it is
-    raised when the with statement ends.
+    The call is made on a thread of its own: the calling one waits, so that Python handles signals
+    there, and reports. An exception (KeyboardInterrupt, or one of `progress`) makes the call end
+    soon, and is raised when it has ended.
     """
 
     def __init__(self, progress: Progress | None = None) -> None:
         self._report = progress
-        self._raised: BaseException | None = None
-        self._function = c.wcodec_progress_fn(self._call)
+        self._stop = False
+        self._told: tuple[int, int] | None = None
+        self._ended = threading.Event()
+        self._function = c.wcodec_progress_fn(self._note)
         self.progress = c.wcodec_progress(fn=self._function)
 
-    def _call(self, _opaque: int | None, done: int, total: int) -> int:
+    def _note(self, _opaque: int | None, done: int, total: int) -> int:
+        self._told = (done, total)
+        return int(self._stop)
+
+    def run(self, call: Callable[[], int]) -> int:
+        """The status that `call` returns."""
+        if self._report is None and threading.current_thread() is not threading.main_thread():
+            del self._function, self.progress
+            return int(call())  # no signal is handled here
+        results: list[Any] = []
+
+        def work() -> None:
+            try:
+                results.append(call())
+            except BaseException as error:  # of ctypes: arguments that it cannot convert
+                results.append(error)
+            finally:
+                self._ended.set()
+
+        raised: BaseException | None = None
         try:
-            ctypes.pythonapi.PyErr_CheckSignals()
-            if self._report is not None:
-                self._report(done, total)
-        except BaseException as error:
-            self._raised = error
-        return 0 if self._raised is None else 1
-
-    def __enter__(self) -> Interruptible:
-        return self
-
-    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+            threading.Thread(target=work, name="wcodec", daemon=True).start()
+        except RuntimeError as error:
+            raise OutOfMemoryError(f"no thread can be started: {error}") from None
+        while True:
+            try:
+                ended = self._ended.wait(0.1)
+                if self._report is not None and self._told is not None and raised is None:
+                    told, self._told = self._told, None
+                    self._report(*told)
+                if ended:
+                    break
+            except BaseException as error:
+                raised = raised or error
+                self._stop = True
         del self._function, self.progress  # no cycle is left to the collector
-        if self._raised is not None:
-            raised, self._raised = self._raised, None
+        if raised is None and isinstance(results[0], BaseException):
+            raised = results[0]
+        if raised is not None:
             raise raised
+        return int(results[0])

@@ -9,7 +9,7 @@ import os
 from typing import Any, Union
 
 from . import _declarations as c
-from ._context import Interruptible, Progress, context, error_of, host_backend
+from ._context import Progress, Watch, context, error_of, host_backend
 from ._describe import describe
 from ._errors import ExistsError, FileError, UsageError
 from ._library import lib
@@ -72,11 +72,13 @@ def compress(
     _refuse_existing(out, force)
     made, report, error = encode_options(**options), c.wcodec_encode_report(), c.wcodec_error()
     used = context(host_backend(None), threads)
-    with Interruptible(progress) as watch:
-        made.progress = watch.progress
-        status = lib.wcodec_compress_path(
+    watch = Watch(progress)
+    made.progress = watch.progress
+    status = watch.run(
+        lambda: lib.wcodec_compress_path(
             used.handle, os.fsencode(path), os.fsencode(out), made, report, error
         )
+    )
     if status != c.WCODEC_OK:
         raise error_of(status, error, files=[path])
     return {
@@ -184,12 +186,13 @@ def decompress(
 def restore(reader: Reader, number: int, sink: Any, progress: Progress | None = None) -> None:
     """One original of an open reader, in order, as memoryviews to `sink`."""
     opened, error, output = reader.opened(), c.wcodec_error(), Output(sink)
-    options = _decode_options()
-    with Interruptible(progress) as watch:
-        options.progress = watch.progress
-        status = lib.wcodec_reader_restore(
+    options, watch = _decode_options(), Watch(progress)
+    options.progress = watch.progress
+    status = watch.run(
+        lambda: lib.wcodec_reader_restore(
             opened.handle, number, output.function, None, options, error
         )
+    )
     output.check()
     if status != c.WCODEC_OK:
         raise error_of(status, error, files=[reader.path])
@@ -225,14 +228,21 @@ def test(
     with Reader(source, threads=threads) as reader:
         opened, paths, lossy = reader.opened(), reader.files(), 0
         for number in range(len(paths)):
-            error, options, file = c.wcodec_error(), _decode_options(), c.wcodec_file_info()
+            file = c.wcodec_file_info()
             lib.wcodec_reader_file(opened.handle, number, file, None)
             lossy += file.lossy
-            with Interruptible(progress) as watch:
-                options.progress = watch.progress
-                status = lib.wcodec_reader_test(opened.handle, number, int(quick), options, error)
-            reader.check(status, error)
+            _test_one(reader, number, quick, progress)
         return {"path": reader.path, "ok": True, "files": len(paths), "lossy": lossy}
+
+
+def _test_one(reader: Reader, number: int, quick: bool, progress: Progress | None) -> None:
+    opened, error, options = reader.opened(), c.wcodec_error(), _decode_options()
+    watch = Watch(progress)
+    options.progress = watch.progress
+    status = watch.run(
+        lambda: lib.wcodec_reader_test(opened.handle, number, int(quick), options, error)
+    )
+    reader.check(status, error)
 
 
 def info(source: Source) -> dict[str, Any]:

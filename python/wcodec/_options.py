@@ -99,5 +99,5 @@ def encode_options(
     if name is not None:
         if not isinstance(name, str) or "\0" in name:
             raise UsageError(f"name is {name!r}: expected text")
-        options.name = name.encode()
+        options.name = name.encode("utf-8", "replace")
     return options

@@ -15,15 +15,12 @@ from typing import Any, NamedTuple, Protocol, Union
 
 from . import _context
 from . import _declarations as c
-from ._context import Context, Interruptible, Progress, error_of
+from ._context import LONG, Context, Progress, Watch, error_of
 from ._errors import FileError, MissingFileError, TensorNotFoundError, UsageError
 from ._library import lib
 from ._loading import LibraryLoad, Started
 
 Source = Union[str, "os.PathLike[str]", bytes, bytearray, memoryview]
-
-# Below this a call is over before a person can press a key.
-_LONG = 16 << 20
 
 
 class TensorInfo(NamedTuple):
@@ -319,12 +316,17 @@ class Reader:
         if not items:
             return
         opened = self._use(backend or self._host)
-        error, options = c.wcodec_error(), load_options(memory, queue)
-        with Interruptible(progress) as watch:
+        error, options, listed = c.wcodec_error(), load_options(memory, queue), load_items(items)
+
+        def call() -> int:
+            return int(lib.wcodec_load(opened.handle, listed, len(items), options, None, error))
+
+        if progress is None and sum(item.nbytes for item in items) < LONG:
+            status = call()
+        else:
+            watch = Watch(progress)
             options.progress = watch.progress
-            status = lib.wcodec_load(
-                opened.handle, load_items(items), len(items), options, None, error
-            )
+            status = watch.run(call)
         self.check(status, error, _Names(self, items))
 
     def start(
@@ -348,19 +350,13 @@ class Reader:
     def rows(self, number: int, first: int, count: int, address: int, nbytes: int) -> None:
         """Decode rows [first, first + count) of one tensor to host memory: only the tiles that hold
         them are read."""
+        if nbytes >= LONG:
+            self.load([Item(number, first, count, address, nbytes)])
+            return
         opened, error = self._use(self._host), c.wcodec_error()
-        if nbytes < _LONG:
-            status = lib.wcodec_reader_decode_rows(
-                opened.handle, number, first, count, address, nbytes, None, error
-            )
-        else:
-            options = c.wcodec_decode_options()
-            lib.wcodec_decode_options_init_size(options, ctypes.sizeof(options))
-            with Interruptible() as watch:
-                options.progress = watch.progress
-                status = lib.wcodec_reader_decode_rows(
-                    opened.handle, number, first, count, address, nbytes, options, error
-                )
+        status = lib.wcodec_reader_decode_rows(
+            opened.handle, number, first, count, address, nbytes, None, error
+        )
         if status != c.WCODEC_OK:
             self.check(status, error, [self.tensor(number).name])
 

@@ -230,7 +230,7 @@ class SafetensorsReader:
             if first + rows > count:
                 raise UsageError(f"tensor {tensor.name!r} has {count} rows", tensor=tensor.name)
             row = tensor.nbytes // count if count else 0
-            size = (rows or count - first) * row
+            size = (rows or count - first) * row if first or rows else tensor.nbytes
             if size > nbytes:
                 raise UsageError(f"{nbytes} bytes of memory for {size}", tensor=tensor.name)
             total += size

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from . import _declarations as c
-from ._context import Interruptible, Progress, context, error_of, host_backend
+from ._context import Progress, Watch, context, error_of, host_backend
 from ._dtypes import SAVE_ORDER
 from ._errors import FileError, UsageError, WcodecError
 from ._library import lib
@@ -62,20 +62,25 @@ def _address(tensor: Tensor) -> memoryview:
     return memoryview((ctypes.c_char * tensor.nbytes).from_address(tensor.address)).cast("B")
 
 
+def _is_text(value: str) -> bool:
+    """Whether it can be UTF-8 that ends with NUL."""
+    return "\0" not in value and not any("\ud800" <= character <= "\udfff" for character in value)
+
+
 def _checked(
     tensors: Sequence[Tensor], metadata: dict[str, str] | None
 ) -> tuple[list[Tensor], dict[str, str]]:
     for tensor in tensors:
         if not isinstance(tensor.name, str):
             raise TypeError(f"the name of a tensor is a str, not {type(tensor.name).__name__}")
-        if "\0" in tensor.name or tensor.name == "__metadata__":
+        if not _is_text(tensor.name) or tensor.name == "__metadata__":
             raise UsageError(f"a tensor cannot be called {tensor.name!r}", tensor=tensor.name)
     metadata = {} if metadata is None else metadata
     for key, value in metadata.items():
         if not isinstance(key, str) or not isinstance(value, str):
             raise TypeError(f"metadata is text: {key!r} is {value!r}")
-        if "\0" in key or "\0" in value:
-            raise UsageError(f"metadata {key!r}: a zero byte is not allowed")
+        if not _is_text(key) or not _is_text(value):
+            raise UsageError(f"metadata {key!r}: a zero byte or half a character is in it")
     return sorted(tensors, key=lambda t: (SAVE_ORDER[t.dtype], t.name)), metadata
 
 
@@ -96,8 +101,7 @@ def _encode(
             output.check()
             raise error_of(status, error, tensors=[] if tensor is None else [tensor])
 
-    with Interruptible(progress) as watch:
-        made.progress = watch.progress
+    def encode() -> int:
         try:
             check(lib.wcodec_writer_create(used.handle, output.function, None, made, writer, error))
             for key, value in metadata.items():
@@ -114,6 +118,11 @@ def _encode(
             check(lib.wcodec_writer_finish(writer, None, error))
         finally:
             lib.wcodec_writer_destroy(writer)
+        return c.WCODEC_OK
+
+    watch = Watch(progress)
+    made.progress = watch.progress
+    watch.run(encode)
 
 
 def _plain(
