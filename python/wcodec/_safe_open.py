@@ -144,7 +144,7 @@ class Slice:
         plain = all(part == slice(None) for part in rest)
         if isinstance(first, int):
             whole = self._rows((first, 1))
-            return whole[0] if plain else _cut(whole, (0, *rest))
+            return whole[0, ...] if plain else _cut(whole, (0, *rest))
         if isinstance(first, list):
             low, high = (min(first), max(first) + 1) if first else (0, 0)
             whole = self._rows((low, high - low))
@@ -181,7 +181,7 @@ def _cut(whole: Any, index: tuple[Any, ...]) -> Any:
     for i in lists:
         whole = whole[(slice(None),) * i + (index[i],)]
     basic = tuple(slice(None) if i in lists else part for i, part in enumerate(index))
-    part = whole[basic]
+    part = whole[(*basic, ...)]  # with an ellipsis an array, also of no dimension
     return part.copy() if hasattr(part, "copy") else part.clone().contiguous()
 
 

@@ -318,13 +318,19 @@ def _folder(name_or_path: Path, revision: str | None, cache_dir: Path | None) ->
 
 
 def _class(model_class: Any, config: Any, transformers: Any) -> Any:
-    if model_class is not None:
+    """The model's own class: one of transformers' Auto classes only takes a name or a path."""
+    if model_class is None:
+        names = getattr(config, "architectures", None) or ()
+        found = (getattr(transformers, name, None) for name in names)
+        model_class = next((cls for cls in found if cls is not None), transformers.AutoModel)
+    mapping = getattr(model_class, "_model_mapping", None)
+    if mapping is None:
         return model_class
-    for name in getattr(config, "architectures", None) or ():
-        found = getattr(transformers, name, None)
-        if found is not None:
-            return found
-    return transformers.AutoModel
+    if type(config) not in mapping:
+        text = f"{model_class.__name__} has no model for {type(config).__name__}"
+        raise UnsupportedError(f"{text}: name its class as model_class")
+    cls = mapping[type(config)]
+    return cls[0] if isinstance(cls, tuple) else cls
 
 
 def _dtype(checkpoint: WCodecCheckpoint) -> Any:
