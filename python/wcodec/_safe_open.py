@@ -181,7 +181,8 @@ def _cut(whole: Any, index: tuple[Any, ...]) -> Any:
     for i in lists:
         whole = whole[(slice(None),) * i + (index[i],)]
     basic = tuple(slice(None) if i in lists else part for i, part in enumerate(index))
-    part = whole[(*basic, ...)]  # with an ellipsis an array, also of no dimension
+    all_of_it = (*basic, ...)  # with an ellipsis an array, also of no dimension
+    part = whole[all_of_it]
     return part.copy() if hasattr(part, "copy") else part.clone().contiguous()
 
 
