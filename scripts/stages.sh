@@ -38,6 +38,63 @@ stage_gcc () {
     whole gcc CC=gcc $everything "$@"
 }
 
+# python_ready STAGE PACKAGE...: a virtual environment build/STAGE with these packages of PyPI, which
+# is kept for the next time
+python_ready () {
+    stage=$1 venv=$top/build/$1
+    shift
+    gcc_ready || return
+    [ "$(cat "$venv/packages" 2>/dev/null)" != "$*" ] || return 0
+    now "$stage" installing_Python_packages
+    rm -rf "$venv"
+    if python3 -m venv "$venv" >build/one.log 2>&1 &&
+        "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@" >>build/one.log 2>&1
+    then
+        echo "$*" >"$venv/packages"
+    else
+        tail -n 5 build/one.log
+        skipped "$stage" "its packages cannot be installed"
+    fi
+}
+
+# run_pytest STAGE ARGUMENT...: on the library of the gcc stage; each test counts
+run_pytest () {
+    stage=$1
+    shift
+    now "$stage" pytest
+    WCODEC_LIBRARY=$top/build/check-gcc/.libs/libwcodec.so.0 \
+        WCODEC_FAKE_PATH=$top/build/check-gcc/backends/fake/.libs PYTHONDONTWRITEBYTECODE=1 \
+        timeout 900 "$top/build/$stage/bin/python" -m pytest -q -p no:cacheprovider "$@" \
+        >build/one.log 2>&1 </dev/null
+    status=$?
+    # "3 failed, 98 passed, 13 skipped, 2 warnings in 29.67s (0:01:11)"
+    set -- $(tail -n 1 build/one.log | tr ',' '\n' | awk '
+        / passed/ {p = $1} / failed/ {f += $1} / error/ {f += $1} / skipped/ {s = $1}
+        END {print p + 0, f + 0, s + 0}')
+    [ $status -eq 0 ] || [ "$2" -ne 0 ] || set -- "$1" 1 "$3"
+    result "$stage" pytest "$1" "$2" "$3"
+    [ "$2" -eq 0 ] || tail -n 80 build/one.log
+}
+
+# The Python package with numpy; its declarations are those of the headers.
+stage_python () {
+    python_ready python numpy pytest safetensors ml_dtypes pycparser ruff || return
+    one python "layout and lint by ruff" sh -c \
+        'cd python && ../build/python/bin/ruff format -q --no-cache --check . &&
+         ../build/python/bin/ruff check -q --no-cache .'
+    run_pytest python tests/python
+}
+
+# With torch, transformers and the types that mypy looks at.
+stage_python_torch () {
+    python_ready python-torch numpy pytest torch transformers accelerate safetensors ml_dtypes \
+        mypy || return
+    one python-torch "mypy --strict" sh -c \
+        'cd python && ../build/python-torch/bin/mypy --cache-dir ../build/mypy .'
+    run_pytest python-torch tests/python/test_torch.py tests/python/test_checkpoint.py \
+        tests/python/test_documents.py
+}
+
 # The unit tests alone: the stage of sanitizers, by the same compiler, runs all.
 stage_clang () {
     configure clang CC=clang $everything && compile clang &&

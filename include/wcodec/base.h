@@ -59,6 +59,11 @@ WCODEC_API unsigned wcodec_version_number(void);
 /** The same as text ("0.1.0"), a constant. Never fails; thread-safe. */
 WCODEC_API const char *wcodec_version_string(void);
 
+/** Bytes that the public structure of that name ("wcodec_error") has in this library; 0 if there is
+ * none of that name. For programs that declare the structures by themselves, in other languages,
+ * and want to know at run time that they did it right. Never fails; thread-safe. */
+WCODEC_API size_t wcodec_structure_size(const char *name);
+
 /** What a function returns. Each function lists those that it can; one that is not listed may come
  * from a later version, and is a failure. */
 typedef enum wcodec_status {

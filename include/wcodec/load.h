@@ -197,6 +197,10 @@ WCODEC_API wcodec_status wcodec_load_start(const wcodec_reader *reader,
 /** Not 0 if it has ended: wcodec_loading_wait() would return at once. Never fails. */
 WCODEC_API int wcodec_loading_ended(wcodec_loading *loading);
 
+/** How far it is, in decoded bytes, for programs that would rather ask than be called: *done of
+ * *total, which stays the same. Never fails. */
+WCODEC_API void wcodec_loading_progress(wcodec_loading *loading, uint64_t *done, uint64_t *total);
+
 /** Make it stop soon, with WCODEC_ERROR_CANCELLED. What the device is at is finished first. Does
  * not wait; never fails. */
 WCODEC_API void wcodec_loading_cancel(wcodec_loading *loading);

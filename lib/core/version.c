@@ -1,7 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include <wcodec/base.h>
+#include <string.h>
+#include <wcodec.h>
 
 #define TEXT_OF(x) #x
 #define TEXT(x) TEXT_OF(x)
@@ -14,4 +15,33 @@ unsigned wcodec_version_number(void)
 const char *wcodec_version_string(void)
 {
     return TEXT(WCODEC_VERSION_MAJOR) "." TEXT(WCODEC_VERSION_MINOR) "." TEXT(WCODEC_VERSION_PATCH);
+}
+
+/* All structures of the public headers, in their order. */
+#define STRUCTURE(name) \
+    { \
+#name, sizeof(name) \
+    }
+
+static const struct {
+    const char *name;
+    size_t size;
+} structures[] = {
+    STRUCTURE(wcodec_error),          STRUCTURE(wcodec_progress),
+    STRUCTURE(wcodec_allocator),      STRUCTURE(wcodec_executor),
+    STRUCTURE(wcodec_limits),         STRUCTURE(wcodec_options),
+    STRUCTURE(wcodec_device_info),    STRUCTURE(wcodec_file_info),
+    STRUCTURE(wcodec_mode_info),      STRUCTURE(wcodec_tensor_info),
+    STRUCTURE(wcodec_decode_options), STRUCTURE(wcodec_encode_options),
+    STRUCTURE(wcodec_encode_report),  STRUCTURE(wcodec_device_handles),
+    STRUCTURE(wcodec_load_item),      STRUCTURE(wcodec_load_report),
+    STRUCTURE(wcodec_load_options),   STRUCTURE(wcodec_device_rates),
+};
+
+size_t wcodec_structure_size(const char *name)
+{
+    for (size_t i = 0; name != NULL && i < sizeof structures / sizeof *structures; i++)
+        if (strcmp(name, structures[i].name) == 0)
+            return structures[i].size;
+    return 0;
 }

@@ -423,6 +423,13 @@ int wcodec_loading_ended(wcodec_loading *l)
     return ended;
 }
 
+void wcodec_loading_progress(wcodec_loading *l, uint64_t *done, uint64_t *total)
+{
+    const uint64_t bytes = atomic_load(&l->loading.work.done);
+    *total = l->request.bytes;
+    *done = bytes < *total ? bytes : *total; /* more, where a device was given up on the way */
+}
+
 void wcodec_loading_cancel(wcodec_loading *l)
 {
     atomic_store(&l->loading.work.stop, true);

@@ -27,6 +27,15 @@ $CC -E -P -I"$include" "$work/t.c" | tr '\n' ' ' | tr ';' '\n' | grep 'visibilit
 sed -n '/global:/,/local:/s/^ *\([a-z0-9_]*\);.*/\1/p' "$top_srcdir/lib/libwcodec.map" | sort >"$work/map"
 check "symbol map" "$work/headers" "$work/map"
 
+# wcodec_structure_size() knows all structures.
+$CC -E -P -I"$include" "$work/t.c" | sed -n 's/^} \(wcodec_[a-z_]*\);.*/\1/p' | sort >"$work/typedefs"
+$CC -E -P -I"$include" "$work/t.c" | sed -n 's/^typedef enum \(wcodec_[a-z_]*\) {.*/\1/p' |
+    sort >"$work/enums"
+comm -23 "$work/typedefs" "$work/enums" >"$work/structures"
+grep -o 'STRUCTURE(wcodec_[a-z_]*)' "$top_srcdir/lib/core/version.c" | sed 's/.*(//; s/)//' |
+    sort >"$work/sized"
+check "structures of wcodec_structure_size()" "$work/structures" "$work/sized"
+
 library=$top_builddir/.libs/libwcodec.so
 if [ -f "$library" ]; then
     nm -D --defined-only "$library" | awk '$2 != "A" {print $3}' | sed 's/@.*//' | sort >"$work/library"

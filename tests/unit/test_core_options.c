@@ -5,6 +5,7 @@
 
 #include "core/options.h"
 #include <string.h>
+#include <wcodec.h>
 
 /* What this version knows, and what a newer one does. */
 struct known {
@@ -115,12 +116,24 @@ static void test_reserved(void **state)
     assert_int_equal(wcodec_progress_check(&progress, NULL), WCODEC_ERROR_USAGE);
 }
 
+static void test_structure_sizes(void **state)
+{
+    (void)state;
+    assert_int_equal(wcodec_structure_size("wcodec_error"), sizeof(wcodec_error));
+    assert_int_equal(wcodec_structure_size("wcodec_options"), sizeof(wcodec_options));
+    assert_int_equal(wcodec_structure_size("wcodec_device_rates"), sizeof(wcodec_device_rates));
+    assert_int_equal(wcodec_structure_size("wcodec_erro"), 0);
+    assert_int_equal(wcodec_structure_size("wcodec_context"), 0);
+    assert_int_equal(wcodec_structure_size(""), 0);
+    assert_int_equal(wcodec_structure_size(NULL), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_equal),    cmocka_unit_test(test_older),
         cmocka_unit_test(test_newer),    cmocka_unit_test(test_uninitialized),
-        cmocka_unit_test(test_reserved),
+        cmocka_unit_test(test_reserved), cmocka_unit_test(test_structure_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

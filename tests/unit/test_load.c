@@ -354,6 +354,10 @@ static void test_beside_the_caller(void **state)
         wcodec_status status = wcodec_loading_wait(loads[i], &report, &err);
         assert_int_equal(status, wcodec_loading_wait(loads[i], NULL, NULL));
         assert_true(wcodec_loading_ended(loads[i]));
+        uint64_t done = UINT64_MAX, total = 0;
+        wcodec_loading_progress(loads[i], &done, &total);
+        assert_int_equal(total, SIZE);
+        assert_true(done <= SIZE && (done == SIZE || status != WCODEC_OK));
         assert_int_equal(endings[i].calls, 1);
         assert_int_equal(endings[i].status, status);
         if (i == LOADS - 1 && status != WCODEC_OK) {

@@ -1,0 +1,82 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""wcodec: neural-network checkpoints compressed without loss, opened as safetensors are.
+
+    import wcodec
+    with wcodec.safe_open("model.safetensors.wcodec", framework="np") as f:
+        print(f.keys(), f.get_tensor("embed.weight"))
+
+`wcodec.numpy` and `wcodec.torch` have load_file() and save_file(). Importing this package imports
+neither, and starts no device.
+"""
+
+from ._context import release
+from ._describe import devices
+from ._errors import (
+    BackendError,
+    CancelledError,
+    CorruptError,
+    DeviceError,
+    ExistsError,
+    FileError,
+    LimitError,
+    MismatchError,
+    MissingFileError,
+    NewerFormatError,
+    OutOfMemoryError,
+    SharedTensorsError,
+    TensorNotFoundError,
+    UnsupportedError,
+    UsageError,
+    WcodecError,
+)
+from ._files import compress, decompress, info, test
+from ._frameworks import async_load
+from ._loading import Loading
+from ._reader import Reader, TensorInfo
+from ._safe_open import Slice, safe_open
+from .checkpoint import (
+    GPUDecoder,
+    WCodecCheckpoint,
+    WCodecModel,
+    encode_safetensors_to_wcodec,
+    load_wcodec_checkpoint,
+)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BackendError",
+    "CancelledError",
+    "CorruptError",
+    "DeviceError",
+    "ExistsError",
+    "FileError",
+    "GPUDecoder",
+    "LimitError",
+    "Loading",
+    "MismatchError",
+    "MissingFileError",
+    "NewerFormatError",
+    "OutOfMemoryError",
+    "Reader",
+    "SharedTensorsError",
+    "Slice",
+    "TensorInfo",
+    "TensorNotFoundError",
+    "UnsupportedError",
+    "UsageError",
+    "WCodecCheckpoint",
+    "WCodecModel",
+    "WcodecError",
+    "async_load",
+    "compress",
+    "decompress",
+    "devices",
+    "encode_safetensors_to_wcodec",
+    "info",
+    "load_wcodec_checkpoint",
+    "release",
+    "safe_open",
+    "test",
+]

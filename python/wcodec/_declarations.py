@@ -1,0 +1,684 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""The public C interface as ctypes sees it. Generated from the headers by
+generate_declarations.py: do not edit. The headers in include/wcodec say what all this means."""
+
+import ctypes
+from ctypes import (
+    CFUNCTYPE,
+    POINTER,
+    Structure,
+    c_char,
+    c_char_p,
+    c_double,
+    c_int,
+    c_int64,
+    c_size_t,
+    c_uint,
+    c_uint8,
+    c_uint32,
+    c_uint64,
+    c_void_p,
+)
+from typing import Any
+
+VERSION = (0, 1, 0)
+
+# wcodec_status
+WCODEC_OK = 0
+WCODEC_ERROR_USAGE = 1
+WCODEC_ERROR_MEMORY = 2
+WCODEC_ERROR_IO = 3
+WCODEC_ERROR_CORRUPT = 4
+WCODEC_ERROR_NEWER = 5
+WCODEC_ERROR_LIMIT = 6
+WCODEC_ERROR_CANCELLED = 7
+WCODEC_ERROR_BACKEND = 8
+WCODEC_ERROR_DEVICE = 9
+WCODEC_ERROR_NOT_FOUND = 10
+WCODEC_ERROR_MISMATCH = 11
+WCODEC_ERROR_UNSUPPORTED = 12
+
+
+class wcodec_error(Structure):
+    status: int
+    text: bytes
+    reserved: Any
+    _fields_ = (
+        ("status", c_int),
+        ("text", c_char * 956),
+        ("reserved", c_uint64 * 8),
+    )
+
+
+# wcodec_dtype
+WCODEC_DTYPE_OTHER = 0
+WCODEC_DTYPE_BOOL = 1
+WCODEC_DTYPE_U8 = 2
+WCODEC_DTYPE_I8 = 3
+WCODEC_DTYPE_F8_E5M2 = 4
+WCODEC_DTYPE_F8_E4M3 = 5
+WCODEC_DTYPE_F8_E8M0 = 6
+WCODEC_DTYPE_F8_E4M3FNUZ = 7
+WCODEC_DTYPE_F8_E5M2FNUZ = 8
+WCODEC_DTYPE_U16 = 9
+WCODEC_DTYPE_I16 = 10
+WCODEC_DTYPE_F16 = 11
+WCODEC_DTYPE_BF16 = 12
+WCODEC_DTYPE_U32 = 13
+WCODEC_DTYPE_I32 = 14
+WCODEC_DTYPE_F32 = 15
+WCODEC_DTYPE_U64 = 16
+WCODEC_DTYPE_I64 = 17
+WCODEC_DTYPE_F64 = 18
+WCODEC_DTYPE_C64 = 19
+WCODEC_DTYPE_F4 = 20
+WCODEC_DTYPE_F6_E2M3 = 21
+WCODEC_DTYPE_F6_E3M2 = 22
+
+wcodec_progress_fn = CFUNCTYPE(c_int, c_void_p, c_uint64, c_uint64)
+
+
+class wcodec_progress(Structure):
+    fn: Any
+    opaque: int | None
+    reserved: Any
+    _fields_ = (
+        ("fn", wcodec_progress_fn),
+        ("opaque", c_void_p),
+        ("reserved", c_void_p * 2),
+    )
+
+
+class wcodec_allocator(Structure):
+    allocate: Any
+    reallocate: Any
+    release: Any
+    opaque: int | None
+    reserved: Any
+    _fields_ = (
+        ("allocate", CFUNCTYPE(c_void_p, c_void_p, c_size_t)),
+        ("reallocate", CFUNCTYPE(c_void_p, c_void_p, c_void_p, c_size_t)),
+        ("release", CFUNCTYPE(None, c_void_p, c_void_p)),
+        ("opaque", c_void_p),
+        ("reserved", c_void_p * 2),
+    )
+
+
+class wcodec_executor(Structure):
+    run: Any
+    concurrency: int
+    opaque: int | None
+    reserved: Any
+    _fields_ = (
+        ("run", CFUNCTYPE(None, c_void_p, CFUNCTYPE(None, c_void_p, c_size_t), c_void_p, c_size_t)),
+        ("concurrency", c_uint),
+        ("opaque", c_void_p),
+        ("reserved", c_void_p * 2),
+    )
+
+
+# wcodec_log_level
+WCODEC_LOG_ERROR = 1
+WCODEC_LOG_WARNING = 2
+WCODEC_LOG_INFO = 3
+WCODEC_LOG_DEBUG = 4
+
+wcodec_log_fn = CFUNCTYPE(None, c_void_p, c_int, c_char_p)
+
+
+class wcodec_limits(Structure):
+    max_memory: int
+    max_tensor_bytes: int
+    max_index_bytes: int
+    max_tensors: int
+    reserved: Any
+    _fields_ = (
+        ("max_memory", c_uint64),
+        ("max_tensor_bytes", c_uint64),
+        ("max_index_bytes", c_uint64),
+        ("max_tensors", c_uint64),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+class wcodec_options(Structure):
+    struct_size: int
+    threads: int
+    bind_threads: int
+    backend: bytes | None
+    allocator: wcodec_allocator
+    executor: wcodec_executor
+    log: Any
+    log_opaque: int | None
+    log_level: int
+    limits: wcodec_limits
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("threads", c_uint),
+        ("bind_threads", c_int),
+        ("backend", c_char_p),
+        ("allocator", wcodec_allocator),
+        ("executor", wcodec_executor),
+        ("log", wcodec_log_fn),
+        ("log_opaque", c_void_p),
+        ("log_level", c_int),
+        ("limits", wcodec_limits),
+    )
+
+
+class wcodec_device_info(Structure):
+    backend: bytes | None
+    index: int
+    name: bytes | None
+    driver: bytes | None
+    plugin_path: bytes | None
+    memory: int
+    available: int
+    chosen: int
+    reserved: Any
+    _fields_ = (
+        ("backend", c_char_p),
+        ("index", c_uint),
+        ("name", c_char_p),
+        ("driver", c_char_p),
+        ("plugin_path", c_char_p),
+        ("memory", c_uint64),
+        ("available", c_int),
+        ("chosen", c_int),
+        ("reserved", c_uint64 * 6),
+    )
+
+
+# wcodec_coding
+WCODEC_CODING_CONSTANT = 0
+WCODEC_CODING_TILES = 1
+WCODEC_CODING_CHUNKS = 2
+WCODEC_CODING_ALIAS = 3
+WCODEC_CODING_BLOCKS = 4
+WCODEC_CODING_LOSSY = 5
+WCODEC_CODING_UNKNOWN = 255
+
+
+class wcodec_file_info(Structure):
+    name: bytes | None
+    path: bytes | None
+    safetensors: int
+    size: int
+    coded_size: int
+    xxh128: Any
+    mode: int
+    mtime: int
+    version: int
+    first_tensor: int
+    tensors: int
+    first_entry: int
+    entries: int
+    lossy: int
+    reserved: Any
+    _fields_ = (
+        ("name", c_char_p),
+        ("path", c_char_p),
+        ("safetensors", c_int),
+        ("size", c_uint64),
+        ("coded_size", c_uint64),
+        ("xxh128", c_uint8 * 16),
+        ("mode", c_uint32),
+        ("mtime", c_int64),
+        ("version", c_uint),
+        ("first_tensor", c_uint64),
+        ("tensors", c_uint64),
+        ("first_entry", c_uint64),
+        ("entries", c_uint64),
+        ("lossy", c_uint64),
+        ("reserved", c_uint64 * 8),
+    )
+
+
+class wcodec_mode_info(Structure):
+    predictor: bytes | None
+    differential: int
+    blocks: int
+    reserved: Any
+    _fields_ = (
+        ("predictor", c_char_p),
+        ("differential", c_int),
+        ("blocks", c_uint64),
+        ("reserved", c_uint64 * 2),
+    )
+
+
+class wcodec_tensor_info(Structure):
+    name: bytes | None
+    dtype: int
+    dtype_name: bytes | None
+    rank: int
+    shape: Any
+    size: int
+    coded_size: int
+    file_offset: int
+    order0_bits: int
+    payload_hash: int
+    coding: int
+    coding_name: bytes | None
+    split: bytes | None
+    element_bits: int
+    tile_elements: int
+    tables: int
+    run_elements: int
+    file: int
+    alias_of: int
+    columns: int
+    mode_count: int
+    modes: Any
+    lossy: int
+    order: bytes | None
+    scales: int
+    largest_error: float
+    mean_squared_error: float
+    mean_square: float
+    reserved: Any
+    _fields_ = (
+        ("name", c_char_p),
+        ("dtype", c_int),
+        ("dtype_name", c_char_p),
+        ("rank", c_uint),
+        ("shape", POINTER(c_uint64)),
+        ("size", c_uint64),
+        ("coded_size", c_uint64),
+        ("file_offset", c_uint64),
+        ("order0_bits", c_uint64),
+        ("payload_hash", c_uint64),
+        ("coding", c_int),
+        ("coding_name", c_char_p),
+        ("split", c_char_p),
+        ("element_bits", c_uint),
+        ("tile_elements", c_uint64),
+        ("tables", c_uint),
+        ("run_elements", c_uint),
+        ("file", c_uint64),
+        ("alias_of", c_uint64),
+        ("columns", c_uint64),
+        ("mode_count", c_uint),
+        ("modes", wcodec_mode_info * 16),
+        ("lossy", c_int),
+        ("order", c_char_p),
+        ("scales", c_uint64),
+        ("largest_error", c_double),
+        ("mean_squared_error", c_double),
+        ("mean_square", c_double),
+        ("reserved", c_uint64 * 16),
+    )
+
+
+class wcodec_decode_options(Structure):
+    struct_size: int
+    progress: wcodec_progress
+    skip_checks: int
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("progress", wcodec_progress),
+        ("skip_checks", c_int),
+    )
+
+
+wcodec_write_fn = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
+
+# wcodec_tune
+WCODEC_TUNE_SIZE = 0
+WCODEC_TUNE_LATENCY = 1
+
+# wcodec_profile
+WCODEC_PROFILE_AUTO = 0
+WCODEC_PROFILE_PAIRS = 1
+WCODEC_PROFILE_P12 = 2
+WCODEC_PROFILE_P8 = 3
+
+# wcodec_predict
+WCODEC_PREDICT_AUTO = 0
+WCODEC_PREDICT_NONE = 1
+WCODEC_PREDICT_LEFT = 2
+WCODEC_PREDICT_TOP = 3
+WCODEC_PREDICT_AVERAGE = 4
+WCODEC_PREDICT_PLANAR = 5
+WCODEC_PREDICT_PAETH = 6
+WCODEC_PREDICT_WHT = 7
+
+# wcodec_lossy_target
+WCODEC_LOSSY_NONE = 0
+WCODEC_LOSSY_SNR = 1
+WCODEC_LOSSY_ERROR = 2
+WCODEC_LOSSY_BITS = 3
+
+# wcodec_lossy_scaling
+WCODEC_LOSSY_SCALE_TENSOR = 0
+WCODEC_LOSSY_SCALE_ROW = 1
+
+
+class wcodec_encode_options(Structure):
+    struct_size: int
+    level: int
+    tune: int
+    tile_log2: int
+    profile: int
+    raw: int
+    strict: int
+    no_verify: int
+    include: Any
+    exclude: Any
+    name: bytes | None
+    mode: int
+    mtime: int
+    progress: wcodec_progress
+    predict: int
+    lossy: int
+    lossy_scale: int
+    lossy_value: float
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("level", c_int),
+        ("tune", c_int),
+        ("tile_log2", c_uint),
+        ("profile", c_int),
+        ("raw", c_int),
+        ("strict", c_int),
+        ("no_verify", c_int),
+        ("include", POINTER(c_char_p)),
+        ("exclude", POINTER(c_char_p)),
+        ("name", c_char_p),
+        ("mode", c_uint32),
+        ("mtime", c_int64),
+        ("progress", wcodec_progress),
+        ("predict", c_int),
+        ("lossy", c_int),
+        ("lossy_scale", c_int),
+        ("lossy_value", c_double),
+    )
+
+
+class wcodec_encode_report(Structure):
+    size: int
+    coded_size: int
+    tensors: int
+    aliases: int
+    safetensors: int
+    note: bytes
+    xxh128: Any
+    lossy: int
+    reserved: Any
+    _fields_ = (
+        ("size", c_uint64),
+        ("coded_size", c_uint64),
+        ("tensors", c_uint64),
+        ("aliases", c_uint64),
+        ("safetensors", c_int),
+        ("note", c_char * 256),
+        ("xxh128", c_uint8 * 16),
+        ("lossy", c_uint64),
+        ("reserved", c_uint64 * 8),
+    )
+
+
+class wcodec_device_handles(Structure):
+    backend: bytes | None
+    index: int
+    native_context: int
+    native_device: int
+    reserved: Any
+    _fields_ = (
+        ("backend", c_char_p),
+        ("index", c_uint),
+        ("native_context", c_uint64),
+        ("native_device", c_uint64),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+class wcodec_load_item(Structure):
+    tensor: int
+    first_row: int
+    rows: int
+    destination: int
+    offset: int
+    size: int
+    reserved: Any
+    _fields_ = (
+        ("tensor", c_uint64),
+        ("first_row", c_uint64),
+        ("rows", c_uint64),
+        ("destination", c_uint64),
+        ("offset", c_uint64),
+        ("size", c_uint64),
+        ("reserved", c_uint64 * 4),
+    )
+
+
+class wcodec_load_report(Structure):
+    bytes: int
+    coded_bytes: int
+    cpu_bytes: int
+    batches: int
+    reserved: Any
+    _fields_ = (
+        ("bytes", c_uint64),
+        ("coded_bytes", c_uint64),
+        ("cpu_bytes", c_uint64),
+        ("batches", c_uint64),
+        ("reserved", c_uint64 * 8),
+    )
+
+
+wcodec_load_done_fn = CFUNCTYPE(None, c_void_p, c_int, POINTER(wcodec_error), POINTER(wcodec_load_report))
+
+
+class wcodec_load_options(Structure):
+    struct_size: int
+    memory: bytes | None
+    streams: int
+    host_memory: int
+    use_queue: int
+    queue: int
+    skip_checks: int
+    progress: wcodec_progress
+    done: Any
+    done_opaque: int | None
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("memory", c_char_p),
+        ("streams", c_uint),
+        ("host_memory", c_uint64),
+        ("use_queue", c_int),
+        ("queue", c_uint64),
+        ("skip_checks", c_int),
+        ("progress", wcodec_progress),
+        ("done", wcodec_load_done_fn),
+        ("done_opaque", c_void_p),
+    )
+
+
+class wcodec_device_rates(Structure):
+    bytes: int
+    coded_bytes: int
+    skipped: int
+    decode_nanoseconds: int
+    copy_bandwidth: float
+    upload_bandwidth: float
+    reserved: Any
+    _fields_ = (
+        ("bytes", c_uint64),
+        ("coded_bytes", c_uint64),
+        ("skipped", c_uint64),
+        ("decode_nanoseconds", c_uint64),
+        ("copy_bandwidth", c_double),
+        ("upload_bandwidth", c_double),
+        ("reserved", c_uint64 * 8),
+    )
+
+
+ENUMERATIONS: dict[str, dict[str, int]] = {
+    "wcodec_status": {
+        "WCODEC_OK": WCODEC_OK,
+        "WCODEC_ERROR_USAGE": WCODEC_ERROR_USAGE,
+        "WCODEC_ERROR_MEMORY": WCODEC_ERROR_MEMORY,
+        "WCODEC_ERROR_IO": WCODEC_ERROR_IO,
+        "WCODEC_ERROR_CORRUPT": WCODEC_ERROR_CORRUPT,
+        "WCODEC_ERROR_NEWER": WCODEC_ERROR_NEWER,
+        "WCODEC_ERROR_LIMIT": WCODEC_ERROR_LIMIT,
+        "WCODEC_ERROR_CANCELLED": WCODEC_ERROR_CANCELLED,
+        "WCODEC_ERROR_BACKEND": WCODEC_ERROR_BACKEND,
+        "WCODEC_ERROR_DEVICE": WCODEC_ERROR_DEVICE,
+        "WCODEC_ERROR_NOT_FOUND": WCODEC_ERROR_NOT_FOUND,
+        "WCODEC_ERROR_MISMATCH": WCODEC_ERROR_MISMATCH,
+        "WCODEC_ERROR_UNSUPPORTED": WCODEC_ERROR_UNSUPPORTED,
+    },
+    "wcodec_dtype": {
+        "WCODEC_DTYPE_OTHER": WCODEC_DTYPE_OTHER,
+        "WCODEC_DTYPE_BOOL": WCODEC_DTYPE_BOOL,
+        "WCODEC_DTYPE_U8": WCODEC_DTYPE_U8,
+        "WCODEC_DTYPE_I8": WCODEC_DTYPE_I8,
+        "WCODEC_DTYPE_F8_E5M2": WCODEC_DTYPE_F8_E5M2,
+        "WCODEC_DTYPE_F8_E4M3": WCODEC_DTYPE_F8_E4M3,
+        "WCODEC_DTYPE_F8_E8M0": WCODEC_DTYPE_F8_E8M0,
+        "WCODEC_DTYPE_F8_E4M3FNUZ": WCODEC_DTYPE_F8_E4M3FNUZ,
+        "WCODEC_DTYPE_F8_E5M2FNUZ": WCODEC_DTYPE_F8_E5M2FNUZ,
+        "WCODEC_DTYPE_U16": WCODEC_DTYPE_U16,
+        "WCODEC_DTYPE_I16": WCODEC_DTYPE_I16,
+        "WCODEC_DTYPE_F16": WCODEC_DTYPE_F16,
+        "WCODEC_DTYPE_BF16": WCODEC_DTYPE_BF16,
+        "WCODEC_DTYPE_U32": WCODEC_DTYPE_U32,
+        "WCODEC_DTYPE_I32": WCODEC_DTYPE_I32,
+        "WCODEC_DTYPE_F32": WCODEC_DTYPE_F32,
+        "WCODEC_DTYPE_U64": WCODEC_DTYPE_U64,
+        "WCODEC_DTYPE_I64": WCODEC_DTYPE_I64,
+        "WCODEC_DTYPE_F64": WCODEC_DTYPE_F64,
+        "WCODEC_DTYPE_C64": WCODEC_DTYPE_C64,
+        "WCODEC_DTYPE_F4": WCODEC_DTYPE_F4,
+        "WCODEC_DTYPE_F6_E2M3": WCODEC_DTYPE_F6_E2M3,
+        "WCODEC_DTYPE_F6_E3M2": WCODEC_DTYPE_F6_E3M2,
+    },
+    "wcodec_log_level": {
+        "WCODEC_LOG_ERROR": WCODEC_LOG_ERROR,
+        "WCODEC_LOG_WARNING": WCODEC_LOG_WARNING,
+        "WCODEC_LOG_INFO": WCODEC_LOG_INFO,
+        "WCODEC_LOG_DEBUG": WCODEC_LOG_DEBUG,
+    },
+    "wcodec_coding": {
+        "WCODEC_CODING_CONSTANT": WCODEC_CODING_CONSTANT,
+        "WCODEC_CODING_TILES": WCODEC_CODING_TILES,
+        "WCODEC_CODING_CHUNKS": WCODEC_CODING_CHUNKS,
+        "WCODEC_CODING_ALIAS": WCODEC_CODING_ALIAS,
+        "WCODEC_CODING_BLOCKS": WCODEC_CODING_BLOCKS,
+        "WCODEC_CODING_LOSSY": WCODEC_CODING_LOSSY,
+        "WCODEC_CODING_UNKNOWN": WCODEC_CODING_UNKNOWN,
+    },
+    "wcodec_tune": {
+        "WCODEC_TUNE_SIZE": WCODEC_TUNE_SIZE,
+        "WCODEC_TUNE_LATENCY": WCODEC_TUNE_LATENCY,
+    },
+    "wcodec_profile": {
+        "WCODEC_PROFILE_AUTO": WCODEC_PROFILE_AUTO,
+        "WCODEC_PROFILE_PAIRS": WCODEC_PROFILE_PAIRS,
+        "WCODEC_PROFILE_P12": WCODEC_PROFILE_P12,
+        "WCODEC_PROFILE_P8": WCODEC_PROFILE_P8,
+    },
+    "wcodec_predict": {
+        "WCODEC_PREDICT_AUTO": WCODEC_PREDICT_AUTO,
+        "WCODEC_PREDICT_NONE": WCODEC_PREDICT_NONE,
+        "WCODEC_PREDICT_LEFT": WCODEC_PREDICT_LEFT,
+        "WCODEC_PREDICT_TOP": WCODEC_PREDICT_TOP,
+        "WCODEC_PREDICT_AVERAGE": WCODEC_PREDICT_AVERAGE,
+        "WCODEC_PREDICT_PLANAR": WCODEC_PREDICT_PLANAR,
+        "WCODEC_PREDICT_PAETH": WCODEC_PREDICT_PAETH,
+        "WCODEC_PREDICT_WHT": WCODEC_PREDICT_WHT,
+    },
+    "wcodec_lossy_target": {
+        "WCODEC_LOSSY_NONE": WCODEC_LOSSY_NONE,
+        "WCODEC_LOSSY_SNR": WCODEC_LOSSY_SNR,
+        "WCODEC_LOSSY_ERROR": WCODEC_LOSSY_ERROR,
+        "WCODEC_LOSSY_BITS": WCODEC_LOSSY_BITS,
+    },
+    "wcodec_lossy_scaling": {
+        "WCODEC_LOSSY_SCALE_TENSOR": WCODEC_LOSSY_SCALE_TENSOR,
+        "WCODEC_LOSSY_SCALE_ROW": WCODEC_LOSSY_SCALE_ROW,
+    },
+}
+
+STRUCTURES: dict[str, type[Structure]] = {
+    "wcodec_error": wcodec_error,
+    "wcodec_progress": wcodec_progress,
+    "wcodec_allocator": wcodec_allocator,
+    "wcodec_executor": wcodec_executor,
+    "wcodec_limits": wcodec_limits,
+    "wcodec_options": wcodec_options,
+    "wcodec_device_info": wcodec_device_info,
+    "wcodec_file_info": wcodec_file_info,
+    "wcodec_mode_info": wcodec_mode_info,
+    "wcodec_tensor_info": wcodec_tensor_info,
+    "wcodec_decode_options": wcodec_decode_options,
+    "wcodec_encode_options": wcodec_encode_options,
+    "wcodec_encode_report": wcodec_encode_report,
+    "wcodec_device_handles": wcodec_device_handles,
+    "wcodec_load_item": wcodec_load_item,
+    "wcodec_load_report": wcodec_load_report,
+    "wcodec_load_options": wcodec_load_options,
+    "wcodec_device_rates": wcodec_device_rates,
+}
+
+# Of each function: what it returns, and its arguments.
+FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "wcodec_version_number": (c_uint, ()),
+    "wcodec_version_string": (c_char_p, ()),
+    "wcodec_structure_size": (c_size_t, (c_char_p,)),
+    "wcodec_status_string": (c_char_p, (c_int,)),
+    "wcodec_dtype_name": (c_char_p, (c_int,)),
+    "wcodec_dtype_bits": (c_uint, (c_int,)),
+    "wcodec_dtype_from_name": (c_int, (c_char_p,)),
+    "wcodec_options_init_size": (None, (POINTER(wcodec_options), c_size_t)),
+    "wcodec_context_create": (c_int, (POINTER(wcodec_options), POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_context_destroy": (None, (c_void_p,)),
+    "wcodec_context_devices": (c_int, (c_void_p, POINTER(POINTER(wcodec_device_info)), POINTER(c_size_t), POINTER(wcodec_error))),
+    "wcodec_context_threads": (c_uint, (c_void_p,)),
+    "wcodec_reader_open_path": (c_int, (c_void_p, c_char_p, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_reader_open_fd": (c_int, (c_void_p, c_int, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_reader_open_memory": (c_int, (c_void_p, c_void_p, c_size_t, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_reader_close": (None, (c_void_p,)),
+    "wcodec_reader_file_count": (c_uint64, (c_void_p,)),
+    "wcodec_reader_tensor_count": (c_uint64, (c_void_p,)),
+    "wcodec_reader_entry_count": (c_uint64, (c_void_p,)),
+    "wcodec_reader_file": (c_int, (c_void_p, c_uint64, POINTER(wcodec_file_info), POINTER(wcodec_error))),
+    "wcodec_reader_tensor": (c_int, (c_void_p, c_uint64, POINTER(wcodec_tensor_info), POINTER(wcodec_error))),
+    "wcodec_reader_entry": (c_int, (c_void_p, c_uint64, POINTER(wcodec_tensor_info), POINTER(wcodec_error))),
+    "wcodec_reader_find": (c_int, (c_void_p, c_char_p, POINTER(c_uint64), POINTER(wcodec_error))),
+    "wcodec_reader_metadata_count": (c_uint64, (c_void_p, c_uint64)),
+    "wcodec_reader_metadata": (c_int, (c_void_p, c_uint64, c_uint64, POINTER(c_char_p), POINTER(c_char_p), POINTER(wcodec_error))),
+    "wcodec_decode_options_init_size": (None, (POINTER(wcodec_decode_options), c_size_t)),
+    "wcodec_reader_decode": (c_int, (c_void_p, c_uint64, c_void_p, c_size_t, POINTER(wcodec_decode_options), POINTER(wcodec_error))),
+    "wcodec_reader_decode_rows": (c_int, (c_void_p, c_uint64, c_uint64, c_uint64, c_void_p, c_size_t, POINTER(wcodec_decode_options), POINTER(wcodec_error))),
+    "wcodec_reader_restore": (c_int, (c_void_p, c_uint64, wcodec_write_fn, c_void_p, POINTER(wcodec_decode_options), POINTER(wcodec_error))),
+    "wcodec_reader_test": (c_int, (c_void_p, c_uint64, c_int, POINTER(wcodec_decode_options), POINTER(wcodec_error))),
+    "wcodec_encode_options_init_size": (None, (POINTER(wcodec_encode_options), c_size_t)),
+    "wcodec_compress_fd": (c_int, (c_void_p, c_int, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
+    "wcodec_compress_memory": (c_int, (c_void_p, c_void_p, c_size_t, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
+    "wcodec_compress_path": (c_int, (c_void_p, c_char_p, c_char_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
+    "wcodec_writer_create": (c_int, (c_void_p, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_writer_metadata": (c_int, (c_void_p, c_char_p, c_char_p, POINTER(wcodec_error))),
+    "wcodec_writer_declare": (c_int, (c_void_p, c_char_p, c_int, POINTER(c_uint64), c_uint, POINTER(wcodec_error))),
+    "wcodec_writer_data": (c_int, (c_void_p, c_void_p, c_size_t, POINTER(wcodec_error))),
+    "wcodec_writer_finish": (c_int, (c_void_p, POINTER(wcodec_encode_report), POINTER(wcodec_error))),
+    "wcodec_writer_destroy": (None, (c_void_p,)),
+    "wcodec_context_device": (c_int, (c_void_p, POINTER(wcodec_device_handles), POINTER(wcodec_error))),
+    "wcodec_buffer_create": (c_int, (c_void_p, c_uint64, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_buffer_native": (c_uint64, (c_void_p,)),
+    "wcodec_buffer_read": (c_int, (c_void_p, c_uint64, c_void_p, c_size_t, POINTER(wcodec_error))),
+    "wcodec_buffer_destroy": (None, (c_void_p,)),
+    "wcodec_load_options_init_size": (None, (POINTER(wcodec_load_options), c_size_t)),
+    "wcodec_load_layout": (c_int, (c_void_p, c_uint64, POINTER(wcodec_load_item), POINTER(c_uint64), POINTER(wcodec_error))),
+    "wcodec_load": (c_int, (c_void_p, POINTER(wcodec_load_item), c_size_t, POINTER(wcodec_load_options), POINTER(wcodec_load_report), POINTER(wcodec_error))),
+    "wcodec_load_start": (c_int, (c_void_p, POINTER(wcodec_load_item), c_size_t, POINTER(wcodec_load_options), POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_loading_ended": (c_int, (c_void_p,)),
+    "wcodec_loading_progress": (None, (c_void_p, POINTER(c_uint64), POINTER(c_uint64))),
+    "wcodec_loading_cancel": (None, (c_void_p,)),
+    "wcodec_loading_wait": (c_int, (c_void_p, POINTER(wcodec_load_report), POINTER(wcodec_error))),
+    "wcodec_loading_destroy": (None, (c_void_p,)),
+    "wcodec_reader_measure": (c_int, (c_void_p, POINTER(c_uint64), c_size_t, c_uint, POINTER(wcodec_device_rates), POINTER(wcodec_error))),
+}

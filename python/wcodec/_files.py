@@ -1,0 +1,256 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whole files and model folders: compress, decompress, test, describe; as the command does."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from typing import Any, Union
+
+from . import _declarations as c
+from ._context import Progress, Watch, context, error_of, host_backend
+from ._describe import describe
+from ._errors import ExistsError, FileError, UsageError
+from ._library import lib
+from ._options import encode_options
+from ._reader import Reader, Source
+from ._write import Output, replacing
+
+Path = Union[str, "os.PathLike[str]"]
+SUFFIX = ".wcodec"
+
+
+def _path(value: Path) -> str:
+    path = os.fspath(value)
+    if not isinstance(path, str):
+        raise TypeError(f"the path is {type(path).__name__}: expected str or os.PathLike[str]")
+    if "\0" in path:
+        raise UsageError("the path has a zero byte in it", file=path)
+    return path
+
+
+def _refuse_existing(path: str, force: bool) -> None:
+    if not force and os.path.lexists(path):
+        raise ExistsError(f"{path} is there already: give force=True to replace it", file=path)
+
+
+def compress(
+    source: Path,
+    target: Path | None = None,
+    *,
+    force: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+    **options: Any,
+) -> dict[str, Any]:
+    """Compress a file, or mirror a model folder with its .safetensors files compressed.
+
+    Args:
+        source: a .safetensors file (anything else is stored as opaque bytes), or a folder.
+        target: the output; None: `source` with ".wcodec" appended.
+        force: replace outputs that are there.
+        threads: None: WCODEC_THREADS, else one for each core.
+        progress: called as progress(done, total) with bytes, for each file anew.
+        **options: level=3 (1 to 9), tune="size", tile=None, profile="auto", predict="auto",
+            lossy=None ("snr:DB", "error:E", "bits:N"), lossy_scale="tensor", raw=False,
+            strict=False, verify=True, include=[], exclude=[]: those of the command.
+
+    Returns:
+        For a file: "path", "output", "kind", "note" (why it is opaque, or ""), "bytes",
+        "coded_bytes", "ratio", "tensors", "aliases", "lossy" (tensors approximated), "xxh128".
+        For a folder: "path", "output", "files" (one such dict for each that was compressed).
+
+    Raises:
+        ExistsError, FileError, UsageError, OutOfMemoryError, LimitError, CorruptError (with
+        strict=True), CancelledError.
+    """
+    path = _path(source)
+    out = path.rstrip("/") + SUFFIX if target is None else _path(target)
+    if os.path.isdir(path):
+        return _compress_folder(path, out, force, threads, progress, options)
+    _refuse_existing(out, force)
+    made, report, error = encode_options(**options), c.wcodec_encode_report(), c.wcodec_error()
+    used = context(host_backend(None), threads)
+    watch = Watch(progress)
+    made.progress = watch.progress
+    status = watch.run(
+        lambda: lib.wcodec_compress_path(
+            used.handle, os.fsencode(path), os.fsencode(out), made, report, error
+        )
+    )
+    if status != c.WCODEC_OK:
+        raise error_of(status, error, files=[path])
+    return {
+        "path": path,
+        "output": out,
+        "kind": "safetensors" if report.safetensors else "opaque",
+        "note": report.note.decode("utf-8", "replace"),
+        "bytes": report.size,
+        "coded_bytes": report.coded_size,
+        "ratio": report.coded_size / report.size if report.size else 0.0,
+        "tensors": report.tensors,
+        "aliases": report.aliases,
+        "lossy": report.lossy,
+        "xxh128": bytes(report.xxh128).hex(),
+    }
+
+
+def _compress_folder(
+    path: str,
+    out: str,
+    force: bool,
+    threads: int | None,
+    progress: Progress | None,
+    options: dict[str, Any],
+) -> dict[str, Any]:
+    import shutil
+
+    encode_options(**options)
+    files = []
+    try:
+        names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())
+        os.makedirs(out, exist_ok=True)
+        for name in names:
+            original, copy = os.path.join(path, name), os.path.join(out, name)
+            if name.endswith(".safetensors"):
+                files.append(
+                    compress(
+                        original,
+                        copy + SUFFIX,
+                        force=force,
+                        threads=threads,
+                        progress=progress,
+                        **options,
+                    )
+                )
+            else:
+                _refuse_existing(copy, force)
+                shutil.copy2(original, copy)
+    except OSError as error:
+        if isinstance(error, FileError):
+            raise
+        text = f"{error.filename or path}: {error.strerror or error}"
+        raise FileError(text, file=error.filename or path) from None
+    return {"path": path, "output": out, "files": files}
+
+
+def decompress(
+    source: Path,
+    target: Path | None = None,
+    *,
+    force: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Restore the original of a .wcodec file, byte for byte, with its mode and time.
+
+    Args:
+        source: its path.
+        target: the output; None: `source` without ".wcodec".
+        force: replace an output that is there.
+        threads, progress: as in compress().
+
+    Returns:
+        "path", "output", "bytes", "lossy" (how many tensors are approximations), "xxh128".
+
+    Raises:
+        CorruptError where any check differs; nothing is left at `target` then. ExistsError,
+        MissingFileError, FileError, NewerFormatError, LimitError, OutOfMemoryError, CancelledError.
+    """
+    path = _path(source)
+    if target is None and not path.endswith(SUFFIX):
+        raise UsageError(f"{path} does not end in {SUFFIX}: name the output", file=path)
+    out = path.removesuffix(SUFFIX) if target is None else _path(target)
+    with Reader(path, threads=threads) as reader:
+        if len(reader.files()) != 1:
+            raise UsageError(f"{path} stands for several files: restore each", file=path)
+        _refuse_existing(out, force)
+        file = c.wcodec_file_info()
+        lib.wcodec_reader_file(reader.opened().handle, 0, file, None)
+        with replacing(out) as sink:
+            restore(reader, 0, sink, progress)
+        if file.mode:
+            os.chmod(out, file.mode & 0o777)
+        if file.mtime >= 0:
+            os.utime(out, (file.mtime, file.mtime))
+        return {
+            "path": path,
+            "output": out,
+            "bytes": file.size,
+            "lossy": file.lossy,
+            "xxh128": bytes(file.xxh128).hex(),
+        }
+
+
+def restore(reader: Reader, number: int, sink: Any, progress: Progress | None = None) -> None:
+    """One original of an open reader, in order, as memoryviews to `sink`."""
+    opened, error, output = reader.opened(), c.wcodec_error(), Output(sink)
+    options, watch = _decode_options(), Watch(progress)
+    options.progress = watch.progress
+    status = watch.run(
+        lambda: lib.wcodec_reader_restore(
+            opened.handle, number, output.function, None, options, error
+        )
+    )
+    output.check()
+    if status != c.WCODEC_OK:
+        raise error_of(status, error, files=[reader.path])
+
+
+def _decode_options() -> c.wcodec_decode_options:
+    options = c.wcodec_decode_options()
+    lib.wcodec_decode_options_init_size(options, ctypes.sizeof(options))
+    return options
+
+
+def test(
+    source: Source,
+    *,
+    quick: bool = False,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> dict[str, Any]:
+    """Verify a .wcodec file, or all of a folder: every byte, all checks, and the hash of each
+    original.
+
+    Args:
+        source: a path, or the bytes of a file.
+        quick: only the structure and the index.
+        threads, progress: as in compress().
+
+    Returns:
+        "path", "ok" (True), "files" (how many), "lossy" (how many tensors are approximations).
+
+    Raises:
+        CorruptError naming file and tensor if anything is wrong; else as decompress().
+    """
+    with Reader(source, threads=threads) as reader:
+        opened, paths, lossy = reader.opened(), reader.files(), 0
+        for number in range(len(paths)):
+            file = c.wcodec_file_info()
+            lib.wcodec_reader_file(opened.handle, number, file, None)
+            lossy += file.lossy
+            _test_one(reader, number, quick, progress)
+        return {"path": reader.path, "ok": True, "files": len(paths), "lossy": lossy}
+
+
+def _test_one(reader: Reader, number: int, quick: bool, progress: Progress | None) -> None:
+    opened, error, options = reader.opened(), c.wcodec_error(), _decode_options()
+    watch = Watch(progress)
+    options.progress = watch.progress
+    status = watch.run(
+        lambda: lib.wcodec_reader_test(opened.handle, number, int(quick), options, error)
+    )
+    reader.check(status, error)
+
+
+def info(source: Source) -> dict[str, Any]:
+    """What a .wcodec file or a folder of them is and how each tensor is coded: the object that
+    `wcodec info --json` prints.
+
+    Raises:
+        MissingFileError, FileError, CorruptError, NewerFormatError, LimitError.
+    """
+    with Reader(source) as reader:
+        return describe(reader)

@@ -1,0 +1,96 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Opens what it is given: a .wcodec or .safetensors file, a model folder, an index, or bytes."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ._errors import CorruptError, FileError, MissingFileError, UsageError
+from ._reader import AnyReader, Reader, Source
+from ._safetensors import SafetensorsReader
+
+MAGIC = b"\x89WCD\r\n\x1a\n"
+INDEX_SUFFIX = ".safetensors.index.json"
+USUAL_INDEX = "model" + INDEX_SUFFIX
+
+
+def open_any(
+    source: Source, *, backend: str | None = None, threads: int | None = None
+) -> AnyReader:
+    """A reader for a path or for bytes, whichever of the two formats they are in."""
+    if isinstance(source, (bytes, bytearray, memoryview)):
+        if bytes(source[:8]) == MAGIC:
+            return Reader(source, backend=backend, threads=threads)
+        return SafetensorsReader([bytes(source)])
+    path = os.fspath(source)
+    if not isinstance(path, str):
+        raise TypeError(f"the path is {type(path).__name__}: expected str or os.PathLike[str]")
+    if "\0" in path:
+        raise UsageError("the path has a zero byte in it", file=path)
+    if os.path.isdir(path):
+        return _open_folder(path, backend, threads)
+    if path.endswith(INDEX_SUFFIX):
+        return _open_index(path, backend, threads)
+    if _begins_with_magic(path):
+        return Reader(path, backend=backend, threads=threads)
+    return SafetensorsReader([path], path)
+
+
+def _begins_with_magic(path: str) -> bool:
+    try:
+        with open(path, "rb", buffering=0) as file:
+            return file.read(8) == MAGIC
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{path}: {error.strerror}", file=path) from None
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}", file=path) from None
+
+
+def _open_folder(path: str, backend: str | None, threads: int | None) -> AnyReader:
+    try:
+        names = sorted(os.listdir(path))
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}", file=path) from None
+    if any(name.endswith(".wcodec") for name in names):
+        return Reader(path, backend=backend, threads=threads)
+    indexes = [name for name in names if name.endswith(INDEX_SUFFIX)]
+    if USUAL_INDEX in indexes or len(indexes) == 1:
+        name = USUAL_INDEX if USUAL_INDEX in indexes else indexes[0]
+        return _open_index(os.path.join(path, name), backend, threads)
+    if indexes:
+        raise UsageError(f"{path}: several indexes ({', '.join(indexes)}): name one", file=path)
+    shards = [os.path.join(path, name) for name in names if name.endswith(".safetensors")]
+    if not shards:
+        raise MissingFileError(f"{path}: no .wcodec or .safetensors file is in it", file=path)
+    return SafetensorsReader(shards, path)
+
+
+def _open_index(path: str, backend: str | None, threads: int | None) -> AnyReader:
+    """The shards that an index names, in the folder of the index and nowhere else."""
+    import json
+
+    try:
+        with open(path, "rb") as file:
+            index: Any = json.load(file)
+        shards = sorted(set(index["weight_map"].values()))
+    except FileNotFoundError as error:
+        raise MissingFileError(f"{path}: {error.strerror}", file=path) from None
+    except OSError as error:
+        raise FileError(f"{path}: {error.strerror}", file=path) from None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise CorruptError(f"{path}: no index of a model", file=path) from None
+    folder = os.path.dirname(path)
+    for shard in shards:
+        if not isinstance(shard, str) or os.path.basename(shard) != shard or "\0" in shard:
+            raise CorruptError(f"{path}: {shard!r:.200} is no name of a file", file=path)
+    if any(os.path.exists(os.path.join(folder, shard + ".wcodec")) for shard in shards):
+        return Reader(path, backend=backend, threads=threads)
+    reader = SafetensorsReader([os.path.join(folder, shard) for shard in shards], path)
+    held = {reader.tensor(i).name: reader.tensor(i).file for i in range(len(reader.names()))}
+    for name, shard in index["weight_map"].items():
+        if os.path.basename(held.get(name, "")) != shard:
+            text = f"{path}: tensor {name!r} is not in {shard}"
+            raise CorruptError(text, file=path, tensor=name)
+    return reader

@@ -1,0 +1,103 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Options of compressing, with the names and values of the command's."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from typing import Any
+
+from . import _declarations as c
+from ._errors import UsageError
+from ._library import lib
+
+
+def _choice(enumeration: str, prefix: str, value: str, what: str) -> int:
+    known = {
+        name.removeprefix(prefix).lower(): number
+        for name, number in c.ENUMERATIONS[enumeration].items()
+    }
+    if not isinstance(value, str) or value not in known:
+        raise UsageError(f"{what} is {value!r}: expected one of {', '.join(known)}")
+    return known[value]
+
+
+def _lossy(options: c.wcodec_encode_options, text: str) -> None:
+    target, colon, number = text.partition(":") if isinstance(text, str) else ("", "", "")
+    try:
+        value = float(number)
+    except ValueError:
+        colon = ""
+    if not colon or target not in ("snr", "error", "bits"):
+        raise UsageError(f"lossy is {text!r}: expected 'snr:DB', 'error:E' or 'bits:N'")
+    options.lossy = _choice("wcodec_lossy_target", "WCODEC_LOSSY_", target, "lossy")
+    options.lossy_value = value
+
+
+def _patterns(values: Sequence[str], what: str) -> Any:
+    if isinstance(values, str) or not all(isinstance(v, str) and "\0" not in v for v in values):
+        raise UsageError(f"{what} is {values!r}: expected a list of patterns")
+    encoded = [value.encode() for value in values]
+    return (ctypes.c_char_p * (len(encoded) + 1))(*encoded, None)
+
+
+def encode_options(
+    *,
+    level: int = 3,
+    tune: str = "size",
+    tile: int | None = None,
+    profile: str = "auto",
+    predict: str = "auto",
+    lossy: str | None = None,
+    lossy_scale: str = "tensor",
+    raw: bool = False,
+    strict: bool = False,
+    verify: bool = True,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    name: str | None = None,
+) -> c.wcodec_encode_options:
+    """The library's structure.
+
+    Args:
+        level: 1 (fast) to 9 (small).
+        tune: "size", or "latency": small tiles, so that one tensor alone occupies a large GPU.
+        tile: elements of a tile: 4096, 8192, ... 65536; None: by tune.
+        profile: "auto", "pairs", "p12" or "p8".
+        predict: "auto", "none", "left", "top", "average", "planar", "paeth" or "wht".
+        lossy: None, "snr:DB", "error:E" or "bits:N": tensors of bf16, f16 and f32 are approximated.
+        lossy_scale: "tensor" or "row".
+        raw: treat the input as opaque bytes.
+        strict: an input that is no good safetensors file is an error instead of opaque.
+        verify: decode and compare what was coded.
+        include, exclude: patterns of tensor names, as the command's.
+        name: name of the original to note in the file.
+    """
+    options = c.wcodec_encode_options()
+    lib.wcodec_encode_options_init_size(options, ctypes.sizeof(options))
+    if isinstance(level, bool) or not isinstance(level, int) or not 1 <= level <= 9:
+        raise UsageError(f"level is {level!r}: expected 1 to 9")
+    options.level = level
+    options.tune = _choice("wcodec_tune", "WCODEC_TUNE_", tune, "tune")
+    options.profile = _choice("wcodec_profile", "WCODEC_PROFILE_", profile, "profile")
+    options.predict = _choice("wcodec_predict", "WCODEC_PREDICT_", predict, "predict")
+    options.lossy_scale = _choice(
+        "wcodec_lossy_scaling", "WCODEC_LOSSY_SCALE_", lossy_scale, "lossy_scale"
+    )
+    if tile is not None:
+        if tile not in [1 << bits for bits in range(12, 17)]:
+            raise UsageError(f"tile is {tile!r}: expected 4096, 8192, 16384, 32768 or 65536")
+        options.tile_log2 = tile.bit_length() - 1
+    if lossy is not None and lossy != "none":
+        _lossy(options, lossy)
+    options.raw, options.strict, options.no_verify = int(raw), int(strict), int(not verify)
+    if include:
+        options.include = _patterns(include, "include")
+    if exclude:
+        options.exclude = _patterns(exclude, "exclude")
+    if name is not None:
+        if not isinstance(name, str) or "\0" in name:
+            raise UsageError(f"name is {name!r}: expected text")
+        options.name = name.encode("utf-8", "replace")
+    return options

@@ -1,0 +1,501 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Checkpoints as torch tensors: the functions of `safetensors.torch`, for both formats.
+
+    >>> from wcodec.torch import load_file, save_file
+    >>> save_file(model.state_dict(), "model.wcodec")                  # doctest: +SKIP
+    >>> model.load_state_dict(load_file("model.wcodec", device="cuda"))  # doctest: +SKIP
+
+Tensors are allocated by torch on the device asked for and decoded there, with no copy in between:
+on CUDA devices by the device, after what was given to torch's current stream. Where the CUDA
+backend cannot be used, and on other devices, the CPU decodes and the tensors are copied; the log
+"wcodec" then says why.
+
+Types that torch lacks come as packed bytes, with a warning.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+import logging
+import os
+import warnings
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Union
+
+import torch
+
+from ._context import Progress
+from ._dtypes import DTYPES, packed_shape
+from ._errors import BackendError, SharedTensorsError, UnsupportedError, UsageError
+from ._frameworks import Request, compute_backend
+from ._loading import Started
+from ._open import open_any
+from ._reader import AnyReader, Item, TensorInfo
+from ._write import Tensor, write_bytes, write_file
+
+__all__ = ["Shard", "load", "load_file", "load_model", "save", "save_file", "save_model"]
+
+log = logging.getLogger("wcodec")
+
+Path = Union[str, "os.PathLike[str]"]
+Device = Union[str, int, torch.device]
+
+_dtypes: dict[str, torch.dtype] = {
+    name: getattr(torch, known.torch)
+    for name, known in DTYPES.items()
+    if known.torch and hasattr(torch, known.torch)
+}
+_NAMES = {dtype: name for name, dtype in _dtypes.items()}
+_warned: set[str] = set()
+
+
+def _warn(dtype: str) -> None:
+    if dtype not in _warned:
+        _warned.add(dtype)
+        warnings.warn(f"torch has no type for {dtype}: it comes as bytes", stacklevel=6)
+
+
+def device_of(device: Device | None) -> torch.device:
+    """The torch device that is meant: a number stands for that one of the default accelerator."""
+    try:
+        made = torch.device("cpu" if device is None else device)
+    except (RuntimeError, TypeError) as error:
+        raise UsageError(f"device is {device!r}: {error}") from None
+    if made.type == "cuda" and made.index is None and torch.cuda.is_available():
+        made = torch.device("cuda", torch.cuda.current_device())
+    return made
+
+
+def empty(request: Request, device: torch.device) -> torch.Tensor:
+    """A tensor for what is requested, whose contents are undefined."""
+    known = DTYPES.get(request.info.dtype)
+    dtype = _dtypes.get(request.info.dtype, torch.uint8)
+    shape = request.shape
+    if known is None or known.torch is None or request.info.dtype not in _dtypes:
+        _warn(request.info.dtype)
+    if known is None:
+        shape = (request.nbytes,)
+    elif known.bits % 8:
+        shape = packed_shape(request.info.dtype, shape)
+        if len(shape) != max(len(request.shape), 1):
+            dtype = torch.uint8
+    elif request.info.dtype not in _dtypes:
+        shape = (*shape, known.bits // 8)
+    return torch.empty(shape, dtype=dtype, device=device)
+
+
+class Framework:
+    """Tensors on one device."""
+
+    def __init__(self, device: Device | None = "cpu", backend: str | None = None) -> None:
+        self.device = device_of(device)
+        self._backend = backend
+        self._direct: dict[str, bool] = {}
+
+    def _decodes_on_device(self, reader: AnyReader) -> bool:
+        """Whether the library writes to this device's memory. Where it does not, the log says why,
+        once for a file."""
+        if self.device.type != "cuda" or torch.version.hip:
+            return False
+        if self._backend is not None and not self._backend.startswith(("cuda", "auto")):
+            return False
+        known = self._direct.get(reader.path)
+        if known is None:
+            try:
+                known = reader.on(f"cuda:{self.device.index or 0}")
+            except BackendError as error:
+                if self._backend is not None and self._backend.startswith("cuda"):
+                    raise
+                log.warning("%s: %s; decoding on the CPU", reader.path or "bytes", error)
+                known = False
+            self._direct[reader.path] = known
+        return known
+
+    def load(
+        self, reader: AnyReader, requests: Sequence[Request], progress: Progress | None = None
+    ) -> list[Any]:
+        tensors, items, where = self._tensors(reader, requests)
+        reader.load(items, progress=progress, **where)
+        return self._moved(tensors)
+
+    def begin(
+        self, reader: AnyReader, requests: Sequence[Request]
+    ) -> tuple[Started, Callable[[], list[Any]]]:
+        tensors, items, where = self._tensors(reader, requests)
+        return reader.start(items, tensors, **where), lambda: self._moved(tensors)
+
+    def _tensors(
+        self, reader: AnyReader, requests: Sequence[Request]
+    ) -> tuple[list[torch.Tensor], list[Item], dict[str, Any]]:
+        """Tensors on the device, or in host memory where the library does not write to it; what is
+        loaded to them, and how."""
+        where: dict[str, Any] = {}
+        on = torch.device("cpu")
+        if self.device.type == "meta":
+            on = self.device
+        elif self._decodes_on_device(reader):
+            on = self.device
+            # Memory that torch's stream still uses is not written before that has ended.
+            where = {
+                "memory": "cuda",
+                "backend": f"cuda:{self.device.index or 0}",
+                "queue": torch.cuda.current_stream(self.device).cuda_stream,
+            }
+        tensors = [empty(request, on) for request in requests]
+        items = [
+            request.item(tensor.data_ptr())
+            for request, tensor in zip(requests, tensors)
+            if request.nbytes and on.type != "meta"
+        ]
+        return tensors, items, where
+
+    def _moved(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
+        for i, tensor in enumerate(tensors):  # one after the other, to hold no model twice
+            if tensor.device != self.device:
+                tensors[i] = tensor.to(self.device)
+        return tensors
+
+    def row(self, reader: AnyReader, request: Request) -> Any:
+        if self.device.type != "cpu":
+            return self.load(reader, [request])[0]
+        tensor = empty(request, self.device)
+        if request.nbytes:
+            reader.rows(
+                request.info.number,
+                request.first,
+                request.shape[0],
+                tensor.data_ptr(),
+                request.nbytes,
+            )
+        return tensor
+
+
+class Shard(NamedTuple):
+    """What one rank of several keeps of each tensor, for tensor-parallel loading.
+
+        Shard(rank, world, {"*.q_proj.weight": 0, "*.o_proj.weight": 1})
+
+    The part is that of `torch.chunk(tensor, world, dimension)[rank]`, empty where there are fewer
+    chunks. Of dimension 0, only those rows are read and decoded; other parts are cut from whole
+    tensors on the device.
+    """
+
+    rank: int
+    world: int
+    dimensions: Mapping[str, int]
+    """Pattern of names (fnmatch) to the dimension that is cut; the first that fits counts. Tensors
+    that none fits are whole."""
+
+    def of(self, info: TensorInfo) -> tuple[int, int, int] | None:
+        """Dimension, first index and stop of the part; None: whole."""
+        if not 0 <= self.rank < self.world:
+            raise UsageError(f"rank is {self.rank} of {self.world}")
+        for pattern, dimension in self.dimensions.items():
+            if not fnmatch.fnmatchcase(info.name, pattern):
+                continue
+            if not -len(info.shape) <= dimension < len(info.shape):
+                raise UsageError(
+                    f"tensor {info.name!r} has no dimension {dimension}", tensor=info.name
+                )
+            dimension %= len(info.shape)
+            size = info.shape[dimension]
+            step = -(-size // self.world)
+            return dimension, min(self.rank * step, size), min((self.rank + 1) * step, size)
+        return None
+
+
+def _request(info: TensorInfo, shard: Shard | None) -> tuple[Request, tuple[int, int, int] | None]:
+    """What is loaded, and what is then cut from it."""
+    part = shard.of(info) if shard is not None else None
+    if part is None:
+        return Request(info), None
+    known = DTYPES.get(info.dtype)
+    if known is None or known.bits % 8:
+        raise UnsupportedError(
+            f"tensor {info.name!r} of type {info.dtype} has no parts of whole bytes",
+            tensor=info.name,
+        )
+    dimension, begin, stop = part
+    if dimension == 0:
+        return Request(info, begin, stop - begin), None
+    return Request(info), part
+
+
+def _device_for(name: str, device: Device | None, device_map: Mapping[str, Device]) -> Any:
+    """Of the longest prefix of the name, by whole components, that the map has."""
+    prefix = name
+    while prefix:
+        if prefix in device_map:
+            return device_map[prefix]
+        prefix = prefix.rpartition(".")[0]
+    return device_map.get("", device)
+
+
+def load_into(
+    reader: AnyReader,
+    names: Sequence[str],
+    device: Device | None = "cpu",
+    *,
+    backend: str | None = None,
+    device_map: Mapping[str, Device] | None = None,
+    shard: Shard | None = None,
+    progress: Progress | None = None,
+) -> dict[str, torch.Tensor]:
+    """Tensors of an open reader, as load_file() gives them."""
+    groups: dict[Any, list[str]] = {}
+    for name in names:
+        where = _device_for(name, device, device_map) if device_map else device
+        groups.setdefault(device_of(where), []).append(name)
+    loaded: dict[str, torch.Tensor] = {}
+    for where, group in groups.items():
+        made = [_request(reader.tensor(reader.find(name)), shard) for name in group]
+        tensors = Framework(where, backend).load(reader, [r for r, _ in made], progress)
+        for i, (name, (_, part)) in enumerate(zip(group, made)):
+            tensor, tensors[i] = tensors[i], None
+            if part is not None:
+                dimension, begin, stop = part
+                tensor = tensor.narrow(dimension, begin, stop - begin).clone(
+                    memory_format=torch.contiguous_format
+                )
+            loaded[name] = tensor
+    return {name: loaded[name] for name in names}
+
+
+def load_file(
+    filename: Path,
+    device: Device | None = "cpu",
+    *,
+    backend: str | None = None,
+    threads: int | None = None,
+    names: Iterable[str] | None = None,
+    device_map: Mapping[str, Device] | None = None,
+    shard: Shard | None = None,
+    progress: Progress | None = None,
+) -> dict[str, torch.Tensor]:
+    """All tensors of a .wcodec or .safetensors file, a model folder, or a *.safetensors.index.json.
+
+    Args:
+        filename: its path.
+        device: where tensors go: "cpu", "cuda", 1, torch.device(...), "meta".
+        backend: what decodes, "cpu", "cuda:0", "opencl" or "auto"; None: the device itself, else
+            the CPU. "mmap" and "pread", which safetensors takes here, mean None.
+        threads: of the CPU; None: one for each core.
+        names: only these tensors.
+        device_map: prefix of names to device, as of accelerate: {"model.layers.0": 0, "": "cpu"}.
+        shard: the part of each tensor that one rank keeps.
+        progress: called as progress(done, total) with bytes, for each device anew.
+
+    Returns:
+        Tensors by name, in the order of their data; each has storage of its own.
+
+    Raises:
+        MissingFileError, FileError, CorruptError, NewerFormatError, LimitError, OutOfMemoryError,
+        TensorNotFoundError, BackendError, DeviceError, UsageError: all are WcodecError;
+        torch.OutOfMemoryError where torch cannot allocate.
+    """
+    backend = compute_backend(backend)
+    reader = open_any(filename, backend=backend, threads=threads)
+    try:
+        return load_into(
+            reader,
+            reader.names() if names is None else list(names),
+            device,
+            backend=backend,
+            device_map=device_map,
+            shard=shard,
+            progress=progress,
+        )
+    finally:
+        reader.close()
+
+
+def load(data: bytes, device: Device | None = "cpu") -> dict[str, torch.Tensor]:
+    """The same from the bytes of a .wcodec or .safetensors file."""
+    reader = open_any(data)
+    try:
+        return load_into(reader, reader.names(), device)
+    finally:
+        reader.close()
+
+
+def _extent(tensor: torch.Tensor) -> tuple[int, int]:
+    """First address and end of what a strided tensor shows of its storage."""
+    if tensor.numel() == 0:
+        return tensor.data_ptr(), tensor.data_ptr()
+    last = sum((n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride()))
+    return tensor.data_ptr(), tensor.data_ptr() + (last + 1) * tensor.element_size()
+
+
+def shared_groups(tensors: Mapping[str, torch.Tensor]) -> list[list[str]]:
+    """Names of tensors that show the same memory, in groups of two and more."""
+    by_storage: dict[tuple[Any, int], list[tuple[int, int, str]]] = {}
+    for name, tensor in tensors.items():
+        if tensor.device.type == "meta" or tensor.layout != torch.strided or not tensor.numel():
+            continue
+        storage = tensor.untyped_storage().data_ptr()
+        by_storage.setdefault((tensor.device, storage), []).append((*_extent(tensor), name))
+    groups: list[list[str]] = []
+    for extents in by_storage.values():
+        end = -1
+        for begin, stop, name in sorted(extents):
+            if begin < end:
+                groups[-1].append(name)
+            else:
+                groups.append([name])
+            end = max(end, stop)
+    return [group for group in groups if len(group) > 1]
+
+
+def _tensors(tensors: dict[str, torch.Tensor]) -> list[Tensor]:
+    if not isinstance(tensors, dict):
+        raise UsageError(f"expected a dict of tensors, got {type(tensors).__name__}")
+    for name, tensor in tensors.items():
+        if not isinstance(tensor, torch.Tensor):
+            raise UsageError(
+                f"tensor {name!r} is {type(tensor).__name__}: expected torch.Tensor",
+                tensor=str(name),
+            )
+        if tensor.layout != torch.strided:
+            raise UsageError(f"tensor {name!r} is sparse: make it dense first", tensor=str(name))
+        if tensor.dtype not in _NAMES:
+            raise UsageError(
+                f"tensor {name!r} is of type {tensor.dtype}, which the format lacks",
+                tensor=str(name),
+            )
+        if tensor.device.type == "meta":
+            raise UsageError(f"tensor {name!r} is on the meta device: no data", tensor=str(name))
+        if not tensor.is_contiguous():
+            raise UsageError(
+                f"tensor {name!r} is not contiguous: call .contiguous() first", tensor=str(name)
+            )
+    shared = shared_groups(tensors)
+    if shared:
+        raise SharedTensorsError(
+            f"these tensors share memory, and would not when loaded again: {shared}; "
+            "save_model() keeps one of each"
+        )
+    return [_tensor(name, tensor) for name, tensor in tensors.items()]
+
+
+def _tensor(name: str, tensor: torch.Tensor) -> Tensor:
+    held = tensor.detach().to("cpu").resolve_conj().resolve_neg()
+    shape = tuple(held.shape)
+    dtype = _NAMES[held.dtype]
+    if DTYPES[dtype].bits == 4:  # torch shows pairs
+        shape = (*shape[:-1], shape[-1] * 2) if shape else (2,)
+    return Tensor(name, dtype, shape, held.data_ptr(), held.numel() * held.element_size(), held)
+
+
+def save(
+    tensors: dict[str, torch.Tensor], metadata: dict[str, str] | None = None, **options: Any
+) -> bytes:
+    """The bytes of a .wcodec file with these tensors; arguments as those of save_file()."""
+    return write_bytes(_tensors(tensors), metadata, **options)
+
+
+def save_file(
+    tensors: dict[str, torch.Tensor],
+    filename: Path,
+    metadata: dict[str, str] | None = None,
+    **options: Any,
+) -> None:
+    """Write tensors to a .wcodec file, compressed, or to a .safetensors file if that is its name.
+
+    The file appears when it is complete; one of that name is replaced then, and kept on failure.
+
+    Args:
+        tensors: contiguous, dense, on any device, no two of which share memory.
+        filename: its path.
+        metadata: text to keep with them (`__metadata__`).
+        **options: as those of wcodec.compress(): level=3, lossy=None, threads=None, ...
+
+    Raises:
+        UsageError (a ValueError): a tensor that is sparse, not contiguous or of a type that the
+        format lacks, or an option that is wrong. SharedTensorsError (a RuntimeError too).
+        FileError, OutOfMemoryError, CancelledError.
+    """
+    write_file(_tensors(tensors), filename, metadata, **options)
+
+
+def _tied(state: Mapping[str, torch.Tensor], preferred: Iterable[str] = ()) -> dict[str, str]:
+    """Which names are left out of a file, each with the one that is kept for it: of tensors that
+    share memory the one that shows all of it; of several the preferred one, then the first."""
+    wanted = set(preferred)
+    left_out: dict[str, str] = {}
+    for group in shared_groups(state):
+        extents = {name: _extent(state[name]) for name in group}
+        begin, end = min(e[0] for e in extents.values()), max(e[1] for e in extents.values())
+        whole = sorted(
+            name
+            for name in group
+            if extents[name] == (begin, end)
+            and state[name].numel() * state[name].element_size() == end - begin
+        )
+        if not whole:
+            raise SharedTensorsError(
+                f"these tensors share memory of which none shows all: {sorted(group)}"
+            )
+        kept = next((name for name in whole if name in wanted), whole[0])
+        left_out.update({name: kept for name in sorted(group) if name != kept})
+    return left_out
+
+
+def save_model(
+    model: torch.nn.Module,
+    filename: Path,
+    metadata: dict[str, str] | None = None,
+    force_contiguous: bool = True,
+    **options: Any,
+) -> None:
+    """Write a model's state_dict(); of tensors that share memory (tied weights) one is kept, and
+    the metadata says under which name the others are found.
+
+    Args:
+        model: the model.
+        filename, metadata, **options: as in save_file().
+        force_contiguous: make tensors contiguous; otherwise one that is not is a UsageError.
+    """
+    state = model.state_dict()
+    metadata = dict(metadata or {})
+    for name, kept in _tied(state).items():
+        metadata.setdefault(name, kept)
+        del state[name]
+    if force_contiguous:
+        state = {name: tensor.contiguous() for name, tensor in state.items()}
+    save_file(dict(state), filename, metadata, **options)
+
+
+def load_model(
+    model: torch.nn.Module,
+    filename: Path,
+    strict: bool = True,
+    device: Device | None = "cpu",
+    *,
+    backend: str | None = None,
+) -> tuple[list[str], list[str]]:
+    """Load a file into a model, also one that save_model() wrote.
+
+    Args:
+        model: the model.
+        filename, device, backend: as in load_file().
+        strict: raise RuntimeError where names are missing or too many.
+
+    Returns:
+        (missing, unexpected): names of the model that were not in the file, and names of the file
+        that the model has no use for.
+    """
+    loaded = load_file(filename, device, backend=backend)
+    tied = _tied(model.state_dict(), loaded)
+    result = model.load_state_dict(loaded, strict=False)
+    missing = [name for name in result.missing_keys if name not in tied]
+    unexpected = list(result.unexpected_keys)
+    unexpected += [name for name in tied if name in loaded]
+    if strict and (missing or unexpected):
+        lines = [f"Error(s) in loading state_dict for {type(model).__name__}:"]
+        if missing:
+            lines.append(f"    Missing key(s) in state_dict: {', '.join(sorted(missing))}")
+        if unexpected:
+            lines.append(f"    Unexpected key(s) in state_dict: {', '.join(sorted(unexpected))}")
+        raise RuntimeError("\n".join(lines))
+    return missing, unexpected

@@ -1,0 +1,210 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Whole files and folders, beside the command."""
+
+import json
+import os
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from conftest import TOP, run, safetensors_bytes, weights
+
+import wcodec
+
+
+@pytest.fixture
+def original(plain):
+    path = plain({"w": ("BF16", (50, 300), weights(np, 15000)), "c": ("U8", (9,), bytes(9))}, {"a": "b"})
+    os.chmod(path, 0o640)
+    os.utime(path, (1_500_000_000, 1_500_000_000))
+    return path
+
+
+def command(*arguments):
+    """What the program prints."""
+    made = subprocess.run(
+        [sys.executable, "-m", "wcodec", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)},
+    )
+    if "was not found" in made.stderr:
+        pytest.skip("the program wcodec is not at hand")
+    return made
+
+
+def test_there_and_back(original, tmp_path):
+    made = wcodec.compress(original)
+    assert made["output"] == f"{original}.wcodec"
+    assert (made["kind"], made["tensors"], made["lossy"]) == ("safetensors", 2, 0)
+    assert made["bytes"] == original.stat().st_size
+    assert made["coded_bytes"] == os.stat(made["output"]).st_size
+    back = wcodec.decompress(made["output"], tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == original.read_bytes()
+    assert back["xxh128"] == made["xxh128"]
+    assert (tmp_path / "back").stat().st_mode & 0o777 == 0o640
+    assert (tmp_path / "back").stat().st_mtime == 1_500_000_000
+    assert wcodec.test(made["output"])["ok"]
+    assert wcodec.test(made["output"], quick=True)["files"] == 1
+
+
+def test_outputs_are_not_replaced_unasked(original):
+    target = f"{original}.wcodec"
+    with open(target, "w") as file:
+        file.write("mine")
+    with pytest.raises(FileExistsError):
+        wcodec.compress(original)
+    assert open(target).read() == "mine"
+    wcodec.compress(original, force=True)
+    with pytest.raises(wcodec.ExistsError):
+        wcodec.decompress(target)
+    wcodec.decompress(target, force=True)
+
+
+def test_a_damaged_file_leaves_no_output(original, tmp_path):
+    target = wcodec.compress(original)["output"]
+    data = bytearray(open(target, "rb").read())
+    data[500] ^= 4
+    open(target, "wb").write(data)
+    before = sorted(os.listdir(tmp_path))
+    with pytest.raises(wcodec.CorruptError):
+        wcodec.decompress(target, tmp_path / "new")
+    assert sorted(os.listdir(tmp_path)) == before
+
+
+def test_what_cannot_be_opened(tmp_path):
+    for call in (wcodec.compress, wcodec.test, wcodec.info):
+        with pytest.raises(wcodec.FileError) as caught:
+            call(tmp_path / "none")
+        assert caught.value.file == str(tmp_path / "none")
+    with pytest.raises(wcodec.UsageError, match="does not end in .wcodec"):
+        wcodec.decompress(tmp_path / "none")
+    with pytest.raises(FileNotFoundError):
+        wcodec.decompress(tmp_path / "none.wcodec")
+    with pytest.raises(wcodec.UsageError):
+        wcodec.compress("a\0b")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"level": 0}, {"level": 10}, {"level": True}, {"level": "3"}, {"tune": "x"}, {"tile": 5},
+        {"profile": "p9"}, {"predict": 3}, {"lossy": "x"}, {"lossy": "bits"}, {"lossy": "bits:x"},
+        {"lossy": "none:1"}, {"lossy": "bits:99"}, {"lossy_scale": "column"}, {"include": "w*"},
+        {"include": [1]}, {"name": "\0"},
+    ],
+)  # fmt: skip
+def test_wrong_options(original, options):
+    with pytest.raises(wcodec.UsageError):
+        wcodec.compress(original, **options)
+    assert os.listdir(original.parent) == [original.name]
+    with pytest.raises(TypeError):
+        wcodec.compress(original, no_such_option=1)
+
+
+def test_options_do_what_they_say(original):
+    def coded(**options):
+        made = wcodec.compress(original, force=True, **options)
+        return wcodec.info(made["output"])["files"][0], made
+
+    assert coded(raw=True)[0]["kind"] == "opaque"
+    assert coded(lossy="bits:4")[1]["lossy"] == 1
+    assert coded(exclude=["w"])[0]["tensors"][0]["coding"]["kind"] == "chunks"
+    assert coded(include=["c"])[0]["tensors"][0]["coding"]["kind"] == "chunks"
+    assert coded(profile="p12")[0]["tensors"][0]["coding"]["profile"] == "p12"
+    assert coded(tile=4096)[0]["tensors"][0]["coding"]["tile"] == 4096
+    original.write_bytes(b"no safetensors")
+    assert coded()[1]["note"]
+    with pytest.raises(wcodec.CorruptError):
+        coded(strict=True)
+
+
+def test_a_folder_is_mirrored(tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "config.json").write_text("{}")
+    (folder / "sub").mkdir()
+    for name in ("a.safetensors", "b.safetensors"):
+        (folder / name).write_bytes(safetensors_bytes({name[0]: ("U8", (4,), b"1234")}))
+    made = wcodec.compress(folder)
+    assert sorted(os.listdir(tmp_path / "model.wcodec")) == [
+        "a.safetensors.wcodec", "b.safetensors.wcodec", "config.json",
+    ]  # fmt: skip
+    assert len(made["files"]) == 2
+    assert wcodec.test(made["output"])["files"] == 2
+    with pytest.raises(FileExistsError):
+        wcodec.compress(folder)
+    with pytest.raises(wcodec.UsageError, match="several files"):
+        wcodec.decompress(tmp_path / "model.wcodec")
+
+
+def test_info_is_that_of_the_command(original):
+    wcodec.compress(original)
+    paths = [f"{original}.wcodec", *sorted(map(str, (TOP / "tests" / "golden").glob("*.wcodec")))]
+    for path in paths:
+        expected = json.loads(command("info", "--json", path).stdout)
+        assert json.loads(json.dumps(wcodec.info(path))) == expected, path
+
+
+def test_devices_are_those_of_the_command():
+    made = wcodec.devices()
+    assert [d for d in made if d["backend"] == "cpu"][0]["available"]
+    assert made == json.loads(command("devices", "--json").stdout)["devices"]
+    for device in made:
+        assert device["available"] == ("name" in device) != ("reason" in device)
+
+
+def test_the_command(original):
+    assert command("--version").stdout.startswith("wcodec 0.")
+    assert command("compress", original).returncode == 0
+    assert command("test", f"{original}.wcodec").returncode == 0
+    assert command("nonsense").returncode == 2
+
+
+def test_environment(original, packed):
+    made = run(
+        """
+        import sys, wcodec
+        try:
+            wcodec.Reader(sys.argv[1])
+        except wcodec.BackendError as error:
+            print("nonsense" in str(error))
+        """,
+        wcodec.compress(original)["output"],
+        WCODEC_BACKEND="nonsense",
+    )
+    assert made.stdout == "True\n"
+
+
+def test_save_replaces_safely(tmp_path):
+    from wcodec.numpy import load_file, save_file
+
+    target = tmp_path / "a.wcodec"
+    save_file({"a": np.ones(4)}, target)
+    os.chmod(tmp_path, 0o755)
+    with pytest.raises(ZeroDivisionError):
+        save_file({"a": np.zeros(4)}, target, progress=lambda done, total: 1 // 0)
+    assert load_file(target)["a"].sum() == 4
+    assert os.listdir(tmp_path) == ["a.wcodec"]
+    with pytest.raises(wcodec.FileError) as caught:
+        save_file({}, tmp_path / "none" / "a.wcodec")
+    assert caught.value.file == str(tmp_path / "none" / "a.wcodec")
+    save_file({}, target)
+    assert load_file(target) == {}
+    umask = os.umask(0o027)
+    try:
+        save_file({}, tmp_path / "b.wcodec")
+    finally:
+        os.umask(umask)
+    assert (tmp_path / "b.wcodec").stat().st_mode & 0o777 == 0o640
+
+
+def test_a_full_disk_is_an_error(tmp_path):
+    from wcodec._write import Output
+
+    made = Output(lambda data: (_ for _ in ()).throw(OSError(28, "No space left on device")))
+    assert made.function(None, 1, 0) == 28
+    with pytest.raises(OSError, match="No space"):
+        made.check()
