@@ -19,7 +19,7 @@
 
 #define SUFFIX ".wcodec"
 
-/* Has `path` the bytes that would be restored: same size and XXH3-128? */
+/* Has `path` the bytes that would be restored: same size and hash? */
 static bool is_current(struct app *app, const char *path, const struct input *input,
                        const wcodec_file_info *info)
 {
@@ -31,7 +31,7 @@ static bool is_current(struct app *app, const char *path, const struct input *in
         return false;
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && (uint64_t)stat.st_size == info->size &&
         !(stat.st_dev == input->stat.st_dev && stat.st_ino == input->stat.st_ino))
-        current = file_hash(app, fd, path, info->size, hash) && memcmp(hash, info->xxh128, 16) == 0;
+        current = file_hash(app, fd, path, hash) && memcmp(hash, info->xxh128, 16) == 0;
     close(fd);
     return current;
 }

@@ -8,6 +8,7 @@
 #include "coding/chunks.h"
 #include "core/progress.h"
 #include "io/source.h"
+#include "io/tree.h"
 #include "read/cut.h"
 
 /* Coded bytes that are in memory at once, beside one tile, band or chunk at least. */
@@ -22,10 +23,10 @@ struct wcodec_decoder_input {
     bool verify;                      /* tile and chunk checks */
     bool whole; /* the whole entry will be asked for, from front to back: a payload that is not
                    large is read at once */
-    /* XXH3_state_t, or NULL. All bytes of the payload go through it in order, those of tiles when
-     * the decoder is opened (the payload is then in memory as a whole), those of chunks as they are
-     * decoded. */
-    void *hash;
+    /* NULL, or what all bytes of the payload are put into: those of tiles when the decoder is
+     * opened (the payload is then in memory as a whole), those of chunks as they are decoded, from
+     * front to back. */
+    struct wcodec_tree *hash;
 };
 
 struct wcodec_decoder {
@@ -74,7 +75,8 @@ uint64_t wcodec_decoder_budget(const struct wcodec_decoder *decoder);
 wcodec_status wcodec_decoder_reserve(struct wcodec_decoder *decoder, uint64_t size,
                                      wcodec_error *err);
 
-/* Read coded bytes [offset, offset + size) of the file, by several threads if they are many. */
+/* Read coded bytes [offset, offset + size) of the file, by several threads if they are many. The
+ * payload's hash is not taken of them. */
 wcodec_status wcodec_decoder_read(const struct wcodec_decoder *decoder, uint64_t offset,
                                   uint8_t *dst, uint64_t size, wcodec_error *err);
 

@@ -15,7 +15,6 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <string.h>
-#include <xxhash.h>
 
 /* Most bytes of a piece: a chunk always fits. Where memory is limited, pieces take a quarter of it.
  */
@@ -42,13 +41,16 @@ struct producer {
     bool is_open;
     uint64_t at; /* in the open entry */
     struct wcodec_decoder decoder;
-    XXH3_state_t *payload_hash;
+    struct wcodec_tree payload_hash; /* of the one that is open */
 };
 
 struct consumer {
+    wcodec_context *context;
     wcodec_write_fn write; /* NULL: only test */
     void *opaque;
-    XXH3_state_t *hash; /* NULL: no checks */
+    struct wcodec_tree hash; /* unless `checks` is false */
+    bool checks;
+    uint64_t done; /* bytes */
     struct wcodec_reporter reporter;
 };
 
@@ -71,14 +73,15 @@ static wcodec_status check_gap(const struct wcodec_source *source, uint64_t begi
 static wcodec_status check_payload_hash(const struct wcodec_decoder *decoder,
                                         const struct wcodec_entry *e, wcodec_error *err)
 {
-    if (decoder->input.hash == NULL || XXH3_64bits_digest(decoder->input.hash) == e->payload_hash)
+    if (decoder->input.hash == NULL ||
+        wcodec_tree_end(decoder->input.hash, e->payload_size).low == e->payload_hash)
         return WCODEC_OK;
     return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of its payload differs");
 }
 
 /* An entry before whose payload everything up to `position` was looked at. */
 static wcodec_status open_decoder(const struct producer *p, const struct wcodec_entry *e,
-                                  uint64_t position, XXH3_state_t *hash,
+                                  uint64_t position, struct wcodec_tree *hash,
                                   struct wcodec_decoder *decoder, wcodec_error *err)
 {
     bool alias = !e->newer && e->coding == WCODEC_CODING_ALIAS;
@@ -91,7 +94,14 @@ static wcodec_status open_decoder(const struct producer *p, const struct wcodec_
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
                            "%" PRIu64 " bytes are more than the limit of %" PRIu64, e->size,
                            p->context->limits.max_tensor_bytes);
-    XXH3_64bits_reset(hash);
+    *hash = (struct wcodec_tree){.leaves = NULL};
+    const bool hashed = p->checks && e->payload_size > 0;
+    if (hashed) {
+        wcodec_status status = wcodec_tree_init(hash, &p->context->allocator,
+                                                e->payload_size / WCODEC_LEAF_BYTES + 1, err);
+        if (status != WCODEC_OK)
+            return status;
+    }
     const struct wcodec_decoder_input input = {
         .context = p->context,
         .source = p->source,
@@ -99,15 +109,19 @@ static wcodec_status open_decoder(const struct producer *p, const struct wcodec_
         .held = p->held,
         .verify = p->checks,
         .whole = true,
-        .hash = p->checks && e->payload_size > 0 ? hash : NULL,
+        .hash = hashed ? hash : NULL,
     };
     wcodec_status status = wcodec_decoder_open(&input, decoder, err);
-    if (status != WCODEC_OK)
+    if (status != WCODEC_OK) {
+        wcodec_tree_free(hash);
         return status;
+    }
     /* Tiles are in memory already: damage is found before anything is decoded. */
     status = wcodec_entry_has_tiles(e) ? check_payload_hash(decoder, e, err) : WCODEC_OK;
-    if (status != WCODEC_OK)
+    if (status != WCODEC_OK) {
         wcodec_decoder_close(decoder);
+        wcodec_tree_free(hash);
+    }
     return status;
 }
 
@@ -118,7 +132,7 @@ static uint64_t position_after(const struct wcodec_entry *e, uint64_t position)
 
 static wcodec_status open_entry(struct producer *p, const struct wcodec_entry *e, wcodec_error *err)
 {
-    wcodec_status status = open_decoder(p, e, p->position, p->payload_hash, &p->decoder, err);
+    wcodec_status status = open_decoder(p, e, p->position, &p->payload_hash, &p->decoder, err);
     p->position = position_after(e, p->position);
     p->is_open = status == WCODEC_OK;
     p->at = 0;
@@ -129,6 +143,7 @@ static void close_entry(struct producer *p)
 {
     if (p->is_open)
         wcodec_decoder_close(&p->decoder);
+    wcodec_tree_free(&p->payload_hash);
     p->is_open = false;
 }
 
@@ -179,15 +194,13 @@ struct group {
     wcodec_error error;
 };
 
-static wcodec_status decode_item(const struct group *g, size_t i, XXH3_state_t *hash,
-                                 wcodec_error *err)
+static wcodec_status decode_item(const struct group *g, size_t i, wcodec_error *err)
 {
     const struct wcodec_entry *e = g->items[i].entry;
     struct wcodec_reporter silent = {0};
     struct wcodec_decoder decoder;
-    if (hash == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
-    wcodec_status status = open_decoder(g->p, e, g->items[i].position, hash, &decoder, err);
+    struct wcodec_tree hash;
+    wcodec_status status = open_decoder(g->p, e, g->items[i].position, &hash, &decoder, err);
     if (status != WCODEC_OK)
         return status;
     status =
@@ -195,17 +208,17 @@ static wcodec_status decode_item(const struct group *g, size_t i, XXH3_state_t *
     if (status == WCODEC_OK && !wcodec_entry_has_tiles(e))
         status = check_payload_hash(&decoder, e, err);
     wcodec_decoder_close(&decoder);
+    wcodec_tree_free(&hash);
     return status;
 }
 
 static void group_task(void *argument, size_t worker)
 {
     struct group *g = argument;
-    XXH3_state_t *hash = XXH3_createState();
     (void)worker;
     for (size_t i; (i = atomic_fetch_add(&g->next, 1)) < g->count;) {
         wcodec_error error = {0};
-        wcodec_status status = decode_item(g, i, hash, &error);
+        wcodec_status status = decode_item(g, i, &error);
         if (status == WCODEC_OK)
             continue;
         pthread_mutex_lock(&g->lock);
@@ -217,7 +230,6 @@ static void group_task(void *argument, size_t worker)
         pthread_mutex_unlock(&g->lock);
         break; /* items before this one are taken already: the first failure is found */
     }
-    XXH3_freeState(hash);
 }
 
 /* The entries that come next, as far as they are small and fit into the piece. */
@@ -297,10 +309,41 @@ static wcodec_status produce(struct producer *p, struct piece *piece, wcodec_err
     return WCODEC_OK;
 }
 
+/* Bytes of a piece that one thread hashes. */
+enum { HASH_BYTES = 1 << 20 };
+
+struct hashing {
+    struct wcodec_tree *tree;
+    uint64_t offset;
+    const struct piece *piece;
+    atomic_bool failed;
+};
+
+static void hash_task(void *argument, size_t i)
+{
+    struct hashing *h = argument;
+    const uint64_t at = (uint64_t)i * HASH_BYTES, left = h->piece->size - at;
+    if (wcodec_tree_put(h->tree, h->offset + at, h->piece->data + at,
+                        left < HASH_BYTES ? left : HASH_BYTES, NULL) != WCODEC_OK)
+        atomic_store(&h->failed, true);
+}
+
+static wcodec_status hash_piece(struct consumer *c, const struct piece *piece, wcodec_error *err)
+{
+    struct hashing h = {.tree = &c->hash, .offset = c->done, .piece = piece};
+    wcodec_run(c->context, hash_task, &h, (size_t)wcodec_div_up_u64(piece->size, HASH_BYTES));
+    wcodec_tree_advance(&c->hash);
+    c->done += piece->size;
+    return atomic_load(&h.failed)
+               ? wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash")
+               : WCODEC_OK;
+}
+
 static wcodec_status consume(struct consumer *c, const struct piece *piece, wcodec_error *err)
 {
-    if (c->hash != NULL)
-        XXH3_128bits_update(c->hash, piece->data, (size_t)piece->size);
+    wcodec_status status = c->checks ? hash_piece(c, piece, err) : WCODEC_OK;
+    if (status != WCODEC_OK)
+        return status;
     if (c->write != NULL) {
         int error = c->write(c->opaque, piece->data, (size_t)piece->size);
         if (error != 0)
@@ -484,12 +527,12 @@ static wcodec_status run(struct producer *p, struct consumer *c, wcodec_error *e
     return status;
 }
 
-static wcodec_status check_file_hash(const struct wcodec_index *index, const XXH3_state_t *hash,
+static wcodec_status check_file_hash(const struct wcodec_index *index, struct wcodec_tree *tree,
                                      wcodec_error *err)
 {
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(hash));
-    if (memcmp(canonical.digest, index->hash, sizeof(index->hash)) != 0)
+    uint8_t hash[sizeof index->hash];
+    wcodec_tree_canonical(wcodec_tree_end(tree, index->size), hash);
+    if (memcmp(hash, index->hash, sizeof hash) != 0)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of the restored file differs");
     return WCODEC_OK;
 }
@@ -505,26 +548,24 @@ static wcodec_status decode_file(const wcodec_reader *reader, const struct wcode
                          .shard = shard,
                          .source = source,
                          .checks = checks,
-                         .position = WCODEC_HEAD_SIZE,
-                         .payload_hash = XXH3_createState()};
-    XXH3_state_t *file_hash = XXH3_createState();
-    struct consumer c = {.write = write, .opaque = opaque, .hash = checks ? file_hash : NULL};
+                         .position = WCODEC_HEAD_SIZE};
+    struct consumer c = {
+        .context = reader->context, .write = write, .opaque = opaque, .checks = checks};
     wcodec_reporter_init(&c.reporter, &options->progress, shard->index->size);
-    wcodec_status status = WCODEC_OK;
-    if (p.payload_hash == NULL || file_hash == NULL)
-        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
-    else
-        XXH3_128bits_reset(file_hash);
+    /* A piece may be as large as a band of blocks. */
+    wcodec_status status =
+        checks ? wcodec_tree_init(&c.hash, &reader->context->allocator,
+                                  choose_piece_bytes(&p) / WCODEC_LEAF_BYTES + 2, err)
+               : WCODEC_OK;
     if (status == WCODEC_OK)
         status = run(&p, &c, err);
     if (status == WCODEC_OK)
         status = check_gap(source, p.position, shard->index->index_offset, err);
     if (status == WCODEC_OK && checks)
-        status = check_file_hash(shard->index, file_hash, err);
+        status = check_file_hash(shard->index, &c.hash, err);
     if (status == WCODEC_OK)
         status = wcodec_reporter_end(&c.reporter, err);
-    XXH3_freeState(file_hash);
-    XXH3_freeState(p.payload_hash);
+    wcodec_tree_free(&c.hash);
     return status;
 }
 
