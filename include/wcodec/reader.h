@@ -247,6 +247,15 @@ WCODEC_API wcodec_status wcodec_reader_metadata(const wcodec_reader *reader, uin
                                                 uint64_t i, const char **key, const char **value,
                                                 wcodec_error *err);
 
+/** Where bytes go that are restored or compressed: called from the calling thread, in order, with
+ * `size` > 0 bytes that are gone afterwards. It takes all of them and returns 0, or returns an
+ * errno value, with which the call ends as WCODEC_ERROR_IO. */
+typedef int (*wcodec_write_fn)(void *opaque, const void *data, size_t size);
+
+/** The same in any order: called from several threads at once, with bytes that belong at `offset`
+ * of the output, each byte once. */
+typedef int (*wcodec_write_at_fn)(void *opaque, uint64_t offset, const void *data, size_t size);
+
 /** How to decode: fill with wcodec_decode_options_init(), then change what matters. It grows at its
  * end (wcodec/base.h). Where a pointer to it is taken, NULL stands for the defaults. */
 typedef struct wcodec_decode_options {
@@ -258,6 +267,9 @@ typedef struct wcodec_decode_options {
      * hashes. Default 0. Streams are still verified: damage is an error or wrong elements, never
      * worse. */
     int skip_checks;
+    /** NULL, or what wcodec_reader_restore() writes by, in place of `write`, with the same
+     * `opaque`: each thread then writes what it decoded, while that is in its cache. */
+    wcodec_write_at_fn write_at;
 } wcodec_decode_options;
 
 /** What wcodec_decode_options_init() calls: as wcodec_options_init_size(). */
@@ -292,12 +304,8 @@ WCODEC_API wcodec_status wcodec_reader_decode_rows(const wcodec_reader *reader, 
                                                    const wcodec_decode_options *options,
                                                    wcodec_error *err);
 
-/** Where bytes go that are restored or compressed: called from the calling thread, in order, with
- * `size` > 0 bytes that are gone afterwards. It takes all of them and returns 0, or returns an
- * errno value, with which the call ends as WCODEC_ERROR_IO. */
-typedef int (*wcodec_write_fn)(void *opaque, const void *data, size_t size);
-
-/** Restore file number `file` byte for byte through `write`, verify payload hashes, checks and the
+/** Restore file number `file` byte for byte through `write` (NULL is allowed where the options have
+ * `write_at`), verify payload hashes, checks and the
  * hash of the whole. WCODEC_ERROR_CORRUPT if anything differs (bytes written before that are
  * wrong or incomplete). `options` may be NULL.
  *

@@ -86,7 +86,6 @@ static void close_part(struct wcodec_tree *tree, struct wcodec_tree_leaf *leaf)
 
 static struct wcodec_tree_leaf *leaf_of(const struct wcodec_tree *tree, uint64_t number)
 {
-    WCODEC_ASSERT(number >= tree->first && number - tree->first < tree->window);
     return &tree->leaves[number % tree->window];
 }
 
@@ -104,6 +103,7 @@ static bool put_part(struct wcodec_tree *tree, uint64_t number, uint32_t at, con
     if (before + size == LEAF) {
         leaf->hash = hash_bytes(part, LEAF);
         close_part(tree, leaf);
+        atomic_store_explicit(&leaf->done, true, memory_order_release);
     }
     return true;
 }
@@ -119,7 +119,7 @@ wcodec_status wcodec_tree_put(struct wcodec_tree *tree, uint64_t offset, const v
         if (count == LEAF) {
             struct wcodec_tree_leaf *leaf = leaf_of(tree, number);
             leaf->hash = hash_bytes(from, LEAF);
-            atomic_store_explicit(&leaf->filled, LEAF, memory_order_release);
+            atomic_store_explicit(&leaf->done, true, memory_order_release);
         } else if (!put_part(tree, number, at, from, count)) {
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
         }
@@ -142,10 +142,11 @@ void wcodec_tree_advance(struct wcodec_tree *tree)
 {
     for (;; tree->first++) {
         struct wcodec_tree_leaf *leaf = leaf_of(tree, tree->first);
-        if (atomic_load_explicit(&leaf->filled, memory_order_acquire) != LEAF)
+        if (!atomic_load_explicit(&leaf->done, memory_order_acquire))
             return;
         add_to_root(tree->root, leaf->hash);
         atomic_store_explicit(&leaf->filled, 0, memory_order_relaxed);
+        atomic_store_explicit(&leaf->done, false, memory_order_relaxed);
     }
 }
 
@@ -171,14 +172,15 @@ struct wcodec_tree_hash wcodec_tree_end(struct wcodec_tree *tree, uint64_t size)
 
 struct wcodec_tree_hash wcodec_tree_of(const void *data, uint64_t size)
 {
-    uint8_t bytes[DIGEST + 8];
+    const uint8_t *from = data;
+    uint8_t bytes[WCODEC_TREE_SMALL * DIGEST + 8];
     size_t count = 0;
-    WCODEC_ASSERT(size <= LEAF);
-    if (size > 0) {
-        const struct wcodec_tree_hash h = hash_bytes(data, (size_t)size);
-        wcodec_store_u64(bytes, h.low);
-        wcodec_store_u64(bytes + 8, h.high);
-        count = DIGEST;
+    WCODEC_ASSERT(size <= (uint64_t)WCODEC_TREE_SMALL * LEAF);
+    for (uint64_t at = 0; at < size; at += LEAF, count += DIGEST) {
+        const struct wcodec_tree_hash h =
+            hash_bytes(from + at, size - at < LEAF ? (size_t)(size - at) : LEAF);
+        wcodec_store_u64(bytes + count, h.low);
+        wcodec_store_u64(bytes + count + 8, h.high);
     }
     wcodec_store_u64(bytes + count, size);
     return hash_bytes(bytes, count + 8);

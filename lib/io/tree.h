@@ -9,9 +9,10 @@
 
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <wcodec/context.h>
 
-enum { WCODEC_LEAF_BYTES = 1 << 16 };
+enum { WCODEC_LEAF_BYTES = 1 << 16, WCODEC_TREE_SMALL = 16 };
 
 struct wcodec_tree_hash {
     uint64_t low, high;
@@ -20,7 +21,8 @@ struct wcodec_tree_hash {
 struct wcodec_tree_leaf {
     struct wcodec_tree_hash hash;
     uint8_t *part;           /* its bytes as far as they came in parts; NULL: none did */
-    _Atomic uint32_t filled; /* bytes that came; all of them: `hash` is set */
+    _Atomic uint32_t filled; /* bytes that came in parts */
+    atomic_bool done;        /* `hash` is set */
 };
 
 struct wcodec_tree {
@@ -57,7 +59,7 @@ void wcodec_tree_advance(struct wcodec_tree *tree);
 /* The hash of `size` bytes, all of which came. The tree can only be freed after it. */
 struct wcodec_tree_hash wcodec_tree_end(struct wcodec_tree *tree, uint64_t size);
 
-/* Of one leaf at most. */
+/* Of at most WCODEC_TREE_SMALL leaves. */
 struct wcodec_tree_hash wcodec_tree_of(const void *data, uint64_t size);
 
 /* In the order of XXH128_canonicalFromHash(): most significant byte first. */

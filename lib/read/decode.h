@@ -80,6 +80,18 @@ wcodec_status wcodec_decoder_reserve(struct wcodec_decoder *decoder, uint64_t si
 wcodec_status wcodec_decoder_read(const struct wcodec_decoder *decoder, uint64_t offset,
                                   uint8_t *dst, uint64_t size, wcodec_error *err);
 
+/* What tiles' payload, which is in memory, has between its areas and after stored tiles must be
+ * zero. WCODEC_ERROR_CORRUPT. */
+wcodec_status wcodec_tiles_check_padding(const struct wcodec_tiles *tiles, const uint8_t *payload,
+                                         wcodec_error *err);
+/* What follows stored tiles [first, end) only. */
+wcodec_status wcodec_tiles_check_stored(const struct wcodec_tiles *tiles,
+                                        const struct wcodec_view *view, uint64_t first,
+                                        uint64_t end, wcodec_error *err);
+
+/* Memory that decoding an entry's tiles takes, about. */
+uint64_t wcodec_tiles_memory(const struct wcodec_tiling *tiling);
+
 /* Tensors in tiles, in blocks, and lossy ones. `layout` is set. */
 wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *decoder, wcodec_error *err);
 wcodec_status wcodec_decoder_range_tiles(struct wcodec_decoder *decoder, uint64_t begin,

@@ -44,12 +44,13 @@ static void has_known_values(void **state)
     assert_memory_equal(bytes, three, 16);
 }
 
-static void hashes_what_fits_a_leaf(void **state)
+static void hashes_small_data(void **state)
 {
     (void)state;
     uint64_t seed = support_seed();
-    uint8_t *data = random_bytes(&seed, LEAF);
-    static const size_t sizes[] = {0, 1, 240, 241, LEAF - 1, LEAF};
+    uint8_t *data = random_bytes(&seed, WCODEC_TREE_SMALL * LEAF);
+    static const size_t sizes[] = {0,        1,    240,      241,
+                                   LEAF - 1, LEAF, LEAF + 1, WCODEC_TREE_SMALL * LEAF};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
         expect_same(wcodec_tree_of(data, sizes[i]), data, sizes[i]);
     free(data);
@@ -172,7 +173,7 @@ static void reports_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_known_values),         cmocka_unit_test(hashes_what_fits_a_leaf),
+        cmocka_unit_test(has_known_values),         cmocka_unit_test(hashes_small_data),
         cmocka_unit_test(takes_parts_in_any_order), cmocka_unit_test(advances),
         cmocka_unit_test(reports_no_memory),
     };
