@@ -17,16 +17,16 @@ struct spare {
     struct spare *next;
 };
 
-static struct wcodec_tree_hash hash_bytes(const void *data, size_t size)
+struct wcodec_tree_hash wcodec_leaf_plain(const void *data, size_t size)
 {
     const XXH128_hash_t h = XXH3_128bits(data, size);
     return (struct wcodec_tree_hash){h.low64, h.high64};
 }
 
 wcodec_status wcodec_tree_init(struct wcodec_tree *tree, const wcodec_allocator *allocator,
-                               uint64_t window, wcodec_error *err)
+                               wcodec_leaf_fn leaf, uint64_t window, wcodec_error *err)
 {
-    *tree = (struct wcodec_tree){.allocator = allocator, .window = window};
+    *tree = (struct wcodec_tree){.allocator = allocator, .leaf = leaf, .window = window};
     WCODEC_ASSERT(window > 0);
     uint64_t bytes;
     if (wcodec_mul_u64(window, sizeof *tree->leaves, &bytes) && bytes <= SIZE_MAX)
@@ -101,7 +101,7 @@ static bool put_part(struct wcodec_tree *tree, uint64_t number, uint32_t at, con
     const uint32_t before = atomic_fetch_add_explicit(&leaf->filled, size, memory_order_acq_rel);
     WCODEC_ASSERT(before <= (uint32_t)LEAF - size);
     if (before + size == LEAF) {
-        leaf->hash = hash_bytes(part, LEAF);
+        leaf->hash = tree->leaf(part, LEAF);
         close_part(tree, leaf);
         atomic_store_explicit(&leaf->done, true, memory_order_release);
     }
@@ -118,7 +118,7 @@ wcodec_status wcodec_tree_put(struct wcodec_tree *tree, uint64_t offset, const v
                        count = size < (uint64_t)LEAF - at ? (uint32_t)size : LEAF - at;
         if (count == LEAF) {
             struct wcodec_tree_leaf *leaf = leaf_of(tree, number);
-            leaf->hash = hash_bytes(from, LEAF);
+            leaf->hash = tree->leaf(from, LEAF);
             atomic_store_explicit(&leaf->done, true, memory_order_release);
         } else if (!put_part(tree, number, at, from, count)) {
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
@@ -166,11 +166,11 @@ struct wcodec_tree_hash wcodec_tree_end(struct wcodec_tree *tree, uint64_t size)
     const struct wcodec_tree_leaf *last = leaf_of(tree, tree->first);
     WCODEC_ASSERT(tree->first == size / LEAF && atomic_load(&last->filled) == left);
     if (left != 0)
-        add_to_root(tree->root, hash_bytes(last->part, left));
+        add_to_root(tree->root, tree->leaf(last->part, left));
     return finish(tree->root, size);
 }
 
-struct wcodec_tree_hash wcodec_tree_of(const void *data, uint64_t size)
+struct wcodec_tree_hash wcodec_tree_of(wcodec_leaf_fn leaf, const void *data, uint64_t size)
 {
     const uint8_t *from = data;
     uint8_t bytes[WCODEC_TREE_SMALL * DIGEST + 8];
@@ -178,12 +178,12 @@ struct wcodec_tree_hash wcodec_tree_of(const void *data, uint64_t size)
     WCODEC_ASSERT(size <= (uint64_t)WCODEC_TREE_SMALL * LEAF);
     for (uint64_t at = 0; at < size; at += LEAF, count += DIGEST) {
         const struct wcodec_tree_hash h =
-            hash_bytes(from + at, size - at < LEAF ? (size_t)(size - at) : LEAF);
+            leaf(from + at, size - at < LEAF ? (size_t)(size - at) : LEAF);
         wcodec_store_u64(bytes + count, h.low);
         wcodec_store_u64(bytes + count + 8, h.high);
     }
     wcodec_store_u64(bytes + count, size);
-    return hash_bytes(bytes, count + 8);
+    return wcodec_leaf_plain(bytes, count + 8);
 }
 
 void wcodec_tree_canonical(struct wcodec_tree_hash hash, uint8_t bytes[16])

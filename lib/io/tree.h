@@ -18,6 +18,12 @@ struct wcodec_tree_hash {
     uint64_t low, high;
 };
 
+/* XXH3-128 of one leaf. */
+typedef struct wcodec_tree_hash (*wcodec_leaf_fn)(const void *data, size_t size);
+
+/* By the library that xxHash is installed as. */
+struct wcodec_tree_hash wcodec_leaf_plain(const void *data, size_t size);
+
 struct wcodec_tree_leaf {
     struct wcodec_tree_hash hash;
     uint8_t *part;           /* its bytes as far as they came in parts; NULL: none did */
@@ -27,6 +33,7 @@ struct wcodec_tree_leaf {
 
 struct wcodec_tree {
     const wcodec_allocator *allocator;
+    wcodec_leaf_fn leaf;
     uint64_t window; /* leaves that have a slot: leaf i has i % window */
     uint64_t first;  /* leaves before this one are in the root */
     struct wcodec_tree_leaf *leaves;
@@ -37,7 +44,7 @@ struct wcodec_tree {
 
 /* A tree that has bytes of `window` leaves at a time. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_tree_init(struct wcodec_tree *tree, const wcodec_allocator *allocator,
-                               uint64_t window, wcodec_error *err);
+                               wcodec_leaf_fn leaf, uint64_t window, wcodec_error *err);
 /* Also of one that is all zeros. */
 void wcodec_tree_free(struct wcodec_tree *tree);
 
@@ -60,7 +67,7 @@ void wcodec_tree_advance(struct wcodec_tree *tree);
 struct wcodec_tree_hash wcodec_tree_end(struct wcodec_tree *tree, uint64_t size);
 
 /* Of at most WCODEC_TREE_SMALL leaves. */
-struct wcodec_tree_hash wcodec_tree_of(const void *data, uint64_t size);
+struct wcodec_tree_hash wcodec_tree_of(wcodec_leaf_fn leaf, const void *data, uint64_t size);
 
 /* In the order of XXH128_canonicalFromHash(): most significant byte first. */
 void wcodec_tree_canonical(struct wcodec_tree_hash hash, uint8_t bytes[16]);

@@ -3,6 +3,8 @@
 
 /* The hash of a file as it is, as .wcodec files have it of their originals. */
 
+#include "backends/cpu/cpu_level.h"
+#include "backends/cpu/leaf.h"
 #include "core/context.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -86,7 +88,8 @@ static wcodec_status hash_source(wcodec_context *context, const struct wcodec_so
     const uint64_t most = context->limits.max_memory / PART;
     workers = workers < WORKERS ? workers : WORKERS;
     workers = workers <= most ? workers : most > 1 ? (size_t)most : 1;
-    wcodec_status status = wcodec_tree_init(&h.tree, allocator, WINDOW, err);
+    wcodec_status status = wcodec_tree_init(
+        &h.tree, allocator, wcodec_cpu_leaf(wcodec_cpu_levels() & context->cpu_mask), WINDOW, err);
     if (status == WCODEC_OK && source->fd >= 0 &&
         (h.buffers = wcodec_alloc_array(allocator, workers, PART)) == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");

@@ -3,6 +3,8 @@
 
 #include "read/restore.h"
 #include "backends/cpu/batch.h"
+#include "backends/cpu/cpu_level.h"
+#include "backends/cpu/leaf.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include <inttypes.h>
@@ -50,6 +52,7 @@ static wcodec_status choose_way(struct wcodec_restore *r, wcodec_error *err)
     wcodec_status status = wcodec_backends_cpu(r->context, &cpu, err);
     if (status != WCODEC_OK)
         return status;
+    r->leaf = wcodec_cpu_leaf(wcodec_cpu_levels() & r->context->cpu_mask);
     r->dsp = cpu->device->dsp;
     if (!device_pays(r->context))
         return WCODEC_OK;
@@ -300,7 +303,8 @@ static wcodec_status run(struct wcodec_restore *r, wcodec_error *err)
                            r->base, most);
     choose_workers(r);
     wcodec_status status =
-        r->checks ? wcodec_tree_init(&r->hash, allocator, WCODEC_RESTORE_LEAVES, err) : WCODEC_OK;
+        r->checks ? wcodec_tree_init(&r->hash, allocator, r->leaf, WCODEC_RESTORE_LEAVES, err)
+                  : WCODEC_OK;
     r->workers = wcodec_alloc_zeroed(allocator, r->worker_count * sizeof *r->workers);
     if (status == WCODEC_OK && r->workers == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for threads' buffers");

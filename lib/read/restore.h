@@ -63,6 +63,7 @@ struct wcodec_restore {
     const struct wcodec_shard *shard;
     const struct wcodec_source *source;
     bool checks;
+    wcodec_leaf_fn leaf;
     const struct wcodec_cpu_dsp *dsp; /* NULL: there are no jobs, only parts */
     wcodec_write_fn write;            /* in order, from the calling thread */
     wcodec_write_at_fn write_at;      /* or from any; neither: only test */

@@ -166,7 +166,7 @@ static wcodec_status run_entry(const struct wcodec_restore *r, const struct wcod
     const uint8_t *payload = s->bytes + (e->payload_offset - s->begin);
     status = check_span_gap(s, position, e->payload_offset, err);
     if (status == WCODEC_OK && r->checks &&
-        wcodec_tree_of(payload, e->payload_size).low != e->payload_hash)
+        wcodec_tree_of(r->leaf, payload, e->payload_size).low != e->payload_hash)
         status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of its payload differs");
     if (status != WCODEC_OK)
         return status;

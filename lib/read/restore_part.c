@@ -31,7 +31,7 @@ static wcodec_status open_entry(struct wcodec_restore *r, struct wcodec_restore_
                              r->context->limits.max_tensor_bytes);
     const bool hashed = r->checks && e->payload_size > 0;
     if (status == WCODEC_OK && hashed)
-        status = wcodec_tree_init(&part->hash, &r->context->allocator,
+        status = wcodec_tree_init(&part->hash, &r->context->allocator, r->leaf,
                                   e->payload_size / WCODEC_LEAF_BYTES + 1, err);
     if (status != WCODEC_OK)
         return status;

@@ -159,7 +159,7 @@ static wcodec_status open_tensor(struct wcodec_restore *r, struct wcodec_open_te
         status = hold(r, wcodec_tiles_memory(&t->tiling) + leaves * sizeof(struct wcodec_tree_leaf),
                       &t->held, err);
     if (status == WCODEC_OK && own && r->checks)
-        status = wcodec_tree_init(&t->hash, allocator, leaves, err);
+        status = wcodec_tree_init(&t->hash, allocator, r->leaf, leaves, err);
     if (status == WCODEC_OK)
         status = read_prefix(r, t, err);
     if (status == WCODEC_OK && r->checks)

@@ -238,7 +238,8 @@ static void settle(struct work *w, uint64_t place, struct wcodec_write_batch_ite
         status = wcodec_coded_verify(w->batch->context, &w->settings, &item->coded,
                                      bytes + item->at, &error);
     if (status == WCODEC_OK)
-        status = wcodec_coded_hash(w->batch->context, &item->coded, &item->payload_hash, &error);
+        status = wcodec_coded_hash(w->batch->context, w->batch->output->original.leaf, &item->coded,
+                                   &item->payload_hash, &error);
     item->is_settled = status == WCODEC_OK;
     wcodec_free(&w->batch->context->allocator, item->coded.coefficients);
     item->coded.coefficients = NULL;

@@ -126,7 +126,8 @@ static wcodec_status compress_header(struct compressor *c, wcodec_error *err)
         wcodec_code_bytes(c->context, &c->batch.settings, false, &what, s->header, &coded, err);
     if (status != WCODEC_OK)
         return status;
-    status = wcodec_coded_hash(c->context, &coded, &what.payload_hash, err);
+    status =
+        wcodec_coded_hash(c->context, c->output.original.leaf, &coded, &what.payload_hash, err);
     if (status == WCODEC_OK)
         status = wcodec_output_coded(&c->output, &what, &coded, err);
     wcodec_coded_free(&coded);
@@ -169,8 +170,7 @@ static wcodec_status compress_opaque(struct compressor *c, wcodec_error *err)
 static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void *opaque,
                               wcodec_error *err)
 {
-    const wcodec_allocator *allocator = &c->context->allocator;
-    wcodec_status status = wcodec_output_init(allocator, write, opaque, &c->output, err);
+    wcodec_status status = wcodec_output_init(c->context, write, opaque, &c->output, err);
     if (status == WCODEC_OK)
         status = examine(c, err);
     if (status == WCODEC_OK)

@@ -2,6 +2,8 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "write/output.h"
+#include "backends/cpu/cpu_level.h"
+#include "backends/cpu/leaf.h"
 #include "core/error.h"
 #include "core/memory.h"
 
@@ -11,16 +13,18 @@
 /* Of the original, in one task. */
 enum { HASH_BYTES = 1 << 20 };
 
-wcodec_status wcodec_output_init(const wcodec_allocator *allocator, wcodec_write_fn write,
-                                 void *opaque, struct wcodec_output *output, wcodec_error *err)
+wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write, void *opaque,
+                                 struct wcodec_output *output, wcodec_error *err)
 {
+    const wcodec_allocator *allocator = &context->allocator;
+    const wcodec_leaf_fn leaf = wcodec_cpu_leaf(wcodec_cpu_levels() & context->cpu_mask);
     *output = (struct wcodec_output){.allocator = allocator,
                                      .write = write,
                                      .opaque = opaque,
                                      .index = {.allocator = allocator, .mtime = -1}};
     wcodec_arena_init(&output->arena, allocator);
     wcodec_head_write(output->head);
-    return wcodec_tree_init(&output->original, allocator, WCODEC_OUTPUT_LEAVES, err);
+    return wcodec_tree_init(&output->original, allocator, leaf, WCODEC_OUTPUT_LEAVES, err);
 }
 
 void wcodec_output_free(struct wcodec_output *output)
@@ -172,18 +176,18 @@ static wcodec_status set_coding(struct wcodec_output *output, const struct wcode
 }
 
 /* Of a payload of one leaf at most. */
-static uint64_t hash_small(const struct wcodec_coded *coded)
+static uint64_t hash_small(wcodec_leaf_fn leaf, const struct wcodec_coded *coded)
 {
     uint8_t bytes[WCODEC_LEAF_BYTES];
     size_t size = 0;
     if (coded->part_count == 1)
-        return wcodec_tree_of(coded->parts[0].data, coded->parts[0].size).low;
+        return wcodec_tree_of(leaf, coded->parts[0].data, coded->parts[0].size).low;
     for (size_t i = 0; i < coded->part_count; i++) {
         if (coded->parts[i].size != 0)
             memcpy(bytes + size, coded->parts[i].data, (size_t)coded->parts[i].size);
         size += (size_t)coded->parts[i].size;
     }
-    return wcodec_tree_of(bytes, size).low;
+    return wcodec_tree_of(leaf, bytes, size).low;
 }
 
 static void hash_part(void *argument, size_t i)
@@ -194,13 +198,13 @@ static void hash_part(void *argument, size_t i)
         atomic_store(&h->failed, true);
 }
 
-wcodec_status wcodec_coded_hash(wcodec_context *context, const struct wcodec_coded *coded,
-                                uint64_t *hash, wcodec_error *err)
+wcodec_status wcodec_coded_hash(wcodec_context *context, wcodec_leaf_fn leaf,
+                                const struct wcodec_coded *coded, uint64_t *hash, wcodec_error *err)
 {
     struct wcodec_tree tree = {.leaves = NULL};
     uint64_t *offsets, at = 0;
     if (coded->payload_size <= WCODEC_LEAF_BYTES) {
-        *hash = coded->payload_size != 0 ? hash_small(coded) : 0;
+        *hash = coded->payload_size != 0 ? hash_small(leaf, coded) : 0;
         return WCODEC_OK;
     }
     offsets = wcodec_alloc_array(coded->allocator, coded->part_count, sizeof *offsets);
@@ -208,8 +212,8 @@ wcodec_status wcodec_coded_hash(wcodec_context *context, const struct wcodec_cod
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
     for (size_t i = 0; i < coded->part_count; at += coded->parts[i++].size)
         offsets[i] = at;
-    wcodec_status status =
-        wcodec_tree_init(&tree, coded->allocator, coded->payload_size / WCODEC_LEAF_BYTES + 1, err);
+    wcodec_status status = wcodec_tree_init(&tree, coded->allocator, leaf,
+                                            coded->payload_size / WCODEC_LEAF_BYTES + 1, err);
     if (status == WCODEC_OK) {
         struct hashing h = {.tree = &tree, .coded = coded, .part_offsets = offsets};
         status = run_hashing(context, &h, hash_part, coded->part_count, err);

@@ -28,8 +28,8 @@ struct wcodec_output {
 };
 
 /* Nothing is written yet. Free with wcodec_output_free() whether this fails or not. */
-wcodec_status wcodec_output_init(const wcodec_allocator *allocator, wcodec_write_fn write,
-                                 void *opaque, struct wcodec_output *output, wcodec_error *err);
+wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write, void *opaque,
+                                 struct wcodec_output *output, wcodec_error *err);
 void wcodec_output_free(struct wcodec_output *output);
 
 /* Leaves of the original that are hashed at a time. */
@@ -44,8 +44,9 @@ wcodec_status wcodec_output_reserve(struct wcodec_output *output, uint64_t count
                                     wcodec_error *err);
 
 /* The hash of a payload, as its entry has it. WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_coded_hash(wcodec_context *context, const struct wcodec_coded *coded,
-                                uint64_t *hash, wcodec_error *err);
+wcodec_status wcodec_coded_hash(wcodec_context *context, wcodec_leaf_fn leaf,
+                                const struct wcodec_coded *coded, uint64_t *hash,
+                                wcodec_error *err);
 
 /* The next entry. `what` has what does not come from the coding: is_tensor, name, dtype,
  * dtype_name, rank, shape (which must live until the index is written), size and payload_hash

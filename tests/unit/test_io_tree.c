@@ -7,6 +7,8 @@
 #include "support.h"
 #include "support_memory.h"
 #include "support_tree.h"
+#include "backends/cpu/cpu_level.h"
+#include "backends/cpu/leaf.h"
 #include "io/tree.h"
 #include "core/memory.h"
 #include <stdlib.h>
@@ -38,9 +40,9 @@ static void has_known_values(void **state)
                                    0x45, 0xc3, 0xb4, 0x9d, 0x03, 0x56, 0x65, 0xb2},
                          three[] = {0x6e, 0x10, 0x41, 0xb1, 0xdc, 0xb1, 0x65, 0x26,
                                     0x19, 0xc3, 0x8b, 0x98, 0x50, 0x91, 0x51, 0x6d};
-    wcodec_tree_canonical(wcodec_tree_of(NULL, 0), bytes);
+    wcodec_tree_canonical(wcodec_tree_of(wcodec_leaf_plain, NULL, 0), bytes);
     assert_memory_equal(bytes, none, 16);
-    wcodec_tree_canonical(wcodec_tree_of(data, 3), bytes);
+    wcodec_tree_canonical(wcodec_tree_of(wcodec_leaf_plain, data, 3), bytes);
     assert_memory_equal(bytes, three, 16);
 }
 
@@ -52,7 +54,24 @@ static void hashes_small_data(void **state)
     static const size_t sizes[] = {0,        1,    240,      241,
                                    LEAF - 1, LEAF, LEAF + 1, WCODEC_TREE_SMALL * LEAF};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++)
-        expect_same(wcodec_tree_of(data, sizes[i]), data, sizes[i]);
+        expect_same(wcodec_tree_of(wcodec_leaf_plain, data, sizes[i]), data, sizes[i]);
+    free(data);
+}
+
+static void levels_agree(void **state)
+{
+    (void)state;
+    uint64_t seed = support_seed();
+    uint8_t *data = random_bytes(&seed, LEAF + 64);
+    for (uint32_t mask = 1; mask <= WCODEC_CPU_ALL; mask = 2 * mask + 1) {
+        const wcodec_leaf_fn leaf = wcodec_cpu_leaf(wcodec_cpu_levels() & mask);
+        for (size_t size = LEAF; size > 0; size = size > 300 ? size * 2 / 3 : size - 1)
+            for (size_t at = 0; at < 64; at += 1 + size / 16) {
+                const struct wcodec_tree_hash h = leaf(data + at, size);
+                const XXH128_hash_t expected = XXH3_128bits(data + at, size);
+                assert_true(h.low == expected.low64 && h.high == expected.high64);
+            }
+    }
     free(data);
 }
 
@@ -108,7 +127,8 @@ static void takes_parts_in_any_order(void **state)
         pthread_t threads[THREADS];
         const size_t size =
             round % 3 == 0 ? round / 3 * (size_t)LEAF : support_random(&seed) % MOST;
-        assert_int_equal(wcodec_tree_init(&tree, &wcodec_default_allocator, size / LEAF + 1, NULL),
+        assert_int_equal(wcodec_tree_init(&tree, &wcodec_default_allocator, wcodec_leaf_plain,
+                                          size / LEAF + 1, NULL),
                          WCODEC_OK);
         memset(p, 0, sizeof *p);
         p->tree = &tree;
@@ -133,7 +153,8 @@ static void advances(void **state)
     const size_t size = MOST - 7;
     uint8_t *data = random_bytes(&seed, size);
     struct wcodec_tree tree;
-    assert_int_equal(wcodec_tree_init(&tree, &wcodec_default_allocator, 4, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_tree_init(&tree, &wcodec_default_allocator, wcodec_leaf_plain, 4, NULL),
+                     WCODEC_OK);
     for (size_t at = 0, count; at < size; at += count) {
         count = 1 + support_random(&seed) % wcodec_tree_span(&tree);
         count = count < size - at ? count : size - at;
@@ -158,11 +179,13 @@ static void reports_no_memory(void **state)
     wcodec_error err;
     static const uint8_t data[LEAF];
     support_allocator_init(&a, 0);
-    assert_int_equal(wcodec_tree_init(&tree, &a.allocator, 2, &err), WCODEC_ERROR_MEMORY);
+    assert_int_equal(wcodec_tree_init(&tree, &a.allocator, wcodec_leaf_plain, 2, &err),
+                     WCODEC_ERROR_MEMORY);
     wcodec_tree_free(&tree);
     support_allocator_init(&a, 1);
-    assert_int_equal(wcodec_tree_init(&tree, &a.allocator, UINT64_MAX, &err), WCODEC_ERROR_MEMORY);
-    assert_int_equal(wcodec_tree_init(&tree, &a.allocator, 2, &err), WCODEC_OK);
+    assert_int_equal(wcodec_tree_init(&tree, &a.allocator, wcodec_leaf_plain, UINT64_MAX, &err),
+                     WCODEC_ERROR_MEMORY);
+    assert_int_equal(wcodec_tree_init(&tree, &a.allocator, wcodec_leaf_plain, 2, &err), WCODEC_OK);
     assert_int_equal(wcodec_tree_put(&tree, 0, data, LEAF, &err), WCODEC_OK);
     assert_int_equal(wcodec_tree_put(&tree, LEAF, data, 1, &err), WCODEC_ERROR_MEMORY);
     assert_int_equal(err.status, WCODEC_ERROR_MEMORY);
@@ -173,9 +196,9 @@ static void reports_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(has_known_values),         cmocka_unit_test(hashes_small_data),
-        cmocka_unit_test(takes_parts_in_any_order), cmocka_unit_test(advances),
-        cmocka_unit_test(reports_no_memory),
+        cmocka_unit_test(has_known_values), cmocka_unit_test(hashes_small_data),
+        cmocka_unit_test(levels_agree),     cmocka_unit_test(takes_parts_in_any_order),
+        cmocka_unit_test(advances),         cmocka_unit_test(reports_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
