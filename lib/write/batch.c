@@ -312,20 +312,6 @@ static void code_task(void *argument, size_t i)
         code_item(w, item);
 }
 
-static void hash_task(void *argument, size_t i)
-{
-    struct work *w = argument;
-    struct wcodec_write_batch_item *item = &w->batch->items[i];
-    if (!is_candidate(w->batch, item))
-        return;
-    item->hash =
-        wcodec_dedup_hash(w->batch->context, w->batch->bytes + item->at, (size_t)item->what.size);
-    /* What comes of equal bytes depends on their type and view too. */
-    if (may_be_lossy(item))
-        item->hash.low +=
-            (matrix_columns(&item->what) * 256 + item->what.dtype + 1) * 0x9E3779B97F4A7C15u;
-}
-
 static void read_task(void *argument, size_t i)
 {
     struct work *w = argument;
@@ -379,6 +365,11 @@ static wcodec_status find_alias(struct wcodec_write_batch *b, size_t i, wcodec_e
     struct wcodec_write_batch_item *item = &b->items[i];
     if (!is_candidate(b, item))
         return WCODEC_OK;
+    item->hash = wcodec_dedup_hash(b->bytes + item->at, (size_t)item->what.size);
+    /* What comes of equal bytes depends on their type and view too. */
+    if (may_be_lossy(item))
+        item->hash.low +=
+            (matrix_columns(&item->what) * 256 + item->what.dtype + 1) * 0x9E3779B97F4A7C15u;
     wcodec_status status = wcodec_dedup_find(b->dedup, item->hash, b->bytes + item->at,
                                              (size_t)item->what.size, &item->alias, err);
     if (status != WCODEC_OK || item->alias != UINT64_MAX)
@@ -395,7 +386,6 @@ static void find_aliases(struct work *w)
     wcodec_error error = {0};
     if (!b->dedup || atomic_load(&w->failed))
         return;
-    wcodec_run(b->context, hash_task, w, b->count);
     for (size_t i = 0; i < b->count && !atomic_load(&w->failed); i++) {
         wcodec_status status = find_alias(b, i, &error);
         if (status != WCODEC_OK)
