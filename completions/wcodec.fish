@@ -56,7 +56,7 @@ complete -c wcodec -n '__fish_seen_subcommand_from decompress' -l only -x -d 'On
 complete -c wcodec -n '__fish_seen_subcommand_from decompress' -l keep-going -d 'Go on after damage'
 complete -c wcodec -n '__fish_seen_subcommand_from decompress cat extract' -l no-checksum -d 'Skip checksums'
 complete -c wcodec -n '__fish_seen_subcommand_from cat extract' -l slice -x -d 'Rows FIRST:END'
-complete -c wcodec -n '__fish_seen_subcommand_from verify' -l xxh128 -x -d 'XXH3-128 of the original'
+complete -c wcodec -n '__fish_seen_subcommand_from verify' -l xxh128 -x -d 'hash of the original'
 complete -c wcodec -n '__fish_seen_subcommand_from test' -l quick -d 'Structure and index only'
 complete -c wcodec -n '__fish_seen_subcommand_from bench' -s n -l iterations -x -d 'Runs of each measurement'
 complete -c wcodec -n '__fish_seen_subcommand_from bench' -l sample -x -d 'Bytes of a class at most'

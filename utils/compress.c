@@ -48,7 +48,7 @@ static wcodec_encode_options encode_options(struct app *app, const struct input 
     return encode;
 }
 
-/* Does `path` hold this input already, exactly: same size and XXH3-128? With --rm it is tested in
+/* Does `path` hold this input already, exactly: same size and hash? With --rm it is tested in
  * full, for the input will be gone. False is no error. */
 static bool is_current(struct app *app, const char *path, const struct input *input)
 {
@@ -66,7 +66,7 @@ static bool is_current(struct app *app, const char *path, const struct input *in
         wcodec_decode_options decode = app_decode_options(app);
         current = wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK &&
                   info.size == (uint64_t)input->stat.st_size &&
-                  file_hash(app, input->fd, input->name, info.size, hash) &&
+                  file_hash(app, input->fd, input->name, hash) &&
                   memcmp(hash, info.xxh128, 16) == 0;
         if (current && app->options.remove)
             current = wcodec_reader_test(reader, 0, 0, &decode, NULL) == WCODEC_OK;

@@ -19,7 +19,7 @@
 
 #define SUFFIX ".wcodec"
 
-/* Has `path` the bytes that would be restored: same size and XXH3-128? */
+/* Has `path` the bytes that would be restored: same size and hash? */
 static bool is_current(struct app *app, const char *path, const struct input *input,
                        const wcodec_file_info *info)
 {
@@ -31,7 +31,7 @@ static bool is_current(struct app *app, const char *path, const struct input *in
         return false;
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && (uint64_t)stat.st_size == info->size &&
         !(stat.st_dev == input->stat.st_dev && stat.st_ino == input->stat.st_ino))
-        current = file_hash(app, fd, path, info->size, hash) && memcmp(hash, info->xxh128, 16) == 0;
+        current = file_hash(app, fd, path, hash) && memcmp(hash, info->xxh128, 16) == 0;
     close(fd);
     return current;
 }
@@ -108,9 +108,12 @@ static bool write_whole(struct app *app, const struct input *input, const wcodec
     wcodec_error err = {0};
     char size[32], rate[32];
     wcodec_decode_options decode = app_decode_options(app);
+    decode.write_at = output->in_any_order ? output_write_at : NULL;
     wcodec_status status = wcodec_reader_restore(reader, 0, output_write, output, &decode, &err);
     if (status != WCODEC_OK)
         return output_fail(app, output, input->name, &err);
+    if (!output_pass(app, output, info->size))
+        return false;
     double seconds = progress_seconds(&app->progress);
     app_note(app, "%s: %s restored, %s", input->name, text_size(info->size, size),
              text_rate(info->size, seconds, rate));
@@ -131,12 +134,12 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
                                       : output_open_stdout(app, &input->stat, &output)))
         return false;
     progress_start(&app->progress, input->name, !o->quiet && !o->no_progress);
-    bool good = partial || output_check_room(app, &output, info->size);
-    if (good && o->keep_going && !partial)
+    if (o->keep_going && !partial)
         partial = !is_whole(app, input, reader);
-    good = good && !signals_pending() &&
-           (partial ? write_partial(app, input, reader, &output)
-                    : write_whole(app, input, reader, info, &output));
+    bool good =
+        !signals_pending() && (partial ? write_partial(app, input, reader, &output)
+                                       : output_prepare(app, &output, info->size) &&
+                                             write_whole(app, input, reader, info, &output));
     progress_end(&app->progress);
     if (good) {
         struct output_attributes attributes = attributes_of(input, info);

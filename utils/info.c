@@ -189,7 +189,7 @@ static void print_file(const char *path, const wcodec_reader *reader, const wcod
         printf("lossy:      %" PRIu64 " of %" PRIu64 " tensors are approximated: %s\n", file->lossy,
                file->tensors, lossy_text(&figures, text));
     text_hex(file->xxh128, 16, hash);
-    printf("XXH3-128:   %s%s\n", hash, file->lossy ? " (of the approximated file)" : "");
+    printf("hash:       %s%s\n", hash, file->lossy ? " (of the approximated file)" : "");
     if (file->mode)
         printf("mode:       %04o\n", (unsigned)file->mode);
     if (file->mtime >= 0 && gmtime_r(&time, &tm))

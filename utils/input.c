@@ -12,7 +12,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-#include <xxhash.h>
 
 /* Replace a descriptor that cannot seek by a copy of what it gives. */
 static bool spool_input(struct app *app, struct input *input)
@@ -181,38 +180,12 @@ char *path_join(struct app *app, const char *dir, const char *name)
     return path;
 }
 
-bool file_hash(struct app *app, int fd, const char *name, uint64_t size, uint8_t hash[16])
+bool file_hash(struct app *app, int fd, const char *name, uint8_t hash[16])
 {
-    enum { SIZE = 1 << 20 };
-    bool good = false;
-    uint8_t *buffer = app_alloc(app, name, SIZE);
-    XXH3_state_t *state = XXH3_createState();
-    if (!buffer)
-        goto done;
-    if (!state || XXH3_128bits_reset(state) == XXH_ERROR) {
-        app_fail(app, EXIT_FAILED, "%s: out of memory", name);
-        goto done;
-    }
-    for (uint64_t at = 0; at < size;) {
-        ssize_t n =
-            signals_pending()
-                ? -1
-                : pread(fd, buffer, size - at < SIZE ? (size_t)(size - at) : SIZE, (off_t)at);
-        if (n < 0 && errno == EINTR && !signals_pending())
-            continue;
-        if (n <= 0) {
-            app_fail_errno(app, name, "cannot read", n == 0 ? ENODATA : errno);
-            goto done;
-        }
-        XXH3_128bits_update(state, buffer, (size_t)n);
-        at += (uint64_t)n;
-    }
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(state));
-    memcpy(hash, canonical.digest, 16);
-    good = true;
-done:
-    XXH3_freeState(state);
-    free(buffer);
-    return good;
+    wcodec_error err = {0};
+    if (!app_context(app))
+        return false;
+    const wcodec_progress progress = progress_callback(&app->progress);
+    return wcodec_hash_fd(app->context, fd, &progress, hash, &err) == WCODEC_OK ||
+           app_fail_status(app, name, &err);
 }

@@ -47,7 +47,7 @@ bool path_has_suffix(const char *path, const char *suffix);
 /* "dir/name"; a slash at dir's end is not doubled. NULL: reported. The caller frees it. */
 char *path_join(struct app *app, const char *dir, const char *name);
 
-/* XXH3-128 in canonical order of all of a file's bytes. False: reported, or interrupted. */
-bool file_hash(struct app *app, int fd, const char *name, uint64_t size, uint8_t hash[16]);
+/* wcodec_hash_fd(). False: reported, or interrupted. */
+bool file_hash(struct app *app, int fd, const char *name, uint8_t hash[16]);
 
 #endif

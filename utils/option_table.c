@@ -317,7 +317,7 @@ const struct option_row option_table[] = {
      "a slice is FIRST:END, rows counted from 0 and END not included, not",
      "rows A to B - 1 of the first dimension; either may be left out"},
     {"xxh128", 0, "HEX", BIT(VERIFY), BIT(VERIFY), set_text, TO(xxh128), NULL,
-     "with the XXH3-128 of the original, in its place"},
+     "with the hash of the original that info prints, in its place"},
     {"quick", 0, NULL, BIT(TEST), BIT(TEST), set_flag, TO(quick), NULL, "structure and index only"},
     {"iterations", 'n', "N", BIT(BENCH), BIT(BENCH), set_iterations, 0,
      "iterations must be a number from 1 to 1000000, not",

@@ -9,16 +9,18 @@
 #define WCODEC_UTILS_OUTPUT_H
 
 #include "utils/app.h"
+#include <stdatomic.h>
 #include <sys/stat.h>
 
 struct output {
-    const char *name; /* path, or "standard output" */
-    int fd;           /* -1: not open */
-    int dir_fd;       /* -1: written in place (standard output, device, pipe) */
-    char *base;       /* final name in dir_fd */
-    char *temporary;  /* name in dir_fd to be removed; NULL: none */
-    uint64_t written;
-    int error; /* errno of the write that failed */
+    const char *name;  /* path, or "standard output" */
+    int fd;            /* -1: not open */
+    int dir_fd;        /* -1: written in place (standard output, device, pipe) */
+    char *base;        /* final name in dir_fd */
+    char *temporary;   /* name in dir_fd to be removed; NULL: none */
+    bool in_any_order; /* output_write_at() serves */
+    off_t begin;       /* then: where the output begins in the file */
+    atomic_int error;  /* errno of a write that failed */
 };
 
 /* Start `path`. `input` (may be NULL) is the file that is read: writing over it is refused. An
@@ -33,8 +35,14 @@ bool output_open_stdout(struct app *app, const struct stat *input, struct output
 /* A wcodec_write_fn; `output` is the struct. */
 int output_write(void *output, const void *data, size_t size);
 
-/* Is there room for that many bytes? Reported if not. */
-bool output_check_room(struct app *app, const struct output *output, uint64_t size);
+/* A wcodec_write_at_fn for what is in_any_order. */
+int output_write_at(void *output, uint64_t offset, const void *data, size_t size);
+
+/* Get ready for that many bytes: is there room? Disks are asked to allocate it. Reported if not. */
+bool output_prepare(struct app *app, const struct output *output, uint64_t size);
+/* After that many bytes were written in any order, what is written to standard output by others
+ * goes behind them. False: reported. */
+bool output_pass(struct app *app, const struct output *output, uint64_t size);
 
 struct output_attributes {
     bool set_mode;

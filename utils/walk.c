@@ -230,8 +230,7 @@ static bool has_contents_of(struct app *app, const char *target, const struct in
         return false;
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size == input->stat.st_size &&
         stat.st_ino != input->stat.st_ino)
-        same = file_hash(app, fd, target, (uint64_t)stat.st_size, theirs) &&
-               file_hash(app, input->fd, input->name, (uint64_t)stat.st_size, ours) &&
+        same = file_hash(app, fd, target, theirs) && file_hash(app, input->fd, input->name, ours) &&
                memcmp(ours, theirs, 16) == 0;
     close(fd);
     return same;

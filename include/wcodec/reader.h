@@ -99,7 +99,8 @@ typedef struct wcodec_file_info {
     uint64_t size;
     /** Bytes of the .wcodec file. */
     uint64_t coded_size;
-    /** XXH3-128 of the original in canonical order (most significant byte first). */
+    /** Hash of the original, as wcodec_hash_fd() gives it; of an approximated file where tensors
+     * are. */
     uint8_t xxh128[16];
     /** Permission bits, 0 to 07777; 0: unknown. */
     uint32_t mode;
@@ -246,6 +247,15 @@ WCODEC_API wcodec_status wcodec_reader_metadata(const wcodec_reader *reader, uin
                                                 uint64_t i, const char **key, const char **value,
                                                 wcodec_error *err);
 
+/** Where bytes go that are restored or compressed: called from the calling thread, in order, with
+ * `size` > 0 bytes that are gone afterwards. It takes all of them and returns 0, or returns an
+ * errno value, with which the call ends as WCODEC_ERROR_IO. */
+typedef int (*wcodec_write_fn)(void *opaque, const void *data, size_t size);
+
+/** The same in any order: called from several threads at once, with bytes that belong at `offset`
+ * of the output, each byte once. */
+typedef int (*wcodec_write_at_fn)(void *opaque, uint64_t offset, const void *data, size_t size);
+
 /** How to decode: fill with wcodec_decode_options_init(), then change what matters. It grows at its
  * end (wcodec/base.h). Where a pointer to it is taken, NULL stands for the defaults. */
 typedef struct wcodec_decode_options {
@@ -257,6 +267,9 @@ typedef struct wcodec_decode_options {
      * hashes. Default 0. Streams are still verified: damage is an error or wrong elements, never
      * worse. */
     int skip_checks;
+    /** NULL, or what wcodec_reader_restore() writes by, in place of `write`, with the same
+     * `opaque`: each thread then writes what it decoded, while that is in its cache. */
+    wcodec_write_at_fn write_at;
 } wcodec_decode_options;
 
 /** What wcodec_decode_options_init() calls: as wcodec_options_init_size(). */
@@ -291,13 +304,9 @@ WCODEC_API wcodec_status wcodec_reader_decode_rows(const wcodec_reader *reader, 
                                                    const wcodec_decode_options *options,
                                                    wcodec_error *err);
 
-/** Where bytes go that are restored or compressed: called from the calling thread, in order, with
- * `size` > 0 bytes that are gone afterwards. It takes all of them and returns 0, or returns an
- * errno value, with which the call ends as WCODEC_ERROR_IO. */
-typedef int (*wcodec_write_fn)(void *opaque, const void *data, size_t size);
-
-/** Restore file number `file` byte for byte through `write`, verify payload hashes, checks and the
- * XXH3-128 of the whole. WCODEC_ERROR_CORRUPT if anything differs (bytes written before that are
+/** Restore file number `file` byte for byte through `write` (NULL is allowed where the options have
+ * `write_at`), verify payload hashes, checks and the
+ * hash of the whole. WCODEC_ERROR_CORRUPT if anything differs (bytes written before that are
  * wrong or incomplete). `options` may be NULL.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO,
@@ -308,12 +317,28 @@ WCODEC_API wcodec_status wcodec_reader_restore(const wcodec_reader *reader, uint
                                                const wcodec_decode_options *options,
                                                wcodec_error *err);
 
-/** Verify file number `file`: every byte of the container, all checks, and the XXH3-128 of the
+/** Verify file number `file`: every byte of the container, all checks, and the hash of the
  * original. With `quick` not 0, the structure and the index only (done at opening already), and
  * that all padding is zero. `options` may be NULL. Returns what wcodec_reader_restore() does. */
 WCODEC_API wcodec_status wcodec_reader_test(const wcodec_reader *reader, uint64_t file, int quick,
                                             const wcodec_decode_options *options,
                                             wcodec_error *err);
+
+/** The hash of a file as it is, to compare with wcodec_file_info's: XXH3-128s of leaves of 65,536
+ * bytes, and one of these and the size (wcodec-format(5)), most significant byte first. It reads
+ * the regular file `fd` by pread() from offset 0, with the context's threads; the descriptor stays
+ * the caller's. `progress` may be NULL. Thread-safe.
+ *
+ * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO,
+ * WCODEC_ERROR_CANCELLED. */
+WCODEC_API wcodec_status wcodec_hash_fd(wcodec_context *context, int fd,
+                                        const wcodec_progress *progress, uint8_t hash[16],
+                                        wcodec_error *err);
+
+/** The same of `size` bytes of memory. Returns WCODEC_OK, WCODEC_ERROR_USAGE,
+ * WCODEC_ERROR_MEMORY. */
+WCODEC_API wcodec_status wcodec_hash_memory(wcodec_context *context, const void *data, size_t size,
+                                            uint8_t hash[16], wcodec_error *err);
 
 #ifdef __cplusplus
 }

@@ -172,8 +172,8 @@ typedef struct wcodec_encode_report {
     int safetensors;
     /** Why it is opaque, one line, escaped like wcodec_error's; empty otherwise. */
     char note[256];
-    /** XXH3-128 of the original in canonical order (most significant byte first); with approximated
-     * tensors, of the file that restoring gives. */
+    /** Hash of the original, as wcodec_hash_fd() gives it; with approximated tensors, of the file
+     * that restoring gives. */
     uint8_t xxh128[16];
     /** Tensors that are approximated. */
     uint64_t lossy;

@@ -10,6 +10,7 @@
 #include "core/arena.h"
 #include "format/names.h"
 #include "core/context.h"
+#include "core/dtype.h"
 #include <wcodec/reader.h>
 
 enum { WCODEC_HEAD_SIZE = 64, WCODEC_TAIL_SIZE = 64, WCODEC_FORMAT_VERSION = 1 };
@@ -55,7 +56,7 @@ struct wcodec_index {
     bool safetensors;
     const char *name;
     uint64_t size;
-    uint8_t hash[16]; /* canonical order (as XXH128_canonicalFromHash() gives it); the file holds
+    uint8_t hash[16]; /* of the tree, in canonical order (wcodec_tree_canonical()); the file holds
                          low, then high half, little-endian */
     uint32_t mode;
     int64_t mtime; /* -1: unknown */
@@ -116,6 +117,12 @@ static inline bool wcodec_entry_is_lossy(const struct wcodec_index *index,
     const struct wcodec_entry *own =
         !e->newer && e->coding == WCODEC_CODING_ALIAS ? &index->entries[e->u.alias] : e;
     return !own->newer && own->coding == WCODEC_CODING_LOSSY;
+}
+
+/* Does its size follow from its dtype and shape? Then the record has none. */
+static inline bool wcodec_entry_implies_size(const struct wcodec_entry *e)
+{
+    return e->is_tensor && e->dtype != WCODEC_DTYPE_OTHER && e->dtype < WCODEC_DTYPE_COUNT;
 }
 
 /* Say why an entry is newer: WCODEC_ERROR_NEWER. */

@@ -17,7 +17,8 @@
 #define SIZE_LIMIT ((uint64_t)1 << 48) /* of a tensor in bytes, and of a dimension */
 
 enum {
-    RECORD_MIN = 14,  /* length, type, size, order0, coding, payload size, 8 of payload hash */
+    RECORD_MIN = 14,  /* length, type, size (or name, dtype and rank), order0, coding, payload size,
+                         8 of payload hash */
     METADATA_MIN = 2, /* two empty strings */
     SPLITS_KEPT = 16, /* tensors of a model share a few splits: their texts are kept once */
     SPLIT_MAX = WCODEC_MAX_FIELDS * 4
@@ -231,20 +232,20 @@ static wcodec_status read_label(struct parser *p, struct wcodec_cursor *c, struc
     return WCODEC_OK;
 }
 
-/* The size must be what shape and dtype say. */
-static wcodec_status check_size(struct parser *p, const struct wcodec_entry *e)
+/* What shape and dtype say, or a number where they do not. */
+static wcodec_status read_size(struct parser *p, struct wcodec_cursor *c, struct wcodec_entry *e)
 {
+    if (wcodec_entry_implies_size(e)) {
+        if (!wcodec_dtype_size((wcodec_dtype)e->dtype, e->shape, e->rank, &e->size))
+            return FAIL(p,
+                        "its shape makes more than 2^48 bytes of %s, or no whole number of bytes",
+                        e->dtype_name);
+        return WCODEC_OK;
+    }
+    if (!wcodec_take_varint(c, &e->size))
+        return cut_short(p, "size");
     if (e->size > SIZE_LIMIT)
         return FAIL(p, "size %" PRIu64 ", at most 2^48 bytes are allowed", e->size);
-    if (!e->is_tensor || e->newer || e->dtype == WCODEC_DTYPE_OTHER)
-        return WCODEC_OK;
-    uint64_t expected;
-    if (!wcodec_dtype_size((wcodec_dtype)e->dtype, e->shape, e->rank, &expected))
-        return FAIL(p, "its shape makes more than 2^48 bytes of %s, or no whole number of bytes",
-                    e->dtype_name);
-    if (e->size != expected)
-        return FAIL(p, "size is %" PRIu64 ", its shape makes %" PRIu64 " bytes of %s", e->size,
-                    expected, e->dtype_name);
     return WCODEC_OK;
 }
 
@@ -439,9 +440,7 @@ static wcodec_status read_record(struct parser *p, struct wcodec_cursor *c, stru
     wcodec_status status = e->is_tensor ? read_label(p, c, e) : WCODEC_OK;
     if (status != WCODEC_OK)
         return status;
-    if (!wcodec_take_varint(c, &e->size))
-        return cut_short(p, "size");
-    status = check_size(p, e);
+    status = read_size(p, c, e);
     if (status != WCODEC_OK)
         return status;
     if (!wcodec_take_varint(c, &e->order0_bits) || !wcodec_take_u8(c, &e->coding) ||

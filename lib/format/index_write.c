@@ -107,7 +107,8 @@ static void put_record(struct buffer *b, const struct wcodec_entry *e)
         for (unsigned i = 0; i < e->rank; i++)
             put_varint(b, e->shape[i]);
     }
-    put_varint(b, e->size);
+    if (!wcodec_entry_implies_size(e))
+        put_varint(b, e->size);
     put_varint(b, e->order0_bits);
     put_u8(b, e->coding);
     put_varint(b, e->payload_size);

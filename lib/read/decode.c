@@ -6,7 +6,6 @@
 #include "core/memory.h"
 #include <inttypes.h>
 #include <stdatomic.h>
-#include <xxhash.h>
 
 enum { FILL_PIECE = 1 << 20, FILL_PATTERN = 512, READ_PIECE = 1 << 20 };
 
@@ -58,7 +57,8 @@ struct parallel_read {
     const struct wcodec_source *source;
     uint64_t offset;
     uint64_t size;
-    uint8_t *dst;
+    uint8_t *dst;             /* NULL: the source is memory, and stays there */
+    struct wcodec_tree *hash; /* NULL: not hashed */
     atomic_flag failed;
     wcodec_status status; /* of the first that failed; error likewise */
     wcodec_error error;
@@ -69,13 +69,26 @@ static void read_piece(void *argument, size_t i)
     struct parallel_read *r = argument;
     uint64_t at = (uint64_t)i * READ_PIECE,
              size = r->size - at < READ_PIECE ? r->size - at : READ_PIECE;
+    const uint8_t *bytes = r->dst != NULL ? r->dst + at : r->source->data + r->offset + at;
     wcodec_error error;
-    wcodec_status status =
-        wcodec_source_read(r->source, r->offset + at, r->dst + at, (size_t)size, &error);
+    wcodec_status status = WCODEC_OK;
+    if (r->dst != NULL)
+        status = wcodec_source_read(r->source, r->offset + at, r->dst + at, (size_t)size, &error);
+    if (status == WCODEC_OK && r->hash != NULL)
+        status = wcodec_tree_put(r->hash, at, bytes, size, &error);
     if (status == WCODEC_OK || atomic_flag_test_and_set(&r->failed))
         return;
     r->error = error;
     r->status = status;
+}
+
+static wcodec_status run_read(const struct wcodec_decoder *d, struct parallel_read *r,
+                              wcodec_error *err)
+{
+    wcodec_run(d->input.context, read_piece, r, (size_t)wcodec_div_up_u64(r->size, READ_PIECE));
+    if (r->status != WCODEC_OK && err != NULL)
+        *err = r->error;
+    return r->status;
 }
 
 /* Copying from the system's cache and touching new memory take as long as decoding does on a few
@@ -88,31 +101,29 @@ wcodec_status wcodec_decoder_read(const struct wcodec_decoder *d, uint64_t offse
                               .size = size,
                               .dst = dst,
                               .failed = ATOMIC_FLAG_INIT};
-    wcodec_run(d->input.context, read_piece, &r, (size_t)wcodec_div_up_u64(size, READ_PIECE));
-    if (r.status != WCODEC_OK && err != NULL)
-        *err = r.error;
-    return r.status;
+    return run_read(d, &r, err);
 }
 
-/* Bring the whole payload into memory where that is wanted, or see where it is. */
+/* Bring the whole payload into memory where that is wanted, or see where it is; hash it. */
 static wcodec_status load_payload(struct wcodec_decoder *d, wcodec_error *err)
 {
     const struct wcodec_entry *e = d->input.entry;
-    if (d->input.source->fd < 0) {
-        d->payload = d->input.source->data + e->payload_offset;
-        if (d->input.hash != NULL)
-            XXH3_64bits_update(d->input.hash, d->payload, (size_t)e->payload_size);
+    const bool in_memory = d->input.source->fd < 0;
+    const bool must = d->input.hash != NULL && wcodec_entry_has_tiles(e);
+    if (!in_memory && !must && !wcodec_read_whole(e, d->input.whole, wcodec_decoder_budget(d) / 2))
         return WCODEC_OK;
-    }
-    bool must = d->input.hash != NULL && wcodec_entry_has_tiles(e);
-    if (!must && !wcodec_read_whole(e, d->input.whole, wcodec_decoder_budget(d) / 2))
-        return WCODEC_OK;
-    wcodec_status status = wcodec_decoder_take(d, e->payload_size, &d->loaded, err);
-    if (status == WCODEC_OK)
-        status = wcodec_decoder_read(d, e->payload_offset, d->loaded, e->payload_size, err);
-    d->payload = d->loaded;
-    if (status == WCODEC_OK && d->input.hash != NULL)
-        XXH3_64bits_update(d->input.hash, d->payload, (size_t)e->payload_size);
+    wcodec_status status = WCODEC_OK;
+    if (!in_memory)
+        status = wcodec_decoder_take(d, e->payload_size, &d->loaded, err);
+    struct parallel_read r = {.source = d->input.source,
+                              .offset = e->payload_offset,
+                              .size = e->payload_size,
+                              .dst = d->loaded,
+                              .hash = d->input.hash,
+                              .failed = ATOMIC_FLAG_INIT};
+    if (status == WCODEC_OK && (!in_memory || r.hash != NULL))
+        status = run_read(d, &r, err);
+    d->payload = in_memory ? d->input.source->data + e->payload_offset : d->loaded;
     return status;
 }
 

@@ -8,6 +8,7 @@
 #include "coding/chunks.h"
 #include "core/progress.h"
 #include "io/source.h"
+#include "io/tree.h"
 #include "read/cut.h"
 
 /* Coded bytes that are in memory at once, beside one tile, band or chunk at least. */
@@ -22,10 +23,10 @@ struct wcodec_decoder_input {
     bool verify;                      /* tile and chunk checks */
     bool whole; /* the whole entry will be asked for, from front to back: a payload that is not
                    large is read at once */
-    /* XXH3_state_t, or NULL. All bytes of the payload go through it in order, those of tiles when
-     * the decoder is opened (the payload is then in memory as a whole), those of chunks as they are
-     * decoded. */
-    void *hash;
+    /* NULL, or what all bytes of the payload are put into: those of tiles when the decoder is
+     * opened (the payload is then in memory as a whole), those of chunks as they are decoded, from
+     * front to back. */
+    struct wcodec_tree *hash;
 };
 
 struct wcodec_decoder {
@@ -74,9 +75,22 @@ uint64_t wcodec_decoder_budget(const struct wcodec_decoder *decoder);
 wcodec_status wcodec_decoder_reserve(struct wcodec_decoder *decoder, uint64_t size,
                                      wcodec_error *err);
 
-/* Read coded bytes [offset, offset + size) of the file, by several threads if they are many. */
+/* Read coded bytes [offset, offset + size) of the file, by several threads if they are many. The
+ * payload's hash is not taken of them. */
 wcodec_status wcodec_decoder_read(const struct wcodec_decoder *decoder, uint64_t offset,
                                   uint8_t *dst, uint64_t size, wcodec_error *err);
+
+/* What tiles' payload, which is in memory, has between its areas and after stored tiles must be
+ * zero. WCODEC_ERROR_CORRUPT. */
+wcodec_status wcodec_tiles_check_padding(const struct wcodec_tiles *tiles, const uint8_t *payload,
+                                         wcodec_error *err);
+/* What follows stored tiles [first, end) only. */
+wcodec_status wcodec_tiles_check_stored(const struct wcodec_tiles *tiles,
+                                        const struct wcodec_view *view, uint64_t first,
+                                        uint64_t end, wcodec_error *err);
+
+/* Memory that decoding an entry's tiles takes, about. */
+uint64_t wcodec_tiles_memory(const struct wcodec_tiling *tiling);
 
 /* Tensors in tiles, in blocks, and lossy ones. `layout` is set. */
 wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *decoder, wcodec_error *err);

@@ -7,7 +7,6 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include <stdatomic.h>
-#include <xxhash.h>
 
 wcodec_status wcodec_decoder_open_chunks(struct wcodec_decoder *d, wcodec_error *err)
 {
@@ -26,7 +25,7 @@ wcodec_status wcodec_decoder_open_chunks(struct wcodec_decoder *d, wcodec_error 
         return status;
     status = wcodec_source_read(d->input.source, e->payload_offset, directory, (size_t)size, err);
     if (status == WCODEC_OK && d->input.hash != NULL)
-        XXH3_64bits_update(d->input.hash, directory, (size_t)size);
+        status = wcodec_tree_put(d->input.hash, 0, directory, size, err);
     if (status == WCODEC_OK)
         status = wcodec_chunks_read(e->size, e->u.chunk, directory, e->payload_size, allocator,
                                     &d->chunks, err);
@@ -159,10 +158,10 @@ static wcodec_status read_coded(struct wcodec_decoder *d, uint64_t first, uint64
     if (status == WCODEC_OK)
         status = wcodec_source_read(d->input.source, d->input.entry->payload_offset + offset,
                                     d->buffer, (size_t)size, err);
+    if (status == WCODEC_OK && d->input.hash != NULL)
+        status = wcodec_tree_put(d->input.hash, offset, d->buffer, size, err);
     if (status != WCODEC_OK)
         return status;
-    if (d->input.hash != NULL)
-        XXH3_64bits_update(d->input.hash, d->buffer, (size_t)size);
     wcodec_source_prefetch(d->input.source, d->input.entry->payload_offset + offset + size,
                            WCODEC_DECODE_BATCH);
     *coded = d->buffer;

@@ -13,8 +13,7 @@
 /* Coded bytes that a device is given at once: of what comes back, twice as many. */
 #define DEVICE_BATCH ((uint64_t)16 << 20)
 
-/* Bytes that the parsed prefix takes, about. */
-static uint64_t tiles_memory(const struct wcodec_tiling *t)
+uint64_t wcodec_tiles_memory(const struct wcodec_tiling *t)
 {
     uint64_t tile = sizeof(uint32_t) + sizeof(uint64_t) +
                     t->coded_count * sizeof(struct wcodec_stream),
@@ -22,31 +21,40 @@ static uint64_t tiles_memory(const struct wcodec_tiling *t)
     return t->tiles * tile + t->table_count * table + t->prefix_size;
 }
 
-/* Bytes between areas are zero, and so is what follows the bytes of a stored tile. */
-static wcodec_status check_padding(const struct wcodec_decoder *d, wcodec_error *err)
+wcodec_status wcodec_tiles_check_stored(const struct wcodec_tiles *s,
+                                        const struct wcodec_view *view, uint64_t first,
+                                        uint64_t end, wcodec_error *err)
 {
-    const struct wcodec_tiles *s = d->tiles;
-    const struct wcodec_tiling *t = &d->layout.tiling;
-    const uint8_t *payload = d->payload + d->layout.tiles_begin;
-    uint64_t at = t->prefix_size;
+    const struct wcodec_tiling *t = s->tiling;
+    for (uint64_t tile = first; tile < end; tile++) {
+        if (s->streams[tile * t->coded_count].mode != WCODEC_STREAM_STORED)
+            continue;
+        const uint8_t *raw = wcodec_view_at(view, WCODEC_AREA_RAW, s->raw[tile]);
+        uint32_t elements = wcodec_tile_elements(t, tile);
+        uint64_t size = (uint64_t)elements << t->element_log2,
+                 stop = wcodec_tile_raw_size(t, elements, WCODEC_STREAM_STORED);
+        for (; size < stop; size++)
+            if (raw[size] != 0)
+                return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                                   "tile %" PRIu64 ": padding of a stored tile is not zero", tile);
+    }
+    return WCODEC_OK;
+}
+
+/* Bytes between areas are zero, and so is what follows the bytes of a stored tile. */
+wcodec_status wcodec_tiles_check_padding(const struct wcodec_tiles *s, const uint8_t *payload,
+                                         wcodec_error *err)
+{
+    struct wcodec_view view;
+    uint64_t at = s->tiling->prefix_size;
     for (unsigned a = 0; a < WCODEC_AREAS; at = s->area_end[a++])
         for (; at < s->area_begin[a]; at++)
             if (payload[at] != 0)
                 return wcodec_fail(
                     err, WCODEC_ERROR_CORRUPT,
                     "byte %" PRIu64 " of the payload is between two areas and not zero", at);
-    for (uint64_t tile = 0; tile < t->tiles; tile++) {
-        if (s->streams[tile * t->coded_count].mode != WCODEC_STREAM_STORED)
-            continue;
-        uint32_t elements = wcodec_tile_elements(t, tile);
-        uint64_t size = (uint64_t)elements << t->element_log2,
-                 end = wcodec_tile_raw_size(t, elements, WCODEC_STREAM_STORED);
-        for (; size < end; size++)
-            if (payload[s->raw[tile] + size] != 0)
-                return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
-                                   "tile %" PRIu64 ": padding of a stored tile is not zero", tile);
-    }
-    return WCODEC_OK;
+    wcodec_view_whole(payload, &view);
+    return wcodec_tiles_check_stored(s, &view, 0, s->tiling->tiles, err);
 }
 
 /* Modes and scales, checked. */
@@ -92,7 +100,7 @@ wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *d, wcodec_error *
     if (status != WCODEC_OK)
         return status;
     const uint64_t payload_size = d->input.entry->payload_size - d->layout.tiles_begin;
-    const uint64_t most = d->input.context->limits.max_memory, memory = tiles_memory(t);
+    const uint64_t most = d->input.context->limits.max_memory, memory = wcodec_tiles_memory(t);
     if (memory > most || d->held > most - memory)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
                            "decoding takes at least %" PRIu64
@@ -103,7 +111,9 @@ wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *d, wcodec_error *
         return read_prefix(d, payload_size, err);
     status = wcodec_tiles_read(t, d->payload + d->layout.tiles_begin, payload_size,
                                &d->input.context->allocator, &d->tiles, err);
-    return status == WCODEC_OK && d->input.hash != NULL ? check_padding(d, err) : status;
+    return status == WCODEC_OK && d->input.hash != NULL
+               ? wcodec_tiles_check_padding(d->tiles, d->payload + d->layout.tiles_begin, err)
+               : status;
 }
 
 /* A call: bytes [begin, end) of the tensor. */

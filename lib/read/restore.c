@@ -1,59 +1,28 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Restoring and testing whole files. One side reads and decodes pieces of the original, the other
- * hashes and writes them; where the context has threads of its own, the two work at the same time.
- */
-
-#include "read/decode.h"
-#include "read/reader.h"
+#include "read/restore.h"
+#include "backends/cpu/batch.h"
+#include "backends/cpu/cpu_level.h"
+#include "backends/cpu/leaf.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include <errno.h>
 #include <inttypes.h>
-#include <pthread.h>
-#include <signal.h>
-#include <stdatomic.h>
 #include <string.h>
-#include <xxhash.h>
+#include <time.h>
 
-/* Most bytes of a piece: a chunk always fits. Where memory is limited, pieces take a quarter of it.
- */
-#define PIECE_BYTES ((uint64_t)WCODEC_CHUNK_MAX)
-
-/* Small entries that are decoded side by side: how many, of what size, by how many threads at most,
- * since each takes tables and its payload. */
-enum { SLOTS = 2, GROUP_ITEMS = 512, GROUP_ITEM_BYTES = 1 << 18, GROUP_WORKERS = 16 };
-
-struct piece {
-    uint8_t *data;
-    uint64_t size; /* 0: the file has ended */
-};
-
-struct producer {
-    wcodec_context *context;
-    const struct wcodec_shard *shard;
-    const struct wcodec_source *source;
-    bool checks;
-    uint64_t piece_bytes;
-    uint64_t held;     /* bytes of all pieces */
-    uint64_t entry;    /* number of the next one to open, or of the one that is open plus 1 */
-    uint64_t position; /* in the container: everything before was looked at */
-    bool is_open;
-    uint64_t at; /* in the open entry */
-    struct wcodec_decoder decoder;
-    XXH3_state_t *payload_hash;
-};
-
-struct consumer {
-    wcodec_write_fn write; /* NULL: only test */
-    void *opaque;
-    XXH3_state_t *hash; /* NULL: no checks */
-    struct wcodec_reporter reporter;
+enum {
+    /* Progress is reported, and cancelling noticed, so often. */
+    ROUND_NS = 200000000,
+    /* Of a part: hashed and written by one thread at a time. */
+    SLICE = 1 << 20,
+    /* One thread alone writes in order what is still in its cache. */
+    ALONE_BYTES = 1 << 20,
+    BUFFERS = 2
 };
 
 /* Bytes between payloads must be zero; there are less than 256. */
-static wcodec_status check_gap(const struct wcodec_source *source, uint64_t begin, uint64_t end,
+wcodec_status wcodec_check_gap(const struct wcodec_source *source, uint64_t begin, uint64_t end,
                                wcodec_error *err)
 {
     uint8_t bytes[256];
@@ -68,463 +37,337 @@ static wcodec_status check_gap(const struct wcodec_source *source, uint64_t begi
     return status;
 }
 
-static wcodec_status check_payload_hash(const struct wcodec_decoder *decoder,
-                                        const struct wcodec_entry *e, wcodec_error *err)
+/* Does a device that the library chose pay where all bytes come back to be hashed or written? What
+ * was measured says no (bench/README.md: 2.8 GB/s by an H200, 3.9 by the 16 cores beside it, when
+ * both tested a file): so whoever wants one for whole files names it. */
+static bool device_pays(const wcodec_context *context)
 {
-    if (decoder->input.hash == NULL || XXH3_64bits_digest(decoder->input.hash) == e->payload_hash)
-        return WCODEC_OK;
-    return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of its payload differs");
+    return context->backend != NULL && strcmp(context->backend, "auto") != 0;
 }
 
-/* An entry before whose payload everything up to `position` was looked at. */
-static wcodec_status open_decoder(const struct producer *p, const struct wcodec_entry *e,
-                                  uint64_t position, XXH3_state_t *hash,
-                                  struct wcodec_decoder *decoder, wcodec_error *err)
+/* The CPU's functions for jobs, unless all is a device's. */
+static wcodec_status choose_way(struct wcodec_restore *r, wcodec_error *err)
 {
-    bool alias = !e->newer && e->coding == WCODEC_CODING_ALIAS;
-    if (e->payload_size > 0) {
-        wcodec_status status = check_gap(p->source, position, e->payload_offset, err);
-        if (status != WCODEC_OK)
-            return status;
+    struct wcodec_opened *o, *cpu;
+    wcodec_status status = wcodec_backends_cpu(r->context, &cpu, err);
+    if (status != WCODEC_OK)
+        return status;
+    r->leaf = wcodec_cpu_leaf(wcodec_cpu_levels() & r->context->cpu_mask);
+    r->dsp = cpu->device->dsp;
+    if (!device_pays(r->context))
+        return WCODEC_OK;
+    status = wcodec_backends_device(r->context, &o, err);
+    if (status == WCODEC_OK && o->backend != cpu->backend)
+        r->dsp = NULL;
+    return status;
+}
+
+/* As many workers as threads, and memory for them. With too little for one there are parts only. */
+static void choose_workers(struct wcodec_restore *r)
+{
+    const uint64_t most = r->context->limits.max_memory,
+                   left = most > 2 * r->base ? (most - 2 * r->base) / WCODEC_JOB_MEMORY : 0;
+    r->worker_count = wcodec_context_threads(r->context);
+    if (r->worker_count > WCODEC_RESTORE_WORKERS)
+        r->worker_count = WCODEC_RESTORE_WORKERS;
+    if (r->worker_count > left)
+        r->worker_count = (size_t)left;
+    if (r->worker_count == 0) {
+        r->dsp = NULL;
+        r->worker_count = 1;
     }
-    if (e->is_tensor && e->size > p->context->limits.max_tensor_bytes)
-        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
-                           "%" PRIu64 " bytes are more than the limit of %" PRIu64, e->size,
-                           p->context->limits.max_tensor_bytes);
-    XXH3_64bits_reset(hash);
-    const struct wcodec_decoder_input input = {
-        .context = p->context,
-        .source = p->source,
-        .entry = alias ? &p->shard->index->entries[e->u.alias] : e,
-        .held = p->held,
-        .verify = p->checks,
-        .whole = true,
-        .hash = p->checks && e->payload_size > 0 ? hash : NULL,
-    };
-    wcodec_status status = wcodec_decoder_open(&input, decoder, err);
-    if (status != WCODEC_OK)
-        return status;
-    /* Tiles are in memory already: damage is found before anything is decoded. */
-    status = wcodec_entry_has_tiles(e) ? check_payload_hash(decoder, e, err) : WCODEC_OK;
-    if (status != WCODEC_OK)
-        wcodec_decoder_close(decoder);
-    return status;
+    if (r->dsp != NULL && most != UINT64_MAX)
+        r->base += r->worker_count * WCODEC_JOB_MEMORY;
 }
 
-static uint64_t position_after(const struct wcodec_entry *e, uint64_t position)
+static void work_task(void *argument, size_t i)
 {
-    return e->payload_size > 0 ? e->payload_offset + e->payload_size : position;
+    struct wcodec_restore *r = argument;
+    wcodec_restore_work(r, &r->workers[i]);
 }
 
-static wcodec_status open_entry(struct producer *p, const struct wcodec_entry *e, wcodec_error *err)
+static void run_jobs(struct wcodec_restore *r)
 {
-    wcodec_status status = open_decoder(p, e, p->position, p->payload_hash, &p->decoder, err);
-    p->position = position_after(e, p->position);
-    p->is_open = status == WCODEC_OK;
-    p->at = 0;
-    return status;
+    wcodec_run(r->context, work_task, r, r->worker_count);
 }
 
-static void close_entry(struct producer *p)
-{
-    if (p->is_open)
-        wcodec_decoder_close(&p->decoder);
-    p->is_open = false;
-}
-
-/* Bytes of the open entry that go next into a piece with `room` left: whole tiles, chunks or rows
- * of blocks, so that none is decoded twice. */
-static uint64_t part_size(const struct producer *p, uint64_t room)
-{
-    const uint64_t left = p->decoder.input.entry->size - p->at;
-    return left <= room ? left : room - room % wcodec_decoder_unit(&p->decoder);
-}
-
-/* One more part of the open entry, which is closed after its last. *full: nothing more goes into
- * this piece. */
-static wcodec_status produce_part(struct producer *p, const struct wcodec_entry *e,
-                                  struct piece *piece, bool *full, wcodec_error *err)
-{
-    struct wcodec_reporter silent = {0};
-    uint64_t size = part_size(p, p->piece_bytes - piece->size);
-    wcodec_status status = wcodec_decoder_range(&p->decoder, p->at, p->at + size,
-                                                piece->data + piece->size, &silent, err);
-    if (status != WCODEC_OK)
-        return status;
-    piece->size += size;
-    p->at += size;
-    *full = p->at < e->size;
-    if (*full)
-        return WCODEC_OK;
-    if (!wcodec_entry_has_tiles(e))
-        status = check_payload_hash(&p->decoder, e, err);
-    close_entry(p);
-    return status;
-}
-
-/* Small entries are decoded side by side: there is too little in each for several threads. */
-struct group {
-    const struct producer *p;
-    struct piece *piece;
-    size_t count;
-    struct {
-        const struct wcodec_entry *entry;
-        uint64_t position; /* as open_decoder() wants it */
-        uint64_t at;       /* in the piece */
-    } items[GROUP_ITEMS];
-    atomic_size_t next;
-    pthread_mutex_t lock;
-    size_t failed; /* the first item that failed; `count`: none */
-    wcodec_status status;
-    wcodec_error error;
+/* Bytes of a part on their way out. */
+struct slices {
+    struct wcodec_restore *r;
+    uint64_t offset, size;
+    const uint8_t *data;
 };
 
-static wcodec_status decode_item(const struct group *g, size_t i, XXH3_state_t *hash,
-                                 wcodec_error *err)
+static void slice_task(void *argument, size_t i)
 {
-    const struct wcodec_entry *e = g->items[i].entry;
-    struct wcodec_reporter silent = {0};
-    struct wcodec_decoder decoder;
-    if (hash == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
-    wcodec_status status = open_decoder(g->p, e, g->items[i].position, hash, &decoder, err);
-    if (status != WCODEC_OK)
-        return status;
-    status =
-        wcodec_decoder_range(&decoder, 0, e->size, g->piece->data + g->items[i].at, &silent, err);
-    if (status == WCODEC_OK && !wcodec_entry_has_tiles(e))
-        status = check_payload_hash(&decoder, e, err);
-    wcodec_decoder_close(&decoder);
-    return status;
-}
-
-static void group_task(void *argument, size_t worker)
-{
-    struct group *g = argument;
-    XXH3_state_t *hash = XXH3_createState();
-    (void)worker;
-    for (size_t i; (i = atomic_fetch_add(&g->next, 1)) < g->count;) {
-        wcodec_error error = {0};
-        wcodec_status status = decode_item(g, i, hash, &error);
-        if (status == WCODEC_OK)
-            continue;
-        pthread_mutex_lock(&g->lock);
-        if (i < g->failed) {
-            g->failed = i;
-            g->status = status;
-            g->error = error;
-        }
-        pthread_mutex_unlock(&g->lock);
-        break; /* items before this one are taken already: the first failure is found */
-    }
-    XXH3_freeState(hash);
-}
-
-/* The entries that come next, as far as they are small and fit into the piece. */
-static void gather(const struct producer *p, struct piece *piece, struct group *g)
-{
-    const struct wcodec_index *index = p->shard->index;
-    uint64_t at = piece->size, position = p->position;
-    for (uint64_t n = p->entry; n < index->entry_count && g->count < GROUP_ITEMS; n++) {
-        const struct wcodec_entry *e = &index->entries[n];
-        if (e->size > GROUP_ITEM_BYTES || e->size > p->piece_bytes - at)
-            return;
-        g->items[g->count].entry = e;
-        g->items[g->count].position = position;
-        g->items[g->count++].at = at;
-        position = position_after(e, position);
-        at += e->size;
-    }
-}
-
-/* Decode a group if there is one: *done. */
-static wcodec_status produce_group(struct producer *p, struct piece *piece, bool *done,
-                                   wcodec_error *err)
-{
-    struct group g = {.p = p, .piece = piece, .lock = PTHREAD_MUTEX_INITIALIZER};
-    size_t threads = wcodec_context_threads(p->context);
-    *done = false;
-    /* With a limit of memory one after the other: each is then held against all of it. */
-    if (threads < 2 || p->context->limits.max_memory != UINT64_MAX)
-        return WCODEC_OK;
-    gather(p, piece, &g);
-    if (g.count < 2)
-        return WCODEC_OK;
-    *done = true;
-    g.failed = g.count;
-    threads = threads < GROUP_WORKERS ? threads : GROUP_WORKERS;
-    wcodec_run(p->context, group_task, &g, threads < g.count ? threads : g.count);
-    if (g.failed < g.count) {
-        if (err != NULL)
-            *err = g.error;
-        wcodec_shard_prefix(p->shard, g.items[g.failed].entry, err);
-        return g.status;
-    }
-    const struct wcodec_entry *last = g.items[g.count - 1].entry;
-    p->entry += g.count;
-    p->position = position_after(last, g.items[g.count - 1].position);
-    piece->size = g.items[g.count - 1].at + last->size;
-    return WCODEC_OK;
-}
-
-/* Fill a piece with the next bytes of the original, of several entries where they are small. */
-static wcodec_status produce(struct producer *p, struct piece *piece, wcodec_error *err)
-{
-    const struct wcodec_index *index = p->shard->index;
-    bool full = false;
-    piece->size = 0;
-    while (!full && piece->size < p->piece_bytes) {
-        if (!p->is_open && p->entry == index->entry_count)
-            break;
-        const struct wcodec_entry *e = &index->entries[p->is_open ? p->entry - 1 : p->entry];
-        bool done = false;
-        wcodec_status status = p->is_open ? WCODEC_OK : produce_group(p, piece, &done, err);
-        if (status != WCODEC_OK)
-            return status;
-        if (done)
-            continue;
-        if (!p->is_open) {
-            status = open_entry(p, e, err);
-            p->entry++;
-        }
-        if (status == WCODEC_OK)
-            status = produce_part(p, e, piece, &full, err);
-        if (status != WCODEC_OK) {
-            wcodec_shard_prefix(p->shard, e, err);
-            return status;
-        }
-    }
-    return WCODEC_OK;
-}
-
-static wcodec_status consume(struct consumer *c, const struct piece *piece, wcodec_error *err)
-{
-    if (c->hash != NULL)
-        XXH3_128bits_update(c->hash, piece->data, (size_t)piece->size);
-    if (c->write != NULL) {
-        int error = c->write(c->opaque, piece->data, (size_t)piece->size);
-        if (error != 0)
-            return wcodec_fail(err, WCODEC_ERROR_IO, "writing: %s", strerror(error));
-    }
-    return wcodec_reporter_add(&c->reporter, piece->size, err);
-}
-
-static wcodec_status run_alone(struct producer *p, struct consumer *c, struct piece *piece,
-                               wcodec_error *err)
-{
-    for (;;) {
-        wcodec_status status = produce(p, piece, err);
-        if (status != WCODEC_OK || piece->size == 0)
-            return status;
-        status = consume(c, piece, err);
-        if (status != WCODEC_OK)
-            return status;
-    }
-}
-
-/* Two slots between a thread that fills them and the calling thread that empties them. */
-struct pipeline {
-    struct producer *producer;
-    struct piece *slots;
-    pthread_mutex_t lock;
-    pthread_cond_t changed;
-    unsigned filled; /* slots that wait for the consumer */
-    bool ended;      /* the producer: no more slots will be filled */
-    bool stopped;    /* the consumer: none are wanted */
-    wcodec_status status;
-    wcodec_error error;
-};
-
-/* Wait for a free slot. False: stop. */
-static bool wait_free(struct pipeline *l)
-{
-    pthread_mutex_lock(&l->lock);
-    while (l->filled == SLOTS && !l->stopped)
-        pthread_cond_wait(&l->changed, &l->lock);
-    bool go_on = !l->stopped;
-    pthread_mutex_unlock(&l->lock);
-    return go_on;
-}
-
-static void *run_producer(void *argument)
-{
-    struct pipeline *l = argument;
+    const struct slices *s = argument;
+    struct wcodec_restore *r = s->r;
+    const uint64_t at = (uint64_t)i * SLICE, left = s->size - at,
+                   size = left < SLICE ? left : SLICE;
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
-    bool ended = false;
-    for (unsigned i = 0; !ended && wait_free(l); i = (i + 1) % SLOTS) {
-        status = produce(l->producer, &l->slots[i], &error);
-        ended = status != WCODEC_OK || l->slots[i].size == 0;
-        pthread_mutex_lock(&l->lock);
-        l->filled += !ended;
-        l->ended = ended;
-        l->status = status;
-        l->error = error;
-        pthread_cond_signal(&l->changed);
-        pthread_mutex_unlock(&l->lock);
+    if (r->checks)
+        status = wcodec_tree_put(&r->hash, s->offset + at, s->data + at, size, &error);
+    if (status == WCODEC_OK && r->write_at != NULL) {
+        const int e = r->write_at(r->opaque, s->offset + at, s->data + at, (size_t)size);
+        if (e != 0)
+            status = wcodec_fail(&error, WCODEC_ERROR_IO, "writing: %s", strerror(e));
     }
-    return NULL;
+    if (status == WCODEC_OK)
+        return;
+    pthread_mutex_lock(&r->lock);
+    wcodec_restore_note(r, s->offset + at, status, &error);
+    pthread_mutex_unlock(&r->lock);
 }
 
-/* Wait for a filled slot. False: there are no more. */
-static bool wait_filled(struct pipeline *l)
+/* Parts from the plan's place on, as many as fit in the buffer: *filled bytes of it. */
+static void run_parts(struct wcodec_restore *r, struct wcodec_restore_part *part, uint8_t *buffer,
+                      uint64_t capacity, uint64_t *filled)
 {
-    pthread_mutex_lock(&l->lock);
-    while (l->filled == 0 && !l->ended)
-        pthread_cond_wait(&l->changed, &l->lock);
-    bool filled = l->filled > 0;
-    pthread_mutex_unlock(&l->lock);
-    return filled;
+    struct slices s = {.r = r, .offset = r->offset, .data = buffer};
+    const uint64_t entries = r->shard->index->entry_count;
+    uint64_t size = 1;
+    wcodec_error error = {0};
+    while (r->status == WCODEC_OK && size > 0 && (r->at_part || r->dsp == NULL) &&
+           (part->entry != NULL || r->entry < entries)) {
+        const uint64_t at = r->offset;
+        const wcodec_status status =
+            wcodec_restore_part(r, part, buffer + s.size, capacity - s.size, &size, &error);
+        if (status != WCODEC_OK)
+            wcodec_restore_note(r, at, status, &error);
+        else
+            s.size += size;
+        /* An entry of no bytes is no reason to stop. */
+        size = size == 0 && part->entry == NULL ? 1 : size;
+    }
+    if (r->status == WCODEC_OK)
+        wcodec_run(r->context, slice_task, &s, (size_t)wcodec_div_up_u64(s.size, SLICE));
+    if (r->checks)
+        wcodec_tree_advance(&r->hash);
+    *filled = s.size;
 }
 
-static wcodec_status run_consumer(struct pipeline *l, struct consumer *c, wcodec_error *err)
+static bool has_ended(const struct wcodec_restore *r)
 {
+    return r->status != WCODEC_OK ||
+           (r->entry == r->shard->index->entry_count && r->tensor == NULL);
+}
+
+static wcodec_status report(struct wcodec_restore *r, uint64_t bytes)
+{
+    wcodec_error error = {0};
+    const wcodec_status status =
+        r->status == WCODEC_OK ? wcodec_reporter_add(&r->reporter, bytes, &error) : WCODEC_OK;
+    if (status != WCODEC_OK)
+        wcodec_restore_note(r, 0, status, &error);
+    return status;
+}
+
+static uint64_t now_ns(void)
+{
+    struct timespec t;
+    return clock_gettime(CLOCK_MONOTONIC, &t) == 0
+               ? (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec
+               : 0;
+}
+
+static wcodec_status take_buffer(struct wcodec_restore *r, uint64_t size, uint8_t **buffer,
+                                 wcodec_error *err)
+{
+    if (*buffer == NULL)
+        *buffer = wcodec_alloc_array(&r->context->allocator, size, 1);
+    return *buffer != NULL
+               ? WCODEC_OK
+               : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes", size);
+}
+
+/* Tests, and writes in any order: jobs keep to their own buffers. */
+static wcodec_status run_freely(struct wcodec_restore *r, uint64_t capacity, wcodec_error *err)
+{
+    struct wcodec_restore_part part = {.entry = NULL};
+    uint8_t *buffer = NULL;
     wcodec_status status = WCODEC_OK;
-    for (unsigned i = 0; status == WCODEC_OK && wait_filled(l); i = (i + 1) % SLOTS) {
-        status = consume(c, &l->slots[i], err);
-        pthread_mutex_lock(&l->lock);
-        l->filled--;
-        l->stopped = status != WCODEC_OK;
-        pthread_cond_signal(&l->changed);
-        pthread_mutex_unlock(&l->lock);
+    r->stop = UINT64_MAX;
+    while (status == WCODEC_OK && !has_ended(r)) {
+        const uint64_t before = r->offset;
+        uint64_t filled;
+        if (r->dsp != NULL && !r->at_part) {
+            r->until_ns = now_ns() + ROUND_NS;
+            run_jobs(r);
+        } else {
+            status = take_buffer(r, capacity, &buffer, err);
+            if (status == WCODEC_OK)
+                run_parts(r, &part, buffer, capacity, &filled);
+        }
+        if (status == WCODEC_OK)
+            (void)report(r, r->offset - before);
     }
+    wcodec_restore_part_close(&part);
+    wcodec_free(&r->context->allocator, buffer);
     return status;
 }
 
-/* A thread that gets no signals: they are the caller's. */
-static int start_thread(pthread_t *thread, void *(*run)(void *), void *argument)
+/* Two buffers: the calling thread writes one while the others fill the next. */
+struct ordered {
+    struct wcodec_restore *r;
+    struct wcodec_restore_part part;
+    uint8_t *buffers[BUFFERS];
+    uint64_t capacity;
+    uint64_t job_capacity; /* of that, what jobs fill */
+    unsigned next;         /* buffer to fill */
+    uint64_t filled[BUFFERS];
+};
+
+static void fill(void *argument)
 {
-    sigset_t all, before;
-    sigfillset(&all);
-    if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0)
-        return EAGAIN;
-    int error = pthread_create(thread, NULL, run, argument);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error;
+    struct ordered *o = argument;
+    struct wcodec_restore *r = o->r;
+    uint8_t *buffer = o->buffers[o->next];
+    o->filled[o->next] = 0;
+    if (has_ended(r))
+        return;
+    if (r->dsp == NULL || r->at_part) {
+        run_parts(r, &o->part, buffer, o->capacity, &o->filled[o->next]);
+        return;
+    }
+    r->dst = buffer;
+    r->dst_begin = r->offset;
+    r->stop = r->offset + o->job_capacity - WCODEC_JOB_BYTES + 1;
+    run_jobs(r);
+    o->filled[o->next] = r->offset - r->dst_begin;
 }
 
-static wcodec_status run_together(struct producer *p, struct consumer *c, struct piece slots[SLOTS],
-                                  wcodec_error *err)
+static void write_filled(void *argument)
 {
-    pthread_t thread;
-    struct pipeline l = {.producer = p,
-                         .slots = slots,
-                         .lock = PTHREAD_MUTEX_INITIALIZER,
-                         .changed = PTHREAD_COND_INITIALIZER};
-    if (start_thread(&thread, run_producer, &l) != 0)
-        return run_alone(p, c, slots, err);
-    wcodec_status status = run_consumer(&l, c, err);
-    pthread_join(thread, NULL);
-    if (status == WCODEC_OK && l.status != WCODEC_OK) {
-        status = l.status;
-        if (err != NULL)
-            *err = l.error;
+    struct ordered *o = argument;
+    struct wcodec_restore *r = o->r;
+    const unsigned which = 1 - o->next;
+    wcodec_error error = {0};
+    wcodec_status status = WCODEC_OK;
+    if (o->filled[which] == 0)
+        return;
+    const int e = r->write(r->opaque, o->buffers[which], (size_t)o->filled[which]);
+    if (e != 0)
+        status = wcodec_fail(&error, WCODEC_ERROR_IO, "writing: %s", strerror(e));
+    else
+        status = wcodec_reporter_add(&r->reporter, o->filled[which], &error);
+    if (status == WCODEC_OK)
+        return;
+    pthread_mutex_lock(&r->lock);
+    wcodec_restore_note(r, 0, status, &error);
+    pthread_mutex_unlock(&r->lock);
+}
+
+static wcodec_status run_in_order(struct wcodec_restore *r, uint64_t capacity, wcodec_error *err)
+{
+    struct ordered o = {.r = r, .capacity = capacity};
+    const bool alone = wcodec_context_threads(r->context) < 2;
+    wcodec_status status = WCODEC_OK;
+    o.job_capacity = capacity < WCODEC_JOB_BYTES       ? WCODEC_JOB_BYTES
+                     : alone && capacity > ALONE_BYTES ? ALONE_BYTES
+                                                       : capacity;
+    for (unsigned i = 0; i < (alone ? 1u : BUFFERS) && status == WCODEC_OK; i++)
+        status = take_buffer(r, capacity > o.job_capacity ? capacity : o.job_capacity,
+                             &o.buffers[i], err);
+    while (status == WCODEC_OK && (!has_ended(r) || o.filled[1 - o.next] != 0)) {
+        if (r->status != WCODEC_OK)
+            break;
+        if (alone) {
+            o.next = 0;
+            fill(&o);
+            o.next = 1;
+            if (r->status == WCODEC_OK)
+                write_filled(&o);
+            o.filled[0] = 0;
+        } else {
+            wcodec_run_beside(r->context, write_filled, fill, &o);
+            o.next = 1 - o.next;
+        }
     }
+    wcodec_restore_part_close(&o.part);
+    for (unsigned i = 0; i < BUFFERS; i++)
+        wcodec_free(&r->context->allocator, o.buffers[i]);
     return status;
 }
 
-/* As large as the limit of memory allows, but the largest tile, chunk and row of blocks must fit.
- */
-static uint64_t choose_piece_bytes(const struct producer *p)
+static wcodec_status run(struct wcodec_restore *r, wcodec_error *err)
 {
-    const struct wcodec_index *index = p->shard->index;
-    uint64_t most = p->context->limits.max_memory / (4 * SLOTS),
-             largest = (uint64_t)1 << (WCODEC_TILE_LOG2_MAX + 3);
-    for (uint64_t i = 0; i < index->entry_count; i++) {
-        const struct wcodec_entry *e = &index->entries[i];
-        if (!e->newer && e->coding == WCODEC_CODING_CHUNKS && e->u.chunk > largest)
-            largest = e->u.chunk;
-        if (!e->newer && e->coding == WCODEC_CODING_BLOCKS) {
-            struct wcodec_blocks blocks;
-            struct wcodec_tiling tiling;
-            wcodec_entry_blocks(e, &blocks, &tiling);
-            if (wcodec_blocks_band_size(&blocks) > largest)
-                largest = wcodec_blocks_band_size(&blocks);
-        }
-        if (!e->newer && e->coding == WCODEC_CODING_LOSSY) {
-            struct wcodec_lossy lossy;
-            struct wcodec_tiling tiling;
-            wcodec_entry_lossy(e, &lossy, &tiling);
-            if (wcodec_lossy_band_size(&lossy) > largest)
-                largest = wcodec_lossy_band_size(&lossy);
-        }
-    }
-    if (most > PIECE_BYTES)
-        most = PIECE_BYTES;
-    if (most < largest)
-        most = largest;
-    /* A file of no bytes has entries to look at too. */
-    return index->size == 0 ? 1 : index->size < most ? index->size : most;
-}
-
-static wcodec_status run(struct producer *p, struct consumer *c, wcodec_error *err)
-{
-    const wcodec_allocator *allocator = &p->context->allocator;
-    p->piece_bytes = choose_piece_bytes(p);
-    /* The caller's executor may not want to be called from a thread that is not his. */
-    bool together = p->shard->index->size > p->piece_bytes && p->context->executor.run == NULL &&
-                    wcodec_context_threads(p->context) > 1;
-    p->held = p->piece_bytes * (together ? SLOTS : 1);
-    if (p->held > p->context->limits.max_memory)
+    const wcodec_allocator *allocator = &r->context->allocator;
+    const uint64_t capacity = wcodec_restore_part_bytes(r), most = r->context->limits.max_memory;
+    const bool in_order = r->write != NULL;
+    r->base = capacity * (in_order && wcodec_context_threads(r->context) > 1 ? BUFFERS : 1);
+    if (r->base > most)
         return wcodec_fail(err, WCODEC_ERROR_LIMIT,
                            "restoring takes at least %" PRIu64
                            " bytes of memory, the limit is %" PRIu64,
-                           p->held, p->context->limits.max_memory);
-    struct piece slots[SLOTS] = {{NULL, 0}, {NULL, 0}};
-    wcodec_status status = WCODEC_OK;
-    for (unsigned i = 0; i < (together ? SLOTS : 1u); i++)
-        if ((slots[i].data = wcodec_alloc(allocator, (size_t)p->piece_bytes)) == NULL)
-            status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes",
-                                 p->piece_bytes);
+                           r->base, most);
+    choose_workers(r);
+    wcodec_status status =
+        r->checks ? wcodec_tree_init(&r->hash, allocator, r->leaf, WCODEC_RESTORE_LEAVES, err)
+                  : WCODEC_OK;
+    r->workers = wcodec_alloc_zeroed(allocator, r->worker_count * sizeof *r->workers);
+    if (status == WCODEC_OK && r->workers == NULL)
+        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for threads' buffers");
     if (status == WCODEC_OK)
-        status = together ? run_together(p, c, slots, err) : run_alone(p, c, slots, err);
-    close_entry(p);
-    for (unsigned i = 0; i < SLOTS; i++)
-        wcodec_free(allocator, slots[i].data);
-    return status;
+        status = in_order ? run_in_order(r, capacity, err) : run_freely(r, capacity, err);
+    if (r->tensor != NULL)
+        wcodec_open_tensor_free(r, r->tensor);
+    for (size_t i = 0; i < r->worker_count && r->workers != NULL; i++) {
+        wcodec_free(allocator, r->workers[i].coded);
+        wcodec_free(allocator, r->workers[i].decoded);
+    }
+    wcodec_free(allocator, r->workers);
+    if (status != WCODEC_OK || r->status == WCODEC_OK)
+        return status;
+    if (err != NULL)
+        *err = r->error;
+    return r->status;
 }
 
-static wcodec_status check_file_hash(const struct wcodec_index *index, const XXH3_state_t *hash,
-                                     wcodec_error *err)
+static wcodec_status check_file_hash(struct wcodec_restore *r, wcodec_error *err)
 {
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(hash));
-    if (memcmp(canonical.digest, index->hash, sizeof(index->hash)) != 0)
+    const struct wcodec_index *index = r->shard->index;
+    uint8_t hash[sizeof index->hash];
+    wcodec_tree_canonical(wcodec_tree_end(&r->hash, index->size), hash);
+    if (memcmp(hash, index->hash, sizeof hash) != 0)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of the restored file differs");
     return WCODEC_OK;
 }
 
-/* write may be NULL. */
+/* Neither write nor write_at: only test. */
 static wcodec_status decode_file(const wcodec_reader *reader, const struct wcodec_shard *shard,
                                  const struct wcodec_source *source, wcodec_write_fn write,
                                  void *opaque, const wcodec_decode_options *options,
                                  wcodec_error *err)
 {
-    bool checks = !options->skip_checks;
-    struct producer p = {.context = reader->context,
-                         .shard = shard,
-                         .source = source,
-                         .checks = checks,
-                         .position = WCODEC_HEAD_SIZE,
-                         .payload_hash = XXH3_createState()};
-    XXH3_state_t *file_hash = XXH3_createState();
-    struct consumer c = {.write = write, .opaque = opaque, .hash = checks ? file_hash : NULL};
-    wcodec_reporter_init(&c.reporter, &options->progress, shard->index->size);
-    wcodec_status status = WCODEC_OK;
-    if (p.payload_hash == NULL || file_hash == NULL)
-        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
-    else
-        XXH3_128bits_reset(file_hash);
+    struct wcodec_restore r = {.context = reader->context,
+                               .shard = shard,
+                               .source = source,
+                               .checks = !options->skip_checks,
+                               .write = options->write_at != NULL ? NULL : write,
+                               .write_at = options->write_at,
+                               .opaque = opaque,
+                               .position = WCODEC_HEAD_SIZE};
+    wcodec_reporter_init(&r.reporter, &options->progress, shard->index->size);
+    wcodec_status status = choose_way(&r, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (pthread_mutex_init(&r.lock, NULL) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
+    if (pthread_cond_init(&r.advanced, NULL) != 0) {
+        pthread_mutex_destroy(&r.lock);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
+    }
+    status = run(&r, err);
     if (status == WCODEC_OK)
-        status = run(&p, &c, err);
+        status = wcodec_check_gap(source, r.position, shard->index->index_offset, err);
+    if (status == WCODEC_OK && r.checks)
+        status = check_file_hash(&r, err);
     if (status == WCODEC_OK)
-        status = check_gap(source, p.position, shard->index->index_offset, err);
-    if (status == WCODEC_OK && checks)
-        status = check_file_hash(shard->index, file_hash, err);
-    if (status == WCODEC_OK)
-        status = wcodec_reporter_end(&c.reporter, err);
-    XXH3_freeState(file_hash);
-    XXH3_freeState(p.payload_hash);
+        status = wcodec_reporter_end(&r.reporter, err);
+    wcodec_tree_free(&r.hash);
+    pthread_cond_destroy(&r.advanced);
+    pthread_mutex_destroy(&r.lock);
     return status;
 }
 
@@ -539,16 +382,18 @@ static wcodec_status check_gaps(const struct wcodec_shard *shard,
         if (e->payload_size == 0)
             continue;
         wcodec_status status = e->payload_offset > position
-                                   ? check_gap(source, position, e->payload_offset, err)
+                                   ? wcodec_check_gap(source, position, e->payload_offset, err)
                                    : WCODEC_OK;
         if (status != WCODEC_OK)
             return status;
         position = e->payload_offset + e->payload_size;
     }
-    return check_gap(source, position, index->index_offset, err);
+    return wcodec_check_gap(source, position, index->index_offset, err);
 }
 
-static wcodec_status work(const wcodec_reader *reader, uint64_t file, bool quick,
+enum task { RESTORE, TEST, TEST_QUICKLY };
+
+static wcodec_status work(const wcodec_reader *reader, uint64_t file, enum task task,
                           wcodec_write_fn write, void *opaque, const wcodec_decode_options *options,
                           wcodec_error *err)
 {
@@ -559,6 +404,11 @@ static wcodec_status work(const wcodec_reader *reader, uint64_t file, bool quick
         status = wcodec_decode_options_read(options, &own, err);
     if (status != WCODEC_OK)
         return status;
+    if (task != RESTORE)
+        own.write_at = NULL;
+    else if (write == NULL && own.write_at == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "wcodec_reader_restore: there is no function to write by");
     if (file >= reader->shard_count)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "there is no file number %" PRIu64 ", there are %" PRIu64, file,
@@ -567,8 +417,8 @@ static wcodec_status work(const wcodec_reader *reader, uint64_t file, bool quick
     status = wcodec_shard_acquire(shard, &source, err);
     if (status != WCODEC_OK)
         return status;
-    status = quick ? check_gaps(shard, &source, err)
-                   : decode_file(reader, shard, &source, write, opaque, &own, err);
+    status = task == TEST_QUICKLY ? check_gaps(shard, &source, err)
+                                  : decode_file(reader, shard, &source, write, opaque, &own, err);
     wcodec_shard_release(shard, &source);
     return status;
 }
@@ -577,9 +427,9 @@ wcodec_status wcodec_reader_restore(const wcodec_reader *reader, uint64_t file,
                                     wcodec_write_fn write, void *opaque,
                                     const wcodec_decode_options *options, wcodec_error *err)
 {
-    if (reader == NULL || write == NULL)
+    if (reader == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_reader_restore: an argument is NULL");
-    return work(reader, file, false, write, opaque, options, err);
+    return work(reader, file, RESTORE, write, opaque, options, err);
 }
 
 wcodec_status wcodec_reader_test(const wcodec_reader *reader, uint64_t file, int quick,
@@ -587,5 +437,5 @@ wcodec_status wcodec_reader_test(const wcodec_reader *reader, uint64_t file, int
 {
     if (reader == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_reader_test: an argument is NULL");
-    return work(reader, file, quick != 0, NULL, NULL, options, err);
+    return work(reader, file, quick != 0 ? TEST_QUICKLY : TEST, NULL, NULL, options, err);
 }

@@ -13,7 +13,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-enum { READ_PIECE = 1 << 22, VERIFY_SCRATCH = 1 << 22 };
+enum { READ_PIECE = 1 << 20, VERIFY_SCRATCH = 1 << 22 };
 
 /* What the threads that work on a batch share. Of failures the first in the order of the file is
  * told. */
@@ -26,8 +26,9 @@ struct work {
     wcodec_error error;
     struct wcodec_encode_settings settings; /* with the scratch of one item */
     size_t coders;
-    atomic_size_t next; /* item */
-    bool is_coded;      /* all of the batch */
+    atomic_size_t next;            /* item */
+    uint64_t read_begin, read_end; /* of the batch's bytes: what is read and hashed */
+    bool is_coded;                 /* all of the batch */
 };
 
 /* Places of failures: what was pending comes first. */
@@ -237,7 +238,8 @@ static void settle(struct work *w, uint64_t place, struct wcodec_write_batch_ite
         status = wcodec_coded_verify(w->batch->context, &w->settings, &item->coded,
                                      bytes + item->at, &error);
     if (status == WCODEC_OK)
-        status = wcodec_coded_hash(&item->coded, &item->payload_hash, &error);
+        status = wcodec_coded_hash(w->batch->context, w->batch->output->original.leaf, &item->coded,
+                                   &item->payload_hash, &error);
     item->is_settled = status == WCODEC_OK;
     wcodec_free(&w->batch->context->allocator, item->coded.coefficients);
     item->coded.coefficients = NULL;
@@ -283,80 +285,79 @@ static void code_item(struct work *w, size_t i)
 }
 
 /* The original's hash goes by what is decoded. */
-static void hash_approximations(struct wcodec_write_batch *b)
+static void hash_approximations(struct work *w)
 {
-    for (size_t i = 0; i < b->count; i++) {
+    struct wcodec_write_batch *b = w->batch;
+    wcodec_error error = {0};
+    wcodec_status status = WCODEC_OK;
+    for (size_t i = 0; i < b->count && status == WCODEC_OK; i++) {
         struct wcodec_write_batch_item *item = &b->items[i];
-        wcodec_output_hash(b->output,
-                           item->approximation ? item->approximation : b->bytes + item->at,
-                           (size_t)item->what.size);
+        status = wcodec_output_hash(b->context, b->output,
+                                    item->approximation ? item->approximation : b->bytes + item->at,
+                                    item->what.size, &error);
         wcodec_free(&b->context->allocator, item->approximation);
         item->approximation = NULL;
     }
+    if (status != WCODEC_OK)
+        note_failure(w, PLACE_BATCH, status, &error);
 }
 
-/* The last task hashes the original's bytes, which can only be done in order; the others take items
- * until none is left. */
+/* Tasks take items until none is left. */
 static void code_task(void *argument, size_t i)
 {
     struct work *w = argument;
-    struct wcodec_write_batch *b = w->batch;
-    if (i == w->coders) {
-        if (b->settings.lossy == WCODEC_LOSSY_NONE)
-            wcodec_output_hash(b->output, b->bytes, (size_t)b->size);
-        return;
-    }
+    (void)i;
     for (size_t item;
-         !atomic_load(&w->failed) && (item = atomic_fetch_add(&w->next, 1)) < b->count;)
+         !atomic_load(&w->failed) && (item = atomic_fetch_add(&w->next, 1)) < w->batch->count;)
         code_item(w, item);
-}
-
-static void hash_task(void *argument, size_t i)
-{
-    struct work *w = argument;
-    struct wcodec_write_batch_item *item = &w->batch->items[i];
-    if (!is_candidate(w->batch, item))
-        return;
-    item->hash =
-        wcodec_dedup_hash(w->batch->context, w->batch->bytes + item->at, (size_t)item->what.size);
-    /* What comes of equal bytes depends on their type and view too. */
-    if (may_be_lossy(item))
-        item->hash.low +=
-            (matrix_columns(&item->what) * 256 + item->what.dtype + 1) * 0x9E3779B97F4A7C15u;
 }
 
 static void read_task(void *argument, size_t i)
 {
     struct work *w = argument;
     struct wcodec_write_batch *b = w->batch;
-    uint64_t at = i * READ_PIECE, left = b->size - at;
+    const uint64_t at = w->read_begin + i * READ_PIECE, left = w->read_end - at,
+                   size = left < READ_PIECE ? left : READ_PIECE;
     wcodec_error error = {0};
+    wcodec_status status = WCODEC_OK;
     if (atomic_load(&w->failed))
         return;
-    wcodec_status status =
-        wcodec_source_read(b->source, b->begin + at, b->data + at,
-                           (size_t)(left < READ_PIECE ? left : READ_PIECE), &error);
+    if (b->source && b->source->fd >= 0)
+        status = wcodec_source_read(b->source, b->begin + at, b->data + at, (size_t)size, &error);
+    if (status == WCODEC_OK && b->settings.lossy == WCODEC_LOSSY_NONE)
+        status = wcodec_tree_put(&b->output->original, b->output->hashed + (at - w->read_begin),
+                                 b->bytes + at, size, &error);
     if (status != WCODEC_OK)
         note_failure(w, PLACE_BATCH + i, status, &error);
 }
 
-/* In parallel: copying from the system's cache, and touching new memory, take as long as some of
- * the coding. */
+/* Copying from the system's cache, touching new memory, and hashing what is in cache then take as
+ * long as some of the coding: each piece is one thread's. */
 static void read_bytes(struct work *w)
 {
     struct wcodec_write_batch *b = w->batch;
+    const uint64_t most = wcodec_tree_span(&b->output->original);
     wcodec_error error = {0};
-    if (!b->source || b->source->fd < 0) {
-        b->bytes = b->source ? b->source->data + b->begin : b->bytes;
-        return;
+    if (b->source && b->source->fd < 0) {
+        b->bytes = b->source->data + b->begin;
+    } else if (b->source) {
+        wcodec_status status = wcodec_write_batch_reserve(b, b->size, false, &error);
+        if (status != WCODEC_OK) {
+            note_failure(w, PLACE_BATCH, status, &error);
+            return;
+        }
+        b->bytes = b->data;
     }
-    wcodec_status status = wcodec_write_batch_reserve(b, b->size, false, &error);
-    if (status != WCODEC_OK) {
-        note_failure(w, PLACE_BATCH, status, &error);
-        return;
+    for (w->read_begin = 0; w->read_begin < b->size && !atomic_load(&w->failed);
+         w->read_begin = w->read_end) {
+        w->read_end = b->size - w->read_begin < most ? b->size : w->read_begin + most;
+        wcodec_run(b->context, read_task, w,
+                   (size_t)wcodec_div_up_u64(w->read_end - w->read_begin, READ_PIECE));
+        if (b->settings.lossy == WCODEC_LOSSY_NONE) {
+            wcodec_tree_advance(&b->output->original);
+            b->output->hashed += w->read_end - w->read_begin;
+        }
     }
-    b->bytes = b->data;
-    wcodec_run(b->context, read_task, w, (size_t)wcodec_div_up_u64(b->size, READ_PIECE));
 }
 
 static wcodec_status find_alias(struct wcodec_write_batch *b, size_t i, wcodec_error *err)
@@ -364,6 +365,11 @@ static wcodec_status find_alias(struct wcodec_write_batch *b, size_t i, wcodec_e
     struct wcodec_write_batch_item *item = &b->items[i];
     if (!is_candidate(b, item))
         return WCODEC_OK;
+    item->hash = wcodec_dedup_hash(b->bytes + item->at, (size_t)item->what.size);
+    /* What comes of equal bytes depends on their type and view too. */
+    if (may_be_lossy(item))
+        item->hash.low +=
+            (matrix_columns(&item->what) * 256 + item->what.dtype + 1) * 0x9E3779B97F4A7C15u;
     wcodec_status status = wcodec_dedup_find(b->dedup, item->hash, b->bytes + item->at,
                                              (size_t)item->what.size, &item->alias, err);
     if (status != WCODEC_OK || item->alias != UINT64_MAX)
@@ -380,7 +386,6 @@ static void find_aliases(struct work *w)
     wcodec_error error = {0};
     if (!b->dedup || atomic_load(&w->failed))
         return;
-    wcodec_run(b->context, hash_task, w, b->count);
     for (size_t i = 0; i < b->count && !atomic_load(&w->failed); i++) {
         wcodec_status status = find_alias(b, i, &error);
         if (status != WCODEC_OK)
@@ -462,9 +467,9 @@ static void share_memory(struct work *w, uint64_t scratch)
 static void code_items(struct work *w)
 {
     if (!atomic_load(&w->failed))
-        wcodec_run(w->batch->context, code_task, w, w->coders + 1);
+        wcodec_run(w->batch->context, code_task, w, w->coders);
     if (!atomic_load(&w->failed) && w->batch->settings.lossy != WCODEC_LOSSY_NONE)
-        hash_approximations(w->batch);
+        hash_approximations(w);
     w->is_coded = true;
 }
 

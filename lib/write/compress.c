@@ -117,13 +117,17 @@ static wcodec_status compress_header(struct compressor *c, wcodec_error *err)
 {
     const struct wcodec_safetensors *s = c->safetensors;
     struct wcodec_entry what = {.size = s->header_size};
-    wcodec_output_hash(&c->output, s->header, (size_t)s->header_size);
     struct wcodec_coded coded;
     wcodec_status status =
+        wcodec_output_hash(c->context, &c->output, s->header, s->header_size, err);
+    if (status != WCODEC_OK)
+        return status;
+    status =
         wcodec_code_bytes(c->context, &c->batch.settings, false, &what, s->header, &coded, err);
     if (status != WCODEC_OK)
         return status;
-    status = wcodec_coded_hash(&coded, &what.payload_hash, err);
+    status =
+        wcodec_coded_hash(c->context, c->output.original.leaf, &coded, &what.payload_hash, err);
     if (status == WCODEC_OK)
         status = wcodec_output_coded(&c->output, &what, &coded, err);
     wcodec_coded_free(&coded);
@@ -166,8 +170,7 @@ static wcodec_status compress_opaque(struct compressor *c, wcodec_error *err)
 static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void *opaque,
                               wcodec_error *err)
 {
-    const wcodec_allocator *allocator = &c->context->allocator;
-    wcodec_status status = wcodec_output_init(allocator, write, opaque, &c->output, err);
+    wcodec_status status = wcodec_output_init(c->context, write, opaque, &c->output, err);
     if (status == WCODEC_OK)
         status = examine(c, err);
     if (status == WCODEC_OK)

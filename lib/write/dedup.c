@@ -11,9 +11,9 @@
 #include <sys/random.h>
 #include <xxhash.h>
 
-/* Different tensors of one hash exist only in files made to have them: then no more than this many
- * are read for each. */
-enum { COMPARE_SIZE = 1 << 18, COMPARE_MAX = 4, PIECES_MAX = 128 };
+/* Tensors that agree wherever samples are taken are few: no more than COMPARE_MAX are read for each
+ * one, up to the first byte that differs. */
+enum { COMPARE_SIZE = 1 << 18, COMPARE_MAX = 16, SAMPLES = 64, SAMPLE = 64 };
 
 void wcodec_dedup_init(struct wcodec_dedup *dedup, const wcodec_allocator *allocator,
                        const struct wcodec_source *source)
@@ -31,36 +31,20 @@ void wcodec_dedup_free(struct wcodec_dedup *dedup)
     *dedup = (struct wcodec_dedup){.allocator = dedup->allocator};
 }
 
-struct pieces {
-    const uint8_t *data;
-    size_t size, piece;
-    struct wcodec_dedup_hash hashes[PIECES_MAX];
-};
-
-static struct wcodec_dedup_hash hash_bytes(const void *data, size_t size)
+struct wcodec_dedup_hash wcodec_dedup_hash(const void *data, size_t size)
 {
-    XXH128_hash_t h = XXH3_128bits(data, size);
+    uint8_t samples[SAMPLES * SAMPLE];
+    XXH128_hash_t h;
+    if (size <= sizeof samples) {
+        h = XXH3_128bits(data, size);
+    } else {
+        const size_t step = (size - SAMPLE) / (SAMPLES - 1);
+        for (size_t i = 0; i < SAMPLES; i++)
+            memcpy(samples + i * SAMPLE,
+                   (const uint8_t *)data + (i < SAMPLES - 1 ? i * step : size - SAMPLE), SAMPLE);
+        h = XXH3_128bits(samples, sizeof samples);
+    }
     return (struct wcodec_dedup_hash){h.low64, h.high64};
-}
-
-static void hash_piece(void *argument, size_t i)
-{
-    struct pieces *p = argument;
-    size_t at = i * p->piece, left = p->size - at;
-    p->hashes[i] = hash_bytes(p->data + at, left < p->piece ? left : p->piece);
-}
-
-struct wcodec_dedup_hash wcodec_dedup_hash(wcodec_context *context, const void *data, size_t size)
-{
-    if (size <= WCODEC_DEDUP_PIECE)
-        return hash_bytes(data, size);
-    struct pieces p = {
-        .data = data, .size = size, .piece = (size_t)wcodec_div_up_u64(size, PIECES_MAX)};
-    if (p.piece < WCODEC_DEDUP_PIECE)
-        p.piece = WCODEC_DEDUP_PIECE;
-    size_t count = (size_t)wcodec_div_up_u64(size, p.piece);
-    wcodec_run(context, hash_piece, &p, count);
-    return hash_bytes(p.hashes, count * sizeof p.hashes[0]);
 }
 
 static uint64_t first_slot(const struct wcodec_dedup *dedup, const struct wcodec_dedup_hash *hash)

@@ -9,7 +9,7 @@
 #include "core/context.h"
 #include "io/source.h"
 
-/* An XXH3-128, or one of the XXH3-128s of the pieces. */
+/* An XXH3-128 of samples. */
 struct wcodec_dedup_hash {
     uint64_t low, high;
 };
@@ -37,10 +37,9 @@ void wcodec_dedup_init(struct wcodec_dedup *dedup, const wcodec_allocator *alloc
                        const struct wcodec_source *source);
 void wcodec_dedup_free(struct wcodec_dedup *dedup);
 
-/* Large data is hashed in parallel, in pieces: the result depends on the data only. context may be
- * NULL up to WCODEC_DEDUP_PIECE bytes. */
-#define WCODEC_DEDUP_PIECE ((size_t)1 << 20)
-struct wcodec_dedup_hash wcodec_dedup_hash(wcodec_context *context, const void *data, size_t size);
+/* Of 64 samples of 64 bytes: the original is hashed once already, and what has the same samples is
+ * compared. */
+struct wcodec_dedup_hash wcodec_dedup_hash(const void *data, size_t size);
 
 /* Look for an earlier item with these bytes; its entry number is set, or UINT64_MAX if there is
  * none. WCODEC_ERROR_IO, WCODEC_ERROR_MEMORY. */

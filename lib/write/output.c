@@ -2,40 +2,84 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "write/output.h"
+#include "backends/cpu/cpu_level.h"
+#include "backends/cpu/leaf.h"
 #include "core/error.h"
 #include "core/memory.h"
 
 #include <inttypes.h>
-#include <xxhash.h>
+#include <stdatomic.h>
 
-wcodec_status wcodec_output_init(const wcodec_allocator *allocator, wcodec_write_fn write,
-                                 void *opaque, struct wcodec_output *output, wcodec_error *err)
+/* Of the original, in one task. */
+enum { HASH_BYTES = 1 << 20 };
+
+wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write, void *opaque,
+                                 struct wcodec_output *output, wcodec_error *err)
 {
+    const wcodec_allocator *allocator = &context->allocator;
+    const wcodec_leaf_fn leaf = wcodec_cpu_leaf(wcodec_cpu_levels() & context->cpu_mask);
     *output = (struct wcodec_output){.allocator = allocator,
                                      .write = write,
                                      .opaque = opaque,
                                      .index = {.allocator = allocator, .mtime = -1}};
     wcodec_arena_init(&output->arena, allocator);
     wcodec_head_write(output->head);
-    output->original = XXH3_createState();
-    if (!output->original || XXH3_128bits_reset(output->original) != XXH_OK)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
-    return WCODEC_OK;
+    return wcodec_tree_init(&output->original, allocator, leaf, WCODEC_OUTPUT_LEAVES, err);
 }
 
 void wcodec_output_free(struct wcodec_output *output)
 {
-    XXH3_freeState(output->original);
+    wcodec_tree_free(&output->original);
     wcodec_arena_free(&output->arena);
     wcodec_free(output->allocator, output->index.entries);
-    output->original = NULL;
     output->index.entries = NULL;
 }
 
-void wcodec_output_hash(struct wcodec_output *output, const void *data, size_t size)
+/* Bytes that several threads put into a tree. */
+struct hashing {
+    struct wcodec_tree *tree;
+    uint64_t offset, size;
+    const uint8_t *data;
+    const struct wcodec_coded *coded; /* or the parts of a payload, one a task */
+    const uint64_t *part_offsets;
+    atomic_bool failed;
+};
+
+static void hash_task(void *argument, size_t i)
 {
-    (void)XXH3_128bits_update(output->original, data,
-                              size); /* fails only without a state or data */
+    struct hashing *h = argument;
+    const uint64_t at = (uint64_t)i * HASH_BYTES, left = h->size - at;
+    if (wcodec_tree_put(h->tree, h->offset + at, h->data + at,
+                        left < HASH_BYTES ? left : HASH_BYTES, NULL) != WCODEC_OK)
+        atomic_store(&h->failed, true);
+}
+
+static wcodec_status run_hashing(wcodec_context *context, struct hashing *h,
+                                 void (*task)(void *argument, size_t i), uint64_t count,
+                                 wcodec_error *err)
+{
+    wcodec_run(context, task, h, (size_t)count);
+    return atomic_load(&h->failed)
+               ? wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash")
+               : WCODEC_OK;
+}
+
+wcodec_status wcodec_output_hash(wcodec_context *context, struct wcodec_output *output,
+                                 const void *data, uint64_t size, wcodec_error *err)
+{
+    const uint64_t most = wcodec_tree_span(&output->original);
+    wcodec_status status = WCODEC_OK;
+    for (uint64_t at = 0, count; at < size && status == WCODEC_OK; at += count) {
+        count = size - at < most ? size - at : most;
+        struct hashing h = {.tree = &output->original,
+                            .offset = output->hashed,
+                            .size = count,
+                            .data = (const uint8_t *)data + at};
+        status = run_hashing(context, &h, hash_task, wcodec_div_up_u64(count, HASH_BYTES), err);
+        output->hashed += count;
+        wcodec_tree_advance(&output->original);
+    }
+    return status;
 }
 
 static wcodec_status put(struct wcodec_output *output, const void *data, uint64_t size,
@@ -131,24 +175,54 @@ static wcodec_status set_coding(struct wcodec_output *output, const struct wcode
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_coded_hash(const struct wcodec_coded *coded, uint64_t *hash, wcodec_error *err)
+/* Of a payload of one leaf at most. */
+static uint64_t hash_small(wcodec_leaf_fn leaf, const struct wcodec_coded *coded)
 {
-    if (coded->part_count <= 1) {
-        *hash = coded->part_count == 1
-                    ? XXH3_64bits(coded->parts[0].data, (size_t)coded->parts[0].size)
-                    : 0;
+    uint8_t bytes[WCODEC_LEAF_BYTES];
+    size_t size = 0;
+    if (coded->part_count == 1)
+        return wcodec_tree_of(leaf, coded->parts[0].data, coded->parts[0].size).low;
+    for (size_t i = 0; i < coded->part_count; i++) {
+        if (coded->parts[i].size != 0)
+            memcpy(bytes + size, coded->parts[i].data, (size_t)coded->parts[i].size);
+        size += (size_t)coded->parts[i].size;
+    }
+    return wcodec_tree_of(leaf, bytes, size).low;
+}
+
+static void hash_part(void *argument, size_t i)
+{
+    struct hashing *h = argument;
+    const struct wcodec_coded_part *part = &h->coded->parts[i];
+    if (wcodec_tree_put(h->tree, h->part_offsets[i], part->data, part->size, NULL) != WCODEC_OK)
+        atomic_store(&h->failed, true);
+}
+
+wcodec_status wcodec_coded_hash(wcodec_context *context, wcodec_leaf_fn leaf,
+                                const struct wcodec_coded *coded, uint64_t *hash, wcodec_error *err)
+{
+    struct wcodec_tree tree = {.leaves = NULL};
+    uint64_t *offsets, at = 0;
+    if (coded->payload_size <= WCODEC_LEAF_BYTES) {
+        *hash = coded->payload_size != 0 ? hash_small(leaf, coded) : 0;
         return WCODEC_OK;
     }
-    XXH3_state_t *state = XXH3_createState();
-    if (!state)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
-    (void)XXH3_64bits_reset(state);
-    for (size_t i = 0; i < coded->part_count; i++)
-        if (coded->parts[i].size != 0)
-            (void)XXH3_64bits_update(state, coded->parts[i].data, (size_t)coded->parts[i].size);
-    *hash = XXH3_64bits_digest(state);
-    XXH3_freeState(state);
-    return WCODEC_OK;
+    offsets = wcodec_alloc_array(coded->allocator, coded->part_count, sizeof *offsets);
+    if (offsets == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
+    for (size_t i = 0; i < coded->part_count; at += coded->parts[i++].size)
+        offsets[i] = at;
+    wcodec_status status = wcodec_tree_init(&tree, coded->allocator, leaf,
+                                            coded->payload_size / WCODEC_LEAF_BYTES + 1, err);
+    if (status == WCODEC_OK) {
+        struct hashing h = {.tree = &tree, .coded = coded, .part_offsets = offsets};
+        status = run_hashing(context, &h, hash_part, coded->part_count, err);
+    }
+    if (status == WCODEC_OK)
+        *hash = wcodec_tree_end(&tree, coded->payload_size).low;
+    wcodec_tree_free(&tree);
+    wcodec_free(coded->allocator, offsets);
+    return status;
 }
 
 wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wcodec_entry *what,
@@ -187,10 +261,7 @@ wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wco
 
 wcodec_status wcodec_output_finish(struct wcodec_output *output, wcodec_error *err)
 {
-    XXH128_canonical_t canonical;
-    XXH128_canonicalFromHash(&canonical, XXH3_128bits_digest(output->original));
-    memcpy(output->index.hash, canonical.digest, sizeof output->index.hash);
-
+    wcodec_tree_canonical(wcodec_tree_end(&output->original, output->hashed), output->index.hash);
     uint8_t *bytes, tail[WCODEC_TAIL_SIZE];
     size_t size;
     uint64_t decoded_size;

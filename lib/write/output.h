@@ -8,6 +8,7 @@
 
 #include "core/arena.h"
 #include "format/index.h"
+#include "io/tree.h"
 #include "encode/encode.h"
 #include <wcodec/writer.h>
 
@@ -20,25 +21,31 @@ struct wcodec_output {
     struct wcodec_index index; /* entries so far; index.size is what they decode to */
     uint64_t entry_room;
     uint64_t aliases;
-    uint64_t lossy;            /* tensors, aliases included */
-    struct wcodec_arena arena; /* parameters of tilings */
-    void *original;            /* XXH3 state: of the original's bytes */
+    uint64_t lossy;              /* tensors, aliases included */
+    struct wcodec_arena arena;   /* parameters of tilings */
+    struct wcodec_tree original; /* of the original's bytes */
+    uint64_t hashed;             /* how many */
 };
 
 /* Nothing is written yet. Free with wcodec_output_free() whether this fails or not. */
-wcodec_status wcodec_output_init(const wcodec_allocator *allocator, wcodec_write_fn write,
-                                 void *opaque, struct wcodec_output *output, wcodec_error *err);
+wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write, void *opaque,
+                                 struct wcodec_output *output, wcodec_error *err);
 void wcodec_output_free(struct wcodec_output *output);
 
-/* The next bytes of the original, for its hash. */
-void wcodec_output_hash(struct wcodec_output *output, const void *data, size_t size);
+/* Leaves of the original that are hashed at a time. */
+enum { WCODEC_OUTPUT_LEAVES = 1025 };
+
+/* The next bytes of the original, for its hash: by several threads. WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_output_hash(wcodec_context *context, struct wcodec_output *output,
+                                 const void *data, uint64_t size, wcodec_error *err);
 
 /* Make room for `count` more entries. */
 wcodec_status wcodec_output_reserve(struct wcodec_output *output, uint64_t count,
                                     wcodec_error *err);
 
 /* The hash of a payload, as its entry has it. WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_coded_hash(const struct wcodec_coded *coded, uint64_t *hash,
+wcodec_status wcodec_coded_hash(wcodec_context *context, wcodec_leaf_fn leaf,
+                                const struct wcodec_coded *coded, uint64_t *hash,
                                 wcodec_error *err);
 
 /* The next entry. `what` has what does not come from the coding: is_tensor, name, dtype,

@@ -39,7 +39,7 @@ prints '^kind:       safetensors$'
 prints '^tensors:    35$'
 prints "^size:       $(size_of all.safetensors) "
 prints '^metadata:   format = pt$'
-prints '^XXH3-128:   [0-9a-f]\{32\}$'
+prints '^hash:       [0-9a-f]\{32\}$'
 prints '^NAME  *DTYPE  *CODING  *SPLIT  *TILE  *TABLES  *BITS  *BOUND  *RATIO$'
 prints '^blocks.0.bf16  *BF16  *[a-z0-9]*  *r7+c8+r1 '
 prints '^total: .* 35 tensors (1 '
@@ -50,7 +50,7 @@ json_is out 'd["files"][0]["totals"]["coded_bytes"] == sum(t["coded_bytes"] for 
 json_is out 'd["files"][0]["totals"]["other_coded_bytes"] +
     d["files"][0]["totals"]["coded_bytes"] == d["files"][0]["coded_bytes"]'
 json_is out 'd["files"][0]["format_version"] == 1 and len(d["files"][0]["xxh128"]) == 32'
-hash=$("$WCODEC" info all.safetensors.wcodec | sed -n 's/^XXH3-128:   //p')
+hash=$("$WCODEC" info all.safetensors.wcodec | sed -n 's/^hash:       //p')
 run 0 "$WCODEC" verify --xxh128="$hash" all.safetensors.wcodec
 
 # No number changes with the locale; a comma is no decimal point. Locales may be missing: then the C

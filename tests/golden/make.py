@@ -15,6 +15,7 @@ sys.path.insert(0, os.path.join(here, "..", "oracle"))
 import encode
 from common import CODED, CONSTANT, P8, P12, PAIRS, RAW
 from decode import Container
+from xxh3 import xxh3_128
 
 PROFILES = {"pairs": PAIRS, "p12": P12, "p8": P8}
 
@@ -106,8 +107,7 @@ def main(wanted):
             if name.endswith(".wcodec"):
                 with open(os.path.join(here, name), "rb") as f:
                     c = Container(f.read())
-                c.decode_all()
-                print("%032x  %s" % (c.hash, name), file=sums)
+                print("%032x  %s" % (xxh3_128(c.decode_all()), name), file=sums)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import lossy
 import tiles
 import zstd
 from common import Corrupt, Cursor, Newer, WcodecError, align, load
-from xxh3 import xxh3_64, xxh3_128
+from xxh3 import tree_hash, xxh3_64
 
 HEAD_MAGIC = bytes.fromhex("895743440D0A1A0A")
 DTYPES = [("", 0), ("BOOL", 8), ("U8", 8), ("I8", 8), ("F8_E5M2", 8), ("F8_E4M3", 8), ("F8_E8M0", 8), ("F8_E4M3FNUZ", 8), ("F8_E5M2FNUZ", 8),
@@ -50,15 +50,16 @@ def _read_record(data, entries):
         e.shape = tuple(c.varint() for _ in range(rank))
         if any(d >> 48 for d in e.shape):
             raise Corrupt("dimension")
-    e.size = c.varint()
+    if bits:
+        for d in e.shape:
+            bits *= d
+        if bits % 8:
+            raise Corrupt("half a byte")
+        e.size = bits // 8
+    else:
+        e.size = c.varint()
     if e.size > 1 << 48:
         raise Corrupt("size of an entry")
-    if bits:
-        total = bits
-        for d in e.shape:
-            total *= d
-        if total != 8 * e.size:
-            raise Corrupt("size does not match the shape")
     e.order0, e.coding, e.payload_size, e.payload_hash = c.varint(), c.u8(), c.varint(), c.u64()
     if e.payload_size == 0 and e.payload_hash != 0:
         raise Corrupt("hash of no payload")
@@ -172,7 +173,7 @@ class Container:
 
     def payload(self, e):
         p = self.data[e.offset:e.offset + e.payload_size]
-        if e.payload_size and xxh3_64(p) != e.payload_hash:
+        if e.payload_size and tree_hash(p) & 0xFFFFFFFFFFFFFFFF != e.payload_hash:
             raise Corrupt("payload hash")
         return p
 
@@ -194,7 +195,7 @@ class Container:
 
     def decode_all(self):
         out = b"".join(self.decode(i) for i in range(len(self.entries)))
-        if xxh3_128(out) != self.hash:
+        if tree_hash(out) != self.hash:
             raise Corrupt("hash of the original")
         return out
 

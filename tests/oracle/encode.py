@@ -16,7 +16,7 @@ import lossy
 import zstd
 from common import CODED, CONSTANT, M32, P8, P12, PAIRS, RAW, align, mask
 from tiles import raw_planes, tile_check
-from xxh3 import xxh3_64, xxh3_128
+from xxh3 import tree_hash, xxh3_64
 
 DTYPE_CODES = {"BOOL": 1, "U8": 2, "I8": 3, "F8_E5M2": 4, "F8_E4M3": 5, "F8_E8M0": 6, "F8_E4M3FNUZ": 7, "F8_E5M2FNUZ": 8, "U16": 9, "I16": 10,
                "F16": 11, "BF16": 12, "U32": 13, "I32": 14, "F32": 15, "U64": 16, "I64": 17, "F64": 18, "C64": 19, "F4": 20, "F6_E2M3": 21, "F6_E3M2": 22}
@@ -367,8 +367,9 @@ class Entry:
             out += string(self.name) + bytes([code]) + (string(self.dtype) if code == 0 else b"")
             out += varint(len(self.shape)) + b"".join(varint(d) for d in self.shape)
         size = len(self.payload) if self.payload_size is None else self.payload_size
-        digest = (xxh3_64(self.payload) if self.payload else 0) if self.payload_hash is None else self.payload_hash
-        return out + varint(self.size) + varint(self.order0) + bytes([self.coding]) + varint(size) + digest.to_bytes(8, "little") + self.parameters
+        digest = (tree_hash(self.payload) & (1 << 64) - 1 if self.payload else 0) if self.payload_hash is None else self.payload_hash
+        known = self.name is not None and 0 < code < 23
+        return out + (b"" if known else varint(self.size)) + varint(self.order0) + bytes([self.coding]) + varint(size) + digest.to_bytes(8, "little") + self.parameters
 
 
 def constant_entry(element, count, **names):
@@ -481,7 +482,7 @@ def random_lossy(rng, name):
 def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=None, digest=None, count=None, behind=b""):
     original = b"".join(e.data for e in entries)
     out = bytes([kind]) + string(name) + varint(len(original) if size is None else size)
-    out += (xxh3_128(original) if digest is None else digest).to_bytes(16, "little") + varint(mode) + varint(mtime)
+    out += (tree_hash(original) if digest is None else digest).to_bytes(16, "little") + varint(mode) + varint(mtime)
     out += varint(len(metadata)) + b"".join(string(k) + string(v) for k, v in metadata)
     out += varint(len(entries) if count is None else count)
     for e in entries:

@@ -199,6 +199,13 @@ def xxh3_128(data):
     return high << 64 | _merge(acc, 11, n * P64_1 & M64)
 
 
+def tree_hash(data):
+    """doc/format.md 1.5."""
+    data = bytes(data)
+    leaves = [xxh3_128(data[at:at + 65536]).to_bytes(16, "little") for at in range(0, len(data), 65536)]
+    return xxh3_128(b"".join(leaves) + len(data).to_bytes(8, "little"))
+
+
 # input: byte i is ((i * 2654435761 mod 2^32) >> 13 xor i) mod 256
 VECTORS = [
     (0, 0x2d06800538d394c2, 0x99aa06d3014798d86001c324468d497f),

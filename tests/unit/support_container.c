@@ -2,10 +2,10 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "support_container.h"
+#include "support_tree.h"
 #include <stdlib.h>
 #include <string.h>
 #include <wcodec/reader.h>
-#include <xxhash.h>
 #include <zstd.h>
 
 enum { CONSTANT_ELEMENTS = 6, CHUNK = 1000, CHUNK_DATA = 2500, HEADER = 40 };
@@ -84,7 +84,7 @@ void support_entry_chunks(struct support_entry *entry, const uint8_t *data, uint
     entry->size = size;
     entry->data = data;
     entry->payload_size = entry->payload.size;
-    entry->payload_hash = XXH3_64bits(entry->payload.data, entry->payload.size);
+    entry->payload_hash = support_tree_hash(entry->payload.data, entry->payload.size).low64;
     free(frame);
     free(coded.data);
 }
@@ -103,7 +103,7 @@ void support_entry_tiles(struct support_entry *entry, const struct support_tenso
     support_put(&entry->parameters, parameters, wcodec_tiling_write(&tensor->tiling, parameters));
     support_put(&entry->payload, tensor->payload, tensor->payload_size);
     entry->payload_size = tensor->payload_size;
-    entry->payload_hash = XXH3_64bits(tensor->payload, tensor->payload_size);
+    entry->payload_hash = support_tree_hash(tensor->payload, tensor->payload_size).low64;
 }
 
 struct support_entry *support_recipe_add(struct support_recipe *recipe, const char *name)
@@ -195,7 +195,7 @@ void support_recipe_finish(struct support_recipe *r)
 {
     struct support_bytes original;
     support_recipe_original(r, &original);
-    XXH128_hash_t hash = XXH3_128bits(original.data, original.size);
+    const XXH128_hash_t hash = support_tree_hash(original.data, original.size);
     r->size = original.size;
     r->hash[0] = hash.low64;
     r->hash[1] = hash.high64;
@@ -226,7 +226,8 @@ static void put_record(struct support_bytes *b, const struct support_entry *e)
         for (uint64_t i = 0; i < e->rank && i < SUPPORT_SHAPE; i++)
             support_put_varint(&record, e->shape[i]);
     }
-    support_put_varint(&record, e->size);
+    if (e->type != 1 || e->dtype == 0 || e->dtype > 22)
+        support_put_varint(&record, e->size);
     support_put_varint(&record, e->order0);
     support_put_uint(&record, e->coding, 1);
     support_put_varint(&record, e->payload_size);

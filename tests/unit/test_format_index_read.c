@@ -172,7 +172,7 @@ EDIT(rank_huge, r->entries[CHUNKS].rank = UINT64_MAX)
 EDIT(rank_past_record, r->entries[EMPTY].rank = 255; r->entries[EMPTY].length_error = -240)
 EDIT(dimension_2_48, r->entries[CHUNKS].shape[0] = (uint64_t)1 << 48)
 EDIT(dimension_2_64, r->entries[CHUNKS].shape[0] = UINT64_MAX)
-EDIT(size_mismatch, r->entries[CONSTANT].size += 2; r->size += 2)
+EDIT(shape_larger, r->entries[CONSTANT].shape[1]++)
 EDIT(shape_wraps, r->entries[CONSTANT].shape[0] = ((uint64_t)1 << 42) + 1;
      r->entries[CONSTANT].shape[1] = (uint64_t)1 << 22)
 EDIT(shape_half_byte, r->entries[CONSTANT].dtype = WCODEC_DTYPE_F4;
@@ -285,7 +285,7 @@ static const struct refusal refusals[] = {
     {"rank past the record", rank_past_record, WCODEC_ERROR_CORRUPT, "shape"},
     {"dimension 2^48", dimension_2_48, WCODEC_ERROR_CORRUPT, "dimension 0"},
     {"dimension 2^64-1", dimension_2_64, WCODEC_ERROR_CORRUPT, "dimension 0"},
-    {"size against shape", size_mismatch, WCODEC_ERROR_CORRUPT, "size is 14, its shape makes 12"},
+    {"shape of more bytes", shape_larger, WCODEC_ERROR_CORRUPT, "past the end of the original"},
     {"product of the shape wraps", shape_wraps, WCODEC_ERROR_CORRUPT, "more than 2^48"},
     {"half a byte", shape_half_byte, WCODEC_ERROR_CORRUPT, "no whole number"},
     {"size above 2^48", size_2_48, WCODEC_ERROR_CORRUPT, "at most 2^48"},

@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 #include <wcodec/load.h>
-#include <xxhash.h>
+#include "support_tree.h"
 
 struct model {
     wcodec_dtype dtype;
@@ -122,7 +122,7 @@ static uint8_t *add_lossy(wcodec_context *context, uint64_t *seed, const struct 
     e->shape[1] = m->columns;
     e->coding = WCODEC_CODING_LOSSY;
     e->payload_size = e->payload.size;
-    e->payload_hash = XXH3_64bits(e->payload.data, e->payload.size);
+    e->payload_hash = support_tree_hash(e->payload.data, e->payload.size).low64;
     e->data = data;
     free(payload);
     wcodec_coded_free(&coded);

@@ -10,8 +10,9 @@
 #include <errno.h>
 #include <pthread.h>
 #include <string.h>
+#include <unistd.h>
 #include <wcodec/reader.h>
-#include <xxhash.h>
+#include "support_tree.h"
 
 static int append(void *opaque, const void *data, size_t size)
 {
@@ -37,6 +38,72 @@ static wcodec_status test_file(wcodec_context *context, const struct support_byt
     return status;
 }
 
+/* An output that is written in any order. */
+struct area {
+    uint8_t *data;
+    uint64_t size;
+    _Atomic uint64_t written;
+    _Atomic long left; /* calls before one fails */
+};
+
+static int put_at(void *opaque, uint64_t offset, const void *data, size_t size)
+{
+    struct area *a = opaque;
+    if (offset > a->size || size > a->size - offset)
+        abort();
+    if (a->left-- <= 0)
+        return EDQUOT;
+    memcpy(a->data + offset, data, size);
+    a->written += size;
+    return 0;
+}
+
+static int file_of(const struct support_bytes *bytes)
+{
+    char path[] = "wcodec-restore-XXXXXX";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    assert_int_equal(unlink(path), 0);
+    for (size_t at = 0; at < bytes->size;) {
+        const ssize_t n = write(fd, bytes->data + at, bytes->size - at);
+        assert_true(n > 0);
+        at += (size_t)n;
+    }
+    return fd;
+}
+
+/* From a descriptor, in any order. */
+static void check_any_order(wcodec_context *context, const struct support_bytes *file,
+                            const struct support_bytes *original)
+{
+    struct area area = {.size = original->size, .left = 1000000};
+    wcodec_reader *reader;
+    wcodec_error err;
+    wcodec_decode_options options;
+    const int fd = file_of(file);
+    area.data = calloc(1, original->size + 1);
+    assert_non_null(area.data);
+    wcodec_decode_options_init(&options);
+    options.write_at = put_at;
+    assert_int_equal(wcodec_reader_open_fd(context, fd, &reader, &err), WCODEC_OK);
+    if (wcodec_reader_restore(reader, 0, NULL, &area, &options, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(area.written, original->size);
+    assert_memory_equal(area.data, original->data, original->size);
+    /* Testing writes nothing. */
+    area.left = 0;
+    assert_int_equal(wcodec_reader_test(reader, 0, 0, &options, &err), WCODEC_OK);
+    for (long calls = 0; calls < 3 && original->size > 3000000; calls++) {
+        area.left = calls;
+        assert_int_equal(wcodec_reader_restore(reader, 0, NULL, &area, &options, &err),
+                         WCODEC_ERROR_IO);
+        assert_non_null(strstr(err.text, strerror(EDQUOT)));
+    }
+    wcodec_reader_close(reader);
+    close(fd);
+    free(area.data);
+}
+
 static void check_restore(wcodec_context *context, const struct support_recipe *r)
 {
     struct support_bytes file, original, got = {0};
@@ -52,6 +119,7 @@ static void check_restore(wcodec_context *context, const struct support_recipe *
     assert_int_equal(got.size, original.size);
     assert_memory_equal(got.data, original.data, got.size);
     wcodec_reader_close(reader);
+    check_any_order(context, &file, &original);
     free(got.data);
     free(original.data);
     free(file.data);
@@ -317,7 +385,8 @@ static void tells_what_differs(void **state)
                 if (end == next)
                     continue;
                 tiles->payload.data[end] = 1;
-                tiles->payload_hash = XXH3_64bits(tiles->payload.data, tiles->payload.size);
+                tiles->payload_hash =
+                    support_tree_hash(tiles->payload.data, tiles->payload.size).low64;
                 break;
             }
         }

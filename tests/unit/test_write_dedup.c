@@ -27,28 +27,27 @@ static void test_finds_equals(void **state)
     wcodec_dedup_init(&dedup, &wcodec_default_allocator, &source);
     uint64_t entry = 7;
     assert_int_equal(
-        wcodec_dedup_find(&dedup, wcodec_dedup_hash(NULL, data, ITEM), data, ITEM, &entry, NULL),
+        wcodec_dedup_find(&dedup, wcodec_dedup_hash(data, ITEM), data, ITEM, &entry, NULL),
         WCODEC_OK);
     assert_true(entry == UINT64_MAX);
     for (unsigned i = 0; i < ITEMS; i++) {
-        struct wcodec_dedup_item item = {wcodec_dedup_hash(NULL, data + i * ITEM, ITEM), ITEM,
-                                         i * ITEM, 1000 + i};
+        struct wcodec_dedup_item item = {wcodec_dedup_hash(data + i * ITEM, ITEM), ITEM, i * ITEM,
+                                         1000 + i};
         assert_int_equal(wcodec_dedup_add(&dedup, &item, NULL), WCODEC_OK);
     }
     for (unsigned i = 0; i < ITEMS; i++) {
         uint8_t copy[ITEM];
         memcpy(copy, data + i * ITEM, ITEM);
-        assert_int_equal(wcodec_dedup_find(&dedup, wcodec_dedup_hash(NULL, copy, ITEM), copy, ITEM,
-                                           &entry, NULL),
-                         WCODEC_OK);
+        assert_int_equal(
+            wcodec_dedup_find(&dedup, wcodec_dedup_hash(copy, ITEM), copy, ITEM, &entry, NULL),
+            WCODEC_OK);
         assert_int_equal(entry, 1000 + i);
         copy[i % ITEM] ^= 1;
-        assert_int_equal(wcodec_dedup_find(&dedup, wcodec_dedup_hash(NULL, copy, ITEM), copy, ITEM,
-                                           &entry, NULL),
-                         WCODEC_OK);
+        assert_int_equal(
+            wcodec_dedup_find(&dedup, wcodec_dedup_hash(copy, ITEM), copy, ITEM, &entry, NULL),
+            WCODEC_OK);
         assert_true(entry == UINT64_MAX);
-        assert_int_equal(wcodec_dedup_find(&dedup,
-                                           wcodec_dedup_hash(NULL, data + i * ITEM, ITEM - 1),
+        assert_int_equal(wcodec_dedup_find(&dedup, wcodec_dedup_hash(data + i * ITEM, ITEM - 1),
                                            data + i * ITEM, ITEM - 1, &entry, NULL),
                          WCODEC_OK);
         assert_true(entry == UINT64_MAX);
@@ -56,29 +55,41 @@ static void test_finds_equals(void **state)
     wcodec_dedup_free(&dedup);
 }
 
-static void test_large_hash(void **state)
+/* What differs between the samples only has one hash, and is not taken for equal. */
+static void test_samples(void **state)
 {
     (void)state;
-    const size_t size = 5 * WCODEC_DEDUP_PIECE + 7;
-    uint64_t seed = support_seed();
-    uint8_t *data = malloc(size);
-    assert_non_null(data);
-    for (size_t i = 0; i < size; i++)
-        data[i] = i % 4096 ? (uint8_t)(data[i - 1] + 1) : (uint8_t)support_random(&seed);
-    wcodec_context *one = support_context(1, NULL), *three = support_context(3, NULL);
-    struct wcodec_dedup_hash a = wcodec_dedup_hash(one, data, size),
-                             b = wcodec_dedup_hash(three, data, size);
-    assert_true(a.low == b.low && a.high == b.high);
-    for (size_t at = 3; at < size;
-         at += WCODEC_DEDUP_PIECE) { /* every piece counts, the last too */
-        data[at] ^= 1;
-        b = wcodec_dedup_hash(three, data, size);
-        assert_true(a.low != b.low && a.high != b.high);
-        data[at] ^= 1;
+    enum { SIZE = 1000000 };
+    static uint8_t data[2 * SIZE];
+    uint64_t seed = support_seed(), entry;
+    unsigned agree = 0, differ = 0;
+    struct wcodec_source source;
+    struct wcodec_dedup dedup;
+    for (size_t i = 0; i < SIZE; i++)
+        data[i] = (uint8_t)support_random(&seed);
+    memcpy(data + SIZE, data, SIZE);
+    const struct wcodec_dedup_hash a = wcodec_dedup_hash(data, SIZE);
+    wcodec_source_memory(data, sizeof data, &source);
+    wcodec_dedup_init(&dedup, &wcodec_default_allocator, &source);
+    const struct wcodec_dedup_item item = {a, SIZE, 0, 7};
+    assert_int_equal(wcodec_dedup_add(&dedup, &item, NULL), WCODEC_OK);
+    for (unsigned round = 0; round < 400; round++) {
+        /* The first and the last byte too. */
+        const size_t at = round == 0 ? SIZE - 1 : round == 1 ? 0 : support_random(&seed) % SIZE;
+        data[SIZE + at] ^= 1;
+        const struct wcodec_dedup_hash b = wcodec_dedup_hash(data + SIZE, SIZE);
+        const bool same = a.low == b.low && a.high == b.high;
+        agree += same;
+        differ += !same;
+        assert_true(round > 1 || !same);
+        assert_int_equal(wcodec_dedup_find(&dedup, b, data + SIZE, SIZE, &entry, NULL), WCODEC_OK);
+        assert_true(entry == UINT64_MAX);
+        data[SIZE + at] ^= 1;
     }
-    wcodec_context_destroy(one);
-    wcodec_context_destroy(three);
-    free(data);
+    assert_true(agree > 0 && differ > 0);
+    assert_int_equal(wcodec_dedup_find(&dedup, a, data + SIZE, SIZE, &entry, NULL), WCODEC_OK);
+    assert_int_equal(entry, 7);
+    wcodec_dedup_free(&dedup);
 }
 
 /* Items that claim one hash but differ: the bytes decide. */
@@ -118,7 +129,7 @@ static void test_source_fails(void **state)
     uint64_t entry = 5;
     wcodec_source_memory(data, sizeof data, &source);
     wcodec_dedup_init(&dedup, &wcodec_default_allocator, &source);
-    struct wcodec_dedup_item item = {wcodec_dedup_hash(NULL, data, ITEM), ITEM, 1,
+    struct wcodec_dedup_item item = {wcodec_dedup_hash(data, ITEM), ITEM, 1,
                                      0}; /* ends beyond it */
     assert_int_equal(wcodec_dedup_add(&dedup, &item, NULL), WCODEC_OK);
     assert_int_equal(wcodec_dedup_find(&dedup, item.hash, data, ITEM, &entry, NULL),
@@ -141,14 +152,14 @@ static void test_out_of_memory(void **state)
         wcodec_dedup_init(&dedup, &allocator.allocator, &source);
         wcodec_status status = WCODEC_OK;
         for (unsigned i = 0; i < ITEMS && status == WCODEC_OK; i++) {
-            struct wcodec_dedup_item item = {wcodec_dedup_hash(NULL, data + i * ITEM, ITEM), ITEM,
+            struct wcodec_dedup_item item = {wcodec_dedup_hash(data + i * ITEM, ITEM), ITEM,
                                              i * ITEM, i};
             status = wcodec_dedup_add(&dedup, &item, NULL);
         }
         uint64_t entry;
         if (status == WCODEC_OK)
-            status = wcodec_dedup_find(&dedup, wcodec_dedup_hash(NULL, data, ITEM), data, ITEM,
-                                       &entry, NULL);
+            status =
+                wcodec_dedup_find(&dedup, wcodec_dedup_hash(data, ITEM), data, ITEM, &entry, NULL);
         wcodec_dedup_free(&dedup);
         assert_int_equal(allocator.balance, 0);
         if (status == WCODEC_OK) {
@@ -162,7 +173,7 @@ static void test_out_of_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_finds_equals),        cmocka_unit_test(test_large_hash),
+        cmocka_unit_test(test_finds_equals),        cmocka_unit_test(test_samples),
         cmocka_unit_test(test_hash_is_not_trusted), cmocka_unit_test(test_source_fails),
         cmocka_unit_test(test_out_of_memory),
     };
