@@ -673,9 +673,16 @@ int main(int argc, char **argv)
     while (first < argc && first <= PLUGINS && is_plugin(argv[first]))
         first++;
     const int plugins = first;
+    if (argc == 2 && strcmp(argv[1], "-l") == 0) {
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            puts(rows[i].name);
+        return 0;
+    }
     if (plugins == 1) {
-        fprintf(stderr, "usage: %s PLUGIN.so... [-r REPEATS] [-s LOG2] [-a 0] [-t LOG2] [ROW...]\n",
-                argv[0]);
+        fprintf(stderr,
+                "usage: %s PLUGIN.so... [-r REPEATS] [-s LOG2] [-a 0] [-t LOG2] [ROW...]\n"
+                "       %s -l: the rows' names\n",
+                argv[0], argv[0]);
         return 2;
     }
     for (; first + 1 < argc && argv[first][0] == '-'; first += 2) {
