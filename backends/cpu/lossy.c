@@ -22,7 +22,7 @@ static inline void inverse_scalar(enum wcodec_cpu_number number, unsigned order,
         int32_t placed[BLOCK], values[BLOCK];
         for (unsigned k = 0; k < BLOCK; k++)
             placed[wcodec_orders[order][k]] =
-                wcodec_coefficient(coefficients, log2, wcodec_coefficient_place(block, k));
+                wcodec_coefficient(coefficients, log2, wcodec_coefficient_index(block, k));
         wcodec_transform_inverse(modes[block], placed, values);
         for (unsigned y = 0; y < SIDE; y++)
             wcodec_lossy_store(dtypes[number], values + (size_t)SIDE * y, SIDE, scales[y],

@@ -176,7 +176,7 @@ static cu_result find_kernel(struct wcodec_device *d, unsigned k)
     if (wcodec_kernel_takes_tiles(k))
         return fit_kernel(d, k);
     d->limits.kernels[k] = (struct wcodec_gpu_kernel){true, row->threads / 32u, row->groups};
-    return row->family == WCODEC_FAMILY_FEW ? set_shared(d, k, d->limits.shared, 100) : 0;
+    return row->family == WCODEC_FAMILY_LATENCY ? set_shared(d, k, d->limits.shared, 100) : 0;
 }
 
 static cu_result find_kernels(struct wcodec_device *d)

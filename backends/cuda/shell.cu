@@ -3,7 +3,7 @@
 
 /* The kernels of backends/kernels/kernels.def in CUDA: what is launched, and nothing else. */
 #include "backends/kernels/generic.h"
-#include "backends/kernels/tile_few.h"
+#include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
 #include "backends/kernels/work_group.h"
 
@@ -12,7 +12,7 @@
 #define RUN_FAST(name, k) wcodec_tiles_kernel(k, &warp, &launch)
 #define RUN_BLOCKS(name, k) wcodec_tiles_kernel(k, &warp, &launch)
 #define RUN_LOSSY(name, k) wcodec_tiles_kernel(k, &warp, &launch)
-#define RUN_FEW(name, k) wcodec_few_kernel(k, &warp, &launch)
+#define RUN_LATENCY(name, k) wcodec_latency_kernel(k, &warp, &launch)
 #define RUN_GENERIC(name, k) wcodec_generic_kernel(&warp, &launch)
 #define RUN_UNITS(name, k) wcodec_##name##_kernel(&warp, &launch)
 

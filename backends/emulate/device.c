@@ -51,7 +51,7 @@ static unsigned random_below(uint64_t *seed, unsigned below)
 static struct wcodec_gpu_limits random_limits(uint64_t *seed)
 {
     static const uint32_t copies[] = {1, 4, 8, 16, 32, 32};
-    const bool few = random_below(seed, 4) != 0;
+    const bool latency = random_below(seed, 4) != 0;
     struct wcodec_gpu_limits limits = {
         .units = 1 + random_below(seed, 3),
         .copies = copies[random_below(seed, 6)],
@@ -66,7 +66,7 @@ static struct wcodec_gpu_limits random_limits(uint64_t *seed)
     };
     for (unsigned k = 0; k < WCODEC_KERNELS; k++)
         limits.kernels[k] = (struct wcodec_gpu_kernel){
-            .there = wcodec_kernel_rows[k].family != WCODEC_FAMILY_FEW || few,
+            .there = wcodec_kernel_rows[k].family != WCODEC_FAMILY_LATENCY || latency,
             .warps = 1 + random_below(seed, 4),
             .groups = 1 + random_below(seed, 2),
         };

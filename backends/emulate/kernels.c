@@ -12,7 +12,7 @@
 #include "backends/emulate/kernels.h"
 
 #include "backends/kernels/generic.h"
-#include "backends/kernels/tile_few.h"
+#include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
 #include "backends/kernels/work_group.h"
 
@@ -22,8 +22,8 @@ static void run_kernel(struct wcodec_warp *warp, const void *argument)
     const struct wcodec_kind kind = wcodec_kernel_kind(launch->kernel, launch->copies);
     if (kind.family == WCODEC_FAMILY_GENERIC)
         wcodec_generic_kernel(warp, launch->arguments);
-    else if (kind.family == WCODEC_FAMILY_FEW)
-        wcodec_few_kernel(kind, warp, launch->arguments);
+    else if (kind.family == WCODEC_FAMILY_LATENCY)
+        wcodec_latency_kernel(kind, warp, launch->arguments);
     else if (launch->kernel == WCODEC_KERNEL_blocks_units)
         wcodec_blocks_units_kernel(warp, launch->arguments);
     else if (launch->kernel == WCODEC_KERNEL_lossy_units)

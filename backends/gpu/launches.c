@@ -2,13 +2,13 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "backends/gpu/launches.h"
-#include "backends/gpu/few.h"
+#include "backends/gpu/latency.h"
 
 #include <string.h>
 
 enum {
     WARPS_MIN = 8,   /* fewer load tables too slowly */
-    WARPS_COPY = 8,  /* so many at least copy and look up for few tiles */
+    WARPS_COPY = 8,  /* so many at least copy and look up in latency kernels */
     UNITS_WARPS = 4, /* of the kernels of units: a tile has eight at least to share */
     QUEUE_BYTES = 16
 };
@@ -105,7 +105,7 @@ uint64_t wcodec_gpu_launches_size(const struct wcodec_gpu_limits *limits,
         size += pieces * (groups * sizeof(struct wcodec_part) +
                           wcodec_align_u64(4 * (groups + 1), 16) + QUEUE_BYTES);
         if (wcodec_kernel_rows[k].coding == WCODEC_CODING_PAIRS)
-            size += pieces * WCODEC_FEW_TABLE;
+            size += pieces * WCODEC_LATENCY_TABLE;
     }
     return size + pieces * segments * sizeof(struct wcodec_part) + 256;
 }
@@ -141,13 +141,13 @@ static const struct wcodec_tile_job *jobs_of(const struct launches *l, const str
     return (const struct wcodec_tile_job *)(const void *)l->plan->block + run->first;
 }
 
-/* Let a kernel for few tiles take them, if there is one, all have the same size, and they are few
+/* Let a latency kernel take them, if there is one, all have the same size, and they are few
  * enough for it to be faster. */
-static bool plan_few(struct launches *l, const struct run *run)
+static bool plan_latency(struct launches *l, const struct run *run)
 {
     const struct wcodec_kernel_row *row = &wcodec_kernel_rows[run->kernel];
     const unsigned kernel =
-        wcodec_kernel_find(WCODEC_FAMILY_FEW, row->shape, row->coding, row->add, 0, false);
+        wcodec_kernel_find(WCODEC_FAMILY_LATENCY, row->shape, row->coding, row->add, 0, false);
     const struct wcodec_kind k = wcodec_kernel_kind(kernel, l->limits->copies);
     const struct wcodec_tile_job *jobs = jobs_of(l, run);
     const struct wcodec_gpu_kernel *there = &l->limits->kernels[kernel];
@@ -157,7 +157,7 @@ static bool plan_few(struct launches *l, const struct run *run)
     const uint32_t units = l->limits->units * there->groups,
                    tiles = (run->count + units - 1) / units, elements = jobs[0].elements;
     uint32_t words = 0;
-    if (tiles > WCODEC_FEW_TILES || elements % (128 * k.groups))
+    if (tiles > WCODEC_LATENCY_TILES || elements % (128 * k.groups))
         return false;
     for (uint32_t i = 0; i < run->count; i++) {
         if (jobs[i].elements != elements || jobs[i].out % (4 * k.bytes))
@@ -165,15 +165,15 @@ static bool plan_few(struct launches *l, const struct run *run)
         words = jobs[i].word_count > words ? jobs[i].word_count : words;
     }
     words = (words + 7) & ~7u;
-    const uint64_t shared = WCODEC_SHARED_HEAD + wcodec_few_tables_size(k) +
-                            (uint64_t)tiles * wcodec_few_tile_size(k, words, elements / 128);
+    const uint64_t shared = WCODEC_SHARED_HEAD + wcodec_latency_tables_size(k) +
+                            (uint64_t)tiles * wcodec_latency_tile_size(k, words, elements / 128);
     if (shared > l->limits->shared || (l->limits->fixed_threads && tiles > there->warps))
         return false;
     const uint64_t table = l->address;
     if (k.pairs) {
-        if (!wcodec_few_write_table(set_of(l, run->segments), l->at))
+        if (!wcodec_latency_write_table(set_of(l, run->segments), l->at))
             return false;
-        reserve(l, WCODEC_FEW_TABLE);
+        reserve(l, WCODEC_LATENCY_TABLE);
     }
     struct wcodec_gpu_launch *launch = add_launch(l, kernel);
     struct wcodec_launch *a = &launch->arguments;
@@ -308,7 +308,7 @@ static const struct wcodec_segment *plan_run(struct launches *l, unsigned kernel
             continue;
         }
         run.one = segments->first + segments->count >= first;
-        if (!plan_few(l, &run))
+        if (!plan_latency(l, &run))
             plan_tiles(l, &run);
         while (first < end && segments->first + segments->count <= first)
             segments++;
@@ -349,7 +349,7 @@ unsigned wcodec_gpu_plan_launches(const struct wcodec_gpu_limits *limits,
             segments = plan_run(&l, k, segments);
     plan_units(&l, WCODEC_KERNEL_blocks_units, plan->blocks, plan->blocks_count[0]);
     plan_units(&l, WCODEC_KERNEL_lossy_units,
-               plan->blocks + plan->blocks_room[0] * sizeof(struct wcodec_blocks_job),
+               plan->blocks + plan->blocks_capacity[0] * sizeof(struct wcodec_blocks_job),
                plan->blocks_count[1]);
     *end = l.at;
     return (unsigned)(l.next - launches);

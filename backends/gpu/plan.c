@@ -149,7 +149,7 @@ wcodec_status wcodec_gpu_plan_measure(const struct wcodec_host *host, const stru
                                      .tiles = tiles,
                                      .size = size,
                                      .scratch_size = scratch,
-                                     .blocks_room = {(uint32_t)blocks[0], (uint32_t)blocks[1]},
+                                     .blocks_capacity = {(uint32_t)blocks[0], (uint32_t)blocks[1]},
                                      .kernels = kernels};
     return WCODEC_OK;
 }
@@ -384,7 +384,7 @@ static uint64_t write_blocks_job(struct builder *b, const struct wcodec_job *job
                    block = tile << log2;
     const uint64_t number =
         fused ? --b->fused[kind]
-              : (kind ? b->plan->blocks_room[0] : 0) + b->plan->blocks_count[kind]++;
+              : (kind ? b->plan->blocks_capacity[0] : 0) + b->plan->blocks_count[kind]++;
     const uint64_t at = b->plan->blocks + number * sizeof(struct wcodec_blocks_job);
     *(struct wcodec_blocks_job *)(void *)(b->plan->block + at) = (struct wcodec_blocks_job){
         .residuals = fused ? area(b, job, WCODEC_AREA_RAW, job->tiles->raw[tile])
@@ -562,14 +562,14 @@ wcodec_status wcodec_gpu_plan_build(struct wcodec_gpu_plan *plan, const struct w
                                     wcodec_error *err)
 {
     const wcodec_allocator *a = plan->host->allocator;
-    const uint64_t blocks = (uint64_t)plan->blocks_room[0] + plan->blocks_room[1];
+    const uint64_t blocks = (uint64_t)plan->blocks_capacity[0] + plan->blocks_capacity[1];
     struct builder b = {plan,
                         address,
                         plan->tiles * sizeof(struct wcodec_tile_job) +
                             blocks * sizeof(struct wcodec_blocks_job),
                         place,
                         0,
-                        {plan->blocks_room[0], blocks}};
+                        {plan->blocks_capacity[0], blocks}};
     uint32_t classes = 1;
     uint64_t slot = 0;
     struct job_state *states = a->allocate(a->opaque, count * sizeof *states);

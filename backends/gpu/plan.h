@@ -37,11 +37,11 @@ struct wcodec_gpu_plan {
     /* Tiles of tensors in blocks, and of lossy ones, that no fused kernel takes: behind the kernels
      * of tiles they are reconstructed from the scratch memory by WCODEC_KERNEL_blocks_units and
      * WCODEC_KERNEL_lossy_units.
-     * blocks: offset of their wcodec_blocks_jobs, of either kind blocks_room; those of fused tiles
-     * are the last of a kind's. */
+     * blocks: offset of their wcodec_blocks_jobs, of either kind blocks_capacity; those of fused
+     * tiles are the last of a kind's. */
     uint64_t blocks;
     uint32_t blocks_count[2];
-    uint32_t blocks_room[2];
+    uint32_t blocks_capacity[2];
     uint64_t kernels;
     struct wcodec_kernel_run runs[WCODEC_KERNELS];
     struct wcodec_segment *segments; /* in the order of their tiles */

@@ -9,14 +9,14 @@
 #include "backends/kernels/stage.h"
 
 /* Where a block begins: elements from the tensor's first. */
-struct wcodec_block_place {
+struct wcodec_block_position {
     uint64_t at;
     uint32_t width;
     bool exists;
 };
 
 WCODEC_DEVICE_FUNCTION void wcodec_block_find(const struct wcodec_blocks_work *w, uint32_t number,
-                                              struct wcodec_block_place *place)
+                                              struct wcodec_block_position *place)
 {
     const WCODEC_GLOBAL struct wcodec_blocks_job *job = w->stage->job;
     const WCODEC_GLOBAL struct wcodec_view_job *v = w->stage->view;
@@ -28,7 +28,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_block_find(const struct wcodec_blocks_work *w
 
 /* Blocks [number, number + count) of a tile. */
 WCODEC_DEVICE_FUNCTION void wcodec_unit_find(struct wcodec_blocks_work *w, uint32_t number,
-                                             uint32_t count, struct wcodec_unit_place *place)
+                                             uint32_t count, struct wcodec_unit_position *place)
 {
     const WCODEC_GLOBAL struct wcodec_blocks_job *job = w->stage->job;
     const WCODEC_GLOBAL struct wcodec_view_job *v = w->stage->view;
@@ -51,7 +51,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_find(struct wcodec_blocks_work *w, uint3
 
 /* Of a block of a regular unit. */
 WCODEC_DEVICE_FUNCTION WCODEC_GLOBAL uint8_t *
-wcodec_unit_block(const struct wcodec_blocks_work *w, const struct wcodec_unit_place *place,
+wcodec_unit_block(const struct wcodec_blocks_work *w, const struct wcodec_unit_position *place,
                   uint32_t block)
 {
     return place->out + (block << (4 + w->wide)) +
@@ -61,11 +61,11 @@ wcodec_unit_block(const struct wcodec_blocks_work *w, const struct wcodec_unit_p
 /* Rows of a block of a regular unit, straight to where they belong; with `sums` of their elements.
  * A lane has rows of one block, so that blocks side by side are stored together. */
 WCODEC_DEVICE_FUNCTION void wcodec_store_rows(const struct wcodec_blocks_work *w,
-                                              const struct wcodec_unit_place *place, uint32_t block,
-                                              uint32_t first, bool sums)
+                                              const struct wcodec_unit_position *place,
+                                              uint32_t block, uint32_t first, bool sums)
 {
     const uint32_t log2 = w->words_log2;
-    const WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(block << (log2 + 4));
+    const WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_index(block << (log2 + 4));
     WCODEC_GLOBAL uint8_t *to =
         wcodec_unit_block(w, place, block) + first * (uint64_t)place->stride;
     WCODEC_UNROLL_ALL
@@ -93,12 +93,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_rows(const struct wcodec_blocks_work *w
 
 /* The same by columns of words, with sums along them. */
 WCODEC_DEVICE_FUNCTION void wcodec_store_columns(const struct wcodec_blocks_work *w,
-                                                 const struct wcodec_unit_place *place,
+                                                 const struct wcodec_unit_position *place,
                                                  uint32_t lane)
 {
     const uint32_t log2 = w->words_log2, column = lane & ((1u << log2) - 1), block = lane >> log2;
     const WCODEC_LOCAL uint32_t *word =
-        w->stage->word + wcodec_stage_place(block << (log2 + 4)) + column;
+        w->stage->word + wcodec_stage_index(block << (log2 + 4)) + column;
     WCODEC_GLOBAL uint8_t *to = wcodec_unit_block(w, place, block) + 4 * column;
     const uint32_t low = w->wide ? 0x0000ffffu : 0x00ff00ffu;
     uint32_t all = 0, even = 0; /* elements' sums with what they carry over, and those of even ones,
@@ -123,13 +123,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_store_columns(const struct wcodec_blocks_work
 
 /* Words of a column, one a row, to where they belong; sums along the column are made on the way. */
 WCODEC_DEVICE_FUNCTION void wcodec_store_column(const struct wcodec_blocks_work *w, uint32_t lane,
-                                                const struct wcodec_block_place *place)
+                                                const struct wcodec_block_position *place)
 {
     const WCODEC_GLOBAL struct wcodec_view_job *v = w->stage->view;
     const uint32_t log2 = w->words_log2, column = lane & ((1u << log2) - 1), block = lane >> log2,
                    mode = w->stage->mode[block], bytes_log2 = w->wide;
     const WCODEC_LOCAL uint32_t *word =
-        w->stage->word + wcodec_stage_place(block << (log2 + 4)) + column;
+        w->stage->word + wcodec_stage_index(block << (log2 + 4)) + column;
     const uint64_t out = v->out + ((place->at - v->begin) << bytes_log2) + 4 * column,
                    stride = (uint64_t)v->columns << bytes_log2;
     const uint32_t keep = wcodec_mode_sums_columns(mode) ? ~0u : 0;
@@ -181,7 +181,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_block_mode(const struct wcodec_blocks_wor
  * tile. All lanes have stored theirs, in any order; when this returns the stage may be written
  * again behind WCODEC_LOCAL_ORDER(). transforms: can there be any? */
 WCODEC_DEVICE_FUNCTION void wcodec_unit_reconstruct(struct wcodec_blocks_work *w, uint32_t number,
-                                                    const struct wcodec_unit_place *place,
+                                                    const struct wcodec_unit_position *place,
                                                     const bool transforms)
 {
     struct wcodec_blocks_lane lanes[WCODEC_LANES_OF];
@@ -227,7 +227,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_reconstruct(struct wcodec_blocks_work *w
     {
         const uint32_t block = lane & (blocks - 1), left = place->left;
         if (!place->regular || (columns && columns != all)) {
-            struct wcodec_block_place own;
+            struct wcodec_block_position own;
             WCODEC_BIND(w, out, w->stage->view->out);
             wcodec_block_find(w, number + (lane >> w->words_log2), &own);
             if (own.exists)
@@ -261,14 +261,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_blocks_unit(struct wcodec_blocks_work *w,
                 WCODEC_LOAD_16(v + 4 * i, from + (32 * i + lane) * 4);
             WCODEC_UNROLL_ALL
             for (uint32_t i = 0; i < 4; i++)
-                WCODEC_KEEP_16(w->stage->word + wcodec_stage_place((32 * i + lane) * 4), v + 4 * i);
+                WCODEC_KEEP_16(w->stage->word + wcodec_stage_index((32 * i + lane) * 4), v + 4 * i);
         } else {
             for (uint32_t i = lane; i < words; i += 32)
-                w->stage->word[wcodec_stage_place(i)] = from[i];
+                w->stage->word[wcodec_stage_index(i)] = from[i];
         }
     }
     const uint32_t log2 = 5 - w->words_log2, number = unit << log2, left = job->blocks - number;
-    struct wcodec_unit_place place;
+    struct wcodec_unit_position place;
     wcodec_unit_find(w, number, left < 1u << log2 ? left : 1u << log2, &place);
     wcodec_unit_reconstruct(w, number, &place, true);
 }

@@ -332,20 +332,20 @@ WCODEC_DEVICE_FUNCTION void wcodec_renormalise(struct wcodec_warp *warp, uint32_
     *at = first;
 }
 
-/* A step of the kernels for few tiles (few_step.h): lanes whose state is low take words; all go on
+/* A step of latency kernels (latency_step.h): lanes whose state is low take words; all go on
  * with the next pair, or with two symbols of P8. Lanes that take none read the table while the
  * others wait for their vote. The bits of a vote are counted in this order: a lane's own rank
  * first, since the sum of all is not waited for. state, at (the shared address of what the next
  * word does) and entry are written; entries: the address of words' entries less half of that of
  * their steps; limit: of the step of the second word after the last; zero: which the compiler
  * cannot see. */
-#define WCODEC_FEW_STEP(text, state, at, entry, lanes_below, entries, table, limit, zero) \
+#define WCODEC_LATENCY_STEP(text, state, at, entry, lanes_below, entries, table, limit, zero) \
     asm volatile(text \
                  : "+r"(state), "+r"(at), "=&r"(entry) \
                  : "r"(lanes_below), "r"(entries), "r"(table), "r"(limit), "r"(zero) \
                  : "memory")
 
-#define WCODEC_FEW_TEXT(slot_mask, second_look, next_state) \
+#define WCODEC_LATENCY_TEXT(slot_mask, second_look, next_state) \
     "{\n" \
     " .reg .pred low;\n" \
     " .reg .b32 mask, rank, place, slot, f, b, q, x, next, factor, plus, other, second;\n" \
@@ -369,27 +369,27 @@ WCODEC_DEVICE_FUNCTION void wcodec_renormalise(struct wcodec_warp *warp, uint32_
     " min.u32 %1, %1, %6;\n" \
     "}"
 
-#define WCODEC_FEW_PAIRS \
-    WCODEC_FEW_TEXT("0xfff", "", \
-                    " shr.u32 f, %2, 20;\n" \
-                    " shr.u32 q, %0, 12;\n" \
-                    " and.b32 b, %2, 0xfff;\n" \
-                    " mad.lo.u32 next, f, q, b;\n")
+#define WCODEC_LATENCY_PAIRS \
+    WCODEC_LATENCY_TEXT("0xfff", "", \
+                        " shr.u32 f, %2, 20;\n" \
+                        " shr.u32 q, %0, 12;\n" \
+                        " and.b32 b, %2, 0xfff;\n" \
+                        " mad.lo.u32 next, f, q, b;\n")
 
-#define WCODEC_FEW_P8 \
-    WCODEC_FEW_TEXT("0xff", \
-                    " shr.u32 f, %2, 24;\n" \
-                    " shr.u32 q, %0, 8;\n" \
-                    " prmt.b32 b, %2, 0, 0x4441;\n" \
-                    " mad.lo.u32 x, f, q, b;\n" \
-                    " and.b32 slot, x, 0xff;\n" \
-                    " mad.lo.u32 slot, slot, 4, %5;\n" \
-                    " ld.shared.u32 second, [slot];\n", \
-                    " shr.u32 f, second, 24;\n" \
-                    " shr.u32 q, x, 8;\n" \
-                    " prmt.b32 b, second, 0, 0x4441;\n" \
-                    " mad.lo.u32 next, f, q, b;\n" \
-                    " prmt.b32 %2, %2, second, 0x6420;\n")
+#define WCODEC_LATENCY_P8 \
+    WCODEC_LATENCY_TEXT("0xff", \
+                        " shr.u32 f, %2, 24;\n" \
+                        " shr.u32 q, %0, 8;\n" \
+                        " prmt.b32 b, %2, 0, 0x4441;\n" \
+                        " mad.lo.u32 x, f, q, b;\n" \
+                        " and.b32 slot, x, 0xff;\n" \
+                        " mad.lo.u32 slot, slot, 4, %5;\n" \
+                        " ld.shared.u32 second, [slot];\n", \
+                        " shr.u32 f, second, 24;\n" \
+                        " shr.u32 q, x, 8;\n" \
+                        " prmt.b32 b, second, 0, 0x4441;\n" \
+                        " mad.lo.u32 next, f, q, b;\n" \
+                        " prmt.b32 %2, %2, second, 0x6420;\n")
 
 /* PTX 8.0: clang (backends/cuda/by-clang.sh) and CUDA 11.8 write 7.8 for sm_90. */
 #ifdef WCODEC_PTX_HALVES

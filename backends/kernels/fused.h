@@ -20,7 +20,7 @@ enum {
 /* Outliers, position | value << 16 or WCODEC_NO_POSITION, of 32 that follow each other, with
  * WCODEC_BAD_OUTLIER if one is out of range or order: the word of a stage that has number i of them
  * is one of those between its blocks. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_outlier_place(uint32_t i)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_outlier_offset(uint32_t i)
 {
     return i / 4 * 68 + 64 + i % 4;
 }
@@ -34,7 +34,7 @@ struct wcodec_fused_outliers {
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_fused_position(const WCODEC_LOCAL struct wcodec_stage *stage,
                                                       uint32_t number)
 {
-    const uint32_t outlier = stage->word[wcodec_outlier_place(number % 32)];
+    const uint32_t outlier = stage->word[wcodec_outlier_offset(number % 32)];
     return outlier == WCODEC_NO_POSITION ? outlier : outlier & 0xffffu;
 }
 
@@ -60,10 +60,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_load(struct wcodec_blocks_work *w,
             outlier = position | value << 16 |
                       (value >> width || (i && position <= before) ? WCODEC_BAD_OUTLIER : 0);
         }
-        stage->word[wcodec_outlier_place(lane)] = outlier;
+        stage->word[wcodec_outlier_offset(lane)] = outlier;
     }
     WCODEC_LOCAL_ORDER();
-    WCODEC_BALLOT(bad, stage->word[wcodec_outlier_place(lane)] >> 24 == 1);
+    WCODEC_BALLOT(bad, stage->word[wcodec_outlier_offset(lane)] >> 24 == 1);
     if (bad)
         o->done = WCODEC_NO_POSITION;
     o->next = bad ? WCODEC_NO_POSITION : wcodec_fused_position(stage, 0);
@@ -84,7 +84,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_begin(struct wcodec_blocks_work *w,
     WCODEC_EACH_LANE
     {
         if (lane == 0) {
-            struct wcodec_unit_place place;
+            struct wcodec_unit_position place;
             wcodec_unit_find(w, 0, stage->job->blocks, &place);
             stage->place = place;
         }
@@ -112,7 +112,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_patch(struct wcodec_blocks_work *w,
                 const uint32_t i = wcodec_fused_position(stage, lane) - first,
                                at = i + (i >> 8) * 16, old = bytes[at];
                 bytes[at] = (uint8_t)((((old + add) & ~mask) |
-                                       stage->word[wcodec_outlier_place(lane)] >> 16 << shift) -
+                                       stage->word[wcodec_outlier_offset(lane)] >> 16 << shift) -
                                       add);
             }
         }
@@ -152,7 +152,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fused_check(struct wcodec_blocks_work *w, uin
 WCODEC_DEVICE_FUNCTION void wcodec_fused_unit(struct wcodec_blocks_work *w, uint32_t number)
 {
     WCODEC_LOCAL_ORDER(); /* what lane 0 wrote of the place is read */
-    struct wcodec_unit_place place = w->stage->place;
+    struct wcodec_unit_position place = w->stage->place;
     if (!place.regular)
         wcodec_unit_find(w, number,
                          place.left < WCODEC_UNIT_BLOCKS ? place.left : WCODEC_UNIT_BLOCKS, &place);

@@ -6,7 +6,7 @@
 #ifndef WCODEC_KERNELS_GEOMETRY_H
 #define WCODEC_KERNELS_GEOMETRY_H
 
-#include "backends/kernels/few_step.h"
+#include "backends/kernels/latency_step.h"
 #include "backends/kernels/jobs.h"
 
 enum wcodec_tile_coding {
@@ -32,7 +32,7 @@ enum wcodec_tile_coding {
 enum wcodec_family {
     WCODEC_FAMILY_GENERIC, /* any tile (tile.h) */
     WCODEC_FAMILY_FAST,    /* tiles of one coded field (tile_fast.h) */
-    WCODEC_FAMILY_FEW,     /* the same, so few that each has a work-group (tile_few.h) */
+    WCODEC_FAMILY_LATENCY, /* the same, small batches, several warps a tile (tile_latency.h) */
     WCODEC_FAMILY_BLOCKS,  /* residuals that become elements of blocks at once (tile_blocks.h) */
     WCODEC_FAMILY_LOSSY,   /* coefficients that do (tile_lossy.h) */
     WCODEC_FAMILY_UNITS    /* elements from what the generic kernel left in scratch memory */
@@ -95,7 +95,7 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_kind_of(const uint32_t family,
     k.staged = staged;
     k.low = shape >= WCODEC_SHAPE_8_1 && shape <= WCODEC_SHAPE_8_3;
     const bool much = copies == 32;
-    k.wide = much && k.pairs && family != WCODEC_FAMILY_FEW &&
+    k.wide = much && k.pairs && family != WCODEC_FAMILY_LATENCY &&
              (shape == WCODEC_SHAPE_16_11 || shape == WCODEC_SHAPE_32_24);
     k.bytes = word ? 4 : halves ? 2 : 1;
     /* What a block costs besides its elements is dear for bytes. Staged ones are reconstructed in
@@ -264,20 +264,20 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_raw_size(const struct wcodec_kind k, uint
                : wcodec_plane_offset(k, 1, groups);
 }
 
-/* Kernels for few tiles (tile_few.h) have tables, and of each tile all words, what each does to a
+/* Latency kernels (tile_latency.h) have tables, and of each tile all words, what each does to a
  * state, and its raw bits. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_tables_size(const struct wcodec_kind k)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_latency_tables_size(const struct wcodec_kind k)
 {
     return k.p8 ? 1024 : 1024 + 16384; /* of pairs: symbols, and entries */
 }
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_tile_size(const struct wcodec_kind k, uint32_t words,
-                                                     uint32_t groups)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_latency_tile_size(const struct wcodec_kind k, uint32_t words,
+                                                         uint32_t groups)
 {
-    return 14 * (words + WCODEC_FEW_SPARE) + groups * (k.rows * 128 / k.groups);
+    return 14 * (words + WCODEC_LATENCY_SPARE) + groups * (k.rows * 128 / k.groups);
 }
 
 /* Most tiles of a work-group of those. */
-#define WCODEC_FEW_TILES 8u
+#define WCODEC_LATENCY_TILES 8u
 
 #endif

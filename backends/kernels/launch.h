@@ -12,7 +12,7 @@ struct wcodec_launch {
     uint64_t block;      /* of all descriptors */
     uint64_t jobs;       /* wcodec_tile_job, or wcodec_blocks_job */
     uint64_t tables;     /* wcodec_table_set of all tiles, or 0: as the parts say */
-    uint64_t parts;      /* wcodec_part; few: what tables of pairs are made from */
+    uint64_t parts;      /* wcodec_part; latency: what tables of pairs are made from */
     uint64_t first_part; /* of each work-group, and one more; 0: one a work-group */
     uint64_t faults;     /* a word for each tile */
     uint64_t queue;  /* 0, or with tables for all: tiles taken, and work-groups that have ended */
@@ -23,12 +23,12 @@ struct wcodec_launch {
     uint32_t first;  /* with tables for all, and units: their first job */
     uint32_t table_bytes; /* of shared memory, for a work-group's tables */
     uint32_t warp_bytes;  /* of shared memory, for each warp */
-    uint32_t units;       /* few: work-groups of which neighbours run on different units */
-    uint32_t tiles;       /* few: of a work-group */
-    uint32_t inverse;     /* few: 2^16 over that, rounded up */
-    uint32_t helpers;     /* few: warps for each tile */
-    uint32_t words;       /* few: most of a tile, a multiple of 8 */
-    uint32_t groups;      /* few: of each tile; lossy: of the largest, a multiple of 16 */
+    uint32_t units;       /* latency: work-groups of which neighbours run on different units */
+    uint32_t tiles;       /* latency: of a work-group */
+    uint32_t inverse;     /* latency: 2^16 over that, rounded up */
+    uint32_t helpers;     /* latency: warps for each tile */
+    uint32_t words;       /* latency: most of a tile, a multiple of 8 */
+    uint32_t groups;      /* latency: of each tile; lossy: of the largest, a multiple of 16 */
 };
 WCODEC_STRUCT_SIZE(wcodec_launch, 104);
 

@@ -357,8 +357,8 @@ struct wcodec_lossy_where {
 
 /* The block of half `unit` of a tile's superblocks. */
 WCODEC_DEVICE_FUNCTION struct wcodec_lossy_where
-wcodec_lossy_place(const struct wcodec_lossy_work *w,
-                   const WCODEC_VIEW struct wcodec_blocks_job *job, uint32_t unit, uint32_t lane)
+wcodec_lossy_position(const struct wcodec_lossy_work *w,
+                      const WCODEC_VIEW struct wcodec_blocks_job *job, uint32_t unit, uint32_t lane)
 {
     const WCODEC_VIEW struct wcodec_view_job *view = w->view;
     /* A division, but for tensors that are narrow; `column` of the job is below `across`. */
@@ -480,7 +480,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_half(struct wcodec_lossy_work *w,
     {
         const WCODEC_GLOBAL uint8_t *from = WCODEC_AT(w, raw, uint8_t, job->residuals) +
                                             (((uint64_t)unit * 2048 + 4 * lane) << w->wide);
-        const struct wcodec_lossy_where place = wcodec_lossy_place(w, job, unit, lane);
+        const struct wcodec_lossy_where place = wcodec_lossy_position(w, job, unit, lane);
         uint32_t words[32];
         WCODEC_UNROLL_ALL
         for (uint32_t k = 0; k < 16; k++) {

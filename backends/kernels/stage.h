@@ -29,7 +29,7 @@ enum {
 };
 
 /* Where a unit begins. */
-struct WCODEC_ALIGNED_16 wcodec_unit_place {
+struct WCODEC_ALIGNED_16 wcodec_unit_position {
     WCODEC_GLOBAL uint8_t *out;
     uint32_t stride; /* bytes from row to row */
     uint32_t left;   /* blocks of the tile from this unit on */
@@ -46,7 +46,7 @@ struct WCODEC_ALIGNED_16 wcodec_stage {
     /* The tile: read where it is needed, since few units need it. */
     const WCODEC_GLOBAL struct wcodec_blocks_job *job;
     const WCODEC_GLOBAL struct wcodec_view_job *view;
-    struct wcodec_unit_place place; /* while units of a tile follow each other */
+    struct wcodec_unit_position place; /* while units of a tile follow each other */
 };
 
 /* What all lanes share. */
@@ -65,7 +65,7 @@ struct wcodec_blocks_lane {
     uint32_t square[8]; /* words of 16 elements */
 };
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_stage_place(uint32_t word)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_stage_index(uint32_t word)
 {
     return word + (word >> 6) * 4;
 }
@@ -136,7 +136,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_sum_row(const struct wcodec_blocks_work *w,
 WCODEC_DEVICE_FUNCTION void wcodec_add_to_row(const struct wcodec_blocks_work *w, uint32_t row,
                                               uint32_t value)
 {
-    WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(row << w->words_log2);
+    WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_index(row << w->words_log2);
     WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 1u << w->words_log2; i++)
         word[i] = wcodec_add_words(w->wide, word[i], value * (w->wide ? 0x00010001u : 0x01010101u));
@@ -149,10 +149,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_rows(struct wcodec_blocks_work *w,
                                              bool differential)
 {
     const uint32_t rounds = w->wide ? 2 : 4, last = (1u << w->words_log2) - 1,
-                   step = wcodec_stage_place(32u << w->words_log2);
+                   step = wcodec_stage_index(32u << w->words_log2);
     WCODEC_EACH_LANE
     {
-        WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(lane << w->words_log2);
+        WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_index(lane << w->words_log2);
         if (all && !w->wide) {
             WCODEC_UNROLL_ALL
             for (uint32_t two = 0; two < 2; two++, word += 2 * step) {
@@ -184,7 +184,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_rows(struct wcodec_blocks_work *w,
             const uint32_t row = 32 * i + lane;
             for (uint32_t above = row & ~15u; above < row; above++) /* seven, on average */
                 sum += wcodec_last_of_word(
-                    w->wide, w->stage->word[wcodec_stage_place((above << w->words_log2) + last)]);
+                    w->wide, w->stage->word[wcodec_stage_index((above << w->words_log2) + last)]);
             lanes[WCODEC_SELF].sums[i] = sum & (w->wide ? 0xffffu : 0xffu);
         }
     }
@@ -198,7 +198,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_rows(struct wcodec_blocks_work *w,
                 continue;
             wcodec_add_to_row(w, row, lanes[WCODEC_SELF].sums[i]);
             if (wcodec_mode_sums_rows(mode))
-                wcodec_sum_row(w, w->stage->word + wcodec_stage_place(row << w->words_log2));
+                wcodec_sum_row(w, w->stage->word + wcodec_stage_index(row << w->words_log2));
         }
     }
     WCODEC_LOCAL_ORDER();
@@ -263,7 +263,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_unit_in_order(struct wcodec_blocks_work *w,
                 (w->stage->mode[block] & 7) == (paeth ? WCODEC_MODE_PAETH : WCODEC_MODE_AVERAGE)) {
                 struct wcodec_blocks_lane *l = &lanes[WCODEC_SELF];
                 WCODEC_LOCAL uint32_t *word =
-                    w->stage->word + wcodec_stage_place((block * 16 + row) << log2) + column;
+                    w->stage->word + wcodec_stage_index((block * 16 + row) << log2) + column;
                 const uint32_t left = column ? wcodec_last_of_word(w->wide, word[-1]) : 0;
                 l->top = wcodec_ordered_word(w->wide, paeth, *word, left, l->top, l->corner);
                 l->corner = left;
@@ -306,7 +306,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_stage_element(const struct wcodec_blocks_
                                                      uint32_t block, uint32_t i)
 {
     const WCODEC_LOCAL uint32_t *word =
-        w->stage->word + wcodec_stage_place(block << (w->words_log2 + 4));
+        w->stage->word + wcodec_stage_index(block << (w->words_log2 + 4));
     return w->wide ? ((const WCODEC_LOCAL uint16_t *)word)[i + (i >> 7) * 8]
                    : ((const WCODEC_LOCAL uint8_t *)word)[i];
 }
@@ -314,7 +314,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_stage_element(const struct wcodec_blocks_
 WCODEC_DEVICE_FUNCTION void wcodec_stage_put(const struct wcodec_blocks_work *w, uint32_t block,
                                              uint32_t i, uint32_t value)
 {
-    WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_place(block << (w->words_log2 + 4));
+    WCODEC_LOCAL uint32_t *word = w->stage->word + wcodec_stage_index(block << (w->words_log2 + 4));
     if (w->wide)
         ((WCODEC_LOCAL uint16_t *)word)[i + (i >> 7) * 8] = (uint16_t)value;
     else
@@ -378,7 +378,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_put_square(const struct wcodec_blocks_work *w
     WCODEC_UNROLL_ALL
     for (uint32_t y = 0; y < 4; y++) {
         WCODEC_LOCAL uint32_t *word =
-            w->stage->word + wcodec_stage_place((block * 16 + row + y) << w->words_log2);
+            w->stage->word + wcodec_stage_index((block * 16 + row + y) << w->words_log2);
         if (w->wide) {
             word[2 * column] = words[2 * y];
             word[2 * column + 1] = words[2 * y + 1];

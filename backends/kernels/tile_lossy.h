@@ -78,8 +78,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_blocks_unit(const struct wcodec_kind k,
                                                      const struct wcodec_lossy_work *w, uint32_t g)
 {
     const struct wcodec_lossy_where where =
-        wcodec_lossy_place(w, WCODEC_LOSSY_SHARED(warp, tile, wcodec_blocks_job, BLOCKS),
-                           g / k.lossy.groups, wcodec_lane(warp));
+        wcodec_lossy_position(w, WCODEC_LOSSY_SHARED(warp, tile, wcodec_blocks_job, BLOCKS),
+                              g / k.lossy.groups, wcodec_lane(warp));
     uint32_t words[32];
     bool changed = false;
     wcodec_lossy_stream_lane(warp, tile->launch, &tile->low);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 /* Arguments of the kernels, in their order. */
-enum { ARG_BLOCK, ARG_TOLD, ARG_LAUNCH, ARG_SHARED, ARG_PLACES };
+enum { ARG_BLOCK, ARG_FLAG, ARG_LAUNCH, ARG_SHARED, ARG_BUFFERS };
 
 enum { SERIAL_MAX = (1 << 29) - 1 };
 
@@ -17,14 +17,14 @@ struct launch {
     cl_kernel kernel; /* arguments belong to the kernel: an own one for each launch, so that batches
                          of several threads do not meet */
     struct wcodec_gpu_launch plan;
-    cl_mem told; /* as it is set; NULL: it is not */
+    cl_mem flag; /* as it is set; NULL: it is not */
 };
 
 /* Consecutive jobs that share launches. */
 struct set {
-    size_t first, count;          /* jobs */
-    struct wcodec_memory *places; /* the batch's own copies, numbered; jobs point to them */
-    unsigned place_count;
+    size_t first, count;            /* jobs */
+    struct wcodec_memory *memories; /* the batch's own copies, numbered; jobs point to them */
+    unsigned memory_count;
     struct wcodec_gpu_plan plan;
     uint64_t block; /* offset of its descriptors */
     uint64_t parts; /* offset after them of what launches need besides */
@@ -40,60 +40,60 @@ struct wcodec_batch {
     struct wcodec_device *device;
     size_t count;
     struct wcodec_job *jobs;
-    struct wcodec_memory *places;
+    struct wcodec_memory *memories;
     size_t set_count;
     struct set *sets;
     uint64_t tiles;
     struct wcodec_memory
         scratch;     /* for residuals; buffer NULL: none is needed, or it is not made yet */
     uint64_t faults; /* offset in the block */
-    struct wcodec_opencl_room room;
+    struct wcodec_opencl_buffers buffers;
     cl_event ended; /* the last launch of the last decoding */
 };
 
 /* What stands for an address: the buffer's number, above the offset. */
-static uint64_t place_address(const struct wcodec_memory *memory)
+static uint64_t memory_address(const struct wcodec_memory *memory)
 {
     return (uint64_t)memory->number << 48;
 }
 
 /* The set's copy of a memory; NULL if it has none. */
-static struct wcodec_memory *find_place(const struct set *s, const struct wcodec_memory *memory)
+static struct wcodec_memory *find_memory(const struct set *s, const struct wcodec_memory *memory)
 {
-    for (unsigned i = s->place_count; i > 0; i--)
-        if (s->places[i - 1].buffer == memory->buffer)
-            return &s->places[i - 1];
+    for (unsigned i = s->memory_count; i > 0; i--)
+        if (s->memories[i - 1].buffer == memory->buffer)
+            return &s->memories[i - 1];
     return NULL;
 }
 
-static struct wcodec_memory *add_place(struct set *s, const struct wcodec_memory *memory)
+static struct wcodec_memory *add_memory(struct set *s, const struct wcodec_memory *memory)
 {
-    struct wcodec_memory *p = find_place(s, memory);
+    struct wcodec_memory *p = find_memory(s, memory);
     if (p == NULL) {
-        p = &s->places[s->place_count];
+        p = &s->memories[s->memory_count];
         *p = *memory;
-        p->number = s->place_count++;
+        p->number = s->memory_count++;
     }
     return p;
 }
 
-/* Add the job, if its buffers have room. */
+/* Add the job, if a launch can have its buffers. */
 static bool add_job(struct set *s, struct wcodec_job *job, const struct wcodec_memory *scratch,
-                    unsigned places_max)
+                    unsigned buffers_max)
 {
-    const unsigned before = s->place_count;
+    const unsigned before = s->memory_count;
     struct wcodec_memory *areas[WCODEC_AREAS], *last = NULL;
-    struct wcodec_memory *out = add_place(s, job->memory);
+    struct wcodec_memory *out = add_memory(s, job->memory);
     if (job->blocks != NULL || job->lossy != NULL)
-        add_place(s, scratch);
+        add_memory(s, scratch);
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         const struct wcodec_memory *m = job->places[a].memory;
         if (m != NULL)
-            last = last != NULL && last->buffer == m->buffer ? last : add_place(s, m);
+            last = last != NULL && last->buffer == m->buffer ? last : add_memory(s, m);
         areas[a] = m != NULL ? last : NULL;
     }
-    if (s->place_count > places_max && s->count > 0) {
-        s->place_count = before;
+    if (s->memory_count > buffers_max && s->count > 0) {
+        s->memory_count = before;
         return false;
     }
     job->memory = out;
@@ -107,22 +107,22 @@ static void make_sets(struct wcodec_batch *b)
 {
     struct set *s = NULL;
     for (size_t i = 0; i < b->count; i++) {
-        if (s != NULL && add_job(s, &b->jobs[i], &b->scratch, b->device->places))
+        if (s != NULL && add_job(s, &b->jobs[i], &b->scratch, b->device->buffers))
             continue;
-        struct wcodec_memory *places = s != NULL ? s->places + s->place_count : b->places;
+        struct wcodec_memory *memories = s != NULL ? s->memories + s->memory_count : b->memories;
         s = &b->sets[b->set_count++];
-        *s = (struct set){.first = i, .places = places};
-        add_job(s, &b->jobs[i], &b->scratch, b->device->places);
+        *s = (struct set){.first = i, .memories = memories};
+        add_job(s, &b->jobs[i], &b->scratch, b->device->buffers);
     }
 }
 
 static enum wcodec_opencl_form form_of(const struct set *s)
 {
-    const unsigned n = s->place_count;
-    return n <= WCODEC_OPENCL_PLACES_TWO     ? WCODEC_OPENCL_TWO
-           : n <= WCODEC_OPENCL_PLACES_FEW   ? WCODEC_OPENCL_FEW
-           : n <= WCODEC_OPENCL_PLACES_LEAST ? WCODEC_OPENCL_SOME
-                                             : WCODEC_OPENCL_MANY;
+    const unsigned n = s->memory_count;
+    return n <= WCODEC_OPENCL_BUFFERS_2    ? WCODEC_OPENCL_FORM_2
+           : n <= WCODEC_OPENCL_BUFFERS_8  ? WCODEC_OPENCL_FORM_8
+           : n <= WCODEC_OPENCL_BUFFERS_72 ? WCODEC_OPENCL_FORM_72
+                                           : WCODEC_OPENCL_FORM_MOST;
 }
 
 /* Kernels that the set's tensors want and the device has. */
@@ -140,11 +140,11 @@ static uint64_t choose_kernels(struct wcodec_batch *b, struct set *s)
                 !wcodec_opencl_find_kernel(b->device, k, form, &s->limits))
                 continue;
             const struct wcodec_kernel_row *row = &wcodec_kernel_rows[k];
-            const unsigned few =
-                wcodec_kernel_find(WCODEC_FAMILY_FEW, row->shape, row->coding, row->add, 0, false);
+            const unsigned latency = wcodec_kernel_find(WCODEC_FAMILY_LATENCY, row->shape,
+                                                        row->coding, row->add, 0, false);
             found |= (uint64_t)1 << k;
-            if (row->family == WCODEC_FAMILY_FAST && few != WCODEC_KERNEL_GENERIC)
-                wcodec_opencl_find_kernel(b->device, few, form, &s->limits);
+            if (row->family == WCODEC_FAMILY_FAST && latency != WCODEC_KERNEL_GENERIC)
+                wcodec_opencl_find_kernel(b->device, latency, form, &s->limits);
         }
     }
     return found | WCODEC_GPU_PLAN_ANY_TILE;
@@ -155,7 +155,7 @@ static wcodec_status find_units(struct wcodec_batch *b, struct set *s, wcodec_er
 {
     for (unsigned i = 0; i < 2; i++) {
         const unsigned kernel = i ? WCODEC_KERNEL_lossy_units : WCODEC_KERNEL_blocks_units;
-        if (s->plan.blocks_room[i] > 0 && s->plan.scratch_size > 0 &&
+        if (s->plan.blocks_capacity[i] > 0 && s->plan.scratch_size > 0 &&
             !wcodec_opencl_find_kernel(b->device, kernel, form_of(s), &s->limits))
             return b->device->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
                                          "the kernel of blocks does not compile");
@@ -171,7 +171,7 @@ static uint64_t count_tables(const struct wcodec_batch *b, const struct set *s)
     return tables;
 }
 
-/* Scratch memory of `size` bytes takes the place that sets have kept for it; of no bytes, any
+/* Scratch memory of `size` bytes goes where sets have left a number for it; of no bytes, any
  * buffer does. */
 static wcodec_status make_scratch(struct wcodec_batch *b, uint64_t size, wcodec_error *err)
 {
@@ -187,9 +187,9 @@ static wcodec_status make_scratch(struct wcodec_batch *b, uint64_t size, wcodec_
             d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result,
             "clCreateBuffer", err);
     for (struct set *s = b->sets; s < b->sets + b->set_count; s++) {
-        struct wcodec_memory *place = find_place(s, &b->scratch);
-        if (place != NULL)
-            place->buffer = buffer != NULL ? buffer : s->places[0].buffer;
+        struct wcodec_memory *memory = find_memory(s, &b->scratch);
+        if (memory != NULL)
+            memory->buffer = buffer != NULL ? buffer : s->memories[0].buffer;
     }
     b->scratch.buffer = buffer;
     return WCODEC_OK;
@@ -209,7 +209,7 @@ static wcodec_status measure(struct wcodec_batch *b, uint64_t *size, wcodec_erro
         if (status != WCODEC_OK)
             return status;
         if (s->plan.scratch_size > 0)
-            s->plan.scratch = place_address(find_place(s, &b->scratch)) + scratch;
+            s->plan.scratch = memory_address(find_memory(s, &b->scratch)) + scratch;
         scratch += s->plan.scratch_size;
         s->block = *size;
         s->parts = wcodec_align_u64(s->block + s->plan.size + 16,
@@ -240,12 +240,12 @@ static cl_int create_kernel(struct wcodec_batch *b, struct set *s, struct launch
     if (result != CL_SUCCESS)
         return result;
     l->plan = *plan; /* arguments are set with each decoding's number */
-    result = cl->clSetKernelArg(l->kernel, ARG_BLOCK, sizeof(cl_mem), &b->room.block);
+    result = cl->clSetKernelArg(l->kernel, ARG_BLOCK, sizeof(cl_mem), &b->buffers.block);
     result |=
         cl->clSetKernelArg(l->kernel, ARG_SHARED, plan->shared > 16 ? plan->shared : 16, NULL);
-    for (unsigned i = 0; i < p->places; i++) /* the rest is never used, but must be something */
-        result |= cl->clSetKernelArg(l->kernel, ARG_PLACES + i, sizeof(cl_mem),
-                                     &s->places[i < s->place_count ? i : 0].buffer);
+    for (unsigned i = 0; i < p->buffers; i++) /* the rest is never used, but must be something */
+        result |= cl->clSetKernelArg(l->kernel, ARG_BUFFERS + i, sizeof(cl_mem),
+                                     &s->memories[i < s->memory_count ? i : 0].buffer);
     return result == CL_SUCCESS ? CL_SUCCESS : CL_INVALID_KERNEL_ARGS;
 }
 
@@ -282,16 +282,17 @@ static wcodec_status build_set(struct wcodec_queue *q, struct wcodec_batch *b, s
 {
     const struct wcodec_device *d = b->device;
     size_t parts = 0;
-    wcodec_status status =
-        wcodec_gpu_plan_build(&s->plan, b->jobs + s->first, s->count, s->block, place_address, err);
+    wcodec_status status = wcodec_gpu_plan_build(&s->plan, b->jobs + s->first, s->count, s->block,
+                                                 memory_address, err);
     if (status == WCODEC_OK)
         status = plan_launches(b, s, &parts, err);
     if (status != WCODEC_OK)
         return status;
-    cl_int result = d->cl->clEnqueueWriteBuffer(q->queue, b->room.block, CL_FALSE, (size_t)s->block,
-                                                (size_t)s->plan.size, s->plan.block, 0, NULL, NULL);
+    cl_int result =
+        d->cl->clEnqueueWriteBuffer(q->queue, b->buffers.block, CL_FALSE, (size_t)s->block,
+                                    (size_t)s->plan.size, s->plan.block, 0, NULL, NULL);
     if (result == CL_SUCCESS && parts > 0)
-        result = d->cl->clEnqueueWriteBuffer(q->queue, b->room.block, CL_FALSE, (size_t)s->parts,
+        result = d->cl->clEnqueueWriteBuffer(q->queue, b->buffers.block, CL_FALSE, (size_t)s->parts,
                                              parts, s->host_parts, 0, NULL, NULL);
     return result == CL_SUCCESS ? WCODEC_OK
                                 : wcodec_opencl_fail(d, result, "clEnqueueWriteBuffer", err);
@@ -304,12 +305,12 @@ static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *b, wcode
     uint64_t size;
     wcodec_status status = measure(b, &size, err);
     if (status == WCODEC_OK)
-        status = wcodec_opencl_room_take(b->device, size, &b->room, err);
+        status = wcodec_opencl_buffers_take(b->device, size, &b->buffers, err);
     if (status != WCODEC_OK)
         return status;
     cl_int result =
-        d->cl->clEnqueueFillBuffer(q->queue, b->room.block, &zero, sizeof zero, (size_t)b->faults,
-                                   4 * (size_t)b->tiles, 0, NULL, NULL);
+        d->cl->clEnqueueFillBuffer(q->queue, b->buffers.block, &zero, sizeof zero,
+                                   (size_t)b->faults, 4 * (size_t)b->tiles, 0, NULL, NULL);
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clEnqueueFillBuffer", err);
     for (size_t k = 0; k < b->set_count && status == WCODEC_OK; k++)
@@ -341,11 +342,11 @@ void wcodec_opencl_batch_destroy(struct wcodec_batch *b)
         if (s->plan.host != NULL)
             wcodec_gpu_plan_free(&s->plan);
     }
-    wcodec_opencl_room_give(b->device, &b->room);
+    wcodec_opencl_buffers_give(b->device, &b->buffers);
     if (b->scratch.buffer != NULL)
         d->cl->clReleaseMemObject(b->scratch.buffer);
     wcodec_opencl_release(d->host, b->sets);
-    wcodec_opencl_release(d->host, b->places);
+    wcodec_opencl_release(d->host, b->memories);
     wcodec_opencl_release(d->host, b->jobs);
     wcodec_opencl_release(d->host, b);
 }
@@ -354,19 +355,19 @@ wcodec_status wcodec_opencl_batch_create(struct wcodec_queue *q, const struct wc
                                          size_t count, struct wcodec_batch **batch,
                                          wcodec_error *err)
 {
-    enum { PLACES = WCODEC_AREAS + 2 };
+    enum { MEMORIES = WCODEC_AREAS + 2 };
     const struct wcodec_host *host = q->device->host;
-    const bool fits = count <= SIZE_MAX / (PLACES * sizeof(struct wcodec_memory)) / 2 &&
+    const bool fits = count <= SIZE_MAX / (MEMORIES * sizeof(struct wcodec_memory)) / 2 &&
                       count <= SIZE_MAX / sizeof(struct set);
     struct wcodec_batch *b = fits ? wcodec_opencl_allocate(host, sizeof *b) : NULL;
     wcodec_status status;
     if (b != NULL) {
         *b = (struct wcodec_batch){.device = q->device, .count = count};
         b->jobs = wcodec_opencl_allocate(host, count * sizeof *b->jobs);
-        b->places = wcodec_opencl_allocate(host, (count + 1) * PLACES * sizeof *b->places);
+        b->memories = wcodec_opencl_allocate(host, (count + 1) * MEMORIES * sizeof *b->memories);
         b->sets = wcodec_opencl_allocate(host, count * sizeof *b->sets);
     }
-    if (b != NULL && b->jobs != NULL && b->places != NULL && b->sets != NULL) {
+    if (b != NULL && b->jobs != NULL && b->memories != NULL && b->sets != NULL) {
         memcpy(b->jobs, jobs, count * sizeof *jobs);
         make_sets(b);
         status = build(q, b, err);
@@ -407,13 +408,13 @@ static cl_int enqueue(const struct wcodec_queue *q, const struct launch *l, cl_e
 static cl_int set_arguments(struct wcodec_batch *b, struct launch *l)
 {
     const struct wcodec_opencl_driver *cl = b->device->cl;
-    cl_mem told = b->room.told[b->room.turn];
-    l->plan.arguments.serial = b->room.serial;
+    cl_mem flag = b->buffers.flags[b->buffers.turn];
+    l->plan.arguments.serial = b->buffers.serial;
     cl_int result =
         cl->clSetKernelArg(l->kernel, ARG_LAUNCH, sizeof l->plan.arguments, &l->plan.arguments);
-    if (result == CL_SUCCESS && l->told != told)
-        result = cl->clSetKernelArg(l->kernel, ARG_TOLD, sizeof told, &told);
-    l->told = result == CL_SUCCESS ? told : NULL;
+    if (result == CL_SUCCESS && l->flag != flag)
+        result = cl->clSetKernelArg(l->kernel, ARG_FLAG, sizeof flag, &flag);
+    l->flag = result == CL_SUCCESS ? flag : NULL;
     return result;
 }
 
@@ -423,13 +424,13 @@ wcodec_status wcodec_opencl_batch_decode(struct wcodec_queue *q, struct wcodec_b
     const struct wcodec_device *d = q->device;
     cl_int result = CL_SUCCESS;
     const char *call = NULL;
-    b->room.serial = b->room.serial % SERIAL_MAX + 1;
-    b->room.asked = false;
+    b->buffers.serial = b->buffers.serial % SERIAL_MAX + 1;
+    b->buffers.asked = false;
     forget_event(b);
     for (struct set *s = b->sets; s < b->sets + b->set_count; s++)
         for (unsigned i = 0; i < s->launch_count && result == CL_SUCCESS; i++) {
             struct launch *l = &s->launches[i];
-            /* NVIDIA's driver fails clFinish in its place, and takes longer for an event than for a
+            /* NVIDIA's driver fails clFinish instead, and takes longer for an event than for a
              * launch. */
             const bool asked = d->variant != WCODEC_VARIANT_NVIDIA &&
                                s + 1 == b->sets + b->set_count && i + 1 == s->launch_count;
@@ -454,7 +455,7 @@ static wcodec_status check_event(const struct wcodec_batch *b, wcodec_error *err
     return state < 0 ? wcodec_opencl_fail(d, state, "the decoding", err) : WCODEC_OK;
 }
 
-/* Faults of this decoding; what others told before it is none. */
+/* Faults of this decoding; those that earlier ones reported are none. */
 static wcodec_status read_faults(struct wcodec_queue *q, const struct wcodec_batch *b,
                                  uint32_t **faults, wcodec_error *err)
 {
@@ -464,14 +465,14 @@ static wcodec_status read_faults(struct wcodec_queue *q, const struct wcodec_bat
     if (f == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for the results of %llu tiles",
                              (unsigned long long)b->tiles);
-    const cl_int result = d->cl->clEnqueueReadBuffer(q->queue, b->room.block, CL_TRUE,
+    const cl_int result = d->cl->clEnqueueReadBuffer(q->queue, b->buffers.block, CL_TRUE,
                                                      (size_t)b->faults, size, f, 0, NULL, NULL);
     if (result != CL_SUCCESS) {
         wcodec_opencl_release(d->host, f);
         return wcodec_opencl_fail(d, result, "clEnqueueReadBuffer", err);
     }
     for (uint64_t i = 0; i < b->tiles; i++)
-        f[i] = f[i] >> 3 == b->room.serial ? f[i] & 7 : WCODEC_TILE_OK;
+        f[i] = f[i] >> 3 == b->buffers.serial ? f[i] & 7 : WCODEC_TILE_OK;
     *faults = f;
     return WCODEC_OK;
 }
@@ -502,7 +503,7 @@ wcodec_status wcodec_opencl_batch_results(struct wcodec_queue *q, struct wcodec_
     cl_int result = d->cl->clFlush(q->queue); /* it begins while the reading is asked for */
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clFlush", err);
-    wcodec_status status = wcodec_opencl_room_ask(q, &b->room, err);
+    wcodec_status status = wcodec_opencl_buffers_map_flag(q, &b->buffers, err);
     if (status != WCODEC_OK)
         return status;
     if ((result = d->cl->clFinish(q->queue)) != CL_SUCCESS)
@@ -510,7 +511,7 @@ wcodec_status wcodec_opencl_batch_results(struct wcodec_queue *q, struct wcodec_
     status = check_event(b, err);
     if (status != WCODEC_OK)
         return status;
-    if (*b->room.word != b->room.serial) {
+    if (*b->buffers.word != b->buffers.serial) {
         for (size_t i = 0; i < b->count; i++)
             results[i] = (struct wcodec_job_result){0, WCODEC_TILE_OK};
         return WCODEC_OK;

@@ -21,9 +21,9 @@ static void add_devices(struct wcodec_backend_state *s, cl_platform_id platform,
          i < count && i < WCODEC_OPENCL_DEVICES_MAX && s->count < WCODEC_OPENCL_DEVICES_MAX; i++) {
         bool known = false; /* oclgrind's is of all types */
         for (unsigned k = 0; k < s->count; k++)
-            known = known || s->places[k].device == ids[i];
+            known = known || s->ids[k].device == ids[i];
         if (!known)
-            s->places[s->count++] = (struct wcodec_opencl_place){platform, ids[i], type};
+            s->ids[s->count++] = (struct wcodec_opencl_id){platform, ids[i], type};
     }
 }
 
@@ -80,7 +80,7 @@ static void get_text(const struct wcodec_backend_state *s, unsigned i, cl_device
                      char *text, size_t size)
 {
     char whole[1024] = "";
-    if (s->driver.clGetDeviceInfo(s->places[i].device, what, sizeof whole - 1, whole, NULL) !=
+    if (s->driver.clGetDeviceInfo(s->ids[i].device, what, sizeof whole - 1, whole, NULL) !=
         CL_SUCCESS)
         whole[0] = '\0';
     const char *from = whole + strspn(whole, " ");
@@ -93,7 +93,7 @@ static void get_text(const struct wcodec_backend_state *s, unsigned i, cl_device
 static cl_uint get_uint(const struct wcodec_backend_state *s, unsigned i, cl_device_info what)
 {
     cl_uint value = 0;
-    return s->driver.clGetDeviceInfo(s->places[i].device, what, sizeof value, &value, NULL) ==
+    return s->driver.clGetDeviceInfo(s->ids[i].device, what, sizeof value, &value, NULL) ==
                    CL_SUCCESS
                ? value
                : 0;
@@ -113,9 +113,9 @@ void wcodec_opencl_device_list(struct wcodec_backend_state *s, unsigned i,
         snprintf(listing->reason, sizeof listing->reason, "there is no such device");
         return;
     }
-    if (s->places[i].type == CL_DEVICE_TYPE_GPU)
+    if (s->ids[i].type == CL_DEVICE_TYPE_GPU)
         listing->kind = WCODEC_DEVICE_GPU;
-    else if (s->places[i].type == CL_DEVICE_TYPE_CPU)
+    else if (s->ids[i].type == CL_DEVICE_TYPE_CPU)
         listing->kind = WCODEC_DEVICE_CPU;
     get_text(s, i, CL_DEVICE_NAME, listing->name, sizeof listing->name);
     if (listing->name[0] == '\0')
@@ -123,7 +123,7 @@ void wcodec_opencl_device_list(struct wcodec_backend_state *s, unsigned i,
     get_text(s, i, CL_DEVICE_VERSION, version, sizeof version);
     get_text(s, i, CL_DRIVER_VERSION, driver, sizeof driver);
     snprintf(listing->driver, sizeof listing->driver, "%.45s, driver %.40s", version, driver);
-    if (s->driver.clGetDeviceInfo(s->places[i].device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory,
+    if (s->driver.clGetDeviceInfo(s->ids[i].device, CL_DEVICE_GLOBAL_MEM_SIZE, sizeof memory,
                                   &memory, NULL) == CL_SUCCESS)
         listing->memory = memory;
     if (sscanf(version, "OpenCL %u.%u", &major, &minor) != 2 || major * 10 + minor < 12)
@@ -166,19 +166,19 @@ wcodec_status wcodec_opencl_device_open(struct wcodec_backend_state *s, unsigned
     d->state = s;
     d->host = s->host;
     d->cl = &s->driver;
-    d->place = &s->places[i];
+    d->id = &s->ids[i];
     d->memory = listing.memory > 0 ? listing.memory : UINT64_MAX;
     d->alone = fails_with_two_launches(s, i);
     pthread_mutex_init(&d->lock, NULL);
     const cl_context_properties properties[] = {CL_CONTEXT_PLATFORM,
-                                                (cl_context_properties)d->place->platform, 0};
+                                                (cl_context_properties)d->id->platform, 0};
     wcodec_status status;
-    d->context = d->cl->clCreateContext(properties, 1, &d->place->device, NULL, NULL, &result);
+    d->context = d->cl->clCreateContext(properties, 1, &d->id->device, NULL, NULL, &result);
     if (result != CL_SUCCESS) {
         status = wcodec_opencl_fail(d, result, "clCreateContext", err);
         goto free_device;
     }
-    d->queue = d->cl->clCreateCommandQueue(d->context, d->place->device, 0, &result);
+    d->queue = d->cl->clCreateCommandQueue(d->context, d->id->device, 0, &result);
     if (result != CL_SUCCESS) {
         status = wcodec_opencl_fail(d, result, "clCreateCommandQueue", err);
         goto release_context;
@@ -205,7 +205,7 @@ free_device:
 
 void wcodec_opencl_device_close(struct wcodec_device *d)
 {
-    wcodec_opencl_rooms_close(d);
+    wcodec_opencl_buffers_close(d);
     wcodec_opencl_program_close(d);
     d->cl->clReleaseCommandQueue(d->queue);
     d->cl->clReleaseContext(d->context);

@@ -147,7 +147,7 @@ static wcodec_status queue_create(struct wcodec_device *d, struct wcodec_queue *
     if (q == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for an OpenCL queue");
     q->device = d;
-    q->queue = d->cl->clCreateCommandQueue(d->context, d->place->device, 0, &result);
+    q->queue = d->cl->clCreateCommandQueue(d->context, d->id->device, 0, &result);
     if (result != CL_SUCCESS) {
         wcodec_opencl_release(d->host, q);
         return wcodec_opencl_fail(d, result, "clCreateCommandQueue", err);

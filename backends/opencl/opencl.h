@@ -12,7 +12,7 @@
 
 enum { WCODEC_OPENCL_DEVICES_MAX = 64 };
 
-struct wcodec_opencl_place {
+struct wcodec_opencl_id {
     cl_platform_id platform;
     cl_device_id device;
     cl_device_type type;
@@ -22,7 +22,7 @@ struct wcodec_backend_state {
     const struct wcodec_host *host;
     struct wcodec_opencl_driver driver;
     unsigned count;
-    struct wcodec_opencl_place places[WCODEC_OPENCL_DEVICES_MAX]; /* GPUs first, CPUs last */
+    struct wcodec_opencl_id ids[WCODEC_OPENCL_DEVICES_MAX]; /* GPUs first, CPUs last */
 };
 
 /* How the 32 lanes of a tile run: backends/kernels/dialect.h. */
@@ -38,58 +38,54 @@ enum wcodec_opencl_variant {
 struct wcodec_opencl_program {
     cl_program program;
     bool tried;
-    unsigned items;  /* of a work-group */
-    unsigned tiles;  /* of a work-group */
-    unsigned places; /* buffers */
+    unsigned items; /* of a work-group */
+    unsigned tiles; /* of a work-group */
+    unsigned buffers;
     unsigned groups; /* that run at a time on a unit */
 };
 
 /* NVIDIA's driver takes half a microsecond for each buffer that a launch has: so there are kernels
- * for two, as one tensor has, for few, for some, and for as many as the device lets a kernel have;
- * and those for few tiles in two buffers. Elsewhere there is one. */
+ * for two, as one tensor has, for 8, for 72, and for as many as the device lets a kernel have;
+ * and latency kernels for two. Elsewhere there is one. */
 enum wcodec_opencl_form {
-    WCODEC_OPENCL_TWO,
-    WCODEC_OPENCL_FEW,
-    WCODEC_OPENCL_SOME,
-    WCODEC_OPENCL_MANY,
+    WCODEC_OPENCL_FORM_2,
+    WCODEC_OPENCL_FORM_8,
+    WCODEC_OPENCL_FORM_72,
+    WCODEC_OPENCL_FORM_MOST,
     WCODEC_OPENCL_FORMS
 };
-enum {
-    WCODEC_OPENCL_PLACES_TWO = 2,
-    WCODEC_OPENCL_PLACES_FEW = 8,
-    WCODEC_OPENCL_PLACES_LEAST = 72
-};
+enum { WCODEC_OPENCL_BUFFERS_2 = 2, WCODEC_OPENCL_BUFFERS_8 = 8, WCODEC_OPENCL_BUFFERS_72 = 72 };
 
-enum { WCODEC_OPENCL_FEW_GROUPS = 4 }; /* of kernels for few tiles, at a time on a unit at most */
+enum { WCODEC_OPENCL_LATENCY_GROUPS = 4 }; /* of latency kernels, at a time on a unit at most */
 
 /* What a batch has of the device: kept for the next one. */
-struct wcodec_opencl_room {
+struct wcodec_opencl_buffers {
     cl_mem block; /* descriptors, and a fault for each tile */
     size_t size;
     /* A word each in the host's memory, which kernels write the decoding's serial number to if a
      * tile fails. Kernels must not write to what is mapped: while one of them is, the next decoding
      * has the other. */
-    cl_mem told[2];
+    cl_mem flags[2];
     unsigned turn;          /* that of the next decoding */
     volatile cl_uint *word; /* the other one mapped; NULL: it is not */
     bool asked;             /* for the word of the last decoding */
     uint32_t serial;        /* of the last decoding */
 };
 
-enum { WCODEC_OPENCL_ROOMS = 8 };
+enum { WCODEC_OPENCL_BUFFERS_KEPT = 8 };
 
 struct wcodec_device {
     struct wcodec_backend_state *state;
     const struct wcodec_host *host;
     const struct wcodec_opencl_driver *cl;
-    const struct wcodec_opencl_place *place;
+    const struct wcodec_opencl_id *id;
     cl_context context;
     cl_command_queue queue; /* for mapping pinned memory only */
     enum wcodec_opencl_variant variant;
     uint64_t memory;       /* bytes */
     uint64_t local_memory; /* bytes of a work-group */
     unsigned capability;   /* NVIDIA: 10 * major + minor */
-    unsigned places;       /* buffers of one launch at most */
+    unsigned buffers;      /* buffers of one launch at most */
     unsigned units;        /* that run work-groups at a time */
     unsigned launch_tiles; /* of one launch at most */
     bool alone; /* one launch of the process at a time, and each is waited for (also in a caller's
@@ -98,8 +94,8 @@ struct wcodec_device {
                                    cl_int *); /* clCreateBufferNV; NULL if there is none */
     pthread_mutex_t lock;                     /* of what follows */
     struct wcodec_opencl_program programs[WCODEC_KERNELS][WCODEC_OPENCL_FORMS];
-    struct wcodec_opencl_room rooms[WCODEC_OPENCL_ROOMS];
-    unsigned room_count;
+    struct wcodec_opencl_buffers kept[WCODEC_OPENCL_BUFFERS_KEPT];
+    unsigned kept_count;
 };
 
 struct wcodec_memory {
@@ -130,7 +126,7 @@ wcodec_status wcodec_opencl_fail(const struct wcodec_device *device, cl_int resu
 void *wcodec_opencl_allocate(const struct wcodec_host *host, size_t size);
 void wcodec_opencl_release(const struct wcodec_host *host, void *memory);
 
-/* Places and devices: device.c. */
+/* Devices: device.c. */
 wcodec_status wcodec_opencl_open(const struct wcodec_host *host,
                                  struct wcodec_backend_state **state, wcodec_error *err);
 void wcodec_opencl_close(struct wcodec_backend_state *state);
@@ -153,14 +149,16 @@ const struct wcodec_opencl_program *wcodec_opencl_program_get(struct wcodec_devi
 bool wcodec_opencl_find_kernel(struct wcodec_device *device, unsigned kernel,
                                enum wcodec_opencl_form form, struct wcodec_gpu_limits *limits);
 
-/* Room for a batch: room.c. */
-wcodec_status wcodec_opencl_room_take(struct wcodec_device *device, uint64_t size,
-                                      struct wcodec_opencl_room *room, wcodec_error *err);
-/* Ask for the word of the last decoding; it is there when the queue has ended. */
-wcodec_status wcodec_opencl_room_ask(const struct wcodec_queue *queue,
-                                     struct wcodec_opencl_room *room, wcodec_error *err);
-void wcodec_opencl_room_give(struct wcodec_device *device, struct wcodec_opencl_room *room);
-void wcodec_opencl_rooms_close(struct wcodec_device *device);
+/* Buffers for a batch: buffers.c. */
+wcodec_status wcodec_opencl_buffers_take(struct wcodec_device *device, uint64_t size,
+                                         struct wcodec_opencl_buffers *buffers, wcodec_error *err);
+/* Map the word of the last decoding; it is there when the queue has ended. */
+wcodec_status wcodec_opencl_buffers_map_flag(const struct wcodec_queue *queue,
+                                             struct wcodec_opencl_buffers *buffers,
+                                             wcodec_error *err);
+void wcodec_opencl_buffers_give(struct wcodec_device *device,
+                                struct wcodec_opencl_buffers *buffers);
+void wcodec_opencl_buffers_close(struct wcodec_device *device);
 
 /* Times and native handles: transfer.c. */
 wcodec_status wcodec_opencl_queue_create_timed(struct wcodec_device *device,

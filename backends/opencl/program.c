@@ -18,11 +18,11 @@
 #define DEVICE_WARP_SIZE_NV 0x4003
 
 enum {
-    PLACES_MOST = 520,
+    BUFFERS_MOST = 520,
     FAST_EXTRA = 256,  /* what else is in local memory, besides pointers to buffers */
     GROUPS_MOST = 8,   /* work-groups that a unit is given at a time */
     UNITS_ITEMS = 128, /* of the kernels of units: a tile has eight at least to share */
-    COPIES_NVIDIA = 16 /* of tables of P8: what a work-group's local memory has room for */
+    COPIES_NVIDIA = 16 /* of tables of P8: as fit into the local memory of a work-group */
 };
 
 typedef cl_int(CL_API_CALL *sub_group_info_function)(cl_kernel, cl_device_id, cl_uint, size_t,
@@ -43,8 +43,8 @@ static bool device_has(const struct wcodec_device *d, const char *name)
 {
     char list[8192] = "";
     const size_t length = strlen(name);
-    if (d->cl->clGetDeviceInfo(d->place->device, CL_DEVICE_EXTENSIONS, sizeof list - 1, list,
-                               NULL) != CL_SUCCESS)
+    if (d->cl->clGetDeviceInfo(d->id->device, CL_DEVICE_EXTENSIONS, sizeof list - 1, list, NULL) !=
+        CL_SUCCESS)
         return false;
     for (const char *p = list; (p = strstr(p, name)) != NULL; p += length)
         if ((p == list || p[-1] == ' ') && (p[length] == ' ' || p[length] == '\0'))
@@ -56,8 +56,8 @@ static bool device_has(const struct wcodec_device *d, const char *name)
 static bool has_sub_groups(const struct wcodec_device *d)
 {
     cl_uint count = 0;
-    const bool core = d->cl->clGetDeviceInfo(d->place->device, DEVICE_MAX_NUM_SUB_GROUPS,
-                                             sizeof count, &count, NULL) == CL_SUCCESS &&
+    const bool core = d->cl->clGetDeviceInfo(d->id->device, DEVICE_MAX_NUM_SUB_GROUPS, sizeof count,
+                                             &count, NULL) == CL_SUCCESS &&
                       count > 0;
     return (core || device_has(d, "cl_khr_subgroups")) && device_has(d, "cl_khr_subgroup_ballot");
 }
@@ -65,10 +65,10 @@ static bool has_sub_groups(const struct wcodec_device *d)
 static enum wcodec_opencl_variant choose_variant(const struct wcodec_device *d)
 {
     cl_uint warp = 0;
-    if (d->place->type == CL_DEVICE_TYPE_CPU)
+    if (d->id->type == CL_DEVICE_TYPE_CPU)
         return WCODEC_VARIANT_LOOPS;
     if (device_has(d, "cl_nv_device_attribute_query") &&
-        d->cl->clGetDeviceInfo(d->place->device, DEVICE_WARP_SIZE_NV, sizeof warp, &warp, NULL) ==
+        d->cl->clGetDeviceInfo(d->id->device, DEVICE_WARP_SIZE_NV, sizeof warp, &warp, NULL) ==
             CL_SUCCESS &&
         warp == 32)
         return WCODEC_VARIANT_NVIDIA;
@@ -84,7 +84,7 @@ static const char *language(const struct wcodec_device *d, enum wcodec_opencl_va
     unsigned major = 0, minor = 0;
     if (variant != WCODEC_VARIANT_SUBGROUP)
         return "-cl-std=CL1.2";
-    if (d->cl->clGetDeviceInfo(d->place->device, CL_DEVICE_OPENCL_C_VERSION, sizeof version - 1,
+    if (d->cl->clGetDeviceInfo(d->id->device, CL_DEVICE_OPENCL_C_VERSION, sizeof version - 1,
                                version, NULL) == CL_SUCCESS &&
         sscanf(version, "OpenCL C %u.%u", &major, &minor) == 2 && major >= 3)
         return "-cl-std=CL3.0";
@@ -92,13 +92,13 @@ static const char *language(const struct wcodec_device *d, enum wcodec_opencl_va
 }
 
 /* Buffers of a kernel. Where compilers are slow and launches are not, one kind is enough. */
-static unsigned places_of(const struct wcodec_device *d, enum wcodec_opencl_form form)
+static unsigned buffers_of(const struct wcodec_device *d, enum wcodec_opencl_form form)
 {
-    if (form == WCODEC_OPENCL_MANY || d->variant != WCODEC_VARIANT_NVIDIA)
-        return d->places;
-    return form == WCODEC_OPENCL_SOME  ? WCODEC_OPENCL_PLACES_LEAST
-           : form == WCODEC_OPENCL_FEW ? WCODEC_OPENCL_PLACES_FEW
-                                       : WCODEC_OPENCL_PLACES_TWO;
+    if (form == WCODEC_OPENCL_FORM_MOST || d->variant != WCODEC_VARIANT_NVIDIA)
+        return d->buffers;
+    return form == WCODEC_OPENCL_FORM_72  ? WCODEC_OPENCL_BUFFERS_72
+           : form == WCODEC_OPENCL_FORM_8 ? WCODEC_OPENCL_BUFFERS_8
+                                          : WCODEC_OPENCL_BUFFERS_2;
 }
 
 /* A line of an error text, whatever the compiler wrote. */
@@ -108,7 +108,7 @@ static void join_lines(char *text)
         *p = p[1] != '\0' ? '|' : '\0';
 }
 
-/* Of sub-groups, where the compiler can be told. */
+/* Of sub-groups, where the compiler takes it. */
 static unsigned width_of(const struct wcodec_device *d)
 {
     const char *wanted = d->host->setting(d->host->opaque, "WCODEC_OPENCL_WIDTH");
@@ -133,17 +133,17 @@ static wcodec_status build(const struct wcodec_device *d, enum wcodec_opencl_var
         options, sizeof options,
         "%s %s -DWCODEC_OPENCL_ITEMS=%u -DWCODEC_OPENCL_STORES=%u -DWCODEC_BUFFERS=%u%s %.200s",
         language(d, variant), variants[variant].options, p->items, p->items < 128 ? p->items : 128,
-        p->places, more, own != NULL ? own : "");
+        p->buffers, more, own != NULL ? own : "");
     if (variant == WCODEC_VARIANT_NVIDIA && d->capability >= 80)
         snprintf(options + length, sizeof options - (size_t)length, " -DWCODEC_PTX_80%s",
                  d->capability >= 90 ? " -DWCODEC_PTX_HALVES" : "");
     if (variant == WCODEC_VARIANT_SUBGROUP && device_has(d, "cl_intel_required_subgroup_size"))
         snprintf(options + length, sizeof options - (size_t)length, " -DWCODEC_OPENCL_WIDTH=%u",
                  width_of(d));
-    result = d->cl->clBuildProgram(program, 1, &d->place->device, options, NULL, NULL);
+    result = d->cl->clBuildProgram(program, 1, &d->id->device, options, NULL, NULL);
     if (result != CL_SUCCESS) {
         const char *name = wcodec_opencl_result_name(result);
-        if (d->cl->clGetProgramBuildInfo(program, d->place->device, CL_PROGRAM_BUILD_LOG,
+        if (d->cl->clGetProgramBuildInfo(program, d->id->device, CL_PROGRAM_BUILD_LOG,
                                          sizeof log - 1, log, NULL) != CL_SUCCESS)
             snprintf(log, sizeof log, "no build log");
         join_lines(log);
@@ -162,7 +162,7 @@ static size_t sub_group_size(const struct wcodec_device *d, cl_program program, 
     size_t size = 0;
     cl_int result;
     sub_group_info_function info;
-    void *found = d->cl->clGetExtensionFunctionAddressForPlatform(d->place->platform,
+    void *found = d->cl->clGetExtensionFunctionAddressForPlatform(d->id->platform,
                                                                   "clGetKernelSubGroupInfoKHR");
     if (found == NULL)
         found = dlsym(d->cl->library, "clGetKernelSubGroupInfo");
@@ -171,7 +171,7 @@ static size_t sub_group_size(const struct wcodec_device *d, cl_program program, 
         info != NULL ? d->cl->clCreateKernel(program, "wcodec_kernel", &result) : NULL;
     if (kernel == NULL)
         return 0;
-    result = info(kernel, d->place->device, KERNEL_MAX_SUB_GROUP_SIZE, sizeof items, &items,
+    result = info(kernel, d->id->device, KERNEL_MAX_SUB_GROUP_SIZE, sizeof items, &items,
                   sizeof size, &size, NULL);
     d->cl->clReleaseKernel(kernel);
     return result == CL_SUCCESS ? size : 0;
@@ -197,9 +197,9 @@ static wcodec_status build_sub_groups(const struct wcodec_device *d,
 }
 
 /* Local memory that a work-group of a kernel may have, besides pointers to buffers. */
-static uint32_t local_memory(const struct wcodec_device *d, unsigned places, unsigned items)
+static uint32_t local_memory(const struct wcodec_device *d, unsigned buffers, unsigned items)
 {
-    const uint64_t own = 8 * (uint64_t)places + FAST_EXTRA +
+    const uint64_t own = 8 * (uint64_t)buffers + FAST_EXTRA +
                          (d->variant == WCODEC_VARIANT_NVIDIA ? 0 : 8 * (uint64_t)items);
     return d->local_memory > own ? (uint32_t)(d->local_memory - own) : 0;
 }
@@ -226,9 +226,9 @@ static void set_limits(const struct wcodec_device *d, const struct wcodec_opencl
     const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA;
     limits->units = d->units;
     limits->copies = copies_of(d);
-    limits->shared = local_memory(d, p->places, p->items);
+    limits->shared = local_memory(d, p->buffers, p->items);
     limits->unit_shared = nvidia ? unit_memory(d) : 0;
-    limits->group_shared = 8 * p->places + FAST_EXTRA + 1024;
+    limits->group_shared = 8 * p->buffers + FAST_EXTRA + 1024;
     limits->groups = GROUPS_MOST;
     limits->launch_tiles = d->launch_tiles;
     limits->lanes = d->variant == WCODEC_VARIANT_LOOPS ? 1 : 32;
@@ -250,25 +250,25 @@ static unsigned fit_nvidia(const struct wcodec_device *d, unsigned kernel,
     return 65536u / (row->threads * row->groups) & ~7u;
 }
 
-/* Elsewhere as many warps as have room, of those that suit the device. */
+/* Elsewhere as many warps as fit, of those that suit the device. */
 static void fit_portable(const struct wcodec_device *d, unsigned kernel,
                          struct wcodec_opencl_program *p)
 {
-    p->items = d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW].items;
+    p->items = d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FORM_8].items;
     p->groups = 16;
     while (p->items > 32 && wcodec_gpu_shared_size(kernel, copies_of(d), p->items / 32, 0, 0) >
-                                local_memory(d, p->places, p->items))
+                                local_memory(d, p->buffers, p->items))
         p->items -= 32;
 }
 
-/* The row, its work-groups, and what else the compiler is told. */
+/* The row, its work-groups, and further options of the compiler. */
 static void describe(const struct wcodec_device *d, unsigned kernel,
                      struct wcodec_opencl_program *p, char *more, size_t size)
 {
     const struct wcodec_kernel_row *row = &wcodec_kernel_rows[kernel];
     const bool nvidia = d->variant == WCODEC_VARIANT_NVIDIA;
     const struct wcodec_opencl_program *general =
-        &d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW];
+        &d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FORM_8];
     unsigned registers = 0;
     p->items = general->items;
     p->groups = general->groups;
@@ -276,8 +276,8 @@ static void describe(const struct wcodec_device *d, unsigned kernel,
         registers = fit_nvidia(d, kernel, p);
     else if (wcodec_kernel_takes_tiles(kernel))
         fit_portable(d, kernel, p);
-    else if (row->family == WCODEC_FAMILY_FEW) {
-        p->groups = WCODEC_OPENCL_FEW_GROUPS;
+    else if (row->family == WCODEC_FAMILY_LATENCY) {
+        p->groups = WCODEC_OPENCL_LATENCY_GROUPS;
         registers = 64;
     } else if (row->family == WCODEC_FAMILY_UNITS && p->items > UNITS_ITEMS)
         p->items = UNITS_ITEMS;
@@ -296,13 +296,13 @@ static void describe(const struct wcodec_device *d, unsigned kernel,
 static bool votes_by_barriers(const struct wcodec_device *d)
 {
     const char *wanted = d->host->setting(d->host->opaque, "WCODEC_OPENCL_FAST");
-    return wanted != NULL ? strcmp(wanted, "0") != 0 : d->place->type != CL_DEVICE_TYPE_CPU;
+    return wanted != NULL ? strcmp(wanted, "0") != 0 : d->id->type != CL_DEVICE_TYPE_CPU;
 }
 
 static bool is_possible(const struct wcodec_device *d, unsigned kernel,
                         enum wcodec_opencl_form form)
 {
-    const unsigned family = wcodec_kernel_rows[kernel].family, places = places_of(d, form);
+    const unsigned family = wcodec_kernel_rows[kernel].family, buffers = buffers_of(d, form);
     if (family == WCODEC_FAMILY_GENERIC || family == WCODEC_FAMILY_UNITS)
         return true;
     if (d->variant == WCODEC_VARIANT_LOOPS)
@@ -310,8 +310,8 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel,
     if (d->variant == WCODEC_VARIANT_LOCAL &&
         (family != WCODEC_FAMILY_FAST || !votes_by_barriers(d)))
         return false;
-    return family == WCODEC_FAMILY_FEW ||
-           wcodec_gpu_shared_size(kernel, copies_of(d), 1, 0, 0) <= local_memory(d, places, 32);
+    return family == WCODEC_FAMILY_LATENCY ||
+           wcodec_gpu_shared_size(kernel, copies_of(d), 1, 0, 0) <= local_memory(d, buffers, 32);
 }
 
 static void build_again(struct wcodec_device *d, unsigned kernel, enum wcodec_opencl_form form,
@@ -319,25 +319,25 @@ static void build_again(struct wcodec_device *d, unsigned kernel, enum wcodec_op
 {
     wcodec_error err = {0};
     char more[400] = "";
-    p->places = places_of(d, form);
+    p->buffers = buffers_of(d, form);
     describe(d, kernel, p, more, sizeof more);
     if (build(d, d->variant, more, p, &err) != WCODEC_OK)
         d->host->log(d->host->opaque, WCODEC_LOG_INFO,
                      "OpenCL kernel %s for %u buffers is not used: %s",
-                     wcodec_kernel_rows[kernel].name, p->places, err.text);
+                     wcodec_kernel_rows[kernel].name, p->buffers, err.text);
 }
 
 const struct wcodec_opencl_program *
 wcodec_opencl_program_get(struct wcodec_device *d, unsigned kernel, enum wcodec_opencl_form form)
 {
-    const bool few = wcodec_kernel_rows[kernel].family == WCODEC_FAMILY_FEW;
-    if (few && form != WCODEC_OPENCL_TWO)
+    const bool latency = wcodec_kernel_rows[kernel].family == WCODEC_FAMILY_LATENCY;
+    if (latency && form != WCODEC_OPENCL_FORM_2)
         return NULL;
     if (d->variant != WCODEC_VARIANT_NVIDIA)
-        form = WCODEC_OPENCL_FEW;
-    if (form == WCODEC_OPENCL_TWO && !few &&
+        form = WCODEC_OPENCL_FORM_8;
+    if (form == WCODEC_OPENCL_FORM_2 && !latency &&
         wcodec_kernel_rows[kernel].family != WCODEC_FAMILY_FAST)
-        form = WCODEC_OPENCL_FEW;
+        form = WCODEC_OPENCL_FORM_8;
     struct wcodec_opencl_program *p = &d->programs[kernel][form];
     pthread_mutex_lock(&d->lock);
     if (!p->tried && is_possible(d, kernel, form))
@@ -365,25 +365,25 @@ static void get_limits(struct wcodec_device *d)
     cl_ulong local = 0;
     size_t parameters = 0;
     const char *tiles = d->host->setting(d->host->opaque, "WCODEC_OPENCL_TILES");
-    cl->clGetDeviceInfo(d->place->device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
-    cl->clGetDeviceInfo(d->place->device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof local, &local, NULL);
-    cl->clGetDeviceInfo(d->place->device, CL_DEVICE_MAX_PARAMETER_SIZE, sizeof parameters,
-                        &parameters, NULL);
-    if (cl->clGetDeviceInfo(d->place->device, DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, sizeof major,
-                            &major, NULL) == CL_SUCCESS &&
-        cl->clGetDeviceInfo(d->place->device, DEVICE_COMPUTE_CAPABILITY_MINOR_NV, sizeof minor,
-                            &minor, NULL) == CL_SUCCESS)
+    cl->clGetDeviceInfo(d->id->device, CL_DEVICE_MAX_COMPUTE_UNITS, sizeof units, &units, NULL);
+    cl->clGetDeviceInfo(d->id->device, CL_DEVICE_LOCAL_MEM_SIZE, sizeof local, &local, NULL);
+    cl->clGetDeviceInfo(d->id->device, CL_DEVICE_MAX_PARAMETER_SIZE, sizeof parameters, &parameters,
+                        NULL);
+    if (cl->clGetDeviceInfo(d->id->device, DEVICE_COMPUTE_CAPABILITY_MAJOR_NV, sizeof major, &major,
+                            NULL) == CL_SUCCESS &&
+        cl->clGetDeviceInfo(d->id->device, DEVICE_COMPUTE_CAPABILITY_MINOR_NV, sizeof minor, &minor,
+                            NULL) == CL_SUCCESS)
         d->capability = 10 * major + minor;
     d->units = units > 0 ? units : 1;
     d->local_memory = local;
     if (device_has(
             d, "cl_nv_create_buffer")) { /* an address alone does not say that the device has it */
         void *found =
-            cl->clGetExtensionFunctionAddressForPlatform(d->place->platform, "clCreateBufferNV");
+            cl->clGetExtensionFunctionAddressForPlatform(d->id->platform, "clCreateBufferNV");
         memcpy(&d->create_nv, &found, sizeof found);
     }
-    if (d->variant == WCODEC_VARIANT_NVIDIA && parameters >= sizeof(cl_mem) * PLACES_MOST + 128)
-        d->places = PLACES_MOST;
+    if (d->variant == WCODEC_VARIANT_NVIDIA && parameters >= sizeof(cl_mem) * BUFFERS_MOST + 128)
+        d->buffers = BUFFERS_MOST;
     /* Some gigabytes of output: what slow devices do in a part of a second, after which a display
      * that hangs on them gets its turn. */
     d->launch_tiles = tiles != NULL ? (unsigned)strtoul(tiles, NULL, 10) : 0;
@@ -394,12 +394,12 @@ static void get_limits(struct wcodec_device *d)
 static wcodec_status open_variant(struct wcodec_device *d, enum wcodec_opencl_variant variant,
                                   wcodec_error *err)
 {
-    struct wcodec_opencl_program *p = &d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FEW];
+    struct wcodec_opencl_program *p = &d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FORM_8];
     d->variant = variant;
-    d->places = WCODEC_OPENCL_PLACES_LEAST;
+    d->buffers = WCODEC_OPENCL_BUFFERS_72;
     *p = (struct wcodec_opencl_program){.tried = true,
                                         .items = variants[variant].items,
-                                        .places = places_of(d, WCODEC_OPENCL_FEW),
+                                        .buffers = buffers_of(d, WCODEC_OPENCL_FORM_8),
                                         .groups = 1};
     return variant == WCODEC_VARIANT_SUBGROUP ? build_sub_groups(d, p, err)
                                               : build(d, variant, "", p, err);

@@ -15,7 +15,7 @@
 #include "backends/kernels/generic.h"
 #include "backends/kernels/units.h"
 #ifdef WCODEC_SIMT
-#include "backends/kernels/tile_few.h"
+#include "backends/kernels/tile_latency.h"
 #include "backends/kernels/work_group.h"
 #endif
 
@@ -150,7 +150,7 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(__global uint8_t *block, __global uint32
         wcodec_row_kind(WCODEC_ROW_FAMILY, WCODEC_ROW_SHAPE, WCODEC_ROW_CODING, WCODEC_ROW_ADD,
                         WCODEC_ROW_BYTES, WCODEC_ROW_RAW, WCODEC_OPENCL_COPIES);
 #if WCODEC_ROW_FAMILY == 2
-    wcodec_few_kernel(kind, &warp, &launch);
+    wcodec_latency_kernel(kind, &warp, &launch);
 #else
     wcodec_tiles_kernel(kind, &warp, &launch);
 #endif

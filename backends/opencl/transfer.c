@@ -13,8 +13,8 @@ wcodec_status wcodec_opencl_queue_create_timed(struct wcodec_device *d, struct w
     if (q == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for an OpenCL queue");
     q->device = d;
-    q->queue = d->cl->clCreateCommandQueue(d->context, d->place->device, CL_QUEUE_PROFILING_ENABLE,
-                                           &result);
+    q->queue =
+        d->cl->clCreateCommandQueue(d->context, d->id->device, CL_QUEUE_PROFILING_ENABLE, &result);
     if (result != CL_SUCCESS) {
         wcodec_opencl_release(d->host, q);
         return wcodec_opencl_fail(d, result, "clCreateCommandQueue", err);
@@ -43,5 +43,5 @@ wcodec_status wcodec_opencl_event_elapsed(struct wcodec_event *from, struct wcod
 void wcodec_opencl_device_native(struct wcodec_device *d, uint64_t *context, uint64_t *number)
 {
     *context = (uint64_t)(uintptr_t)d->context;
-    *number = (uint64_t)(uintptr_t)d->place->device;
+    *number = (uint64_t)(uintptr_t)d->id->device;
 }

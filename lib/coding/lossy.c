@@ -285,7 +285,7 @@ void wcodec_superblock_reconstruct(const struct wcodec_lossy *l, const uint8_t *
             continue;
         for (unsigned k = 0; k < BLOCK; k++)
             placed[places[k]] = wcodec_coefficient(coefficients, l->coefficient_log2,
-                                                   wcodec_coefficient_place(block, k));
+                                                   wcodec_coefficient_index(block, k));
         wcodec_transform_inverse(
             wcodec_lossy_mode(l, side, superblock * WCODEC_SUPERBLOCK_BLOCKS + block), placed,
             values);

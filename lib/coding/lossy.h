@@ -130,7 +130,7 @@ static inline bool wcodec_scale_valid(float scale)
 }
 
 /* Place in its superblock of the coefficient with number k of its order, of block 0 to 63. */
-static inline unsigned wcodec_coefficient_place(unsigned block, unsigned k)
+static inline unsigned wcodec_coefficient_index(unsigned block, unsigned k)
 {
     return WCODEC_GROUP * (block / 32 * 16 + k / 4) + block % 32 * 4 + k % 4;
 }

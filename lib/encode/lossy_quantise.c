@@ -126,7 +126,7 @@ static void quantise_superblock(const struct job *j, uint64_t superblock, struct
         numbers[b] = (uint8_t)q.mode;
         for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
             const int16_t v = q.coefficients[wcodec_orders[j->model->order][k]];
-            wcodec_store_u16(to + (size_t)2 * wcodec_coefficient_place(b, k), (uint16_t)v);
+            wcodec_store_u16(to + (size_t)2 * wcodec_coefficient_index(b, k), (uint16_t)v);
             note_range(part, v);
         }
     }

@@ -109,7 +109,7 @@ static void decode_alone(struct open *o, struct wcodec_device *device,
 }
 
 /* A tensor of a common kind, of whole tiles or one, if its kernel is one of `wanted`. Some in any
- * case: kernels for few tiles are chosen by the number of tiles. */
+ * case: latency kernels are chosen by the number of tiles. */
 static void decode_common(struct open *o, struct wcodec_device *device, uint64_t *seed,
                           uint64_t wanted, unsigned i)
 {

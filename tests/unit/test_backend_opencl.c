@@ -201,9 +201,9 @@ int main(int argc, char **argv)
         return 77;
     }
     close_backend(&o);
-    const struct CMUnitTest few[] = {cmocka_unit_test(test_devices)},
+    const struct CMUnitTest quick[] = {cmocka_unit_test(test_devices)},
                             tests[] = {cmocka_unit_test(test_devices),
                                        cmocka_unit_test(test_refusals)};
-    return small ? cmocka_run_group_tests(few, NULL, NULL)
+    return small ? cmocka_run_group_tests(quick, NULL, NULL)
                  : cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -427,12 +427,12 @@ static struct wcodec_device *open_device(const char *variant)
 }
 
 /* What batches leave behind on purpose. */
-static void drop_rooms(struct wcodec_device *device)
+static void drop_kept(struct wcodec_device *device)
 {
-    for (; device->room_count > 0; device->room_count--) {
-        clReleaseMemObject_or_not(device->rooms[device->room_count - 1].block);
+    for (; device->kept_count > 0; device->kept_count--) {
+        clReleaseMemObject_or_not(device->kept[device->kept_count - 1].block);
         for (unsigned i = 0; i < 2; i++)
-            clReleaseMemObject_or_not(device->rooms[device->room_count - 1].told[i]);
+            clReleaseMemObject_or_not(device->kept[device->kept_count - 1].flags[i]);
     }
 }
 
@@ -496,12 +496,12 @@ static void test_calls(void **unused)
         unsigned failed = 0;
         for (long at = 0;; at++) {
             wcodec_error err;
-            drop_rooms(device); /* so that they are made again */
+            drop_kept(device); /* so that they are made again */
             let_fail(cases[i].name, at, cases[i].code);
             const long before = objects;
             const wcodec_status status = work(device, &err);
             const bool done = fault.done;
-            drop_rooms(device);
+            drop_kept(device);
             assert_int_equal(objects, before);
             if (!done) {
                 assert_int_equal(status, WCODEC_OK);
@@ -532,10 +532,10 @@ static void test_lost(void **unused)
     for (long at = 0;; at++) {
         let_fail("", at, codes[at % 2]);
         fault.lost = true;
-        drop_rooms(device);
+        drop_kept(device);
         const long before = objects;
         const wcodec_status status = work(device, &err);
-        drop_rooms(device);
+        drop_kept(device);
         assert_int_equal(objects, before);
         if (!fault.done) {
             print_message("%ld calls\n", at);

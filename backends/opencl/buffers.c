@@ -1,28 +1,28 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Rooms for batches. Making buffers costs more than decoding a small tensor, so a few are kept. */
+/* Buffers for batches. Making them costs more than decoding a small tensor, so some are kept. */
 #include "backends/opencl/opencl.h"
 
 #include <string.h>
 
-enum { ROOM_KEPT = 64 << 20, SIZE_LEAST = 64 << 10, WORD_ROOM = 64 };
+enum { BYTES_KEPT = 64 << 20, SIZE_LEAST = 64 << 10, WORD_BYTES = 64 };
 
 /* Of cl_nv_create_buffer. */
 enum { MEM_LOCATION_HOST_NV = 1, MEM_PINNED_NV = 2 };
 
-static void destroy(struct wcodec_device *d, struct wcodec_opencl_room *r)
+static void destroy(struct wcodec_device *d, struct wcodec_opencl_buffers *r)
 {
     if (r->word != NULL &&
-        d->cl->clEnqueueUnmapMemObject(d->queue, r->told[!r->turn], (void *)(uintptr_t)r->word, 0,
+        d->cl->clEnqueueUnmapMemObject(d->queue, r->flags[!r->turn], (void *)(uintptr_t)r->word, 0,
                                        NULL, NULL) == CL_SUCCESS)
         d->cl->clFinish(d->queue);
     for (unsigned i = 0; i < 2; i++)
-        if (r->told[i] != NULL)
-            d->cl->clReleaseMemObject(r->told[i]);
+        if (r->flags[i] != NULL)
+            d->cl->clReleaseMemObject(r->flags[i]);
     if (r->block != NULL)
         d->cl->clReleaseMemObject(r->block);
-    *r = (struct wcodec_opencl_room){.block = NULL};
+    *r = (struct wcodec_opencl_buffers){.block = NULL};
 }
 
 /* A power of two: what one batch had is enough for the next, too. */
@@ -34,18 +34,18 @@ static size_t round_up(uint64_t size, size_t least)
     return n < size ? (size_t)size : n;
 }
 
-static bool take_kept(struct wcodec_device *d, uint64_t size, struct wcodec_opencl_room *room)
+static bool take_kept(struct wcodec_device *d, uint64_t size, struct wcodec_opencl_buffers *buffers)
 {
-    struct wcodec_opencl_room *best = NULL;
+    struct wcodec_opencl_buffers *best = NULL;
     pthread_mutex_lock(&d->lock);
-    for (unsigned i = 0; i < d->room_count; i++) {
-        struct wcodec_opencl_room *r = &d->rooms[i];
+    for (unsigned i = 0; i < d->kept_count; i++) {
+        struct wcodec_opencl_buffers *r = &d->kept[i];
         if (r->size >= size && (best == NULL || r->size < best->size))
             best = r;
     }
     if (best != NULL) {
-        *room = *best;
-        *best = d->rooms[--d->room_count];
+        *buffers = *best;
+        *best = d->kept[--d->kept_count];
     }
     pthread_mutex_unlock(&d->lock);
     return best != NULL;
@@ -58,46 +58,46 @@ static cl_mem create_word(const struct wcodec_device *d, cl_int *result)
     cl_mem word = NULL;
     if (d->create_nv != NULL)
         word = d->create_nv(d->context, CL_MEM_READ_WRITE, MEM_LOCATION_HOST_NV | MEM_PINNED_NV,
-                            WORD_ROOM, NULL, result);
+                            WORD_BYTES, NULL, result);
     return word != NULL
                ? word
                : d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR,
-                                       WORD_ROOM, NULL, result);
+                                       WORD_BYTES, NULL, result);
 }
 
-wcodec_status wcodec_opencl_room_take(struct wcodec_device *d, uint64_t size,
-                                      struct wcodec_opencl_room *room, wcodec_error *err)
+wcodec_status wcodec_opencl_buffers_take(struct wcodec_device *d, uint64_t size,
+                                         struct wcodec_opencl_buffers *buffers, wcodec_error *err)
 {
-    struct wcodec_opencl_room r = {.size = round_up(size, SIZE_LEAST)};
+    struct wcodec_opencl_buffers r = {.size = round_up(size, SIZE_LEAST)};
     cl_int result;
-    if (take_kept(d, size, room))
+    if (take_kept(d, size, buffers))
         return WCODEC_OK;
     r.block = d->cl->clCreateBuffer(d->context, CL_MEM_READ_WRITE, r.size, NULL, &result);
     for (unsigned i = 0; i < 2 && result == CL_SUCCESS; i++)
-        r.told[i] = create_word(d, &result);
+        r.flags[i] = create_word(d, &result);
     if (result != CL_SUCCESS) {
         destroy(d, &r);
         return wcodec_opencl_fail(
             d, result == CL_OUT_OF_RESOURCES ? CL_MEM_OBJECT_ALLOCATION_FAILURE : result,
             "clCreateBuffer", err);
     }
-    *room = r;
+    *buffers = r;
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_opencl_room_ask(const struct wcodec_queue *q, struct wcodec_opencl_room *r,
-                                     wcodec_error *err)
+wcodec_status wcodec_opencl_buffers_map_flag(const struct wcodec_queue *q,
+                                             struct wcodec_opencl_buffers *r, wcodec_error *err)
 {
     const struct wcodec_device *d = q->device;
     cl_int result = CL_SUCCESS;
     if (r->asked)
         return WCODEC_OK;
     if (r->word != NULL)
-        result = d->cl->clEnqueueUnmapMemObject(q->queue, r->told[!r->turn],
+        result = d->cl->clEnqueueUnmapMemObject(q->queue, r->flags[!r->turn],
                                                 (void *)(uintptr_t)r->word, 0, NULL, NULL);
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clEnqueueUnmapMemObject", err);
-    r->word = d->cl->clEnqueueMapBuffer(q->queue, r->told[r->turn], CL_FALSE, CL_MAP_READ, 0,
+    r->word = d->cl->clEnqueueMapBuffer(q->queue, r->flags[r->turn], CL_FALSE, CL_MAP_READ, 0,
                                         sizeof *r->word, 0, NULL, NULL, &result);
     if (result != CL_SUCCESS) {
         r->word = NULL;
@@ -112,23 +112,24 @@ wcodec_status wcodec_opencl_room_ask(const struct wcodec_queue *q, struct wcodec
     return WCODEC_OK;
 }
 
-void wcodec_opencl_room_give(struct wcodec_device *d, struct wcodec_opencl_room *room)
+void wcodec_opencl_buffers_give(struct wcodec_device *d, struct wcodec_opencl_buffers *buffers)
 {
     bool kept = false;
-    if (room->block == NULL)
+    if (buffers->block == NULL)
         return;
     pthread_mutex_lock(&d->lock);
-    if (room->size <= ROOM_KEPT / WCODEC_OPENCL_ROOMS && d->room_count < WCODEC_OPENCL_ROOMS) {
-        d->rooms[d->room_count++] = *room;
+    if (buffers->size <= BYTES_KEPT / WCODEC_OPENCL_BUFFERS_KEPT &&
+        d->kept_count < WCODEC_OPENCL_BUFFERS_KEPT) {
+        d->kept[d->kept_count++] = *buffers;
         kept = true;
     }
     pthread_mutex_unlock(&d->lock);
     if (!kept)
-        destroy(d, room);
+        destroy(d, buffers);
 }
 
-void wcodec_opencl_rooms_close(struct wcodec_device *d)
+void wcodec_opencl_buffers_close(struct wcodec_device *d)
 {
-    while (d->room_count > 0)
-        destroy(d, &d->rooms[--d->room_count]);
+    while (d->kept_count > 0)
+        destroy(d, &d->kept[--d->kept_count]);
 }

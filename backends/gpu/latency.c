@@ -1,12 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-#include "backends/gpu/few.h"
+#include "backends/gpu/latency.h"
 #include "backends/kernels/rans.h"
 
 #include <string.h>
 
-bool wcodec_few_write_table(const struct wcodec_table_set *set, uint8_t *at)
+bool wcodec_latency_write_table(const struct wcodec_table_set *set, uint8_t *at)
 {
     const uint32_t *entries = (const void *)(set + 1);
     uint32_t *symbols = (void *)(at + 4096);

@@ -1,20 +1,20 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Kernels for so few tiles that each has a warp and most of a scheduler for itself: then the time
- * is that of the chain from one step to the next. A tile's words are all there from the beginning,
- * and what a word does to the lane that takes it is known but for the lane's state: the table entry
- * is that of the word's lowest bits, and with P8 the second entry is that of bits which come from
- * the word alone (few_step.h). So entries are looked up for all words at once, by several warps,
- * and in the chain there is no table for lanes that take a word; others look at it while these wait
- * for their vote. */
-#ifndef WCODEC_KERNELS_TILE_FEW_H
-#define WCODEC_KERNELS_TILE_FEW_H
+/* Latency kernels, for batches so small that each tile has a warp and most of a scheduler for
+ * itself: then the time is that of the chain from one step to the next. A tile's words are all
+ * there from the beginning, and what a word does to the lane that takes it is known but for the
+ * lane's state: the table entry is that of the word's lowest bits, and with P8 the second entry is
+ * that of bits which come from the word alone (latency_step.h). So entries are looked up for all
+ * words at once, by several warps, and in the chain there is no table for lanes that take a word;
+ * others look at it while these wait for their vote. */
+#ifndef WCODEC_KERNELS_TILE_LATENCY_H
+#define WCODEC_KERNELS_TILE_LATENCY_H
 
 #include "backends/kernels/tile_fast.h"
 
 /* Shared addresses of a tile's parts, by the most that a tile of the launch has. */
-struct wcodec_few {
+struct wcodec_latency {
     struct wcodec_fast fast;
     uint32_t symbols, table, words, steps, entries, raw;
     uint32_t skip;  /* bytes that are copied before the first word */
@@ -25,25 +25,26 @@ struct wcodec_few {
 };
 
 /* tile: number in the work-group. */
-WCODEC_DEVICE_FUNCTION void wcodec_few_layout(const struct wcodec_kind k, struct wcodec_warp *warp,
-                                              struct wcodec_few *t, uint32_t tile)
+WCODEC_DEVICE_FUNCTION void wcodec_latency_layout(const struct wcodec_kind k,
+                                                  struct wcodec_warp *warp,
+                                                  struct wcodec_latency *t, uint32_t tile)
 {
     const struct wcodec_launch *launch = t->fast.launch;
-    const uint32_t many = launch->words + WCODEC_FEW_SPARE, begin = wcodec_tables_at(warp);
+    const uint32_t many = launch->words + WCODEC_LATENCY_SPARE, begin = wcodec_tables_at(warp);
     t->symbols = begin;
     t->table = k.p8 ? begin : begin + 1024;
-    t->words = begin + wcodec_few_tables_size(k) +
-               tile * wcodec_few_tile_size(k, launch->words, launch->groups);
+    t->words = begin + wcodec_latency_tables_size(k) +
+               tile * wcodec_latency_tile_size(k, launch->words, launch->groups);
     t->steps = t->words + 2 * many;
     t->entries = t->steps + 8 * many;
     t->raw = t->entries + 4 * many;
 }
 
 /* Ask for all that tile `number` needs: `part` of the `parts` threads that copy. */
-WCODEC_DEVICE_FUNCTION void wcodec_few_begin(const struct wcodec_kind k, struct wcodec_warp *warp,
-                                             struct wcodec_few *t,
-                                             const struct wcodec_tile_job *job, uint32_t number,
-                                             uint32_t part, uint32_t parts)
+WCODEC_DEVICE_FUNCTION void wcodec_latency_begin(const struct wcodec_kind k,
+                                                 struct wcodec_warp *warp, struct wcodec_latency *t,
+                                                 const struct wcodec_tile_job *job, uint32_t number,
+                                                 uint32_t part, uint32_t parts)
 {
     struct wcodec_fast *f = &t->fast;
     const uint64_t words = WCODEC_WORD_ADDRESS(job), raw = job->raw;
@@ -71,15 +72,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_begin(const struct wcodec_kind k, struct 
 
 /* Of each word: what the next state is multiplied with and what is added, and what is decoded. The
  * last word's by several threads, all the same. */
-WCODEC_DEVICE_FUNCTION void wcodec_few_expand(const struct wcodec_kind k, struct wcodec_warp *warp,
-                                              const struct wcodec_few *t, uint32_t part,
-                                              uint32_t parts)
+WCODEC_DEVICE_FUNCTION void wcodec_latency_expand(const struct wcodec_kind k,
+                                                  struct wcodec_warp *warp,
+                                                  const struct wcodec_latency *t, uint32_t part,
+                                                  uint32_t parts)
 {
     enum { BATCH = 6 };
     const uint32_t slots = k.p8 ? 0xffu : 0xfffu, last = t->word_count;
     for (uint32_t first = part; first < last; first += BATCH * parts) {
         uint32_t w[BATCH], e[BATCH];
-        struct wcodec_few_step step[BATCH];
+        struct wcodec_latency_step step[BATCH];
         WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < BATCH; i++)
             w[i] = wcodec_shared_u16(
@@ -90,14 +92,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_expand(const struct wcodec_kind k, struct
             e[i] = wcodec_shared_u32(warp, t->table + (w[i] & slots) * 4);
         WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < BATCH; i++)
-            step[i] = k.p8 ? wcodec_few_first(w[i], e[i]) : wcodec_few_pair(w[i], e[i]);
+            step[i] = k.p8 ? wcodec_latency_first(w[i], e[i]) : wcodec_latency_pair(w[i], e[i]);
         if (k.p8) {
             WCODEC_UNROLL_ALL
             for (uint32_t i = 0; i < BATCH; i++)
                 e[i] = wcodec_shared_u32(warp, t->table + (step[i].plus & slots) * 4);
             WCODEC_UNROLL_ALL
             for (uint32_t i = 0; i < BATCH; i++)
-                step[i] = wcodec_few_second(step[i], e[i]);
+                step[i] = wcodec_latency_second(step[i], e[i]);
         }
         WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < BATCH; i++) {
@@ -109,9 +111,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_expand(const struct wcodec_kind k, struct
 }
 
 /* Decode what a lane knows nothing of before: by its state alone. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_look_up(const struct wcodec_kind k,
-                                                   struct wcodec_warp *warp, uint32_t table,
-                                                   uint32_t *x)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_latency_look_up(const struct wcodec_kind k,
+                                                       struct wcodec_warp *warp, uint32_t table,
+                                                       uint32_t *x)
 {
     const uint32_t e = wcodec_shared_u32(warp, table + (*x & (k.p8 ? 0xffu : 0xfffu)) * 4);
     if (!k.p8) {
@@ -121,13 +123,14 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_look_up(const struct wcodec_kind k,
     *x = wcodec_p8_step(*x, e);
     const uint32_t second = wcodec_shared_u32(warp, table + (*x & 0xffu) * 4);
     *x = wcodec_p8_step(*x, second);
-    return wcodec_few_symbols(e, second);
+    return wcodec_latency_symbols(e, second);
 }
 
 /* Lanes whose state is low take words; all go on with the next pair, whose entry is returned, or
  * with two symbols. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_next(const struct wcodec_kind k,
-                                                struct wcodec_warp *warp, struct wcodec_few *t)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_latency_next(const struct wcodec_kind k,
+                                                    struct wcodec_warp *warp,
+                                                    struct wcodec_latency *t)
 {
     struct wcodec_fast *f = &t->fast;
     uint32_t e;
@@ -135,11 +138,11 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_next(const struct wcodec_kind k,
     (void)warp;
     uint32_t x = f->x, at = t->at;
     if (k.p8)
-        WCODEC_FEW_STEP(WCODEC_FEW_P8, x, at, e, f->lanes_below, t->entries - t->steps / 2,
-                        t->table, t->limit, ~f->launch->ones);
+        WCODEC_LATENCY_STEP(WCODEC_LATENCY_P8, x, at, e, f->lanes_below, t->entries - t->steps / 2,
+                            t->table, t->limit, ~f->launch->ones);
     else
-        WCODEC_FEW_STEP(WCODEC_FEW_PAIRS, x, at, e, f->lanes_below, t->entries - t->steps / 2,
-                        t->table, t->limit, ~f->launch->ones);
+        WCODEC_LATENCY_STEP(WCODEC_LATENCY_PAIRS, x, at, e, f->lanes_below,
+                            t->entries - t->steps / 2, t->table, t->limit, ~f->launch->ones);
     f->x = x;
     t->at = at;
 #else
@@ -151,7 +154,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_next(const struct wcodec_kind k,
         f->x = step.x * f->x + step.y;
         e = wcodec_shared_u32(warp, t->entries + (word - t->steps) / 2);
     } else {
-        e = wcodec_few_look_up(k, warp, t->table, &f->x);
+        e = wcodec_latency_look_up(k, warp, t->table, &f->x);
     }
     const uint32_t next = t->at + 8 * WCODEC_POPCOUNT(mask);
     t->at = next < t->limit ? next : t->limit;
@@ -160,14 +163,16 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_few_next(const struct wcodec_kind k,
 }
 
 /* An entry as wcodec_assemble() takes it: of two symbols, the second stands in the upper half. */
-WCODEC_DEVICE_FUNCTION void wcodec_few_entry(const struct wcodec_kind k, uint32_t e, uint32_t *v)
+WCODEC_DEVICE_FUNCTION void wcodec_latency_entry(const struct wcodec_kind k, uint32_t e,
+                                                 uint32_t *v)
 {
     v[0] = k.p8 ? e & 0xffu : e;
     v[1] = e >> 16;
 }
 
 /* After the last pair there is nothing to decode: the state itself is wanted. */
-WCODEC_DEVICE_FUNCTION void wcodec_few_last_words(struct wcodec_warp *warp, struct wcodec_few *t)
+WCODEC_DEVICE_FUNCTION void wcodec_latency_last_words(struct wcodec_warp *warp,
+                                                      struct wcodec_latency *t)
 {
     uint32_t word = t->words + t->skip + (t->at - t->steps) / 4;
     wcodec_renormalise(warp, &t->fast.x, &word, t->fast.lanes_below);
@@ -175,9 +180,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_last_words(struct wcodec_warp *warp, stru
 }
 
 /* Raw words of the block that begins with group g. */
-WCODEC_DEVICE_FUNCTION void wcodec_few_raw(const struct wcodec_kind k, struct wcodec_warp *warp,
-                                           const struct wcodec_few *t, uint32_t g, const bool last,
-                                           uint32_t *r)
+WCODEC_DEVICE_FUNCTION void wcodec_latency_raw(const struct wcodec_kind k, struct wcodec_warp *warp,
+                                               const struct wcodec_latency *t, uint32_t g,
+                                               const bool last, uint32_t *r)
 {
     const uint32_t lane = wcodec_lane(warp), own = t->raw + 4 * lane,
                    first = own + g * k.group_bytes, groups = t->fast.groups;
@@ -197,22 +202,22 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_raw(const struct wcodec_kind k, struct wc
 }
 
 /* A block of groups, of which g is the first; e: its first entry, then that of the next block. */
-WCODEC_DEVICE_FUNCTION void wcodec_few_block(const struct wcodec_kind k, struct wcodec_warp *warp,
-                                             struct wcodec_few *t, uint32_t g, const bool last,
-                                             uint32_t *e)
+WCODEC_DEVICE_FUNCTION void wcodec_latency_block(const struct wcodec_kind k,
+                                                 struct wcodec_warp *warp, struct wcodec_latency *t,
+                                                 uint32_t g, const bool last, uint32_t *e)
 {
     struct wcodec_fast *f = &t->fast;
     uint32_t r[WCODEC_ROWS_MOST];
-    wcodec_few_raw(k, warp, t, g, last, r);
+    wcodec_latency_raw(k, warp, t, g, last, r);
     WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < k.groups; i++) {
         uint32_t v[4], o[4];
-        wcodec_few_entry(k, *e, v);
-        wcodec_few_entry(k, wcodec_few_next(k, warp, t), v + 2);
+        wcodec_latency_entry(k, *e, v);
+        wcodec_latency_entry(k, wcodec_latency_next(k, warp, t), v + 2);
         if (last && i == k.groups - 1)
-            wcodec_few_last_words(warp, t);
+            wcodec_latency_last_words(warp, t);
         else
-            *e = wcodec_few_next(k, warp, t);
+            *e = wcodec_latency_next(k, warp, t);
         if (last && k.rows > 0)
             wcodec_take_payload(k, i, f->x, r);
         wcodec_assemble(k, &f->of, i, k.shape == WCODEC_SHAPE_16_11 ? g % 8 + i : 0, v, r, o);
@@ -223,8 +228,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_block(const struct wcodec_kind k, struct 
 }
 
 /* Entries of all words are there. base: of the set. */
-WCODEC_DEVICE_FUNCTION void wcodec_few_decode(const struct wcodec_kind k, struct wcodec_warp *warp,
-                                              struct wcodec_few *t, uint32_t base)
+WCODEC_DEVICE_FUNCTION void wcodec_latency_decode(const struct wcodec_kind k,
+                                                  struct wcodec_warp *warp,
+                                                  struct wcodec_latency *t, uint32_t base)
 {
     struct wcodec_fast *f = &t->fast;
     const uint32_t groups = f->launch->groups;
@@ -236,11 +242,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_decode(const struct wcodec_kind k, struct
     t->at = t->steps;
     t->limit = t->steps + 8 * (t->word_count + 1);
     wcodec_fast_check_outliers(k, warp, f);
-    uint32_t e = wcodec_few_look_up(k, warp, t->table, &f->x), g = 0;
+    uint32_t e = wcodec_latency_look_up(k, warp, t->table, &f->x), g = 0;
     WCODEC_UNROLL_NONE
     for (; g + k.groups < groups; g += k.groups)
-        wcodec_few_block(k, warp, t, g, false, &e);
-    wcodec_few_block(k, warp, t, g, true, &e);
+        wcodec_latency_block(k, warp, t, g, false, &e);
+    wcodec_latency_block(k, warp, t, g, true, &e);
     wcodec_fast_patch(k, warp, f, groups * 128, groups);
     uint32_t fault = wcodec_fast_stream_fault(k, warp, f, t->word_count, t->taken);
     if (!fault && (f->bad_outliers || !wcodec_outliers_all(warp, &f->patches)))
@@ -250,9 +256,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_decode(const struct wcodec_kind k, struct
 
 /* 16 entries of a table of pairs: of a symbol for each slot, and for each symbol what an entry is
  * less its slot. The table itself would be the same 16 KB read by all work-groups at once. */
-WCODEC_DEVICE_FUNCTION void wcodec_few_make_entries(struct wcodec_warp *warp,
-                                                    const struct wcodec_few *t, uint32_t n,
-                                                    wcodec_u4 slots)
+WCODEC_DEVICE_FUNCTION void wcodec_latency_make_entries(struct wcodec_warp *warp,
+                                                        const struct wcodec_latency *t, uint32_t n,
+                                                        wcodec_u4 slots)
 {
     const uint32_t four[4] = {slots.x, slots.y, slots.z, slots.w}, slot = 16 * n;
     WCODEC_UNROLL_ALL
@@ -268,15 +274,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_make_entries(struct wcodec_warp *warp,
 
 /* What the table is made of, a 256th of it: of pairs a symbol for each of 16 slots, and one
  * symbol's word; of P8 an entry. */
-struct wcodec_few_source {
+struct wcodec_latency_source {
     wcodec_u4 slots;
     uint32_t symbol;
 };
 
-WCODEC_DEVICE_FUNCTION void wcodec_few_ask_table(const struct wcodec_kind k,
-                                                 struct wcodec_warp *warp,
-                                                 const struct wcodec_launch *launch, uint32_t n,
-                                                 struct wcodec_few_source *from)
+WCODEC_DEVICE_FUNCTION void wcodec_latency_ask_table(const struct wcodec_kind k,
+                                                     struct wcodec_warp *warp,
+                                                     const struct wcodec_launch *launch, uint32_t n,
+                                                     struct wcodec_latency_source *from)
 {
     const WCODEC_GLOBAL uint8_t *parts = WCODEC_BLOCK(warp, uint8_t, launch->parts),
                                 *entries = wcodec_set_entries(
@@ -290,8 +296,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_ask_table(const struct wcodec_kind k,
 
 /* Each tile's `helpers` warps copy and look up together; one of them decodes. Work-groups on one
  * processor decode by different ones of its schedulers: every `units`th is on the same. */
-WCODEC_DEVICE_FUNCTION void wcodec_few_kernel(const struct wcodec_kind k, struct wcodec_warp *warp,
-                                              const struct wcodec_launch *launch)
+WCODEC_DEVICE_FUNCTION void wcodec_latency_kernel(const struct wcodec_kind k,
+                                                  struct wcodec_warp *warp,
+                                                  const struct wcodec_launch *launch)
 {
     const uint32_t number = wcodec_warp_number(warp), tiles = launch->tiles,
                    helper = number * launch->inverse >> 16, own = number - helper * tiles,
@@ -305,17 +312,17 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_kernel(const struct wcodec_kind k, struct
     wcodec_load_job(wcodec_job_at(warp, launch, launch->first + (is_there ? index : 0)), &job);
     /* its entries, shift, width, base */
     const wcodec_u4 head = wcodec_load_u4((const WCODEC_GLOBAL uint8_t *)set);
-    struct wcodec_few_source from;
-    struct wcodec_few tile;
+    struct wcodec_latency_source from;
+    struct wcodec_latency tile;
     tile.fast.launch = launch;
-    wcodec_few_layout(k, warp, &tile, own);
-    wcodec_few_ask_table(k, warp, launch, thread, &from);
+    wcodec_latency_layout(k, warp, &tile, own);
+    wcodec_latency_ask_table(k, warp, launch, thread, &from);
     if (is_there)
-        wcodec_few_begin(k, warp, &tile, &job, launch->first + index, part, parts);
+        wcodec_latency_begin(k, warp, &tile, &job, launch->first + index, part, parts);
     wcodec_copy_commit(warp);
     for (uint32_t n = thread; n < 256; n += step) {
         if (n != thread)
-            wcodec_few_ask_table(k, warp, launch, n, &from);
+            wcodec_latency_ask_table(k, warp, launch, n, &from);
         wcodec_put_u32(warp, tile.symbols + 4 * n,
                        k.pairs ? from.symbol : wcodec_ready_entry(k, from.symbol, head.y, 0));
     }
@@ -323,18 +330,18 @@ WCODEC_DEVICE_FUNCTION void wcodec_few_kernel(const struct wcodec_kind k, struct
         wcodec_sync_group(warp);
         for (uint32_t n = thread; n < 256; n += step) {
             if (step < 256)
-                wcodec_few_ask_table(k, warp, launch, n, &from);
-            wcodec_few_make_entries(warp, &tile, n, from.slots);
+                wcodec_latency_ask_table(k, warp, launch, n, &from);
+            wcodec_latency_make_entries(warp, &tile, n, from.slots);
         }
     }
     wcodec_copy_wait(warp);
     wcodec_sync_group(warp);
     if (is_there)
-        wcodec_few_expand(k, warp, &tile, part, parts);
+        wcodec_latency_expand(k, warp, &tile, part, parts);
     wcodec_sync_group(warp);
     if (wcodec_any(warp,
                    is_there && helper == wcodec_group(warp) / launch->units % launch->helpers))
-        wcodec_few_decode(k, warp, &tile, head.w);
+        wcodec_latency_decode(k, warp, &tile, head.w);
 }
 
 #endif
