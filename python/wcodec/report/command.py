@@ -25,6 +25,13 @@ Exit codes: 0 done, 1 failed, 2 wrong usage, 3 damaged input or no original of i
 4 the backend asked for cannot be used."""
 
 
+def _threads(value: str) -> int:
+    number = int(value) if value.isascii() and value.isdigit() else -1
+    if not 0 <= number <= 4096:
+        raise argparse.ArgumentTypeError("threads must be a number from 0 (all cores) to 4096")
+    return number
+
+
 def parser() -> argparse.ArgumentParser:
     """The parser of the command line."""
     made = argparse.ArgumentParser(
@@ -52,6 +59,14 @@ def parser() -> argparse.ArgumentParser:
         "--no-exponents", action="store_true", help="read the index only, decode nothing"
     )
     made.add_argument("-f", "--force", action="store_true", help="replace outputs")
+    made.add_argument(
+        "-T", "--threads", type=_threads, metavar="N", help="worker threads (0: one a core)"
+    )
+    made.add_argument(
+        "--backend",
+        metavar="NAME",
+        help="auto, cpu, cuda, opencl, or one of these with :DEVICE",
+    )
     return made
 
 
@@ -94,7 +109,13 @@ def _run(options: argparse.Namespace) -> None:
     for path in outputs:
         if path != "-":
             _check_output(path, options.force)
-    report = collect(options.models, options.original, not options.no_exponents)
+    report = collect(
+        options.models,
+        options.original,
+        exponents=not options.no_exponents,
+        backend=options.backend,
+        threads=options.threads,
+    )
     made = []
     if options.output is not None:
         made.append((options.output, make_page(report)))

@@ -36,7 +36,14 @@ def _distributions(model: Model, reader: AnyReader) -> dict[int, Distribution]:
     return found
 
 
-def collect(paths: Sequence[str], originals: Sequence[str] = (), exponents: bool = True) -> Report:
+def collect(
+    paths: Sequence[str],
+    originals: Sequence[str] = (),
+    *,
+    exponents: bool = True,
+    backend: str | None = None,
+    threads: int | None = None,
+) -> Report:
     """Read the models at `paths`, .wcodec files or folders of them.
 
     Args:
@@ -44,6 +51,7 @@ def collect(paths: Sequence[str], originals: Sequence[str] = (), exponents: bool
             may be fewer than models.
         exponents: count the exponents of the tensors, of at most 2^22 elements of each; without
             it only the index is read.
+        backend, threads: as for wcodec.Reader.
 
     Raises:
         MissingPackageError, MismatchError, and whatever opening and decoding raise.
@@ -52,7 +60,7 @@ def collect(paths: Sequence[str], originals: Sequence[str] = (), exponents: bool
         decoded.require_numpy()
     models, counted = [], []
     for i, path in enumerate(paths):
-        with Reader(path) as reader:
+        with Reader(path, backend=backend, threads=threads) as reader:
             model = from_info(path, describe(reader)["files"])
             if i < len(originals):
                 model = original.measure(model, reader, originals[i])
