@@ -42,13 +42,38 @@ def _chart(description: str, height: int, **parts: Any) -> Spec:
     }
 
 
+def _group_labels(ink: Spec) -> Spec:
+    """The names of groups, at the bottom of each."""
+    return {
+        "type": "text",
+        "interactive": False,
+        "from": {"data": "groups"},
+        "encode": {
+            "update": {
+                "x": {"field": "x0", "offset": 5},
+                "y": {"field": "y1", "offset": -7},
+                "limit": {"signal": "datum.x1 - datum.x0 - 10"},
+                "text": {"field": "label"},
+                "fontSize": {"value": 11},
+                "fontWeight": {"value": "bold"},
+                "strokeJoin": {"value": "round"},
+                **ink,
+            }
+        },
+    }
+
+
 def treemap() -> Spec:
     """Each tensor as an area of its size, coloured by its ratio, in groups by name."""
     label = "datum.label + '\\n' + format(datum.ratio * 100, '.1f') + ' %'"
     return _chart(
         "Treemap: each tensor's size as area, its ratio as colour. The table has all figures.",
         460,
-        signals=[_PICKED, {"name": "ratios", "value": [0, 1]}],
+        signals=[
+            _PICKED,
+            {"name": "ratios", "value": [0, 1]},
+            {"name": "ground", "value": "#fff"},
+        ],
         data=[
             {"name": "source", "values": []},
             {
@@ -64,7 +89,6 @@ def treemap() -> Spec:
                         "round": True,
                         "paddingInner": 1,
                         "paddingOuter": 1,
-                        "paddingTop": 15,
                         "size": [{"signal": "width"}, {"signal": "height"}],
                     },
                 ],
@@ -75,7 +99,8 @@ def treemap() -> Spec:
                 "transform": [
                     {
                         "type": "filter",
-                        "expr": "datum.depth == 1 && datum.children && datum.x1 - datum.x0 > 30",
+                        "expr": "datum.depth == 1 && datum.label && "
+                        "datum.x1 - datum.x0 > 60 && datum.y1 - datum.y0 > 60",
                     }
                 ],
             },
@@ -133,22 +158,8 @@ def treemap() -> Spec:
                     "hover": {"stroke": _OUTLINE, "strokeWidth": {"value": 2}},
                 },
             },
-            {
-                "type": "text",
-                "interactive": False,
-                "from": {"data": "groups"},
-                "encode": {
-                    "update": {
-                        "x": {"field": "x0", "offset": 2},
-                        "y": {"field": "y0", "offset": 12},
-                        "limit": {"signal": "datum.x1 - datum.x0 - 4"},
-                        "text": {"field": "label"},
-                        "fill": _OUTLINE,
-                        "fontSize": {"value": 11},
-                        "fontWeight": {"value": "bold"},
-                    }
-                },
-            },
+            _group_labels({"stroke": {"signal": "ground"}, "strokeWidth": {"value": 4}}),
+            _group_labels({"fill": _OUTLINE}),
             {
                 "type": "text",
                 "interactive": False,

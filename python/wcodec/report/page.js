@@ -113,6 +113,7 @@
         spec.data[0].values = values;
         const set = {
             outline: color("--text"),
+            ground: color("--page"),
             colors: dark.matches ? ["#56b4e9", "#e69f00", "#3ec9a0", "#e29ac4"] : undefined,
             ...signals,
         };

@@ -46,20 +46,20 @@ _CHARTS = """<section id="charts" aria-label="Charts">
 </div>
 <div class="charts">
 <figure class="wide"><figcaption><h3>Size and ratio of each tensor</h3>
-<p>Click a tensor for its details; the table below has the same figures.</figcaption>
+<p>Click a tensor for its details; the table below has the same figures.</p></figcaption>
 <div class="chart" id="treemap"></div></figure>
 <section class="wide" id="detail" aria-label="The chosen tensor" aria-live="polite"></section>
 <figure><figcaption><h3>Bits beside the order-0 bound</h3>
-<p>Above the dashed line: bits over the bound. Below it: prediction gained.</figcaption>
+<p>Above the dashed line: bits over the bound. Below it: prediction gained.</p></figcaption>
 <div class="chart" id="bound"></div></figure>
 <figure><figcaption><h3>Modes of blocks</h3>
-<p>Of all elements in tensors that are predicted or transformed in blocks.</figcaption>
+<p>Of all elements in tensors that are predicted or transformed in blocks.</p></figcaption>
 <div class="chart" id="modes"></div></figure>
 <figure><figcaption><h3>Signal to noise of lossy tensors</h3>
-<p id="measured"></figcaption>
+<p id="measured"></p></figcaption>
 <div class="chart" id="snr"></div></figure>
 <figure><figcaption><h3>Comparison of the two models</h3>
-<p>Below the dashed line the second model takes fewer bits.</figcaption>
+<p>Below the dashed line the second model takes fewer bits.</p></figcaption>
 <div class="chart" id="comparison"></div></figure>
 </div></section>
 """
@@ -100,7 +100,7 @@ def _file_facts(file: File) -> str:
 def _model_head(model: Model) -> str:
     listed = "".join(_file_facts(file) for file in model.files[:LISTED])
     if len(model.files) > LISTED:
-        listed += f"<p>And {len(model.files) - LISTED:,} more files."
+        listed += f"<p>And {len(model.files) - LISTED:,} more files.</p>"
     return f"<h2>{escape(text.name(model.path))}</h2>{listed}"
 
 
@@ -118,7 +118,7 @@ def _head(models: Sequence[Model], library: Library, script: str) -> str:
         f"<style>\n{_resource('page.css')}</style></head><body>\n"
         f"<h1>wcodec report</h1>\n{tables.summary(models)}\n"
         "<noscript><style>#charts { display: none; }</style>"
-        '<p class="note">Without JavaScript the tables are whole, but there are no charts.'
+        '<p class="note">Without JavaScript the tables are whole, but there are no charts.</p>'
         f"</noscript>\n{_CHARTS}"
     )
 
@@ -126,7 +126,7 @@ def _head(models: Sequence[Model], library: Library, script: str) -> str:
 def _foot(library: Library, version: str) -> str:
     return (
         f'<footer><p class="note">Made by wcodec {escape(version)}, drawn by Vega '
-        f"{escape(library.version)}.<details><summary>Licences of what this page contains"
+        f"{escape(library.version)}.</p><details><summary>Licences of what this page contains"
         f"</summary><pre>{escape(library.licences)}</pre></details></footer>\n"
     )
 
@@ -229,8 +229,8 @@ def render(
         compared = tables.pairs(len(pairs), fitting.pairs)
         sections.insert(
             0,
-            f"<section><h2>Comparison</h2><p>First: <bdi>{escape(text.name(models[0].path))}</bdi>"
-            f"<p>Second: <bdi>{escape(text.name(models[1].path))}</bdi>{compared}</section>\n",
+            f"<section><h2>Comparison</h2><p>First: <bdi>{escape(text.name(models[0].path))}</bdi></p>"
+            f"<p>Second: <bdi>{escape(text.name(models[1].path))}</bdi></p>{compared}</section>\n",
         )
     data = {
         "charts": all_charts(),

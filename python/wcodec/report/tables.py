@@ -89,17 +89,18 @@ def _head(first: str, cells: Iterable[tuple[str, str, bool]]) -> str:
 
 
 def _row(number: int, name: str, cells: Iterable[tuple[str, bool]]) -> str:
+    """A row; lines are broken within a tag, where they are in no cell."""
     joined = "".join(f"<td{' class=l' if left else ''}>{escape(cell)}" for cell, left in cells)
-    return f"<tr data-row={number}><th scope=row>{escape(text.name(name))}{joined}"
+    return f"<tr\ndata-row={number}><th scope=row>{escape(text.name(name))}{joined}"
 
 
 def _table(kind: str, label: str, head: str, rows: Sequence[str], caption: str) -> str:
     long = " long" if len(rows) >= LONG else ""
     return (
         f'<div class="scroll{long}" tabindex="0" role="region" aria-label="{escape(label)}">'
-        f'<table class="{kind}"><caption>{caption}</caption>{head}<tbody>\n'
-        + "\n".join(rows)
-        + "\n</tbody></table></div>"
+        f'<table class="{kind}"><caption>{caption}</caption>{head}<tbody>'
+        + "".join(rows)
+        + "</tbody></table></div>"
     )
 
 
