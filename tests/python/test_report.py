@@ -161,7 +161,7 @@ def test_names_are_only_text(packed):
     assert names == [text.name(name) for name in stored]
     assert all(name.isprintable() for name in names)
     allowed = set(re.findall(r"<([a-z]+[0-9]?)", page._CHARTS)) | {
-        "html", "head", "meta", "title", "style", "body", "noscript", "script", "section", "h1",
+        "html", "head", "main", "meta", "title", "style", "body", "noscript", "script", "section", "h1",
         "details", "summary", "dl", "dt", "dd", "table", "caption", "thead", "tbody", "tr", "th",
         "td", "footer", "pre",
     }  # fmt: skip

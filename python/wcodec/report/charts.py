@@ -30,6 +30,10 @@ _OUTLINE: Spec = {"signal": "outline"}
 
 
 def _chart(description: str, height: int, **parts: Any) -> Spec:
+    for mark in parts["marks"]:
+        mark["aria"] = (
+            False  # thousands of them: the description stands for all, the table has each
+        )
     signals = [_WIDTH, {"name": "outline", "value": "#000"}, *parts.pop("signals", [])]
     return {
         "$schema": SCHEMA,
@@ -100,7 +104,7 @@ def treemap() -> Spec:
                     {
                         "type": "filter",
                         "expr": "datum.depth == 1 && datum.label && "
-                        "datum.x1 - datum.x0 > 60 && datum.y1 - datum.y0 > 60",
+                        "datum.x1 - datum.x0 > 60 && datum.y1 - datum.y0 > 110",
                     }
                 ],
             },

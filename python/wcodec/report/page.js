@@ -279,16 +279,19 @@
         const chart = document.createElement("div");
         chart.className = "chart";
         chart.id = "exponents";
-        const figure = document.createElement("div");
-        figure.append(note, chart);
-        detail.replaceChildren(title, facts, figure, back);
+        const [left, right] = [document.createElement("div"), document.createElement("div")];
+        left.append(facts, back);
+        right.append(note, chart);
+        detail.replaceChildren(title, left, right);
         const distribution = model.distributions[row];
         if (distribution) {
             const [counted, entropy, runs] = distribution;
             const symbols = page.kinds[found.dtype];
             const [plural, axis] = kinds[symbols[0]];
+            const all = number(found.shape) ?? 1;
+            const sample = counted < all ? ` of ${all.toLocaleString("en")}, from all over it` : "";
             note.textContent = `Distribution of ${plural}: entropy ${entropy} bits, counted in ` +
-                `${counted.toLocaleString("en")} numbers.`;
+                `${counted.toLocaleString("en")} numbers${sample}.`;
             await draw("exponents", columns(symbols, runs), { label: axis });
         } else {
             note.textContent = model.counted

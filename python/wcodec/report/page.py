@@ -116,7 +116,7 @@ def _head(models: Sequence[Model], library: Library, script: str) -> str:
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         f"<title>{escape(title)}: wcodec report</title>"
         f"<style>\n{_resource('page.css')}</style></head><body>\n"
-        f"<h1>wcodec report</h1>\n{tables.summary(models)}\n"
+        f"<main><h1>wcodec report</h1>\n{tables.summary(models)}\n"
         "<noscript><style>#charts { display: none; }</style>"
         '<p class="note">Without JavaScript the tables are whole, but there are no charts.</p>'
         f"</noscript>\n{_CHARTS}"
@@ -125,7 +125,7 @@ def _head(models: Sequence[Model], library: Library, script: str) -> str:
 
 def _foot(library: Library, version: str) -> str:
     return (
-        f'<footer><p class="note">Made by wcodec {escape(version)}, drawn by Vega '
+        f'</main><footer><p class="note">Made by wcodec {escape(version)}, drawn by Vega '
         f"{escape(library.version)}.</p><details><summary>Licences of what this page contains"
         f"</summary><pre>{escape(library.licences)}</pre></details></footer>\n"
     )
@@ -226,11 +226,12 @@ def render(
         for m, model in enumerate(models)
     ]
     if pairs:
-        compared = tables.pairs(len(pairs), fitting.pairs)
+        first, second = (escape(text.name(model.path)) for model in models)
         sections.insert(
             0,
-            f"<section><h2>Comparison</h2><p>First: <bdi>{escape(text.name(models[0].path))}</bdi></p>"
-            f"<p>Second: <bdi>{escape(text.name(models[1].path))}</bdi></p>{compared}</section>\n",
+            f"<section><h2>Comparison</h2><p>First: <bdi>{first}</bdi></p>"
+            f"<p>Second: <bdi>{second}</bdi></p>{tables.pairs(len(pairs), fitting.pairs)}"
+            "</section>\n",
         )
     data = {
         "charts": all_charts(),

@@ -161,7 +161,7 @@ def pair_rows(pairs: Sequence[Pair]) -> list[str]:
             *(text.decimal(tensor.bits if tensor else None, 3) for tensor in both),
             *map(_snr, both),
         ]
-        cells = [(pair.difference, True), *((number, False) for number in numbers)]
+        cells = [*((number, False) for number in numbers), (pair.difference, True)]
         rows.append(_row(i, pair.name, cells))
     return rows
 
@@ -169,7 +169,6 @@ def pair_rows(pairs: Sequence[Pair]) -> list[str]:
 def pairs(count: int, rows: Sequence[str]) -> str:
     """The table that compares two models, of whose `count` names these rows are shown."""
     heads = [
-        ("difference", "Difference", True),
         ("coded1", "Coded bytes, first", False),
         ("coded2", "Coded bytes, second", False),
         ("change", "Change", False),
@@ -177,6 +176,7 @@ def pairs(count: int, rows: Sequence[str]) -> str:
         ("bits2", "Bits, second", False),
         ("snr1", "SNR dB, first", False),
         ("snr2", "SNR dB, second", False),
+        ("difference", "Difference", True),
     ]
     caption = f"{count:,} names in either model"
     if len(rows) < count:
