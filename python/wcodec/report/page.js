@@ -316,6 +316,7 @@
         await draw("modes", model.modes.map(([mode, share]) => ({ mode, share })));
         await draw("snr", points(model.rows, "bits", "snr"));
         await draw("comparison", comparisonPoints());
+        performance.mark("drawn");
         document.body.dataset.drawn = String(Number(document.body.dataset.drawn ?? 0) + 1);
     }
 
