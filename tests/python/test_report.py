@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """wcodec.report: figures, the page and what must not be in it, outputs, errors, exit codes."""
 
+import itertools
 import json
 import math
 import os
 import re
+import signal
 import stat
 import subprocess
 import sys
@@ -85,13 +87,13 @@ def test_modes(model):
 
 def naive_exponents(dtype, data):
     """Exponents by struct, element by element."""
-    size, code, bits, bias = {
-        "F32": (4, "u4", 8, 127),
-        "F64": (8, "u8", 11, 1023),
-        "BF16": (2, "u2", 8, 127),
-        "F16": (2, "u2", 5, 15),
-        "F8_E4M3": (1, "u1", 4, 7),
-        "F8_E5M2": (1, "u1", 5, 15),
+    size, bits, bias = {
+        "F32": (4, 8, 127),
+        "F64": (8, 11, 1023),
+        "BF16": (2, 8, 127),
+        "F16": (2, 5, 15),
+        "F8_E4M3": (1, 4, 7),
+        "F8_E5M2": (1, 5, 15),
     }[dtype]
     counts = {}
     for at in range(0, len(data), size):
@@ -149,7 +151,7 @@ def test_sample_covers_a_large_tensor():
     cuts = exponents.sample((rows, columns), rows * columns)
     assert cuts[0][0] == 0 and sum(cuts[-1]) == rows
     assert sum(count for _, count in cuts) * columns <= exponents.SAMPLE
-    assert all(a[0] + a[1] <= b[0] for a, b in zip(cuts, cuts[1:]))
+    assert all(a[0] + a[1] <= b[0] for a, b in itertools.pairwise(cuts))
 
 
 def test_names_are_only_text(packed):
@@ -161,10 +163,9 @@ def test_names_are_only_text(packed):
     assert names == [text.name(name) for name in stored]
     assert all(name.isprintable() for name in names)
     allowed = set(re.findall(r"<([a-z]+[0-9]?)", page._CHARTS)) | {
-        "html", "head", "main", "meta", "title", "style", "body", "noscript", "script", "section", "h1",
-        "details", "summary", "dl", "dt", "dd", "table", "caption", "thead", "tbody", "tr", "th",
-        "td", "footer", "pre",
-    }  # fmt: skip
+        *"html head main meta title style body noscript script section h1 details summary".split(),
+        *"dl dt dd table caption thead tbody tr th td footer pre".split(),
+    }
     assert {tag for tag, _ in parsed.elements} <= allowed
     assert len(parsed.scripts) == 3
     for tag, attributes in parsed.elements:
@@ -224,7 +225,7 @@ def test_page_stays_small(monkeypatch, packed):
     assert any(rows == 60 and 0 < counted < 60 for rows, counted in left)
     assert all(rows == 60 or counted == 0 for rows, counted in left)
     monkeypatch.setattr(page, "LIMIT", 1000)
-    with pytest.raises(wcodec.LimitError, match="model.safetensors.wcodec"):
+    with pytest.raises(wcodec.LimitError, match=r"model\.safetensors\.wcodec"):
         page.render(whole.models, whole.distributions, STUB, "1")
 
 
@@ -385,8 +386,8 @@ def test_exit_codes(stubbed, model, lossy, tmp_path, capsys):
 
 
 def test_damage_names_file_and_tensor(stubbed, packed, tmp_path, capsys):
-    tensors = {f"{word}\n": ("F32", [64, 64], floats(4096, len(word))) for word in ("hurt", "whole")}
-    path = packed(tensors)
+    weights = ("F32", [64, 64], floats(4096))
+    path = packed({"hurt\n": weights, "whole": ("F32", [64, 64], floats(4096, 2))})
     content = bytearray(path.read_bytes())
     content[-9000] ^= 1
     path.write_bytes(content)
@@ -420,7 +421,7 @@ def test_usage(arguments, message, capsys):
     assert message in capsys.readouterr().err
 
 
-def test_outputs(stubbed, model, tmp_path, capsysbinary):
+def test_outputs(stubbed, model, tmp_path, capfdbinary):
     output = tmp_path / "page.html"
     before = sorted(os.listdir(tmp_path))
     assert stubbed(model, "-o", output) == 0
@@ -430,16 +431,80 @@ def test_outputs(stubbed, model, tmp_path, capsysbinary):
     os.umask(mask)
     assert stat.S_IMODE(output.stat().st_mode) == 0o666 & ~mask
     assert stubbed(model, "-o", output) == 1
-    assert b"exists already; -f replaces it" in capsysbinary.readouterr().err
+    assert b"exists already; -f replaces it" in capfdbinary.readouterr().err
     output.write_bytes(b"old")
     link = tmp_path / "link.html"
     link.symlink_to(output)
     assert stubbed(model, "-f", "-o", link) == 0
     assert not link.is_symlink() and link.read_bytes() == first
     assert output.read_bytes() == b"old", "a link was followed"
-    capsysbinary.readouterr()
+    capfdbinary.readouterr()
     assert stubbed(model, "-o", "-") == 0
-    assert capsysbinary.readouterr().out == first
+    assert capfdbinary.readouterr().out == first
+
+
+@pytest.mark.parametrize("option", ["-o", "--png"])
+def test_inputs_are_not_outputs(stubbed, lossy, tmp_path, capsys, option):
+    path, original = lossy
+    link = tmp_path / "link"
+    link.symlink_to(path)
+    for output in (path, original, link):
+        before = output.read_bytes()
+        assert stubbed(path, "--original", original, "-f", option, output) == 1
+        assert "is an input" in capsys.readouterr().err
+        assert output.read_bytes() == before
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="no /dev/full")
+def test_standard_output(model):
+    program = """
+        import os, sys
+        from wcodec import report
+        from wcodec.report import library
+        library.load = lambda: library.Library("6", "window.vegaEmbed=null;", "")
+        if sys.argv[2] == "full":
+            os.dup2(os.open("/dev/full", os.O_WRONLY), 1)
+        else:
+            os.close(1)
+        sys.exit(report.main([sys.argv[1], "-o", "-"]))
+    """
+    for kind, reason in (("full", "No space left"), ("closed", "Bad file descriptor")):
+        done = run(program, model, kind, check=False)
+        assert done.returncode == 1
+        assert done.stderr.startswith("wcodec: standard output: cannot write: " + reason)
+        assert done.stderr.count("\n") == 1
+
+
+def test_interrupt(model):
+    program = """
+        import sys
+        from wcodec import report
+        from wcodec.report import command
+        def interrupted(*_, **__):
+            raise KeyboardInterrupt
+        command.collect = interrupted
+        sys.exit(report.main([sys.argv[1], "-o", "page.html"]))
+    """
+    done = run(program, model, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "")
+
+
+def test_areas_of_many_tensors(packed, monkeypatch):
+    """squarify recurses once for each area where each is half of the one before."""
+    pytest.importorskip("squarify")
+    pytest.importorskip("matplotlib")
+    from wcodec.report import picture
+
+    tensors = {f"t{i}": ("F32", [i + 1], floats(i + 1, i)) for i in range(picture.LARGEST + 40)}
+    model = report.collect([str(packed(tensors))], exponents=False).models[0]
+    areas = picture._areas(model)
+    stored = sum(t.coded_bytes > 0 for t in model.tensors)
+    assert areas[-1][0] == f"{stored - picture.LARGEST} smaller" and stored > picture.LARGEST + 30
+    assert sum(size for _, size, _ in areas) == sum(t.coded_bytes for t in model.tensors)
+    monkeypatch.setattr(
+        picture, "_areas", lambda _: [("t", 2**i, 0.5) for i in range(picture.LARGEST, 0, -1)]
+    )
+    assert picture.draw([model], []).startswith(b"\x89PNG")
 
 
 def test_failed_write_leaves_nothing(stubbed, model, tmp_path, monkeypatch, capsys):

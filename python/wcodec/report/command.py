@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import stat
 import sys
 from collections.abc import Sequence
@@ -83,12 +84,15 @@ _CODES = {
 }
 
 
-def _check_output(path: str, force: bool) -> None:
-    """Refuse an output before work is put into it, where that is certain by now."""
+def _check_output(path: str, force: bool, inputs: Sequence[str]) -> None:
+    """Refuse an output that is there, before work is put into it."""
     try:
         mode = os.lstat(path).st_mode
     except OSError:
         return
+    for given in inputs:
+        if os.path.exists(given) and os.path.exists(path) and os.path.samefile(given, path):
+            raise _errors.FileError(f"{path}: is an input", file=path)
     if not (stat.S_ISREG(mode) or stat.S_ISLNK(mode)):
         raise _errors.FileError(
             f"{path}: is no regular file; -o - writes to standard output", file=path
@@ -97,18 +101,22 @@ def _check_output(path: str, force: bool) -> None:
         raise _errors.ExistsError(f"{path}: exists already; -f replaces it", file=path)
 
 
-def _write(path: str, content: bytes, force: bool) -> None:
-    """Write a whole file, or none."""
-    with replacing(path) as sink:
-        sink(memoryview(content))
-        _check_output(path, force)
+def _write_stdout(content: bytes) -> None:
+    """Unbuffered, so that nothing is left to be written when the interpreter ends."""
+    try:
+        with open(1, "wb", buffering=0, closefd=False) as output:
+            rest = memoryview(content)
+            while rest:
+                rest = rest[output.write(rest) :]
+    except OSError as error:
+        raise _errors.FileError(f"standard output: cannot write: {error.strerror}") from None
 
 
 def _run(options: argparse.Namespace) -> None:
-    outputs = [path for path in (options.output, options.png) if path is not None]
-    for path in outputs:
-        if path != "-":
-            _check_output(path, options.force)
+    inputs = [*options.models, *options.original]
+    for path in (options.output, options.png):
+        if path not in (None, "-"):
+            _check_output(path, options.force, inputs)
     report = collect(
         options.models,
         options.original,
@@ -123,10 +131,11 @@ def _run(options: argparse.Namespace) -> None:
         made.append((options.png, make_picture(report)))
     for path, content in made:
         if path == "-":
-            sys.stdout.buffer.write(content)
-            sys.stdout.buffer.flush()
-        else:
-            _write(path, content, options.force)
+            _write_stdout(content)
+            continue
+        with replacing(path) as sink:
+            sink(memoryview(content))
+            _check_output(path, options.force, inputs)
 
 
 def _check_usage(options: argparse.Namespace) -> str | None:
@@ -154,10 +163,9 @@ def main(arguments: Sequence[str]) -> int:
     except _errors.WcodecError as error:
         print(f"wcodec: {text.visible(str(error))}", file=sys.stderr)
         return _CODES.get(type(error), FAILED)
-    except BrokenPipeError:
-        # What is still buffered must not be tried again when the interpreter ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return FAILED
+    except KeyboardInterrupt:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        os.kill(os.getpid(), signal.SIGINT)
     except (OSError, MemoryError) as error:
         print(f"wcodec: {text.visible(str(error)) or 'out of memory'}", file=sys.stderr)
         return FAILED

@@ -31,7 +31,11 @@ def load() -> Library:
         import vl_convert
     except ImportError:
         raise missing("vl-convert-python", "a page with charts", "report") from None
-    script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    try:
+        script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).partition("\n")[0]
+        raise UnsupportedError(f"vl-convert-python cannot make Vega's script: {reason}") from None
     if "</script" in script.lower() or "<!--" in script or "window.vegaEmbed=" not in script:
         raise UnsupportedError(
             "vl-convert-python has a bundle of Vega that cannot be put into a page: "

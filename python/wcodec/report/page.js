@@ -39,7 +39,8 @@
 
     function sort(table, heading) {
         const column = heading.cellIndex;
-        const down = heading.ariaSort ? heading.ariaSort === "ascending" : !textual(heading);
+        const now = heading.getAttribute("aria-sort");
+        const down = now ? now === "ascending" : !textual(heading);
         const rows = [...table.tBodies[0].rows].map((tr) => {
             const text = tr.cells[column].textContent;
             return { tr, key: textual(heading) ? text : number(text) };
@@ -51,7 +52,7 @@
             return down ? -by : by;
         });
         headings(table).forEach((cell) => cell.removeAttribute("aria-sort"));
-        heading.ariaSort = down ? "descending" : "ascending";
+        heading.setAttribute("aria-sort", down ? "descending" : "ascending");
         table.tBodies[0].append(...rows.map((row) => row.tr));
     }
 

@@ -23,6 +23,9 @@ COLORS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")
 MARKERS = "osD^vP"
 SELDOM = 1e-5
 """Share of the elements below which an exponent is not plotted."""
+LARGEST = 500
+"""Tensors with an area of their own, all smaller ones have one together: squarify recurses, up to
+once for each."""
 LABELLED = 0.012
 """Share of the picture from which on a tensor's area has its name in it."""
 
@@ -33,40 +36,44 @@ def _plain(name: str, limit: int) -> str:
     return text.visible(short).replace("$", r"\$")
 
 
+def _areas(model: Model) -> list[tuple[str, int, float | None]]:
+    """(name, coded bytes, ratio) of the largest tensors, and of the others together."""
+    tensors = sorted((t for t in model.tensors if t.coded_bytes), key=lambda t: -t.coded_bytes)
+    areas = [(t.name, t.coded_bytes, t.ratio) for t in tensors[:LARGEST]]
+    others = tensors[LARGEST:]
+    if others:
+        areas.append((f"{len(others):,} smaller", sum(t.coded_bytes for t in others), None))
+    return areas
+
+
 def _treemap(axes: Axes, model: Model) -> None:
     import squarify
     from matplotlib import colormaps
     from matplotlib.patches import Rectangle
 
-    tensors = sorted((t for t in model.tensors if t.coded_bytes), key=lambda t: -t.coded_bytes)
+    areas = _areas(model)
     colors = colormaps["viridis"]
     width, height = 100.0, 40.0
-    sizes = squarify.normalize_sizes([t.coded_bytes for t in tensors], width, height)
-    for tensor, area in zip(tensors, squarify.squarify(sizes, 0, 0, width, height)):
-        ratio = tensor.ratio or 0.0
+    sizes = squarify.normalize_sizes([size for _, size, _ in areas], width, height)
+    for (name, _, ratio), area in zip(areas, squarify.squarify(sizes, 0, 0, width, height)):
+        color = "lightgrey" if ratio is None else colors(min(ratio, 1.0))
         corner = (area["x"], area["y"])
         axes.add_patch(
             Rectangle(
-                corner,
-                area["dx"],
-                area["dy"],
-                facecolor=colors(min(ratio, 1.0)),
-                edgecolor="white",
-                linewidth=0.5,
+                corner, area["dx"], area["dy"], facecolor=color, edgecolor="white", linewidth=0.5
             )
         )
         if area["dx"] * area["dy"] > LABELLED * width * height and area["dx"] > 6:
-            fitting = max(6, int(area["dx"] * 2.2))
-            label = f"{_plain(tensor.name, fitting)}\n{ratio:.1%}"
+            label = _plain(name, max(6, int(area["dx"] * 2.2)))
             axes.text(
                 area["x"] + area["dx"] / 2,
                 area["y"] + area["dy"] / 2,
-                label,
+                label if ratio is None else f"{label}\n{ratio:.1%}",
                 ha="center",
                 va="center",
                 fontsize=6,
                 clip_on=True,
-                color="black" if ratio > 0.55 else "white",
+                color="black" if ratio is None or ratio > 0.55 else "white",
             )
     axes.set(xlim=(0, width), ylim=(0, height), xticks=[], yticks=[])
     axes.set_title("Coded bytes as area, ratio as colour (dark is small)")
