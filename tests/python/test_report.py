@@ -53,8 +53,10 @@ def model(packed):
 
 
 def test_figures_are_those_of_info(model):
-    rows = {row["name"]: row for row in made([model]).rows("tensors")}
-    listed = wcodec.info(model)["files"][0]["tensors"]
+    parsed = made([model])
+    rows = {row["name"]: row for row in parsed.rows("tensors")}
+    file = wcodec.info(model)["files"][0]
+    listed = file["tensors"]
     assert [*rows] == [tensor["name"] for tensor in listed]
     for tensor in listed:
         row = rows[tensor["name"]]
@@ -69,6 +71,14 @@ def test_figures_are_those_of_info(model):
     bound = listed[0]["order0_bits"] / (64 * 96)
     assert bound > 0
     assert float(rows["layers.0.weight"]["bound"]) == pytest.approx(bound, abs=6e-4)
+    over = listed[0]["coded_bytes"] * 8 / listed[0]["order0_bits"] - 1
+    assert float(rows["layers.0.weight"]["over"][:-2]) == pytest.approx(over * 100, abs=6e-3)
+    total = parsed.rows("summary")[0]
+    assert float(total["over"][:-2]) == pytest.approx(
+        file["totals"]["over_order0_percent"], abs=6e-3
+    )
+    assert float(total["bits"]) == pytest.approx(file["totals"]["bits_per_element"], abs=6e-4)
+    assert float(total["ratio"][:-2]) == pytest.approx(file["ratio"] * 100, abs=6e-3)
     assert rows["layers.0.weight"]["shape"] == "64 × 96"
     assert rows["scalar"]["shape"] == "scalar"
 
