@@ -4,7 +4,7 @@
 
 How long pages of `wcodec report` take to load in headless Chromium, from the disk to the last
 chart. Without arguments: a page of 2,000 tensors, which is made first (its time is shown too).
-Needs wcodec[report], playwright, and a Chromium of the system.
+Needs wcodec with its extra "report", playwright, and a Chromium of the system.
 """
 
 import json

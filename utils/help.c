@@ -69,9 +69,8 @@ static const char *const texts[COMMAND_COUNT] = {
          "Backends and devices, and why one cannot be used; -v adds the plugins' files.\n"),
     [COMMAND_REPORT] =
         ("Usage: python3 -m wcodec report [OPTIONS] [--] MODEL... -o REPORT.html\n"
-         "A page that shows how each tensor is coded; two models are compared. The Python package\n"
-         "makes it:\n"
-         "  python3 -m pip install 'wcodec[report]'\n"),
+         "A page that shows how each tensor is coded; two models are compared. wcodec's Python\n"
+         "package makes it, installed with its extra \"report\".\n"),
     [COMMAND_HELP] = ("Usage: wcodec help [COMMAND]\n"),
     [COMMAND_VERSION] = ("Usage: wcodec version [--json]\n"),
 };

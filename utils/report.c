@@ -7,7 +7,8 @@
 
 void command_report(struct app *app)
 {
-    app_fail(app, EXIT_FAILED,
-             "report is made by the Python package: python3 -m pip install 'wcodec[report]', and "
-             "then python3 -m wcodec report MODEL... -o REPORT.html");
+    app_fail(
+        app, EXIT_FAILED,
+        "report is made by wcodec's Python package (its extra \"report\"): install that, then run "
+        "python3 -m wcodec report MODEL... -o REPORT.html");
 }

@@ -57,7 +57,7 @@ for command in compress decompress list info test verify cat bench devices help 
 done
 run 0 "$WCODEC" extract -h; prints '^Usage: wcodec cat'
 run 0 "$WCODEC" help report; quiet; prints '^Usage: python3 -m wcodec report'
-run 1 "$WCODEC" report one two -o page.html --png=plots.png; silent; says "pip install 'wcodec\[report\]'"
+run 1 "$WCODEC" report one two -o page.html --png=plots.png; silent; says 'then run python3 -m wcodec report'
 missing page.html plots.png
 run 2 "$WCODEC" help frobnicate
 run 0 "$WCODEC" -V; quiet; prints '^wcodec [0-9]*\.[0-9]*\.[0-9]*$'

@@ -23,7 +23,7 @@ def require_numpy() -> None:
     try:
         import numpy  # noqa: F401
     except ImportError:
-        raise missing("numpy", "a report", "report") from None
+        raise missing("numpy", "a report") from None
 
 
 def rows(reader: AnyReader, number: int, first: int = 0, count: int = 0) -> Bytes:

@@ -11,8 +11,8 @@ class MissingPackageError(WcodecError, ImportError):
     """An optional dependency is not installed; the text has the command that installs it."""
 
 
-def missing(package: str, purpose: str, extra: str) -> MissingPackageError:
-    """The error for a package that one of wcodec's extras would have brought."""
+def missing(package: str, purpose: str) -> MissingPackageError:
+    """The error for a package that is not there; one of wcodec's extras would have brought it."""
     return MissingPackageError(
-        f"{purpose} needs the Python package {package}: python3 -m pip install 'wcodec[{extra}]'"
+        f"{purpose} needs the Python package {package}: python3 -m pip install {package}"
     )

@@ -30,7 +30,7 @@ def load() -> Library:
     try:
         import vl_convert
     except ImportError:
-        raise missing("vl-convert-python", "a page with charts", "report") from None
+        raise missing("vl-convert-python", "a page with charts") from None
     try:
         script = vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;")
     except (RuntimeError, ValueError) as error:
@@ -39,7 +39,7 @@ def load() -> Library:
     if "</script" in script.lower() or "<!--" in script or "window.vegaEmbed=" not in script:
         raise UnsupportedError(
             "vl-convert-python has a bundle of Vega that cannot be put into a page: "
-            "python3 -m pip install --upgrade 'wcodec[report]'"
+            "python3 -m pip install --upgrade vl-convert-python"
         )
     licences = files(__package__).joinpath("notices.txt").read_text("utf-8")
     return Library(vl_convert.get_vega_version(), script, licences)

@@ -211,11 +211,11 @@ def draw(models: Sequence[Model], distributions: Sequence[Mapping[int, Distribut
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
     except ImportError:
-        raise missing("matplotlib", "--png", "png") from None
+        raise missing("matplotlib", "--png") from None
     try:
         import squarify  # noqa: F401
     except ImportError:
-        raise missing("squarify", "--png", "png") from None
+        raise missing("squarify", "--png") from None
 
     rows: list[tuple[str, list[Callable[[Any], None]]]] = [
         (model.path, _plots(model, distributions[i] if distributions else {}))
