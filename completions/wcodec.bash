@@ -4,14 +4,14 @@
 
 _wcodec () {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' values='' i
-    local commands='compress decompress list info test verify cat extract bench devices help version'
+    local commands='compress decompress list info test verify cat extract bench devices report help version'
     local common='--threads= --backend= --memory-limit= --quiet --verbose --no-progress --color= --help --version'
     local output='--output= --stdout --force --no-sync'
     COMPREPLY=()
 
     for ((i = 1; i < COMP_CWORD; i++)); do
         case ${COMP_WORDS[i]} in
-        compress|decompress|list|info|test|verify|cat|extract|bench|devices|help|version) command=${COMP_WORDS[i]}; break ;;
+        compress|decompress|list|info|test|verify|cat|extract|bench|devices|report|help|version) command=${COMP_WORDS[i]}; break ;;
         -z) command=compress; break ;;
         -d) command=decompress; break ;;
         -l) command=list; break ;;
@@ -42,7 +42,7 @@ _wcodec () {
     --lossy) COMPREPLY=($(compgen -W 'none snr: error: bits:' -- "$value")); return ;;
     --lossy-scale) COMPREPLY=($(compgen -W 'tensor row' -- "$value")); return ;;
     -O|--output-dir) COMPREPLY=($(compgen -d -- "$value")); return ;;
-    -o|--output) COMPREPLY=($(compgen -f -- "$value")); return ;;
+    -o|--output|--png|--original) COMPREPLY=($(compgen -f -- "$value")); return ;;
     -T|--threads|-n|--iterations|--memory-limit|--sample|--tensor|--only|--slice|--xxh128|--include|--exclude) return ;;
     esac
 
@@ -56,6 +56,7 @@ _wcodec () {
         test) options+=' --json --recursive --quick' ;;
         verify) options+=' --json --recursive --xxh128=' ;;
         bench) options+=' --json --iterations= --sample= --fast --best --tune= --tile= --profile= --predict=' ;;
+        report) options+=' --output= --force --png= --original= --no-exponents' ;;
         esac
         COMPREPLY=($(compgen -W "$options" -- "$word"))
         [[ ${COMPREPLY[0]} == *= ]] && compopt -o nospace

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Completion of wcodec for fish.
 
-set -l commands compress decompress list info test verify cat extract bench devices help version
+set -l commands compress decompress list info test verify cat extract bench devices report help version
 
 complete -c wcodec -n '__fish_seen_subcommand_from devices version help' -f
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a compress -d 'Compress files or folders'
@@ -15,6 +15,7 @@ complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a cat -d '
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a extract -d 'Write one tensor'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a bench -d 'Measure ratio and speed'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a devices -d 'List backends and devices'
+complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a report -d 'Make a page of charts (Python package)'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a help -d 'Explain a command'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a version -d 'Print the version'
 complete -c wcodec -n '__fish_seen_subcommand_from help' -f -a "$commands"
@@ -29,9 +30,9 @@ complete -c wcodec -l no-progress -d 'No progress bar'
 complete -c wcodec -l color -x -a 'auto always never' -d 'Colours'
 complete -c wcodec -s h -l help -d 'Help'
 complete -c wcodec -s V -l version -d 'Version'
-complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract' -s o -l output -r -F -d 'Name of the output'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract report' -s o -l output -r -F -d 'Name of the output'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract' -s c -l stdout -d 'Write to standard output'
-complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract' -s f -l force -d 'Replace existing outputs'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract report' -s f -l force -d 'Replace existing outputs'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress cat extract' -l no-sync -d 'Do not wait for the disk'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -s O -l output-dir -x -a '(__fish_complete_directories)' -d 'Folder for outputs'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -s k -l keep -d 'Keep inputs'
@@ -60,3 +61,6 @@ complete -c wcodec -n '__fish_seen_subcommand_from verify' -l xxh128 -x -d 'hash
 complete -c wcodec -n '__fish_seen_subcommand_from test' -l quick -d 'Structure and index only'
 complete -c wcodec -n '__fish_seen_subcommand_from bench' -s n -l iterations -x -d 'Runs of each measurement'
 complete -c wcodec -n '__fish_seen_subcommand_from bench' -l sample -x -d 'Bytes of a class at most'
+complete -c wcodec -n '__fish_seen_subcommand_from report' -l png -r -F -d 'The plots as a picture'
+complete -c wcodec -n '__fish_seen_subcommand_from report' -l original -r -F -d 'Original of a lossy model'
+complete -c wcodec -n '__fish_seen_subcommand_from report' -l no-exponents -d 'Read the index only'

@@ -95,6 +95,12 @@ stage_python_torch () {
         tests/python/test_documents.py
 }
 
+# Reports with all that draws them, and in Chromium.
+stage_python_report () {
+    python_ready python-report numpy pytest vl-convert-python matplotlib squarify playwright || return
+    run_pytest python-report tests/python/test_report.py tests/python/test_report_browser.py
+}
+
 # The unit tests alone: the stage of sanitizers, by the same compiler, runs all.
 stage_clang () {
     configure clang CC=clang $everything && compile clang &&

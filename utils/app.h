@@ -77,6 +77,7 @@ void command_verify(struct app *app);
 void command_cat(struct app *app);
 void command_bench(struct app *app);
 void command_devices(struct app *app);
+void command_report(struct app *app);
 void command_help(struct app *app);
 void command_version(struct app *app);
 

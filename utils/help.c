@@ -24,6 +24,7 @@ static const char general[] =
     "  cat, extract     FILE --tensor NAME     one tensor\n"
     "  bench            FILE...          rates and ratios beside zstd and lz4\n"
     "  devices                           backends and devices\n"
+    "  report           MODEL...         a page of charts, by the Python package\n"
     "  help [COMMAND], version           a command's own options; the version\n"
     "\n"
     "Common options:\n";
@@ -66,24 +67,34 @@ static const char *const texts[COMMAND_COUNT] = {
     [COMMAND_DEVICES] =
         ("Usage: wcodec devices [-v] [--json]\n"
          "Backends and devices, and why one cannot be used; -v adds the plugins' files.\n"),
+    [COMMAND_REPORT] =
+        ("Usage: python3 -m wcodec report [OPTIONS] [--] MODEL... -o REPORT.html\n"
+         "A page that shows how each tensor is coded; two models are compared. wcodec's Python\n"
+         "package makes it, installed with its extra \"report\".\n"),
     [COMMAND_HELP] = ("Usage: wcodec help [COMMAND]\n"),
     [COMMAND_VERSION] = ("Usage: wcodec version [--json]\n"),
 };
 
-/* Options that the help of cat describes in other words. */
+/* Options that the help of a command describes in other words. */
 static const struct {
+    enum command command;
     const char *name, *argument, *help;
-} in_cat[] = {{"output", "OUT", "instead of standard output"},
-              {"stdout", NULL, "to standard output, as without -o"},
-              {"force", NULL, "replace OUT; write to a terminal"}};
+} in_other_words[] = {
+    {COMMAND_CAT, "output", "OUT", "instead of standard output"},
+    {COMMAND_CAT, "stdout", NULL, "to standard output, as without -o"},
+    {COMMAND_CAT, "force", NULL, "replace OUT; write to a terminal"},
+    {COMMAND_REPORT, "output", "FILE", "the page; - stands for standard output"},
+    {COMMAND_REPORT, "force", NULL, "replace outputs"},
+};
 
 static void print_option(const struct option_row *row, enum command command)
 {
     const char *argument = row->argument, *help = row->help;
-    for (size_t i = 0; row->name && command == COMMAND_CAT && i < 3; i++) {
-        if (strcmp(in_cat[i].name, row->name) == 0) {
-            argument = in_cat[i].argument;
-            help = in_cat[i].help;
+    for (size_t i = 0; row->name && i < sizeof in_other_words / sizeof *in_other_words; i++) {
+        if (in_other_words[i].command == command &&
+            strcmp(in_other_words[i].name, row->name) == 0) {
+            argument = in_other_words[i].argument;
+            help = in_other_words[i].help;
         }
     }
     if (!row->name) {

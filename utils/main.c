@@ -20,8 +20,8 @@ static void (*const run_command[COMMAND_COUNT])(struct app *) = {
     [COMMAND_LIST] = command_list,         [COMMAND_INFO] = command_info,
     [COMMAND_TEST] = command_test,         [COMMAND_VERIFY] = command_verify,
     [COMMAND_CAT] = command_cat,           [COMMAND_BENCH] = command_bench,
-    [COMMAND_DEVICES] = command_devices,   [COMMAND_HELP] = command_help,
-    [COMMAND_VERSION] = command_version,
+    [COMMAND_DEVICES] = command_devices,   [COMMAND_REPORT] = command_report,
+    [COMMAND_HELP] = command_help,         [COMMAND_VERSION] = command_version,
 };
 
 /* A file that we open must never become descriptor 0, 1 or 2: messages would go into it. */

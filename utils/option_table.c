@@ -150,6 +150,13 @@ static bool set_text(const struct option_row *row, const char *text, struct opti
     return true;
 }
 
+/* For another program: only its form is checked. */
+static bool set_nothing(const struct option_row *row, const char *text, struct options *o)
+{
+    (void)row, (void)text, (void)o;
+    return true;
+}
+
 static bool set_list(const struct option_row *row, const char *text, struct options *o)
 {
     return strings_add(member(row, o), text);
@@ -326,14 +333,14 @@ const struct option_row option_table[] = {
      "at most that much of each dtype"},
     {.listed = BIT(TEST), .help = "      --backend=all     on every device, one after the other"},
     {.listed = BIT(BENCH), .help = "      --backend=all     decode on every backend"},
-    {"output", 'o', "FILE", WRITES, WRITES, set_text, TO(output), NULL,
+    {"output", 'o', "FILE", WRITES | BIT(REPORT), WRITES | BIT(REPORT), set_text, TO(output), NULL,
      "the output, a directory for a directory; - is as -c"},
     {"output-dir", 'O', "DIR", FILES, FILES, set_text, TO(output_dir), NULL, "put outputs there"},
     {"stdout", 'c', NULL, WRITES, WRITES, set_flag, TO(to_stdout), NULL,
      "write to standard output"},
     {"recursive", 'r', NULL, WALKS, WALKS, set_flag, TO(recursive), NULL,
      "go into directories below a directory"},
-    {"force", 'f', NULL, WRITES, WRITES, set_flag, TO(force), NULL,
+    {"force", 'f', NULL, WRITES | BIT(REPORT), WRITES | BIT(REPORT), set_flag, TO(force), NULL,
      "replace outputs; write to devices and terminals"},
     {"keep", 'k', NULL, FILES, FILES, set_keep, 0, NULL, "keep the input (the default)"},
     {"rm", 0, NULL, FILES, FILES, set_flag, TO(remove), NULL,
@@ -376,6 +383,11 @@ const struct option_row option_table[] = {
      "of a damaged file, write the tensors that are whole"},
     {"no-checksum", 0, NULL, BIT(DECOMPRESS) | BIT(CAT), BIT(DECOMPRESS) | BIT(CAT), set_flag,
      TO(no_checksum), NULL, "do not check tiles and chunks"},
+    {"png", 0, "FILE", BIT(REPORT), BIT(REPORT), set_nothing, 0, NULL, "the plots as a picture"},
+    {"original", 0, "FILE", BIT(REPORT), BIT(REPORT), set_nothing, 0, NULL,
+     "measure lossy tensors on it (once for each MODEL)"},
+    {"no-exponents", 0, NULL, BIT(REPORT), BIT(REPORT), set_nothing, 0, NULL,
+     "read the index only, decode nothing"},
     {"json", 0, NULL, REPORTS, BIT(BENCH), set_flag, TO(json), NULL, "as JSON"},
 };
 

@@ -20,7 +20,8 @@ static const struct {
     {"test", COMMAND_TEST},         {"verify", COMMAND_VERIFY},
     {"cat", COMMAND_CAT},           {"extract", COMMAND_CAT},
     {"bench", COMMAND_BENCH},       {"devices", COMMAND_DEVICES},
-    {"help", COMMAND_HELP},         {"version", COMMAND_VERSION},
+    {"report", COMMAND_REPORT},     {"help", COMMAND_HELP},
+    {"version", COMMAND_VERSION},
 };
 
 const char *command_name(enum command command)
@@ -95,9 +96,11 @@ static bool check_allowed(const bool *seen, enum command command)
     return true;
 }
 
-/* What excludes what. */
+/* What excludes what. Of a report's options the Python package judges. */
 static bool check_together(const struct options *o)
 {
+    if (o->command == COMMAND_REPORT)
+        return true;
     for (size_t i = 0; i < o->files.count; i++) {
         if (!*o->files.items[i])
             return usage_error("a file's name is empty", NULL);
@@ -157,7 +160,7 @@ static bool take_operands(struct options *o)
     }
     return o->command != COMMAND_NONE ||
            usage_error(
-               "a command is missing: compress, decompress, list, info, test, verify, cat, bench or devices",
+               "a command is missing: compress, decompress, list, info, test, verify, cat, bench, devices or report",
                NULL);
 }
 

@@ -6,7 +6,7 @@
 . "$top_srcdir/tests/command/lib.sh"
 source=$top_srcdir
 case $source in /*) ;; *) source=$here/$source ;; esac
-commands='compress decompress list info test verify cat bench devices help version'
+commands='compress decompress list info test verify cat bench devices report help version'
 
 # The names of all options, except those that are commands.
 sed -n '/^const struct option_row option_table/,/^};/s/^ *{"\([a-z0-9-]*\)".*/\1/p' "$source/utils/option_table.c" >names
@@ -15,7 +15,7 @@ if [ "$(wc -l <options)" -gt 30 ]; then pass; else fail 'no options found in uti
 
 value_of () {
     case $1 in
-    output|output-dir|include|exclude|tensor|only) echo '=x' ;;
+    output|output-dir|include|exclude|tensor|only|png|original) echo '=x' ;;
     threads|iterations) echo '=1' ;;
     memory-limit|sample) echo '=1GiB' ;;
     backend) echo '=cpu' ;;

@@ -56,6 +56,9 @@ for command in compress decompress list info test verify cat bench devices help 
     run 0 "$WCODEC" $command --help; quiet; prints "^Usage: wcodec $command"
 done
 run 0 "$WCODEC" extract -h; prints '^Usage: wcodec cat'
+run 0 "$WCODEC" help report; quiet; prints '^Usage: python3 -m wcodec report'
+run 1 "$WCODEC" report one two -o page.html --png=plots.png; silent; says 'then run python3 -m wcodec report'
+missing page.html plots.png
 run 2 "$WCODEC" help frobnicate
 run 0 "$WCODEC" -V; quiet; prints '^wcodec [0-9]*\.[0-9]*\.[0-9]*$'
 run 0 "$WCODEC" compress --version; prints '^wcodec [0-9]'
