@@ -80,8 +80,8 @@ run_pytest () {
 stage_python () {
     python_ready python numpy pytest safetensors ml_dtypes pycparser ruff || return
     one python "layout and lint by ruff" sh -c \
-        'cd python && ../build/python/bin/ruff format -q --no-cache --check . &&
-         ../build/python/bin/ruff check -q --no-cache .'
+        'set -- --no-cache --config python/pyproject.toml python tests/python bench/python
+         build/python/bin/ruff format -q --check "$@" && build/python/bin/ruff check -q "$@"'
     run_pytest python tests/python
 }
 

@@ -6,9 +6,8 @@ import doctest
 import re
 
 import pytest
-from conftest import PACKAGE
-
 import wcodec
+from conftest import PACKAGE
 
 pytest.importorskip("numpy")
 
