@@ -80,8 +80,8 @@ run_pytest () {
 stage_python () {
     python_ready python numpy pytest safetensors ml_dtypes pycparser ruff || return
     one python "layout and lint by ruff" sh -c \
-        'cd python && ../build/python/bin/ruff format -q --no-cache --check . &&
-         ../build/python/bin/ruff check -q --no-cache .'
+        'set -- --no-cache --config python/pyproject.toml python tests/python bench/python
+         build/python/bin/ruff format -q --check "$@" && build/python/bin/ruff check -q "$@"'
     run_pytest python tests/python
 }
 
@@ -90,7 +90,15 @@ stage_python_torch () {
     python_ready python-torch numpy pytest torch transformers accelerate safetensors ml_dtypes \
         mypy || return
     one python-torch "mypy --strict" sh -c \
-        'cd python && ../build/python-torch/bin/mypy --cache-dir ../build/mypy .'
+        'cd python && ../build/python-torch/bin/mypy --cache-dir ../build/mypy'
+    one python-torch "pip install takes a library" env \
+        WCODEC_LIBRARY="$top/build/check-gcc/.libs/libwcodec.so.0" \
+        build/python-torch/bin/python -m pip install -q --disable-pip-version-check \
+        --force-reinstall --no-deps --target build/check-python-installed ./python &&
+        one python-torch "what is installed finds it" env -u WCODEC_LIBRARY \
+            PYTHONPATH="$top/build/check-python-installed" build/python-torch/bin/python -c \
+            'import wcodec; assert "/_native/lib/" in wcodec._library.path()'
+    rm -rf build/check-python-installed
     run_pytest python-torch tests/python/test_torch.py tests/python/test_checkpoint.py \
         tests/python/test_documents.py
 }

@@ -10,7 +10,10 @@
 #include "backends/cpu/cpu.h"
 #include "core/log.h"
 #include "core/memory.h"
+#include <dlfcn.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/auxv.h>
 
 enum { REASON_SIZE = 400, DEVICES_MAX = 1024 };
@@ -66,6 +69,27 @@ static struct entry *find_entry(struct wcodec_backends *b, const char *name)
     return entry;
 }
 
+#ifdef WCODEC_RELOCATABLE
+/* The folder "wcodec" beside the file that this code was loaded from. */
+static bool default_folder(char folder[WCODEC_PLUGIN_PATH_MAX])
+{
+    Dl_info here;
+    char *file = dladdr(&builtin, &here) != 0 ? realpath(here.dli_fname, NULL) : NULL;
+    char *slash = file != NULL ? strrchr(file, '/') : NULL;
+    int length = -1;
+    if (slash != NULL)
+        length = snprintf(folder, WCODEC_PLUGIN_PATH_MAX, "%.*s/wcodec", (int)(slash - file), file);
+    free(file);
+    return length > 0 && length < WCODEC_PLUGIN_PATH_MAX;
+}
+#else
+static bool default_folder(char folder[WCODEC_PLUGIN_PATH_MAX])
+{
+    return snprintf(folder, WCODEC_PLUGIN_PATH_MAX, "%s", WCODEC_PLUGINDIR) <
+           WCODEC_PLUGIN_PATH_MAX;
+}
+#endif
+
 /* Find the structure of a backend: built in, or a plugin's. */
 static wcodec_status load_entry(struct wcodec_backends *b, struct entry *entry, wcodec_error *err)
 {
@@ -75,9 +99,13 @@ static wcodec_status load_entry(struct wcodec_backends *b, struct entry *entry, 
             return WCODEC_OK;
         }
     }
-    const char *folder =
-        b->context->backend_path != NULL ? b->context->backend_path : WCODEC_PLUGINDIR;
-    char path[WCODEC_PLUGIN_PATH_MAX];
+    char usual[WCODEC_PLUGIN_PATH_MAX], path[WCODEC_PLUGIN_PATH_MAX];
+    const char *folder = b->context->backend_path;
+    if (folder == NULL && !default_folder(usual))
+        return wcodec_fail(err, WCODEC_ERROR_BACKEND,
+                           "the path of the folder of plugins is too long");
+    if (folder == NULL)
+        folder = usual;
     wcodec_status status = wcodec_plugin_open(folder, entry->name, getauxval(AT_SECURE) != 0, path,
                                               &entry->backend, err);
     if (path[0] != '\0' && entry->path == NULL &&

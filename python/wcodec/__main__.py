@@ -15,14 +15,12 @@ from ._library import NATIVE, path
 def _program() -> str | None:
     """The program that belongs to the library in use: in the package, beside the library or where
     an installation puts it, else the one in PATH."""
-    library = os.path.realpath(path())
-    folder = os.path.dirname(library)
+    folder = os.path.dirname(os.path.realpath(path()))
+    above = os.path.dirname(folder)
     places = [
-        os.path.join(NATIVE, "wcodec"),
-        os.path.join(os.path.dirname(folder), "wcodec"),  # of a build tree
-        os.path.join(folder, "wcodec"),
-        os.path.join(os.path.dirname(folder), "bin", "wcodec"),
-        os.path.join(os.path.dirname(os.path.dirname(folder)), "bin", "wcodec"),
+        os.path.join(above, "wcodec"),  # of a build tree
+        os.path.join(above, "bin", "wcodec"),
+        os.path.join(os.path.dirname(above), "bin", "wcodec"),
     ]
     for place in places:
         if os.path.isfile(place) and os.access(place, os.X_OK):
@@ -44,6 +42,9 @@ def main() -> int:
         print("wcodec: the program wcodec was not found: put its folder into PATH", file=sys.stderr)
         return 1
     sys.stdout.flush()
+    if os.path.dirname(os.path.realpath(path())) == os.path.realpath(NATIVE):
+        known = os.environ.get("LD_LIBRARY_PATH")
+        os.environ["LD_LIBRARY_PATH"] = NATIVE + (os.pathsep + known if known else "")
     os.execv(program, [program, *arguments])
     raise AssertionError("not reached")
 

@@ -311,18 +311,23 @@ class wcodec_tensor_info(Structure):
     )
 
 
+wcodec_write_fn = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
+
+wcodec_write_at_fn = CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_size_t)
+
+
 class wcodec_decode_options(Structure):
     struct_size: int
     progress: wcodec_progress
     skip_checks: int
+    write_at: Any
     _fields_ = (
         ("struct_size", c_size_t),
         ("progress", wcodec_progress),
         ("skip_checks", c_int),
+        ("write_at", wcodec_write_at_fn),
     )
 
-
-wcodec_write_fn = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
 
 # wcodec_tune
 WCODEC_TUNE_SIZE = 0
@@ -656,6 +661,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_reader_decode_rows": (c_int, (c_void_p, c_uint64, c_uint64, c_uint64, c_void_p, c_size_t, POINTER(wcodec_decode_options), POINTER(wcodec_error))),
     "wcodec_reader_restore": (c_int, (c_void_p, c_uint64, wcodec_write_fn, c_void_p, POINTER(wcodec_decode_options), POINTER(wcodec_error))),
     "wcodec_reader_test": (c_int, (c_void_p, c_uint64, c_int, POINTER(wcodec_decode_options), POINTER(wcodec_error))),
+    "wcodec_hash_fd": (c_int, (c_void_p, c_int, POINTER(wcodec_progress), c_uint8 * 16, POINTER(wcodec_error))),
+    "wcodec_hash_memory": (c_int, (c_void_p, c_void_p, c_size_t, c_uint8 * 16, POINTER(wcodec_error))),
     "wcodec_encode_options_init_size": (None, (POINTER(wcodec_encode_options), c_size_t)),
     "wcodec_compress_fd": (c_int, (c_void_p, c_int, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
     "wcodec_compress_memory": (c_int, (c_void_p, c_void_p, c_size_t, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),

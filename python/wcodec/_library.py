@@ -12,7 +12,7 @@ from typing import Any
 from . import _declarations as c
 
 SONAME = "libwcodec.0.dylib" if sys.platform == "darwin" else "libwcodec.so.0"
-NATIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_native")
+NATIVE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_native", "lib")
 
 
 def _by_pkg_config() -> str | None:

@@ -6,27 +6,28 @@ import sys
 
 import numpy as np
 import pytest
-from conftest import run, weights
-
 import wcodec
+from conftest import run, weights
 from wcodec import WCodecCheckpoint, encode_safetensors_to_wcodec
 
 
 @pytest.fixture
 def model(packed):
-    return packed({
-        "embed.weight": ("BF16", (30, 64), weights(np, 1920)),
-        "layers.0.norm.weight": ("F32", (64,), bytes(256)),
-        "layers.0.norm.bias": ("F32", (64,), bytes(256)),
-        "layers.1.norm.weight": ("F32", (64,), bytes(256)),
-        "top": ("F32", (2,), bytes(8)),
-    })
+    return packed(
+        {
+            "embed.weight": ("BF16", (30, 64), weights(np, 1920)),
+            "layers.0.norm.weight": ("F32", (64,), bytes(256)),
+            "layers.0.norm.bias": ("F32", (64,), bytes(256)),
+            "layers.1.norm.weight": ("F32", (64,), bytes(256)),
+            "top": ("F32", (2,), bytes(8)),
+        }
+    )
 
 
 def test_a_mapping(model):
     with WCodecCheckpoint(model, framework="np") as checkpoint:
         assert len(checkpoint) == 5
-        assert list(checkpoint)[0] == "embed.weight"
+        assert next(iter(checkpoint)) == "embed.weight"
         assert "top" in checkpoint
         assert "bottom" not in checkpoint
         assert 3 not in checkpoint

@@ -9,7 +9,6 @@ import sys
 
 import pytest
 from conftest import PACKAGE, TOP
-
 from wcodec import _declarations as c
 from wcodec._library import lib
 

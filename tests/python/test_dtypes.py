@@ -7,9 +7,8 @@ import warnings
 
 import numpy as np
 import pytest
-from conftest import BITS, run, safetensors_bytes, weights
-
 import wcodec
+from conftest import BITS, run, safetensors_bytes, weights
 from wcodec.numpy import load, load_file, save, save_file
 
 SHAPES = [(), (0,), (1,), (3, 0, 2), (8,), (5, 8), (2, 3, 4, 8), (64, 256)]
@@ -57,11 +56,13 @@ def test_every_type_and_shape(plain, tmp_path):
 
 
 def test_packed_types_come_as_bytes(packed):
-    path = packed({
-        "rows": ("F4", (3, 4), bytes(range(6))),
-        "odd": ("F4", (2, 3), bytes(range(3))),
-        "six": ("F6_E2M3", (2, 4), bytes(range(6))),
-    })
+    path = packed(
+        {
+            "rows": ("F4", (3, 4), bytes(range(6))),
+            "odd": ("F4", (2, 3), bytes(range(3))),
+            "six": ("F6_E2M3", (2, 4), bytes(range(6))),
+        }
+    )
     with pytest.warns(UserWarning, match="numpy has no type for F4: it comes as bytes"):
         from wcodec import numpy
 
@@ -78,7 +79,10 @@ def test_packed_types_come_as_bytes(packed):
 
 def test_nan_payloads_stay(packed):
     bits = np.array([0x7FC00001, 0xFFC12345, 0x7F800001, 0x80000000, 0x7F800000], np.uint32)
-    data = {"a": ("F32", (5,), bits.tobytes()), "b": ("BF16", (5,), (bits >> 16).astype("<u2").tobytes())}
+    data = {
+        "a": ("F32", (5,), bits.tobytes()),
+        "b": ("BF16", (5,), (bits >> 16).astype("<u2").tobytes()),
+    }
     path = packed(data)
     assert np.array_equal(load_file(path)["a"].view(np.uint32), bits)
     assert load_file(path)["b"].tobytes() == data["b"][2]
@@ -166,7 +170,9 @@ def test_more_dimensions_than_numpy_has(packed):
 
 
 def test_types_of_the_future_come_as_bytes(plain):
-    data = safetensors_bytes({"new": ("F3", (8,), b"abc"), "w": ("BF16", (4096,), weights(np, 4096))})
+    data = safetensors_bytes(
+        {"new": ("F3", (8,), b"abc"), "w": ("BF16", (4096,), weights(np, 4096))}
+    )
     path = plain({})
     path.write_bytes(data)
     with warnings.catch_warnings():

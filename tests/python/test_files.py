@@ -6,17 +6,19 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import TOP, run, safetensors_bytes, weights
-
 import wcodec
+from conftest import TOP, run, safetensors_bytes, weights
 
 
 @pytest.fixture
 def original(plain):
-    path = plain({"w": ("BF16", (50, 300), weights(np, 15000)), "c": ("U8", (9,), bytes(9))}, {"a": "b"})
+    path = plain(
+        {"w": ("BF16", (50, 300), weights(np, 15000)), "c": ("U8", (9,), bytes(9))}, {"a": "b"}
+    )
     os.chmod(path, 0o640)
     os.utime(path, (1_500_000_000, 1_500_000_000))
     return path
@@ -56,7 +58,7 @@ def test_outputs_are_not_replaced_unasked(original):
         file.write("mine")
     with pytest.raises(FileExistsError):
         wcodec.compress(original)
-    assert open(target).read() == "mine"
+    assert Path(target).read_text() == "mine"
     wcodec.compress(original, force=True)
     with pytest.raises(wcodec.ExistsError):
         wcodec.decompress(target)
@@ -65,9 +67,9 @@ def test_outputs_are_not_replaced_unasked(original):
 
 def test_a_damaged_file_leaves_no_output(original, tmp_path):
     target = wcodec.compress(original)["output"]
-    data = bytearray(open(target, "rb").read())
+    data = bytearray(Path(target).read_bytes())
     data[500] ^= 4
-    open(target, "wb").write(data)
+    Path(target).write_bytes(data)
     before = sorted(os.listdir(tmp_path))
     with pytest.raises(wcodec.CorruptError):
         wcodec.decompress(target, tmp_path / "new")
@@ -79,7 +81,7 @@ def test_what_cannot_be_opened(tmp_path):
         with pytest.raises(wcodec.FileError) as caught:
             call(tmp_path / "none")
         assert caught.value.file == str(tmp_path / "none")
-    with pytest.raises(wcodec.UsageError, match="does not end in .wcodec"):
+    with pytest.raises(wcodec.UsageError, match=r"does not end in \.wcodec"):
         wcodec.decompress(tmp_path / "none")
     with pytest.raises(FileNotFoundError):
         wcodec.decompress(tmp_path / "none.wcodec")
@@ -150,7 +152,7 @@ def test_info_is_that_of_the_command(original):
 
 def test_devices_are_those_of_the_command():
     made = wcodec.devices()
-    assert [d for d in made if d["backend"] == "cpu"][0]["available"]
+    assert next(d for d in made if d["backend"] == "cpu")["available"]
     assert made == json.loads(command("devices", "--json").stdout)["devices"]
     for device in made:
         assert device["available"] == ("name" in device) != ("reason" in device)

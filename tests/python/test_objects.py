@@ -12,9 +12,8 @@ import threading
 
 import numpy as np
 import pytest
-from conftest import run, weights
-
 import wcodec
+from conftest import run, weights
 from wcodec import _errors
 from wcodec.numpy import load_file, save
 
@@ -346,7 +345,10 @@ def test_a_subinterpreter(model):
         print("done")
     """
     made = run(f"INNER = {INNER!r}\n" + textwrap.dedent(code), model, check=False)
-    if "ModuleNotFoundError" in made.stderr or "does not support loading in subinterp" in made.stderr:
+    if (
+        "ModuleNotFoundError" in made.stderr
+        or "does not support loading in subinterp" in made.stderr
+    ):
         pytest.skip("this Python has no subinterpreters that ctypes supports")
     assert made.stdout == "done\n", made.stderr
 

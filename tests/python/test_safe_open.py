@@ -7,9 +7,8 @@ import random
 
 import numpy as np
 import pytest
-from conftest import weights
-
 import wcodec
+from conftest import weights
 from wcodec.numpy import load_file, save_file
 
 

@@ -7,7 +7,6 @@ import math
 
 import numpy as np
 import pytest
-
 import wcodec
 import wcodec.numpy
 
@@ -169,7 +168,9 @@ def test_opening(folder, call):
     path = folder / "m.safetensors"
     theirs = result(lambda: eval(call, {"safe_open": safetensors.safe_open, "path": path}))
     for ours in (path, f"{path}.wcodec"):
-        assert result(lambda o=ours: eval(call, {"safe_open": wcodec.safe_open, "path": o})) == theirs
+        assert (
+            result(lambda o=ours: eval(call, {"safe_open": wcodec.safe_open, "path": o})) == theirs
+        )
 
 
 def test_a_saved_file_is_the_same_bytes(tmp_path):

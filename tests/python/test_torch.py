@@ -28,7 +28,15 @@ DEVICES = ["cpu", pytest.param("cuda", marks=pytest.mark.skipif(not CUDA, reason
 
 FLOATS = [torch.float32, torch.float16, torch.bfloat16, torch.float64]
 SMALL = [torch.float8_e4m3fn, torch.float8_e5m2]
-OTHERS = [torch.int8, torch.uint8, torch.int16, torch.int32, torch.int64, torch.bool, torch.complex64]
+OTHERS = [
+    torch.int8,
+    torch.uint8,
+    torch.int16,
+    torch.int32,
+    torch.int64,
+    torch.bool,
+    torch.complex64,
+]
 
 
 def tensors():
@@ -226,7 +234,10 @@ def test_models_saved_by_safetensors_and_back(tmp_path):
     assert load_model(other, tmp_path / "m.safetensors") == ([], [])
     save_model(model, tmp_path / "ours.safetensors")
     assert theirs.load_model(other, str(tmp_path / "ours.safetensors"))[1] == []
-    ours, expected = load_file(tmp_path / "m.safetensors"), theirs.load_file(tmp_path / "m.safetensors")
+    ours, expected = (
+        load_file(tmp_path / "m.safetensors"),
+        theirs.load_file(tmp_path / "m.safetensors"),
+    )
     assert ours.keys() == expected.keys()
     given = tensors()
     assert save_file(given, tmp_path / "a.safetensors") == theirs.save_file(given, tmp_path / "b")
@@ -351,7 +362,10 @@ class TestCuda:
         from concurrent.futures import ThreadPoolExecutor
 
         save_file(tensors(), tmp_path / "m.wcodec")
-        with wcodec.safe_open(tmp_path / "m.wcodec", "pt", "cuda") as f, ThreadPoolExecutor(4) as pool:
+        with (
+            wcodec.safe_open(tmp_path / "m.wcodec", "pt", "cuda") as f,
+            ThreadPoolExecutor(4) as pool,
+        ):
             for _ in range(10):
                 names = list(tensors())
                 for name, tensor in zip(names, pool.map(f.get_tensor, names)):
