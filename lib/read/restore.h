@@ -11,6 +11,7 @@
 #define WCODEC_READ_RESTORE_H
 
 #include "backends/cpu/decode.h"
+#include "core/phases.h"
 #include "core/progress.h"
 #include "io/tree.h"
 #include "read/decode.h"
@@ -69,6 +70,7 @@ struct wcodec_restore {
     wcodec_write_at_fn write_at;      /* or from any; neither: only test */
     void *opaque;
     struct wcodec_reporter reporter;
+    struct wcodec_phases phases;
     struct wcodec_tree hash; /* of the original */
     uint64_t base;           /* memory that is held all the time */
     size_t worker_count;

@@ -29,7 +29,7 @@ static wcodec_status reserve(const struct wcodec_restore *r, uint8_t **buffer, u
 }
 
 /* What a tensor's tiles [first, end) are decoded from, through the view. */
-static wcodec_status load_areas(const struct wcodec_restore *r, struct wcodec_restore_worker *w,
+static wcodec_status load_areas(struct wcodec_restore *r, struct wcodec_restore_worker *w,
                                 struct wcodec_open_tensor *t, uint64_t first, uint64_t end,
                                 struct wcodec_view *view, wcodec_error *err)
 {
@@ -43,11 +43,14 @@ static wcodec_status load_areas(const struct wcodec_restore *r, struct wcodec_re
         const struct wcodec_area_place *p = &places[a];
         view->begin[a] = p->begin;
         view->data[a] = in_memory ? r->source->data + begin + p->begin : w->coded + p->offset;
+        uint64_t time = wcodec_phase_begin(&r->phases);
         if (!in_memory && p->size != 0)
             status = wcodec_source_read(r->source, begin + p->begin, w->coded + p->offset,
                                         (size_t)p->size, err);
+        time = wcodec_phase_end(&r->phases, WCODEC_PHASE_READ, time);
         if (status == WCODEC_OK && p->size != 0 && t->hash.leaves != NULL)
             status = wcodec_tree_put(&t->hash, p->begin, view->data[a], p->size, err);
+        (void)wcodec_phase_end(&r->phases, WCODEC_PHASE_HASH, time);
     }
     return status;
 }
@@ -71,17 +74,19 @@ static wcodec_status decode_tiles(const struct wcodec_restore *r,
     return WCODEC_OK;
 }
 
-static wcodec_status run_tiles(const struct wcodec_restore *r, struct wcodec_restore_worker *w,
+static wcodec_status run_tiles(struct wcodec_restore *r, struct wcodec_restore_worker *w,
                                const struct wcodec_restore_job *job, uint8_t *out,
                                wcodec_error *err)
 {
     struct wcodec_open_tensor *t = job->tensor;
     struct wcodec_view view;
     wcodec_status status = load_areas(r, w, t, job->first, job->end, &view, err);
+    const uint64_t begin = wcodec_phase_begin(&r->phases);
     if (status == WCODEC_OK && r->checks)
         status = wcodec_tiles_check_stored(t->tiles, &view, job->first, job->end, err);
     if (status == WCODEC_OK)
         status = decode_tiles(r, t->decoder, &view, job->first, job->end, out, err);
+    (void)wcodec_phase_end(&r->phases, WCODEC_PHASE_CODE, begin);
     if (status != WCODEC_OK)
         wcodec_shard_prefix(r->shard, t->named, err);
     return status;
@@ -201,14 +206,16 @@ static wcodec_status load_span(const struct wcodec_restore *r, struct wcodec_res
     return status;
 }
 
-static wcodec_status run_group(const struct wcodec_restore *r, struct wcodec_restore_worker *w,
+static wcodec_status run_group(struct wcodec_restore *r, struct wcodec_restore_worker *w,
                                const struct wcodec_restore_job *job, uint8_t *out,
                                wcodec_error *err)
 {
     const struct wcodec_entry *entries = r->shard->index->entries;
     struct span span;
     uint64_t position = job->position;
+    uint64_t begin = wcodec_phase_begin(&r->phases);
     wcodec_status status = load_span(r, w, job, &span, err);
+    begin = wcodec_phase_end(&r->phases, WCODEC_PHASE_READ, begin);
     for (uint64_t n = job->first; n < job->end && status == WCODEC_OK; n++) {
         const struct wcodec_entry *e = &entries[n];
         status = run_entry(r, e, &span, position, out, err);
@@ -217,6 +224,7 @@ static wcodec_status run_group(const struct wcodec_restore *r, struct wcodec_res
         position = wcodec_position_after(e, position);
         out += e->size;
     }
+    (void)wcodec_phase_end(&r->phases, WCODEC_PHASE_CODE, begin);
     return status;
 }
 
@@ -232,12 +240,15 @@ static wcodec_status run_job(struct wcodec_restore *r, struct wcodec_restore_wor
     if (status == WCODEC_OK)
         status =
             job->tensor != NULL ? run_tiles(r, w, job, dst, err) : run_group(r, w, job, dst, err);
+    uint64_t begin = wcodec_phase_begin(&r->phases);
     if (status == WCODEC_OK && r->checks)
         status = wcodec_tree_put(&r->hash, job->offset, dst, job->size, err);
+    begin = wcodec_phase_end(&r->phases, WCODEC_PHASE_HASH, begin);
     if (status == WCODEC_OK && r->write_at != NULL && job->size != 0) {
         const int error = r->write_at(r->opaque, job->offset, dst, (size_t)job->size);
         if (error != 0)
             status = wcodec_fail(err, WCODEC_ERROR_IO, "writing: %s", strerror(error));
+        (void)wcodec_phase_end(&r->phases, WCODEC_PHASE_WRITE, begin);
     }
     return status;
 }

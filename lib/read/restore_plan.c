@@ -7,15 +7,6 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include <inttypes.h>
-#include <time.h>
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    return clock_gettime(CLOCK_MONOTONIC, &t) == 0
-               ? (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec
-               : 0;
-}
 
 void wcodec_restore_note(struct wcodec_restore *r, uint64_t at, wcodec_status status,
                          const wcodec_error *error)
@@ -241,7 +232,7 @@ bool wcodec_restore_next(struct wcodec_restore *r, struct wcodec_restore_job *jo
 {
     const struct wcodec_index *index = r->shard->index;
     if (r->status != WCODEC_OK || r->dsp == NULL || r->offset >= r->stop ||
-        (r->until_ns != 0 && now_ns() >= r->until_ns))
+        (r->until_ns != 0 && wcodec_clock_ns() >= r->until_ns))
         return false;
     while (r->tensor == NULL) {
         if (r->entry == index->entry_count || r->at_part)
