@@ -28,7 +28,8 @@ enum {
     WCODEC_JOB_CODED = 1 << 20,
     /* What a worker may hold, with the worst of tiles. */
     WCODEC_JOB_MEMORY = 4 << 20,
-    WCODEC_RESTORE_WORKERS = 256,
+    /* Enough for any memory's bandwidth; with usual tensors each takes 1.3 MiB. */
+    WCODEC_RESTORE_WORKERS = 32,
     /* Leaves of the original between the first that is not hashed and the last that a thread is
      * at. */
     WCODEC_RESTORE_LEAVES = 4097
