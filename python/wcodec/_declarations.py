@@ -90,6 +90,27 @@ class wcodec_progress(Structure):
     )
 
 
+class wcodec_times(Structure):
+    total: int
+    reading: int
+    coding: int
+    verifying: int
+    hashing: int
+    writing: int
+    waiting: int
+    reserved: Any
+    _fields_ = (
+        ("total", c_uint64),
+        ("reading", c_uint64),
+        ("coding", c_uint64),
+        ("verifying", c_uint64),
+        ("hashing", c_uint64),
+        ("writing", c_uint64),
+        ("waiting", c_uint64),
+        ("reserved", c_uint64 * 5),
+    )
+
+
 class wcodec_allocator(Structure):
     allocate: Any
     reallocate: Any
@@ -311,18 +332,25 @@ class wcodec_tensor_info(Structure):
     )
 
 
+wcodec_write_fn = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
+
+wcodec_write_at_fn = CFUNCTYPE(c_int, c_void_p, c_uint64, c_void_p, c_size_t)
+
+
 class wcodec_decode_options(Structure):
     struct_size: int
     progress: wcodec_progress
     skip_checks: int
+    write_at: Any
+    times: Any
     _fields_ = (
         ("struct_size", c_size_t),
         ("progress", wcodec_progress),
         ("skip_checks", c_int),
+        ("write_at", wcodec_write_at_fn),
+        ("times", POINTER(wcodec_times)),
     )
 
-
-wcodec_write_fn = CFUNCTYPE(c_int, c_void_p, c_void_p, c_size_t)
 
 # wcodec_tune
 WCODEC_TUNE_SIZE = 0
@@ -374,6 +402,7 @@ class wcodec_encode_options(Structure):
     lossy: int
     lossy_scale: int
     lossy_value: float
+    times: Any
     _fields_ = (
         ("struct_size", c_size_t),
         ("level", c_int),
@@ -393,6 +422,7 @@ class wcodec_encode_options(Structure):
         ("lossy", c_int),
         ("lossy_scale", c_int),
         ("lossy_value", c_double),
+        ("times", POINTER(wcodec_times)),
     )
 
 
@@ -606,6 +636,7 @@ ENUMERATIONS: dict[str, dict[str, int]] = {
 STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_error": wcodec_error,
     "wcodec_progress": wcodec_progress,
+    "wcodec_times": wcodec_times,
     "wcodec_allocator": wcodec_allocator,
     "wcodec_executor": wcodec_executor,
     "wcodec_limits": wcodec_limits,
@@ -656,6 +687,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_reader_decode_rows": (c_int, (c_void_p, c_uint64, c_uint64, c_uint64, c_void_p, c_size_t, POINTER(wcodec_decode_options), POINTER(wcodec_error))),
     "wcodec_reader_restore": (c_int, (c_void_p, c_uint64, wcodec_write_fn, c_void_p, POINTER(wcodec_decode_options), POINTER(wcodec_error))),
     "wcodec_reader_test": (c_int, (c_void_p, c_uint64, c_int, POINTER(wcodec_decode_options), POINTER(wcodec_error))),
+    "wcodec_hash_fd": (c_int, (c_void_p, c_int, POINTER(wcodec_progress), c_uint8 * 16, POINTER(wcodec_error))),
+    "wcodec_hash_memory": (c_int, (c_void_p, c_void_p, c_size_t, c_uint8 * 16, POINTER(wcodec_error))),
     "wcodec_encode_options_init_size": (None, (POINTER(wcodec_encode_options), c_size_t)),
     "wcodec_compress_fd": (c_int, (c_void_p, c_int, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
     "wcodec_compress_memory": (c_int, (c_void_p, c_void_p, c_size_t, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
