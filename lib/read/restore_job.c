@@ -37,6 +37,8 @@ static wcodec_status load_areas(struct wcodec_restore *r, struct wcodec_restore_
     const uint64_t begin = t->entry->payload_offset;
     const uint64_t size = wcodec_lay_out_areas(t->tiles, first, end - first, 0, places);
     const bool in_memory = r->source->fd < 0;
+    const uint64_t start = in_memory ? 0 : wcodec_clock_ns();
+    uint64_t read = 0;
     wcodec_status status =
         in_memory ? WCODEC_OK : reserve(r, &w->coded, &w->coded_size, size + 1, err);
     for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK; a++) {
@@ -51,7 +53,11 @@ static wcodec_status load_areas(struct wcodec_restore *r, struct wcodec_restore_
         if (status == WCODEC_OK && p->size != 0 && t->hash.leaves != NULL)
             status = wcodec_tree_put(&t->hash, p->begin, view->data[a], p->size, err);
         (void)wcodec_phase_end(&r->phases, WCODEC_PHASE_HASH, time);
+        read += p->size;
     }
+    if (read >= WCODEC_JOB_BYTES / 8 &&
+        (wcodec_clock_ns() - start) / 1000 > read / WCODEC_RESTORE_SLOW)
+        atomic_store_explicit(&r->slow, !in_memory, memory_order_relaxed);
     return status;
 }
 

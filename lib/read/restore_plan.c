@@ -204,6 +204,29 @@ static void end_tensor(struct wcodec_restore *r, struct wcodec_open_tensor *t, u
     wcodec_open_tensor_free(r, t);
 }
 
+/* From a disk: with the areas of several jobs in turn, the system sees no sequence to read ahead
+ * of. From its cache this would only cost. */
+static void prefetch(struct wcodec_restore *r, struct wcodec_open_tensor *t, uint64_t count)
+{
+    const unsigned log2 = t->tiling.tile_log2 + t->tiling.element_log2;
+    uint64_t end = t->next + (WCODEC_RESTORE_AHEAD >> log2) + 1;
+    if (!atomic_load_explicit(&r->slow, memory_order_relaxed))
+        return;
+    end = end < t->tiling.tiles ? end : t->tiling.tiles;
+    if (t->prefetched < t->next + count)
+        t->prefetched = t->next + count;
+    while (t->prefetched < end) {
+        uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
+        const uint64_t until = t->prefetched + count < end ? t->prefetched + count : end;
+        wcodec_tiles_extent(t->tiles, t->prefetched, until, begin, stop);
+        for (unsigned a = 0; a < WCODEC_AREAS; a++)
+            if (stop[a] > begin[a])
+                wcodec_source_prefetch(r->source, t->entry->payload_offset + begin[a],
+                                       stop[a] - begin[a]);
+        t->prefetched = until;
+    }
+}
+
 static void plan_tiles(struct wcodec_restore *r, struct wcodec_restore_job *job)
 {
     struct wcodec_open_tensor *t = r->tensor;
@@ -219,6 +242,7 @@ static void plan_tiles(struct wcodec_restore *r, struct wcodec_restore_job *job)
                                        .end = t->next + count,
                                        .offset = r->offset,
                                        .size = end - begin};
+    prefetch(r, t, count);
     t->next += count;
     t->jobs++;
     r->offset += job->size;
