@@ -8,6 +8,7 @@
 #include "utils/output.h"
 #include "utils/signals.h"
 #include "utils/text.h"
+#include "utils/times.h"
 #include "utils/walk.h"
 
 #include <errno.h>
@@ -114,6 +115,8 @@ static bool write_container(struct app *app, const struct input *input, struct o
     wcodec_encode_report report;
     wcodec_error err = {0};
     wcodec_encode_options encode = encode_options(app, input);
+    wcodec_times times = {0};
+    encode.times = times_wanted(app, &times);
     progress_start(&app->progress, input->name, !app->options.quiet && !app->options.no_progress);
     app->subject = input->name;
     wcodec_status status =
@@ -129,6 +132,7 @@ static bool write_container(struct app *app, const struct input *input, struct o
     if (!output_commit(app, output, &attributes))
         return false;
     print_summary(app, input, &report, seconds);
+    times_print(app, input->name, &times);
     return true;
 }
 

@@ -9,6 +9,7 @@
 #include "utils/partial.h"
 #include "utils/signals.h"
 #include "utils/text.h"
+#include "utils/times.h"
 #include "utils/walk.h"
 
 #include <fcntl.h>
@@ -108,6 +109,8 @@ static bool write_whole(struct app *app, const struct input *input, const wcodec
     wcodec_error err = {0};
     char size[32], rate[32];
     wcodec_decode_options decode = app_decode_options(app);
+    wcodec_times times = {0};
+    decode.times = times_wanted(app, &times);
     decode.write_at = output->in_any_order ? output_write_at : NULL;
     wcodec_status status = wcodec_reader_restore(reader, 0, output_write, output, &decode, &err);
     if (status != WCODEC_OK)
@@ -117,6 +120,7 @@ static bool write_whole(struct app *app, const struct input *input, const wcodec
     double seconds = progress_seconds(&app->progress);
     app_note(app, "%s: %s restored, %s", input->name, text_size(info->size, size),
              text_rate(info->size, seconds, rate));
+    times_print(app, input->name, &times);
     return true;
 }
 

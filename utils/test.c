@@ -8,6 +8,7 @@
 #include "utils/lossy.h"
 #include "utils/signals.h"
 #include "utils/text.h"
+#include "utils/times.h"
 #include "utils/walk.h"
 
 #include <stdio.h>
@@ -46,14 +47,18 @@ static void test_on(struct app *app, struct json_list *list, const struct input 
     wcodec_reader *reader;
     wcodec_file_info file;
     struct lossy_figures lossy = {0};
+    wcodec_times times = {0};
     wcodec_error err = {0};
     wcodec_status status = wcodec_reader_open_fd(context, input->fd, &reader, &err);
     if (status == WCODEC_OK) {
         progress_start(&app->progress, input->name,
                        !app->options.quiet && !app->options.no_progress);
         wcodec_decode_options decode = app_decode_options(app);
+        decode.times = times_wanted(app, &times);
         status = wcodec_reader_test(reader, 0, app->options.quick, &decode, &err);
         progress_end(&app->progress);
+        if (status == WCODEC_OK && !app->options.quick)
+            times_print(app, input->name, &times);
         if (status == WCODEC_OK && wcodec_reader_file(reader, 0, &file, NULL) == WCODEC_OK)
             lossy = lossy_of_file(reader, &file);
         wcodec_reader_close(reader);

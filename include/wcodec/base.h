@@ -191,6 +191,28 @@ typedef struct wcodec_progress {
     void *reserved[2];
 } wcodec_progress;
 
+/** What the time of a call went into, in nanoseconds of the clock: the other members add up to
+ * `total`. What several threads do at once counts by its share in their time; what is done beside
+ * something longer counts nothing. */
+typedef struct wcodec_times {
+    /** The whole call. */
+    uint64_t total;
+    /** Reading the input. */
+    uint64_t reading;
+    /** Encoding or decoding. */
+    uint64_t coding;
+    /** Decoding and comparing what was encoded. */
+    uint64_t verifying;
+    /** Hashes of the original and of payloads. */
+    uint64_t hashing;
+    /** Writing the output, by the caller's function. */
+    uint64_t writing;
+    /** Threads without work, planning, and all else. */
+    uint64_t waiting;
+    /** 0. */
+    uint64_t reserved[5];
+} wcodec_times;
+
 #ifdef __cplusplus
 }
 #endif

@@ -270,6 +270,9 @@ typedef struct wcodec_decode_options {
     /** NULL, or what wcodec_reader_restore() writes by, in place of `write`, with the same
      * `opaque`: each thread then writes what it decoded, while that is in its cache. */
     wcodec_write_at_fn write_at;
+    /** NULL, or where wcodec_reader_restore() and wcodec_reader_test() say what their time went
+     * into. Set on success only. */
+    wcodec_times *times;
 } wcodec_decode_options;
 
 /** What wcodec_decode_options_init() calls: as wcodec_options_init_size(). */

@@ -147,6 +147,9 @@ typedef struct wcodec_encode_options {
     /** By `lossy`: decibels, 0 to 200; the error, 2^-126 to 2^126; or bits an element, 0.01 to
      * 32. */
     double lossy_value;
+    /** NULL, or where wcodec_compress_fd(), _memory() and _path() say what their time went into.
+     * Set on success only; not by a writer. */
+    wcodec_times *times;
 } wcodec_encode_options;
 
 /** What wcodec_encode_options_init() calls: as wcodec_options_init_size(). */

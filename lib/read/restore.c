@@ -9,7 +9,6 @@
 #include "core/memory.h"
 #include <inttypes.h>
 #include <string.h>
-#include <time.h>
 
 enum {
     /* Progress is reported, and cancelling noticed, so often. */
@@ -86,9 +85,19 @@ static void work_task(void *argument, size_t i)
     wcodec_restore_work(r, &r->workers[i]);
 }
 
+/* The sums of all workers become shares of the clock: what is left they waited. */
+static void divide(struct wcodec_restore *r)
+{
+    uint64_t sum = 0;
+    for (unsigned i = 0; i < WCODEC_PHASES; i++)
+        sum += r->phases.ns[i];
+    wcodec_phases_divide(&r->phases, sum / r->worker_count, WCODEC_PHASE_CODE);
+}
+
 static void run_jobs(struct wcodec_restore *r)
 {
     wcodec_run(r->context, work_task, r, r->worker_count);
+    divide(r);
 }
 
 /* Bytes of a part on their way out. */
@@ -106,12 +115,15 @@ static void slice_task(void *argument, size_t i)
                    size = left < SLICE ? left : SLICE;
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
+    uint64_t begin = wcodec_phase_begin(&r->phases);
     if (r->checks)
         status = wcodec_tree_put(&r->hash, s->offset + at, s->data + at, size, &error);
+    begin = wcodec_phase_end(&r->phases, WCODEC_PHASE_HASH, begin);
     if (status == WCODEC_OK && r->write_at != NULL) {
         const int e = r->write_at(r->opaque, s->offset + at, s->data + at, (size_t)size);
         if (e != 0)
             status = wcodec_fail(&error, WCODEC_ERROR_IO, "writing: %s", strerror(e));
+        (void)wcodec_phase_end(&r->phases, WCODEC_PHASE_WRITE, begin);
     }
     if (status == WCODEC_OK)
         return;
@@ -128,6 +140,7 @@ static void run_parts(struct wcodec_restore *r, struct wcodec_restore_part *part
     const uint64_t entries = r->shard->index->entry_count;
     uint64_t size = 1;
     wcodec_error error = {0};
+    const uint64_t begin = wcodec_phase_begin(&r->phases);
     while (r->status == WCODEC_OK && size > 0 && (r->at_part || r->dsp == NULL) &&
            (part->entry != NULL || r->entry < entries)) {
         const uint64_t at = r->offset;
@@ -140,8 +153,12 @@ static void run_parts(struct wcodec_restore *r, struct wcodec_restore_part *part
         /* An entry of no bytes is no reason to stop. */
         size = size == 0 && part->entry == NULL ? 1 : size;
     }
+    /* By all threads, and reading with it. */
+    if (r->phases.on)
+        wcodec_phases_divide(&r->phases, wcodec_clock_ns() - begin, WCODEC_PHASE_CODE);
     if (r->status == WCODEC_OK)
         wcodec_run(r->context, slice_task, &s, (size_t)wcodec_div_up_u64(s.size, SLICE));
+    divide(r);
     if (r->checks)
         wcodec_tree_advance(&r->hash);
     *filled = s.size;
@@ -161,14 +178,6 @@ static wcodec_status report(struct wcodec_restore *r, uint64_t bytes)
     if (status != WCODEC_OK)
         wcodec_restore_note(r, 0, status, &error);
     return status;
-}
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    return clock_gettime(CLOCK_MONOTONIC, &t) == 0
-               ? (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec
-               : 0;
 }
 
 static wcodec_status take_buffer(struct wcodec_restore *r, uint64_t size, uint8_t **buffer,
@@ -192,7 +201,7 @@ static wcodec_status run_freely(struct wcodec_restore *r, uint64_t capacity, wco
         const uint64_t before = r->offset;
         uint64_t filled;
         if (r->dsp != NULL && !r->at_part) {
-            r->until_ns = now_ns() + ROUND_NS;
+            r->until_ns = wcodec_clock_ns() + ROUND_NS;
             run_jobs(r);
         } else {
             status = take_buffer(r, capacity, &buffer, err);
@@ -216,9 +225,12 @@ struct ordered {
     uint64_t job_capacity; /* of that, what jobs fill */
     unsigned next;         /* buffer to fill */
     uint64_t filled[BUFFERS];
+    uint64_t fill_end, write_end, write_ns; /* of the last ones */
+    wcodec_status status;                   /* of writing; noted when no thread is at jobs */
+    wcodec_error error;
 };
 
-static void fill(void *argument)
+static void fill_next(void *argument)
 {
     struct ordered *o = argument;
     struct wcodec_restore *r = o->r;
@@ -237,25 +249,28 @@ static void fill(void *argument)
     o->filled[o->next] = r->offset - r->dst_begin;
 }
 
+static void fill(void *argument)
+{
+    struct ordered *o = argument;
+    fill_next(argument);
+    o->fill_end = wcodec_phase_begin(&o->r->phases);
+}
+
 static void write_filled(void *argument)
 {
     struct ordered *o = argument;
     struct wcodec_restore *r = o->r;
     const unsigned which = 1 - o->next;
-    wcodec_error error = {0};
-    wcodec_status status = WCODEC_OK;
     if (o->filled[which] == 0)
         return;
+    const uint64_t begin = wcodec_phase_begin(&r->phases);
     const int e = r->write(r->opaque, o->buffers[which], (size_t)o->filled[which]);
     if (e != 0)
-        status = wcodec_fail(&error, WCODEC_ERROR_IO, "writing: %s", strerror(e));
+        o->status = wcodec_fail(&o->error, WCODEC_ERROR_IO, "writing: %s", strerror(e));
     else
-        status = wcodec_reporter_add(&r->reporter, o->filled[which], &error);
-    if (status == WCODEC_OK)
-        return;
-    pthread_mutex_lock(&r->lock);
-    wcodec_restore_note(r, 0, status, &error);
-    pthread_mutex_unlock(&r->lock);
+        o->status = wcodec_reporter_add(&r->reporter, o->filled[which], &o->error);
+    o->write_end = wcodec_phase_begin(&r->phases);
+    o->write_ns = o->write_end - begin;
 }
 
 static wcodec_status run_in_order(struct wcodec_restore *r, uint64_t capacity, wcodec_error *err)
@@ -276,13 +291,21 @@ static wcodec_status run_in_order(struct wcodec_restore *r, uint64_t capacity, w
             o.next = 0;
             fill(&o);
             o.next = 1;
+            o.write_ns = 0;
             if (r->status == WCODEC_OK)
                 write_filled(&o);
+            r->phases.shares[WCODEC_PHASE_WRITE] += o.write_ns;
             o.filled[0] = 0;
         } else {
             wcodec_run_beside(r->context, write_filled, fill, &o);
+            /* As far as it took longer. */
+            if (o.write_end > o.fill_end)
+                r->phases.shares[WCODEC_PHASE_WRITE] +=
+                    o.write_end - o.fill_end < o.write_ns ? o.write_end - o.fill_end : o.write_ns;
             o.next = 1 - o.next;
         }
+        if (o.status != WCODEC_OK)
+            wcodec_restore_note(r, 0, o.status, &o.error);
     }
     wcodec_restore_part_close(&o.part);
     for (unsigned i = 0; i < BUFFERS; i++)
@@ -349,6 +372,7 @@ static wcodec_status decode_file(const wcodec_reader *reader, const struct wcode
                                .opaque = opaque,
                                .position = WCODEC_HEAD_SIZE};
     wcodec_reporter_init(&r.reporter, &options->progress, shard->index->size);
+    wcodec_phases_begin(&r.phases, options->times);
     wcodec_status status = choose_way(&r, err);
     if (status != WCODEC_OK)
         return status;
@@ -365,6 +389,8 @@ static wcodec_status decode_file(const wcodec_reader *reader, const struct wcode
         status = check_file_hash(&r, err);
     if (status == WCODEC_OK)
         status = wcodec_reporter_end(&r.reporter, err);
+    if (status == WCODEC_OK)
+        wcodec_phases_end(&r.phases, options->times);
     wcodec_tree_free(&r.hash);
     pthread_cond_destroy(&r.advanced);
     pthread_mutex_destroy(&r.lock);

@@ -11,6 +11,7 @@
 #define WCODEC_READ_RESTORE_H
 
 #include "backends/cpu/decode.h"
+#include "core/phases.h"
 #include "core/progress.h"
 #include "io/tree.h"
 #include "read/decode.h"
@@ -27,10 +28,15 @@ enum {
     WCODEC_JOB_CODED = 1 << 20,
     /* What a worker may hold, with the worst of tiles. */
     WCODEC_JOB_MEMORY = 4 << 20,
-    WCODEC_RESTORE_WORKERS = 256,
+    /* Enough for any memory's bandwidth; with usual tensors each takes 1.3 MiB. */
+    WCODEC_RESTORE_WORKERS = 32,
     /* Leaves of the original between the first that is not hashed and the last that a thread is
      * at. */
-    WCODEC_RESTORE_LEAVES = 4097
+    WCODEC_RESTORE_LEAVES = 4097,
+    /* Decoded bytes for which the system reads ahead where the source is slow. */
+    WCODEC_RESTORE_AHEAD = 16 << 20,
+    /* Slower than so many bytes in a microsecond, a job's bytes did not come from memory. */
+    WCODEC_RESTORE_SLOW = 500
 };
 
 /* A tensor in tiles of which jobs take some. */
@@ -43,6 +49,7 @@ struct wcodec_open_tensor {
     struct wcodec_tree hash; /* of the payload; none for an alias */
     uint64_t held;           /* bytes of memory */
     uint64_t next;           /* tile that no job has */
+    uint64_t prefetched;     /* tile that the system was not asked for yet */
     uint64_t jobs;           /* that have not ended, and the plan's own share */
 };
 
@@ -69,7 +76,9 @@ struct wcodec_restore {
     wcodec_write_at_fn write_at;      /* or from any; neither: only test */
     void *opaque;
     struct wcodec_reporter reporter;
+    struct wcodec_phases phases;
     struct wcodec_tree hash; /* of the original */
+    atomic_bool slow;        /* the source: more than the job's own bytes should be on their way */
     uint64_t base;           /* memory that is held all the time */
     size_t worker_count;
     struct wcodec_restore_worker *workers;

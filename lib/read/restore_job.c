@@ -29,7 +29,7 @@ static wcodec_status reserve(const struct wcodec_restore *r, uint8_t **buffer, u
 }
 
 /* What a tensor's tiles [first, end) are decoded from, through the view. */
-static wcodec_status load_areas(const struct wcodec_restore *r, struct wcodec_restore_worker *w,
+static wcodec_status load_areas(struct wcodec_restore *r, struct wcodec_restore_worker *w,
                                 struct wcodec_open_tensor *t, uint64_t first, uint64_t end,
                                 struct wcodec_view *view, wcodec_error *err)
 {
@@ -37,18 +37,27 @@ static wcodec_status load_areas(const struct wcodec_restore *r, struct wcodec_re
     const uint64_t begin = t->entry->payload_offset;
     const uint64_t size = wcodec_lay_out_areas(t->tiles, first, end - first, 0, places);
     const bool in_memory = r->source->fd < 0;
+    const uint64_t start = in_memory ? 0 : wcodec_clock_ns();
+    uint64_t read = 0;
     wcodec_status status =
         in_memory ? WCODEC_OK : reserve(r, &w->coded, &w->coded_size, size + 1, err);
     for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK; a++) {
         const struct wcodec_area_place *p = &places[a];
         view->begin[a] = p->begin;
         view->data[a] = in_memory ? r->source->data + begin + p->begin : w->coded + p->offset;
+        uint64_t time = wcodec_phase_begin(&r->phases);
         if (!in_memory && p->size != 0)
             status = wcodec_source_read(r->source, begin + p->begin, w->coded + p->offset,
                                         (size_t)p->size, err);
+        time = wcodec_phase_end(&r->phases, WCODEC_PHASE_READ, time);
         if (status == WCODEC_OK && p->size != 0 && t->hash.leaves != NULL)
             status = wcodec_tree_put(&t->hash, p->begin, view->data[a], p->size, err);
+        (void)wcodec_phase_end(&r->phases, WCODEC_PHASE_HASH, time);
+        read += p->size;
     }
+    if (read >= WCODEC_JOB_BYTES / 8 &&
+        (wcodec_clock_ns() - start) / 1000 > read / WCODEC_RESTORE_SLOW)
+        atomic_store_explicit(&r->slow, !in_memory, memory_order_relaxed);
     return status;
 }
 
@@ -71,17 +80,19 @@ static wcodec_status decode_tiles(const struct wcodec_restore *r,
     return WCODEC_OK;
 }
 
-static wcodec_status run_tiles(const struct wcodec_restore *r, struct wcodec_restore_worker *w,
+static wcodec_status run_tiles(struct wcodec_restore *r, struct wcodec_restore_worker *w,
                                const struct wcodec_restore_job *job, uint8_t *out,
                                wcodec_error *err)
 {
     struct wcodec_open_tensor *t = job->tensor;
     struct wcodec_view view;
     wcodec_status status = load_areas(r, w, t, job->first, job->end, &view, err);
+    const uint64_t begin = wcodec_phase_begin(&r->phases);
     if (status == WCODEC_OK && r->checks)
         status = wcodec_tiles_check_stored(t->tiles, &view, job->first, job->end, err);
     if (status == WCODEC_OK)
         status = decode_tiles(r, t->decoder, &view, job->first, job->end, out, err);
+    (void)wcodec_phase_end(&r->phases, WCODEC_PHASE_CODE, begin);
     if (status != WCODEC_OK)
         wcodec_shard_prefix(r->shard, t->named, err);
     return status;
@@ -201,14 +212,16 @@ static wcodec_status load_span(const struct wcodec_restore *r, struct wcodec_res
     return status;
 }
 
-static wcodec_status run_group(const struct wcodec_restore *r, struct wcodec_restore_worker *w,
+static wcodec_status run_group(struct wcodec_restore *r, struct wcodec_restore_worker *w,
                                const struct wcodec_restore_job *job, uint8_t *out,
                                wcodec_error *err)
 {
     const struct wcodec_entry *entries = r->shard->index->entries;
     struct span span;
     uint64_t position = job->position;
+    uint64_t begin = wcodec_phase_begin(&r->phases);
     wcodec_status status = load_span(r, w, job, &span, err);
+    begin = wcodec_phase_end(&r->phases, WCODEC_PHASE_READ, begin);
     for (uint64_t n = job->first; n < job->end && status == WCODEC_OK; n++) {
         const struct wcodec_entry *e = &entries[n];
         status = run_entry(r, e, &span, position, out, err);
@@ -217,6 +230,7 @@ static wcodec_status run_group(const struct wcodec_restore *r, struct wcodec_res
         position = wcodec_position_after(e, position);
         out += e->size;
     }
+    (void)wcodec_phase_end(&r->phases, WCODEC_PHASE_CODE, begin);
     return status;
 }
 
@@ -232,12 +246,15 @@ static wcodec_status run_job(struct wcodec_restore *r, struct wcodec_restore_wor
     if (status == WCODEC_OK)
         status =
             job->tensor != NULL ? run_tiles(r, w, job, dst, err) : run_group(r, w, job, dst, err);
+    uint64_t begin = wcodec_phase_begin(&r->phases);
     if (status == WCODEC_OK && r->checks)
         status = wcodec_tree_put(&r->hash, job->offset, dst, job->size, err);
+    begin = wcodec_phase_end(&r->phases, WCODEC_PHASE_HASH, begin);
     if (status == WCODEC_OK && r->write_at != NULL && job->size != 0) {
         const int error = r->write_at(r->opaque, job->offset, dst, (size_t)job->size);
         if (error != 0)
             status = wcodec_fail(err, WCODEC_ERROR_IO, "writing: %s", strerror(error));
+        (void)wcodec_phase_end(&r->phases, WCODEC_PHASE_WRITE, begin);
     }
     return status;
 }

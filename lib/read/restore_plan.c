@@ -7,15 +7,6 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include <inttypes.h>
-#include <time.h>
-
-static uint64_t now_ns(void)
-{
-    struct timespec t;
-    return clock_gettime(CLOCK_MONOTONIC, &t) == 0
-               ? (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec
-               : 0;
-}
 
 void wcodec_restore_note(struct wcodec_restore *r, uint64_t at, wcodec_status status,
                          const wcodec_error *error)
@@ -213,6 +204,29 @@ static void end_tensor(struct wcodec_restore *r, struct wcodec_open_tensor *t, u
     wcodec_open_tensor_free(r, t);
 }
 
+/* From a disk: with the areas of several jobs in turn, the system sees no sequence to read ahead
+ * of. From its cache this would only cost. */
+static void prefetch(struct wcodec_restore *r, struct wcodec_open_tensor *t, uint64_t count)
+{
+    const unsigned log2 = t->tiling.tile_log2 + t->tiling.element_log2;
+    uint64_t end = t->next + (WCODEC_RESTORE_AHEAD >> log2) + 1;
+    if (!atomic_load_explicit(&r->slow, memory_order_relaxed))
+        return;
+    end = end < t->tiling.tiles ? end : t->tiling.tiles;
+    if (t->prefetched < t->next + count)
+        t->prefetched = t->next + count;
+    while (t->prefetched < end) {
+        uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
+        const uint64_t until = t->prefetched + count < end ? t->prefetched + count : end;
+        wcodec_tiles_extent(t->tiles, t->prefetched, until, begin, stop);
+        for (unsigned a = 0; a < WCODEC_AREAS; a++)
+            if (stop[a] > begin[a])
+                wcodec_source_prefetch(r->source, t->entry->payload_offset + begin[a],
+                                       stop[a] - begin[a]);
+        t->prefetched = until;
+    }
+}
+
 static void plan_tiles(struct wcodec_restore *r, struct wcodec_restore_job *job)
 {
     struct wcodec_open_tensor *t = r->tensor;
@@ -228,6 +242,7 @@ static void plan_tiles(struct wcodec_restore *r, struct wcodec_restore_job *job)
                                        .end = t->next + count,
                                        .offset = r->offset,
                                        .size = end - begin};
+    prefetch(r, t, count);
     t->next += count;
     t->jobs++;
     r->offset += job->size;
@@ -241,7 +256,7 @@ bool wcodec_restore_next(struct wcodec_restore *r, struct wcodec_restore_job *jo
 {
     const struct wcodec_index *index = r->shard->index;
     if (r->status != WCODEC_OK || r->dsp == NULL || r->offset >= r->stop ||
-        (r->until_ns != 0 && now_ns() >= r->until_ns))
+        (r->until_ns != 0 && wcodec_clock_ns() >= r->until_ns))
         return false;
     while (r->tensor == NULL) {
         if (r->entry == index->entry_count || r->at_part)

@@ -26,9 +26,11 @@ struct work {
     wcodec_error error;
     struct wcodec_encode_settings settings; /* with the scratch of one item */
     size_t coders;
-    atomic_size_t next;            /* item */
-    uint64_t read_begin, read_end; /* of the batch's bytes: what is read and hashed */
-    bool is_coded;                 /* all of the batch */
+    atomic_size_t next;              /* item */
+    uint64_t read_begin, read_end;   /* of the batch's bytes: what is read and hashed */
+    bool is_coded;                   /* all of the batch */
+    uint64_t writing_ns, written_ns; /* how long it took to write, and when that ended */
+    uint64_t prepared_ns;            /* when what was beside it ended */
 };
 
 /* Places of failures: what was pending comes first. */
@@ -234,12 +236,15 @@ static void settle(struct work *w, uint64_t place, struct wcodec_write_batch_ite
     wcodec_status status = WCODEC_OK;
     if (!item->is_coded || item->is_settled || atomic_load(&w->failed))
         return;
+    uint64_t time = wcodec_phase_begin(&w->batch->phases);
     if (w->batch->settings.verify)
         status = wcodec_coded_verify(w->batch->context, &w->settings, &item->coded,
                                      bytes + item->at, &error);
+    time = wcodec_phase_end(&w->batch->phases, WCODEC_PHASE_VERIFY, time);
     if (status == WCODEC_OK)
         status = wcodec_coded_hash(w->batch->context, w->batch->output->original.leaf, &item->coded,
                                    &item->payload_hash, &error);
+    (void)wcodec_phase_end(&w->batch->phases, WCODEC_PHASE_HASH, time);
     item->is_settled = status == WCODEC_OK;
     wcodec_free(&w->batch->context->allocator, item->coded.coefficients);
     item->coded.coefficients = NULL;
@@ -265,9 +270,11 @@ static void code_item(struct work *w, size_t i)
     settings.lossy = item->lossy ? settings.lossy : WCODEC_LOSSY_NONE;
     if (wcodec_cancel_poll(settings.cancel))
         status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
+    const uint64_t time = wcodec_phase_begin(&b->phases);
     if (status == WCODEC_OK)
         status = wcodec_code_bytes(b->context, &settings, item->weights, &item->what,
                                    b->bytes + item->at, &item->coded, &error);
+    (void)wcodec_phase_end(&b->phases, WCODEC_PHASE_CODE, time);
     item->is_coded = status == WCODEC_OK;
     if (status == WCODEC_OK) {
         item->approximation = item->coded.approximation;
@@ -322,11 +329,14 @@ static void read_task(void *argument, size_t i)
     wcodec_status status = WCODEC_OK;
     if (atomic_load(&w->failed))
         return;
+    uint64_t time = wcodec_phase_begin(&b->phases);
     if (b->source && b->source->fd >= 0)
         status = wcodec_source_read(b->source, b->begin + at, b->data + at, (size_t)size, &error);
+    time = wcodec_phase_end(&b->phases, WCODEC_PHASE_READ, time);
     if (status == WCODEC_OK && b->settings.lossy == WCODEC_LOSSY_NONE)
         status = wcodec_tree_put(&b->output->original, b->output->hashed + (at - w->read_begin),
                                  b->bytes + at, size, &error);
+    (void)wcodec_phase_end(&b->phases, WCODEC_PHASE_HASH, time);
     if (status != WCODEC_OK)
         note_failure(w, PLACE_BATCH + i, status, &error);
 }
@@ -519,6 +529,7 @@ static void write_pending(void *argument)
     struct wcodec_write_batch *b = w->batch;
     wcodec_error error = {0};
     wcodec_status status = WCODEC_OK;
+    const uint64_t begin = wcodec_phase_begin(&b->phases);
     for (size_t i = 0; i < b->pending_count && status == WCODEC_OK; i++) {
         const struct wcodec_write_batch_item *item = &b->pending[i];
         if (b->settings.lossy != WCODEC_LOSSY_NONE && item->is_coded)
@@ -528,8 +539,25 @@ static void write_pending(void *argument)
         else
             status = wcodec_output_coded(b->output, &item->what, &item->coded, &error);
     }
+    w->written_ns = wcodec_phase_begin(&b->phases);
+    w->writing_ns = w->written_ns - begin;
     if (status != WCODEC_OK)
         note_failure(w, PLACE_WRITE, status, &error);
+}
+
+/* A stage has ended, which began at that time. Returns the time. */
+static uint64_t end_stage(struct work *w, uint64_t begin, enum wcodec_phase phase)
+{
+    const uint64_t now = wcodec_phase_begin(&w->batch->phases);
+    wcodec_phases_divide(&w->batch->phases, now - begin, phase);
+    return now;
+}
+
+static void settle_stage(struct work *w)
+{
+    const uint64_t begin = wcodec_phase_begin(&w->batch->phases);
+    settle_pending(w);
+    (void)end_stage(w, begin, WCODEC_PHASE_VERIFY);
 }
 
 /* Beside the writing: first what needs the bytes of what is written, whose place the next ones
@@ -538,21 +566,36 @@ static void prepare_next(void *argument)
 {
     struct work *w = argument;
     uint64_t scratch = left_over(w->batch, pending_size(w->batch));
-    settle_pending(w);
+    settle_stage(w);
+    uint64_t begin = wcodec_phase_begin(&w->batch->phases);
     read_bytes(w);
+    begin = end_stage(w, begin, WCODEC_PHASE_READ);
     find_aliases(w);
     if (scratch != 0) {
         share_memory(w, scratch);
         code_items(w);
     }
+    w->prepared_ns = end_stage(w, begin, WCODEC_PHASE_CODE);
 }
 
 static void settle_beside(void *argument)
 {
-    settle_pending(argument);
+    struct work *w = argument;
+    settle_stage(w);
+    w->prepared_ns = wcodec_phase_begin(&w->batch->phases);
 }
 
-static wcodec_status begin(struct work *w, struct wcodec_write_batch *batch, wcodec_error *err)
+/* Writing beside other work takes time as far as it ends later. */
+static void end_beside(struct work *w)
+{
+    struct wcodec_phases *p = &w->batch->phases;
+    if (p->on && w->written_ns > w->prepared_ns) {
+        const uint64_t longer = w->written_ns - w->prepared_ns;
+        p->shares[WCODEC_PHASE_WRITE] += longer < w->writing_ns ? longer : w->writing_ns;
+    }
+}
+
+static wcodec_status begin_work(struct work *w, struct wcodec_write_batch *batch, wcodec_error *err)
 {
     *w = (struct work){.batch = batch, .settings = batch->settings};
     w->settings.scratch = VERIFY_SCRATCH;
@@ -561,7 +604,7 @@ static wcodec_status begin(struct work *w, struct wcodec_write_batch *batch, wco
                : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
 }
 
-static wcodec_status end(struct work *w, wcodec_error *err)
+static wcodec_status end_work(struct work *w, wcodec_error *err)
 {
     pthread_mutex_destroy(&w->lock);
     return atomic_load(&w->failed) ? wcodec_fail(err, w->status, "%s", w->error.text) : WCODEC_OK;
@@ -586,21 +629,24 @@ wcodec_status wcodec_write_batch_run(struct wcodec_write_batch *batch, wcodec_er
     struct work w;
     if (batch->count == 0)
         return WCODEC_OK;
-    wcodec_status status = begin(&w, batch, err);
+    wcodec_status status = begin_work(&w, batch, err);
     if (status != WCODEC_OK)
         return status;
     batch->first_entry = batch->output->index.entry_count + batch->pending_count;
     wcodec_run_beside(batch->context, write_pending, prepare_next, &w);
+    end_beside(&w);
     if (!atomic_load(&w.failed)) {
         release_pending(batch);
         if (!w.is_coded) {
             uint64_t scratch = left_over(batch, 0);
+            const uint64_t begin = wcodec_phase_begin(&batch->phases);
             share_memory(&w,
                          scratch ? scratch : least_scratch(&batch->settings, largest_item(batch)));
             code_items(&w);
+            (void)end_stage(&w, begin, WCODEC_PHASE_CODE);
         }
     }
-    status = end(&w, err);
+    status = end_work(&w, err);
     if (status != WCODEC_OK)
         return status;
     struct wcodec_write_batch_item *items = batch->pending;
@@ -617,11 +663,11 @@ wcodec_status wcodec_write_batch_run(struct wcodec_write_batch *batch, wcodec_er
 wcodec_status wcodec_write_batch_settle(struct wcodec_write_batch *batch, wcodec_error *err)
 {
     struct work w;
-    wcodec_status status = begin(&w, batch, err);
+    wcodec_status status = begin_work(&w, batch, err);
     if (status != WCODEC_OK)
         return status;
     settle_pending(&w);
-    return end(&w, err);
+    return end_work(&w, err);
 }
 
 wcodec_status wcodec_write_batch_flush(struct wcodec_write_batch *batch, wcodec_error *err)
@@ -629,11 +675,12 @@ wcodec_status wcodec_write_batch_flush(struct wcodec_write_batch *batch, wcodec_
     struct work w;
     if (batch->pending_count == 0)
         return WCODEC_OK;
-    wcodec_status status = begin(&w, batch, err);
+    wcodec_status status = begin_work(&w, batch, err);
     if (status != WCODEC_OK)
         return status;
     wcodec_run_beside(batch->context, write_pending, settle_beside, &w);
-    status = end(&w, err);
+    end_beside(&w);
+    status = end_work(&w, err);
     if (status == WCODEC_OK)
         release_pending(batch);
     return status;

@@ -7,6 +7,7 @@
 #ifndef WCODEC_WRITE_BATCH_H
 #define WCODEC_WRITE_BATCH_H
 
+#include "core/phases.h"
 #include "write/dedup.h"
 #include "write/output.h"
 
@@ -56,6 +57,7 @@ struct wcodec_write_batch {
     struct wcodec_write_batch_item *pending;
     size_t pending_count;
     const uint8_t *pending_bytes;
+    struct wcodec_phases phases; /* where the time goes, if that is asked for */
 };
 
 /* Code data as an entry: the bytes, dtype and shape that `what` says. Tiny ones are dealt with

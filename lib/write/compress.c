@@ -241,6 +241,7 @@ static wcodec_status compress_source(wcodec_context *context, const struct wcode
     wcodec_dedup_init(&c.dedup, &context->allocator, &c.source);
     c.batch = (struct wcodec_write_batch){
         .context = context, .source = &c.source, .output = &c.output, .dedup = &c.dedup};
+    wcodec_phases_begin(&c.batch.phases, c.options.times);
     wcodec_encode_options_settings(&c.options, &c.batch.settings);
     if (c.options.progress.fn) {
         wcodec_cancel_init(&c.cancel, &c.reporter);
@@ -258,6 +259,8 @@ static wcodec_status compress_source(wcodec_context *context, const struct wcode
         wcodec_output_report(&c.output, report);
         memcpy(report->note, c.note, sizeof report->note);
     }
+    if (status == WCODEC_OK)
+        wcodec_phases_end(&c.batch.phases, c.options.times);
     wcodec_write_batch_free(&c.batch);
     wcodec_dedup_free(&c.dedup);
     wcodec_output_free(&c.output);

@@ -90,6 +90,27 @@ class wcodec_progress(Structure):
     )
 
 
+class wcodec_times(Structure):
+    total: int
+    reading: int
+    coding: int
+    verifying: int
+    hashing: int
+    writing: int
+    waiting: int
+    reserved: Any
+    _fields_ = (
+        ("total", c_uint64),
+        ("reading", c_uint64),
+        ("coding", c_uint64),
+        ("verifying", c_uint64),
+        ("hashing", c_uint64),
+        ("writing", c_uint64),
+        ("waiting", c_uint64),
+        ("reserved", c_uint64 * 5),
+    )
+
+
 class wcodec_allocator(Structure):
     allocate: Any
     reallocate: Any
@@ -321,11 +342,13 @@ class wcodec_decode_options(Structure):
     progress: wcodec_progress
     skip_checks: int
     write_at: Any
+    times: Any
     _fields_ = (
         ("struct_size", c_size_t),
         ("progress", wcodec_progress),
         ("skip_checks", c_int),
         ("write_at", wcodec_write_at_fn),
+        ("times", POINTER(wcodec_times)),
     )
 
 
@@ -379,6 +402,7 @@ class wcodec_encode_options(Structure):
     lossy: int
     lossy_scale: int
     lossy_value: float
+    times: Any
     _fields_ = (
         ("struct_size", c_size_t),
         ("level", c_int),
@@ -398,6 +422,7 @@ class wcodec_encode_options(Structure):
         ("lossy", c_int),
         ("lossy_scale", c_int),
         ("lossy_value", c_double),
+        ("times", POINTER(wcodec_times)),
     )
 
 
@@ -611,6 +636,7 @@ ENUMERATIONS: dict[str, dict[str, int]] = {
 STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_error": wcodec_error,
     "wcodec_progress": wcodec_progress,
+    "wcodec_times": wcodec_times,
     "wcodec_allocator": wcodec_allocator,
     "wcodec_executor": wcodec_executor,
     "wcodec_limits": wcodec_limits,

@@ -80,5 +80,17 @@ if [ "$(id -u)" = 0 ]; then
 else
     skip 'owners need root'
 fi
+# Where the time went.
+parts='s: reading [0-9.]* %, coding [0-9.]* %, verifying [0-9.]* %, hashing [0-9.]* %, writing '
+run 0 "$WCODEC" compress -v -o timed.wcodec all.safetensors; says "$parts"
+run 0 "$WCODEC" test -v timed.wcodec; says "$parts"
+run 0 "$WCODEC" decompress -v -o timed timed.wcodec; says "$parts"; same all.safetensors timed 'timed'
+run 0 sh -c '"$1" decompress -c timed.wcodec | cat >piped' sh "$WCODEC"; same timed piped 'a pipe'
+# A regular standard output: after what is there, and what follows comes after it.
+run 0 sh -c '{ echo before; "$1" decompress -c timed.wcodec; echo after; } >mixed' sh "$WCODEC"
+run 0 sh -c '{ echo before; cat timed; echo after; } | cmp - mixed'
+run 0 sh -c 'echo before >mixed; "$1" decompress -c timed.wcodec >>mixed' sh "$WCODEC"
+run 0 sh -c '{ echo before; cat timed; } | cmp - mixed'
+run 0 sh -c '"$1" decompress -c timed.wcodec >/dev/null' sh "$WCODEC"
 clean
 finish

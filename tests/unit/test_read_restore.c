@@ -84,10 +84,17 @@ static void check_any_order(wcodec_context *context, const struct support_bytes 
     area.data = calloc(1, original->size + 1);
     assert_non_null(area.data);
     wcodec_decode_options_init(&options);
+    wcodec_times times = {0};
     options.write_at = put_at;
+    options.times = &times;
     assert_int_equal(wcodec_reader_open_fd(context, fd, &reader, &err), WCODEC_OK);
     if (wcodec_reader_restore(reader, 0, NULL, &area, &options, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
+    assert_true(times.total > 0);
+    assert_int_equal(times.reading + times.coding + times.verifying + times.hashing +
+                         times.writing + times.waiting,
+                     times.total);
+    options.times = NULL;
     assert_int_equal(area.written, original->size);
     assert_memory_equal(area.data, original->data, original->size);
     /* Testing writes nothing. */

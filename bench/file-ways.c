@@ -1,0 +1,128 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Ways to read and write a file by several threads: file-ways FILE [BYTES [THREADS...]]. FILE is
+ * made, and removed. What whole commands can reach is no more than these. */
+#include <fcntl.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { PART = 1 << 19, THREADS = 256 };
+
+enum way { WRITE, ALLOCATED_WRITE, MAPPED_WRITE, READ, MAPPED_READ, WAYS };
+
+static const char *const names[WAYS] = {"pwrite", "fallocate, pwrite", "fallocate, mmap, memcpy",
+                                        "pread", "mmap, memcpy"};
+
+struct job {
+    enum way way;
+    int fd;
+    uint8_t *map;
+    uint64_t size;
+    _Atomic uint64_t next;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static _Noreturn void fail(const char *what)
+{
+    perror(what);
+    exit(1);
+}
+
+static void *work(void *argument)
+{
+    struct job *j = argument;
+    uint8_t *buffer = malloc(PART);
+    if (buffer == NULL)
+        fail("malloc");
+    memset(buffer, 1, PART);
+    for (uint64_t at; (at = atomic_fetch_add(&j->next, PART)) + PART <= j->size;) {
+        ssize_t done = PART;
+        if (j->way == WRITE || j->way == ALLOCATED_WRITE)
+            done = pwrite(j->fd, buffer, PART, (off_t)at);
+        else if (j->way == READ)
+            done = pread(j->fd, buffer, PART, (off_t)at);
+        else if (j->way == MAPPED_WRITE)
+            memcpy(j->map + at, buffer, PART);
+        else
+            memcpy(buffer, j->map + at, PART);
+        if (done != PART)
+            fail("reading or writing");
+    }
+    free(buffer);
+    return NULL;
+}
+
+static double run(const char *path, enum way way, uint64_t size, unsigned threads)
+{
+    struct job j = {.way = way, .size = size};
+    pthread_t ids[THREADS];
+    const int writes = way < READ;
+    if (writes)
+        unlink(path);
+    j.fd = open(path, O_RDWR | (writes ? O_CREAT : 0), 0600);
+    if (j.fd < 0)
+        fail(path);
+    const double begin = now();
+    if ((way == ALLOCATED_WRITE || way == MAPPED_WRITE) && fallocate(j.fd, 0, 0, (off_t)size) != 0)
+        fail("fallocate");
+    if (way == MAPPED_WRITE || way == MAPPED_READ) {
+        j.map =
+            mmap(NULL, (size_t)size, PROT_READ | (writes ? PROT_WRITE : 0), MAP_SHARED, j.fd, 0);
+        if (j.map == MAP_FAILED)
+            fail("mmap");
+    }
+    for (unsigned i = 0; i < threads; i++)
+        if (pthread_create(&ids[i], NULL, work, &j) != 0)
+            fail("pthread_create");
+    for (unsigned i = 0; i < threads; i++)
+        pthread_join(ids[i], NULL);
+    if (j.map != NULL)
+        munmap(j.map, (size_t)size);
+    close(j.fd);
+    return now() - begin;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) {
+        fprintf(stderr, "usage: file-ways FILE [BYTES [THREADS...]]\n");
+        return 2;
+    }
+    const uint64_t asked = argc > 2 ? strtoull(argv[2], NULL, 0) : (uint64_t)1 << 30,
+                   size = asked < PART ? PART : asked / PART * PART;
+    const char *const one = "1";
+    const char *const *list = argc > 3 ? (const char *const *)argv + 3 : &one;
+    const int count = argc > 3 ? argc - 3 : 1;
+    printf("| way | threads | GB/s |\n| --- | --- | --- |\n");
+    for (int i = 0; i < count; i++)
+        for (enum way way = 0; way < WAYS; way++) {
+            const unsigned long threads = strtoul(list[i], NULL, 0);
+            if (threads == 0 || threads > THREADS) {
+                fprintf(stderr, "file-ways: 1 to %d threads, not %s\n", THREADS, list[i]);
+                return 2;
+            }
+            double best = 1e300;
+            for (unsigned round = 0; round < 3; round++) {
+                const double seconds = run(argv[1], way, size, (unsigned)threads);
+                best = seconds < best ? seconds : best;
+            }
+            printf("| %s | %lu | %.2f |\n", names[way], threads, (double)size / best / 1e9);
+            fflush(stdout);
+        }
+    unlink(argv[1]);
+    return 0;
+}
