@@ -71,6 +71,16 @@ static uint64_t table_bits(const struct wcodec_table *tables, unsigned count)
     return sum * 8 * WCODEC_BIT;
 }
 
+/* What several tables fitted to a sample make it look less: each by half a nat for a symbol that it
+ * holds, on average. */
+static uint64_t fitted_bits(const struct wcodec_table *tables, unsigned count)
+{
+    uint64_t held = 0;
+    for (unsigned i = 0; i < count; i++)
+        held += tables[i].count;
+    return held * 94548; /* log2(e) */
+}
+
 /* One profile's way from a single table to several. */
 struct search {
     const wcodec_allocator *allocator;
@@ -144,8 +154,9 @@ static wcodec_status try_tiles(struct search *s, unsigned tables, struct wcodec_
     for (unsigned i = 0; i < count; i++)
         pointers[i] = &pool[i];
     wcodec_costs_init(costs, pointers, count);
-    uint64_t bits = scale(facts, wcodec_cluster_piece_cost(costs, &s->symbols)) +
-                    table_bits(pool, count) + s->fixed;
+    uint64_t bits =
+        scale(facts, wcodec_cluster_piece_cost(costs, &s->symbols) + fitted_bits(pool, count)) +
+        table_bits(pool, count) + s->fixed;
     if (bits + needed(s, WCODEC_SHARE_TILE_TABLES) < s->choice->bits)
         take(s, pool, count, 0, bits);
     return WCODEC_OK;
@@ -181,8 +192,8 @@ static wcodec_status try_runs(struct search *s, unsigned tables, struct wcodec_c
     wcodec_cluster_run_costs(costs, &s->symbols, runs);
     for (unsigned r = WCODEC_RUN_LOG2_MIN; r <= WCODEC_RUN_LOG2_MAX; r++) {
         uint64_t indices = (facts->elements >> r) + facts->tiles;
-        runs[r] =
-            scale(facts, runs[r]) + stored + indices * wcodec_run_index_bits(count) * WCODEC_BIT;
+        runs[r] = scale(facts, runs[r] + fitted_bits(pool, count)) + stored +
+                  indices * wcodec_run_index_bits(count) * WCODEC_BIT;
         least = runs[r] < least ? runs[r] : least;
     }
     unsigned r = s->settings->bands ? WCODEC_RUN_LOG2_MIN : WCODEC_RUN_LOG2_MAX;

@@ -16,7 +16,8 @@ enum {
     SAMPLED = WCODEC_ATOM_SAMPLED,
     COUNTED = WCODEC_ATOM_COUNTED,
     MAX_TASKS = 64,
-    SPAN = 16 /* blocks: they stay in the second-level cache */
+    SPAN = 16,       /* blocks: they stay in the second-level cache */
+    BYTE_BLOCKS = 64 /* of which all bytes are counted */
 };
 
 static const struct wcodec_atom bf16_atoms[] = {{0, 7, SAMPLED}, {7, 8, COUNTED}, {15, 1, RAW}};
@@ -161,4 +162,28 @@ wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dty
     }
     wcodec_free(&context->allocator, job.parts);
     return WCODEC_OK;
+}
+
+void wcodec_statistics_count_bytes(wcodec_context *context, const uint8_t *data,
+                                   const struct wcodec_statistics *statistics,
+                                   struct wcodec_byte_counts *counts)
+{
+    const uint64_t blocks = wcodec_div_up_u64(statistics->elements, WCODEC_COUNT_BLOCK),
+                   stride = blocks < BYTE_BLOCKS ? 1 : blocks / BYTE_BLOCKS;
+    const unsigned log2 = statistics->element_log2, size = 1u << log2;
+    struct wcodec_cpu_encode_dsp dsp;
+    wcodec_cpu_encode_dsp_init(&dsp, wcodec_cpu_levels() & context->cpu_mask);
+    memset(counts, 0, sizeof *counts);
+    for (uint64_t b = 0; b < blocks; b += stride) {
+        const uint64_t first = b * WCODEC_COUNT_BLOCK, left = statistics->elements - first;
+        const size_t n = left < WCODEC_COUNT_BLOCK ? (size_t)left : WCODEC_COUNT_BLOCK;
+        const uint8_t *block = data + (first << log2);
+        uint8_t values[WCODEC_COUNT_BLOCK];
+        for (size_t i = 0; i < n; i++)
+            counts->top[wcodec_load_u16(block + (i + 1) * size - 2)]++;
+        for (unsigned byte = 0; byte + 2 < size; byte++) {
+            dsp.extract(block, n, log2, 0, 8 * byte, 8, values);
+            wcodec_count_symbols(values, n, counts->low[byte]);
+        }
+    }
 }
