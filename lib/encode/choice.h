@@ -39,10 +39,11 @@ struct wcodec_statistics {
     uint64_t counts[WCODEC_MAX_ATOMS][256];
 };
 
-/* Look at `size` bytes at data (size a multiple of the element's bytes, not 0). With `sampled`, all
- * atoms are counted on some blocks only. WCODEC_ERROR_MEMORY. */
+/* Look at `size` bytes at data (size a multiple of the element's bytes, not 0). Of large tensors
+ * atoms are counted on some blocks only, unless the level is one where time is no matter; at level
+ * 1, of all. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dtype,
-                                       const uint8_t *data, uint64_t size, bool sampled,
+                                       const uint8_t *data, uint64_t size, int level,
                                        struct wcodec_statistics *statistics, wcodec_error *err);
 
 /* What bytes of elements hold: the upper two together, so that it is known what adding to them

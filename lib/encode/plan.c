@@ -9,7 +9,7 @@
 #include "encode/tables.h"
 #include "coding/histogram.h"
 
-enum { REFIT_TILES = 32 };
+enum { REFIT_TILES = 16 };
 
 void wcodec_plan_free(struct wcodec_plan *plan)
 {
@@ -252,6 +252,14 @@ static bool known_counts(const struct wcodec_statistics *statistics, uint64_t ad
     return false;
 }
 
+static uint64_t total(const uint64_t counts[256])
+{
+    uint64_t sum = 0;
+    for (unsigned s = 0; s < 256; s++)
+        sum += counts[s];
+    return sum;
+}
+
 /* Tables as they will be stored: fitted to the whole tensor where its counts are known or worth the
  * time. */
 static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, unsigned c,
@@ -266,7 +274,8 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
         uint32_t costs[256];
         wcodec_table_fit(&kind, counts, true, &choice->tables[0]);
         wcodec_table_costs(&choice->tables[0], costs);
-        plan->word_bits += wcodec_counts_cost(counts, costs) / WCODEC_BIT;
+        plan->word_bits += (uint64_t)((double)(wcodec_counts_cost(counts, costs) / WCODEC_BIT) *
+                                      ((double)p->statistics->elements / (double)total(counts)));
     } else {
         unsigned rounds = choice->count == 1 ? 1 : wcodec_by_level(p->settings->level, 1, 2, 4);
         uint64_t stride =

@@ -151,7 +151,7 @@ static void split_of(wcodec_dtype dtype, const void *data, uint64_t size,
     static struct wcodec_statistics statistics;
     wcodec_context *context;
     assert_int_equal(wcodec_context_create(NULL, &context, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_statistics_gather(context, dtype, data, size, false, &statistics, NULL),
+    assert_int_equal(wcodec_statistics_gather(context, dtype, data, size, 3, &statistics, NULL),
                      WCODEC_OK);
     *count = wcodec_split_candidates(&statistics, dtype, false, 3, splits, order0);
     wcodec_context_destroy(context);
