@@ -1,11 +1,11 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The encoder, one thread, every CPU level that the machine has, verification off, beside zstd -1
- * in the same run, from memory to memory: cpu-encode [-LEVEL | CPU-LEVEL | FILE.wcodec]... (the
- * tensors of the dtype with the most bytes are coded anew; levels 1 and 3 and all CPU levels unless
- * some are named first). Medians of the thread's own time, so that other processes weigh less; the
- * coded bytes are compared between the levels. */
+/* The encoder, one thread, every CPU level that the machine has, verification off (on after the
+ * word verify), beside zstd -1 in the same run, from memory to memory: cpu-encode [-LEVEL |
+ * CPU-LEVEL | verify | FILE.wcodec]... (the tensors of the dtype with the most bytes are coded
+ * anew; levels 1 and 3 and all CPU levels unless some are named first). Medians of the thread's own
+ * time, so that other processes weigh less; the coded bytes are compared between the levels. */
 #include "backends/cpu/cpu_level.h"
 #define PROGRAM "cpu-encode"
 #include "bench/program.h"
@@ -22,6 +22,7 @@
 enum { ROUNDS = 5 };
 
 static unsigned levels = 1 << 1 | 1 << 3, cpus;
+static bool verify;
 
 struct set {
     uint8_t *data;
@@ -87,7 +88,8 @@ static double time_zstd(const struct set *set)
 static double time_encode(wcodec_context *context, const struct set *set, int level,
                           uint64_t *coded_size, uint64_t *hash)
 {
-    const struct wcodec_encode_settings settings = {.level = level, .weights = true};
+    const struct wcodec_encode_settings settings = {
+        .level = level, .weights = true, .verify = verify};
     double taken[ROUNDS];
     for (unsigned round = 0; round < ROUNDS; round++) {
         double sum = 0;
@@ -157,6 +159,8 @@ int main(int argc, char **argv)
             cpu++;
         if (wcodec_cpu_level_name(cpu))
             cpus |= 1u << cpu;
+        else if (strcmp(argv[i], "verify") == 0)
+            verify = true;
         else if (argv[i][0] == '-' && argv[i][1] >= '1' && argv[i][1] <= '9')
             levels = 1u << (argv[i][1] - '0') | (i == 1 ? 0 : levels);
         else

@@ -5,13 +5,12 @@
  * payloads only: tiles or zstd without prediction, the best single predictor and its name, the
  * encoder's own choice, zstd -19, and the order-0 bound. Exit status 1 if the choice is more than
  * 0.02 % above none, or AR(1) rows above their target. The same tensors each time. */
+#include "bench/floats.h"
 #include "bench/random.h"
 #include "write/batch.h"
 #include "core/error.h"
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <zstd.h>
 
 enum { SIDE = 2048 };
@@ -43,18 +42,10 @@ static void to_int8(const double *x, size_t rows, size_t columns, uint8_t *out)
     }
 }
 
-static unsigned bf16(double v)
-{
-    const float f = (float)v;
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-}
-
 static void to_bf16(const double *x, size_t count, uint8_t *out)
 {
     for (size_t i = 0; i < count; i++)
-        wcodec_store_u16(out + 2 * i, (uint16_t)bf16(x[i]));
+        wcodec_store_u16(out + 2 * i, (uint16_t)bf16_bits(x[i]));
 }
 
 /* 7 x 7 kernels: orientated waves under a bell, with noise; a row is an output channel. */
@@ -101,7 +92,8 @@ static void make_differences(size_t rows, size_t columns, uint8_t *out)
                 before += a[4 * r + k] * b[4 * c + k];
                 after += a[4 * r + k] * (b[4 * c + k] + step[4 * c + k]);
             }
-            wcodec_store_u16(out + 2 * (r * columns + c), (uint16_t)(bf16(after) - bf16(before)));
+            wcodec_store_u16(out + 2 * (r * columns + c),
+                             (uint16_t)(bf16_bits(after) - bf16_bits(before)));
         }
     free(a);
     free(b);

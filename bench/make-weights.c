@@ -5,13 +5,12 @@
  * (Gaussian, sigma 0.02), i8 (Gaussian rows of 4096, each scaled to 127), f8 (e4m3, Gaussian, sigma
  * 20), zeros (bf16, half of them 0), noise (u8). ELEMENTS: a number, or 2^N. The same seed gives
  * the same file. Takes a little-endian machine for granted. */
+#include "bench/floats.h"
 #include "bench/random.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { ROW = 4096 };
 
@@ -23,34 +22,6 @@ static void gaussian_pair(double out[2])
     const double radius = sqrt(-2 * log(u)), angle = 6.283185307179586 * v;
     out[0] = radius * cos(angle);
     out[1] = radius * sin(angle);
-}
-
-static uint32_t f32_bits(double v)
-{
-    const float f = (float)v;
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    return bits;
-}
-
-static uint32_t bf16_bits(double v)
-{
-    const uint32_t bits = f32_bits(v);
-    return (bits + 0x7fff + (bits >> 16 & 1)) >> 16;
-}
-
-/* A float of `exponent` and `mantissa` bits below a sign, rounded to nearest; finite values in
- * range only. */
-static uint32_t small_float(double v, int exponent, int mantissa)
-{
-    const int bias = (1 << (exponent - 1)) - 1;
-    const uint32_t sign = v < 0 ? 1u << (exponent + mantissa) : 0;
-    int e;
-    v = fabs(v);
-    frexp(v, &e); /* v is in [2^(e-1), 2^e) */
-    e = e - 1 < 1 - bias ? 1 - bias : e - 1;
-    const uint32_t steps = (uint32_t)nearbyint(ldexp(v, mantissa - e));
-    return sign | (uint32_t)((e + bias - 1) * (1 << mantissa) + (int)steps);
 }
 
 static void fill_row_i8(uint8_t *out, size_t count)

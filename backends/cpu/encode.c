@@ -54,6 +54,8 @@ static void prepare_table(const struct wcodec_encode_table *e, const uint8_t (*c
     t->compress = compress;
     for (unsigned i = 0; i < e->table.count; i++) {
         const unsigned s = e->table.order[i];
+        t->freq[s] = e->table.freq[s];
+        t->start[s] = (uint16_t)e->symbols[s].start;
         t->entries[s] = e->table.freq[s] | (uint32_t)e->symbols[s].start << 16;
         t->held_pairs[s / 8] = (uint8_t)(t->held_pairs[s / 8] | 1u << s % 8);
     }
@@ -170,6 +172,21 @@ static void load_padded(const struct work *w)
     memset(w->padded + bytes, 0, (size_t)w->groups * WCODEC_GROUP * size - bytes);
 }
 
+/* The four values of 4 bits of a group of bytes, which have a slot word a group and lane. */
+static uint16_t nibbles_of_bytes(const struct wcodec_tiling *t, const uint8_t *rows, uint32_t group,
+                                 unsigned lane)
+{
+    const unsigned q = t->planes[0].position % 8;
+    uint32_t x =
+        wcodec_rotl32(wcodec_load_u32(rows + 4 * ((size_t)(group / 2) * WCODEC_LANES + lane)),
+                      group % 2 ? 28 : 0);
+    /* Each byte rotated right. */
+    x = (x >> q & 0x01010101u * (0xffu >> q)) | (x & 0x01010101u * ((1u << q) - 1)) << (8 - q);
+    x &= 0x0f0f0f0fu;
+    x = (x | x >> 4) & 0x00ff00ffu;
+    return (uint16_t)(x | x >> 8);
+}
+
 /* The four values of 4 bits of a group, from the rows of a plane that is in position. */
 static uint16_t nibbles_of(const struct wcodec_tiling *t, const uint8_t *rows, uint32_t group,
                            unsigned lane)
@@ -177,6 +194,8 @@ static uint16_t nibbles_of(const struct wcodec_tiling *t, const uint8_t *rows, u
     const unsigned slot_bits = wcodec_slot_bits(t), own = slot_bits / 8, per_word = 4 / own,
                    ratio = slot_bits / 4, q = t->planes[0].position;
     uint32_t nibbles = 0;
+    if (slot_bits == 8)
+        return nibbles_of_bytes(t, rows, group, lane);
     for (unsigned place = 0; place < 4; place++) {
         const uint32_t number = group * own + place / per_word,
                        word = wcodec_rotl32(
@@ -238,19 +257,31 @@ static void add_outlier(struct wcodec_tile_output *o, unsigned c, uint32_t posit
     o->values[c][o->outlier_count[c]++] = value;
 }
 
-/* Values of elements [first, end) that are not what their symbols give. */
+/* What eight values' symbols give: the bytes of a word, the first in the low one. */
+static uint64_t given_values(const uint8_t *symbols, uint32_t at, unsigned profile, unsigned base)
+{
+    if (profile != WCODEC_PAIRS)
+        return wcodec_load_u64(symbols + at);
+    uint64_t x = wcodec_load_u32(symbols + at / 2);
+    x = (x | x << 16) & 0x0000ffff0000ffffu;
+    x = (x | x << 8) & 0x00ff00ff00ff00ffu;
+    x = (x | x << 4) & 0x0f0f0f0f0f0f0f0fu;
+    return x + base * UINT64_C(0x0101010101010101);
+}
+
+/* Values of elements [first, end), a whole number of groups or up to the tile's end, that are not
+ * what their symbols give. */
 static void note_outliers(const struct work *w, const struct wcodec_cpu_encode_table *table,
                           unsigned profile, unsigned c, uint32_t first, uint32_t end,
                           struct wcodec_tile_output *o)
 {
     const unsigned base = table->table->table.base;
-    end = end < w->elements ? end : w->elements;
-    for (uint32_t i = first; i < end; i++) {
-        const unsigned value = w->values[i], pair = w->symbols[i / 2],
-                       given = profile == WCODEC_PAIRS ? base + (pair >> (i % 2 * 4) & 15)
-                                                       : w->symbols[i];
-        if (value != given)
-            add_outlier(o, c, i, (uint8_t)value);
+    for (uint32_t i = first; i < end && i < w->elements; i += 8) {
+        uint64_t differ =
+            wcodec_load_u64(w->values + i) ^ given_values(w->symbols, i, profile, base);
+        for (uint32_t at = i; differ != 0 && at < w->elements; at++, differ >>= 8)
+            if (differ & 0xff)
+                add_outlier(o, c, at, w->values[at]);
     }
 }
 

@@ -30,7 +30,9 @@ struct wcodec_cpu_encode_bytes {
 /* A table as these functions want it. */
 struct wcodec_cpu_encode_table {
     const struct wcodec_encode_table *table;
-    uint32_t entries[256];  /* by symbol: frequency, start << 16 */
+    uint32_t entries[256];           /* by symbol: frequency, start << 16 */
+    _Alignas(64) uint16_t freq[256]; /* likewise, apart */
+    _Alignas(64) uint16_t start[256];
     uint8_t held_pairs[32]; /* pairs: a bit for each that the table holds */
     /* P8: bytes6, by the low 6 bits, or bytes5, by the low 5 bits, can be used; no frequency is
      * above WCODEC_CPU_ENCODE_FREQ then. */

@@ -74,6 +74,7 @@ int wcodec_zstd_level(int level);
 struct wcodec_zstd_look {
     bool repeats;   /* stretches of it come again further apart than a sample shows */
     uint64_t piece; /* bytes of each piece of a sample; 0: there was no need of one */
+    unsigned pieces;
     uint32_t coded; /* what zstd makes of the sample */
 };
 

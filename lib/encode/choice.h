@@ -39,11 +39,24 @@ struct wcodec_statistics {
     uint64_t counts[WCODEC_MAX_ATOMS][256];
 };
 
-/* Look at `size` bytes at data (size a multiple of the element's bytes, not 0). With `sampled`, all
- * atoms are counted on some blocks only. WCODEC_ERROR_MEMORY. */
+/* Look at `size` bytes at data (size a multiple of the element's bytes, not 0). Of large tensors
+ * atoms are counted on some blocks only, unless the level is one where time is no matter; at level
+ * 1, of all. WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dtype,
-                                       const uint8_t *data, uint64_t size, bool sampled,
+                                       const uint8_t *data, uint64_t size, int level,
                                        struct wcodec_statistics *statistics, wcodec_error *err);
+
+/* What bytes of elements hold: the upper two together, so that it is known what adding to them
+ * would change, and each of the others. */
+struct wcodec_byte_counts {
+    uint32_t top[65536];
+    uint64_t low[6][256];
+};
+
+/* Count some blocks of a tensor of which there are statistics, of elements of 16 bits and more. */
+void wcodec_statistics_count_bytes(wcodec_context *context, const uint8_t *data,
+                                   const struct wcodec_statistics *statistics,
+                                   struct wcodec_byte_counts *counts);
 
 /* How elements may be cut into fields. */
 
@@ -76,6 +89,15 @@ unsigned wcodec_split_candidates(const struct wcodec_statistics *statistics, wco
                                  bool residuals, int level,
                                  struct wcodec_split splits[WCODEC_MAX_SPLITS],
                                  uint64_t *order0_bits);
+
+/* Floats of 16 bits and more: may it pay to cut them at bytes? Where many elements are zero or few
+ * mantissas occur, the bits that are raw as a rule are worth coding, the sign with them. */
+bool wcodec_split_bytes_may_pay(const struct wcodec_statistics *statistics);
+
+/* Each byte a field, coded where that saves something, after adding what makes the upper two depend
+ * least on each other: an exponent and its mantissa may share them. */
+void wcodec_split_bytes(const struct wcodec_statistics *statistics,
+                        const struct wcodec_byte_counts *counts, struct wcodec_split *split);
 
 /* How integers of 16 bits that are small more often than not, whatever their sign, are cut into
  * fields: coefficients, residuals. */
@@ -120,6 +142,11 @@ static inline uint64_t wcodec_share(uint64_t bits, unsigned share)
 /* log2 of the tile's elements for a tensor of so many elements (doc/format.md 2 leaves it to the
  * encoder), and for coefficients of a lossy one. */
 unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint64_t elements);
+
+/* The same where the streams of a tile take `stream_bits` that no element asks for, and the tensor
+ * `bits` without these: tiles are larger where that is too much. */
+unsigned wcodec_tile_policy_streams(const struct wcodec_encode_settings *settings,
+                                    uint64_t elements, uint64_t stream_bits, uint64_t bits);
 uint8_t wcodec_lossy_tile_policy(uint64_t coefficients, bool blocks);
 
 /* A tensor, as far as policy goes by it. */
@@ -127,6 +154,7 @@ struct wcodec_tensor_kind {
     const struct wcodec_encode_settings *settings;
     bool bytes;    /* elements of 8 bits */
     bool integers; /* of dtype I8 or U8 */
+    bool floats;   /* of 16 bits and more */
 };
 
 /* Is a split one that GPUs decode in one pass only where its coded bits are in pairs, or one that
@@ -134,9 +162,10 @@ struct wcodec_tensor_kind {
 bool wcodec_split_is_low(const struct wcodec_tensor_kind *kind, const struct wcodec_split *split);
 bool wcodec_split_is_slow(const struct wcodec_tensor_kind *kind, const struct wcodec_split *split);
 
-/* What split number `split` may take more than others, coded by a profile, of so many bits. */
-uint64_t wcodec_share_for_speed(const struct wcodec_tensor_kind *kind, unsigned split,
-                                unsigned profile, uint64_t bits);
+/* What candidate number `number` may take more than others, coded by a profile, of so many bits. */
+uint64_t wcodec_share_for_speed(const struct wcodec_tensor_kind *kind,
+                                const struct wcodec_split *split, unsigned number, unsigned profile,
+                                uint64_t bits);
 
 struct wcodec_profile_policy {
     unsigned preferred; /* enum wcodec_field_profile */

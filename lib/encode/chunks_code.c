@@ -7,7 +7,19 @@
 #include "core/error.h"
 #include <stdatomic.h>
 
-enum { CHUNK_SMALL = 1 << 22 };
+enum {
+    CHUNK_SMALL = 1 << 22,
+    /* What is neither small nor large, and takes a second at most, is coded by zstd's best level at
+     * the middle levels too, where a part of it says that this saves enough. Chunks are smaller
+     * then: what zstd takes of memory grows with them. */
+    SLOW_MIN = 1 << 16,
+    SLOW_MAX = 1 << 22,
+    SLOW_CHUNK = 1 << 19,
+    SLOW_LEVEL = 19,
+    SLOW_SAVES = 256, /* one part in so many */
+    SLOW_SAMPLE_MIN = 1 << 15,
+    SLOW_SAMPLE_MAX = 1 << 17
+};
 
 struct chunker {
     const wcodec_allocator *allocator;
@@ -75,6 +87,41 @@ static void chunk_task(void *argument, size_t worker)
     }
 }
 
+static bool may_be_slow(const struct wcodec_encode_settings *settings, uint64_t size)
+{
+    return settings->level >= 3 && settings->level < 7 && size >= SLOW_MIN && size <= SLOW_MAX;
+}
+
+/* Does the slow level save enough of the middle? */
+static wcodec_status try_slow(const struct chunker *k, bool *slow, wcodec_error *err)
+{
+    const size_t sample = (size_t)wcodec_clamp_u64(k->size / 4, SLOW_SAMPLE_MIN, SLOW_SAMPLE_MAX);
+    const uint8_t *at = k->data + (k->size - sample) / 2;
+    uint8_t *buffer = wcodec_alloc(k->allocator, sample);
+    uint32_t quick, best, check;
+    if (buffer == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu bytes",
+                           sample);
+    wcodec_status status = wcodec_chunk_encode(k->allocator, at, sample, k->zstd_level, k->cancel,
+                                               buffer, &quick, &check, err);
+    if (status == WCODEC_OK)
+        status = wcodec_chunk_encode(k->allocator, at, sample, SLOW_LEVEL, k->cancel, buffer, &best,
+                                     &check, err);
+    if (status == WCODEC_OK)
+        *slow = best < quick - quick / SLOW_SAVES;
+    wcodec_free(k->allocator, buffer);
+    return status;
+}
+
+uint64_t wcodec_chunked_memory(const struct wcodec_encode_settings *settings, uint64_t size)
+{
+    const uint64_t chunk = size < WCODEC_CHUNK_MAX ? size : WCODEC_CHUNK_MAX,
+                   usual = wcodec_chunk_encode_memory(wcodec_zstd_level(settings->level), chunk),
+                   slow = wcodec_chunk_encode_memory(SLOW_LEVEL,
+                                                     size < SLOW_CHUNK ? size : SLOW_CHUNK);
+    return may_be_slow(settings, size) && slow > usual ? slow : usual;
+}
+
 wcodec_status wcodec_chunked_code(wcodec_context *context,
                                   const struct wcodec_encode_settings *settings,
                                   const uint8_t *data, uint64_t size, uint64_t limit,
@@ -90,6 +137,16 @@ wcodec_status wcodec_chunked_code(wcodec_context *context,
                         .limit = limit};
     struct wcodec_coded result = {.coding = WCODEC_CODING_CHUNKS, .allocator = allocator};
     k.chunk = settings->level >= 7 ? WCODEC_CHUNK_MAX : CHUNK_SMALL;
+    bool slow = false;
+    if (may_be_slow(settings, size)) {
+        wcodec_status tried = try_slow(&k, &slow, err);
+        if (tried != WCODEC_OK)
+            return tried;
+    }
+    if (slow) {
+        k.zstd_level = SLOW_LEVEL;
+        k.chunk = SLOW_CHUNK;
+    }
     k.chunk = size < k.chunk ? size : k.chunk;
     k.count = wcodec_div_up_u64(size, k.chunk);
     result.chunk = k.chunk;

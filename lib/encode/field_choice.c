@@ -71,6 +71,16 @@ static uint64_t table_bits(const struct wcodec_table *tables, unsigned count)
     return sum * 8 * WCODEC_BIT;
 }
 
+/* What several tables fitted to a sample make it look less: each by half a nat for a symbol that it
+ * holds, on average. */
+static uint64_t fitted_bits(const struct wcodec_table *tables, unsigned count)
+{
+    uint64_t held = 0;
+    for (unsigned i = 0; i < count; i++)
+        held += tables[i].count;
+    return held * 94548; /* log2(e) */
+}
+
 /* One profile's way from a single table to several. */
 struct search {
     const wcodec_allocator *allocator;
@@ -80,6 +90,7 @@ struct search {
     struct wcodec_symbols symbols;
     uint64_t fixed;  /* cost of values that no table of the profile can hold, whole tensor */
     uint64_t single; /* cost with one table, sample */
+    uint64_t beat;   /* bits that another profile takes, with what this one may take more; or 0 */
     struct wcodec_field_choice *choice;
 };
 
@@ -117,6 +128,8 @@ static bool may_pay(const struct search *s, size_t unit, size_t units, unsigned 
     const bool slow = s->settings->level >= 5;
     const uint64_t potential =
         wcodec_cluster_potential(&s->symbols, unit, slow ? 8 * units : units);
+    if (!slow && s->beat != 0 && scale(s->facts, potential) + s->fixed > s->beat)
+        return false;
     return potential < s->single &&
            scale(s->facts, s->single - potential) >= needed(s, part) / (slow ? 2 : 1);
 }
@@ -144,8 +157,9 @@ static wcodec_status try_tiles(struct search *s, unsigned tables, struct wcodec_
     for (unsigned i = 0; i < count; i++)
         pointers[i] = &pool[i];
     wcodec_costs_init(costs, pointers, count);
-    uint64_t bits = scale(facts, wcodec_cluster_piece_cost(costs, &s->symbols)) +
-                    table_bits(pool, count) + s->fixed;
+    uint64_t bits =
+        scale(facts, wcodec_cluster_piece_cost(costs, &s->symbols) + fitted_bits(pool, count)) +
+        table_bits(pool, count) + s->fixed;
     if (bits + needed(s, WCODEC_SHARE_TILE_TABLES) < s->choice->bits)
         take(s, pool, count, 0, bits);
     return WCODEC_OK;
@@ -181,8 +195,8 @@ static wcodec_status try_runs(struct search *s, unsigned tables, struct wcodec_c
     wcodec_cluster_run_costs(costs, &s->symbols, runs);
     for (unsigned r = WCODEC_RUN_LOG2_MIN; r <= WCODEC_RUN_LOG2_MAX; r++) {
         uint64_t indices = (facts->elements >> r) + facts->tiles;
-        runs[r] =
-            scale(facts, runs[r]) + stored + indices * wcodec_run_index_bits(count) * WCODEC_BIT;
+        runs[r] = scale(facts, runs[r] + fitted_bits(pool, count)) + stored +
+                  indices * wcodec_run_index_bits(count) * WCODEC_BIT;
         least = runs[r] < least ? runs[r] : least;
     }
     unsigned r = s->settings->bands ? WCODEC_RUN_LOG2_MIN : WCODEC_RUN_LOG2_MAX;
@@ -281,9 +295,12 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
     static const uint8_t order[] = {WCODEC_PAIRS, WCODEC_P8, WCODEC_P12};
     for (unsigned i = 0; i < 3 && status == WCODEC_OK; i++) {
         unsigned profile = order[i];
-        struct search s = {
-            allocator,     settings, facts, {(uint8_t)profile, facts->width, 0, false},
-            facts->values, 0,        0,     &found[profile]};
+        struct search s = {.allocator = allocator,
+                           .settings = settings,
+                           .facts = facts,
+                           .kind = {(uint8_t)profile, facts->width, 0, false},
+                           .symbols = facts->values,
+                           .choice = &found[profile]};
         /* Where pairs are the preference and impossible, P12 is the next. */
         bool instead =
             settings->profile == WCODEC_PAIRS && profile == WCODEC_P12 && !have[WCODEC_PAIRS];
@@ -299,6 +316,10 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
         if (profile == WCODEC_P12 && have[policy.preferred] && settings->level < 7 &&
             is_good(facts, &found[policy.preferred]))
             continue;
+        if (best != 0)
+            s.beat =
+                found[best].bits + wcodec_share(facts->other_bits + found[best].bits,
+                                                profile == policy.preferred ? policy.share : 0);
         status = search_profile(&s, err);
         have[profile] = true;
         best = best == 0 || found[profile].bits < found[best].bits ? profile : best;

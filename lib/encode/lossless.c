@@ -131,7 +131,7 @@ static wcodec_status code_predicted(wcodec_context *context,
         own.residuals = own.residuals && predicted->blocks.modes[i] % WCODEC_MODE_DIFFERENTIAL !=
                                              WCODEC_PREDICTOR_WHT;
     wcodec_status status = wcodec_statistics_gather(context, as, predicted->residuals, size,
-                                                    settings->level <= 1, &statistics, err);
+                                                    settings->level, &statistics, err);
     *done = false;
     if (status != WCODEC_OK || statistics.any == statistics.all)
         return status;

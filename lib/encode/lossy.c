@@ -103,15 +103,15 @@ static wcodec_status code_coefficients(struct search *s, wcodec_error *err)
     struct wcodec_split split;
     settings.bands = !r->lossy.plain;
     settings.plain = r->lossy.plain;
-    wcodec_status status =
-        wcodec_statistics_gather(s->context, as, r->coefficients, size, false, &statistics, err);
+    settings.level = settings.level < LEVEL_MIN ? LEVEL_MIN : settings.level;
+    wcodec_status status = wcodec_statistics_gather(s->context, as, r->coefficients, size,
+                                                    settings.level, &statistics, err);
     if (status == WCODEC_OK && wide) {
         status = split_coefficients(s, &split, err);
         settings.split = &split;
     }
     if (status != WCODEC_OK)
         return status;
-    settings.level = settings.level < LEVEL_MIN ? LEVEL_MIN : settings.level;
     if (settings.tile_log2 == 0 && !settings.latency)
         settings.tile_log2 = wcodec_lossy_tile_policy(count, settings.bands);
     return wcodec_code_tiles(s->context, &settings, as, r->coefficients, size, &statistics,

@@ -9,7 +9,7 @@
 #include "encode/tables.h"
 #include "coding/histogram.h"
 
-enum { REFIT_TILES = 32 };
+enum { REFIT_TILES = 16 };
 
 void wcodec_plan_free(struct wcodec_plan *plan)
 {
@@ -118,6 +118,12 @@ struct planner {
     struct sample sample;
 };
 
+/* What was chosen for a split. */
+struct split_choice {
+    struct wcodec_field_choice fields[WCODEC_MAX_CODED];
+    unsigned tile_log2;
+};
+
 static uint64_t raw_bits_of(const struct wcodec_split *split)
 {
     uint64_t bits = 0;
@@ -126,11 +132,23 @@ static uint64_t raw_bits_of(const struct wcodec_split *split)
     return bits;
 }
 
+/* Tiles of a split whose fields take so many bits (times WCODEC_BIT), which grow by what is spent
+ * on streams. */
+static void choose_tile(const struct planner *p, unsigned coded, uint64_t raw,
+                        struct split_choice *choice, uint64_t *bits)
+{
+    const uint64_t elements = p->statistics->elements,
+                   streams = coded * (uint64_t)(WCODEC_STREAM_BITS + WCODEC_NO_PAYLOAD_BITS) -
+                             (raw >= 4 ? WCODEC_NO_PAYLOAD_BITS : 0);
+    choice->tile_log2 =
+        wcodec_tile_policy_streams(p->settings, elements, streams, *bits / WCODEC_BIT);
+    *bits += wcodec_div_up_u64(elements, (uint64_t)1 << choice->tile_log2) * streams * WCODEC_BIT;
+}
+
 /* Choose for all coded fields of a split; *bits is what the tensor takes then (times WCODEC_BIT).
  */
 static wcodec_status choose_fields(struct planner *p, const struct wcodec_split *split,
-                                   struct wcodec_field_choice choices[WCODEC_MAX_CODED],
-                                   uint64_t *bits, wcodec_error *err)
+                                   struct split_choice *choice, uint64_t *bits, wcodec_error *err)
 {
     uint64_t raw = raw_bits_of(split);
     unsigned c = 0;
@@ -160,24 +178,20 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
         if (wcodec_split_is_low(&p->kind, split) && settings.profile == 0)
             settings.profile = WCODEC_PAIRS;
         wcodec_status status =
-            wcodec_field_choose(&p->context->allocator, &settings, &facts, &choices[c], err);
+            wcodec_field_choose(&p->context->allocator, &settings, &facts, &choice->fields[c], err);
         if (status != WCODEC_OK)
             return status;
-        *bits +=
-            choices[c].bits +
-            p->sample.pieces *
-                (uint64_t)(WCODEC_STREAM_BITS + (c == 0 && raw >= 4 ? 0 : WCODEC_NO_PAYLOAD_BITS)) *
-                WCODEC_BIT;
+        *bits += choice->fields[c].bits;
         c++;
     }
+    choose_tile(p, c, raw, choice, bits);
     return WCODEC_OK;
 }
 
 /* The split of least cost, its choices in choices[0]. `choices` holds two splits. */
 static wcodec_status choose_split(struct planner *p, const struct wcodec_split *splits,
-                                  unsigned count,
-                                  struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED],
-                                  unsigned *chosen, wcodec_error *err)
+                                  unsigned count, struct split_choice choices[2], unsigned *chosen,
+                                  wcodec_error *err)
 {
     uint64_t least = UINT64_MAX, bits, best_score = UINT64_MAX;
     for (unsigned i = 0; i < count; i++)
@@ -193,19 +207,21 @@ static wcodec_status choose_split(struct planner *p, const struct wcodec_split *
             continue;
         if (i > 0 && p->settings->level < 5 &&
             splits[0].estimate <=
-                least + wcodec_share_for_speed(&p->kind, 0, WCODEC_PAIRS, least) / 5 * 4)
+                least +
+                    wcodec_share_for_speed(&p->kind, &splits[0], 0, WCODEC_PAIRS, least) / 5 * 4)
             break;
-        wcodec_status status = choose_fields(p, &splits[i], choices[1], &bits, err);
+        wcodec_status status = choose_fields(p, &splits[i], &choices[1], &bits, err);
         if (status != WCODEC_OK)
             return status;
-        if (wcodec_split_is_low(&p->kind, &splits[i]) && choices[1][0].profile != WCODEC_PAIRS)
+        if (wcodec_split_is_low(&p->kind, &splits[i]) &&
+            choices[1].fields[0].profile != WCODEC_PAIRS)
             continue;
-        const uint64_t score =
-            bits - wcodec_share_for_speed(&p->kind, i, choices[1][0].profile, bits);
+        const uint64_t score = bits - wcodec_share_for_speed(&p->kind, &splits[i], i,
+                                                             choices[1].fields[0].profile, bits);
         if (score < best_score) {
             best_score = score;
             *chosen = i;
-            memcpy(choices[0], choices[1], sizeof choices[0]);
+            choices[0] = choices[1];
         }
     }
     return WCODEC_OK;
@@ -236,6 +252,14 @@ static bool known_counts(const struct wcodec_statistics *statistics, uint64_t ad
     return false;
 }
 
+static uint64_t total(const uint64_t counts[256])
+{
+    uint64_t sum = 0;
+    for (unsigned s = 0; s < 256; s++)
+        sum += counts[s];
+    return sum;
+}
+
 /* Tables as they will be stored: fitted to the whole tensor where its counts are known or worth the
  * time. */
 static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, unsigned c,
@@ -250,7 +274,8 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
         uint32_t costs[256];
         wcodec_table_fit(&kind, counts, true, &choice->tables[0]);
         wcodec_table_costs(&choice->tables[0], costs);
-        plan->word_bits += wcodec_counts_cost(counts, costs) / WCODEC_BIT;
+        plan->word_bits += (uint64_t)((double)(wcodec_counts_cost(counts, costs) / WCODEC_BIT) *
+                                      ((double)p->statistics->elements / (double)total(counts)));
     } else {
         unsigned rounds = choice->count == 1 ? 1 : wcodec_by_level(p->settings->level, 1, 2, 4);
         uint64_t stride =
@@ -268,33 +293,34 @@ static wcodec_status finish_field(struct planner *p, struct wcodec_plan *plan, u
 
 /* Level 1: one P8 table a field, from the statistics. */
 static void choose_fast(const struct planner *p, const struct wcodec_split *split,
-                        struct wcodec_field_choice choices[WCODEC_MAX_CODED])
+                        struct split_choice *choice)
 {
     unsigned c = 0;
+    choice->tile_log2 = wcodec_tile_policy(p->settings, p->statistics->elements);
     for (unsigned i = 0; i < split->field_count; i++)
         if (split->fields[i].kind == WCODEC_FIELD_CODED) {
-            memset(&choices[c], 0, sizeof choices[c]);
-            choices[c].profile = p->settings->profile == WCODEC_P12 ? WCODEC_P12 : WCODEC_P8;
-            choices[c++].count = 1;
+            memset(&choice->fields[c], 0, sizeof choice->fields[c]);
+            choice->fields[c].profile = p->settings->profile == WCODEC_P12 ? WCODEC_P12 : WCODEC_P8;
+            choice->fields[c++].count = 1;
         }
 }
 
 static wcodec_status plan_tiling(const struct planner *p, const struct wcodec_split *split,
-                                 const struct wcodec_field_choice *choices, uint64_t size,
+                                 const struct split_choice *choice, uint64_t size,
                                  struct wcodec_tiling *t, wcodec_error *err)
 {
     unsigned c = 0;
     memset(t, 0, sizeof *t);
     t->element_log2 = (uint8_t)p->statistics->element_log2;
-    t->tile_log2 = (uint8_t)wcodec_tile_policy(p->settings, p->statistics->elements);
+    t->tile_log2 = (uint8_t)choice->tile_log2;
     t->field_count = split->field_count;
     t->add = split->add;
     memcpy(t->fields, split->fields, sizeof t->fields);
     for (unsigned i = 0; i < t->field_count; i++)
         if (t->fields[i].kind == WCODEC_FIELD_CODED) {
-            t->fields[i].profile = choices[c].profile;
-            t->fields[i].tables = (uint8_t)choices[c].count;
-            t->fields[i].run_log2 = choices[c++].run_log2;
+            t->fields[i].profile = choice->fields[c].profile;
+            t->fields[i].tables = (uint8_t)choice->fields[c].count;
+            t->fields[i].run_log2 = choice->fields[c++].run_log2;
         }
     return wcodec_tiling_derive(t, size, err);
 }
@@ -314,9 +340,22 @@ static wcodec_status centred_split(const struct planner *p, struct wcodec_split 
                                 largest, split, err);
 }
 
+/* Floats at whose bytes it may pay to cut them. */
+static wcodec_status bytes_split(const struct planner *p, struct wcodec_split *split,
+                                 wcodec_error *err)
+{
+    struct wcodec_byte_counts *counts = wcodec_alloc(&p->context->allocator, sizeof *counts);
+    if (counts == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to count a tensor's bytes");
+    wcodec_statistics_count_bytes(p->context, p->data, p->statistics, counts);
+    wcodec_split_bytes(p->statistics, counts, split);
+    wcodec_free(&p->context->allocator, counts);
+    return WCODEC_OK;
+}
+
 static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t size,
-                               struct wcodec_field_choice (*choices)[WCODEC_MAX_CODED],
-                               struct wcodec_plan *plan, wcodec_error *err)
+                               struct split_choice choices[2], struct wcodec_plan *plan,
+                               wcodec_error *err)
 {
     struct wcodec_split splits[WCODEC_MAX_SPLITS];
     unsigned chosen = 0, count = 1;
@@ -329,11 +368,14 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
                                         p->settings->level, splits, &plan->order0_bits);
         if (p->settings->level >= 2 && (dtype == WCODEC_DTYPE_I16 || dtype == WCODEC_DTYPE_U16))
             status = centred_split(p, &splits[count++], err);
-        if (count == 2 && status == WCODEC_OK && splits[1].order0_bits < plan->order0_bits)
+        if (p->settings->level >= 3 && p->kind.floats && wcodec_split_bytes_may_pay(p->statistics))
+            status = bytes_split(p, &splits[count++], err);
+        if (count == 2 && p->statistics->element_log2 > 0 && status == WCODEC_OK &&
+            splits[1].order0_bits < plan->order0_bits)
             plan->order0_bits = splits[1].order0_bits;
     }
     if (p->settings->level <= 1) {
-        choose_fast(p, &splits[0], choices[0]);
+        choose_fast(p, &splits[0], &choices[0]);
     } else if (status == WCODEC_OK) {
         status = sample_allocate(&p->sample, &p->context->allocator, p->settings->level,
                                  wcodec_tile_policy(p->settings, p->statistics->elements),
@@ -344,9 +386,9 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
     }
     plan->constant_above = splits[chosen].constant_above;
     if (status == WCODEC_OK)
-        status = plan_tiling(p, &splits[chosen], choices[0], size, plan->tiling, err);
+        status = plan_tiling(p, &splits[chosen], &choices[0], size, plan->tiling, err);
     for (unsigned c = 0; status == WCODEC_OK && c < plan->tiling->coded_count; c++)
-        status = finish_field(p, plan, c, &choices[0][c], err);
+        status = finish_field(p, plan, c, &choices[0].fields[c], err);
     if (status == WCODEC_OK)
         status = wcodec_cpu_encoder_create(wcodec_cpu_levels() & p->context->cpu_mask, plan->tiling,
                                            (const struct wcodec_encode_table *const *)plan->tables,
@@ -367,11 +409,11 @@ wcodec_status wcodec_plan_tensor(wcodec_context *context,
                               .data = data,
                               .by_value = is_float(dtype),
                               .kind = {settings, statistics->element_log2 == 0,
-                                       dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8}};
+                                       dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8,
+                                       is_float(dtype)}};
     wcodec_cpu_encode_dsp_init(&planner.dsp, wcodec_cpu_levels() & context->cpu_mask);
     struct wcodec_plan *result = wcodec_alloc_zeroed(allocator, sizeof *result);
-    struct wcodec_field_choice(*choices)[WCODEC_MAX_CODED] =
-        wcodec_alloc_array(allocator, 2, sizeof *choices);
+    struct split_choice *choices = wcodec_alloc_array(allocator, 2, sizeof *choices);
     if (result) {
         result->allocator = allocator;
         result->tiling = wcodec_alloc(allocator, sizeof *result->tiling);

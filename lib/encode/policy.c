@@ -14,6 +14,13 @@ enum {
      * Gaussian e4m3 loses 0.6 % by it. */
     SHARE_FIRST_INTEGERS = 328, /* 0.5 % */
     SHARE_FIRST_FLOATS = 524,   /* 0.8 % */
+    /* GPUs have fast kernels for floats of which the exponent alone is coded. */
+    SHARE_EXPONENT = 983, /* 1.5 % */
+    /* What streams take of a tile's bits: tiles grow from the first, and until it is less than the
+     * second; where size counts alone, until the third. */
+    SHARE_STREAMS = 983,      /* 1.5 % */
+    SHARE_STREAMS_LEFT = 262, /* 0.4 % */
+    SHARE_STREAMS_SIZE = 131, /* 0.2 % */
     /* Residuals of prediction are made elements in the same pass, soonest from pairs. */
     SHARE_RESIDUAL_PAIRS = 459, /* 0.7 % */
     SHARE_RESIDUAL_P8 = 262,    /* 0.4 % */
@@ -30,6 +37,23 @@ unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint6
     if (settings->latency || elements < TILES_FOR_MEDIUM)
         return 12;
     return elements < TILES_FOR_LARGE ? 13 : 14;
+}
+
+unsigned wcodec_tile_policy_streams(const struct wcodec_encode_settings *settings,
+                                    uint64_t elements, uint64_t stream_bits, uint64_t bits)
+{
+    const bool size = settings->level >= LEVEL_SIZE;
+    unsigned tile_log2 = wcodec_tile_policy(settings, elements);
+    if (settings->tile_log2 != 0 || settings->latency)
+        return tile_log2;
+    const double streams = (double)stream_bits * (double)elements * 65536, all = (double)bits;
+    double most = all * (size ? SHARE_STREAMS_SIZE : SHARE_STREAMS);
+    while (tile_log2 < WCODEC_TILE_LOG2_MAX && elements >> tile_log2 > 0 &&
+           streams / (double)((uint64_t)1 << tile_log2) > most) {
+        tile_log2++;
+        most = all * (size ? SHARE_STREAMS_SIZE : SHARE_STREAMS_LEFT);
+    }
+    return tile_log2;
 }
 
 /* Of some bits an element, the states of a tile are a larger part than of an element as it was:
@@ -60,8 +84,17 @@ bool wcodec_split_is_slow(const struct wcodec_tensor_kind *kind, const struct wc
            split->fields[0].width != 4;
 }
 
-uint64_t wcodec_share_for_speed(const struct wcodec_tensor_kind *kind, unsigned split,
-                                unsigned profile, uint64_t bits)
+static unsigned coded_fields(const struct wcodec_split *split)
+{
+    unsigned coded = 0;
+    for (unsigned i = 0; i < split->field_count; i++)
+        coded += split->fields[i].kind == WCODEC_FIELD_CODED;
+    return coded;
+}
+
+uint64_t wcodec_share_for_speed(const struct wcodec_tensor_kind *kind,
+                                const struct wcodec_split *split, unsigned number, unsigned profile,
+                                uint64_t bits)
 {
     const bool residuals = kind->settings->residuals && kind->bytes;
     if (kind->settings->level >= LEVEL_SIZE)
@@ -70,8 +103,10 @@ uint64_t wcodec_share_for_speed(const struct wcodec_tensor_kind *kind, unsigned 
         return wcodec_share(bits, SHARE_RESIDUAL_PAIRS);
     if (residuals && profile == WCODEC_P8)
         return wcodec_share(bits, SHARE_RESIDUAL_P8);
-    if (residuals || split != 0)
+    if (residuals || number != 0)
         return 0;
+    if (kind->floats)
+        return coded_fields(split) == 1 ? wcodec_share(bits, SHARE_EXPONENT) : 0;
     return wcodec_share(bits, kind->integers ? SHARE_FIRST_INTEGERS : SHARE_FIRST_FLOATS);
 }
 

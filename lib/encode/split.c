@@ -171,6 +171,76 @@ static unsigned wide_candidates(const struct wcodec_statistics *statistics, int 
     return 1;
 }
 
+bool wcodec_split_bytes_may_pay(const struct wcodec_statistics *statistics)
+{
+    uint64_t saved = 0, raw = 0;
+    for (unsigned a = 0; a < statistics->atom_count; a++) {
+        struct atom_plan plan;
+        if (statistics->atoms[a].use != WCODEC_ATOM_SAMPLED)
+            continue;
+        plan_atom(statistics, a, true, &plan);
+        saved += plan.saved;
+        raw += statistics->elements * (plan.high - plan.low);
+    }
+    return saved > raw / 64;
+}
+
+/* Counts of the upper two bytes after adding. */
+static void count_top(const struct wcodec_byte_counts *counts, unsigned add, uint64_t low[256],
+                      uint64_t high[256])
+{
+    memset(low, 0, 256 * sizeof *low);
+    memset(high, 0, 256 * sizeof *high);
+    for (unsigned v = 0; v < 65536; v++) {
+        const unsigned e = (v + add) & 0xffff;
+        low[e & 0xff] += counts->top[v];
+        high[e >> 8] += counts->top[v];
+    }
+}
+
+static unsigned best_top_add(const struct wcodec_byte_counts *counts)
+{
+    uint64_t low[256], high[256], least = UINT64_MAX;
+    unsigned best = 0;
+    for (unsigned add = 0; add < 256; add += 16) {
+        count_top(counts, add, low, high);
+        const uint64_t bits = wcodec_entropy(low, 256) + wcodec_entropy(high, 256);
+        if (bits < least) {
+            least = bits;
+            best = add;
+        }
+    }
+    return best;
+}
+
+void wcodec_split_bytes(const struct wcodec_statistics *statistics,
+                        const struct wcodec_byte_counts *counts, struct wcodec_split *split)
+{
+    const uint64_t vary = statistics->any & ~statistics->all, elements = statistics->elements;
+    const unsigned bytes = 1u << statistics->element_log2;
+    /* Two constant bytes would be constant no more. */
+    const bool varies = (vary >> (8 * bytes - 16) & 0xff) != 0 && vary >> (8 * bytes - 8) != 0;
+    const unsigned add = varies ? best_top_add(counts) : 0;
+    uint64_t top[2][256];
+    count_top(counts, add, top[0], top[1]);
+    memset(split, 0, sizeof *split);
+    split->add = (uint64_t)add << (8 * bytes - 16);
+    for (unsigned b = 0; b < bytes; b++) {
+        const bool is_top = b + 2 >= bytes;
+        const uint64_t *own = is_top ? top[b + 2 - bytes] : counts->low[b];
+        const uint64_t raw = 8 * elements, bits = entropy_of_all(own, elements);
+        unsigned kind = WCODEC_FIELD_RAW;
+        if ((vary >> (8 * b) & 0xff) == 0)
+            kind = WCODEC_FIELD_CONSTANT;
+        else if (b == bytes - 1 || bits + overhead(own, elements, false) < raw - raw / 500)
+            kind = WCODEC_FIELD_CODED;
+        add_field(split, kind, 8, statistics->all >> (8 * b) & 0xff);
+        if (kind != WCODEC_FIELD_CONSTANT)
+            split->order0_bits += kind == WCODEC_FIELD_CODED ? bits : raw;
+    }
+    split->estimate = split->order0_bits;
+}
+
 /* Bits of bytes of which `width` bits from bit `low` on are coded after adding `add`: by order 0,
  * and *estimate with what the encoder takes more. */
 static uint64_t byte_bits(const struct wcodec_statistics *statistics, unsigned low, unsigned width,

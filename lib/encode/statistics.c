@@ -16,7 +16,9 @@ enum {
     SAMPLED = WCODEC_ATOM_SAMPLED,
     COUNTED = WCODEC_ATOM_COUNTED,
     MAX_TASKS = 64,
-    SPAN = 16 /* blocks: they stay in the second-level cache */
+    SPAN = 16,         /* blocks: they stay in the second-level cache */
+    MANY_BLOCKS = 128, /* of so many, a quarter says enough */
+    BYTE_BLOCKS = 64   /* of which all bytes are counted */
 };
 
 static const struct wcodec_atom bf16_atoms[] = {{0, 7, SAMPLED}, {7, 8, COUNTED}, {15, 1, RAW}};
@@ -67,8 +69,8 @@ static void gather_begin(struct wcodec_statistics *statistics, wcodec_dtype dtyp
 struct gather_job {
     const struct wcodec_cpu_encode_dsp *dsp;
     const uint8_t *data;
-    uint64_t blocks, stride;
-    bool sampled;
+    uint64_t blocks;
+    uint64_t stride[3]; /* by enum wcodec_atom_use: every so many blocks are counted */
     size_t tasks;
     struct wcodec_statistics *parts;
 };
@@ -102,10 +104,12 @@ static void gather_blocks(const struct gather_job *job, uint64_t begin, uint64_t
     }
     for (unsigned a = 0; a < s->atom_count; a++) {
         const struct wcodec_atom *atom = &s->atoms[a];
-        const uint64_t stride = atom->use == COUNTED && !job->sampled ? 1 : job->stride,
-                       start = (begin + stride - 1) / stride * stride;
         struct wcodec_counter counter;
-        if (atom->use == RAW || start >= end)
+        if (atom->use == RAW)
+            continue;
+        const uint64_t stride = job->stride[atom->use],
+                       start = (begin + stride - 1) / stride * stride;
+        if (start >= end)
             continue;
         wcodec_counter_begin(&counter, s->counts[a]);
         for (uint64_t b = start; b < end; b += stride) {
@@ -126,20 +130,24 @@ static void gather_task(void *argument, size_t task)
     uint64_t b = job->blocks * task / job->tasks, end = job->blocks * (task + 1) / job->tasks;
     bool settled = false;
     /* The first block alone says where the values of the others may be expected. */
-    for (uint64_t next = b + 1; b<end; b = next, next = end - b> SPAN ? b + SPAN : end)
+    const uint64_t span = SPAN * job->stride[COUNTED];
+    for (uint64_t next = b + 1; b<end; b = next, next = end - b> span ? b + span : end)
         gather_blocks(job, b, next, &settled, &job->parts[task]);
 }
 
 wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dtype,
-                                       const uint8_t *data, uint64_t size, bool sampled,
+                                       const uint8_t *data, uint64_t size, int level,
                                        struct wcodec_statistics *statistics, wcodec_error *err)
 {
     gather_begin(statistics, dtype, size);
     struct wcodec_cpu_encode_dsp dsp;
     wcodec_cpu_encode_dsp_init(&dsp, wcodec_cpu_levels() & context->cpu_mask);
-    struct gather_job job = {.dsp = &dsp, .data = data, .sampled = sampled};
+    struct gather_job job = {.dsp = &dsp, .data = data};
     job.blocks = wcodec_div_up_u64(statistics->elements, WCODEC_COUNT_BLOCK);
-    job.stride = wcodec_clamp_u64(job.blocks / 4, 1, 16);
+    job.stride[SAMPLED] = wcodec_clamp_u64(job.blocks / 4, 1, 16);
+    job.stride[COUNTED] = job.stride[SAMPLED];
+    if (level > 1)
+        job.stride[COUNTED] = level < 7 && job.blocks >= MANY_BLOCKS ? 4 : 1;
     /* Each task has counts of its own, which take as long to add up as a few blocks to count. */
     const uint64_t threads = wcodec_context_threads(context);
     uint64_t most = threads > 1 ? 4 * threads : 1;
@@ -161,4 +169,28 @@ wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dty
     }
     wcodec_free(&context->allocator, job.parts);
     return WCODEC_OK;
+}
+
+void wcodec_statistics_count_bytes(wcodec_context *context, const uint8_t *data,
+                                   const struct wcodec_statistics *statistics,
+                                   struct wcodec_byte_counts *counts)
+{
+    const uint64_t blocks = wcodec_div_up_u64(statistics->elements, WCODEC_COUNT_BLOCK),
+                   stride = blocks < BYTE_BLOCKS ? 1 : blocks / BYTE_BLOCKS;
+    const unsigned log2 = statistics->element_log2, size = 1u << log2;
+    struct wcodec_cpu_encode_dsp dsp;
+    wcodec_cpu_encode_dsp_init(&dsp, wcodec_cpu_levels() & context->cpu_mask);
+    memset(counts, 0, sizeof *counts);
+    for (uint64_t b = 0; b < blocks; b += stride) {
+        const uint64_t first = b * WCODEC_COUNT_BLOCK, left = statistics->elements - first;
+        const size_t n = left < WCODEC_COUNT_BLOCK ? (size_t)left : WCODEC_COUNT_BLOCK;
+        const uint8_t *block = data + (first << log2);
+        uint8_t values[WCODEC_COUNT_BLOCK];
+        for (size_t i = 0; i < n; i++)
+            counts->top[wcodec_load_u16(block + (i + 1) * size - 2)]++;
+        for (unsigned byte = 0; byte + 2 < size; byte++) {
+            dsp.extract(block, n, log2, 0, 8 * byte, 8, values);
+            wcodec_count_symbols(values, n, counts->low[byte]);
+        }
+    }
 }

@@ -9,7 +9,7 @@
 #include "coding/histogram.h"
 #include <stdlib.h>
 
-enum { SUM_PART = 4096 };
+enum { SUM_PART = 4096, COUNTED_UNIT = 1024 /* symbols: of larger units, their counts are kept */ };
 
 /* A unit and what it is first sorted by. */
 struct unit {
@@ -27,6 +27,7 @@ struct clusterer {
     struct wcodec_costs *costs;
     uint32_t (
         *counts)[2][256]; /* by table; two, so that equal neighbours do not wait for each other */
+    uint32_t (*unit_counts)[256]; /* of large units, else NULL */
 };
 
 static size_t unit_length(const struct clusterer *k, size_t i)
@@ -47,6 +48,29 @@ static void sum_long(const struct wcodec_costs *costs, const uint8_t *symbols, s
     }
 }
 
+/* What a unit takes with each table. */
+static void sum_unit(const struct clusterer *k, size_t i, uint64_t total[WCODEC_POOL_MAX])
+{
+    if (k->unit_counts == NULL) {
+        sum_long(k->costs, k->symbols->at + i * k->unit, unit_length(k, i), total);
+        return;
+    }
+    memset(total, 0, WCODEC_POOL_MAX * sizeof *total);
+    for (unsigned s = 0; s < 256; s++)
+        for (unsigned t = 0; t < k->costs->tables && k->unit_counts[i][s] != 0; t++)
+            total[t] += (uint64_t)k->unit_counts[i][s] * k->costs->bits[s][t];
+}
+
+static void count_units(struct clusterer *k)
+{
+    for (size_t i = 0; i < k->units; i++) {
+        uint64_t counts[256] = {0};
+        wcodec_count_symbols(k->symbols->at + i * k->unit, unit_length(k, i), counts);
+        for (unsigned s = 0; s < 256; s++)
+            k->unit_counts[i][s] = (uint32_t)counts[s];
+    }
+}
+
 static unsigned least(const uint64_t *total, unsigned tables)
 {
     unsigned best = 0;
@@ -64,7 +88,9 @@ static void fit_tables(struct clusterer *k, struct wcodec_table *tables)
         const uint8_t *at = k->symbols->at + i * k->unit;
         uint32_t(*counts)[256] = k->counts[k->choice[i]];
         size_t j = 0;
-        const size_t n = unit_length(k, i);
+        const size_t n = k->unit_counts != NULL ? 0 : unit_length(k, i);
+        for (unsigned s = 0; s < 256 && k->unit_counts != NULL; s++)
+            counts[0][s] += k->unit_counts[i][s];
         for (; j + 8 <= n; j += 8) {
             const uint64_t v = wcodec_load_u64(at + j);
             for (unsigned b = 0; b < 64; b += 16) {
@@ -100,7 +126,7 @@ static size_t assign_units(struct clusterer *k)
     size_t changed = 0;
     for (size_t i = 0; i < k->units; i++) {
         uint64_t total[WCODEC_POOL_MAX];
-        sum_long(k->costs, k->symbols->at + i * k->unit, unit_length(k, i), total);
+        sum_unit(k, i, total);
         uint8_t t = (uint8_t)least(total, k->tables);
         changed += t != k->choice[i];
         k->choice[i] = t;
@@ -135,7 +161,7 @@ static void start_units(struct clusterer *k, bool by_value, struct wcodec_table 
             for (size_t j = 0; j < n; j++)
                 sum += at[j];
         else {
-            sum_long(k->costs, at, n, total);
+            sum_unit(k, i, total);
             sum = total[0];
         }
         k->sorted[i] = (struct unit){sum * 64 / n, i};
@@ -163,11 +189,17 @@ wcodec_status wcodec_cluster(const wcodec_allocator *allocator,
     k.choice = wcodec_alloc_zeroed(allocator, k.units);
     k.costs = wcodec_alloc(allocator, sizeof *k.costs);
     k.counts = wcodec_alloc_array(allocator, WCODEC_POOL_MAX, sizeof *k.counts);
-    if (k.sorted == NULL || k.choice == NULL || k.costs == NULL || k.counts == NULL) {
+    const bool counted = k.unit >= COUNTED_UNIT;
+    if (counted)
+        k.unit_counts = wcodec_alloc_array(allocator, k.units, sizeof *k.unit_counts);
+    if ((counted && k.unit_counts == NULL) || k.sorted == NULL || k.choice == NULL ||
+        k.costs == NULL || k.counts == NULL) {
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory to cluster %zu histograms",
                              k.units);
         goto release;
     }
+    if (counted)
+        count_units(&k);
     if (options->period == 0)
         start_units(&k, options->by_value, tables);
     for (size_t i = 0; i < k.units && options->period > 0; i++)
@@ -189,6 +221,7 @@ release:
     wcodec_free(allocator, k.choice);
     wcodec_free(allocator, k.costs);
     wcodec_free(allocator, k.counts);
+    wcodec_free(allocator, k.unit_counts);
     return status;
 }
 

@@ -20,7 +20,8 @@ void wcodec_costs_init(struct wcodec_costs *costs, const struct wcodec_table *co
     }
 }
 
-/* lanes is a constant where this is inlined, so that the sums stay in registers. */
+/* lanes is a constant where this is inlined, so that the sums stay in registers; there are two of
+ * each, so that additions do not wait for each other. */
 #if defined(__GNUC__)
 __attribute__((always_inline))
 #endif
@@ -28,13 +29,24 @@ static inline void
 sum_lanes(const struct wcodec_costs *costs, unsigned lanes, const uint8_t *symbols, size_t count,
           uint32_t sums[16])
 {
-    uint32_t sum[16] = {0};
-    for (size_t i = 0; i < count; i++) {
-        const uint32_t *bits = costs->bits[symbols[i]];
-        for (unsigned k = 0; k < lanes; k++)
-            sum[k] += bits[k];
+    uint32_t even[16] = {0}, odd[16] = {0};
+    size_t i = 0;
+    for (; i + 8 <= count; i += 8) {
+        const uint64_t v = wcodec_load_u64(symbols + i);
+        for (unsigned b = 0; b < 64; b += 16) {
+            const uint32_t *first = costs->bits[v >> b & 0xff],
+                           *second = costs->bits[v >> (b + 8) & 0xff];
+            for (unsigned k = 0; k < lanes; k++)
+                even[k] += first[k];
+            for (unsigned k = 0; k < lanes; k++)
+                odd[k] += second[k];
+        }
     }
-    memcpy(sums, sum, lanes * sizeof *sum);
+    for (; i < count; i++)
+        for (unsigned k = 0; k < lanes; k++)
+            even[k] += costs->bits[symbols[i]][k];
+    for (unsigned k = 0; k < lanes; k++)
+        sums[k] = even[k] + odd[k];
 }
 
 void wcodec_costs_sum(const struct wcodec_costs *costs, const uint8_t *symbols, size_t count,

@@ -147,8 +147,8 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context,
         return wcodec_chunked_code(context, settings, data, size, 0, coded, &done, err);
     if (size >> wcodec_dtype_element_log2(dtype) << wcodec_dtype_element_log2(dtype) != size)
         dtype = WCODEC_DTYPE_OTHER;
-    wcodec_status status = wcodec_statistics_gather(context, dtype, data, size,
-                                                    settings->level <= 1, &statistics, err);
+    wcodec_status status =
+        wcodec_statistics_gather(context, dtype, data, size, settings->level, &statistics, err);
     if (status != WCODEC_OK)
         return status;
     if (statistics.any == statistics.all) {

@@ -20,12 +20,15 @@ enum {
                          than a few bytes */
     SAMPLE_MIN = 16384,
     SAMPLE_MAX = 1 << 20,
-    PIECES = 4,
+    PIECES_MIN = 4,
+    PIECES_MAX = 16,
+    PIECE = 1 << 14, /* of larger samples there are more pieces, up to PIECES_MAX */
     TABLES = 128, /* bytes that zstd's tables take in a small sample, about, and spread over all of
                      a tensor hardly count */
     ANCHOR_SPACING = 64,
-    ANCHORS_MAX = 8192, /* their table stays in the first-level cache */
+    ANCHORS_MAX = 4096, /* below 2^NUMBER_BITS; their table stays in the first-level cache */
     WINDOW = 128,
+    WINDOWS_MIN = 16,
     WINDOWS_MAX = 1024
 };
 
@@ -37,11 +40,13 @@ struct piece {
     uint64_t of;         /* bytes of all these tiles */
 };
 
-static struct piece find_piece(uint64_t size, uint64_t length, uint64_t tile_size, unsigned i)
+/* Piece i of `pieces` of `length` bytes. */
+static struct piece find_piece(uint64_t size, uint64_t length, uint64_t tile_size, unsigned pieces,
+                               unsigned i)
 {
     const uint64_t tiles = wcodec_div_up_u64(size, tile_size),
                    count = wcodec_div_up_u64(length, tile_size);
-    const uint64_t first = (size - length) / (PIECES - 1) * i / tile_size,
+    const uint64_t first = (size - length) / (pieces - 1) * i / tile_size,
                    left = size - first * tile_size;
     return (struct piece){first, first + count < tiles ? first + count : tiles,
                           left < length ? size - length : first * tile_size,
@@ -53,27 +58,39 @@ static wcodec_status code_sample(const wcodec_allocator *allocator, int level, c
                                  wcodec_error *err)
 {
     const uint64_t sample = wcodec_clamp_u64(size / (level < 5 ? 64 : 16), SAMPLE_MIN, SAMPLE_MAX),
-                   piece = sample / PIECES;
+                   pieces = wcodec_clamp_u64(sample / PIECE, PIECES_MIN, PIECES_MAX),
+                   piece = sample / pieces;
     uint8_t *buffer = wcodec_alloc(allocator, 2 * (size_t)sample);
     if (buffer == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %u bytes",
                            (unsigned)sample);
-    for (unsigned i = 0; i < PIECES; i++)
-        memcpy(buffer + i * piece, data + find_piece(size, piece, tile_size, i).begin,
-               (size_t)piece);
+    for (unsigned i = 0; i < pieces; i++)
+        memcpy(buffer + i * piece,
+               data + find_piece(size, piece, tile_size, (unsigned)pieces, i).begin, (size_t)piece);
     uint32_t check;
-    wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(PIECES * piece),
+    wcodec_status status = wcodec_chunk_encode(allocator, buffer, (size_t)(pieces * piece),
                                                wcodec_zstd_level(level < 7 ? level : 6), NULL,
                                                buffer + sample, &look->coded, &check, err);
-    if (status == WCODEC_OK)
+    if (status == WCODEC_OK) {
         look->piece = piece;
+        look->pieces = (unsigned)pieces;
+    }
     wcodec_free(allocator, buffer);
     return status;
 }
 
-static size_t hash_slot(uint64_t x, unsigned bits)
+/* An anchor in its table: its number + 1, and of the hash of its bytes what did not choose the
+ * slot, so that the bytes themselves, which are far away, are seldom looked at in vain. */
+enum { NUMBER_BITS = 14 };
+
+static uint64_t hash(uint64_t x)
 {
-    return (size_t)(x * 0x9E3779B97F4A7C15u >> (64 - bits));
+    return x * 0x9E3779B97F4A7C15u;
+}
+
+static uint32_t tag_of(uint64_t hashed)
+{
+    return (uint32_t)hashed & ~((1u << NUMBER_BITS) - 1);
 }
 
 /* Note where the 8 bytes at evenly spaced anchors are, then look in some windows whether they come
@@ -87,18 +104,24 @@ static wcodec_status repeats(const wcodec_allocator *allocator, const uint8_t *d
         spacing *= 2;
     while ((uint64_t)1 << bits < size / spacing)
         bits++;
-    uint32_t *anchors = wcodec_alloc_zeroed(allocator, sizeof *anchors << bits); /* number + 1 */
+    uint32_t *anchors = wcodec_alloc_zeroed(allocator, sizeof *anchors << bits);
     if (anchors == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %d anchors", 1 << bits);
-    for (uint32_t i = 0; i < (size - 8) / spacing; i++)
-        anchors[hash_slot(wcodec_load_u64(data + i * spacing), bits)] = i + 1;
-    uint64_t windows = size / 4096 < WINDOWS_MAX ? size / 4096 : WINDOWS_MAX;
+    for (uint32_t i = 0; i < (size - 8) / spacing; i++) {
+        const uint64_t hashed = hash(wcodec_load_u64(data + i * spacing));
+        anchors[hashed >> (64 - bits)] = tag_of(hashed) | (i + 1);
+    }
+    const uint64_t windows = wcodec_clamp_u64(size / 8192, WINDOWS_MIN, WINDOWS_MAX);
     for (uint64_t i = 0; i < windows; i++) {
         uint64_t begin = (size - WINDOW) / windows * i / step * step;
         for (uint64_t at = begin; at + 8 <= begin + WINDOW; at += step, looks++) {
-            uint64_t x = wcodec_load_u64(data + at), anchor = anchors[hash_slot(x, bits)];
-            hits += anchor != 0 && (anchor - 1) * spacing != at &&
-                    wcodec_load_u64(data + (anchor - 1) * spacing) == x;
+            const uint64_t x = wcodec_load_u64(data + at), hashed = hash(x);
+            const uint32_t entry = anchors[hashed >> (64 - bits)],
+                           number = entry & ((1u << NUMBER_BITS) - 1);
+            if (number == 0 || entry - number != tag_of(hashed))
+                continue;
+            const uint64_t anchor = (number - 1) * spacing;
+            hits += anchor != at && wcodec_load_u64(data + anchor) == x;
         }
     }
     wcodec_free(allocator, anchors);
@@ -123,7 +146,7 @@ wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, con
 
 double wcodec_zstd_share(const struct wcodec_zstd_look *look)
 {
-    return ((double)look->coded - TABLES) / (double)(PIECES * look->piece);
+    return ((double)look->coded - TABLES) / (double)(look->pieces * look->piece);
 }
 
 /* What of the payload belongs to tiles [first, end). */
@@ -149,7 +172,7 @@ wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator,
         /* Tiles hold residuals of other places than the sample's: it has its share of the whole,
          * and some more. */
         const double own = (double)coded->payload_size / (double)coded->blocks->size *
-                           (double)(PIECES * look->piece);
+                           (double)(look->pieces * look->piece);
         *may = (double)look->coded - TABLES < own * 1.05;
         return WCODEC_OK;
     }
@@ -157,10 +180,10 @@ wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator,
         wcodec_tiles_read(t, coded->parts[0].data, coded->payload_size, allocator, &tiles, err);
     if (status != WCODEC_OK)
         return status;
-    double own = (double)t->prefix_size / (double)t->size * (double)(PIECES * look->piece);
-    for (unsigned i = 0; i < PIECES; i++) {
-        struct piece p =
-            find_piece(t->size, look->piece, (uint64_t)1 << (t->tile_log2 + t->element_log2), i);
+    double own = (double)t->prefix_size / (double)t->size * (double)(look->pieces * look->piece);
+    for (unsigned i = 0; i < look->pieces; i++) {
+        struct piece p = find_piece(
+            t->size, look->piece, (uint64_t)1 << (t->tile_log2 + t->element_log2), look->pieces, i);
         own += (double)tiles_size(tiles, p.first, p.end) / (double)p.of * (double)look->piece;
     }
     *may = (double)look->coded - TABLES < own * 0.99;

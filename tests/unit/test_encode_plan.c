@@ -151,22 +151,27 @@ static void split_of(wcodec_dtype dtype, const void *data, uint64_t size,
     static struct wcodec_statistics statistics;
     wcodec_context *context;
     assert_int_equal(wcodec_context_create(NULL, &context, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_statistics_gather(context, dtype, data, size, false, &statistics, NULL),
+    assert_int_equal(wcodec_statistics_gather(context, dtype, data, size, 3, &statistics, NULL),
                      WCODEC_OK);
     *count = wcodec_split_candidates(&statistics, dtype, false, 3, splits, order0);
     wcodec_context_destroy(context);
 }
 
-static void check_fields(const struct wcodec_split *split, const char *expected)
+static void check_list(const struct wcodec_field *fields, unsigned count, const char *expected)
 {
     char text[512] = "";
-    for (unsigned i = 0; i < split->field_count; i++)
+    for (unsigned i = 0; i < count; i++)
         snprintf(text + strlen(text), sizeof text - strlen(text), "%s%c%u", i ? "+" : "",
-                 split->fields[i].kind == WCODEC_FIELD_CODED ? 'c'
-                 : split->fields[i].kind == WCODEC_FIELD_RAW ? 'r'
-                                                             : 'k',
-                 split->fields[i].width);
+                 fields[i].kind == WCODEC_FIELD_CODED ? 'c'
+                 : fields[i].kind == WCODEC_FIELD_RAW ? 'r'
+                                                      : 'k',
+                 fields[i].width);
     assert_string_equal(text, expected);
+}
+
+static void check_fields(const struct wcodec_split *split, const char *expected)
+{
+    check_list(split->fields, split->field_count, expected);
 }
 
 /* Field lists of the dtypes' usual data. */
@@ -215,10 +220,50 @@ static void test_splits(void **state)
     assert_int_equal(count, 3);
 }
 
+/* Pruned floats are cut at bytes, which are all coded, in larger tiles; others are not. */
+static void test_pruned(void **state)
+{
+    (void)state;
+    enum { N = 1 << 18 };
+    static uint8_t data[2 * N];
+    const struct wcodec_encode_settings settings = {.level = 3, .weights = true};
+    uint64_t seed = support_seed();
+    wcodec_context *context;
+    assert_int_equal(wcodec_context_create(NULL, &context, NULL), WCODEC_OK);
+    for (unsigned zeros = 0; zeros <= 8; zeros += 2) {
+        struct wcodec_coded coded;
+        uint64_t counts[2][256] = {{0}};
+        for (unsigned i = 0; i < N; i++) {
+            const uint64_t e = (uint64_t)geometric(&seed, 110) << 7;
+            const bool zero = support_random(&seed) % 10 < zeros;
+            wcodec_store_u16(data + 2 * i,
+                             zero ? 0 : (uint16_t)(e | (support_random(&seed) & 0x807f)));
+            const unsigned v = wcodec_load_u16(data + 2 * i);
+            counts[0][v >> 7 & 0xff]++;
+            counts[1][(v & 0x7f) | (v >> 15 << 7)]++;
+        }
+        assert_int_equal(
+            wcodec_encode_tensor(context, &settings, WCODEC_DTYPE_BF16, data, 2 * N, &coded, NULL),
+            WCODEC_OK);
+        assert_int_equal(coded.coding, WCODEC_CODING_TILES);
+        check_list(coded.tiling->fields, coded.tiling->field_count, zeros ? "c8+c8" : "r7+c8+r1");
+        if (zeros) {
+            assert_true(coded.tiling->tile_log2 > 13);
+            assert_true(8 * coded.payload_size <
+                        (wcodec_entropy(counts[0], 256) + wcodec_entropy(counts[1], 256)) /
+                            WCODEC_BIT * 102 / 100);
+        } else {
+            assert_int_equal(coded.tiling->tile_log2, 13);
+        }
+        wcodec_coded_free(&coded);
+    }
+    wcodec_context_destroy(context);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_two_sources),
-                                       cmocka_unit_test(test_profiles),
-                                       cmocka_unit_test(test_splits)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_two_sources), cmocka_unit_test(test_profiles),
+        cmocka_unit_test(test_splits), cmocka_unit_test(test_pruned)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -197,7 +197,7 @@ static uint64_t code_residuals(const uint8_t *data, int level, bool residuals,
     struct wcodec_statistics statistics = {0};
     struct wcodec_coded coded;
     assert_int_equal(
-        wcodec_statistics_gather(context, WCODEC_DTYPE_I8, data, LARGE, false, &statistics, NULL),
+        wcodec_statistics_gather(context, WCODEC_DTYPE_I8, data, LARGE, 3, &statistics, NULL),
         WCODEC_OK);
     assert_int_equal(wcodec_code_tiles(context, &settings, WCODEC_DTYPE_I8, data, LARGE,
                                        &statistics, &coded, NULL),

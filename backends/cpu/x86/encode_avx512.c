@@ -149,6 +149,15 @@ INLINE void store_states(struct wcodec_cpu_encode_stream *stream, const struct p
     stream->words = s->words;
 }
 
+/* Of 32 lanes with four symbols each: all first two (from word 0), all last two (from word 1). */
+INLINE vec every_other(vec a, vec b, uint16_t from)
+{
+    const vec even =
+        _mm512_set_epi16(62, 60, 58, 56, 54, 52, 50, 48, 46, 44, 42, 40, 38, 36, 34, 32, 30, 28, 26,
+                         24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
+    return _mm512_permutex2var_epi16(a, add16(even, set16(from)), b);
+}
+
 static void rans_p8(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols,
                     unsigned groups, struct wcodec_cpu_encode_stream *stream)
 {
@@ -156,11 +165,6 @@ static void rans_p8(const struct wcodec_cpu_encode_table *table, const uint8_t *
         wcodec_cpu_rans_p8_scalar(table, symbols, groups, stream);
         return;
     }
-    /* Of 32 lanes with four symbols each: all first two, all last two. */
-    const vec first =
-        _mm512_set_epi16(62, 60, 58, 56, 54, 52, 50, 48, 46, 44, 42, 40, 38, 36, 34, 32, 30, 28, 26,
-                         24, 22, 20, 18, 16, 14, 12, 10, 8, 6, 4, 2, 0);
-    const vec last = add16(first, set16(1));
     const struct p8_facts t = {load(table->bytes6.freq), load(table->bytes6.start),
                                load(table->bytes6.reciprocal_low),
                                load(table->bytes6.reciprocal_high)};
@@ -169,60 +173,80 @@ static void rans_p8(const struct wcodec_cpu_encode_table *table, const uint8_t *
     for (unsigned g = groups; g-- > 0;) {
         const vec a = load(symbols + (size_t)g * WCODEC_GROUP),
                   b = load(symbols + (size_t)g * WCODEC_GROUP + 64);
-        const struct p8_facts late = look_up(&t, _mm512_permutex2var_epi16(a, last, b)),
-                              early = look_up(&t, _mm512_permutex2var_epi16(a, first, b));
+        const struct p8_facts late = look_up(&t, every_other(a, b, 1)),
+                              early = look_up(&t, every_other(a, b, 0));
         p8_step(&late, &lanes);
         p8_step(&early, &lanes);
     }
     store_states(stream, &lanes);
 }
 
-/* 12-bit profiles: entries by a gather, the states of 16 lanes in a register. */
-INLINE vec p12_step(const uint32_t *entries, vec symbols, vec x, uint8_t **words)
+/* One of 256 words for each of 32 lanes. What a gather does of 16 lanes takes as long on some
+ * processors as all of this. */
+INLINE vec look_up_words(const uint16_t words[256], vec index, __mmask32 bit6, __mmask32 bit7)
 {
-    const vec e = _mm512_i32gather_epi32(symbols, entries, 4), f = bit_and(e, set32(0xffff));
-    const __m512 inverse = invert(f);
-    const __mmask16 emit = _mm512_cmpge_epu32_mask(x, SHL32(f, 20));
+    const vec a = _mm512_permutex2var_epi16(load(words), index, load(words + 32)),
+              b = _mm512_permutex2var_epi16(load(words + 64), index, load(words + 96)),
+              c = _mm512_permutex2var_epi16(load(words + 128), index, load(words + 160)),
+              d = _mm512_permutex2var_epi16(load(words + 192), index, load(words + 224));
+    return _mm512_mask_mov_epi16(_mm512_mask_mov_epi16(a, bit6, b), bit7,
+                                 _mm512_mask_mov_epi16(c, bit6, d));
+}
+
+/* 12-bit profiles: a renormalisation and a symbol. The quotient q of x and f has 20 bits; x' = q
+ * 2^12 + r + start, of which the lower half holds four bits of q. */
+INLINE void p12_step(const struct wcodec_cpu_encode_table *table, vec symbols, struct p8_lanes *s)
+{
+    const vec none = zero(), half = set32(0xffff);
+    const __mmask32 bit6 = _mm512_test_epi16_mask(symbols, set16(64)),
+                    bit7 = _mm512_test_epi16_mask(symbols, set16(128));
+    const vec f = look_up_words(table->freq, symbols, bit6, bit7),
+              start = look_up_words(table->start, symbols, bit6, bit7);
+
+    const __mmask32 emit = _mm512_cmpge_epu16_mask(s->high, SHL16(f, 4));
     const unsigned count = count_bits(emit);
-    *words -= 2 * (size_t)count;
-    _mm256_mask_storeu_epi16(*words, (__mmask16)_bzhi_u32(0xffff, count),
-                             _mm512_cvtepi32_epi16(_mm512_maskz_compress_epi32(emit, x)));
-    x = _mm512_mask_srli_epi32(x, emit, x, 16);
-    const vec q = divide_states(x, inverse);
-    /* The remainder has at most 13 bits: the low halves of all factors are enough. */
-    const vec r = _mm512_maskz_sub_epi16(0x55555555, x, mul16(q, f));
-    const __mmask16 short_by_one = _mm512_cmpge_epu32_mask(r, f);
-    const vec y = add32(SHL32(q, 12), add32(r, SHR32(e, 16)));
-    return _mm512_mask_add_epi32(y, short_by_one, y, sub32(set32(4096), f));
+    s->words -= 2 * (size_t)count;
+    _mm512_mask_storeu_epi16(s->words, (__mmask32)_bzhi_u32(~0u, count),
+                             _mm512_maskz_compress_epi16(emit, s->low));
+    const vec low = _mm512_mask_mov_epi16(s->low, emit, s->high),
+              high = _mm512_mask_sub_epi16(s->high, emit, s->high, s->high);
+
+    const vec qa = divide_states(zip_low16(low, high), invert(zip_low16(f, none))),
+              qb = divide_states(zip_high16(low, high), invert(zip_high16(f, none)));
+    const vec q = pack32(bit_and(qa, half), bit_and(qb, half)), r = sub16(low, mul16(q, f));
+    const __mmask32 short_by_one = _mm512_cmpge_epu16_mask(r, f);
+    const vec base = SHL16(q, 12), y = add16(base, add16(r, start)),
+              more = _mm512_mask_add_epi16(y, short_by_one, y, sub16(set16(4096), f));
+    const __mmask32 carry = _mm512_cmplt_epu16_mask(more, base);
+    const vec upper = pack32(SHR32(qa, 4), SHR32(qb, 4));
+    s->high = _mm512_mask_add_epi16(upper, carry, upper, set16(1));
+    s->low = more;
+}
+
+/* Two symbols of each lane: the first in the low byte. */
+INLINE void p12_steps(const struct wcodec_cpu_encode_table *table, vec symbols, struct p8_lanes *s)
+{
+    p12_step(table, SHR16(symbols, 8), s);
+    p12_step(table, bit_and(symbols, set16(255)), s);
 }
 
 /* steps: symbols of a lane in a group, four or, of pairs, two. */
 INLINE void rans_p12(const struct wcodec_cpu_encode_table *table, const uint8_t *symbols,
                      unsigned groups, unsigned steps, struct wcodec_cpu_encode_stream *stream)
 {
-    const vec byte = set32(255);
-    vec low = load(stream->x), high = load(stream->x + 16);
-    uint8_t *words = stream->words;
+    struct p8_lanes lanes;
+    load_states(stream, &lanes);
     for (unsigned g = groups; g-- > 0;) {
-        vec a, b;
+        const uint8_t *at = symbols + (size_t)steps * WCODEC_LANES * g;
         if (steps == 2) {
-            const uint8_t *at = symbols + (size_t)g * WCODEC_GROUP / 2;
-            a = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)at));
-            b = _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)(at + 32)));
-        } else {
-            a = load(symbols + (size_t)g * WCODEC_GROUP);
-            b = load(symbols + (size_t)g * WCODEC_GROUP + 64);
+            p12_steps(table, load(at), &lanes);
+            continue;
         }
-#pragma GCC unroll 4
-        for (int step = (int)steps - 1; step >= 0; step--) {
-            const unsigned shift = 8 * (unsigned)step;
-            high = p12_step(table->entries, bit_and(SHR32(b, shift), byte), high, &words);
-            low = p12_step(table->entries, bit_and(SHR32(a, shift), byte), low, &words);
-        }
+        const vec a = load(at), b = load(at + 64);
+        p12_steps(table, every_other(a, b, 1), &lanes);
+        p12_steps(table, every_other(a, b, 0), &lanes);
     }
-    store(stream->x, low);
-    store(stream->x + 16, high);
-    stream->words = words;
+    store_states(stream, &lanes);
 }
 
 INLINE vec add_each(vec v, vec add, unsigned element_log2)
