@@ -164,15 +164,24 @@ wcodec_status wcodec_chunk_decode(const struct wcodec_chunks *chunks, uint64_t i
 
 /* Bytes between two looks whether to stop, and the level from which on a chunk takes long enough to
  * look. From LARGE_LEVEL on zstd's tables would take up to 80 MiB a thread: 27 MiB give sizes that
- * differ by 0.1 %, by 0.4 % at the worst level. */
+ * differ by 0.1 %, by 0.4 % at the worst level. Up to LEAN_SIZE 3 MiB do. */
 enum {
     SLICE = 1 << 18,
     SLOW_LEVEL = 7,
     LARGE_LEVEL = 12,
     WINDOW_LOG = 22,
     CHAIN_LOG = 22,
-    HASH_LOG = 21
+    HASH_LOG = 21,
+    LEAN_LEVEL = 16,
+    LEAN_SIZE = 1 << 19,
+    LEAN_CHAIN_LOG = 18,
+    LEAN_HASH_LOG = 16
 };
+
+static bool is_lean(int level, uint64_t size)
+{
+    return level >= LEAN_LEVEL && size <= LEAN_SIZE;
+}
 
 static size_t set_parameters(ZSTD_CCtx *context, int level, size_t size)
 {
@@ -181,8 +190,8 @@ static size_t set_parameters(ZSTD_CCtx *context, int level, size_t size)
         int value;
     } settings[] = {{ZSTD_c_compressionLevel, level},
                     {ZSTD_c_windowLog, WINDOW_LOG},
-                    {ZSTD_c_chainLog, CHAIN_LOG},
-                    {ZSTD_c_hashLog, HASH_LOG}};
+                    {ZSTD_c_chainLog, is_lean(level, size) ? LEAN_CHAIN_LOG : CHAIN_LOG},
+                    {ZSTD_c_hashLog, is_lean(level, size) ? LEAN_HASH_LOG : HASH_LOG}};
     size_t result = ZSTD_CCtx_setPledgedSrcSize(context, size);
     for (size_t i = 0; i < (level < LARGE_LEVEL ? 1 : sizeof settings / sizeof settings[0]) &&
                        !ZSTD_isError(result);
@@ -224,6 +233,8 @@ uint64_t wcodec_chunk_encode_memory(int zstd_level, uint64_t size)
     } most[] = {{1, 1 << 20}, {3, 3 << 19},  {5, 4 << 20},
                 {7, 7 << 20}, {9, 13 << 20}, {INT_MAX, 32 << 20}};
     size_t i = 0;
+    if (is_lean(zstd_level, size))
+        return 3 << 20;
     while (zstd_level > most[i].level)
         i++;
     /* Tables for a small input are small; slices are kept as far as the window reaches. */
@@ -237,15 +248,20 @@ uint64_t wcodec_chunk_encode_memory(int zstd_level, uint64_t size)
 static size_t compress(const void *data, size_t size, int level, struct wcodec_cancel *cancel,
                        uint8_t *out, size_t capacity, bool *cancelled)
 {
-    if (level >= SLOW_LEVEL && size > SLICE) {
+    const bool lean = is_lean(level, size);
+    size_t got;
+    if (lean || (level >= SLOW_LEVEL && size > SLICE)) {
         ZSTD_CCtx *context = ZSTD_createCCtx();
         if (context == NULL)
             return (size_t)-ZSTD_error_memory_allocation;
-        size_t got = compress_slices(context, data, size, level, cancel, out, capacity, cancelled);
+        if (!lean)
+            got = compress_slices(context, data, size, level, cancel, out, capacity, cancelled);
+        else if (!ZSTD_isError(got = set_parameters(context, level, size)))
+            got = ZSTD_compress2(context, out, capacity, data, size);
         ZSTD_freeCCtx(context);
-        return got;
+    } else {
+        got = ZSTD_compress(out, capacity, data, size, level);
     }
-    size_t got = ZSTD_compress(out, capacity, data, size, level);
     return ZSTD_isError(got) && ZSTD_getErrorCode(got) == ZSTD_error_dstSize_tooSmall ? 0 : got;
 }
 

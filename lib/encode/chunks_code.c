@@ -113,15 +113,6 @@ static wcodec_status try_slow(const struct chunker *k, bool *slow, wcodec_error 
     return status;
 }
 
-uint64_t wcodec_chunked_memory(const struct wcodec_encode_settings *settings, uint64_t size)
-{
-    const uint64_t chunk = size < WCODEC_CHUNK_MAX ? size : WCODEC_CHUNK_MAX,
-                   usual = wcodec_chunk_encode_memory(wcodec_zstd_level(settings->level), chunk),
-                   slow = wcodec_chunk_encode_memory(SLOW_LEVEL,
-                                                     size < SLOW_CHUNK ? size : SLOW_CHUNK);
-    return may_be_slow(settings, size) && slow > usual ? slow : usual;
-}
-
 wcodec_status wcodec_chunked_code(wcodec_context *context,
                                   const struct wcodec_encode_settings *settings,
                                   const uint8_t *data, uint64_t size, uint64_t limit,

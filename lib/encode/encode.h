@@ -94,9 +94,6 @@ wcodec_status wcodec_coded_verify(wcodec_context *context,
                                   const struct wcodec_coded *coded, const void *data,
                                   wcodec_error *err);
 
-/* What zstd takes for one thread that codes `size` bytes in chunks. */
-uint64_t wcodec_chunked_memory(const struct wcodec_encode_settings *settings, uint64_t size);
-
 /* Threads that share `scratch` bytes (0: no bound), each taking `each`: at least one, at most the
  * context's, and no more than there is work for. */
 size_t wcodec_encode_workers(wcodec_context *context, uint64_t scratch, uint64_t each,

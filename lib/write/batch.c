@@ -437,8 +437,10 @@ static uint64_t planning_memory(const struct wcodec_write_batch *b, uint64_t siz
 /* What coding an item takes beside it and its payload, in one thread. */
 static uint64_t least_scratch(const struct wcodec_encode_settings *settings, uint64_t size)
 {
-    const uint64_t tiles = 8 * size < 6 << 20 ? 8 * size : 6 << 20;
-    return (512 << 10) + tiles + wcodec_chunked_memory(settings, size);
+    uint64_t tiles = 8 * size < 6 << 20 ? 8 * size : 6 << 20,
+             chunk = size < WCODEC_CHUNK_MAX ? size : WCODEC_CHUNK_MAX;
+    return (512 << 10) + tiles +
+           wcodec_chunk_encode_memory(wcodec_zstd_level(settings->level), chunk);
 }
 
 static uint64_t payload_most(uint64_t size)
