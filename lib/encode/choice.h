@@ -37,6 +37,9 @@ struct wcodec_statistics {
     unsigned atom_count;
     struct wcodec_atom atoms[WCODEC_MAX_ATOMS]; /* low bits first, all bits of the element */
     uint64_t counts[WCODEC_MAX_ATOMS][256];
+    /* Of sampled atoms: the blocks' own entropies together (times WCODEC_BIT), with what so few
+     * values make them look less. */
+    uint64_t block_bits[WCODEC_MAX_ATOMS];
 };
 
 /* Look at `size` bytes at data (size a multiple of the element's bytes, not 0). Of large tensors
@@ -143,10 +146,11 @@ static inline uint64_t wcodec_share(uint64_t bits, unsigned share)
  * encoder), and for coefficients of a lossy one. */
 unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint64_t elements);
 
-/* The same where the streams of a tile take `stream_bits` that no element asks for, and the tensor
- * `bits` without these: tiles are larger where that is too much. */
+/* The same where a tile has so many streams, which take `stream_bits` that no element asks for, and
+ * the tensor takes `bits` without these: tiles are larger where that is too much. */
 unsigned wcodec_tile_policy_streams(const struct wcodec_encode_settings *settings,
-                                    uint64_t elements, uint64_t stream_bits, uint64_t bits);
+                                    uint64_t elements, unsigned coded, uint64_t stream_bits,
+                                    uint64_t bits);
 uint8_t wcodec_lossy_tile_policy(uint64_t coefficients, bool blocks);
 
 /* A tensor, as far as policy goes by it. */

@@ -141,7 +141,7 @@ static void choose_tile(const struct planner *p, unsigned coded, uint64_t raw,
                    streams = coded * (uint64_t)(WCODEC_STREAM_BITS + WCODEC_NO_PAYLOAD_BITS) -
                              (raw >= 4 ? WCODEC_NO_PAYLOAD_BITS : 0);
     choice->tile_log2 =
-        wcodec_tile_policy_streams(p->settings, elements, streams, *bits / WCODEC_BIT);
+        wcodec_tile_policy_streams(p->settings, elements, coded, streams, *bits / WCODEC_BIT);
     *bits += wcodec_div_up_u64(elements, (uint64_t)1 << choice->tile_log2) * streams * WCODEC_BIT;
 }
 
@@ -370,7 +370,7 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
             status = centred_split(p, &splits[count++], err);
         if (p->settings->level >= 3 && p->kind.floats && wcodec_split_bytes_may_pay(p->statistics))
             status = bytes_split(p, &splits[count++], err);
-        if (count == 2 && p->statistics->element_log2 > 0 && status == WCODEC_OK &&
+        if (count >= 2 && p->statistics->element_log2 > 0 && status == WCODEC_OK &&
             splits[1].order0_bits < plan->order0_bits)
             plan->order0_bits = splits[1].order0_bits;
     }

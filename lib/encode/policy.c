@@ -16,11 +16,11 @@ enum {
     SHARE_FIRST_FLOATS = 524,   /* 0.8 % */
     /* GPUs have fast kernels for floats of which the exponent alone is coded. */
     SHARE_EXPONENT = 983, /* 1.5 % */
-    /* What streams take of a tile's bits: tiles grow from the first, and until it is less than the
-     * second; where size counts alone, until the third. */
-    SHARE_STREAMS = 983,      /* 1.5 % */
-    SHARE_STREAMS_LEFT = 262, /* 0.4 % */
-    SHARE_STREAMS_SIZE = 131, /* 0.2 % */
+    /* What streams may take of a tile's bits: of more than the first, tiles grow until it is less
+     * than the second; where size counts alone, the third. */
+    SHARE_STREAMS = 983,        /* 1.5 % */
+    SHARE_STREAMS_ENOUGH = 262, /* 0.4 % */
+    SHARE_STREAMS_SIZE = 131,   /* 0.2 % */
     /* Residuals of prediction are made elements in the same pass, soonest from pairs. */
     SHARE_RESIDUAL_PAIRS = 459, /* 0.7 % */
     SHARE_RESIDUAL_P8 = 262,    /* 0.4 % */
@@ -40,18 +40,21 @@ unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint6
 }
 
 unsigned wcodec_tile_policy_streams(const struct wcodec_encode_settings *settings,
-                                    uint64_t elements, uint64_t stream_bits, uint64_t bits)
+                                    uint64_t elements, unsigned coded, uint64_t stream_bits,
+                                    uint64_t bits)
 {
-    const bool size = settings->level >= LEVEL_SIZE;
     unsigned tile_log2 = wcodec_tile_policy(settings, elements);
+    const unsigned enough =
+        settings->level >= LEVEL_SIZE ? SHARE_STREAMS_SIZE : SHARE_STREAMS_ENOUGH;
+    /* GPUs have no fast kernel for several streams, which large tiles could keep waiting. */
+    unsigned most = settings->level < LEVEL_SIZE && coded == 1 ? SHARE_STREAMS : enough;
     if (settings->tile_log2 != 0 || settings->latency)
         return tile_log2;
-    const double streams = (double)stream_bits * (double)elements * 65536, all = (double)bits;
-    double most = all * (size ? SHARE_STREAMS_SIZE : SHARE_STREAMS);
     while (tile_log2 < WCODEC_TILE_LOG2_MAX && elements >> tile_log2 > 0 &&
-           streams / (double)((uint64_t)1 << tile_log2) > most) {
+           (double)stream_bits * (double)elements / (double)((uint64_t)1 << tile_log2) >
+               (double)bits * most / 65536) {
         tile_log2++;
-        most = all * (size ? SHARE_STREAMS_SIZE : SHARE_STREAMS_LEFT);
+        most = enough;
     }
     return tile_log2;
 }

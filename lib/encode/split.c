@@ -85,6 +85,26 @@ static void plan_atom(const struct wcodec_statistics *statistics, unsigned a, bo
     plan->saved = cost < raw ? raw - cost : 0;
 }
 
+/* A sampled atom as tables by tile may code it. */
+static void plan_by_block(const struct wcodec_statistics *statistics, unsigned a,
+                          struct atom_plan *plan)
+{
+    uint64_t counted = 0;
+    plan_atom(statistics, a, true, plan);
+    for (unsigned s = 0; s < 256; s++)
+        counted += statistics->counts[a][s];
+    if (counted == 0 || plan->high == plan->low)
+        return;
+    const uint64_t raw = statistics->elements * (plan->high - plan->low),
+                   bits = (uint64_t)((double)(statistics->block_bits[a] / WCODEC_BIT) *
+                                     ((double)statistics->elements / (double)counted)),
+                   cost = bits + overhead(statistics->counts[a], statistics->elements, false) / 2;
+    if (bits < plan->bits && cost < raw && raw - cost > plan->saved) {
+        plan->bits = bits;
+        plan->saved = raw - cost;
+    }
+}
+
 /* Is coding this atom worth its time? An atom that is counted is coded unless that saves next to
  * nothing; one that is raw as a rule must save more than one percent. */
 static bool worth_coding(const struct wcodec_statistics *statistics, unsigned a,
@@ -145,6 +165,26 @@ static void bound_coded(const struct wcodec_statistics *statistics, struct atom_
     }
 }
 
+/* More of the sampled atoms coded, where a part of the tensor has few values in them: each gains
+ * something, and all of them together enough to look closer. */
+static bool code_by_block(const struct wcodec_statistics *statistics, uint64_t total,
+                          struct atom_plan *plans)
+{
+    uint64_t saved = 0;
+    for (unsigned a = 0; a < statistics->atom_count; a++) {
+        struct atom_plan plan;
+        if (statistics->atoms[a].use != WCODEC_ATOM_SAMPLED || plans[a].coded)
+            continue;
+        plan_by_block(statistics, a, &plan);
+        plan.coded = plan.saved > total / 500;
+        if (!plan.coded)
+            continue;
+        saved += plan.saved;
+        plans[a] = plan;
+    }
+    return saved > total / 128;
+}
+
 /* Elements of 16 bits and more: their atoms, each coded, raw or constant by what was counted. */
 static unsigned wide_candidates(const struct wcodec_statistics *statistics, int level,
                                 struct wcodec_split *splits, uint64_t *order0_bits)
@@ -168,7 +208,12 @@ static unsigned wide_candidates(const struct wcodec_statistics *statistics, int 
     assemble(statistics, plans, &splits[0]);
     splits[0].estimate = splits[0].order0_bits;
     *order0_bits = natural < splits[0].order0_bits ? natural : splits[0].order0_bits;
-    return 1;
+    if (bytes || level < 3 || !code_by_block(statistics, total, plans))
+        return 1;
+    bound_coded(statistics, plans);
+    assemble(statistics, plans, &splits[1]);
+    splits[1].estimate = splits[1].order0_bits;
+    return 2;
 }
 
 bool wcodec_split_bytes_may_pay(const struct wcodec_statistics *statistics)

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "coding/histogram.h"
+#include "encode/tables.h"
 
 enum {
     RAW = WCODEC_ATOM_RAW,
@@ -91,6 +92,19 @@ static bool bits_are_settled(const struct wcodec_statistics *s)
     return settled;
 }
 
+/* A block of a sampled atom: its counts, and its entropy by itself, since a part of a tensor may
+ * have mantissas that are zero or few. */
+static void count_sampled(struct wcodec_statistics *s, unsigned a, const uint8_t *values, size_t n)
+{
+    uint64_t counts[256] = {0}, held = 0;
+    wcodec_count_symbols(values, n, counts);
+    for (unsigned v = 0; v < 256; v++) {
+        s->counts[a][v] += counts[v];
+        held += counts[v] != 0;
+    }
+    s->block_bits[a] += wcodec_entropy(counts, 256) + wcodec_unseen_bits(held);
+}
+
 /* Blocks [begin, end): which bits vary, and the values of all atoms that are counted there. */
 static void gather_blocks(const struct gather_job *job, uint64_t begin, uint64_t end, bool *settled,
                           struct wcodec_statistics *s)
@@ -118,7 +132,10 @@ static void gather_blocks(const struct gather_job *job, uint64_t begin, uint64_t
             uint8_t values[WCODEC_COUNT_BLOCK];
             job->dsp->extract(job->data + (first << s->element_log2), n, s->element_log2, 0,
                               atom->shift, atom->width, values);
-            wcodec_counter_add(&counter, values, n);
+            if (atom->use == COUNTED)
+                wcodec_counter_add(&counter, values, n);
+            else
+                count_sampled(s, a, values, n);
         }
         wcodec_counter_end(&counter, s->counts[a]);
     }
@@ -145,6 +162,8 @@ wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dty
     struct gather_job job = {.dsp = &dsp, .data = data};
     job.blocks = wcodec_div_up_u64(statistics->elements, WCODEC_COUNT_BLOCK);
     job.stride[SAMPLED] = wcodec_clamp_u64(job.blocks / 4, 1, 16);
+    if (level < 7 && job.blocks >= 4 * MANY_BLOCKS)
+        job.stride[SAMPLED] = 32;
     job.stride[COUNTED] = job.stride[SAMPLED];
     if (level > 1)
         job.stride[COUNTED] = level < 7 && job.blocks >= MANY_BLOCKS ? 4 : 1;
@@ -163,9 +182,11 @@ wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dty
     for (size_t i = 0; i < job.tasks; i++) {
         statistics->any |= job.parts[i].any;
         statistics->all &= job.parts[i].all;
-        for (unsigned a = 0; a < statistics->atom_count; a++)
+        for (unsigned a = 0; a < statistics->atom_count; a++) {
+            statistics->block_bits[a] += job.parts[i].block_bits[a];
             for (unsigned s = 0; s < 256; s++)
                 statistics->counts[a][s] += job.parts[i].counts[a][s];
+        }
     }
     wcodec_free(&context->allocator, job.parts);
     return WCODEC_OK;

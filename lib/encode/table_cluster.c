@@ -274,9 +274,7 @@ uint64_t wcodec_cluster_potential(const struct wcodec_symbols *symbols, size_t u
         wcodec_count_symbols(symbols->at + (at < units ? at : units - 1) * unit, unit, counts);
         for (unsigned s = 0; s < 256; s++)
             held += counts[s] != 0;
-        /* Miller and Madow: the entropy of n samples of m symbols is short by (m - 1) / 2n nats a
-         * sample, on average. */
-        bits += wcodec_entropy(counts, 256) + (held - 1) * 47274;
+        bits += wcodec_entropy(counts, 256) + wcodec_unseen_bits(held);
         seen += unit;
     }
     return seen ? (uint64_t)((double)bits * ((double)symbols->count / (double)seen)) : 0;

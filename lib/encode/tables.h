@@ -39,6 +39,13 @@ uint32_t wcodec_log2(uint64_t x);
 /* Order-0 entropy of the counted symbols, in bits times WCODEC_BIT. */
 uint64_t wcodec_entropy(const uint64_t *counts, unsigned symbols);
 
+/* How much a sample of values of which so many differ makes their entropy look less, on average
+ * (times WCODEC_BIT): half a nat each but one (Miller and Madow). */
+static inline uint64_t wcodec_unseen_bits(uint64_t held)
+{
+    return held > 0 ? (held - 1) * 47274 : 0;
+}
+
 /* From counts to a table of frequencies. */
 
 /* What a table is for. */
