@@ -109,6 +109,21 @@ stage_python_report () {
     run_pytest python-report tests/python/test_report.py tests/python/test_report_browser.py
 }
 
+# A wheel of the Python package, tried where nothing else is. Without CUDA, whose kernels take
+# minutes.
+stage_wheel () {
+    gcc_ready || return
+    wheel=$top/build/check-wheel
+    one wheel scripts/make-wheel scripts/make-wheel --cuda=no --build="$wheel" \
+        --output="$wheel/wheels" || return
+    now wheel trying_the_wheel
+    timeout 600 sh tests/build/wheel.sh "$wheel"/wheels/*.whl "$wheel/tools" \
+        "$top/build/check-gcc/.libs/libwcodec.so.0" >build/one.log 2>&1
+    set -- $(tail -n 1 build/one.log | grep ' passed, ') 0 1 1
+    result wheel tests/build/wheel.sh "$1" "$3" "${5:-0}"
+    [ "$3" -eq 0 ] || cat build/one.log
+}
+
 # The unit tests alone: the stage of sanitizers, by the same compiler, runs all.
 stage_clang () {
     configure clang CC=clang $everything && compile clang &&

@@ -9,23 +9,32 @@ import os
 import shutil
 import sys
 
-from ._library import NATIVE, path
+from ._library import path
+
+
+def _is_ours(path: str) -> bool:
+    """Is that the script which pip makes for this module?"""
+    with open(path, "rb") as file:
+        return b"wcodec.__main__" in file.read(4096)
 
 
 def _program() -> str | None:
     """The program that belongs to the library in use: in the package, beside the library or where
     an installation puts it, else the one in PATH."""
-    folder = os.path.dirname(os.path.realpath(path()))
-    above = os.path.dirname(folder)
-    places = [
-        os.path.join(above, "wcodec"),  # of a build tree
-        os.path.join(above, "bin", "wcodec"),
-        os.path.join(os.path.dirname(above), "bin", "wcodec"),
-    ]
+    places = []
+    if os.sep in path():  # else the system's loader found it in a folder of its own
+        folder = os.path.dirname(os.path.realpath(path()))
+        above = os.path.dirname(folder)
+        places = [
+            os.path.join(above, "wcodec"),  # of a build tree
+            os.path.join(above, "bin", "wcodec"),
+            os.path.join(os.path.dirname(above), "bin", "wcodec"),
+        ]
     for place in places:
         if os.path.isfile(place) and os.access(place, os.X_OK):
             return place
-    return shutil.which("wcodec")
+    found = shutil.which("wcodec")
+    return None if found is None or _is_ours(found) else found
 
 
 def main() -> int:
@@ -42,9 +51,6 @@ def main() -> int:
         print("wcodec: the program wcodec was not found: put its folder into PATH", file=sys.stderr)
         return 1
     sys.stdout.flush()
-    if os.path.dirname(os.path.realpath(path())) == os.path.realpath(NATIVE):
-        known = os.environ.get("LD_LIBRARY_PATH")
-        os.environ["LD_LIBRARY_PATH"] = NATIVE + (os.pathsep + known if known else "")
     os.execv(program, [program, *arguments])
     raise AssertionError("not reached")
 
