@@ -88,7 +88,7 @@ stage_python () {
 # With torch, transformers and the types that mypy looks at.
 stage_python_torch () {
     python_ready python-torch numpy pytest torch transformers accelerate safetensors ml_dtypes \
-        mypy || return
+        diffusers mypy || return
     one python-torch "mypy --strict" sh -c \
         'cd python && ../build/python-torch/bin/mypy --cache-dir ../build/mypy'
     one python-torch "pip install takes a library" env \
@@ -100,6 +100,7 @@ stage_python_torch () {
             'import wcodec; assert "/_native/lib/" in wcodec._library.path()'
     rm -rf build/check-python-installed
     run_pytest python-torch tests/python/test_torch.py tests/python/test_checkpoint.py \
+        tests/python/test_distributed.py tests/python/test_engines.py \
         tests/python/test_documents.py
 }
 

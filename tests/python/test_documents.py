@@ -21,10 +21,10 @@ def test_the_tutorial(tmp_path, monkeypatch):
     assert made.attempted > 30
 
 
-@pytest.mark.parametrize("page", ["README.md", "SAFETENSORS.md", "TUTORIAL.md"])
+@pytest.mark.parametrize("page", ["README.md", "SAFETENSORS.md", "TUTORIAL.md", "ENGINES.md"])
 def test_names_in_pages(page):
     text = (PACKAGE / page).read_text()
-    modules = {"torch", "numpy", "jax"}
+    modules = {"torch", "numpy", "jax", "engines"}
     for name in set(re.findall(r"`wcodec\.([a-zA-Z_]+)", text)):
         assert name in modules or hasattr(wcodec, name), name
     for target in re.findall(r"\]\(([A-Za-z./]+)", text):
