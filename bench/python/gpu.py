@@ -1,13 +1,14 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
 """Loads to a CUDA device beside safetensors, fastsafetensors, the Run:ai streamer and
-InstantTensor, each as its documentation shows; what is not installed is left out and named. Files are in the page
-cache.
+InstantTensor, each as its documentation shows; what is not installed is left out and named. Files
+are in the page cache.
 
     python bench/python/gpu.py [--folder FOLDER] [--gb 8.59] [--rounds N] [--json OUT] [ROW...]
 
 Rows: few (64 tensors of bf16), many (2,000 tensors of mixed sizes and types), model
-(from_pretrained of a Llama with random weights). All tensors are compared once with those of safetensors.
+(from_pretrained of a Llama with random weights). All tensors are compared once with those of
+safetensors.
 """
 
 import argparse

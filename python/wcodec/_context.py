@@ -26,8 +26,52 @@ LONG = 64 << 20
 """Bytes below which a call is over before a person can press a key."""
 
 
-class Context:
-    """A context and what it was made for. Ends when the last object that uses it is gone."""
+class Handle:
+    """One of the library's objects. It is ended when it is dropped and all that was made with it is
+    ended, in whatever order the collector drops them."""
+
+    def __init__(
+        self,
+        pointer: ctypes.c_void_p,
+        end: Callable[[ctypes.c_void_p], object],
+        parent: Handle | None = None,
+        keep: object = None,
+    ) -> None:
+        self.handle = pointer
+        self.generation = generation
+        self._end_it = end
+        self._parent = parent
+        self._keep = keep
+        self._children = 0
+        self._dropped = False
+        self._ended = False
+        if parent is not None:
+            with _tree:
+                parent._children += 1
+
+    def __del__(self) -> None:
+        # At the end of the process modules are emptied, and nothing needs to be ended.
+        if _tree is not None and hasattr(self, "_ended"):
+            self._dropped = True
+            self._end()
+
+    def _end(self) -> None:
+        with _tree:
+            if self._ended or self._children:
+                return
+            self._ended = True
+        self._end_it(self.handle)
+        parent = self._parent
+        if parent is not None:
+            with _tree:
+                parent._children -= 1
+                last = parent._dropped
+            if last:
+                parent._end()
+
+
+class Context(Handle):
+    """A context and what it was made for."""
 
     def __init__(self, backend: str | None, threads: int) -> None:
         options = c.wcodec_options()
@@ -40,13 +84,8 @@ class Context:
         status = lib.wcodec_context_create(options, handle, error)
         if status != c.WCODEC_OK:
             raise error_of(status, error)
-        self.handle = handle
         self.lock = threading.Lock()
-        self._destroy = lib.wcodec_context_destroy
-
-    def __del__(self) -> None:
-        if getattr(self, "handle", None):
-            self._destroy(self.handle)
+        super().__init__(handle, lib.wcodec_context_destroy)
 
     def threads(self) -> int:
         """Threads that work at once."""
@@ -55,13 +94,15 @@ class Context:
 
 generation = 0  # raised in each forked child
 _lock = threading.Lock()
+_tree = threading.RLock()  # which handles there are below others; finalizers may run within it
 _contexts: dict[tuple[str | None, int], Context] = {}
 
 
 def _after_fork() -> None:
-    global generation, _lock
+    global generation, _lock, _tree
     generation += 1
     _lock = threading.Lock()
+    _tree = threading.RLock()
     _contexts.clear()
 
 

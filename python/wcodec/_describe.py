@@ -9,8 +9,7 @@ import math
 from typing import Any
 
 from . import _declarations as c
-from ._context import context
-from ._errors import WcodecError
+from ._context import context, error_of
 from ._library import lib
 from ._reader import Reader
 
@@ -219,7 +218,7 @@ def devices(backend: str | None = None) -> list[dict[str, Any]]:
     with used.lock:  # a list is valid until the next call
         status = lib.wcodec_context_devices(used.handle, listed, count, error)
         if status != c.WCODEC_OK:
-            raise WcodecError(_text(error.text))
+            raise error_of(status, error)
         return [_device(listed[i]) for i in range(count.value)]
 
 

@@ -30,22 +30,37 @@ class Started(Protocol):
         ...
 
 
-class LibraryLoad:
-    """One of the library's. It is cancelled and ended with the object, before its reader and the
-    memory that it writes are let go."""
+def _end(handle: ctypes.c_void_p) -> None:
+    lib.wcodec_loading_cancel(handle)
+    lib.wcodec_loading_destroy(handle)
 
-    def __init__(self, handle: ctypes.c_void_p, keep: object, check: Callable[..., None]) -> None:
-        self._handle = handle
-        self._keep = keep
+
+class LibraryLoad(_context.Handle):
+    """One of the library's. It is cancelled and ended with the object, before its reader and the
+    memory that it writes (`keep`) are let go."""
+
+    def __init__(
+        self,
+        handle: ctypes.c_void_p,
+        reader: _context.Handle,
+        keep: object,
+        check: Callable[..., None],
+    ) -> None:
+        super().__init__(handle, _end, reader, keep)
         self._check = check
-        self._lib = lib
-        self._generation = _context.generation
         _running.add(self)
 
     def _ours(self) -> ctypes.c_void_p:
-        if self._generation != _context.generation:
+        if self.generation != _context.generation:
             raise UsageError("this load belongs to the process that forked this one")
-        return self._handle
+        if self._ended:
+            raise UsageError("this load was dropped")
+        return self.handle
+
+    def _end(self) -> None:
+        # In a forked child its thread does not exist: there is nothing to wait for.
+        if self.generation == _context.generation:
+            super()._end()
 
     def ended(self) -> bool:
         return bool(lib.wcodec_loading_ended(self._ours()))
@@ -64,15 +79,9 @@ class LibraryLoad:
 
     def stop(self) -> None:
         """Cancel it and wait: no byte of its memory is written afterwards."""
-        if self._generation == _context.generation:
-            self._lib.wcodec_loading_cancel(self._handle)
-            self._lib.wcodec_loading_wait(self._handle, None, None)
-
-    def __del__(self) -> None:
-        # In a forked child its thread does not exist: there is nothing to wait for.
-        if self._generation == _context.generation:
-            self._lib.wcodec_loading_cancel(self._handle)
-            self._lib.wcodec_loading_destroy(self._handle)
+        if self.generation == _context.generation and not self._ended:
+            lib.wcodec_loading_cancel(self.handle)
+            lib.wcodec_loading_wait(self.handle, None, None)
 
 
 _running: weakref.WeakSet[LibraryLoad] = weakref.WeakSet()
@@ -138,7 +147,7 @@ class Loading:
         self._result: dict[str, Any] | None = None
 
     def __del__(self) -> None:
-        with contextlib.suppress(UsageError):  # of a parent process
+        with contextlib.suppress(UsageError):  # of a parent process, or ended by the collector
             self._started.cancel()
 
     def done(self) -> bool:

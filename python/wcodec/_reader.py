@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, Union
 
 from . import _context
 from . import _declarations as c
-from ._context import LONG, Context, Progress, Watch, error_of
+from ._context import LONG, Handle, Progress, Watch, error_of
 from ._errors import FileError, MissingFileError, TensorNotFoundError, UsageError
 from ._library import lib
 from ._loading import LibraryLoad, Started
@@ -87,19 +87,8 @@ class AnyReader(Protocol):
     def close(self) -> None: ...
 
 
-class _Opened:
-    """A reader of the library with its context, closed when the last call that uses it is over."""
-
-    __slots__ = ("context", "handle", "keep", "_close")
-
-    def __init__(self, context: Context, handle: ctypes.c_void_p, keep: object) -> None:
-        self.context = context  # must outlive the handle: an attribute is dropped after __del__
-        self.handle = handle
-        self.keep = keep
-        self._close = lib.wcodec_reader_close
-
-    def __del__(self) -> None:
-        self._close(self.handle)
+class _Opened(Handle):
+    """A reader of the library, closed when the last call that uses it is over."""
 
 
 class Reader:
@@ -170,7 +159,7 @@ class Reader:
             status = lib.wcodec_reader_open_path(context.handle, os.fsencode(source), handle, error)
         if status != c.WCODEC_OK:
             raise self._open_error(status, error)
-        return _Opened(context, handle, source)
+        return _Opened(handle, lib.wcodec_reader_close, context, source)
 
     def _open_error(self, status: int, error: c.wcodec_error) -> Exception:
         files = [self.path] if self.path else []
@@ -345,7 +334,7 @@ class Reader:
         status = lib.wcodec_load_start(opened.handle, listed, len(items), options, handle, error)
         names = _Names(self, items)
         self.check(status, error, names)
-        return LibraryLoad(handle, (opened, keep), lambda s, e: self.check(s, e, names))
+        return LibraryLoad(handle, opened, keep, lambda s, e: self.check(s, e, names))
 
     def rows(self, number: int, first: int, count: int, address: int, nbytes: int) -> None:
         """Decode rows [first, first + count) of one tensor to host memory: only the tiles that hold

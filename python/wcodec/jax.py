@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Checkpoints as JAX arrays: the functions of `safetensors.flax`, for both formats.
 
-The CPU decodes, and JAX copies to its device.
+On a CUDA device, where torch is installed with CUDA too, tensors are decoded there and handed to
+JAX by DLPack, without a copy. Else the CPU decodes, and JAX copies to its device.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ class Framework:
     def __init__(self, device: Any = None) -> None:
         self._host = _numpy.Framework()
         self._device = self._find(device)
+        self._torch = _torch_on(self._device)
 
     @staticmethod
     def _find(device: Any) -> Any:
@@ -49,16 +51,52 @@ class Framework:
     def load(
         self, reader: AnyReader, requests: Sequence[Request], progress: Progress | None = None
     ) -> list[Any]:
+        if self._torch is not None:
+            return [_taken_over(tensor) for tensor in self._torch.load(reader, requests, progress)]
         return [self._put(array) for array in self._host.load(reader, requests, progress)]
 
     def begin(
         self, reader: AnyReader, requests: Sequence[Request]
     ) -> tuple[Started, Callable[[], list[Any]]]:
+        if self._torch is not None:
+            started, tensors = self._torch.begin(reader, requests)
+            return started, lambda: [_taken_over(tensor) for tensor in tensors()]
         started, result = self._host.begin(reader, requests)
         return started, lambda: [self._put(array) for array in result()]
 
     def row(self, reader: AnyReader, request: Request) -> Any:
         return self._put(self._host.row(reader, request))
+
+
+def _torch_on(device: Any) -> Any:
+    """torch's side of a CUDA device of JAX; None: it is none, or torch does not see it."""
+    if device is None:
+        device = jax.devices()[0]
+    if getattr(device, "platform", "") not in ("gpu", "cuda"):
+        return None
+    try:
+        import torch
+    except ImportError:
+        return None
+    if not torch.cuda.is_available() or torch.version.hip:
+        return None
+    from .torch import Framework as TorchFramework
+
+    return TorchFramework(torch.device("cuda", device.local_hardware_id))
+
+
+def _taken_over(tensor: Any) -> Any:
+    """The same memory as a JAX array. Types of which DLPack knows nothing go as bytes."""
+    if tensor.numel() == 0 or tensor.element_size() == 1:
+        import torch
+
+        name = "bool" if tensor.dtype == torch.bool else str(tensor.dtype).rpartition(".")[2]
+        raw = jax.dlpack.from_dlpack(tensor.contiguous().view(torch.uint8))
+        kind = getattr(jax.numpy, name + "_" if name == "bool" else name, None)
+        if kind is None:
+            return raw
+        return raw.astype(kind) if name == "bool" else raw.view(kind)
+    return jax.dlpack.from_dlpack(tensor)
 
 
 def load_file(

@@ -147,3 +147,20 @@ def test_jax(model):
     assert np.array_equal(np.asarray(load(save(loaded))["top"]), expected["top"])
     with wcodec.safe_open(model, "jax", device="cpu") as f:
         assert f.get_slice("embed.weight")[2:4].shape == (2, 64)
+
+
+def test_jax_takes_over_tensors_of_torch():
+    """What a CUDA device goes through, on the CPU."""
+    pytest.importorskip("jax")
+    torch = pytest.importorskip("torch")
+    from wcodec.jax import _taken_over
+
+    kinds = [torch.float32, torch.bfloat16, torch.float16, torch.int32, torch.int8, torch.uint8]
+    kinds += [torch.bool, torch.float8_e4m3fn, torch.float8_e5m2]
+    for kind in kinds:
+        tensor = (torch.arange(24) % 3).reshape(4, 6).to(kind)
+        array = _taken_over(tensor)
+        assert array.shape == (4, 6)
+        assert str(array.dtype) == str(kind).removeprefix("torch.")
+        assert np.array_equal(np.asarray(array, np.float32), tensor.float().numpy())
+        assert _taken_over(tensor[:0]).size == 0

@@ -263,6 +263,20 @@ def test_loads_that_are_dropped(model, plain):
     gc.collect()
 
 
+def test_loads_in_cycles_are_ended_by_the_collector_in_any_order(model):
+    for _ in range(30):
+        loading = wcodec.async_load(model)
+        loading.cycle = [loading, loading._started]
+        loading._started.cycle = loading
+        del loading
+        gc.collect()
+    started = wcodec.async_load(model)._started
+    started.__del__()
+    with pytest.raises(wcodec.UsageError, match="dropped"):
+        started.ended()
+    del started  # what was destroyed is not destroyed again
+
+
 def test_a_process_that_ends_while_it_loads(model):
     for end in ("", "sys.exit()", "os._exit(0)", "raise SystemExit"):
         made = run(
@@ -304,8 +318,13 @@ def test_objects_that_go_in_any_order(model):
     assert part[0:2].shape == (2, 300)
     del part
     reader = wcodec.Reader(model.read_bytes())
-    reader.cycle = reader
-    del reader
+    reader.cycle = [reader, *reader._opened.values()]
+    for opened in reader._opened.values():
+        opened.cycle = [reader, opened._parent]
+        opened._parent.cycle = opened
+    wcodec.release()
+    del reader, opened
+    gc.collect()
     wcodec.release()
     gc.collect()
     assert len(load_file(model)) == 40
