@@ -60,7 +60,10 @@ class Handle:
             if self._ended or self._children:
                 return
             self._ended = True
-        self._end_it(self.handle)
+        # In a forked child those of the parent are left alone: their threads do not exist there,
+        # and one of them may have held a lock.
+        if self.generation == generation:
+            self._end_it(self.handle)
         parent = self._parent
         if parent is not None:
             with _tree:

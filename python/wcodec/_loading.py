@@ -57,11 +57,6 @@ class LibraryLoad(_context.Handle):
             raise UsageError("this load was dropped")
         return self.handle
 
-    def _end(self) -> None:
-        # In a forked child its thread does not exist: there is nothing to wait for.
-        if self.generation == _context.generation:
-            super()._end()
-
     def ended(self) -> bool:
         return bool(lib.wcodec_loading_ended(self._ours()))
 
