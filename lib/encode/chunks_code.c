@@ -89,7 +89,8 @@ static void chunk_task(void *argument, size_t worker)
 
 static bool may_be_slow(const struct wcodec_encode_settings *settings, uint64_t size)
 {
-    return settings->level >= 3 && settings->level < 7 && size >= SLOW_MIN && size <= SLOW_MAX;
+    return !settings->quick && settings->level >= 3 && settings->level < 7 && size >= SLOW_MIN &&
+           size <= SLOW_MAX;
 }
 
 /* Does the slow level save enough of the middle? */

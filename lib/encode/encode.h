@@ -17,8 +17,9 @@ struct wcodec_split;
 
 /* Settings that reach the coder, from wcodec_encode_options. */
 struct wcodec_encode_settings {
-    int level;         /* 1 to 9 */
-    bool latency;      /* tiles of 4096 */
+    bool quick;   /* no trial of zstd's best level: all else may wait for this, as for a header */
+    int level;    /* 1 to 9 */
+    bool latency; /* tiles of 4096 */
     uint8_t tile_log2; /* 0: by policy */
     uint8_t profile;   /* 0: by counted cost; else WCODEC_PAIRS, _P12, _P8 as a preference */
     bool verify;       /* decode every tile and compare */

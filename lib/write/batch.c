@@ -267,6 +267,8 @@ static void code_item(struct work *w, size_t i)
     if (item->alias != UINT64_MAX && !may_be_lossy(item))
         return;
     settings.verify = false;
+    /* A writer's only item that is no tensor is its header. */
+    settings.quick = b->source == NULL && !item->what.is_tensor;
     settings.lossy = item->lossy ? settings.lossy : WCODEC_LOSSY_NONE;
     if (wcodec_cancel_poll(settings.cancel))
         status = wcodec_fail(&error, WCODEC_ERROR_CANCELLED, "cancelled by the caller");

@@ -118,12 +118,13 @@ static wcodec_status compress_header(struct compressor *c, wcodec_error *err)
     const struct wcodec_safetensors *s = c->safetensors;
     struct wcodec_entry what = {.size = s->header_size};
     struct wcodec_coded coded;
+    struct wcodec_encode_settings settings = c->batch.settings;
+    settings.quick = true;
     wcodec_status status =
         wcodec_output_hash(c->context, &c->output, s->header, s->header_size, err);
     if (status != WCODEC_OK)
         return status;
-    status =
-        wcodec_code_bytes(c->context, &c->batch.settings, false, &what, s->header, &coded, err);
+    status = wcodec_code_bytes(c->context, &settings, false, &what, s->header, &coded, err);
     if (status != WCODEC_OK)
         return status;
     status =
