@@ -30,7 +30,7 @@ WIDTHS = {"F32": 4, "I32": 4, "U32": 4, "F16": 2, "BF16": 2, "I16": 2, "U16": 2,
           "I64": 8, "U64": 8}
 DECONSTRUCT = {"F32": nodes.Float32Deconstruct, "F16": nodes.Float16Deconstruct,
                "BF16": nodes.BFloat16Deconstruct}
-ROUNDS = 1
+ROUNDS = 3
 
 zstd = ctypes.CDLL(ctypes.util.find_library("zstd"))
 for name in ("ZSTD_compress", "ZSTD_compressBound", "ZSTD_decompress"):
