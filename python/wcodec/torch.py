@@ -85,6 +85,15 @@ def empty(request: Request, device: torch.device) -> torch.Tensor:
     return torch.empty(shape, dtype=dtype, device=device)
 
 
+def _items(requests: Sequence[Request], tensors: Sequence[torch.Tensor]) -> list[Item]:
+    """What is loaded to the tensors that have memory."""
+    return [
+        request.item(tensor.data_ptr())
+        for request, tensor in zip(requests, tensors)
+        if request.nbytes and not tensor.is_meta
+    ]
+
+
 class Framework:
     """Tensors on one device."""
 
@@ -130,25 +139,34 @@ class Framework:
     ) -> tuple[list[torch.Tensor], list[Item], dict[str, Any]]:
         """Tensors on the device, or in host memory where the library does not write to it; what is
         loaded to them, and how."""
-        where: dict[str, Any] = {}
-        on = torch.device("cpu")
-        if self.device.type == "meta":
-            on = self.device
-        elif self._decodes_on_device(reader):
-            on = self.device
-            # Memory that torch's stream still uses is not written before that has ended.
-            where = {
-                "memory": "cuda",
-                "backend": f"cuda:{self.device.index or 0}",
-                "queue": torch.cuda.current_stream(self.device).cuda_stream,
-            }
+        on, where = self._memory(reader)
         tensors = [empty(request, on) for request in requests]
-        items = [
-            request.item(tensor.data_ptr())
-            for request, tensor in zip(requests, tensors)
-            if request.nbytes and on.type != "meta"
-        ]
-        return tensors, items, where
+        return tensors, _items(requests, tensors), where
+
+    def _memory(self, reader: AnyReader) -> tuple[torch.device, dict[str, Any]]:
+        """Where the library writes, and the arguments that say so."""
+        if self.device.type == "meta":
+            return self.device, {}
+        if not self._decodes_on_device(reader):
+            return torch.device("cpu"), {}
+        # Memory that torch's stream still uses is not written before that has ended.
+        return self.device, {
+            "memory": "cuda",
+            "backend": f"cuda:{self.device.index or 0}",
+            "queue": torch.cuda.current_stream(self.device).cuda_stream,
+        }
+
+    def load_to(
+        self, reader: AnyReader, requests: Sequence[Request], tensors: Sequence[torch.Tensor]
+    ) -> None:
+        """Load to tensors that are there: on this device, contiguous, of the types of the file and
+        of the shapes of the requests."""
+        on, where = self._memory(reader)
+        if on == self.device:
+            reader.load(_items(requests, tensors), **where)
+            return
+        for tensor, loaded in zip(tensors, self.load(reader, requests)):
+            tensor.copy_(loaded)
 
     def _moved(self, tensors: list[torch.Tensor]) -> list[torch.Tensor]:
         for i, tensor in enumerate(tensors):  # one after the other, to hold no model twice

@@ -227,18 +227,28 @@ class WcodecStorageReader(HuggingFaceStorageReader):
         return future
 
     def _read(self, reader: AnyReader, items: list[ReadItem], planner: LoadPlanner) -> None:
-        """Rows that hold what is asked for are decoded on its device, many tensors at once, then
-        copied to where the planner wants them."""
+        """Many tensors at once: rows that fit are decoded to where the planner wants them, others
+        to memory of that device, from which the columns that are asked for are copied."""
         requests = [_request(self.storage_data[item.storage_index], item) for item in items]
         for numbers in batches([request.nbytes for request in requests], BATCH):
             targets = {i: planner.resolve_tensor(items[i]).detach() for i in numbers}
             for device in {target.device for target in targets.values()}:
-                group = [i for i in numbers if targets[i].device == device]
                 framework = Framework(device, self._backend)
-                loaded = framework.load(reader, [requests[i] for i in group])
-                for i, tensor in zip(group, loaded):
+                group = [i for i in numbers if targets[i].device == device]
+                fits = [i for i in group if _fits(requests[i], targets[i])]
+                others = [i for i in group if not _fits(requests[i], targets[i])]
+                framework.load_to(reader, [requests[i] for i in fits], [targets[i] for i in fits])
+                loaded = framework.load(reader, [requests[i] for i in others])
+                for i, tensor in zip(others, loaded):
                     _copy(reader, items[i], tensor, targets[i])
-                    planner.commit_tensor(items[i], targets[i])
+            for i, target in targets.items():
+                planner.commit_tensor(items[i], target)
+
+
+def _fits(request: Request, target: torch.Tensor) -> bool:
+    """Whether the decoded bytes of a request are those of the target."""
+    same = (_dtypes.get(request.info.dtype), request.shape) == (target.dtype, tuple(target.shape))
+    return same and target.is_contiguous() and not target.is_conj() and not target.is_neg()
 
 
 def _request(part: _Part, item: ReadItem) -> Request:
