@@ -115,6 +115,7 @@ stage_python_report () {
 stage_wheel () {
     gcc_ready || return
     wheel=$top/build/check-wheel
+    rm -rf "$wheel/wheels"
     one wheel scripts/make-wheel scripts/make-wheel --cuda=no --build="$wheel" \
         --output="$wheel/wheels" || return
     now wheel trying_the_wheel
