@@ -32,7 +32,6 @@ HOSTILE = [
 """Names that would do something if anything took them for more than text."""
 
 
-
 def floats(count, seed=3):
     """Gaussian f32 elements, as bytes."""
     import numpy
@@ -43,9 +42,7 @@ def floats(count, seed=3):
 
 def hostile_tensors():
     """A small tensor of each hostile name."""
-    return {
-        name: ("F32", [16, 24], floats(384, seed)) for seed, name in enumerate(HOSTILE)
-    }
+    return {name: ("F32", [16, 24], floats(384, seed)) for seed, name in enumerate(HOSTILE)}
 
 
 class Page(html.parser.HTMLParser):

@@ -256,9 +256,7 @@ def lossy(plain):
 def test_snr(lossy):
     path, original = lossy
     recorded = {row["name"]: row for row in made([path]).rows("tensors")}
-    measured = {
-        row["name"]: row for row in made([path], originals=[str(original)]).rows("tensors")
-    }
+    measured = {row["name"]: row for row in made([path], originals=[str(original)]).rows("tensors")}
     assert recorded["bias"]["snr"] == "–"
     for name in ("w0", "w1", "w2"):
         assert 15 < float(recorded[name]["snr"]) < 40
