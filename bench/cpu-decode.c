@@ -98,6 +98,34 @@ static size_t third_level(void)
 #endif
 }
 
+/* One row: what a level's functions, with the choices that they are given, do. */
+static void run_level(struct decoding *d, const char *name, const uint8_t *data,
+                      const struct memory *m)
+{
+    const struct wcodec_tiling *t = d->tiles->tiling;
+    const uint64_t all = t->tiles, tile_bytes = (uint64_t)1 << t->tile_log2 << t->element_log2,
+                   cached = CACHED / tile_bytes < all ? CACHED / tile_bytes : all,
+                   cached_3 = third_level() / tile_bytes;
+    const size_t size = m->size;
+    const double plain = decode(d, all, 1, false), stream = decode(d, all, 1, true);
+    if (memcmp(d->out, data, size))
+        fail("decoded wrongly");
+    const double rate = 1e-9 * (double)size, per_byte = m->base.zstd / (double)size;
+    printf("  %-7s %6.2f GB/s %5.2f of memcpy %5.1f x zstd | streaming %6.2f %5.2f %5.1f x", name,
+           rate / plain, m->base.copy / plain, m->base.zstd / plain, rate / stream,
+           m->base.copy / stream, m->base.zstd / stream);
+    for (unsigned i = 0; i < 2; i++) {
+        const uint64_t tiles_here = i ? cached : cached_3;
+        if (tiles_here > 0 && tiles_here < all) {
+            const double bytes = (double)(tiles_here * tile_bytes),
+                         taken = decode(d, tiles_here, i ? 20 : 2, false);
+            printf(" | %s %6.2f %5.1f x", i ? "256 KiB" : "8 MiB", 1e-9 * bytes / taken,
+                   per_byte * bytes / taken);
+        }
+    }
+    printf("\n");
+}
+
 static void run_levels(const struct wcodec_coded *coded, const char *only, const uint8_t *data,
                        const struct memory *m, uint8_t *out)
 {
@@ -113,42 +141,30 @@ static void run_levels(const struct wcodec_coded *coded, const char *only, const
         fail(err.text);
     d.tiles = tiles;
     wcodec_view_whole(payload, &d.view);
-    const uint64_t all = coded->tiling->tiles, tile_bytes = (uint64_t)1
-                                                            << coded->tiling->tile_log2
-                                                            << coded->tiling->element_log2;
-    const uint64_t cached = CACHED / tile_bytes < all ? CACHED / tile_bytes : all,
-                   cached_3 = third_level() / tile_bytes;
     if (m->write > 0)
         printf(", memory alone: %.2f GB/s",
                1e-9 * (double)size /
                    (m->read * (double)coded->payload_size / (double)size + m->write));
     printf("\n");
     for (unsigned level = 0; wcodec_cpu_level_name(level); level++) {
-        struct wcodec_cpu_dsp dsp;
         if (only && strcmp(only, wcodec_cpu_level_name(level)))
             continue;
-        wcodec_cpu_dsp_init(&dsp, wcodec_cpu_levels() & ((2u << level) - 1));
-        if (dsp.level != level ||
-            wcodec_cpu_decoder_create(&dsp, tiles, &wcodec_default_allocator, &d.decoder, &err))
-            continue;
-        const double plain = decode(&d, all, 1, false), stream = decode(&d, all, 1, true);
-        if (memcmp(out, data, size))
-            fail("decoded wrongly");
-        const double rate = 1e-9 * (double)size, per_byte = m->base.zstd / (double)size;
-        printf("  %-7s %6.2f GB/s %5.2f of memcpy %5.1f x zstd | streaming %6.2f %5.2f %5.1f x",
-               wcodec_cpu_level_name(level), rate / plain, m->base.copy / plain,
-               m->base.zstd / plain, rate / stream, m->base.copy / stream, m->base.zstd / stream);
-        for (unsigned i = 0; i < 2; i++) {
-            const uint64_t tiles_here = i ? cached : cached_3;
-            if (tiles_here > 0 && tiles_here < all) {
-                const double bytes = (double)(tiles_here * tile_bytes),
-                             taken = decode(&d, tiles_here, i ? 20 : 2, false);
-                printf(" | %s %6.2f %5.1f x", i ? "256 KiB" : "8 MiB", 1e-9 * bytes / taken,
-                       per_byte * bytes / taken);
-            }
+        /* With the choices that the library makes on this machine, and with the others. */
+        const uint32_t levels = wcodec_cpu_levels() & ((2u << level) - 1),
+                       tuning = wcodec_cpu_tuning();
+        struct wcodec_cpu_dsp dsp[2];
+        wcodec_cpu_dsp_init(&dsp[0], levels | tuning);
+        wcodec_cpu_dsp_init(&dsp[1], levels | (tuning ^ WCODEC_CPU_TUNINGS));
+        const bool chosen = memcmp(&dsp[0], &dsp[1], sizeof dsp[0]) != 0;
+        for (unsigned i = 0; i < (chosen ? 2 : 1) && dsp[i].level == level; i++) {
+            char name[32];
+            snprintf(name, sizeof name, "%s%s", wcodec_cpu_level_name(level), i ? ":other" : "");
+            check(wcodec_cpu_decoder_create(&dsp[i], tiles, &wcodec_default_allocator, &d.decoder,
+                                            &err),
+                  &err);
+            run_level(&d, name, data, m);
+            wcodec_cpu_decoder_free(d.decoder);
         }
-        printf("\n");
-        wcodec_cpu_decoder_free(d.decoder);
     }
     wcodec_tiles_free(tiles);
     free(payload);

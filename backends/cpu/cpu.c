@@ -19,11 +19,17 @@ struct wcodec_backend_state {
 static wcodec_status cpu_open(const struct wcodec_host *host, struct wcodec_backend_state **state,
                               wcodec_error *err)
 {
+    const char *text = host->setting(host->opaque, "WCODEC_CPU_TUNE");
+    uint32_t tuning = wcodec_cpu_tuning();
+    if (text != NULL && !wcodec_cpu_parse_tuning(text, &tuning))
+        return host->fail(
+            err, WCODEC_ERROR_USAGE,
+            "WCODEC_CPU_TUNE is \"%s\": expected common or a list of straight, abreast", text);
     struct wcodec_backend_state *s = wcodec_alloc(host->allocator, sizeof *s);
     if (s == NULL)
         return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for the CPU backend");
     s->host = host;
-    wcodec_cpu_dsp_init(&s->dsp, wcodec_cpu_levels() & host->cpu_mask);
+    wcodec_cpu_dsp_init(&s->dsp, (wcodec_cpu_levels() & host->cpu_mask) | tuning);
     wcodec_cpu_blocks_dsp_init(&s->blocks_dsp, wcodec_cpu_levels() & host->cpu_mask);
     wcodec_cpu_lossy_dsp_init(&s->lossy_dsp, wcodec_cpu_levels() & host->cpu_mask);
     *state = s;

@@ -3,6 +3,8 @@
 
 #include "backends/cpu/cpu_level.h"
 
+#include <string.h>
+
 #if defined(__x86_64__) || defined(__i386__)
 #include <cpuid.h>
 #include <stdatomic.h>
@@ -25,7 +27,66 @@ unsigned wcodec_cpu_level_highest(uint32_t mask)
     return highest;
 }
 
+static const char *const tunings[] = {"straight", "abreast", NULL};
+
+const char *wcodec_cpu_tuning_name(unsigned i)
+{
+    return i < sizeof tunings / sizeof tunings[0] ? tunings[i] : NULL;
+}
+
+bool wcodec_cpu_parse_tuning(const char *text, uint32_t *tuning)
+{
+    uint32_t bits = 0;
+    if (strcmp(text, "common") == 0) {
+        *tuning = 0;
+        return true;
+    }
+    for (;; text++) {
+        const size_t length = strcspn(text, ",");
+        unsigned i = 0;
+        while (tunings[i] != NULL &&
+               (strlen(tunings[i]) != length || memcmp(tunings[i], text, length) != 0))
+            i++;
+        if (tunings[i] == NULL)
+            return false;
+        bits |= (uint32_t)WCODEC_CPU_STRAIGHT << i;
+        text += length;
+        if (*text == '\0')
+            break;
+    }
+    *tuning = bits;
+    return true;
+}
+
 #ifdef WCODEC_X86
+/* What bench/cpu-targets measured; bench/README.md has the figures. Processors that are not here
+ * have the kernels that were tuned on Sapphire Rapids. */
+static const struct {
+    char vendor[13];
+    unsigned family; /* as cpuid has it, base and extended */
+    uint32_t tuning;
+} processors[] = {
+    {"AuthenticAMD", 0x1a, WCODEC_CPU_STRAIGHT | WCODEC_CPU_ABREAST}, /* Zen 5, by model 2 */
+};
+
+uint32_t wcodec_cpu_tuning(void)
+{
+    uint32_t a, b, c, d;
+    char vendor[13] = "";
+    if (!__get_cpuid(0, &a, &b, &c, &d))
+        return 0;
+    memcpy(vendor, &b, 4);
+    memcpy(vendor + 4, &d, 4);
+    memcpy(vendor + 8, &c, 4);
+    if (!__get_cpuid(1, &a, &b, &c, &d))
+        return 0;
+    const unsigned family = (a >> 8 & 15) + (a >> 20 & 255);
+    for (unsigned i = 0; i < sizeof processors / sizeof processors[0]; i++)
+        if (processors[i].family == family && strcmp(processors[i].vendor, vendor) == 0)
+            return processors[i].tuning;
+    return 0;
+}
+
 /* XCR0: the register files that the operating system saves. Call only where OSXSAVE is set. */
 static uint64_t read_xcr0(void)
 {
@@ -77,7 +138,13 @@ uint32_t wcodec_cpu_levels(void)
     }
     return levels;
 }
-#elif defined(__aarch64__)
+#else
+uint32_t wcodec_cpu_tuning(void)
+{
+    return 0;
+}
+
+#if defined(__aarch64__)
 uint32_t wcodec_cpu_levels(void)
 {
     /* Advanced SIMD is part of the AArch64 Linux ABI. */
@@ -88,4 +155,5 @@ uint32_t wcodec_cpu_levels(void)
 {
     return WCODEC_CPU_SCALAR;
 }
+#endif
 #endif

@@ -5,6 +5,7 @@
 #ifndef WCODEC_CPU_LEVEL_H
 #define WCODEC_CPU_LEVEL_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -19,6 +20,23 @@ enum wcodec_cpu_level {
 };
 
 enum { WCODEC_CPU_LEVELS = 5 };
+
+/* Choices among the kernels of a level: what is best depends on more than the instructions that
+ * there are. Bits of the same masks. */
+enum wcodec_cpu_tuning {
+    WCODEC_CPU_STRAIGHT = 1 << 16, /* AVX-512: elements straight from words (direct_avx512.c) */
+    WCODEC_CPU_ABREAST = 1 << 17,  /* AVX2: more tiles side by side */
+    WCODEC_CPU_TUNINGS = 3 << 16
+};
+
+/* Name of the choice of bit 1 << (16 + i), NULL if there is none. */
+const char *wcodec_cpu_tuning_name(unsigned i);
+
+/* The choices that were measured to be the best on this machine's processor; none if none was. */
+uint32_t wcodec_cpu_tuning(void);
+
+/* "common" (none) or a list of choices. Returns false if it is something else. */
+bool wcodec_cpu_parse_tuning(const char *text, uint32_t *tuning);
 
 /* Name of level number i (bit 1 << i), NULL at WCODEC_CPU_LEVELS and above. */
 const char *wcodec_cpu_level_name(unsigned i);

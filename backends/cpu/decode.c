@@ -6,17 +6,21 @@
  * outliers, the last group. */
 #include "backends/cpu/decode.h"
 
+#include "coding/check_key.h"
 #include "coding/planes.h"
 #include "core/assert.h"
 
 enum {
-    /* Bytes of words that one chunk can take, and that may be read beyond. */
-    WORDS_CAPACITY = WCODEC_CPU_CHUNK * 2 + WCODEC_CPU_WORDS_OVERREAD,
+    /* Most groups of a call of a function that makes elements. */
+    STRETCH = 28,
+    /* Bytes of words that one chunk can take, or a stretch, which has half as many words an element
+     * at most; and that may be read beyond. */
+    WORDS_CAPACITY = 28 * 128 + WCODEC_CPU_WORDS_OVERREAD,
     /* Of one tile, or one of each of WCODEC_CPU_TILES tiles. */
     STREAMS = WCODEC_MAX_CODED,
     /* Bytes of elements that wait to be stored past the caches: a chunk of each of four tiles, but
-     * not of 64-bit elements. */
-    READY = 4 << 12
+     * not of 64-bit elements, or a stretch of 16-bit elements of each. */
+    READY = 4 * 28 * 256
 };
 
 /* What is the same for all tiles of a call. */
@@ -24,6 +28,7 @@ struct request {
     const struct wcodec_cpu_decoder *decoder;
     const struct wcodec_view *view;
     const uint8_t *words_end; /* of all the call's tiles: up to here words may be read */
+    uint64_t end;             /* of them */
     bool verify, stream;
 };
 
@@ -33,9 +38,10 @@ struct lane_tile {
     uint32_t elements, groups;
     uint8_t *out;
     bool stream; /* goes past the caches */
-    /* Where a chunk waits for that while the next one's symbols are decoded, or NULL; and how many
-     * bytes at its end are still to be stored. */
+    /* Where a chunk waits for that while the next one's symbols are decoded, or NULL; what of it is
+     * still to be stored, and how many bytes these are. */
     uint8_t *ready;
+    const uint8_t *next;
     size_t waiting;
     const uint8_t *raw[WCODEC_MAX_PLANES]; /* first row of each plane */
     uint16_t payload[WCODEC_LANES];
@@ -166,7 +172,26 @@ static const uint8_t *words_for(const struct track *k, const uint8_t *words_end,
     return k->end;
 }
 
-static void patch(struct track *k, uint32_t chunk_first, uint32_t chunk_end)
+/* The symbol of an element that stands there, in its tile at `position`; the check's sums follow.
+ */
+static void patch_element(const struct wcodec_cpu_assembly *a, struct lane_tile *t,
+                          uint32_t position, uint8_t value, uint8_t *element)
+{
+    const unsigned log2 = a->element_log2, bits = 8u << log2;
+    const uint32_t all = (1u << bits) - 1, mask = a->plane_mask[0] & all,
+                   old = (uint32_t)wcodec_load_uint(element, bits / 8),
+                   new =
+                       ((((old + a->add) & mask) | (uint32_t)value << a->shift[0]) - a->add) & all,
+                   lane = position % WCODEC_GROUP / 4, bit = position % 4 * bits,
+                   word = (position / WCODEC_GROUP << log2) + bit / 32;
+    wcodec_store_uint(element, new, bits / 8);
+    t->sums[lane] += (uint64_t)WCODEC_CHECK_KEY(word) *
+                     (((uint64_t) new << bit % 32) - ((uint64_t)old << bit % 32));
+}
+
+/* Outliers of a chunk: into its symbols or, if it has elements already, into these. */
+static void patch(const struct wcodec_cpu_decoder *d, struct track *k, uint32_t chunk_first,
+                  uint32_t chunk_end, uint8_t *elements)
 {
     for (; k->outlier < k->stream->outliers; k->outlier++) {
         const uint32_t position = wcodec_load_u16(k->positions + 2 * (size_t)k->outlier);
@@ -178,7 +203,12 @@ static void patch(struct track *k, uint32_t chunk_first, uint32_t chunk_end)
         }
         if (position >= chunk_end)
             return;
-        k->symbols[position - chunk_first] = value;
+        if (elements)
+            patch_element(&d->assembly, k->tile, position, value,
+                          elements +
+                              ((size_t)(position - chunk_first) << d->assembly.element_log2));
+        else
+            k->symbols[position - chunk_first] = value;
         k->least = position + 1;
     }
 }
@@ -210,6 +240,13 @@ static void decode_runs(const struct request *r, struct wcodec_cpu_stream *strea
     }
 }
 
+/* What waited is stored, up to there. */
+static void passed_on(struct lane_tile *t, const uint8_t *up_to)
+{
+    t->waiting -= (size_t)(up_to - t->next);
+    t->next = up_to;
+}
+
 /* The first stage for one chunk of `count` rANS streams of one profile and run length. */
 static void decode_rans(const struct request *r, struct track *tracks,
                         struct wcodec_cpu_stream *streams, unsigned count, uint32_t group,
@@ -227,7 +264,7 @@ static void decode_rans(const struct request *r, struct track *tracks,
         streams[i].symbols = tracks[i].symbols;
         streams[i].ready_bytes = tracks[i].coded == 0 && t->waiting > 0 ? out_size : 0;
         if (streams[i].ready_bytes > 0) {
-            streams[i].ready = t->ready;
+            streams[i].ready = t->next;
             streams[i].pass_to = t->out + (size_t)group * out_size - t->waiting;
         }
     }
@@ -243,7 +280,7 @@ static void decode_rans(const struct request *r, struct track *tracks,
     for (unsigned i = 0; i < count; i++) {
         tracks[i].used += (uint32_t)((streams[i].words - base[i]) / 2);
         if (streams[i].ready_bytes > 0)
-            tracks[i].tile->waiting -= (size_t)(streams[i].ready - tracks[i].tile->ready);
+            passed_on(tracks[i].tile, streams[i].ready);
     }
 }
 
@@ -279,7 +316,7 @@ static void decode_symbols(const struct request *r, struct track *tracks,
         i += alike;
     }
     for (i = 0; i < count; i++)
-        patch(&tracks[i], group * WCODEC_GROUP, (group + groups) * WCODEC_GROUP);
+        patch(r->decoder, &tracks[i], group * WCODEC_GROUP, (group + groups) * WCODEC_GROUP, NULL);
 }
 
 /* All words taken, final states possible; the payload is theirs. */
@@ -443,17 +480,17 @@ static void assemble_slowly(const struct wcodec_cpu_decoder *d, const uint8_t *v
         }
 }
 
-/* Of the chunk before `group`, what symbol functions have left. */
-static void store_waiting(const struct wcodec_cpu_decoder *d, struct lane_tile *t, uint32_t group)
+/* Of what waits and ends before `group`, all but the first `keep` bytes. */
+static void store_waiting(const struct wcodec_cpu_decoder *d, struct lane_tile *t, uint32_t group,
+                          size_t keep)
 {
     const unsigned log2 = d->tiles->tiling->element_log2;
-    const size_t chunk = (size_t)WCODEC_CPU_CHUNK << log2, end = ((size_t)group * WCODEC_GROUP)
-                                                                 << log2;
-    if (t->waiting > 0)
-        d->dsp->finish_stream(log2, t->ready + chunk - t->waiting,
-                              (unsigned)(t->waiting / WCODEC_GROUP >> log2), 0,
-                              t->out + end - t->waiting, NULL);
-    t->waiting = 0;
+    if (t->waiting <= keep)
+        return;
+    const size_t end = ((size_t)group * WCODEC_GROUP) << log2, more = t->waiting - keep;
+    d->dsp->finish_stream(log2, t->next + keep, (unsigned)(more / WCODEC_GROUP >> log2), 0,
+                          t->out + end - more, NULL);
+    t->waiting = keep;
 }
 
 /* Stages two and three for one chunk of one tile, whose first stream is `first`. */
@@ -478,7 +515,7 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t,
     const bool direct = !t->stream && left >= whole && groups == WCODEC_CPU_CHUNK_GROUPS,
                wait = t->ready && group + groups < t->groups;
     uint8_t *const to = direct ? t->out + at : wait ? t->ready : elements;
-    store_waiting(d, t, group);
+    store_waiting(d, t, group, 0);
     if (d->direct)
         d->dsp->assemble[d->shape](&d->assembly, first->symbols, rows, to);
     else
@@ -488,12 +525,75 @@ static void put_chunk(const struct wcodec_cpu_decoder *d, struct lane_tile *t,
         finish(tiling->element_log2, to, groups, group, direct || wait ? NULL : t->out + at,
                verify ? t->sums : NULL);
         t->waiting = wait ? whole : 0;
+        t->next = to;
         return;
     }
     memset(elements + left, 0, whole - left);
     if (verify)
         d->dsp->finish(tiling->element_log2, elements, groups, group, NULL, t->sums);
     memcpy(t->out + at, elements, left);
+}
+
+/* Where a tile's stream goes on is prefetched as far ahead as the tile that comes after those side
+ * by side, if there is one. */
+static void look_ahead(const struct request *r, const struct lane_tile *t, unsigned count,
+                       struct wcodec_cpu_stream *s)
+{
+    const struct wcodec_tiles *tiles = r->decoder->tiles;
+    const uint64_t next = t->number + count;
+    s->raw_ahead = s->words_ahead = WCODEC_CPU_PREFETCH;
+    if (next >= r->end || tiles->streams[next].mode != WCODEC_STREAM_RANS)
+        return;
+    s->raw_ahead = (size_t)(tiles->raw[next] - tiles->raw[t->number]);
+    s->words_ahead = (size_t)(tiles->streams[next].word - tiles->streams[t->number].word);
+}
+
+/* All stages at once for a stretch of the one stream of each of `count` tiles. */
+static void decode_stretch(const struct request *r, struct track *tracks,
+                           struct wcodec_cpu_stream *streams, unsigned count, uint32_t group,
+                           unsigned groups)
+{
+    const struct wcodec_cpu_decoder *d = r->decoder;
+    const unsigned row_size = row_bytes(d->tiles->tiling), out_size = out_bytes(d->tiles->tiling);
+    const uint8_t *base[WCODEC_CPU_TILES];
+    uint8_t *elements[WCODEC_CPU_TILES];
+    for (unsigned i = 0; i < count; i++) {
+        struct lane_tile *t = tracks[i].tile;
+        struct wcodec_cpu_stream *s = &streams[i];
+        s->ready_bytes = t->waiting > 0 ? out_size : 0;
+        s->ready = t->next;
+        s->pass_to = t->out + (size_t)group * out_size - t->waiting;
+        store_waiting(d, t, group, (size_t)groups * out_size);
+        base[i] = s->words = words_for(&tracks[i], r->words_end, groups);
+        s->raw = t->raw[0] + (size_t)group * row_size;
+        s->elements = elements[i] = t->ready ? t->ready : t->out + (size_t)group * out_size;
+        s->sums = t->sums;
+        s->group = group;
+        s->assembly = &d->assembly;
+        look_ahead(r, t, count, s);
+    }
+    d->straight(streams, count, groups);
+    for (unsigned i = 0; i < count; i++) {
+        struct lane_tile *t = tracks[i].tile;
+        tracks[i].used += (uint32_t)((streams[i].words - base[i]) / 2);
+        patch(d, &tracks[i], group * WCODEC_GROUP, (group + groups) * WCODEC_GROUP, elements[i]);
+        t->waiting = t->ready ? (size_t)groups * out_size : 0;
+        t->next = t->ready;
+        streams[i].rows = streams[i].raw + (size_t)groups * row_size;
+        streams[i].out = t->out + (size_t)(group + groups) * out_size;
+    }
+}
+
+/* Groups from the first on that whole stretches take: not the last chunk, of which some raw bits
+ * are known from its final states only. */
+static uint32_t stretched(const struct wcodec_cpu_decoder *d, const struct lane_tile *tiles,
+                          const struct track *tracks, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (tracks[i].stream->mode != WCODEC_STREAM_RANS || (tiles[i].stream && !tiles[i].ready))
+            return 0;
+    return d->straight ? (tiles->groups - 1) / WCODEC_CPU_CHUNK_GROUPS * WCODEC_CPU_CHUNK_GROUPS
+                       : 0;
 }
 
 /* `count` tiles of the same number of groups side by side: STREAMS streams at most. */
@@ -508,7 +608,8 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
     _Alignas(64) uint8_t symbols[STREAMS][WCODEC_CPU_CHUNK];
     uint8_t ends[STREAMS][WORDS_CAPACITY];
     _Alignas(64) uint8_t ready[READY];
-    const size_t chunk = (size_t)WCODEC_CPU_CHUNK << d->tiles->tiling->element_log2;
+    const size_t chunk = (size_t)(d->straight ? STRETCH * WCODEC_GROUP : WCODEC_CPU_CHUNK)
+                         << d->tiles->tiling->element_log2;
     for (unsigned i = 0; i < count && count * chunk <= READY; i++)
         tiles[i].ready = tiles[i].stream ? ready + i * chunk : NULL;
     /* Field by field, so that streams with the same tables go side by side. */
@@ -518,7 +619,13 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
         tracks[i].end = ends[i];
         begin_stream(d, r->view, &tiles[tile], coded, &tracks[i], &streams[i]);
     }
-    for (uint32_t group = 0; group < tiles->groups; group += WCODEC_CPU_CHUNK_GROUPS) {
+    uint32_t group = 0;
+    for (const uint32_t end = stretched(d, tiles, tracks, count); group < end;) {
+        const unsigned groups = end - group < STRETCH ? end - group : STRETCH;
+        decode_stretch(r, tracks, streams, count, group, groups);
+        group += groups;
+    }
+    for (; group < tiles->groups; group += WCODEC_CPU_CHUNK_GROUPS) {
         const uint32_t left = tiles->groups - group;
         const unsigned groups = left < WCODEC_CPU_CHUNK_GROUPS ? left : WCODEC_CPU_CHUNK_GROUPS;
         decode_symbols(r, tracks, streams, stream_count, group, groups);
@@ -556,6 +663,7 @@ void wcodec_cpu_decode_tiles(const struct wcodec_cpu_decoder *d, const struct wc
         .decoder = d,
         .view = view,
         .words_end = wcodec_view_at(view, WCODEC_AREA_WORDS, stop[WCODEC_AREA_WORDS]),
+        .end = first + count,
         .verify = verify,
         .stream = stream};
     for (unsigned i = 0; i < count;) {

@@ -42,6 +42,7 @@ struct wcodec_cpu_table {
     uint32_t slots[256];
     const uint32_t *entries; /* 4096 or 256, wcodec_table_entries() */
     uint8_t base;            /* pairs */
+    uint16_t pairs[256];     /* pairs: both values of a symbol, the first in the lower byte */
     /* P8: */
     bool constant; /* one symbol, which all slots have: no function is to see such a table */
     bool low6;     /* no two held symbols agree in their low 6 bits */
@@ -89,11 +90,24 @@ struct wcodec_cpu_stream {
     const uint8_t *ready;
     uint8_t *pass_to;
     unsigned ready_bytes;
+    /* Of functions that make elements: the first plane's row, the groups' elements, the tile's
+     * sums of the check, and the number of the first group in the tile, which is even. */
+    const struct wcodec_cpu_assembly *assembly;
+    const uint8_t *raw;
+    uint8_t *elements;
+    uint64_t *sums;
+    uint32_t group;
+    size_t raw_ahead, words_ahead; /* bytes, to prefetch */
 };
 
 /* Decode `groups` groups of `count` streams (1 to WCODEC_CPU_TILES). */
 typedef void (*wcodec_cpu_symbols_fn)(struct wcodec_cpu_stream *streams, unsigned count,
                                       unsigned groups);
+
+/* The same, but not the symbols are written, at `symbols`, but the elements that they make with the
+ * raw bits. Assemblies have no constant bits, A of single bytes only, and all bits that are not the
+ * plane's are the symbol's; P8: every table has a string. 32 bytes after the rows may be read. */
+typedef wcodec_cpu_symbols_fn wcodec_cpu_direct_fn;
 
 /* How elements are assembled where at most WCODEC_CPU_MOVED runs of their planes' bits are not in
  * position; otherwise a slower path does it. */
@@ -151,7 +165,8 @@ struct wcodec_cpu_dsp {
     unsigned level; /* number of the level: wcodec_cpu_level_name() */
     /* By profile: how many streams side by side are best, at most WCODEC_CPU_TILES. */
     unsigned tiles[4];
-    wcodec_cpu_symbols_fn symbols[4]; /* by profile */
+    wcodec_cpu_symbols_fn symbols[4];                  /* by profile */
+    wcodec_cpu_direct_fn direct[4][WCODEC_CPU_SHAPES]; /* by profile, shape; NULL: none */
     wcodec_cpu_assemble_fn assemble[WCODEC_CPU_SHAPES];
     wcodec_cpu_finish_fn finish;                          /* ordinary stores */
     uint32_t (*check)(const uint64_t sums[WCODEC_LANES]); /* wcodec_tile_check_finish() */
@@ -162,7 +177,7 @@ struct wcodec_cpu_dsp {
 };
 
 /* Fill in the best functions among the levels in mask (bits of enum wcodec_cpu_level, already
- * masked by what the machine has). */
+ * masked by what the machine has), as the choices among its bits (enum wcodec_cpu_tuning) say. */
 void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels);
 
 /* The levels: each overrides what it does better. */
@@ -171,6 +186,10 @@ void wcodec_cpu_dsp_init_sse41(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_avx2(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_avx512(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp);
+
+/* Choices (enum wcodec_cpu_tuning), after the level's own. */
+void wcodec_cpu_dsp_init_avx2_abreast(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_avx512_direct(struct wcodec_cpu_dsp *dsp);
 
 /* Their second and third stage. */
 void wcodec_cpu_dsp_init_sse41_elements(struct wcodec_cpu_dsp *dsp);
@@ -189,6 +208,7 @@ struct wcodec_cpu_decoder {
     bool direct; /* assembly serves; else elements are put together one by one */
     enum wcodec_cpu_shape shape;
     struct wcodec_cpu_assembly assembly;
+    wcodec_cpu_direct_fn straight;   /* from words to elements; NULL: by way of symbols */
     struct wcodec_cpu_table *tables; /* by number of the table */
     void *tables_memory;
     const wcodec_allocator *allocator;

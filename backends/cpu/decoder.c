@@ -11,6 +11,14 @@
 void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
 {
     WCODEC_CPU_CLIMB(wcodec_cpu_dsp_init_, struct wcodec_cpu_dsp, dsp, levels);
+#ifdef HAVE_AVX2
+    if (dsp->level == 2 && levels & WCODEC_CPU_ABREAST)
+        wcodec_cpu_dsp_init_avx2_abreast(dsp);
+#endif
+#ifdef HAVE_AVX512
+    if (dsp->level == 3 && levels & WCODEC_CPU_STRAIGHT)
+        wcodec_cpu_dsp_init_avx512_direct(dsp);
+#endif
 }
 
 /* The table by ranks. A block's first slot has the rank of the last symbol that begins there or
@@ -74,6 +82,8 @@ static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
 {
     c->entries = entries;
     c->base = t->base;
+    for (unsigned pair = 0; pair < 256 && t->profile == WCODEC_PAIRS; pair++)
+        c->pairs[pair] = (uint16_t)((pair % 16 + t->base) | (pair / 16 + t->base) << 8);
     if (t->profile != WCODEC_P8)
         return;
     uint64_t seen = 0;
@@ -173,6 +183,22 @@ enum wcodec_cpu_shape wcodec_cpu_assembly_shape(const struct wcodec_cpu_assembly
     return WCODEC_CPU_ANY;
 }
 
+/* The function that makes elements at once, if there is one and it serves. */
+static wcodec_cpu_direct_fn find_straight(const struct wcodec_cpu_decoder *d)
+{
+    const struct wcodec_tiling *t = d->tiles->tiling;
+    const struct wcodec_field *f = &t->fields[t->coded[0]];
+    const struct wcodec_cpu_assembly *a = &d->assembly;
+    if (!d->direct || t->coded_count != 1 || f->run_log2 > 0 || a->constant != 0 ||
+        (a->add != 0 && t->element_log2 > 0) ||
+        f->width + t->planes[0].bits != 8u << t->element_log2)
+        return NULL;
+    for (unsigned i = 0; i < t->table_count && f->profile == WCODEC_P8; i++)
+        if (d->tables[i].window_log2 == 0 || d->tables[i].constant)
+            return NULL;
+    return d->dsp->direct[f->profile][d->shape];
+}
+
 wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
                                         const struct wcodec_tiles *tiles,
                                         const wcodec_allocator *allocator,
@@ -199,6 +225,7 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
                       dsp->tiles[profile] <= WCODEC_CPU_TILES);
     d->direct = wcodec_cpu_derive_assembly(tiles->tiling, &d->assembly);
     d->shape = wcodec_cpu_assembly_shape(&d->assembly);
+    d->straight = find_straight(d);
     *decoder = d;
     return WCODEC_OK;
 }

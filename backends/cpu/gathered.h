@@ -6,7 +6,8 @@
  *
  *   renormalise(x, words)                     eight lanes, in 8 / GATHER_LANES vectors
  *   p8_ranked(streams, count, groups, bounds)  P8 of tables whose ranks serve; bounds is a
- * constant */
+ *                                              constant
+ *   PAIRS_TILES                               most streams of pairs side by side */
 #ifndef WCODEC_CPU_GATHERED_H
 #define WCODEC_CPU_GATHERED_H
 
@@ -42,37 +43,52 @@ INLINE vec join_symbols(unsigned profile, const vec e[4], unsigned base)
     return bit_or(bit_or(a, shl32(b, 8)), bit_or(shl32(c, 16), shl32(d, 24)));
 }
 
-INLINE void decode_gathered(struct wcodec_cpu_stream *stream, unsigned groups, unsigned profile)
+/* count and profile are constants where this is inlined. */
+INLINE void decode_gathered(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups,
+                            unsigned profile)
 {
-    const struct wcodec_cpu_table *table = stream->table;
-    const uint32_t *entries = profile == WCODEC_P8 ? table->slots : table->entries;
-    const uint8_t *words = stream->words;
-    vec x[GATHER_VECTORS];
-    for (unsigned k = 0; k < GATHER_VECTORS; k++)
-        x[k] = load(stream->x + GATHER_LANES * k);
+    const uint8_t *words[WCODEC_CPU_TILES];
+    vec x[WCODEC_CPU_TILES][GATHER_VECTORS];
+    for (unsigned i = 0; i < count; i++) {
+        words[i] = streams[i].words;
+        for (unsigned k = 0; k < GATHER_VECTORS; k++)
+            x[i][k] = load(streams[i].x + GATHER_LANES * k);
+    }
     for (unsigned g = 0; g < groups; g++) {
-        vec e[GATHER_VECTORS][4];
-        wcodec_cpu_traffic(stream, words, g);
+        vec e[WCODEC_CPU_TILES][GATHER_VECTORS][4];
+        for (unsigned i = 0; i < count; i++)
+            wcodec_cpu_traffic(&streams[i], words[i], g);
 #pragma GCC unroll 4
         for (unsigned place = 0; place < 4; place += profile == WCODEC_P12 ? 1 : 2) {
+#pragma GCC unroll 6
+            for (unsigned i = 0; i < count; i++) {
+                const struct wcodec_cpu_table *t = streams[i].table;
+                const uint32_t *entries = profile == WCODEC_P8 ? t->slots : t->entries;
 #pragma GCC unroll 8
-            for (unsigned k = 0; k < GATHER_VECTORS; k++) {
-                e[k][place] = gather_step(entries, profile, &x[k]);
-                if (profile == WCODEC_P8)
-                    e[k][place + 1] = gather_step(entries, profile, &x[k]);
+                for (unsigned k = 0; k < GATHER_VECTORS; k++) {
+                    e[i][k][place] = gather_step(entries, profile, &x[i][k]);
+                    if (profile == WCODEC_P8)
+                        e[i][k][place + 1] = gather_step(entries, profile, &x[i][k]);
+                }
             }
+#pragma GCC unroll 6
+            for (unsigned i = 0; i < count; i++)
 #pragma GCC unroll 8
-            for (unsigned k = 0; k < GATHER_VECTORS; k += 8 / GATHER_LANES)
-                renormalise(x + k, &words);
+                for (unsigned k = 0; k < GATHER_VECTORS; k += 8 / GATHER_LANES)
+                    renormalise(x[i] + k, &words[i]);
         }
-        for (unsigned k = 0; k < GATHER_VECTORS; k++)
-            store(stream->symbols + g * WCODEC_GROUP + 4 * GATHER_LANES * k,
-                  join_symbols(profile, e[k], table->base));
+#pragma GCC unroll 6
+        for (unsigned i = 0; i < count; i++)
+            for (unsigned k = 0; k < GATHER_VECTORS; k++)
+                store(streams[i].symbols + g * WCODEC_GROUP + 4 * GATHER_LANES * k,
+                      join_symbols(profile, e[i][k], streams[i].table->base));
     }
-    for (unsigned k = 0; k < GATHER_VECTORS; k++)
-        store(stream->x + GATHER_LANES * k, x[k]);
-    stream->words = words;
-    wcodec_cpu_advance(stream, groups);
+    for (unsigned i = 0; i < count; i++) {
+        for (unsigned k = 0; k < GATHER_VECTORS; k++)
+            store(streams[i].x + GATHER_LANES * k, x[i][k]);
+        streams[i].words = words[i];
+        wcodec_cpu_advance(&streams[i], groups);
+    }
 }
 
 static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
@@ -88,19 +104,22 @@ static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsign
         p8_ranked(streams, count, groups, WCODEC_CPU_BOUNDS);
     else
         for (unsigned i = 0; i < count; i++)
-            decode_gathered(streams + i, groups, WCODEC_P8);
+            decode_gathered(streams + i, 1, groups, WCODEC_P8);
 }
 
 static void symbols_p12(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
 {
     for (unsigned i = 0; i < count; i++)
-        decode_gathered(streams + i, groups, WCODEC_P12);
+        decode_gathered(streams + i, 1, groups, WCODEC_P12);
 }
 
 static void symbols_pairs(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
 {
-    for (unsigned i = 0; i < count; i++)
-        decode_gathered(streams + i, groups, WCODEC_PAIRS);
+    if (count == PAIRS_TILES)
+        decode_gathered(streams, PAIRS_TILES, groups, WCODEC_PAIRS);
+    else
+        for (unsigned i = 0; i < count; i++)
+            decode_gathered(streams + i, 1, groups, WCODEC_PAIRS);
 }
 
 INLINE void use_gathered(struct wcodec_cpu_dsp *dsp)

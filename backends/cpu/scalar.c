@@ -45,7 +45,7 @@ INLINE uint32_t step_p12(const uint32_t *entries, uint32_t x, uint32_t *symbol)
 INLINE void decode(struct wcodec_cpu_stream *s, unsigned profile, unsigned groups)
 {
     const struct wcodec_cpu_table *table = s->table;
-    const uint32_t *entries = table->entries, base = table->base * 0x101u;
+    const uint32_t *entries = table->entries;
     const uint8_t *words = s->words;
     uint8_t *symbols = s->symbols;
     size_t used = 0;
@@ -53,6 +53,7 @@ INLINE void decode(struct wcodec_cpu_stream *s, unsigned profile, unsigned group
     memcpy(states, s->x, sizeof states);
     for (unsigned g = 0; g < groups; g++, symbols += WCODEC_GROUP)
         for (unsigned place = 0; place < 4; place += profile == WCODEC_P12 ? 1 : 2)
+#pragma GCC unroll 8
             for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
                 uint8_t *out = symbols + 4 * lane + place;
                 uint32_t a, x = states[lane];
@@ -62,7 +63,7 @@ INLINE void decode(struct wcodec_cpu_stream *s, unsigned profile, unsigned group
                 } else {
                     x = step_p12(entries, x, &a);
                     if (profile == WCODEC_PAIRS)
-                        wcodec_store_u16(out, (uint16_t)((a & 0x0f) + ((a & 0xf0) << 4) + base));
+                        wcodec_store_u16(out, table->pairs[a & 0xff]);
                     else
                         *out = (uint8_t)a;
                 }

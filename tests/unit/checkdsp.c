@@ -36,6 +36,8 @@ static void view_areas(const struct wcodec_tiles *tiles, const uint8_t *payload,
     }
 }
 
+/* Tensors that are made without symbols, with more tiles than go side by side. */
+static unsigned straight[4][WCODEC_CPU_SHAPES];
 static unsigned windows[3]; /* P8 tables by the blocks of their string; 0: none */
 
 /* The string of a P8 table has every slot's symbol where it says so. */
@@ -92,6 +94,8 @@ static void compare(const struct wcodec_cpu_dsp *dsp, const struct support_tenso
         wcodec_view_whole(payload.data, &view);
     else
         view_areas(tiles, payload.data, first, &view, areas);
+    const unsigned profile = x->tiling.fields[x->tiling.coded[0]].profile;
+    straight[profile][decoder->shape] += decoder->straight && count - first > dsp->tiles[profile];
     const size_t tile_size = (size_t)1 << x->tiling.tile_log2 << x->tiling.element_log2,
                  skipped = (size_t)first * tile_size;
     const bool stream = support_random(seed) % 2, verify = support_random(seed) % 4 != 0;
@@ -269,18 +273,17 @@ static void run_frequencies(unsigned level)
     }
 }
 
-static void run_level(unsigned level)
+/* The decoder with the choices of `tuning`, whatever the processor's are. */
+static void run_decoder(unsigned level, uint32_t tuning)
 {
     struct wcodec_cpu_dsp dsp;
     unsigned faults[6] = {0};
     uint64_t seed = support_seed() + level;
-    print_message("level %s\n", wcodec_cpu_level_name(level));
-    run_encoder(level);
-    run_frequencies(level);
-    wcodec_cpu_dsp_init(&dsp, levels & ((2u << level) - 1));
+    print_message("  decoder, choices %x\n", tuning / WCODEC_CPU_STRAIGHT);
+    wcodec_cpu_dsp_init(&dsp, (levels & ((2u << level) - 1)) | tuning);
     checkdsp_stages(&dsp, seed + 300);
-    checkdsp_blocks(levels & ((2u << level) - 1), seed + 400);
-    checkdsp_lossy(levels & ((2u << level) - 1), seed + 500);
+    memset(straight, 0, sizeof straight);
+    memset(windows, 0, sizeof windows);
     for (unsigned i = 0; i < 150; i++) {
         struct support_tensor x;
         support_tensor_make(&seed, 0, &x);
@@ -298,6 +301,27 @@ static void run_level(unsigned level)
             compare(&dsp, &x, &seed, true, faults);
         support_tensor_free(&x);
     }
+    /* All that can go without symbols, in enough tiles for some to be side by side. */
+    for (unsigned i = 0; tuning & WCODEC_CPU_STRAIGHT && i < 120; i++) {
+        const bool nibbles = i % 4 == 3;
+        struct support_tensor x = {0};
+        struct wcodec_field *f = x.tiling.fields;
+        x.tiling.element_log2 = !nibbles;
+        x.tiling.tile_log2 = 12;
+        x.tiling.field_count = nibbles ? 2 : 3;
+        x.tiling.add = nibbles ? support_random(&seed) & 0xff : 0;
+        f[0] = (struct wcodec_field){.kind = WCODEC_FIELD_RAW, .width = nibbles ? 4 : 7};
+        f[1] = (struct wcodec_field){.kind = WCODEC_FIELD_CODED,
+                                     .width = nibbles ? 4 : 8,
+                                     .profile = i % 8 < 4 ? WCODEC_P8 : WCODEC_PAIRS,
+                                     .tables = (uint8_t)(1 + support_random(&seed) % 2)};
+        f[2] = (struct wcodec_field){.kind = WCODEC_FIELD_RAW, .width = 1};
+        support_tensor_code(&seed, 8 * 4096 + support_random(&seed) % (8 * 4096), &x);
+        compare(&dsp, &x, &seed, false, faults);
+        for (unsigned k = 0; k < 4; k++)
+            compare(&dsp, &x, &seed, true, faults);
+        support_tensor_free(&x);
+    }
     for (unsigned f = 0; f <= WCODEC_TILE_CHECK; f++) {
         print_message("  %s: %u\n", wcodec_tile_fault_string((enum wcodec_tile_fault)f), faults[f]);
         assert_true(faults[f] > 0);
@@ -306,6 +330,27 @@ static void run_level(unsigned level)
                   windows[1], windows[2]);
     for (unsigned i = 0; i < 3; i++)
         assert_true(windows[i] > 0);
+    for (unsigned i = 0; i < 4 * WCODEC_CPU_SHAPES; i++) {
+        const unsigned profile = i / WCODEC_CPU_SHAPES, shape = i % WCODEC_CPU_SHAPES;
+        if (dsp.direct[profile][shape] == NULL)
+            continue;
+        print_message("  profile %u, shape %u straight: %u tensors\n", profile, shape,
+                      straight[profile][shape]);
+        assert_true(tuning & WCODEC_CPU_STRAIGHT && straight[profile][shape] > 0);
+    }
+}
+
+static void run_level(unsigned level)
+{
+    const uint64_t seed = support_seed() + level;
+    print_message("level %s\n", wcodec_cpu_level_name(level));
+    run_encoder(level);
+    run_frequencies(level);
+    checkdsp_blocks(levels & ((2u << level) - 1), seed + 400);
+    checkdsp_lossy(levels & ((2u << level) - 1), seed + 500);
+    run_decoder(level, 0);
+    for (unsigned i = 0; wcodec_cpu_tuning_name(i); i++)
+        run_decoder(level, (uint32_t)WCODEC_CPU_STRAIGHT << i);
 }
 
 static void test_levels(void **state)

@@ -104,7 +104,9 @@ static void random_table(uint64_t *seed, const struct wcodec_field *f, struct wc
         t->order[t->count++] = (uint8_t)order[0];
         return;
     }
-    unsigned count = 2 + below(seed, held - 1), left = total - count;
+    /* Half of them with as few symbols as exponents of weights have. */
+    const unsigned most = held > 16 && below(seed, 2) ? 16 : held;
+    unsigned count = 2 + below(seed, most - 1), left = total - count;
     for (unsigned i = 0; i < count; i++)
         t->freq[order[i]] = 1;
     for (unsigned i = 0; i < count && left; i++) {

@@ -151,6 +151,8 @@ INLINE void renormalise(vec x[2], const uint8_t **words)
     *words += 2 * taken[refill];
 }
 
+enum { PAIRS_TILES = 1 };
+
 #include "backends/cpu/gathered.h"
 
 void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp)

@@ -110,7 +110,9 @@ INLINE void p8_side_by_side(struct wcodec_cpu_stream *streams, unsigned count, u
 INLINE void p8_ranked(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups,
                       unsigned bounds)
 {
-    if (count == 2)
+    if (count == 3)
+        p8_side_by_side(streams, 3, groups, bounds);
+    else if (count == 2)
         p8_side_by_side(streams, 2, groups, bounds);
     else
         for (unsigned i = 0; i < count; i++)
@@ -126,6 +128,8 @@ INLINE void renormalise(vec x[1], const uint8_t **words)
     x[0] = bit_or(_mm256_sllv_epi32(x[0], bit_and(low, set32(16))), taken);
 }
 
+enum { PAIRS_TILES = 2 };
+
 #include "backends/cpu/gathered.h"
 
 void wcodec_cpu_dsp_init_avx2(struct wcodec_cpu_dsp *dsp)
@@ -135,4 +139,10 @@ void wcodec_cpu_dsp_init_avx2(struct wcodec_cpu_dsp *dsp)
     dsp->tiles[WCODEC_P12] = dsp->tiles[WCODEC_PAIRS] = 1;
     use_gathered(dsp);
     wcodec_cpu_dsp_init_avx2_elements(dsp);
+}
+
+void wcodec_cpu_dsp_init_avx2_abreast(struct wcodec_cpu_dsp *dsp)
+{
+    dsp->tiles[WCODEC_P8] = 3;
+    dsp->tiles[WCODEC_PAIRS] = PAIRS_TILES;
 }

@@ -3,84 +3,9 @@
 
 /* The AVX-512 level (with VBMI and VBMI2): the symbols, 32 lanes in one register. elements_avx512.c
  * has the other stages. */
-#include "backends/cpu/x86/vec512.h"
+#include "backends/cpu/x86/lanes512.h"
 
 #include "backends/cpu/traffic.h"
-
-#define EVEN_BYTES 0x5555555555555555ull
-
-/* A table of 256 bytes looked up by bytes. */
-struct lookup {
-    vec t[4];
-};
-
-INLINE struct lookup load_lookup(const uint8_t *bytes)
-{
-    return (struct lookup){{load(bytes), load(bytes + 64), load(bytes + 128), load(bytes + 192)}};
-}
-
-INLINE vec look_up(const struct lookup *l, vec index)
-{
-    return _mm512_mask_blend_epi8(_mm512_movepi8_mask(index),
-                                  _mm512_permutex2var_epi8(l->t[0], index, l->t[1]),
-                                  _mm512_permutex2var_epi8(l->t[2], index, l->t[3]));
-}
-
-/* The low and the high halves of 32 states, and what their table says. */
-struct p8_lanes {
-    vec low, high;
-    const uint8_t *words;
-};
-
-/* How a table is looked up: by windows of blocks of 4 or 2 slots, where their string is short; by
- * symbols of which the low 6 bits differ; or all by slot. */
-enum lookup_kind { WINDOWS_OF_4, WINDOWS_OF_2, LOW6, SLOTS };
-
-struct p8_table {
-    vec window_of, window_of_upper, window_symbol;
-    struct lookup symbol, freq, bias; /* by slot */
-    vec freq_64, start_64;            /* by offset in the string, or by a symbol's low 6 bits */
-};
-
-INLINE void load_p8(const struct wcodec_cpu_table *t, enum lookup_kind kind, struct p8_table *p)
-{
-    if (kind <= WINDOWS_OF_2) {
-        p->window_of = load(t->window_of);
-        p->window_of_upper = load(t->window_of + 64);
-        p->window_symbol = load(t->window_symbol);
-        p->freq_64 = load(t->window_freq);
-        p->start_64 = load(t->window_start);
-        return;
-    }
-    p->symbol = load_lookup(t->symbol);
-    if (kind == LOW6) {
-        p->freq_64 = load(t->freq_low6);
-        p->start_64 = load(t->start_low6);
-    } else {
-        p->freq = load_lookup(t->freq);
-        p->bias = load_lookup(t->bias);
-    }
-}
-
-/* For the slots in the even bytes of v: symbol or what leads to it (odd bytes are rubbish),
- * frequency and bias in 16 bits each. */
-INLINE void p8_symbol(const struct p8_table *t, enum lookup_kind kind, vec v, vec *symbol,
-                      vec *freq, vec *bias)
-{
-    if (kind == WINDOWS_OF_4)
-        *symbol = add8(v, _mm512_permutexvar_epi8(SHR16(v, 2), t->window_of));
-    else if (kind == WINDOWS_OF_2)
-        *symbol = add8(v, _mm512_permutex2var_epi8(t->window_of, SHR16(v, 1), t->window_of_upper));
-    else
-        *symbol = look_up(&t->symbol, v);
-    if (kind != SLOTS) {
-        *freq = _mm512_maskz_permutexvar_epi8(EVEN_BYTES, *symbol, t->freq_64);
-        *bias = _mm512_maskz_sub_epi8(EVEN_BYTES, v, _mm512_permutexvar_epi8(*symbol, t->start_64));
-    } else {
-        *freq = _mm512_maskz_mov_epi8(EVEN_BYTES, look_up(&t->freq, v));
-        *bias = _mm512_maskz_mov_epi8(EVEN_BYTES, look_up(&t->bias, v));
-    }
-}
 
 /* Two symbols (or what leads to them), the second in the upper byte of a lane, and a
  * renormalisation. With x = 2^16 high + low, P = f1 (low / 2^8) + bias1 has the second slot in its
@@ -99,9 +24,7 @@ INLINE vec p8_step(const struct p8_table *t, enum lookup_kind kind, struct p8_la
     s->high = _mm512_mask_mov_epi16(high, refill, low);
     s->low = _mm512_mask_expand_epi16(low, refill, load(s->words));
     s->words += 2 * (size_t)count_bits(refill);
-    const vec up = _mm512_set4_epi32(0x0e000c00, 0x0a000800, 0x06000400,
-                                     0x02000000); /* an even byte to the odd one above it */
-    return _mm512_mask_shuffle_epi8(first, ~EVEN_BYTES, second, up);
+    return join_steps(first, second);
 }
 
 /* Symbols 0 and 1 of each lane, and 2 and 3 -> 128 symbols in the order of elements. */
@@ -118,25 +41,6 @@ INLINE void put_group(const struct p8_table *t, enum lookup_kind kind, uint8_t *
     }
     store(symbols, _mm512_permutex2var_epi64(lower, first, upper));
     store(symbols + 64, _mm512_permutex2var_epi64(lower, second, upper));
-}
-
-INLINE void load_states(const struct wcodec_cpu_stream *stream, struct p8_lanes *s)
-{
-    const vec a = load(stream->x), b = load(stream->x + 16);
-    const vec half = set32(0xffff);
-    s->low = in_order(pack32(bit_and(a, half), bit_and(b, half)));
-    s->high = in_order(pack32(SHR32(a, 16), SHR32(b, 16)));
-    s->words = stream->words;
-}
-
-INLINE void store_states(struct wcodec_cpu_stream *stream, const struct p8_lanes *s)
-{
-    const vec order = _mm512_set_epi64(7, 3, 6, 2, 5, 1, 4, 0),
-              low = _mm512_permutexvar_epi64(order, s->low),
-              high = _mm512_permutexvar_epi64(order, s->high);
-    store(stream->x, zip_low16(low, high));
-    store(stream->x + 16, zip_high16(low, high));
-    stream->words = s->words;
 }
 
 /* count, kind and shared are constants where this is inlined; shared: all streams have one table,
@@ -215,27 +119,10 @@ static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsign
             p8(streams + i, 1, groups, SLOTS, true);
 }
 
-/* 12-bit profiles: states as two vectors of 16 lanes, entries by gathers. */
-struct p12_lanes {
-    vec x[2];
-    const uint8_t *words;
-};
-
 INLINE void p12_step(const uint32_t *entries, struct p12_lanes *s, vec e[2])
 {
-    for (unsigned half = 0; half < 2; half++) {
-        const vec x = s->x[half];
-        e[half] = _mm512_i32gather_epi32(bit_and(x, set32(0xfff)), entries, 4);
-        s->x[half] = add32(mul32(SHR32(e[half], 20), SHR32(x, 12)), bit_and(e[half], set32(0xfff)));
-    }
-    for (unsigned half = 0; half < 2; half++) {
-        const __mmask16 refill = _mm512_cmplt_epu32_mask(s->x[half], set32(1 << 16));
-        const vec words = _mm512_maskz_expand_epi32(
-            refill,
-            _mm512_cvtepu16_epi32(_mm256_loadu_si256((const __m256i *)(const void *)s->words)));
-        s->x[half] = _mm512_mask_or_epi32(s->x[half], refill, SHL32(s->x[half], 16), words);
-        s->words += 2 * (size_t)count_bits(refill);
-    }
+    p12_advance(entries, s, e);
+    p12_renormalise(s);
 }
 
 INLINE void p12(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups, bool pairs)
@@ -260,10 +147,7 @@ INLINE void p12(struct wcodec_cpu_stream *streams, unsigned count, unsigned grou
             for (unsigned half = 0; half < 2; half++) {
                 vec v;
                 if (pairs) {
-                    const vec low = bit_and(SHR32(a[half], 12), set32(0xff));
-                    const vec both = bit_or(low, bit_and(SHL32(b[half], 4), set32(0xff0000)));
-                    v = bit_and(bit_or(both, SHL32(both, 4)), set32(0x0f0f0f0f));
-                    v = add8(v, set8(streams[i].table->base));
+                    v = join_pairs(a[half], b[half], streams[i].table->base);
                 } else {
                     v = bit_and(SHR32(a[half], 12), set32(0xff));
                     v = bit_or(v, bit_and(SHR32(b[half], 4), set32(0xff00)));
