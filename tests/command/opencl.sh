@@ -40,14 +40,16 @@ run 4 env WCODEC_BACKEND=opencl:$((last + 1)) "$WCODEC" test all.safetensors.wco
 says "opencl:$((last + 1))"; says 'there is no such device'
 run 4 "$WCODEC" test --backend=opencl:99 all.safetensors.wcodec; says 'there is no such device'
 
-# What a device finds in damaged tiles is what the CPU finds.
+# Damage that the CPU finds in a tensor a device finds there too. The reason given for a small one
+# differs: the CPU looks at hashes of payloads first.
 for at in 3 5 7 9; do
     size=$(size_of all.safetensors.wcodec)
     cp all.safetensors.wcodec bad.wcodec
     printf '\377\000\377\000' | dd of=bad.wcodec bs=1 seek=$((size * at / 10)) conv=notrunc 2>/dev/null
     "$WCODEC" test --backend=cpu bad.wcodec >cpu.out 2>cpu.err; code=$?
     run $code "$WCODEC" test --backend=opencl bad.wcodec
-    same cpu.err err "damage at $at"
+    for file in cpu.err err; do sed "s/\(tensor '[^']*'\).*/\1/" $file >$file.tensor; done
+    same cpu.err.tensor err.tensor "damage at $at"
 done
 
 # A driver's compiler that fails: what it said is the reason.
