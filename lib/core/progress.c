@@ -4,17 +4,9 @@
 #include "core/progress.h"
 #include "core/assert.h"
 #include "core/error.h"
-#include <time.h>
+#include "core/phases.h"
 
 #define INTERVAL UINT64_C(200000000)
-
-static uint64_t now(void)
-{
-    struct timespec t;
-    return clock_gettime(CLOCK_MONOTONIC, &t) == 0
-               ? (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec
-               : 0;
-}
 
 void wcodec_reporter_init(struct wcodec_reporter *reporter, const wcodec_progress *progress,
                           uint64_t total)
@@ -22,7 +14,7 @@ void wcodec_reporter_init(struct wcodec_reporter *reporter, const wcodec_progres
     *reporter = (struct wcodec_reporter){.total = total};
     if (progress != NULL && progress->fn != NULL) {
         reporter->progress = *progress;
-        reporter->last = now();
+        reporter->last = wcodec_clock_ns();
     }
 }
 
@@ -40,7 +32,7 @@ wcodec_status wcodec_reporter_add(struct wcodec_reporter *reporter, uint64_t byt
     reporter->done += bytes;
     if (reporter->progress.fn == NULL)
         return WCODEC_OK;
-    uint64_t time = now();
+    uint64_t time = wcodec_clock_ns();
     if (time - reporter->last < INTERVAL)
         return WCODEC_OK;
     reporter->last = time;

@@ -20,7 +20,25 @@ enum {
     BUFFERS = 2
 };
 
-/* Bytes between payloads must be zero; there are less than 256. */
+wcodec_status wcodec_check_padding(const uint8_t *bytes, uint64_t begin, uint64_t end,
+                                   wcodec_error *err)
+{
+    for (uint64_t i = 0; i < end - begin; i++)
+        if (bytes[i] != 0)
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                               "byte %" PRIu64 " of the file is padding and not zero", begin + i);
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_check_payload_hash(const struct wcodec_entry *entry,
+                                        struct wcodec_tree_hash hash, wcodec_error *err)
+{
+    if (hash.low == entry->payload_hash)
+        return WCODEC_OK;
+    return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of its payload differs");
+}
+
+/* There are less than 256. */
 wcodec_status wcodec_check_gap(const struct wcodec_source *source, uint64_t begin, uint64_t end,
                                wcodec_error *err)
 {
@@ -29,11 +47,7 @@ wcodec_status wcodec_check_gap(const struct wcodec_source *source, uint64_t begi
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "a hole of %" PRIu64 " bytes at byte %" PRIu64, end - begin, begin);
     wcodec_status status = wcodec_source_read(source, begin, bytes, (size_t)(end - begin), err);
-    for (uint64_t i = 0; i < end - begin && status == WCODEC_OK; i++)
-        if (bytes[i] != 0)
-            status = wcodec_fail(err, WCODEC_ERROR_CORRUPT,
-                                 "byte %" PRIu64 " of the file is padding and not zero", begin + i);
-    return status;
+    return status == WCODEC_OK ? wcodec_check_padding(bytes, begin, end, err) : status;
 }
 
 /* Does a device that the library chose pay where all bytes come back to be hashed or written? What

@@ -114,9 +114,16 @@ void wcodec_open_tensor_free(struct wcodec_restore *r, struct wcodec_open_tensor
 /* Take jobs until there is none. */
 void wcodec_restore_work(struct wcodec_restore *r, struct wcodec_restore_worker *worker);
 
-/* Bytes [begin, end) of the container, between payloads, must be zero. WCODEC_ERROR_CORRUPT. */
+/* Bytes [begin, end) of the container, between payloads, must be zero: as they are in memory, or
+ * read from the source. WCODEC_ERROR_CORRUPT. */
+wcodec_status wcodec_check_padding(const uint8_t *bytes, uint64_t begin, uint64_t end,
+                                   wcodec_error *err);
 wcodec_status wcodec_check_gap(const struct wcodec_source *source, uint64_t begin, uint64_t end,
                                wcodec_error *err);
+
+/* Of all bytes of the entry's payload. WCODEC_ERROR_CORRUPT. */
+wcodec_status wcodec_check_payload_hash(const struct wcodec_entry *entry,
+                                        struct wcodec_tree_hash hash, wcodec_error *err);
 
 /* An entry that is decoded part by part. */
 struct wcodec_restore_part {

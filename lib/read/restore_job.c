@@ -156,16 +156,6 @@ struct span {
     uint64_t begin, end;
 };
 
-static wcodec_status check_span_gap(const struct span *s, uint64_t begin, uint64_t end,
-                                    wcodec_error *err)
-{
-    for (uint64_t at = begin; at < end; at++)
-        if (s->bytes[at - s->begin] != 0)
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
-                               "byte %" PRIu64 " of the file is padding and not zero", at);
-    return WCODEC_OK;
-}
-
 static wcodec_status run_entry(const struct wcodec_restore *r, const struct wcodec_entry *e,
                                const struct span *s, uint64_t position, uint8_t *out,
                                wcodec_error *err)
@@ -175,10 +165,11 @@ static wcodec_status run_entry(const struct wcodec_restore *r, const struct wcod
     if (own != e || e->payload_size == 0)
         return run_small_other(r, r->source, own, out, err);
     const uint8_t *payload = s->bytes + (e->payload_offset - s->begin);
-    status = check_span_gap(s, position, e->payload_offset, err);
-    if (status == WCODEC_OK && r->checks &&
-        wcodec_tree_of(r->leaf, payload, e->payload_size).low != e->payload_hash)
-        status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of its payload differs");
+    status =
+        wcodec_check_padding(s->bytes + (position - s->begin), position, e->payload_offset, err);
+    if (status == WCODEC_OK && r->checks)
+        status =
+            wcodec_check_payload_hash(e, wcodec_tree_of(r->leaf, payload, e->payload_size), err);
     if (status != WCODEC_OK)
         return status;
     if (!e->newer && e->coding == WCODEC_CODING_TILES)

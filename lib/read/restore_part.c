@@ -12,10 +12,10 @@
 
 static wcodec_status check_payload_hash(struct wcodec_restore_part *part, wcodec_error *err)
 {
-    if (part->hash.leaves == NULL ||
-        wcodec_tree_end(&part->hash, part->entry->payload_size).low == part->entry->payload_hash)
-        return WCODEC_OK;
-    return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of its payload differs");
+    const struct wcodec_entry *e = part->entry;
+    return part->hash.leaves == NULL
+               ? WCODEC_OK
+               : wcodec_check_payload_hash(e, wcodec_tree_end(&part->hash, e->payload_size), err);
 }
 
 static wcodec_status open_entry(struct wcodec_restore *r, struct wcodec_restore_part *part,

@@ -193,13 +193,14 @@ static void end_tensor(struct wcodec_restore *r, struct wcodec_open_tensor *t, u
 {
     const struct wcodec_entry *e = t->entry;
     wcodec_error error = {0};
+    wcodec_status status = WCODEC_OK;
     if (--t->jobs != 0)
         return;
-    if (t->hash.leaves != NULL && r->status == WCODEC_OK &&
-        wcodec_tree_end(&t->hash, e->payload_size).low != e->payload_hash) {
-        (void)wcodec_fail(&error, WCODEC_ERROR_CORRUPT, "the hash of its payload differs");
+    if (t->hash.leaves != NULL && r->status == WCODEC_OK)
+        status = wcodec_check_payload_hash(e, wcodec_tree_end(&t->hash, e->payload_size), &error);
+    if (status != WCODEC_OK) {
         wcodec_shard_prefix(r->shard, t->named, &error);
-        wcodec_restore_note(r, at, WCODEC_ERROR_CORRUPT, &error);
+        wcodec_restore_note(r, at, status, &error);
     }
     wcodec_open_tensor_free(r, t);
 }
