@@ -78,15 +78,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_latency_expand(const struct wcodec_kind k,
                                                   uint32_t parts)
 {
     enum { BATCH = 6 };
-    const uint32_t slots = k.p8 ? 0xffu : 0xfffu, last = t->word_count;
-    for (uint32_t first = part; first < last; first += BATCH * parts) {
+    const uint32_t slots = k.p8 ? 0xffu : 0xfffu, last = t->word_count - 1;
+    for (uint32_t first = part; first < t->word_count; first += BATCH * parts) {
         uint32_t w[BATCH], e[BATCH];
         struct wcodec_latency_step step[BATCH];
         WCODEC_UNROLL_ALL
-        for (uint32_t i = 0; i < BATCH; i++)
-            w[i] = wcodec_shared_u16(
-                warp,
-                t->words + t->skip + 2 * (first + i * parts < last ? first + i * parts : last - 1));
+        for (uint32_t i = 0; i < BATCH; i++) {
+            const uint32_t n = first + i * parts;
+            w[i] = wcodec_shared_u16(warp, t->words + t->skip + 2 * (n < last ? n : last));
+        }
         WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < BATCH; i++)
             e[i] = wcodec_shared_u32(warp, t->table + (w[i] & slots) * 4);
@@ -103,9 +103,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_latency_expand(const struct wcodec_kind k,
         }
         WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < BATCH; i++) {
-            const uint32_t n = first + i * parts < last ? first + i * parts : last - 1;
-            wcodec_put_u2(warp, t->steps + 8 * n, wcodec_make_u2(step[i].factor, step[i].plus));
-            wcodec_put_u32(warp, t->entries + 4 * n, step[i].entry);
+            const uint32_t n = first + i * parts, to = n < last ? n : last;
+            wcodec_put_u2(warp, t->steps + 8 * to, wcodec_make_u2(step[i].factor, step[i].plus));
+            wcodec_put_u32(warp, t->entries + 4 * to, step[i].entry);
         }
     }
 }
@@ -294,6 +294,43 @@ WCODEC_DEVICE_FUNCTION void wcodec_latency_ask_table(const struct wcodec_kind k,
     from->symbol = wcodec_load_u32((k.pairs ? parts + 4096 : entries) + 4 * n);
 }
 
+/* The table, or of pairs first each symbol's word: what a thread has asked for, and where there are
+ * less than 256 threads the rest. shift: of the set. */
+WCODEC_DEVICE_FUNCTION void wcodec_latency_put_symbols(const struct wcodec_kind k,
+                                                       struct wcodec_warp *warp,
+                                                       const struct wcodec_latency *t,
+                                                       const struct wcodec_latency_source *from,
+                                                       uint32_t shift)
+{
+    struct wcodec_latency_source other = *from;
+    uint32_t n = wcodec_thread(warp);
+    if (n < 256)
+        wcodec_put_u32(warp, t->symbols + 4 * n,
+                       k.pairs ? from->symbol : wcodec_ready_entry(k, from->symbol, shift, 0));
+    WCODEC_UNROLL_NONE
+    for (n += wcodec_threads(warp); n < 256; n += wcodec_threads(warp)) {
+        wcodec_latency_ask_table(k, warp, t->fast.launch, n, &other);
+        wcodec_put_u32(warp, t->symbols + 4 * n,
+                       k.pairs ? other.symbol : wcodec_ready_entry(k, other.symbol, shift, 0));
+    }
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_latency_put_pairs(const struct wcodec_kind k,
+                                                     struct wcodec_warp *warp,
+                                                     const struct wcodec_latency *t,
+                                                     const struct wcodec_latency_source *from)
+{
+    struct wcodec_latency_source other = *from;
+    uint32_t n = wcodec_thread(warp);
+    if (n < 256)
+        wcodec_latency_make_entries(warp, t, n, from->slots);
+    WCODEC_UNROLL_NONE
+    for (n += wcodec_threads(warp); n < 256; n += wcodec_threads(warp)) {
+        wcodec_latency_ask_table(k, warp, t->fast.launch, n, &other);
+        wcodec_latency_make_entries(warp, t, n, other.slots);
+    }
+}
+
 /* Each tile's `helpers` warps copy and look up together; one of them decodes. Work-groups on one
  * processor decode by different ones of its schedulers: every `units`th is on the same. */
 WCODEC_DEVICE_FUNCTION void wcodec_latency_kernel(const struct wcodec_kind k,
@@ -304,7 +341,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_latency_kernel(const struct wcodec_kind k,
                    helper = number * launch->inverse >> 16, own = number - helper * tiles,
                    parts = launch->helpers * 32;
     const uint32_t index = wcodec_group(warp) * tiles + own, thread = wcodec_thread(warp),
-                   part = helper * 32 + (thread & 31), step = wcodec_threads(warp);
+                   part = helper * 32 + (thread & 31);
     const bool is_there = index < launch->count;
     const WCODEC_GLOBAL struct wcodec_table_set *set =
         WCODEC_BLOCK(warp, struct wcodec_table_set, launch->tables);
@@ -320,19 +357,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_latency_kernel(const struct wcodec_kind k,
     if (is_there)
         wcodec_latency_begin(k, warp, &tile, &job, launch->first + index, part, parts);
     wcodec_copy_commit(warp);
-    for (uint32_t n = thread; n < 256; n += step) {
-        if (n != thread)
-            wcodec_latency_ask_table(k, warp, launch, n, &from);
-        wcodec_put_u32(warp, tile.symbols + 4 * n,
-                       k.pairs ? from.symbol : wcodec_ready_entry(k, from.symbol, head.y, 0));
-    }
+    wcodec_latency_put_symbols(k, warp, &tile, &from, head.y);
     if (k.pairs) {
         wcodec_sync_group(warp);
-        for (uint32_t n = thread; n < 256; n += step) {
-            if (step < 256)
-                wcodec_latency_ask_table(k, warp, launch, n, &from);
-            wcodec_latency_make_entries(warp, &tile, n, from.slots);
-        }
+        wcodec_latency_put_pairs(k, warp, &tile, &from);
     }
     wcodec_copy_wait(warp);
     wcodec_sync_group(warp);
