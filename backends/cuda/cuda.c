@@ -153,14 +153,15 @@ static cu_result set_shared(const struct wcodec_device *d, unsigned k, unsigned 
  * hold. No more shared memory than they take: the rest is cache. */
 static cu_result fit_kernel(struct wcodec_device *d, unsigned k)
 {
+    const struct wcodec_gpu_needs needs = wcodec_gpu_most_needs(k, d->limits.copies);
     struct wcodec_gpu_limits limits = d->limits;
     struct wcodec_gpu_kernel *kernel = &d->limits.kernels[k];
     limits.groups = wcodec_kernel_rows[k].groups;
-    wcodec_gpu_fit(&limits, k, 0, 0, kernel);
+    wcodec_gpu_fit(&limits, k, &needs, kernel);
     kernel->there = kernel->warps >= WARPS_LEAST;
     if (!kernel->there)
         return 0;
-    const unsigned size = wcodec_gpu_shared_size(k, d->limits.copies, kernel->warps, 0, 0),
+    const unsigned size = wcodec_gpu_shared_size(k, d->limits.copies, kernel->warps, &needs),
                    all = d->limits.unit_shared;
     return set_shared(d, k, size, (100 * kernel->groups * (size + 1024) + all - 1) / all);
 }

@@ -32,25 +32,30 @@ struct run {
     bool one; /* segment for all */
 };
 
-enum { TILE_GROUPS_MOST = 512 };
+enum { TILE_GROUPS_MOST = 512, RAW_BITS_MOST = 8 };
 
-static uint32_t warp_size(const struct wcodec_kind k, uint32_t tile_groups)
+static uint32_t warp_size(const struct wcodec_kind k, const struct wcodec_gpu_needs *needs)
 {
     return k.family == WCODEC_FAMILY_LOSSY
-               ? wcodec_lossy_warp_size(k, tile_groups ? tile_groups : TILE_GROUPS_MOST)
+               ? wcodec_lossy_warp_size(k, needs->tile_groups, needs->raw_bits)
                : wcodec_warp_size(k);
 }
 
-uint32_t wcodec_gpu_shared_size(unsigned kernel, uint32_t copies, unsigned warps,
-                                uint32_t table_bytes, uint32_t tile_groups)
+struct wcodec_gpu_needs wcodec_gpu_most_needs(unsigned kernel, uint32_t copies)
 {
-    const struct wcodec_kind k = wcodec_kernel_kind(kernel, copies);
-    return WCODEC_SHARED_HEAD + (table_bytes ? table_bytes : wcodec_tables_size(k)) +
-           warps * warp_size(k, tile_groups);
+    return (struct wcodec_gpu_needs){wcodec_tables_size(wcodec_kernel_kind(kernel, copies)),
+                                     TILE_GROUPS_MOST, RAW_BITS_MOST};
 }
 
-void wcodec_gpu_fit(const struct wcodec_gpu_limits *limits, unsigned kernel, uint32_t table_bytes,
-                    uint32_t tile_groups, struct wcodec_gpu_kernel *fit)
+uint32_t wcodec_gpu_shared_size(unsigned kernel, uint32_t copies, unsigned warps,
+                                const struct wcodec_gpu_needs *needs)
+{
+    return WCODEC_SHARED_HEAD + needs->table_bytes +
+           warps * warp_size(wcodec_kernel_kind(kernel, copies), needs);
+}
+
+void wcodec_gpu_fit(const struct wcodec_gpu_limits *limits, unsigned kernel,
+                    const struct wcodec_gpu_needs *needs, struct wcodec_gpu_kernel *fit)
 {
     const struct wcodec_kernel_row *row = &wcodec_kernel_rows[kernel];
     const unsigned all = row->threads / 32u * row->groups;
@@ -58,8 +63,7 @@ void wcodec_gpu_fit(const struct wcodec_gpu_limits *limits, unsigned kernel, uin
     for (unsigned groups = 1; groups <= limits->groups; groups++) {
         unsigned warps = all / groups < row->threads / 32u ? all / groups : row->threads / 32u;
         for (; warps > 0; warps--) {
-            const uint32_t size =
-                wcodec_gpu_shared_size(kernel, limits->copies, warps, table_bytes, tile_groups);
+            const uint32_t size = wcodec_gpu_shared_size(kernel, limits->copies, warps, needs);
             if (size <= limits->shared &&
                 (limits->unit_shared == 0 ||
                  groups * (size + limits->group_shared) <= limits->unit_shared))
@@ -224,47 +228,51 @@ static uint32_t cut_tiles(struct launches *l, const struct run *run, uint32_t fu
     return tiles;
 }
 
-/* Bytes of the largest tables of a run's work-groups at a time: with runs all of a tensor's, and
- * those of a second stream. */
-static uint32_t table_bytes(const struct launches *l, const struct run *run,
-                            const struct wcodec_kind k)
+/* With runs a work-group has all tables of a tensor at a time, and those of a second stream. */
+static uint32_t set_bytes(const struct wcodec_table_set *set, const struct wcodec_kind k)
 {
-    uint32_t most = 0;
-    if (!k.runs)
-        return wcodec_tables_size(k);
-    for (const struct wcodec_segment *s = run->segments;
-         s < l->plan->segments + l->plan->segment_count && s->first < run->first + run->count;
-         s++) {
-        const struct wcodec_table_set *set = set_of(l, s);
-        uint32_t entries = set->entries;
-        if (k.lossy.wide && set->streams > 1)
-            entries +=
-                ((const struct wcodec_table_set *)((const uint32_t *)(set + 1) + set->entries))
-                    ->entries;
-        most = entries > most ? entries : most;
-    }
-    return 4 * most;
+    uint32_t entries = set->entries;
+    if (k.lossy.wide && set->streams > 1)
+        entries += ((const struct wcodec_table_set *)((const uint32_t *)(set + 1) + set->entries))
+                       ->entries;
+    return 4 * entries;
 }
 
-static uint32_t tile_groups(const struct launches *l, const struct run *run,
-                            const struct wcodec_kind k)
+static uint32_t largest(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+static struct wcodec_gpu_needs needs_of(const struct launches *l, const struct run *run,
+                                        const struct wcodec_kind k)
 {
     const struct wcodec_tile_job *jobs = jobs_of(l, run);
-    uint32_t most = 0;
+    struct wcodec_gpu_needs needs = {k.runs ? 0 : wcodec_tables_size(k), 0, 0};
+    uint32_t elements = 0;
+    for (const struct wcodec_segment *s = run->segments;
+         (k.runs || k.lossy.raw) && s < l->plan->segments + l->plan->segment_count &&
+         s->first < run->first + run->count;
+         s++) {
+        const struct wcodec_table_set *set = set_of(l, s);
+        if (k.runs)
+            needs.table_bytes = largest(needs.table_bytes, set_bytes(set, k));
+        needs.raw_bits = largest(needs.raw_bits, set->shift);
+    }
     for (uint32_t i = 0; k.family == WCODEC_FAMILY_LOSSY && i < run->count; i++)
-        most = jobs[i].elements > most ? jobs[i].elements : most;
-    return ((most + 127) / 128 + 15) & ~15u;
+        elements = largest(elements, jobs[i].elements);
+    needs.tile_groups = ((elements + 127) / 128 + 15) & ~15u;
+    return needs;
 }
 
-/* A kernel that gives a tile to each warp. Tables that are smaller than the most leave room for
- * more warps, but on devices where a kernel's were fitted to the most. */
+/* A kernel that gives a tile to each warp. Tables and raw bits that are fewer than the most leave
+ * space for more warps, but on devices where a kernel was fitted to the most. */
 static void plan_tiles(struct launches *l, const struct run *run)
 {
     const struct wcodec_kind k = wcodec_kernel_kind(run->kernel, l->limits->copies);
-    const uint32_t tables = table_bytes(l, run, k), groups = tile_groups(l, run, k);
+    const struct wcodec_gpu_needs needs = needs_of(l, run, k);
     struct wcodec_gpu_kernel kernel = l->limits->kernels[run->kernel];
-    if (k.runs && l->limits->refit)
-        wcodec_gpu_fit(l->limits, run->kernel, tables, groups, &kernel);
+    if (l->limits->refit && (k.runs || k.lossy.raw))
+        wcodec_gpu_fit(l->limits, run->kernel, &needs, &kernel);
     const uint32_t all = l->limits->units * kernel.groups,
                    full = all < run->count ? all : run->count;
     struct wcodec_gpu_launch *launch = add_launch(l, run->kernel);
@@ -273,12 +281,12 @@ static void plan_tiles(struct launches *l, const struct run *run)
     const unsigned warps =
         l->limits->fixed_threads ? kernel.warps : even_warps(tiles, kernel.warps);
     launch->arguments.count = run->count;
-    launch->arguments.table_bytes = tables;
-    launch->arguments.warp_bytes = warp_size(k, groups);
+    launch->arguments.table_bytes = needs.table_bytes;
+    launch->arguments.warp_bytes = warp_size(k, &needs);
     if (k.family == WCODEC_FAMILY_LOSSY)
-        launch->arguments.groups = groups;
+        launch->arguments.groups = needs.tile_groups;
     launch->threads = 32 * warps;
-    launch->shared = wcodec_gpu_shared_size(run->kernel, l->limits->copies, warps, tables, groups);
+    launch->shared = wcodec_gpu_shared_size(run->kernel, l->limits->copies, warps, &needs);
 }
 
 static void plan_generic(struct launches *l, const struct run *run)

@@ -40,15 +40,24 @@ struct wcodec_gpu_launch {
     struct wcodec_launch arguments;
 };
 
-/* Bytes of shared memory of a work-group, of kernels that give a tile to each warp. table_bytes: of
- * its tables, 0: the most; tile_groups: groups of 128 elements of the largest tile, 0: the most. */
+/* What the tiles of a launch take of a work-group's shared memory. */
+struct wcodec_gpu_needs {
+    uint32_t table_bytes; /* of tables at a time */
+    uint32_t tile_groups; /* lossy: groups of 128 elements of the largest tile, a multiple of 16 */
+    uint32_t raw_bits;    /* lossy: most of a coefficient */
+};
+
+/* The most that tiles of a kernel can take. */
+struct wcodec_gpu_needs wcodec_gpu_most_needs(unsigned kernel, uint32_t copies);
+
+/* Bytes of shared memory of a work-group, of kernels that give a tile to each warp. */
 uint32_t wcodec_gpu_shared_size(unsigned kernel, uint32_t copies, unsigned warps,
-                                uint32_t table_bytes, uint32_t tile_groups);
+                                const struct wcodec_gpu_needs *needs);
 
 /* Work-groups of a unit, and their warps: as many warps as the kernel's row says, or as many of
  * them as there is shared memory for. */
-void wcodec_gpu_fit(const struct wcodec_gpu_limits *limits, unsigned kernel, uint32_t table_bytes,
-                    uint32_t tile_groups, struct wcodec_gpu_kernel *fit);
+void wcodec_gpu_fit(const struct wcodec_gpu_limits *limits, unsigned kernel,
+                    const struct wcodec_gpu_needs *needs, struct wcodec_gpu_kernel *fit);
 
 /* Of a plan that is measured: the most launches, and bytes that they need of the device's memory
  * after its block. segments: the most that there can be: tables of all jobs. */

@@ -228,8 +228,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_copy_16(struct wcodec_warp *warp, uint32_t to
                                            const __global uint8_t *from, uint32_t offset,
                                            uint32_t limit)
 {
-    const uint32_t left = limit - min(offset, limit);
-    wcodec_copy_part(warp, to, from + (left ? offset : 0), min(left, 16u));
+    wcodec_copy_part(warp, to, from + offset, (uint32_t)clamp((int)(limit - offset), 0, 16));
 }
 #else
                      /* A work-item is a warp. */

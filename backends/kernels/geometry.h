@@ -19,10 +19,6 @@ enum wcodec_tile_coding {
 /* Of shared memory, before everything else: the wcodec_part that the work-group is at. */
 #define WCODEC_SHARED_HEAD 128u
 
-/* A ring of words has slots of as many as a block of groups can take, and the first slot again
- * after the last, so that a lane's address needs no mask. */
-#define WCODEC_RING_SLOTS 3u
-
 #define WCODEC_ROWS_MOST 12
 
 /* Groups after which outliers are patched: their elements must still be in the cache, but each time
@@ -59,7 +55,9 @@ struct wcodec_kind {
     uint32_t mask;        /* raw bits of a slot word's first plane, in place */
     uint32_t field;       /* lowest bit of the coded field */
     uint32_t width;       /* its bits */
-    uint32_t slot;        /* bytes of a slot of the ring */
+    uint32_t slot;        /* bytes of words that are asked for at a time */
+    uint32_t block_words; /* ... that a block can take: one slot or more */
+    uint32_t upper_slot;  /* both, of a second stream: upper bytes, a group at a time, and few */
     uint32_t copies;      /* of a table of P8: neighbouring lanes have copies of their own */
     bool pairs, p12, p8, runs;
     bool add;    /* an offset is subtracted of elements (bytes alone) */
@@ -73,7 +71,7 @@ struct wcodec_kind {
 };
 
 /* copies: of tables of P8 without runs, 1 or a power of two up to 32. With 32 a work-group has much
- * shared memory: then entries of pairs may be wide, and blocks of bytes are longer. */
+ * shared memory: then entries of pairs may be wide, and slots are as long as blocks. */
 WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_kind_of(const uint32_t family,
                                                          const uint32_t shape,
                                                          const uint32_t coding, const bool add,
@@ -100,10 +98,10 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_kind_of(const uint32_t family,
     k.bytes = word ? 4 : halves ? 2 : 1;
     /* What a block costs besides its elements is dear for bytes. Staged ones are reconstructed in
      * between; by P8 they take half as many words as by P12. */
-    k.groups = shape == WCODEC_SHAPE_8_0 && !k.p8 && (staged || !much) ? 2
-               : nibbles && !staged && much                            ? 8
-                                                                       : 4;
-    k.slot = k.groups == 8 || (shape == WCODEC_SHAPE_8_0 && !staged && much) ? 1024 : 512;
+    k.groups = shape == WCODEC_SHAPE_8_0 && !k.p8 && staged ? 2 : nibbles && !staged ? 8 : 4;
+    k.block_words = k.groups * (k.pairs || k.p8 ? 128 : 256);
+    k.slot = much ? k.block_words : staged ? 256 : 512;
+    k.upper_slot = much ? 512 : 128;
     k.rows = shape == WCODEC_SHAPE_8_0     ? 0
              : shape == WCODEC_SHAPE_8_3   ? 2
              : k.low                       ? 1
@@ -151,6 +149,7 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_lossy_kind_of(const uint32_t co
     k.lossy.raw = raw;
     k.lossy.wide = k.runs && bytes == 2;
     k.lossy.groups = k.runs || (!raw && copies == 32) ? 16 : 8;
+    k.block_words = k.lossy.wide && copies != 32 ? 256 : 512;
     return k;
 }
 
@@ -171,10 +170,29 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_tables_size(const struct wcodec_kind k)
     return k.p8 && !k.runs ? 1024 * k.copies : k.wide || k.lossy.wide ? 32768 : 16384;
 }
 
-/* A warp's words on their way: the ring, and two slots for raw bits. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_stream_size(const struct wcodec_kind k)
+/* A ring of words: besides those of a block, a slot that is not used up and one on its way. After
+ * it come as many of its first words again as a block can take, so that a lane's address needs no
+ * mask. stream: 0, of lossy coefficients also 1. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_ring_slot(const struct wcodec_kind k, const uint32_t stream)
 {
-    return (WCODEC_RING_SLOTS + 1) * k.slot + 2 * k.rows * 128;
+    return stream ? k.upper_slot : k.slot;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_ring_again(const struct wcodec_kind k, const uint32_t stream)
+{
+    return stream ? k.upper_slot : k.block_words;
+}
+
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_ring_size(const struct wcodec_kind k, const uint32_t stream)
+{
+    return wcodec_ring_again(k, stream) + 2 * wcodec_ring_slot(k, stream);
+}
+
+/* A warp's words on their way, and a block's raw bits. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_stream_size(const struct wcodec_kind k,
+                                                   const uint32_t stream)
+{
+    return wcodec_ring_size(k, stream) + wcodec_ring_again(k, stream) + k.rows * 128;
 }
 
 /* What else a warp has: a stage of residuals (stage.h), and with runs a table's offset of 16 bits
@@ -183,13 +201,13 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_stream_size(const struct wcodec_kind k)
 #define WCODEC_RUNS_SIZE 1024u
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_warp_size(const struct wcodec_kind k)
 {
-    return wcodec_stream_size(k) + (k.staged ? WCODEC_STAGE_SIZE : 0) +
+    return wcodec_stream_size(k, 0) + (k.staged ? WCODEC_STAGE_SIZE : 0) +
            (k.runs ? WCODEC_RUNS_SIZE : 0);
 }
 
 /* Of coefficients a warp has for each stream its ring; then descriptors and what else is the same
- * for all lanes, at these offsets; then, of a unit, the streams' bytes, and raw bits; then for each
- * stream a byte for each group of the launch's largest tile. */
+ * for all lanes, at these offsets; then, of a unit, the streams' bytes; for each stream a byte for
+ * each group of the launch's largest tile; and a unit's raw bits. */
 enum {
     WCODEC_LOSSY_SAVED = 48, /* bytes of a stream's state, two of which are first */
     WCODEC_LOSSY_WITH = 2 * WCODEC_LOSSY_SAVED, /* what coefficients are made with: the offset, how
@@ -204,8 +222,9 @@ enum {
     WCODEC_LOSSY_UPPER = WCODEC_LOSSY_FIRST + sizeof(struct wcodec_stream_job),
     WCODEC_LOSSY_TILE = /* elements, check and slot */
     (WCODEC_LOSSY_UPPER + sizeof(struct wcodec_stream_job) + 15) / 16 * 16,
-    WCODEC_LOSSY_SUM = WCODEC_LOSSY_TILE + 16, /* the lanes' sums of the check */
-    WCODEC_LOSSY_HEAD = WCODEC_LOSSY_SUM + 256
+    WCODEC_LOSSY_SUM = WCODEC_LOSSY_TILE + 16,   /* the lanes' sums of the check */
+    WCODEC_LOSSY_PLAIN = WCODEC_LOSSY_SUM + 256, /* plain: wcodec_lossy_plain_begin() */
+    WCODEC_LOSSY_HEAD = WCODEC_LOSSY_PLAIN + 16
 };
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_streams(const struct wcodec_kind k)
@@ -213,10 +232,10 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_streams(const struct wcodec_kind k)
     return k.lossy.wide ? 2 : 1;
 }
 
-/* Where what follows the rings, a stream's bytes, raw bits, and what follows these begin. */
+/* Where what follows the rings, a stream's bytes, what says their tables, and raw bits begin. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_head_begin(const struct wcodec_kind k)
 {
-    return wcodec_lossy_streams(k) * wcodec_stream_size(k);
+    return wcodec_stream_size(k, 0) + (k.lossy.wide ? wcodec_stream_size(k, 1) : 0);
 }
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_bytes_begin(const struct wcodec_kind k,
@@ -225,20 +244,22 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_bytes_begin(const struct wcodec_kin
     return wcodec_lossy_head_begin(k) + WCODEC_LOSSY_HEAD + stream * k.lossy.groups * 128;
 }
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_raw_begin(const struct wcodec_kind k)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_runs_begin(const struct wcodec_kind k)
 {
     return wcodec_lossy_bytes_begin(k, wcodec_lossy_streams(k));
 }
 
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_runs_begin(const struct wcodec_kind k)
-{
-    return wcodec_lossy_raw_begin(k) + (k.lossy.raw ? k.lossy.bytes * k.lossy.groups * 64 : 0);
-}
-
 /* groups: of the launch's largest tile, rounded up to a multiple of 16. */
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_warp_size(const struct wcodec_kind k, uint32_t groups)
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_raw_begin(const struct wcodec_kind k, uint32_t groups)
 {
     return wcodec_lossy_runs_begin(k) + (k.runs ? wcodec_lossy_streams(k) * groups : 0);
+}
+
+/* raw_bits: most of a coefficient. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_warp_size(const struct wcodec_kind k, uint32_t groups,
+                                                       uint32_t raw_bits)
+{
+    return wcodec_lossy_raw_begin(k, groups) + (k.lossy.raw ? 16 * k.lossy.groups * raw_bits : 0);
 }
 
 /* Where the rows of a later plane of a tile begin, in bytes after its raw bits' begin. The first

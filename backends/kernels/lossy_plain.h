@@ -157,19 +157,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_store_rows(const struct wcodec_kind k,
         wcodec_lossy_store_unit(k, warp, tile, WCODEC_ELEMENT_F32, rows, first, to, scales);
 }
 
-/* With raw bits the lane's words go where their parts were. */
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_join_raw(const struct wcodec_kind k,
-                                                  struct wcodec_warp *warp,
-                                                  const struct wcodec_lossy_tile *tile,
-                                                  uint32_t first)
+/* Word `i` of a lane, of which the compiler does not know the number. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_nth_word(const struct wcodec_kind k,
+                                                      const uint32_t *words, uint32_t i)
 {
-    uint32_t words[16];
-    wcodec_lossy_take_plain(k, warp, tile, first, words);
-    wcodec_sync_warp(warp);
+    uint32_t word = 0;
     WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < k.lossy.groups * k.lossy.bytes; i++)
-        wcodec_put_u32(warp, tile->low.staged + 128 * i + 4 * wcodec_lane(warp), words[i]);
-    wcodec_sync_warp(warp);
+    for (uint32_t j = 0; j < k.lossy.groups * k.lossy.bytes; j++)
+        word = j == i ? words[j] : word;
+    return word;
 }
 
 /* The first n groups of a unit, an element at a time: those that are wanted. */
@@ -181,9 +177,9 @@ wcodec_lossy_put_each(const struct wcodec_kind k, struct wcodec_warp *warp,
     const WCODEC_VIEW struct wcodec_view_job *view = w->view;
     const uint32_t lane = wcodec_lane(warp), bytes = k.lossy.bytes,
                    log2 = w->format == WCODEC_ELEMENT_F32 ? 2 : 1;
+    uint32_t words[16];
     uint64_t sum = 0;
-    if (k.lossy.raw)
-        wcodec_lossy_join_raw(k, warp, tile, first);
+    wcodec_lossy_take_plain(k, warp, tile, first, words);
     WCODEC_UNROLL_NONE
     for (uint32_t i = 0; i < 4 * n; i++) {
         /* Element i % 4 of the lane's in group i / 4; those after the last are zero, for the check.
@@ -191,7 +187,7 @@ wcodec_lossy_put_each(const struct wcodec_kind k, struct wcodec_warp *warp,
         const uint32_t number = first + i / 4 * 128 + 4 * lane + i % 4, offset = i % 4 * bytes,
                        word = i / 4 * bytes + offset / 4, shift = offset % 4 * 8;
         const uint64_t element = job->first + number;
-        uint32_t value = wcodec_shared_u32(warp, tile->low.staged + 128 * word + 4 * lane) >> shift;
+        uint32_t value = wcodec_lossy_nth_word(k, words, word) >> shift;
         if (number >= job->blocks)
             continue;
         value &= bytes == 2 ? 0xffffu : 0xffu;
@@ -224,44 +220,73 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_scales_of(struct wcodec_warp *warp,
     s->first = scale[0] * 64;
 }
 
-/* n groups of a unit. */
-WCODEC_DEVICE_FUNCTION void wcodec_lossy_put_plain(const struct wcodec_kind k,
-                                                   struct wcodec_warp *warp,
-                                                   const struct wcodec_lossy_tile *tile,
-                                                   struct wcodec_lossy_work *w, uint32_t first,
-                                                   uint32_t n)
+/* Where the elements of a tile go that is wanted as a whole, with one scale for all; else NULL. */
+WCODEC_DEVICE_FUNCTION WCODEC_GLOBAL uint8_t *
+wcodec_lossy_whole_out(struct wcodec_warp *warp, const struct wcodec_lossy_tile *tile)
+{
+    const wcodec_u2 out = wcodec_shared_u2(warp, tile->head + WCODEC_LOSSY_PLAIN);
+    return (WCODEC_GLOBAL uint8_t *)(uintptr_t)((uint64_t)out.y << 32 | out.x);
+}
+
+/* Of a step. */
+WCODEC_DEVICE_FUNCTION WCODEC_LOCAL float *
+wcodec_lossy_whole_scale(struct wcodec_warp *warp, const struct wcodec_lossy_tile *tile)
+{
+    return WCODEC_SHARED(warp, float, tile->head + WCODEC_LOSSY_PLAIN + 8);
+}
+
+/* After the tile's descriptors were copied: both. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_plain_begin(struct wcodec_warp *warp,
+                                                     const struct wcodec_lossy_tile *tile)
+{
+    const WCODEC_VIEW struct wcodec_view_job *view =
+        WCODEC_LOSSY_SHARED(warp, tile, wcodec_view_job, VIEW);
+    const WCODEC_VIEW struct wcodec_blocks_job *job =
+        WCODEC_LOSSY_SHARED(warp, tile, wcodec_blocks_job, BLOCKS);
+    const uint32_t log2 = view->format == WCODEC_ELEMENT_F32 ? 2 : 1;
+    const uint64_t out = view->out + ((job->first - view->begin) << log2);
+    uint64_t address = 0;
+    if (!view->row_scales && job->first >= view->begin && job->first + job->blocks <= view->end &&
+        out % (4u << log2) == 0)
+        address = (uint64_t)(uintptr_t)WCODEC_BUFFER_OUT(warp, uint8_t, out);
+    wcodec_put_u2(warp, tile->head + WCODEC_LOSSY_PLAIN,
+                  wcodec_make_u2((uint32_t)address, (uint32_t)(address >> 32)));
+    *wcodec_lossy_whole_scale(warp, tile) = *WCODEC_BLOCK(warp, float, view->scales) * 64;
+}
+
+/* n groups of a unit, of a tile that is not wanted as a whole, has scales of rows, or ends here. */
+WCODEC_DEVICE_FUNCTION void wcodec_lossy_put_part(const struct wcodec_kind k,
+                                                  struct wcodec_warp *warp,
+                                                  const struct wcodec_lossy_tile *tile,
+                                                  const struct wcodec_lossy_work *w, uint32_t first,
+                                                  uint32_t n)
 {
     const WCODEC_VIEW struct wcodec_view_job *view = w->view;
     const WCODEC_VIEW struct wcodec_blocks_job *job =
         WCODEC_LOSSY_SHARED(warp, tile, wcodec_blocks_job, BLOCKS);
-    const uint32_t format = view->format, log2 = format == WCODEC_ELEMENT_F32 ? 2 : 1,
-                   elements = 128 * k.lossy.groups;
+    const uint32_t log2 = w->format == WCODEC_ELEMENT_F32 ? 2 : 1, elements = 128 * k.lossy.groups;
     const uint64_t at = job->first + first, out = view->out + ((at - view->begin) << log2);
     /* Two rows at most, of which none ends within a lane's four elements. */
     const bool rows = !view->row_scales || (view->columns >= elements && view->columns % 4 == 0);
     struct wcodec_lossy_scales scales;
     if (!rows || first + elements > job->blocks || at < view->begin || at + elements > view->end ||
         out % (4u << log2)) {
-        w->format = format;
         wcodec_lossy_put_each(k, warp, tile, w, job, first, n);
         return;
     }
     wcodec_lossy_scales_of(warp, view, at, elements, &scales);
-    WCODEC_GLOBAL uint8_t *to =
-        WCODEC_BUFFER_OUT(warp, uint8_t, out) + (wcodec_lane(warp) * 4 << log2);
-    if (scales.row < elements)
-        wcodec_lossy_store_rows(k, warp, tile, format, true, first, to, &scales);
-    else
-        wcodec_lossy_store_rows(k, warp, tile, format, false, first, to, &scales);
+    wcodec_lossy_store_rows(k, warp, tile, w->format, true, first,
+                            WCODEC_BUFFER_OUT(warp, uint8_t, out) + (wcodec_lane(warp) * 4 << log2),
+                            &scales);
 }
 
 WCODEC_DEVICE_FUNCTION void wcodec_lossy_plain_unit(const struct wcodec_kind k,
                                                     struct wcodec_warp *warp,
                                                     struct wcodec_lossy_tile *tile,
-                                                    struct wcodec_lossy_work *w, uint32_t g)
+                                                    const struct wcodec_lossy_work *w, uint32_t g)
 {
-    const uint32_t left = wcodec_lossy_tile_groups(warp, tile) - g,
-                   n = left < k.lossy.groups ? left : k.lossy.groups;
+    const uint32_t left = wcodec_lossy_elements(warp, tile) - g * 128,
+                   n = left < k.lossy.groups * 128 ? (left + 127) / 128 : k.lossy.groups;
     wcodec_lossy_stream_lane(warp, tile->launch, &tile->low);
     wcodec_lossy_begin_raw(k, warp, tile, g);
     wcodec_lossy_load_outliers(warp, &tile->low, wcodec_lossy_first(warp, tile));
@@ -272,7 +297,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_plain_unit(const struct wcodec_kind k,
     wcodec_lossy_end_raw(k, warp, tile, g);
     if (k.lossy.raw && k.lossy.bytes == 2) /* upper symbols need registers, too */
         wcodec_lossy_save(warp, &tile->low, tile->head);
-    wcodec_lossy_put_plain(k, warp, tile, w, g * 128, n);
+    WCODEC_GLOBAL uint8_t *out = wcodec_lossy_whole_out(warp, tile);
+    if (out && left >= k.lossy.groups * 128) {
+        const struct wcodec_lossy_scales one = {*wcodec_lossy_whole_scale(warp, tile), 0, 0};
+        wcodec_lossy_store_rows(
+            k, warp, tile, w->format, false, g * 128,
+            out + ((g * 128 + wcodec_lane(warp) * 4) << (w->format == WCODEC_ELEMENT_F32 ? 2 : 1)),
+            &one);
+    } else {
+        wcodec_lossy_put_part(k, warp, tile, w, g * 128, n);
+    }
     wcodec_sync_warp(warp);
     if (k.lossy.raw && k.lossy.bytes == 2)
         wcodec_lossy_restore(warp, &tile->low, tile->head);

@@ -26,12 +26,13 @@ struct wcodec_lossy_stream {
 };
 
 WCODEC_DEVICE_FUNCTION void
-wcodec_lossy_stream_begin(const struct wcodec_kind k, struct wcodec_warp *warp,
-                          const struct wcodec_launch *launch, struct wcodec_lossy_stream *s,
-                          uint32_t ring, uint64_t words, uint32_t count, uint64_t states)
+wcodec_lossy_stream_begin(const struct wcodec_kind k, const uint32_t stream,
+                          struct wcodec_warp *warp, const struct wcodec_launch *launch,
+                          struct wcodec_lossy_stream *s, uint32_t ring, uint64_t words,
+                          uint32_t count, uint64_t states)
 {
     s->ones = launch->ones;
-    wcodec_stream_open(k, warp, &s->in, ring, words, count, 0, 0);
+    wcodec_stream_open(k, stream, warp, &s->in, ring, words, count, 0, 0);
     s->x = WCODEC_BUFFER(warp, uint32_t, states)[wcodec_lane(warp)];
 }
 
@@ -104,10 +105,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_decode_runs(const struct wcodec_kind k,
                                                      struct wcodec_lossy_stream *s, uint32_t tables,
                                                      uint32_t to)
 {
+    const uint32_t step = k.block_words / 128;
     if (!wcodec_any(warp, tables & 0x01010101u)) {
         WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < 4; i++) {
             const uint32_t table = s->table + wcodec_bytes(tables, 0, 0x4404 | i << 4);
+            if (i % step == 0)
+                wcodec_stream_begin_words(k, 0, warp, &s->in);
             wcodec_put_u32(warp, to + 128 * i, wcodec_lossy_word(k, warp, s, table));
         }
         return;
@@ -115,10 +119,12 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_decode_runs(const struct wcodec_kind k,
     WCODEC_UNROLL_NONE
     for (uint32_t i = 0; i < 4; i++) {
         const uint32_t run = tables >> 8 * i & 0xffu, table = s->table + ((run & 0xfcu) << 8);
-        if (wcodec_any(warp, run & 1))
+        if (wcodec_any(warp, run & 1)) {
             wcodec_put_u32(warp, to + 128 * i, wcodec_lossy_constant(warp, table));
-        else
+        } else {
+            wcodec_stream_begin_words(k, 0, warp, &s->in);
             wcodec_put_u32(warp, to + 128 * i, wcodec_lossy_word(k, warp, s, table));
+        }
     }
 }
 
@@ -128,16 +134,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_decode_groups(const struct wcodec_kind 
                                                        struct wcodec_lossy_stream *s, uint32_t g,
                                                        uint32_t n)
 {
-    const uint32_t step = k.p12 ? 2 : 4; /* whose words are no more than a slot of the ring */
+    const uint32_t step = k.p12 ? 2 : 4; /* whose words are no more than the ring has */
     uint32_t to = s->staged + 4 * wcodec_lane(warp);
     const uint32_t end = to + 128 * n, whole = to + n / step * step * 128;
     WCODEC_UNROLL_NONE
     for (; to != whole; g += step, to += 128 * step) {
-        wcodec_stream_begin_words(k, warp, &s->in);
         if (k.runs) {
             wcodec_lossy_decode_runs(k, warp, s, wcodec_shared_u32(warp, s->run_tables + g), to);
             continue;
         }
+        wcodec_stream_begin_words(k, 0, warp, &s->in);
         WCODEC_UNROLL_ALL
         for (uint32_t i = 0; i < step; i++)
             wcodec_put_u32(warp, to + 128 * i, wcodec_lossy_word(k, warp, s, s->table));
@@ -146,13 +152,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_decode_groups(const struct wcodec_kind 
         return;
     WCODEC_UNROLL_NONE
     for (; to != end; to += 128) {
-        wcodec_stream_begin_words(k, warp, &s->in);
+        wcodec_stream_begin_words(k, 0, warp, &s->in);
         wcodec_put_u32(warp, to, wcodec_lossy_word(k, warp, s, s->table));
     }
 }
 
-/* Sixteen groups from g on, of which most have tables of one symbol: what these say is there from
- * the sixteen before, if they have the same tables and nothing was changed. */
+/* Sixteen groups of the second stream from g on, of which most have tables of one symbol: what
+ * these say is there from the sixteen before, if they have the same tables and nothing was changed.
+ */
 WCODEC_DEVICE_FUNCTION void wcodec_lossy_decode_sparse(const struct wcodec_kind k,
                                                        struct wcodec_warp *warp,
                                                        struct wcodec_lossy_stream *s, uint32_t g,
@@ -173,7 +180,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_decode_sparse(const struct wcodec_kind 
     for (; coded; coded &= coded - 1) {
         const uint32_t i = wcodec_first_bit(coded),
                        table = s->table + (wcodec_shared_u8(warp, runs + i) << 8);
-        wcodec_stream_begin_words(k, warp, &s->in);
+        wcodec_stream_begin_words(k, 1, warp, &s->in);
         wcodec_put_u32(warp, to + 128 * i, wcodec_lossy_word(k, warp, s, table));
     }
 }
@@ -268,10 +275,11 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_restore(struct wcodec_warp *warp,
 }
 
 WCODEC_DEVICE_FUNCTION bool wcodec_lossy_all_taken(const struct wcodec_kind k,
+                                                   const uint32_t stream,
                                                    const struct wcodec_lossy_stream *s,
                                                    const WCODEC_VIEW struct wcodec_stream_job *job)
 {
-    return wcodec_stream_taken(k, &s->in, WCODEC_WORD_ADDRESS(job)) == 2 * job->word_count;
+    return wcodec_stream_taken(k, stream, &s->in, WCODEC_WORD_ADDRESS(job)) == 2 * job->word_count;
 }
 
 #endif

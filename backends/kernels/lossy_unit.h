@@ -70,7 +70,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_raw_bits(const struct wcodec_kind k
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_raw_rows(const struct wcodec_kind k,
                                                       const struct wcodec_lossy_tile *tile)
 {
-    return tile->head + wcodec_lossy_raw_begin(k) - wcodec_lossy_head_begin(k);
+    return tile->head - wcodec_lossy_head_begin(k) +
+           wcodec_lossy_raw_begin(k, tile->launch->groups);
 }
 
 WCODEC_DEVICE_FUNCTION uint64_t wcodec_lossy_sum(struct wcodec_warp *warp,

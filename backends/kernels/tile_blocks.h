@@ -18,7 +18,7 @@ struct wcodec_residual_tile {
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_stage_at(const struct wcodec_kind k,
                                                 const struct wcodec_fast *f)
 {
-    return f->in.ring + wcodec_stream_size(k);
+    return f->in.ring + wcodec_stream_size(k, 0);
 }
 
 /* What the code of blocks works with: bytes, in the warp's stage. */
@@ -101,7 +101,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_residuals_decode(const struct wcodec_kind k,
     }
     wcodec_stream_wait(warp); /* what is still on its way must not arrive in the next tile */
     const WCODEC_GLOBAL struct wcodec_tile_job *job = wcodec_job_at(warp, f->launch, f->number);
-    const uint32_t taken = wcodec_stream_taken(k, &f->in, WCODEC_WORD_ADDRESS(job));
+    const uint32_t taken = wcodec_stream_taken(k, 0, &f->in, WCODEC_WORD_ADDRESS(job));
     uint32_t fault = wcodec_fast_stream_fault(k, warp, f, job->word_count, taken);
     if (!fault && t->outliers.done != job->outliers)
         fault = WCODEC_TILE_OUTLIER;

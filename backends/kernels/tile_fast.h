@@ -124,11 +124,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_block(const struct wcodec_kind k, struct
                                               const bool patch)
 {
     uint32_t r[WCODEC_ROWS_MOST], tables[4];
-    if (k.rows > 0)
-        wcodec_stream_begin_block(k, warp, &f->in, g, f->groups);
-    else
-        wcodec_stream_begin_words(k, warp, &f->in);
-    wcodec_fast_raw(k, warp, f, g, last, r);
+    if (k.rows > 0) {
+        wcodec_stream_begin_block(k, warp, &f->in);
+        wcodec_fast_raw(k, warp, f, g, last, r);
+        wcodec_stream_next_raw(k, warp, &f->in, g + k.groups, f->groups);
+    } else {
+        wcodec_stream_begin_words(k, 0, warp, &f->in);
+    }
     if (k.runs)
         wcodec_fast_runs(k, warp, f, g, tables);
     WCODEC_UNROLL_ALL
@@ -145,7 +147,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_block(const struct wcodec_kind k, struct
                                     wcodec_fast_add(k, warp), o);
         wcodec_fast_put(k, warp, f, i, o);
     }
-    wcodec_stream_end_block(k, &f->in);
     if (k.staged)
         f->staged += k.groups * 136;
     else
@@ -249,8 +250,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(const struct wcodec_kind k, struct
     const uint32_t elements = job->elements;
     f->number = number;
     f->groups = (elements + 127) / 128;
-    wcodec_stream_open(k, warp, &f->in, wcodec_warp_at(warp, f->launch), WCODEC_WORD_ADDRESS(job),
-                       job->word_count, job->raw, f->groups);
+    wcodec_stream_open(k, 0, warp, &f->in, wcodec_warp_at(warp, f->launch),
+                       WCODEC_WORD_ADDRESS(job), job->word_count, job->raw, f->groups);
     f->x = WCODEC_BUFFER(warp, uint32_t, job->states)[wcodec_lane(warp)];
     if (k.staged) {
         f->whole = f->groups % k.groups == 0;
@@ -309,7 +310,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_prepare(const struct wcodec_kind k,
     f->table = wcodec_tables_at(warp);
     if (k.copies > 1)
         f->table = wcodec_table_copy(f->table, wcodec_lane(warp) % k.copies);
-    f->run_tables = f->in.ring + wcodec_stream_size(k) + (k.staged ? WCODEC_STAGE_SIZE : 0);
+    f->run_tables = f->in.ring + wcodec_stream_size(k, 0) + (k.staged ? WCODEC_STAGE_SIZE : 0);
     f->lanes_below = wcodec_lanes_below(warp, f->launch);
     wcodec_offsets_of(k, k.add ? set->add : 0, k.pairs && !k.wide ? set->base : 0,
                       k.shape == WCODEC_SHAPE_32_8 ? set->constants : 0, &f->of);
@@ -384,7 +385,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_decode(const struct wcodec_kind k, struc
     } while (g < f->groups);
     wcodec_stream_wait(warp); /* what is still on its way must not arrive in the next tile */
     const WCODEC_GLOBAL struct wcodec_tile_job *job = wcodec_job_at(warp, f->launch, f->number);
-    const uint32_t taken = wcodec_stream_taken(k, &f->in, WCODEC_WORD_ADDRESS(job));
+    const uint32_t taken = wcodec_stream_taken(k, 0, &f->in, WCODEC_WORD_ADDRESS(job));
     uint32_t fault = wcodec_fast_stream_fault(k, warp, f, job->word_count, taken);
     if (!fault && (f->bad_outliers || !wcodec_outliers_all(warp, &f->patches)))
         fault = WCODEC_TILE_OUTLIER;

@@ -120,15 +120,16 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_tile_begin(const struct wcodec_kind k,
     const uint32_t ring = wcodec_warp_at(warp, tile->launch);
     tile->number = number;
     tile->head = ring + wcodec_lossy_head_begin(k);
-    wcodec_lossy_stream_begin(k, warp, tile->launch, &tile->low, ring, WCODEC_WORD_ADDRESS(job),
+    wcodec_lossy_stream_begin(k, 0, warp, tile->launch, &tile->low, ring, WCODEC_WORD_ADDRESS(job),
                               job->word_count, job->states);
     if (!k.lossy.wide)
         return;
     const WCODEC_GLOBAL struct wcodec_stream_job *upper =
         WCODEC_BLOCK(warp, struct wcodec_stream_job, job->raw);
     if ((upper->mode_symbol & 0xff) == WCODEC_STREAM_RANS)
-        wcodec_lossy_stream_begin(k, warp, tile->launch, &tile->high, ring + wcodec_stream_size(k),
-                                  WCODEC_WORD_ADDRESS(upper), upper->word_count, upper->states);
+        wcodec_lossy_stream_begin(k, 1, warp, tile->launch, &tile->high,
+                                  ring + wcodec_stream_size(k, 0), WCODEC_WORD_ADDRESS(upper),
+                                  upper->word_count, upper->states);
     else
         wcodec_lossy_stream_none(warp, &tile->high);
 }
@@ -236,6 +237,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_prepare(const struct wcodec_kind k,
         else
             wcodec_lossy_fill_upper(k, warp, tile);
     }
+    if (!k.lossy.blocks)
+        wcodec_lossy_plain_begin(warp, tile);
     tile->low.window = k.pairs && !k.wide ? set->base * 0x01010101u : 0;
     wcodec_put_u32(warp, tile->head + WCODEC_LOSSY_LOW_START,
                    wcodec_any(warp, tile->low.x < WCODEC_STATE_LOW ||
@@ -268,8 +271,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_finish(const struct wcodec_kind k,
     uint32_t fault = WCODEC_TILE_OK;
     if (wcodec_shared_u32(warp, tile->head + WCODEC_LOSSY_LOW_START))
         fault = WCODEC_TILE_STATE;
-    else if (!wcodec_lossy_all_taken(k, &tile->low, wcodec_lossy_first(warp, tile)) ||
-             (coded && !wcodec_lossy_all_taken(k, &tile->high, wcodec_lossy_upper(warp, tile))))
+    else if (!wcodec_lossy_all_taken(k, 0, &tile->low, wcodec_lossy_first(warp, tile)) ||
+             (coded && !wcodec_lossy_all_taken(k, 1, &tile->high, wcodec_lossy_upper(warp, tile))))
         fault = WCODEC_TILE_WORDS;
     else if (wcodec_any(warp, bad_end))
         fault = WCODEC_TILE_FINAL;

@@ -19,7 +19,7 @@
 
 enum {
     BUFFERS_MOST = 520,
-    FAST_EXTRA = 256,  /* what else is in local memory, besides pointers to buffers */
+    FAST_EXTRA = 64,   /* what else is in local memory, besides pointers to buffers */
     GROUPS_MOST = 8,   /* work-groups that a unit is given at a time */
     UNITS_ITEMS = 128, /* of the kernels of units: a tile has eight at least to share */
     COPIES_NVIDIA = 16 /* of tables of P8: as fit into the local memory of a work-group */
@@ -129,11 +129,10 @@ static wcodec_status build(const struct wcodec_device *d, enum wcodec_opencl_var
                                                           &wcodec_opencl_source_size, &result);
     if (result != CL_SUCCESS)
         return wcodec_opencl_fail(d, result, "clCreateProgramWithSource", err);
-    const int length = snprintf(
-        options, sizeof options,
-        "%s %s -DWCODEC_OPENCL_ITEMS=%u -DWCODEC_OPENCL_STORES=%u -DWCODEC_BUFFERS=%u%s %.200s",
-        language(d, variant), variants[variant].options, p->items, p->items < 128 ? p->items : 128,
-        p->buffers, more, own != NULL ? own : "");
+    const int length = snprintf(options, sizeof options,
+                                "%s %s -DWCODEC_OPENCL_ITEMS=%u -DWCODEC_BUFFERS=%u%s %.200s",
+                                language(d, variant), variants[variant].options, p->items,
+                                p->buffers, more, own != NULL ? own : "");
     if (variant == WCODEC_VARIANT_NVIDIA && d->capability >= 80)
         snprintf(options + length, sizeof options - (size_t)length, " -DWCODEC_PTX_80%s",
                  d->capability >= 90 ? " -DWCODEC_PTX_HALVES" : "");
@@ -241,10 +240,11 @@ static unsigned fit_nvidia(const struct wcodec_device *d, unsigned kernel,
                            struct wcodec_opencl_program *p)
 {
     const struct wcodec_kernel_row *row = &wcodec_kernel_rows[kernel];
+    const struct wcodec_gpu_needs needs = wcodec_gpu_most_needs(kernel, copies_of(d));
     struct wcodec_gpu_limits limits = {0};
     struct wcodec_gpu_kernel fit;
     set_limits(d, p, &limits);
-    wcodec_gpu_fit(&limits, kernel, 0, 0, &fit);
+    wcodec_gpu_fit(&limits, kernel, &needs, &fit);
     p->items = fit.warps > 0 ? 32 * fit.warps : 32;
     p->groups = fit.groups;
     return 65536u / (row->threads * row->groups) & ~7u;
@@ -254,9 +254,10 @@ static unsigned fit_nvidia(const struct wcodec_device *d, unsigned kernel,
 static void fit_portable(const struct wcodec_device *d, unsigned kernel,
                          struct wcodec_opencl_program *p)
 {
+    const struct wcodec_gpu_needs needs = wcodec_gpu_most_needs(kernel, copies_of(d));
     p->items = d->programs[WCODEC_KERNEL_GENERIC][WCODEC_OPENCL_FORM_8].items;
     p->groups = 16;
-    while (p->items > 32 && wcodec_gpu_shared_size(kernel, copies_of(d), p->items / 32, 0, 0) >
+    while (p->items > 32 && wcodec_gpu_shared_size(kernel, copies_of(d), p->items / 32, &needs) >
                                 local_memory(d, p->buffers, p->items))
         p->items -= 32;
 }
@@ -310,8 +311,10 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel,
     if (d->variant == WCODEC_VARIANT_LOCAL &&
         (family != WCODEC_FAMILY_FAST || !votes_by_barriers(d)))
         return false;
-    return family == WCODEC_FAMILY_LATENCY ||
-           wcodec_gpu_shared_size(kernel, copies_of(d), 1, 0, 0) <= local_memory(d, buffers, 32);
+    if (family == WCODEC_FAMILY_LATENCY)
+        return true;
+    const struct wcodec_gpu_needs needs = wcodec_gpu_most_needs(kernel, copies_of(d));
+    return wcodec_gpu_shared_size(kernel, copies_of(d), 1, &needs) <= local_memory(d, buffers, 32);
 }
 
 static void build_again(struct wcodec_device *d, unsigned kernel, enum wcodec_opencl_form form,

@@ -62,9 +62,9 @@
 #define WCODEC_FIRST(X) WCODEC_EIGHT(X, 0)
 #endif
 
-/* One work-item of each 32 stores 64 of them. */
+/* A work-item stores 64 of them, each time one of another warp if there are so many. */
 #define WCODEC_MORE_STORES(n) \
-    if (get_local_id(0) == n * 32 % WCODEC_OPENCL_STORES) { \
+    if (get_local_id(0) == n * 32 % get_local_size(0)) { \
         WCODEC_SIXTY_FOUR(WCODEC_MORE_STORE, 0##n) \
     }
 
