@@ -146,6 +146,16 @@ stage_cuda () {
             ;;
         esac
     done
+    now cuda "OpenCL's_kernels_by_libnvvm"
+    python3 tests/build/opencl_nvidia.py >build/one.log 2>&1
+    case $? in
+    0) result cuda "OpenCL's kernels by libnvvm: $(grep -c registers build/one.log)" 1 0 0 ;;
+    77) skipped cuda "OpenCL's kernels by libnvvm: $(tail -n 1 build/one.log)" ;;
+    *)
+        result cuda "OpenCL's kernels by libnvvm" 0 1 0
+        grep -v ' registers, .* spilled$' build/one.log
+        ;;
+    esac
 }
 
 # In the quick form the library, damaged input and the fuzz targets; tests of the command, of
