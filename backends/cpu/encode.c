@@ -65,15 +65,18 @@ static void prepare_table(const struct wcodec_encode_table *e, const uint8_t (*c
     }
 }
 
+/* A mask with one more bit above: the words move down by one place for the new last one. */
 static void prepare_compress(uint8_t compress[256][16])
 {
-    for (unsigned mask = 0; mask < 256; mask++)
-        for (unsigned word = 8, to = 8; word-- > 0;)
-            if (mask >> word & 1) {
-                to--;
-                compress[mask][2 * to] = (uint8_t)(2 * word);
-                compress[mask][2 * to + 1] = (uint8_t)(2 * word + 1);
-            }
+    for (unsigned word = 0; word < 8; word++)
+        for (unsigned mask = 0; mask < 1u << word; mask++) {
+            const uint64_t low = wcodec_load_u64(compress[mask]),
+                           high = wcodec_load_u64(compress[mask] + 8),
+                           bytes = 2 * word | (2 * word + 1) << 8;
+            uint8_t *const to = compress[mask | 1u << word];
+            wcodec_store_u64(to, low >> 16 | high << 48);
+            wcodec_store_u64(to + 8, high >> 16 | bytes << 48);
+        }
 }
 
 wcodec_status
