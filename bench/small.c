@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What many small tensors cost: small [-n TENSORS] [-r REPETITIONS] [-o FOLDER] [FILE...]. A
- * checkpoint of TENSORS (2000) bf16 tensors of 32 x 64, and one of tensors of several types and of
- * 64 bytes to 16 KiB, each beside the same numbers as one tensor of a type. One thread, from memory
- * to memory, by turns; medians of the process's own time as GB/s of the checkpoint, and the ratio,
- * which shall be a third. A FILE is measured as it is. -o: the checkpoints made are kept there. */
+/* What many small tensors cost: small [-n TENSORS] [-r REPETITIONS] [-w WORK] [-o FOLDER]
+ * [FILE...]. A checkpoint of TENSORS (2000) bf16 tensors of 32 x 64, and one of tensors of several
+ * types and of 64 bytes to 16 KiB, each beside the same numbers as one tensor of a type. One
+ * thread, from memory to memory, by turns; medians of the process's own time as GB/s of the
+ * checkpoint, and the ratio, which shall be a third. A FILE is measured as it is. -w: one of the
+ * works alone. -o: the checkpoints made are kept there. */
 #define PROGRAM "small"
 #include "bench/program.h"
 #include "bench/floats.h"
@@ -37,6 +38,7 @@ struct checkpoint {
 };
 
 static wcodec_context *context;
+static const char *wanted;
 
 static void encode(struct checkpoint *c, int no_verify)
 {
@@ -126,6 +128,8 @@ static void compare(const char *name, struct checkpoint *c, unsigned count, unsi
 {
     for (unsigned w = 0; w < WORKS; w++) {
         double seconds[2];
+        if (wanted && strcmp(wanted, works[w].name) != 0)
+            continue;
         measure(c, count, works[w].work, repetitions, seconds);
         printf("| %s, %s | %.3f |", name, works[w].name, 1e-9 * (double)c[0].size / seconds[0]);
         if (count == 2)
@@ -248,6 +252,7 @@ static void made(const char *name, bool mixed, size_t count, unsigned repetition
         if (folder)
             keep(&c[i], folder, name, i ? "whole" : "small");
         prepare(&c[i]);
+        encode_verify(&c[i]);
     }
     compare(name, c, 2, repetitions);
     for (unsigned i = 0; i < 2; i++)
@@ -274,6 +279,7 @@ static void file(const char *path, unsigned repetitions)
     }
     fclose(f);
     prepare(&c);
+    encode_verify(&c);
     compare(slash ? slash + 1 : path, &c, 1, repetitions);
     free(c.data);
 }
@@ -283,11 +289,13 @@ int main(int argc, char **argv)
     size_t count = 2000;
     unsigned repetitions = 21;
     const char *folder = NULL;
-    for (int option; (option = getopt(argc, argv, "n:r:o:")) != -1;) {
+    for (int option; (option = getopt(argc, argv, "n:r:w:o:")) != -1;) {
         if (option == 'n')
             count = strtoul(optarg, NULL, 10);
         else if (option == 'r')
             repetitions = (unsigned)strtoul(optarg, NULL, 10);
+        else if (option == 'w')
+            wanted = optarg;
         else if (option == 'o')
             folder = optarg;
         else
