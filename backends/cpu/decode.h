@@ -35,7 +35,15 @@ enum {
     WCODEC_CPU_BOUNDS = 3
 };
 
-/* A table as symbol functions want it; which parts are filled depends on the profile. */
+/* How symbol functions of P8 look up a table. */
+enum wcodec_cpu_lookup {
+    WCODEC_CPU_BY_SLOT = 1, /* also where ranks do not serve; scalar functions of pairs, too */
+    WCODEC_CPU_BY_RANK = 2,
+    WCODEC_CPU_BY_WINDOW = 4 /* and by bytes, where there are no windows */
+};
+
+/* A table as symbol functions want it; which parts are filled depends on the profile and on how
+ * they look it up. */
 struct wcodec_cpu_table {
     /* P8: frequency << 16 | bias << 8 | symbol, fields that x86 extracts in one instruction each.
      */
@@ -162,7 +170,8 @@ enum wcodec_cpu_shape {
 enum wcodec_cpu_shape wcodec_cpu_assembly_shape(const struct wcodec_cpu_assembly *assembly);
 
 struct wcodec_cpu_dsp {
-    unsigned level; /* number of the level: wcodec_cpu_level_name() */
+    unsigned level;  /* number of the level: wcodec_cpu_level_name() */
+    unsigned lookup; /* bits of enum wcodec_cpu_lookup that the symbol functions want */
     /* By profile: how many streams side by side are best, at most WCODEC_CPU_TILES. */
     unsigned tiles[4];
     wcodec_cpu_symbols_fn symbols[4];                  /* by profile */

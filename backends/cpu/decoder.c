@@ -77,25 +77,33 @@ static bool prepare_windows(const struct wcodec_table *t, struct wcodec_cpu_tabl
     return true;
 }
 
-static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
-                          struct wcodec_cpu_table *c)
+/* Loops over memory of their own, which compilers make vectors of. */
+static void prepare_slots(const uint32_t *restrict entries, uint32_t *restrict slots)
 {
-    c->entries = entries;
-    c->base = t->base;
-    for (unsigned pair = 0; pair < 256 && t->profile == WCODEC_PAIRS; pair++)
-        c->pairs[pair] = (uint16_t)((pair % 16 + t->base) | (pair / 16 + t->base) << 8);
-    if (t->profile != WCODEC_P8)
-        return;
-    uint64_t seen = 0;
-    c->constant = wcodec_table_is_constant(t);
-    c->low6 = true;
     for (unsigned slot = 0; slot < 256; slot++) {
         const uint32_t e = entries[slot];
-        c->slots[slot] = e >> 20 << 16 | (e & 0xff) << 8 | (e >> 12 & 0xff);
-        c->symbol[slot] = (uint8_t)(e >> 12);
-        c->freq[slot] = (uint8_t)(e >> 20);
-        c->bias[slot] = (uint8_t)e;
+        slots[slot] = e >> 20 << 16 | (e & 0xff) << 8 | (e >> 12 & 0xff);
     }
+}
+
+static void prepare_slot_bytes(const uint32_t *restrict entries, uint8_t *restrict symbol,
+                               uint8_t *restrict freq, uint8_t *restrict bias)
+{
+    for (unsigned slot = 0; slot < 256; slot++) {
+        const uint32_t e = entries[slot];
+        symbol[slot] = (uint8_t)(e >> 12);
+        freq[slot] = (uint8_t)(e >> 20);
+        bias[slot] = (uint8_t)e;
+    }
+}
+
+/* By slots and by the low 6 bits of symbols. */
+static void prepare_bytes(const struct wcodec_table *t, const uint32_t *entries,
+                          struct wcodec_cpu_table *c)
+{
+    uint64_t seen = 0;
+    prepare_slot_bytes(entries, c->symbol, c->freq, c->bias);
+    c->low6 = true;
     for (unsigned i = 0, start = 0; i < t->count; i++) {
         const unsigned s = t->order[i];
         c->low6 = c->low6 && !(seen >> s % 64 & 1);
@@ -104,8 +112,47 @@ static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
         c->start_low6[s % 64] = (uint8_t)start;
         start += t->freq[s];
     }
-    prepare_ranks(t, c);
-    c->window_log2 = prepare_windows(t, c, 2) ? 2 : prepare_windows(t, c, 1) ? 1 : 0;
+}
+
+/* Of many tensors a few thousand elements are decoded: a form that no function asks for would take
+ * as long as some of them. */
+static void prepare_table(const struct wcodec_table *t, const uint32_t *entries, unsigned lookup,
+                          struct wcodec_cpu_table *c)
+{
+    c->entries = entries;
+    c->base = t->base;
+    if (t->profile == WCODEC_PAIRS && lookup & WCODEC_CPU_BY_SLOT)
+        for (unsigned pair = 0; pair < 256; pair++)
+            c->pairs[pair] = (uint16_t)((pair % 16 + t->base) | (pair / 16 + t->base) << 8);
+    if (t->profile != WCODEC_P8)
+        return;
+    c->constant = wcodec_table_is_constant(t);
+    c->symbol[0] = t->order[0]; /* all that is asked of a constant one */
+    if (lookup & WCODEC_CPU_BY_SLOT)
+        prepare_slots(entries, c->slots);
+    if (lookup & WCODEC_CPU_BY_RANK)
+        prepare_ranks(t, c);
+    if (lookup & WCODEC_CPU_BY_WINDOW) {
+        c->window_log2 = prepare_windows(t, c, 2) ? 2 : prepare_windows(t, c, 1) ? 1 : 0;
+        if (c->window_log2 == 0)
+            prepare_bytes(t, entries, c);
+    }
+}
+
+static void prepare_tables(struct wcodec_cpu_decoder *d)
+{
+    const struct wcodec_tiles *s = d->tiles;
+    bool ranks_serve = true;
+    for (unsigned i = 0; i < s->tiling->table_count; i++) {
+        prepare_table(&s->tables[i], s->entries + s->entry_offset[i], d->dsp->lookup,
+                      &d->tables[i]);
+        ranks_serve = ranks_serve && (s->tables[i].profile != WCODEC_P8 ||
+                                      d->tables[i].ranks_bounds <= WCODEC_CPU_BOUNDS);
+    }
+    /* Streams that are decoded side by side go the same way. */
+    for (unsigned i = 0; i < s->tiling->table_count && !ranks_serve; i++)
+        if (s->tables[i].profile == WCODEC_P8)
+            prepare_slots(s->entries + s->entry_offset[i], d->tables[i].slots);
 }
 
 static void set_bit(uint32_t *mask, uint32_t *mask_high, unsigned position)
@@ -218,8 +265,7 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
                            tiles->tiling->table_count);
     }
     d->tables = (struct wcodec_cpu_table *)(((uintptr_t)d->tables_memory + 63) & ~(uintptr_t)63);
-    for (unsigned i = 0; i < tiles->tiling->table_count; i++)
-        prepare_table(&tiles->tables[i], tiles->entries + tiles->entry_offset[i], &d->tables[i]);
+    prepare_tables(d);
     for (unsigned profile = WCODEC_PAIRS; profile <= WCODEC_P8; profile++)
         WCODEC_ASSERT(dsp->symbols[profile] != NULL && dsp->tiles[profile] >= 1 &&
                       dsp->tiles[profile] <= WCODEC_CPU_TILES);
