@@ -219,7 +219,6 @@ struct wcodec_cpu_decoder {
     struct wcodec_cpu_assembly assembly;
     wcodec_cpu_direct_fn straight;   /* from words to elements; NULL: by way of symbols */
     struct wcodec_cpu_table *tables; /* by number of the table */
-    void *tables_memory;
     const wcodec_allocator *allocator;
 };
 

@@ -251,20 +251,16 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
                                         const wcodec_allocator *allocator,
                                         struct wcodec_cpu_decoder **decoder, wcodec_error *err)
 {
-    struct wcodec_cpu_decoder *d = wcodec_alloc_zeroed(allocator, sizeof *d);
+    /* The tables follow, aligned. */
+    struct wcodec_cpu_decoder *d = wcodec_alloc_zeroed(
+        allocator, sizeof *d + tiles->tiling->table_count * sizeof *d->tables + 64);
     if (d == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for a decoder");
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for a decoder of %u tables",
+                           tiles->tiling->table_count);
     d->dsp = dsp;
     d->tiles = tiles;
     d->allocator = allocator;
-    d->tables_memory =
-        wcodec_alloc_zeroed(allocator, tiles->tiling->table_count * sizeof *d->tables + 64);
-    if (d->tables_memory == NULL) {
-        wcodec_free(allocator, d);
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %u tables",
-                           tiles->tiling->table_count);
-    }
-    d->tables = (struct wcodec_cpu_table *)(((uintptr_t)d->tables_memory + 63) & ~(uintptr_t)63);
+    d->tables = (struct wcodec_cpu_table *)(((uintptr_t)(d + 1) + 63) & ~(uintptr_t)63);
     prepare_tables(d);
     for (unsigned profile = WCODEC_PAIRS; profile <= WCODEC_P8; profile++)
         WCODEC_ASSERT(dsp->symbols[profile] != NULL && dsp->tiles[profile] >= 1 &&
@@ -278,8 +274,6 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
 
 void wcodec_cpu_decoder_free(struct wcodec_cpu_decoder *decoder)
 {
-    if (decoder == NULL)
-        return;
-    wcodec_free(decoder->allocator, decoder->tables_memory);
-    wcodec_free(decoder->allocator, decoder);
+    if (decoder != NULL)
+        wcodec_free(decoder->allocator, decoder);
 }

@@ -322,31 +322,34 @@ static bool make_pairs(struct search *s, bool wanted)
     return true;
 }
 
-/* What pairs take at least: no table codes them in less than their entropy, and each pair that
- * occurs is held, which takes half a byte of the table, or an outlier, which takes more. */
-static uint64_t least_of_pairs(const struct search *s)
+/* Bits of a P12 table of all values that occur, at least: of each frequency half a byte for every
+ * three bits, and a byte for every 16 values that do not occur. */
+static uint64_t least_of_p12_table(const struct wcodec_field_facts *facts)
 {
-    uint64_t occur = 0;
-    for (unsigned pair = 0; pair < 256; pair++)
-        occur += s->counts[pair] != 0;
-    return scale(s->facts, wcodec_entropy(s->counts, 256)) + occur * 4 * WCODEC_BIT + s->fixed;
-}
-
-/* Is another profile preferred to pairs, whatever table these get? */
-static bool is_preferred_to_pairs(const struct search *pairs,
-                                  const struct wcodec_field_choice *preferred, unsigned share)
-{
-    const uint64_t least = least_of_pairs(pairs);
-    return preferred->bits <= least + wcodec_share(tensor_bits(pairs, least), share);
+    const unsigned values = 1u << facts->width;
+    uint64_t nibbles = 0;
+    for (unsigned v = 0; v < values; v++) {
+        /* Whatever is rounded, a frequency is not less than three quarters of its share. */
+        uint64_t freq = facts->counts[v] * 3072 / facts->values.count;
+        if (facts->counts[v] != 0) {
+            for (nibbles++; freq >= 8; freq >>= 3)
+                nibbles++;
+            continue;
+        }
+        for (unsigned zeros = 0; zeros < 15 && v + 1 < values && facts->counts[v + 1] == 0; zeros++)
+            v++;
+        nibbles += 2;
+    }
+    return 4 * nibbles * WCODEC_BIT;
 }
 
 /* P12 codes single values with one table a tile at most: it cannot win where the profile that
- * decodes fastest comes near their entropy. */
+ * decodes fastest comes near their entropy, or with one table for all near that and its table. */
 static bool is_good(const struct wcodec_field_facts *facts,
-                    const struct wcodec_field_choice *preferred)
+                    const struct wcodec_field_choice *preferred, unsigned most)
 {
     return preferred->bits <=
-           scale(facts, facts->entropy) +
+           scale(facts, facts->entropy) + (most == 1 ? least_of_p12_table(facts) : 0) +
                wcodec_share(facts->other_bits + preferred->bits, WCODEC_SHARE_PREFERENCE);
 }
 
@@ -356,7 +359,12 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
                                   struct wcodec_field_choice *choice, wcodec_error *err)
 {
     const unsigned most = wcodec_field_tables_most(settings, facts->elements);
-    struct wcodec_field_choice *found = wcodec_field_choices_alloc(allocator, 4, most);
+    struct wcodec_table tables[4]; /* enough for small tensors */
+    struct wcodec_field_choice small[4], *found = small;
+    for (unsigned profile = 0; profile < 4; profile++)
+        small[profile].tables = &tables[profile];
+    if (most > 1)
+        found = wcodec_field_choices_alloc(allocator, 4, most);
     if (found == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the choice of a profile");
     wcodec_status status = WCODEC_OK;
@@ -364,13 +372,12 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
     unsigned best = 0;
     const struct wcodec_profile_policy policy =
         wcodec_profile_policy(settings, facts->width, facts->raw_bits);
-    /* Of a small tensor the preferred profile mostly settles it: to count and fit pairs takes
-     * longer than to code them. */
-    const bool p8_first = policy.preferred == WCODEC_P8 && settings->profile == 0 && most == 1;
-    static const uint8_t orders[2][3] = {{WCODEC_PAIRS, WCODEC_P8, WCODEC_P12},
-                                         {WCODEC_P8, WCODEC_PAIRS, WCODEC_P12}};
+    /* Of small tensors pairs take as long to count and to fit as all else together: where P8 is
+     * preferred, they save a byte of ten thousand. */
+    const bool no_pairs = most == 1 && settings->level < 5 && policy.preferred == WCODEC_P8;
+    static const uint8_t order[] = {WCODEC_PAIRS, WCODEC_P8, WCODEC_P12};
     for (unsigned i = 0; i < 3 && status == WCODEC_OK; i++) {
-        unsigned profile = orders[p8_first][i];
+        unsigned profile = order[i];
         struct search s;
         begin_search(&s, allocator, settings, facts, profile, &found[profile]);
         /* Where pairs are the preference and impossible, P12 is the next. */
@@ -378,18 +385,15 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
             settings->profile == WCODEC_PAIRS && profile == WCODEC_P12 && !have[WCODEC_PAIRS];
         if (settings->profile && profile != settings->profile && !instead)
             continue;
-        if (profile == WCODEC_PAIRS && policy.whole && !settings->profile)
+        if (profile == WCODEC_PAIRS && (policy.whole || no_pairs) && !settings->profile)
             continue;
         if (profile == WCODEC_PAIRS && !make_pairs(&s, settings->profile == WCODEC_PAIRS))
-            continue;
-        if (profile == WCODEC_PAIRS && p8_first &&
-            is_preferred_to_pairs(&s, &found[WCODEC_P8], policy.share))
             continue;
         if (settings->plain && profile == WCODEC_P12 && policy.preferred != WCODEC_P12 &&
             have[policy.preferred])
             continue;
         if (profile == WCODEC_P12 && have[policy.preferred] && settings->level < 7 &&
-            is_good(facts, &found[policy.preferred]))
+            is_good(facts, &found[policy.preferred], most))
             continue;
         if (best != 0)
             s.beat =
@@ -406,6 +410,7 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
             best = policy.preferred;
         copy_choice(choice, &found[best]);
     }
-    wcodec_free(allocator, found);
+    if (found != small)
+        wcodec_free(allocator, found);
     return status;
 }

@@ -59,7 +59,7 @@ struct sample {
     size_t piece; /* elements */
     size_t count; /* elements of the sample */
     bool scattered;
-    uint8_t *values, *pairs;
+    uint8_t *values, *pairs; /* one block */
 };
 
 static size_t sample_pieces(int level, unsigned tile_log2)
@@ -87,11 +87,11 @@ static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocat
     size_t capacity = elements < sample->taken * sample->piece
                           ? (size_t)elements
                           : (size_t)sample->taken * sample->piece;
-    sample->values = wcodec_alloc(allocator, capacity);
-    sample->pairs = wcodec_alloc(allocator, (capacity + 1) / 2);
-    if (sample->values == NULL || sample->pairs == NULL)
+    sample->values = wcodec_alloc(allocator, capacity + (capacity + 1) / 2);
+    if (sample->values == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu elements",
                            capacity);
+    sample->pairs = sample->values + capacity;
     return WCODEC_OK;
 }
 
@@ -485,7 +485,6 @@ wcodec_status wcodec_plan_tensor(wcodec_context *context,
     else
         status = fill_plan(&planner, dtype, size, choices, result, err);
     wcodec_free(allocator, planner.sample.values);
-    wcodec_free(allocator, planner.sample.pairs);
     wcodec_free(allocator, choices[0].fields);
     if (status != WCODEC_OK)
         wcodec_plan_free(result);

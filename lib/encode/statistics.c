@@ -98,10 +98,19 @@ static bool bits_are_settled(const struct wcodec_statistics *s)
     return settled;
 }
 
+static bool is_one_block(const struct wcodec_statistics *s)
+{
+    return s->elements <= WCODEC_COUNT_BLOCK;
+}
+
 /* A block of a sampled atom: its counts, and its entropy by itself, since a part of a tensor may
  * have mantissas that are zero or few. */
 static void count_sampled(struct wcodec_statistics *s, unsigned a, const uint8_t *values, size_t n)
 {
+    if (is_one_block(s)) { /* its entropy is the whole one */
+        wcodec_count_symbols(values, n, s->counts[a]);
+        return;
+    }
     uint64_t counts[256] = {0}, held = 0;
     wcodec_count_symbols(values, n, counts);
     for (unsigned v = 0; v < 256; v++) {
@@ -193,7 +202,6 @@ static void add_part(struct wcodec_statistics *s, const struct wcodec_statistics
 
 static void gather_end(struct wcodec_statistics *s)
 {
-    const bool one_block = s->elements <= WCODEC_COUNT_BLOCK;
     for (unsigned a = 0; a < s->atom_count; a++) {
         if (s->atoms[a].use == RAW)
             continue;
@@ -201,10 +209,9 @@ static void gather_end(struct wcodec_statistics *s)
             s->counted[a] += s->counts[a][v];
             s->held[a] += s->counts[a][v] != 0;
         }
-        if (one_block && s->atoms[a].use == SAMPLED)
-            s->entropy[a] = s->block_bits[a] - wcodec_unseen_bits(s->held[a]);
-        else
-            s->entropy[a] = wcodec_entropy(s->counts[a], 256);
+        s->entropy[a] = wcodec_entropy(s->counts[a], 256);
+        if (is_one_block(s) && s->atoms[a].use == SAMPLED)
+            s->block_bits[a] = s->entropy[a] + wcodec_unseen_bits(s->held[a]);
     }
 }
 

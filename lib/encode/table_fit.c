@@ -189,6 +189,10 @@ static void take_counts(const uint64_t counts[256], struct counted *counted)
     counted->total = total >> shift;
     counted->count = 0;
     for (unsigned s = 0; s < 256; s++) {
+        if (s % 4 == 0 && (counts[s] | counts[s + 1] | counts[s + 2] | counts[s + 3]) == 0) {
+            s += 3;
+            continue;
+        }
         /* Written for all, kept if it is one: this has no jumps that go either way. */
         counted->symbols[counted->count] = (uint8_t)s;
         counted->counts[counted->count] =
@@ -282,7 +286,9 @@ void wcodec_table_costs(const struct wcodec_table *table, uint32_t costs[256])
 uint64_t wcodec_counts_cost(const uint64_t counts[256], const uint32_t costs[256])
 {
     uint64_t sum = 0;
-    for (unsigned s = 0; s < 256; s++)
-        sum += counts[s] * costs[s];
+    for (unsigned s = 0; s < 256; s += 4)
+        if ((counts[s] | counts[s + 1] | counts[s + 2] | counts[s + 3]) != 0)
+            for (unsigned i = s; i < s + 4; i++)
+                sum += counts[i] * costs[i];
     return sum;
 }
