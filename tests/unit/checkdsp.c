@@ -304,7 +304,8 @@ static void run_decoder(unsigned level, uint32_t tuning)
         support_tensor_free(&x);
     }
     /* All that can go without symbols, in enough tiles for some to be side by side. */
-    for (unsigned i = 0; tuning & WCODEC_CPU_STRAIGHT && i < 120; i++) {
+    const uint32_t straight_tuning = WCODEC_CPU_STRAIGHT | WCODEC_CPU_STRAIGHT_PAIRS;
+    for (unsigned i = 0; tuning & straight_tuning && i < 120; i++) {
         const bool nibbles = i % 4 == 3;
         struct support_tensor x = {0};
         struct wcodec_field *f = x.tiling.fields;
@@ -338,7 +339,7 @@ static void run_decoder(unsigned level, uint32_t tuning)
             continue;
         print_message("  profile %u, shape %u straight: %u tensors\n", profile, shape,
                       straight[profile][shape]);
-        assert_true(tuning & WCODEC_CPU_STRAIGHT && straight[profile][shape] > 0);
+        assert_true(tuning & straight_tuning && straight[profile][shape] > 0);
     }
 }
 
