@@ -2,7 +2,9 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Ways to read and write a file by several threads: file-ways FILE [BYTES [THREADS...]]. FILE is
- * made, and removed. What whole commands can reach is no more than these. */
+ * made, and removed. What whole commands can reach is no more than these. The best of three
+ * rounds, or of as many as begin within two seconds: 2 GiB by 1, 4 and 16 threads take less than a
+ * minute. */
 #include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
@@ -14,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PART = 1 << 19, THREADS = 256 };
+enum { PART = 1 << 19, THREADS = 256, ROUNDS = 3, ENOUGH_SECONDS = 2 };
 
 enum way { WRITE, ALLOCATED_WRITE, MAPPED_WRITE, READ, MAPPED_READ, WAYS };
 
@@ -115,10 +117,11 @@ int main(int argc, char **argv)
                 fprintf(stderr, "file-ways: 1 to %d threads, not %s\n", THREADS, list[i]);
                 return 2;
             }
-            double best = 1e300;
-            for (unsigned round = 0; round < 3; round++) {
+            double best = 1e300, spent = 0;
+            for (unsigned round = 0; round < ROUNDS && spent < ENOUGH_SECONDS; round++) {
                 const double seconds = run(argv[1], way, size, (unsigned)threads);
                 best = seconds < best ? seconds : best;
+                spent += seconds;
             }
             printf("| %s | %lu | %.2f |\n", names[way], threads, (double)size / best / 1e9);
             fflush(stdout);

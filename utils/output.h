@@ -10,6 +10,7 @@
 
 #include "utils/app.h"
 #include <stdatomic.h>
+#include <stdint.h>
 #include <sys/stat.h>
 
 struct output {
@@ -21,6 +22,8 @@ struct output {
     bool in_any_order; /* output_write_at() serves */
     off_t begin;       /* then: where the output begins in the file */
     atomic_int error;  /* errno of a write that failed */
+    bool sync;         /* it is to be on the disk in the end */
+    _Atomic uint64_t written;
 };
 
 /* Start `path`. `input` (may be NULL) is the file that is read: writing over it is refused. An

@@ -22,9 +22,10 @@ static wcodec_status cpu_open(const struct wcodec_host *host, struct wcodec_back
     const char *text = host->setting(host->opaque, "WCODEC_CPU_TUNE");
     uint32_t tuning = wcodec_cpu_tuning();
     if (text != NULL && !wcodec_cpu_parse_tuning(text, &tuning))
-        return host->fail(
-            err, WCODEC_ERROR_USAGE,
-            "WCODEC_CPU_TUNE is \"%s\": expected common or a list of straight, abreast", text);
+        return host->fail(err, WCODEC_ERROR_USAGE,
+                          "WCODEC_CPU_TUNE is \"%s\": expected common or a list of straight, "
+                          "straight-pairs, abreast, abreast-pairs",
+                          text);
     struct wcodec_backend_state *s = wcodec_alloc(host->allocator, sizeof *s);
     if (s == NULL)
         return host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for the CPU backend");

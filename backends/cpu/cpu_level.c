@@ -27,7 +27,8 @@ unsigned wcodec_cpu_level_highest(uint32_t mask)
     return highest;
 }
 
-static const char *const tunings[] = {"straight", "abreast", NULL};
+static const char *const tunings[] = {"straight", "straight-pairs", "abreast", "abreast-pairs",
+                                      NULL};
 
 const char *wcodec_cpu_tuning_name(unsigned i)
 {
@@ -59,14 +60,18 @@ bool wcodec_cpu_parse_tuning(const char *text, uint32_t *tuning)
 }
 
 #ifdef WCODEC_X86
+enum { ANY_MODEL = 256, RAPIDS = WCODEC_CPU_STRAIGHT_PAIRS | WCODEC_CPU_ABREAST_PAIRS };
+
 /* What bench/cpu-targets measured; bench/README.md has the figures. Processors that are not here
- * have the kernels that were tuned on Sapphire Rapids. */
+ * have the levels' own kernels. */
 static const struct {
     char vendor[13];
-    unsigned family; /* as cpuid has it, base and extended */
+    unsigned family, model; /* as cpuid has them, base and extended; ANY_MODEL */
     uint32_t tuning;
 } processors[] = {
-    {"AuthenticAMD", 0x1a, WCODEC_CPU_STRAIGHT | WCODEC_CPU_ABREAST}, /* Zen 5, by model 2 */
+    {"AuthenticAMD", 0x1a, ANY_MODEL, WCODEC_CPU_TUNINGS}, /* Zen 5, by model 2 */
+    {"GenuineIntel", 6, 0x8f, RAPIDS},                     /* Sapphire Rapids, by the next */
+    {"GenuineIntel", 6, 0xcf, RAPIDS},                     /* Emerald Rapids */
 };
 
 uint32_t wcodec_cpu_tuning(void)
@@ -80,9 +85,11 @@ uint32_t wcodec_cpu_tuning(void)
     memcpy(vendor + 8, &c, 4);
     if (!__get_cpuid(1, &a, &b, &c, &d))
         return 0;
-    const unsigned family = (a >> 8 & 15) + (a >> 20 & 255);
+    const unsigned family = (a >> 8 & 15) + (a >> 20 & 255),
+                   model = (a >> 4 & 15) | (a >> 12 & 0xf0);
     for (unsigned i = 0; i < sizeof processors / sizeof processors[0]; i++)
-        if (processors[i].family == family && strcmp(processors[i].vendor, vendor) == 0)
+        if (processors[i].family == family && strcmp(processors[i].vendor, vendor) == 0 &&
+            (processors[i].model == model || processors[i].model == ANY_MODEL))
             return processors[i].tuning;
     return 0;
 }

@@ -24,9 +24,13 @@ enum { WCODEC_CPU_LEVELS = 5 };
 /* Choices among the kernels of a level: what is best depends on more than the instructions that
  * there are. Bits of the same masks. */
 enum wcodec_cpu_tuning {
-    WCODEC_CPU_STRAIGHT = 1 << 16, /* AVX-512: elements straight from words (direct_avx512.c) */
-    WCODEC_CPU_ABREAST = 1 << 17,  /* AVX2: more tiles side by side */
-    WCODEC_CPU_TUNINGS = 3 << 16
+    /* AVX-512: elements straight from words (direct_avx512.c), by profiles */
+    WCODEC_CPU_STRAIGHT = 1 << 16, /* P8 */
+    WCODEC_CPU_STRAIGHT_PAIRS = 1 << 17,
+    /* AVX2: more tiles side by side */
+    WCODEC_CPU_ABREAST = 1 << 18, /* P8 */
+    WCODEC_CPU_ABREAST_PAIRS = 1 << 19,
+    WCODEC_CPU_TUNINGS = 15 << 16
 };
 
 /* Name of the choice of bit 1 << (16 + i), NULL if there is none. */

@@ -35,7 +35,15 @@ enum {
     WCODEC_CPU_BOUNDS = 3
 };
 
-/* A table as symbol functions want it; which parts are filled depends on the profile. */
+/* How symbol functions of P8 look up a table. */
+enum wcodec_cpu_lookup {
+    WCODEC_CPU_BY_SLOT = 1, /* also where ranks do not serve; scalar functions of pairs, too */
+    WCODEC_CPU_BY_RANK = 2,
+    WCODEC_CPU_BY_WINDOW = 4 /* and by bytes, where there are no windows */
+};
+
+/* A table as symbol functions want it; which parts are filled depends on the profile and on how
+ * they look it up. */
 struct wcodec_cpu_table {
     /* P8: frequency << 16 | bias << 8 | symbol, fields that x86 extracts in one instruction each.
      */
@@ -162,7 +170,8 @@ enum wcodec_cpu_shape {
 enum wcodec_cpu_shape wcodec_cpu_assembly_shape(const struct wcodec_cpu_assembly *assembly);
 
 struct wcodec_cpu_dsp {
-    unsigned level; /* number of the level: wcodec_cpu_level_name() */
+    unsigned level;  /* number of the level: wcodec_cpu_level_name() */
+    unsigned lookup; /* bits of enum wcodec_cpu_lookup that the symbol functions want */
     /* By profile: how many streams side by side are best, at most WCODEC_CPU_TILES. */
     unsigned tiles[4];
     wcodec_cpu_symbols_fn symbols[4];                  /* by profile */
@@ -188,8 +197,8 @@ void wcodec_cpu_dsp_init_avx512(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp);
 
 /* Choices (enum wcodec_cpu_tuning), after the level's own. */
-void wcodec_cpu_dsp_init_avx2_abreast(struct wcodec_cpu_dsp *dsp);
-void wcodec_cpu_dsp_init_avx512_direct(struct wcodec_cpu_dsp *dsp);
+void wcodec_cpu_dsp_init_avx2_abreast(struct wcodec_cpu_dsp *dsp, uint32_t tuning);
+void wcodec_cpu_dsp_init_avx512_direct(struct wcodec_cpu_dsp *dsp, uint32_t tuning);
 
 /* Their second and third stage. */
 void wcodec_cpu_dsp_init_sse41_elements(struct wcodec_cpu_dsp *dsp);
@@ -210,7 +219,6 @@ struct wcodec_cpu_decoder {
     struct wcodec_cpu_assembly assembly;
     wcodec_cpu_direct_fn straight;   /* from words to elements; NULL: by way of symbols */
     struct wcodec_cpu_table *tables; /* by number of the table */
-    void *tables_memory;
     const wcodec_allocator *allocator;
 };
 

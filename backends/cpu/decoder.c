@@ -12,12 +12,12 @@ void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
 {
     WCODEC_CPU_CLIMB(wcodec_cpu_dsp_init_, struct wcodec_cpu_dsp, dsp, levels);
 #ifdef HAVE_AVX2
-    if (dsp->level == 2 && levels & WCODEC_CPU_ABREAST)
-        wcodec_cpu_dsp_init_avx2_abreast(dsp);
+    if (dsp->level == 2)
+        wcodec_cpu_dsp_init_avx2_abreast(dsp, levels);
 #endif
 #ifdef HAVE_AVX512
-    if (dsp->level == 3 && levels & WCODEC_CPU_STRAIGHT)
-        wcodec_cpu_dsp_init_avx512_direct(dsp);
+    if (dsp->level == 3)
+        wcodec_cpu_dsp_init_avx512_direct(dsp, levels);
 #endif
 }
 
@@ -77,25 +77,33 @@ static bool prepare_windows(const struct wcodec_table *t, struct wcodec_cpu_tabl
     return true;
 }
 
-static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
-                          struct wcodec_cpu_table *c)
+/* Loops over memory of their own, which compilers make vectors of. */
+static void prepare_slots(const uint32_t *restrict entries, uint32_t *restrict slots)
 {
-    c->entries = entries;
-    c->base = t->base;
-    for (unsigned pair = 0; pair < 256 && t->profile == WCODEC_PAIRS; pair++)
-        c->pairs[pair] = (uint16_t)((pair % 16 + t->base) | (pair / 16 + t->base) << 8);
-    if (t->profile != WCODEC_P8)
-        return;
-    uint64_t seen = 0;
-    c->constant = wcodec_table_is_constant(t);
-    c->low6 = true;
     for (unsigned slot = 0; slot < 256; slot++) {
         const uint32_t e = entries[slot];
-        c->slots[slot] = e >> 20 << 16 | (e & 0xff) << 8 | (e >> 12 & 0xff);
-        c->symbol[slot] = (uint8_t)(e >> 12);
-        c->freq[slot] = (uint8_t)(e >> 20);
-        c->bias[slot] = (uint8_t)e;
+        slots[slot] = e >> 20 << 16 | (e & 0xff) << 8 | (e >> 12 & 0xff);
     }
+}
+
+static void prepare_slot_bytes(const uint32_t *restrict entries, uint8_t *restrict symbol,
+                               uint8_t *restrict freq, uint8_t *restrict bias)
+{
+    for (unsigned slot = 0; slot < 256; slot++) {
+        const uint32_t e = entries[slot];
+        symbol[slot] = (uint8_t)(e >> 12);
+        freq[slot] = (uint8_t)(e >> 20);
+        bias[slot] = (uint8_t)e;
+    }
+}
+
+/* By slots and by the low 6 bits of symbols. */
+static void prepare_bytes(const struct wcodec_table *t, const uint32_t *entries,
+                          struct wcodec_cpu_table *c)
+{
+    uint64_t seen = 0;
+    prepare_slot_bytes(entries, c->symbol, c->freq, c->bias);
+    c->low6 = true;
     for (unsigned i = 0, start = 0; i < t->count; i++) {
         const unsigned s = t->order[i];
         c->low6 = c->low6 && !(seen >> s % 64 & 1);
@@ -104,8 +112,47 @@ static void prepare_table(const struct wcodec_table *t, const uint32_t *entries,
         c->start_low6[s % 64] = (uint8_t)start;
         start += t->freq[s];
     }
-    prepare_ranks(t, c);
-    c->window_log2 = prepare_windows(t, c, 2) ? 2 : prepare_windows(t, c, 1) ? 1 : 0;
+}
+
+/* Of many tensors a few thousand elements are decoded: a form that no function asks for would take
+ * as long as some of them. */
+static void prepare_table(const struct wcodec_table *t, const uint32_t *entries, unsigned lookup,
+                          struct wcodec_cpu_table *c)
+{
+    c->entries = entries;
+    c->base = t->base;
+    if (t->profile == WCODEC_PAIRS && lookup & WCODEC_CPU_BY_SLOT)
+        for (unsigned pair = 0; pair < 256; pair++)
+            c->pairs[pair] = (uint16_t)((pair % 16 + t->base) | (pair / 16 + t->base) << 8);
+    if (t->profile != WCODEC_P8)
+        return;
+    c->constant = wcodec_table_is_constant(t);
+    c->symbol[0] = t->order[0]; /* all that is asked of a constant one */
+    if (lookup & WCODEC_CPU_BY_SLOT)
+        prepare_slots(entries, c->slots);
+    if (lookup & WCODEC_CPU_BY_RANK)
+        prepare_ranks(t, c);
+    if (lookup & WCODEC_CPU_BY_WINDOW) {
+        c->window_log2 = prepare_windows(t, c, 2) ? 2 : prepare_windows(t, c, 1) ? 1 : 0;
+        if (c->window_log2 == 0)
+            prepare_bytes(t, entries, c);
+    }
+}
+
+static void prepare_tables(struct wcodec_cpu_decoder *d)
+{
+    const struct wcodec_tiles *s = d->tiles;
+    bool ranks_serve = true;
+    for (unsigned i = 0; i < s->tiling->table_count; i++) {
+        prepare_table(&s->tables[i], s->entries + s->entry_offset[i], d->dsp->lookup,
+                      &d->tables[i]);
+        ranks_serve = ranks_serve && (s->tables[i].profile != WCODEC_P8 ||
+                                      d->tables[i].ranks_bounds <= WCODEC_CPU_BOUNDS);
+    }
+    /* Streams that are decoded side by side go the same way. */
+    for (unsigned i = 0; i < s->tiling->table_count && !ranks_serve; i++)
+        if (s->tables[i].profile == WCODEC_P8)
+            prepare_slots(s->entries + s->entry_offset[i], d->tables[i].slots);
 }
 
 static void set_bit(uint32_t *mask, uint32_t *mask_high, unsigned position)
@@ -204,22 +251,17 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
                                         const wcodec_allocator *allocator,
                                         struct wcodec_cpu_decoder **decoder, wcodec_error *err)
 {
-    struct wcodec_cpu_decoder *d = wcodec_alloc_zeroed(allocator, sizeof *d);
+    /* The tables follow, aligned. */
+    struct wcodec_cpu_decoder *d = wcodec_alloc_zeroed(
+        allocator, sizeof *d + tiles->tiling->table_count * sizeof *d->tables + 64);
     if (d == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for a decoder");
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for a decoder of %u tables",
+                           tiles->tiling->table_count);
     d->dsp = dsp;
     d->tiles = tiles;
     d->allocator = allocator;
-    d->tables_memory =
-        wcodec_alloc_zeroed(allocator, tiles->tiling->table_count * sizeof *d->tables + 64);
-    if (d->tables_memory == NULL) {
-        wcodec_free(allocator, d);
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %u tables",
-                           tiles->tiling->table_count);
-    }
-    d->tables = (struct wcodec_cpu_table *)(((uintptr_t)d->tables_memory + 63) & ~(uintptr_t)63);
-    for (unsigned i = 0; i < tiles->tiling->table_count; i++)
-        prepare_table(&tiles->tables[i], tiles->entries + tiles->entry_offset[i], &d->tables[i]);
+    d->tables = (struct wcodec_cpu_table *)(((uintptr_t)(d + 1) + 63) & ~(uintptr_t)63);
+    prepare_tables(d);
     for (unsigned profile = WCODEC_PAIRS; profile <= WCODEC_P8; profile++)
         WCODEC_ASSERT(dsp->symbols[profile] != NULL && dsp->tiles[profile] >= 1 &&
                       dsp->tiles[profile] <= WCODEC_CPU_TILES);
@@ -232,8 +274,6 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
 
 void wcodec_cpu_decoder_free(struct wcodec_cpu_decoder *decoder)
 {
-    if (decoder == NULL)
-        return;
-    wcodec_free(decoder->allocator, decoder->tables_memory);
-    wcodec_free(decoder->allocator, decoder);
+    if (decoder != NULL)
+        wcodec_free(decoder->allocator, decoder);
 }

@@ -9,6 +9,7 @@
 #include "coding/planes.h"
 #include "core/assert.h"
 #include "core/error.h"
+#include <stddef.h>
 
 enum {
     BATCH = 4,  /* groups whose symbols are chosen at once */
@@ -65,15 +66,19 @@ static void prepare_table(const struct wcodec_encode_table *e, const uint8_t (*c
     }
 }
 
+/* A mask with one more bit above: the words move down by one place for the new last one. */
 static void prepare_compress(uint8_t compress[256][16])
 {
-    for (unsigned mask = 0; mask < 256; mask++)
-        for (unsigned word = 8, to = 8; word-- > 0;)
-            if (mask >> word & 1) {
-                to--;
-                compress[mask][2 * to] = (uint8_t)(2 * word);
-                compress[mask][2 * to + 1] = (uint8_t)(2 * word + 1);
-            }
+    memset(compress[0], 0, sizeof compress[0]);
+    for (unsigned word = 0; word < 8; word++)
+        for (unsigned mask = 0; mask < 1u << word; mask++) {
+            const uint64_t low = wcodec_load_u64(compress[mask]),
+                           high = wcodec_load_u64(compress[mask] + 8),
+                           bytes = 2 * word | (2 * word + 1) << 8;
+            uint8_t *const to = compress[mask | 1u << word];
+            wcodec_store_u64(to, low >> 16 | high << 48);
+            wcodec_store_u64(to + 8, high >> 16 | bytes << 48);
+        }
 }
 
 wcodec_status
@@ -82,22 +87,21 @@ wcodec_cpu_encoder_create(uint32_t levels, const struct wcodec_tiling *tiling,
                           const wcodec_allocator *allocator, struct wcodec_cpu_encoder **encoder,
                           wcodec_error *err)
 {
-    struct wcodec_cpu_encoder *e = wcodec_alloc_zeroed(allocator, sizeof *e);
+    /* The tables follow, aligned. */
+    const size_t tables = tiling->table_count * sizeof(struct wcodec_cpu_encode_table);
+    struct wcodec_cpu_encoder *e = wcodec_alloc(allocator, sizeof *e + tables + 64);
     if (e == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for an encoder");
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for an encoder of %u tables",
+                           tiling->table_count);
+    memset(e, 0, offsetof(struct wcodec_cpu_encoder, compress));
+    memset(e + 1, 0, tables + 64);
     e->tiling = tiling;
     e->allocator = allocator;
-    e->tables_memory =
-        wcodec_alloc_zeroed(allocator, tiling->table_count * sizeof *e->tables[0] + 64);
-    if (e->tables_memory == NULL) {
-        wcodec_free(allocator, e);
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %u tables",
-                           tiling->table_count);
-    }
     wcodec_cpu_encode_dsp_init(&e->dsp, levels);
-    prepare_compress(e->compress);
+    if (e->dsp.compresses)
+        prepare_compress(e->compress);
     struct wcodec_cpu_encode_table *at =
-        (struct wcodec_cpu_encode_table *)(((uintptr_t)e->tables_memory + 63) & ~(uintptr_t)63);
+        (struct wcodec_cpu_encode_table *)(((uintptr_t)(e + 1) + 63) & ~(uintptr_t)63);
     for (unsigned c = 0; c < tiling->coded_count; c++) {
         e->tables[c] = at;
         for (unsigned i = 0; i < tiling->fields[tiling->coded[c]].tables; i++)
@@ -111,10 +115,8 @@ wcodec_cpu_encoder_create(uint32_t levels, const struct wcodec_tiling *tiling,
 
 void wcodec_cpu_encoder_free(struct wcodec_cpu_encoder *encoder)
 {
-    if (encoder == NULL)
-        return;
-    wcodec_free(encoder->allocator, encoder->tables_memory);
-    wcodec_free(encoder->allocator, encoder);
+    if (encoder != NULL)
+        wcodec_free(encoder->allocator, encoder);
 }
 
 /* One tile. */

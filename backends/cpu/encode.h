@@ -80,6 +80,7 @@ typedef void (*wcodec_cpu_pack_fn)(const struct wcodec_cpu_assembly *assembly, u
 
 struct wcodec_cpu_encode_dsp {
     unsigned level;
+    bool compresses; /* rans wants a table's `compress` */
     wcodec_cpu_extract_fn extract;
     wcodec_cpu_choose_fn choose[4]; /* by profile */
     wcodec_cpu_rans_fn rans[4];     /* likewise */
@@ -118,8 +119,7 @@ struct wcodec_cpu_encoder {
     bool direct; /* the assembly serves all planes; else they are packed as the reference does it */
     struct wcodec_cpu_assembly assembly;
     struct wcodec_cpu_encode_table *tables[WCODEC_MAX_CODED]; /* each coded field's pool */
-    void *tables_memory;
-    uint8_t compress[256][16];
+    uint8_t compress[256][16];                                /* set if the functions want it */
 };
 
 /* tiling and pools[c] (tables[c] of coded field c) must outlive the encoder.

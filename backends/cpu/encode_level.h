@@ -23,6 +23,7 @@ static void rans_pairs(const struct wcodec_cpu_encode_table *table, const uint8_
 #ifdef VEC_BYTES
 INLINE void use_vectors(struct wcodec_cpu_encode_dsp *dsp)
 {
+    dsp->compresses = true;
     dsp->extract = extract;
     dsp->choose[WCODEC_P8] = choose_values;
     dsp->choose[WCODEC_PAIRS] = choose_pairs;

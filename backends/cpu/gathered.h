@@ -124,6 +124,7 @@ static void symbols_pairs(struct wcodec_cpu_stream *streams, unsigned count, uns
 
 INLINE void use_gathered(struct wcodec_cpu_dsp *dsp)
 {
+    dsp->lookup = WCODEC_CPU_BY_RANK;
     dsp->symbols[WCODEC_P8] = symbols_p8;
     dsp->symbols[WCODEC_P12] = symbols_p12;
     dsp->symbols[WCODEC_PAIRS] = symbols_pairs;

@@ -266,6 +266,7 @@ void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp)
 {
     *dsp = (struct wcodec_cpu_dsp){
         .level = 0,
+        .lookup = WCODEC_CPU_BY_SLOT,
         .tiles = {1, 1, 1, 1},
         .symbols =
             {[WCODEC_PAIRS] = symbols_pairs, [WCODEC_P12] = symbols_p12, [WCODEC_P8] = symbols_p8},

@@ -209,12 +209,22 @@ size_t wcodec_table_write(const struct wcodec_table *table, uint8_t *bytes)
     }
 }
 
+enum { SLOTS_AT_ONCE = 16 };
+
 void wcodec_table_entries(const struct wcodec_table *table, uint32_t *entries)
 {
+    const uint32_t *const end = entries + (1u << wcodec_profile_bits(table->profile));
     for (unsigned i = 0; i < table->count; i++) {
-        unsigned s = table->order[i], f = table->freq[s];
-        for (unsigned bias = 0; bias < f; bias++)
-            *entries++ = (uint32_t)f << 20 | s << 12 | bias;
+        const uint32_t s = table->order[i], f = table->freq[s], e = f << 20 | s << 12;
+        uint32_t bias = 0;
+        /* A few too many, which the next symbol replaces, take less time than to stop in between.
+         */
+        for (; bias < f && end - entries >= bias + SLOTS_AT_ONCE; bias += SLOTS_AT_ONCE)
+            for (uint32_t k = 0; k < SLOTS_AT_ONCE; k++)
+                entries[bias + k] = e | (bias + k);
+        for (; bias < f; bias++)
+            entries[bias] = e | bias;
+        entries += f;
     }
 }
 

@@ -14,11 +14,7 @@ void wcodec_tiles_free(struct wcodec_tiles *s)
     if (s == NULL)
         return;
     const wcodec_allocator *a = s->allocator;
-    wcodec_free(a, s->tables);
-    wcodec_free(a, s->entries);
-    wcodec_free(a, s->checks);
-    wcodec_free(a, s->streams);
-    wcodec_free(a, s->raw);
+    wcodec_free(a, s->streams); /* the block of all but the runs */
     for (unsigned c = 0; c < WCODEC_MAX_CODED; c++)
         wcodec_free(a, s->runs[c]);
     wcodec_free(a, s);
@@ -43,10 +39,6 @@ static wcodec_status read_tables(struct wcodec_tiles *s, struct wcodec_cursor *c
             entries += 1u << wcodec_profile_bits(f->profile);
         }
     }
-    s->entries = wcodec_alloc_array(s->allocator, entries, sizeof *s->entries);
-    if (s->entries == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "no memory for %" PRIu32 " table entries",
-                           entries);
     for (uint32_t i = 0; i < number; i++)
         wcodec_table_entries(&s->tables[i], s->entries + s->entry_offset[i]);
     return WCODEC_OK;
@@ -225,6 +217,32 @@ static bool skip_padding(struct wcodec_cursor *cursor, const uint8_t *start)
     return true;
 }
 
+/* One block for all that is known to be needed: of a small tensor, to allocate five would take as
+ * long as some hundred elements. */
+static bool allocate(struct wcodec_tiles *s)
+{
+    const struct wcodec_tiling *t = s->tiling;
+    const uint64_t streams = t->tiles * t->coded_count;
+    uint64_t entries = 0, size = t->table_count * sizeof *s->tables;
+    for (unsigned c = 0; c < t->coded_count; c++)
+        entries += (uint64_t)t->fields[t->coded[c]].tables
+                   << wcodec_profile_bits(t->fields[t->coded[c]].profile);
+    size += entries * sizeof *s->entries;
+    if (t->tiles > (UINT64_MAX - size) /
+                       (t->coded_count * sizeof *s->streams + sizeof *s->raw + sizeof *s->checks))
+        return false;
+    size += streams * sizeof *s->streams + t->tiles * (sizeof *s->raw + sizeof *s->checks);
+    s->streams = wcodec_alloc_array(s->allocator, size, 1);
+    if (s->streams == NULL)
+        return false;
+    /* Those of the strictest alignment first. */
+    s->raw = (uint64_t *)(void *)(s->streams + streams);
+    s->entries = (uint32_t *)(void *)(s->raw + t->tiles);
+    s->checks = s->entries + entries;
+    s->tables = (struct wcodec_table *)(void *)(s->checks + t->tiles);
+    return true;
+}
+
 static wcodec_status read_prefix(struct wcodec_tiles *s, const uint8_t *prefix, wcodec_error *err)
 {
     const struct wcodec_tiling *t = s->tiling;
@@ -236,11 +254,7 @@ static wcodec_status read_prefix(struct wcodec_tiles *s, const uint8_t *prefix, 
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "%" PRIu64 " tiles cannot be described in %" PRIu64 " bytes", t->tiles,
                            t->prefix_size);
-    s->tables = wcodec_alloc_array(s->allocator, t->table_count, sizeof *s->tables);
-    s->checks = wcodec_alloc_array(s->allocator, t->tiles, sizeof *s->checks);
-    s->streams = wcodec_alloc_array(s->allocator, t->tiles * t->coded_count, sizeof *s->streams);
-    s->raw = wcodec_alloc_array(s->allocator, t->tiles, sizeof *s->raw);
-    if (s->tables == NULL || s->checks == NULL || s->streams == NULL || s->raw == NULL)
+    if (!allocate(s))
         return wcodec_fail(err, WCODEC_ERROR_MEMORY,
                            "no memory for the directory of %" PRIu64 " tiles", t->tiles);
     wcodec_status status = read_tables(s, &cursor, err);

@@ -130,7 +130,7 @@ enum wcodec_area {
     WCODEC_AREAS
 };
 
-/* The parsed prefix of a payload. Owns its memory. */
+/* The parsed prefix of a payload. Owns its memory: a block that `streams` begins, and the runs. */
 struct wcodec_tiles {
     const struct wcodec_tiling *tiling;
     const wcodec_allocator *allocator;

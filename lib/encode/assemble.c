@@ -10,7 +10,7 @@
 /* Tiles are coded in ranges, each of which has parts of its own for each area: no range waits for
  * another, nothing is copied when the payload is put together, and an area is the ranges' parts in
  * their order. */
-enum { RANGE_BYTES = 1 << 18, RANGES_MAX = 512 };
+enum { RANGE_BYTES = 1 << 18, RANGES_MAX = 512, SPARE_BYTES = 128 };
 
 /* A range's part of an area as it grows. */
 struct grower {
@@ -220,10 +220,10 @@ static bool append_tile(const struct coder *k, struct worker *w, struct grower p
     return true;
 }
 
-/* Give back what was guessed too much. */
+/* Give back what was guessed too much, unless that is as little as what an allocator takes. */
 static void shrink(struct grower *g)
 {
-    if (g->capacity - g->size <= g->size / 64)
+    if (g->capacity - g->size <= g->size / 64 || g->capacity - g->size <= SPARE_BYTES)
         return;
     uint8_t *data = wcodec_realloc_array(g->allocator, g->data, g->size, 1);
     if (data) {
@@ -268,6 +268,14 @@ static wcodec_status code_range(struct coder *k, struct worker *w, size_t range)
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
         parts[a] = (struct grower){.allocator = k->allocator};
     bool good = code_tiles(k, w, first, end, parts);
+    if (good && k->range_count == 1) {
+        struct grower *words = &parts[WCODEC_AREA_WORDS];
+        const uint64_t zeros = wcodec_align_u64(words->size, 16) - words->size;
+        uint8_t *to;
+        good = extend(words, zeros, 1, 1, &to);
+        if (good)
+            memset(to, 0, (size_t)zeros);
+    }
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         if (good && parts[a].size != 0) {
             shrink(&parts[a]);
@@ -304,7 +312,7 @@ static void code_task(void *argument, size_t i)
     wcodec_free(k->allocator, w.memory);
 }
 
-/* Zeros after the words, up to a multiple of 16 in the payload. */
+/* Zeros after the words, up to a multiple of 16 in the payload. A single range has them already. */
 static wcodec_status pad_words(struct coder *k, wcodec_error *err)
 {
     struct wcodec_coded_part *last =

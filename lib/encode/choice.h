@@ -40,6 +40,11 @@ struct wcodec_statistics {
     /* Of sampled atoms: the blocks' own entropies together (times WCODEC_BIT), with what so few
      * values make them look less. */
     uint64_t block_bits[WCODEC_MAX_ATOMS];
+    /* Of counted and sampled atoms: how many symbols are counted, how many differ, and their
+     * entropy (times WCODEC_BIT). */
+    uint64_t counted[WCODEC_MAX_ATOMS];
+    uint64_t held[WCODEC_MAX_ATOMS];
+    uint64_t entropy[WCODEC_MAX_ATOMS];
 };
 
 /* Look at `size` bytes at data (size a multiple of the element's bytes, not 0). Of large tensors
@@ -190,6 +195,7 @@ struct wcodec_field_facts {
     bool by_value;                /* see wcodec_cluster_options */
     struct wcodec_symbols values; /* the sample; pieces are tiles */
     const uint64_t *counts;       /* of the sample's values */
+    uint64_t entropy;             /* of these counts */
     uint8_t *pairs;               /* capacity: half as many symbols */
     uint64_t elements;            /* of the tensor */
     uint64_t tiles;
@@ -200,16 +206,26 @@ struct wcodec_field_choice {
     uint8_t profile;
     uint8_t run_log2;
     unsigned count;
-    struct wcodec_table tables[WCODEC_POOL_MAX];
+    struct wcodec_table *tables;
     uint64_t
         bits; /* of the whole tensor: words, outliers, tables and run indices (times WCODEC_BIT) */
 };
+
+/* Most tables that a field of so many elements may get. */
+unsigned wcodec_field_tables_most(const struct wcodec_encode_settings *settings, uint64_t elements);
+
+/* `count` choices with room for so many tables each, as one block of memory; NULL: there is none.
+ * Small tensors need little: to give the system its memory back, and get it again, would take
+ * longer than to code them. */
+struct wcodec_field_choice *wcodec_field_choices_alloc(const wcodec_allocator *allocator,
+                                                       unsigned count, unsigned tables);
 
 /* The least costly, with the preferences that decoding speed asks for: P8 if it is within 0.3 % of
  * the tensor's size and 8 or more raw bits go with the symbol (not for latency), else pairs if they
  * are; several tables or runs only where they save enough. Of coefficients in bands, P8 with runs
  * of 128 if it is within 2 %; of those in their order, P12, or pairs of up to four bits, within 1
- * %; of whole bytes of residuals P8 if it is within 1.5 %. WCODEC_ERROR_MEMORY. */
+ * %; of whole bytes of residuals P8 if it is within 1.5 %. `choice` has room for
+ * wcodec_field_tables_most(). WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
                                   const struct wcodec_encode_settings *settings,
                                   const struct wcodec_field_facts *facts,

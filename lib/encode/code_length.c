@@ -3,8 +3,7 @@
 
 #include "encode/tables.h"
 
-/* log2(1 + i/256) * 2^24. */
-static const uint32_t log2_table[257] = {
+const uint32_t wcodec_log2_table[257] = {
     0,        94364,    188362,   281996,   375270,   468185,   560745,   652952,   744810,
     836320,   927485,   1018309,  1108793,  1198939,  1288752,  1378232,  1467383,  1556207,
     1644705,  1732882,  1820738,  1908277,  1995500,  2082410,  2169009,  2255299,  2341283,
@@ -36,28 +35,8 @@ static const uint32_t log2_table[257] = {
     16587377, 16634976, 16682482, 16729896, 16777216,
 };
 
-static unsigned top_bit(uint64_t x)
-{
-#if defined(__GNUC__)
-    return 63 - (unsigned)__builtin_clzll(x);
-#else
-    unsigned top = 0;
-    for (unsigned step = 32; step; step >>= 1)
-        if (x >> (top + step))
-            top += step;
-    return top;
-#endif
-}
-
-uint32_t wcodec_log2(uint64_t x)
-{
-    unsigned top = top_bit(x);
-    /* The 32 bits below the top one: 8 select the entry, 24 interpolate. */
-    uint32_t fraction = (uint32_t)(top >= 32 ? x >> (top - 32) : x << (32 - top));
-    uint32_t i = fraction >> 24, rest = fraction & 0xffffff;
-    return (top << 24) + log2_table[i] +
-           (uint32_t)((uint64_t)(log2_table[i + 1] - log2_table[i]) * rest >> 24);
-}
+/* Where counts are zero they mostly have neighbours that are. */
+enum { SKIPPED = 4 };
 
 uint64_t wcodec_entropy(const uint64_t *counts, unsigned symbols)
 {
@@ -71,8 +50,14 @@ uint64_t wcodec_entropy(const uint64_t *counts, unsigned symbols)
     if (total >> shift == 0)
         return 0;
     uint32_t log_total = wcodec_log2(total);
-    for (unsigned s = 0; s < symbols; s++)
-        if (counts[s])
-            sum += (counts[s] >> shift) * (log_total - wcodec_log2(counts[s])) >> 8;
+    for (unsigned s = 0; s < symbols; s += SKIPPED) {
+        uint64_t any = 0;
+        for (unsigned i = s; i < s + SKIPPED; i++)
+            any |= counts[i];
+        /* A count of zero adds nothing, whatever the logarithm. */
+        for (unsigned i = s; any != 0 && i < s + SKIPPED; i++)
+            sum +=
+                (counts[i] >> shift) * (log_total - wcodec_log2(counts[i] | (counts[i] == 0))) >> 8;
+    }
     return sum << shift;
 }

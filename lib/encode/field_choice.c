@@ -8,7 +8,11 @@
 #include "encode/tables.h"
 #include "coding/histogram.h"
 
-enum { BANDS = WCODEC_POOL_MAX };
+enum {
+    BANDS = WCODEC_POOL_MAX,
+    /* So few elements never pay for a second table. */
+    FEW_ELEMENTS = 8192
+};
 
 uint64_t wcodec_pairs_window(const uint64_t counts[256], unsigned width, uint8_t *base,
                              uint8_t nibble[256])
@@ -36,6 +40,15 @@ uint64_t wcodec_pairs_window(const uint64_t counts[256], unsigned width, uint8_t
     return total - best;
 }
 
+/* Eight values of a window, as the pairs of four bytes. */
+static uint32_t pair_eight(uint64_t values, unsigned base)
+{
+    uint64_t x = values - base * UINT64_C(0x0101010101010101);
+    x = (x | x >> 4) & 0x00ff00ff00ff00ffu;
+    x = (x | x >> 8) & 0x0000ffff0000ffffu;
+    return (uint32_t)(x | x >> 16);
+}
+
 uint32_t wcodec_pairs_symbols(uint8_t *values, uint32_t count, unsigned base)
 {
     const uint8_t low = (uint8_t)base, high = (uint8_t)(base + 15);
@@ -44,16 +57,29 @@ uint32_t wcodec_pairs_symbols(uint8_t *values, uint32_t count, unsigned base)
         const uint8_t v = values[k] < low ? low : values[k];
         values[k] = (uint8_t)((v > high ? high : v) - low);
     }
-    /* Eight values at once: in each half of 16 bits, its bytes as nibbles of one. */
-    for (; i + 8 <= count; i += 8) {
-        uint64_t x = wcodec_load_u64(values + i);
-        x = (x | x >> 4) & 0x00ff00ff00ff00ffu;
-        x = (x | x >> 8) & 0x0000ffff0000ffffu;
-        wcodec_store_u32(values + i / 2, (uint32_t)(x | x >> 16));
-    }
+    for (; i + 8 <= count; i += 8)
+        wcodec_store_u32(values + i / 2, pair_eight(wcodec_load_u64(values + i), 0));
     for (; i < count; i += 2)
         values[i / 2] = (uint8_t)(values[i] | values[i + (i + 1 < count)] << 4);
     return (count + 1) / 2;
+}
+
+unsigned wcodec_field_tables_most(const struct wcodec_encode_settings *settings, uint64_t elements)
+{
+    return settings->level < 3 || elements < FEW_ELEMENTS ? 1 : WCODEC_POOL_MAX;
+}
+
+struct wcodec_field_choice *wcodec_field_choices_alloc(const wcodec_allocator *allocator,
+                                                       unsigned count, unsigned tables)
+{
+    const size_t each = sizeof(struct wcodec_field_choice) + tables * sizeof(struct wcodec_table);
+    struct wcodec_field_choice *choices = wcodec_alloc_array(allocator, count, each);
+    if (choices == NULL)
+        return NULL;
+    struct wcodec_table *at = (struct wcodec_table *)(void *)(choices + count);
+    for (unsigned i = 0; i < count; i++)
+        choices[i].tables = at + (size_t)i * tables;
+    return choices;
 }
 
 /* Bits of a sample, as those of the whole tensor. */
@@ -88,11 +114,28 @@ struct search {
     const struct wcodec_field_facts *facts;
     struct wcodec_table_kind kind;
     struct wcodec_symbols symbols;
+    const uint64_t *counts; /* of the symbols */
+    uint64_t pair_counts[256];
     uint64_t fixed;  /* cost of values that no table of the profile can hold, whole tensor */
     uint64_t single; /* cost with one table, sample */
     uint64_t beat;   /* bits that another profile takes, with what this one may take more; or 0 */
     struct wcodec_field_choice *choice;
 };
+
+static void begin_search(struct search *s, const wcodec_allocator *allocator,
+                         const struct wcodec_encode_settings *settings,
+                         const struct wcodec_field_facts *facts, unsigned profile,
+                         struct wcodec_field_choice *choice)
+{
+    s->allocator = allocator;
+    s->settings = settings;
+    s->facts = facts;
+    s->kind = (struct wcodec_table_kind){(uint8_t)profile, facts->width, 0, false};
+    s->symbols = facts->values;
+    s->counts = facts->counts;
+    s->fixed = s->single = s->beat = 0;
+    s->choice = choice;
+}
 
 static uint64_t tensor_bits(const struct search *s, uint64_t bits)
 {
@@ -114,6 +157,16 @@ static void take(struct search *s, const struct wcodec_table *tables, unsigned c
     s->choice->count = count;
     memcpy(s->choice->tables, tables, count * sizeof *tables);
     s->choice->bits = bits;
+}
+
+/* Of the tables only those that there are. */
+static void copy_choice(struct wcodec_field_choice *to, const struct wcodec_field_choice *from)
+{
+    to->profile = from->profile;
+    to->run_log2 = from->run_log2;
+    to->count = from->count;
+    to->bits = from->bits;
+    memcpy(to->tables, from->tables, from->count * sizeof *from->tables);
 }
 
 static unsigned rounds(const struct search *s)
@@ -213,20 +266,13 @@ static wcodec_status try_runs(struct search *s, unsigned tables, struct wcodec_c
 static wcodec_status search_profile(struct search *s, wcodec_error *err)
 {
     int level = s->settings->level;
-    uint64_t pair_counts[256] = {0};
-    const uint64_t *counts = s->facts->counts;
     uint32_t costs[256];
     struct wcodec_table table;
-    if (s->kind.profile == WCODEC_PAIRS) {
-        wcodec_count_symbols(s->symbols.at, s->symbols.count, pair_counts);
-        counts = pair_counts;
-    }
-    wcodec_table_fit(&s->kind, counts, false, &table);
+    wcodec_table_fit(&s->kind, s->counts, false, &table);
     wcodec_table_costs(&table, costs);
-    s->single = wcodec_counts_cost(counts, costs);
+    s->single = wcodec_counts_cost(s->counts, costs);
     take(s, &table, 1, 0, scale(s->facts, s->single) + table_bits(&table, 1) + s->fixed);
-    /* So few elements never pay for a second table. */
-    if (level < 3 || s->facts->elements < 8192)
+    if (wcodec_field_tables_most(s->settings, s->facts->elements) == 1)
         return WCODEC_OK;
     struct wcodec_costs *lanes = wcodec_alloc(s->allocator, sizeof *lanes);
     if (lanes == NULL)
@@ -260,22 +306,50 @@ static bool make_pairs(struct search *s, bool wanted)
         wcodec_pairs_window(s->facts->counts, s->facts->width, &s->kind.base, nibble);
     if (outside > values->count / (wanted ? 8 : 64))
         return false;
-    for (size_t i = 0; i < values->count; i += 2)
+    size_t i = 0;
+    for (; i + 8 <= values->count && outside == 0; i += 8)
+        wcodec_store_u32(s->facts->pairs + i / 2,
+                         pair_eight(wcodec_load_u64(values->at + i), s->kind.base));
+    for (; i < values->count; i += 2)
         s->facts->pairs[i / 2] =
             (uint8_t)(nibble[values->at[i]] | nibble[values->at[i + (i + 1 < values->count)]] << 4);
     s->symbols =
         (struct wcodec_symbols){s->facts->pairs, (values->count + 1) / 2, values->piece / 2};
     s->fixed = scale(s->facts, outside * WCODEC_OUTLIER_BITS * WCODEC_BIT);
+    memset(s->pair_counts, 0, sizeof s->pair_counts);
+    wcodec_count_symbols(s->symbols.at, s->symbols.count, s->pair_counts);
+    s->counts = s->pair_counts;
     return true;
 }
 
+/* Bits of a P12 table of all values that occur, at least: of each frequency half a byte for every
+ * three bits, and a byte for every 16 values that do not occur. */
+static uint64_t least_of_p12_table(const struct wcodec_field_facts *facts)
+{
+    const unsigned values = 1u << facts->width;
+    uint64_t nibbles = 0;
+    for (unsigned v = 0; v < values; v++) {
+        /* Whatever is rounded, a frequency is not less than three quarters of its share. */
+        uint64_t freq = facts->counts[v] * 3072 / facts->values.count;
+        if (facts->counts[v] != 0) {
+            for (nibbles++; freq >= 8; freq >>= 3)
+                nibbles++;
+            continue;
+        }
+        for (unsigned zeros = 0; zeros < 15 && v + 1 < values && facts->counts[v + 1] == 0; zeros++)
+            v++;
+        nibbles += 2;
+    }
+    return 4 * nibbles * WCODEC_BIT;
+}
+
 /* P12 codes single values with one table a tile at most: it cannot win where the profile that
- * decodes fastest comes near their entropy. */
+ * decodes fastest comes near their entropy, or with one table for all near that and its table. */
 static bool is_good(const struct wcodec_field_facts *facts,
-                    const struct wcodec_field_choice *preferred)
+                    const struct wcodec_field_choice *preferred, unsigned most)
 {
     return preferred->bits <=
-           scale(facts, wcodec_entropy(facts->counts, 256)) +
+           scale(facts, facts->entropy) + (most == 1 ? least_of_p12_table(facts) : 0) +
                wcodec_share(facts->other_bits + preferred->bits, WCODEC_SHARE_PREFERENCE);
 }
 
@@ -284,7 +358,13 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
                                   const struct wcodec_field_facts *facts,
                                   struct wcodec_field_choice *choice, wcodec_error *err)
 {
-    struct wcodec_field_choice *found = wcodec_alloc_array(allocator, 4, sizeof *found);
+    const unsigned most = wcodec_field_tables_most(settings, facts->elements);
+    struct wcodec_table tables[4]; /* enough for small tensors */
+    struct wcodec_field_choice small[4], *found = small;
+    for (unsigned profile = 0; profile < 4; profile++)
+        small[profile].tables = &tables[profile];
+    if (most > 1)
+        found = wcodec_field_choices_alloc(allocator, 4, most);
     if (found == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the choice of a profile");
     wcodec_status status = WCODEC_OK;
@@ -292,21 +372,20 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
     unsigned best = 0;
     const struct wcodec_profile_policy policy =
         wcodec_profile_policy(settings, facts->width, facts->raw_bits);
+    /* Of small tensors pairs take as long to count and to fit as all else together: where P8 is
+     * preferred, they save a byte of ten thousand. */
+    const bool no_pairs = most == 1 && settings->level < 5 && policy.preferred == WCODEC_P8;
     static const uint8_t order[] = {WCODEC_PAIRS, WCODEC_P8, WCODEC_P12};
     for (unsigned i = 0; i < 3 && status == WCODEC_OK; i++) {
         unsigned profile = order[i];
-        struct search s = {.allocator = allocator,
-                           .settings = settings,
-                           .facts = facts,
-                           .kind = {(uint8_t)profile, facts->width, 0, false},
-                           .symbols = facts->values,
-                           .choice = &found[profile]};
+        struct search s;
+        begin_search(&s, allocator, settings, facts, profile, &found[profile]);
         /* Where pairs are the preference and impossible, P12 is the next. */
         bool instead =
             settings->profile == WCODEC_PAIRS && profile == WCODEC_P12 && !have[WCODEC_PAIRS];
         if (settings->profile && profile != settings->profile && !instead)
             continue;
-        if (profile == WCODEC_PAIRS && policy.whole && !settings->profile)
+        if (profile == WCODEC_PAIRS && (policy.whole || no_pairs) && !settings->profile)
             continue;
         if (profile == WCODEC_PAIRS && !make_pairs(&s, settings->profile == WCODEC_PAIRS))
             continue;
@@ -314,7 +393,7 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
             have[policy.preferred])
             continue;
         if (profile == WCODEC_P12 && have[policy.preferred] && settings->level < 7 &&
-            is_good(facts, &found[policy.preferred]))
+            is_good(facts, &found[policy.preferred], most))
             continue;
         if (best != 0)
             s.beat =
@@ -329,8 +408,9 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
             found[policy.preferred].bits <=
                 found[best].bits + wcodec_share(facts->other_bits + found[best].bits, policy.share))
             best = policy.preferred;
-        *choice = found[best];
+        copy_choice(choice, &found[best]);
     }
-    wcodec_free(allocator, found);
+    if (found != small)
+        wcodec_free(allocator, found);
     return status;
 }

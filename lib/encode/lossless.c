@@ -61,7 +61,11 @@ wcodec_status wcodec_lossless_decide(wcodec_context *context,
                                          .dtype = dtype,
                                          .data = data,
                                          .size = size};
-    wcodec_run(context, decide_task, &d, DECISIONS);
+    if (size < SMALL)
+        for (unsigned i = 0; i < DECISIONS; i++)
+            decide_task(&d, i);
+    else
+        wcodec_run(context, decide_task, &d, DECISIONS);
     for (unsigned i = 0; i < DECISIONS; i++)
         if (d.status[i] != WCODEC_OK) {
             wcodec_lossless_free(lossless);

@@ -9,7 +9,12 @@
 #include "encode/tables.h"
 #include "coding/histogram.h"
 
-enum { REFIT_TILES = 16 };
+enum {
+    REFIT_TILES = 16,
+    /* Of so few elements an order of slots that decodes somewhat faster is not worth the time to
+     * find it. */
+    ORDER_FEW_ELEMENTS = 1 << 14
+};
 
 void wcodec_plan_free(struct wcodec_plan *plan)
 {
@@ -29,18 +34,21 @@ static wcodec_status set_pool(struct wcodec_plan *plan, unsigned c,
                               const struct wcodec_table *tables, unsigned count, wcodec_error *err)
 {
     const struct wcodec_table *pointers[16];
+    const unsigned enough = plan->tiling->elements < ORDER_FEW_ELEMENTS ? WCODEC_CPU_BOUNDS : 0;
     plan->tables[c] = wcodec_alloc_array(plan->allocator, count, sizeof *plan->tables[c]);
-    plan->costs[c] = wcodec_alloc(plan->allocator, sizeof *plan->costs[c]);
-    if (plan->tables[c] == NULL || plan->costs[c] == NULL)
+    if (count > 1)
+        plan->costs[c] = wcodec_alloc(plan->allocator, sizeof *plan->costs[c]);
+    if (plan->tables[c] == NULL || (count > 1 && plan->costs[c] == NULL))
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %u tables", count);
     for (unsigned i = 0; i < count; i++) {
         struct wcodec_table table = tables[i];
         if (table.profile == WCODEC_P8)
-            wcodec_table_order_slots(&table);
+            wcodec_table_order_slots(&table, enough);
         wcodec_encode_table_init(&plan->tables[c][i], &table);
         pointers[i] = &tables[i];
     }
-    wcodec_costs_init(plan->costs[c], pointers, count);
+    if (count > 1)
+        wcodec_costs_init(plan->costs[c], pointers, count);
     return WCODEC_OK;
 }
 
@@ -51,7 +59,7 @@ struct sample {
     size_t piece; /* elements */
     size_t count; /* elements of the sample */
     bool scattered;
-    uint8_t *values, *pairs;
+    uint8_t *values, *pairs; /* one block */
 };
 
 static size_t sample_pieces(int level, unsigned tile_log2)
@@ -79,12 +87,17 @@ static wcodec_status sample_allocate(struct sample *sample, const wcodec_allocat
     size_t capacity = elements < sample->taken * sample->piece
                           ? (size_t)elements
                           : (size_t)sample->taken * sample->piece;
-    sample->values = wcodec_alloc(allocator, capacity);
-    sample->pairs = wcodec_alloc(allocator, (capacity + 1) / 2);
-    if (sample->values == NULL || sample->pairs == NULL)
+    sample->values = wcodec_alloc(allocator, capacity + (capacity + 1) / 2);
+    if (sample->values == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a sample of %zu elements",
                            capacity);
+    sample->pairs = sample->values + capacity;
     return WCODEC_OK;
+}
+
+static bool is_sampled_whole(const struct sample *sample)
+{
+    return sample->taken == sample->pieces;
 }
 
 /* Values of one field; the last tile, which may be short, comes last. */
@@ -120,7 +133,7 @@ struct planner {
 
 /* What was chosen for a split. */
 struct split_choice {
-    struct wcodec_field_choice fields[WCODEC_MAX_CODED];
+    struct wcodec_field_choice *fields; /* as many as any split codes */
     unsigned tile_log2;
 };
 
@@ -143,94 +156,6 @@ static void choose_tile(const struct planner *p, unsigned coded, uint64_t raw,
     choice->tile_log2 =
         wcodec_tile_policy_streams(p->settings, elements, coded, streams, *bits / WCODEC_BIT);
     *bits += wcodec_div_up_u64(elements, (uint64_t)1 << choice->tile_log2) * streams * WCODEC_BIT;
-}
-
-/* Choose for all coded fields of a split; *bits is what the tensor takes then (times WCODEC_BIT).
- */
-static wcodec_status choose_fields(struct planner *p, const struct wcodec_split *split,
-                                   struct split_choice *choice, uint64_t *bits, wcodec_error *err)
-{
-    uint64_t raw = raw_bits_of(split);
-    unsigned c = 0;
-    *bits = raw * p->statistics->elements * WCODEC_BIT;
-    for (unsigned i = 0; i < split->field_count; i++) {
-        const struct wcodec_field *f = &split->fields[i];
-        if (f->kind != WCODEC_FIELD_CODED)
-            continue;
-        sample_field(&p->sample, &p->dsp, p->statistics, p->data, split->add, f);
-        uint64_t counts[256] = {0}, other = split->order0_bits * WCODEC_BIT;
-        wcodec_count_symbols(p->sample.values, p->sample.count, counts);
-        uint64_t own = (uint64_t)((double)wcodec_entropy(counts, 256) *
-                                  ((double)p->statistics->elements / (double)p->sample.count));
-        struct wcodec_field_facts facts = {
-            .width = f->width,
-            .raw_bits = (uint8_t)raw,
-            .by_value = p->by_value,
-            .values = {p->sample.values, p->sample.count, p->sample.piece},
-            .counts = counts,
-            .pairs = p->sample.pairs,
-            .elements = p->statistics->elements,
-            .tiles = p->sample.pieces,
-            .other_bits = other > own ? other - own : 0,
-        };
-        struct wcodec_encode_settings settings = *p->settings;
-        settings.residuals = p->settings->residuals && p->statistics->element_log2 == 0;
-        if (wcodec_split_is_low(&p->kind, split) && settings.profile == 0)
-            settings.profile = WCODEC_PAIRS;
-        wcodec_status status =
-            wcodec_field_choose(&p->context->allocator, &settings, &facts, &choice->fields[c], err);
-        if (status != WCODEC_OK)
-            return status;
-        *bits += choice->fields[c].bits;
-        c++;
-    }
-    choose_tile(p, c, raw, choice, bits);
-    return WCODEC_OK;
-}
-
-/* The split of least cost, its choices in choices[0]. `choices` holds two splits. */
-static wcodec_status choose_split(struct planner *p, const struct wcodec_split *splits,
-                                  unsigned count, struct split_choice choices[2], unsigned *chosen,
-                                  wcodec_error *err)
-{
-    uint64_t least = UINT64_MAX, bits, best_score = UINT64_MAX;
-    for (unsigned i = 0; i < count; i++)
-        least = splits[i].estimate < least && !wcodec_split_is_low(&p->kind, &splits[i]) &&
-                        !wcodec_split_is_slow(&p->kind, &splits[i])
-                    ? splits[i].estimate
-                    : least;
-    for (unsigned i = 0; i < count; i++) {
-        /* More tables seldom gain more than this. Where the fast split is nearly the best, that is
-         * settled. */
-        if (count > 1 &&
-            (splits[i].estimate > least + least / 16 || wcodec_split_is_slow(&p->kind, &splits[i])))
-            continue;
-        if (i > 0 && p->settings->level < 5 &&
-            splits[0].estimate <=
-                least +
-                    wcodec_share_for_speed(&p->kind, &splits[0], 0, WCODEC_PAIRS, least) / 5 * 4)
-            break;
-        wcodec_status status = choose_fields(p, &splits[i], &choices[1], &bits, err);
-        if (status != WCODEC_OK)
-            return status;
-        if (wcodec_split_is_low(&p->kind, &splits[i]) &&
-            choices[1].fields[0].profile != WCODEC_PAIRS)
-            continue;
-        const uint64_t score = bits - wcodec_share_for_speed(&p->kind, &splits[i], i,
-                                                             choices[1].fields[0].profile, bits);
-        if (score < best_score) {
-            best_score = score;
-            *chosen = i;
-            choices[0] = choices[1];
-        }
-    }
-    return WCODEC_OK;
-}
-
-static bool is_float(wcodec_dtype dtype)
-{
-    return dtype == WCODEC_DTYPE_BF16 || dtype == WCODEC_DTYPE_F16 || dtype == WCODEC_DTYPE_F32 ||
-           dtype == WCODEC_DTYPE_C64 || dtype == WCODEC_DTYPE_F64;
 }
 
 /* Counts of a whole field, if the statistics have them. */
@@ -258,6 +183,103 @@ static uint64_t total(const uint64_t counts[256])
     for (unsigned s = 0; s < 256; s++)
         sum += counts[s];
     return sum;
+}
+
+/* Choose for all coded fields of a split; *bits is what the tensor takes then (times WCODEC_BIT).
+ */
+static wcodec_status choose_fields(struct planner *p, const struct wcodec_split *split,
+                                   struct split_choice *choice, uint64_t *bits, wcodec_error *err)
+{
+    uint64_t raw = raw_bits_of(split);
+    unsigned c = 0;
+    *bits = raw * p->statistics->elements * WCODEC_BIT;
+    for (unsigned i = 0; i < split->field_count; i++) {
+        const struct wcodec_field *f = &split->fields[i];
+        if (f->kind != WCODEC_FIELD_CODED)
+            continue;
+        sample_field(&p->sample, &p->dsp, p->statistics, p->data, split->add, f);
+        uint64_t counts[256] = {0}, other = split->order0_bits * WCODEC_BIT;
+        if (!is_sampled_whole(&p->sample) || !known_counts(p->statistics, split->add, f, counts) ||
+            total(counts) != p->statistics->elements) {
+            memset(counts, 0, sizeof counts);
+            wcodec_count_symbols(p->sample.values, p->sample.count, counts);
+        }
+        const uint64_t entropy = wcodec_entropy(counts, 256),
+                       own = (uint64_t)((double)entropy * ((double)p->statistics->elements /
+                                                           (double)p->sample.count));
+        struct wcodec_field_facts facts = {
+            .width = f->width,
+            .raw_bits = (uint8_t)raw,
+            .by_value = p->by_value,
+            .values = {p->sample.values, p->sample.count, p->sample.piece},
+            .counts = counts,
+            .entropy = entropy,
+            .pairs = p->sample.pairs,
+            .elements = p->statistics->elements,
+            .tiles = p->sample.pieces,
+            .other_bits = other > own ? other - own : 0,
+        };
+        struct wcodec_encode_settings settings = *p->settings;
+        settings.residuals = p->settings->residuals && p->statistics->element_log2 == 0;
+        if (wcodec_split_is_low(&p->kind, split) && settings.profile == 0)
+            settings.profile = WCODEC_PAIRS;
+        wcodec_status status =
+            wcodec_field_choose(&p->context->allocator, &settings, &facts, &choice->fields[c], err);
+        if (status != WCODEC_OK)
+            return status;
+        *bits += choice->fields[c].bits;
+        c++;
+    }
+    choose_tile(p, c, raw, choice, bits);
+    return WCODEC_OK;
+}
+
+/* The split of least cost, and its choices: one of two that there is room for. */
+static wcodec_status choose_split(struct planner *p, const struct wcodec_split *splits,
+                                  unsigned count, struct split_choice choices[2], unsigned *chosen,
+                                  struct split_choice **choice, wcodec_error *err)
+{
+    struct split_choice *trial = &choices[1];
+    uint64_t least = UINT64_MAX, bits, best_score = UINT64_MAX;
+    *choice = &choices[0];
+    for (unsigned i = 0; i < count; i++)
+        least = splits[i].estimate < least && !wcodec_split_is_low(&p->kind, &splits[i]) &&
+                        !wcodec_split_is_slow(&p->kind, &splits[i])
+                    ? splits[i].estimate
+                    : least;
+    for (unsigned i = 0; i < count; i++) {
+        /* More tables seldom gain more than this. Where the fast split is nearly the best, that is
+         * settled. */
+        if (count > 1 &&
+            (splits[i].estimate > least + least / 16 || wcodec_split_is_slow(&p->kind, &splits[i])))
+            continue;
+        if (i > 0 && p->settings->level < 5 &&
+            splits[0].estimate <=
+                least +
+                    wcodec_share_for_speed(&p->kind, &splits[0], 0, WCODEC_PAIRS, least) / 5 * 4)
+            break;
+        wcodec_status status = choose_fields(p, &splits[i], trial, &bits, err);
+        if (status != WCODEC_OK)
+            return status;
+        if (wcodec_split_is_low(&p->kind, &splits[i]) && trial->fields[0].profile != WCODEC_PAIRS)
+            continue;
+        const uint64_t score =
+            bits - wcodec_share_for_speed(&p->kind, &splits[i], i, trial->fields[0].profile, bits);
+        if (score < best_score) {
+            struct split_choice *const other = *choice;
+            best_score = score;
+            *chosen = i;
+            *choice = trial;
+            trial = other;
+        }
+    }
+    return WCODEC_OK;
+}
+
+static bool is_float(wcodec_dtype dtype)
+{
+    return dtype == WCODEC_DTYPE_BF16 || dtype == WCODEC_DTYPE_F16 || dtype == WCODEC_DTYPE_F32 ||
+           dtype == WCODEC_DTYPE_C64 || dtype == WCODEC_DTYPE_F64;
 }
 
 /* Tables as they will be stored: fitted to the whole tensor where its counts are known or worth the
@@ -299,9 +321,12 @@ static void choose_fast(const struct planner *p, const struct wcodec_split *spli
     choice->tile_log2 = wcodec_tile_policy(p->settings, p->statistics->elements);
     for (unsigned i = 0; i < split->field_count; i++)
         if (split->fields[i].kind == WCODEC_FIELD_CODED) {
-            memset(&choice->fields[c], 0, sizeof choice->fields[c]);
-            choice->fields[c].profile = p->settings->profile == WCODEC_P12 ? WCODEC_P12 : WCODEC_P8;
-            choice->fields[c++].count = 1;
+            struct wcodec_field_choice *field = &choice->fields[c++];
+            field->profile = p->settings->profile == WCODEC_P12 ? WCODEC_P12 : WCODEC_P8;
+            field->run_log2 = 0;
+            field->count = 1;
+            field->bits = 0;
+            memset(field->tables, 0, sizeof *field->tables);
         }
 }
 
@@ -353,42 +378,78 @@ static wcodec_status bytes_split(const struct planner *p, struct wcodec_split *s
     return WCODEC_OK;
 }
 
+/* The splits to choose among; returns how many. */
+static wcodec_status find_splits(const struct planner *p, wcodec_dtype dtype,
+                                 struct wcodec_split *splits, unsigned *count,
+                                 uint64_t *order0_bits, wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    if (p->settings->split) {
+        splits[0] = *p->settings->split;
+        *order0_bits = splits[0].order0_bits;
+        *count = 1;
+        return WCODEC_OK;
+    }
+    *count = wcodec_split_candidates(p->statistics, dtype, p->settings->residuals,
+                                     p->settings->level, splits, order0_bits);
+    if (p->settings->level >= 2 && (dtype == WCODEC_DTYPE_I16 || dtype == WCODEC_DTYPE_U16))
+        status = centred_split(p, &splits[(*count)++], err);
+    if (p->settings->level >= 3 && p->kind.floats && wcodec_split_bytes_may_pay(p->statistics))
+        status = bytes_split(p, &splits[(*count)++], err);
+    if (*count >= 2 && p->statistics->element_log2 > 0 && status == WCODEC_OK &&
+        splits[1].order0_bits < *order0_bits)
+        *order0_bits = splits[1].order0_bits;
+    return status;
+}
+
+/* Room for two choices. */
+static wcodec_status reserve_choices(const struct planner *p, const struct wcodec_split *splits,
+                                     unsigned count, struct split_choice choices[2],
+                                     wcodec_error *err)
+{
+    unsigned most = 0;
+    for (unsigned i = 0; i < count; i++) {
+        unsigned coded = 0;
+        for (unsigned f = 0; f < splits[i].field_count; f++)
+            coded += splits[i].fields[f].kind == WCODEC_FIELD_CODED;
+        most = coded > most ? coded : most;
+    }
+    choices[0].fields =
+        wcodec_field_choices_alloc(&p->context->allocator, 2 * most,
+                                   wcodec_field_tables_most(p->settings, p->statistics->elements));
+    if (choices[0].fields == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the plan of a tensor");
+    choices[1].fields = choices[0].fields + most;
+    return WCODEC_OK;
+}
+
 static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t size,
                                struct split_choice choices[2], struct wcodec_plan *plan,
                                wcodec_error *err)
 {
     struct wcodec_split splits[WCODEC_MAX_SPLITS];
-    unsigned chosen = 0, count = 1;
-    wcodec_status status = WCODEC_OK;
-    if (p->settings->split) {
-        splits[0] = *p->settings->split;
-        plan->order0_bits = splits[0].order0_bits;
-    } else {
-        count = wcodec_split_candidates(p->statistics, dtype, p->settings->residuals,
-                                        p->settings->level, splits, &plan->order0_bits);
-        if (p->settings->level >= 2 && (dtype == WCODEC_DTYPE_I16 || dtype == WCODEC_DTYPE_U16))
-            status = centred_split(p, &splits[count++], err);
-        if (p->settings->level >= 3 && p->kind.floats && wcodec_split_bytes_may_pay(p->statistics))
-            status = bytes_split(p, &splits[count++], err);
-        if (count >= 2 && p->statistics->element_log2 > 0 && status == WCODEC_OK &&
-            splits[1].order0_bits < plan->order0_bits)
-            plan->order0_bits = splits[1].order0_bits;
-    }
+    struct split_choice *choice = &choices[0];
+    unsigned chosen = 0, count;
+    wcodec_status status = find_splits(p, dtype, splits, &count, &plan->order0_bits, err);
+    if (status == WCODEC_OK)
+        status = reserve_choices(p, splits, count, choices, err);
+    if (status != WCODEC_OK)
+        return status;
     if (p->settings->level <= 1) {
-        choose_fast(p, &splits[0], &choices[0]);
-    } else if (status == WCODEC_OK) {
+        choose_fast(p, &splits[0], choice);
+    } else {
         status = sample_allocate(&p->sample, &p->context->allocator, p->settings->level,
                                  wcodec_tile_policy(p->settings, p->statistics->elements),
                                  p->statistics->elements, err);
         p->sample.scattered = p->settings->residuals && p->statistics->element_log2 == 0;
         if (status == WCODEC_OK)
-            status = choose_split(p, splits, count, choices, &chosen, err);
+            status = choose_split(p, splits, count, choices, &chosen, &choice, err);
     }
     plan->constant_above = splits[chosen].constant_above;
     if (status == WCODEC_OK)
-        status = plan_tiling(p, &splits[chosen], &choices[0], size, plan->tiling, err);
+        status = plan_tiling(p, &splits[chosen], choice, size, plan->tiling, err);
     for (unsigned c = 0; status == WCODEC_OK && c < plan->tiling->coded_count; c++)
-        status = finish_field(p, plan, c, &choices[0].fields[c], err);
+        status = finish_field(p, plan, c, &choice->fields[c], err);
     if (status == WCODEC_OK)
         status = wcodec_cpu_encoder_create(wcodec_cpu_levels() & p->context->cpu_mask, plan->tiling,
                                            (const struct wcodec_encode_table *const *)plan->tables,
@@ -413,19 +474,18 @@ wcodec_status wcodec_plan_tensor(wcodec_context *context,
                                        is_float(dtype)}};
     wcodec_cpu_encode_dsp_init(&planner.dsp, wcodec_cpu_levels() & context->cpu_mask);
     struct wcodec_plan *result = wcodec_alloc_zeroed(allocator, sizeof *result);
-    struct split_choice *choices = wcodec_alloc_array(allocator, 2, sizeof *choices);
+    struct split_choice choices[2] = {{NULL, 0}, {NULL, 0}};
     if (result) {
         result->allocator = allocator;
         result->tiling = wcodec_alloc(allocator, sizeof *result->tiling);
     }
     wcodec_status status = WCODEC_OK;
-    if (result == NULL || choices == NULL || result->tiling == NULL)
+    if (result == NULL || result->tiling == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the plan of a tensor");
     else
         status = fill_plan(&planner, dtype, size, choices, result, err);
     wcodec_free(allocator, planner.sample.values);
-    wcodec_free(allocator, planner.sample.pairs);
-    wcodec_free(allocator, choices);
+    wcodec_free(allocator, choices[0].fields);
     if (status != WCODEC_OK)
         wcodec_plan_free(result);
     else

@@ -74,12 +74,13 @@ static bool attempt(const struct wcodec_table *table, unsigned limit, uint32_t *
     return true;
 }
 
-unsigned wcodec_table_order_slots(struct wcodec_table *table)
+unsigned wcodec_table_order_slots(struct wcodec_table *table, unsigned enough)
 {
     uint32_t state = 0x9E3779B9;
     unsigned present = wcodec_table_boundaries(table);
     /* All but 16 symbols at least begin inside a block. */
     unsigned limit = table->count > BLOCKS ? (table->count - 1u) / BLOCKS : 0;
+    limit = limit < enough ? enough : limit;
     /* An attempt takes count^2 / 2 steps: all of them together stay below a millisecond. */
     unsigned steps = 0, each = (unsigned)table->count * table->count / 2;
     for (; limit < present && steps < STEPS; limit++) {

@@ -26,30 +26,45 @@ static uint64_t low_bits(unsigned width)
     return width >= 64 ? UINT64_MAX : ((uint64_t)1 << width) - 1;
 }
 
-/* Entropy of counts, scaled from those that were counted to all elements, in whole bits rounded up.
- */
-static uint64_t entropy_of_all(const uint64_t counts[256], uint64_t elements)
+/* Of counted values: how many there are, how many differ, and their entropy (times WCODEC_BIT). */
+struct order0 {
+    uint64_t counted, held, entropy;
+};
+
+static struct order0 order0_of(const uint64_t *counts, unsigned symbols)
 {
-    uint64_t counted = 0;
-    for (unsigned s = 0; s < 256; s++)
-        counted += counts[s];
-    if (counted == 0)
+    struct order0 o = {.entropy = wcodec_entropy(counts, symbols)};
+    for (unsigned s = 0; s < symbols; s++) {
+        o.counted += counts[s];
+        o.held += counts[s] != 0;
+    }
+    return o;
+}
+
+static struct order0 order0_of_atom(const struct wcodec_statistics *statistics, unsigned a)
+{
+    return (struct order0){statistics->counted[a], statistics->held[a], statistics->entropy[a]};
+}
+
+/* Entropy, scaled from the values that were counted to all elements, in whole bits rounded up. */
+static uint64_t entropy_of_all(const struct order0 *o, uint64_t elements)
+{
+    if (o->counted == 0)
         return 0;
-    uint64_t bits = wcodec_entropy(counts, 256);
-    if (counted == elements)
-        return bits / WCODEC_BIT + (bits % WCODEC_BIT != 0);
-    return (uint64_t)((double)bits / (double)WCODEC_BIT * ((double)elements / (double)counted)) + 1;
+    if (o->counted == elements)
+        return o->entropy / WCODEC_BIT + (o->entropy % WCODEC_BIT != 0);
+    return (uint64_t)((double)o->entropy / (double)WCODEC_BIT *
+                      ((double)elements / (double)o->counted)) +
+           1;
 }
 
 /* Bits that coding a field costs beside its entropy, about: the table of the counted symbols (and
  * what so many samples make the entropy look less: without it every small tensor would seem to
  * compress), and the states of the tiles. */
-static uint64_t overhead(const uint64_t counts[256], uint64_t elements, bool payload)
+static uint64_t overhead(const struct order0 *o, uint64_t elements, bool payload)
 {
-    uint64_t held = 0, tiles = elements / 8192 + 1;
-    for (unsigned s = 0; s < 256; s++)
-        held += counts[s] != 0;
-    return 12 * held +
+    const uint64_t tiles = elements / 8192 + 1;
+    return 12 * o->held +
            tiles * (uint64_t)(WCODEC_STREAM_BITS + (payload ? 0 : WCODEC_NO_PAYLOAD_BITS));
 }
 
@@ -78,10 +93,11 @@ static void plan_atom(const struct wcodec_statistics *statistics, unsigned a, bo
         plan->high--;
     if (atom->use == WCODEC_ATOM_RAW)
         return;
+    const struct order0 o = order0_of_atom(statistics, a);
     uint64_t raw = statistics->elements * (plan->high - plan->low);
-    plan->bits = entropy_of_all(statistics->counts[a], statistics->elements);
-    uint64_t cost = plan->bits + overhead(statistics->counts[a], statistics->elements,
-                                          atom->use == WCODEC_ATOM_COUNTED);
+    plan->bits = entropy_of_all(&o, statistics->elements);
+    uint64_t cost =
+        plan->bits + overhead(&o, statistics->elements, atom->use == WCODEC_ATOM_COUNTED);
     plan->saved = cost < raw ? raw - cost : 0;
 }
 
@@ -89,16 +105,14 @@ static void plan_atom(const struct wcodec_statistics *statistics, unsigned a, bo
 static void plan_by_block(const struct wcodec_statistics *statistics, unsigned a,
                           struct atom_plan *plan)
 {
-    uint64_t counted = 0;
+    const struct order0 o = order0_of_atom(statistics, a);
     plan_atom(statistics, a, true, plan);
-    for (unsigned s = 0; s < 256; s++)
-        counted += statistics->counts[a][s];
-    if (counted == 0 || plan->high == plan->low)
+    if (o.counted == 0 || plan->high == plan->low)
         return;
     const uint64_t raw = statistics->elements * (plan->high - plan->low),
                    bits = (uint64_t)((double)(statistics->block_bits[a] / WCODEC_BIT) *
-                                     ((double)statistics->elements / (double)counted)),
-                   cost = bits + overhead(statistics->counts[a], statistics->elements, false) / 2;
+                                     ((double)statistics->elements / (double)o.counted)),
+                   cost = bits + overhead(&o, statistics->elements, false) / 2;
     if (bits < plan->bits && cost < raw && raw - cost > plan->saved) {
         plan->bits = bits;
         plan->saved = raw - cost;
@@ -273,11 +287,12 @@ void wcodec_split_bytes(const struct wcodec_statistics *statistics,
     for (unsigned b = 0; b < bytes; b++) {
         const bool is_top = b + 2 >= bytes;
         const uint64_t *own = is_top ? top[b + 2 - bytes] : counts->low[b];
-        const uint64_t raw = 8 * elements, bits = entropy_of_all(own, elements);
+        const struct order0 o = order0_of(own, 256);
+        const uint64_t raw = 8 * elements, bits = entropy_of_all(&o, elements);
         unsigned kind = WCODEC_FIELD_RAW;
         if ((vary >> (8 * b) & 0xff) == 0)
             kind = WCODEC_FIELD_CONSTANT;
-        else if (b == bytes - 1 || bits + overhead(own, elements, false) < raw - raw / 500)
+        else if (b == bytes - 1 || bits + overhead(&o, elements, false) < raw - raw / 500)
             kind = WCODEC_FIELD_CODED;
         add_field(split, kind, 8, statistics->all >> (8 * b) & 0xff);
         if (kind != WCODEC_FIELD_CONSTANT)
@@ -286,78 +301,100 @@ void wcodec_split_bytes(const struct wcodec_statistics *statistics,
     split->estimate = split->order0_bits;
 }
 
-/* Bits of bytes of which `width` bits from bit `low` on are coded after adding `add`: by order 0,
- * and *estimate with what the encoder takes more. */
-static uint64_t byte_bits(const struct wcodec_statistics *statistics, unsigned low, unsigned width,
-                          uint8_t add, uint64_t *estimate)
+/* How many bytes are below each value, going round once more, so that the bytes of any interval
+ * are the difference of two of them. */
+struct byte_sums {
+    uint64_t below[512];
+};
+
+static void sum_bytes(const struct wcodec_statistics *statistics, struct byte_sums *sums)
 {
+    uint64_t sum = 0;
+    for (unsigned v = 0; v < 512; v++) {
+        sums->below[v] = sum;
+        sum += statistics->counts[0][v % 256];
+    }
+}
+
+/* Bits of bytes of which the bits from bit `low` on, `width` of them, are coded after adding `add`:
+ * by order 0, and *estimate with what the encoder takes more. */
+static uint64_t byte_bits(const struct wcodec_statistics *statistics, const struct byte_sums *sums,
+                          unsigned low, unsigned width, uint8_t add, uint64_t *estimate)
+{
+    const unsigned step = 1u << low, symbols = 1u << width;
     uint64_t counts[256] = {0};
-    for (unsigned v = 0; v < 256; v++)
-        counts[((v + add) & 0xff) >> low & low_bits(width)] += statistics->counts[0][v];
+    for (unsigned e = 0; e < 256; e += step) {
+        const unsigned v = (e + 256 - add) % 256;
+        counts[(e >> low) % symbols] += sums->below[v + step] - sums->below[v];
+    }
+    const struct order0 o = order0_of(counts, symbols);
     const uint64_t bits =
-        statistics->elements * (8 - width) + entropy_of_all(counts, statistics->elements);
-    *estimate = bits + overhead(counts, statistics->elements, width <= 4);
+        statistics->elements * (8 - width) + entropy_of_all(&o, statistics->elements);
+    *estimate = bits + overhead(&o, statistics->elements, width <= 4);
     return bits;
 }
 
 /* A byte cut into raw, coded and raw bits after adding `add`. */
-static void byte_split(const struct wcodec_statistics *statistics, unsigned low, unsigned width,
-                       uint8_t add, struct wcodec_split *split)
+static void byte_split(const struct wcodec_statistics *statistics, const struct byte_sums *sums,
+                       unsigned low, unsigned width, uint8_t add, struct wcodec_split *split)
 {
     memset(split, 0, sizeof *split);
     split->add = add;
     add_field(split, WCODEC_FIELD_RAW, low, 0);
     add_field(split, WCODEC_FIELD_CODED, width, 0);
     add_field(split, WCODEC_FIELD_RAW, 8 - low - width, 0);
-    split->order0_bits = byte_bits(statistics, low, width, add, &split->estimate);
+    split->order0_bits = byte_bits(statistics, sums, low, width, add, &split->estimate);
 }
 
 /* The offset from `centre` that makes the coded bits least, if that is worth speaking of; else
  * half a step, which puts zero into the middle of one. */
-static void best_byte_split(const struct wcodec_statistics *statistics, unsigned low,
-                            unsigned centre, struct wcodec_split *split)
+static void best_byte_split(const struct wcodec_statistics *statistics,
+                            const struct byte_sums *sums, unsigned low, unsigned centre,
+                            struct wcodec_split *split)
 {
     uint64_t least, usual;
     uint8_t chosen = (uint8_t)(centre + (1u << (low - 1)));
-    byte_bits(statistics, low, 8 - low, chosen, &usual);
+    byte_bits(statistics, sums, low, 8 - low, chosen, &usual);
     least = usual - usual / 1024;
     for (unsigned i = 0; i < 1u << low; i++) {
         const uint8_t add = (uint8_t)(centre + i);
         uint64_t estimate;
-        byte_bits(statistics, low, 8 - low, add, &estimate);
+        byte_bits(statistics, sums, low, 8 - low, add, &estimate);
         if (estimate < least) {
             least = estimate;
             chosen = add;
         }
     }
-    byte_split(statistics, low, 8 - low, chosen, split);
+    byte_split(statistics, sums, low, 8 - low, chosen, split);
 }
 
 static unsigned byte_candidates(const struct wcodec_statistics *statistics, wcodec_dtype dtype,
                                 bool residuals, int level, struct wcodec_split *splits,
                                 uint64_t *order0_bits)
 {
+    struct byte_sums sums;
     unsigned n = 0;
+    sum_bytes(statistics, &sums);
     switch (dtype) {
     case WCODEC_DTYPE_I8:
     case WCODEC_DTYPE_U8:
-        best_byte_split(statistics, 4, 0, &splits[n++]);
+        best_byte_split(statistics, &sums, 4, 0, &splits[n++]);
         for (unsigned low = 3; low >= (residuals ? 1u : 3u); low--)
-            best_byte_split(statistics, low, residuals ? 128 : 0, &splits[n++]);
-        byte_split(statistics, 0, 8, 0, &splits[n++]);
+            best_byte_split(statistics, &sums, low, residuals ? 128 : 0, &splits[n++]);
+        byte_split(statistics, &sums, 0, 8, 0, &splits[n++]);
         break;
     case WCODEC_DTYPE_F8_E4M3:
     case WCODEC_DTYPE_F8_E4M3FNUZ:
-        byte_split(statistics, 3, 4, 0, &splits[n++]);
-        byte_split(statistics, 0, 8, 0, &splits[n++]);
+        byte_split(statistics, &sums, 3, 4, 0, &splits[n++]);
+        byte_split(statistics, &sums, 0, 8, 0, &splits[n++]);
         break;
     case WCODEC_DTYPE_F8_E5M2:
     case WCODEC_DTYPE_F8_E5M2FNUZ:
-        byte_split(statistics, 2, 5, 0, &splits[n++]);
-        byte_split(statistics, 0, 8, 0, &splits[n++]);
+        byte_split(statistics, &sums, 2, 5, 0, &splits[n++]);
+        byte_split(statistics, &sums, 0, 8, 0, &splits[n++]);
         break;
     default:
-        byte_split(statistics, 0, 8, 0, &splits[n++]);
+        byte_split(statistics, &sums, 0, 8, 0, &splits[n++]);
     }
     *order0_bits = splits[0].order0_bits;
     for (unsigned i = 1; i < n && (dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8); i++)

@@ -11,6 +11,7 @@
 #include "core/memory.h"
 #include "coding/histogram.h"
 #include "encode/tables.h"
+#include <stddef.h>
 
 enum {
     RAW = WCODEC_ATOM_RAW,
@@ -19,7 +20,8 @@ enum {
     MAX_TASKS = 64,
     SPAN = 16,         /* blocks: they stay in the second-level cache */
     MANY_BLOCKS = 128, /* of so many, a quarter says enough */
-    BYTE_BLOCKS = 64   /* of which all bytes are counted */
+    BYTE_BLOCKS = 64,  /* of which all bytes are counted */
+    FEW_BLOCKS = 3
 };
 
 static const struct wcodec_atom bf16_atoms[] = {{0, 7, SAMPLED}, {7, 8, COUNTED}, {15, 1, RAW}};
@@ -37,7 +39,10 @@ static const struct wcodec_atom bytes_atoms[] = {
 static void gather_begin(struct wcodec_statistics *statistics, wcodec_dtype dtype, uint64_t size)
 {
     const struct wcodec_atom *atoms;
-    memset(statistics, 0, sizeof *statistics);
+    /* Counts are many: those of atoms that there are not stay as they are. */
+    memset(statistics, 0, offsetof(struct wcodec_statistics, counts));
+    memset(statistics->block_bits, 0,
+           sizeof *statistics - offsetof(struct wcodec_statistics, block_bits));
     statistics->element_log2 = wcodec_dtype_element_log2(dtype);
     statistics->elements = size >> statistics->element_log2;
     statistics->all = UINT64_MAX;
@@ -64,6 +69,7 @@ static void gather_begin(struct wcodec_statistics *statistics, wcodec_dtype dtyp
         statistics->atom_count = 1u << statistics->element_log2;
     }
     memcpy(statistics->atoms, atoms, statistics->atom_count * sizeof *atoms);
+    memset(statistics->counts, 0, statistics->atom_count * sizeof *statistics->counts);
 }
 
 /* Blocks are shared out in contiguous parts, one a task; sums do not depend on how. */
@@ -92,10 +98,19 @@ static bool bits_are_settled(const struct wcodec_statistics *s)
     return settled;
 }
 
+static bool is_one_block(const struct wcodec_statistics *s)
+{
+    return s->elements <= WCODEC_COUNT_BLOCK;
+}
+
 /* A block of a sampled atom: its counts, and its entropy by itself, since a part of a tensor may
  * have mantissas that are zero or few. */
 static void count_sampled(struct wcodec_statistics *s, unsigned a, const uint8_t *values, size_t n)
 {
+    if (is_one_block(s)) { /* its entropy is the whole one */
+        wcodec_count_symbols(values, n, s->counts[a]);
+        return;
+    }
     uint64_t counts[256] = {0}, held = 0;
     wcodec_count_symbols(values, n, counts);
     for (unsigned v = 0; v < 256; v++) {
@@ -103,6 +118,39 @@ static void count_sampled(struct wcodec_statistics *s, unsigned a, const uint8_t
         held += counts[v] != 0;
     }
     s->block_bits[a] += wcodec_entropy(counts, 256) + wcodec_unseen_bits(held);
+}
+
+/* Values of an atom in block b; returns how many there are. */
+static size_t extract_block(const struct gather_job *job, const struct wcodec_statistics *s,
+                            const struct wcodec_atom *atom, uint64_t b, uint8_t *values)
+{
+    const uint64_t first = b * WCODEC_COUNT_BLOCK, left = s->elements - first;
+    const size_t n = left < WCODEC_COUNT_BLOCK ? (size_t)left : WCODEC_COUNT_BLOCK;
+    job->dsp->extract(job->data + (first << s->element_log2), n, s->element_log2, 0, atom->shift,
+                      atom->width, values);
+    return n;
+}
+
+/* Blocks of a counted atom from `start` on. The counter takes as long to begin and to end as two
+ * blocks to count. */
+static void count_blocks(const struct gather_job *job, unsigned a, uint64_t start, uint64_t end,
+                         struct wcodec_statistics *s)
+{
+    const uint64_t stride = job->stride[COUNTED];
+    const bool few = (end - start) / stride < FEW_BLOCKS;
+    struct wcodec_counter counter;
+    uint8_t values[WCODEC_COUNT_BLOCK];
+    if (!few)
+        wcodec_counter_begin(&counter, s->counts[a]);
+    for (uint64_t b = start; b < end; b += stride) {
+        const size_t n = extract_block(job, s, &s->atoms[a], b, values);
+        if (few)
+            wcodec_count_symbols(values, n, s->counts[a]);
+        else
+            wcodec_counter_add(&counter, values, n);
+    }
+    if (!few)
+        wcodec_counter_end(&counter, s->counts[a]);
 }
 
 /* Blocks [begin, end): which bits vary, and the values of all atoms that are counted there. */
@@ -117,27 +165,16 @@ static void gather_blocks(const struct gather_job *job, uint64_t begin, uint64_t
         *settled = bits_are_settled(s);
     }
     for (unsigned a = 0; a < s->atom_count; a++) {
-        const struct wcodec_atom *atom = &s->atoms[a];
-        struct wcodec_counter counter;
-        if (atom->use == RAW)
+        const unsigned use = s->atoms[a].use;
+        if (use == RAW)
             continue;
-        const uint64_t stride = job->stride[atom->use],
-                       start = (begin + stride - 1) / stride * stride;
-        if (start >= end)
-            continue;
-        wcodec_counter_begin(&counter, s->counts[a]);
-        for (uint64_t b = start; b < end; b += stride) {
-            const uint64_t first = b * WCODEC_COUNT_BLOCK, left = s->elements - first;
-            const size_t n = left < WCODEC_COUNT_BLOCK ? (size_t)left : WCODEC_COUNT_BLOCK;
+        const uint64_t stride = job->stride[use], start = (begin + stride - 1) / stride * stride;
+        if (start < end && use == COUNTED)
+            count_blocks(job, a, start, end, s);
+        for (uint64_t b = start; b < end && use == SAMPLED; b += stride) {
             uint8_t values[WCODEC_COUNT_BLOCK];
-            job->dsp->extract(job->data + (first << s->element_log2), n, s->element_log2, 0,
-                              atom->shift, atom->width, values);
-            if (atom->use == COUNTED)
-                wcodec_counter_add(&counter, values, n);
-            else
-                count_sampled(s, a, values, n);
+            count_sampled(s, a, values, extract_block(job, s, &s->atoms[a], b, values));
         }
-        wcodec_counter_end(&counter, s->counts[a]);
     }
 }
 
@@ -150,6 +187,32 @@ static void gather_task(void *argument, size_t task)
     const uint64_t span = SPAN * job->stride[COUNTED];
     for (uint64_t next = b + 1; b<end; b = next, next = end - b> span ? b + span : end)
         gather_blocks(job, b, next, &settled, &job->parts[task]);
+}
+
+static void add_part(struct wcodec_statistics *s, const struct wcodec_statistics *part)
+{
+    s->any |= part->any;
+    s->all &= part->all;
+    for (unsigned a = 0; a < s->atom_count; a++) {
+        s->block_bits[a] += part->block_bits[a];
+        for (unsigned v = 0; v < 256; v++)
+            s->counts[a][v] += part->counts[a][v];
+    }
+}
+
+static void gather_end(struct wcodec_statistics *s)
+{
+    for (unsigned a = 0; a < s->atom_count; a++) {
+        if (s->atoms[a].use == RAW)
+            continue;
+        for (unsigned v = 0; v < 256; v++) {
+            s->counted[a] += s->counts[a][v];
+            s->held[a] += s->counts[a][v] != 0;
+        }
+        s->entropy[a] = wcodec_entropy(s->counts[a], 256);
+        if (is_one_block(s) && s->atoms[a].use == SAMPLED)
+            s->block_bits[a] = s->entropy[a] + wcodec_unseen_bits(s->held[a]);
+    }
 }
 
 wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dtype,
@@ -173,22 +236,19 @@ wcodec_status wcodec_statistics_gather(wcodec_context *context, wcodec_dtype dty
     if (threads > MAX_TASKS / 4)
         most = MAX_TASKS;
     job.tasks = (size_t)wcodec_clamp_u64(job.blocks / 8, 1, most);
-    job.parts = wcodec_alloc_array(&context->allocator, job.tasks, sizeof *job.parts);
+    job.parts = statistics;
+    if (job.tasks > 1)
+        job.parts = wcodec_alloc_array(&context->allocator, job.tasks, sizeof *job.parts);
     if (job.parts == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu histograms", job.tasks);
-    for (size_t i = 0; i < job.tasks; i++)
+    for (size_t i = 0; i < job.tasks && job.tasks > 1; i++)
         job.parts[i] = *statistics;
     wcodec_run(context, gather_task, &job, job.tasks);
-    for (size_t i = 0; i < job.tasks; i++) {
-        statistics->any |= job.parts[i].any;
-        statistics->all &= job.parts[i].all;
-        for (unsigned a = 0; a < statistics->atom_count; a++) {
-            statistics->block_bits[a] += job.parts[i].block_bits[a];
-            for (unsigned s = 0; s < 256; s++)
-                statistics->counts[a][s] += job.parts[i].counts[a][s];
-        }
-    }
-    wcodec_free(&context->allocator, job.parts);
+    for (size_t i = 0; i < job.tasks && job.tasks > 1; i++)
+        add_part(statistics, &job.parts[i]);
+    if (job.tasks > 1)
+        wcodec_free(&context->allocator, job.parts);
+    gather_end(statistics);
     return WCODEC_OK;
 }
 

@@ -5,6 +5,14 @@
 
 #include "core/assert.h"
 
+/* The symbols that are counted, ascending: most tables hold a few of 256. */
+struct counted {
+    unsigned count;
+    uint64_t total;
+    uint8_t symbols[256];
+    uint64_t counts[256];
+};
+
 /* The symbols that a table is to hold, and what changing a frequency by one gains or loses. */
 struct fit {
     unsigned count;
@@ -87,21 +95,22 @@ static void fit_frequencies(struct fit *f, unsigned sum)
 
 /* Table of the symbols that occur at least `least` times, or of the most frequent one. Returns how
  * many that is. */
-static unsigned fit_table(const struct wcodec_table_kind *kind, const uint64_t counts[256],
+static unsigned fit_table(const struct wcodec_table_kind *kind, const struct counted *counted,
                           uint64_t least, struct wcodec_table *table)
 {
-    struct fit f = {.count = 0};
+    struct fit f;
     unsigned most = 0;
-    for (unsigned s = 0; s < 256; s++) {
-        most = counts[s] > counts[most] ? s : most;
-        if (counts[s] == 0 || counts[s] < least)
+    f.count = 0;
+    for (unsigned i = 0; i < counted->count; i++) {
+        most = counted->counts[i] > counted->counts[most] ? i : most;
+        if (counted->counts[i] < least)
             continue;
-        f.symbols[f.count] = (uint8_t)s;
-        f.counts[f.count++] = counts[s];
+        f.symbols[f.count] = counted->symbols[i];
+        f.counts[f.count++] = counted->counts[i];
     }
     if (f.count == 0) {
-        f.symbols[0] = (uint8_t)most;
-        f.counts[0] = counts[most];
+        f.symbols[0] = counted->count != 0 ? counted->symbols[most] : 0;
+        f.counts[0] = counted->count != 0 ? counted->counts[most] : 0;
         f.count = 1;
     }
     const unsigned held = f.count;
@@ -121,11 +130,14 @@ static unsigned fit_table(const struct wcodec_table_kind *kind, const uint64_t c
     table->width = kind->width;
     table->base = kind->profile == WCODEC_PAIRS ? kind->base : 0;
     table->count = (uint16_t)f.count;
-    for (unsigned i = 0; i < f.count; i++)
+    for (unsigned i = 0; i < f.count; i++) {
         table->freq[f.symbols[i]] = f.freq[i];
-    for (unsigned s = 0, i = 0; s < 256; s++)
-        if (table->freq[s])
-            table->order[i++] = (uint8_t)s;
+        table->order[i] = f.symbols[i];
+    }
+    if (f.count == 2 && f.symbols[1] < f.symbols[0]) {
+        table->order[0] = f.symbols[1];
+        table->order[1] = f.symbols[0];
+    }
     return held;
 }
 
@@ -146,48 +158,84 @@ static uint64_t least_count(unsigned profile, uint64_t total)
     return slot_cost / spared + 1;
 }
 
-static unsigned held_above(const uint64_t counts[256], uint64_t least)
+/* Symbols that occur at least `least` times, and the bits of all counted symbols if these are held:
+ * no table takes less. Of the entropy, `products` are counts by their logarithms. */
+static unsigned held_above(const struct counted *counted, const uint64_t products[256],
+                           uint64_t least, uint64_t *bits)
 {
+    uint64_t total = 0, product = 0;
     unsigned held = 0;
-    for (unsigned s = 0; s < 256; s++)
-        held += counts[s] && counts[s] >= least;
+    for (unsigned i = 0; i < counted->count; i++) {
+        const uint64_t keep = counted->counts[i] >= least;
+        held += (unsigned)keep;
+        total += counted->counts[i] * keep;
+        product += products[i] * keep;
+    }
+    *bits = (counted->total - total) * WCODEC_OUTLIER_BITS * WCODEC_BIT;
+    if (total > 0)
+        *bits += (total * wcodec_log2(total) - product) >> 8;
     return held;
+}
+
+/* Counts below 2^34 keep all products in range. */
+static void take_counts(const uint64_t counts[256], struct counted *counted)
+{
+    uint64_t total = 0;
+    unsigned shift = 0;
+    for (unsigned s = 0; s < 256; s++)
+        total += counts[s];
+    while (total >> shift >> 34)
+        shift++;
+    counted->total = total >> shift;
+    counted->count = 0;
+    for (unsigned s = 0; s < 256; s++) {
+        if (s % 4 == 0 && (counts[s] | counts[s + 1] | counts[s + 2] | counts[s + 3]) == 0) {
+            s += 3;
+            continue;
+        }
+        /* Written for all, kept if it is one: this has no jumps that go either way. */
+        counted->symbols[counted->count] = (uint8_t)s;
+        counted->counts[counted->count] =
+            (counts[s] >> shift) + (shift && counts[s] && !(counts[s] >> shift));
+        counted->count += counts[s] != 0;
+    }
+}
+
+/* What the counted symbols and the table itself take. */
+static uint64_t cost_of(const struct counted *counted, const struct wcodec_table *table)
+{
+    uint32_t costs[256];
+    uint64_t bits = table->count * symbol_bits(table->profile) * WCODEC_BIT;
+    wcodec_table_costs(table, costs);
+    for (unsigned i = 0; i < counted->count; i++)
+        bits += counted->counts[i] * costs[counted->symbols[i]];
+    return bits;
 }
 
 void wcodec_table_fit(const struct wcodec_table_kind *kind, const uint64_t counts[256], bool search,
                       struct wcodec_table *table)
 {
     WCODEC_ASSERT(kind->profile >= WCODEC_PAIRS && kind->profile <= WCODEC_P8);
-    uint64_t scaled[256], total = 0;
-    unsigned shift = 0;
-    for (unsigned s = 0; s < 256; s++)
-        total += counts[s];
-    /* Counts below 2^34 keep all products in range. */
-    while (total >> shift >> 34)
-        shift++;
-    for (unsigned s = 0; s < 256; s++)
-        scaled[s] = (counts[s] >> shift) + (shift && counts[s] && !(counts[s] >> shift));
-    total >>= shift;
-
-    uint64_t least = least_count(kind->profile, total);
-    unsigned first = fit_table(kind, scaled, least, table), tried = first;
+    static const uint8_t factors[] = {1, 2, 3, 6, 8, 12, 16, 32}; /* quarters of the estimate */
+    struct counted counted;
+    take_counts(counts, &counted);
+    const uint64_t least = least_count(kind->profile, counted.total);
+    unsigned first = fit_table(kind, &counted, least, table), tried = first;
     if (!search)
         return;
-    uint32_t costs[256];
-    wcodec_table_costs(table, costs);
-    uint64_t best =
-        wcodec_counts_cost(scaled, costs) + table->count * symbol_bits(kind->profile) * WCODEC_BIT;
-    static const uint8_t factors[] = {1, 2, 3, 6, 8, 12, 16, 32}; /* quarters of the estimate */
+    uint64_t best = cost_of(&counted, table), products[256], bits;
+    for (unsigned i = 0; i < counted.count; i++)
+        products[i] = counted.counts[i] * wcodec_log2(counted.counts[i]);
     for (unsigned i = 0; i < sizeof factors; i++) {
-        unsigned held = held_above(scaled, least * factors[i] / 4);
+        const unsigned held = held_above(&counted, products, least * factors[i] / 4, &bits);
         if (held == tried || held == first)
             continue;
         tried = held;
+        if (bits + held * symbol_bits(kind->profile) * WCODEC_BIT >= best)
+            continue;
         struct wcodec_table other;
-        fit_table(kind, scaled, least * factors[i] / 4, &other);
-        wcodec_table_costs(&other, costs);
-        uint64_t cost = wcodec_counts_cost(scaled, costs) +
-                        other.count * symbol_bits(kind->profile) * WCODEC_BIT;
+        fit_table(kind, &counted, least * factors[i] / 4, &other);
+        const uint64_t cost = cost_of(&counted, &other);
         if (cost < best) {
             best = cost;
             *table = other;
@@ -221,27 +269,26 @@ static void pair_costs(const struct wcodec_table *table, uint32_t costs[256])
 
 void wcodec_table_costs(const struct wcodec_table *table, uint32_t costs[256])
 {
-    unsigned p = wcodec_profile_bits(table->profile);
-    uint32_t least = UINT32_MAX;
-    for (unsigned s = 0; s < 256; s++) {
-        if (!table->freq[s])
-            continue;
-        costs[s] = ((p << 24) - wcodec_log2(table->freq[s])) >> 8;
-        least = costs[s] < least ? costs[s] : least;
-    }
-    if (table->profile == WCODEC_PAIRS) {
-        pair_costs(table, costs);
-        return;
+    const uint32_t whole = wcodec_profile_bits(table->profile) << 24;
+    uint32_t held[256], least = UINT32_MAX;
+    for (unsigned i = 0; i < table->count; i++) {
+        held[i] = (whole - wcodec_log2(table->freq[table->order[i]])) >> 8;
+        least = held[i] < least ? held[i] : least;
     }
     for (unsigned s = 0; s < 256; s++)
-        if (!table->freq[s])
-            costs[s] = least + (uint32_t)(WCODEC_OUTLIER_BITS * WCODEC_BIT);
+        costs[s] = least + (uint32_t)(WCODEC_OUTLIER_BITS * WCODEC_BIT);
+    for (unsigned i = 0; i < table->count; i++)
+        costs[table->order[i]] = held[i];
+    if (table->profile == WCODEC_PAIRS)
+        pair_costs(table, costs);
 }
 
 uint64_t wcodec_counts_cost(const uint64_t counts[256], const uint32_t costs[256])
 {
     uint64_t sum = 0;
-    for (unsigned s = 0; s < 256; s++)
-        sum += counts[s] * costs[s];
+    for (unsigned s = 0; s < 256; s += 4)
+        if ((counts[s] | counts[s + 1] | counts[s + 2] | counts[s + 3]) != 0)
+            for (unsigned i = s; i < s + 4; i++)
+                sum += counts[i] * costs[i];
     return sum;
 }

@@ -33,10 +33,34 @@ static inline unsigned wcodec_by_level(int level, unsigned quick, unsigned slow,
 /* What one outlier takes: u16 position and u8 value. */
 enum { WCODEC_OUTLIER_BITS = 24 };
 
-/* log2(x) in units of 2^-24 bit, x >= 1; the error is below 3e-6. */
-uint32_t wcodec_log2(uint64_t x);
+/* log2(1 + i/256) in units of 2^-24 bit. */
+extern const uint32_t wcodec_log2_table[257];
 
-/* Order-0 entropy of the counted symbols, in bits times WCODEC_BIT. */
+static inline unsigned wcodec_top_bit(uint64_t x)
+{
+#if defined(__GNUC__)
+    return 63 - (unsigned)__builtin_clzll(x);
+#else
+    unsigned top = 0;
+    for (unsigned step = 32; step; step >>= 1)
+        if (x >> (top + step))
+            top += step;
+    return top;
+#endif
+}
+
+/* log2(x) in units of 2^-24 bit, x >= 1; the error is below 3e-6. */
+static inline uint32_t wcodec_log2(uint64_t x)
+{
+    const unsigned top = wcodec_top_bit(x);
+    /* The 32 bits below the top one: 8 select the entry, 24 interpolate. */
+    const uint32_t fraction = (uint32_t)(top >= 32 ? x >> (top - 32) : x << (32 - top)),
+                   i = fraction >> 24, rest = fraction & 0xffffff;
+    const uint64_t step = wcodec_log2_table[i + 1] - wcodec_log2_table[i];
+    return (top << 24) + wcodec_log2_table[i] + (uint32_t)(step * rest >> 24);
+}
+
+/* Order-0 entropy of the counted symbols (a multiple of 4), in bits times WCODEC_BIT. */
 uint64_t wcodec_entropy(const uint64_t *counts, unsigned symbols);
 
 /* How much a sample of values of which so many differ makes their entropy look less, on average
@@ -140,8 +164,9 @@ uint64_t wcodec_cluster_potential(const struct wcodec_symbols *symbols, size_t u
 /* Choose the order of a valid P8 table so that as few symbols as possible begin inside any aligned
  * block of 16 slots: a vector decoder that looks up slot / 16 needs one comparison for each. Any
  * order decodes; this one is found by a few dozen greedy attempts with fixed pseudo-random choices.
- * Returns the largest number of beginnings inside a block. */
-unsigned wcodec_table_order_slots(struct wcodec_table *table);
+ * Of orders with up to `enough` beginnings the first will do. Returns the largest number of
+ * beginnings inside a block. */
+unsigned wcodec_table_order_slots(struct wcodec_table *table, unsigned enough);
 
 /* That number for the order that the table has. */
 unsigned wcodec_table_boundaries(const struct wcodec_table *table);

@@ -10,14 +10,14 @@ enum { LARGE = 1 << 24 };
 
 static const char no_fewer_bits[] = "it takes no more bits without loss";
 
-static void constant(const struct wcodec_statistics *statistics, const wcodec_allocator *allocator,
+static void constant(unsigned element_log2, uint64_t value, const wcodec_allocator *allocator,
                      struct wcodec_coded *coded)
 {
     memset(coded, 0, sizeof *coded);
     coded->coding = WCODEC_CODING_CONSTANT;
     coded->allocator = allocator;
-    coded->constant_element_log2 = (uint8_t)statistics->element_log2;
-    wcodec_store_uint(coded->constant_element, statistics->all, 1u << statistics->element_log2);
+    coded->constant_element_log2 = (uint8_t)element_log2;
+    wcodec_store_uint(coded->constant_element, value, 1u << element_log2);
 }
 
 /* Are so many bytes within a target in bits? */
@@ -136,11 +136,11 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context,
                                    wcodec_dtype dtype, const void *data, uint64_t size,
                                    struct wcodec_coded *coded, wcodec_error *err)
 {
-    struct wcodec_statistics statistics = {0};
+    struct wcodec_statistics statistics;
     struct wcodec_lossless lossless;
     bool done;
     if (size == 0) {
-        constant(&statistics, &context->allocator, coded);
+        constant(0, 0, &context->allocator, coded);
         return WCODEC_OK;
     }
     if (!settings->weights)
@@ -152,7 +152,7 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context,
     if (status != WCODEC_OK)
         return status;
     if (statistics.any == statistics.all) {
-        constant(&statistics, &context->allocator, coded);
+        constant(statistics.element_log2, statistics.all, &context->allocator, coded);
         return WCODEC_OK;
     }
     status =

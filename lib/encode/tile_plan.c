@@ -56,9 +56,12 @@ static bool constant_pays(const struct wcodec_plan *plan, unsigned c, const uint
                                  ? WCODEC_LANES * 16
                                  : 0);
     uint64_t words = 0;
-    if (f->profile != WCODEC_PAIRS)
+    if (f->profile != WCODEC_PAIRS) {
+        uint32_t costs[256];
+        wcodec_table_costs(&plan->tables[c][0].table, costs);
         for (unsigned s = 0; s < 256; s++)
-            words += counts[s] * plan->costs[c]->bits[s][0];
+            words += counts[s] * (costs[s] >> WCODEC_COST_SHIFT);
+    }
     return outliers < states + (words << WCODEC_COST_SHIFT) / WCODEC_BIT;
 }
 

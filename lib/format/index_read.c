@@ -276,9 +276,16 @@ static wcodec_status make_split(struct parser *p, const struct wcodec_tiling *ti
 {
     char text[SPLIT_MAX + 1];
     size_t size = 0;
-    for (unsigned i = 0; i < tiling->field_count; i++)
-        size += (size_t)snprintf(text + size, sizeof(text) - size, "%s%c%u", i > 0 ? "+" : "",
-                                 "krc"[tiling->fields[i].kind], tiling -> fields[i].width);
+    for (unsigned i = 0; i < tiling->field_count; i++) {
+        const unsigned width = tiling->fields[i].width; /* up to 64 */
+        if (i > 0)
+            text[size++] = '+';
+        text[size++] = "krc"[tiling->fields[i].kind];
+        if (width >= 10)
+            text[size++] = (char)('0' + width / 10);
+        text[size++] = (char)('0' + width % 10);
+    }
+    text[size] = '\0';
     for (unsigned i = 0; i < SPLITS_KEPT; i++)
         if (p->splits[i] != NULL && strcmp(p->splits[i], text) == 0) {
             *split = p->splits[i];

@@ -10,8 +10,11 @@
 #include <inttypes.h>
 #include <stdatomic.h>
 
-/* Of the original, in one task. */
-enum { HASH_BYTES = 1 << 20 };
+enum {
+    HASH_BYTES = 1 << 20, /* of the original, in one task */
+    GATHERED_BYTES = 1 << 16,
+    GATHERED_PART = 1 << 14 /* larger parts are written as they are */
+};
 
 wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write, void *opaque,
                                  struct wcodec_output *output, wcodec_error *err)
@@ -24,6 +27,9 @@ wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write,
                                      .index = {.allocator = allocator, .mtime = -1}};
     wcodec_arena_init(&output->arena, allocator);
     wcodec_head_write(output->head);
+    output->gathered = wcodec_alloc(allocator, GATHERED_BYTES);
+    if (output->gathered == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for what is to be written");
     return wcodec_tree_init(&output->original, allocator, leaf, WCODEC_OUTPUT_LEAVES, err);
 }
 
@@ -32,7 +38,9 @@ void wcodec_output_free(struct wcodec_output *output)
     wcodec_tree_free(&output->original);
     wcodec_arena_free(&output->arena);
     wcodec_free(output->allocator, output->index.entries);
+    wcodec_free(output->allocator, output->gathered);
     output->index.entries = NULL;
+    output->gathered = NULL;
 }
 
 /* Bytes that several threads put into a tree. */
@@ -82,15 +90,41 @@ wcodec_status wcodec_output_hash(wcodec_context *context, struct wcodec_output *
     return status;
 }
 
+static wcodec_status write_bytes(struct wcodec_output *output, const void *data, uint64_t size,
+                                 uint64_t at, wcodec_error *err)
+{
+    const int reason = size != 0 ? output->write(output->opaque, data, (size_t)size) : 0;
+    if (reason != 0)
+        return wcodec_fail(err, WCODEC_ERROR_IO, "writing at byte %" PRIu64 ": %s", at,
+                           strerror(reason));
+    return WCODEC_OK;
+}
+
+static wcodec_status write_gathered(struct wcodec_output *output, wcodec_error *err)
+{
+    const size_t size = output->gathered_size;
+    output->gathered_size = 0;
+    return write_bytes(output, output->gathered, size, output->position - size, err);
+}
+
+/* A small tensor has half a dozen parts: each written by itself, they would take longer than its
+ * coding. */
 static wcodec_status put(struct wcodec_output *output, const void *data, uint64_t size,
                          wcodec_error *err)
 {
+    wcodec_status status = WCODEC_OK;
     if (size == 0)
         return WCODEC_OK;
-    int reason = output->write(output->opaque, data, (size_t)size);
-    if (reason != 0)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "writing at byte %" PRIu64 ": %s",
-                           output->position, strerror(reason));
+    if (output->gathered_size + size > GATHERED_BYTES || size >= GATHERED_PART)
+        status = write_gathered(output, err);
+    if (status == WCODEC_OK && size >= GATHERED_PART)
+        status = write_bytes(output, data, size, output->position, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (size < GATHERED_PART) {
+        memcpy(output->gathered + output->gathered_size, data, (size_t)size);
+        output->gathered_size += (size_t)size;
+    }
     output->position += size;
     return WCODEC_OK;
 }
@@ -277,6 +311,8 @@ wcodec_status wcodec_output_finish(struct wcodec_output *output, wcodec_error *e
         wcodec_tail_write(output->head, offset, bytes, size, decoded_size, tail);
         status = put(output, tail, sizeof tail, err);
     }
+    if (status == WCODEC_OK)
+        status = write_gathered(output, err);
     wcodec_free(output->allocator, bytes);
     return status;
 }

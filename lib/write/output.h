@@ -16,7 +16,9 @@ struct wcodec_output {
     const wcodec_allocator *allocator;
     wcodec_write_fn write;
     void *opaque;
-    uint64_t position; /* bytes written */
+    uint64_t position; /* bytes written, and gathered to be */
+    uint8_t *gathered; /* small parts, written together */
+    size_t gathered_size;
     uint8_t head[WCODEC_HEAD_SIZE];
     struct wcodec_index index; /* entries so far; index.size is what they decode to */
     uint64_t entry_room;

@@ -102,6 +102,7 @@ static wcodec_status choose(const uint8_t *symbols, size_t count, unsigned raw_b
                                        .by_value = true,
                                        .values = {symbols, count, 8192},
                                        .counts = counts,
+                                       .entropy = wcodec_entropy(counts, 256),
                                        .pairs = pairs,
                                        .elements = count,
                                        .tiles = count / 8192,
@@ -119,7 +120,8 @@ static void test_profiles(void **state)
     (void)state;
     uint64_t seed = support_seed();
     size_t count = 65536;
-    struct wcodec_field_choice *choice = malloc(sizeof *choice);
+    struct wcodec_field_choice *choice =
+        wcodec_field_choices_alloc(&wcodec_default_allocator, 1, WCODEC_POOL_MAX);
     assert_non_null(choice);
     uint8_t *symbols = mixture(&seed, count, SIZE_MAX);
     assert_int_equal(choose(symbols, count, 8, 0, 3, choice), WCODEC_OK);

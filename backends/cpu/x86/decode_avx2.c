@@ -4,6 +4,8 @@
 /* The AVX2 level: the symbols. elements_avx2.c has the other stages. */
 #include "backends/cpu/x86/vec256.h"
 
+#include "backends/cpu/cpu_level.h"
+
 #include "backends/cpu/expand.h"
 #include "backends/cpu/traffic.h"
 
@@ -141,8 +143,10 @@ void wcodec_cpu_dsp_init_avx2(struct wcodec_cpu_dsp *dsp)
     wcodec_cpu_dsp_init_avx2_elements(dsp);
 }
 
-void wcodec_cpu_dsp_init_avx2_abreast(struct wcodec_cpu_dsp *dsp)
+void wcodec_cpu_dsp_init_avx2_abreast(struct wcodec_cpu_dsp *dsp, uint32_t tuning)
 {
-    dsp->tiles[WCODEC_P8] = 3;
-    dsp->tiles[WCODEC_PAIRS] = PAIRS_TILES;
+    if ((tuning & WCODEC_CPU_ABREAST) != 0)
+        dsp->tiles[WCODEC_P8] = 3;
+    if ((tuning & WCODEC_CPU_ABREAST_PAIRS) != 0)
+        dsp->tiles[WCODEC_PAIRS] = PAIRS_TILES;
 }

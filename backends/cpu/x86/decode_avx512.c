@@ -186,6 +186,7 @@ static void symbols_pairs(struct wcodec_cpu_stream *streams, unsigned count, uns
 void wcodec_cpu_dsp_init_avx512(struct wcodec_cpu_dsp *dsp)
 {
     dsp->level = 3;
+    dsp->lookup = WCODEC_CPU_BY_WINDOW;
     dsp->tiles[WCODEC_P8] = 4;
     dsp->tiles[WCODEC_P12] = dsp->tiles[WCODEC_PAIRS] = 3;
     dsp->symbols[WCODEC_P8] = symbols_p8;

@@ -7,6 +7,8 @@
  * that all streams go through a third of a step before any goes on. */
 #include "backends/cpu/x86/lanes512.h"
 
+#include "backends/cpu/cpu_level.h"
+
 #include "backends/cpu/x86/sink512.h"
 
 /* A group is two steps of each stream; those of P8 have three stages. */
@@ -210,12 +212,16 @@ static void pairs_nibble(struct wcodec_cpu_stream *streams, unsigned count, unsi
     direct_pairs(streams, count, groups, TO_NIBBLE);
 }
 
-void wcodec_cpu_dsp_init_avx512_direct(struct wcodec_cpu_dsp *dsp)
+void wcodec_cpu_dsp_init_avx512_direct(struct wcodec_cpu_dsp *dsp, uint32_t tuning)
 {
-    dsp->tiles[WCODEC_P8] = P8_TILES;
-    dsp->tiles[WCODEC_PAIRS] = PAIRS_TILES;
-    dsp->direct[WCODEC_P8][WCODEC_CPU_BF16] = p8_bf16;
-    dsp->direct[WCODEC_P8][WCODEC_CPU_NIBBLE] = p8_nibble;
-    dsp->direct[WCODEC_PAIRS][WCODEC_CPU_BF16] = pairs_bf16;
-    dsp->direct[WCODEC_PAIRS][WCODEC_CPU_NIBBLE] = pairs_nibble;
+    if ((tuning & WCODEC_CPU_STRAIGHT) != 0) {
+        dsp->tiles[WCODEC_P8] = P8_TILES;
+        dsp->direct[WCODEC_P8][WCODEC_CPU_BF16] = p8_bf16;
+        dsp->direct[WCODEC_P8][WCODEC_CPU_NIBBLE] = p8_nibble;
+    }
+    if ((tuning & WCODEC_CPU_STRAIGHT_PAIRS) != 0) {
+        dsp->tiles[WCODEC_PAIRS] = PAIRS_TILES;
+        dsp->direct[WCODEC_PAIRS][WCODEC_CPU_BF16] = pairs_bf16;
+        dsp->direct[WCODEC_PAIRS][WCODEC_CPU_NIBBLE] = pairs_nibble;
+    }
 }

@@ -319,4 +319,5 @@ void wcodec_cpu_encode_dsp_init_avx512(struct wcodec_cpu_encode_dsp *dsp)
 {
     dsp->level = 3;
     use_vectors(dsp);
+    dsp->compresses = false; /* by an instruction */
 }
