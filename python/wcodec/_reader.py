@@ -122,6 +122,7 @@ class Reader:
         self._opened: dict[str | None, _Opened] = {}
         self._closed = False
         self._names: list[str] | None = None
+        self._files: list[str] | None = None
         self._tensors: dict[int, TensorInfo] = {}
         self._host = _context.host_backend(backend)
         self._use(self._host)
@@ -251,7 +252,7 @@ class Reader:
             tuple(info.shape[: info.rank]),
             info.size,
             info.coded_size,
-            self.files()[info.file],
+            (self._files or self.files())[info.file],
         )
         self._tensors[number] = made
         return made
@@ -262,12 +263,14 @@ class Reader:
 
     def files(self) -> list[str]:
         """Paths of the files that are open, one for each original; empty strings in memory."""
-        opened = self._use(self._host)
-        info, paths = c.wcodec_file_info(), []
-        for i in range(lib.wcodec_reader_file_count(opened.handle)):
-            lib.wcodec_reader_file(opened.handle, i, info, None)
-            paths.append(os.fsdecode(info.path or b""))
-        return paths
+        if self._files is None:
+            opened = self._use(self._host)
+            info, paths = c.wcodec_file_info(), []
+            for i in range(lib.wcodec_reader_file_count(opened.handle)):
+                lib.wcodec_reader_file(opened.handle, i, info, None)
+                paths.append(os.fsdecode(info.path or b""))
+            self._files = paths
+        return list(self._files)
 
     def metadata(self, file: int | None = None) -> dict[str, str]:
         """The `__metadata__` of one file, or of all: of equal keys the first counts."""

@@ -20,7 +20,7 @@ import fnmatch
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
 import torch
@@ -223,11 +223,28 @@ class Shard(NamedTuple):
         return None
 
 
-def _request(info: TensorInfo, shard: Shard | None) -> tuple[Request, tuple[int, int, int] | None]:
-    """What is loaded, and what is then cut from it."""
+class _Part(NamedTuple):
+    """What is loaded, and what is then cut from it: dimension, first index and stop."""
+
+    request: Request
+    cut: tuple[int, int, int] | None = None
+
+    def of(self, tensor: torch.Tensor) -> torch.Tensor:
+        if self.cut is None:
+            return tensor
+        dimension, begin, stop = self.cut
+        return tensor.narrow(dimension, begin, stop - begin).clone(
+            memory_format=torch.contiguous_format
+        )
+
+
+_CUT_AT_ONCE = 1 << 30  # bytes, if no tensor alone has more
+
+
+def _part(info: TensorInfo, shard: Shard | None) -> _Part:
     part = shard.of(info) if shard is not None else None
     if part is None:
-        return Request(info), None
+        return _Part(Request(info))
     known = DTYPES.get(info.dtype)
     if known is None or known.bits % 8:
         raise UnsupportedError(
@@ -236,23 +253,51 @@ def _request(info: TensorInfo, shard: Shard | None) -> tuple[Request, tuple[int,
         )
     dimension, begin, stop = part
     if dimension == 0:
-        return Request(info, begin, stop - begin), None
-    return Request(info), part
+        return _Part(Request(info, begin, stop - begin))
+    return _Part(Request(info), part)
 
 
-def _device_for(name: str, device: Device | None, device_map: Mapping[str, Device]) -> Any:
+def _device_for(name: str, devices: Mapping[str, torch.device]) -> torch.device:
     """Of the longest prefix of the name, by whole components, that the map has."""
     prefix = name
-    while prefix:
-        if prefix in device_map:
-            return device_map[prefix]
+    while prefix and prefix not in devices:
         prefix = prefix.rpartition(".")[0]
-    return device_map.get("", device)
+    return devices[prefix]
+
+
+def _groups(
+    names: Sequence[str], device: Device | None, device_map: Mapping[str, Device] | None
+) -> dict[torch.device, list[int]]:
+    """Which of the names go to which device, by their places in the list."""
+    if not device_map:
+        return {device_of(device): list(range(len(names)))}
+    devices = {"": device_of(device)} if "" not in device_map else {}
+    devices.update({prefix: device_of(where) for prefix, where in device_map.items()})
+    groups: dict[torch.device, list[int]] = {}
+    for i, name in enumerate(names):
+        groups.setdefault(_device_for(name, devices), []).append(i)
+    return groups
+
+
+def _batches(parts: Sequence[_Part], places: Sequence[int]) -> Iterator[list[int]]:
+    """Places of what is loaded at the same time: all that stays as it is loaded, then what is cut
+    afterwards, so much at once that it takes little memory besides."""
+    batch = [i for i in places if parts[i].cut is None]
+    size = _CUT_AT_ONCE
+    for i in places:
+        if parts[i].cut is None:
+            continue
+        size += parts[i].request.nbytes
+        if size > _CUT_AT_ONCE:
+            yield batch
+            batch, size = [], parts[i].request.nbytes
+        batch.append(i)
+    yield batch
 
 
 def load_into(
     reader: AnyReader,
-    names: Sequence[str],
+    names: Sequence[str] | None,
     device: Device | None = "cpu",
     *,
     backend: str | None = None,
@@ -260,24 +305,18 @@ def load_into(
     shard: Shard | None = None,
     progress: Progress | None = None,
 ) -> dict[str, torch.Tensor]:
-    """Tensors of an open reader, as load_file() gives them."""
-    groups: dict[Any, list[str]] = {}
-    for name in names:
-        where = _device_for(name, device, device_map) if device_map else device
-        groups.setdefault(device_of(where), []).append(name)
-    loaded: dict[str, torch.Tensor] = {}
-    for where, group in groups.items():
-        made = [_request(reader.tensor(reader.find(name)), shard) for name in group]
-        tensors = Framework(where, backend).load(reader, [r for r, _ in made], progress)
-        for i, (name, (_, part)) in enumerate(zip(group, made)):
-            tensor, tensors[i] = tensors[i], None
-            if part is not None:
-                dimension, begin, stop = part
-                tensor = tensor.narrow(dimension, begin, stop - begin).clone(
-                    memory_format=torch.contiguous_format
-                )
-            loaded[name] = tensor
-    return {name: loaded[name] for name in names}
+    """Tensors of an open reader, as load_file() gives them; None: all."""
+    wanted = reader.names() if names is None else names
+    numbers = range(len(wanted)) if names is None else map(reader.find, wanted)
+    parts = [_part(reader.tensor(number), shard) for number in numbers]
+    loaded: list[Any] = [None] * len(parts)
+    for where, places in _groups(wanted, device, device_map).items():
+        made = Framework(where, backend)
+        for batch in _batches(parts, places):
+            tensors = made.load(reader, [parts[i].request for i in batch], progress)
+            for at, i in enumerate(batch):
+                loaded[i], tensors[at] = parts[i].of(tensors[at]), None
+    return dict(zip(wanted, loaded))
 
 
 def load_file(
@@ -302,7 +341,8 @@ def load_file(
         names: only these tensors.
         device_map: prefix of names to device, as of accelerate: {"model.layers.0": 0, "": "cpu"}.
         shard: the part of each tensor that one rank keeps.
-        progress: called as progress(done, total) with bytes, for each device anew.
+        progress: called as progress(done, total) with bytes; anew for each device, and for each GiB
+            of what a shard cuts from whole tensors.
 
     Returns:
         Tensors by name, in the order of their data; each has storage of its own.
@@ -317,7 +357,7 @@ def load_file(
     try:
         return load_into(
             reader,
-            reader.names() if names is None else list(names),
+            None if names is None else list(names),
             device,
             backend=backend,
             device_map=device_map,
@@ -332,7 +372,7 @@ def load(data: bytes, device: Device | None = "cpu") -> dict[str, torch.Tensor]:
     """The same from the bytes of a .wcodec or .safetensors file."""
     reader = open_any(data)
     try:
-        return load_into(reader, reader.names(), device)
+        return load_into(reader, None, device)
     finally:
         reader.close()
 

@@ -140,6 +140,25 @@ def test_shards(path, device):
         load_file(path, shard=Shard(0, 2, {"large": 2}))
 
 
+def test_few_whole_tensors_are_held_while_parts_are_cut(path, monkeypatch):
+    """Columns are cut from whole tensors, of which only so many are decoded at once."""
+    counts, load = [], Framework.load
+
+    def counted(self, reader, requests, progress=None):
+        counts.append(len(requests))
+        return load(self, reader, requests, progress)
+
+    monkeypatch.setattr(Framework, "load", counted)
+    monkeypatch.setattr(wcodec.torch, "_CUT_AT_ONCE", 40 * 96 * 6)
+    shard = Shard(1, 2, {"large": 1, "float32": 1, "bfloat16": 1, "int8": 1, "float64": 0})
+    loaded, whole = load_file(path, shard=shard), tensors()
+    assert sum(counts) == len(whole)
+    assert counts[0] == len(whole) - 4
+    assert len(counts) == 4
+    for name in ("large", "float32", "bfloat16", "int8"):
+        assert equal(loaded[name], whole[name].chunk(2, 1)[1])
+
+
 @pytest.mark.filterwarnings("ignore:torch has no type")
 def test_every_type_of_the_format(tmp_path):
     import math
