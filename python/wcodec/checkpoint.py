@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Union
 
@@ -15,7 +16,8 @@ from ._errors import BackendError, MissingFileError, TensorNotFoundError, Unsupp
 from ._files import SUFFIX, compress
 from ._frameworks import Framework, Request, compute_backend, framework, load_all
 from ._open import open_any
-from ._reader import Source
+from ._reader import AnyReader, Source
+from ._safe_open import Slice
 
 if TYPE_CHECKING:
     import torch
@@ -286,7 +288,8 @@ class WCodecModel:
         with WCodecCheckpoint(folder, backend=backend) as checkpoint:
             if dtype in (None, "auto"):
                 dtype = getattr(config, "dtype", None) or _dtype(checkpoint)
-            state = _state(checkpoint, folder, device_map, backend)
+            in_parts = any(kwargs.get(name) is not None for name in _IN_PARTS)
+            state = _state(checkpoint, device_map, backend, in_parts)
             model: torch.nn.Module = cls.from_pretrained(
                 None,
                 *model_args,
@@ -346,25 +349,70 @@ def _dtype(checkpoint: WCodecCheckpoint) -> Any:
     return torch.float32
 
 
+class _Together:
+    """Tensors on one device, all decoded when the first is taken: transformers reserves the
+    device's memory for a model before that, and torch then has it for them. Each is given away
+    once."""
+
+    def __init__(self, reader: AnyReader, made: Framework) -> None:
+        self._reader = reader
+        self._framework = made
+        self._lock = threading.Lock()
+        self._loaded: dict[str, Any] | None = None
+
+    def take(self, name: str) -> Any:
+        with self._lock:
+            if self._loaded is None:
+                self._loaded = load_all(self._reader, self._framework, None, None)
+            return self._loaded.pop(name, None)
+
+    def slices(self) -> dict[str, Any]:
+        """What stands for the tensors."""
+        together = self
+
+        class One(Slice):
+            """A tensor that comes with all others when it is taken whole."""
+
+            __slots__ = ()
+
+            def __getitem__(self, key: Any) -> Any:
+                taken = together.take(self._info.name) if key is ... else None
+                return super().__getitem__(key) if taken is None else taken
+
+        return _slices(self._reader, self._framework, One)
+
+
+def _slices(reader: AnyReader, made: Framework, kind: type[Slice]) -> dict[str, Any]:
+    infos = [reader.tensor(i) for i in range(len(reader.names()))]
+    return {info.name: kind(reader, made, info) for info in infos}
+
+
+def _one_device(device_map: Any) -> Any:
+    """The device that all of a model goes to, as transformers understands it; None: several."""
+    if isinstance(device_map, Mapping):
+        return device_map[""] if len(device_map) == 1 and "" in device_map else None
+    if device_map is None:
+        return "cpu"
+    if not isinstance(device_map, str):
+        return device_map
+    if device_map == "cuda":
+        return f"cuda:{int(os.environ.get('LOCAL_RANK', 0))}"
+    return device_map if device_map.partition(":")[0] in _DEVICES else None
+
+
 def _state(
-    checkpoint: WCodecCheckpoint, folder: str, device_map: Any, backend: str | None
+    checkpoint: WCodecCheckpoint, device_map: Any, backend: str | None, in_parts: bool
 ) -> dict[str, Any]:
-    """Tensors on the one device that all go to; else slices, which decode when they are taken."""
-    from ._safe_open import Slice
+    """Slices of all tensors, which decode when they are taken: all together if all go to one device
+    and none in parts."""
     from .torch import Framework, device_of
 
-    if isinstance(device_map, Mapping) and len(device_map) == 1 and "" in device_map:
-        device_map = device_map[""]
-    whole = device_map is None or not isinstance(device_map, (str, Mapping))
-    whole = whole or (isinstance(device_map, str) and device_map.partition(":")[0] in _DEVICES)
+    device = None if in_parts else _one_device(device_map)
     reader = checkpoint._reader
-    if whole and device_map is not None:
-        made = Framework(device_of(device_map), compute_backend(backend))
-        return load_all(reader, made, None, None)
-    if whole:
-        return checkpoint.state_dict()
-    infos = [reader.tensor(i) for i in range(len(checkpoint))]
-    return {info.name: Slice(reader, checkpoint._framework, info) for info in infos}
+    if device is None:
+        return _slices(reader, checkpoint._framework, Slice)
+    return _Together(reader, Framework(device_of(device), compute_backend(backend))).slices()
 
 
 _DEVICES = {"cpu", "cuda", "mps", "xpu", "npu", "hpu"}
+_IN_PARTS = ("tp_plan", "tp_size", "device_mesh", "distributed_config")

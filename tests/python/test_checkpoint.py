@@ -90,7 +90,7 @@ def test_without_torch(model):
     assert "torch is not installed; decoding on the CPU" in made.stderr
 
 
-def test_models_of_transformers(tmp_path):
+def test_models_of_transformers(tmp_path, monkeypatch):
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -129,6 +129,16 @@ def test_models_of_transformers(tmp_path):
     )
     assert type(loaded) is transformers.LlamaModel
     assert loaded.dtype == torch.float32
+    # Weights for one device are decoded by one load, when the first is taken.
+    loads, load = [], wcodec.torch.Framework.load
+
+    def counted(self, reader, requests, progress=None):
+        loads.append(len(requests))
+        return load(self, reader, requests, progress)
+
+    monkeypatch.setattr(wcodec.torch.Framework, "load", counted)
+    wcodec.WCodecModel.from_pretrained(tmp_path / "packed")
+    assert loads == [len(model.state_dict())]
     again = wcodec.WCodecModel.from_pretrained(tmp_path / "plain")
     assert torch.equal(again.lm_head.weight, model.lm_head.weight)
     with pytest.raises(FileNotFoundError):
