@@ -100,6 +100,7 @@ stage_python_torch () {
             'import wcodec; assert "/_native/lib/" in wcodec._library.path()'
     rm -rf build/check-python-installed
     run_pytest python-torch tests/python/test_torch.py tests/python/test_checkpoint.py \
+        tests/python/test_cuda.py tests/python/test_cuda_process.py \
         tests/python/test_distributed.py tests/python/test_engines.py \
         tests/python/test_documents.py
 }

@@ -99,6 +99,9 @@ class Framework:
 
     def __init__(self, device: Device | None = "cpu", backend: str | None = None) -> None:
         self.device = device_of(device)
+        if self.device.type == "cuda" and (self.device.index or 0) >= torch.cuda.device_count():
+            found = torch.cuda.device_count() or "no"
+            raise BackendError(f"device is {str(self.device)!r}: torch finds {found} CUDA devices")
         self._backend = backend
         self._direct: dict[str, bool] = {}
 
@@ -111,6 +114,7 @@ class Framework:
             return False
         known = self._direct.get(reader.path)
         if known is None:
+            torch.empty(0, device=self.device)  # raises what torch has to say, as in a forked child
             try:
                 known = reader.on(f"cuda:{self.device.index or 0}")
             except BackendError as error:

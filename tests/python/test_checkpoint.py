@@ -173,4 +173,8 @@ def test_jax_takes_over_tensors_of_torch():
         assert array.shape == (4, 6)
         assert str(array.dtype) == str(kind).removeprefix("torch.")
         assert np.array_equal(np.asarray(array, np.float32), tensor.float().numpy())
-        assert _taken_over(tensor[:0]).size == 0
+        empty = _taken_over(tensor[:0])
+        assert empty.shape == (0, 6)
+        assert empty.dtype == array.dtype
+    assert _taken_over(torch.arange(9)).tolist() == list(range(9))
+    assert _taken_over(torch.tensor(2.5)).item() == 2.5

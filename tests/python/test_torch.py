@@ -336,6 +336,20 @@ def test_loads_by_way_of_the_same_code_as_a_device(tmp_path):
 
 
 @pytest.mark.skipif(CUDA, reason="there is a CUDA device")
+def test_without_a_gpu_its_name_is_an_error(path):
+    for call in (
+        lambda: load_file(path, "cuda"),
+        lambda: load_file(path, device_map={"large": "cuda:1"}),
+        lambda: load(path.read_bytes(), "cuda"),
+        lambda: wcodec.safe_open(path, "pt", "cuda:0"),
+        lambda: wcodec.load_wcodec_checkpoint(path, "cuda"),
+        lambda: wcodec.async_load(path, "pt", "cuda"),
+    ):
+        with pytest.raises(wcodec.BackendError, match="torch finds no CUDA device"):
+            call()
+
+
+@pytest.mark.skipif(CUDA, reason="there is a CUDA device")
 def test_without_a_gpu_the_decoder_says_why(path, caplog):
     with caplog.at_level(logging.WARNING, "wcodec"):
         decoder = wcodec.GPUDecoder(path)
