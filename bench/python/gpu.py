@@ -213,15 +213,21 @@ def model(bench):
 ROWS = {"few": few, "many": many, "model": model}
 
 
+def copy_rate(bench):
+    """GB/s of a copy from pinned memory."""
+    made = torch.ones(1 << 30, dtype=torch.uint8, pin_memory=True)
+    target = torch.empty_like(made, device=bench.device)
+    copy = {"": lambda: target.copy_(made, non_blocking=True)}
+    return made.nbytes / min(in_turns(copy, 4, bench.synchronize, bench.synchronize)[""]) / 1e9
+
+
 def describe(bench):
     if bench.device.type == "cuda":
-        made = torch.ones(1 << 30, dtype=torch.uint8, pin_memory=True)
-        target = torch.empty_like(made, device=bench.device)
-        copy = {"": lambda: target.copy_(made, non_blocking=True)}
-        rate = made.nbytes / min(in_turns(copy, 4, bench.synchronize, bench.synchronize)[""]) / 1e9
-        name = torch.cuda.get_device_name(bench.device)
-        print(f"{name}; copies from pinned memory at {rate:.1f} GB/s")
-        del made, target, copy
+        try:
+            rate = f"{copy_rate(bench):.1f} GB/s"
+        except RuntimeError as error:
+            rate = one_line(error)
+        print(f"{torch.cuda.get_device_name(bench.device)}; copies from pinned memory: {rate}")
         bench.clear()
     processors = len(os.sched_getaffinity(0))
     print(f"{processors} processors; files in {bench.folder}", end="")
@@ -258,6 +264,7 @@ def main():
     if arguments.device.startswith("cuda") and not torch.cuda.is_available():
         sys.exit("torch finds no CUDA device")
     bench, results = Bench(arguments), []
+    ours = not os.path.exists(bench.folder)
     os.makedirs(bench.folder, exist_ok=True)
     check_backend(bench)
     describe(bench)
@@ -274,6 +281,8 @@ def main():
         except Exception as error:
             bench.fail(f"{row}: {one_line(error)}")
         write(arguments.json, results)
+    if ours and not bench.keep:
+        shutil.rmtree(bench.folder, ignore_errors=True)
     print(f"\n{time.monotonic() - begun:.0f} s; {len(bench.failed)} failed", flush=True)
     return 1 if bench.failed else 0
 

@@ -119,7 +119,7 @@ def difference(loaded, expected):
     return None
 
 
-def works(plain, packed, device, seconds=90):
+def works(plain, packed, device, seconds=120):
     """Which of all loaders load a small file here: {name: None, or why not}."""
     processes = {
         name: subprocess.Popen(
