@@ -91,14 +91,6 @@ stage_python_torch () {
         diffusers mypy || return
     one python-torch "mypy --strict" sh -c \
         'cd python && ../build/python-torch/bin/mypy --cache-dir ../build/mypy'
-    one python-torch "pip install takes a library" env \
-        WCODEC_LIBRARY="$top/build/check-gcc/.libs/libwcodec.so.0" \
-        build/python-torch/bin/python -m pip install -q --disable-pip-version-check \
-        --force-reinstall --no-deps --target build/check-python-installed ./python &&
-        one python-torch "what is installed finds it" env -u WCODEC_LIBRARY \
-            PYTHONPATH="$top/build/check-python-installed" build/python-torch/bin/python -c \
-            'import wcodec; assert "/_native/lib/" in wcodec._library.path()'
-    rm -rf build/check-python-installed
     run_pytest python-torch tests/python/test_torch.py tests/python/test_checkpoint.py \
         tests/python/test_cuda.py tests/python/test_cuda_process.py \
         tests/python/test_distributed.py tests/python/test_engines.py \
