@@ -33,19 +33,21 @@ def open_any(
         return _open_folder(path, backend, threads)
     if path.endswith(INDEX_SUFFIX):
         return _open_index(path, backend, threads)
-    if _begins_with_magic(path):
+    if _is_compressed(path):
         return Reader(path, backend=backend, threads=threads)
     return SafetensorsReader([path], path)
 
 
-def _begins_with_magic(path: str) -> bool:
+def _is_compressed(path: str) -> bool:
+    """By its first bytes; or by its name, if it cannot be the other format either."""
     try:
         with open(path, "rb", buffering=0) as file:
-            return file.read(8) == MAGIC
+            begin = file.read(9)
     except FileNotFoundError as error:
         raise MissingFileError(f"{path}: {error.strerror}", file=path) from None
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}", file=path) from None
+    return begin[:8] == MAGIC or (path.endswith(".wcodec") and begin[8:] != b"{")
 
 
 def _open_folder(path: str, backend: str | None, threads: int | None) -> AnyReader:

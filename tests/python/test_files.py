@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Whole files and folders, beside the command."""
 
+import errno
 import json
 import os
 import subprocess
@@ -83,8 +84,17 @@ def test_what_cannot_be_opened(tmp_path):
         assert caught.value.file == str(tmp_path / "none")
     with pytest.raises(wcodec.UsageError, match=r"does not end in \.wcodec"):
         wcodec.decompress(tmp_path / "none")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as caught:
         wcodec.decompress(tmp_path / "none.wcodec")
+    assert caught.value.errno == errno.ENOENT
+    assert caught.value.filename == str(tmp_path / "none.wcodec")
+    for name in ("a.wcodec", "a.safetensors"):  # said of the format that its name promises
+        for content in (b"", b"hello", b"no such file at all"):
+            (tmp_path / name).write_bytes(content)
+            with pytest.raises(wcodec.CorruptError, match=rf"a\{name[1:]}: .*{name[2:]} file"):
+                wcodec.safe_open(tmp_path / name).keys()
+    (tmp_path / "a.wcodec").write_bytes(safetensors_bytes({"w": ("U8", (1,), b"1")}))
+    assert wcodec.safe_open(tmp_path / "a.wcodec").keys() == ["w"]
     with pytest.raises(wcodec.UsageError):
         wcodec.compress("a\0b")
 
@@ -136,8 +146,9 @@ def test_a_folder_is_mirrored(tmp_path):
     ]  # fmt: skip
     assert len(made["files"]) == 2
     assert wcodec.test(made["output"])["files"] == 2
-    with pytest.raises(FileExistsError):
+    with pytest.raises(FileExistsError) as caught:
         wcodec.compress(folder)
+    assert caught.value.errno == errno.EEXIST
     assert made["left_out"] == {str(folder / "sub"): "a folder: recursive=True goes into it"}
     index = tmp_path / "model.wcodec" / "model.safetensors.index.json"
     index.write_text('{"weight_map": {"a": "a.safetensors", "b": "b.safetensors"}}')
