@@ -90,7 +90,7 @@ def _open_index(path: str, backend: str | None, threads: int | None) -> AnyReade
     if any(os.path.exists(os.path.join(folder, shard + ".wcodec")) for shard in shards):
         return Reader(path, backend=backend, threads=threads)
     reader = SafetensorsReader([os.path.join(folder, shard) for shard in shards], path)
-    held = {reader.tensor(i).name: reader.tensor(i).file for i in range(len(reader.names()))}
+    held = {info.name: info.file for info in reader.tensors()}
     for name, shard in index["weight_map"].items():
         if os.path.basename(held.get(name, "")) != shard:
             text = f"{path}: tensor {name!r} is not in {shard}"

@@ -383,7 +383,7 @@ class _Together:
 
 
 def _slices(reader: AnyReader, made: Framework, kind: type[Slice]) -> dict[str, Any]:
-    infos = [reader.tensor(i) for i in range(len(reader.names()))]
+    infos = reader.tensors()
     return {info.name: kind(reader, made, info) for info in infos}
 
 

@@ -28,7 +28,7 @@ import torch
 from ._context import Progress
 from ._dtypes import DTYPES, packed_shape
 from ._errors import BackendError, SharedTensorsError, UnsupportedError, UsageError
-from ._frameworks import Request, compute_backend
+from ._frameworks import Request, compute_backend, described
 from ._loading import Started
 from ._open import open_any
 from ._reader import AnyReader, Item, TensorInfo
@@ -46,6 +46,7 @@ _dtypes: dict[str, torch.dtype] = {
     for name, known in DTYPES.items()
     if known.torch and hasattr(torch, known.torch)
 }
+_usual = {name: dtype for name, dtype in _dtypes.items() if DTYPES[name].bits % 8 == 0}
 _NAMES = {dtype: name for name, dtype in _dtypes.items()}
 _warned: set[str] = set()
 
@@ -69,6 +70,9 @@ def device_of(device: Device | None) -> torch.device:
 
 def empty(request: Request, device: torch.device) -> torch.Tensor:
     """A tensor for what is requested, whose contents are undefined."""
+    usual = _usual.get(request.info.dtype)
+    if usual is not None:
+        return torch.empty(request.shape, dtype=usual, device=device)
     known = DTYPES.get(request.info.dtype)
     dtype = _dtypes.get(request.info.dtype, torch.uint8)
     shape = request.shape
@@ -310,9 +314,9 @@ def load_into(
     progress: Progress | None = None,
 ) -> dict[str, torch.Tensor]:
     """Tensors of an open reader, as load_file() gives them; None: all."""
-    wanted = reader.names() if names is None else names
-    numbers = range(len(wanted)) if names is None else map(reader.find, wanted)
-    parts = [_part(reader.tensor(number), shard) for number in numbers]
+    infos = described(reader, names)
+    wanted = [info.name for info in infos]
+    parts = [_part(info, shard) for info in infos]
     loaded: list[Any] = [None] * len(parts)
     for where, places in _groups(wanted, device, device_map).items():
         made = Framework(where, backend)
