@@ -216,13 +216,14 @@ class GPUDecoder:
         self.device = torch.device("cuda" if device is None else device)
         number = self.device.index
         number = torch.cuda.current_device() if number is None else number
-        checkpoint = WCodecCheckpoint(path, self.device)
         try:
-            if not checkpoint._reader.on(f"cuda:{number}"):
-                self.reason = "a safetensors file is not decoded"
+            checkpoint = WCodecCheckpoint(path, self.device)
+            if checkpoint._reader.on(f"cuda:{number}"):
+                return checkpoint
+            self.reason = "a safetensors file is not decoded"
         except BackendError as error:
             self.reason = str(error)
-        return checkpoint if self.reason is None else None
+        return None
 
     def decode_layer(self, name: str) -> Any:
         """A tensor by its name; or a dict of those below a module, without its name in their keys.

@@ -106,23 +106,37 @@ class Framework:
         if self.device.type == "cuda" and (self.device.index or 0) >= torch.cuda.device_count():
             found = torch.cuda.device_count() or "no"
             raise BackendError(f"device is {str(self.device)!r}: torch finds {found} CUDA devices")
-        self._backend = backend
+        # A list of backends means the first that can be used.
+        named = backend or os.environ.get("WCODEC_BACKEND") or "auto"
+        self._asked = [name.strip() for name in named.split(",")]
+        self._name = self._library_device()
         self._direct: dict[str, bool] = {}
+
+    def _library_device(self) -> str | None:
+        """The library's name of this device; None: something else is to decode."""
+        if self.device.type != "cuda" or torch.version.hip:
+            return None
+        index, asked = self.device.index or 0, self._asked[0]
+        if asked == "cuda" and index == 0:
+            return asked  # one context with that of the reader
+        if asked in ("auto", "cuda", f"cuda:{index}"):
+            return f"cuda:{index}"
+        if asked.startswith("cuda:"):
+            raise UsageError(f"backend is {asked!r}: tensors are decoded on {self.device} itself")
+        return None
 
     def _decodes_on_device(self, reader: AnyReader) -> bool:
         """Whether the library writes to this device's memory. Where it does not, the log says why,
         once for a file."""
-        if self.device.type != "cuda" or torch.version.hip:
-            return False
-        if self._backend is not None and not self._backend.startswith(("cuda", "auto")):
+        if self._name is None:
             return False
         known = self._direct.get(reader.path)
         if known is None:
             torch.empty(0, device=self.device)  # raises what torch has to say, as in a forked child
             try:
-                known = reader.on(f"cuda:{self.device.index or 0}")
+                known = reader.on(self._name)
             except BackendError as error:
-                if self._backend is not None and self._backend.startswith("cuda"):
+                if all(name.startswith("cuda") for name in self._asked):
                     raise
                 log.warning("%s: %s; decoding on the CPU", reader.path or "bytes", error)
                 known = False
@@ -160,7 +174,7 @@ class Framework:
         # Memory that torch's stream still uses is not written before that has ended.
         return self.device, {
             "memory": "cuda",
-            "backend": f"cuda:{self.device.index or 0}",
+            "backend": self._name,
             "queue": torch.cuda.current_stream(self.device).cuda_stream,
         }
 

@@ -336,11 +336,20 @@ def test_backends(path, backend):
 
 @on_cuda
 def test_a_backend_that_is_none(path):
-    if path.suffix == ".wcodec":
-        with pytest.raises(wcodec.BackendError):
-            load_file(path, "cuda", backend="cuda:77")
-        with pytest.raises((wcodec.UsageError, wcodec.BackendError)):
-            load_file(path, "cuda:0", backend="mars:0")
+    for backend in ("cuda:77", "mars:0"):
+        if path.suffix == ".wcodec":
+            with pytest.raises((wcodec.UsageError, wcodec.BackendError), match=backend):
+                load_file(path, "cuda", backend=backend)
+    with pytest.raises(wcodec.UsageError, match="itself"):
+        wcodec.safe_open(path, "pt", "cuda:0", backend="cuda:77")
+
+
+@on_cuda
+def test_the_environment_names_what_decodes(path, monkeypatch):
+    monkeypatch.setenv("WCODEC_BACKEND", "cpu")
+    with wcodec.safe_open(path, "pt", "cuda") as f:
+        assert not f._framework._decodes_on_device(f._reader)
+    equal(load_file(path, "cuda"), load_file(path))
 
 
 def test_the_decoder(large_file, tmp_path, caplog):
@@ -359,6 +368,9 @@ def test_the_decoder(large_file, tmp_path, caplog):
         decoder.close()
     assert ("decoding on the CPU" in caplog.text) == (not CUDA)
     assert wcodec.GPUDecoder(large_file, use_gpu=False).decode_layer("layers.0.weight").is_cpu
+    decoder = wcodec.GPUDecoder(large_file, device="cuda:77")
+    assert "no CUDA device" in decoder.reason or "'cuda:77'" in decoder.reason
+    assert decoder.decode_layer("layers.0.weight").is_cpu
     save_file(large(1, 30), tmp_path / "m.safetensors")
     decoder = wcodec.GPUDecoder(tmp_path / "m.safetensors")
     assert decoder.reason

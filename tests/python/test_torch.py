@@ -335,6 +335,33 @@ def test_loads_by_way_of_the_same_code_as_a_device(tmp_path):
     assert made.stdout == "done\n"
 
 
+def test_what_decodes_for_a_cuda_device(monkeypatch):
+    """By backend= and WCODEC_BACKEND; the device itself, unless something else is named first."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.delenv("WCODEC_BACKEND", raising=False)
+    first, second = torch.device("cuda", 0), torch.device("cuda", 1)
+    for backend, on_first, on_second in (
+        (None, "cuda:0", "cuda:1"),
+        ("auto", "cuda:0", "cuda:1"),
+        ("cuda", "cuda", "cuda:1"),
+        ("cuda, cpu", "cuda", "cuda:1"),
+        ("cpu", None, None),
+        ("cpu,cuda", None, None),
+        ("opencl:1", None, None),
+    ):
+        assert Framework(first, backend)._name == on_first
+        assert Framework(second, backend)._name == on_second
+        if backend:
+            monkeypatch.setenv("WCODEC_BACKEND", backend)
+            assert Framework(first)._name == on_first
+            monkeypatch.delenv("WCODEC_BACKEND")
+    monkeypatch.setenv("WCODEC_BACKEND", "cpu")
+    assert Framework(second, "cuda:1")._name == "cuda:1"
+    with pytest.raises(wcodec.UsageError, match="backend is 'cuda:0'"):
+        Framework(second, "cuda:0")
+    assert Framework("cpu", "cuda:0")._name is None
+
+
 @pytest.mark.skipif(CUDA, reason="there is a CUDA device")
 def test_without_a_gpu_its_name_is_an_error(path):
     for call in (
