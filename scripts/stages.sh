@@ -59,8 +59,9 @@ python_ready () {
 
 # run_pytest STAGE ARGUMENT...: on the library of the gcc stage; each test counts
 run_pytest () {
-    stage=$1
+    stage=$1 name=pytest
     shift
+    [ "$1" != -p ] || name="pytest, $2"
     now "$stage" pytest
     WCODEC_LIBRARY=$top/build/check-gcc/.libs/libwcodec.so.0 \
         WCODEC_FAKE_PATH=$top/build/check-gcc/backends/fake/.libs PYTHONDONTWRITEBYTECODE=1 \
@@ -72,7 +73,7 @@ run_pytest () {
         / passed/ {p = $1} / failed/ {f += $1} / error/ {f += $1} / skipped/ {s = $1}
         END {print p + 0, f + 0, s + 0}')
     [ $status -eq 0 ] || [ "$2" -ne 0 ] || set -- "$1" 1 "$3"
-    result "$stage" pytest "$1" "$2" "$3"
+    result "$stage" "$name" "$1" "$2" "$3"
     [ "$2" -eq 0 ] || tail -n 80 build/one.log
 }
 
@@ -95,6 +96,7 @@ stage_python_torch () {
         tests/python/test_cuda.py tests/python/test_cuda_process.py \
         tests/python/test_distributed.py tests/python/test_engines.py \
         tests/python/test_documents.py
+    run_pytest python-torch -p tests.python.fake_device tests/python/test_cuda.py
 }
 
 # Reports with all that draws them, and in Chromium.
