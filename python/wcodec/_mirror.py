@@ -5,7 +5,6 @@ mirror is a complete model folder; as the command does it."""
 
 from __future__ import annotations
 
-import filecmp
 import logging
 import os
 import stat
@@ -105,6 +104,8 @@ class Mirror:
 
     def _copy(self, source: str, target: str) -> None:
         if os.path.lexists(target) and not self._force:
+            import filecmp
+
             there = os.path.isfile(target) and not os.path.islink(target)
             if not there or not filecmp.cmp(source, target, shallow=False):
                 text = f"{target} is there already: give force=True to replace it"
