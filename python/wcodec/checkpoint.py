@@ -12,7 +12,13 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Union
 
 from ._context import Progress
-from ._errors import BackendError, MissingFileError, TensorNotFoundError, UnsupportedError
+from ._errors import (
+    BackendError,
+    CancelledError,
+    MissingFileError,
+    TensorNotFoundError,
+    UnsupportedError,
+)
 from ._files import SUFFIX, compress
 from ._frameworks import Framework, Request, compute_backend, framework, load_all
 from ._open import open_any
@@ -290,16 +296,20 @@ class WCodecModel:
             if dtype in (None, "auto"):
                 dtype = getattr(config, "dtype", None) or _dtype(checkpoint)
             in_parts = any(kwargs.get(name) is not None for name in _IN_PARTS)
-            state = _state(checkpoint, device_map, backend, in_parts)
-            model: torch.nn.Module = cls.from_pretrained(
-                None,
-                *model_args,
-                config=config,
-                state_dict=state,
-                dtype=dtype,
-                device_map=device_map,
-                **kwargs,
-            )
+            state, stop = _state(checkpoint, device_map, backend, in_parts)
+            try:
+                model: torch.nn.Module = cls.from_pretrained(
+                    None,
+                    *model_args,
+                    config=config,
+                    state_dict=state,
+                    dtype=dtype,
+                    device_map=device_map,
+                    **kwargs,
+                )
+            except BaseException:
+                stop()
+                raise
         made: Any = model
         made.name_or_path = folder
         if getattr(made, "can_generate", lambda: False)() and os.path.exists(
@@ -360,12 +370,22 @@ class _Together:
         self._framework = made
         self._lock = threading.Lock()
         self._loaded: dict[str, Any] | None = None
+        self._stopped = False
 
     def take(self, name: str) -> Any:
         with self._lock:
+            self._check(0, 0)
             if self._loaded is None:
-                self._loaded = load_all(self._reader, self._framework, None, None)
+                self._loaded = load_all(self._reader, self._framework, None, self._check)
             return self._loaded.pop(name, None)
+
+    def stop(self) -> None:
+        """End a load that runs in a thread of transformers', as after Ctrl-C in the main one."""
+        self._stopped = True
+
+    def _check(self, _done: int, _total: int) -> None:
+        if self._stopped:
+            raise CancelledError("the model is not wanted any more")
 
     def slices(self) -> dict[str, Any]:
         """What stands for the tensors."""
@@ -403,16 +423,17 @@ def _one_device(device_map: Any) -> Any:
 
 def _state(
     checkpoint: WCodecCheckpoint, device_map: Any, backend: str | None, in_parts: bool
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], Callable[[], None]]:
     """Slices of all tensors, which decode when they are taken: all together if all go to one device
-    and none in parts."""
+    and none in parts. And what stops that."""
     from .torch import Framework, device_of
 
     device = None if in_parts else _one_device(device_map)
     reader = checkpoint._reader
     if device is None:
-        return _slices(reader, checkpoint._framework, Slice)
-    return _Together(reader, Framework(device_of(device), compute_backend(backend))).slices()
+        return _slices(reader, checkpoint._framework, Slice), lambda: None
+    together = _Together(reader, Framework(device_of(device), compute_backend(backend)))
+    return together.slices(), together.stop
 
 
 _DEVICES = {"cpu", "cuda", "mps", "xpu", "npu", "hpu"}

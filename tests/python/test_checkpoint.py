@@ -145,6 +145,56 @@ def test_models_of_transformers(tmp_path, monkeypatch):
         wcodec.WCodecModel.from_pretrained(tmp_path / "none")
 
 
+def small_model(folder):
+    transformers = pytest.importorskip("transformers")
+    config = transformers.LlamaConfig(
+        hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, vocab_size=500, dtype="bfloat16",
+    )  # fmt: skip
+    transformers.LlamaForCausalLM(config).bfloat16().save_pretrained(folder / "plain")
+    wcodec.compress(folder / "plain", folder / "packed")
+    return folder / "packed"
+
+
+def test_a_damaged_model(tmp_path):
+    pytest.importorskip("torch")
+    (path,) = small_model(tmp_path).glob("*.wcodec")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(wcodec.CorruptError) as caught:
+        wcodec.WCodecModel.from_pretrained(tmp_path / "packed")
+    assert caught.value.file == str(path)
+    assert caught.value.tensor.startswith("model.")
+
+
+def test_an_interrupt_stops_what_loads_for_transformers(tmp_path):
+    """It loads in a thread of its own, where no signal is seen."""
+    pytest.importorskip("torch")
+    made = run(
+        """
+        import os, signal, sys, threading, time, wcodec, wcodec.torch
+        ended = threading.Event()
+        def load(self, reader, requests, progress):
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try:
+                for _ in range(600):
+                    time.sleep(0.1)
+                    progress(0, 1)
+            except wcodec.CancelledError:
+                ended.set()
+                raise
+        wcodec.torch.Framework.load = load
+        try:
+            wcodec.WCodecModel.from_pretrained(sys.argv[1])
+        except KeyboardInterrupt:
+            print("interrupted", ended.wait(10))
+        """,
+        small_model(tmp_path),
+    )
+    assert made.stdout == "interrupted True\n"
+
+
 def test_jax(model):
     pytest.importorskip("jax")
     from wcodec.jax import load, load_file, save
