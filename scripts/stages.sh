@@ -59,8 +59,9 @@ python_ready () {
 
 # run_pytest STAGE ARGUMENT...: on the library of the gcc stage; each test counts
 run_pytest () {
-    stage=$1
+    stage=$1 name=pytest
     shift
+    [ "$1" != -p ] || name="pytest, $2"
     now "$stage" pytest
     WCODEC_LIBRARY=$top/build/check-gcc/.libs/libwcodec.so.0 \
         WCODEC_FAKE_PATH=$top/build/check-gcc/backends/fake/.libs PYTHONDONTWRITEBYTECODE=1 \
@@ -72,7 +73,7 @@ run_pytest () {
         / passed/ {p = $1} / failed/ {f += $1} / error/ {f += $1} / skipped/ {s = $1}
         END {print p + 0, f + 0, s + 0}')
     [ $status -eq 0 ] || [ "$2" -ne 0 ] || set -- "$1" 1 "$3"
-    result "$stage" pytest "$1" "$2" "$3"
+    result "$stage" "$name" "$1" "$2" "$3"
     [ "$2" -eq 0 ] || tail -n 80 build/one.log
 }
 
@@ -91,17 +92,11 @@ stage_python_torch () {
         diffusers mypy || return
     one python-torch "mypy --strict" sh -c \
         'cd python && ../build/python-torch/bin/mypy --cache-dir ../build/mypy'
-    one python-torch "pip install takes a library" env \
-        WCODEC_LIBRARY="$top/build/check-gcc/.libs/libwcodec.so.0" \
-        build/python-torch/bin/python -m pip install -q --disable-pip-version-check \
-        --force-reinstall --no-deps --target build/check-python-installed ./python &&
-        one python-torch "what is installed finds it" env -u WCODEC_LIBRARY \
-            PYTHONPATH="$top/build/check-python-installed" build/python-torch/bin/python -c \
-            'import wcodec; assert "/_native/lib/" in wcodec._library.path()'
-    rm -rf build/check-python-installed
     run_pytest python-torch tests/python/test_torch.py tests/python/test_checkpoint.py \
+        tests/python/test_cuda.py tests/python/test_cuda_process.py \
         tests/python/test_distributed.py tests/python/test_engines.py \
         tests/python/test_documents.py
+    run_pytest python-torch -p tests.python.fake_device tests/python/test_cuda.py
 }
 
 # Reports with all that draws them, and in Chromium.

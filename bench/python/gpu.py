@@ -1,175 +1,185 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
 """Loads to a CUDA device beside safetensors, fastsafetensors, the Run:ai streamer and
-InstantTensor, each as its documentation shows; what is not installed is left out and named. Files
-are in the page cache.
+InstantTensor. What is not installed or fails is left out and named. Files are in the page cache.
 
-    python bench/python/gpu.py [--folder FOLDER] [--gb 8.59] [--rounds N] [--json OUT] [ROW...]
+    python bench/python/gpu.py [--limit SECONDS] [--rounds N] [--folder FOLDER] [--keep]
+                               [--gb 8.59] [--device cuda] [--json OUT] [ROW...]
 
 Rows: few (64 tensors of bf16), many (2,000 tensors of mixed sizes and types), model
 (from_pretrained of a Llama with random weights). All tensors are compared once with those of
-safetensors.
+safetensors. Of what time the limit leaves, each row takes an equal part. `--device cpu --gb 0.05`
+tries the same with small files where there is no device.
 """
 
 import argparse
-import math
+import gc
 import os
+import shutil
 import sys
+import time
 
-import safetensors.torch
+import gpu_files
+import gpu_peers
 import torch
 import wcodec
-import wcodec.torch
-from timing import in_turns, table, write
+from gpu_peers import PEERS, by_safetensors, by_wcodec
+from timing import in_turns, one_line, table, write
 
-DEVICE = torch.device("cuda", torch.cuda.current_device()) if torch.cuda.is_available() else None
-
-
-def by_wcodec(path):
-    return wcodec.torch.load_file(path, device=DEVICE)
+USUAL_ROWS = ["few", "many", "model"]
+ROOM = 32e9  # bytes of files at the same time, at the default size
 
 
-def by_safetensors(path):
-    return safetensors.torch.load_file(path, device=str(DEVICE))
+class Bench:
+    """What rows share: the device, where files go, when to end, what was found."""
+
+    def __init__(self, arguments):
+        self.device = torch.device(arguments.device)
+        if self.device.type == "cuda" and self.device.index is None:
+            self.device = torch.device("cuda", torch.cuda.current_device())
+        self.gigabytes = arguments.gb
+        self.small = arguments.gb < 1
+        self.folder = arguments.folder or gpu_files.folder_for(ROOM * arguments.gb / 8.59)
+        self.rounds = arguments.rounds
+        self.keep = arguments.keep
+        self.peers = dict(PEERS)
+        self.until = None  # of the row that runs
+        self.failed = []
+
+    def synchronize(self):
+        if self.device.type == "cuda":
+            torch.cuda.synchronize(self.device)
+
+    def in_turns(self, calls):
+        return in_turns(calls, self.rounds, self.synchronize, self.synchronize, self.until)
+
+    def fail(self, text):
+        print(f"FAILED: {text}", flush=True)
+        self.failed.append(text)
+
+    def clear(self, *paths):
+        """Free what torch keeps, and the files."""
+        gc.collect()
+        if self.device.type == "cuda":
+            torch.cuda.empty_cache()
+        for path in () if self.keep else paths:
+            if os.path.isdir(path):
+                shutil.rmtree(path)
+            elif os.path.exists(path):
+                os.unlink(path)
 
 
-def by_fastsafetensors(path):
-    from fastsafetensors import fastsafe_open
-
-    with fastsafe_open(filenames=[path], device=str(DEVICE), nogds=True) as f:
-        return {name: f.get_tensor(name) for name in f.keys()}  # noqa: SIM118
-
-
-def by_runai(path):
-    from runai_model_streamer import SafetensorsStreamer
-
-    with SafetensorsStreamer() as streamer:
-        streamer.stream_file(path, device=str(DEVICE))
-        return {name: tensor.to(DEVICE) for name, tensor in streamer.get_tensors()}
-
-
-def by_instanttensor(path, backend=None):
-    from instanttensor import safe_open
-
-    with safe_open(path, framework="pt", device=DEVICE.index, backend=backend) as f:
-        return dict(f.tensors())
-
-
-def by_instanttensor_buffered(path):
-    from instanttensor import BackendPolicy
-
-    return by_instanttensor(path, BackendPolicy.BUFFERED)
+def usable(bench):
+    """Leave out the peers that do not load a small file here, and say why."""
+    plan = [
+        (f"{kind}.{i}", kind, (i * 5000 + 1024,)) for kind in gpu_files.KINDS for i in range(20)
+    ]
+    plain, packed = gpu_files.make(bench.folder, "trial", plan, bench.device, 3)
+    found = gpu_peers.works(plain, packed, bench.device)
+    bench.clear(plain, packed)
+    reason = found.pop("wcodec")
+    if reason is not None:
+        bench.fail(f"wcodec: {reason}")
+    for name, reason in found.items():
+        if reason is not None:
+            print(f"{name}: left out: {reason}", flush=True)
+            del bench.peers[name]
+    direct = "InstantTensor"
+    if direct in bench.peers and gpu_files.file_system(bench.folder) not in ("tmpfs", "ramfs"):
+        print(f"{direct}: left out: past the page cache, unless files are on tmpfs")
+        del bench.peers[direct]
 
 
-PEERS = {
-    "safetensors": by_safetensors,
-    "fastsafetensors": by_fastsafetensors,
-    "Run:ai streamer": by_runai,
-    "InstantTensor": by_instanttensor,
-    "InstantTensor, buffered": by_instanttensor_buffered,
-}
-
-
-def bf16(count, generator):
-    values = torch.randn(count, generator=generator, device=DEVICE, dtype=torch.float32)
-    return (values * 0.02).bfloat16().cpu()
-
-
-def few(gigabytes):
-    """64 tensors of bf16."""
-    generator = torch.Generator(DEVICE).manual_seed(1)
-    columns = 8192
-    rows = int(gigabytes * 1e9 / 64 / 2 / columns)
-    return {f"w{i:02}": bf16(rows * columns, generator).view(rows, columns) for i in range(64)}
-
-
-def many():
-    """2,000 tensors, sizes log-uniform from 4 KiB to 64 MiB, a third of the bytes each in bf16, f32
-    and int8: types by turns of what has the fewest bytes."""
-    generator = torch.Generator(DEVICE).manual_seed(2)
-    choose = torch.Generator().manual_seed(2)
-    low, high = math.log(4 << 10), math.log(64 << 20)
-    exponents = low + torch.rand(2000, generator=choose) * (high - low)
-    held = {"bf16": 0, "f32": 0, "i8": 0}
-    made = {}
-    for i, exponent in enumerate(exponents.tolist()):
-        size = int(math.exp(exponent)) // 1024 * 1024
-        kind = min(held, key=held.get)
-        held[kind] += size
-        if kind == "bf16":
-            made[f"t{i:04}"] = bf16(size // 2, generator)
-        elif kind == "f32":
-            values = torch.randn(size // 4, generator=generator, device=DEVICE)
-            made[f"t{i:04}"] = (values * 0.02).cpu()
-        else:
-            values = torch.randn(size, generator=generator, device=DEVICE) * 24
-            made[f"t{i:04}"] = values.round().clamp(-127, 127).to(torch.int8).cpu()
-    return made
-
-
-def prepare(folder, name, make):
-    """The two files; they are kept for the next run."""
-    plain = os.path.join(folder, f"{name}.safetensors")
-    if not os.path.exists(plain):
-        print(f"making {plain}", file=sys.stderr)
-        safetensors.torch.save_file(make(), plain)
-    if not os.path.exists(f"{plain}.wcodec"):
-        print(f"compressing {plain}", file=sys.stderr)
-        wcodec.compress(plain)
-    for path in (plain, f"{plain}.wcodec"):
-        with open(path, "rb", buffering=0) as file:
-            while file.read(64 << 20):
-                pass
-    return plain, f"{plain}.wcodec"
-
-
-def equal(path, packed):
-    expected = by_safetensors(path)
-    loaded = by_wcodec(packed)
-    assert loaded.keys() == expected.keys()
-    for name, tensor in expected.items():
-        a, b = loaded[name].flatten().view(torch.uint8), tensor.flatten().view(torch.uint8)
-        assert loaded[name].dtype == tensor.dtype and torch.equal(a, b), name
-
-
-def files(title, folder, name, make, rounds):
-    plain, packed = prepare(folder, name, make)
-    equal(plain, packed)
-    calls = {"wcodec": lambda: by_wcodec(packed)}
-    calls.update({peer: lambda call=call: call(plain) for peer, call in PEERS.items()})
-    times = in_turns(calls, rounds, torch.cuda.synchronize, torch.cuda.synchronize)
-    size, coded = os.path.getsize(plain), os.path.getsize(packed)
+def files(bench, title, name, plan):
+    """One file by all."""
+    plain, packed = gpu_files.make(bench.folder, name, plan, bench.device, 1)
+    try:
+        differs = gpu_peers.difference(
+            by_wcodec(packed, bench.device), by_safetensors(plain, bench.device)
+        )
+        if differs:
+            bench.fail(f"{title}: not what safetensors loads: {differs}")
+        calls = {"wcodec": lambda: by_wcodec(packed, bench.device)}
+        for peer, call in bench.peers.items():
+            calls[peer] = lambda call=call: call(plain, bench.device)
+        times = bench.in_turns(calls)
+        size, coded = os.path.getsize(plain), os.path.getsize(packed)
+    finally:
+        bench.clear(plain, packed)
     result = table(f"{title}; {coded / size:.1%} of the size", times, size, "safetensors")
-    rows = {row["name"]: row["gb_per_s"] for row in result["rows"]}
-    fastest = max((rate, peer) for peer, rate in rows.items() if peer != "wcodec")
-    print(f"  wcodec is {rows['wcodec'] / fastest[0]:.2f} x the fastest other, {fastest[1]}")
+    rates = {row["name"]: row["gb_per_s"] for row in result["rows"]}
+    ours = rates.pop("wcodec", None)
+    if ours is None:
+        bench.fail(f"{title}: wcodec has no times")
+    elif rates:
+        fastest = max(rates, key=rates.get)
+        print(f"  wcodec is {ours / rates[fastest]:.2f} x the fastest other, {fastest}")
     return result
 
 
-def model(folder, rounds):
-    """from_pretrained of a Llama of 1.2 billion weights, and the same on the meta device."""
-    import transformers
+def few(bench):
+    title = f"{bench.gigabytes} GB of bf16 in 64 tensors"
+    return files(bench, title, "few", gpu_files.few(bench.gigabytes))
 
-    plain, packed = os.path.join(folder, "llama"), os.path.join(folder, "llama.wcodec")
-    config = transformers.LlamaConfig(
-        hidden_size=2048,
-        intermediate_size=8192,
-        num_hidden_layers=16,
-        num_attention_heads=32,
-        num_key_value_heads=8,
-        vocab_size=128256,
+
+def many(bench):
+    return files(bench, "2,000 tensors of mixed sizes", "many", gpu_files.many(bench.gigabytes))
+
+
+def llama(transformers, small):
+    """1.2 billion weights, or a few for trying."""
+    return transformers.LlamaConfig(
+        hidden_size=256 if small else 2048,
+        intermediate_size=512 if small else 8192,
+        num_hidden_layers=2 if small else 16,
+        num_attention_heads=4 if small else 32,
+        num_key_value_heads=4 if small else 8,
+        vocab_size=2000 if small else 128256,
         tie_word_embeddings=True,
         dtype="bfloat16",
+        architectures=["LlamaForCausalLM"],
     )
+
+
+def make_model(bench, transformers, config, plain, packed):
     if not os.path.exists(plain):
-        with torch.device(DEVICE):
+        with torch.device(bench.device):
+            torch.manual_seed(4)
             made = transformers.LlamaForCausalLM(config).bfloat16()
         made.save_pretrained(plain, max_shard_size="100GB")
-        del made
-        torch.cuda.empty_cache()
     if not os.path.exists(packed):
-        wcodec.compress(plain, packed)
-    where = f"cuda:{DEVICE.index}"
+        wcodec.compress(plain, packed, verify=False)
+    size = 0
+    for folder in (plain, packed):
+        paths = [os.path.join(folder, name) for name in os.listdir(folder)]
+        gpu_files.read(*paths)
+        size = size or sum(os.path.getsize(p) for p in paths if p.endswith(".safetensors"))
+    return size
+
+
+def compare_models(bench, first, second):
+    """Weights, and what both make of the same tokens, bit for bit."""
+    state = first.state_dict()
+    differs = gpu_peers.difference(second.state_dict(), state)
+    if differs:
+        bench.fail(f"model: weights are not those of safetensors: {differs}")
+    tokens = torch.arange(20, device=bench.device)[None]
+    with torch.no_grad():
+        same = torch.equal(first(tokens).logits, second(tokens).logits)
+    if not same:
+        bench.fail("model: inference differs")
+    elif not differs:
+        print("model: weights and inference are equal, bit for bit", flush=True)
+
+
+def model(bench):
+    """from_pretrained, and the same model from its configuration on the meta device."""
+    import transformers
+
+    transformers.utils.logging.set_verbosity_error()
+    transformers.utils.logging.disable_progress_bar()
+    plain, packed = (os.path.join(bench.folder, name) for name in ("llama", "llama.wcodec"))
+    config, where = llama(transformers, bench.small), str(bench.device)
 
     def by_transformers():
         return transformers.LlamaForCausalLM.from_pretrained(plain, device_map=where)
@@ -181,49 +191,103 @@ def model(folder, rounds):
         with torch.device("meta"):
             return transformers.LlamaForCausalLM(config)
 
-    first, second = by_transformers(), by_us()
-    tokens = torch.arange(20, device=DEVICE)[None]
-    with torch.no_grad():
-        assert torch.equal(first(tokens).logits, second(tokens).logits)
-    del first, second
-    calls = {"wcodec": by_us, "safetensors": by_transformers, "on the meta device": on_meta}
-    times = in_turns(calls, rounds, torch.cuda.synchronize, torch.cuda.synchronize)
-    result = table("from_pretrained of 1.2 billion bf16 weights", times, None, "safetensors")
+    try:
+        size = make_model(bench, transformers, config, plain, packed)
+        compare_models(bench, by_transformers(), by_us())
+        calls = {"wcodec": by_us, "safetensors": by_transformers, "on the meta device": on_meta}
+        times = bench.in_turns(calls)
+    finally:
+        bench.clear(plain, packed)
+    result = table(f"from_pretrained, {size / 1e9:.2f} GB of bf16", times, None, "safetensors")
     at = {row["name"]: row["median_s"] for row in result["rows"]}
-    ours, theirs = (at[name] - at["on the meta device"] for name in ("wcodec", "safetensors"))
-    print(f"  beyond building it: {ours * 1e3:.0f} ms, {theirs * 1e3:.0f}; {theirs / ours:.2f} x")
+    if len(at) == 3:
+        ours, theirs = (at[name] - at["on the meta device"] for name in ("wcodec", "safetensors"))
+        ratio = theirs / ours
+        print(f"  beyond building it: {ours * 1e3:.0f} ms, {theirs * 1e3:.0f}; {ratio:.2f} x")
+        result.update(beyond_s=[ours, theirs], beyond_ratio=ratio)
+    else:
+        bench.fail("model: not all of it has times")
     return result
 
 
+ROWS = {"few": few, "many": many, "model": model}
+
+
+def copy_rate(bench):
+    """GB/s of a copy from pinned memory."""
+    made = torch.ones(1 << 30, dtype=torch.uint8, pin_memory=True)
+    target = torch.empty_like(made, device=bench.device)
+    copy = {"": lambda: target.copy_(made, non_blocking=True)}
+    return made.nbytes / min(in_turns(copy, 4, bench.synchronize, bench.synchronize)[""]) / 1e9
+
+
+def describe(bench):
+    if bench.device.type == "cuda":
+        try:
+            rate = f"{copy_rate(bench):.1f} GB/s"
+        except RuntimeError as error:
+            rate = one_line(error)
+        print(f"{torch.cuda.get_device_name(bench.device)}; copies from pinned memory: {rate}")
+        bench.clear()
+    processors = len(os.sched_getaffinity(0))
+    print(f"{processors} processors; files in {bench.folder}", end="")
+    print(f" ({gpu_files.file_system(bench.folder)})")
+    print(f"wcodec {wcodec.__version__}, torch {torch.__version__}, {gpu_peers.versions()}")
+
+
+def check_backend(bench):
+    """That it is the device that decodes."""
+    if bench.device.type != "cuda":
+        return
+    name = f"cuda:{bench.device.index}"
+    found = [d for d in wcodec.devices(name) if d["backend"] == "cuda"]
+    if not any(d["available"] and d["index"] == bench.device.index for d in found):
+        sys.exit(f"{name} cannot be used: {found[0]['reason'] if found else 'no plugin'}")
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("rows", nargs="*", default=["few", "many", "model"])
-    parser.add_argument("--folder", default="/dev/shm/wcodec-bench")
-    parser.add_argument("--gb", type=float, default=8.59)
-    parser.add_argument("--rounds", type=int, default=7)
-    parser.add_argument("--json")
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n\n")[0])
+    parser.add_argument("rows", nargs="*", metavar="ROW", help="few, many, model [all]")
+    parser.add_argument("--folder", help="for the files [/dev/shm if it has room, else /tmp]")
+    parser.add_argument("--keep", action="store_true", help="do not delete the files")
+    parser.add_argument("--gb", type=float, default=8.59, help="of the row few [%(default)s]")
+    parser.add_argument("--rounds", type=int, default=7, help="[%(default)s]")
+    parser.add_argument("--limit", type=float, metavar="SECONDS", help="for all [none]")
+    parser.add_argument("--device", default="cuda")
+    parser.add_argument("--json", metavar="FILE", help="write the results there, too")
     arguments = parser.parse_args()
-    if DEVICE is None:
+    begun = time.monotonic()
+    rows = arguments.rows or USUAL_ROWS
+    unknown = [row for row in rows if row not in ROWS]
+    if unknown:
+        parser.error(f"there is no row {unknown[0]!r}")
+    if arguments.device.startswith("cuda") and not torch.cuda.is_available():
         sys.exit("torch finds no CUDA device")
-    usable = [d for d in wcodec.devices() if d["backend"] == "cuda"]
-    if not usable or not usable[0]["available"]:
-        sys.exit(f"the CUDA backend cannot be used: {usable[0]['reason'] if usable else 'none'}")
-    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, wcodec {wcodec.__version__}")
-    os.makedirs(arguments.folder, exist_ok=True)
-    folder, rounds, results = arguments.folder, arguments.rounds, []
-    for row in arguments.rows:
-        if row == "few":
-            title = f"{arguments.gb} GB of bf16 in 64 tensors"
-            make, name = (lambda: few(arguments.gb)), f"few-{arguments.gb}"
-            results.append(files(title, folder, name, make, rounds))
-        elif row == "many":
-            results.append(files("2,000 tensors of mixed sizes", folder, "many", many, rounds))
-        elif row == "model":
-            results.append(model(folder, rounds))
-        else:
-            sys.exit(f"there is no row {row!r}")
-    write(arguments.json, results)
+    bench, results = Bench(arguments), []
+    ours = not os.path.exists(bench.folder)
+    os.makedirs(bench.folder, exist_ok=True)
+    check_backend(bench)
+    describe(bench)
+    usable(bench)
+    for i, row in enumerate(rows):
+        if arguments.limit is not None:
+            left = begun + arguments.limit - time.monotonic()
+            if left <= 0:
+                bench.fail(f"{row}: left out: no time is left")
+                continue
+            bench.until = time.monotonic() + left / (len(rows) - i)
+        try:
+            results.append(ROWS[row](bench))
+        except Exception as error:
+            bench.fail(f"{row}: {one_line(error)}")
+        write(arguments.json, results)
+    if ours and not bench.keep:
+        shutil.rmtree(bench.folder, ignore_errors=True)
+    print(f"\n{time.monotonic() - begun:.0f} s; {len(bench.failed)} failed", flush=True)
+    return 1 if bench.failed else 0
 
 
 if __name__ == "__main__":
-    main()
+    status = main()
+    sys.stdout.flush()
+    os._exit(status)  # what a loader does at the end of the process does not count

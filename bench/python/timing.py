@@ -9,11 +9,23 @@ import sys
 import time
 
 
-def in_turns(calls, rounds, before=lambda: None, after=lambda: None):
+def one_line(error):
+    """What an exception says, short enough for a table."""
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text[:300]}"
+
+
+def in_turns(calls, rounds, before=lambda: None, after=lambda: None, until=None):
     """Seconds of each call in each round, {name: [..]}; one round before that is not counted. A
-    call that raises is left out, and the reason printed."""
+    call that raises is left out, and the reason printed. `until` is a time.monotonic() after which
+    no round begins; how many there were is then printed."""
     times = {name: [] for name in calls}
+    longest = 0
     for turn in range(rounds + 1):
+        begun_round = time.monotonic()
+        if until is not None and turn and begun_round + longest > until:
+            print(f"{turn - 1} of {rounds} rounds: no time is left for more", flush=True)
+            break
         for name in list(times):
             gc.collect()
             before()
@@ -23,21 +35,25 @@ def in_turns(calls, rounds, before=lambda: None, after=lambda: None):
                 after()
                 taken = time.perf_counter() - begun
             except Exception as error:
-                print(f"{name}: left out: {type(error).__name__}: {error}", file=sys.stderr)
+                print(f"{name}: left out: {one_line(error)}", file=sys.stderr, flush=True)
                 del times[name]
                 continue
             del result
             if turn:
                 times[name].append(taken)
+        longest = max(longest, time.monotonic() - begun_round)
     return times
 
 
 def table(title, times, size=None, against=None):
-    """Print medians and minima, GB/s if there is a size, and how often `against` fits into each."""
+    """Print medians and minima, GB/s if there is a size, and how often `against` fits into each.
+    What has no times is left out."""
     rows = []
-    base = statistics.median(times[against]) if against in times else None
+    base = statistics.median(times[against]) if times.get(against) else None
     print(f"\n{title}")
     for name, taken in times.items():
+        if not taken:
+            continue
         median, least = statistics.median(taken), min(taken)
         row = {"name": name, "median_s": median, "least_s": least}
         line = f"  {name:36} {median * 1e3:10.3f} ms, at least {least * 1e3:10.3f}"

@@ -164,20 +164,34 @@ static wcodec_status read_runs(struct wcodec_tiles *s, struct wcodec_cursor *cur
     return WCODEC_OK;
 }
 
+/* Sizes of raw parts into s->raw, and their sum. All tiles but the last have the same elements. */
+static uint64_t size_raw(struct wcodec_tiles *s)
+{
+    const struct wcodec_tiling *t = s->tiling;
+    uint64_t full[WCODEC_STREAM_STORED + 1], sum = 0;
+    if (t->tiles == 0)
+        return 0;
+    for (unsigned mode = 0; mode <= WCODEC_STREAM_STORED; mode++)
+        full[mode] = wcodec_tile_raw_size(t, wcodec_tile_elements(t, 0), mode);
+    const uint64_t last = t->tiles - 1;
+    for (uint64_t tile = 0; tile < last; tile++)
+        sum += s->raw[tile] = full[s->streams[tile * t->coded_count].mode];
+    s->raw[last] = wcodec_tile_raw_size(t, wcodec_tile_elements(t, last),
+                                        s->streams[last * t->coded_count].mode);
+    return sum + s->raw[last];
+}
+
 /* Give every stream and tile its place; areas must fill the payload. Sums cannot wrap: each tile
  * adds less than 2^21, and there are fewer than 2^36 of them. */
 static wcodec_status place(struct wcodec_tiles *s, uint64_t prefix_size, wcodec_error *err)
 {
     const struct wcodec_tiling *t = s->tiling;
-    uint64_t states = 0, words = 0, raw = 0, outliers = 0, at = prefix_size;
+    uint64_t states = 0, words = 0, raw = size_raw(s), outliers = 0, at = prefix_size;
     for (uint64_t i = 0; i < t->tiles * t->coded_count; i++) {
         states += s->streams[i].mode == WCODEC_STREAM_RANS ? 4 * WCODEC_LANES : 0;
         words += 2 * (uint64_t)s->streams[i].words;
         outliers += s->streams[i].outliers;
     }
-    for (uint64_t tile = 0; tile < t->tiles; tile++)
-        raw += wcodec_tile_raw_size(t, wcodec_tile_elements(t, tile),
-                                    s->streams[tile * t->coded_count].mode);
     const uint64_t sizes[WCODEC_AREAS] = {states, words, raw, 2 * outliers, outliers};
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         /* Positions and values are one area: values follow without a gap. */
@@ -192,8 +206,9 @@ static wcodec_status place(struct wcodec_tiles *s, uint64_t prefix_size, wcodec_
              place_raw = s->area_begin[WCODEC_AREA_RAW], outlier = 0;
     for (uint64_t tile = 0; tile < t->tiles; tile++) {
         struct wcodec_stream *streams = &s->streams[tile * t->coded_count];
+        const uint64_t raw_size = s->raw[tile];
         s->raw[tile] = place_raw;
-        place_raw += wcodec_tile_raw_size(t, wcodec_tile_elements(t, tile), streams[0].mode);
+        place_raw += raw_size;
         for (unsigned c = 0; c < t->coded_count; c++) {
             streams[c].state = state;
             streams[c].word = word;

@@ -8,6 +8,7 @@ Each is a `WcodecError`, and also the built-in class that fits, so that `except 
 
 from __future__ import annotations
 
+import errno
 from typing import Any
 
 from . import _declarations as c
@@ -54,15 +55,27 @@ class OutOfMemoryError(WcodecError, MemoryError):
 
 
 class FileError(WcodecError, OSError):
-    """Reading, writing or opening failed, or a file changed while it was used."""
+    """Reading, writing or opening failed, or a file changed while it was used. `filename` is
+    `file`, and `errno` what the class stands for, if that is one."""
+
+    _errno: int | None = None
+
+    def __init__(self, text: str, *, file: str | None = None, tensor: str | None = None) -> None:
+        super().__init__(text, file=file, tensor=tensor)
+        self.errno = self._errno
+        self.filename = self.file
 
 
 class MissingFileError(FileError, FileNotFoundError):
     """There is no file of that path."""
 
+    _errno = errno.ENOENT
+
 
 class ExistsError(FileError, FileExistsError):
     """The output is there already, and `force` was not given."""
+
+    _errno = errno.EEXIST
 
 
 class CorruptError(WcodecError, ValueError):

@@ -11,8 +11,9 @@ from typing import Any, Union
 from . import _declarations as c
 from ._context import Progress, Watch, context, error_of, host_backend
 from ._describe import describe
-from ._errors import ExistsError, FileError, UsageError
+from ._errors import ExistsError, UsageError
 from ._library import lib
+from ._mirror import Mirror
 from ._options import encode_options
 from ._reader import Reader, Source
 from ._write import Output, replacing
@@ -40,16 +41,19 @@ def compress(
     target: Path | None = None,
     *,
     force: bool = False,
+    recursive: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
     **options: Any,
 ) -> dict[str, Any]:
-    """Compress a file, or mirror a model folder with its .safetensors files compressed.
+    """Compress a file, or mirror a model folder: its .safetensors files are compressed, and all
+    others copied.
 
     Args:
         source: a .safetensors file (anything else is stored as opaque bytes), or a folder.
         target: the output; None: `source` with ".wcodec" appended.
         force: replace outputs that are there.
+        recursive: go into folders in the folder too, but not by symbolic links.
         threads: None: WCODEC_THREADS, else one for each core.
         progress: called as progress(done, total) with bytes, for each file anew.
         **options: level=3 (1 to 9), tune="size", tile=None, profile="auto", predict="auto",
@@ -59,16 +63,23 @@ def compress(
     Returns:
         For a file: "path", "output", "kind", "note" (why it is opaque, or ""), "bytes",
         "coded_bytes", "ratio", "tensors", "aliases", "lossy" (tensors approximated), "xxh128".
-        For a folder: "path", "output", "files" (one such dict for each that was compressed).
+        For a folder: "path", "output", "files" (one such dict for each that was compressed),
+        "copied" (paths of the copies), "left_out" (path to reason; the log "wcodec" says so too).
 
     Raises:
         ExistsError, FileError, UsageError, OutOfMemoryError, LimitError, CorruptError (with
         strict=True), CancelledError.
     """
     path = _path(source)
-    out = path.rstrip("/") + SUFFIX if target is None else _path(target)
+    out = _output_beside(path, force) if target is None else _path(target)
     if os.path.isdir(path):
-        return _compress_folder(path, out, force, threads, progress, options)
+        encode_options(**options)  # errors before anything is made
+        return Mirror(path, out, force=force, recursive=recursive).run(
+            lambda name: name + SUFFIX if name.endswith(".safetensors") else None,
+            lambda original, copy: compress(
+                original, copy, force=force, threads=threads, progress=progress, **options
+            ),
+        )
     _refuse_existing(out, force)
     made, report, error = encode_options(**options), c.wcodec_encode_report(), c.wcodec_error()
     used = context(host_backend(None), threads)
@@ -96,43 +107,15 @@ def compress(
     }
 
 
-def _compress_folder(
-    path: str,
-    out: str,
-    force: bool,
-    threads: int | None,
-    progress: Progress | None,
-    options: dict[str, Any],
-) -> dict[str, Any]:
-    import shutil
-
-    encode_options(**options)
-    files = []
-    try:
-        names = sorted(entry.name for entry in os.scandir(path) if entry.is_file())
-        os.makedirs(out, exist_ok=True)
-        for name in names:
-            original, copy = os.path.join(path, name), os.path.join(out, name)
-            if name.endswith(".safetensors"):
-                files.append(
-                    compress(
-                        original,
-                        copy + SUFFIX,
-                        force=force,
-                        threads=threads,
-                        progress=progress,
-                        **options,
-                    )
-                )
-            else:
-                _refuse_existing(copy, force)
-                shutil.copy2(original, copy)
-    except OSError as error:
-        if isinstance(error, FileError):
-            raise
-        text = f"{error.filename or path}: {error.strerror or error}"
-        raise FileError(text, file=error.filename or path) from None
-    return {"path": path, "output": out, "files": files}
+def _output_beside(path: str, force: bool) -> str:
+    """The output's name where none is given."""
+    plain = path.rstrip("/")
+    if os.path.basename(plain) in ("", ".", ".."):
+        raise UsageError(f"{path}: there is no name to make an output's from: give one", file=path)
+    if plain.endswith(SUFFIX) and not force:
+        text = f"{path}: ends in {SUFFIX} already: name the output, or give force=True"
+        raise UsageError(text, file=path)
+    return plain + SUFFIX
 
 
 def decompress(
@@ -140,28 +123,39 @@ def decompress(
     target: Path | None = None,
     *,
     force: bool = False,
+    recursive: bool = False,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> dict[str, Any]:
-    """Restore the original of a .wcodec file, byte for byte, with its mode and time.
+    """Restore the original of a .wcodec file, byte for byte, with its mode and time; or mirror a
+    folder: its .wcodec files are restored, and all others copied.
 
     Args:
-        source: its path.
+        source: a path.
         target: the output; None: `source` without ".wcodec".
-        force: replace an output that is there.
-        threads, progress: as in compress().
+        force: replace outputs that are there.
+        recursive, threads, progress: as in compress().
 
     Returns:
-        "path", "output", "bytes", "lossy" (how many tensors are approximations), "xxh128".
+        For a file: "path", "output", "bytes", "lossy" (how many tensors are approximations),
+        "xxh128". For a folder: as compress() does.
 
     Raises:
         CorruptError where any check differs; nothing is left at `target` then. ExistsError,
         MissingFileError, FileError, NewerFormatError, LimitError, OutOfMemoryError, CancelledError.
     """
     path = _path(source)
-    if target is None and not path.endswith(SUFFIX):
+    plain = path.rstrip("/") if os.path.isdir(path) else path
+    if target is None and not plain.endswith(SUFFIX):
         raise UsageError(f"{path} does not end in {SUFFIX}: name the output", file=path)
-    out = path.removesuffix(SUFFIX) if target is None else _path(target)
+    out = plain.removesuffix(SUFFIX) if target is None else _path(target)
+    if os.path.isdir(path):
+        return Mirror(path, out, force=force, recursive=recursive).run(
+            lambda name: name.removesuffix(SUFFIX) if name.endswith(SUFFIX) else None,
+            lambda coded, copy: decompress(
+                coded, copy, force=force, threads=threads, progress=progress
+            ),
+        )
     with Reader(path, threads=threads) as reader:
         if len(reader.files()) != 1:
             raise UsageError(f"{path} stands for several files: restore each", file=path)

@@ -102,14 +102,20 @@ def compute_backend(backend: str | None) -> str | None:
     return None if backend in _STORAGE else backend
 
 
+def described(reader: AnyReader, names: Iterable[str] | None) -> list[TensorInfo]:
+    """Those tensors, or all, of a reader."""
+    if names is None:
+        return reader.tensors()
+    return [reader.tensor(reader.find(name)) for name in names]
+
+
 def load_all(
     reader: AnyReader, made: Framework, names: Iterable[str] | None, progress: Progress | None
 ) -> dict[str, Any]:
     """Those tensors, or all, by name."""
-    wanted = reader.names() if names is None else list(names)
-    indexes = range(len(wanted)) if names is None else map(reader.find, wanted)
-    requests = [Request(reader.tensor(i)) for i in indexes]
-    return dict(zip(wanted, made.load(reader, requests, progress)))
+    infos = described(reader, names)
+    arrays = made.load(reader, [Request(info) for info in infos], progress)
+    return dict(zip((info.name for info in infos), arrays))
 
 
 def async_load(
@@ -139,10 +145,9 @@ def async_load(
     backend = compute_backend(backend)
     made = _framework(framework, device, backend)
     reader = open_any(filename, backend=backend, threads=threads)
-    wanted = reader.names() if names is None else list(names)
-    indexes = range(len(wanted)) if names is None else map(reader.find, wanted)
-    started, result = made.begin(reader, [Request(reader.tensor(i)) for i in indexes])
-    return Loading(wanted, started, result)
+    infos = described(reader, names)
+    started, result = made.begin(reader, [Request(info) for info in infos])
+    return Loading([info.name for info in infos], started, result)
 
 
 _framework = framework

@@ -141,6 +141,14 @@ class Loading:
         self._lock = threading.Lock()
         self._result: dict[str, Any] | None = None
 
+    def __repr__(self) -> str:
+        try:
+            done, total = self.progress()
+            state = "ended" if self.done() else "running"
+        except UsageError as error:
+            return f"<wcodec.Loading: {error}>"
+        return f"<wcodec.Loading of {len(self._names)} tensors, {state}: {done} of {total} bytes>"
+
     def __del__(self) -> None:
         with contextlib.suppress(UsageError):  # of a parent process, or ended by the collector
             self._started.cancel()

@@ -33,19 +33,21 @@ def open_any(
         return _open_folder(path, backend, threads)
     if path.endswith(INDEX_SUFFIX):
         return _open_index(path, backend, threads)
-    if _begins_with_magic(path):
+    if _is_compressed(path):
         return Reader(path, backend=backend, threads=threads)
     return SafetensorsReader([path], path)
 
 
-def _begins_with_magic(path: str) -> bool:
+def _is_compressed(path: str) -> bool:
+    """By its first bytes; or by its name, if it cannot be the other format either."""
     try:
         with open(path, "rb", buffering=0) as file:
-            return file.read(8) == MAGIC
+            begin = file.read(9)
     except FileNotFoundError as error:
         raise MissingFileError(f"{path}: {error.strerror}", file=path) from None
     except OSError as error:
         raise FileError(f"{path}: {error.strerror}", file=path) from None
+    return begin[:8] == MAGIC or (path.endswith(".wcodec") and begin[8:] != b"{")
 
 
 def _open_folder(path: str, backend: str | None, threads: int | None) -> AnyReader:
@@ -88,7 +90,7 @@ def _open_index(path: str, backend: str | None, threads: int | None) -> AnyReade
     if any(os.path.exists(os.path.join(folder, shard + ".wcodec")) for shard in shards):
         return Reader(path, backend=backend, threads=threads)
     reader = SafetensorsReader([os.path.join(folder, shard) for shard in shards], path)
-    held = {reader.tensor(i).name: reader.tensor(i).file for i in range(len(reader.names()))}
+    held = {info.name: info.file for info in reader.tensors()}
     for name, shard in index["weight_map"].items():
         if os.path.basename(held.get(name, "")) != shard:
             text = f"{path}: tensor {name!r} is not in {shard}"

@@ -10,7 +10,7 @@ import contextlib
 import ctypes
 import os
 import threading
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple, Protocol, Union
 
 from . import _context
@@ -63,6 +63,7 @@ class AnyReader(Protocol):
     def names(self) -> list[str]: ...
     def find(self, name: str) -> int: ...
     def tensor(self, number: int) -> TensorInfo: ...
+    def tensors(self) -> list[TensorInfo]: ...
     def metadata(self) -> dict[str, str]: ...
     def on(self, backend: str) -> bool: ...
     def load(
@@ -122,6 +123,8 @@ class Reader:
         self._opened: dict[str | None, _Opened] = {}
         self._closed = False
         self._names: list[str] | None = None
+        self._files: list[str] | None = None
+        self._all: list[TensorInfo] | None = None
         self._tensors: dict[int, TensorInfo] = {}
         self._host = _context.host_backend(backend)
         self._use(self._host)
@@ -212,6 +215,8 @@ class Reader:
 
     def names(self) -> list[str]:
         """Names of all tensors, in the order of their data."""
+        if self._names is None and self._all is not None:
+            self._names = [info.name for info in self._all]
         if self._names is None:
             opened = self._use(self._host)
             info, names = c.wcodec_tensor_info(), []
@@ -238,6 +243,8 @@ class Reader:
 
     def tensor(self, number: int) -> TensorInfo:
         """Describe a tensor."""
+        if self._all is not None and 0 <= number < len(self._all):
+            return self._all[number]
         known = self._tensors.get(number)
         if known is not None:
             return known
@@ -251,23 +258,45 @@ class Reader:
             tuple(info.shape[: info.rank]),
             info.size,
             info.coded_size,
-            self.files()[info.file],
+            (self._files or self.files())[info.file],
         )
         self._tensors[number] = made
         return made
 
-    def tensors(self) -> Iterator[TensorInfo]:
+    def tensors(self) -> list[TensorInfo]:
         """All tensors, in the order of their data."""
-        return map(self.tensor, range(len(self.names())))
+        if self._all is None:
+            opened, files = self._use(self._host), self.files()
+            info, made = c.wcodec_tensor_info(), []
+            get, handle = lib.wcodec_reader_tensor, opened.handle
+            dtypes: dict[bytes | None, str] = {}
+            for i in range(lib.wcodec_reader_tensor_count(handle)):
+                get(handle, i, info, None)
+                dtype = info.dtype_name
+                made.append(
+                    TensorInfo(
+                        i,
+                        info.name.decode(),  # type: ignore[union-attr]
+                        dtypes.get(dtype) or dtypes.setdefault(dtype, dtype.decode()),  # type: ignore[union-attr]
+                        tuple(info.shape[: info.rank]),
+                        info.size,
+                        info.coded_size,
+                        files[info.file],
+                    )
+                )
+            self._all = made
+        return list(self._all)
 
     def files(self) -> list[str]:
         """Paths of the files that are open, one for each original; empty strings in memory."""
-        opened = self._use(self._host)
-        info, paths = c.wcodec_file_info(), []
-        for i in range(lib.wcodec_reader_file_count(opened.handle)):
-            lib.wcodec_reader_file(opened.handle, i, info, None)
-            paths.append(os.fsdecode(info.path or b""))
-        return paths
+        if self._files is None:
+            opened = self._use(self._host)
+            info, paths = c.wcodec_file_info(), []
+            for i in range(lib.wcodec_reader_file_count(opened.handle)):
+                lib.wcodec_reader_file(opened.handle, i, info, None)
+                paths.append(os.fsdecode(info.path or b""))
+            self._files = paths
+        return list(self._files)
 
     def metadata(self, file: int | None = None) -> dict[str, str]:
         """The `__metadata__` of one file, or of all: of equal keys the first counts."""

@@ -192,6 +192,10 @@ class SafetensorsReader:
     def tensor(self, number: int) -> TensorInfo:
         return self._tensors[number]
 
+    def tensors(self) -> list[TensorInfo]:
+        self._open()
+        return list(self._tensors)
+
     def metadata(self) -> dict[str, str]:
         self._open()
         return dict(self._metadata)

@@ -7,15 +7,23 @@ from __future__ import annotations
 
 import logging
 import os
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Union
 
 from ._context import Progress
-from ._errors import BackendError, MissingFileError, TensorNotFoundError, UnsupportedError
+from ._errors import (
+    BackendError,
+    CancelledError,
+    MissingFileError,
+    TensorNotFoundError,
+    UnsupportedError,
+)
 from ._files import SUFFIX, compress
 from ._frameworks import Framework, Request, compute_backend, framework, load_all
 from ._open import open_any
-from ._reader import Source
+from ._reader import AnyReader, Source
+from ._safe_open import Slice
 
 if TYPE_CHECKING:
     import torch
@@ -214,13 +222,14 @@ class GPUDecoder:
         self.device = torch.device("cuda" if device is None else device)
         number = self.device.index
         number = torch.cuda.current_device() if number is None else number
-        checkpoint = WCodecCheckpoint(path, self.device)
         try:
-            if not checkpoint._reader.on(f"cuda:{number}"):
-                self.reason = "a safetensors file is not decoded"
+            checkpoint = WCodecCheckpoint(path, self.device)
+            if checkpoint._reader.on(f"cuda:{number}"):
+                return checkpoint
+            self.reason = "a safetensors file is not decoded"
         except BackendError as error:
             self.reason = str(error)
-        return checkpoint if self.reason is None else None
+        return None
 
     def decode_layer(self, name: str) -> Any:
         """A tensor by its name; or a dict of those below a module, without its name in their keys.
@@ -286,16 +295,21 @@ class WCodecModel:
         with WCodecCheckpoint(folder, backend=backend) as checkpoint:
             if dtype in (None, "auto"):
                 dtype = getattr(config, "dtype", None) or _dtype(checkpoint)
-            state = _state(checkpoint, folder, device_map, backend)
-            model: torch.nn.Module = cls.from_pretrained(
-                None,
-                *model_args,
-                config=config,
-                state_dict=state,
-                dtype=dtype,
-                device_map=device_map,
-                **kwargs,
-            )
+            in_parts = any(kwargs.get(name) is not None for name in _IN_PARTS)
+            state, stop = _state(checkpoint, device_map, backend, in_parts)
+            try:
+                model: torch.nn.Module = cls.from_pretrained(
+                    None,
+                    *model_args,
+                    config=config,
+                    state_dict=state,
+                    dtype=dtype,
+                    device_map=device_map,
+                    **kwargs,
+                )
+            except BaseException:
+                stop()
+                raise
         made: Any = model
         made.name_or_path = folder
         if getattr(made, "can_generate", lambda: False)() and os.path.exists(
@@ -346,25 +360,81 @@ def _dtype(checkpoint: WCodecCheckpoint) -> Any:
     return torch.float32
 
 
+class _Together:
+    """Tensors on one device, all decoded when the first is taken: transformers reserves the
+    device's memory for a model before that, and torch then has it for them. Each is given away
+    once."""
+
+    def __init__(self, reader: AnyReader, made: Framework) -> None:
+        self._reader = reader
+        self._framework = made
+        self._lock = threading.Lock()
+        self._loaded: dict[str, Any] | None = None
+        self._stopped = False
+
+    def take(self, name: str) -> Any:
+        with self._lock:
+            self._check(0, 0)
+            if self._loaded is None:
+                self._loaded = load_all(self._reader, self._framework, None, self._check)
+            return self._loaded.pop(name, None)
+
+    def stop(self) -> None:
+        """End a load that runs in a thread of transformers', as after Ctrl-C in the main one."""
+        self._stopped = True
+
+    def _check(self, _done: int, _total: int) -> None:
+        if self._stopped:
+            raise CancelledError("the model is not wanted any more")
+
+    def slices(self) -> dict[str, Any]:
+        """What stands for the tensors."""
+        together = self
+
+        class One(Slice):
+            """A tensor that comes with all others when it is taken whole."""
+
+            __slots__ = ()
+
+            def __getitem__(self, key: Any) -> Any:
+                taken = together.take(self._info.name) if key is ... else None
+                return super().__getitem__(key) if taken is None else taken
+
+        return _slices(self._reader, self._framework, One)
+
+
+def _slices(reader: AnyReader, made: Framework, kind: type[Slice]) -> dict[str, Any]:
+    infos = reader.tensors()
+    return {info.name: kind(reader, made, info) for info in infos}
+
+
+def _one_device(device_map: Any) -> Any:
+    """The device that all of a model goes to, as transformers understands it; None: several."""
+    if isinstance(device_map, Mapping):
+        return device_map[""] if len(device_map) == 1 and "" in device_map else None
+    if device_map is None:
+        return "cpu"
+    if not isinstance(device_map, str):
+        return device_map
+    if device_map == "cuda":
+        return f"cuda:{int(os.environ.get('LOCAL_RANK', 0))}"
+    return device_map if device_map.partition(":")[0] in _DEVICES else None
+
+
 def _state(
-    checkpoint: WCodecCheckpoint, folder: str, device_map: Any, backend: str | None
-) -> dict[str, Any]:
-    """Tensors on the one device that all go to; else slices, which decode when they are taken."""
-    from ._safe_open import Slice
+    checkpoint: WCodecCheckpoint, device_map: Any, backend: str | None, in_parts: bool
+) -> tuple[dict[str, Any], Callable[[], None]]:
+    """Slices of all tensors, which decode when they are taken: all together if all go to one device
+    and none in parts. And what stops that."""
     from .torch import Framework, device_of
 
-    if isinstance(device_map, Mapping) and len(device_map) == 1 and "" in device_map:
-        device_map = device_map[""]
-    whole = device_map is None or not isinstance(device_map, (str, Mapping))
-    whole = whole or (isinstance(device_map, str) and device_map.partition(":")[0] in _DEVICES)
+    device = None if in_parts else _one_device(device_map)
     reader = checkpoint._reader
-    if whole and device_map is not None:
-        made = Framework(device_of(device_map), compute_backend(backend))
-        return load_all(reader, made, None, None)
-    if whole:
-        return checkpoint.state_dict()
-    infos = [reader.tensor(i) for i in range(len(checkpoint))]
-    return {info.name: Slice(reader, checkpoint._framework, info) for info in infos}
+    if device is None:
+        return _slices(reader, checkpoint._framework, Slice), lambda: None
+    together = _Together(reader, Framework(device_of(device), compute_backend(backend)))
+    return together.slices(), together.stop
 
 
 _DEVICES = {"cpu", "cuda", "mps", "xpu", "npu", "hpu"}
+_IN_PARTS = ("tp_plan", "tp_size", "device_mesh", "distributed_config")

@@ -87,16 +87,28 @@ def _torch_on(device: Any) -> Any:
 
 def _taken_over(tensor: Any) -> Any:
     """The same memory as a JAX array. Types of which DLPack knows nothing go as bytes."""
-    if tensor.numel() == 0 or tensor.element_size() == 1:
+    name = str(tensor.dtype).rpartition(".")[2]
+    kind = getattr(jax.numpy, "bool_" if name == "bool" else name, None)
+    if tensor.numel() == 0:
+        return jax.device_put(
+            np.zeros(tuple(tensor.shape), kind or np.uint8), _jax_device(tensor.device)
+        )
+    if tensor.element_size() == 1:
         import torch
 
-        name = "bool" if tensor.dtype == torch.bool else str(tensor.dtype).rpartition(".")[2]
         raw = jax.dlpack.from_dlpack(tensor.contiguous().view(torch.uint8))
-        kind = getattr(jax.numpy, name + "_" if name == "bool" else name, None)
         if kind is None:
             return raw
         return raw.astype(kind) if name == "bool" else raw.view(kind)
     return jax.dlpack.from_dlpack(tensor)
+
+
+def _jax_device(device: Any) -> Any:
+    """JAX's device for one of torch's, CUDA or the CPU."""
+    if device.type == "cpu":
+        return jax.devices("cpu")[0]
+    found = jax.local_devices(backend="gpu")
+    return next((d for d in found if d.local_hardware_id == device.index), None)
 
 
 def load_file(

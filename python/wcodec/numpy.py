@@ -91,6 +91,11 @@ def empty(request: Request) -> Array:
         raise UnsupportedError(f"tensor {name!r}: {error}", tensor=name) from None
 
 
+def _address(array: Array) -> int:
+    """What array.ctypes.data is, sooner."""
+    return int(array.__array_interface__["data"][0])
+
+
 class Framework:
     """Arrays in host memory."""
 
@@ -115,7 +120,7 @@ class Framework:
     def _arrays(requests: Sequence[Request]) -> tuple[list[Array], list[Item]]:
         arrays = [empty(request) for request in requests]
         items = [
-            request.item(array.ctypes.data)
+            request.item(_address(array))
             for request, array in zip(requests, arrays)
             if request.nbytes
         ]
@@ -128,7 +133,7 @@ class Framework:
                 request.info.number,
                 request.first,
                 request.shape[0],
-                array.ctypes.data,
+                _address(array),
                 request.nbytes,
             )
         return array

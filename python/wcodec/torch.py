@@ -20,7 +20,7 @@ import fnmatch
 import logging
 import os
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple, Union
 
 import torch
@@ -28,7 +28,7 @@ import torch
 from ._context import Progress
 from ._dtypes import DTYPES, packed_shape
 from ._errors import BackendError, SharedTensorsError, UnsupportedError, UsageError
-from ._frameworks import Request, compute_backend
+from ._frameworks import Request, compute_backend, described
 from ._loading import Started
 from ._open import open_any
 from ._reader import AnyReader, Item, TensorInfo
@@ -46,6 +46,7 @@ _dtypes: dict[str, torch.dtype] = {
     for name, known in DTYPES.items()
     if known.torch and hasattr(torch, known.torch)
 }
+_usual = {name: dtype for name, dtype in _dtypes.items() if DTYPES[name].bits % 8 == 0}
 _NAMES = {dtype: name for name, dtype in _dtypes.items()}
 _warned: set[str] = set()
 
@@ -69,6 +70,9 @@ def device_of(device: Device | None) -> torch.device:
 
 def empty(request: Request, device: torch.device) -> torch.Tensor:
     """A tensor for what is requested, whose contents are undefined."""
+    usual = _usual.get(request.info.dtype)
+    if usual is not None:
+        return torch.empty(request.shape, dtype=usual, device=device)
     known = DTYPES.get(request.info.dtype)
     dtype = _dtypes.get(request.info.dtype, torch.uint8)
     shape = request.shape
@@ -99,22 +103,40 @@ class Framework:
 
     def __init__(self, device: Device | None = "cpu", backend: str | None = None) -> None:
         self.device = device_of(device)
-        self._backend = backend
+        if self.device.type == "cuda" and (self.device.index or 0) >= torch.cuda.device_count():
+            found = torch.cuda.device_count() or "no"
+            raise BackendError(f"device is {str(self.device)!r}: torch finds {found} CUDA devices")
+        # A list of backends means the first that can be used.
+        named = backend or os.environ.get("WCODEC_BACKEND") or "auto"
+        self._asked = [name.strip() for name in named.split(",")]
+        self._name = self._library_device()
         self._direct: dict[str, bool] = {}
+
+    def _library_device(self) -> str | None:
+        """The library's name of this device; None: something else is to decode."""
+        if self.device.type != "cuda" or torch.version.hip:
+            return None
+        index, asked = self.device.index or 0, self._asked[0]
+        if asked == "cuda" and index == 0:
+            return asked  # one context with that of the reader
+        if asked in ("auto", "cuda", f"cuda:{index}"):
+            return f"cuda:{index}"
+        if asked.startswith("cuda:"):
+            raise UsageError(f"backend is {asked!r}: tensors are decoded on {self.device} itself")
+        return None
 
     def _decodes_on_device(self, reader: AnyReader) -> bool:
         """Whether the library writes to this device's memory. Where it does not, the log says why,
         once for a file."""
-        if self.device.type != "cuda" or torch.version.hip:
-            return False
-        if self._backend is not None and not self._backend.startswith(("cuda", "auto")):
+        if self._name is None:
             return False
         known = self._direct.get(reader.path)
         if known is None:
+            torch.empty(0, device=self.device)  # raises what torch has to say, as in a forked child
             try:
-                known = reader.on(f"cuda:{self.device.index or 0}")
+                known = reader.on(self._name)
             except BackendError as error:
-                if self._backend is not None and self._backend.startswith("cuda"):
+                if all(name.startswith("cuda") for name in self._asked):
                     raise
                 log.warning("%s: %s; decoding on the CPU", reader.path or "bytes", error)
                 known = False
@@ -152,7 +174,7 @@ class Framework:
         # Memory that torch's stream still uses is not written before that has ended.
         return self.device, {
             "memory": "cuda",
-            "backend": f"cuda:{self.device.index or 0}",
+            "backend": self._name,
             "queue": torch.cuda.current_stream(self.device).cuda_stream,
         }
 
@@ -223,11 +245,28 @@ class Shard(NamedTuple):
         return None
 
 
-def _request(info: TensorInfo, shard: Shard | None) -> tuple[Request, tuple[int, int, int] | None]:
-    """What is loaded, and what is then cut from it."""
+class _Part(NamedTuple):
+    """What is loaded, and what is then cut from it: dimension, first index and stop."""
+
+    request: Request
+    cut: tuple[int, int, int] | None = None
+
+    def of(self, tensor: torch.Tensor) -> torch.Tensor:
+        if self.cut is None:
+            return tensor
+        dimension, begin, stop = self.cut
+        return tensor.narrow(dimension, begin, stop - begin).clone(
+            memory_format=torch.contiguous_format
+        )
+
+
+_CUT_AT_ONCE = 1 << 30  # bytes, if no tensor alone has more
+
+
+def _part(info: TensorInfo, shard: Shard | None) -> _Part:
     part = shard.of(info) if shard is not None else None
     if part is None:
-        return Request(info), None
+        return _Part(Request(info))
     known = DTYPES.get(info.dtype)
     if known is None or known.bits % 8:
         raise UnsupportedError(
@@ -236,23 +275,51 @@ def _request(info: TensorInfo, shard: Shard | None) -> tuple[Request, tuple[int,
         )
     dimension, begin, stop = part
     if dimension == 0:
-        return Request(info, begin, stop - begin), None
-    return Request(info), part
+        return _Part(Request(info, begin, stop - begin))
+    return _Part(Request(info), part)
 
 
-def _device_for(name: str, device: Device | None, device_map: Mapping[str, Device]) -> Any:
+def _device_for(name: str, devices: Mapping[str, torch.device]) -> torch.device:
     """Of the longest prefix of the name, by whole components, that the map has."""
     prefix = name
-    while prefix:
-        if prefix in device_map:
-            return device_map[prefix]
+    while prefix and prefix not in devices:
         prefix = prefix.rpartition(".")[0]
-    return device_map.get("", device)
+    return devices[prefix]
+
+
+def _groups(
+    names: Sequence[str], device: Device | None, device_map: Mapping[str, Device] | None
+) -> dict[torch.device, list[int]]:
+    """Which of the names go to which device, by their places in the list."""
+    if not device_map:
+        return {device_of(device): list(range(len(names)))}
+    devices = {"": device_of(device)} if "" not in device_map else {}
+    devices.update({prefix: device_of(where) for prefix, where in device_map.items()})
+    groups: dict[torch.device, list[int]] = {}
+    for i, name in enumerate(names):
+        groups.setdefault(_device_for(name, devices), []).append(i)
+    return groups
+
+
+def _batches(parts: Sequence[_Part], places: Sequence[int]) -> Iterator[list[int]]:
+    """Places of what is loaded at the same time: all that stays as it is loaded, then what is cut
+    afterwards, so much at once that it takes little memory besides."""
+    batch = [i for i in places if parts[i].cut is None]
+    size = _CUT_AT_ONCE
+    for i in places:
+        if parts[i].cut is None:
+            continue
+        size += parts[i].request.nbytes
+        if size > _CUT_AT_ONCE:
+            yield batch
+            batch, size = [], parts[i].request.nbytes
+        batch.append(i)
+    yield batch
 
 
 def load_into(
     reader: AnyReader,
-    names: Sequence[str],
+    names: Sequence[str] | None,
     device: Device | None = "cpu",
     *,
     backend: str | None = None,
@@ -260,24 +327,18 @@ def load_into(
     shard: Shard | None = None,
     progress: Progress | None = None,
 ) -> dict[str, torch.Tensor]:
-    """Tensors of an open reader, as load_file() gives them."""
-    groups: dict[Any, list[str]] = {}
-    for name in names:
-        where = _device_for(name, device, device_map) if device_map else device
-        groups.setdefault(device_of(where), []).append(name)
-    loaded: dict[str, torch.Tensor] = {}
-    for where, group in groups.items():
-        made = [_request(reader.tensor(reader.find(name)), shard) for name in group]
-        tensors = Framework(where, backend).load(reader, [r for r, _ in made], progress)
-        for i, (name, (_, part)) in enumerate(zip(group, made)):
-            tensor, tensors[i] = tensors[i], None
-            if part is not None:
-                dimension, begin, stop = part
-                tensor = tensor.narrow(dimension, begin, stop - begin).clone(
-                    memory_format=torch.contiguous_format
-                )
-            loaded[name] = tensor
-    return {name: loaded[name] for name in names}
+    """Tensors of an open reader, as load_file() gives them; None: all."""
+    infos = described(reader, names)
+    wanted = [info.name for info in infos]
+    parts = [_part(info, shard) for info in infos]
+    loaded: list[Any] = [None] * len(parts)
+    for where, places in _groups(wanted, device, device_map).items():
+        made = Framework(where, backend)
+        for batch in _batches(parts, places):
+            tensors = made.load(reader, [parts[i].request for i in batch], progress)
+            for at, i in enumerate(batch):
+                loaded[i], tensors[at] = parts[i].of(tensors[at]), None
+    return dict(zip(wanted, loaded))
 
 
 def load_file(
@@ -302,7 +363,8 @@ def load_file(
         names: only these tensors.
         device_map: prefix of names to device, as of accelerate: {"model.layers.0": 0, "": "cpu"}.
         shard: the part of each tensor that one rank keeps.
-        progress: called as progress(done, total) with bytes, for each device anew.
+        progress: called as progress(done, total) with bytes; anew for each device, and for each GiB
+            of what a shard cuts from whole tensors.
 
     Returns:
         Tensors by name, in the order of their data; each has storage of its own.
@@ -317,7 +379,7 @@ def load_file(
     try:
         return load_into(
             reader,
-            reader.names() if names is None else list(names),
+            None if names is None else list(names),
             device,
             backend=backend,
             device_map=device_map,
@@ -332,7 +394,7 @@ def load(data: bytes, device: Device | None = "cpu") -> dict[str, torch.Tensor]:
     """The same from the bytes of a .wcodec or .safetensors file."""
     reader = open_any(data)
     try:
-        return load_into(reader, reader.names(), device)
+        return load_into(reader, None, device)
     finally:
         reader.close()
 

@@ -16,6 +16,7 @@ TOP = Path(__file__).resolve().parent.parent.parent
 PACKAGE = TOP / "python"
 if not os.environ.get("WCODEC_INSTALLED"):
     sys.path.insert(0, str(PACKAGE))
+os.environ.setdefault("XLA_PYTHON_CLIENT_PREALLOCATE", "false")  # JAX beside torch on one device
 
 BITS = {
     "BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8,
@@ -79,6 +80,17 @@ def packed(plain):
         return Path(wcodec.compress(path)["output"])
 
     return write
+
+
+@pytest.fixture(scope="module")
+def large_file(tmp_path_factory):
+    """The file of cuda_support.large()."""
+    from cuda_support import large
+    from wcodec.torch import save_file
+
+    path = tmp_path_factory.mktemp("large") / "m.wcodec"
+    save_file(large(), path, level=1)
+    return path
 
 
 def weights(np, count, seed=1):

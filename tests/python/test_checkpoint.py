@@ -90,7 +90,7 @@ def test_without_torch(model):
     assert "torch is not installed; decoding on the CPU" in made.stderr
 
 
-def test_models_of_transformers(tmp_path):
+def test_models_of_transformers(tmp_path, monkeypatch):
     torch = pytest.importorskip("torch")
     transformers = pytest.importorskip("transformers")
     device = "cuda" if torch.cuda.is_available() else "cpu"
@@ -129,10 +129,70 @@ def test_models_of_transformers(tmp_path):
     )
     assert type(loaded) is transformers.LlamaModel
     assert loaded.dtype == torch.float32
+    # Weights for one device are decoded by one load, when the first is taken.
+    loads, load = [], wcodec.torch.Framework.load
+
+    def counted(self, reader, requests, progress=None):
+        loads.append(len(requests))
+        return load(self, reader, requests, progress)
+
+    monkeypatch.setattr(wcodec.torch.Framework, "load", counted)
+    wcodec.WCodecModel.from_pretrained(tmp_path / "packed")
+    assert loads == [len(model.state_dict())]
     again = wcodec.WCodecModel.from_pretrained(tmp_path / "plain")
     assert torch.equal(again.lm_head.weight, model.lm_head.weight)
     with pytest.raises(FileNotFoundError):
         wcodec.WCodecModel.from_pretrained(tmp_path / "none")
+
+
+def small_model(folder):
+    transformers = pytest.importorskip("transformers")
+    config = transformers.LlamaConfig(
+        hidden_size=64, intermediate_size=128, num_hidden_layers=2, num_attention_heads=4,
+        num_key_value_heads=2, vocab_size=500, dtype="bfloat16",
+    )  # fmt: skip
+    transformers.LlamaForCausalLM(config).bfloat16().save_pretrained(folder / "plain")
+    wcodec.compress(folder / "plain", folder / "packed")
+    return folder / "packed"
+
+
+def test_a_damaged_model(tmp_path):
+    pytest.importorskip("torch")
+    (path,) = small_model(tmp_path).glob("*.wcodec")
+    data = bytearray(path.read_bytes())
+    data[len(data) // 2] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(wcodec.CorruptError) as caught:
+        wcodec.WCodecModel.from_pretrained(tmp_path / "packed")
+    assert caught.value.file == str(path)
+    assert caught.value.tensor.startswith("model.")
+
+
+def test_an_interrupt_stops_what_loads_for_transformers(tmp_path):
+    """It loads in a thread of its own, where no signal is seen."""
+    pytest.importorskip("torch")
+    made = run(
+        """
+        import os, signal, sys, threading, time, wcodec, wcodec.torch
+        ended = threading.Event()
+        def load(self, reader, requests, progress):
+            threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()
+            try:
+                for _ in range(600):
+                    time.sleep(0.1)
+                    progress(0, 1)
+            except wcodec.CancelledError:
+                ended.set()
+                raise
+        wcodec.torch.Framework.load = load
+        try:
+            wcodec.WCodecModel.from_pretrained(sys.argv[1])
+        except KeyboardInterrupt:
+            print("interrupted", ended.wait(10))
+        """,
+        small_model(tmp_path),
+    )
+    assert made.stdout == "interrupted True\n"
 
 
 def test_jax(model):
@@ -163,4 +223,8 @@ def test_jax_takes_over_tensors_of_torch():
         assert array.shape == (4, 6)
         assert str(array.dtype) == str(kind).removeprefix("torch.")
         assert np.array_equal(np.asarray(array, np.float32), tensor.float().numpy())
-        assert _taken_over(tensor[:0]).size == 0
+        empty = _taken_over(tensor[:0])
+        assert empty.shape == (0, 6)
+        assert empty.dtype == array.dtype
+    assert _taken_over(torch.arange(9)).tolist() == list(range(9))
+    assert _taken_over(torch.tensor(2.5)).item() == 2.5

@@ -150,14 +150,23 @@ def test_what_cannot_be_written(tmp_path):
     assert not list((tmp_path / "a").iterdir())
 
 
-def test_what_cannot_be_read(tmp_path):
+def logged(log):
+    """What was said since the last time. Of what reading metadata raises, torch 2.11 keeps nothing,
+    and newer versions the text."""
+    text = "\n".join(record.getMessage() for record in log.records if record.name == "wcodec")
+    log.clear()
+    return text
+
+
+def test_what_cannot_be_read(tmp_path, caplog):
     def broken(path):
         reader = engine.WcodecStorageReader(path)
         return failure(dcp.load, empty(state()), storage_reader=reader)
 
-    # Of what reading metadata raises newer versions of torch keep the text.
-    assert f"{tmp_path}/none: No such file" in str(broken(tmp_path / "none"))
-    assert f"{tmp_path}: no .wcodec or .safetensors file" in str(broken(tmp_path))
+    broken(tmp_path / "none")
+    assert f"{tmp_path}/none: No such file" in logged(caplog)
+    broken(tmp_path)
+    assert f"{tmp_path}: no .wcodec or .safetensors file" in logged(caplog)
     with pytest.raises(wcodec.MissingFileError):
         engine.WcodecStorageReader(tmp_path).read_metadata()
     original = state()
@@ -171,7 +180,8 @@ def test_what_cannot_be_read(tmp_path):
     assert error.file == str(path)
     assert error.tensor == "embed"
     path.write_bytes(content[:1000])
-    assert str(path) in str(broken(tmp_path / "a"))
+    broken(tmp_path / "a")
+    assert str(path) in logged(caplog)
     with pytest.raises(wcodec.CorruptError):
         engine.WcodecStorageReader(tmp_path / "a").read_metadata()
 
@@ -257,7 +267,7 @@ print("good")
 """
 
 
-def test_two_ranks(tmp_path):
+def test_two_ranks(tmp_path, caplog):
     if not torch.distributed.is_gloo_available():
         pytest.skip("torch is without gloo")
     made = run(
@@ -285,5 +295,5 @@ def test_two_ranks(tmp_path):
     # A file that was lost is noticed, also where what is left looks whole.
     shutil.move(files[1], tmp_path / "aside")
     target = engine.WcodecStorageReader(tmp_path / "a")
-    error = failure(dcp.load, empty(expected), storage_reader=target)
-    assert re.search("shard-00001.*'(odd|rows)'.*files are missing", str(error))
+    failure(dcp.load, empty(expected), storage_reader=target)
+    assert re.search("shard-00001.*'(odd|rows)'.*files are missing", logged(caplog))

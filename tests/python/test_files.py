@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Whole files and folders, beside the command."""
 
+import errno
 import json
 import os
 import subprocess
@@ -83,8 +84,17 @@ def test_what_cannot_be_opened(tmp_path):
         assert caught.value.file == str(tmp_path / "none")
     with pytest.raises(wcodec.UsageError, match=r"does not end in \.wcodec"):
         wcodec.decompress(tmp_path / "none")
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(FileNotFoundError) as caught:
         wcodec.decompress(tmp_path / "none.wcodec")
+    assert caught.value.errno == errno.ENOENT
+    assert caught.value.filename == str(tmp_path / "none.wcodec")
+    for name in ("a.wcodec", "a.safetensors"):  # said of the format that its name promises
+        for content in (b"", b"hello", b"no such file at all"):
+            (tmp_path / name).write_bytes(content)
+            with pytest.raises(wcodec.CorruptError, match=rf"a\{name[1:]}: .*{name[2:]} file"):
+                wcodec.safe_open(tmp_path / name).keys()
+    (tmp_path / "a.wcodec").write_bytes(safetensors_bytes({"w": ("U8", (1,), b"1")}))
+    assert wcodec.safe_open(tmp_path / "a.wcodec").keys() == ["w"]
     with pytest.raises(wcodec.UsageError):
         wcodec.compress("a\0b")
 
@@ -136,10 +146,94 @@ def test_a_folder_is_mirrored(tmp_path):
     ]  # fmt: skip
     assert len(made["files"]) == 2
     assert wcodec.test(made["output"])["files"] == 2
-    with pytest.raises(FileExistsError):
+    with pytest.raises(FileExistsError) as caught:
         wcodec.compress(folder)
+    assert caught.value.errno == errno.EEXIST
+    assert made["left_out"] == {str(folder / "sub"): "a folder: recursive=True goes into it"}
+    index = tmp_path / "model.wcodec" / "model.safetensors.index.json"
+    index.write_text('{"weight_map": {"a": "a.safetensors", "b": "b.safetensors"}}')
     with pytest.raises(wcodec.UsageError, match="several files"):
-        wcodec.decompress(tmp_path / "model.wcodec")
+        wcodec.decompress(index, tmp_path / "out")
+    index.unlink()
+    back = wcodec.decompress(tmp_path / "model.wcodec", tmp_path / "back")
+    assert len(back["files"]) == 2
+    assert contents(tmp_path / "back") == {k: v for k, v in contents(folder).items() if k != "sub"}
+
+
+def contents(folder):
+    """Paths below a folder with what is in the files."""
+    return {
+        str(path.relative_to(folder)): path.read_bytes() if path.is_file() else None
+        for path in folder.rglob("*")
+    }
+
+
+@pytest.fixture
+def pipeline(tmp_path):
+    """A model of several folders."""
+    folder = tmp_path / "pipe"
+    (folder / "unet" / "deep").mkdir(parents=True)
+    for name in ("model_index.json", "unet/config.json", "unet/deep/notes"):
+        (folder / name).write_text(name)
+    (folder / "unet" / "notes").write_text("x")
+    (folder / "unet" / "notes").chmod(0o640)
+    for name in ("a", "unet/b", "unet/deep/c"):
+        data = safetensors_bytes({"w": ("U8", (400,), bytes(400))})
+        (folder / f"{name}.safetensors").write_bytes(data)
+    (folder / "unet" / "b.safetensors.wcodec").write_text("another")
+    (folder / "link").symlink_to("unet")
+    os.mkfifo(folder / "pipe")
+    return folder
+
+
+def test_folders_below_are_mirrored_as_the_command_does_it(pipeline, tmp_path, caplog):
+    made = wcodec.compress(pipeline, recursive=True)
+    assert {os.path.relpath(path, pipeline): why for path, why in made["left_out"].items()} == {
+        "link": "a symbolic link to a folder",
+        "pipe": "neither a file nor a folder",
+        "unet/b.safetensors.wcodec": "its name is that of a file that is compressed",
+    }
+    assert all(f"{path}: left out: {why}" in caplog.text for path, why in made["left_out"].items())
+    command("compress", "-r", "-o", tmp_path / "theirs", pipeline)
+    ours, theirs = contents(tmp_path / "pipe.wcodec"), contents(tmp_path / "theirs")
+    assert ours == theirs
+    assert "unet/deep/c.safetensors.wcodec" in ours
+    assert (tmp_path / "pipe.wcodec" / "unet" / "notes").stat().st_mode & 0o777 == 0o640
+    back = wcodec.decompress(tmp_path / "pipe.wcodec", tmp_path / "back", recursive=True)
+    assert back["left_out"] == {}
+    assert len(back["files"]) == 3
+    left = {"link", "pipe", "unet/b.safetensors.wcodec"}
+    expected = {name: data for name, data in contents(pipeline).items() if name not in left}
+    assert contents(tmp_path / "back") == {k: v for k, v in expected.items() if k[:5] != "link/"}
+
+
+def test_what_a_mirror_does_not_overwrite(pipeline, tmp_path):
+    (pipeline / "a.safetensors").unlink()
+    made = wcodec.compress(pipeline)
+    again = wcodec.compress(pipeline)  # copies that are the same stay
+    assert again["copied"] == made["copied"] == [str(tmp_path / "pipe.wcodec/model_index.json")]
+    (tmp_path / "pipe.wcodec" / "model_index.json").write_text("mine")
+    with pytest.raises(wcodec.ExistsError, match="model_index"):
+        wcodec.compress(pipeline)
+    wcodec.compress(pipeline, force=True)
+    assert (tmp_path / "pipe.wcodec" / "model_index.json").read_text() == "model_index.json"
+    (tmp_path / "pipe.wcodec" / "unet").symlink_to(tmp_path)
+    with pytest.raises(wcodec.UsageError, match="symbolic link"):
+        wcodec.compress(pipeline, recursive=True, force=True)
+    for target in (pipeline, pipeline / "new", tmp_path):
+        with pytest.raises(wcodec.UsageError, match="must be apart"):
+            wcodec.compress(pipeline, target)
+
+
+def test_names_of_outputs(original, tmp_path, monkeypatch):
+    made = wcodec.compress(original)
+    with pytest.raises(wcodec.UsageError, match=r"ends in \.wcodec already"):
+        wcodec.compress(made["output"])
+    assert wcodec.compress(made["output"], force=True)["output"] == made["output"] + ".wcodec"
+    monkeypatch.chdir(tmp_path)
+    for path in (".", "..", "/"):
+        with pytest.raises(wcodec.UsageError, match="no name"):
+            wcodec.compress(path)
 
 
 def test_info_is_that_of_the_command(original):

@@ -133,6 +133,7 @@ def test_a_forked_child_cannot_use_a_load_of_the_parent(model):
             for call in (loading.done, loading.progress, loading.cancel, loading.wait):
                 with pytest.raises(wcodec.UsageError, match="forked"):
                     call()
+            assert "forked" in repr(loading)
             del loading
             gc.collect()
             os.write(write, b"good")
@@ -142,6 +143,7 @@ def test_a_forked_child_cannot_use_a_load_of_the_parent(model):
     assert os.read(read, 10) == b"good"
     os.waitpid(child, 0)
     assert len(loading.wait()) == 40
+    assert repr(loading) == "<wcodec.Loading of 40 tensors, ended: 1536000 of 1536000 bytes>"
 
 
 def test_many_processes(model):

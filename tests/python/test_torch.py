@@ -140,6 +140,25 @@ def test_shards(path, device):
         load_file(path, shard=Shard(0, 2, {"large": 2}))
 
 
+def test_few_whole_tensors_are_held_while_parts_are_cut(path, monkeypatch):
+    """Columns are cut from whole tensors, of which only so many are decoded at once."""
+    counts, load = [], Framework.load
+
+    def counted(self, reader, requests, progress=None):
+        counts.append(len(requests))
+        return load(self, reader, requests, progress)
+
+    monkeypatch.setattr(Framework, "load", counted)
+    monkeypatch.setattr(wcodec.torch, "_CUT_AT_ONCE", 40 * 96 * 6)
+    shard = Shard(1, 2, {"large": 1, "float32": 1, "bfloat16": 1, "int8": 1, "float64": 0})
+    loaded, whole = load_file(path, shard=shard), tensors()
+    assert sum(counts) == len(whole)
+    assert counts[0] == len(whole) - 4
+    assert len(counts) == 4
+    for name in ("large", "float32", "bfloat16", "int8"):
+        assert equal(loaded[name], whole[name].chunk(2, 1)[1])
+
+
 @pytest.mark.filterwarnings("ignore:torch has no type")
 def test_every_type_of_the_format(tmp_path):
     import math
@@ -314,6 +333,47 @@ def test_loads_by_way_of_the_same_code_as_a_device(tmp_path):
         WCODEC_BACKEND_PATH=folder,
     )
     assert made.stdout == "done\n"
+
+
+def test_what_decodes_for_a_cuda_device(monkeypatch):
+    """By backend= and WCODEC_BACKEND; the device itself, unless something else is named first."""
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.delenv("WCODEC_BACKEND", raising=False)
+    first, second = torch.device("cuda", 0), torch.device("cuda", 1)
+    for backend, on_first, on_second in (
+        (None, "cuda:0", "cuda:1"),
+        ("auto", "cuda:0", "cuda:1"),
+        ("cuda", "cuda", "cuda:1"),
+        ("cuda, cpu", "cuda", "cuda:1"),
+        ("cpu", None, None),
+        ("cpu,cuda", None, None),
+        ("opencl:1", None, None),
+    ):
+        assert Framework(first, backend)._name == on_first
+        assert Framework(second, backend)._name == on_second
+        if backend:
+            monkeypatch.setenv("WCODEC_BACKEND", backend)
+            assert Framework(first)._name == on_first
+            monkeypatch.delenv("WCODEC_BACKEND")
+    monkeypatch.setenv("WCODEC_BACKEND", "cpu")
+    assert Framework(second, "cuda:1")._name == "cuda:1"
+    with pytest.raises(wcodec.UsageError, match="backend is 'cuda:0'"):
+        Framework(second, "cuda:0")
+    assert Framework("cpu", "cuda:0")._name is None
+
+
+@pytest.mark.skipif(CUDA, reason="there is a CUDA device")
+def test_without_a_gpu_its_name_is_an_error(path):
+    for call in (
+        lambda: load_file(path, "cuda"),
+        lambda: load_file(path, device_map={"large": "cuda:1"}),
+        lambda: load(path.read_bytes(), "cuda"),
+        lambda: wcodec.safe_open(path, "pt", "cuda:0"),
+        lambda: wcodec.load_wcodec_checkpoint(path, "cuda"),
+        lambda: wcodec.async_load(path, "pt", "cuda"),
+    ):
+        with pytest.raises(wcodec.BackendError, match="torch finds no CUDA device"):
+            call()
 
 
 @pytest.mark.skipif(CUDA, reason="there is a CUDA device")

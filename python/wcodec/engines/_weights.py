@@ -54,7 +54,7 @@ def weights(
     reader = open_any(source, backend=backend, threads=threads)
     try:
         framework = Framework(device, backend)
-        infos = [reader.tensor(i) for i in range(len(reader.names()))]
+        infos = reader.tensors()
         ranges = batches([info.nbytes for info in infos], batch)
         ahead = _begin(reader, framework, infos, next(ranges, None))
         while ahead is not None:

@@ -15,6 +15,7 @@ files are read by torch's HuggingFaceStorageReader; saved by one rank alone they
 from __future__ import annotations
 
 import json
+import logging
 import math
 import os
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +47,14 @@ from torch.distributed.checkpoint.storage import WriteResult
 from torch.futures import Future
 
 from .._dtypes import DTYPES
-from .._errors import CorruptError, FileError, MissingFileError, UnsupportedError, UsageError
+from .._errors import (
+    CorruptError,
+    FileError,
+    MissingFileError,
+    UnsupportedError,
+    UsageError,
+    WcodecError,
+)
 from .._files import SUFFIX
 from .._frameworks import Request
 from .._open import open_any
@@ -56,6 +64,8 @@ from ..torch import _NAMES, Framework, _dtypes, save_file, shared_groups
 from ._weights import BATCH, batches
 
 __all__ = ["WcodecStorageReader", "WcodecStorageWriter"]
+
+log = logging.getLogger("wcodec")
 
 Path = Union[str, "os.PathLike[str]"]
 
@@ -194,6 +204,13 @@ class WcodecStorageReader(HuggingFaceStorageReader):
         self._threads = threads
 
     def read_metadata(self, *_args: Any, **_kwargs: Any) -> Metadata:
+        try:
+            return self._metadata()
+        except WcodecError as error:
+            log.error("%s", error)  # dcp.load() of torch 2.11 drops what is raised here
+            raise
+
+    def _metadata(self) -> Metadata:
         by_name: dict[str, list[_Part]] = {}
         for file in _files(os.fspath(self.path)):
             reader = open_any(file, backend=self._backend, threads=self._threads)
