@@ -279,6 +279,16 @@ static bool is_good(const struct wcodec_field_facts *facts,
                wcodec_share(facts->other_bits + preferred->bits, WCODEC_SHARE_PREFERENCE);
 }
 
+/* Its tables, not those that it might have. */
+static void copy_choice(const struct wcodec_field_choice *from, struct wcodec_field_choice *to)
+{
+    to->profile = from->profile;
+    to->run_log2 = from->run_log2;
+    to->count = from->count;
+    to->bits = from->bits;
+    memcpy(to->tables, from->tables, from->count * sizeof *from->tables);
+}
+
 wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
                                   const struct wcodec_encode_settings *settings,
                                   const struct wcodec_field_facts *facts,
@@ -329,7 +339,7 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
             found[policy.preferred].bits <=
                 found[best].bits + wcodec_share(facts->other_bits + found[best].bits, policy.share))
             best = policy.preferred;
-        *choice = found[best];
+        copy_choice(&found[best], choice);
     }
     wcodec_free(allocator, found);
     return status;

@@ -188,11 +188,12 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
     return WCODEC_OK;
 }
 
-/* The split of least cost, its choices in choices[0]. `choices` holds two splits. */
+/* The split of least cost. *choice: its choices, one of the two that `choices` has memory for. */
 static wcodec_status choose_split(struct planner *p, const struct wcodec_split *splits,
                                   unsigned count, struct split_choice choices[2], unsigned *chosen,
-                                  wcodec_error *err)
+                                  struct split_choice **choice, wcodec_error *err)
 {
+    struct split_choice *trial = &choices[1];
     uint64_t least = UINT64_MAX, bits, best_score = UINT64_MAX;
     for (unsigned i = 0; i < count; i++)
         least = splits[i].estimate < least && !wcodec_split_is_low(&p->kind, &splits[i]) &&
@@ -210,18 +211,18 @@ static wcodec_status choose_split(struct planner *p, const struct wcodec_split *
                 least +
                     wcodec_share_for_speed(&p->kind, &splits[0], 0, WCODEC_PAIRS, least) / 5 * 4)
             break;
-        wcodec_status status = choose_fields(p, &splits[i], &choices[1], &bits, err);
+        wcodec_status status = choose_fields(p, &splits[i], trial, &bits, err);
         if (status != WCODEC_OK)
             return status;
-        if (wcodec_split_is_low(&p->kind, &splits[i]) &&
-            choices[1].fields[0].profile != WCODEC_PAIRS)
+        if (wcodec_split_is_low(&p->kind, &splits[i]) && trial->fields[0].profile != WCODEC_PAIRS)
             continue;
-        const uint64_t score = bits - wcodec_share_for_speed(&p->kind, &splits[i], i,
-                                                             choices[1].fields[0].profile, bits);
+        const uint64_t score =
+            bits - wcodec_share_for_speed(&p->kind, &splits[i], i, trial->fields[0].profile, bits);
         if (score < best_score) {
             best_score = score;
             *chosen = i;
-            choices[0] = choices[1];
+            *choice = trial;
+            trial = trial == choices ? &choices[1] : choices;
         }
     }
     return WCODEC_OK;
@@ -358,6 +359,7 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
                                wcodec_error *err)
 {
     struct wcodec_split splits[WCODEC_MAX_SPLITS];
+    struct split_choice *choice = &choices[0];
     unsigned chosen = 0, count = 1;
     wcodec_status status = WCODEC_OK;
     if (p->settings->split) {
@@ -375,20 +377,20 @@ static wcodec_status fill_plan(struct planner *p, wcodec_dtype dtype, uint64_t s
             plan->order0_bits = splits[1].order0_bits;
     }
     if (p->settings->level <= 1) {
-        choose_fast(p, &splits[0], &choices[0]);
+        choose_fast(p, &splits[0], choice);
     } else if (status == WCODEC_OK) {
         status = sample_allocate(&p->sample, &p->context->allocator, p->settings->level,
                                  wcodec_tile_policy(p->settings, p->statistics->elements),
                                  p->statistics->elements, err);
         p->sample.scattered = p->settings->residuals && p->statistics->element_log2 == 0;
         if (status == WCODEC_OK)
-            status = choose_split(p, splits, count, choices, &chosen, err);
+            status = choose_split(p, splits, count, choices, &chosen, &choice, err);
     }
     plan->constant_above = splits[chosen].constant_above;
     if (status == WCODEC_OK)
-        status = plan_tiling(p, &splits[chosen], &choices[0], size, plan->tiling, err);
+        status = plan_tiling(p, &splits[chosen], choice, size, plan->tiling, err);
     for (unsigned c = 0; status == WCODEC_OK && c < plan->tiling->coded_count; c++)
-        status = finish_field(p, plan, c, &choices[0].fields[c], err);
+        status = finish_field(p, plan, c, &choice->fields[c], err);
     if (status == WCODEC_OK)
         status = wcodec_cpu_encoder_create(wcodec_cpu_levels() & p->context->cpu_mask, plan->tiling,
                                            (const struct wcodec_encode_table *const *)plan->tables,

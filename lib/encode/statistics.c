@@ -18,6 +18,7 @@ enum {
     COUNTED = WCODEC_ATOM_COUNTED,
     MAX_TASKS = 64,
     SPAN = 16,         /* blocks: they stay in the second-level cache */
+    PAIRS_MIN = 4,     /* blocks: for fewer, a counter of pairs takes longer to make */
     MANY_BLOCKS = 128, /* of so many, a quarter says enough */
     BYTE_BLOCKS = 64   /* of which all bytes are counted */
 };
@@ -125,19 +126,24 @@ static void gather_blocks(const struct gather_job *job, uint64_t begin, uint64_t
                        start = (begin + stride - 1) / stride * stride;
         if (start >= end)
             continue;
-        wcodec_counter_begin(&counter, s->counts[a]);
+        const bool pairs = atom->use == COUNTED && end - start >= PAIRS_MIN * stride;
+        if (pairs)
+            wcodec_counter_begin(&counter, s->counts[a]);
         for (uint64_t b = start; b < end; b += stride) {
             const uint64_t first = b * WCODEC_COUNT_BLOCK, left = s->elements - first;
             const size_t n = left < WCODEC_COUNT_BLOCK ? (size_t)left : WCODEC_COUNT_BLOCK;
             uint8_t values[WCODEC_COUNT_BLOCK];
             job->dsp->extract(job->data + (first << s->element_log2), n, s->element_log2, 0,
                               atom->shift, atom->width, values);
-            if (atom->use == COUNTED)
+            if (pairs)
                 wcodec_counter_add(&counter, values, n);
+            else if (atom->use == COUNTED)
+                wcodec_count_symbols(values, n, s->counts[a]);
             else
                 count_sampled(s, a, values, n);
         }
-        wcodec_counter_end(&counter, s->counts[a]);
+        if (pairs)
+            wcodec_counter_end(&counter, s->counts[a]);
     }
 }
 
