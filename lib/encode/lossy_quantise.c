@@ -274,7 +274,7 @@ static void write_side(const struct job *j)
              blocks = j->model->set == WCODEC_SET_PLAIN
                           ? 0
                           : wcodec_lossy_superblocks(j->source) * WCODEC_SUPERBLOCK_BLOCKS;
-    uint8_t place[WCODEC_TRANSFORMS];
+    uint8_t index[WCODEC_TRANSFORMS];
     l->order = (uint8_t)j->model->order;
     l->mode_count = 0;
     if (j->model->set == WCODEC_SET_PLAIN)
@@ -283,7 +283,7 @@ static void write_side(const struct job *j)
         counts[r->numbers[b]]++;
     for (unsigned m = 0; m < WCODEC_TRANSFORMS; m++)
         if (counts[m]) {
-            place[m] = l->mode_count;
+            index[m] = l->mode_count;
             l->counts[l->mode_count] = counts[m];
             l->modes[l->mode_count++] = (uint8_t)m;
         }
@@ -293,7 +293,7 @@ static void write_side(const struct job *j)
     memset(r->side, 0, (size_t)wcodec_lossy_tiles_begin(l));
     for (uint64_t b = 0; b < blocks && bits; b++)
         r->side[b * bits / 8] =
-            (uint8_t)(r->side[b * bits / 8] | place[r->numbers[b]] << (b * bits % 8));
+            (uint8_t)(r->side[b * bits / 8] | index[r->numbers[b]] << (b * bits % 8));
     for (uint64_t i = 0; i < wcodec_lossy_scale_count(l); i++) {
         const float scale = scale_of(j->source, j->scale, i);
         uint32_t word;

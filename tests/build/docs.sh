@@ -31,11 +31,11 @@ for script in "$top_srcdir"/autogen.sh "$top_srcdir"/scripts/* "$top_srcdir"/bac
     case $script in *.c) continue ;; esac
     run "$script" sh -n "$script"
 done
-# Every room is on the map.
-for room in "$top_srcdir"/lib/*/ "$top_srcdir"/backends/*/ "$top_srcdir"/tests/*/; do
-    room=${room#"$top_srcdir"/}
-    case $room in *__*) continue ;; esac
-    run "$room in doc/architecture.md" grep -q "^$room  *[a-z]" "$top_srcdir/doc/architecture.md"
+# Every folder is on the map.
+for folder in "$top_srcdir"/lib/*/ "$top_srcdir"/backends/*/ "$top_srcdir"/tests/*/; do
+    folder=${folder#"$top_srcdir"/}
+    case $folder in *__*) continue ;; esac
+    run "$folder in doc/architecture.md" grep -q "^$folder  *[a-z]" "$top_srcdir/doc/architecture.md"
 done
 
 if [ "$skipped" -gt 0 ]; then

@@ -107,7 +107,7 @@ static void check_half(const struct wcodec_cpu_lossy_dsp *dsp,
                                stride);
     for (size_t i = 0; i < size; i++) {
         const size_t column = i % stride, wanted = row / 32 * count;
-        /* Blocks behind those that are wanted may have been made, too. */
+        /* Blocks after those that are wanted may have been made, too. */
         if (column >= wanted && column < row && out.data[i] == POISON)
             continue;
         if (out.data[i] != expected[i])
