@@ -189,11 +189,12 @@ static double set_bits(wcodec_context *context, const uint8_t *data, unsigned se
     struct wcodec_lossy_sample sample;
     struct wcodec_lossy_estimate e;
     struct wcodec_lossy_model model = {
-        .set = set, .lambda = WCODEC_LOSSY_LAMBDA, .dtype = WCODEC_DTYPE_BF16};
+        .dsp = &source.dsp, .set = set, .lambda = WCODEC_LOSSY_LAMBDA, .dtype = WCODEC_DTYPE_BF16};
     if (wcodec_lossy_source_open(context, &settings, false, WCODEC_DTYPE_BF16, data,
                                  (uint64_t)SIDE * SIDE * 2, &source, NULL) != WCODEC_OK ||
         wcodec_lossy_sample_take(&source, &sample, NULL) != WCODEC_OK)
         exit(2);
+    wcodec_lossy_sample_transform(&sample);
     wcodec_lossy_choose_order(&sample, (float)(step / 64), &model);
     wcodec_lossy_settle(&sample, true, (float)(step / 64), &model, &e);
     wcodec_lossy_sample_free(&sample);

@@ -69,7 +69,7 @@ static bool time_load(struct loader *l, struct bench *bench, struct bench_result
     return good;
 }
 
-/* Tensors that are not in tiles have no kernel. */
+/* Constants and chunks have no kernel. */
 static bool time_kernels(struct loader *l, struct bench *bench, struct bench_result *r)
 {
     wcodec_device_rates rates;

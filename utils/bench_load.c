@@ -76,11 +76,11 @@ static struct bench_class *find_class(struct bench_data *data, const char *dtype
 static bool add_tensor(struct app *app, struct bench_class *class, const wcodec_tensor_info *info)
 {
     unsigned bits = wcodec_dtype_bits(info->dtype);
-    uint64_t size = info->size, room = app->options.sample && app->options.sample > class->size
+    uint64_t size = info->size, most = app->options.sample && app->options.sample > class->size
                                            ? app->options.sample - class->size
                                            : 0;
-    if (app->options.sample && size > room)
-        size = room / WHOLE_ELEMENTS * WHOLE_ELEMENTS;
+    if (app->options.sample && size > most)
+        size = most / WHOLE_ELEMENTS * WHOLE_ELEMENTS;
     if (size == 0)
         return true;
     struct bench_tensor *more = realloc(class->tensors, (class->count + 1) * sizeof *more);
@@ -116,9 +116,9 @@ static bool fill_tensor(struct app *app, const char *name, const wcodec_reader *
     wcodec_error err = {0};
     wcodec_decode_options decode = app_decode_options(app);
     wcodec_status status = wcodec_reader_tensor(reader, number, &info, &err);
-    uint8_t *place = class->data + tensor->offset;
+    uint8_t *to = class->data + tensor->offset;
     if (status == WCODEC_OK && info.size == tensor->size) {
-        status = wcodec_reader_decode(reader, number, place, (size_t)tensor->size, &decode, &err);
+        status = wcodec_reader_decode(reader, number, to, (size_t)tensor->size, &decode, &err);
     } else if (status == WCODEC_OK) {
         uint8_t *whole = app_alloc(app, name, info.size);
         if (!whole)
@@ -127,7 +127,7 @@ static bool fill_tensor(struct app *app, const char *name, const wcodec_reader *
         /* The middle: what comes first may be special, as the unused words at the beginning of an
          * embedding. */
         if (status == WCODEC_OK)
-            memcpy(place, whole + (info.size - tensor->size) / 2 / WHOLE_ELEMENTS * WHOLE_ELEMENTS,
+            memcpy(to, whole + (info.size - tensor->size) / 2 / WHOLE_ELEMENTS * WHOLE_ELEMENTS,
                    (size_t)tensor->size);
         free(whole);
     }

@@ -52,7 +52,7 @@ static bool run_zstd_decode(void *opaque)
 }
 
 #ifdef HAVE_LZ4
-/* lz4's sizes are ints: large data goes in pieces, each behind its coded size. */
+/* lz4's sizes are ints: large data goes in pieces, each after its coded size. */
 enum { LZ4_PIECE = 64 << 20 };
 
 static bool run_lz4_encode(void *opaque)
@@ -61,10 +61,10 @@ static bool run_lz4_encode(void *opaque)
     size_t at = 0;
     for (uint64_t from = 0; from < p->class->size; from += LZ4_PIECE) {
         int size = p->class->size - from < LZ4_PIECE ? (int)(p->class->size - from) : LZ4_PIECE;
-        size_t room = p->capacity - at - sizeof(int);
+        size_t left = p->capacity - at - sizeof(int);
         int n = LZ4_compress_default((const char *)p->class->data + from,
                                      (char *)p->coded + at + sizeof n, size,
-                                     room < INT32_MAX ? (int)room : INT32_MAX);
+                                     left < INT32_MAX ? (int)left : INT32_MAX);
         if (n <= 0)
             return app_fail(p->app, EXIT_FAILED, "lz4: cannot encode");
         memcpy(p->coded + at, &n, sizeof n);

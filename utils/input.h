@@ -41,7 +41,7 @@ void input_each_reader(struct app *app, reader_fn visit, void *opaque);
 
 /* Is it a directory (links followed)? */
 bool path_is_directory(const char *path);
-/* What is behind the last slash. */
+/* What comes after the last slash. */
 const char *path_base(const char *path);
 bool path_has_suffix(const char *path, const char *suffix);
 /* "dir/name"; a slash at dir's end is not doubled. NULL: reported. The caller frees it. */

@@ -169,7 +169,7 @@ static bool option_error(int code, const char *word)
 {
     char letter[3] = {'-', (char)optopt, 0};
     bool is_long = strncmp(word, "--", 2) == 0;
-    const char *what = code == ':'         ? "a value is missing behind"
+    const char *what = code == ':'         ? "a value is missing after"
                        : is_long && optopt ? "no value goes with"
                        : is_long           ? "there is no such option, or several begin so:"
                                            : "there is no such option:";

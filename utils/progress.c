@@ -49,11 +49,11 @@ static void draw(struct progress *progress, uint64_t done, uint64_t total, doubl
     int length = snprintf(text, sizeof text, "  %s%s%s  %s%s", percent, text_size(done, size), of,
                           text_rate(done, elapsed, rate), left);
     size_t columns = terminal_columns();
-    size_t room = length > 0 && columns > (size_t)length + 1 ? columns - (size_t)length - 1 : 0;
+    size_t most = length > 0 && columns > (size_t)length + 1 ? columns - (size_t)length - 1 : 0;
 
     /* The end of a long name tells more than its beginning. */
     const char *name = progress->name ? progress->name : "";
-    for (size_t width = text_width(name); width > room && *name; width--) {
+    for (size_t width = text_width(name); width > most && *name; width--) {
         do
             name++;
         while (((unsigned char)*name & 0xc0) == 0x80);

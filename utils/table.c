@@ -46,13 +46,13 @@ void table_print(const struct table *table, const char *const *cells)
 {
     for (unsigned i = 0; i < table->columns; i++) {
         size_t width = text_width(cells[i]),
-               room = width < table->width[i] ? table->width[i] - width
-                                              : 0; /* a cell may be wider than its column */
+               padding = width < table->width[i] ? table->width[i] - width
+                                                 : 0; /* a cell may be wider than its column */
         if (table->align[i] == 'r')
-            print_spaces(room);
+            print_spaces(padding);
         fputs(cells[i], stdout);
         if (i + 1 < table->columns)
-            print_spaces(table->align[i] == 'r' ? 2 : room + 2);
+            print_spaces(table->align[i] == 'r' ? 2 : padding + 2);
     }
     putchar('\n');
 }

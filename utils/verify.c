@@ -96,10 +96,10 @@ static int compare_bytes(void *opaque, const void *data, size_t size)
 }
 
 /* "tensor 'x' at byte 12 of it" for a place in the original. */
-static void name_place(const wcodec_reader *reader, uint64_t at, char *text, size_t size)
+static void name_position(const wcodec_reader *reader, uint64_t at, char *text, size_t size)
 {
     uint64_t count = wcodec_reader_entry_count(reader);
-    snprintf(text, size, "behind the last byte");
+    snprintf(text, size, "after the last byte");
     for (uint64_t i = 0; i < count; i++) {
         wcodec_tensor_info info;
         if (wcodec_reader_entry(reader, i, &info, NULL) != WCODEC_OK || at < info.file_offset ||
@@ -117,13 +117,13 @@ static void name_place(const wcodec_reader *reader, uint64_t at, char *text, siz
 static void describe_difference(const wcodec_reader *reader, const struct comparison *c,
                                 struct result *result)
 {
-    char place[600], restored[16] = "the end", original[16] = "the end";
-    name_place(reader, c->at, place, sizeof place);
+    char position[600], restored[16] = "the end", original[16] = "the end";
+    name_position(reader, c->at, position, sizeof position);
     if (c->meter.reader && c->original >= 0 && c->meter.left && c->meter.info.lossy) {
         snprintf(result->text, sizeof result->text,
                  "is further from '%.500s' at byte %" PRIu64
                  ", %s, than the file says: an error of %.4g, not %.4g",
-                 c->name, c->at, place, c->meter.now.largest, c->meter.info.largest_error);
+                 c->name, c->at, position, c->meter.now.largest, c->meter.info.largest_error);
         return;
     }
     if (c->restored >= 0)
@@ -132,7 +132,7 @@ static void describe_difference(const wcodec_reader *reader, const struct compar
         snprintf(original, sizeof original, "0x%02x", (unsigned)c->original);
     snprintf(result->text, sizeof result->text,
              "differs from '%.500s' first at byte %" PRIu64 ", %s: %s here, %s there", c->name,
-             c->at, place, restored, original);
+             c->at, position, restored, original);
 }
 
 static bool compare(struct app *app, const struct input *input, const wcodec_reader *reader,

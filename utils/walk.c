@@ -40,7 +40,7 @@ static void free_names(char **names, size_t count)
 static bool read_names(struct app *app, const char *path, char ***names, size_t *count)
 {
     char **list = NULL;
-    size_t n = 0, room = 0;
+    size_t n = 0, capacity = 0;
     DIR *dir = opendir(path);
     if (!dir)
         return app_fail_errno(app, path, "cannot open the directory", errno);
@@ -48,8 +48,8 @@ static bool read_names(struct app *app, const char *path, char ***names, size_t 
     for (errno = 0; (entry = readdir(dir)); errno = 0) {
         if (strcmp(entry->d_name, ".") == 0 || strcmp(entry->d_name, "..") == 0)
             continue;
-        if (n == room) {
-            char **more = realloc(list, (room = room ? room * 2 : 64) * sizeof *list);
+        if (n == capacity) {
+            char **more = realloc(list, (capacity = capacity ? capacity * 2 : 64) * sizeof *list);
             if (!more)
                 goto no_memory;
             list = more;
@@ -131,7 +131,7 @@ bool walk_directory(struct app *app, const char *dir, walk_fn visit, void *opaqu
     return walk_below(&walk, "", 0);
 }
 
-/* realpath() of the longest part that exists, with the rest behind it; the caller frees it. */
+/* realpath() of the longest part that exists, with the rest after it; the caller frees it. */
 static char *resolve(const char *path)
 {
     char *real = realpath(path, NULL);

@@ -89,9 +89,9 @@ static wcodec_status prepare_job(const struct wcodec_device *device, const struc
     *b = (struct batch_job){.job = *job};
     find_units(b);
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
-        const struct wcodec_area_place *place = &job->places[a];
-        b->view.data[a] = place->size != 0 ? place->memory->data + place->offset : nothing;
-        b->view.begin[a] = place->begin;
+        const struct wcodec_area_place *area = &job->places[a];
+        b->view.data[a] = area->size != 0 ? area->memory->data + area->offset : nothing;
+        b->view.begin[a] = area->begin;
     }
     const struct wcodec_tiling *t = job->tiles->tiling;
     const unsigned together = device->dsp->tiles[t->fields[t->coded[0]].profile];

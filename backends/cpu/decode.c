@@ -459,19 +459,19 @@ static void assemble_slowly(const struct wcodec_cpu_decoder *d, const uint8_t *v
     const struct wcodec_tiling *tiling = d->tiles->tiling;
     const unsigned size = 1u << tiling->element_log2;
     for (uint32_t first = 0; first < groups * WCODEC_GROUP; first += WCODEC_GROUP)
-        for (unsigned place = 0; place < 4; place++) {
+        for (unsigned position = 0; position < 4; position++) {
             uint64_t e[WCODEC_LANES];
             for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
                 e[lane] = tiling->constant_bits;
             for (unsigned c = 0; c < tiling->coded_count; c++) {
-                const uint8_t *symbols = values + (size_t)c * WCODEC_CPU_CHUNK + first + place;
+                const uint8_t *symbols = values + (size_t)c * WCODEC_CPU_CHUNK + first + position;
                 for (unsigned lane = 0, shift = tiling->fields[tiling->coded[c]].shift;
                      lane < WCODEC_LANES; lane++)
                     e[lane] |= (uint64_t)symbols[4 * lane] << shift;
             }
             for (unsigned p = 0; p < tiling->plane_count; p++)
-                add_plane(tiling, p, rows[p], first + place, e);
-            uint8_t *out = elements + (size_t)(first + place) * size;
+                add_plane(tiling, p, rows[p], first + position, e);
+            uint8_t *out = elements + (size_t)(first + position) * size;
             for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
                 if (size == 8)
                     wcodec_store_u64(out + 32 * lane, e[lane] - tiling->add);

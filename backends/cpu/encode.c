@@ -198,15 +198,15 @@ static uint16_t nibbles_of(const struct wcodec_tiling *t, const uint8_t *rows, u
     uint32_t nibbles = 0;
     if (slot_bits == 8)
         return nibbles_of_bytes(t, rows, group, lane);
-    for (unsigned place = 0; place < 4; place++) {
-        const uint32_t number = group * own + place / per_word,
+    for (unsigned position = 0; position < 4; position++) {
+        const uint32_t number = group * own + position / per_word,
                        word = wcodec_rotl32(
                            wcodec_load_u32(rows +
                                            4 * ((size_t)(number / ratio) * WCODEC_LANES + lane)),
                            32 - number % ratio * 4);
         const uint64_t slot =
-            (word >> (place % per_word * slot_bits)) & (0xffffffffu >> (32 - slot_bits));
-        nibbles |= (uint32_t)((slot | slot << slot_bits) >> q & 15) << (4 * place);
+            (word >> (position % per_word * slot_bits)) & (0xffffffffu >> (32 - slot_bits));
+        nibbles |= (uint32_t)((slot | slot << slot_bits) >> q & 15) << (4 * position);
     }
     return (uint16_t)nibbles;
 }

@@ -64,9 +64,9 @@ void wcodec_cpu_rans_p8_scalar(const struct wcodec_cpu_encode_table *table, cons
     uint32_t x[WCODEC_LANES];
     memcpy(x, stream->x, sizeof x);
     for (unsigned g = groups; g-- > 0;)
-        for (unsigned place = 4; place > 0; place -= 2)
+        for (unsigned position = 4; position > 0; position -= 2)
             for (unsigned lane = WCODEC_LANES; lane-- > 0;) {
-                const uint8_t *at = symbols + g * WCODEC_GROUP + 4 * lane + place - 2;
+                const uint8_t *at = symbols + g * WCODEC_GROUP + 4 * lane + position - 2;
                 const struct wcodec_encode_symbol *s = &all[at[0]], *next = &all[at[1]];
                 const uint32_t y = shrink(x[lane], (uint32_t)s->freq * next->freq << 16, &word);
                 x[lane] = push(push(y, next, 8), s, 8);

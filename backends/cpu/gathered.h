@@ -59,16 +59,16 @@ INLINE void decode_gathered(struct wcodec_cpu_stream *streams, unsigned count, u
         for (unsigned i = 0; i < count; i++)
             wcodec_cpu_traffic(&streams[i], words[i], g);
 #pragma GCC unroll 4
-        for (unsigned place = 0; place < 4; place += profile == WCODEC_P12 ? 1 : 2) {
+        for (unsigned position = 0; position < 4; position += profile == WCODEC_P12 ? 1 : 2) {
 #pragma GCC unroll 6
             for (unsigned i = 0; i < count; i++) {
                 const struct wcodec_cpu_table *t = streams[i].table;
                 const uint32_t *entries = profile == WCODEC_P8 ? t->slots : t->entries;
 #pragma GCC unroll 8
                 for (unsigned k = 0; k < GATHER_VECTORS; k++) {
-                    e[i][k][place] = gather_step(entries, profile, &x[i][k]);
+                    e[i][k][position] = gather_step(entries, profile, &x[i][k]);
                     if (profile == WCODEC_P8)
-                        e[i][k][place + 1] = gather_step(entries, profile, &x[i][k]);
+                        e[i][k][position + 1] = gather_step(entries, profile, &x[i][k]);
                 }
             }
 #pragma GCC unroll 6

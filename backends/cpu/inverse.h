@@ -159,20 +159,20 @@ INLINE bool place_coefficients(unsigned order, unsigned log2, const uint8_t *fro
 {
     vec size = set32(0);
     for (unsigned g = 0; g < BLOCK / 4; g++, from += (size_t)WCODEC_GROUP << log2) {
-        const uint8_t *place = wcodec_orders[order] + 4 * g;
+        const uint8_t *positions = wcodec_orders[order] + 4 * g;
         vec low, high;
         if (log2) {
             load_pairs(from, &low, &high);
-            v[place[0]] = SHL32(SAR32(SHL32(low, 16), 16), 4);
-            v[place[1]] = SHL32(SAR32(low, 16), 4);
-            v[place[2]] = SHL32(SAR32(SHL32(high, 16), 16), 4);
-            v[place[3]] = SHL32(SAR32(high, 16), 4);
+            v[positions[0]] = SHL32(SAR32(SHL32(low, 16), 16), 4);
+            v[positions[1]] = SHL32(SAR32(low, 16), 4);
+            v[positions[2]] = SHL32(SAR32(SHL32(high, 16), 16), 4);
+            v[positions[3]] = SHL32(SAR32(high, 16), 4);
         } else {
             low = load_words(from);
-            v[place[0]] = SHL32(SAR32(SHL32(low, 24), 24), 4);
-            v[place[1]] = SHL32(SAR32(SHL32(low, 16), 24), 4);
-            v[place[2]] = SHL32(SAR32(SHL32(low, 8), 24), 4);
-            v[place[3]] = SHL32(SAR32(low, 24), 4);
+            v[positions[0]] = SHL32(SAR32(SHL32(low, 24), 24), 4);
+            v[positions[1]] = SHL32(SAR32(SHL32(low, 16), 24), 4);
+            v[positions[2]] = SHL32(SAR32(SHL32(low, 8), 24), 4);
+            v[positions[3]] = SHL32(SAR32(low, 24), 4);
         }
 #ifdef VEC_DOT16
         size = add32(size, log2 ? add32(halves_size(low), halves_size(high)) : bytes_size(low));

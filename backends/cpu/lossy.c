@@ -6,6 +6,7 @@
 #include "backends/cpu/lossy.h"
 
 #include "backends/cpu/cpu_level.h"
+#include "backends/cpu/quantise.h"
 #include "core/assert.h"
 
 enum { SIDE = WCODEC_TRANSFORM_SIDE, BLOCK = WCODEC_TRANSFORM_BLOCK };
@@ -63,7 +64,8 @@ void wcodec_cpu_lossy_dsp_init_scalar(struct wcodec_cpu_lossy_dsp *dsp)
     *dsp = (struct wcodec_cpu_lossy_dsp){
         .level = 0,
         .inverse = {inverse_bf16, inverse_f16, inverse_f32},
-        .dequantise = {dequantise_bf16, dequantise_f16, dequantise_f32}};
+        .dequantise = {dequantise_bf16, dequantise_f16, dequantise_f32},
+        QUANTISE_FUNCTIONS};
 }
 
 void wcodec_cpu_lossy_dsp_init(struct wcodec_cpu_lossy_dsp *dsp, uint32_t levels)

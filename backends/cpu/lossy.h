@@ -1,13 +1,16 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The CPU's own reconstruction of lossy tensors: neighbouring blocks are transformed side by side,
- * one in each 32-bit lane of a register. lib/coding/transform.c and lossy.c say what the result is,
- * and tests/checkdsp proves each level against them. */
+/* The CPU's own reconstruction of lossy tensors, and what takes their encoder's time: neighbouring
+ * blocks are transformed side by side, one in each 32-bit lane of a register.
+ * lib/coding/transform.c and lossy.c say what the result is, and tests/checkdsp proves each level
+ * against them. */
 #ifndef WCODEC_CPU_LOSSY_H
 #define WCODEC_CPU_LOSSY_H
 
 #include "coding/lossy.h"
+
+#include <string.h>
 
 /* Half a superblock: blocks, which are side by side, and coefficients. */
 enum { WCODEC_CPU_HALF_BLOCKS = 32, WCODEC_CPU_HALF = WCODEC_SUPERBLOCK / 2 };
@@ -34,6 +37,54 @@ typedef void (*wcodec_cpu_inverse_fn)(unsigned order, unsigned coefficient_log2,
 typedef void (*wcodec_cpu_dequantise_fn)(unsigned coefficient_log2, const uint8_t *coefficients,
                                          size_t count, float scale, uint8_t *dst);
 
+/* The encoder's side. Coefficients are in units of the quantiser's step here, and have a class
+ * each; tables say for every class what depends on a magnitude: 16 entries of one, then four an
+ * octave. */
+enum { WCODEC_CPU_SINGLE = 16, WCODEC_CPU_ENTRIES = 64, WCODEC_CPU_COEFFICIENT_MAX = 32767 };
+
+struct wcodec_cpu_rounding {
+    const float *margin; /* what a value must have beyond the middle between a magnitude and the one
+                            below, or it gets that; -1: it never does, as of magnitude 0 */
+    const float *bits;   /* of a magnitude and its sign */
+    uint32_t rows[WCODEC_TRANSFORM_BLOCK]; /* the first entry of each coefficient's class */
+};
+
+/* The entries of magnitudes. Octave and quarter are the exponent and the first bits of binary32;
+ * each step by itself, so that compilers make vectors of it. */
+static inline void wcodec_cpu_entries(const struct wcodec_cpu_rounding *rounding,
+                                      const int32_t magnitudes[WCODEC_TRANSFORM_BLOCK],
+                                      uint32_t entries[WCODEC_TRANSFORM_BLOCK])
+{
+    float numbers[WCODEC_TRANSFORM_BLOCK];
+    uint32_t bits[WCODEC_TRANSFORM_BLOCK];
+    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
+        numbers[k] = (float)magnitudes[k];
+    memcpy(bits, numbers, sizeof bits);
+    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
+        entries[k] =
+            rounding->rows[k] + (magnitudes[k] < WCODEC_CPU_SINGLE ? (uint32_t)magnitudes[k]
+                                                                   : (bits[k] >> 21) - 4 * 127);
+}
+
+struct wcodec_cpu_quantised {
+    int16_t coefficients[WCODEC_TRANSFORM_BLOCK];
+    float bits;       /* 0 where they were not to be counted */
+    float distortion; /* in squared steps */
+    float energy;     /* of the coefficients, squared; 0 where all are small */
+};
+
+/* Forward transforms, orthonormal, to the inverses of coding/transform.h: row by row, the row of a
+ * coefficient being its vertical frequency. The inverses are exact by definition; these need only
+ * be near. */
+typedef void (*wcodec_cpu_forward_fn)(const float values[WCODEC_TRANSFORM_BLOCK],
+                                      float coefficients[WCODEC_TRANSFORM_BLOCK]);
+
+/* Values times `inverse`, which makes them steps, rounded to the nearest magnitude or the one
+ * below. */
+typedef void (*wcodec_cpu_quantise_fn)(const struct wcodec_cpu_rounding *rounding, bool count,
+                                       const float values[WCODEC_TRANSFORM_BLOCK], float inverse,
+                                       struct wcodec_cpu_quantised *q);
+
 struct wcodec_cpu_lossy_dsp {
     unsigned level; /* number of the level: wcodec_cpu_level_name() */
     wcodec_cpu_inverse_fn inverse[WCODEC_CPU_NUMBERS];
@@ -42,6 +93,8 @@ struct wcodec_cpu_lossy_dsp {
     wcodec_cpu_inverse_fn inverse_stream[WCODEC_CPU_NUMBERS];
     void (*stream_end)(void);
     wcodec_cpu_dequantise_fn dequantise[WCODEC_CPU_NUMBERS];
+    wcodec_cpu_forward_fn forward[WCODEC_TRANSFORMS]; /* of mode none: NULL */
+    wcodec_cpu_quantise_fn quantise;
 };
 
 /* Fill in the best functions among the levels in mask (bits of enum wcodec_cpu_level, already

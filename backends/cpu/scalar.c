@@ -52,10 +52,10 @@ INLINE void decode(struct wcodec_cpu_stream *s, unsigned profile, unsigned group
     uint32_t states[WCODEC_LANES];
     memcpy(states, s->x, sizeof states);
     for (unsigned g = 0; g < groups; g++, symbols += WCODEC_GROUP)
-        for (unsigned place = 0; place < 4; place += profile == WCODEC_P12 ? 1 : 2)
+        for (unsigned position = 0; position < 4; position += profile == WCODEC_P12 ? 1 : 2)
 #pragma GCC unroll 8
             for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-                uint8_t *out = symbols + 4 * lane + place;
+                uint8_t *out = symbols + 4 * lane + position;
                 uint32_t a, x = states[lane];
                 if (profile == WCODEC_P8) {
                     x = step_p8(table, x, out);

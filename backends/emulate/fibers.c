@@ -176,7 +176,7 @@ void wcodec_fibers_fail(const char *file, int line, const char *format, ...)
     abort();
 }
 
-/* What AddressSanitizer is told after a switch, on the stack of `to`. It knows where the caller's
+/* What AddressSanitizer gets after a switch, on the stack of `to`. It knows where the caller's
  * stack is, which was left by the first switch. */
 static void arrive(struct wcodec_fibers *f, struct fiber *to)
 {

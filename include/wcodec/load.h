@@ -219,7 +219,7 @@ typedef struct wcodec_device_rates {
     uint64_t bytes;
     /** Coded bytes on the device, from which they are decoded. */
     uint64_t coded_bytes;
-    /** Tensors that are not in tiles, or that the device cannot decode: not counted above. */
+    /** Tensors in chunks or constant, or that the device cannot decode: not counted above. */
     uint64_t skipped;
     /** Time of one launch for all, in nanoseconds. */
     uint64_t decode_nanoseconds;

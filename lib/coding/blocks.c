@@ -141,23 +141,23 @@ wcodec_status wcodec_blocks_check_modes(const struct wcodec_blocks *b, const uin
                                " blocks have mode %u of %u, which is not what the index says",
                                counts[m], m, b->mode_count);
     if (b->count * bits % 8 != 0 && packed[b->count * bits / 8] >> (b->count * bits % 8) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "bits behind the blocks' modes are not zero");
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "bits after the blocks' modes are not zero");
     for (uint64_t i = wcodec_blocks_modes_size(b); i < wcodec_blocks_tiles_begin(b); i++)
         if (packed[i] != 0)
             return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
-                               "bytes behind the blocks' modes are not zero");
+                               "bytes after the blocks' modes are not zero");
     return WCODEC_OK;
 }
 
 /* Where a block lies in the view; rows and columns of it that are no padding. */
-struct place {
+struct extent {
     uint64_t row, column;
     unsigned height, width;
 };
 
-static struct place place_of(const struct wcodec_blocks *b, uint64_t block)
+static struct extent extent_of(const struct wcodec_blocks *b, uint64_t block)
 {
-    struct place p = {block / b->across * SIDE, block % b->across * SIDE, SIDE, SIDE};
+    struct extent p = {block / b->across * SIDE, block % b->across * SIDE, SIDE, SIDE};
     if (b->rows - p.row < SIDE)
         p.height = (unsigned)(b->rows - p.row);
     if (b->columns - p.column < SIDE)
@@ -189,7 +189,7 @@ void wcodec_block_load(const struct wcodec_blocks *b, const uint8_t *data, uint6
                        uint16_t elements[WCODEC_BLOCK])
 {
     WCODEC_ASSERT(block < b->count);
-    const struct place p = place_of(b, block);
+    const struct extent p = extent_of(b, block);
     for (unsigned y = 0; y < SIDE; y++) {
         uint16_t *row = elements + (size_t)SIDE * y;
         if (y >= p.height) {
@@ -216,7 +216,7 @@ void wcodec_block_put(const struct wcodec_blocks *b, uint64_t block, const uint8
                       uint64_t begin, uint64_t end, uint8_t *dst)
 {
     WCODEC_ASSERT(block < b->count && begin <= end);
-    const struct place p = place_of(b, block);
+    const struct extent p = extent_of(b, block);
     for (unsigned y = 0; y < p.height; y++, elements += (size_t)SIDE << b->element_log2) {
         const uint64_t at = ((p.row + y) * b->columns + p.column) << b->element_log2;
         wcodec_put_part(elements, at, (uint64_t)p.width << b->element_log2, begin, end, dst);

@@ -210,7 +210,7 @@ wcodec_status wcodec_lossy_check_side(const struct wcodec_lossy *l, const uint8_
                                "scale %" PRIu64 " is neither 0 nor between 2^-100 and 2^60", i);
     for (uint64_t i = wcodec_lossy_side_size(l); i < wcodec_lossy_tiles_begin(l); i++)
         if (side[i] != 0)
-            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "bytes behind the scales are not zero");
+            return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "bytes after the scales are not zero");
     return WCODEC_OK;
 }
 
@@ -275,7 +275,7 @@ void wcodec_superblock_reconstruct(const struct wcodec_lossy *l, const uint8_t *
 {
     WCODEC_ASSERT(!l->plain && superblock < l->superblocks);
     WCODEC_ASSERT(begin <= end && end <= l->size);
-    const uint8_t *places = wcodec_orders[l->order];
+    const uint8_t *positions = wcodec_orders[l->order];
     const uint64_t top = superblock / l->across * WCODEC_SUPERBLOCK_ROWS,
                    left = superblock % l->across * WCODEC_SUPERBLOCK_COLUMNS;
     for (unsigned block = 0; block < WCODEC_SUPERBLOCK_BLOCKS; block++) {
@@ -284,8 +284,8 @@ void wcodec_superblock_reconstruct(const struct wcodec_lossy *l, const uint8_t *
         if (row >= l->rows || column >= l->columns)
             continue;
         for (unsigned k = 0; k < BLOCK; k++)
-            placed[places[k]] = wcodec_coefficient(coefficients, l->coefficient_log2,
-                                                   wcodec_coefficient_index(block, k));
+            placed[positions[k]] = wcodec_coefficient(coefficients, l->coefficient_log2,
+                                                      wcodec_coefficient_index(block, k));
         wcodec_transform_inverse(
             wcodec_lossy_mode(l, side, superblock * WCODEC_SUPERBLOCK_BLOCKS + block), placed,
             values);

@@ -103,13 +103,13 @@ static uint16_t nibbles_of(const struct wcodec_tiling *t, const struct wcodec_pl
 {
     const unsigned size = 1u << t->element_log2;
     uint32_t nibbles = 0;
-    for (unsigned place = 0; place < 4; place++)
+    for (unsigned position = 0; position < 4; position++)
         nibbles |=
             wcodec_gather_plane(
                 t, plane,
                 wcodec_load_uint(
-                    elements + ((size_t)group * WCODEC_GROUP + 4 * lane + place) * size, size))
-            << (4 * place);
+                    elements + ((size_t)group * WCODEC_GROUP + 4 * lane + position) * size, size))
+            << (4 * position);
     return (uint16_t)nibbles;
 }
 

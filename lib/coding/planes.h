@@ -27,11 +27,12 @@ static inline struct wcodec_placing wcodec_place_element(const struct wcodec_til
 {
     const unsigned slot_bits = wcodec_slot_bits(t), per_word = 32 / slot_bits,
                    ratio = slot_bits / plane->bits;
-    const uint32_t group = element / WCODEC_GROUP, place = element % 4;
-    const uint32_t number = group * (4 / per_word) + place / per_word; /* slot word of the lane */
+    const uint32_t group = element / WCODEC_GROUP, position = element % 4;
+    const uint32_t number =
+        group * (4 / per_word) + position / per_word; /* slot word of the lane */
     return (struct wcodec_placing){number / ratio, (uint8_t)(element % WCODEC_GROUP / 4),
                                    (uint8_t)(number % ratio * plane->bits),
-                                   (uint8_t)(place % per_word * slot_bits)};
+                                   (uint8_t)(position % per_word * slot_bits)};
 }
 
 /* A plane's value as it stands in the word, and back. */

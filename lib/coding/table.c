@@ -70,8 +70,7 @@ static wcodec_status read_numbers(struct wcodec_cursor *cursor, unsigned alphabe
         sum += f;
     }
     if (n.half && n.byte >> 4 != 0)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
-                           "unused half byte behind a table is not zero");
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "unused half byte after a table is not zero");
     if (sum != 4096)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "frequencies add up to %u instead of 4096",
                            sum);

@@ -85,13 +85,13 @@ static void decode_rans(const struct tile *t, unsigned coded, uint32_t x[WCODEC_
             s->table_base[coded] +
             (f->run_log2 ? wcodec_run_table(s, coded, t->number, group) : stream->table);
         const uint32_t *entries = s->entries + s->entry_offset[number];
-        for (unsigned place = 0; place < 4; place += symbols * span) {
+        for (unsigned position = 0; position < 4; position += symbols * span) {
             for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
                 for (unsigned i = 0; i < symbols; i++) {
                     const uint32_t e = entries[x[lane] & ((1u << p) - 1)];
                     x[lane] = (e >> 20) * (x[lane] >> p) + (e & 0xfff);
                     put_symbol(t, f, &s->tables[number],
-                               group * WCODEC_GROUP + 4 * lane + place + i, e >> 12 & 0xff);
+                               group * WCODEC_GROUP + 4 * lane + position + i, e >> 12 & 0xff);
                 }
             for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
                 if (x[lane] < 1u << 16) {
@@ -136,13 +136,15 @@ static uint32_t join_payload(const struct tile *t, const struct wcodec_plane *pl
     const unsigned slot_bits = wcodec_slot_bits(t->tiles->tiling);
     const uint32_t groups = (t->elements + WCODEC_GROUP - 1) / WCODEC_GROUP;
     uint32_t word = 0;
-    for (unsigned place = 0; place < 4; place++) {
+    for (unsigned position = 0; position < 4; position++) {
         struct wcodec_placing at =
-            wcodec_place_element(t->tiles->tiling, plane, (groups - 1) * WCODEC_GROUP + place);
-        word |= wcodec_place_value(plane, slot_bits, &at, (unsigned)payload >> (4 * place) & 15);
+            wcodec_place_element(t->tiles->tiling, plane, (groups - 1) * WCODEC_GROUP + position);
+        word |= wcodec_place_value(plane, slot_bits, &at, (unsigned)payload >> (4 * position) & 15);
         if (groups % 2 == 0) {
-            at = wcodec_place_element(t->tiles->tiling, plane, (groups - 2) * WCODEC_GROUP + place);
-            word |= wcodec_place_value(plane, slot_bits, &at, (unsigned)half >> (4 * place) & 15);
+            at = wcodec_place_element(t->tiles->tiling, plane,
+                                      (groups - 2) * WCODEC_GROUP + position);
+            word |=
+                wcodec_place_value(plane, slot_bits, &at, (unsigned)half >> (4 * position) & 15);
         }
     }
     return word;

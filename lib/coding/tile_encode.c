@@ -194,11 +194,12 @@ static inline uint32_t shrink(uint32_t x, uint32_t limit, uint8_t **word)
 static uint8_t *encode_group_p8(const struct wcodec_encode_table *table, const uint8_t *symbols,
                                 uint32_t x[WCODEC_LANES], uint8_t *word)
 {
-    for (unsigned place = 4; place > 0; place -= 2)
+    for (unsigned position = 4; position > 0; position -= 2)
         for (unsigned lane = WCODEC_LANES; lane-- > 0;) {
-            const struct wcodec_encode_symbol *s = &table->symbols[symbols[4 * lane + place - 2]],
+            const struct wcodec_encode_symbol *s =
+                                                  &table->symbols[symbols[4 * lane + position - 2]],
                                               *next =
-                                                  &table->symbols[symbols[4 * lane + place - 1]];
+                                                  &table->symbols[symbols[4 * lane + position - 1]];
             x[lane] = shrink(x[lane], (uint32_t)s->freq * next->freq << 16, &word);
             x[lane] = push(push(x[lane], next, 8), s, 8);
         }

@@ -183,7 +183,7 @@ static uint64_t size_raw(struct wcodec_tiles *s)
 
 /* Give every stream and tile its place; areas must fill the payload. Sums cannot wrap: each tile
  * adds less than 2^21, and there are fewer than 2^36 of them. */
-static wcodec_status place(struct wcodec_tiles *s, uint64_t prefix_size, wcodec_error *err)
+static wcodec_status lay_out(struct wcodec_tiles *s, uint64_t prefix_size, wcodec_error *err)
 {
     const struct wcodec_tiling *t = s->tiling;
     uint64_t states = 0, words = 0, raw = size_raw(s), outliers = 0, at = prefix_size;
@@ -283,14 +283,14 @@ static wcodec_status read_prefix(struct wcodec_tiles *s, const uint8_t *prefix, 
         return status;
     if (!skip_padding(&cursor, prefix))
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
-                           "bytes behind the tile directory are missing or not zero");
+                           "bytes after the tile directory are missing or not zero");
     status = read_runs(s, &cursor, err);
     if (status != WCODEC_OK)
         return status;
     if (!skip_padding(&cursor, prefix) || cursor.at != cursor.end)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "the prefix of a payload does not end where it should");
-    return place(s, t->prefix_size, err);
+    return lay_out(s, t->prefix_size, err);
 }
 
 wcodec_status wcodec_tiles_read(const struct wcodec_tiling *tiling, const uint8_t *prefix,

@@ -23,20 +23,20 @@ void wcodec_arena_init(struct wcodec_arena *arena, const wcodec_allocator *alloc
 /* Blocks double up to BLOCK_MAX, so that few objects take little and many objects few blocks. */
 static bool add_block(struct wcodec_arena *arena, size_t size)
 {
-    size_t room = arena->room * 2;
-    if (room < BLOCK_MIN)
-        room = BLOCK_MIN;
-    if (room > BLOCK_MAX)
-        room = BLOCK_MAX;
-    if (room < size)
-        room = size;
-    struct wcodec_arena_block *block = wcodec_alloc(arena->allocator, sizeof *block + room);
+    size_t capacity = arena->capacity * 2;
+    if (capacity < BLOCK_MIN)
+        capacity = BLOCK_MIN;
+    if (capacity > BLOCK_MAX)
+        capacity = BLOCK_MAX;
+    if (capacity < size)
+        capacity = size;
+    struct wcodec_arena_block *block = wcodec_alloc(arena->allocator, sizeof *block + capacity);
     if (!block)
         return false;
     block->next = arena->blocks;
     arena->blocks = block;
     arena->used = 0;
-    arena->room = room;
+    arena->capacity = capacity;
     return true;
 }
 
@@ -45,7 +45,7 @@ void *wcodec_arena_alloc(struct wcodec_arena *arena, size_t size)
     if (size > SIZE_MAX / 4)
         return NULL;
     size = (size + 7) & ~(size_t)7;
-    if ((!arena->blocks || size > arena->room - arena->used) && !add_block(arena, size))
+    if ((!arena->blocks || size > arena->capacity - arena->used) && !add_block(arena, size))
         return NULL;
     void *memory = (uint8_t *)arena->blocks->bytes + arena->used;
     arena->used += size;
@@ -69,5 +69,5 @@ void wcodec_arena_free(struct wcodec_arena *arena)
         wcodec_free(arena->allocator, arena->blocks);
         arena->blocks = next;
     }
-    arena->used = arena->room = 0;
+    arena->used = arena->capacity = 0;
 }

@@ -13,7 +13,7 @@ struct wcodec_arena {
     const wcodec_allocator *allocator;
     struct wcodec_arena_block *blocks; /* the newest first */
     size_t used;
-    size_t room; /* of the newest block */
+    size_t capacity; /* of the newest block */
 };
 
 void wcodec_arena_init(struct wcodec_arena *arena, const wcodec_allocator *allocator);

@@ -226,7 +226,7 @@ unsigned wcodec_context_threads(const wcodec_context *context)
 
 /* Bind a worker to its core. The first core is left to the thread that calls, which is not ours to
  * bind. */
-static void place_worker(void *opaque, unsigned worker)
+static void bind_worker(void *opaque, unsigned worker)
 {
     wcodec_context *context = opaque;
     if (worker + 1 < wcodec_topology_cores(context->topology) &&
@@ -251,7 +251,7 @@ static struct wcodec_pool *get_pool(wcodec_context *context, unsigned threads)
             (context->threads_found != 0 ? context->threads_found : find_threads(context)))
             settings.linger = LINGER;
         if (context->bind_threads && have_topology(context))
-            settings.place = place_worker;
+            settings.bind = bind_worker;
         context->pool = wcodec_pool_create(&settings);
         if (context->pool != NULL && wcodec_pool_workers(context->pool) < threads - 1)
             wcodec_log(context, WCODEC_LOG_WARNING, "%u of %u worker threads could be started",

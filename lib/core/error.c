@@ -122,8 +122,8 @@ void wcodec_error_prefix(wcodec_error *err, const char *format, ...)
     old[TEXT_SIZE - 1] = '\0';
     put_escaped(err->text, prefix);
     /* A long prefix must not push out what went wrong: it is cut to half. */
-    size_t at = strlen(err->text), room = TEXT_SIZE - 3, length = strlen(old);
-    if (at + length > room && at > TEXT_SIZE / 2) {
+    size_t at = strlen(err->text), most = TEXT_SIZE - 3, length = strlen(old);
+    if (at + length > most && at > TEXT_SIZE / 2) {
         at = TEXT_SIZE / 2;
         while (((unsigned char)err->text[at] & 0xC0) == 0x80)
             at--;

@@ -117,10 +117,11 @@ wcodec_status wcodec_lossless_decide(wcodec_context *context,
                                      struct wcodec_lossless *lossless, wcodec_error *err);
 void wcodec_lossless_free(struct wcodec_lossless *lossless);
 
-/* Bytes that the payload will have: between these two, except of a kind that no look showed. To be
- * asked before the tensor is coded. */
-void wcodec_lossless_estimate(const struct wcodec_lossless *lossless, uint64_t *least,
-                              uint64_t *most);
+/* Estimates of the payload, to be asked before the tensor is coded: bytes that it will have at the
+ * most; and may it have as few as `size`? WCODEC_ERROR_MEMORY, _CANCELLED. */
+uint64_t wcodec_lossless_most(const struct wcodec_lossless *lossless);
+wcodec_status wcodec_lossless_may_reach(const struct wcodec_lossless *lossless, uint64_t size,
+                                        bool *may, wcodec_error *err);
 
 /* Code, and verify if the settings say so; once. WCODEC_ERROR_MEMORY, _CANCELLED, _DEVICE. */
 wcodec_status wcodec_lossless_code(struct wcodec_lossless *lossless, struct wcodec_coded *coded,

@@ -14,7 +14,10 @@ enum {
     /* How far an estimate may be off: one part in so many, and bytes of a small payload. */
     OFF_SHARE = 50,
     OFF_SHARE_SAMPLED = 10,
-    OFF_BYTES = 512
+    OFF_BYTES = 512,
+    /* Chunks below this level may be coded by zstd's best one, which saves so much at most. */
+    LEVEL_SLOW = 7,
+    SLOW_GAIN = 2
 };
 
 /* The looks at the data take time, and none needs another. */
@@ -80,21 +83,39 @@ void wcodec_lossless_free(struct wcodec_lossless *lossless)
     lossless->plan = NULL;
 }
 
-void wcodec_lossless_estimate(const struct wcodec_lossless *l, uint64_t *least, uint64_t *most)
+uint64_t wcodec_lossless_most(const struct wcodec_lossless *l)
+{
+    const uint64_t planned = wcodec_plan_size(l->plan);
+    return planned + planned / OFF_SHARE + OFF_BYTES;
+}
+
+/* Of a tensor that repeats, could zstd's best level make so few bytes? Its quick one says about. */
+static wcodec_status zstd_may_reach(const struct wcodec_lossless *l, uint64_t size, bool *may,
+                                    wcodec_error *err)
+{
+    struct wcodec_encode_settings quick = *l->settings;
+    quick.quick = true;
+    *may = true;
+    return size < l->size / SLOW_GAIN && quick.level < LEVEL_SLOW
+               ? wcodec_chunked_code(l->context, &quick, l->data, l->size, SLOW_GAIN * size, NULL,
+                                     may, err)
+               : WCODEC_OK;
+}
+
+wcodec_status wcodec_lossless_may_reach(const struct wcodec_lossless *l, uint64_t size, bool *may,
+                                        wcodec_error *err)
 {
     const uint64_t planned = wcodec_plan_size(l->plan), off = planned / OFF_SHARE + OFF_BYTES;
     const double sampled = 1 - 1.0 / OFF_SHARE_SAMPLED;
     uint64_t low = planned > off ? planned - off : 0;
     if (l->prediction.pays)
         low = (uint64_t)((double)low * l->prediction.choice.share * sampled);
-    if (l->zstd.repeats)
-        low = 0;
     if (l->zstd.piece != 0) {
         const double zstd = wcodec_zstd_share(&l->zstd) * (double)l->size * sampled;
         low = zstd < (double)low ? (uint64_t)zstd : low;
     }
-    *least = low;
-    *most = planned + off;
+    *may = size >= low;
+    return l->zstd.repeats && !*may ? zstd_may_reach(l, size, may, err) : WCODEC_OK;
 }
 
 /* The modes go before the residuals' payload. */

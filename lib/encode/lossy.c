@@ -10,15 +10,20 @@
 #include "encode/lossy_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum {
     OCTAVE = 1024,
     EXPONENT_MAX = 90,   /* of a step */
     ELEMENTS_MIN = 1024, /* fewer do not pay for their tables */
     SAMPLE_TRIES = 8,
+    SLOPE_MIN = 8, /* steps that are so far apart tell a slope */
     TRIES = 12,
-    LEVEL_MIN = 3,     /* lower ones code all 8 bits in one way only */
-    BLOCKS_SHARE = 100 /* with a bound, as in lossy_model.c */
+    ROUNDED_TRIES = 3,
+    ROUNDING_SHARE = 500, /* of less, it is an error of its own */
+    LEVEL_MIN = 3,        /* lower ones code all 8 bits in one way only */
+    NEAR = 1,             /* bits or octaves within which the sample's slope is good */
+    BLOCKS_SHARE = 100    /* with a bound, as in lossy_model.c */
 };
 
 /* What is left of the target, in octaves of the step; it grows with the step. */
@@ -38,7 +43,8 @@ struct search {
     struct wcodec_coded coded; /* of the last try, where it was coded */
     bool is_coded;
     bool is_measured;
-    long least; /* no finer step: coefficients have 16 bits */
+    double slope; /* of the measure over octaves, by the sample near where it was left */
+    long least;   /* no finer step: coefficients have 16 bits */
     const char *reason;
 };
 
@@ -199,7 +205,8 @@ static double estimate(struct search *s, const struct wcodec_lossy_sample *sampl
 {
     struct wcodec_lossy_estimate e;
     const double step = step_of(k);
-    /* What a lane's states take more than they carry, and in blocks the runs' tables. */
+    /* What a lane's states take more than they carry, the tables, and in blocks what runs choose.
+     */
     const double tiles =
         768.0 / (double)(1u << wcodec_lossy_tile_policy(s->source.elements,
                                                         s->model.set != WCODEC_SET_PLAIN)) +
@@ -215,13 +222,19 @@ static double bounded(double octaves)
 }
 
 /* Where the sample reaches the aim, from k on: the measure grows by about one an octave, or less
- * where few coefficients are left. */
+ * where few coefficients are left. Sets s->slope. */
 static long search_sample(struct search *s, const struct wcodec_lossy_sample *sample,
                           const struct goal *goal, long k)
 {
-    long below = s->least - 1, above = nearest_step(EXPONENT_MAX);
+    long below = s->least - 1, above = nearest_step(EXPONENT_MAX), last = k;
+    double before = 0;
+    s->slope = 1;
     for (unsigned i = 0; i < SAMPLE_TRIES; i++) {
-        const double rest = goal->aim - estimate(s, sample, i == 0, k);
+        const double value = estimate(s, sample, i == 0, k), rest = goal->aim - value;
+        if (i > 0 && s->settings->lossy == WCODEC_LOSSY_BITS && labs(k - last) >= SLOPE_MIN)
+            s->slope = fmin(fmax((value - before) / (double)(k - last) * OCTAVE, 0.5), 2);
+        before = value;
+        last = k;
         if (fabs(rest) < 0.005)
             break;
         if (rest > 0)
@@ -234,6 +247,29 @@ static long search_sample(struct search *s, const struct wcodec_lossy_sample *sa
         if (next == k || next < s->least)
             break;
         k = next;
+    }
+    return k;
+}
+
+/* Where errors are near what rounding to the dtype makes, as it is known of the elements before:
+ * that is no noise of its own, since the elements are rounded already. */
+static long search_rounded(const struct search *s, const struct goal *goal, long k)
+{
+    double before = 0, slope = 1;
+    long last = k;
+    for (unsigned i = 0; i < ROUNDED_TRIES; i++) {
+        const double error = wcodec_lossy_sample_error(&s->sample, scale_of_step(k), &s->model),
+                     value = measure(s, error, 0), rest = goal->aim - value;
+        if (i == 0 && error > s->rounding * ROUNDING_SHARE)
+            break;
+        if (fabs(rest) < 0.002)
+            break;
+        if (k != last)
+            slope = fmin(fmax((value - before) / (double)(k - last) * OCTAVE, 0.5), 2);
+        before = value;
+        last = k;
+        k += (long)(bounded(rest / slope) * OCTAVE);
+        k = k < s->least ? s->least : k;
     }
     return k;
 }
@@ -260,7 +296,8 @@ static long begin_search(struct search *s, const struct goal *goal)
             wcodec_lossy_sample_transform(&s->sample);
         }
     }
-    return search_sample(s, &s->sample, goal, k);
+    k = search_sample(s, &s->sample, goal, k);
+    return s->rounding > 0 ? search_rounded(s, goal, k) : k;
 }
 
 /* Numbers of f16 that are large may be rounded to infinity: then no step is taken before its errors
@@ -315,9 +352,9 @@ struct bracket {
 /* While all steps are on one side, of which some say nothing because all is rounded to zero, each
  * move is twice as long as the one before. */
 static long next_step(const struct bracket *b, const struct goal *goal, unsigned tries, long k,
-                      double value)
+                      double value, double sample_slope)
 {
-    double slope = 1;
+    double slope = fabs(goal->aim - value) < NEAR ? sample_slope : 1;
     if (b->has_below && b->has_above) {
         slope = (b->above_value - b->below_value) / (double)(b->above - b->below) * OCTAVE;
         slope = slope > 0.1 ? slope : 0.1;
@@ -376,7 +413,7 @@ static wcodec_status search_tensor(struct search *s, const struct goal *goal, lo
         if ((b.has_below && b.has_above && b.above - b.below <= 1) ||
             (b.has_above && b.above == s->least))
             break;
-        const long next = next_step(&b, goal, i + 1, k, value);
+        const long next = next_step(&b, goal, i + 1, k, value, s->slope);
         b.before = k;
         b.before_value = value;
         k = next < s->least ? s->least : next;
@@ -397,16 +434,18 @@ static long begin_bound(struct search *s)
     static const uint16_t down[] = {0, 256, 512, 768, 1024, 1280, 1536, 2048};
     const double most =
         fmin(2 * s->settings->lossy_value, 4 * s->source.largest); /* beyond, all is zero */
-    struct wcodec_lossy_sample part = wcodec_lossy_sample_part(&s->sample);
     struct wcodec_lossy_estimate e;
     long k = nearest_step(log2(most)), best;
     while (step_of(k) > most)
         k--;
     best = k;
     s->model.set = WCODEC_SET_PLAIN;
-    wcodec_lossy_settle(&part, true, scale_of_step(k), &s->model, &e);
-    if (!s->source.blocks)
+    if (!s->source.blocks) {
+        wcodec_lossy_round_only(&s->model);
         return best;
+    }
+    struct wcodec_lossy_sample part = wcodec_lossy_sample_part(&s->sample);
+    wcodec_lossy_settle(&part, true, scale_of_step(k), &s->model, &e);
     double least = e.bits - e.bits / BLOCKS_SHARE;
     struct wcodec_lossy_model blocks = s->model, trial = s->model;
     /* What blocks take that need not keep to the bound; a finer step takes half a bit more an
@@ -463,13 +502,15 @@ static wcodec_status search_bound(struct search *s, long k, wcodec_error *err)
 static wcodec_status find_step(struct search *s, wcodec_error *err)
 {
     const struct goal goal = goal_of(s->settings);
-    wcodec_status status = wcodec_lossy_sample_take(&s->source, &s->sample, err);
-    if (status == WCODEC_OK)
-        status = wcodec_lossy_result_init(&s->source, &s->result, err);
+    wcodec_status status = wcodec_lossy_result_init(&s->source, &s->result, err);
+    s->has_result = status == WCODEC_OK;
+    /* With a bound, nothing is to be learnt from a sample but whether there are to be blocks. */
+    if (status == WCODEC_OK && (s->settings->lossy != WCODEC_LOSSY_ERROR || s->source.blocks))
+        status = wcodec_lossy_sample_take(&s->source, &s->sample, err);
     if (status != WCODEC_OK)
         return status;
-    s->has_result = true;
-    s->least = (long)ceil(log2(s->source.peak / WCODEC_LOSSY_MAX) * OCTAVE);
+    s->least = (long)ceil(log2(s->source.peak / WCODEC_CPU_COEFFICIENT_MAX) * OCTAVE);
+    s->model.dsp = &s->source.dsp;
     s->model.dtype = s->source.dtype;
     s->model.lambda = WCODEC_LOSSY_LAMBDA;
     if (s->settings->lossy == WCODEC_LOSSY_SNR)

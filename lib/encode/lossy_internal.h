@@ -6,24 +6,15 @@
 #ifndef WCODEC_ENCODE_LOSSY_INTERNAL_H
 #define WCODEC_ENCODE_LOSSY_INTERNAL_H
 
-#include "coding/transform.h"
+#include "backends/cpu/lossy.h"
 #include "encode/encode.h"
-#include <math.h>
-
-/* Forward transforms of 8 x 8 blocks, orthonormal, to the inverses of coding/transform.h. Those are
- * exact by definition; these need only be near, so they are floating point, in an order of
- * operations that is the same on every machine. */
-
-/* Values to coefficients, both row by row; row of a coefficient: its vertical frequency. Values in
- * units of the quantiser's step give coefficients in those units. WCODEC_TRANSFORM_NONE copies. */
-void wcodec_transform_forward(unsigned transform, const float values[WCODEC_TRANSFORM_BLOCK],
-                              float coefficients[WCODEC_TRANSFORM_BLOCK]);
 
 /* A tensor that is to be coded with loss, as the lossy coder sees it: a matrix of numbers, each row
  * with a scale. */
 
 struct wcodec_lossy_source {
     const wcodec_allocator *allocator;
+    struct wcodec_cpu_lossy_dsp dsp;
     wcodec_dtype dtype; /* BF16, F16 or F32 */
     unsigned element_log2;
     const uint8_t *data;
@@ -86,80 +77,23 @@ static inline uint64_t wcodec_lossy_superblocks(const struct wcodec_lossy_source
  * bits against error. Coefficients are in units of the quantiser's step throughout. */
 
 enum {
-    WCODEC_LOSSY_CLASSES = 16, /* four numbers of the order each, as tables can tell them apart */
-    WCODEC_LOSSY_BUCKETS = 64, /* magnitudes up to 15, then four ranges an octave up to 2^16 */
-    WCODEC_LOSSY_DIRECT = 256, /* magnitudes that have costs of their own */
-    WCODEC_LOSSY_MAX = 32767   /* largest coefficient */
-};
+    WCODEC_LOSSY_CLASSES = 16
+}; /* four numbers of the order each, as tables can tell them apart */
 
+/* Of entries as wcodec_cpu_rounding has them. */
 struct wcodec_lossy_counts {
-    uint64_t counts[WCODEC_LOSSY_CLASSES][WCODEC_LOSSY_BUCKETS];
+    uint32_t counts[WCODEC_LOSSY_CLASSES][WCODEC_CPU_ENTRIES];
 };
 
 struct wcodec_lossy_costs {
-    float bits[WCODEC_LOSSY_CLASSES][WCODEC_LOSSY_DIRECT]; /* of a magnitude and its sign */
-    float least[WCODEC_LOSSY_CLASSES]
-               [WCODEC_LOSSY_DIRECT]; /* what a value must reach for a magnitude, or it gets the one
-                                         below */
-    float tail[WCODEC_LOSSY_CLASSES][WCODEC_LOSSY_BUCKETS]; /* of the magnitudes of a range, each */
+    float bits[WCODEC_LOSSY_CLASSES][WCODEC_CPU_ENTRIES];
+    float margin[WCODEC_LOSSY_CLASSES][WCODEC_CPU_ENTRIES];
 };
-
-static inline unsigned wcodec_lossy_bucket(unsigned magnitude)
-{
-    unsigned octave = 4;
-    if (magnitude < 16)
-        return magnitude;
-    while (magnitude >> octave > 1)
-        octave++;
-    return octave * 4 + (magnitude >> (octave - 2) & 3);
-}
 
 /* From what was counted, for the first `classes`. lambda: squared steps that a bit is worth; 0:
  * plain rounding. Classes of which nothing was counted cost as all together. */
 void wcodec_lossy_costs_make(const struct wcodec_lossy_counts *counts, unsigned classes,
                              float lambda, struct wcodec_lossy_costs *costs);
-
-/* The nearest magnitude to a value of this size. */
-static inline int32_t wcodec_lossy_nearest(float size)
-{
-    return (int32_t)((size < WCODEC_LOSSY_MAX ? size : WCODEC_LOSSY_MAX) + 0.5f);
-}
-
-/* The same for 64 values times `inverse`, one step after the other: compilers make vectors of each.
- */
-static inline void wcodec_lossy_scale_block(const float *values, float inverse, float *sizes,
-                                            int32_t *nearest)
-{
-    float limited[64];
-    for (unsigned i = 0; i < 64; i++)
-        sizes[i] = fabsf(values[i] * inverse);
-    for (unsigned i = 0; i < 64; i++)
-        limited[i] = sizes[i] < WCODEC_LOSSY_MAX ? sizes[i] : WCODEC_LOSSY_MAX;
-    for (unsigned i = 0; i < 64; i++)
-        nearest[i] = (int32_t)(limited[i] + 0.5f);
-}
-
-/* The magnitude that the value gets: the nearest, or the one below. No branch: neither can be
- * foretold. */
-static inline int32_t wcodec_lossy_round_nearest(const struct wcodec_lossy_costs *costs,
-                                                 unsigned class, float size, int32_t nearest)
-{
-    const int32_t direct = nearest < WCODEC_LOSSY_DIRECT ? nearest : 0;
-    return nearest - (size < costs->least[class][direct]);
-}
-
-static inline unsigned wcodec_lossy_round(const struct wcodec_lossy_costs *costs, unsigned class,
-                                          float size)
-{
-    return (unsigned)wcodec_lossy_round_nearest(costs, class, size, wcodec_lossy_nearest(size));
-}
-
-static inline float wcodec_lossy_bits(const struct wcodec_lossy_costs *costs, unsigned class,
-                                      unsigned magnitude)
-{
-    return magnitude < WCODEC_LOSSY_DIRECT ? costs->bits[class][magnitude]
-                                           : costs->tail[class][wcodec_lossy_bucket(magnitude)];
-}
 
 /* What quantisation goes by: the modes that blocks may have, and what coefficients cost. Settled on
  * a sample of the tensor, which also says about what a step gives in bits and error. */
@@ -172,6 +106,7 @@ enum {
 };
 
 struct wcodec_lossy_model {
+    const struct wcodec_cpu_lossy_dsp *dsp;
     unsigned set;
     unsigned order; /* enum wcodec_order; 0 where plain */
     float lambda;   /* squared steps that a bit is worth */
@@ -191,19 +126,23 @@ struct wcodec_lossy_block {
 };
 
 struct wcodec_lossy_quantised {
-    int16_t coefficients[WCODEC_TRANSFORM_BLOCK]; /* row by row */
+    struct wcodec_cpu_quantised block; /* row by row; bits are by the model's costs, and not counted
+                                          where its set has one mode alone */
     unsigned mode;
-    float bits;       /* by the model's costs; not counted where its set has one mode alone */
-    float distortion; /* in squared steps */
 };
+
+/* How the model rounds each coefficient of a block; points into it. */
+struct wcodec_cpu_rounding wcodec_lossy_rounding(const struct wcodec_lossy_model *model);
 
 /* Transform `values` (row by row, `stride` apart; times 1 / weight of its row, where there are
  * weights) by the modes of the set, which has PLAIN at least. */
-void wcodec_lossy_block_make(unsigned set, const float *values, unsigned stride,
-                             const float *row_factors, struct wcodec_lossy_block *block);
+void wcodec_lossy_block_make(const struct wcodec_cpu_lossy_dsp *dsp, unsigned set,
+                             const float *values, unsigned stride, const float *row_factors,
+                             struct wcodec_lossy_block *block);
 
 /* The best mode's coefficients for a scale (the step is 64 times it). */
 void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model,
+                                 const struct wcodec_cpu_rounding *rounding,
                                  const struct wcodec_lossy_block *block, float scale,
                                  struct wcodec_lossy_quantised *best);
 
@@ -216,6 +155,7 @@ struct wcodec_lossy_estimate {
 
 struct wcodec_lossy_sample {
     const wcodec_allocator *allocator;
+    const struct wcodec_cpu_lossy_dsp *dsp; /* the source's */
     size_t count;
     size_t part;        /* so many first blocks are evenly spread too */
     bool transforms;    /* can there be blocks? */
@@ -236,6 +176,14 @@ void wcodec_lossy_sample_transform(struct wcodec_lossy_sample *sample);
 /* Settle the costs of model->set at a scale, anew or from those of a scale that is near. */
 void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, float scale,
                          struct wcodec_lossy_model *model, struct wcodec_lossy_estimate *estimate);
+
+/* The mean squared error of what decoding will make of the sample at a scale, which settled costs
+ * say how to quantise: with rounding to the dtype, which an estimate's distortion lacks. */
+double wcodec_lossy_sample_error(const struct wcodec_lossy_sample *sample, float scale,
+                                 const struct wcodec_lossy_model *model);
+
+/* Plain rounding to the nearest, as a bound asks for; nothing is known of bits. */
+void wcodec_lossy_round_only(struct wcodec_lossy_model *model);
 
 /* A first look, in the order that serves all alike: could blocks be worth their while at a scale?
  * At high levels they always could. */

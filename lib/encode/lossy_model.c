@@ -8,6 +8,7 @@
 #include "coding/histogram.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 enum {
     SAMPLE_UNITS = 16,  /* times as many elements as a superblock has */
@@ -27,16 +28,17 @@ enum {
 /* In place of infinity, which sums. */
 static const float none_allowed = NEVER;
 
-static void transform_block(unsigned set, struct wcodec_lossy_block *block)
+static void transform_block(const struct wcodec_cpu_lossy_dsp *dsp, unsigned set,
+                            struct wcodec_lossy_block *block)
 {
     for (unsigned m = WCODEC_TRANSFORM_NONE + 1; m < WCODEC_TRANSFORMS; m++)
         if (set >> m & 1)
-            wcodec_transform_forward(m, block->coefficients[WCODEC_TRANSFORM_NONE],
-                                     block->coefficients[m]);
+            dsp->forward[m](block->coefficients[WCODEC_TRANSFORM_NONE], block->coefficients[m]);
 }
 
-void wcodec_lossy_block_make(unsigned set, const float *values, unsigned stride,
-                             const float *row_factors, struct wcodec_lossy_block *block)
+void wcodec_lossy_block_make(const struct wcodec_cpu_lossy_dsp *dsp, unsigned set,
+                             const float *values, unsigned stride, const float *row_factors,
+                             struct wcodec_lossy_block *block)
 {
     enum { SIDE = WCODEC_TRANSFORM_SIDE };
     float *elements = block->coefficients[WCODEC_TRANSFORM_NONE];
@@ -44,17 +46,18 @@ void wcodec_lossy_block_make(unsigned set, const float *values, unsigned stride,
         for (unsigned x = 0; x < SIDE; x++)
             elements[SIDE * y + x] = row_factors ? values[(size_t)stride * y + x] * row_factors[y]
                                                  : values[(size_t)stride * y + x];
-    transform_block(set, block);
+    transform_block(dsp, set, block);
 }
 
-/* The class of each place: numbers of the order that share a table, whatever the mode, as it serves
- * all blocks of a group. Plain tensors have one. */
-static void classes_of(const struct wcodec_lossy_model *model,
-                       uint8_t classes[WCODEC_TRANSFORM_BLOCK])
+/* Classes are numbers of the order that share a table, whatever the mode, as it serves all blocks
+ * of a group. Plain tensors have one. */
+struct wcodec_cpu_rounding wcodec_lossy_rounding(const struct wcodec_lossy_model *model)
 {
-    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
-        classes[wcodec_orders[model->order][k]] =
-            (uint8_t)(model->set == WCODEC_SET_PLAIN ? 0 : k / 4);
+    struct wcodec_cpu_rounding r = {.margin = model->costs.margin[0], .bits = model->costs.bits[0]};
+    for (uint32_t k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
+        r.rows[wcodec_orders[model->order][k]] =
+            model->set == WCODEC_SET_PLAIN ? 0 : k / 4 * WCODEC_CPU_ENTRIES;
+    return r;
 }
 
 static unsigned class_count(const struct wcodec_lossy_model *model)
@@ -67,58 +70,37 @@ static unsigned members(unsigned set)
     return (set & 1) + (set >> 1 & 1) + (set >> 2 & 1);
 }
 
-/* Each step by itself for the whole block: compilers make vectors of all but the look at the costs.
- */
 static void quantise_mode(const struct wcodec_lossy_model *model,
-                          const uint8_t classes[WCODEC_TRANSFORM_BLOCK],
-                          const float coefficients[WCODEC_TRANSFORM_BLOCK], float inverse,
-                          bool count, struct wcodec_lossy_quantised *q)
+                          const struct wcodec_cpu_rounding *rounding, bool count,
+                          const struct wcodec_lossy_block *block, float inverse,
+                          struct wcodec_lossy_quantised *q)
 {
-    enum { N = WCODEC_TRANSFORM_BLOCK, SUMS = 8, SMALL = 500 };
-    float sizes[N], costs[N], bits[SUMS] = {0}, squares[SUMS] = {0}, energy = 0;
-    int32_t magnitudes[N], most = 0;
-    wcodec_lossy_scale_block(coefficients, inverse, sizes, magnitudes);
-    for (unsigned k = 0; k < N; k++)
-        magnitudes[k] =
-            wcodec_lossy_round_nearest(&model->costs, classes[k], sizes[k], magnitudes[k]);
-    for (unsigned k = 0; k < N && count; k++)
-        costs[k] = wcodec_lossy_bits(&model->costs, classes[k], (unsigned)magnitudes[k]);
-    for (unsigned k = 0; k < N && count; k += SUMS)
-        for (unsigned i = 0; i < SUMS; i++)
-            bits[i] += costs[k + i];
-    for (unsigned k = 0; k < N; k += SUMS)
-        for (unsigned i = 0; i < SUMS; i++) {
-            const float rest = sizes[k + i] - (float)magnitudes[k + i];
-            squares[i] += rest * rest;
-        }
-    for (unsigned k = 0; k < N; k++) {
-        q->coefficients[k] = (int16_t)(coefficients[k] < 0 ? -magnitudes[k] : magnitudes[k]);
-        most = magnitudes[k] > most ? magnitudes[k] : most;
-    }
-    q->bits = q->distortion = 0;
-    for (unsigned i = 0; i < SUMS; i++) {
-        q->bits += bits[i];
-        q->distortion += squares[i];
-    }
-    for (unsigned k = 0; k < N && most > SMALL; k++)
-        energy += (float)magnitudes[k] * (float)magnitudes[k];
-    if (q->mode != WCODEC_TRANSFORM_NONE && energy > ENERGY_MAX)
-        q->distortion = none_allowed;
+    model->dsp->quantise(rounding, count, block->coefficients[q->mode], inverse, &q->block);
+    if (q->mode != WCODEC_TRANSFORM_NONE && q->block.energy > ENERGY_MAX)
+        q->block.distortion = none_allowed;
 }
 
-/* Does every element come out within the bound, as the dtype will have it? */
+/* What decoding makes of a block, as the dtype will have it. */
+static void reconstruct(const struct wcodec_lossy_model *model,
+                        const struct wcodec_lossy_quantised *q, float scale,
+                        float values[WCODEC_TRANSFORM_BLOCK])
+{
+    int32_t in[WCODEC_TRANSFORM_BLOCK], out[WCODEC_TRANSFORM_BLOCK];
+    uint8_t bytes[4 * WCODEC_TRANSFORM_BLOCK];
+    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
+        in[k] = q->block.coefficients[k];
+    wcodec_transform_inverse(q->mode, in, out);
+    wcodec_lossy_store(model->dtype, out, WCODEC_TRANSFORM_BLOCK, scale, bytes);
+    wcodec_lossy_load(model->dtype, bytes, WCODEC_TRANSFORM_BLOCK, values);
+}
+
+/* Does every element come out within the bound? */
 static bool is_within(const struct wcodec_lossy_model *model,
                       const float elements[WCODEC_TRANSFORM_BLOCK], float scale,
                       const struct wcodec_lossy_quantised *q)
 {
-    int32_t in[WCODEC_TRANSFORM_BLOCK], out[WCODEC_TRANSFORM_BLOCK];
-    uint8_t bytes[4 * WCODEC_TRANSFORM_BLOCK];
     float values[WCODEC_TRANSFORM_BLOCK];
-    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
-        in[k] = q->coefficients[k];
-    wcodec_transform_inverse(q->mode, in, out);
-    wcodec_lossy_store(model->dtype, out, WCODEC_TRANSFORM_BLOCK, scale, bytes);
-    wcodec_lossy_load(model->dtype, bytes, WCODEC_TRANSFORM_BLOCK, values);
+    reconstruct(model, q, scale, values);
     for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
         const double error = (double)values[k] - (double)elements[k];
         if (!(error <= (double)model->bound && -error <= (double)model->bound))
@@ -128,24 +110,28 @@ static bool is_within(const struct wcodec_lossy_model *model,
 }
 
 void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model,
+                                 const struct wcodec_cpu_rounding *rounding,
                                  const struct wcodec_lossy_block *block, float scale,
                                  struct wcodec_lossy_quantised *best)
 {
     const float inverse = scale > 0 ? 1 / ((float)WCODEC_TRANSFORM_UNIT * scale) : 0;
+    const bool choice = members(model->set) > 1;
     float least = 2 * none_allowed;
-    uint8_t classes[WCODEC_TRANSFORM_BLOCK];
-    classes_of(model, classes);
     for (unsigned m = 0; m < WCODEC_TRANSFORMS; m++) {
         struct wcodec_lossy_quantised q;
         if (!(model->set >> m & 1))
             continue;
         q.mode = m;
-        quantise_mode(model, classes, block->coefficients[m], inverse, members(model->set) > 1, &q);
+        quantise_mode(model, rounding, choice, block, inverse, &q);
+        const float bits_cost = model->lambda * q.block.bits;
+        if (model->bound > 0 && bits_cost >= least)
+            continue;
         if (model->bound > 0)
-            q.distortion = is_within(model, block->coefficients[WCODEC_TRANSFORM_NONE], scale, &q)
-                               ? 0
-                               : none_allowed;
-        const float cost = q.distortion + model->lambda * q.bits;
+            q.block.distortion =
+                is_within(model, block->coefficients[WCODEC_TRANSFORM_NONE], scale, &q)
+                    ? 0
+                    : none_allowed;
+        const float cost = q.block.distortion + bits_cost;
         if (cost < least) {
             least = cost;
             *best = q;
@@ -154,8 +140,7 @@ void wcodec_lossy_block_quantise(const struct wcodec_lossy_model *model,
     /* Too large for any transform of the set. */
     if (least >= none_allowed && !(model->set & WCODEC_SET_PLAIN) && !(model->bound > 0)) {
         best->mode = WCODEC_TRANSFORM_NONE;
-        quantise_mode(model, classes, block->coefficients[WCODEC_TRANSFORM_NONE], inverse, false,
-                      best);
+        quantise_mode(model, rounding, false, block, inverse, best);
     }
 }
 
@@ -187,7 +172,7 @@ static void take_superblock(const struct wcodec_lossy_source *s, uint64_t unit,
     for (unsigned y = 0; y < height; y += WCODEC_TRANSFORM_SIDE)
         for (unsigned x = 0; x < width; x += WCODEC_TRANSFORM_SIDE)
             wcodec_lossy_block_make(
-                WCODEC_SET_PLAIN, values + (size_t)WCODEC_SUPERBLOCK_COLUMNS * y + x,
+                &s->dsp, WCODEC_SET_PLAIN, values + (size_t)WCODEC_SUPERBLOCK_COLUMNS * y + x,
                 WCODEC_SUPERBLOCK_COLUMNS, s->weights ? factors + y : NULL, &blocks[(*count)++]);
 }
 
@@ -198,7 +183,8 @@ wcodec_status wcodec_lossy_sample_take(const struct wcodec_lossy_source *s,
                                      : wcodec_div_up_u64(s->elements, WCODEC_SUPERBLOCK),
                    most = s->blocks ? SAMPLE_BLOCKS : SAMPLE_UNITS,
                    taken = units < most ? units : most, stride = units / taken;
-    *sample = (struct wcodec_lossy_sample){.allocator = s->allocator, .transforms = s->blocks};
+    *sample = (struct wcodec_lossy_sample){
+        .allocator = s->allocator, .dsp = &s->dsp, .transforms = s->blocks};
     sample->blocks =
         wcodec_alloc_array(s->allocator, taken * WCODEC_SUPERBLOCK_BLOCKS, sizeof *sample->blocks);
     if (sample->blocks == NULL)
@@ -221,7 +207,8 @@ wcodec_status wcodec_lossy_sample_take(const struct wcodec_lossy_source *s,
 void wcodec_lossy_sample_transform(struct wcodec_lossy_sample *sample)
 {
     for (; sample->transforms && sample->transformed < sample->count; sample->transformed++)
-        transform_block(WCODEC_SET_DCT | WCODEC_SET_ADST, &sample->blocks[sample->transformed]);
+        transform_block(sample->dsp, WCODEC_SET_DCT | WCODEC_SET_ADST,
+                        &sample->blocks[sample->transformed]);
 }
 
 struct wcodec_lossy_sample wcodec_lossy_sample_part(struct wcodec_lossy_sample *sample)
@@ -239,54 +226,32 @@ void wcodec_lossy_sample_free(struct wcodec_lossy_sample *sample)
     sample->blocks = NULL;
 }
 
-/* Counted by magnitude, which is quick, until there are costs to make of them. */
-struct tally {
-    uint32_t small[WCODEC_LOSSY_CLASSES][WCODEC_LOSSY_DIRECT];
-    struct wcodec_lossy_counts all;
-};
-
-static void count_magnitude(struct tally *tally, unsigned class, unsigned magnitude)
+static void count_block(const struct wcodec_cpu_rounding *rounding,
+                        const struct wcodec_cpu_quantised *q, struct wcodec_lossy_counts *counts)
 {
-    if (magnitude < WCODEC_LOSSY_DIRECT)
-        tally->small[class][magnitude]++;
-    else
-        tally->all.counts[class][wcodec_lossy_bucket(magnitude)]++;
+    int32_t magnitudes[WCODEC_TRANSFORM_BLOCK];
+    uint32_t entries[WCODEC_TRANSFORM_BLOCK], *const all = counts->counts[0];
+    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
+        magnitudes[k] = abs(q->coefficients[k]);
+    wcodec_cpu_entries(rounding, magnitudes, entries);
+    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
+        all[entries[k]]++;
 }
 
-static void count_block(const uint8_t classes[WCODEC_TRANSFORM_BLOCK],
-                        const struct wcodec_lossy_quantised *q, struct tally *tally)
+static void clear_counts(const struct wcodec_lossy_model *model, struct wcodec_lossy_counts *counts)
 {
-    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
-        const int v = q->coefficients[k];
-        count_magnitude(tally, classes[k], (unsigned)(v < 0 ? -v : v));
-    }
-}
-
-static void clear_tally(const struct wcodec_lossy_model *model, struct tally *tally)
-{
-    memset(tally->small, 0, class_count(model) * sizeof *tally->small);
-    memset(tally->all.counts, 0, class_count(model) * sizeof *tally->all.counts);
+    memset(counts->counts, 0, class_count(model) * sizeof *counts->counts);
 }
 
 /* Bits of what was counted, by the model's costs. */
-static double tally_bits(const struct wcodec_lossy_model *model, const struct tally *tally)
+static double counted_bits(const struct wcodec_lossy_model *model,
+                           const struct wcodec_lossy_counts *counts)
 {
     double bits = 0;
-    for (unsigned c = 0; c < class_count(model); c++) {
-        for (unsigned m = 0; m < WCODEC_LOSSY_DIRECT; m++)
-            bits += (double)tally->small[c][m] * (double)model->costs.bits[c][m];
-        for (unsigned b = 0; b < WCODEC_LOSSY_BUCKETS; b++)
-            bits += (double)tally->all.counts[c][b] * (double)model->costs.tail[c][b];
-    }
-    return bits;
-}
-
-static void make_costs(struct tally *tally, float lambda, struct wcodec_lossy_model *model)
-{
     for (unsigned c = 0; c < class_count(model); c++)
-        for (unsigned m = 0; m < WCODEC_LOSSY_DIRECT; m++)
-            tally->all.counts[c][wcodec_lossy_bucket(m)] += tally->small[c][m];
-    wcodec_lossy_costs_make(&tally->all, class_count(model), lambda, &model->costs);
+        for (unsigned i = 0; i < WCODEC_CPU_ENTRIES; i++)
+            bits += (double)counts->counts[c][i] * (double)model->costs.bits[c][i];
+    return bits;
 }
 
 /* The first mode of a set; none if it is empty. */
@@ -298,32 +263,35 @@ static unsigned first_mode(unsigned set)
     return WCODEC_TRANSFORM_NONE;
 }
 
+void wcodec_lossy_round_only(struct wcodec_lossy_model *model)
+{
+    const struct wcodec_lossy_counts none = {0};
+    wcodec_lossy_costs_make(&none, class_count(model), 0, &model->costs);
+}
+
 /* Costs to begin with: those of plain rounding in one mode. */
 static void start(const struct wcodec_lossy_sample *sample, unsigned mode, float scale,
                   float lambda, struct wcodec_lossy_model *model)
 {
+    const struct wcodec_cpu_rounding rounding = wcodec_lossy_rounding(model);
     const float inverse = 1 / ((float)WCODEC_TRANSFORM_UNIT * scale);
-    uint8_t classes[WCODEC_TRANSFORM_BLOCK];
-    struct tally tally;
-    classes_of(model, classes);
-    clear_tally(model, &tally);
+    struct wcodec_lossy_counts counts;
+    clear_counts(model, &counts);
+    wcodec_lossy_round_only(model);
     for (size_t i = 0; i < sample->count; i++) {
-        float sizes[WCODEC_TRANSFORM_BLOCK];
-        int32_t nearest[WCODEC_TRANSFORM_BLOCK];
-        wcodec_lossy_scale_block(sample->blocks[i].coefficients[mode], inverse, sizes, nearest);
-        for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++)
-            count_magnitude(&tally, classes[k], (unsigned)nearest[k]);
+        struct wcodec_cpu_quantised q;
+        model->dsp->quantise(&rounding, false, sample->blocks[i].coefficients[mode], inverse, &q);
+        count_block(&rounding, &q, &counts);
     }
-    make_costs(&tally, lambda, model);
+    wcodec_lossy_costs_make(&counts, class_count(model), lambda, &model->costs);
 }
 
 void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, float scale,
                          struct wcodec_lossy_model *model, struct wcodec_lossy_estimate *estimate)
 {
     WCODEC_ASSERT(model->set == WCODEC_SET_PLAIN || sample->transformed >= sample->count);
+    const struct wcodec_cpu_rounding rounding = wcodec_lossy_rounding(model);
     double bits = 0, distortion = 0;
-    uint8_t classes[WCODEC_TRANSFORM_BLOCK];
-    classes_of(model, classes);
     const float lambda =
         model->bound > 0 ? 0
                          : model->lambda; /* with a bound, what is nearest is what keeps to it */
@@ -331,21 +299,40 @@ void wcodec_lossy_settle(const struct wcodec_lossy_sample *sample, bool anew, fl
         start(sample, first_mode(model->set & (WCODEC_SET_DCT | WCODEC_SET_ADST)), scale, lambda,
               model);
     for (unsigned round = 0; round < ROUNDS; round++) {
-        struct tally tally;
-        clear_tally(model, &tally);
+        struct wcodec_lossy_counts counts;
+        clear_counts(model, &counts);
         distortion = 0;
         for (size_t i = 0; i < sample->count; i++) {
             struct wcodec_lossy_quantised q;
-            wcodec_lossy_block_quantise(model, &sample->blocks[i], scale, &q);
-            count_block(classes, &q, &tally);
-            distortion += (double)q.distortion;
+            wcodec_lossy_block_quantise(model, &rounding, &sample->blocks[i], scale, &q);
+            count_block(&rounding, &q.block, &counts);
+            distortion += (double)q.block.distortion;
         }
-        bits = tally_bits(model, &tally);
-        make_costs(&tally, lambda, model);
+        bits = counted_bits(model, &counts);
+        wcodec_lossy_costs_make(&counts, class_count(model), lambda, &model->costs);
     }
     const double elements = (double)sample->count * WCODEC_TRANSFORM_BLOCK;
     estimate->bits = bits / elements + (double)(members(model->set) - 1) / WCODEC_TRANSFORM_BLOCK;
     estimate->distortion = distortion / elements;
+}
+
+double wcodec_lossy_sample_error(const struct wcodec_lossy_sample *sample, float scale,
+                                 const struct wcodec_lossy_model *model)
+{
+    const struct wcodec_cpu_rounding rounding = wcodec_lossy_rounding(model);
+    double sum = 0;
+    for (size_t i = 0; i < sample->count; i++) {
+        const float *elements = sample->blocks[i].coefficients[WCODEC_TRANSFORM_NONE];
+        struct wcodec_lossy_quantised q;
+        float values[WCODEC_TRANSFORM_BLOCK];
+        wcodec_lossy_block_quantise(model, &rounding, &sample->blocks[i], scale, &q);
+        reconstruct(model, &q, scale, values);
+        for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
+            const double error = (double)values[k] - (double)elements[k];
+            sum += error * error;
+        }
+    }
+    return sum / ((double)sample->count * WCODEC_TRANSFORM_BLOCK);
 }
 
 static double cost_of(const struct wcodec_lossy_model *model, const struct wcodec_lossy_estimate *e)

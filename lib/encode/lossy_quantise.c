@@ -3,8 +3,6 @@
 
 #include "encode/lossy_internal.h"
 
-#include "backends/cpu/cpu_level.h"
-#include "backends/cpu/lossy.h"
 #include "core/assert.h"
 #include "core/error.h"
 
@@ -24,8 +22,8 @@ struct job {
     const struct wcodec_lossy_source *source;
     const struct wcodec_lossy_model *model;
     struct wcodec_lossy_result *result;
-    struct wcodec_cpu_lossy_dsp dsp; /* what decoding gives, sooner */
-    uint64_t units;                  /* superblocks, or as many elements */
+    struct wcodec_cpu_rounding rounding; /* by the model */
+    uint64_t units;                      /* superblocks, or as many elements */
     size_t tasks;
     float scale; /* of a row of weight 1 */
     struct part *parts;
@@ -77,10 +75,33 @@ bool wcodec_lossy_step_valid(const struct wcodec_lossy_source *s, double step)
     return valid;
 }
 
-static void note_range(struct part *part, int v)
+static void note_range(const int16_t coefficients[WCODEC_TRANSFORM_BLOCK], struct part *part)
 {
-    part->largest = v > part->largest ? v : part->largest;
-    part->least = v < part->least ? v : part->least;
+    enum { AT_ONCE = 8 };
+    int16_t largest[AT_ONCE] = {0}, least[AT_ONCE] = {0};
+    for (unsigned i = 0; i < WCODEC_TRANSFORM_BLOCK; i += AT_ONCE)
+        for (unsigned k = 0; k < AT_ONCE; k++) {
+            const int16_t v = coefficients[i + k];
+            largest[k] = v > largest[k] ? v : largest[k];
+            least[k] = v < least[k] ? v : least[k];
+        }
+    for (unsigned k = 0; k < AT_ONCE; k++) {
+        part->largest = largest[k] > part->largest ? largest[k] : part->largest;
+        part->least = least[k] < part->least ? least[k] : part->least;
+    }
+}
+
+/* Block b of the superblock at `to`: four numbers of the order lie together. */
+static void store_block(unsigned order, unsigned b,
+                        const int16_t coefficients[WCODEC_TRANSFORM_BLOCK], uint8_t *to)
+{
+    const uint8_t *positions = wcodec_orders[order];
+    for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k += 4) {
+        uint64_t four = 0;
+        for (unsigned i = 0; i < 4; i++)
+            four |= (uint64_t)(uint16_t)coefficients[positions[k + i]] << (16 * i);
+        wcodec_store_u64(to + (size_t)2 * wcodec_coefficient_index(b, k), four);
+    }
 }
 
 /* A block at the edge: what is coded of mode none for places that are dropped is zero. */
@@ -114,60 +135,41 @@ static void quantise_superblock(const struct job *j, uint64_t superblock, struct
         struct wcodec_lossy_block block;
         struct wcodec_lossy_quantised q = {.mode = least_mode(j->model->set)};
         if (y < height && x < width) {
-            wcodec_lossy_block_make(j->model->set | WCODEC_SET_PLAIN,
+            wcodec_lossy_block_make(&s->dsp, j->model->set | WCODEC_SET_PLAIN,
                                     values + (size_t)WCODEC_SUPERBLOCK_COLUMNS * y + x,
                                     WCODEC_SUPERBLOCK_COLUMNS, s->weights ? factors + y : NULL,
                                     &block);
             if (!(j->model->bound > 0)) /* then they are compared with the repeated ones */
                 clear_padding(height - y < SIDE ? height - y : SIDE,
                               width - x < SIDE ? width - x : SIDE, &block);
-            wcodec_lossy_block_quantise(j->model, &block, j->scale, &q);
+            wcodec_lossy_block_quantise(j->model, &j->rounding, &block, j->scale, &q);
         }
         numbers[b] = (uint8_t)q.mode;
-        for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
-            const int16_t v = q.coefficients[wcodec_orders[j->model->order][k]];
-            wcodec_store_u16(to + (size_t)2 * wcodec_coefficient_index(b, k), (uint16_t)v);
-            note_range(part, v);
-        }
+        note_range(q.block.coefficients, part);
+        store_block(j->model->order, b, q.block.coefficients, to);
     }
 }
 
-/* Elements of a row, or of a tensor with one scale. Each step by itself for some elements at once:
- * compilers make vectors of all but the look at the costs. */
-static void quantise_run(const struct wcodec_lossy_model *model, float scale, const float *values,
-                         size_t count, uint8_t *to, struct part *part)
+/* Elements of a row, or of a tensor with one scale. */
+static void quantise_run(const struct job *j, float scale, const float *values, size_t count,
+                         uint8_t *to, struct part *part)
 {
     enum { AT_ONCE = WCODEC_TRANSFORM_BLOCK };
     const float inverse = scale > 0 ? 1 / ((float)WCODEC_TRANSFORM_UNIT * scale) : 0;
-    int16_t largest[8] = {0}, least[8] = {0};
     for (size_t first = 0; first < count; first += AT_ONCE) {
         const size_t n = count - first < AT_ONCE ? count - first : AT_ONCE;
-        float rest[AT_ONCE], sizes[AT_ONCE];
         const float *in = values + first;
-        int32_t magnitudes[AT_ONCE];
-        int16_t coefficients[AT_ONCE];
+        float rest[AT_ONCE];
+        struct wcodec_cpu_quantised q;
         if (n < AT_ONCE) {
             memset(rest, 0, sizeof rest);
             memcpy(rest, in, n * sizeof *in);
             in = rest;
         }
-        wcodec_lossy_scale_block(in, inverse, sizes, magnitudes);
-        for (unsigned i = 0; i < AT_ONCE; i++)
-            magnitudes[i] = wcodec_lossy_round_nearest(&model->costs, 0, sizes[i], magnitudes[i]);
-        for (unsigned i = 0; i < AT_ONCE; i++)
-            coefficients[i] = (int16_t)(in[i] < 0 ? -magnitudes[i] : magnitudes[i]);
-        for (unsigned i = 0; i < AT_ONCE; i += 8)
-            for (unsigned k = 0; k < 8; k++) {
-                const int16_t v = coefficients[i + k];
-                largest[k] = v > largest[k] ? v : largest[k];
-                least[k] = v < least[k] ? v : least[k];
-            }
+        j->source->dsp.quantise(&j->rounding, false, in, inverse, &q);
+        note_range(q.coefficients, part);
         for (size_t i = 0; i < n; i++)
-            wcodec_store_u16(to + 2 * (first + i), (uint16_t)coefficients[i]);
-    }
-    for (unsigned k = 0; k < 8; k++) {
-        note_range(part, largest[k]);
-        note_range(part, least[k]);
+            wcodec_store_u16(to + 2 * (first + i), (uint16_t)q.coefficients[i]);
     }
 }
 
@@ -182,8 +184,8 @@ static void quantise_plain(const struct job *j, uint64_t unit, struct part *part
     for (uint64_t at = first, next; at < end; at = next) {
         const uint64_t row = s->weights ? at / s->columns : 0;
         next = s->weights && (row + 1) * s->columns < end ? (row + 1) * s->columns : end;
-        quantise_run(j->model, scale_of(s, j->scale, row), values + (at - first),
-                     (size_t)(next - at), j->result->coefficients + 2 * at, part);
+        quantise_run(j, scale_of(s, j->scale, row), values + (at - first), (size_t)(next - at),
+                     j->result->coefficients + 2 * at, part);
     }
 }
 
@@ -252,11 +254,11 @@ static void measure_task(void *argument, size_t task)
         if (r->lossy.plain) {
             const uint64_t at = unit * UNIT,
                            count = s->elements - at < UNIT ? s->elements - at : UNIT;
-            wcodec_cpu_restore_lossy(&j->dsp, &r->lossy, r->side, at, at + count, coefficients, 0,
+            wcodec_cpu_restore_lossy(&s->dsp, &r->lossy, r->side, at, at + count, coefficients, 0,
                                      s->size, r->approximation, false);
             measure_run(j, at, (size_t)count, &j->parts[task]);
         } else {
-            wcodec_cpu_restore_lossy(&j->dsp, &r->lossy, r->side, unit, unit + 1, coefficients, 0,
+            wcodec_cpu_restore_lossy(&s->dsp, &r->lossy, r->side, unit, unit + 1, coefficients, 0,
                                      s->size, r->approximation, false);
             measure_superblock(j, unit, &j->parts[task]);
         }
@@ -272,7 +274,7 @@ static void write_side(const struct job *j)
              blocks = j->model->set == WCODEC_SET_PLAIN
                           ? 0
                           : wcodec_lossy_superblocks(j->source) * WCODEC_SUPERBLOCK_BLOCKS;
-    uint8_t place[WCODEC_TRANSFORMS];
+    uint8_t index[WCODEC_TRANSFORMS];
     l->order = (uint8_t)j->model->order;
     l->mode_count = 0;
     if (j->model->set == WCODEC_SET_PLAIN)
@@ -281,7 +283,7 @@ static void write_side(const struct job *j)
         counts[r->numbers[b]]++;
     for (unsigned m = 0; m < WCODEC_TRANSFORMS; m++)
         if (counts[m]) {
-            place[m] = l->mode_count;
+            index[m] = l->mode_count;
             l->counts[l->mode_count] = counts[m];
             l->modes[l->mode_count++] = (uint8_t)m;
         }
@@ -291,7 +293,7 @@ static void write_side(const struct job *j)
     memset(r->side, 0, (size_t)wcodec_lossy_tiles_begin(l));
     for (uint64_t b = 0; b < blocks && bits; b++)
         r->side[b * bits / 8] =
-            (uint8_t)(r->side[b * bits / 8] | place[r->numbers[b]] << (b * bits % 8));
+            (uint8_t)(r->side[b * bits / 8] | index[r->numbers[b]] << (b * bits % 8));
     for (uint64_t i = 0; i < wcodec_lossy_scale_count(l); i++) {
         const float scale = scale_of(j->source, j->scale, i);
         uint32_t word;
@@ -361,6 +363,7 @@ wcodec_status wcodec_lossy_quantise(wcodec_context *context,
     struct job j = {.settings = settings,
                     .source = s,
                     .model = model,
+                    .rounding = wcodec_lossy_rounding(model),
                     .result = result,
                     .scale = (float)(step / WCODEC_TRANSFORM_UNIT)};
     result->lossy = (struct wcodec_lossy){.columns = s->columns,
@@ -371,6 +374,7 @@ wcodec_status wcodec_lossy_quantise(wcodec_context *context,
         /* Such a tensor is stored in another order. */
         model->set = WCODEC_SET_PLAIN;
         model->order = WCODEC_ORDER_DIAGONALS;
+        j.rounding = wcodec_lossy_rounding(model);
         status = run(context, &j, true, quantise_task, err);
     }
     if (status == WCODEC_OK) {
@@ -387,7 +391,6 @@ wcodec_status wcodec_lossy_measure(wcodec_context *context,
                                    struct wcodec_lossy_result *result, wcodec_error *err)
 {
     struct job j = {.settings = settings, .source = s, .result = result};
-    wcodec_cpu_lossy_dsp_init(&j.dsp, wcodec_cpu_levels() & context->cpu_mask);
     wcodec_status status = run(context, &j, result->lossy.plain, measure_task, err);
     if (status == WCODEC_OK)
         note_errors(&j);

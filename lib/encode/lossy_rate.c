@@ -5,22 +5,26 @@
 
 #include "encode/tables.h"
 
-enum { BUCKETS = WCODEC_LOSSY_BUCKETS, DIRECT = WCODEC_LOSSY_DIRECT, FIRST_RANGE = 16 };
+enum {
+    ENTRIES = WCODEC_CPU_ENTRIES,
+    SINGLE = WCODEC_CPU_SINGLE,
+    LARGE = 32 /* from this entry on, magnitudes of 256, no rounding goes by bits */
+};
 
-/* A bucket's magnitudes: the first, and how many. */
-static unsigned first_of(unsigned bucket)
+/* An entry's magnitudes: the first, and how many. */
+static unsigned first_of(unsigned entry)
 {
-    return bucket < FIRST_RANGE ? bucket : (4 + bucket % 4) << (bucket / 4 - 2);
+    return entry < SINGLE ? entry : (4 + entry % 4) << (entry / 4 - 2);
 }
 
-static unsigned width_of(unsigned bucket)
+static unsigned width_of(unsigned entry)
 {
-    return bucket < FIRST_RANGE ? 1 : 1u << (bucket / 4 - 2);
+    return entry < SINGLE ? 1 : 1u << (entry / 4 - 2);
 }
 
-static float centre_of(unsigned bucket)
+static float centre_of(unsigned entry)
 {
-    return (float)first_of(bucket) + (float)(width_of(bucket) - 1) / 2;
+    return (float)first_of(entry) + (float)(width_of(entry) - 1) / 2;
 }
 
 static float bits_of(uint64_t total, uint64_t count)
@@ -28,54 +32,45 @@ static float bits_of(uint64_t total, uint64_t count)
     return (float)(wcodec_log2(total) - wcodec_log2(count)) / (float)WCODEC_LOG2_ONE;
 }
 
-/* A range's magnitudes share what was counted; what was never seen gets a little, less than one in
- * all. */
-static void bucket_costs(const uint64_t counts[BUCKETS], float bits[BUCKETS])
+/* The magnitudes of an entry share what was counted; what was never seen gets a little, less than
+ * one in all. */
+static void entry_costs(const uint64_t counts[ENTRIES], float bits[ENTRIES])
 {
     uint64_t total = 0;
-    for (unsigned b = 0; b < BUCKETS; b++)
-        total += 16 * counts[b] + 1;
-    for (unsigned b = 0; b < BUCKETS; b++)
-        bits[b] = bits_of(total, 16 * counts[b] + 1) + (float)(wcodec_log2(width_of(b)) >> 24) +
-                  (b ? 1 : 0);
+    for (unsigned e = 0; e < ENTRIES; e++)
+        total += 16 * counts[e] + 1;
+    for (unsigned e = 0; e < ENTRIES; e++)
+        bits[e] = bits_of(total, 16 * counts[e] + 1) + (float)(wcodec_log2(width_of(e)) >> 24) +
+                  (e ? 1 : 0);
 }
 
-/* Bits that a magnitude costs more than the one below. Ranges are evened out, or their borders
- * would be steps. */
-static float slope(const float bits[BUCKETS], unsigned magnitude)
+/* By the bits that a magnitude costs more than the one below. Entries of several are evened out, or
+ * their borders would be steps. */
+static float margin_of(const float bits[ENTRIES], float lambda, unsigned entry)
 {
-    const unsigned b = wcodec_lossy_bucket(magnitude);
-    if (magnitude < FIRST_RANGE)
-        return bits[b] - bits[b - 1];
-    return (bits[b + 1] - bits[b - 1]) / (centre_of(b + 1) - centre_of(b - 1));
-}
-
-static void class_costs(const uint64_t counts[BUCKETS], float lambda, float bits[DIRECT],
-                        float least[DIRECT], float tail[BUCKETS])
-{
-    bucket_costs(counts, tail);
-    least[0] = 0;
-    bits[0] = tail[0];
-    for (unsigned m = 1; m < DIRECT; m++) {
-        const float s = slope(tail, m), margin = lambda * s / 2;
-        bits[m] = tail[wcodec_lossy_bucket(m)];
-        /* Only the nearest and the one below are looked at. */
-        least[m] = (float)m - 0.5f + (margin < 0 ? 0 : margin > 1 ? 1 : margin);
-    }
+    if (entry == 0 || entry >= LARGE)
+        return -1;
+    const float slope = entry < SINGLE ? bits[entry] - bits[entry - 1]
+                                       : (bits[entry + 1] - bits[entry - 1]) /
+                                             (centre_of(entry + 1) - centre_of(entry - 1));
+    const float margin = lambda * slope / 2;
+    /* Only the nearest and the one below are looked at. */
+    return margin < 0 ? 0 : margin > 1 ? 1 : margin;
 }
 
 void wcodec_lossy_costs_make(const struct wcodec_lossy_counts *counts, unsigned classes,
                              float lambda, struct wcodec_lossy_costs *costs)
 {
-    uint64_t all[BUCKETS] = {0};
+    uint64_t all[ENTRIES] = {0};
     for (unsigned c = 0; c < classes; c++)
-        for (unsigned b = 0; b < BUCKETS; b++)
-            all[b] += counts->counts[c][b];
+        for (unsigned e = 0; e < ENTRIES; e++)
+            all[e] += counts->counts[c][e];
     for (unsigned c = 0; c < classes; c++) {
-        uint64_t total = 0;
-        for (unsigned b = 0; b < BUCKETS; b++)
-            total += counts->counts[c][b];
-        class_costs(total ? counts->counts[c] : all, lambda, costs->bits[c], costs->least[c],
-                    costs->tail[c]);
+        uint64_t own[ENTRIES], total = 0;
+        for (unsigned e = 0; e < ENTRIES; e++)
+            total += own[e] = counts->counts[c][e];
+        entry_costs(total != 0 ? own : all, costs->bits[c]);
+        for (unsigned e = 0; e < ENTRIES; e++)
+            costs->margin[c][e] = margin_of(costs->bits[c], lambda, e);
     }
 }

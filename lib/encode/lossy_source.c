@@ -3,6 +3,7 @@
 
 #include "encode/lossy_internal.h"
 
+#include "backends/cpu/cpu_level.h"
 #include "core/error.h"
 
 #include <math.h>
@@ -226,6 +227,7 @@ wcodec_status wcodec_lossy_source_open(wcodec_context *context,
                                     .element_log2 = dtype == WCODEC_DTYPE_F32 ? 2 : 1,
                                     .data = data,
                                     .size = size};
+    wcodec_cpu_lossy_dsp_init(&s.dsp, wcodec_cpu_levels() & context->cpu_mask);
     s.elements = size >> s.element_log2;
     s.columns = settings->columns != 0 && s.elements % settings->columns == 0 &&
                         settings->columns <= (uint64_t)WCODEC_LOSSY_ROW_MAX >> s.element_log2

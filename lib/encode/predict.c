@@ -42,13 +42,13 @@ static wcodec_status pack_modes(const struct wcodec_mode_choice *choice, const u
 {
     struct wcodec_blocks *b = &predicted->blocks;
     uint64_t counts[WCODEC_MODES] = {0};
-    uint8_t place[WCODEC_MODES];
+    uint8_t index[WCODEC_MODES];
     for (uint64_t i = 0; i < b->count; i++)
         counts[numbers[i]]++;
     b->mode_count = 0;
     for (unsigned m = 0; m < choice->count; m++)
         if (counts[m]) {
-            place[m] = b->mode_count;
+            index[m] = b->mode_count;
             b->counts[b->mode_count] = counts[m];
             b->modes[b->mode_count++] = choice->modes[m];
         }
@@ -60,7 +60,7 @@ static wcodec_status pack_modes(const struct wcodec_mode_choice *choice, const u
                            (unsigned long long)b->count);
     for (uint64_t i = 0; i < b->count && bits; i++)
         predicted->modes[i * bits / 8] =
-            (uint8_t)(predicted->modes[i * bits / 8] | place[numbers[i]] << (i * bits % 8));
+            (uint8_t)(predicted->modes[i * bits / 8] | index[numbers[i]] << (i * bits % 8));
     b->check = wcodec_blocks_modes_check(b, predicted->modes);
     return WCODEC_OK;
 }

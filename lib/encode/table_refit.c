@@ -65,8 +65,8 @@ static void refit_task(void *argument, size_t task)
     uint64_t(*counts)[256] = r->counts + task * r->choice->count;
     uint8_t symbols[(size_t)1 << WCODEC_TILE_LOG2_MAX];
     for (uint64_t i = r->units * task / r->tasks; i < r->units * (task + 1) / r->tasks; i++) {
-        const uint64_t place = i * r->stride + (r->scattered ? wcodec_scatter(i, r->stride) : 0),
-                       tile = place < t->tiles ? place : t->tiles - 1;
+        const uint64_t chosen = i * r->stride + (r->scattered ? wcodec_scatter(i, r->stride) : 0),
+                       tile = chosen < t->tiles ? chosen : t->tiles - 1;
         uint32_t n = load_symbols(r, tile << t->tile_log2, wcodec_tile_elements(t, tile), symbols);
         uint32_t unit = r->choice->run_log2 ? (uint32_t)1 << r->choice->run_log2 : n;
         for (uint32_t j = 0; j < n; j += unit)

@@ -20,12 +20,17 @@ static void constant(unsigned element_log2, uint64_t value, const wcodec_allocat
     wcodec_store_uint(coded->constant_element, value, 1u << element_log2);
 }
 
+/* The bytes that a target in bits allows; 0 where there is none. */
+static double target_bytes(const struct wcodec_lossless *l)
+{
+    const double elements = (double)(l->size >> wcodec_dtype_element_log2(l->dtype));
+    return l->settings->lossy == WCODEC_LOSSY_BITS ? l->settings->lossy_value * elements / 8 : 0;
+}
+
 /* Are so many bytes within a target in bits? */
 static bool is_within_bits(const struct wcodec_lossless *l, uint64_t payload_size)
 {
-    const double elements = (double)(l->size >> wcodec_dtype_element_log2(l->dtype));
-    return l->settings->lossy == WCODEC_LOSSY_BITS &&
-           8 * (double)payload_size <= l->settings->lossy_value * elements;
+    return (double)payload_size <= target_bytes(l);
 }
 
 /* Why a payload with loss is of no use beside one without. NULL if it is. */
@@ -73,10 +78,10 @@ static wcodec_status compare(struct wcodec_lossless *l, struct wcodec_coded *los
 static wcodec_status code_lossy(struct wcodec_lossless *l, struct wcodec_coded *coded, bool *done,
                                 const char **reason, wcodec_error *err)
 {
-    uint64_t least, most;
+    const uint64_t most = wcodec_lossless_most(l);
     struct wcodec_coded lossy;
+    bool may_compete;
     *done = false;
-    wcodec_lossless_estimate(l, &least, &most);
     if (!wcodec_lossy_dtype(l->dtype))
         *reason = "its type has no lossy form";
     else if (!wcodec_lossy_applies(l->settings, l->dtype, l->size))
@@ -96,8 +101,16 @@ static wcodec_status code_lossy(struct wcodec_lossless *l, struct wcodec_coded *
         wcodec_coded_free(&lossy);
         return WCODEC_OK;
     }
+    const double target = target_bytes(l);
+    const uint64_t within = target < (double)l->size ? (uint64_t)target : l->size;
+    status = wcodec_lossless_may_reach(l, within > lossy.payload_size ? within : lossy.payload_size,
+                                       &may_compete, err);
+    if (status != WCODEC_OK) {
+        wcodec_coded_free(&lossy);
+        return status;
+    }
     *done = true;
-    if (reason_against(l, lossy.payload_size, least) != NULL)
+    if (may_compete)
         return compare(l, &lossy, coded, reason, err);
     *coded = lossy;
     return WCODEC_OK;

@@ -96,13 +96,13 @@ static wcodec_status check_tail(const uint8_t tail[WCODEC_TAIL_SIZE],
     return WCODEC_OK;
 }
 
-static wcodec_status check_index_place(const struct wcodec_framing *framing, uint64_t file_size,
-                                       wcodec_error *err)
+static wcodec_status check_index_position(const struct wcodec_framing *framing, uint64_t file_size,
+                                          wcodec_error *err)
 {
-    uint64_t room = file_size - WCODEC_HEAD_SIZE - WCODEC_TAIL_SIZE;
+    uint64_t between = file_size - WCODEC_HEAD_SIZE - WCODEC_TAIL_SIZE;
     if (framing->index_offset < WCODEC_HEAD_SIZE ||
-        framing->index_offset - WCODEC_HEAD_SIZE > room ||
-        framing->index_size != room - (framing->index_offset - WCODEC_HEAD_SIZE))
+        framing->index_offset - WCODEC_HEAD_SIZE > between ||
+        framing->index_size != between - (framing->index_offset - WCODEC_HEAD_SIZE))
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "index at byte %" PRIu64 " with %" PRIu64
                            " bytes does not end at the tail (byte %" PRIu64 ")",
@@ -156,7 +156,7 @@ wcodec_status wcodec_framing_read(const struct wcodec_source *source,
         .index_decoded_size = wcodec_load_u64(tail + TAIL_DECODED),
         .index_hash = wcodec_load_u64(tail + TAIL_INDEX_HASH),
     };
-    status = check_index_place(&found, source->size, err);
+    status = check_index_position(&found, source->size, err);
     if (status == WCODEC_OK)
         *framing = found;
     return status;

@@ -18,7 +18,7 @@ struct buffer {
     bool failed; /* memory was short: nothing more is added */
 };
 
-/* Room for `size` more bytes at the end, or NULL. */
+/* Memory for `size` more bytes at the end, or NULL. */
 static uint8_t *buffer_room(struct buffer *b, size_t size)
 {
     if (!b->failed && size > b->capacity - b->size) {

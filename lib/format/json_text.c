@@ -131,13 +131,13 @@ static json_t *load(struct wcodec_json_span span, json_error_t *error, bool *mem
     for (unsigned i = 0; i < 2 && !json; i++)
         json = json_loadb((const char *)span.at, span.size,
                           JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, error);
-    void *room =
+    void *tree =
         json ? NULL
              : wcodec_alloc_array(&wcodec_default_allocator,
                                   (span.size < TREE_TEXT_MAX ? span.size : TREE_TEXT_MAX) + 1,
                                   TREE_FACTOR);
-    *memory = json || (room && json_error_code(error) != json_error_out_of_memory);
-    wcodec_free(&wcodec_default_allocator, room);
+    *memory = json || (tree && json_error_code(error) != json_error_out_of_memory);
+    wcodec_free(&wcodec_default_allocator, tree);
     return json;
 }
 

@@ -17,8 +17,8 @@ enum { RANK_MAX = 255 };
 struct parser {
     struct wcodec_safetensors *s;
     struct wcodec_arena *arena;
-    uint64_t room;          /* of s->tensors */
-    uint64_t metadata_room; /* pairs */
+    uint64_t capacity;          /* of s->tensors */
+    uint64_t metadata_capacity; /* pairs */
     bool metadata_seen;
 };
 
@@ -139,17 +139,17 @@ static wcodec_status read_entry(struct entry_text *e, struct wcodec_safetensor *
 }
 
 /* Room for one more of `count`, by doubling. */
-static bool grow(const wcodec_allocator *allocator, void **list, uint64_t count, uint64_t *room,
+static bool grow(const wcodec_allocator *allocator, void **list, uint64_t count, uint64_t *capacity,
                  size_t size)
 {
-    if (count < *room)
+    if (count < *capacity)
         return true;
-    uint64_t wanted = *room ? *room * 2 : 16;
+    uint64_t wanted = *capacity ? *capacity * 2 : 16;
     void *larger = wcodec_realloc_array(allocator, *list, wanted, size);
     if (!larger)
         return false;
     *list = larger;
-    *room = wanted;
+    *capacity = wanted;
     return true;
 }
 
@@ -158,10 +158,10 @@ static wcodec_status take_metadata(void *opaque, struct wcodec_json_span key,
 {
     struct parser *p = opaque;
     void *list = p->s->metadata;
-    bool room = grow(p->s->allocator, &list, p->s->metadata_count, &p->metadata_room,
-                     2 * sizeof *p->s->metadata);
+    bool grown = grow(p->s->allocator, &list, p->s->metadata_count, &p->metadata_capacity,
+                      2 * sizeof *p->s->metadata);
     p->s->metadata = list;
-    if (!room)
+    if (!grown)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for metadata");
     const char **pair = p->s->metadata + 2 * p->s->metadata_count;
     wcodec_status status =
@@ -193,9 +193,9 @@ static wcodec_status take_top_member(void *opaque, struct wcodec_json_span key,
         return status;
     }
     void *list = p->s->tensors;
-    bool room = grow(p->s->allocator, &list, p->s->count, &p->room, sizeof *p->s->tensors);
+    bool grown = grow(p->s->allocator, &list, p->s->count, &p->capacity, sizeof *p->s->tensors);
     p->s->tensors = list;
-    if (!room)
+    if (!grown)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " tensors",
                            p->s->count);
     status = wcodec_json_members(value, 1, take_entry_member, &entry, err);
@@ -242,13 +242,13 @@ static const char *metadata_key(const struct wcodec_safetensors *s, uint64_t i)
 
 /* Where a tensor's data is; empty ones come before the one that starts at the same place, and among
  * each other in the order of the text. */
-struct place {
+struct extent {
     uint64_t offset, end, number;
 };
 
-static int compare_places(const void *a, const void *b)
+static int compare_extents(const void *a, const void *b)
 {
-    const struct place *x = a, *y = b;
+    const struct extent *x = a, *y = b;
     if (x->offset != y->offset)
         return x->offset < y->offset ? -1 : 1;
     if (x->end != y->end)
@@ -260,21 +260,21 @@ static wcodec_status sort_by_place(struct wcodec_safetensors *s, wcodec_error *e
 {
     if (s->count < 2)
         return WCODEC_OK;
-    struct place *places = wcodec_alloc_array(s->allocator, s->count, sizeof *places);
+    struct extent *extents = wcodec_alloc_array(s->allocator, s->count, sizeof *extents);
     struct wcodec_safetensor *sorted = wcodec_alloc_array(s->allocator, s->count, sizeof *sorted);
-    if (!places || !sorted) {
-        wcodec_free(s->allocator, places);
+    if (!extents || !sorted) {
+        wcodec_free(s->allocator, extents);
         wcodec_free(s->allocator, sorted);
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " tensors",
                            s->count);
     }
     for (uint64_t i = 0; i < s->count; i++)
-        places[i] =
-            (struct place){s->tensors[i].offset, s->tensors[i].offset + s->tensors[i].size, i};
-    qsort(places, (size_t)s->count, sizeof *places, compare_places);
+        extents[i] =
+            (struct extent){s->tensors[i].offset, s->tensors[i].offset + s->tensors[i].size, i};
+    qsort(extents, (size_t)s->count, sizeof *extents, compare_extents);
     for (uint64_t i = 0; i < s->count; i++)
-        sorted[i] = s->tensors[places[i].number];
-    wcodec_free(s->allocator, places);
+        sorted[i] = s->tensors[extents[i].number];
+    wcodec_free(s->allocator, extents);
     wcodec_free(s->allocator, s->tensors);
     s->tensors = sorted;
     return WCODEC_OK;

@@ -63,9 +63,9 @@ static bool random_suffix(char suffix[SUFFIX_SIZE])
  * long for a name. */
 static int create_temporary(int dir_fd, const char *base, char name[TEMPORARY_MAX + 1])
 {
-    size_t length = strlen(base), room = TEMPORARY_MAX - 1 - SUFFIX_SIZE;
-    if (length > room) {
-        length = room;
+    size_t length = strlen(base), most = TEMPORARY_MAX - 1 - SUFFIX_SIZE;
+    if (length > most) {
+        length = most;
         while (length > 0 && ((unsigned char)base[length] & 0xC0) == 0x80)
             length--;
     }

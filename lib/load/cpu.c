@@ -89,8 +89,8 @@ static wcodec_status decode_bytes(struct wcodec_load_slot *slot,
 {
     const struct wcodec_load_range *r = part->range;
     const struct wcodec_backend *b = slot->work->request->device->backend;
-    const uint64_t room = part->place;
-    uint8_t *stage = slot->stage.data + (slot->top - room);
+    const uint64_t capacity = part->from_end;
+    uint8_t *stage = slot->stage.data + (slot->top - capacity);
     const uint64_t unit = wcodec_decoder_unit(decoder);
     struct wcodec_reporter silent = {0};
     wcodec_status status = WCODEC_OK;
@@ -100,8 +100,9 @@ static wcodec_status decode_bytes(struct wcodec_load_slot *slot,
     for (uint64_t at = part->begin;
          at < part->stop && status == WCODEC_OK && !atomic_load(&slot->work->stop);) {
         uint64_t size = part->stop - at;
-        if (size > room) /* whole chunks and rows of blocks, so that none is decoded twice */
-            size = (at + room) / unit * unit > at ? (at + room) / unit * unit - at : room;
+        if (size > capacity) /* whole chunks and rows of blocks, so that none is decoded twice */
+            size =
+                (at + capacity) / unit * unit > at ? (at + capacity) / unit * unit - at : capacity;
         status = wcodec_decoder_range(decoder, at, at + size, stage, &silent, err);
         if (status == WCODEC_OK)
             status =

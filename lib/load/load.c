@@ -218,7 +218,7 @@ static wcodec_status run_slots(struct loading *l, wcodec_error *err)
     return l->status != WCODEC_OK ? wcodec_fail(err, l->status, "%s", l->error.text) : WCODEC_OK;
 }
 
-/* A mark in the caller's queue, which all streams begin behind. */
+/* An event in the caller's queue, after which all streams begin. */
 static wcodec_status mark_queue(const struct wcodec_load_request *q, struct wcodec_event **event,
                                 wcodec_error *err)
 {

@@ -34,7 +34,7 @@ struct wcodec_load_request {
     bool verify;
     size_t count;
     struct wcodec_load_range
-        *ranges; /* in the order of the files; behind them copies that are made when all is there */
+        *ranges; /* in the order of the files; after them copies that are made when all is there */
     size_t copies;
     size_t adopted_count;
     struct wcodec_memory **adopted;
@@ -87,7 +87,7 @@ struct wcodec_load_part {
     enum wcodec_load_kind kind;
     const struct wcodec_load_range *range;
     uint64_t begin, stop;
-    uint64_t place; /* BYTES: bytes from there to the end of the staging memory; it may need them
+    uint64_t from_end; /* BYTES: bytes from there to the end of the staging memory; it may need them
                        several times if it is longer */
     struct wcodec_load_tensor *tensor; /* TILES */
     uint64_t first, end;               /* tiles */

@@ -16,7 +16,8 @@ enum { REPETITIONS = 9, REPETITIONS_MIN = 3, REPETITIONS_MAX = 1000 };
 struct tensor {
     const struct wcodec_shard *shard;
     const struct wcodec_entry *entry;
-    struct wcodec_tiling tiling;
+    struct wcodec_layout layout;
+    uint8_t *side; /* modes and scales, where there are any */
     struct wcodec_tiles *tiles;
 };
 
@@ -101,6 +102,25 @@ static wcodec_status time_action(struct measure *m, enum action action, uint64_t
     return WCODEC_OK;
 }
 
+/* What the payload says of the tiles, the first time that it is read. */
+static wcodec_status parse_tensor(struct measure *m, struct tensor *t, const uint8_t *payload,
+                                  wcodec_error *err)
+{
+    const struct wcodec_layout *l = &t->layout;
+    if (wcodec_layout_in_units(l)) {
+        wcodec_status status = wcodec_layout_check_side(l, payload, err);
+        if (status != WCODEC_OK)
+            return status;
+        t->side = wcodec_alloc_array(&m->context->allocator, l->tiles_begin, 1);
+        if (t->side == NULL)
+            return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor's modes");
+        memcpy(t->side, payload, (size_t)l->tiles_begin);
+    }
+    return wcodec_tiles_read(&l->tiling, payload + l->tiles_begin,
+                             t->entry->payload_size - l->tiles_begin, &m->context->allocator,
+                             &t->tiles, err);
+}
+
 static wcodec_status read_tensor(struct measure *m, struct tensor *t,
                                  const struct wcodec_source *source, uint64_t at, uint64_t *staged,
                                  wcodec_error *err)
@@ -112,15 +132,17 @@ static wcodec_status read_tensor(struct measure *m, struct tensor *t,
     wcodec_status status = wcodec_source_read(source, t->entry->payload_offset, payload,
                                               (size_t)t->entry->payload_size, err);
     if (status == WCODEC_OK && t->tiles == NULL)
-        status = wcodec_tiles_read(&t->tiling, payload, t->entry->payload_size,
-                                   &m->context->allocator, &t->tiles, err);
+        status = parse_tensor(m, t, payload, err);
     if (status == WCODEC_OK) {
+        const uint64_t tiles = t->layout.tiling.tiles;
         struct wcodec_job *job = &m->jobs[t - m->tensors];
-        *staged = wcodec_lay_out_areas(t->tiles, 0, t->tiling.tiles, at, job->places);
+        *job = wcodec_layout_job(&t->layout, t->tiles, t->side, 0, tiles, 0, t->entry->size);
+        *staged = wcodec_lay_out_areas(t->tiles, 0, tiles, at, job->places);
         for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK && m->coded != NULL; a++) {
             job->places[a].memory = m->coded;
             status = m->b->copy_in(m->queue, m->coded, job->places[a].offset,
-                                   payload + job->places[a].begin, job->places[a].size, err);
+                                   payload + t->layout.tiles_begin + job->places[a].begin,
+                                   job->places[a].size, err);
         }
         wcodec_status waited = m->b->queue_wait(m->queue, status == WCODEC_OK ? err : NULL);
         status = status == WCODEC_OK ? waited : status;
@@ -145,12 +167,10 @@ static wcodec_status read_tensors(struct measure *m, wcodec_error *err)
             wcodec_shard_prefix(t->shard, t->entry, err);
             return status;
         }
-        m->jobs[i].tiles = t->tiles;
-        m->jobs[i].count = t->tiling.tiles;
         m->jobs[i].memory = m->decoded;
         m->jobs[i].destination = m->decoded_size;
         m->jobs[i].verify = true;
-        m->decoded_size = wcodec_align_u64(m->decoded_size + t->tiling.size, 256);
+        m->decoded_size = wcodec_align_u64(m->decoded_size + t->entry->size, 256);
     }
     return WCODEC_OK;
 }
@@ -187,7 +207,7 @@ static wcodec_status measure(struct measure *m, wcodec_device_rates *rates, wcod
         return status;
     rates->coded_bytes = m->coded_size;
     for (size_t i = 0; i < m->count; i++)
-        rates->bytes += m->tensors[i].tiling.size;
+        rates->bytes += m->tensors[i].entry->size;
     status = allocate(m, err);
     whole = m->decoded_size;
     if (status == WCODEC_OK && m->count != 0) {
@@ -222,15 +242,28 @@ static void release(struct measure *m)
             m->b->memory_free(memories[i]);
     if (m->queue != NULL)
         m->b->queue_destroy(m->queue);
-    for (size_t i = 0; m->tensors != NULL && i < m->count; i++)
+    for (size_t i = 0; m->tensors != NULL && i < m->count; i++) {
         wcodec_tiles_free(m->tensors[i].tiles);
+        wcodec_free(allocator, m->tensors[i].side);
+    }
     wcodec_free(allocator, m->times);
     wcodec_free(allocator, m->results);
     wcodec_free(allocator, m->jobs);
     wcodec_free(allocator, m->tensors);
 }
 
-/* Tensors in tiles that the device decodes. */
+/* Is there a kernel of the device for it? */
+static bool is_decoded(const struct measure *m, const struct wcodec_entry *entry,
+                       struct wcodec_layout *layout)
+{
+    if (entry->newer || !wcodec_entry_has_tiles(entry) || entry->size == 0)
+        return false;
+    wcodec_layout_derive(entry, layout);
+    const uint32_t needs = wcodec_layout_needs(layout);
+    return (m->device->listing.capabilities & needs) == needs &&
+           m->b->device_supports(m->device->device, &layout->tiling);
+}
+
 static wcodec_status choose(struct measure *m, const wcodec_reader *reader, const uint64_t *tensors,
                             size_t count, wcodec_device_rates *rates, wcodec_error *err)
 {
@@ -245,12 +278,7 @@ static wcodec_status choose(struct measure *m, const wcodec_reader *reader, cons
             t->shard,
             &t->shard->index
                  ->entries[t->shard->index->tensors[tensors[i] - t->shard->first_tensor]]);
-        if (t->entry->newer || t->entry->coding != WCODEC_CODING_TILES || t->entry->size == 0) {
-            rates->skipped++;
-            continue;
-        }
-        wcodec_entry_tiling(t->entry, &t->tiling);
-        if (m->b->device_supports(m->device->device, &t->tiling))
+        if (is_decoded(m, t->entry, &t->layout))
             m->count++;
         else
             rates->skipped++;

@@ -150,8 +150,8 @@ static wcodec_status adopt(struct wcodec_load_request *r, const wcodec_load_item
     return WCODEC_OK;
 }
 
-static wcodec_status place(struct wcodec_load_request *r, const wcodec_load_item *items,
-                           bool device_memory, wcodec_error *err)
+static wcodec_status set_destinations(struct wcodec_load_request *r, const wcodec_load_item *items,
+                                      bool device_memory, wcodec_error *err)
 {
     const uint32_t direct = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY;
     bool adopts = device_memory || (r->device->listing.capabilities & direct) == direct;
@@ -209,7 +209,7 @@ static bool is_copy(const struct wcodec_load_range *a, const struct wcodec_load_
            a->end == b->end && a->begin < a->end && a->entry->coding != WCODEC_CODING_CONSTANT;
 }
 
-/* Of equal ranges, which are neighbours, the first is decoded; the others go behind all. */
+/* Of equal ranges, which are neighbours, the first is decoded; the others go after all. */
 static wcodec_status set_copies_apart(struct wcodec_load_request *r, wcodec_error *err)
 {
     size_t copies = 0, kept = 0;
@@ -247,7 +247,7 @@ static wcodec_status fill_in(const wcodec_reader *reader, const wcodec_load_item
             return status;
         r->bytes += r->ranges[i].end - r->ranges[i].begin;
     }
-    wcodec_status status = place(r, items, options->memory != NULL, err);
+    wcodec_status status = set_destinations(r, items, options->memory != NULL, err);
     if (status != WCODEC_OK)
         return status;
     for (size_t i = 0; i < r->count; i++)

@@ -12,7 +12,7 @@ enum { READ_BYTES = 1 << 20 };
 struct segment {
     const struct wcodec_load_part *part;
     uint64_t offset; /* in the file */
-    uint64_t place;
+    uint64_t staged;
     uint64_t size;
 };
 
@@ -43,7 +43,7 @@ static void read_task(void *argument, size_t i)
     const struct segment *s = &r->segments[i];
     wcodec_error error = {0};
     wcodec_status status =
-        wcodec_source_read(&s->part->tensor->source, s->offset, r->slot->stage.data + s->place,
+        wcodec_source_read(&s->part->tensor->source, s->offset, r->slot->stage.data + s->staged,
                            (size_t)s->size, &error);
     fail(r, s->part->range, status, &error);
 }
@@ -65,12 +65,12 @@ static void parse_task(void *argument, size_t i)
 
 /* In pieces that threads share. Without a place to write only counts. */
 static size_t cut(struct segment *segments, const struct wcodec_load_part *part, uint64_t offset,
-                  uint64_t place, uint64_t size)
+                  uint64_t staged, uint64_t size)
 {
     size_t n = 0;
     for (uint64_t at = 0; at < size; at += READ_BYTES, n++)
         if (segments != NULL)
-            segments[n] = (struct segment){part, offset + at, place + at,
+            segments[n] = (struct segment){part, offset + at, staged + at,
                                            size - at < READ_BYTES ? size - at : READ_BYTES};
     return n;
 }

@@ -236,13 +236,13 @@ static void take_bytes(struct wcodec_load_cursor *c, const struct wcodec_load_ra
     const bool device_fill = r->entry->coding == WCODEC_CODING_CONSTANT && r->aligned;
     struct wcodec_load_part p = {
         .range = r, .begin = r->begin, .stop = r->end, .scratch = UINT64_MAX};
-    uint64_t place = 0;
+    uint64_t from_end = 0;
     p.kind = r->host != NULL ? WCODEC_LOAD_DIRECT
              : device_fill   ? WCODEC_LOAD_FILL
                              : WCODEC_LOAD_BYTES;
     if (p.kind == WCODEC_LOAD_BYTES) {
-        place = wcodec_align_u64(piece->high + (size < most ? size : most), 64);
-        *full = piece->count != 0 && piece->low + 512 + place > most;
+        from_end = wcodec_align_u64(piece->high + (size < most ? size : most), 64);
+        *full = piece->count != 0 && piece->low + 512 + from_end > most;
     } else {
         /* Others wait while much is decoded here. */
         *full = p.kind == WCODEC_LOAD_DIRECT && piece->count != 0 && size > most;
@@ -251,8 +251,8 @@ static void take_bytes(struct wcodec_load_cursor *c, const struct wcodec_load_ra
     if (*full)
         return;
     if (p.kind == WCODEC_LOAD_BYTES) {
-        piece->high = place < most ? place : most;
-        p.place = piece->high;
+        piece->high = from_end < most ? from_end : most;
+        p.from_end = piece->high;
     }
     piece->parts[piece->count++] = p;
     c->range++;

@@ -62,7 +62,7 @@ static const uint8_t *chunk_coded(const struct batch *b, uint64_t i)
 
 /* Where chunk i is decoded to: its place, or, where only a part of it is wanted, one of the bounce
  * buffers: the second for a chunk that is the range's last but not its first. */
-static uint8_t *chunk_place(const struct batch *b, uint64_t i)
+static uint8_t *chunk_destination(const struct batch *b, uint64_t i)
 {
     const struct wcodec_chunks *c = b->decoder->chunks;
     if (chunk_begin(c, i) >= b->begin && chunk_end(c, i) <= b->end)
@@ -74,7 +74,7 @@ static void decode_task(void *argument, size_t number)
 {
     struct batch *b = argument;
     uint64_t i = b->first + number;
-    if (wcodec_chunk_decode(b->decoder->chunks, i, chunk_coded(b, i), chunk_place(b, i),
+    if (wcodec_chunk_decode(b->decoder->chunks, i, chunk_coded(b, i), chunk_destination(b, i),
                             b->decoder->input.verify, NULL) == WCODEC_OK)
         return;
     uint64_t least = atomic_load(&b->failed);
@@ -101,12 +101,12 @@ static wcodec_status reserve_bounce(struct wcodec_decoder *d, uint64_t begin, ui
 static void copy_part(const struct batch *b, uint64_t i)
 {
     const struct wcodec_chunks *c = b->decoder->chunks;
-    const uint8_t *place = chunk_place(b, i);
-    if (place != b->decoder->bounce[0] && place != b->decoder->bounce[1])
+    const uint8_t *chunk = chunk_destination(b, i);
+    if (chunk != b->decoder->bounce[0] && chunk != b->decoder->bounce[1])
         return;
     uint64_t from = chunk_begin(c, i) > b->begin ? chunk_begin(c, i) : b->begin,
              to = chunk_end(c, i) < b->end ? chunk_end(c, i) : b->end;
-    memcpy(b->dst + (from - b->begin), place + (from - chunk_begin(c, i)), (size_t)(to - from));
+    memcpy(b->dst + (from - b->begin), chunk + (from - chunk_begin(c, i)), (size_t)(to - from));
 }
 
 static wcodec_status decode_batch(struct wcodec_decoder *d, struct batch *b, uint64_t end,
@@ -117,8 +117,9 @@ static wcodec_status decode_batch(struct wcodec_decoder *d, struct batch *b, uin
     uint64_t failed = atomic_load(&b->failed);
     if (failed != UINT64_MAX) {
         /* Once more, for the text. */
-        wcodec_status status = wcodec_chunk_decode(d->chunks, failed, chunk_coded(b, failed),
-                                                   chunk_place(b, failed), d->input.verify, err);
+        wcodec_status status =
+            wcodec_chunk_decode(d->chunks, failed, chunk_coded(b, failed),
+                                chunk_destination(b, failed), d->input.verify, err);
         return status != WCODEC_OK
                    ? status
                    : wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a chunk");

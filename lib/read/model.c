@@ -28,7 +28,7 @@ struct name_list {
     const wcodec_allocator *allocator;
     char **names;
     uint64_t count;
-    uint64_t room;
+    uint64_t capacity;
 };
 
 static wcodec_status out_of_memory(wcodec_error *err)
@@ -38,13 +38,13 @@ static wcodec_status out_of_memory(wcodec_error *err)
 
 static wcodec_status list_add(struct name_list *list, const char *name, wcodec_error *err)
 {
-    if (list->count == list->room) {
-        uint64_t room = list->room * 2 + 16;
-        char **names = wcodec_realloc_array(list->allocator, list->names, room, sizeof(*names));
+    if (list->count == list->capacity) {
+        uint64_t capacity = list->capacity * 2 + 16;
+        char **names = wcodec_realloc_array(list->allocator, list->names, capacity, sizeof(*names));
         if (names == NULL)
             return out_of_memory(err);
         list->names = names;
-        list->room = room;
+        list->capacity = capacity;
     }
     list->names[list->count] = wcodec_strdup(list->allocator, name);
     if (list->names[list->count] == NULL)

@@ -133,10 +133,11 @@ struct wcodec_restore_part {
     uint64_t at;             /* bytes that were decoded */
 };
 
-/* Decode the next bytes of the entry that the plan is at, at most `room` of them, to dst: *size;
- * the entry is closed after its last. */
+/* Decode the next bytes of the entry that the plan is at, at most `capacity` of them, to dst:
+ * *size; the entry is closed after its last. */
 wcodec_status wcodec_restore_part(struct wcodec_restore *r, struct wcodec_restore_part *part,
-                                  uint8_t *dst, uint64_t room, uint64_t *size, wcodec_error *err);
+                                  uint8_t *dst, uint64_t capacity, uint64_t *size,
+                                  wcodec_error *err);
 void wcodec_restore_part_close(struct wcodec_restore_part *part);
 
 /* Most bytes of a part: the largest tile, chunk and row of blocks fit. */

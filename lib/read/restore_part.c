@@ -60,19 +60,19 @@ void wcodec_restore_part_close(struct wcodec_restore_part *part)
     part->entry = NULL;
 }
 
-/* Bytes of the open entry that go next into a buffer with `room` left: whole tiles, chunks or rows
- * of blocks, so that none is decoded twice. */
-static uint64_t next_size(const struct wcodec_restore_part *part, uint64_t room)
+/* Bytes of the open entry that go next into a buffer with `capacity` left: whole tiles, chunks or
+ * rows of blocks, so that none is decoded twice. */
+static uint64_t next_size(const struct wcodec_restore_part *part, uint64_t capacity)
 {
     const uint64_t left = part->entry->size - part->at;
-    return left <= room ? left : room - room % wcodec_decoder_unit(&part->decoder);
+    return left <= capacity ? left : capacity - capacity % wcodec_decoder_unit(&part->decoder);
 }
 
-static wcodec_status decode(struct wcodec_restore_part *part, uint8_t *dst, uint64_t room,
+static wcodec_status decode(struct wcodec_restore_part *part, uint8_t *dst, uint64_t capacity,
                             uint64_t *size, wcodec_error *err)
 {
     struct wcodec_reporter silent = {0};
-    const uint64_t count = next_size(part, room);
+    const uint64_t count = next_size(part, capacity);
     wcodec_status status =
         wcodec_decoder_range(&part->decoder, part->at, part->at + count, dst, &silent, err);
     part->at += count;
@@ -84,7 +84,8 @@ static wcodec_status decode(struct wcodec_restore_part *part, uint8_t *dst, uint
 }
 
 wcodec_status wcodec_restore_part(struct wcodec_restore *r, struct wcodec_restore_part *part,
-                                  uint8_t *dst, uint64_t room, uint64_t *size, wcodec_error *err)
+                                  uint8_t *dst, uint64_t capacity, uint64_t *size,
+                                  wcodec_error *err)
 {
     wcodec_status status = WCODEC_OK;
     const struct wcodec_entry *e =
@@ -97,7 +98,7 @@ wcodec_status wcodec_restore_part(struct wcodec_restore *r, struct wcodec_restor
         part->entry = status == WCODEC_OK ? e : NULL;
     }
     if (status == WCODEC_OK)
-        status = decode(part, dst, room, size, err);
+        status = decode(part, dst, capacity, size, err);
     if (status != WCODEC_OK) {
         wcodec_shard_prefix(r->shard, e, err);
         return status;

@@ -44,7 +44,7 @@ static bool add_automatic(struct wcodec_choice *choice)
            add(choice, "cpu", 3, true, 0, true);
 }
 
-/* Parse one item at *at and go behind it. NULL, or what is wrong. */
+/* Parse one item at *at and go past it. NULL, or what is wrong. */
 static const char *parse_item(const char **at, struct wcodec_choice *choice)
 {
     const char *name = *at;

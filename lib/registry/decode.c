@@ -85,11 +85,11 @@ static wcodec_status decode_in_place(const struct wcodec_opened *cpu, struct req
     struct wcodec_queue *queue = NULL;
     wcodec_status status = WCODEC_OK;
     for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK; a++) {
-        struct wcodec_area_place *place = &r->job.places[a];
-        if (place->size != 0)
-            status = adopt(cpu, host_bytes(r, a), place->size, &handles[a], err);
-        place->memory = handles[a];
-        place->offset = 0;
+        struct wcodec_area_place *area = &r->job.places[a];
+        if (area->size != 0)
+            status = adopt(cpu, host_bytes(r, a), area->size, &handles[a], err);
+        area->memory = handles[a];
+        area->offset = 0;
     }
     if (status == WCODEC_OK)
         status = adopt(cpu, r->out, r->out_size, &handles[WCODEC_AREAS], err);
@@ -216,13 +216,13 @@ static wcodec_status copy_in(struct wcodec_session *s, struct request *r, wcodec
 {
     wcodec_status status = WCODEC_OK;
     for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK; a++) {
-        struct wcodec_area_place *place = &r->job.places[a];
-        place->memory = s->coded.memory;
-        if (place->size == 0)
+        struct wcodec_area_place *area = &r->job.places[a];
+        area->memory = s->coded.memory;
+        if (area->size == 0)
             continue;
-        status = s->owner.device->backend->copy_in(s->queue, place->memory, place->offset,
-                                                   host_bytes(r, a), place->size, err);
-        s->bytes_in += place->size;
+        status = s->owner.device->backend->copy_in(s->queue, area->memory, area->offset,
+                                                   host_bytes(r, a), area->size, err);
+        s->bytes_in += area->size;
     }
     return status;
 }

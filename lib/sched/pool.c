@@ -147,8 +147,8 @@ static void *work(void *argument)
 {
     struct worker *worker = argument;
     struct wcodec_pool *pool = worker->pool;
-    if (pool->settings.place != NULL)
-        pool->settings.place(pool->settings.opaque, worker->number);
+    if (pool->settings.bind != NULL)
+        pool->settings.bind(pool->settings.opaque, worker->number);
     pthread_mutex_lock(&pool->lock);
     for (bool lingered = false; !pool->end;) {
         if (pool->first != NULL) {

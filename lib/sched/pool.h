@@ -19,7 +19,7 @@ struct wcodec_pool_settings {
     unsigned linger;  /* pauses of the processor (some 10 to 50 ns each) for which a thread without
                          work stays awake before it sleeps; 0: none */
     /* Called first in each worker, with its number; NULL: nothing to do. */
-    void (*place)(void *opaque, unsigned worker);
+    void (*bind)(void *opaque, unsigned worker);
     void *opaque;
     /* pthread_create(), or what a test has in its place. NULL: pthread_create(). */
     int (*create)(pthread_t *thread, const pthread_attr_t *attributes, void *(*start)(void *),

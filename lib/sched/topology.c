@@ -299,7 +299,7 @@ static void order_cores(struct wcodec_topology *t, unsigned home)
         own += t->cores[i].node == home;
         t->node_count += i > 0 && t->cores[i].node != t->cores[i - 1].node;
     }
-    /* The lower nodes go behind the home node, in one rotation of what lies before its end. */
+    /* The lower nodes go after the home node, in one rotation of what lies before its end. */
     rotate_left(t->cores, before + own, before);
 }
 

@@ -21,7 +21,7 @@ struct work {
     struct wcodec_write_batch *batch;
     pthread_mutex_t lock;
     atomic_bool failed;
-    uint64_t failed_place;
+    uint64_t failed_position;
     wcodec_status status;
     wcodec_error error;
     struct wcodec_encode_settings settings; /* with the scratch of one item */
@@ -151,8 +151,8 @@ wcodec_status wcodec_write_batch_reserve(struct wcodec_write_batch *batch, uint6
     const wcodec_allocator *allocator = &batch->context->allocator;
     /* A large tensor's memory is not kept for the small ones after it. */
     bool large =
-        !keep && batch->data_room > WCODEC_WRITE_BATCH_BYTES && batch->data_room / 2 > size;
-    if (batch->data && size <= batch->data_room && !large) /* nothing has a pointer too */
+        !keep && batch->data_capacity > WCODEC_WRITE_BATCH_BYTES && batch->data_capacity / 2 > size;
+    if (batch->data && size <= batch->data_capacity && !large) /* nothing has a pointer too */
         return WCODEC_OK;
     if (!keep) {
         wcodec_free(allocator, batch->data);
@@ -160,11 +160,11 @@ wcodec_status wcodec_write_batch_reserve(struct wcodec_write_batch *batch, uint6
     }
     uint8_t *data = wcodec_realloc_array(allocator, batch->data, size, 1);
     if (!data) {
-        batch->data_room = batch->data ? batch->data_room : 0;
+        batch->data_capacity = batch->data ? batch->data_capacity : 0;
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " bytes", size);
     }
     batch->data = data;
-    batch->data_room = size;
+    batch->data_capacity = size;
     return WCODEC_OK;
 }
 
@@ -206,12 +206,12 @@ static bool may_be_lossy(const struct wcodec_write_batch_item *item)
     return item->lossy && wcodec_lossy_dtype((wcodec_dtype)item->what.dtype);
 }
 
-static void note_failure(struct work *w, uint64_t place, wcodec_status status,
+static void note_failure(struct work *w, uint64_t position, wcodec_status status,
                          const wcodec_error *error)
 {
     pthread_mutex_lock(&w->lock);
-    if (!atomic_load(&w->failed) || place < w->failed_place) {
-        w->failed_place = place;
+    if (!atomic_load(&w->failed) || position < w->failed_position) {
+        w->failed_position = position;
         w->status = status;
         w->error = *error;
     }
@@ -219,17 +219,17 @@ static void note_failure(struct work *w, uint64_t place, wcodec_status status,
     pthread_mutex_unlock(&w->lock);
 }
 
-static void note_item_failure(struct work *w, uint64_t place,
+static void note_item_failure(struct work *w, uint64_t position,
                               const struct wcodec_write_batch_item *item, wcodec_status status,
                               wcodec_error *error)
 {
     if (item->what.name && status != WCODEC_ERROR_CANCELLED)
         wcodec_error_prefix(error, "tensor \"%.200s\"", item->what.name);
-    note_failure(w, place, status, error);
+    note_failure(w, position, status, error);
 }
 
 /* Verify, if that is asked for, and hash. */
-static void settle(struct work *w, uint64_t place, struct wcodec_write_batch_item *item,
+static void settle(struct work *w, uint64_t position, struct wcodec_write_batch_item *item,
                    const uint8_t *bytes)
 {
     wcodec_error error = {0};
@@ -249,7 +249,7 @@ static void settle(struct work *w, uint64_t place, struct wcodec_write_batch_ite
     wcodec_free(&w->batch->context->allocator, item->coded.coefficients);
     item->coded.coefficients = NULL;
     if (status != WCODEC_OK)
-        note_item_failure(w, place, item, status, &error);
+        note_item_failure(w, position, item, status, &error);
 }
 
 static bool is_large(const struct wcodec_write_batch_item *item)

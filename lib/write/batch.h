@@ -51,7 +51,7 @@ struct wcodec_write_batch {
     struct wcodec_write_batch_item *items; /* WCODEC_WRITE_BATCH_ITEMS of them */
     const uint8_t *bytes; /* of all items: in the source, read to data, or the caller's */
     uint8_t *data;
-    uint64_t data_room;
+    uint64_t data_capacity;
     uint64_t first_entry; /* number of the first item's entry */
     /* What was coded before and is still to be written. */
     struct wcodec_write_batch_item *pending;

@@ -113,20 +113,21 @@ static void put_slot(struct wcodec_dedup *dedup, uint64_t number)
 
 static wcodec_status grow(struct wcodec_dedup *dedup, wcodec_error *err)
 {
-    uint64_t room = dedup->room ? dedup->room * 2 : 64;
+    uint64_t capacity = dedup->capacity ? dedup->capacity * 2 : 64;
     struct wcodec_dedup_item *items =
-        wcodec_realloc_array(dedup->allocator, dedup->items, room, sizeof *items);
+        wcodec_realloc_array(dedup->allocator, dedup->items, capacity, sizeof *items);
     if (items)
         dedup->items = items;
-    uint64_t *slots = items ? wcodec_alloc_array(dedup->allocator, 2 * room, sizeof *slots) : NULL;
+    uint64_t *slots =
+        items ? wcodec_alloc_array(dedup->allocator, 2 * capacity, sizeof *slots) : NULL;
     if (!slots)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY,
-                           "out of memory for the hashes of %" PRIu64 " tensors", room);
-    memset(slots, 0, (size_t)(2 * room) * sizeof *slots);
+                           "out of memory for the hashes of %" PRIu64 " tensors", capacity);
+    memset(slots, 0, (size_t)(2 * capacity) * sizeof *slots);
     wcodec_free(dedup->allocator, dedup->slots);
     dedup->slots = slots;
-    dedup->slot_count = 2 * room;
-    dedup->room = room;
+    dedup->slot_count = 2 * capacity;
+    dedup->capacity = capacity;
     for (uint64_t i = 0; i < dedup->count; i++)
         put_slot(dedup, i);
     return WCODEC_OK;
@@ -135,7 +136,7 @@ static wcodec_status grow(struct wcodec_dedup *dedup, wcodec_error *err)
 wcodec_status wcodec_dedup_add(struct wcodec_dedup *dedup, const struct wcodec_dedup_item *item,
                                wcodec_error *err)
 {
-    if (dedup->count == dedup->room) {
+    if (dedup->count == dedup->capacity) {
         wcodec_status status = grow(dedup, err);
         if (status != WCODEC_OK)
             return status;

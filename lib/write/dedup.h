@@ -25,7 +25,7 @@ struct wcodec_dedup {
     const wcodec_allocator *allocator;
     const struct wcodec_source *source;
     struct wcodec_dedup_item *items;
-    uint64_t count, room;
+    uint64_t count, capacity;
     uint64_t *
         slots; /* number of an item plus 1; 0: free. A power of two of them, at most half in use. */
     uint64_t slot_count;

@@ -21,7 +21,7 @@ enum writer_stage { DECLARING, WRITING, FINISHED, FAILED };
 struct name_set {
     struct wcodec_names names;
     const char **list; /* to fill a larger set from */
-    uint64_t count, room;
+    uint64_t count, capacity;
 };
 
 struct wcodec_writer {
@@ -36,7 +36,7 @@ struct wcodec_writer {
     struct wcodec_entry *tensors; /* declared */
     struct name_set names;
     const char **metadata; /* key, value, ... */
-    uint64_t metadata_room;
+    uint64_t metadata_capacity;
     struct name_set keys;
     uint64_t size; /* bytes of all tensors */
     uint64_t next; /* tensor whose data comes next */
@@ -46,7 +46,7 @@ struct wcodec_writer {
 struct text {
     const wcodec_allocator *allocator;
     char *data;
-    uint64_t size, room;
+    uint64_t size, capacity;
     bool failed;
 };
 
@@ -60,14 +60,14 @@ static bool has_name(const struct name_set *set, const char *name)
 static bool add_name(struct name_set *set, const wcodec_allocator *allocator, const char *name)
 {
     uint64_t number;
-    if (set->count == set->room) {
-        uint64_t room = set->room ? set->room * 2 : 16;
-        const char **list = wcodec_realloc_array(allocator, set->list, room, sizeof *list);
+    if (set->count == set->capacity) {
+        uint64_t capacity = set->capacity ? set->capacity * 2 : 16;
+        const char **list = wcodec_realloc_array(allocator, set->list, capacity, sizeof *list);
         if (!list)
             return false;
         set->list = list;
         struct wcodec_names larger;
-        if (!wcodec_names_init(&larger, allocator, room))
+        if (!wcodec_names_init(&larger, allocator, capacity))
             return false;
         for (uint64_t i = 0; i < set->count; i++) {
             number = i;
@@ -75,7 +75,7 @@ static bool add_name(struct name_set *set, const wcodec_allocator *allocator, co
         }
         wcodec_names_free(&set->names);
         set->names = larger;
-        set->room = room;
+        set->capacity = capacity;
     }
     number = set->count;
     wcodec_names_add(&set->names, name, &number);
@@ -185,13 +185,14 @@ wcodec_status wcodec_writer_metadata(wcodec_writer *writer, const char *key, con
     if (has_name(&w->keys, key))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "the metadata key \"%.200s\" is there already",
                            key);
-    if (count == w->metadata_room) {
-        uint64_t room = count ? count * 2 : 16;
-        const char **list = wcodec_realloc_array(allocator, w->metadata, room, 2 * sizeof *list);
+    if (count == w->metadata_capacity) {
+        uint64_t capacity = count ? count * 2 : 16;
+        const char **list =
+            wcodec_realloc_array(allocator, w->metadata, capacity, 2 * sizeof *list);
         if (!list)
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
         w->metadata = list;
-        w->metadata_room = room;
+        w->metadata_capacity = capacity;
     }
     w->metadata[2 * count] = wcodec_arena_text(&w->arena, key, strlen(key));
     w->metadata[2 * count + 1] = wcodec_arena_text(&w->arena, value, strlen(value));
@@ -240,7 +241,7 @@ wcodec_status wcodec_writer_declare(wcodec_writer *writer, const char *name, wco
     if (has_name(&w->names, name))
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "the name \"%.200s\" was declared before",
                            name);
-    if (count == w->names.room) { /* the set grows with it, below */
+    if (count == w->names.capacity) { /* the set grows with it, below */
         struct wcodec_entry *list =
             wcodec_realloc_array(allocator, w->tensors, count ? count * 2 : 16, sizeof *list);
         if (!list)
@@ -268,15 +269,15 @@ static void put(struct text *t, const char *data, size_t size)
 {
     if (t->failed)
         return;
-    if (size > t->room - t->size) {
-        uint64_t room = (t->room + size) * 3 / 2 + 64;
-        char *larger = wcodec_realloc_array(t->allocator, t->data, room, 1);
+    if (size > t->capacity - t->size) {
+        uint64_t capacity = (t->capacity + size) * 3 / 2 + 64;
+        char *larger = wcodec_realloc_array(t->allocator, t->data, capacity, 1);
         if (!larger) {
             t->failed = true;
             return;
         }
         t->data = larger;
-        t->room = room;
+        t->capacity = capacity;
     }
     memcpy(t->data + t->size, data, size);
     t->size += size;
@@ -392,9 +393,11 @@ static wcodec_status code_later(wcodec_writer *w, const struct wcodec_entry *wha
     struct wcodec_write_batch *b = &w->batch;
     wcodec_status status =
         wcodec_write_batch_is_full(b, what->size) ? run_batch(w, b->data, err) : WCODEC_OK;
-    uint64_t size = b->size + what->size, room = size < 2 * b->data_room ? 2 * b->data_room : size;
+    uint64_t size = b->size + what->size,
+             capacity = size < 2 * b->data_capacity ? 2 * b->data_capacity : size;
     if (status == WCODEC_OK)
-        status = wcodec_write_batch_reserve(b, size <= b->data_room ? size : room, true, err);
+        status =
+            wcodec_write_batch_reserve(b, size <= b->data_capacity ? size : capacity, true, err);
     if (status != WCODEC_OK)
         return status;
     if (what->size != 0)

@@ -52,16 +52,16 @@ static void counting_release(void *opaque, void *memory)
 
 struct stream {
     uint8_t *data;
-    size_t size, room;
+    size_t size, capacity;
     const uint8_t *expected; /* restoring: compared as it comes */
 };
 
 static int keep(void *opaque, const void *data, size_t size)
 {
     struct stream *s = opaque;
-    if (size > s->room - s->size) {
-        s->room = 2 * (s->room + size);
-        s->data = realloc(s->data, s->room);
+    if (size > s->capacity - s->size) {
+        s->capacity = 2 * (s->capacity + size);
+        s->data = realloc(s->data, s->capacity);
         FUZZ_REQUIRE(s->data);
     }
     if (size)
@@ -73,7 +73,7 @@ static int keep(void *opaque, const void *data, size_t size)
 static int compare(void *opaque, const void *data, size_t size)
 {
     struct stream *s = opaque;
-    FUZZ_REQUIRE(size <= s->room - s->size &&
+    FUZZ_REQUIRE(size <= s->capacity - s->size &&
                  (size == 0 || memcmp(s->expected + s->size, data, size) == 0));
     s->size += size;
     return 0;

@@ -72,7 +72,7 @@ def framing():
                           ("file size huge", {"size": 1 << 63}), ("other head", {"head_hash": 1}), ("tail hash", {"digest": 1}), ("tail magic", {"magic": b"\x0a\x1a\x0a\x0d\x44\x43\x57\x88"})):
         yield "tail: " + name, "corrupt", *file_of(e, tail=changed)
     yield "index in the payload", "corrupt", *file_of(e, tail={"offset": 64, "coded": size - 128})
-    yield "byte behind the tail", "corrupt", *file_of(e, end=b"\0")
+    yield "byte after the tail", "corrupt", *file_of(e, end=b"\0")
     yield "two containers", "corrupt", good[0] + good[0], good[1]
     yield "tail twice", "corrupt", good[0] + good[0][-64:], good[1]
     yield "hole before the index", "corrupt", *file_of(e, gap=bytes(16))
@@ -94,7 +94,7 @@ def index_fields():
     index = encode.index_bytes
     for name, expected, fields in (("kind 2", "newer", {"kind": 2}), ("name not UTF-8", "corrupt", {"name": b"\xff"}), ("name with NUL", "corrupt", {"name": b"a\0"}),
                                    ("original larger", "corrupt", {"size": len(e.data) + 1}), ("original smaller", "corrupt", {"size": 0}), ("original hash", "corrupt", {"digest": 5}),
-                                   ("mode", "corrupt", {"mode": 0o10000}), ("latest time", "ok", {"mtime": 1 << 63}), ("time", "corrupt", {"mtime": (1 << 63) + 1}), ("byte behind the index", "corrupt", {"behind": b"\0"}),
+                                   ("mode", "corrupt", {"mode": 0o10000}), ("latest time", "ok", {"mtime": 1 << 63}), ("time", "corrupt", {"mtime": (1 << 63) + 1}), ("byte after the index", "corrupt", {"after": b"\0"}),
                                    ("metadata key twice", "corrupt", {"metadata": [("a", "b"), ("a", "c")]}), ("metadata not UTF-8", "corrupt", {"metadata": [("a", b"\xc0\x80")]}),
                                    ("metadata", "ok", {"metadata": [("a", "b"), ("A", "b")]}), ("fewer entries", "corrupt", {"count": 0}), ("more entries", "corrupt", {"count": 2}),
                                    ("2^32 entries", "corrupt", {"count": 1 << 32}), ("2^63 entries", "corrupt", {"count": 1 << 63})):
@@ -128,7 +128,7 @@ def records():
             ("half a byte", "corrupt", small(shape=(23,), dtype="F4")), ("packed", "ok", small(shape=(24,), dtype="F4")), ("size above 2^48", "corrupt", small(size=(1 << 48) + 1, dtype="F9_NEW")),
             ("size 2^64 - 1", "corrupt", small(size=(1 << 64) - 1, dtype="F9_NEW")), ("constant of 16 bytes", "corrupt", small(parameters=b"\4" + bytes(16))),
             ("constant not in whole elements", "corrupt", small(parameters=b"\3" + bytes(8))), ("constant cut", "corrupt", small(parameters=b"\2\0\0")),
-            ("byte behind the record", "corrupt", small(parameters=b"\0\7\0")), ("constant with a payload", "corrupt", small(payload=b"x")), ("hash of no payload", "corrupt", small(payload_hash=1)),
+            ("byte after the record", "corrupt", small(parameters=b"\0\7\0")), ("constant with a payload", "corrupt", small(payload=b"x")), ("hash of no payload", "corrupt", small(payload_hash=1)),
             ("payload beyond the file", "corrupt", small(payload_size=1 << 62, payload_hash=1)), ("payload 2^64 - 1", "corrupt", small(payload_size=(1 << 64) - 1, payload_hash=1)),
             ("coding 6", "newer", small(coding=6, parameters=b"anything", payload=b"more")), ("lossy of no form", "corrupt", small(coding=5, parameters=b"", dtype="BF16", shape=(6,))),
             ("lossy of another form", "newer", small(coding=5, parameters=b"\2anything", payload=b"more")), ("blocks of no form", "corrupt", small(coding=4, parameters=b"")),
@@ -332,7 +332,7 @@ def modes():
     p = tensor(7, "I16", n=300, modes=(2,), pool=1)
     yield "stored", "ok", *file_of(entry(p, dtype="I16"))
     p.raw[0] = p.raw[0][:600] + bytes([1]) * (len(p.raw[0]) - 600)
-    yield "bytes behind a stored tile", "same", *file_of(entry(p, dtype="I16"))
+    yield "bytes after a stored tile", "same", *file_of(entry(p, dtype="I16"))
     for name, change in (("stored in part", lambda r: r[1].update(mode=1)), ("stored in part, rANS", lambda r: r[0].update(mode=0, states=[1 << 16] * 32)), ("stored with a symbol", lambda r: r[0].update(symbol=1)),
                          ("stored with outliers", lambda r: r[0].update(outliers=[(0, 1)]))):
         p = tensor(7, "I16", n=300, modes=(2,), pool=1)
@@ -357,7 +357,7 @@ def runs():
     yield "other run's table", "corrupt", *case(lambda s: s["runs"].__setitem__(0, (s["runs"][0] + 1) % 3))
     p = tensor(8, n=100, pool=2, run=12)
     p.spoil["runs"] = lambda data: bytes([data[0] | 0x80])
-    yield "bits behind the last run", "corrupt", *file_of(entry(p))
+    yield "bits after the last run", "corrupt", *file_of(entry(p))
 
 
 def areas():
@@ -386,7 +386,7 @@ def areas():
             p.spoil = {}
             e = entry(p)
             e.payload = bytes(payload)
-            yield "padding behind " + name, expected, *file_of(e)
+            yield "padding after " + name, expected, *file_of(e)
     p = tensor(9)
     e = entry(p)
     whole = e.payload
@@ -469,15 +469,15 @@ def blocks():
             ("wht with differences", mode(3, 14)), ("predictor 7 with differences", mode(3, 15)), ("another transform", mode(3, 6)), ("mode 16", mode(3, 16)), ("mode 255", mode(3, 255)), ("a mode twice", mode(1, 0)), ("modes falling", member("modes", lambda v: v[::-1])),
             ("another mode", mode(2, 4)), ("a count of 0", count(3, lambda n: 0)), ("a count less", count(0, lambda n: n - 1)), ("a count more", count(0, lambda n: n + 1)),
             ("a count of 2^64 - 1", count(0, lambda n: (1 << 64) - 1)), ("other counts of the same sum", member("modes", lambda v: [(v[0][0], v[0][1] + 1), (v[1][0], v[1][1] - 1)] + v[2:])),
-            ("check", member("check", lambda v: 1)), ("byte behind the modes", member("behind", lambda v: bytes(12) + b"\1")), ("no byte behind the modes", member("behind", lambda v: b"")),
-            ("16 bytes behind the modes", member("behind", lambda v: bytes(29))), ("modes cut", member("packed", lambda v: b"\0")), ("other modes", member("packed", lambda v: bytes(3)))):
+            ("check", member("check", lambda v: 1)), ("byte after the modes", member("after", lambda v: bytes(12) + b"\1")), ("no byte after the modes", member("after", lambda v: b"")),
+            ("16 bytes after the modes", member("after", lambda v: bytes(29))), ("modes cut", member("packed", lambda v: b"\0")), ("other modes", member("packed", lambda v: bytes(3)))):
         # Another mode, or another order of rows, is no error that a check could see in the index:
         # the tensor's bytes differ, and so does the file's hash.
         yield "blocks: " + name, "corrupt", *case(change)
     p = matrix(rows=33, columns=33, modes=(0, 1, 5))
     yield "blocks: number beyond the modes", "corrupt", *case(lambda p: p.numbers.__setitem__(0, 3), rows=33, columns=33, modes=(0, 1, 5))
     packed = sum(n << 2 * i for i, n in enumerate(p.numbers)) | 1 << 23
-    yield "blocks: bits behind the last mode", "corrupt", *case(member("packed", lambda v: packed.to_bytes(3, "little")), rows=33, columns=33, modes=(0, 1, 5))
+    yield "blocks: bits after the last mode", "corrupt", *case(member("packed", lambda v: packed.to_bytes(3, "little")), rows=33, columns=33, modes=(0, 1, 5))
     e = matrix().entry(name="t")
     for n in range(len(e.parameters)):
         cut = matrix().entry(name="t")
@@ -546,7 +546,7 @@ def lossy_wrong():
         ("mode 3", mode(2, 3)), ("mode 255", mode(2, 255)), ("a mode twice", mode(1, 0)), ("modes falling", member("modes", lambda v: v[::-1])), ("a count of 0", count(1, lambda n: 0)),
         ("a count less", count(0, lambda n: n - 1)), ("a count more", count(0, lambda n: n + 1)), ("a count of 2^64 - 1", count(0, lambda n: (1 << 64) - 1)),
         ("other counts of the same sum", member("modes", lambda v: [(v[0][0], v[0][1] + 1), (v[1][0], v[1][1] - 1), v[2]])), ("check", member("check", lambda v: 1)),
-        ("byte behind the scales", member("behind", lambda v: b"\1")), ("16 bytes behind the scales", member("behind", lambda v: bytes(16))), ("a scale less", member("scales", lambda v: v[1:])),
+        ("byte after the scales", member("after", lambda v: b"\1")), ("16 bytes after the scales", member("after", lambda v: bytes(16))), ("a scale less", member("scales", lambda v: v[1:])),
         ("a scale more", member("scales", lambda v: v + [1.0])), ("other modes", member("packed", lambda v: bytes(48))), ("modes cut", member("packed", lambda v: b"\0")),
         ("a number beyond the modes", lambda p: p.numbers.__setitem__(7, 3)), ("tile check", lambda p: p.tiles.checks.__setitem__(0, p.tiles.checks[0] ^ 1))])
     yield from spoil("lossy", approximated, [("scale %s" % name, scale(39, bits)) for name, bits in (

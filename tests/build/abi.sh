@@ -5,18 +5,13 @@
 # agree on the version.
 set -u
 : "${CC:?}" "${top_srcdir:?}" "${top_builddir:?}"
-passed=0 failed=0
+. "$top_srcdir/tests/build/checks.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/wcodec-abi.XXXXXX") || exit 99
 trap 'rm -rf "$work"' EXIT
 include=$top_srcdir/include
 
 check () {
-    if diff "$2" "$3"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $1 (above: < the headers, > the other)"
-    fi
+    run "$1 (above: < the headers, > the other)" diff "$2" "$3"
 }
 
 # The functions that the headers declare with WCODEC_API: the name before the first parenthesis.
@@ -59,6 +54,5 @@ awk '/^#define WCODEC_VERSION_(MAJOR|MINOR|PATCH) /{v = v s $3; s = "."} END {pr
 echo "$PACKAGE_VERSION" >"$work/configured"
 check "version" "$work/version" "$work/configured"
 
-[ -s "$work/headers" ] || { failed=$((failed + 1)); echo "failed: no public function found in the headers"; }
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+run "public functions in the headers" test -s "$work/headers"
+finish

@@ -5,42 +5,25 @@
 # tests/command/options.sh.)
 set -u
 : "${top_srcdir:?}"
-passed=0 failed=0 skipped=0
-
-run () {
-    name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $name"
-    fi
-}
+. "$top_srcdir/tests/build/checks.sh"
 
 if command -v mandoc >/dev/null 2>&1; then
     for page in "$top_srcdir"/man/*.[135]; do
         run "$page" mandoc -Tlint -Wwarning "$page"
     done
 else
-    echo "no mandoc: man pages are not checked"
-    skipped=$((skipped + 1))
+    skip "no mandoc: man pages are not checked"
 fi
 for script in "$top_srcdir"/autogen.sh "$top_srcdir"/scripts/* "$top_srcdir"/backends/*/*.sh \
     "$top_srcdir"/tests/*.sh "$top_srcdir"/tests/*/*.sh; do
     case $script in *.c) continue ;; esac
     run "$script" sh -n "$script"
 done
-# Every room is on the map.
-for room in "$top_srcdir"/lib/*/ "$top_srcdir"/backends/*/ "$top_srcdir"/tests/*/; do
-    room=${room#"$top_srcdir"/}
-    case $room in *__*) continue ;; esac
-    run "$room in doc/architecture.md" grep -q "^$room  *[a-z]" "$top_srcdir/doc/architecture.md"
+# Every folder is on the map.
+for folder in "$top_srcdir"/lib/*/ "$top_srcdir"/backends/*/ "$top_srcdir"/tests/*/; do
+    folder=${folder#"$top_srcdir"/}
+    case $folder in *__*) continue ;; esac
+    run "$folder in doc/architecture.md" grep -q "^$folder  *[a-z]" "$top_srcdir/doc/architecture.md"
 done
 
-if [ "$skipped" -gt 0 ]; then
-    echo "$passed passed, $failed failed, $skipped skipped"
-else
-    echo "$passed passed, $failed failed"
-fi
-[ "$failed" -eq 0 ]
+finish

@@ -5,7 +5,7 @@
 # warning.
 set -u
 : "${CC:?}" "${top_srcdir:?}" "${top_builddir:?}"
-passed=0 failed=0
+. "$top_srcdir/tests/build/checks.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/wcodec-headers.XXXXXX") || exit 99
 trap 'rm -rf "$work"' EXIT
 
@@ -14,13 +14,9 @@ try () {
     printf '#include <%s>\n#include <%s>\n' "$4" "$4" >"$work/t.$2"
     echo 'int main(void) { wcodec_error err; return (int)sizeof err == 0; }' >>"$work/t.$2"
     # -Wpedantic and the rest catch what a user's own flags would.
-    if $1 -std="$3" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -I"$top_srcdir/include" \
-        -fsyntax-only "$work/t.$2"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $1 -std=$3 <$4>"
-    fi
+    # shellcheck disable=SC2086 # a compiler may have options
+    run "$1 -std=$3 <$4>" $1 -std="$3" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
+        -I"$top_srcdir/include" -fsyntax-only "$work/t.$2"
 }
 
 have () {
@@ -35,5 +31,5 @@ for header in $(cd "$top_srcdir/include" && find . -name '*.h' | sed 's,^\./,,' 
         have "$compiler" && try "$compiler" cpp c++17 "$header"
     done
 done
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ] && [ "$passed" -gt 0 ]
+run "any header" test "$passed" -gt 0
+finish

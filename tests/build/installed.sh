@@ -6,29 +6,11 @@
 set -u
 : "${CC:?}" "${top_srcdir:?}" "${top_builddir:?}" "${LIBDIR:?}" "${PKGCONFIGDIR:?}" "${PACKAGE_VERSION:?}"
 command -v pkg-config >/dev/null 2>&1 || { echo "no pkg-config: skipped"; exit 77; }
-passed=0 failed=0
+. "$top_srcdir/tests/build/checks.sh"
 root=$(pwd)/tests/build/installed.tmp
 rm -rf "$root"
 mkdir -p "$root" || exit 99
 trap 'chmod -R u+w "$root"; rm -rf "$root"' EXIT
-
-# run NAME COMMAND...: the command's success is one check
-run () {
-    name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $name"
-    fi
-}
-
-finish () {
-    echo "$passed passed, $failed failed"
-    [ "$failed" -eq 0 ]
-    exit
-}
 
 # The outer make's job server is not for this one.
 unset MAKEFLAGS MFLAGS MAKELEVEL

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""Rooms include what doc/architecture.md ("Who may use whom") lets them include."""
+"""Folders include what doc/architecture.md ("Who may use whom") lets them include."""
 import os
 import re
 import sys
@@ -9,7 +9,7 @@ import sys
 top = os.environ.get("top_srcdir", ".")
 SOURCE = re.compile(r"\.(c|h|cu|cuh|cl)$")
 
-# Files that look the other way, and the rooms they may see.
+# Files that look the other way, and the folders they may see.
 EXCEPTIONS = {
     "lib/core/context.c": {"lib/sched", "lib/registry"},
     "lib/core/conf.c": {"backends/cpu"},
@@ -17,25 +17,25 @@ EXCEPTIONS = {
     "backends/emulate/device.c": {"backends/cpu"},
     "backends/kernels/dialect_lanes.h": {"backends/emulate/lanes.h"},
 }
-# Rooms beside the lines of the table. Fake plugins stand on the CPU's backend.
-ROOMS = {"backends/fake": {"backends/cpu", "lib/core"}, "utils": set()}
+# Folders beside the lines of the table. Fake plugins stand on the CPU's backend.
+BESIDE = {"backends/fake": {"backends/cpu", "lib/core"}, "utils": set()}
 
 
-def folder(room):
-    return room if "/" in room else "lib/" + room
+def path_of(name):
+    return name if "/" in name else "lib/" + name
 
 
 def allowed():
-    """room -> the rooms of which it may include headers, from the table of the page"""
+    """folder -> the folders of which it may include headers, from the table of the page"""
     with open(os.path.join(top, "doc/architecture.md"), encoding="utf-8") as f:
         section = f.read().split("## Who may use whom", 1)[1].split("\n## ", 1)[0]
-    rules = dict(ROOMS)
+    rules = dict(BESIDE)
     for line in re.findall(r"^.*<-.*$", section, re.MULTILINE):
         left = set()
         for step in line.split("<-"):
-            rooms = {folder(room.strip()) for room in step.split(",")}
-            rules.update((room, set(left)) for room in rooms)
-            left |= rooms
+            folders = {path_of(name.strip()) for name in step.split(",")}
+            rules.update((folder, set(left)) for folder in folders)
+            left |= folders
     return rules
 
 
@@ -63,8 +63,8 @@ def includes(path):
     return [include for include in found if include]
 
 
-def room_of(path, rules):
-    return next((room for room in rules if path.startswith(room + "/")), None)
+def folder_of(path, rules):
+    return next((folder for folder in rules if path.startswith(folder + "/")), None)
 
 
 def brought_in(path, seen):
@@ -82,17 +82,17 @@ def main():
     errors = []
     count = 0
     for path in sorted(sources()):
-        room = room_of(path, rules)
-        if room is None:
+        folder = folder_of(path, rules)
+        if folder is None:
             if path != "backends/backend.h":
-                errors.append("%s is in no room of the table" % path)
+                errors.append("%s is in no folder of the table" % path)
             continue
         for include in includes(path):
             count += 1
-            other = room_of(include, rules)
-            if other == room or other in rules[room] or (include in border and room.startswith("backends/")):
+            other = folder_of(include, rules)
+            if other == folder or other in rules[folder] or (include in border and folder.startswith("backends/")):
                 continue
-            if include == "backends/backend.h" and "backends/cpu" in rules[room]:
+            if include == "backends/backend.h" and "backends/cpu" in rules[folder]:
                 continue
             if {other, include} & EXCEPTIONS.get(path, set()):
                 continue

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
-"""Tests mirror the tree: lib/ROOM/x.c has a program tests/unit/test_ROOM_x, or tests/unit/COVERS says what covers it."""
+"""Tests mirror the tree: lib/FOLDER/x.c has a program tests/unit/test_FOLDER_x, or tests/unit/COVERS says what covers it."""
 import fnmatch
 import glob
 import os

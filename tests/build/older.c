@@ -2,7 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* A program that older.sh builds with headers of several ages: AGE_older, AGE_today or
- * AGE_newer is defined. Behind each structure lies what the library must neither read nor write. */
+ * AGE_newer is defined. After each structure lies what the library must neither read nor write. */
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ enum { ELEMENTS = 20000, GUARD = 256 };
 #define GUARDED(type) struct { type it; unsigned char guard[GUARD]; }
 /* clang-format on */
 #define BEGIN(x) memset(&(x), 0xa5, sizeof(x))
-#define END(x) check(is_guard((x).guard), "written behind " #x, __LINE__)
+#define END(x) check(is_guard((x).guard), "written after " #x, __LINE__)
 #define CHECK(condition) check(condition, #condition, __LINE__)
 
 static int failures;
@@ -156,7 +156,7 @@ static void decode(void)
     wcodec_decode_options_init(&options.it);
     CHECK(wcodec_reader_decode(reader, 0, decoded, sizeof decoded, &options.it, &err) == WCODEC_OK);
     CHECK(memcmp(decoded, weights, sizeof weights) == 0);
-    /* What lies behind older options does not switch checks off. */
+    /* What lies after older options does not switch checks off. */
     file.bytes[file.size / 2] ^= 1;
     CHECK(wcodec_reader_decode(reader, 0, decoded, sizeof decoded, &options.it, &err) ==
           WCODEC_ERROR_CORRUPT);

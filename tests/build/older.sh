@@ -5,21 +5,9 @@
 # and no member of a structure has moved since its version was released.
 set -u
 : "${CC:?}" "${top_srcdir:?}" "${top_builddir:?}"
-passed=0 failed=0
+. "$top_srcdir/tests/build/checks.sh"
 work=$(mktemp -d "${TMPDIR:-/tmp}/wcodec-older.XXXXXX") || exit 99
 trap 'rm -rf "$work"' EXIT
-
-# run NAME COMMAND...: the command's success is one check
-run () {
-    name=$1
-    shift
-    if "$@"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        echo "failed: $name"
-    fi
-}
 
 # shellcheck disable=SC2016
 # Headers of another time. older: options end before `limits` or after `progress`. newer: options have one member more, and in other structures
@@ -75,5 +63,4 @@ if [ "$("$work/today.run" sizes | sed 's/ .*//')" = 8 ] && ! [ "${UPDATE_LAYOUT-
 else
     "$work/layout"
 fi
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+finish

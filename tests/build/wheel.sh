@@ -13,7 +13,7 @@ set -u
 cd "$(dirname "$0")/../.." || exit 99
 [ $# -eq 3 ] || { echo "usage: tests/build/wheel.sh WHEEL TOOLS LIBRARY" >&2; exit 2; }
 top=$(pwd) wheel=$1 tools=$2 library=$3
-passed=0 failed=0 skipped=0
+. tests/build/checks.sh
 work=$(mktemp -d "${TMPDIR:-/tmp}/wcodec-wheel-test.XXXXXX") || exit 99
 trap 'rm -rf "$work"' EXIT
 
@@ -22,10 +22,9 @@ check () {
     name=$1
     shift
     if "$@" >"$work/log" 2>&1; then
-        passed=$((passed + 1))
+        run "$name" true
     else
-        failed=$((failed + 1))
-        echo "failed: $name"
+        run "$name" false
         tail -n 20 "$work/log"
     fi
 }
@@ -37,11 +36,6 @@ says () {
     for text; do
         grep -qF -- "$text" "$file" || { echo "not said: $text"; cat "$file"; return 1; }
     done
-}
-
-skip () {
-    echo "skipped: $1"
-    skipped=$((skipped + 1))
 }
 
 # What is in it.
@@ -160,6 +154,4 @@ fi
 check "WCODEC_LIBRARY=system" pip_install system "$PATH"
 check "puts none into it" sh -c 'test -d "$1" && ! test -e "$1/_native"' sh "$work/source/wcodec"
 
-[ $skipped -eq 0 ] || echo "$passed passed, $failed failed, $skipped skipped"
-[ $skipped -ne 0 ] || echo "$passed passed, $failed failed"
-[ $failed -eq 0 ]
+finish

@@ -105,7 +105,7 @@ fi
 
 if command -v zsh >/dev/null 2>&1; then
     run 0 zsh -fn "$source/completions/_wcodec"
-    # Outside of the line editor: _arguments prints what it is told, and the second call is for the
+    # Outside of the line editor: _arguments prints what it gets, and the second call is for the
     # command's own words.
     cat >ask.zsh <<'ZSH'
 file=$1

@@ -13,8 +13,8 @@ run 2 "$WCODEC" compress -o; silent
 run 2 "$WCODEC" compress --quiet -xq file; says "no such option: '-x'"
 run 2 "$WCODEC" compress --no file; says 'several begin so'
 run 2 "$WCODEC" compress --rm=1 file; says "no value goes with '--rm=1'"
-run 2 "$WCODEC" compress file -q --output; says "value is missing behind '--output'"
-run 2 "$WCODEC" compress file --quiet -qo; says "value is missing behind '-o'"
+run 2 "$WCODEC" compress file -q --output; says "value is missing after '--output'"
+run 2 "$WCODEC" compress file --quiet -qo; says "value is missing after '-o'"
 run 2 "$WCODEC" "--$(printf 'c1\302\2331m')" file; says '--c1\\xc2\\x9b1m'
 run 2 "$WCODEC" "$(printf '\033[1m')"; says '\\x1b'
 run 2 "$WCODEC" compress ''; says 'name is empty'

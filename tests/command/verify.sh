@@ -23,7 +23,7 @@ head -c 100 a.safetensors >short
 run 3 "$WCODEC" verify a.safetensors.wcodec short; says 'byte 100, .*the end there'
 { cat a.safetensors; printf x; } >long
 run 3 "$WCODEC" verify a.safetensors.wcodec long
-says "byte $size, behind the last byte: the end here, 0x78 there"
+says "byte $size, after the last byte: the end here, 0x78 there"
 : >empty
 run 3 "$WCODEC" verify a.safetensors.wcodec empty; says 'byte 0,'
 run 1 "$WCODEC" verify a.safetensors.wcodec missing; says 'missing: cannot open'

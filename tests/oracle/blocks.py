@@ -130,8 +130,8 @@ def elements(b, numbers, residuals):
         for i in range(256):
             y, x = 16 * (block // b.across) + i // 16, 16 * (block % b.across) + i % 16
             if y < b.rows and x < b.columns:
-                place = (y * b.columns + x) * width
-                out[place:place + width] = e[i].to_bytes(width, "little")
+                position = (y * b.columns + x) * width
+                out[position:position + width] = e[i].to_bytes(width, "little")
     return bytes(out)
 
 

@@ -163,9 +163,9 @@ def raw_bytes(bits, planes, n, elements, in_states):
     """The raw rows of a tile, and the lanes' payload if in_states. elements: whole elements, padded with zeros to a whole group."""
     groups, slot = n + 127 >> 7, min(bits, 32)
     out, payload = bytearray(), [0] * 32
-    for number, (first, places) in enumerate(planes):
-        size = len(places)
-        values = [sum((e >> p & 1) << i for i, p in enumerate(places)) for e in elements]
+    for number, (first, positions) in enumerate(planes):
+        size = len(positions)
+        values = [sum((e >> p & 1) << i for i, p in enumerate(positions)) for e in elements]
         rows = -(-groups * size // 8)
         words = []
         for lane in range(32):
@@ -413,7 +413,7 @@ class BlocksPayload:
         self.tiles = random_payload(rng, self.w, t, 256 * count, make_fields(rng, split or PRESETS[dtype], profile), add, **more)
         view = blocks.Blocks(rows * columns << self.w, self.w, columns, self.modes, 0)
         self.data = blocks.elements(view, self.numbers, self.tiles.decoded)
-        self.form, self.bits, self.packed, self.check, self.behind = 1, view.index_bits, None, None, None
+        self.form, self.bits, self.packed, self.check, self.after = 1, view.index_bits, None, None, None
 
     def entry(self, **names):
         packed = self.packed
@@ -423,8 +423,8 @@ class BlocksPayload:
         parameters, payload = self.tiles.assemble()
         check = xxh3_64(packed) & M32 if self.check is None else self.check
         record = bytes([self.form]) + varint(self.columns) + bytes([len(self.modes)]) + b"".join(bytes([m]) + varint(n) for m, n in self.modes)
-        behind = bytes(-len(packed) % 16) if self.behind is None else self.behind
-        return Entry(self.data, 4, record + check.to_bytes(4, "little") + parameters, packed + behind + payload, dtype=self.dtype, shape=(self.rows, self.columns), **names)
+        after = bytes(-len(packed) % 16) if self.after is None else self.after
+        return Entry(self.data, 4, record + check.to_bytes(4, "little") + parameters, packed + after + payload, dtype=self.dtype, shape=(self.rows, self.columns), **names)
 
 
 BLOCK_MODES = [0, 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, 12, 13]
@@ -450,7 +450,7 @@ class LossyPayload:
         self.tiles = random_payload(rng, w, t, view.coefficients, make_fields(rng, split or PRESETS["I16" if w else "I8"], profile), add,
                                     modes=tile_modes, **more)
         self.data = lossy.elements(view, self.numbers, self.scales, self.tiles.decoded)
-        self.form, self.bits, self.packed, self.scale_bytes, self.check, self.behind = 1, view.index_bits, None, None, None, None
+        self.form, self.bits, self.packed, self.scale_bytes, self.check, self.after = 1, view.index_bits, None, None, None, None
         self.figures = struct.pack("<3d", *(rng.choice([0, 1e-300, rng.random(), 1e300]) for _ in range(3)))
 
     def entry(self, **names):
@@ -461,9 +461,9 @@ class LossyPayload:
         parameters, payload = self.tiles.assemble()
         check = xxh3_64(packed + scales) & M32 if self.check is None else self.check
         record = bytes([self.form]) + varint(self.columns) + bytes([self.row_scales, self.order, len(self.modes)]) + b"".join(bytes([m]) + varint(n) for m, n in self.modes)
-        behind = bytes(-len(packed + scales) % 16) if self.behind is None else self.behind
+        after = bytes(-len(packed + scales) % 16) if self.after is None else self.after
         names.setdefault("dtype", self.dtype)
-        return Entry(self.data, 5, record + self.figures + check.to_bytes(4, "little") + parameters, packed + scales + behind + payload, shape=(self.rows, self.columns), **names)
+        return Entry(self.data, 5, record + self.figures + check.to_bytes(4, "little") + parameters, packed + scales + after + payload, shape=(self.rows, self.columns), **names)
 
 
 def random_scale(rng):
@@ -479,7 +479,7 @@ def random_lossy(rng, name):
     return p.entry(name=name)
 
 
-def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=None, digest=None, count=None, behind=b""):
+def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=None, digest=None, count=None, after=b""):
     original = b"".join(e.data for e in entries)
     out = bytes([kind]) + string(name) + varint(len(original) if size is None else size)
     out += (tree_hash(original) if digest is None else digest).to_bytes(16, "little") + varint(mode) + varint(mtime)
@@ -488,7 +488,7 @@ def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=Non
     for e in entries:
         record = e.encode()
         out += varint(len(record)) + record
-    return out + behind
+    return out + after
 
 
 def head_bytes(version=1, minor=0, critical=0, optional=0, reserved=bytes(36), digest=None):

@@ -13,12 +13,12 @@ NONE, DCT, ADST = 0, 1, 2
 
 
 def _zigzag():
-    """The places (row, column) by diagonals; odd ones go down."""
-    places = []
+    """The positions (row, column) by diagonals; odd ones go down."""
+    positions = []
     for d in range(15):
         diagonal = [(y, d - y) for y in range(8) if 0 <= d - y < 8]
-        places += diagonal if d % 2 else diagonal[::-1]
-    return places
+        positions += diagonal if d % 2 else diagonal[::-1]
+    return positions
 
 
 PRODUCTS = """00 01 10 02  20 03 30 04  40 11 05 50  06 60 07 70  12 21 13 31  22 14 41 15  51 16 61 17  71 23 32 24

@@ -190,11 +190,11 @@ def raw_size(tiling, tile, modes):
     if modes[0] == 2:
         return align(n << tiling.w, 64)
     groups, size = n + 127 >> 7, 0
-    for i, (_, places) in enumerate(tiling.planes):
-        rows = -(-groups * len(places) // 8)
+    for i, (_, positions) in enumerate(tiling.planes):
+        rows = -(-groups * len(positions) // 8)
         size += 128 * rows
-        if i == 0 and modes[0] == 0 and len(places) >= 4:
-            size -= 128 if len(places) == 4 and groups & 1 else 64
+        if i == 0 and modes[0] == 0 and len(positions) >= 4:
+            size -= 128 if len(positions) == 4 and groups & 1 else 64
     return size
 
 
@@ -202,8 +202,8 @@ def read_raw(tiling, n, data, payload):
     """The raw bits of each element, in place. payload: the lanes' 16 bits, or None."""
     groups, slot = n + 127 >> 7, min(tiling.bits, 32)
     values, at = [0] * (128 * groups), 0
-    for number, (first, places) in enumerate(tiling.planes):
-        size = len(places)
+    for number, (first, positions) in enumerate(tiling.planes):
+        size = len(positions)
         rows = -(-groups * size // 8)
         words = [[0] * rows for _ in range(32)]
         in_states = number == 0 and payload is not None
@@ -219,32 +219,32 @@ def read_raw(tiling, n, data, payload):
                 for lane in range(32):
                     words[lane][rows - 1] = payload[lane] << 16 | half[lane]
             else:
-                _four(values, groups - 2, places, half)
+                _four(values, groups - 2, positions, half)
         if in_states and size == 4:
-            _four(values, groups - 1, places, payload)
+            _four(values, groups - 1, positions, payload)
             skip = groups - (1 if groups & 1 else 2)
         else:
             skip = groups
         per_word = slot // size
         for i in range(128 * skip):
-            g, lane, place = i >> 7, i >> 2 & 31, i & 3
-            number_in_lane = (4 * g + place) * slot  # where the element's slot starts in the lane's sequence of slot words
+            g, lane, position = i >> 7, i >> 2 & 31, i & 3
+            number_in_lane = (4 * g + position) * slot  # where the element's slot starts in the lane's sequence of slot words
             j = number_in_lane >> 5
             word = words[lane][j // per_word]
             r = j % per_word * size
             word = (word >> r | word << (32 - r)) & M32
             v = word >> (number_in_lane & 31) & mask(slot)
-            for b, p in enumerate(places):
+            for b, p in enumerate(positions):
                 values[i] |= (v >> (first + b) % slot & 1) << p
     return values
 
 
-def _four(values, group, places, halves):
+def _four(values, group, positions, halves):
     for lane in range(32):
-        for place in range(4):
-            v = halves[lane] >> 4 * place
-            for b, p in enumerate(places):
-                values[128 * group + 4 * lane + place] |= (v >> b & 1) << p
+        for position in range(4):
+            v = halves[lane] >> 4 * position
+            for b, p in enumerate(positions):
+                values[128 * group + 4 * lane + position] |= (v >> b & 1) << p
 
 
 def tile_check(data, bits):

@@ -137,12 +137,12 @@ static struct {
 
 static uint64_t raw_room(const struct wcodec_tiling *t, uint32_t elements)
 {
-    uint64_t room = 0;
+    uint64_t capacity = 0;
     for (unsigned mode = WCODEC_STREAM_RANS; mode <= WCODEC_STREAM_CONSTANT; mode++)
-        room = wcodec_tile_raw_size(t, elements, mode) > room
-                   ? wcodec_tile_raw_size(t, elements, mode)
-                   : room;
-    return room;
+        capacity = wcodec_tile_raw_size(t, elements, mode) > capacity
+                       ? wcodec_tile_raw_size(t, elements, mode)
+                       : capacity;
+    return capacity;
 }
 
 /* One tile by the level's encoder, and by the reference. */

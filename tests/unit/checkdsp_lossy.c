@@ -2,13 +2,14 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* Reconstruction of lossy tensors: each level's functions, and the driver over views of all shapes,
- * against the reference. Any bytes are coefficients: small ones, those at the limit up to which
- * products of 16 bits serve, and the extremes, which wrap. Inputs and outputs end or begin at guard
- * pages, and nothing is written between the rows. */
+ * against the reference; and their encoder's. Any bytes are coefficients: small ones, those at the
+ * limit up to which products of 16 bits serve, and the extremes, which wrap. Inputs and outputs end
+ * or begin at guard pages, and nothing is written between the rows. */
 #include "support_guarded.h"
 
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/lossy.h"
+#include <math.h>
 
 enum { POISON = 0x5a };
 
@@ -106,7 +107,7 @@ static void check_half(const struct wcodec_cpu_lossy_dsp *dsp,
                                stride);
     for (size_t i = 0; i < size; i++) {
         const size_t column = i % stride, wanted = row / 32 * count;
-        /* Blocks behind those that are wanted may have been made, too. */
+        /* Blocks after those that are wanted may have been made, too. */
         if (column >= wanted && column < row && out.data[i] == POISON)
             continue;
         if (out.data[i] != expected[i])
@@ -226,6 +227,40 @@ static void check_view(const struct wcodec_cpu_lossy_dsp *dsp, uint64_t *seed)
     guarded_free(&in);
 }
 
+/* The encoder's side: transforms and quantising, bit for bit, of values of all sizes. */
+static void check_quantise(const struct wcodec_cpu_lossy_dsp *dsp,
+                           const struct wcodec_cpu_lossy_dsp *reference, uint64_t *seed)
+{
+    enum { CLASSES = 16, N = WCODEC_TRANSFORM_BLOCK };
+    float margin[CLASSES * WCODEC_CPU_ENTRIES], bits[CLASSES * WCODEC_CPU_ENTRIES];
+    struct wcodec_cpu_rounding rounding = {.margin = margin, .bits = bits};
+    struct wcodec_cpu_quantised q, expected;
+    float values[N], out[N], other[N];
+    const bool count = support_random(seed) % 2;
+    const float inverse = ldexpf(1, (int)(support_random(seed) % 20));
+    for (unsigned i = 0; i < CLASSES * WCODEC_CPU_ENTRIES; i++) {
+        const bool never = i % WCODEC_CPU_ENTRIES == 0 || support_random(seed) % 8 == 0;
+        margin[i] = never ? -1 : (float)(support_random(seed) % 1024) / 1024;
+        bits[i] = (float)(support_random(seed) % 4096) / 128;
+    }
+    for (unsigned k = 0; k < N; k++) {
+        const int64_t x = (int64_t)(support_random(seed) % 65536) - 32768;
+        rounding.rows[k] = (uint32_t)(support_random(seed) % CLASSES) * WCODEC_CPU_ENTRIES;
+        values[k] = ldexpf((float)x, -(int)(support_random(seed) % 16) - 8);
+    }
+    dsp->quantise(&rounding, count, values, inverse, &q);
+    reference->quantise(&rounding, count, values, inverse, &expected);
+    if (memcmp(&q, &expected, sizeof q))
+        fail_msg("%s: quantising by %g", wcodec_cpu_level_name(dsp->level), (double)inverse);
+    for (unsigned mode = WCODEC_TRANSFORM_DCT; mode < WCODEC_TRANSFORMS; mode++) {
+        dsp->forward[mode](values, out);
+        reference->forward[mode](values, other);
+        if (memcmp(out, other, sizeof out))
+            fail_msg("%s: forward %s", wcodec_cpu_level_name(dsp->level),
+                     wcodec_transform_name(mode));
+    }
+}
+
 void checkdsp_lossy(uint32_t levels, uint64_t seed)
 {
     struct wcodec_cpu_lossy_dsp dsp, reference;
@@ -242,4 +277,6 @@ void checkdsp_lossy(uint32_t levels, uint64_t seed)
         }
     for (unsigned i = 0; i < 500; i++)
         check_view(&dsp, &seed);
+    for (unsigned i = 0; i < 2000; i++)
+        check_quantise(&dsp, &reference, &seed);
 }

@@ -10,18 +10,18 @@
 #include "backends/cpu/decode.h"
 #include "coding/planes.h"
 
-enum { ROOM = 64, POISON = 0x5a };
+enum { MARGIN = 64, POISON = 0x5a };
 
 void checkdsp_stages(const struct wcodec_cpu_dsp *dsp, uint64_t seed);
 
 /* `size` bytes at one of three kinds of places; align: of the odd ones. */
-static struct guarded place(uint64_t *seed, size_t size, size_t align)
+static struct guarded random_guarded(uint64_t *seed, size_t size, size_t align)
 {
     const unsigned kind = (unsigned)(support_random(seed) % 3);
-    struct guarded g = guarded_side(kind < 2 ? size : size + 2 * ROOM, kind == 1);
+    struct guarded g = guarded_side(kind < 2 ? size : size + 2 * MARGIN, kind == 1);
     memset(g.map + sysconf(_SC_PAGESIZE), POISON, g.size - 2 * (size_t)sysconf(_SC_PAGESIZE));
     if (kind == 2)
-        g.data += support_random(seed) % (2 * ROOM / align) * align;
+        g.data += support_random(seed) % (2 * MARGIN / align) * align;
     return g;
 }
 
@@ -43,7 +43,8 @@ static void check_finish(wcodec_cpu_finish_fn finish,
                    groups = 1 + (unsigned)(support_random(seed) % WCODEC_CPU_CHUNK_GROUPS);
     const uint32_t first = (uint32_t)(support_random(seed) % 505);
     const size_t group_size = (size_t)WCODEC_GROUP << element_log2, size = groups * group_size;
-    struct guarded elements = place(seed, size, 1), out = place(seed, size, stream ? 64 : 1);
+    struct guarded elements = random_guarded(seed, size, 1),
+                   out = random_guarded(seed, size, stream ? 64 : 1);
     uint64_t expected[WCODEC_LANES], sums[WCODEC_LANES];
     uint8_t *whole = calloc(first + groups, group_size);
     if (stream)
@@ -96,8 +97,8 @@ static bool check_assemble(const struct wcodec_cpu_dsp *dsp, const struct wcodec
     const unsigned size = 1u << t->element_log2;
     const size_t symbols_size = (size_t)t->coded_count * WCODEC_CPU_CHUNK,
                  elements_size = (size_t)WCODEC_CPU_CHUNK * size;
-    struct guarded symbols = place(seed, symbols_size, 64),
-                   elements = place(seed, elements_size, 1), planes[WCODEC_MAX_PLANES];
+    struct guarded symbols = random_guarded(seed, symbols_size, 64),
+                   elements = random_guarded(seed, elements_size, 1), planes[WCODEC_MAX_PLANES];
     const uint8_t *rows[WCODEC_MAX_PLANES];
     for (unsigned c = 0; c < t->coded_count; c++)
         for (unsigned i = 0; i < WCODEC_CPU_CHUNK; i++)
@@ -105,7 +106,7 @@ static bool check_assemble(const struct wcodec_cpu_dsp *dsp, const struct wcodec
                 (uint8_t)(support_random(seed) & ((1u << t->fields[t->coded[c]].width) - 1));
     for (unsigned p = 0; p < t->plane_count; p++) {
         const size_t rows_size = (size_t)t->planes[p].bits * 4 * WCODEC_LANES;
-        planes[p] = place(seed, rows_size, 2);
+        planes[p] = random_guarded(seed, rows_size, 2);
         for (size_t i = 0; i < rows_size; i++)
             planes[p].data[i] = (uint8_t)support_random(seed);
         rows[p] = planes[p].data;

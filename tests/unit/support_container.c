@@ -14,10 +14,10 @@ enum { CONSTANT_ELEMENTS = 6, CHUNK = 1000, CHUNK_DATA = 2500, HEADER = 40 };
  * always moves. */
 static size_t room_for(size_t size)
 {
-    size_t room = 64;
-    while (room < size)
-        room *= 2;
-    return room;
+    size_t capacity = 64;
+    while (capacity < size)
+        capacity *= 2;
+    return capacity;
 }
 
 void support_put(struct support_bytes *b, const void *bytes, size_t size)

@@ -410,7 +410,7 @@ void support_far(const struct wcodec_backend *backend, struct wcodec_device *dev
     }
     ok(backend->queue_create(device, &r.queue, &failure));
     for (unsigned i = 0; i < 12; i++) {
-        /* On both sides of the border, and some behind it. */
+        /* On both sides of the border, and some after it. */
         const uint64_t from = FAR - 4096 + (i % 3 == 0 ? 0 : 65536),
                        to = FAR - 2048 + (i % 2 ? 0 : 65536);
         struct support_tensor x;

@@ -10,12 +10,12 @@
 
 #include "core/bytes.h"
 
-static void *grow(void *memory, size_t *room, size_t need)
+static void *grow(void *memory, size_t *capacity, size_t need)
 {
-    if (need <= *room)
+    if (need <= *capacity)
         return memory;
-    *room = need + need / 2 + 64;
-    memory = realloc(memory, *room);
+    *capacity = need + need / 2 + 64;
+    memory = realloc(memory, *capacity);
     assert_non_null(memory);
     return memory;
 }
@@ -43,7 +43,7 @@ void support_model_add_data(struct support_model *m, const char *name, const cha
                  m->tensors ? "," : "", name, dtype, elements, m->data_size, m->data_size + size);
     assert_true(n > 0 && n < (int)sizeof entry);
     add_json(m, entry);
-    m->data = grow(m->data, &m->data_room, m->data_size + size);
+    m->data = grow(m->data, &m->data_capacity, m->data_size + size);
     if (size)
         memcpy(m->data + m->data_size, data, size);
     m->data_size += size;
@@ -136,7 +136,7 @@ int support_sink_write(void *opaque, const void *data, size_t size)
     assert_true(size > 0);
     if (sink->calls++ == sink->fail_at)
         return ENOSPC;
-    sink->data = grow(sink->data, &sink->room, sink->size + size);
+    sink->data = grow(sink->data, &sink->capacity, sink->size + size);
     memcpy(sink->data + sink->size, data, size);
     sink->size += size;
     return 0;

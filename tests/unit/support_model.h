@@ -13,7 +13,7 @@ struct support_model {
     char *json; /* without the closing brace */
     size_t json_size, json_room;
     uint8_t *data;
-    size_t data_size, data_room;
+    size_t data_size, data_capacity;
     uint8_t *file; /* by support_model_finish() */
     size_t file_size;
     unsigned tensors;
@@ -43,7 +43,7 @@ void support_model_free(struct support_model *model);
 /* Collects what is written; fails at call number fail_at (from 0) with ENOSPC. */
 struct support_sink {
     uint8_t *data;
-    size_t size, room;
+    size_t size, capacity;
     unsigned calls;
     unsigned fail_at; /* UINT_MAX: never */
 };

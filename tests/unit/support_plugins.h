@@ -19,4 +19,14 @@ static inline char *support_plugin_folder(void)
     return folder;
 }
 
+/* Let contexts find them; a group's set-up. */
+static inline int support_find_plugins(void **state)
+{
+    char *folder = support_plugin_folder();
+    (void)state;
+    setenv("WCODEC_BACKEND_PATH", folder, 1);
+    free(folder);
+    return 0;
+}
+
 #endif

@@ -164,14 +164,14 @@ static void random_data(uint64_t *seed, struct support_tensor *x, const struct w
 struct area {
     uint8_t *data;
     size_t size;
-    size_t room;
+    size_t capacity;
 };
 
 static void append(struct area *a, const void *data, size_t size)
 {
-    if (a->size + size + 1 > a->room) {
-        a->room = 2 * a->room + size + 1;
-        a->data = realloc(a->data, a->room);
+    if (a->size + size + 1 > a->capacity) {
+        a->capacity = 2 * a->capacity + size + 1;
+        a->data = realloc(a->data, a->capacity);
     }
     assert_non_null(a->data);
     if (size)
@@ -211,15 +211,15 @@ void support_tensor_code(uint64_t *seed, uint64_t elements, struct support_tenso
     }
     x->data = malloc(t->size);
     random_data(seed, x, tables);
-    const uint32_t room = 1u << t->tile_log2;
+    const uint32_t capacity = 1u << t->tile_log2;
     struct wcodec_tile_output o;
-    o.raw = malloc((size_t)room * 8 + 64);
-    void *scratch = malloc(wcodec_tile_scratch_size(room));
+    o.raw = malloc((size_t)capacity * 8 + 64);
+    void *scratch = malloc(wcodec_tile_scratch_size(capacity));
     for (unsigned c = 0; c < t->coded_count; c++) {
         o.states[c] = malloc(128);
-        o.words[c] = malloc(wcodec_tile_words_max(room));
-        o.positions[c] = malloc(2 * (size_t)room);
-        o.values[c] = malloc(room);
+        o.words[c] = malloc(wcodec_tile_words_max(capacity));
+        o.positions[c] = malloc(2 * (size_t)capacity);
+        o.values[c] = malloc(capacity);
     }
     for (uint64_t tile = 0; tile < t->tiles; tile++) {
         const uint32_t n = wcodec_tile_elements(t, tile);
@@ -268,7 +268,7 @@ void support_tensor_code(uint64_t *seed, uint64_t elements, struct support_tenso
             append(&values, o.values[c], o.outlier_count[c]);
         }
         if (stored) {
-            memset(o.raw, 0, (size_t)room * 8);
+            memset(o.raw, 0, (size_t)capacity * 8);
             memcpy(o.raw, data, (size_t)n << t->element_log2);
         }
         append(&raw, o.raw, (size_t)wcodec_tile_raw_size(t, n, stored ? 2 : plans[0].mode));

@@ -36,7 +36,7 @@ static long calls, objects;
 static cl_int command_state; /* what becomes of a command, if negative */
 static cl_command_queue queues[8];
 
-/* A device that fails does nothing any more: what was given to it must not go on behind the
+/* A device that fails does nothing any more: what was given to it must not go on after the
  * plugin's back. */
 static void stop(void)
 {

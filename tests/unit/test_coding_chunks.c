@@ -263,11 +263,11 @@ static void expect_bad_frame(const void *frame, size_t frame_size, uint64_t size
 }
 
 static size_t compress(ZSTD_CCtx *c, int content_size, const void *data, size_t size,
-                       uint8_t *frame, size_t room)
+                       uint8_t *frame, size_t capacity)
 {
     ZSTD_CCtx_reset(c, ZSTD_reset_session_and_parameters);
     ZSTD_CCtx_setParameter(c, ZSTD_c_contentSizeFlag, content_size);
-    size_t n = ZSTD_compress2(c, frame, room, data, size);
+    size_t n = ZSTD_compress2(c, frame, capacity, data, size);
     assert_false(ZSTD_isError(n));
     return n;
 }

@@ -47,7 +47,7 @@ static void test_round_trip(void **state)
     }
 }
 
-/* A payload with one bit flipped anywhere behind the prefix: a fault, or the same bytes (padding).
+/* A payload with one bit flipped anywhere after the prefix: a fault, or the same bytes (padding).
  */
 static void test_flips(void **state)
 {

@@ -122,9 +122,9 @@ static void test_orders(void **state)
         assert_true(seen == UINT64_MAX);
     }
     for (unsigned k = 0; k < BLOCK; k++) {
-        const unsigned place = zigzag[k], next = zigzag[k + 1 < BLOCK ? k + 1 : k];
-        const int down = (int)(next / SIDE) - (int)(place / SIDE),
-                  right = (int)(next % SIDE) - (int)(place % SIDE);
+        const unsigned position = zigzag[k], next = zigzag[k + 1 < BLOCK ? k + 1 : k];
+        const int down = (int)(next / SIDE) - (int)(position / SIDE),
+                  right = (int)(next % SIDE) - (int)(position % SIDE);
         assert_int_equal(wcodec_orders[WCODEC_ORDER_ROWS][k], k);
         assert_int_equal(wcodec_orders[WCODEC_ORDER_COLUMNS][k], SIDE * (k % SIDE) + k / SIDE);
         /* Along a diagonal, or one step to the next. */

@@ -70,7 +70,7 @@ static void test_sizes(void **state)
     assert_int_equal(create(&o, "struct_size is 0"), WCODEC_ERROR_USAGE);
     o.struct_size = sizeof(size_t);
     assert_int_equal(create(&o, "use wcodec_options_init()"), WCODEC_ERROR_USAGE);
-    /* Nothing behind the caller's size is touched. */
+    /* Nothing after the caller's size is touched. */
     unsigned char bytes[sizeof(wcodec_options)];
     memset(bytes, 0x5a, sizeof bytes);
     wcodec_options *small = malloc(sizeof *small);

@@ -47,7 +47,7 @@ static void test_equal(void **state)
     assert_true(options.a == 1 && options.b == 2 && options.c == 3);
 }
 
-/* Of an older caller nothing behind the size is read or written. */
+/* Of an older caller nothing after the size is read or written. */
 static void test_older(void **state)
 {
     (void)state;

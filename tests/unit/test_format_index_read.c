@@ -427,7 +427,7 @@ static void refuses_a_short_index(void **state)
     support_recipe_free(&r);
 }
 
-/* Random damage to the decoded index behind right checksums: refused or consistent, and no access
+/* Random damage to the decoded index with right checksums: refused or consistent, and no access
  * outside (for the sanitizers). */
 static void survives_random_damage(void **state)
 {

@@ -3,7 +3,7 @@
 
 /* Loads of tensors in blocks and of lossy ones to memory of a device that reconstructs them itself,
  * and by way of it to host memory: whole, by rows and to odd places, in one piece and in many,
- * damaged, and by a device that does it wrongly. */
+ * damaged, measured, and by a device that does it wrongly. */
 #include "support_load.h"
 
 #include <string.h>
@@ -203,11 +203,52 @@ static void test_fault(void **state)
     support_sink_free(&coded);
 }
 
+/* Their kernels are measured as those of tiles are. */
+static void test_measure(void **state)
+{
+    (void)state;
+    static const char *const backends[] = {"cpu", "fake"};
+    setenv("WCODEC_FAKE", "", 1);
+    for (unsigned n = 0; n < 4; n++) {
+        struct support_sink coded;
+        wcodec_encode_options options;
+        wcodec_reader *reader;
+        wcodec_device_rates rates;
+        wcodec_tensor_info info;
+        wcodec_error err = {0};
+        uint64_t tensors[SUPPORT_SMOOTH], bytes = 0, chunks = 0, units = 0;
+        wcodec_encode_options_init(&options);
+        options.lossy = n < 2 ? WCODEC_LOSSY_NONE : WCODEC_LOSSY_SNR;
+        options.lossy_value = 30;
+        support_sink_init(&coded);
+        support_smooth_write(&options, &coded);
+        wcodec_context *context = support_load_context(backends[n % 2], 2, NULL, NULL);
+        assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err),
+                         WCODEC_OK);
+        for (unsigned i = 0; i < SUPPORT_SMOOTH; i++) {
+            assert_int_equal(wcodec_reader_tensor(reader, tensors[i] = i, &info, NULL), WCODEC_OK);
+            chunks += info.coding == WCODEC_CODING_CHUNKS;
+            units += info.coding == (n < 2 ? WCODEC_CODING_BLOCKS : WCODEC_CODING_LOSSY);
+            bytes += info.coding == WCODEC_CODING_CHUNKS ? 0 : info.size;
+        }
+        assert_true(units >= 3);
+        if (wcodec_reader_measure(reader, tensors, SUPPORT_SMOOTH, 3, &rates, &err) != WCODEC_OK)
+            fail_msg("%s", err.text);
+        assert_int_equal(rates.skipped, chunks);
+        assert_int_equal(rates.bytes, bytes);
+        assert_true(rates.decode_nanoseconds > 0 && rates.coded_bytes > 0);
+        wcodec_reader_close(reader);
+        wcodec_context_destroy(context);
+        support_sink_free(&coded);
+    }
+}
+
 int main(void)
 {
     if (!support_load_plugin(NULL))
         return 77;
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks), cmocka_unit_test(test_lossy),
-                                       cmocka_unit_test(test_damage), cmocka_unit_test(test_fault)};
+                                       cmocka_unit_test(test_damage), cmocka_unit_test(test_fault),
+                                       cmocka_unit_test(test_measure)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

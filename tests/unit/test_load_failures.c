@@ -356,10 +356,7 @@ static void test_limit(void **state)
 
 static int set_up(void **state)
 {
-    char *folder = support_plugin_folder();
-    (void)state;
-    setenv("WCODEC_BACKEND_PATH", folder, 1);
-    free(folder);
+    support_find_plugins(state);
     support_loaded_make(&model, support_seed());
     return 0;
 }

@@ -468,7 +468,7 @@ static void reports_and_cancels(void **state)
 }
 
 static wcodec_status decode_all(wcodec_context *context, const struct fixture *f, uint8_t *dst,
-                                size_t room)
+                                size_t capacity)
 {
     wcodec_reader *reader;
     wcodec_status status =
@@ -478,12 +478,12 @@ static wcodec_status decode_all(wcodec_context *context, const struct fixture *f
     for (uint64_t i = 0; i < wcodec_reader_tensor_count(reader) && status == WCODEC_OK; i++) {
         wcodec_tensor_info info;
         assert_int_equal(wcodec_reader_tensor(reader, i, &info, NULL), WCODEC_OK);
-        status = wcodec_reader_decode(reader, i, dst, room, NULL, NULL);
+        status = wcodec_reader_decode(reader, i, dst, capacity, NULL, NULL);
         if (status == WCODEC_OK && info.size > 0)
             assert_memory_equal(dst, data_of(f, i), info.size);
         if (status == WCODEC_OK && info.shape[0] > 4 && info.dtype != WCODEC_DTYPE_OTHER)
-            status =
-                wcodec_reader_decode_rows(reader, i, 1, info.shape[0] - 2, dst, room, NULL, NULL);
+            status = wcodec_reader_decode_rows(reader, i, 1, info.shape[0] - 2, dst, capacity, NULL,
+                                               NULL);
     }
     wcodec_reader_close(reader);
     return status;
@@ -498,15 +498,15 @@ static void survives_every_failed_allocation(void **state)
     support_allocator_init(&failing, SUPPORT_NEVER);
     failing.once = true;
     wcodec_context *context = support_context(1, &failing.allocator);
-    size_t room = (size_t)1 << 20;
-    uint8_t *dst = malloc(room);
-    assert_int_equal(decode_all(context, &f, dst, room), WCODEC_OK);
+    size_t capacity = (size_t)1 << 20;
+    uint8_t *dst = malloc(capacity);
+    assert_int_equal(decode_all(context, &f, dst, capacity), WCODEC_OK);
     long before = failing.balance, failures = 0;
     wcodec_status status = WCODEC_ERROR_MEMORY;
     for (long n = 0; status != WCODEC_OK || failing.calls > n; n++) {
         failing.calls = 0;
         failing.left = n;
-        status = decode_all(context, &f, dst, room);
+        status = decode_all(context, &f, dst, capacity);
         assert_true(status == WCODEC_OK || status == WCODEC_ERROR_MEMORY);
         assert_int_equal(failing.balance, before);
         failures += status != WCODEC_OK;

@@ -223,15 +223,15 @@ static void check_damage(wcodec_context *context, uint64_t *seed,
         at++;
     for (unsigned i = 0; i < 20; i++) {
         wcodec_reader *reader;
-        const size_t place = at + support_random(seed) %
-                                      (i < 10 ? 64 : recipe->entries[entry].payload.size),
+        const size_t offset = at + support_random(seed) %
+                                       (i < 10 ? 64 : recipe->entries[entry].payload.size),
                      bit = support_random(seed) % 8;
-        file->data[place] ^= (uint8_t)(1u << bit);
+        file->data[offset] ^= (uint8_t)(1u << bit);
         assert_int_equal(wcodec_reader_open_memory(context, file->data, file->size, &reader, NULL),
                          WCODEC_OK);
         assert_int_equal(wcodec_reader_test(reader, 0, 0, NULL, NULL), WCODEC_ERROR_CORRUPT);
         wcodec_reader_close(reader);
-        file->data[place] ^= (uint8_t)(1u << bit);
+        file->data[offset] ^= (uint8_t)(1u << bit);
     }
 }
 

@@ -172,7 +172,7 @@ static const struct {
     {"no map", "{}", WCODEC_ERROR_CORRUPT, "weight_map"},
     {"map no object", "{\"weight_map\": []}", WCODEC_ERROR_CORRUPT, "weight_map"},
     {"empty map", "{\"weight_map\": {}}", WCODEC_ERROR_CORRUPT, "weight_map"},
-    {"junk behind", "{\"weight_map\": {\"a\": \"model-1.safetensors\"}} x", WCODEC_ERROR_CORRUPT,
+    {"junk after it", "{\"weight_map\": {\"a\": \"model-1.safetensors\"}} x", WCODEC_ERROR_CORRUPT,
      INDEX},
     {"name twice",
      "{\"weight_map\": {\"a\": \"model-1.safetensors\", \"a\": \"model-1.safetensors\"}}",

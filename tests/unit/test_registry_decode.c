@@ -233,19 +233,10 @@ static void test_late_failures(void **state)
     fails_late("late-fault", "fake:0 decodes wrongly: it found a fault in tile 0 that is none");
 }
 
-static int set_up(void **state)
-{
-    char *folder = support_plugin_folder();
-    *state = NULL;
-    setenv("WCODEC_BACKEND_PATH", folder, 1);
-    free(folder);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_ranges),
                                        cmocka_unit_test(test_corrupt),
                                        cmocka_unit_test(test_late_failures)};
-    return cmocka_run_group_tests(tests, set_up, NULL);
+    return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }

@@ -208,20 +208,11 @@ static void test_lost(void **state)
     wcodec_context_destroy(context);
 }
 
-static int set_up(void **state)
-{
-    char *folder = support_plugin_folder();
-    *state = NULL;
-    setenv("WCODEC_BACKEND_PATH", folder, 1);
-    free(folder);
-    return 0;
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_choice),
                                        cmocka_unit_test(test_refusals),
                                        cmocka_unit_test(test_environment),
                                        cmocka_unit_test(test_devices), cmocka_unit_test(test_lost)};
-    return cmocka_run_group_tests(tests, set_up, NULL);
+    return cmocka_run_group_tests(tests, support_find_plugins, NULL);
 }

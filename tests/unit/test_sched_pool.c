@@ -221,7 +221,7 @@ static void test_no_memory(void **state)
     wcodec_pool_destroy(NULL);
 }
 
-static void place(void *opaque, unsigned worker)
+static void bind(void *opaque, unsigned worker)
 {
     atomic_uint *seen = opaque;
     atomic_fetch_or(seen, 1u << worker);
@@ -240,7 +240,7 @@ static void test_placement(void **state)
     struct wcodec_pool_settings settings = {.allocator = &wcodec_default_allocator,
                                             .workers = 3,
                                             .linger = linger,
-                                            .place = place,
+                                            .bind = bind,
                                             .opaque = &seen};
     struct wcodec_pool *pool = wcodec_pool_create(&settings);
     assert_non_null(pool);

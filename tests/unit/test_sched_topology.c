@@ -163,7 +163,7 @@ static void test_synthetic(void **state)
      * itself. Cores, not hardware threads. */
     is_order(&(struct wcodec_topology_probe){.synthetic = "[numa] core:4 pu:2"}, "0:0 0:2 0:4 0:6");
     is_order(&(struct wcodec_topology_probe){.synthetic = "[numa] core:1 pu:1"}, "0:0");
-    /* The caller's node first, the others behind it by number. */
+    /* The caller's node first, the others after it by number. */
     is_order(&(struct wcodec_topology_probe){.synthetic = "pack:3 [numa] core:2 pu:2"},
              "0:0 0:2 1:4 1:6 2:8 2:10");
     is_order(&(struct wcodec_topology_probe){.synthetic = "pack:3 [numa] core:2 pu:2",

@@ -174,16 +174,16 @@ static void test_misaligned_memory(void **state)
     (void)state;
     struct support_model m;
     wcodec_context *context = begin(&m, 1, 1);
-    uint8_t *room = malloc(m.file_size + 8);
-    assert_non_null(room);
+    uint8_t *buffer = malloc(m.file_size + 8);
+    assert_non_null(buffer);
     for (unsigned shift = 0; shift < 8; shift++) {
         struct support_sink sink;
-        memcpy(room + shift, m.file, m.file_size);
-        compress_memory(context, room + shift, m.file_size, NULL, &sink, NULL);
+        memcpy(buffer + shift, m.file, m.file_size);
+        compress_memory(context, buffer + shift, m.file_size, NULL, &sink, NULL);
         support_expect_restores(context, &sink, m.file, m.file_size);
         support_sink_free(&sink);
     }
-    free(room);
+    free(buffer);
     end(&m, context);
 }
 

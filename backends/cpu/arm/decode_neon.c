@@ -111,17 +111,17 @@ INLINE void p8(struct wcodec_cpu_stream *stream, unsigned groups, unsigned bound
     for (unsigned g = 0; g < groups; g++, stream->symbols += WCODEC_GROUP) {
         uint8x16_t rank[2][4];
         wcodec_cpu_traffic(stream, s.words, g);
-        for (unsigned place = 0; place < 4; place += 2) {
+        for (unsigned position = 0; position < 4; position += 2) {
             for (unsigned half = 0; half < 2; half++)
                 p8_two_symbols(&table, bounds, s.low + 2 * half, s.high + 2 * half,
-                               &rank[half][place], &rank[half][place + 1]);
+                               &rank[half][position], &rank[half][position + 1]);
             for (unsigned i = 0; i < 4; i++)
                 renormalise_halves(&s.low[i], &s.high[i], &s.words);
         }
         for (unsigned half = 0; half < 2; half++) {
             uint8x16x4_t out;
-            for (unsigned place = 0; place < 4; place++)
-                out.val[place] = vqtbl1q_u8(table.symbol, rank[half][place]);
+            for (unsigned position = 0; position < 4; position++)
+                out.val[position] = vqtbl1q_u8(table.symbol, rank[half][position]);
             vst4q_u8(stream->symbols + 64 * half, out);
         }
     }

@@ -34,7 +34,7 @@ INLINE vec plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2
     static const uint8_t twice[16] = {0, 1, 2, 3, 1, 2, 3, 0, 4, 5, 6, 7, 5, 6, 7, 4},
                          rows_of_two[16] = {0, 1, 2, 3, 2, 3, 0, 1, 8, 9, 10, 11, 10, 11, 8, 9};
     static const uint8_t fourfold[16] = {0, 1, 2, 3, 1, 2, 3, 0, 2, 3, 0, 1, 3, 0, 1, 2};
-    static const int32_t places[2][4] = {{0, 1, 0, 1}, {0, 1, 2, 3}};
+    static const int32_t positions[2][4] = {{0, 1, 0, 1}, {0, 1, 2, 3}};
     const unsigned own = 1u << element_log2, ratio = 8 * own / bits, number = own * group;
     const uint8_t *row = rows + 128 * (size_t)(number / ratio) + 4 * lane;
     const int32x4_t turn = vdupq_n_s32((int32_t)(number % ratio * bits));
@@ -48,7 +48,7 @@ INLINE vec plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2
         return shuffle_part(FROM_u8(vcombine_u8(load_4(row), vdup_n_u8(0))), fourfold);
     const vec words = own == 2 ? set64(wcodec_load_u64(row)) : set32(wcodec_load_u32(row));
     return rotate_right(own == 2 ? zip_low32(words, words) : words,
-                        vmlaq_n_s32(turn, vld1q_s32(places[own == 4]), (int32_t)bits));
+                        vmlaq_n_s32(turn, vld1q_s32(positions[own == 4]), (int32_t)bits));
 }
 
 /* Keys of a register's words. */

@@ -60,10 +60,10 @@ INLINE void p8(struct wcodec_cpu_stream *stream, unsigned groups, unsigned bound
     for (unsigned g = 0; g < groups; g++, stream->symbols += WCODEC_GROUP) {
         vec rank[2][4];
         wcodec_cpu_traffic(stream, words, g);
-        for (unsigned place = 0; place < 4; place += 2)
+        for (unsigned position = 0; position < 4; position += 2)
             for (unsigned h = 0; h < 2; h++)
-                p8_step(&table, bounds, low + 2 * h, high + 2 * h, &words, &rank[h][place],
-                        &rank[h][place + 1]);
+                p8_step(&table, bounds, low + 2 * h, high + 2 * h, &words, &rank[h][position],
+                        &rank[h][position + 1]);
         for (unsigned h = 0; h < 2; h++)
             put_symbols(&table, stream->symbols + 64 * h, rank[h]);
     }

@@ -35,8 +35,8 @@ INLINE vec plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2
 {
     const unsigned own = 1u << element_log2, ratio = 8 * own / bits, number = own * group;
     const vec fourfold = _mm512_set_epi32(3, 3, 3, 3, 2, 2, 2, 2, 1, 1, 1, 1, 0, 0, 0, 0),
-              places = _mm512_set_epi32(3, 2, 1, 0, 3, 2, 1, 0, 3, 2, 1, 0, 3, 2, 1, 0);
-    const vec turn = set32(number % ratio * bits), odd = bit_and(places, set32(1));
+              positions = _mm512_set_epi32(3, 2, 1, 0, 3, 2, 1, 0, 3, 2, 1, 0, 3, 2, 1, 0);
+    const vec turn = set32(number % ratio * bits), odd = bit_and(positions, set32(1));
     const uint8_t *row = rows + 128 * (size_t)(number / ratio) + 4 * lane;
     if (own == 1)
         return _mm512_rorv_epi32(load(row), turn);
@@ -58,7 +58,7 @@ INLINE vec plane_words(const uint8_t *rows, unsigned bits, unsigned element_log2
             SHL32(odd, 4));
     }
     return _mm512_rorv_epi32(_mm512_permutexvar_epi32(fourfold, _mm512_castsi128_si512(words)),
-                             add32(turn, mul32(places, set32(bits))));
+                             add32(turn, mul32(positions, set32(bits))));
 }
 
 #include "backends/cpu/x86/sums.h"
