@@ -264,8 +264,8 @@ static struct wcodec_gpu_needs needs_of(const struct launches *l, const struct r
     return needs;
 }
 
-/* A kernel that gives a tile to each warp. Tables and raw bits that are fewer than the most leave
- * space for more warps, but on devices where a kernel was fitted to the most. */
+/* A kernel that gives a tile to each warp. Where a launch may have other work-groups than the
+ * kernel was fitted to, tiles that need less than the most leave space for more warps. */
 static void plan_tiles(struct launches *l, const struct run *run)
 {
     const struct wcodec_kind k = wcodec_kernel_kind(run->kernel, l->limits->copies);

@@ -57,7 +57,7 @@ struct wcodec_kind {
     uint32_t width;       /* its bits */
     uint32_t slot;        /* bytes of words that are asked for at a time */
     uint32_t block_words; /* ... that a block can take: one slot or more */
-    uint32_t upper_slot;  /* both, of a second stream: upper bytes, a group at a time, and few */
+    uint32_t upper_slot;  /* slot and block_words of a second stream: upper bytes, a group a time */
     uint32_t copies;      /* of a table of P8: neighbouring lanes have copies of their own */
     bool pairs, p12, p8, runs;
     bool add;    /* an offset is subtracted of elements (bytes alone) */
@@ -150,6 +150,7 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_lossy_kind_of(const uint32_t co
     k.lossy.wide = k.runs && bytes == 2;
     k.lossy.groups = k.runs || (!raw && copies == 32) ? 16 : 8;
     k.block_words = k.lossy.wide && copies != 32 ? 256 : 512;
+    k.slot = copies == 32 ? 512 : 256;
     return k;
 }
 

@@ -134,7 +134,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_decode_groups(const struct wcodec_kind 
                                                        struct wcodec_lossy_stream *s, uint32_t g,
                                                        uint32_t n)
 {
-    const uint32_t step = k.p12 ? 2 : 4; /* whose words are no more than the ring has */
+    /* Without runs their words are no more than block_words; with runs words are asked for more
+     * often where these are fewer. */
+    const uint32_t step = k.p12 ? 2 : 4;
     uint32_t to = s->staged + 4 * wcodec_lane(warp);
     const uint32_t end = to + 128 * n, whole = to + n / step * step * 128;
     WCODEC_UNROLL_NONE
