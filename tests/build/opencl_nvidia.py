@@ -9,6 +9,7 @@ Prints registers and bytes spilled of each, and fails if a kernel does not compi
 than LIMIT. -k keeps what is made. Exits with 77 if clang, libnvvm or ptxas is not there. The
 driver of release 580 gives the same instructions."""
 
+import concurrent.futures
 import ctypes
 import os
 import pathlib
@@ -115,7 +116,6 @@ def rows():
 
 def front_end(row, folder):
     prelude = folder / "prelude.h"
-    prelude.write_text(PRELUDE)
     out = folder / (row["name"] + ".ll")
     columns = ("FAMILY", "SHAPE", "CODING", "ADD", "BYTES", "RAW", "UNITS")
     subprocess.run(
@@ -171,33 +171,42 @@ def assemble(ptxas, row, ptx, folder):
     return int(used.group(1)), int(spilled.group(1))
 
 
+def measure(row, folder):
+    """Registers and bytes spilled, or why there are none."""
+    ptxas, nvvm = find_cuda()
+    try:
+        return assemble(ptxas, row, to_ptx(nvvm, front_end(row, folder)), folder)
+    except (RuntimeError, subprocess.CalledProcessError) as error:
+        return str(error)
+
+
 def main(arguments):
     kept = None
     if arguments[:1] == ["-k"]:
         kept, arguments = arguments[1], arguments[2:]
-    ptxas, nvvm = find_cuda()
+    find_cuda()
     if not shutil.which("clang"):
         skip("clang was not found")
+    wanted = [row for row in rows() if not arguments or row["name"] in arguments]
     bad = 0
-    with tempfile.TemporaryDirectory() as temporary:
+    with (
+        tempfile.TemporaryDirectory() as temporary,
+        concurrent.futures.ProcessPoolExecutor(os.cpu_count()) as pool,
+    ):
         folder = pathlib.Path(kept or temporary)
         os.makedirs(folder, exist_ok=True)
-        for row in rows():
-            if arguments and row["name"] not in arguments:
-                continue
-            try:
-                registers, spilled = assemble(
-                    ptxas, row, to_ptx(nvvm, front_end(row, folder)), folder
-                )
-            except (RuntimeError, subprocess.CalledProcessError) as error:
-                print(f"{row['name']}: does not compile: {error}")
+        (folder / "prelude.h").write_text(PRELUDE)
+        for row, found in zip(wanted, pool.map(measure, wanted, [folder] * len(wanted))):
+            if isinstance(found, str):
+                print(f"{row['name']}: does not compile: {found}")
                 bad += 1
                 continue
+            registers, spilled = found
             print(f"{row['name']}: {registers} registers, {spilled} bytes spilled", flush=True)
             if spilled > LIMIT and row["family"] not in ("GENERIC", "UNITS"):
                 print(f"{row['name']}: spills more than {LIMIT} bytes")
                 bad += 1
-    return 1 if bad else 0
+    return 1 if bad or not wanted else 0
 
 
 if __name__ == "__main__":
