@@ -130,24 +130,22 @@ stage_clang () {
 # CUDA's kernels assemble for every architecture, by each compiler that is there.
 stage_cuda () {
     for compiler in clang nvcc; do
-        now cuda "kernels_by_$compiler"
-        sh tests/build/cuda.sh $compiler >build/one.log 2>&1
-        case $? in
-        0) result cuda "kernels by $compiler: $(grep -c registers build/one.log)" 1 0 0 ;;
-        77) skipped cuda "kernels by $compiler: $(tail -n 1 build/one.log)" ;;
-        *)
-            result cuda "kernels by $compiler" 0 1 0
-            grep -v ' registers, .* spilled$' build/one.log
-            ;;
-        esac
+        registers "kernels by $compiler" sh tests/build/cuda.sh $compiler
     done
-    now cuda "OpenCL's_kernels_by_libnvvm"
-    python3 tests/build/opencl_nvidia.py >build/one.log 2>&1
+    registers "OpenCL's kernels by libnvvm" python3 tests/build/opencl_nvidia.py
+}
+
+# registers NAME COMMAND...: one that prints a line of registers and spills for each kernel
+registers () {
+    name=$1
+    shift
+    now cuda "$(echo "$name" | tr ' ' _)"
+    "$@" >build/one.log 2>&1
     case $? in
-    0) result cuda "OpenCL's kernels by libnvvm: $(grep -c registers build/one.log)" 1 0 0 ;;
-    77) skipped cuda "OpenCL's kernels by libnvvm: $(tail -n 1 build/one.log)" ;;
+    0) result cuda "$name: $(grep -c registers build/one.log)" 1 0 0 ;;
+    77) skipped cuda "$name: $(tail -n 1 build/one.log)" ;;
     *)
-        result cuda "OpenCL's kernels by libnvvm" 0 1 0
+        result cuda "$name" 0 1 0
         grep -v ' registers, .* spilled$' build/one.log
         ;;
     esac
