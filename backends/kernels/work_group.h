@@ -108,12 +108,13 @@ WCODEC_DEVICE_FUNCTION void wcodec_enter_part(const struct wcodec_kind k, struct
         wcodec_tables_ask(k, warp, set, &entries);
     if (number < part->count)
         wcodec_tile_begin(k, warp, tile, part->first + number);
-    if (load && late)
-        wcodec_tables_ask(k, warp, set, &entries);
-    if (load)
+    if (load) {
+        if (late)
+            wcodec_tables_ask(k, warp, set, &entries);
         wcodec_tables_make(k, warp, set, to, &entries);
-    if (load && k.lossy.wide && set->streams > 1)
-        wcodec_lossy_second_tables(k, warp, set, to);
+        if (k.lossy.wide && set->streams > 1)
+            wcodec_lossy_second_tables(k, warp, set, to);
+    }
     wcodec_sync_group(warp);
 }
 

@@ -8,9 +8,8 @@
 # enough? Prints each kernel's registers and the bytes that it spills. What is spilled once a tile
 # costs little, spills within the loop over groups would cost much, and none is allowed to have
 # them. The most bytes are therefore SPILL_MOST [160], with these exceptions, whose machine code was
-# looked at: by clang 14 the fast kernels have 128 more (a second copy of the loop over groups, with
-# spills around it; the last 16 since all raw bits of a block are read before the next are asked
-# for), those of blocks of residuals 160 more (around a unit), others 16; by nvcc 13 for sm_100
+# looked at: by clang 14 the fast kernels and those of blocks of residuals have 80 more (a second
+# copy of the loop over groups, with spills around it, and around a unit); by nvcc 13 for sm_100
 # and later lossy tiles by P8 have 96 more (52 of the 5,083 instructions of a unit, none in the loop
 # over groups; none at all on sm_90).
 #
@@ -63,7 +62,7 @@ registers () {
             for (i = 1; i < NF; i++) if ($i == "Used") registers = $(i + 1)
             most = general
             if (compiler == "clang")
-                most += name ~ /blocks_8/ ? 160 : name ~ /fast/ ? 128 : 16
+                most += name ~ /blocks_8|fast/ ? 80 : 0
             else if (arch >= 100 && name ~ /lossy_p8/)
                 most += 96
             printf "sm_%s %-36s %3d registers, %3d bytes spilled%s\n", arch, name, registers,
