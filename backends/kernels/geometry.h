@@ -150,7 +150,7 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_lossy_kind_of(const uint32_t co
     k.lossy.wide = k.runs && bytes == 2;
     k.lossy.groups = k.runs || (!raw && copies == 32) ? 16 : 8;
     k.block_words = k.lossy.wide && copies != 32 ? 256 : 512;
-    k.slot = copies == 32 ? 512 : 256;
+    k.slot = copies != 32 && raw && !k.runs ? 256 : k.block_words;
     return k;
 }
 

@@ -287,15 +287,19 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_plain_unit(const struct wcodec_kind k,
 {
     const uint32_t left = wcodec_lossy_elements(warp, tile) - g * 128,
                    n = left < k.lossy.groups * 128 ? (left + 127) / 128 : k.lossy.groups;
+    const bool saved = k.lossy.raw && k.lossy.bytes == 2; /* upper symbols need registers, too */
     wcodec_lossy_stream_lane(warp, tile->launch, &tile->low);
     wcodec_lossy_begin_raw(k, warp, tile, g);
-    wcodec_lossy_load_outliers(warp, &tile->low, wcodec_lossy_first(warp, tile));
+    if (saved || g == 0)
+        wcodec_lossy_load_outliers(warp, &tile->low, wcodec_lossy_first(warp, tile));
     wcodec_lossy_decode_groups(k, warp, &tile->low, g, n);
-    wcodec_lossy_patch(warp, &tile->low, wcodec_lossy_first(warp, tile), g * 128,
-                       k.lossy.groups * 128,
-                       k.lossy.bytes == 1 ? wcodec_lossy_raw_bits(k, warp, tile) : 0);
+    if (wcodec_lossy_patch(warp, &tile->low, wcodec_lossy_first(warp, tile), g * 128,
+                           k.lossy.groups * 128,
+                           k.lossy.bytes == 1 ? wcodec_lossy_raw_bits(k, warp, tile) : 0) &&
+        !saved)
+        wcodec_lossy_load_outliers(warp, &tile->low, wcodec_lossy_first(warp, tile));
     wcodec_lossy_end_raw(k, warp, tile, g);
-    if (k.lossy.raw && k.lossy.bytes == 2) /* upper symbols need registers, too */
+    if (saved)
         wcodec_lossy_save(warp, &tile->low, tile->head);
     WCODEC_GLOBAL uint8_t *out = wcodec_lossy_whole_out(warp, tile);
     if (out && left >= k.lossy.groups * 128) {
@@ -308,7 +312,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_plain_unit(const struct wcodec_kind k,
         wcodec_lossy_put_part(k, warp, tile, w, g * 128, n);
     }
     wcodec_sync_warp(warp);
-    if (k.lossy.raw && k.lossy.bytes == 2)
+    if (saved)
         wcodec_lossy_restore(warp, &tile->low, tile->head);
 }
 
