@@ -101,13 +101,6 @@ static const struct {
                   {"test", test},
                   {"load", load}};
 
-static double process_time(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
 /* Median seconds of each checkpoint. */
 static void measure(struct checkpoint *c, unsigned count, void (*work)(struct checkpoint *c),
                     unsigned repetitions, double *seconds)

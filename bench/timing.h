@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* How programs measure: one thread by its own time, so that other processes weigh less, several by
- * the wall's; medians, and memory. */
+/* How programs measure: one thread by its own time or its process's, so that other processes weigh
+ * less, several by the wall's; medians, and memory. */
 #ifndef WCODEC_BENCH_TIMING_H
 #define WCODEC_BENCH_TIMING_H
 
@@ -17,6 +17,14 @@ static inline double now(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* Seconds of all threads of the process, in the kernel too. */
+static inline double process_time(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 

@@ -3,7 +3,7 @@
 #
 # The stages of scripts/check, which sources this: stage_NAME runs one and counts what it found.
 # Lists of words are split on purpose; the names in them have no spaces.
-# shellcheck shell=sh disable=SC2046,SC2086,SC2016
+# shellcheck shell=sh disable=SC2046,SC2086,SC2016,SC2034
 
 # unit_tests STAGE PATTERN: its programs of unit tests whose names match
 unit_tests () {
@@ -20,6 +20,8 @@ everything='--enable-werror --with-cmocka --with-hwloc --with-lz4'
 # The CUDA plugin needs no toolkit; its tests skip what needs a driver. One architecture, whose
 # kernels take a minute.
 cuda='--with-cuda --with-cuda-compiler=clang --with-cuda-arch=80 PTXAS=no'
+# No optional library, no shared library.
+plain='--without-hwloc --without-lz4 --disable-shared --enable-static'
 # Under sanitizers no OpenCL: its drivers bring whole compilers into the process, whose leaks and
 # races would be reported as ours. Assertions are compiled in.
 sanitized="$everything --without-opencl --enable-debug"
@@ -27,9 +29,9 @@ sanitized="$everything --without-opencl --enable-debug"
 # What no compiler checks: layout, scripts, headers.
 stage_lint () {
     now lint scripts/lint
-    sh scripts/lint >build/one.log 2>&1
-    grep -v '^ok: ' build/one.log | sed '$d'
-    set -- $(tail -n 1 build/one.log) 0 0
+    sh scripts/lint >"$log" 2>&1
+    grep -v '^ok: ' "$log" | sed '$d'
+    set -- $(tail -n 1 "$log") 0 0
     result lint scripts/lint "$1" "$3" "$5"
 }
 
@@ -47,12 +49,12 @@ python_ready () {
     [ "$(cat "$venv/packages" 2>/dev/null)" != "$*" ] || return 0
     now "$stage" installing_Python_packages
     rm -rf "$venv"
-    if python3 -m venv "$venv" >build/one.log 2>&1 &&
-        "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@" >>build/one.log 2>&1
+    if python3 -m venv "$venv" >"$log" 2>&1 &&
+        "$venv/bin/python" -m pip install -q --disable-pip-version-check "$@" >>"$log" 2>&1
     then
         echo "$*" >"$venv/packages"
     else
-        tail -n 5 build/one.log
+        tail -n 5 "$log"
         skipped "$stage" "its packages cannot be installed"
     fi
 }
@@ -66,15 +68,15 @@ run_pytest () {
     WCODEC_LIBRARY=$top/build/check-gcc/.libs/libwcodec.so.0 \
         WCODEC_FAKE_PATH=$top/build/check-gcc/backends/fake/.libs PYTHONDONTWRITEBYTECODE=1 \
         timeout 900 "$top/build/$stage/bin/python" -m pytest -q -p no:cacheprovider "$@" \
-        >build/one.log 2>&1 </dev/null
+        >"$log" 2>&1 </dev/null
     status=$?
     # "3 failed, 98 passed, 13 skipped, 2 warnings in 29.67s (0:01:11)"
-    set -- $(tail -n 1 build/one.log | tr ',' '\n' | awk '
+    set -- $(tail -n 1 "$log" | tr ',' '\n' | awk '
         / passed/ {p = $1} / failed/ {f += $1} / error/ {f += $1} / skipped/ {s = $1}
         END {print p + 0, f + 0, s + 0}')
     [ $status -eq 0 ] || [ "$2" -ne 0 ] || set -- "$1" 1 "$3"
     result "$stage" "$name" "$1" "$2" "$3"
-    [ "$2" -eq 0 ] || tail -n 80 build/one.log
+    [ "$2" -eq 0 ] || tail -n 80 "$log"
 }
 
 # The Python package with numpy; its declarations are those of the headers.
@@ -115,16 +117,16 @@ stage_wheel () {
         --output="$wheel/wheels" || return
     now wheel trying_the_wheel
     timeout 600 sh tests/build/wheel.sh "$wheel"/wheels/*.whl "$wheel/tools" \
-        "$top/build/check-gcc/.libs/libwcodec.so.0" >build/one.log 2>&1
-    set -- $(tail -n 1 build/one.log | grep ' passed, ') 0 1 1
+        "$top/build/check-gcc/.libs/libwcodec.so.0" >"$log" 2>&1
+    set -- $(tail -n 1 "$log" | grep ' passed, ') 0 1 1
     result wheel tests/build/wheel.sh "$1" "$3" "${5:-0}"
-    [ "$3" -eq 0 ] || cat build/one.log
+    [ "$3" -eq 0 ] || cat "$log"
 }
 
 # The unit tests alone: the stage of sanitizers, by the same compiler, runs all.
 stage_clang () {
     configure clang CC=clang $everything && compile clang &&
-        run_tests clang "tests/unit/checkdsp $(unit_tests clang .)"
+        run_tests clang "$(all_tests clang | grep '^tests/unit/')"
 }
 
 # CUDA's kernels assemble for every architecture, by each compiler that is there.
@@ -140,13 +142,13 @@ registers () {
     name=$1
     shift
     now cuda "$(echo "$name" | tr ' ' _)"
-    "$@" >build/one.log 2>&1
+    "$@" >"$log" 2>&1
     case $? in
-    0) result cuda "$name: $(grep -c registers build/one.log)" 1 0 0 ;;
-    77) skipped cuda "$name: $(tail -n 1 build/one.log)" ;;
+    0) result cuda "$name: $(grep -c registers "$log")" 1 0 0 ;;
+    77) skipped cuda "$name: $(tail -n 1 "$log")" ;;
     *)
         result cuda "$name" 0 1 0
-        grep -v ' registers, .* spilled$' build/one.log
+        grep -v ' registers, .* spilled$' "$log"
         ;;
     esac
 }
@@ -171,13 +173,14 @@ stage_asan_gcc () {
     unset WCODEC_TEST_EXHAUSTIVE
 }
 
-# tsan_with STAGE COMPILER: the programs that have threads, but for the one that measures memory by
-# coding everything again and again
+# tsan_with STAGE COMPILER: the programs that start threads (those of the format and registry_decode
+# start none), but for the one that measures memory by coding everything again and again
 tsan_with () {
-    threaded='_(sched|backend|registry|format|read|write|core_context)'
+    threaded='(sched|backend|registry|read|write|core_context)'
     configure "$1" CC="$2" CFLAGS='-O1 -g' $sanitized --enable-sanitizers=thread &&
         compile "$1" &&
-        run_tests "$1" "$(unit_tests "$1" "$threaded" | grep -Ev '_(backend_lanes|write_memory)$')"
+        run_tests "$1" "$(all_tests "$1" | grep -E "^tests/unit/test_$threaded" |
+            grep -Ev '_(backend_lanes|registry_decode|write_memory)$')"
 }
 
 stage_tsan () {
@@ -207,7 +210,7 @@ with_intel () {
 # Intel's runtime, by pip, where that finds it
 intel_ready () {
     now "$1" "fetching_Intel's_runtime"
-    scripts/setup-intel-opencl build/intel-opencl >build/one.log 2>&1 ||
+    scripts/setup-intel-opencl build/intel-opencl >"$log" 2>&1 ||
         skipped "$1" "Intel's runtime was not found"
 }
 
@@ -257,17 +260,27 @@ stage_valgrind () {
     done
 }
 
-# What a minimal system builds: no optional library, no shared library.
-stage_minimal () {
-    whole minimal CC=gcc --enable-werror --with-cmocka --without-hwloc --without-lz4 \
-        --disable-shared --enable-static
+# tarball_ready STAGE: made of this tree, in this run
+tarball=
+tarball_ready () {
+    [ -z "$tarball" ] || return 0
+    [ -d build/check-gcc ] || configure gcc CC=gcc $everything || return
+    rm -f build/check-gcc/wcodec-*.tar.xz
+    one "$1" "make dist" make -C build/check-gcc -s dist || return
+    tarball=$(ls build/check-gcc/wcodec-*.tar.xz)
+}
+
+# unpacked FOLDER: the tarball's files, in a folder that may be there, even read-only, already
+unpacked () {
+    [ ! -d "$1" ] || chmod -R u+w "$1"
+    rm -rf "$1"
+    mkdir -p "$1"
+    tar -xf "$tarball" -C "$1" --strip-components=1
 }
 
 # The tarball is the same each time and holds all that is tracked, and it builds without Autotools.
 stage_dist () {
-    [ -d build/check-gcc ] || configure gcc CC=gcc $everything || return
-    one dist "make dist" make -C build/check-gcc -s dist || return
-    tarball=$(ls build/check-gcc/wcodec-*.tar.xz)
+    tarball_ready dist || return
     first=$(sha256sum <"$tarball")
     rm "$tarball"
     one dist "make dist again" make -C build/check-gcc -s dist
@@ -279,14 +292,25 @@ stage_dist () {
         one dist "every tracked file is in it" sh -c \
             'cat build/check-gcc/missing; ! test -s build/check-gcc/missing'
     fi
-    rm -rf build/check-dist
+    unpacked build/check-dist
     mkdir -p build/check-dist/usr
-    tar -xf "$tarball" -C build/check-dist --strip-components=1
     one dist "builds and installs from it" sh -c "cd build/check-dist &&
         ./configure -q --prefix=/usr --libdir=/usr/lib/any --with-plugindir=/usr/lib/any/wcodec &&
         make -s -j$jobs && make -s install DESTDIR=\$PWD/usr &&
         test -x usr/usr/bin/wcodec && test -f usr/usr/lib/any/libwcodec.so.0"
     rm -rf build/check-dist
+}
+
+# What a minimal system builds: no optional library, no shared library. All tests, from the tarball,
+# whose files cannot be written to: all that a test reads is in it, and none writes there.
+stage_minimal () {
+    tarball_ready minimal || return
+    unpacked build/minimal-source
+    chmod -R a-w build/minimal-source
+    source=$top/build/minimal-source
+    whole minimal CC=gcc --enable-werror --with-cmocka $plain
+    source=$top
+    chmod -R u+w build/minimal-source
 }
 
 # distcheck_with "TESTS" FLAGS: those tests, or all of them where there are none
@@ -295,9 +319,10 @@ distcheck_with () {
         DISTCHECK_CONFIGURE_FLAGS="--with-cmocka $2"
 }
 
-# The tarball builds, installs, uninstalls and cleans up: without options, with the tests that are
-# not slow; without optional or shared libraries, and by clang with sanitizers, with a few tests. In
-# --full each option alone, with all tests.
+# The tarball builds, installs, uninstalls and cleans up: without options, as shared and static
+# libraries; and by clang with sanitizers, without optional or shared libraries. With the tests of
+# what is installed and a few more: the minimal stage runs all others from the tarball, but has no
+# plugins, whose tests are run here. In --full each option alone, with all tests.
 stage_distcheck () {
     configure distcheck CC=gcc $everything || return
     if [ $level = full ]; then
@@ -307,12 +332,12 @@ stage_distcheck () {
         done
         return
     fi
-    some='tests/unit/checkdsp tests/command/roundtrip.sh tests/build/abi.sh tests/build/installed.sh'
+    some='tests/unit/test_read_restore tests/command/roundtrip.sh'
+    some="$some tests/build/abi.sh tests/build/installed.sh"
+    with_plugins=$(all_tests distcheck | grep -E '^tests/unit/test_(load|registry|read_devices)')
     WCODEC_TEST_LEVEL=quick
-    distcheck_with "$(all_tests distcheck | grep -Fvx "$slow" | xargs)" ''
-    distcheck_with "$some" '--without-hwloc --without-lz4 --enable-static --disable-shared'
-    distcheck_with "$some" \
-        'CC=clang --enable-werror --enable-sanitizers=address,undefined --without-opencl'
+    distcheck_with "$some $(echo $with_plugins)" ''
+    distcheck_with "$some" "$plain CC=clang --enable-werror --enable-sanitizers=address,undefined"
     WCODEC_TEST_LEVEL=$level
     export WCODEC_TEST_LEVEL
 }

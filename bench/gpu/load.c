@@ -10,6 +10,7 @@
  * Makes a model of bf16 tensors of 2^26 Gaussian weights in the folder, compresses it, and prints
  * for each setting the best of REPEATS (default 3), since the file must have been read once, and
  * the processor's time of one, which is what bounds it where cores are few. */
+#include "bench/timing.h"
 #include "registry/registry.h"
 #include "core/bytes.h"
 #include "core/context.h"
@@ -21,8 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/resource.h>
-#include <time.h>
 #include <unistd.h>
 #include <wcodec.h>
 
@@ -34,22 +33,6 @@ static void check(wcodec_status status, const wcodec_error *err)
         return;
     fprintf(stderr, "gpu-load: %s\n", err->text);
     exit(1);
-}
-
-static double seconds(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-/* Of all threads, in the kernel too. */
-static double processor_seconds(void)
-{
-    struct rusage u;
-    getrusage(RUSAGE_SELF, &u);
-    return (double)(u.ru_utime.tv_sec + u.ru_stime.tv_sec) +
-           1e-6 * (double)(u.ru_utime.tv_usec + u.ru_stime.tv_usec);
 }
 
 static uint64_t next_random(uint64_t *s)
@@ -220,14 +203,14 @@ static double copy_raw(struct raw *r, unsigned streams, uint64_t piece)
     r->piece = piece;
     atomic_store(&r->next, 0);
     atomic_store(&r->stream, 0);
-    const double begin = seconds(), before = processor_seconds();
+    const double begin = wall(), before = process_time();
     for (unsigned i = 0; i < streams; i++)
         if (pthread_create(&threads[i], NULL, copy_stream, r) != 0)
             exit(1);
     for (unsigned i = 0; i < streams; i++)
         pthread_join(threads[i], NULL);
-    const double time = seconds() - begin;
-    r->processor += processor_seconds() - before;
+    const double time = wall() - begin;
+    r->processor += process_time() - before;
     for (unsigned i = 0; i < streams; i++)
         r->device->backend->memory_free(r->pinned[i]);
     return time;
@@ -289,7 +272,7 @@ static double best_load(const wcodec_reader *reader, const wcodec_load_item *ite
     wcodec_error err;
     for (size_t i = 0; i < sizeof settings / sizeof settings[0]; i++) {
         double time = 1e9, first = 0;
-        const double before = processor_seconds();
+        const double before = process_time();
         wcodec_load_options options;
         wcodec_load_report report;
         wcodec_load_options_init(&options);
@@ -298,18 +281,18 @@ static double best_load(const wcodec_reader *reader, const wcodec_load_item *ite
         options.host_memory = (uint64_t)settings[i].mib << 20;
         options.skip_checks = settings[i].skip_checks;
         for (unsigned k = 0; k < repeats; k++) {
-            const double begin = seconds();
+            const double begin = wall();
             check(wcodec_load(reader, items, count, &options, &report, &err), &err);
-            const double now = seconds() - begin;
+            const double taken = wall() - begin;
             if (k == 0)
-                first = now;
-            time = fmin(time, now);
+                first = taken;
+            time = fmin(time, taken);
         }
         printf(
             "load: %2u streams, %3u MiB%s   %7.1f ms   %5.1f GB/s of output, %5.1f GB/s read, %u batches   processor %.0f ms, %.3f x raw (the first %.1f ms)\n",
             settings[i].streams, settings[i].mib, settings[i].skip_checks ? ", no checks" : "",
             time * 1e3, (double)size / time / 1e9, (double)report.coded_bytes / time / 1e9,
-            (unsigned)report.batches, (processor_seconds() - before) / repeats * 1e3, raw / time,
+            (unsigned)report.batches, (process_time() - before) / repeats * 1e3, raw / time,
             first * 1e3);
         fflush(stdout);
         best = fmin(best, time);

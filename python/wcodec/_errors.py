@@ -78,6 +78,12 @@ class ExistsError(FileError, FileExistsError):
     _errno = errno.EEXIST
 
 
+def file_error(error: OSError, path: str) -> FileError:
+    """What Python says of a file, as ours; a missing one is a `MissingFileError`."""
+    kind = MissingFileError if isinstance(error, FileNotFoundError) else FileError
+    return kind(f"{path}: {error.strerror or error}", file=path)
+
+
 class CorruptError(WcodecError, ValueError):
     """The input is damaged, or is no such file at all."""
 

@@ -11,7 +11,7 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._errors import ExistsError, FileError, LimitError, UsageError
+from ._errors import ExistsError, FileError, LimitError, UsageError, file_error
 from ._write import replacing
 
 log = logging.getLogger("wcodec")
@@ -20,11 +20,6 @@ MAX_DEPTH = 64
 
 Make = Callable[[str, str], dict[str, Any]]
 """Codes or restores the first file to the second one's place."""
-
-
-def file_error(error: OSError, path: str) -> FileError:
-    path = error.filename or path
-    return FileError(f"{path}: {error.strerror or error}", file=path)
 
 
 class Mirror:
@@ -59,7 +54,7 @@ class Mirror:
         except OSError as error:
             if isinstance(error, FileError):
                 raise
-            raise file_error(error, self.source) from None
+            raise file_error(error, error.filename or self.source) from None
         return {
             "path": self.source,
             "output": self.target,

@@ -7,7 +7,7 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from ._errors import CorruptError, FileError, MissingFileError, UsageError
+from ._errors import CorruptError, MissingFileError, UsageError, file_error
 from ._reader import AnyReader, Reader, Source
 from ._safetensors import SafetensorsReader
 
@@ -43,10 +43,8 @@ def _is_compressed(path: str) -> bool:
     try:
         with open(path, "rb", buffering=0) as file:
             begin = file.read(9)
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{path}: {error.strerror}", file=path) from None
     except OSError as error:
-        raise FileError(f"{path}: {error.strerror}", file=path) from None
+        raise file_error(error, path) from None
     return begin[:8] == MAGIC or (path.endswith(".wcodec") and begin[8:] != b"{")
 
 
@@ -54,7 +52,7 @@ def _open_folder(path: str, backend: str | None, threads: int | None) -> AnyRead
     try:
         names = sorted(os.listdir(path))
     except OSError as error:
-        raise FileError(f"{path}: {error.strerror}", file=path) from None
+        raise file_error(error, path) from None
     if any(name.endswith(".wcodec") for name in names):
         return Reader(path, backend=backend, threads=threads)
     indexes = [name for name in names if name.endswith(INDEX_SUFFIX)]
@@ -77,10 +75,8 @@ def _open_index(path: str, backend: str | None, threads: int | None) -> AnyReade
         with open(path, "rb") as file:
             index: Any = json.load(file)
         shards = sorted(set(index["weight_map"].values()))
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{path}: {error.strerror}", file=path) from None
     except OSError as error:
-        raise FileError(f"{path}: {error.strerror}", file=path) from None
+        raise file_error(error, path) from None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise CorruptError(f"{path}: no index of a model", file=path) from None
     folder = os.path.dirname(path)

@@ -16,10 +16,10 @@ from ._errors import (
     CorruptError,
     FileError,
     LimitError,
-    MissingFileError,
     TensorNotFoundError,
     UnsupportedError,
     UsageError,
+    file_error,
 )
 from ._loading import PythonLoad, Started
 from ._reader import Item, TensorInfo
@@ -41,10 +41,8 @@ class _Bytes:
         try:
             self.fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
             self.size = os.fstat(self.fd).st_size
-        except FileNotFoundError as error:
-            raise MissingFileError(f"{source!s}: {error.strerror}", file=self.path) from None
         except OSError as error:
-            raise FileError(f"{source!s}: {error.strerror}", file=self.path) from None
+            raise file_error(error, self.path) from None
 
     def __del__(self) -> None:
         if getattr(self, "fd", -1) >= 0:
@@ -59,7 +57,7 @@ class _Bytes:
             try:
                 count = os.preadv(self.fd, [target[done:]], offset + done)
             except OSError as error:
-                raise FileError(f"{self.path}: {error.strerror}", file=self.path) from None
+                raise file_error(error, self.path) from None
             if count == 0:
                 raise FileError(f"{self.path}: the file got shorter", file=self.path)
             done += count

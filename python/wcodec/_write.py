@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from . import _declarations as c
 from ._context import Progress, Watch, context, error_of, host_backend
 from ._dtypes import SAVE_ORDER
-from ._errors import FileError, UsageError, WcodecError
+from ._errors import UsageError, WcodecError, file_error
 from ._library import lib
 from ._options import encode_options
 
@@ -175,7 +175,7 @@ def replacing(path: str) -> Iterator[Sink]:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
         if isinstance(error, OSError) and not isinstance(error, WcodecError):
-            raise FileError(f"{path}: {error.strerror or error}", file=path) from None
+            raise file_error(error, path) from None
         raise
 
 

@@ -284,8 +284,9 @@ def test_save_replaces_safely(tmp_path):
         save_file({"a": np.zeros(4)}, target, progress=lambda done, total: 1 // 0)
     assert load_file(target)["a"].sum() == 4
     assert os.listdir(tmp_path) == ["a.wcodec"]
-    with pytest.raises(wcodec.FileError) as caught:
+    with pytest.raises(wcodec.MissingFileError, match="No such file") as caught:
         save_file({}, tmp_path / "none" / "a.wcodec")
+    assert caught.value.errno == errno.ENOENT
     assert caught.value.file == str(tmp_path / "none" / "a.wcodec")
     save_file({}, target)
     assert load_file(target) == {}

@@ -32,6 +32,20 @@ static inline int support_quick(void)
     return level == NULL || strcmp(level, "quick") == 0;
 }
 
+/* ThreadSanitizer makes coding forty times slower: there tests leave out repetitions that say
+ * nothing more about threads. All other builds run them. */
+#if defined(__SANITIZE_THREAD__)
+enum { SUPPORT_TSAN = 1 };
+#elif defined(__has_feature)
+#if __has_feature(thread_sanitizer)
+enum { SUPPORT_TSAN = 1 };
+#else
+enum { SUPPORT_TSAN = 0 };
+#endif
+#else
+enum { SUPPORT_TSAN = 0 };
+#endif
+
 /* WCODEC_TEST_SEED or a fixed one; printed, so that a failure can be had again. */
 static inline uint64_t support_seed(void)
 {

@@ -49,11 +49,11 @@ from torch.futures import Future
 from .._dtypes import DTYPES
 from .._errors import (
     CorruptError,
-    FileError,
     MissingFileError,
     UnsupportedError,
     UsageError,
     WcodecError,
+    file_error,
 )
 from .._files import SUFFIX
 from .._frameworks import Request
@@ -289,10 +289,8 @@ def _files(folder: str) -> list[str]:
     """Files of a checkpoint; of one that is there in both forms, the compressed."""
     try:
         names = set(os.listdir(folder))
-    except FileNotFoundError as error:
-        raise MissingFileError(f"{folder}: {error.strerror}", file=folder) from None
     except OSError as error:
-        raise FileError(f"{folder}: {error.strerror}", file=folder) from None
+        raise file_error(error, folder) from None
     found = {name for name in names if name.endswith(SUFFIX)}
     found |= {name for name in names if name.endswith(PLAIN) and name + SUFFIX not in names}
     if not found:
