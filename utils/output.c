@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/random.h>
 #include <sys/statvfs.h>
 #if defined(__linux__)
@@ -134,7 +135,7 @@ static bool create_temporary(struct app *app, struct output *output)
             name[n++] = letters[noise[i] & 31];
         name[n] = 0;
         output->fd = openat(output->dir_fd, name,
-                            O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+                            O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (output->fd >= 0) {
             output->temporary = name;
             output->in_any_order = true;
@@ -239,17 +240,41 @@ int output_write(void *opaque, const void *data, size_t size)
     return 0;
 }
 
-int output_write_at(void *opaque, uint64_t offset, const void *data, size_t size)
+/* Writers of a file in memory wait for each other: it has one lock, which a mapping does without.
+ * A page costs more that way, so there must be several of them. The range is allocated before, and
+ * its pages are there before they are written to: what fails says so, and is no signal. Returns the
+ * error of what could not be allocated; *done: written, else pwrite() has to. */
+static int write_mapped(const struct output *output, uint64_t at, const void *data, size_t size,
+                        bool *done)
 {
-    struct output *output = opaque;
+    *done = false;
+#if defined(__linux__) && defined(MADV_POPULATE_WRITE)
+    enum { PWRITERS = 2, MAPPED_MIN = 64 << 10 };
+    if (output->map == NULL || atomic_load(&output->writers) <= PWRITERS || size < MAPPED_MIN ||
+        size > output->map_size || at > output->map_size - size)
+        return 0;
+    if (fallocate(output->fd, 0, (off_t)at, (off_t)size) != 0)
+        return errno == ENOSPC ? ENOSPC : 0;
+    const uint64_t page = (uint64_t)sysconf(_SC_PAGESIZE), begin = at / page * page;
+    if (madvise(output->map + begin, (size_t)(at - begin) + size, MADV_POPULATE_WRITE) != 0)
+        return 0;
+    memcpy(output->map + at, data, size);
+    *done = true;
+#else
+    (void)output, (void)at, (void)data, (void)size;
+#endif
+    return 0;
+}
+
+static int write_at(struct output *output, const void *data, size_t size, off_t at)
+{
     const char *from = data;
-    off_t at = output->begin + (off_t)offset;
     while (size > 0) {
         ssize_t n = signals_pending() ? -1 : pwrite(output->fd, from, size, at);
         if (n < 0 && errno == EINTR && !signals_pending())
             continue;
         if (n < 0)
-            return note_error(output, signals_pending() ? EINTR : errno);
+            return signals_pending() ? EINTR : errno;
         begin_writeback(output, (size_t)n);
         from += n;
         at += n;
@@ -258,14 +283,55 @@ int output_write_at(void *opaque, uint64_t offset, const void *data, size_t size
     return 0;
 }
 
+int output_write_at(void *opaque, uint64_t offset, const void *data, size_t size)
+{
+    struct output *output = opaque;
+    bool done = false;
+    atomic_fetch_add(&output->writers, 1);
+    int error = signals_pending() ? EINTR : write_mapped(output, offset, data, size, &done);
+    if (!done && error == 0)
+        error = write_at(output, data, size, output->begin + (off_t)offset);
+    atomic_fetch_sub(&output->writers, 1);
+    return error == 0 ? 0 : note_error(output, error);
+}
+
+static bool is_in_memory(int fd)
+{
+#if defined(__linux__)
+    enum { TMPFS = 0x01021994 };
+    struct statfs fs;
+    return fstatfs(fd, &fs) == 0 && fs.f_type == TMPFS;
+#else
+    (void)fd;
+    return false;
+#endif
+}
+
+/* Addresses for all of it: pages come when they are written. Without them pwrite() serves. */
+static void map(struct output *output, uint64_t size)
+{
+    if (size == 0 || size > SIZE_MAX || output->begin != 0)
+        return;
+    void *at = mmap(NULL, (size_t)size, PROT_WRITE, MAP_SHARED, output->fd, 0);
+    if (at == MAP_FAILED)
+        return;
+    output->map = at;
+    output->map_size = (size_t)size;
+}
+
+static void unmap(struct output *output)
+{
+    if (output->map != NULL)
+        munmap(output->map, output->map_size);
+    output->map = NULL;
+}
+
 /* Where blocks are on a disk: to allocate them together takes milliseconds and makes writing them a
  * third faster. In memory, allocating is the work itself, and in one thread. */
 static int allocate(int fd, uint64_t size)
 {
 #if defined(__linux__)
-    enum { TMPFS = 0x01021994 };
-    struct statfs fs;
-    if (size == 0 || size > INT64_MAX || fstatfs(fd, &fs) != 0 || fs.f_type == TMPFS)
+    if (size == 0 || size > INT64_MAX || is_in_memory(fd))
         return 0;
     return fallocate(fd, 0, 0, (off_t)size) == 0 ? 0 : errno;
 #else
@@ -274,7 +340,7 @@ static int allocate(int fd, uint64_t size)
 #endif
 }
 
-bool output_prepare(struct app *app, const struct output *output, uint64_t size)
+bool output_prepare(struct app *app, struct output *output, uint64_t size)
 {
     struct statvfs fs;
     if (output->dir_fd < 0 || fstatvfs(output->fd, &fs) != 0 || fs.f_bsize == 0)
@@ -284,8 +350,11 @@ bool output_prepare(struct app *app, const struct output *output, uint64_t size)
         fs.f_blocks == 0 || size / block <= fs.f_bavail ? allocate(output->fd, size) : ENOSPC;
     if (error == EFBIG || error == EDQUOT || error == EIO)
         return app_fail_errno(app, output->name, "cannot write", error);
-    if (error != ENOSPC) /* others: a file system that does not allocate */
+    if (error != ENOSPC) { /* others: a file system that does not allocate */
+        if (is_in_memory(output->fd))
+            map(output, size);
         return true;
+    }
     return app_fail(app, EXIT_FAILED,
                     "%s: %" PRIu64 " bytes are to be written, but only %" PRIu64 " are free",
                     output->name, size, (uint64_t)fs.f_bavail * block);
@@ -373,6 +442,7 @@ bool output_commit(struct app *app, struct output *output,
         output->fd = -1;
         return close(fd) == 0 || app_fail_errno(app, output->name, "cannot write", errno);
     }
+    unmap(output);
     if (signals_pending() || !set_attributes(app, output, attributes))
         return app_fail(app, EXIT_FAILED, "%s: not written", output->name);
     if (sync && fsync(output->fd) != 0)
@@ -404,6 +474,7 @@ bool output_fail(struct app *app, const struct output *output, const char *name,
 
 void output_close(struct output *output)
 {
+    unmap(output);
     if (output->fd >= 0)
         close(output->fd);
     if (output->temporary)

@@ -24,6 +24,9 @@ struct output {
     atomic_int error;  /* errno of a write that failed */
     bool sync;         /* it is to be on the disk in the end */
     _Atomic uint64_t written;
+    atomic_uint writers; /* threads that write at the moment */
+    unsigned char *map;  /* of a file in memory; NULL: none */
+    size_t map_size;
 };
 
 /* Start `path`. `input` (may be NULL) is the file that is read: writing over it is refused. An
@@ -42,7 +45,7 @@ int output_write(void *output, const void *data, size_t size);
 int output_write_at(void *output, uint64_t offset, const void *data, size_t size);
 
 /* Get ready for that many bytes: is there room? Disks are asked to allocate it. Reported if not. */
-bool output_prepare(struct app *app, const struct output *output, uint64_t size);
+bool output_prepare(struct app *app, struct output *output, uint64_t size);
 /* After that many bytes were written in any order, what is written to standard output by others
  * goes after them. False: reported. */
 bool output_pass(struct app *app, const struct output *output, uint64_t size);

@@ -132,6 +132,38 @@ if [ "$(id -u)" = 0 ] && mount -t tmpfs -o size=64k none small 2>/dev/null; then
 else
     skip 'no small file system to fill'
 fi
+
+# Several threads write one file in memory, by a mapping when they would wait for each other.
+shared=$(mktemp -d /dev/shm/wcodec-command.XXXXXX 2>/dev/null) || shared=
+if [ -n "$shared" ] && [ "$(stat -f -c %T "$shared")" = tmpfs ] &&
+    [ "$(df -k --output=avail "$shared" | tail -n 1)" -gt 200000 ]; then
+    "$PYTHON" -c '
+import json, random, struct, sys
+values = random.Random(1).randbytes(1 << 20)
+count = 40
+header = {"t%d" % i: {"dtype": "U8", "shape": [len(values) + 7],
+                      "data_offsets": [i * (len(values) + 7), (i + 1) * (len(values) + 7)]}
+          for i in range(count)}
+text = json.dumps(header).encode()
+with open(sys.argv[1], "wb") as file:
+    file.write(struct.pack("<Q", len(text)) + text)
+    for i in range(count):
+        file.write(bytes([i] * 7) + values)
+' large.safetensors
+    run 0 "$WCODEC" compress -q -1 -o large.wcodec large.safetensors
+    for threads in 1 3 16; do
+        run 0 "$WCODEC" decompress -q -f "-T$threads" -o "$shared/large" large.wcodec
+        same "$shared/large" large.safetensors
+        is "$(stat -c %Y "$shared/large")" "$(stat -c %Y large.safetensors)"
+    done
+    run 0 sh -c '"$1" decompress -q -c -T16 large.wcodec >"$2/large"' sh "$WCODEC" "$shared"
+    same "$shared/large" large.safetensors
+    is "$(ls -A "$shared")" large
+    rm -f large.*
+else
+    skip 'no memory-backed file system with 200 MB'
+fi
+[ -z "$shared" ] || rm -rf "$shared"
 if [ -w /dev/full ]; then
     run 1 sh -c '"$1" compress -c a.safetensors >/dev/full' sh "$WCODEC"; says 'No space left'
     run 1 sh -c '"$1" list a.safetensors.wcodec >/dev/full' sh "$WCODEC"; says 'No space left'
