@@ -134,8 +134,8 @@ static bool create_temporary(struct app *app, struct output *output)
         for (size_t i = 0; i < RANDOM; i++)
             name[n++] = letters[noise[i] & 31];
         name[n] = 0;
-        output->fd = openat(output->dir_fd, name,
-                            O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
+        output->fd =
+            openat(output->dir_fd, name, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600);
         if (output->fd >= 0) {
             output->temporary = name;
             output->in_any_order = true;
