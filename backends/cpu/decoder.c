@@ -16,8 +16,10 @@ void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
         wcodec_cpu_dsp_init_avx2_abreast(dsp, levels);
 #endif
 #ifdef HAVE_AVX512
-    if (dsp->level == 3)
+    if (dsp->level == 3) {
         wcodec_cpu_dsp_init_avx512_direct(dsp, levels);
+        wcodec_cpu_dsp_init_avx512_staggered(dsp, levels);
+    }
 #endif
 }
 
@@ -268,6 +270,7 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
     d->direct = wcodec_cpu_derive_assembly(tiles->tiling, &d->assembly);
     d->shape = wcodec_cpu_assembly_shape(&d->assembly);
     d->straight = find_straight(d);
+    d->whole = dsp->whole[tiles->tiling->fields[tiles->tiling->coded[0]].profile];
     *decoder = d;
     return WCODEC_OK;
 }
