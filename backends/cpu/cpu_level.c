@@ -27,8 +27,9 @@ unsigned wcodec_cpu_level_highest(uint32_t mask)
     return highest;
 }
 
-static const char *const tunings[] = {"straight",      "straight-pairs",  "abreast",
-                                      "abreast-pairs", "staggered-pairs", NULL};
+static const char *const tunings[] = {
+    "straight",        "straight-pairs", "abreast", "abreast-pairs",
+    "staggered-pairs", "gathered-pairs", NULL};
 
 const char *wcodec_cpu_tuning_name(unsigned i)
 {
@@ -62,9 +63,9 @@ bool wcodec_cpu_parse_tuning(const char *text, uint32_t *tuning)
 #ifdef WCODEC_X86
 enum {
     ANY_MODEL = 256,
-    RAPIDS = WCODEC_CPU_STAGGERED_PAIRS | WCODEC_CPU_ABREAST_PAIRS,
+    RAPIDS = WCODEC_CPU_STAGGERED_PAIRS | WCODEC_CPU_ABREAST_PAIRS | WCODEC_CPU_GATHERED_PAIRS,
     ZEN_5 = WCODEC_CPU_STRAIGHT | WCODEC_CPU_STRAIGHT_PAIRS | WCODEC_CPU_ABREAST |
-            WCODEC_CPU_ABREAST_PAIRS /* staggered pairs were not measured */
+            WCODEC_CPU_ABREAST_PAIRS /* the others were not measured */
 };
 
 /* What bench/cpu-targets measured; bench/README.md has the figures. Processors that are not here

@@ -32,7 +32,9 @@ enum wcodec_cpu_tuning {
     WCODEC_CPU_ABREAST_PAIRS = 1 << 19,
     /* AVX-512: pairs straight from words, streams a quarter of a step apart (pairs_avx512.c) */
     WCODEC_CPU_STAGGERED_PAIRS = 1 << 20,
-    WCODEC_CPU_TUNINGS = 31 << 16
+    /* AVX2: pairs straight from words, by gathers (pairs_avx2.c) */
+    WCODEC_CPU_GATHERED_PAIRS = 1 << 21,
+    WCODEC_CPU_TUNINGS = 63 << 16
 };
 
 /* Name of the choice of bit 1 << (16 + i), NULL if there is none. */

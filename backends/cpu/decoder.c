@@ -12,8 +12,10 @@ void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
 {
     WCODEC_CPU_CLIMB(wcodec_cpu_dsp_init_, struct wcodec_cpu_dsp, dsp, levels);
 #ifdef HAVE_AVX2
-    if (dsp->level == 2)
+    if (dsp->level == 2) {
         wcodec_cpu_dsp_init_avx2_abreast(dsp, levels);
+        wcodec_cpu_dsp_init_avx2_gathered(dsp, levels);
+    }
 #endif
 #ifdef HAVE_AVX512
     if (dsp->level == 3) {

@@ -304,8 +304,8 @@ static void run_decoder(unsigned level, uint32_t tuning)
         support_tensor_free(&x);
     }
     /* All that can go without symbols, in enough tiles for some to be side by side. */
-    const uint32_t straight_tuning =
-        WCODEC_CPU_STRAIGHT | WCODEC_CPU_STRAIGHT_PAIRS | WCODEC_CPU_STAGGERED_PAIRS;
+    const uint32_t straight_tuning = WCODEC_CPU_STRAIGHT | WCODEC_CPU_STRAIGHT_PAIRS |
+                                     WCODEC_CPU_STAGGERED_PAIRS | WCODEC_CPU_GATHERED_PAIRS;
     for (unsigned i = 0; tuning & straight_tuning && i < 120; i++) {
         const bool nibbles = i % 4 == 3;
         struct support_tensor x = {0};

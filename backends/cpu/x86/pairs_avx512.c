@@ -9,19 +9,14 @@
 
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/x86/sink512.h"
-#include "core/bytes.h"
+#include "backends/cpu/x86/straight.h"
 
 /* A group is two steps of each stream. */
 enum { STEPS = 2, TILES = 4 };
 
 struct pairs_stream {
-    const uint32_t *entries;
-    const uint8_t *raw, *raw_last;
-    uint8_t *elements;
+    struct straight_stream own;
     uint64_t *sums;
-    uint32_t rows_end;
-    uint32_t past_end; /* elements of groups before this go past the caches */
-    uint32_t outlier;  /* the next one */
     uint16_t symbols[32]; /* bf16: of an entry's four bits and one more, where elements have them */
 };
 
@@ -44,40 +39,9 @@ INLINE void refill(struct p12_lanes *s)
     }
 }
 
-/* The first group from `group` of the tile on that an outlier will change, counted from the
- * stretch's first one; or where its own rows end. */
-INLINE uint32_t next_patched(const struct wcodec_cpu_stream *s, uint32_t *outlier, uint32_t group)
-{
-    for (; *outlier < s->outliers; ++*outlier) {
-        const uint32_t at = wcodec_load_u16(s->positions + 2 * (size_t)*outlier) / WCODEC_GROUP;
-        if (at >= group)
-            return at - s->group < s->rows_end ? at - s->group : s->rows_end;
-    }
-    return s->rows_end;
-}
-
-/* That group's elements stay in the caches: their lines are fetched while there is time, since a
- * store that waits for its line holds up all that come after it. */
-INLINE void find_patched(enum sink sink, const struct wcodec_cpu_stream *s, struct pairs_stream *p,
-                         uint32_t group)
-{
-    const size_t out_bytes = sink == TO_BF16 ? 256 : 128;
-    p->past_end = next_patched(s, &p->outlier, group);
-    for (size_t i = 0; i < out_bytes; i += 64)
-        __builtin_prefetch(p->elements + p->past_end * out_bytes + i, 1, 3);
-}
-
 INLINE void begin(enum sink sink, const struct wcodec_cpu_stream *s, struct pairs_stream *p)
 {
-    p->entries = s->table->entries;
-    p->raw = s->raw;
-    p->raw_last = s->raw_last;
-    p->elements = s->elements;
-    p->rows_end = s->rows_end;
-    p->outlier = 0;
-    p->past_end = 0;
-    if (s->past)
-        find_patched(sink, s, p, s->group);
+    begin_straight(s, sink == TO_BF16 ? 256 : 128, &p->own);
     for (unsigned n = 0; n < 32; n++)
         p->symbols[n] = (uint16_t)((s->table->base + n % 16u) << s->assembly->shift[0]);
 }
@@ -148,10 +112,11 @@ INLINE void put_group(enum sink sink, const struct pairs_making *m,
 {
     const unsigned row_bytes = sink == TO_BF16 ? 128 : 64, out_bytes = 2 * row_bytes,
                    registers = out_bytes / VEC_BYTES;
-    const uint8_t *row =
-        g < p->rows_end ? p->raw + (sink == TO_BF16 ? g : g / 2) * (size_t)128 : p->raw_last;
-    const uintptr_t ahead = (uintptr_t)p->raw + g * row_bytes + s->raw_ahead;
-    uint8_t *to = p->elements + (size_t)g * out_bytes;
+    const uint8_t *row = g < p->own.rows_end
+                             ? p->own.raw + (sink == TO_BF16 ? g : g / 2) * (size_t)128
+                             : p->own.raw_last;
+    const uintptr_t ahead = (uintptr_t)p->own.raw + g * row_bytes + s->raw_ahead;
+    uint8_t *to = p->own.elements + (size_t)g * out_bytes;
     vec v[4];
     __builtin_prefetch((const void *)((uintptr_t)words + s->words_ahead), 0, 2);
 #pragma GCC unroll 2
@@ -168,7 +133,7 @@ INLINE void put_group(enum sink sink, const struct pairs_making *m,
             add_to_check(sink, m, i, v[i], p->sums);
     }
     /* After the sums, all at once: stores leave in order, and those past the caches wait. */
-    if (g < p->past_end) {
+    if (g < p->own.past_end) {
 #pragma GCC unroll 4
         for (unsigned i = 0; i < registers; i++)
             store_stream(to + 64 * i, v[i]);
@@ -180,7 +145,7 @@ INLINE void put_group(enum sink sink, const struct pairs_making *m,
         store(to + 64 * i, v[i]);
     }
     if (s->past)
-        find_patched(sink, s, p, s->group + g + 1);
+        find_patched(s, out_bytes, s->group + g + 1, &p->own);
 }
 
 /* count and sink are constants where this is inlined. */
@@ -208,7 +173,7 @@ INLINE void pairs(struct wcodec_cpu_stream *streams, unsigned count, unsigned gr
         for (unsigned k = 0; k < STEPS * count; k++) {
             const unsigned before = (k + STEPS * count - 1) % (STEPS * count), i = before % count;
             if (count > 1)
-                p12_advance(p[k % count].entries, &lanes[k % count], e[k % count][k / count]);
+                p12_advance(p[k % count].own.entries, &lanes[k % count], e[k % count][k / count]);
             if (k > 0 || g > 0) {
                 refill(&lanes[i]);
                 if (before / count == STEPS - 1)
@@ -218,7 +183,7 @@ INLINE void pairs(struct wcodec_cpu_stream *streams, unsigned count, unsigned gr
             if (k == 0 && g > 0)
                 next_making(sink, streams, g, &making);
             if (count == 1)
-                p12_advance(p[0].entries, &lanes[0], e[0][k]);
+                p12_advance(p[0].own.entries, &lanes[0], e[0][k]);
         }
     }
     const unsigned last = count - 1;
