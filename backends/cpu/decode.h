@@ -206,6 +206,9 @@ void wcodec_cpu_dsp_init_avx2(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_avx512(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp);
 
+/* What the scalar level has for itself: levels above do not inherit it. */
+void wcodec_cpu_dsp_init_scalar_straight(struct wcodec_cpu_dsp *dsp);
+
 /* Choices (enum wcodec_cpu_tuning), after the level's own. */
 void wcodec_cpu_dsp_init_avx2_abreast(struct wcodec_cpu_dsp *dsp, uint32_t tuning);
 void wcodec_cpu_dsp_init_avx2_gathered(struct wcodec_cpu_dsp *dsp, uint32_t tuning);

@@ -11,6 +11,8 @@
 void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
 {
     WCODEC_CPU_CLIMB(wcodec_cpu_dsp_init_, struct wcodec_cpu_dsp, dsp, levels);
+    if (dsp->level == 0)
+        wcodec_cpu_dsp_init_scalar_straight(dsp);
 #ifdef HAVE_AVX2
     if (dsp->level == 2) {
         wcodec_cpu_dsp_init_avx2_abreast(dsp, levels);
@@ -245,7 +247,8 @@ static wcodec_cpu_direct_fn find_straight(const struct wcodec_cpu_decoder *d)
         f->width + t->planes[0].bits != 8u << t->element_log2)
         return NULL;
     for (unsigned i = 0; i < t->table_count && f->profile == WCODEC_P8; i++)
-        if (d->tables[i].window_log2 == 0 || d->tables[i].constant)
+        if (d->tables[i].constant ||
+            (d->dsp->lookup & WCODEC_CPU_BY_WINDOW && d->tables[i].window_log2 == 0))
             return NULL;
     return d->dsp->direct[f->profile][d->shape];
 }
