@@ -25,7 +25,7 @@ static wcodec_status cpu_open(const struct wcodec_host *host, struct wcodec_back
         return host->fail(err, WCODEC_ERROR_USAGE,
                           "WCODEC_CPU_TUNE is \"%s\": expected common or a list of straight, "
                           "straight-pairs, abreast, abreast-pairs, staggered-pairs, "
-                          "gathered-pairs",
+                          "gathered-pairs, straight-ranked",
                           text);
     struct wcodec_backend_state *s = wcodec_alloc(host->allocator, sizeof *s);
     if (s == NULL)

@@ -28,8 +28,8 @@ unsigned wcodec_cpu_level_highest(uint32_t mask)
 }
 
 static const char *const tunings[] = {
-    "straight",        "straight-pairs", "abreast", "abreast-pairs",
-    "staggered-pairs", "gathered-pairs", NULL};
+    "straight",        "straight-pairs", "abreast",         "abreast-pairs",
+    "staggered-pairs", "gathered-pairs", "straight-ranked", NULL};
 
 const char *wcodec_cpu_tuning_name(unsigned i)
 {
@@ -63,7 +63,8 @@ bool wcodec_cpu_parse_tuning(const char *text, uint32_t *tuning)
 #ifdef WCODEC_X86
 enum {
     ANY_MODEL = 256,
-    RAPIDS = WCODEC_CPU_STAGGERED_PAIRS | WCODEC_CPU_ABREAST_PAIRS | WCODEC_CPU_GATHERED_PAIRS,
+    RAPIDS = WCODEC_CPU_STAGGERED_PAIRS | WCODEC_CPU_ABREAST_PAIRS | WCODEC_CPU_GATHERED_PAIRS |
+             WCODEC_CPU_STRAIGHT_RANKED,
     ZEN_5 = WCODEC_CPU_STRAIGHT | WCODEC_CPU_STRAIGHT_PAIRS | WCODEC_CPU_ABREAST |
             WCODEC_CPU_ABREAST_PAIRS /* the others were not measured */
 };

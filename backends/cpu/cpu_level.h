@@ -34,7 +34,9 @@ enum wcodec_cpu_tuning {
     WCODEC_CPU_STAGGERED_PAIRS = 1 << 20,
     /* AVX2: pairs straight from words, by gathers (pairs_avx2.c) */
     WCODEC_CPU_GATHERED_PAIRS = 1 << 21,
-    WCODEC_CPU_TUNINGS = 63 << 16
+    /* AVX2: bf16 of P8 straight from words (straight_avx2.h) */
+    WCODEC_CPU_STRAIGHT_RANKED = 1 << 22,
+    WCODEC_CPU_TUNINGS = 127 << 16
 };
 
 /* Name of the choice of bit 1 << (16 + i), NULL if there is none. */

@@ -211,6 +211,7 @@ void wcodec_cpu_dsp_init_scalar_straight(struct wcodec_cpu_dsp *dsp);
 
 /* Choices (enum wcodec_cpu_tuning), after the level's own. */
 void wcodec_cpu_dsp_init_avx2_abreast(struct wcodec_cpu_dsp *dsp, uint32_t tuning);
+void wcodec_cpu_dsp_init_avx2_straight(struct wcodec_cpu_dsp *dsp, uint32_t tuning);
 void wcodec_cpu_dsp_init_avx2_gathered(struct wcodec_cpu_dsp *dsp, uint32_t tuning);
 void wcodec_cpu_dsp_init_avx512_direct(struct wcodec_cpu_dsp *dsp, uint32_t tuning);
 void wcodec_cpu_dsp_init_avx512_staggered(struct wcodec_cpu_dsp *dsp, uint32_t tuning);

@@ -17,6 +17,7 @@ void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
     if (dsp->level == 2) {
         wcodec_cpu_dsp_init_avx2_abreast(dsp, levels);
         wcodec_cpu_dsp_init_avx2_gathered(dsp, levels);
+        wcodec_cpu_dsp_init_avx2_straight(dsp, levels);
     }
 #endif
 #ifdef HAVE_AVX512
@@ -248,7 +249,8 @@ static wcodec_cpu_direct_fn find_straight(const struct wcodec_cpu_decoder *d)
         return NULL;
     for (unsigned i = 0; i < t->table_count && f->profile == WCODEC_P8; i++)
         if (d->tables[i].constant ||
-            (d->dsp->lookup & WCODEC_CPU_BY_WINDOW && d->tables[i].window_log2 == 0))
+            (d->dsp->lookup & WCODEC_CPU_BY_WINDOW && d->tables[i].window_log2 == 0) ||
+            (d->dsp->lookup & WCODEC_CPU_BY_RANK && d->tables[i].ranks_bounds > WCODEC_CPU_BOUNDS))
             return NULL;
     return d->dsp->direct[f->profile][d->shape];
 }
