@@ -39,28 +39,43 @@ static void compare(const struct wcodec_tiling *t, const uint8_t *a,
     }
 }
 
+static void decode_with(uint32_t levels, const struct wcodec_tiles *tiles,
+                        const struct wcodec_view *view, const uint8_t *expected,
+                        const enum wcodec_tile_fault *expected_faults)
+{
+    const struct wcodec_tiling *t = tiles->tiling;
+    struct wcodec_cpu_dsp dsp;
+    struct wcodec_cpu_decoder *decoder;
+    wcodec_cpu_dsp_init(&dsp, levels);
+    FUZZ_REQUIRE(wcodec_cpu_decoder_create(&dsp, tiles, &wcodec_default_allocator, &decoder,
+                                           NULL) == WCODEC_OK);
+    for (int stream = 0; stream < 2; stream++) {
+        enum wcodec_tile_fault faults[TILES_LIMIT];
+        uint8_t *out = fuzz_guarded((size_t)t->size);
+        wcodec_cpu_decode_tiles(decoder, view, 0, (unsigned)t->tiles, out, true, stream != 0,
+                                faults);
+        compare(t, expected, expected_faults, out, faults);
+        fuzz_guarded_free(out, (size_t)t->size);
+    }
+    wcodec_cpu_decoder_free(decoder);
+}
+
+/* Every level, and where it has choices, two sets of them that differ in each. */
 static void decode_levels(const struct wcodec_tiles *tiles, const struct wcodec_view *view,
                           const uint8_t *expected, const enum wcodec_tile_fault *expected_faults)
 {
-    const struct wcodec_tiling *t = tiles->tiling;
-    const uint32_t levels = wcodec_cpu_levels();
+    const uint32_t levels = wcodec_cpu_levels(),
+                   straight = WCODEC_CPU_STRAIGHT | WCODEC_CPU_STRAIGHT_PAIRS;
     for (unsigned level = 0; level < WCODEC_CPU_LEVELS; level++) {
         if (!(levels >> level & 1))
             continue;
-        struct wcodec_cpu_dsp dsp;
-        struct wcodec_cpu_decoder *decoder;
-        wcodec_cpu_dsp_init(&dsp, levels & ((2u << level) - 1));
-        FUZZ_REQUIRE(wcodec_cpu_decoder_create(&dsp, tiles, &wcodec_default_allocator, &decoder,
-                                               NULL) == WCODEC_OK);
-        for (int stream = 0; stream < 2; stream++) {
-            enum wcodec_tile_fault faults[TILES_LIMIT];
-            uint8_t *out = fuzz_guarded((size_t)t->size);
-            wcodec_cpu_decode_tiles(decoder, view, 0, (unsigned)t->tiles, out, true, stream != 0,
-                                    faults);
-            compare(t, expected, expected_faults, out, faults);
-            fuzz_guarded_free(out, (size_t)t->size);
-        }
-        wcodec_cpu_decoder_free(decoder);
+        const uint32_t mask = levels & ((2u << level) - 1);
+        decode_with(mask, tiles, view, expected, expected_faults);
+        if (1u << level == WCODEC_CPU_AVX512)
+            decode_with(mask | straight, tiles, view, expected, expected_faults);
+        if (1u << level == WCODEC_CPU_AVX512 || 1u << level == WCODEC_CPU_AVX2)
+            decode_with(mask | (WCODEC_CPU_TUNINGS & ~straight), tiles, view, expected,
+                        expected_faults);
     }
 }
 

@@ -24,7 +24,8 @@ static wcodec_status cpu_open(const struct wcodec_host *host, struct wcodec_back
     if (text != NULL && !wcodec_cpu_parse_tuning(text, &tuning))
         return host->fail(err, WCODEC_ERROR_USAGE,
                           "WCODEC_CPU_TUNE is \"%s\": expected common or a list of straight, "
-                          "straight-pairs, abreast, abreast-pairs",
+                          "straight-pairs, abreast, abreast-pairs, staggered-pairs, "
+                          "gathered-pairs, straight-ranked",
                           text);
     struct wcodec_backend_state *s = wcodec_alloc(host->allocator, sizeof *s);
     if (s == NULL)

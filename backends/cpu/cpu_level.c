@@ -27,8 +27,9 @@ unsigned wcodec_cpu_level_highest(uint32_t mask)
     return highest;
 }
 
-static const char *const tunings[] = {"straight", "straight-pairs", "abreast", "abreast-pairs",
-                                      NULL};
+static const char *const tunings[] = {
+    "straight",        "straight-pairs", "abreast",         "abreast-pairs",
+    "staggered-pairs", "gathered-pairs", "straight-ranked", NULL};
 
 const char *wcodec_cpu_tuning_name(unsigned i)
 {
@@ -60,7 +61,13 @@ bool wcodec_cpu_parse_tuning(const char *text, uint32_t *tuning)
 }
 
 #ifdef WCODEC_X86
-enum { ANY_MODEL = 256, RAPIDS = WCODEC_CPU_STRAIGHT_PAIRS | WCODEC_CPU_ABREAST_PAIRS };
+enum {
+    ANY_MODEL = 256,
+    RAPIDS = WCODEC_CPU_STAGGERED_PAIRS | WCODEC_CPU_ABREAST_PAIRS | WCODEC_CPU_GATHERED_PAIRS |
+             WCODEC_CPU_STRAIGHT_RANKED,
+    ZEN_5 = WCODEC_CPU_STRAIGHT | WCODEC_CPU_STRAIGHT_PAIRS | WCODEC_CPU_ABREAST |
+            WCODEC_CPU_ABREAST_PAIRS /* the others were not measured */
+};
 
 /* What bench/cpu-targets measured; bench/README.md has the figures. Processors that are not here
  * have the levels' own kernels. */
@@ -69,9 +76,9 @@ static const struct {
     unsigned family, model; /* as cpuid has them, base and extended; ANY_MODEL */
     uint32_t tuning;
 } processors[] = {
-    {"AuthenticAMD", 0x1a, ANY_MODEL, WCODEC_CPU_TUNINGS}, /* Zen 5, by model 2 */
-    {"GenuineIntel", 6, 0x8f, RAPIDS},                     /* Sapphire Rapids, by the next */
-    {"GenuineIntel", 6, 0xcf, RAPIDS},                     /* Emerald Rapids */
+    {"AuthenticAMD", 0x1a, ANY_MODEL, ZEN_5}, /* by model 2 */
+    {"GenuineIntel", 6, 0x8f, RAPIDS},        /* Sapphire Rapids, by the next */
+    {"GenuineIntel", 6, 0xcf, RAPIDS},        /* Emerald Rapids */
 };
 
 uint32_t wcodec_cpu_tuning(void)

@@ -30,7 +30,13 @@ enum wcodec_cpu_tuning {
     /* AVX2: more tiles side by side */
     WCODEC_CPU_ABREAST = 1 << 18, /* P8 */
     WCODEC_CPU_ABREAST_PAIRS = 1 << 19,
-    WCODEC_CPU_TUNINGS = 15 << 16
+    /* AVX-512: pairs straight from words, streams a quarter of a step apart (pairs_avx512.c) */
+    WCODEC_CPU_STAGGERED_PAIRS = 1 << 20,
+    /* AVX2: pairs straight from words, by gathers (pairs_avx2.c) */
+    WCODEC_CPU_GATHERED_PAIRS = 1 << 21,
+    /* AVX2: bf16 of P8 straight from words (straight_avx2.h) */
+    WCODEC_CPU_STRAIGHT_RANKED = 1 << 22,
+    WCODEC_CPU_TUNINGS = 127 << 16
 };
 
 /* Name of the choice of bit 1 << (16 + i), NULL if there is none. */

@@ -6,8 +6,8 @@
  * outliers, the last group. */
 #include "backends/cpu/decode.h"
 
+#include "backends/cpu/last_row.h"
 #include "coding/check_key.h"
-#include "coding/planes.h"
 #include "core/assert.h"
 
 enum {
@@ -22,6 +22,9 @@ enum {
      * not of 64-bit elements, or a stretch of 16-bit elements of each. */
     READY = 4 * 28 * 256
 };
+
+/* In place of rows that are known from the final states only. */
+static const uint8_t no_row[4 * WCODEC_LANES];
 
 /* What is the same for all tiles of a call. */
 struct request {
@@ -45,7 +48,7 @@ struct lane_tile {
     size_t waiting;
     const uint8_t *raw[WCODEC_MAX_PLANES]; /* first row of each plane */
     uint16_t payload[WCODEC_LANES];
-    uint64_t sums[WCODEC_LANES];
+    _Alignas(64) uint64_t sums[WCODEC_LANES];
     enum wcodec_tile_fault fault;
 };
 
@@ -340,62 +343,6 @@ static void end_stream(const struct wcodec_cpu_decoder *d, const struct track *k
         t->payload[lane] = (uint16_t)s->x[lane];
 }
 
-/* Four raw bits of bytes: a lane's values of a group as they stand in the word of an even group. */
-static uint32_t place_nibbles(uint32_t nibbles, unsigned turn)
-{
-    const uint32_t keep = (0x0fu << turn & 0xff) * 0x01010101u,
-                   wrap = (0x0fu << turn >> 8) * 0x01010101u;
-    nibbles = (nibbles | nibbles << 8) & 0x00ff00ff;
-    nibbles = (nibbles | nibbles << 4) & 0x0f0f0f0f;
-    return (nibbles << turn & keep) | (nibbles >> (8 - turn) & wrap);
-}
-
-static void join_last_nibbles(unsigned turn, const struct lane_tile *t, const uint8_t *stored,
-                              uint8_t *row)
-{
-    uint32_t words[WCODEC_LANES];
-    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-        words[lane] = place_nibbles(t->payload[lane], turn);
-    if (t->groups % 2 == 0)
-        for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-            words[lane] = place_nibbles(wcodec_load_u16(stored + 2 * lane), turn) |
-                          wcodec_rotl32(words[lane], 4);
-    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-        wcodec_store_u32(row + 4 * lane, words[lane]);
-}
-
-/* The last row of the first plane, from the half that is stored and the payload. */
-static void join_last_row(const struct wcodec_tiling *tiling, const struct lane_tile *t,
-                          const uint8_t *stored, uint8_t *row)
-{
-    const struct wcodec_plane *plane = &tiling->planes[0];
-    const unsigned slot_bits = wcodec_slot_bits(tiling), turn = plane->position % slot_bits;
-    const uint32_t slot = slot_bits < 32 ? (1u << slot_bits) - 1 : ~0u;
-    uint32_t words[WCODEC_LANES] = {0};
-    if (plane->bits == 4 && slot_bits == 8) {
-        join_last_nibbles(turn, t, stored, row);
-        return;
-    }
-    if (plane->bits >= 8)
-        for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-            words[lane] = wcodec_load_u16(stored + 2 * lane) | (uint32_t)t->payload[lane] << 16;
-    /* Four bits: the values of elements 0 to 3 of a lane, of the group before the last (if the
-     * number of groups is even) and of the last, each where wcodec_place_value() puts it. */
-    for (unsigned i = t->groups % 2 ? 4 : 0; plane->bits == 4 && i < 8; i++) {
-        const struct wcodec_placing at = wcodec_place_element(
-            tiling, plane, (t->groups - (i < 4 ? 2 : 1)) * WCODEC_GROUP + i % 4);
-        for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-            const uint32_t nibbles = i < 4 ? wcodec_load_u16(stored + 2 * lane) : t->payload[lane],
-                           value = nibbles >> (4 * (i % 4)) & 15;
-            const uint32_t placed =
-                (value << turn | (uint32_t)((uint64_t)value << turn >> slot_bits)) & slot;
-            words[lane] |= wcodec_rotl32(placed << at.slot, at.rotate);
-        }
-    }
-    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-        wcodec_store_u32(row + 4 * lane, words[lane]);
-}
-
 /* Rows of the last chunk in one piece, completed by the payload and by zeros. buffer: 64 rows. */
 static void last_rows(const struct wcodec_tiling *tiling, const struct lane_tile *t, uint32_t group,
                       const uint8_t *rows[WCODEC_MAX_PLANES], uint8_t *buffer)
@@ -409,8 +356,9 @@ static void last_rows(const struct wcodec_tiling *tiling, const struct lane_tile
             memcpy(buffer, rows[p], (whole - first) * row_size);
         memset(buffer + (whole - first) * row_size, 0, (plane->bits - (whole - first)) * row_size);
         if (p == 0)
-            join_last_row(tiling, t, rows[p] + (whole - first) * row_size,
-                          buffer + (whole - first) * row_size);
+            wcodec_join_last_row(tiling, t->groups, t->payload,
+                                 rows[p] + (whole - first) * row_size,
+                                 buffer + (whole - first) * row_size);
         rows[p] = buffer;
         buffer += plane->bits * row_size;
     }
@@ -548,6 +496,12 @@ static void look_ahead(const struct request *r, const struct lane_tile *t, unsig
     s->words_ahead = (size_t)(tiles->streams[next].word - tiles->streams[t->number].word);
 }
 
+/* Groups before the last row of the first plane, whose bits are not all in the row. */
+static uint32_t rows_end(const struct wcodec_tiling *tiling, const struct lane_tile *t)
+{
+    return tiling->planes[0].bits == 4 ? (t->groups - 1) / 2 * 2 : t->groups - 1;
+}
+
 /* All stages at once for a stretch of the one stream of each of `count` tiles. */
 static void decode_stretch(const struct request *r, struct track *tracks,
                            struct wcodec_cpu_stream *streams, unsigned count, uint32_t group,
@@ -563,6 +517,11 @@ static void decode_stretch(const struct request *r, struct track *tracks,
         s->ready_bytes = t->waiting > 0 ? out_size : 0;
         s->ready = t->next;
         s->pass_to = t->out + (size_t)group * out_size - t->waiting;
+        s->past = t->stream && !t->ready;
+        s->positions = tracks[i].positions + 2 * (size_t)tracks[i].outlier;
+        s->outliers = tracks[i].stream->outliers - tracks[i].outlier;
+        s->rows_end = rows_end(d->tiles->tiling, t) - group;
+        s->raw_last = no_row;
         store_waiting(d, t, group, (size_t)groups * out_size);
         base[i] = s->words = words_for(&tracks[i], r->words_end, groups);
         s->raw = t->raw[0] + (size_t)group * row_size;
@@ -584,16 +543,53 @@ static void decode_stretch(const struct request *r, struct track *tracks,
     }
 }
 
-/* Groups from the first on that whole stretches take: not the last chunk, of which some raw bits
- * are known from its final states only. */
+/* Whether stretches make all elements of these tiles. */
+static bool makes_all(const struct wcodec_cpu_decoder *d, const struct lane_tile *tiles,
+                      const struct track *tracks, unsigned count)
+{
+    for (unsigned i = 0; i < count; i++)
+        if (tracks[i].stream->mode != WCODEC_STREAM_RANS || tiles[i].elements % WCODEC_GROUP != 0)
+            return false;
+    return d->straight != NULL && d->whole;
+}
+
+/* Groups from the first on that stretches take, if not all: those that have their rows. */
 static uint32_t stretched(const struct wcodec_cpu_decoder *d, const struct lane_tile *tiles,
                           const struct track *tracks, unsigned count)
 {
     for (unsigned i = 0; i < count; i++)
-        if (tracks[i].stream->mode != WCODEC_STREAM_RANS || (tiles[i].stream && !tiles[i].ready))
+        if (tracks[i].stream->mode != WCODEC_STREAM_RANS ||
+            (tiles[i].stream && (tiles[i].ready == NULL || d->whole)))
             return 0;
-    return d->straight ? (tiles->groups - 1) / WCODEC_CPU_CHUNK_GROUPS * WCODEC_CPU_CHUNK_GROUPS
-                       : 0;
+    return d->straight ? rows_end(d->tiles->tiling, tiles) : 0;
+}
+
+/* How many of `left` groups go at once: all where nothing waits and no words are copied. */
+static unsigned stretch(const struct request *r, const struct lane_tile *tiles,
+                        const struct track *tracks, unsigned count, uint32_t left)
+{
+    const size_t most = (size_t)left * WCODEC_GROUP + WCODEC_CPU_WORDS_OVERREAD;
+    for (unsigned i = 0; i < count && left > STRETCH; i++)
+        if (tiles[i].ready ||
+            (size_t)(r->words_end - tracks[i].words) < 2 * (size_t)tracks[i].used + most)
+            return STRETCH;
+    return left;
+}
+
+/* What only the final states say of elements that stretches made. */
+static void add_last_row(const struct wcodec_cpu_decoder *d, struct lane_tile *t)
+{
+    const struct wcodec_tiling *tiling = d->tiles->tiling;
+    const uint32_t mask = d->assembly.plane_mask[0], first = rows_end(tiling, t);
+    const size_t size = out_bytes(tiling);
+    uint8_t row[4 * WCODEC_LANES];
+    wcodec_join_last_row(tiling, t->groups, t->payload,
+                         t->raw[0] + (size_t)first * row_bytes(tiling), row);
+    for (uint32_t g = first; g < t->groups; g++)
+        if (tiling->element_log2 == 1)
+            wcodec_add_last_halves(mask, g, row, t->out + g * size, t->sums);
+        else
+            wcodec_add_last_bytes(mask, g, row, t->out + g * size, t->sums);
 }
 
 /* `count` tiles of the same number of groups side by side: STREAMS streams at most. */
@@ -610,8 +606,6 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
     _Alignas(64) uint8_t ready[READY];
     const size_t chunk = (size_t)(d->straight ? STRETCH * WCODEC_GROUP : WCODEC_CPU_CHUNK)
                          << d->tiles->tiling->element_log2;
-    for (unsigned i = 0; i < count && count * chunk <= READY; i++)
-        tiles[i].ready = tiles[i].stream ? ready + i * chunk : NULL;
     /* Field by field, so that streams with the same tables go side by side. */
     for (unsigned i = 0; i < stream_count; i++) {
         const unsigned tile = i % count, coded = i / count;
@@ -619,11 +613,19 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
         tracks[i].end = ends[i];
         begin_stream(d, r->view, &tiles[tile], coded, &tracks[i], &streams[i]);
     }
+    const bool all = makes_all(d, tiles, tracks, count);
+    for (unsigned i = 0; !all && i < count && count * chunk <= READY; i++)
+        tiles[i].ready = tiles[i].stream ? ready + i * chunk : NULL;
     uint32_t group = 0;
-    for (const uint32_t end = stretched(d, tiles, tracks, count); group < end;) {
-        const unsigned groups = end - group < STRETCH ? end - group : STRETCH;
+    for (const uint32_t end = all ? tiles->groups : stretched(d, tiles, tracks, count);
+         group < end;) {
+        const unsigned groups = stretch(r, tiles, tracks, count, end - group);
         decode_stretch(r, tracks, streams, count, group, groups);
         group += groups;
+    }
+    for (unsigned i = 0; all && i < count; i++) {
+        end_stream(d, &tracks[i], &streams[i]);
+        add_last_row(d, &tiles[i]);
     }
     for (; group < tiles->groups; group += WCODEC_CPU_CHUNK_GROUPS) {
         const uint32_t left = tiles->groups - group;

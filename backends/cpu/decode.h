@@ -106,6 +106,15 @@ struct wcodec_cpu_stream {
     uint64_t *sums;
     uint32_t group;
     size_t raw_ahead, words_ahead; /* bytes, to prefetch */
+    /* Of those that make all of a tile's elements: groups from rows_end on have one row together,
+     * raw_last. Elements go past the caches if `past`, but not those of groups from rows_end on,
+     * nor of groups that the positions of outliers (u16, in no order if the tile is damaged) are
+     * in: they will be changed. */
+    uint32_t rows_end;
+    const uint8_t *raw_last;
+    bool past;
+    const uint8_t *positions;
+    uint32_t outliers;
 };
 
 /* Decode `groups` groups of `count` streams (1 to WCODEC_CPU_TILES). */
@@ -176,6 +185,7 @@ struct wcodec_cpu_dsp {
     unsigned tiles[4];
     wcodec_cpu_symbols_fn symbols[4];                  /* by profile */
     wcodec_cpu_direct_fn direct[4][WCODEC_CPU_SHAPES]; /* by profile, shape; NULL: none */
+    bool whole[4];                                     /* these make all of a tile's elements */
     wcodec_cpu_assemble_fn assemble[WCODEC_CPU_SHAPES];
     wcodec_cpu_finish_fn finish;                          /* ordinary stores */
     uint32_t (*check)(const uint64_t sums[WCODEC_LANES]); /* wcodec_tile_check_finish() */
@@ -196,9 +206,15 @@ void wcodec_cpu_dsp_init_avx2(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_avx512(struct wcodec_cpu_dsp *dsp);
 void wcodec_cpu_dsp_init_neon(struct wcodec_cpu_dsp *dsp);
 
+/* What the scalar level has for itself: levels above do not inherit it. */
+void wcodec_cpu_dsp_init_scalar_straight(struct wcodec_cpu_dsp *dsp);
+
 /* Choices (enum wcodec_cpu_tuning), after the level's own. */
 void wcodec_cpu_dsp_init_avx2_abreast(struct wcodec_cpu_dsp *dsp, uint32_t tuning);
+void wcodec_cpu_dsp_init_avx2_straight(struct wcodec_cpu_dsp *dsp, uint32_t tuning);
+void wcodec_cpu_dsp_init_avx2_gathered(struct wcodec_cpu_dsp *dsp, uint32_t tuning);
 void wcodec_cpu_dsp_init_avx512_direct(struct wcodec_cpu_dsp *dsp, uint32_t tuning);
+void wcodec_cpu_dsp_init_avx512_staggered(struct wcodec_cpu_dsp *dsp, uint32_t tuning);
 
 /* Their second and third stage. */
 void wcodec_cpu_dsp_init_sse41_elements(struct wcodec_cpu_dsp *dsp);
@@ -218,6 +234,7 @@ struct wcodec_cpu_decoder {
     enum wcodec_cpu_shape shape;
     struct wcodec_cpu_assembly assembly;
     wcodec_cpu_direct_fn straight;   /* from words to elements; NULL: by way of symbols */
+    bool whole;                      /* that makes all of a tile's elements */
     struct wcodec_cpu_table *tables; /* by number of the table */
     const wcodec_allocator *allocator;
 };

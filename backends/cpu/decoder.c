@@ -11,13 +11,20 @@
 void wcodec_cpu_dsp_init(struct wcodec_cpu_dsp *dsp, uint32_t levels)
 {
     WCODEC_CPU_CLIMB(wcodec_cpu_dsp_init_, struct wcodec_cpu_dsp, dsp, levels);
+    if (dsp->level == 0)
+        wcodec_cpu_dsp_init_scalar_straight(dsp);
 #ifdef HAVE_AVX2
-    if (dsp->level == 2)
+    if (dsp->level == 2) {
         wcodec_cpu_dsp_init_avx2_abreast(dsp, levels);
+        wcodec_cpu_dsp_init_avx2_gathered(dsp, levels);
+        wcodec_cpu_dsp_init_avx2_straight(dsp, levels);
+    }
 #endif
 #ifdef HAVE_AVX512
-    if (dsp->level == 3)
+    if (dsp->level == 3) {
         wcodec_cpu_dsp_init_avx512_direct(dsp, levels);
+        wcodec_cpu_dsp_init_avx512_staggered(dsp, levels);
+    }
 #endif
 }
 
@@ -241,7 +248,9 @@ static wcodec_cpu_direct_fn find_straight(const struct wcodec_cpu_decoder *d)
         f->width + t->planes[0].bits != 8u << t->element_log2)
         return NULL;
     for (unsigned i = 0; i < t->table_count && f->profile == WCODEC_P8; i++)
-        if (d->tables[i].window_log2 == 0 || d->tables[i].constant)
+        if (d->tables[i].constant ||
+            (d->dsp->lookup & WCODEC_CPU_BY_WINDOW && d->tables[i].window_log2 == 0) ||
+            (d->dsp->lookup & WCODEC_CPU_BY_RANK && d->tables[i].ranks_bounds > WCODEC_CPU_BOUNDS))
             return NULL;
     return d->dsp->direct[f->profile][d->shape];
 }
@@ -268,6 +277,7 @@ wcodec_status wcodec_cpu_decoder_create(const struct wcodec_cpu_dsp *dsp,
     d->direct = wcodec_cpu_derive_assembly(tiles->tiling, &d->assembly);
     d->shape = wcodec_cpu_assembly_shape(&d->assembly);
     d->straight = find_straight(d);
+    d->whole = dsp->whole[tiles->tiling->fields[tiles->tiling->coded[0]].profile];
     *decoder = d;
     return WCODEC_OK;
 }

@@ -26,6 +26,14 @@
             EXPAND_LANE(m, 4), EXPAND_LANE(m, 5), EXPAND_LANE(m, 6), EXPAND_LANE(m, 7) \
     }
 
+/* The same, lanes of 32 bits. */
+#define EXPAND_WIDE(m, l) EXPAND_LANE(m, l), 0x80, 0x80
+#define EXPAND_WIDE_ROW(m) \
+    { \
+        EXPAND_WIDE(m, 0), EXPAND_WIDE(m, 1), EXPAND_WIDE(m, 2), EXPAND_WIDE(m, 3), \
+            EXPAND_WIDE(m, 4), EXPAND_WIDE(m, 5), EXPAND_WIDE(m, 6), EXPAND_WIDE(m, 7) \
+    }
+
 /* Even lanes first, then odd ones. */
 #define EXPAND_SPLIT_ROW(m) \
     { \

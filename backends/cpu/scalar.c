@@ -5,7 +5,7 @@
 #include "backends/cpu/decode.h"
 
 #include "backends/cpu/inline.h"
-#include "coding/check_key.h"
+#include "coding/check_mix.h"
 #include "core/error.h"
 
 /* The next word is loaded whether it is needed or not, and chosen without a branch: whether it is
@@ -229,38 +229,125 @@ static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *sy
     }
 }
 
-struct keys {
-    uint64_t word;
-};
-
-struct column {
-    uint64_t sum;
-};
-
-INLINE struct keys make_keys(unsigned element_log2, uint32_t number)
+/* The sums of whole groups. A lane's words count k(j) = k(first) + i STEP times, i from 0: the sum
+ * of all sums so far of n words has each of them n - i times, so that two additions a word take the
+ * place of a product. element_log2 is a constant where this is inlined. */
+INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned groups,
+                     uint32_t first, uint64_t sums[WCODEC_LANES])
 {
-    (void)element_log2;
-    return (struct keys){WCODEC_CHECK_KEY(number)};
+    const unsigned own = 1u << element_log2;
+    const uint64_t words = (uint64_t)groups * own, key = WCODEC_CHECK_KEY(first * own);
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+        uint64_t sum = 0, sum_of_sums = 0;
+        for (unsigned g = 0; g < groups; g++)
+            for (unsigned i = 0; i < own; i++) {
+                sum +=
+                    wcodec_load_u32(elements + 4 * (((size_t)g * WCODEC_LANES + lane) * own + i));
+                sum_of_sums += sum;
+            }
+        sums[lane] += key * sum + WCODEC_CHECK_STEP * (words * sum - sum_of_sums);
+    }
 }
 
-INLINE struct column empty_column(void)
+/* A whole chunk is the usual case: the loop over its groups is unrolled. */
+INLINE void add_all_sums(unsigned element_log2, const uint8_t *elements, unsigned groups,
+                         uint32_t first, uint64_t sums[WCODEC_LANES])
 {
-    return (struct column){0};
+    if (groups == WCODEC_CPU_CHUNK_GROUPS)
+        add_sums(element_log2, elements, WCODEC_CPU_CHUNK_GROUPS, first, sums);
+    else
+        add_sums(element_log2, elements, groups, first, sums);
 }
 
-INLINE void add_words(struct column *c, const uint8_t *at, const struct keys *keys)
+static void finish(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first,
+                   uint8_t *out, uint64_t sums[WCODEC_LANES])
 {
-    c->sum += keys->word * wcodec_load_u32(at);
+    if (out)
+        memcpy(out, elements, (size_t)groups * WCODEC_GROUP << element_log2);
+    if (sums == NULL)
+        return;
+    if (element_log2 == 0)
+        add_all_sums(0, elements, groups, first, sums);
+    else if (element_log2 == 1)
+        add_all_sums(1, elements, groups, first, sums);
+    else if (element_log2 == 2)
+        add_all_sums(2, elements, groups, first, sums);
+    else
+        add_all_sums(3, elements, groups, first, sums);
 }
 
-INLINE void put_column(unsigned element_log2, unsigned r, struct column c,
-                       uint64_t sums[WCODEC_LANES])
+static uint32_t finish_check(const uint64_t sums[WCODEC_LANES])
 {
-    sums[r >> element_log2] += c.sum;
+    return wcodec_check_mix(sums);
 }
 
-#define VEC_BYTES 4
-#include "backends/cpu/finish.h"
+/* 16-bit elements straight from words. A table for the call: of P8 the symbol where the element has
+ * it, in the upper half, frequency and bias; of pairs both elements' bits by symbol. */
+INLINE void straight(struct wcodec_cpu_stream *s, unsigned profile, unsigned groups)
+{
+    const struct wcodec_cpu_table *table = s->table;
+    const uint32_t *entries = table->entries, mask = s->assembly->plane_mask[0];
+    const unsigned shift = s->assembly->shift[0];
+    uint32_t states[WCODEC_LANES], own[256];
+    size_t used = 0;
+    for (unsigned i = 0; i < 256; i++)
+        own[i] = profile == WCODEC_P8
+                     ? (table->slots[i] & 0xff) << (16 + shift) |
+                           (table->slots[i] >> 16 & 0xff) << 8 | (table->slots[i] >> 8 & 0xff)
+                     : ((table->pairs[i] & 0xffu) | (uint32_t)(table->pairs[i] >> 8) << 16)
+                           << shift;
+    memcpy(states, s->x, sizeof states);
+    for (unsigned g = 0; g < groups; g++) {
+        const uint8_t *row = g < s->rows_end ? s->raw + (size_t)g * WCODEC_GROUP : s->raw_last;
+        uint8_t *to = s->elements + (size_t)g * 2 * WCODEC_GROUP;
+        for (unsigned step = 0; step < 2; step++)
+#pragma GCC unroll 8
+            for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
+                const uint32_t raw = wcodec_load_u32(row + 4 * lane),
+                               bits = (step ? raw >> 8 | raw << 24 : raw) & mask;
+                uint32_t x = states[lane], symbols;
+                if (profile == WCODEC_P8) {
+                    const uint32_t a = own[x & 255];
+                    x = (a >> 8 & 0xff) * (x >> 8) + (a & 0xff);
+                    const uint32_t b = own[x & 255];
+                    x = (b >> 8 & 0xff) * (x >> 8) + (b & 0xff);
+                    symbols = a >> 16 | (b & 0xffff0000);
+                } else {
+                    const uint32_t e = entries[x & 4095];
+                    x = (e >> 20) * (x >> 12) + (e & 0xfff);
+                    symbols = own[e >> 12 & 0xff];
+                }
+                wcodec_store_u32(to + 8 * lane + 4 * step, bits | symbols);
+                states[lane] = renormalise(x, s->words, &used);
+            }
+        if (g % WCODEC_CPU_CHUNK_GROUPS == WCODEC_CPU_CHUNK_GROUPS - 1 || g == groups - 1) {
+            const unsigned count = g % WCODEC_CPU_CHUNK_GROUPS + 1, first = g + 1 - count;
+            finish(1, s->elements + (size_t)first * 2 * WCODEC_GROUP, count, s->group + first, NULL,
+                   s->sums);
+        }
+    }
+    memcpy(s->x, states, sizeof states);
+    s->words += 2 * used;
+}
+
+static void straight_p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
+{
+    for (unsigned i = 0; i < count; i++)
+        straight(&streams[i], WCODEC_P8, groups);
+}
+
+static void straight_pairs(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
+{
+    for (unsigned i = 0; i < count; i++)
+        straight(&streams[i], WCODEC_PAIRS, groups);
+}
+
+void wcodec_cpu_dsp_init_scalar_straight(struct wcodec_cpu_dsp *dsp)
+{
+    dsp->direct[WCODEC_P8][WCODEC_CPU_BF16] = straight_p8;
+    dsp->direct[WCODEC_PAIRS][WCODEC_CPU_BF16] = straight_pairs;
+    dsp->whole[WCODEC_P8] = dsp->whole[WCODEC_PAIRS] = true;
+}
 
 void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp)
 {
@@ -276,7 +363,7 @@ void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp)
                      [WCODEC_CPU_BYTE] = assemble_byte,
                      [WCODEC_CPU_F32] = wcodec_cpu_assemble_scalar,
                      [WCODEC_CPU_F16] = wcodec_cpu_assemble_scalar},
-        .finish = finish_plain,
+        .finish = finish,
         .check = finish_check,
     };
 }

@@ -133,6 +133,7 @@ INLINE void renormalise(vec x[1], const uint8_t **words)
 enum { PAIRS_TILES = 2 };
 
 #include "backends/cpu/gathered.h"
+#include "backends/cpu/x86/straight_avx2.h"
 
 void wcodec_cpu_dsp_init_avx2(struct wcodec_cpu_dsp *dsp)
 {
@@ -149,4 +150,12 @@ void wcodec_cpu_dsp_init_avx2_abreast(struct wcodec_cpu_dsp *dsp, uint32_t tunin
         dsp->tiles[WCODEC_P8] = 3;
     if ((tuning & WCODEC_CPU_ABREAST_PAIRS) != 0)
         dsp->tiles[WCODEC_PAIRS] = PAIRS_TILES;
+}
+
+void wcodec_cpu_dsp_init_avx2_straight(struct wcodec_cpu_dsp *dsp, uint32_t tuning)
+{
+    if ((tuning & WCODEC_CPU_STRAIGHT_RANKED) == 0)
+        return;
+    dsp->direct[WCODEC_P8][WCODEC_CPU_BF16] = p8_bf16;
+    dsp->whole[WCODEC_P8] = true;
 }

@@ -176,7 +176,9 @@ static void symbols_p12(struct wcodec_cpu_stream *streams, unsigned count, unsig
 
 static void symbols_pairs(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
 {
-    if (count == 3)
+    if (count == 4)
+        p12(streams, 4, groups, true);
+    else if (count == 3)
         p12(streams, 3, groups, true);
     else
         for (unsigned i = 0; i < count; i++)

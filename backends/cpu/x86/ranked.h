@@ -60,14 +60,24 @@ INLINE void p8_advance(const struct ranked *t, unsigned bounds, vec low[2], vec 
     }
 }
 
-/* Ranks of the four elements of each lane -> their symbols in the order of elements. */
-INLINE void put_symbols(const struct ranked *t, uint8_t *symbols, const vec rank[4])
+/* Ranks of the four elements of each lane -> their symbols, 16 of four lanes in each part. */
+INLINE void order_symbols(const struct ranked *t, const vec rank[4], vec v[4])
 {
     const vec s0 = shuffle(t->symbol, rank[0]), s1 = shuffle(t->symbol, rank[1]),
               s2 = shuffle(t->symbol, rank[2]), s3 = shuffle(t->symbol, rank[3]);
     const vec a = zip_low8(s0, s1), b = zip_high8(s0, s1), c = zip_low8(s2, s3),
               d = zip_high8(s2, s3);
-    const vec v[4] = {zip_low16(a, c), zip_high16(a, c), zip_low16(b, d), zip_high16(b, d)};
+    v[0] = zip_low16(a, c);
+    v[1] = zip_high16(a, c);
+    v[2] = zip_low16(b, d);
+    v[3] = zip_high16(b, d);
+}
+
+/* The same in the order of elements. */
+INLINE void put_symbols(const struct ranked *t, uint8_t *symbols, const vec rank[4])
+{
+    vec v[4];
+    order_symbols(t, rank, v);
     for (unsigned i = 0; i < 4; i++)
         for (unsigned k = 0; k < VEC_BYTES / 16; k++)
             store_part(symbols + 64 * k + 16 * i, part_of(v[i], k));

@@ -28,6 +28,11 @@ struct making {
     shift_count shift;
 };
 
+INLINE void add_products(uint64_t *to, vec v)
+{
+    store(to, add64(load(to), v));
+}
+
 INLINE void begin_sums(struct sums *sums)
 {
     memset(sums->products, 0, sizeof sums->products);
@@ -50,9 +55,16 @@ INLINE void begin_group(enum sink sink, const struct wcodec_cpu_stream *s, unsig
 
 INLINE void end_sums(enum sink sink, const struct wcodec_cpu_stream *s, const struct sums *sums)
 {
-    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-        s->sums[lane] += sink == TO_BF16 ? sums->products[lane / 8][lane % 8]
-                                         : sums->products[lane / 16 * 2 + lane % 2][lane % 16 / 2];
+    const vec lower = _mm512_set_epi64(11, 3, 10, 2, 9, 1, 8, 0),
+              upper = _mm512_set_epi64(15, 7, 14, 6, 13, 5, 12, 4);
+    for (unsigned i = 0; i < 4; i++) {
+        const vec of_lanes =
+            sink == TO_BF16
+                ? load(sums->products[i])
+                : _mm512_permutex2var_epi64(load(sums->products[i / 2 * 2]), i % 2 ? upper : lower,
+                                            load(sums->products[i / 2 * 2 + 1]));
+        add_products(s->sums + 8 * i, of_lanes);
+    }
 }
 
 /* wcodec_cpu_traffic() for elements, so much of it without loops: what the streams' next tiles
@@ -76,11 +88,6 @@ INLINE void direct_traffic(enum sink sink, const struct wcodec_cpu_stream *s, co
             __builtin_prefetch((const void *)((uintptr_t)s->elements + (g + 8) * out_bytes + i), 1,
                                3);
     }
-}
-
-INLINE void add_products(uint64_t *to, vec v)
-{
-    store(to, add64(load(to), v));
 }
 
 /* A number for each of eight quadwords. */
