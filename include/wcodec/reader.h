@@ -82,6 +82,9 @@ typedef enum wcodec_coding {
     /** Quantised, in blocks of a matrix transformed or not, the coefficients then as TILES: decodes
      * to an approximation. */
     WCODEC_CODING_LOSSY = 5,
+    /** A matrix of bf16 in tiles of one size, in which every element has its place: made to be
+     * multiplied on a device without being decoded first. */
+    WCODEC_CODING_FIXED = 6,
     /** Made by a newer version: can be listed but not decoded. */
     WCODEC_CODING_UNKNOWN = 255
 } wcodec_coding;

@@ -208,29 +208,30 @@ static uint8_t *place(uint8_t *out, size_t stride, unsigned position)
     return out + wcodec_fixed_row(position) * stride + 2 * (size_t)wcodec_fixed_column(position);
 }
 
-/* An outlier, whose sign stands in `out` already. */
-static void patch(unsigned bits, const uint8_t *record, unsigned position, unsigned flip,
-                  const uint8_t *shifts, uint8_t *out, size_t stride)
+/* An outlier, in whose place its element stands as its index says. */
+static void patch(unsigned position, unsigned flip, const uint8_t *shifts, uint8_t *out,
+                  size_t stride)
 {
-    uint8_t *to = place(out, stride, position);
-    const unsigned selected = selector(bits, record, position),
-                   upper = (wcodec_fixed_base(bits) + selected % (1u << bits)) ^ flip;
-    const uint16_t r = (uint16_t)(selected >> bits << 15 | upper << 8 | record[position]);
-    wcodec_store_u16(to, wcodec_fixed_shifted(r, (int8_t)shifts[wcodec_fixed_row(position)]));
+    const int shift = (int8_t)shifts[wcodec_fixed_row(position)];
+    uint8_t *at = place(out, stride, position);
+    if (shift == WCODEC_FIXED_ZERO_ROW)
+        return;
+    const uint16_t r = (uint16_t)((wcodec_load_u16(at) - 128 * shift) ^ (int)(flip << 8));
+    wcodec_store_u16(at, wcodec_fixed_shifted(r, shift));
 }
 
-void wcodec_fixed_tile_patch(const struct wcodec_fixed *f, const uint8_t *record,
-                             const struct wcodec_fixed_list *list, const uint8_t *shifts,
-                             const uint8_t *spilled, uint8_t *out, size_t stride)
+void wcodec_fixed_tile_patch(const struct wcodec_fixed *f, const struct wcodec_fixed_list *list,
+                             const uint8_t *shifts, const uint8_t *spilled, uint8_t *out,
+                             size_t stride)
 {
     for (unsigned i = 0; i < list->short_count; i++) {
         unsigned kind;
         const unsigned position = wcodec_fixed_short(list, i, &kind);
-        patch(f->bits, record, position, wcodec_fixed_kind(f->bits, kind), shifts, out, stride);
+        patch(position, wcodec_fixed_kind(f->bits, kind), shifts, out, stride);
     }
     for (unsigned i = 0; i < list->long_count; i++) {
         const unsigned outlier = wcodec_fixed_long(list, i);
-        patch(f->bits, record, outlier % TILE, outlier / TILE * 4, shifts, out, stride);
+        patch(outlier % TILE, outlier / TILE * 4, shifts, out, stride);
     }
     for (uint32_t i = 0; i < list->spilled_count; i++) {
         const uint32_t word = wcodec_load_u32(spilled + 4 * (size_t)i);
@@ -242,9 +243,14 @@ void wcodec_fixed_tile_decode(const struct wcodec_fixed *f, const uint8_t *recor
                               const struct wcodec_fixed_list *list, const uint8_t *shifts,
                               const uint8_t *spilled, uint8_t *out, size_t stride)
 {
-    for (unsigned position = 0; position < TILE; position++)
-        patch(f->bits, record, position, 0, shifts, out, stride);
-    wcodec_fixed_tile_patch(f, record, list, shifts, spilled, out, stride);
+    for (unsigned position = 0; position < TILE; position++) {
+        const unsigned selected = selector(f->bits, record, position),
+                       upper = wcodec_fixed_base(f->bits) + selected % (1u << f->bits);
+        const uint16_t r = (uint16_t)(selected >> f->bits << 15 | upper << 8 | record[position]);
+        wcodec_store_u16(place(out, stride, position),
+                         wcodec_fixed_shifted(r, (int8_t)shifts[wcodec_fixed_row(position)]));
+    }
+    wcodec_fixed_tile_patch(f, list, shifts, spilled, out, stride);
 }
 
 uint32_t wcodec_fixed_tile_check(const struct wcodec_fixed *f, const uint8_t *record,

@@ -158,9 +158,9 @@ void wcodec_fixed_tile_decode(const struct wcodec_fixed *fixed, const uint8_t *r
 
 /* Its second half: outliers and spilled elements in `out`, where all elements stand as their
  * indices say. */
-void wcodec_fixed_tile_patch(const struct wcodec_fixed *fixed, const uint8_t *record,
-                             const struct wcodec_fixed_list *list, const uint8_t *shifts,
-                             const uint8_t *spilled, uint8_t *out, size_t stride);
+void wcodec_fixed_tile_patch(const struct wcodec_fixed *fixed, const struct wcodec_fixed_list *list,
+                             const uint8_t *shifts, const uint8_t *spilled, uint8_t *out,
+                             size_t stride);
 
 /* The check of a tile with its spilled elements. */
 uint32_t wcodec_fixed_tile_check(const struct wcodec_fixed *fixed, const uint8_t *record,
