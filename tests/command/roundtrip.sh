@@ -6,7 +6,7 @@
 . "$top_srcdir/tests/command/lib.sh"
 "$MAKE" -s 7 -m format=pt -m author=me all.safetensors all || exit 99
 
-for options in '' -1 -2 -5 -9 --fast --best --tune=latency --tile=4096 --tile=65536 \
+for options in '' -1 -2 -5 -9 --fast --best --tune=latency --tune=compute-fixed --tile=4096 --tile=65536 \
     --profile=pairs --profile=p12 --profile=p8 --predict=none --predict=left --predict=paeth \
     --predict=wht --lossy=none --raw --no-verify '--exclude=blocks.*' '--include=*.bf16' \
     '-T 1' '-T 3'; do
