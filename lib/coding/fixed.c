@@ -32,16 +32,17 @@ wcodec_status wcodec_fixed_derive(struct wcodec_fixed *f, uint64_t size, wcodec_
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "%" PRIu64 " bytes are no whole number of rows of %" PRIu64 " elements",
                            size, f->columns);
-    if (f->spilled > size / 2 || f->foreign > f->spilled)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
-                           "%" PRIu64 " spilled elements, %" PRIu64 " of them foreign, of %" PRIu64,
-                           f->spilled, f->foreign, size / 2);
     f->size = size;
     f->rows = size / 2 / f->columns;
     f->bands = wcodec_div_up_u64(f->rows, ROWS);
     f->across = wcodec_div_up_u64(f->columns, COLUMNS);
     /* With at most 2^48 bytes in rows of one element, 2^43 tiles: nothing overflows. */
     f->tiles = f->bands * f->across;
+    if (f->spilled > f->tiles * TILE || f->foreign > f->spilled)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "%" PRIu64 " spilled elements, %" PRIu64 " of them foreign, in %" PRIu64
+                           " tiles",
+                           f->spilled, f->foreign, f->tiles);
     f->record_size = wcodec_fixed_list_begin(f) + wcodec_fixed_list_size(f);
     f->checks_begin = f->bands * ROWS;
     f->tiles_begin = wcodec_align_u64(f->checks_begin + 4 * f->tiles, 16);
