@@ -67,16 +67,14 @@ static void expand_3(const uint8_t *record, const uint16_t *add, const uint16_t 
 
 void wcodec_cpu_fixed_dsp_init_scalar(struct wcodec_cpu_fixed_dsp *dsp)
 {
-    dsp->level = 0;
-    dsp->expand[0] = expand_2;
-    dsp->expand[1] = expand_3;
+    *dsp = (struct wcodec_cpu_fixed_dsp){.level = 0, .expand = {expand_2, expand_3}};
 }
 
 void wcodec_cpu_fixed_dsp_init(struct wcodec_cpu_fixed_dsp *dsp, uint32_t levels)
 {
     struct wcodec_cpu_dsp tiles = {0};
     wcodec_cpu_dsp_init(&tiles, levels);
-    wcodec_cpu_fixed_dsp_init_scalar(dsp);
+    WCODEC_CPU_CLIMB(wcodec_cpu_fixed_dsp_init_, struct wcodec_cpu_fixed_dsp, dsp, levels);
     dsp->finish = tiles.finish;
 }
 

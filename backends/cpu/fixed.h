@@ -25,10 +25,12 @@ struct wcodec_cpu_fixed_dsp {
  * what the machine has). */
 void wcodec_cpu_fixed_dsp_init(struct wcodec_cpu_fixed_dsp *dsp, uint32_t levels);
 
-/* The levels; those that leave it out have what the level below has. */
+/* The levels. */
 void wcodec_cpu_fixed_dsp_init_scalar(struct wcodec_cpu_fixed_dsp *dsp);
+void wcodec_cpu_fixed_dsp_init_sse41(struct wcodec_cpu_fixed_dsp *dsp);
 void wcodec_cpu_fixed_dsp_init_avx2(struct wcodec_cpu_fixed_dsp *dsp);
 void wcodec_cpu_fixed_dsp_init_avx512(struct wcodec_cpu_fixed_dsp *dsp);
+void wcodec_cpu_fixed_dsp_init_neon(struct wcodec_cpu_fixed_dsp *dsp);
 
 /* What tiles are decoded from, and to: bytes [begin, end) of the tensor, at dst. */
 struct wcodec_cpu_fixed_job {
