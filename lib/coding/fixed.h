@@ -178,11 +178,22 @@ struct wcodec_fixed_counts {
     uint16_t short_count, long_count, foreign;
 };
 
+/* What the elements of a band are by their exponents, under its rows' shifts. */
+struct wcodec_fixed_band {
+    unsigned bits;
+    uint8_t kinds[WCODEC_FIXED_ROWS][256];
+    uint8_t relative[WCODEC_FIXED_ROWS][256]; /* the relative element's exponent */
+    uint8_t subnormal[WCODEC_FIXED_ROWS]; /* the kind of subnormal numbers; 0 stands for zeros */
+};
+
+/* shifts: of 16 rows. */
+void wcodec_fixed_band_init(struct wcodec_fixed_band *band, unsigned bits, const uint8_t *shifts);
+
 /* Count those of a tile of `rows` rows and `columns` columns of elements (1 to 16 and 128), the
  * rows `stride` bytes apart. */
-struct wcodec_fixed_counts wcodec_fixed_count(unsigned bits, const uint8_t *elements, size_t stride,
-                                              unsigned rows, unsigned columns,
-                                              const uint8_t *shifts);
+struct wcodec_fixed_counts wcodec_fixed_count(const struct wcodec_fixed_band *band,
+                                              const uint8_t *elements, size_t stride, unsigned rows,
+                                              unsigned columns);
 
 /* How many elements are spilled from a list of that many units: short outliers come first, in the
  * order of positions, then long ones. */
@@ -193,11 +204,13 @@ uint32_t wcodec_fixed_spilled(struct wcodec_fixed_counts counts, unsigned list);
 unsigned wcodec_fixed_choose_list(const struct wcodec_fixed_counts *counts, uint64_t tiles,
                                   uint64_t *spilled, uint64_t *cost);
 
-/* Code a tile; first: number of the tile's first spilled element. The elements that are spilled go
- * to `spilled`, 4 bytes each, as many as wcodec_fixed_spilled() says: returns their number. */
-uint32_t wcodec_fixed_tile_encode(const struct wcodec_fixed *fixed, const uint8_t *elements,
+/* Code a tile, whose counts are known; first: number of the tile's first spilled element. The
+ * elements that are spilled go to `spilled`, 4 bytes each, as many as wcodec_fixed_spilled() says:
+ * returns their number. */
+uint32_t wcodec_fixed_tile_encode(const struct wcodec_fixed *fixed,
+                                  const struct wcodec_fixed_band *band, const uint8_t *elements,
                                   size_t stride, unsigned rows, unsigned columns,
-                                  const uint8_t *shifts, uint64_t first, uint8_t *record,
-                                  uint8_t *spilled);
+                                  struct wcodec_fixed_counts counts, uint64_t first,
+                                  uint8_t *record, uint8_t *spilled);
 
 #endif

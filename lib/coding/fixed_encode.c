@@ -65,7 +65,7 @@ static inline unsigned flip_of(uint16_t r, unsigned bits)
 /* FOREIGN has no relative element. */
 enum kind { INDEXED, SHORT, LONG, FOREIGN };
 
-static inline enum kind kind_of(uint16_t element, int shift, unsigned bits, uint16_t *r)
+static enum kind kind_of(uint16_t element, int shift, unsigned bits, uint16_t *r)
 {
     if (!relative(element, shift, bits, r))
         return FOREIGN;
@@ -75,31 +75,47 @@ static inline enum kind kind_of(uint16_t element, int shift, unsigned bits, uint
     return flip == wcodec_fixed_kind(bits, 0) || flip == wcodec_fixed_kind(bits, 1) ? SHORT : LONG;
 }
 
-/* The kinds of a row's elements by their exponents; of exponent 0 by what the others are. */
-static void list_kinds(int shift, unsigned bits, uint8_t kinds[EXPONENTS])
+void wcodec_fixed_band_init(struct wcodec_fixed_band *band, unsigned bits, const uint8_t *shifts)
 {
     uint16_t r;
-    for (unsigned e = 0; e < EXPONENTS; e++)
-        kinds[e] = (uint8_t)kind_of((uint16_t)(e << 7), shift, bits, &r);
+    band->bits = bits;
+    for (unsigned row = 0; row < WCODEC_FIXED_ROWS; row++) {
+        const int shift = (int8_t)shifts[row];
+        for (unsigned e = 0; e < EXPONENTS; e++) {
+            band->kinds[row][e] = (uint8_t)kind_of((uint16_t)(e << 7), shift, bits, &r);
+            band->relative[row][e] = (uint8_t)(r >> 7);
+        }
+        band->subnormal[row] = (uint8_t)kind_of(1, shift, bits, &r);
+    }
 }
 
-struct wcodec_fixed_counts wcodec_fixed_count(unsigned bits, const uint8_t *elements, size_t stride,
-                                              unsigned rows, unsigned columns,
-                                              const uint8_t *shifts)
+static inline unsigned kind_in(const struct wcodec_fixed_band *band, unsigned row, unsigned element)
 {
-    uint32_t counts[4] = {0};
-    for (unsigned row = 0; row < rows; row++) {
-        const int shift = (int8_t)shifts[row];
-        uint8_t kinds[EXPONENTS];
-        list_kinds(shift, bits, kinds);
-        for (unsigned column = 0; column < columns; column++) {
-            const uint16_t element = wcodec_load_u16(elements + row * stride + 2 * (size_t)column);
-            const bool subnormal = (element & 0x7F80) == 0 && (element & 0x7F) != 0;
-            counts[subnormal && shift != 0 ? FOREIGN : kinds[element >> 7 & 255]]++;
-        }
-    }
-    return (struct wcodec_fixed_counts){(uint16_t)counts[SHORT], (uint16_t)counts[LONG],
-                                        (uint16_t)counts[FOREIGN]};
+    const unsigned exponent = element >> 7 & 255;
+    return WCODEC_UNLIKELY(exponent == 0 && (element & 0x7F) != 0) ? band->subnormal[row]
+                                                                   : band->kinds[row][exponent];
+}
+
+/* Counts of a row in fields of 16 bits. */
+static uint64_t count_row(const struct wcodec_fixed_band *band, unsigned row,
+                          const uint8_t *elements, unsigned columns)
+{
+    static const uint64_t fields[4] = {0, 1, 1 << 16, (uint64_t)1 << 32};
+    uint64_t counts = 0;
+    for (unsigned i = 0; i < columns; i++)
+        counts += fields[kind_in(band, row, wcodec_load_u16(elements + 2 * (size_t)i))];
+    return counts;
+}
+
+struct wcodec_fixed_counts wcodec_fixed_count(const struct wcodec_fixed_band *band,
+                                              const uint8_t *elements, size_t stride, unsigned rows,
+                                              unsigned columns)
+{
+    uint64_t counts = 0;
+    for (unsigned row = 0; row < rows; row++)
+        counts += count_row(band, row, elements + row * stride, columns);
+    return (struct wcodec_fixed_counts){(uint16_t)counts, (uint16_t)(counts >> 16),
+                                        (uint16_t)(counts >> 32)};
 }
 
 /* How many of a tile's outliers its list has. */
@@ -160,27 +176,32 @@ static void or_bit(uint8_t *words, unsigned bit, unsigned value)
     words[bit / 8] |= (uint8_t)(value << bit % 8);
 }
 
-/* Index and sign of an element go to its lane's words. */
-static void put_selector(unsigned bits, uint8_t *record, unsigned position, unsigned index,
-                         unsigned sign)
+/* Indices and signs of a quad, each in four bits, go to the words of its lane's half. */
+static inline void put_selectors(unsigned bits, uint32_t *words, unsigned u, uint32_t indices,
+                                 uint32_t signs)
 {
-    const unsigned lane = position / 16 % 32, quad = position / 512 * 4 + position / 4 % 4,
-                   i = position % 4, u = quad % 8, half = quad / 8 * (bits + 1),
-                   nibble = 4 * (u % 2 * 4 + i);
-    uint8_t *words[WCODEC_FIXED_BITS_MAX + 1];
-    for (unsigned k = 0; k <= bits; k++)
-        words[k] = half + k < 4
-                       ? record + WCODEC_FIXED_INDEX_AT + 16 * lane + 4 * (size_t)(half + k)
-                       : record + WCODEC_FIXED_INDEX_AT + 512 + 8 * (bits - 1) * lane +
-                             4 * (size_t)(half + k - 4);
+    const unsigned high = u % 2 * 16;
     if (bits == 3) {
-        or_bit(words[u / 2], nibble, index);
-        or_bit(words[u / 2], 8 * i + (u % 2 ? 3 : 7), sign);
+        words[u / 2] |= indices << high;
+        for (unsigned i = 0; i < 4; i++)
+            words[u / 2] |= (signs >> 4 * i & 1) << (8 * i + (u % 2 ? 3 : 7));
     } else if (u < 6) {
-        or_bit(words[u / 2], nibble, index | sign << 2);
+        words[u / 2] |= (indices | signs << 2) << high;
     } else {
         for (unsigned k = 0; k < 3; k++)
-            or_bit(words[k], nibble + 3, (index | sign << 2) >> k & 1);
+            words[k] |= ((indices | signs << 2) >> k & 0x1111) << (3 + high);
+    }
+}
+
+static void store_words(unsigned bits, uint32_t words[32][8], uint8_t *record)
+{
+    for (unsigned lane = 0; lane < 32; lane++) {
+        uint8_t *first = record + WCODEC_FIXED_INDEX_AT + 16 * (size_t)lane,
+                *other = record + WCODEC_FIXED_INDEX_AT + 512 + 8 * (size_t)(bits - 1) * lane;
+        for (unsigned k = 0; k < 4; k++)
+            wcodec_store_u32(first + 4 * (size_t)k, words[lane][k]);
+        for (unsigned k = 4; k < 2 * (bits + 1); k++)
+            wcodec_store_u32(other + 4 * (size_t)(k - 4), words[lane][k]);
     }
 }
 
@@ -211,38 +232,69 @@ static void put_outlier(struct filling *f, unsigned bits, unsigned position, enu
     }
 }
 
-uint32_t wcodec_fixed_tile_encode(const struct wcodec_fixed *fixed, const uint8_t *elements,
+/* What a tile is coded from and to. */
+struct tile {
+    const struct wcodec_fixed_band *band;
+    const uint8_t *elements;
+    size_t stride;
+    unsigned rows, columns;
+    uint8_t *record;
+    struct filling list;
+};
+
+/* The quad at a position: its lower bytes, its outliers, and its selectors to `words`. */
+static inline void code_quad(struct tile *t, unsigned position, uint32_t *words)
+{
+    const unsigned bits = t->band->bits, row = wcodec_fixed_row(position),
+                   column = wcodec_fixed_column(position);
+    const uint8_t *from = t->elements + row * t->stride + 2 * (size_t)column;
+    uint32_t indices = 0, signs = 0;
+    for (unsigned i = 0; i < 4 && column + i < t->columns; i++) {
+        const uint16_t element = wcodec_load_u16(from + 2 * (size_t)i);
+        const unsigned kind = kind_in(t->band, row, element);
+        const uint16_t r =
+            (uint16_t)((element & 0x807F) | t->band->relative[row][element >> 7 & 255] << 7);
+        if (kind != INDEXED)
+            put_outlier(&t->list, bits, position + i, (enum kind)kind, flip_of(r, bits), element);
+        if (kind == FOREIGN)
+            continue;
+        t->record[position + i] = (uint8_t)r;
+        indices |= (uint32_t)((r >> 8 & 127) % (1u << bits)) << 4 * i;
+        signs |= (uint32_t)(r >> 15) << 4 * i;
+    }
+    put_selectors(bits, words, position / 512 % 2 * 4 + position / 4 % 4, indices, signs);
+}
+
+uint32_t wcodec_fixed_tile_encode(const struct wcodec_fixed *fixed,
+                                  const struct wcodec_fixed_band *band, const uint8_t *elements,
                                   size_t stride, unsigned rows, unsigned columns,
-                                  const uint8_t *shifts, uint64_t first, uint8_t *record,
-                                  uint8_t *spilled)
+                                  struct wcodec_fixed_counts counts, uint64_t first,
+                                  uint8_t *record, uint8_t *spilled)
 {
     const unsigned bits = fixed->bits;
     const uint32_t size = wcodec_fixed_list_size(fixed);
-    struct filling f = {.spilled = spilled};
+    uint32_t words[32][8] = {{0}};
+    struct tile t = {.band = band,
+                     .elements = elements,
+                     .stride = stride,
+                     .rows = rows,
+                     .columns = columns,
+                     .record = record,
+                     .list = {.kept = keep(counts, fixed->list), .spilled = spilled}};
+    struct filling *f = &t.list;
     memset(record, 0, fixed->record_size);
-    f.kept = keep(wcodec_fixed_count(bits, elements, stride, rows, columns, shifts), fixed->list);
-    f.list = record + wcodec_fixed_list_begin(fixed);
-    f.long_end = f.list + size - (f.kept.spills ? 8 : 0);
-    for (unsigned position = 0; position < TILE; position++) {
-        const unsigned row = wcodec_fixed_row(position), column = wcodec_fixed_column(position);
-        uint16_t r;
-        if (row >= rows || column >= columns)
-            continue;
-        const uint16_t element = wcodec_load_u16(elements + row * stride + 2 * (size_t)column);
-        const enum kind kind = kind_of(element, (int8_t)shifts[row], bits, &r);
-        if (kind != FOREIGN) {
-            record[position] = (uint8_t)r;
-            put_selector(bits, record, position, (r >> 8 & 127) % (1u << bits), r >> 15);
-        }
-        if (kind != INDEXED)
-            put_outlier(&f, bits, position, kind, flip_of(r, bits), element);
+    f->list = record + wcodec_fixed_list_begin(fixed);
+    f->long_end = f->list + size - (f->kept.spills ? 8 : 0);
+    for (unsigned position = 0; position < TILE; position += 4)
+        if (wcodec_fixed_row(position) < rows && wcodec_fixed_column(position) < columns)
+            code_quad(&t, position, words[position / 16 % 32] + position / 1024 * (bits + 1));
+    store_words(bits, words, record);
+    WCODEC_ASSERT(f->shorts == f->kept.shorts && f->longs == f->kept.longs);
+    f->list[0] = (uint8_t)f->kept.shorts;
+    f->list[1] = (uint8_t)(f->kept.longs | (f->kept.spills ? 128 : 0));
+    if (f->kept.spills) {
+        wcodec_store_u32(f->list + size - 8, (uint32_t)first);
+        wcodec_store_u32(f->list + size - 4, f->spilled_count);
     }
-    WCODEC_ASSERT(f.shorts == f.kept.shorts && f.longs == f.kept.longs);
-    f.list[0] = (uint8_t)f.kept.shorts;
-    f.list[1] = (uint8_t)(f.kept.longs | (f.kept.spills ? 128 : 0));
-    if (f.kept.spills) {
-        wcodec_store_u32(f.list + size - 8, (uint32_t)first);
-        wcodec_store_u32(f.list + size - 4, f.spilled_count);
-    }
-    return f.spilled_count;
+    return f->spilled_count;
 }

@@ -47,15 +47,19 @@ static unsigned width_of(const struct wcodec_fixed *f, uint64_t across)
     return left < COLUMNS ? (unsigned)left : COLUMNS;
 }
 
+/* Neighbours are counted apart: they often agree, and an increment waits for the one before. */
 static void choose_shifts(struct coder *c, uint64_t row)
 {
-    const uint8_t *elements = c->data + 2 * row * c->fixed.columns;
-    uint32_t exponents[256] = {0}, zeros = 0, within;
-    for (uint64_t i = 0; i < c->fixed.columns; i++) {
-        const unsigned element = wcodec_load_u16(elements + 2 * i);
-        exponents[element >> 7 & 255]++;
-        zeros += (element & 0x7FFF) == 0;
-    }
+    enum { APART = 4 };
+    const uint64_t columns = c->fixed.columns;
+    const uint8_t *elements = c->data + 2 * row * columns;
+    uint32_t apart[APART][256] = {{0}}, exponents[256], zeros = 0, within;
+    for (uint64_t i = 0; i < columns; i++)
+        apart[i % APART][wcodec_load_u16(elements + 2 * i) >> 7 & 255]++;
+    for (unsigned e = 0; e < 256; e++)
+        exponents[e] = apart[0][e] + apart[1][e] + apart[2][e] + apart[3][e];
+    for (uint64_t i = 0; i < columns && exponents[0] != 0; i++)
+        zeros += (wcodec_load_u16(elements + 2 * i) & 0x7FFF) == 0;
     for (unsigned i = 0; i < CHOICES; i++)
         c->choices[i].shifts[row] = (uint8_t)wcodec_fixed_choose_shift(WCODEC_FIXED_BITS_MIN + i,
                                                                        exponents, zeros, &within);
@@ -71,28 +75,34 @@ static void count_band(void *argument, size_t band)
         return;
     for (unsigned row = 0; row < height; row++)
         choose_shifts(c, band * ROWS + row);
-    for (unsigned i = 0; i < CHOICES; i++)
+    for (unsigned i = 0; i < CHOICES; i++) {
+        struct wcodec_fixed_band tables;
+        wcodec_fixed_band_init(&tables, WCODEC_FIXED_BITS_MIN + i,
+                               c->choices[i].shifts + band * ROWS);
         for (uint64_t x = 0; x < f->across; x++)
-            c->choices[i].counts[band * f->across + x] = wcodec_fixed_count(
-                WCODEC_FIXED_BITS_MIN + i, elements + 2 * COLUMNS * x, (size_t)(2 * f->columns),
-                height, width_of(f, x), c->choices[i].shifts + band * ROWS);
+            c->choices[i].counts[band * f->across + x] =
+                wcodec_fixed_count(&tables, elements + 2 * COLUMNS * x, (size_t)(2 * f->columns),
+                                   height, width_of(f, x));
+    }
 }
 
 static void code_band(void *argument, size_t band)
 {
     struct coder *c = argument;
     const struct wcodec_fixed *f = &c->fixed;
-    const uint8_t *elements = c->data + band * wcodec_fixed_band_size(f),
-                  *shifts = c->front + band * ROWS;
+    const struct wcodec_fixed_counts *counts = c->choices[f->bits - WCODEC_FIXED_BITS_MIN].counts;
+    const uint8_t *elements = c->data + band * wcodec_fixed_band_size(f);
+    struct wcodec_fixed_band tables;
     uint64_t first = c->spilled_before[band];
     if (wcodec_cancel_poll(c->cancel))
         return;
+    wcodec_fixed_band_init(&tables, f->bits, c->front + band * ROWS);
     for (uint64_t x = 0; x < f->across; x++) {
         const uint64_t tile = band * f->across + x;
         uint8_t *record = c->tiles + tile * f->record_size, *spilled = c->spilled + 4 * first;
         const uint32_t count = wcodec_fixed_tile_encode(
-            f, elements + 2 * COLUMNS * x, (size_t)(2 * f->columns), height_of(f, band),
-            width_of(f, x), shifts, first, record, spilled);
+            f, &tables, elements + 2 * COLUMNS * x, (size_t)(2 * f->columns), height_of(f, band),
+            width_of(f, x), counts[tile], first, record, spilled);
         wcodec_store_u32(c->front + f->checks_begin + 4 * tile,
                          wcodec_fixed_tile_check(f, record, spilled, count));
         first += count;

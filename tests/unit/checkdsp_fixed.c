@@ -60,6 +60,18 @@ static void check_expand(const struct wcodec_cpu_fixed_dsp *dsp, uint64_t *seed)
     guarded_free(&in);
 }
 
+/* By way of tables and counts, as the encoder does. */
+static uint32_t code_tile(const struct wcodec_fixed *f, const uint8_t *elements, size_t stride,
+                          unsigned rows, unsigned columns, const uint8_t *shifts, uint64_t first,
+                          uint8_t *record, uint8_t *spilled)
+{
+    struct wcodec_fixed_band band;
+    wcodec_fixed_band_init(&band, f->bits, shifts);
+    return wcodec_fixed_tile_encode(f, &band, elements, stride, rows, columns,
+                                    wcodec_fixed_count(&band, elements, stride, rows, columns),
+                                    first, record, spilled);
+}
+
 /* What the driver makes of a matrix: its tiles, their checks, and any part of its bytes. */
 static void check_matrix(const struct wcodec_cpu_fixed_dsp *dsp, uint64_t *seed)
 {
@@ -87,9 +99,9 @@ static void check_matrix(const struct wcodec_cpu_fixed_dsp *dsp, uint64_t *seed)
                                    ? (unsigned)(columns - column)
                                    : WCODEC_FIXED_COLUMNS;
         uint8_t *record = records + tile * f.record_size, *own = spilled + 4 * f.spilled;
-        const uint32_t count = wcodec_fixed_tile_encode(&f, elements + 2 * (row * columns + column),
-                                                        (size_t)(2 * columns), height, width,
-                                                        shifts + row, f.spilled, record, own);
+        const uint32_t count =
+            code_tile(&f, elements + 2 * (row * columns + column), (size_t)(2 * columns), height,
+                      width, shifts + row, f.spilled, record, own);
         checks[tile] = wcodec_fixed_tile_check(&f, record, own, count);
         f.spilled += count;
     }
