@@ -167,7 +167,8 @@ typedef struct wcodec_tensor_info {
     /** How it is coded. */
     wcodec_coding coding;
     /** One word with details, a constant: "constant", "p8", "pairs", "p12", "mixed" (fields of
-     * several profiles), "zstd", "stored", "alias", "unknown". */
+     * several profiles), "zstd", "stored", "alias", "fixed11", "fixed12" (FIXED, by the bits that
+     * every element takes), "unknown". */
     const char *coding_name;
     /** Fields of an element, low bits first, as kind (k constant, r raw, c coded) and bits:
      * "r7+c8+r1"; empty where there are none. */
@@ -185,7 +186,7 @@ typedef struct wcodec_tensor_info {
     uint64_t file;
     /** ALIAS: number in the reader of the entry that it equals; else UINT64_MAX. */
     uint64_t alias_of;
-    /** BLOCKS, LOSSY: elements of a row of the matrix; else 0. */
+    /** BLOCKS, LOSSY, FIXED: elements of a row of the matrix; else 0. */
     uint64_t columns;
     /** BLOCKS, LOSSY: how many modes its blocks have, at most 13; else 0. */
     unsigned mode_count;
