@@ -184,6 +184,8 @@ struct wcodec_fixed_band {
     uint8_t kinds[WCODEC_FIXED_ROWS][256];
     uint8_t relative[WCODEC_FIXED_ROWS][256]; /* the relative element's exponent */
     uint8_t subnormal[WCODEC_FIXED_ROWS]; /* the kind of subnormal numbers; 0 stands for zeros */
+    uint16_t least[WCODEC_FIXED_ROWS];    /* the least element that has an index; 2^15: only zeros
+                                             have one */
 };
 
 /* shifts: of 16 rows. */

@@ -37,23 +37,8 @@ int wcodec_fixed_choose_shift(unsigned bits, const uint32_t exponents[EXPONENTS]
     return (int)top - WCODEC_FIXED_SHIFT_MAX;
 }
 
-/* The relative element; false: there is none. */
-static inline bool relative(uint16_t element, int shift, unsigned bits, uint16_t *r)
-{
-    const int exponent = element >> 7 & 255;
-    const bool zero = (element & 0x7FFF) == 0;
-    if (shift == WCODEC_FIXED_ZERO_ROW) {
-        *r = (uint16_t)(element | wcodec_fixed_base(bits) << 8);
-        return zero;
-    }
-    *r = element;
-    if (zero || exponent == 255)
-        return true;
-    if (exponent == 0)
-        return shift == 0;
-    *r = (uint16_t)(element - 128 * shift);
-    return exponent - shift >= 1 && exponent - shift <= 254;
-}
+/* FOREIGN has no relative element. */
+enum kind { INDEXED, SHORT, LONG, FOREIGN };
 
 /* What the upper seven bits of its exponent are to be xored with. */
 static inline unsigned flip_of(uint16_t r, unsigned bits)
@@ -62,31 +47,43 @@ static inline unsigned flip_of(uint16_t r, unsigned bits)
     return ((upper >> bits) ^ (wcodec_fixed_base(bits) >> bits)) << bits;
 }
 
-/* FOREIGN has no relative element. */
-enum kind { INDEXED, SHORT, LONG, FOREIGN };
-
-static enum kind kind_of(uint16_t element, int shift, unsigned bits, uint16_t *r)
+/* Relative exponents [first, end) are of normal numbers as far as exponents are. */
+static void set_kind(uint8_t kinds[EXPONENTS], int shift, int first, int end, enum kind kind)
 {
-    if (!relative(element, shift, bits, r))
-        return FOREIGN;
-    const unsigned flip = flip_of(*r, bits);
-    if (flip == 0)
-        return INDEXED;
-    return flip == wcodec_fixed_kind(bits, 0) || flip == wcodec_fixed_kind(bits, 1) ? SHORT : LONG;
+    const int from = first + shift < 1 ? 1 : first + shift,
+              to = end + shift > 255 ? 255 : end + shift;
+    if (from < to)
+        memset(kinds + from, (int)kind, (size_t)(to - from));
+}
+
+static void init_row(struct wcodec_fixed_band *band, unsigned row, int shift)
+{
+    const int window = 2 << band->bits, top = 128;
+    uint8_t *kinds = band->kinds[row], *relative = band->relative[row];
+    memset(kinds, FOREIGN, EXPONENTS);
+    for (unsigned e = 0; e < EXPONENTS; e++)
+        relative[e] = (uint8_t)((int)e - shift);
+    band->subnormal[row] = shift == 0 ? LONG : FOREIGN;
+    if (shift == WCODEC_FIXED_ZERO_ROW) { /* zeros, by the index 0 */
+        kinds[0] = INDEXED;
+        band->least[row] = 0x8000;
+        relative[0] = (uint8_t)(top - window);
+        return;
+    }
+    kinds[0] = kinds[255] = LONG;
+    band->least[row] = (uint16_t)((top - window + shift) << 7);
+    relative[0] = 0;
+    relative[255] = 255;
+    set_kind(kinds, shift, 1, 255, LONG);
+    set_kind(kinds, shift, top - 2 * window, top + window, SHORT);
+    set_kind(kinds, shift, top - window, top, INDEXED);
 }
 
 void wcodec_fixed_band_init(struct wcodec_fixed_band *band, unsigned bits, const uint8_t *shifts)
 {
-    uint16_t r;
     band->bits = bits;
-    for (unsigned row = 0; row < WCODEC_FIXED_ROWS; row++) {
-        const int shift = (int8_t)shifts[row];
-        for (unsigned e = 0; e < EXPONENTS; e++) {
-            band->kinds[row][e] = (uint8_t)kind_of((uint16_t)(e << 7), shift, bits, &r);
-            band->relative[row][e] = (uint8_t)(r >> 7);
-        }
-        band->subnormal[row] = (uint8_t)kind_of(1, shift, bits, &r);
-    }
+    for (unsigned row = 0; row < WCODEC_FIXED_ROWS; row++)
+        init_row(band, row, (int8_t)shifts[row]);
 }
 
 static inline unsigned kind_in(const struct wcodec_fixed_band *band, unsigned row, unsigned element)
@@ -96,14 +93,31 @@ static inline unsigned kind_in(const struct wcodec_fixed_band *band, unsigned ro
                                                                    : band->kinds[row][exponent];
 }
 
+/* Do four neighbours have indices? Then *above is, in 16 bits for each, bit 15, their index (from
+ * bit 8 on), and the lower byte of the relative element. */
+static inline bool have_indices(const struct wcodec_fixed_band *band, unsigned row, uint64_t four,
+                                uint64_t *above)
+{
+    const uint64_t each = 0x0001000100010001, top = 0x8000 * each;
+    *above = (four | top) - band->least[row] * each;
+    return (*above & (top | (0x7F00 & ~((0x100u << band->bits) - 1)) * each)) == top;
+}
+
 /* Counts of a row in fields of 16 bits. */
 static uint64_t count_row(const struct wcodec_fixed_band *band, unsigned row,
                           const uint8_t *elements, unsigned columns)
 {
     static const uint64_t fields[4] = {0, 1, 1 << 16, (uint64_t)1 << 32};
     uint64_t counts = 0;
-    for (unsigned i = 0; i < columns; i++)
-        counts += fields[kind_in(band, row, wcodec_load_u16(elements + 2 * (size_t)i))];
+    uint64_t above;
+    for (unsigned i = 0; i < columns; i += 4) {
+        const unsigned end = columns - i < 4 ? columns : i + 4;
+        if (end == i + 4 &&
+            have_indices(band, row, wcodec_load_u64(elements + 2 * (size_t)i), &above))
+            continue;
+        for (unsigned k = i; k < end; k++)
+            counts += fields[kind_in(band, row, wcodec_load_u16(elements + 2 * (size_t)k))];
+    }
     return counts;
 }
 
@@ -242,13 +256,36 @@ struct tile {
     struct filling list;
 };
 
+/* Four numbers that stand 16 bits apart, of at most four bits, in nibbles. */
+static inline uint32_t in_nibbles(uint64_t four)
+{
+    return (uint32_t)(four | four >> 12 | four >> 24 | four >> 36) & 0xFFFF;
+}
+
+/* A quad whose elements all have indices. */
+static inline void code_indexed(struct tile *t, unsigned position, unsigned u, uint64_t four,
+                                uint64_t above, uint32_t *words)
+{
+    const uint64_t each = 0x0001000100010001, low = above & 0xFF * each,
+                   pairs = (low | low >> 8) & 0x0000FFFF0000FFFF;
+    wcodec_store_u32(t->record + position, (uint32_t)(pairs | pairs >> 16));
+    put_selectors(t->band->bits, words, u, in_nibbles(above >> 8 & 7 * each),
+                  in_nibbles(four >> 15 & each));
+}
+
 /* The quad at a position: its lower bytes, its outliers, and its selectors to `words`. */
 static inline void code_quad(struct tile *t, unsigned position, uint32_t *words)
 {
     const unsigned bits = t->band->bits, row = wcodec_fixed_row(position),
                    column = wcodec_fixed_column(position);
     const uint8_t *from = t->elements + row * t->stride + 2 * (size_t)column;
+    const unsigned u = position / 512 % 2 * 4 + position / 4 % 4;
     uint32_t indices = 0, signs = 0;
+    uint64_t above;
+    if (column + 4 <= t->columns && have_indices(t->band, row, wcodec_load_u64(from), &above)) {
+        code_indexed(t, position, u, wcodec_load_u64(from), above, words);
+        return;
+    }
     for (unsigned i = 0; i < 4 && column + i < t->columns; i++) {
         const uint16_t element = wcodec_load_u16(from + 2 * (size_t)i);
         const unsigned kind = kind_in(t->band, row, element);
@@ -262,7 +299,7 @@ static inline void code_quad(struct tile *t, unsigned position, uint32_t *words)
         indices |= (uint32_t)((r >> 8 & 127) % (1u << bits)) << 4 * i;
         signs |= (uint32_t)(r >> 15) << 4 * i;
     }
-    put_selectors(bits, words, position / 512 % 2 * 4 + position / 4 % 4, indices, signs);
+    put_selectors(bits, words, u, indices, signs);
 }
 
 uint32_t wcodec_fixed_tile_encode(const struct wcodec_fixed *fixed,
