@@ -63,7 +63,7 @@ def encode_options(
     Args:
         level: 1 (fast) to 9 (small).
         tune: "size", "latency": small tiles, so that one tensor alone occupies a large GPU, or
-            "compute-fixed": matrices of bf16 at a fixed rate, so that a device can multiply by them.
+            "compute-fixed": matrices of bf16 at a fixed rate, for a device to multiply by.
         tile: elements of a tile: 4096, 8192, ... 65536; None: by tune.
         profile: "auto", "pairs", "p12" or "p8".
         predict: "auto", "none", "left", "top", "average", "planar", "paeth" or "wht".
