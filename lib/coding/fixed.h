@@ -13,19 +13,10 @@
 #include <wcodec/base.h>
 
 enum {
-    WCODEC_FIXED_FORM = 1,          /* the only one so far */
-    WCODEC_FIXED_ROW_MAX = 1 << 20, /* bytes of elements */
-    WCODEC_FIXED_ROWS = 16,
-    WCODEC_FIXED_COLUMNS = 128,
-    WCODEC_FIXED_TILE = WCODEC_FIXED_ROWS * WCODEC_FIXED_COLUMNS,
+    WCODEC_FIXED_FORM = 1,                           /* the only one so far */
+    WCODEC_FIXED_ROW_MAX = 1 << 20,                  /* bytes of elements */
     WCODEC_FIXED_TILE_BYTES = 2 * WCODEC_FIXED_TILE, /* decoded */
-    WCODEC_FIXED_BITS_MIN = 2,                       /* of an index */
-    WCODEC_FIXED_BITS_MAX = 3,
-    WCODEC_FIXED_LIST_UNIT = 16,
-    WCODEC_FIXED_LIST_MAX = 16, /* units */
-    WCODEC_FIXED_INDEX_AT = WCODEC_FIXED_TILE,
     WCODEC_FIXED_RECORD_MAX = 2048 + 256 * 4 + 256,
-    WCODEC_FIXED_ZERO_ROW = -128, /* the shift of a row of zeros alone */
     WCODEC_FIXED_SHIFT_MAX = 127,
     WCODEC_FIXED_MAX_BYTES = 1 + 10 + 1 + 1 + 10 + 10 + 4 /* parameters */
 };
