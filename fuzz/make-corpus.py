@@ -87,6 +87,12 @@ def lossy(rng):
         put("lossy", name, head + e.parameters + e.payload[:side + -side % 16 + 400])
 
 
+def at_rate(rng):
+    for name, rows, columns, bits, units, spill in (("one", 3, 20, 2, 1, 0), ("spilled", 5, 40, 2, 3, 1), ("two", 16, 129, 2, 5, 0.5), ("rows", 17, 128, 3, 2, 0.5), ("long", 2, 100, 3, 16, 0)):
+        e = encode.FixedPayload(rng, rows, columns, bits, units, rate=0.05 if name == "long" else 0.01, spill=spill).entry(name="t")
+        put("fixed", name, struct.pack("<HI", len(e.parameters), len(e.data)) + e.parameters + e.payload)
+
+
 def chunks(rng):
     for name, data, chunk in (("stored", rng.randbytes(100), 30), ("runs", bytes(5000), 2048), ("one", b"abc" * 20, 1 << 24)):
         e = encode.chunk_entry(data, chunk)
@@ -138,6 +144,7 @@ def main():
     tiles(rng)
     chunks(rng)
     blocks(random.Random(8))
+    at_rate(random.Random(9))
     lossy(random.Random(9))
     kernels(random.Random(10))
     headers()

@@ -120,7 +120,8 @@ static json_t *modes_json(const wcodec_tensor_info *info)
 
 static json_t *coding_json(const wcodec_reader *reader, const wcodec_tensor_info *info)
 {
-    static const char *const kinds[] = {"constant", "tiles", "chunks", "alias", "blocks", "lossy"};
+    static const char *const kinds[] = {"constant", "tiles", "chunks", "alias",
+                                        "blocks",   "lossy", "fixed"};
     wcodec_tensor_info first;
     json_t *coding = json_pack(
         "{s:s, s:s, s:s, s:i, s:o, s:i, s:i}", "kind",

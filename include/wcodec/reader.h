@@ -82,6 +82,9 @@ typedef enum wcodec_coding {
     /** Quantised, in blocks of a matrix transformed or not, the coefficients then as TILES: decodes
      * to an approximation. */
     WCODEC_CODING_LOSSY = 5,
+    /** A matrix of bf16 in tiles of one size, in which every element has its place: made to be
+     * multiplied on a device without being decoded first. */
+    WCODEC_CODING_FIXED = 6,
     /** Made by a newer version: can be listed but not decoded. */
     WCODEC_CODING_UNKNOWN = 255
 } wcodec_coding;
@@ -164,7 +167,8 @@ typedef struct wcodec_tensor_info {
     /** How it is coded. */
     wcodec_coding coding;
     /** One word with details, a constant: "constant", "p8", "pairs", "p12", "mixed" (fields of
-     * several profiles), "zstd", "stored", "alias", "unknown". */
+     * several profiles), "zstd", "stored", "alias", "fixed11", "fixed12" (FIXED, by the bits that
+     * every element takes), "unknown". */
     const char *coding_name;
     /** Fields of an element, low bits first, as kind (k constant, r raw, c coded) and bits:
      * "r7+c8+r1"; empty where there are none. */
@@ -182,7 +186,7 @@ typedef struct wcodec_tensor_info {
     uint64_t file;
     /** ALIAS: number in the reader of the entry that it equals; else UINT64_MAX. */
     uint64_t alias_of;
-    /** BLOCKS, LOSSY: elements of a row of the matrix; else 0. */
+    /** BLOCKS, LOSSY, FIXED: elements of a row of the matrix; else 0. */
     uint64_t columns;
     /** BLOCKS, LOSSY: how many modes its blocks have, at most 13; else 0. */
     unsigned mode_count;

@@ -31,12 +31,18 @@
 extern "C" {
 #endif
 
-/** What the size of tiles is chosen for. */
+/** What tiles are chosen for. */
 typedef enum wcodec_tune {
     /** Tiles grow with the tensor: the smallest file. */
     WCODEC_TUNE_SIZE = 0,
     /** Small tiles: one tensor alone occupies a large GPU. */
-    WCODEC_TUNE_LATENCY = 1
+    WCODEC_TUNE_LATENCY = 1,
+    /** Matrices of bf16 (two dimensions and more; the last one is the row, or where it is below 16
+     * as many of the last ones as make it 16; at least 16 rows and 128 columns) at a fixed rate of
+     * some 11.3 bits an element, about 7 % larger than the smallest: coded so, a device can
+     * multiply by them. What that does not shrink by an eighth, and all other tensors, as for
+     * WCODEC_TUNE_SIZE; with loss asked for, tensors with loss. */
+    WCODEC_TUNE_COMPUTE_FIXED = 2
 } wcodec_tune;
 
 /** How fields are coded by rANS: what a symbol is, and how precise frequencies are. */

@@ -73,6 +73,19 @@ enum wcodec_order {
 /* Scales of a lossy tensor. */
 enum wcodec_scales { WCODEC_SCALES_ONE = 0, WCODEC_SCALES_ROWS = 1 };
 
+/* Section 6: tiles at a fixed rate. */
+enum {
+    WCODEC_FIXED_ROWS = 16,
+    WCODEC_FIXED_COLUMNS = 128,
+    WCODEC_FIXED_TILE = 2048,  /* elements */
+    WCODEC_FIXED_BITS_MIN = 2, /* of an index */
+    WCODEC_FIXED_BITS_MAX = 3,
+    WCODEC_FIXED_INDEX_AT = 2048, /* bytes of a record before the index words */
+    WCODEC_FIXED_LIST_UNIT = 16,  /* bytes */
+    WCODEC_FIXED_LIST_MAX = 16,   /* units */
+    WCODEC_FIXED_ZERO_ROW = -128  /* the shift of a row of zeros alone */
+};
+
 /* Elements that a lossy tensor may have. Not stored: the dtype says it. */
 enum wcodec_element_format {
     WCODEC_ELEMENT_BF16 = 0,

@@ -23,6 +23,9 @@ uint32_t wcodec_tile_check(const void *data, uint32_t elements, unsigned element
 /* Linear part of the check, for tests and for other backends: A(l) of all lanes. */
 void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned element_log2,
                             uint64_t sums[WCODEC_LANES]);
+/* The same of data whose first group is number `first`. */
+void wcodec_tile_check_sums_from(const void *data, uint32_t elements, unsigned element_log2,
+                                 uint32_t first, uint64_t sums[WCODEC_LANES]);
 uint32_t wcodec_tile_check_finish(const uint64_t sums[WCODEC_LANES]);
 
 /* How a symbol is pushed onto a state: x = (x / freq << p) + x % freq + start. The quotient is x *

@@ -19,6 +19,12 @@ static inline void add_group(const uint8_t *group, uint32_t number, unsigned own
 void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned element_log2,
                             uint64_t sums[WCODEC_LANES])
 {
+    wcodec_tile_check_sums_from(data, elements, element_log2, 0, sums);
+}
+
+void wcodec_tile_check_sums_from(const void *data, uint32_t elements, unsigned element_log2,
+                                 uint32_t first, uint64_t sums[WCODEC_LANES])
+{
     WCODEC_ASSERT(element_log2 <= 3);
     const uint8_t *bytes = data;
     const size_t size = (size_t)elements << element_log2,
@@ -36,16 +42,16 @@ void wcodec_tile_check_sums(const void *data, uint32_t elements, unsigned elemen
          * unroll. */
         switch (element_log2) {
         case 0:
-            add_group(group, g, 1, sums);
+            add_group(group, first + g, 1, sums);
             break;
         case 1:
-            add_group(group, g, 2, sums);
+            add_group(group, first + g, 2, sums);
             break;
         case 2:
-            add_group(group, g, 4, sums);
+            add_group(group, first + g, 4, sums);
             break;
         default:
-            add_group(group, g, 8, sums);
+            add_group(group, first + g, 8, sums);
         }
     }
 }

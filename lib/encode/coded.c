@@ -5,7 +5,7 @@
 #include "backends/cpu/decode.h"
 #include "core/error.h"
 #include "core/memory.h"
-#include "encode/encode.h"
+#include "encode/fixed.h"
 #include <inttypes.h>
 #include <stdatomic.h>
 
@@ -36,10 +36,12 @@ void wcodec_coded_free(struct wcodec_coded *coded)
     wcodec_free(coded->allocator, coded->tiling);
     wcodec_free(coded->allocator, coded->blocks);
     wcodec_free(coded->allocator, coded->lossy);
+    wcodec_free(coded->allocator, coded->fixed);
     wcodec_free(coded->allocator, coded->coefficients);
     wcodec_free(coded->allocator, coded->approximation);
     coded->tiling = NULL;
     coded->lossy = NULL;
+    coded->fixed = NULL;
     coded->coefficients = coded->approximation = NULL;
     coded->blocks = NULL;
     coded->parts = NULL;
@@ -168,6 +170,8 @@ wcodec_status wcodec_coded_verify(wcodec_context *context,
     struct wcodec_tiles *tiles;
     const bool blocks = coded->coding == WCODEC_CODING_BLOCKS,
                lossy = coded->coding == WCODEC_CODING_LOSSY;
+    if (coded->coding == WCODEC_CODING_FIXED)
+        return wcodec_fixed_verify(context, settings, coded, data, err);
     if (coded->coding != WCODEC_CODING_TILES && !blocks && !lossy)
         return WCODEC_OK;
     const struct wcodec_coded_part *parts = coded->parts + (blocks || lossy);

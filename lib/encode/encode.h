@@ -7,6 +7,7 @@
 #define WCODEC_ENCODE_ENCODE_H
 
 #include "coding/blocks.h"
+#include "coding/fixed.h"
 #include "coding/lossy.h"
 #include "core/cancel.h"
 #include "core/context.h"
@@ -20,6 +21,7 @@ struct wcodec_encode_settings {
     bool quick;   /* no trial of zstd's best level: all else may wait for this, as for a header */
     int level;    /* 1 to 9 */
     bool latency; /* tiles of 4096 */
+    bool fixed;   /* matrices of bf16 at a fixed rate */
     uint8_t tile_log2; /* 0: by policy */
     uint8_t profile;   /* 0: by counted cost; else WCODEC_PAIRS, _P12, _P8 as a preference */
     bool verify;       /* decode every tile and compare */
@@ -50,21 +52,23 @@ struct wcodec_coded_part {
 /* A coded tensor: what the index record needs, and the payload as parts that follow each other
  * (padding between areas is inside the parts). */
 struct wcodec_coded {
-    uint8_t coding; /* enum wcodec_coding: CONSTANT, TILES, CHUNKS, BLOCKS or LOSSY */
+    uint8_t coding; /* enum wcodec_coding: CONSTANT, TILES, CHUNKS, BLOCKS, LOSSY or FIXED */
     uint64_t order0_bits;
     uint8_t constant_element_log2;
     uint8_t constant_element[8];
     struct wcodec_tiling *tiling; /* TILES, BLOCKS and LOSSY; owned */
     struct wcodec_blocks *blocks; /* BLOCKS; owned */
     struct wcodec_lossy *lossy;   /* LOSSY; owned */
+    struct wcodec_fixed *fixed;   /* FIXED; owned */
     uint8_t *coefficients;        /* LOSSY: what the tiles hold; owned */
     uint8_t *approximation;       /* LOSSY: the bytes that decoding gives; owned */
     const char *lossless; /* NULL, or why a tensor is lossless though the settings are lossy */
     uint64_t chunk;       /* CHUNKS */
     uint64_t payload_size;
     size_t part_count;
-    /* NULL: none. In blocks: the packed modes, then as tiles; in lossy tensors the modes and
-     * scales. In tiles: the prefix, then each area's parts, one for each range of tiles */
+    /* NULL: none. At a fixed rate: shifts and checks, tiles, spilled elements. In blocks: the
+     * packed modes, then as tiles; in lossy tensors the modes and scales. In tiles: the prefix,
+     * then each area's parts, one for each range of tiles */
     struct wcodec_coded_part *parts;
     uint64_t range_tiles; /* TILES, BLOCKS and LOSSY: tiles of a range */
     size_t range_count;
@@ -87,9 +91,9 @@ void wcodec_coded_free(struct wcodec_coded *coded);
 wcodec_status wcodec_coded_prepend(struct wcodec_coded *coded, uint8_t *bytes, uint64_t size,
                                    wcodec_error *err);
 
-/* Decode what was coded in tiles or blocks and compare it with the data that it was made of, lossy
- * tensors with their coefficients (any other coding: nothing to do). WCODEC_ERROR_DEVICE if they
- * differ, WCODEC_ERROR_MEMORY, _CANCELLED. */
+/* Decode what was coded in tiles, in blocks or at a fixed rate and compare it with the data that it
+ * was made of, lossy tensors with their coefficients (any other coding: nothing to do).
+ * WCODEC_ERROR_DEVICE if they differ, WCODEC_ERROR_MEMORY, _CANCELLED. */
 wcodec_status wcodec_coded_verify(wcodec_context *context,
                                   const struct wcodec_encode_settings *settings,
                                   const struct wcodec_coded *coded, const void *data,

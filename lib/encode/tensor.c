@@ -5,6 +5,7 @@
 
 #include "core/dtype.h"
 #include "encode/assemble.h"
+#include "encode/fixed.h"
 
 enum { LARGE = 1 << 24 };
 
@@ -127,12 +128,14 @@ static wcodec_status code_weights(struct wcodec_lossless *l, struct wcodec_coded
     wcodec_status status = WCODEC_OK;
     if (settings->lossy != WCODEC_LOSSY_NONE)
         status = code_lossy(l, &result, &done, &reason, err);
+    else if (settings->fixed && wcodec_fixed_applies(l->dtype, l->size, settings->columns))
+        status = wcodec_fixed_code(l->context, settings, l->data, l->size, &result, &done, err);
     if (status == WCODEC_OK && !done)
         status = wcodec_lossless_code(l, &result, err);
     if (status != WCODEC_OK)
         return status;
     result.lossless = reason;
-    if (result.coding == WCODEC_CODING_LOSSY) {
+    if (result.coding == WCODEC_CODING_LOSSY || result.coding == WCODEC_CODING_FIXED) {
         result.order0_bits = order0_bits;
         if (settings->verify)
             status = wcodec_coded_verify(l->context, settings, &result, l->data, err);

@@ -6,6 +6,7 @@
 #define WCODEC_FORMAT_INDEX_H
 
 #include "coding/blocks.h"
+#include "coding/fixed.h"
 #include "coding/lossy.h"
 #include "core/arena.h"
 #include "format/names.h"
@@ -19,8 +20,8 @@ struct wcodec_entry {
     bool is_tensor;
     bool newer;     /* reading: coding, its form or dtype of a newer version; it can be listed, not
                        decoded, and of `u` nothing is set */
-    uint8_t coding; /* as on disk: 0 constant, 1 tiles, 2 chunks, 3 alias, 4 blocks, 5 lossy;
-                       larger: unknown */
+    uint8_t coding; /* as on disk: 0 constant, 1 tiles, 2 chunks, 3 alias, 4 blocks, 5 lossy,
+                       6 fixed; larger: unknown */
     uint8_t dtype;
     const char *name; /* NULL for blobs; NUL-terminated, in the index's memory */
     const char *dtype_name;
@@ -42,9 +43,9 @@ struct wcodec_entry {
         uint64_t chunk;
         uint64_t alias; /* number of the entry */
     } u;
-    /* Tiles, blocks and lossy; of the last two also when they are written. A struct wcodec_tiling
-     * takes 20 times the bytes that it is read from, so a million of them are kept as they are in
-     * the file, validated. */
+    /* Tiles, blocks, lossy and fixed; of the last three also when they are written. A struct
+     * wcodec_tiling takes 20 times the bytes that it is read from, so a million of them are kept as
+     * they are in the file, validated. */
     const uint8_t *parameters;
     size_t parameters_size;
     const char *split; /* as in wcodec_tensor_info */
@@ -109,6 +110,9 @@ void wcodec_entry_blocks(const struct wcodec_entry *entry, struct wcodec_blocks 
 /* The same for lossy tensors: the tiling is that of the coefficients. */
 void wcodec_entry_lossy(const struct wcodec_entry *entry, struct wcodec_lossy *lossy,
                         struct wcodec_tiling *tiling);
+
+/* The same for matrices at a fixed rate, which have no tiling. */
+void wcodec_entry_fixed(const struct wcodec_entry *entry, struct wcodec_fixed *fixed);
 
 /* Are its bytes an approximation? */
 static inline bool wcodec_entry_is_lossy(const struct wcodec_index *index,

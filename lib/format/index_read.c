@@ -300,6 +300,20 @@ static wcodec_status make_split(struct parser *p, const struct wcodec_tiling *ti
     return WCODEC_OK;
 }
 
+/* Keep the parameters from `begin` up to the cursor. */
+static wcodec_status copy_parameters(struct parser *p, const struct wcodec_cursor *c,
+                                     const uint8_t *begin, struct wcodec_entry *e)
+{
+    void *parameters;
+    e->parameters_size = (size_t)(c->at - begin);
+    wcodec_status status = arena_take(p, e->parameters_size, &parameters);
+    if (status != WCODEC_OK)
+        return status;
+    memcpy(parameters, begin, e->parameters_size);
+    e->parameters = parameters;
+    return WCODEC_OK;
+}
+
 /* Keep the parameters from `begin` up to the cursor; the tiles' payload has `payload_size` bytes.
  */
 static wcodec_status keep_parameters(struct parser *p, const struct wcodec_cursor *c,
@@ -309,13 +323,9 @@ static wcodec_status keep_parameters(struct parser *p, const struct wcodec_curso
     if (tiling->prefix_size > payload_size)
         return FAIL(p, "prefix of %" PRIu64 " bytes in a payload of %" PRIu64, tiling->prefix_size,
                     payload_size);
-    void *parameters;
-    e->parameters_size = (size_t)(c->at - begin);
-    wcodec_status status = arena_take(p, e->parameters_size, &parameters);
+    wcodec_status status = copy_parameters(p, c, begin, e);
     if (status != WCODEC_OK)
         return status;
-    memcpy(parameters, begin, e->parameters_size);
-    e->parameters = parameters;
     e->u.tiling = NULL;
     return make_split(p, tiling, &e->split);
 }
@@ -370,6 +380,27 @@ static wcodec_status read_lossy(struct parser *p, struct wcodec_cursor *c, struc
     return keep_parameters(p, c, begin, &tiling, e->payload_size - tiles_begin, e);
 }
 
+static wcodec_status read_fixed(struct parser *p, struct wcodec_cursor *c, struct wcodec_entry *e)
+{
+    struct wcodec_fixed fixed;
+    const uint8_t *begin = c->at;
+    if (!e->is_tensor)
+        return FAIL(p, "bytes that are no tensor cannot be at a fixed rate");
+    wcodec_status status =
+        wcodec_fixed_read(c, e->size, (wcodec_dtype)e->dtype, &fixed, &e->newer, p->err);
+    if (status != WCODEC_OK)
+        return status;
+    if (e->newer) {
+        c->at = c->end;
+        return WCODEC_OK;
+    }
+    if (e->payload_size != fixed.payload_size)
+        return FAIL(p, "a payload of %" PRIu64 " bytes at a fixed rate, expected %" PRIu64,
+                    e->payload_size, fixed.payload_size);
+    e->split = "";
+    return copy_parameters(p, c, begin, e);
+}
+
 static wcodec_status read_chunks(struct parser *p, struct wcodec_cursor *c, struct wcodec_entry *e)
 {
     if (!wcodec_take_varint(c, &e->u.chunk))
@@ -404,7 +435,8 @@ static wcodec_status read_parameters(struct parser *p, struct wcodec_cursor *c,
 {
     if (e->size == 0 && e->coding != WCODEC_CODING_CONSTANT)
         return FAIL(p, "an empty entry must be a constant, this one has coding %u", e->coding);
-    bool has_payload = wcodec_entry_has_tiles(e) || e->coding == WCODEC_CODING_CHUNKS;
+    bool has_payload = wcodec_entry_has_tiles(e) || e->coding == WCODEC_CODING_CHUNKS ||
+                       e->coding == WCODEC_CODING_FIXED;
     if (!has_payload && e->payload_size != 0)
         return FAIL(p, "a constant or an alias with a payload of %" PRIu64 " bytes",
                     e->payload_size);
@@ -424,6 +456,9 @@ static wcodec_status read_parameters(struct parser *p, struct wcodec_cursor *c,
         break;
     case WCODEC_CODING_LOSSY:
         status = read_lossy(p, c, e);
+        break;
+    case WCODEC_CODING_FIXED:
+        status = read_fixed(p, c, e);
         break;
     default:
         status = read_alias(p, c, e);
@@ -456,7 +491,7 @@ static wcodec_status read_record(struct parser *p, struct wcodec_cursor *c, stru
     e->payload_hash = wcodec_load_u64(hash);
     if (e->payload_size == 0 && e->payload_hash != 0)
         return FAIL(p, "a payload hash without a payload");
-    if (e->coding > WCODEC_CODING_LOSSY)
+    if (e->coding > WCODEC_CODING_FIXED)
         e->newer = true;
     return e->newer ? WCODEC_OK : read_parameters(p, c, e);
 }
@@ -702,13 +737,22 @@ void wcodec_entry_lossy(const struct wcodec_entry *entry, struct wcodec_lossy *l
                             NULL);
 }
 
+void wcodec_entry_fixed(const struct wcodec_entry *entry, struct wcodec_fixed *fixed)
+{
+    struct wcodec_cursor c = {entry->parameters, entry->parameters + entry->parameters_size};
+    bool newer;
+    (void)wcodec_fixed_read(&c, entry->size, (wcodec_dtype)entry->dtype, fixed, &newer, NULL);
+}
+
 wcodec_status wcodec_entry_refuse(const struct wcodec_entry *e, wcodec_error *err)
 {
-    if (e->coding > WCODEC_CODING_LOSSY)
+    if (e->coding > WCODEC_CODING_FIXED)
         return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: coding %u",
                            e->coding);
     if (e->dtype >= WCODEC_DTYPE_COUNT)
         return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: dtype %u", e->dtype);
     return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: %s of another form",
-                       e->coding == WCODEC_CODING_LOSSY ? "a lossy tensor" : "blocks");
+                       e->coding == WCODEC_CODING_LOSSY   ? "a lossy tensor"
+                       : e->coding == WCODEC_CODING_FIXED ? "a tensor at a fixed rate"
+                                                          : "blocks");
 }

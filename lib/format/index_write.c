@@ -84,6 +84,7 @@ static void put_parameters(struct buffer *b, const struct wcodec_entry *e)
         break;
     case WCODEC_CODING_BLOCKS:
     case WCODEC_CODING_LOSSY:
+    case WCODEC_CODING_FIXED:
         put_bytes(b, e->parameters, e->parameters_size);
         break;
     case WCODEC_CODING_CHUNKS:

@@ -258,6 +258,15 @@ static void take_bytes(struct wcodec_load_cursor *c, const struct wcodec_load_ra
     c->range++;
 }
 
+/* No device has code for a fixed rate so far. */
+static void log_fixed(const struct wcodec_load_request *q, const struct wcodec_load_range *r)
+{
+    if (strcmp(q->device->backend->name, "cpu") != 0)
+        wcodec_log(q->context, WCODEC_LOG_INFO,
+                   "%s cannot decode tensor '%s', which is at a fixed rate; the CPU does instead",
+                   q->device->name, r->named->name);
+}
+
 static wcodec_status take_range(struct wcodec_load_cursor *c, const struct wcodec_load_range *r,
                                 struct wcodec_load_piece *piece, bool *full, wcodec_error *err)
 {
@@ -269,6 +278,8 @@ static wcodec_status take_range(struct wcodec_load_cursor *c, const struct wcode
             return take_tiles(c, r, &layout, piece, full, err);
     }
     take_bytes(c, r, piece, full);
+    if (!*full && r->entry->coding == WCODEC_CODING_FIXED)
+        log_fixed(c->request, r);
     return WCODEC_OK;
 }
 

@@ -109,7 +109,7 @@ static wcodec_status load_payload(struct wcodec_decoder *d, wcodec_error *err)
 {
     const struct wcodec_entry *e = d->input.entry;
     const bool in_memory = d->input.source->fd < 0;
-    const bool must = d->input.hash != NULL && wcodec_entry_has_tiles(e);
+    const bool must = d->input.hash != NULL && e->coding != WCODEC_CODING_CHUNKS;
     if (!in_memory && !must && !wcodec_read_whole(e, d->input.whole, wcodec_decoder_budget(d) / 2))
         return WCODEC_OK;
     wcodec_status status = WCODEC_OK;
@@ -139,8 +139,9 @@ wcodec_status wcodec_decoder_open(const struct wcodec_decoder_input *input,
         return WCODEC_OK;
     wcodec_status status = load_payload(d, err);
     if (status == WCODEC_OK)
-        status = wcodec_entry_has_tiles(e) ? wcodec_decoder_open_tiles(d, err)
-                                           : wcodec_decoder_open_chunks(d, err);
+        status = wcodec_entry_has_tiles(e)          ? wcodec_decoder_open_tiles(d, err)
+                 : e->coding == WCODEC_CODING_FIXED ? wcodec_decoder_open_fixed(d, err)
+                                                    : wcodec_decoder_open_chunks(d, err);
     if (status != WCODEC_OK)
         wcodec_decoder_close(d);
     return status;
@@ -151,6 +152,8 @@ uint64_t wcodec_decoder_unit(const struct wcodec_decoder *d)
     const struct wcodec_entry *e = d->input.entry;
     if (wcodec_entry_has_tiles(e))
         return d->layout.bands.size;
+    if (e->coding == WCODEC_CODING_FIXED)
+        return wcodec_fixed_band_size(&d->fixed);
     return e->coding == WCODEC_CODING_CHUNKS ? e->u.chunk : 1;
 }
 
@@ -161,6 +164,7 @@ void wcodec_decoder_close(struct wcodec_decoder *d)
     wcodec_free(allocator, d->bounce[0]);
     wcodec_session_end(&d->session);
     wcodec_free(allocator, d->buffer);
+    wcodec_free(allocator, d->spilled.bytes);
     wcodec_chunks_free(d->chunks);
     wcodec_tiles_free(d->tiles);
     wcodec_free(allocator, d->loaded_side);
@@ -211,6 +215,8 @@ wcodec_status wcodec_decoder_range(struct wcodec_decoder *d, uint64_t begin, uin
     case WCODEC_CODING_BLOCKS:
     case WCODEC_CODING_LOSSY:
         return wcodec_decoder_range_tiles(d, begin, end, dst, reporter, err);
+    case WCODEC_CODING_FIXED:
+        return wcodec_decoder_range_fixed(d, begin, end, dst, reporter, err);
     default:
         return wcodec_decoder_range_chunks(d, begin, end, dst, reporter, err);
     }

@@ -23,9 +23,9 @@ struct wcodec_decoder_input {
     bool verify;                      /* tile and chunk checks */
     bool whole; /* the whole entry will be asked for, from front to back: a payload that is not
                    large is read at once */
-    /* NULL, or what all bytes of the payload are put into: those of tiles when the decoder is
-     * opened (the payload is then in memory as a whole), those of chunks as they are decoded, from
-     * front to back. */
+    /* NULL, or what all bytes of the payload are put into: those of chunks as they are decoded,
+     * from front to back, others when the decoder is opened (the payload is then in memory as a
+     * whole). */
     struct wcodec_tree *hash;
 };
 
@@ -37,10 +37,17 @@ struct wcodec_decoder {
     uint8_t *loaded;
     struct wcodec_layout layout; /* of what is in tiles */
     struct wcodec_tiles *tiles;
-    const uint8_t *side; /* modes of blocks and scales: in the payload, or `loaded_side` */
+    const uint8_t *side; /* modes of blocks and scales, shifts and checks: in the payload, or
+                            `loaded_side` */
     uint8_t *loaded_side;
     struct wcodec_session session;
     struct wcodec_chunks *chunks;
+    struct wcodec_fixed fixed;
+    struct {
+        uint8_t *bytes; /* spilled elements of a batch */
+        uint64_t size;
+        uint64_t band, next; /* the number of the first one of that band, or of a later one */
+    } spilled;
     uint8_t *buffer; /* coded bytes of a batch */
     uint64_t buffer_size;
     uint8_t *bounce[2]; /* tiles and chunks of which the caller wants only a part */
@@ -101,5 +108,9 @@ wcodec_status wcodec_decoder_open_chunks(struct wcodec_decoder *decoder, wcodec_
 wcodec_status wcodec_decoder_range_chunks(struct wcodec_decoder *decoder, uint64_t begin,
                                           uint64_t end, uint8_t *dst,
                                           struct wcodec_reporter *reporter, wcodec_error *err);
+wcodec_status wcodec_decoder_open_fixed(struct wcodec_decoder *decoder, wcodec_error *err);
+wcodec_status wcodec_decoder_range_fixed(struct wcodec_decoder *decoder, uint64_t begin,
+                                         uint64_t end, uint8_t *dst,
+                                         struct wcodec_reporter *reporter, wcodec_error *err);
 
 #endif

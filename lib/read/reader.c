@@ -310,6 +310,17 @@ static void describe_tiles(const struct wcodec_entry *e, wcodec_tensor_info *inf
     }
 }
 
+/* By the bits that all elements have. */
+static void describe_fixed(const struct wcodec_entry *e, wcodec_tensor_info *info)
+{
+    struct wcodec_fixed fixed;
+    wcodec_entry_fixed(e, &fixed);
+    info->coding_name = fixed.bits == 2 ? "fixed11" : "fixed12";
+    info->element_bits = 16;
+    info->tile_elements = WCODEC_FIXED_TILE;
+    info->columns = fixed.columns;
+}
+
 static void describe_coding(const struct wcodec_shard *s, const struct wcodec_entry *e,
                             wcodec_tensor_info *info)
 {
@@ -328,6 +339,9 @@ static void describe_coding(const struct wcodec_shard *s, const struct wcodec_en
     case WCODEC_CODING_BLOCKS:
     case WCODEC_CODING_LOSSY:
         describe_tiles(e, info);
+        break;
+    case WCODEC_CODING_FIXED:
+        describe_fixed(e, info);
         break;
     case WCODEC_CODING_CHUNKS:
         /* Chunks are stored only where zstd does not shrink them; so all are if they take as much

@@ -10,6 +10,12 @@
 /* A chunk always fits. Where memory is limited, parts take an eighth of it. */
 #define PART_BYTES ((uint64_t)WCODEC_CHUNK_MAX)
 
+/* Is its payload hashed while it is decoded? */
+static bool is_hashed_on_the_way(const struct wcodec_entry *e)
+{
+    return e->coding == WCODEC_CODING_CHUNKS || e->payload_size == 0;
+}
+
 static wcodec_status check_payload_hash(struct wcodec_restore_part *part, wcodec_error *err)
 {
     const struct wcodec_entry *e = part->entry;
@@ -43,8 +49,8 @@ static wcodec_status open_entry(struct wcodec_restore *r, struct wcodec_restore_
                                                .whole = true,
                                                .hash = hashed ? &part->hash : NULL};
     status = wcodec_decoder_open(&input, &part->decoder, err);
-    /* Tiles are in memory already: damage is found before anything is decoded. */
-    if (status == WCODEC_OK && wcodec_entry_has_tiles(e)) {
+    /* All else is in memory already: damage is found before anything is decoded. */
+    if (status == WCODEC_OK && !is_hashed_on_the_way(e)) {
         status = check_payload_hash(part, err);
         if (status != WCODEC_OK)
             wcodec_decoder_close(&part->decoder);
@@ -77,8 +83,7 @@ static wcodec_status decode(struct wcodec_restore_part *part, uint8_t *dst, uint
         wcodec_decoder_range(&part->decoder, part->at, part->at + count, dst, &silent, err);
     part->at += count;
     *size = count;
-    if (status == WCODEC_OK && part->at == part->entry->size &&
-        !wcodec_entry_has_tiles(part->entry))
+    if (status == WCODEC_OK && part->at == part->entry->size && is_hashed_on_the_way(part->entry))
         status = check_payload_hash(part, err);
     return status;
 }
@@ -121,6 +126,11 @@ static uint64_t unit_of(const struct wcodec_entry *e)
         return 1;
     if (e->coding == WCODEC_CODING_CHUNKS)
         return e->u.chunk;
+    if (e->coding == WCODEC_CODING_FIXED) {
+        struct wcodec_fixed fixed;
+        wcodec_entry_fixed(e, &fixed);
+        return wcodec_fixed_band_size(&fixed);
+    }
     if (e->coding != WCODEC_CODING_BLOCKS && e->coding != WCODEC_CODING_LOSSY)
         return 1;
     wcodec_layout_derive(e, &layout);

@@ -187,10 +187,11 @@ static wcodec_status set_coding(struct wcodec_output *output, const struct wcode
     e->coding = coded->coding;
     e->order0_bits = coded->order0_bits;
     e->payload_size = coded->payload_size;
-    if (coded->tiling) {
+    if (coded->tiling || coded->fixed) {
         uint8_t bytes[WCODEC_BLOCKS_MAX_BYTES > WCODEC_LOSSY_MAX_BYTES ? WCODEC_BLOCKS_MAX_BYTES
                                                                        : WCODEC_LOSSY_MAX_BYTES];
-        e->parameters_size = coded->lossy ? wcodec_lossy_write(coded->lossy, coded->tiling, bytes)
+        e->parameters_size = coded->fixed   ? wcodec_fixed_write(coded->fixed, bytes)
+                             : coded->lossy ? wcodec_lossy_write(coded->lossy, coded->tiling, bytes)
                              : coded->blocks
                                  ? wcodec_blocks_write(coded->blocks, coded->tiling, bytes)
                                  : wcodec_tiling_write(coded->tiling, bytes);

@@ -15,7 +15,7 @@ from ._library import lib
 
 def _choice(enumeration: str, prefix: str, value: str, what: str) -> int:
     known = {
-        name.removeprefix(prefix).lower(): number
+        name.removeprefix(prefix).lower().replace("_", "-"): number
         for name, number in c.ENUMERATIONS[enumeration].items()
     }
     if not isinstance(value, str) or value not in known:
@@ -62,7 +62,8 @@ def encode_options(
 
     Args:
         level: 1 (fast) to 9 (small).
-        tune: "size", or "latency": small tiles, so that one tensor alone occupies a large GPU.
+        tune: "size", "latency": small tiles, so that one tensor alone occupies a large GPU, or
+            "compute-fixed": matrices of bf16 at a fixed rate, for a device to multiply by.
         tile: elements of a tile: 4096, 8192, ... 65536; None: by tune.
         profile: "auto", "pairs", "p12" or "p8".
         predict: "auto", "none", "left", "top", "average", "planar", "paeth" or "wht".

@@ -48,6 +48,7 @@ def every_coding():
     entries.append(matrix(rows=17, columns=20, modes=(5, 9, 12)).entry(name="blocks"))
     entries.append(approximated(dtype="F16", rows=3, columns=5, modes=(0,), w=1).entry(name="plain lossy"))
     entries.append(approximated(rows=2, columns=9, modes=(1, 2), split=[(CODED, 8)], tile_modes=(1,)).entry(name="lossy"))
+    entries.append(encode.FixedPayload(random.Random(5), 2, 9, 2, 1, rate=0.002, spill=1).entry(name="fixed"))
     entries.append(encode.chunk_entry(bytes(40) + b"chunk", 40, name="chunks", dtype="U8", shape=(45,)))
     entries.append(encode.alias_entry(entries, 2, name="alias", dtype="U8", shape=(65,)))
     entries.append(encode.empty_entry(name="empty", dtype="F64", shape=(0,)))
@@ -130,8 +131,9 @@ def records():
             ("constant not in whole elements", "corrupt", small(parameters=b"\3" + bytes(8))), ("constant cut", "corrupt", small(parameters=b"\2\0\0")),
             ("byte after the record", "corrupt", small(parameters=b"\0\7\0")), ("constant with a payload", "corrupt", small(payload=b"x")), ("hash of no payload", "corrupt", small(payload_hash=1)),
             ("payload beyond the file", "corrupt", small(payload_size=1 << 62, payload_hash=1)), ("payload 2^64 - 1", "corrupt", small(payload_size=(1 << 64) - 1, payload_hash=1)),
-            ("coding 6", "newer", small(coding=6, parameters=b"anything", payload=b"more")), ("lossy of no form", "corrupt", small(coding=5, parameters=b"", dtype="BF16", shape=(6,))),
-            ("lossy of another form", "newer", small(coding=5, parameters=b"\2anything", payload=b"more")), ("blocks of no form", "corrupt", small(coding=4, parameters=b"")),
+            ("coding 7", "newer", small(coding=7, parameters=b"anything", payload=b"more")), ("lossy of no form", "corrupt", small(coding=5, parameters=b"", dtype="BF16", shape=(6,))),
+            ("fixed of no form", "corrupt", small(coding=6, parameters=b"", dtype="BF16", shape=(6,))),
+            ("fixed of another form", "newer", small(coding=6, parameters=b"\2anything", payload=b"more")), ("lossy of another form", "newer", small(coding=5, parameters=b"\2anything", payload=b"more")), ("blocks of no form", "corrupt", small(coding=4, parameters=b"")),
             ("blocks of another form", "newer", small(coding=4, parameters=b"\2anything", payload=b"more")), ("coding 255", "newer", small(coding=255, parameters=b""))):
         yield "record: " + name, expected, *file_of(e)
     a, b = changed(), changed(name="u")
@@ -587,6 +589,75 @@ def lossy_records():
         yield "lossy: coefficients of 2^%d bytes" % w, "corrupt", *file_of(wide)
 
 
+def at_rate(seed=1, rows=20, columns=140, bits=2, units=3, rate=0.01, spill=1):
+    return encode.FixedPayload(random.Random(seed), rows, columns, bits, units, rate, spill)
+
+
+def fixed_right():
+    for bits in (2, 3):
+        for rows, columns in ((1, 1), (16, 128), (17, 127), (3, 400), (40, 129)):
+            yield "fixed, %d bits: %d x %d" % (bits, rows, columns), "ok", *file_of(at_rate(rows, rows, columns, bits).entry(name="t"))
+        for units in (1, 16):
+            for rate in (0.0, 0.2):
+                yield "fixed, %d bits, lists of %d, outliers %g" % (bits, units, rate), "ok", *file_of(at_rate(7, bits=bits, units=units, rate=rate, spill=0.5).entry(name="t"))
+    e = at_rate().entry(name="t")
+    yield "fixed: an alias", "ok", *file_of(e, encode.alias_entry([e], 0, name="u", dtype="BF16", shape=(20, 140)))
+
+
+def fixed_wrong():
+    def member(key, value):
+        return lambda p: setattr(p, key, value)
+
+    def tile(key, value, i=1):
+        return lambda p: setattr(p.tiles[i], key, value(p.tiles[i]))
+
+    def shift(i, value):
+        return lambda p: p.shifts.__setitem__(i, value)
+
+    yield from spoil("fixed", at_rate, [
+        ("no column", member("columns", 0)), ("columns that do not divide", member("columns", 139)), ("other columns", member("columns", 70)), ("2^63 columns", member("columns", 1 << 63)),
+        ("1 bit", member("bits", 1)), ("4 bits", member("bits", 4)), ("0 bits", member("bits", 0)), ("other bits", member("bits", 3)), ("no list", member("units", 0)),
+        ("17 units", member("units", 17)), ("other lists", member("units", 4)), ("a spilled element less", member("spilled", 3)), ("many spilled elements", member("spilled", 1 << 40)),
+        ("2^64 - 1 spilled elements", member("spilled", (1 << 64) - 1)), ("more foreign than spilled", member("foreign", 500)), ("check", member("check", 1)),
+        ("a spilled element of no tile", member("extra", bytes(4))), ("2048 of no tile", member("extra", bytes(8192))), ("a byte at the end", member("extra", b"1")),
+        ("padding", member("padding", bytes(7) + b"\1")), ("padding of another size", member("padding", bytes(16))), ("a tile less", lambda p: p.tiles.pop()),
+        ("tile check", member("bad_check", 2)), ("a shift of -127", shift(3, -127)), ("a shift of -120", shift(31, -120)), ("a shift less", lambda p: p.shifts.pop()),
+        ("short outliers in another order", tile("short", lambda t: t.short[::-1])), ("a short outlier twice", tile("short", lambda t: t.short[:1] * 2)),
+        ("long outliers in another order", tile("long", lambda t: t.long[::-1])), ("a long outlier twice", tile("long", lambda t: t.long[:1] * 2)),
+        ("an outlier short and long", tile("long", lambda t: [(t.short[0][0], 3)])), ("spilled elements in another order", tile("spilled", lambda t: t.spilled[::-1] if len(t.spilled) > 1 else [(5, 1), (4, 1)])),
+        ("a spilled element twice", tile("spilled", lambda t: t.spilled[:1] * 2)), ("bit 11 of a spilled element", tile("spilled", lambda t: [(t.spilled[0][0] | 1 << 11, 0)])),
+        ("bit 15 of a spilled element", tile("spilled", lambda t: [(t.spilled[0][0] | 1 << 15, 0)])), ("255 short outliers", tile("counts", lambda t: (255, 0))),
+        ("127 long outliers", tile("counts", lambda t: (0, 127))), ("a list that overlaps", tile("counts", lambda t: (20, 5))), ("first less", tile("numbers", lambda t: (0, len(t.spilled)))),
+        ("first beyond", tile("numbers", lambda t: (1000, len(t.spilled)))), ("first 2^32 - 1", tile("numbers", lambda t: ((1 << 32) - 1, 1))), ("no spilled element", tile("numbers", lambda t: (1, 0))),
+        ("2049 spilled elements", tile("numbers", lambda t: (1, 2049))), ("2^32 - 1 spilled elements", tile("numbers", lambda t: (1, (1 << 32) - 1)))])
+    yield from spoil("fixed, 3 bits", at_rate, [("a shift of -112", shift(0, -112)), ("other bits", member("bits", 2))], bits=3)
+
+
+def fixed_records():
+    for dtype in ("U16", "I16", "F16", "F32", "F9_NEW"):
+        e = at_rate().entry(name="t", dtype=dtype)
+        e.shape = (20, 70) if dtype == "F32" else (20, 140)
+        yield "fixed %s" % dtype, "corrupt", *file_of(e)
+    e = at_rate().entry(name="t")
+    e.name = e.dtype = None
+    yield "a fixed blob", "corrupt", *file_of(e)
+    e = at_rate().entry(name="t")
+    for n in range(len(e.parameters)):
+        cut = copy.copy(e)
+        cut.parameters = e.parameters[:n]
+        yield "fixed: parameters cut at %d" % n, "corrupt", *file_of(cut)
+    for n in (0, 1, 31, 32, 48, 64, 100, len(e.payload) - 4, len(e.payload) - 1):
+        cut = copy.copy(e)
+        cut.payload = e.payload[:n]
+        yield "fixed: payload cut at %d" % n, "corrupt", *file_of(cut)
+    long = copy.copy(e)
+    long.payload += bytes(4)
+    yield "fixed: payload of four more bytes", "corrupt", *file_of(long)
+    thin = at_rate(rows=16, columns=1).entry(name="t")
+    thin.size, thin.shape = 1 << 48, (1 << 47, 1)
+    yield "fixed of 2^48 bytes in a small payload", "corrupt", *file_of(thin, size=1 << 48)
+
+
 def sums():
     """Sizes that follow from the index and are too large to hold; the hash cannot be right, and nothing may be taken for it."""
     e = encode.constant_entry(b"\0", 1, name="t", dtype="U8", shape=(1 << 47,))
@@ -615,6 +686,7 @@ def sums():
 
 
 def cases():
-    for group in (framing, index_fields, records, parameters, tables, descriptors, modes, runs, areas, chunks, blocks, lossy_right, lossy_wrong, lossy_records, sums):
+    for group in (framing, index_fields, records, parameters, tables, descriptors, modes, runs, areas, chunks, blocks, lossy_right, lossy_wrong, lossy_records, fixed_right, fixed_wrong,
+                  fixed_records, sums):
         for name, expected, data, original in group():
             yield name, expected, data, original

@@ -76,6 +76,14 @@ json_is out 'd["files"][0]["tensors"][0]["coding"]["kind"] == "lossy" and
     ["dct", "adst"] and d["files"][0]["tensors"][0]["coding"]["transform"]["order"] == "rows"'
 json_is tensors.json 'd["files"][0]["lossy"] is None and all(t["lossy"] is None for t in d["files"][0]["tensors"])'
 
+# A matrix at a fixed rate, and one that is too narrow.
+"$MAKE" fixed.safetensors w:BF16:100x384:gauss n:BF16:100x100:gauss || exit 99
+run 0 "$WCODEC" compress -q --tune=compute-fixed fixed.safetensors
+run 0 "$WCODEC" list fixed.safetensors.wcodec; prints '^w  *BF16 .*  fixed11  *[0-9a-f]*$'
+run 0 "$WCODEC" list --json fixed.safetensors.wcodec; json out
+json_is out '{t["name"]: t["coding"]["kind"] for t in d["files"][0]["tensors"]} ==
+    {"w": "fixed", "n": "tiles"}'
+
 # Names that would write to the terminal, or look like options, paths and other things.
 "$MAKE" names.safetensors 'esc%1b[31m:U8:10:text' 'new%0aline:U8:10:text' 'tab%09:U8:10:text' \
     '../../etc/passwd:U8:10:text' '/absolute:U8:10:text' '-f:U8:10:text' \

@@ -6,7 +6,17 @@
 . "$top_srcdir/tests/command/lib.sh"
 "$MAKE" -s 7 -m format=pt -m author=me all.safetensors all || exit 99
 
-for options in '' -1 -2 -5 -9 --fast --best --tune=latency --tile=4096 --tile=65536 \
+"$MAKE" -s 8 fixed.safetensors w:BF16:100x384:gauss e:BF16:3x40x500:gauss \
+    h:F16:64x256:gauss r:BF16:64x256:random || exit 99
+run 0 "$WCODEC" compress --tune=compute-fixed fixed.safetensors; silent
+run 0 "$WCODEC" list fixed.safetensors.wcodec; prints '^w .* fixed11 '; prints '^e .* fixed11 '
+run 0 "$WCODEC" test fixed.safetensors.wcodec; silent
+run 0 "$WCODEC" verify fixed.safetensors.wcodec fixed.safetensors; silent
+run 0 "$WCODEC" decompress -o back fixed.safetensors.wcodec; silent
+same fixed.safetensors back 'compress --tune=compute-fixed'
+rm back
+
+for options in '' -1 -2 -5 -9 --fast --best --tune=latency --tune=compute-fixed --tile=4096 --tile=65536 \
     --profile=pairs --profile=p12 --profile=p8 --predict=none --predict=left --predict=paeth \
     --predict=wht --lossy=none --raw --no-verify '--exclude=blocks.*' '--include=*.bf16' \
     '-T 1' '-T 3'; do

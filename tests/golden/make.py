@@ -44,6 +44,12 @@ def approximated(seed, dtype, rows, columns, modes, **more):
     return encode.container(entries, kind=1, name="t.safetensors")
 
 
+def rated(seed, rows, columns, bits, units, **more):
+    entries = [encode.FixedPayload(random.Random(seed), rows, columns, bits, units, **more).entry(name="t")]
+    entries.insert(0, encode.safetensors_blob(entries))
+    return encode.container(entries, kind=1, name="t.safetensors")
+
+
 def cases():
     for dtype in ("BF16", "F16", "F32", "F8_E4M3", "F8_E5M2", "I8"):
         for name, profile in PROFILES.items():
@@ -75,6 +81,9 @@ def cases():
     yield "i16-constant-runs", lambda: one(25, "I16", 2 * 4096 + 300, profile=P8, pool=5, run=7, outlier_rate=0.001)
     yield "bf16-lossy-plain", lambda: approximated(22, "BF16", 50, 90, [0], row_scales=1)
     yield "f32-lossy-plain-wide", lambda: approximated(23, "F32", 3000, 1, [0], w=1)
+    yield "bf16-fixed", lambda: rated(26, 40, 300, 2, 5)
+    yield "bf16-fixed-spilled", lambda: rated(27, 17, 129, 2, 1, rate=0.05, spill=1)
+    yield "bf16-fixed-3-bits", lambda: rated(28, 33, 130, 3, 2)
     yield "mixed", lambda: encode.random_file(41, sizes=(1, 100, 129, 400))[0]
     yield "opaque", lambda: encode.container([encode.chunk_entry(b"text " * 40 + bytes(3000), 2000), encode.constant_entry(b"ab", 300)], kind=0, name="notes")
     yield "empty", lambda: encode.container([], kind=0)

@@ -42,6 +42,7 @@ def checkpoint(rng, n):
     add("f32 of bf16", "F32", b"".join(b"\0\0" + bf16[i:i + 2] for i in range(0, len(bf16), 2)), 32)
     add("bf16", "BF16", bf16, 16)
     add("bf16 with zeros", "BF16", b"".join(bf16[i:i + 2] if rng.random() < 0.5 else b"\0\0" for i in range(0, len(bf16), 2)), 16)
+    add("bf16 matrix", "BF16", bf16[:n // 256 * 512], 16, 256 if n >= 256 * 16 else None)
     add("f16", "F16", struct.pack("<%de" % n, *floats), 16)
     add("i8", "I8", bytes(max(-127, min(127, round(1500 * v))) & 255 for v in floats), 8)
     add("u8", "U8", bytes(max(0, min(255, round(128 + 1500 * v))) for v in floats), 8)
@@ -68,11 +69,12 @@ def checkpoint(rng, n):
 def library_encodes(rng):
     server, made = Server(), 0
     for n, options in ((5000, {"level": 1}), (20000, {}), (6000, {"level": 9}), (4097, {"profile": 1}), (4097, {"profile": 2}), (9000, {"profile": 3, "tile": 12}),
-                       (1500, {"level": 6, "tune": 1}), (3000, {"raw": 1}), (9000, {"predict": 4}), (17000, {"predict": 6, "tile": 13}), (9000, {"predict": 1}), (9000, {"predict": 7})):
+                       (1500, {"level": 6, "tune": 1}), (3000, {"raw": 1}), (9000, {"predict": 4}), (17000, {"predict": 6, "tile": 13}), (9000, {"predict": 1}), (9000, {"predict": 7}),
+                       (30000, {"tune": 2})):
         original = checkpoint(rng, n)
         data = server.compress(original, **options)
         codings = {e.coding for e in Container(data).entries}
-        if Container(data).decode_all() != original or not options.get("raw") and codings - {4} != {0, 1, 2, 3} or (4 in codings) != (options.get("predict", 0) > 1):
+        if Container(data).decode_all() != original or not options.get("raw") and codings - {4, 6} != {0, 1, 2, 3} or (6 in codings) != (options.get("tune") == 2) or (4 in codings) != (options.get("predict", 0) > 1):
             sys.exit("%d elements with %s: codings %s, or other bytes come back" % (n, options, codings))
         made += 1
     server.close()

@@ -12,6 +12,7 @@ import struct
 import sys
 
 import blocks
+import fixed
 import lossy
 import zstd
 from common import CODED, CONSTANT, M32, P8, P12, PAIRS, RAW, align, mask
@@ -479,6 +480,80 @@ def random_lossy(rng, name):
     return p.entry(name=name)
 
 
+class FixedTile:
+    """Random bytes of a tile, and lists of outliers: short ones are pairs of a position and a kind, long ones of a position and x, spilled ones of a position and bits."""
+
+    def __init__(self, rng, bits, units, rate, spill):
+        self.fields, self.units, self.short, self.long, self.spilled = rng.randbytes(2048 + 256 * (bits + 1)), units, [], [], []
+        positions = sorted(rng.sample(range(2048), min(2048, int(rate * 2048))))
+        end = 16 * units - 8 * spill
+        for position in positions:
+            p, q = len(self.short), len(self.long)
+            if rng.random() < 0.7 and 3 + p + (p + 2) // 2 + 2 * q <= end:
+                self.short.append((position, rng.randrange(2)))
+            elif 4 + p + (p + 1) // 2 + 2 * q <= end:
+                self.long.append((position, rng.randrange(32)))
+        if spill:
+            self.spilled = [(position, rng.getrandbits(16)) for position in sorted(rng.sample(range(2048), rng.choice([1, 2, 40])))]
+        self.filling, self.counts, self.numbers, self.after = rng.randbytes(16 * units), None, None, 0
+
+    def spilled_bytes(self):
+        return b"".join((position | value << 16).to_bytes(4, "little") for position, value in self.spilled)
+
+    def record(self, first):
+        area = bytearray(self.filling)
+        p, q = self.counts or (len(self.short), len(self.long))
+        area[0], area[1] = p, q | (128 if self.spilled else 0)
+        for i, (position, kind) in enumerate(self.short):
+            area[2 + i] = position & 255
+            at, shift = 2 + len(self.short) + i // 2, 4 * (i % 2)
+            area[at] = area[at] & ~(15 << shift) | (position >> 8 | kind << 3) << shift
+        end = len(area) - (8 if self.spilled else 0)
+        for i, (position, x) in enumerate(self.long):
+            area[end - 2 * i - 2:end - 2 * i] = (position | x << 11).to_bytes(2, "little")
+        if self.spilled:
+            area[end:] = struct.pack("<II", *(self.numbers or (first, len(self.spilled))))
+        return self.fields + bytes(area)
+
+
+class FixedPayload:
+    """A matrix of random bits at a fixed rate; members may be changed before entry() is called."""
+
+    def __init__(self, rng, rows, columns, bits, units, rate=0.01, spill=0.3):
+        view = fixed.Fixed(2 * rows * columns, columns, bits, units, 0, 0, 0)
+        self.rows, self.columns, self.bits, self.units, self.form = rows, columns, bits, units, 1
+        self.shifts = [rng.choice([-128, view.least_shift, 127, 0, rng.randint(view.least_shift, 127)]) for _ in range(16 * view.bands)]
+        self.tiles = [FixedTile(rng, bits, units, rate, rng.random() < spill) for _ in range(view.tiles)]
+        self.spilled = self.foreign = self.check = self.padding = self.dtype = None
+        self.bad_check, self.data, self.extra = None, None, b""
+        self.data = self.entry().data
+
+    def entry(self, **names):
+        names.setdefault("dtype", "BF16")
+        shifts, records, spilled, checks = bytes(s & 255 for s in self.shifts), b"", b"", b""
+        for i, tile in enumerate(self.tiles):
+            record, own = tile.record(len(spilled) // 4), tile.spilled_bytes()
+            check = tile_check(record + bytes(-len(record) % 128) + own, 8) ^ (self.bad_check == i)
+            records, spilled, checks = records + record, spilled + own, checks + check.to_bytes(4, "little")
+        spilled += self.extra
+        count = len(spilled) // 4 if self.spilled is None else self.spilled
+        check = xxh3_64(shifts) & M32 if self.check is None else self.check
+        front = shifts + checks
+        payload = front + (bytes(-len(front) % 16) if self.padding is None else self.padding) + records + spilled
+        foreign = count // 2 if self.foreign is None else self.foreign
+        parameters = bytes([self.form]) + varint(self.columns) + bytes([self.bits, self.units]) + varint(count) + varint(foreign) + check.to_bytes(4, "little")
+        data = self.data
+        if data is None:
+            data = fixed.decode(fixed.Fixed(2 * self.rows * self.columns, self.columns, self.bits, self.units, count, 0, check), payload)
+        return Entry(data, 6, parameters, payload, shape=(self.rows, self.columns), **names)
+
+
+def random_fixed(rng, name):
+    rows, columns = rng.choice([(1, 1), (3, 100), (17, 129), (16, 128), (5, 300)])
+    p = FixedPayload(rng, rows, columns, rng.choice([2, 3]), rng.choice([1, 2, 5, 16]), rate=rng.choice([0, 0.005, 0.05]), spill=rng.choice([0, 0.5]))
+    return p.entry(name=name or "fixed")
+
+
 def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=None, digest=None, count=None, after=b""):
     original = b"".join(e.data for e in entries)
     out = bytes([kind]) + string(name) + varint(len(original) if size is None else size)
@@ -595,6 +670,7 @@ def random_file(seed, sizes=(1, 3, 127, 128, 129, 1000, 4095, 4096, 4097, 8192 +
         entries.append(random_tensor(rng, dtype, n, "tensor.%d" % i))
     entries.append(random_blocks(rng, "blocks"))
     entries.append(random_lossy(rng, "lossy"))
+    entries.append(random_fixed(rng, "fixed"))
     entries.append(constant_entry(rng.randbytes(2), rng.randint(1, 3000), name="constant", dtype="BF16"))
     entries[-1].shape = (entries[-1].size // 2, 1)
     entries.append(empty_entry(name="empty \u00e9\u4e00", dtype="F32", shape=(0, 1 << 47)))

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Loads of tensors in blocks and of lossy ones to memory of a device that reconstructs them itself,
- * and by way of it to host memory: whole, by rows and to odd places, in one piece and in many,
- * damaged, measured, and by a device that does it wrongly. */
+/* Loads of tensors in blocks, lossy, and at a fixed rate to memory of a device that reconstructs
+ * the first two itself, and by way of it to host memory: whole, by rows and to odd places, in one
+ * piece and in many, damaged, measured, and by a device that does it wrongly. */
 #include "support_load.h"
 
 #include <string.h>
@@ -35,7 +35,9 @@ static void load_rows(const wcodec_reader *reader, const wcodec_reader *referenc
         items[i].size = bytes[i];
         at += bytes[i] + 32;
         assert_int_equal(wcodec_reader_tensor(reader, i, &info, NULL), WCODEC_OK);
-        by_cpu += info.coding == WCODEC_CODING_CHUNKS ? bytes[i] : 0;
+        by_cpu += info.coding == WCODEC_CODING_CHUNKS || info.coding == WCODEC_CODING_FIXED
+                      ? bytes[i]
+                      : 0;
     }
     uint8_t *got = malloc(at), *expected = malloc(at);
     if (!to_host)
@@ -62,7 +64,7 @@ static void load_rows(const wcodec_reader *reader, const wcodec_reader *referenc
     wcodec_buffer_destroy(buffer);
 }
 
-static void check_model(const wcodec_encode_options *options, wcodec_coding coding)
+static void check_model(const wcodec_encode_options *options, wcodec_coding coding, unsigned least)
 {
     uint64_t seed = support_seed() + 1;
     struct support_sink coded;
@@ -72,7 +74,8 @@ static void check_model(const wcodec_encode_options *options, wcodec_coding codi
     support_sink_init(&coded);
     support_smooth_write(options, &coded);
     setenv("WCODEC_FAKE", "", 1);
-    wcodec_context *context = support_load_context("fake", 2, NULL, NULL),
+    struct support_lines lines = {0};
+    wcodec_context *context = support_load_context("fake", 2, NULL, &lines),
                    *cpu = support_load_context("cpu", 2, NULL, NULL);
     assert_int_equal(wcodec_reader_open_memory(context, coded.data, coded.size, &reader, &err),
                      WCODEC_OK);
@@ -83,9 +86,11 @@ static void check_model(const wcodec_encode_options *options, wcodec_coding codi
         assert_int_equal(wcodec_reader_tensor(reader, i, &info, NULL), WCODEC_OK);
         count += info.coding == coding;
     }
-    assert_true(count >= 3);
+    assert_true(count >= least);
     for (unsigned round = 0; round < 20; round++)
         load_rows(reader, reference, context, &seed, round % 2 ? 1 : 0, round / 2 % 2 != 0);
+    assert_int_equal(lines.warnings, 0);
+    assert_true((lines.infos >= 20) == (coding == WCODEC_CODING_FIXED));
     wcodec_reader_close(reference);
     wcodec_reader_close(reader);
     wcodec_context_destroy(cpu);
@@ -99,10 +104,10 @@ static void test_blocks(void **state)
     (void)state;
     wcodec_encode_options_init(&options);
     options.tile_log2 = 12;
-    check_model(&options, WCODEC_CODING_BLOCKS);
+    check_model(&options, WCODEC_CODING_BLOCKS, 3);
     options.predict = WCODEC_PREDICT_PAETH;
     options.tile_log2 = 0;
-    check_model(&options, WCODEC_CODING_BLOCKS);
+    check_model(&options, WCODEC_CODING_BLOCKS, 3);
 }
 
 static void test_lossy(void **state)
@@ -113,10 +118,20 @@ static void test_lossy(void **state)
     options.lossy = WCODEC_LOSSY_SNR;
     options.lossy_value = 30;
     options.tile_log2 = 12;
-    check_model(&options, WCODEC_CODING_LOSSY);
+    check_model(&options, WCODEC_CODING_LOSSY, 3);
     options.lossy_scale = WCODEC_LOSSY_SCALE_ROW;
     options.tile_log2 = 0;
-    check_model(&options, WCODEC_CODING_LOSSY);
+    check_model(&options, WCODEC_CODING_LOSSY, 3);
+}
+
+/* What the device has no code for: the CPU decodes it, and the log says so. */
+static void test_fixed(void **state)
+{
+    wcodec_encode_options options;
+    (void)state;
+    wcodec_encode_options_init(&options);
+    options.tune = WCODEC_TUNE_COMPUTE_FIXED;
+    check_model(&options, WCODEC_CODING_FIXED, 1);
 }
 
 /* A bit anywhere in the payloads: all is right all the same, or the load says that the file is
@@ -247,8 +262,9 @@ int main(void)
 {
     if (!support_load_plugin(NULL))
         return 77;
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks), cmocka_unit_test(test_lossy),
-                                       cmocka_unit_test(test_damage), cmocka_unit_test(test_fault),
-                                       cmocka_unit_test(test_measure)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_blocks), cmocka_unit_test(test_lossy),
+        cmocka_unit_test(test_fixed),  cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_fault),  cmocka_unit_test(test_measure)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -590,7 +590,7 @@ static void test_bad_options(void **state)
             o.options.profile = (wcodec_profile)4;
             break;
         case 5:
-            o.options.tune = (wcodec_tune)2;
+            o.options.tune = (wcodec_tune)3;
             break;
         case 6:
             o.options.struct_size = 0;
