@@ -6,6 +6,7 @@
 
 #include <fnmatch.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +19,19 @@ static uint64_t size_of_rows(const wcodec_tensor_info *info, const struct partia
     return (info->size * 8 / info->shape[0] * rows->count + 7) / 8;
 }
 
+/* What cannot be had names file and tensor, or the file alone if memory is short for that. */
+static void *alloc_for(struct app *app, const char *name, const wcodec_tensor_info *info,
+                       uint64_t size)
+{
+    const size_t room = strlen(name) + strlen(info->name) + sizeof ": tensor ''";
+    char *both = malloc(room);
+    if (both)
+        snprintf(both, room, "%s: tensor '%s'", name, info->name);
+    void *data = app_alloc(app, both ? both : name, size);
+    free(both);
+    return data;
+}
+
 void *partial_decode(struct app *app, const char *name, const wcodec_reader *reader,
                      uint64_t tensor, const struct partial_rows *rows, uint64_t *size)
 {
@@ -28,7 +42,7 @@ void *partial_decode(struct app *app, const char *name, const wcodec_reader *rea
     uint64_t bytes = status == WCODEC_OK ? size_of_rows(&info, rows) : 0;
     void *data = NULL;
     if (status == WCODEC_OK) {
-        data = app_alloc(app, name, bytes);
+        data = alloc_for(app, name, &info, bytes);
         if (!data)
             return NULL;
         status = rows ? wcodec_reader_decode_rows(reader, tensor, rows->first, rows->count, data,
