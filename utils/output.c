@@ -307,6 +307,17 @@ static bool is_in_memory(int fd)
 #endif
 }
 
+/* Older kernels cannot: each write would allocate in vain. */
+static bool can_populate(void *at)
+{
+#if defined(MADV_POPULATE_WRITE)
+    return madvise(at, 0, MADV_POPULATE_WRITE) == 0;
+#else
+    (void)at;
+    return false;
+#endif
+}
+
 /* Addresses for all of it: pages come when they are written. Without them pwrite() serves. */
 static void map(struct output *output, uint64_t size)
 {
@@ -315,6 +326,10 @@ static void map(struct output *output, uint64_t size)
     void *at = mmap(NULL, (size_t)size, PROT_WRITE, MAP_SHARED, output->fd, 0);
     if (at == MAP_FAILED)
         return;
+    if (!can_populate(at)) {
+        munmap(at, (size_t)size);
+        return;
+    }
     output->map = at;
     output->map_size = (size_t)size;
 }

@@ -123,7 +123,8 @@ typedef void (*wcodec_cpu_symbols_fn)(struct wcodec_cpu_stream *streams, unsigne
 
 /* The same, but not the symbols are written, at `symbols`, but the elements that they make with the
  * raw bits. Assemblies have no constant bits, A of single bytes only, and all bits that are not the
- * plane's are the symbol's; P8: every table has a string. 32 bytes after the rows may be read. */
+ * plane's are the symbol's; P8: no table is constant, and all serve the level's lookup by window or
+ * by rank. 32 bytes after the rows may be read. */
 typedef wcodec_cpu_symbols_fn wcodec_cpu_direct_fn;
 
 /* How elements are assembled where at most WCODEC_CPU_MOVED runs of their planes' bits are not in

@@ -93,11 +93,11 @@ static inline void wcodec_add_last_bytes(uint32_t mask, uint32_t group, const ui
     for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
         const uint32_t word = wcodec_load_u32(row + 4 * lane),
                        bits = (word >> turn | word << (32 - turn) % 32) & mask,
-                       old = wcodec_load_u32(elements + 4 * lane),
-                       new =
-                           ((old & 0x7f7f7f7f) + (bits & 0x7f7f7f7f)) ^ ((old ^ bits) & 0x80808080);
-        wcodec_store_u32(elements + 4 * lane, new);
-        sums[lane] += key * new - key *old;
+                       before = wcodec_load_u32(elements + 4 * lane),
+                       after = ((before & 0x7f7f7f7f) + (bits & 0x7f7f7f7f)) ^
+                               ((before ^ bits) & 0x80808080);
+        wcodec_store_u32(elements + 4 * lane, after);
+        sums[lane] += key * after - key * before;
     }
 }
 
