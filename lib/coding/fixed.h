@@ -198,8 +198,8 @@ unsigned wcodec_fixed_choose_list(const struct wcodec_fixed_counts *counts, uint
                                   uint64_t *spilled, uint64_t *cost);
 
 /* Code a tile, whose counts are known; first: number of the tile's first spilled element. The
- * elements that are spilled go to `spilled`, 4 bytes each, as many as wcodec_fixed_spilled() says:
- * returns their number. */
+ * elements that are spilled go to `spilled`, 4 bytes each, as many as wcodec_fixed_spilled() says,
+ * also when the elements are not those that were counted: returns their number. */
 uint32_t wcodec_fixed_tile_encode(const struct wcodec_fixed *fixed,
                                   const struct wcodec_fixed_band *band, const uint8_t *elements,
                                   size_t stride, unsigned rows, unsigned columns,

@@ -5,8 +5,6 @@
 
 #include "coding/fixed.h"
 
-#include "core/assert.h"
-
 #include <string.h>
 
 enum { TILE = WCODEC_FIXED_TILE, EXPONENTS = 256 };
@@ -226,9 +224,10 @@ struct filling {
     uint8_t *list;
     uint8_t *long_end;
     uint8_t *spilled;
-    uint32_t spilled_count;
+    uint32_t spilled_count, spilled_most;
 };
 
+/* There is space for what was counted, and for no more if the elements have changed since. */
 static void put_outlier(struct filling *f, unsigned bits, unsigned position, enum kind kind,
                         unsigned flip, uint16_t element)
 {
@@ -240,7 +239,7 @@ static void put_outlier(struct filling *f, unsigned bits, unsigned position, enu
     } else if (kind == LONG && f->longs < f->kept.longs) {
         wcodec_store_u16(f->long_end - 2 * (size_t)++f->longs,
                          (uint16_t)(position | flip << (11 - 2)));
-    } else {
+    } else if (f->spilled_count < f->spilled_most) {
         wcodec_store_u32(f->spilled + 4 * (size_t)f->spilled_count++,
                          position | (uint32_t)element << 16);
     }
@@ -317,7 +316,9 @@ uint32_t wcodec_fixed_tile_encode(const struct wcodec_fixed *fixed,
                      .rows = rows,
                      .columns = columns,
                      .record = record,
-                     .list = {.kept = keep(counts, fixed->list), .spilled = spilled}};
+                     .list = {.kept = keep(counts, fixed->list),
+                              .spilled = spilled,
+                              .spilled_most = wcodec_fixed_spilled(counts, fixed->list)}};
     struct filling *f = &t.list;
     memset(record, 0, fixed->record_size);
     f->list = record + wcodec_fixed_list_begin(fixed);
@@ -326,12 +327,13 @@ uint32_t wcodec_fixed_tile_encode(const struct wcodec_fixed *fixed,
         if (wcodec_fixed_row(position) < rows && wcodec_fixed_column(position) < columns)
             code_quad(&t, position, words[position / 16 % 32] + position / 1024 * (bits + 1));
     store_words(bits, words, record);
-    WCODEC_ASSERT(f->shorts == f->kept.shorts && f->longs == f->kept.longs);
     f->list[0] = (uint8_t)f->kept.shorts;
     f->list[1] = (uint8_t)(f->kept.longs | (f->kept.spills ? 128 : 0));
+    memset(spilled + 4 * (size_t)f->spilled_count, 0,
+           4 * (size_t)(f->spilled_most - f->spilled_count));
     if (f->kept.spills) {
         wcodec_store_u32(f->list + size - 8, (uint32_t)first);
-        wcodec_store_u32(f->list + size - 4, f->spilled_count);
+        wcodec_store_u32(f->list + size - 4, f->spilled_most);
     }
-    return f->spilled_count;
+    return f->spilled_most;
 }

@@ -72,6 +72,39 @@ static void round_trip(unsigned bits, unsigned list, const uint16_t *elements, u
     }
 }
 
+/* Elements that another thread has changed after they were counted: no byte too much is written,
+ * and what is written is not taken for the tile. */
+static void test_changed(void **state)
+{
+    (void)state;
+    enum { COUNTED = 3 };
+    const struct wcodec_fixed_counts counts[] = {{0}, {.short_count = 1}, {.foreign = COUNTED}};
+    static const uint8_t shifts[ROWS];
+    uint64_t seed = support_seed();
+    uint8_t elements[2 * TILE], record[WCODEC_FIXED_RECORD_MAX + 1], spilled[4 * COUNTED + 1];
+    for (size_t i = 0; i < sizeof elements; i++)
+        elements[i] = (uint8_t)support_random(&seed);
+    for (unsigned bits = 2; bits <= 3; bits++) {
+        for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+            struct wcodec_fixed_band band;
+            struct wcodec_fixed_list found;
+            struct wcodec_fixed f = derive(bits, 2, ROWS, COLUMNS, COUNTED);
+            const uint32_t expected = wcodec_fixed_spilled(counts[i], 2);
+            memset(record, 0xa5, sizeof record);
+            memset(spilled, 0xa5, sizeof spilled);
+            wcodec_fixed_band_init(&band, bits, shifts);
+            assert_int_equal(wcodec_fixed_tile_encode(&f, &band, elements, (size_t)2 * COLUMNS,
+                                                      ROWS, COLUMNS, counts[i], 0, record, spilled),
+                             expected);
+            assert_int_equal(record[f.record_size], 0xa5);
+            for (size_t k = (size_t)4 * expected; k < sizeof spilled; k++)
+                assert_int_equal(spilled[k], 0xa5);
+            assert_int_equal(wcodec_fixed_list_find(&f, record, &found), WCODEC_TILE_OK);
+            assert_int_equal(found.spilled_count, expected);
+        }
+    }
+}
+
 static uint8_t random_shift(uint64_t *seed, unsigned bits)
 {
     const int least = (2 << bits) - 127;
@@ -451,6 +484,7 @@ int main(void)
         cmocka_unit_test(test_places),        cmocka_unit_test(test_shift),
         cmocka_unit_test(test_choose_list),   cmocka_unit_test(test_parameters),
         cmocka_unit_test(test_front),         cmocka_unit_test(test_lists_refused),
-        cmocka_unit_test(test_any_record),    cmocka_unit_test(test_check)};
+        cmocka_unit_test(test_any_record),    cmocka_unit_test(test_check),
+        cmocka_unit_test(test_changed)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
