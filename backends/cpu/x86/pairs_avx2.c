@@ -8,6 +8,7 @@
 
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/expand.h"
+#include "backends/cpu/x86/check_products.h"
 #include "backends/cpu/x86/straight.h"
 #include "coding/check_key.h"
 
@@ -105,22 +106,6 @@ INLINE vec make_nibble(const struct making *m, vec first, vec second, vec raw)
     return sub8(bit_or(_mm256_sllv_epi32(symbols, m->up), bit_and(turned, m->raw)), m->add);
 }
 
-INLINE void add_products(uint64_t *to, vec v)
-{
-    store(to, add64(load(to), v));
-}
-
-INLINE void add_to_check(enum sink sink, const struct making *m, unsigned i, vec v, uint64_t *sums)
-{
-    const vec odd = SHR64(v, 32);
-    if (sink == TO_BF16) {
-        add_products(sums + 4 * i, add64(mul_even32(v, m->even), mul_even32(odd, m->odd)));
-    } else {
-        add_products(sums + 8 * i, mul_even32(v, m->even));
-        add_products(sums + 8 * i + 4, mul_even32(odd, m->even));
-    }
-}
-
 /* Elements of group g of a stream, and its memory traffic. */
 INLINE void put_group(enum sink sink, const struct making *m, const struct wcodec_cpu_stream *s,
                       struct pairs_stream *p, vec e[STEPS][VECTORS], unsigned g)
@@ -146,7 +131,7 @@ INLINE void put_group(enum sink sink, const struct making *m, const struct wcode
             v[k] = make_nibble(m, e[0][k], e[1][k], raw);
 #pragma GCC unroll 2
         for (unsigned i = k * registers / VECTORS; i < (k + 1) * registers / VECTORS; i++)
-            add_to_check(sink, m, i, v[i], p->sums);
+            add_to_check(sink == TO_BF16, m->even, m->odd, i, v[i], p->sums);
     }
     if (past) {
 #pragma GCC unroll 8

@@ -93,18 +93,6 @@ INLINE vec make_nibble(const struct pairs_making *m, unsigned half, vec e[STEPS]
                 m->add);
 }
 
-INLINE void add_to_check(enum sink sink, const struct pairs_making *m, unsigned i, vec v,
-                         uint64_t *sums)
-{
-    const vec odd = SHR64(v, 32);
-    if (sink == TO_BF16) {
-        add_products(sums + 8 * i, add64(mul_even32(v, m->even), mul_even32(odd, m->odd)));
-    } else {
-        add_products(sums + 16 * i, mul_even32(v, m->even));
-        add_products(sums + 16 * i + 8, mul_even32(odd, m->even));
-    }
-}
-
 /* Elements of group g of a stream, and its memory traffic. */
 INLINE void put_group(enum sink sink, const struct pairs_making *m,
                       const struct wcodec_cpu_stream *s, struct pairs_stream *p,
@@ -130,7 +118,7 @@ INLINE void put_group(enum sink sink, const struct pairs_making *m,
             v[half] = make_nibble(m, half, e, load(row + 64 * half));
 #pragma GCC unroll 2
         for (unsigned i = half * registers / 2; i < (half + 1) * registers / 2; i++)
-            add_to_check(sink, m, i, v[i], p->sums);
+            add_to_check(sink == TO_BF16, m->even, m->odd, i, v[i], p->sums);
     }
     /* After the sums, all at once: stores leave in order, and those past the caches wait. */
     if (g < p->own.past_end) {

@@ -7,6 +7,7 @@
 #define WCODEC_CPU_X86_SINK512_H
 
 #include "backends/cpu/decode.h"
+#include "backends/cpu/x86/check_products.h"
 #include "coding/check_key.h"
 
 enum sink { TO_BF16, TO_NIBBLE };
@@ -27,11 +28,6 @@ struct making {
     vec mask, bits, even, odd, turn, add;
     shift_count shift;
 };
-
-INLINE void add_products(uint64_t *to, vec v)
-{
-    store(to, add64(load(to), v));
-}
 
 INLINE void begin_sums(struct sums *sums)
 {

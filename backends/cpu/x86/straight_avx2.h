@@ -6,6 +6,7 @@
 #ifndef WCODEC_CPU_X86_STRAIGHT_AVX2_H
 #define WCODEC_CPU_X86_STRAIGHT_AVX2_H
 
+#include "backends/cpu/x86/check_products.h"
 #include "backends/cpu/x86/straight.h"
 #include "coding/check_key.h"
 
@@ -31,11 +32,6 @@ INLINE vec make_bf16(const struct p8_making *m, vec symbols, const uint8_t *row)
     return bit_or(mul16(symbols, m->place), bit_and(shuffle(repeat(row), doubled), m->mask));
 }
 
-INLINE void add_to_check(const struct p8_making *m, vec v, uint64_t *sums)
-{
-    store(sums, add64(load(sums), add64(mul_even32(v, m->even), mul_even32(SHR64(v, 32), m->odd))));
-}
-
 /* Elements of group g of a stream from its ranks, and its memory traffic. */
 INLINE void put_group(const struct p8_making *m, const struct ranked *t,
                       const struct wcodec_cpu_stream *s, struct straight_stream *p,
@@ -54,8 +50,8 @@ INLINE void put_group(const struct p8_making *m, const struct ranked *t,
         const vec low = zip_low8(symbols[i], zero()), high = zip_high8(symbols[i], zero());
         v[i] = make_bf16(m, zip_parts_low(low, high), row + 16 * i);
         v[4 + i] = make_bf16(m, zip_parts_high(low, high), row + 64 + 16 * i);
-        add_to_check(m, v[i], s->sums + 4 * i);
-        add_to_check(m, v[4 + i], s->sums + 16 + 4 * i);
+        add_to_check(true, m->even, m->odd, 0, v[i], s->sums + 4 * i);
+        add_to_check(true, m->even, m->odd, 0, v[4 + i], s->sums + 16 + 4 * i);
     }
     if (g < p->past_end) {
 #pragma GCC unroll 8
