@@ -97,3 +97,45 @@ void support_expect_rows(const wcodec_reader *reader, uint64_t tensor, unsigned 
     }
     free(out);
 }
+
+void support_expect_load(const wcodec_reader *reader, uint64_t tensor, uint64_t *seed,
+                         uint64_t rows, const uint8_t *data, size_t size)
+{
+    const size_t row = size / (size_t)rows;
+    const uint64_t first = support_random(seed) % rows;
+    uint8_t *out = malloc(size);
+    const wcodec_load_item item = {.tensor = tensor,
+                                   .first_row = first,
+                                   .rows = rows - first,
+                                   .destination = (uintptr_t)out,
+                                   .size = size};
+    wcodec_error err = {0};
+    if (wcodec_load(reader, &item, 1, NULL, NULL, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    assert_memory_equal(out, data + first * row, (size_t)(rows - first) * row);
+    free(out);
+}
+
+struct expected {
+    const uint8_t *bytes;
+    size_t at, size;
+};
+
+static int compare(void *opaque, const void *data, size_t size)
+{
+    struct expected *e = opaque;
+    assert_true(size <= e->size - e->at);
+    assert_memory_equal(data, e->bytes + e->at, size);
+    e->at += size;
+    return 0;
+}
+
+void support_expect_restored(const wcodec_reader *reader, const uint8_t *original, size_t size)
+{
+    struct expected expected = {original, 0, size};
+    wcodec_error err = {0};
+    if (wcodec_reader_restore(reader, 0, compare, &expected, NULL, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(expected.at, size);
+    assert_int_equal(wcodec_reader_test(reader, 0, 0, NULL, &err), WCODEC_OK);
+}

@@ -35,4 +35,11 @@ wcodec_context *support_context_limited(unsigned threads, uint64_t max_memory);
 void support_expect_rows(const wcodec_reader *reader, uint64_t tensor, unsigned count,
                          uint64_t *seed, uint64_t rows, const uint8_t *data, size_t size);
 
+/* The same of a load of the rows from a random one on. */
+void support_expect_load(const wcodec_reader *reader, uint64_t tensor, uint64_t *seed,
+                         uint64_t rows, const uint8_t *data, size_t size);
+
+/* The first file is restored as it was, and testing the reader finds nothing. */
+void support_expect_restored(const wcodec_reader *reader, const uint8_t *original, size_t size);
+
 #endif

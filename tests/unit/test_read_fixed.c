@@ -119,55 +119,13 @@ static void check_description(const wcodec_reader *reader, uint64_t tensor,
     assert_int_equal(info.coding, WCODEC_CODING_ALIAS);
 }
 
-static void check_load(const wcodec_reader *reader, uint64_t tensor, uint64_t *seed,
-                       const struct model *m, const uint8_t *data)
-{
-    const size_t row = (size_t)(2 * m->columns), size = (size_t)m->rows * row;
-    uint8_t *out = malloc(size);
-    wcodec_error err = {0};
-    const uint64_t first = support_random(seed) % m->rows;
-    const wcodec_load_item item = {.tensor = tensor,
-                                   .first_row = first,
-                                   .rows = m->rows - first,
-                                   .destination = (uintptr_t)out,
-                                   .size = size};
-    if (wcodec_load(reader, &item, 1, NULL, NULL, &err) != WCODEC_OK)
-        fail_msg("%s", err.text);
-    assert_memory_equal(out, data + first * row, (m->rows - first) * row);
-    free(out);
-}
-
-struct sink {
-    const uint8_t *expected;
-    size_t at, size;
-};
-
-static int compare(void *opaque, const void *data, size_t size)
-{
-    struct sink *s = opaque;
-    assert_true(size <= s->size - s->at);
-    assert_memory_equal(data, s->expected + s->at, size);
-    s->at += size;
-    return 0;
-}
-
-static void check_whole(const wcodec_reader *reader, const struct support_bytes *original)
-{
-    struct sink sink = {original->data, 0, original->size};
-    wcodec_error err = {0};
-    if (wcodec_reader_restore(reader, 0, compare, &sink, NULL, &err) != WCODEC_OK)
-        fail_msg("%s", err.text);
-    assert_int_equal(sink.at, original->size);
-    assert_int_equal(wcodec_reader_test(reader, 0, 0, NULL, &err), WCODEC_OK);
-}
-
 static void check_reader(const wcodec_reader *reader, uint64_t tensor, uint64_t *seed,
                          const struct model *m, const uint8_t *data,
                          const struct support_bytes *original)
 {
     support_expect_rows(reader, tensor, 2, seed, m->rows, data, (size_t)(2 * m->rows * m->columns));
-    check_load(reader, tensor, seed, m, data);
-    check_whole(reader, original);
+    support_expect_load(reader, tensor, seed, m->rows, data, (size_t)(2 * m->rows * m->columns));
+    support_expect_restored(reader, original->data, original->size);
 }
 
 /* Decode one tensor of a file in memory. */

@@ -170,48 +170,6 @@ static void check_description(const wcodec_reader *reader, uint64_t tensor, cons
     assert_int_equal(file.lossy, 2);
 }
 
-static void check_load(const wcodec_reader *reader, uint64_t tensor, uint64_t *seed,
-                       const struct model *m, const uint8_t *data, size_t size)
-{
-    const size_t row = size / (size_t)m->rows;
-    uint8_t *out = malloc(size);
-    wcodec_error err = {0};
-    const uint64_t first = support_random(seed) % m->rows;
-    const wcodec_load_item item = {.tensor = tensor,
-                                   .first_row = first,
-                                   .rows = m->rows - first,
-                                   .destination = (uintptr_t)out,
-                                   .size = size};
-    if (wcodec_load(reader, &item, 1, NULL, NULL, &err) != WCODEC_OK)
-        fail_msg("%s", err.text);
-    assert_memory_equal(out, data + first * row, (m->rows - first) * row);
-    free(out);
-}
-
-struct sink {
-    const uint8_t *expected;
-    size_t at, size;
-};
-
-static int compare(void *opaque, const void *data, size_t size)
-{
-    struct sink *s = opaque;
-    assert_true(size <= s->size - s->at);
-    assert_memory_equal(data, s->expected + s->at, size);
-    s->at += size;
-    return 0;
-}
-
-static void check_whole(const wcodec_reader *reader, const struct support_bytes *original)
-{
-    struct sink sink = {original->data, 0, original->size};
-    wcodec_error err = {0};
-    if (wcodec_reader_restore(reader, 0, compare, &sink, NULL, &err) != WCODEC_OK)
-        fail_msg("%s", err.text);
-    assert_int_equal(sink.at, original->size);
-    assert_int_equal(wcodec_reader_test(reader, 0, 0, NULL, &err), WCODEC_OK);
-}
-
 /* One bit anywhere in the payload: testing finds it. */
 static void check_damage(wcodec_context *context, uint64_t *seed,
                          const struct support_recipe *recipe, unsigned entry,
@@ -255,14 +213,14 @@ static void check_model(wcodec_context *context, uint64_t *seed, const struct mo
                      WCODEC_OK);
     check_description(reader, tensor, m);
     support_expect_rows(reader, tensor, 2, seed, m->rows, data, size);
-    check_load(reader, tensor, seed, m, data, size);
-    check_whole(reader, &original);
+    support_expect_load(reader, tensor, seed, m->rows, data, size);
+    support_expect_restored(reader, original.data, original.size);
     wcodec_reader_close(reader);
     assert_int_equal(fwrite(file.data, 1, file.size, stream), file.size);
     assert_int_equal(fflush(stream), 0);
     assert_int_equal(wcodec_reader_open_fd(context, fileno(stream), &reader, NULL), WCODEC_OK);
     support_expect_rows(reader, tensor, 2, seed, m->rows, data, size);
-    check_whole(reader, &original);
+    support_expect_restored(reader, original.data, original.size);
     wcodec_reader_close(reader);
     wcodec_context *small = support_context_limited(2, 3 << 20);
     assert_int_equal(wcodec_reader_open_memory(small, file.data, file.size, &reader, NULL),
