@@ -123,7 +123,7 @@ static uint32_t detect_levels(void)
     if (!all_set(c, bit_SSSE3 | bit_SSE4_1 | bit_POPCNT))
         return levels;
     levels |= WCODEC_CPU_SSE41;
-    if (!all_set(c, bit_OSXSAVE | bit_AVX))
+    if (!all_set(c, bit_OSXSAVE | bit_AVX | bit_FMA))
         return levels;
     uint64_t xcr0 = read_xcr0();
     if ((xcr0 & 0x6) != 0x6) /* XMM, YMM */

@@ -13,7 +13,7 @@
 enum wcodec_cpu_level {
     WCODEC_CPU_SCALAR = 1 << 0,
     WCODEC_CPU_SSE41 = 1 << 1,  /* with SSSE3 and POPCNT */
-    WCODEC_CPU_AVX2 = 1 << 2,   /* with BMI1 and BMI2 */
+    WCODEC_CPU_AVX2 = 1 << 2,   /* with FMA, BMI1 and BMI2 */
     WCODEC_CPU_AVX512 = 1 << 3, /* F, BW, DQ, VL, CD, VBMI, VBMI2: Ice Lake, Zen 4 and newer */
     WCODEC_CPU_NEON = 1 << 4,   /* AArch64's */
     WCODEC_CPU_ALL = (1 << 5) - 1

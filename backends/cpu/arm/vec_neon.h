@@ -246,6 +246,26 @@ VEC_BINARY(f32_add, vaddq, f32)
 VEC_BINARY(f32_mul, vmulq, f32)
 VEC_BINARY(f32_div, vdivq, f32)
 
+/* As many elements as a register has words, as words. */
+INLINE vec load_u16(const void *p)
+{
+    return vmovl_u16(vreinterpret_u16_u8(vld1_u8(p)));
+}
+
+INLINE vec load_s8(const void *p)
+{
+    uint32_t four;
+    memcpy(&four, p, sizeof four);
+    const int8x8_t bytes = vreinterpret_s8_u32(vdup_n_u32(four));
+    return FROM_s32(vmovl_s16(vget_low_s16(vmovl_s8(bytes))));
+}
+
+/* a b + c, rounded once. */
+INLINE vec f32_fused(vec a, vec b, vec c)
+{
+    return FROM_f32(vfmaq_f32(AS_f32(c), AS_f32(a), AS_f32(b)));
+}
+
 /* The number whose halves are given in words, rounded. */
 INLINE vec f32_from_halves(vec high, vec low)
 {

@@ -161,6 +161,14 @@ VEC_FLOATS(f32_add, VEC(add_ps))
 VEC_FLOATS(f32_mul, VEC(mul_ps))
 VEC_FLOATS(f32_div, VEC(div_ps))
 
+/* Not SSE4.1: a b + c, rounded once. */
+#if VEC_BYTES > 16
+INLINE vec f32_fused(vec a, vec b, vec c)
+{
+    return VEC_CAST_SI(VEC(fmadd_ps)(VEC_CAST_PS(a), VEC_CAST_PS(b), VEC_CAST_PS(c)));
+}
+#endif
+
 /* The number whose halves are given in words, rounded twice. */
 INLINE vec f32_from_halves(vec high, vec low)
 {

@@ -30,6 +30,17 @@ INLINE vec repeat(const void *p)
     return _mm256_broadcastsi128_si256(load_part(p));
 }
 
+/* As many elements as a register has words, as words. */
+INLINE vec load_u16(const void *p)
+{
+    return _mm256_cvtepu16_epi32(load_part(p));
+}
+
+INLINE vec load_s8(const void *p)
+{
+    return _mm256_cvtepi8_epi32(load_8(p));
+}
+
 INLINE vec join_parts(part low, part high)
 {
     return _mm256_inserti128_si256(_mm256_castsi128_si256(low), high, 1);

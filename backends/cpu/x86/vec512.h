@@ -31,6 +31,17 @@ INLINE vec repeat(const void *p)
     return _mm512_broadcast_i32x4(load_part(p));
 }
 
+/* As many elements as a register has words, as words. */
+INLINE vec load_u16(const void *p)
+{
+    return _mm512_cvtepu16_epi32(_mm256_loadu_si256(p));
+}
+
+INLINE vec load_s8(const void *p)
+{
+    return _mm512_cvtepi8_epi32(load_part(p));
+}
+
 INLINE vec load_half(const void *p)
 {
     return _mm512_castsi256_si512(_mm256_loadu_si256(p));
