@@ -11,6 +11,7 @@
  *   wcodec/reader.h   open .wcodec files and model folders, list and decode tensors
  *   wcodec/writer.h   compress files, or tensors from memory
  *   wcodec/load.h     decode to device memory, many tensors at once
+ *   wcodec/resident.h tensors that stay coded in memory, and products with them
  *
  * Rules that hold everywhere:
  *
@@ -41,6 +42,7 @@
 #include <wcodec/context.h>
 #include <wcodec/load.h>
 #include <wcodec/reader.h>
+#include <wcodec/resident.h>
 #include <wcodec/writer.h>
 
 #endif

@@ -27,16 +27,17 @@ static const struct {
     const char *name;
     size_t size;
 } structures[] = {
-    STRUCTURE(wcodec_error),          STRUCTURE(wcodec_progress),
-    STRUCTURE(wcodec_times),          STRUCTURE(wcodec_allocator),
-    STRUCTURE(wcodec_executor),       STRUCTURE(wcodec_limits),
-    STRUCTURE(wcodec_options),        STRUCTURE(wcodec_device_info),
-    STRUCTURE(wcodec_file_info),      STRUCTURE(wcodec_mode_info),
-    STRUCTURE(wcodec_tensor_info),    STRUCTURE(wcodec_decode_options),
-    STRUCTURE(wcodec_encode_options), STRUCTURE(wcodec_encode_report),
-    STRUCTURE(wcodec_device_handles), STRUCTURE(wcodec_load_item),
-    STRUCTURE(wcodec_load_report),    STRUCTURE(wcodec_load_options),
-    STRUCTURE(wcodec_device_rates),
+    STRUCTURE(wcodec_error),           STRUCTURE(wcodec_progress),
+    STRUCTURE(wcodec_times),           STRUCTURE(wcodec_allocator),
+    STRUCTURE(wcodec_executor),        STRUCTURE(wcodec_limits),
+    STRUCTURE(wcodec_options),         STRUCTURE(wcodec_device_info),
+    STRUCTURE(wcodec_file_info),       STRUCTURE(wcodec_mode_info),
+    STRUCTURE(wcodec_tensor_info),     STRUCTURE(wcodec_decode_options),
+    STRUCTURE(wcodec_encode_options),  STRUCTURE(wcodec_encode_report),
+    STRUCTURE(wcodec_device_handles),  STRUCTURE(wcodec_load_item),
+    STRUCTURE(wcodec_load_report),     STRUCTURE(wcodec_load_options),
+    STRUCTURE(wcodec_device_rates),    STRUCTURE(wcodec_resident_options),
+    STRUCTURE(wcodec_resident_tensor), STRUCTURE(wcodec_linear),
 };
 
 size_t wcodec_structure_size(const char *name)

@@ -21,6 +21,7 @@ struct wcodec_decoder_input {
     const struct wcodec_entry *entry; /* no alias */
     uint64_t held;                    /* bytes of memory that the caller holds, for the limit */
     bool verify;                      /* tile and chunk checks */
+    bool on_cpu;                      /* whatever the context's device is */
     bool whole; /* the whole entry will be asked for, from front to back: a payload that is not
                    large is read at once */
     /* NULL, or what all bytes of the payload are put into: those of chunks as they are decoded,

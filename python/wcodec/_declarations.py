@@ -547,6 +547,78 @@ class wcodec_device_rates(Structure):
     )
 
 
+# wcodec_resident_form
+WCODEC_RESIDENT_AUTO = 0
+WCODEC_RESIDENT_CODED = 1
+WCODEC_RESIDENT_FIXED = 2
+WCODEC_RESIDENT_PLAIN = 3
+
+
+class wcodec_resident_options(Structure):
+    struct_size: int
+    form: int
+    progress: wcodec_progress
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("form", c_int),
+        ("progress", wcodec_progress),
+    )
+
+
+class wcodec_resident_tensor(Structure):
+    name: bytes | None
+    dtype: int
+    rank: int
+    shape: Any
+    size: int
+    form: int
+    held: int
+    alias_of: int
+    reserved: Any
+    _fields_ = (
+        ("name", c_char_p),
+        ("dtype", c_int),
+        ("rank", c_uint),
+        ("shape", POINTER(c_uint64)),
+        ("size", c_uint64),
+        ("form", c_int),
+        ("held", c_uint64),
+        ("alias_of", c_uint64),
+        ("reserved", c_uint64 * 8),
+    )
+
+
+class wcodec_linear(Structure):
+    struct_size: int
+    transposed: int
+    rows: int
+    x: int | None
+    x_dtype: int
+    x_stride: int
+    y: int | None
+    y_dtype: int
+    y_stride: int
+    bias: int | None
+    bias_dtype: int
+    scales: int | None
+    scales_dtype: int
+    _fields_ = (
+        ("struct_size", c_size_t),
+        ("transposed", c_int),
+        ("rows", c_uint64),
+        ("x", c_void_p),
+        ("x_dtype", c_int),
+        ("x_stride", c_size_t),
+        ("y", c_void_p),
+        ("y_dtype", c_int),
+        ("y_stride", c_size_t),
+        ("bias", c_void_p),
+        ("bias_dtype", c_int),
+        ("scales", c_void_p),
+        ("scales_dtype", c_int),
+    )
+
+
 ENUMERATIONS: dict[str, dict[str, int]] = {
     "wcodec_status": {
         "WCODEC_OK": WCODEC_OK,
@@ -635,6 +707,12 @@ ENUMERATIONS: dict[str, dict[str, int]] = {
         "WCODEC_LOSSY_SCALE_TENSOR": WCODEC_LOSSY_SCALE_TENSOR,
         "WCODEC_LOSSY_SCALE_ROW": WCODEC_LOSSY_SCALE_ROW,
     },
+    "wcodec_resident_form": {
+        "WCODEC_RESIDENT_AUTO": WCODEC_RESIDENT_AUTO,
+        "WCODEC_RESIDENT_CODED": WCODEC_RESIDENT_CODED,
+        "WCODEC_RESIDENT_FIXED": WCODEC_RESIDENT_FIXED,
+        "WCODEC_RESIDENT_PLAIN": WCODEC_RESIDENT_PLAIN,
+    },
 }
 
 STRUCTURES: dict[str, type[Structure]] = {
@@ -657,6 +735,9 @@ STRUCTURES: dict[str, type[Structure]] = {
     "wcodec_load_report": wcodec_load_report,
     "wcodec_load_options": wcodec_load_options,
     "wcodec_device_rates": wcodec_device_rates,
+    "wcodec_resident_options": wcodec_resident_options,
+    "wcodec_resident_tensor": wcodec_resident_tensor,
+    "wcodec_linear": wcodec_linear,
 }
 
 # Of each function: what it returns, and its arguments.
@@ -718,4 +799,15 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_loading_wait": (c_int, (c_void_p, POINTER(wcodec_load_report), POINTER(wcodec_error))),
     "wcodec_loading_destroy": (None, (c_void_p,)),
     "wcodec_reader_measure": (c_int, (c_void_p, POINTER(c_uint64), c_size_t, c_uint, POINTER(wcodec_device_rates), POINTER(wcodec_error))),
+    "wcodec_resident_options_init_size": (None, (POINTER(wcodec_resident_options), c_size_t)),
+    "wcodec_resident_create": (c_int, (c_void_p, POINTER(c_uint64), c_size_t, POINTER(wcodec_resident_options), POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_resident_count": (c_uint64, (c_void_p,)),
+    "wcodec_resident_size": (c_uint64, (c_void_p,)),
+    "wcodec_resident_find": (c_int, (c_void_p, c_char_p, POINTER(c_uint64), POINTER(wcodec_error))),
+    "wcodec_resident_info": (c_int, (c_void_p, c_uint64, POINTER(wcodec_resident_tensor), POINTER(wcodec_error))),
+    "wcodec_resident_decode": (c_int, (c_void_p, c_uint64, c_uint64, c_uint64, c_void_p, c_size_t, POINTER(wcodec_error))),
+    "wcodec_resident_gather": (c_int, (c_void_p, c_uint64, POINTER(c_int64), c_size_t, c_void_p, c_size_t, POINTER(wcodec_error))),
+    "wcodec_linear_init_size": (None, (POINTER(wcodec_linear), c_size_t)),
+    "wcodec_resident_linear": (c_int, (c_void_p, c_uint64, POINTER(wcodec_linear), POINTER(wcodec_error))),
+    "wcodec_resident_destroy": (None, (c_void_p,)),
 }

@@ -29,7 +29,7 @@ run "version in wcodec.pc" test "$(pkg-config --modversion wcodec)" = "$PACKAGE_
 run "plugindir in wcodec.pc" test -n "$(pkg-config --variable=plugindir wcodec)"
 
 flags=$(pkg-config --cflags --libs wcodec) || { failed=$((failed + 1)); finish; }
-for example in compress-tensors decode-tensor load-model; do
+for example in compress-tensors decode-tensor load-model multiply; do
     # shellcheck disable=SC2086
     run "build $example" $CC -std=c11 -Wall -Wextra -Werror $SANITIZER_FLAGS -o "$root/$example" \
         "$top_srcdir/examples/$example.c" $flags
@@ -42,6 +42,9 @@ run "the tensor's first values" grep -q \
     '^layer\.0\.weight F32 \[256, 64\]: 0 0\.00390625 0\.0078125 0\.0117188$' "$root/one"
 run "load-model" "$root/load-model" "$root/made.wcodec" >"$root/loaded"
 run "what was loaded" grep -q '^[a-z]*:[0-9]*: [1-9][0-9]* tensors, [1-9]' "$root/loaded"
+run "multiply" "$root/multiply" "$root/made.wcodec" >"$root/products"
+run "what it computed" grep -q \
+    '^layer\.0\.weight \[256, 64\] plain, 65536 of 65536 bytes: 32736$' "$root/products"
 run "refuses a missing tensor" sh -c '! "$1" "$2" no.such.tensor 2>"$3"' sh "$root/decode-tensor" \
     "$root/made.wcodec" "$root/message"
 run "says which" grep -q 'no\.such\.tensor' "$root/message"

@@ -1,0 +1,207 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/**
+ * Resident tensors: tensors of a reader that stay coded in memory, to be decoded, row by row too,
+ * and multiplied by, as often as wanted. So far in host memory, by the CPU's threads.
+ *
+ * A layer y = x W^T + b of 8 vectors (examples/multiply.c is a whole program):
+ *
+ *     wcodec_linear l;
+ *     status = wcodec_resident_create(reader, NULL, 0, NULL, &resident, &err);
+ *     if (status == WCODEC_OK)
+ *         status = wcodec_resident_find(resident, "mlp.weight", &tensor, &err);
+ *     wcodec_linear_init(&l);
+ *     l.rows = 8;
+ *     l.x = x;
+ *     l.x_dtype = WCODEC_DTYPE_BF16;
+ *     l.y = y;
+ *     l.y_dtype = WCODEC_DTYPE_BF16;
+ *     if (status == WCODEC_OK)
+ *         status = wcodec_resident_linear(resident, tensor, &l, &err);
+ */
+#ifndef WCODEC_RESIDENT_H
+#define WCODEC_RESIDENT_H
+
+#include <wcodec/reader.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** What a resident tensor is kept as. All hold the same elements: what is computed from them is,
+ * bit for bit, the same. */
+typedef enum wcodec_resident_form {
+    /** By tensor: matrices of bf16 FIXED, all else PLAIN. Only asked for, never told. */
+    WCODEC_RESIDENT_AUTO = 0,
+    /** As in the file: smallest, and decoded piece by piece for each product. */
+    WCODEC_RESIDENT_CODED = 1,
+    /** At the fixed rate of wcodec-format(5), section 6: coded anew when it becomes resident,
+     * unless the file has it so. A tensor that this form is not for (another dtype than bf16,
+     * numbers of which it would not make less) is PLAIN instead. */
+    WCODEC_RESIDENT_FIXED = 2,
+    /** Decoded. */
+    WCODEC_RESIDENT_PLAIN = 3
+} wcodec_resident_form;
+
+/** Tensors in memory. Immutable: it may be used from several threads at once, except for
+ * destroying. */
+typedef struct wcodec_resident wcodec_resident;
+
+/** How tensors become resident: fill with wcodec_resident_options_init(), then change what matters.
+ * It grows at its end (wcodec/base.h). Where a pointer to it is taken, NULL stands for the
+ * defaults. */
+typedef struct wcodec_resident_options {
+    /** Set by wcodec_resident_options_init(). */
+    size_t struct_size;
+    /** Of all tensors. Default: AUTO. */
+    wcodec_resident_form form;
+    /** In decoded bytes. Default: none. */
+    wcodec_progress progress;
+} wcodec_resident_options;
+
+/** What wcodec_resident_options_init() calls: as wcodec_options_init_size(). */
+WCODEC_API void wcodec_resident_options_init_size(wcodec_resident_options *options, size_t size);
+
+/** Set all members to their defaults. */
+static inline void wcodec_resident_options_init(wcodec_resident_options *options)
+{
+    wcodec_resident_options_init_size(options, sizeof *options);
+}
+
+/** Read tensors, one after the other, and keep them: those of `count` numbers of the reader, no
+ * number twice, or with `tensors` NULL (and count 0) all. They are numbered anew from 0, in that
+ * order. Equal ones of a file (aliases) are kept once. All checks are verified, also of what stays
+ * coded: damage is found here and never later. Takes, beside what stays, the decoded and the coded
+ * size of one tensor.
+ *
+ * *resident belongs to the caller, who ends it by wcodec_resident_destroy() before the reader's
+ * context; the reader may be closed before. On failure nothing is left.
+ *
+ * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO,
+ * WCODEC_ERROR_CORRUPT, WCODEC_ERROR_NEWER, WCODEC_ERROR_LIMIT, WCODEC_ERROR_CANCELLED,
+ * WCODEC_ERROR_DEVICE (the machine computes wrongly). */
+WCODEC_API wcodec_status wcodec_resident_create(const wcodec_reader *reader,
+                                                const uint64_t *tensors, size_t count,
+                                                const wcodec_resident_options *options,
+                                                wcodec_resident **resident, wcodec_error *err);
+
+/** One resident tensor. Strings and arrays live as long as the resident object. */
+typedef struct wcodec_resident_tensor {
+    /** As in the file. */
+    const char *name;
+    /** Of its elements. */
+    wcodec_dtype dtype;
+    /** Number of dimensions; 0 for a scalar. */
+    unsigned rank;
+    /** `rank` dimensions in elements, slowest first. */
+    const uint64_t *shape;
+    /** Decoded bytes. */
+    uint64_t size;
+    /** CODED, FIXED or PLAIN. */
+    wcodec_resident_form form;
+    /** Bytes of memory that its elements take; 0 where they are another's, or nothing but one
+     * element repeated. */
+    uint64_t held;
+    /** Number of the resident tensor whose elements these are, else UINT64_MAX. */
+    uint64_t alias_of;
+    /** 0. */
+    uint64_t reserved[8];
+} wcodec_resident_tensor;
+
+/** Number of resident tensors. Never fails. */
+WCODEC_API uint64_t wcodec_resident_count(const wcodec_resident *resident);
+
+/** Bytes of memory that all their elements take. Never fails. */
+WCODEC_API uint64_t wcodec_resident_size(const wcodec_resident *resident);
+
+/** Set *i to the number of the tensor of that name. Returns WCODEC_OK, or WCODEC_ERROR_NOT_FOUND if
+ * it is not resident. */
+WCODEC_API wcodec_status wcodec_resident_find(const wcodec_resident *resident, const char *name,
+                                              uint64_t *i, wcodec_error *err);
+
+/** Describe tensor number i. Returns WCODEC_OK, or WCODEC_ERROR_USAGE if i is not below the
+ * count. */
+WCODEC_API wcodec_status wcodec_resident_info(const wcodec_resident *resident, uint64_t i,
+                                              wcodec_resident_tensor *info, wcodec_error *err);
+
+/** Decode rows [first, first + count) of the first dimension of tensor i to dst, which has room for
+ * dst_size bytes and needs no alignment; as wcodec_reader_decode_rows(), with no file to fail.
+ * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_LIMIT. */
+WCODEC_API wcodec_status wcodec_resident_decode(const wcodec_resident *resident, uint64_t i,
+                                                uint64_t first, uint64_t count, void *dst,
+                                                size_t dst_size, wcodec_error *err);
+
+/** Decode the rows of tensor i that rows[0] to rows[count - 1] name, in that order, to dst: what an
+ * embedding does. A row may come several times. An index outside of the first dimension is
+ * WCODEC_ERROR_USAGE, before anything is written. Else as wcodec_resident_decode(). */
+WCODEC_API wcodec_status wcodec_resident_gather(const wcodec_resident *resident, uint64_t i,
+                                                const int64_t *rows, size_t count, void *dst,
+                                                size_t dst_size, wcodec_error *err);
+
+/** A product with a matrix W of n rows and k columns: y = x W^T + bias, or y = x W. Fill with
+ * wcodec_linear_init(), then set what matters. It grows at its end (wcodec/base.h). */
+typedef struct wcodec_linear {
+    /** Set by wcodec_linear_init(). */
+    size_t struct_size;
+    /** Not 0: y = x W, where x has n columns and y has k; `bias` is NULL. As backward passes need
+     * it. Default 0: y = x W^T + bias, where x has k columns and y has n. */
+    int transposed;
+    /** Of x and y. */
+    uint64_t rows;
+    /** Elements row by row; aligned to the element. */
+    const void *x;
+    /** BF16, F16 or F32. */
+    wcodec_dtype x_dtype;
+    /** Bytes from a row to the next; 0: they follow each other. */
+    size_t x_stride;
+    /** Where the result goes; must not overlap x. */
+    void *y;
+    /** BF16, F16 or F32. */
+    wcodec_dtype y_dtype;
+    /** As x_stride. */
+    size_t y_stride;
+    /** NULL, or n numbers that are added to each row of y. */
+    const void *bias;
+    /** BF16, F16 or F32. */
+    wcodec_dtype bias_dtype;
+    /** NULL, or n numbers that the rows of W are multiplied by: of int8 weights with a scale for
+     * each row. */
+    const void *scales;
+    /** BF16, F16 or F32. */
+    wcodec_dtype scales_dtype;
+} wcodec_linear;
+
+/** What wcodec_linear_init() calls: as wcodec_options_init_size(). */
+WCODEC_API void wcodec_linear_init_size(wcodec_linear *linear, size_t size);
+
+/** Set all members to their defaults. */
+static inline void wcodec_linear_init(wcodec_linear *linear)
+{
+    wcodec_linear_init_size(linear, sizeof *linear);
+}
+
+/** Multiply by tensor i, a matrix of BF16, F16, F32, I8, U8, F8_E4M3 or F8_E5M2, without decoding
+ * it to memory as a whole.
+ *
+ * Sums are binary32. y = x W^T: sum j of 16 takes, in the order of columns, those whose number is j
+ * modulo 16, each by a fused multiplication and addition; then sum j gets j + 8, then j + 4, j + 2
+ * and j + 1. The result is multiplied by the row's scale, bias is added, and it is rounded to y's
+ * dtype (to nearest, ties to even). y = x W: elements of x are multiplied by the scales, and one
+ * sum takes the rows of W in order. So results depend neither on the form nor on threads or the
+ * machine, and the error of a sum of k products is at most (k/16 + 5) 2^-24 (y = x W: n 2^-24)
+ * times the sum of their magnitudes, as long as nothing is subnormal or overflows. Infinities and
+ * NaNs come out as of the products written out.
+ *
+ * Returns WCODEC_OK, WCODEC_ERROR_USAGE (no matrix, a wrong dtype, stride or pointer),
+ * WCODEC_ERROR_MEMORY, WCODEC_ERROR_LIMIT, WCODEC_ERROR_UNSUPPORTED (a matrix of another dtype). */
+WCODEC_API wcodec_status wcodec_resident_linear(const wcodec_resident *resident, uint64_t i,
+                                                const wcodec_linear *linear, wcodec_error *err);
+
+/** Free all. NULL is ignored. No other call may be running on it. Never fails. */
+WCODEC_API void wcodec_resident_destroy(wcodec_resident *resident);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

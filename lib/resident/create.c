@@ -1,0 +1,347 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Tensors of a reader become resident, one after the other: read, verified, and brought into the
+ * form in which they stay. */
+
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/options.h"
+#include "encode/fixed.h"
+#include "read/reader.h"
+#include "resident/resident.h"
+#include <inttypes.h>
+#include <string.h>
+
+/* Bytes that are decoded at a time to verify what stays coded. */
+#define VERIFY_PIECE ((uint64_t)8 << 20)
+
+struct maker {
+    const wcodec_reader *reader;
+    struct wcodec_resident *resident;
+    wcodec_resident_form form;
+    struct wcodec_reporter reporter;
+    struct wcodec_cancel cancel;
+    uint64_t *kept; /* by entries of the reader: 1 + the number of the item that has its elements */
+};
+
+void wcodec_resident_options_init_size(wcodec_resident_options *options, size_t size)
+{
+    const wcodec_resident_options defaults = {0};
+    wcodec_options_set(options, size, &defaults, sizeof defaults);
+}
+
+static wcodec_status out_of_memory(uint64_t size, wcodec_error *err)
+{
+    return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes", size);
+}
+
+static uint8_t *reserve(const struct maker *m, uint64_t size)
+{
+    return wcodec_alloc_array(&m->resident->context->allocator, size, 1);
+}
+
+/* Decode all of an entry, verifying it, in pieces of `piece` bytes: to where each belongs in `dst`,
+ * or, where that is not to stay, each to dst. */
+static wcodec_status decode(struct maker *m, const struct wcodec_source *source,
+                            const struct wcodec_entry *entry, uint8_t *dst, uint64_t piece,
+                            bool stays, wcodec_error *err)
+{
+    const struct wcodec_decoder_input input = {.context = m->resident->context,
+                                               .source = source,
+                                               .entry = entry,
+                                               .verify = true,
+                                               .on_cpu = true,
+                                               .whole = true};
+    struct wcodec_decoder decoder;
+    wcodec_status status = wcodec_decoder_open(&input, &decoder, err);
+    if (status != WCODEC_OK)
+        return status;
+    for (uint64_t at = 0; at < entry->size && status == WCODEC_OK; at += piece) {
+        const uint64_t end = entry->size - at < piece ? entry->size : at + piece;
+        status = wcodec_decoder_range(&decoder, at, end, stays ? dst + at : dst, &m->reporter, err);
+    }
+    wcodec_decoder_close(&decoder);
+    return status;
+}
+
+static wcodec_status make_plain(struct maker *m, const struct wcodec_source *source,
+                                const struct wcodec_entry *entry, struct wcodec_resident_item *item,
+                                wcodec_error *err)
+{
+    item->bytes = reserve(m, entry->size);
+    if (item->bytes == NULL)
+        return out_of_memory(entry->size, err);
+    item->form = WCODEC_RESIDENT_PLAIN;
+    item->held = entry->size;
+    return decode(m, source, entry, item->bytes, entry->size, true, err);
+}
+
+/* The unit in which an entry whose payload is in memory is best decoded. */
+static uint64_t piece_of(const struct wcodec_entry *entry)
+{
+    uint64_t unit = 1;
+    struct wcodec_layout layout;
+    if (entry->coding == WCODEC_CODING_CHUNKS)
+        unit = entry->u.chunk;
+    if (wcodec_entry_has_tiles(entry)) {
+        wcodec_layout_derive(entry, &layout);
+        unit = layout.bands.size;
+    }
+    if (entry->coding == WCODEC_CODING_FIXED) {
+        struct wcodec_fixed fixed;
+        wcodec_entry_fixed(entry, &fixed);
+        unit = wcodec_fixed_band_size(&fixed);
+    }
+    const uint64_t piece = unit < VERIFY_PIECE ? VERIFY_PIECE / unit * unit : unit;
+    return piece < entry->size ? piece : entry->size;
+}
+
+static wcodec_status verify(struct maker *m, const struct wcodec_resident_item *item,
+                            wcodec_error *err)
+{
+    const uint64_t piece = piece_of(&item->entry);
+    struct wcodec_source source;
+    uint8_t *scratch = reserve(m, piece);
+    if (scratch == NULL)
+        return out_of_memory(piece, err);
+    wcodec_source_memory(item->bytes, item->entry.payload_size, &source);
+    wcodec_status status = decode(m, &source, &item->entry, scratch, piece, false, err);
+    wcodec_free(&m->resident->context->allocator, scratch);
+    return status;
+}
+
+/* The entry as it is in the file, its payload copied. */
+static wcodec_status make_coded(struct maker *m, const struct wcodec_source *source,
+                                const struct wcodec_entry *entry, struct wcodec_resident_item *item,
+                                wcodec_error *err)
+{
+    if (entry->newer)
+        return wcodec_entry_refuse(entry, err);
+    uint8_t *parameters = wcodec_arena_alloc(&m->resident->arena, entry->parameters_size);
+    item->bytes = reserve(m, entry->payload_size);
+    if (item->bytes == NULL || parameters == NULL)
+        return out_of_memory(entry->payload_size, err);
+    if (entry->parameters_size != 0)
+        memcpy(parameters, entry->parameters, entry->parameters_size);
+    item->form = WCODEC_RESIDENT_CODED;
+    item->held = entry->payload_size;
+    item->entry = *entry;
+    item->entry.parameters = parameters;
+    item->entry.payload_offset = 0;
+    wcodec_status status = wcodec_source_read(source, entry->payload_offset, item->bytes,
+                                              (size_t)entry->payload_size, err);
+    return status == WCODEC_OK ? verify(m, item, err) : status;
+}
+
+/* A tensor that the file has at a fixed rate. */
+static wcodec_status keep_fixed(struct maker *m, const struct wcodec_source *source,
+                                const struct wcodec_entry *entry, struct wcodec_resident_item *item,
+                                wcodec_error *err)
+{
+    wcodec_status status = make_coded(m, source, entry, item, err);
+    if (status != WCODEC_OK)
+        return status;
+    struct wcodec_fixed *f = &item->fixed.plan;
+    wcodec_entry_fixed(&item->entry, f);
+    item->form = WCODEC_RESIDENT_FIXED;
+    item->fixed.front = item->bytes;
+    item->fixed.tiles = item->bytes + f->tiles_begin;
+    item->fixed.spilled = item->bytes + f->spilled_begin;
+    return WCODEC_OK;
+}
+
+/* A plain tensor at a fixed rate, if that is for it. */
+static wcodec_status transcode(struct maker *m, const struct wcodec_entry *entry, uint64_t columns,
+                               struct wcodec_resident_item *item, wcodec_error *err)
+{
+    wcodec_context *context = m->resident->context;
+    const struct wcodec_encode_settings settings = {.columns = columns, .cancel = &m->cancel};
+    struct wcodec_coded *coded = &item->fixed.coded;
+    bool done;
+    wcodec_status status =
+        wcodec_fixed_code(context, &settings, item->bytes, entry->size, coded, &done, err);
+    if (status != WCODEC_OK || !done)
+        return status;
+    item->form = WCODEC_RESIDENT_FIXED;
+    item->held = coded->payload_size;
+    item->fixed.plan = *coded->fixed;
+    item->fixed.front = coded->parts[0].data;
+    item->fixed.tiles = coded->parts[1].data;
+    item->fixed.spilled = coded->parts[2].data;
+    status = wcodec_fixed_verify(context, &settings, coded, item->bytes, err);
+    wcodec_free(&context->allocator, item->bytes);
+    item->bytes = NULL;
+    return status;
+}
+
+static wcodec_status make_item(struct maker *m, const struct wcodec_source *source,
+                               const struct wcodec_entry *named, const struct wcodec_entry *entry,
+                               struct wcodec_resident_item *item, wcodec_error *err)
+{
+    const uint64_t columns = named->rank >= 2 ? named->shape[named->rank - 1] : 0;
+    if (m->form == WCODEC_RESIDENT_CODED)
+        return make_coded(m, source, entry, item, err);
+    if (m->form != WCODEC_RESIDENT_PLAIN && !entry->newer && entry->coding == WCODEC_CODING_FIXED)
+        return keep_fixed(m, source, entry, item, err);
+    wcodec_status status = make_plain(m, source, entry, item, err);
+    if (status == WCODEC_OK && m->form != WCODEC_RESIDENT_PLAIN && columns != 0 &&
+        wcodec_fixed_applies((wcodec_dtype)entry->dtype, entry->size, columns))
+        status = transcode(m, entry, columns, item, err);
+    return status;
+}
+
+static wcodec_status describe(struct maker *m, const struct wcodec_entry *named,
+                              struct wcodec_resident_item *item, wcodec_error *err)
+{
+    struct wcodec_arena *arena = &m->resident->arena;
+    uint64_t *shape = wcodec_arena_alloc(arena, named->rank * sizeof *shape);
+    item->name = wcodec_arena_text(arena, named->name, strlen(named->name));
+    if (item->name == NULL || shape == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a name");
+    if (named->rank != 0)
+        memcpy(shape, named->shape, named->rank * sizeof *shape);
+    item->shape = shape;
+    item->rank = named->rank;
+    item->dtype = (wcodec_dtype)named->dtype;
+    item->entry.size = named->size;
+    return WCODEC_OK;
+}
+
+static wcodec_status add_elements(struct maker *m, const struct wcodec_shard *shard,
+                                  const struct wcodec_entry *named,
+                                  struct wcodec_resident_item *item, wcodec_error *err)
+{
+    const struct wcodec_entry *entry = wcodec_shard_resolve(shard, named);
+    const uint64_t most = m->resident->context->limits.max_tensor_bytes;
+    uint64_t *kept = &m->kept[shard->first_entry + (uint64_t)(entry - shard->index->entries)];
+    struct wcodec_source source;
+    if (*kept != 0) {
+        item->alias_of = *kept - 1;
+        item->form = m->resident->items[item->alias_of].form;
+        return wcodec_reporter_add(&m->reporter, named->size, err);
+    }
+    *kept = 1 + (uint64_t)(item - m->resident->items);
+    if (named->size > most)
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "%" PRIu64 " bytes are more than the limit of %" PRIu64, named->size,
+                           most);
+    wcodec_status status = wcodec_shard_acquire(shard, &source, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = make_item(m, &source, named, entry, item, err);
+    wcodec_shard_release(shard, &source);
+    m->resident->size += item->held;
+    return status;
+}
+
+static wcodec_status add(struct maker *m, uint64_t tensor, wcodec_error *err)
+{
+    struct wcodec_resident *r = m->resident;
+    const struct wcodec_shard *shard = wcodec_reader_shard_of_tensor(m->reader, tensor);
+    const struct wcodec_entry *named =
+        &shard->index->entries[shard->index->tensors[tensor - shard->first_tensor]];
+    struct wcodec_resident_item *item = &r->items[r->count];
+    uint64_t number = r->count;
+    *item = (struct wcodec_resident_item){.alias_of = UINT64_MAX};
+    r->count++;
+    wcodec_status status = describe(m, named, item, err);
+    if (status == WCODEC_OK && !wcodec_names_add(&r->names, item->name, &number))
+        status = wcodec_fail(err, WCODEC_ERROR_USAGE, "number %" PRIu64 " is given twice", tensor);
+    if (status == WCODEC_OK)
+        status = add_elements(m, shard, named, item, err);
+    if (status != WCODEC_OK)
+        wcodec_shard_prefix(shard, named, err);
+    return status;
+}
+
+static wcodec_status add_all(struct maker *m, const uint64_t *tensors, size_t count,
+                             wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    for (size_t i = 0; i < count && status == WCODEC_OK; i++)
+        status = add(m, tensors != NULL ? tensors[i] : i, err);
+    return status == WCODEC_OK ? wcodec_reporter_end(&m->reporter, err) : status;
+}
+
+/* Decoded bytes of all. */
+static wcodec_status sum_sizes(const wcodec_reader *reader, const uint64_t *tensors, size_t count,
+                               uint64_t *total, wcodec_error *err)
+{
+    wcodec_tensor_info info;
+    *total = 0;
+    for (size_t i = 0; i < count; i++) {
+        wcodec_status status =
+            wcodec_reader_tensor(reader, tensors != NULL ? tensors[i] : i, &info, err);
+        if (status != WCODEC_OK)
+            return status;
+        *total += info.size < UINT64_MAX - *total ? info.size : UINT64_MAX - *total;
+    }
+    return WCODEC_OK;
+}
+
+static wcodec_status begin(struct maker *m, size_t count, wcodec_error *err)
+{
+    wcodec_context *context = m->reader->context;
+    const wcodec_allocator *allocator = &context->allocator;
+    struct wcodec_resident *r = wcodec_alloc_zeroed(allocator, sizeof *r);
+    if (r == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for resident tensors");
+    r->context = context;
+    wcodec_arena_init(&r->arena, allocator);
+    r->items = wcodec_alloc_array(allocator, count, sizeof *r->items);
+    m->kept = wcodec_alloc_array(allocator, m->reader->entry_count, sizeof *m->kept);
+    if (r->items == NULL || m->kept == NULL || !wcodec_names_init(&r->names, allocator, count)) {
+        wcodec_free(allocator, m->kept);
+        wcodec_resident_destroy(r);
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %zu tensors", count);
+    }
+    memset(m->kept, 0, (size_t)m->reader->entry_count * sizeof *m->kept);
+    m->resident = r;
+    return WCODEC_OK;
+}
+
+static wcodec_status read_options(const wcodec_resident_options *from,
+                                  wcodec_resident_options *options, wcodec_error *err)
+{
+    wcodec_status status =
+        wcodec_options_take(from, options, sizeof *options, "wcodec_resident_options_init", err);
+    if (status == WCODEC_OK)
+        status = wcodec_progress_check(&options->progress, err);
+    if (status == WCODEC_OK && (unsigned)options->form > WCODEC_RESIDENT_PLAIN)
+        status =
+            wcodec_fail(err, WCODEC_ERROR_USAGE, "there is no form number %d", (int)options->form);
+    return status;
+}
+
+wcodec_status wcodec_resident_create(const wcodec_reader *reader, const uint64_t *tensors,
+                                     size_t count, const wcodec_resident_options *options,
+                                     wcodec_resident **resident, wcodec_error *err)
+{
+    struct maker m = {.reader = reader};
+    wcodec_resident_options own = {0};
+    uint64_t total;
+    if (reader == NULL || resident == NULL || (tensors == NULL && count != 0))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_resident_create: an argument is NULL");
+    wcodec_status status = wcodec_context_usable(reader->context, err);
+    if (status == WCODEC_OK)
+        status = read_options(options, &own, err);
+    if (tensors == NULL)
+        count = (size_t)reader->tensor_count;
+    if (status == WCODEC_OK)
+        status = sum_sizes(reader, tensors, count, &total, err);
+    if (status == WCODEC_OK)
+        status = begin(&m, count, err);
+    if (status != WCODEC_OK)
+        return status;
+    m.form = own.form;
+    wcodec_reporter_init(&m.reporter, &own.progress, total);
+    wcodec_cancel_init(&m.cancel, &m.reporter);
+    status = add_all(&m, tensors, count, err);
+    wcodec_free(&reader->context->allocator, m.kept);
+    if (status != WCODEC_OK)
+        wcodec_resident_destroy(m.resident);
+    else
+        *resident = m.resident;
+    return status;
+}

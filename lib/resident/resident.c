@@ -1,0 +1,323 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* What resident tensors are, and their elements: ranges of rows, and rows by an index. */
+
+#include "resident/resident.h"
+#include "backends/cpu/cpu_level.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "read/reader.h"
+#include <inttypes.h>
+#include <stdatomic.h>
+#include <string.h>
+
+enum { COPY_PIECE = 1 << 20, TASK_TILES = 32 };
+
+uint64_t wcodec_resident_count(const wcodec_resident *resident)
+{
+    return resident->count;
+}
+
+uint64_t wcodec_resident_size(const wcodec_resident *resident)
+{
+    return resident->size;
+}
+
+wcodec_status wcodec_resident_find(const wcodec_resident *resident, const char *name, uint64_t *i,
+                                   wcodec_error *err)
+{
+    if (resident == NULL || name == NULL || i == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_resident_find: an argument is NULL");
+    if (!wcodec_names_find(&resident->names, name, i))
+        return wcodec_fail(err, WCODEC_ERROR_NOT_FOUND, "no tensor '%s' is resident", name);
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_resident_item(const wcodec_resident *resident, uint64_t i,
+                                   const struct wcodec_resident_item **named,
+                                   const struct wcodec_resident_item **item, wcodec_error *err)
+{
+    if (resident == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the resident object is NULL");
+    if (i >= resident->count)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "there is no resident tensor number %" PRIu64 ", there are %" PRIu64, i,
+                           resident->count);
+    *named = &resident->items[i];
+    *item = (*named)->alias_of == UINT64_MAX ? *named : &resident->items[(*named)->alias_of];
+    return WCODEC_OK;
+}
+
+void wcodec_resident_prefix(const struct wcodec_resident_item *named, wcodec_error *err)
+{
+    wcodec_error_prefix(err, "tensor '%s'", named->name);
+}
+
+wcodec_status wcodec_resident_info(const wcodec_resident *resident, uint64_t i,
+                                   wcodec_resident_tensor *info, wcodec_error *err)
+{
+    const struct wcodec_resident_item *named = NULL, *item = NULL;
+    wcodec_status status = wcodec_resident_item(resident, i, &named, &item, err);
+    if (status == WCODEC_OK && info == NULL)
+        status = wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_resident_info: info is NULL");
+    if (status == WCODEC_OK)
+        *info = (wcodec_resident_tensor){.name = named->name,
+                                         .dtype = named->dtype,
+                                         .rank = named->rank,
+                                         .shape = named->shape,
+                                         .size = named->entry.size,
+                                         .form = named->form,
+                                         .held = named->held,
+                                         .alias_of = named->alias_of};
+    return status;
+}
+
+struct wcodec_cpu_fixed_job wcodec_resident_fixed_job(const struct wcodec_resident_item *item,
+                                                      const struct wcodec_cpu_fixed_dsp *dsp,
+                                                      uint64_t begin, uint64_t end, uint8_t *dst)
+{
+    return (struct wcodec_cpu_fixed_job){.dsp = dsp,
+                                         .fixed = &item->fixed.plan,
+                                         .shifts = item->fixed.front,
+                                         .spilled = item->fixed.spilled,
+                                         .spilled_end = item->fixed.plan.spilled,
+                                         .begin = begin,
+                                         .end = end,
+                                         .dst = dst};
+}
+
+/* Tiles of whole bands. They were verified when the tensor became resident: none can fail. */
+struct tiles {
+    struct wcodec_cpu_fixed_job job;
+    const uint8_t *records;
+    uint64_t first, end;
+};
+
+static void decode_tiles(void *argument, size_t i)
+{
+    const struct tiles *t = argument;
+    const uint64_t first = t->first + (uint64_t)i * TASK_TILES,
+                   end = t->end - first < TASK_TILES ? t->end : first + TASK_TILES;
+    for (uint64_t tile = first; tile < end; tile++)
+        (void)wcodec_cpu_fixed_decode(&t->job, tile, t->records + tile * t->job.fixed->record_size,
+                                      0);
+}
+
+static void decode_fixed(wcodec_context *context, const struct wcodec_resident_item *item,
+                         uint64_t begin, uint64_t end, uint8_t *dst)
+{
+    const struct wcodec_fixed *f = &item->fixed.plan;
+    const uint64_t band = wcodec_fixed_band_size(f);
+    struct wcodec_cpu_fixed_dsp dsp;
+    wcodec_cpu_fixed_dsp_init(&dsp, wcodec_cpu_levels() & context->cpu_mask);
+    struct tiles t = {.job = wcodec_resident_fixed_job(item, &dsp, begin, end, dst),
+                      .records = item->fixed.tiles,
+                      .first = begin / band * f->across,
+                      .end = ((end - 1) / band + 1) * f->across};
+    wcodec_run(context, decode_tiles, &t, (size_t)wcodec_div_up_u64(t.end - t.first, TASK_TILES));
+}
+
+struct copy {
+    const uint8_t *from;
+    uint8_t *to;
+    uint64_t size;
+};
+
+static void copy_piece(void *argument, size_t i)
+{
+    const struct copy *c = argument;
+    const uint64_t at = (uint64_t)i * COPY_PIECE,
+                   size = c->size - at < COPY_PIECE ? c->size - at : COPY_PIECE;
+    memcpy(c->to + at, c->from + at, (size_t)size);
+}
+
+wcodec_status wcodec_resident_open(wcodec_context *context, const struct wcodec_resident_item *item,
+                                   struct wcodec_resident_elements *elements, wcodec_error *err)
+{
+    *elements = (struct wcodec_resident_elements){.context = context, .item = item};
+    if (item->form != WCODEC_RESIDENT_CODED)
+        return WCODEC_OK;
+    const struct wcodec_decoder_input input = {
+        .context = context, .source = &elements->source, .entry = &item->entry, .on_cpu = true};
+    wcodec_source_memory(item->bytes, item->entry.payload_size, &elements->source);
+    return wcodec_decoder_open(&input, &elements->decoder, err);
+}
+
+wcodec_status wcodec_resident_read(struct wcodec_resident_elements *elements, uint64_t begin,
+                                   uint64_t end, uint8_t *dst, wcodec_error *err)
+{
+    const struct wcodec_resident_item *item = elements->item;
+    struct wcodec_reporter reporter;
+    if (begin == end)
+        return WCODEC_OK;
+    if (item->form == WCODEC_RESIDENT_CODED) {
+        wcodec_reporter_init(&reporter, NULL, end - begin);
+        return wcodec_decoder_range(&elements->decoder, begin, end, dst, &reporter, err);
+    }
+    if (item->form == WCODEC_RESIDENT_FIXED) {
+        decode_fixed(elements->context, item, begin, end, dst);
+        return WCODEC_OK;
+    }
+    struct copy c = {item->bytes + begin, dst, end - begin};
+    wcodec_run(elements->context, copy_piece, &c, (size_t)wcodec_div_up_u64(c.size, COPY_PIECE));
+    return WCODEC_OK;
+}
+
+void wcodec_resident_close(struct wcodec_resident_elements *elements)
+{
+    if (elements->item->form == WCODEC_RESIDENT_CODED)
+        wcodec_decoder_close(&elements->decoder);
+}
+
+static wcodec_status read_bytes(wcodec_context *context, const struct wcodec_resident_item *item,
+                                uint64_t begin, uint64_t end, uint8_t *dst, wcodec_error *err)
+{
+    struct wcodec_resident_elements elements;
+    wcodec_status status = wcodec_resident_open(context, item, &elements, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = wcodec_resident_read(&elements, begin, end, dst, err);
+    wcodec_resident_close(&elements);
+    return status;
+}
+
+/* What wcodec_entry_rows() asks of an entry. */
+static wcodec_status find_rows(const struct wcodec_resident_item *named, uint64_t first,
+                               uint64_t count, uint64_t *begin, uint64_t *end, wcodec_error *err)
+{
+    const struct wcodec_entry e = {
+        .rank = named->rank, .shape = named->shape, .size = named->entry.size};
+    return wcodec_entry_rows(&e, first, count, begin, end, err);
+}
+
+static wcodec_status check_room(uint64_t size, const void *dst, size_t dst_size, wcodec_error *err)
+{
+    if (dst_size < size)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "the destination has room for %zu bytes, %" PRIu64 " are needed",
+                           dst_size, size);
+    if (dst == NULL && size > 0)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination is NULL");
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_resident_decode(const wcodec_resident *resident, uint64_t i, uint64_t first,
+                                     uint64_t count, void *dst, size_t dst_size, wcodec_error *err)
+{
+    const struct wcodec_resident_item *named = NULL, *item = NULL;
+    uint64_t begin, end;
+    wcodec_status status = wcodec_resident_item(resident, i, &named, &item, err);
+    if (status == WCODEC_OK)
+        status = wcodec_context_usable(resident->context, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = find_rows(named, first, count, &begin, &end, err);
+    if (status == WCODEC_OK)
+        status = check_room(end - begin, dst, dst_size, err);
+    if (status == WCODEC_OK)
+        status = read_bytes(resident->context, item, begin, end, dst, err);
+    if (status != WCODEC_OK)
+        wcodec_resident_prefix(named, err);
+    return status;
+}
+
+/* Rows by an index. */
+struct gathering {
+    const wcodec_resident *resident;
+    const struct wcodec_resident_item *item;
+    struct wcodec_cpu_fixed_dsp dsp;
+    const int64_t *rows;
+    uint64_t row_size;
+    uint8_t *dst;
+    atomic_flag failed;
+    wcodec_status status; /* of the first that failed; error likewise */
+    wcodec_error error;
+};
+
+static void gather_row(void *argument, size_t i)
+{
+    struct gathering *g = argument;
+    const struct wcodec_resident_item *item = g->item;
+    const uint64_t begin = (uint64_t)g->rows[i] * g->row_size, end = begin + g->row_size;
+    uint8_t *dst = g->dst + i * g->row_size;
+    if (item->form == WCODEC_RESIDENT_PLAIN) {
+        memcpy(dst, item->bytes + begin, (size_t)g->row_size);
+        return;
+    }
+    if (item->form == WCODEC_RESIDENT_FIXED) {
+        const struct wcodec_fixed *f = &item->fixed.plan;
+        const uint64_t band = wcodec_fixed_band_size(f);
+        const struct wcodec_cpu_fixed_job job =
+            wcodec_resident_fixed_job(item, &g->dsp, begin, end, dst);
+        for (uint64_t tile = begin / band * f->across; tile < ((end - 1) / band + 1) * f->across;
+             tile++)
+            (void)wcodec_cpu_fixed_decode(&job, tile, item->fixed.tiles + tile * f->record_size, 0);
+        return;
+    }
+    wcodec_error error = {0};
+    const wcodec_status status = read_bytes(g->resident->context, item, begin, end, dst, &error);
+    if (status == WCODEC_OK || atomic_flag_test_and_set(&g->failed))
+        return;
+    g->error = error;
+    g->status = status;
+}
+
+static wcodec_status gather(struct gathering *g, const struct wcodec_resident_item *named,
+                            size_t count, size_t dst_size, wcodec_error *err)
+{
+    const uint64_t all = named->rank > 0 ? named->shape[0] : 1;
+    uint64_t begin;
+    for (size_t i = 0; i < count; i++)
+        if (g->rows[i] < 0 || (uint64_t)g->rows[i] >= all)
+            return wcodec_fail(err, WCODEC_ERROR_USAGE, "index %zu is row %" PRId64 " of %" PRIu64,
+                               i, g->rows[i], all);
+    wcodec_status status = find_rows(named, 0, count == 0 ? 0 : 1, &begin, &g->row_size, err);
+    if (status == WCODEC_OK && g->row_size != 0 && count > UINT64_MAX / g->row_size)
+        status = wcodec_fail(err, WCODEC_ERROR_USAGE, "%zu rows are more than 2^64 bytes", count);
+    if (status == WCODEC_OK)
+        status = check_room(count * g->row_size, g->dst, dst_size, err);
+    if (status != WCODEC_OK || count == 0 || g->row_size == 0)
+        return status;
+    wcodec_cpu_fixed_dsp_init(&g->dsp, wcodec_cpu_levels() & g->resident->context->cpu_mask);
+    wcodec_run(g->resident->context, gather_row, g, count);
+    if (g->status != WCODEC_OK && err != NULL)
+        *err = g->error;
+    return g->status;
+}
+
+wcodec_status wcodec_resident_gather(const wcodec_resident *resident, uint64_t i,
+                                     const int64_t *rows, size_t count, void *dst, size_t dst_size,
+                                     wcodec_error *err)
+{
+    const struct wcodec_resident_item *named = NULL, *item = NULL;
+    wcodec_status status = wcodec_resident_item(resident, i, &named, &item, err);
+    if (status == WCODEC_OK)
+        status = wcodec_context_usable(resident->context, err);
+    if (status == WCODEC_OK && rows == NULL && count != 0)
+        status = wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_resident_gather: rows is NULL");
+    if (status != WCODEC_OK)
+        return status;
+    struct gathering g = {
+        .resident = resident, .item = item, .rows = rows, .dst = dst, .failed = ATOMIC_FLAG_INIT};
+    status = gather(&g, named, count, dst_size, err);
+    if (status != WCODEC_OK)
+        wcodec_resident_prefix(named, err);
+    return status;
+}
+
+void wcodec_resident_destroy(wcodec_resident *resident)
+{
+    if (resident == NULL)
+        return;
+    const wcodec_allocator *allocator = &resident->context->allocator;
+    for (uint64_t i = 0; i < resident->count; i++) {
+        if (resident->items[i].fixed.coded.allocator != NULL)
+            wcodec_coded_free(&resident->items[i].fixed.coded);
+        wcodec_free(allocator, resident->items[i].bytes);
+    }
+    wcodec_free(allocator, resident->items);
+    wcodec_names_free(&resident->names);
+    wcodec_arena_free(&resident->arena);
+    wcodec_free(allocator, resident);
+}

@@ -1,0 +1,72 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Resident tensors inside. A tensor's elements are *stored* once: plain, at a fixed rate, or as an
+ * entry of a file whose payload begins at its memory's first byte. */
+#ifndef WCODEC_RESIDENT_RESIDENT_H
+#define WCODEC_RESIDENT_RESIDENT_H
+
+#include "backends/cpu/fixed.h"
+#include "core/arena.h"
+#include "encode/encode.h"
+#include "format/names.h"
+#include "read/decode.h"
+#include <wcodec/resident.h>
+
+struct wcodec_resident_item {
+    const char *name;
+    struct wcodec_entry entry; /* of the elements, in memory of the resident object */
+    unsigned rank;
+    const uint64_t *shape;
+    wcodec_dtype dtype;
+    uint64_t alias_of; /* UINT64_MAX: none; then the following are the other's */
+    wcodec_resident_form form;
+    uint64_t held;
+    uint8_t *bytes; /* PLAIN: elements; CODED, and FIXED from the file: the payload */
+    struct {
+        struct wcodec_fixed plan;
+        const uint8_t *front, *tiles, *spilled;
+        struct wcodec_coded coded; /* owns them where they are not in `bytes` */
+    } fixed;                       /* FIXED */
+};
+
+struct wcodec_resident {
+    wcodec_context *context;
+    struct wcodec_arena arena; /* names and shapes */
+    struct wcodec_names names;
+    uint64_t count;
+    struct wcodec_resident_item *items;
+    uint64_t size;
+};
+
+/* The item that has the elements of number i; WCODEC_ERROR_USAGE if there is no such number. */
+wcodec_status wcodec_resident_item(const wcodec_resident *resident, uint64_t i,
+                                   const struct wcodec_resident_item **named,
+                                   const struct wcodec_resident_item **item, wcodec_error *err);
+
+/* An item's elements, to be read in parts by one thread; those that are decoded are decoded by
+ * all. */
+struct wcodec_resident_elements {
+    wcodec_context *context;
+    const struct wcodec_resident_item *item;
+    struct wcodec_source source;
+    struct wcodec_decoder decoder; /* CODED */
+};
+
+/* WCODEC_ERROR_MEMORY, _LIMIT; closed only if it succeeded. The structure must stay where it is. */
+wcodec_status wcodec_resident_open(wcodec_context *context, const struct wcodec_resident_item *item,
+                                   struct wcodec_resident_elements *elements, wcodec_error *err);
+/* Bytes [begin, end). WCODEC_ERROR_MEMORY, _LIMIT. */
+wcodec_status wcodec_resident_read(struct wcodec_resident_elements *elements, uint64_t begin,
+                                   uint64_t end, uint8_t *dst, wcodec_error *err);
+void wcodec_resident_close(struct wcodec_resident_elements *elements);
+
+/* What decodes tiles at a fixed rate, to bytes [begin, end) at dst. */
+struct wcodec_cpu_fixed_job wcodec_resident_fixed_job(const struct wcodec_resident_item *item,
+                                                      const struct wcodec_cpu_fixed_dsp *dsp,
+                                                      uint64_t begin, uint64_t end, uint8_t *dst);
+
+/* Put the tensor's name in front of an error. */
+void wcodec_resident_prefix(const struct wcodec_resident_item *named, wcodec_error *err);
+
+#endif
