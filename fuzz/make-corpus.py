@@ -116,6 +116,7 @@ def whole_files():
     sys.path.insert(0, os.path.join(here, "..", "tests", "bad"))
     import cases
     put("container_open", "every", cases.every_coding()[0])
+    put("resident", "every", cases.every_coding()[0])
 
 
 def calls(rng):

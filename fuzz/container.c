@@ -1,0 +1,37 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "fuzz/container.h"
+#include "format/index.h"
+#include "fuzz/fuzz.h"
+#include <xxhash.h>
+
+static void put_right(uint8_t *file, size_t size)
+{
+    uint8_t *tail = file + size - WCODEC_TAIL_SIZE;
+    uint64_t at = wcodec_load_u64(tail);
+    if (at > size - WCODEC_TAIL_SIZE)
+        at = WCODEC_HEAD_SIZE;
+    const uint64_t coded = size - WCODEC_TAIL_SIZE - at;
+    wcodec_store_u64(file + 56, XXH3_64bits(file, 56));
+    wcodec_store_u64(tail, at);
+    wcodec_store_u64(tail + 8, coded);
+    if (coded >=
+        13) /* frames of the odd encoder have their content size here, and raw blocks behind it */
+        wcodec_store_u64(tail + 16, wcodec_load_u64(file + at + 5));
+    wcodec_store_u64(tail + 24, XXH3_64bits(file + at, (size_t)coded));
+    wcodec_store_u64(tail + 32, size);
+    memcpy(tail + 40, file + 56, 8);
+    wcodec_store_u64(tail + 48, XXH3_64bits(tail, 48));
+}
+
+void fuzz_container(void (*run)(const uint8_t *data, size_t size), const uint8_t *data, size_t size)
+{
+    run(data, size);
+    if (size < WCODEC_HEAD_SIZE + WCODEC_TAIL_SIZE)
+        return;
+    uint8_t *file = fuzz_copy(data, size);
+    put_right(file, size);
+    run(file, size);
+    free(file);
+}
