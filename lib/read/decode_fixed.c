@@ -69,8 +69,10 @@ static wcodec_status find_spilled(struct batch *b, uint64_t *next, wcodec_error 
 {
     const struct wcodec_fixed *f = b->job.fixed;
     struct wcodec_fixed_list list;
+    if (f->spilled == 0) /* decoders refuse any list that names some */
+        *next = 0;
     b->job.spilled_first = b->job.spilled_end = *next;
-    for (uint64_t tile = b->first; tile < b->end; tile++) {
+    for (uint64_t tile = b->first; tile < b->end && f->spilled != 0; tile++) {
         const uint8_t *record = b->records + (tile - b->first) * f->record_size;
         const enum wcodec_tile_fault fault = wcodec_fixed_list_find(f, record, &list);
         if (fault != WCODEC_TILE_OK)
