@@ -402,7 +402,8 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_record_decode(const uint32_t bits,
     const WCODEC_GLOBAL struct wcodec_fixed_job *job = w->job;
     struct wcodec_record_lane lanes[WCODEC_LANES_OF];
     const uint32_t band = tile / job->across, size = 2048 + 256 * (bits + 1) + 16 * job->list;
-    const WCODEC_GLOBAL uint8_t *shifts = WCODEC_AT(w, block, uint8_t, job->shifts) + 16 * band;
+    const WCODEC_GLOBAL uint8_t *shifts =
+        WCODEC_AT(w, block, uint8_t, job->shifts) + 16 * (uint64_t)band;
     uint32_t bad = 0, check = 0;
     wcodec_record_load(bits, w, job->records + (uint64_t)tile * size, lanes);
     WCODEC_EACH_LANE
