@@ -9,6 +9,7 @@
 #include "backends/cpu/fixed.h"
 #include "core/error.h"
 #include "fuzz/fuzz.h"
+#include "tests/unit/support_fixed.h"
 
 const char fuzz_target[] = "fixed";
 const bool fuzz_takes_files = false;
@@ -32,18 +33,6 @@ static enum wcodec_tile_fault reference(const struct wcodec_fixed *f, const uint
     return fault;
 }
 
-/* By way of tables and counts, as the encoder does. */
-static uint32_t code_tile(const struct wcodec_fixed *f, const uint8_t *elements, size_t stride,
-                          unsigned rows, unsigned columns, const uint8_t *shifts, uint64_t first,
-                          uint8_t *record, uint8_t *spilled)
-{
-    struct wcodec_fixed_band band;
-    wcodec_fixed_band_init(&band, f->bits, shifts);
-    return wcodec_fixed_tile_encode(f, &band, elements, stride, rows, columns,
-                                    wcodec_fixed_count(&band, elements, stride, rows, columns),
-                                    first, record, spilled);
-}
-
 /* Any elements under any shifts come back. */
 static void code_again(const struct wcodec_fixed *f, const uint8_t *shifts, const uint8_t *elements)
 {
@@ -51,7 +40,8 @@ static void code_again(const struct wcodec_fixed *f, const uint8_t *shifts, cons
     struct wcodec_fixed_list list;
     uint8_t *record = fuzz_guarded(f->record_size), *spilled = fuzz_guarded(4 * WCODEC_FIXED_TILE),
             *out = fuzz_guarded(WCODEC_FIXED_TILE_BYTES);
-    own.spilled = code_tile(&own, elements, 2 * COLUMNS, ROWS, COLUMNS, shifts, 0, record, spilled);
+    own.spilled = support_fixed_code_tile(&own, elements, 2 * COLUMNS, ROWS, COLUMNS, shifts, 0,
+                                          record, spilled);
     FUZZ_REQUIRE(wcodec_fixed_list_find(&own, record, &list) == WCODEC_TILE_OK &&
                  list.spilled_count == own.spilled &&
                  wcodec_fixed_list_check(&list, spilled) == WCODEC_TILE_OK);

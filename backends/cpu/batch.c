@@ -13,7 +13,8 @@ struct batch_job {
     uint64_t first_unit; /* of those that are wanted */
     uint64_t end_unit;
     struct wcodec_view view;
-    struct wcodec_cpu_decoder *decoder;
+    struct wcodec_cpu_decoder *decoder; /* NULL at a fixed rate */
+    struct wcodec_cpu_fixed_job fixed;
     uint64_t first_piece;
     uint64_t piece_tiles;    /* at most: a multiple of what the decoder likes side by side */
     _Atomic uint64_t failed; /* wcodec_cpu_note_faults() */
@@ -82,6 +83,26 @@ static uint64_t unit_piece_tiles(const struct batch_job *b, unsigned together, u
     return tiles > 0 ? tiles : 1;
 }
 
+static void prepare_fixed(const struct wcodec_device *device, uint64_t piece_bytes,
+                          struct batch_job *b)
+{
+    const struct wcodec_job *job = &b->job;
+    const struct wcodec_fixed *f = job->fixed;
+    const struct wcodec_area_place *values = &job->places[WCODEC_AREA_VALUES];
+    const uint64_t first = values->size == 0 ? 0 : (values->begin - f->spilled_begin) / 4;
+    b->fixed = (struct wcodec_cpu_fixed_job){.dsp = device->fixed_dsp,
+                                             .fixed = f,
+                                             .shifts = job->modes,
+                                             .spilled = b->view.data[WCODEC_AREA_VALUES],
+                                             .spilled_first = first,
+                                             .spilled_end = first + values->size / 4,
+                                             .verify = job->verify,
+                                             .begin = job->begin,
+                                             .end = job->end,
+                                             .dst = job->memory->data + job->destination};
+    b->piece_tiles = piece_bytes / WCODEC_FIXED_TILE_BYTES;
+}
+
 static wcodec_status prepare_job(const struct wcodec_device *device, const struct wcodec_job *job,
                                  uint64_t piece_bytes, struct batch_job *b, wcodec_error *err)
 {
@@ -93,12 +114,16 @@ static wcodec_status prepare_job(const struct wcodec_device *device, const struc
         b->view.data[a] = area->size != 0 ? area->memory->data + area->offset : nothing;
         b->view.begin[a] = area->begin;
     }
+    atomic_init(&b->failed, UINT64_MAX);
+    if (job->fixed != NULL) {
+        prepare_fixed(device, piece_bytes, b);
+        return WCODEC_OK;
+    }
     const struct wcodec_tiling *t = job->tiles->tiling;
     const unsigned together = device->dsp->tiles[t->fields[t->coded[0]].profile];
     const uint64_t tiles = wcodec_div_up_u64(piece_bytes, tile_bytes(b));
     b->piece_tiles = b->in_units ? unit_piece_tiles(b, together, host->threads(host->opaque))
                                  : wcodec_div_up_u64(tiles, together) * together;
-    atomic_init(&b->failed, UINT64_MAX);
     return wcodec_cpu_decoder_create(device->dsp, job->tiles, host->allocator, &b->decoder, err);
 }
 
@@ -217,12 +242,26 @@ static void decode_units(struct wcodec_batch *batch, struct batch_job *b, uint64
                     coded + ((first - begin) << (b->unit_log2 + t->element_log2)));
 }
 
+static void decode_fixed(struct batch_job *b, uint64_t at, unsigned count)
+{
+    const struct wcodec_fixed *f = b->job.fixed;
+    for (uint64_t tile = b->job.first + at; tile < b->job.first + at + count; tile++) {
+        const uint8_t *record =
+            wcodec_view_at(&b->view, WCODEC_AREA_RAW, f->tiles_begin + tile * f->record_size);
+        const enum wcodec_tile_fault fault = wcodec_cpu_fixed_decode(
+            &b->fixed, tile, record, wcodec_load_u32(b->job.modes + f->checks_begin + 4 * tile));
+        wcodec_cpu_note_faults(&b->failed, tile, 1, &fault);
+    }
+}
+
 static void decode_piece(struct wcodec_batch *batch, uint64_t piece, uint8_t *coded)
 {
     struct batch_job *b = job_of_piece(batch, piece);
     const uint64_t at = (piece - b->first_piece) * b->piece_tiles, left = b->job.count - at;
     const unsigned count = (unsigned)(left < b->piece_tiles ? left : b->piece_tiles);
-    if (b->in_units)
+    if (b->job.fixed != NULL)
+        decode_fixed(b, at, count);
+    else if (b->in_units)
         decode_units(batch, b, at, count, coded);
     else
         decode_tiles(batch, b, at, count,

@@ -8,6 +8,7 @@
 #include "backends/backend.h"
 #include "backends/cpu/blocks.h"
 #include "backends/cpu/decode.h"
+#include "backends/cpu/fixed.h"
 #include "backends/cpu/lossy.h"
 
 struct wcodec_device {
@@ -15,6 +16,7 @@ struct wcodec_device {
     const struct wcodec_cpu_dsp *dsp;
     const struct wcodec_cpu_blocks_dsp *blocks_dsp;
     const struct wcodec_cpu_lossy_dsp *lossy_dsp;
+    const struct wcodec_cpu_fixed_dsp *fixed_dsp;
 };
 
 struct wcodec_memory {

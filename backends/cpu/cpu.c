@@ -14,6 +14,7 @@ struct wcodec_backend_state {
     struct wcodec_cpu_dsp dsp;
     struct wcodec_cpu_blocks_dsp blocks_dsp;
     struct wcodec_cpu_lossy_dsp lossy_dsp;
+    struct wcodec_cpu_fixed_dsp fixed_dsp;
 };
 
 static wcodec_status cpu_open(const struct wcodec_host *host, struct wcodec_backend_state **state,
@@ -34,6 +35,7 @@ static wcodec_status cpu_open(const struct wcodec_host *host, struct wcodec_back
     wcodec_cpu_dsp_init(&s->dsp, (wcodec_cpu_levels() & host->cpu_mask) | tuning);
     wcodec_cpu_blocks_dsp_init(&s->blocks_dsp, wcodec_cpu_levels() & host->cpu_mask);
     wcodec_cpu_lossy_dsp_init(&s->lossy_dsp, wcodec_cpu_levels() & host->cpu_mask);
+    wcodec_cpu_fixed_dsp_init(&s->fixed_dsp, wcodec_cpu_levels() & host->cpu_mask);
     *state = s;
     return WCODEC_OK;
 }
@@ -77,7 +79,8 @@ static void cpu_device_list(struct wcodec_backend_state *state, unsigned i,
     *listing = (struct wcodec_device_listing){
         .kind = WCODEC_DEVICE_CPU,
         .capabilities = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY |
-                        WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
+                        WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY |
+                        WCODEC_DEVICE_FIXED};
     read_model_name(listing->name, sizeof listing->name);
     snprintf(listing->driver, sizeof listing->driver, "%s",
              wcodec_cpu_level_name(state->dsp.level));
@@ -99,7 +102,8 @@ static wcodec_status cpu_device_open(struct wcodec_backend_state *state, unsigne
     *d = (struct wcodec_device){.host = host,
                                 .dsp = &state->dsp,
                                 .blocks_dsp = &state->blocks_dsp,
-                                .lossy_dsp = &state->lossy_dsp};
+                                .lossy_dsp = &state->lossy_dsp,
+                                .fixed_dsp = &state->fixed_dsp};
     *device = d;
     return WCODEC_OK;
 }

@@ -137,11 +137,9 @@ enum wcodec_tile_fault wcodec_cpu_fixed_decode(const struct wcodec_cpu_fixed_job
         fault = WCODEC_TILE_CHECK;
     if (fault != WCODEC_TILE_OK)
         return fault;
-    const uint64_t row = tile / f->across * ROWS, column = tile % f->across * COLUMNS,
-                   left = f->columns - column, stride = 2 * f->columns,
-                   at = row * stride + 2 * column;
-    const unsigned width = left < COLUMNS ? (unsigned)left : COLUMNS,
-                   height = f->rows - row < ROWS ? (unsigned)(f->rows - row) : ROWS;
+    const uint64_t band = tile / f->across, x = tile % f->across, row = band * ROWS,
+                   stride = 2 * f->columns, at = row * stride + 2 * x * COLUMNS;
+    const unsigned width = wcodec_fixed_width(f, x), height = wcodec_fixed_height(f, band);
     const uint8_t *shifts = job->shifts + row;
     if (width == COLUMNS && height == ROWS && at >= job->begin &&
         at + (ROWS - 1) * stride + 2 * COLUMNS <= job->end) {

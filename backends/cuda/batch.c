@@ -32,7 +32,7 @@ static wcodec_status build(struct wcodec_queue *q, struct wcodec_batch *batch,
     const wcodec_allocator *a = d->host->allocator;
     uint64_t segments = 0;
     for (size_t i = 0; i < batch->count; i++) /* at most as many as there are tables */
-        segments += batch->jobs[i].tiles->tiling->table_count;
+        segments += wcodec_gpu_plan_tables(&batch->jobs[i]);
     const uint64_t parts = wcodec_align_u64(plan->size, 16),
                    faults = wcodec_align_u64(
                        parts + wcodec_gpu_launches_size(&d->limits, plan, segments), 16);

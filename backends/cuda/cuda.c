@@ -115,7 +115,8 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i,
     *listing = (struct wcodec_device_listing){
         .kind = WCODEC_DEVICE_GPU,
         .capabilities = WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE |
-                        WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
+                        WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY |
+                        WCODEC_DEVICE_FIXED};
     if (s->driver.device_get(&device, (int)i) != 0) {
         snprintf(listing->reason, sizeof listing->reason, "the driver does not give device %u", i);
         return;

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The kernels of backends/kernels/kernels.def in CUDA: what is launched, and nothing else. */
+#include "backends/kernels/fixed.h"
 #include "backends/kernels/generic.h"
 #include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
@@ -14,6 +15,7 @@
 #define RUN_LOSSY(name, k) wcodec_tiles_kernel(k, &warp, &launch)
 #define RUN_LATENCY(name, k) wcodec_latency_kernel(k, &warp, &launch)
 #define RUN_GENERIC(name, k) wcodec_generic_kernel(&warp, &launch)
+#define RUN_FIXED(name, k) wcodec_fixed_kernel((k).index_bits, &warp, &launch)
 #define RUN_UNITS(name, k) wcodec_##name##_kernel(&warp, &launch)
 
 #define WCODEC_KERNEL(name, family, shape, coding, add, bytes, raw, threads, groups) \

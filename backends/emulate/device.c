@@ -127,7 +127,7 @@ static wcodec_status batch_build(struct wcodec_batch *b, struct wcodec_gpu_plan 
 {
     uint64_t segments = 0;
     for (size_t i = 0; i < b->count; i++)
-        segments += b->jobs[i].tiles->tiling->table_count;
+        segments += wcodec_gpu_plan_tables(&b->jobs[i]);
     if (!batch_allocate(b, plan, wcodec_gpu_launches_size(&b->limits, plan, segments)))
         return b->host->fail(err, WCODEC_ERROR_MEMORY, "no memory for a batch");
     plan->block = b->block;
@@ -160,7 +160,8 @@ static wcodec_status batch_create(struct wcodec_queue *queue, const struct wcode
     const struct wcodec_host *host = queue->device->host;
     uint64_t seed = count << 40;
     for (size_t i = 0; i < count; i++)
-        seed = seed * 31 + jobs[i].tiles->payload_size + jobs[i].destination + jobs[i].count;
+        seed = seed * 31 + (jobs[i].tiles != NULL ? jobs[i].tiles->payload_size : jobs[i].end) +
+               jobs[i].destination + jobs[i].count;
     const struct wcodec_gpu_limits limits = random_limits(&seed);
     struct wcodec_gpu_plan plan;
     wcodec_status status =

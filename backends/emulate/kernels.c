@@ -11,6 +11,7 @@
 #define WCODEC_FIBERS
 #include "backends/emulate/kernels.h"
 
+#include "backends/kernels/fixed.h"
 #include "backends/kernels/generic.h"
 #include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
@@ -22,6 +23,8 @@ static void run_kernel(struct wcodec_warp *warp, const void *argument)
     const struct wcodec_kind kind = wcodec_kernel_kind(launch->kernel, launch->copies);
     if (kind.family == WCODEC_FAMILY_GENERIC)
         wcodec_generic_kernel(warp, launch->arguments);
+    else if (kind.family == WCODEC_FAMILY_FIXED)
+        wcodec_fixed_kernel(kind.index_bits, warp, launch->arguments);
     else if (kind.family == WCODEC_FAMILY_LATENCY)
         wcodec_latency_kernel(kind, warp, launch->arguments);
     else if (launch->kernel == WCODEC_KERNEL_blocks_units)

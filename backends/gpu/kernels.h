@@ -21,7 +21,7 @@ struct wcodec_kernel_row {
     const char *name; /* "fast_16_8_pairs" */
     uint8_t family, shape, coding;
     bool add;
-    uint8_t bytes; /* lossy: of a coefficient */
+    uint8_t bytes; /* lossy: of a coefficient; at a fixed rate: bits of an index */
     bool raw;
     uint16_t threads; /* on NVIDIA's GPUs: most of a work-group */
     uint8_t groups;   /* likewise: most of a multiprocessor */
@@ -36,12 +36,13 @@ unsigned wcodec_kernel_find(enum wcodec_family family, unsigned shape, unsigned 
 /* copies: as wcodec_kind_of() takes it. */
 struct wcodec_kind wcodec_kernel_kind(unsigned kernel, uint32_t copies);
 
-/* Does it take tiles in the place of the generic one? */
+/* Does it give a tile to each warp, in the place of the generic one or of tiles that only it takes?
+ */
 static inline bool wcodec_kernel_takes_tiles(unsigned kernel)
 {
     const unsigned family = wcodec_kernel_rows[kernel].family;
     return family == WCODEC_FAMILY_FAST || family == WCODEC_FAMILY_BLOCKS ||
-           family == WCODEC_FAMILY_LOSSY;
+           family == WCODEC_FAMILY_LOSSY || family == WCODEC_FAMILY_FIXED;
 }
 
 /* Does it make elements of residuals or coefficients at once? */

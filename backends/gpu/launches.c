@@ -289,6 +289,28 @@ static void plan_tiles(struct launches *l, const struct run *run)
     launch->shared = wcodec_gpu_shared_size(run->kernel, l->limits->copies, warps, &needs);
 }
 
+/* Of one job all warps take tiles side by side; those of several are cut into parts. */
+static void plan_fixed(struct launches *l, const struct run *run)
+{
+    const struct wcodec_gpu_kernel *kernel = &l->limits->kernels[run->kernel];
+    const struct wcodec_gpu_needs needs = wcodec_gpu_most_needs(run->kernel, l->limits->copies);
+    const uint32_t all = l->limits->units * kernel->groups,
+                   wanted = (run->count + kernel->warps - 1) / kernel->warps,
+                   full = all < wanted ? all : wanted;
+    struct wcodec_gpu_launch *launch = add_launch(l, run->kernel);
+    launch->groups = full;
+    if (run->one) {
+        launch->arguments.tables = run->segments->tables;
+        launch->arguments.first = run->first;
+        launch->arguments.count = run->count;
+    } else {
+        cut_tiles(l, run, full, launch);
+    }
+    launch->arguments.groups = launch->groups;
+    launch->threads = l->limits->lanes * kernel->warps;
+    launch->shared = wcodec_gpu_shared_size(run->kernel, l->limits->copies, kernel->warps, &needs);
+}
+
 static void plan_generic(struct launches *l, const struct run *run)
 {
     const unsigned warps = l->limits->kernels[WCODEC_KERNEL_GENERIC].warps;
@@ -316,7 +338,9 @@ static const struct wcodec_segment *plan_run(struct launches *l, unsigned kernel
             continue;
         }
         run.one = segments->first + segments->count >= first;
-        if (!plan_latency(l, &run))
+        if (wcodec_kernel_rows[kernel].family == WCODEC_FAMILY_FIXED)
+            plan_fixed(l, &run);
+        else if (!plan_latency(l, &run))
             plan_tiles(l, &run);
         while (first < end && segments->first + segments->count <= first)
             segments++;

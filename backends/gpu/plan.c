@@ -31,6 +31,11 @@ static unsigned table_sets(const struct wcodec_tiling *t)
     return f->run_log2 ? 1 : f->tables;
 }
 
+uint64_t wcodec_gpu_plan_tables(const struct wcodec_job *job)
+{
+    return job->fixed ? 1 : job->tiles->tiling->table_count;
+}
+
 static uint64_t tile_bytes(const struct wcodec_tiling *t)
 {
     return (uint64_t)1 << (t->tile_log2 + t->element_log2);
@@ -99,6 +104,8 @@ static struct side side_of(const struct wcodec_job *job)
 /* Bytes in the block that come of a job besides its tile jobs; every part a multiple of 16. */
 static uint64_t job_extra(const struct wcodec_job *job)
 {
+    if (job->fixed)
+        return wcodec_gpu_plan_fixed_size(job);
     const struct wcodec_tiling *t = job->tiles->tiling;
     uint64_t size = wcodec_align_u64(sizeof(struct wcodec_tensor_job), 16) +
                     4 * (uint64_t)pool_entries(t) + wcodec_align_u64(pool_entries(t) / 256, 16);
@@ -132,10 +139,14 @@ wcodec_status wcodec_gpu_plan_measure(const struct wcodec_host *host, const stru
                                       size_t count, uint64_t kernels, struct wcodec_gpu_plan *plan,
                                       wcodec_error *err)
 {
-    uint64_t tiles = 0, size = 0, scratch = 0, blocks[2] = {0};
+    uint64_t tiles = 0, tile_jobs = 0, size = 0, scratch = 0, blocks[2] = {0};
     for (size_t i = 0; i < count; i++) {
         tiles += jobs[i].count;
+        tile_jobs += jobs[i].fixed ? 0 : jobs[i].count;
         size += job_extra(&jobs[i]);
+        if (jobs[i].fixed && !(kernels >> wcodec_gpu_plan_fixed_kernel(jobs[i].fixed) & 1))
+            return host->fail(err, WCODEC_ERROR_UNSUPPORTED,
+                              "there is no kernel for matrices at a fixed rate");
         if (blocks_kind(&jobs[i]) < 0)
             continue;
         blocks[blocks_kind(&jobs[i])] += jobs[i].count;
@@ -143,10 +154,11 @@ wcodec_status wcodec_gpu_plan_measure(const struct wcodec_host *host, const stru
     }
     if (tiles >> 31)
         return host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%" PRIu64 " tiles in one batch", tiles);
-    size += tiles * sizeof(struct wcodec_tile_job) +
+    size += tile_jobs * sizeof(struct wcodec_tile_job) +
             (blocks[0] + blocks[1]) * sizeof(struct wcodec_blocks_job);
     *plan = (struct wcodec_gpu_plan){.host = host,
                                      .tiles = tiles,
+                                     .tile_jobs = tile_jobs,
                                      .size = size,
                                      .scratch_size = scratch,
                                      .blocks_capacity = {(uint32_t)blocks[0], (uint32_t)blocks[1]},
@@ -302,7 +314,7 @@ struct job_state {
     uint32_t tensor;
     uint64_t runs[WCODEC_MAX_CODED]; /* offsets */
     uint64_t slot;
-    uint64_t view;  /* offset of its wcodec_view_job */
+    uint64_t view;  /* offset of its wcodec_view_job, or wcodec_fixed_job */
     uint64_t upper; /* of a wcodec_stream_job of upper bits that are constant, for a fused kernel
                        that takes two streams */
 };
@@ -500,9 +512,25 @@ static uint64_t write_view(struct builder *b, const struct wcodec_job *job)
     return at;
 }
 
+static void write_fixed(struct builder *b, const struct wcodec_job *job, struct job_state *s)
+{
+    const struct wcodec_fixed *f = job->fixed;
+    const struct wcodec_area_place *values = &job->places[WCODEC_AREA_VALUES];
+    void *p;
+    s->view = reserve(b, wcodec_gpu_plan_fixed_size(job), &p);
+    wcodec_gpu_plan_write_fixed(
+        job, area(b, job, WCODEC_AREA_RAW, f->tiles_begin + job->first * f->record_size),
+        area(b, job, WCODEC_AREA_VALUES, values->begin), b->place(job->memory) + job->destination,
+        (uint32_t)s->slot | (uint32_t)job->verify << 31, b->address + s->view, p);
+}
+
 /* Everything of a job that does not depend on its tiles' order. */
 static void write_job(struct builder *b, const struct wcodec_job *job, struct job_state *s)
 {
+    if (job->fixed) {
+        write_fixed(b, job, s);
+        return;
+    }
     const struct wcodec_tiling *t = job->tiles->tiling;
     s->tensor = write_tensor(b, job);
     for (unsigned c = 0; c < t->coded_count; c++) {
@@ -543,6 +571,13 @@ static void place_classes(struct wcodec_gpu_plan *plan, const struct wcodec_job 
         for (size_t i = 0; i < count && k != WCODEC_KERNEL_GENERIC; i++) {
             if (states[i].kernel != k)
                 continue;
+            if (jobs[i].fixed) {
+                ((struct wcodec_fixed_job *)(void *)(plan->block + states[i].view))->first = at;
+                plan->segments[plan->segment_count++] =
+                    (struct wcodec_segment){address + states[i].view, at, (uint32_t)jobs[i].count};
+                at += (uint32_t)jobs[i].count;
+                continue;
+            }
             for (unsigned c = 0; c < table_sets(jobs[i].tiles->tiling); c++) {
                 const uint32_t class = states[i].first_class + c;
                 if (!counts[class])
@@ -565,7 +600,7 @@ wcodec_status wcodec_gpu_plan_build(struct wcodec_gpu_plan *plan, const struct w
     const uint64_t blocks = (uint64_t)plan->blocks_capacity[0] + plan->blocks_capacity[1];
     struct builder b = {plan,
                         address,
-                        plan->tiles * sizeof(struct wcodec_tile_job) +
+                        plan->tile_jobs * sizeof(struct wcodec_tile_job) +
                             blocks * sizeof(struct wcodec_blocks_job),
                         place,
                         0,
@@ -582,12 +617,13 @@ wcodec_status wcodec_gpu_plan_build(struct wcodec_gpu_plan *plan, const struct w
         states[i].first_class = classes;
         states[i].slot = slot;
         slot += jobs[i].count;
-        classes +=
-            states[i].kernel == WCODEC_KERNEL_GENERIC ? 0 : table_sets(jobs[i].tiles->tiling);
+        classes += jobs[i].fixed                               ? 1
+                   : states[i].kernel == WCODEC_KERNEL_GENERIC ? 0
+                                                               : table_sets(jobs[i].tiles->tiling);
     }
     uint32_t *counts = a->allocate(a->opaque, 2 * (size_t)classes * sizeof *counts),
              *starts = counts ? counts + classes : NULL;
-    plan->blocks = plan->tiles * sizeof(struct wcodec_tile_job);
+    plan->blocks = plan->tile_jobs * sizeof(struct wcodec_tile_job);
     plan->lent = plan->block != NULL;
     if (!plan->lent)
         plan->block = a->allocate(a->opaque, plan->size);
@@ -605,13 +641,16 @@ wcodec_status wcodec_gpu_plan_build(struct wcodec_gpu_plan *plan, const struct w
     for (size_t i = 0; i < count; i++) {
         unsigned kernel;
         write_job(&b, &jobs[i], &states[i]);
+        if (jobs[i].fixed)
+            continue;
         for (uint64_t tile = jobs[i].first; tile < jobs[i].first + jobs[i].count; tile++)
             counts[tile_class(&b, &jobs[i], &states[i], tile, &kernel)]++;
     }
     place_classes(plan, jobs, states, count, counts, starts, address);
     struct wcodec_tile_job *tiles = (void *)plan->block;
     for (size_t i = 0; i < count; i++)
-        for (uint64_t tile = jobs[i].first; tile < jobs[i].first + jobs[i].count; tile++) {
+        for (uint64_t tile = jobs[i].first;
+             tile < jobs[i].first + jobs[i].count && jobs[i].fixed == NULL; tile++) {
             unsigned kernel;
             const uint32_t class = tile_class(&b, &jobs[i], &states[i], tile, &kernel);
             write_tile(&b, &jobs[i], &states[i], tile, kernel, &tiles[starts[class]++]);

@@ -11,13 +11,15 @@
 #include "backends/gpu/kernels.h"
 #include "backends/kernels/jobs.h"
 
-/* Tiles of one kernel: jobs [first, first + count) in the order of their tables. */
+/* Tiles of one kernel: jobs [first, first + count) in the order of their tables. At a fixed rate
+ * they are numbers of tiles, after those of all jobs. */
 struct wcodec_kernel_run {
     uint32_t first;
     uint32_t count;
 };
 
-/* Consecutive tile jobs with the same tables. */
+/* Consecutive tile jobs with the same tables, or the tiles of a job at a fixed rate, whose
+ * wcodec_fixed_job is in the place of tables. */
 struct wcodec_segment {
     uint64_t tables; /* offset in the block */
     uint32_t first;
@@ -26,8 +28,9 @@ struct wcodec_segment {
 
 struct wcodec_gpu_plan {
     const struct wcodec_host *host;
-    uint64_t tiles; /* of all jobs: a fault each, in the order of the jobs */
-    uint64_t size;  /* bytes of the block */
+    uint64_t tiles;     /* of all jobs: a fault each, in the order of the jobs */
+    uint64_t tile_jobs; /* of those that are not at a fixed rate */
+    uint64_t size;      /* bytes of the block */
     /* to be copied to the device; tile jobs at the front. Allocated by build unless it is set
      * before, after measure: then it is the caller's */
     uint8_t *block;
@@ -78,6 +81,17 @@ uint32_t wcodec_gpu_plan_cut(const struct wcodec_segment *segments, uint32_t fir
 /* What came of a job: `faults` are its tiles'. */
 struct wcodec_job_result wcodec_gpu_plan_result(const struct wcodec_job *job,
                                                 const volatile uint32_t *faults);
+
+/* Tables of a job: of segments, at most so many come of it. */
+uint64_t wcodec_gpu_plan_tables(const struct wcodec_job *job);
+
+/* A job at a fixed rate: its kernel, and its descriptors, which take so many bytes of the block, a
+ * multiple of 16, and are written to `at`, which is at `address`. The other addresses are those of
+ * its records, of its spilled elements, and of its output. slot: as wcodec_fixed_job has it. */
+unsigned wcodec_gpu_plan_fixed_kernel(const struct wcodec_fixed *fixed);
+uint64_t wcodec_gpu_plan_fixed_size(const struct wcodec_job *job);
+void wcodec_gpu_plan_write_fixed(const struct wcodec_job *job, uint64_t records, uint64_t spilled,
+                                 uint64_t out, uint32_t slot, uint64_t address, uint8_t *at);
 
 /* The kernel that decodes whole tiles of such a tensor in mode 0; WCODEC_KERNEL_GENERIC where none
  * is made for it. */

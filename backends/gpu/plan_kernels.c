@@ -114,6 +114,8 @@ static unsigned fused_lossy_plain(const struct wcodec_tiling *t)
 
 unsigned wcodec_gpu_plan_fused(const struct wcodec_job *job)
 {
+    if (job->fixed)
+        return wcodec_gpu_plan_fixed_kernel(job->fixed);
     const struct wcodec_tiling *t = job->tiles->tiling;
     if (job->blocks)
         return fused_bytes(t, job->blocks);
@@ -134,6 +136,8 @@ static bool has_constant_table(const struct wcodec_tiles *tiles)
 unsigned wcodec_gpu_plan_job_kernel(const struct wcodec_job *job, uint64_t kernels)
 {
     const unsigned fused = wcodec_gpu_plan_fused(job);
+    if (job->fixed)
+        return fused;
     const bool constant = has_constant_table(job->tiles);
     if (fused != WCODEC_KERNEL_GENERIC && kernels >> fused & 1 && (job->lossy || !constant))
         return fused;

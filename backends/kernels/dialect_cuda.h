@@ -53,6 +53,7 @@ struct wcodec_warp {
 #define WCODEC_ADD_LANES(sum, value) \
     do { \
         const uint32_t lane = threadIdx.x & 31; \
+        (void)lane; \
         (sum) += wcodec_add_lanes(&w->warp, (value)); \
     } while (0)
 #define WCODEC_ORDER() __syncwarp()

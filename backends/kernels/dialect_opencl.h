@@ -105,6 +105,7 @@ struct wcodec_warp {
 #define WCODEC_ADD_LANES(sum, value) \
     do { \
         const uint32_t lane = wcodec_lane(&w->warp); \
+        (void)lane; \
         (sum) += wcodec_add_lanes(&w->warp, (value)); \
     } while (0)
 #endif

@@ -31,7 +31,8 @@ enum wcodec_family {
     WCODEC_FAMILY_LATENCY, /* the same, small batches, several warps a tile (tile_latency.h) */
     WCODEC_FAMILY_BLOCKS,  /* residuals that become elements of blocks at once (tile_blocks.h) */
     WCODEC_FAMILY_LOSSY,   /* coefficients that do (tile_lossy.h) */
-    WCODEC_FAMILY_UNITS    /* elements from what the generic kernel left in scratch memory */
+    WCODEC_FAMILY_UNITS,   /* elements from what the generic kernel left in scratch memory */
+    WCODEC_FAMILY_FIXED    /* tiles at a fixed rate (fixed.h) */
 };
 
 /* What is known of tiles of coefficients of lossy tensors. */
@@ -68,6 +69,7 @@ struct wcodec_kind {
     bool payload; /* start states carry raw bits */
     bool low;     /* bytes of which fewer than four bits are raw: planes of two bits, and of one */
     struct wcodec_lossy_kind lossy;
+    uint32_t index_bits; /* at a fixed rate */
 };
 
 /* copies: of tables of P8 without runs, 1 or a power of two up to 32. With 32 a work-group has much
@@ -130,6 +132,7 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_kind_of(const uint32_t family,
     k.width = shape == WCODEC_SHAPE_16_11 ? 5 : k.bytes > 1 ? 8 : nibbles ? 4 : 8 - k.field;
     k.lossy.bytes = k.lossy.groups = 0;
     k.lossy.blocks = k.lossy.raw = k.lossy.wide = false;
+    k.index_bits = 0;
     return k;
 }
 
@@ -161,13 +164,18 @@ wcodec_row_kind(const uint32_t family, const uint32_t shape, const uint32_t codi
 {
     if (family == WCODEC_FAMILY_LOSSY)
         return wcodec_lossy_kind_of(coding, bytes, raw, copies);
-    return wcodec_kind_of(family, shape, coding, add, copies);
+    struct wcodec_kind k = wcodec_kind_of(family, shape, coding, add, copies);
+    if (family == WCODEC_FAMILY_FIXED)
+        k.index_bits = bytes;
+    return k;
 }
 
 /* Bytes of shared memory that a work-group's tables take; runs: `entries` of a pool, at most 4096,
  * and the tables of a second stream right after them. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_tables_size(const struct wcodec_kind k)
 {
+    if (k.family == WCODEC_FAMILY_FIXED)
+        return 0;
     return k.p8 && !k.runs ? 1024 * k.copies : k.wide || k.lossy.wide ? 32768 : 16384;
 }
 
@@ -196,12 +204,17 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_stream_size(const struct wcodec_kind k,
     return wcodec_ring_size(k, stream) + wcodec_ring_again(k, stream) + k.rows * 128;
 }
 
+/* At a fixed rate a warp has the elements of a tile, its list, and its rows' shifts. */
+#define WCODEC_RECORD_STAGE 4368u
+
 /* What else a warp has: a stage of residuals (stage.h), and with runs a table's offset of 16 bits
  * for each group of the largest tile. */
 #define WCODEC_STAGE_SIZE 2256u
 #define WCODEC_RUNS_SIZE 1024u
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_warp_size(const struct wcodec_kind k)
 {
+    if (k.family == WCODEC_FAMILY_FIXED)
+        return WCODEC_RECORD_STAGE;
     return wcodec_stream_size(k, 0) + (k.staged ? WCODEC_STAGE_SIZE : 0) +
            (k.runs ? WCODEC_RUNS_SIZE : 0);
 }

@@ -142,6 +142,30 @@ struct wcodec_blocks_job {
 };
 WCODEC_STRUCT_SIZE(wcodec_blocks_job, 48);
 
+/* A job's matrix at a fixed rate: some of its bands, of which elements are wanted. */
+struct wcodec_fixed_job {
+    uint64_t records; /* of its first tile */
+    uint64_t spilled; /* of spilled element spilled_first */
+    uint64_t shifts;  /* of rows, from the first band's on */
+    uint64_t checks;  /* of tiles, from the first on */
+    uint64_t out;     /* of element `begin` */
+    uint64_t begin;   /* elements [begin, end) of the tensor are stored */
+    uint64_t end;
+    uint64_t first_row; /* rows [first_row, end_row), if they are regular */
+    uint64_t end_row;
+    uint64_t first_band;
+    uint64_t rows;          /* of the tensor */
+    uint64_t spilled_first; /* those of numbers [spilled_first, spilled_end) are there */
+    uint64_t spilled_end;
+    uint32_t columns;
+    uint32_t across;  /* tiles of a band */
+    uint32_t list;    /* units of a tile's list */
+    uint32_t first;   /* number of its first tile among all of its kernel's */
+    uint32_t slot;    /* where that tile's fault goes, | 2^31: compare checks */
+    uint32_t regular; /* are rows wanted as a whole, and do they begin at multiples of 16 bytes? */
+};
+WCODEC_STRUCT_SIZE(wcodec_fixed_job, 128);
+
 /* The layouts of elements that have kernels of their own: bits of an element, and how many of them
  * are raw. Others are coded, by one field. */
 enum wcodec_shape {

@@ -9,10 +9,12 @@
 
 /* Addresses are of the batch's block of descriptors: in OpenCL offsets. */
 struct wcodec_launch {
-    uint64_t block;      /* of all descriptors */
-    uint64_t jobs;       /* wcodec_tile_job, or wcodec_blocks_job */
-    uint64_t tables;     /* wcodec_table_set of all tiles, or 0: as the parts say */
-    uint64_t parts;      /* wcodec_part; latency: what tables of pairs are made from */
+    uint64_t block;  /* of all descriptors */
+    uint64_t jobs;   /* wcodec_tile_job, or wcodec_blocks_job */
+    uint64_t tables; /* wcodec_table_set of all tiles, at a fixed rate their wcodec_fixed_job; or 0:
+                        as the parts say */
+    uint64_t parts;  /* wcodec_part; at a fixed rate 0 with one job for all; latency: what tables of
+                        pairs are made from */
     uint64_t first_part; /* of each work-group, and one more; 0: one a work-group */
     uint64_t faults;     /* a word for each tile */
     uint64_t queue;  /* 0, or with tables for all: tiles taken, and work-groups that have ended */
@@ -28,7 +30,8 @@ struct wcodec_launch {
     uint32_t inverse;     /* latency: 2^16 over that, rounded up */
     uint32_t helpers;     /* latency: warps for each tile */
     uint32_t words;       /* latency: most of a tile, a multiple of 8 */
-    uint32_t groups;      /* latency: of each tile; lossy: of the largest, a multiple of 16 */
+    uint32_t groups; /* latency: of each tile; lossy: of the largest, a multiple of 16; at a fixed
+                        rate: work-groups */
 };
 WCODEC_STRUCT_SIZE(wcodec_launch, 104);
 

@@ -132,7 +132,9 @@ static uint64_t choose_kernels(struct wcodec_batch *b, struct set *s)
     const enum wcodec_opencl_form form = form_of(s);
     wcodec_opencl_find_kernel(b->device, WCODEC_KERNEL_GENERIC, form, &s->limits);
     for (size_t i = s->first; i < s->first + s->count; i++) {
-        const unsigned wanted[] = {wcodec_gpu_plan_kernel(b->jobs[i].tiles->tiling),
+        const struct wcodec_tiles *tiles = b->jobs[i].tiles; /* NULL: at a fixed rate */
+        const unsigned wanted[] = {tiles != NULL ? wcodec_gpu_plan_kernel(tiles->tiling)
+                                                 : (unsigned)WCODEC_KERNEL_GENERIC,
                                    wcodec_gpu_plan_fused(&b->jobs[i])};
         for (unsigned j = 0; j < 2; j++) {
             const unsigned k = wanted[j];
@@ -167,7 +169,7 @@ static uint64_t count_tables(const struct wcodec_batch *b, const struct set *s)
 {
     uint64_t tables = 0;
     for (size_t i = s->first; i < s->first + s->count; i++)
-        tables += b->jobs[i].tiles->tiling->table_count;
+        tables += wcodec_gpu_plan_tables(&b->jobs[i]);
     return tables;
 }
 

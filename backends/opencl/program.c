@@ -307,8 +307,8 @@ static bool is_possible(const struct wcodec_device *d, unsigned kernel,
     if (family == WCODEC_FAMILY_GENERIC || family == WCODEC_FAMILY_UNITS)
         return true;
     if (d->variant == WCODEC_VARIANT_LOOPS)
-        return false;
-    if (d->variant == WCODEC_VARIANT_LOCAL &&
+        return family == WCODEC_FAMILY_FIXED;
+    if (d->variant == WCODEC_VARIANT_LOCAL && family != WCODEC_FAMILY_FIXED &&
         (family != WCODEC_FAMILY_FAST || !votes_by_barriers(d)))
         return false;
     if (family == WCODEC_FAMILY_LATENCY)

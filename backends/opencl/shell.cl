@@ -12,6 +12,7 @@
 #if WCODEC_ROW_FAMILY == 4
 #define WCODEC_LOSSY_TILES
 #endif
+#include "backends/kernels/fixed.h"
 #include "backends/kernels/generic.h"
 #include "backends/kernels/units.h"
 #ifdef WCODEC_SIMT
@@ -97,10 +98,16 @@
 #define WCODEC_BUFFERS_MORE
 #endif
 
+#if WCODEC_ROW_FAMILY == 6
+#define WCODEC_LOOPS_STAGE struct wcodec_record_stage
+#else
+#define WCODEC_LOOPS_STAGE struct wcodec_stage
+#endif
+
 /* What makes the lanes a warp: bytes and flags in local memory. */
 #if defined(WCODEC_OPENCL_LOOPS)
 #define WCODEC_WARP_OPEN \
-    struct wcodec_stage stage; \
+    WCODEC_LOOPS_STAGE stage; \
     warp.shared = (uint8_t *)&stage;
 #elif defined(WCODEC_OPENCL_NVIDIA)
 #define WCODEC_WARP_OPEN warp.shared = (__local uint8_t *)shared;
@@ -145,6 +152,8 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(__global uint8_t *block, __global uint32
     wcodec_lossy_units_kernel(&warp, &launch);
 #elif WCODEC_ROW_FAMILY == 5
     wcodec_blocks_units_kernel(&warp, &launch);
+#elif WCODEC_ROW_FAMILY == 6
+    wcodec_fixed_kernel(WCODEC_ROW_BYTES, &warp, &launch);
 #else
     const struct wcodec_kind kind =
         wcodec_row_kind(WCODEC_ROW_FAMILY, WCODEC_ROW_SHAPE, WCODEC_ROW_CODING, WCODEC_ROW_ADD,

@@ -27,7 +27,7 @@
 #include <time.h>
 
 /* BF16_SPIKES: one of 4096 is a hundred times as large. BF16_ROWS: lossy with a scale for each row.
- */
+ * FIXED11 and FIXED12: bf16 at a fixed rate, normal deviates, and twelve exponents as often. */
 enum kind {
     BF16,
     F16,
@@ -39,6 +39,8 @@ enum kind {
     BF16_AS_F32,
     BF16_SPIKES,
     BF16_ROWS,
+    FIXED11,
+    FIXED12,
     FIELD8,
     FIELD16,
     ROWS8
@@ -77,6 +79,11 @@ static const struct row {
     {"f32-of-bf16-2^28-pairs", BF16_AS_F32, 28, 1, WCODEC_PAIRS, false, 0, 0, 0, 0},
     {"bytes-2^29-p12", BYTES, 29, 1, WCODEC_P12, false, 950, 1150, 0, 0},
     {"bf16-256x256", BF16, 16, 1, 0, false, 0, 0, 0, 0},
+    {"fixed11-2^26", FIXED11, 26, 1, 0, false, 2000, 2200, 0, 0},
+    {"fixed12-2^26", FIXED12, 26, 1, 0, false, 2000, 2200, 0, 0},
+    {"fixed11-8x2^26", FIXED11, 26, 8, 0, false, 2000, 2200, 0, 0},
+    {"fixed12-8x2^26", FIXED12, 26, 8, 0, false, 2000, 2200, 0, 0},
+    {"fixed11-512x2^20", FIXED11, 20, 512, 0, false, 0, 0, 0, 0},
     {"left-2^28", FIELD8, 28, 1, 0, false, 900, 1300, WCODEC_PREDICT_LEFT, 0},
     {"left-rows-2^28", ROWS8, 28, 1, 0, false, 900, 1300, WCODEC_PREDICT_LEFT, 0},
     {"top-2^28", FIELD8, 28, 1, 0, false, 900, 1300, WCODEC_PREDICT_TOP, 0},
@@ -153,13 +160,20 @@ static unsigned element_bytes(enum kind kind)
 {
     return kind == F32 || kind == BF16_AS_F32 ? 4
            : kind == BF16 || kind == F16 || kind == BF16_SPIKES || kind == BF16_ROWS ||
-                   kind == FIELD16
+                   kind == FIXED11 || kind == FIXED12 || kind == FIELD16
                ? 2
                : 1;
 }
 
 /* Rows of COLUMNS elements, of which neighbours in both directions are alike. */
 enum { COLUMNS = 4096, ROW = 2048 };
+
+enum { FIXED_COLUMNS = 8192, FIXED_COLUMNS_SMALL = 1024 };
+
+static bool is_fixed(const struct row *row)
+{
+    return row->kind == FIXED11 || row->kind == FIXED12;
+}
 
 static float next_normal(uint64_t *s)
 {
@@ -243,8 +257,15 @@ static void fill_piece(void *argument, size_t piece)
             case F16:
             case BF16_SPIKES:
             case BF16_ROWS:
+            case FIXED11:
                 memcpy(p, &h, 2);
                 break;
+            case FIXED12: {
+                const uint64_t any = next_random(&s);
+                const uint16_t wide = (uint16_t)((any & 0x807f) | (110 + (any >> 32) % 12) << 7);
+                memcpy(p, &wide, 2);
+                break;
+            }
             case F32:
                 memcpy(p, &b, 4);
                 break;
@@ -328,19 +349,22 @@ static void make_tensor(struct bench *b, const struct row *row, uint64_t element
                         struct tensor *t)
 {
     wcodec_error err;
-    static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_BF16,    WCODEC_DTYPE_F16, WCODEC_DTYPE_F32,
-                                          WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_I8,  WCODEC_DTYPE_U8,
-                                          WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_F32, WCODEC_DTYPE_BF16,
-                                          WCODEC_DTYPE_BF16,    WCODEC_DTYPE_I8,  WCODEC_DTYPE_BF16,
-                                          WCODEC_DTYPE_I8};
+    static const wcodec_dtype dtypes[] = {
+        WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16,  WCODEC_DTYPE_F32,     WCODEC_DTYPE_F8_E4M3,
+        WCODEC_DTYPE_I8,   WCODEC_DTYPE_U8,   WCODEC_DTYPE_F8_E4M3, WCODEC_DTYPE_F32,
+        WCODEC_DTYPE_BF16, WCODEC_DTYPE_BF16, WCODEC_DTYPE_BF16,    WCODEC_DTYPE_BF16,
+        WCODEC_DTYPE_I8,   WCODEC_DTYPE_BF16, WCODEC_DTYPE_I8};
     const struct wcodec_encode_settings settings = {
         .level = 4,
         .latency = row->latency,
         .tile_log2 = b->tile_log2,
         .profile = row->profile,
         .weights = true,
+        .fixed = is_fixed(row),
         .predict = row->lossy > 0 || row->kind >= FIELD8 ? row->predict : WCODEC_PREDICT_NONE,
-        .columns = row->lossy > 0 || row->kind >= FIELD8 ? (row->kind == ROWS8 ? ROW : COLUMNS) : 0,
+        .columns = is_fixed(row) ? (row->log2 > 20 ? FIXED_COLUMNS : FIXED_COLUMNS_SMALL)
+                   : row->lossy > 0 || row->kind >= FIELD8 ? (row->kind == ROWS8 ? ROW : COLUMNS)
+                                                           : 0,
         .lossy = row->lossy > 0 ? WCODEC_LOSSY_BITS : 0,
         .lossy_rows = row->kind == BF16_ROWS,
         .lossy_value = row->lossy};
@@ -351,7 +375,7 @@ static void make_tensor(struct bench *b, const struct row *row, uint64_t element
     check(wcodec_encode_tensor(b->context, &settings, dtypes[row->kind], t->data, t->size,
                                &t->coded, &err),
           &err);
-    if (t->coded.coding != (row->lossy > 0 ? 5 : row->kind >= FIELD8 ? 4 : 1)) {
+    if (t->coded.coding != (is_fixed(row) ? 6 : row->lossy > 0 ? 5 : row->kind >= FIELD8 ? 4 : 1)) {
         fprintf(stderr, "%s: the encoder chose coding %u\n", row->name, t->coded.coding);
         exit(1);
     }
@@ -360,6 +384,9 @@ static void make_tensor(struct bench *b, const struct row *row, uint64_t element
         memcpy(p, t->coded.parts[i].data, t->coded.parts[i].size);
         p += t->coded.parts[i].size;
     }
+    t->payload = payload;
+    if (is_fixed(row))
+        return;
     t->begin = t->coded.blocks  ? wcodec_blocks_tiles_begin(t->coded.blocks)
                : t->coded.lossy ? wcodec_lossy_tiles_begin(t->coded.lossy)
                                 : 0;
@@ -368,12 +395,12 @@ static void make_tensor(struct bench *b, const struct row *row, uint64_t element
           &err);
     t->offset =
         b->align ? (128 - (t->begin + t->tiles->area_begin[WCODEC_AREA_RAW]) % 128) % 128 : 0;
-    t->payload = payload;
 }
 
 static void describe(const struct wcodec_tiling *t, char *text, size_t size)
 {
     size_t n = 0;
+    text[0] = '\0';
     for (unsigned i = 0; i < t->field_count; i++) {
         const struct wcodec_field *f = &t->fields[i];
         n += (size_t)snprintf(text + n, size - n, "%s%c%u", i ? "+" : "",
@@ -498,15 +525,22 @@ static void make_jobs(const struct row *row, const struct plugin *p, const struc
         check(p->backend->copy_in(p->queue, payload, t->offset, t->payload, t->coded.payload_size,
                                   &err),
               &err);
-        data->jobs[i] = (struct wcodec_job){.tiles = t->tiles,
-                                            .first = 0,
-                                            .count = t->coded.tiling->tiles,
-                                            .memory = out,
-                                            .destination = i * t->size,
-                                            .verify = true};
+        data->jobs[i] = (struct wcodec_job){
+            .tiles = t->tiles,
+            .first = 0,
+            .count = t->coded.fixed != NULL ? t->coded.fixed->tiles : t->coded.tiling->tiles,
+            .memory = out,
+            .destination = i * t->size,
+            .verify = true};
         for (unsigned a = 0; a < WCODEC_AREAS; a++)
             data->jobs[i].places[a] = (struct wcodec_area_place){payload, t->offset + t->begin, 0,
                                                                  t->coded.payload_size - t->begin};
+        const struct wcodec_fixed *fixed = t->coded.fixed;
+        if (fixed != NULL)
+            data->jobs[i].places[WCODEC_AREA_VALUES] =
+                (struct wcodec_area_place){payload, t->offset + fixed->spilled_begin,
+                                           fixed->spilled_begin, 4 * fixed->spilled};
+        data->jobs[i].fixed = fixed;
         data->jobs[i].blocks = t->coded.blocks;
         data->jobs[i].lossy = t->coded.lossy;
         data->jobs[i].modes = t->payload;
@@ -563,10 +597,14 @@ static void run_plugin(struct bench *b, const struct row *row, const struct plug
                                          : 1);
     const double s = 1e-3 * ms[b->repeats / 2], rate = 1e-9 * (double)data->size / s,
                  moved = 1e-9 * (double)(data->size + data->payload) / s;
-    describe(data->tensors[0].coded.tiling, text, sizeof text);
+    const struct wcodec_coded *first = &data->tensors[0].coded;
+    if (first->fixed != NULL)
+        snprintf(text, sizeof text, "fixed1%d", first->fixed->bits - 1);
+    else
+        describe(first->tiling, text, sizeof text);
     printf(
         "%-20s %-8s %-19s t%-2u %7.4f bits %8.4f ms (%.4f-%.4f) queued %.4f wall %.4f out %5.0f GB/s (queued %.0f) moved %4.0f = %3.0f %%",
-        row->name, p->name, text, data->tensors[0].coded.tiling->tile_log2,
+        row->name, p->name, text, first->fixed != NULL ? 11 : first->tiling->tile_log2,
         8 * (double)data->payload / (double)(row->tensors * elements), ms[b->repeats / 2], ms[0],
         ms[b->repeats - 1], queued, alone, rate, 1e-6 * (double)data->size / queued, moved,
         100 * moved / p->copy);

@@ -47,6 +47,20 @@ static inline uint64_t wcodec_fixed_band_size(const struct wcodec_fixed *f)
     return f->columns * WCODEC_FIXED_ROWS * 2;
 }
 
+/* Elements of a tile that are no padding: of band `band` in height, of column `x` of tiles in
+ * width.
+ */
+static inline unsigned wcodec_fixed_height(const struct wcodec_fixed *f, uint64_t band)
+{
+    const uint64_t left = f->rows - band * WCODEC_FIXED_ROWS;
+    return left < WCODEC_FIXED_ROWS ? (unsigned)left : WCODEC_FIXED_ROWS;
+}
+static inline unsigned wcodec_fixed_width(const struct wcodec_fixed *f, uint64_t x)
+{
+    const uint64_t left = f->columns - x * WCODEC_FIXED_COLUMNS;
+    return left < WCODEC_FIXED_COLUMNS ? (unsigned)left : WCODEC_FIXED_COLUMNS;
+}
+
 /* Where the list begins in a record, and its bytes. */
 static inline uint32_t wcodec_fixed_list_begin(const struct wcodec_fixed *f)
 {

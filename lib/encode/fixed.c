@@ -35,18 +35,6 @@ struct coder {
     uint8_t *front, *tiles, *spilled;
 };
 
-static unsigned height_of(const struct wcodec_fixed *f, uint64_t band)
-{
-    const uint64_t left = f->rows - band * ROWS;
-    return left < ROWS ? (unsigned)left : ROWS;
-}
-
-static unsigned width_of(const struct wcodec_fixed *f, uint64_t across)
-{
-    const uint64_t left = f->columns - across * COLUMNS;
-    return left < COLUMNS ? (unsigned)left : COLUMNS;
-}
-
 /* Neighbours are counted apart: they often agree, and an increment waits for the one before. */
 static void choose_shifts(struct coder *c, uint64_t row)
 {
@@ -69,7 +57,7 @@ static void count_band(void *argument, size_t band)
 {
     struct coder *c = argument;
     const struct wcodec_fixed *f = &c->fixed;
-    const unsigned height = height_of(f, band);
+    const unsigned height = wcodec_fixed_height(f, band);
     const uint8_t *elements = c->data + band * wcodec_fixed_band_size(f);
     if (wcodec_cancel_poll(c->cancel))
         return;
@@ -82,7 +70,7 @@ static void count_band(void *argument, size_t band)
         for (uint64_t x = 0; x < f->across; x++)
             c->choices[i].counts[band * f->across + x] =
                 wcodec_fixed_count(&tables, elements + 2 * COLUMNS * x, (size_t)(2 * f->columns),
-                                   height, width_of(f, x));
+                                   height, wcodec_fixed_width(f, x));
     }
 }
 
@@ -101,8 +89,9 @@ static void code_band(void *argument, size_t band)
         const uint64_t tile = band * f->across + x;
         uint8_t *record = c->tiles + tile * f->record_size, *spilled = c->spilled + 4 * first;
         const uint32_t count = wcodec_fixed_tile_encode(
-            f, &tables, elements + 2 * COLUMNS * x, (size_t)(2 * f->columns), height_of(f, band),
-            width_of(f, x), counts[tile], first, record, spilled);
+            f, &tables, elements + 2 * COLUMNS * x, (size_t)(2 * f->columns),
+            wcodec_fixed_height(f, band), wcodec_fixed_width(f, x), counts[tile], first, record,
+            spilled);
         wcodec_store_u32(c->front + f->checks_begin + 4 * tile,
                          wcodec_fixed_tile_check(f, record, spilled, count));
         first += count;
@@ -266,11 +255,11 @@ static bool is_right(const struct verifier *v, uint64_t tile)
     const uint8_t *shifts = v->coded->parts[0].data;
     const uint64_t band = tile / f->across, x = tile % f->across, row_bytes = 2 * f->columns,
                    begin = band * ROWS * row_bytes;
-    const unsigned height = height_of(f, band);
+    const unsigned height = wcodec_fixed_height(f, band);
     uint8_t out[ROWS * 2 * COLUMNS];
     /* As if the tile were the tensor: its bytes come without those beside it. */
     struct wcodec_fixed alone = *f;
-    alone.columns = width_of(f, x);
+    alone.columns = wcodec_fixed_width(f, x);
     alone.rows = height;
     alone.across = alone.bands = 1;
     const struct wcodec_cpu_fixed_job job = {.dsp = tile % PLAIN_EVERY == 0 ? &v->plain : &v->best,

@@ -44,6 +44,15 @@ static wcodec_status decode_bands(struct wcodec_load_slot *slot,
     struct wcodec_job job =
         wcodec_layout_job(s, part->tensor->tiles, part->tensor->side, tile, tile_end, from, to);
     job.verify = slot->work->request->verify;
+    if (s->is_fixed) {
+        uint64_t next = tile == 0 ? 0 : UINT64_MAX;
+        wcodec_fixed_place_records(&job);
+        wcodec_status placed = wcodec_fixed_place_spilled(
+            &job, wcodec_view_at(view, WCODEC_AREA_RAW, job.places[WCODEC_AREA_RAW].begin), &next,
+            err);
+        if (placed != WCODEC_OK)
+            return placed;
+    }
     if (owner->limit != UINT64_MAX)
         job.host_memory = owner->limit > held ? owner->limit - held : 1;
     wcodec_status status = wcodec_decode_on_cpu(owner->context, &job, view, bounce, err);

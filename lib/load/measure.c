@@ -17,7 +17,7 @@ struct tensor {
     const struct wcodec_shard *shard;
     const struct wcodec_entry *entry;
     struct wcodec_layout layout;
-    uint8_t *side; /* modes and scales, where there are any */
+    uint8_t *side; /* modes and scales, or shifts and checks, where there are any */
     struct wcodec_tiles *tiles;
 };
 
@@ -107,18 +107,15 @@ static wcodec_status parse_tensor(struct measure *m, struct tensor *t, const uin
                                   wcodec_error *err)
 {
     const struct wcodec_layout *l = &t->layout;
+    const uint64_t size = l->is_fixed ? l->tiling.prefix_size : l->tiles_begin;
     if (wcodec_layout_in_units(l)) {
-        wcodec_status status = wcodec_layout_check_side(l, payload, err);
-        if (status != WCODEC_OK)
-            return status;
-        t->side = wcodec_alloc_array(&m->context->allocator, l->tiles_begin, 1);
+        t->side = wcodec_alloc_array(&m->context->allocator, size, 1);
         if (t->side == NULL)
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor's modes");
-        memcpy(t->side, payload, (size_t)l->tiles_begin);
+        memcpy(t->side, payload, (size_t)size);
     }
-    return wcodec_tiles_read(&l->tiling, payload + l->tiles_begin,
-                             t->entry->payload_size - l->tiles_begin, &m->context->allocator,
-                             &t->tiles, err);
+    return wcodec_layout_parse(l, payload, t->entry->payload_size, &m->context->allocator,
+                               &t->tiles, err);
 }
 
 static wcodec_status read_tensor(struct measure *m, struct tensor *t,
@@ -131,13 +128,13 @@ static wcodec_status read_tensor(struct measure *m, struct tensor *t,
                            t->entry->payload_size);
     wcodec_status status = wcodec_source_read(source, t->entry->payload_offset, payload,
                                               (size_t)t->entry->payload_size, err);
-    if (status == WCODEC_OK && t->tiles == NULL)
+    if (status == WCODEC_OK && t->tiles == NULL && t->side == NULL)
         status = parse_tensor(m, t, payload, err);
     if (status == WCODEC_OK) {
         const uint64_t tiles = t->layout.tiling.tiles;
         struct wcodec_job *job = &m->jobs[t - m->tensors];
         *job = wcodec_layout_job(&t->layout, t->tiles, t->side, 0, tiles, 0, t->entry->size);
-        *staged = wcodec_lay_out_areas(t->tiles, 0, tiles, at, job->places);
+        *staged = wcodec_layout_place(&t->layout, t->tiles, 0, tiles, at, job->places);
         for (unsigned a = 0; a < WCODEC_AREAS && status == WCODEC_OK && m->coded != NULL; a++) {
             job->places[a].memory = m->coded;
             status = m->b->copy_in(m->queue, m->coded, job->places[a].offset,
@@ -256,12 +253,12 @@ static void release(struct measure *m)
 static bool is_decoded(const struct measure *m, const struct wcodec_entry *entry,
                        struct wcodec_layout *layout)
 {
-    if (entry->newer || !wcodec_entry_has_tiles(entry) || entry->size == 0)
+    if (entry->newer || !wcodec_entry_has_layout(entry) || entry->size == 0)
         return false;
     wcodec_layout_derive(entry, layout);
     const uint32_t needs = wcodec_layout_needs(layout);
     return (m->device->listing.capabilities & needs) == needs &&
-           m->b->device_supports(m->device->device, &layout->tiling);
+           (layout->is_fixed || m->b->device_supports(m->device->device, &layout->tiling));
 }
 
 static wcodec_status choose(struct measure *m, const wcodec_reader *reader, const uint64_t *tensors,

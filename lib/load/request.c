@@ -184,7 +184,7 @@ static bool is_aligned(const struct wcodec_load_request *r, const struct wcodec_
     if (e->coding == WCODEC_CODING_CONSTANT)
         return ((range->offset | range->begin | range->end) &
                 (((uint64_t)1 << e->u.constant.element_log2) - 1)) == 0;
-    if (!wcodec_entry_has_tiles(e))
+    if (!wcodec_entry_has_layout(e))
         return true;
     wcodec_layout_derive(e, &layout);
     return (range->offset - range->begin) % ((uint64_t)1 << layout.element_log2) == 0;

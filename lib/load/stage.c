@@ -55,11 +55,8 @@ static void parse_task(void *argument, size_t i)
     wcodec_error error = {0};
     const struct wcodec_layout *s = &t->layout;
     t->side = r->slot->stage.data + t->whole;
-    wcodec_status status = wcodec_layout_check_side(s, t->side, &error);
-    if (status == WCODEC_OK)
-        status = wcodec_tiles_read(&s->tiling, t->side + s->tiles_begin,
-                                   t->range->entry->payload_size - s->tiles_begin, t->allocator,
-                                   &t->tiles, &error);
+    wcodec_status status = wcodec_layout_parse(s, t->side, t->range->entry->payload_size,
+                                               t->allocator, &t->tiles, &error);
     fail(r, t->range, status, &error);
 }
 
@@ -107,16 +104,37 @@ static void place_areas(struct wcodec_load_piece *piece)
 {
     for (size_t i = 0; i < piece->count; i++) {
         struct wcodec_load_part *p = &piece->parts[i];
-        uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS];
         if (p->kind != WCODEC_LOAD_TILES || p->tensor->whole == UINT64_MAX)
             continue;
-        wcodec_tiles_extent(p->tensor->tiles, p->first, p->end, begin, stop);
+        wcodec_layout_place(&p->tensor->layout, p->tensor->tiles, p->first, p->end - p->first, 0,
+                            p->areas);
         for (unsigned a = 0; a < WCODEC_AREAS; a++)
-            p->areas[a] = (struct wcodec_area_place){
-                .begin = begin[a],
-                .size = stop[a] - begin[a],
-                .offset = p->tensor->whole + p->tensor->layout.tiles_begin + begin[a]};
+            p->areas[a].offset =
+                p->tensor->whole + p->tensor->layout.tiles_begin + p->areas[a].begin;
     }
+}
+
+/* At a fixed rate: of the spilled elements, those that a part's tiles have. */
+static wcodec_status place_spilled(const struct wcodec_load_slot *slot,
+                                   struct wcodec_load_part *part, wcodec_error *err)
+{
+    struct wcodec_area_place *values = &part->areas[WCODEC_AREA_VALUES];
+    struct wcodec_job job = {.fixed = &part->tensor->layout.fixed,
+                             .first = part->first,
+                             .count = part->end - part->first};
+    uint64_t next = part->first == 0 ? 0 : UINT64_MAX;
+    const wcodec_status status = wcodec_fixed_place_spilled(
+        &job, slot->stage.data + part->areas[WCODEC_AREA_RAW].offset, &next, err);
+    if (status != WCODEC_OK) {
+        wcodec_shard_prefix(part->range->shard, part->range->named, err);
+        return status;
+    }
+    const struct wcodec_area_place *found = &job.places[WCODEC_AREA_VALUES];
+    if (found->size != 0)
+        values->offset += found->begin - values->begin;
+    values->begin = found->begin;
+    values->size = found->size;
+    return WCODEC_OK;
 }
 
 wcodec_status wcodec_load_stage(struct wcodec_load_slot *slot, wcodec_error *err)
@@ -147,5 +165,11 @@ wcodec_status wcodec_load_stage(struct wcodec_load_slot *slot, wcodec_error *err
         return r.status;
     }
     place_areas(&slot->piece);
-    return WCODEC_OK;
+    wcodec_status status = WCODEC_OK;
+    for (size_t i = 0; i < slot->piece.count && status == WCODEC_OK; i++) {
+        struct wcodec_load_part *p = &slot->piece.parts[i];
+        if (p->kind == WCODEC_LOAD_TILES && p->tensor->layout.is_fixed)
+            status = place_spilled(slot, p, err);
+    }
+    return status;
 }

@@ -9,7 +9,6 @@
 #include "core/memory.h"
 #include "load/load.h"
 #include <inttypes.h>
-#include <string.h>
 
 void wcodec_load_tensor_release(struct wcodec_load_tensor *t)
 {
@@ -43,7 +42,8 @@ static wcodec_status create_tensor(const struct wcodec_load_request *q,
     t->whole = UINT64_MAX;
     t->side = nothing;
     t->on_cpu = atomic_load(&q->device->lost) ||
-                !q->device->backend->device_supports(q->device->device, &t->layout.tiling);
+                !(t->layout.is_fixed ||
+                  q->device->backend->device_supports(q->device->device, &t->layout.tiling));
     if (t->on_cpu)
         wcodec_log(q->context, WCODEC_LOG_INFO,
                    "%s cannot decode tensor '%s'; the CPU does instead", q->device->name,
@@ -52,7 +52,7 @@ static wcodec_status create_tensor(const struct wcodec_load_request *q,
     return WCODEC_OK;
 }
 
-/* Modes, scales and the prefix after them. */
+/* Modes, scales and the prefix after them, or shifts and checks. */
 static wcodec_status read_front(struct wcodec_load_tensor *t, wcodec_error *err)
 {
     const struct wcodec_entry *e = t->range->entry;
@@ -64,12 +64,9 @@ static wcodec_status read_front(struct wcodec_load_tensor *t, wcodec_error *err)
     wcodec_status status =
         wcodec_source_read(&t->source, e->payload_offset, t->front, (size_t)size, err);
     t->side = t->front;
-    if (status == WCODEC_OK)
-        status = wcodec_layout_check_side(s, t->side, err);
-    if (status == WCODEC_OK)
-        status = wcodec_tiles_read(&s->tiling, t->front + s->tiles_begin,
-                                   e->payload_size - s->tiles_begin, t->allocator, &t->tiles, err);
-    return status;
+    return status == WCODEC_OK
+               ? wcodec_layout_parse(s, t->front, e->payload_size, t->allocator, &t->tiles, err)
+               : status;
 }
 
 static uint64_t at_least(uint64_t x, uint64_t least)
@@ -125,7 +122,7 @@ static void add_part(struct wcodec_load_piece *piece, struct wcodec_load_tensor 
     }
     if (t->whole == UINT64_MAX)
         piece->low =
-            wcodec_lay_out_areas(t->tiles, p->first, p->end - p->first, piece->low, p->areas);
+            wcodec_layout_place(s, t->tiles, p->first, p->end - p->first, piece->low, p->areas);
 }
 
 /* Tiles of which all is wanted and others are jobs of their own. */
@@ -172,7 +169,7 @@ static wcodec_status take_run(struct wcodec_load_cursor *c, const struct wcodec_
         }
     }
     wcodec_bands_find(&layout->bands, at_least(c->at, r->begin), r->end, &first, &last);
-    const uint64_t stop = wcodec_cut_end(&layout->bands, c->open->tiles, &limits, first, last);
+    const uint64_t stop = wcodec_layout_cut_end(layout, c->open->tiles, &limits, first, last);
     add_parts(piece, c->open, first, stop);
     c->at = stop * layout->bands.size;
     if (stop == last) {
@@ -183,8 +180,9 @@ static wcodec_status take_run(struct wcodec_load_cursor *c, const struct wcodec_
     return WCODEC_OK;
 }
 
-/* Tensors in blocks and lossy ones: does the device reconstruct them? It makes whole elements. To
- * memory that the host sees, the CPU does that at once. */
+/* Tensors in blocks, lossy and at a fixed rate: does the device reconstruct them? It makes whole
+ * elements. To memory that the host sees, the CPU does that at once. With many spilled elements,
+ * each piece would have to bring all of them. */
 static bool device_reconstructs(const struct wcodec_load_request *q,
                                 const struct wcodec_load_range *r, const struct wcodec_layout *s)
 {
@@ -192,7 +190,8 @@ static bool device_reconstructs(const struct wcodec_load_request *q,
     return (capabilities & needed) == needed && !(capabilities & WCODEC_DEVICE_HOST_MEMORY) &&
            ((r->begin | r->end) & (((uint64_t)1 << s->element_log2) - 1)) == 0 &&
            !atomic_load(&q->device->lost) &&
-           q->device->backend->device_supports(q->device->device, &s->tiling);
+           (s->is_fixed ? 4 * s->fixed.spilled <= q->slot_bytes / 8
+                        : q->device->backend->device_supports(q->device->device, &s->tiling));
 }
 
 /* What has tiles. *full: it does not fit in beside what is there. */
@@ -258,10 +257,9 @@ static void take_bytes(struct wcodec_load_cursor *c, const struct wcodec_load_ra
     c->range++;
 }
 
-/* No device has code for a fixed rate so far. */
 static void log_fixed(const struct wcodec_load_request *q, const struct wcodec_load_range *r)
 {
-    if (strcmp(q->device->backend->name, "cpu") != 0)
+    if (!(q->device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY))
         wcodec_log(q->context, WCODEC_LOG_INFO,
                    "%s cannot decode tensor '%s', which is at a fixed rate; the CPU does instead",
                    q->device->name, r->named->name);
@@ -271,7 +269,7 @@ static wcodec_status take_range(struct wcodec_load_cursor *c, const struct wcode
                                 struct wcodec_load_piece *piece, bool *full, wcodec_error *err)
 {
     struct wcodec_layout layout;
-    if (wcodec_entry_has_tiles(r->entry)) {
+    if (wcodec_entry_has_layout(r->entry)) {
         wcodec_layout_derive(r->entry, &layout);
         if (c->open != NULL || !wcodec_layout_in_units(&layout) ||
             device_reconstructs(c->request, r, &layout))

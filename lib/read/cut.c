@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "read/cut.h"
+#include <string.h>
 
 #define SMALL_PAYLOAD ((uint64_t)64 << 10)
 
@@ -31,6 +32,17 @@ static void derive_lossy(const struct wcodec_entry *e, struct wcodec_layout *s)
                                          wcodec_lossy_band_size(&s->lossy)};
 }
 
+static void derive_fixed(const struct wcodec_entry *e, struct wcodec_layout *s)
+{
+    struct wcodec_fixed *f = &s->fixed;
+    wcodec_entry_fixed(e, f);
+    s->is_fixed = true;
+    s->element_log2 = 1;
+    s->tiling = (struct wcodec_tiling){
+        .element_log2 = 1, .prefix_size = f->tiles_begin, .size = f->size, .tiles = f->tiles};
+    s->bands = (struct wcodec_bands){0, f->across, wcodec_fixed_band_size(f)};
+}
+
 void wcodec_layout_derive(const struct wcodec_entry *e, struct wcodec_layout *s)
 {
     *s = (struct wcodec_layout){0};
@@ -38,6 +50,8 @@ void wcodec_layout_derive(const struct wcodec_entry *e, struct wcodec_layout *s)
         derive_blocks(e, s);
     } else if (e->coding == WCODEC_CODING_LOSSY) {
         derive_lossy(e, s);
+    } else if (e->coding == WCODEC_CODING_FIXED) {
+        derive_fixed(e, s);
     } else {
         wcodec_entry_tiling(e, &s->tiling);
         s->element_log2 = s->tiling.element_log2;
@@ -48,7 +62,10 @@ void wcodec_layout_derive(const struct wcodec_entry *e, struct wcodec_layout *s)
 
 uint32_t wcodec_layout_needs(const struct wcodec_layout *s)
 {
-    return s->in_blocks ? WCODEC_DEVICE_BLOCKS : s->is_lossy ? WCODEC_DEVICE_LOSSY : 0;
+    return s->in_blocks  ? WCODEC_DEVICE_BLOCKS
+           : s->is_lossy ? WCODEC_DEVICE_LOSSY
+           : s->is_fixed ? WCODEC_DEVICE_FIXED
+                         : 0;
 }
 
 wcodec_status wcodec_layout_check_side(const struct wcodec_layout *s, const uint8_t *side,
@@ -56,7 +73,37 @@ wcodec_status wcodec_layout_check_side(const struct wcodec_layout *s, const uint
 {
     if (s->in_blocks)
         return wcodec_blocks_check_modes(&s->blocks, side, err);
+    if (s->is_fixed)
+        return wcodec_fixed_check_front(&s->fixed, side, err);
     return s->is_lossy ? wcodec_lossy_check_side(&s->lossy, side, err) : WCODEC_OK;
+}
+
+wcodec_status wcodec_layout_parse(const struct wcodec_layout *s, const uint8_t *front,
+                                  uint64_t payload_size, const wcodec_allocator *allocator,
+                                  struct wcodec_tiles **tiles, wcodec_error *err)
+{
+    wcodec_status status = wcodec_layout_check_side(s, front, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (!s->is_fixed)
+        return wcodec_tiles_read(&s->tiling, front + s->tiles_begin, payload_size - s->tiles_begin,
+                                 allocator, tiles, err);
+    *tiles = NULL;
+    return WCODEC_OK;
+}
+
+uint64_t wcodec_layout_place(const struct wcodec_layout *s, const struct wcodec_tiles *tiles,
+                             uint64_t first, uint64_t count, uint64_t at,
+                             struct wcodec_area_place places[WCODEC_AREAS])
+{
+    struct wcodec_job job = {.fixed = &s->fixed, .first = first, .count = count};
+    if (!s->is_fixed)
+        return wcodec_lay_out_areas(tiles, first, count, at, places);
+    wcodec_fixed_place_records(&job);
+    memcpy(places, job.places, sizeof job.places);
+    places[WCODEC_AREA_VALUES].begin = s->fixed.spilled_begin;
+    places[WCODEC_AREA_VALUES].size = 4 * s->fixed.spilled;
+    return wcodec_lay_out_places(at, places);
 }
 
 void wcodec_bands_find(const struct wcodec_bands *b, uint64_t begin, uint64_t end, uint64_t *first,
@@ -83,6 +130,7 @@ struct wcodec_job wcodec_layout_job(const struct wcodec_layout *s, const struct 
     return (struct wcodec_job){.tiles = tiles,
                                .blocks = s->in_blocks ? &s->blocks : NULL,
                                .lossy = s->is_lossy ? &s->lossy : NULL,
+                               .fixed = s->is_fixed ? &s->fixed : NULL,
                                .modes = side,
                                .begin = begin,
                                .end = end,
@@ -117,4 +165,18 @@ uint64_t wcodec_cut_end(const struct wcodec_bands *bands, const struct wcodec_ti
             high = middle - 1;
     }
     return low;
+}
+
+uint64_t wcodec_layout_cut_end(const struct wcodec_layout *s, const struct wcodec_tiles *tiles,
+                               const struct wcodec_cut *limits, uint64_t first, uint64_t stop)
+{
+    if (!s->is_fixed)
+        return wcodec_cut_end(&s->bands, tiles, limits, first, stop);
+    /* Areas begin at multiples of 256 bytes. */
+    const uint64_t spilled = 4 * s->fixed.spilled + 512,
+                   coded = limits->coded > spilled ? limits->coded - spilled : 0,
+                   by_coded = coded / (s->fixed.across * s->fixed.record_size),
+                   by_decoded = limits->decoded / s->bands.size,
+                   most = by_coded < by_decoded ? by_coded : by_decoded;
+    return most >= stop - first ? stop : first + (most > 0 ? most : 1);
 }

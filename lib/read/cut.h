@@ -17,31 +17,52 @@ struct wcodec_bands {
     uint64_t size;      /* bytes of a band that is not the last */
 };
 
-/* What follows from an entry in tiles, in blocks or lossy before anything of it is read. */
+/* What follows from an entry in tiles, in blocks, lossy or at a fixed rate before anything of it is
+ * read. At a fixed rate tiles are what is coded: a unit, and of the tiling their number is set, and
+ * the prefix, which is shifts and checks. */
 struct wcodec_layout {
     struct wcodec_tiling tiling;
-    bool in_blocks, is_lossy;
+    bool in_blocks, is_lossy, is_fixed;
     struct wcodec_blocks blocks;
     struct wcodec_lossy lossy;
+    struct wcodec_fixed fixed;
     uint8_t element_log2;      /* of the tensor */
     uint64_t tiles_begin;      /* in the payload: after modes and scales */
     struct wcodec_bands bands; /* in tiles: a tile each */
 };
+
+/* Has an entry a layout? */
+static inline bool wcodec_entry_has_layout(const struct wcodec_entry *entry)
+{
+    return wcodec_entry_has_tiles(entry) || entry->coding == WCODEC_CODING_FIXED;
+}
 
 void wcodec_layout_derive(const struct wcodec_entry *entry, struct wcodec_layout *layout);
 
 /* Are tiles only a step on the way to elements? */
 static inline bool wcodec_layout_in_units(const struct wcodec_layout *layout)
 {
-    return layout->in_blocks || layout->is_lossy;
+    return layout->in_blocks || layout->is_lossy || layout->is_fixed;
 }
 
 /* What a device must be capable of: bits of enum wcodec_device_capability. */
 uint32_t wcodec_layout_needs(const struct wcodec_layout *layout);
 
-/* Check the modes and scales that the payload begins with. WCODEC_ERROR_CORRUPT. */
+/* Check what the payload begins with: modes and scales, or shifts. WCODEC_ERROR_CORRUPT. */
 wcodec_status wcodec_layout_check_side(const struct wcodec_layout *layout, const uint8_t *side,
                                        wcodec_error *err);
+
+/* Check what a payload of that size begins with, tiling.prefix_size bytes after the side
+ * included, and parse it; at a fixed rate *tiles is NULL. WCODEC_ERROR_CORRUPT, _MEMORY. */
+wcodec_status wcodec_layout_parse(const struct wcodec_layout *layout, const uint8_t *front,
+                                  uint64_t payload_size, const wcodec_allocator *allocator,
+                                  struct wcodec_tiles **tiles, wcodec_error *err);
+
+/* As wcodec_lay_out_areas(). At a fixed rate there is room for all spilled elements of the matrix:
+ * which of them the tiles have is not known. */
+uint64_t wcodec_layout_place(const struct wcodec_layout *layout, const struct wcodec_tiles *tiles,
+                             uint64_t first, uint64_t count, uint64_t at,
+                             struct wcodec_area_place places[WCODEC_AREAS]);
 
 /* Bands that have bytes [begin, end). */
 void wcodec_bands_find(const struct wcodec_bands *bands, uint64_t begin, uint64_t end,
@@ -70,5 +91,9 @@ struct wcodec_cut {
  * one band at least. */
 uint64_t wcodec_cut_end(const struct wcodec_bands *bands, const struct wcodec_tiles *tiles,
                         const struct wcodec_cut *limits, uint64_t first, uint64_t stop);
+
+/* The same of a layout's own bands. */
+uint64_t wcodec_layout_cut_end(const struct wcodec_layout *layout, const struct wcodec_tiles *tiles,
+                               const struct wcodec_cut *limits, uint64_t first, uint64_t stop);
 
 #endif

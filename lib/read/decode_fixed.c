@@ -3,15 +3,13 @@
 
 /* Matrices at a fixed rate: bands of tiles, whose places are known beforehand. */
 
-#include "backends/cpu/cpu_level.h"
-#include "backends/cpu/fixed.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "read/decode.h"
 #include <inttypes.h>
-#include <stdatomic.h>
 
-enum { TASK_TILES = 32 };
+/* Coded bytes that a device is given at once: of what comes back, half as many more. */
+#define DEVICE_BATCH ((uint64_t)16 << 20)
 
 /* Shifts and checks, checked. */
 wcodec_status wcodec_decoder_open_fixed(struct wcodec_decoder *d, wcodec_error *err)
@@ -30,66 +28,11 @@ wcodec_status wcodec_decoder_open_fixed(struct wcodec_decoder *d, wcodec_error *
     return status == WCODEC_OK ? wcodec_fixed_check_front(f, d->side, err) : status;
 }
 
-/* Tiles [first, end), whose records are in memory, decoded in parallel. */
+/* Bands that are decoded together, and where their bytes are. */
 struct batch {
-    struct wcodec_cpu_fixed_job job;
-    const uint8_t *records;
-    uint64_t first, end;
-    _Atomic uint64_t failed;
+    struct wcodec_job job;
+    struct wcodec_view view;
 };
-
-static uint32_t check_of(const struct wcodec_cpu_fixed_job *job, uint64_t tile)
-{
-    return wcodec_load_u32(job->shifts + job->fixed->checks_begin + 4 * tile);
-}
-
-static void decode_task(void *argument, size_t i)
-{
-    struct batch *b = argument;
-    const uint64_t first = b->first + (uint64_t)i * TASK_TILES,
-                   end = b->end - first < TASK_TILES ? b->end : first + TASK_TILES;
-    for (uint64_t tile = first; tile < end; tile++) {
-        const uint8_t *record = b->records + (tile - b->first) * b->job.fixed->record_size;
-        const enum wcodec_tile_fault fault =
-            wcodec_cpu_fixed_decode(&b->job, tile, record, check_of(&b->job, tile));
-        wcodec_cpu_note_faults(&b->failed, tile, 1, &fault);
-    }
-}
-
-static wcodec_status tile_failed(const struct wcodec_fixed *f, uint64_t tile,
-                                 enum wcodec_tile_fault fault, wcodec_error *err)
-{
-    return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %" PRIu64 " of %" PRIu64 ": %s", tile,
-                       f->tiles, wcodec_tile_fault_string(fault));
-}
-
-/* Which spilled elements the tiles have: each tile's follow those of the tile before. *next: number
- * of the first that is to come, UINT64_MAX if that is not known. */
-static wcodec_status find_spilled(struct batch *b, uint64_t *next, wcodec_error *err)
-{
-    const struct wcodec_fixed *f = b->job.fixed;
-    struct wcodec_fixed_list list;
-    b->job.spilled_first = b->job.spilled_end = *next;
-    for (uint64_t tile = b->first; tile < b->end; tile++) {
-        const uint8_t *record = b->records + (tile - b->first) * f->record_size;
-        const enum wcodec_tile_fault fault = wcodec_fixed_list_find(f, record, &list);
-        if (fault != WCODEC_TILE_OK)
-            return tile_failed(f, tile, fault, err);
-        if (list.spilled_count == 0)
-            continue;
-        if (b->job.spilled_end == UINT64_MAX)
-            b->job.spilled_first = b->job.spilled_end = list.spilled_first;
-        if (list.spilled_first != b->job.spilled_end)
-            return tile_failed(f, tile, WCODEC_TILE_OUTLIER, err);
-        b->job.spilled_end += list.spilled_count;
-    }
-    *next = b->job.spilled_end;
-    if (b->end == f->tiles && *next != UINT64_MAX && *next != f->spilled)
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
-                           "tiles have %" PRIu64 " spilled elements, there are %" PRIu64, *next,
-                           f->spilled);
-    return WCODEC_OK;
-}
 
 static wcodec_status reserve_spilled(struct wcodec_decoder *d, uint64_t size, wcodec_error *err)
 {
@@ -103,50 +46,73 @@ static wcodec_status reserve_spilled(struct wcodec_decoder *d, uint64_t size, wc
     return status;
 }
 
-/* Bring the batch's records into memory, then its spilled elements. */
-static wcodec_status load(struct wcodec_decoder *d, struct batch *b, uint64_t *next,
-                          wcodec_error *err)
+/* Where records are read to. */
+static wcodec_status reserve_records(struct wcodec_decoder *d, bool by_device, uint64_t size,
+                                     uint8_t **buffer, wcodec_error *err)
 {
-    const struct wcodec_fixed *f = &d->fixed;
-    const uint64_t offset = d->input.entry->payload_offset,
-                   begin = f->tiles_begin + b->first * f->record_size,
-                   size = (b->end - b->first) * f->record_size;
-    wcodec_status status = WCODEC_OK;
-    if (d->payload == NULL) {
-        status = wcodec_decoder_reserve(d, size, err);
-        if (status == WCODEC_OK)
-            status = wcodec_decoder_read(d, offset + begin, d->buffer, size, err);
-    }
-    b->records = d->payload != NULL ? d->payload + begin : d->buffer;
+    wcodec_status status = WCODEC_ERROR_UNSUPPORTED;
+    if (by_device)
+        status = wcodec_session_stage(&d->session, wcodec_decoder_left(d), size, buffer, NULL);
     if (status == WCODEC_OK)
-        status = find_spilled(b, next, err);
-    if (status != WCODEC_OK)
         return status;
-    const uint64_t from = f->spilled_begin + 4 * b->job.spilled_first,
-                   spilled = 4 * (b->job.spilled_end - b->job.spilled_first);
-    if (spilled == 0)
-        return WCODEC_OK;
-    if (d->payload != NULL) {
-        b->job.spilled = d->payload + from;
-        return WCODEC_OK;
-    }
-    if (spilled > d->spilled.size)
-        status = reserve_spilled(d, spilled, err);
-    if (status == WCODEC_OK)
-        status = wcodec_decoder_read(d, offset + from, d->spilled.bytes, spilled, err);
-    b->job.spilled = d->spilled.bytes;
+    status = wcodec_decoder_reserve(d, size, err);
+    *buffer = d->buffer;
     return status;
 }
 
-static wcodec_status decode_batch(struct wcodec_decoder *d, struct batch *b, wcodec_error *err)
+/* Bring bytes [begin, begin + size) of the payload into memory, or see where they are. */
+static wcodec_status load_area(struct wcodec_decoder *d, struct batch *b, enum wcodec_area area,
+                               uint8_t *buffer, wcodec_error *err)
 {
-    atomic_init(&b->failed, UINT64_MAX);
-    wcodec_run(d->input.context, decode_task, b,
-               (size_t)wcodec_div_up_u64(b->end - b->first, TASK_TILES));
-    const uint64_t failed = atomic_load(&b->failed);
-    return failed == UINT64_MAX
-               ? WCODEC_OK
-               : tile_failed(&d->fixed, failed >> 3, (enum wcodec_tile_fault)(failed & 7), err);
+    const struct wcodec_area_place *place = &b->job.places[area];
+    b->view.begin[area] = place->begin;
+    b->view.data[area] = d->payload != NULL ? d->payload + place->begin : buffer;
+    if (d->payload != NULL)
+        return WCODEC_OK;
+    return wcodec_decoder_read(d, d->input.entry->payload_offset + place->begin, buffer,
+                               place->size, err);
+}
+
+/* The batch's records, then its spilled elements. *next: number of the first of these that is to
+ * come, UINT64_MAX if that is not known. */
+static wcodec_status load(struct wcodec_decoder *d, bool by_device, struct batch *b, uint64_t *next,
+                          wcodec_error *err)
+{
+    struct wcodec_area_place *places = b->job.places, *values = &places[WCODEC_AREA_VALUES];
+    uint8_t *buffer = NULL;
+    wcodec_status status = WCODEC_OK;
+    wcodec_fixed_place_records(&b->job);
+    if (d->payload == NULL)
+        status = reserve_records(d, by_device, places[WCODEC_AREA_RAW].size, &buffer, err);
+    if (status == WCODEC_OK)
+        status = load_area(d, b, WCODEC_AREA_RAW, buffer, err);
+    if (status == WCODEC_OK)
+        status = wcodec_fixed_place_spilled(&b->job, b->view.data[WCODEC_AREA_RAW], next, err);
+    if (status != WCODEC_OK || values->size == 0)
+        return status;
+    if (d->payload == NULL && values->size > d->spilled.size)
+        status = reserve_spilled(d, values->size, err);
+    return status == WCODEC_OK ? load_area(d, b, WCODEC_AREA_VALUES, d->spilled.bytes, err)
+                               : status;
+}
+
+static wcodec_status decode(struct wcodec_decoder *d, bool by_device, const struct batch *b,
+                            uint8_t *out, wcodec_error *err)
+{
+    const uint64_t left = wcodec_decoder_left(d),
+                   free = left > d->buffer_size ? left - d->buffer_size : 1;
+    if (!by_device && !d->session.on_cpu)
+        return wcodec_decode_on_cpu(d->input.context, &b->job, &b->view, out, err);
+    return wcodec_session_decode(&d->session, &b->job, &b->view, free, out, err);
+}
+
+/* Coded bytes of a batch. */
+static uint64_t limit_of(const struct wcodec_decoder *d, bool by_device)
+{
+    const uint64_t left = wcodec_decoder_left(d);
+    if (by_device)
+        return left / 4 < DEVICE_BATCH ? left / 4 : DEVICE_BATCH;
+    return d->payload != NULL ? WCODEC_DECODE_BATCH : wcodec_decoder_budget(d);
 }
 
 wcodec_status wcodec_decoder_range_fixed(struct wcodec_decoder *d, uint64_t begin, uint64_t end,
@@ -155,31 +121,29 @@ wcodec_status wcodec_decoder_range_fixed(struct wcodec_decoder *d, uint64_t begi
 {
     const struct wcodec_fixed *f = &d->fixed;
     const uint64_t band = wcodec_fixed_band_size(f), stop = (end - 1) / band + 1,
-                   coded = f->across * f->record_size,
-                   budget = d->payload != NULL ? WCODEC_DECODE_BATCH : wcodec_decoder_budget(d),
-                   most = budget / coded > 0 ? budget / coded : 1;
-    struct wcodec_cpu_fixed_dsp dsp;
-    wcodec_status status = WCODEC_OK;
+                   coded = f->across * f->record_size;
     uint64_t done = begin, next = begin / band == d->spilled.band ? d->spilled.next : UINT64_MAX;
-    wcodec_cpu_fixed_dsp_init(&dsp, wcodec_cpu_levels() & d->input.context->cpu_mask);
+    wcodec_status status = wcodec_session_choose(&d->session, NULL, WCODEC_DEVICE_FIXED, err);
+    /* A device makes whole elements. */
+    const bool by_device = !d->session.on_cpu && ((begin | end) & 1) == 0;
     for (uint64_t first = begin / band; first < stop && status == WCODEC_OK;) {
-        const uint64_t last = stop - first < most ? stop : first + most;
-        struct batch b = {.job = {.dsp = &dsp,
-                                  .fixed = f,
-                                  .shifts = d->side,
-                                  .verify = d->input.verify,
-                                  .begin = begin,
-                                  .end = end,
-                                  .dst = dst},
-                          .first = first * f->across,
-                          .end = last * f->across};
-        status = load(d, &b, &next, err);
+        const uint64_t limit = limit_of(d, by_device), most = limit / coded > 0 ? limit / coded : 1,
+                       last = stop - first < most ? stop : first + most,
+                       reached = last < stop ? last * band : end;
+        struct batch b = {.job = {.fixed = f,
+                                  .modes = d->side,
+                                  .first = first * f->across,
+                                  .count = (last - first) * f->across,
+                                  .begin = done,
+                                  .end = reached,
+                                  .verify = d->input.verify}};
+        status = load(d, by_device, &b, &next, err);
         if (status == WCODEC_OK)
-            status = decode_batch(d, &b, err);
+            status = decode(d, by_device, &b, dst + (done - begin), err);
+        if (status == WCODEC_OK)
+            status = wcodec_reporter_add(reporter, reached - done, err);
         if (status != WCODEC_OK)
             break;
-        const uint64_t reached = last < stop ? last * band : end;
-        status = wcodec_reporter_add(reporter, reached - done, err);
         done = reached;
         first = last;
         d->spilled.band = last;

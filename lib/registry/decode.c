@@ -31,10 +31,69 @@ uint64_t wcodec_lay_out_areas(const struct wcodec_tiles *tiles, uint64_t first, 
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         places[a].begin = begin[a];
         places[a].size = stop[a] - begin[a];
-        places[a].offset = wcodec_align_u64(at, 256) + begin[a] % 16;
+    }
+    return wcodec_lay_out_places(at, places);
+}
+
+uint64_t wcodec_lay_out_places(uint64_t at, struct wcodec_area_place places[WCODEC_AREAS])
+{
+    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
+        places[a].offset = wcodec_align_u64(at, 256) + places[a].begin % 16;
         at = places[a].offset + places[a].size;
     }
     return at;
+}
+
+static uint64_t tiles_of(const struct wcodec_job *job)
+{
+    return job->fixed != NULL ? job->fixed->tiles : job->tiles->tiling->tiles;
+}
+
+static wcodec_status tile_failed(const struct wcodec_job *job, uint64_t tile,
+                                 enum wcodec_tile_fault fault, wcodec_error *err)
+{
+    return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %" PRIu64 " of %" PRIu64 ": %s", tile,
+                       tiles_of(job), wcodec_tile_fault_string(fault));
+}
+
+void wcodec_fixed_place_records(struct wcodec_job *job)
+{
+    const struct wcodec_fixed *f = job->fixed;
+    struct wcodec_area_place *p = &job->places[WCODEC_AREA_RAW];
+    p->begin = f->tiles_begin + job->first * f->record_size;
+    p->size = job->count * f->record_size;
+}
+
+wcodec_status wcodec_fixed_place_spilled(struct wcodec_job *job, const uint8_t *records,
+                                         uint64_t *next, wcodec_error *err)
+{
+    const struct wcodec_fixed *f = job->fixed;
+    struct wcodec_area_place *p = &job->places[WCODEC_AREA_VALUES];
+    uint64_t first = *next, end = *next;
+    if (f->spilled == 0) /* decoders refuse any list that names some */
+        return WCODEC_OK;
+    for (uint64_t i = 0; i < job->count; i++) {
+        struct wcodec_fixed_list list;
+        const enum wcodec_tile_fault fault =
+            wcodec_fixed_list_find(f, records + i * f->record_size, &list);
+        if (fault != WCODEC_TILE_OK)
+            return tile_failed(job, job->first + i, fault, err);
+        if (list.spilled_count == 0)
+            continue;
+        if (end == UINT64_MAX)
+            first = end = list.spilled_first;
+        if (list.spilled_first != end)
+            return tile_failed(job, job->first + i, WCODEC_TILE_OUTLIER, err);
+        end += list.spilled_count;
+    }
+    *next = end;
+    if (job->first + job->count == f->tiles && end != UINT64_MAX && end != f->spilled)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "tiles have %" PRIu64 " spilled elements, there are %" PRIu64, end,
+                           f->spilled);
+    p->size = 4 * (end - first);
+    p->begin = p->size == 0 ? 0 : f->spilled_begin + 4 * first;
+    return WCODEC_OK;
 }
 
 static void init_request(const struct wcodec_job *job, const struct wcodec_view *view, void *out,
@@ -42,7 +101,9 @@ static void init_request(const struct wcodec_job *job, const struct wcodec_view 
 {
     WCODEC_ASSERT(out != NULL && (job->blocks == NULL || job->lossy == NULL));
     *r = (struct request){.job = *job, .view = view, .out = out};
-    r->payload_size = wcodec_lay_out_areas(job->tiles, job->first, job->count, 0, r->job.places);
+    r->payload_size = job->fixed != NULL ? wcodec_lay_out_places(0, r->job.places)
+                                         : wcodec_lay_out_areas(job->tiles, job->first, job->count,
+                                                                0, r->job.places);
     r->out_size = wcodec_job_bytes(job);
 }
 
@@ -124,9 +185,7 @@ static wcodec_status report_fault(const struct wcodec_job *job,
 {
     if (result->fault == WCODEC_TILE_OK)
         return WCODEC_OK;
-    return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "tile %" PRIu64 " of %" PRIu64 ": %s",
-                       result->tile, job->tiles->tiling->tiles,
-                       wcodec_tile_fault_string(result->fault));
+    return tile_failed(job, result->tile, result->fault, err);
 }
 
 wcodec_status wcodec_decode_on_cpu(wcodec_context *context, const struct wcodec_job *job,
@@ -180,11 +239,10 @@ wcodec_status wcodec_session_choose(struct wcodec_session *s, const struct wcode
     if (s->on_cpu)
         return WCODEC_OK;
     s->on_cpu = (o->listing.capabilities & needed) != needed ||
-                !o->backend->device_supports(o->device, tiling);
+                (tiling != NULL && !o->backend->device_supports(o->device, tiling));
     if (s->on_cpu)
         wcodec_log(s->owner.context, WCODEC_LOG_INFO,
-                   "%s has no code for a tensor; the CPU decodes its %" PRIu64 " tiles instead",
-                   o->name, tiling->tiles);
+                   "%s has no code for a tensor; the CPU decodes it instead", o->name);
     return WCODEC_OK;
 }
 

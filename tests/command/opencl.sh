@@ -25,6 +25,13 @@ run 0 "$WCODEC" test --backend=opencl:0 all.safetensors.wcodec; silent
 run 0 "$WCODEC" decompress --backend=opencl -q -o back all.safetensors.wcodec; silent
 same all.safetensors back
 run 0 "$WCODEC" test --backend=all all.safetensors.wcodec; silent
+# Matrices at a fixed rate: the device decodes all their tiles.
+"$MAKE" -s 8 fixed.safetensors w:BF16:100x384:gauss e:BF16:333x1001:gauss || exit 99
+"$WCODEC" compress -q --tune=compute-fixed fixed.safetensors || exit 99
+run 0 "$WCODEC" test --backend=all fixed.safetensors.wcodec; silent
+run 0 env WCODEC_LOG=debug "$WCODEC" decompress --backend=opencl -o back.fixed fixed.safetensors.wcodec
+says 'opencl:0 decoded 21 tiles'; says 'opencl:0 decoded 168 tiles'
+same fixed.safetensors back.fixed
 run 0 "$WCODEC" test -v --backend=all all.safetensors.wcodec; says 'not tested on cuda: '; says 'ok on cpu:0'
 says 'all.safetensors.wcodec: ok on opencl:0$'; says 'ok on cpu:0$'
 # Each device by its number, of whatever driver; and by the variable.

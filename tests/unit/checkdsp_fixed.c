@@ -4,6 +4,7 @@
 /* Tiles at a fixed rate: each level's functions against the reference, on random bytes under all
  * shifts. Inputs and outputs end or begin at guard pages, and nothing is written between the rows;
  * then matrices of all shapes, whole and in parts. */
+#include "support_fixed.h"
 #include "support_guarded.h"
 
 #include "backends/cpu/cpu_level.h"
@@ -60,18 +61,6 @@ static void check_expand(const struct wcodec_cpu_fixed_dsp *dsp, uint64_t *seed)
     guarded_free(&in);
 }
 
-/* By way of tables and counts, as the encoder does. */
-static uint32_t code_tile(const struct wcodec_fixed *f, const uint8_t *elements, size_t stride,
-                          unsigned rows, unsigned columns, const uint8_t *shifts, uint64_t first,
-                          uint8_t *record, uint8_t *spilled)
-{
-    struct wcodec_fixed_band band;
-    wcodec_fixed_band_init(&band, f->bits, shifts);
-    return wcodec_fixed_tile_encode(f, &band, elements, stride, rows, columns,
-                                    wcodec_fixed_count(&band, elements, stride, rows, columns),
-                                    first, record, spilled);
-}
-
 /* What the driver makes of a matrix: its tiles, their checks, and any part of its bytes. */
 static void check_matrix(const struct wcodec_cpu_fixed_dsp *dsp, uint64_t *seed)
 {
@@ -92,16 +81,13 @@ static void check_matrix(const struct wcodec_cpu_fixed_dsp *dsp, uint64_t *seed)
     for (uint64_t i = 0; i < rows; i++)
         shifts[i] = (uint8_t)(support_random(seed) % 3);
     for (uint64_t tile = 0; tile < f.tiles; tile++) {
-        const uint64_t row = tile / f.across * ROWS,
+        const uint64_t band = tile / f.across, row = band * ROWS,
                        column = tile % f.across * WCODEC_FIXED_COLUMNS;
-        const unsigned height = rows - row < ROWS ? (unsigned)(rows - row) : ROWS,
-                       width = columns - column < WCODEC_FIXED_COLUMNS
-                                   ? (unsigned)(columns - column)
-                                   : WCODEC_FIXED_COLUMNS;
         uint8_t *record = records + tile * f.record_size, *own = spilled + 4 * f.spilled;
-        const uint32_t count =
-            code_tile(&f, elements + 2 * (row * columns + column), (size_t)(2 * columns), height,
-                      width, shifts + row, f.spilled, record, own);
+        const uint32_t count = support_fixed_code_tile(
+            &f, elements + 2 * (row * columns + column), (size_t)(2 * columns),
+            wcodec_fixed_height(&f, band), wcodec_fixed_width(&f, tile % f.across), shifts + row,
+            f.spilled, record, own);
         checks[tile] = wcodec_fixed_tile_check(&f, record, own, count);
         f.spilled += count;
     }

@@ -5,6 +5,7 @@
 
 #include "support_blocks.h"
 #include "support_conform.h"
+#include "support_matrix.h"
 #include "support_tiles.h"
 
 #include <pthread.h>
@@ -155,10 +156,12 @@ enum { TENSORS = 24, GUARD = 64 };
 struct tensor {
     struct support_tensor x;
     struct support_blocks b; /* b.data: NULL but for a tensor in blocks */
+    struct support_matrix
+        m; /* m.data: NULL but for one at a fixed rate; then that is all there is */
     struct wcodec_tiles *tiles;
     struct wcodec_memory *payload;
     uint64_t first, count, bytes;
-    struct wcodec_job part; /* in blocks */
+    struct wcodec_job part; /* in blocks, or at a fixed rate */
     bool damaged;
 };
 
@@ -178,6 +181,16 @@ static void make_blocks(struct run *r, struct tensor *t, bool lossy)
     t->count = t->part.count;
     t->bytes = t->part.end - t->part.begin;
     t->damaged = false;
+}
+
+static void make_matrix(struct run *r, struct tensor *t)
+{
+    support_matrix_make(&r->seed, 0, 0, &t->m);
+    t->part = (struct wcodec_job){.verify = true};
+    support_matrix_part(&r->seed, &t->m, support_random(&r->seed) % 2, &t->part);
+    t->first = t->part.first;
+    t->count = t->part.count;
+    t->bytes = t->part.end - t->part.begin;
 }
 
 /* Of a common kind, and mostly of whole tiles with one table: a GPU takes such a tensor by kernels
@@ -201,7 +214,6 @@ static void make_common(struct run *r, struct support_tensor *x)
 
 static void make_tensor(struct run *r, struct tensor *t, bool alone)
 {
-    t->b = (struct support_blocks){.data = NULL};
     do {
         if (alone)
             make_common(r, &t->x);
@@ -248,25 +260,50 @@ static void damage_tensor(struct run *r, struct tensor *t, enum wcodec_tile_faul
     free(out);
 }
 
+static void damage_matrix(struct run *r, struct tensor *t, struct wcodec_job_result *wanted)
+{
+    uint8_t *out = malloc((size_t)t->bytes);
+    for (unsigned attempt = 0; attempt < 20 && !t->damaged; attempt++) {
+        const struct wcodec_area_place *a =
+            &t->part.places[support_random(&r->seed) % 3 ? WCODEC_AREA_RAW : WCODEC_AREA_VALUES];
+        if (a->size == 0)
+            continue;
+        const uint64_t bit = 8 * a->begin + support_random(&r->seed) % (8 * a->size);
+        t->m.payload[bit / 8] ^= (uint8_t)(1u << bit % 8);
+        *wanted = support_matrix_decode(&t->m, &t->part, out);
+        t->damaged = wanted->fault != WCODEC_TILE_OK;
+        if (!t->damaged) /* in the spare bytes of a list that have no part in it: the check has */
+            t->m.payload[bit / 8] ^= (uint8_t)(1u << bit % 8);
+    }
+    free(out);
+}
+
 /* The payload whole, or only the areas' extents, each at a place of its own. */
 static void place_payload(struct run *r, struct tensor *t, struct wcodec_job *job)
 {
     uint64_t begin[WCODEC_AREAS], stop[WCODEC_AREAS], at = 0;
-    wcodec_tiles_extent(t->tiles, t->first, t->first + t->count, begin, stop);
-    t->payload = allocate(r, WCODEC_MEMORY_DEVICE, t->x.payload_size + WCODEC_AREAS * 512);
+    const bool matrix = t->m.data != NULL;
+    const uint64_t size = matrix ? t->m.fixed.payload_size : t->x.payload_size;
+    const uint8_t *payload = matrix ? t->m.payload : t->x.payload;
+    for (unsigned a = 0; a < WCODEC_AREAS && matrix; a++) {
+        begin[a] = t->part.places[a].begin;
+        stop[a] = begin[a] + t->part.places[a].size;
+    }
+    if (!matrix)
+        wcodec_tiles_extent(t->tiles, t->first, t->first + t->count, begin, stop);
+    t->payload = allocate(r, WCODEC_MEMORY_DEVICE, size + WCODEC_AREAS * 512);
     bool whole = support_random(&r->seed) % 2;
     const uint8_t zero[8] = {
         0}; /* copies in units of 16 bytes may take in what lies between areas */
-    ok(r->b->fill(r->queue, t->payload, 0, zero, 0, t->x.payload_size + WCODEC_AREAS * 512,
-                  &failure));
+    ok(r->b->fill(r->queue, t->payload, 0, zero, 0, size + WCODEC_AREAS * 512, &failure));
     if (whole)
-        put(r, t->payload, 0, t->x.payload, t->x.payload_size);
+        put(r, t->payload, 0, payload, size);
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         at = wcodec_align_u64(at, 256) + begin[a] % 16;
         job->places[a] = (struct wcodec_area_place){t->payload, whole ? begin[a] : at, begin[a],
                                                     stop[a] - begin[a]};
         if (!whole)
-            put(r, t->payload, at, t->x.payload + begin[a], stop[a] - begin[a]);
+            put(r, t->payload, at, payload + begin[a], stop[a] - begin[a]);
         if (stop[a] == begin[a])
             job->places[a].memory = NULL;
         at += stop[a] - begin[a];
@@ -282,7 +319,9 @@ static void check_output(struct run *r, const struct tensor *t, struct wcodec_me
         assert_int_equal(out[i], 0xee);
         assert_int_equal(out[GUARD + t->bytes + i], 0xee);
     }
-    if (result->fault == WCODEC_TILE_OK && t->b.data != NULL)
+    if (result->fault == WCODEC_TILE_OK && t->m.data != NULL)
+        assert_memory_equal(out + GUARD, t->m.data + t->part.begin, t->bytes);
+    else if (result->fault == WCODEC_TILE_OK && t->b.data != NULL)
         assert_memory_equal(out + GUARD, t->b.data + t->part.begin, t->bytes);
     else if (result->fault == WCODEC_TILE_OK)
         assert_memory_equal(
@@ -296,36 +335,69 @@ static void check_output(struct run *r, const struct tensor *t, struct wcodec_me
 /* Of an element, to which destinations are aligned. */
 static unsigned align_log2(const struct tensor *t)
 {
+    if (t->m.data != NULL)
+        return 1;
     return t->b.data != NULL && t->b.is_lossy ? t->b.lossy.element_log2 : t->x.tiling.element_log2;
 }
 
-/* Random tensors, in tiles, in blocks and lossy, whole and in part, some of them damaged, in one
- * batch that is decoded twice. */
+/* Tensor i of a batch of `count`. */
+static void make_any(struct run *r, unsigned i, unsigned count, struct tensor *t)
+{
+    *t = (struct tensor){.damaged = false};
+    if (r->capabilities & WCODEC_DEVICE_FIXED &&
+        (count > 1 ? i % 6 == 4 : support_random(&r->seed) % 4 == 0))
+        make_matrix(r, t);
+    else if (count > 1 && i % 5 < 2 &&
+             r->capabilities & (i % 5 ? WCODEC_DEVICE_LOSSY : WCODEC_DEVICE_BLOCKS))
+        make_blocks(r, t, i % 5 == 1);
+    else
+        make_tensor(r, t, count == 1);
+}
+
+static void free_any(struct tensor *t)
+{
+    if (t->m.data != NULL) {
+        support_matrix_free(&t->m);
+        return;
+    }
+    wcodec_tiles_free(t->tiles);
+    if (t->b.data != NULL)
+        support_blocks_free(&t->b);
+    support_tensor_free(&t->x);
+}
+
+static void damage_any(struct run *r, struct tensor *t, struct wcodec_job_result *wanted)
+{
+    if (t->m.data != NULL)
+        damage_matrix(r, t, wanted);
+    else
+        damage_tensor(r, t, &wanted->fault, &wanted->tile);
+}
+
+/* Random tensors, in tiles, in blocks, lossy and at a fixed rate, whole and in part, some of them
+ * damaged, in one batch that is decoded twice. */
 static void check_batch(struct run *r, unsigned count)
 {
     struct tensor *tensors = malloc(count * sizeof *tensors);
     struct wcodec_job jobs[TENSORS] = {{0}};
     struct wcodec_job_result results[TENSORS];
-    enum wcodec_tile_fault faults[TENSORS] = {0};
-    uint64_t tiles[TENSORS] = {0}, offsets[TENSORS], size = GUARD;
+    struct wcodec_job_result wanted[TENSORS] = {{0}};
+    uint64_t offsets[TENSORS], size = GUARD;
     for (unsigned i = 0; i < count; i++) {
-        if (count > 1 && i % 5 < 2 &&
-            r->capabilities & (i % 5 ? WCODEC_DEVICE_LOSSY : WCODEC_DEVICE_BLOCKS))
-            make_blocks(r, &tensors[i], i % 5 == 1);
-        else
-            make_tensor(r, &tensors[i], count == 1);
+        make_any(r, i, count, &tensors[i]);
         /* Some at any multiple of their element. */
         offsets[i] = i % 3 == 1 || (count == 1 && support_random(&r->seed) % 8 == 0)
                          ? size + (support_random(&r->seed) % 16 << align_log2(&tensors[i]))
                          : size;
         if (count == 1 ? support_random(&r->seed) % 3 == 0 : i % 4 == 3)
-            damage_tensor(r, &tensors[i], &faults[i], &tiles[i]);
+            damage_any(r, &tensors[i], &wanted[i]);
         jobs[i] = (struct wcodec_job){.tiles = tensors[i].tiles,
                                       .first = tensors[i].first,
                                       .count = tensors[i].count,
                                       .destination = offsets[i],
                                       .verify = true};
-        if (tensors[i].b.data != NULL) {
+        if (tensors[i].b.data != NULL || tensors[i].m.data != NULL) {
+            jobs[i].fixed = tensors[i].part.fixed;
             jobs[i].blocks = tensors[i].part.blocks;
             jobs[i].lossy = tensors[i].part.lossy;
             jobs[i].modes = tensors[i].part.modes;
@@ -349,9 +421,10 @@ static void check_batch(struct run *r, unsigned count)
         ok(r->b->batch_decode(r->queue, batch, &failure));
         ok(r->b->batch_results(r->queue, batch, results, &failure));
         for (unsigned i = 0; i < count; i++) {
-            assert_int_equal(results[i].fault, tensors[i].damaged ? faults[i] : WCODEC_TILE_OK);
+            assert_int_equal(results[i].fault,
+                             tensors[i].damaged ? wanted[i].fault : WCODEC_TILE_OK);
             if (tensors[i].damaged)
-                assert_int_equal(results[i].tile, tiles[i]);
+                assert_int_equal(results[i].tile, wanted[i].tile);
             check_output(r, &tensors[i], output, offsets[i], &results[i]);
         }
     }
@@ -360,10 +433,7 @@ static void check_batch(struct run *r, unsigned count)
     free(poison);
     for (unsigned i = 0; i < count; i++) {
         r->b->memory_free(tensors[i].payload);
-        wcodec_tiles_free(tensors[i].tiles);
-        if (tensors[i].b.data != NULL)
-            support_blocks_free(&tensors[i].b);
-        support_tensor_free(&tensors[i].x);
+        free_any(&tensors[i]);
     }
     free(tensors);
 }

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "support_container.h"
+#include "support_memory.h"
 #include "support_tree.h"
 #include <stdlib.h>
 #include <string.h>
@@ -320,4 +321,40 @@ void support_recipe_build(const struct support_recipe *r, struct support_bytes *
     /* Not a byte more, so that sanitizers see what is read past the end. */
     file->data = realloc(file->data, file->size);
     assert_non_null(file->data);
+}
+
+size_t support_recipe_find(const struct support_bytes *file, const struct support_entry *entry)
+{
+    size_t at = 0;
+    while (memcmp(file->data + at, entry->payload.data, entry->payload.size) != 0)
+        at++;
+    return at;
+}
+
+void support_recipe_expect(wcodec_context *context, const struct support_recipe *recipe,
+                           const struct support_bytes *file, uint64_t tensor, uint64_t *seed,
+                           uint64_t rows, const uint8_t *data, size_t size, uint64_t least)
+{
+    struct support_bytes original;
+    wcodec_context *small = support_context_limited(2, least);
+    FILE *stream = tmpfile();
+    assert_int_equal(fwrite(file->data, 1, file->size, stream), file->size);
+    assert_int_equal(fflush(stream), 0);
+    support_recipe_original(recipe, &original);
+    for (unsigned i = 0; i < 3; i++) {
+        wcodec_reader *reader;
+        const wcodec_status status =
+            i == 0 ? wcodec_reader_open_memory(context, file->data, file->size, &reader, NULL)
+                   : wcodec_reader_open_fd(i == 1 ? context : small, fileno(stream), &reader, NULL);
+        assert_int_equal(status, WCODEC_OK);
+        support_expect_rows(reader, tensor, 2, seed, rows, data, size);
+        if (i < 2) {
+            support_expect_load(reader, tensor, seed, rows, data, size);
+            support_expect_restored(reader, original.data, original.size);
+        }
+        wcodec_reader_close(reader);
+    }
+    fclose(stream);
+    wcodec_context_destroy(small);
+    free(original.data);
 }

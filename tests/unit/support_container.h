@@ -88,6 +88,13 @@ void support_recipe_free(struct support_recipe *recipe);
 
 /* The file. The caller frees bytes.data. */
 void support_recipe_build(const struct support_recipe *recipe, struct support_bytes *bytes);
+/* Where an entry's payload is in the file. */
+size_t support_recipe_find(const struct support_bytes *file, const struct support_entry *entry);
+/* A tensor of `rows` rows and its alias, which have these bytes, in a file that is right: decoded
+ * by rows, loaded and restored, from memory, from a file, and within `least` bytes of memory. */
+void support_recipe_expect(wcodec_context *context, const struct support_recipe *recipe,
+                           const struct support_bytes *file, uint64_t tensor, uint64_t *seed,
+                           uint64_t rows, const uint8_t *data, size_t size, uint64_t least);
 /* The original; the caller frees. */
 void support_recipe_original(const struct support_recipe *recipe, struct support_bytes *bytes);
 

@@ -4,6 +4,7 @@
 #include "support.h"
 
 #include "support_hostile.h"
+#include "support_matrix.h"
 #include "support_tiles.h"
 
 #include "registry/known_answer.h"
@@ -22,6 +23,7 @@ struct run {
     uint64_t seed;
     unsigned rounds;
     unsigned faults[6]; /* how often the reference found each */
+    unsigned matrix_faults[6];
 };
 
 static _Thread_local wcodec_error failure;
@@ -159,12 +161,104 @@ static void hostile_batch(struct run *r, unsigned round)
     }
 }
 
+/* Bytes of its areas, or of the lists in its records. */
+static void damage_matrix(uint64_t *seed, struct support_matrix *m, const struct wcodec_job *job)
+{
+    const struct wcodec_fixed *f = &m->fixed;
+    for (unsigned i = 0; i < 1 + support_random(seed) % 4; i++) {
+        const uint64_t any = support_random(seed);
+        const struct wcodec_area_place *a =
+            &job->places[any % 4 ? WCODEC_AREA_RAW : WCODEC_AREA_VALUES];
+        const uint64_t list = f->tiles_begin + (any >> 8) % f->tiles * f->record_size +
+                              wcodec_fixed_list_begin(f),
+                       at = any >> 40 & 1 || a->size == 0
+                                ? list + (any >> 41) % wcodec_fixed_list_size(f)
+                                : a->begin + (any >> 16) % a->size;
+        m->payload[at] =
+            (uint8_t)(any >> 48 & 1 ? any >> 56 : m->payload[at] ^ 1u << (any >> 60) % 8);
+        if (any >> 49 & 1) /* so that it is found by what the list says */
+            for (uint64_t tile = 0; tile < f->tiles; tile++) {
+                struct wcodec_fixed_list found;
+                const uint8_t *record = m->payload + f->tiles_begin + tile * f->record_size;
+                if (wcodec_fixed_list_find(f, record, &found) == WCODEC_TILE_OK)
+                    wcodec_store_u32(m->payload + f->checks_begin + 4 * tile,
+                                     wcodec_fixed_tile_check(f, record,
+                                                             m->payload + f->spilled_begin +
+                                                                 4 * found.spilled_first,
+                                                             found.spilled_count));
+            }
+    }
+}
+
+/* Damaged matrices at a fixed rate and good ones in one batch; payloads in buffers that end where
+ * they do. */
+static void hostile_matrices(struct run *r)
+{
+    struct support_matrix m[BATCH];
+    struct wcodec_memory *payload[BATCH], *output;
+    struct wcodec_job jobs[BATCH] = {{0}};
+    struct wcodec_job_result results[BATCH];
+    struct wcodec_batch *batch;
+    const unsigned count = r->small ? 3 : BATCH;
+    const uint8_t poison[8] = {0xee};
+    uint64_t size = GUARD;
+    for (unsigned i = 0; i < count; i++) {
+        support_matrix_make(&r->seed, r->small ? 20 : 0, r->small ? 136 + 7 * i : 0, &m[i]);
+        jobs[i].verify = true;
+        support_matrix_part(&r->seed, &m[i], i % 4 != 3, &jobs[i]);
+        if (i % 3)
+            damage_matrix(&r->seed, &m[i], &jobs[i]);
+        ok(r->b->memory_allocate(r->device, WCODEC_MEMORY_DEVICE, m[i].fixed.payload_size,
+                                 &payload[i], &failure));
+        ok(r->b->copy_in(r->queue, payload[i], 0, m[i].payload, m[i].fixed.payload_size, &failure));
+        for (unsigned a = 0; a < WCODEC_AREAS; a++) {
+            jobs[i].places[a].offset = jobs[i].places[a].begin;
+            jobs[i].places[a].memory = jobs[i].places[a].size != 0 ? payload[i] : NULL;
+        }
+        jobs[i].destination = size;
+        size = wcodec_align_u64(size + wcodec_job_bytes(&jobs[i]), 16) + GUARD;
+    }
+    ok(r->b->memory_allocate(r->device, WCODEC_MEMORY_DEVICE, size, &output, &failure));
+    ok(r->b->fill(r->queue, output, 0, poison, 0, size, &failure));
+    for (unsigned i = 0; i < count; i++)
+        jobs[i].memory = output;
+    ok(r->b->batch_create(r->queue, jobs, count, &batch, &failure));
+    ok(r->b->batch_decode(r->queue, batch, &failure));
+    ok(r->b->batch_results(r->queue, batch, results, &failure));
+    for (unsigned i = 0; i < count; i++) {
+        const size_t whole = (size_t)wcodec_job_bytes(&jobs[i]);
+        uint8_t *expected = malloc(whole), *out = malloc(whole + 2 * GUARD);
+        const struct wcodec_job_result wanted = support_matrix_decode(&m[i], &jobs[i], expected);
+        assert_int_equal(results[i].fault, wanted.fault);
+        assert_int_equal(results[i].tile, wanted.tile);
+        ok(r->b->copy_out(r->queue, out, output, jobs[i].destination - GUARD, whole + 2 * GUARD,
+                          &failure));
+        ok(r->b->queue_wait(r->queue, &failure));
+        assert_memory_equal(out + GUARD, expected, whole);
+        for (unsigned k = 0; k < GUARD; k++) {
+            assert_int_equal(out[k], 0xee);
+            assert_int_equal(out[GUARD + whole + k], 0xee);
+        }
+        r->matrix_faults[wanted.fault]++;
+        free(expected);
+        free(out);
+    }
+    r->b->batch_destroy(batch);
+    r->b->memory_free(output);
+    for (unsigned i = 0; i < count; i++) {
+        r->b->memory_free(payload[i]);
+        support_matrix_free(&m[i]);
+    }
+}
+
 static void *run_batches(void *argument)
 {
     struct run *r = argument;
     ok(r->b->queue_create(r->device, &r->queue, &failure));
-    for (unsigned i = 0; i < r->rounds; i++)
+    for (unsigned i = 0; i < r->rounds; i++) {
         hostile_batch(r, i);
+        hostile_matrices(r);
+    }
     r->b->queue_destroy(r->queue);
     return NULL;
 }
@@ -187,7 +281,10 @@ void support_hostile(const struct wcodec_backend *backend, struct wcodec_device 
                runs[THREADS];
     run_batches(&alone);
     for (unsigned i = 0; i < 6; i++) {
-        print_message("fault %u: %u times\n", i, alone.faults[i]);
+        print_message("fault %u: %u times, in matrices %u\n", i, alone.faults[i],
+                      alone.matrix_faults[i]);
+        assert_true(small || alone.matrix_faults[i] > 0 ||
+                    (i != WCODEC_TILE_OK && i != WCODEC_TILE_OUTLIER && i != WCODEC_TILE_CHECK));
         assert_true(small || alone.faults[i] > 0 ||
                     (i != WCODEC_TILE_OK && i != WCODEC_TILE_WORDS && i != WCODEC_TILE_CHECK));
     }

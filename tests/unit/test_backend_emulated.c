@@ -8,6 +8,7 @@
 #include "support_blocks.h"
 #include "support_conform.h"
 #include "support_hostile.h"
+#include "support_matrix.h"
 #include "support_tiles.h"
 
 #include "backends/emulate/device.h"
@@ -61,6 +62,42 @@ static void test_conform(void **state)
     if (o == NULL)
         skip();
     support_conform(&o->backend, o->state, 0);
+}
+
+/* A matrix at a fixed rate alone. */
+static void decode_matrix(struct open *o, struct wcodec_device *device, uint64_t *seed)
+{
+    struct support_matrix m;
+    struct wcodec_memory *payload, *output;
+    struct wcodec_queue *queue;
+    struct wcodec_batch *batch;
+    struct wcodec_job job = {.verify = true};
+    struct wcodec_job_result result;
+    support_matrix_make(seed, 0, 0, &m);
+    support_matrix_part(seed, &m, true, &job);
+    assert_int_equal(o->backend.queue_create(device, &queue, NULL), WCODEC_OK);
+    assert_int_equal(o->backend.memory_allocate(device, WCODEC_MEMORY_DEVICE, m.fixed.payload_size,
+                                                &payload, NULL),
+                     WCODEC_OK);
+    assert_int_equal(
+        o->backend.memory_allocate(device, WCODEC_MEMORY_DEVICE, m.fixed.size, &output, NULL),
+        WCODEC_OK);
+    memcpy(o->backend.memory_pointer(payload), m.payload, (size_t)m.fixed.payload_size);
+    job.memory = output;
+    for (unsigned a = 0; a < WCODEC_AREAS; a++) {
+        job.places[a].memory = job.places[a].size != 0 ? payload : NULL;
+        job.places[a].offset = job.places[a].begin;
+    }
+    assert_int_equal(o->backend.batch_create(queue, &job, 1, &batch, NULL), WCODEC_OK);
+    assert_int_equal(o->backend.batch_decode(queue, batch, NULL), WCODEC_OK);
+    assert_int_equal(o->backend.batch_results(queue, batch, &result, NULL), WCODEC_OK);
+    assert_int_equal(result.fault, WCODEC_TILE_OK);
+    assert_memory_equal(o->backend.memory_pointer(output), m.data, (size_t)m.fixed.size);
+    o->backend.batch_destroy(batch);
+    o->backend.memory_free(output);
+    o->backend.memory_free(payload);
+    o->backend.queue_destroy(queue);
+    support_matrix_free(&m);
 }
 
 /* A tensor alone; b: in blocks or lossy, or NULL. */
@@ -148,6 +185,8 @@ static void test_kernels(void **state)
     if (o == NULL)
         skip();
     assert_int_equal(o->backend.device_open(o->state, 0, &device, &err), WCODEC_OK);
+    for (unsigned i = 0; i < 40; i++)
+        decode_matrix(o, device, &seed);
     for (unsigned i = 0; i < 20000 && missing != 0; i++) {
         decode_common(o, device, &seed, missing, i);
         decode_blocks(o, device, &seed, missing, i % 2 != 0);

@@ -6,6 +6,8 @@
  * that files decode to are compared with the oracle's. */
 #include "support.h"
 
+#include "support_fixed.h"
+
 #include "coding/fixed.h"
 #include "core/error.h"
 
@@ -18,18 +20,6 @@ static struct wcodec_fixed derive(unsigned bits, unsigned list, uint64_t rows, u
         .columns = columns, .bits = (uint8_t)bits, .list = (uint8_t)list, .spilled = spilled};
     assert_int_equal(wcodec_fixed_derive(&f, 2 * rows * columns, NULL), WCODEC_OK);
     return f;
-}
-
-/* By way of tables and counts, as the encoder does. */
-static uint32_t code_tile(const struct wcodec_fixed *f, const uint8_t *elements, size_t stride,
-                          unsigned rows, unsigned columns, const uint8_t *shifts, uint64_t first,
-                          uint8_t *record, uint8_t *spilled)
-{
-    struct wcodec_fixed_band band;
-    wcodec_fixed_band_init(&band, f->bits, shifts);
-    return wcodec_fixed_tile_encode(f, &band, elements, stride, rows, columns,
-                                    wcodec_fixed_count(&band, elements, stride, rows, columns),
-                                    first, record, spilled);
 }
 
 /* Code a tile and decode it again, with poison about what is written. */
@@ -51,8 +41,9 @@ static void round_trip(unsigned bits, unsigned list, const uint16_t *elements, u
     const struct wcodec_fixed_counts counts =
         wcodec_fixed_count(&band, bytes, stride, rows, columns);
     const uint32_t expected = wcodec_fixed_spilled(counts, list);
-    assert_int_equal(code_tile(&f, bytes, stride, rows, columns, shifts, 7, record, spilled),
-                     expected);
+    assert_int_equal(
+        support_fixed_code_tile(&f, bytes, stride, rows, columns, shifts, 7, record, spilled),
+        expected);
     assert_int_equal(record[f.record_size], 0xa5);
     assert_int_equal(spilled[4 * expected], 0xa5);
     f.spilled = 7 + expected;
@@ -185,8 +176,9 @@ static void test_places(void **state)
         wcodec_store_u16(elements + 2 * (size_t)i, 0x3C00);
     /* Row 9, column 46: lane 5, quad 7, element 2. */
     wcodec_store_u16(elements + 2 * (size_t)(9 * COLUMNS + 46), 0xBFA7);
-    assert_int_equal(
-        code_tile(&eleven, elements, 2 * COLUMNS, ROWS, COLUMNS, shifts, 0, record, none), 0);
+    assert_int_equal(support_fixed_code_tile(&eleven, elements, 2 * COLUMNS, ROWS, COLUMNS, shifts,
+                                             0, record, none),
+                     0);
     assert_int_equal(record[606], 0xA7);
     for (unsigned word = 0; word < 3; word++) /* nibble 6, bit 3 */
         assert_int_equal(wcodec_load_u32(record + 2048 + 80 + 4 * (size_t)word), 1u << 27);
@@ -194,8 +186,9 @@ static void test_places(void **state)
     for (unsigned i = 0; i < TILE; i++)
         wcodec_store_u16(elements + 2 * (size_t)i, 0x3800);
     wcodec_store_u16(elements + 2 * (size_t)(9 * COLUMNS + 46), 0xBFA7);
-    assert_int_equal(
-        code_tile(&twelve, elements, 2 * COLUMNS, ROWS, COLUMNS, shifts, 0, record, none), 0);
+    assert_int_equal(support_fixed_code_tile(&twelve, elements, 2 * COLUMNS, ROWS, COLUMNS, shifts,
+                                             0, record, none),
+                     0);
     /* Word 3: nibble 6 has the index; the sign is bit 3 of nibble 4. */
     assert_int_equal(wcodec_load_u32(record + 2048 + 80 + 12), 7u << 24 | 1u << 19);
 }
@@ -353,8 +346,9 @@ static void test_lists_refused(void **state)
                          position == 9 || position == 1500    ? 0x3A00
                          : position == 400 || position == 401 ? 0
                                                               : 0x3F00);
-    assert_int_equal(
-        code_tile(&f, elements, 2 * COLUMNS, ROWS, COLUMNS, shifts, 0, record, spilled), 0);
+    assert_int_equal(support_fixed_code_tile(&f, elements, 2 * COLUMNS, ROWS, COLUMNS, shifts, 0,
+                                             record, spilled),
+                     0);
     uint8_t *list = record + wcodec_fixed_list_begin(&f);
     assert_int_equal(list[0], 2);
     assert_int_equal(list[1], 2);
