@@ -125,9 +125,7 @@ INLINE void p8_straight_by(struct wcodec_cpu_stream *streams, unsigned count, un
 
 static void p8_bf16(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
 {
-    unsigned bounds = 0;
-    for (unsigned i = 0; i < count; i++)
-        bounds = streams[i].table->ranks_bounds > bounds ? streams[i].table->ranks_bounds : bounds;
+    const unsigned bounds = wcodec_cpu_most_bounds(streams, count);
     if (bounds <= 1)
         p8_straight_by(streams, count, groups, 1);
     else if (bounds == 2)
