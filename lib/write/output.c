@@ -13,16 +13,19 @@
 enum {
     HASH_BYTES = 1 << 20, /* of the original, in one task */
     GATHERED_BYTES = 1 << 16,
-    GATHERED_PART = 1 << 14 /* larger parts are written as they are */
+    GATHERED_PART = 1 << 14, /* larger parts are written as they are */
+    PIECE_BYTES = 1 << 20    /* by one thread */
 };
 
-wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write, void *opaque,
+wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write,
+                                 wcodec_write_at_fn write_at, void *opaque,
                                  struct wcodec_output *output, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
     const wcodec_leaf_fn leaf = wcodec_cpu_leaf(wcodec_cpu_levels() & context->cpu_mask);
     *output = (struct wcodec_output){.allocator = allocator,
                                      .write = write,
+                                     .write_at = write_at,
                                      .opaque = opaque,
                                      .index = {.allocator = allocator, .mtime = -1}};
     wcodec_arena_init(&output->arena, allocator);
@@ -39,7 +42,9 @@ void wcodec_output_free(struct wcodec_output *output)
     wcodec_arena_free(&output->arena);
     wcodec_free(output->allocator, output->index.entries);
     wcodec_free(output->allocator, output->gathered);
+    wcodec_free(output->allocator, output->pieces);
     output->index.entries = NULL;
+    output->pieces = NULL;
     output->gathered = NULL;
 }
 
@@ -90,14 +95,20 @@ wcodec_status wcodec_output_hash(wcodec_context *context, struct wcodec_output *
     return status;
 }
 
+static wcodec_status fail_writing(int reason, uint64_t at, wcodec_error *err)
+{
+    return wcodec_fail(err, WCODEC_ERROR_IO, "writing at byte %" PRIu64 ": %s", at,
+                       strerror(reason));
+}
+
 static wcodec_status write_bytes(struct wcodec_output *output, const void *data, uint64_t size,
                                  uint64_t at, wcodec_error *err)
 {
-    const int reason = size != 0 ? output->write(output->opaque, data, (size_t)size) : 0;
-    if (reason != 0)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "writing at byte %" PRIu64 ": %s", at,
-                           strerror(reason));
-    return WCODEC_OK;
+    if (size == 0)
+        return WCODEC_OK;
+    const int reason = output->write_at ? output->write_at(output->opaque, at, data, (size_t)size)
+                                        : output->write(output->opaque, data, (size_t)size);
+    return reason == 0 ? WCODEC_OK : fail_writing(reason, at, err);
 }
 
 static wcodec_status write_gathered(struct wcodec_output *output, wcodec_error *err)
@@ -105,6 +116,28 @@ static wcodec_status write_gathered(struct wcodec_output *output, wcodec_error *
     const size_t size = output->gathered_size;
     output->gathered_size = 0;
     return write_bytes(output, output->gathered, size, output->position - size, err);
+}
+
+/* Bytes at the output's position, which are written later. */
+static wcodec_status defer(struct wcodec_output *output, const uint8_t *data, uint64_t size,
+                           wcodec_error *err)
+{
+    const uint64_t count = wcodec_div_up_u64(size, PIECE_BYTES);
+    if (count > output->piece_room - output->piece_count) {
+        const uint64_t room = 2 * output->piece_room + count + 64;
+        struct wcodec_output_piece *pieces =
+            wcodec_realloc_array(output->allocator, output->pieces, room, sizeof *pieces);
+        if (pieces == NULL)
+            return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for what is to be written");
+        output->pieces = pieces;
+        output->piece_room = room;
+    }
+    for (uint64_t at = 0; at < size; at += PIECE_BYTES)
+        output->pieces[output->piece_count++] =
+            (struct wcodec_output_piece){.data = data + at,
+                                         .size = size - at < PIECE_BYTES ? size - at : PIECE_BYTES,
+                                         .offset = output->position + at};
+    return WCODEC_OK;
 }
 
 /* A small tensor has half a dozen parts: each written by itself, they would take longer than its
@@ -118,7 +151,8 @@ static wcodec_status put(struct wcodec_output *output, const void *data, uint64_
     if (output->gathered_size + size > GATHERED_BYTES || size >= GATHERED_PART)
         status = write_gathered(output, err);
     if (status == WCODEC_OK && size >= GATHERED_PART)
-        status = write_bytes(output, data, size, output->position, err);
+        status = output->write_at ? defer(output, data, size, err)
+                                  : write_bytes(output, data, size, output->position, err);
     if (status != WCODEC_OK)
         return status;
     if (size < GATHERED_PART) {
@@ -294,7 +328,50 @@ wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wco
     return status;
 }
 
-wcodec_status wcodec_output_finish(struct wcodec_output *output, wcodec_error *err)
+/* What several threads write. */
+struct writing {
+    struct wcodec_output *output;
+    struct wcodec_phases *phases;
+    atomic_size_t next;
+    atomic_bool failed;
+};
+
+/* Tasks take pieces until none is left. */
+static void write_task(void *argument, size_t i)
+{
+    struct writing *w = argument;
+    const struct wcodec_output *output = w->output;
+    const uint64_t begin = w->phases ? wcodec_phase_begin(w->phases) : 0;
+    (void)i;
+    for (size_t p;
+         !atomic_load(&w->failed) && (p = atomic_fetch_add(&w->next, 1)) < output->piece_count;) {
+        struct wcodec_output_piece *piece = &output->pieces[p];
+        piece->error =
+            output->write_at(output->opaque, piece->offset, piece->data, (size_t)piece->size);
+        if (piece->error != 0)
+            atomic_store(&w->failed, true);
+    }
+    if (w->phases)
+        (void)wcodec_phase_end(w->phases, WCODEC_PHASE_WRITE, begin);
+}
+
+wcodec_status wcodec_output_write(wcodec_context *context, struct wcodec_output *output,
+                                  size_t threads, struct wcodec_phases *phases, wcodec_error *err)
+{
+    const size_t count = output->piece_count;
+    struct writing w = {.output = output, .phases = phases};
+    if (count == 0)
+        return WCODEC_OK;
+    wcodec_run(context, write_task, &w, threads < count ? threads : count);
+    output->piece_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (output->pieces[i].error != 0)
+            return fail_writing(output->pieces[i].error, output->pieces[i].offset, err);
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_output_finish(wcodec_context *context, struct wcodec_output *output,
+                                   wcodec_error *err)
 {
     wcodec_tree_canonical(wcodec_tree_end(&output->original, output->hashed), output->index.hash);
     uint8_t *bytes, tail[WCODEC_TAIL_SIZE];
@@ -314,6 +391,8 @@ wcodec_status wcodec_output_finish(struct wcodec_output *output, wcodec_error *e
     }
     if (status == WCODEC_OK)
         status = write_gathered(output, err);
+    if (status == WCODEC_OK)
+        status = wcodec_output_write(context, output, 1, NULL, err);
     wcodec_free(output->allocator, bytes);
     return status;
 }
