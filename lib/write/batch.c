@@ -237,15 +237,17 @@ static void settle(struct work *w, uint64_t position, struct wcodec_write_batch_
     wcodec_status status = WCODEC_OK;
     if (!item->is_coded || item->is_settled || atomic_load(&w->failed))
         return;
-    uint64_t time = wcodec_phase_begin(&w->batch->phases);
-    if (w->batch->settings.verify)
-        status = wcodec_coded_verify(w->batch->context, &w->settings, &item->coded,
-                                     bytes + item->at, &error);
-    time = wcodec_phase_end(&w->batch->phases, WCODEC_PHASE_VERIFY, time);
-    if (status == WCODEC_OK)
-        status = wcodec_coded_hash(w->batch->context, w->batch->output->original.leaf, &item->coded,
-                                   &item->payload_hash, &error);
-    (void)wcodec_phase_end(&w->batch->phases, WCODEC_PHASE_HASH, time);
+    const uint64_t begin = wcodec_phase_begin(&w->batch->phases);
+    const bool verify = w->batch->settings.verify;
+    const wcodec_leaf_fn leaf = w->batch->output->original.leaf;
+    if (verify)
+        status = wcodec_coded_settle(w->batch->context, &w->settings, leaf, &item->coded,
+                                     bytes + item->at, &item->payload_hash, &error);
+    else
+        status =
+            wcodec_coded_hash(w->batch->context, leaf, &item->coded, &item->payload_hash, &error);
+    (void)wcodec_phase_end(&w->batch->phases, verify ? WCODEC_PHASE_VERIFY : WCODEC_PHASE_HASH,
+                           begin);
     item->is_settled = status == WCODEC_OK;
     wcodec_free(&w->batch->context->allocator, item->coded.coefficients);
     item->coded.coefficients = NULL;

@@ -54,7 +54,7 @@ struct hashing {
     uint64_t offset, size;
     const uint8_t *data;
     const struct wcodec_coded *coded; /* or the parts of a payload, one a task */
-    const uint64_t *part_offsets;
+    uint64_t *part_offsets;
     atomic_bool failed;
 };
 
@@ -267,30 +267,78 @@ static void hash_part(void *argument, size_t i)
         atomic_store(&h->failed, true);
 }
 
+/* A payload of several leaves. Ends by end_hashing(), also after a failure. */
+static wcodec_status begin_hashing(const struct wcodec_coded *coded, wcodec_leaf_fn leaf,
+                                   struct wcodec_tree *tree, struct hashing *h, wcodec_error *err)
+{
+    uint64_t at = 0;
+    *tree = (struct wcodec_tree){.leaves = NULL};
+    *h = (struct hashing){.tree = tree, .coded = coded};
+    h->part_offsets = wcodec_alloc_array(coded->allocator, coded->part_count, sizeof(uint64_t));
+    if (h->part_offsets == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
+    for (size_t i = 0; i < coded->part_count; at += coded->parts[i++].size)
+        h->part_offsets[i] = at;
+    return wcodec_tree_init(tree, coded->allocator, leaf,
+                            coded->payload_size / WCODEC_LEAF_BYTES + 1, err);
+}
+
+static void end_hashing(struct hashing *h)
+{
+    wcodec_tree_free(h->tree);
+    wcodec_free(h->coded->allocator, h->part_offsets);
+}
+
 wcodec_status wcodec_coded_hash(wcodec_context *context, wcodec_leaf_fn leaf,
                                 const struct wcodec_coded *coded, uint64_t *hash, wcodec_error *err)
 {
-    struct wcodec_tree tree = {.leaves = NULL};
-    uint64_t *offsets, at = 0;
+    struct wcodec_tree tree;
+    struct hashing h;
     if (coded->payload_size <= WCODEC_LEAF_BYTES) {
         *hash = coded->payload_size != 0 ? hash_small(leaf, coded) : 0;
         return WCODEC_OK;
     }
-    offsets = wcodec_alloc_array(coded->allocator, coded->part_count, sizeof *offsets);
-    if (offsets == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
-    for (size_t i = 0; i < coded->part_count; at += coded->parts[i++].size)
-        offsets[i] = at;
-    wcodec_status status = wcodec_tree_init(&tree, coded->allocator, leaf,
-                                            coded->payload_size / WCODEC_LEAF_BYTES + 1, err);
-    if (status == WCODEC_OK) {
-        struct hashing h = {.tree = &tree, .coded = coded, .part_offsets = offsets};
+    wcodec_status status = begin_hashing(coded, leaf, &tree, &h, err);
+    if (status == WCODEC_OK)
         status = run_hashing(context, &h, hash_part, coded->part_count, err);
-    }
     if (status == WCODEC_OK)
         *hash = wcodec_tree_end(&tree, coded->payload_size).low;
-    wcodec_tree_free(&tree);
-    wcodec_free(coded->allocator, offsets);
+    end_hashing(&h);
+    return status;
+}
+
+static void hash_verified(void *opaque, size_t first, size_t step, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hash_part(opaque, first + i * step);
+}
+
+/* Parts before those of ranges, which are not handed on. */
+static size_t count_front(const struct wcodec_coded *coded)
+{
+    return coded->part_count - WCODEC_AREAS * coded->range_count;
+}
+
+wcodec_status wcodec_coded_settle(wcodec_context *context,
+                                  const struct wcodec_encode_settings *settings,
+                                  wcodec_leaf_fn leaf, const struct wcodec_coded *coded,
+                                  const void *data, uint64_t *hash, wcodec_error *err)
+{
+    struct wcodec_tree tree;
+    struct hashing h;
+    if (coded->tiling == NULL || coded->payload_size <= WCODEC_LEAF_BYTES) {
+        const wcodec_status status = wcodec_coded_verify(context, settings, coded, data, NULL, err);
+        return status == WCODEC_OK ? wcodec_coded_hash(context, leaf, coded, hash, err) : status;
+    }
+    wcodec_status status = begin_hashing(coded, leaf, &tree, &h, err);
+    const struct wcodec_verified verified = {hash_verified, &h};
+    if (status == WCODEC_OK)
+        status = wcodec_coded_verify(context, settings, coded, data, &verified, err);
+    if (status == WCODEC_OK)
+        status = run_hashing(context, &h, hash_part, count_front(coded), err);
+    if (status == WCODEC_OK)
+        *hash = wcodec_tree_end(&tree, coded->payload_size).low;
+    end_hashing(&h);
     return status;
 }
 

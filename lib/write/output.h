@@ -63,6 +63,13 @@ wcodec_status wcodec_coded_hash(wcodec_context *context, wcodec_leaf_fn leaf,
                                 const struct wcodec_coded *coded, uint64_t *hash,
                                 wcodec_error *err);
 
+/* Verify what was coded of `data`, and the hash of its payload: in one pass over it where it is in
+ * tiles. As wcodec_coded_verify(), WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_coded_settle(wcodec_context *context,
+                                  const struct wcodec_encode_settings *settings,
+                                  wcodec_leaf_fn leaf, const struct wcodec_coded *coded,
+                                  const void *data, uint64_t *hash, wcodec_error *err);
+
 /* The next entry. `what` has what does not come from the coding: is_tensor, name, dtype,
  * dtype_name, rank, shape (which must live until the index is written), size and payload_hash
  * (which may be set in the index later). The parts of `coded` must live until
