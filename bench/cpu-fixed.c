@@ -5,31 +5,22 @@
  * the machine has, beside memcpy and zstd -1 in the same run, and beside rANS (--tune=size): GB/s
  * of elements, decoded from file bytes in memory with and without checks, and compressed with and
  * without verification. Medians of the thread's own time. */
-#include "backends/cpu/cpu_level.h"
 #include "coding/lossy.h"
 #define PROGRAM "cpu-fixed"
 #include "bench/baseline.h"
+#include "bench/level.h"
 #include "bench/random.h"
 
 enum { SIDE = 4096, ROUNDS = 7 };
 
 static const size_t bytes = (size_t)SIDE * SIDE * 2;
 
-static wcodec_context *make_context(unsigned level)
-{
-    char mask[64] = "";
-    for (unsigned i = 0; i <= level && wcodec_cpu_level_name(i); i++)
-        strcat(strcat(mask, i ? "," : ""), wcodec_cpu_level_name(i));
-    setenv("WCODEC_CPU_MASK", mask, 1);
-    return open_context(1);
-}
-
 /* GB/s of compressing. */
 static double encode(unsigned level, const uint8_t *data, wcodec_tune tune, int no_verify,
                      struct sink *f)
 {
     const uint64_t shape[] = {SIDE, SIDE};
-    wcodec_context *context = make_context(level);
+    wcodec_context *context = open_context_of(level);
     double taken[ROUNDS];
     for (unsigned r = 0; r < ROUNDS; r++) {
         wcodec_encode_options options;
@@ -55,7 +46,7 @@ static double encode(unsigned level, const uint8_t *data, wcodec_tune tune, int 
 static double decode(unsigned level, const struct sink *f, int skip_checks, uint8_t *out,
                      wcodec_tensor_info *info)
 {
-    wcodec_context *context = make_context(level);
+    wcodec_context *context = open_context_of(level);
     wcodec_decode_options options;
     wcodec_reader *reader;
     wcodec_error err;

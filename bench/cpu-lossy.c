@@ -5,10 +5,10 @@
  * machine has, beside memcpy and zstd -1 on the same tensor in the same run: GB/s of elements from
  * file bytes in memory, and of the reconstruction alone from coefficients in the cache. cpu-lossy
  * [BITS...]. Medians of the thread's own time. */
-#include "backends/cpu/cpu_level.h"
 #include "backends/cpu/lossy.h"
 #define PROGRAM "cpu-lossy"
 #include "bench/baseline.h"
+#include "bench/level.h"
 #include "bench/random.h"
 
 enum { SIDE = 4096, ROUNDS = 7 };
@@ -34,19 +34,10 @@ static void make_field(double rho, uint8_t *out)
     free(above);
 }
 
-static wcodec_context *make_context(unsigned level)
-{
-    char mask[64] = "";
-    for (unsigned i = 0; i <= level && wcodec_cpu_level_name(i); i++)
-        strcat(strcat(mask, i ? "," : ""), wcodec_cpu_level_name(i));
-    setenv("WCODEC_CPU_MASK", mask, 1);
-    return open_context(1);
-}
-
 static void encode(const uint8_t *data, double bits, struct sink *f)
 {
     const uint64_t shape[] = {SIDE, SIDE};
-    wcodec_context *context = make_context(4);
+    wcodec_context *context = open_context_of(4);
     wcodec_encode_options options;
     wcodec_writer *writer;
     wcodec_error err;
@@ -65,7 +56,7 @@ static void encode(const uint8_t *data, double bits, struct sink *f)
 /* GB/s of decoding the file's tensor; `info` is filled in. */
 static double decode(unsigned level, const struct sink *f, uint8_t *out, wcodec_tensor_info *info)
 {
-    wcodec_context *context = make_context(level);
+    wcodec_context *context = open_context_of(level);
     wcodec_reader *reader;
     wcodec_error err;
     double taken[ROUNDS];

@@ -249,7 +249,7 @@ static int write_mapped(const struct output *output, uint64_t at, const void *da
 {
     *done = false;
 #if defined(__linux__) && defined(MADV_POPULATE_WRITE)
-    enum { PWRITERS = 2, MAPPED_MIN = 64 << 10 };
+    enum { PWRITERS = 2, MAPPED_MIN = 32 << 10 };
     if (output->map == NULL || atomic_load(&output->writers) <= PWRITERS || size < MAPPED_MIN ||
         size > output->map_size || at > output->map_size - size)
         return 0;
@@ -319,19 +319,19 @@ static bool can_populate(void *at)
 }
 
 /* Addresses for all of it: pages come when they are written. Without them pwrite() serves. */
-static void map(struct output *output, uint64_t size)
+void output_map(struct output *output, uint64_t most)
 {
-    if (size == 0 || size > SIZE_MAX || output->begin != 0)
+    if (most == 0 || most > SIZE_MAX || output->dir_fd < 0 || !is_in_memory(output->fd))
         return;
-    void *at = mmap(NULL, (size_t)size, PROT_WRITE, MAP_SHARED, output->fd, 0);
+    void *at = mmap(NULL, (size_t)most, PROT_WRITE, MAP_SHARED, output->fd, 0);
     if (at == MAP_FAILED)
         return;
     if (!can_populate(at)) {
-        munmap(at, (size_t)size);
+        munmap(at, (size_t)most);
         return;
     }
     output->map = at;
-    output->map_size = (size_t)size;
+    output->map_size = (size_t)most;
 }
 
 static void unmap(struct output *output)
@@ -366,8 +366,7 @@ bool output_prepare(struct app *app, struct output *output, uint64_t size)
     if (error == EFBIG || error == EDQUOT || error == EIO)
         return app_fail_errno(app, output->name, "cannot write", error);
     if (error != ENOSPC) { /* others: a file system that does not allocate */
-        if (is_in_memory(output->fd))
-            map(output, size);
+        output_map(output, size);
         return true;
     }
     return app_fail(app, EXIT_FAILED,

@@ -46,6 +46,8 @@ int output_write_at(void *output, uint64_t offset, const void *data, size_t size
 
 /* Get ready for that many bytes: is there room? Disks are asked to allocate it. Reported if not. */
 bool output_prepare(struct app *app, struct output *output, uint64_t size);
+/* Get ready to write at most that many bytes in any order. */
+void output_map(struct output *output, uint64_t most);
 /* After that many bytes were written in any order, what is written to standard output by others
  * goes after them. False: reported. */
 bool output_pass(struct app *app, const struct output *output, uint64_t size);

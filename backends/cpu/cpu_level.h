@@ -34,7 +34,7 @@ enum wcodec_cpu_tuning {
     WCODEC_CPU_STAGGERED_PAIRS = 1 << 20,
     /* AVX2: pairs straight from words, by gathers (pairs_avx2.c) */
     WCODEC_CPU_GATHERED_PAIRS = 1 << 21,
-    /* AVX2: bf16 of P8 straight from words (straight_avx2.h) */
+    /* AVX2: P8 straight from words, by ranks (straight_avx2.h) */
     WCODEC_CPU_STRAIGHT_RANKED = 1 << 22,
     WCODEC_CPU_TUNINGS = 127 << 16
 };

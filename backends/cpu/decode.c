@@ -2,79 +2,21 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* The driver of the three stages: takes tiles side by side through their chunks, and looks after
- * everything that is not the same for all of them: ends of words, the payload in the final states,
- * outliers, the last group. */
-#include "backends/cpu/decode.h"
+ * what is not the same for all of their elements: the payload in the final states, the last group,
+ * stores past the caches. */
+#include "backends/cpu/streams.h"
 
 #include "backends/cpu/last_row.h"
-#include "coding/check_key.h"
 #include "core/assert.h"
 
 enum {
-    /* Most groups of a call of a function that makes elements. */
-    STRETCH = 28,
-    /* Bytes of words that one chunk can take, or a stretch, which has half as many words an element
-     * at most; and that may be read beyond. */
-    WORDS_CAPACITY = 28 * 128 + WCODEC_CPU_WORDS_OVERREAD,
-    /* Of one tile, or one of each of WCODEC_CPU_TILES tiles. */
-    STREAMS = WCODEC_MAX_CODED,
     /* Bytes of elements that wait to be stored past the caches: a chunk of each of four tiles, but
      * not of 64-bit elements, or a stretch of 16-bit elements of each. */
-    READY = 4 * 28 * 256
+    READY = 4 * STRETCH * 256
 };
 
 /* In place of rows that are known from the final states only. */
 static const uint8_t no_row[4 * WCODEC_LANES];
-
-/* What is the same for all tiles of a call. */
-struct request {
-    const struct wcodec_cpu_decoder *decoder;
-    const struct wcodec_view *view;
-    const uint8_t *words_end; /* of all the call's tiles: up to here words may be read */
-    uint64_t end;             /* of them */
-    bool verify, stream;
-};
-
-/* One tile. */
-struct lane_tile {
-    uint64_t number;
-    uint32_t elements, groups;
-    uint8_t *out;
-    bool stream; /* goes past the caches */
-    /* Where a chunk waits for that while the next one's symbols are decoded, or NULL; what of it is
-     * still to be stored, and how many bytes these are. */
-    uint8_t *ready;
-    const uint8_t *next;
-    size_t waiting;
-    const uint8_t *raw[WCODEC_MAX_PLANES]; /* first row of each plane */
-    uint16_t payload[WCODEC_LANES];
-    _Alignas(64) uint64_t sums[WCODEC_LANES];
-    enum wcodec_tile_fault fault;
-};
-
-/* One stream of one tile. */
-struct track {
-    struct lane_tile *tile;
-    const struct wcodec_stream *stream;
-    const struct wcodec_field *field;
-    unsigned coded;
-    const struct wcodec_cpu_table *tables; /* the field's */
-    const uint8_t *runs;                   /* packed numbers of the runs' tables; NULL: none */
-    unsigned run_bits;
-    const uint8_t *words; /* the stream's first */
-    uint32_t used;        /* words taken, missing ones included */
-    const uint8_t *positions, *values;
-    uint32_t outlier; /* outliers patched */
-    uint32_t least;   /* least position that the next may have */
-    uint8_t *symbols;
-    uint8_t *end; /* buffer for a copy of the stream's last words */
-};
-
-static void note(struct lane_tile *t, enum wcodec_tile_fault fault)
-{
-    if (t->fault == WCODEC_TILE_OK || fault < t->fault)
-        t->fault = fault;
-}
 
 static void begin_tile(const struct request *r, uint64_t number, uint8_t *out, struct lane_tile *t)
 {
@@ -99,248 +41,6 @@ static void begin_tile(const struct request *r, uint64_t number, uint8_t *out, s
             size -= (size_t)(tiling->planes[0].bits == 4 && t->groups % 2 ? 4u : 2u) * WCODEC_LANES;
         raw += size;
     }
-}
-
-/* Bytes of a group: of the first plane, and of elements. */
-static unsigned row_bytes(const struct wcodec_tiling *tiling)
-{
-    return tiling->plane_count > 0 ? tiling->planes[0].bits * 4u * WCODEC_LANES / 8 : 0;
-}
-
-static unsigned out_bytes(const struct wcodec_tiling *tiling)
-{
-    return (unsigned)WCODEC_GROUP << tiling->element_log2;
-}
-
-/* The table of group `group`, as wcodec_run_table() finds it. */
-static const struct wcodec_cpu_table *table_of(const struct track *k, uint32_t group)
-{
-    if (k->runs == NULL)
-        return &k->tables[k->stream->table];
-    const uint32_t bit = (group >> (k->field->run_log2 - WCODEC_GROUP_LOG2)) * k->run_bits;
-    return &k->tables[(unsigned)k->runs[bit / 8] >> (bit % 8) & ((1u << k->run_bits) - 1)];
-}
-
-static void begin_stream(const struct wcodec_cpu_decoder *d, const struct wcodec_view *view,
-                         struct lane_tile *t, unsigned coded, struct track *k,
-                         struct wcodec_cpu_stream *s)
-{
-    const struct wcodec_tiles *tiles = d->tiles;
-    k->tile = t;
-    k->coded = coded;
-    k->field = &tiles->tiling->fields[tiles->tiling->coded[coded]];
-    k->stream = &tiles->streams[t->number * tiles->tiling->coded_count + coded];
-    k->positions =
-        wcodec_view_at(view, WCODEC_AREA_POSITIONS,
-                       tiles->area_begin[WCODEC_AREA_POSITIONS] + 2 * k->stream->outlier);
-    k->values = wcodec_view_at(view, WCODEC_AREA_VALUES,
-                               tiles->area_begin[WCODEC_AREA_VALUES] + k->stream->outlier);
-    k->used = k->outlier = k->least = 0;
-    if (k->stream->mode != WCODEC_STREAM_RANS)
-        return;
-    k->tables = &d->tables[tiles->table_base[coded]];
-    k->runs = k->field->run_log2 ? tiles->runs[coded] +
-                                       t->number * wcodec_run_bytes_of_tile(tiles->tiling, k->field)
-                                 : NULL;
-    k->run_bits = wcodec_run_index_bits(k->field->tables);
-    k->words = wcodec_view_at(view, WCODEC_AREA_WORDS, k->stream->word);
-    s->table = table_of(k, 0);
-    s->rows = t->raw[0];
-    s->row_bytes = coded == 0 ? row_bytes(tiles->tiling) : 0;
-    s->out = t->out;
-    s->out_bytes = coded == 0 && !t->stream ? out_bytes(tiles->tiling) : 0;
-    const uint8_t *states = wcodec_view_at(view, WCODEC_AREA_STATES, k->stream->state);
-    unsigned low = 0;
-    for (unsigned lane = 0; lane < WCODEC_LANES; lane++) {
-        s->x[lane] = wcodec_load_u32(states + 4 * lane);
-        low |= s->x[lane] < 1u << 16;
-    }
-    if (low)
-        note(t, WCODEC_TILE_STATE);
-}
-
-/* The words of the next chunk: in place while there surely is enough to read (what is not the
- * stream's own does no harm: a stream that takes it has failed), else a copy with zeros after
- * it. */
-static const uint8_t *words_for(const struct track *k, const uint8_t *words_end, unsigned groups)
-{
-    const uint32_t most = groups * WCODEC_GROUP / (k->field->profile == WCODEC_P12 ? 1 : 2);
-    const uint32_t left = k->used < k->stream->words ? k->stream->words - k->used : 0,
-                   copied = left < most ? left : most;
-    const uint8_t *next = k->words + 2 * (size_t)(k->stream->words - left);
-    if ((size_t)(words_end - next) >= 2 * (size_t)most + WCODEC_CPU_WORDS_OVERREAD)
-        return next;
-    memcpy(k->end, next, 2 * (size_t)copied);
-    memset(k->end + 2 * (size_t)copied, 0, 2 * (size_t)(most - copied) + WCODEC_CPU_WORDS_OVERREAD);
-    return k->end;
-}
-
-/* The symbol of an element that stands there, in its tile at `position`; the check's sums follow.
- */
-static void patch_element(const struct wcodec_cpu_assembly *a, struct lane_tile *t,
-                          uint32_t position, uint8_t value, uint8_t *element)
-{
-    const unsigned log2 = a->element_log2, bits = 8u << log2;
-    const uint32_t all = (1u << bits) - 1, mask = a->plane_mask[0] & all,
-                   old = (uint32_t)wcodec_load_uint(element, bits / 8),
-                   new =
-                       ((((old + a->add) & mask) | (uint32_t)value << a->shift[0]) - a->add) & all,
-                   lane = position % WCODEC_GROUP / 4, bit = position % 4 * bits,
-                   word = (position / WCODEC_GROUP << log2) + bit / 32;
-    wcodec_store_uint(element, new, bits / 8);
-    t->sums[lane] += (uint64_t)WCODEC_CHECK_KEY(word) *
-                     (((uint64_t) new << bit % 32) - ((uint64_t)old << bit % 32));
-}
-
-/* Outliers of a chunk: into its symbols or, if it has elements already, into these. */
-static void patch(const struct wcodec_cpu_decoder *d, struct track *k, uint32_t chunk_first,
-                  uint32_t chunk_end, uint8_t *elements)
-{
-    for (; k->outlier < k->stream->outliers; k->outlier++) {
-        const uint32_t position = wcodec_load_u16(k->positions + 2 * (size_t)k->outlier);
-        const uint8_t value = k->values[k->outlier];
-        if (position < k->least || position >= k->tile->elements || value >> k->field->width) {
-            note(k->tile, WCODEC_TILE_OUTLIER);
-            k->outlier = k->stream->outliers;
-            return;
-        }
-        if (position >= chunk_end)
-            return;
-        if (elements)
-            patch_element(&d->assembly, k->tile, position, value,
-                          elements +
-                              ((size_t)(position - chunk_first) << d->assembly.element_log2));
-        else
-            k->symbols[position - chunk_first] = value;
-        k->least = position + 1;
-    }
-}
-
-static void fill_groups(uint8_t *symbols, uint8_t symbol, unsigned groups)
-{
-    for (; groups > 0; groups--, symbols += WCODEC_GROUP)
-        memset(symbols, symbol, WCODEC_GROUP);
-}
-
-/* Runs of one symbol take no words and leave states as they are. The other streams, between those,
- * go side by side. */
-static void decode_runs(const struct request *r, struct wcodec_cpu_stream *streams, unsigned count,
-                        unsigned profile, unsigned groups)
-{
-    unsigned i = 0;
-    while (i < count) {
-        if (streams[i].table->constant) {
-            fill_groups(streams[i].symbols, streams[i].table->symbol[0], groups);
-            streams[i].symbols += (size_t)groups * WCODEC_GROUP;
-            i++;
-            continue;
-        }
-        unsigned end = i + 1;
-        while (end < count && !streams[end].table->constant)
-            end++;
-        r->decoder->dsp->symbols[profile](streams + i, end - i, groups);
-        i = end;
-    }
-}
-
-/* What waited is stored, up to there. */
-static void passed_on(struct lane_tile *t, const uint8_t *up_to)
-{
-    t->waiting -= (size_t)(up_to - t->next);
-    t->next = up_to;
-}
-
-/* The first stage for one chunk of `count` rANS streams of one profile and run length. */
-static void decode_rans(const struct request *r, struct track *tracks,
-                        struct wcodec_cpu_stream *streams, unsigned count, uint32_t group,
-                        unsigned groups)
-{
-    const struct wcodec_field *f = tracks[0].field;
-    const unsigned run_groups = f->run_log2 ? 1u << (f->run_log2 - WCODEC_GROUP_LOG2) : groups,
-                   step = run_groups < groups ? run_groups : groups;
-    const unsigned row_size = row_bytes(r->decoder->tiles->tiling),
-                   out_size = out_bytes(r->decoder->tiles->tiling);
-    const uint8_t *base[STREAMS];
-    for (unsigned i = 0; i < count; i++) {
-        const struct lane_tile *t = tracks[i].tile;
-        base[i] = streams[i].words = words_for(&tracks[i], r->words_end, groups);
-        streams[i].symbols = tracks[i].symbols;
-        streams[i].ready_bytes = tracks[i].coded == 0 && t->waiting > 0 ? out_size : 0;
-        if (streams[i].ready_bytes > 0) {
-            streams[i].ready = t->next;
-            streams[i].pass_to = t->out + (size_t)group * out_size - t->waiting;
-        }
-    }
-    for (unsigned g = 0; g < groups; g += step) {
-        for (unsigned i = 0; i < count && f->run_log2; i++)
-            streams[i].table = table_of(&tracks[i], group + g);
-        decode_runs(r, streams, count, f->profile, groups - g < step ? groups - g : step);
-        for (unsigned i = 0; i < count; i++) {
-            streams[i].rows += (size_t)step * row_size;
-            streams[i].out += (size_t)step * out_size;
-        }
-    }
-    for (unsigned i = 0; i < count; i++) {
-        tracks[i].used += (uint32_t)((streams[i].words - base[i]) / 2);
-        if (streams[i].ready_bytes > 0)
-            passed_on(tracks[i].tile, streams[i].ready);
-    }
-}
-
-/* How many of the streams from the first on go side by side. */
-static unsigned count_alike(const struct wcodec_cpu_decoder *d, const struct track *tracks,
-                            unsigned count)
-{
-    const struct wcodec_field *f = tracks[0].field;
-    unsigned alike = 1;
-    WCODEC_ASSERT(d->dsp->tiles[f->profile] >= 1 && d->dsp->tiles[f->profile] <= WCODEC_CPU_TILES);
-    while (alike < count && alike < d->dsp->tiles[f->profile] &&
-           tracks[alike].stream->mode == WCODEC_STREAM_RANS &&
-           tracks[alike].field->profile == f->profile &&
-           tracks[alike].field->run_log2 == f->run_log2)
-        alike++;
-    return alike;
-}
-
-/* The first stage for one chunk of all streams. */
-static void decode_symbols(const struct request *r, struct track *tracks,
-                           struct wcodec_cpu_stream *streams, unsigned count, uint32_t group,
-                           unsigned groups)
-{
-    unsigned i = 0;
-    while (i < count) {
-        if (tracks[i].stream->mode != WCODEC_STREAM_RANS) {
-            memset(tracks[i].symbols, tracks[i].stream->symbol, WCODEC_CPU_CHUNK);
-            i++;
-            continue;
-        }
-        const unsigned alike = count_alike(r->decoder, tracks + i, count - i);
-        decode_rans(r, tracks + i, streams + i, alike, group, groups);
-        i += alike;
-    }
-    for (i = 0; i < count; i++)
-        patch(r->decoder, &tracks[i], group * WCODEC_GROUP, (group + groups) * WCODEC_GROUP, NULL);
-}
-
-/* All words taken, final states possible; the payload is theirs. */
-static void end_stream(const struct wcodec_cpu_decoder *d, const struct track *k,
-                       const struct wcodec_cpu_stream *s)
-{
-    struct lane_tile *t = k->tile;
-    if (k->stream->mode != WCODEC_STREAM_RANS)
-        return;
-    const bool payload =
-        k->coded == 0 && wcodec_tile_has_payload(d->tiles->tiling, WCODEC_STREAM_RANS);
-    if (k->used != k->stream->words)
-        note(t, WCODEC_TILE_WORDS);
-    const uint32_t fixed = payload ? 0xffff0000u : 0xffffffffu;
-    uint32_t differ = 0;
-    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-        differ |= (s->x[lane] ^ 1u << 16) & fixed;
-    if (differ)
-        note(t, WCODEC_TILE_FINAL);
-    for (unsigned lane = 0; payload && lane < WCODEC_LANES; lane++)
-        t->payload[lane] = (uint16_t)s->x[lane];
 }
 
 /* Rows of the last chunk in one piece, completed by the payload and by zeros. buffer: 64 rows. */
@@ -523,7 +223,7 @@ static void decode_stretch(const struct request *r, struct track *tracks,
         s->rows_end = rows_end(d->tiles->tiling, t) - group;
         s->raw_last = no_row;
         store_waiting(d, t, group, (size_t)groups * out_size);
-        base[i] = s->words = words_for(&tracks[i], r->words_end, groups);
+        base[i] = s->words = wcodec_cpu_stream_words(&tracks[i], r->words_end, groups);
         s->raw = t->raw[0] + (size_t)group * row_size;
         s->elements = elements[i] = t->ready ? t->ready : t->out + (size_t)group * out_size;
         s->sums = t->sums;
@@ -535,7 +235,8 @@ static void decode_stretch(const struct request *r, struct track *tracks,
     for (unsigned i = 0; i < count; i++) {
         struct lane_tile *t = tracks[i].tile;
         tracks[i].used += (uint32_t)((streams[i].words - base[i]) / 2);
-        patch(d, &tracks[i], group * WCODEC_GROUP, (group + groups) * WCODEC_GROUP, elements[i]);
+        wcodec_cpu_stream_patch(d, &tracks[i], group * WCODEC_GROUP,
+                                (group + groups) * WCODEC_GROUP, elements[i]);
         t->waiting = t->ready ? (size_t)groups * out_size : 0;
         t->next = t->ready;
         streams[i].rows = streams[i].raw + (size_t)groups * row_size;
@@ -611,7 +312,7 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
         const unsigned tile = i % count, coded = i / count;
         tracks[i].symbols = symbols[tile * streams_per_tile + coded];
         tracks[i].end = ends[i];
-        begin_stream(d, r->view, &tiles[tile], coded, &tracks[i], &streams[i]);
+        wcodec_cpu_stream_begin(d, r->view, &tiles[tile], coded, &tracks[i], &streams[i]);
     }
     const bool all = makes_all(d, tiles, tracks, count);
     for (unsigned i = 0; !all && i < count && count * chunk <= READY; i++)
@@ -624,16 +325,16 @@ static void decode_together(const struct request *r, struct lane_tile *tiles, un
         group += groups;
     }
     for (unsigned i = 0; all && i < count; i++) {
-        end_stream(d, &tracks[i], &streams[i]);
+        wcodec_cpu_stream_end(d, &tracks[i], &streams[i]);
         add_last_row(d, &tiles[i]);
     }
     for (; group < tiles->groups; group += WCODEC_CPU_CHUNK_GROUPS) {
         const uint32_t left = tiles->groups - group;
         const unsigned groups = left < WCODEC_CPU_CHUNK_GROUPS ? left : WCODEC_CPU_CHUNK_GROUPS;
-        decode_symbols(r, tracks, streams, stream_count, group, groups);
+        wcodec_cpu_streams_decode(r, tracks, streams, stream_count, group, groups);
         if (left == groups)
             for (unsigned i = 0; i < stream_count; i++)
-                end_stream(d, &tracks[i], &streams[i]);
+                wcodec_cpu_stream_end(d, &tracks[i], &streams[i]);
         for (unsigned i = 0; i < count; i++)
             put_chunk(d, &tiles[i], &tracks[i], group, groups, r->verify);
     }

@@ -117,6 +117,16 @@ struct wcodec_cpu_stream {
     uint32_t outliers;
 };
 
+/* Of the streams' tables the most bounds of a block. */
+static inline unsigned wcodec_cpu_most_bounds(const struct wcodec_cpu_stream *streams,
+                                              unsigned count)
+{
+    unsigned most = 0;
+    for (unsigned i = 0; i < count; i++)
+        most = streams[i].table->ranks_bounds > most ? streams[i].table->ranks_bounds : most;
+    return most;
+}
+
 /* Decode `groups` groups of `count` streams (1 to WCODEC_CPU_TILES). */
 typedef void (*wcodec_cpu_symbols_fn)(struct wcodec_cpu_stream *streams, unsigned count,
                                       unsigned groups);

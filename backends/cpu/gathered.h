@@ -93,9 +93,7 @@ INLINE void decode_gathered(struct wcodec_cpu_stream *streams, unsigned count, u
 
 static void symbols_p8(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups)
 {
-    unsigned bounds = 0;
-    for (unsigned i = 0; i < count; i++)
-        bounds = streams[i].table->ranks_bounds > bounds ? streams[i].table->ranks_bounds : bounds;
+    const unsigned bounds = wcodec_cpu_most_bounds(streams, count);
     if (bounds <= 1)
         p8_ranked(streams, count, groups, 1);
     else if (bounds == 2)

@@ -219,6 +219,31 @@ static void assemble_bf16(const struct wcodec_cpu_assembly *a, const uint8_t *sy
         bf16(a, false, symbols, rows[0], elements);
 }
 
+/* Likewise; a row has the bits of two groups. */
+static void assemble_nibble(const struct wcodec_cpu_assembly *a, const uint8_t *symbols,
+                            const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
+{
+    const uint32_t mask = a->plane_mask[0], constant = a->constant, add = a->add,
+                   shift = a->shift[0];
+    const uint8_t *row = rows[0];
+    for (unsigned at = 0; at < WCODEC_CPU_CHUNK; at += 2 * WCODEC_GROUP, row += WCODEC_GROUP) {
+        const uint8_t *restrict from = symbols + at;
+        uint8_t *restrict to = elements + at;
+        for (unsigned i = 0; i < WCODEC_GROUP; i += 4) {
+            const uint32_t word = wcodec_load_u32(row + i);
+            const uint32_t first = (word & mask) | constant | wcodec_load_u32(from + i) << shift;
+            wcodec_store_u32(to + i, subtract(first, add, 0));
+        }
+        from += WCODEC_GROUP;
+        to += WCODEC_GROUP;
+        for (unsigned i = 0; i < WCODEC_GROUP; i += 4) {
+            const uint32_t word = wcodec_load_u32(row + i), turned = word >> 4 | word << 28;
+            const uint32_t second = (turned & mask) | constant | wcodec_load_u32(from + i) << shift;
+            wcodec_store_u32(to + i, subtract(second, add, 0));
+        }
+    }
+}
+
 static void assemble_byte(const struct wcodec_cpu_assembly *a, const uint8_t *symbols,
                           const uint8_t *const rows[WCODEC_MAX_PLANES], uint8_t *elements)
 {
@@ -249,31 +274,15 @@ INLINE void add_sums(unsigned element_log2, const uint8_t *elements, unsigned gr
     }
 }
 
-/* A whole chunk is the usual case: the loop over its groups is unrolled. */
-INLINE void add_all_sums(unsigned element_log2, const uint8_t *elements, unsigned groups,
-                         uint32_t first, uint64_t sums[WCODEC_LANES])
-{
-    if (groups == WCODEC_CPU_CHUNK_GROUPS)
-        add_sums(element_log2, elements, WCODEC_CPU_CHUNK_GROUPS, first, sums);
-    else
-        add_sums(element_log2, elements, groups, first, sums);
-}
+#include "backends/cpu/choose_sums.h"
 
 static void finish(unsigned element_log2, const uint8_t *elements, unsigned groups, uint32_t first,
                    uint8_t *out, uint64_t sums[WCODEC_LANES])
 {
     if (out)
         memcpy(out, elements, (size_t)groups * WCODEC_GROUP << element_log2);
-    if (sums == NULL)
-        return;
-    if (element_log2 == 0)
-        add_all_sums(0, elements, groups, first, sums);
-    else if (element_log2 == 1)
-        add_all_sums(1, elements, groups, first, sums);
-    else if (element_log2 == 2)
-        add_all_sums(2, elements, groups, first, sums);
-    else
-        add_all_sums(3, elements, groups, first, sums);
+    if (sums)
+        choose_sums(element_log2, elements, groups, first, sums);
 }
 
 static uint32_t finish_check(const uint64_t sums[WCODEC_LANES])
@@ -359,7 +368,7 @@ void wcodec_cpu_dsp_init_scalar(struct wcodec_cpu_dsp *dsp)
             {[WCODEC_PAIRS] = symbols_pairs, [WCODEC_P12] = symbols_p12, [WCODEC_P8] = symbols_p8},
         .assemble = {[WCODEC_CPU_ANY] = wcodec_cpu_assemble_scalar,
                      [WCODEC_CPU_BF16] = assemble_bf16,
-                     [WCODEC_CPU_NIBBLE] = wcodec_cpu_assemble_scalar,
+                     [WCODEC_CPU_NIBBLE] = assemble_nibble,
                      [WCODEC_CPU_BYTE] = assemble_byte,
                      [WCODEC_CPU_F32] = wcodec_cpu_assemble_scalar,
                      [WCODEC_CPU_F16] = wcodec_cpu_assemble_scalar},

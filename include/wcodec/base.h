@@ -201,9 +201,9 @@ typedef struct wcodec_times {
     uint64_t reading;
     /** Encoding or decoding. */
     uint64_t coding;
-    /** Decoding and comparing what was encoded. */
+    /** Decoding and comparing what was encoded, and hashing its payloads meanwhile. */
     uint64_t verifying;
-    /** Hashes of the original and of payloads. */
+    /** Hashes of the original, and of payloads that are not verified. */
     uint64_t hashing;
     /** Writing the output, by the caller's function. */
     uint64_t writing;

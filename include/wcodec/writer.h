@@ -156,6 +156,9 @@ typedef struct wcodec_encode_options {
     /** NULL, or where wcodec_compress_fd(), _memory() and _path() say what their time went into.
      * Set on success only; not by a writer. */
     wcodec_times *times;
+    /** NULL, or what is written by in place of `write`, with the same `opaque`: several threads
+     * then write payloads to their places. Not by wcodec_compress_path(). */
+    wcodec_write_at_fn write_at;
 } wcodec_encode_options;
 
 /** What wcodec_encode_options_init() calls: as wcodec_options_init_size(). */

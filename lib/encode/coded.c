@@ -79,9 +79,10 @@ struct verifier {
     uint64_t batch;
     size_t buffer_size;
     struct wcodec_cancel *cancel;
-    _Atomic size_t next;  /* range */
-    _Atomic uint64_t bad; /* the first tile that differs */
-    atomic_bool failed;   /* no memory */
+    const struct wcodec_verified *verified; /* NULL: nothing to do */
+    _Atomic size_t next;                    /* range */
+    _Atomic uint64_t bad;                   /* the first tile that differs */
+    atomic_bool failed;                     /* no memory */
 };
 
 static void note_bad(struct verifier *v, uint64_t tile)
@@ -154,10 +155,15 @@ static void verify_task(void *argument, size_t i)
                        (range = atomic_fetch_add(&v->next, 1)) < v->coded->range_count;) {
         if (out == NULL)
             out = wcodec_alloc(v->allocator, v->buffer_size);
-        if (out)
-            verify_range(v, range, out);
-        else
+        if (out == NULL) {
             atomic_store(&v->failed, true);
+            break;
+        }
+        verify_range(v, range, out);
+        if (v->verified)
+            v->verified->parts(v->verified->opaque,
+                               (size_t)(v->tile_parts - v->coded->parts) + 1 + range,
+                               v->coded->range_count, WCODEC_AREAS);
     }
     wcodec_free(v->allocator, out);
 }
@@ -165,7 +171,7 @@ static void verify_task(void *argument, size_t i)
 wcodec_status wcodec_coded_verify(wcodec_context *context,
                                   const struct wcodec_encode_settings *settings,
                                   const struct wcodec_coded *coded, const void *data,
-                                  wcodec_error *err)
+                                  const struct wcodec_verified *verified, wcodec_error *err)
 {
     struct wcodec_tiles *tiles;
     const bool blocks = coded->coding == WCODEC_CODING_BLOCKS,
@@ -192,6 +198,7 @@ wcodec_status wcodec_coded_verify(wcodec_context *context,
                          .allocator = &context->allocator,
                          .data = coded->coefficients ? coded->coefficients : data,
                          .cancel = settings->cancel,
+                         .verified = verified,
                          .batch = BATCH,
                          .bad = UINT64_MAX};
     while (v.batch > 1 && v.batch << (t->tile_log2 + t->element_log2) > BATCH_BYTES)

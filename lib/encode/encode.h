@@ -91,13 +91,22 @@ void wcodec_coded_free(struct wcodec_coded *coded);
 wcodec_status wcodec_coded_prepend(struct wcodec_coded *coded, uint8_t *bytes, uint64_t size,
                                    wcodec_error *err);
 
+/* What is done with the parts of a payload when they have been verified, from several threads,
+ * while they are in the caches: `count` parts of those of `coded`, each `step` after the one
+ * before. */
+struct wcodec_verified {
+    void (*parts)(void *opaque, size_t first, size_t step, size_t count);
+    void *opaque;
+};
+
 /* Decode what was coded in tiles, in blocks or at a fixed rate and compare it with the data that it
  * was made of, lossy tensors with their coefficients (any other coding: nothing to do).
- * WCODEC_ERROR_DEVICE if they differ, WCODEC_ERROR_MEMORY, _CANCELLED. */
+ * verified: NULL, or called for each range of tiles. WCODEC_ERROR_DEVICE if they differ,
+ * WCODEC_ERROR_MEMORY, _CANCELLED. */
 wcodec_status wcodec_coded_verify(wcodec_context *context,
                                   const struct wcodec_encode_settings *settings,
                                   const struct wcodec_coded *coded, const void *data,
-                                  wcodec_error *err);
+                                  const struct wcodec_verified *verified, wcodec_error *err);
 
 /* Threads that share `scratch` bytes (0: no bound), each taking `each`: at least one, at most the
  * context's, and no more than there is work for. */

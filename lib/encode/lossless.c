@@ -289,7 +289,7 @@ wcodec_status wcodec_lossless_code(struct wcodec_lossless *l, struct wcodec_code
     if (status != WCODEC_OK)
         return status;
     if (settings->verify)
-        status = wcodec_coded_verify(l->context, settings, &result, l->data, err);
+        status = wcodec_coded_verify(l->context, settings, &result, l->data, NULL, err);
     /* Who asks for a predictor by name gets it. */
     if (status == WCODEC_OK &&
         (result.coding != WCODEC_CODING_BLOCKS || settings->predict == WCODEC_PREDICT_AUTO))

@@ -138,7 +138,7 @@ static wcodec_status code_weights(struct wcodec_lossless *l, struct wcodec_coded
     if (result.coding == WCODEC_CODING_LOSSY || result.coding == WCODEC_CODING_FIXED) {
         result.order0_bits = order0_bits;
         if (settings->verify)
-            status = wcodec_coded_verify(l->context, settings, &result, l->data, err);
+            status = wcodec_coded_verify(l->context, settings, &result, l->data, NULL, err);
     }
     if (status != WCODEC_OK)
         wcodec_coded_free(&result);

@@ -42,6 +42,7 @@ struct wcodec_load_request {
     unsigned streams;
     uint64_t slot_bytes;         /* of coded bytes that a piece has, about */
     uint64_t scratch_bytes;      /* of decoded bytes that do not go to their place at once */
+    size_t parts;                /* that a piece may have, at most WCODEC_LOAD_PARTS */
     wcodec_load_options options; /* as far as the caller has them; the others are the defaults */
 };
 
@@ -63,6 +64,7 @@ wcodec_status wcodec_load_copies(struct wcodec_load_work *work, wcodec_error *er
  */
 struct wcodec_load_tensor {
     atomic_uint references;
+    bool in_piece; /* its memory is the piece's: it was taken whole */
     const wcodec_allocator *allocator;
     const struct wcodec_load_range *range;
     struct wcodec_source source;
@@ -101,7 +103,9 @@ struct wcodec_load_part {
 struct wcodec_load_piece {
     uint64_t number;
     size_t count;
-    struct wcodec_load_part *parts; /* WCODEC_LOAD_PARTS of them */
+    struct wcodec_load_part *parts;     /* as many as the request says; tensors likewise */
+    struct wcodec_load_tensor *tensors; /* of parts that are whole tensors, in the places of the
+                                           first part of each */
     uint64_t low;  /* staged coded bytes, from the beginning of the staging memory */
     uint64_t high; /* staged decoded bytes, at its end */
     uint64_t scratch;
@@ -143,7 +147,7 @@ struct wcodec_load_slot {
     uint64_t top; /* of the staging memory: where what the piece uses of it ends */
     struct wcodec_batch *batch;
     struct wcodec_event *event;
-    struct wcodec_job *jobs; /* WCODEC_LOAD_PARTS */
+    struct wcodec_job *jobs; /* as many as parts */
     struct wcodec_job_result *results;
     bool busy; /* given to the device and not yet waited for */
 };

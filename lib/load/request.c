@@ -71,6 +71,17 @@ static void set_sizes(struct wcodec_load_request *r, const wcodec_load_options *
     r->scratch_bytes = 2 * r->slot_bytes;
 }
 
+/* The CPU makes tables of all of a piece's tensors, some 10 KiB each, before it decodes the first:
+ * they are to be in the second-level caches then. */
+static void set_parts(struct wcodec_load_request *r)
+{
+    enum { PARTS_OF_THREAD = 64 };
+    const size_t most = (size_t)wcodec_context_threads(r->context) * PARTS_OF_THREAD;
+    r->parts = WCODEC_LOAD_PARTS;
+    if (strcmp(r->device->backend->name, "cpu") == 0 && most < WCODEC_LOAD_PARTS)
+        r->parts = most;
+}
+
 static wcodec_status find_range(const wcodec_reader *reader, const wcodec_load_item *item,
                                 struct wcodec_load_range *range, wcodec_error *err)
 {
@@ -204,6 +215,16 @@ static int compare_ranges(const void *x, const void *y)
     return b->aligned - a->aligned; /* which of equal ones is decoded */
 }
 
+/* Mostly they are asked for in the order of the file. */
+static void sort_ranges(struct wcodec_load_request *r)
+{
+    size_t i = 1;
+    while (i < r->count && compare_ranges(&r->ranges[i - 1], &r->ranges[i]) <= 0)
+        i++;
+    if (i < r->count)
+        qsort(r->ranges, r->count, sizeof *r->ranges, compare_ranges);
+}
+
 /* A constant is filled in as fast as it is copied. */
 static bool is_copy(const struct wcodec_load_range *a, const struct wcodec_load_range *b)
 {
@@ -254,7 +275,7 @@ static wcodec_status fill_in(const wcodec_reader *reader, const wcodec_load_item
         return status;
     for (size_t i = 0; i < r->count; i++)
         r->ranges[i].aligned = is_aligned(r, &r->ranges[i]);
-    qsort(r->ranges, r->count, sizeof *r->ranges, compare_ranges);
+    sort_ranges(r);
     return set_copies_apart(r, err);
 }
 
@@ -278,6 +299,7 @@ wcodec_status wcodec_load_request_create(const wcodec_reader *reader, const wcod
     r.verify = !o.skip_checks;
     set_sizes(&r, &o,
               o.memory == NULL && !(r.device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY));
+    set_parts(&r);
     r.ranges = wcodec_alloc_array(&r.context->allocator, count, sizeof *r.ranges);
     r.adopted = wcodec_alloc_array(&r.context->allocator, count, sizeof *r.adopted);
     if (r.ranges == NULL || r.adopted == NULL)
@@ -299,6 +321,7 @@ wcodec_status wcodec_load_request_to_cpu(struct wcodec_load_request *r, wcodec_e
     if (status != WCODEC_OK)
         return status;
     r->device = cpu;
+    set_parts(r);
     for (size_t i = 0; i < r->count; i++) {
         struct wcodec_load_range *range = &r->ranges[i];
         if (range->begin == range->end)

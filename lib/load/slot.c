@@ -29,12 +29,14 @@ wcodec_status wcodec_load_slot_create(struct wcodec_load_work *work, struct wcod
     const struct wcodec_backend *b = q->device->backend;
     *slot = (struct wcodec_load_slot){.work = work};
     slot->piece.parts =
-        wcodec_alloc_array(&q->context->allocator, WCODEC_LOAD_PARTS, sizeof *slot->piece.parts);
-    slot->jobs = wcodec_alloc_array(&q->context->allocator, WCODEC_LOAD_PARTS, sizeof *slot->jobs);
-    slot->results =
-        wcodec_alloc_array(&q->context->allocator, WCODEC_LOAD_PARTS, sizeof *slot->results);
+        wcodec_alloc_array(&q->context->allocator, q->parts, sizeof *slot->piece.parts);
+    slot->piece.tensors =
+        wcodec_alloc_array(&q->context->allocator, q->parts, sizeof *slot->piece.tensors);
+    slot->jobs = wcodec_alloc_array(&q->context->allocator, q->parts, sizeof *slot->jobs);
+    slot->results = wcodec_alloc_array(&q->context->allocator, q->parts, sizeof *slot->results);
     wcodec_status status = WCODEC_OK;
-    if (slot->piece.parts == NULL || slot->jobs == NULL || slot->results == NULL)
+    if (slot->piece.parts == NULL || slot->piece.tensors == NULL || slot->jobs == NULL ||
+        slot->results == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a stream");
     if (status == WCODEC_OK)
         status = b->queue_create(q->device->device, &slot->queue, err);
@@ -85,6 +87,7 @@ void wcodec_load_slot_free(struct wcodec_load_slot *slot)
         backend_of(slot)->queue_destroy(slot->queue);
     wcodec_free(allocator, slot->results);
     wcodec_free(allocator, slot->jobs);
+    wcodec_free(allocator, slot->piece.tensors);
     wcodec_free(allocator, slot->piece.parts);
     *slot = (struct wcodec_load_slot){.work = slot->work};
 }

@@ -17,30 +17,29 @@ void wcodec_load_tensor_release(struct wcodec_load_tensor *t)
     wcodec_tiles_free(t->tiles);
     wcodec_free(t->allocator, t->front);
     wcodec_shard_release(t->range->shard, &t->source);
-    wcodec_free(t->allocator, t);
+    if (!t->in_piece)
+        wcodec_free(t->allocator, t);
 }
 
 /* Begins with one reference. */
-static wcodec_status create_tensor(const struct wcodec_load_request *q,
-                                   const struct wcodec_load_range *range,
-                                   const struct wcodec_layout *layout,
-                                   struct wcodec_load_tensor **tensor, wcodec_error *err)
+static wcodec_status begin_tensor(const struct wcodec_load_request *q,
+                                  const struct wcodec_load_range *range,
+                                  const struct wcodec_layout *layout, bool in_piece,
+                                  struct wcodec_load_tensor *t, wcodec_error *err)
 {
     static const uint8_t nothing[1];
-    struct wcodec_load_tensor *t = wcodec_alloc_zeroed(&q->context->allocator, sizeof *t);
-    if (t == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor");
-    t->layout = *layout;
     wcodec_status status = wcodec_shard_acquire(range->shard, &t->source, err);
-    if (status != WCODEC_OK) {
-        wcodec_free(&q->context->allocator, t);
+    if (status != WCODEC_OK)
         return status;
-    }
     atomic_init(&t->references, 1);
+    t->in_piece = in_piece;
     t->allocator = &q->context->allocator;
     t->range = range;
+    t->layout = *layout;
+    t->tiles = NULL;
     t->whole = UINT64_MAX;
     t->side = nothing;
+    t->front = NULL;
     t->on_cpu = atomic_load(&q->device->lost) ||
                 !(t->layout.is_fixed ||
                   q->device->backend->device_supports(q->device->device, &t->layout.tiling));
@@ -48,8 +47,24 @@ static wcodec_status create_tensor(const struct wcodec_load_request *q,
         wcodec_log(q->context, WCODEC_LOG_INFO,
                    "%s cannot decode tensor '%s'; the CPU does instead", q->device->name,
                    range->named->name);
-    *tensor = t;
     return WCODEC_OK;
+}
+
+/* One that outlives a piece. */
+static wcodec_status create_tensor(const struct wcodec_load_request *q,
+                                   const struct wcodec_load_range *range,
+                                   const struct wcodec_layout *layout,
+                                   struct wcodec_load_tensor **tensor, wcodec_error *err)
+{
+    struct wcodec_load_tensor *t = wcodec_alloc(&q->context->allocator, sizeof *t);
+    if (t == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor");
+    wcodec_status status = begin_tensor(q, range, layout, false, t, err);
+    if (status == WCODEC_OK)
+        *tensor = t;
+    else
+        wcodec_free(&q->context->allocator, t);
+    return status;
 }
 
 /* Modes, scales and the prefix after them, or shifts and checks. */
@@ -212,10 +227,11 @@ static wcodec_status take_tiles(struct wcodec_load_cursor *c, const struct wcode
     }
     *full = piece->count != 0 &&
             (piece->low + e->payload_size + 512 > q->slot_bytes - piece->high ||
-             piece->scratch + scratch > q->scratch_bytes || piece->count + 3 > WCODEC_LOAD_PARTS);
+             piece->scratch + scratch > q->scratch_bytes || piece->count + 3 > q->parts);
     if (*full)
         return WCODEC_OK;
-    wcodec_status status = create_tensor(q, r, layout, &t, err);
+    t = &piece->tensors[piece->count];
+    wcodec_status status = begin_tensor(q, r, layout, true, t, err);
     if (status != WCODEC_OK)
         return status;
     t->whole = wcodec_align_u64(piece->low, 256);
@@ -246,7 +262,7 @@ static void take_bytes(struct wcodec_load_cursor *c, const struct wcodec_load_ra
         /* Others wait while much is decoded here. */
         *full = p.kind == WCODEC_LOAD_DIRECT && piece->count != 0 && size > most;
     }
-    *full = *full || piece->count == WCODEC_LOAD_PARTS;
+    *full = *full || piece->count == c->request->parts;
     if (*full)
         return;
     if (p.kind == WCODEC_LOAD_BYTES) {
@@ -285,8 +301,8 @@ wcodec_status wcodec_load_take(struct wcodec_load_cursor *c, struct wcodec_load_
                                bool *more, wcodec_error *err)
 {
     bool full = false, large = false;
-    struct wcodec_load_part *parts = piece->parts;
-    *piece = (struct wcodec_load_piece){.number = c->pieces++, .parts = parts};
+    *piece = (struct wcodec_load_piece){
+        .number = c->pieces++, .parts = piece->parts, .tensors = piece->tensors};
     while (c->range < c->request->count && !full && !large) {
         const struct wcodec_load_range *r = &c->request->ranges[c->range];
         const size_t before = c->range;

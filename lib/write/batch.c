@@ -29,6 +29,7 @@ struct work {
     atomic_size_t next;              /* item */
     uint64_t read_begin, read_end;   /* of the batch's bytes: what is read and hashed */
     bool is_coded;                   /* all of the batch */
+    uint64_t scratch;                /* that is left for coding beside the writing; 0: too little */
     uint64_t writing_ns, written_ns; /* how long it took to write, and when that ended */
     uint64_t prepared_ns;            /* when what was beside it ended */
 };
@@ -236,15 +237,17 @@ static void settle(struct work *w, uint64_t position, struct wcodec_write_batch_
     wcodec_status status = WCODEC_OK;
     if (!item->is_coded || item->is_settled || atomic_load(&w->failed))
         return;
-    uint64_t time = wcodec_phase_begin(&w->batch->phases);
-    if (w->batch->settings.verify)
-        status = wcodec_coded_verify(w->batch->context, &w->settings, &item->coded,
-                                     bytes + item->at, &error);
-    time = wcodec_phase_end(&w->batch->phases, WCODEC_PHASE_VERIFY, time);
-    if (status == WCODEC_OK)
-        status = wcodec_coded_hash(w->batch->context, w->batch->output->original.leaf, &item->coded,
-                                   &item->payload_hash, &error);
-    (void)wcodec_phase_end(&w->batch->phases, WCODEC_PHASE_HASH, time);
+    const uint64_t begin = wcodec_phase_begin(&w->batch->phases);
+    const bool verify = w->batch->settings.verify;
+    const wcodec_leaf_fn leaf = w->batch->output->original.leaf;
+    if (verify)
+        status = wcodec_coded_settle(w->batch->context, &w->settings, leaf, &item->coded,
+                                     bytes + item->at, &item->payload_hash, &error);
+    else
+        status =
+            wcodec_coded_hash(w->batch->context, leaf, &item->coded, &item->payload_hash, &error);
+    (void)wcodec_phase_end(&w->batch->phases, verify ? WCODEC_PHASE_VERIFY : WCODEC_PHASE_HASH,
+                           begin);
     item->is_settled = status == WCODEC_OK;
     wcodec_free(&w->batch->context->allocator, item->coded.coefficients);
     item->coded.coefficients = NULL;
@@ -525,6 +528,20 @@ static void log_lossless(wcodec_context *context, const struct wcodec_write_batc
                    item->what.name, reason);
 }
 
+/* Is there one thread for everything? */
+static bool is_alone(const struct wcodec_write_batch *b)
+{
+    return wcodec_context_threads(b->context) == 1;
+}
+
+/* Threads that write what is pending. Each more of them takes longer for its part, which keeps it
+ * from coding. */
+static size_t count_writers(const struct work *w)
+{
+    const size_t threads = wcodec_context_threads(w->batch->context);
+    return w->scratch != 0 ? 1 + (threads - 1) / 3 : threads;
+}
+
 static void write_pending(void *argument)
 {
     struct work *w = argument;
@@ -541,6 +558,9 @@ static void write_pending(void *argument)
         else
             status = wcodec_output_coded(b->output, &item->what, &item->coded, &error);
     }
+    if (status == WCODEC_OK)
+        status = wcodec_output_write(b->context, b->output, count_writers(w),
+                                     is_alone(b) ? NULL : &b->phases, &error);
     w->written_ns = wcodec_phase_begin(&b->phases);
     w->writing_ns = w->written_ns - begin;
     if (status != WCODEC_OK)
@@ -567,14 +587,13 @@ static void settle_stage(struct work *w)
 static void prepare_next(void *argument)
 {
     struct work *w = argument;
-    uint64_t scratch = left_over(w->batch, pending_size(w->batch));
     settle_stage(w);
     uint64_t begin = wcodec_phase_begin(&w->batch->phases);
     read_bytes(w);
     begin = end_stage(w, begin, WCODEC_PHASE_READ);
     find_aliases(w);
-    if (scratch != 0) {
-        share_memory(w, scratch);
+    if (w->scratch != 0) {
+        share_memory(w, w->scratch);
         code_items(w);
     }
     w->prepared_ns = end_stage(w, begin, WCODEC_PHASE_CODE);
@@ -587,11 +606,13 @@ static void settle_beside(void *argument)
     w->prepared_ns = wcodec_phase_begin(&w->batch->phases);
 }
 
-/* Writing beside other work takes time as far as it ends later. */
+/* Writing beside other work takes time as far as it ends later; one thread does it before that. */
 static void end_beside(struct work *w)
 {
     struct wcodec_phases *p = &w->batch->phases;
-    if (p->on && w->written_ns > w->prepared_ns) {
+    if (is_alone(w->batch))
+        p->shares[WCODEC_PHASE_WRITE] += w->writing_ns;
+    else if (p->on && w->written_ns > w->prepared_ns) {
         const uint64_t longer = w->written_ns - w->prepared_ns;
         p->shares[WCODEC_PHASE_WRITE] += longer < w->writing_ns ? longer : w->writing_ns;
     }
@@ -635,6 +656,7 @@ wcodec_status wcodec_write_batch_run(struct wcodec_write_batch *batch, wcodec_er
     if (status != WCODEC_OK)
         return status;
     batch->first_entry = batch->output->index.entry_count + batch->pending_count;
+    w.scratch = left_over(batch, pending_size(batch));
     wcodec_run_beside(batch->context, write_pending, prepare_next, &w);
     end_beside(&w);
     if (!atomic_load(&w.failed)) {

@@ -131,6 +131,8 @@ static wcodec_status compress_header(struct compressor *c, wcodec_error *err)
         wcodec_coded_hash(c->context, c->output.original.leaf, &coded, &what.payload_hash, err);
     if (status == WCODEC_OK)
         status = wcodec_output_coded(&c->output, &what, &coded, err);
+    if (status == WCODEC_OK)
+        status = wcodec_output_write(c->context, &c->output, 1, NULL, err);
     wcodec_coded_free(&coded);
     c->batch.begin = s->header_size;
     return status;
@@ -171,7 +173,8 @@ static wcodec_status compress_opaque(struct compressor *c, wcodec_error *err)
 static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void *opaque,
                               wcodec_error *err)
 {
-    wcodec_status status = wcodec_output_init(c->context, write, opaque, &c->output, err);
+    wcodec_status status =
+        wcodec_output_init(c->context, write, c->options.write_at, opaque, &c->output, err);
     if (status == WCODEC_OK)
         status = examine(c, err);
     if (status == WCODEC_OK)
@@ -254,7 +257,7 @@ static wcodec_status compress_source(wcodec_context *context, const struct wcode
     if (status == WCODEC_OK)
         status = wcodec_reporter_end(&c.reporter, err);
     if (status == WCODEC_OK)
-        status = wcodec_output_finish(&c.output, err);
+        status = wcodec_output_finish(context, &c.output, err);
     if (status == WCODEC_OK && report) {
         *report = (wcodec_encode_report){0};
         wcodec_output_report(&c.output, report);

@@ -66,6 +66,7 @@ wcodec_status wcodec_compress_path(wcodec_context *context, const char *path, co
     if (status != WCODEC_OK)
         return status;
     complete_options(path, &st, &own);
+    own.write_at = NULL;
     status = wcodec_safefile_open(&context->allocator, out_path, &file, err);
     if (status != WCODEC_OK)
         goto close_input;

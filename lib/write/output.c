@@ -13,16 +13,19 @@
 enum {
     HASH_BYTES = 1 << 20, /* of the original, in one task */
     GATHERED_BYTES = 1 << 16,
-    GATHERED_PART = 1 << 14 /* larger parts are written as they are */
+    GATHERED_PART = 1 << 14, /* larger parts are written as they are */
+    PIECE_BYTES = 1 << 20    /* by one thread */
 };
 
-wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write, void *opaque,
+wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write,
+                                 wcodec_write_at_fn write_at, void *opaque,
                                  struct wcodec_output *output, wcodec_error *err)
 {
     const wcodec_allocator *allocator = &context->allocator;
     const wcodec_leaf_fn leaf = wcodec_cpu_leaf(wcodec_cpu_levels() & context->cpu_mask);
     *output = (struct wcodec_output){.allocator = allocator,
                                      .write = write,
+                                     .write_at = write_at,
                                      .opaque = opaque,
                                      .index = {.allocator = allocator, .mtime = -1}};
     wcodec_arena_init(&output->arena, allocator);
@@ -39,7 +42,9 @@ void wcodec_output_free(struct wcodec_output *output)
     wcodec_arena_free(&output->arena);
     wcodec_free(output->allocator, output->index.entries);
     wcodec_free(output->allocator, output->gathered);
+    wcodec_free(output->allocator, output->pieces);
     output->index.entries = NULL;
+    output->pieces = NULL;
     output->gathered = NULL;
 }
 
@@ -49,7 +54,7 @@ struct hashing {
     uint64_t offset, size;
     const uint8_t *data;
     const struct wcodec_coded *coded; /* or the parts of a payload, one a task */
-    const uint64_t *part_offsets;
+    uint64_t *part_offsets;
     atomic_bool failed;
 };
 
@@ -90,14 +95,20 @@ wcodec_status wcodec_output_hash(wcodec_context *context, struct wcodec_output *
     return status;
 }
 
+static wcodec_status fail_writing(int reason, uint64_t at, wcodec_error *err)
+{
+    return wcodec_fail(err, WCODEC_ERROR_IO, "writing at byte %" PRIu64 ": %s", at,
+                       strerror(reason));
+}
+
 static wcodec_status write_bytes(struct wcodec_output *output, const void *data, uint64_t size,
                                  uint64_t at, wcodec_error *err)
 {
-    const int reason = size != 0 ? output->write(output->opaque, data, (size_t)size) : 0;
-    if (reason != 0)
-        return wcodec_fail(err, WCODEC_ERROR_IO, "writing at byte %" PRIu64 ": %s", at,
-                           strerror(reason));
-    return WCODEC_OK;
+    if (size == 0)
+        return WCODEC_OK;
+    const int reason = output->write_at ? output->write_at(output->opaque, at, data, (size_t)size)
+                                        : output->write(output->opaque, data, (size_t)size);
+    return reason == 0 ? WCODEC_OK : fail_writing(reason, at, err);
 }
 
 static wcodec_status write_gathered(struct wcodec_output *output, wcodec_error *err)
@@ -105,6 +116,28 @@ static wcodec_status write_gathered(struct wcodec_output *output, wcodec_error *
     const size_t size = output->gathered_size;
     output->gathered_size = 0;
     return write_bytes(output, output->gathered, size, output->position - size, err);
+}
+
+/* Bytes at the output's position, which are written later. */
+static wcodec_status defer(struct wcodec_output *output, const uint8_t *data, uint64_t size,
+                           wcodec_error *err)
+{
+    const uint64_t count = wcodec_div_up_u64(size, PIECE_BYTES);
+    if (count > output->piece_room - output->piece_count) {
+        const uint64_t room = 2 * output->piece_room + count + 64;
+        struct wcodec_output_piece *pieces =
+            wcodec_realloc_array(output->allocator, output->pieces, room, sizeof *pieces);
+        if (pieces == NULL)
+            return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for what is to be written");
+        output->pieces = pieces;
+        output->piece_room = room;
+    }
+    for (uint64_t at = 0; at < size; at += PIECE_BYTES)
+        output->pieces[output->piece_count++] =
+            (struct wcodec_output_piece){.data = data + at,
+                                         .size = size - at < PIECE_BYTES ? size - at : PIECE_BYTES,
+                                         .offset = output->position + at};
+    return WCODEC_OK;
 }
 
 /* A small tensor has half a dozen parts: each written by itself, they would take longer than its
@@ -118,7 +151,8 @@ static wcodec_status put(struct wcodec_output *output, const void *data, uint64_
     if (output->gathered_size + size > GATHERED_BYTES || size >= GATHERED_PART)
         status = write_gathered(output, err);
     if (status == WCODEC_OK && size >= GATHERED_PART)
-        status = write_bytes(output, data, size, output->position, err);
+        status = output->write_at ? defer(output, data, size, err)
+                                  : write_bytes(output, data, size, output->position, err);
     if (status != WCODEC_OK)
         return status;
     if (size < GATHERED_PART) {
@@ -233,30 +267,78 @@ static void hash_part(void *argument, size_t i)
         atomic_store(&h->failed, true);
 }
 
+/* A payload of several leaves. Ends by end_hashing(), also after a failure. */
+static wcodec_status begin_hashing(const struct wcodec_coded *coded, wcodec_leaf_fn leaf,
+                                   struct wcodec_tree *tree, struct hashing *h, wcodec_error *err)
+{
+    uint64_t at = 0;
+    *tree = (struct wcodec_tree){.leaves = NULL};
+    *h = (struct hashing){.tree = tree, .coded = coded};
+    h->part_offsets = wcodec_alloc_array(coded->allocator, coded->part_count, sizeof(uint64_t));
+    if (h->part_offsets == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
+    for (size_t i = 0; i < coded->part_count; at += coded->parts[i++].size)
+        h->part_offsets[i] = at;
+    return wcodec_tree_init(tree, coded->allocator, leaf,
+                            coded->payload_size / WCODEC_LEAF_BYTES + 1, err);
+}
+
+static void end_hashing(struct hashing *h)
+{
+    wcodec_tree_free(h->tree);
+    wcodec_free(h->coded->allocator, h->part_offsets);
+}
+
 wcodec_status wcodec_coded_hash(wcodec_context *context, wcodec_leaf_fn leaf,
                                 const struct wcodec_coded *coded, uint64_t *hash, wcodec_error *err)
 {
-    struct wcodec_tree tree = {.leaves = NULL};
-    uint64_t *offsets, at = 0;
+    struct wcodec_tree tree;
+    struct hashing h;
     if (coded->payload_size <= WCODEC_LEAF_BYTES) {
         *hash = coded->payload_size != 0 ? hash_small(leaf, coded) : 0;
         return WCODEC_OK;
     }
-    offsets = wcodec_alloc_array(coded->allocator, coded->part_count, sizeof *offsets);
-    if (offsets == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a hash");
-    for (size_t i = 0; i < coded->part_count; at += coded->parts[i++].size)
-        offsets[i] = at;
-    wcodec_status status = wcodec_tree_init(&tree, coded->allocator, leaf,
-                                            coded->payload_size / WCODEC_LEAF_BYTES + 1, err);
-    if (status == WCODEC_OK) {
-        struct hashing h = {.tree = &tree, .coded = coded, .part_offsets = offsets};
+    wcodec_status status = begin_hashing(coded, leaf, &tree, &h, err);
+    if (status == WCODEC_OK)
         status = run_hashing(context, &h, hash_part, coded->part_count, err);
-    }
     if (status == WCODEC_OK)
         *hash = wcodec_tree_end(&tree, coded->payload_size).low;
-    wcodec_tree_free(&tree);
-    wcodec_free(coded->allocator, offsets);
+    end_hashing(&h);
+    return status;
+}
+
+static void hash_verified(void *opaque, size_t first, size_t step, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        hash_part(opaque, first + i * step);
+}
+
+/* Parts before those of ranges, which are not handed on. */
+static size_t count_front(const struct wcodec_coded *coded)
+{
+    return coded->part_count - WCODEC_AREAS * coded->range_count;
+}
+
+wcodec_status wcodec_coded_settle(wcodec_context *context,
+                                  const struct wcodec_encode_settings *settings,
+                                  wcodec_leaf_fn leaf, const struct wcodec_coded *coded,
+                                  const void *data, uint64_t *hash, wcodec_error *err)
+{
+    struct wcodec_tree tree;
+    struct hashing h;
+    if (coded->tiling == NULL || coded->payload_size <= WCODEC_LEAF_BYTES) {
+        const wcodec_status status = wcodec_coded_verify(context, settings, coded, data, NULL, err);
+        return status == WCODEC_OK ? wcodec_coded_hash(context, leaf, coded, hash, err) : status;
+    }
+    wcodec_status status = begin_hashing(coded, leaf, &tree, &h, err);
+    const struct wcodec_verified verified = {hash_verified, &h};
+    if (status == WCODEC_OK)
+        status = wcodec_coded_verify(context, settings, coded, data, &verified, err);
+    if (status == WCODEC_OK)
+        status = run_hashing(context, &h, hash_part, count_front(coded), err);
+    if (status == WCODEC_OK)
+        *hash = wcodec_tree_end(&tree, coded->payload_size).low;
+    end_hashing(&h);
     return status;
 }
 
@@ -294,7 +376,50 @@ wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wco
     return status;
 }
 
-wcodec_status wcodec_output_finish(struct wcodec_output *output, wcodec_error *err)
+/* What several threads write. */
+struct writing {
+    struct wcodec_output *output;
+    struct wcodec_phases *phases;
+    atomic_size_t next;
+    atomic_bool failed;
+};
+
+/* Tasks take pieces until none is left. */
+static void write_task(void *argument, size_t i)
+{
+    struct writing *w = argument;
+    const struct wcodec_output *output = w->output;
+    const uint64_t begin = w->phases ? wcodec_phase_begin(w->phases) : 0;
+    (void)i;
+    for (size_t p;
+         !atomic_load(&w->failed) && (p = atomic_fetch_add(&w->next, 1)) < output->piece_count;) {
+        struct wcodec_output_piece *piece = &output->pieces[p];
+        piece->error =
+            output->write_at(output->opaque, piece->offset, piece->data, (size_t)piece->size);
+        if (piece->error != 0)
+            atomic_store(&w->failed, true);
+    }
+    if (w->phases)
+        (void)wcodec_phase_end(w->phases, WCODEC_PHASE_WRITE, begin);
+}
+
+wcodec_status wcodec_output_write(wcodec_context *context, struct wcodec_output *output,
+                                  size_t threads, struct wcodec_phases *phases, wcodec_error *err)
+{
+    const size_t count = output->piece_count;
+    struct writing w = {.output = output, .phases = phases};
+    if (count == 0)
+        return WCODEC_OK;
+    wcodec_run(context, write_task, &w, threads < count ? threads : count);
+    output->piece_count = 0;
+    for (size_t i = 0; i < count; i++)
+        if (output->pieces[i].error != 0)
+            return fail_writing(output->pieces[i].error, output->pieces[i].offset, err);
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_output_finish(wcodec_context *context, struct wcodec_output *output,
+                                   wcodec_error *err)
 {
     wcodec_tree_canonical(wcodec_tree_end(&output->original, output->hashed), output->index.hash);
     uint8_t *bytes, tail[WCODEC_TAIL_SIZE];
@@ -314,6 +439,8 @@ wcodec_status wcodec_output_finish(struct wcodec_output *output, wcodec_error *e
     }
     if (status == WCODEC_OK)
         status = write_gathered(output, err);
+    if (status == WCODEC_OK)
+        status = wcodec_output_write(context, output, 1, NULL, err);
     wcodec_free(output->allocator, bytes);
     return status;
 }

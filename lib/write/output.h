@@ -7,18 +7,30 @@
 #define WCODEC_WRITE_OUTPUT_H
 
 #include "core/arena.h"
+#include "core/phases.h"
 #include "format/index.h"
 #include "io/tree.h"
 #include "encode/encode.h"
 #include <wcodec/writer.h>
 
+/* Bytes that are not written yet, where they need not be in order. */
+struct wcodec_output_piece {
+    const uint8_t *data;
+    uint64_t size, offset;
+    int error; /* of the write function */
+};
+
 struct wcodec_output {
     const wcodec_allocator *allocator;
-    wcodec_write_fn write;
+    wcodec_write_fn write;       /* in order */
+    wcodec_write_at_fn write_at; /* or NULL; else it is all that is called */
     void *opaque;
     uint64_t position; /* bytes written, and gathered to be */
     uint8_t *gathered; /* small parts, written together */
     size_t gathered_size;
+    struct wcodec_output_piece *pieces; /* large parts, until wcodec_output_write() */
+    size_t piece_count;
+    uint64_t piece_room;
     uint8_t head[WCODEC_HEAD_SIZE];
     struct wcodec_index index; /* entries so far; index.size is what they decode to */
     uint64_t entry_room;
@@ -30,7 +42,8 @@ struct wcodec_output {
 };
 
 /* Nothing is written yet. Free with wcodec_output_free() whether this fails or not. */
-wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write, void *opaque,
+wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write,
+                                 wcodec_write_at_fn write_at, void *opaque,
                                  struct wcodec_output *output, wcodec_error *err);
 void wcodec_output_free(struct wcodec_output *output);
 
@@ -50,19 +63,32 @@ wcodec_status wcodec_coded_hash(wcodec_context *context, wcodec_leaf_fn leaf,
                                 const struct wcodec_coded *coded, uint64_t *hash,
                                 wcodec_error *err);
 
+/* Verify what was coded of `data`, and the hash of its payload: in one pass over it where it is in
+ * tiles. As wcodec_coded_verify(), WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_coded_settle(wcodec_context *context,
+                                  const struct wcodec_encode_settings *settings,
+                                  wcodec_leaf_fn leaf, const struct wcodec_coded *coded,
+                                  const void *data, uint64_t *hash, wcodec_error *err);
+
 /* The next entry. `what` has what does not come from the coding: is_tensor, name, dtype,
  * dtype_name, rank, shape (which must live until the index is written), size and payload_hash
- * (which may be set in the index later). WCODEC_ERROR_IO if the write function fails,
- * WCODEC_ERROR_MEMORY. */
+ * (which may be set in the index later). The parts of `coded` must live until
+ * wcodec_output_write(). WCODEC_ERROR_IO if the write function fails, WCODEC_ERROR_MEMORY. */
 wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wcodec_entry *what,
                                   const struct wcodec_coded *coded, wcodec_error *err);
 /* The same, equal to entry number `alias`, which is none itself. */
 wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wcodec_entry *what,
                                   uint64_t alias, wcodec_error *err);
 
+/* Write, by at most `threads` threads, what is not written yet of the entries so far. phases: NULL,
+ * or to what each thread's time is added. WCODEC_ERROR_IO. */
+wcodec_status wcodec_output_write(wcodec_context *context, struct wcodec_output *output,
+                                  size_t threads, struct wcodec_phases *phases, wcodec_error *err);
+
 /* Index and tail. Kind, name, mode, mtime and metadata of output->index must be set; hash, size and
  * counts are set here. */
-wcodec_status wcodec_output_finish(struct wcodec_output *output, wcodec_error *err);
+wcodec_status wcodec_output_finish(wcodec_context *context, struct wcodec_output *output,
+                                   wcodec_error *err);
 
 /* What the report says of the output. */
 void wcodec_output_report(const struct wcodec_output *output, wcodec_encode_report *report);

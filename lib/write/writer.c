@@ -124,7 +124,7 @@ wcodec_status wcodec_writer_create(wcodec_context *context, wcodec_write_fn writ
     w->batch = (struct wcodec_write_batch){
         .context = context, .output = &w->output, .memory = WCODEC_WRITE_BATCH_MEMORY};
     wcodec_encode_options_settings(&own, &w->batch.settings);
-    status = wcodec_output_init(context, write, opaque, &w->output, err);
+    status = wcodec_output_init(context, write, own.write_at, opaque, &w->output, err);
     if (status == WCODEC_OK)
         status = wcodec_write_batch_init(&w->batch, err);
     if (status == WCODEC_OK)
@@ -505,7 +505,7 @@ wcodec_status wcodec_writer_finish(wcodec_writer *writer, wcodec_encode_report *
     if (status == WCODEC_OK)
         status = wcodec_reporter_end(&w->reporter, err);
     if (status == WCODEC_OK)
-        status = wcodec_output_finish(&w->output, err);
+        status = wcodec_output_finish(w->context, &w->output, err);
     w->stage = status == WCODEC_OK ? FINISHED : FAILED;
     if (status == WCODEC_OK && report) {
         *report = (wcodec_encode_report){0};

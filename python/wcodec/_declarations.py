@@ -405,6 +405,7 @@ class wcodec_encode_options(Structure):
     lossy_scale: int
     lossy_value: float
     times: Any
+    write_at: Any
     _fields_ = (
         ("struct_size", c_size_t),
         ("level", c_int),
@@ -425,6 +426,7 @@ class wcodec_encode_options(Structure):
         ("lossy_scale", c_int),
         ("lossy_value", c_double),
         ("times", POINTER(wcodec_times)),
+        ("write_at", wcodec_write_at_fn),
     )
 
 

@@ -665,7 +665,7 @@ static void code_plain(double bits, const uint8_t *data, size_t count, struct wc
         wcodec_encode_tensor(context, &settings, WCODEC_DTYPE_BF16, data, 2 * count, coded, NULL),
         WCODEC_OK);
     assert_true(coded->coding == 5 && coded->lossy->plain);
-    assert_int_equal(wcodec_coded_verify(context, &settings, coded, data, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_coded_verify(context, &settings, coded, data, NULL, NULL), WCODEC_OK);
 }
 
 /* Few numbers are far out: what is above the window is constant but for outliers in every tile,

@@ -4,6 +4,7 @@
 /* Whole files: restored byte for byte; every flip of a small file found; hashes, padding, newer
  * entries; many pieces; cancelling and failed writes; failure of every allocation. */
 
+#include "support_area.h"
 #include "support_container.h"
 #include "support_memory.h"
 #include "core/context.h"
@@ -38,26 +39,6 @@ static wcodec_status test_file(wcodec_context *context, const struct support_byt
     return status;
 }
 
-/* An output that is written in any order. */
-struct area {
-    uint8_t *data;
-    uint64_t size;
-    _Atomic uint64_t written;
-    _Atomic long left; /* calls before one fails */
-};
-
-static int put_at(void *opaque, uint64_t offset, const void *data, size_t size)
-{
-    struct area *a = opaque;
-    if (offset > a->size || size > a->size - offset)
-        abort();
-    if (a->left-- <= 0)
-        return EDQUOT;
-    memcpy(a->data + offset, data, size);
-    a->written += size;
-    return 0;
-}
-
 static int file_of(const struct support_bytes *bytes)
 {
     char path[] = "wcodec-restore-XXXXXX";
@@ -76,7 +57,7 @@ static int file_of(const struct support_bytes *bytes)
 static void check_any_order(wcodec_context *context, const struct support_bytes *file,
                             const struct support_bytes *original)
 {
-    struct area area = {.size = original->size, .left = 1000000};
+    struct support_area area = {.size = original->size, .left = 1000000};
     wcodec_reader *reader;
     wcodec_error err;
     wcodec_decode_options options;
@@ -85,7 +66,7 @@ static void check_any_order(wcodec_context *context, const struct support_bytes 
     assert_non_null(area.data);
     wcodec_decode_options_init(&options);
     wcodec_times times = {0};
-    options.write_at = put_at;
+    options.write_at = support_area_put;
     options.times = &times;
     assert_int_equal(wcodec_reader_open_fd(context, fd, &reader, &err), WCODEC_OK);
     if (wcodec_reader_restore(reader, 0, NULL, &area, &options, &err) != WCODEC_OK)

@@ -1,6 +1,7 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
+#include "support_area.h"
 #include "support_model.h"
 #include "support_tree.h"
 
@@ -456,6 +457,65 @@ static void test_write_fails(void **state)
     end(&m, context);
 }
 
+/* Batches of small tensors, one of a large one, chunks, and what is written together. */
+static void make_mixture(struct support_model *m)
+{
+    uint64_t seed = support_seed();
+    make_model(m, &seed, 4);
+    support_model_add(m, "large", "BF16", 16, 7 << 20, SUPPORT_WEIGHTS, &seed);
+    for (unsigned i = 0; i < 9; i++) {
+        char name[16];
+        snprintf(name, sizeof name, "middle.%u", i);
+        support_model_add(m, name, i == 4 ? "I64" : "F32", i == 4 ? 64 : 32, 500000 + i,
+                          i == 4 ? SUPPORT_RANDOM : SUPPORT_WEIGHTS, &seed);
+    }
+    support_model_finish(m, meta, 0);
+}
+
+/* In any order the same bytes are written, each once; a failure ends the call. */
+static void check_any_order(const struct support_model *m, unsigned threads,
+                            const struct support_sink *in_order)
+{
+    wcodec_context *context = support_context(threads, NULL);
+    wcodec_encode_options options;
+    wcodec_error err = {0};
+    wcodec_encode_options_init(&options);
+    options.write_at = support_area_put;
+    struct support_area area = {.size = in_order->size, .left = 1000000};
+    area.data = calloc(1, in_order->size);
+    assert_non_null(area.data);
+    if (wcodec_compress_memory(context, m->file, m->file_size, NULL, &area, &options, NULL, &err) !=
+        WCODEC_OK)
+        fail_msg("%s", err.text);
+    assert_int_equal(area.written, in_order->size);
+    assert_memory_equal(area.data, in_order->data, in_order->size);
+    const long calls = 1000000 - area.left;
+    assert_true(calls > 20);
+    for (long n = 0; n < calls; n += n < 3 ? 1 : calls / 5) {
+        area.left = n;
+        assert_int_equal(wcodec_compress_memory(context, m->file, m->file_size, NULL, &area,
+                                                &options, NULL, &err),
+                         WCODEC_ERROR_IO);
+        assert_non_null(strstr(err.text, strerror(EDQUOT)));
+    }
+    free(area.data);
+    wcodec_context_destroy(context);
+}
+
+static void test_any_order(void **state)
+{
+    (void)state;
+    struct support_model m;
+    struct support_sink in_order;
+    make_mixture(&m);
+    wcodec_context *context = support_context(2, NULL);
+    compress_memory(context, m.file, m.file_size, NULL, &in_order, NULL);
+    check_any_order(&m, 1, &in_order);
+    check_any_order(&m, 5, &in_order);
+    support_sink_free(&in_order);
+    end(&m, context);
+}
+
 static void test_out_of_memory(void **state)
 {
     (void)state;
@@ -762,10 +822,11 @@ int main(void)
         cmocka_unit_test(test_raw_and_strict),    cmocka_unit_test(test_long_note),
         cmocka_unit_test(test_tiny_tensors),      cmocka_unit_test(test_aliases),
         cmocka_unit_test(test_patterns),          cmocka_unit_test(test_levels),
-        cmocka_unit_test(test_write_fails),       cmocka_unit_test(test_out_of_memory),
-        cmocka_unit_test(test_progress),          cmocka_unit_test(test_cancel_within),
-        cmocka_unit_test(test_bad_options),       cmocka_unit_test(test_memory_limit),
-        cmocka_unit_test(test_file_changes),      cmocka_unit_test(test_no_regular_file),
+        cmocka_unit_test(test_write_fails),       cmocka_unit_test(test_any_order),
+        cmocka_unit_test(test_out_of_memory),     cmocka_unit_test(test_progress),
+        cmocka_unit_test(test_cancel_within),     cmocka_unit_test(test_bad_options),
+        cmocka_unit_test(test_memory_limit),      cmocka_unit_test(test_file_changes),
+        cmocka_unit_test(test_no_regular_file),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,8 @@
 #ifndef WCODEC_CPU_X86_CHECK_PRODUCTS_H
 #define WCODEC_CPU_X86_CHECK_PRODUCTS_H
 
+#include "backends/cpu/decode.h"
+
 INLINE void add_products(uint64_t *to, vec v)
 {
     store(to, add64(load(to), v));
@@ -23,6 +25,14 @@ INLINE void add_to_check(bool halves, vec even, vec odd, unsigned i, vec v, uint
         add_products(sums + 2 * LANES * i, mul_even32(v, even));
         add_products(sums + 2 * LANES * i + LANES, mul_even32(upper, even));
     }
+}
+
+/* Sums of bytes, as they stand, to the lanes'. */
+INLINE void add_lanes(const uint64_t from[WCODEC_LANES], uint64_t sums[WCODEC_LANES])
+{
+    enum { LANES = VEC_BYTES / 4 };
+    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
+        sums[lane] += from[lane / LANES * LANES + lane % 2 * (LANES / 2) + lane % LANES / 2];
 }
 
 #endif

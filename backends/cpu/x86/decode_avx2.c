@@ -157,5 +157,6 @@ void wcodec_cpu_dsp_init_avx2_straight(struct wcodec_cpu_dsp *dsp, uint32_t tuni
     if ((tuning & WCODEC_CPU_STRAIGHT_RANKED) == 0)
         return;
     dsp->direct[WCODEC_P8][WCODEC_CPU_BF16] = p8_bf16;
+    dsp->direct[WCODEC_P8][WCODEC_CPU_NIBBLE] = p8_nibble;
     dsp->whole[WCODEC_P8] = true;
 }

@@ -149,13 +149,6 @@ INLINE void put_group(enum sink sink, const struct making *m, const struct wcode
         find_patched(s, out_bytes, s->group + g + 1, &p->own);
 }
 
-/* Sums of even lanes and, after them, of odd ones, by registers, to the lanes'. */
-INLINE void end_sums(const struct wcodec_cpu_stream *s, const uint64_t *sums)
-{
-    for (unsigned lane = 0; lane < WCODEC_LANES; lane++)
-        s->sums[lane] += sums[lane / 8 * 8 + lane % 2 * 4 + lane % 8 / 2];
-}
-
 /* count and sink are constants where this is inlined. */
 INLINE void pairs(struct wcodec_cpu_stream *streams, unsigned count, unsigned groups,
                   enum sink sink)
@@ -201,7 +194,7 @@ INLINE void pairs(struct wcodec_cpu_stream *streams, unsigned count, unsigned gr
             store(streams[i].x + 8 * k, p[i].x[k]);
         streams[i].words = p[i].words;
         if (sink == TO_NIBBLE)
-            end_sums(&streams[i], sums[i]);
+            add_lanes(sums[i], streams[i].sums);
     }
 }
 
