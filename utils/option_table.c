@@ -128,6 +128,16 @@ static bool set_level(const struct option_row *row, const char *text, struct opt
     return true;
 }
 
+static bool set_level_number(const struct option_row *row, const char *text, struct options *o)
+{
+    uint64_t n;
+    (void)row;
+    if (!number_parse(text, 9, &n) || n == 0)
+        return false;
+    o->level = (int)n;
+    return true;
+}
+
 bool option_is_level(const struct option_row *row)
 {
     return row->set == set_level;
@@ -352,6 +362,8 @@ const struct option_row option_table[] = {
      .help = "  -1 ... -9             fast to small (default 3); --fast is -1, --best is -9"},
     {.listed = BIT(BENCH),
      .help = "  -1 ... -9, --fast, --best, --tune, --tile, --profile, --predict   as for compress"},
+    {"level", 0, "N", CODES, CODES, set_level_number, 0, "levels are 1 to 9, not",
+     "1 (fast) to 9 (small), as -1 to -9"},
     {"tune", 0, "size|latency|compute-fixed", CODES, BIT(COMPRESS), set_choice, TO(tune), NULL,
      "tiles for size, small ones for one tensor, or bf16 to multiply by"},
     {"tile", 0, "N", CODES, BIT(COMPRESS), set_tile, 0,

@@ -11,7 +11,23 @@ run 2 "$WCODEC" compress; silent; says 'compress what'
 run 2 "$WCODEC" --frobnicate compress file; silent
 run 2 "$WCODEC" compress -o; silent
 run 2 "$WCODEC" compress --quiet -xq file; says "no such option: '-x'"
-run 2 "$WCODEC" compress --no file; says 'several begin so'
+run 2 "$WCODEC" compress --no file; says 'several options begin so (.*--no-sync'
+run 2 "$WCODEC" compress --out=x file; says 'several options begin so (--output, --output-dir)'
+run 2 "$WCODEC" compress --frob file; says "no such option: '--frob'"
+for level in -19 -12 -10 -0 -q19 -9q11; do
+    run 2 "$WCODEC" compress $level file; silent; says "levels are 1 to 9, not '[0-9]"
+done
+run 2 "$WCODEC" compress -19 file; says "not '19'"
+run 2 "$WCODEC" compress -q19 file; says "not '19'"
+run 2 "$WCODEC" compress -9q11 file; says "not '11'"
+for level in 0 10 x ''; do
+    run 2 "$WCODEC" compress --level=$level file; says "levels are 1 to 9, not '$level'"
+done
+run 2 "$WCODEC" list --level=3 file; says 'takes no option --level'
+run 2 "$WCODEC" file; silent; says "did you mean 'wcodec compress' with 'file'"
+cp file file.wcodec
+run 2 "$WCODEC" file.wcodec; silent; says "did you mean 'wcodec decompress' with 'file.wcodec'"
+rm file.wcodec
 run 2 "$WCODEC" compress --rm=1 file; says "no value goes with '--rm=1'"
 run 2 "$WCODEC" compress file -q --output; says "value is missing after '--output'"
 run 2 "$WCODEC" compress file --quiet -qo; says "value is missing after '-o'"
@@ -71,6 +87,10 @@ run 0 "$WCODEC" -z -q -o 2.wcodec file
 run 0 "$WCODEC" file -qz -o 3.wcodec
 run 0 env POSIXLY_CORRECT=1 "$WCODEC" compress file -q -o 4.wcodec
 run 0 "$WCODEC" compress --memory-limit=1.5GiB --threads=1 --quiet --tile=4KiB -9 file -o 5.wcodec
+for level in -9 --level=9 '-1 -9' '--level=1 --best' -q9 -T16 -9T16; do
+    run 0 "$WCODEC" compress $level -f file -o level.wcodec
+done
+rm level.wcodec
 run 0 "$WCODEC" compress --memory-limit=600MB --thr=2 --fast --best -qq file -o 6.wcodec
 for n in 2 3 4; do
     same 1.wcodec $n.wcodec
