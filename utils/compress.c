@@ -5,6 +5,7 @@
  * output. */
 #include "utils/app.h"
 #include "utils/input.h"
+#include "utils/model_index.h"
 #include "utils/output.h"
 #include "utils/signals.h"
 #include "utils/text.h"
@@ -185,6 +186,10 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
         else
             copy_file(app, source, target);
         free(plain);
+        /* The mirror is as whole as the folder was. */
+        wcodec_error err = {0};
+        if (model_index_is(source) && model_index_check(app, source, &err) != WCODEC_OK)
+            app_warn(app, "%s", err.text);
         return;
     }
     char *name = with_suffix(app, target);
@@ -254,7 +259,9 @@ static void compress_operand(struct app *app, const char *source)
 void command_compress(struct app *app)
 {
     const struct options *o = &app->options;
-    if (o->files.count == 0)
+    if (o->files.count == 0 && !isatty(STDIN_FILENO))
+        compress_operand(app, "-");
+    else if (o->files.count == 0)
         app_fail(app, EXIT_USAGE,
                  "compress what? Give files, directories, or - for standard input");
     else if (o->to_stdout && o->files.count > 1)

@@ -5,6 +5,7 @@
  * what is left of damaged files. */
 #include "utils/app.h"
 #include "utils/input.h"
+#include "utils/model_index.h"
 #include "utils/output.h"
 #include "utils/partial.h"
 #include "utils/signals.h"
@@ -20,14 +21,16 @@
 
 #define SUFFIX ".wcodec"
 
-/* Has `path` the bytes that would be restored: same size and hash? */
+/* Has `path` the bytes that would be restored: same size and hash? A link to them is as good, since
+ * folders of links are common (Hugging Face's cache); but not where the input will be gone. */
 static bool is_current(struct app *app, const char *path, const struct input *input,
                        const wcodec_file_info *info)
 {
     uint8_t hash[16];
     struct stat stat;
     bool current = false;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const int follow = app->options.remove ? O_NOFOLLOW : 0;
+    int fd = open(path, O_RDONLY | follow | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && (uint64_t)stat.st_size == info->size &&
@@ -175,7 +178,10 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
 {
     (void)opaque;
     if (!path_has_suffix(path_base(source), SUFFIX)) {
+        wcodec_error err = {0};
         copy_file(app, source, target);
+        if (model_index_is(source) && model_index_check(app, source, &err) != WCODEC_OK)
+            app_fail_status(app, source, &err);
         return;
     }
     char *name = strndup(target, strlen(target) - (sizeof SUFFIX - 1));
@@ -247,7 +253,9 @@ static void decompress_operand(struct app *app, const char *source)
 void command_decompress(struct app *app)
 {
     const struct options *o = &app->options;
-    if (o->files.count == 0)
+    if (o->files.count == 0 && !isatty(STDIN_FILENO))
+        decompress_operand(app, "-");
+    else if (o->files.count == 0)
         app_fail(app, EXIT_USAGE,
                  "decompress what? Give .wcodec files, directories, or - for standard input");
     for (size_t i = 0; i < o->files.count && !signals_pending(); i++)

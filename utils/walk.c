@@ -87,13 +87,16 @@ static bool visit_name(const struct walk *walk, const char *relative, unsigned d
     char *path = path_join(app, walk->root, relative);
     if (!path)
         return false;
-    if (lstat(path, &link) != 0 || stat(path, &target) != 0)
+    const bool linked = lstat(path, &link) == 0 && S_ISLNK(link.st_mode);
+    if (linked && stat(path, &target) != 0 && errno == ENOENT)
+        app_warn(app, "%s: left out: a symbolic link to what is not there", path);
+    else if (stat(path, &target) != 0)
         app_fail_errno(app, path, "cannot be examined", errno);
     else if (S_ISREG(target.st_mode))
         walk->visit(app, walk->opaque, relative, false);
     else if (!S_ISDIR(target.st_mode))
         app_warn(app, "%s: left out: neither a file nor a directory", path);
-    else if (S_ISLNK(link.st_mode))
+    else if (linked)
         app_warn(app, "%s: left out: a symbolic link to a directory", path);
     else if (!app->options.recursive)
         app_warn(app, "%s: left out: a directory (-r goes into it)", path);
@@ -225,7 +228,7 @@ static bool has_contents_of(struct app *app, const char *target, const struct in
     uint8_t ours[16], theirs[16];
     struct stat stat;
     bool same = false;
-    int fd = open(target, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = open(target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size == input->stat.st_size &&

@@ -21,6 +21,17 @@ run 2 sh -c 'cat a.safetensors | "$1" compress - -O dir' sh "$WCODEC"
 run 2 sh -c 'cat a.wcodec | "$1" decompress - -O dir' sh "$WCODEC"
 missing dir
 
+# Without any file, as gzip and zstd: what stands in a pipe goes through.
+run 0 sh -c '"$1" compress -q <a.safetensors >e.wcodec' sh "$WCODEC"; quiet
+same a.wcodec e.wcodec
+run 0 sh -c 'cat a.safetensors | "$1" compress -q | "$1" decompress -q | cmp - a.safetensors' sh "$WCODEC"; quiet
+run 0 sh -c '"$1" -zq <a.safetensors | "$1" -dqo back3' sh "$WCODEC"; quiet
+same a.safetensors back3
+run 0 sh -c '"$1" test <a.wcodec' sh "$WCODEC"; says 'standard input: ok'
+run 0 sh -c '"$1" test --json <a.wcodec' sh "$WCODEC"; json_is out 'd["results"][0]["ok"]'
+run 3 sh -c '"$1" decompress <a.safetensors' sh "$WCODEC"; silent
+rm e.wcodec back3
+
 # Everything that reads takes a pipe, by "-" or by name.
 for command in list info test; do
     run 0 sh -c 'cat a.wcodec | "$1" '$command' -' sh "$WCODEC"
@@ -51,6 +62,9 @@ missing e.wcodec
 # Data goes to no terminal and comes from none. script(1) gives us one.
 if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>&1; then
     run 2 script -qec "'$WCODEC' compress -c a.safetensors" typescript </dev/null; prints 'terminal'
+    for command in compress decompress test; do
+        run 2 script -qec "'$WCODEC' $command" typescript </dev/null; prints "$command what"
+    done
     run 2 script -qec "'$WCODEC' cat --tensor w a.wcodec" typescript </dev/null; prints 'terminal'
     run 2 script -qec "'$WCODEC' decompress - -o tty.out" typescript </dev/null; prints 'terminal'
     run 2 script -qec "'$WCODEC' compress - -o tty.out" typescript </dev/null; prints 'terminal'
