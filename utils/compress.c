@@ -78,7 +78,8 @@ static bool is_current(struct app *app, const char *path, const struct input *in
     return current;
 }
 
-/* A damaged checkpoint deserves a warning; for a file of another kind, to be stored as it is is all
+/* A damaged checkpoint deserves a warning, and so does a pointer to one; of a file whose kind is
+ * known it is said that this kind does not get small. For others, to be stored as they are is all
  * that can be asked. */
 static void print_opaque(struct app *app, const struct input *input,
                          const wcodec_encode_report *report)
@@ -86,6 +87,11 @@ static void print_opaque(struct app *app, const struct input *input,
     if (input->path && path_has_suffix(input->path, ".safetensors"))
         app_warn(app, "%s: no right safetensors file, stored as opaque bytes: %s", input->name,
                  report->note);
+    else if (strstr(report->note, "git-lfs"))
+        app_warn(app, "%s: %s", input->name, report->note);
+    else if (strncmp(report->note, "is ", 3) == 0)
+        app_note(app, "%s: %s: only the tensors of safetensors files are coded as numbers",
+                 input->name, report->note);
     else
         app_detail(app, "%s: no safetensors file: %s", input->name, report->note);
 }
@@ -104,10 +110,13 @@ static void print_summary(struct app *app, const struct input *input,
     if (report->safetensors && app->options.lossy != WCODEC_LOSSY_NONE)
         snprintf(what, sizeof what, "%" PRIu64 " tensor%s, %" PRIu64 " approximated",
                  report->tensors, report->tensors == 1 ? "" : "s", report->lossy);
-    double percent =
-        report->size ? 100.0 * (double)report->coded_size / (double)report->size : 100.0;
+    if (report->size == 0) {
+        app_note(app, "%s: empty, stored in %s", input->name, text_size(report->coded_size, to));
+        return;
+    }
     app_note(app, "%s: %s, %s to %s (%.2f %%), %s", input->name, what,
-             text_size(report->size, from), text_size(report->coded_size, to), percent,
+             text_size(report->size, from), text_size(report->coded_size, to),
+             100.0 * (double)report->coded_size / (double)report->size,
              text_rate(report->size, seconds, rate));
 }
 
