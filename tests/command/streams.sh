@@ -70,6 +70,12 @@ if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>
     run 2 script -qec "'$WCODEC' compress - -o tty.out" typescript </dev/null; prints 'terminal'
     missing tty.out
     run 0 script -qec "'$WCODEC' decompress -fc a.wcodec >/dev/tty" typescript </dev/null
+    # One tensor that takes a while: what is left of it is said when that can be known.
+    "$MAKE" large.safetensors w:I8:4000x4000:gauss || exit 99
+    run 0 script -qec "'$WCODEC' compress -9 large.safetensors" typescript </dev/null
+    tr '\r' '\n' <out >bars
+    if grep -e ' [01]\.[0-9] %.* left' -e '99:59:59' bars; then fail 'an estimate without a rate'; else pass; fi
+    rm large.safetensors*
 else
     skip 'no script(1) to make a terminal with'
 fi
