@@ -50,6 +50,8 @@ complete -c wcodec -n '__fish_seen_subcommand_from compress' -l lossy -x -a 'non
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l lossy-scale -x -a 'tensor row' -d 'One step for a tensor, or one for each row'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l include -x -d 'Tensors to code as weights'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l exclude -x -d 'Tensors to keep in zstd chunks; with --lossy, exact'
+complete -c wcodec -n '__fish_seen_subcommand_from compress' -s N -l name -d 'Note name, mode and time'
+complete -c wcodec -n '__fish_seen_subcommand_from compress' -s n -l no-name -d 'Do not note them'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l raw -d 'Opaque bytes'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l strict -d 'Refuse what is no right safetensors file'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l no-verify -d 'Do not decode and compare'

@@ -40,11 +40,12 @@ static wcodec_encode_options encode_options(struct app *app, const struct input 
     encode.no_verify = o->no_verify;
     encode.include = o->include.items;
     encode.exclude = o->exclude.items;
-    if (input->path && !input->spooled) {
+    if (o->keep_name && input->path && !input->spooled) {
         const char *base = path_base(input->path);
+        const int64_t time = input->stat.st_mtim.tv_sec;
         encode.name = text_is_utf8(base) ? base : NULL;
         encode.mode = input->stat.st_mode & 0777;
-        encode.mtime = input->stat.st_mtim.tv_sec >= 0 ? input->stat.st_mtim.tv_sec : -1;
+        encode.mtime = time < 0 ? -1 : time < o->latest ? time : o->latest;
     }
     encode.progress = progress_callback(&app->progress);
     return encode;
@@ -265,9 +266,26 @@ static void compress_operand(struct app *app, const char *source)
     free(target);
 }
 
+/* SOURCE_DATE_EPOCH, by which builds are made reproducible: no time that is noted is later. */
+static bool read_epoch(struct app *app)
+{
+    const char *text = getenv("SOURCE_DATE_EPOCH");
+    app->options.latest = INT64_MAX;
+    if (!app->options.keep_name || !text || !*text)
+        return true;
+    const size_t digits = strspn(text, "0123456789");
+    if (text[digits] || digits > 18)
+        return app_fail(app, EXIT_USAGE, "SOURCE_DATE_EPOCH is '%s', expected seconds since 1970",
+                        text);
+    app->options.latest = strtoll(text, NULL, 10);
+    return true;
+}
+
 void command_compress(struct app *app)
 {
     const struct options *o = &app->options;
+    if (!read_epoch(app))
+        return;
     if (o->files.count == 0 && !isatty(STDIN_FILENO))
         compress_operand(app, "-");
     else if (o->files.count == 0)

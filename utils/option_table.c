@@ -121,6 +121,13 @@ static bool set_keep(const struct option_row *row, const char *text, struct opti
     return true;
 }
 
+static bool set_no_name(const struct option_row *row, const char *text, struct options *o)
+{
+    (void)row, (void)text;
+    o->keep_name = false;
+    return true;
+}
+
 static bool set_level(const struct option_row *row, const char *text, struct options *o)
 {
     (void)text;
@@ -387,6 +394,10 @@ const struct option_row option_table[] = {
      "an input that is no valid safetensors file is an error"},
     {"no-verify", 0, NULL, BIT(COMPRESS), BIT(COMPRESS), set_flag, TO(no_verify), NULL,
      "do not decode and compare what was coded"},
+    {"name", 'N', NULL, BIT(COMPRESS), BIT(COMPRESS), set_flag, TO(keep_name), NULL,
+     "note name, mode and time of the original in the file"},
+    {"no-name", 'n', NULL, BIT(COMPRESS), BIT(COMPRESS), set_no_name, 0, NULL,
+     "do not (the default): the same tensors make the same bytes"},
     {"tensor", 0, "NAME", BIT(DECOMPRESS) | BIT(CAT), BIT(DECOMPRESS), set_list, TO(tensors), NULL,
      "only this tensor (may be repeated), as .safetensors"},
     {"only", 0, "GLOB", BIT(DECOMPRESS), BIT(DECOMPRESS), set_list, TO(only), NULL,

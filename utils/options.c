@@ -47,13 +47,19 @@ enum command command_find(const char *name)
 /* What getopt_long() returns for row i; letters are found in the table. */
 enum { ROW = 256 };
 
+/* bench's -n takes a number, and compress's none. */
+static bool letter_applies(const struct option_row *row, bool bench)
+{
+    return row->letter != 'n' || ((row->commands & 1u << COMMAND_BENCH) != 0) == bench;
+}
+
 /* The table as getopt_long() wants it. */
 struct getopt_lists {
     struct option longs[OPTION_ROWS_MAX + 1];
     char shorts[2 * OPTION_ROWS_MAX + 24];
 };
 
-static void make_lists(struct getopt_lists *lists)
+static void make_lists(struct getopt_lists *lists, bool bench)
 {
     struct option *next = lists->longs;
     /* '-' first: operands come in their order, so that a command may stand before, between or after
@@ -67,19 +73,20 @@ static void make_lists(struct getopt_lists *lists)
                          : row->argument[0] == '[' ? optional_argument
                                                    : required_argument;
         *next++ = (struct option){row->name, kind, NULL, ROW + (int)i};
-        if (row->letter)
+        if (row->letter && letter_applies(row, bench))
             s += sprintf(s, "%c%s", row->letter, kind == no_argument ? "" : ":");
     }
     *next = (struct option){NULL, 0, NULL, 0};
 }
 
 /* The row of what getopt_long() returned; of a level the one for the fastest. */
-static const struct option_row *find_row(int code)
+static const struct option_row *find_row(int code, bool bench)
 {
     if (code >= ROW)
         return &option_table[code - ROW];
     size_t i = 0;
-    while (option_table[i].letter != (code >= '0' && code <= '8' ? '1' : code))
+    while (!letter_applies(&option_table[i], bench) ||
+           option_table[i].letter != (code >= '0' && code <= '8' ? '1' : code))
         i++;
     return &option_table[i];
 }
@@ -231,13 +238,32 @@ static bool is_digit(int code)
     return code >= '0' && code <= '9';
 }
 
+/* Is the first operand bench, where -n takes a number? */
+static bool is_bench(int argc, char **argv)
+{
+    struct getopt_lists lists;
+    int code;
+    make_lists(&lists, true);
+    while ((code = getopt_long(argc, argv, lists.shorts, lists.longs, NULL)) != -1) {
+        if (code == 1) {
+            const bool bench = command_find(optarg) == COMMAND_BENCH;
+            optind = 0; /* begin anew */
+            return bench;
+        }
+    }
+    const bool bench = optind < argc && command_find(argv[optind]) == COMMAND_BENCH;
+    optind = 0;
+    return bench;
+}
+
 bool options_parse(int argc, char **argv, struct options *options)
 {
     struct getopt_lists lists;
     bool seen[OPTION_ROWS_MAX] = {false};
-    int code, at = optind, level_at = 0; /* the word that the option before, a level, stood in */
+    const bool bench = is_bench(argc, argv);
+    int code, at = 1, level_at = 0; /* the word that the option before, a level, stood in */
 
-    make_lists(&lists);
+    make_lists(&lists, bench);
     *options = (struct options){.command = COMMAND_NONE, .level = 3, .iterations = 5};
     for (; (code = getopt_long(argc, argv, lists.shorts, lists.longs, NULL)) != -1; at = optind) {
         if (code == '?' || code == ':')
@@ -250,7 +276,7 @@ bool options_parse(int argc, char **argv, struct options *options)
         if (code == '0' || (is_digit(code) && level_at == at))
             return level_error(argv[at]);
         level_at = is_digit(code) ? at : 0;
-        const struct option_row *row = find_row(code);
+        const struct option_row *row = find_row(code, bench);
         if (!row->set(row, optarg, options))
             return row->wrong && usage_error(row->wrong, optarg);
         if (is_digit(code))

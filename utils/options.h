@@ -69,6 +69,8 @@ struct options {
     bool raw;
     bool strict;
     bool no_verify;
+    int64_t latest; /* time that is noted */
+    bool keep_name; /* --name: name, mode and time go into the file */
 
     struct strings tensors; /* --tensor */
     struct strings only;    /* --only */

@@ -34,7 +34,7 @@ run 0 "$WCODEC" list --json all.safetensors.wcodec all.safetensors.wcodec; json 
 json_is out 'len(d["files"]) == 2'
 
 run 0 "$WCODEC" info all.safetensors.wcodec; quiet
-prints '^original:   all.safetensors$'
+prints "^hash:       [0-9a-f]*$"
 prints '^kind:       safetensors$'
 prints '^tensors:    35$'
 prints "^size:       $(size_of all.safetensors) "

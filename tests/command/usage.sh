@@ -86,6 +86,13 @@ run 0 "$WCODEC" -z -q -o 2.wcodec file
 run 0 "$WCODEC" file -qz -o 3.wcodec
 run 0 env POSIXLY_CORRECT=1 "$WCODEC" compress file -q -o 4.wcodec
 run 0 "$WCODEC" compress --memory-limit=1.5GiB --threads=1 --quiet --tile=4KiB -9 file -o 5.wcodec
+# -n takes a number for bench only.
+run 0 "$WCODEC" compress -n -f file -o level.wcodec
+run 0 "$WCODEC" -n compress -f file -o level.wcodec
+run 0 "$WCODEC" -zn -f file -o level.wcodec
+run 2 "$WCODEC" bench -n file; says 'iterations must be a number'
+run 2 "$WCODEC" -n x bench file; says 'iterations must be a number'
+run 2 "$WCODEC" decompress -n file; says 'takes no option --no-name'
 for level in -9 --level=9 '-1 -9' '--level=1 --best' -q9 -T16 -9T16; do
     run 0 "$WCODEC" compress $level -f file -o level.wcodec
 done

@@ -53,6 +53,27 @@ def test_there_and_back(original, tmp_path):
     assert wcodec.test(made["output"], quick=True)["files"] == 1
 
 
+def test_same_bytes_by_default(original, tmp_path, monkeypatch):
+    copy = tmp_path / "copy"
+    copy.write_bytes(original.read_bytes())
+    once, again = wcodec.compress(original)["output"], wcodec.compress(copy)["output"]
+    with open(once, "rb") as a, open(again, "rb") as b:
+        assert a.read() == b.read()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "2000000000")
+    named = wcodec.compress(original, tmp_path / "named.wcodec", name=True)["output"]
+    file = wcodec.info(named)["files"][0]
+    assert (file["name"], file["mode"], file["mtime"]) == (original.name, "0640", 1_500_000_000)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
+    wcodec.compress(original, named, name=True, force=True)
+    assert wcodec.info(named)["files"][0]["mtime"] == 1_000_000_000
+    os.utime(named)
+    wcodec.decompress(named, tmp_path / "back")
+    assert (tmp_path / "back").stat().st_mtime == 1_000_000_000
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "now")
+    with pytest.raises(wcodec.UsageError, match="SOURCE_DATE_EPOCH"):
+        wcodec.compress(original, named, name=True, force=True)
+
+
 def test_outputs_are_not_replaced_unasked(original):
     target = f"{original}.wcodec"
     with open(target, "w") as file:
