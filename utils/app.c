@@ -122,6 +122,20 @@ bool app_fail_errno(struct app *app, const char *name, const char *what, int err
     return app_fail(app, EXIT_FAILED, "%s: %s: %s", name, what, strerror(error));
 }
 
+void app_note_sums(struct app *app, const char *done)
+{
+    const struct sums *s = &app->sums;
+    char from[32], to[32];
+    if (s->coded + s->copied + s->current < 2 || signals_pending())
+        return;
+    if (s->coded == 0)
+        app_note(app, "total: %zu copied, %zu up to date", s->copied, s->current);
+    else
+        app_note(app, "total: %zu %s, %s to %s (%.2f %%), %zu copied, %zu up to date", s->coded,
+                 done, text_size(s->from, from), text_size(s->to, to),
+                 s->from ? 100.0 * (double)s->to / (double)s->from : 100.0, s->copied, s->current);
+}
+
 void *app_alloc(struct app *app, const char *name, uint64_t size)
 {
     if (app->options.memory_limit && size > app->options.memory_limit) {
@@ -182,7 +196,8 @@ wcodec_context *app_make_context(struct app *app, unsigned threads, const char *
     options.bind_threads = 1;
     options.backend = backend;
     options.limits.max_memory = o->memory_limit;
-    if (o->verbose > 0) {
+    /* What devices -v would log stands in its table. */
+    if (o->verbose > (o->command == COMMAND_DEVICES)) {
         options.log = print_log;
         options.log_opaque = app;
         options.log_level = o->verbose > 1 ? WCODEC_LOG_DEBUG : WCODEC_LOG_INFO;

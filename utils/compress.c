@@ -86,7 +86,7 @@ static void print_opaque(struct app *app, const struct input *input,
                          const wcodec_encode_report *report)
 {
     if (input->path && path_has_suffix(input->path, ".safetensors"))
-        app_warn(app, "%s: no right safetensors file, stored as opaque bytes: %s", input->name,
+        app_warn(app, "%s: no valid safetensors file, stored as opaque bytes: %s", input->name,
                  report->note);
     else if (strstr(report->note, "git-lfs"))
         app_warn(app, "%s: %s", input->name, report->note);
@@ -142,6 +142,9 @@ static bool write_container(struct app *app, const struct input *input, struct o
         attributes = output_attributes_of(&input->stat);
     if (!output_commit(app, output, &attributes))
         return false;
+    app->sums.coded++;
+    app->sums.from += report.size;
+    app->sums.to += report.coded_size;
     print_summary(app, input, &report, seconds);
     times_print(app, input->name, &times);
     return true;
@@ -160,7 +163,10 @@ static void compress_file(struct app *app, const char *source, const char *targe
     /* With loss asked for, what is exact is not what is asked for. */
     if (target && !app->options.force && app->options.lossy == WCODEC_LOSSY_NONE &&
         is_current(app, target, &input)) {
-        app_note(app, "%s: up to date", target);
+        /* The file does not say by which options it was made. */
+        app_note(app, "%s: up to date%s", target,
+                 app->options.coding ? ", perhaps made with other options: -f makes it anew" : "");
+        app->sums.current++;
         done = true;
     } else if (!signals_pending() && (target ? output_open(app, target, &input.stat, &output)
                                              : output_open_stdout(app, &input.stat, &output))) {
@@ -296,5 +302,6 @@ void command_compress(struct app *app)
     else {
         for (size_t i = 0; i < o->files.count && !signals_pending(); i++)
             compress_operand(app, o->files.items[i]);
+        app_note_sums(app, "compressed");
     }
 }

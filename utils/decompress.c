@@ -83,7 +83,6 @@ static bool write_partial(struct app *app, const struct input *input, const wcod
     uint64_t *tensors = partial_select(app, input->name, reader, &count);
     if (!tensors)
         return false;
-    size_t chosen = count;
     bool good = true;
     if (app->options.keep_going) {
         drop_damaged(app, input->name, reader, tensors, &count);
@@ -92,8 +91,8 @@ static bool write_partial(struct app *app, const struct input *input, const wcod
     good = good && partial_write(app, input->name, reader, tensors, count, NULL, output);
     free(tensors);
     if (good)
-        app_note(app, "%s: %zu of %zu tensors written to %s", input->name, count, chosen,
-                 output->name);
+        app_note(app, "%s: %zu of %" PRIu64 " tensors written to %s", input->name, count,
+                 wcodec_reader_tensor_count(reader), output->name);
     return good;
 }
 
@@ -124,6 +123,9 @@ static bool write_whole(struct app *app, const struct input *input, const wcodec
     app_note(app, "%s: %s restored, %s", input->name, text_size(info->size, size),
              text_rate(info->size, seconds, rate));
     times_print(app, input->name, &times);
+    app->sums.coded++;
+    app->sums.from += info->coded_size;
+    app->sums.to += info->size;
     return true;
 }
 
@@ -135,6 +137,7 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
     bool partial = o->tensors.count || o->only.count;
     if (target && !o->force && !partial && !o->keep_going && is_current(app, target, input, info)) {
         app_note(app, "%s: up to date", target);
+        app->sums.current++;
         return true;
     }
     if (signals_pending() || !(target ? output_open(app, target, &input->stat, &output)
@@ -260,4 +263,5 @@ void command_decompress(struct app *app)
                  "decompress what? Give .wcodec files, directories, or - for standard input");
     for (size_t i = 0; i < o->files.count && !signals_pending(); i++)
         decompress_operand(app, o->files.items[i]);
+    app_note_sums(app, "restored");
 }

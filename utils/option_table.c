@@ -414,5 +414,11 @@ const struct option_row option_table[] = {
     {"json", 0, NULL, REPORTS, BIT(BENCH), set_flag, TO(json), NULL, "as JSON"},
 };
 
+bool option_is_coding(const struct option_row *row)
+{
+    return row->commands == (CODES) || row->set == set_lossy ||
+           (row->set == set_list && row->commands == BIT(COMPRESS));
+}
+
 _Static_assert(COUNT(option_table) <= OPTION_ROWS_MAX, "raise OPTION_ROWS_MAX");
 const size_t option_count = COUNT(option_table);

@@ -282,6 +282,7 @@ bool options_parse(int argc, char **argv, struct options *options)
         if (is_digit(code))
             options->level = code - '0';
         seen[row - option_table] = true;
+        options->coding |= option_is_coding(row);
     }
     for (int i = optind; i < argc; i++) {
         if (!strings_add(&options->files, argv[i]))

@@ -78,6 +78,22 @@ fail:
 
 static bool walk_below(const struct walk *walk, const char *relative, unsigned depth);
 
+/* Is it what a run that was killed left, ".NAME.wcodec.bi80ki0tc4" (utils/output.c)? */
+static bool is_temporary(const char *relative)
+{
+    enum { RANDOM = 10 };
+    const char *base = path_base(relative);
+    const size_t n = strlen(base);
+    if (base[0] != '.' || n < RANDOM + 2 || base[n - RANDOM - 1] != '.' ||
+        strspn(base + n - RANDOM, "0123456789abcdefghijklmnopqrstuv") != RANDOM)
+        return false;
+    char *name = strndup(base, n - RANDOM - 1);
+    const bool ours =
+        name && (path_has_suffix(name, ".wcodec") || path_has_suffix(name, ".safetensors"));
+    free(name);
+    return ours;
+}
+
 /* False: nothing further can be visited. */
 static bool visit_name(const struct walk *walk, const char *relative, unsigned depth)
 {
@@ -92,6 +108,8 @@ static bool visit_name(const struct walk *walk, const char *relative, unsigned d
         app_warn(app, "%s: left out: a symbolic link to what is not there", path);
     else if (stat(path, &target) != 0)
         app_fail_errno(app, path, "cannot be examined", errno);
+    else if (S_ISREG(target.st_mode) && is_temporary(relative))
+        app_warn(app, "%s: left out: a temporary file of a run that was ended", path);
     else if (S_ISREG(target.st_mode))
         walk->visit(app, walk->opaque, relative, false);
     else if (!S_ISDIR(target.st_mode))
@@ -269,12 +287,14 @@ bool copy_file(struct app *app, const char *source, const char *target)
     bool good = has_contents_of(app, target, &input);
     if (good) {
         app_note(app, "%s: up to date", target);
+        app->sums.current++;
     } else if (!signals_pending() && output_open(app, target, &input.stat, &output)) {
         struct output_attributes attributes = output_attributes_of(&input.stat);
         good = copy_bytes(app, &input, &output) && output_commit(app, &output, &attributes);
         output_close(&output);
         if (good)
-            app_detail(app, "%s: copied", source);
+            app_note(app, "%s: copied", source);
+        app->sums.copied += good;
     }
     input_close(&input);
     return good;

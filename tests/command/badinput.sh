@@ -41,7 +41,7 @@ foreign () {
     run 0 "$WCODEC" decompress -qc foreign.bin.wcodec
     same out foreign.bin
     cp foreign.wcodec foreign.safetensors
-    run 0 "$WCODEC" compress -f foreign.safetensors; says "warning: foreign.safetensors: no right safetensors file.*$3"
+    run 0 "$WCODEC" compress -f foreign.safetensors; says "warning: foreign.safetensors: no valid safetensors file.*$3"
 }
 foreign lfs 'version https://git-lfs.github.com/spec/v1\noid sha256:0123456789\nsize 12345678\n' 'a git-lfs pointer'
 run 0 "$WCODEC" compress -f foreign.bin; says "warning: .*git lfs pull"

@@ -17,6 +17,7 @@ ln -s . model/loop
 mkfifo model/fifo
 
 run 0 "$WCODEC" compress -r model; silent; says 'fifo: left out'; says 'loop: left out'
+says 'total: 4 compressed, .*, 3 copied, 0 up to date'; says 'config.json: copied'
 for f in m-00001-of-00002.safetensors m-00002-of-00002.safetensors sub/deep/x.safetensors sub/linked.safetensors; do
     exists model.wcodec/$f.wcodec
     missing model.wcodec/$f
@@ -29,6 +30,13 @@ is "$(stat -c %Y model.wcodec/config.json)" "$(stat -c %Y model/config.json)"
 if [ -L model.wcodec/alias.json ]; then fail 'a link was copied as a link'; else pass; fi
 missing model.wcodec/loop model.wcodec/fifo
 exists model.wcodec/.cache
+
+# What a run that was killed left is no file of the model.
+touch model/.m.safetensors.wcodec.bi80ki0tc4 model/.other.bi80ki0tc4
+run 0 "$WCODEC" compress -r model; says '.m.safetensors.wcodec.bi80ki0tc4: left out: a temporary file'
+missing model.wcodec/.m.safetensors.wcodec.bi80ki0tc4
+exists model.wcodec/.other.bi80ki0tc4
+rm model/.*.bi80ki0tc4 model.wcodec/.other.bi80ki0tc4
 
 # Again: nothing to do. Something changed: only that, with -f.
 find model.wcodec -type f -exec stat -c '%n %i %Y' {} + | sort >before

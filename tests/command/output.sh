@@ -33,7 +33,16 @@ same a.safetensors again
 before=$(stat -c %i a.safetensors.wcodec)
 run 0 "$WCODEC" compress a.safetensors; says 'up to date'
 is "$(stat -c %i a.safetensors.wcodec)" "$before"
+for option in -9 --level=2 --tile=4096 --predict=none '--include=*' --best; do
+    run 0 "$WCODEC" compress $option a.safetensors; says 'up to date, perhaps made with other options: -f makes it anew'
+done
+run 0 "$WCODEC" compress -q -T1 --no-sync a.safetensors
+run 0 "$WCODEC" compress -T1 a.safetensors; says 'up to date$'
 run 0 "$WCODEC" compress -f a.safetensors; says ' [kMG]*B/s$'
+run 0 "$WCODEC" compress a.safetensors b.safetensors -fO sums; says 'total: 2 compressed, .* KiB to .* KiB ([0-9.]* %), 0 copied, 0 up to date'
+run 0 "$WCODEC" compress a.safetensors b.safetensors -O sums; says 'total: 0 copied, 2 up to date'
+run 0 "$WCODEC" decompress sums/*.wcodec; says 'total: 2 restored, '
+rm -r sums
 run 0 "$WCODEC" decompress a.safetensors.wcodec; says 'up to date'
 run 1 "$WCODEC" compress -o a.safetensors.wcodec b.safetensors; says 'exists already'
 run 0 "$WCODEC" verify a.safetensors.wcodec a.safetensors

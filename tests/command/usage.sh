@@ -66,6 +66,11 @@ missing file.wcodec a b
 run 0 "$WCODEC" --help; quiet; prints '^Usage: wcodec COMMAND'
 run 0 "$WCODEC" help; quiet; prints 'Exit codes'
 run 0 "$WCODEC" -h
+run 0 "$WCODEC" devices -v; quiet; prints '^cpu '
+: >empty
+run 0 "$WCODEC" compress empty; says 'empty: empty, stored in'
+rm empty empty.wcodec
+run 4 "$WCODEC" test --backend=foo file; says "not installed; wcodec's own backends are cpu, cuda and opencl"
 for command in compress decompress list info test verify cat bench devices help version; do
     run 0 "$WCODEC" help $command; quiet; prints "^Usage: wcodec $command"
     run 0 "$WCODEC" $command --help; quiet; prints "^Usage: wcodec $command"
