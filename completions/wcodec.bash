@@ -51,8 +51,8 @@ _wcodec () {
     if [[ $word == -* ]]; then
         local options=$common
         case $command in
-        compress) options+=" $output --output-dir= --recursive --keep --rm --level= --fast --best --tune= --tile= --profile= --predict= --lossy= --lossy-scale= --include= --exclude= --name --no-name --raw --strict --no-verify" ;;
-        decompress) options+=" $output --output-dir= --recursive --keep --rm --tensor= --only= --keep-going --no-checksum" ;;
+        compress) options+=" --json $output --output-dir= --recursive --keep --rm --level= --fast --best --tune= --tile= --profile= --predict= --lossy= --lossy-scale= --include= --exclude= --name --no-name --raw --strict --no-verify" ;;
+        decompress) options+=" --json $output --output-dir= --recursive --keep --rm --tensor= --only= --keep-going --no-checksum" ;;
         cat|extract) options+=" $output --tensor= --slice= --no-checksum" ;;
         list|info|devices|version) options+=' --json' ;;
         test) options+=' --json --recursive --quick' ;;

@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ERROR "error: "
+
 static void print_message(struct app *app, const char *kind, const char *format, va_list arguments)
     APP_PRINTF(3, 0);
 
@@ -22,6 +24,11 @@ static void print_message(struct app *app, const char *kind, const char *format,
         text = NULL;
     char *escaped = text ? text_escape(text) : NULL;
     progress_hide(&app->progress);
+    if (strcmp(kind, ERROR) == 0) {
+        free(app->failure);
+        app->failure = text;
+        text = NULL;
+    }
     fprintf(stderr, "wcodec: %s%s\n", kind, escaped ? escaped : "out of memory");
     free(escaped);
     free(text);
@@ -62,7 +69,7 @@ bool app_fail(struct app *app, int exit_code, const char *format, ...)
         return false;
     va_list arguments;
     va_start(arguments, format);
-    print_message(app, "error: ", format, arguments);
+    print_message(app, ERROR, format, arguments);
     va_end(arguments);
     return false;
 }

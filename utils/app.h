@@ -31,6 +31,8 @@ struct app {
     struct made_file *made; /* so that no other input's output takes their place */
     size_t made_count;
     struct sums sums;
+    bool results;     /* an object of them is out (utils/results.h) */
+    char *failure;    /* the last error that was reported */
     int exit_code;    /* the gravest so far */
     int stdout_error; /* errno of the first write to stdout that failed */
 };

@@ -5,8 +5,10 @@
  * output. */
 #include "utils/app.h"
 #include "utils/input.h"
+#include "utils/json.h"
 #include "utils/model_index.h"
 #include "utils/output.h"
+#include "utils/results.h"
 #include "utils/signals.h"
 #include "utils/text.h"
 #include "utils/times.h"
@@ -121,6 +123,19 @@ static void print_summary(struct app *app, const struct input *input,
              text_rate(report->size, seconds, rate));
 }
 
+static json_t *report_json(const wcodec_encode_report *report, double seconds)
+{
+    char hash[33];
+    text_hex(report->xxh128, 16, hash);
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "kind",
+        report->safetensors ? "safetensors" : "opaque", "note", report->note, "bytes",
+        json_size(report->size), "coded_bytes", json_size(report->coded_size), "ratio",
+        json_decimal(report->size ? (double)report->coded_size / (double)report->size : 0, 6),
+        "tensors", json_size(report->tensors), "aliases", json_size(report->aliases), "lossy",
+        json_size(report->lossy), "xxh128", hash, "seconds", json_decimal(seconds, 6));
+}
+
 static bool write_container(struct app *app, const struct input *input, struct output *output)
 {
     wcodec_encode_report report;
@@ -146,6 +161,7 @@ static bool write_container(struct app *app, const struct input *input, struct o
     app->sums.from += report.size;
     app->sums.to += report.coded_size;
     print_summary(app, input, &report, seconds);
+    results_add(app, input->name, output->name, "compressed", report_json(&report, seconds));
     times_print(app, input->name, &times);
     return true;
 }
@@ -156,8 +172,10 @@ static void compress_file(struct app *app, const char *source, const char *targe
     struct input input;
     struct output output;
     bool done = false;
-    if (!app_context(app) || !input_open(app, source, &input))
+    if (!app_context(app) || !input_open(app, source, &input)) {
+        results_add_failure(app, source);
         return;
+    }
     if (app->options.remove && !input_check_removable(app, &input))
         goto close_input;
     /* With loss asked for, what is exact is not what is asked for. */
@@ -167,6 +185,7 @@ static void compress_file(struct app *app, const char *source, const char *targe
         app_note(app, "%s: up to date%s", target,
                  app->options.coding ? ", perhaps made with other options: -f makes it anew" : "");
         app->sums.current++;
+        results_add(app, source, target, "up to date", NULL);
         done = true;
     } else if (!signals_pending() && (target ? output_open(app, target, &input.stat, &output)
                                              : output_open_stdout(app, &input.stat, &output))) {
@@ -176,6 +195,8 @@ static void compress_file(struct app *app, const char *source, const char *targe
     if (done && app->options.remove)
         input_remove(app, &input);
 close_input:
+    if (!done)
+        results_add_failure(app, source);
     input_close(&input);
 }
 
@@ -289,19 +310,25 @@ static bool read_epoch(struct app *app)
 
 void command_compress(struct app *app)
 {
-    const struct options *o = &app->options;
+    static const char *const standard[] = {"-"};
+    const struct strings *files = &app->options.files;
+    const char *const *inputs = files->count > 0 ? files->items : standard;
+    const size_t count = files->count > 0 ? files->count : 1;
     if (!read_epoch(app))
         return;
-    if (o->files.count == 0 && !isatty(STDIN_FILENO))
-        compress_operand(app, "-");
-    else if (o->files.count == 0)
+    if (files->count == 0 && isatty(STDIN_FILENO)) {
         app_fail(app, EXIT_USAGE,
                  "compress what? Give files, directories, or - for standard input");
-    else if (o->to_stdout && o->files.count > 1)
-        app_fail(app, EXIT_USAGE, "-c takes one input: .wcodec files cannot be joined");
-    else {
-        for (size_t i = 0; i < o->files.count && !signals_pending(); i++)
-            compress_operand(app, o->files.items[i]);
-        app_note_sums(app, "compressed");
+        return;
     }
+    if (app->options.to_stdout && count > 1) {
+        app_fail(app, EXIT_USAGE, "-c takes one input: .wcodec files cannot be joined");
+        return;
+    }
+    if (!results_begin(app))
+        return;
+    for (size_t i = 0; i < count && !signals_pending(); i++)
+        compress_operand(app, inputs[i]);
+    results_end(app);
+    app_note_sums(app, "compressed");
 }

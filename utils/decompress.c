@@ -5,9 +5,11 @@
  * what is left of damaged files. */
 #include "utils/app.h"
 #include "utils/input.h"
+#include "utils/json.h"
 #include "utils/model_index.h"
 #include "utils/output.h"
 #include "utils/partial.h"
+#include "utils/results.h"
 #include "utils/signals.h"
 #include "utils/text.h"
 #include "utils/times.h"
@@ -138,6 +140,7 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
     if (target && !o->force && !partial && !o->keep_going && is_current(app, target, input, info)) {
         app_note(app, "%s: up to date", target);
         app->sums.current++;
+        results_add(app, input->name, target, "up to date", NULL);
         return true;
     }
     if (signals_pending() || !(target ? output_open(app, target, &input->stat, &output)
@@ -155,6 +158,10 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
         struct output_attributes attributes = attributes_of(input, info);
         good = output_commit(app, &output, &attributes);
     }
+    if (good)
+        results_add(app, input->name, output.name, partial ? "restored in part" : "restored",
+                    json_pack("{s:o, s:o}", "bytes", json_size(info->size), "coded_bytes",
+                              json_size(info->coded_size)));
     output_close(&output);
     return good;
 }
@@ -166,12 +173,19 @@ static void decompress_file(struct app *app, const char *source, const char *tar
     wcodec_reader *reader;
     wcodec_file_info info;
     wcodec_error err = {0};
-    if (!input_open_reader(app, source, &input, &reader))
+    bool good = false;
+    if (!input_open_reader(app, source, &input, &reader)) {
+        results_add_failure(app, source);
         return;
+    }
     if (wcodec_reader_file(reader, 0, &info, &err) != WCODEC_OK)
         app_fail_status(app, input.name, &err);
-    else if ((!app->options.remove || input_check_removable(app, &input)) &&
-             restore(app, &input, reader, &info, target) && app->options.remove)
+    else
+        good = (!app->options.remove || input_check_removable(app, &input)) &&
+               restore(app, &input, reader, &info, target);
+    if (!good)
+        results_add_failure(app, source);
+    else if (app->options.remove)
         input_remove(app, &input);
     wcodec_reader_close(reader);
     input_close(&input);
@@ -255,13 +269,19 @@ static void decompress_operand(struct app *app, const char *source)
 
 void command_decompress(struct app *app)
 {
-    const struct options *o = &app->options;
-    if (o->files.count == 0 && !isatty(STDIN_FILENO))
-        decompress_operand(app, "-");
-    else if (o->files.count == 0)
+    static const char *const standard[] = {"-"};
+    const struct strings *files = &app->options.files;
+    const char *const *inputs = files->count > 0 ? files->items : standard;
+    const size_t count = files->count > 0 ? files->count : 1;
+    if (files->count == 0 && isatty(STDIN_FILENO)) {
         app_fail(app, EXIT_USAGE,
                  "decompress what? Give .wcodec files, directories, or - for standard input");
-    for (size_t i = 0; i < o->files.count && !signals_pending(); i++)
-        decompress_operand(app, o->files.items[i]);
+        return;
+    }
+    if (!results_begin(app))
+        return;
+    for (size_t i = 0; i < count && !signals_pending(); i++)
+        decompress_operand(app, inputs[i]);
+    results_end(app);
     app_note_sums(app, "restored");
 }

@@ -291,7 +291,10 @@ static void info_file(struct app *app, void *opaque, const struct described_file
 
 static void info_input(struct app *app, void *opaque, const char *name, const wcodec_reader *reader)
 {
-    describe_each_file(app, name, reader, info_file, opaque);
+    if (reader)
+        describe_each_file(app, name, reader, info_file, opaque);
+    else
+        json_list_failure(app, opaque, name);
 }
 
 void command_info(struct app *app)

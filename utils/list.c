@@ -126,6 +126,10 @@ static void list_file_json(struct app *app, void *opaque, const struct described
 static void list_input(struct app *app, void *opaque, const char *name, const wcodec_reader *reader)
 {
     struct json_list *list = opaque;
+    if (!reader) {
+        json_list_failure(app, list, name);
+        return;
+    }
     if (app->options.json) {
         describe_each_file(app, name, reader, list_file_json, list);
         return;

@@ -411,7 +411,7 @@ const struct option_row option_table[] = {
      "measure lossy tensors on it (once for each MODEL)"},
     {"no-exponents", 0, NULL, BIT(REPORT), BIT(REPORT), set_nothing, 0, NULL,
      "read the index only, decode nothing"},
-    {"json", 0, NULL, REPORTS, BIT(BENCH), set_flag, TO(json), NULL, "as JSON"},
+    {"json", 0, NULL, REPORTS | FILES, FILES | BIT(BENCH), set_flag, TO(json), NULL, "as JSON"},
 };
 
 bool option_is_coding(const struct option_row *row)

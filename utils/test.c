@@ -36,8 +36,9 @@ static void report(struct app *app, struct json_list *list, const char *name, co
                              good ? "ok" : wcodec_status_string(err->status));
     if (item && device)
         json_object_set_new(item, "device", json_text(device));
-    if (item && good)
-        json_object_set_new(item, "lossy", lossy->tensors ? lossy_json(lossy) : json_null());
+    if (item)
+        json_object_set_new(item, "lossy",
+                            good && lossy->tensors ? lossy_json(lossy) : json_null());
     if (item && !good)
         json_object_set_new(item, "error", json_text(err->text));
     json_list_item(app, list, item);
@@ -106,8 +107,9 @@ static void test_file(struct app *app, struct json_list *list, const char *path)
     if (!app_context(app) || !input_open(app, path, &input)) {
         if (app->options.json && !signals_pending())
             json_list_item(app, list,
-                           json_pack("{s:o, s:b, s:s}", "path", json_text(path), "ok", 0, "status",
-                                     "cannot open"));
+                           json_pack("{s:o, s:b, s:s, s:n, s:o}", "path", json_text(path), "ok", 0,
+                                     "status", "cannot open", "lossy", "error",
+                                     json_text(app->failure ? app->failure : "")));
     } else {
         if (app_all_backends(app) && !app->options.quick)
             test_everywhere(app, list, &input);

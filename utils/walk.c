@@ -4,6 +4,7 @@
 #include "utils/walk.h"
 #include "utils/input.h"
 #include "utils/output.h"
+#include "utils/results.h"
 #include "utils/signals.h"
 
 #include <dirent.h>
@@ -288,6 +289,7 @@ bool copy_file(struct app *app, const char *source, const char *target)
     if (good) {
         app_note(app, "%s: up to date", target);
         app->sums.current++;
+        results_add(app, source, target, "up to date", NULL);
     } else if (!signals_pending() && output_open(app, target, &input.stat, &output)) {
         struct output_attributes attributes = output_attributes_of(&input.stat);
         good = copy_bytes(app, &input, &output) && output_commit(app, &output, &attributes);
@@ -295,7 +297,11 @@ bool copy_file(struct app *app, const char *source, const char *target)
         if (good)
             app_note(app, "%s: copied", source);
         app->sums.copied += good;
+        if (good)
+            results_add(app, source, target, "copied", NULL);
     }
     input_close(&input);
+    if (!good)
+        results_add_failure(app, source);
     return good;
 }
