@@ -13,7 +13,7 @@ from ._context import Progress, Watch, context, error_of, host_backend
 from ._describe import describe
 from ._errors import ExistsError, UsageError, file_error
 from ._library import lib
-from ._mirror import Mirror
+from ._mirror import Mirror, check_index
 from ._options import encode_options
 from ._reader import Reader, Source
 from ._write import Output, replacing
@@ -159,7 +159,9 @@ def decompress(
         "xxh128". For a folder: as compress() does.
 
     Raises:
-        CorruptError where any check differs; nothing is left at `target` then. ExistsError,
+        CorruptError where any check differs; nothing is left at `target` then. Of a folder,
+        MissingFileError after all else was restored, if an index.json names a file that is not
+        there. ExistsError,
         MissingFileError, FileError, NewerFormatError, LimitError, OutOfMemoryError, CancelledError.
     """
     path = _path(source)
@@ -168,12 +170,16 @@ def decompress(
         raise UsageError(f"{path} does not end in {SUFFIX}: name the output", file=path)
     out = plain.removesuffix(SUFFIX) if target is None else _path(target)
     if os.path.isdir(path):
-        return Mirror(path, out, force=force, recursive=recursive).run(
+        mirrored = Mirror(path, out, force=force, recursive=recursive).run(
             lambda name: name.removesuffix(SUFFIX) if name.endswith(SUFFIX) else None,
             lambda coded, copy: decompress(
                 coded, copy, force=force, threads=threads, progress=progress
             ),
         )
+        for copied in mirrored["copied"]:
+            if copied.endswith(".safetensors.index.json"):
+                check_index(copied)
+        return mirrored
     with Reader(path, threads=threads) as reader:
         if len(reader.files()) != 1:
             raise UsageError(f"{path} stands for several files: restore each", file=path)

@@ -175,6 +175,13 @@ def test_a_folder_is_mirrored(tmp_path):
     index.write_text('{"weight_map": {"a": "a.safetensors", "b": "b.safetensors"}}')
     with pytest.raises(wcodec.UsageError, match="several files"):
         wcodec.decompress(index, tmp_path / "out")
+    index.write_text('{"weight_map": {"a": "a.safetensors", "b": "gone.safetensors"}}')
+    with pytest.raises(wcodec.MissingFileError, match=r"gone\.safetensors"):
+        wcodec.decompress(tmp_path / "model.wcodec", tmp_path / "short")
+    assert (tmp_path / "short" / "a.safetensors").exists()
+    index.write_text("[]")
+    with pytest.raises(wcodec.CorruptError, match="no index"):
+        wcodec.decompress(tmp_path / "model.wcodec", tmp_path / "short", force=True)
     index.unlink()
     back = wcodec.decompress(tmp_path / "model.wcodec", tmp_path / "back")
     assert len(back["files"]) == 2
@@ -203,6 +210,7 @@ def pipeline(tmp_path):
         (folder / f"{name}.safetensors").write_bytes(data)
     (folder / "unet" / "b.safetensors.wcodec").write_text("another")
     (folder / "link").symlink_to("unet")
+    (folder / "dangling").symlink_to("nowhere")
     os.mkfifo(folder / "pipe")
     return folder
 
@@ -210,6 +218,7 @@ def pipeline(tmp_path):
 def test_folders_below_are_mirrored_as_the_command_does_it(pipeline, tmp_path, caplog):
     made = wcodec.compress(pipeline, recursive=True)
     assert {os.path.relpath(path, pipeline): why for path, why in made["left_out"].items()} == {
+        "dangling": "a symbolic link to what is not there",
         "link": "a symbolic link to a folder",
         "pipe": "neither a file nor a folder",
         "unet/b.safetensors.wcodec": "its name is that of a file that is compressed",
@@ -223,7 +232,7 @@ def test_folders_below_are_mirrored_as_the_command_does_it(pipeline, tmp_path, c
     back = wcodec.decompress(tmp_path / "pipe.wcodec", tmp_path / "back", recursive=True)
     assert back["left_out"] == {}
     assert len(back["files"]) == 3
-    left = {"link", "pipe", "unet/b.safetensors.wcodec"}
+    left = {"dangling", "link", "pipe", "unet/b.safetensors.wcodec"}
     expected = {name: data for name, data in contents(pipeline).items() if name not in left}
     assert contents(tmp_path / "back") == {k: v for k, v in expected.items() if k[:5] != "link/"}
 
