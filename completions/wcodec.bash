@@ -2,6 +2,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Completion of wcodec for bash.
 
+# The names of the tensors in the .wcodec files and folders among these words, as far as they stand
+# in JSON without escapes. Words are as they were typed: quotes are taken off, nothing is expanded.
+_wcodec_tensors () {
+    local word
+    for word; do
+        word=${word//[\\\'\"]/}
+        [[ $word == *.wcodec* && -e $word ]] && wcodec list --json -- "$word" 2>/dev/null |
+            sed -n 's/^{"name":"\([^"\\]*\)","dtype".*/\1/p'
+    done
+}
+
 _wcodec () {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' values='' i
     local commands='compress decompress list info test verify cat extract bench devices report help version'
@@ -45,7 +56,13 @@ _wcodec () {
     # No words of ours: bash completes names itself then, with spaces and all that must be quoted.
     -O|--output-dir) compopt -o dirnames; return ;;
     -o|--output|--png|--original) compopt -o default; return ;;
-    -T|--threads|-n|--iterations|--memory-limit|--sample|--tensor|--only|--slice|--xxh128|--include|--exclude) return ;;
+    --tensor)
+        mapfile -t COMPREPLY < <(_wcodec_tensors "${COMP_WORDS[@]:1}" | grep -F -e "$value" | while read -r i; do
+            [[ $i == "$value"* ]] && printf '%q\n' "$i"
+        done)
+        return
+        ;;
+    -T|--threads|-n|--iterations|--memory-limit|--sample|--only|--slice|--xxh128|--include|--exclude) return ;;
     esac
 
     if [[ $word == -* ]]; then

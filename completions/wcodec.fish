@@ -4,6 +4,15 @@
 
 set -l commands compress decompress list info test verify cat extract bench devices report help version
 
+# The names of the tensors in the .wcodec files among the words, as far as JSON has them unescaped.
+function __wcodec_tensors
+    for file in (commandline -opc)
+        if string match -q -- '*.wcodec*' $file; and test -e $file
+            wcodec list --json -- $file 2>/dev/null | string match -r -g '^\{"name":"([^"\\\\]*)","dtype"'
+        end
+    end
+end
+
 complete -c wcodec -n '__fish_seen_subcommand_from devices version help' -f
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a compress -d 'Compress files or folders'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a decompress -d 'Restore the originals'
@@ -55,7 +64,7 @@ complete -c wcodec -n '__fish_seen_subcommand_from compress' -s n -l no-name -d 
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l raw -d 'Opaque bytes'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l strict -d 'Refuse what is no valid safetensors file'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l no-verify -d 'Do not decode and compare'
-complete -c wcodec -n '__fish_seen_subcommand_from decompress cat extract' -l tensor -x -d 'Only this tensor'
+complete -c wcodec -n '__fish_seen_subcommand_from decompress cat extract' -l tensor -x -a '(__wcodec_tensors)' -d 'Only this tensor'
 complete -c wcodec -n '__fish_seen_subcommand_from decompress' -l only -x -d 'Only tensors that match'
 complete -c wcodec -n '__fish_seen_subcommand_from decompress' -l keep-going -d 'Go on after damage'
 complete -c wcodec -n '__fish_seen_subcommand_from decompress cat extract' -l no-checksum -d 'Skip checksums'

@@ -100,6 +100,14 @@ BASH
     is "$(ask test --backend = | tr '\n' ' ')" 'auto cpu cuda opencl all '
     is "$(ask bench --backend = a | tr '\n' ' ')" 'auto all '
     is "$(ask list --backend = a)" auto
+    # Tensors of the files that stand there.
+    "$MAKE" tensors.safetensors layer.a:BF16:4:gauss layer.b:BF16:4:gauss other:F32:4:gauss || exit 99
+    "$WCODEC" compress -q tensors.safetensors
+    PATH=$(dirname "$WCODEC"):$PATH
+    is "$(ask cat tensors.safetensors.wcodec --tensor = | tr '\n' ' ')" 'layer.a layer.b other '
+    is "$(ask cat tensors.safetensors.wcodec --tensor = layer | tr '\n' ' ')" 'layer.a layer.b '
+    is "$(ask cat --tensor = '$(touch touched).wcodec' | tr -d '\n')" ''
+    missing touched
     # Names of files, as bash itself quotes them. A terminal is needed for that.
     mkdir files 'files/my model' 'files/my model.wcodec'
     touch 'files/a b.safetensors' 'files/*star'
@@ -193,6 +201,10 @@ if command -v fish >/dev/null 2>&1; then
     is "$(ask 'wcodec test --backend=' | sort | tr '\n' ' ')" \
         '--backend=all --backend=auto --backend=cpu --backend=cuda --backend=opencl '
     is "$(ask 'wcodec list --backend=a')" '--backend=auto'
+    "$MAKE" tensors.safetensors layer.a:BF16:4:gauss layer.b:BF16:4:gauss || exit 99
+    "$WCODEC" compress -qf tensors.safetensors
+    PATH=$(dirname "$WCODEC"):$PATH
+    is "$(ask 'wcodec cat tensors.safetensors.wcodec --tensor=l' | sort | tr '\n' ' ')" '--tensor=layer.a --tensor=layer.b '
 else
     skip 'no fish to complete with'
 fi
