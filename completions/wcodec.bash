@@ -62,7 +62,8 @@ _wcodec () {
         done)
         return
         ;;
-    -T|--threads|-n|--iterations|--memory-limit|--sample|--only|--slice|--xxh128|--include|--exclude) return ;;
+    -n) [[ $command == bench ]] && return ;; # compress's takes no value
+    -T|--threads|--iterations|--memory-limit|--sample|--only|--slice|--xxh128|--include|--exclude) return ;;
     esac
 
     if [[ $word == -* ]]; then

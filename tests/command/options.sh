@@ -143,6 +143,7 @@ PY
         complete_is 'wcodec compress --output=a' '<compress><--output=a b.safetensors>'
         complete_is 'wcodec compress -O my' '<compress><-O><my model>'
         complete_is 'wcodec compress \*s' '<compress><*star>'
+        complete_is 'wcodec compress -n a' '<compress><-n><a b.safetensors>'
         complete_is 'wcodec dec' '<decompress>'
     else
         skip 'no Python with terminals to complete in'
