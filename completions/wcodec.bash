@@ -2,6 +2,17 @@
 # SPDX-License-Identifier: BSD-2-Clause
 # Completion of wcodec for bash.
 
+# The names of the tensors in the .wcodec files and folders among these words, as far as they stand
+# in JSON without escapes. Words are as they were typed: quotes are taken off, nothing is expanded.
+_wcodec_tensors () {
+    local word
+    for word; do
+        word=${word//[\\\'\"]/}
+        [[ $word == *.wcodec* && -e $word ]] && wcodec list --json -- "$word" 2>/dev/null |
+            sed -n 's/^{"name":"\([^"\\]*\)","dtype".*/\1/p'
+    done
+}
+
 _wcodec () {
     local word=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} command='' values='' i
     local commands='compress decompress list info test verify cat extract bench devices report help version'
@@ -39,23 +50,32 @@ _wcodec () {
     --tile) COMPREPLY=($(compgen -W '4096 8192 16384 32768 65536' -- "$value")); return ;;
     --profile) COMPREPLY=($(compgen -W 'auto pairs p12 p8' -- "$value")); return ;;
     --predict) COMPREPLY=($(compgen -W 'auto none left top average planar paeth wht' -- "$value")); return ;;
+    --level) COMPREPLY=($(compgen -W '1 2 3 4 5 6 7 8 9' -- "$value")); return ;;
     --lossy) COMPREPLY=($(compgen -W 'none snr: error: bits:' -- "$value")); return ;;
     --lossy-scale) COMPREPLY=($(compgen -W 'tensor row' -- "$value")); return ;;
-    -O|--output-dir) COMPREPLY=($(compgen -d -- "$value")); return ;;
-    -o|--output|--png|--original) COMPREPLY=($(compgen -f -- "$value")); return ;;
-    -T|--threads|-n|--iterations|--memory-limit|--sample|--tensor|--only|--slice|--xxh128|--include|--exclude) return ;;
+    # No words of ours: bash completes names itself then, with spaces and all that must be quoted.
+    -O|--output-dir) compopt -o dirnames; return ;;
+    -o|--output|--png|--original) compopt -o default; return ;;
+    --tensor)
+        mapfile -t COMPREPLY < <(_wcodec_tensors "${COMP_WORDS[@]:1}" | grep -F -e "$value" | while read -r i; do
+            [[ $i == "$value"* ]] && printf '%q\n' "$i"
+        done)
+        return
+        ;;
+    -n) [[ $command == bench ]] && return ;; # compress's takes no value
+    -T|--threads|--iterations|--memory-limit|--sample|--only|--slice|--xxh128|--include|--exclude) return ;;
     esac
 
     if [[ $word == -* ]]; then
         local options=$common
         case $command in
-        compress) options+=" $output --output-dir= --recursive --keep --rm --fast --best --tune= --tile= --profile= --predict= --lossy= --lossy-scale= --include= --exclude= --raw --strict --no-verify" ;;
-        decompress) options+=" $output --output-dir= --recursive --keep --rm --tensor= --only= --keep-going --no-checksum" ;;
+        compress) options+=" --json $output --output-dir= --recursive --keep --rm --level= --fast --best --tune= --tile= --profile= --predict= --lossy= --lossy-scale= --include= --exclude= --name --no-name --raw --strict --no-verify" ;;
+        decompress) options+=" --json $output --output-dir= --recursive --keep --rm --tensor= --only= --keep-going --no-checksum" ;;
         cat|extract) options+=" $output --tensor= --slice= --no-checksum" ;;
         list|info|devices|version) options+=' --json' ;;
         test) options+=' --json --recursive --quick' ;;
         verify) options+=' --json --recursive --xxh128=' ;;
-        bench) options+=' --json --iterations= --sample= --fast --best --tune= --tile= --profile= --predict=' ;;
+        bench) options+=' --json --iterations= --sample= --level= --fast --best --tune= --tile= --profile= --predict=' ;;
         report) options+=' --output= --force --png= --original= --no-exponents' ;;
         esac
         COMPREPLY=($(compgen -W "$options" -- "$word"))
@@ -69,7 +89,7 @@ _wcodec () {
     case $command in
     help) COMPREPLY=($(compgen -W "$commands" -- "$word")) ;;
     devices|version) ;;
-    *) compopt -o filenames; COMPREPLY=($(compgen -f -- "$word")) ;;
+    *) compopt -o default ;;
     esac
 }
 complete -F _wcodec wcodec

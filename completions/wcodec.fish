@@ -4,6 +4,15 @@
 
 set -l commands compress decompress list info test verify cat extract bench devices report help version
 
+# The names of the tensors in the .wcodec files among the words, as far as JSON has them unescaped.
+function __wcodec_tensors
+    for file in (commandline -opc)
+        if string match -q -- '*.wcodec*' $file; and test -e $file
+            wcodec list --json -- $file 2>/dev/null | string match -r -g '^\{"name":"([^"\\\\]*)","dtype"'
+        end
+    end
+end
+
 complete -c wcodec -n '__fish_seen_subcommand_from devices version help' -f
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a compress -d 'Compress files or folders'
 complete -c wcodec -n "not __fish_seen_subcommand_from $commands" -f -a decompress -d 'Restore the originals'
@@ -38,26 +47,29 @@ complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -s O -l 
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -s k -l keep -d 'Keep inputs'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress' -l rm -d 'Remove inputs'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress test verify' -s r -l recursive -d 'Go through folders'
-complete -c wcodec -n '__fish_seen_subcommand_from list info test verify bench devices version' -l json -d 'As JSON'
+complete -c wcodec -n '__fish_seen_subcommand_from compress decompress list info test verify bench devices version' -l json -d 'As JSON'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l fast -d 'Level 1'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l best -d 'Level 9'
-complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l tune -x -a 'size latency compute-fixed' -d 'Tiles for'
+complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l level -x -a '1 2 3 4 5 6 7 8 9' -d 'Level'
+complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l tune -x -a 'size latency compute-fixed' -d 'What tiles are chosen for'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l tile -x -a '4096 8192 16384 32768 65536' -d 'Elements of a tile'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l profile -x -a 'auto pairs p12 p8' -d 'rANS profile'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l predict -x -a 'auto none left top average planar paeth wht' -d 'Predictor'
-complete -c wcodec -n '__fish_seen_subcommand_from compress' -l lossy -x -a 'none snr: error: bits:' -d 'Approximate'
-complete -c wcodec -n '__fish_seen_subcommand_from compress' -l lossy-scale -x -a 'tensor row' -d 'One step for'
+complete -c wcodec -n '__fish_seen_subcommand_from compress' -l lossy -x -a 'none snr: error: bits:' -d 'Approximate tensors'
+complete -c wcodec -n '__fish_seen_subcommand_from compress' -l lossy-scale -x -a 'tensor row' -d 'One step for a tensor, or one for each row'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l include -x -d 'Tensors to code as weights'
-complete -c wcodec -n '__fish_seen_subcommand_from compress' -l exclude -x -d 'Tensors not to'
+complete -c wcodec -n '__fish_seen_subcommand_from compress' -l exclude -x -d 'Tensors to keep in zstd chunks; with --lossy, exact'
+complete -c wcodec -n '__fish_seen_subcommand_from compress' -s N -l name -d 'Note name, mode and time'
+complete -c wcodec -n '__fish_seen_subcommand_from compress' -s n -l no-name -d 'Do not note them'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l raw -d 'Opaque bytes'
-complete -c wcodec -n '__fish_seen_subcommand_from compress' -l strict -d 'Refuse what is no right safetensors file'
+complete -c wcodec -n '__fish_seen_subcommand_from compress' -l strict -d 'Refuse what is no valid safetensors file'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l no-verify -d 'Do not decode and compare'
-complete -c wcodec -n '__fish_seen_subcommand_from decompress cat extract' -l tensor -x -d 'Only this tensor'
+complete -c wcodec -n '__fish_seen_subcommand_from decompress cat extract' -l tensor -x -a '(__wcodec_tensors)' -d 'Only this tensor'
 complete -c wcodec -n '__fish_seen_subcommand_from decompress' -l only -x -d 'Only tensors that match'
 complete -c wcodec -n '__fish_seen_subcommand_from decompress' -l keep-going -d 'Go on after damage'
 complete -c wcodec -n '__fish_seen_subcommand_from decompress cat extract' -l no-checksum -d 'Skip checksums'
 complete -c wcodec -n '__fish_seen_subcommand_from cat extract' -l slice -x -d 'Rows FIRST:END'
-complete -c wcodec -n '__fish_seen_subcommand_from verify' -l xxh128 -x -d 'hash of the original'
+complete -c wcodec -n '__fish_seen_subcommand_from verify' -l xxh128 -x -d 'Hash of the original'
 complete -c wcodec -n '__fish_seen_subcommand_from test' -l quick -d 'Structure and index only'
 complete -c wcodec -n '__fish_seen_subcommand_from bench' -s n -l iterations -x -d 'Runs of each measurement'
 complete -c wcodec -n '__fish_seen_subcommand_from bench' -l sample -x -d 'Bytes of a class at most'

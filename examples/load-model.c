@@ -53,9 +53,10 @@ static int load(wcodec_context *context, const wcodec_reader *reader, wcodec_loa
         wcodec_load(reader, items, count, &options, &report, &err) == WCODEC_OK ? 0 : fail(&err);
     const double time = seconds() - begin;
     if (code == 0)
-        printf("%s:%u: %zu tensors, %" PRIu64 " bytes from %" PRIu64 " in %.3f s; %" PRIu64
-               " bytes of them decoded by the CPU\n",
-               device.backend, device.index, count, report.bytes, report.coded_bytes, time,
+        printf("%s:%u: %zu tensors, %" PRIu64 " bytes from %" PRIu64 " in %.3f s\n", device.backend,
+               device.index, count, report.bytes, report.coded_bytes, time);
+    if (code == 0 && report.cpu_bytes > 0 && strcmp(device.backend, "cpu") != 0)
+        printf("The CPU decoded %" PRIu64 " bytes of them, which the device cannot.\n",
                report.cpu_bytes);
     /* Here the weights are used. */
     wcodec_buffer_destroy(buffer);

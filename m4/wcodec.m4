@@ -17,6 +17,11 @@ AS_VAR_IF([cached], [yes], [AS_VAR_APPEND([$1], [" $2"])])
 AS_VAR_POPDEF([cached])dnl
 ])
 
+# WCODEC_NEEDS(PREFIX, MODULE): a library without which nothing goes.
+AC_DEFUN([WCODEC_NEEDS], [
+PKG_CHECK_MODULES([$1], [$2], [], [AC_MSG_ERROR([$2 with its headers is needed: "scripts/setup-packages build" installs all that is, or set $1_CFLAGS and $1_LIBS])])
+])
+
 # WCODEC_WITH(NAME, PREFIX, MODULE, USE): an optional library. It is found, skipped by --without-NAME,
 # or demanded by --with-NAME, which is an error if it is not there.
 AC_DEFUN([WCODEC_WITH], [

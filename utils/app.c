@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define ERROR "error: "
+
 static void print_message(struct app *app, const char *kind, const char *format, va_list arguments)
     APP_PRINTF(3, 0);
 
@@ -22,6 +24,11 @@ static void print_message(struct app *app, const char *kind, const char *format,
         text = NULL;
     char *escaped = text ? text_escape(text) : NULL;
     progress_hide(&app->progress);
+    if (strcmp(kind, ERROR) == 0) {
+        free(app->failure);
+        app->failure = text;
+        text = NULL;
+    }
     fprintf(stderr, "wcodec: %s%s\n", kind, escaped ? escaped : "out of memory");
     free(escaped);
     free(text);
@@ -62,7 +69,7 @@ bool app_fail(struct app *app, int exit_code, const char *format, ...)
         return false;
     va_list arguments;
     va_start(arguments, format);
-    print_message(app, "error: ", format, arguments);
+    print_message(app, ERROR, format, arguments);
     va_end(arguments);
     return false;
 }
@@ -120,6 +127,20 @@ bool app_fail_status(struct app *app, const char *name, const wcodec_error *err)
 bool app_fail_errno(struct app *app, const char *name, const char *what, int error)
 {
     return app_fail(app, EXIT_FAILED, "%s: %s: %s", name, what, strerror(error));
+}
+
+void app_note_sums(struct app *app, const char *done)
+{
+    const struct sums *s = &app->sums;
+    char from[32], to[32];
+    if (s->coded + s->copied + s->current < 2 || signals_pending())
+        return;
+    if (s->coded == 0)
+        app_note(app, "total: %zu copied, %zu up to date", s->copied, s->current);
+    else
+        app_note(app, "total: %zu %s, %s to %s (%.2f %%), %zu copied, %zu up to date", s->coded,
+                 done, text_size(s->from, from), text_size(s->to, to),
+                 s->from ? 100.0 * (double)s->to / (double)s->from : 100.0, s->copied, s->current);
 }
 
 void *app_alloc(struct app *app, const char *name, uint64_t size)
@@ -182,7 +203,8 @@ wcodec_context *app_make_context(struct app *app, unsigned threads, const char *
     options.bind_threads = 1;
     options.backend = backend;
     options.limits.max_memory = o->memory_limit;
-    if (o->verbose > 0) {
+    /* What devices -v would log stands in its table. */
+    if (o->verbose > (o->command == COMMAND_DEVICES)) {
         options.log = print_log;
         options.log_opaque = app;
         options.log_level = o->verbose > 1 ? WCODEC_LOG_DEBUG : WCODEC_LOG_INFO;

@@ -17,6 +17,12 @@ struct made_file {
     ino_t inode;
 };
 
+/* What came of all inputs. */
+struct sums {
+    size_t coded, copied, current; /* files: compressed or restored, copied, up to date */
+    uint64_t from, to;             /* bytes of those that were compressed or restored */
+};
+
 struct app {
     struct options options;
     wcodec_context *context; /* made by app_context() */
@@ -24,6 +30,9 @@ struct app {
     struct progress progress;
     struct made_file *made; /* so that no other input's output takes their place */
     size_t made_count;
+    struct sums sums;
+    bool results;     /* an object of them is out (utils/results.h) */
+    char *failure;    /* the last error that was reported */
     int exit_code;    /* the gravest so far */
     int stdout_error; /* errno of the first write to stdout that failed */
 };
@@ -63,6 +72,9 @@ int exit_code_of(wcodec_status status);
 /* Has everything printed on stdout gone well? To be asked after each row: only then the reason is
  * still known. */
 bool app_stdout_good(struct app *app);
+
+/* A line about all inputs, where there was more than one file: what was done with them. */
+void app_note_sums(struct app *app, const char *done);
 
 /* malloc that reports; NULL on failure. Refuses what --memory-limit does not allow. */
 void *app_alloc(struct app *app, const char *name, uint64_t size);

@@ -5,7 +5,10 @@
  * output. */
 #include "utils/app.h"
 #include "utils/input.h"
+#include "utils/json.h"
+#include "utils/model_index.h"
 #include "utils/output.h"
+#include "utils/results.h"
 #include "utils/signals.h"
 #include "utils/text.h"
 #include "utils/times.h"
@@ -39,11 +42,12 @@ static wcodec_encode_options encode_options(struct app *app, const struct input 
     encode.no_verify = o->no_verify;
     encode.include = o->include.items;
     encode.exclude = o->exclude.items;
-    if (input->path && !input->spooled) {
+    if (o->keep_name && input->path && !input->spooled) {
         const char *base = path_base(input->path);
+        const int64_t time = input->stat.st_mtim.tv_sec;
         encode.name = text_is_utf8(base) ? base : NULL;
         encode.mode = input->stat.st_mode & 0777;
-        encode.mtime = input->stat.st_mtim.tv_sec >= 0 ? input->stat.st_mtim.tv_sec : -1;
+        encode.mtime = time < 0 ? -1 : time < o->latest ? time : o->latest;
     }
     encode.progress = progress_callback(&app->progress);
     return encode;
@@ -77,14 +81,20 @@ static bool is_current(struct app *app, const char *path, const struct input *in
     return current;
 }
 
-/* A damaged checkpoint deserves a warning; for a file of another kind, to be stored as it is is all
+/* A damaged checkpoint deserves a warning, and so does a pointer to one; of a file whose kind is
+ * known it is said that this kind does not get small. For others, to be stored as they are is all
  * that can be asked. */
 static void print_opaque(struct app *app, const struct input *input,
                          const wcodec_encode_report *report)
 {
     if (input->path && path_has_suffix(input->path, ".safetensors"))
-        app_warn(app, "%s: no right safetensors file, stored as opaque bytes: %s", input->name,
+        app_warn(app, "%s: no valid safetensors file, stored as opaque bytes: %s", input->name,
                  report->note);
+    else if (strstr(report->note, "git-lfs"))
+        app_warn(app, "%s: %s", input->name, report->note);
+    else if (strncmp(report->note, "is ", 3) == 0)
+        app_note(app, "%s: %s: only the tensors of safetensors files are coded as numbers",
+                 input->name, report->note);
     else
         app_detail(app, "%s: no safetensors file: %s", input->name, report->note);
 }
@@ -103,10 +113,13 @@ static void print_summary(struct app *app, const struct input *input,
     if (report->safetensors && app->options.lossy != WCODEC_LOSSY_NONE)
         snprintf(what, sizeof what, "%" PRIu64 " tensor%s, %" PRIu64 " approximated",
                  report->tensors, report->tensors == 1 ? "" : "s", report->lossy);
-    double percent =
-        report->size ? 100.0 * (double)report->coded_size / (double)report->size : 100.0;
+    if (report->size == 0) {
+        app_note(app, "%s: empty, stored in %s", input->name, text_size(report->coded_size, to));
+        return;
+    }
     app_note(app, "%s: %s, %s to %s (%.2f %%), %s", input->name, what,
-             text_size(report->size, from), text_size(report->coded_size, to), percent,
+             text_size(report->size, from), text_size(report->coded_size, to),
+             100.0 * (double)report->coded_size / (double)report->size,
              text_rate(report->size, seconds, rate));
 }
 
@@ -115,6 +128,19 @@ static uint64_t most_bytes(const struct input *input)
 {
     const uint64_t size = (uint64_t)input->stat.st_size;
     return size + size / 1000 + 4096;
+}
+
+static json_t *report_json(const wcodec_encode_report *report, double seconds)
+{
+    char hash[33];
+    text_hex(report->xxh128, 16, hash);
+    return json_pack(
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "kind",
+        report->safetensors ? "safetensors" : "opaque", "note", report->note, "bytes",
+        json_size(report->size), "coded_bytes", json_size(report->coded_size), "ratio",
+        json_decimal(report->size ? (double)report->coded_size / (double)report->size : 0, 6),
+        "tensors", json_size(report->tensors), "aliases", json_size(report->aliases), "lossy",
+        json_size(report->lossy), "xxh128", hash, "seconds", json_decimal(seconds, 6));
 }
 
 static bool write_container(struct app *app, const struct input *input, struct output *output)
@@ -144,7 +170,11 @@ static bool write_container(struct app *app, const struct input *input, struct o
         attributes = output_attributes_of(&input->stat);
     if (!output_commit(app, output, &attributes))
         return false;
+    app->sums.coded++;
+    app->sums.from += report.size;
+    app->sums.to += report.coded_size;
     print_summary(app, input, &report, seconds);
+    results_add(app, input->name, output->name, "compressed", report_json(&report, seconds));
     times_print(app, input->name, &times);
     return true;
 }
@@ -155,14 +185,20 @@ static void compress_file(struct app *app, const char *source, const char *targe
     struct input input;
     struct output output;
     bool done = false;
-    if (!app_context(app) || !input_open(app, source, &input))
+    if (!app_context(app) || !input_open(app, source, &input)) {
+        results_add_failure(app, source);
         return;
+    }
     if (app->options.remove && !input_check_removable(app, &input))
         goto close_input;
     /* With loss asked for, what is exact is not what is asked for. */
     if (target && !app->options.force && app->options.lossy == WCODEC_LOSSY_NONE &&
         is_current(app, target, &input)) {
-        app_note(app, "%s: up to date", target);
+        /* The file does not say by which options it was made. */
+        app_note(app, "%s: up to date%s", target,
+                 app->options.coding ? ", perhaps made with other options: -f makes it anew" : "");
+        app->sums.current++;
+        results_add(app, source, target, "up to date", NULL);
         done = true;
     } else if (!signals_pending() && (target ? output_open(app, target, &input.stat, &output)
                                              : output_open_stdout(app, &input.stat, &output))) {
@@ -172,6 +208,8 @@ static void compress_file(struct app *app, const char *source, const char *targe
     if (done && app->options.remove)
         input_remove(app, &input);
 close_input:
+    if (!done)
+        results_add_failure(app, source);
     input_close(&input);
 }
 
@@ -198,6 +236,10 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
         else
             copy_file(app, source, target);
         free(plain);
+        /* The mirror is as whole as the folder was. */
+        wcodec_error err = {0};
+        if (model_index_is(source) && model_index_check(app, source, &err) != WCODEC_OK)
+            app_warn(app, "%s", err.text);
         return;
     }
     char *name = with_suffix(app, target);
@@ -264,16 +306,42 @@ static void compress_operand(struct app *app, const char *source)
     free(target);
 }
 
+/* SOURCE_DATE_EPOCH, by which builds are made reproducible: no time that is noted is later. */
+static bool read_epoch(struct app *app)
+{
+    const char *text = getenv("SOURCE_DATE_EPOCH");
+    app->options.latest = INT64_MAX;
+    if (!app->options.keep_name || !text || !*text)
+        return true;
+    const size_t digits = strspn(text, "0123456789");
+    if (text[digits] || digits > 18)
+        return app_fail(app, EXIT_USAGE, "SOURCE_DATE_EPOCH is '%s', expected seconds since 1970",
+                        text);
+    app->options.latest = strtoll(text, NULL, 10);
+    return true;
+}
+
 void command_compress(struct app *app)
 {
-    const struct options *o = &app->options;
-    if (o->files.count == 0)
+    static const char *const standard[] = {"-"};
+    const struct strings *files = &app->options.files;
+    const char *const *inputs = files->count > 0 ? files->items : standard;
+    const size_t count = files->count > 0 ? files->count : 1;
+    if (!read_epoch(app))
+        return;
+    if (files->count == 0 && isatty(STDIN_FILENO)) {
         app_fail(app, EXIT_USAGE,
                  "compress what? Give files, directories, or - for standard input");
-    else if (o->to_stdout && o->files.count > 1)
-        app_fail(app, EXIT_USAGE, "-c takes one input: .wcodec files cannot be joined");
-    else {
-        for (size_t i = 0; i < o->files.count && !signals_pending(); i++)
-            compress_operand(app, o->files.items[i]);
+        return;
     }
+    if (app->options.to_stdout && count > 1) {
+        app_fail(app, EXIT_USAGE, "-c takes one input: .wcodec files cannot be joined");
+        return;
+    }
+    if (!results_begin(app))
+        return;
+    for (size_t i = 0; i < count && !signals_pending(); i++)
+        compress_operand(app, inputs[i]);
+    results_end(app);
+    app_note_sums(app, "compressed");
 }

@@ -5,8 +5,11 @@
  * what is left of damaged files. */
 #include "utils/app.h"
 #include "utils/input.h"
+#include "utils/json.h"
+#include "utils/model_index.h"
 #include "utils/output.h"
 #include "utils/partial.h"
+#include "utils/results.h"
 #include "utils/signals.h"
 #include "utils/text.h"
 #include "utils/times.h"
@@ -20,14 +23,16 @@
 
 #define SUFFIX ".wcodec"
 
-/* Has `path` the bytes that would be restored: same size and hash? */
+/* Has `path` the bytes that would be restored: same size and hash? A link to them is as good, since
+ * folders of links are common (Hugging Face's cache); but not where the input will be gone. */
 static bool is_current(struct app *app, const char *path, const struct input *input,
                        const wcodec_file_info *info)
 {
     uint8_t hash[16];
     struct stat stat;
     bool current = false;
-    int fd = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    const int follow = app->options.remove ? O_NOFOLLOW : 0;
+    int fd = open(path, O_RDONLY | follow | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && (uint64_t)stat.st_size == info->size &&
@@ -80,7 +85,6 @@ static bool write_partial(struct app *app, const struct input *input, const wcod
     uint64_t *tensors = partial_select(app, input->name, reader, &count);
     if (!tensors)
         return false;
-    size_t chosen = count;
     bool good = true;
     if (app->options.keep_going) {
         drop_damaged(app, input->name, reader, tensors, &count);
@@ -89,8 +93,8 @@ static bool write_partial(struct app *app, const struct input *input, const wcod
     good = good && partial_write(app, input->name, reader, tensors, count, NULL, output);
     free(tensors);
     if (good)
-        app_note(app, "%s: %zu of %zu tensors written to %s", input->name, count, chosen,
-                 output->name);
+        app_note(app, "%s: %zu of %" PRIu64 " tensors written to %s", input->name, count,
+                 wcodec_reader_tensor_count(reader), output->name);
     return good;
 }
 
@@ -121,6 +125,9 @@ static bool write_whole(struct app *app, const struct input *input, const wcodec
     app_note(app, "%s: %s restored, %s", input->name, text_size(info->size, size),
              text_rate(info->size, seconds, rate));
     times_print(app, input->name, &times);
+    app->sums.coded++;
+    app->sums.from += info->coded_size;
+    app->sums.to += info->size;
     return true;
 }
 
@@ -132,6 +139,8 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
     bool partial = o->tensors.count || o->only.count;
     if (target && !o->force && !partial && !o->keep_going && is_current(app, target, input, info)) {
         app_note(app, "%s: up to date", target);
+        app->sums.current++;
+        results_add(app, input->name, target, "up to date", NULL);
         return true;
     }
     if (signals_pending() || !(target ? output_open(app, target, &input->stat, &output)
@@ -149,6 +158,10 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
         struct output_attributes attributes = attributes_of(input, info);
         good = output_commit(app, &output, &attributes);
     }
+    if (good)
+        results_add(app, input->name, output.name, partial ? "restored in part" : "restored",
+                    json_pack("{s:o, s:o}", "bytes", json_size(info->size), "coded_bytes",
+                              json_size(info->coded_size)));
     output_close(&output);
     return good;
 }
@@ -160,12 +173,19 @@ static void decompress_file(struct app *app, const char *source, const char *tar
     wcodec_reader *reader;
     wcodec_file_info info;
     wcodec_error err = {0};
-    if (!input_open_reader(app, source, &input, &reader))
+    bool good = false;
+    if (!input_open_reader(app, source, &input, &reader)) {
+        results_add_failure(app, source);
         return;
+    }
     if (wcodec_reader_file(reader, 0, &info, &err) != WCODEC_OK)
         app_fail_status(app, input.name, &err);
-    else if ((!app->options.remove || input_check_removable(app, &input)) &&
-             restore(app, &input, reader, &info, target) && app->options.remove)
+    else
+        good = (!app->options.remove || input_check_removable(app, &input)) &&
+               restore(app, &input, reader, &info, target);
+    if (!good)
+        results_add_failure(app, source);
+    else if (app->options.remove)
         input_remove(app, &input);
     wcodec_reader_close(reader);
     input_close(&input);
@@ -175,7 +195,10 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
 {
     (void)opaque;
     if (!path_has_suffix(path_base(source), SUFFIX)) {
+        wcodec_error err = {0};
         copy_file(app, source, target);
+        if (model_index_is(source) && model_index_check(app, source, &err) != WCODEC_OK)
+            app_fail_status(app, source, &err);
         return;
     }
     char *name = strndup(target, strlen(target) - (sizeof SUFFIX - 1));
@@ -246,10 +269,19 @@ static void decompress_operand(struct app *app, const char *source)
 
 void command_decompress(struct app *app)
 {
-    const struct options *o = &app->options;
-    if (o->files.count == 0)
+    static const char *const standard[] = {"-"};
+    const struct strings *files = &app->options.files;
+    const char *const *inputs = files->count > 0 ? files->items : standard;
+    const size_t count = files->count > 0 ? files->count : 1;
+    if (files->count == 0 && isatty(STDIN_FILENO)) {
         app_fail(app, EXIT_USAGE,
                  "decompress what? Give .wcodec files, directories, or - for standard input");
-    for (size_t i = 0; i < o->files.count && !signals_pending(); i++)
-        decompress_operand(app, o->files.items[i]);
+        return;
+    }
+    if (!results_begin(app))
+        return;
+    for (size_t i = 0; i < count && !signals_pending(); i++)
+        decompress_operand(app, inputs[i]);
+    results_end(app);
+    app_note_sums(app, "restored");
 }

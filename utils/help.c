@@ -63,7 +63,9 @@ static const char *const texts[COMMAND_COUNT] = {
         ("Usage: wcodec bench [OPTIONS] [--] FILE...\n"
          "Rates (GB of tensor bytes a second) and ratios for each dtype in the files, beside\n"
          "memcpy, zstd and lz4, from memory to memory. Others run on one thread, wcodec on one\n"
-         "and on all.\n"),
+         "and on all. encode-verify also decodes and compares, as compress does; decode-nocheck\n"
+         "leaves out the checks of tiles. BITS is what an element takes, BOUND what it would by\n"
+         "the entropy of its fields alone.\n"),
     [COMMAND_DEVICES] =
         ("Usage: wcodec devices [-v] [--json]\n"
          "Backends and devices, and why one cannot be used; -v adds the plugins' files.\n"),

@@ -174,11 +174,12 @@ static void print_metadata(const wcodec_reader *reader, uint64_t file)
 static void print_file(const char *path, const wcodec_reader *reader, const wcodec_file_info *file)
 {
     const struct lossy_figures figures = lossy_of_file(reader, file);
-    char size[32], coded[32], hash[33], date[64] = "unknown", text[LOSSY_TEXT];
+    char size[32], coded[32], hash[33], date[64], text[LOSSY_TEXT];
     struct tm tm;
     time_t time = (time_t)file->mtime;
     print_escaped("file:       ", path);
-    print_escaped("original:   ", file->name[0] ? file->name : "(no name)");
+    if (file->name[0])
+        print_escaped("original:   ", file->name);
     printf("kind:       %s\n", file->safetensors ? "safetensors" : "opaque");
     printf("format:     version %u (a reader must know this version)\n", file->version);
     printf("tensors:    %" PRIu64 "\n", file->tensors);
@@ -192,9 +193,9 @@ static void print_file(const char *path, const wcodec_reader *reader, const wcod
     printf("hash:       %s%s\n", hash, file->lossy ? " (of the approximated file)" : "");
     if (file->mode)
         printf("mode:       %04o\n", (unsigned)file->mode);
-    if (file->mtime >= 0 && gmtime_r(&time, &tm))
-        strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S UTC", &tm);
-    printf("modified:   %s\n", date);
+    if (file->mtime >= 0 && gmtime_r(&time, &tm) &&
+        strftime(date, sizeof date, "%Y-%m-%d %H:%M:%S UTC", &tm))
+        printf("modified:   %s\n", date);
 }
 
 static void print_totals(const wcodec_file_info *file, const struct totals *t)
@@ -290,7 +291,10 @@ static void info_file(struct app *app, void *opaque, const struct described_file
 
 static void info_input(struct app *app, void *opaque, const char *name, const wcodec_reader *reader)
 {
-    describe_each_file(app, name, reader, info_file, opaque);
+    if (reader)
+        describe_each_file(app, name, reader, info_file, opaque);
+    else
+        json_list_failure(app, opaque, name);
 }
 
 void command_info(struct app *app)

@@ -145,8 +145,11 @@ void input_each_reader(struct app *app, reader_fn visit, void *opaque)
     for (size_t i = 0; i < files->count && !signals_pending(); i++) {
         struct input input;
         wcodec_reader *reader;
-        if (!input_open_reader(app, files->items[i], &input, &reader))
+        if (!input_open_reader(app, files->items[i], &input, &reader)) {
+            if (app->options.json && !signals_pending())
+                visit(app, opaque, files->items[i], NULL);
             continue;
+        }
         visit(app, opaque, input.name, reader);
         wcodec_reader_close(reader);
         input_close(&input);

@@ -34,7 +34,7 @@ bool input_open_reader(struct app *app, const char *path, struct input *input,
                        wcodec_reader **reader);
 
 /* Open each input of the command line in turn, as input_open_reader() does, hand it to `visit`, and
- * close it. */
+ * close it. With --json one that cannot be opened is handed over too, as NULL. */
 typedef void (*reader_fn)(struct app *app, void *opaque, const char *name,
                           const wcodec_reader *reader);
 void input_each_reader(struct app *app, reader_fn visit, void *opaque);

@@ -67,6 +67,13 @@ void json_list_item(struct app *app, struct json_list *list, json_t *item)
     json_print(app, item, &list->any);
 }
 
+void json_list_failure(struct app *app, struct json_list *list, const char *name)
+{
+    json_list_item(app, list,
+                   json_pack("{s:o, s:o}", "path", json_text(name), "error",
+                             json_text(app->failure ? app->failure : "")));
+}
+
 void json_list_end(struct json_list *list)
 {
     fputs(list->any ? "\n]}\n" : "]}\n", stdout);

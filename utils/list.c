@@ -74,6 +74,29 @@ static bool is_lossy(const wcodec_reader *reader)
     return lossy;
 }
 
+/* Of the whole file, or all files of a model. */
+static void print_sums(const wcodec_reader *reader)
+{
+    wcodec_file_info file;
+    uint64_t size = 0, coded = 0;
+    const uint64_t files = wcodec_reader_file_count(reader),
+                   tensors = wcodec_reader_tensor_count(reader);
+    char from[32], to[32], what[64] = "no tensors, opaque bytes";
+    for (uint64_t f = 0; f < files; f++) {
+        if (wcodec_reader_file(reader, f, &file, NULL) != WCODEC_OK)
+            return;
+        size += file.size;
+        coded += file.coded_size;
+        if (tensors == 0 && file.safetensors)
+            snprintf(what, sizeof what, "no tensors");
+    }
+    if (tensors)
+        snprintf(what, sizeof what, "%" PRIu64 " tensor%s", tensors, tensors == 1 ? "" : "s");
+    printf("total: %s, %" PRIu64 " file%s, %s to %s, ratio %.4f\n", what, files,
+           files == 1 ? "" : "s", text_size(size, from), text_size(coded, to),
+           describe_ratio(coded, size));
+}
+
 /* With the signal-to-noise ratio in dB where tensors are approximated. */
 static void list_table(struct app *app, const char *name, const wcodec_reader *reader)
 {
@@ -83,11 +106,16 @@ static void list_table(struct app *app, const char *name, const wcodec_reader *r
                                               "RATIO", "CODING", "SNR",   "XXH3",  NULL};
     const bool lossy = is_lossy(reader);
     struct table table;
+    if (wcodec_reader_tensor_count(reader) == 0) {
+        print_sums(reader);
+        return;
+    }
     table_init(&table, app, lossy ? lossy_heads : heads, lossy ? "lllrrrlrl" : "lllrrrll");
     if (!each_tensor(app, name, reader, lossy, &table, measure_row))
         return;
     table_print_heads(&table);
-    each_tensor(app, name, reader, lossy, &table, print_row);
+    if (each_tensor(app, name, reader, lossy, &table, print_row))
+        print_sums(reader);
 }
 
 static void list_file_json(struct app *app, void *opaque, const struct described_file *file)
@@ -98,6 +126,10 @@ static void list_file_json(struct app *app, void *opaque, const struct described
 static void list_input(struct app *app, void *opaque, const char *name, const wcodec_reader *reader)
 {
     struct json_list *list = opaque;
+    if (!reader) {
+        json_list_failure(app, list, name);
+        return;
+    }
     if (app->options.json) {
         describe_each_file(app, name, reader, list_file_json, list);
         return;

@@ -89,6 +89,7 @@ int main(int argc, char **argv)
     wcodec_context_destroy(app.context);
     options_free(&app.options);
     free(app.made);
+    free(app.failure);
     signals_raise();
     return app.exit_code;
 }

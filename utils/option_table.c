@@ -121,10 +121,27 @@ static bool set_keep(const struct option_row *row, const char *text, struct opti
     return true;
 }
 
+static bool set_no_name(const struct option_row *row, const char *text, struct options *o)
+{
+    (void)row, (void)text;
+    o->keep_name = false;
+    return true;
+}
+
 static bool set_level(const struct option_row *row, const char *text, struct options *o)
 {
     (void)text;
     o->level = row->letter - '0';
+    return true;
+}
+
+static bool set_level_number(const struct option_row *row, const char *text, struct options *o)
+{
+    uint64_t n;
+    (void)row;
+    if (!number_parse(text, 9, &n) || n == 0)
+        return false;
+    o->level = (int)n;
     return true;
 }
 
@@ -352,6 +369,8 @@ const struct option_row option_table[] = {
      .help = "  -1 ... -9             fast to small (default 3); --fast is -1, --best is -9"},
     {.listed = BIT(BENCH),
      .help = "  -1 ... -9, --fast, --best, --tune, --tile, --profile, --predict   as for compress"},
+    {"level", 0, "N", CODES, CODES, set_level_number, 0, "levels are 1 to 9, not",
+     "1 (fast) to 9 (small), as -1 to -9"},
     {"tune", 0, "size|latency|compute-fixed", CODES, BIT(COMPRESS), set_choice, TO(tune), NULL,
      "tiles for size, small ones for one tensor, or bf16 to multiply by"},
     {"tile", 0, "N", CODES, BIT(COMPRESS), set_tile, 0,
@@ -375,6 +394,10 @@ const struct option_row option_table[] = {
      "an input that is no valid safetensors file is an error"},
     {"no-verify", 0, NULL, BIT(COMPRESS), BIT(COMPRESS), set_flag, TO(no_verify), NULL,
      "do not decode and compare what was coded"},
+    {"name", 'N', NULL, BIT(COMPRESS), BIT(COMPRESS), set_flag, TO(keep_name), NULL,
+     "note name, mode and time of the original in the file"},
+    {"no-name", 'n', NULL, BIT(COMPRESS), BIT(COMPRESS), set_no_name, 0, NULL,
+     "do not (the default): the same tensors make the same bytes"},
     {"tensor", 0, "NAME", BIT(DECOMPRESS) | BIT(CAT), BIT(DECOMPRESS), set_list, TO(tensors), NULL,
      "only this tensor (may be repeated), as .safetensors"},
     {"only", 0, "GLOB", BIT(DECOMPRESS), BIT(DECOMPRESS), set_list, TO(only), NULL,
@@ -388,8 +411,14 @@ const struct option_row option_table[] = {
      "measure lossy tensors on it (once for each MODEL)"},
     {"no-exponents", 0, NULL, BIT(REPORT), BIT(REPORT), set_nothing, 0, NULL,
      "read the index only, decode nothing"},
-    {"json", 0, NULL, REPORTS, BIT(BENCH), set_flag, TO(json), NULL, "as JSON"},
+    {"json", 0, NULL, REPORTS | FILES, FILES | BIT(BENCH), set_flag, TO(json), NULL, "as JSON"},
 };
+
+bool option_is_coding(const struct option_row *row)
+{
+    return row->commands == (CODES) || row->set == set_lossy ||
+           (row->set == set_list && row->commands == BIT(COMPRESS));
+}
 
 _Static_assert(COUNT(option_table) <= OPTION_ROWS_MAX, "raise OPTION_ROWS_MAX");
 const size_t option_count = COUNT(option_table);

@@ -37,6 +37,8 @@ extern const struct option_row option_table[];
 extern const size_t option_count;
 
 bool option_is_level(const struct option_row *row);
+/* Does it say how to code? */
+bool option_is_coding(const struct option_row *row);
 
 /* Prints "wcodec: TEXT 'DETAIL'" (detail may be NULL) and a hint; false. */
 bool usage_error(const char *text, const char *detail);

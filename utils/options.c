@@ -8,8 +8,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+#define DIGITS "0123456789"
 
 static const struct {
     const char *name;
@@ -45,18 +47,24 @@ enum command command_find(const char *name)
 /* What getopt_long() returns for row i; letters are found in the table. */
 enum { ROW = 256 };
 
+/* bench's -n takes a number, and compress's none. */
+static bool letter_applies(const struct option_row *row, bool bench)
+{
+    return row->letter != 'n' || ((row->commands & 1u << COMMAND_BENCH) != 0) == bench;
+}
+
 /* The table as getopt_long() wants it. */
 struct getopt_lists {
     struct option longs[OPTION_ROWS_MAX + 1];
-    char shorts[2 * OPTION_ROWS_MAX + 16];
+    char shorts[2 * OPTION_ROWS_MAX + 24];
 };
 
-static void make_lists(struct getopt_lists *lists)
+static void make_lists(struct getopt_lists *lists, bool bench)
 {
     struct option *next = lists->longs;
     /* '-' first: operands come in their order, so that a command may stand before, between or after
      * options, POSIXLY_CORRECT or not. ':': errors are ours to print. */
-    char *s = lists->shorts + sprintf(lists->shorts, "-:2345678");
+    char *s = lists->shorts + sprintf(lists->shorts, "-:02345678");
     for (size_t i = 0; i < option_count; i++) {
         const struct option_row *row = &option_table[i];
         if (!row->name)
@@ -65,19 +73,20 @@ static void make_lists(struct getopt_lists *lists)
                          : row->argument[0] == '[' ? optional_argument
                                                    : required_argument;
         *next++ = (struct option){row->name, kind, NULL, ROW + (int)i};
-        if (row->letter)
+        if (row->letter && letter_applies(row, bench))
             s += sprintf(s, "%c%s", row->letter, kind == no_argument ? "" : ":");
     }
     *next = (struct option){NULL, 0, NULL, 0};
 }
 
 /* The row of what getopt_long() returned; of a level the one for the fastest. */
-static const struct option_row *find_row(int code)
+static const struct option_row *find_row(int code, bool bench)
 {
     if (code >= ROW)
         return &option_table[code - ROW];
     size_t i = 0;
-    while (option_table[i].letter != (code >= '1' && code <= '8' ? '1' : code))
+    while (!letter_applies(&option_table[i], bench) ||
+           option_table[i].letter != (code >= '0' && code <= '8' ? '1' : code))
         i++;
     return &option_table[i];
 }
@@ -139,13 +148,25 @@ static bool check_together(const struct options *o)
     return true;
 }
 
+/* A file in the place of a command is what zstd and its like take. */
+static bool unknown_command(const char *word)
+{
+    if (access(word, F_OK) != 0)
+        return usage_error("no such command:", word);
+    const size_t n = strlen(word), end = strlen(".wcodec");
+    const bool coded = n > end && strcmp(word + n - end, ".wcodec") == 0;
+    return usage_error(coded ? "no such command, but a file: did you mean 'wcodec decompress' with"
+                             : "no such command, but a file: did you mean 'wcodec compress' with",
+                       word);
+}
+
 /* Operands: the command, unless a letter gave it, and files. */
 static bool take_operands(struct options *o)
 {
     if (o->command == COMMAND_NONE && o->files.count > 0) {
         o->command = command_find(o->files.items[0]);
         if (o->command == COMMAND_NONE)
-            return usage_error("no such command:", o->files.items[0]);
+            return unknown_command(o->files.items[0]);
         o->files.count--;
         memmove(o->files.items, o->files.items + 1, (o->files.count + 1) * sizeof *o->files.items);
     }
@@ -164,25 +185,85 @@ static bool take_operands(struct options *o)
                NULL);
 }
 
+/* How many long options begin as `word` does, and their names, as many as have room. */
+static unsigned find_candidates(const char *word, char *names, size_t room)
+{
+    const size_t length = strcspn(word + 2, "=");
+    size_t used = 0;
+    unsigned count = 0;
+    names[0] = 0;
+    for (size_t i = 0; i < option_count; i++) {
+        const char *name = option_table[i].name;
+        if (!name || strncmp(name, word + 2, length) != 0)
+            continue;
+        count++;
+        if (used + strlen(name) + sizeof ", --" <= room)
+            used += (size_t)snprintf(names + used, room - used, "%s--%s", used ? ", " : "", name);
+    }
+    return count;
+}
+
 /* getopt_long() failed at `word`: a long option stands there whole, a letter is in optopt. */
 static bool option_error(int code, const char *word)
 {
+    char names[160], text[256];
     char letter[3] = {'-', (char)optopt, 0};
     bool is_long = strncmp(word, "--", 2) == 0;
     const char *what = code == ':'         ? "a value is missing after"
                        : is_long && optopt ? "no value goes with"
-                       : is_long           ? "there is no such option, or several begin so:"
                                            : "there is no such option:";
+    if (is_long && code != ':' && !optopt && find_candidates(word, names, sizeof names) > 1) {
+        snprintf(text, sizeof text, "several options begin so (%s):", names);
+        what = text;
+    }
     return usage_error(what, is_long ? word : letter);
+}
+
+/* Letters may be bundled, but 19 is meant as one level. */
+static bool level_error(const char *word)
+{
+    char digits[16] = "";
+    /* The run that is no level: of more than one digit, or a 0. */
+    for (const char *at = word; (at = strpbrk(at, DIGITS)) != NULL; at += strspn(at, DIGITS)) {
+        if (strspn(at, DIGITS) == 1 && *at != '0')
+            continue;
+        snprintf(digits, sizeof digits, "%.*s", (int)strspn(at, DIGITS), at);
+        break;
+    }
+    return usage_error("levels are 1 to 9, not", digits);
+}
+
+static bool is_digit(int code)
+{
+    return code >= '0' && code <= '9';
+}
+
+/* Is the first operand bench, where -n takes a number? */
+static bool is_bench(int argc, char **argv)
+{
+    struct getopt_lists lists;
+    int code;
+    make_lists(&lists, true);
+    while ((code = getopt_long(argc, argv, lists.shorts, lists.longs, NULL)) != -1) {
+        if (code == 1) {
+            const bool bench = command_find(optarg) == COMMAND_BENCH;
+            optind = 0; /* begin anew */
+            return bench;
+        }
+    }
+    const bool bench = optind < argc && command_find(argv[optind]) == COMMAND_BENCH;
+    optind = 0;
+    return bench;
 }
 
 bool options_parse(int argc, char **argv, struct options *options)
 {
     struct getopt_lists lists;
     bool seen[OPTION_ROWS_MAX] = {false};
-    int code, at = optind;
+    const bool bench = is_bench(argc, argv);
+    int code, at = 1, level_at = 0; /* the word that the option before, a level, stood in */
 
-    make_lists(&lists);
+    make_lists(&lists, bench);
     *options = (struct options){.command = COMMAND_NONE, .level = 3, .iterations = 5};
     for (; (code = getopt_long(argc, argv, lists.shorts, lists.longs, NULL)) != -1; at = optind) {
         if (code == '?' || code == ':')
@@ -192,12 +273,16 @@ bool options_parse(int argc, char **argv, struct options *options)
                 return false;
             continue;
         }
-        const struct option_row *row = find_row(code);
+        if (code == '0' || (is_digit(code) && level_at == at))
+            return level_error(argv[at]);
+        level_at = is_digit(code) ? at : 0;
+        const struct option_row *row = find_row(code, bench);
         if (!row->set(row, optarg, options))
             return row->wrong && usage_error(row->wrong, optarg);
-        if (code >= '1' && code <= '9')
+        if (is_digit(code))
             options->level = code - '0';
         seen[row - option_table] = true;
+        options->coding |= option_is_coding(row);
     }
     for (int i = optind; i < argc; i++) {
         if (!strings_add(&options->files, argv[i]))

@@ -69,6 +69,9 @@ struct options {
     bool raw;
     bool strict;
     bool no_verify;
+    int64_t latest; /* time that is noted */
+    bool coding;    /* an option that says how to code was given */
+    bool keep_name; /* --name: name, mode and time go into the file */
 
     struct strings tensors; /* --tensor */
     struct strings only;    /* --only */

@@ -34,20 +34,27 @@ void progress_start(struct progress *progress, const char *name, bool enabled)
     progress->last = progress->start;
 }
 
+/* Before that, what is left would be a guess: of a large tensor nothing may be done yet. */
+static bool has_rate(uint64_t done, uint64_t total, double elapsed)
+{
+    return elapsed >= 1 && done >= total / 50;
+}
+
 static void draw(struct progress *progress, uint64_t done, uint64_t total, double now)
 {
     char text[160], size[32], of[32] = "", rate[32], left[64] = "", percent[16] = "";
     double elapsed = now - progress->start;
+    const bool rated = has_rate(done, total, elapsed);
     if (total) {
         char sum[32], time_left[32];
         snprintf(percent, sizeof percent, "%5.1f %%  ", 100.0 * (double)done / (double)total);
         snprintf(of, sizeof of, " of %.24s", text_size(total, sum));
-        if (done)
+        if (rated)
             snprintf(left, sizeof left, "  %s left",
                      text_duration(elapsed * (double)(total - done) / (double)done, time_left));
     }
-    int length = snprintf(text, sizeof text, "  %s%s%s  %s%s", percent, text_size(done, size), of,
-                          text_rate(done, elapsed, rate), left);
+    int length = snprintf(text, sizeof text, "  %s%s%s%s%s%s", percent, text_size(done, size), of,
+                          rated ? "  " : "", rated ? text_rate(done, elapsed, rate) : "", left);
     size_t columns = terminal_columns();
     size_t most = length > 0 && columns > (size_t)length + 1 ? columns - (size_t)length - 1 : 0;
 

@@ -8,6 +8,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+/* A name that is longer stands out, and does not make all rows as wide. */
+enum { WIDTH_MAX = 100 };
+
 bool color_wanted(const struct app *app)
 {
     if (app->options.color != COLOR_AUTO)
@@ -31,6 +34,7 @@ void table_measure(struct table *table, const char *const *cells)
 {
     for (unsigned i = 0; i < table->columns; i++) {
         size_t width = text_width(cells[i]);
+        width = width < WIDTH_MAX ? width : WIDTH_MAX;
         if (width > table->width[i])
             table->width[i] = width;
     }

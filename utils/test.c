@@ -6,6 +6,7 @@
 #include "utils/input.h"
 #include "utils/json.h"
 #include "utils/lossy.h"
+#include "utils/model_index.h"
 #include "utils/signals.h"
 #include "utils/text.h"
 #include "utils/times.h"
@@ -14,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /* device NULL: the one that was chosen, which is not said. */
 static void report(struct app *app, struct json_list *list, const char *name, const char *device,
@@ -34,8 +36,9 @@ static void report(struct app *app, struct json_list *list, const char *name, co
                              good ? "ok" : wcodec_status_string(err->status));
     if (item && device)
         json_object_set_new(item, "device", json_text(device));
-    if (item && good)
-        json_object_set_new(item, "lossy", lossy->tensors ? lossy_json(lossy) : json_null());
+    if (item)
+        json_object_set_new(item, "lossy",
+                            good && lossy->tensors ? lossy_json(lossy) : json_null());
     if (item && !good)
         json_object_set_new(item, "error", json_text(err->text));
     json_list_item(app, list, item);
@@ -104,8 +107,9 @@ static void test_file(struct app *app, struct json_list *list, const char *path)
     if (!app_context(app) || !input_open(app, path, &input)) {
         if (app->options.json && !signals_pending())
             json_list_item(app, list,
-                           json_pack("{s:o, s:b, s:s}", "path", json_text(path), "ok", 0, "status",
-                                     "cannot open"));
+                           json_pack("{s:o, s:b, s:s, s:n, s:o}", "path", json_text(path), "ok", 0,
+                                     "status", "cannot open", "lossy", "error",
+                                     json_text(app->failure ? app->failure : "")));
     } else {
         if (app_all_backends(app) && !app->options.quick)
             test_everywhere(app, list, &input);
@@ -117,6 +121,16 @@ static void test_file(struct app *app, struct json_list *list, const char *path)
         app->exit_code = before;
 }
 
+/* Are all files there that a model's index names? Said only if they are not. */
+static void test_model(struct app *app, struct json_list *list, const char *path)
+{
+    const struct lossy_figures none = {0};
+    wcodec_error err = {0};
+    if (!app_context(app) || model_index_test(app, path, &err) == WCODEC_OK)
+        return;
+    report(app, list, path, NULL, &none, &err);
+}
+
 struct test_walk {
     struct json_list *list;
     const char *dir;
@@ -126,13 +140,16 @@ struct test_walk {
 static bool test_visit(struct app *app, void *opaque, const char *relative, bool is_directory)
 {
     struct test_walk *walk = opaque;
-    if (is_directory || !path_has_suffix(path_base(relative), ".wcodec"))
+    const bool is_file = !is_directory && path_has_suffix(path_base(relative), ".wcodec");
+    if (!is_file && (is_directory || !model_index_is(relative)))
         return true;
     char *path = path_join(app, walk->dir, relative);
-    if (path)
+    if (path && is_file)
         test_file(app, walk->list, path);
+    else if (path)
+        test_model(app, walk->list, path);
     free(path);
-    walk->count++;
+    walk->count += is_file;
     return true;
 }
 
@@ -140,13 +157,16 @@ void command_test(struct app *app)
 {
     const struct options *o = &app->options;
     struct json_list list;
-    if (o->files.count == 0) {
+    const bool standard = o->files.count == 0 && !isatty(STDIN_FILENO);
+    if (o->files.count == 0 && !standard) {
         app_fail(app, EXIT_USAGE,
                  "test what? Give .wcodec files, directories, or - for standard input");
         return;
     }
     if (o->json)
         json_list_begin(&list, "results");
+    if (standard)
+        test_file(app, &list, "-");
     for (size_t i = 0; i < o->files.count && !signals_pending(); i++) {
         const char *path = o->files.items[i];
         if (strcmp(path, "-") != 0 && path_is_directory(path)) {

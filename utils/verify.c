@@ -274,7 +274,8 @@ static void verify_hash(struct app *app, struct json_list *list, const char *pat
                 char hex[33];
                 text_hex(info.xxh128, 16, hex);
                 result.same = false;
-                snprintf(result.text, sizeof result.text, "the original's hash is %s", hex);
+                snprintf(result.text, sizeof result.text,
+                         "differs from the hash that was given: the original's is %s", hex);
             }
             wcodec_reader_close(reader);
         }

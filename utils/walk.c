@@ -4,6 +4,7 @@
 #include "utils/walk.h"
 #include "utils/input.h"
 #include "utils/output.h"
+#include "utils/results.h"
 #include "utils/signals.h"
 
 #include <dirent.h>
@@ -78,6 +79,22 @@ fail:
 
 static bool walk_below(const struct walk *walk, const char *relative, unsigned depth);
 
+/* Is it what a run that was killed left, ".NAME.wcodec.bi80ki0tc4" (utils/output.c)? */
+static bool is_temporary(const char *relative)
+{
+    enum { RANDOM = 10 };
+    const char *base = path_base(relative);
+    const size_t n = strlen(base);
+    if (base[0] != '.' || n < RANDOM + 2 || base[n - RANDOM - 1] != '.' ||
+        strspn(base + n - RANDOM, "0123456789abcdefghijklmnopqrstuv") != RANDOM)
+        return false;
+    char *name = strndup(base, n - RANDOM - 1);
+    const bool ours =
+        name && (path_has_suffix(name, ".wcodec") || path_has_suffix(name, ".safetensors"));
+    free(name);
+    return ours;
+}
+
 /* False: nothing further can be visited. */
 static bool visit_name(const struct walk *walk, const char *relative, unsigned depth)
 {
@@ -87,13 +104,18 @@ static bool visit_name(const struct walk *walk, const char *relative, unsigned d
     char *path = path_join(app, walk->root, relative);
     if (!path)
         return false;
-    if (lstat(path, &link) != 0 || stat(path, &target) != 0)
+    const bool linked = lstat(path, &link) == 0 && S_ISLNK(link.st_mode);
+    if (linked && stat(path, &target) != 0 && errno == ENOENT)
+        app_warn(app, "%s: left out: a symbolic link to what is not there", path);
+    else if (stat(path, &target) != 0)
         app_fail_errno(app, path, "cannot be examined", errno);
+    else if (S_ISREG(target.st_mode) && is_temporary(relative))
+        app_warn(app, "%s: left out: a temporary file of a run that was ended", path);
     else if (S_ISREG(target.st_mode))
         walk->visit(app, walk->opaque, relative, false);
     else if (!S_ISDIR(target.st_mode))
         app_warn(app, "%s: left out: neither a file nor a directory", path);
-    else if (S_ISLNK(link.st_mode))
+    else if (linked)
         app_warn(app, "%s: left out: a symbolic link to a directory", path);
     else if (!app->options.recursive)
         app_warn(app, "%s: left out: a directory (-r goes into it)", path);
@@ -225,7 +247,7 @@ static bool has_contents_of(struct app *app, const char *target, const struct in
     uint8_t ours[16], theirs[16];
     struct stat stat;
     bool same = false;
-    int fd = open(target, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    int fd = open(target, O_RDONLY | O_NONBLOCK | O_CLOEXEC);
     if (fd < 0)
         return false;
     if (fstat(fd, &stat) == 0 && S_ISREG(stat.st_mode) && stat.st_size == input->stat.st_size &&
@@ -266,13 +288,20 @@ bool copy_file(struct app *app, const char *source, const char *target)
     bool good = has_contents_of(app, target, &input);
     if (good) {
         app_note(app, "%s: up to date", target);
+        app->sums.current++;
+        results_add(app, source, target, "up to date", NULL);
     } else if (!signals_pending() && output_open(app, target, &input.stat, &output)) {
         struct output_attributes attributes = output_attributes_of(&input.stat);
         good = copy_bytes(app, &input, &output) && output_commit(app, &output, &attributes);
         output_close(&output);
         if (good)
-            app_detail(app, "%s: copied", source);
+            app_note(app, "%s: copied", source);
+        app->sums.copied += good;
+        if (good)
+            results_add(app, source, target, "copied", NULL);
     }
     input_close(&input);
+    if (!good)
+        results_add_failure(app, source);
     return good;
 }

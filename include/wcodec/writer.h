@@ -132,11 +132,12 @@ typedef struct wcodec_encode_options {
     /** NULL, or such a list: tensors whose names match one are stored in chunks; with `lossy`, they
      * are coded as weights without loss. */
     const char *const *exclude;
-    /** Base name of the original to note in the file; NULL: none, or that of the path. */
+    /** Base name of the original to note in the file; NULL: none. Without name, mode and time the
+     * same tensors, options and version make the same bytes. */
     const char *name;
-    /** Permission bits to note, 0 to 07777; 0: none, or those of the path. */
+    /** Permission bits to note, 0 to 07777; 0: none. */
     uint32_t mode;
-    /** Seconds since 1970 to note; -1: none, or those of the path. Default -1. */
+    /** Seconds since 1970 to note; -1: none. Default -1. */
     int64_t mtime;
     /** In bytes of the original. Default: none. */
     wcodec_progress progress;
@@ -215,7 +216,8 @@ WCODEC_API wcodec_status wcodec_compress_memory(wcodec_context *context, const v
                                                 wcodec_encode_report *report, wcodec_error *err);
 
 /** Compress the file `path` to the file `out_path` safely: written to a temporary file beside it,
- * synced, then renamed; an existing `out_path` stays untouched until then, and on failure.
+ * synced, then renamed; an existing `out_path` stays untouched until then, and on failure. It gets
+ * the mode (less the umask) and the time of `path`, from where decompressing takes them.
  * WCODEC_ERROR_USAGE if both are the same file. Else as wcodec_compress_fd(). */
 WCODEC_API wcodec_status wcodec_compress_path(wcodec_context *context, const char *path,
                                               const char *out_path,

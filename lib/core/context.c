@@ -188,8 +188,9 @@ static bool have_topology(wcodec_context *context)
         return true;
     if (wcodec_topology_load(&context->allocator, &here, &context->topology, NULL) != WCODEC_OK)
         return false;
-    wcodec_log(context, WCODEC_LOG_DEBUG, "%u usable cores on %u NUMA nodes, by %s",
+    wcodec_log(context, WCODEC_LOG_DEBUG, "%u usable cores on %u NUMA node%s, by %s",
                wcodec_topology_cores(context->topology), wcodec_topology_nodes(context->topology),
+               wcodec_topology_nodes(context->topology) == 1 ? "" : "s",
                wcodec_topology_source(context->topology));
     return true;
 }

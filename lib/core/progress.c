@@ -20,7 +20,11 @@ void wcodec_reporter_init(struct wcodec_reporter *reporter, const wcodec_progres
 
 static wcodec_status report(struct wcodec_reporter *reporter, wcodec_error *err)
 {
-    if (reporter->progress.fn(reporter->progress.opaque, reporter->done, reporter->total) != 0)
+    uint64_t position = reporter->done > reporter->reached ? reporter->done : reporter->reached;
+    if (reporter->total != 0 && position > reporter->total)
+        position = reporter->total;
+    reporter->reached = position;
+    if (reporter->progress.fn(reporter->progress.opaque, position, reporter->total) != 0)
         return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     return WCODEC_OK;
 }
@@ -37,6 +41,14 @@ wcodec_status wcodec_reporter_add(struct wcodec_reporter *reporter, uint64_t byt
         return WCODEC_OK;
     reporter->last = time;
     return report(reporter, err);
+}
+
+wcodec_status wcodec_reporter_reach(struct wcodec_reporter *reporter, uint64_t position,
+                                    wcodec_error *err)
+{
+    if (position > reporter->reached)
+        reporter->reached = position;
+    return wcodec_reporter_add(reporter, 0, err);
 }
 
 wcodec_status wcodec_reporter_end(struct wcodec_reporter *reporter, wcodec_error *err)

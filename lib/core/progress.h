@@ -10,6 +10,7 @@
 struct wcodec_reporter {
     wcodec_progress progress;
     uint64_t done;
+    uint64_t reached; /* further than `done`, by an estimate; what was reported stays so */
     uint64_t total;
     uint64_t last; /* time of the last report in nanoseconds */
 };
@@ -22,6 +23,10 @@ void wcodec_reporter_init(struct wcodec_reporter *reporter, const wcodec_progres
  * WCODEC_ERROR_CANCELLED if the callback says so. */
 wcodec_status wcodec_reporter_add(struct wcodec_reporter *reporter, uint64_t bytes,
                                   wcodec_error *err);
+
+/* The work is so far, perhaps: reported as long as less is done for certain. */
+wcodec_status wcodec_reporter_reach(struct wcodec_reporter *reporter, uint64_t position,
+                                    wcodec_error *err);
 
 /* The last report. */
 wcodec_status wcodec_reporter_end(struct wcodec_reporter *reporter, wcodec_error *err);

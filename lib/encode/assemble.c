@@ -268,6 +268,8 @@ static wcodec_status code_range(struct coder *k, struct worker *w, size_t range)
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
         parts[a] = (struct grower){.allocator = k->allocator};
     bool good = code_tiles(k, w, first, end, parts);
+    wcodec_cancel_count(k->cancel, (end - first)
+                                       << (k->tiling->tile_log2 + k->tiling->element_log2));
     if (good && k->range_count == 1) {
         struct grower *words = &parts[WCODEC_AREA_WORDS];
         const uint64_t zeros = wcodec_align_u64(words->size, 16) - words->size;

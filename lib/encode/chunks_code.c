@@ -81,6 +81,7 @@ static void chunk_task(void *argument, size_t worker)
         if (!wcodec_cancel_poll(k->cancel)) {
             uint8_t *buffer = wcodec_alloc(k->allocator, chunk_size(k, i));
             status = buffer != NULL ? code_chunk(k, i, buffer) : WCODEC_ERROR_MEMORY;
+            wcodec_cancel_count(k->cancel, chunk_size(k, i));
         }
         if (status != WCODEC_OK)
             atomic_store(&k->status, (int)status);

@@ -137,6 +137,7 @@ static void verify_range(struct verifier *v, size_t range, uint8_t *out)
             count = plain ? 1 : v->batch;
         wcodec_cpu_decode_tiles(plain ? v->plain : v->best, &view, first, (unsigned)count, out,
                                 true, false, faults);
+        wcodec_cancel_count(v->cancel, count << (t->tile_log2 + t->element_log2));
         for (uint64_t i = 0; i < count; i++) {
             uint64_t offset = i << (t->tile_log2 + t->element_log2),
                      size = (uint64_t)wcodec_tile_elements(t, first + i) << t->element_log2;

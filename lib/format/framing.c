@@ -3,6 +3,7 @@
 
 /* Head and tail of a container (doc/format.md 1.1 and 1.2). */
 
+#include "format/foreign.h"
 #include "format/index.h"
 #include "core/error.h"
 #include "io/source.h"
@@ -46,16 +47,26 @@ void wcodec_tail_write(const uint8_t head[WCODEC_HEAD_SIZE], uint64_t index_offs
     memcpy(tail + TAIL_MAGIC, tail_magic, sizeof(tail_magic));
 }
 
+static wcodec_status no_container(const struct wcodec_source *source, wcodec_error *err)
+{
+    const char *kind = wcodec_foreign_safetensors(source)
+                           ? "a safetensors file ('wcodec compress' makes one of it)"
+                           : wcodec_foreign_kind(source);
+    return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "is no .wcodec file%s%s",
+                       kind != NULL ? " but " : ": it starts with other bytes",
+                       kind != NULL ? kind : "");
+}
+
 /* The checksum comes before the version: every version has both in the same place, so that a
  * damaged version is not taken for a newer one. */
-static wcodec_status check_head(const uint8_t head[WCODEC_HEAD_SIZE], wcodec_error *err)
+static wcodec_status check_head(const struct wcodec_source *source,
+                                const uint8_t head[WCODEC_HEAD_SIZE], wcodec_error *err)
 {
     if (memcmp(head, head_magic, sizeof(head_magic)) != 0) {
         if (memcmp(head + 1, head_magic + 1, 3) == 0)
             return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                                "the magic is damaged, as by a transfer in text mode");
-        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
-                           "is no .wcodec file: it starts with other bytes");
+        return no_container(source, err);
     }
     if (wcodec_load_u64(head + HEAD_HASH) != XXH3_64bits(head, HEAD_HASH))
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the head's checksum differs");
@@ -132,8 +143,7 @@ wcodec_status wcodec_framing_read(const struct wcodec_source *source,
             if (status != WCODEC_OK)
                 return status;
             if (memcmp(first, head_magic, sizeof(first)) != 0)
-                return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
-                                   "is no .wcodec file: it starts with other bytes");
+                return no_container(source, err);
         }
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
                            "has %" PRIu64 " bytes, a .wcodec file has at least %d", source->size,
@@ -141,7 +151,7 @@ wcodec_status wcodec_framing_read(const struct wcodec_source *source,
     }
     wcodec_status status = wcodec_source_read(source, 0, head, sizeof(head), err);
     if (status == WCODEC_OK)
-        status = check_head(head, err);
+        status = check_head(source, head, err);
     if (status == WCODEC_OK)
         status =
             wcodec_source_read(source, source->size - WCODEC_TAIL_SIZE, tail, sizeof(tail), err);

@@ -87,8 +87,11 @@ wcodec_status wcodec_plugin_open(const char *folder, const char *name, bool priv
         return wcodec_fail(err, WCODEC_ERROR_BACKEND,
                            "%s is not opened: this program runs with raised privileges", path);
     if (access(path, F_OK) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_BACKEND, "%s: %s", path,
-                           errno == ENOENT || errno == ENOTDIR ? "not installed" : strerror(errno));
+        return wcodec_fail(err, WCODEC_ERROR_BACKEND, "%s: %s%s", path,
+                           errno == ENOENT || errno == ENOTDIR ? "not installed" : strerror(errno),
+                           strcmp(name, "cuda") != 0 && strcmp(name, "opencl") != 0
+                               ? "; wcodec's own backends are cpu, cuda and opencl"
+                               : "");
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (plugin == NULL) {
         const char *reason = dlerror();

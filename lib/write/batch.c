@@ -13,6 +13,10 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
+/* How often bytes are gone through until they are coded and verified, about; and from level 7 on.
+ */
+enum { PASSES = 2, PASSES_SMALL = 3 };
+
 enum { READ_PIECE = 1 << 20, VERIFY_SCRATCH = 1 << 22 };
 
 /* What the threads that work on a batch share. Of failures the first in the order of the file is
@@ -507,6 +511,15 @@ static uint64_t left_over(const struct wcodec_write_batch *b, uint64_t others)
                                                                              : 0;
 }
 
+/* What of the last batch is still to be verified. */
+static uint64_t unsettled_size(const struct wcodec_write_batch *b)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < b->pending_count; i++)
+        size += b->pending[i].is_coded && !b->pending[i].is_settled ? b->pending[i].what.size : 0;
+    return size;
+}
+
 static void settle_task(void *argument, size_t i)
 {
     struct work *w = argument;
@@ -655,6 +668,8 @@ wcodec_status wcodec_write_batch_run(struct wcodec_write_batch *batch, wcodec_er
     wcodec_status status = begin_work(&w, batch, err);
     if (status != WCODEC_OK)
         return status;
+    wcodec_cancel_span(batch->settings.cancel, batch->begin, batch->size,
+                       batch->settings.level >= 7 ? PASSES_SMALL : PASSES);
     batch->first_entry = batch->output->index.entry_count + batch->pending_count;
     w.scratch = left_over(batch, pending_size(batch));
     wcodec_run_beside(batch->context, write_pending, prepare_next, &w);
@@ -702,6 +717,8 @@ wcodec_status wcodec_write_batch_flush(struct wcodec_write_batch *batch, wcodec_
     wcodec_status status = begin_work(&w, batch, err);
     if (status != WCODEC_OK)
         return status;
+    const uint64_t size = unsettled_size(batch);
+    wcodec_cancel_span(batch->settings.cancel, batch->begin - size / 10, size / 10, 10);
     wcodec_run_beside(batch->context, write_pending, settle_beside, &w);
     end_beside(&w);
     status = end_work(&w, err);

@@ -5,6 +5,7 @@
 
 #include "write/batch.h"
 #include "write/encode_options.h"
+#include "format/foreign.h"
 #include "format/safetensors.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -41,6 +42,9 @@ static wcodec_status examine(struct compressor *c, wcodec_error *err)
     wcodec_error why = {0};
     wcodec_status status =
         wcodec_safetensors_read(&c->source, &c->context->allocator, &c->safetensors, &why);
+    const char *kind = status == WCODEC_ERROR_CORRUPT ? wcodec_foreign_kind(&c->source) : NULL;
+    if (kind != NULL)
+        wcodec_fail(&why, status, "is %s", kind);
     if (status == WCODEC_ERROR_CORRUPT && !c->options.strict) {
         size_t size = strlen(why.text);
         if (size >= sizeof c->note) {

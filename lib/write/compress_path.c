@@ -36,19 +36,6 @@ static wcodec_status open_input(const char *path, const char *out_path, int *fd,
     return WCODEC_OK;
 }
 
-/* What the caller did not set is taken from the file. */
-static void complete_options(const char *path, const struct stat *st,
-                             wcodec_encode_options *options)
-{
-    const char *slash = strrchr(path, '/');
-    if (!options->name)
-        options->name = slash ? slash + 1 : path;
-    if (options->mode == 0)
-        options->mode = st->st_mode & 07777;
-    if (options->mtime < 0)
-        options->mtime = st->st_mtim.tv_sec;
-}
-
 wcodec_status wcodec_compress_path(wcodec_context *context, const char *path, const char *out_path,
                                    const wcodec_encode_options *options,
                                    wcodec_encode_report *report, wcodec_error *err)
@@ -65,7 +52,6 @@ wcodec_status wcodec_compress_path(wcodec_context *context, const char *path, co
         status = open_input(path, out_path, &fd, &st, err);
     if (status != WCODEC_OK)
         return status;
-    complete_options(path, &st, &own);
     own.write_at = NULL;
     status = wcodec_safefile_open(&context->allocator, out_path, &file, err);
     if (status != WCODEC_OK)

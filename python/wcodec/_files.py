@@ -11,9 +11,9 @@ from typing import Any, Union
 from . import _declarations as c
 from ._context import Progress, Watch, context, error_of, host_backend
 from ._describe import describe
-from ._errors import ExistsError, UsageError
+from ._errors import ExistsError, UsageError, file_error
 from ._library import lib
-from ._mirror import Mirror
+from ._mirror import Mirror, check_index
 from ._options import encode_options
 from ._reader import Reader, Source
 from ._write import Output, replacing
@@ -58,7 +58,8 @@ def compress(
         progress: called as progress(done, total) with bytes, for each file anew.
         **options: level=3 (1 to 9), tune="size", tile=None, profile="auto", predict="auto",
             lossy=None ("snr:DB", "error:E", "bits:N"), lossy_scale="tensor", raw=False,
-            strict=False, verify=True, include=[], exclude=[]: those of the command.
+            strict=False, verify=True, include=[], exclude=[], name=None: those of the command;
+            name=True notes name, mode and time of the original, as its --name.
 
     Returns:
         For a file: "path", "output", "kind", "note" (why it is opaque, or ""), "bytes",
@@ -83,6 +84,8 @@ def compress(
     _refuse_existing(out, force)
     made, report, error = encode_options(**options), c.wcodec_encode_report(), c.wcodec_error()
     used = context(host_backend(None), threads)
+    if options.get("name") is True:
+        _note_original(made, path)
     watch = Watch(progress)
     made.progress = watch.progress
     status = watch.run(
@@ -105,6 +108,21 @@ def compress(
         "lossy": report.lossy,
         "xxh128": bytes(report.xxh128).hex(),
     }
+
+
+def _note_original(made: c.wcodec_encode_options, path: str) -> None:
+    """Name, mode and time of the path, which is no later than SOURCE_DATE_EPOCH."""
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise file_error(error, path) from None
+    epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
+    if epoch and not (epoch.isascii() and epoch.isdigit() and len(epoch) <= 18):
+        raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r}: expected seconds since 1970")
+    time = int(found.st_mtime)
+    made.name = os.fsencode(os.path.basename(path))
+    made.mode = found.st_mode & 0o777
+    made.mtime = -1 if time < 0 else min(time, int(epoch)) if epoch else time
 
 
 def _output_beside(path: str, force: bool) -> str:
@@ -141,7 +159,9 @@ def decompress(
         "xxh128". For a folder: as compress() does.
 
     Raises:
-        CorruptError where any check differs; nothing is left at `target` then. ExistsError,
+        CorruptError where any check differs; nothing is left at `target` then. Of a folder,
+        MissingFileError after all else was restored, if an index.json names a file that is not
+        there. ExistsError,
         MissingFileError, FileError, NewerFormatError, LimitError, OutOfMemoryError, CancelledError.
     """
     path = _path(source)
@@ -150,12 +170,16 @@ def decompress(
         raise UsageError(f"{path} does not end in {SUFFIX}: name the output", file=path)
     out = plain.removesuffix(SUFFIX) if target is None else _path(target)
     if os.path.isdir(path):
-        return Mirror(path, out, force=force, recursive=recursive).run(
+        mirrored = Mirror(path, out, force=force, recursive=recursive).run(
             lambda name: name.removesuffix(SUFFIX) if name.endswith(SUFFIX) else None,
             lambda coded, copy: decompress(
                 coded, copy, force=force, threads=threads, progress=progress
             ),
         )
+        for copied in mirrored["copied"]:
+            if copied.endswith(".safetensors.index.json"):
+                check_index(copied)
+        return mirrored
     with Reader(path, threads=threads) as reader:
         if len(reader.files()) != 1:
             raise UsageError(f"{path} stands for several files: restore each", file=path)
@@ -164,10 +188,12 @@ def decompress(
         lib.wcodec_reader_file(reader.opened().handle, 0, file, None)
         with replacing(out) as sink:
             restore(reader, 0, sink, progress)
-        if file.mode:
-            os.chmod(out, file.mode & 0o777)
-        if file.mtime >= 0:
-            os.utime(out, (file.mtime, file.mtime))
+        found = os.stat(path)
+        os.chmod(out, found.st_mode & 0o777)
+        times = (found.st_atime_ns, found.st_mtime_ns)
+        if file.mtime >= 0 and file.mtime != found.st_mtime_ns // 10**9:
+            times = (file.mtime * 10**9, file.mtime * 10**9)
+        os.utime(out, ns=times)
         return {
             "path": path,
             "output": out,

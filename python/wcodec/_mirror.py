@@ -11,7 +11,15 @@ import stat
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ._errors import ExistsError, FileError, LimitError, UsageError, file_error
+from ._errors import (
+    CorruptError,
+    ExistsError,
+    FileError,
+    LimitError,
+    MissingFileError,
+    UsageError,
+    file_error,
+)
 from ._write import replacing
 
 log = logging.getLogger("wcodec")
@@ -20,6 +28,23 @@ MAX_DEPTH = 64
 
 Make = Callable[[str, str], dict[str, Any]]
 """Codes or restores the first file to the second one's place."""
+
+
+def check_index(path: str) -> None:
+    """Whether all files of the model are beside its index.json."""
+    import json
+
+    try:
+        with open(path, encoding="utf-8") as file:
+            names = {str(name) for name in json.load(file)["weight_map"].values()}
+    except OSError as error:
+        raise file_error(error, path) from None
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise CorruptError(f"{path}: is no index of a model", file=path) from None
+    missing = sorted(n for n in names if not os.path.isfile(os.path.join(os.path.dirname(path), n)))
+    if missing:
+        text = f"{len(missing)} of the {len(names)} files of this model missing: {missing[0]}"
+        raise MissingFileError(f"{path}: {text}", file=path)
 
 
 class Mirror:
@@ -68,6 +93,9 @@ class Mirror:
         for name in sorted(os.listdir(os.path.join(self.source, relative))):
             below = os.path.join(relative, name)
             path = os.path.join(self.source, below)
+            if os.path.islink(path) and not os.path.exists(path):
+                self._leave_out(path, "a symbolic link to what is not there")
+                continue
             mode = os.stat(path).st_mode
             if stat.S_ISREG(mode):
                 yield below

@@ -56,7 +56,7 @@ def encode_options(
     verify: bool = True,
     include: Sequence[str] = (),
     exclude: Sequence[str] = (),
-    name: str | None = None,
+    name: str | bool | None = None,
 ) -> c.wcodec_encode_options:
     """The library's structure.
 
@@ -73,7 +73,8 @@ def encode_options(
         strict: an input that is no good safetensors file is an error instead of opaque.
         verify: decode and compare what was coded.
         include, exclude: patterns of tensor names, as the command's.
-        name: name of the original to note in the file.
+        name: name of the original to note in the file. True, for compress(): that of the path,
+            with its mode and time. Without, the same tensors and options make the same bytes.
     """
     options = c.wcodec_encode_options()
     lib.wcodec_encode_options_init_size(options, ctypes.sizeof(options))
@@ -97,7 +98,7 @@ def encode_options(
         options.include = _patterns(include, "include")
     if exclude:
         options.exclude = _patterns(exclude, "exclude")
-    if name is not None:
+    if name is not None and not isinstance(name, bool):
         if not isinstance(name, str) or "\0" in name:
             raise UsageError(f"name is {name!r}: expected text")
         options.name = name.encode("utf-8", "replace")

@@ -49,5 +49,16 @@ run "refuses a missing tensor" sh -c '! "$1" "$2" no.such.tensor 2>"$3"' sh "$ro
     "$root/made.wcodec" "$root/message"
 run "says which" grep -q 'no\.such\.tensor' "$root/message"
 run "refuses what is no .wcodec file" sh -c '! "$1" "$1" 2>/dev/null' sh "$root/decode-tensor"
+# What README links to lies beside it, except for sources.
+docs=$(dirname "$(find "$root" -name README.md -path '*/doc/*' | awk '{print length, $0}' | sort -n | head -n 1 | cut -d ' ' -f 2)")
+grep -o '](\([^):#]*\)' "$docs/README.md" | sed 's/](//' | grep -v -e '^include/' | sort -u >"$root/links"
+while read -r link; do
+    run "README's link $link" test -f "$docs/$link"
+done <"$root/links"
+
+# Nothing of ours is left afterwards, empty folders neither.
+run "make uninstall" ${MAKE:-make} -s -C "$top_builddir" uninstall DESTDIR="$root" >"$root/uninstall.log" 2>&1
+find "$root" -mindepth 2 '(' -type f -o -path '*wcodec*' ')' >"$root/left"
+run "nothing is left: $(head -n 3 "$root/left" | tr '\n' ' ')" test ! -s "$root/left"
 cat "$root/list" "$root/one" "$root/message"
 finish

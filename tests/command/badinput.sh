@@ -30,6 +30,28 @@ refuse foreign.wcodec
 # Text mode: line ends changed on the way.
 tr -d '\r' <a.safetensors.wcodec >textmode.wcodec
 refuse textmode.wcodec
+# Files of other kinds are named.
+foreign () {
+    printf "$2" >foreign.wcodec
+    refuse foreign.wcodec
+    says "is no .wcodec file but $3"
+    cp foreign.wcodec foreign.bin
+    run 0 "$WCODEC" compress -f foreign.bin; says "foreign.bin: is $3"
+    run 3 "$WCODEC" compress -f --strict foreign.bin; says "$3"
+    run 0 "$WCODEC" decompress -qc foreign.bin.wcodec
+    same out foreign.bin
+    cp foreign.wcodec foreign.safetensors
+    run 0 "$WCODEC" compress -f foreign.safetensors; says "warning: foreign.safetensors: no valid safetensors file.*$3"
+}
+foreign lfs 'version https://git-lfs.github.com/spec/v1\noid sha256:0123456789\nsize 12345678\n' 'a git-lfs pointer'
+run 0 "$WCODEC" compress -f foreign.bin; says "warning: .*git lfs pull"
+foreign gguf 'GGUF\003\000\000\000\001' 'a GGUF file'
+foreign torch 'PK\003\004\000\000\010\010\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\000\016\000\000\000model/data.pkl' 'a PyTorch checkpoint'
+foreign html '<!DOCTYPE html><title>404</title>' 'an HTML page'
+cp a.safetensors foreign.wcodec
+refuse foreign.wcodec; says "but a safetensors file ('wcodec compress'"
+rm foreign.*
+
 # A newer version says so (the head's checksum is looked at only in versions that are known).
 cp a.safetensors.wcodec newer.wcodec
 poke newer.wcodec 8 2

@@ -17,6 +17,7 @@ ln -s . model/loop
 mkfifo model/fifo
 
 run 0 "$WCODEC" compress -r model; silent; says 'fifo: left out'; says 'loop: left out'
+says 'total: 4 compressed, .*, 3 copied, 0 up to date'; says 'config.json: copied'
 for f in m-00001-of-00002.safetensors m-00002-of-00002.safetensors sub/deep/x.safetensors sub/linked.safetensors; do
     exists model.wcodec/$f.wcodec
     missing model.wcodec/$f
@@ -29,6 +30,13 @@ is "$(stat -c %Y model.wcodec/config.json)" "$(stat -c %Y model/config.json)"
 if [ -L model.wcodec/alias.json ]; then fail 'a link was copied as a link'; else pass; fi
 missing model.wcodec/loop model.wcodec/fifo
 exists model.wcodec/.cache
+
+# What a run that was killed left is no file of the model.
+touch model/.m.safetensors.wcodec.bi80ki0tc4 model/.other.bi80ki0tc4
+run 0 "$WCODEC" compress -r model; says '.m.safetensors.wcodec.bi80ki0tc4: left out: a temporary file'
+missing model.wcodec/.m.safetensors.wcodec.bi80ki0tc4
+exists model.wcodec/.other.bi80ki0tc4
+rm model/.*.bi80ki0tc4 model.wcodec/.other.bi80ki0tc4
 
 # Again: nothing to do. Something changed: only that, with -f.
 find model.wcodec -type f -exec stat -c '%n %i %Y' {} + | sort >before
@@ -68,6 +76,63 @@ run 0 "$WCODEC" decompress -rq model.wcodec -O elsewhere
 same model/config.json elsewhere/model/config.json
 run 0 "$WCODEC" compress -rq model/ -O packed
 same model.wcodec/config.json packed/model.wcodec/config.json
+
+# A model without one of its files, or with an index that is none.
+cp -r model.wcodec short
+run 0 "$WCODEC" test -r short
+mv short/m-00002-of-00002.safetensors.wcodec gone
+run 1 "$WCODEC" test -r short; says 'm-00001-of-00002.safetensors.wcodec: ok'
+says 'index.json: 1 of the 2 files of this model is missing: m-00002-of-00002.safetensors, with 1 tensor$'
+run 1 "$WCODEC" test -r --json short; json out
+json_is out 'sorted((r["ok"], r["status"] == "ok") for r in d["results"]) == [(False, False)] + [(True, True)] * 3'
+run 1 "$WCODEC" decompress -r short -o short.back; says 'index.json: 1 of the 2 files of this model is missing'
+same model/m-00001-of-00002.safetensors short.back/m-00001-of-00002.safetensors
+run 0 "$WCODEC" compress -r short.back; says 'warning: .*: 1 of the 2 files of this model is missing'
+rm short/m-00001-of-00002.safetensors.wcodec
+run 1 "$WCODEC" test -r short; says '2 of the 2 files of this model are missing: m-00001-of-00002.safetensors, with 2 tensors, for one$'
+cp model.wcodec/m-0000?-of-00002.safetensors.wcodec short
+cp gone short/m-00001-of-00002.safetensors.wcodec
+run 3 "$WCODEC" test -r short; says 'm.safetensors.index.json'
+echo '{"weight_map": {"a": 1' >short/m.safetensors.index.json
+run 3 "$WCODEC" test -r short; says 'm.safetensors.index.json: line 2'
+run 3 "$WCODEC" decompress -rf short -o short.back; says 'm.safetensors.index.json: line 2'
+same short/m.safetensors.index.json short.back/m.safetensors.index.json
+for map in '{}' '[]' '{"weight_map": {}}' '{"weight_map": {"a": 1}}' '{"weight_map": {"a": "../x"}}' '{"weight_map": {"a": ""}}'; do
+    echo "$map" >short/m.safetensors.index.json
+    run 3 "$WCODEC" test -r short; says 'm.safetensors.index.json: '
+done
+# A file that stands there uncompressed is there.
+echo '{"weight_map": {"b": "m-00002-of-00002.safetensors"}}' >short/m.safetensors.index.json
+rm short/m-00002-of-00002.safetensors.wcodec
+cp model/m-00002-of-00002.safetensors short
+run 0 "$WCODEC" test -r short
+run 0 "$WCODEC" decompress -rfq short -o short.back
+rm -r short short.back short.back.wcodec gone
+
+# Links are followed, as in Hugging Face's cache, whose folders hold nothing else; restored onto
+# them, what they lead to is up to date. A link to nothing is left out.
+mkdir -p hub/blobs hub/snapshots/1
+mv model/sub/deep/x.safetensors hub/blobs/d0
+cp hub/blobs/d0 model/sub/deep/x.safetensors
+cp model/config.json hub/blobs/d1
+ln -s ../../blobs/d0 hub/snapshots/1/model.safetensors
+ln -s ../../blobs/d1 hub/snapshots/1/config.json
+ln -s ../../blobs/d2 hub/snapshots/1/tokenizer.json
+run 0 "$WCODEC" compress hub/snapshots/1 -o hub.wcodec; says 'tokenizer.json: left out: a symbolic link to what is not there'
+run 0 "$WCODEC" verify hub.wcodec/model.safetensors.wcodec hub/snapshots/1/model.safetensors
+run 0 "$WCODEC" decompress hub.wcodec -o hub/snapshots/1
+says 'model.safetensors: up to date'; says 'config.json: up to date'
+if [ -L hub/snapshots/1/model.safetensors ] && [ -L hub/snapshots/1/config.json ]; then pass; else fail 'a link was replaced'; fi
+run 0 "$WCODEC" compress hub/snapshots/1 -o hub.wcodec; says 'model.safetensors.wcodec: up to date'
+rm hub/snapshots/1/tokenizer.json
+run 0 "$WCODEC" decompress -q hub.wcodec -o hub.back
+run 0 diff -r hub.back hub/snapshots/1
+run 0 "$WCODEC" compress -rq hub -o whole.wcodec
+run 0 "$WCODEC" decompress -rq whole.wcodec -o whole
+run 0 diff -r hub whole
+printf other >hub/blobs/d1
+run 1 "$WCODEC" decompress hub.wcodec -o hub/snapshots/1; says 'config.json: is a symbolic link; -f replaces'
+rm -r hub hub.wcodec hub.back whole whole.wcodec
 
 # Without -r the folders below are left out, and that is said.
 run 0 "$WCODEC" compress model -o flat; says 'sub: left out'

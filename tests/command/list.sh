@@ -7,16 +7,28 @@
 "$WCODEC" compress -q all.safetensors
 
 run 0 "$WCODEC" list all.safetensors.wcodec; quiet
-is "$(wc -l <out | tr -d ' ')" 36 'a line a tensor and a head'
+is "$(wc -l <out | tr -d ' ')" 37 'a line a tensor, a head and totals'
+is "$(tail -n 1 out)" "total: 35 tensors, 1 file, $(tail -n 1 out | sed 's/.*file, //')"
+prints '^total: 35 tensors, 1 file, 1\.[0-9]* MiB to [0-9.]* KiB, ratio 0\.[0-9]*$'
 prints '^NAME  *DTYPE  *SHAPE  *BYTES  *CODED  *RATIO  *CODING  *XXH3$'
 prints '^blocks.0.bf16  *BF16  *\[100, 257\]  *51400  *[0-9]*  *0\.[0-9]*  *[a-z]'
 prints '^scalar  *F32  *\[\]  *4 '
 prints '^empty  *F32  *\[0, 7\]  *0 '
 prints '^constant .* constant  *0000000000000000$'
 prints '^twin.b .* alias '
-awk '{print length($0) - length($NF)}' out >columns
+sed '$d' out | awk '{print length($0) - length($NF)}' >columns
 is "$(sort -u columns | wc -l | tr -d ' ')" 1 'columns are aligned'
 run 0 "$WCODEC" -l all.safetensors.wcodec all.safetensors.wcodec; prints '^all.safetensors.wcodec:$'
+
+printf 'no tensors' >opaque
+run 0 "$WCODEC" compress -q opaque
+run 0 "$WCODEC" list opaque.wcodec; is "$(wc -l <out | tr -d ' ')" 1; prints '^total: no tensors, opaque bytes, 1 file, 10 B to '
+# A name of 1000 characters does not pad the other rows.
+"$MAKE" long.safetensors "$(printf '%01000d' 0):F32:4:gauss" short:F32:4:gauss || exit 99
+run 0 "$WCODEC" compress -q long.safetensors
+run 0 "$WCODEC" list long.safetensors.wcodec
+is "$(grep '^short' out | awk '{print (length($0) < 250)}')" 1 'a short row beside a long name'
+rm opaque* long.*
 
 run 0 "$WCODEC" list --json all.safetensors.wcodec; quiet; json out
 json_is out 'len(d["files"]) == 1 and len(d["files"][0]["tensors"]) == 35'
@@ -34,7 +46,7 @@ run 0 "$WCODEC" list --json all.safetensors.wcodec all.safetensors.wcodec; json 
 json_is out 'len(d["files"]) == 2'
 
 run 0 "$WCODEC" info all.safetensors.wcodec; quiet
-prints '^original:   all.safetensors$'
+prints "^hash:       [0-9a-f]*$"
 prints '^kind:       safetensors$'
 prints '^tensors:    35$'
 prints "^size:       $(size_of all.safetensors) "

@@ -20,6 +20,7 @@ value_of () {
     memory-limit|sample) echo '=1GiB' ;;
     backend) echo '=cpu' ;;
     tune) echo '=size' ;;
+    level) echo '=3' ;;
     tile) echo '=4096' ;;
     profile) echo '=p12' ;;
     predict|lossy) echo '=none' ;;
@@ -99,6 +100,54 @@ BASH
     is "$(ask test --backend = | tr '\n' ' ')" 'auto cpu cuda opencl all '
     is "$(ask bench --backend = a | tr '\n' ' ')" 'auto all '
     is "$(ask list --backend = a)" auto
+    # Tensors of the files that stand there.
+    "$MAKE" tensors.safetensors layer.a:BF16:4:gauss layer.b:BF16:4:gauss other:F32:4:gauss || exit 99
+    "$WCODEC" compress -q tensors.safetensors
+    PATH=$(dirname "$WCODEC"):$PATH
+    is "$(ask cat tensors.safetensors.wcodec --tensor = | tr '\n' ' ')" 'layer.a layer.b other '
+    is "$(ask cat tensors.safetensors.wcodec --tensor = layer | tr '\n' ' ')" 'layer.a layer.b '
+    is "$(ask cat --tensor = '$(touch touched).wcodec' | tr -d '\n')" ''
+    missing touched
+    # Names of files, as bash itself quotes them. A terminal is needed for that.
+    mkdir files 'files/my model' 'files/my model.wcodec'
+    touch 'files/a b.safetensors' 'files/*star'
+    cat >terminal.py <<'PY'
+import os, pty, re, select, sys
+file, line = sys.argv[1:]
+child, fd = pty.fork()
+if child == 0:
+    os.environ.update(PS1="", TERM="dumb", INPUTRC="/dev/null", HISTFILE="/dev/null")
+    os.chdir("files")
+    os.execvp("bash", ["bash", "--norc", "--noprofile", "-i"])
+def until(end):
+    seen = b""
+    while end not in seen and select.select([fd], [], [], 60)[0]:
+        seen += os.read(fd, 4096)
+    return seen.decode()
+os.write(fd, f"bind 'set enable-bracketed-paste off'; PS1=; wcodec () {{ printf '<%s>' \"$@\"; echo '#'e''nd; }}; source '{file}'; echo re''ady\n".encode())
+until(b"ready\r\n")
+os.write(fd, line.encode() + b"\t")
+os.write(fd, b"\n")
+print("".join(re.findall("<.*>", until(b"#end\r\n").split("\n")[-2])))
+os.write(fd, b"exit\n")
+os.waitpid(child, 0)
+PY
+    complete_is () {
+        is "$("$PYTHON" terminal.py "$source/completions/wcodec.bash" "$1" 2>&1)" "$2" "bash completes $1"
+    }
+    if "$PYTHON" -c 'import pty' 2>/dev/null; then
+        complete_is 'wcodec decompress my' '<decompress><my model>'
+        complete_is 'wcodec list a' '<list><a b.safetensors>'
+        complete_is 'wcodec list a\ b' '<list><a b.safetensors>'
+        complete_is 'wcodec compress -o a' '<compress><-o><a b.safetensors>'
+        complete_is 'wcodec compress --output=a' '<compress><--output=a b.safetensors>'
+        complete_is 'wcodec compress -O my' '<compress><-O><my model>'
+        complete_is 'wcodec compress \*s' '<compress><*star>'
+        complete_is 'wcodec compress -n a' '<compress><-n><a b.safetensors>'
+        complete_is 'wcodec dec' '<decompress>'
+    else
+        skip 'no Python with terminals to complete in'
+    fi
 else
     skip 'no bash to complete with'
 fi
@@ -153,6 +202,10 @@ if command -v fish >/dev/null 2>&1; then
     is "$(ask 'wcodec test --backend=' | sort | tr '\n' ' ')" \
         '--backend=all --backend=auto --backend=cpu --backend=cuda --backend=opencl '
     is "$(ask 'wcodec list --backend=a')" '--backend=auto'
+    "$MAKE" tensors.safetensors layer.a:BF16:4:gauss layer.b:BF16:4:gauss || exit 99
+    "$WCODEC" compress -qf tensors.safetensors
+    PATH=$(dirname "$WCODEC"):$PATH
+    is "$(ask 'wcodec cat tensors.safetensors.wcodec --tensor=l' | sort | tr '\n' ' ')" '--tensor=layer.a --tensor=layer.b '
 else
     skip 'no fish to complete with'
 fi

@@ -29,11 +29,53 @@ run 1 "$WCODEC" decompress -o a.safetensors.wcodec a.safetensors.wcodec -f; says
 run 1 "$WCODEC" compress -f -o a.safetensors a.safetensors; says 'same file'
 same a.safetensors again
 
+# As JSON: an object for each file, whatever came of it.
+mkdir json
+cp a.safetensors json/a.safetensors
+echo '{}' >json/config.json
+run 0 "$WCODEC" compress --json -q json; quiet; json out
+json_is out 'sorted((r["path"], r["output"], r["status"]) for r in d["results"]) == [
+    ("json/a.safetensors", "json.wcodec/a.safetensors.wcodec", "compressed"),
+    ("json/config.json", "json.wcodec/config.json", "copied")]'
+json_is out '[r for r in d["results"] if "bytes" in r][0]["bytes"] == '"$(size_of a.safetensors)"
+json_is out '[r for r in d["results"] if "bytes" in r][0]["coded_bytes"] == '"$(size_of json.wcodec/a.safetensors.wcodec)"
+run 0 "$WCODEC" compress --json json; json out
+json_is out '[(r["ok"], r["status"]) for r in d["results"]] == [(True, "up to date")] * 2'
+run 1 "$WCODEC" compress --json a.safetensors not.there -O json.other; json out
+json_is out '[(r["path"], r["ok"]) for r in d["results"]] == [("a.safetensors", True), ("not.there", False)]'
+json_is out '"No such file" in d["results"][1]["error"]'
+run 0 "$WCODEC" decompress --json json.wcodec -o json.back; json out
+json_is out 'sorted(r["status"] for r in d["results"]) == ["copied", "restored"]'
+head -c 300 json.wcodec/a.safetensors.wcodec >json.wcodec/a.safetensors.wcodec.cut
+mv json.wcodec/a.safetensors.wcodec.cut json.wcodec/a.safetensors.wcodec
+run 3 "$WCODEC" decompress --json json.wcodec -o json.cut; json out
+json_is out 'sorted((r["status"], "error" in r) for r in d["results"]) == [("copied", False), ("failed", True)]'
+for command in list info; do
+    run 3 "$WCODEC" $command --json json.wcodec/a.safetensors.wcodec; json out
+    json_is out '[sorted(f) for f in d["files"]] == [["error", "path"]] and "cut short" in d["files"][0]["error"]'
+done
+run 3 "$WCODEC" test --json json.wcodec; json out
+json_is out 'd["results"][0]["lossy"] is None and "cut short" in d["results"][0]["error"]'
+run 0 sh -c '"$1" compress --json -o json.new <a.safetensors' sh "$WCODEC"; json out
+json_is out '[(r["path"], r["output"]) for r in d["results"]] == [("standard input", "json.new")]'
+run 2 "$WCODEC" compress --json -c a.safetensors; says 'goes to standard output'
+run 2 sh -c '"$1" decompress --json <a.safetensors' sh "$WCODEC"; silent
+rm -r json json.*
+
 # Up to date: skipped. Not up to date: refused without -f.
 before=$(stat -c %i a.safetensors.wcodec)
 run 0 "$WCODEC" compress a.safetensors; says 'up to date'
 is "$(stat -c %i a.safetensors.wcodec)" "$before"
+for option in -9 --level=2 --tile=4096 --predict=none '--include=*' --best; do
+    run 0 "$WCODEC" compress $option a.safetensors; says 'up to date, perhaps made with other options: -f makes it anew'
+done
+run 0 "$WCODEC" compress -q -T1 --no-sync a.safetensors
+run 0 "$WCODEC" compress -T1 a.safetensors; says 'up to date$'
 run 0 "$WCODEC" compress -f a.safetensors; says ' [kMG]*B/s$'
+run 0 "$WCODEC" compress a.safetensors b.safetensors -fO sums; says 'total: 2 compressed, .* KiB to .* KiB ([0-9.]* %), 0 copied, 0 up to date'
+run 0 "$WCODEC" compress a.safetensors b.safetensors -O sums; says 'total: 0 copied, 2 up to date'
+run 0 "$WCODEC" decompress sums/*.wcodec; says 'total: 2 restored, '
+rm -r sums
 run 0 "$WCODEC" decompress a.safetensors.wcodec; says 'up to date'
 run 1 "$WCODEC" compress -o a.safetensors.wcodec b.safetensors; says 'exists already'
 run 0 "$WCODEC" verify a.safetensors.wcodec a.safetensors

@@ -77,10 +77,50 @@ is "$(stat -c '%a %Y' moded.wcodec)" "$(stat -c '%a %Y' moded)"
 mv moded moded.orig
 run 0 "$WCODEC" decompress -q moded.wcodec
 is "$(stat -c '%a %y' moded)" "$(stat -c '%a %y' moded.orig)"
-touch moded.wcodec
+# They come from the .wcodec file, not from what it holds: the same bytes make the same file.
+touch -d '2021-01-01 UTC' moded.wcodec
 rm moded
 run 0 "$WCODEC" decompress -q moded.wcodec
-is "$(stat -c '%Y' moded)" "$(stat -c '%Y' moded.orig)" 'the time noted in the file'
+is "$(stat -c '%Y' moded)" "$(stat -c '%Y' moded.wcodec)" "the .wcodec file's own time"
+cp moded.orig other
+touch -d '2022-01-01 UTC' other
+chmod 604 other
+run 0 "$WCODEC" compress -q other
+same moded.wcodec other.wcodec 'the same bytes by another name, at another time'
+run 0 "$WCODEC" compress -qn -o third.wcodec moded.orig
+same moded.wcodec third.wcodec '-n is the default'
+run 0 "$WCODEC" compress -q --name --no-name -o third.wcodec -f moded.orig
+same moded.wcodec third.wcodec 'the last one counts'
+run 0 "$WCODEC" info moded.wcodec
+if grep -e '^original' -e '^mode' -e '^modified' out; then fail 'something is noted'; else pass; fi
+run 0 sh -c '"$1" compress -q --name <moded.orig >third.wcodec' sh "$WCODEC"
+same moded.wcodec third.wcodec 'standard input has no name'
+# With --name all three are noted, and the time comes back from there.
+run 0 "$WCODEC" compress -q --name -fo named.wcodec other
+run 0 "$WCODEC" info named.wcodec; prints '^original:  *other$'; prints '^mode:  *0604$'
+prints '^modified:  *2022-01-01 00:00:00 UTC'
+run 0 "$WCODEC" info --json named.wcodec
+json_is out '[d["files"][0][k] for k in ("name", "mode", "mtime")] == ["other", "0604", 1640995200]'
+touch named.wcodec
+run 0 "$WCODEC" decompress -q named.wcodec
+is "$(stat -c '%a %Y' named)" '604 1640995200' 'the time noted in the file'
+run 0 env SOURCE_DATE_EPOCH=1000000000 "$WCODEC" compress -qN -fo named.wcodec other
+run 0 "$WCODEC" info named.wcodec; prints '^modified:  *2001-09-09 01:46:40 UTC'
+run 0 env SOURCE_DATE_EPOCH=4000000000 "$WCODEC" compress -qN -fo named.wcodec other
+run 0 "$WCODEC" info named.wcodec; prints '^modified:  *2022-01-01 00:00:00 UTC'
+run 2 env SOURCE_DATE_EPOCH=now "$WCODEC" compress -N other -o never.wcodec; says 'SOURCE_DATE_EPOCH'
+missing never.wcodec
+run 0 env SOURCE_DATE_EPOCH=now "$WCODEC" compress -q other -o never.wcodec
+# Folders: times and modes of all files come back from the mirror.
+mkdir folder
+cp -p moded.orig folder/a.safetensors
+cp -p other folder/b.txt
+run 0 "$WCODEC" compress -q folder
+run 0 "$WCODEC" decompress -q folder.wcodec -o folder.back
+for file in a.safetensors b.txt; do
+    is "$(stat -c '%a %y' folder.back/$file)" "$(stat -c '%a %y' folder/$file)" "$file of a folder"
+done
+rm -r folder folder.back folder.wcodec
 if [ "$(id -u)" = 0 ]; then
     cp one owned
     chown 12345:23456 owned

@@ -21,6 +21,17 @@ run 2 sh -c 'cat a.safetensors | "$1" compress - -O dir' sh "$WCODEC"
 run 2 sh -c 'cat a.wcodec | "$1" decompress - -O dir' sh "$WCODEC"
 missing dir
 
+# Without any file, as gzip and zstd: what stands in a pipe goes through.
+run 0 sh -c '"$1" compress -q <a.safetensors >e.wcodec' sh "$WCODEC"; quiet
+same a.wcodec e.wcodec
+run 0 sh -c 'cat a.safetensors | "$1" compress -q | "$1" decompress -q | cmp - a.safetensors' sh "$WCODEC"; quiet
+run 0 sh -c '"$1" -zq <a.safetensors | "$1" -dqo back3' sh "$WCODEC"; quiet
+same a.safetensors back3
+run 0 sh -c '"$1" test <a.wcodec' sh "$WCODEC"; says 'standard input: ok'
+run 0 sh -c '"$1" test --json <a.wcodec' sh "$WCODEC"; json_is out 'd["results"][0]["ok"]'
+run 3 sh -c '"$1" decompress <a.safetensors' sh "$WCODEC"; silent
+rm e.wcodec back3
+
 # Everything that reads takes a pipe, by "-" or by name.
 for command in list info test; do
     run 0 sh -c 'cat a.wcodec | "$1" '$command' -' sh "$WCODEC"
@@ -51,11 +62,20 @@ missing e.wcodec
 # Data goes to no terminal and comes from none. script(1) gives us one.
 if command -v script >/dev/null 2>&1 && script -qec true /dev/null >/dev/null 2>&1; then
     run 2 script -qec "'$WCODEC' compress -c a.safetensors" typescript </dev/null; prints 'terminal'
+    for command in compress decompress test; do
+        run 2 script -qec "'$WCODEC' $command" typescript </dev/null; prints "$command what"
+    done
     run 2 script -qec "'$WCODEC' cat --tensor w a.wcodec" typescript </dev/null; prints 'terminal'
     run 2 script -qec "'$WCODEC' decompress - -o tty.out" typescript </dev/null; prints 'terminal'
     run 2 script -qec "'$WCODEC' compress - -o tty.out" typescript </dev/null; prints 'terminal'
     missing tty.out
     run 0 script -qec "'$WCODEC' decompress -fc a.wcodec >/dev/tty" typescript </dev/null
+    # One tensor that takes a while: what is left of it is said when that can be known.
+    "$MAKE" large.safetensors w:I8:4000x4000:gauss || exit 99
+    run 0 script -qec "'$WCODEC' compress -9 large.safetensors" typescript </dev/null
+    tr '\r' '\n' <out >bars
+    if grep -e ' [01]\.[0-9] %.* left' -e '99:59:59' bars; then fail 'an estimate without a rate'; else pass; fi
+    rm large.safetensors*
 else
     skip 'no script(1) to make a terminal with'
 fi

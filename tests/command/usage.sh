@@ -7,11 +7,26 @@ printf 'some bytes' >file
 
 run 2 "$WCODEC"; silent; says 'command is missing'
 run 2 "$WCODEC" frobnicate; silent; says 'no such command'
-run 2 "$WCODEC" compress; silent; says 'compress what'
 run 2 "$WCODEC" --frobnicate compress file; silent
 run 2 "$WCODEC" compress -o; silent
 run 2 "$WCODEC" compress --quiet -xq file; says "no such option: '-x'"
-run 2 "$WCODEC" compress --no file; says 'several begin so'
+run 2 "$WCODEC" compress --no file; says 'several options begin so (.*--no-sync'
+run 2 "$WCODEC" compress --out=x file; says 'several options begin so (--output, --output-dir)'
+run 2 "$WCODEC" compress --frob file; says "no such option: '--frob'"
+for level in -19 -12 -10 -0 -q19 -9q11; do
+    run 2 "$WCODEC" compress $level file; silent; says "levels are 1 to 9, not '[0-9]"
+done
+run 2 "$WCODEC" compress -19 file; says "not '19'"
+run 2 "$WCODEC" compress -q19 file; says "not '19'"
+run 2 "$WCODEC" compress -9q11 file; says "not '11'"
+for level in 0 10 x ''; do
+    run 2 "$WCODEC" compress --level=$level file; says "levels are 1 to 9, not '$level'"
+done
+run 2 "$WCODEC" list --level=3 file; says 'takes no option --level'
+run 2 "$WCODEC" file; silent; says "did you mean 'wcodec compress' with 'file'"
+cp file file.wcodec
+run 2 "$WCODEC" file.wcodec; silent; says "did you mean 'wcodec decompress' with 'file.wcodec'"
+rm file.wcodec
 run 2 "$WCODEC" compress --rm=1 file; says "no value goes with '--rm=1'"
 run 2 "$WCODEC" compress file -q --output; says "value is missing after '--output'"
 run 2 "$WCODEC" compress file --quiet -qo; says "value is missing after '-o'"
@@ -42,7 +57,7 @@ run 2 "$WCODEC" cat --tensor a --tensor b file.wcodec
 run 2 "$WCODEC" verify file; says 'ORIGINAL'
 run 2 "$WCODEC" verify --xxh128=12 file; says '32 hexadecimal digits'
 run 2 "$WCODEC" verify - -
-for command in list info test decompress bench; do
+for command in list info bench; do
     run 2 "$WCODEC" $command; silent
 done
 run 2 "$WCODEC" devices file
@@ -51,6 +66,11 @@ missing file.wcodec a b
 run 0 "$WCODEC" --help; quiet; prints '^Usage: wcodec COMMAND'
 run 0 "$WCODEC" help; quiet; prints 'Exit codes'
 run 0 "$WCODEC" -h
+run 0 "$WCODEC" devices -v; quiet; prints '^cpu '
+: >empty
+run 0 "$WCODEC" compress empty; says 'empty: empty, stored in'
+rm empty empty.wcodec
+run 4 "$WCODEC" test --backend=foo file; says "not installed; wcodec's own backends are cpu, cuda and opencl"
 for command in compress decompress list info test verify cat bench devices help version; do
     run 0 "$WCODEC" help $command; quiet; prints "^Usage: wcodec $command"
     run 0 "$WCODEC" $command --help; quiet; prints "^Usage: wcodec $command"
@@ -71,6 +91,17 @@ run 0 "$WCODEC" -z -q -o 2.wcodec file
 run 0 "$WCODEC" file -qz -o 3.wcodec
 run 0 env POSIXLY_CORRECT=1 "$WCODEC" compress file -q -o 4.wcodec
 run 0 "$WCODEC" compress --memory-limit=1.5GiB --threads=1 --quiet --tile=4KiB -9 file -o 5.wcodec
+# -n takes a number for bench only.
+run 0 "$WCODEC" compress -n -f file -o level.wcodec
+run 0 "$WCODEC" -n compress -f file -o level.wcodec
+run 0 "$WCODEC" -zn -f file -o level.wcodec
+run 2 "$WCODEC" bench -n file; says 'iterations must be a number'
+run 2 "$WCODEC" -n x bench file; says 'iterations must be a number'
+run 2 "$WCODEC" decompress -n file; says 'takes no option --no-name'
+for level in -9 --level=9 '-1 -9' '--level=1 --best' -q9 -T16 -9T16; do
+    run 0 "$WCODEC" compress $level -f file -o level.wcodec
+done
+rm level.wcodec
 run 0 "$WCODEC" compress --memory-limit=600MB --thr=2 --fast --best -qq file -o 6.wcodec
 for n in 2 3 4; do
     same 1.wcodec $n.wcodec

@@ -82,7 +82,7 @@ hash=$("$WCODEC" info --json a.safetensors.wcodec | sed -n 's/.*"xxh128":"\([0-9
 run 0 "$WCODEC" verify --xxh128 "$hash" a.safetensors.wcodec
 run 0 "$WCODEC" verify --xxh128 "$(echo "$hash" | tr a-f A-F)" a.safetensors.wcodec
 run 3 "$WCODEC" verify --xxh128 "$(echo "$hash" | tr 0-9a-f 1-9a-f0)" a.safetensors.wcodec
-says "hash is $hash"
+says "differs from the hash that was given: the original's is $hash"
 if command -v xxhsum >/dev/null 2>&1; then
     # Of the leaves' digests and the size, both little-endian.
     xxh128 () {

@@ -53,6 +53,27 @@ def test_there_and_back(original, tmp_path):
     assert wcodec.test(made["output"], quick=True)["files"] == 1
 
 
+def test_same_bytes_by_default(original, tmp_path, monkeypatch):
+    copy = tmp_path / "copy"
+    copy.write_bytes(original.read_bytes())
+    once, again = wcodec.compress(original)["output"], wcodec.compress(copy)["output"]
+    with open(once, "rb") as a, open(again, "rb") as b:
+        assert a.read() == b.read()
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "2000000000")
+    named = wcodec.compress(original, tmp_path / "named.wcodec", name=True)["output"]
+    file = wcodec.info(named)["files"][0]
+    assert (file["name"], file["mode"], file["mtime"]) == (original.name, "0640", 1_500_000_000)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
+    wcodec.compress(original, named, name=True, force=True)
+    assert wcodec.info(named)["files"][0]["mtime"] == 1_000_000_000
+    os.utime(named)
+    wcodec.decompress(named, tmp_path / "back")
+    assert (tmp_path / "back").stat().st_mtime == 1_000_000_000
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "now")
+    with pytest.raises(wcodec.UsageError, match="SOURCE_DATE_EPOCH"):
+        wcodec.compress(original, named, name=True, force=True)
+
+
 def test_outputs_are_not_replaced_unasked(original):
     target = f"{original}.wcodec"
     with open(target, "w") as file:
@@ -154,6 +175,13 @@ def test_a_folder_is_mirrored(tmp_path):
     index.write_text('{"weight_map": {"a": "a.safetensors", "b": "b.safetensors"}}')
     with pytest.raises(wcodec.UsageError, match="several files"):
         wcodec.decompress(index, tmp_path / "out")
+    index.write_text('{"weight_map": {"a": "a.safetensors", "b": "gone.safetensors"}}')
+    with pytest.raises(wcodec.MissingFileError, match=r"gone\.safetensors"):
+        wcodec.decompress(tmp_path / "model.wcodec", tmp_path / "short")
+    assert (tmp_path / "short" / "a.safetensors").exists()
+    index.write_text("[]")
+    with pytest.raises(wcodec.CorruptError, match="no index"):
+        wcodec.decompress(tmp_path / "model.wcodec", tmp_path / "short", force=True)
     index.unlink()
     back = wcodec.decompress(tmp_path / "model.wcodec", tmp_path / "back")
     assert len(back["files"]) == 2
@@ -182,6 +210,7 @@ def pipeline(tmp_path):
         (folder / f"{name}.safetensors").write_bytes(data)
     (folder / "unet" / "b.safetensors.wcodec").write_text("another")
     (folder / "link").symlink_to("unet")
+    (folder / "dangling").symlink_to("nowhere")
     os.mkfifo(folder / "pipe")
     return folder
 
@@ -189,6 +218,7 @@ def pipeline(tmp_path):
 def test_folders_below_are_mirrored_as_the_command_does_it(pipeline, tmp_path, caplog):
     made = wcodec.compress(pipeline, recursive=True)
     assert {os.path.relpath(path, pipeline): why for path, why in made["left_out"].items()} == {
+        "dangling": "a symbolic link to what is not there",
         "link": "a symbolic link to a folder",
         "pipe": "neither a file nor a folder",
         "unet/b.safetensors.wcodec": "its name is that of a file that is compressed",
@@ -202,7 +232,7 @@ def test_folders_below_are_mirrored_as_the_command_does_it(pipeline, tmp_path, c
     back = wcodec.decompress(tmp_path / "pipe.wcodec", tmp_path / "back", recursive=True)
     assert back["left_out"] == {}
     assert len(back["files"]) == 3
-    left = {"link", "pipe", "unet/b.safetensors.wcodec"}
+    left = {"dangling", "link", "pipe", "unet/b.safetensors.wcodec"}
     expected = {name: data for name, data in contents(pipeline).items() if name not in left}
     assert contents(tmp_path / "back") == {k: v for k, v in expected.items() if k[:5] != "link/"}
 

@@ -39,9 +39,9 @@ static void test_compresses(void **state)
     assert_int_equal(support_count_names(), 2);
     assert_int_equal(wcodec_reader_open_path(context, "out.wcodec", &reader, NULL), WCODEC_OK);
     assert_int_equal(wcodec_reader_file(reader, 0, &info, NULL), WCODEC_OK);
-    assert_string_equal(info.name, "m.safetensors");
-    assert_int_equal(info.mode, 0664);
-    assert_true(info.mtime == 1234567890);
+    assert_string_equal(info.name, "");
+    assert_int_equal(info.mode, 0);
+    assert_true(info.mtime == -1);
     support_sink_init(&restored);
     assert_int_equal(wcodec_reader_restore(reader, 0, support_sink_write, &restored, NULL, NULL),
                      WCODEC_OK);

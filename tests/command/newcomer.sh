@@ -1,0 +1,86 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# The first hour of somebody who knows zstd, git-lfs, safetensors and ffmpeg: what they type, and the
+# answers. (Installing: tests/build/installed.sh, packages.sh; completion: options.sh; progress on a
+# terminal: streams.sh.)
+. "$top_srcdir/tests/command/lib.sh"
+mkdir 'my model'
+"$MAKE" -s 1 'my model/model-00001-of-00003.safetensors' a:BF16:100x500:gauss || exit 99
+"$MAKE" -s 2 'my model/model-00002-of-00003.safetensors' b:BF16:100x500:gauss || exit 99
+"$MAKE" -s 3 'my model/model-00003-of-00003.safetensors' c:F32:100x200:gauss || exit 99
+echo '{"weight_map": {"a": "model-00001-of-00003.safetensors", "b": "model-00002-of-00003.safetensors",
+    "c": "model-00003-of-00003.safetensors"}}' >'my model/model.safetensors.index.json'
+echo '{}' >'my model/config.json'
+cp 'my model/model-00001-of-00003.safetensors' model.safetensors
+
+# As with zstd.
+run 2 "$WCODEC" model.safetensors; says "no such command, but a file: did you mean 'wcodec compress' with 'model.safetensors'"
+run 2 "$WCODEC" compress -19 model.safetensors; says "levels are 1 to 9, not '19'"
+run 2 "$WCODEC" compress -12 model.safetensors; says "levels are 1 to 9, not '12'"
+run 2 "$WCODEC" compress -10 model.safetensors; says "levels are 1 to 9, not '10'"
+run 2 "$WCODEC" compress --level=19 model.safetensors; says "levels are 1 to 9, not '19'"
+run 2 "$WCODEC" compress --out=x model.safetensors; says '(--output, --output-dir)'
+run 2 "$WCODEC" compress .; says 'no name to make an output.s from; use -o'
+missing model.safetensors.wcodec x
+run 0 sh -c '"$1" compress <model.safetensors >out.wcodec' sh "$WCODEC"
+run 0 sh -c 'cat model.safetensors | "$1" compress -q | "$1" decompress -q | cmp - model.safetensors' sh "$WCODEC"; quiet
+run 0 sh -c '"$1" test <out.wcodec' sh "$WCODEC"
+run 0 "$WCODEC" compress --level=1 model.safetensors; says '1 tensor, .* KiB to .* KiB ([0-9.]* %), .*B/s'
+run 0 "$WCODEC" compress -9 model.safetensors; says 'up to date, perhaps made with other options: -f makes it anew'
+run 1 "$WCODEC" compress --lossy=bits:4 model.safetensors; says 'exists already; -f replaces it'
+run 0 "$WCODEC" compress -9f model.safetensors
+run 0 "$WCODEC" list model.safetensors.wcodec; prints '^total: 1 tensor, 1 file, '
+run 3 "$WCODEC" verify --xxh128=00000000000000000000000000000000 model.safetensors.wcodec; says 'differs from the hash'
+run 4 "$WCODEC" test --backend=foo model.safetensors.wcodec; says 'backends are cpu, cuda and opencl'
+: >empty
+run 0 "$WCODEC" compress empty; says 'empty: empty, stored in'
+run 0 "$WCODEC" decompress -f empty.wcodec
+same empty /dev/null
+
+# The same bytes make the same file: after a touch, as a copy, in a clone.
+cp model.safetensors.wcodec before
+touch model.safetensors
+run 0 "$WCODEC" compress -9f model.safetensors
+same before model.safetensors.wcodec 'after touch'
+mkdir clone
+cp model.safetensors clone/copy.safetensors
+chmod 600 clone/copy.safetensors
+run 0 "$WCODEC" compress -9n clone/copy.safetensors
+same before clone/copy.safetensors.wcodec 'in a clone'
+run 0 "$WCODEC" decompress -f clone/copy.safetensors.wcodec
+is "$(stat -c %a clone/copy.safetensors)" 600
+
+# Files of other kinds.
+printf 'version https://git-lfs.github.com/spec/v1\noid sha256:%064d\nsize 90868376\n' 0 >lfs.safetensors
+run 0 "$WCODEC" compress lfs.safetensors; says 'warning: .*is a git-lfs pointer, not the file itself'; says 'git lfs pull'
+cp lfs.safetensors lfs.wcodec
+run 3 "$WCODEC" test lfs.wcodec; says 'is no .wcodec file but a git-lfs pointer'
+run 3 "$WCODEC" list model.safetensors; says "but a safetensors file ('wcodec compress' makes one of it)"
+printf 'GGUF\003\000\000\000' >model.gguf
+run 0 "$WCODEC" compress model.gguf; says 'is a GGUF file: only the tensors of safetensors files are coded'
+head -c 5000 model.safetensors.wcodec >trunc.wcodec
+run 3 "$WCODEC" decompress --keep-going trunc.wcodec; says 'it is cut short'
+missing trunc
+
+# Folders.
+run 0 "$WCODEC" compress 'my model'; says 'config.json: copied'; says 'total: 3 compressed, .* 2 copied, 0 up to date'
+run 0 "$WCODEC" test 'my model.wcodec'
+cp -r 'my model.wcodec' ms
+rm ms/model-00002-of-00003.safetensors.wcodec
+for command in 'test -r ms' 'decompress ms -o back'; do
+    run 1 "$WCODEC" $command; says '1 of the 3 files of this model is missing: model-00002-of-00003.safetensors, with 1 tensor'
+done
+exists back/model-00001-of-00003.safetensors back/model-00003-of-00003.safetensors
+run 1 "$WCODEC" list ms
+run 3 "$WCODEC" verify ms 'my model'
+echo 'no JSON' >ms/model.safetensors.index.json
+run 3 "$WCODEC" test ms; says 'model.safetensors.index.json: line 1'
+mv 'my model/config.json' real.json
+ln -s ../real.json 'my model/config.json'
+ln -s model-00001-of-00003.safetensors 'my model/linked.safetensors'
+ln -s nowhere 'my model/dangling'
+run 0 "$WCODEC" compress 'my model'; says 'dangling: left out: a symbolic link to what is not there'
+run 0 "$WCODEC" decompress 'my model.wcodec'; says 'config.json: up to date'; says 'linked.safetensors: up to date'
+if [ -L 'my model/config.json' ] && [ -L 'my model/linked.safetensors' ]; then pass; else fail 'links were replaced'; fi
+finish
