@@ -151,10 +151,11 @@ static inline uint64_t wcodec_share(uint64_t bits, unsigned share)
  * encoder), and for coefficients of a lossy one. */
 unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint64_t elements);
 
-/* The same where a tile has so many streams, which take `stream_bits` that no element asks for, and
- * the tensor takes `bits` without these: tiles are larger where that is too much. */
+/* The same where a tile has streams that take `stream_bits` that no element asks for, and the
+ * tensor takes `bits` without these: tiles are larger where that is too much. fast: GPUs decode it
+ * by a fast kernel, which large tiles could keep waiting, and raw bits fill half of the states. */
 unsigned wcodec_tile_policy_streams(const struct wcodec_encode_settings *settings,
-                                    uint64_t elements, unsigned coded, uint64_t stream_bits,
+                                    uint64_t elements, bool fast, uint64_t stream_bits,
                                     uint64_t bits);
 uint8_t wcodec_lossy_tile_policy(uint64_t coefficients, bool blocks);
 
