@@ -135,10 +135,12 @@ struct wcodec_profile_policy wcodec_profile_policy(const struct wcodec_encode_se
         policy.share = SHARE_BANDS;
     } else if (policy.whole) {
         policy.preferred = WCODEC_P8;
-        policy.share = settings->level < LEVEL_SIZE ? SHARE_RESIDUALS : WCODEC_SHARE_PREFERENCE;
+        policy.share = SHARE_RESIDUALS;
     } else if (raw_bits >= 8 && !settings->latency) {
         /* Of small tensors GPUs decode pairs sooner. */
         policy.preferred = WCODEC_P8;
     }
+    if (settings->level >= LEVEL_SIZE && !settings->plain && !settings->bands)
+        policy.share = 0;
     return policy;
 }

@@ -11,7 +11,7 @@
 #include "encode/assemble.h"
 #include <wcodec.h>
 
-enum { SIZE = 1 << 18, ZSTD_LEVEL = 3 };
+enum { SIZE = 1 << 18, SMALL = 1 << 15, ZSTD_LEVEL = 3 };
 
 static uint8_t data[SIZE];
 
@@ -125,6 +125,86 @@ static wcodec_context *open_context(void)
     return context;
 }
 
+/* No level makes a tensor larger than the one below, but 2 and 3 may prefer what devices decode
+ * faster. */
+static void test_monotonic(void **state)
+{
+    (void)state;
+    wcodec_context *context = open_context();
+    for (unsigned i = 0; i < KINDS; i++) {
+        fill(&kinds[i]);
+        for (uint64_t size = SMALL; size <= SIZE; size *= SIZE / SMALL) {
+            uint64_t last = UINT64_MAX;
+            for (int level = 1; level <= 9; level++) {
+                const uint64_t own = size_of(context, &kinds[i], size, level, 0, 0);
+                if (own > last + (level <= 3 ? last / 200 : 0))
+                    fail_msg("%s, %d bytes: %d at level %d, %d below", kinds[i].name, (int)size,
+                             (int)own, level, (int)last);
+                last = own;
+            }
+        }
+    }
+    wcodec_context_destroy(context);
+}
+
+/* From level 7 on nothing is to be won by asking for a profile or a tile, below no more than the
+ * man page says. */
+static void test_auto(void **state)
+{
+    (void)state;
+    static const unsigned tiles[] = {0, 14, 16};
+    static const struct {
+        int level;
+        double most; /* of the size that was asked for */
+    } limits[] = {{3, 1.015}, {7, 1.0005}};
+    wcodec_context *context = open_context();
+    for (unsigned i = 0; i < KINDS; i++) {
+        fill(&kinds[i]);
+        for (unsigned l = 0; l < sizeof limits / sizeof *limits; l++) {
+            const uint64_t chosen = size_of(context, &kinds[i], SIZE, limits[l].level, 0, 0);
+            for (unsigned profile = 0; profile <= WCODEC_P8; profile++)
+                for (unsigned t = 0; t < sizeof tiles / sizeof *tiles; t++) {
+                    const uint64_t asked =
+                        size_of(context, &kinds[i], SIZE, limits[l].level, profile, tiles[t]);
+                    if ((double)chosen > (double)asked * limits[l].most)
+                        fail_msg("%s at level %d: %d, with profile %u and tile %u %d",
+                                 kinds[i].name, limits[l].level, (int)chosen, profile, tiles[t],
+                                 (int)asked);
+                }
+        }
+    }
+    wcodec_context_destroy(context);
+}
+
+/* What is measured is what is coded, byte for byte. */
+static void test_measure(void **state)
+{
+    (void)state;
+    static struct wcodec_statistics statistics;
+    const struct wcodec_encode_settings settings = {.level = 5, .weights = true};
+    wcodec_context *context = open_context();
+    for (unsigned i = 0; i < KINDS; i++) {
+        struct wcodec_plan *plan;
+        struct wcodec_coded coded;
+        uint64_t measured = 0;
+        fill(&kinds[i]);
+        assert_int_equal(
+            wcodec_statistics_gather(context, kinds[i].dtype, data, SIZE, 5, &statistics, NULL),
+            WCODEC_OK);
+        assert_int_equal(wcodec_plan_search(context, &settings, kinds[i].dtype, data, SIZE,
+                                            &statistics, &plan, NULL),
+                         WCODEC_OK);
+        assert_int_equal(wcodec_payload_measure(context, &settings, plan, data, &measured, NULL),
+                         WCODEC_OK);
+        assert_int_equal(wcodec_payload_code(context, &settings, plan, data, &coded, NULL),
+                         WCODEC_OK);
+        assert_int_equal(measured, coded.payload_size);
+        wcodec_plan_free(plan);
+        wcodec_coded_free(&coded);
+    }
+    wcodec_context_destroy(context);
+}
+
 /* FP8 and packed 4-bit weights are not larger than zstd -3 makes them at the default level. */
 static void test_beside_zstd(void **state)
 {
@@ -168,7 +248,9 @@ static void test_pairs(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_beside_zstd),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_monotonic),
+                                       cmocka_unit_test(test_auto), cmocka_unit_test(test_measure),
+                                       cmocka_unit_test(test_beside_zstd),
                                        cmocka_unit_test(test_pairs)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
