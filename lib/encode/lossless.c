@@ -36,8 +36,13 @@ static void decide_task(void *argument, size_t i)
     struct wcodec_lossless *l = d->lossless;
     switch (i) {
     case DECIDE_PLAN:
-        d->status[i] = wcodec_plan_search(l->context, l->settings, l->dtype, l->data, l->size,
-                                          l->statistics, &l->plan, &d->error[i]);
+        /* Where loss is asked for, it is an estimate to compare with as a rule. */
+        if (wcodec_lossy_applies(l->settings, l->dtype, l->size))
+            d->status[i] = wcodec_plan_tensor(l->context, l->settings, l->dtype, l->data, l->size,
+                                              l->statistics, &l->plan, &d->error[i]);
+        else
+            d->status[i] = wcodec_plan_search(l->context, l->settings, l->dtype, l->data, l->size,
+                                              l->statistics, &l->plan, &d->error[i]);
         break;
     case DECIDE_ZSTD:
         if (l->settings->level >= ZSTD_LEVEL_MIN)
