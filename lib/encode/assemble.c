@@ -29,7 +29,9 @@ struct coder {
     uint64_t prefix_size;
     uint64_t directory; /* offsets in the prefix */
     uint64_t runs[WCODEC_MAX_CODED];
-    struct wcodec_coded_part *parts; /* all of the payload's */
+    struct wcodec_coded_part *parts; /* all of the payload's; NULL: its size is only counted */
+    _Atomic uint64_t measured;       /* bytes of tiles, ... */
+    _Atomic uint64_t measured_words; /* ... and of words, which are not among them */
     uint64_t range_tiles;
     size_t range_count;
     atomic_size_t next; /* range */
@@ -260,11 +262,33 @@ static bool code_tiles(const struct coder *k, struct worker *w, uint64_t first, 
     return true;
 }
 
+static wcodec_status measure_tiles(struct coder *k, struct worker *w, uint64_t first, uint64_t end)
+{
+    uint64_t sum = 0, words = 0;
+    w->slot.output.raw =
+        wcodec_alloc(k->allocator, (size_t)max_raw_size(k->tiling, largest_tile(k->tiling)));
+    if (w->slot.output.raw == NULL)
+        return WCODEC_ERROR_MEMORY;
+    for (uint64_t tile = first; tile < end; tile++) {
+        w->slot.tile = tile;
+        wcodec_tile_code(k->plan, k->data, &w->slot, &w->scratch);
+        sum += w->slot.size;
+        for (unsigned c = 0; c < k->tiling->coded_count && !w->slot.stored; c++)
+            words += 2 * (uint64_t)w->slot.output.word_count[c];
+    }
+    wcodec_free(k->allocator, w->slot.output.raw);
+    atomic_fetch_add(&k->measured, sum - words);
+    atomic_fetch_add(&k->measured_words, words);
+    return WCODEC_OK;
+}
+
 static wcodec_status code_range(struct coder *k, struct worker *w, size_t range)
 {
     struct grower parts[WCODEC_AREAS];
     uint64_t first = range * k->range_tiles,
              end = range + 1 < k->range_count ? first + k->range_tiles : k->tiling->tiles;
+    if (k->parts == NULL)
+        return measure_tiles(k, w, first, end);
     for (unsigned a = 0; a < WCODEC_AREAS; a++)
         parts[a] = (struct grower){.allocator = k->allocator};
     bool good = code_tiles(k, w, first, end, parts);
@@ -344,7 +368,43 @@ static wcodec_status code_ranges(struct coder *k, wcodec_context *context,
         return wcodec_fail(err, WCODEC_ERROR_CANCELLED, "cancelled by the caller");
     if (k->status != WCODEC_OK)
         return wcodec_fail(err, (wcodec_status)k->status, "out of memory for a payload");
-    return pad_words(k, err);
+    return WCODEC_OK;
+}
+
+static void begin_coder(struct coder *k, wcodec_context *context,
+                        const struct wcodec_encode_settings *settings,
+                        const struct wcodec_plan *plan, const uint8_t *data)
+{
+    const struct wcodec_tiling *t = plan->tiling;
+    memset(k, 0, sizeof *k);
+    k->plan = plan;
+    k->tiling = t;
+    k->data = data;
+    k->allocator = &context->allocator;
+    k->cancel = settings->cancel;
+    k->range_tiles = 1;
+    while (k->range_tiles << (t->tile_log2 + t->element_log2) < RANGE_BYTES ||
+           t->tiles / k->range_tiles >= RANGES_MAX)
+        k->range_tiles *= 2;
+    k->range_count = (size_t)wcodec_div_up_u64(t->tiles, k->range_tiles);
+}
+
+wcodec_status wcodec_payload_measure(wcodec_context *context,
+                                     const struct wcodec_encode_settings *settings,
+                                     const struct wcodec_plan *plan, const uint8_t *data,
+                                     uint64_t *size, wcodec_error *err)
+{
+    struct coder k;
+    begin_coder(&k, context, settings, plan, data);
+    wcodec_status status = begin_prefix(&k, err);
+    if (status != WCODEC_OK)
+        return status;
+    wcodec_free(k.allocator, k.prefix);
+    status = code_ranges(&k, context, settings, err);
+    if (status == WCODEC_OK)
+        *size = k.prefix_size + atomic_load(&k.measured) +
+                wcodec_align_u64(atomic_load(&k.measured_words), 16);
+    return status;
 }
 
 wcodec_status wcodec_payload_code(wcodec_context *context,
@@ -354,16 +414,8 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
 {
     WCODEC_ASSERT(plan->tiling != NULL);
     struct wcodec_tiling *t = plan->tiling;
-    struct coder k = {.plan = plan,
-                      .tiling = t,
-                      .data = data,
-                      .allocator = &context->allocator,
-                      .cancel = settings->cancel,
-                      .range_tiles = 1};
-    while (k.range_tiles << (t->tile_log2 + t->element_log2) < RANGE_BYTES ||
-           t->tiles / k.range_tiles >= RANGES_MAX)
-        k.range_tiles *= 2;
-    k.range_count = (size_t)wcodec_div_up_u64(t->tiles, k.range_tiles);
+    struct coder k;
+    begin_coder(&k, context, settings, plan, data);
     struct wcodec_coded result = {.coding = WCODEC_CODING_TILES,
                                   .range_tiles = k.range_tiles,
                                   .range_count = k.range_count,
@@ -379,6 +431,8 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
         result.parts[0] = (struct wcodec_coded_part){k.prefix, k.prefix_size};
         status = code_ranges(&k, context, settings, err);
     }
+    if (status == WCODEC_OK)
+        status = pad_words(&k, err);
     if (status != WCODEC_OK) {
         wcodec_coded_free(&result);
         return status;

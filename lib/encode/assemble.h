@@ -25,6 +25,7 @@ struct wcodec_tile_slot {
     struct wcodec_stream_plan streams[WCODEC_MAX_CODED];
     struct wcodec_tile_output output;
     uint64_t raw_size;
+    uint64_t size; /* with states, words and outliers */
 };
 
 /* Decide modes and tables of a tile of the tensor at data. */
@@ -45,6 +46,21 @@ wcodec_status wcodec_payload_code(wcodec_context *context,
                                   const struct wcodec_encode_settings *settings,
                                   struct wcodec_plan *plan, const uint8_t *data,
                                   struct wcodec_coded *coded, wcodec_error *err);
+
+/* Bytes that wcodec_payload_code() would make of the tensor. WCODEC_ERROR_MEMORY, _CANCELLED. */
+wcodec_status wcodec_payload_measure(wcodec_context *context,
+                                     const struct wcodec_encode_settings *settings,
+                                     const struct wcodec_plan *plan, const uint8_t *data,
+                                     uint64_t *size, wcodec_error *err);
+
+/* Plan a tensor as wcodec_plan_tensor() does; where time is no matter, in several ways, of which
+ * the smallest payload decides. A level has all the ways of those below it. WCODEC_ERROR_MEMORY,
+ * _CANCELLED. */
+wcodec_status wcodec_plan_search(wcodec_context *context,
+                                 const struct wcodec_encode_settings *settings, wcodec_dtype dtype,
+                                 const uint8_t *data, uint64_t size,
+                                 const struct wcodec_statistics *statistics,
+                                 struct wcodec_plan **plan, wcodec_error *err);
 
 /* Plan and code a tensor of which there are statistics whose elements are not all equal in tiles.
  * WCODEC_ERROR_MEMORY, _CANCELLED. */
@@ -87,8 +103,8 @@ wcodec_status wcodec_zstd_look(const wcodec_allocator *allocator, int level, con
 double wcodec_zstd_share(const struct wcodec_zstd_look *look);
 
 /* Does zstd shrink the sample more than its tiles shrank, or does the tensor repeat? Then all of it
- * is worth trying. WCODEC_ERROR_MEMORY. */
-wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator,
+ * is worth trying. From level 7 on it need not save 1 %. WCODEC_ERROR_MEMORY. */
+wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, int level,
                                   const struct wcodec_zstd_look *look,
                                   const struct wcodec_coded *coded, bool *may, wcodec_error *err);
 
@@ -109,7 +125,7 @@ struct wcodec_lossless {
 };
 
 /* Decide for a tensor of which there are statistics whose elements are not all equal. All pointers
- * must stay valid until wcodec_lossless_free(). WCODEC_ERROR_MEMORY. */
+ * must stay valid until wcodec_lossless_free(). WCODEC_ERROR_MEMORY, _CANCELLED. */
 wcodec_status wcodec_lossless_decide(wcodec_context *context,
                                      const struct wcodec_encode_settings *settings,
                                      const struct wcodec_statistics *statistics, wcodec_dtype dtype,

@@ -151,10 +151,11 @@ static inline uint64_t wcodec_share(uint64_t bits, unsigned share)
  * encoder), and for coefficients of a lossy one. */
 unsigned wcodec_tile_policy(const struct wcodec_encode_settings *settings, uint64_t elements);
 
-/* The same where a tile has so many streams, which take `stream_bits` that no element asks for, and
- * the tensor takes `bits` without these: tiles are larger where that is too much. */
+/* The same where a tile has streams that take `stream_bits` that no element asks for, and the
+ * tensor takes `bits` without these: tiles are larger where that is too much. fast: GPUs decode it
+ * by a fast kernel, which large tiles could keep waiting, and raw bits fill half of the states. */
 unsigned wcodec_tile_policy_streams(const struct wcodec_encode_settings *settings,
-                                    uint64_t elements, unsigned coded, uint64_t stream_bits,
+                                    uint64_t elements, bool fast, uint64_t stream_bits,
                                     uint64_t bits);
 uint8_t wcodec_lossy_tile_policy(uint64_t coefficients, bool blocks);
 
@@ -254,11 +255,11 @@ wcodec_status wcodec_tables_refit(wcodec_context *context, const struct wcodec_c
 /* What the encoder decided for a tensor: everything that the tiles are coded with.
  *
  * The policy of profiles is one for CPUs and GPUs, since the encoder does not know who will decode.
- * Fields with 8 and more raw bits beside them (bf16, f16, f32) take P8, others (int8, e4m3) pairs,
- * unless another profile is smaller by 0.3 % of the tensor. CPUs decode P8 faster
- * (bench/README.md), GPUs pairs: bf16 by 5 %, f32 and f16 by 2 to 3 %, int8 by 20 %
- * (bench/gpu/README.md); so each has what the slower of the two would lose most by. Who writes for
- * one kind alone asks for
+ * Fields with 8 and more raw bits beside them (bf16, f16, f32) take P8, others (int8) pairs,
+ * unless another profile is smaller by 0.3 % of the tensor; whole bytes (FP8) are not in pairs.
+ * CPUs decode P8 faster (bench/README.md), GPUs pairs: bf16 by 5 %, f32 and f16 by 2 to 3 %, int8
+ * by 20 % (bench/gpu/README.md); so each has what the slower of the two would lose most by. Who
+ * writes for one kind alone asks for
  * --profile=pairs or p8; --tune=latency, which is for GPUs, prefers pairs, and makes tiles small,
  * of which a GPU needs more than small tensors have. */
 

@@ -9,6 +9,7 @@
 
 enum {
     CHUNK_SMALL = 1 << 22,
+    LEVEL_USUAL = 3,
     /* What is neither small nor large, and takes a second at most, is coded by zstd's best level at
      * the middle levels too, where a part of it says that this saves enough. Chunks are smaller
      * then: what zstd takes of memory grows with them. */
@@ -25,6 +26,7 @@ struct chunker {
     const wcodec_allocator *allocator;
     const uint8_t *data;
     uint64_t size, chunk, count;
+    int level; /* ours */
     int zstd_level;
     struct wcodec_cancel *cancel;
     struct wcodec_coded_part *parts; /* the directory, then the chunks */
@@ -41,13 +43,38 @@ static size_t chunk_size(const struct chunker *k, uint64_t i)
     return (size_t)(left < k->chunk ? left : k->chunk);
 }
 
+/* zstd's level for a chunk. Of a small one, such as a header, a higher level may take some bytes
+ * more than a lower one. */
+static wcodec_status choose_level(struct chunker *k, uint64_t i, uint8_t *buffer, int *level)
+{
+    uint32_t coded, check, least = UINT32_MAX;
+    wcodec_status status = WCODEC_OK;
+    *level = k->zstd_level;
+    for (int own = LEVEL_USUAL; own <= k->level && chunk_size(k, i) < SLOW_MIN; own++) {
+        const int tried = own < k->level ? wcodec_zstd_level(own) : k->zstd_level;
+        status = wcodec_chunk_encode(k->allocator, k->data + i * k->chunk, chunk_size(k, i), tried,
+                                     k->cancel, buffer, &coded, &check, NULL);
+        if (status != WCODEC_OK)
+            return status;
+        if (coded < least) {
+            least = coded;
+            *level = tried;
+        }
+    }
+    return status;
+}
+
 /* Code chunk i to `buffer`, which then holds it, or is freed. */
 static wcodec_status code_chunk(struct chunker *k, uint64_t i, uint8_t *buffer)
 {
     uint32_t coded, check;
-    wcodec_status status =
-        wcodec_chunk_encode(k->allocator, k->data + i * k->chunk, chunk_size(k, i), k->zstd_level,
-                            k->cancel, buffer, &coded, &check, NULL);
+    int level = k->zstd_level;
+    wcodec_status status = WCODEC_OK;
+    if (k->level > LEVEL_USUAL)
+        status = choose_level(k, i, buffer, &level);
+    if (status == WCODEC_OK)
+        status = wcodec_chunk_encode(k->allocator, k->data + i * k->chunk, chunk_size(k, i), level,
+                                     k->cancel, buffer, &coded, &check, NULL);
     if (status != WCODEC_OK) {
         wcodec_free(k->allocator, buffer);
         return status;
@@ -124,6 +151,7 @@ wcodec_status wcodec_chunked_code(wcodec_context *context,
     struct chunker k = {.allocator = allocator,
                         .data = data,
                         .size = size,
+                        .level = settings->level,
                         .zstd_level = wcodec_zstd_level(settings->level),
                         .cancel = settings->cancel,
                         .keep = coded != NULL,
@@ -140,6 +168,9 @@ wcodec_status wcodec_chunked_code(wcodec_context *context,
         k.zstd_level = SLOW_LEVEL;
         k.chunk = SLOW_CHUNK;
     }
+    /* No larger than the middle levels make it. */
+    if (settings->level >= 7 && !settings->quick && size <= SLOW_MAX)
+        k.zstd_level = SLOW_LEVEL;
     k.chunk = size < k.chunk ? size : k.chunk;
     k.count = wcodec_div_up_u64(size, k.chunk);
     result.chunk = k.chunk;

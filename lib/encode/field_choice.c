@@ -392,7 +392,7 @@ wcodec_status wcodec_field_choose(const wcodec_allocator *allocator,
         if (settings->plain && profile == WCODEC_P12 && policy.preferred != WCODEC_P12 &&
             have[policy.preferred])
             continue;
-        if (profile == WCODEC_P12 && have[policy.preferred] && settings->level < 7 &&
+        if (profile == WCODEC_P12 && have[policy.preferred] && settings->level < 5 &&
             is_good(facts, &found[policy.preferred], most))
             continue;
         if (best != 0)

@@ -17,6 +17,7 @@ enum {
     OFF_BYTES = 512,
     /* Chunks below this level may be coded by zstd's best one, which saves so much at most. */
     LEVEL_SLOW = 7,
+    LEVEL_SIZE = 7, /* from this level on the smallest is taken, whatever it decodes at */
     SLOW_GAIN = 2
 };
 
@@ -35,8 +36,13 @@ static void decide_task(void *argument, size_t i)
     struct wcodec_lossless *l = d->lossless;
     switch (i) {
     case DECIDE_PLAN:
-        d->status[i] = wcodec_plan_tensor(l->context, l->settings, l->dtype, l->data, l->size,
-                                          l->statistics, &l->plan, &d->error[i]);
+        /* Where loss is asked for, it is an estimate to compare with as a rule. */
+        if (wcodec_lossy_applies(l->settings, l->dtype, l->size))
+            d->status[i] = wcodec_plan_tensor(l->context, l->settings, l->dtype, l->data, l->size,
+                                              l->statistics, &l->plan, &d->error[i]);
+        else
+            d->status[i] = wcodec_plan_search(l->context, l->settings, l->dtype, l->data, l->size,
+                                              l->statistics, &l->plan, &d->error[i]);
         break;
     case DECIDE_ZSTD:
         if (l->settings->level >= ZSTD_LEVEL_MIN)
@@ -151,6 +157,7 @@ static wcodec_status code_predicted(wcodec_context *context,
     struct wcodec_plan *plan;
     struct wcodec_coded result;
     own.residuals = true;
+    own.level = settings->level < LEVEL_SIZE ? settings->level : LEVEL_SIZE;
     for (unsigned i = 0; i < predicted->blocks.mode_count;
          i++) /* GPUs transform in a second pass */
         own.residuals = own.residuals && predicted->blocks.modes[i] % WCODEC_MODE_DIFFERENTIAL !=
@@ -161,7 +168,7 @@ static wcodec_status code_predicted(wcodec_context *context,
     if (status != WCODEC_OK || statistics.any == statistics.all)
         return status;
     status =
-        wcodec_plan_tensor(context, &own, as, predicted->residuals, size, &statistics, &plan, err);
+        wcodec_plan_search(context, &own, as, predicted->residuals, size, &statistics, &plan, err);
     if (status != WCODEC_OK)
         return status;
     *done = modes < limit && wcodec_plan_size(plan) < limit - modes;
@@ -187,8 +194,9 @@ static wcodec_status code_smaller(wcodec_context *context,
                                   wcodec_error *err)
 {
     wcodec_status status = wcodec_payload_code(context, settings, plan, data, result, err);
-    if (status == WCODEC_OK &&
-        coded->payload_size < result->payload_size - result->payload_size / WORTH_PREDICTING) {
+    const uint64_t worth =
+        settings->level < LEVEL_SIZE ? result->payload_size / WORTH_PREDICTING : 0;
+    if (status == WCODEC_OK && coded->payload_size < result->payload_size - worth) {
         coded->order0_bits = result->order0_bits;
         wcodec_coded_free(result);
         *result = *coded;
@@ -253,13 +261,14 @@ static wcodec_status try_chunks(const struct wcodec_lossless *l, struct wcodec_c
          try = small || result->payload_size >= size, done = false;
     wcodec_status status = WCODEC_OK;
     if (!try)
-        status = wcodec_zstd_may_win(&l->context->allocator, &l->zstd, result, &try, err);
+        status = wcodec_zstd_may_win(&l->context->allocator, l->settings->level, &l->zstd, result,
+                                     &try, err);
     if (status != WCODEC_OK || !try)
         return status;
     uint64_t limit = result->payload_size;
     if (small)
         limit = UINT64_MAX;
-    else if (limit < size)
+    else if (limit < size && l->settings->level < LEVEL_SIZE)
         limit -= limit / 100;
     /* Of a large tensor two payloads at once would be too much memory: one is only counted, and
      * coded again if it wins. */

@@ -11,6 +11,7 @@
 
 enum {
     REFIT_TILES = 16,
+    BEATEN = 80, /* one part in so many */
     /* Of so few elements an order of slots that decodes somewhat faster is not worth the time to
      * find it. */
     ORDER_FEW_ELEMENTS = 1 << 14
@@ -153,8 +154,9 @@ static void choose_tile(const struct planner *p, unsigned coded, uint64_t raw,
     const uint64_t elements = p->statistics->elements,
                    streams = coded * (uint64_t)(WCODEC_STREAM_BITS + WCODEC_NO_PAYLOAD_BITS) -
                              (raw >= 4 ? WCODEC_NO_PAYLOAD_BITS : 0);
+    const bool fast = coded == 1 && (raw >= 4 || p->settings->residuals);
     choice->tile_log2 =
-        wcodec_tile_policy_streams(p->settings, elements, coded, streams, *bits / WCODEC_BIT);
+        wcodec_tile_policy_streams(p->settings, elements, fast, streams, *bits / WCODEC_BIT);
     *bits += wcodec_div_up_u64(elements, (uint64_t)1 << choice->tile_log2) * streams * WCODEC_BIT;
 }
 
@@ -234,6 +236,15 @@ static wcodec_status choose_fields(struct planner *p, const struct wcodec_split 
     return WCODEC_OK;
 }
 
+/* Bytes: is another split so much better that nothing would make up for it, as long as tiles may
+ * grow? Not where time is no matter. */
+static bool is_beaten(const struct planner *p, const struct wcodec_split *split, uint64_t least)
+{
+    return p->kind.bytes && !p->settings->residuals && !p->settings->plain &&
+           p->settings->profile == 0 && p->settings->level < 5 && p->settings->tile_log2 == 0 &&
+           !p->settings->latency && split->estimate > least + least / BEATEN;
+}
+
 /* The split of least cost, and its choices: one of two that there is room for. */
 static wcodec_status choose_split(struct planner *p, const struct wcodec_split *splits,
                                   unsigned count, struct split_choice choices[2], unsigned *chosen,
@@ -251,7 +262,8 @@ static wcodec_status choose_split(struct planner *p, const struct wcodec_split *
         /* More tables seldom gain more than this. Where the fast split is nearly the best, that is
          * settled. */
         if (count > 1 &&
-            (splits[i].estimate > least + least / 16 || wcodec_split_is_slow(&p->kind, &splits[i])))
+            (splits[i].estimate > least + least / 16 ||
+             wcodec_split_is_slow(&p->kind, &splits[i]) || is_beaten(p, &splits[i], least)))
             continue;
         if (i > 0 && p->settings->level < 5 &&
             splits[0].estimate <=

@@ -5,6 +5,10 @@
 
 #include "encode/tables.h"
 
+/* Integers are looked at as whole bytes, in larger tiles, where that saves one part in so many of
+ * what four coded bits take: two weights of 4 bits, say. */
+enum { WORTH_WHOLE = 80 };
+
 static void add_field(struct wcodec_split *split, unsigned kind, unsigned width, uint64_t value)
 {
     if (width == 0)
@@ -61,11 +65,17 @@ static uint64_t entropy_of_all(const struct order0 *o, uint64_t elements)
 /* Bits that coding a field costs beside its entropy, about: the table of the counted symbols (and
  * what so many samples make the entropy look less: without it every small tensor would seem to
  * compress), and the states of the tiles. */
-static uint64_t overhead(const struct order0 *o, uint64_t elements, bool payload)
+static uint64_t overhead_of_tiles(const struct order0 *o, uint64_t elements, uint64_t tile,
+                                  bool payload)
 {
-    const uint64_t tiles = elements / 8192 + 1;
+    const uint64_t tiles = elements / tile + 1;
     return 12 * o->held +
            tiles * (uint64_t)(WCODEC_STREAM_BITS + (payload ? 0 : WCODEC_NO_PAYLOAD_BITS));
+}
+
+static uint64_t overhead(const struct order0 *o, uint64_t elements, bool payload)
+{
+    return overhead_of_tiles(o, elements, 8192, payload);
 }
 
 /* What becomes of each atom: [low, high) of its bits vary. */
@@ -305,11 +315,13 @@ void wcodec_split_bytes(const struct wcodec_statistics *statistics,
  * are the difference of two of them. */
 struct byte_sums {
     uint64_t below[512];
+    bool grown; /* tiles are larger where no raw bits go with the states */
 };
 
 static void sum_bytes(const struct wcodec_statistics *statistics, struct byte_sums *sums)
 {
     uint64_t sum = 0;
+    sums->grown = false;
     for (unsigned v = 0; v < 512; v++) {
         sums->below[v] = sum;
         sum += statistics->counts[0][v % 256];
@@ -330,7 +342,9 @@ static uint64_t byte_bits(const struct wcodec_statistics *statistics, const stru
     const struct order0 o = order0_of(counts, symbols);
     const uint64_t bits =
         statistics->elements * (8 - width) + entropy_of_all(&o, statistics->elements);
-    *estimate = bits + overhead(&o, statistics->elements, width <= 4);
+    const bool payload = width <= 4;
+    *estimate = bits + overhead_of_tiles(&o, statistics->elements,
+                                         sums->grown && !payload ? 65536 : 8192, payload);
     return bits;
 }
 
@@ -381,15 +395,20 @@ static unsigned byte_candidates(const struct wcodec_statistics *statistics, wcod
         best_byte_split(statistics, &sums, 4, 0, &splits[n++]);
         for (unsigned low = 3; low >= (residuals ? 1u : 3u); low--)
             best_byte_split(statistics, &sums, low, residuals ? 128 : 0, &splits[n++]);
+        byte_split(statistics, &sums, 0, 8, 0, &splits[n]);
+        sums.grown = !residuals && splits[n].order0_bits <
+                                       splits[0].order0_bits - splits[0].order0_bits / WORTH_WHOLE;
         byte_split(statistics, &sums, 0, 8, 0, &splits[n++]);
         break;
     case WCODEC_DTYPE_F8_E4M3:
     case WCODEC_DTYPE_F8_E4M3FNUZ:
+        sums.grown = true;
         byte_split(statistics, &sums, 3, 4, 0, &splits[n++]);
         byte_split(statistics, &sums, 0, 8, 0, &splits[n++]);
         break;
     case WCODEC_DTYPE_F8_E5M2:
     case WCODEC_DTYPE_F8_E5M2FNUZ:
+        sums.grown = true;
         byte_split(statistics, &sums, 2, 5, 0, &splits[n++]);
         byte_split(statistics, &sums, 0, 8, 0, &splits[n++]);
         break;
@@ -399,7 +418,7 @@ static unsigned byte_candidates(const struct wcodec_statistics *statistics, wcod
     *order0_bits = splits[0].order0_bits;
     for (unsigned i = 1; i < n && (dtype == WCODEC_DTYPE_I8 || dtype == WCODEC_DTYPE_U8); i++)
         *order0_bits = splits[i].order0_bits < *order0_bits ? splits[i].order0_bits : *order0_bits;
-    return level >= 3 ? n : 1;
+    return level >= 2 ? n : 1;
 }
 
 unsigned wcodec_split_candidates(const struct wcodec_statistics *statistics, wcodec_dtype dtype,

@@ -134,6 +134,7 @@ void wcodec_tile_code(const struct wcodec_plan *plan, const uint8_t *data,
                 2 * (uint64_t)slot->output.word_count[c] +
                 3 * (uint64_t)slot->output.outlier_count[c];
     slot->stored = size >= stored;
+    slot->size = slot->stored ? stored : size;
     if (!slot->stored)
         return;
     size_t used = (size_t)slot->elements << t->element_log2;

@@ -16,6 +16,8 @@ int wcodec_zstd_level(int level)
 }
 
 enum {
+    LEVEL_SIZE = 7,   /* from this level on the smallest is taken */
+    WORTH = 100,      /* below, one part in so many of a sample must be saved */
     SIZE_MIN = 65536, /* smaller tensors stay as they are: decoding them from tiles is worth more
                          than a few bytes */
     SAMPLE_MIN = 16384,
@@ -159,7 +161,7 @@ static uint64_t tiles_size(const struct wcodec_tiles *tiles, uint64_t first, uin
     return size;
 }
 
-wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator,
+wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator, int level,
                                   const struct wcodec_zstd_look *look,
                                   const struct wcodec_coded *coded, bool *may, wcodec_error *err)
 {
@@ -186,7 +188,7 @@ wcodec_status wcodec_zstd_may_win(const wcodec_allocator *allocator,
             t->size, look->piece, (uint64_t)1 << (t->tile_log2 + t->element_log2), look->pieces, i);
         own += (double)tiles_size(tiles, p.first, p.end) / (double)p.of * (double)look->piece;
     }
-    *may = (double)look->coded - TABLES < own * 0.99;
+    *may = (double)look->coded - TABLES < own - (level < LEVEL_SIZE ? own / WORTH : 0);
     wcodec_tiles_free(tiles);
     return WCODEC_OK;
 }
