@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("numpy")
 
 import wcodec  # noqa: E402
+from conftest import run  # noqa: E402
 from wcodec.torch import (  # noqa: E402
     DecodedOnUse,
     Embedding,
@@ -489,6 +490,76 @@ def test_modules_decoded_on_use(tmp_path):
     with torch.no_grad():
         assert torch.equal(model(ROWS), original(ROWS))
     assert torch.equal(model.mix.weight, original.mix.weight)
+
+
+def test_gradients_through_a_module_decoded_on_use(tmp_path):
+    original, x = made_model(), normal(2, 3, 128, dtype=torch.bfloat16).requires_grad_()
+    save_model(original, tmp_path / "m.wcodec")
+    (expected,) = torch.autograd.grad(original.blocks[0](x).sum(), x)
+    with wcodec.Resident(tmp_path / "m.wcodec") as resident:
+        block = Block(128).bfloat16()
+        DecodedOnUse(block, resident, "blocks.0.")
+        (given,) = torch.autograd.grad(block(x).sum(), x)
+        assert torch.equal(given, expected)
+        assert all(parameter.is_meta for parameter in block.parameters())
+
+
+def test_memory_is_that_of_the_coded_form(tmp_path):
+    layers = {f"{i}.weight": normal(2048, 2048, seed=i).bfloat16() for i in range(24)}
+    save_file(layers, tmp_path / "m.wcodec", level=1)
+    save_file({"0.weight": normal(64, 64).bfloat16()}, tmp_path / "small.wcodec")
+    made = run(
+        """
+        import sys, torch
+        from wcodec.torch import load_resident
+        def peak():
+            with open("/proc/self/status") as status:
+                return next(int(line.split()[1]) for line in status if line.startswith("VmHWM"))
+        def use(path, width, count):
+            with torch.device("meta"):
+                model = torch.nn.Sequential(*[
+                    torch.nn.Linear(width, width, False, dtype=torch.bfloat16)
+                    for _ in range(count)
+                ])
+            resident, *_ = load_resident(model, path, "coded", threads=2)
+            with torch.no_grad():
+                model(torch.ones(1, width, dtype=torch.bfloat16))
+            return resident
+        use(sys.argv[1], 64, 1)  # torch imports much for its first operator
+        before = peak()
+        resident = use(sys.argv[2], 2048, 24)
+        print(resident.nbytes, (peak() - before) * 1024)
+        """,
+        tmp_path / "small.wcodec",
+        tmp_path / "m.wcodec",
+    )
+    held, grown = map(int, made.stdout.split())
+    decoded = 24 * 2048 * 2048 * 2
+    assert held < 0.72 * decoded
+    assert grown < 0.8 * decoded
+
+
+def test_a_model_of_transformers(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    config = transformers.LlamaConfig(
+        vocab_size=500,
+        hidden_size=128,
+        intermediate_size=256,
+        num_hidden_layers=2,
+        num_attention_heads=4,
+        num_key_value_heads=2,
+        tie_word_embeddings=True,
+    )
+    original = transformers.LlamaForCausalLM(config).bfloat16().eval()
+    save_model(original, tmp_path / "m.wcodec")
+    model = transformers.LlamaForCausalLM(config).bfloat16().eval()
+    resident, *_ = load_resident(model, tmp_path / "m.wcodec")
+    assert len(resident.names()) == 2 * 7 + 1
+    with torch.no_grad():
+        logits, expected = model(ROWS % 500).logits, original(ROWS % 500).logits
+    scale = expected.double().abs().mean()
+    assert (logits.double() - expected.double()).abs().max() < 2.0**-4 * scale
+    assert model.generate(ROWS % 500, max_new_tokens=4, do_sample=False).shape == (2, 9)
 
 
 def test_the_resident_lives_as_long_as_its_layers(tmp_path):
