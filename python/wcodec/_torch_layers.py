@@ -4,7 +4,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Optional
+from typing import Any
 
 import torch
 
@@ -36,63 +36,66 @@ def _shape(x: torch.Tensor, last: int, width: int) -> list[Any]:
     return [*x.shape[:-1], width]
 
 
-# Annotations are read by torch, which needs the older forms.
-@torch.library.custom_op("wcodec::linear", mutates_args=())
-def linear(
+_WEIGHT = "int key, int number, int n, int k"
+
+# Defined by their schema, not by torch.library.custom_op(): that imports the compiler at the first
+# call, which takes a second and 140 MB.
+torch.library.define(
+    "wcodec::linear", f"(Tensor x, Tensor? bias, Tensor? scales, {_WEIGHT}) -> Tensor"
+)
+torch.library.define(
+    "wcodec::linear_transposed", f"(Tensor x, Tensor? scales, {_WEIGHT}) -> Tensor"
+)
+torch.library.define(
+    "wcodec::gather",
+    "(Tensor rows, int key, int number, SymInt[] shape, ScalarType dtype) -> Tensor",
+)
+torch.library.define(
+    "wcodec::decode", "(int key, int number, SymInt[] shape, ScalarType dtype) -> Tensor"
+)
+linear = torch.ops.wcodec.linear.default
+linear_transposed = torch.ops.wcodec.linear_transposed.default
+gather = torch.ops.wcodec.gather.default
+decode = torch.ops.wcodec.decode.default
+
+
+def _linear(
     x: torch.Tensor,
-    bias: Optional[torch.Tensor],  # noqa: UP045
-    scales: Optional[torch.Tensor],  # noqa: UP045
+    bias: torch.Tensor | None,
+    scales: torch.Tensor | None,
     key: int,
     number: int,
     n: int,
     k: int,
-) -> torch.Tensor:
+) -> Any:
     """x W^T + bias, W a resident matrix of n rows and k columns."""
     resident, name = _resident(key, number)
-    made: torch.Tensor = resident.linear(
-        name, x.detach(), bias=_detached(bias), scales=_detached(scales)
-    )
-    return made
+    return resident.linear(name, x.detach(), bias=_detached(bias), scales=_detached(scales))
 
 
-@torch.library.custom_op("wcodec::linear_transposed", mutates_args=())
-def linear_transposed(
-    x: torch.Tensor,
-    scales: Optional[torch.Tensor],  # noqa: UP045
-    key: int,
-    number: int,
-    n: int,
-    k: int,
-) -> torch.Tensor:
+def _linear_transposed(
+    x: torch.Tensor, scales: torch.Tensor | None, key: int, number: int, n: int, k: int
+) -> Any:
     """x W."""
     resident, name = _resident(key, number)
-    made: torch.Tensor = resident.linear(
-        name, x.detach(), scales=_detached(scales), transposed=True
-    )
-    return made
+    return resident.linear(name, x.detach(), scales=_detached(scales), transposed=True)
 
 
-@torch.library.custom_op("wcodec::gather", mutates_args=())
-def gather(
-    rows: torch.Tensor, key: int, number: int, shape: list[int], dtype: torch.dtype
-) -> torch.Tensor:
+def _gather(rows: torch.Tensor, key: int, number: int, shape: list[int], dtype: torch.dtype) -> Any:
     """Rows of a resident tensor; `shape` is that of one row."""
     resident, name = _resident(key, number)
-    made: torch.Tensor = resident.gather(name, rows)
-    return made
+    return resident.gather(name, rows)
 
 
-@torch.library.custom_op("wcodec::decode", mutates_args=())
-def decode(key: int, number: int, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
+def _decode(key: int, number: int, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
     """A resident tensor."""
     resident, name = _resident(key, number)
-    made = torch.empty(shape, dtype=dtype)
+    made = torch.empty(resident.info(name).shape, dtype=dtype)
     resident.decode(name, made)
     return made
 
 
-@linear.register_fake
-def _(
+def _fake_linear(
     x: torch.Tensor,
     bias: torch.Tensor | None,
     scales: torch.Tensor | None,
@@ -104,23 +107,30 @@ def _(
     return x.new_empty(_shape(x, k, n))
 
 
-@linear_transposed.register_fake
-def _(
+def _fake_linear_transposed(
     x: torch.Tensor, scales: torch.Tensor | None, key: int, number: int, n: int, k: int
 ) -> torch.Tensor:
     return x.new_empty(_shape(x, n, k))
 
 
-@gather.register_fake
-def _(
+def _fake_gather(
     rows: torch.Tensor, key: int, number: int, shape: list[int], dtype: torch.dtype
 ) -> torch.Tensor:
     return rows.new_empty([*rows.shape, *shape], dtype=dtype)
 
 
-@decode.register_fake
-def _(key: int, number: int, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
+def _fake_decode(key: int, number: int, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
     return torch.empty(shape, dtype=dtype)
+
+
+for _name, _made, _fake in (
+    ("linear", _linear, _fake_linear),
+    ("linear_transposed", _linear_transposed, _fake_linear_transposed),
+    ("gather", _gather, _fake_gather),
+    ("decode", _decode, _fake_decode),
+):
+    torch.library.impl(f"wcodec::{_name}", "default", _made)
+    torch.library.register_fake(f"wcodec::{_name}", _fake)
 
 
 def _keep(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
@@ -151,8 +161,10 @@ def _backward_transposed(ctx: Any, given: torch.Tensor) -> tuple[Any, ...]:
     return (dx, *[None] * 5)
 
 
-linear.register_autograd(_backward, setup_context=_keep)
-linear_transposed.register_autograd(_backward_transposed, setup_context=_keep_transposed)
+torch.library.register_autograd("wcodec::linear", _backward, setup_context=_keep)
+torch.library.register_autograd(
+    "wcodec::linear_transposed", _backward_transposed, setup_context=_keep_transposed
+)
 
 
 class _Weight(torch.nn.Module):

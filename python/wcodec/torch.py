@@ -60,7 +60,7 @@ def __getattr__(name: str) -> Any:
     """What needs torch 2.4, imported when it is first asked for: the rest needs less."""
     if name not in _LAYERS:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    if not hasattr(torch.library, "custom_op"):
+    if not hasattr(torch.library, "register_autograd"):
         raise UnsupportedError(f"wcodec.torch.{name} needs torch 2.4, this is {torch.__version__}")
     from . import _torch_layers, _torch_resident
 

@@ -525,7 +525,7 @@ def test_memory_is_that_of_the_coded_form(tmp_path):
             with torch.no_grad():
                 model(torch.ones(1, width, dtype=torch.bfloat16))
             return resident
-        use(sys.argv[1], 64, 1)  # torch imports much for its first operator
+        use(sys.argv[1], 64, 1)  # what a process has once
         before = peak()
         resident = use(sys.argv[2], 2048, 24)
         print(resident.nbytes, (peak() - before) * 1024)
