@@ -3,6 +3,7 @@
 """Resident tensors with numpy: elements, products, bad arguments, closing, forking."""
 
 import copy
+import gc
 import os
 import pickle
 import threading
@@ -314,6 +315,21 @@ def test_closed(file):
     for call in calls:
         with pytest.raises(wcodec.UsageError, match="are closed"):
             call()
+
+
+def test_it_keeps_what_it_needs(file, monkeypatch):
+    x = vectors(4, K)
+    monkeypatch.setenv("WCODEC_BACKEND", "none")  # which is for files: these are the CPU's
+    resident = wcodec.Resident(file, threads=2)
+    expected = resident.linear("w", x)
+    wcodec.release()
+    file.unlink()
+    gc.collect()
+    assert np.array_equal(resident.linear("w", x), expected)
+    y = resident.decode("w")
+    del resident
+    gc.collect()
+    assert np.array_equal(y, matrix("w"))
 
 
 def test_closing_while_others_compute(file):
