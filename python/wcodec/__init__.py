@@ -34,6 +34,7 @@ from ._files import compress, decompress, info, test
 from ._frameworks import async_load
 from ._loading import Loading
 from ._reader import Reader, TensorInfo
+from ._resident import Resident, ResidentInfo
 from ._safe_open import Slice, safe_open
 from .checkpoint import (
     GPUDecoder,
@@ -60,6 +61,8 @@ __all__ = [
     "NewerFormatError",
     "OutOfMemoryError",
     "Reader",
+    "Resident",
+    "ResidentInfo",
     "SharedTensorsError",
     "Slice",
     "TensorInfo",

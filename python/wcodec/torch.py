@@ -21,7 +21,7 @@ import logging
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, NamedTuple, Union
+from typing import TYPE_CHECKING, Any, NamedTuple, Union
 
 import torch
 
@@ -34,7 +34,39 @@ from ._open import open_any
 from ._reader import AnyReader, Item, TensorInfo
 from ._write import Tensor, write_bytes, write_file
 
-__all__ = ["Shard", "load", "load_file", "load_model", "save", "save_file", "save_model"]
+if TYPE_CHECKING:
+    from ._torch_layers import Embedding, Linear
+    from ._torch_resident import DecodedOnUse, ResidentModel, load_resident
+
+__all__ = [
+    "DecodedOnUse",
+    "Embedding",
+    "Linear",
+    "ResidentModel",
+    "Shard",
+    "load",
+    "load_file",
+    "load_model",
+    "load_resident",
+    "save",
+    "save_file",
+    "save_model",
+]
+
+_LAYERS = {"DecodedOnUse", "Embedding", "Linear", "ResidentModel", "load_resident"}
+
+
+def __getattr__(name: str) -> Any:
+    """What needs torch 2.4, imported when it is first asked for: the rest needs less."""
+    if name not in _LAYERS:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if not hasattr(torch.library, "register_autograd"):
+        raise UnsupportedError(f"wcodec.torch.{name} needs torch 2.4, this is {torch.__version__}")
+    from . import _torch_layers, _torch_resident
+
+    layers = _torch_layers if hasattr(_torch_layers, name) else _torch_resident
+    return getattr(layers, name)
+
 
 log = logging.getLogger("wcodec")
 

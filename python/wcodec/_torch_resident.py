@@ -1,0 +1,365 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Models of torch whose weights stay coded in memory: their layers replaced, or decoded for each
+use."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable, Mapping
+from typing import Any, NamedTuple
+
+import torch
+
+from ._context import Progress
+from ._dtypes import DTYPES, packed_shape
+from ._errors import UnsupportedError, UsageError
+from ._frameworks import Request
+from ._open import open_any
+from ._reader import AnyReader, Source, TensorInfo
+from ._resident import Resident
+from ._torch_layers import Embedding, Linear
+from .torch import Framework, _dtypes, load_into
+
+PRODUCTS = {"BF16", "F16", "F32", "I8", "U8", "F8_E4M3", "F8_E5M2"}
+"""Types of matrices that the library multiplies by."""
+COMPUTED = (torch.bfloat16, torch.float16, torch.float32)
+"""Types of layers: those of vectors."""
+
+
+_COMPARED_AT_ONCE = 64 << 20  # bytes
+
+
+class ResidentModel(NamedTuple):
+    """What load_resident() did."""
+
+    resident: Resident
+    """The weights of the replaced layers; it must stay open as long as the model is used."""
+    missing: list[str]
+    """Names of the model that are not in the file."""
+    unexpected: list[str]
+    """Names of the file that the model has no use for."""
+
+
+class _Slot:
+    """A parameter or buffer of a model, under all names that it has there: tied ones have several,
+    and so have modules that are used twice."""
+
+    def __init__(self, tensor: torch.Tensor) -> None:
+        self.tensor = tensor
+        self.names: list[str] = []
+        self.places: list[tuple[torch.nn.Module, str]] = []
+
+    def replaceable(self, model: torch.nn.Module, dtype: str) -> bool:
+        """Whether it is the weight of nothing but layers that there is something in place of."""
+        if dtype not in PRODUCTS or dtype not in _dtypes or self.tensor.dtype not in COMPUTED:
+            return False
+        return all(
+            leaf == "weight" and module is not model and _is_layer(module)
+            for module, leaf in self.places
+        )
+
+    def give(self, value: torch.Tensor) -> None:
+        """Set it everywhere to what was loaded."""
+        if not self.tensor.is_meta:
+            with torch.no_grad():
+                self.tensor.copy_(value)
+            return
+        made = value.to(self.tensor.dtype)
+        if not isinstance(self.tensor, torch.nn.Parameter):
+            for module, leaf in self.places:
+                module._buffers[leaf] = made
+            return
+        parameter = torch.nn.Parameter(made, requires_grad=self.tensor.requires_grad)
+        for module, leaf in self.places:
+            module._parameters[leaf] = parameter
+
+
+def _is_layer(module: torch.nn.Module) -> bool:
+    """Nothing derived of the two, which may do something else, and nothing with hooks, which would
+    be lost."""
+    hooks = (
+        module._forward_hooks,
+        module._forward_pre_hooks,
+        module._backward_hooks,
+        module._backward_pre_hooks,
+    )
+    if any(hooks):
+        return False
+    if type(module) is torch.nn.Embedding:
+        return module.max_norm is None  # which changes the table
+    return type(module) is torch.nn.Linear
+
+
+def _slots(model: torch.nn.Module) -> list[_Slot]:
+    """All that a state_dict() has."""
+    found: dict[int, _Slot] = {}
+    for prefix, module in model.named_modules(remove_duplicate=False):
+        temporary = module._non_persistent_buffers_set
+        own: list[tuple[str, Any]] = list(module._parameters.items())
+        own += [(leaf, b) for leaf, b in module._buffers.items() if leaf not in temporary]
+        for leaf, tensor in own:
+            if tensor is None:
+                continue
+            slot = found.setdefault(id(tensor), _Slot(tensor))
+            slot.names.append(f"{prefix}.{leaf}" if prefix else leaf)
+            if (module, leaf) not in slot.places:
+                slot.places.append((module, leaf))
+    return list(found.values())
+
+
+def _torch_shape(info: TensorInfo) -> tuple[int, ...]:
+    known = DTYPES.get(info.dtype)
+    return packed_shape(info.dtype, info.shape) if known and known.bits % 8 else info.shape
+
+
+def _compare(
+    model: torch.nn.Module, slots: Iterable[_Slot], infos: Mapping[str, TensorInfo], strict: bool
+) -> tuple[list[str], list[str]]:
+    """Names that are missing and unexpected; an error where shapes differ, or, if strict, where
+    there are such names."""
+    missing, wrong, expected = [], [], set()
+    for slot in slots:
+        expected.update(slot.names)
+        here = [infos[name] for name in slot.names if name in infos]
+        if not here:
+            missing.append(slot.names[0])
+        wrong += [
+            f"    size mismatch for {info.name}: {info.shape} in the file, "
+            f"{tuple(slot.tensor.shape)} in the model"
+            for info in here
+            if _torch_shape(info) != tuple(slot.tensor.shape)
+        ]
+    unexpected = [name for name in infos if name not in expected]
+    lines = []
+    if strict and missing:
+        lines.append(f"    Missing key(s) in state_dict: {', '.join(sorted(missing))}")
+    if strict and unexpected:
+        lines.append(f"    Unexpected key(s) in state_dict: {', '.join(sorted(unexpected))}")
+    if lines or wrong:
+        head = f"Error(s) in loading state_dict for {type(model).__name__}:"
+        raise RuntimeError("\n".join([head, *lines, *wrong]))
+    return missing, unexpected
+
+
+def _check_model(model: torch.nn.Module, slots: Iterable[_Slot]) -> None:
+    if type(model) in (torch.nn.Linear, torch.nn.Embedding):
+        raise UsageError(
+            f"the model is one {type(model).__name__}, which cannot be replaced in itself: make a "
+            f"wcodec.torch.{type(model).__name__}"
+        )
+    for slot in slots:
+        if slot.tensor.device.type not in ("cpu", "meta"):
+            raise UnsupportedError(
+                f"{slot.names[0]!r} is on {slot.tensor.device}: resident tensors are in host "
+                "memory so far",
+                tensor=slot.names[0],
+            )
+
+
+def _same(reader: AnyReader, a: TensorInfo, b: TensorInfo) -> bool:
+    """Whether two tensors of a file are equal; some rows of them are decoded at a time."""
+    if a.dtype != b.dtype:
+        return False
+    rows = a.shape[0] if a.shape else 1
+    step = max(rows * _COMPARED_AT_ONCE // max(a.nbytes, 1), 1)
+    for first in range(0, rows, step):
+        count = min(step, rows - first) if step < rows else None
+        pair = Framework("cpu").load(reader, [Request(t, first, count) for t in (a, b)])
+        flat = [tensor.reshape(-1).view(torch.uint8) for tensor in pair]
+        if not torch.equal(flat[0], flat[1]):
+            return False
+    return True
+
+
+def _check_tied(reader: AnyReader, names: list[str], infos: Mapping[str, TensorInfo]) -> None:
+    """What is one tensor in the model must be so in the file."""
+    for name in names[1:]:
+        if not _same(reader, infos[names[0]], infos[name]):
+            raise RuntimeError(
+                f"{names[0]} and {name} are tied in the model, and differ in the file"
+            )
+
+
+def _layer(resident: Resident, name: str, old: Any) -> torch.nn.Module:
+    """What stands in place of a layer."""
+    made: torch.nn.Module
+    if type(old) is torch.nn.Linear:
+        made = Linear(resident, name, old.bias)
+    else:
+        made = Embedding(resident, name, old.padding_idx, dtype=old.weight.dtype)
+    return made.train(old.training)
+
+
+def _replace(model: torch.nn.Module, made: Mapping[int, torch.nn.Module]) -> None:
+    for module in list(model.modules()):
+        for leaf, child in module._modules.items():
+            if id(child) in made:
+                module._modules[leaf] = made[id(child)]
+
+
+def _warn_of_meta(model: torch.nn.Module) -> None:
+    """Buffers that no file has."""
+    left = [
+        f"{prefix}.{leaf}" if prefix else leaf
+        for prefix, module in model.named_modules()
+        for leaf in sorted(module._non_persistent_buffers_set)
+        if module._buffers[leaf] is not None and module._buffers[leaf].is_meta
+    ]
+    if left:
+        warnings.warn(
+            f"buffers that are in no file are still on the meta device: {', '.join(left)}",
+            stacklevel=3,
+        )
+
+
+def _load(
+    model: torch.nn.Module,
+    reader: AnyReader,
+    strict: bool,
+    options: dict[str, Any],
+) -> ResidentModel:
+    infos = {info.name: info for info in reader.tensors()}
+    slots = _slots(model)
+    _check_model(model, slots)
+    missing, unexpected = _compare(model, slots, infos, strict)
+    kept: list[tuple[str, _Slot]] = []
+    loaded: list[tuple[str, _Slot]] = []
+    for slot in slots:
+        names = [name for name in slot.names if name in infos]
+        _check_tied(reader, names, infos)
+        for name in names[:1]:
+            ours = slot.replaceable(model, infos[name].dtype)
+            (kept if ours else loaded).append((name, slot))
+    values = load_into(reader, [name for name, _ in loaded])
+    for name, slot in loaded:
+        if values[name].shape != slot.tensor.shape:
+            raise UnsupportedError(f"tensor {name!r} comes as bytes in torch", tensor=name)
+    resident = Resident(names=[name for name, _ in kept], **options)
+    # Nothing fails from here on.
+    for name, slot in loaded:
+        slot.give(values.pop(name))
+    made = {id(old): _layer(resident, name, old) for name, slot in kept for old, _ in slot.places}
+    _replace(model, made)
+    _warn_of_meta(model)
+    return ResidentModel(resident, missing, unexpected)
+
+
+def load_resident(
+    model: torch.nn.Module,
+    path: Source,
+    form: str = "auto",
+    strict: bool = True,
+    *,
+    threads: int | None = None,
+    progress: Progress | None = None,
+) -> ResidentModel:
+    """Load a file into a model whose weights then stay coded in host memory.
+
+        with torch.device("meta"):
+            model = Model(config)
+        wcodec.torch.load_resident(model, "model.safetensors.wcodec")
+
+    Layers of the classes torch.nn.Linear and torch.nn.Embedding are replaced by those of this
+    module, whose weights are frozen and multiplied by as they are in the file, of whatever type;
+    all other parameters and buffers are loaded as load_state_dict() does it, in the model's types.
+    A layer stays what it is where it has hooks, where its weight is used by something else too, or
+    where that, or the layer, is of a type that there are no products with, such as F64.
+    Tied weights are kept once. On failure the model is as before.
+
+    Args:
+        model: on the CPU, or on the meta device, as a whole or in part: what was there gets memory
+            as it is loaded, so that no more than the resident form is ever held.
+        path, form, threads, progress: as those of wcodec.Resident.
+        strict: raise where names are missing or too many. Else layers whose weights are missing
+            stay as they are.
+
+    Returns:
+        (resident, missing, unexpected).
+
+    Raises:
+        RuntimeError: names that are missing or unexpected (strict), or shapes that differ: it lists
+        them. What wcodec.Resident raises.
+    """
+    reader = open_any(path, backend="cpu", threads=threads)
+    options = {
+        "path": path, "form": form, "framework": "pt", "threads": threads, "progress": progress
+    }  # fmt: skip
+    try:
+        return _load(model, reader, strict, options)
+    finally:
+        reader.close()
+
+
+class DecodedOnUse:
+    """A module whose parameters are decoded before each of its calls and let go of afterwards, for
+    layers of any kind: convolutions, attention, fused ones.
+
+        handle = wcodec.torch.DecodedOnUse(model.conv, resident, "conv.")
+        ...
+        handle.remove()   # decodes them for good
+
+    Parameters of the module itself and of those in it that the Resident has are replaced by ones
+    without memory (on the meta device), and frozen. Where gradients are recorded, autograd keeps
+    what a backward pass needs of them until that is over. A module is called by one thread at a
+    time, and not within torch.compile.
+    """
+
+    def __init__(self, module: torch.nn.Module, resident: Resident, prefix: str = "") -> None:
+        """
+        Args:
+            module: it.
+            resident: where its parameters are.
+            prefix: what their names there begin with.
+
+        Raises:
+            UsageError: the Resident has none of them, or one of another shape.
+        """
+        there = set(resident.names())
+        self._resident = resident
+        self._decoded = 0
+        self._slots = [
+            slot
+            for slot in _slots(module)
+            if isinstance(slot.tensor, torch.nn.Parameter) and prefix + slot.names[0] in there
+        ]
+        self._prefix = prefix
+        if not self._slots:
+            raise UsageError(f"no parameter of the module is resident with prefix {prefix!r}")
+        for slot in self._slots:
+            shape = resident.info(prefix + slot.names[0]).shape
+            if shape != tuple(slot.tensor.shape):
+                raise UsageError(
+                    f"tensor {prefix + slot.names[0]!r} has shape {shape}, the parameter "
+                    f"{tuple(slot.tensor.shape)}",
+                    tensor=prefix + slot.names[0],
+                )
+        self._free()
+        self._hooks = [
+            module.register_forward_pre_hook(lambda *_: self._decode(), prepend=True),
+            module.register_forward_hook(lambda *_: self._free(), always_call=True),
+        ]
+
+    def _set(self, slot: _Slot, tensor: torch.Tensor) -> None:
+        made = torch.nn.Parameter(tensor, requires_grad=False)
+        for module, leaf in slot.places:
+            module._parameters[leaf] = made
+
+    def _decode(self) -> None:
+        for slot in self._slots:
+            info = self._resident.info(self._prefix + slot.names[0])
+            values = torch.empty(info.shape, dtype=_dtypes[info.dtype])
+            self._resident.decode(info.name, values)
+            self._set(slot, values.to(slot.tensor.dtype))
+
+    def _free(self) -> None:
+        for slot in self._slots:
+            self._set(slot, torch.empty_like(slot.tensor, device="meta"))
+            slot.tensor = slot.places[0][0]._parameters[slot.places[0][1]]  # type: ignore[assignment]
+
+    def remove(self) -> None:
+        """Take the hooks away; the parameters are decoded, and stay so."""
+        self._decode()
+        for hook in self._hooks:
+            hook.remove()
+        self._hooks = []
