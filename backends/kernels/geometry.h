@@ -157,6 +157,18 @@ WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_lossy_kind_of(const uint32_t co
     return k;
 }
 
+/* bits: of an index. A function of its own: what sets a member of wcodec_row_kind()'s result keeps
+ * clang from dissolving it, and then all kernels spill. */
+WCODEC_DEVICE_FUNCTION struct wcodec_kind wcodec_fixed_kind_of(const uint32_t shape,
+                                                               const uint32_t coding,
+                                                               const uint32_t bits,
+                                                               const uint32_t copies)
+{
+    struct wcodec_kind k = wcodec_kind_of(WCODEC_FAMILY_FIXED, shape, coding, false, copies);
+    k.index_bits = bits;
+    return k;
+}
+
 /* Of a row of kernels.def. */
 WCODEC_DEVICE_FUNCTION struct wcodec_kind
 wcodec_row_kind(const uint32_t family, const uint32_t shape, const uint32_t coding, const bool add,
@@ -164,10 +176,9 @@ wcodec_row_kind(const uint32_t family, const uint32_t shape, const uint32_t codi
 {
     if (family == WCODEC_FAMILY_LOSSY)
         return wcodec_lossy_kind_of(coding, bytes, raw, copies);
-    struct wcodec_kind k = wcodec_kind_of(family, shape, coding, add, copies);
     if (family == WCODEC_FAMILY_FIXED)
-        k.index_bits = bytes;
-    return k;
+        return wcodec_fixed_kind_of(shape, coding, bytes, copies);
+    return wcodec_kind_of(family, shape, coding, add, copies);
 }
 
 /* Bytes of shared memory that a work-group's tables take; runs: `entries` of a pool, at most 4096,
