@@ -24,18 +24,22 @@ static inline uint32_t bits_of(float value)
     return bits;
 }
 
-/* 5 bits of exponent. Exponent and mantissa in the place that binary32 has for them are the number
- * times 2^-112, subnormal ones too. */
+/* 5 bits of exponent. Subnormal numbers are what they add to the least normal one: no operand is
+ * subnormal in binary32, which some programs have taken for zero. */
 static inline uint32_t bits_of_half(uint32_t half)
 {
-    const uint32_t magnitude = bits_of(float_of((half & 0x7FFF) << 13) * 0x1p112f);
+    const uint32_t bits = (half & 0x7FFF) << 13, normal = bits + (112u << 23),
+                   subnormal = bits_of(float_of(bits | 113u << 23) - 0x1p-14f),
+                   magnitude = (half & 0x7C00) == 0 ? subnormal : normal;
     return (half & 0x8000) << 16 | magnitude | ((half & 0x7C00) == 0x7C00 ? 0x7F800000 : 0);
 }
 
-/* 4 bits of exponent, no infinities: the same with 2^-120. */
+/* 4 bits of exponent, no infinities. */
 static inline uint32_t bits_of_e4m3(uint32_t byte)
 {
-    const uint32_t magnitude = bits_of(float_of((byte & 0x7F) << 20) * 0x1p120f);
+    const uint32_t bits = (byte & 0x7F) << 20, normal = bits + (120u << 23),
+                   subnormal = bits_of(float_of(bits | 121u << 23) - 0x1p-6f),
+                   magnitude = (byte & 0x78) == 0 ? subnormal : normal;
     return (byte & 0x80) << 24 | magnitude | ((byte & 0x7F) == 0x7F ? 0x7F800000 : 0);
 }
 
