@@ -42,7 +42,10 @@ static wcodec_status examine(struct compressor *c, wcodec_error *err)
     wcodec_error why = {0};
     wcodec_status status =
         wcodec_safetensors_read(&c->source, &c->context->allocator, &c->safetensors, &why);
-    const char *kind = status == WCODEC_ERROR_CORRUPT ? wcodec_foreign_kind(&c->source) : NULL;
+    /* What is nearly right is told as what is wrong with it. */
+    const char *kind = status == WCODEC_ERROR_CORRUPT && !wcodec_foreign_safetensors(&c->source)
+                           ? wcodec_foreign_kind(&c->source)
+                           : NULL;
     if (kind != NULL)
         wcodec_fail(&why, status, "is %s", kind);
     if (status == WCODEC_ERROR_CORRUPT && !c->options.strict) {
