@@ -32,13 +32,16 @@ extern "C" {
 /** What a resident tensor is kept as. All hold the same elements: what is computed from them is,
  * bit for bit, the same. */
 typedef enum wcodec_resident_form {
-    /** By tensor: matrices of bf16 FIXED, all else PLAIN. Only asked for, never told. */
+    /** By tensor: what has two dimensions or more of bf16 or f16, and is coded in 7/8 of its bytes
+     * or less, CODED (FIXED where the file has it so); one element repeated CODED; all else PLAIN.
+     * Only asked for, never told. */
     WCODEC_RESIDENT_AUTO = 0,
     /** As in the file: smallest, and decoded piece by piece for each product. */
     WCODEC_RESIDENT_CODED = 1,
-    /** At the fixed rate of wcodec-format(5), section 6: coded anew when it becomes resident,
+    /** At the fixed rate of wcodec-format(5), section 6, which is made for devices: on a CPU
+     * products with CODED matrices are as fast. Coded anew when it becomes resident,
      * unless the file has it so. A tensor that this form is not for (another dtype than bf16,
-     * numbers of which it would not make less) is PLAIN instead. */
+     * numbers of which it would not make less) is PLAIN instead, and one element repeated CODED. */
     WCODEC_RESIDENT_FIXED = 2,
     /** Decoded. */
     WCODEC_RESIDENT_PLAIN = 3
@@ -73,7 +76,7 @@ static inline void wcodec_resident_options_init(wcodec_resident_options *options
  * number twice, or with `tensors` NULL (and count 0) all. They are numbered anew from 0, in that
  * order. Equal ones of a file (aliases) are kept once. All checks are verified, also of what stays
  * coded: damage is found here and never later. Takes, beside what stays, the decoded and the coded
- * size of one tensor.
+ * size of one tensor; a limit of memory counts both. Equal tensors have the form of the first.
  *
  * *resident belongs to the caller, who ends it by wcodec_resident_destroy() before the reader's
  * context; the reader may be closed before. On failure nothing is left.
@@ -100,8 +103,8 @@ typedef struct wcodec_resident_tensor {
     uint64_t size;
     /** CODED, FIXED or PLAIN. */
     wcodec_resident_form form;
-    /** Bytes of memory that its elements take; 0 where they are another's, or nothing but one
-     * element repeated. */
+    /** Bytes of memory that its elements take; 0 where they are another's, or CODED as one element
+     * repeated. */
     uint64_t held;
     /** Number of the resident tensor whose elements these are, else UINT64_MAX. */
     uint64_t alias_of;
@@ -132,9 +135,10 @@ WCODEC_API wcodec_status wcodec_resident_decode(const wcodec_resident *resident,
                                                 uint64_t first, uint64_t count, void *dst,
                                                 size_t dst_size, wcodec_error *err);
 
-/** Decode the rows of tensor i that rows[0] to rows[count - 1] name, in that order, to dst: what an
- * embedding does. A row may come several times. An index outside of the first dimension is
- * WCODEC_ERROR_USAGE, before anything is written. Else as wcodec_resident_decode(). */
+/** Decode the rows of tensor i that rows[0] to rows[count - 1] name, in that order, to dst, which
+ * must not overlap them: what an embedding does. A row may come several times. An index outside of
+ * the first dimension is WCODEC_ERROR_USAGE, before anything is written. Else as
+ * wcodec_resident_decode(). */
 WCODEC_API wcodec_status wcodec_resident_gather(const wcodec_resident *resident, uint64_t i,
                                                 const int64_t *rows, size_t count, void *dst,
                                                 size_t dst_size, wcodec_error *err);
@@ -182,14 +186,16 @@ static inline void wcodec_linear_init(wcodec_linear *linear)
 }
 
 /** Multiply by tensor i, a matrix of BF16, F16, F32, I8, U8, F8_E4M3 or F8_E5M2, without decoding
- * it to memory as a whole.
+ * it to memory as a whole. What is CODED or FIXED is decoded once for 128 rows of x (fewer where
+ * they have more than 2^15 elements).
  *
  * Sums are binary32. y = x W^T: sum j of 16 takes, in the order of columns, those whose number is j
  * modulo 16, each by a fused multiplication and addition; then sum j gets j + 8, then j + 4, j + 2
  * and j + 1. The result is multiplied by the row's scale, bias is added, and it is rounded to y's
  * dtype (to nearest, ties to even). y = x W: elements of x are multiplied by the scales, and one
  * sum takes the rows of W in order. So results depend neither on the form nor on threads or the
- * machine, and the error of a sum of k products is at most (k/16 + 5) 2^-24 (y = x W: n 2^-24)
+ * machine, as long as no thread has changed how it rounds or that it takes subnormal numbers for
+ * zero; and the error of a sum of k products is at most (k/16 + 5) 2^-24 (y = x W: n 2^-24)
  * times the sum of their magnitudes, as long as nothing is subnormal or overflows. Infinities and
  * NaNs come out as of the products written out.
  *

@@ -123,9 +123,11 @@ wcodec_status wcodec_decoder_range_fixed(struct wcodec_decoder *d, uint64_t begi
     const uint64_t band = wcodec_fixed_band_size(f), stop = (end - 1) / band + 1,
                    coded = f->across * f->record_size;
     uint64_t done = begin, next = begin / band == d->spilled.band ? d->spilled.next : UINT64_MAX;
-    wcodec_status status = wcodec_session_choose(&d->session, NULL, WCODEC_DEVICE_FIXED, err);
+    wcodec_status status = WCODEC_OK;
+    if (!d->input.on_cpu)
+        status = wcodec_session_choose(&d->session, NULL, WCODEC_DEVICE_FIXED, err);
     /* A device makes whole elements. */
-    const bool by_device = !d->session.on_cpu && ((begin | end) & 1) == 0;
+    const bool by_device = !d->input.on_cpu && !d->session.on_cpu && ((begin | end) & 1) == 0;
     for (uint64_t first = begin / band; first < stop && status == WCODEC_OK;) {
         const uint64_t limit = limit_of(d, by_device), most = limit / coded > 0 ? limit / coded : 1,
                        last = stop - first < most ? stop : first + most,

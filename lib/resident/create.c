@@ -22,6 +22,7 @@ struct maker {
     wcodec_resident_form form;
     struct wcodec_reporter reporter;
     struct wcodec_cancel cancel;
+    uint64_t held;  /* bytes of memory, for the limit */
     uint64_t *kept; /* by entries of the reader: 1 + the number of the item that has its elements */
 };
 
@@ -31,14 +32,34 @@ void wcodec_resident_options_init_size(wcodec_resident_options *options, size_t 
     wcodec_options_set(options, size, &defaults, sizeof defaults);
 }
 
-static wcodec_status out_of_memory(uint64_t size, wcodec_error *err)
+/* `size` bytes more, counted against the limit of memory. */
+static wcodec_status hold(struct maker *m, uint64_t size, wcodec_error *err)
 {
-    return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes", size);
+    const uint64_t most = m->resident->context->limits.max_memory;
+    if (size > most || m->held > most - size)
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "resident tensors take at least %" PRIu64
+                           " bytes of memory, the limit is %" PRIu64,
+                           m->held + size, most);
+    m->held += size;
+    return WCODEC_OK;
 }
 
-static uint8_t *reserve(const struct maker *m, uint64_t size)
+static wcodec_status reserve(struct maker *m, uint64_t size, uint8_t **memory, wcodec_error *err)
 {
-    return wcodec_alloc_array(&m->resident->context->allocator, size, 1);
+    wcodec_status status = hold(m, size, err);
+    if (status != WCODEC_OK)
+        return status;
+    *memory = wcodec_alloc_array(&m->resident->context->allocator, size, 1);
+    if (*memory == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory: %" PRIu64 " bytes", size);
+    return WCODEC_OK;
+}
+
+static void release(struct maker *m, uint64_t size, uint8_t *memory)
+{
+    wcodec_free(&m->resident->context->allocator, memory);
+    m->held -= size;
 }
 
 /* Decode all of an entry, verifying it, in pieces of `piece` bytes: to where each belongs in `dst`,
@@ -50,6 +71,7 @@ static wcodec_status decode(struct maker *m, const struct wcodec_source *source,
     const struct wcodec_decoder_input input = {.context = m->resident->context,
                                                .source = source,
                                                .entry = entry,
+                                               .held = m->held,
                                                .verify = true,
                                                .on_cpu = true,
                                                .whole = true};
@@ -69,9 +91,9 @@ static wcodec_status make_plain(struct maker *m, const struct wcodec_source *sou
                                 const struct wcodec_entry *entry, struct wcodec_resident_item *item,
                                 wcodec_error *err)
 {
-    item->bytes = reserve(m, entry->size);
-    if (item->bytes == NULL)
-        return out_of_memory(entry->size, err);
+    wcodec_status status = reserve(m, entry->size, &item->bytes, err);
+    if (status != WCODEC_OK)
+        return status;
     item->form = WCODEC_RESIDENT_PLAIN;
     item->held = entry->size;
     return decode(m, source, entry, item->bytes, entry->size, true, err);
@@ -102,12 +124,13 @@ static wcodec_status verify(struct maker *m, const struct wcodec_resident_item *
 {
     const uint64_t piece = piece_of(&item->entry);
     struct wcodec_source source;
-    uint8_t *scratch = reserve(m, piece);
-    if (scratch == NULL)
-        return out_of_memory(piece, err);
+    uint8_t *scratch;
+    wcodec_status status = reserve(m, piece, &scratch, err);
+    if (status != WCODEC_OK)
+        return status;
     wcodec_source_memory(item->bytes, item->entry.payload_size, &source);
-    wcodec_status status = decode(m, &source, &item->entry, scratch, piece, false, err);
-    wcodec_free(&m->resident->context->allocator, scratch);
+    status = decode(m, &source, &item->entry, scratch, piece, false, err);
+    release(m, piece, scratch);
     return status;
 }
 
@@ -119,9 +142,11 @@ static wcodec_status make_coded(struct maker *m, const struct wcodec_source *sou
     if (entry->newer)
         return wcodec_entry_refuse(entry, err);
     uint8_t *parameters = wcodec_arena_alloc(&m->resident->arena, entry->parameters_size);
-    item->bytes = reserve(m, entry->payload_size);
-    if (item->bytes == NULL || parameters == NULL)
-        return out_of_memory(entry->payload_size, err);
+    if (parameters == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for parameters");
+    wcodec_status status = reserve(m, entry->payload_size, &item->bytes, err);
+    if (status != WCODEC_OK)
+        return status;
     if (entry->parameters_size != 0)
         memcpy(parameters, entry->parameters, entry->parameters_size);
     item->form = WCODEC_RESIDENT_CODED;
@@ -129,8 +154,12 @@ static wcodec_status make_coded(struct maker *m, const struct wcodec_source *sou
     item->entry = *entry;
     item->entry.parameters = parameters;
     item->entry.payload_offset = 0;
-    wcodec_status status = wcodec_source_read(source, entry->payload_offset, item->bytes,
-                                              (size_t)entry->payload_size, err);
+    item->entry.name = item->entry.dtype_name = item->entry.split = NULL; /* the reader's */
+    item->entry.shape = NULL;
+    if (entry->coding == WCODEC_CODING_CONSTANT)
+        return wcodec_reporter_add(&m->reporter, entry->size, err);
+    status = wcodec_source_read(source, entry->payload_offset, item->bytes,
+                                (size_t)entry->payload_size, err);
     return status == WCODEC_OK ? verify(m, item, err) : status;
 }
 
@@ -158,9 +187,12 @@ static wcodec_status transcode(struct maker *m, const struct wcodec_entry *entry
     wcodec_context *context = m->resident->context;
     const struct wcodec_encode_settings settings = {.columns = columns, .cancel = &m->cancel};
     struct wcodec_coded *coded = &item->fixed.coded;
-    bool done;
-    wcodec_status status =
-        wcodec_fixed_code(context, &settings, item->bytes, entry->size, coded, &done, err);
+    bool done = false;
+    wcodec_status status = hold(m, entry->size, err); /* of the payload, which is no larger */
+    if (status == WCODEC_OK)
+        status = wcodec_fixed_code(context, &settings, item->bytes, entry->size, coded, &done, err);
+    if (status == WCODEC_OK)
+        m->held -= entry->size;
     if (status != WCODEC_OK || !done)
         return status;
     item->form = WCODEC_RESIDENT_FIXED;
@@ -170,23 +202,39 @@ static wcodec_status transcode(struct maker *m, const struct wcodec_entry *entry
     item->fixed.tiles = coded->parts[1].data;
     item->fixed.spilled = coded->parts[2].data;
     status = wcodec_fixed_verify(context, &settings, coded, item->bytes, err);
-    wcodec_free(&context->allocator, item->bytes);
+    release(m, entry->size, item->bytes);
     item->bytes = NULL;
+    m->held += item->held;
     return status;
+}
+
+/* In the forms AUTO and FIXED, by what products take on a CPU (bench/README.md): those of floats of
+ * 16 bits no more than from the fixed rate. */
+static bool stays_coded(wcodec_resident_form form, const struct wcodec_entry *named,
+                        const struct wcodec_entry *entry)
+{
+    if (entry->coding == WCODEC_CODING_CONSTANT)
+        return true;
+    return form == WCODEC_RESIDENT_AUTO && named->rank >= 2 &&
+           (named->dtype == WCODEC_DTYPE_BF16 || named->dtype == WCODEC_DTYPE_F16) &&
+           entry->payload_size <= entry->size / 8 * 7;
 }
 
 static wcodec_status make_item(struct maker *m, const struct wcodec_source *source,
                                const struct wcodec_entry *named, const struct wcodec_entry *entry,
                                struct wcodec_resident_item *item, wcodec_error *err)
 {
+    const wcodec_dtype dtype = (wcodec_dtype)named->dtype; /* equal tensors may have another */
     const uint64_t columns = named->rank >= 2 ? named->shape[named->rank - 1] : 0;
-    if (m->form == WCODEC_RESIDENT_CODED)
-        return make_coded(m, source, entry, item, err);
-    if (m->form != WCODEC_RESIDENT_PLAIN && !entry->newer && entry->coding == WCODEC_CODING_FIXED)
+    const bool coded = m->form == WCODEC_RESIDENT_CODED,
+               plain = m->form == WCODEC_RESIDENT_PLAIN || entry->newer;
+    if (!plain && !coded && entry->coding == WCODEC_CODING_FIXED && dtype == WCODEC_DTYPE_BF16)
         return keep_fixed(m, source, entry, item, err);
+    if (coded || (!plain && stays_coded(m->form, named, entry)))
+        return make_coded(m, source, entry, item, err);
     wcodec_status status = make_plain(m, source, entry, item, err);
-    if (status == WCODEC_OK && m->form != WCODEC_RESIDENT_PLAIN && columns != 0 &&
-        wcodec_fixed_applies((wcodec_dtype)entry->dtype, entry->size, columns))
+    if (status == WCODEC_OK && m->form == WCODEC_RESIDENT_FIXED && columns != 0 &&
+        wcodec_fixed_applies(dtype, entry->size, columns))
         status = transcode(m, entry, columns, item, err);
     return status;
 }
@@ -298,6 +346,8 @@ static wcodec_status begin(struct maker *m, size_t count, wcodec_error *err)
     }
     memset(m->kept, 0, (size_t)m->reader->entry_count * sizeof *m->kept);
     m->resident = r;
+    m->held = count * sizeof *r->items + m->reader->entry_count * sizeof *m->kept +
+              wcodec_names_memory(count);
     return WCODEC_OK;
 }
 

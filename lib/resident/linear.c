@@ -29,6 +29,7 @@ struct scratch {
 };
 
 struct product {
+    const wcodec_resident *resident;
     wcodec_context *context;
     const struct wcodec_resident_item *item;
     const wcodec_linear *linear;
@@ -44,8 +45,9 @@ struct product {
     uint64_t first_band, end_band; /* that are at hand */
     float *bias, *scales;          /* NULL, or n numbers */
     float *x, *y;                  /* vectors of a chunk, in whole pieces; y: of x W */
-    size_t x_stride, y_stride;
-    uint64_t first, count; /* the chunk */
+    size_t x_stride, y_stride;     /* numbers */
+    uint64_t first, count;         /* the chunk */
+    uint64_t held;                 /* bytes of memory, for the limit */
     size_t scratch_size;
     uint8_t *scratch; /* for each worker */
     uint64_t workers;
@@ -247,16 +249,31 @@ static wcodec_status multiply_decoded(struct product *p, struct wcodec_resident_
     return status;
 }
 
+static wcodec_status check_limit(const struct product *p, uint64_t held, wcodec_error *err)
+{
+    const uint64_t most = p->context->limits.max_memory;
+    if (p->resident->size > most || held > most - p->resident->size)
+        return wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                           "a product takes at least %" PRIu64
+                           " bytes of memory with what is resident, the limit is %" PRIu64,
+                           p->resident->size + held, most);
+    return WCODEC_OK;
+}
+
 static wcodec_status decode_and_multiply(struct product *p, wcodec_error *err)
 {
-    const uint64_t band = ROWS * p->k * p->element,
+    const uint64_t band = at_most(p->n, ROWS) * p->k * p->element,
                    at_once = band < ROWS_BYTES ? at_most(ROWS_BYTES / band, p->bands) : 1;
     struct wcodec_resident_elements elements;
+    const uint64_t held = p->held + at_once * band;
+    wcodec_status status = check_limit(p, held, err);
+    if (status != WCODEC_OK)
+        return status;
     uint8_t *memory = wcodec_alloc_array(&p->context->allocator, at_once, (size_t)band);
     if (memory == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " rows",
                            at_once * ROWS);
-    wcodec_status status = wcodec_resident_open(p->context, p->item, &elements, err);
+    status = wcodec_resident_open(p->resident, p->item, held, &elements, err);
     if (status == WCODEC_OK) {
         status = multiply_decoded(p, &elements, memory, at_once, err);
         wcodec_resident_close(&elements);
@@ -298,7 +315,7 @@ static wcodec_status multiply_chunk(struct product *p, wcodec_error *err)
         p->rows = p->item->bytes;
         p->first_row = 0;
         multiply(p, 0, p->bands);
-    } else if (p->k != 0) {
+    } else if (p->n != 0 && p->k != 0) {
         status = decode_and_multiply(p, err);
     } else {
         multiply(p, 0, p->bands);
@@ -339,6 +356,12 @@ static wcodec_status reserve(struct product *p, uint64_t chunk, wcodec_error *er
     p->scratch_size = sizeof(struct scratch) +
                       (l->transposed ? 0 : (size_t)chunk * ROWS * WCODEC_SUMS * sizeof(float));
     p->scratch_size = (p->scratch_size + 63) / 64 * 64;
+    p->held = wcodec_context_threads(p->context) * p->scratch_size +
+              chunk * (p->x_stride + (l->transposed ? p->y_stride : 0)) * sizeof(float) +
+              2 * (p->bands * ROWS + COLUMNS) * sizeof(float);
+    wcodec_status status = check_limit(p, p->held, err);
+    if (status != WCODEC_OK)
+        return status;
     p->bias = take_numbers(p, l->bias, l->bias_dtype, &short_of_memory);
     p->scales = take_numbers(p, l->scales, l->scales_dtype, &short_of_memory);
     p->x = wcodec_alloc_array(allocator, chunk * p->x_stride, sizeof *p->x);
@@ -458,7 +481,8 @@ wcodec_status wcodec_resident_linear(const wcodec_resident *resident, uint64_t i
         return status;
     status = begin(named, linear, &l, err);
     if (status == WCODEC_OK && l.rows != 0) {
-        struct product p = {.context = resident->context,
+        struct product p = {.resident = resident,
+                            .context = resident->context,
                             .item = item,
                             .linear = &l,
                             .source = wcodec_cpu_source_of(named->dtype),

@@ -132,14 +132,18 @@ static void copy_piece(void *argument, size_t i)
     memcpy(c->to + at, c->from + at, (size_t)size);
 }
 
-wcodec_status wcodec_resident_open(wcodec_context *context, const struct wcodec_resident_item *item,
+wcodec_status wcodec_resident_open(const wcodec_resident *resident,
+                                   const struct wcodec_resident_item *item, uint64_t held,
                                    struct wcodec_resident_elements *elements, wcodec_error *err)
 {
-    *elements = (struct wcodec_resident_elements){.context = context, .item = item};
+    *elements = (struct wcodec_resident_elements){.context = resident->context, .item = item};
     if (item->form != WCODEC_RESIDENT_CODED)
         return WCODEC_OK;
-    const struct wcodec_decoder_input input = {
-        .context = context, .source = &elements->source, .entry = &item->entry, .on_cpu = true};
+    const struct wcodec_decoder_input input = {.context = resident->context,
+                                               .source = &elements->source,
+                                               .entry = &item->entry,
+                                               .held = resident->size + held,
+                                               .on_cpu = true};
     wcodec_source_memory(item->bytes, item->entry.payload_size, &elements->source);
     return wcodec_decoder_open(&input, &elements->decoder, err);
 }
@@ -170,11 +174,12 @@ void wcodec_resident_close(struct wcodec_resident_elements *elements)
         wcodec_decoder_close(&elements->decoder);
 }
 
-static wcodec_status read_bytes(wcodec_context *context, const struct wcodec_resident_item *item,
-                                uint64_t begin, uint64_t end, uint8_t *dst, wcodec_error *err)
+static wcodec_status read_bytes(const wcodec_resident *resident,
+                                const struct wcodec_resident_item *item, uint64_t begin,
+                                uint64_t end, uint8_t *dst, wcodec_error *err)
 {
     struct wcodec_resident_elements elements;
-    wcodec_status status = wcodec_resident_open(context, item, &elements, err);
+    wcodec_status status = wcodec_resident_open(resident, item, 0, &elements, err);
     if (status != WCODEC_OK)
         return status;
     status = wcodec_resident_read(&elements, begin, end, dst, err);
@@ -216,47 +221,85 @@ wcodec_status wcodec_resident_decode(const wcodec_resident *resident, uint64_t i
     if (status == WCODEC_OK)
         status = check_room(end - begin, dst, dst_size, err);
     if (status == WCODEC_OK)
-        status = read_bytes(resident->context, item, begin, end, dst, err);
+        status = read_bytes(resident, item, begin, end, dst, err);
     if (status != WCODEC_OK)
         wcodec_resident_prefix(named, err);
     return status;
 }
 
-/* Rows by an index. */
+/* Rows by an index, which workers take one after the other. */
 struct gathering {
     const wcodec_resident *resident;
     const struct wcodec_resident_item *item;
     struct wcodec_cpu_fixed_dsp dsp;
     const int64_t *rows;
+    size_t count;
+    uint64_t all; /* rows of the tensor */
     uint64_t row_size;
     uint8_t *dst;
+    atomic_size_t next;
     atomic_flag failed;
     wcodec_status status; /* of the first that failed; error likewise */
     wcodec_error error;
 };
 
-static void gather_row(void *argument, size_t i)
+static wcodec_status check_row(const struct gathering *g, size_t i, int64_t row, wcodec_error *err)
+{
+    if (row >= 0 && (uint64_t)row < g->all)
+        return WCODEC_OK;
+    return wcodec_fail(err, WCODEC_ERROR_USAGE, "index %zu is row %" PRId64 " of %" PRIu64, i, row,
+                       g->all);
+}
+
+static void gather_fixed(const struct gathering *g, uint64_t begin, uint8_t *dst)
+{
+    const struct wcodec_fixed *f = &g->item->fixed.plan;
+    const uint64_t end = begin + g->row_size, band = wcodec_fixed_band_size(f);
+    const struct wcodec_cpu_fixed_job job =
+        wcodec_resident_fixed_job(g->item, &g->dsp, begin, end, dst);
+    for (uint64_t tile = begin / band * f->across; tile < ((end - 1) / band + 1) * f->across;
+         tile++)
+        (void)wcodec_cpu_fixed_decode(&job, tile, g->item->fixed.tiles + tile * f->record_size, 0);
+}
+
+/* The caller may write to the index meanwhile: what was read once is looked at and used. */
+static wcodec_status gather_row(const struct gathering *g,
+                                struct wcodec_resident_elements *elements, size_t i,
+                                wcodec_error *err)
+{
+    const int64_t row = g->rows[i];
+    uint8_t *dst = g->dst + i * g->row_size;
+    wcodec_status status = check_row(g, i, row, err);
+    if (status != WCODEC_OK)
+        return status;
+    const uint64_t begin = (uint64_t)row * g->row_size;
+    if (g->item->form == WCODEC_RESIDENT_PLAIN)
+        memcpy(dst, g->item->bytes + begin, (size_t)g->row_size);
+    else if (g->item->form == WCODEC_RESIDENT_FIXED)
+        gather_fixed(g, begin, dst);
+    else
+        return wcodec_resident_read(elements, begin, begin + g->row_size, dst, err);
+    return WCODEC_OK;
+}
+
+static wcodec_status gather_rows(struct gathering *g, wcodec_error *err)
+{
+    struct wcodec_resident_elements elements;
+    wcodec_status status = wcodec_resident_open(g->resident, g->item, 0, &elements, err);
+    if (status != WCODEC_OK)
+        return status;
+    for (size_t i; status == WCODEC_OK && (i = atomic_fetch_add(&g->next, 1)) < g->count;)
+        status = gather_row(g, &elements, i, err);
+    wcodec_resident_close(&elements);
+    return status;
+}
+
+static void gather_task(void *argument, size_t worker)
 {
     struct gathering *g = argument;
-    const struct wcodec_resident_item *item = g->item;
-    const uint64_t begin = (uint64_t)g->rows[i] * g->row_size, end = begin + g->row_size;
-    uint8_t *dst = g->dst + i * g->row_size;
-    if (item->form == WCODEC_RESIDENT_PLAIN) {
-        memcpy(dst, item->bytes + begin, (size_t)g->row_size);
-        return;
-    }
-    if (item->form == WCODEC_RESIDENT_FIXED) {
-        const struct wcodec_fixed *f = &item->fixed.plan;
-        const uint64_t band = wcodec_fixed_band_size(f);
-        const struct wcodec_cpu_fixed_job job =
-            wcodec_resident_fixed_job(item, &g->dsp, begin, end, dst);
-        for (uint64_t tile = begin / band * f->across; tile < ((end - 1) / band + 1) * f->across;
-             tile++)
-            (void)wcodec_cpu_fixed_decode(&job, tile, item->fixed.tiles + tile * f->record_size, 0);
-        return;
-    }
     wcodec_error error = {0};
-    const wcodec_status status = read_bytes(g->resident->context, item, begin, end, dst, &error);
+    const wcodec_status status = gather_rows(g, &error);
+    (void)worker;
     if (status == WCODEC_OK || atomic_flag_test_and_set(&g->failed))
         return;
     g->error = error;
@@ -264,23 +307,25 @@ static void gather_row(void *argument, size_t i)
 }
 
 static wcodec_status gather(struct gathering *g, const struct wcodec_resident_item *named,
-                            size_t count, size_t dst_size, wcodec_error *err)
+                            size_t dst_size, wcodec_error *err)
 {
-    const uint64_t all = named->rank > 0 ? named->shape[0] : 1;
+    const unsigned threads = wcodec_context_threads(g->resident->context);
     uint64_t begin;
-    for (size_t i = 0; i < count; i++)
-        if (g->rows[i] < 0 || (uint64_t)g->rows[i] >= all)
-            return wcodec_fail(err, WCODEC_ERROR_USAGE, "index %zu is row %" PRId64 " of %" PRIu64,
-                               i, g->rows[i], all);
-    wcodec_status status = find_rows(named, 0, count == 0 ? 0 : 1, &begin, &g->row_size, err);
-    if (status == WCODEC_OK && g->row_size != 0 && count > UINT64_MAX / g->row_size)
-        status = wcodec_fail(err, WCODEC_ERROR_USAGE, "%zu rows are more than 2^64 bytes", count);
+    wcodec_status status = WCODEC_OK;
+    g->all = named->rank > 0 ? named->shape[0] : 1;
+    for (size_t i = 0; i < g->count && status == WCODEC_OK; i++)
+        status = check_row(g, i, g->rows[i], err);
     if (status == WCODEC_OK)
-        status = check_room(count * g->row_size, g->dst, dst_size, err);
-    if (status != WCODEC_OK || count == 0 || g->row_size == 0)
+        status = find_rows(named, 0, g->count == 0 ? 0 : 1, &begin, &g->row_size, err);
+    if (status == WCODEC_OK && g->row_size != 0 && g->count > UINT64_MAX / g->row_size)
+        status =
+            wcodec_fail(err, WCODEC_ERROR_USAGE, "%zu rows are more than 2^64 bytes", g->count);
+    if (status == WCODEC_OK)
+        status = check_room(g->count * g->row_size, g->dst, dst_size, err);
+    if (status != WCODEC_OK || g->count == 0 || g->row_size == 0)
         return status;
     wcodec_cpu_fixed_dsp_init(&g->dsp, wcodec_cpu_levels() & g->resident->context->cpu_mask);
-    wcodec_run(g->resident->context, gather_row, g, count);
+    wcodec_run(g->resident->context, gather_task, g, threads < g->count ? threads : g->count);
     if (g->status != WCODEC_OK && err != NULL)
         *err = g->error;
     return g->status;
@@ -298,9 +343,13 @@ wcodec_status wcodec_resident_gather(const wcodec_resident *resident, uint64_t i
         status = wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_resident_gather: rows is NULL");
     if (status != WCODEC_OK)
         return status;
-    struct gathering g = {
-        .resident = resident, .item = item, .rows = rows, .dst = dst, .failed = ATOMIC_FLAG_INIT};
-    status = gather(&g, named, count, dst_size, err);
+    struct gathering g = {.resident = resident,
+                          .item = item,
+                          .rows = rows,
+                          .count = count,
+                          .dst = dst,
+                          .failed = ATOMIC_FLAG_INIT};
+    status = gather(&g, named, dst_size, err);
     if (status != WCODEC_OK)
         wcodec_resident_prefix(named, err);
     return status;

@@ -53,8 +53,10 @@ struct wcodec_resident_elements {
     struct wcodec_decoder decoder; /* CODED */
 };
 
-/* WCODEC_ERROR_MEMORY, _LIMIT; closed only if it succeeded. The structure must stay where it is. */
-wcodec_status wcodec_resident_open(wcodec_context *context, const struct wcodec_resident_item *item,
+/* held: bytes of memory that the caller holds beside what is resident, for the limit.
+ * WCODEC_ERROR_MEMORY, _LIMIT; closed only if it succeeded. The structure must stay where it is. */
+wcodec_status wcodec_resident_open(const wcodec_resident *resident,
+                                   const struct wcodec_resident_item *item, uint64_t held,
                                    struct wcodec_resident_elements *elements, wcodec_error *err);
 /* Bytes [begin, end). WCODEC_ERROR_MEMORY, _LIMIT. */
 wcodec_status wcodec_resident_read(struct wcodec_resident_elements *elements, uint64_t begin,

@@ -11,6 +11,7 @@
 const struct support_model support_models[SUPPORT_RESIDENT_TENSORS] = {
     {"square", WCODEC_DTYPE_BF16, 2, {256, 384}, SUPPORT_BELL, true},
     {"tied", WCODEC_DTYPE_BF16, 2, {256, 384}, SUPPORT_SAME, true},
+    {"other", WCODEC_DTYPE_U8, 2, {192, 1024}, SUPPORT_SAME, false},
     {"ragged", WCODEC_DTYPE_BF16, 2, {397, 1001}, SUPPORT_BELL, true},
     {"wide", WCODEC_DTYPE_BF16, 2, {31, 5000}, SUPPORT_BELL, true},
     {"tall", WCODEC_DTYPE_BF16, 2, {3000, 129}, SUPPORT_BELL, false},
@@ -25,7 +26,7 @@ const struct support_model support_models[SUPPORT_RESIDENT_TENSORS] = {
     {"e5m2", WCODEC_DTYPE_F8_E5M2, 2, {40, 260}, SUPPORT_BELL, false},
     {"bias", WCODEC_DTYPE_BF16, 1, {397}, SUPPORT_BELL, false},
     {"stack", WCODEC_DTYPE_BF16, 3, {4, 20, 256}, SUPPORT_BELL, true},
-    {"ones", WCODEC_DTYPE_BF16, 2, {48, 256}, SUPPORT_CONSTANT, true},
+    {"ones", WCODEC_DTYPE_BF16, 2, {48, 256}, SUPPORT_CONSTANT, false},
     {"empty", WCODEC_DTYPE_F32, 2, {0, 5}, SUPPORT_BELL, false},
     {"numbers", WCODEC_DTYPE_I64, 2, {10, 10}, SUPPORT_BELL, false},
     {"scalar", WCODEC_DTYPE_F32, 0, {0}, SUPPORT_BELL, false},
@@ -120,6 +121,16 @@ void support_resident_make(wcodec_context *context, uint64_t *seed, wcodec_tune 
         fail_msg("%s", err.text);
     free(original);
     free(text);
+}
+
+wcodec_reader *support_resident_open(wcodec_context *context,
+                                     const struct support_resident_file *file)
+{
+    wcodec_reader *reader;
+    wcodec_error err;
+    if (wcodec_reader_open_memory(context, file->bytes, file->size, &reader, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    return reader;
 }
 
 void support_resident_free(struct support_resident_file *file)

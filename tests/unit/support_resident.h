@@ -7,14 +7,14 @@
 
 #include "support_memory.h"
 
-enum { SUPPORT_RESIDENT_TENSORS = 20 };
+enum { SUPPORT_RESIDENT_TENSORS = 21 };
 
 /* How a tensor's numbers are. */
 enum support_numbers {
     SUPPORT_BELL,     /* around zero, in the tensor's dtype */
     SUPPORT_ANY_BITS, /* infinities and NaNs too */
     SUPPORT_CONSTANT,
-    SUPPORT_SAME /* as the tensor before it */
+    SUPPORT_SAME /* the bytes of the tensor before it */
 };
 
 struct support_model {
@@ -38,6 +38,9 @@ struct support_resident_file {
 /* tune: of the encoder. */
 void support_resident_make(wcodec_context *context, uint64_t *seed, wcodec_tune tune,
                            struct support_resident_file *file);
+/* A reader of it. */
+wcodec_reader *support_resident_open(wcodec_context *context,
+                                     const struct support_resident_file *file);
 void support_resident_free(struct support_resident_file *file);
 
 #endif

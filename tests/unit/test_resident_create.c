@@ -12,15 +12,6 @@ enum { COUNT = SUPPORT_RESIDENT_TENSORS };
 static const wcodec_resident_form forms[] = {WCODEC_RESIDENT_AUTO, WCODEC_RESIDENT_CODED,
                                              WCODEC_RESIDENT_FIXED, WCODEC_RESIDENT_PLAIN};
 
-static wcodec_reader *open_reader(wcodec_context *context, const struct support_resident_file *file)
-{
-    wcodec_reader *reader;
-    wcodec_error err;
-    if (wcodec_reader_open_memory(context, file->bytes, file->size, &reader, &err) != WCODEC_OK)
-        fail_msg("%s", err.text);
-    return reader;
-}
-
 static wcodec_resident *make(const wcodec_reader *reader, wcodec_resident_form form)
 {
     wcodec_resident_options options;
@@ -40,16 +31,32 @@ static uint64_t number_of(const wcodec_resident *resident, const char *name)
     return i;
 }
 
-/* The form that a tensor gets where `form` is asked for. */
-static wcodec_resident_form expected_form(const struct support_model *m, wcodec_resident_form form)
+/* The form that a tensor gets where `form` is asked for, and it is the first of its elements. */
+static wcodec_resident_form expected_form(const struct support_model *m, wcodec_resident_form form,
+                                          bool file_is_fixed)
 {
+    const bool half = m->dtype == WCODEC_DTYPE_BF16 || m->dtype == WCODEC_DTYPE_F16;
     if (form == WCODEC_RESIDENT_CODED || form == WCODEC_RESIDENT_PLAIN)
         return form;
-    return m->fixed ? WCODEC_RESIDENT_FIXED : WCODEC_RESIDENT_PLAIN;
+    if (m->numbers == SUPPORT_CONSTANT || m->rank == 0 || m->shape[0] == 0)
+        return WCODEC_RESIDENT_CODED;
+    if (m->fixed && (form == WCODEC_RESIDENT_FIXED || file_is_fixed))
+        return WCODEC_RESIDENT_FIXED;
+    return form == WCODEC_RESIDENT_AUTO && half && m->rank >= 2 && m->numbers == SUPPORT_BELL
+               ? WCODEC_RESIDENT_CODED
+               : WCODEC_RESIDENT_PLAIN;
+}
+
+/* The tensor whose elements number i has. */
+static unsigned first_of(unsigned i)
+{
+    while (support_models[i].numbers == SUPPORT_SAME)
+        i--;
+    return i;
 }
 
 static void check_info(const wcodec_resident *resident, const struct support_resident_file *file,
-                       wcodec_resident_form form)
+                       wcodec_resident_form form, bool file_is_fixed)
 {
     uint64_t held = 0;
     assert_int_equal(wcodec_resident_count(resident), COUNT);
@@ -64,12 +71,16 @@ static void check_info(const wcodec_resident *resident, const struct support_res
         for (unsigned d = 0; d < m->rank; d++)
             assert_int_equal(info.shape[d], m->shape[d]);
         assert_int_equal(info.size, file->sizes[i]);
-        if (info.form != expected_form(m, form))
-            fail_msg("%s: form %d, not %d", m->name, (int)info.form, (int)expected_form(m, form));
+        const wcodec_resident_form wanted =
+            expected_form(&support_models[first_of(i)], form, file_is_fixed);
+        if (info.form != wanted)
+            fail_msg("%s: form %d, not %d", m->name, (int)info.form, (int)wanted);
         if (m->numbers == SUPPORT_SAME)
-            assert_int_equal(info.alias_of, number_of(resident, support_models[i - 1].name));
+            assert_int_equal(info.alias_of, number_of(resident, support_models[first_of(i)].name));
         else
             assert_true(info.alias_of == UINT64_MAX);
+        if (m->numbers == SUPPORT_CONSTANT)
+            assert_int_equal(info.held, form == WCODEC_RESIDENT_PLAIN ? info.size : 0);
         if (info.form == WCODEC_RESIDENT_PLAIN && info.alias_of == UINT64_MAX)
             assert_int_equal(info.held, info.size);
         if (info.form == WCODEC_RESIDENT_FIXED && strcmp(m->name, "square") == 0)
@@ -111,20 +122,45 @@ static void check_gather(const wcodec_resident *resident, uint64_t number, uint6
     free(out);
 }
 
+static void check_tensor(const wcodec_resident *resident, uint64_t *seed,
+                         const struct support_resident_file *file, unsigned i)
+{
+    const struct support_model *m = &support_models[i];
+    const uint64_t number = number_of(resident, m->name), rows = m->rank == 0 ? 1 : m->shape[0];
+    const size_t row = rows == 0 ? 0 : file->sizes[i] / (size_t)rows;
+    check_rows(resident, number, file->data[i], row, 0, rows);
+    for (unsigned k = 0; k < 5 && rows != 0; k++) {
+        const uint64_t first = support_random(seed) % rows;
+        check_rows(resident, number, file->data[i], row, first,
+                   support_random(seed) % (rows - first + 1));
+        check_gather(resident, number, seed, file->data[i], row, rows);
+    }
+}
+
 static void check_elements(const wcodec_resident *resident, uint64_t *seed,
                            const struct support_resident_file *file)
 {
+    for (unsigned i = 0; i < COUNT; i++)
+        check_tensor(resident, seed, file, i);
+}
+
+/* Each tensor by itself, so that what equals another of another dtype or shape is the first. */
+static void check_alone(const wcodec_reader *reader, uint64_t *seed,
+                        const struct support_resident_file *file, wcodec_resident_form form)
+{
     for (unsigned i = 0; i < COUNT; i++) {
-        const struct support_model *m = &support_models[i];
-        const uint64_t number = number_of(resident, m->name), rows = m->rank == 0 ? 1 : m->shape[0];
-        const size_t row = rows == 0 ? 0 : file->sizes[i] / (size_t)rows;
-        check_rows(resident, number, file->data[i], row, 0, rows);
-        for (unsigned k = 0; k < 5 && rows != 0; k++) {
-            const uint64_t first = support_random(seed) % rows;
-            check_rows(resident, number, file->data[i], row, first,
-                       support_random(seed) % (rows - first + 1));
-            check_gather(resident, number, seed, file->data[i], row, rows);
-        }
+        wcodec_resident_options options;
+        wcodec_resident *resident;
+        wcodec_error err;
+        uint64_t number;
+        wcodec_resident_options_init(&options);
+        options.form = form;
+        assert_int_equal(wcodec_reader_find(reader, support_models[i].name, &number, NULL),
+                         WCODEC_OK);
+        if (wcodec_resident_create(reader, &number, 1, &options, &resident, &err) != WCODEC_OK)
+            fail_msg("%s", err.text);
+        check_tensor(resident, seed, file, i);
+        wcodec_resident_destroy(resident);
     }
 }
 
@@ -138,10 +174,11 @@ static void test_forms(void **state)
         support_resident_make(context, &seed, k == 0 ? WCODEC_TUNE_SIZE : WCODEC_TUNE_COMPUTE_FIXED,
                               &file);
         for (unsigned i = 0; i < 4; i++) {
-            wcodec_reader *reader = open_reader(context, &file);
+            wcodec_reader *reader = support_resident_open(context, &file);
+            check_alone(reader, &seed, &file, forms[i]);
             wcodec_resident *resident = make(reader, forms[i]);
             wcodec_reader_close(reader); /* is not needed any more */
-            check_info(resident, &file, forms[i]);
+            check_info(resident, &file, forms[i], k != 0);
             check_elements(resident, &seed, &file);
             wcodec_resident_destroy(resident);
         }
@@ -176,7 +213,7 @@ static void refuse_creation(const wcodec_reader *reader)
     expect(wcodec_resident_create(reader, twice, 3, NULL, &resident, &err), WCODEC_ERROR_USAGE,
            &err, "number 3 is given twice");
     expect(wcodec_resident_create(reader, &none, 1, NULL, &resident, &err), WCODEC_ERROR_USAGE,
-           &err, "20");
+           &err, "21");
     expect(wcodec_resident_create(reader, NULL, 1, NULL, &resident, &err), WCODEC_ERROR_USAGE, &err,
            "NULL");
     expect(wcodec_resident_create(NULL, NULL, 0, NULL, &resident, &err), WCODEC_ERROR_USAGE, &err,
@@ -206,7 +243,7 @@ static void refuse_reading(const wcodec_resident *resident)
     expect(wcodec_resident_find(resident, "none", &number, &err), WCODEC_ERROR_NOT_FOUND, &err,
            "'none'");
     expect(wcodec_resident_info(resident, COUNT, &info, &err), WCODEC_ERROR_USAGE, &err,
-           "number 20");
+           "number 21");
     expect(wcodec_resident_decode(resident, ragged, 396, 2, out, sizeof out, &err),
            WCODEC_ERROR_USAGE, &err, "'ragged': rows 396 to 398 of 397");
     expect(wcodec_resident_decode(resident, ragged, 0, 3, out, sizeof out, &err),
@@ -229,7 +266,7 @@ static void test_refused(void **state)
     wcodec_context *context = support_context(2, NULL);
     (void)state;
     support_resident_make(context, &seed, WCODEC_TUNE_SIZE, &file);
-    wcodec_reader *reader = open_reader(context, &file);
+    wcodec_reader *reader = support_resident_open(context, &file);
     wcodec_resident *resident = make(reader, WCODEC_RESIDENT_AUTO);
     refuse_creation(reader);
     refuse_reading(resident);
@@ -254,7 +291,7 @@ static void test_damage(void **state)
         uint64_t at = 64;
         support_resident_make(context, &seed, k % 2 ? WCODEC_TUNE_SIZE : WCODEC_TUNE_COMPUTE_FIXED,
                               &file);
-        wcodec_reader *reader = open_reader(context, &file);
+        wcodec_reader *reader = support_resident_open(context, &file);
         assert_int_equal(wcodec_reader_entry(reader, 0, &info, NULL), WCODEC_OK);
         at += info.coded_size; /* the header of the original, then "square" */
         assert_int_equal(wcodec_reader_entry(reader, 1, &info, NULL), WCODEC_OK);
@@ -273,6 +310,43 @@ static void test_damage(void **state)
         support_resident_free(&file);
     }
     wcodec_context_destroy(context);
+}
+
+/* What is resident, and what it takes to make it so, count against the limit of memory. */
+static void test_limits(void **state)
+{
+    uint64_t seed = support_seed();
+    struct support_resident_file file;
+    wcodec_context *whole = support_context(2, NULL);
+    (void)state;
+    support_resident_make(whole, &seed, WCODEC_TUNE_SIZE, &file);
+    wcodec_context_destroy(whole);
+    for (unsigned i = 0; i < 4; i++) {
+        bool done = false, refused = false;
+        for (uint64_t limit = 1 << 19; !done; limit += limit / 8) {
+            wcodec_context *context = support_context_limited(2, limit);
+            wcodec_reader *reader = support_resident_open(context, &file);
+            wcodec_resident_options options;
+            wcodec_resident *resident;
+            wcodec_error err;
+            wcodec_resident_options_init(&options);
+            options.form = forms[i];
+            const wcodec_status status =
+                wcodec_resident_create(reader, NULL, 0, &options, &resident, &err);
+            done = status == WCODEC_OK;
+            if (done) {
+                assert_true(wcodec_resident_size(resident) < limit);
+                wcodec_resident_destroy(resident);
+            } else {
+                expect(status, WCODEC_ERROR_LIMIT, &err, "the limit is");
+                refused = true;
+            }
+            wcodec_reader_close(reader);
+            wcodec_context_destroy(context);
+        }
+        assert_true(refused);
+    }
+    support_resident_free(&file);
 }
 
 /* Each allocation fails once. */
@@ -294,7 +368,7 @@ static void test_memory(void **state)
             wcodec_error err;
             support_allocator_init(&a, SUPPORT_NEVER);
             wcodec_context *context = support_context(1, &a.allocator);
-            wcodec_reader *reader = open_reader(context, &file);
+            wcodec_reader *reader = support_resident_open(context, &file);
             const long before = a.balance;
             wcodec_resident_options_init(&options);
             options.form = forms[i];
@@ -320,7 +394,7 @@ static void test_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms), cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_damage),
+                                       cmocka_unit_test(test_damage), cmocka_unit_test(test_limits),
                                        cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

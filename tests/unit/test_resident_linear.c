@@ -391,6 +391,46 @@ static void test_refused(void **state)
     wcodec_context_destroy(context);
 }
 
+/* What a product takes beside what is resident counts against the limit of memory. */
+static void test_limits(void **state)
+{
+    uint64_t seed = support_seed();
+    struct support_resident_file file;
+    wcodec_context *whole = support_context(1, NULL);
+    static float x[64 * 384], y[64 * 384];
+    (void)state;
+    support_resident_make(whole, &seed, WCODEC_TUNE_SIZE, &file);
+    wcodec_context_destroy(whole);
+    for (int form = WCODEC_RESIDENT_CODED; form <= WCODEC_RESIDENT_PLAIN; form++) {
+        const uint64_t tensor = 0;
+        wcodec_context *context = support_context_limited(1, 450000);
+        wcodec_resident_options options;
+        wcodec_reader *reader;
+        wcodec_resident *resident;
+        wcodec_linear l;
+        wcodec_error err;
+        assert_int_equal(wcodec_reader_open_memory(context, file.bytes, file.size, &reader, NULL),
+                         WCODEC_OK);
+        wcodec_resident_options_init(&options);
+        options.form = (wcodec_resident_form)form;
+        if (wcodec_resident_create(reader, &tensor, 1, &options, &resident, &err) != WCODEC_OK)
+            fail_msg("%s", err.text);
+        wcodec_linear_init(&l);
+        l.rows = 64;
+        l.x = x;
+        l.y = y;
+        l.x_dtype = l.y_dtype = WCODEC_DTYPE_F32;
+        const wcodec_status status = wcodec_resident_linear(resident, 0, &l, &err);
+        assert_int_equal(status, form == WCODEC_RESIDENT_CODED ? WCODEC_ERROR_LIMIT : WCODEC_OK);
+        if (status != WCODEC_OK)
+            assert_non_null(strstr(err.text, "the limit is 450000"));
+        wcodec_resident_destroy(resident);
+        wcodec_reader_close(reader);
+        wcodec_context_destroy(context);
+    }
+    support_resident_free(&file);
+}
+
 /* Each allocation of a product fails once. */
 static void test_memory(void **state)
 {
@@ -441,8 +481,8 @@ static void test_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_products),
-                                       cmocka_unit_test(test_refused),
-                                       cmocka_unit_test(test_memory)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_products), cmocka_unit_test(test_refused),
+        cmocka_unit_test(test_limits), cmocka_unit_test(test_memory)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
