@@ -230,11 +230,13 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
         /* "a.safetensors.wcodec" beside "a.safetensors" would be two inputs for one output. */
         size_t n = strlen(source) - (sizeof SUFFIX - 1);
         char *plain = path_has_suffix(source, ".safetensors" SUFFIX) ? strndup(source, n) : NULL;
-        if (plain && access(plain, F_OK) == 0)
+        if (plain && access(plain, F_OK) == 0) {
             app_fail(app, EXIT_FAILED, "%s: left out: its name is taken by the compressed '%s'",
                      source, path_base(plain));
-        else
+            results_add_failure(app, source);
+        } else {
             copy_file(app, source, target);
+        }
         free(plain);
         /* The mirror is as whole as the folder was. */
         wcodec_error err = {0};
@@ -245,6 +247,8 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
     char *name = with_suffix(app, target);
     if (name)
         compress_file(app, source, name);
+    else
+        results_add_failure(app, source);
     free(name);
 }
 
@@ -288,10 +292,12 @@ static void compress_operand(struct app *app, const char *source)
     if (directory && (o->remove || o->to_stdout)) {
         app_fail(app, EXIT_USAGE, "%s: is a directory; %s takes files", source,
                  o->remove ? "--rm" : "-c");
+        results_add_failure(app, source);
         return;
     }
     if (standard && o->output_dir) {
         app_fail(app, EXIT_USAGE, "standard input has no name for -O; use -o");
+        results_add_failure(app, source);
         return;
     }
     if (o->to_stdout || (standard && !o->output)) {
@@ -303,6 +309,8 @@ static void compress_operand(struct app *app, const char *source)
         walk_mirror(app, source, target, mirror_file, NULL);
     else if (target)
         compress_file(app, source, target);
+    else
+        results_add_failure(app, source);
     free(target);
 }
 

@@ -60,6 +60,13 @@ static struct output_attributes attributes_of(const struct input *input,
     return a;
 }
 
+/* What came of the tensors of one file. */
+struct part {
+    bool partial; /* not the file itself is written, but one of tensors */
+    bool damaged; /* which has been reported */
+    size_t tensors;
+};
+
 /* Drop from `tensors` those that do not decode, each reported. */
 static void drop_damaged(struct app *app, const char *name, const wcodec_reader *reader,
                          uint64_t *tensors, size_t *count)
@@ -79,7 +86,7 @@ static void drop_damaged(struct app *app, const char *name, const wcodec_reader 
 }
 
 static bool write_partial(struct app *app, const struct input *input, const wcodec_reader *reader,
-                          struct output *output)
+                          struct output *output, struct part *part)
 {
     size_t count;
     uint64_t *tensors = partial_select(app, input->name, reader, &count);
@@ -87,9 +94,12 @@ static bool write_partial(struct app *app, const struct input *input, const wcod
         return false;
     bool good = true;
     if (app->options.keep_going) {
+        const size_t chosen = count;
         drop_damaged(app, input->name, reader, tensors, &count);
+        part->damaged |= count < chosen;
         good = count > 0 || app_fail(app, EXIT_CORRUPT, "%s: no tensor is left", input->name);
     }
+    part->tensors = count;
     good = good && partial_write(app, input->name, reader, tensors, count, NULL, output);
     free(tensors);
     if (good)
@@ -131,13 +141,25 @@ static bool write_whole(struct app *app, const struct input *input, const wcodec
     return true;
 }
 
+static void add_result(struct app *app, const struct input *input, const wcodec_file_info *info,
+                       const struct output *output, const struct part *part)
+{
+    const uint64_t bytes = part->partial ? atomic_load(&output->written) : info->size;
+    const uint64_t tensors = part->partial ? part->tensors : info->tensors;
+    json_t *members = json_pack("{s:o, s:o, s:o}", "bytes", json_size(bytes), "coded_bytes",
+                                json_size(info->coded_size), "tensors", json_size(tensors));
+    (part->damaged ? results_add_damaged : results_add)(
+        app, input->name, output->name, part->partial ? "restored in part" : "restored", members);
+}
+
 static bool restore(struct app *app, const struct input *input, const wcodec_reader *reader,
                     const wcodec_file_info *info, const char *target)
 {
     const struct options *o = &app->options;
     struct output output;
-    bool partial = o->tensors.count || o->only.count;
-    if (target && !o->force && !partial && !o->keep_going && is_current(app, target, input, info)) {
+    struct part part = {.partial = o->tensors.count || o->only.count};
+    if (target && !o->force && !part.partial && !o->keep_going &&
+        is_current(app, target, input, info)) {
         app_note(app, "%s: up to date", target);
         app->sums.current++;
         results_add(app, input->name, target, "up to date", NULL);
@@ -147,21 +169,19 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
                                       : output_open_stdout(app, &input->stat, &output)))
         return false;
     progress_start(&app->progress, input->name, !o->quiet && !o->no_progress);
-    if (o->keep_going && !partial)
-        partial = !is_whole(app, input, reader);
+    if (o->keep_going && !part.partial)
+        part.partial = part.damaged = !is_whole(app, input, reader);
     bool good =
-        !signals_pending() && (partial ? write_partial(app, input, reader, &output)
-                                       : output_prepare(app, &output, info->size) &&
-                                             write_whole(app, input, reader, info, &output));
+        !signals_pending() && (part.partial ? write_partial(app, input, reader, &output, &part)
+                                            : output_prepare(app, &output, info->size) &&
+                                                  write_whole(app, input, reader, info, &output));
     progress_end(&app->progress);
     if (good) {
         struct output_attributes attributes = attributes_of(input, info);
         good = output_commit(app, &output, &attributes);
     }
     if (good)
-        results_add(app, input->name, output.name, partial ? "restored in part" : "restored",
-                    json_pack("{s:o, s:o}", "bytes", json_size(info->size), "coded_bytes",
-                              json_size(info->coded_size)));
+        add_result(app, input, info, &output, &part);
     output_close(&output);
     return good;
 }
@@ -197,15 +217,19 @@ static void mirror_file(struct app *app, void *opaque, const char *source, const
     if (!path_has_suffix(path_base(source), SUFFIX)) {
         wcodec_error err = {0};
         copy_file(app, source, target);
-        if (model_index_is(source) && model_index_check(app, source, &err) != WCODEC_OK)
+        if (model_index_is(source) && model_index_check(app, source, &err) != WCODEC_OK) {
             app_fail_status(app, source, &err);
+            results_add_failure(app, source);
+        }
         return;
     }
     char *name = strndup(target, strlen(target) - (sizeof SUFFIX - 1));
-    if (name)
+    if (name) {
         decompress_file(app, source, name);
-    else
+    } else {
         app_fail(app, EXIT_FAILED, "%s: out of memory", source);
+        results_add_failure(app, source);
+    }
     free(name);
 }
 
@@ -244,27 +268,30 @@ static void decompress_operand(struct app *app, const char *source)
     const struct options *o = &app->options;
     bool standard = strcmp(source, "-") == 0;
     bool directory = !standard && path_is_directory(source);
-    bool partial = o->tensors.count || o->only.count;
+    bool partial = o->tensors.count || o->only.count, good = true;
     if (directory && (o->remove || o->to_stdout || partial)) {
-        app_fail(app, EXIT_USAGE, "%s: is a directory; %s takes files", source,
-                 o->remove      ? "--rm"
-                 : o->to_stdout ? "-c"
-                                : "a choice of tensors");
+        good = app_fail(app, EXIT_USAGE, "%s: is a directory; %s takes files", source,
+                        o->remove      ? "--rm"
+                        : o->to_stdout ? "-c"
+                                       : "a choice of tensors");
     } else if (partial && !o->output && !o->to_stdout) {
         /* A part under the name of the whole would be taken for the whole. */
-        app_fail(app, EXIT_USAGE, "--tensor and --only need -o FILE or -c");
+        good = app_fail(app, EXIT_USAGE, "--tensor and --only need -o FILE or -c");
     } else if (standard && o->output_dir) {
-        app_fail(app, EXIT_USAGE, "standard input has no name for -O; use -o");
+        good = app_fail(app, EXIT_USAGE, "standard input has no name for -O; use -o");
     } else if (o->to_stdout || (standard && !o->output)) {
         decompress_file(app, source, NULL);
     } else {
         char *target = target_of(app, source);
+        good = target != NULL;
         if (target && directory)
             walk_mirror(app, source, target, mirror_file, NULL);
         else if (target)
             decompress_file(app, source, target);
         free(target);
     }
+    if (!good)
+        results_add_failure(app, source);
 }
 
 void command_decompress(struct app *app)

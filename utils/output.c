@@ -200,17 +200,15 @@ bool output_open_stdout(struct app *app, const struct stat *input, struct output
 
 /* The disk begins with what is there while more is written: what waited for fsync() would else be
  * written when all other work is done. */
-static void begin_writeback(struct output *output, size_t size)
+static void count_written(struct output *output, size_t size)
 {
+    const uint64_t before = atomic_fetch_add(&output->written, size);
 #if defined(__linux__) && defined(SYNC_FILE_RANGE_WRITE)
     enum { WRITEBACK_BYTES = 8 << 20 };
-    if (!output->sync)
-        return;
-    const uint64_t before = atomic_fetch_add(&output->written, size);
-    if (before / WRITEBACK_BYTES != (before + size) / WRITEBACK_BYTES)
+    if (output->sync && before / WRITEBACK_BYTES != (before + size) / WRITEBACK_BYTES)
         (void)sync_file_range(output->fd, 0, 0, SYNC_FILE_RANGE_WRITE);
 #else
-    (void)output, (void)size;
+    (void)before;
 #endif
 }
 
@@ -233,7 +231,7 @@ int output_write(void *opaque, const void *data, size_t size)
             continue;
         if (n < 0)
             return note_error(output, signals_pending() ? EINTR : errno);
-        begin_writeback(output, (size_t)n);
+        count_written(output, (size_t)n);
         at += n;
         size -= (size_t)n;
     }
@@ -275,7 +273,7 @@ static int write_at(struct output *output, const void *data, size_t size, off_t 
             continue;
         if (n < 0)
             return signals_pending() ? EINTR : errno;
-        begin_writeback(output, (size_t)n);
+        count_written(output, (size_t)n);
         from += n;
         at += n;
         size -= (size_t)n;

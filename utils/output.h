@@ -14,18 +14,18 @@
 #include <sys/stat.h>
 
 struct output {
-    const char *name;  /* path, or "standard output" */
-    int fd;            /* -1: not open */
-    int dir_fd;        /* -1: written in place (standard output, device, pipe) */
-    char *base;        /* final name in dir_fd */
-    char *temporary;   /* name in dir_fd to be removed; NULL: none */
-    bool in_any_order; /* output_write_at() serves */
-    off_t begin;       /* then: where the output begins in the file */
-    atomic_int error;  /* errno of a write that failed */
-    bool sync;         /* it is to be on the disk in the end */
-    _Atomic uint64_t written;
-    atomic_uint writers; /* threads that write at the moment */
-    unsigned char *map;  /* of a file in memory; NULL: none */
+    const char *name;         /* path, or "standard output" */
+    int fd;                   /* -1: not open */
+    int dir_fd;               /* -1: written in place (standard output, device, pipe) */
+    char *base;               /* final name in dir_fd */
+    char *temporary;          /* name in dir_fd to be removed; NULL: none */
+    bool in_any_order;        /* output_write_at() serves */
+    off_t begin;              /* then: where the output begins in the file */
+    atomic_int error;         /* errno of a write that failed */
+    bool sync;                /* it is to be on the disk in the end */
+    _Atomic uint64_t written; /* bytes, but for those written by the map */
+    atomic_uint writers;      /* threads that write at the moment */
+    unsigned char *map;       /* of a file in memory; NULL: none */
     size_t map_size;
 };
 

@@ -45,16 +45,30 @@ static void add(struct app *app, json_t *item, json_t *members)
     app->results = list.any;
 }
 
-void results_add(struct app *app, const char *path, const char *output, const char *status,
-                 json_t *members)
+static void add_output(struct app *app, const char *path, const char *output, bool ok,
+                       const char *status, json_t *members)
 {
     if (!app->options.json || signals_pending())
         json_decref(members);
     else
         add(app,
             json_pack("{s:o, s:o, s:b, s:s}", "path", json_text(path), "output",
-                      output ? json_text(output) : json_null(), "ok", 1, "status", status),
+                      output ? json_text(output) : json_null(), "ok", (int)ok, "status", status),
             members);
+}
+
+void results_add(struct app *app, const char *path, const char *output, const char *status,
+                 json_t *members)
+{
+    add_output(app, path, output, true, status, members);
+}
+
+void results_add_damaged(struct app *app, const char *path, const char *output, const char *status,
+                         json_t *members)
+{
+    if (app->options.json && members)
+        json_object_set_new(members, "error", json_text(app->failure ? app->failure : ""));
+    add_output(app, path, output, false, status, members);
 }
 
 void results_add_failure(struct app *app, const char *path)

@@ -19,5 +19,8 @@ void results_add(struct app *app, const char *path, const char *output, const ch
                  json_t *members);
 /* One that failed, with the last error that was reported. */
 void results_add_failure(struct app *app, const char *path);
+/* One of which a part was written, as results_add(); what is damaged has been reported. */
+void results_add_damaged(struct app *app, const char *path, const char *output, const char *status,
+                         json_t *members);
 
 #endif

@@ -107,6 +107,22 @@ for name in $(sed -n 's/.*"name":"\([wxt]\)","dtype".*/\1/p' out); do
 done
 run 0 "$WCODEC" decompress --keep-going -o intact a.safetensors.wcodec
 same intact a.safetensors
+# As JSON: what was written, and what is wrong with it.
+run 3 "$WCODEC" decompress --keep-going --json -f -o saved payload.wcodec; json out
+json_is out '[(r["ok"], r["status"], r["bytes"], r["tensors"]) for r in d["results"]] == [
+    (False, "restored in part", '"$(size_of saved)"', 2)] and "tensor" in d["results"][0]["error"]'
+name=$(sed -n "s/.*tensor '\([^']*\)' is left out.*/\1/p" err)
+run 3 "$WCODEC" decompress --keep-going --only='*' --json -f -o saved payload.wcodec; json out
+json_is out '[(r["ok"], r["bytes"], r["tensors"], "'"'$name'"'" in r["error"]) for r in d["results"]] == [
+    (False, '"$(size_of saved)"', 2, True)]'
+run 0 "$WCODEC" decompress --keep-going --json -f -o intact a.safetensors.wcodec; json out
+json_is out '[(r["ok"], r["status"], r["bytes"], r["tensors"], "error" in r) for r in d["results"]] == [
+    (True, "restored", '"$(size_of a.safetensors)"', 3, False)]'
+for sync in --no-sync --quiet; do
+    run 0 "$WCODEC" decompress $sync --only="$name" --json -f -o one a.safetensors.wcodec; json out
+    json_is out '[(r["ok"], r["status"], r["bytes"], r["tensors"], "error" in r) for r in d["results"]] == [
+        (True, "restored in part", '"$(size_of one)"', 1, False)]'
+done
 run 3 "$WCODEC" decompress --keep-going -o nothing cut.wcodec; missing nothing
 
 run 1 "$WCODEC" test /; says 'no .wcodec files\|directory'

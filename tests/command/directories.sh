@@ -86,6 +86,10 @@ says 'index.json: 1 of the 2 files of this model is missing: m-00002-of-00002.sa
 run 1 "$WCODEC" test -r --json short; json out
 json_is out 'sorted((r["ok"], r["status"] == "ok") for r in d["results"]) == [(False, False)] + [(True, True)] * 3'
 run 1 "$WCODEC" decompress -r short -o short.back; says 'index.json: 1 of the 2 files of this model is missing'
+run 1 "$WCODEC" decompress -r --json short -o short.json; json out
+json_is out '[(r["path"], "m-00002-of-00002.safetensors" in r["error"]) for r in d["results"] if not r["ok"]] == [
+    ("short/m.safetensors.index.json", True)] and all("error" not in r for r in d["results"] if r["ok"])'
+rm -r short.json
 same model/m-00001-of-00002.safetensors short.back/m-00001-of-00002.safetensors
 run 0 "$WCODEC" compress -r short.back; says 'warning: .*: 1 of the 2 files of this model is missing'
 rm short/m-00001-of-00002.safetensors.wcodec
@@ -183,6 +187,8 @@ mkdir clash
 cp model/m-00002-of-00002.safetensors clash/x.safetensors
 cp flat/m-00001-of-00002.safetensors.wcodec clash/x.safetensors.wcodec
 run 1 "$WCODEC" compress clash; says 'name is taken'
+run 1 "$WCODEC" compress --json clash; json out
+json_is out '[(r["path"], "is taken" in r["error"]) for r in d["results"] if not r["ok"]] == [("clash/x.safetensors.wcodec", True)]'
 run 0 "$WCODEC" verify clash.wcodec/x.safetensors.wcodec clash/x.safetensors
 
 # One bad file does not stop the others.

@@ -44,6 +44,10 @@ json_is out '[(r["ok"], r["status"]) for r in d["results"]] == [(True, "up to da
 run 1 "$WCODEC" compress --json a.safetensors not.there -O json.other; json out
 json_is out '[(r["path"], r["ok"]) for r in d["results"]] == [("a.safetensors", True), ("not.there", False)]'
 json_is out '"No such file" in d["results"][1]["error"]'
+run 2 "$WCODEC" decompress --json a.safetensors; json out
+json_is out '[(r["path"], r["ok"], "does not end in" in r["error"]) for r in d["results"]] == [("a.safetensors", False, True)]'
+run 2 "$WCODEC" compress --json --rm json; json out
+json_is out '[(r["path"], r["ok"], "is a directory" in r["error"]) for r in d["results"]] == [("json", False, True)]'
 run 0 "$WCODEC" decompress --json json.wcodec -o json.back; json out
 json_is out 'sorted(r["status"] for r in d["results"]) == ["copied", "restored"]'
 head -c 300 json.wcodec/a.safetensors.wcodec >json.wcodec/a.safetensors.wcodec.cut
