@@ -416,8 +416,9 @@ const struct option_row option_table[] = {
 
 bool option_is_coding(const struct option_row *row)
 {
-    return row->commands == (CODES) || row->set == set_lossy ||
-           (row->set == set_list && row->commands == BIT(COMPRESS));
+    return row->commands == (CODES) || row->set == set_lossy || row->set == set_no_name ||
+           (row->set == set_list && row->commands == BIT(COMPRESS)) ||
+           (row->set == set_flag && (row->offset == TO(keep_name) || row->offset == TO(raw)));
 }
 
 _Static_assert(COUNT(option_table) <= OPTION_ROWS_MAX, "raise OPTION_ROWS_MAX");

@@ -37,7 +37,7 @@ extern const struct option_row option_table[];
 extern const size_t option_count;
 
 bool option_is_level(const struct option_row *row);
-/* Does it say how to code? */
+/* Does it say how to code, or what the file notes of its original? */
 bool option_is_coding(const struct option_row *row);
 
 /* Prints "wcodec: TEXT 'DETAIL'" (detail may be NULL) and a hint; false. */

@@ -70,7 +70,7 @@ rm -r json json.*
 before=$(stat -c %i a.safetensors.wcodec)
 run 0 "$WCODEC" compress a.safetensors; says 'up to date'
 is "$(stat -c %i a.safetensors.wcodec)" "$before"
-for option in -9 --level=2 --tile=4096 --predict=none '--include=*' --best; do
+for option in -9 --level=2 --tile=4096 --predict=none '--include=*' --best -N --name -n --no-name --raw; do
     run 0 "$WCODEC" compress $option a.safetensors; says 'up to date, perhaps made with other options: -f makes it anew'
 done
 run 0 "$WCODEC" compress -q -T1 --no-sync a.safetensors
