@@ -79,19 +79,63 @@ fail:
 
 static bool walk_below(const struct walk *walk, const char *relative, unsigned depth);
 
-/* Is it what a run that was killed left, ".NAME.wcodec.bi80ki0tc4" (utils/output.c)? */
-static bool is_temporary(const char *relative)
+#define DIGITS "0123456789"
+#define CAPITALS "ABCDEFGHIJKLMNOPQRSTUVWXYZ"
+#define LETTERS "abcdefghijklmnopqrstuvwxyz"
+
+/* How names of temporary files end, after ".NAME": the command's (utils/output.c), the library's
+ * (lib/io/safefile.c), and those of the Python package (python/wcodec/_write.py). */
+static const struct ending {
+    size_t length; /* of what is random, between "." and `last` */
+    const char *of;
+    const char *last;
+    bool any_name; /* not only files of weights are written so */
+} endings[] = {
+    {10, DIGITS "abcdefghijklmnopqrstuv", "", true},
+    {6, CAPITALS LETTERS DIGITS "-_", "", false},
+    {12, DIGITS "abcdef", ".part", true},
+};
+
+/* A word, a date or a number is none of ours: a digit or a capital stands after the first letter,
+ * and not all are of one kind. Three in a hundred of ours are not known by it, which does less
+ * harm than a file that is left out. */
+static bool looks_random(const char *text, size_t n)
 {
-    enum { RANDOM = 10 };
-    const char *base = path_base(relative);
-    const size_t n = strlen(base);
-    if (base[0] != '.' || n < RANDOM + 2 || base[n - RANDOM - 1] != '.' ||
-        strspn(base + n - RANDOM, "0123456789abcdefghijklmnopqrstuv") != RANDOM)
-        return false;
-    char *name = strndup(base, n - RANDOM - 1);
-    const bool ours =
-        name && (path_has_suffix(name, ".wcodec") || path_has_suffix(name, ".safetensors"));
-    free(name);
+    return strcspn(text + 1, DIGITS CAPITALS) < n - 1 && strspn(text, DIGITS) < n &&
+           strspn(text, CAPITALS) < n;
+}
+
+/* The length of NAME where `base` is ".NAME" and such an ending; 0: it is not. */
+static size_t match_ending(const char *base, const struct ending *ending)
+{
+    const size_t n = strlen(base), tail = ending->length + strlen(ending->last);
+    if (base[0] != '.' || n < tail + 3 || base[n - tail - 1] != '.')
+        return 0;
+    const char *noise = base + n - tail;
+    return strspn(noise, ending->of) >= ending->length &&
+                   strcmp(noise + ending->length, ending->last) == 0 &&
+                   looks_random(noise, ending->length)
+               ? n - tail - 2
+               : 0;
+}
+
+/* Is it what a run that was killed left, ".NAME.wcodec.bi80ki0tc4"? Other names than those of
+ * weights only where there is a file of that name, as the next run has made it. */
+static bool is_temporary(const char *path)
+{
+    const char *base = path_base(path);
+    bool ours = false;
+    for (size_t i = 0; i < sizeof endings / sizeof *endings && !ours; i++) {
+        const size_t length = match_ending(base, &endings[i]);
+        char *name = length ? strndup(path, (size_t)(base - path) + 1 + length) : NULL;
+        if (!name)
+            continue;
+        char *plain = name + (base - path);
+        memmove(plain, plain + 1, length + 1);
+        ours = path_has_suffix(plain, ".wcodec") || path_has_suffix(plain, ".safetensors") ||
+               (endings[i].any_name && access(name, F_OK) == 0);
+        free(name);
+    }
     return ours;
 }
 
@@ -109,7 +153,7 @@ static bool visit_name(const struct walk *walk, const char *relative, unsigned d
         app_warn(app, "%s: left out: a symbolic link to what is not there", path);
     else if (stat(path, &target) != 0)
         app_fail_errno(app, path, "cannot be examined", errno);
-    else if (S_ISREG(target.st_mode) && is_temporary(relative))
+    else if (S_ISREG(target.st_mode) && is_temporary(path))
         app_warn(app, "%s: left out: a temporary file of a run that was ended", path);
     else if (S_ISREG(target.st_mode))
         walk->visit(app, walk->opaque, relative, false);

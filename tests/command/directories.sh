@@ -37,6 +37,24 @@ run 0 "$WCODEC" compress -r model; says '.m.safetensors.wcodec.bi80ki0tc4: left 
 missing model.wcodec/.m.safetensors.wcodec.bi80ki0tc4
 exists model.wcodec/.other.bi80ki0tc4
 rm model/.*.bi80ki0tc4 model.wcodec/.other.bi80ki0tc4
+# Nor is what the library, a copied file and Python left; all of them are named.
+for f in .a.safetensors.wcodec.I300pE .m.safetensors.wcodec.-8b_cd .sub.safetensors.Zq-W_x .config.json.0kq7v3d9ab \
+    .new.safetensors.0f3a9c11e2b4.part .config.json.0f3a9c11e2b4.part; do
+    touch "model/$f"
+    run 0 "$WCODEC" compress -r model; says "$f: left out: a temporary file"
+    missing "model.wcodec/$f"
+    rm "model/$f"
+done
+# Names that only look so are files of the model.
+for f in .a.safetensors.backup .a.safetensors.BACKUP .a.safetensors.Backup .a.safetensors.202401 .a.safetensors.deprecated \
+    .a.safetensors.1700000000 .config.json.1700000000 .config.json.deprecated .config.json.I300pE .other.json.0kq7v3d9ab \
+    .other.json.0f3a9c11e2b4.part .config.json.202401011230.part .new.safetensors.0f3a9c11e2b4.par .safetensors.I300pE \
+    a.safetensors.wcodec.I300pE .I300pE; do
+    touch "model/$f"
+    run 0 "$WCODEC" compress -r model
+    exists "model.wcodec/$f"
+    rm "model/$f" "model.wcodec/$f"
+done
 
 # Again: nothing to do. Something changed: only that, with -f.
 find model.wcodec -type f -exec stat -c '%n %i %Y' {} + | sort >before
