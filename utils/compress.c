@@ -54,8 +54,9 @@ static wcodec_encode_options encode_options(struct app *app, const struct input 
 }
 
 /* Does `path` hold this input already, exactly: same size and hash? With --rm it is tested in
- * full, for the input will be gone. False is no error. */
-static bool is_current(struct app *app, const char *path, const struct input *input)
+ * full, for the input will be gone: *damage says what is wrong with it. False is no error. */
+static bool is_current(struct app *app, const char *path, const struct input *input,
+                       wcodec_error *damage)
 {
     wcodec_reader *reader;
     wcodec_file_info info;
@@ -74,7 +75,7 @@ static bool is_current(struct app *app, const char *path, const struct input *in
                   file_hash(app, input->fd, input->name, hash) &&
                   memcmp(hash, info.xxh128, 16) == 0;
         if (current && app->options.remove)
-            current = wcodec_reader_test(reader, 0, 0, &decode, NULL) == WCODEC_OK;
+            current = wcodec_reader_test(reader, 0, 0, &decode, damage) == WCODEC_OK;
         wcodec_reader_close(reader);
     }
     close(fd);
@@ -184,6 +185,7 @@ static void compress_file(struct app *app, const char *source, const char *targe
 {
     struct input input;
     struct output output;
+    wcodec_error damage = {0};
     bool done = false;
     if (!app_context(app) || !input_open(app, source, &input)) {
         results_add_failure(app, source);
@@ -193,13 +195,17 @@ static void compress_file(struct app *app, const char *source, const char *targe
         goto close_input;
     /* With loss asked for, what is exact is not what is asked for. */
     if (target && !app->options.force && app->options.lossy == WCODEC_LOSSY_NONE &&
-        is_current(app, target, &input)) {
+        is_current(app, target, &input, &damage)) {
         /* The file does not say by which options it was made. */
         app_note(app, "%s: up to date%s", target,
                  app->options.coding ? ", perhaps made with other options: -f makes it anew" : "");
         app->sums.current++;
         results_add(app, source, target, "up to date", NULL);
         done = true;
+    } else if (exit_code_of(damage.status) == EXIT_CORRUPT) {
+        app_fail(app, EXIT_FAILED,
+                 "%s: exists already, but is damaged (%s): the input is kept; -f makes it anew",
+                 target, damage.text);
     } else if (!signals_pending() && (target ? output_open(app, target, &input.stat, &output)
                                              : output_open_stdout(app, &input.stat, &output))) {
         done = write_container(app, &input, &output);

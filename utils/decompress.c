@@ -132,8 +132,11 @@ static bool write_whole(struct app *app, const struct input *input, const wcodec
     if (!output_pass(app, output, info->size))
         return false;
     double seconds = progress_seconds(&app->progress);
-    app_note(app, "%s: %s restored, %s", input->name, text_size(info->size, size),
-             text_rate(info->size, seconds, rate));
+    if (info->size == 0)
+        app_note(app, "%s: empty, restored", input->name);
+    else
+        app_note(app, "%s: %s restored, %s", input->name, text_size(info->size, size),
+                 text_rate(info->size, seconds, rate));
     times_print(app, input->name, &times);
     app->sums.coded++;
     app->sums.from += info->coded_size;

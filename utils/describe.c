@@ -4,6 +4,7 @@
 #include "utils/describe.h"
 #include "utils/lossy.h"
 #include "utils/signals.h"
+#include "utils/table.h"
 #include "utils/text.h"
 
 #include <inttypes.h>
@@ -14,6 +15,12 @@
 double describe_ratio(uint64_t coded, uint64_t original)
 {
     return original ? (double)coded / (double)original : 0;
+}
+
+const char *describe_ratio_text(uint64_t coded, uint64_t original, char *dst)
+{
+    snprintf(dst, TABLE_CELL, "%.4f", describe_ratio(coded, original));
+    return original ? dst : strcpy(dst, "-");
 }
 
 uint64_t describe_elements(const wcodec_tensor_info *info)

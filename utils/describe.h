@@ -23,6 +23,8 @@ void describe_each_file(struct app *app, const char *name, const wcodec_reader *
 
 /* Bytes over bytes; 0 where there is nothing to compare. */
 double describe_ratio(uint64_t coded, uint64_t original);
+/* "0.6602", or "-" where there is nothing to compare. Returns dst, of TABLE_CELL bytes. */
+const char *describe_ratio_text(uint64_t coded, uint64_t original, char *dst);
 
 /* Of a tensor's blocks, the share that has a mode. */
 double describe_share(const wcodec_tensor_info *info, unsigned mode);

@@ -64,7 +64,7 @@ static bool tensor_row(struct app *app, const char *name, const wcodec_tensor_in
     snprintf(bits, sizeof bits, "%.3f", describe_bits(info, info->coded_size * 8));
     if (info->order0_bits)
         snprintf(bound, sizeof bound, "%.3f", describe_bits(info, info->order0_bits));
-    snprintf(ratio, sizeof ratio, "%.4f", describe_ratio(info->coded_size, info->size));
+    describe_ratio_text(info->coded_size, info->size, ratio);
     const char *cells[] = {tensor, dtype, describe_coding(info, coding, sizeof coding),
                            split,  tile,  tables,
                            bits,   bound, ratio};
@@ -174,7 +174,7 @@ static void print_metadata(const wcodec_reader *reader, uint64_t file)
 static void print_file(const char *path, const wcodec_reader *reader, const wcodec_file_info *file)
 {
     const struct lossy_figures figures = lossy_of_file(reader, file);
-    char size[32], coded[32], hash[33], date[64], text[LOSSY_TEXT];
+    char size[32], coded[32], ratio[TABLE_CELL], hash[33], date[64], text[LOSSY_TEXT];
     struct tm tm;
     time_t time = (time_t)file->mtime;
     print_escaped("file:       ", path);
@@ -184,8 +184,9 @@ static void print_file(const char *path, const wcodec_reader *reader, const wcod
     printf("format:     version %u (a reader must know this version)\n", file->version);
     printf("tensors:    %" PRIu64 "\n", file->tensors);
     printf("size:       %" PRIu64 " (%s)\n", file->size, text_size(file->size, size));
-    printf("coded size: %" PRIu64 " (%s), ratio %.4f\n", file->coded_size,
-           text_size(file->coded_size, coded), describe_ratio(file->coded_size, file->size));
+    printf("coded size: %" PRIu64 " (%s), ratio %s\n", file->coded_size,
+           text_size(file->coded_size, coded),
+           describe_ratio_text(file->coded_size, file->size, ratio));
     if (file->lossy)
         printf("lossy:      %" PRIu64 " of %" PRIu64 " tensors are approximated: %s\n", file->lossy,
                file->tensors, lossy_text(&figures, text));
@@ -200,10 +201,11 @@ static void print_file(const char *path, const wcodec_reader *reader, const wcod
 
 static void print_totals(const wcodec_file_info *file, const struct totals *t)
 {
+    char ratio[TABLE_CELL];
     printf("total:      %" PRIu64 " tensors (%" PRIu64 " stored once for equal ones), %" PRIu64
-           " elements, %" PRIu64 " to %" PRIu64 " bytes, ratio %.4f, %.4f bits an element\n",
+           " elements, %" PRIu64 " to %" PRIu64 " bytes, ratio %s, %.4f bits an element\n",
            t->tensors, t->aliases, t->elements, t->size, t->coded,
-           describe_ratio(t->coded, t->size),
+           describe_ratio_text(t->coded, t->size, ratio),
            t->elements ? (double)t->coded * 8 / (double)t->elements : 0);
     if (t->bound_bits)
         printf("bound:      %" PRIu64 " bytes (order-0, for tensors of %" PRIu64

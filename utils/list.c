@@ -45,7 +45,7 @@ static bool each_tensor(struct app *app, const char *name, const wcodec_reader *
              *shape = text_shape(info.shape, info.rank);
         snprintf(size, sizeof size, "%" PRIu64, info.size);
         snprintf(coded, sizeof coded, "%" PRIu64, info.coded_size);
-        snprintf(ratio, sizeof ratio, "%.4f", describe_ratio(info.coded_size, info.size));
+        describe_ratio_text(info.coded_size, info.size, ratio);
         snprintf(hash, sizeof hash, "%016" PRIx64, info.payload_hash);
         lossy_add(&figures, &info);
         bool good = tensor && dtype && shape;
@@ -81,7 +81,7 @@ static void print_sums(const wcodec_reader *reader)
     uint64_t size = 0, coded = 0;
     const uint64_t files = wcodec_reader_file_count(reader),
                    tensors = wcodec_reader_tensor_count(reader);
-    char from[32], to[32], what[64] = "no tensors, opaque bytes";
+    char from[32], to[32], ratio[TABLE_CELL], what[64] = "no tensors, opaque bytes";
     for (uint64_t f = 0; f < files; f++) {
         if (wcodec_reader_file(reader, f, &file, NULL) != WCODEC_OK)
             return;
@@ -92,9 +92,9 @@ static void print_sums(const wcodec_reader *reader)
     }
     if (tensors)
         snprintf(what, sizeof what, "%" PRIu64 " tensor%s", tensors, tensors == 1 ? "" : "s");
-    printf("total: %s, %" PRIu64 " file%s, %s to %s, ratio %.4f\n", what, files,
+    printf("total: %s, %" PRIu64 " file%s, %s to %s, ratio %s\n", what, files,
            files == 1 ? "" : "s", text_size(size, from), text_size(coded, to),
-           describe_ratio(coded, size));
+           describe_ratio_text(coded, size, ratio));
 }
 
 /* With the signal-to-noise ratio in dB where tensors are approximated. */

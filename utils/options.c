@@ -3,6 +3,7 @@
 
 #include "utils/options.h"
 #include "utils/option_table.h"
+#include "utils/text.h"
 
 #include <getopt.h>
 #include <stdio.h>
@@ -155,9 +156,13 @@ static bool unknown_command(const char *word)
         return usage_error("no such command:", word);
     const size_t n = strlen(word), end = strlen(".wcodec");
     const bool coded = n > end && strcmp(word + n - end, ".wcodec") == 0;
-    return usage_error(coded ? "no such command, but a file: did you mean 'wcodec decompress' with"
-                             : "no such command, but a file: did you mean 'wcodec compress' with",
-                       word);
+    char *escaped = text_escape(word);
+    fprintf(stderr,
+            "wcodec: no such command, but a file: did you mean 'wcodec %s' with '%s'?\n"
+            "Try 'wcodec help'.\n",
+            coded ? "decompress" : "compress", escaped ? escaped : "");
+    free(escaped);
+    return false;
 }
 
 /* Operands: the command, unless a letter gave it, and files. */

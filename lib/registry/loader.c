@@ -69,6 +69,17 @@ wcodec_status wcodec_plugin_check(const struct wcodec_backend *backend, const ch
     return WCODEC_OK;
 }
 
+/* A name that is none of ours is mistyped, more often than not. */
+static wcodec_status fail_missing(const char *name, const char *path, int reason, wcodec_error *err)
+{
+    const bool ours = strcmp(name, "cuda") == 0 || strcmp(name, "opencl") == 0;
+    return wcodec_fail(
+        err, WCODEC_ERROR_BACKEND, "%s%s: %s",
+        ours ? ""
+             : "there is no such backend (wcodec's own are cpu, cuda and opencl); as a plugin, ",
+        path, reason == ENOENT || reason == ENOTDIR ? "not installed" : strerror(reason));
+}
+
 wcodec_status wcodec_plugin_open(const char *folder, const char *name, bool privileged,
                                  char path[WCODEC_PLUGIN_PATH_MAX],
                                  const struct wcodec_backend **backend, wcodec_error *err)
@@ -87,11 +98,7 @@ wcodec_status wcodec_plugin_open(const char *folder, const char *name, bool priv
         return wcodec_fail(err, WCODEC_ERROR_BACKEND,
                            "%s is not opened: this program runs with raised privileges", path);
     if (access(path, F_OK) != 0)
-        return wcodec_fail(err, WCODEC_ERROR_BACKEND, "%s: %s%s", path,
-                           errno == ENOENT || errno == ENOTDIR ? "not installed" : strerror(errno),
-                           strcmp(name, "cuda") != 0 && strcmp(name, "opencl") != 0
-                               ? "; wcodec's own backends are cpu, cuda and opencl"
-                               : "");
+        return fail_missing(name, path, errno, err);
     void *plugin = dlopen(path, RTLD_NOW | RTLD_LOCAL);
     if (plugin == NULL) {
         const char *reason = dlerror();

@@ -15,7 +15,7 @@ echo '{}' >'my model/config.json'
 cp 'my model/model-00001-of-00003.safetensors' model.safetensors
 
 # As with zstd.
-run 2 "$WCODEC" model.safetensors; says "no such command, but a file: did you mean 'wcodec compress' with 'model.safetensors'"
+run 2 "$WCODEC" model.safetensors; says "no such command, but a file: did you mean 'wcodec compress' with 'model.safetensors'?$"
 run 2 "$WCODEC" compress -19 model.safetensors; says "levels are 1 to 9, not '19'"
 run 2 "$WCODEC" compress -12 model.safetensors; says "levels are 1 to 9, not '12'"
 run 2 "$WCODEC" compress -10 model.safetensors; says "levels are 1 to 9, not '10'"
@@ -32,7 +32,7 @@ run 1 "$WCODEC" compress --lossy=bits:4 model.safetensors; says 'exists already;
 run 0 "$WCODEC" compress -9f model.safetensors
 run 0 "$WCODEC" list model.safetensors.wcodec; prints '^total: 1 tensor, 1 file, '
 run 3 "$WCODEC" verify --xxh128=00000000000000000000000000000000 model.safetensors.wcodec; says 'differs from the hash'
-run 4 "$WCODEC" test --backend=foo model.safetensors.wcodec; says 'backends are cpu, cuda and opencl'
+run 4 "$WCODEC" test --backend=foo model.safetensors.wcodec; says 'own are cpu, cuda and opencl'
 : >empty
 run 0 "$WCODEC" compress empty; says 'empty: empty, stored in'
 run 0 "$WCODEC" decompress -f empty.wcodec

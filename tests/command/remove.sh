@@ -19,7 +19,8 @@ missing a
 cp original a
 poke a.wcodec 4000 252
 poke a.wcodec 4001 7
-run 1 "$WCODEC" compress --rm a; says 'exists already'
+run 1 "$WCODEC" compress --rm a
+says 'error: a.wcodec: exists already, but is damaged (.*): the input is kept; -f makes it anew'
 same a original 'a damaged output is no reason to remove the input'
 rm a.wcodec
 

@@ -23,9 +23,9 @@ for level in 0 10 x ''; do
     run 2 "$WCODEC" compress --level=$level file; says "levels are 1 to 9, not '$level'"
 done
 run 2 "$WCODEC" list --level=3 file; says 'takes no option --level'
-run 2 "$WCODEC" file; silent; says "did you mean 'wcodec compress' with 'file'"
+run 2 "$WCODEC" file; silent; says "did you mean 'wcodec compress' with 'file'?$"
 cp file file.wcodec
-run 2 "$WCODEC" file.wcodec; silent; says "did you mean 'wcodec decompress' with 'file.wcodec'"
+run 2 "$WCODEC" file.wcodec; silent; says "did you mean 'wcodec decompress' with 'file.wcodec'?$"
 rm file.wcodec
 run 2 "$WCODEC" compress --rm=1 file; says "no value goes with '--rm=1'"
 run 2 "$WCODEC" compress file -q --output; says "value is missing after '--output'"
@@ -69,8 +69,19 @@ run 0 "$WCODEC" -h
 run 0 "$WCODEC" devices -v; quiet; prints '^cpu '
 : >empty
 run 0 "$WCODEC" compress empty; says 'empty: empty, stored in'
+run 0 "$WCODEC" decompress -f empty.wcodec; says 'empty.wcodec: empty, restored$'
+run 0 "$WCODEC" info empty.wcodec; prints '^coded size: .*, ratio -$'
+run 0 "$WCODEC" list empty.wcodec; prints '^total: .*, ratio -$'
 rm empty empty.wcodec
-run 4 "$WCODEC" test --backend=foo file; says "not installed; wcodec's own backends are cpu, cuda and opencl"
+"$MAKE" none e:BF16:0x3:zero || exit 99
+run 0 "$WCODEC" compress none
+for command in list info; do
+    run 0 "$WCODEC" $command none.wcodec
+    if grep 'ratio 0\.0000\|  0\.0000' out; then fail "$command has a ratio of nothing"; else pass; fi
+done
+rm none none.wcodec
+run 4 "$WCODEC" test --backend=foo file
+says "foo cannot be used: there is no such backend (wcodec's own are cpu, cuda and opencl); as a plugin, /.*/wcodec_foo.so: not installed"
 for command in compress decompress list info test verify cat bench devices help version; do
     run 0 "$WCODEC" help $command; quiet; prints "^Usage: wcodec $command"
     run 0 "$WCODEC" $command --help; quiet; prints "^Usage: wcodec $command"

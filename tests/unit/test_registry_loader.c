@@ -30,7 +30,8 @@ static void test_refusals(void **state)
 {
     (void)state;
     char *folder = support_plugin_folder();
-    refused(folder, "nonesuch", false, "wcodec_nonesuch.so: not installed");
+    refused(folder, "nonesuch", false,
+            "there is no such backend (wcodec's own are cpu, cuda and opencl); as");
     refused("/nonexistent", "cuda", false, "/nonexistent/wcodec_cuda.so: not installed");
     refused(folder, "fakeundefined", false, "cannot be opened: ");
     refused(folder, "fakeundefined", false, "wcodec_fake_function_of_nobody");
