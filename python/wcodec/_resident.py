@@ -270,6 +270,8 @@ class Resident:
         request = Request(tensor, 0, count)
         shape = index.shape
         to = self._target(name, request, out, shape, arrays)
+        if to.overlaps(index):
+            index = arrays.packed(index)  # else numbers that were checked would be overwritten
         error = c.wcodec_error()
         numbers = ctypes.cast(index.address, ctypes.POINTER(ctypes.c_int64))
         size = elements(to.shape) * to.itemsize

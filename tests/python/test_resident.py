@@ -144,6 +144,18 @@ def test_rows_by_an_index(resident):
         resident.gather("scalar", [0])
 
 
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_by_an_index_in_the_memory_of_the_result(packed, form):
+    table = np.random.default_rng(2).integers(50, 100, (100, 2), "<i8")
+    path = packed({"ids": ("I64", (100, 2), table.tobytes())})
+    rows = np.arange(90)[::-1].copy()
+    with wcodec.Resident(path, form=form) as resident:
+        out = np.zeros((90, 2), "<i8")
+        index = out.reshape(-1)[60:150]
+        index[:] = rows
+        assert np.array_equal(resident.gather("ids", index, out), table[rows])
+
+
 @pytest.mark.parametrize("dtype", [BF16, "f2", "f4"])
 @pytest.mark.parametrize("name", ["w", "half", "single", "bytes"])
 def test_products(resident, name, dtype):
