@@ -36,6 +36,12 @@ def _shape(x: torch.Tensor, last: int, width: int) -> list[Any]:
     return [*x.shape[:-1], width]
 
 
+def _check_device(x: torch.Tensor, other: torch.Tensor | None, what: str) -> None:
+    """One argument on meta makes torch call the function that computes nothing."""
+    if other is not None and other.device != x.device:
+        raise UsageError(f"{what} is on {other.device}, x on {x.device}")
+
+
 _WEIGHT = "int key, int number, int n, int k"
 
 # Defined by their schema, not by torch.library.custom_op(): that imports the compiler at the first
@@ -104,12 +110,15 @@ def _fake_linear(
     n: int,
     k: int,
 ) -> torch.Tensor:
+    _check_device(x, bias, "bias")
+    _check_device(x, scales, "scales")
     return x.new_empty(_shape(x, k, n))
 
 
 def _fake_linear_transposed(
     x: torch.Tensor, scales: torch.Tensor | None, key: int, number: int, n: int, k: int
 ) -> torch.Tensor:
+    _check_device(x, scales, "scales")
     return x.new_empty(_shape(x, n, k))
 
 

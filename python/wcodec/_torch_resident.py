@@ -199,17 +199,17 @@ def _replace(model: torch.nn.Module, made: Mapping[int, torch.nn.Module]) -> Non
 
 
 def _warn_of_meta(model: torch.nn.Module) -> None:
-    """Buffers that no file has."""
+    """Parameters and buffers that the file does not have."""
     left = [
         f"{prefix}.{leaf}" if prefix else leaf
         for prefix, module in model.named_modules()
-        for leaf in sorted(module._non_persistent_buffers_set)
-        if module._buffers[leaf] is not None and module._buffers[leaf].is_meta
+        for leaf, tensor in (*module._parameters.items(), *module._buffers.items())
+        if tensor is not None and tensor.is_meta
     ]
     if left:
         warnings.warn(
-            f"buffers that are in no file are still on the meta device: {', '.join(left)}",
-            stacklevel=3,
+            f"what is not in the file is still on the meta device: {', '.join(left)}",
+            stacklevel=4,
         )
 
 

@@ -439,6 +439,24 @@ def test_a_model_of_another_type_than_the_file(tmp_path):
         assert torch.allclose(model(ROWS).double(), exact, rtol=0.02, atol=0.02)
 
 
+def test_what_is_left_on_the_meta_device(tmp_path, file):
+    with torch.device("meta"):
+        model = nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4))
+    save_file({"0.weight": torch.ones(4, 4)}, tmp_path / "part.wcodec")
+    with pytest.warns(UserWarning, match=r"meta device: 0.bias, 1.weight, 1.bias$") as warned:
+        load_resident(model, tmp_path / "part.wcodec", strict=False)
+    assert warned[0].filename == __file__
+    with pytest.raises(wcodec.UsageError, match="bias is on meta, x on cpu"):
+        model[0](torch.ones(16, 4))
+    resident = wcodec.Resident(file)
+    layer = Linear(resident, "int8", scales=torch.ones(64, device="meta"))
+    with pytest.raises(wcodec.UsageError, match="scales is on meta, x on cpu"):
+        layer(torch.ones(3, 48))
+    key, number = resident.key, resident.info("int8").number
+    with pytest.raises(wcodec.UsageError, match="scales is on meta, x on cpu"):
+        torch.ops.wcodec.linear_transposed(torch.ones(3, 64), layer.scales, key, number, 64, 48)
+
+
 def test_models_that_cannot_be(tmp_path, file):
     with pytest.raises(wcodec.UsageError, match="the model is one Linear"):
         load_resident(nn.Linear(K, N), file)
