@@ -76,15 +76,21 @@ class _Slot:
 
 
 def _is_layer(module: torch.nn.Module) -> bool:
-    """Nothing derived of the two, which may do something else, and nothing with hooks, which would
-    be lost."""
+    """Nothing derived of the two, which may do something else, and nothing with hooks, a forward()
+    or tensors of its own, which would be lost."""
     hooks = (
         module._forward_hooks,
         module._forward_pre_hooks,
         module._backward_hooks,
         module._backward_pre_hooks,
+        module._state_dict_hooks,
+        module._state_dict_pre_hooks,
+        module._load_state_dict_pre_hooks,
+        module._load_state_dict_post_hooks,
     )
-    if any(hooks):
+    if any(hooks) or "forward" in module.__dict__:
+        return False
+    if module._modules or module._buffers or module._parameters.keys() - {"weight", "bias"}:
         return False
     if type(module) is torch.nn.Embedding:
         return module.max_norm is None  # which changes the table
@@ -263,7 +269,7 @@ def load_resident(
     Layers of the classes torch.nn.Linear and torch.nn.Embedding are replaced by those of this
     module, whose weights are frozen and multiplied by as they are in the file, of whatever type;
     all other parameters and buffers are loaded as load_state_dict() does it, in the model's types.
-    A layer stays what it is where it has hooks, where its weight is used by something else too, or
+    A layer stays what it is where it has hooks or a forward() of its own, where its weight is used by something else too, or
     where that, or the layer, is of a type that there are no products with, such as F64.
     Tied weights are kept once. On failure the model is as before.
 
@@ -302,7 +308,7 @@ class DecodedOnUse:
     Parameters of the module itself and of those in it that the Resident has are replaced by ones
     without memory (on the meta device), and frozen. Where gradients are recorded, autograd keeps
     what a backward pass needs of them until that is over. A module is called by one thread at a
-    time, and not within torch.compile.
+    time, and not within torch.compile. A deep copy of it does the same, from the same Resident.
     """
 
     def __init__(self, module: torch.nn.Module, resident: Resident, prefix: str = "") -> None:
@@ -336,9 +342,16 @@ class DecodedOnUse:
                 )
         self._free()
         self._hooks = [
-            module.register_forward_pre_hook(lambda *_: self._decode(), prepend=True),
-            module.register_forward_hook(lambda *_: self._free(), always_call=True),
+            module.register_forward_pre_hook(self._before, prepend=True),
+            module.register_forward_hook(self._after, always_call=True),
         ]
+
+    # Bound methods, not functions: a deep copy of the module has a deep copy of this object then.
+    def _before(self, *_: Any) -> None:
+        self._decode()
+
+    def _after(self, *_: Any) -> None:
+        self._free()
 
     def _set(self, slot: _Slot, tensor: torch.Tensor) -> None:
         made = torch.nn.Parameter(tensor, requires_grad=False)

@@ -402,6 +402,9 @@ def test_layers_that_stay(tmp_path):
                 "a": nn.Linear(64, 64),
                 "derived": Other(64, 64),
                 "hooked": nn.Linear(64, 64),
+                "saved": nn.Linear(64, 64),
+                "patched": nn.Linear(64, 64),
+                "adapted": nn.Linear(64, 64),
                 "normed": nn.Embedding(64, 64, max_norm=1.0),
                 "wide": nn.Linear(64, 64).double(),
                 "shared": nn.Linear(64, 64),
@@ -410,6 +413,9 @@ def test_layers_that_stay(tmp_path):
         made["again"] = made["shared"]
         made.register_parameter("alias", made["a"].weight)
         made["hooked"].register_forward_hook(lambda *_: None)
+        made["saved"].register_state_dict_pre_hook(lambda *_: None)
+        made["patched"].forward = lambda x: x * 0 + 7
+        made["adapted"].register_parameter("more", nn.Parameter(torch.ones(2)))
         return made
 
     original, path = model(), tmp_path / "m.wcodec"
@@ -418,11 +424,12 @@ def test_layers_that_stay(tmp_path):
     for parameter in loaded.parameters():
         parameter.data.zero_()
     resident, *_ = load_resident(loaded, path)
-    assert [type(loaded[n]) for n in ("a", "hooked", "wide")] == [nn.Linear] * 3
+    stay = ("a", "hooked", "saved", "patched", "adapted", "wide")
+    assert [type(loaded[n]) for n in stay] == [nn.Linear] * len(stay)
     assert type(loaded["derived"]) is Other and type(loaded["normed"]) is nn.Embedding
     assert type(loaded["shared"]) is Linear and loaded["again"] is loaded["shared"]
     assert len(resident.names()) == 1
-    for name in ("a", "derived", "hooked", "normed", "wide", "shared"):
+    for name in (*stay, "derived", "normed", "shared"):
         assert torch.equal(loaded[name].weight, original[name].weight), name
     assert loaded.alias is loaded["a"].weight
 
@@ -508,6 +515,20 @@ def test_modules_decoded_on_use(tmp_path):
     with torch.no_grad():
         assert torch.equal(model(ROWS), original(ROWS))
     assert torch.equal(model.mix.weight, original.mix.weight)
+
+
+def test_copies_of_a_module_decoded_on_use(tmp_path):
+    original, x = made_model(), normal(2, 128, 3, dtype=torch.bfloat16)
+    save_model(original, tmp_path / "m.wcodec")
+    model = made_model()
+    with wcodec.Resident(tmp_path / "m.wcodec") as resident, torch.no_grad():
+        handle = DecodedOnUse(model.mix, resident, "mix.")
+        twin = copy.deepcopy(model)
+        assert torch.equal(twin.mix(x), original.mix(x))
+        assert twin.mix.weight.is_meta and model.mix.weight.is_meta
+        handle.remove()
+        assert torch.equal(twin.mix(x), original.mix(x)) and twin.mix.weight.is_meta
+        assert torch.equal(copy.deepcopy(twin)(ROWS), original(ROWS))
 
 
 def test_gradients_through_a_module_decoded_on_use(tmp_path):
