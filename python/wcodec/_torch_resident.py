@@ -204,6 +204,12 @@ def _replace(model: torch.nn.Module, made: Mapping[int, torch.nn.Module]) -> Non
                 module._modules[leaf] = made[id(child)]
 
 
+def _retire(old: torch.nn.Module) -> None:
+    """A replaced layer may be held elsewhere: without its weight a call of it is an error, not a
+    product with what was never loaded."""
+    old._parameters.pop("weight", None)
+
+
 def _warn_of_meta(model: torch.nn.Module) -> None:
     """Parameters and buffers that the file does not have."""
     left = [
@@ -247,6 +253,8 @@ def _load(
         slot.give(values.pop(name))
     made = {id(old): _layer(resident, name, old) for name, slot in kept for old, _ in slot.places}
     _replace(model, made)
+    for old in {old for _, slot in kept for old, _ in slot.places}:
+        _retire(old)
     _warn_of_meta(model)
     return ResidentModel(resident, missing, unexpected)
 
@@ -271,7 +279,8 @@ def load_resident(
     all other parameters and buffers are loaded as load_state_dict() does it, in the model's types.
     A layer stays what it is where it has hooks or a forward() of its own, where its weight is used by something else too, or
     where that, or the layer, is of a type that there are no products with, such as F64.
-    Tied weights are kept once. On failure the model is as before.
+    Tied weights are kept once. Replaced layers that something else holds, such as a list, are
+    without a weight, and fail if called. On failure the model is as before.
 
     Args:
         model: on the CPU, or on the meta device, as a whole or in part: what was there gets memory

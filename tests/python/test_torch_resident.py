@@ -79,6 +79,9 @@ def test_tensors_of_torch(resident):
         resident.linear("w", x.requires_grad_())
     with pytest.raises(wcodec.UsageError, match="x is on meta: resident tensors are in host"):
         resident.linear("w", x.detach().to("meta"))
+    for out in (torch.zeros(3, 4, N, dtype=torch.complex64).conj().imag, torch._neg_view(y)):
+        with pytest.raises(wcodec.UsageError, match="out is a view of the negated"):
+            resident.linear("w", x.detach(), out=out)
 
 
 def test_what_comes_without_an_array(file):
@@ -432,6 +435,23 @@ def test_layers_that_stay(tmp_path):
     for name in (*stay, "derived", "normed", "shared"):
         assert torch.equal(loaded[name].weight, original[name].weight), name
     assert loaded.alias is loaded["a"].weight
+
+
+@pytest.mark.parametrize("start", ["cpu", "meta"])
+def test_replaced_layers_that_are_held_elsewhere(tmp_path, start):
+    class Holder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 8)
+            self.layers = [self.layer]
+
+    save_model(Holder(), tmp_path / "m.wcodec")
+    with torch.device(start):
+        model = Holder()
+    load_resident(model, tmp_path / "m.wcodec")
+    assert model.layer(torch.ones(1, 8)).shape == (1, 8)
+    with pytest.raises(AttributeError, match="no attribute 'weight'"):
+        model.layers[0](torch.ones(1, 8))
 
 
 def test_a_model_of_another_type_than_the_file(tmp_path):
