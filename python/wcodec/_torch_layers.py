@@ -7,8 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
-from ._errors import UsageError
+from ._errors import UnsupportedError, UsageError
 from ._resident import Resident, by_key
 from .torch import _dtypes
 
@@ -24,6 +25,13 @@ def _resident(key: int, number: int) -> tuple[Resident, str]:
 
 def _detached(tensor: torch.Tensor | None) -> torch.Tensor | None:
     return None if tensor is None else tensor.detach()
+
+
+def _unpack(dual: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """A tensor and its tangent."""
+    made: tuple[torch.Tensor, torch.Tensor | None]
+    made = forward_ad.unpack_dual(dual)  # type: ignore[no-untyped-call]
+    return made
 
 
 def _shape(x: torch.Tensor, last: int, width: int) -> list[Any]:
@@ -207,9 +215,13 @@ class Linear(_Weight):
         layer = wcodec.torch.Linear(resident, "mlp.up.weight", bias)
 
     W is frozen: gradients go to x and the bias. It is not in the state_dict(); the bias is. x is of
-    BF16, F16 or F32, whatever W is, and so is the result. It works under torch.compile, whole
-    graphs included, and is deep-copied with its model: copies share W.
+    BF16, F16 or F32, whatever W is, and so is the result. Forward derivatives (torch.func.jvp,
+    jacfwd) are computed too; torch.func.grad and vmap are errors. It works under torch.compile,
+    whole graphs included, and is deep-copied with its model: copies share W.
     """
+
+    bias: torch.Tensor | None
+    scales: torch.Tensor | None
 
     def __init__(
         self,
@@ -245,9 +257,30 @@ class Linear(_Weight):
             self.register_buffer(name, values)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if forward_ad._current_level >= 0:
+            return self._dual(x)
+        return self._product(x, self.bias)
+
+    def _product(self, x: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         made: torch.Tensor = linear(
-            x, self.bias, self.scales, self._key, self._number, self.out_features, self.in_features
+            x, bias, self.scales, self._key, self._number, self.out_features, self.in_features
         )
+        return made
+
+    def _dual(self, x: torch.Tensor) -> torch.Tensor:
+        """With forward derivatives, which operators registered in Python do not see."""
+        if self.scales is not None and _unpack(self.scales)[1] is not None:
+            raise UnsupportedError(f"tensor {self.name!r}: there are no derivatives by scales")
+        x, dx = _unpack(x)
+        bias, dbias = (None, None) if self.bias is None else _unpack(self.bias)
+        y = self._product(x, bias)
+        dy = None if dx is None else self._product(dx, None)
+        if dbias is not None:
+            added = dbias.to(y.dtype).expand_as(y)
+            dy = added if dy is None else dy + added
+        if dy is None:
+            return y
+        made: torch.Tensor = forward_ad.make_dual(y, dy)  # type: ignore[no-untyped-call]
         return made
 
     def extra_repr(self) -> str:

@@ -277,8 +277,9 @@ def load_resident(
     Layers of the classes torch.nn.Linear and torch.nn.Embedding are replaced by those of this
     module, whose weights are frozen and multiplied by as they are in the file, of whatever type;
     all other parameters and buffers are loaded as load_state_dict() does it, in the model's types.
-    A layer stays what it is where it has hooks or a forward() of its own, where its weight is used by something else too, or
-    where that, or the layer, is of a type that there are no products with, such as F64.
+    A layer stays what it is where it has hooks or a forward() of its own, where its weight is used
+    by something else too, or where that, or the layer, is of a type that there are no products
+    with, such as F64.
     Tied weights are kept once. Replaced layers that something else holds, such as a list, are
     without a weight, and fail if called. On failure the model is as before.
 

@@ -127,6 +127,35 @@ def test_second_derivatives(resident):
     assert torch.allclose(second.double(), (2 * (w.T @ w).sum(0)).expand(2, K), rtol=1e-3)
 
 
+def test_forward_derivatives(resident):
+    bias, w = nn.Parameter(normal(N, seed=2)), matrix().float()
+    layer = Linear(resident, "w", bias)
+    x, dx, dbias = normal(2, K), normal(2, K, seed=3), normal(N, seed=4)
+    y, dy = torch.func.jvp(layer, (x,), (dx,))
+    assert torch.equal(y, layer(x)) and torch.equal(dy, Linear(resident, "w")(dx))
+    assert torch.allclose(dy, dx @ w.T, rtol=1e-3, atol=1e-4)
+
+    def call(x, bias):
+        return torch.func.functional_call(layer, {"bias": bias}, (x,))
+
+    y, dy = torch.func.jvp(call, (x, bias.detach()), (dx, dbias))
+    assert torch.allclose(dy, dx @ w.T + dbias, rtol=1e-3, atol=1e-4)
+    y, dy = torch.func.jvp(lambda bias: call(x, bias), (bias.detach(),), (dbias,))
+    assert torch.equal(dy, dbias.expand(2, N))
+    ad = torch.autograd.forward_ad
+    with ad.dual_level():
+        assert torch.equal(layer(x), y) and ad.unpack_dual(layer(x)).tangent is None
+        dy = ad.unpack_dual(layer(ad.make_dual(x, dx))).tangent
+    assert torch.allclose(dy, dx @ w.T, rtol=1e-3, atol=1e-4)
+    scaled = Linear(resident, "w", scales=torch.ones(N))
+    with pytest.raises(wcodec.UnsupportedError, match="no derivatives by scales"):
+        torch.func.jvp(
+            lambda scales: torch.func.functional_call(scaled, {"scales": scales}, (x,)),
+            (torch.ones(N),),
+            (torch.ones(N),),
+        )
+
+
 def test_scales_of_int8_rows(resident):
     scales = normal(64, seed=9).abs() / 100
     w = resident.decode("int8", torch.empty(64, 48, dtype=torch.int8)).double()
