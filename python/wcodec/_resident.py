@@ -90,8 +90,10 @@ class Resident:
             path: a .wcodec file, a folder of them, an index beside them, or the bytes of a file.
             names: only these tensors; None: all.
             device: "cpu".
-            form: "coded", as in the file; "fixed", at the fixed rate where that is for the tensor;
-                "plain", decoded; "auto": matrices of BF16 fixed, all else plain.
+            form: "coded", as in the file: smallest; "plain", decoded: fastest; "fixed", at the fixed
+                rate where that is for the tensor, made for devices: on the CPU neither; "auto":
+                matrices of BF16 and F16 coded where that takes 7/8 of their bytes or less, all else
+                plain.
             framework: "np" or "pt": what decode() and gather() give where no argument says it.
             threads: None: WCODEC_THREADS, else one for each core.
             progress: called as progress(done, total) with decoded bytes.

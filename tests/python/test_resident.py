@@ -80,7 +80,7 @@ def test_what_is_there(resident, request):
         assert (info.name, info.dtype, info.shape, info.nbytes) == (name, dtype, shape, len(data))
         held += info.held
     assert held == resident.nbytes
-    matrix_form = {"auto": "fixed"}.get(form, form)
+    matrix_form = {"auto": "coded"}.get(form, form)
     assert resident.info("w").form == resident.info("tied").form == matrix_form
     assert resident.info("half").form == ("coded" if form == "coded" else "plain")
     aliases = {resident.info("w").alias, resident.info("tied").alias}

@@ -301,7 +301,7 @@ def test_a_model(tmp_path, tied, start):
             assert not model.blocks[0].up.training
             assert not any(tensor.is_meta for tensor in model.state_dict().values())
             assert isinstance(model.blocks[0].up.bias, nn.Parameter)
-            assert resident.info("blocks.1.up.weight").form == {"auto": "fixed"}.get(form, form)
+            assert resident.info("blocks.1.up.weight").form == {"auto": "coded"}.get(form, form)
             made.append(model(ROWS))
             assert model.head._number == model.embed._number or not tied
         plain = 2 * sum(p.numel() for n, p in original.named_parameters() if "weight" in n)
