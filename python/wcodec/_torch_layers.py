@@ -20,7 +20,7 @@ def _resident(key: int, number: int) -> tuple[Resident, str]:
     resident = by_key.get(key)
     if resident is None:
         raise UsageError("the resident tensors of this layer are gone")
-    return resident, resident.names()[number]
+    return resident, resident.name_of(number)
 
 
 def _detached(tensor: torch.Tensor | None) -> torch.Tensor | None:
@@ -201,6 +201,7 @@ class _Weight(torch.nn.Module):
         self._key, self._number = resident.key, info.number
         self._shape = list(info.shape)
         self._dtype = _dtypes[info.dtype]
+        self._form = info.form
 
     @property
     def weight(self) -> torch.Tensor:
@@ -286,7 +287,7 @@ class Linear(_Weight):
     def extra_repr(self) -> str:
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}, form={self.resident.info(self.name).form}"
+            f"bias={self.bias is not None}, form={self._form}"
         )
 
 
@@ -314,5 +315,4 @@ class Embedding(_Weight):
         return found if self.dtype == self._dtype else found.to(self.dtype)
 
     def extra_repr(self) -> str:
-        form = self.resident.info(self.name).form
-        return f"{self.num_embeddings}, {self.embedding_dim}, form={form}"
+        return f"{self.num_embeddings}, {self.embedding_dim}, form={self._form}"

@@ -121,6 +121,14 @@ def test_elements(resident):
     for first, count in ((-1, 2), (0, N + 1), (N, 1), (3, -1)):
         with pytest.raises(wcodec.UsageError, match="'w': rows from"):
             resident.decode("w", first=first, count=count)
+    assert np.array_equal(resident.decode("w", first=np.int32(5), count=np.uint8(2)), w[5:7])
+    for wrong in ({"first": 1.5}, {"first": False}, {"count": True}, {"count": "2"}):
+        with pytest.raises(wcodec.UsageError, match=r"'w': (first|count) is .*: expected a whole"):
+            resident.decode("w", **wrong)
+    assert resident.decode("scalar", first=0, count=1) == 2.5
+    for wrong in ({"first": 1}, {"count": 0}, {"count": 2}, {"first": -1}):
+        with pytest.raises(wcodec.UsageError, match="'scalar': a scalar has no rows"):
+            resident.decode("scalar", **wrong)
 
 
 def test_rows_by_an_index(resident):
@@ -269,7 +277,12 @@ def test_other_errors(file, plain, packed):
             resident.info(3)
         with pytest.raises(TypeError, match="pickled"):
             pickle.dumps(resident)
-        assert copy.deepcopy(resident) is resident
+        assert copy.deepcopy(resident) is copy.copy(resident) is resident
+        names = resident.names()
+        assert [resident.name_of(i) for i in range(len(names))] == names
+        for number in (-1, len(names)):
+            with pytest.raises(wcodec.UsageError, match=f"no resident tensor {number}, but 10"):
+                resident.name_of(number)
     for device in ("cuda:0", "opencl", None):
         with pytest.raises(wcodec.UnsupportedError, match="in host memory so far"):
             wcodec.Resident(file, device=device)

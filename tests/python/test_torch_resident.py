@@ -221,6 +221,9 @@ def test_whole_graphs(resident, backend):
 def test_wrong_arguments(file):
     resident = wcodec.Resident(file)
     layer = Linear(resident, "w", nn.Parameter(normal(N)))
+    embedding = Embedding(resident, "w")
+    with pytest.raises(wcodec.UsageError, match="no resident tensor -1, but 3"):
+        torch.ops.wcodec.decode(resident.key, -1, [3], torch.float32)
     with pytest.raises(wcodec.UsageError, match="last dimension must be 320"):
         layer(torch.zeros(2, 3))
     with pytest.raises(wcodec.UsageError, match="x is F64: expected BF16"):
@@ -237,6 +240,7 @@ def test_wrong_arguments(file):
     resident.close()
     with pytest.raises(wcodec.UsageError, match="are closed"):
         layer(torch.zeros(2, K))
+    assert "in_features=320" in repr(layer) and "form=" in repr(embedding)
 
 
 class Block(nn.Module):
