@@ -180,7 +180,10 @@ class Torch:
         return self._block(array.detach().resolve_conj().resolve_neg())
 
     def target(self, array: Any, what: str) -> Block:
-        return self.block(array, what)
+        made = self.block(array, what)
+        if array.is_neg() or array.is_conj():
+            raise UsageError(f"{what} is a view of the negated or conjugated elements of another")
+        return made
 
     @staticmethod
     def _block(array: Any) -> Block:

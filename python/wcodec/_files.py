@@ -119,7 +119,7 @@ def _note_original(made: c.wcodec_encode_options, path: str) -> None:
     epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
     if epoch and not (epoch.isascii() and epoch.isdigit() and len(epoch) <= 18):
         raise UsageError(f"SOURCE_DATE_EPOCH is {epoch!r}: expected seconds since 1970")
-    time = int(found.st_mtime)
+    time = found.st_mtime_ns // 10**9
     made.name = os.fsencode(os.path.basename(path))
     made.mode = found.st_mode & 0o777
     made.mtime = -1 if time < 0 else min(time, int(epoch)) if epoch else time

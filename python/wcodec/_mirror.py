@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import stat
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -28,6 +29,39 @@ MAX_DEPTH = 64
 
 Make = Callable[[str, str], dict[str, Any]]
 """Codes or restores the first file to the second one's place."""
+
+
+# How names of temporary files end, after ".NAME.": the command's, the library's, and those of
+# _write.py; and whether files of any name are written so, not only those of weights.
+_ENDINGS = [
+    (re.compile(r"\.(.+)\.([0-9a-v]{10})", re.S), True),
+    (re.compile(r"\.(.+)\.([A-Za-z0-9_-]{6})", re.S), False),
+    (re.compile(r"\.(.+)\.([0-9a-f]{12})\.part", re.S), True),
+]
+
+
+def _is_temporary(path: str) -> bool:
+    """Whether it is what a run that was killed left, by the rules of the command (utils/walk.c):
+    other names than those of weights only where there is a file of that name."""
+    folder, base = os.path.split(path)
+    for ending, any_name in _ENDINGS:
+        found = ending.fullmatch(base)
+        if found is None or not _looks_random(found[2]):
+            continue
+        if found[1].endswith((".wcodec", ".safetensors")):
+            return True
+        if any_name and os.path.exists(os.path.join(folder, found[1])):
+            return True
+    return False
+
+
+def _looks_random(text: str) -> bool:
+    """No word, date or number."""
+    return (
+        re.search("[0-9A-Z]", text[1:]) is not None
+        and re.search("[^0-9]", text) is not None
+        and re.search("[^A-Z]", text) is not None
+    )
 
 
 def check_index(path: str) -> None:
@@ -97,7 +131,9 @@ class Mirror:
                 self._leave_out(path, "a symbolic link to what is not there")
                 continue
             mode = os.stat(path).st_mode
-            if stat.S_ISREG(mode):
+            if stat.S_ISREG(mode) and _is_temporary(path):
+                self._leave_out(path, "a temporary file of a run that was ended")
+            elif stat.S_ISREG(mode):
                 yield below
             elif not stat.S_ISDIR(mode):
                 self._leave_out(path, "neither a file nor a folder")

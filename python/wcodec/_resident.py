@@ -4,8 +4,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import itertools
+import operator
 import weakref
 from collections.abc import Iterable
 from typing import Any, NamedTuple
@@ -90,8 +92,10 @@ class Resident:
             path: a .wcodec file, a folder of them, an index beside them, or the bytes of a file.
             names: only these tensors; None: all.
             device: "cpu".
-            form: "coded", as in the file; "fixed", at the fixed rate where that is for the tensor;
-                "plain", decoded; "auto": matrices of BF16 fixed, all else plain.
+            form: "coded", as in the file: smallest; "plain", decoded: fastest; "fixed", at the
+                fixed rate where that is for the tensor, made for devices: on the CPU neither;
+                "auto": matrices of BF16 and F16 coded where that takes 7/8 of their bytes or less,
+                all else plain.
             framework: "np" or "pt": what decode() and gather() give where no argument says it.
             threads: None: WCODEC_THREADS, else one for each core.
             progress: called as progress(done, total) with decoded bytes.
@@ -126,6 +130,7 @@ class Resident:
             infos = reader.tensors()
             listed = infos if chosen is None else [infos[number] for number in chosen]
             self._tensors = _described(self._made, listed)
+            self._names = tuple(self._tensors)
         finally:
             reader.close()
         self._size = int(lib.wcodec_resident_size(self._made.handle))
@@ -162,6 +167,13 @@ class Resident:
     def _wrong(self, name: str, text: str) -> UsageError:
         return UsageError(f"tensor {name!r}: {text}", file=self.path or None, tensor=name)
 
+    def _whole(self, name: str, number: Any, what: str) -> int:
+        """A number of rows, of numpy's too."""
+        if not isinstance(number, bool):
+            with contextlib.suppress(TypeError):
+                return operator.index(number)
+        raise self._wrong(name, f"{what} is {number!r}: expected a whole number")
+
     def _arrays_of(self, *given: Any) -> Arrays:
         """Of the framework of the first argument that is given."""
         first = next((array for array in given if array is not None), None)
@@ -184,6 +196,9 @@ class Resident:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    def __copy__(self) -> Resident:
+        return self
+
     def __deepcopy__(self, _memo: object) -> Resident:
         return self  # it never changes
 
@@ -205,7 +220,17 @@ class Resident:
     def names(self) -> list[str]:
         """Names of the resident tensors."""
         self._use()
-        return list(self._tensors)
+        return list(self._names)
+
+    def name_of(self, number: int) -> str:
+        """The name of the tensor that ResidentInfo.number says."""
+        self._use()
+        if not 0 <= number < len(self._names):
+            raise UsageError(
+                f"there is no resident tensor {number}, but {len(self._names)} of them",
+                file=self.path or None,
+            )
+        return self._names[number]
 
     def info(self, name: str) -> ResidentInfo:
         """Describe a tensor."""
@@ -232,7 +257,10 @@ class Resident:
         made = self._use()
         info, tensor = self._find(name)
         rows = info.shape[0] if info.shape else 1
-        count = rows - first if count is None else count
+        first = self._whole(name, first, "first")
+        count = rows - first if count is None else self._whole(name, count, "count")
+        if not info.shape and (first, count) != (0, 1):
+            raise self._wrong(name, "a scalar has no rows")
         if first < 0 or count < 0 or first + count > rows:
             raise self._wrong(name, f"rows from {first} on, {count} of them, are not among {rows}")
         whole = count == rows
@@ -270,6 +298,8 @@ class Resident:
         request = Request(tensor, 0, count)
         shape = index.shape
         to = self._target(name, request, out, shape, arrays)
+        if to.overlaps(index):
+            index = arrays.packed(index)  # else numbers that were checked would be overwritten
         error = c.wcodec_error()
         numbers = ctypes.cast(index.address, ctypes.POINTER(ctypes.c_int64))
         size = elements(to.shape) * to.itemsize

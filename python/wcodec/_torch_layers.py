@@ -7,8 +7,9 @@ from __future__ import annotations
 from typing import Any
 
 import torch
+from torch.autograd import forward_ad
 
-from ._errors import UsageError
+from ._errors import UnsupportedError, UsageError
 from ._resident import Resident, by_key
 from .torch import _dtypes
 
@@ -19,11 +20,18 @@ def _resident(key: int, number: int) -> tuple[Resident, str]:
     resident = by_key.get(key)
     if resident is None:
         raise UsageError("the resident tensors of this layer are gone")
-    return resident, resident.names()[number]
+    return resident, resident.name_of(number)
 
 
 def _detached(tensor: torch.Tensor | None) -> torch.Tensor | None:
     return None if tensor is None else tensor.detach()
+
+
+def _unpack(dual: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """A tensor and its tangent."""
+    made: tuple[torch.Tensor, torch.Tensor | None]
+    made = forward_ad.unpack_dual(dual)  # type: ignore[no-untyped-call]
+    return made
 
 
 def _shape(x: torch.Tensor, last: int, width: int) -> list[Any]:
@@ -34,6 +42,12 @@ def _shape(x: torch.Tensor, last: int, width: int) -> list[Any]:
         lambda: f"x has shape {tuple(x.shape)}: its last dimension must be {last}",
     )
     return [*x.shape[:-1], width]
+
+
+def _check_device(x: torch.Tensor, other: torch.Tensor | None, what: str) -> None:
+    """One argument on meta makes torch call the function that computes nothing."""
+    if other is not None and other.device != x.device:
+        raise UsageError(f"{what} is on {other.device}, x on {x.device}")
 
 
 _WEIGHT = "int key, int number, int n, int k"
@@ -104,12 +118,15 @@ def _fake_linear(
     n: int,
     k: int,
 ) -> torch.Tensor:
+    _check_device(x, bias, "bias")
+    _check_device(x, scales, "scales")
     return x.new_empty(_shape(x, k, n))
 
 
 def _fake_linear_transposed(
     x: torch.Tensor, scales: torch.Tensor | None, key: int, number: int, n: int, k: int
 ) -> torch.Tensor:
+    _check_device(x, scales, "scales")
     return x.new_empty(_shape(x, n, k))
 
 
@@ -184,6 +201,7 @@ class _Weight(torch.nn.Module):
         self._key, self._number = resident.key, info.number
         self._shape = list(info.shape)
         self._dtype = _dtypes[info.dtype]
+        self._form = info.form
 
     @property
     def weight(self) -> torch.Tensor:
@@ -198,9 +216,13 @@ class Linear(_Weight):
         layer = wcodec.torch.Linear(resident, "mlp.up.weight", bias)
 
     W is frozen: gradients go to x and the bias. It is not in the state_dict(); the bias is. x is of
-    BF16, F16 or F32, whatever W is, and so is the result. It works under torch.compile, whole
-    graphs included, and is deep-copied with its model: copies share W.
+    BF16, F16 or F32, whatever W is, and so is the result. Forward derivatives (torch.func.jvp,
+    jacfwd) are computed too; torch.func.grad and vmap are errors. It works under torch.compile,
+    whole graphs included, and is deep-copied with its model: copies share W.
     """
+
+    bias: torch.Tensor | None
+    scales: torch.Tensor | None
 
     def __init__(
         self,
@@ -236,15 +258,36 @@ class Linear(_Weight):
             self.register_buffer(name, values)
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:
+        if forward_ad._current_level >= 0:
+            return self._dual(x)
+        return self._product(x, self.bias)
+
+    def _product(self, x: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         made: torch.Tensor = linear(
-            x, self.bias, self.scales, self._key, self._number, self.out_features, self.in_features
+            x, bias, self.scales, self._key, self._number, self.out_features, self.in_features
         )
+        return made
+
+    def _dual(self, x: torch.Tensor) -> torch.Tensor:
+        """With forward derivatives, which operators registered in Python do not see."""
+        if self.scales is not None and _unpack(self.scales)[1] is not None:
+            raise UnsupportedError(f"tensor {self.name!r}: there are no derivatives by scales")
+        x, dx = _unpack(x)
+        bias, dbias = (None, None) if self.bias is None else _unpack(self.bias)
+        y = self._product(x, bias)
+        dy = None if dx is None else self._product(dx, None)
+        if dbias is not None:
+            added = dbias.to(y.dtype).expand_as(y)
+            dy = added if dy is None else dy + added
+        if dy is None:
+            return y
+        made: torch.Tensor = forward_ad.make_dual(y, dy)  # type: ignore[no-untyped-call]
         return made
 
     def extra_repr(self) -> str:
         return (
             f"in_features={self.in_features}, out_features={self.out_features}, "
-            f"bias={self.bias is not None}, form={self.resident.info(self.name).form}"
+            f"bias={self.bias is not None}, form={self._form}"
         )
 
 
@@ -272,5 +315,4 @@ class Embedding(_Weight):
         return found if self.dtype == self._dtype else found.to(self.dtype)
 
     def extra_repr(self) -> str:
-        form = self.resident.info(self.name).form
-        return f"{self.num_embeddings}, {self.embedding_dim}, form={form}"
+        return f"{self.num_embeddings}, {self.embedding_dim}, form={self._form}"

@@ -76,15 +76,21 @@ class _Slot:
 
 
 def _is_layer(module: torch.nn.Module) -> bool:
-    """Nothing derived of the two, which may do something else, and nothing with hooks, which would
-    be lost."""
+    """Nothing derived of the two, which may do something else, and nothing with hooks, a forward()
+    or tensors of its own, which would be lost."""
     hooks = (
         module._forward_hooks,
         module._forward_pre_hooks,
         module._backward_hooks,
         module._backward_pre_hooks,
+        module._state_dict_hooks,
+        module._state_dict_pre_hooks,
+        module._load_state_dict_pre_hooks,
+        module._load_state_dict_post_hooks,
     )
-    if any(hooks):
+    if any(hooks) or "forward" in module.__dict__:
+        return False
+    if module._modules or module._buffers or module._parameters.keys() - {"weight", "bias"}:
         return False
     if type(module) is torch.nn.Embedding:
         return module.max_norm is None  # which changes the table
@@ -198,18 +204,24 @@ def _replace(model: torch.nn.Module, made: Mapping[int, torch.nn.Module]) -> Non
                 module._modules[leaf] = made[id(child)]
 
 
+def _retire(old: torch.nn.Module) -> None:
+    """A replaced layer may be held elsewhere: without its weight a call of it is an error, not a
+    product with what was never loaded."""
+    old._parameters.pop("weight", None)
+
+
 def _warn_of_meta(model: torch.nn.Module) -> None:
-    """Buffers that no file has."""
+    """Parameters and buffers that the file does not have."""
     left = [
         f"{prefix}.{leaf}" if prefix else leaf
         for prefix, module in model.named_modules()
-        for leaf in sorted(module._non_persistent_buffers_set)
-        if module._buffers[leaf] is not None and module._buffers[leaf].is_meta
+        for leaf, tensor in (*module._parameters.items(), *module._buffers.items())
+        if tensor is not None and tensor.is_meta
     ]
     if left:
         warnings.warn(
-            f"buffers that are in no file are still on the meta device: {', '.join(left)}",
-            stacklevel=3,
+            f"what is not in the file is still on the meta device: {', '.join(left)}",
+            stacklevel=4,
         )
 
 
@@ -241,6 +253,8 @@ def _load(
         slot.give(values.pop(name))
     made = {id(old): _layer(resident, name, old) for name, slot in kept for old, _ in slot.places}
     _replace(model, made)
+    for old in {old for _, slot in kept for old, _ in slot.places}:
+        _retire(old)
     _warn_of_meta(model)
     return ResidentModel(resident, missing, unexpected)
 
@@ -263,9 +277,11 @@ def load_resident(
     Layers of the classes torch.nn.Linear and torch.nn.Embedding are replaced by those of this
     module, whose weights are frozen and multiplied by as they are in the file, of whatever type;
     all other parameters and buffers are loaded as load_state_dict() does it, in the model's types.
-    A layer stays what it is where it has hooks, where its weight is used by something else too, or
-    where that, or the layer, is of a type that there are no products with, such as F64.
-    Tied weights are kept once. On failure the model is as before.
+    A layer stays what it is where it has hooks or a forward() of its own, where its weight is used
+    by something else too, or where that, or the layer, is of a type that there are no products
+    with, such as F64.
+    Tied weights are kept once. Replaced layers that something else holds, such as a list, are
+    without a weight, and fail if called. On failure the model is as before.
 
     Args:
         model: on the CPU, or on the meta device, as a whole or in part: what was there gets memory
@@ -302,7 +318,7 @@ class DecodedOnUse:
     Parameters of the module itself and of those in it that the Resident has are replaced by ones
     without memory (on the meta device), and frozen. Where gradients are recorded, autograd keeps
     what a backward pass needs of them until that is over. A module is called by one thread at a
-    time, and not within torch.compile.
+    time, and not within torch.compile. A deep copy of it does the same, from the same Resident.
     """
 
     def __init__(self, module: torch.nn.Module, resident: Resident, prefix: str = "") -> None:
@@ -336,9 +352,16 @@ class DecodedOnUse:
                 )
         self._free()
         self._hooks = [
-            module.register_forward_pre_hook(lambda *_: self._decode(), prepend=True),
-            module.register_forward_hook(lambda *_: self._free(), always_call=True),
+            module.register_forward_pre_hook(self._before, prepend=True),
+            module.register_forward_hook(self._after, always_call=True),
         ]
+
+    # Bound methods, not functions: a deep copy of the module has a deep copy of this object then.
+    def _before(self, *_: Any) -> None:
+        self._decode()
+
+    def _after(self, *_: Any) -> None:
+        self._free()
 
     def _set(self, slot: _Slot, tensor: torch.Tensor) -> None:
         made = torch.nn.Parameter(tensor, requires_grad=False)

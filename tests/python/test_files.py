@@ -63,6 +63,9 @@ def test_same_bytes_by_default(original, tmp_path, monkeypatch):
     named = wcodec.compress(original, tmp_path / "named.wcodec", name=True)["output"]
     file = wcodec.info(named)["files"][0]
     assert (file["name"], file["mode"], file["mtime"]) == (original.name, "0640", 1_500_000_000)
+    os.utime(original, ns=(0, 1_500_000_000_999_999_999))  # as a float, the next second
+    wcodec.compress(original, named, name=True, force=True)
+    assert wcodec.info(named)["files"][0]["mtime"] == 1_500_000_000
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1000000000")
     wcodec.compress(original, named, name=True, force=True)
     assert wcodec.info(named)["files"][0]["mtime"] == 1_000_000_000
@@ -235,6 +238,26 @@ def test_folders_below_are_mirrored_as_the_command_does_it(pipeline, tmp_path, c
     left = {"dangling", "link", "pipe", "unet/b.safetensors.wcodec"}
     expected = {name: data for name, data in contents(pipeline).items() if name not in left}
     assert contents(tmp_path / "back") == {k: v for k, v in expected.items() if k[:5] != "link/"}
+
+
+def test_temporary_files_of_runs_that_were_ended_are_left_out(tmp_path):
+    folder = tmp_path / "model"
+    folder.mkdir()
+    temporary = [
+        ".a.safetensors.wcodec.bi80ki0tc4", ".a.safetensors.bi80ki0tc4", ".a.wcodec.x9-_Qa",
+        ".config.json.bi80ki0tc4", ".config.json.0123456789ab.part", ".a.wcodec.0a2b4c6d8e0f.part",
+    ]  # fmt: skip
+    kept = [
+        ".a.wcodec.backups", ".a.wcodec.20261123", ".a.wcodec.123456", ".a.wcodec.BACKUP",
+        ".none.json.bi80ki0tc4", ".none.json.0123456789ab.part", ".config.json.x9-_Qa",
+        "a.wcodec.bi80ki0tc4", "config.json", ".a.wcodec.0a2b4c6d8e0f.parts",
+    ]  # fmt: skip
+    for name in temporary + kept:
+        (folder / name).write_text(name)
+    made = wcodec.compress(folder)
+    assert set(os.listdir(made["output"])) == set(kept)
+    why = "a temporary file of a run that was ended"
+    assert made["left_out"] == {str(folder / name): why for name in temporary}
 
 
 def test_what_a_mirror_does_not_overwrite(pipeline, tmp_path):

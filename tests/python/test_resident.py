@@ -80,7 +80,7 @@ def test_what_is_there(resident, request):
         assert (info.name, info.dtype, info.shape, info.nbytes) == (name, dtype, shape, len(data))
         held += info.held
     assert held == resident.nbytes
-    matrix_form = {"auto": "fixed"}.get(form, form)
+    matrix_form = {"auto": "coded"}.get(form, form)
     assert resident.info("w").form == resident.info("tied").form == matrix_form
     assert resident.info("half").form == ("coded" if form == "coded" else "plain")
     aliases = {resident.info("w").alias, resident.info("tied").alias}
@@ -121,6 +121,14 @@ def test_elements(resident):
     for first, count in ((-1, 2), (0, N + 1), (N, 1), (3, -1)):
         with pytest.raises(wcodec.UsageError, match="'w': rows from"):
             resident.decode("w", first=first, count=count)
+    assert np.array_equal(resident.decode("w", first=np.int32(5), count=np.uint8(2)), w[5:7])
+    for wrong in ({"first": 1.5}, {"first": False}, {"count": True}, {"count": "2"}):
+        with pytest.raises(wcodec.UsageError, match=r"'w': (first|count) is .*: expected a whole"):
+            resident.decode("w", **wrong)
+    assert resident.decode("scalar", first=0, count=1) == 2.5
+    for wrong in ({"first": 1}, {"count": 0}, {"count": 2}, {"first": -1}):
+        with pytest.raises(wcodec.UsageError, match="'scalar': a scalar has no rows"):
+            resident.decode("scalar", **wrong)
 
 
 def test_rows_by_an_index(resident):
@@ -142,6 +150,18 @@ def test_rows_by_an_index(resident):
             resident.gather("w", wrong)
     with pytest.raises(wcodec.UsageError, match="scalar has no rows"):
         resident.gather("scalar", [0])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_rows_by_an_index_in_the_memory_of_the_result(packed, form):
+    table = np.random.default_rng(2).integers(50, 100, (100, 2), "<i8")
+    path = packed({"ids": ("I64", (100, 2), table.tobytes())})
+    rows = np.arange(90)[::-1].copy()
+    with wcodec.Resident(path, form=form) as resident:
+        out = np.zeros((90, 2), "<i8")
+        index = out.reshape(-1)[60:150]
+        index[:] = rows
+        assert np.array_equal(resident.gather("ids", index, out), table[rows])
 
 
 @pytest.mark.parametrize("dtype", [BF16, "f2", "f4"])
@@ -257,7 +277,12 @@ def test_other_errors(file, plain, packed):
             resident.info(3)
         with pytest.raises(TypeError, match="pickled"):
             pickle.dumps(resident)
-        assert copy.deepcopy(resident) is resident
+        assert copy.deepcopy(resident) is copy.copy(resident) is resident
+        names = resident.names()
+        assert [resident.name_of(i) for i in range(len(names))] == names
+        for number in (-1, len(names)):
+            with pytest.raises(wcodec.UsageError, match=f"no resident tensor {number}, but 10"):
+                resident.name_of(number)
     for device in ("cuda:0", "opencl", None):
         with pytest.raises(wcodec.UnsupportedError, match="in host memory so far"):
             wcodec.Resident(file, device=device)

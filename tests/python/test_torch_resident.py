@@ -79,6 +79,9 @@ def test_tensors_of_torch(resident):
         resident.linear("w", x.requires_grad_())
     with pytest.raises(wcodec.UsageError, match="x is on meta: resident tensors are in host"):
         resident.linear("w", x.detach().to("meta"))
+    for out in (torch.zeros(3, 4, N, dtype=torch.complex64).conj().imag, torch._neg_view(y)):
+        with pytest.raises(wcodec.UsageError, match="out is a view of the negated"):
+            resident.linear("w", x.detach(), out=out)
 
 
 def test_what_comes_without_an_array(file):
@@ -122,6 +125,35 @@ def test_second_derivatives(resident):
     (second,) = torch.autograd.grad(first.sum(), x)
     w = matrix().double()
     assert torch.allclose(second.double(), (2 * (w.T @ w).sum(0)).expand(2, K), rtol=1e-3)
+
+
+def test_forward_derivatives(resident):
+    bias, w = nn.Parameter(normal(N, seed=2)), matrix().float()
+    layer = Linear(resident, "w", bias)
+    x, dx, dbias = normal(2, K), normal(2, K, seed=3), normal(N, seed=4)
+    y, dy = torch.func.jvp(layer, (x,), (dx,))
+    assert torch.equal(y, layer(x)) and torch.equal(dy, Linear(resident, "w")(dx))
+    assert torch.allclose(dy, dx @ w.T, rtol=1e-3, atol=1e-4)
+
+    def call(x, bias):
+        return torch.func.functional_call(layer, {"bias": bias}, (x,))
+
+    y, dy = torch.func.jvp(call, (x, bias.detach()), (dx, dbias))
+    assert torch.allclose(dy, dx @ w.T + dbias, rtol=1e-3, atol=1e-4)
+    y, dy = torch.func.jvp(lambda bias: call(x, bias), (bias.detach(),), (dbias,))
+    assert torch.equal(dy, dbias.expand(2, N))
+    ad = torch.autograd.forward_ad
+    with ad.dual_level():
+        assert torch.equal(layer(x), y) and ad.unpack_dual(layer(x)).tangent is None
+        dy = ad.unpack_dual(layer(ad.make_dual(x, dx))).tangent
+    assert torch.allclose(dy, dx @ w.T, rtol=1e-3, atol=1e-4)
+    scaled = Linear(resident, "w", scales=torch.ones(N))
+    with pytest.raises(wcodec.UnsupportedError, match="no derivatives by scales"):
+        torch.func.jvp(
+            lambda scales: torch.func.functional_call(scaled, {"scales": scales}, (x,)),
+            (torch.ones(N),),
+            (torch.ones(N),),
+        )
 
 
 def test_scales_of_int8_rows(resident):
@@ -189,6 +221,9 @@ def test_whole_graphs(resident, backend):
 def test_wrong_arguments(file):
     resident = wcodec.Resident(file)
     layer = Linear(resident, "w", nn.Parameter(normal(N)))
+    embedding = Embedding(resident, "w")
+    with pytest.raises(wcodec.UsageError, match="no resident tensor -1, but 3"):
+        torch.ops.wcodec.decode(resident.key, -1, [3], torch.float32)
     with pytest.raises(wcodec.UsageError, match="last dimension must be 320"):
         layer(torch.zeros(2, 3))
     with pytest.raises(wcodec.UsageError, match="x is F64: expected BF16"):
@@ -205,6 +240,7 @@ def test_wrong_arguments(file):
     resident.close()
     with pytest.raises(wcodec.UsageError, match="are closed"):
         layer(torch.zeros(2, K))
+    assert "in_features=320" in repr(layer) and "form=" in repr(embedding)
 
 
 class Block(nn.Module):
@@ -269,7 +305,7 @@ def test_a_model(tmp_path, tied, start):
             assert not model.blocks[0].up.training
             assert not any(tensor.is_meta for tensor in model.state_dict().values())
             assert isinstance(model.blocks[0].up.bias, nn.Parameter)
-            assert resident.info("blocks.1.up.weight").form == {"auto": "fixed"}.get(form, form)
+            assert resident.info("blocks.1.up.weight").form == {"auto": "coded"}.get(form, form)
             made.append(model(ROWS))
             assert model.head._number == model.embed._number or not tied
         plain = 2 * sum(p.numel() for n, p in original.named_parameters() if "weight" in n)
@@ -402,6 +438,9 @@ def test_layers_that_stay(tmp_path):
                 "a": nn.Linear(64, 64),
                 "derived": Other(64, 64),
                 "hooked": nn.Linear(64, 64),
+                "saved": nn.Linear(64, 64),
+                "patched": nn.Linear(64, 64),
+                "adapted": nn.Linear(64, 64),
                 "normed": nn.Embedding(64, 64, max_norm=1.0),
                 "wide": nn.Linear(64, 64).double(),
                 "shared": nn.Linear(64, 64),
@@ -410,6 +449,9 @@ def test_layers_that_stay(tmp_path):
         made["again"] = made["shared"]
         made.register_parameter("alias", made["a"].weight)
         made["hooked"].register_forward_hook(lambda *_: None)
+        made["saved"].register_state_dict_pre_hook(lambda *_: None)
+        made["patched"].forward = lambda x: x * 0 + 7
+        made["adapted"].register_parameter("more", nn.Parameter(torch.ones(2)))
         return made
 
     original, path = model(), tmp_path / "m.wcodec"
@@ -418,13 +460,31 @@ def test_layers_that_stay(tmp_path):
     for parameter in loaded.parameters():
         parameter.data.zero_()
     resident, *_ = load_resident(loaded, path)
-    assert [type(loaded[n]) for n in ("a", "hooked", "wide")] == [nn.Linear] * 3
+    stay = ("a", "hooked", "saved", "patched", "adapted", "wide")
+    assert [type(loaded[n]) for n in stay] == [nn.Linear] * len(stay)
     assert type(loaded["derived"]) is Other and type(loaded["normed"]) is nn.Embedding
     assert type(loaded["shared"]) is Linear and loaded["again"] is loaded["shared"]
     assert len(resident.names()) == 1
-    for name in ("a", "derived", "hooked", "normed", "wide", "shared"):
+    for name in (*stay, "derived", "normed", "shared"):
         assert torch.equal(loaded[name].weight, original[name].weight), name
     assert loaded.alias is loaded["a"].weight
+
+
+@pytest.mark.parametrize("start", ["cpu", "meta"])
+def test_replaced_layers_that_are_held_elsewhere(tmp_path, start):
+    class Holder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.Linear(8, 8)
+            self.layers = [self.layer]
+
+    save_model(Holder(), tmp_path / "m.wcodec")
+    with torch.device(start):
+        model = Holder()
+    load_resident(model, tmp_path / "m.wcodec")
+    assert model.layer(torch.ones(1, 8)).shape == (1, 8)
+    with pytest.raises(AttributeError, match="no attribute 'weight'"):
+        model.layers[0](torch.ones(1, 8))
 
 
 def test_a_model_of_another_type_than_the_file(tmp_path):
@@ -437,6 +497,24 @@ def test_a_model_of_another_type_than_the_file(tmp_path):
         assert model(ROWS).dtype == dtype
         exact = made_model().double()(ROWS)
         assert torch.allclose(model(ROWS).double(), exact, rtol=0.02, atol=0.02)
+
+
+def test_what_is_left_on_the_meta_device(tmp_path, file):
+    with torch.device("meta"):
+        model = nn.Sequential(nn.Linear(4, 4), nn.LayerNorm(4))
+    save_file({"0.weight": torch.ones(4, 4)}, tmp_path / "part.wcodec")
+    with pytest.warns(UserWarning, match=r"meta device: 0.bias, 1.weight, 1.bias$") as warned:
+        load_resident(model, tmp_path / "part.wcodec", strict=False)
+    assert warned[0].filename == __file__
+    with pytest.raises(wcodec.UsageError, match="bias is on meta, x on cpu"):
+        model[0](torch.ones(16, 4))
+    resident = wcodec.Resident(file)
+    layer = Linear(resident, "int8", scales=torch.ones(64, device="meta"))
+    with pytest.raises(wcodec.UsageError, match="scales is on meta, x on cpu"):
+        layer(torch.ones(3, 48))
+    key, number = resident.key, resident.info("int8").number
+    with pytest.raises(wcodec.UsageError, match="scales is on meta, x on cpu"):
+        torch.ops.wcodec.linear_transposed(torch.ones(3, 64), layer.scales, key, number, 64, 48)
 
 
 def test_models_that_cannot_be(tmp_path, file):
@@ -490,6 +568,20 @@ def test_modules_decoded_on_use(tmp_path):
     with torch.no_grad():
         assert torch.equal(model(ROWS), original(ROWS))
     assert torch.equal(model.mix.weight, original.mix.weight)
+
+
+def test_copies_of_a_module_decoded_on_use(tmp_path):
+    original, x = made_model(), normal(2, 128, 3, dtype=torch.bfloat16)
+    save_model(original, tmp_path / "m.wcodec")
+    model = made_model()
+    with wcodec.Resident(tmp_path / "m.wcodec") as resident, torch.no_grad():
+        handle = DecodedOnUse(model.mix, resident, "mix.")
+        twin = copy.deepcopy(model)
+        assert torch.equal(twin.mix(x), original.mix(x))
+        assert twin.mix.weight.is_meta and model.mix.weight.is_meta
+        handle.remove()
+        assert torch.equal(twin.mix(x), original.mix(x)) and twin.mix.weight.is_meta
+        assert torch.equal(copy.deepcopy(twin)(ROWS), original(ROWS))
 
 
 def test_gradients_through_a_module_decoded_on_use(tmp_path):
