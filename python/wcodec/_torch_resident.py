@@ -17,7 +17,7 @@ from ._errors import UnsupportedError, UsageError
 from ._frameworks import Request
 from ._open import open_any
 from ._reader import AnyReader, Source, TensorInfo
-from ._resident import Resident
+from ._resident import Resident, ResidentInfo
 from ._torch_layers import Embedding, Linear
 from .torch import Framework, _dtypes, load_into
 
@@ -114,7 +114,7 @@ def _slots(model: torch.nn.Module) -> list[_Slot]:
     return list(found.values())
 
 
-def _torch_shape(info: TensorInfo) -> tuple[int, ...]:
+def _torch_shape(info: TensorInfo | ResidentInfo) -> tuple[int, ...]:
     known = DTYPES.get(info.dtype)
     return packed_shape(info.dtype, info.shape) if known and known.bits % 8 else info.shape
 
@@ -307,6 +307,21 @@ def load_resident(
         reader.close()
 
 
+def _check_decoded(info: ResidentInfo, parameter: torch.Tensor) -> None:
+    """Whether a parameter can be what a resident tensor decodes to."""
+
+    def wrong(text: str) -> UsageError:
+        return UsageError(f"tensor {info.name!r} {text}", tensor=info.name)
+
+    dtype = _dtypes.get(info.dtype)
+    if dtype is None:
+        raise wrong(f"is {info.dtype}, which torch lacks")
+    if DTYPES[info.dtype].bits % 8 and parameter.dtype != dtype:
+        raise wrong(f"is {info.dtype}, which torch does not convert to {parameter.dtype}")
+    if _torch_shape(info) != tuple(parameter.shape):
+        raise wrong(f"has shape {info.shape}, the parameter {tuple(parameter.shape)}")
+
+
 class DecodedOnUse:
     """A module whose parameters are decoded before each of its calls and let go of afterwards, for
     layers of any kind: convolutions, attention, fused ones.
@@ -329,27 +344,21 @@ class DecodedOnUse:
             prefix: what their names there begin with.
 
         Raises:
-            UsageError: the Resident has none of them, or one of another shape.
+            UsageError: the Resident has none of them, or one of another shape, or of a type that
+            torch lacks or does not convert.
         """
         there = set(resident.names())
         self._resident = resident
-        self._decoded = 0
-        self._slots = [
-            slot
-            for slot in _slots(module)
-            if isinstance(slot.tensor, torch.nn.Parameter) and prefix + slot.names[0] in there
-        ]
-        self._prefix = prefix
+        self._slots: list[tuple[str, _Slot]] = []
+        for slot in _slots(module):
+            if isinstance(slot.tensor, torch.nn.Parameter):
+                # Tied parameters may be there under any of their names.
+                names = [prefix + name for name in slot.names if prefix + name in there]
+                self._slots += [(name, slot) for name in names[:1]]
         if not self._slots:
             raise UsageError(f"no parameter of the module is resident with prefix {prefix!r}")
-        for slot in self._slots:
-            shape = resident.info(prefix + slot.names[0]).shape
-            if shape != tuple(slot.tensor.shape):
-                raise UsageError(
-                    f"tensor {prefix + slot.names[0]!r} has shape {shape}, the parameter "
-                    f"{tuple(slot.tensor.shape)}",
-                    tensor=prefix + slot.names[0],
-                )
+        for name, slot in self._slots:
+            _check_decoded(resident.info(name), slot.tensor)
         self._free()
         self._hooks = [
             module.register_forward_pre_hook(self._before, prepend=True),
@@ -369,14 +378,14 @@ class DecodedOnUse:
             module._parameters[leaf] = made
 
     def _decode(self) -> None:
-        for slot in self._slots:
-            info = self._resident.info(self._prefix + slot.names[0])
-            values = torch.empty(info.shape, dtype=_dtypes[info.dtype])
-            self._resident.decode(info.name, values)
+        for name, slot in self._slots:
+            info = self._resident.info(name)
+            values = torch.empty(slot.tensor.shape, dtype=_dtypes[info.dtype])
+            self._resident.decode(name, values)
             self._set(slot, values.to(slot.tensor.dtype))
 
     def _free(self) -> None:
-        for slot in self._slots:
+        for _, slot in self._slots:
             self._set(slot, torch.empty_like(slot.tensor, device="meta"))
             slot.tensor = slot.places[0][0]._parameters[slot.places[0][1]]  # type: ignore[assignment]
 

@@ -584,6 +584,41 @@ def test_copies_of_a_module_decoded_on_use(tmp_path):
         assert torch.equal(copy.deepcopy(twin)(ROWS), original(ROWS))
 
 
+def test_types_and_names_of_what_is_decoded_on_use(packed):
+    class Holder(nn.Module):
+        def __init__(self, *shape, dtype=torch.float32):
+            super().__init__()
+            self.a = nn.Parameter(torch.empty(shape, dtype=dtype), requires_grad=False)
+            self.b = self.a
+
+        def forward(self):
+            return self.a.clone()
+
+    path = packed(
+        {
+            "b": ("F32", (2,), b"\0\0\x80\x3f" * 2),
+            "f4.b": ("F4", (6, 8), bytes(range(24))),
+            "f6.a": ("F6_E2M3", (4, 4), bytes(12)),
+        }
+    )
+    with wcodec.Resident(path) as resident:
+        module = Holder(2)
+        DecodedOnUse(module, resident)
+        assert module.a.is_meta and module().tolist() == [1, 1]
+        with pytest.raises(wcodec.UsageError, match=r"'f6.a' is F6_E2M3, which torch lacks"):
+            DecodedOnUse(Holder(4, 3), resident, "f6.")
+        packed_f4 = getattr(torch, "float4_e2m1fn_x2", None)
+        refused = "does not convert" if packed_f4 else "lacks"
+        with pytest.raises(wcodec.UsageError, match=f"'f4.b' is F4, which torch {refused}"):
+            DecodedOnUse(Holder(6, 4), resident, "f4.")
+        if packed_f4:
+            module = Holder(6, 4, dtype=packed_f4)
+            DecodedOnUse(module, resident, "f4.")
+            assert module().view(torch.uint8).flatten().tolist() == list(range(24))
+            with pytest.raises(wcodec.UsageError, match=r"'f4.b' has shape \(6, 8\), the"):
+                DecodedOnUse(Holder(6, 8, dtype=packed_f4), resident, "f4.")
+
+
 def test_gradients_through_a_module_decoded_on_use(tmp_path):
     original, x = made_model(), normal(2, 3, 128, dtype=torch.bfloat16).requires_grad_()
     save_model(original, tmp_path / "m.wcodec")
