@@ -39,7 +39,7 @@ typedef enum wcodec_resident_form {
     /** As in the file: smallest, and decoded piece by piece for each product. */
     WCODEC_RESIDENT_CODED = 1,
     /** At the fixed rate of wcodec-format(5), section 6, which is made for devices: on a CPU
-     * products with CODED matrices are as fast. Coded anew when it becomes resident,
+     * products with CODED matrices are faster. Coded anew when it becomes resident,
      * unless the file has it so. A tensor that this form is not for (another dtype than bf16,
      * numbers of which it would not make less) is PLAIN instead, and one element repeated CODED. */
     WCODEC_RESIDENT_FIXED = 2,
