@@ -26,6 +26,7 @@ LD_LIBRARY_PATH=$root$LIBDIR${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR PKG_CONFIG_ALLOW_SYSTEM_CFLAGS \
     PKG_CONFIG_ALLOW_SYSTEM_LIBS LD_LIBRARY_PATH
 run "version in wcodec.pc" test "$(pkg-config --modversion wcodec)" = "$PACKAGE_VERSION"
+prefix=$(env -u PKG_CONFIG_SYSROOT_DIR pkg-config --variable=prefix wcodec)
 run "plugindir in wcodec.pc" test -n "$(pkg-config --variable=plugindir wcodec)"
 
 flags=$(pkg-config --cflags --libs wcodec) || { failed=$((failed + 1)); finish; }
@@ -58,7 +59,9 @@ done <"$root/links"
 
 # Nothing of ours is left afterwards, empty folders neither.
 run "make uninstall" ${MAKE:-make} -s -C "$top_builddir" uninstall DESTDIR="$root" >"$root/uninstall.log" 2>&1
-find "$root" -mindepth 2 '(' -type f -o -path '*wcodec*' ')' >"$root/left"
+find "$root" -mindepth 2 -type f >"$root/left"
+# By paths below the prefix, which may itself lie in a folder of our name.
+(cd "$root$prefix" 2>/dev/null && find . -path '*wcodec*') >>"$root/left"
 run "nothing is left: $(head -n 3 "$root/left" | tr '\n' ' ')" test ! -s "$root/left"
 cat "$root/list" "$root/one" "$root/message"
 finish
