@@ -47,8 +47,8 @@
 /* Raised by hand, by one, with every change of this file or of coding/tiling.h, coding/table.h,
  * coding/blocks.h, coding/fixed.h, coding/lossy.h and coding/tile.h that a plugin could notice:
  * plugins of any other number are refused. 6: numbers and sizes are compared one by one. 8: jobs of
- * matrices at a fixed rate. */
-#define WCODEC_BACKEND_ABI 8u
+ * matrices at a fixed rate. 9: products with these, and their rows. */
+#define WCODEC_BACKEND_ABI 9u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
  * number as it was would not be seen otherwise. */
@@ -61,6 +61,8 @@
     X(wcodec_area_place) \
     X(wcodec_job) \
     X(wcodec_job_result) \
+    X(wcodec_product) \
+    X(wcodec_rows) \
     X(wcodec_tiling) \
     X(wcodec_tiles) \
     X(wcodec_table) \
@@ -131,7 +133,9 @@ enum wcodec_device_capability {
     /* Jobs may be of lossy tensors. */
     WCODEC_DEVICE_LOSSY = 1 << 5,
     /* Jobs may be of matrices at a fixed rate. */
-    WCODEC_DEVICE_FIXED = 1 << 6
+    WCODEC_DEVICE_FIXED = 1 << 6,
+    /* The backend's products work. */
+    WCODEC_DEVICE_PRODUCTS = 1 << 7
 };
 
 /* One device as it is listed, opened or not. Texts are cut to fit. */
@@ -227,6 +231,45 @@ struct wcodec_job_result {
     enum wcodec_tile_fault fault;
 };
 
+/* A matrix W at a fixed rate whose payload, checked and without foreign elements
+ * (doc/format.md 6.2), is in memory of kind DEVICE at a multiple of 256, with padding as encoders
+ * write it; and y = x W^T + bias. x, y and bias are native addresses. */
+struct wcodec_product {
+    const struct wcodec_fixed *fixed;
+    struct wcodec_memory *memory;
+    uint64_t offset;
+    uint64_t x; /* BF16, aligned to the element, as the others are to theirs */
+    uint64_t y;
+    uint64_t bias;     /* 0: none */
+    uint64_t x_stride; /* bytes from a vector to the next */
+    uint64_t y_stride;
+    uint64_t vectors;     /* of x and y, not 0 */
+    wcodec_dtype y_dtype; /* BF16, F16 or F32 */
+    wcodec_dtype bias_dtype;
+};
+
+/* Rows of such a matrix, which may have foreign elements: those of the numbers at native address
+ * `indices` (int64; one that is no row's is a row of zeros), or `count` from `first` on. They go to
+ * the native address `out`, aligned to the element. */
+struct wcodec_rows {
+    const struct wcodec_fixed *fixed;
+    struct wcodec_memory *memory;
+    uint64_t offset;
+    uint64_t indices; /* 0: none */
+    uint64_t first;
+    uint64_t count; /* not 0 */
+    uint64_t out;
+};
+
+/* Of devices with WCODEC_DEVICE_PRODUCTS. Given to a queue of the caller's, by its native handle,
+ * without an allocation and without waiting for anything. */
+struct wcodec_backend_products {
+    wcodec_status (*multiply)(struct wcodec_device *device, uint64_t queue,
+                              const struct wcodec_product *product, wcodec_error *err);
+    wcodec_status (*decode_rows)(struct wcodec_device *device, uint64_t queue,
+                                 const struct wcodec_rows *rows, wcodec_error *err);
+};
+
 struct wcodec_backend {
     /* WCODEC_BACKEND_HEAD. The number is first in every version; the sizes are looked at only if it
      * is this version's. */
@@ -236,6 +279,9 @@ struct wcodec_backend {
     /* "cuda": lower case letters and digits; the plugin is wcodec_NAME.so and this structure
      * wcodec_backend_NAME. */
     const char *name;
+
+    /* NULL: none of its devices has WCODEC_DEVICE_PRODUCTS. */
+    const struct wcodec_backend_products *products;
 
     /* Open the backend: load and start the driver, find devices. Without a usable driver
      * WCODEC_ERROR_BACKEND, and the text is the reason that the user sees

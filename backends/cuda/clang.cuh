@@ -81,6 +81,10 @@ WCODEC_CUDA unsigned min(unsigned a, unsigned b)
 {
     return a < b ? a : b;
 }
+WCODEC_CUDA float __uint_as_float(unsigned bits)
+{
+    return __builtin_bit_cast(float, bits);
+}
 WCODEC_CUDA unsigned __float_as_uint(float v)
 {
     return __builtin_bit_cast(unsigned, v);

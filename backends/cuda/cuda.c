@@ -127,6 +127,8 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i,
     const int of = capability(s, device);
     snprintf(listing->driver, sizeof listing->driver, "CUDA %d.%d, compute capability %d.%d",
              s->version / 1000, s->version % 1000 / 10, of / 10, of % 10);
+    if (of >= 80)
+        listing->capabilities |= WCODEC_DEVICE_PRODUCTS;
     if (of < 75)
         snprintf(listing->reason, sizeof listing->reason, "compute capability %d.%d, 7.5 is needed",
                  of / 10, of % 10);
@@ -191,6 +193,9 @@ static cu_result find_kernels(struct wcodec_device *d)
     d->limits.launch_tiles = UINT32_MAX;
     d->limits.lanes = 32;
     d->limits.queue = true;
+    const int of = capability(d->state, d->number);
+    d->tensor_cores = of >= 80;
+    d->early_launches = of >= 90 && d->cu->launch_extended != NULL;
     for (unsigned k = 0; k < WCODEC_KERNELS; k++) {
         const cu_result result = find_kernel(d, k);
         if (result != 0)
@@ -198,7 +203,7 @@ static cu_result find_kernels(struct wcodec_device *d)
         if (wcodec_kernel_takes_tiles(k) && d->limits.kernels[k].there)
             d->there |= (uint64_t)1 << k;
     }
-    return 0;
+    return d->tensor_cores ? wcodec_cuda_find_products(d) : 0;
 }
 
 static wcodec_status cuda_device_open(struct wcodec_backend_state *s, unsigned i,
@@ -533,6 +538,7 @@ static wcodec_status cuda_fill(struct wcodec_queue *q, struct wcodec_memory *to,
 WCODEC_API const struct wcodec_backend wcodec_backend_cuda = {
     WCODEC_BACKEND_HEAD,
     .name = "cuda",
+    .products = &wcodec_cuda_products,
     .open = cuda_open,
     .close = cuda_close,
     .device_count = cuda_device_count,

@@ -6,6 +6,7 @@
 #define WCODEC_CUDA_CUDA_H
 
 #include "backends/gpu/launches.h"
+#include "backends/gpu/product.h"
 #include "backends/cuda/driver.h"
 #include "backends/cuda/image.h"
 
@@ -52,6 +53,9 @@ struct wcodec_device {
     struct wcodec_gpu_limits limits;
     uint64_t there; /* bit k: kernel k is */
     cu_function functions[WCODEC_KERNELS];
+    cu_function products[WCODEC_PRODUCTS + WCODEC_ROWS_KERNELS];
+    bool tensor_cores; /* that take BF16 */
+    bool early_launches;
     struct wcodec_cuda_pool pool;
 };
 
@@ -90,6 +94,10 @@ void wcodec_cuda_device_native(struct wcodec_device *device, uint64_t *context, 
 cu_result wcodec_cuda_pinned_allocate(const struct wcodec_device *device, size_t size,
                                       struct wcodec_memory *memory);
 void wcodec_cuda_pinned_free(const struct wcodec_device *device, struct wcodec_memory *memory);
+
+/* Products: product.c. */
+cu_result wcodec_cuda_find_products(struct wcodec_device *device);
+extern const struct wcodec_backend_products wcodec_cuda_products;
 
 extern const struct wcodec_backend wcodec_backend_cuda;
 

@@ -26,5 +26,8 @@ const char *wcodec_cuda_driver_open(struct wcodec_cuda_driver *d, char *text, si
     }
     WCODEC_CUDA_FUNCTIONS(X)
 #undef X
+#define X(name, symbol, parameters) find(d->library, symbol, &d->name);
+    WCODEC_CUDA_NEWER_FUNCTIONS(X)
+#undef X
     return NULL;
 }

@@ -91,10 +91,33 @@ enum {
       (cu_function, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, unsigned, \
        cu_stream, void **, void **))
 
+/* Those that older drivers do not have: NULL there. */
+#define WCODEC_CUDA_NEWER_FUNCTIONS(X) \
+    X(launch_extended, "cuLaunchKernelEx", \
+      (const struct cu_launch_config *, cu_function, void **, void **))
+
+/* CUlaunchAttribute and CUlaunchConfig. */
+struct cu_launch_attribute {
+    int id;
+    char pad[4];
+    union {
+        char bytes[64];
+        int allowed;
+    } value;
+};
+struct cu_launch_config {
+    unsigned groups[3], threads[3], shared;
+    cu_stream stream;
+    struct cu_launch_attribute *attributes;
+    unsigned count;
+};
+enum { CU_LAUNCH_PROGRAMMATIC_SERIALIZATION = 6 };
+
 struct wcodec_cuda_driver {
     void *library;
 #define X(name, symbol, parameters) cu_result(*name) parameters;
     WCODEC_CUDA_FUNCTIONS(X)
+    WCODEC_CUDA_NEWER_FUNCTIONS(X)
 #undef X
 };
 

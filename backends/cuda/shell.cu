@@ -4,6 +4,7 @@
 /* The kernels of backends/kernels/kernels.def in CUDA: what is launched, and nothing else. */
 #include "backends/kernels/fixed.h"
 #include "backends/kernels/generic.h"
+#include "backends/kernels/rows.h"
 #include "backends/kernels/tile_latency.h"
 #include "backends/kernels/units.h"
 #include "backends/kernels/work_group.h"
@@ -28,3 +29,27 @@
                                      WCODEC_CODING_##coding, add, bytes, raw, WCODEC_P8_COPIES)); \
     }
 #include "backends/kernels/kernels.def"
+
+/* Without tensor cores that take BF16 the host launches none. */
+#ifdef WCODEC_MATRIX_PRODUCTS
+#define RUN_PRODUCT(bits, eights) wcodec_product_kernel(bits, eights, &warp, &launch)
+#define RUN_ROWS(bits, neighbours) wcodec_rows_kernel(bits, neighbours, &warp, &launch)
+#else
+#define RUN_PRODUCT(bits, eights) ((void)warp, (void)launch)
+#define RUN_ROWS(bits, neighbours) ((void)warp, (void)launch)
+#endif
+#define WCODEC_PRODUCT(name, bits, eights) \
+    extern "C" __global__ void __launch_bounds__(512, 1) \
+        wcodec_##name(const __grid_constant__ wcodec_product_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        RUN_PRODUCT(bits, eights); \
+    }
+#define WCODEC_ROWS(name, bits, neighbours) \
+    extern "C" __global__ void __launch_bounds__(512, 2) \
+        wcodec_##name(const __grid_constant__ wcodec_rows_launch launch) \
+    { \
+        struct wcodec_warp warp; \
+        RUN_ROWS(bits, neighbours); \
+    }
+#include "backends/kernels/products.def"

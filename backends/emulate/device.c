@@ -6,6 +6,7 @@
 #include "backends/cpu/batch.h"
 #include "backends/cpu/cpu.h"
 #include "backends/emulate/kernels.h"
+#include "backends/emulate/product.h"
 #include "backends/gpu/launches.h"
 #include "core/memory.h"
 
@@ -233,6 +234,13 @@ static wcodec_status batch_results(struct wcodec_queue *queue, struct wcodec_bat
     return WCODEC_OK;
 }
 
+static void device_list(struct wcodec_backend_state *state, unsigned i,
+                        struct wcodec_device_listing *listing)
+{
+    wcodec_backend_cpu.device_list(state, i, listing);
+    listing->capabilities |= WCODEC_DEVICE_PRODUCTS;
+}
+
 uint64_t wcodec_emulated_kernels(void)
 {
     return atomic_load(&launched);
@@ -242,11 +250,13 @@ struct wcodec_backend wcodec_emulated_backend(void)
 {
     struct wcodec_backend b = wcodec_backend_cpu;
     b.name = "emulated";
+    b.device_list = device_list;
     b.memory_allocate = memory_allocate;
     b.memory_free = memory_free;
     b.batch_create = batch_create;
     b.batch_decode = batch_decode;
     b.batch_results = batch_results;
     b.batch_destroy = batch_destroy;
+    b.products = &wcodec_emulated_products;
     return b;
 }

@@ -50,11 +50,18 @@
  *                                address `to`; after the limit anything may arrive
  *   wcodec_copy_commit(warp), wcodec_copy_wait(warp)  the lane's copies have arrived; others' after
  *                                wcodec_sync_warp()
- *   wcodec_load_once_u32(from), _u16()  read once; wcodec_load_u32(), _u4(): at this point
+ *   wcodec_load_once_u32(from), _u16(), _u2(), _u4()  read once; wcodec_load_u32(), _u4(): at this
+ *                                point
  *   wcodec_store_u32(to, v), _u2(), _u4(), wcodec_store_once_u4()  output
  *   wcodec_prefetch(from)        into the last cache
  *   wcodec_atomic_add(at, v)     returns what was there
  *   wcodec_renormalise(warp, &state, &at, lanes_below)  collective; rans.h
+ *
+ *   WCODEC_MATRIX_PRODUCTS       defined where there are, for lanes that are threads or fibers:
+ *   wcodec_mma_bf16(warp, sums, a, b0, b1)  sums += a b, 16 x 8 x 16, collective
+ *   wcodec_allow_next_launch(warp)  the next launch may begin
+ *   wcodec_wait_for_launch(warp)    what the launches before this one have stored can be read now
+ *   wcodec_bits_float(bits)      the float of these bits
  *
  * For both:
  *

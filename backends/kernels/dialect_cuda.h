@@ -172,4 +172,24 @@ WCODEC_DEVICE_FUNCTION void wcodec_copy_16(struct wcodec_warp *warp, uint32_t to
     wcodec_copy_whole(warp, to, from + (offset < limit ? offset : limit));
 }
 
+/* Launches that may begin before those that came before them have ended. */
+WCODEC_DEVICE_FUNCTION void wcodec_allow_next_launch(struct wcodec_warp *)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_wait_for_launch(struct wcodec_warp *)
+{
+#if __CUDA_ARCH__ >= 900
+    asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
+}
+
+WCODEC_DEVICE_FUNCTION float wcodec_bits_float(uint32_t bits)
+{
+    return __uint_as_float(bits);
+}
+
 #endif

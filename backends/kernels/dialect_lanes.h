@@ -124,6 +124,8 @@ static inline wcodec_u4 wcodec_make_u4(uint32_t x, uint32_t y, uint32_t z, uint3
     ((void)(*(type *)(uintptr_t)wcodec_lanes_aligned(to, sizeof(type), __FILE__, __LINE__) = (v)))
 #define wcodec_load_once_u16(from) ((uint32_t)WCODEC_LANES_LOAD(uint16_t, from))
 #define wcodec_load_once_u32(from) WCODEC_LANES_LOAD(uint32_t, from)
+#define wcodec_load_once_u2(from) WCODEC_LANES_LOAD(wcodec_u2, from)
+#define wcodec_load_once_u4(from) WCODEC_LANES_LOAD(wcodec_u4, from)
 #define wcodec_load_u32(from) WCODEC_LANES_LOAD(uint32_t, from)
 #define wcodec_load_u4(from) WCODEC_LANES_LOAD(wcodec_u4, from)
 #define wcodec_store_u32(to, v) WCODEC_LANES_STORE(uint32_t, to, v)
@@ -163,6 +165,47 @@ static inline uint32_t wcodec_table_copy(uint32_t table, uint32_t copy)
 static inline uint32_t wcodec_first_bit(uint32_t v)
 {
     return (uint32_t)__builtin_ctz(v);
+}
+
+static inline float wcodec_bits_float(uint32_t bits)
+{
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+#define WCODEC_MATRIX_PRODUCTS
+#define wcodec_allow_next_launch(warp) ((void)(warp))
+#define wcodec_wait_for_launch(warp) ((void)(warp))
+
+/* Collective, from every lane: word i of lane `from`'s four. */
+static inline void wcodec_lanes_gather(const uint32_t *own, unsigned count, uint32_t from,
+                                       uint32_t *to)
+{
+    for (unsigned i = 0; i < count; i++)
+        to[i] = WCODEC_LANES_MEET(SHUFFLE, own[i], from);
+}
+
+static inline float wcodec_lanes_bf16(uint32_t word, unsigned half)
+{
+    return wcodec_bits_float(half ? word & 0xffff0000u : word << 16);
+}
+
+/* As the instruction's documentation has the operands (PTX ISA, matrix fragments for m16n8k16). */
+static inline void wcodec_mma_bf16(struct wcodec_warp *warp, float *sums, const uint32_t *a,
+                                   uint32_t b0, uint32_t b1)
+{
+    const uint32_t group = warp->lane / 4, own[2] = {b0, b1};
+    for (uint32_t i = 0; i < 4; i++) {
+        uint32_t row[4], column[2][2];
+        wcodec_lanes_gather(a, 4, 4 * group + i, row);
+        for (uint32_t n = 0; n < 2; n++)
+            wcodec_lanes_gather(own, 2, 4 * (warp->lane % 4 * 2 + n) + i, column[n]);
+        for (unsigned sum = 0; sum < 4; sum++)
+            for (unsigned k = 0; k < 4; k++)
+                sums[sum] += wcodec_lanes_bf16(row[sum / 2 + k / 2 * 2], k % 2) *
+                             wcodec_lanes_bf16(column[sum % 2][k / 2], k % 2);
+    }
 }
 
 #endif

@@ -126,6 +126,24 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_load_once_u16(const WCODEC_GLOBAL uint8_t
     return v;
 }
 
+WCODEC_DEVICE_FUNCTION wcodec_u2 wcodec_load_once_u2(const WCODEC_GLOBAL uint8_t *from)
+{
+    wcodec_u2 v;
+    asm volatile("ld.global.cs.v2.u32 {%0, %1}, [%2];"
+                 : "=r"(v.x), "=r"(v.y)
+                 : "l"((uint64_t)from));
+    return v;
+}
+
+WCODEC_DEVICE_FUNCTION wcodec_u4 wcodec_load_once_u4(const WCODEC_GLOBAL uint8_t *from)
+{
+    wcodec_u4 v;
+    asm volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];"
+                 : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
+                 : "l"((uint64_t)from));
+    return v;
+}
+
 /* At this point of the program. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_load_u32(const WCODEC_GLOBAL uint8_t *from)
 {
@@ -416,6 +434,21 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_pair_f16(float low, float high)
     uint32_t v;
     asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(v) : "f"(high), "f"(low));
     return v;
+}
+#endif
+
+/* sums += a b, with 16 rows of a, 8 columns of b and 16 products of BF16 for each sum: lanes have
+ * them as mma.m16n8k16 takes them. */
+#ifdef WCODEC_PTX_80
+#define WCODEC_MATRIX_PRODUCTS
+WCODEC_DEVICE_FUNCTION void wcodec_mma_bf16(struct wcodec_warp *warp, float *sums,
+                                            const uint32_t *a, uint32_t b0, uint32_t b1)
+{
+    (void)warp;
+    asm volatile("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 "
+                 "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};"
+                 : "+f"(sums[0]), "+f"(sums[1]), "+f"(sums[2]), "+f"(sums[3])
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 #endif
 

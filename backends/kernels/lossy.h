@@ -11,9 +11,9 @@
 #ifndef WCODEC_KERNELS_LOSSY_H
 #define WCODEC_KERNELS_LOSSY_H
 
+#include "backends/kernels/floats.h"
 #include "backends/kernels/jobs.h"
 
-enum { WCODEC_TO_BF16 = 0, WCODEC_TO_F16 = 1, WCODEC_TO_F32 = 2 };
 enum { WCODEC_LOSSY_DCT = 1, WCODEC_LOSSY_ADST = 2 };
 enum {
     WCODEC_PLAIN_UNIT = 4096
@@ -135,28 +135,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_transform(uint32_t mode, uint32_t *v)
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_product(uint32_t value, float scale)
 {
     return WCODEC_FLOAT_BITS((float)(int32_t)value * scale);
-}
-
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_to_bf16(uint32_t bits)
-{
-    return (bits + 0x7fffu + (bits >> 16 & 1)) >> 16;
-}
-
-WCODEC_DEVICE_FUNCTION uint32_t wcodec_to_f16(uint32_t bits)
-{
-    const uint32_t sign = bits >> 16 & 0x8000u, magnitude = bits & 0x7fffffffu;
-    if (magnitude >= 0x47800000u) /* 2^16 */
-        return sign | 0x7c00u;
-    if (magnitude >= 0x38800000u) { /* 2^-14: normal */
-        const uint32_t normal = magnitude - (112u << 23);
-        return sign | (normal + 0xfffu + (normal >> 13 & 1)) >> 13;
-    }
-    if (magnitude < 0x33000000u) /* 2^-25 */
-        return sign;
-    const uint32_t mantissa = (magnitude & 0x7fffffu) | 0x800000u, shift = 126 - (magnitude >> 23),
-                   rest = mantissa & ((1u << shift) - 1), middle = 1u << (shift - 1);
-    const uint32_t down = mantissa >> shift;
-    return sign | (down + (rest > middle || (rest == middle && (down & 1))));
 }
 
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_lossy_bits(uint32_t format, uint32_t value, float scale)

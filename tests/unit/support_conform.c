@@ -6,6 +6,7 @@
 #include "support_blocks.h"
 #include "support_conform.h"
 #include "support_matrix.h"
+#include "support_products.h"
 #include "support_tiles.h"
 
 #include <pthread.h>
@@ -483,6 +484,8 @@ void support_conform(const struct wcodec_backend *backend, struct wcodec_backend
     for (unsigned i = 0; i < 40; i++)
         check_batch(&r, 1);
     check_threads(&r);
+    if (r.capabilities & WCODEC_DEVICE_PRODUCTS)
+        support_products(backend, r.device, 40);
     backend->queue_destroy(r.queue);
     backend->device_close(r.device);
 }

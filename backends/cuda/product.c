@@ -1,0 +1,90 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Products, and rows, of matrices that stay coded in the device's memory: one launch each, on the
+ * caller's stream. Where the device can, it begins while the launch before it ends. */
+#include "backends/cuda/cuda.h"
+
+#include <stdio.h>
+
+static cu_result find(struct wcodec_device *d, const char *kernel, uint32_t shared,
+                      cu_function *function)
+{
+    char name[64];
+    snprintf(name, sizeof name, "wcodec_%s", kernel);
+    const cu_result result = d->cu->module_function(function, d->module, name);
+    return result != 0
+               ? result
+               : d->cu->function_set(*function, CU_FUNCTION_MAX_DYNAMIC_SHARED, (int)shared);
+}
+
+cu_result wcodec_cuda_find_products(struct wcodec_device *d)
+{
+    cu_result result = 0;
+    for (unsigned k = 0; k < WCODEC_PRODUCTS && result == 0; k++)
+        result = find(d, wcodec_product_rows[k].name, d->limits.shared, &d->products[k]);
+    for (unsigned k = 0; k < WCODEC_ROWS_KERNELS && result == 0; k++)
+        result = find(d, wcodec_rows_rows[k].name,
+                      wcodec_rows_rows[k].neighbours ? WCODEC_GPU_ROWS_SHARED : 0,
+                      &d->products[WCODEC_PRODUCTS + k]);
+    return result;
+}
+
+/* So much shared memory that a multiprocessor has one work-group: those of later launches would
+ * crowd on the first ones that are free. */
+static uint32_t alone(const struct wcodec_device *d, uint32_t shared)
+{
+    const uint32_t half = (uint32_t)d->limits.unit_shared / 2 + 1024;
+    const uint32_t least = half < d->limits.shared ? half : (uint32_t)d->limits.shared;
+    return shared > least ? shared : least;
+}
+
+static cu_result launch(const struct wcodec_device *d, cu_function function, uint32_t groups,
+                        uint32_t threads, uint32_t shared, uint64_t stream, bool early,
+                        void *argument)
+{
+    void *arguments[] = {argument};
+    const cu_stream on = (cu_stream)(uintptr_t)stream;
+    if (!early || !d->early_launches)
+        return d->cu->launch(function, groups, 1, 1, threads, 1, 1, shared, on, arguments, NULL);
+    struct cu_launch_attribute attribute = {.id = CU_LAUNCH_PROGRAMMATIC_SERIALIZATION};
+    attribute.value.allowed = 1;
+    const struct cu_launch_config config = {
+        {groups, 1, 1}, {threads, 1, 1}, shared, on, &attribute, 1};
+    return d->cu->launch_extended(&config, function, arguments, NULL);
+}
+
+static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
+                              const struct wcodec_product *p, wcodec_error *err)
+{
+    cu_context context;
+    cu_result result = d->cu->context_push(d->context);
+    if (result != 0)
+        return wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
+    for (uint64_t first = 0; first < p->vectors && result == 0;) {
+        struct wcodec_gpu_product l;
+        first +=
+            wcodec_gpu_plan_product(p, p->memory->address + p->offset, d->limits.units, first, &l);
+        result = launch(d, d->products[l.kernel], l.groups, l.threads, alone(d, l.shared), queue,
+                        true, &l.arguments);
+    }
+    d->cu->context_pop(&context);
+    return result ? wcodec_cuda_fail(d, result, "cuLaunchKernel", err) : WCODEC_OK;
+}
+
+static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
+                                 const struct wcodec_rows *r, wcodec_error *err)
+{
+    struct wcodec_gpu_rows l;
+    cu_context context;
+    cu_result result = d->cu->context_push(d->context);
+    if (result != 0)
+        return wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
+    wcodec_gpu_plan_rows(r, r->memory->address + r->offset, d->limits.units, &l);
+    result = launch(d, d->products[WCODEC_PRODUCTS + l.kernel], l.groups, l.threads, l.shared,
+                    queue, false, &l.arguments);
+    d->cu->context_pop(&context);
+    return result ? wcodec_cuda_fail(d, result, "cuLaunchKernel", err) : WCODEC_OK;
+}
+
+const struct wcodec_backend_products wcodec_cuda_products = {multiply, decode_rows};

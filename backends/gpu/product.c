@@ -1,0 +1,134 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "backends/gpu/product.h"
+
+const struct wcodec_product_row wcodec_product_rows[WCODEC_PRODUCTS] = {
+#define WCODEC_PRODUCT(name, bits, eights) {#name, bits, eights},
+#define WCODEC_ROWS(name, bits, neighbours)
+#include "backends/kernels/products.def"
+#undef WCODEC_ROWS
+#undef WCODEC_PRODUCT
+};
+
+const struct wcodec_rows_row wcodec_rows_rows[WCODEC_ROWS_KERNELS] = {
+#define WCODEC_PRODUCT(name, bits, eights)
+#define WCODEC_ROWS(name, bits, neighbours) {#name, bits, neighbours},
+#include "backends/kernels/products.def"
+#undef WCODEC_ROWS
+#undef WCODEC_PRODUCT
+};
+
+static uint32_t format_of(wcodec_dtype dtype)
+{
+    return dtype == WCODEC_DTYPE_BF16  ? WCODEC_TO_BF16
+           : dtype == WCODEC_DTYPE_F16 ? WCODEC_TO_F16
+                                       : WCODEC_TO_F32;
+}
+
+static unsigned kernel_of(unsigned bits, uint64_t vectors)
+{
+    unsigned k = 0;
+    while (wcodec_product_rows[k].bits != bits ||
+           (8u * wcodec_product_rows[k].eights < vectors && wcodec_product_rows[k].eights < 4))
+        k++;
+    return k;
+}
+
+/* Bands for each work-group: as many as give every unit one, each at least two warps; of matrices
+ * that take several rounds, so few that the last one is short. */
+static uint32_t bands_of_group(uint64_t bands, unsigned units)
+{
+    const uint64_t each = (bands + units - 1) / units;
+    return each <= WCODEC_PRODUCT_WARPS / 2 ? (uint32_t)each : 4;
+}
+
+uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix, unsigned units,
+                                 uint64_t first, struct wcodec_gpu_product *launch)
+{
+    const struct wcodec_fixed *f = p->fixed;
+    const uint64_t left = p->vectors - first,
+                   vectors = left < WCODEC_PRODUCT_VECTORS ? left : WCODEC_PRODUCT_VECTORS;
+    const unsigned kernel = kernel_of(f->bits, vectors),
+                   eights = wcodec_product_rows[kernel].eights;
+    const uint32_t bands = bands_of_group(f->bands, units);
+    uint32_t parts = WCODEC_PRODUCT_WARPS / bands;
+    if (parts > f->across)
+        parts = (uint32_t)f->across;
+    *launch = (struct wcodec_gpu_product){
+        .kernel = kernel,
+        .groups = (uint32_t)((f->bands + bands - 1) / bands),
+        .threads = 32 * bands * parts,
+        .shared = wcodec_product_shared(bands, parts, eights),
+        .arguments = {.shifts = matrix,
+                      .records = matrix + f->tiles_begin,
+                      .spilled = matrix + f->spilled_begin,
+                      .x = p->x + first * p->x_stride,
+                      .y = p->y + first * p->y_stride,
+                      .bias = p->bias,
+                      .x_stride = p->x_stride,
+                      .y_stride = p->y_stride,
+                      .rows = (uint32_t)f->rows,
+                      .columns = (uint32_t)f->columns,
+                      .across = (uint32_t)f->across,
+                      .bands = (uint32_t)f->bands,
+                      .vectors = (uint32_t)vectors,
+                      .list = f->list,
+                      .group_bands = bands,
+                      .parts = parts,
+                      .y_format = format_of(p->y_dtype),
+                      .bias_format = format_of(p->bias_dtype),
+                      .by_16 = p->x % 16 == 0 && p->x_stride % 16 == 0},
+    };
+    return vectors;
+}
+
+enum { ROWS_THREADS = 32 * WCODEC_GPU_ROWS_WARPS, ROWS_GROUPS = 2 /* of a unit */ };
+
+static uint32_t groups_of(uint64_t tasks, uint32_t of_group, unsigned units)
+{
+    const uint64_t groups = (tasks + of_group - 1) / of_group, most = (uint64_t)ROWS_GROUPS * units;
+    return (uint32_t)(groups < most ? groups : most);
+}
+
+void wcodec_gpu_plan_rows(const struct wcodec_rows *r, uint64_t matrix, unsigned units,
+                          struct wcodec_gpu_rows *launch)
+{
+    const struct wcodec_fixed *f = r->fixed;
+    const bool neighbours = r->indices == 0;
+    const uint64_t band = neighbours ? r->first / WCODEC_FIXED_ROWS : 0,
+                   end = neighbours
+                             ? (r->first + r->count + WCODEC_FIXED_ROWS - 1) / WCODEC_FIXED_ROWS
+                             : f->bands,
+                   tiles = (end - band) * f->across;
+    unsigned kernel = 0;
+    while (wcodec_rows_rows[kernel].bits != f->bits ||
+           wcodec_rows_rows[kernel].neighbours != neighbours)
+        kernel++;
+    *launch = (struct wcodec_gpu_rows){
+        .kernel = kernel,
+        .groups = neighbours ? groups_of(tiles, ROWS_THREADS / 32, units)
+                             : groups_of(r->count * f->across, ROWS_THREADS / 4, units),
+        .threads = ROWS_THREADS,
+        .shared = neighbours ? WCODEC_GPU_ROWS_SHARED : 0,
+        .arguments = {.job = {.records =
+                                  matrix + f->tiles_begin + band * f->across * f->record_size,
+                              .spilled = matrix + f->spilled_begin,
+                              .shifts = matrix + band * WCODEC_FIXED_ROWS,
+                              .out = r->out,
+                              .begin = r->first * f->columns,
+                              .end = (r->first + r->count) * f->columns,
+                              .first_row = r->first,
+                              .end_row = r->first + r->count,
+                              .first_band = band,
+                              .rows = f->rows,
+                              .spilled_end = f->spilled,
+                              .columns = (uint32_t)f->columns,
+                              .across = (uint32_t)f->across,
+                              .list = f->list,
+                              .regular = f->columns % 8 == 0 && r->out % 16 == 0},
+                      .indices = r->indices,
+                      .count = r->count,
+                      .tiles = (uint32_t)tiles},
+    };
+}

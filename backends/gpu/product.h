@@ -1,0 +1,73 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Launches of products (backends/kernels/product.h). */
+#ifndef WCODEC_GPU_PRODUCT_H
+#define WCODEC_GPU_PRODUCT_H
+
+#include "backends/backend.h"
+#include "backends/kernels/geometry.h"
+#include "backends/kernels/product_launch.h"
+
+enum wcodec_product_number {
+#define WCODEC_PRODUCT(name, bits, eights) WCODEC_PRODUCT_##name,
+#define WCODEC_ROWS(name, bits, neighbours)
+#include "backends/kernels/products.def"
+#undef WCODEC_ROWS
+#undef WCODEC_PRODUCT
+    WCODEC_PRODUCTS
+};
+
+enum wcodec_rows_number {
+#define WCODEC_PRODUCT(name, bits, eights)
+#define WCODEC_ROWS(name, bits, neighbours) WCODEC_ROWS_##name,
+#include "backends/kernels/products.def"
+#undef WCODEC_ROWS
+#undef WCODEC_PRODUCT
+    WCODEC_ROWS_KERNELS
+};
+
+struct wcodec_product_row {
+    const char *name; /* "product11_8" */
+    uint8_t bits, eights;
+};
+
+struct wcodec_rows_row {
+    const char *name; /* "gather11" */
+    uint8_t bits;
+    bool neighbours;
+};
+
+extern const struct wcodec_product_row wcodec_product_rows[WCODEC_PRODUCTS];
+extern const struct wcodec_rows_row wcodec_rows_rows[WCODEC_ROWS_KERNELS];
+
+enum {
+    WCODEC_PRODUCT_WARPS = 16,   /* most of a work-group */
+    WCODEC_PRODUCT_VECTORS = 32, /* most of a launch */
+    WCODEC_GPU_ROWS_WARPS = 16,
+    WCODEC_GPU_ROWS_SHARED = WCODEC_GPU_ROWS_WARPS * WCODEC_RECORD_STAGE
+};
+
+struct wcodec_gpu_product {
+    unsigned kernel;
+    uint32_t groups, threads, shared;
+    struct wcodec_product_launch arguments;
+};
+
+/* The launch for vectors [first, first + some) of a product, on a device with so many units
+ * (multiprocessors); returns how many vectors it takes. matrix, of native memory: address of its
+ * payload as wcodec_fixed places it. */
+uint64_t wcodec_gpu_plan_product(const struct wcodec_product *product, uint64_t matrix,
+                                 unsigned units, uint64_t first, struct wcodec_gpu_product *launch);
+
+struct wcodec_gpu_rows {
+    unsigned kernel;
+    uint32_t groups, threads, shared;
+    struct wcodec_rows_launch arguments;
+};
+
+/* The same of rows. */
+void wcodec_gpu_plan_rows(const struct wcodec_rows *rows, uint64_t matrix, unsigned units,
+                          struct wcodec_gpu_rows *launch);
+
+#endif

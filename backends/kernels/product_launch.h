@@ -1,0 +1,66 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* What launches of the kernels of products.def are given, for hosts and kernels. Addresses are the
+ * device's. */
+#ifndef WCODEC_KERNELS_PRODUCT_LAUNCH_H
+#define WCODEC_KERNELS_PRODUCT_LAUNCH_H
+
+#include "backends/kernels/floats.h"
+#include "backends/kernels/jobs.h"
+
+/* What a launch of products is given (product.h). */
+struct wcodec_product_launch {
+    uint64_t shifts;  /* i8[16 * bands] */
+    uint64_t records; /* multiples of 16 */
+    uint64_t spilled;
+    uint64_t x; /* BF16 */
+    uint64_t y;
+    uint64_t bias;     /* 0: none */
+    uint64_t x_stride; /* bytes from a vector to the next */
+    uint64_t y_stride;
+    uint32_t rows;    /* of the matrix */
+    uint32_t columns; /* likewise */
+    uint32_t across;  /* tiles of a band */
+    uint32_t bands;
+    uint32_t vectors;     /* 1 to what the kernel takes */
+    uint32_t list;        /* units of a tile's list */
+    uint32_t group_bands; /* of a work-group */
+    uint32_t parts;       /* warps for each */
+    uint32_t y_format;    /* WCODEC_TO_F32, ... */
+    uint32_t bias_format;
+    uint32_t by_16; /* may x be read by 16 bytes? */
+    uint32_t pad;
+};
+WCODEC_STRUCT_SIZE(wcodec_product_launch, 112);
+
+/* Shared memory of a warp: what is to be changed in the upper byte of each element of a tile, and
+ * the tile's list. At the end the sums of all warps, with so many words from a vector to the next,
+ * are there. */
+enum {
+    WCODEC_PRODUCT_LIST = WCODEC_FIXED_TILE,
+    WCODEC_PRODUCT_WARP = WCODEC_PRODUCT_LIST + WCODEC_FIXED_LIST_MAX * WCODEC_FIXED_LIST_UNIT,
+    WCODEC_PRODUCT_SPARE = 4
+};
+
+/* Bytes of shared memory of a work-group; eights: of vectors. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_product_shared(uint32_t bands, uint32_t parts,
+                                                      uint32_t eights)
+{
+    const uint32_t tiles = bands * parts * WCODEC_PRODUCT_WARP,
+                   sums =
+                       parts * eights * 8 * (bands * WCODEC_FIXED_ROWS + WCODEC_PRODUCT_SPARE) * 4;
+    return tiles > sums ? tiles : sums;
+}
+
+/* What one of rows is given (rows.h). */
+struct wcodec_rows_launch {
+    struct wcodec_fixed_job job; /* its checks are not there */
+    uint64_t indices;            /* int64; 0: the job's elements are wanted */
+    uint64_t count;              /* of them */
+    uint32_t tiles;              /* of the job */
+    uint32_t pad[3];
+};
+WCODEC_STRUCT_SIZE(wcodec_rows_launch, 160);
+
+#endif

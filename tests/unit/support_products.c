@@ -1,0 +1,274 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "support.h"
+
+#include "support_matrix.h"
+#include "support_products.h"
+
+#include "coding/lossy.h"
+#include <float.h>
+#include <math.h>
+
+enum { VECTORS = 40, GUARD = 64 };
+
+struct products {
+    const struct wcodec_backend *b;
+    struct wcodec_device *device;
+    struct wcodec_queue *queue; /* over the caller's number 0 */
+    uint64_t seed;
+    struct support_matrix m;
+    struct wcodec_memory *matrix;
+};
+
+static void ok(wcodec_status status, const wcodec_error *err)
+{
+    if (status != WCODEC_OK)
+        fail_msg("%s", err->text);
+}
+
+static struct wcodec_memory *put(const struct products *p, const void *data, uint64_t size)
+{
+    wcodec_error err = {0};
+    struct wcodec_memory *memory;
+    ok(p->b->memory_allocate(p->device, WCODEC_MEMORY_DEVICE, size, &memory, &err), &err);
+    ok(p->b->copy_in(p->queue, memory, 0, data, size, &err), &err);
+    ok(p->b->queue_wait(p->queue, &err), &err);
+    return memory;
+}
+
+static void get(const struct products *p, struct wcodec_memory *memory, void *data, uint64_t size)
+{
+    wcodec_error err = {0};
+    ok(p->b->copy_out(p->queue, data, memory, 0, size, &err), &err);
+    ok(p->b->queue_wait(p->queue, &err), &err);
+}
+
+static double number(wcodec_dtype dtype, const uint8_t *at)
+{
+    float f;
+    uint32_t bits;
+    if (dtype == WCODEC_DTYPE_F16) {
+        const uint32_t h = wcodec_load_u16(at);
+        const double magnitude = (h >> 10 & 31) == 0
+                                     ? ldexp(h & 1023, -24)
+                                     : ldexp(1024 + (h & 1023), (int)(h >> 10 & 31) - 25);
+        return (h >> 10 & 31) == 31 ? (h & 1023  ? NAN
+                                       : h >> 15 ? -INFINITY
+                                                 : INFINITY)
+                                    : (h >> 15 ? -magnitude : magnitude);
+    }
+    bits = dtype == WCODEC_DTYPE_BF16 ? (uint32_t)wcodec_load_u16(at) << 16 : wcodec_load_u32(at);
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+static unsigned bytes_of(wcodec_dtype dtype)
+{
+    return dtype == WCODEC_DTYPE_F32 ? 4 : 2;
+}
+
+static wcodec_dtype any_dtype(uint64_t *seed)
+{
+    static const wcodec_dtype dtypes[] = {WCODEC_DTYPE_BF16, WCODEC_DTYPE_F16, WCODEC_DTYPE_F32};
+    return dtypes[support_random(seed) % 3];
+}
+
+/* Has the matrix elements that are no relative element (doc/format.md 6.2)? */
+static bool has_foreign(const struct support_matrix *m)
+{
+    for (uint64_t i = 0; i < m->fixed.rows * m->fixed.columns; i++) {
+        const unsigned element = wcodec_load_u16(m->data + 2 * i), exponent = element >> 7 & 255;
+        const int shift = (int8_t)m->payload[i / m->fixed.columns], r = (int)exponent - shift;
+        if (shift == WCODEC_FIXED_ZERO_ROW ? (element & 0x7fff) != 0
+            : exponent == 0                ? (element & 0x7f) != 0 && shift != 0
+            : exponent == 255              ? false
+                                           : r < 1 || r > 254)
+            return true;
+    }
+    return false;
+}
+
+/* What a sum may differ by from the exact one. Nothing is said of what comes near to overflowing.
+ */
+static void check_sum(double sum, double magnitude, wcodec_dtype dtype, uint64_t k,
+                      const uint8_t *at)
+{
+    const double got = number(dtype, at),
+                 most = dtype == WCODEC_DTYPE_F16 ? 65504 : (double)FLT_MAX,
+                 rounding = dtype == WCODEC_DTYPE_BF16  ? ldexp(1, -8)
+                            : dtype == WCODEC_DTYPE_F16 ? ldexp(1, -11)
+                                                        : ldexp(1, -23),
+                 least = dtype == WCODEC_DTYPE_F16 ? ldexp(1, -24) : ldexp(1, -125);
+    if (isnan(sum) || isinf(sum)) {
+        /* An infinity may meet another on its way. */
+        assert_true(isnan(got) || isinf(got));
+        if (isnan(sum))
+            assert_true(isnan(got));
+        return;
+    }
+    if (magnitude > most / 4)
+        return;
+    const double bound = (double)(k + 8) * ldexp(magnitude, -22) + fabs(sum) * rounding + least;
+    if (!(fabs(got - sum) <= bound))
+        fail_msg("%g for %g, %g allowed", got, sum, bound);
+}
+
+static void check_product(const struct products *p, const uint8_t *x, size_t x_stride,
+                          const uint8_t *bias, const struct wcodec_product *product,
+                          const uint8_t *y)
+{
+    const uint64_t n = p->m.fixed.rows, k = p->m.fixed.columns;
+    for (uint64_t v = 0; v < product->vectors; v++)
+        for (uint64_t row = 0; row < n; row++) {
+            double sum = 0, magnitude = 0;
+            for (uint64_t i = 0; i < k; i++) {
+                const double t = number(WCODEC_DTYPE_BF16, x + v * x_stride + 2 * i) *
+                                 number(WCODEC_DTYPE_BF16, p->m.data + 2 * (row * k + i));
+                sum += t;
+                magnitude += fabs(t);
+            }
+            if (product->bias != 0) {
+                const double b =
+                    number(product->bias_dtype, bias + row * bytes_of(product->bias_dtype));
+                sum += b;
+                magnitude += fabs(b);
+            }
+            check_sum(sum, magnitude, product->y_dtype, k,
+                      y + v * product->y_stride + row * bytes_of(product->y_dtype));
+        }
+}
+
+static void fill(uint64_t *seed, wcodec_dtype dtype, uint64_t count, uint8_t *to)
+{
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t any = support_random(seed);
+        const uint32_t sign = (uint32_t)any & 0x80000000u, f = sign |
+                                                               (uint32_t)(120 + any % 10) << 23 |
+                                                               (uint32_t)(any >> 40 & 0x7f) << 16;
+        float value;
+        memcpy(&value, &f, sizeof value);
+        if (dtype == WCODEC_DTYPE_F32)
+            wcodec_store_u32(to + 4 * i, f);
+        else
+            wcodec_store_u16(to + 2 * i, dtype == WCODEC_DTYPE_BF16 ? (uint16_t)(f >> 16)
+                                                                    : wcodec_f16_from_f32(value));
+    }
+}
+
+static void multiply(struct products *p, uint64_t vectors)
+{
+    const struct wcodec_fixed *f = &p->m.fixed;
+    const wcodec_dtype y_dtype = any_dtype(&p->seed), bias_dtype = any_dtype(&p->seed);
+    const uint64_t any = support_random(&p->seed), x_stride = 2 * f->columns + (any & 1 ? 2 : 16),
+                   y_stride = bytes_of(y_dtype) * (f->rows + (any >> 1) % 3),
+                   x_size = vectors * x_stride + 16, y_size = vectors * y_stride + GUARD,
+                   bias_size = f->rows * bytes_of(bias_dtype);
+    uint8_t *x = malloc((size_t)x_size), *y = malloc((size_t)y_size),
+            *bias = malloc((size_t)bias_size);
+    wcodec_error err = {0};
+    assert_true(x != NULL && y != NULL && bias != NULL);
+    memset(x, 0x7f, (size_t)x_size); /* NaNs between vectors */
+    memset(y, 0xee, (size_t)y_size);
+    const uint64_t skew = any >> 8 & 1 ? 2 : 0;
+    for (uint64_t v = 0; v < vectors; v++)
+        fill(&p->seed, WCODEC_DTYPE_BF16, f->columns, x + skew + v * x_stride);
+    fill(&p->seed, bias_dtype, f->rows, bias);
+    struct wcodec_memory *xs = put(p, x, x_size), *ys = put(p, y, y_size),
+                         *biases = put(p, bias, bias_size);
+    const struct wcodec_product product = {.fixed = f,
+                                           .memory = p->matrix,
+                                           .x = p->b->memory_native(xs) + skew,
+                                           .y = p->b->memory_native(ys),
+                                           .bias = any >> 16 & 1 ? p->b->memory_native(biases) : 0,
+                                           .x_stride = x_stride,
+                                           .y_stride = y_stride,
+                                           .vectors = vectors,
+                                           .y_dtype = y_dtype,
+                                           .bias_dtype = bias_dtype};
+    ok(p->b->products->multiply(p->device, 0, &product, &err), &err);
+    ok(p->b->queue_wait(p->queue, &err), &err);
+    get(p, ys, y, y_size);
+    check_product(p, x + skew, (size_t)x_stride, bias, &product, y);
+    for (uint64_t v = 0; v < vectors; v++)
+        for (uint64_t i = f->rows * bytes_of(y_dtype); i < y_stride; i++)
+            assert_int_equal(y[v * y_stride + i], 0xee);
+    for (uint64_t i = vectors * y_stride; i < y_size; i++)
+        assert_int_equal(y[i], 0xee);
+    p->b->memory_free(biases);
+    p->b->memory_free(ys);
+    p->b->memory_free(xs);
+    free(bias);
+    free(y);
+    free(x);
+}
+
+static void decode_rows(struct products *p, bool by_numbers)
+{
+    const struct wcodec_fixed *f = &p->m.fixed;
+    const uint64_t any = support_random(&p->seed), skew = any & 1 ? 2 : 0,
+                   first = (any >> 8) % f->rows,
+                   count = by_numbers ? 1 + (any >> 32) % 50 : 1 + (any >> 32) % (f->rows - first),
+                   row_size = 2 * f->columns, size = count * row_size + skew + GUARD;
+    uint8_t *out = malloc((size_t)size);
+    int64_t *numbers = malloc((size_t)count * sizeof *numbers);
+    wcodec_error err = {0};
+    assert_true(out != NULL && numbers != NULL);
+    memset(out, 0xee, (size_t)size);
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t which = support_random(&p->seed);
+        numbers[i] = which % 8 == 0   ? -(int64_t)(which >> 40) - 1
+                     : which % 8 == 1 ? (int64_t)(f->rows + (which >> 40))
+                                      : (int64_t)((which >> 8) % f->rows);
+    }
+    struct wcodec_memory *outs = put(p, out, size),
+                         *indices = put(p, numbers, count * sizeof *numbers);
+    const struct wcodec_rows rows = {.fixed = f,
+                                     .memory = p->matrix,
+                                     .indices = by_numbers ? p->b->memory_native(indices) : 0,
+                                     .first = by_numbers ? 0 : first,
+                                     .count = count,
+                                     .out = p->b->memory_native(outs) + skew};
+    ok(p->b->products->decode_rows(p->device, 0, &rows, &err), &err);
+    ok(p->b->queue_wait(p->queue, &err), &err);
+    get(p, outs, out, size);
+    for (uint64_t i = 0; i < count; i++) {
+        const uint64_t row = by_numbers ? (uint64_t)numbers[i] : first + i;
+        const uint8_t *got = out + skew + i * row_size;
+        if (row < f->rows)
+            assert_memory_equal(got, p->m.data + row * row_size, (size_t)row_size);
+        for (uint64_t b = 0; row >= f->rows && b < row_size; b++)
+            assert_int_equal(got[b], 0);
+    }
+    for (uint64_t i = skew + count * row_size; i < size; i++)
+        assert_int_equal(out[i], 0xee);
+    p->b->memory_free(indices);
+    p->b->memory_free(outs);
+    free(numbers);
+    free(out);
+}
+
+void support_products(const struct wcodec_backend *backend, struct wcodec_device *device,
+                      unsigned matrices)
+{
+    static const uint64_t vectors[] = {1, 8, 9, 16, 17, 32, VECTORS};
+    struct products p = {.b = backend, .device = device, .seed = support_seed()};
+    wcodec_error err = {0};
+    unsigned multiplied = 0;
+    /* An emulated device does at once what it is told. */
+    if (backend->queue_adopt(device, 0, &p.queue, &err) == WCODEC_ERROR_UNSUPPORTED)
+        ok(backend->queue_create(device, &p.queue, &err), &err);
+    for (unsigned i = 0; i < matrices || multiplied < matrices / 2; i++) {
+        support_matrix_make(&p.seed, 0, 0, &p.m);
+        p.matrix = put(&p, p.m.payload, p.m.fixed.payload_size);
+        decode_rows(&p, false);
+        decode_rows(&p, true);
+        if (!has_foreign(&p.m)) {
+            multiply(&p, i % 2 ? vectors[i / 2 % 7] : 1 + support_random(&p.seed) % VECTORS);
+            multiplied++;
+        }
+        backend->memory_free(p.matrix);
+        support_matrix_free(&p.m);
+    }
+    backend->queue_destroy(p.queue);
+}

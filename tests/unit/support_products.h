@@ -1,0 +1,15 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* What every device with WCODEC_DEVICE_PRODUCTS must do alike. */
+#ifndef WCODEC_TESTS_UNIT_PRODUCTS_SUPPORT_H
+#define WCODEC_TESTS_UNIT_PRODUCTS_SUPPORT_H
+
+#include "backends/backend.h"
+
+/* Products with random matrices against sums in double precision, and rows of them against the
+ * elements; fails the running cmocka test. */
+void support_products(const struct wcodec_backend *backend, struct wcodec_device *device,
+                      unsigned matrices);
+
+#endif
