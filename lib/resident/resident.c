@@ -196,17 +196,6 @@ static wcodec_status find_rows(const struct wcodec_resident_item *named, uint64_
     return wcodec_entry_rows(&e, first, count, begin, end, err);
 }
 
-static wcodec_status check_room(uint64_t size, const void *dst, size_t dst_size, wcodec_error *err)
-{
-    if (dst_size < size)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                           "the destination has room for %zu bytes, %" PRIu64 " are needed",
-                           dst_size, size);
-    if (dst == NULL && size > 0)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination is NULL");
-    return WCODEC_OK;
-}
-
 wcodec_status wcodec_resident_decode(const wcodec_resident *resident, uint64_t i, uint64_t first,
                                      uint64_t count, void *dst, size_t dst_size, wcodec_error *err)
 {
@@ -219,7 +208,7 @@ wcodec_status wcodec_resident_decode(const wcodec_resident *resident, uint64_t i
         return status;
     status = find_rows(named, first, count, &begin, &end, err);
     if (status == WCODEC_OK)
-        status = check_room(end - begin, dst, dst_size, err);
+        status = wcodec_check_room(end - begin, dst, dst_size, err);
     if (status == WCODEC_OK)
         status = read_bytes(resident, item, begin, end, dst, err);
     if (status != WCODEC_OK)
@@ -321,7 +310,7 @@ static wcodec_status gather(struct gathering *g, const struct wcodec_resident_it
         status =
             wcodec_fail(err, WCODEC_ERROR_USAGE, "%zu rows are more than 2^64 bytes", g->count);
     if (status == WCODEC_OK)
-        status = check_room(g->count * g->row_size, g->dst, dst_size, err);
+        status = wcodec_check_room(g->count * g->row_size, g->dst, dst_size, err);
     if (status != WCODEC_OK || g->count == 0 || g->row_size == 0)
         return status;
     wcodec_cpu_fixed_dsp_init(&g->dsp, wcodec_cpu_levels() & g->resident->context->cpu_mask);
