@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { COPY_PIECE = 1 << 20, TASK_TILES = 32 };
+enum { COPY_PIECE = 1 << 20 };
 
 uint64_t wcodec_resident_count(const wcodec_resident *resident)
 {
@@ -87,35 +87,26 @@ struct wcodec_cpu_fixed_job wcodec_resident_fixed_job(const struct wcodec_reside
                                          .dst = dst};
 }
 
-/* Tiles of whole bands. They were verified when the tensor became resident: none can fail. */
-struct tiles {
-    struct wcodec_cpu_fixed_job job;
-    const uint8_t *records;
-    uint64_t first, end;
-};
-
-static void decode_tiles(void *argument, size_t i)
-{
-    const struct tiles *t = argument;
-    const uint64_t first = t->first + (uint64_t)i * TASK_TILES,
-                   end = t->end - first < TASK_TILES ? t->end : first + TASK_TILES;
-    for (uint64_t tile = first; tile < end; tile++)
-        (void)wcodec_cpu_fixed_decode(&t->job, tile, t->records + tile * t->job.fixed->record_size,
-                                      0);
-}
-
-static void decode_fixed(wcodec_context *context, const struct wcodec_resident_item *item,
-                         uint64_t begin, uint64_t end, uint8_t *dst)
+/* Tiles were verified when the tensor became resident. */
+static wcodec_status decode_fixed(wcodec_context *context, const struct wcodec_resident_item *item,
+                                  uint64_t begin, uint64_t end, uint8_t *dst, wcodec_error *err)
 {
     const struct wcodec_fixed *f = &item->fixed.plan;
-    const uint64_t band = wcodec_fixed_band_size(f);
-    struct wcodec_cpu_fixed_dsp dsp;
-    wcodec_cpu_fixed_dsp_init(&dsp, wcodec_cpu_levels() & context->cpu_mask);
-    struct tiles t = {.job = wcodec_resident_fixed_job(item, &dsp, begin, end, dst),
-                      .records = item->fixed.tiles,
-                      .first = begin / band * f->across,
-                      .end = ((end - 1) / band + 1) * f->across};
-    wcodec_run(context, decode_tiles, &t, (size_t)wcodec_div_up_u64(t.end - t.first, TASK_TILES));
+    const uint64_t band = wcodec_fixed_band_size(f), first = begin / band,
+                   stop = (end - 1) / band + 1;
+    struct wcodec_job job = {
+        .fixed = f,
+        .modes = item->fixed.front,
+        .first = first * f->across,
+        .count = (stop - first) * f->across,
+        .begin = begin,
+        .end = end,
+        .places = {[WCODEC_AREA_VALUES] = {.begin = f->spilled_begin, .size = 4 * f->spilled}}};
+    const struct wcodec_view view = {
+        .data = {[WCODEC_AREA_RAW] = item->fixed.tiles, [WCODEC_AREA_VALUES] = item->fixed.spilled},
+        .begin = {[WCODEC_AREA_RAW] = f->tiles_begin, [WCODEC_AREA_VALUES] = f->spilled_begin}};
+    wcodec_fixed_place_records(&job);
+    return wcodec_decode_on_cpu(context, &job, &view, dst, err);
 }
 
 struct copy {
@@ -159,10 +150,8 @@ wcodec_status wcodec_resident_read(struct wcodec_resident_elements *elements, ui
         wcodec_reporter_init(&reporter, NULL, end - begin);
         return wcodec_decoder_range(&elements->decoder, begin, end, dst, &reporter, err);
     }
-    if (item->form == WCODEC_RESIDENT_FIXED) {
-        decode_fixed(elements->context, item, begin, end, dst);
-        return WCODEC_OK;
-    }
+    if (item->form == WCODEC_RESIDENT_FIXED)
+        return decode_fixed(elements->context, item, begin, end, dst, err);
     struct copy c = {item->bytes + begin, dst, end - begin};
     wcodec_run(elements->context, copy_piece, &c, (size_t)wcodec_div_up_u64(c.size, COPY_PIECE));
     return WCODEC_OK;
