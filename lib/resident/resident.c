@@ -74,17 +74,13 @@ wcodec_status wcodec_resident_info(const wcodec_resident *resident, uint64_t i,
 }
 
 struct wcodec_cpu_fixed_job wcodec_resident_fixed_job(const struct wcodec_resident_item *item,
-                                                      const struct wcodec_cpu_fixed_dsp *dsp,
-                                                      uint64_t begin, uint64_t end, uint8_t *dst)
+                                                      const struct wcodec_cpu_fixed_dsp *dsp)
 {
     return (struct wcodec_cpu_fixed_job){.dsp = dsp,
                                          .fixed = &item->fixed.plan,
                                          .shifts = item->fixed.front,
                                          .spilled = item->fixed.spilled,
-                                         .spilled_end = item->fixed.plan.spilled,
-                                         .begin = begin,
-                                         .end = end,
-                                         .dst = dst};
+                                         .spilled_end = item->fixed.plan.spilled};
 }
 
 /* Tiles were verified when the tensor became resident. */
@@ -233,8 +229,10 @@ static void gather_fixed(const struct gathering *g, uint64_t begin, uint8_t *dst
 {
     const struct wcodec_fixed *f = &g->item->fixed.plan;
     const uint64_t end = begin + g->row_size, band = wcodec_fixed_band_size(f);
-    const struct wcodec_cpu_fixed_job job =
-        wcodec_resident_fixed_job(g->item, &g->dsp, begin, end, dst);
+    struct wcodec_cpu_fixed_job job = wcodec_resident_fixed_job(g->item, &g->dsp);
+    job.begin = begin;
+    job.end = end;
+    job.dst = dst;
     for (uint64_t tile = begin / band * f->across; tile < ((end - 1) / band + 1) * f->across;
          tile++)
         (void)wcodec_cpu_fixed_decode(&job, tile, g->item->fixed.tiles + tile * f->record_size, 0);
