@@ -152,3 +152,22 @@ enum wcodec_tile_fault wcodec_cpu_fixed_decode(const struct wcodec_cpu_fixed_job
         wcodec_put_part(elements[y], at + y * stride, 2 * width, job->begin, job->end, job->dst);
     return WCODEC_TILE_OK;
 }
+
+enum wcodec_tile_fault wcodec_cpu_fixed_decode_alone(const struct wcodec_cpu_fixed_job *job,
+                                                     uint64_t tile, const uint8_t *record,
+                                                     uint32_t check, uint8_t *out)
+{
+    const struct wcodec_fixed *f = job->fixed;
+    const uint64_t band = tile / f->across;
+    struct wcodec_fixed alone = *f;
+    struct wcodec_cpu_fixed_job own = *job;
+    alone.columns = wcodec_fixed_width(f, tile % f->across);
+    alone.rows = wcodec_fixed_height(f, band);
+    alone.across = alone.bands = 1;
+    own.fixed = &alone;
+    own.shifts += band * ROWS;
+    own.begin = 0;
+    own.end = 2 * alone.rows * alone.columns;
+    own.dst = out;
+    return wcodec_cpu_fixed_decode(&own, 0, record, check);
+}

@@ -50,4 +50,10 @@ enum wcodec_tile_fault wcodec_cpu_fixed_decode(const struct wcodec_cpu_fixed_job
                                                uint64_t tile, const uint8_t *record,
                                                uint32_t check);
 
+/* Decode one tile as if it were the tensor, whatever bytes the job wants and where: its elements
+ * that are no padding go to `out`, row after row without those beside it. */
+enum wcodec_tile_fault wcodec_cpu_fixed_decode_alone(const struct wcodec_cpu_fixed_job *job,
+                                                     uint64_t tile, const uint8_t *record,
+                                                     uint32_t check, uint8_t *out);
+
 #endif

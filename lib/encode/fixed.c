@@ -253,32 +253,24 @@ static bool is_right(const struct verifier *v, uint64_t tile)
 {
     const struct wcodec_fixed *f = v->coded->fixed;
     const uint8_t *shifts = v->coded->parts[0].data;
-    const uint64_t band = tile / f->across, x = tile % f->across, row_bytes = 2 * f->columns,
-                   begin = band * ROWS * row_bytes;
+    const uint64_t band = tile / f->across, x = tile % f->across, stride = 2 * f->columns;
     const unsigned height = wcodec_fixed_height(f, band);
+    const size_t width = (size_t)2 * wcodec_fixed_width(f, x);
+    const uint8_t *from = v->data + band * ROWS * stride + 2 * COLUMNS * x;
     uint8_t out[ROWS * 2 * COLUMNS];
-    /* As if the tile were the tensor: its bytes come without those beside it. */
-    struct wcodec_fixed alone = *f;
-    alone.columns = wcodec_fixed_width(f, x);
-    alone.rows = height;
-    alone.across = alone.bands = 1;
     const struct wcodec_cpu_fixed_job job = {.dsp = tile % PLAIN_EVERY == 0 ? &v->plain : &v->best,
-                                             .fixed = &alone,
-                                             .shifts = shifts + band * ROWS,
+                                             .fixed = f,
+                                             .shifts = shifts,
                                              .spilled = v->coded->parts[2].data,
                                              .spilled_end = f->spilled,
-                                             .verify = true,
-                                             .end = 2 * alone.rows * alone.columns,
-                                             .dst = out};
+                                             .verify = true};
     const uint32_t check = wcodec_load_u32(shifts + f->checks_begin + 4 * tile);
-    if (wcodec_cpu_fixed_decode(&job, 0, v->coded->parts[1].data + tile * f->record_size, check) !=
-        WCODEC_TILE_OK)
+    if (wcodec_cpu_fixed_decode_alone(&job, tile, v->coded->parts[1].data + tile * f->record_size,
+                                      check, out) != WCODEC_TILE_OK)
         return false;
     bool right = true;
     for (unsigned row = 0; row < height; row++)
-        right = right && memcmp(out + 2 * alone.columns * row,
-                                v->data + begin + row * row_bytes + 2 * COLUMNS * x,
-                                (size_t)(2 * alone.columns)) == 0;
+        right = right && memcmp(out + row * width, from + row * stride, width) == 0;
     return right;
 }
 

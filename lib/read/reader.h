@@ -82,6 +82,9 @@ const struct wcodec_entry *wcodec_shard_resolve(const struct wcodec_shard *shard
 wcodec_status wcodec_entry_rows(const struct wcodec_entry *entry, uint64_t first, uint64_t count,
                                 uint64_t *begin, uint64_t *end, wcodec_error *err);
 
+/* WCODEC_ERROR_USAGE where dst, of dst_size bytes, has no room for `size` bytes. */
+wcodec_status wcodec_check_room(uint64_t size, const void *dst, size_t dst_size, wcodec_error *err);
+
 /* Put file and tensor in front of an error. */
 void wcodec_shard_prefix(const struct wcodec_shard *shard, const struct wcodec_entry *entry,
                          wcodec_error *err);

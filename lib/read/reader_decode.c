@@ -103,14 +103,13 @@ static wcodec_status begin_request(const wcodec_reader *reader, uint64_t i, void
     return WCODEC_OK;
 }
 
-static wcodec_status check_room(const struct request *r, size_t dst_size, wcodec_error *err)
+wcodec_status wcodec_check_room(uint64_t size, const void *dst, size_t dst_size, wcodec_error *err)
 {
-    uint64_t size = r->end - r->begin;
     if (dst_size < size)
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "the destination has room for %zu bytes, %" PRIu64 " are needed",
                            dst_size, size);
-    if (r->dst == NULL && size > 0)
+    if (dst == NULL && size > 0)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination is NULL");
     return WCODEC_OK;
 }
@@ -124,7 +123,7 @@ wcodec_status wcodec_reader_decode(const wcodec_reader *reader, uint64_t i, void
     if (status != WCODEC_OK)
         return status;
     r.end = r.entry->size;
-    status = check_room(&r, dst_size, err);
+    status = wcodec_check_room(r.end, dst, dst_size, err);
     if (status == WCODEC_OK)
         status = decode_request(reader->context, &r, err);
     if (status != WCODEC_OK)
@@ -162,7 +161,7 @@ wcodec_status wcodec_reader_decode_rows(const wcodec_reader *reader, uint64_t i,
         return status;
     status = wcodec_entry_rows(r.entry, first, count, &r.begin, &r.end, err);
     if (status == WCODEC_OK)
-        status = check_room(&r, dst_size, err);
+        status = wcodec_check_room(r.end - r.begin, dst, dst_size, err);
     if (status == WCODEC_OK)
         status = decode_request(reader->context, &r, err);
     if (status != WCODEC_OK)

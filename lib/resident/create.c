@@ -62,11 +62,27 @@ static void release(struct maker *m, uint64_t size, uint8_t *memory)
     m->held -= size;
 }
 
-/* Decode all of an entry, verifying it, in pieces of `piece` bytes: to where each belongs in `dst`,
- * or, where that is not to stay, each to dst. */
+/* Decode all of an entry piece by piece, and keep nothing. */
+static wcodec_status decode_pieces(struct maker *m, struct wcodec_decoder *decoder,
+                                   wcodec_error *err)
+{
+    const uint64_t size = decoder->input.entry->size, unit = wcodec_decoder_unit(decoder),
+                   whole = unit < VERIFY_PIECE ? VERIFY_PIECE / unit * unit : unit,
+                   piece = whole < size ? whole : size;
+    uint8_t *scratch;
+    wcodec_status status = wcodec_decoder_take(decoder, piece, &scratch, err);
+    if (status != WCODEC_OK)
+        return status;
+    for (uint64_t at = 0; at < size && status == WCODEC_OK; at += piece)
+        status = wcodec_decoder_range(decoder, at, size - at < piece ? size : at + piece, scratch,
+                                      &m->reporter, err);
+    wcodec_free(&m->resident->context->allocator, scratch);
+    return status;
+}
+
+/* Decode all of an entry, verifying it: to dst, or, where that is NULL, only to verify it. */
 static wcodec_status decode(struct maker *m, const struct wcodec_source *source,
-                            const struct wcodec_entry *entry, uint8_t *dst, uint64_t piece,
-                            bool stays, wcodec_error *err)
+                            const struct wcodec_entry *entry, uint8_t *dst, wcodec_error *err)
 {
     const struct wcodec_decoder_input input = {.context = m->resident->context,
                                                .source = source,
@@ -79,10 +95,8 @@ static wcodec_status decode(struct maker *m, const struct wcodec_source *source,
     wcodec_status status = wcodec_decoder_open(&input, &decoder, err);
     if (status != WCODEC_OK)
         return status;
-    for (uint64_t at = 0; at < entry->size && status == WCODEC_OK; at += piece) {
-        const uint64_t end = entry->size - at < piece ? entry->size : at + piece;
-        status = wcodec_decoder_range(&decoder, at, end, stays ? dst + at : dst, &m->reporter, err);
-    }
+    status = dst != NULL ? wcodec_decoder_range(&decoder, 0, entry->size, dst, &m->reporter, err)
+                         : decode_pieces(m, &decoder, err);
     wcodec_decoder_close(&decoder);
     return status;
 }
@@ -96,42 +110,15 @@ static wcodec_status make_plain(struct maker *m, const struct wcodec_source *sou
         return status;
     item->form = WCODEC_RESIDENT_PLAIN;
     item->held = entry->size;
-    return decode(m, source, entry, item->bytes, entry->size, true, err);
-}
-
-/* The unit in which an entry whose payload is in memory is best decoded. */
-static uint64_t piece_of(const struct wcodec_entry *entry)
-{
-    uint64_t unit = 1;
-    struct wcodec_layout layout;
-    if (entry->coding == WCODEC_CODING_CHUNKS)
-        unit = entry->u.chunk;
-    if (wcodec_entry_has_tiles(entry)) {
-        wcodec_layout_derive(entry, &layout);
-        unit = layout.bands.size;
-    }
-    if (entry->coding == WCODEC_CODING_FIXED) {
-        struct wcodec_fixed fixed;
-        wcodec_entry_fixed(entry, &fixed);
-        unit = wcodec_fixed_band_size(&fixed);
-    }
-    const uint64_t piece = unit < VERIFY_PIECE ? VERIFY_PIECE / unit * unit : unit;
-    return piece < entry->size ? piece : entry->size;
+    return decode(m, source, entry, item->bytes, err);
 }
 
 static wcodec_status verify(struct maker *m, const struct wcodec_resident_item *item,
                             wcodec_error *err)
 {
-    const uint64_t piece = piece_of(&item->entry);
     struct wcodec_source source;
-    uint8_t *scratch;
-    wcodec_status status = reserve(m, piece, &scratch, err);
-    if (status != WCODEC_OK)
-        return status;
     wcodec_source_memory(item->bytes, item->entry.payload_size, &source);
-    status = decode(m, &source, &item->entry, scratch, piece, false, err);
-    release(m, piece, scratch);
-    return status;
+    return decode(m, &source, &item->entry, NULL, err);
 }
 
 /* The entry as it is in the file, its payload copied. */

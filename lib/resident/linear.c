@@ -89,22 +89,16 @@ static uint64_t at_most(uint64_t x, uint64_t most)
     return x < most ? x : most;
 }
 
-/* Elements of a tile at a fixed rate, as those of a tensor of one tile: *stride from row to row. */
+/* Elements of a tile at a fixed rate: *stride from row to row. */
 static const uint8_t *decode_tile(const struct product *p, uint64_t band, uint64_t across,
                                   struct scratch *s, size_t *stride)
 {
     const struct wcodec_fixed *f = &p->item->fixed.plan;
     const uint64_t tile = band * f->across + across;
-    struct wcodec_fixed alone = *f;
-    alone.columns = at_most(p->k - across * COLUMNS, COLUMNS);
-    alone.rows = at_most(p->n - band * ROWS, ROWS);
-    alone.across = alone.bands = 1;
-    struct wcodec_cpu_fixed_job job = wcodec_resident_fixed_job(
-        p->item, &p->fixed_dsp, 0, 2 * alone.rows * alone.columns, s->elements);
-    job.fixed = &alone;
-    job.shifts += band * ROWS;
-    (void)wcodec_cpu_fixed_decode(&job, 0, p->item->fixed.tiles + tile * f->record_size, 0);
-    *stride = (size_t)(2 * alone.columns);
+    const struct wcodec_cpu_fixed_job job = wcodec_resident_fixed_job(p->item, &p->fixed_dsp);
+    (void)wcodec_cpu_fixed_decode_alone(&job, tile, p->item->fixed.tiles + tile * f->record_size, 0,
+                                        s->elements);
+    *stride = (size_t)2 * wcodec_fixed_width(f, across);
     return s->elements;
 }
 
@@ -309,16 +303,15 @@ static void give_vector(void *argument, size_t v)
 
 static wcodec_status multiply_chunk(struct product *p, wcodec_error *err)
 {
+    const bool at_hand = p->by_tiles || p->item->form == WCODEC_RESIDENT_PLAIN;
     wcodec_status status = WCODEC_OK;
     wcodec_run(p->context, take_vector, p, (size_t)p->count);
-    if (p->by_tiles || p->item->form == WCODEC_RESIDENT_PLAIN) {
+    if (at_hand || p->n == 0 || p->k == 0) {
         p->rows = p->item->bytes;
         p->first_row = 0;
         multiply(p, 0, p->bands);
-    } else if (p->n != 0 && p->k != 0) {
-        status = decode_and_multiply(p, err);
     } else {
-        multiply(p, 0, p->bands);
+        status = decode_and_multiply(p, err);
     }
     if (status == WCODEC_OK && p->linear->transposed)
         wcodec_run(p->context, give_vector, p, (size_t)p->count);

@@ -12,7 +12,7 @@
 #include <stdatomic.h>
 #include <string.h>
 
-enum { COPY_PIECE = 1 << 20, TASK_TILES = 32 };
+enum { COPY_PIECE = 1 << 20 };
 
 uint64_t wcodec_resident_count(const wcodec_resident *resident)
 {
@@ -74,48 +74,35 @@ wcodec_status wcodec_resident_info(const wcodec_resident *resident, uint64_t i,
 }
 
 struct wcodec_cpu_fixed_job wcodec_resident_fixed_job(const struct wcodec_resident_item *item,
-                                                      const struct wcodec_cpu_fixed_dsp *dsp,
-                                                      uint64_t begin, uint64_t end, uint8_t *dst)
+                                                      const struct wcodec_cpu_fixed_dsp *dsp)
 {
     return (struct wcodec_cpu_fixed_job){.dsp = dsp,
                                          .fixed = &item->fixed.plan,
                                          .shifts = item->fixed.front,
                                          .spilled = item->fixed.spilled,
-                                         .spilled_end = item->fixed.plan.spilled,
-                                         .begin = begin,
-                                         .end = end,
-                                         .dst = dst};
+                                         .spilled_end = item->fixed.plan.spilled};
 }
 
-/* Tiles of whole bands. They were verified when the tensor became resident: none can fail. */
-struct tiles {
-    struct wcodec_cpu_fixed_job job;
-    const uint8_t *records;
-    uint64_t first, end;
-};
-
-static void decode_tiles(void *argument, size_t i)
-{
-    const struct tiles *t = argument;
-    const uint64_t first = t->first + (uint64_t)i * TASK_TILES,
-                   end = t->end - first < TASK_TILES ? t->end : first + TASK_TILES;
-    for (uint64_t tile = first; tile < end; tile++)
-        (void)wcodec_cpu_fixed_decode(&t->job, tile, t->records + tile * t->job.fixed->record_size,
-                                      0);
-}
-
-static void decode_fixed(wcodec_context *context, const struct wcodec_resident_item *item,
-                         uint64_t begin, uint64_t end, uint8_t *dst)
+/* Tiles were verified when the tensor became resident. */
+static wcodec_status decode_fixed(wcodec_context *context, const struct wcodec_resident_item *item,
+                                  uint64_t begin, uint64_t end, uint8_t *dst, wcodec_error *err)
 {
     const struct wcodec_fixed *f = &item->fixed.plan;
-    const uint64_t band = wcodec_fixed_band_size(f);
-    struct wcodec_cpu_fixed_dsp dsp;
-    wcodec_cpu_fixed_dsp_init(&dsp, wcodec_cpu_levels() & context->cpu_mask);
-    struct tiles t = {.job = wcodec_resident_fixed_job(item, &dsp, begin, end, dst),
-                      .records = item->fixed.tiles,
-                      .first = begin / band * f->across,
-                      .end = ((end - 1) / band + 1) * f->across};
-    wcodec_run(context, decode_tiles, &t, (size_t)wcodec_div_up_u64(t.end - t.first, TASK_TILES));
+    const uint64_t band = wcodec_fixed_band_size(f), first = begin / band,
+                   stop = (end - 1) / band + 1;
+    struct wcodec_job job = {
+        .fixed = f,
+        .modes = item->fixed.front,
+        .first = first * f->across,
+        .count = (stop - first) * f->across,
+        .begin = begin,
+        .end = end,
+        .places = {[WCODEC_AREA_VALUES] = {.begin = f->spilled_begin, .size = 4 * f->spilled}}};
+    const struct wcodec_view view = {
+        .data = {[WCODEC_AREA_RAW] = item->fixed.tiles, [WCODEC_AREA_VALUES] = item->fixed.spilled},
+        .begin = {[WCODEC_AREA_RAW] = f->tiles_begin, [WCODEC_AREA_VALUES] = f->spilled_begin}};
+    wcodec_fixed_place_records(&job);
+    return wcodec_decode_on_cpu(context, &job, &view, dst, err);
 }
 
 struct copy {
@@ -159,10 +146,8 @@ wcodec_status wcodec_resident_read(struct wcodec_resident_elements *elements, ui
         wcodec_reporter_init(&reporter, NULL, end - begin);
         return wcodec_decoder_range(&elements->decoder, begin, end, dst, &reporter, err);
     }
-    if (item->form == WCODEC_RESIDENT_FIXED) {
-        decode_fixed(elements->context, item, begin, end, dst);
-        return WCODEC_OK;
-    }
+    if (item->form == WCODEC_RESIDENT_FIXED)
+        return decode_fixed(elements->context, item, begin, end, dst, err);
     struct copy c = {item->bytes + begin, dst, end - begin};
     wcodec_run(elements->context, copy_piece, &c, (size_t)wcodec_div_up_u64(c.size, COPY_PIECE));
     return WCODEC_OK;
@@ -196,17 +181,6 @@ static wcodec_status find_rows(const struct wcodec_resident_item *named, uint64_
     return wcodec_entry_rows(&e, first, count, begin, end, err);
 }
 
-static wcodec_status check_room(uint64_t size, const void *dst, size_t dst_size, wcodec_error *err)
-{
-    if (dst_size < size)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE,
-                           "the destination has room for %zu bytes, %" PRIu64 " are needed",
-                           dst_size, size);
-    if (dst == NULL && size > 0)
-        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination is NULL");
-    return WCODEC_OK;
-}
-
 wcodec_status wcodec_resident_decode(const wcodec_resident *resident, uint64_t i, uint64_t first,
                                      uint64_t count, void *dst, size_t dst_size, wcodec_error *err)
 {
@@ -219,7 +193,7 @@ wcodec_status wcodec_resident_decode(const wcodec_resident *resident, uint64_t i
         return status;
     status = find_rows(named, first, count, &begin, &end, err);
     if (status == WCODEC_OK)
-        status = check_room(end - begin, dst, dst_size, err);
+        status = wcodec_check_room(end - begin, dst, dst_size, err);
     if (status == WCODEC_OK)
         status = read_bytes(resident, item, begin, end, dst, err);
     if (status != WCODEC_OK)
@@ -255,8 +229,10 @@ static void gather_fixed(const struct gathering *g, uint64_t begin, uint8_t *dst
 {
     const struct wcodec_fixed *f = &g->item->fixed.plan;
     const uint64_t end = begin + g->row_size, band = wcodec_fixed_band_size(f);
-    const struct wcodec_cpu_fixed_job job =
-        wcodec_resident_fixed_job(g->item, &g->dsp, begin, end, dst);
+    struct wcodec_cpu_fixed_job job = wcodec_resident_fixed_job(g->item, &g->dsp);
+    job.begin = begin;
+    job.end = end;
+    job.dst = dst;
     for (uint64_t tile = begin / band * f->across; tile < ((end - 1) / band + 1) * f->across;
          tile++)
         (void)wcodec_cpu_fixed_decode(&job, tile, g->item->fixed.tiles + tile * f->record_size, 0);
@@ -321,7 +297,7 @@ static wcodec_status gather(struct gathering *g, const struct wcodec_resident_it
         status =
             wcodec_fail(err, WCODEC_ERROR_USAGE, "%zu rows are more than 2^64 bytes", g->count);
     if (status == WCODEC_OK)
-        status = check_room(g->count * g->row_size, g->dst, dst_size, err);
+        status = wcodec_check_room(g->count * g->row_size, g->dst, dst_size, err);
     if (status != WCODEC_OK || g->count == 0 || g->row_size == 0)
         return status;
     wcodec_cpu_fixed_dsp_init(&g->dsp, wcodec_cpu_levels() & g->resident->context->cpu_mask);

@@ -63,10 +63,9 @@ wcodec_status wcodec_resident_read(struct wcodec_resident_elements *elements, ui
                                    uint64_t end, uint8_t *dst, wcodec_error *err);
 void wcodec_resident_close(struct wcodec_resident_elements *elements);
 
-/* What decodes tiles at a fixed rate, to bytes [begin, end) at dst. */
+/* What tiles at a fixed rate are decoded from. */
 struct wcodec_cpu_fixed_job wcodec_resident_fixed_job(const struct wcodec_resident_item *item,
-                                                      const struct wcodec_cpu_fixed_dsp *dsp,
-                                                      uint64_t begin, uint64_t end, uint8_t *dst);
+                                                      const struct wcodec_cpu_fixed_dsp *dsp);
 
 /* Put the tensor's name in front of an error. */
 void wcodec_resident_prefix(const struct wcodec_resident_item *named, wcodec_error *err);

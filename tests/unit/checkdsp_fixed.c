@@ -61,6 +61,25 @@ static void check_expand(const struct wcodec_cpu_fixed_dsp *dsp, uint64_t *seed)
     guarded_free(&in);
 }
 
+/* A tile without those beside it, of a matrix with those elements. */
+static void check_alone(const struct wcodec_cpu_fixed_job *job, uint64_t tile,
+                        const uint8_t *record, uint32_t check, const uint8_t *elements)
+{
+    const struct wcodec_fixed *f = job->fixed;
+    const uint64_t band = tile / f->across, x = tile % f->across;
+    const unsigned height = wcodec_fixed_height(f, band);
+    const size_t width = 2 * (size_t)wcodec_fixed_width(f, x);
+    const uint8_t *from = elements + 2 * (band * ROWS * f->columns + x * WCODEC_FIXED_COLUMNS);
+    struct guarded out = guarded_side(height * width, tile % 2 != 0);
+    assert_int_equal(wcodec_cpu_fixed_decode_alone(job, tile, record, check ^ 1, out.data),
+                     WCODEC_TILE_CHECK);
+    assert_int_equal(wcodec_cpu_fixed_decode_alone(job, tile, record, check, out.data),
+                     WCODEC_TILE_OK);
+    for (unsigned row = 0; row < height; row++)
+        assert_memory_equal(out.data + row * width, from + 2 * row * f->columns, width);
+    guarded_free(&out);
+}
+
 /* What the driver makes of a matrix: its tiles, their checks, and any part of its bytes. */
 static void check_matrix(const struct wcodec_cpu_fixed_dsp *dsp, uint64_t *seed)
 {
@@ -105,6 +124,7 @@ static void check_matrix(const struct wcodec_cpu_fixed_dsp *dsp, uint64_t *seed)
         assert_int_equal(wcodec_cpu_fixed_decode(&job, tile, record, checks[tile]), WCODEC_TILE_OK);
         assert_int_equal(wcodec_cpu_fixed_decode(&job, tile, record, checks[tile] ^ 1),
                          WCODEC_TILE_CHECK);
+        check_alone(&job, tile, record, checks[tile], elements);
     }
     assert_memory_equal(out.data, elements + begin, (size_t)(end - begin));
     guarded_free(&out);
