@@ -32,18 +32,19 @@
 
 /* Without tensor cores that take BF16 the host launches none. */
 #ifdef WCODEC_MATRIX_PRODUCTS
-#define RUN_PRODUCT(bits, eights) wcodec_product_kernel(bits, eights, &warp, &launch)
+#define RUN_PRODUCT(bits, eights, staged) \
+    wcodec_product_kernel(bits, eights, staged, &warp, &launch)
 #define RUN_ROWS(bits, neighbours) wcodec_rows_kernel(bits, neighbours, &warp, &launch)
 #else
-#define RUN_PRODUCT(bits, eights) ((void)warp, (void)launch)
+#define RUN_PRODUCT(bits, eights, staged) ((void)warp, (void)launch)
 #define RUN_ROWS(bits, neighbours) ((void)warp, (void)launch)
 #endif
-#define WCODEC_PRODUCT(name, bits, eights) \
+#define WCODEC_PRODUCT(name, bits, eights, staged) \
     extern "C" __global__ void __launch_bounds__(512, 1) \
         wcodec_##name(const __grid_constant__ wcodec_product_launch launch) \
     { \
         struct wcodec_warp warp; \
-        RUN_PRODUCT(bits, eights); \
+        RUN_PRODUCT(bits, eights, staged); \
     }
 #define WCODEC_ROWS(name, bits, neighbours) \
     extern "C" __global__ void __launch_bounds__(512, 2) \

@@ -15,7 +15,8 @@ static void run_product(struct wcodec_warp *warp, const void *argument)
 {
     const struct wcodec_gpu_product *l = argument;
     wcodec_product_kernel(wcodec_product_rows[l->kernel].bits,
-                          wcodec_product_rows[l->kernel].eights, warp, &l->arguments);
+                          wcodec_product_rows[l->kernel].eights,
+                          wcodec_product_rows[l->kernel].staged, warp, &l->arguments);
 }
 
 static void run_rows(struct wcodec_warp *warp, const void *argument)

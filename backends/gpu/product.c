@@ -4,7 +4,7 @@
 #include "backends/gpu/product.h"
 
 const struct wcodec_product_row wcodec_product_rows[WCODEC_PRODUCTS] = {
-#define WCODEC_PRODUCT(name, bits, eights) {#name, bits, eights},
+#define WCODEC_PRODUCT(name, bits, eights, staged) {#name, bits, eights, staged},
 #define WCODEC_ROWS(name, bits, neighbours)
 #include "backends/kernels/products.def"
 #undef WCODEC_ROWS
@@ -12,7 +12,7 @@ const struct wcodec_product_row wcodec_product_rows[WCODEC_PRODUCTS] = {
 };
 
 const struct wcodec_rows_row wcodec_rows_rows[WCODEC_ROWS_KERNELS] = {
-#define WCODEC_PRODUCT(name, bits, eights)
+#define WCODEC_PRODUCT(name, bits, eights, staged)
 #define WCODEC_ROWS(name, bits, neighbours) {#name, bits, neighbours},
 #include "backends/kernels/products.def"
 #undef WCODEC_ROWS
@@ -26,11 +26,12 @@ static uint32_t format_of(wcodec_dtype dtype)
                                        : WCODEC_TO_F32;
 }
 
-static unsigned kernel_of(unsigned bits, uint64_t vectors)
+/* The one for so many vectors, at most the largest takes. */
+static unsigned kernel_of(unsigned bits, uint64_t vectors, bool staged)
 {
     unsigned k = 0;
-    while (wcodec_product_rows[k].bits != bits ||
-           (8u * wcodec_product_rows[k].eights < vectors && wcodec_product_rows[k].eights < 4))
+    while (wcodec_product_rows[k].bits != bits || (staged && !wcodec_product_rows[k].staged) ||
+           8u * wcodec_product_rows[k].eights < vectors)
         k++;
     return k;
 }
@@ -49,17 +50,21 @@ uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix
     const struct wcodec_fixed *f = p->fixed;
     const uint64_t left = p->vectors - first,
                    vectors = left < WCODEC_PRODUCT_VECTORS ? left : WCODEC_PRODUCT_VECTORS;
-    const unsigned kernel = kernel_of(f->bits, vectors),
+    const bool by_16 = p->x % 16 == 0 && p->x_stride % 16 == 0;
+    const unsigned kernel = kernel_of(f->bits, vectors,
+                                      !by_16 || f->columns % WCODEC_FIXED_COLUMNS != 0),
                    eights = wcodec_product_rows[kernel].eights;
     const uint32_t bands = bands_of_group(f->bands, units);
     uint32_t parts = WCODEC_PRODUCT_WARPS / bands;
     if (parts > f->across)
         parts = (uint32_t)f->across;
+    if (wcodec_product_rows[kernel].staged && parts > WCODEC_PRODUCT_STAGED_PARTS)
+        parts = WCODEC_PRODUCT_STAGED_PARTS;
     *launch = (struct wcodec_gpu_product){
         .kernel = kernel,
         .groups = (uint32_t)((f->bands + bands - 1) / bands),
         .threads = 32 * bands * parts,
-        .shared = wcodec_product_shared(bands, parts, eights),
+        .shared = wcodec_product_shared(bands, parts, eights, wcodec_product_rows[kernel].staged),
         .arguments = {.shifts = matrix,
                       .records = matrix + f->tiles_begin,
                       .spilled = matrix + f->spilled_begin,
@@ -78,7 +83,7 @@ uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix
                       .parts = parts,
                       .y_format = format_of(p->y_dtype),
                       .bias_format = format_of(p->bias_dtype),
-                      .by_16 = p->x % 16 == 0 && p->x_stride % 16 == 0},
+                      .by_16 = by_16},
     };
     return vectors;
 }

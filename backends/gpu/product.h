@@ -10,7 +10,7 @@
 #include "backends/kernels/product_launch.h"
 
 enum wcodec_product_number {
-#define WCODEC_PRODUCT(name, bits, eights) WCODEC_PRODUCT_##name,
+#define WCODEC_PRODUCT(name, bits, eights, staged) WCODEC_PRODUCT_##name,
 #define WCODEC_ROWS(name, bits, neighbours)
 #include "backends/kernels/products.def"
 #undef WCODEC_ROWS
@@ -19,7 +19,7 @@ enum wcodec_product_number {
 };
 
 enum wcodec_rows_number {
-#define WCODEC_PRODUCT(name, bits, eights)
+#define WCODEC_PRODUCT(name, bits, eights, staged)
 #define WCODEC_ROWS(name, bits, neighbours) WCODEC_ROWS_##name,
 #include "backends/kernels/products.def"
 #undef WCODEC_ROWS
@@ -30,6 +30,7 @@ enum wcodec_rows_number {
 struct wcodec_product_row {
     const char *name; /* "product11_8" */
     uint8_t bits, eights;
+    bool staged; /* of any x */
 };
 
 struct wcodec_rows_row {
@@ -42,8 +43,9 @@ extern const struct wcodec_product_row wcodec_product_rows[WCODEC_PRODUCTS];
 extern const struct wcodec_rows_row wcodec_rows_rows[WCODEC_ROWS_KERNELS];
 
 enum {
-    WCODEC_PRODUCT_WARPS = 16,   /* most of a work-group */
-    WCODEC_PRODUCT_VECTORS = 32, /* most of a launch */
+    WCODEC_PRODUCT_WARPS = 16,       /* most of a work-group */
+    WCODEC_PRODUCT_STAGED_PARTS = 8, /* most, of those with stages of x */
+    WCODEC_PRODUCT_VECTORS = 32,     /* most of a launch */
     WCODEC_GPU_ROWS_WARPS = 16,
     WCODEC_GPU_ROWS_SHARED = WCODEC_GPU_ROWS_WARPS * WCODEC_RECORD_STAGE
 };

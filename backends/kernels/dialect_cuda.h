@@ -172,6 +172,70 @@ WCODEC_DEVICE_FUNCTION void wcodec_copy_16(struct wcodec_warp *warp, uint32_t to
     wcodec_copy_whole(warp, to, from + (offset < limit ? offset : limit));
 }
 
+/* Copies of many bytes by the warp (dialect.h). On Hopper one lane asks for all, and they do not
+ * go the way of other loads, which come in order. */
+WCODEC_DEVICE_FUNCTION void wcodec_fetch_begin(struct wcodec_warp *warp, uint32_t barrier)
+{
+#ifdef WCODEC_PTX_HALVES
+    if (wcodec_is_first(warp)) {
+        asm volatile("mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(barrier) : "memory");
+        asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+    }
+#else
+    (void)barrier;
+#endif
+    wcodec_sync_warp(warp);
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_fetch(struct wcodec_warp *warp, uint32_t to, const uint8_t *from,
+                                         uint32_t bytes, uint32_t barrier)
+{
+#ifdef WCODEC_PTX_HALVES
+    if (wcodec_is_first(warp)) {
+        uint64_t once;
+        asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(once));
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(barrier),
+                     "r"(bytes)
+                     : "memory");
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes"
+                     ".L2::cache_hint [%0], [%1], %2, [%3], %4;" ::"r"(to),
+                     "l"((uint64_t)from), "r"(bytes), "r"(barrier), "l"(once)
+                     : "memory");
+    }
+#else
+    (void)barrier;
+    for (uint32_t i = 16 * wcodec_lane(warp); i < bytes; i += 512)
+        wcodec_copy_whole(warp, to + i, from + i);
+    wcodec_copy_commit(warp);
+#endif
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_fetch_wait(struct wcodec_warp *warp, uint32_t barrier,
+                                              uint32_t phase)
+{
+#ifdef WCODEC_PTX_HALVES
+    (void)warp;
+    asm volatile("{\n"
+                 " .reg .pred done;\n"
+                 "again:\n"
+                 " mbarrier.try_wait.parity.shared::cta.b64 done, [%0], %1;\n"
+                 " @!done bra again;\n"
+                 "}" ::"r"(barrier),
+                 "r"(phase)
+                 : "memory");
+#else
+    (void)barrier, (void)phase;
+    wcodec_copy_wait(warp);
+    wcodec_sync_warp(warp);
+#endif
+}
+
+/* A barrier of the warps of a part, `threads` together. */
+WCODEC_DEVICE_FUNCTION void wcodec_sync_part(struct wcodec_warp *, uint32_t part, uint32_t threads)
+{
+    asm volatile("bar.sync %0, %1;" ::"r"(part + 1), "r"(threads) : "memory");
+}
+
 /* Launches that may begin before those that came before them have ended. */
 WCODEC_DEVICE_FUNCTION void wcodec_allow_next_launch(struct wcodec_warp *)
 {

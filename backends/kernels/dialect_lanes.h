@@ -175,8 +175,37 @@ static inline float wcodec_bits_float(uint32_t bits)
 }
 
 #define WCODEC_MATRIX_PRODUCTS
+#define wcodec_sync_part(warp, part, threads) \
+    ((void)(part), (void)(threads), wcodec_sync_group(warp))
+#define wcodec_copy_part(warp, to, from, size) wcodec_lanes_copy_part(warp, to, from, size)
 #define wcodec_allow_next_launch(warp) ((void)(warp))
 #define wcodec_wait_for_launch(warp) ((void)(warp))
+
+#define wcodec_fetch_begin(warp, barrier) ((void)(warp), (void)(barrier))
+
+static inline void wcodec_fetch(struct wcodec_warp *warp, uint32_t to, const uint8_t *from,
+                                uint32_t bytes, uint32_t barrier)
+{
+    (void)barrier;
+    for (uint32_t i = 16 * warp->lane; i < bytes; i += 512)
+        wcodec_copy_16(warp, to + i, from, i, bytes);
+    wcodec_copy_commit(warp);
+}
+
+static inline void wcodec_fetch_wait(struct wcodec_warp *warp, uint32_t barrier, uint32_t phase)
+{
+    (void)barrier, (void)phase;
+    wcodec_copy_wait(warp);
+    wcodec_sync_warp(warp);
+}
+
+static inline void wcodec_lanes_copy_part(struct wcodec_warp *warp, uint32_t to,
+                                          const uint8_t *from, uint32_t size)
+{
+    uint32_t words[4] = {0, 0, 0, 0};
+    memcpy(words, from, size);
+    wcodec_put_u4(warp, to, wcodec_make_u4(words[0], words[1], words[2], words[3]));
+}
 
 /* Collective, from every lane: word i of lane `from`'s four. */
 static inline void wcodec_lanes_gather(const uint32_t *own, unsigned count, uint32_t from,

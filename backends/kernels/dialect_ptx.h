@@ -129,7 +129,7 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_load_once_u16(const WCODEC_GLOBAL uint8_t
 WCODEC_DEVICE_FUNCTION wcodec_u2 wcodec_load_once_u2(const WCODEC_GLOBAL uint8_t *from)
 {
     wcodec_u2 v;
-    asm volatile("ld.global.cs.v2.u32 {%0, %1}, [%2];"
+    asm volatile("ld.global.L1::no_allocate.v2.u32 {%0, %1}, [%2];"
                  : "=r"(v.x), "=r"(v.y)
                  : "l"((uint64_t)from));
     return v;
@@ -138,7 +138,7 @@ WCODEC_DEVICE_FUNCTION wcodec_u2 wcodec_load_once_u2(const WCODEC_GLOBAL uint8_t
 WCODEC_DEVICE_FUNCTION wcodec_u4 wcodec_load_once_u4(const WCODEC_GLOBAL uint8_t *from)
 {
     wcodec_u4 v;
-    asm volatile("ld.global.cs.v4.u32 {%0, %1, %2, %3}, [%4];"
+    asm volatile("ld.global.L1::no_allocate.v4.u32 {%0, %1, %2, %3}, [%4];"
                  : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w)
                  : "l"((uint64_t)from));
     return v;

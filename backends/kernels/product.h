@@ -17,19 +17,15 @@
 #ifdef WCODEC_MATRIX_PRODUCTS
 #define WCODEC_PRODUCT_EIGHTS_MAX 4
 
-/* A lane's part of a record. */
-struct wcodec_product_record {
-    uint32_t lower[16];
-    uint32_t index[8];
-    uint32_t list[4];
-};
-
 /* What a warp is at. */
 struct wcodec_product_warp {
     const struct wcodec_product_launch *launch;
     uint32_t band, part;
-    uint32_t patch, list;                 /* shared addresses */
-    const WCODEC_GLOBAL uint8_t *records; /* the band's */
+    uint32_t patch, record, barrier, stage; /* shared addresses */
+    const WCODEC_GLOBAL uint8_t *records;   /* the band's */
+    /* For the loads of x to stages: the lane has 16 bytes of a tile, number `piece`, of vectors
+     * from `vector` on. */
+    uint32_t vector, piece;
 };
 
 WCODEC_DEVICE_FUNCTION void wcodec_product_u4(uint32_t *to, wcodec_u4 v)
@@ -45,28 +41,13 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_product_record_size(const uint32_t bits, 
     return 2048 + 256 * (bits + 1) + 16 * units;
 }
 
-WCODEC_DEVICE_FUNCTION void wcodec_product_load(const uint32_t bits, struct wcodec_warp *warp,
-                                                const struct wcodec_product_warp *w,
-                                                uint32_t across,
-                                                struct wcodec_product_record *record)
+/* Ask for the record of tile `across`. */
+WCODEC_DEVICE_FUNCTION void wcodec_product_fetch(const uint32_t bits, struct wcodec_warp *warp,
+                                                 const struct wcodec_product_warp *w,
+                                                 uint32_t across)
 {
-    const uint32_t lane = wcodec_lane(warp), units = w->launch->list;
-    const WCODEC_GLOBAL uint8_t *from =
-        w->records + (uint64_t)across * wcodec_product_record_size(bits, units);
-    WCODEC_UNROLL_ALL
-    for (uint32_t i = 0; i < 4; i++)
-        wcodec_product_u4(record->lower + 4 * i, wcodec_load_once_u4(from + 512 * i + 16 * lane));
-    wcodec_product_u4(record->index, wcodec_load_once_u4(from + 2048 + 16 * lane));
-    if (bits == 3) {
-        wcodec_product_u4(record->index + 4, wcodec_load_once_u4(from + 2560 + 16 * lane));
-    } else {
-        const wcodec_u2 more = wcodec_load_once_u2(from + 2560 + 8 * lane);
-        record->index[4] = more.x;
-        record->index[5] = more.y;
-    }
-    if (lane < units)
-        wcodec_product_u4(record->list,
-                          wcodec_load_once_u4(from + 2048 + 256 * (bits + 1) + 16 * lane));
+    const uint32_t size = wcodec_product_record_size(bits, w->launch->list);
+    wcodec_fetch(warp, w->record, w->records + (uint64_t)across * size, size, w->barrier);
 }
 
 /* Upper bytes of a lane's elements, four of a quad in each word, as their indices say. */
@@ -83,20 +64,20 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_upper(const uint32_t bits, const uint
 }
 
 /* Outlier i of the list, of short ones and long ones after them: position, and what its upper byte
- * is xored with above bit 11. */
+ * is xored with above bit 11. Both are a byte and, of another one, five or four bits above. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_product_outlier(const uint32_t bits,
                                                        struct wcodec_warp *warp, uint32_t list,
                                                        uint32_t size, uint32_t head, uint32_t i)
 {
     const uint32_t shorts = head & 0xff, zero = 1u << bits;
-    if (i < shorts) {
-        const uint32_t low = wcodec_shared_u8(warp, list + 2 + i),
-                       high = wcodec_shared_u8(warp, list + 2 + shorts + i / 2) >> i % 2 * 4;
-        return low | (high & 7) << 8 | (high & 8 ? 128 - zero : zero) << 11;
-    }
-    const uint32_t at = list + size - (head & 0x8000 ? 8 : 0) - 2 * (i - shorts + 1),
-                   word = wcodec_shared_u16(warp, at);
-    return (word & 0x7ff) | word >> 11 << 13;
+    const bool is_short = i < shorts;
+    const uint32_t at = is_short ? list + 2 + i
+                                 : list + size - (head & 0x8000 ? 8 : 0) - 2 * (i - shorts + 1),
+                   low = wcodec_shared_u8(warp, at),
+                   above = wcodec_shared_u8(warp, is_short ? list + 2 + shorts + i / 2 : at + 1),
+                   high = is_short ? above >> i % 2 * 4 : above,
+                   flip = is_short ? (high & 8 ? 128 - zero : zero) : high >> 3 << 2;
+    return low | (high & 7) << 8 | flip << 11;
 }
 
 /* The same of spilled element i of the tensor, which is no foreign one. */
@@ -114,31 +95,35 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_product_spilled(const uint32_t bits,
     return position | (((r >> 8 & 0x7f & ~index) ^ (64 - index - 1)) << 11);
 }
 
-/* Outliers and spilled elements of the tile, whose list is at w->list, into `upper`, by way of an
- * array of zeros that is one again afterwards. */
-WCODEC_DEVICE_FUNCTION void wcodec_product_patch(const uint32_t bits, struct wcodec_warp *warp,
-                                                 const struct wcodec_product_warp *w,
-                                                 uint32_t *upper)
+/* More outliers than lanes, and spilled elements, into the array: those from number 32 on. */
+WCODEC_DEVICE_FUNCTION void wcodec_product_many(const uint32_t bits, struct wcodec_warp *warp,
+                                                const struct wcodec_product_warp *w, uint32_t list,
+                                                uint32_t head, uint32_t listed)
 {
-    const uint32_t lane = wcodec_lane(warp), size = 16 * w->launch->list,
-                   head = wcodec_shared_u32(warp, w->list),
-                   listed = (head & 0xff) + (head >> 8 & 0x7f);
-    uint32_t first = 0, count = listed, spilled = 0;
-    if ((head & 0xffff) == 0)
-        return;
-    if (head & 0x8000) {
-        spilled = wcodec_shared_u32(warp, w->list + size - 8);
-        count += wcodec_shared_u32(warp, w->list + size - 4);
-    }
-    for (uint32_t i = lane; i < count; i += 32) {
-        const uint32_t outlier =
-            i < listed ? wcodec_product_outlier(bits, warp, w->list, size, head, i)
-                       : wcodec_product_spilled(bits, w->launch, w->band, spilled + (i - listed));
+    const uint32_t lane = wcodec_lane(warp), size = 16 * w->launch->list;
+    WCODEC_UNROLL_NONE
+    for (uint32_t i = 32 + lane; i < listed; i += 32) {
+        const uint32_t outlier = wcodec_product_outlier(bits, warp, list, size, head, i);
         wcodec_put_u8(warp, w->patch + (outlier & 0x7ff), outlier >> 11);
-        if (i == lane)
-            first = outlier & 0x7ff;
     }
-    wcodec_sync_warp(warp);
+    if (!(head & 0x8000))
+        return;
+    const uint32_t first = wcodec_shared_u32(warp, list + size - 8),
+                   count = wcodec_shared_u32(warp, list + size - 4);
+    WCODEC_UNROLL_NONE
+    for (uint32_t i = lane; i < count; i += 32) {
+        const uint32_t outlier = wcodec_product_spilled(bits, w->launch, w->band, first + i);
+        wcodec_put_u8(warp, w->patch + (outlier & 0x7ff), outlier >> 11);
+    }
+}
+
+/* What the array, to which outliers have been put, changes; then it is zeros again. own: where the
+ * lane has put one, or UINT32_MAX; all: there are more. */
+WCODEC_DEVICE_FUNCTION void wcodec_product_patch(struct wcodec_warp *warp,
+                                                 const struct wcodec_product_warp *w, uint32_t own,
+                                                 bool all, uint32_t *upper)
+{
+    const uint32_t lane = wcodec_lane(warp);
     WCODEC_UNROLL_ALL
     for (uint32_t q = 0; q < 4; q++) {
         const wcodec_u4 change = wcodec_shared_u4(warp, w->patch + 512 * q + 16 * lane);
@@ -148,31 +133,54 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_patch(const uint32_t bits, struct wco
         upper[4 * q + 3] ^= change.w;
     }
     wcodec_sync_warp(warp);
-    if (count > 32) {
+    if (all) {
         WCODEC_UNROLL_ALL
         for (uint32_t q = 0; q < 4; q++)
             wcodec_put_u4(warp, w->patch + 512 * q + 16 * lane, wcodec_make_u4(0, 0, 0, 0));
-    } else if (lane < count) {
-        wcodec_put_u8(warp, w->patch + first, 0);
+    } else if (own != ~0u) {
+        wcodec_put_u8(warp, w->patch + own, 0);
     }
 }
 
 /* Eight elements of vector `vector` from column `column` on, which is a multiple of eight; zeros
- * after the last. */
-WCODEC_DEVICE_FUNCTION wcodec_u4 wcodec_product_x(const struct wcodec_product_launch *l,
-                                                  uint32_t vector, uint32_t column)
+ * after the last, and of what is no vector. */
+WCODEC_DEVICE_FUNCTION wcodec_u4 wcodec_product_any_x(const struct wcodec_product_launch *l,
+                                                      uint32_t vector, uint32_t column)
 {
-    const uint32_t v = vector < l->vectors ? vector : l->vectors - 1,
-                   left = column < l->columns ? l->columns - column : 0;
+    const uint32_t left = vector < l->vectors && column < l->columns ? l->columns - column : 0;
     const WCODEC_GLOBAL uint8_t *from =
-        (const WCODEC_GLOBAL uint8_t *)(l->x + v * l->x_stride + 2 * (uint64_t)column);
+        (const WCODEC_GLOBAL uint8_t *)(l->x + vector * l->x_stride + 2 * (uint64_t)column);
     uint32_t words[4] = {0, 0, 0, 0};
-    if (left >= 8 && l->by_16)
-        return wcodec_load_u4(from);
     WCODEC_UNROLL_ALL
     for (uint32_t i = 0; i < 8; i++)
         words[i / 2] |= i < left ? wcodec_load_once_u16(from + 2 * i) << i % 2 * 16 : 0;
     return wcodec_make_u4(words[0], words[1], words[2], words[3]);
+}
+
+/* x of tile `across`, to the part's stage in shared memory, as lanes take it: 16 bytes for each of
+ * 32 lanes, for each 32 columns and eight vectors. All warps of the part. */
+WCODEC_DEVICE_FUNCTION void wcodec_product_stage(const uint32_t eights, struct wcodec_warp *warp,
+                                                 const struct wcodec_product_warp *w,
+                                                 uint32_t across, uint32_t stage)
+{
+    const struct wcodec_product_launch *l = w->launch;
+    const uint32_t column = 128 * across + 8 * w->piece, step = 2 * l->group_bands,
+                   left = column < l->columns ? l->columns - column : 0,
+                   bytes = left < 8 ? 2 * left : 16,
+                   to = stage + (w->piece / 4 * eights * 32 + w->piece % 4) * 16;
+    uint64_t from = l->x + w->vector * l->x_stride + 2 * (uint64_t)column;
+    WCODEC_UNROLL_NONE
+    for (uint32_t v = w->vector; v < eights * 8; v += step) {
+        const uint32_t at = to + v / 8 * 512 + v % 8 * 64;
+        const bool there = v < l->vectors && left != 0;
+        if (l->by_16)
+            wcodec_copy_part(warp, at, (const WCODEC_GLOBAL uint8_t *)(there ? from : l->x),
+                             there ? bytes : 0);
+        else
+            wcodec_put_u4(warp, at, wcodec_product_any_x(l, v, column));
+        from += step * l->x_stride;
+    }
+    wcodec_copy_commit(warp);
 }
 
 /* What 32 columns (number q of four of the record) add to the sums. x: for each eight vectors. Sums
@@ -195,63 +203,119 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_multiply(const uint32_t eights, struc
         wcodec_mma_bf16(warp, sums[t][eights == 1], a[1], x[t].z, x[t].w);
 }
 
-/* x of 32 columns from `column` on. */
-WCODEC_DEVICE_FUNCTION void wcodec_product_load_x(const uint32_t eights, struct wcodec_warp *warp,
-                                                  const struct wcodec_product_launch *l,
-                                                  uint32_t column, wcodec_u4 *x)
+/* The record that was asked for, as operands; then the next one is asked for. */
+WCODEC_DEVICE_FUNCTION void wcodec_product_take(const uint32_t bits, struct wcodec_warp *warp,
+                                                const struct wcodec_product_warp *w, uint32_t next,
+                                                uint32_t phase, uint32_t *lower, uint32_t *upper)
 {
-    const uint32_t lane = wcodec_lane(warp);
+    const uint32_t lane = wcodec_lane(warp), list = w->record + 2048 + 256 * (bits + 1);
+    uint32_t index[8], own = ~0u;
+    wcodec_fetch_wait(warp, w->barrier, phase);
     WCODEC_UNROLL_ALL
-    for (uint32_t t = 0; t < eights; t++)
-        x[t] = wcodec_product_x(l, 8 * t + lane / 4, column + lane % 4 * 8);
+    for (uint32_t i = 0; i < 4; i++)
+        wcodec_product_u4(lower + 4 * i, wcodec_shared_u4(warp, w->record + 512 * i + 16 * lane));
+    wcodec_product_u4(index, wcodec_shared_u4(warp, w->record + 2048 + 16 * lane));
+    if (bits == 3) {
+        wcodec_product_u4(index + 4, wcodec_shared_u4(warp, w->record + 2560 + 16 * lane));
+    } else {
+        const wcodec_u2 more = wcodec_shared_u2(warp, w->record + 2560 + 8 * lane);
+        index[4] = more.x;
+        index[5] = more.y;
+    }
+    const uint32_t head = wcodec_shared_u32(warp, list),
+                   listed = (head & 0xff) + (head >> 8 & 0x7f);
+    const bool many = listed > 32 || (head & 0x8000);
+    if (lane < listed) {
+        own = wcodec_product_outlier(bits, warp, list, 16 * w->launch->list, head, lane);
+        wcodec_put_u8(warp, w->patch + (own & 0x7ff), own >> 11);
+        own &= 0x7ff;
+    }
+    if (many)
+        wcodec_product_many(bits, warp, w, list, head, listed);
+    wcodec_sync_warp(warp);
+    if (next < w->launch->across)
+        wcodec_product_fetch(bits, warp, w, next);
+    wcodec_product_upper(bits, index, upper);
+    if (head & 0xffff)
+        wcodec_product_patch(warp, w, own, many, upper);
 }
 
-/* The tiles of a warp's part of its band. */
-WCODEC_DEVICE_FUNCTION void wcodec_product_band(const uint32_t bits, const uint32_t eights,
-                                                struct wcodec_warp *warp,
-                                                const struct wcodec_product_warp *w,
-                                                float sums[][2][4])
+/* One vector after the other by eight, x of whole tiles straight from memory: a tile ahead. */
+WCODEC_DEVICE_FUNCTION void wcodec_product_direct(const uint32_t bits, struct wcodec_warp *warp,
+                                                  const struct wcodec_product_warp *w,
+                                                  float sums[][2][4])
 {
     const struct wcodec_product_launch *l = w->launch;
-    const uint32_t lane = wcodec_lane(warp);
-    /* x is asked for a tile ahead, or where that takes too many registers, 32 columns. */
-    const uint32_t ahead = eights > 2 ? 1 : 4;
-    struct wcodec_product_record record;
-    wcodec_u4 x[4][WCODEC_PRODUCT_EIGHTS_MAX];
-    uint32_t across = w->part;
-    if (across < l->across)
-        wcodec_product_load(bits, warp, w, across, &record);
-    WCODEC_UNROLL_ALL
-    for (uint32_t q = 0; q < 4; q++)
-        wcodec_put_u4(warp, w->patch + 512 * q + 16 * lane, wcodec_make_u4(0, 0, 0, 0));
+    const uint32_t lane = wcodec_lane(warp), vector = lane / 4;
+    uint32_t phase = 0;
+    wcodec_u4 x[4];
+    const WCODEC_GLOBAL uint8_t *from =
+        (const WCODEC_GLOBAL uint8_t *)(l->x +
+                                        (vector < l->vectors ? vector : l->vectors - 1) *
+                                            l->x_stride +
+                                        256ull * w->part + lane % 4 * 16);
+    if (w->band >= l->bands)
+        return;
+    if (w->part < l->across)
+        wcodec_product_fetch(bits, warp, w, w->part);
     wcodec_wait_for_launch(warp);
     WCODEC_UNROLL_ALL
-    for (uint32_t q = 0; q < ahead; q++)
-        wcodec_product_load_x(eights, warp, l, 128 * across + 32 * q, x[q]);
-    for (; across < l->across; across += l->parts) {
+    for (uint32_t q = 0; q < 4 && w->part < l->across; q++)
+        x[q] = wcodec_load_u4(from + 64 * q);
+    WCODEC_UNROLL_NONE
+    for (uint32_t across = w->part; across < l->across; across += l->parts) {
         uint32_t lower[16], upper[16];
-        const uint32_t next = across + l->parts;
-        if (lane < l->list)
-            wcodec_put_u4(
-                warp, w->list + 16 * lane,
-                wcodec_make_u4(record.list[0], record.list[1], record.list[2], record.list[3]));
-        wcodec_sync_warp(warp);
-        wcodec_product_upper(bits, record.index, upper);
+        wcodec_product_take(bits, warp, w, across + l->parts, phase, lower, upper);
+        phase ^= 1;
         WCODEC_UNROLL_ALL
-        for (uint32_t i = 0; i < 16; i++)
-            lower[i] = record.lower[i];
-        if (next < l->across)
-            wcodec_product_load(bits, warp, w, next, &record);
-        wcodec_product_patch(bits, warp, w, upper);
+        for (uint32_t q = 0; q < 4; q++)
+            wcodec_product_multiply(1, warp, lower + 4 * q, upper + 4 * q, x + q, sums);
+        from += across + l->parts < l->across ? 256ull * l->parts : 0;
         WCODEC_UNROLL_ALL
-        for (uint32_t q = 0; q < 4; q++) {
-            const uint32_t later = q + ahead;
-            wcodec_product_multiply(eights, warp, lower + 4 * q, upper + 4 * q, x[q % ahead], sums);
-            wcodec_product_load_x(eights, warp, l,
-                                  128 * (later < 4 ? across : next) + 32 * (later % 4),
-                                  x[q % ahead]);
+        for (uint32_t q = 0; q < 4; q++)
+            x[q] = wcodec_load_u4(from + 64 * q);
+        wcodec_sync_warp(warp); /* the array is zero again */
+    }
+}
+
+/* Any x, by way of shared memory, where the warps of a part share it: two stages, of which one is
+ * filled while the other is read. */
+WCODEC_DEVICE_FUNCTION void wcodec_product_staged(const uint32_t bits, const uint32_t eights,
+                                                  struct wcodec_warp *warp,
+                                                  const struct wcodec_product_warp *w,
+                                                  float sums[][2][4])
+{
+    const struct wcodec_product_launch *l = w->launch;
+    const uint32_t lane = wcodec_lane(warp), size = eights * 2048;
+    const bool idle = w->band >= l->bands;
+    uint32_t stage = w->stage, phase = 0;
+    if (!idle && w->part < l->across)
+        wcodec_product_fetch(bits, warp, w, w->part);
+    wcodec_wait_for_launch(warp);
+    wcodec_product_stage(eights, warp, w, w->part, stage);
+    /* All parts have as many rounds. */
+    WCODEC_UNROLL_NONE
+    for (uint32_t begin = 0; begin < l->across; begin += l->parts) {
+        const uint32_t across = begin + w->part, later = w->stage + (stage == w->stage ? size : 0);
+        const bool there = !idle && across < l->across;
+        uint32_t lower[16], upper[16];
+        if (there)
+            wcodec_product_take(bits, warp, w, across + l->parts, phase, lower, upper);
+        phase ^= 1;
+        wcodec_copy_wait(warp);
+        wcodec_sync_part(warp, w->part, 32 * l->group_bands);
+        if (begin + l->parts < l->across)
+            wcodec_product_stage(eights, warp, w, across + l->parts, later);
+        WCODEC_UNROLL_ALL
+        for (uint32_t q = 0; q < 4 && there; q++) {
+            wcodec_u4 x[WCODEC_PRODUCT_EIGHTS_MAX];
+            WCODEC_UNROLL_ALL
+            for (uint32_t t = 0; t < eights; t++)
+                x[t] = wcodec_shared_u4(warp, stage + ((q * eights + t) * 32 + lane) * 16);
+            wcodec_product_multiply(eights, warp, lower + 4 * q, upper + 4 * q, x, sums);
         }
-        wcodec_sync_warp(warp); /* the list has been read, and the array is zero again */
+        stage = later;
+        wcodec_sync_warp(warp); /* the array is zero again */
     }
 }
 
@@ -308,12 +372,14 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_finish(const uint32_t eights, struct 
 {
     const uint32_t height = l->group_bands * 16, stride = height + WCODEC_PRODUCT_SPARE,
                    first = wcodec_group(warp) * height;
+    WCODEC_UNROLL_NONE
     for (uint32_t i = wcodec_thread(warp); i < height * l->vectors; i += wcodec_threads(warp)) {
         const uint32_t row = i % height, vector = i / height;
         uint32_t at = wcodec_shared_base(warp) + 4 * (vector * stride + row);
         float sum = wcodec_bits_float(wcodec_shared_u32(warp, at));
         if (first + row >= l->rows)
             continue;
+        WCODEC_UNROLL_SOME
         for (uint32_t part = 1; part < l->parts; part++) {
             at += 4 * eights * 8 * stride;
             sum += wcodec_bits_float(wcodec_shared_u32(warp, at));
@@ -325,28 +391,38 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_finish(const uint32_t eights, struct 
     }
 }
 
-/* eights: of vectors, that the kernel takes. */
+/* eights: of vectors, that the kernel takes; staged: any x. */
 WCODEC_DEVICE_FUNCTION void wcodec_product_kernel(const uint32_t bits, const uint32_t eights,
-                                                  struct wcodec_warp *warp,
+                                                  const bool staged, struct wcodec_warp *warp,
                                                   const struct wcodec_product_launch *l)
 {
-    const uint32_t number = wcodec_warp_number(warp), band = number / l->parts,
-                   part = number % l->parts;
+    const uint32_t number = wcodec_warp_number(warp), lane = wcodec_lane(warp),
+                   band = number / l->parts, part = number % l->parts;
     struct wcodec_product_warp w;
     float sums[WCODEC_PRODUCT_EIGHTS_MAX][2][4] = {{{0}}};
     wcodec_allow_next_launch(warp);
     w.launch = l;
     w.band = wcodec_group(warp) * l->group_bands + band;
     w.part = part;
+    w.vector = 2 * band + lane / 16;
+    w.piece = lane % 16;
     w.patch = wcodec_shared_base(warp) + number * WCODEC_PRODUCT_WARP;
-    w.list = w.patch + WCODEC_PRODUCT_LIST;
+    w.record = w.patch + WCODEC_PRODUCT_RECORD;
+    w.barrier = w.patch + WCODEC_PRODUCT_BARRIER;
+    w.stage = wcodec_shared_base(warp) + wcodec_warps(warp) * WCODEC_PRODUCT_WARP +
+              part * 2 * 2048 * eights;
     w.records =
         (const WCODEC_GLOBAL uint8_t *)(l->records + (uint64_t)w.band * l->across *
                                                          wcodec_product_record_size(bits, l->list));
-    if (w.band < l->bands)
-        wcodec_product_band(bits, eights, warp, &w, sums);
+    WCODEC_UNROLL_ALL
+    for (uint32_t q = 0; q < 4; q++)
+        wcodec_put_u4(warp, w.patch + 512 * q + 16 * lane, wcodec_make_u4(0, 0, 0, 0));
+    wcodec_fetch_begin(warp, w.barrier);
+    if (staged)
+        wcodec_product_staged(bits, eights, warp, &w, sums);
     else
-        wcodec_wait_for_launch(warp);
+        wcodec_product_direct(bits, warp, &w, sums);
+    wcodec_wait_for_launch(warp);
     wcodec_sync_group(warp);
     wcodec_product_put(eights, warp, l, band, part, sums);
     wcodec_sync_group(warp);

@@ -34,20 +34,24 @@ struct wcodec_product_launch {
 };
 WCODEC_STRUCT_SIZE(wcodec_product_launch, 112);
 
-/* Shared memory of a warp: what is to be changed in the upper byte of each element of a tile, and
- * the tile's list. At the end the sums of all warps, with so many words from a vector to the next,
- * are there. */
+/* Shared memory of a warp: what is to be changed in the upper byte of each element of a tile, the
+ * tile's record, and what says that this is there. After all warps' come, for each part, two stages
+ * of x, if there are any. At the end the sums of all warps, with so many words from a vector to the
+ * next, are there. */
 enum {
-    WCODEC_PRODUCT_LIST = WCODEC_FIXED_TILE,
-    WCODEC_PRODUCT_WARP = WCODEC_PRODUCT_LIST + WCODEC_FIXED_LIST_MAX * WCODEC_FIXED_LIST_UNIT,
+    WCODEC_PRODUCT_RECORD = WCODEC_FIXED_TILE,
+    WCODEC_PRODUCT_BARRIER =
+        WCODEC_PRODUCT_RECORD + 2048 + 1024 + WCODEC_FIXED_LIST_MAX * WCODEC_FIXED_LIST_UNIT,
+    WCODEC_PRODUCT_WARP = WCODEC_PRODUCT_BARRIER + 16,
     WCODEC_PRODUCT_SPARE = 4
 };
 
 /* Bytes of shared memory of a work-group; eights: of vectors. */
 WCODEC_DEVICE_FUNCTION uint32_t wcodec_product_shared(uint32_t bands, uint32_t parts,
-                                                      uint32_t eights)
+                                                      uint32_t eights, bool staged)
 {
-    const uint32_t tiles = bands * parts * WCODEC_PRODUCT_WARP,
+    const uint32_t tiles = bands * parts * WCODEC_PRODUCT_WARP +
+                           (staged ? parts * 2 * 2048 * eights : 0),
                    sums =
                        parts * eights * 8 * (bands * WCODEC_FIXED_ROWS + WCODEC_PRODUCT_SPARE) * 4;
     return tiles > sums ? tiles : sums;

@@ -78,21 +78,50 @@ WCODEC_DEVICE_FUNCTION void wcodec_row_load(const uint32_t bits, const WCODEC_GL
         part->upper[i] = row < 8 ? both[2 * i] : both[2 * i + 1];
 }
 
+/* Those of four short outliers, whose lower bits are in `four`, that are the lane's; i: the first
+ * one's number, below 0 for what is no outlier. */
+WCODEC_DEVICE_FUNCTION void wcodec_row_shorts(const uint32_t bits,
+                                              const WCODEC_GLOBAL uint8_t *list, uint32_t shorts,
+                                              uint32_t four, int32_t i, uint32_t row, uint32_t lane,
+                                              struct wcodec_row_part *part)
+{
+    /* Bits 2, 6 and 7 say the row but for its bit 2, bits 4 and 5 the lane. */
+    const uint32_t wanted = (row >> 3) << 2 | lane << 4 | (row & 3) << 6,
+                   differs = (four & 0xf4f4f4f4u) ^ wanted * 0x01010101u, zero = 1u << bits;
+    uint32_t same = (differs - 0x01010101u) & ~differs & 0x80808080u;
+    for (; same; same &= same - 1) {
+        const uint32_t byte = wcodec_first_bit(same) / 8, low = four >> 8 * byte & 0xff;
+        const int32_t number = i + (int32_t)byte;
+        if (number < 0 || (uint32_t)number >= shorts)
+            continue;
+        const uint32_t high = (uint32_t)list[2 + shorts + (uint32_t)number / 2] >> number % 2 * 4,
+                       position = low | (high & 7) << 8;
+        if (wcodec_row_has(position, row, lane))
+            wcodec_row_flip(part->upper, wcodec_row_place(position), high & 8 ? 128 - zero : zero);
+    }
+}
+
 /* Its outliers. */
 WCODEC_DEVICE_FUNCTION void wcodec_row_patch(const uint32_t bits, const WCODEC_GLOBAL uint8_t *list,
                                              uint32_t size, uint32_t row, uint32_t lane,
                                              struct wcodec_row_part *part)
 {
-    const uint32_t shorts = list[0], longs = list[1] & 0x7f, zero = 1u << bits,
-                   end = size - (list[1] & 0x80 ? 8 : 0);
-    for (uint32_t i = 0; i < shorts; i++) {
-        const uint32_t high = (uint32_t)list[2 + shorts + i / 2] >> i % 2 * 4,
-                       position = list[2 + i] | (high & 7) << 8;
-        if (wcodec_row_has(position, row, lane))
-            wcodec_row_flip(part->upper, wcodec_row_place(position), high & 8 ? 128 - zero : zero);
+    const wcodec_u4 first = wcodec_load_u4(list);
+    const uint32_t shorts = first.x & 0xff, longs = first.x >> 8 & 0x7f,
+                   end = size - (first.x & 0x8000 ? 8 : 0);
+    wcodec_u4 v = first;
+    for (uint32_t at = 0; at < 2 + shorts;) {
+        const int32_t i = (int32_t)at - 2;
+        wcodec_row_shorts(bits, list, shorts, v.x, i, row, lane, part);
+        wcodec_row_shorts(bits, list, shorts, v.y, i + 4, row, lane, part);
+        wcodec_row_shorts(bits, list, shorts, v.z, i + 8, row, lane, part);
+        wcodec_row_shorts(bits, list, shorts, v.w, i + 12, row, lane, part);
+        at += 16;
+        if (at < 2 + shorts)
+            v = wcodec_load_u4(list + at);
     }
     for (uint32_t i = 0; i < longs; i++) {
-        const uint32_t word = list[end - 2 * (i + 1)] | (uint32_t)list[end - 2 * i - 1] << 8;
+        const uint32_t word = ((const WCODEC_GLOBAL uint16_t *)(list + end))[-(int32_t)(i + 1)];
         if (wcodec_row_has(word & 0x7ff, row, lane))
             wcodec_row_flip(part->upper, wcodec_row_place(word & 0x7ff), word >> 11 << 2);
     }

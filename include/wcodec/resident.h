@@ -3,7 +3,8 @@
 
 /**
  * Resident tensors: tensors of a reader that stay coded in memory, to be decoded, row by row too,
- * and multiplied by, as often as wanted. So far in host memory, by the CPU's threads.
+ * and multiplied by, as often as wanted: in host memory, by the CPU's threads, or in the memory of
+ * a CUDA device that has tensor cores for BF16 (compute capability 8.0), on the caller's streams.
  *
  * A layer y = x W^T + b of 8 vectors (examples/multiply.c is a whole program):
  *
@@ -61,6 +62,11 @@ typedef struct wcodec_resident_options {
     wcodec_resident_form form;
     /** In decoded bytes. Default: none. */
     wcodec_progress progress;
+    /** Whose memory they stay in: a backend's name ("cuda"), which must be that of the context's
+     * device, or NULL, the default: host memory. On a device AUTO is FIXED, CODED is not to be had,
+     * and a matrix with elements that products could not take from the fixed rate (subnormal
+     * numbers, exponents 127 away from most of their row's) is PLAIN. */
+    const char *memory;
 } wcodec_resident_options;
 
 /** What wcodec_resident_options_init() calls: as wcodec_options_init_size(). */
@@ -79,11 +85,14 @@ static inline void wcodec_resident_options_init(wcodec_resident_options *options
  * size of one tensor; a limit of memory counts both. Equal tensors have the form of the first.
  *
  * *resident belongs to the caller, who ends it by wcodec_resident_destroy() before the reader's
- * context; the reader may be closed before. On failure nothing is left.
+ * context; the reader may be closed before. On failure nothing is left. Where they stay in a
+ * device's memory, tensors are decoded and coded anew by the CPU, and copied there one by one.
  *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE, WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO,
  * WCODEC_ERROR_CORRUPT, WCODEC_ERROR_NEWER, WCODEC_ERROR_LIMIT, WCODEC_ERROR_CANCELLED,
- * WCODEC_ERROR_DEVICE (the machine computes wrongly). */
+ * WCODEC_ERROR_BACKEND (memory of another backend than the context's), WCODEC_ERROR_UNSUPPORTED
+ * (the device has no products, or not of this form), WCODEC_ERROR_DEVICE (the device failed, or the
+ * machine computes wrongly). */
 WCODEC_API wcodec_status wcodec_resident_create(const wcodec_reader *reader,
                                                 const uint64_t *tensors, size_t count,
                                                 const wcodec_resident_options *options,
@@ -108,8 +117,11 @@ typedef struct wcodec_resident_tensor {
     uint64_t held;
     /** Number of the resident tensor whose elements these are, else UINT64_MAX. */
     uint64_t alias_of;
+    /** PLAIN in a device's memory: where its elements are (a CUdeviceptr), at a multiple of 256;
+     * they live as long as the resident object, and must not be changed. Else 0. */
+    uint64_t native;
     /** 0. */
-    uint64_t reserved[8];
+    uint64_t reserved[7];
 } wcodec_resident_tensor;
 
 /** Number of resident tensors. Never fails. */
@@ -143,6 +155,23 @@ WCODEC_API wcodec_status wcodec_resident_gather(const wcodec_resident *resident,
                                                 const int64_t *rows, size_t count, void *dst,
                                                 size_t dst_size, wcodec_error *err);
 
+/** The same of tensors in a device's memory: given to `queue`, a CUstream of the device's primary
+ * context as an integer, without waiting and without allocating, so that a CUDA graph can capture
+ * it. dst is an address of the device, aligned to the element, with room for dst_size bytes. For
+ * tensors of form FIXED: PLAIN ones are at wcodec_resident_tensor.native. Returns WCODEC_OK,
+ * WCODEC_ERROR_USAGE, WCODEC_ERROR_UNSUPPORTED (another form), WCODEC_ERROR_DEVICE. */
+WCODEC_API wcodec_status wcodec_resident_decode_queued(const wcodec_resident *resident, uint64_t i,
+                                                       uint64_t first, uint64_t count, uint64_t dst,
+                                                       uint64_t dst_size, uint64_t queue,
+                                                       wcodec_error *err);
+
+/** Likewise; rows is the device's address of `count` int64, and an index outside of the first
+ * dimension gives a row of zeros. */
+WCODEC_API wcodec_status wcodec_resident_gather_queued(const wcodec_resident *resident, uint64_t i,
+                                                       uint64_t rows, uint64_t count, uint64_t dst,
+                                                       uint64_t dst_size, uint64_t queue,
+                                                       wcodec_error *err);
+
 /** A product with a matrix W of n rows and k columns: y = x W^T + bias, or y = x W. Fill with
  * wcodec_linear_init(), then set what matters. It grows at its end (wcodec/base.h). */
 typedef struct wcodec_linear {
@@ -174,6 +203,9 @@ typedef struct wcodec_linear {
     const void *scales;
     /** BF16, F16 or F32. */
     wcodec_dtype scales_dtype;
+    /** Of tensors in a device's memory: a CUstream of the device's primary context, as an integer;
+     * 0: the default stream. */
+    uint64_t queue;
 } wcodec_linear;
 
 /** What wcodec_linear_init() calls: as wcodec_options_init_size(). */
@@ -199,8 +231,18 @@ static inline void wcodec_linear_init(wcodec_linear *linear)
  * times the sum of their magnitudes, as long as nothing is subnormal or overflows. Infinities and
  * NaNs come out as of the products written out.
  *
+ * In a device's memory x, y and bias are addresses of the device, W is of form FIXED, x of BF16,
+ * and there are no scales and no y = x W. The product is given to `queue`, without waiting and
+ * without allocating, so that a CUDA graph can capture it; where the device can, it begins while
+ * the launch before it ends (programmatic dependent launch). Up to 32 rows of x are multiplied at a
+ * time: for more it is faster to decode W and to multiply by a library. Sums are binary32, of
+ * products of the tensor cores, in an order that depends on shape and device alone; the error of a
+ * sum of k products is at most (k + 8) 2^-22 times the sum of their magnitudes, as long as nothing
+ * is subnormal or overflows.
+ *
  * Returns WCODEC_OK, WCODEC_ERROR_USAGE (no matrix, a wrong dtype, stride or pointer),
- * WCODEC_ERROR_MEMORY, WCODEC_ERROR_LIMIT, WCODEC_ERROR_UNSUPPORTED (a matrix of another dtype). */
+ * WCODEC_ERROR_MEMORY, WCODEC_ERROR_LIMIT, WCODEC_ERROR_UNSUPPORTED (a matrix of another dtype; on
+ * a device what it does not take), WCODEC_ERROR_DEVICE. */
 WCODEC_API wcodec_status wcodec_resident_linear(const wcodec_resident *resident, uint64_t i,
                                                 const wcodec_linear *linear, wcodec_error *err);
 

@@ -182,6 +182,11 @@ static wcodec_status transcode(struct maker *m, const struct wcodec_entry *entry
         m->held -= entry->size;
     if (status != WCODEC_OK || !done)
         return status;
+    if (m->resident->device != NULL && coded->fixed->foreign != 0) {
+        wcodec_coded_free(coded);
+        coded->allocator = NULL;
+        return WCODEC_OK;
+    }
     item->form = WCODEC_RESIDENT_FIXED;
     item->held = coded->payload_size;
     item->fixed.plan = *coded->fixed;
@@ -207,14 +212,35 @@ static bool stays_coded(wcodec_resident_form form, const struct wcodec_entry *na
            entry->payload_size <= entry->size / 8 * 7;
 }
 
+/* In the device's memory: bf16 matrices at a fixed rate, coded anew also where the file has them
+ * so, so that padding is as the kernels of products want it; the rest plain. */
+static wcodec_status make_for_device(struct maker *m, const struct wcodec_source *source,
+                                     const struct wcodec_entry *named,
+                                     const struct wcodec_entry *entry, uint64_t columns,
+                                     struct wcodec_resident_item *item, wcodec_error *err)
+{
+    const wcodec_dtype dtype = (wcodec_dtype)named->dtype;
+    if (m->form == WCODEC_RESIDENT_CODED)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "devices keep no tensors of form coded: fixed, plain or auto");
+    wcodec_status status = make_plain(m, source, entry, item, err);
+    if (status == WCODEC_OK && m->form != WCODEC_RESIDENT_PLAIN && columns != 0 &&
+        entry->size / (2 * columns) <= INT32_MAX && !entry->newer &&
+        wcodec_fixed_applies(dtype, entry->size, columns))
+        status = transcode(m, entry, columns, item, err);
+    return status;
+}
+
 static wcodec_status make_item(struct maker *m, const struct wcodec_source *source,
                                const struct wcodec_entry *named, const struct wcodec_entry *entry,
                                struct wcodec_resident_item *item, wcodec_error *err)
 {
     const wcodec_dtype dtype = (wcodec_dtype)named->dtype; /* equal tensors may have another */
     const uint64_t columns = named->rank >= 2 ? named->shape[named->rank - 1] : 0;
-    const bool coded = m->form == WCODEC_RESIDENT_CODED,
+    const bool on_device = m->resident->device != NULL, coded = m->form == WCODEC_RESIDENT_CODED,
                plain = m->form == WCODEC_RESIDENT_PLAIN || entry->newer;
+    if (on_device)
+        return make_for_device(m, source, named, entry, columns, item, err);
     if (!plain && !coded && entry->coding == WCODEC_CODING_FIXED && dtype == WCODEC_DTYPE_BF16)
         return keep_fixed(m, source, entry, item, err);
     if (coded || (!plain && stays_coded(m->form, named, entry)))
@@ -243,6 +269,15 @@ static wcodec_status describe(struct maker *m, const struct wcodec_entry *named,
     return WCODEC_OK;
 }
 
+static wcodec_status move_to_device(struct maker *m, struct wcodec_resident_item *item,
+                                    wcodec_error *err)
+{
+    wcodec_status status = wcodec_resident_upload(m->resident, item, err);
+    wcodec_resident_drop(item, &m->resident->context->allocator);
+    m->held -= item->held;
+    return status;
+}
+
 static wcodec_status add_elements(struct maker *m, const struct wcodec_shard *shard,
                                   const struct wcodec_entry *named,
                                   struct wcodec_resident_item *item, wcodec_error *err)
@@ -267,6 +302,8 @@ static wcodec_status add_elements(struct maker *m, const struct wcodec_shard *sh
     status = make_item(m, &source, named, entry, item, err);
     wcodec_shard_release(shard, &source);
     m->resident->size += item->held;
+    if (status == WCODEC_OK && m->resident->device != NULL)
+        status = move_to_device(m, item, err);
     return status;
 }
 
@@ -371,6 +408,12 @@ wcodec_status wcodec_resident_create(const wcodec_reader *reader, const uint64_t
         status = begin(&m, count, err);
     if (status != WCODEC_OK)
         return status;
+    status = wcodec_resident_on_device(m.resident, own.memory, err);
+    if (status != WCODEC_OK) {
+        wcodec_free(&reader->context->allocator, m.kept);
+        wcodec_resident_destroy(m.resident);
+        return status;
+    }
     m.form = own.form;
     wcodec_reporter_init(&m.reporter, &own.progress, total);
     wcodec_cancel_init(&m.cancel, &m.reporter);

@@ -473,7 +473,9 @@ wcodec_status wcodec_resident_linear(const wcodec_resident *resident, uint64_t i
     if (status != WCODEC_OK)
         return status;
     status = begin(named, linear, &l, err);
-    if (status == WCODEC_OK && l.rows != 0) {
+    if (status == WCODEC_OK && l.rows != 0 && resident->device != NULL) {
+        status = wcodec_resident_multiply(resident, named, item, &l, err);
+    } else if (status == WCODEC_OK && l.rows != 0) {
         struct product p = {.resident = resident,
                             .context = resident->context,
                             .item = item,

@@ -69,7 +69,8 @@ wcodec_status wcodec_resident_info(const wcodec_resident *resident, uint64_t i,
                                          .size = named->entry.size,
                                          .form = named->form,
                                          .held = named->held,
-                                         .alias_of = named->alias_of};
+                                         .alias_of = named->alias_of,
+                                         .native = wcodec_resident_native(resident, item)};
     return status;
 }
 
@@ -172,13 +173,21 @@ static wcodec_status read_bytes(const wcodec_resident *resident,
     return status;
 }
 
-/* What wcodec_entry_rows() asks of an entry. */
-static wcodec_status find_rows(const struct wcodec_resident_item *named, uint64_t first,
-                               uint64_t count, uint64_t *begin, uint64_t *end, wcodec_error *err)
+wcodec_status wcodec_resident_rows(const struct wcodec_resident_item *named, uint64_t first,
+                                   uint64_t count, uint64_t *begin, uint64_t *end,
+                                   wcodec_error *err)
 {
     const struct wcodec_entry e = {
         .rank = named->rank, .shape = named->shape, .size = named->entry.size};
     return wcodec_entry_rows(&e, first, count, begin, end, err);
+}
+
+static wcodec_status check_host(const wcodec_resident *resident, wcodec_error *err)
+{
+    if (resident->device != NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "these tensors are in memory of %s",
+                           resident->device->name);
+    return wcodec_context_usable(resident->context, err);
 }
 
 wcodec_status wcodec_resident_decode(const wcodec_resident *resident, uint64_t i, uint64_t first,
@@ -188,10 +197,10 @@ wcodec_status wcodec_resident_decode(const wcodec_resident *resident, uint64_t i
     uint64_t begin, end;
     wcodec_status status = wcodec_resident_item(resident, i, &named, &item, err);
     if (status == WCODEC_OK)
-        status = wcodec_context_usable(resident->context, err);
+        status = check_host(resident, err);
     if (status != WCODEC_OK)
         return status;
-    status = find_rows(named, first, count, &begin, &end, err);
+    status = wcodec_resident_rows(named, first, count, &begin, &end, err);
     if (status == WCODEC_OK)
         status = wcodec_check_room(end - begin, dst, dst_size, err);
     if (status == WCODEC_OK)
@@ -292,7 +301,7 @@ static wcodec_status gather(struct gathering *g, const struct wcodec_resident_it
     for (size_t i = 0; i < g->count && status == WCODEC_OK; i++)
         status = check_row(g, i, g->rows[i], err);
     if (status == WCODEC_OK)
-        status = find_rows(named, 0, g->count == 0 ? 0 : 1, &begin, &g->row_size, err);
+        status = wcodec_resident_rows(named, 0, g->count == 0 ? 0 : 1, &begin, &g->row_size, err);
     if (status == WCODEC_OK && g->row_size != 0 && g->count > UINT64_MAX / g->row_size)
         status =
             wcodec_fail(err, WCODEC_ERROR_USAGE, "%zu rows are more than 2^64 bytes", g->count);
@@ -314,7 +323,7 @@ wcodec_status wcodec_resident_gather(const wcodec_resident *resident, uint64_t i
     const struct wcodec_resident_item *named = NULL, *item = NULL;
     wcodec_status status = wcodec_resident_item(resident, i, &named, &item, err);
     if (status == WCODEC_OK)
-        status = wcodec_context_usable(resident->context, err);
+        status = check_host(resident, err);
     if (status == WCODEC_OK && rows == NULL && count != 0)
         status = wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_resident_gather: rows is NULL");
     if (status != WCODEC_OK)
@@ -331,15 +340,24 @@ wcodec_status wcodec_resident_gather(const wcodec_resident *resident, uint64_t i
     return status;
 }
 
+void wcodec_resident_drop(struct wcodec_resident_item *item, const wcodec_allocator *allocator)
+{
+    if (item->fixed.coded.allocator != NULL)
+        wcodec_coded_free(&item->fixed.coded);
+    wcodec_free(allocator, item->bytes);
+    item->bytes = NULL;
+    item->fixed.coded.allocator = NULL;
+    item->fixed.front = item->fixed.tiles = item->fixed.spilled = NULL;
+}
+
 void wcodec_resident_destroy(wcodec_resident *resident)
 {
     if (resident == NULL)
         return;
     const wcodec_allocator *allocator = &resident->context->allocator;
     for (uint64_t i = 0; i < resident->count; i++) {
-        if (resident->items[i].fixed.coded.allocator != NULL)
-            wcodec_coded_free(&resident->items[i].fixed.coded);
-        wcodec_free(allocator, resident->items[i].bytes);
+        wcodec_resident_unload(resident, &resident->items[i]);
+        wcodec_resident_drop(&resident->items[i], allocator);
     }
     wcodec_free(allocator, resident->items);
     wcodec_names_free(&resident->names);

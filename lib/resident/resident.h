@@ -11,6 +11,7 @@
 #include "encode/encode.h"
 #include "format/names.h"
 #include "read/decode.h"
+#include "registry/registry.h"
 #include <wcodec/resident.h>
 
 struct wcodec_resident_item {
@@ -28,6 +29,7 @@ struct wcodec_resident_item {
         const uint8_t *front, *tiles, *spilled;
         struct wcodec_coded coded; /* owns them where they are not in `bytes` */
     } fixed;                       /* FIXED */
+    struct wcodec_memory *memory;  /* of a device: the elements, which are not in host memory */
 };
 
 struct wcodec_resident {
@@ -37,12 +39,18 @@ struct wcodec_resident {
     uint64_t count;
     struct wcodec_resident_item *items;
     uint64_t size;
+    struct wcodec_opened *device; /* NULL: in host memory */
 };
 
 /* The item that has the elements of number i; WCODEC_ERROR_USAGE if there is no such number. */
 wcodec_status wcodec_resident_item(const wcodec_resident *resident, uint64_t i,
                                    const struct wcodec_resident_item **named,
                                    const struct wcodec_resident_item **item, wcodec_error *err);
+
+/* Bytes [*begin, *end) that rows of the first dimension are. WCODEC_ERROR_USAGE. */
+wcodec_status wcodec_resident_rows(const struct wcodec_resident_item *named, uint64_t first,
+                                   uint64_t count, uint64_t *begin, uint64_t *end,
+                                   wcodec_error *err);
 
 /* An item's elements, to be read in parts by one thread; those that are decoded are decoded by
  * all. */
@@ -66,6 +74,30 @@ void wcodec_resident_close(struct wcodec_resident_elements *elements);
 /* What tiles at a fixed rate are decoded from. */
 struct wcodec_cpu_fixed_job wcodec_resident_fixed_job(const struct wcodec_resident_item *item,
                                                       const struct wcodec_cpu_fixed_dsp *dsp);
+
+/* Free what an item has in host memory. */
+void wcodec_resident_drop(struct wcodec_resident_item *item, const wcodec_allocator *allocator);
+
+/* Memory of the context's device, whose backend must have this name; NULL: of the host.
+ * WCODEC_ERROR_BACKEND, _DEVICE, _MEMORY, _UNSUPPORTED. */
+wcodec_status wcodec_resident_on_device(wcodec_resident *resident, const char *memory,
+                                        wcodec_error *err);
+
+/* Copy an item that is plain or at a fixed rate there; its host memory stays. Unload: of any item.
+ * WCODEC_ERROR_MEMORY, _DEVICE. */
+wcodec_status wcodec_resident_upload(wcodec_resident *resident, struct wcodec_resident_item *item,
+                                     wcodec_error *err);
+void wcodec_resident_unload(const wcodec_resident *resident, struct wcodec_resident_item *item);
+
+/* The address of plain elements there, else 0. */
+uint64_t wcodec_resident_native(const wcodec_resident *resident,
+                                const struct wcodec_resident_item *item);
+
+/* y = x W^T there, all arguments checked as for host memory. WCODEC_ERROR_UNSUPPORTED, _DEVICE. */
+wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
+                                       const struct wcodec_resident_item *named,
+                                       const struct wcodec_resident_item *item,
+                                       const wcodec_linear *linear, wcodec_error *err);
 
 /* Put the tensor's name in front of an error. */
 void wcodec_resident_prefix(const struct wcodec_resident_item *named, wcodec_error *err);

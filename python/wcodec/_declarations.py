@@ -560,10 +560,12 @@ class wcodec_resident_options(Structure):
     struct_size: int
     form: int
     progress: wcodec_progress
+    memory: bytes | None
     _fields_ = (
         ("struct_size", c_size_t),
         ("form", c_int),
         ("progress", wcodec_progress),
+        ("memory", c_char_p),
     )
 
 
@@ -576,6 +578,7 @@ class wcodec_resident_tensor(Structure):
     form: int
     held: int
     alias_of: int
+    native: int
     reserved: Any
     _fields_ = (
         ("name", c_char_p),
@@ -586,7 +589,8 @@ class wcodec_resident_tensor(Structure):
         ("form", c_int),
         ("held", c_uint64),
         ("alias_of", c_uint64),
-        ("reserved", c_uint64 * 8),
+        ("native", c_uint64),
+        ("reserved", c_uint64 * 7),
     )
 
 
@@ -604,6 +608,7 @@ class wcodec_linear(Structure):
     bias_dtype: int
     scales: int | None
     scales_dtype: int
+    queue: int
     _fields_ = (
         ("struct_size", c_size_t),
         ("transposed", c_int),
@@ -618,6 +623,7 @@ class wcodec_linear(Structure):
         ("bias_dtype", c_int),
         ("scales", c_void_p),
         ("scales_dtype", c_int),
+        ("queue", c_uint64),
     )
 
 
@@ -809,6 +815,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_resident_info": (c_int, (c_void_p, c_uint64, POINTER(wcodec_resident_tensor), POINTER(wcodec_error))),
     "wcodec_resident_decode": (c_int, (c_void_p, c_uint64, c_uint64, c_uint64, c_void_p, c_size_t, POINTER(wcodec_error))),
     "wcodec_resident_gather": (c_int, (c_void_p, c_uint64, POINTER(c_int64), c_size_t, c_void_p, c_size_t, POINTER(wcodec_error))),
+    "wcodec_resident_decode_queued": (c_int, (c_void_p, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, POINTER(wcodec_error))),
+    "wcodec_resident_gather_queued": (c_int, (c_void_p, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, c_uint64, POINTER(wcodec_error))),
     "wcodec_linear_init_size": (None, (POINTER(wcodec_linear), c_size_t)),
     "wcodec_resident_linear": (c_int, (c_void_p, c_uint64, POINTER(wcodec_linear), POINTER(wcodec_error))),
     "wcodec_resident_destroy": (None, (c_void_p,)),

@@ -57,6 +57,8 @@ class ResidentInfo(NamedTuple):
     """Bytes of memory that it takes; 0 where they are another's, or it is one element repeated."""
     alias: str | None
     """The resident tensor whose elements these are."""
+    native: int = 0
+    """Plain, in a device's memory: the address of its elements."""
 
 
 class _Made(Handle):
@@ -64,15 +66,16 @@ class _Made(Handle):
 
 
 class Resident:
-    """Tensors of a .wcodec file, or of a folder of them, that stay coded in host memory.
+    """Tensors of a .wcodec file, or of a folder of them, that stay coded in memory.
 
         with wcodec.Resident("model.safetensors.wcodec") as resident:
             y = resident.linear("mlp.weight", x, bias)
 
-    Results are the same, bit for bit, in every form. Arrays are those of numpy; where tensors of
-    torch are given, such come back. It may be used from several threads at once, and closed at any
-    time: calls that run go on to their end, and the memory is freed when they are over. A forked
-    child cannot use it.
+    In host memory results are the same, bit for bit, in every form. Arrays are those of numpy;
+    where tensors of torch are given, such come back. In the memory of a CUDA device they are
+    torch's, and calls are given to torch's current stream. It may be used from several threads at
+    once, and closed at any time: calls that run go on to their end, and the memory is freed when
+    they are over (on a device: wait for its streams before). A forked child cannot use it.
     """
 
     def __init__(
@@ -91,11 +94,12 @@ class Resident:
         Args:
             path: a .wcodec file, a folder of them, an index beside them, or the bytes of a file.
             names: only these tensors; None: all.
-            device: "cpu".
+            device: "cpu", or "cuda", "cuda:1": the memory of that device, of compute capability
+                8.0 or later, for torch.
             form: "coded", as in the file: smallest; "plain", decoded: fastest; "fixed", at the
                 fixed rate where that is for the tensor, made for devices: on the CPU neither;
                 "auto": matrices of BF16 and F16 coded where that takes 7/8 of their bytes or less,
-                all else plain.
+                all else plain. On a device "auto" is "fixed", and "coded" is not to be had.
             framework: "np" or "pt": what decode() and gather() give where no argument says it.
             threads: None: WCODEC_THREADS, else one for each core.
             progress: called as progress(done, total) with decoded bytes.
@@ -105,10 +109,6 @@ class Resident:
             OutOfMemoryError, TensorNotFoundError, UsageError, UnsupportedError (a file that is
             not compressed).
         """
-        if str(device) != "cpu":
-            raise UnsupportedError(
-                f"device is {device!r}: resident tensors are in host memory so far"
-            )
         if not isinstance(form, str) or form not in FORMS:
             raise UsageError(f"form is {form!r}: expected one of {', '.join(map(repr, FORMS))}")
         if framework not in ("np", "numpy", "pt", "torch", "pytorch"):
@@ -116,7 +116,14 @@ class Resident:
         if isinstance(names, str):
             raise UsageError(f"names is {names!r}: expected several names, as in [{names!r}]")
         self._arrays: Arrays = Numpy() if framework in ("np", "numpy") else Torch()
-        reader = open_any(path, backend="cpu", threads=threads)
+        self._device: Any = None
+        if str(device) != "cpu":
+            from . import _resident_cuda
+
+            on = _resident_cuda.device_of(device)
+            self._device = None if on is None else _resident_cuda.Device(self, on)
+        self.device = "cpu" if self._device is None else str(self._device.device)
+        reader = open_any(path, backend=self.device, threads=threads)
         try:
             if not isinstance(reader, Reader):
                 raise UnsupportedError(
@@ -126,7 +133,9 @@ class Resident:
                 )
             self.path = reader.path
             chosen = None if names is None else [reader.find(name) for name in names]
-            self._made: _Made | None = _create(reader, chosen, FORMS[form], progress)
+            self._made: _Made | None = _create(
+                reader, chosen, FORMS[form], progress, self._device is not None
+            )
             infos = reader.tensors()
             listed = infos if chosen is None else [infos[number] for number in chosen]
             self._tensors = _described(self._made, listed)
@@ -184,6 +193,8 @@ class Resident:
     def close(self) -> None:
         """Free the memory; calls that run in other threads go on. May be called again."""
         self._made = None
+        if self._device is not None:
+            self._device.close()
 
     @property
     def closed(self) -> bool:
@@ -263,6 +274,8 @@ class Resident:
             raise self._wrong(name, "a scalar has no rows")
         if first < 0 or count < 0 or first + count > rows:
             raise self._wrong(name, f"rows from {first} on, {count} of them, are not among {rows}")
+        if self._device is not None:
+            return self._device.decode(made, info, out, first, count)
         whole = count == rows
         to = self._target(name, Request(tensor) if whole else Request(tensor, first, count), out)
         error = c.wcodec_error()
@@ -292,6 +305,8 @@ class Resident:
         info, tensor = self._find(name)
         if not info.shape:
             raise self._wrong(name, "a scalar has no rows")
+        if self._device is not None:
+            return self._device.gather(made, info, rows, out)
         arrays = self._arrays_of(rows, out)
         index = arrays.index(rows)
         count = elements(index.shape)
@@ -368,10 +383,12 @@ class Resident:
         """
         made = self._use()
         info, _ = self._find(name)
-        arrays = self._arrays_of(x)
-        given = self._operand(arrays, name, x, "x")
         if len(info.shape) != 2:
             raise self._wrong(name, f"a product needs 2 dimensions, its shape is {info.shape}")
+        if self._device is not None:
+            return self._device.linear(made, info, x, bias, scales, transposed, out)
+        arrays = self._arrays_of(x)
+        given = self._operand(arrays, name, x, "x")
         n, k = info.shape
         width, height = (n, k) if transposed else (k, n)
         if not given.shape or given.shape[-1] != width:
@@ -446,11 +463,16 @@ by_key: weakref.WeakValueDictionary[int, Resident] = weakref.WeakValueDictionary
 
 
 def _create(
-    reader: Reader, chosen: list[int] | None, form: int, progress: Progress | None
+    reader: Reader,
+    chosen: list[int] | None,
+    form: int,
+    progress: Progress | None,
+    on_device: bool,
 ) -> _Made:
     options = c.wcodec_resident_options()
     lib.wcodec_resident_options_init_size(options, ctypes.sizeof(options))
     options.form = form
+    options.memory = b"cuda" if on_device else None
     watch = Watch(progress)
     options.progress = watch.progress
     opened, handle, error = reader.opened(), ctypes.c_void_p(), c.wcodec_error()
@@ -483,6 +505,7 @@ def _described(
             _FORM_NAMES[found.form],
             found.held,
             tensors[found.alias_of].name if found.alias_of < len(tensors) else None,
+            found.native,
         )
         described[tensor.name] = (info, tensor)
     return described

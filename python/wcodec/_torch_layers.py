@@ -104,7 +104,7 @@ def _gather(rows: torch.Tensor, key: int, number: int, shape: list[int], dtype: 
 def _decode(key: int, number: int, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
     """A resident tensor."""
     resident, name = _resident(key, number)
-    made = torch.empty(resident.info(name).shape, dtype=dtype)
+    made = torch.empty(resident.info(name).shape, dtype=dtype, device=resident.device)
     resident.decode(name, made)
     return made
 
@@ -137,7 +137,7 @@ def _fake_gather(
 
 
 def _fake_decode(key: int, number: int, shape: list[int], dtype: torch.dtype) -> torch.Tensor:
-    return torch.empty(shape, dtype=dtype)
+    return torch.empty(shape, dtype=dtype, device=_resident(key, number)[0].device)
 
 
 for _name, _made, _fake in (

@@ -1,0 +1,271 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Resident tensors in a device's memory: they are made ready in host memory, and copied. What is
+ * computed from them is given to the caller's queue. */
+#include "core/error.h"
+#include "resident/resident.h"
+#include <inttypes.h>
+#include <string.h>
+
+wcodec_status wcodec_resident_on_device(wcodec_resident *resident, const char *memory,
+                                        wcodec_error *err)
+{
+    struct wcodec_opened *o;
+    if (memory == NULL)
+        return WCODEC_OK;
+    wcodec_status status = wcodec_backends_device(resident->context, &o, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (strcmp(memory, o->backend->name) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_BACKEND,
+                           "memory of %s was asked for, but this context decodes with %s", memory,
+                           o->name);
+    if (!(o->listing.capabilities & WCODEC_DEVICE_PRODUCTS))
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "%s (%s) has no products with resident tensors: host memory has",
+                           o->name, o->listing.name);
+    resident->device = o;
+    return WCODEC_OK;
+}
+
+static wcodec_status device_failed(const wcodec_resident *r, wcodec_status status,
+                                   const wcodec_error *e, wcodec_error *err)
+{
+    if (status == WCODEC_ERROR_DEVICE)
+        wcodec_backends_lose(r->context, r->device, e->text);
+    return wcodec_fail(err, status, "%s: %s", r->device->name, e->text);
+}
+
+/* Parts of a tensor, one after the other. */
+struct part {
+    const uint8_t *from;
+    uint64_t size;
+};
+
+static wcodec_status copy_parts(const wcodec_resident *r, const struct part *parts, unsigned count,
+                                struct wcodec_memory *memory, wcodec_error *err)
+{
+    const struct wcodec_backend *b = r->device->backend;
+    struct wcodec_queue *queue;
+    wcodec_status status = b->queue_create(r->device->device, &queue, err), waited;
+    uint64_t at = 0;
+    if (status != WCODEC_OK)
+        return status;
+    for (unsigned i = 0; i < count && status == WCODEC_OK; i++) {
+        status = b->copy_in(queue, memory, at, parts[i].from, parts[i].size, err);
+        at += parts[i].size;
+    }
+    waited = b->queue_wait(queue, status == WCODEC_OK ? err : NULL);
+    b->queue_destroy(queue);
+    return status == WCODEC_OK ? waited : status;
+}
+
+wcodec_status wcodec_resident_upload(wcodec_resident *resident, struct wcodec_resident_item *item,
+                                     wcodec_error *err)
+{
+    const struct wcodec_backend *b = resident->device->backend;
+    const struct wcodec_fixed *f = &item->fixed.plan;
+    const bool fixed = item->form == WCODEC_RESIDENT_FIXED;
+    const struct part parts[] = {
+        {fixed ? item->fixed.front : item->bytes, fixed ? f->tiles_begin : item->held},
+        {item->fixed.tiles, fixed ? f->spilled_begin - f->tiles_begin : 0},
+        {item->fixed.spilled, fixed ? 4 * f->spilled : 0}};
+    wcodec_error e = {0};
+    if (item->held == 0)
+        return WCODEC_OK;
+    wcodec_status status = b->memory_allocate(resident->device->device, WCODEC_MEMORY_DEVICE,
+                                              item->held, &item->memory, &e);
+    if (status == WCODEC_OK)
+        status = copy_parts(resident, parts, 3, item->memory, &e);
+    return status == WCODEC_OK ? status : device_failed(resident, status, &e, err);
+}
+
+void wcodec_resident_unload(const wcodec_resident *resident, struct wcodec_resident_item *item)
+{
+    if (item->memory != NULL)
+        resident->device->backend->memory_free(item->memory);
+    item->memory = NULL;
+}
+
+uint64_t wcodec_resident_native(const wcodec_resident *resident,
+                                const struct wcodec_resident_item *item)
+{
+    return item->memory != NULL && item->form == WCODEC_RESIDENT_PLAIN
+               ? resident->device->backend->memory_native(item->memory)
+               : 0;
+}
+
+/* Is the matrix what the device multiplies by? */
+static wcodec_status check_product(const struct wcodec_resident_item *named,
+                                   const struct wcodec_resident_item *item, const wcodec_linear *l,
+                                   wcodec_error *err)
+{
+    if (item->form != WCODEC_RESIDENT_FIXED || named->dtype != WCODEC_DTYPE_BF16 ||
+        item->fixed.plan.columns != named->shape[1])
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "devices multiply by matrices of form fixed");
+    if (l->transposed)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "devices have no y = x W");
+    if (l->scales != NULL)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "devices take no scales");
+    if (l->x_dtype != WCODEC_DTYPE_BF16)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "devices take an x of BF16 only");
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
+                                       const struct wcodec_resident_item *named,
+                                       const struct wcodec_resident_item *item,
+                                       const wcodec_linear *l, wcodec_error *err)
+{
+    wcodec_error e = {0};
+    wcodec_status status = check_product(named, item, l, err);
+    if (status != WCODEC_OK || named->shape[0] == 0)
+        return status;
+    const struct wcodec_product product = {.fixed = &item->fixed.plan,
+                                           .memory = item->memory,
+                                           .x = (uint64_t)(uintptr_t)l->x,
+                                           .y = (uint64_t)(uintptr_t)l->y,
+                                           .bias = (uint64_t)(uintptr_t)l->bias,
+                                           .x_stride = l->x_stride,
+                                           .y_stride = l->y_stride,
+                                           .vectors = l->rows,
+                                           .y_dtype = l->y_dtype,
+                                           .bias_dtype = l->bias_dtype};
+    status = resident->device->backend->products->multiply(resident->device->device, l->queue,
+                                                           &product, &e);
+    return status == WCODEC_OK ? status : device_failed(resident, status, &e, err);
+}
+
+/* The rows of the first dimension that are wanted: a matrix at a fixed rate may have shorter ones.
+ */
+static wcodec_status check_rows(const struct wcodec_resident_item *named,
+                                const struct wcodec_resident_item *item, uint64_t *row_size,
+                                wcodec_error *err)
+{
+    uint64_t begin, end = 0;
+    wcodec_status status = WCODEC_OK;
+    if (item->form != WCODEC_RESIDENT_FIXED)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "its elements are in the device's memory as they are");
+    if (named->entry.size != 0)
+        status = wcodec_resident_rows(named, 0, 1, &begin, &end, err);
+    if (status == WCODEC_OK && end % (2 * item->fixed.plan.columns) != 0)
+        status =
+            wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "its equal has rows of %" PRIu64 " elements",
+                        item->fixed.plan.columns);
+    *row_size = end;
+    return status;
+}
+
+static wcodec_status check_addresses(uint64_t rows, uint64_t count, uint64_t row_size, uint64_t dst,
+                                     uint64_t dst_size, wcodec_error *err)
+{
+    if (row_size != 0 && count > dst_size / row_size)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "%" PRIu64 " rows of %" PRIu64 " bytes do not fit into %" PRIu64, count,
+                           row_size, dst_size);
+    if (dst == 0 || dst % 2 != 0)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the destination is %s",
+                           dst == 0 ? "0" : "not aligned to the element");
+    if (rows % 8 != 0)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the index is not aligned to 8 bytes");
+    return WCODEC_OK;
+}
+
+static wcodec_status decode_rows(const wcodec_resident *resident, const struct wcodec_rows *rows,
+                                 uint64_t queue, wcodec_error *err)
+{
+    wcodec_error e = {0};
+    const wcodec_status status =
+        resident->device->backend->products->decode_rows(resident->device->device, queue, rows, &e);
+    return status == WCODEC_OK ? status : device_failed(resident, status, &e, err);
+}
+
+static wcodec_status check_device(const wcodec_resident *resident, wcodec_error *err)
+{
+    if (resident->device == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "these tensors are in host memory");
+    return wcodec_context_usable(resident->context, err);
+}
+
+static wcodec_status decode_queued(const wcodec_resident *resident,
+                                   const struct wcodec_resident_item *named,
+                                   const struct wcodec_resident_item *item, uint64_t first,
+                                   uint64_t count, uint64_t dst, uint64_t dst_size, uint64_t queue,
+                                   wcodec_error *err)
+{
+    uint64_t row_size, begin, end;
+    wcodec_status status = check_device(resident, err);
+    if (status == WCODEC_OK)
+        status = check_rows(named, item, &row_size, err);
+    if (status == WCODEC_OK)
+        status = wcodec_resident_rows(named, first, count, &begin, &end, err);
+    if (status != WCODEC_OK || begin == end)
+        return status;
+    status = check_addresses(0, count, row_size, dst, dst_size, err);
+    if (status != WCODEC_OK)
+        return status;
+    const uint64_t columns = item->fixed.plan.columns;
+    const struct wcodec_rows rows = {.fixed = &item->fixed.plan,
+                                     .memory = item->memory,
+                                     .first = begin / (2 * columns),
+                                     .count = (end - begin) / (2 * columns),
+                                     .out = dst};
+    return decode_rows(resident, &rows, queue, err);
+}
+
+wcodec_status wcodec_resident_decode_queued(const wcodec_resident *resident, uint64_t i,
+                                            uint64_t first, uint64_t count, uint64_t dst,
+                                            uint64_t dst_size, uint64_t queue, wcodec_error *err)
+{
+    const struct wcodec_resident_item *named = NULL, *item = NULL;
+    wcodec_status status = wcodec_resident_item(resident, i, &named, &item, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = decode_queued(resident, named, item, first, count, dst, dst_size, queue, err);
+    if (status != WCODEC_OK)
+        wcodec_resident_prefix(named, err);
+    return status;
+}
+
+static wcodec_status gather_queued(const wcodec_resident *resident,
+                                   const struct wcodec_resident_item *named,
+                                   const struct wcodec_resident_item *item,
+                                   const struct wcodec_rows *rows, uint64_t dst_size,
+                                   uint64_t queue, wcodec_error *err)
+{
+    uint64_t row_size;
+    wcodec_status status = check_device(resident, err);
+    if (status == WCODEC_OK)
+        status = check_rows(named, item, &row_size, err);
+    if (status != WCODEC_OK || rows->count == 0 || row_size == 0)
+        return status;
+    if (row_size != 2 * item->fixed.plan.columns)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "rows are gathered of matrices, it has %u dimensions", named->rank);
+    if (rows->indices == 0)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "the index is 0");
+    status = check_addresses(rows->indices, rows->count, row_size, rows->out, dst_size, err);
+    return status == WCODEC_OK ? decode_rows(resident, rows, queue, err) : status;
+}
+
+wcodec_status wcodec_resident_gather_queued(const wcodec_resident *resident, uint64_t i,
+                                            uint64_t rows, uint64_t count, uint64_t dst,
+                                            uint64_t dst_size, uint64_t queue, wcodec_error *err)
+{
+    const struct wcodec_resident_item *named = NULL, *item = NULL;
+    wcodec_status status = wcodec_resident_item(resident, i, &named, &item, err);
+    if (status != WCODEC_OK)
+        return status;
+    const struct wcodec_rows wanted = {.fixed = &item->fixed.plan,
+                                       .memory = item->memory,
+                                       .indices = rows,
+                                       .count = count,
+                                       .out = dst};
+    status = gather_queued(resident, named, item, &wanted, dst_size, queue, err);
+    if (status != WCODEC_OK)
+        wcodec_resident_prefix(named, err);
+    return status;
+}
