@@ -14,8 +14,7 @@ enum {
     ROWS = WCODEC_PIECE_ROWS,
     COLUMNS = WCODEC_PIECE_COLUMNS,
     WIDTH = VEC_BYTES / 4,
-    PARTS = WCODEC_SUMS / WIDTH, /* registers of an inner product */
-    ACROSS = COLUMNS / WIDTH
+    PARTS = WCODEC_SUMS / WIDTH /* registers of an inner product */
 };
 
 /* Rows and vectors at a time, of one vector and of several. */

@@ -303,16 +303,15 @@ static void give_vector(void *argument, size_t v)
 
 static wcodec_status multiply_chunk(struct product *p, wcodec_error *err)
 {
+    const bool at_hand = p->by_tiles || p->item->form == WCODEC_RESIDENT_PLAIN;
     wcodec_status status = WCODEC_OK;
     wcodec_run(p->context, take_vector, p, (size_t)p->count);
-    if (p->by_tiles || p->item->form == WCODEC_RESIDENT_PLAIN) {
+    if (at_hand || p->n == 0 || p->k == 0) {
         p->rows = p->item->bytes;
         p->first_row = 0;
         multiply(p, 0, p->bands);
-    } else if (p->n != 0 && p->k != 0) {
-        status = decode_and_multiply(p, err);
     } else {
-        multiply(p, 0, p->bands);
+        status = decode_and_multiply(p, err);
     }
     if (status == WCODEC_OK && p->linear->transposed)
         wcodec_run(p->context, give_vector, p, (size_t)p->count);
