@@ -284,12 +284,9 @@ static void make_residents(const struct support_resident_file *file, struct resi
                                                  WCODEC_RESIDENT_PLAIN};
     for (unsigned i = 0; i < 3; i++) {
         wcodec_resident_options options;
-        wcodec_reader *reader;
         wcodec_error err;
         r->contexts[i] = support_context(1 + i, NULL);
-        assert_int_equal(
-            wcodec_reader_open_memory(r->contexts[i], file->bytes, file->size, &reader, NULL),
-            WCODEC_OK);
+        wcodec_reader *reader = support_resident_open(r->contexts[i], file);
         wcodec_resident_options_init(&options);
         options.form = forms[i];
         if (wcodec_resident_create(reader, NULL, 0, &options, &r->forms[i], &err) != WCODEC_OK)
@@ -405,12 +402,10 @@ static void test_limits(void **state)
         const uint64_t tensor = 0;
         wcodec_context *context = support_context_limited(1, 450000);
         wcodec_resident_options options;
-        wcodec_reader *reader;
         wcodec_resident *resident;
         wcodec_linear l;
         wcodec_error err;
-        assert_int_equal(wcodec_reader_open_memory(context, file.bytes, file.size, &reader, NULL),
-                         WCODEC_OK);
+        wcodec_reader *reader = support_resident_open(context, &file);
         wcodec_resident_options_init(&options);
         options.form = (wcodec_resident_form)form;
         if (wcodec_resident_create(reader, &tensor, 1, &options, &resident, &err) != WCODEC_OK)
@@ -441,10 +436,8 @@ static void test_memory(void **state)
     (void)state;
     support_allocator_init(&a, SUPPORT_NEVER);
     wcodec_context *context = support_context(1, &a.allocator);
-    wcodec_reader *reader;
     support_resident_make(context, &seed, WCODEC_TUNE_SIZE, &file);
-    assert_int_equal(wcodec_reader_open_memory(context, file.bytes, file.size, &reader, NULL),
-                     WCODEC_OK);
+    wcodec_reader *reader = support_resident_open(context, &file);
     for (unsigned i = 0; i < 6; i++) {
         wcodec_resident_options options;
         wcodec_resident *resident;
