@@ -53,6 +53,18 @@ wcodec_status wcodec_decoder_reserve(struct wcodec_decoder *d, uint64_t size, wc
     return status;
 }
 
+wcodec_status wcodec_decoder_choose(struct wcodec_decoder *d, const struct wcodec_tiling *tiling,
+                                    uint32_t needed, bool whole_elements, bool *by_device,
+                                    wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    if (!d->input.on_cpu)
+        status = wcodec_session_choose(&d->session, tiling, needed, err);
+    if (status == WCODEC_OK)
+        *by_device = !d->input.on_cpu && !d->session.on_cpu && whole_elements;
+    return status;
+}
+
 struct parallel_read {
     const struct wcodec_source *source;
     uint64_t offset;

@@ -83,6 +83,13 @@ uint64_t wcodec_decoder_budget(const struct wcodec_decoder *decoder);
 wcodec_status wcodec_decoder_reserve(struct wcodec_decoder *decoder, uint64_t size,
                                      wcodec_error *err);
 
+/* Does the context's device decode jobs of this tiling (NULL at a fixed rate) that need these
+ * capabilities? It makes whole elements only. Then, and where the session says on_cpu, jobs go
+ * through the session, others to wcodec_decode_on_cpu(). WCODEC_ERROR_DEVICE, _MEMORY. */
+wcodec_status wcodec_decoder_choose(struct wcodec_decoder *decoder,
+                                    const struct wcodec_tiling *tiling, uint32_t needed,
+                                    bool whole_elements, bool *by_device, wcodec_error *err);
+
 /* Read coded bytes [offset, offset + size) of the file, by several threads if they are many. The
  * payload's hash is not taken of them. */
 wcodec_status wcodec_decoder_read(const struct wcodec_decoder *decoder, uint64_t offset,

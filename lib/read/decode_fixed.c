@@ -123,11 +123,9 @@ wcodec_status wcodec_decoder_range_fixed(struct wcodec_decoder *d, uint64_t begi
     const uint64_t band = wcodec_fixed_band_size(f), stop = (end - 1) / band + 1,
                    coded = f->across * f->record_size;
     uint64_t done = begin, next = begin / band == d->spilled.band ? d->spilled.next : UINT64_MAX;
-    wcodec_status status = WCODEC_OK;
-    if (!d->input.on_cpu)
-        status = wcodec_session_choose(&d->session, NULL, WCODEC_DEVICE_FIXED, err);
-    /* A device makes whole elements. */
-    const bool by_device = !d->input.on_cpu && !d->session.on_cpu && ((begin | end) & 1) == 0;
+    bool by_device = false;
+    wcodec_status status = wcodec_decoder_choose(d, NULL, WCODEC_DEVICE_FIXED,
+                                                 ((begin | end) & 1) == 0, &by_device, err);
     for (uint64_t first = begin / band; first < stop && status == WCODEC_OK;) {
         const uint64_t limit = limit_of(d, by_device), most = limit / coded > 0 ? limit / coded : 1,
                        last = stop - first < most ? stop : first + most,

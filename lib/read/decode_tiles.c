@@ -330,15 +330,12 @@ wcodec_status wcodec_decoder_range_tiles(struct wcodec_decoder *d, uint64_t begi
     const uint64_t inside = ((uint64_t)1 << d->layout.element_log2) - 1;
     struct range r = {begin, end, dst, false};
     struct cutting c;
-    wcodec_status status = WCODEC_OK;
-    if (!d->input.on_cpu)
-        status = wcodec_session_choose(&d->session, &d->layout.tiling,
-                                       wcodec_layout_needs(&d->layout), err);
+    /* Tiles are decoded whole, units not. */
+    wcodec_status status =
+        wcodec_decoder_choose(d, &d->layout.tiling, wcodec_layout_needs(&d->layout),
+                              !in_units || ((begin | end) & inside) == 0, &r.by_device, err);
     if (status != WCODEC_OK)
         return status;
-    /* A device makes whole elements. */
-    r.by_device =
-        !d->input.on_cpu && !d->session.on_cpu && (!in_units || ((begin | end) & inside) == 0);
     if (!in_units)
         status = reserve_bounce(d, &r, err);
     begin_cutting(d, &r, &c);
