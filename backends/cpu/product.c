@@ -5,6 +5,7 @@
 
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/widen.h"
+#include "coding/lossy.h"
 
 #include <math.h>
 
@@ -92,30 +93,15 @@ float wcodec_cpu_sum(const float sums[WCODEC_SUMS])
 
 uint32_t wcodec_cpu_narrow_f32(float value)
 {
-    return value != value ? 0x7FC00000 : bits_of(value);
+    return value != value ? 0x7FC00000 : wcodec_f32_bits(value);
 }
 
 uint16_t wcodec_cpu_narrow_bf16(float value)
 {
-    const uint32_t bits = wcodec_cpu_narrow_f32(value);
-    if (bits == 0x7FC00000)
-        return 0x7FC0;
-    return (uint16_t)((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
+    return value != value ? 0x7FC0 : wcodec_bf16_from_f32(value);
 }
 
-/* Subnormal results by adding a power of two that leaves their bits at the end. */
 uint16_t wcodec_cpu_narrow_f16(float value)
 {
-    const uint32_t bits = wcodec_cpu_narrow_f32(value), sign = bits >> 16 & 0x8000,
-                   magnitude = bits & 0x7FFFFFFF;
-    uint32_t half;
-    if (magnitude > 0x7F800000)
-        half = 0x7E00;
-    else if (magnitude >= 0x477FF000) /* 65520: infinite */
-        half = 0x7C00;
-    else if (magnitude >= 0x38800000) /* 2^-14 */
-        half = (magnitude - (112u << 23) + 0xFFF + (magnitude >> 13 & 1)) >> 13;
-    else
-        half = bits_of(float_of(magnitude) + 0.5f) - 0x3F000000;
-    return (uint16_t)(sign | half);
+    return value != value ? 0x7E00 : wcodec_f16_from_f32(value);
 }

@@ -216,17 +216,16 @@ wcodec_status wcodec_lossy_check_side(const struct wcodec_lossy *l, const uint8_
 
 uint16_t wcodec_bf16_from_f32(float value)
 {
-    uint32_t bits;
-    memcpy(&bits, &value, sizeof bits);
+    const uint32_t bits = wcodec_f32_bits(value);
     return (uint16_t)((bits + 0x7fff + (bits >> 16 & 1)) >> 16);
 }
 
 /* In integers: conversions of the machine may flush subnormal results. */
 uint16_t wcodec_f16_from_f32(float value)
 {
-    uint32_t bits, half;
-    memcpy(&bits, &value, sizeof bits);
-    const uint32_t sign = bits >> 16 & 0x8000, magnitude = bits & 0x7fffffff;
+    uint32_t half;
+    const uint32_t bits = wcodec_f32_bits(value), sign = bits >> 16 & 0x8000,
+                   magnitude = bits & 0x7fffffff;
     if (magnitude >= 0x47800000) { /* 2^16 */
         half = 0x7c00;
     } else if (magnitude >= 0x38800000) { /* 2^-14: normal */
@@ -248,13 +247,11 @@ uint32_t wcodec_lossy_element(wcodec_dtype dtype, int32_t value, float scale)
 {
     WCODEC_ASSERT(wcodec_lossy_dtype(dtype));
     const float number = (float)value, product = number * scale;
-    uint32_t bits;
     if (dtype == WCODEC_DTYPE_BF16)
         return wcodec_bf16_from_f32(product);
     if (dtype == WCODEC_DTYPE_F16)
         return wcodec_f16_from_f32(product);
-    memcpy(&bits, &product, sizeof bits);
-    return bits;
+    return wcodec_f32_bits(product);
 }
 
 void wcodec_lossy_store(wcodec_dtype dtype, const int32_t *values, unsigned count, float scale,

@@ -7,6 +7,7 @@
 #ifndef WCODEC_CODING_LOSSY_H
 #define WCODEC_CODING_LOSSY_H
 
+#include "coding/floats.h"
 #include "coding/tiling.h"
 #include "coding/transform.h"
 #include <wcodec/base.h>
@@ -113,19 +114,15 @@ static inline unsigned wcodec_lossy_mode(const struct wcodec_lossy *l, const uin
 static inline float wcodec_lossy_scale(const struct wcodec_lossy *l, const uint8_t *side,
                                        uint64_t row)
 {
-    const uint32_t bits =
-        wcodec_load_u32(side + wcodec_lossy_modes_size(l) + (l->row_scales ? 4 * row : 0));
-    float scale;
-    memcpy(&scale, &bits, sizeof scale);
-    return scale;
+    return wcodec_f32_of_bits(
+        wcodec_load_u32(side + wcodec_lossy_modes_size(l) + (l->row_scales ? 4 * row : 0)));
 }
 
 /* 0, or 2^-100 to 2^60: no product with a number of 32 bits is subnormal or overflows, so that
  * devices which flush to zero give the same bits. */
 static inline bool wcodec_scale_valid(float scale)
 {
-    uint32_t bits;
-    memcpy(&bits, &scale, sizeof bits);
+    const uint32_t bits = wcodec_f32_bits(scale);
     return bits == 0 || (bits >= 0x0D800000 && bits <= 0x5D800000);
 }
 

@@ -188,9 +188,8 @@ static double rounding_error(const struct wcodec_lossy_source *source,
         return 0;
     for (size_t i = 0; i < sample->count; i++)
         for (unsigned k = 0; k < WCODEC_TRANSFORM_BLOCK; k++) {
-            uint32_t bits;
-            memcpy(&bits, &sample->blocks[i].coefficients[WCODEC_TRANSFORM_NONE][k], sizeof bits);
-            counts[bits >> 23 & 0xff]++;
+            const float number = sample->blocks[i].coefficients[WCODEC_TRANSFORM_NONE][k];
+            counts[wcodec_f32_bits(number) >> 23 & 0xff]++;
         }
     for (int e = 0; e < 256; e++) {
         const int exponent = e - 127 > exponent_min ? e - 127 : exponent_min;

@@ -4,6 +4,7 @@
 #include "encode/lossy_internal.h"
 
 #include "backends/cpu/cpu_level.h"
+#include "coding/floats.h"
 #include "core/error.h"
 
 #include <math.h>
@@ -24,26 +25,6 @@ struct look {
     double *row_sums, *row_peaks; /* NULL, or squares of each row, and its largest number */
 };
 
-static inline float from_bits(uint32_t bits)
-{
-    float f;
-    memcpy(&f, &bits, sizeof f);
-    return f;
-}
-
-/* Without a branch, and without a subnormal number of f32, of which processors take long: numbers
- * that are subnormal in f16 get an exponent whose own value is taken off again. */
-static inline float from_f16(uint32_t h)
-{
-    const uint32_t sign = (h & 0x8000) << 16, magnitude = (h & 0x7fff) << 13;
-    const uint32_t infinite = 0u - (magnitude >= 0x0f800000), normal = 0u - (magnitude >= 0x800000);
-    const float small = from_bits(magnitude + 0x38800000) - from_bits(0x38800000);
-    uint32_t bits;
-    memcpy(&bits, &small, sizeof bits);
-    return from_bits(sign | (infinite & 0x7f800000) | (normal & (magnitude + 0x38000000)) |
-                     (~normal & bits));
-}
-
 /* A constant number, so that compilers make vectors of it. */
 static inline void load_some(wcodec_dtype dtype, const uint8_t *from, float *to)
 {
@@ -52,10 +33,10 @@ static inline void load_some(wcodec_dtype dtype, const uint8_t *from, float *to)
         words[i] = wcodec_load_u16(from + (size_t)2 * i);
     if (dtype == WCODEC_DTYPE_BF16)
         for (unsigned i = 0; i < LOAD; i++)
-            to[i] = from_bits(words[i] << 16);
+            to[i] = wcodec_f32_of_bits(words[i] << 16);
     else
         for (unsigned i = 0; i < LOAD; i++)
-            to[i] = from_f16(words[i]);
+            to[i] = wcodec_f32_of_bits(wcodec_f32_bits_of_f16(words[i]));
 }
 
 void wcodec_lossy_load(wcodec_dtype dtype, const uint8_t *from, size_t count, float *to)
@@ -63,7 +44,7 @@ void wcodec_lossy_load(wcodec_dtype dtype, const uint8_t *from, size_t count, fl
     size_t i = 0;
     if (dtype == WCODEC_DTYPE_F32) {
         for (; i < count; i++)
-            to[i] = from_bits(wcodec_load_u32(from + 4 * i));
+            to[i] = wcodec_f32_of_bits(wcodec_load_u32(from + 4 * i));
         return;
     }
     for (; i + LOAD <= count; i += LOAD)
