@@ -6,6 +6,7 @@
 #include "coding/chunks.h"
 #include "core/error.h"
 #include <stdatomic.h>
+#include <string.h>
 
 enum {
     CHUNK_SMALL = 1 << 22,
@@ -43,24 +44,31 @@ static size_t chunk_size(const struct chunker *k, uint64_t i)
     return (size_t)(left < k->chunk ? left : k->chunk);
 }
 
-/* zstd's level for a chunk. Of a small one, such as a header, a higher level may take some bytes
- * more than a lower one. */
-static wcodec_status choose_level(struct chunker *k, uint64_t i, uint8_t *buffer, int *level)
+static wcodec_status encode(const struct chunker *k, uint64_t i, int zstd_level, uint8_t *buffer,
+                            uint32_t *coded, uint32_t *check)
 {
-    uint32_t coded, check, least = UINT32_MAX;
-    wcodec_status status = WCODEC_OK;
-    *level = k->zstd_level;
-    for (int own = LEVEL_USUAL; own <= k->level && chunk_size(k, i) < SLOW_MIN; own++) {
-        const int tried = own < k->level ? wcodec_zstd_level(own) : k->zstd_level;
-        status = wcodec_chunk_encode(k->allocator, k->data + i * k->chunk, chunk_size(k, i), tried,
-                                     k->cancel, buffer, &coded, &check, NULL);
-        if (status != WCODEC_OK)
-            return status;
-        if (coded < least) {
-            least = coded;
-            *level = tried;
+    return wcodec_chunk_encode(k->allocator, k->data + i * k->chunk, chunk_size(k, i), zstd_level,
+                               k->cancel, buffer, coded, check, NULL);
+}
+
+/* By the lowest of the levels that take the fewest bytes. Of a small chunk, such as a header, a
+ * higher level may take some bytes more than a lower one. */
+static wcodec_status encode_small(const struct chunker *k, uint64_t i, uint8_t *buffer,
+                                  uint32_t *coded, uint32_t *check)
+{
+    uint8_t *tried = wcodec_alloc(k->allocator, chunk_size(k, i));
+    wcodec_status status = tried != NULL ? WCODEC_OK : WCODEC_ERROR_MEMORY;
+    *coded = UINT32_MAX;
+    for (int own = LEVEL_USUAL; own <= k->level && status == WCODEC_OK; own++) {
+        const int level = own < k->level ? wcodec_zstd_level(own) : k->zstd_level;
+        uint32_t size;
+        status = encode(k, i, level, tried, &size, check);
+        if (status == WCODEC_OK && size < *coded) {
+            memcpy(buffer, tried, size);
+            *coded = size;
         }
     }
+    wcodec_free(k->allocator, tried);
     return status;
 }
 
@@ -68,13 +76,9 @@ static wcodec_status choose_level(struct chunker *k, uint64_t i, uint8_t *buffer
 static wcodec_status code_chunk(struct chunker *k, uint64_t i, uint8_t *buffer)
 {
     uint32_t coded, check;
-    int level = k->zstd_level;
-    wcodec_status status = WCODEC_OK;
-    if (k->level > LEVEL_USUAL)
-        status = choose_level(k, i, buffer, &level);
-    if (status == WCODEC_OK)
-        status = wcodec_chunk_encode(k->allocator, k->data + i * k->chunk, chunk_size(k, i), level,
-                                     k->cancel, buffer, &coded, &check, NULL);
+    const wcodec_status status = k->level > LEVEL_USUAL && chunk_size(k, i) < SLOW_MIN
+                                     ? encode_small(k, i, buffer, &coded, &check)
+                                     : encode(k, i, k->zstd_level, buffer, &coded, &check);
     if (status != WCODEC_OK) {
         wcodec_free(k->allocator, buffer);
         return status;
