@@ -13,7 +13,6 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ._errors import (
-    CorruptError,
     ExistsError,
     FileError,
     LimitError,
@@ -21,6 +20,7 @@ from ._errors import (
     UsageError,
     file_error,
 )
+from ._open import read_index
 from ._write import replacing
 
 log = logging.getLogger("wcodec")
@@ -66,15 +66,7 @@ def _looks_random(text: str) -> bool:
 
 def check_index(path: str) -> None:
     """Whether all files of the model are beside its index.json."""
-    import json
-
-    try:
-        with open(path, encoding="utf-8") as file:
-            names = {str(name) for name in json.load(file)["weight_map"].values()}
-    except OSError as error:
-        raise file_error(error, path) from None
-    except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise CorruptError(f"{path}: is no index of a model", file=path) from None
+    names = set(read_index(path).values())
     missing = sorted(n for n in names if not os.path.isfile(os.path.join(os.path.dirname(path), n)))
     if missing:
         text = f"{len(missing)} of the {len(names)} files of this model missing: {missing[0]}"

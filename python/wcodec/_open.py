@@ -5,7 +5,6 @@
 from __future__ import annotations
 
 import os
-from typing import Any
 
 from ._errors import CorruptError, MissingFileError, UsageError, file_error
 from ._reader import AnyReader, Reader, Source
@@ -67,27 +66,35 @@ def _open_folder(path: str, backend: str | None, threads: int | None) -> AnyRead
     return SafetensorsReader(shards, path)
 
 
-def _open_index(path: str, backend: str | None, threads: int | None) -> AnyReader:
-    """The shards that an index names, in the folder of the index and nowhere else."""
+def read_index(path: str) -> dict[str, str]:
+    """The tensors that an index names, each with the name of its file."""
     import json
 
     try:
         with open(path, "rb") as file:
-            index: Any = json.load(file)
-        shards = sorted(set(index["weight_map"].values()))
+            names: dict[str, str] = json.load(file)["weight_map"]
+        if all(isinstance(name, str) for name in names.values()):
+            return names
     except OSError as error:
         raise file_error(error, path) from None
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-        raise CorruptError(f"{path}: no index of a model", file=path) from None
+        pass
+    raise CorruptError(f"{path}: no index of a model", file=path)
+
+
+def _open_index(path: str, backend: str | None, threads: int | None) -> AnyReader:
+    """The shards that an index names, in the folder of the index and nowhere else."""
+    names = read_index(path)
+    shards = sorted(set(names.values()))
     folder = os.path.dirname(path)
     for shard in shards:
-        if not isinstance(shard, str) or os.path.basename(shard) != shard or "\0" in shard:
+        if os.path.basename(shard) != shard or "\0" in shard:
             raise CorruptError(f"{path}: {shard!r:.200} is no name of a file", file=path)
     if any(os.path.exists(os.path.join(folder, shard + ".wcodec")) for shard in shards):
         return Reader(path, backend=backend, threads=threads)
     reader = SafetensorsReader([os.path.join(folder, shard) for shard in shards], path)
     held = {info.name: info.file for info in reader.tensors()}
-    for name, shard in index["weight_map"].items():
+    for name, shard in names.items():
         if os.path.basename(held.get(name, "")) != shard:
             text = f"{path}: tensor {name!r} is not in {shard}"
             raise CorruptError(text, file=path, tensor=name)

@@ -12,6 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import wcodec
+import wcodec.numpy
 from conftest import TOP, run, safetensors_bytes, weights
 
 
@@ -182,9 +183,12 @@ def test_a_folder_is_mirrored(tmp_path):
     with pytest.raises(wcodec.MissingFileError, match=r"gone\.safetensors"):
         wcodec.decompress(tmp_path / "model.wcodec", tmp_path / "short")
     assert (tmp_path / "short" / "a.safetensors").exists()
-    index.write_text("[]")
-    with pytest.raises(wcodec.CorruptError, match="no index"):
-        wcodec.decompress(tmp_path / "model.wcodec", tmp_path / "short", force=True)
+    for bad in ("[]", '{"weight_map": {"a": 5}}'):
+        index.write_text(bad)
+        with pytest.raises(wcodec.CorruptError, match=r"index\.json: no index of a model$"):
+            wcodec.decompress(tmp_path / "model.wcodec", tmp_path / "short", force=True)
+        with pytest.raises(wcodec.CorruptError, match=r"index\.json: no index of a model$"):
+            wcodec.numpy.load_file(index)
     index.unlink()
     back = wcodec.decompress(tmp_path / "model.wcodec", tmp_path / "back")
     assert len(back["files"]) == 2
