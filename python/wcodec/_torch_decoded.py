@@ -66,6 +66,11 @@ class DecodedLinear(Linear):
         super().__init__(resident, name, bias)
         self.dtype = dtype or self._dtype
 
+    @property
+    def weight(self) -> torch.Tensor:
+        """The weights, decoded anew each time they are asked for, in `dtype`."""
+        return super().weight.to(self.dtype)
+
     def _product(self, x: torch.Tensor, bias: torch.Tensor | None) -> torch.Tensor:
         weight = (self._key, self._number, self._shape, self._dtype, self.dtype)
         kept = x.requires_grad or (bias is not None and bias.requires_grad)

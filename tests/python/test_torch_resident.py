@@ -183,6 +183,7 @@ def test_decoded_for_each_product(resident, dtype, biased):
         if biased:
             dense.bias.copy_(bias)
     assert list(layer.state_dict()) == (["bias"] if biased else [])
+    assert torch.equal(layer.weight, dense.weight) and layer.weight.dtype == dtype
     for shape in ((K,), (5, K), (2, 3, K), (0, K)):
         x = normal(*shape, seed=4, dtype=dtype).requires_grad_()
         same = x.detach().clone().requires_grad_()

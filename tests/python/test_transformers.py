@@ -289,6 +289,62 @@ def test_layers_of_other_classes(tmp_path):
     assert type(model.lm_head) is DecodedLinear and type(model.transformer.wte) is Embedding
 
 
+def test_what_a_model_keeps_in_float32(tmp_path):
+    """T5 does so with some of its layers where it is in float16."""
+    config = transformers.T5Config(
+        d_model=64, d_kv=16, d_ff=96, num_layers=2, num_heads=4, vocab_size=500, dtype="bfloat16"
+    )
+    cls = transformers.AutoModelForSeq2SeqLM
+    saved(tmp_path, config, cls)
+    for dtype in (torch.float16, torch.bfloat16):
+        expected, model = plain(tmp_path, cls, dtype=dtype), coded(tmp_path, cls, dtype=dtype)
+        kept = model.encoder.block[0].layer[1].DenseReluDense.wo
+        assert type(kept) is (DecodedLinear if dtype == torch.bfloat16 else torch.nn.Linear)
+        with torch.no_grad():
+            given, wanted = (
+                one(input_ids=TOKENS, decoder_input_ids=TOKENS).logits for one in (model, expected)
+            )
+        assert torch.equal(given, wanted)
+
+
+class Shared(transformers.PreTrainedModel):
+    """One module under two names."""
+
+    config_class = transformers.PreTrainedConfig
+
+    def __init__(self, config):
+        super().__init__(config)
+        self.a = torch.nn.Linear(64, 64, bias=False)
+        self.b = self.a
+        self.c = torch.nn.Linear(64, 64, bias=False)
+        self.post_init()
+
+    def forward(self, x):
+        return self.c(self.b(self.a(x)))
+
+
+@pytest.mark.parametrize("contradictory", [False, True])
+def test_a_module_of_two_names(tmp_path, contradictory):
+    from safetensors.torch import save_file as save_plain
+
+    torch.manual_seed(1)
+    w = torch.randn(3, 64, 64) / 8
+    (tmp_path / "plain").mkdir()
+    transformers.PreTrainedConfig(dtype="float32").save_pretrained(tmp_path / "plain")
+    tensors = {
+        "a.weight": w[0].clone(),
+        "b.weight": w[int(contradictory)].clone(),
+        "c.weight": w[2],
+    }
+    save_plain(tensors, tmp_path / "plain" / "model.safetensors", {"format": "pt"})
+    wcodec.compress(tmp_path / "plain", tmp_path / "packed")
+    expected, model = plain(tmp_path, Shared), coded(tmp_path, Shared)
+    x = torch.randn(3, 64)
+    assert torch.equal(model(x), expected(x))
+    assert type(model.a) is (torch.nn.Linear if contradictory else DecodedLinear)
+    assert model.a is model.b and type(model.c) is DecodedLinear
+
+
 def test_modules_that_are_left(folder):
     config = WcodecConfig("coded", "decode", ["lm_head", "layers.1", "q_proj"])
     model = Auto.from_pretrained(folder / "packed", quantization_config=config)

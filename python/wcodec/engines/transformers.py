@@ -13,6 +13,7 @@ import itertools
 import json
 import logging
 import os
+import re
 import tempfile
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -103,9 +104,12 @@ class _Group:
         self.slots = slots
         self.keys = {name for slot in slots for name in slot.names}
         self.files: list[str] = []  # names in the files
+        self.contradictory = False  # of which transformers takes the last
 
     def replaceable(self, model: torch.nn.Module, info: TensorInfo, there: set[str]) -> bool:
         """Whether all that it is the weight of can be replaced; the biases of these are loaded."""
+        if self.contradictory:
+            return False
         if not all(slot.replaceable(model, info.dtype) for slot in self.slots):
             return False
         return all(
@@ -129,6 +133,8 @@ class WcodecQuantizer(HfQuantizer):  # type: ignore[misc]
         self._named = False
         self._files: list[str] | None = None
         self._model: Any = None
+        self._dtype: Any = None
+        self._single: list[str] = []  # patterns of what the model keeps in binary32
         self._rest: Any = None  # a folder with what transformers loads
         self._ties: dict[str, str] = {}
         self._untied: list[torch.nn.Module] = []
@@ -144,6 +150,10 @@ class WcodecQuantizer(HfQuantizer):  # type: ignore[misc]
                 raise UnsupportedError(
                     f"device_map has {str(device)!r}: resident tensors are in host memory so far"
                 )
+
+    def update_dtype(self, dtype: Any) -> Any:
+        self._dtype = dtype
+        return dtype
 
     def update_device_map(self, device_map: Any) -> Any:
         return None if device_map is None else {"": "cpu"}
@@ -178,6 +188,7 @@ class WcodecQuantizer(HfQuantizer):  # type: ignore[misc]
             vars(model.config).pop("transformers_weights", None)
         self._model = weakref.ref(model)
         self._files = checkpoint_files
+        self._single = [name.replace("*", ".*") for name in model._get_dtype_plan(self._dtype)]
 
     def update_weight_conversions(self, weight_conversions: Any, *model: Any) -> Any:
         conversions = super().update_weight_conversions(weight_conversions, *model)
@@ -221,6 +232,8 @@ class WcodecQuantizer(HfQuantizer):  # type: ignore[misc]
         chosen = []
         for group in groups:
             if not group.files or any(_below(key, skipped) for key in group.keys):
+                continue
+            if any(re.search(name, key) for name in self._single for key in group.keys):
                 continue
             if group.replaceable(model, infos[group.files[0]], there):
                 chosen.append(group)
@@ -365,6 +378,9 @@ def _groups(
     for name, key in keys.items():
         if key:
             of[key].files.append(name)
+    for group in groups.values():
+        pairs = [(group.files[0], other) for other in group.files[1:]]
+        group.contradictory = not all(_equal(reader, infos, *pair) for pair in pairs)
     for target, source in model.all_tied_weights_keys.items():
         a, b = of.get(target), of.get(source)
         if a is None or b is None or a is b:
@@ -379,6 +395,7 @@ def _groups(
             continue
         joined = _Group([*b.slots, *a.slots])
         joined.files = [*b.files, *a.files]
+        joined.contradictory = a.contradictory or b.contradictory
         of.update(dict.fromkeys(joined.keys, joined))
     return list({id(group): group for group in of.values()}.values())
 
