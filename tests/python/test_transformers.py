@@ -586,3 +586,25 @@ def test_an_older_transformers(folder, monkeypatch):
         wcodec.UnsupportedError, match=r"needs transformers 5\.17, this is 5\.16\.2"
     ):
         coded(folder)
+
+
+def test_training_by_transformers(folder, tmp_path):
+    """With checkpoints of activations; without an adapter it is refused."""
+    pytest.importorskip("accelerate")
+    peft = pytest.importorskip("peft")
+    from wcodec.engines.peft import lora
+
+    rows = [{"input_ids": row, "labels": row} for row in TOKENS]
+    arguments = transformers.TrainingArguments(
+        str(tmp_path), max_steps=2, per_device_train_batch_size=2, report_to=[], save_steps=2,
+        gradient_checkpointing=True, use_cpu=True, disable_tqdm=True,
+    )  # fmt: skip
+    model = coded(folder, mode="product")
+    with pytest.raises(ValueError, match="purely quantized"):  # transformers' own text
+        transformers.Trainer(model, arguments, train_dataset=rows)
+    model = adapted(model, lora(peft.LoraConfig(r=4, target_modules=["q_proj", "up_proj"])))
+    loss = transformers.Trainer(model, arguments, train_dataset=rows).train().training_loss
+    assert 0 < loss < 20
+    assert "adapter_model.safetensors" in os.listdir(tmp_path / "checkpoint-2")
+    grown = [p for name, p in model.named_parameters() if "lora_B" in name and p.any()]
+    assert len(grown) == 2 * 2
