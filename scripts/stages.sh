@@ -107,13 +107,14 @@ stage_python () {
 # With torch, transformers and the types that mypy looks at.
 stage_python_torch () {
     python_ready python-torch numpy pytest torch transformers accelerate safetensors ml_dtypes \
-        diffusers mypy || return
+        diffusers peft mypy || return
     one python-torch "mypy --strict" sh -c \
         'cd python && ../build/python-torch/bin/mypy --cache-dir ../build/mypy'
     run_pytest python-torch tests/python/test_torch.py tests/python/test_checkpoint.py \
         tests/python/test_cuda.py tests/python/test_cuda_process.py \
         tests/python/test_distributed.py tests/python/test_engines.py \
-        tests/python/test_documents.py tests/python/test_torch_resident.py
+        tests/python/test_documents.py tests/python/test_torch_resident.py \
+        tests/python/test_transformers.py
     run_pytest python-torch -p tests.python.fake_device tests/python/test_cuda.py
 }
 

@@ -9,7 +9,7 @@ import ctypes
 import itertools
 import operator
 import weakref
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from . import _context
@@ -232,6 +232,24 @@ class Resident:
         """Names of the resident tensors."""
         self._use()
         return list(self._names)
+
+    def keys(self) -> list[str]:
+        """The same as names(), by the name that safe_open() has for it."""
+        return self.names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __len__(self) -> int:
+        self._use()
+        return len(self._names)
+
+    def __bool__(self) -> bool:
+        return True  # also without tensors, and closed
+
+    def __contains__(self, name: object) -> bool:
+        self._use()
+        return isinstance(name, str) and name in self._tensors
 
     def name_of(self, number: int) -> str:
         """The name of the tensor that ResidentInfo.number says."""

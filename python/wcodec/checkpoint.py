@@ -18,6 +18,7 @@ from ._errors import (
     MissingFileError,
     TensorNotFoundError,
     UnsupportedError,
+    UsageError,
 )
 from ._files import SUFFIX, compress
 from ._frameworks import Framework, Request, compute_backend, framework, load_all
@@ -272,6 +273,8 @@ class WCodecModel:
             name_or_path: a folder with config.json and .wcodec (or .safetensors) files, or the name
                 of a repository on the Hugging Face hub that is one.
             *model_args, **kwargs: passed on to from_pretrained() of the model's class.
+                `quantization_config` is one of them: WcodecConfig() of wcodec.engines.transformers,
+                or one that the configuration has, keeps weights coded in memory.
             model_class: such as transformers.AutoModelForCausalLM; None: the class that the
                 configuration names (`architectures`), else AutoModel.
             config: a configuration in place of the folder's.
@@ -292,6 +295,13 @@ class WCodecModel:
         if config is None:
             config = transformers.AutoConfig.from_pretrained(folder)
         cls = _class(model_class, config, transformers)
+        if _stays_coded(config, kwargs.get("quantization_config")):
+            if backend not in (None, "auto", "cpu"):
+                raise UsageError(f"backend is {backend!r}: weights that stay coded are the CPU's")
+            made: torch.nn.Module = cls.from_pretrained(
+                folder, *model_args, config=config, dtype=dtype, device_map=device_map, **kwargs
+            )
+            return made
         with WCodecCheckpoint(folder, backend=backend) as checkpoint:
             if dtype in (None, "auto"):
                 dtype = getattr(config, "dtype", None) or _dtype(checkpoint)
@@ -310,13 +320,27 @@ class WCodecModel:
             except BaseException:
                 stop()
                 raise
-        made: Any = model
-        made.name_or_path = folder
-        if getattr(made, "can_generate", lambda: False)() and os.path.exists(
+        loaded: Any = model
+        loaded.name_or_path = folder
+        if getattr(loaded, "can_generate", lambda: False)() and os.path.exists(
             os.path.join(folder, "generation_config.json")
         ):
-            made.generation_config = transformers.GenerationConfig.from_pretrained(folder)
+            loaded.generation_config = transformers.GenerationConfig.from_pretrained(folder)
         return model
+
+
+def _stays_coded(config: Any, given: Any) -> bool:
+    """Whether the method "wcodec" is asked for, which is then registered."""
+    found = [given, getattr(config, "quantization_config", None)]
+    methods = [
+        one.get("quant_method") if isinstance(one, Mapping) else getattr(one, "quant_method", None)
+        for one in found
+    ]
+    if "wcodec" not in methods:
+        return False
+    from .engines import transformers  # noqa: F401
+
+    return True
 
 
 def _folder(name_or_path: Path, revision: str | None, cache_dir: Path | None) -> str:

@@ -17,6 +17,7 @@ Types that torch lacks come as packed bytes, with a warning.
 from __future__ import annotations
 
 import fnmatch
+import importlib
 import logging
 import os
 import warnings
@@ -35,10 +36,12 @@ from ._reader import AnyReader, Item, TensorInfo
 from ._write import Tensor, write_bytes, write_file
 
 if TYPE_CHECKING:
+    from ._torch_decoded import DecodedLinear
     from ._torch_layers import Embedding, Linear
     from ._torch_resident import DecodedOnUse, ResidentModel, load_resident
 
 __all__ = [
+    "DecodedLinear",
     "DecodedOnUse",
     "Embedding",
     "Linear",
@@ -53,7 +56,14 @@ __all__ = [
     "save_model",
 ]
 
-_LAYERS = {"DecodedOnUse", "Embedding", "Linear", "ResidentModel", "load_resident"}
+_LAYERS = {
+    "DecodedLinear": "_torch_decoded",
+    "DecodedOnUse": "_torch_resident",
+    "Embedding": "_torch_layers",
+    "Linear": "_torch_layers",
+    "ResidentModel": "_torch_resident",
+    "load_resident": "_torch_resident",
+}
 
 
 def __getattr__(name: str) -> Any:
@@ -62,10 +72,7 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if not hasattr(torch.library, "register_autograd"):
         raise UnsupportedError(f"wcodec.torch.{name} needs torch 2.4, this is {torch.__version__}")
-    from . import _torch_layers, _torch_resident
-
-    layers = _torch_layers if hasattr(_torch_layers, name) else _torch_resident
-    return getattr(layers, name)
+    return getattr(importlib.import_module("." + _LAYERS[name], __package__), name)
 
 
 log = logging.getLogger("wcodec")

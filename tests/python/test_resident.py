@@ -92,7 +92,9 @@ def test_what_is_there(resident, request):
 
 def test_some_tensors_in_the_order_asked_for(file):
     with wcodec.Resident(file, ["w", "bytes"]) as resident:
-        assert resident.names() == ["w", "bytes"]
+        assert resident.names() == resident.keys() == list(resident) == ["w", "bytes"]
+        assert len(resident) == 2 and "w" in resident
+        assert "half" not in resident and 0 not in resident and ["w"] not in resident
         assert resident.info("bytes").number == 1
         assert np.array_equal(resident.decode("bytes"), matrix("bytes"))
         with pytest.raises(wcodec.TensorNotFoundError, match="'half' is resident") as raised:
@@ -100,6 +102,7 @@ def test_some_tensors_in_the_order_asked_for(file):
         assert raised.value.tensor == "half" and raised.value.file == str(file)
     with wcodec.Resident(file, []) as resident:
         assert resident.names() == [] and resident.nbytes == 0
+        assert resident and len(resident) == 0 and list(resident) == []
     with wcodec.Resident(file.read_bytes(), ["scalar"]) as resident:
         assert resident.decode("scalar") == 2.5
 
@@ -333,6 +336,10 @@ def test_closed(file):
     calls = [
         lambda: resident.nbytes,
         lambda: resident.names(),
+        lambda: resident.keys(),
+        lambda: list(resident),
+        lambda: len(resident),
+        lambda: "w" in resident,
         lambda: resident.info("w"),
         lambda: resident.decode("w"),
         lambda: resident.gather("w", [1]),

@@ -13,6 +13,7 @@ pytest.importorskip("numpy")
 import wcodec  # noqa: E402
 from conftest import run  # noqa: E402
 from wcodec.torch import (  # noqa: E402
+    DecodedLinear,
     DecodedOnUse,
     Embedding,
     Linear,
@@ -168,6 +169,48 @@ def test_scales_of_int8_rows(resident):
     assert near(y.detach(), exact, x.detach().double().abs() @ w.abs().T, 48 / 16)
     y.sum().backward()
     assert near(x.grad, w.sum(0).expand(7, 48), w.abs().sum(0).expand(7, 48), 64)
+
+
+@pytest.mark.parametrize("dtype", FLOATS)
+@pytest.mark.parametrize("biased", [False, True])
+def test_decoded_for_each_product(resident, dtype, biased):
+    """What torch computes, bit for bit, gradients too; and autograd keeps no decoded matrix."""
+    bias = nn.Parameter(normal(N, seed=2, dtype=dtype)) if biased else None
+    layer = DecodedLinear(resident, "w", bias, dtype=dtype)
+    dense = nn.Linear(K, N, biased, dtype=dtype)
+    with torch.no_grad():
+        dense.weight.copy_(matrix())
+        if biased:
+            dense.bias.copy_(bias)
+    assert list(layer.state_dict()) == (["bias"] if biased else [])
+    assert torch.equal(layer.weight, dense.weight) and layer.weight.dtype == dtype
+    for shape in ((K,), (5, K), (2, 3, K), (0, K)):
+        x = normal(*shape, seed=4, dtype=dtype).requires_grad_()
+        same = x.detach().clone().requires_grad_()
+        kept = []
+
+        def keep(tensor, kept=kept):
+            kept.append(tensor.numel())
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            y = layer(x)
+        assert N * K not in kept
+        expected = dense(same)
+        assert torch.equal(y, expected)
+        given = normal(*y.shape, seed=5, dtype=dtype)
+        layer.zero_grad()
+        dense.zero_grad()
+        y.backward(given)
+        expected.backward(given)
+        assert torch.equal(x.grad, same.grad)
+        if biased:
+            assert torch.equal(bias.grad, dense.bias.grad)
+    with torch.no_grad():
+        x = normal(4, K, dtype=dtype)
+        torch._dynamo.reset()
+        assert torch.equal(torch.compile(layer, backend="eager", fullgraph=True)(x), layer(x))
+        assert torch.equal(torch.func.jvp(layer, (x,), (x,))[1], x @ dense.weight.T)
 
 
 def test_embedding(resident):
