@@ -417,6 +417,16 @@ static uint64_t write_blocks_job(struct builder *b, const struct wcodec_job *job
     return at;
 }
 
+/* Where the first element of a tile in fragments goes, which is the first of a section. */
+static uint64_t fragments_out(const struct builder *b, const struct wcodec_job *job, uint64_t tile)
+{
+    const struct wcodec_fragments *f = job->fragments;
+    const uint64_t element = tile << job->tiles->tiling->tile_log2,
+                   in_band = element % wcodec_fragments_band(f),
+                   at = element - in_band + in_band / WCODEC_SECTION_ROWS;
+    return b->place(job->memory) + job->destination + (at << f->element_log2) - job->begin;
+}
+
 static void write_tile(struct builder *b, const struct wcodec_job *job, const struct job_state *s,
                        uint64_t tile, unsigned kernel, struct wcodec_tile_job *out)
 {
@@ -429,7 +439,10 @@ static void write_tile(struct builder *b, const struct wcodec_job *job, const st
         .elements = wcodec_tile_elements(t, tile),
         .slot = (uint32_t)(s->slot + tile - job->first) | (uint32_t)job->verify << 31,
     };
-    if (blocks_kind(job) >= 0) {
+    if (job->fragments && wcodec_kernel_is_fused(kernel)) {
+        out->out = fragments_out(b, job, tile);
+        out->table = (uint32_t)(job->fragments->columns << job->fragments->element_log2);
+    } else if (blocks_kind(job) >= 0) {
         const bool fused = wcodec_kernel_is_fused(kernel);
         const uint64_t scratch = b->plan->scratch + b->scratch,
                        at = write_blocks_job(b, job, s, tile, fused);

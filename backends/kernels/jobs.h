@@ -38,7 +38,8 @@ struct wcodec_tile_job {
     uint32_t elements; /* 1 to 65536 */
     uint32_t outliers;
     uint32_t slot;  /* where its fault goes, | 2^31: compare the check */
-    uint32_t table; /* generic: where its wcodec_tensor_job is, in units of 16 bytes */
+    uint32_t table; /* generic: where its wcodec_tensor_job is, in units of 16 bytes; in fragments:
+                       bytes of a row of the matrix */
 };
 WCODEC_STRUCT_SIZE(wcodec_tile_job, 80);
 
