@@ -5,11 +5,31 @@
  * a part is wanted, element by element. */
 #include "backends/cpu/fragments.h"
 
-#include "core/assert.h"
+#ifdef __SSE2__ /* as all x86-64 processors have it */
+#include <emmintrin.h>
+#endif
 
 enum { ROWS = WCODEC_SECTION_ROWS, COLUMNS = WCODEC_SECTION_COLUMNS, ROWS_OF_GROUP = ROWS / 2 };
 
 /* A row of 32 columns is four words of four elements of each of two groups, in turn. */
+#ifdef __SSE2__
+static inline void put_row_16(const uint8_t *even, const uint8_t *odd, uint8_t *row)
+{
+    for (unsigned i = 0; i < 2; i++) {
+        const __m128i a = _mm_loadu_si128((const void *)(even + (size_t)16 * i)),
+                      b = _mm_loadu_si128((const void *)(odd + (size_t)16 * i));
+        _mm_storeu_si128((void *)(row + (size_t)32 * i), _mm_unpacklo_epi64(a, b));
+        _mm_storeu_si128((void *)(row + (size_t)32 * i + 16), _mm_unpackhi_epi64(a, b));
+    }
+}
+
+static inline void put_row_8(const uint8_t *even, const uint8_t *odd, uint8_t *row)
+{
+    const __m128i a = _mm_loadu_si128((const void *)even), b = _mm_loadu_si128((const void *)odd);
+    _mm_storeu_si128((void *)(row), _mm_unpacklo_epi32(a, b));
+    _mm_storeu_si128((void *)(row + 16), _mm_unpackhi_epi32(a, b));
+}
+#else
 static inline void put_row_16(const uint8_t *even, const uint8_t *odd, uint8_t *row)
 {
     for (unsigned i = 0; i < 4; i++) {
@@ -25,6 +45,7 @@ static inline void put_row_8(const uint8_t *even, const uint8_t *odd, uint8_t *r
         memcpy(row + (size_t)8 * i + 4, odd + (size_t)4 * i, 4);
     }
 }
+#endif
 
 static inline void take_row_16(const uint8_t *row, uint8_t *even, uint8_t *odd)
 {
@@ -51,21 +72,18 @@ static inline size_t group_row(unsigned element_log2, unsigned quarter, unsigned
     return k << element_log2;
 }
 
-static void put_section_16(const uint8_t *sequence, uint8_t *out, size_t stride)
+static inline void put_section(unsigned element_log2, const uint8_t *sequence, uint8_t *out,
+                               size_t stride)
 {
     for (unsigned r = 0; r < ROWS; r++)
         for (unsigned quarter = 0; quarter < 4; quarter++) {
-            const uint8_t *even = sequence + group_row(1, quarter, r);
-            put_row_16(even, even + (size_t)4 * WCODEC_GROUP, out + r * stride + 64 * quarter);
-        }
-}
-
-static void put_section_8(const uint8_t *sequence, uint8_t *out, size_t stride)
-{
-    for (unsigned r = 0; r < ROWS; r++)
-        for (unsigned quarter = 0; quarter < 4; quarter++) {
-            const uint8_t *even = sequence + group_row(0, quarter, r);
-            put_row_8(even, even + (size_t)2 * WCODEC_GROUP, out + r * stride + 32 * quarter);
+            const uint8_t *even = sequence + group_row(element_log2, quarter, r),
+                          *odd = even + ((size_t)2 * WCODEC_GROUP << element_log2);
+            uint8_t *row = out + r * stride + ((size_t)32 * quarter << element_log2);
+            if (element_log2)
+                put_row_16(even, odd, row);
+            else
+                put_row_8(even, odd, row);
         }
 }
 
@@ -101,9 +119,9 @@ void wcodec_cpu_fragments_put(const struct wcodec_fragments *f, uint64_t first, 
         if (n < WCODEC_SECTION || !wcodec_section_is_whole(&s) || at < begin || last > end)
             wcodec_fragments_put(f, i, n, sequence, begin, end, dst);
         else if (f->element_log2)
-            put_section_16(sequence, dst + (at - begin), (size_t)stride);
+            put_section(1, sequence, dst + (at - begin), (size_t)stride);
         else
-            put_section_8(sequence, dst + (at - begin), (size_t)stride);
+            put_section(0, sequence, dst + (at - begin), (size_t)stride);
     }
 }
 
