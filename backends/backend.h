@@ -39,15 +39,17 @@
 
 #include "coding/blocks.h"
 #include "coding/fixed.h"
+#include "coding/fragments.h"
 #include "coding/lossy.h"
 #include "coding/tile.h"
 #include "core/error.h"
 #include <wcodec/context.h>
 
 /* Raised by hand, by one, with every change of this file or of coding/tiling.h, coding/table.h,
- * coding/blocks.h, coding/fixed.h, coding/lossy.h and coding/tile.h that a plugin could notice:
- * plugins of any other number are refused. 6: numbers and sizes are compared one by one. 8: jobs of
- * matrices at a fixed rate. 9: products with these, and their rows. */
+ * coding/blocks.h, coding/fixed.h, coding/fragments.h, coding/lossy.h and coding/tile.h that a
+ * plugin could notice: plugins of any other number are refused. 6: numbers and sizes are compared
+ * one by one. 8: jobs of matrices at a fixed rate. 9: products with these, and their rows; jobs of
+ * matrices in fragments. */
 #define WCODEC_BACKEND_ABI 9u
 
 /* The structures that cross the border. Their sizes are compared too, since a change that left the
@@ -68,7 +70,8 @@
     X(wcodec_table) \
     X(wcodec_blocks) \
     X(wcodec_lossy) \
-    X(wcodec_fixed)
+    X(wcodec_fixed) \
+    X(wcodec_fragments)
 
 #define WCODEC_BACKEND_COUNT_STRUCTURE(name) +1
 enum { WCODEC_BACKEND_STRUCTURE_COUNT = WCODEC_BACKEND_STRUCTURES(WCODEC_BACKEND_COUNT_STRUCTURE) };
@@ -135,7 +138,9 @@ enum wcodec_device_capability {
     /* Jobs may be of matrices at a fixed rate. */
     WCODEC_DEVICE_FIXED = 1 << 6,
     /* The backend's products work. */
-    WCODEC_DEVICE_PRODUCTS = 1 << 7
+    WCODEC_DEVICE_PRODUCTS = 1 << 7,
+    /* Jobs may be of matrices in fragments. */
+    WCODEC_DEVICE_FRAGMENTS = 1 << 8
 };
 
 /* One device as it is listed, opened or not. Texts are cut to fit. */
@@ -184,17 +189,21 @@ struct wcodec_area_place {
  * backend also takes bytes that are not whole elements, and writes of [begin, end) what the tiles
  * have.
  *
+ * With `fragments` the tiles hold a matrix in the order of (7), and bytes [begin, end) of it are
+ * written likewise, of elements that those tiles have.
+ *
  * With `fixed` the tiles are those of whole bands of a matrix at a fixed rate (6), of which bytes
  * [begin, end) are written likewise. Area RAW has their records, and area VALUES spilled elements,
  * those that the tiles' lists may name; `begin` is an offset in the payload. */
 struct wcodec_job {
-    /* Must live as long as the batch, and so must blocks, lossy, fixed and modes. NULL with fixed.
-     */
+    /* Must live as long as the batch, and so must blocks, lossy, fixed, fragments and modes. NULL
+     * with fixed. */
     const struct wcodec_tiles *tiles;
-    /* At most one of the three is not NULL. */
+    /* At most one of the four is not NULL. */
     const struct wcodec_blocks *blocks;
     const struct wcodec_lossy *lossy;
     const struct wcodec_fixed *fixed;
+    const struct wcodec_fragments *fragments;
     /* Packed modes of all blocks, and of a lossy tensor the scales; at a fixed rate what the
      * payload begins with: shifts and checks. Checked. */
     const uint8_t *modes;
@@ -215,7 +224,7 @@ struct wcodec_job {
 /* Bytes that a job writes, from its destination on. */
 static inline uint64_t wcodec_job_bytes(const struct wcodec_job *job)
 {
-    if (job->blocks != NULL || job->lossy != NULL || job->fixed != NULL)
+    if (job->blocks != NULL || job->lossy != NULL || job->fixed != NULL || job->fragments != NULL)
         return job->end - job->begin;
     const struct wcodec_tiling *t = job->tiles->tiling;
     const uint64_t begin = job->first << t->tile_log2, end = (job->first + job->count)

@@ -46,7 +46,7 @@ _wcodec () {
         return
         ;;
     --color) COMPREPLY=($(compgen -W 'auto always never' -- "$value")); return ;;
-    --tune) COMPREPLY=($(compgen -W 'size latency compute-fixed' -- "$value")); return ;;
+    --tune) COMPREPLY=($(compgen -W 'size latency compute-fixed compute' -- "$value")); return ;;
     --tile) COMPREPLY=($(compgen -W '4096 8192 16384 32768 65536' -- "$value")); return ;;
     --profile) COMPREPLY=($(compgen -W 'auto pairs p12 p8' -- "$value")); return ;;
     --predict) COMPREPLY=($(compgen -W 'auto none left top average planar paeth wht' -- "$value")); return ;;

@@ -51,7 +51,7 @@ complete -c wcodec -n '__fish_seen_subcommand_from compress decompress list info
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l fast -d 'Level 1'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l best -d 'Level 9'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l level -x -a '1 2 3 4 5 6 7 8 9' -d 'Level'
-complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l tune -x -a 'size latency compute-fixed' -d 'What tiles are chosen for'
+complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l tune -x -a 'size latency compute-fixed compute' -d 'What tiles are chosen for'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l tile -x -a '4096 8192 16384 32768 65536' -d 'Elements of a tile'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l profile -x -a 'auto pairs p12 p8' -d 'rANS profile'
 complete -c wcodec -n '__fish_seen_subcommand_from compress bench' -l predict -x -a 'auto none left top average planar paeth wht' -d 'Predictor'

@@ -1,10 +1,10 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A tensor in tiles, in blocks or lossy by the GPUs' kernels as C: the fault must be the one that
- * the reference finds first, and the bytes the reference's. u16: bytes of parameters, and from
- * 2^14 on the kind; lossy: u8 dtype; u32 size of the tensor; the parameters; modes and scales as
- * before the tiles; the tiles' payload. */
+/* A tensor in tiles, in blocks, lossy or in fragments by the GPUs' kernels as C: the fault must be
+ * the one that the reference finds first, and the bytes the reference's. u16: bytes of parameters,
+ * and from 2^14 on the kind; lossy: u8 dtype; u32 size of the tensor; the parameters; modes and
+ * scales as before the tiles; the tiles' payload. */
 #include "backends/emulate/device.h"
 #include "backends/emulate/fibers.h"
 #include "coding/blocks.h"
@@ -18,13 +18,14 @@ const bool fuzz_takes_files = false;
 
 enum { SIZE_LIMIT = 1 << 16, TILES_LIMIT = 24, GUARD = 64 };
 
-enum kind { TILES, BLOCKS, LOSSY };
+enum kind { TILES, BLOCKS, LOSSY, FRAGMENTS };
 
 struct subject {
     enum kind kind;
     struct wcodec_tiling tiling;
     struct wcodec_blocks blocks;
     struct wcodec_lossy lossy;
+    struct wcodec_fragments fragments;
     uint8_t *side; /* modes and scales */
     size_t side_size;
     size_t size; /* of the tensor */
@@ -85,6 +86,9 @@ static void reconstruct(const struct subject *s, const uint8_t *decoded, uint8_t
     for (uint64_t i = 0; s->kind == BLOCKS && i < b->count; i++)
         wcodec_block_reconstruct(b, i, wcodec_blocks_mode(b, s->side, i),
                                  decoded + (i * WCODEC_BLOCK << b->element_log2), 0, s->size, out);
+    if (s->kind == FRAGMENTS)
+        wcodec_fragments_put(&s->fragments, 0, s->size >> s->element_log2, decoded, 0, s->size,
+                             out);
     if (s->kind == LOSSY && l->plain)
         wcodec_plain_reconstruct(l, s->side, 0, l->elements, decoded, out);
     for (uint64_t i = 0; s->kind == LOSSY && i < l->superblocks; i++)
@@ -101,6 +105,7 @@ static struct wcodec_job_result decode_emulated(const struct subject *s,
     struct wcodec_job job = {.tiles = tiles,
                              .blocks = s->kind == BLOCKS ? &s->blocks : NULL,
                              .lossy = s->kind == LOSSY ? &s->lossy : NULL,
+                             .fragments = s->kind == FRAGMENTS ? &s->fragments : NULL,
                              .modes = s->side,
                              .end = s->kind == TILES ? 0 : s->size,
                              .count = tiles->tiling->tiles,
@@ -174,6 +179,10 @@ static bool read_parameters(struct subject *s, wcodec_dtype dtype, struct wcodec
         status = wcodec_blocks_read(c, s->size, &s->blocks, &s->tiling, &newer, NULL);
         s->element_log2 = s->blocks.element_log2;
         break;
+    case FRAGMENTS:
+        status = wcodec_fragments_read(c, s->size, &s->fragments, &s->tiling, &newer, NULL);
+        s->element_log2 = s->fragments.element_log2;
+        break;
     default:
         status = wcodec_lossy_read(c, s->size, dtype, &s->lossy, &s->tiling, &newer, NULL);
         s->element_log2 = s->lossy.element_log2;
@@ -207,7 +216,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_deep = 1; /* nothing to be run here */
         return 0;
     }
-    if (size < 7 || wcodec_load_u16(data) >> 14 > LOSSY)
+    if (size < 7)
         return 0;
     struct subject s = {.kind = (enum kind)(wcodec_load_u16(data) >> 14)};
     const size_t head = s.kind == LOSSY ? 7 : 6, parameters = wcodec_load_u16(data) & 0x3fff;

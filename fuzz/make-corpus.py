@@ -65,6 +65,11 @@ def kernels(rng):
         put("kernels", "lossy-" + name, struct.pack("<HBI", 2 << 14 | len(e.parameters), encode.DTYPE_CODES[dtype], len(e.data)) + e.parameters + e.payload)
 
 
+    for name, dtype, rows, columns, profile in (("pairs", "BF16", 16, 256, PAIRS), ("edges", "I8", 19, 130, P8), ("p8", "I8", 32, 256, P8), ("short", "BF16", 5, 128, P12)):
+        e = encode.FragmentsPayload(rng, dtype, rows, columns, profile=profile, outlier_rate=0.003).entry(name="t")
+        put("kernels", "fragments-" + name, struct.pack("<HI", 3 << 14 | len(e.parameters), len(e.data)) + e.parameters + e.payload)
+
+
 def _tile(name, p, largest=6000, target="tile_payload"):
     parameters, payload = p.assemble()
     if len(payload) < largest:
@@ -91,6 +96,12 @@ def at_rate(rng):
     for name, rows, columns, bits, units, spill in (("one", 3, 20, 2, 1, 0), ("spilled", 5, 40, 2, 3, 1), ("two", 16, 129, 2, 5, 0.5), ("rows", 17, 128, 3, 2, 0.5), ("long", 2, 100, 3, 16, 0)):
         e = encode.FixedPayload(rng, rows, columns, bits, units, rate=0.05 if name == "long" else 0.01, spill=spill).entry(name="t")
         put("fixed", name, struct.pack("<HI", len(e.parameters), len(e.data)) + e.parameters + e.payload)
+
+
+def in_fragments(rng):
+    for name, dtype, rows, columns in (("whole", "BF16", 16, 128), ("edges", "I8", 19, 130), ("row", "U8", 1, 300), ("column", "I16", 40, 1), ("bands", "I8", 33, 256)):
+        e = encode.FragmentsPayload(rng, dtype, rows, columns).entry(name="t")
+        put("fragments", name, struct.pack("<HI", len(e.parameters), len(e.data)) + e.parameters + rng.randbytes(64))
 
 
 def chunks(rng):
@@ -146,6 +157,7 @@ def main():
     chunks(rng)
     blocks(random.Random(8))
     at_rate(random.Random(9))
+    in_fragments(random.Random(11))
     lossy(random.Random(9))
     kernels(random.Random(10))
     headers()

@@ -42,7 +42,10 @@ const char *describe_coding(const wcodec_tensor_info *info, char *dst, size_t si
     unsigned most = 0;
     for (unsigned i = 1; i < info->mode_count; i++)
         most = info->modes[i].blocks > info->modes[most].blocks ? i : most;
-    snprintf(dst, size, "%s%s%s%s", info->lossy ? "lossy/" : "",
+    snprintf(dst, size, "%s%s%s%s",
+             info->lossy                               ? "lossy/"
+             : info->coding == WCODEC_CODING_FRAGMENTS ? "fragments/"
+                                                       : "",
              info->mode_count ? info->modes[most].predictor : "", info->mode_count ? "/" : "",
              info->coding_name);
     return dst;
@@ -128,7 +131,7 @@ static json_t *modes_json(const wcodec_tensor_info *info)
 static json_t *coding_json(const wcodec_reader *reader, const wcodec_tensor_info *info)
 {
     static const char *const kinds[] = {"constant", "tiles", "chunks", "alias",
-                                        "blocks",   "lossy", "fixed"};
+                                        "blocks",   "lossy", "fixed",  "fragments"};
     wcodec_tensor_info first;
     json_t *coding = json_pack(
         "{s:s, s:s, s:s, s:i, s:o, s:i, s:i}", "kind",

@@ -8,7 +8,7 @@
 /* One job and where its pieces begin in the batch's count of pieces. */
 struct batch_job {
     struct wcodec_job job;
-    bool in_units;       /* of a tensor in blocks, or a lossy one: units of coded elements ... */
+    bool in_units;       /* in blocks, lossy, in fragments: units of coded elements ... */
     unsigned unit_log2;  /* ... of which elements are reconstructed: a block, superblock, or 1 */
     uint64_t first_unit; /* of those that are wanted */
     uint64_t end_unit;
@@ -54,9 +54,19 @@ static uint64_t tile_bytes(const struct batch_job *b)
 static void find_units(struct batch_job *b)
 {
     const struct wcodec_job *job = &b->job;
-    b->in_units = job->blocks != NULL || job->lossy != NULL;
+    b->in_units = job->blocks != NULL || job->lossy != NULL || job->fragments != NULL;
     if (!b->in_units)
         return;
+    if (job->fragments != NULL) {
+        const uint64_t size = wcodec_fragments_band_size(job->fragments),
+                       elements = wcodec_fragments_band(job->fragments),
+                       end = ((job->end - 1) / size + 1) * elements,
+                       all = job->tiles->tiling->elements;
+        b->unit_log2 = 0;
+        b->first_unit = job->begin / size * elements;
+        b->end_unit = end < all ? end : all;
+        return;
+    }
     if (job->lossy != NULL && job->lossy->plain) {
         b->unit_log2 = 0;
         b->first_unit = job->begin >> job->lossy->element_log2;
@@ -220,7 +230,10 @@ static void reconstruct(const struct wcodec_batch *batch, const struct wcodec_jo
                         uint64_t first, uint64_t end, const uint8_t *coded)
 {
     uint8_t *out = job->memory->data + job->destination;
-    if (job->blocks != NULL)
+    if (job->fragments != NULL)
+        wcodec_cpu_fragments_put(job->fragments, first, end - first, coded, job->begin, job->end,
+                                 out);
+    else if (job->blocks != NULL)
         wcodec_cpu_restore_blocks(batch->device->blocks_dsp, job->blocks, job->modes, first, end,
                                   coded, job->begin, job->end, out);
     else

@@ -9,6 +9,7 @@
 #include "backends/cpu/blocks.h"
 #include "backends/cpu/decode.h"
 #include "backends/cpu/fixed.h"
+#include "backends/cpu/fragments.h"
 #include "backends/cpu/lossy.h"
 
 struct wcodec_device {

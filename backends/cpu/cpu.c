@@ -80,7 +80,7 @@ static void cpu_device_list(struct wcodec_backend_state *state, unsigned i,
         .kind = WCODEC_DEVICE_CPU,
         .capabilities = WCODEC_DEVICE_HOST_MEMORY | WCODEC_DEVICE_ADOPT_MEMORY |
                         WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY |
-                        WCODEC_DEVICE_FIXED};
+                        WCODEC_DEVICE_FIXED | WCODEC_DEVICE_FRAGMENTS};
     read_model_name(listing->name, sizeof listing->name);
     snprintf(listing->driver, sizeof listing->driver, "%s",
              wcodec_cpu_level_name(state->dsp.level));

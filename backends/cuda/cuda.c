@@ -116,7 +116,7 @@ static void cuda_device_list(struct wcodec_backend_state *s, unsigned i,
         .kind = WCODEC_DEVICE_GPU,
         .capabilities = WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE |
                         WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY |
-                        WCODEC_DEVICE_FIXED};
+                        WCODEC_DEVICE_FIXED | WCODEC_DEVICE_FRAGMENTS};
     if (s->driver.device_get(&device, (int)i) != 0) {
         snprintf(listing->reason, sizeof listing->reason, "the driver does not give device %u", i);
         return;

@@ -14,6 +14,7 @@
 #define RUN_FAST(name, k) wcodec_tiles_kernel(k, &warp, &launch)
 #define RUN_BLOCKS(name, k) wcodec_tiles_kernel(k, &warp, &launch)
 #define RUN_LOSSY(name, k) wcodec_tiles_kernel(k, &warp, &launch)
+#define RUN_FRAGMENTS(name, k) wcodec_tiles_kernel(k, &warp, &launch)
 #define RUN_LATENCY(name, k) wcodec_latency_kernel(k, &warp, &launch)
 #define RUN_GENERIC(name, k) wcodec_generic_kernel(&warp, &launch)
 #define RUN_FIXED(name, k) wcodec_fixed_kernel((k).index_bits, &warp, &launch)

@@ -31,6 +31,8 @@ static void run_kernel(struct wcodec_warp *warp, const void *argument)
         wcodec_blocks_units_kernel(warp, launch->arguments);
     else if (launch->kernel == WCODEC_KERNEL_lossy_units)
         wcodec_lossy_units_kernel(warp, launch->arguments);
+    else if (launch->kernel == WCODEC_KERNEL_fragments_units)
+        wcodec_fragments_units_kernel(warp, launch->arguments);
     else
         wcodec_tiles_kernel(kind, warp, launch->arguments);
 }

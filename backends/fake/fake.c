@@ -3,13 +3,13 @@
 
 /* A check-only plugin that works: the CPU's backend behind memory that the host does not see and
  * queues that do nothing before somebody waits, as a GPU may. WCODEC_FAKE makes it fail in one way:
- *   nodriver, nodevices, unlisted, noopen, unsupported, nofixed, wrong, noadopt, nopinned: from the
- * beginning late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault,
- * late-undone: after the known answers, so that the core trusts it memory-N: its N-th allocation
- * (memory, queue, event, batch) after them; and only that lost-N: every call from the N-th after
- * them on silent-N: from the N-th call on nothing is done any more; waiting says so It has two
- * devices, and each refuses what belongs to the other. Several contexts may use it, if they are
- * created one after the other. */
+ *   nodriver, nodevices, unlisted, noopen, unsupported, nofixed, nofragments, wrong, noadopt,
+ * nopinned: from the beginning late-memory, late-decode, late-results, late-copy, late-wait,
+ * late-event, late-fault, late-undone: after the known answers, so that the core trusts it
+ * memory-N: its N-th allocation (memory, queue, event, batch) after them; and only that lost-N:
+ * every call from the N-th after them on silent-N: from the N-th call on nothing is done any more;
+ * waiting says so It has two devices, and each refuses what belongs to the other. Several contexts
+ * may use it, if they are created one after the other. */
 #include "backends/fake/queue.h"
 #include "backends/cpu/cpu.h"
 #include <pthread.h>
@@ -164,6 +164,8 @@ static void fake_device_list(struct wcodec_backend_state *state, unsigned i,
         .capabilities = WCODEC_DEVICE_ADDRESSES | WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY};
     if (!is_mode("nofixed"))
         listing->capabilities |= WCODEC_DEVICE_FIXED;
+    if (!is_mode("nofragments"))
+        listing->capabilities |= WCODEC_DEVICE_FRAGMENTS;
     if (!is_mode("noadopt"))
         listing->capabilities |= WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE;
     snprintf(listing->name, sizeof listing->name, "Fake %u", i);

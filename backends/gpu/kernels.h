@@ -42,14 +42,17 @@ static inline bool wcodec_kernel_takes_tiles(unsigned kernel)
 {
     const unsigned family = wcodec_kernel_rows[kernel].family;
     return family == WCODEC_FAMILY_FAST || family == WCODEC_FAMILY_BLOCKS ||
-           family == WCODEC_FAMILY_LOSSY || family == WCODEC_FAMILY_FIXED;
+           family == WCODEC_FAMILY_LOSSY || family == WCODEC_FAMILY_FIXED ||
+           family == WCODEC_FAMILY_FRAGMENTS;
 }
 
-/* Does it make elements of residuals or coefficients at once? */
+/* Does it make elements of residuals or coefficients, or take those in fragments to their rows, at
+ * once? */
 static inline bool wcodec_kernel_is_fused(unsigned kernel)
 {
     const unsigned family = wcodec_kernel_rows[kernel].family;
-    return family == WCODEC_FAMILY_BLOCKS || family == WCODEC_FAMILY_LOSSY;
+    return family == WCODEC_FAMILY_BLOCKS || family == WCODEC_FAMILY_LOSSY ||
+           family == WCODEC_FAMILY_FRAGMENTS;
 }
 
 #endif

@@ -379,10 +379,11 @@ unsigned wcodec_gpu_plan_launches(const struct wcodec_gpu_limits *limits,
     for (unsigned k = 0; k < WCODEC_KERNELS; k++)
         if (plan->runs[k].count > 0)
             segments = plan_run(&l, k, segments);
-    plan_units(&l, WCODEC_KERNEL_blocks_units, plan->blocks, plan->blocks_count[0]);
-    plan_units(&l, WCODEC_KERNEL_lossy_units,
-               plan->blocks + plan->blocks_capacity[0] * sizeof(struct wcodec_blocks_job),
-               plan->blocks_count[1]);
+    uint64_t blocks = plan->blocks;
+    for (unsigned i = 0; i < WCODEC_GPU_VIEWS; i++) {
+        plan_units(&l, wcodec_gpu_plan_units[i], blocks, plan->blocks_count[i]);
+        blocks += plan->blocks_capacity[i] * sizeof(struct wcodec_blocks_job);
+    }
     *end = l.at;
     return (unsigned)(l.next - launches);
 }

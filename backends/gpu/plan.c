@@ -41,11 +41,13 @@ static uint64_t tile_bytes(const struct wcodec_tiling *t)
     return (uint64_t)1 << (t->tile_log2 + t->element_log2);
 }
 
-/* What tiles hold goes through scratch memory: 0 of blocks, 1 of lossy tensors, as in wcodec_plan;
- * -1 for others. */
+const unsigned wcodec_gpu_plan_units[WCODEC_GPU_VIEWS] = {
+    WCODEC_KERNEL_blocks_units, WCODEC_KERNEL_lossy_units, WCODEC_KERNEL_fragments_units};
+
+/* What tiles hold goes through scratch memory: its number there; -1 for others. */
 static int blocks_kind(const struct wcodec_job *job)
 {
-    return job->blocks ? 0 : job->lossy ? 1 : -1;
+    return job->blocks ? 0 : job->lossy ? 1 : job->fragments ? 2 : -1;
 }
 
 /* What kernels read of a job's modes and scales: bytes [modes, modes_end) and [scales, scales_end)
@@ -98,6 +100,8 @@ static struct side side_of_lossy(const struct wcodec_job *job)
 
 static struct side side_of(const struct wcodec_job *job)
 {
+    if (job->fragments)
+        return (struct side){0};
     return job->blocks ? side_of_blocks(job) : side_of_lossy(job);
 }
 
@@ -139,7 +143,7 @@ wcodec_status wcodec_gpu_plan_measure(const struct wcodec_host *host, const stru
                                       size_t count, uint64_t kernels, struct wcodec_gpu_plan *plan,
                                       wcodec_error *err)
 {
-    uint64_t tiles = 0, tile_jobs = 0, size = 0, scratch = 0, blocks[2] = {0};
+    uint64_t tiles = 0, tile_jobs = 0, size = 0, scratch = 0, blocks[WCODEC_GPU_VIEWS] = {0};
     for (size_t i = 0; i < count; i++) {
         tiles += jobs[i].count;
         tile_jobs += jobs[i].fixed ? 0 : jobs[i].count;
@@ -155,14 +159,15 @@ wcodec_status wcodec_gpu_plan_measure(const struct wcodec_host *host, const stru
     if (tiles >> 31)
         return host->fail(err, WCODEC_ERROR_UNSUPPORTED, "%" PRIu64 " tiles in one batch", tiles);
     size += tile_jobs * sizeof(struct wcodec_tile_job) +
-            (blocks[0] + blocks[1]) * sizeof(struct wcodec_blocks_job);
-    *plan = (struct wcodec_gpu_plan){.host = host,
-                                     .tiles = tiles,
-                                     .tile_jobs = tile_jobs,
-                                     .size = size,
-                                     .scratch_size = scratch,
-                                     .blocks_capacity = {(uint32_t)blocks[0], (uint32_t)blocks[1]},
-                                     .kernels = kernels};
+            (blocks[0] + blocks[1] + blocks[2]) * sizeof(struct wcodec_blocks_job);
+    *plan = (struct wcodec_gpu_plan){
+        .host = host,
+        .tiles = tiles,
+        .tile_jobs = tile_jobs,
+        .size = size,
+        .scratch_size = scratch,
+        .blocks_capacity = {(uint32_t)blocks[0], (uint32_t)blocks[1], (uint32_t)blocks[2]},
+        .kernels = kernels};
     return WCODEC_OK;
 }
 
@@ -182,9 +187,9 @@ struct builder {
     uint64_t address; /* of the block */
     uint64_t at;      /* end of what is written */
     wcodec_address_function *place;
-    uint64_t scratch;  /* bytes of the scratch memory that tiles have */
-    uint64_t fused[2]; /* of either kind: number of the last wcodec_blocks_job that was given to a
-                          fused tile */
+    uint64_t scratch;                 /* bytes of the scratch memory that tiles have */
+    uint64_t fused[WCODEC_GPU_VIEWS]; /* of each kind: number of the last wcodec_blocks_job that was
+                                         given to a fused tile */
 };
 
 static uint64_t reserve(struct builder *b, uint64_t size, void **p)
@@ -385,7 +390,7 @@ static uint64_t write_blocks_job(struct builder *b, const struct wcodec_job *job
 {
     const struct wcodec_tiling *t = job->tiles->tiling;
     const int kind = blocks_kind(job);
-    const bool plain = job->lossy && job->lossy->plain;
+    const bool plain = job->fragments || (job->lossy && job->lossy->plain);
     const unsigned unit = job->blocks ? WCODEC_BLOCK_LOG2
                           : plain     ? 0
                                       : WCODEC_SUPERBLOCK_LOG2,
@@ -394,9 +399,10 @@ static uint64_t write_blocks_job(struct builder *b, const struct wcodec_job *job
                             : plain     ? 1
                                         : job->lossy->across,
                    block = tile << log2;
-    const uint64_t number =
-        fused ? --b->fused[kind]
-              : (kind ? b->plan->blocks_capacity[0] : 0) + b->plan->blocks_count[kind]++;
+    uint64_t number = 0;
+    for (int i = 0; i < kind; i++)
+        number += b->plan->blocks_capacity[i];
+    number = fused ? --b->fused[kind] : number + b->plan->blocks_count[kind]++;
     const uint64_t at = b->plan->blocks + number * sizeof(struct wcodec_blocks_job);
     *(struct wcodec_blocks_job *)(void *)(b->plan->block + at) = (struct wcodec_blocks_job){
         .residuals = fused ? area(b, job, WCODEC_AREA_RAW, job->tiles->raw[tile])
@@ -411,6 +417,16 @@ static uint64_t write_blocks_job(struct builder *b, const struct wcodec_job *job
     return at;
 }
 
+/* Where the first element of a tile in fragments goes, which is the first of a section. */
+static uint64_t fragments_out(const struct builder *b, const struct wcodec_job *job, uint64_t tile)
+{
+    const struct wcodec_fragments *f = job->fragments;
+    const uint64_t element = tile << job->tiles->tiling->tile_log2,
+                   in_band = element % wcodec_fragments_band(f),
+                   at = element - in_band + in_band / WCODEC_SECTION_ROWS;
+    return b->place(job->memory) + job->destination + (at << f->element_log2) - job->begin;
+}
+
 static void write_tile(struct builder *b, const struct wcodec_job *job, const struct job_state *s,
                        uint64_t tile, unsigned kernel, struct wcodec_tile_job *out)
 {
@@ -423,7 +439,10 @@ static void write_tile(struct builder *b, const struct wcodec_job *job, const st
         .elements = wcodec_tile_elements(t, tile),
         .slot = (uint32_t)(s->slot + tile - job->first) | (uint32_t)job->verify << 31,
     };
-    if (blocks_kind(job) >= 0) {
+    if (job->fragments && wcodec_kernel_is_fused(kernel)) {
+        out->out = fragments_out(b, job, tile);
+        out->table = (uint32_t)(job->fragments->columns << job->fragments->element_log2);
+    } else if (blocks_kind(job) >= 0) {
         const bool fused = wcodec_kernel_is_fused(kernel);
         const uint64_t scratch = b->plan->scratch + b->scratch,
                        at = write_blocks_job(b, job, s, tile, fused);
@@ -491,6 +510,16 @@ static struct wcodec_view_job view_of_lossy(const struct wcodec_job *job)
     return view;
 }
 
+static struct wcodec_view_job view_of_fragments(const struct wcodec_job *job)
+{
+    const struct wcodec_fragments *f = job->fragments;
+    return (struct wcodec_view_job){.begin = job->begin >> f->element_log2,
+                                    .end = job->end >> f->element_log2,
+                                    .rows = f->rows,
+                                    .columns = (uint32_t)f->columns,
+                                    .wide = f->element_log2};
+}
+
 /* What the blocks of a job are made of; returns the offset of its wcodec_view_job. */
 static uint64_t write_view(struct builder *b, const struct wcodec_job *job)
 {
@@ -500,7 +529,9 @@ static uint64_t write_view(struct builder *b, const struct wcodec_job *job)
                    modes_at = reserve(b, side.modes_end - side.modes, &modes),
                    scales_at = reserve(b, side.scales_end - side.scales, &scales);
     struct wcodec_view_job *view = p;
-    *view = job->blocks ? view_of_blocks(job) : view_of_lossy(job);
+    *view = job->blocks  ? view_of_blocks(job)
+            : job->lossy ? view_of_lossy(job)
+                         : view_of_fragments(job);
     view->out = b->place(job->memory) + job->destination;
     view->modes = b->address + modes_at;
     view->scales = b->address + scales_at;
@@ -597,14 +628,12 @@ wcodec_status wcodec_gpu_plan_build(struct wcodec_gpu_plan *plan, const struct w
                                     wcodec_error *err)
 {
     const wcodec_allocator *a = plan->host->allocator;
-    const uint64_t blocks = (uint64_t)plan->blocks_capacity[0] + plan->blocks_capacity[1];
-    struct builder b = {plan,
-                        address,
-                        plan->tile_jobs * sizeof(struct wcodec_tile_job) +
-                            blocks * sizeof(struct wcodec_blocks_job),
-                        place,
-                        0,
-                        {plan->blocks_capacity[0], blocks}};
+    struct builder b = {plan,  address, plan->tile_jobs * sizeof(struct wcodec_tile_job),
+                        place, 0,       {0}};
+    for (unsigned i = 0; i < WCODEC_GPU_VIEWS; i++) {
+        b.fused[i] = (i ? b.fused[i - 1] : 0) + plan->blocks_capacity[i];
+        b.at += plan->blocks_capacity[i] * sizeof(struct wcodec_blocks_job);
+    }
     uint32_t classes = 1;
     uint64_t slot = 0;
     struct job_state *states = a->allocate(a->opaque, count * sizeof *states);

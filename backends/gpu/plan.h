@@ -26,6 +26,11 @@ struct wcodec_segment {
     uint32_t count;
 };
 
+/* Tensors whose tiles are only a step on the way to elements: in blocks, lossy, in fragments. */
+enum { WCODEC_GPU_VIEWS = 3 };
+/* The kernels that make the elements of what was left in scratch memory. */
+extern const unsigned wcodec_gpu_plan_units[WCODEC_GPU_VIEWS];
+
 struct wcodec_gpu_plan {
     const struct wcodec_host *host;
     uint64_t tiles;     /* of all jobs: a fault each, in the order of the jobs */
@@ -35,16 +40,16 @@ struct wcodec_gpu_plan {
      * before, after measure: then it is the caller's */
     uint8_t *block;
     bool lent;             /* is it? */
-    uint64_t scratch_size; /* bytes of the device for residuals of tensors in blocks; may be 0 */
+    uint64_t scratch_size; /* bytes of the device for what tiles hold that are a step on the way to
+                              elements; may be 0 */
     uint64_t scratch;      /* where they are, aligned to 256: an address, set before build */
-    /* Tiles of tensors in blocks, and of lossy ones, that no fused kernel takes: behind the kernels
-     * of tiles they are reconstructed from the scratch memory by WCODEC_KERNEL_blocks_units and
-     * WCODEC_KERNEL_lossy_units.
-     * blocks: offset of their wcodec_blocks_jobs, of either kind blocks_capacity; those of fused
+    /* Tiles of such tensors that no fused kernel takes: behind the kernels of tiles their elements
+     * are made from the scratch memory by wcodec_gpu_plan_units[].
+     * blocks: offset of their wcodec_blocks_jobs, of each kind blocks_capacity; those of fused
      * tiles are the last of a kind's. */
     uint64_t blocks;
-    uint32_t blocks_count[2];
-    uint32_t blocks_capacity[2];
+    uint32_t blocks_count[WCODEC_GPU_VIEWS];
+    uint32_t blocks_capacity[WCODEC_GPU_VIEWS];
     uint64_t kernels;
     struct wcodec_kernel_run runs[WCODEC_KERNELS];
     struct wcodec_segment *segments; /* in the order of their tiles */

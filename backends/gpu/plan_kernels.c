@@ -112,6 +112,17 @@ static unsigned fused_lossy_plain(const struct wcodec_tiling *t)
                                    : lossy_kernel(coding_of(f), 1, false);
 }
 
+/* Tiles of some columns of a band. */
+static unsigned fused_fragments(const struct wcodec_tiling *t, const struct wcodec_fragments *f)
+{
+    const uint64_t columns = ((uint64_t)1 << t->tile_log2) / WCODEC_SECTION_ROWS;
+    const int shape = t->coded_count == 1 ? shape_of(t) : -1;
+    if (shape < 0 || f->columns % columns != 0)
+        return WCODEC_KERNEL_GENERIC;
+    return wcodec_kernel_find(WCODEC_FAMILY_FRAGMENTS, (unsigned)shape,
+                              coding_of(&t->fields[t->coded[0]]), t->add != 0, 0, false);
+}
+
 unsigned wcodec_gpu_plan_fused(const struct wcodec_job *job)
 {
     if (job->fixed)
@@ -119,6 +130,8 @@ unsigned wcodec_gpu_plan_fused(const struct wcodec_job *job)
     const struct wcodec_tiling *t = job->tiles->tiling;
     if (job->blocks)
         return fused_bytes(t, job->blocks);
+    if (job->fragments)
+        return fused_fragments(t, job->fragments);
     if (!job->lossy)
         return WCODEC_KERNEL_GENERIC;
     return job->lossy->plain ? fused_lossy_plain(t) : fused_lossy_blocks(t);
@@ -144,6 +157,16 @@ unsigned wcodec_gpu_plan_job_kernel(const struct wcodec_job *job, uint64_t kerne
     return constant ? WCODEC_KERNEL_GENERIC : wcodec_gpu_plan_kernel(job->tiles->tiling);
 }
 
+/* Is all of the tile's band wanted, and do rows go to multiples of 16 bytes? */
+static bool is_band_whole(const struct wcodec_job *job, uint64_t tile)
+{
+    const struct wcodec_tiling *t = job->tiles->tiling;
+    const uint64_t size = wcodec_fragments_band_size(job->fragments),
+                   band = (tile << (t->tile_log2 + t->element_log2)) / size * size;
+    return band >= job->begin && band + size <= job->end &&
+           (job->destination - job->begin) % 16 == 0;
+}
+
 /* Of plain tensors what is above the first coded field must be constant, but for outliers. */
 bool wcodec_gpu_plan_is_fused(const struct wcodec_job *job, unsigned kernel, uint64_t kernels,
                               uint64_t tile)
@@ -151,6 +174,8 @@ bool wcodec_gpu_plan_is_fused(const struct wcodec_job *job, unsigned kernel, uin
     const struct wcodec_tiling *t = job->tiles->tiling;
     if (kernel == WCODEC_KERNEL_lossy_p12_wide_raw && t->coded_count == 2 &&
         job->tiles->streams[2 * tile + 1].mode != WCODEC_STREAM_CONSTANT)
+        return false;
+    if (job->fragments && !is_band_whole(job, tile))
         return false;
     const bool any = kernels & WCODEC_GPU_PLAN_ANY_TILE ||
                      wcodec_kernel_rows[kernel].family == WCODEC_FAMILY_LOSSY;

@@ -26,13 +26,14 @@ enum wcodec_tile_coding {
 #define WCODEC_PATCH_GROUPS 32u
 
 enum wcodec_family {
-    WCODEC_FAMILY_GENERIC, /* any tile (tile.h) */
-    WCODEC_FAMILY_FAST,    /* tiles of one coded field (tile_fast.h) */
-    WCODEC_FAMILY_LATENCY, /* the same, small batches, several warps a tile (tile_latency.h) */
-    WCODEC_FAMILY_BLOCKS,  /* residuals that become elements of blocks at once (tile_blocks.h) */
-    WCODEC_FAMILY_LOSSY,   /* coefficients that do (tile_lossy.h) */
-    WCODEC_FAMILY_UNITS,   /* elements from what the generic kernel left in scratch memory */
-    WCODEC_FAMILY_FIXED    /* tiles at a fixed rate (fixed.h) */
+    WCODEC_FAMILY_GENERIC,  /* any tile (tile.h) */
+    WCODEC_FAMILY_FAST,     /* tiles of one coded field (tile_fast.h) */
+    WCODEC_FAMILY_LATENCY,  /* the same, small batches, several warps a tile (tile_latency.h) */
+    WCODEC_FAMILY_BLOCKS,   /* residuals that become elements of blocks at once (tile_blocks.h) */
+    WCODEC_FAMILY_LOSSY,    /* coefficients that do (tile_lossy.h) */
+    WCODEC_FAMILY_UNITS,    /* elements from what the generic kernel left in scratch memory */
+    WCODEC_FAMILY_FIXED,    /* tiles at a fixed rate (fixed.h) */
+    WCODEC_FAMILY_FRAGMENTS /* as FAST, of matrices in fragments: whole tiles of whole bands */
 };
 
 /* What is known of tiles of coefficients of lossy tensors. */

@@ -38,7 +38,8 @@ struct wcodec_tile_job {
     uint32_t elements; /* 1 to 65536 */
     uint32_t outliers;
     uint32_t slot;  /* where its fault goes, | 2^31: compare the check */
-    uint32_t table; /* generic: where its wcodec_tensor_job is, in units of 16 bytes */
+    uint32_t table; /* generic: where its wcodec_tensor_job is, in units of 16 bytes; in fragments:
+                       bytes of a row of the matrix */
 };
 WCODEC_STRUCT_SIZE(wcodec_tile_job, 80);
 
@@ -108,7 +109,7 @@ struct wcodec_tensor_job {
 };
 WCODEC_STRUCT_SIZE(wcodec_tensor_job, 544);
 
-/* A job's tensor in blocks, or lossy: a part of it that is wanted. */
+/* A job's tensor in blocks, in fragments, or lossy: a part of it that is wanted. */
 struct wcodec_view_job {
     uint64_t out;   /* of element `begin` */
     uint64_t modes; /* packed numbers of modes, from the first block of the job's tiles on */
@@ -129,14 +130,15 @@ struct wcodec_view_job {
 };
 WCODEC_STRUCT_SIZE(wcodec_view_job, 104);
 
-/* The blocks of one tile: of 16 x 16, or superblocks; of a plain tensor its elements. */
+/* The blocks of one tile: of 16 x 16, or superblocks; of a plain tensor, and of one in fragments,
+ * its elements. */
 struct wcodec_blocks_job {
     uint64_t residuals; /* of a fused kernel: the tile's raw bits */
     uint64_t view;      /* its wcodec_view_job */
     uint64_t row;       /* place of the first block, in blocks */
-    uint64_t
-        first; /* number of the first block among those of the job's tiles; plain: in the tensor */
-    uint32_t column; /* of that place */
+    uint64_t first;     /* number of the first block among those of the job's tiles; plain, and in
+                           fragments: in the     tensor */
+    uint32_t column;    /* of that place */
     uint32_t blocks;
     uint32_t pad[2];
 };

@@ -131,20 +131,33 @@ WCODEC_DEVICE_FUNCTION uint32_t wcodec_replaced(const struct wcodec_kind k, uint
     return (((old + add) & ~field) | (outlier & 0xffu) << k.field) - add;
 }
 
+/* Where an element is, from where the tile's first one is. stride: of the rows of a matrix in
+ * fragments. */
+WCODEC_DEVICE_FUNCTION uint32_t wcodec_element_offset(const struct wcodec_kind k, uint32_t position,
+                                                      uint32_t stride)
+{
+    if (k.family != WCODEC_FAMILY_FRAGMENTS)
+        return position * k.bytes;
+    const uint32_t row = (position >> 4 & 7) + (position >> 7 & 1) * 8,
+                   column = (position & 3) + (position >> 2 & 3) * 8 + (position >> 8 & 1) * 4 +
+                            (position >> 9) * 32;
+    return row * stride + column * k.bytes;
+}
+
 /* Those before `end`, of which all elements are stored: each lane changes one, and the lane that
  * decoded it learns by how much its part of the check does. out: the tile. */
 WCODEC_DEVICE_FUNCTION void wcodec_outliers_patch(const struct wcodec_kind k,
                                                   struct wcodec_warp *warp,
                                                   struct wcodec_outliers *p, uint32_t end,
-                                                  WCODEC_GLOBAL uint8_t *out, uint32_t add,
-                                                  uint64_t *sum)
+                                                  WCODEC_GLOBAL uint8_t *out, uint32_t stride,
+                                                  uint32_t add, uint64_t *sum)
 {
     const bool mine = p->own < end << 8;
     uint64_t change = 0;
     wcodec_sync_warp(warp); /* elements that other lanes have stored are read */
     if (mine) {
         const uint32_t position = p->own >> 8, offset = position % 4 * k.bytes;
-        WCODEC_GLOBAL uint8_t *at = out + position * k.bytes;
+        WCODEC_GLOBAL uint8_t *at = out + wcodec_element_offset(k, position, stride);
         const uint32_t old = wcodec_load_element(k, at);
         uint32_t now = wcodec_replaced(k, old, p->own, add);
         now &= k.bytes == 1 ? 0xffu : k.bytes == 2 ? 0xffffu : ~0u;

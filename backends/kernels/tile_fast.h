@@ -31,6 +31,7 @@ struct wcodec_fast {
     uint32_t factor;            /* of its next word */
     uint32_t staged;            /* staged: shared address of the lane's word of the next group */
     struct wcodec_outliers patches;
+    uint32_t stride; /* in fragments: of the matrix's rows */
 };
 
 /* Staged groups: two to 272 bytes (stage.h). i: number in a block. */
@@ -63,9 +64,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_patch(const struct wcodec_kind k, struct
             wcodec_fast_drop_outliers(f);
         if (!wcodec_outliers_before(warp, &f->patches, end))
             return;
-        wcodec_outliers_patch(k, warp, &f->patches, end,
-                              f->out - (g * 128 + wcodec_lane(warp) * 4) * k.bytes,
-                              wcodec_fast_add(k, warp), &f->sum);
+        if (k.family == WCODEC_FAMILY_FRAGMENTS)
+            wcodec_outliers_patch(
+                k, warp, &f->patches, end,
+                WCODEC_BUFFER_OUT(warp, uint8_t, wcodec_job_at(warp, f->launch, f->number)->out),
+                f->stride, wcodec_fast_add(k, warp), &f->sum);
+        else
+            wcodec_outliers_patch(k, warp, &f->patches, end,
+                                  f->out - (g * 128 + wcodec_lane(warp) * 4) * k.bytes, 0,
+                                  wcodec_fast_add(k, warp), &f->sum);
     }
 }
 
@@ -81,6 +88,28 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_put(const struct wcodec_kind k, struct w
     WCODEC_UNROLL_ALL
     for (uint32_t j = 0; j < k.bytes; j++)
         f->sum += (uint64_t)o[j] * (f->factor + (k.bytes * i + j) * WCODEC_CHECK_STEP);
+}
+
+/* In fragments groups i and i + 2 of four are the halves of what a lane has of a row. kept: of the
+ * first two groups. */
+WCODEC_DEVICE_FUNCTION void wcodec_fast_put_fragment(const struct wcodec_kind k,
+                                                     struct wcodec_fast *f, uint32_t i,
+                                                     const uint32_t *o, uint32_t *kept)
+{
+    const uint32_t lower = i % 2; /* the rows eight further down? */
+    WCODEC_GLOBAL uint8_t *to = f->out + lower * 8 * f->stride + i / 4 * 32 * k.bytes;
+    WCODEC_UNROLL_ALL
+    for (uint32_t j = 0; j < k.bytes; j++) {
+        f->sum += (uint64_t)o[j] * (f->factor + (k.bytes * i + j) * WCODEC_CHECK_STEP);
+        if (i % 4 < 2)
+            kept[2 * lower + j] = o[j];
+    }
+    if (i % 4 < 2)
+        return;
+    if (k.bytes == 2)
+        wcodec_store_once_u4(to, kept[2 * lower], kept[2 * lower + 1], o[0], o[1]);
+    else
+        wcodec_store_u2(to, kept[2 * lower], o[0]);
 }
 
 /* Raw words of the block that begins with group g, of which the last row of the first plane is
@@ -123,7 +152,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_block(const struct wcodec_kind k, struct
                                               struct wcodec_fast *f, uint32_t g, const bool last,
                                               const bool patch)
 {
-    uint32_t r[WCODEC_ROWS_MOST], tables[4];
+    uint32_t r[WCODEC_ROWS_MOST], tables[4], kept[4];
     if (k.rows > 0) {
         wcodec_stream_begin_block(k, warp, &f->in);
         wcodec_fast_raw(k, warp, f, g, last, r);
@@ -145,10 +174,15 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_block(const struct wcodec_kind k, struct
         if (patch)
             wcodec_outliers_replace(k, warp, &f->patches, (g + i + 1) * 128,
                                     wcodec_fast_add(k, warp), o);
-        wcodec_fast_put(k, warp, f, i, o);
+        if (k.family == WCODEC_FAMILY_FRAGMENTS)
+            wcodec_fast_put_fragment(k, f, i, o, kept);
+        else
+            wcodec_fast_put(k, warp, f, i, o);
     }
     if (k.staged)
         f->staged += k.groups * 136;
+    else if (k.family == WCODEC_FAMILY_FRAGMENTS)
+        f->out += k.groups * 8 * k.bytes;
     else
         f->out += k.groups * 128 * k.bytes;
     f->factor += k.groups * k.bytes * WCODEC_CHECK_STEP;
@@ -234,6 +268,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_remaining(const struct wcodec_kind k,
         if (k.staged) {
             wcodec_fast_stage(warp, f, g % 2, o[0]);
             f->staged += g % 2 * 272;
+        } else if (k.family == WCODEC_FAMILY_FRAGMENTS) {
+            wcodec_store_some(k, f->out + wcodec_element_offset(k, g * 128, f->stride), o, 4);
         } else {
             wcodec_store_some(k, f->out, o, left);
             f->out += 128 * k.bytes;
@@ -259,7 +295,9 @@ WCODEC_DEVICE_FUNCTION void wcodec_fast_begin(const struct wcodec_kind k, struct
         return;
     }
     wcodec_outliers_load(warp, &f->patches, job->positions, job->values, job->outliers, 0);
-    f->out = WCODEC_BUFFER_OUT(warp, uint8_t, job->out) + wcodec_lane(warp) * (4 * k.bytes);
+    f->stride = k.family == WCODEC_FAMILY_FRAGMENTS ? job->table : 0;
+    f->out = WCODEC_BUFFER_OUT(warp, uint8_t, job->out) +
+             wcodec_element_offset(k, wcodec_lane(warp) * 4, f->stride);
     const bool aligned = WCODEC_BLOCKWISE && job->out % (4 * k.bytes) == 0;
     f->whole = aligned && elements % (128 * k.groups) == 0;
     f->middle = !aligned   ? 0

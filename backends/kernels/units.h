@@ -1,12 +1,13 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Elements from residuals and coefficients that the generic kernel has left in scratch memory: a
- * work-group a tile, a warp a unit. */
+/* Elements from residuals, coefficients and sequences that other kernels have left in scratch
+ * memory: a work-group a tile, a warp a unit. */
 #ifndef WCODEC_KERNELS_UNITS_H
 #define WCODEC_KERNELS_UNITS_H
 
 #include "backends/kernels/blocks.h"
+#include "backends/kernels/fragments.h"
 #include "backends/kernels/launch.h"
 #include "backends/kernels/lossy.h"
 
@@ -44,6 +45,18 @@ WCODEC_DEVICE_FUNCTION void wcodec_blocks_units_kernel(struct wcodec_warp *warp,
         wcodec_blocks_of_tile(&work, job, 1);
     else
         wcodec_blocks_of_tile(&work, job, 0);
+}
+
+WCODEC_DEVICE_FUNCTION void wcodec_fragments_units_kernel(struct wcodec_warp *warp,
+                                                          const struct wcodec_launch *launch)
+{
+    const WCODEC_GLOBAL struct wcodec_blocks_job *job = wcodec_units_job(warp, launch);
+    struct wcodec_fragments_work work;
+    WCODEC_WARP_COPY(&work, warp);
+    WCODEC_BIND(&work, raw, job->residuals);
+    work.view = WCODEC_BLOCK(warp, struct wcodec_view_job, job->view);
+    WCODEC_BIND(&work, out, work.view->out);
+    wcodec_fragments_tile(&work, job, wcodec_warp_number(&work.warp), wcodec_warps(&work.warp));
 }
 
 #ifdef WCODEC_LOSSY_UNITS

@@ -84,7 +84,7 @@ static bool add_job(struct set *s, struct wcodec_job *job, const struct wcodec_m
     const unsigned before = s->memory_count;
     struct wcodec_memory *areas[WCODEC_AREAS], *last = NULL;
     struct wcodec_memory *out = add_memory(s, job->memory);
-    if (job->blocks != NULL || job->lossy != NULL)
+    if (job->blocks != NULL || job->lossy != NULL || job->fragments != NULL)
         add_memory(s, scratch);
     for (unsigned a = 0; a < WCODEC_AREAS; a++) {
         const struct wcodec_memory *m = job->places[a].memory;
@@ -155,8 +155,8 @@ static uint64_t choose_kernels(struct wcodec_batch *b, struct set *s)
 /* The kernels of units, which all of these tensors may need. */
 static wcodec_status find_units(struct wcodec_batch *b, struct set *s, wcodec_error *err)
 {
-    for (unsigned i = 0; i < 2; i++) {
-        const unsigned kernel = i ? WCODEC_KERNEL_lossy_units : WCODEC_KERNEL_blocks_units;
+    for (unsigned i = 0; i < WCODEC_GPU_VIEWS; i++) {
+        const unsigned kernel = wcodec_gpu_plan_units[i];
         if (s->plan.blocks_capacity[i] > 0 && s->plan.scratch_size > 0 &&
             !wcodec_opencl_find_kernel(b->device, kernel, form_of(s), &s->limits))
             return b->device->host->fail(err, WCODEC_ERROR_UNSUPPORTED,

@@ -108,7 +108,8 @@ void wcodec_opencl_device_list(struct wcodec_backend_state *s, unsigned i,
     *listing = (struct wcodec_device_listing){
         .kind = WCODEC_DEVICE_OTHER,
         .capabilities = WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE |
-                        WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY | WCODEC_DEVICE_FIXED};
+                        WCODEC_DEVICE_BLOCKS | WCODEC_DEVICE_LOSSY | WCODEC_DEVICE_FIXED |
+                        WCODEC_DEVICE_FRAGMENTS};
     if (i >= s->count) {
         snprintf(listing->reason, sizeof listing->reason, "there is no such device");
         return;

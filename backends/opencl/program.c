@@ -287,7 +287,10 @@ static void describe(const struct wcodec_device *d, unsigned kernel,
                            " -DWCODEC_ROW_ADD=%u -DWCODEC_ROW_BYTES=%u -DWCODEC_ROW_RAW=%u"
                            " -DWCODEC_ROW_UNITS=%u -DWCODEC_OPENCL_COPIES=%u",
                            row->family, row->shape, row->coding, row->add, row->bytes, row->raw,
-                           kernel == WCODEC_KERNEL_lossy_units, copies_of(d));
+                           kernel == WCODEC_KERNEL_lossy_units       ? 1u
+                           : kernel == WCODEC_KERNEL_fragments_units ? 2u
+                                                                     : 0u,
+                           copies_of(d));
     if (nvidia && n > 0 && registers > 0)
         snprintf(more + n, size - (size_t)n, " -cl-nv-maxrregcount=%u", registers);
 }

@@ -3,8 +3,9 @@
 
 /* The kernels of backends/kernels/kernels.def in OpenCL C: what is launched, and nothing else. A
  * program has one kernel, that of a row: WCODEC_ROW_FAMILY, _SHAPE, _CODING, _ADD, _BYTES and _RAW
- * are its columns, by number; WCODEC_ROW_UNITS is 1 for units of lossy tensors. WCODEC_OPENCL_ITEMS
- * is the most of a work-group, WCODEC_OPENCL_COPIES as wcodec_kind_of() takes it.
+ * are its columns, by number; WCODEC_ROW_UNITS is 1 for units of lossy tensors, 2 for those in
+ * fragments. WCODEC_OPENCL_ITEMS is the most of a work-group, WCODEC_OPENCL_COPIES as
+ * wcodec_kind_of() takes it.
  *
  * A kernel sees no buffers but its arguments. So that one launch serves many tensors it takes
  * WCODEC_BUFFERS of them, whose pointers are put into local memory: descriptors name them by
@@ -148,6 +149,8 @@ WCODEC_OPENCL_KERNEL void wcodec_kernel(__global uint8_t *block, __global uint32
     barrier(CLK_LOCAL_MEM_FENCE);
 #if WCODEC_ROW_FAMILY == 0
     wcodec_generic_kernel(&warp, &launch);
+#elif WCODEC_ROW_FAMILY == 5 && WCODEC_ROW_UNITS == 2
+    wcodec_fragments_units_kernel(&warp, &launch);
 #elif WCODEC_ROW_FAMILY == 5 && WCODEC_ROW_UNITS
     wcodec_lossy_units_kernel(&warp, &launch);
 #elif WCODEC_ROW_FAMILY == 5

@@ -85,6 +85,9 @@ typedef enum wcodec_coding {
     /** A matrix of bf16 in tiles of one size, in which every element has its place: made to be
      * multiplied on a device without being decoded first. */
     WCODEC_CODING_FIXED = 6,
+    /** A matrix as TILES, its elements in the order in which matrix units take them: made to be
+     * multiplied on a device without being decoded to memory first. */
+    WCODEC_CODING_FRAGMENTS = 7,
     /** Made by a newer version: can be listed but not decoded. */
     WCODEC_CODING_UNKNOWN = 255
 } wcodec_coding;
@@ -186,7 +189,7 @@ typedef struct wcodec_tensor_info {
     uint64_t file;
     /** ALIAS: number in the reader of the entry that it equals; else UINT64_MAX. */
     uint64_t alias_of;
-    /** BLOCKS, LOSSY, FIXED: elements of a row of the matrix; else 0. */
+    /** BLOCKS, LOSSY, FIXED, FRAGMENTS: elements of a row of the matrix; else 0. */
     uint64_t columns;
     /** BLOCKS, LOSSY: how many modes its blocks have, at most 13; else 0. */
     unsigned mode_count;

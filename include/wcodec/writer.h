@@ -42,7 +42,13 @@ typedef enum wcodec_tune {
      * some 11.3 bits an element, about 7 % larger than the smallest: coded so, a device can
      * multiply by them. What that does not shrink by an eighth, and all other tensors, as for
      * WCODEC_TUNE_SIZE; with loss asked for, tensors with loss. */
-    WCODEC_TUNE_COMPUTE_FIXED = 2
+    WCODEC_TUNE_COMPUTE_FIXED = 2,
+    /** Matrices of BF16, F16, I8 and floats of eight bits (as above; at least 16 rows, and columns
+     * that are a multiple of 128) as for WCODEC_TUNE_SIZE, but with their elements in the order in
+     * which a device multiplies, in tiles of 4096 or 8192, and never predicted. What that does not
+     * shrink, and all other tensors, as for WCODEC_TUNE_SIZE; with loss asked for, tensors with
+     * loss. */
+    WCODEC_TUNE_COMPUTE = 3
 } wcodec_tune;
 
 /** How fields are coded by rANS: what a symbol is, and how precise frequencies are. */

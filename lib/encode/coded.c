@@ -3,6 +3,7 @@
 
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/decode.h"
+#include "backends/cpu/fragments.h"
 #include "core/error.h"
 #include "core/memory.h"
 #include "encode/fixed.h"
@@ -37,11 +38,13 @@ void wcodec_coded_free(struct wcodec_coded *coded)
     wcodec_free(coded->allocator, coded->blocks);
     wcodec_free(coded->allocator, coded->lossy);
     wcodec_free(coded->allocator, coded->fixed);
+    wcodec_free(coded->allocator, coded->fragments);
     wcodec_free(coded->allocator, coded->coefficients);
     wcodec_free(coded->allocator, coded->approximation);
     coded->tiling = NULL;
     coded->lossy = NULL;
     coded->fixed = NULL;
+    coded->fragments = NULL;
     coded->coefficients = coded->approximation = NULL;
     coded->blocks = NULL;
     coded->parts = NULL;
@@ -92,12 +95,35 @@ static void note_bad(struct verifier *v, uint64_t tile)
         ;
 }
 
+/* Some tiles by the reference, as they were decoded. */
+static bool are_fragments_right(const struct verifier *v, uint64_t tile, const uint8_t *out,
+                                size_t size)
+{
+    const struct wcodec_fragments *f = v->coded->fragments;
+    const unsigned tile_log2 = v->tiles->tiling->tile_log2;
+    const uint64_t first = tile << tile_log2, end = first + (size >> f->element_log2);
+    uint8_t expected[WCODEC_SECTION << WCODEC_FRAGMENTS_ELEMENT_LOG2_MAX];
+    bool right = true;
+    for (uint64_t i = first, n; i < end; i += n) {
+        n = end - i < WCODEC_SECTION ? end - i : WCODEC_SECTION;
+        if ((tile + v->phase) % PLAIN_EVERY == 0)
+            wcodec_fragments_gather(f, v->data, i, n, expected);
+        else
+            wcodec_cpu_fragments_gather(f, v->data, i, n, expected);
+        right = right && memcmp(out + ((i - first) << f->element_log2), expected,
+                                (size_t)(n << f->element_log2)) == 0;
+    }
+    return right;
+}
+
 /* Is a tile what was coded? */
 static bool is_right(const struct verifier *v, uint64_t tile, const uint8_t *out, size_t size)
 {
     const struct wcodec_tiling *t = v->tiles->tiling;
     const struct wcodec_blocks *b = v->coded->blocks;
     bool right = true;
+    if (v->coded->fragments != NULL)
+        return are_fragments_right(v, tile, out, size);
     if (b == NULL)
         return memcmp(out, v->data + (tile << (t->tile_log2 + t->element_log2)), size) == 0;
     const size_t block_size = (size_t)WCODEC_BLOCK << t->element_log2;
@@ -179,7 +205,7 @@ wcodec_status wcodec_coded_verify(wcodec_context *context,
                lossy = coded->coding == WCODEC_CODING_LOSSY;
     if (coded->coding == WCODEC_CODING_FIXED)
         return wcodec_fixed_verify(context, settings, coded, data, err);
-    if (coded->coding != WCODEC_CODING_TILES && !blocks && !lossy)
+    if (coded->tiling == NULL)
         return WCODEC_OK;
     const struct wcodec_coded_part *parts = coded->parts + (blocks || lossy);
     const uint64_t payload_size =

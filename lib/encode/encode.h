@@ -8,6 +8,7 @@
 
 #include "coding/blocks.h"
 #include "coding/fixed.h"
+#include "coding/fragments.h"
 #include "coding/lossy.h"
 #include "core/cancel.h"
 #include "core/context.h"
@@ -18,10 +19,11 @@ struct wcodec_split;
 
 /* Settings that reach the coder, from wcodec_encode_options. */
 struct wcodec_encode_settings {
-    bool quick;   /* no trial of zstd's best level: all else may wait for this, as for a header */
-    int level;    /* 1 to 9 */
-    bool latency; /* tiles of 4096 */
-    bool fixed;   /* matrices of bf16 at a fixed rate */
+    bool quick;     /* no trial of zstd's best level: all else may wait for this, as for a header */
+    int level;      /* 1 to 9 */
+    bool latency;   /* tiles of 4096 */
+    bool fixed;     /* matrices of bf16 at a fixed rate */
+    bool fragments; /* matrices in fragments */
     uint8_t tile_log2; /* 0: by policy */
     uint8_t profile;   /* 0: by counted cost; else WCODEC_PAIRS, _P12, _P8 as a preference */
     bool verify;       /* decode every tile and compare */
@@ -52,16 +54,18 @@ struct wcodec_coded_part {
 /* A coded tensor: what the index record needs, and the payload as parts that follow each other
  * (padding between areas is inside the parts). */
 struct wcodec_coded {
-    uint8_t coding; /* enum wcodec_coding: CONSTANT, TILES, CHUNKS, BLOCKS, LOSSY or FIXED */
+    uint8_t coding; /* enum wcodec_coding: CONSTANT, TILES, CHUNKS, BLOCKS, LOSSY, FIXED,
+                       FRAGMENTS */
     uint64_t order0_bits;
     uint8_t constant_element_log2;
     uint8_t constant_element[8];
-    struct wcodec_tiling *tiling; /* TILES, BLOCKS and LOSSY; owned */
-    struct wcodec_blocks *blocks; /* BLOCKS; owned */
-    struct wcodec_lossy *lossy;   /* LOSSY; owned */
-    struct wcodec_fixed *fixed;   /* FIXED; owned */
-    uint8_t *coefficients;        /* LOSSY: what the tiles hold; owned */
-    uint8_t *approximation;       /* LOSSY: the bytes that decoding gives; owned */
+    struct wcodec_tiling *tiling;       /* TILES, BLOCKS, LOSSY and FRAGMENTS; owned */
+    struct wcodec_blocks *blocks;       /* BLOCKS; owned */
+    struct wcodec_lossy *lossy;         /* LOSSY; owned */
+    struct wcodec_fixed *fixed;         /* FIXED; owned */
+    struct wcodec_fragments *fragments; /* FRAGMENTS; owned */
+    uint8_t *coefficients;              /* LOSSY: what the tiles hold; owned */
+    uint8_t *approximation;             /* LOSSY: the bytes that decoding gives; owned */
     const char *lossless; /* NULL, or why a tensor is lossless though the settings are lossy */
     uint64_t chunk;       /* CHUNKS */
     uint64_t payload_size;
@@ -70,7 +74,7 @@ struct wcodec_coded {
      * packed modes, then as tiles; in lossy tensors the modes and scales. In tiles: the prefix,
      * then each area's parts, one for each range of tiles */
     struct wcodec_coded_part *parts;
-    uint64_t range_tiles; /* TILES, BLOCKS and LOSSY: tiles of a range */
+    uint64_t range_tiles; /* what has a tiling: tiles of a range */
     size_t range_count;
     const wcodec_allocator *allocator;
 };
@@ -99,9 +103,9 @@ struct wcodec_verified {
     void *opaque;
 };
 
-/* Decode what was coded in tiles, in blocks or at a fixed rate and compare it with the data that it
- * was made of, lossy tensors with their coefficients (any other coding: nothing to do).
- * verified: NULL, or called for each range of tiles. WCODEC_ERROR_DEVICE if they differ,
+/* Decode what was coded in tiles, in blocks, in fragments or at a fixed rate and compare it with
+ * the data that it was made of, lossy tensors with their coefficients (any other coding: nothing to
+ * do). verified: NULL, or called for each range of tiles. WCODEC_ERROR_DEVICE if they differ,
  * WCODEC_ERROR_MEMORY, _CANCELLED. */
 wcodec_status wcodec_coded_verify(wcodec_context *context,
                                   const struct wcodec_encode_settings *settings,

@@ -6,6 +6,7 @@
 #include "core/dtype.h"
 #include "encode/assemble.h"
 #include "encode/fixed.h"
+#include "encode/fragments.h"
 
 enum { LARGE = 1 << 24 };
 
@@ -163,7 +164,14 @@ wcodec_status wcodec_encode_tensor(wcodec_context *context,
         return wcodec_chunked_code(context, settings, data, size, 0, coded, &done, err);
     if (size >> wcodec_dtype_element_log2(dtype) << wcodec_dtype_element_log2(dtype) != size)
         dtype = WCODEC_DTYPE_OTHER;
-    wcodec_status status =
+    wcodec_status status = WCODEC_OK;
+    if (settings->fragments && settings->lossy == WCODEC_LOSSY_NONE &&
+        wcodec_fragments_apply(dtype, size, settings->columns)) {
+        status = wcodec_fragments_code(context, settings, dtype, data, size, coded, &done, err);
+        if (status != WCODEC_OK || done)
+            return status;
+    }
+    status =
         wcodec_statistics_gather(context, dtype, data, size, settings->level, &statistics, err);
     if (status != WCODEC_OK)
         return status;

@@ -7,6 +7,7 @@
 
 #include "coding/blocks.h"
 #include "coding/fixed.h"
+#include "coding/fragments.h"
 #include "coding/lossy.h"
 #include "core/arena.h"
 #include "format/names.h"
@@ -21,7 +22,7 @@ struct wcodec_entry {
     bool newer;     /* reading: coding, its form or dtype of a newer version; it can be listed, not
                        decoded, and of `u` nothing is set */
     uint8_t coding; /* as on disk: 0 constant, 1 tiles, 2 chunks, 3 alias, 4 blocks, 5 lossy,
-                       6 fixed; larger: unknown */
+                       6 fixed, 7 fragments; larger: unknown */
     uint8_t dtype;
     const char *name; /* NULL for blobs; NUL-terminated, in the index's memory */
     const char *dtype_name;
@@ -43,7 +44,7 @@ struct wcodec_entry {
         uint64_t chunk;
         uint64_t alias; /* number of the entry */
     } u;
-    /* Tiles, blocks, lossy and fixed; of the last three also when they are written. A struct
+    /* Tiles, blocks, lossy, fixed and fragments; of all but tiles also when written. A struct
      * wcodec_tiling takes 20 times the bytes that it is read from, so a million of them are kept as
      * they are in the file, validated. */
     const uint8_t *parameters;
@@ -114,6 +115,10 @@ void wcodec_entry_lossy(const struct wcodec_entry *entry, struct wcodec_lossy *l
 /* The same for matrices at a fixed rate, which have no tiling. */
 void wcodec_entry_fixed(const struct wcodec_entry *entry, struct wcodec_fixed *fixed);
 
+/* The same for matrices in fragments. */
+void wcodec_entry_fragments(const struct wcodec_entry *entry, struct wcodec_fragments *fragments,
+                            struct wcodec_tiling *tiling);
+
 /* Are its bytes an approximation? */
 static inline bool wcodec_entry_is_lossy(const struct wcodec_index *index,
                                          const struct wcodec_entry *e)
@@ -136,7 +141,7 @@ wcodec_status wcodec_entry_refuse(const struct wcodec_entry *entry, wcodec_error
 static inline bool wcodec_entry_has_tiles(const struct wcodec_entry *entry)
 {
     return entry->coding == WCODEC_CODING_TILES || entry->coding == WCODEC_CODING_BLOCKS ||
-           entry->coding == WCODEC_CODING_LOSSY;
+           entry->coding == WCODEC_CODING_LOSSY || entry->coding == WCODEC_CODING_FRAGMENTS;
 }
 
 /* The other way: bytes of the coded index (one zstd frame) from an index whose entries are filled

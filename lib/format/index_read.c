@@ -357,6 +357,23 @@ static wcodec_status read_blocks(struct parser *p, struct wcodec_cursor *c, stru
     return keep_parameters(p, c, begin, &tiling, e->payload_size - tiles_begin, e);
 }
 
+static wcodec_status read_fragments(struct parser *p, struct wcodec_cursor *c,
+                                    struct wcodec_entry *e)
+{
+    struct wcodec_fragments fragments;
+    struct wcodec_tiling tiling;
+    const uint8_t *begin = c->at;
+    wcodec_status status =
+        wcodec_fragments_read(c, e->size, &fragments, &tiling, &e->newer, p->err);
+    if (status != WCODEC_OK)
+        return status;
+    if (e->newer) {
+        c->at = c->end;
+        return WCODEC_OK;
+    }
+    return keep_parameters(p, c, begin, &tiling, e->payload_size, e);
+}
+
 static wcodec_status read_lossy(struct parser *p, struct wcodec_cursor *c, struct wcodec_entry *e)
 {
     struct wcodec_lossy lossy;
@@ -460,6 +477,9 @@ static wcodec_status read_parameters(struct parser *p, struct wcodec_cursor *c,
     case WCODEC_CODING_FIXED:
         status = read_fixed(p, c, e);
         break;
+    case WCODEC_CODING_FRAGMENTS:
+        status = read_fragments(p, c, e);
+        break;
     default:
         status = read_alias(p, c, e);
         break;
@@ -491,7 +511,7 @@ static wcodec_status read_record(struct parser *p, struct wcodec_cursor *c, stru
     e->payload_hash = wcodec_load_u64(hash);
     if (e->payload_size == 0 && e->payload_hash != 0)
         return FAIL(p, "a payload hash without a payload");
-    if (e->coding > WCODEC_CODING_FIXED)
+    if (e->coding > WCODEC_CODING_FRAGMENTS)
         e->newer = true;
     return e->newer ? WCODEC_OK : read_parameters(p, c, e);
 }
@@ -744,15 +764,24 @@ void wcodec_entry_fixed(const struct wcodec_entry *entry, struct wcodec_fixed *f
     (void)wcodec_fixed_read(&c, entry->size, (wcodec_dtype)entry->dtype, fixed, &newer, NULL);
 }
 
+void wcodec_entry_fragments(const struct wcodec_entry *entry, struct wcodec_fragments *fragments,
+                            struct wcodec_tiling *tiling)
+{
+    struct wcodec_cursor c = {entry->parameters, entry->parameters + entry->parameters_size};
+    bool newer;
+    (void)wcodec_fragments_read(&c, entry->size, fragments, tiling, &newer, NULL);
+}
+
 wcodec_status wcodec_entry_refuse(const struct wcodec_entry *e, wcodec_error *err)
 {
-    if (e->coding > WCODEC_CODING_FIXED)
+    if (e->coding > WCODEC_CODING_FRAGMENTS)
         return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: coding %u",
                            e->coding);
     if (e->dtype >= WCODEC_DTYPE_COUNT)
         return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: dtype %u", e->dtype);
     return wcodec_fail(err, WCODEC_ERROR_NEWER, "made by a newer version: %s of another form",
-                       e->coding == WCODEC_CODING_LOSSY   ? "a lossy tensor"
-                       : e->coding == WCODEC_CODING_FIXED ? "a tensor at a fixed rate"
-                                                          : "blocks");
+                       e->coding == WCODEC_CODING_LOSSY       ? "a lossy tensor"
+                       : e->coding == WCODEC_CODING_FIXED     ? "a tensor at a fixed rate"
+                       : e->coding == WCODEC_CODING_FRAGMENTS ? "a tensor in fragments"
+                                                              : "blocks");
 }

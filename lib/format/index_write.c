@@ -85,6 +85,7 @@ static void put_parameters(struct buffer *b, const struct wcodec_entry *e)
     case WCODEC_CODING_BLOCKS:
     case WCODEC_CODING_LOSSY:
     case WCODEC_CODING_FIXED:
+    case WCODEC_CODING_FRAGMENTS:
         put_bytes(b, e->parameters, e->parameters_size);
         break;
     case WCODEC_CODING_CHUNKS:

@@ -108,7 +108,7 @@ static wcodec_status parse_tensor(struct measure *m, struct tensor *t, const uin
 {
     const struct wcodec_layout *l = &t->layout;
     const uint64_t size = l->is_fixed ? l->tiling.prefix_size : l->tiles_begin;
-    if (wcodec_layout_in_units(l)) {
+    if (wcodec_layout_in_units(l) && size != 0) {
         t->side = wcodec_alloc_array(&m->context->allocator, size, 1);
         if (t->side == NULL)
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a tensor's modes");

@@ -195,9 +195,9 @@ static wcodec_status take_run(struct wcodec_load_cursor *c, const struct wcodec_
     return WCODEC_OK;
 }
 
-/* Tensors in blocks, lossy and at a fixed rate: does the device reconstruct them? It makes whole
- * elements. To memory that the host sees, the CPU does that at once. With many spilled elements,
- * each piece would have to bring all of them. */
+/* Tensors in blocks, lossy, in fragments and at a fixed rate: does the device reconstruct them? It
+ * makes whole elements. To memory that the host sees, the CPU does that at once. With many spilled
+ * elements, each piece would have to bring all of them. */
 static bool device_reconstructs(const struct wcodec_load_request *q,
                                 const struct wcodec_load_range *r, const struct wcodec_layout *s)
 {
@@ -273,12 +273,13 @@ static void take_bytes(struct wcodec_load_cursor *c, const struct wcodec_load_ra
     c->range++;
 }
 
-static void log_fixed(const struct wcodec_load_request *q, const struct wcodec_load_range *r)
+static void log_matrix(const struct wcodec_load_request *q, const struct wcodec_load_range *r)
 {
     if (!(q->device->listing.capabilities & WCODEC_DEVICE_HOST_MEMORY))
         wcodec_log(q->context, WCODEC_LOG_INFO,
-                   "%s cannot decode tensor '%s', which is at a fixed rate; the CPU does instead",
-                   q->device->name, r->named->name);
+                   "%s cannot decode tensor '%s', which is %s; the CPU does instead",
+                   q->device->name, r->named->name,
+                   r->entry->coding == WCODEC_CODING_FIXED ? "at a fixed rate" : "in fragments");
 }
 
 static wcodec_status take_range(struct wcodec_load_cursor *c, const struct wcodec_load_range *r,
@@ -292,8 +293,9 @@ static wcodec_status take_range(struct wcodec_load_cursor *c, const struct wcode
             return take_tiles(c, r, &layout, piece, full, err);
     }
     take_bytes(c, r, piece, full);
-    if (!*full && r->entry->coding == WCODEC_CODING_FIXED)
-        log_fixed(c->request, r);
+    if (!*full &&
+        (r->entry->coding == WCODEC_CODING_FIXED || r->entry->coding == WCODEC_CODING_FRAGMENTS))
+        log_matrix(c->request, r);
     return WCODEC_OK;
 }
 

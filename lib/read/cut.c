@@ -43,6 +43,16 @@ static void derive_fixed(const struct wcodec_entry *e, struct wcodec_layout *s)
     s->bands = (struct wcodec_bands){0, f->across, wcodec_fixed_band_size(f)};
 }
 
+/* Bands have the same bytes in the sequence as in the tensor. */
+static void derive_fragments(const struct wcodec_entry *e, struct wcodec_layout *s)
+{
+    wcodec_entry_fragments(e, &s->fragments, &s->tiling);
+    s->in_fragments = true;
+    s->element_log2 = s->fragments.element_log2;
+    s->bands = (struct wcodec_bands){0, wcodec_fragments_band(&s->fragments),
+                                     wcodec_fragments_band_size(&s->fragments)};
+}
+
 void wcodec_layout_derive(const struct wcodec_entry *e, struct wcodec_layout *s)
 {
     *s = (struct wcodec_layout){0};
@@ -52,6 +62,8 @@ void wcodec_layout_derive(const struct wcodec_entry *e, struct wcodec_layout *s)
         derive_lossy(e, s);
     } else if (e->coding == WCODEC_CODING_FIXED) {
         derive_fixed(e, s);
+    } else if (e->coding == WCODEC_CODING_FRAGMENTS) {
+        derive_fragments(e, s);
     } else {
         wcodec_entry_tiling(e, &s->tiling);
         s->element_log2 = s->tiling.element_log2;
@@ -62,10 +74,11 @@ void wcodec_layout_derive(const struct wcodec_entry *e, struct wcodec_layout *s)
 
 uint32_t wcodec_layout_needs(const struct wcodec_layout *s)
 {
-    return s->in_blocks  ? WCODEC_DEVICE_BLOCKS
-           : s->is_lossy ? WCODEC_DEVICE_LOSSY
-           : s->is_fixed ? WCODEC_DEVICE_FIXED
-                         : 0;
+    return s->in_blocks      ? WCODEC_DEVICE_BLOCKS
+           : s->is_lossy     ? WCODEC_DEVICE_LOSSY
+           : s->is_fixed     ? WCODEC_DEVICE_FIXED
+           : s->in_fragments ? WCODEC_DEVICE_FRAGMENTS
+                             : 0;
 }
 
 wcodec_status wcodec_layout_check_side(const struct wcodec_layout *s, const uint8_t *side,
@@ -131,6 +144,7 @@ struct wcodec_job wcodec_layout_job(const struct wcodec_layout *s, const struct 
                                .blocks = s->in_blocks ? &s->blocks : NULL,
                                .lossy = s->is_lossy ? &s->lossy : NULL,
                                .fixed = s->is_fixed ? &s->fixed : NULL,
+                               .fragments = s->in_fragments ? &s->fragments : NULL,
                                .modes = side,
                                .begin = begin,
                                .end = end,

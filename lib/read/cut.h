@@ -17,15 +17,16 @@ struct wcodec_bands {
     uint64_t size;      /* bytes of a band that is not the last */
 };
 
-/* What follows from an entry in tiles, in blocks, lossy or at a fixed rate before anything of it is
- * read. At a fixed rate tiles are what is coded: a unit, and of the tiling their number is set, and
- * the prefix, which is shifts and checks. */
+/* What follows from an entry in tiles, in blocks, lossy, in fragments or at a fixed rate before
+ * anything of it is read. At a fixed rate tiles are what is coded: a unit, and of the tiling their
+ * number is set, and the prefix, which is shifts and checks. */
 struct wcodec_layout {
     struct wcodec_tiling tiling;
-    bool in_blocks, is_lossy, is_fixed;
+    bool in_blocks, is_lossy, is_fixed, in_fragments;
     struct wcodec_blocks blocks;
     struct wcodec_lossy lossy;
     struct wcodec_fixed fixed;
+    struct wcodec_fragments fragments;
     uint8_t element_log2;      /* of the tensor */
     uint64_t tiles_begin;      /* in the payload: after modes and scales */
     struct wcodec_bands bands; /* in tiles: a tile each */
@@ -42,7 +43,7 @@ void wcodec_layout_derive(const struct wcodec_entry *entry, struct wcodec_layout
 /* Are tiles only a step on the way to elements? */
 static inline bool wcodec_layout_in_units(const struct wcodec_layout *layout)
 {
-    return layout->in_blocks || layout->is_lossy || layout->is_fixed;
+    return layout->in_blocks || layout->is_lossy || layout->is_fixed || layout->in_fragments;
 }
 
 /* What a device must be capable of: bits of enum wcodec_device_capability. */

@@ -226,6 +226,7 @@ wcodec_status wcodec_decoder_range(struct wcodec_decoder *d, uint64_t begin, uin
     case WCODEC_CODING_TILES:
     case WCODEC_CODING_BLOCKS:
     case WCODEC_CODING_LOSSY:
+    case WCODEC_CODING_FRAGMENTS:
         return wcodec_decoder_range_tiles(d, begin, end, dst, reporter, err);
     case WCODEC_CODING_FIXED:
         return wcodec_decoder_range_fixed(d, begin, end, dst, reporter, err);

@@ -107,7 +107,7 @@ wcodec_status wcodec_tiles_check_stored(const struct wcodec_tiles *tiles,
 /* Memory that decoding an entry's tiles takes, about. */
 uint64_t wcodec_tiles_memory(const struct wcodec_tiling *tiling);
 
-/* Tensors in tiles, in blocks, and lossy ones. `layout` is set. */
+/* Tensors in tiles, in blocks, in fragments, and lossy ones. `layout` is set. */
 wcodec_status wcodec_decoder_open_tiles(struct wcodec_decoder *decoder, wcodec_error *err);
 wcodec_status wcodec_decoder_range_tiles(struct wcodec_decoder *decoder, uint64_t begin,
                                          uint64_t end, uint8_t *dst,

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* What is in tiles: tensors in tiles, in blocks, and lossy ones. The parsed prefix is not kept
- * between calls: it is less than 0.2 % of a tensor, so that reading it again costs little, and
- * readers stay free of state that threads would share. */
+/* What is in tiles: tensors in tiles, in blocks, in fragments, and lossy ones. The parsed prefix is
+ * not kept between calls: it is less than 0.2 % of a tensor, so that reading it again costs little,
+ * and readers stay free of state that threads would share. */
 
 #include "core/error.h"
 #include "core/memory.h"
@@ -193,7 +193,7 @@ static void prefetch(const struct wcodec_decoder *d, uint64_t first, uint64_t en
                 stop[a] - begin[a]);
 }
 
-/* Tiles [first, end), of blocks and lossy tensors for bytes [from, to). */
+/* Tiles [first, end), of blocks, fragments and lossy tensors for bytes [from, to). */
 static wcodec_status decode(struct wcodec_decoder *d, const struct range *r,
                             const struct wcodec_view *view, uint64_t first, uint64_t end,
                             uint64_t from, uint64_t to, uint8_t *out, wcodec_error *err)

@@ -288,6 +288,7 @@ static void describe_tiles(const struct wcodec_entry *e, wcodec_tensor_info *inf
     struct wcodec_tiling tiling;
     struct wcodec_blocks blocks;
     struct wcodec_lossy lossy;
+    struct wcodec_fragments fragments;
     if (e->coding == WCODEC_CODING_BLOCKS) {
         wcodec_entry_blocks(e, &blocks, &tiling);
         describe_blocks(&blocks, info);
@@ -295,6 +296,9 @@ static void describe_tiles(const struct wcodec_entry *e, wcodec_tensor_info *inf
         wcodec_entry_lossy(e, &lossy, &tiling);
         describe_transforms(&lossy, info);
         describe_lossy(e, info);
+    } else if (e->coding == WCODEC_CODING_FRAGMENTS) {
+        wcodec_entry_fragments(e, &fragments, &tiling);
+        info->columns = fragments.columns;
     } else {
         wcodec_entry_tiling(e, &tiling);
     }
@@ -338,6 +342,7 @@ static void describe_coding(const struct wcodec_shard *s, const struct wcodec_en
     case WCODEC_CODING_TILES:
     case WCODEC_CODING_BLOCKS:
     case WCODEC_CODING_LOSSY:
+    case WCODEC_CODING_FRAGMENTS:
         describe_tiles(e, info);
         break;
     case WCODEC_CODING_FIXED:

@@ -131,7 +131,7 @@ static uint64_t unit_of(const struct wcodec_entry *e)
         wcodec_entry_fixed(e, &fixed);
         return wcodec_fixed_band_size(&fixed);
     }
-    if (e->coding != WCODEC_CODING_BLOCKS && e->coding != WCODEC_CODING_LOSSY)
+    if (e->coding == WCODEC_CODING_TILES || !wcodec_entry_has_tiles(e))
         return 1;
     wcodec_layout_derive(e, &layout);
     return layout.bands.size;

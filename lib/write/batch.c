@@ -412,10 +412,13 @@ static void find_aliases(struct work *w)
     }
 }
 
-/* What loss takes beside: coefficients and what they decode to, as long as the item is at work; */
-uint64_t wcodec_write_batch_lossy(const struct wcodec_encode_settings *settings, uint64_t size)
+/* What loss takes beside: coefficients and what they decode to, as long as the item is at work;
+ * fragments: the elements in their order; */
+uint64_t wcodec_write_batch_beside(const struct wcodec_encode_settings *settings, uint64_t size)
 {
-    return settings->lossy != WCODEC_LOSSY_NONE ? size * 9 / 4 : 0;
+    if (settings->lossy != WCODEC_LOSSY_NONE)
+        return size * 9 / 4;
+    return settings->fragments ? size : 0;
 }
 
 /* and a sample of blocks, costs and figures while the step is searched. */
@@ -459,7 +462,7 @@ static uint64_t payload_most(uint64_t size)
 
 uint64_t wcodec_write_batch_least(const struct wcodec_encode_settings *settings, uint64_t size)
 {
-    return size + payload_most(size) + wcodec_write_batch_lossy(settings, size) +
+    return size + payload_most(size) + wcodec_write_batch_beside(settings, size) +
            lossy_planning(settings, size) + least_scratch(settings, size);
 }
 
@@ -506,7 +509,7 @@ static uint64_t left_over(const struct wcodec_write_batch *b, uint64_t others)
 {
     uint64_t bytes = b->source && b->source->fd < 0 ? 0 : b->size,
              taken = bytes + payload_most(b->size) +
-                     wcodec_write_batch_lossy(&b->settings, b->size) + others;
+                     wcodec_write_batch_beside(&b->settings, b->size) + others;
     return b->memory >= taken + least_scratch(&b->settings, largest_item(b)) ? b->memory - taken
                                                                              : 0;
 }

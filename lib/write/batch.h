@@ -74,7 +74,7 @@ wcodec_status wcodec_code_bytes(wcodec_context *context,
 uint64_t wcodec_write_batch_least(const struct wcodec_encode_settings *settings, uint64_t size);
 
 /* What items of `size` bytes take beside that where they are coded with loss. */
-uint64_t wcodec_write_batch_lossy(const struct wcodec_encode_settings *settings, uint64_t size);
+uint64_t wcodec_write_batch_beside(const struct wcodec_encode_settings *settings, uint64_t size);
 
 /* Room for items. Members up to `memory` are the caller's to set before. Free with
  * wcodec_write_batch_free() whether this fails or not. WCODEC_ERROR_MEMORY. */

@@ -90,7 +90,7 @@ static wcodec_status plan_memory(struct compressor *c, wcodec_error *err)
                            " bytes of memory, the limit is %" PRIu64,
                            fixed + least, limit);
     c->batch.memory = WCODEC_WRITE_BATCH_MEMORY + 2 * largest +
-                      wcodec_write_batch_lossy(&c->batch.settings, largest);
+                      wcodec_write_batch_beside(&c->batch.settings, largest);
     if (c->batch.memory > limit - fixed)
         c->batch.memory = limit - fixed;
     return WCODEC_OK;

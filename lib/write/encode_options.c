@@ -52,7 +52,7 @@ wcodec_status wcodec_encode_options_read(const wcodec_encode_options *from,
         return status;
     if (o.level < 1 || o.level > 9)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "level %d, expected 1 to 9", o.level);
-    if ((unsigned)o.tune > WCODEC_TUNE_COMPUTE_FIXED)
+    if ((unsigned)o.tune > WCODEC_TUNE_COMPUTE)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "tune %d is none", (int)o.tune);
     if (o.tile_log2 != 0 &&
         (o.tile_log2 < WCODEC_TILE_LOG2_MIN || o.tile_log2 > WCODEC_TILE_LOG2_MAX))
@@ -75,6 +75,7 @@ void wcodec_encode_options_settings(const wcodec_encode_options *options,
         .level = options->level,
         .latency = options->tune == WCODEC_TUNE_LATENCY,
         .fixed = options->tune == WCODEC_TUNE_COMPUTE_FIXED,
+        .fragments = options->tune == WCODEC_TUNE_COMPUTE,
         .tile_log2 = (uint8_t)options->tile_log2,
         .profile = (uint8_t)options->profile, /* the API's values are the format's */
         .verify = !options->no_verify,

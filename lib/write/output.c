@@ -213,6 +213,19 @@ static wcodec_status add_entry(struct wcodec_output *output, const struct wcodec
     return WCODEC_OK;
 }
 
+static size_t write_parameters(const struct wcodec_coded *coded, uint8_t *bytes)
+{
+    if (coded->fixed)
+        return wcodec_fixed_write(coded->fixed, bytes);
+    if (coded->lossy)
+        return wcodec_lossy_write(coded->lossy, coded->tiling, bytes);
+    if (coded->blocks)
+        return wcodec_blocks_write(coded->blocks, coded->tiling, bytes);
+    if (coded->fragments)
+        return wcodec_fragments_write(coded->fragments, coded->tiling, bytes);
+    return wcodec_tiling_write(coded->tiling, bytes);
+}
+
 /* Tilings are kept as the bytes that the index will hold: they are some twenty times larger than
  * that. */
 static wcodec_status set_coding(struct wcodec_output *output, const struct wcodec_coded *coded,
@@ -224,11 +237,7 @@ static wcodec_status set_coding(struct wcodec_output *output, const struct wcode
     if (coded->tiling || coded->fixed) {
         uint8_t bytes[WCODEC_BLOCKS_MAX_BYTES > WCODEC_LOSSY_MAX_BYTES ? WCODEC_BLOCKS_MAX_BYTES
                                                                        : WCODEC_LOSSY_MAX_BYTES];
-        e->parameters_size = coded->fixed   ? wcodec_fixed_write(coded->fixed, bytes)
-                             : coded->lossy ? wcodec_lossy_write(coded->lossy, coded->tiling, bytes)
-                             : coded->blocks
-                                 ? wcodec_blocks_write(coded->blocks, coded->tiling, bytes)
-                                 : wcodec_tiling_write(coded->tiling, bytes);
+        e->parameters_size = write_parameters(coded, bytes);
         uint8_t *copy = wcodec_arena_alloc(&output->arena, e->parameters_size);
         if (!copy)
             return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");

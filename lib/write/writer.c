@@ -376,7 +376,7 @@ static wcodec_status code_at_once(wcodec_writer *w, const struct wcodec_entry *w
         return status;
     /* Two payloads, if this one does not shrink, and as much again for coding. */
     w->batch.memory = WCODEC_WRITE_BATCH_MEMORY + 2 * what->size +
-                      wcodec_write_batch_lossy(&w->batch.settings, what->size);
+                      wcodec_write_batch_beside(&w->batch.settings, what->size);
     wcodec_write_batch_add(&w->batch, what, weights);
     status = run_batch(w, data, err);
     w->batch.memory = WCODEC_WRITE_BATCH_MEMORY;

@@ -62,8 +62,9 @@ def encode_options(
 
     Args:
         level: 1 (fast) to 9 (small).
-        tune: "size", "latency": small tiles, so that one tensor alone occupies a large GPU, or
-            "compute-fixed": matrices of bf16 at a fixed rate, for a device to multiply by.
+        tune: "size", "latency": small tiles, so that one tensor alone occupies a large GPU,
+            "compute-fixed": matrices of bf16 at a fixed rate, for a device to multiply by, or
+            "compute": matrices in the order in which a device multiplies.
         tile: elements of a tile: 4096, 8192, ... 65536; None: by tune.
         profile: "auto", "pairs", "p12" or "p8".
         predict: "auto", "none", "left", "top", "average", "planar", "paeth" or "wht".

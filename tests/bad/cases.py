@@ -36,6 +36,11 @@ def approximated(seed=1, dtype="BF16", rows=40, columns=50, modes=(0, 1, 2), row
     return encode.LossyPayload(random.Random(seed), dtype, rows, columns, list(modes), row_scales=row_scales, outlier_rate=0.01, **more)
 
 
+def fragments(seed=1, dtype="I8", rows=40, columns=300, **more):
+    more.setdefault("outlier_rate", 0.01)
+    return encode.FragmentsPayload(random.Random(seed), dtype, rows, columns, **more)
+
+
 def file_of(*entries, **more):
     return encode.container(list(entries), **more), b"".join(e.data for e in entries)
 
@@ -49,6 +54,7 @@ def every_coding():
     entries.append(approximated(dtype="F16", rows=3, columns=5, modes=(0,), w=1).entry(name="plain lossy"))
     entries.append(approximated(rows=2, columns=9, modes=(1, 2), split=[(CODED, 8)], tile_modes=(1,)).entry(name="lossy"))
     entries.append(encode.FixedPayload(random.Random(5), 2, 9, 2, 1, rate=0.002, spill=1).entry(name="fixed"))
+    entries.append(fragments(rows=17, columns=3, split=[(CODED, 8)], modes=(1,)).entry(name="fragments"))
     entries.append(encode.chunk_entry(bytes(40) + b"chunk", 40, name="chunks", dtype="U8", shape=(45,)))
     entries.append(encode.alias_entry(entries, 2, name="alias", dtype="U8", shape=(65,)))
     entries.append(encode.empty_entry(name="empty", dtype="F64", shape=(0,)))
@@ -131,8 +137,9 @@ def records():
             ("constant not in whole elements", "corrupt", small(parameters=b"\3" + bytes(8))), ("constant cut", "corrupt", small(parameters=b"\2\0\0")),
             ("byte after the record", "corrupt", small(parameters=b"\0\7\0")), ("constant with a payload", "corrupt", small(payload=b"x")), ("hash of no payload", "corrupt", small(payload_hash=1)),
             ("payload beyond the file", "corrupt", small(payload_size=1 << 62, payload_hash=1)), ("payload 2^64 - 1", "corrupt", small(payload_size=(1 << 64) - 1, payload_hash=1)),
-            ("coding 7", "newer", small(coding=7, parameters=b"anything", payload=b"more")), ("lossy of no form", "corrupt", small(coding=5, parameters=b"", dtype="BF16", shape=(6,))),
+            ("coding 8", "newer", small(coding=8, parameters=b"anything", payload=b"more")), ("lossy of no form", "corrupt", small(coding=5, parameters=b"", dtype="BF16", shape=(6,))),
             ("fixed of no form", "corrupt", small(coding=6, parameters=b"", dtype="BF16", shape=(6,))),
+            ("fragments of another form", "newer", small(coding=7, parameters=b"\2anything", payload=b"more")), ("fragments of no form", "corrupt", small(coding=7, parameters=b"")),
             ("fixed of another form", "newer", small(coding=6, parameters=b"\2anything", payload=b"more")), ("lossy of another form", "newer", small(coding=5, parameters=b"\2anything", payload=b"more")), ("blocks of no form", "corrupt", small(coding=4, parameters=b"")),
             ("blocks of another form", "newer", small(coding=4, parameters=b"\2anything", payload=b"more")), ("coding 255", "newer", small(coding=255, parameters=b""))):
         yield "record: " + name, expected, *file_of(e)
@@ -658,6 +665,44 @@ def fixed_records():
     yield "fixed of 2^48 bytes in a small payload", "corrupt", *file_of(thin, size=1 << 48)
 
 
+def in_fragments():
+    for dtype in ("I8", "BF16", "F16", "F8_E4M3", "U8"):
+        yield "fragments of %s as they should be" % dtype, "ok", *file_of(fragments(dtype=dtype).entry(name="t"))
+    for rows, columns in ((1, 1), (1, 700), (700, 1), (15, 128), (16, 127), (16, 128), (16, 129), (17, 256), (48, 384), (33, 4000)):
+        yield "fragments: %d x %d" % (rows, columns), "ok", *file_of(fragments(2, rows=rows, columns=columns).entry(name="t"))
+    yield "fragments: tiles of 65536", "ok", *file_of(fragments(3, t=16, rows=50, columns=384).entry(name="t"))
+    yield "fragments: all modes and runs", "ok", *file_of(fragments(4, "BF16", rows=60, columns=384, profile=P8, pool=4, run=7, modes=(0, 1, 2)).entry(name="t"))
+    e = fragments().entry(name="t")
+    yield "fragments: an alias", "ok", *file_of(e, encode.alias_entry([e], 0, name="u", dtype="I8", shape=(40, 300)))
+    e = fragments().entry()
+    e.name = e.dtype = None
+    yield "fragments: a blob", "ok", *file_of(e)
+    for name, columns in (("no column", 0), ("columns that do not divide", 49), ("more columns than elements", 24000), ("other columns", 150), ("2^63 columns", 1 << 63), ("rows above 2^20 bytes", (1 << 20) + 1)):
+        p = fragments()
+        p.columns = columns
+        e = p.entry(name="t")
+        e.shape = (40, 300)
+        yield "fragments: " + name, "corrupt", *file_of(e)
+    e = fragments().entry(name="t")
+    for n in range(len(e.parameters)):
+        cut = copy.copy(e)
+        cut.parameters = e.parameters[:n]
+        yield "fragments: parameters cut at %d" % n, "corrupt", *file_of(cut)
+    for n in (0, 1, 15, 16, 40, len(e.payload) - 64, len(e.payload) - 1):
+        cut = copy.copy(e)
+        cut.payload = e.payload[:n]
+        yield "fragments: payload cut at %d" % n, "corrupt", *file_of(cut)
+    wider = entry(tensor(dtype="U32", n=256), dtype="U32")
+    wider.coding, wider.parameters = 7, bytes([1, 16]) + wider.parameters
+    yield "fragments: elements of 32 bits", "corrupt", *file_of(wider)
+    p = fragments()
+    p.tiles.checks[0] ^= 1
+    yield "fragments: tile check", "corrupt", *file_of(p.entry(name="t"))
+    thin = fragments(rows=16, columns=1).entry(name="t")
+    thin.size, thin.shape = 1 << 48, (1 << 47, 2)
+    yield "fragments of 2^48 bytes in a small payload", "limit", *file_of(thin, size=1 << 48)
+
+
 def sums():
     """Sizes that follow from the index and are too large to hold; the hash cannot be right, and nothing may be taken for it."""
     e = encode.constant_entry(b"\0", 1, name="t", dtype="U8", shape=(1 << 47,))
@@ -687,6 +732,6 @@ def sums():
 
 def cases():
     for group in (framing, index_fields, records, parameters, tables, descriptors, modes, runs, areas, chunks, blocks, lossy_right, lossy_wrong, lossy_records, fixed_right, fixed_wrong,
-                  fixed_records, sums):
+                  fixed_records, in_fragments, sums):
         for name, expected, data, original in group():
             yield name, expected, data, original

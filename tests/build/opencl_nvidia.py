@@ -107,7 +107,7 @@ def rows():
             "ADD": add,
             "BYTES": size,
             "RAW": raw,
-            "UNITS": int(name == "lossy_units"),
+            "UNITS": {"lossy_units": 1, "fragments_units": 2}.get(name, 0),
             "registers": 64
             if family == "LATENCY"
             else 65536 // (int(threads) * int(groups)) // 8 * 8,

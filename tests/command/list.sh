@@ -95,6 +95,10 @@ run 0 "$WCODEC" list fixed.safetensors.wcodec; prints '^w  *BF16 .*  fixed11  *[
 run 0 "$WCODEC" list --json fixed.safetensors.wcodec; json out
 json_is out '{t["name"]: t["coding"]["kind"] for t in d["files"][0]["tensors"]} ==
     {"w": "fixed", "n": "tiles"}'
+run 0 "$WCODEC" compress -q -f --tune=compute fixed.safetensors
+run 0 "$WCODEC" list --json fixed.safetensors.wcodec; json out
+json_is out '{t["name"]: t["coding"]["kind"] for t in d["files"][0]["tensors"]} ==
+    {"w": "fragments", "n": "tiles"}'
 
 # Names that would write to the terminal, or look like options, paths and other things.
 "$MAKE" names.safetensors 'esc%1b[31m:U8:10:text' 'new%0aline:U8:10:text' 'tab%09:U8:10:text' \

@@ -15,6 +15,7 @@ export WCODEC_BACKEND=cpu WCODEC_THREADS=1
 "$MAKE" matrix w:BF16:48x384:gauss || exit 99
 "$WCODEC" compress -q --tune=compute-fixed -o fixed matrix
 "$WCODEC" cat --tensor=w --slice=5:33 -o rows fixed
+"$WCODEC" compress -q --tune=compute -o order matrix
 
 # starve EXPECTED ARGUMENTS...: the output is d/out.
 starve () {
@@ -50,4 +51,6 @@ starve part decompress -q --only '[wv]' -o d/out coded
 starve fixed compress -q --tune=compute-fixed -o d/out matrix
 starve matrix decompress -q -o d/out fixed
 starve rows cat --tensor=w --slice=5:33 -o d/out fixed
+starve order compress -q --tune=compute -o d/out matrix
+starve rows cat --tensor=w --slice=5:33 -o d/out order
 finish

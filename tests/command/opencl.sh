@@ -32,6 +32,12 @@ run 0 "$WCODEC" test --backend=all fixed.safetensors.wcodec; silent
 run 0 env WCODEC_LOG=debug "$WCODEC" decompress --backend=opencl -o back.fixed fixed.safetensors.wcodec
 says 'opencl:0 decoded 21 tiles'; says 'opencl:0 decoded 168 tiles'
 same fixed.safetensors back.fixed
+# Those in fragments too.
+"$WCODEC" compress -q -f --tune=compute -o order.wcodec fixed.safetensors || exit 99
+run 0 "$WCODEC" test --backend=all order.wcodec; silent
+run 0 env WCODEC_LOG=debug "$WCODEC" decompress --backend=opencl -o back.order order.wcodec
+says 'opencl:0 decoded 10 tiles'
+same fixed.safetensors back.order
 run 0 "$WCODEC" test -v --backend=all all.safetensors.wcodec; says 'not tested on cuda: '; says 'ok on cpu:0'
 says 'all.safetensors.wcodec: ok on opencl:0$'; says 'ok on cpu:0$'
 # Each device by its number, of whatever driver; and by the variable.

@@ -15,8 +15,13 @@ run 0 "$WCODEC" verify fixed.safetensors.wcodec fixed.safetensors; silent
 run 0 "$WCODEC" decompress -o back fixed.safetensors.wcodec; silent
 same fixed.safetensors back 'compress --tune=compute-fixed'
 rm back
+run 0 "$WCODEC" compress -f --tune=compute fixed.safetensors; silent
+run 0 "$WCODEC" list fixed.safetensors.wcodec; prints '^w .* fragments/p'; prints '^h .* fragments/p'
+run 0 "$WCODEC" decompress -o back fixed.safetensors.wcodec; silent
+same fixed.safetensors back 'compress --tune=compute'
+rm back
 
-for options in '' -1 -2 -5 -9 --fast --best --tune=latency --tune=compute-fixed --tile=4096 --tile=65536 \
+for options in '' -1 -2 -5 -9 --fast --best --tune=latency --tune=compute-fixed --tune=compute --tile=4096 --tile=65536 \
     --profile=pairs --profile=p12 --profile=p8 --predict=none --predict=left --predict=paeth \
     --predict=wht --lossy=none --raw --no-verify '--exclude=blocks.*' '--include=*.bf16' \
     '-T 1' '-T 3'; do

@@ -50,6 +50,12 @@ def rated(seed, rows, columns, bits, units, **more):
     return encode.container(entries, kind=1, name="t.safetensors")
 
 
+def fragments(seed, dtype, rows, columns, **more):
+    entries = [encode.FragmentsPayload(random.Random(seed), dtype, rows, columns, **more).entry(name="t")]
+    entries.insert(0, encode.safetensors_blob(entries))
+    return encode.container(entries, kind=1, name="t.safetensors")
+
+
 def cases():
     for dtype in ("BF16", "F16", "F32", "F8_E4M3", "F8_E5M2", "I8"):
         for name, profile in PROFILES.items():
@@ -84,6 +90,12 @@ def cases():
     yield "bf16-fixed", lambda: rated(26, 40, 300, 2, 5)
     yield "bf16-fixed-spilled", lambda: rated(27, 17, 129, 2, 1, rate=0.05, spill=1)
     yield "bf16-fixed-3-bits", lambda: rated(28, 33, 130, 3, 2)
+    yield "bf16-fragments", lambda: fragments(29, "BF16", 48, 512, profile=PAIRS, outlier_rate=0.001)
+    yield "bf16-fragments-p8", lambda: fragments(30, "BF16", 33, 640, t=13, profile=P8, pool=4, run=8)
+    yield "i8-fragments-edges", lambda: fragments(31, "I8", 35, 300, profile=PAIRS, outlier_rate=0.01)
+    yield "f16-fragments-p12", lambda: fragments(32, "F16", 16, 256, profile=P12, modes=(0, 1, 2))
+    yield "f8_e4m3-fragments", lambda: fragments(33, "F8_E4M3", 100, 128, profile=P8)
+    yield "i16-fragments-thin", lambda: fragments(34, "I16", 5, 1, add=3)
     yield "mixed", lambda: encode.random_file(41, sizes=(1, 100, 129, 400))[0]
     yield "opaque", lambda: encode.container([encode.chunk_entry(b"text " * 40 + bytes(3000), 2000), encode.constant_entry(b"ab", 300)], kind=0, name="notes")
     yield "empty", lambda: encode.container([], kind=0)

@@ -8,6 +8,7 @@ import sys
 
 import blocks
 import fixed
+import fragments
 import lossy
 import tiles
 import zstd
@@ -18,14 +19,14 @@ HEAD_MAGIC = bytes.fromhex("895743440D0A1A0A")
 DTYPES = [("", 0), ("BOOL", 8), ("U8", 8), ("I8", 8), ("F8_E5M2", 8), ("F8_E4M3", 8), ("F8_E8M0", 8), ("F8_E4M3FNUZ", 8), ("F8_E5M2FNUZ", 8),
           ("U16", 16), ("I16", 16), ("F16", 16), ("BF16", 16), ("U32", 32), ("I32", 32), ("F32", 32), ("U64", 64), ("I64", 64), ("F64", 64),
           ("C64", 64), ("F4", 4), ("F6_E2M3", 6), ("F6_E3M2", 6)]
-CODINGS = ["constant", "tiles", "chunks", "alias", "blocks", "lossy", "fixed"]
+CODINGS = ["constant", "tiles", "chunks", "alias", "blocks", "lossy", "fixed", "fragments"]
 
 
 class Entry:
     name = None
     dtype = ""
     shape = ()
-    element = tiling = blocks = lossy = fixed = chunk = alias = newer = None
+    element = tiling = blocks = lossy = fixed = fragments = chunk = alias = newer = None
     offset = 0
 
 
@@ -64,7 +65,7 @@ def _read_record(data, entries):
     e.order0, e.coding, e.payload_size, e.payload_hash = c.varint(), c.u8(), c.varint(), c.u64()
     if e.payload_size == 0 and e.payload_hash != 0:
         raise Corrupt("hash of no payload")
-    if e.coding > 6:
+    if e.coding > 7:
         e.newer = "coding"
     if e.newer:
         return e
@@ -96,6 +97,12 @@ def _read_record(data, entries):
     elif e.coding == 6 and e.size:
         try:
             e.fixed = fixed.read_parameters(c, e.size, e.dtype, e.payload_size)
+        except Newer as newer:
+            e.newer = str(newer)
+            return e
+    elif e.coding == 7 and e.size:
+        try:
+            e.fragments = fragments.read_parameters(c, e.size)
         except Newer as newer:
             e.newer = str(newer)
             return e
@@ -200,6 +207,8 @@ class Container:
             return lossy.decode(e.lossy, self.payload(e))
         if e.coding == 6:
             return fixed.decode(e.fixed, self.payload(e))
+        if e.coding == 7:
+            return fragments.decode(e.fragments, self.payload(e))
         return _decode_chunks(e, self.payload(e))
 
     def decode_all(self):

@@ -13,6 +13,7 @@ import sys
 
 import blocks
 import fixed
+import fragments
 import lossy
 import zstd
 from common import CODED, CONSTANT, M32, P8, P12, PAIRS, RAW, align, mask
@@ -554,6 +555,25 @@ def random_fixed(rng, name):
     return p.entry(name=name or "fixed")
 
 
+class FragmentsPayload:
+    """A matrix of random elements in fragments; members may be changed before entry() is called."""
+
+    def __init__(self, rng, dtype, rows, columns, t=12, split=None, profile=None, pool=None, run=None, add=0, **more):
+        self.w, self.rows, self.columns, self.dtype, self.form = ELEMENT[dtype], rows, columns, dtype, 1
+        self.tiles = random_payload(rng, self.w, t, rows * columns, make_fields(rng, split or PRESETS[dtype], profile, pool, run), add, **more)
+        self.data = fragments.elements(fragments.Fragments(rows * columns << self.w, self.w, columns), self.tiles.decoded)
+
+    def entry(self, **names):
+        parameters, payload = self.tiles.assemble()
+        return Entry(self.data, 7, bytes([self.form]) + varint(self.columns) + parameters, payload, dtype=self.dtype, shape=(self.rows, self.columns), **names)
+
+
+def random_fragments(rng, name):
+    rows, columns = rng.choice([(1, 1), (3, 100), (16, 128), (17, 129), (31, 256), (33, 200), (40, 384)])
+    p = FragmentsPayload(rng, rng.choice(["I8", "BF16", "F16", "F8_E4M3", "I16"]), rows, columns, t=rng.choice([12, 13]), add=rng.choice([0, 3, 128]), outlier_rate=rng.choice([0, 0.01]), modes=rng.choice([(0,), (0, 1, 2)]))
+    return p.entry(name=name)
+
+
 def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=None, digest=None, count=None, after=b""):
     original = b"".join(e.data for e in entries)
     out = bytes([kind]) + string(name) + varint(len(original) if size is None else size)
@@ -671,6 +691,7 @@ def random_file(seed, sizes=(1, 3, 127, 128, 129, 1000, 4095, 4096, 4097, 8192 +
     entries.append(random_blocks(rng, "blocks"))
     entries.append(random_lossy(rng, "lossy"))
     entries.append(random_fixed(rng, "fixed"))
+    entries.append(random_fragments(rng, "fragments"))
     entries.append(constant_entry(rng.randbytes(2), rng.randint(1, 3000), name="constant", dtype="BF16"))
     entries[-1].shape = (entries[-1].size // 2, 1)
     entries.append(empty_entry(name="empty \u00e9\u4e00", dtype="F32", shape=(0, 1 << 47)))

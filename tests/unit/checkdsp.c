@@ -17,12 +17,13 @@
 
 static uint32_t levels;
 
-/* checkdsp_stages.c, checkdsp_blocks.c, checkdsp_lossy.c, checkdsp_fixed.c,
+/* checkdsp_stages.c, checkdsp_blocks.c, checkdsp_lossy.c, checkdsp_fixed.c, checkdsp_fragments.c,
  * checkdsp_product.c */
 void checkdsp_stages(const struct wcodec_cpu_dsp *dsp, uint64_t seed);
 void checkdsp_blocks(uint32_t levels, uint64_t seed);
 void checkdsp_lossy(uint32_t levels, uint64_t seed);
 void checkdsp_fixed(uint32_t levels, uint64_t seed);
+void checkdsp_fragments(uint64_t seed);
 void checkdsp_product(uint32_t levels, uint64_t seed);
 
 /* Of each area just what the tiles from `first` on need, each before a guard page. */
@@ -358,6 +359,7 @@ static void run_level(unsigned level)
     checkdsp_blocks(levels & ((2u << level) - 1), seed + 400);
     checkdsp_lossy(levels & ((2u << level) - 1), seed + 500);
     checkdsp_fixed(levels & ((2u << level) - 1), seed + 600);
+    checkdsp_fragments(seed + 800);
     checkdsp_product(levels & ((2u << level) - 1), seed + 700);
     run_decoder(level, 0);
     for (unsigned i = 0; wcodec_cpu_tuning_name(i); i++)

@@ -223,6 +223,29 @@ void support_lossy_make(uint64_t *seed, struct support_tensor *x, struct support
             l.size, b->data);
 }
 
+/* Most often of whole sections, but for the last rows. */
+static void random_sections(uint64_t *seed, uint64_t *rows, uint64_t *columns)
+{
+    random_view(seed, rows, columns);
+    if (below(seed, 4) == 0)
+        return;
+    *rows = below(seed, 2) ? 16 * (1 + below(seed, 6)) : 1 + below(seed, 90);
+    *columns = WCODEC_SECTION_COLUMNS * (1 + below(seed, 6));
+}
+
+void support_fragments_make(uint64_t *seed, struct support_tensor *x, struct support_blocks *b)
+{
+    uint64_t rows, columns;
+    random_sections(seed, &rows, &columns);
+    make_narrow(seed, rows * columns, false, x);
+    *b = (struct support_blocks){
+        .in_fragments = true, .fragments = {.columns = columns}, .size = x->tiling.size};
+    assert_int_equal(wcodec_fragments_derive(&b->fragments, b->size, x->tiling.element_log2, NULL),
+                     WCODEC_OK);
+    b->data = malloc((size_t)b->size);
+    wcodec_fragments_put(&b->fragments, 0, rows * columns, x->data, 0, b->size, b->data);
+}
+
 void support_blocks_free(struct support_blocks *b)
 {
     free(b->data);
@@ -234,16 +257,19 @@ void support_blocks_part(uint64_t *seed, const struct support_tensor *x,
 {
     const struct wcodec_lossy *l = &b->lossy;
     const struct wcodec_blocks *v = &b->blocks;
+    const struct wcodec_fragments *f = &b->fragments;
     /* Units of 2^unit coded numbers, `across` of them in a band of 16 rows. */
-    const unsigned log2 = b->is_lossy ? l->element_log2 : v->element_log2,
-                   unit = !b->is_lossy ? WCODEC_BLOCK_LOG2
-                          : l->plain   ? 0
-                                       : WCODEC_SUPERBLOCK_LOG2;
-    const uint64_t across = !b->is_lossy ? v->across
-                            : l->plain   ? 1
-                                         : l->across,
-                   columns = b->is_lossy ? l->columns : v->columns;
-    const uint64_t elements = b->size >> log2, band = unit ? 16 * columns : 1;
+    const unsigned wide = b->is_lossy ? l->element_log2 : x->tiling.element_log2,
+                   unit = b->in_fragments ? 0
+                          : !b->is_lossy  ? WCODEC_BLOCK_LOG2
+                          : l->plain      ? 0
+                                          : WCODEC_SUPERBLOCK_LOG2;
+    const uint64_t columns = b->in_fragments ? f->columns : b->is_lossy ? l->columns : v->columns;
+    const uint64_t elements = b->size >> wide, band = unit || b->in_fragments ? 16 * columns : 1;
+    const uint64_t across = b->in_fragments ? band
+                            : !b->is_lossy  ? v->across
+                            : l->plain      ? 1
+                                            : l->across;
     uint64_t from = below(seed, 2) ? 0 : below(seed, elements),
              to = below(seed, 2) ? elements : from + 1 + below(seed, elements - from);
     if (below(seed, 3) == 0) { /* whole bands */
@@ -251,13 +277,16 @@ void support_blocks_part(uint64_t *seed, const struct support_tensor *x,
         to = wcodec_div_up_u64(to, band) * band;
         to = to < elements ? to : elements;
     }
-    job->begin = from << log2;
-    job->end = to << log2;
+    job->begin = from << wide;
+    job->end = to << wide;
     job->first = from / band * across >> (x->tiling.tile_log2 - unit);
     job->count = wcodec_div_up_u64(((to - 1) / band + 1) * across,
                                    (uint64_t)1 << (x->tiling.tile_log2 - unit)) -
                  job->first;
-    job->blocks = b->is_lossy ? NULL : v;
+    if (job->count > x->tiling.tiles - job->first) /* the last band in fragments may have less */
+        job->count = x->tiling.tiles - job->first;
+    job->blocks = b->is_lossy || b->in_fragments ? NULL : v;
     job->lossy = b->is_lossy ? l : NULL;
+    job->fragments = b->in_fragments ? f : NULL;
     job->modes = b->modes;
 }

@@ -162,14 +162,16 @@ struct tensor {
     struct wcodec_tiles *tiles;
     struct wcodec_memory *payload;
     uint64_t first, count, bytes;
-    struct wcodec_job part; /* in blocks, or at a fixed rate */
+    struct wcodec_job part; /* in blocks, in fragments, or at a fixed rate */
     bool damaged;
 };
 
-static void make_blocks(struct run *r, struct tensor *t, bool lossy)
+typedef void (*make_fn)(uint64_t *seed, struct support_tensor *x, struct support_blocks *b);
+
+static void make_blocks(struct run *r, struct tensor *t, make_fn make)
 {
     do {
-        (lossy ? support_lossy_make : support_blocks_make)(&r->seed, &t->x, &t->b);
+        make(&r->seed, &t->x, &t->b);
         if (r->b->device_supports(r->device, &t->x.tiling))
             break;
         support_blocks_free(&t->b);
@@ -348,9 +350,12 @@ static void make_any(struct run *r, unsigned i, unsigned count, struct tensor *t
     if (r->capabilities & WCODEC_DEVICE_FIXED &&
         (count > 1 ? i % 6 == 4 : support_random(&r->seed) % 4 == 0))
         make_matrix(r, t);
+    else if (r->capabilities & WCODEC_DEVICE_FRAGMENTS &&
+             (count > 1 ? i % 7 == 2 : support_random(&r->seed) % 4 == 0))
+        make_blocks(r, t, support_fragments_make);
     else if (count > 1 && i % 5 < 2 &&
              r->capabilities & (i % 5 ? WCODEC_DEVICE_LOSSY : WCODEC_DEVICE_BLOCKS))
-        make_blocks(r, t, i % 5 == 1);
+        make_blocks(r, t, i % 5 == 1 ? support_lossy_make : support_blocks_make);
     else
         make_tensor(r, t, count == 1);
 }
@@ -401,6 +406,7 @@ static void check_batch(struct run *r, unsigned count)
             jobs[i].fixed = tensors[i].part.fixed;
             jobs[i].blocks = tensors[i].part.blocks;
             jobs[i].lossy = tensors[i].part.lossy;
+            jobs[i].fragments = tensors[i].part.fragments;
             jobs[i].modes = tensors[i].part.modes;
             jobs[i].begin = tensors[i].part.begin;
             jobs[i].end = tensors[i].part.end;

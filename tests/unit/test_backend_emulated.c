@@ -124,7 +124,8 @@ static void decode_alone(struct open *o, struct wcodec_device *device,
     struct wcodec_job job = {
         .tiles = tiles, .count = x->tiling.tiles, .memory = output, .verify = true};
     if (b != NULL) {
-        job.blocks = b->is_lossy ? NULL : &b->blocks;
+        job.blocks = b->is_lossy || b->in_fragments ? NULL : &b->blocks;
+        job.fragments = b->in_fragments ? &b->fragments : NULL;
         job.lossy = b->is_lossy ? &b->lossy : NULL;
         job.modes = b->modes;
         job.end = size;
@@ -175,6 +176,21 @@ static void decode_blocks(struct open *o, struct wcodec_device *device, uint64_t
     support_tensor_free(&x);
 }
 
+/* A matrix in fragments, if its kernel is one of `wanted`. */
+static void decode_fragments(struct open *o, struct wcodec_device *device, uint64_t *seed,
+                             uint64_t wanted)
+{
+    struct support_tensor x;
+    struct support_blocks b;
+    support_fragments_make(seed, &x, &b);
+    const struct wcodec_tiles tiles = {.tiling = &x.tiling};
+    const struct wcodec_job job = {.tiles = &tiles, .fragments = &b.fragments};
+    if (wanted >> wcodec_gpu_plan_fused(&job) & 1)
+        decode_alone(o, device, &x, &b);
+    support_blocks_free(&b);
+    support_tensor_free(&x);
+}
+
 /* Every kernel decodes some tensor. */
 static void test_kernels(void **state)
 {
@@ -187,9 +203,12 @@ static void test_kernels(void **state)
     assert_int_equal(o->backend.device_open(o->state, 0, &device, &err), WCODEC_OK);
     for (unsigned i = 0; i < 40; i++)
         decode_matrix(o, device, &seed);
+    for (unsigned i = 0; i < 40; i++)
+        decode_fragments(o, device, &seed, UINT64_MAX);
     for (unsigned i = 0; i < 20000 && missing != 0; i++) {
         decode_common(o, device, &seed, missing, i);
         decode_blocks(o, device, &seed, missing, i % 2 != 0);
+        decode_fragments(o, device, &seed, missing);
         missing &= ~wcodec_emulated_kernels();
     }
     o->backend.device_close(device);

@@ -1,9 +1,9 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Loads of tensors in blocks, lossy, and at a fixed rate to memory of a device that reconstructs
- * them itself, and by way of it to host memory: whole, by rows and to odd places, in one
- * piece and in many, damaged, measured, and by a device that does it wrongly. */
+/* Loads of tensors in blocks, lossy, in fragments and at a fixed rate to memory of a device that
+ * reconstructs them itself, and by way of it to host memory: whole, by rows and to odd places, in
+ * one piece and in many, damaged, measured, and by a device that does it wrongly. */
 #include "support_load.h"
 
 #include <string.h>
@@ -12,7 +12,7 @@
  * makes of them is there, and nothing beside it. */
 static void load_rows(const wcodec_reader *reader, const wcodec_reader *reference,
                       wcodec_context *context, uint64_t *seed, uint64_t host_memory, bool to_host,
-                      bool fixed_by_cpu)
+                      wcodec_coding by_the_cpu)
 {
     wcodec_load_item items[SUPPORT_SMOOTH] = {{0}};
     uint64_t at = 64, bytes[SUPPORT_SMOOTH], by_cpu = 0;
@@ -37,7 +37,7 @@ static void load_rows(const wcodec_reader *reader, const wcodec_reader *referenc
         at += bytes[i] + 32;
         assert_int_equal(wcodec_reader_tensor(reader, i, &info, NULL), WCODEC_OK);
         by_cpu += info.coding == WCODEC_CODING_CHUNKS ||
-                          (info.coding == WCODEC_CODING_FIXED && fixed_by_cpu)
+                          (info.coding == by_the_cpu && by_the_cpu != WCODEC_CODING_TILES)
                       ? bytes[i]
                       : 0;
     }
@@ -70,7 +70,7 @@ static void load_rows(const wcodec_reader *reader, const wcodec_reader *referenc
 static void check_model(const wcodec_encode_options *options, wcodec_coding coding, unsigned least,
                         const char *fake)
 {
-    const bool by_cpu = strcmp(fake, "nofixed") == 0;
+    const bool by_cpu = strncmp(fake, "no", 2) == 0;
     uint64_t seed = support_seed() + 1;
     struct support_sink coded;
     wcodec_reader *reader, *reference;
@@ -93,7 +93,8 @@ static void check_model(const wcodec_encode_options *options, wcodec_coding codi
     }
     assert_true(count >= least);
     for (unsigned round = 0; round < 20; round++)
-        load_rows(reader, reference, context, &seed, round % 2 ? 1 : 0, round / 2 % 2 != 0, by_cpu);
+        load_rows(reader, reference, context, &seed, round % 2 ? 1 : 0, round / 2 % 2 != 0,
+                  by_cpu ? coding : WCODEC_CODING_TILES);
     assert_int_equal(lines.warnings, 0);
     assert_true((lines.infos >= 20) == by_cpu);
     wcodec_reader_close(reference);
@@ -138,6 +139,16 @@ static void test_fixed(void **state)
     options.tune = WCODEC_TUNE_COMPUTE_FIXED;
     check_model(&options, WCODEC_CODING_FIXED, 1, "");
     check_model(&options, WCODEC_CODING_FIXED, 1, "nofixed");
+}
+
+static void test_fragments(void **state)
+{
+    wcodec_encode_options options;
+    (void)state;
+    wcodec_encode_options_init(&options);
+    options.tune = WCODEC_TUNE_COMPUTE;
+    check_model(&options, WCODEC_CODING_FRAGMENTS, 1, "");
+    check_model(&options, WCODEC_CODING_FRAGMENTS, 1, "nofragments");
 }
 
 /* A bit anywhere in the payloads: all is right all the same, or the load says that the file is
@@ -194,6 +205,8 @@ static void test_damage(void **state)
     wcodec_encode_options_init(&options);
     options.tune = WCODEC_TUNE_COMPUTE_FIXED;
     damage(&options);
+    options.tune = WCODEC_TUNE_COMPUTE;
+    damage(&options);
 }
 
 /* A device that finds faults where there are none is not believed: the CPU decodes in its place
@@ -233,9 +246,9 @@ static void test_measure(void **state)
     (void)state;
     static const char *const backends[] = {"cpu", "fake"};
     setenv("WCODEC_FAKE", "", 1);
-    for (unsigned n = 0; n < 6; n++) {
+    for (unsigned n = 0; n < 8; n++) {
         const wcodec_coding codings[] = {WCODEC_CODING_BLOCKS, WCODEC_CODING_LOSSY,
-                                         WCODEC_CODING_FIXED};
+                                         WCODEC_CODING_FIXED, WCODEC_CODING_FRAGMENTS};
         struct support_sink coded;
         wcodec_encode_options options;
         wcodec_reader *reader;
@@ -246,7 +259,9 @@ static void test_measure(void **state)
         wcodec_encode_options_init(&options);
         options.lossy = n / 2 == 1 ? WCODEC_LOSSY_SNR : WCODEC_LOSSY_NONE;
         options.lossy_value = 30;
-        options.tune = n / 2 == 2 ? WCODEC_TUNE_COMPUTE_FIXED : WCODEC_TUNE_SIZE;
+        options.tune = n / 2 == 2   ? WCODEC_TUNE_COMPUTE_FIXED
+                       : n / 2 == 3 ? WCODEC_TUNE_COMPUTE
+                                    : WCODEC_TUNE_SIZE;
         support_sink_init(&coded);
         support_smooth_write(&options, &coded);
         wcodec_context *context = support_load_context(backends[n % 2], 2, NULL, NULL);
@@ -258,7 +273,7 @@ static void test_measure(void **state)
             units += info.coding == codings[n / 2];
             bytes += info.coding == WCODEC_CODING_CHUNKS ? 0 : info.size;
         }
-        assert_true(units >= (n / 2 == 2 ? 1 : 3));
+        assert_true(units >= (n / 2 >= 2 ? 1 : 3));
         if (wcodec_reader_measure(reader, tensors, SUPPORT_SMOOTH, 3, &rates, &err) != WCODEC_OK)
             fail_msg("%s", err.text);
         assert_int_equal(rates.skipped, chunks);
@@ -276,7 +291,8 @@ int main(void)
         return 77;
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_blocks), cmocka_unit_test(test_lossy),
-        cmocka_unit_test(test_fixed),  cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_fault),  cmocka_unit_test(test_measure)};
+        cmocka_unit_test(test_fixed),  cmocka_unit_test(test_fragments),
+        cmocka_unit_test(test_damage), cmocka_unit_test(test_fault),
+        cmocka_unit_test(test_measure)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
