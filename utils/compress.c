@@ -4,6 +4,7 @@
 /* wcodec compress: FILE to FILE.wcodec, DIR to a mirror DIR.wcodec/, standard input to standard
  * output. */
 #include "utils/app.h"
+#include "utils/describe.h"
 #include "utils/input.h"
 #include "utils/json.h"
 #include "utils/model_index.h"
@@ -53,10 +54,38 @@ static wcodec_encode_options encode_options(struct app *app, const struct input 
     return encode;
 }
 
+/* Were those options asked for by which a file was made? Patterns themselves are not noted. */
+static bool is_as_asked(const struct options *o, const wcodec_file_info *info)
+{
+    const bool patterns = o->include.count + o->exclude.count > 0;
+    return info->level == o->level && info->tune == (unsigned)o->tune &&
+           info->profile == (unsigned)o->profile && info->tile_log2 == o->tile_log2 &&
+           info->predict == (unsigned)o->predict && !info->patterns && !patterns &&
+           o->raw == !info->safetensors && o->keep_name == (info->name[0] != 0);
+}
+
+/* How a file was made that is there already. */
+struct current {
+    bool as_asked;
+    char settings[DESCRIBE_SETTINGS];
+};
+
+/* Options that were given are a wish, which the file may not meet. */
+static void print_current(struct app *app, const char *target, const struct current *current)
+{
+    if (!app->options.coding || current->as_asked)
+        app_note(app, "%s: up to date", target);
+    else if (!current->settings[0])
+        app_note(app, "%s: up to date, perhaps made with other options: -f makes it anew", target);
+    else
+        app_note(app, "%s: up to date, but made with other options (%s): -f makes it anew", target,
+                 current->settings);
+}
+
 /* Does `path` hold this input already, exactly: same size and hash? With --rm it is tested in
  * full, for the input will be gone: *damage says what is wrong with it. False is no error. */
 static bool is_current(struct app *app, const char *path, const struct input *input,
-                       wcodec_error *damage)
+                       struct current *found, wcodec_error *damage)
 {
     wcodec_reader *reader;
     wcodec_file_info info;
@@ -74,6 +103,10 @@ static bool is_current(struct app *app, const char *path, const struct input *in
                   info.size == (uint64_t)input->stat.st_size &&
                   file_hash(app, input->fd, input->name, hash) &&
                   memcmp(hash, info.xxh128, 16) == 0;
+        if (current) {
+            found->as_asked = is_as_asked(&app->options, &info);
+            describe_settings(&info, found->settings);
+        }
         if (current && app->options.remove)
             current = wcodec_reader_test(reader, 0, 0, &decode, damage) == WCODEC_OK;
         wcodec_reader_close(reader);
@@ -186,6 +219,7 @@ static void compress_file(struct app *app, const char *source, const char *targe
     struct input input;
     struct output output;
     wcodec_error damage = {0};
+    struct current current;
     bool done = false;
     if (!app_context(app) || !input_open(app, source, &input)) {
         results_add_failure(app, source);
@@ -195,10 +229,8 @@ static void compress_file(struct app *app, const char *source, const char *targe
         goto close_input;
     /* With loss asked for, what is exact is not what is asked for. */
     if (target && !app->options.force && app->options.lossy == WCODEC_LOSSY_NONE &&
-        is_current(app, target, &input, &damage)) {
-        /* The file does not say by which options it was made. */
-        app_note(app, "%s: up to date%s", target,
-                 app->options.coding ? ", perhaps made with other options: -f makes it anew" : "");
+        is_current(app, target, &input, &current, &damage)) {
+        print_current(app, target, &current);
         app->sums.current++;
         results_add(app, source, target, "up to date", NULL);
         done = true;

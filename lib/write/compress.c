@@ -182,6 +182,9 @@ static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void 
 {
     wcodec_status status =
         wcodec_output_init(c->context, write, c->options.write_at, opaque, &c->output, err);
+    c->output.index.head.size = c->source.size;
+    if (status == WCODEC_OK)
+        status = wcodec_encode_options_note(&c->options, &c->output, err);
     if (status == WCODEC_OK)
         status = examine(c, err);
     if (status == WCODEC_OK)
@@ -205,7 +208,7 @@ static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void 
         c->output.index.metadata_count = c->safetensors->metadata_count;
         c->output.index.metadata = c->safetensors->metadata;
     }
-    return wcodec_encode_options_note(&c->options, &c->output, err);
+    return WCODEC_OK;
 }
 
 /* Size and time of change of a file: if they differ in the end, what was read may be of two

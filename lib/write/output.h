@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A container as it is written, front to back (doc/format.md 1): head, payloads in their places,
- * index, tail. */
+/* A container as it is written, front to back (doc/format.md 1): head, groups of payloads with
+ * their headers, index, tail. */
 #ifndef WCODEC_WRITE_OUTPUT_H
 #define WCODEC_WRITE_OUTPUT_H
 
@@ -34,6 +34,10 @@ struct wcodec_output {
     uint8_t head[WCODEC_HEAD_SIZE];
     struct wcodec_index index; /* entries so far; index.size is what they decode to */
     uint64_t entry_room;
+    uint64_t group_room;
+    uint64_t group_first; /* entry: the first that is not written */
+    uint8_t *group_bytes; /* payloads of entries that are not written */
+    size_t group_size;
     uint64_t aliases;
     uint64_t lossy;              /* tensors, aliases included */
     struct wcodec_arena arena;   /* parameters of tilings */
@@ -41,7 +45,8 @@ struct wcodec_output {
     uint64_t hashed;             /* how many */
 };
 
-/* Nothing is written yet. Free with wcodec_output_free() whether this fails or not. */
+/* Nothing is written yet. Before the first entry comes, index.head is to be set, so far as it is
+ * known. Free with wcodec_output_free() whether this fails or not. */
 wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write,
                                  wcodec_write_at_fn write_at, void *opaque,
                                  struct wcodec_output *output, wcodec_error *err);

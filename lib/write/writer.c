@@ -432,6 +432,7 @@ static wcodec_status start(wcodec_writer *w, wcodec_error *err)
         status = wcodec_output_reserve(&w->output, w->names.count + 1, err);
     if (status == WCODEC_OK) {
         struct wcodec_entry what = {.size = text.size};
+        w->output.index.head.size = text.size + w->size;
         wcodec_reporter_init(&w->reporter, &w->options.progress, text.size + w->size);
         status = code_entry(w, &what, false, text.data, err);
     }

@@ -237,6 +237,16 @@ class wcodec_file_info(Structure):
     first_entry: int
     entries: int
     lossy: int
+    level: int
+    tune: int
+    profile: int
+    tile_log2: int
+    predict: int
+    patterns: int
+    index_first: int
+    rebuilt: int
+    missing: int
+    lost_tensors: int
     reserved: Any
     _fields_ = (
         ("name", c_char_p),
@@ -253,7 +263,17 @@ class wcodec_file_info(Structure):
         ("first_entry", c_uint64),
         ("entries", c_uint64),
         ("lossy", c_uint64),
-        ("reserved", c_uint64 * 8),
+        ("level", c_uint8),
+        ("tune", c_uint8),
+        ("profile", c_uint8),
+        ("tile_log2", c_uint8),
+        ("predict", c_uint8),
+        ("patterns", c_uint8),
+        ("index_first", c_uint8),
+        ("rebuilt", c_uint8),
+        ("missing", c_uint64),
+        ("lost_tensors", c_uint64),
+        ("reserved", c_uint64 * 5),
     )
 
 
@@ -759,6 +779,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_reader_open_path": (c_int, (c_void_p, c_char_p, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_reader_open_fd": (c_int, (c_void_p, c_int, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_reader_open_memory": (c_int, (c_void_p, c_void_p, c_size_t, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_reader_salvage_fd": (c_int, (c_void_p, c_int, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_reader_salvage_memory": (c_int, (c_void_p, c_void_p, c_size_t, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_reader_close": (None, (c_void_p,)),
     "wcodec_reader_file_count": (c_uint64, (c_void_p,)),
     "wcodec_reader_tensor_count": (c_uint64, (c_void_p,)),
