@@ -460,6 +460,17 @@ wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wco
     return status == WCODEC_OK ? put_entry(output, &entry, coded, err) : status;
 }
 
+wcodec_status wcodec_output_copy(struct wcodec_output *output, const struct wcodec_entry *entry,
+                                 uint8_t *payload, wcodec_error *err)
+{
+    struct wcodec_coded_part part = {payload, entry->payload_size};
+    const struct wcodec_coded coded = {.payload_size = entry->payload_size,
+                                       .part_count = entry->payload_size != 0,
+                                       .parts = &part};
+    output->lossy += entry->coding == WCODEC_CODING_LOSSY;
+    return put_entry(output, entry, &coded, err);
+}
+
 wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wcodec_entry *what,
                                   uint64_t alias, wcodec_error *err)
 {
@@ -520,7 +531,9 @@ wcodec_status wcodec_output_write(wcodec_context *context, struct wcodec_output 
 wcodec_status wcodec_output_finish(wcodec_context *context, struct wcodec_output *output,
                                    wcodec_error *err)
 {
-    wcodec_tree_canonical(wcodec_tree_end(&output->original, output->hashed), output->index.hash);
+    if (!output->hash_known)
+        wcodec_tree_canonical(wcodec_tree_end(&output->original, output->hashed),
+                              output->index.hash);
     wcodec_status status = put_group(output, NULL, err);
     if (status != WCODEC_OK)
         return status;

@@ -43,6 +43,7 @@ struct wcodec_output {
     struct wcodec_arena arena;   /* parameters of tilings */
     struct wcodec_tree original; /* of the original's bytes */
     uint64_t hashed;             /* how many */
+    bool hash_known;             /* index.hash is set by the caller */
 };
 
 /* Nothing is written yet. Before the first entry comes, index.head is to be set, so far as it is
@@ -84,6 +85,11 @@ wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wco
 /* The same, equal to entry number `alias`, which is none itself. */
 wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wcodec_entry *what,
                                   uint64_t alias, wcodec_error *err);
+
+/* An entry that another container has, coded: `entry` says how, its parameters must live until the
+ * index is written. Its payload is `payload`, free again on return (write_at must be NULL). */
+wcodec_status wcodec_output_copy(struct wcodec_output *output, const struct wcodec_entry *entry,
+                                 uint8_t *payload, wcodec_error *err);
 
 /* Write, by at most `threads` threads, what is not written yet of the entries so far. phases: NULL,
  * or to what each thread's time is added. WCODEC_ERROR_IO. */

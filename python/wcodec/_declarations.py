@@ -426,6 +426,7 @@ class wcodec_encode_options(Structure):
     lossy_value: float
     times: Any
     write_at: Any
+    index_first: int
     _fields_ = (
         ("struct_size", c_size_t),
         ("level", c_int),
@@ -447,6 +448,7 @@ class wcodec_encode_options(Structure):
         ("lossy_value", c_double),
         ("times", POINTER(wcodec_times)),
         ("write_at", wcodec_write_at_fn),
+        ("index_first", c_int),
     )
 
 
@@ -802,6 +804,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_compress_fd": (c_int, (c_void_p, c_int, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
     "wcodec_compress_memory": (c_int, (c_void_p, c_void_p, c_size_t, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
     "wcodec_compress_path": (c_int, (c_void_p, c_char_p, c_char_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
+    "wcodec_recompress": (c_int, (c_void_p, c_uint64, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
+    "wcodec_copy": (c_int, (c_void_p, POINTER(c_uint64), c_size_t, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
     "wcodec_writer_create": (c_int, (c_void_p, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_writer_metadata": (c_int, (c_void_p, c_char_p, c_char_p, POINTER(wcodec_error))),
     "wcodec_writer_declare": (c_int, (c_void_p, c_char_p, c_int, POINTER(c_uint64), c_uint, POINTER(wcodec_error))),

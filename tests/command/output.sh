@@ -20,7 +20,7 @@ run 0 "$WCODEC" decompress renamed -o again
 same a.safetensors again
 run 2 "$WCODEC" decompress .wcodec
 run 1 "$WCODEC" compress a.safetensors.wcodec; says 'ends in .wcodec already'
-run 0 "$WCODEC" compress -f a.safetensors.wcodec
+run 0 "$WCODEC" compress -f --raw a.safetensors.wcodec
 exists a.safetensors.wcodec.wcodec
 run 1 "$WCODEC" compress -o none/x a.safetensors; says "output's directory"
 run 2 "$WCODEC" compress -o dest/ a.safetensors
