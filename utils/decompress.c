@@ -182,6 +182,13 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
     if (signals_pending() || !(target ? output_open(app, target, &input->stat, &output)
                                       : output_open_stdout(app, &input->stat, &output)))
         return false;
+    if (part.partial && info->rebuilt) {
+        part.damaged = true;
+        app_fail(app, EXIT_CORRUPT,
+                 "%s: the file is cut short, or damaged: %" PRIu64
+                 " bytes of the original's %" PRIu64 " are missing",
+                 input->name, info->missing, info->size);
+    }
     progress_start(&app->progress, input->name, !o->quiet && !o->no_progress);
     if (o->keep_going && !part.partial)
         part.partial = !is_whole(app, input, reader, info, &part);

@@ -138,6 +138,8 @@ run 0 "$WCODEC" compress -q --strict half
 run 0 "$WCODEC" list --json half.wcodec; json_is out '0 < len(d["files"][0]["tensors"]) < 3'
 run 3 "$WCODEC" decompress --keep-going --json -f -o half cut.wcodec; json out
 json_is out '[(r["ok"], r["status"]) for r in d["results"]] == [(False, "restored in part")] and "cut short" in d["results"][0]["error"]'
+run 3 "$WCODEC" decompress --keep-going --only=w --json -f -o half cut.wcodec; says 'are missing'; json out
+json_is out '[(r["ok"], r["tensors"]) for r in d["results"]] == [(False, 1)]'
 rm half half.wcodec
 head -c 100 a.safetensors.wcodec >cut.wcodec
 run 3 "$WCODEC" decompress --keep-going -o nothing cut.wcodec; missing nothing

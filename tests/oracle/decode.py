@@ -332,7 +332,7 @@ class Container:
                         e.offset = align(at, 256 if e.payload_size >= 65536 else 16)
                         at = e.offset + e.payload_size
                     c.entries.append(e)
-                    if at <= len(data) and (e.coding != 3 or e.alias in c.whole):
+                    if (e.payload_size == 0 or at <= len(data)) and (e.coding != 3 or e.alias in c.whole):
                         c.whole.append(len(c.entries) - 1)
             except Corrupt:
                 break
