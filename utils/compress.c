@@ -62,7 +62,8 @@ static bool is_as_asked(const struct options *o, const wcodec_file_info *info)
     return info->level == o->level && info->tune == (unsigned)o->tune &&
            info->profile == (unsigned)o->profile && info->tile_log2 == o->tile_log2 &&
            info->predict == (unsigned)o->predict && !info->patterns && !patterns &&
-           o->raw == !info->safetensors && o->keep_name == (info->name[0] != 0);
+           (!o->placed || o->index == info->index_first) && o->raw == !info->safetensors &&
+           o->keep_name == (info->name[0] != 0);
 }
 
 /* How a file was made that is there already. */
@@ -74,7 +75,7 @@ struct current {
 /* Options that were given are a wish, which the file may not meet. */
 static void print_current(struct app *app, const char *target, const struct current *current)
 {
-    if (!app->options.coding || current->as_asked)
+    if ((!app->options.coding && !app->options.placed) || current->as_asked)
         app_note(app, "%s: up to date", target);
     else if (!current->settings[0])
         app_note(app, "%s: up to date, perhaps made with other options: -f makes it anew", target);

@@ -115,13 +115,14 @@ const char *describe_settings(const wcodec_file_info *info, char dst[DESCRIBE_SE
         return dst;
     if (info->tile_log2 != 0 && info->tile_log2 < 32)
         snprintf(tile, sizeof tile, " --tile=%u", 1u << info->tile_log2);
-    snprintf(dst, DESCRIBE_SETTINGS, "-%u%s%s%s%s%s%s%s%s", info->level,
+    snprintf(dst, DESCRIBE_SETTINGS, "-%u%s%s%s%s%s%s%s%s%s", info->level,
              info->tune ? " --tune=" : "", info->tune ? value_name(TUNES, info->tune, tune) : "",
              tile, info->profile ? " --profile=" : "",
              info->profile ? value_name(PROFILES, info->profile, profile) : "",
              info->predict ? " --predict=" : "",
              info->predict ? value_name(PREDICTORS, info->predict, predict) : "",
-             info->patterns ? " --include or --exclude" : "");
+             info->patterns ? " --include or --exclude" : "",
+             info->index_first ? " --index=front" : "");
     return dst;
 }
 

@@ -35,7 +35,7 @@ const char *describe_coding(const wcodec_tensor_info *info, char *dst, size_t si
 
 /* "-3", "-9 --tune=latency --profile=p8": the options of a file's making that differ from the
  * defaults, or "" where they were not noted. Returns dst. */
-enum { DESCRIBE_SETTINGS = 128 };
+enum { DESCRIBE_SETTINGS = 160 };
 const char *describe_settings(const wcodec_file_info *info, char dst[DESCRIBE_SETTINGS]);
 
 /* The same as an object, or null. NULL: out of memory. */

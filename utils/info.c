@@ -185,8 +185,6 @@ static void print_file(const char *path, const wcodec_reader *reader, const wcod
     printf("format:     version %u (a reader must know this version)\n", file->version);
     if (file->level)
         printf("options:    %s\n", describe_settings(file, settings));
-    if (file->index_first)
-        printf("index:      in front\n");
     printf("tensors:    %" PRIu64 "\n", file->tensors);
     printf("size:       %" PRIu64 " (%s)\n", file->size, text_size(file->size, size));
     printf("coded size: %" PRIu64 " (%s), ratio %s\n", file->coded_size,

@@ -61,7 +61,10 @@ run 3 "$WCODEC" compress --only='*' -o none.wcodec bad.wcodec; says "tensor '.*'
 # The index in front.
 run 0 "$WCODEC" compress -9 -q --index=front -o front.wcodec a.safetensors
 run 0 "$WCODEC" test front.wcodec
-run 0 "$WCODEC" info front.wcodec; prints '^index: *in front$'
+run 0 "$WCODEC" info front.wcodec; prints '^options: *-9 --index=front$'
+run 0 "$WCODEC" compress -9 --index=front -o front.wcodec a.safetensors; says 'up to date$'
+run 0 "$WCODEC" compress -9 --index=end -o front.wcodec a.safetensors; says 'up to date, but made with other options (-9 --index=front)'
+run 0 "$WCODEC" compress -9 -o front.wcodec a.safetensors; says 'up to date$'
 run 0 "$WCODEC" decompress -q -o back front.wcodec; same back a.safetensors
 run 0 "$WCODEC" compress -q --index=front -o copied.wcodec 9.wcodec; same copied.wcodec front.wcodec
 run 0 "$WCODEC" compress -q --index=end -o end.wcodec front.wcodec; same end.wcodec 9.wcodec

@@ -187,6 +187,9 @@ static void refuses(void **state)
     options.index_first = 1;
     assert_int_equal(wcodec_compress_memory(context, "x", 1, append, &got, &options, NULL, NULL),
                      WCODEC_ERROR_USAGE);
+    wcodec_writer *writer;
+    assert_int_equal(wcodec_writer_create(context, append, &got, &options, &writer, NULL),
+                     WCODEC_ERROR_USAGE);
     wcodec_reader_close(reader);
     free(file.data);
     support_recipe_build(&r, &file);
