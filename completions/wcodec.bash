@@ -69,11 +69,12 @@ _wcodec () {
     if [[ $word == -* ]]; then
         local options=$common
         case $command in
-        compress) options+=" --json $output --output-dir= --recursive --keep --rm --level= --fast --best --tune= --tile= --profile= --predict= --lossy= --lossy-scale= --include= --exclude= --name --no-name --raw --strict --no-verify" ;;
-        decompress) options+=" --json $output --output-dir= --recursive --keep --rm --tensor= --only= --keep-going --no-checksum" ;;
+        compress) options+=" --json $output --output-dir= --recursive --keep --rm --level= --fast --best --tune= --tile= --profile= --predict= --lossy= --lossy-scale= --include= --exclude= --name --no-name --raw --strict --no-verify --index= --tensor= --only= --filelist=" ;;
+        decompress) options+=" --json $output --output-dir= --recursive --keep --rm --tensor= --only= --filelist= --keep-going --no-checksum" ;;
         cat|extract) options+=" $output --tensor= --slice= --no-checksum" ;;
-        list|info|devices|version) options+=' --json' ;;
-        test) options+=' --json --recursive --quick' ;;
+        list|info) options+=' --json --filelist=' ;;
+        devices|version) options+=' --json' ;;
+        test) options+=' --json --recursive --quick --filelist=' ;;
         verify) options+=' --json --recursive --xxh128=' ;;
         bench) options+=' --json --iterations= --sample= --level= --fast --best --tune= --tile= --profile= --predict=' ;;
         report) options+=' --output= --force --png= --original= --no-exponents' ;;

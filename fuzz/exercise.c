@@ -3,6 +3,7 @@
 
 #include "fuzz/exercise.h"
 #include "fuzz/fuzz.h"
+#include <wcodec/writer.h>
 
 enum { SIZE_LIMIT = 16 << 20, TENSOR_LIMIT = 1 << 20 };
 
@@ -144,6 +145,36 @@ static void decode_tensors(const wcodec_reader *reader, const uint8_t *restored,
     }
 }
 
+static int discard(void *opaque, const void *data, size_t size)
+{
+    *(uint64_t *)opaque += size;
+    (void)data;
+    return 0;
+}
+
+/* What can be restored can be copied: all of it, and its tensors. */
+static void copy(const wcodec_reader *reader, bool good)
+{
+    uint64_t written = 0;
+    wcodec_encode_report report;
+    wcodec_error err = {0};
+    const wcodec_status status =
+        wcodec_copy(reader, NULL, 0, discard, &written, NULL, &report, &err);
+    check_error(status, &err);
+    FUZZ_REQUIRE(status == WCODEC_OK || !good);
+    FUZZ_REQUIRE(status != WCODEC_OK || written == report.coded_size);
+    const uint64_t count = wcodec_reader_tensor_count(reader);
+    uint64_t *tensors = malloc((size_t)(count + 1) * sizeof *tensors);
+    for (uint64_t i = 0; i < count; i++)
+        tensors[i] = i;
+    err = (wcodec_error){0};
+    const wcodec_status some =
+        wcodec_copy(reader, tensors, (size_t)count, discard, &written, NULL, NULL, &err);
+    check_error(some, &err);
+    FUZZ_REQUIRE(some == WCODEC_OK || !good || some == WCODEC_ERROR_LIMIT);
+    free(tensors);
+}
+
 void exercise_file(wcodec_context *context, const uint8_t *data, size_t size,
                    struct exercise_result *result)
 {
@@ -173,6 +204,8 @@ void exercise_file(wcodec_context *context, const uint8_t *data, size_t size,
                      tested != WCODEC_OK); /* the test is stricter: padding */
     }
     decode_tensors(reader, result->status == WCODEC_OK ? out.data : NULL, result);
+    if (total <= SIZE_LIMIT)
+        copy(reader, result->status == WCODEC_OK);
     wcodec_reader_close(reader);
     if (result->status == WCODEC_OK) {
         result->stage = "ok";

@@ -128,6 +128,9 @@ def whole_files():
     import cases
     put("container_open", "every", cases.every_coding()[0])
     put("resident", "every", cases.every_coding()[0])
+    put("salvage", "every", cases.every_coding()[0])
+    put("salvage", "front", cases.every_coding(front=True)[0])
+    put("salvage", "cut", cases.every_coding()[0][:4000])
 
 
 def calls(rng):

@@ -4,6 +4,8 @@
 /* wcodec compress: FILE to FILE.wcodec, DIR to a mirror DIR.wcodec/, standard input to standard
  * output. */
 #include "utils/app.h"
+#include "utils/describe.h"
+#include "utils/encode.h"
 #include "utils/input.h"
 #include "utils/json.h"
 #include "utils/model_index.h"
@@ -53,11 +55,51 @@ static wcodec_encode_options encode_options(struct app *app, const struct input 
     return encode;
 }
 
+/* Were those options asked for by which a file was made? Patterns themselves are not noted. */
+static bool is_as_asked(const struct options *o, const wcodec_file_info *info)
+{
+    const bool patterns = o->include.count + o->exclude.count > 0;
+    return info->level == o->level && info->tune == (unsigned)o->tune &&
+           info->profile == (unsigned)o->profile && info->tile_log2 == o->tile_log2 &&
+           info->predict == (unsigned)o->predict && !info->patterns && !patterns &&
+           (!o->placed || o->index == info->index_first) && o->raw == !info->safetensors &&
+           o->keep_name == (info->name[0] != 0);
+}
+
+/* How a file was made that is there already. */
+struct current {
+    bool as_asked;
+    char settings[DESCRIBE_SETTINGS];
+};
+
+/* Options that were given are a wish, which the file may not meet. */
+static void print_current(struct app *app, const char *target, const struct current *current)
+{
+    if ((!app->options.coding && !app->options.placed) || current->as_asked)
+        app_note(app, "%s: up to date", target);
+    else if (!current->settings[0])
+        app_note(app, "%s: up to date, perhaps made with other options: -f makes it anew", target);
+    else
+        app_note(app, "%s: up to date, but made with other options (%s): -f makes it anew", target,
+                 current->settings);
+}
+
+/* The hash of the original, which a container knows. */
+static bool hash_original(struct app *app, const struct source *source, uint8_t hash[16])
+{
+    if (!source->reader)
+        return file_hash(app, source->input->fd, source->input->name, hash);
+    memcpy(hash, source->info.xxh128, 16);
+    return true;
+}
+
 /* Does `path` hold this input already, exactly: same size and hash? With --rm it is tested in
  * full, for the input will be gone: *damage says what is wrong with it. False is no error. */
-static bool is_current(struct app *app, const char *path, const struct input *input,
-                       wcodec_error *damage)
+static bool is_current(struct app *app, const char *path, const struct source *source,
+                       struct current *found, wcodec_error *damage)
 {
+    const struct input *input = source->input;
+    const uint64_t size = source->reader ? source->info.size : (uint64_t)input->stat.st_size;
     wcodec_reader *reader;
     wcodec_file_info info;
     uint8_t hash[16];
@@ -70,10 +112,12 @@ static bool is_current(struct app *app, const char *path, const struct input *in
         !(stat.st_dev == input->stat.st_dev && stat.st_ino == input->stat.st_ino) &&
         wcodec_reader_open_fd(app->context, fd, &reader, NULL) == WCODEC_OK) {
         wcodec_decode_options decode = app_decode_options(app);
-        current = wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK &&
-                  info.size == (uint64_t)input->stat.st_size &&
-                  file_hash(app, input->fd, input->name, hash) &&
-                  memcmp(hash, info.xxh128, 16) == 0;
+        current = wcodec_reader_file(reader, 0, &info, NULL) == WCODEC_OK && info.size == size &&
+                  hash_original(app, source, hash) && memcmp(hash, info.xxh128, 16) == 0;
+        if (current) {
+            found->as_asked = is_as_asked(&app->options, &info);
+            describe_settings(&info, found->settings);
+        }
         if (current && app->options.remove)
             current = wcodec_reader_test(reader, 0, 0, &decode, damage) == WCODEC_OK;
         wcodec_reader_close(reader);
@@ -125,9 +169,10 @@ static void print_summary(struct app *app, const struct input *input,
 }
 
 /* What the container may take: 0.1 % and 4 KiB more than the original. */
-static uint64_t most_bytes(const struct input *input)
+static uint64_t most_bytes(const struct source *source)
 {
-    const uint64_t size = (uint64_t)input->stat.st_size;
+    const uint64_t size =
+        source->reader ? source->info.size : (uint64_t)source->input->stat.st_size;
     return size + size / 1000 + 4096;
 }
 
@@ -144,8 +189,9 @@ static json_t *report_json(const wcodec_encode_report *report, double seconds)
         json_size(report->lossy), "xxh128", hash, "seconds", json_decimal(seconds, 6));
 }
 
-static bool write_container(struct app *app, const struct input *input, struct output *output)
+static bool write_container(struct app *app, const struct source *source, struct output *output)
 {
+    const struct input *input = source->input;
     wcodec_encode_report report;
     wcodec_error err = {0};
     wcodec_encode_options encode = encode_options(app, input);
@@ -153,18 +199,17 @@ static bool write_container(struct app *app, const struct input *input, struct o
     encode.times = times_wanted(app, &times);
     if (output->in_any_order) {
         encode.write_at = output_write_at;
-        output_map(output, most_bytes(input));
+        output_map(output, most_bytes(source));
     }
     progress_start(&app->progress, input->name, !app->options.quiet && !app->options.no_progress);
     app->subject = input->name;
-    wcodec_status status =
-        wcodec_compress_fd(app->context, input->fd, output_write, output, &encode, &report, &err);
+    wcodec_status status = source_encode(app, source, output, &encode, &report, &err);
     app->subject = NULL;
     double seconds = progress_seconds(&app->progress);
     progress_end(&app->progress);
     if (status != WCODEC_OK)
         return output_fail(app, output, input->name, &err);
-    if (!output_pass(app, output, report.coded_size))
+    if (encode.write_at && !output_pass(app, output, report.coded_size))
         return false;
     struct output_attributes attributes = {0};
     if (input->path && !input->spooled)
@@ -181,26 +226,27 @@ static bool write_container(struct app *app, const struct input *input, struct o
 }
 
 /* target NULL: standard output. */
-static void compress_file(struct app *app, const char *source, const char *target)
+static void compress_file(struct app *app, const char *name, const char *target)
 {
     struct input input;
+    struct source source;
     struct output output;
     wcodec_error damage = {0};
+    struct current current;
     bool done = false;
-    if (!app_context(app) || !input_open(app, source, &input)) {
-        results_add_failure(app, source);
+    if (!app_context(app) || !input_open(app, name, &input)) {
+        results_add_failure(app, name);
         return;
     }
-    if (app->options.remove && !input_check_removable(app, &input))
+    if ((app->options.remove && !input_check_removable(app, &input)) ||
+        !source_open(app, &input, &source))
         goto close_input;
     /* With loss asked for, what is exact is not what is asked for. */
     if (target && !app->options.force && app->options.lossy == WCODEC_LOSSY_NONE &&
-        is_current(app, target, &input, &damage)) {
-        /* The file does not say by which options it was made. */
-        app_note(app, "%s: up to date%s", target,
-                 app->options.coding ? ", perhaps made with other options: -f makes it anew" : "");
+        !source_is_copied(app, &source) && is_current(app, target, &source, &current, &damage)) {
+        print_current(app, target, &current);
         app->sums.current++;
-        results_add(app, source, target, "up to date", NULL);
+        results_add(app, name, target, "up to date", NULL);
         done = true;
     } else if (exit_code_of(damage.status) == EXIT_CORRUPT) {
         app_fail(app, EXIT_FAILED,
@@ -208,14 +254,15 @@ static void compress_file(struct app *app, const char *source, const char *targe
                  target, damage.text);
     } else if (!signals_pending() && (target ? output_open(app, target, &input.stat, &output)
                                              : output_open_stdout(app, &input.stat, &output))) {
-        done = write_container(app, &input, &output);
+        done = write_container(app, &source, &output);
         output_close(&output);
     }
+    source_close(&source);
     if (done && app->options.remove)
         input_remove(app, &input);
 close_input:
     if (!done)
-        results_add_failure(app, source);
+        results_add_failure(app, name);
     input_close(&input);
 }
 
@@ -275,12 +322,19 @@ static char *target_of(struct app *app, const char *source)
     for (size_t n = strlen(plain); n > 1 && plain[n - 1] == '/';)
         plain[--n] = 0;
     const char *base = path_base(plain);
+    /* Of a container another is made, of the same name. */
+    const bool coded = path_has_suffix(base, SUFFIX) && !o->raw;
     char *target = NULL, *joined = NULL;
     if (!*base || strcmp(base, ".") == 0 || strcmp(base, "..") == 0)
         app_fail(app, EXIT_USAGE, "%s: there is no name to make an output's from; use -o", source);
-    else if (path_has_suffix(base, SUFFIX) && !o->force)
+    else if (coded && !o->output_dir)
+        app_fail(app, EXIT_FAILED,
+                 "%s: ends in " SUFFIX " already; use -o, or -O for another folder", source);
+    else if (!coded && path_has_suffix(base, SUFFIX) && !o->force)
         app_fail(app, EXIT_FAILED, "%s: ends in " SUFFIX " already; use -o, or -f to insist",
                  source);
+    else if (coded)
+        target = directory_make(app, o->output_dir) ? path_join(app, o->output_dir, base) : NULL;
     else if (!o->output_dir)
         target = with_suffix(app, plain);
     else if (directory_make(app, o->output_dir) && (joined = path_join(app, o->output_dir, base)))

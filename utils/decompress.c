@@ -86,7 +86,7 @@ static void drop_damaged(struct app *app, const char *name, const wcodec_reader 
 }
 
 static bool write_partial(struct app *app, const struct input *input, const wcodec_reader *reader,
-                          struct output *output, struct part *part)
+                          const wcodec_file_info *info, struct output *output, struct part *part)
 {
     size_t count;
     uint64_t *tensors = partial_select(app, input->name, reader, &count);
@@ -104,17 +104,28 @@ static bool write_partial(struct app *app, const struct input *input, const wcod
     free(tensors);
     if (good)
         app_note(app, "%s: %zu of %" PRIu64 " tensors written to %s", input->name, count,
-                 wcodec_reader_tensor_count(reader), output->name);
+                 wcodec_reader_tensor_count(reader) + info->lost_tensors, output->name);
     return good;
 }
 
-/* Is the file whole? What is damaged is reported. */
-static bool is_whole(struct app *app, const struct input *input, const wcodec_reader *reader)
+/* Can all of the original be had? What is damaged is reported. */
+static bool is_whole(struct app *app, const struct input *input, const wcodec_reader *reader,
+                     const wcodec_file_info *info, struct part *part)
 {
     wcodec_error err = {0};
     wcodec_decode_options decode = app_decode_options(app);
-    return wcodec_reader_test(reader, 0, 0, &decode, &err) == WCODEC_OK ||
-           app_fail_status(app, input->name, &err);
+    if (wcodec_reader_test(reader, 0, 0, &decode, &err) != WCODEC_OK) {
+        part->damaged = true;
+        return app_fail_status(app, input->name, &err);
+    }
+    if (info->rebuilt) {
+        part->damaged = true;
+        app_fail(app, EXIT_CORRUPT,
+                 "%s: the index is damaged; nothing of the original is missing, but its hash is "
+                 "not known",
+                 input->name);
+    }
+    return true;
 }
 
 static bool write_whole(struct app *app, const struct input *input, const wcodec_reader *reader,
@@ -171,13 +182,20 @@ static bool restore(struct app *app, const struct input *input, const wcodec_rea
     if (signals_pending() || !(target ? output_open(app, target, &input->stat, &output)
                                       : output_open_stdout(app, &input->stat, &output)))
         return false;
+    if (part.partial && info->rebuilt) {
+        part.damaged = true;
+        app_fail(app, EXIT_CORRUPT,
+                 "%s: the file is cut short, or damaged: %" PRIu64
+                 " bytes of the original's %" PRIu64 " are missing",
+                 input->name, info->missing, info->size);
+    }
     progress_start(&app->progress, input->name, !o->quiet && !o->no_progress);
     if (o->keep_going && !part.partial)
-        part.partial = part.damaged = !is_whole(app, input, reader);
-    bool good =
-        !signals_pending() && (part.partial ? write_partial(app, input, reader, &output, &part)
-                                            : output_prepare(app, &output, info->size) &&
-                                                  write_whole(app, input, reader, info, &output));
+        part.partial = !is_whole(app, input, reader, info, &part);
+    bool good = !signals_pending() &&
+                (part.partial ? write_partial(app, input, reader, info, &output, &part)
+                              : output_prepare(app, &output, info->size) &&
+                                    write_whole(app, input, reader, info, &output));
     progress_end(&app->progress);
     if (good) {
         struct output_attributes attributes = attributes_of(input, info);

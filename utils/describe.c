@@ -94,6 +94,56 @@ static json_t *lossy_tensor_json(const wcodec_tensor_info *info)
     return json;
 }
 
+/* One of the values of an option from 0 on, which are separated by |; values of newer versions have
+ * no name. */
+static const char *value_name(const char *values, unsigned value, char dst[16])
+{
+    for (; value > 0 && values; value--) {
+        values = strchr(values, '|');
+        values += values != NULL;
+    }
+    snprintf(dst, 16, "%.*s", values ? (int)strcspn(values, "|") : 1, values ? values : "?");
+    return dst;
+}
+
+#define TUNES "size|latency|compute-fixed"
+#define PROFILES "auto|pairs|p12|p8"
+#define PREDICTORS "auto|none|left|top|average|planar|paeth|wht"
+
+const char *describe_settings(const wcodec_file_info *info, char dst[DESCRIBE_SETTINGS])
+{
+    char tune[16], profile[16], predict[16], tile[24] = "";
+    dst[0] = 0;
+    if (info->level == 0)
+        return dst;
+    if (info->tile_log2 != 0 && info->tile_log2 < 32)
+        snprintf(tile, sizeof tile, " --tile=%u", 1u << info->tile_log2);
+    snprintf(dst, DESCRIBE_SETTINGS, "-%u%s%s%s%s%s%s%s%s%s", info->level,
+             info->tune ? " --tune=" : "", info->tune ? value_name(TUNES, info->tune, tune) : "",
+             tile, info->profile ? " --profile=" : "",
+             info->profile ? value_name(PROFILES, info->profile, profile) : "",
+             info->predict ? " --predict=" : "",
+             info->predict ? value_name(PREDICTORS, info->predict, predict) : "",
+             info->patterns ? " --include or --exclude" : "",
+             info->index_first ? " --index=front" : "");
+    return dst;
+}
+
+json_t *describe_settings_json(const wcodec_file_info *info)
+{
+    char tune[16], profile[16], predict[16];
+    if (info->level == 0)
+        return json_null();
+    return json_pack("{s:i, s:s, s:s, s:s, s:o, s:b}", "level", (int)info->level, "tune",
+                     value_name(TUNES, info->tune, tune), "profile",
+                     value_name(PROFILES, info->profile, profile), "predict",
+                     value_name(PREDICTORS, info->predict, predict), "tile",
+                     info->tile_log2 != 0 && info->tile_log2 < 32
+                         ? json_size(UINT64_C(1) << info->tile_log2)
+                         : json_null(),
+                     "patterns", (int)(info->patterns != 0));
+}
+
 json_t *describe_file_json(const struct described_file *file)
 {
     const wcodec_file_info *info = &file->info;

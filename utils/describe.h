@@ -33,6 +33,14 @@ double describe_share(const wcodec_tensor_info *info, unsigned mode);
  * that: "lossy/dct/p8". Returns dst. */
 const char *describe_coding(const wcodec_tensor_info *info, char *dst, size_t size);
 
+/* "-3", "-9 --tune=latency --profile=p8": the options of a file's making that differ from the
+ * defaults, or "" where they were not noted. Returns dst. */
+enum { DESCRIBE_SETTINGS = 160 };
+const char *describe_settings(const wcodec_file_info *info, char dst[DESCRIBE_SETTINGS]);
+
+/* The same as an object, or null. NULL: out of memory. */
+json_t *describe_settings_json(const wcodec_file_info *info);
+
 /* Bits of the file for each element (of each byte where the dtype's width is unknown). */
 double describe_bits(const wcodec_tensor_info *info, uint64_t bits);
 

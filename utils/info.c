@@ -175,6 +175,7 @@ static void print_file(const char *path, const wcodec_reader *reader, const wcod
 {
     const struct lossy_figures figures = lossy_of_file(reader, file);
     char size[32], coded[32], ratio[TABLE_CELL], hash[33], date[64], text[LOSSY_TEXT];
+    char settings[DESCRIBE_SETTINGS];
     struct tm tm;
     time_t time = (time_t)file->mtime;
     print_escaped("file:       ", path);
@@ -182,6 +183,8 @@ static void print_file(const char *path, const wcodec_reader *reader, const wcod
         print_escaped("original:   ", file->name);
     printf("kind:       %s\n", file->safetensors ? "safetensors" : "opaque");
     printf("format:     version %u (a reader must know this version)\n", file->version);
+    if (file->level)
+        printf("options:    %s\n", describe_settings(file, settings));
     printf("tensors:    %" PRIu64 "\n", file->tensors);
     printf("size:       %" PRIu64 " (%s)\n", file->size, text_size(file->size, size));
     printf("coded size: %" PRIu64 " (%s), ratio %s\n", file->coded_size,
@@ -252,6 +255,8 @@ static void info_json(struct app *app, struct json_list *list, const struct desc
         json_object_set_new(head, "mode", info->mode ? json_string(mode) : json_null());
         json_object_set_new(head, "mtime",
                             info->mtime >= 0 ? json_integer(info->mtime) : json_null());
+        json_object_set_new(head, "options", describe_settings_json(info));
+        json_object_set_new(head, "index", json_string(info->index_first ? "front" : "end"));
         json_object_set_new(head, "metadata", metadata_json(f->reader, f->number));
         json_object_set_new(head, "totals", totals_json(info, totals));
     }

@@ -130,7 +130,8 @@ bool input_open_reader(struct app *app, const char *path, struct input *input,
     } else {
         if (!input_open(app, path, input))
             return false;
-        status = wcodec_reader_open_fd(app->context, input->fd, reader, &err);
+        status = (app->options.keep_going ? wcodec_reader_salvage_fd : wcodec_reader_open_fd)(
+            app->context, input->fd, reader, &err);
     }
     if (status == WCODEC_OK)
         return true;

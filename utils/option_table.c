@@ -293,6 +293,12 @@ static bool set_choice(const struct option_row *row, const char *text, struct op
     return choose(row, row->argument, text, o);
 }
 
+static bool set_index(const struct option_row *row, const char *text, struct options *o)
+{
+    o->placed = true;
+    return set_choice(row, text, o);
+}
+
 static bool set_color(const struct option_row *row, const char *text, struct options *o)
 {
     return choose(row, "auto|always|never", text ? text : "always", o);
@@ -309,6 +315,7 @@ _Static_assert(sizeof(wcodec_tune) == sizeof(int) && sizeof(wcodec_predict) == s
 #define WALKS (FILES | BIT(TEST) | BIT(VERIFY))
 #define REPORTS \
     (BIT(LIST) | BIT(INFO) | BIT(TEST) | BIT(VERIFY) | BIT(BENCH) | BIT(DEVICES) | BIT(VERSION))
+#define LISTED (FILES | BIT(LIST) | BIT(INFO) | BIT(TEST))
 #define CODES (BIT(COMPRESS) | BIT(BENCH))
 #define ALL COMMAND_ALL
 #define LOSSY_IS \
@@ -359,6 +366,8 @@ const struct option_row option_table[] = {
      "go into directories below a directory"},
     {"force", 'f', NULL, WRITES | BIT(REPORT), WRITES | BIT(REPORT), set_flag, TO(force), NULL,
      "replace outputs; write to devices and terminals"},
+    {"filelist", 0, "FILE", LISTED, LISTED, set_text, TO(filelist), NULL,
+     "more inputs, whose names are the lines of FILE (- is standard input)"},
     {"keep", 'k', NULL, FILES, FILES, set_keep, 0, NULL, "keep the input (the default)"},
     {"rm", 0, NULL, FILES, FILES, set_flag, TO(remove), NULL,
      "remove the input after the output is on the disk"},
@@ -398,9 +407,11 @@ const struct option_row option_table[] = {
      "note name, mode and time of the original in the file"},
     {"no-name", 'n', NULL, BIT(COMPRESS), BIT(COMPRESS), set_no_name, 0, NULL,
      "do not (the default): the same tensors make the same bytes"},
-    {"tensor", 0, "NAME", BIT(DECOMPRESS) | BIT(CAT), BIT(DECOMPRESS), set_list, TO(tensors), NULL,
-     "only this tensor (may be repeated), as .safetensors"},
-    {"only", 0, "GLOB", BIT(DECOMPRESS), BIT(DECOMPRESS), set_list, TO(only), NULL,
+    {"index", 0, "end|front", BIT(COMPRESS), BIT(COMPRESS), set_index, TO(index), NULL,
+     "in front: for readers of streams and over a network"},
+    {"tensor", 0, "NAME", FILES | BIT(CAT), FILES, set_list, TO(tensors), NULL,
+     "only this tensor (may be repeated); compress: of a .wcodec file"},
+    {"only", 0, "GLOB", FILES, FILES, set_list, TO(only), NULL,
      "only tensors that match (may be repeated)"},
     {"keep-going", 0, NULL, BIT(DECOMPRESS), BIT(DECOMPRESS), set_flag, TO(keep_going), NULL,
      "of a damaged file, write the tensors that are whole"},

@@ -5,6 +5,7 @@
 #include "utils/option_table.h"
 #include "utils/text.h"
 
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,6 +145,10 @@ static bool check_together(const struct options *o)
             "--lossy-scale=row goes with snr and bits: one largest error needs one scale", NULL);
     if (o->raw && o->lossy != WCODEC_LOSSY_NONE)
         return usage_error("--raw and --lossy exclude each other", NULL);
+    if (o->command == COMMAND_COMPRESS && o->coding && (o->only.count || o->tensors.count))
+        return usage_error("--tensor and --only take tensors over as they are coded: no option "
+                           "that says how to code goes with them",
+                           NULL);
     if (o->raw && o->strict)
         return usage_error("--raw and --strict exclude each other", NULL);
     return true;
@@ -188,6 +193,61 @@ static bool take_operands(struct options *o)
            usage_error(
                "a command is missing: compress, decompress, list, info, test, verify, cat, bench, devices or report",
                NULL);
+}
+
+/* The lines of a file, without what ends them. */
+static char *read_lines(const char *path)
+{
+    size_t size = 0, room = 0;
+    char *text = NULL;
+    FILE *file = strcmp(path, "-") == 0 ? stdin : fopen(path, "re");
+    if (!file)
+        return NULL;
+    do {
+        if (room - size < 2) {
+            char *larger = realloc(text, room = 2 * room + 4096);
+            if (!larger)
+                break;
+            text = larger;
+        }
+        size += fread(text + size, 1, room - size - 1, file);
+    } while (!feof(file) && !ferror(file));
+    const bool good = text && feof(file) && !ferror(file);
+    if (file != stdin)
+        fclose(file);
+    if (good) {
+        text[size] = 0;
+        if (strlen(text) == size)
+            return text;
+        errno = EINVAL;
+    }
+    free(text);
+    return NULL;
+}
+
+/* More operands, in the order of the lines; empty ones are nothing. */
+static bool take_filelist(struct options *o)
+{
+    if (!o->filelist)
+        return true;
+    errno = 0;
+    o->filelist_text = read_lines(o->filelist);
+    if (!o->filelist_text)
+        return usage_error(errno == EINVAL ? "a list of files holds a NUL:"
+                           : errno         ? strerror(errno)
+                                           : "cannot read a list of files:",
+                           o->filelist);
+    for (char *line = o->filelist_text, *next; line; line = next) {
+        next = strchr(line, '\n');
+        if (next)
+            *next++ = 0;
+        const size_t length = strlen(line);
+        if (length > 0 && line[length - 1] == '\r')
+            line[length - 1] = 0;
+        if (*line && !strings_add(&o->files, line))
+            return false;
+    }
+    return o->files.count > 0 || usage_error("there is no name in the list of files", o->filelist);
 }
 
 /* How many long options begin as `word` does, and their names, as many as have room. */
@@ -300,7 +360,8 @@ bool options_parse(int argc, char **argv, struct options *options)
         options->to_stdout = true;
     }
     return options->help || options->version ||
-           (check_allowed(seen, options->command) && check_together(options));
+           (check_allowed(seen, options->command) && take_filelist(options) &&
+            check_together(options));
 }
 
 void options_free(struct options *options)
@@ -310,4 +371,5 @@ void options_free(struct options *options)
     free(options->exclude.items);
     free(options->tensors.items);
     free(options->only.items);
+    free(options->filelist_text);
 }

@@ -73,6 +73,12 @@ struct options {
     bool coding;    /* an option that says how to code was given */
     bool keep_name; /* --name: name, mode and time go into the file */
 
+    int index;   /* --index: 1 to have it in front */
+    bool placed; /* --index was given */
+
+    const char *filelist;
+    char *filelist_text; /* the names in it */
+
     struct strings tensors; /* --tensor */
     struct strings only;    /* --only */
     bool keep_going;

@@ -64,6 +64,22 @@ WCODEC_API wcodec_status wcodec_reader_open_memory(wcodec_context *context, cons
                                                    size_t size, wcodec_reader **reader,
                                                    wcodec_error *err);
 
+/** Open what is left of a damaged .wcodec file: as wcodec_reader_open_fd() where its index is
+ * right. Where the file is cut short, or its index or tail is damaged, the index is rebuilt from
+ * headers in front of the payloads, as far as they are there; wcodec_file_info's `rebuilt` is then
+ * not 0. Tensors that are whole can be decoded, which verifies them as ever; others are
+ * WCODEC_ERROR_CORRUPT. The file as a whole can be restored if nothing is missing, but its hash and
+ * those of payloads are not known. Returns what
+ * wcodec_reader_open_fd() does: WCODEC_ERROR_CORRUPT if the head is damaged, or no header is
+ * found. */
+WCODEC_API wcodec_status wcodec_reader_salvage_fd(wcodec_context *context, int fd,
+                                                  wcodec_reader **reader, wcodec_error *err);
+
+/** The same for a file in memory, as wcodec_reader_open_memory(). */
+WCODEC_API wcodec_status wcodec_reader_salvage_memory(wcodec_context *context, const void *data,
+                                                      size_t size, wcodec_reader **reader,
+                                                      wcodec_error *err);
+
 /** Close and free. NULL is ignored. No other call may be running on it. Never fails. */
 WCODEC_API void wcodec_reader_close(wcodec_reader *reader);
 
@@ -127,8 +143,30 @@ typedef struct wcodec_file_info {
     /** How many of its tensors are approximated: 0 says that the original comes back byte for byte.
      * Where it is not 0, hash and decoded bytes are those of the approximated file. */
     uint64_t lossy;
+    /** Options by which it was made, as wcodec_encode_options has them (wcodec/writer.h). Level; 0:
+     * neither this nor the following were noted. */
+    uint8_t level;
+    /** A wcodec_tune. */
+    uint8_t tune;
+    /** A wcodec_profile. */
+    uint8_t profile;
+    /** 0: by tune. */
+    uint8_t tile_log2;
+    /** A wcodec_predict. */
+    uint8_t predict;
+    /** Not 0: names chose which tensors were coded as weights. */
+    uint8_t patterns;
+    /** Not 0: the index stands in front of all else. */
+    uint8_t index_first;
+    /** Not 0: the index was rebuilt (wcodec_reader_salvage_fd()); name, hash, mode and mtime
+     * are not known, nor is the metadata unless the original's own header is there. */
+    uint8_t rebuilt;
+    /** Of a rebuilt index: bytes of the original that are not there. */
+    uint64_t missing;
+    /** Of a rebuilt index: tensors of the original that are not even listed, as far as is known. */
+    uint64_t lost_tensors;
     /** 0. */
-    uint64_t reserved[8];
+    uint64_t reserved[5];
 } wcodec_file_info;
 
 /** One mode of a tensor in blocks: how some of its blocks were predicted or transformed. */

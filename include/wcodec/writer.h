@@ -166,6 +166,9 @@ typedef struct wcodec_encode_options {
     /** NULL, or what is written by in place of `write`, with the same `opaque`: several threads
      * then write payloads to their places. Not by wcodec_compress_path(). */
     wcodec_write_at_fn write_at;
+    /** Not 0: the index goes in front of all else, for those who read from front to back or over a
+     * network. wcodec_copy() only: others write before they know it. */
+    int index_first;
 } wcodec_encode_options;
 
 /** What wcodec_encode_options_init() calls: as wcodec_options_init_size(). */
@@ -229,6 +232,39 @@ WCODEC_API wcodec_status wcodec_compress_path(wcodec_context *context, const cha
                                               const char *out_path,
                                               const wcodec_encode_options *options,
                                               wcodec_encode_report *report, wcodec_error *err);
+
+/** Compress file number `file` of a reader anew, by other options or with loss: as
+ * wcodec_compress_fd() does with what it restores to, which stands nowhere as a whole. What was
+ * approximated stays so. WCODEC_ERROR_CORRUPT, too, if the hash of what was decoded is not that of
+ * the original; what was written is then no valid file.
+ *
+ * Memory: as wcodec_compress_fd(), and once more the largest tensor. Returns what it does, and what
+ * wcodec_reader_decode() does. */
+WCODEC_API wcodec_status wcodec_recompress(const wcodec_reader *reader, uint64_t file,
+                                           wcodec_write_fn write, void *opaque,
+                                           const wcodec_encode_options *options,
+                                           wcodec_encode_report *report, wcodec_error *err);
+
+/** Copy what a reader has open into a new container without coding it anew: payloads are copied,
+ * and their hashes checked. With `tensors` NULL, all of the only file of the reader, which restores
+ * to the same bytes. Else these `count` tensors, by their numbers in rising order and of all its
+ * files, as a safetensors file: they are also decoded, for its hash. Of an alias whose original is
+ * not among them, the original's payload is taken.
+ *
+ * Of the options, `index_first`, `progress` (in bytes of the original, twice as many with
+ * index_first) and, with `tensors`, name, mode and mtime count. With index_first the index is
+ * written in front of all else, wherever output goes; everything is read twice for that. `write_at`
+ * must be NULL.
+ *
+ * Memory: the largest tensor with its payload, and 1 MiB. Returns WCODEC_OK, WCODEC_ERROR_USAGE,
+ * WCODEC_ERROR_MEMORY, WCODEC_ERROR_IO, WCODEC_ERROR_CORRUPT, WCODEC_ERROR_NEWER (a tensor that
+ * this version cannot decode), WCODEC_ERROR_UNSUPPORTED (an alias of another dtype than its
+ * original has, which is at a fixed rate or approximated), WCODEC_ERROR_LIMIT,
+ * WCODEC_ERROR_CANCELLED. */
+WCODEC_API wcodec_status wcodec_copy(const wcodec_reader *reader, const uint64_t *tensors,
+                                     size_t count, wcodec_write_fn write, void *opaque,
+                                     const wcodec_encode_options *options,
+                                     wcodec_encode_report *report, wcodec_error *err);
 
 /** A writer makes a container from tensors in the caller's memory. It restores to a safetensors
  * file: declare all tensors, then write their data in the same order, then finish. One thread at a

@@ -21,6 +21,8 @@ struct wcodec_entry {
     bool is_tensor;
     bool newer;     /* reading: coding, its form or dtype of a newer version; it can be listed, not
                        decoded, and of `u` nothing is set */
+    bool unhashed;  /* of a rebuilt index: its payload's hash is not known */
+    bool cut;       /* of a rebuilt index: its payload is not all there; `newer` is set too */
     uint8_t coding; /* as on disk: 0 constant, 1 tiles, 2 chunks, 3 alias, 4 blocks, 5 lossy,
                        6 fixed, 7 fragments; larger: unknown */
     uint8_t dtype;
@@ -33,6 +35,8 @@ struct wcodec_entry {
     uint64_t payload_size;
     uint64_t payload_hash;
     uint64_t payload_offset; /* in the file, derived */
+    uint64_t gap_offset;     /* derived: up to its payload, bytes are zero from the end of the
+                                payload before on, or from here if that is later */
     uint64_t file_offset;    /* in the original, derived */
     union {
         struct {
@@ -52,9 +56,36 @@ struct wcodec_entry {
     const char *split; /* as in wcodec_tensor_info */
 };
 
+/* How a file was made (doc/format.md 1.1). */
+struct wcodec_settings {
+    uint8_t level; /* 0: nothing is noted */
+    uint8_t tune, profile, tile_log2, predict;
+    bool patterns; /* names chose which tensors are weights */
+    bool lossy;
+};
+
+/* What the head says. */
+struct wcodec_head {
+    unsigned version;
+    uint64_t size; /* of the original; UINT64_MAX: not noted */
+    bool index_first;
+    struct wcodec_settings settings;
+};
+
+/* Neighbours whose descriptions stand in one header, in front of their payloads. */
+struct wcodec_group {
+    uint64_t first, count; /* entries */
+    uint64_t gap_offset;   /* derived: zeros from here to the header */
+    uint64_t offset;       /* of the header in the file, derived */
+    uint64_t header_size;
+    uint64_t body_size; /* reading: of what the header holds, decoded; and its hash */
+    uint64_t body_hash;
+};
+
 struct wcodec_index {
     const wcodec_allocator *allocator;
-    unsigned version; /* of the format, from the head */
+    struct wcodec_head head;
+    bool rebuilt; /* from the headers of groups: hashes are not known */
     bool safetensors;
     const char *name;
     uint64_t size;
@@ -64,13 +95,19 @@ struct wcodec_index {
     int64_t mtime; /* -1: unknown */
     uint64_t metadata_count;
     const char **metadata; /* key, value, key, value, ... */
+    uint64_t group_count;  /* 0: there are no headers; else they cover all entries */
+    struct wcodec_group *groups;
     uint64_t entry_count;
     struct wcodec_entry *entries;
     uint64_t tensor_count;
     uint64_t lossy_count;      /* tensors that are approximated */
     uint64_t *tensors;         /* tensor number -> entry number */
     struct wcodec_names names; /* tensor name -> tensor number */
-    uint64_t index_offset;     /* in the file */
+    uint64_t body_begin;       /* in the file: where headers and payloads begin */
+    uint64_t body_end;         /* in the file: where the last payload or header ends */
+    uint64_t body_stop;        /* in the file: zeros up to here, where index or tail begins */
+    uint64_t lost_tensors;     /* of a rebuilt index: which no header names, as far as is known */
+    uint64_t missing;          /* of a rebuilt index: bytes of the original that are not there */
     uint64_t file_size;
     struct wcodec_arena arena; /* owns names, shapes, parameters */
 };
@@ -79,7 +116,8 @@ struct wcodec_source;
 
 /* What head and tail say, validated against each other and the file's size. */
 struct wcodec_framing {
-    unsigned version;
+    struct wcodec_head head;
+    uint64_t body_begin, body_stop;
     uint64_t index_offset;
     uint64_t index_size;
     uint64_t index_decoded_size;
@@ -151,10 +189,22 @@ wcodec_status wcodec_index_write(const struct wcodec_index *index,
                                  const wcodec_allocator *allocator, uint8_t **bytes, size_t *size,
                                  uint64_t *decoded_size, wcodec_error *err);
 
-void wcodec_head_write(uint8_t head[WCODEC_HEAD_SIZE]);
+void wcodec_head_write(const struct wcodec_head *values, uint8_t head[WCODEC_HEAD_SIZE]);
 void wcodec_tail_write(const uint8_t head[WCODEC_HEAD_SIZE], uint64_t index_offset,
                        const uint8_t *coded_index, uint64_t coded_size, uint64_t decoded_size,
-                       uint8_t tail[WCODEC_TAIL_SIZE]);
+                       uint64_t file_size, uint8_t tail[WCODEC_TAIL_SIZE]);
+
+/* Where groups begin: after the head, or after an index of `coded_size` bytes in front of them. */
+static inline uint64_t wcodec_body_begin(bool index_first, uint64_t coded_size)
+{
+    const uint64_t end = WCODEC_HEAD_SIZE + WCODEC_TAIL_SIZE + coded_size;
+    return index_first ? wcodec_align_u64(end - WCODEC_HEAD_SIZE, 256) + WCODEC_HEAD_SIZE
+                       : WCODEC_HEAD_SIZE;
+}
+
+/* Read the head alone, and where groups begin. */
+wcodec_status wcodec_head_read(const struct wcodec_source *source, struct wcodec_head *values,
+                               uint64_t *body_begin, wcodec_error *err);
 
 /* Alignment of a payload of that size. */
 static inline uint64_t wcodec_payload_alignment(uint64_t payload_size)

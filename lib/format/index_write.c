@@ -1,11 +1,12 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* The index as bytes (doc/format.md 1.3). */
+/* The index and the headers of groups as bytes (doc/format.md 1.3 and 1.6). */
 
-#include "format/index.h"
+#include "format/groups.h"
 #include "core/error.h"
 #include "core/memory.h"
+#include <xxhash.h>
 #include <zstd.h>
 
 #define ZSTD_LEVEL 3
@@ -97,7 +98,8 @@ static void put_parameters(struct buffer *b, const struct wcodec_entry *e)
     }
 }
 
-static void put_record(struct buffer *b, const struct wcodec_entry *e)
+/* Type, label and size. */
+static void put_description(struct buffer *b, const struct wcodec_entry *e)
 {
     put_u8(b, e->is_tensor);
     if (e->is_tensor) {
@@ -111,6 +113,11 @@ static void put_record(struct buffer *b, const struct wcodec_entry *e)
     }
     if (!wcodec_entry_implies_size(e))
         put_varint(b, e->size);
+}
+
+static void put_record(struct buffer *b, const struct wcodec_entry *e)
+{
+    put_description(b, e);
     put_varint(b, e->order0_bits);
     put_u8(b, e->coding);
     put_varint(b, e->payload_size);
@@ -131,6 +138,11 @@ static void put_index(struct buffer *b, struct buffer *record, const struct wcod
     put_varint(b, index->metadata_count);
     for (uint64_t i = 0; i < 2 * index->metadata_count; i++)
         put_string(b, index->metadata[i]);
+    put_varint(b, index->group_count);
+    for (uint64_t i = 0; i < index->group_count; i++) {
+        put_varint(b, index->groups[i].count);
+        put_varint(b, index->groups[i].header_size);
+    }
     put_varint(b, index->entry_count);
     for (uint64_t i = 0; i < index->entry_count; i++) {
         record->size = 0;
@@ -199,4 +211,66 @@ wcodec_status wcodec_index_write(const struct wcodec_index *index,
     wcodec_free(allocator, record.data);
     wcodec_free(allocator, decoded.data);
     return status;
+}
+
+/* What a header holds: of each entry what cannot be had otherwise when its payload is found. */
+static void put_body(struct buffer *b, struct buffer *record, const struct wcodec_index *index,
+                     uint64_t first, uint64_t count)
+{
+    put_varint(b, first);
+    put_varint(b, count);
+    for (uint64_t i = first; i < first + count; i++) {
+        const struct wcodec_entry *e = &index->entries[i];
+        record->size = 0;
+        put_varint(record, e->payload_size);
+        put_description(record, e);
+        put_u8(record, e->coding);
+        put_parameters(record, e);
+        put_varint(b, record->size);
+        put_bytes(b, record->data, record->size);
+    }
+}
+
+/* A single entry has nothing that zstd could use. */
+static void put_header(struct buffer *b, const struct buffer *body, uint64_t count)
+{
+    static const uint8_t front[WCODEC_GROUP_MIN];
+    put_bytes(b, front, sizeof(front));
+    uint8_t *at = count > 1 ? buffer_room(b, ZSTD_compressBound(body->size)) : NULL;
+    size_t coded = body->size;
+    if (at != NULL)
+        coded =
+            ZSTD_compress(at, ZSTD_compressBound(body->size), body->data, body->size, ZSTD_LEVEL);
+    const bool packed = at != NULL && !ZSTD_isError(coded) && coded < body->size &&
+                        body->size <= wcodec_group_decoded_max(coded);
+    if (packed)
+        b->size += coded;
+    else
+        put_bytes(b, body->data, body->size);
+    if (b->failed)
+        return;
+    wcodec_store_u32(b->data + 8, (uint32_t)b->size | (packed ? WCODEC_GROUP_PACKED : 0));
+    wcodec_store_u64(b->data, XXH3_64bits(b->data + 8, b->size - 8));
+}
+
+wcodec_status wcodec_group_write(const struct wcodec_index *index, uint64_t first, uint64_t count,
+                                 const wcodec_allocator *allocator, uint8_t **header, size_t *size,
+                                 wcodec_error *err)
+{
+    struct buffer body = {.allocator = allocator}, record = {.allocator = allocator},
+                  whole = {.allocator = allocator};
+    put_body(&body, &record, index, first, count);
+    if (!body.failed && !record.failed)
+        put_header(&whole, &body, count);
+    const bool failed = body.failed || record.failed || whole.failed;
+    wcodec_free(allocator, record.data);
+    wcodec_free(allocator, body.data);
+    if (failed || whole.size > WCODEC_GROUP_MAX) {
+        wcodec_free(allocator, whole.data);
+        return failed ? wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a header")
+                      : wcodec_fail(err, WCODEC_ERROR_LIMIT, "names of more than 1 GiB together");
+    }
+    *header = whole.data;
+    *size = whole.size;
+    return WCODEC_OK;
 }

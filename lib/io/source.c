@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <limits.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -49,6 +50,12 @@ void wcodec_source_memory(const void *data, uint64_t size, struct wcodec_source 
     *source = (struct wcodec_source){.fd = -1, .data = data, .size = size};
 }
 
+void wcodec_source_function(wcodec_source_fn read, void *opaque, uint64_t size,
+                            struct wcodec_source *source)
+{
+    *source = (struct wcodec_source){.fd = INT_MAX, .size = size, .read = read, .opaque = opaque};
+}
+
 wcodec_status wcodec_source_read(const struct wcodec_source *source, uint64_t offset, void *dst,
                                  size_t size, wcodec_error *err)
 {
@@ -58,6 +65,8 @@ wcodec_status wcodec_source_read(const struct wcodec_source *source, uint64_t of
                            "bytes %" PRIu64 " to %" PRIu64 " are past the end of the file (%" PRIu64
                            " bytes)",
                            offset, offset + size, source->size);
+    if (source->read != NULL)
+        return size > 0 ? source->read(source->opaque, offset, dst, size, err) : WCODEC_OK;
     if (source->fd < 0) {
         if (size > 0)
             memcpy(dst, source->data + offset, size);
@@ -87,7 +96,7 @@ wcodec_status wcodec_source_read(const struct wcodec_source *source, uint64_t of
 void wcodec_source_prefetch(const struct wcodec_source *source, uint64_t offset, uint64_t size)
 {
 #if defined(POSIX_FADV_WILLNEED)
-    if (source->fd >= 0 && offset < source->size)
+    if (source->fd >= 0 && source->read == NULL && offset < source->size)
         (void)posix_fadvise(source->fd, (off_t)offset,
                             (off_t)(size < source->size - offset ? size : source->size - offset),
                             POSIX_FADV_WILLNEED);

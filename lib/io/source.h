@@ -1,23 +1,31 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* Where bytes are read from: a descriptor (pread), or memory. Reads are exact, never short; several
- * threads may read at once. */
+/* Where bytes are read from: a descriptor (pread), memory, or a function. Reads are exact, never
+ * short; several threads may read at once. */
 #ifndef WCODEC_IO_SOURCE_H
 #define WCODEC_IO_SOURCE_H
 
 #include <wcodec/base.h>
 
+typedef wcodec_status (*wcodec_source_fn)(void *opaque, uint64_t offset, void *dst, size_t size,
+                                          wcodec_error *err);
+
 struct wcodec_source {
-    int fd;              /* -1: memory */
+    int fd;              /* -1: memory; with `read`, not negative, and no descriptor */
     const uint8_t *data; /* memory */
     uint64_t size;
+    wcodec_source_fn read; /* NULL, or what bytes within `size` come from, on any thread */
+    void *opaque;
 };
 
 /* A regular file (or block device) of known size; fails for pipes, directories and the like. The
  * descriptor stays the caller's. */
 wcodec_status wcodec_source_fd(int fd, struct wcodec_source *source, wcodec_error *err);
 void wcodec_source_memory(const void *data, uint64_t size, struct wcodec_source *source);
+
+void wcodec_source_function(wcodec_source_fn read, void *opaque, uint64_t size,
+                            struct wcodec_source *source);
 
 /* Read exactly `size` bytes at `offset`. WCODEC_ERROR_IO on failure, also if the file has become
  * shorter. Handles EINTR and short reads. */

@@ -121,7 +121,7 @@ static wcodec_status open_shards(struct wcodec_reader *reader, const char *folde
             return out_of_memory(err);
         wcodec_status status =
             wcodec_shard_open_path(reader->context, path, reader->shard_count < WCODEC_SHARDS_OPEN,
-                                   &reader->shards[reader->shard_count], err);
+                                   false, &reader->shards[reader->shard_count], err);
         wcodec_free(allocator, path);
         if (status != WCODEC_OK)
             return status;

@@ -84,7 +84,19 @@ wcodec_status wcodec_reader_open_path(wcodec_context *context, const char *path,
     }
     status = start_file(context, &made, err);
     return status == WCODEC_OK
-               ? finish_file(made, wcodec_shard_open_path(context, path, true, made->shards, err),
+               ? finish_file(made,
+                             wcodec_shard_open_path(context, path, true, false, made->shards, err),
+                             reader, err)
+               : status;
+}
+
+static wcodec_status open_fd(wcodec_context *context, int fd, bool salvage, wcodec_reader **reader,
+                             wcodec_error *err)
+{
+    wcodec_reader *made = NULL;
+    wcodec_status status = start_file(context, &made, err);
+    return status == WCODEC_OK
+               ? finish_file(made, wcodec_shard_open_fd(context, fd, salvage, made->shards, err),
                              reader, err)
                : status;
 }
@@ -94,12 +106,28 @@ wcodec_status wcodec_reader_open_fd(wcodec_context *context, int fd, wcodec_read
 {
     if (context == NULL || reader == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_reader_open_fd: an argument is NULL");
+    return open_fd(context, fd, false, reader, err);
+}
+
+wcodec_status wcodec_reader_salvage_fd(wcodec_context *context, int fd, wcodec_reader **reader,
+                                       wcodec_error *err)
+{
+    if (context == NULL || reader == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "wcodec_reader_salvage_fd: an argument is NULL");
+    return open_fd(context, fd, true, reader, err);
+}
+
+static wcodec_status open_memory(wcodec_context *context, const void *data, size_t size,
+                                 bool salvage, wcodec_reader **reader, wcodec_error *err)
+{
     wcodec_reader *made = NULL;
     wcodec_status status = start_file(context, &made, err);
-    return status == WCODEC_OK
-               ? finish_file(made, wcodec_shard_open_fd(context, fd, made->shards, err), reader,
-                             err)
-               : status;
+    return status == WCODEC_OK ? finish_file(made,
+                                             wcodec_shard_open_memory(context, data, size, salvage,
+                                                                      made->shards, err),
+                                             reader, err)
+                               : status;
 }
 
 wcodec_status wcodec_reader_open_memory(wcodec_context *context, const void *data, size_t size,
@@ -108,12 +136,16 @@ wcodec_status wcodec_reader_open_memory(wcodec_context *context, const void *dat
     if (context == NULL || reader == NULL || (data == NULL && size > 0))
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "wcodec_reader_open_memory: an argument is NULL");
-    wcodec_reader *made = NULL;
-    wcodec_status status = start_file(context, &made, err);
-    return status == WCODEC_OK
-               ? finish_file(made, wcodec_shard_open_memory(context, data, size, made->shards, err),
-                             reader, err)
-               : status;
+    return open_memory(context, data, size, false, reader, err);
+}
+
+wcodec_status wcodec_reader_salvage_memory(wcodec_context *context, const void *data, size_t size,
+                                           wcodec_reader **reader, wcodec_error *err)
+{
+    if (context == NULL || reader == NULL || (data == NULL && size > 0))
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "wcodec_reader_salvage_memory: an argument is NULL");
+    return open_memory(context, data, size, true, reader, err);
 }
 
 void wcodec_reader_close(wcodec_reader *reader)
@@ -227,12 +259,22 @@ wcodec_status wcodec_reader_file(const wcodec_reader *reader, uint64_t i, wcodec
         .coded_size = index->file_size,
         .mode = index->mode,
         .mtime = index->mtime,
-        .version = index->version,
+        .version = index->head.version,
         .first_tensor = s->first_tensor,
         .tensors = index->tensor_count,
         .first_entry = s->first_entry,
         .entries = index->entry_count,
         .lossy = index->lossy_count,
+        .level = index->head.settings.level,
+        .tune = index->head.settings.tune,
+        .profile = index->head.settings.profile,
+        .tile_log2 = index->head.settings.tile_log2,
+        .predict = index->head.settings.predict,
+        .patterns = index->head.settings.patterns,
+        .index_first = index->head.index_first,
+        .rebuilt = index->rebuilt,
+        .missing = index->missing,
+        .lost_tensors = index->lost_tensors,
     };
     memcpy(info->xxh128, index->hash, sizeof(info->xxh128));
     return WCODEC_OK;

@@ -34,14 +34,17 @@ struct wcodec_reader {
  * thousand shards does not take all descriptors of a process. */
 enum { WCODEC_SHARDS_OPEN = 64 };
 
-/* Open `path` (kept, as shown in errors) and read its index. keep_open: see above. Errors name the
- * path. */
+/* Open `path` (kept, as shown in errors) and read its index. keep_open: see above. salvage: rebuild
+ * an index that is damaged or missing. Errors name the path. */
 wcodec_status wcodec_shard_open_path(wcodec_context *context, const char *path, bool keep_open,
-                                     struct wcodec_shard *shard, wcodec_error *err);
-wcodec_status wcodec_shard_open_fd(wcodec_context *context, int fd, struct wcodec_shard *shard,
-                                   wcodec_error *err);
+                                     bool salvage, struct wcodec_shard *shard, wcodec_error *err);
+wcodec_status wcodec_shard_open_fd(wcodec_context *context, int fd, bool salvage,
+                                   struct wcodec_shard *shard, wcodec_error *err);
 wcodec_status wcodec_shard_open_memory(wcodec_context *context, const void *data, size_t size,
-                                       struct wcodec_shard *shard, wcodec_error *err);
+                                       bool salvage, struct wcodec_shard *shard, wcodec_error *err);
+/* Rebuild the index of a shard whose source is open. WCODEC_ERROR_CORRUPT if nothing is found. */
+wcodec_status wcodec_shard_rebuild(wcodec_context *context, struct wcodec_shard *shard,
+                                   wcodec_error *err);
 void wcodec_shard_close(wcodec_context *context, struct wcodec_shard *shard);
 
 /* A source to read from until it is given back. WCODEC_ERROR_IO if the file was changed or replaced

@@ -6,6 +6,7 @@
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/leaf.h"
 #include "core/error.h"
+#include "format/groups.h"
 #include "core/memory.h"
 #include <inttypes.h>
 #include <string.h>
@@ -33,7 +34,7 @@ wcodec_status wcodec_check_padding(const uint8_t *bytes, uint64_t begin, uint64_
 wcodec_status wcodec_check_payload_hash(const struct wcodec_entry *entry,
                                         struct wcodec_tree_hash hash, wcodec_error *err)
 {
-    if (hash.low == entry->payload_hash)
+    if (entry->unhashed || hash.low == entry->payload_hash)
         return WCODEC_OK;
     return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of its payload differs");
 }
@@ -48,6 +49,23 @@ wcodec_status wcodec_check_gap(const struct wcodec_source *source, uint64_t begi
                            "a hole of %" PRIu64 " bytes at byte %" PRIu64, end - begin, begin);
     wcodec_status status = wcodec_source_read(source, begin, bytes, (size_t)(end - begin), err);
     return status == WCODEC_OK ? wcodec_check_padding(bytes, begin, end, err) : status;
+}
+
+wcodec_status wcodec_check_headers(wcodec_context *context, struct wcodec_header_checks *checks,
+                                   uint64_t end, wcodec_error *err)
+{
+    const struct wcodec_index *index = checks->shard->index;
+    wcodec_status status = WCODEC_OK;
+    for (; checks->next < index->group_count && status == WCODEC_OK; checks->next++) {
+        const struct wcodec_group *g = &index->groups[checks->next];
+        if (g->first >= end)
+            break;
+        status = wcodec_check_gap(checks->source, g->gap_offset, g->offset, err);
+        if (status == WCODEC_OK)
+            status = wcodec_group_check(checks->source, &context->allocator,
+                                        context->limits.max_memory, g, err);
+    }
+    return status;
 }
 
 /* Does a device that the library chose pay where all bytes come back to be hashed or written? What
@@ -361,10 +379,21 @@ static wcodec_status run(struct wcodec_restore *r, wcodec_error *err)
     return r->status;
 }
 
+/* What follows the last payload; of a rebuilt index nothing is known of that. */
+static wcodec_status check_end(const struct wcodec_shard *shard, const struct wcodec_source *source,
+                               wcodec_error *err)
+{
+    const struct wcodec_index *index = shard->index;
+    return index->rebuilt ? WCODEC_OK
+                          : wcodec_check_gap(source, index->body_end, index->body_stop, err);
+}
+
 static wcodec_status check_file_hash(struct wcodec_restore *r, wcodec_error *err)
 {
     const struct wcodec_index *index = r->shard->index;
     uint8_t hash[sizeof index->hash];
+    if (index->rebuilt)
+        return WCODEC_OK;
     wcodec_tree_canonical(wcodec_tree_end(&r->hash, index->size), hash);
     if (memcmp(hash, index->hash, sizeof hash) != 0)
         return wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of the restored file differs");
@@ -384,7 +413,8 @@ static wcodec_status decode_file(const wcodec_reader *reader, const struct wcode
                                .write = options->write_at != NULL ? NULL : write,
                                .write_at = options->write_at,
                                .opaque = opaque,
-                               .position = WCODEC_HEAD_SIZE};
+                               .headers = {.shard = shard, .source = source},
+                               .position = shard->index->body_begin};
     wcodec_reporter_init(&r.reporter, &options->progress, shard->index->size);
     wcodec_phases_begin(&r.phases, options->times);
     wcodec_status status = choose_way(&r, err);
@@ -398,7 +428,7 @@ static wcodec_status decode_file(const wcodec_reader *reader, const struct wcode
     }
     status = run(&r, err);
     if (status == WCODEC_OK)
-        status = wcodec_check_gap(source, r.position, shard->index->index_offset, err);
+        status = check_end(shard, source, err);
     if (status == WCODEC_OK && r.checks)
         status = check_file_hash(&r, err);
     if (status == WCODEC_OK)
@@ -411,24 +441,27 @@ static wcodec_status decode_file(const wcodec_reader *reader, const struct wcode
     return status;
 }
 
-/* All padding of the container; the structure was checked when it was opened. */
-static wcodec_status check_gaps(const struct wcodec_shard *shard,
+/* All headers and padding of the container; the structure was checked when it was opened. */
+static wcodec_status check_gaps(wcodec_context *context, const struct wcodec_shard *shard,
                                 const struct wcodec_source *source, wcodec_error *err)
 {
     const struct wcodec_index *index = shard->index;
-    uint64_t position = WCODEC_HEAD_SIZE;
+    struct wcodec_header_checks headers = {.shard = shard, .source = source};
+    uint64_t position = index->body_begin;
+    wcodec_status headers_status = wcodec_check_headers(context, &headers, index->entry_count, err);
+    if (headers_status != WCODEC_OK)
+        return headers_status;
     for (uint64_t i = 0; i < index->entry_count; i++) {
         const struct wcodec_entry *e = &index->entries[i];
         if (e->payload_size == 0)
             continue;
-        wcodec_status status = e->payload_offset > position
-                                   ? wcodec_check_gap(source, position, e->payload_offset, err)
-                                   : WCODEC_OK;
+        wcodec_status status =
+            wcodec_check_gap(source, wcodec_gap_begin(e, position), e->payload_offset, err);
         if (status != WCODEC_OK)
             return status;
         position = e->payload_offset + e->payload_size;
     }
-    return wcodec_check_gap(source, position, index->index_offset, err);
+    return check_end(shard, source, err);
 }
 
 enum task { RESTORE, TEST, TEST_QUICKLY };
@@ -454,10 +487,15 @@ static wcodec_status work(const wcodec_reader *reader, uint64_t file, enum task 
                            "there is no file number %" PRIu64 ", there are %" PRIu64, file,
                            reader->shard_count);
     const struct wcodec_shard *shard = &reader->shards[file];
+    if (shard->index->missing > 0)
+        return wcodec_fail(err, WCODEC_ERROR_CORRUPT,
+                           "the file is cut short, or damaged: %" PRIu64
+                           " bytes of the original's %" PRIu64 " are missing",
+                           shard->index->missing, shard->index->size);
     status = wcodec_shard_acquire(shard, &source, err);
     if (status != WCODEC_OK)
         return status;
-    status = task == TEST_QUICKLY ? check_gaps(shard, &source, err)
+    status = task == TEST_QUICKLY ? check_gaps(reader->context, shard, &source, err)
                                   : decode_file(reader, shard, &source, write, opaque, &own, err);
     wcodec_shard_release(shard, &source);
     return status;

@@ -39,6 +39,13 @@ enum {
     WCODEC_RESTORE_SLOW = 500
 };
 
+/* Headers that are verified in the order of the file. */
+struct wcodec_header_checks {
+    const struct wcodec_shard *shard;
+    const struct wcodec_source *source;
+    uint64_t next; /* group */
+};
+
 /* A tensor in tiles of which jobs take some. */
 struct wcodec_open_tensor {
     const struct wcodec_entry *named; /* may be an alias */
@@ -89,7 +96,8 @@ struct wcodec_restore {
     uint64_t entry;          /* number of the next one to plan */
     uint64_t offset;         /* in the original: everything before is planned */
     uint64_t position;       /* in the container: everything before was seen, or will be */
-    uint64_t held;           /* bytes of memory of open tensors */
+    struct wcodec_header_checks headers;
+    uint64_t held;                     /* bytes of memory of open tensors */
     struct wcodec_open_tensor *tensor; /* of which tiles are left to plan */
     uint64_t stop;                     /* no job begins at or after this byte of the original */
     uint8_t *dst;                      /* jobs decode to here; NULL: to buffers of their own */
@@ -120,6 +128,18 @@ wcodec_status wcodec_check_padding(const uint8_t *bytes, uint64_t begin, uint64_
                                    wcodec_error *err);
 wcodec_status wcodec_check_gap(const struct wcodec_source *source, uint64_t begin, uint64_t end,
                                wcodec_error *err);
+
+/* Verify the headers of all groups whose first entry is below `end`, and that bytes in front of
+ * them are zero. WCODEC_ERROR_CORRUPT, _IO, _MEMORY, _LIMIT. */
+wcodec_status wcodec_check_headers(wcodec_context *context, struct wcodec_header_checks *checks,
+                                   uint64_t end, wcodec_error *err);
+
+/* Where the zeros in front of a payload begin: after the payload that ends at `position`, or after
+ * a header. */
+static inline uint64_t wcodec_gap_begin(const struct wcodec_entry *e, uint64_t position)
+{
+    return e->gap_offset > position ? e->gap_offset : position;
+}
 
 /* Of all bytes of the entry's payload. WCODEC_ERROR_CORRUPT. */
 wcodec_status wcodec_check_payload_hash(const struct wcodec_entry *entry,

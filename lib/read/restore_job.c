@@ -165,6 +165,7 @@ static wcodec_status run_entry(const struct wcodec_restore *r, const struct wcod
     if (own != e || e->payload_size == 0)
         return run_small_other(r, r->source, own, out, err);
     const uint8_t *payload = s->bytes + (e->payload_offset - s->begin);
+    position = wcodec_gap_begin(e, position);
     status =
         wcodec_check_padding(s->bytes + (position - s->begin), position, e->payload_offset, err);
     if (status == WCODEC_OK && r->checks)

@@ -29,8 +29,10 @@ static wcodec_status open_entry(struct wcodec_restore *r, struct wcodec_restore_
 {
     const struct wcodec_entry *e = part->entry;
     wcodec_status status = WCODEC_OK;
-    if (e->payload_size > 0)
-        status = wcodec_check_gap(r->source, r->position, e->payload_offset, err);
+    status = wcodec_check_headers(r->context, &r->headers, r->entry + 1, err);
+    if (status == WCODEC_OK && e->payload_size > 0)
+        status =
+            wcodec_check_gap(r->source, wcodec_gap_begin(e, r->position), e->payload_offset, err);
     if (status == WCODEC_OK && e->is_tensor && e->size > r->context->limits.max_tensor_bytes)
         status = wcodec_fail(err, WCODEC_ERROR_LIMIT,
                              "%" PRIu64 " bytes are more than the limit of %" PRIu64, e->size,

@@ -35,13 +35,16 @@ static bool is_in_tiles(const struct wcodec_restore *r, const struct wcodec_entr
 static bool plan_group(struct wcodec_restore *r, struct wcodec_restore_job *job)
 {
     const struct wcodec_index *index = r->shard->index;
-    uint64_t size = 0, begin = UINT64_MAX, position = r->position, n = r->entry;
+    uint64_t size = 0, begin = UINT64_MAX, position = r->position, n = r->entry, from = r->position;
     for (; n < index->entry_count; n++) {
         const struct wcodec_entry *e = &index->entries[n];
         if (!is_small(e) || e->size > WCODEC_JOB_BYTES - size)
             break;
         if (e->payload_size > 0) {
-            begin = begin == UINT64_MAX ? e->payload_offset : begin;
+            if (begin == UINT64_MAX) {
+                begin = e->payload_offset;
+                from = wcodec_gap_begin(e, r->position);
+            }
             if (e->payload_offset + e->payload_size - begin > WCODEC_JOB_CODED && n > r->entry)
                 break;
         }
@@ -53,7 +56,7 @@ static bool plan_group(struct wcodec_restore *r, struct wcodec_restore_job *job)
     if (n == r->entry)
         return false;
     *job = (struct wcodec_restore_job){
-        .first = r->entry, .end = n, .position = r->position, .offset = r->offset, .size = size};
+        .first = r->entry, .end = n, .position = from, .offset = r->offset, .size = size};
     r->entry = n;
     r->offset += size;
     r->position = position;
@@ -145,7 +148,8 @@ static wcodec_status open_tensor(struct wcodec_restore *r, struct wcodec_open_te
                            "%" PRIu64 " bytes are more than the limit of %" PRIu64, t->named->size,
                            r->context->limits.max_tensor_bytes);
     if (own)
-        status = wcodec_check_gap(r->source, r->position, t->entry->payload_offset, err);
+        status = wcodec_check_gap(r->source, wcodec_gap_begin(t->entry, r->position),
+                                  t->entry->payload_offset, err);
     if (status == WCODEC_OK)
         status = hold(r, wcodec_tiles_memory(&t->tiling) + leaves * sizeof(struct wcodec_tree_leaf),
                       &t->held, err);
@@ -253,6 +257,16 @@ static void plan_tiles(struct wcodec_restore *r, struct wcodec_restore_job *job)
     }
 }
 
+/* Headers of all entries below `end`. False: noted. */
+static bool check_headers(struct wcodec_restore *r, uint64_t at, uint64_t end)
+{
+    wcodec_error error = {0};
+    const wcodec_status status = wcodec_check_headers(r->context, &r->headers, end, &error);
+    if (status != WCODEC_OK)
+        wcodec_restore_note(r, at, status, &error);
+    return status == WCODEC_OK;
+}
+
 bool wcodec_restore_next(struct wcodec_restore *r, struct wcodec_restore_job *job)
 {
     const struct wcodec_index *index = r->shard->index;
@@ -262,14 +276,15 @@ bool wcodec_restore_next(struct wcodec_restore *r, struct wcodec_restore_job *jo
     while (r->tensor == NULL) {
         if (r->entry == index->entry_count || r->at_part)
             return false;
+        const uint64_t offset = r->offset;
         if (plan_group(r, job))
-            return true;
+            return check_headers(r, offset, job->end);
         const struct wcodec_entry *e = &index->entries[r->entry];
         if (!is_in_tiles(r, e)) {
             r->at_part = true;
             return false;
         }
-        if (!begin_tensor(r))
+        if (!check_headers(r, offset, r->entry + 1) || !begin_tensor(r))
             return false;
     }
     plan_tiles(r, job);

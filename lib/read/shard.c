@@ -21,20 +21,30 @@ int wcodec_open_for_reading(const char *path)
     return fd;
 }
 
-static wcodec_status open_index(wcodec_context *context, struct wcodec_shard *shard,
+/* A file whose index cannot be read may have headers that it can be rebuilt from. */
+static wcodec_status open_index(wcodec_context *context, bool salvage, struct wcodec_shard *shard,
                                 wcodec_error *err)
 {
-    return wcodec_index_read(&shard->source, &context->allocator, &context->limits, &shard->index,
-                             err);
+    wcodec_error error = {0}, other = {0};
+    wcodec_status status = wcodec_index_read(&shard->source, &context->allocator, &context->limits,
+                                             &shard->index, &error);
+    if (status == WCODEC_ERROR_CORRUPT && salvage) {
+        status = wcodec_shard_rebuild(context, shard, &other);
+        if (status == WCODEC_OK)
+            return status;
+        if (status != WCODEC_ERROR_CORRUPT)
+            error = other;
+    }
+    return status == WCODEC_OK ? status : wcodec_fail(err, status, "%s", error.text);
 }
 
-static wcodec_status open_file(wcodec_context *context, struct wcodec_shard *shard,
+static wcodec_status open_file(wcodec_context *context, bool salvage, struct wcodec_shard *shard,
                                wcodec_error *err)
 {
     if (fstat(shard->fd, &shard->identity) != 0)
         return wcodec_fail(err, WCODEC_ERROR_IO, "cannot examine the file: %s", strerror(errno));
     wcodec_status status = wcodec_source_fd(shard->fd, &shard->source, err);
-    return status == WCODEC_OK ? open_index(context, shard, err) : status;
+    return status == WCODEC_OK ? open_index(context, salvage, shard, err) : status;
 }
 
 static wcodec_status open_failed(const char *path, wcodec_error *err)
@@ -45,12 +55,12 @@ static wcodec_status open_failed(const char *path, wcodec_error *err)
 }
 
 wcodec_status wcodec_shard_open_path(wcodec_context *context, const char *path, bool keep_open,
-                                     struct wcodec_shard *shard, wcodec_error *err)
+                                     bool salvage, struct wcodec_shard *shard, wcodec_error *err)
 {
     struct wcodec_shard made = {.fd = wcodec_open_for_reading(path)};
     if (made.fd < 0)
         return open_failed(path, err);
-    wcodec_status status = open_file(context, &made, err);
+    wcodec_status status = open_file(context, salvage, &made, err);
     if (status == WCODEC_OK && (made.path = wcodec_strdup(&context->allocator, path)) == NULL)
         status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory");
     if (status != WCODEC_OK) {
@@ -66,14 +76,14 @@ wcodec_status wcodec_shard_open_path(wcodec_context *context, const char *path, 
     return WCODEC_OK;
 }
 
-wcodec_status wcodec_shard_open_fd(wcodec_context *context, int fd, struct wcodec_shard *shard,
-                                   wcodec_error *err)
+wcodec_status wcodec_shard_open_fd(wcodec_context *context, int fd, bool salvage,
+                                   struct wcodec_shard *shard, wcodec_error *err)
 {
     struct wcodec_shard made = {.fd = fcntl(fd, F_DUPFD_CLOEXEC, 0)};
     if (made.fd < 0)
         return wcodec_fail(err, errno == EBADF ? WCODEC_ERROR_USAGE : WCODEC_ERROR_IO,
                            "descriptor %d: %s", fd, strerror(errno));
-    wcodec_status status = open_file(context, &made, err);
+    wcodec_status status = open_file(context, salvage, &made, err);
     if (status == WCODEC_OK)
         *shard = made;
     else
@@ -82,11 +92,11 @@ wcodec_status wcodec_shard_open_fd(wcodec_context *context, int fd, struct wcode
 }
 
 wcodec_status wcodec_shard_open_memory(wcodec_context *context, const void *data, size_t size,
-                                       struct wcodec_shard *shard, wcodec_error *err)
+                                       bool salvage, struct wcodec_shard *shard, wcodec_error *err)
 {
     struct wcodec_shard made = {.fd = -1};
     wcodec_source_memory(data, size, &made.source);
-    wcodec_status status = open_index(context, &made, err);
+    wcodec_status status = open_index(context, salvage, &made, err);
     if (status == WCODEC_OK)
         *shard = made;
     return status;

@@ -3,6 +3,7 @@
 
 /* A file to a container: a safetensors file as tensors, any other as opaque bytes. */
 
+#include "write/compress.h"
 #include "write/batch.h"
 #include "write/encode_options.h"
 #include "format/foreign.h"
@@ -182,6 +183,9 @@ static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void 
 {
     wcodec_status status =
         wcodec_output_init(c->context, write, c->options.write_at, opaque, &c->output, err);
+    c->output.index.head.size = c->source.size;
+    if (status == WCODEC_OK)
+        status = wcodec_encode_options_note(&c->options, &c->output, err);
     if (status == WCODEC_OK)
         status = examine(c, err);
     if (status == WCODEC_OK)
@@ -205,7 +209,7 @@ static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void 
         c->output.index.metadata_count = c->safetensors->metadata_count;
         c->output.index.metadata = c->safetensors->metadata;
     }
-    return wcodec_encode_options_note(&c->options, &c->output, err);
+    return WCODEC_OK;
 }
 
 /* Size and time of change of a file: if they differ in the end, what was read may be of two
@@ -235,8 +239,7 @@ static wcodec_status check_stamp(int fd, const struct stamp *before, wcodec_erro
     return status;
 }
 
-/* The common way: fd is -1 for memory. */
-static wcodec_status compress_source(wcodec_context *context, const struct wcodec_source *source,
+wcodec_status wcodec_compress_source(wcodec_context *context, const struct wcodec_source *source,
                                      int fd, wcodec_write_fn write, void *opaque,
                                      const wcodec_encode_options *options,
                                      wcodec_encode_report *report, wcodec_error *err)
@@ -244,6 +247,10 @@ static wcodec_status compress_source(wcodec_context *context, const struct wcode
     struct compressor c = {.context = context, .source = *source};
     struct stamp before = {0};
     wcodec_status status = wcodec_encode_options_read(options, &c.options, err);
+    if (status == WCODEC_OK && c.options.index_first)
+        status = wcodec_fail(err, WCODEC_ERROR_USAGE,
+                             "the index is not known before all else is written: compress, then "
+                             "wcodec_copy()");
     if (status == WCODEC_OK)
         status = fd >= 0 ? read_stamp(fd, &before, err) : WCODEC_OK;
     if (status != WCODEC_OK)
@@ -288,7 +295,7 @@ wcodec_status wcodec_compress_fd(wcodec_context *context, int fd, wcodec_write_f
     if (status == WCODEC_OK)
         status = wcodec_source_fd(fd, &source, err);
     return status == WCODEC_OK
-               ? compress_source(context, &source, fd, write, opaque, options, report, err)
+               ? wcodec_compress_source(context, &source, fd, write, opaque, options, report, err)
                : status;
 }
 
@@ -302,5 +309,5 @@ wcodec_status wcodec_compress_memory(wcodec_context *context, const void *data, 
     if (status != WCODEC_OK)
         return status;
     wcodec_source_memory(data, size, &source);
-    return compress_source(context, &source, -1, write, opaque, options, report, err);
+    return wcodec_compress_source(context, &source, -1, write, opaque, options, report, err);
 }

@@ -104,6 +104,15 @@ bool wcodec_encode_options_weights(const wcodec_encode_options *options, const c
 wcodec_status wcodec_encode_options_note(const wcodec_encode_options *options,
                                          struct wcodec_output *output, wcodec_error *err)
 {
+    output->index.head.settings = (struct wcodec_settings){
+        .level = (uint8_t)options->level,
+        .tune = (uint8_t)options->tune,
+        .profile = (uint8_t)options->profile,
+        .tile_log2 = (uint8_t)options->tile_log2,
+        .predict = (uint8_t)options->predict,
+        .patterns = options->include != NULL || options->exclude != NULL,
+        .lossy = options->lossy != WCODEC_LOSSY_NONE,
+    };
     output->index.mode = options->mode & 07777;
     output->index.mtime = options->mtime < 0 ? -1 : options->mtime;
     /* Names of files are bytes, names in the index UTF-8. This one is only informative: one that

@@ -5,6 +5,7 @@
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/leaf.h"
 #include "core/error.h"
+#include "format/groups.h"
 #include "core/memory.h"
 
 #include <inttypes.h>
@@ -14,7 +15,13 @@ enum {
     HASH_BYTES = 1 << 20, /* of the original, in one task */
     GATHERED_BYTES = 1 << 16,
     GATHERED_PART = 1 << 14, /* larger parts are written as they are */
-    PIECE_BYTES = 1 << 20    /* by one thread */
+    PIECE_BYTES = 1 << 20,   /* by one thread */
+    /* A group ends with a payload of GROUP_LARGE bytes and more, before its payloads would have
+     * more than GROUP_BYTES, and with so many entries: which depends on nothing else, so that the
+     * same entries make the same bytes. */
+    GROUP_LARGE = 1 << 14,
+    GROUP_BYTES = 1 << 16,
+    GROUP_ENTRIES = 256
 };
 
 wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write,
@@ -23,15 +30,16 @@ wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write,
 {
     const wcodec_allocator *allocator = &context->allocator;
     const wcodec_leaf_fn leaf = wcodec_cpu_leaf(wcodec_cpu_levels() & context->cpu_mask);
-    *output = (struct wcodec_output){.allocator = allocator,
-                                     .write = write,
-                                     .write_at = write_at,
-                                     .opaque = opaque,
-                                     .index = {.allocator = allocator, .mtime = -1}};
+    *output = (struct wcodec_output){
+        .allocator = allocator,
+        .write = write,
+        .write_at = write_at,
+        .opaque = opaque,
+        .index = {.allocator = allocator, .head = {.size = UINT64_MAX}, .mtime = -1}};
     wcodec_arena_init(&output->arena, allocator);
-    wcodec_head_write(output->head);
     output->gathered = wcodec_alloc(allocator, GATHERED_BYTES);
-    if (output->gathered == NULL)
+    output->group_bytes = wcodec_alloc(allocator, GROUP_BYTES);
+    if (output->gathered == NULL || output->group_bytes == NULL)
         return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for what is to be written");
     return wcodec_tree_init(&output->original, allocator, leaf, WCODEC_OUTPUT_LEAVES, err);
 }
@@ -41,9 +49,13 @@ void wcodec_output_free(struct wcodec_output *output)
     wcodec_tree_free(&output->original);
     wcodec_arena_free(&output->arena);
     wcodec_free(output->allocator, output->index.entries);
+    wcodec_free(output->allocator, output->index.groups);
+    wcodec_free(output->allocator, output->group_bytes);
     wcodec_free(output->allocator, output->gathered);
     wcodec_free(output->allocator, output->pieces);
     output->index.entries = NULL;
+    output->index.groups = NULL;
+    output->group_bytes = NULL;
     output->pieces = NULL;
     output->gathered = NULL;
 }
@@ -169,6 +181,7 @@ static wcodec_status align(struct wcodec_output *output, uint64_t alignment, wco
 {
     static const uint8_t zeros[256];
     if (output->position == 0) {
+        wcodec_head_write(&output->index.head, output->head);
         wcodec_status status = put(output, output->head, sizeof output->head, err);
         if (status != WCODEC_OK)
             return status;
@@ -351,23 +364,120 @@ wcodec_status wcodec_coded_settle(wcodec_context *context,
     return status;
 }
 
+/* Remember the header of the entries that are not written yet. */
+static wcodec_status add_group(struct wcodec_output *output, size_t header_size, wcodec_error *err)
+{
+    struct wcodec_index *index = &output->index;
+    if (index->group_count == output->group_room) {
+        const uint64_t room = 2 * output->group_room + 16;
+        struct wcodec_group *groups =
+            wcodec_realloc_array(output->allocator, index->groups, room, sizeof *groups);
+        if (groups == NULL)
+            return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for what is to be written");
+        index->groups = groups;
+        output->group_room = room;
+    }
+    index->groups[index->group_count++] =
+        (struct wcodec_group){.first = output->group_first,
+                              .count = index->entry_count - output->group_first,
+                              .header_size = header_size};
+    return WCODEC_OK;
+}
+
+/* Its bytes are gone afterwards, so all of them are copied. */
+static wcodec_status put_header(struct wcodec_output *output, wcodec_error *err)
+{
+    const struct wcodec_index *index = &output->index;
+    uint8_t *header;
+    size_t size;
+    wcodec_status status =
+        wcodec_group_write(index, output->group_first, index->entry_count - output->group_first,
+                           output->allocator, &header, &size, err);
+    if (status != WCODEC_OK)
+        return status;
+    status = align(output, 16, err);
+    for (size_t at = 0, part; at < size && status == WCODEC_OK; at += part) {
+        part = size - at < GATHERED_PART ? size - at : GATHERED_PART - 1;
+        status = put(output, header + at, part, err);
+    }
+    wcodec_free(output->allocator, header);
+    return status == WCODEC_OK ? add_group(output, size, err) : status;
+}
+
+/* Write the entries of a group: its header, the payloads that were kept, and that of the last one
+ * if it is `coded`. */
+static wcodec_status put_group(struct wcodec_output *output, const struct wcodec_coded *coded,
+                               wcodec_error *err)
+{
+    struct wcodec_index *index = &output->index;
+    const uint64_t end = index->entry_count - (coded != NULL);
+    size_t at = 0;
+    if (output->group_first == index->entry_count)
+        return WCODEC_OK;
+    wcodec_status status = put_header(output, err);
+    for (uint64_t i = output->group_first; i < end && status == WCODEC_OK; i++) {
+        const uint64_t size = index->entries[i].payload_size;
+        if (size != 0)
+            status = align(output, wcodec_payload_alignment(size), err);
+        if (status == WCODEC_OK)
+            status = put(output, output->group_bytes + at, size, err);
+        at += (size_t)size;
+    }
+    if (status == WCODEC_OK && coded != NULL)
+        status = align(output, wcodec_payload_alignment(coded->payload_size), err);
+    for (size_t i = 0; coded != NULL && i < coded->part_count && status == WCODEC_OK; i++)
+        status = put(output, coded->parts[i].data, coded->parts[i].size, err);
+    output->group_first = index->entry_count;
+    output->group_size = 0;
+    return status;
+}
+
+/* Is there no room in the group for another payload of that size? */
+static bool is_group_full(const struct wcodec_output *output, uint64_t payload_size)
+{
+    return output->index.entry_count - output->group_first >= GROUP_ENTRIES ||
+           (payload_size < GROUP_LARGE && payload_size > GROUP_BYTES - output->group_size);
+}
+
+static wcodec_status put_entry(struct wcodec_output *output, const struct wcodec_entry *entry,
+                               const struct wcodec_coded *coded, wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    if (is_group_full(output, entry->payload_size))
+        status = put_group(output, NULL, err);
+    if (status == WCODEC_OK)
+        status = add_entry(output, entry, err);
+    if (status != WCODEC_OK)
+        return status;
+    if (entry->payload_size >= GROUP_LARGE)
+        return put_group(output, coded, err);
+    for (size_t i = 0; coded != NULL && i < coded->part_count; i++) {
+        const size_t size = (size_t)coded->parts[i].size;
+        if (size != 0)
+            memcpy(output->group_bytes + output->group_size, coded->parts[i].data, size);
+        output->group_size += size;
+    }
+    return WCODEC_OK;
+}
+
 wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wcodec_entry *what,
                                   const struct wcodec_coded *coded, wcodec_error *err)
 {
     struct wcodec_entry entry = *what;
     wcodec_status status = set_coding(output, coded, &entry, err);
     output->lossy += entry.coding == WCODEC_CODING_LOSSY;
-    if (status != WCODEC_OK)
-        return status;
-    if (coded->payload_size != 0) {
-        status = align(output, wcodec_payload_alignment(coded->payload_size), err);
-        entry.payload_offset = output->position;
-        for (size_t i = 0; i < coded->part_count && status == WCODEC_OK; i++)
-            status = put(output, coded->parts[i].data, coded->parts[i].size, err);
-    }
-    if (status != WCODEC_OK)
-        return status;
-    return add_entry(output, &entry, err);
+    return status == WCODEC_OK ? put_entry(output, &entry, coded, err) : status;
+}
+
+wcodec_status wcodec_output_copy(struct wcodec_output *output, const struct wcodec_entry *entry,
+                                 uint8_t *payload, wcodec_error *err)
+{
+    struct wcodec_coded_part part = {payload, entry->payload_size};
+    const struct wcodec_coded coded = {.payload_size = entry->payload_size,
+                                       .part_count = entry->payload_size != 0,
+                                       .parts = &part};
+    output->lossy += entry->coding == WCODEC_CODING_LOSSY;
+    return put_entry(output, entry, &coded, err);
 }
 
 wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wcodec_entry *what,
@@ -377,7 +487,7 @@ wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wco
     entry.coding = WCODEC_CODING_ALIAS;
     entry.order0_bits = output->index.entries[alias].order0_bits;
     entry.u.alias = alias;
-    wcodec_status status = add_entry(output, &entry, err);
+    wcodec_status status = put_entry(output, &entry, NULL, err);
     if (status == WCODEC_OK)
         output->aliases++;
     if (status == WCODEC_OK && output->index.entries[alias].coding == WCODEC_CODING_LOSSY)
@@ -430,11 +540,16 @@ wcodec_status wcodec_output_write(wcodec_context *context, struct wcodec_output 
 wcodec_status wcodec_output_finish(wcodec_context *context, struct wcodec_output *output,
                                    wcodec_error *err)
 {
-    wcodec_tree_canonical(wcodec_tree_end(&output->original, output->hashed), output->index.hash);
+    if (!output->hash_known)
+        wcodec_tree_canonical(wcodec_tree_end(&output->original, output->hashed),
+                              output->index.hash);
+    wcodec_status status = put_group(output, NULL, err);
+    if (status != WCODEC_OK)
+        return status;
     uint8_t *bytes, tail[WCODEC_TAIL_SIZE];
     size_t size;
     uint64_t decoded_size;
-    wcodec_status status =
+    status =
         wcodec_index_write(&output->index, output->allocator, &bytes, &size, &decoded_size, err);
     if (status != WCODEC_OK)
         return status;
@@ -443,7 +558,8 @@ wcodec_status wcodec_output_finish(wcodec_context *context, struct wcodec_output
     if (status == WCODEC_OK)
         status = put(output, bytes, size, err);
     if (status == WCODEC_OK) {
-        wcodec_tail_write(output->head, offset, bytes, size, decoded_size, tail);
+        wcodec_tail_write(output->head, offset, bytes, size, decoded_size,
+                          offset + size + WCODEC_TAIL_SIZE, tail);
         status = put(output, tail, sizeof tail, err);
     }
     if (status == WCODEC_OK)

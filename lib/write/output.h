@@ -1,8 +1,8 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A container as it is written, front to back (doc/format.md 1): head, payloads in their places,
- * index, tail. */
+/* A container as it is written, front to back (doc/format.md 1): head, groups of payloads with
+ * their headers, index, tail. */
 #ifndef WCODEC_WRITE_OUTPUT_H
 #define WCODEC_WRITE_OUTPUT_H
 
@@ -34,14 +34,20 @@ struct wcodec_output {
     uint8_t head[WCODEC_HEAD_SIZE];
     struct wcodec_index index; /* entries so far; index.size is what they decode to */
     uint64_t entry_room;
+    uint64_t group_room;
+    uint64_t group_first; /* entry: the first that is not written */
+    uint8_t *group_bytes; /* payloads of entries that are not written */
+    size_t group_size;
     uint64_t aliases;
     uint64_t lossy;              /* tensors, aliases included */
     struct wcodec_arena arena;   /* parameters of tilings */
     struct wcodec_tree original; /* of the original's bytes */
     uint64_t hashed;             /* how many */
+    bool hash_known;             /* index.hash is set by the caller */
 };
 
-/* Nothing is written yet. Free with wcodec_output_free() whether this fails or not. */
+/* Nothing is written yet. Before the first entry comes, index.head is to be set, so far as it is
+ * known. Free with wcodec_output_free() whether this fails or not. */
 wcodec_status wcodec_output_init(wcodec_context *context, wcodec_write_fn write,
                                  wcodec_write_at_fn write_at, void *opaque,
                                  struct wcodec_output *output, wcodec_error *err);
@@ -79,6 +85,11 @@ wcodec_status wcodec_output_coded(struct wcodec_output *output, const struct wco
 /* The same, equal to entry number `alias`, which is none itself. */
 wcodec_status wcodec_output_alias(struct wcodec_output *output, const struct wcodec_entry *what,
                                   uint64_t alias, wcodec_error *err);
+
+/* An entry that another container has, coded: `entry` says how, its parameters must live until the
+ * index is written. Its payload is `payload`, free again on return (write_at must be NULL). */
+wcodec_status wcodec_output_copy(struct wcodec_output *output, const struct wcodec_entry *entry,
+                                 uint8_t *payload, wcodec_error *err);
 
 /* Write, by at most `threads` threads, what is not written yet of the entries so far. phases: NULL,
  * or to what each thread's time is added. WCODEC_ERROR_IO. */

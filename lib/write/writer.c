@@ -5,6 +5,7 @@
 
 #include "write/batch.h"
 #include "write/encode_options.h"
+#include "write/header.h"
 #include "format/names.h"
 #include "format/safetensors.h"
 #include "core/error.h"
@@ -12,7 +13,6 @@
 #include "core/progress.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 
 enum writer_stage { DECLARING, WRITING, FINISHED, FAILED };
@@ -40,14 +40,6 @@ struct wcodec_writer {
     struct name_set keys;
     uint64_t size; /* bytes of all tensors */
     uint64_t next; /* tensor whose data comes next */
-};
-
-/* Text that grows; the first failure sticks. */
-struct text {
-    const wcodec_allocator *allocator;
-    char *data;
-    uint64_t size, capacity;
-    bool failed;
 };
 
 static bool has_name(const struct name_set *set, const char *name)
@@ -112,6 +104,9 @@ wcodec_status wcodec_writer_create(wcodec_context *context, wcodec_write_fn writ
     wcodec_status status = wcodec_context_usable(context, err);
     if (status == WCODEC_OK)
         status = wcodec_encode_options_read(options, &own, err);
+    if (status == WCODEC_OK && own.index_first)
+        status = wcodec_fail(err, WCODEC_ERROR_USAGE,
+                             "a writer's index comes last; wcodec_copy() puts it in front");
     if (status != WCODEC_OK)
         return status;
     const wcodec_allocator *allocator = &context->allocator;
@@ -265,94 +260,6 @@ wcodec_status wcodec_writer_declare(wcodec_writer *writer, const char *name, wco
     return WCODEC_OK;
 }
 
-static void put(struct text *t, const char *data, size_t size)
-{
-    if (t->failed)
-        return;
-    if (size > t->capacity - t->size) {
-        uint64_t capacity = (t->capacity + size) * 3 / 2 + 64;
-        char *larger = wcodec_realloc_array(t->allocator, t->data, capacity, 1);
-        if (!larger) {
-            t->failed = true;
-            return;
-        }
-        t->data = larger;
-        t->capacity = capacity;
-    }
-    memcpy(t->data + t->size, data, size);
-    t->size += size;
-}
-
-static void put_text(struct text *t, const char *text)
-{
-    put(t, text, strlen(text));
-}
-
-static void put_number(struct text *t, uint64_t v)
-{
-    char digits[24];
-    int size = snprintf(digits, sizeof digits, "%" PRIu64, v);
-    put(t, digits, (size_t)size);
-}
-
-static int put_dump(const char *data, size_t size, void *opaque)
-{
-    put(opaque, data, size);
-    return 0;
-}
-
-/* A JSON string, quoted and escaped. */
-static void put_string(struct text *t, const char *text)
-{
-    json_t *json = json_string(text);
-    if (!json || json_dump_callback(json, put_dump, t, JSON_ENCODE_ANY) != 0)
-        t->failed = true;
-    json_decref(json);
-}
-
-static void put_tensor(struct text *t, const struct wcodec_entry *e, uint64_t at)
-{
-    put_string(t, e->name);
-    put_text(t, ":{\"dtype\":\"");
-    put_text(t, e->dtype_name);
-    put_text(t, "\",\"shape\":[");
-    for (unsigned i = 0; i < e->rank; i++) {
-        put_text(t, i ? "," : "");
-        put_number(t, e->shape[i]);
-    }
-    put_text(t, "],\"data_offsets\":[");
-    put_number(t, at);
-    put_text(t, ",");
-    put_number(t, at + e->size);
-    put_text(t, "]}");
-}
-
-/* The header with its length word; padded with blanks so that the data starts at a multiple of 8.
- */
-static void put_header(struct text *t, const wcodec_writer *w)
-{
-    uint64_t at = 0;
-    put(t, "\0\0\0\0\0\0\0\0", 8);
-    put_text(t, "{");
-    for (uint64_t i = 0; i < w->keys.count; i++) {
-        put_text(t, i ? "," : "\"__metadata__\":{");
-        put_string(t, w->metadata[2 * i]);
-        put_text(t, ":");
-        put_string(t, w->metadata[2 * i + 1]);
-    }
-    put_text(t, w->keys.count ? "}" : "");
-    for (uint64_t i = 0; i < w->names.count; i++) {
-        put_text(t, i || w->keys.count ? "," : "");
-        put_tensor(t, &w->tensors[i], at);
-        at += w->tensors[i].size;
-    }
-    put_text(t, "}");
-    while (t->size % 8 != 0 && !t->failed)
-        put_text(t, " ");
-    if (!t->failed)
-        wcodec_store_u64((uint8_t *)t->data, t->size - 8);
-}
-
 /* Before anything is coded: the progress callback belongs to the thread that calls now. */
 static void begin_call(wcodec_writer *w)
 {
@@ -418,24 +325,22 @@ static wcodec_status code_entry(wcodec_writer *w, const struct wcodec_entry *wha
 /* All is declared: the header is the first entry. */
 static wcodec_status start(wcodec_writer *w, wcodec_error *err)
 {
-    struct text text = {.allocator = &w->context->allocator};
-    put_header(&text, w);
-    wcodec_status status = WCODEC_OK;
-    if (text.failed)
-        status = wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the header");
-    else if (text.size - 8 > WCODEC_SAFETENSORS_HEADER_MAX)
-        status = wcodec_fail(err, WCODEC_ERROR_LIMIT,
-                             "the header of a safetensors file would have %" PRIu64
-                             " bytes, at most %" PRIu64 " are allowed",
-                             text.size - 8, WCODEC_SAFETENSORS_HEADER_MAX);
-    if (status == WCODEC_OK)
-        status = wcodec_output_reserve(&w->output, w->names.count + 1, err);
-    if (status == WCODEC_OK) {
-        struct wcodec_entry what = {.size = text.size};
-        wcodec_reporter_init(&w->reporter, &w->options.progress, text.size + w->size);
-        status = code_entry(w, &what, false, text.data, err);
+    uint8_t *header;
+    uint64_t size;
+    wcodec_status status = wcodec_write_header(&w->context->allocator, w->tensors, w->names.count,
+                                               w->metadata, w->keys.count, &header, &size, err);
+    if (status != WCODEC_OK) {
+        w->stage = FAILED;
+        return status;
     }
-    wcodec_free(text.allocator, text.data);
+    status = wcodec_output_reserve(&w->output, w->names.count + 1, err);
+    if (status == WCODEC_OK) {
+        struct wcodec_entry what = {.size = size};
+        w->output.index.head.size = size + w->size;
+        wcodec_reporter_init(&w->reporter, &w->options.progress, size + w->size);
+        status = code_entry(w, &what, false, header, err);
+    }
+    wcodec_free(&w->context->allocator, header);
     w->stage = status == WCODEC_OK ? WRITING : FAILED;
     return status;
 }

@@ -238,6 +238,16 @@ class wcodec_file_info(Structure):
     first_entry: int
     entries: int
     lossy: int
+    level: int
+    tune: int
+    profile: int
+    tile_log2: int
+    predict: int
+    patterns: int
+    index_first: int
+    rebuilt: int
+    missing: int
+    lost_tensors: int
     reserved: Any
     _fields_ = (
         ("name", c_char_p),
@@ -254,7 +264,17 @@ class wcodec_file_info(Structure):
         ("first_entry", c_uint64),
         ("entries", c_uint64),
         ("lossy", c_uint64),
-        ("reserved", c_uint64 * 8),
+        ("level", c_uint8),
+        ("tune", c_uint8),
+        ("profile", c_uint8),
+        ("tile_log2", c_uint8),
+        ("predict", c_uint8),
+        ("patterns", c_uint8),
+        ("index_first", c_uint8),
+        ("rebuilt", c_uint8),
+        ("missing", c_uint64),
+        ("lost_tensors", c_uint64),
+        ("reserved", c_uint64 * 5),
     )
 
 
@@ -408,6 +428,7 @@ class wcodec_encode_options(Structure):
     lossy_value: float
     times: Any
     write_at: Any
+    index_first: int
     _fields_ = (
         ("struct_size", c_size_t),
         ("level", c_int),
@@ -429,6 +450,7 @@ class wcodec_encode_options(Structure):
         ("lossy_value", c_double),
         ("times", POINTER(wcodec_times)),
         ("write_at", wcodec_write_at_fn),
+        ("index_first", c_int),
     )
 
 
@@ -769,6 +791,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_reader_open_path": (c_int, (c_void_p, c_char_p, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_reader_open_fd": (c_int, (c_void_p, c_int, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_reader_open_memory": (c_int, (c_void_p, c_void_p, c_size_t, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_reader_salvage_fd": (c_int, (c_void_p, c_int, POINTER(c_void_p), POINTER(wcodec_error))),
+    "wcodec_reader_salvage_memory": (c_int, (c_void_p, c_void_p, c_size_t, POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_reader_close": (None, (c_void_p,)),
     "wcodec_reader_file_count": (c_uint64, (c_void_p,)),
     "wcodec_reader_tensor_count": (c_uint64, (c_void_p,)),
@@ -790,6 +814,8 @@ FUNCTIONS: dict[str, tuple[Any, tuple[Any, ...]]] = {
     "wcodec_compress_fd": (c_int, (c_void_p, c_int, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
     "wcodec_compress_memory": (c_int, (c_void_p, c_void_p, c_size_t, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
     "wcodec_compress_path": (c_int, (c_void_p, c_char_p, c_char_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
+    "wcodec_recompress": (c_int, (c_void_p, c_uint64, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
+    "wcodec_copy": (c_int, (c_void_p, POINTER(c_uint64), c_size_t, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(wcodec_encode_report), POINTER(wcodec_error))),
     "wcodec_writer_create": (c_int, (c_void_p, wcodec_write_fn, c_void_p, POINTER(wcodec_encode_options), POINTER(c_void_p), POINTER(wcodec_error))),
     "wcodec_writer_metadata": (c_int, (c_void_p, c_char_p, c_char_p, POINTER(wcodec_error))),
     "wcodec_writer_declare": (c_int, (c_void_p, c_char_p, c_int, POINTER(c_uint64), c_uint, POINTER(wcodec_error))),

@@ -162,6 +162,29 @@ class _Totals:
         }
 
 
+_TUNES = ("size", "latency", "compute-fixed")
+_PROFILES = ("auto", "pairs", "p12", "p8")
+_PREDICTORS = ("auto", "none", "left", "top", "average", "planar", "paeth", "wht")
+
+
+def _value(names: tuple[str, ...], number: int) -> str:
+    return names[number] if number < len(names) else "?"
+
+
+def _options(file: c.wcodec_file_info) -> dict[str, Any] | None:
+    """By which a file was made, as far as that was noted."""
+    if not file.level:
+        return None
+    return {
+        "level": file.level,
+        "tune": _value(_TUNES, file.tune),
+        "profile": _value(_PROFILES, file.profile),
+        "predict": _value(_PREDICTORS, file.predict),
+        "tile": 1 << file.tile_log2 if 0 < file.tile_log2 < 32 else None,
+        "patterns": bool(file.patterns),
+    }
+
+
 def _file(reader: Reader, handle: ctypes.c_void_p, number: int) -> dict[str, Any]:
     file = c.wcodec_file_info()
     lib.wcodec_reader_file(handle, number, file, None)
@@ -185,6 +208,8 @@ def _file(reader: Reader, handle: ctypes.c_void_p, number: int) -> dict[str, Any
         "lossy": {**errors.json(), "tensors": errors.tensors} if errors.tensors else None,
         "mode": f"{file.mode:04o}" if file.mode else None,
         "mtime": file.mtime if file.mtime >= 0 else None,
+        "options": _options(file),
+        "index": "front" if file.index_first else "end",
         "metadata": reader.metadata(number),
         "totals": totals.json(file.coded_size),
         "tensors": tensors,

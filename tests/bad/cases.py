@@ -45,7 +45,7 @@ def file_of(*entries, **more):
     return encode.container(list(entries), **more), b"".join(e.data for e in entries)
 
 
-def every_coding():
+def every_coding(front=False):
     """A small file that holds every coding, profile and mode, for exhaustive damage."""
     entries = [entry(tensor(1, n=130, pool=2, run=7), "runs"), entry(tensor(2, "I8", n=128, profile=PAIRS, pool=1, modes=(0, 1)), "pairs", "I8"),
                entry(tensor(3, "F8_E4M3", n=65, profile=P12, pool=1), "p12", "F8_E4M3"), entry(tensor(4, "I16", n=20, modes=(2,), pool=1), "stored", "I16")]
@@ -60,7 +60,8 @@ def every_coding():
     entries.append(encode.empty_entry(name="empty", dtype="F64", shape=(0,)))
     entries.insert(0, encode.safetensors_blob([]))
     entries[-2].parameters = varint(3)
-    return file_of(*entries, kind=1, name="every", metadata=[("k", "v")])
+    more = {"front": True} if front else {}
+    return file_of(*entries, kind=1, name="every", metadata=[("k", "v")], groups=(5, 1, len(entries) - 6), **more)
 
 
 def framing():
@@ -69,7 +70,7 @@ def framing():
     yield "as it should be", "ok", *good
     head = encode.head_bytes
     for name, expected, h in (("version 0", "corrupt", head(0)), ("version 2", "newer", head(2)), ("version swapped", "newer", head(256)), ("minor version", "ok", head(minor=9)),
-                              ("critical flag", "newer", head(critical=1 << 31)), ("optional flag", "ok", head(optional=5)), ("reserved byte", "corrupt", head(reserved=bytes(35) + b"\1")),
+                              ("critical flag", "newer", head(critical=1 << 31)), ("optional flag", "ok", head(optional=5)), ("reserved byte", "corrupt", head(reserved=bytes(20) + b"\1")),
                               ("head hash", "corrupt", head(digest=1)), ("magic", "corrupt", b"\x88" + head()[1:]), ("text mode", "corrupt", head().replace(b"\r\n", b"\n") + b"\0")):
         yield name, expected, *file_of(e, head=h)
     size = len(good[0])
@@ -94,6 +95,46 @@ def framing():
     yield "index frame with dictionary", "corrupt", *file_of(e, frame=frame[:4] + bytes([frame[4] | 1, 7]) + frame[5:])
     bomb = bytes(1 << 23)
     yield "index bomb", "corrupt", *file_of(e, index=bomb)
+
+
+def groups():
+    """Headers of groups, and the index in front of them."""
+    entries = [entry(tensor(i), "t%d" % i) for i in range(4)] + [encode.constant_entry(b"\1\2", 6, name="constant", dtype="U16", shape=(6,))]
+    count = len(entries)
+    for front in (False, True):
+        place = "front: " if front else "groups: "
+        for name, sizes in (("one", (count,)), ("each its own", (1,) * count), ("two", (2, 3)), ("last without a payload", (4, 1))):
+            yield place + name, "ok", *file_of(*entries, groups=sizes, front=front)
+        right = [encode.header_bytes(entries, 0, 2), encode.header_bytes(entries, 2, 3)]
+
+        def spoiled(first, **more):
+            return file_of(*entries, groups=(2, 3), headers=[first, right[1]], front=front, **more)
+        body = right[0][12:]
+        for name, header in (("checksum", encode.header_bytes(entries, 0, 2, digest=7)), ("body of another group", encode.header_bytes(entries, 1, 2)), ("first entry", encode.header_bytes(entries, 0, 2, body=b"\1" + body[1:])),
+                             ("entries", encode.header_bytes(entries, 0, 2, body=body[:1] + b"\1" + body[2:])), ("payload size", encode.header_bytes(entries, 0, 2, body=body[:3] + bytes([body[3] ^ 1]) + body[4:])),
+                             ("byte more", encode.header_bytes(entries, 0, 2, body=body + b"\0")), ("empty", encode.header_bytes(entries, 0, 2, body=b"")), ("no zstd frame", encode.header_bytes(entries, 0, 2, body=body)[:11]),
+                             ("bomb", encode.header_bytes(entries, 0, 2, packed=True, body=bytes(1 << 22)))):
+            yield place + "header: " + name, "corrupt", *spoiled(header)
+        frame = zstd.encode(body) + b"\0"
+        text = (len(frame) + 12 | 1 << 31).to_bytes(4, "little") + frame
+        yield place + "header: frame and more", "corrupt", *spoiled(xxh3_64(text).to_bytes(8, "little") + text)
+        sizes = [(2, len(right[0])), (3, len(right[1]))]
+        for name, said in (("too few entries", sizes[:1]), ("too many", sizes + [(1, 20)]), ("none in a group", [(0, 20)] + sizes), ("2^63 entries", [(1 << 63, len(right[0])), (3, len(right[1]))]),
+                           ("header of 12 bytes", [(2, 12), sizes[1]]), ("huge header", [(2, 1 << 31), sizes[1]]), ("header of another size", [(2, len(right[0]) - 1), sizes[1]])):
+            yield place + name, "corrupt", *file_of(*entries, groups=(2, 3), headers=right, front=front, index=encode.index_bytes(entries, groups=said))
+        yield place + "2^62 groups", "corrupt", *file_of(*entries, groups=(2, 3), headers=right, front=front, group_count=1 << 62)
+        yield place + "padding", "same", *file_of(*entries, groups=(2, 3), front=front, padding=1)
+        size = sum(e.size for e in entries)
+        yield place + "size in the head", "ok", *file_of(*entries, groups=(2, 3), front=front, head=encode.head_bytes(size=size, place=int(front), settings=b"\xff" * 6))
+        yield place + "other size in the head", "corrupt", *file_of(*entries, groups=(2, 3), front=front, head=encode.head_bytes(size=size + 1, place=int(front)))
+    good = file_of(*entries, groups=(2, 3), front=True)
+    for name, more in (("place of the index", {"head": encode.head_bytes(place=2)}),):
+        yield name, "newer", *file_of(*entries, groups=(2, 3), **more)
+    yield "front: not in front", "corrupt", *file_of(*entries, groups=(2, 3), head=encode.head_bytes(place=1))
+    yield "front: said to be behind", "corrupt", *file_of(*entries, groups=(2, 3), front=True, head=encode.head_bytes())
+    yield "front: copy of the tail", "corrupt", *file_of(*entries, groups=(2, 3), front=True, front_tail=bytes(64))
+    yield "front: coded size", "corrupt", *file_of(*entries, groups=(2, 3), front=True, tail={"coded": len(good[0])})
+    yield "front: offset", "corrupt", *file_of(*entries, groups=(2, 3), front=True, tail={"offset": 64})
 
 
 def index_fields():
@@ -731,7 +772,7 @@ def sums():
 
 
 def cases():
-    for group in (framing, index_fields, records, parameters, tables, descriptors, modes, runs, areas, chunks, blocks, lossy_right, lossy_wrong, lossy_records, fixed_right, fixed_wrong,
+    for group in (framing, groups, index_fields, records, parameters, tables, descriptors, modes, runs, areas, chunks, blocks, lossy_right, lossy_wrong, lossy_records, fixed_right, fixed_wrong,
                   fixed_records, in_fragments, sums):
         for name, expected, data, original in group():
             yield name, expected, data, original

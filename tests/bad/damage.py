@@ -23,14 +23,17 @@ def main():
     if server.kind(data) != ("ok", digest):
         sys.exit("the file as it should be: %s" % (server.kind(data),))
     every_damage(server, "every coding", data, digest)
+    data, original = cases.every_coding(front=True)
+    every_damage(server, "index in front", data, "%032x" % xxh3_128(original), range(0, len(data), 1 if "WCODEC_TEST_EXHAUSTIVE" in os.environ else 7))
     golden(server, random.Random(seed), "WCODEC_TEST_EXHAUSTIVE" in os.environ)
     server.close()
 
 
-def every_damage(server, name, data, digest):
-    """All flips and truncations of one file."""
+def every_damage(server, name, data, digest, places=None):
+    """All flips and truncations of one file, or those at some bytes."""
     unseen, bad = [], bytearray(data)
-    for bit in range(8 * len(data)):
+    places = range(len(data)) if places is None else places
+    for bit in (8 * at + k for at in places for k in range(8)):
         bad[bit >> 3] ^= 1 << (bit & 7)
         kind, text = server.kind(bytes(bad))
         if kind == "ok":
@@ -39,11 +42,11 @@ def every_damage(server, name, data, digest):
                 sys.exit("%s: bit %d flipped: other bytes come back" % (name, bit))
         bad[bit >> 3] ^= 1 << (bit & 7)
     if len(unseen) > len(data):
-        sys.exit("%s: %d of %d flips were not seen" % (name, len(unseen), 8 * len(data)))
-    for n in range(len(data)):
+        sys.exit("%s: %d of %d flips were not seen" % (name, len(unseen), 8 * len(places)))
+    for n in places:
         if server.kind(data[:n])[0] != "corrupt":
             sys.exit("%s: cut to %d bytes: %s" % (name, n, server.kind(data[:n])))
-    print("%s: %d flips (%d in bytes that are ignored), %d truncations" % (name, 8 * len(data), len(unseen), len(data)))
+    print("%s: %d flips (%d in bytes that are ignored), %d truncations" % (name, 8 * len(places), len(unseen), len(places)))
 
 
 def golden(server, rng, exhaustive):

@@ -257,6 +257,35 @@ static void answer_open(const uint8_t *data, size_t size, uint64_t most)
     end_context(context, &counting);
 }
 
+/* What is saved: the whole tensors of a damaged file, one after the other. */
+static void answer_salvage(const uint8_t *data, size_t size)
+{
+    struct growing out = {NULL, 0};
+    wcodec_reader *reader = NULL;
+    wcodec_error err = {0};
+    const wcodec_status opened =
+        wcodec_reader_salvage_memory(fuzz_context(), data, size, &reader, &err);
+    if (opened != WCODEC_OK) {
+        printf("open %d %s\n", opened, err.text);
+        return;
+    }
+    for (uint64_t i = 0; i < wcodec_reader_tensor_count(reader); i++) {
+        wcodec_tensor_info info;
+        FUZZ_REQUIRE(wcodec_reader_tensor(reader, i, &info, NULL) == WCODEC_OK);
+        uint8_t *bytes = fuzz_guarded((size_t)info.size);
+        const wcodec_status status =
+            wcodec_reader_decode(reader, i, bytes, (size_t)info.size, NULL, NULL);
+        FUZZ_REQUIRE(status == WCODEC_OK || status == WCODEC_ERROR_CORRUPT);
+        if (status == WCODEC_OK && info.size != 0)
+            FUZZ_REQUIRE(append(&out, bytes, (size_t)info.size) == 0);
+        fuzz_guarded_free(bytes, (size_t)info.size);
+    }
+    wcodec_reader_close(reader);
+    print_hash(out.data, out.size);
+    printf("\n");
+    free(out.data);
+}
+
 int main(void)
 {
     uint8_t head[9];
@@ -275,6 +304,8 @@ int main(void)
             answer_failing(compress_failing, data, size, true);
         else if (head[0] == 'o')
             answer_open(data, size, wcodec_load_u64(more));
+        else if (head[0] == 's')
+            answer_salvage(data, size);
         else if (head[0] == 'z')
             answer_compress(data, size, more);
         else

@@ -27,7 +27,8 @@ run 0 sh -c '"$1" compress <model.safetensors >out.wcodec' sh "$WCODEC"
 run 0 sh -c 'cat model.safetensors | "$1" compress -q | "$1" decompress -q | cmp - model.safetensors' sh "$WCODEC"; quiet
 run 0 sh -c '"$1" test <out.wcodec' sh "$WCODEC"
 run 0 "$WCODEC" compress --level=1 model.safetensors; says '1 tensor, .* KiB to .* KiB ([0-9.]* %), .*B/s'
-run 0 "$WCODEC" compress -9 model.safetensors; says 'up to date, perhaps made with other options: -f makes it anew'
+run 0 "$WCODEC" compress -9 model.safetensors; says 'up to date, but made with other options (-1): -f makes it anew'
+run 0 "$WCODEC" info model.safetensors.wcodec; prints '^options: *-1$'
 run 1 "$WCODEC" compress --lossy=bits:4 model.safetensors; says 'exists already; -f replaces it'
 run 0 "$WCODEC" compress -9f model.safetensors
 run 0 "$WCODEC" list model.safetensors.wcodec; prints '^total: 1 tensor, 1 file, '
@@ -60,8 +61,9 @@ run 3 "$WCODEC" list model.safetensors; says "but a safetensors file ('wcodec co
 printf 'GGUF\003\000\000\000' >model.gguf
 run 0 "$WCODEC" compress model.gguf; says 'is a GGUF file: only the tensors of safetensors files are coded'
 head -c 5000 model.safetensors.wcodec >trunc.wcodec
-run 3 "$WCODEC" decompress --keep-going trunc.wcodec; says 'it is cut short'
+run 3 "$WCODEC" decompress trunc.wcodec; says 'it is cut short'
 missing trunc
+run 3 "$WCODEC" decompress --keep-going trunc.wcodec; says 'bytes of the original.s [0-9]* are missing'
 
 # Folders.
 run 0 "$WCODEC" compress 'my model'; says 'config.json: copied'; says 'total: 3 compressed, .* 2 copied, 0 up to date'

@@ -15,7 +15,8 @@ if [ "$(wc -l <options)" -gt 30 ]; then pass; else fail 'no options found in uti
 
 value_of () {
     case $1 in
-    output|output-dir|include|exclude|tensor|only|png|original) echo '=x' ;;
+    output|output-dir|include|exclude|tensor|only|filelist|png|original) echo '=x' ;;
+    index) echo '=end' ;;
     threads|iterations) echo '=1' ;;
     memory-limit|sample) echo '=1GiB' ;;
     backend) echo '=cpu' ;;
@@ -46,7 +47,7 @@ for command in $commands; do
 done
 is "$(tr '\n' ' ' <common)" \
     'backend color help memory-limit no-progress quiet threads verbose version ' 'options of all commands'
-is "$(tr '\n' ' ' <own.list)" 'json '
+is "$(tr '\n' ' ' <own.list)" 'filelist json '
 
 # long: the names of options among the words of a text.
 long () {

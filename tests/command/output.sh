@@ -20,7 +20,7 @@ run 0 "$WCODEC" decompress renamed -o again
 same a.safetensors again
 run 2 "$WCODEC" decompress .wcodec
 run 1 "$WCODEC" compress a.safetensors.wcodec; says 'ends in .wcodec already'
-run 0 "$WCODEC" compress -f a.safetensors.wcodec
+run 0 "$WCODEC" compress -f --raw a.safetensors.wcodec
 exists a.safetensors.wcodec.wcodec
 run 1 "$WCODEC" compress -o none/x a.safetensors; says "output's directory"
 run 2 "$WCODEC" compress -o dest/ a.safetensors
@@ -70,9 +70,19 @@ rm -r json json.*
 before=$(stat -c %i a.safetensors.wcodec)
 run 0 "$WCODEC" compress a.safetensors; says 'up to date'
 is "$(stat -c %i a.safetensors.wcodec)" "$before"
-for option in -9 --level=2 --tile=4096 --predict=none '--include=*' --best -N --name -n --no-name --raw; do
-    run 0 "$WCODEC" compress $option a.safetensors; says 'up to date, perhaps made with other options: -f makes it anew'
+for option in -9 --level=2 --tile=4096 --predict=none '--include=*' --best -N --name --raw; do
+    run 0 "$WCODEC" compress $option a.safetensors; says 'up to date, but made with other options (-3): -f makes it anew'
 done
+for option in -3 --level=3 --predict=auto -n --no-name; do
+    run 0 "$WCODEC" compress $option a.safetensors; says 'up to date$'
+done
+run 0 "$WCODEC" compress -7 --tune=latency --profile=p12 --tile=8192 --predict=none -o made.wcodec a.safetensors
+run 0 "$WCODEC" info made.wcodec; prints '^options: *-7 --tune=latency --tile=8192 --profile=p12 --predict=none$'
+run 0 "$WCODEC" info --json made.wcodec; json out
+json_is out 'd["files"][0]["options"] == {"level": 7, "tune": "latency", "profile": "p12", "predict": "none", "tile": 8192, "patterns": False}'
+run 0 "$WCODEC" compress -7 --tune=latency --profile=p12 --tile=8192 --predict=none -o made.wcodec a.safetensors; says 'up to date$'
+run 0 "$WCODEC" compress -7 -o made.wcodec a.safetensors; says 'with other options (-7 --tune=latency --tile=8192 --profile=p12 --predict=none)'
+rm made.wcodec
 run 0 "$WCODEC" compress -q -T1 --no-sync a.safetensors
 run 0 "$WCODEC" compress -T1 a.safetensors; says 'up to date$'
 run 0 "$WCODEC" compress -f a.safetensors; says ' [kMG]*B/s$'

@@ -20,34 +20,39 @@ from xxh3 import xxh3_128
 PROFILES = {"pairs": PAIRS, "p12": P12, "p8": P8}
 
 
+def file_of(seed, entries):
+    """A header's blob and its tensors: without groups, in groups, with the index in front."""
+    entries.insert(0, encode.safetensors_blob(entries))
+    size = sum(e.size for e in entries)
+    front = seed % 5 == 4
+    head = encode.head_bytes(place=int(front), size=size if seed % 3 else None, settings=bytes([seed % 10, seed % 3, 0, 0, 0, 0]))
+    return encode.container(entries, head=head, groups=((), (1, 1), (2,))[seed % 3], front=front, kind=1, name="t.safetensors")
+
+
 def one(seed, dtype, n, **more):
     rng = random.Random(seed)
     fields = encode.make_fields(rng, more.pop("split", None) or encode.PRESETS[dtype], more.pop("profile", None), more.pop("pool", None), more.pop("run", None))
     add = more.pop("add", 0)
     p = encode.random_payload(rng, encode.ELEMENT[dtype], more.pop("t", 12), n, fields, add, **more)
     entries = [encode.tile_entry(p, name="t", dtype=dtype, shape=(n // 2,) if dtype == "C64" else (n,))]
-    entries.insert(0, encode.safetensors_blob(entries))
-    return encode.container(entries, kind=1, name="t.safetensors")
+    return file_of(seed, entries)
 
 
 def matrix(seed, dtype, rows, columns, modes):
     entries = [encode.BlocksPayload(random.Random(seed), dtype, rows, columns, modes, outlier_rate=0.01).entry(name="t")]
-    entries.insert(0, encode.safetensors_blob(entries))
-    return encode.container(entries, kind=1, name="t.safetensors")
+    return file_of(seed, entries)
 
 
 def approximated(seed, dtype, rows, columns, modes, **more):
     p = encode.LossyPayload(random.Random(seed), dtype, rows, columns, modes, outlier_rate=0.01, **more)
     p.figures = struct.pack("<3d", 0.5, 0.0625, 4.0)
     entries = [p.entry(name="t")]
-    entries.insert(0, encode.safetensors_blob(entries))
-    return encode.container(entries, kind=1, name="t.safetensors")
+    return file_of(seed, entries)
 
 
 def rated(seed, rows, columns, bits, units, **more):
     entries = [encode.FixedPayload(random.Random(seed), rows, columns, bits, units, **more).entry(name="t")]
-    entries.insert(0, encode.safetensors_blob(entries))
-    return encode.container(entries, kind=1, name="t.safetensors")
+    return file_of(seed, entries)
 
 
 def fragments(seed, dtype, rows, columns, **more):

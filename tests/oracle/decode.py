@@ -33,6 +33,7 @@ class Entry:
 def _read_record(data, entries):
     c = Cursor(data)
     e = Entry()
+    e.record = data
     kind = c.u8()
     if kind > 1:
         raise Newer("type of record")
@@ -117,6 +118,78 @@ def _read_record(data, entries):
     return e
 
 
+def _read_description(data, entries):
+    """An entry as the header of a group has it: made a record, of which only the hash is not known."""
+    c = Cursor(data)
+    size = c.varint()
+    start = c.at
+    if c.u8() == 1:
+        c.string()
+        code = c.u8()
+        if code == 0:
+            c.string()
+        for _ in range(c.varint()):
+            c.varint()
+        known = 0 < code < len(DTYPES)
+    else:
+        known = False
+    if not known:
+        c.varint()
+    end = c.at
+    coding = c.u8()
+    record = data[start:end] + b"\0" + bytes([coding]) + _varint(size) + bytes(8) + data[c.at:]
+    e = _read_record(record, entries)
+    e.payload_hash = None
+    return e
+
+
+def _varint(v):
+    out = bytearray()
+    while v > 127:
+        out.append(v & 127 | 128)
+        v >>= 7
+    return bytes(out + bytes([v]))
+
+
+def _header(data, at, stop):
+    """The body of the header at that place, and where it ends."""
+    if at + 12 > stop:
+        raise Corrupt("no header")
+    size = load(data, at + 8, 4) & 0x7FFFFFFF
+    if not 12 < size <= min(1 << 30, stop - at) or load(data, at, 8) != xxh3_64(data[at + 8:at + size]):
+        raise Corrupt("header of a group")
+    body = data[at + 12:at + size]
+    if data[at + 11] & 128:
+        try:
+            body = zstd.decode(body, None, 256 * len(body))
+        except zstd.ZstdError as error:
+            raise Corrupt("header: %s" % error) from None
+    return body, at + size
+
+
+def _describe(e):
+    """The same bytes from a record."""
+    c = Cursor(e.record)
+    if c.u8() == 1:
+        c.string()
+        code = c.u8()
+        if code == 0:
+            c.string()
+        for _ in range(c.varint()):
+            c.varint()
+        known = 0 < code < len(DTYPES)
+    else:
+        known = False
+    if not known:
+        c.varint()
+    end = c.at
+    c.varint()
+    coding = c.u8()
+    c.varint()
+    c.bytes(8)
+    return _varint(e.payload_size) + e.record[:end] + bytes([coding]) + e.record[c.at:]
+
+
 class Container:
     def __init__(self, data):
         self.data = data
@@ -133,9 +206,12 @@ class Container:
         self.metadata = dict(pairs)
         if len(self.metadata) != len(pairs):
             raise Corrupt("metadata key twice")
+        groups = [(c.varint(), c.varint()) for _ in range(c.varint())]
         self.entries = []
         for _ in range(c.varint()):
             self.entries.append(_read_record(c.bytes(c.varint()), self.entries))
+        if any(n == 0 or not 12 < size <= 1 << 30 for n, size in groups) or groups and sum(n for n, _ in groups) != len(self.entries):
+            raise Corrupt("groups")
         if c.left():
             raise Corrupt("bytes after the index")
         names = [e.name for e in self.entries if e.name is not None]
@@ -143,7 +219,9 @@ class Container:
             raise Corrupt("tensor name twice")
         if sum(e.size for e in self.entries) != self.size:
             raise Corrupt("sizes do not add up")
-        self._places()
+        if self.noted not in (0, self.size + 1):
+            raise Corrupt("size in the head")
+        self._places(groups)
 
     def _frame(self):
         d = self.data
@@ -153,14 +231,25 @@ class Container:
             raise Corrupt("head")
         if load(d, 8, 2) > 1 or load(d, 12, 4):
             raise Newer("format version or critical flag")
-        if load(d, 8, 2) != 1 or any(d[20:56]):
+        if load(d, 8, 2) != 1 or any(d[35:56]):
             raise Corrupt("head")
+        if d[28] > 1:
+            raise Newer("place of the index")
+        self.noted = load(d, 20, 8)
         t = d[-64:]
         if t[56:] != HEAD_MAGIC[::-1] or load(t, 48, 8) != xxh3_64(t[:48]):
             raise Corrupt("tail")
         self.index_at, coded, decoded = load(t, 0, 8), load(t, 8, 8), load(t, 16, 8)
-        if self.index_at + coded + 64 != len(d) or load(t, 32, 8) != len(d) or t[40:48] != d[56:64] or decoded > 256 * coded + (1 << 20):
+        if load(t, 32, 8) != len(d) or t[40:48] != d[56:64] or decoded > 256 * coded + (1 << 20):
             raise Corrupt("tail")
+        if d[28]:
+            self.begin, self.stop = 64 + align(64 + coded, 256), len(d) - 64
+            if self.index_at != 128 or self.begin > self.stop or d[64:128] != t or any(d[128 + coded:self.begin]):
+                raise Corrupt("index in front")
+        else:
+            self.begin, self.stop = 64, self.index_at
+            if self.index_at < 64 or self.index_at + coded + 64 != len(d):
+                raise Corrupt("tail")
         frame = d[self.index_at:self.index_at + coded]
         if load(t, 24, 8) != xxh3_64(frame):
             raise Corrupt("index hash")
@@ -169,25 +258,42 @@ class Container:
         except zstd.ZstdError as error:
             raise Corrupt("index: %s" % error) from None
 
-    def _places(self):
-        at = 64
-        for e in self.entries:
+    def _group(self, at, first, count, size):
+        """Compare a header with the records; where it ends."""
+        body, end = _header(self.data, at, self.stop)
+        want = _varint(first) + _varint(count)
+        for e in self.entries[first:first + count]:
+            text = _describe(e)
+            want += _varint(len(text)) + text
+        if body != want or end != at + size:
+            raise Corrupt("header of a group is not what the index says")
+        return end
+
+    def _places(self, groups):
+        at, starts = self.begin, {}
+        for n, size in groups:
+            starts[sum(m for m, _ in starts.values())] = (n, size)
+        for i, e in enumerate(self.entries):
+            if i in starts:
+                start = align(at, 16)
+                self._zero(at, start)
+                at = self._group(start, i, *starts[i])
             if e.payload_size:
                 start = align(at, 256 if e.payload_size >= 65536 else 16)
                 self._zero(at, start)
                 e.offset, at = start, start + e.payload_size
         end = align(at, 16)
         self._zero(at, end)
-        if end != self.index_at:
+        if end != self.stop:
             raise Corrupt("payloads do not end where the index starts")
 
     def _zero(self, start, end):
-        if end > self.index_at or any(self.data[start:end]):
+        if end > self.stop or any(self.data[start:end]):
             raise Corrupt("padding")
 
     def payload(self, e):
         p = self.data[e.offset:e.offset + e.payload_size]
-        if e.payload_size and tree_hash(p) & 0xFFFFFFFFFFFFFFFF != e.payload_hash:
+        if e.payload_hash is not None and e.payload_size and tree_hash(p) & 0xFFFFFFFFFFFFFFFF != e.payload_hash:
             raise Corrupt("payload hash")
         return p
 
@@ -210,6 +316,36 @@ class Container:
         if e.coding == 7:
             return fragments.decode(e.fragments, self.payload(e))
         return _decode_chunks(e, self.payload(e))
+
+    @classmethod
+    def rebuilt(cls, data):
+        """What can be had without the index: entries whose payloads are there as a whole."""
+        c = cls.__new__(cls)
+        if len(data) < 64 or data[:8] != HEAD_MAGIC or load(data, 56, 8) != xxh3_64(data[:56]) or load(data, 8, 2) != 1 or load(data, 12, 4) or data[28] > 1:
+            raise Corrupt("head")
+        at = 64
+        if data[28]:
+            if len(data) < 128 or load(data, 112, 8) != xxh3_64(data[64:112]):
+                raise Corrupt("index in front")
+            at += align(64 + load(data, 72, 8), 256)
+        c.data, c.entries, c.whole, c.size = data, [], [], load(data, 20, 8) - 1
+        while True:
+            try:
+                body, at = _header(data, align(at, 16), len(data))
+                b = Cursor(body)
+                if b.varint() != len(c.entries):
+                    break
+                for _ in range(b.varint()):
+                    e = _read_description(b.bytes(b.varint()), c.entries)
+                    if e.payload_size:
+                        e.offset = align(at, 256 if e.payload_size >= 65536 else 16)
+                        at = e.offset + e.payload_size
+                    c.entries.append(e)
+                    if (e.payload_size == 0 or at <= len(data)) and (e.coding != 3 or e.alias in c.whole):
+                        c.whole.append(len(c.entries) - 1)
+            except Corrupt:
+                break
+        return c
 
     def decode_all(self):
         out = b"".join(self.decode(i) for i in range(len(self.entries)))

@@ -360,18 +360,29 @@ class Entry:
         self.size, self.order0, self.record = len(data), 0, None
         self.payload_hash = self.payload_size = None
 
-    def encode(self):
-        if self.record is not None:
-            return self.record
+    def label(self):
+        """Type, name, dtype and shape, and the size where it does not follow from them."""
         out = bytes([(self.name is not None) if self.kind is None else self.kind])
         if self.name is not None:
             code = self.dtype if isinstance(self.dtype, int) else DTYPE_CODES.get(self.dtype, 0)
             out += string(self.name) + bytes([code]) + (string(self.dtype) if code == 0 else b"")
             out += varint(len(self.shape)) + b"".join(varint(d) for d in self.shape)
-        size = len(self.payload) if self.payload_size is None else self.payload_size
-        digest = (tree_hash(self.payload) & (1 << 64) - 1 if self.payload else 0) if self.payload_hash is None else self.payload_hash
         known = self.name is not None and 0 < code < 23
-        return out + (b"" if known else varint(self.size)) + varint(self.order0) + bytes([self.coding]) + varint(size) + digest.to_bytes(8, "little") + self.parameters
+        return out + (b"" if known else varint(self.size))
+
+    def said_size(self):
+        return len(self.payload) if self.payload_size is None else self.payload_size
+
+    def description(self):
+        """What the header of a group says."""
+        return varint(self.said_size()) + self.label() + bytes([self.coding]) + self.parameters
+
+    def encode(self):
+        if self.record is not None:
+            return self.record
+        size = self.said_size()
+        digest = (tree_hash(self.payload) & (1 << 64) - 1 if self.payload else 0) if self.payload_hash is None else self.payload_hash
+        return self.label() + varint(self.order0) + bytes([self.coding]) + varint(size) + digest.to_bytes(8, "little") + self.parameters
 
 
 def constant_entry(element, count, **names):
@@ -574,11 +585,13 @@ def random_fragments(rng, name):
     return p.entry(name=name)
 
 
-def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=None, digest=None, count=None, after=b""):
+def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=None, digest=None, count=None, groups=(), group_count=None, after=b""):
+    """groups: (entries, bytes of the header) of each."""
     original = b"".join(e.data for e in entries)
     out = bytes([kind]) + string(name) + varint(len(original) if size is None else size)
     out += (tree_hash(original) if digest is None else digest).to_bytes(16, "little") + varint(mode) + varint(mtime)
     out += varint(len(metadata)) + b"".join(string(k) + string(v) for k, v in metadata)
+    out += varint(len(groups) if group_count is None else group_count) + b"".join(varint(n) + varint(size) for n, size in groups)
     out += varint(len(entries) if count is None else count)
     for e in entries:
         record = e.encode()
@@ -586,8 +599,20 @@ def index_bytes(entries, kind=0, name="", metadata=(), mode=0, mtime=0, size=Non
     return out + after
 
 
-def head_bytes(version=1, minor=0, critical=0, optional=0, reserved=bytes(36), digest=None):
-    out = MAGIC + version.to_bytes(2, "little") + minor.to_bytes(2, "little") + critical.to_bytes(4, "little") + optional.to_bytes(4, "little") + reserved
+def header_bytes(entries, first, count, packed=False, body=None, digest=None):
+    """The header of a group."""
+    if body is None:
+        body = varint(first) + varint(count)
+        for e in entries[first:first + count]:
+            body += varint(len(e.description())) + e.description()
+    coded = zstd.encode(body) if packed else body
+    out = (len(coded) + 12 | packed << 31).to_bytes(4, "little") + coded
+    return (xxh3_64(out) if digest is None else digest).to_bytes(8, "little") + out
+
+
+def head_bytes(version=1, minor=0, critical=0, optional=0, size=None, place=0, settings=bytes(6), reserved=bytes(21), digest=None):
+    out = MAGIC + version.to_bytes(2, "little") + minor.to_bytes(2, "little") + critical.to_bytes(4, "little") + optional.to_bytes(4, "little")
+    out += (0 if size is None else size + 1).to_bytes(8, "little") + bytes([place]) + settings + reserved
     return out + (xxh3_64(out) if digest is None else digest).to_bytes(8, "little")
 
 
@@ -600,19 +625,31 @@ def tail_bytes(head, at, frame, content, total, **changed):
     return out + get("digest", xxh3_64(out)).to_bytes(8, "little") + get("magic", MAGIC[::-1])
 
 
-def container(entries, head=None, tail=None, index=None, frame=None, padding=0, gap=b"", end=b"", **fields):
-    """The bytes of a file. index, frame: in place of the right ones; padding: value of the bytes between; gap: put in front of the index."""
-    head = head_bytes() if head is None else head
-    out = bytearray(head)
-    for e in entries:
+def container(entries, head=None, tail=None, index=None, frame=None, padding=0, gap=b"", end=b"", groups=(), headers=None, front=False, front_tail=None, **fields):
+    """The bytes of a file. index, frame: in place of the right ones; padding: value of the bytes between; gap: put in front of the index.
+    groups: number of entries of each group; headers: in place of the right ones; front: the index first; front_tail: in place of the tail's copy."""
+    head = head_bytes(place=int(front)) if head is None else head
+    if headers is None:
+        starts = [sum(groups[:i]) for i in range(len(groups))]
+        headers = [header_bytes(entries, first, n, packed=n > 2) for first, n in zip(starts, groups)]
+    fields.setdefault("groups", [(n, len(h)) for n, h in zip(groups, headers)])
+    out = bytearray(64)  # what is in front is a multiple of 256 larger
+    first = {sum(groups[:i]): h for i, h in enumerate(headers)}
+    for i, e in enumerate(entries):
+        if i in first:
+            out += bytes([padding]) * (-len(out) % 16) + first[i]
         if e.payload:
             out += bytes([padding]) * (-len(out) % (256 if len(e.payload) >= 65536 else 16)) + e.payload
     out += bytes([padding]) * (-len(out) % 16) + gap
+    body = bytes(out[64:])
     index = index_bytes(entries, **fields) if index is None else index
     frame = zstd.encode(index) if frame is None else frame
-    at = len(out)
-    out += frame
-    return bytes(out) + tail_bytes(head, at, frame, len(index), len(out) + 64, **(tail or {})) + end
+    if not front:
+        at = 64 + len(body)
+        return head + body + frame + tail_bytes(head, at, frame, len(index), at + len(frame) + 64, **(tail or {})) + end
+    before = align(64 + len(frame), 256)
+    last = tail_bytes(head, 128, frame, len(index), 64 + before + len(body) + 64, **(tail or {}))
+    return head + (last if front_tail is None else front_tail) + frame + bytes([padding]) * (before - 64 - len(frame)) + body + last + end
 
 
 PRESETS = {
@@ -703,7 +740,14 @@ def random_file(seed, sizes=(1, 3, 127, 128, 129, 1000, 4095, 4096, 4097, 8192 +
     safetensors = rng.random() < 0.7
     if not safetensors:
         entries.append(alias_entry(entries, target, name=None))
-    data = container(entries, kind=int(safetensors), name="odd.safetensors", metadata=metadata if safetensors else (), mode=rng.choice([0, 0o644]),
+    groups, left = [], len(entries)
+    while left and rng.random() < 0.9:
+        groups.append(rng.randint(1, left) if rng.random() < 0.7 else left)
+        left -= groups[-1]
+    groups += [left] if groups and left else []
+    front = rng.random() < 0.4
+    head = head_bytes(place=int(front), size=sum(e.size for e in entries) if rng.random() < 0.8 else None, settings=rng.randbytes(6))
+    data = container(entries, head=head, groups=groups, front=front, kind=int(safetensors), name="odd.safetensors", metadata=metadata if safetensors else (), mode=rng.choice([0, 0o644]),
                      mtime=rng.choice([0, 1700000000]))
     return data, b"".join(e.data for e in entries)
 

@@ -267,15 +267,15 @@ class _Frame:
         out += literals[used:]
 
 
-def decode(data, size):
-    """The content of the one frame that is all of `data`, which must declare `size` bytes and hold that."""
+def decode(data, size, most=None):
+    """The content of the one frame that is all of `data`, which must declare `size` bytes (None: at most `most`) and hold that."""
     try:
-        return _decode(bytes(data), size)
+        return _decode(bytes(data), size, most)
     except IndexError:
         raise ZstdError("truncated frame") from None
 
 
-def _decode(data, size):
+def _decode(data, size, most):
     if data[:4] != b"\x28\xb5\x2f\xfd":
         raise ZstdError("no zstd frame")
     flags = data[4]
@@ -286,7 +286,10 @@ def _decode(data, size):
     width = (single, 2, 4, 8)[flags >> 6]
     if width == 0:
         raise ZstdError("no content size")
-    if int.from_bytes(data[at:at + width], "little") + (256 if width == 2 else 0) != size:
+    declared = int.from_bytes(data[at:at + width], "little") + (256 if width == 2 else 0)
+    if size is None and declared <= most:
+        size = declared
+    if declared != size:
         raise ZstdError("wrong content size")
     at += width
     frame, last = _Frame(), 0

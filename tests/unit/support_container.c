@@ -153,6 +153,7 @@ void support_recipe_init(struct support_recipe *r, uint64_t seed)
     r->kind = 1;
     r->name = "model.safetensors";
     r->name_size = strlen(r->name);
+    r->group_entries = 4;
     r->mode = 0644;
     r->mtime = 1700000001;
     r->metadata_count = 2;
@@ -214,21 +215,71 @@ void support_recipe_free(struct support_recipe *r)
     free(r->chunk_data);
 }
 
+static void put_label(struct support_bytes *b, const struct support_entry *e)
+{
+    support_put_uint(b, e->type, 1);
+    if (e->type == 1) {
+        support_put_string(b, e->name, e->name_size);
+        support_put_uint(b, e->dtype, 1);
+        if (e->dtype == 0)
+            support_put_string(b, e->dtype_name, strlen(e->dtype_name));
+        support_put_varint(b, e->rank);
+        for (uint64_t i = 0; i < e->rank && i < SUPPORT_SHAPE; i++)
+            support_put_varint(b, e->shape[i]);
+    }
+    if (e->type != 1 || e->dtype == 0 || e->dtype > 22)
+        support_put_varint(b, e->size);
+}
+
+static unsigned count_group(const struct support_recipe *r, unsigned first)
+{
+    const unsigned left = r->entries_used - first;
+    return left < r->group_entries ? left : r->group_entries;
+}
+
+void support_recipe_header(const struct support_recipe *r, unsigned first,
+                           struct support_bytes *header)
+{
+    struct support_bytes body = {0}, description = {0};
+    const unsigned count = count_group(r, first);
+    support_put_varint(&body, first);
+    support_put_varint(&body, count);
+    for (unsigned i = first; i < first + count; i++) {
+        const struct support_entry *e = &r->entries[i];
+        description.size = 0;
+        support_put_varint(&description, e->payload_size);
+        put_label(&description, e);
+        support_put_uint(&description, e->coding, 1);
+        support_put(&description, e->parameters.data, e->parameters.size);
+        support_put_varint(&body, description.size);
+        support_put(&body, description.data, description.size);
+    }
+    *header = (struct support_bytes){0};
+    support_put_uint(header, 0, 8);
+    support_put_uint(header, body.size + 12, 4);
+    support_put(header, body.data, body.size);
+    wcodec_store_u64(header->data, XXH3_64bits(header->data + 8, header->size - 8));
+    free(description.data);
+    free(body.data);
+}
+
+static void put_groups(struct support_bytes *b, const struct support_recipe *r)
+{
+    const unsigned n = r->group_entries;
+    support_put_varint(b, n != 0 ? (r->entries_used + n - 1) / n : 0);
+    for (unsigned first = 0; n != 0 && first < r->entries_used; first += n) {
+        struct support_bytes header;
+        support_recipe_header(r, first, &header);
+        support_put_varint(b, count_group(r, first));
+        support_put_varint(b, header.size);
+        free(header.data);
+    }
+}
+
 static void put_record(struct support_bytes *b, const struct support_entry *e)
 {
     struct support_bytes record = {0};
-    support_put_uint(&record, e->type, 1);
-    if (e->type == 1) {
-        support_put_string(&record, e->name, e->name_size);
-        support_put_uint(&record, e->dtype, 1);
-        if (e->dtype == 0)
-            support_put_string(&record, e->dtype_name, strlen(e->dtype_name));
-        support_put_varint(&record, e->rank);
-        for (uint64_t i = 0; i < e->rank && i < SUPPORT_SHAPE; i++)
-            support_put_varint(&record, e->shape[i]);
-    }
-    if (e->type != 1 || e->dtype == 0 || e->dtype > 22)
-        support_put_varint(&record, e->size);
+    put_label(&record, e);
     support_put_varint(&record, e->order0);
     support_put_uint(&record, e->coding, 1);
     support_put_varint(&record, e->payload_size);
@@ -255,6 +306,7 @@ static void put_index(struct support_bytes *b, const struct support_recipe *r)
     support_put_varint(b, r->metadata_count);
     for (uint64_t i = 0; i < 2 * r->metadata_count && i < 8 && r->metadata[i] != NULL; i++)
         support_put_string(b, r->metadata[i], strlen(r->metadata[i]));
+    put_groups(b, r);
     support_put_varint(b, r->entry_count);
     for (unsigned i = 0; i < r->entries_used; i++)
         put_record(b, &r->entries[i]);
@@ -306,11 +358,19 @@ void support_recipe_build(const struct support_recipe *r, struct support_bytes *
     support_put(file, r->head, 56);
     uint64_t head_hash = XXH3_64bits(r->head, 56);
     support_put_uint(file, head_hash, 8);
-    for (unsigned i = 0; i < r->entries_used; i++)
+    for (unsigned i = 0; i < r->entries_used; i++) {
+        if (r->group_entries != 0 && i % r->group_entries == 0) {
+            struct support_bytes header;
+            support_recipe_header(r, i, &header);
+            put_align(file, 16);
+            support_put(file, header.data, header.size);
+            free(header.data);
+        }
         if (r->entries[i].payload.size > 0) {
             put_align(file, r->entries[i].payload.size >= 65536 ? 256 : 16);
             support_put(file, r->entries[i].payload.data, r->entries[i].payload.size);
         }
+    }
     put_align(file, 16);
     put_zeros(file, r->gap);
     put_index(&index, r);

@@ -54,6 +54,7 @@ struct support_recipe {
     const char *metadata[8];
     uint64_t entry_count; /* what is said */
     unsigned entries_used;
+    unsigned group_entries; /* of a group, which has a header; 0: no groups */
     struct support_entry entries[SUPPORT_ENTRIES];
     /* Added to what is right. */
     int64_t index_offset_error, index_size_error, decoded_size_error, file_size_error;
@@ -82,6 +83,10 @@ struct support_entry *support_recipe_add(struct support_recipe *recipe, const ch
 void support_entry_chunks(struct support_entry *entry, const uint8_t *data, uint64_t size,
                           uint64_t chunk);
 void support_entry_tiles(struct support_entry *entry, const struct support_tensor *tensor);
+/* The header of the group that begins with entry `first`; its body is not packed. The caller frees
+ * header->data. */
+void support_recipe_header(const struct support_recipe *recipe, unsigned first,
+                           struct support_bytes *header);
 /* Size and hash of the original from the entries' data. */
 void support_recipe_finish(struct support_recipe *recipe);
 void support_recipe_free(struct support_recipe *recipe);

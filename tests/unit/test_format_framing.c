@@ -14,8 +14,11 @@ enum { INDEX_AT = 96, INDEX_SIZE = 21, SIZE = INDEX_AT + INDEX_SIZE + 64 };
 static void make(uint8_t file[SIZE])
 {
     memset(file, 7, SIZE);
-    wcodec_head_write(file);
-    wcodec_tail_write(file, INDEX_AT, file + INDEX_AT, INDEX_SIZE, 1000, file + SIZE - 64);
+    const struct wcodec_head head = {
+        .size = 12345,
+        .settings = {.level = 7, .tune = 1, .profile = 3, .tile_log2 = 14, .predict = 2}};
+    wcodec_head_write(&head, file);
+    wcodec_tail_write(file, INDEX_AT, file + INDEX_AT, INDEX_SIZE, 1000, SIZE, file + SIZE - 64);
 }
 
 static wcodec_status read_framing(const uint8_t *file, uint64_t size, wcodec_error *err)
@@ -38,7 +41,17 @@ static void reads_what_it_wrote(void **state)
     make(file);
     wcodec_source_memory(file, SIZE, &source);
     assert_int_equal(wcodec_framing_read(&source, &framing, NULL), WCODEC_OK);
-    assert_int_equal(framing.version, 1);
+    assert_int_equal(framing.head.version, 1);
+    assert_int_equal(framing.head.size, 12345);
+    assert_int_equal(framing.head.settings.level, 7);
+    assert_int_equal(framing.head.settings.tune, 1);
+    assert_int_equal(framing.head.settings.profile, 3);
+    assert_int_equal(framing.head.settings.tile_log2, 14);
+    assert_int_equal(framing.head.settings.predict, 2);
+    assert_false(framing.head.settings.patterns || framing.head.settings.lossy);
+    assert_false(framing.head.index_first);
+    assert_int_equal(framing.body_begin, 64);
+    assert_int_equal(framing.body_stop, INDEX_AT);
     assert_int_equal(framing.index_offset, INDEX_AT);
     assert_int_equal(framing.index_size, INDEX_SIZE);
     assert_int_equal(framing.index_decoded_size, 1000);
@@ -102,6 +115,16 @@ static void head_optional(uint8_t *head)
 static void head_reserved(uint8_t *head)
 {
     head[55] = 1;
+}
+
+static void head_place(uint8_t *head)
+{
+    head[28] = 2;
+}
+
+static void head_index_first(uint8_t *head)
+{
+    head[28] = 1;
 }
 
 static void head_text_mode(uint8_t *head)
@@ -185,6 +208,9 @@ static const struct {
     {"critical flag", head_critical, NULL, WCODEC_ERROR_NEWER, "critical flags 0x80000000"},
     {"optional flags", head_optional, NULL, WCODEC_OK, ""},
     {"reserved byte", head_reserved, NULL, WCODEC_ERROR_CORRUPT, "byte 55"},
+    {"place of the index", head_place, NULL, WCODEC_ERROR_NEWER, "place 2 of the index"},
+    {"index not in front", head_index_first, NULL, WCODEC_ERROR_CORRUPT,
+     "not in front of all else"},
     {"text mode", head_text_mode, NULL, WCODEC_ERROR_CORRUPT, "text mode"},
     {"swapped bytes", head_swapped, NULL, WCODEC_ERROR_CORRUPT, "is no .wcodec file"},
     {"index in the head", NULL, tail_offset_early, WCODEC_ERROR_CORRUPT,

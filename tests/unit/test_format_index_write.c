@@ -60,7 +60,7 @@ static void writes_what_it_read(void **state)
                          WCODEC_OK);
         decompress(coded, coded_size, &got);
         assert_int_equal(got.size, decoded_size);
-        decompress(file.data + index->index_offset, file.size - 64 - (size_t)index->index_offset,
+        decompress(file.data + index->body_stop, file.size - 64 - (size_t)index->body_stop,
                    &expected);
         assert_int_equal(got.size, expected.size);
         assert_memory_equal(got.data, expected.data, got.size);
@@ -89,8 +89,8 @@ static void writes_what_shrinks_too_well(void **state)
     assert_int_equal(wcodec_index_write(&index, &wcodec_default_allocator, &coded, &coded_size,
                                         &decoded_size, NULL),
                      WCODEC_OK);
-    wcodec_head_write(head);
-    wcodec_tail_write(head, 64, coded, coded_size, decoded_size, tail);
+    wcodec_head_write(&(struct wcodec_head){.size = UINT64_MAX}, head);
+    wcodec_tail_write(head, 64, coded, coded_size, decoded_size, 128 + coded_size, tail);
     support_put(&file, head, 64);
     support_put(&file, coded, coded_size);
     support_put(&file, tail, 64);

@@ -347,7 +347,6 @@ static void tells_what_differs(void **state)
         wcodec_error err;
         support_recipe_init(&r, 21);
         struct support_entry *tiles = &r.entries[2];
-        size_t gap = 64 + r.entries[0].payload.size;
         if (which == 0)
             r.hash[1] ^= 1;
         else if (which == 1)
@@ -380,6 +379,8 @@ static void tells_what_differs(void **state)
         }
         support_recipe_build(&r, &file);
         if (which == 4) {
+            const size_t gap =
+                support_recipe_find(&file, &r.entries[0]) + r.entries[0].payload.size;
             assert_true(gap % 16 != 0);
             file.data[gap] = 1;
             assert_int_equal(test_file(context, &file, 1, &err), WCODEC_ERROR_CORRUPT);

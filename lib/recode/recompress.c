@@ -1,0 +1,166 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* A container compressed anew: its original is decoded as it is read, and stands nowhere as a
+ * whole. */
+
+#include "read/decode.h"
+#include "read/reader.h"
+#include "write/compress.h"
+#include "core/error.h"
+#include "core/memory.h"
+
+#include <inttypes.h>
+#include <pthread.h>
+#include <wcodec/writer.h>
+
+/* The entry that was read last, decoded: others are read after it, or a piece of it by another
+ * thread. */
+struct original {
+    wcodec_context *context;
+    const struct wcodec_shard *shard;
+    struct wcodec_source source; /* of the container */
+    pthread_mutex_t lock;
+    uint64_t number; /* UINT64_MAX: none */
+    uint8_t *bytes;
+    uint64_t capacity;
+};
+
+/* The last entry that begins at or before `offset`, which is within the original: one that has
+ * bytes, since those that have none begin where the next one does. */
+static uint64_t find_entry(const struct wcodec_index *index, uint64_t offset)
+{
+    uint64_t low = 0, high = index->entry_count;
+    while (high - low > 1) {
+        const uint64_t middle = low + (high - low) / 2;
+        if (index->entries[middle].file_offset <= offset)
+            low = middle;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static wcodec_status reserve(struct original *o, uint64_t size, wcodec_error *err)
+{
+    const wcodec_allocator *allocator = &o->context->allocator;
+    if (size <= o->capacity)
+        return WCODEC_OK;
+    wcodec_free(allocator, o->bytes);
+    o->capacity = 0;
+    o->bytes = wcodec_alloc_array(allocator, size, 1);
+    if (o->bytes == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for %" PRIu64 " bytes", size);
+    o->capacity = size;
+    return WCODEC_OK;
+}
+
+static wcodec_status decode_entry(struct original *o, uint64_t number, wcodec_error *err)
+{
+    const struct wcodec_entry *e = &o->shard->index->entries[number];
+    struct wcodec_reporter silent = {0};
+    struct wcodec_decoder decoder;
+    const struct wcodec_decoder_input input = {.context = o->context,
+                                               .source = &o->source,
+                                               .entry = wcodec_shard_resolve(o->shard, e),
+                                               .verify = true,
+                                               .whole = true};
+    o->number = UINT64_MAX;
+    wcodec_status status = WCODEC_OK;
+    if (e->is_tensor && e->size > o->context->limits.max_tensor_bytes)
+        status = wcodec_fail(err, WCODEC_ERROR_LIMIT,
+                             "%" PRIu64 " bytes are more than the limit of %" PRIu64, e->size,
+                             o->context->limits.max_tensor_bytes);
+    if (status == WCODEC_OK)
+        status = reserve(o, e->size, err);
+    if (status == WCODEC_OK)
+        status = wcodec_decoder_open(&input, &decoder, err);
+    if (status == WCODEC_OK) {
+        status = wcodec_decoder_range(&decoder, 0, e->size, o->bytes, &silent, err);
+        wcodec_decoder_close(&decoder);
+    }
+    if (status == WCODEC_OK)
+        o->number = number;
+    else
+        wcodec_shard_prefix(o->shard, e, err);
+    return status;
+}
+
+static wcodec_status read_original(void *opaque, uint64_t offset, void *dst, size_t size,
+                                   wcodec_error *err)
+{
+    struct original *o = opaque;
+    const struct wcodec_index *index = o->shard->index;
+    uint8_t *to = dst;
+    wcodec_status status = WCODEC_OK;
+    pthread_mutex_lock(&o->lock);
+    while (size > 0 && status == WCODEC_OK) {
+        const uint64_t number = find_entry(index, offset);
+        const struct wcodec_entry *e = &index->entries[number];
+        const uint64_t at = offset - e->file_offset, left = e->size - at;
+        const size_t part = left < size ? (size_t)left : size;
+        if (number != o->number)
+            status = decode_entry(o, number, err);
+        if (status == WCODEC_OK)
+            memcpy(to, o->bytes + at, part);
+        to += part;
+        offset += part;
+        size -= part;
+    }
+    pthread_mutex_unlock(&o->lock);
+    return status;
+}
+
+static wcodec_status check(const wcodec_reader *reader, uint64_t file, wcodec_error *err)
+{
+    if (file >= reader->shard_count)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "there is no file number %" PRIu64 ", there are %" PRIu64, file,
+                           reader->shard_count);
+    const struct wcodec_index *index = reader->shards[file].index;
+    if (index->rebuilt)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE,
+                           "a file without its index cannot be compressed anew");
+    for (uint64_t i = 0; i < index->entry_count; i++)
+        if (index->entries[i].newer) {
+            const wcodec_status status = wcodec_entry_refuse(&index->entries[i], err);
+            wcodec_shard_prefix(&reader->shards[file], &index->entries[i], err);
+            return status;
+        }
+    return WCODEC_OK;
+}
+
+wcodec_status wcodec_recompress(const wcodec_reader *reader, uint64_t file, wcodec_write_fn write,
+                                void *opaque, const wcodec_encode_options *options,
+                                wcodec_encode_report *report, wcodec_error *err)
+{
+    if (reader == NULL)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "wcodec_recompress: an argument is NULL");
+    wcodec_status status = wcodec_context_usable(reader->context, err);
+    if (status == WCODEC_OK)
+        status = check(reader, file, err);
+    if (status != WCODEC_OK)
+        return status;
+    struct original o = {
+        .context = reader->context, .shard = &reader->shards[file], .number = UINT64_MAX};
+    struct wcodec_source source;
+    wcodec_encode_report own;
+    if (pthread_mutex_init(&o.lock, NULL) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for a lock");
+    status = wcodec_shard_acquire(o.shard, &o.source, err);
+    if (status == WCODEC_OK) {
+        wcodec_source_function(read_original, &o, o.shard->index->size, &source);
+        status =
+            wcodec_compress_source(reader->context, &source, -1, write, opaque, options, &own, err);
+        wcodec_shard_release(o.shard, &o.source);
+    }
+    wcodec_free(&reader->context->allocator, o.bytes);
+    pthread_mutex_destroy(&o.lock);
+    /* What was decoded, as far as it stayed exact, is what the file was made of. */
+    if (status == WCODEC_OK && own.lossy == 0 &&
+        memcmp(own.xxh128, o.shard->index->hash, sizeof own.xxh128) != 0)
+        status = wcodec_fail(err, WCODEC_ERROR_CORRUPT, "the hash of the original differs");
+    if (status == WCODEC_OK && report != NULL)
+        *report = own;
+    return status;
+}

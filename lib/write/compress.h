@@ -1,0 +1,18 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Compressing whatever bytes come from. */
+#ifndef WCODEC_WRITE_COMPRESS_H
+#define WCODEC_WRITE_COMPRESS_H
+
+#include "io/source.h"
+#include <wcodec/writer.h>
+
+/* As wcodec_compress_fd(). fd: the source's own, of which it is checked that it did not change, or
+ * -1. */
+wcodec_status wcodec_compress_source(wcodec_context *context, const struct wcodec_source *source,
+                                     int fd, wcodec_write_fn write, void *opaque,
+                                     const wcodec_encode_options *options,
+                                     wcodec_encode_report *report, wcodec_error *err);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* A container compressed anew is as one of its original. */
+
+#include "support_container.h"
+#include "support_memory.h"
+#include <stdlib.h>
+#include <string.h>
+#include <wcodec/writer.h>
+
+static int append(void *opaque, const void *data, size_t size)
+{
+    support_put(opaque, data, size);
+    return 0;
+}
+
+static wcodec_reader *open_bytes(wcodec_context *context, const struct support_bytes *file)
+{
+    wcodec_reader *reader;
+    wcodec_error err = {0};
+    if (wcodec_reader_open_memory(context, file->data, file->size, &reader, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    return reader;
+}
+
+/* It is right, and restores to these bytes. */
+static void expect_original(wcodec_context *context, const struct support_bytes *file,
+                            const struct support_bytes *original)
+{
+    struct support_bytes got = {0};
+    wcodec_reader *reader = open_bytes(context, file);
+    assert_int_equal(wcodec_reader_test(reader, 0, 0, NULL, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_restore(reader, 0, append, &got, NULL, NULL), WCODEC_OK);
+    assert_int_equal(got.size, original->size);
+    assert_memory_equal(got.data, original->data, got.size);
+    wcodec_reader_close(reader);
+    free(got.data);
+}
+
+static void compresses_as_from_the_original(void **state)
+{
+    (void)state;
+    uint64_t seed = support_seed();
+    for (unsigned round = 0; round < 12; round++) {
+        wcodec_context *context = support_context(round % 3 + 1, NULL);
+        struct support_recipe r;
+        struct support_bytes file, original, direct = {0}, anew = {0};
+        wcodec_encode_options options;
+        wcodec_encode_report a, b;
+        support_recipe_init(&r, seed + round);
+        support_recipe_build(&r, &file);
+        support_recipe_original(&r, &original);
+        wcodec_encode_options_init(&options);
+        options.level = (int)(round % 9) + 1;
+        assert_int_equal(wcodec_compress_memory(context, original.data, original.size, append,
+                                                &direct, &options, &a, NULL),
+                         WCODEC_OK);
+        wcodec_reader *reader = open_bytes(context, &file);
+        assert_int_equal(wcodec_recompress(reader, 0, append, &anew, &options, &b, NULL),
+                         WCODEC_OK);
+        assert_int_equal(anew.size, direct.size);
+        assert_memory_equal(anew.data, direct.data, anew.size);
+        assert_int_equal(memcmp(&a, &b, sizeof a), 0);
+        expect_original(context, &anew, &original);
+        wcodec_reader_close(reader);
+        free(anew.data);
+        free(direct.data);
+        free(original.data);
+        free(file.data);
+        support_recipe_free(&r);
+        wcodec_context_destroy(context);
+    }
+}
+
+static void refuses(void **state)
+{
+    (void)state;
+    wcodec_context *context = support_context(2, NULL);
+    struct support_recipe r;
+    struct support_bytes file, got = {0};
+    wcodec_error err;
+    support_recipe_init(&r, 4);
+    r.hash[0] ^= 1;
+    support_recipe_build(&r, &file);
+    wcodec_reader *reader = open_bytes(context, &file);
+    assert_int_equal(wcodec_recompress(reader, 1, append, &got, NULL, NULL, NULL),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(got.size, 0);
+    assert_int_equal(wcodec_recompress(reader, 0, append, &got, NULL, NULL, &err),
+                     WCODEC_ERROR_CORRUPT);
+    assert_non_null(strstr(err.text, "the hash of the original differs"));
+    wcodec_reader_close(reader);
+    /* A tile or chunk that is damaged; a coding of a newer version. */
+    file.data[support_recipe_find(&file, &r.entries[2]) + r.entries[2].payload.size - 1] ^= 1;
+    file.data[support_recipe_find(&file, &r.entries[4]) + 17] ^= 1;
+    reader = open_bytes(context, &file);
+    assert_int_equal(wcodec_recompress(reader, 0, append, &got, NULL, NULL, &err),
+                     WCODEC_ERROR_CORRUPT);
+    assert_non_null(strstr(err.text, "tensor '"));
+    wcodec_reader_close(reader);
+    free(file.data);
+    r.entries[4].coding = 9;
+    support_recipe_build(&r, &file);
+    reader = open_bytes(context, &file);
+    assert_int_equal(wcodec_recompress(reader, 0, append, &got, NULL, NULL, &err),
+                     WCODEC_ERROR_NEWER);
+    assert_non_null(strstr(err.text, "tensor 'd': made by a newer version"));
+    wcodec_reader_close(reader);
+    free(got.data);
+    free(file.data);
+    support_recipe_free(&r);
+    wcodec_context_destroy(context);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(compresses_as_from_the_original),
+        cmocka_unit_test(refuses),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,122 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+#include "utils/encode.h"
+#include "utils/partial.h"
+#include "utils/spool.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static bool is_container(const struct input *input)
+{
+    static const char magic[8] = "\x89WCD\r\n\x1a\n";
+    char first[sizeof magic];
+    return pread(input->fd, first, sizeof first, 0) == (ssize_t)sizeof first &&
+           memcmp(first, magic, sizeof magic) == 0;
+}
+
+bool source_open(struct app *app, const struct input *input, struct source *source)
+{
+    const struct options *o = &app->options;
+    wcodec_error err = {0};
+    *source = (struct source){.input = input};
+    if (o->raw || !is_container(input))
+        return (o->only.count + o->tensors.count == 0) ||
+               app_fail(app, EXIT_USAGE,
+                        "%s: is no .wcodec file: --tensor and --only take tensors of these",
+                        input->name);
+    if (wcodec_reader_open_fd(app->context, input->fd, &source->reader, &err) != WCODEC_OK ||
+        wcodec_reader_file(source->reader, 0, &source->info, &err) != WCODEC_OK) {
+        app_fail_status(app, input->name, &err);
+        source_close(source);
+        return false;
+    }
+    if (o->only.count + o->tensors.count == 0)
+        return true;
+    source->tensors = partial_select(app, input->name, source->reader, &source->count);
+    if (source->tensors)
+        return true;
+    source_close(source);
+    return false;
+}
+
+void source_close(struct source *source)
+{
+    free(source->tensors);
+    wcodec_reader_close(source->reader);
+    source->reader = NULL;
+    source->tensors = NULL;
+}
+
+bool source_is_copied(const struct app *app, const struct source *source)
+{
+    return source->tensors || (source->reader && app->options.placed && !app->options.coding);
+}
+
+static wcodec_status encode_anew(struct app *app, const struct source *source,
+                                 wcodec_write_fn write, void *opaque,
+                                 const wcodec_encode_options *encode, wcodec_encode_report *report,
+                                 wcodec_error *err)
+{
+    return source->reader ? wcodec_recompress(source->reader, 0, write, opaque, encode, report, err)
+                          : wcodec_compress_fd(app->context, source->input->fd, write, opaque,
+                                               encode, report, err);
+}
+
+static int write_spool(void *opaque, const void *data, size_t size)
+{
+    const int fd = *(const int *)opaque;
+    for (const char *at = data; size > 0;) {
+        const ssize_t n = write(fd, at, size);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0)
+            return errno;
+        at += n;
+        size -= (size_t)n;
+    }
+    return 0;
+}
+
+/* The index is known when all else is written: so that goes to a temporary file first. */
+static wcodec_status encode_index_first(struct app *app, const struct source *source,
+                                        struct output *output, wcodec_encode_options *encode,
+                                        wcodec_encode_report *report, wcodec_error *err)
+{
+    wcodec_reader *reader = NULL;
+    int fd = spool_create(app);
+    err->status = WCODEC_ERROR_CANCELLED; /* reported */
+    if (fd < 0)
+        return WCODEC_ERROR_CANCELLED;
+    encode->write_at = NULL;
+    encode->index_first = 0;
+    wcodec_status status = encode_anew(app, source, write_spool, &fd, encode, report, err);
+    if (status == WCODEC_OK)
+        status = wcodec_reader_open_fd(app->context, fd, &reader, err);
+    const wcodec_encode_report first = *report;
+    encode->index_first = 1;
+    if (status == WCODEC_OK)
+        status = wcodec_copy(reader, NULL, 0, output_write, output, encode, report, err);
+    memcpy(report->note, first.note, sizeof report->note);
+    wcodec_reader_close(reader);
+    close(fd);
+    return status;
+}
+
+wcodec_status source_encode(struct app *app, const struct source *source, struct output *output,
+                            wcodec_encode_options *encode, wcodec_encode_report *report,
+                            wcodec_error *err)
+{
+    encode->index_first = app->options.index;
+    if (source_is_copied(app, source)) {
+        encode->write_at = NULL;
+        return wcodec_copy(source->reader, source->tensors, source->count, output_write, output,
+                           encode, report, err);
+    }
+    return encode->index_first
+               ? encode_index_first(app, source, output, encode, report, err)
+               : encode_anew(app, source, output_write, output, encode, report, err);
+}
