@@ -2,10 +2,12 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes the seeds in fuzz/corpus with the odd encoder of tests/oracle. Seeds are valid inputs, never inputs that once crashed. usage: make-corpus.py"""
+import io
 import os
 import random
 import struct
 import sys
+import zipfile
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "..", "tests", "oracle"))
@@ -119,6 +121,32 @@ def whole_files():
     put("resident", "every", cases.every_coding()[0])
 
 
+def array(descr, shape, data, fortran=False):
+    """As numpy.save() writes it."""
+    text = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (descr, fortran, shape)
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text.encode() + data
+
+
+def archive(members, method=zipfile.ZIP_STORED):
+    f = io.BytesIO()
+    with zipfile.ZipFile(f, "w", method) as z:
+        for name, data in members:
+            z.writestr(zipfile.ZipInfo(name), data, method)
+    return f.getvalue()
+
+
+def layouts():
+    """Files of other kinds that hold tensors."""
+    matrix = array("<f2", "(2, 3)", bytes(range(12)))
+    put("layout", "npy", matrix)
+    put("layout", "npy-fortran", array("<f4", "(2, 1)", bytes(8), True))
+    put("layout", "npz", archive([("w.npy", matrix), ("b.npy", array("|u1", "()", b"x")), ("readme", b"text")]))
+    put("layout", "npz-partly", archive([("w.npy", matrix), ("o.npy", array("|O", "(1,)", bytes(8)))]))
+    text = b'{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}'
+    put("layout", "safetensors", struct.pack("<Q", len(text)) + text + b"xy")
+
+
 def calls(rng):
     """Pairs of call and argument; see api_sequence.c."""
     put("api_sequence", "plain", bytes([0, 15, 0, 12, 0, 3, 6, 1, 2, 0, 2, 2, 2, 4, 5, 0]))
@@ -150,6 +178,7 @@ def main():
     kernels(random.Random(10))
     headers()
     whole_files()
+    layouts()
     calls(rng)
 
 

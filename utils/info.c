@@ -180,7 +180,7 @@ static void print_file(const char *path, const wcodec_reader *reader, const wcod
     print_escaped("file:       ", path);
     if (file->name[0])
         print_escaped("original:   ", file->name);
-    printf("kind:       %s\n", file->safetensors ? "safetensors" : "opaque");
+    printf("kind:       %s\n", file->kind);
     printf("format:     version %u (a reader must know this version)\n", file->version);
     printf("tensors:    %" PRIu64 "\n", file->tensors);
     printf("size:       %" PRIu64 " (%s)\n", file->size, text_size(file->size, size));

@@ -96,7 +96,7 @@ typedef struct wcodec_file_info {
     const char *name;
     /** The .wcodec file that it is in; empty for a descriptor or memory. */
     const char *path;
-    /** Not 0: a safetensors file; 0: opaque bytes. */
+    /** Not 0: a safetensors file; 0: another, see `kind`. */
     int safetensors;
     /** Bytes of the original. */
     uint64_t size;
@@ -124,8 +124,11 @@ typedef struct wcodec_file_info {
     /** How many of its tensors are approximated: 0 says that the original comes back byte for byte.
      * Where it is not 0, hash and decoded bytes are those of the approximated file. */
     uint64_t lossy;
+    /** The kind of the original: "safetensors", "npy", "npz", or "opaque" where its tensors are not
+     * known. Later versions may add others. */
+    char kind[16];
     /** 0. */
-    uint64_t reserved[8];
+    uint64_t reserved[6];
 } wcodec_file_info;
 
 /** One mode of a tensor in blocks: how some of its blocks were predicted or transformed. */

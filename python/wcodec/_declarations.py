@@ -237,6 +237,7 @@ class wcodec_file_info(Structure):
     first_entry: int
     entries: int
     lossy: int
+    kind: bytes
     reserved: Any
     _fields_ = (
         ("name", c_char_p),
@@ -253,7 +254,8 @@ class wcodec_file_info(Structure):
         ("first_entry", c_uint64),
         ("entries", c_uint64),
         ("lossy", c_uint64),
-        ("reserved", c_uint64 * 8),
+        ("kind", c_char * 16),
+        ("reserved", c_uint64 * 6),
     )
 
 
@@ -439,6 +441,7 @@ class wcodec_encode_report(Structure):
     note: bytes
     xxh128: Any
     lossy: int
+    kind: bytes
     reserved: Any
     _fields_ = (
         ("size", c_uint64),
@@ -449,7 +452,8 @@ class wcodec_encode_report(Structure):
         ("note", c_char * 256),
         ("xxh128", c_uint8 * 16),
         ("lossy", c_uint64),
-        ("reserved", c_uint64 * 8),
+        ("kind", c_char * 16),
+        ("reserved", c_uint64 * 6),
     )
 
 

@@ -175,7 +175,7 @@ def _file(reader: Reader, handle: ctypes.c_void_p, number: int) -> dict[str, Any
     return {
         "path": _text(file.path) or reader.path,
         "name": _text(file.name),
-        "kind": "safetensors" if file.safetensors else "opaque",
+        "kind": _text(file.kind),
         "bytes": file.size,
         "coded_bytes": file.coded_size,
         "ratio": _round(_ratio(file.coded_size, file.size), 6),

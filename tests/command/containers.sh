@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# Files of other kinds that hold tensors: these are found, and the file comes back byte for byte.
+. "$top_srcdir/tests/command/lib.sh"
+"$PYTHON" "$sources/tests/command/make_containers.py" || exit 77
+
+# there_and_back FILE KIND TENSORS [OPTIONS]
+there_and_back () {
+    file=$1 kind=$2 tensors=$3
+    shift 3
+    run 0 "$WCODEC" compress -fv "$@" $file; silent; says "$file: $tensors tensor"
+    run 0 "$WCODEC" test $file.wcodec; silent
+    run 0 "$WCODEC" verify $file.wcodec $file; silent
+    rm -f back
+    run 0 "$WCODEC" decompress -o back $file.wcodec; silent
+    same $file back "$file $*"
+    run 0 "$WCODEC" info $file.wcodec; prints "^kind:       $kind$"; prints "^tensors:    $tensors$"
+    run 0 "$WCODEC" info --json $file.wcodec; json out
+    json_is out "d['files'][0]['kind'] == '$kind' and d['files'][0]['tensor_count'] == $tensors"
+}
+# opaque FILE REASON
+opaque () {
+    run 0 "$WCODEC" compress -fv $1; silent; says "$2"; says "stored as opaque bytes"
+    rm -f back
+    run 0 "$WCODEC" decompress -o back $1.wcodec
+    same $1 back "$1"
+    run 0 "$WCODEC" info $1.wcodec; prints '^kind:       opaque$'
+    run 3 "$WCODEC" compress --strict -o strict $1; says 'no file of tensors'
+    missing strict
+}
+# smaller FILE PERCENT: it was coded as numbers, not as bytes.
+smaller () {
+    before=$(size_of $1) after=$(size_of $1.wcodec)
+    if [ $((after * 100)) -lt $((before * $2)) ]; then pass; else fail "$1: $before bytes became $after"; fi
+}
+
+# NumPy.
+for options in '' -1 -9 --tune=latency --exclude=w --lossy=none '-T 1'; do
+    there_and_back plain.npy npy 1 $options
+    there_and_back plain.npz npz 4 $options
+done
+there_and_back zip64.npz npz 4
+there_and_back behind.npy npy 1
+for f in plain.npy plain.npz zip64.npz; do
+    run 0 "$WCODEC" compress -fq $f
+    smaller $f 86
+done
+run 0 "$WCODEC" list plain.npz.wcodec
+prints '^w  *F32  *\[100, 300\]  *120000 '; prints '^layer/h  *F16 '; prints '^equal .* alias '; prints '^none  *F64  *\[0, 3\] '
+run 0 "$WCODEC" cat --tensor=w --slice=1:3 plain.npz.wcodec
+tail -c 120000 plain.npy | head -c 3600 | tail -c 2400 >rows
+same rows out
+run 0 "$WCODEC" decompress --only='layer/*' -o some.safetensors plain.npz.wcodec
+run 0 "$WCODEC" compress --strict -q some.safetensors
+run 0 "$WCODEC" list some.safetensors.wcodec; prints '^layer/h  *F16  *\[100, 300\] '
+run 0 sh -c 'cat plain.npz | "$1" compress -q | "$1" decompress -q | cmp - plain.npz' sh "$WCODEC"; quiet
+run 0 "$WCODEC" compress -f --raw plain.npz; says 'stored as opaque bytes'
+run 0 "$WCODEC" compress -f --strict plain.npz
+run 0 "$WCODEC" compress -f --lossy=bits:6 plain.npy; says '1 tensor, 1 approximated'
+run 0 "$WCODEC" bench -n 1 plain.npz.wcodec; prints 'F32'
+there_and_back partly.npz npz 2
+run 0 "$WCODEC" compress -fv partly.npz; says '1 of 3 arrays stay as they are: "w.npy": it is compressed'
+run 0 "$WCODEC" compress -f partly.npz; if grep -q 'stay as' err; then fail 'said without -v'; else pass; fi
+run 0 "$WCODEC" list partly.npz.wcodec; prints '^../up  *U8 '
+opaque packed.npz 'is a NumPy archive (.npz), but: none of its arrays is taken: "w.npy": it is compressed'
+opaque big.npy 'is a NumPy array (.npy), but: its elements are big-endian'
+opaque cut.npy 'is a NumPy array (.npy), but: it is cut short'
+opaque cut.npz 'is a NumPy archive (.npz), but: no directory is at its end'
+
+# What is chosen is by content, not by name.
+cp plain.npz plain.bin
+there_and_back plain.bin npz 4
+cp plain.npy plain.safetensors
+there_and_back plain.safetensors npy 1
+finish
