@@ -2,16 +2,17 @@
 # SPDX-FileCopyrightText: 2026 The wcodec authors
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes the seeds in fuzz/corpus with the odd encoder of tests/oracle. Seeds are valid inputs, never inputs that once crashed. usage: make-corpus.py"""
-import io
 import os
+import pickle
 import random
 import struct
 import sys
-import zipfile
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "..", "tests", "oracle"))
+sys.path.insert(0, os.path.join(here, "..", "tests", "command"))
 import encode
+import make_containers as containers
 from common import P8, P12, PAIRS, CODED
 
 
@@ -121,30 +122,23 @@ def whole_files():
     put("resident", "every", cases.every_coding()[0])
 
 
-def array(descr, shape, data, fortran=False):
-    """As numpy.save() writes it."""
-    text = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (descr, fortran, shape)
-    text += " " * (-(len(text) + 11) % 64) + "\n"
-    return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text.encode() + data
-
-
-def archive(members, method=zipfile.ZIP_STORED):
-    f = io.BytesIO()
-    with zipfile.ZipFile(f, "w", method) as z:
-        for name, data in members:
-            z.writestr(zipfile.ZipInfo(name), data, method)
-    return f.getvalue()
-
-
 def layouts():
     """Files of other kinds that hold tensors."""
-    matrix = array("<f2", "(2, 3)", bytes(range(12)))
+    matrix = containers.array("<f2", "(2, 3)", bytes(range(12)))
     put("layout", "npy", matrix)
-    put("layout", "npy-fortran", array("<f4", "(2, 1)", bytes(8), True))
-    put("layout", "npz", archive([("w.npy", matrix), ("b.npy", array("|u1", "()", b"x")), ("readme", b"text")]))
-    put("layout", "npz-partly", archive([("w.npy", matrix), ("o.npy", array("|O", "(1,)", bytes(8)))]))
+    put("layout", "npy-fortran", containers.array("<f4", "(2, 1)", bytes(8), True))
+    put("layout", "npz", containers.archive([("w.npy", matrix), ("b.npy", containers.array("|u1", "()", b"x")), ("readme", b"text")]))
+    put("layout", "npz-partly", containers.archive([("w.npy", matrix), ("o.npy", containers.array("|O", "(1,)", bytes(8)))]))
     text = b'{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}'
     put("layout", "safetensors", struct.pack("<Q", len(text)) + text + b"xy")
+    value = containers.dictionary([("w", containers.tensor("HalfStorage", "0", (2, 3), 6)), ("v", containers.tensor("HalfStorage", "0", (3, 2), 6, 0, (1, 3))),
+                                   ("s", b"](" + containers.tensor("ByteStorage", "1", (2,), 4, 0, (2,)) + b"e")])
+    put("layout", "pytorch", containers.checkpoint(value, {"0": bytes(12), "1": bytes(4)}))
+    put("pickle", "tensors", b"\x80\2" + value + b".")
+    odd = {"a": [1, -1, 300, -70000, 1 << 40, 1 << 70, 1.5, None, True, b"bytes", bytearray(b"x"), "\u00e9"], "b": ({1, 2}, frozenset((3,)), (), (1, 2, 3, 4)), 5: complex(1, 2)}
+    odd["self"] = odd
+    for protocol in range(2, 6):
+        put("pickle", "values-%d" % protocol, pickle.dumps(odd, protocol))
 
 
 def calls(rng):

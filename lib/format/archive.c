@@ -5,6 +5,7 @@
 
 #include "format/layout.h"
 #include "format/npy.h"
+#include "format/pytorch.h"
 #include "format/zip.h"
 #include "core/error.h"
 
@@ -89,7 +90,12 @@ wcodec_status wcodec_archive_read(const struct wcodec_source *source,
 {
     struct wcodec_zip zip;
     wcodec_status status = wcodec_zip_read(source, layout->allocator, &zip, err);
+    const struct wcodec_zip_member *pickle = NULL;
     if (status == WCODEC_OK)
+        pickle = wcodec_pytorch_pickle(&zip);
+    if (pickle != NULL)
+        status = wcodec_pytorch_read(source, layout, &zip, pickle, err);
+    else if (status == WCODEC_OK)
         status = read_npz(source, layout, &zip, err);
     wcodec_zip_free(&zip);
     return status;

@@ -50,8 +50,8 @@ def compress(
     others copied.
 
     Args:
-        source: a .safetensors file, or another that holds tensors (NumPy's .npy and .npz; anything
-            else is stored as opaque bytes), or a folder.
+        source: a .safetensors file, or another that holds tensors (NumPy's .npy and .npz, PyTorch's
+            zip files; anything else is stored as opaque bytes), or a folder.
         target: the output; None: `source` with ".wcodec" appended.
         force: replace outputs that are there.
         recursive: go into folders in the folder too, but not by symbolic links.

@@ -68,6 +68,26 @@ opaque big.npy 'is a NumPy array (.npy), but: its elements are big-endian'
 opaque cut.npy 'is a NumPy array (.npy), but: it is cut short'
 opaque cut.npz 'is a NumPy archive (.npz), but: no directory is at its end'
 
+# PyTorch.
+for options in '' -1 -9 '--exclude=model.*'; do
+    there_and_back plain.pt pytorch 3 $options
+done
+run 0 "$WCODEC" list plain.pt.wcodec
+prints '^model.embed.weight  *F32  *\[100, 300\] '; prints '^model.turned  *F16  *\[100, 300\] '; prints '^data/2  *F32  *\[30000\] '
+run 0 "$WCODEC" info plain.pt.wcodec
+prints 'pytorch.shared.model.head.weight = model.embed.weight'; prints 'pytorch.permuted.model.turned = shape 300,100 strides 1,300'
+run 0 "$WCODEC" compress -fv plain.pt; says '2 tensors are not listed'
+there_and_back missing.pt pytorch 1
+there_and_back code.pt pytorch 1
+there_and_back laughs.pt pytorch 1
+missing executed
+opaque big.pt 'is a PyTorch checkpoint (zip), but: its numbers are not little-endian'
+opaque packed.pt 'is a PyTorch checkpoint (zip), but: its members are compressed'
+opaque short.pt 'but: tensor "model.turned" is not within "model/data/1"'
+opaque nothing.pt 'but: no tensors are found in it'
+opaque deep.pt 'but: its pickle has values nested more than 64 deep'
+opaque opcode.pt 'but: an instruction that is not known at byte 3 of its pickle'
+
 # What is chosen is by content, not by name.
 cp plain.npz plain.bin
 there_and_back plain.bin npz 4

@@ -12,7 +12,7 @@ def there_and_back(path, kind):
     made = wcodec.compress(path)
     assert (made["kind"], made["note"]) == (kind, "")
     back = path.with_name("back")
-    wcodec.decompress(made["output"], back)
+    wcodec.decompress(made["output"], back, force=True)
     assert back.read_bytes() == path.read_bytes()
     assert wcodec.info(made["output"])["files"][0]["kind"] == kind
     return wcodec.safe_open(made["output"], framework="np")
@@ -91,3 +91,106 @@ def test_npy_without_numbers(array, tmp_path):
     assert made["note"].startswith("is a NumPy array (.npy), but: its elements are ")
     wcodec.decompress(made["output"], tmp_path / "back")
     assert (tmp_path / "back").read_bytes() == (tmp_path / "a.npy").read_bytes()
+
+
+def same_bytes(found, tensor):
+    """Equal, whatever NumPy calls the type; of a tensor that is dense."""
+    torch = pytest.importorskip("torch")
+    expected = tensor.detach().contiguous().reshape(-1).view(torch.uint8).numpy()
+    return found.tobytes() == expected.tobytes()
+
+
+@pytest.fixture
+def state():
+    torch = pytest.importorskip("torch")
+    torch.manual_seed(1)
+    weights = torch.randn(200, 300) * 0.02
+    return {
+        "layer.weight": weights,
+        "half": weights.half(),
+        "bfloat": weights.bfloat16(),
+        "float8": weights.to(torch.float8_e4m3fn),
+        "words": torch.arange(1000, dtype=torch.int32).to(torch.uint16),
+        "double": torch.randn(30, dtype=torch.float64),
+        "mask": weights > 0,
+        "steps": torch.arange(1000),
+        "number": torch.tensor(3.0),
+        "none": torch.zeros(0, 4),
+        "parameter": torch.nn.Parameter(torch.randn(7, 9)),
+    }
+
+
+@pytest.mark.parametrize("protocol", [2, 3, 4, 5])
+def test_torch(state, tmp_path, protocol):
+    torch = pytest.importorskip("torch")
+    saved = {"model": state, "optimizer": [{"lr": 0.1, "moment": torch.randn(50)}], "step": 5}
+    torch.save(saved, tmp_path / "a.pt", pickle_protocol=protocol)
+    with there_and_back(tmp_path / "a.pt", "pytorch") as f:
+        assert set(f.keys()) == {"optimizer.0.moment", *(f"model.{name}" for name in state)}
+        for name, tensor in state.items():
+            found = f.get_slice(f"model.{name}")
+            assert found.get_shape() == list(tensor.shape)
+            assert same_bytes(f.get_tensor(f"model.{name}"), tensor), name
+    with wcodec.safe_open(tmp_path / "a.pt.wcodec", framework="pt") as f:
+        assert torch.equal(f.get_tensor("model.bfloat"), state["bfloat"])
+        assert torch.equal(f.get_slice("model.half")[5:9], state["half"][5:9])
+    loaded = torch.load(tmp_path / "back", weights_only=False)
+    assert torch.equal(loaded["model"]["layer.weight"], state["layer.weight"])
+
+
+def test_torch_views(tmp_path):
+    """Tensors that share bytes, and ones whose dimensions are in another order."""
+    torch = pytest.importorskip("torch")
+    weights = torch.randn(40, 50)
+    kernel = torch.randn(8, 4, 3, 3).contiguous(memory_format=torch.channels_last)
+    saved = {
+        "a": weights, "tied": weights, "rows": weights[3:7], "turned": torch.randn(5, 6).t(),
+        "kernel": kernel, "repeated": torch.randn(1, 4).expand(3, 4),
+    }  # fmt: skip
+    torch.save(saved, tmp_path / "a.pt")
+    made = wcodec.compress(tmp_path / "a.pt")
+    assert (made["kind"], made["tensors"]) == ("pytorch", 4)
+    assert made["note"].startswith("2 tensors are not listed")
+    wcodec.decompress(made["output"], tmp_path / "back")
+    assert (tmp_path / "back").read_bytes() == (tmp_path / "a.pt").read_bytes()
+    with wcodec.safe_open(made["output"], framework="pt") as f:
+        metadata = f.metadata()
+        assert metadata["pytorch.shared.tied"] == "a"
+        assert metadata["pytorch.permuted.turned"] == "shape 6,5 strides 1,6"
+        assert torch.equal(f.get_tensor("turned"), saved["turned"].t())
+        assert torch.equal(f.get_tensor("kernel"), kernel.permute(0, 2, 3, 1))
+        assert [name for name in f.keys() if name.startswith("data/")] == ["data/3"]  # noqa: SIM118
+
+
+def test_torch_whole_module(tmp_path):
+    """A module that was pickled whole: its class is never looked for."""
+    torch = pytest.importorskip("torch")
+    module = torch.nn.Sequential(torch.nn.Linear(30, 40), torch.nn.LayerNorm(40))
+    torch.save(module, tmp_path / "a.pt")
+    with there_and_back(tmp_path / "a.pt", "pytorch") as f:
+        found = {name.rsplit(".", 1)[-1]: name for name in f.keys()}  # noqa: SIM118
+        assert set(found) == {"weight", "bias"} and len(f.keys()) == 4
+    torch.save(torch.randn(100, 3), tmp_path / "one.pt")
+    with there_and_back(tmp_path / "one.pt", "pytorch") as f:
+        assert list(f.keys()) == ["tensor"]
+
+
+def test_torch_of_before_1_6(tmp_path):
+    torch = pytest.importorskip("torch")
+    torch.save({"a": torch.randn(5)}, tmp_path / "a.pt", _use_new_zipfile_serialization=False)
+    made = wcodec.compress(tmp_path / "a.pt")
+    assert made["kind"] == "opaque"
+    assert "before version 1.6" in made["note"]
+
+
+def test_torch_executes_nothing(tmp_path):
+    torch = pytest.importorskip("torch")
+
+    class Hostile:
+        def __reduce__(self):
+            return (open, (str(tmp_path / "executed"), "w"))
+
+    torch.save({"a": Hostile(), "b": torch.randn(50)}, tmp_path / "a.pt")
+    with there_and_back(tmp_path / "a.pt", "pytorch") as f:
+        assert list(f.keys()) == ["b"]
+    assert not (tmp_path / "executed").exists()
