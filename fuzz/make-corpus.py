@@ -134,6 +134,7 @@ def layouts():
     value = containers.dictionary([("w", containers.tensor("HalfStorage", "0", (2, 3), 6)), ("v", containers.tensor("HalfStorage", "0", (3, 2), 6, 0, (1, 3))),
                                    ("s", b"](" + containers.tensor("ByteStorage", "1", (2,), 4, 0, (2,)) + b"e")])
     put("layout", "pytorch", containers.checkpoint(value, {"0": bytes(12), "1": bytes(4)}))
+    put("layout", "gguf", containers.gguf([("general.name", 8, "x"), ("list", 9, struct.pack("<IQ", 0, 3) + b"abc")], [("t", (32, 2), 2, bytes(36)), ("u", (4,), 30, bytes(8))]))
     put("pickle", "tensors", b"\x80\2" + value + b".")
     odd = {"a": [1, -1, 300, -70000, 1 << 40, 1 << 70, 1.5, None, True, b"bytes", bytearray(b"x"), "\u00e9"], "b": ({1, 2}, frozenset((3,)), (), (1, 2, 3, 4)), 5: complex(1, 2)}
     odd["self"] = odd

@@ -125,7 +125,8 @@ typedef struct wcodec_file_info {
      * Where it is not 0, hash and decoded bytes are those of the approximated file. */
     uint64_t lossy;
     /** The kind of the original: "safetensors", "npy", "npz", "pytorch" (a zip file of
-     * torch.save()), or "opaque" where its tensors are not known. Later versions may add others. */
+     * torch.save()), "gguf", or "opaque" where its tensors are not known. Later versions may add
+     * others. */
     char kind[16];
     /** 0. */
     uint64_t reserved[6];

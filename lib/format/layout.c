@@ -21,6 +21,7 @@ static const struct {
 } kinds[] = {
     {"\x93NUMPY", wcodec_npy_read, 6},
     {"PK\x03\x04", wcodec_archive_read, 4},
+    {"GGUF", wcodec_gguf_read, 4},
 };
 
 /* The list with room for one more of `count`, by doubling; NULL: no memory, and it is as it was. */

@@ -76,6 +76,8 @@ typedef wcodec_status (*wcodec_layout_reader)(const struct wcodec_source *source
 
 wcodec_status wcodec_npy_read(const struct wcodec_source *source, struct wcodec_file_layout *layout,
                               wcodec_error *err);
+wcodec_status wcodec_gguf_read(const struct wcodec_source *source,
+                               struct wcodec_file_layout *layout, wcodec_error *err);
 /* Zip archives: of NumPy (npz), and of PyTorch. */
 wcodec_status wcodec_archive_read(const struct wcodec_source *source,
                                   struct wcodec_file_layout *layout, wcodec_error *err);

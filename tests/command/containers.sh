@@ -88,6 +88,19 @@ opaque nothing.pt 'but: no tensors are found in it'
 opaque deep.pt 'but: its pickle has values nested more than 64 deep'
 opaque opcode.pt 'but: an instruction that is not known at byte 3 of its pickle'
 
+# GGUF.
+for options in '' -1 -9; do
+    there_and_back plain.gguf gguf 3 $options
+done
+run 0 "$WCODEC" compress -fv plain.gguf; says '1 of 4 tensors are of types that are not known'
+run 0 "$WCODEC" list plain.gguf.wcodec
+prints '^token_embd.weight  *F32  *\[100, 300\] '; prints '^output.weight  *F16 '; prints '^blk.0.ffn.weight  *U8  *\[200, 340\] '
+run 0 "$WCODEC" info plain.gguf.wcodec
+prints 'general.architecture = llama'; prints 'gguf.type.blk.0.ffn.weight = Q8_0'
+opaque cut.gguf 'is a GGUF file, but: tensor "blk.0.ffn.weight" has 68000 bytes at byte [0-9]*, which is past the end'
+opaque big.gguf 'is a GGUF file, but: it is big-endian'
+opaque same.gguf 'is a GGUF file, but: the name "token_embd.weight" is there twice'
+
 # What is chosen is by content, not by name.
 cp plain.npz plain.bin
 there_and_back plain.bin npz 4

@@ -64,6 +64,21 @@ def checkpoint(value, storages, folder="model", order=b"little", method=zipfile.
                    + [(folder + "/version", b"3\n")], method)
 
 
+def gguf(values, tensors, alignment=32, version=3):
+    """values: (key, type, bytes); tensors: (name, dimensions from the fastest, type, bytes)."""
+    def string(value):
+        return struct.pack("<Q", len(value.encode())) + value.encode()
+    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(values))
+    for key, kind, value in values:
+        head += string(key) + struct.pack("<I", kind) + (string(value) if kind == 8 else value)
+    data = b""
+    for name, shape, kind, content in tensors:
+        data += bytes(-len(data) % alignment)
+        head += string(name) + struct.pack("<I%dQIQ" % len(shape), len(shape), *shape, kind, len(data))
+        data += content
+    return head + bytes(-len(head) % alignment) + data
+
+
 def write(name, data):
     with open(name, "wb") as f:
         f.write(data)
@@ -108,6 +123,14 @@ def main():
     # Each object holds the one before twice: 2^60 ways to the innermost.
     laughs = b"cx\ny\n)Rq\0" + b"".join(b"cx\ny\nh%ch%c\x86Rq%c" % (i, i, i + 1) for i in range(60))
     write("laughs.pt", checkpoint(b"](" + laughs + tensor("FloatStorage", "0", (100, 300), 30000) + b"e", storages))
+    blocks = b"".join(struct.pack("<e", rng.gauss(0.01, 0.002)) + bytes(round(rng.gauss(0, 40)) % 256 for _ in range(32)) for _ in range(2000))
+    values = [("general.architecture", 8, "llama"), ("general.alignment", 4, struct.pack("<I", 64)), ("tokens", 9, struct.pack("<IQ", 8, 300) + (struct.pack("<Q", 5) + b"token") * 300)]
+    tensors = [("token_embd.weight", (300, 100), 0, f32), ("output.weight", (300, 100), 1, f16), ("blk.0.ffn.weight", (320, 200), 8, blocks), ("new", (4,), 999, bytes(4))]
+    made = gguf(values, tensors, 64)
+    write("plain.gguf", made)
+    write("cut.gguf", made[:-5000])
+    write("big.gguf", made[:4] + b"\0\0\0\3" + made[8:])
+    write("same.gguf", gguf(values, tensors[:1] * 2, 64))
     write("opcode.pt", checkpoint(b"I5\n", storages))
 
 

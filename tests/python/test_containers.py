@@ -194,3 +194,51 @@ def test_torch_executes_nothing(tmp_path):
     with there_and_back(tmp_path / "a.pt", "pytorch") as f:
         assert list(f.keys()) == ["b"]
     assert not (tmp_path / "executed").exists()
+
+
+def test_gguf(tmp_path):
+    gguf = pytest.importorskip("gguf")
+    types = gguf.GGMLQuantizationType
+    weights = (np.random.default_rng(1).standard_normal((64, 512)) * 0.02).astype(np.float32)
+    tensors = {"f32": (weights, None), "f16": (weights.astype(np.float16), None)}
+    tensors["i8"] = (np.arange(-5, 30, dtype=np.int8).reshape(5, 7), None)
+    for kind in (types.BF16, types.Q8_0, types.Q4_0, types.Q5_1, types.TQ2_0):
+        tensors[kind.name] = (gguf.quants.quantize(weights, kind), kind)
+    writer = gguf.GGUFWriter(tmp_path / "a.gguf", "llama")
+    writer.add_description("a test")
+    writer.add_float32("rate", 0.5)
+    writer.add_token_list([f"token {i}" for i in range(5000)])
+    for name, (array, kind) in tensors.items():
+        writer.add_tensor(name, array, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with there_and_back(tmp_path / "a.gguf", "gguf") as f:
+        assert set(f.keys()) == set(tensors)
+        for name, (array, kind) in tensors.items():
+            found = f.get_tensor(name)
+            assert found.tobytes() == array.tobytes(), name
+            if kind is not None and kind is not types.BF16:
+                assert f.metadata()[f"gguf.type.{name}"] == kind.name
+                np.testing.assert_array_equal(
+                    gguf.quants.dequantize(found, kind), gguf.quants.dequantize(array, kind)
+                )
+        assert f.metadata()["general.architecture"] == "llama"
+        assert f.get_slice("Q8_0").get_shape() == [64, 512 // 32 * 34]
+
+
+def test_gguf_types(tmp_path):
+    """Bytes of a row of each type, as the reference has them."""
+    gguf = pytest.importorskip("gguf")
+    for kind, (elements, size) in gguf.GGML_QUANT_SIZES.items():
+        if kind is gguf.GGMLQuantizationType.Q8_1:  # never in files; two sizes are about
+            continue
+        head = b"GGUF" + np.array([3], "<u4").tobytes() + np.array([1, 0], "<u8").tobytes()
+        head += np.array([1], "<u8").tobytes() + b"t" + np.array([2], "<u4").tobytes()
+        head += np.array([2 * elements, 3], "<u8").tobytes()
+        head += np.array([kind], "<u4").tobytes() + np.array([0], "<u8").tobytes()
+        path = tmp_path / f"{kind.name}.gguf"
+        path.write_bytes(head + bytes(-len(head) % 32) + bytes(range(6)) * size)
+        with there_and_back(path, "gguf") as f:
+            assert len(f.get_tensor("t").tobytes()) == 6 * size, kind.name
