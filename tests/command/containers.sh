@@ -101,6 +101,16 @@ opaque cut.gguf 'is a GGUF file, but: tensor "blk.0.ffn.weight" has 68000 bytes 
 opaque big.gguf 'is a GGUF file, but: it is big-endian'
 opaque same.gguf 'is a GGUF file, but: the name "token_embd.weight" is there twice'
 
+# All of one to a safetensors file, as the man page has it.
+for f in plain.npz plain.pt plain.gguf; do
+    run 0 "$WCODEC" compress -1fq $f
+    run 0 "$WCODEC" decompress -f --only='*' -o all.safetensors $f.wcodec
+    run 0 "$WCODEC" compress --strict -fq all.safetensors
+    run 0 "$WCODEC" list --json $f.wcodec; cp out before
+    run 0 "$WCODEC" list --json all.safetensors.wcodec; cp out after
+    json_is before "sorted((t['name'], t['dtype'], t['shape']) for t in d['files'][0]['tensors']) == sorted((t['name'], t['dtype'], t['shape']) for t in json.load(open('after'))['files'][0]['tensors'])"
+done
+
 # What is chosen is by content, not by name.
 cp plain.npz plain.bin
 there_and_back plain.bin npz 4
