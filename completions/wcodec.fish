@@ -62,7 +62,7 @@ complete -c wcodec -n '__fish_seen_subcommand_from compress' -l exclude -x -d 'T
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -s N -l name -d 'Note name, mode and time'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -s n -l no-name -d 'Do not note them'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l raw -d 'Opaque bytes'
-complete -c wcodec -n '__fish_seen_subcommand_from compress' -l strict -d 'Refuse what is no valid safetensors file'
+complete -c wcodec -n '__fish_seen_subcommand_from compress' -l strict -d 'Refuse an input in which no tensors are found'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l no-verify -d 'Do not decode and compare'
 complete -c wcodec -n '__fish_seen_subcommand_from compress' -l index -x -a 'end front' -d 'Place of the index'
 complete -c wcodec -n '__fish_seen_subcommand_from compress decompress list info test' -l filelist -r -F -d 'File with names of inputs'

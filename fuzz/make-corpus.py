@@ -3,13 +3,16 @@
 # SPDX-License-Identifier: BSD-2-Clause
 """Makes the seeds in fuzz/corpus with the odd encoder of tests/oracle. Seeds are valid inputs, never inputs that once crashed. usage: make-corpus.py"""
 import os
+import pickle
 import random
 import struct
 import sys
 
 here = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, os.path.join(here, "..", "tests", "oracle"))
+sys.path.insert(0, os.path.join(here, "..", "tests", "command"))
 import encode
+import make_containers as containers
 from common import P8, P12, PAIRS, CODED
 
 
@@ -133,6 +136,26 @@ def whole_files():
     put("salvage", "cut", cases.every_coding()[0][:4000])
 
 
+def layouts():
+    """Files of other kinds that hold tensors."""
+    matrix = containers.array("<f2", "(2, 3)", bytes(range(12)))
+    put("layout", "npy", matrix)
+    put("layout", "npy-fortran", containers.array("<f4", "(2, 1)", bytes(8), True))
+    put("layout", "npz", containers.archive([("w.npy", matrix), ("b.npy", containers.array("|u1", "()", b"x")), ("readme", b"text")]))
+    put("layout", "npz-partly", containers.archive([("w.npy", matrix), ("o.npy", containers.array("|O", "(1,)", bytes(8)))]))
+    text = b'{"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]}}'
+    put("layout", "safetensors", struct.pack("<Q", len(text)) + text + b"xy")
+    value = containers.dictionary([("w", containers.tensor("HalfStorage", "0", (2, 3), 6)), ("v", containers.tensor("HalfStorage", "0", (3, 2), 6, 0, (1, 3))),
+                                   ("s", b"](" + containers.tensor("ByteStorage", "1", (2,), 4, 0, (2,)) + b"e")])
+    put("layout", "pytorch", containers.checkpoint(value, {"0": bytes(12), "1": bytes(4)}))
+    put("layout", "gguf", containers.gguf([("general.name", 8, "x"), ("list", 9, struct.pack("<IQ", 0, 3) + b"abc")], [("t", (32, 2), 2, bytes(36)), ("u", (4,), 30, bytes(8))]))
+    put("pickle", "tensors", b"\x80\2" + value + b".")
+    odd = {"a": [1, -1, 300, -70000, 1 << 40, 1 << 70, 1.5, None, True, b"bytes", bytearray(b"x"), "\u00e9"], "b": ({1, 2}, frozenset((3,)), (), (1, 2, 3, 4)), 5: complex(1, 2)}
+    odd["self"] = odd
+    for protocol in range(2, 6):
+        put("pickle", "values-%d" % protocol, pickle.dumps(odd, protocol))
+
+
 def calls(rng):
     """Pairs of call and argument; see api_sequence.c."""
     put("api_sequence", "plain", bytes([0, 15, 0, 12, 0, 3, 6, 1, 2, 0, 2, 2, 2, 4, 5, 0]))
@@ -165,6 +188,7 @@ def main():
     kernels(random.Random(10))
     headers()
     whole_files()
+    layouts()
     calls(rng)
 
 

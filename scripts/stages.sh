@@ -97,7 +97,7 @@ run_pytest () {
 
 # The Python package with numpy; its declarations are those of the headers.
 stage_python () {
-    python_ready python numpy pytest safetensors ml_dtypes pycparser ruff || return
+    python_ready python numpy pytest safetensors ml_dtypes gguf pycparser ruff || return
     one python "layout and lint by ruff" sh -c \
         'set -- --no-cache --config python/pyproject.toml python tests/python bench/python
          build/python/bin/ruff format -q --check "$@" && build/python/bin/ruff check -q "$@"'
@@ -112,9 +112,9 @@ stage_python_torch () {
         'cd python && ../build/python-torch/bin/mypy --cache-dir ../build/mypy'
     run_pytest python-torch tests/python/test_torch.py tests/python/test_checkpoint.py \
         tests/python/test_cuda.py tests/python/test_cuda_process.py \
-        tests/python/test_distributed.py tests/python/test_engines.py \
-        tests/python/test_documents.py tests/python/test_torch_resident.py \
-        tests/python/test_transformers.py
+        tests/python/test_containers.py tests/python/test_distributed.py \
+        tests/python/test_engines.py tests/python/test_documents.py \
+        tests/python/test_torch_resident.py tests/python/test_transformers.py
     run_pytest python-torch -p tests.python.fake_device tests/python/test_cuda.py
 }
 

@@ -217,8 +217,9 @@ bool bench_load(struct app *app, const char *path, struct bench_data *data)
         return false;
     bool good = wcodec_reader_file(reader, 0, &file, &err) == WCODEC_OK ||
                 app_fail_status(app, input.name, &err);
-    good = good && (file.safetensors ? load_tensors(app, input.name, reader, data)
-                                     : load_opaque(app, input.name, reader, &file, data));
+    good = good && (file.safetensors || file.tensors != 0
+                        ? load_tensors(app, input.name, reader, data)
+                        : load_opaque(app, input.name, reader, &file, data));
     uint64_t size = 0;
     for (size_t c = 0; good && c < data->count; c++)
         size += data->classes[c].size;

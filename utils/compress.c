@@ -127,21 +127,22 @@ static bool is_current(struct app *app, const char *path, const struct source *s
 }
 
 /* A damaged checkpoint deserves a warning, and so does a pointer to one; of a file whose kind is
- * known it is said that this kind does not get small. For others, to be stored as they are is all
- * that can be asked. */
+ * known it is said why its tensors are not. For others, to be stored as they are is all that can be
+ * asked. */
 static void print_opaque(struct app *app, const struct input *input,
                          const wcodec_encode_report *report)
 {
-    if (input->path && path_has_suffix(input->path, ".safetensors"))
+    if (report->tensors)
+        app_detail(app, "%s: %s", input->name, report->note);
+    else if (input->path && path_has_suffix(input->path, ".safetensors"))
         app_warn(app, "%s: no valid safetensors file, stored as opaque bytes: %s", input->name,
                  report->note);
     else if (strstr(report->note, "git-lfs"))
         app_warn(app, "%s: %s", input->name, report->note);
     else if (strncmp(report->note, "is ", 3) == 0)
-        app_note(app, "%s: %s: only the tensors of safetensors files are coded as numbers",
-                 input->name, report->note);
+        app_note(app, "%s: %s: stored as opaque bytes", input->name, report->note);
     else
-        app_detail(app, "%s: no safetensors file: %s", input->name, report->note);
+        app_detail(app, "%s: no file of tensors: %s", input->name, report->note);
 }
 
 static void print_summary(struct app *app, const struct input *input,
@@ -150,12 +151,13 @@ static void print_summary(struct app *app, const struct input *input,
     char from[32], to[32], rate[32], what[64] = "stored as opaque bytes";
     if (report->note[0] && !app->options.raw)
         print_opaque(app, input, report);
-    if (!report->safetensors && app->options.lossy != WCODEC_LOSSY_NONE)
+    const bool has_tensors = report->safetensors || report->tensors != 0;
+    if (!has_tensors && app->options.lossy != WCODEC_LOSSY_NONE)
         snprintf(what, sizeof what, "stored as opaque bytes, nothing approximated");
-    if (report->safetensors)
+    if (has_tensors)
         snprintf(what, sizeof what, "%" PRIu64 " tensor%s", report->tensors,
                  report->tensors == 1 ? "" : "s");
-    if (report->safetensors && app->options.lossy != WCODEC_LOSSY_NONE)
+    if (has_tensors && app->options.lossy != WCODEC_LOSSY_NONE)
         snprintf(what, sizeof what, "%" PRIu64 " tensor%s, %" PRIu64 " approximated",
                  report->tensors, report->tensors == 1 ? "" : "s", report->lossy);
     if (report->size == 0) {
@@ -181,9 +183,9 @@ static json_t *report_json(const wcodec_encode_report *report, double seconds)
     char hash[33];
     text_hex(report->xxh128, 16, hash);
     return json_pack(
-        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "kind",
-        report->safetensors ? "safetensors" : "opaque", "note", report->note, "bytes",
-        json_size(report->size), "coded_bytes", json_size(report->coded_size), "ratio",
+        "{s:s, s:s, s:o, s:o, s:o, s:o, s:o, s:o, s:s, s:o}", "kind", report->kind, "note",
+        report->note, "bytes", json_size(report->size), "coded_bytes",
+        json_size(report->coded_size), "ratio",
         json_decimal(report->size ? (double)report->coded_size / (double)report->size : 0, 6),
         "tensors", json_size(report->tensors), "aliases", json_size(report->aliases), "lossy",
         json_size(report->lossy), "xxh128", hash, "seconds", json_decimal(seconds, 6));

@@ -106,7 +106,7 @@ static const char *value_name(const char *values, unsigned value, char dst[16])
     return dst;
 }
 
-#define TUNES "size|latency|compute-fixed"
+#define TUNES "size|latency|compute-fixed|compute"
 #define PROFILES "auto|pairs|p12|p8"
 #define PREDICTORS "auto|none|left|top|average|planar|paeth|wht"
 
@@ -150,12 +150,11 @@ json_t *describe_file_json(const struct described_file *file)
     char hash[33];
     text_hex(info->xxh128, 16, hash);
     return json_pack("{s:o, s:o, s:s, s:o, s:o, s:o, s:s, s:i, s:o, s:o}", "path",
-                     json_text(file->path), "name", json_text(info->name), "kind",
-                     info->safetensors ? "safetensors" : "opaque", "bytes", json_size(info->size),
-                     "coded_bytes", json_size(info->coded_size), "ratio",
-                     json_decimal(describe_ratio(info->coded_size, info->size), 6), "xxh128", hash,
-                     "format_version", (int)info->version, "tensor_count", json_size(info->tensors),
-                     "lossy", lossy_file_json(file));
+                     json_text(file->path), "name", json_text(info->name), "kind", info->kind,
+                     "bytes", json_size(info->size), "coded_bytes", json_size(info->coded_size),
+                     "ratio", json_decimal(describe_ratio(info->coded_size, info->size), 6),
+                     "xxh128", hash, "format_version", (int)info->version, "tensor_count",
+                     json_size(info->tensors), "lossy", lossy_file_json(file));
 }
 
 /* {"columns": C, "modes": [{"predictor": "left", "differential": false, "share": 0.93}, ...]}, or

@@ -181,7 +181,7 @@ static void print_file(const char *path, const wcodec_reader *reader, const wcod
     print_escaped("file:       ", path);
     if (file->name[0])
         print_escaped("original:   ", file->name);
-    printf("kind:       %s\n", file->safetensors ? "safetensors" : "opaque");
+    printf("kind:       %s\n", file->kind);
     printf("format:     version %u (a reader must know this version)\n", file->version);
     if (file->level)
         printf("options:    %s\n", describe_settings(file, settings));

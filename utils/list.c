@@ -13,6 +13,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { LOSSY_COLUMN = 7 };
 
@@ -87,7 +88,7 @@ static void print_sums(const wcodec_reader *reader)
             return;
         size += file.size;
         coded += file.coded_size;
-        if (tensors == 0 && file.safetensors)
+        if (tensors == 0 && strcmp(file.kind, "opaque") != 0)
             snprintf(what, sizeof what, "no tensors");
     }
     if (tensors)

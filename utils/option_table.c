@@ -400,7 +400,7 @@ const struct option_row option_table[] = {
     {"raw", 0, NULL, BIT(COMPRESS), BIT(COMPRESS), set_flag, TO(raw), NULL,
      "take the input as opaque bytes"},
     {"strict", 0, NULL, BIT(COMPRESS), BIT(COMPRESS), set_flag, TO(strict), NULL,
-     "an input that is no valid safetensors file is an error"},
+     "an input in which no tensors are found is an error"},
     {"no-verify", 0, NULL, BIT(COMPRESS), BIT(COMPRESS), set_flag, TO(no_verify), NULL,
      "do not decode and compare what was coded"},
     {"name", 'N', NULL, BIT(COMPRESS), BIT(COMPRESS), set_flag, TO(keep_name), NULL,

@@ -115,7 +115,7 @@ typedef struct wcodec_file_info {
     const char *name;
     /** The .wcodec file that it is in; empty for a descriptor or memory. */
     const char *path;
-    /** Not 0: a safetensors file; 0: opaque bytes. */
+    /** Not 0: a safetensors file; 0: another, see `kind`. */
     int safetensors;
     /** Bytes of the original. */
     uint64_t size;
@@ -165,8 +165,12 @@ typedef struct wcodec_file_info {
     uint64_t missing;
     /** Of a rebuilt index: tensors of the original that are not even listed, as far as is known. */
     uint64_t lost_tensors;
+    /** The kind of the original: "safetensors", "npy", "npz", "pytorch" (a zip file of
+     * torch.save()), "gguf", or "opaque" where its tensors are not known. Later versions may add
+     * others. */
+    char kind[16];
     /** 0. */
-    uint64_t reserved[5];
+    uint64_t reserved[3];
 } wcodec_file_info;
 
 /** One mode of a tensor in blocks: how some of its blocks were predicted or transformed. */

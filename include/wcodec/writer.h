@@ -127,8 +127,8 @@ typedef struct wcodec_encode_options {
     wcodec_profile profile;
     /** Not 0: treat the input as opaque bytes without a look. Default 0. */
     int raw;
-    /** Not 0: an input that ought to be safetensors and is not is WCODEC_ERROR_CORRUPT instead of
-     * opaque. Default 0. */
+    /** Not 0: an input in which no tensors are found, since it is no good file of a kind that is
+     * known, is WCODEC_ERROR_CORRUPT instead of opaque. Default 0. */
     int strict;
     /** Not 0: do not decode and compare what was coded. Default 0. */
     int no_verify;
@@ -190,24 +190,29 @@ typedef struct wcodec_encode_report {
     uint64_t tensors;
     /** Of them: those equal to an earlier one, of which nothing is stored. */
     uint64_t aliases;
-    /** Not 0: a safetensors file; 0: stored as opaque bytes. */
+    /** Not 0: a safetensors file; 0: another, see `kind`. */
     int safetensors;
-    /** Why it is opaque, one line, escaped like wcodec_error's; empty otherwise. */
+    /** Why it is opaque, or what of it is although it might be tensors, one line, escaped like
+     * wcodec_error's; empty otherwise. */
     char note[256];
     /** Hash of the original, as wcodec_hash_fd() gives it; with approximated tensors, of the file
      * that restoring gives. */
     uint8_t xxh128[16];
     /** Tensors that are approximated. */
     uint64_t lossy;
+    /** As in wcodec_file_info. */
+    char kind[16];
     /** 0. */
-    uint64_t reserved[8];
+    uint64_t reserved[6];
 } wcodec_encode_report;
 
 /** Compress the regular file `fd` (read with pread() from offset 0; it stays the caller's) and
- * write the container through `write`, front to back. A safetensors file becomes tensors, anything
- * else one opaque blob. If the file changes while it is read, WCODEC_ERROR_IO. On failure, what was
- * written is no valid file. The output depends on the input and options only, never on the number
- * of threads. `options` and `report` may be NULL. Thread-safe.
+ * write the container through `write`, front to back. A safetensors file becomes tensors; so does
+ * another of a kind that wcodec_file_info.kind lists, with all its other bytes, so that it comes
+ * back as it was; anything else becomes opaque bytes. If the file changes while it is read,
+ * WCODEC_ERROR_IO. On failure, what was written is no valid file. The output depends on the input
+ * and options only, never on the number of threads. `options` and `report` may be NULL.
+ * Thread-safe.
  *
  * Memory: at most about twice the largest tensor (three times if it is predicted, five times with
  * loss), 16 times the header and 64 MiB.

@@ -4,6 +4,7 @@
 /* Opening, listing and finding. */
 
 #include "read/reader.h"
+#include "format/layout.h"
 #include "core/dtype.h"
 #include "core/error.h"
 #include "core/memory.h"
@@ -277,6 +278,7 @@ wcodec_status wcodec_reader_file(const wcodec_reader *reader, uint64_t i, wcodec
         .lost_tensors = index->lost_tensors,
     };
     memcpy(info->xxh128, index->hash, sizeof(info->xxh128));
+    wcodec_layout_kind(index, info->kind);
     return WCODEC_OK;
 }
 

@@ -1,14 +1,15 @@
 /* SPDX-FileCopyrightText: 2026 The wcodec authors
  * SPDX-License-Identifier: BSD-2-Clause */
 
-/* A file to a container: a safetensors file as tensors, any other as opaque bytes. */
+/* A file to a container: one of a kind that is known as tensors, any other as opaque bytes. */
 
 #include "write/compress.h"
 #include "write/batch.h"
 #include "write/encode_options.h"
-#include "format/foreign.h"
+#include "format/layout.h"
 #include "format/safetensors.h"
 #include "core/error.h"
+#include "core/log.h"
 #include "core/memory.h"
 #include "core/progress.h"
 #include "io/safefile.h"
@@ -26,7 +27,7 @@ struct compressor {
     wcodec_context *context;
     wcodec_encode_options options;
     struct wcodec_source source;
-    struct wcodec_safetensors *safetensors; /* NULL: opaque */
+    struct wcodec_file_layout *layout; /* NULL: opaque */
     struct wcodec_output output;
     struct wcodec_dedup dedup;
     struct wcodec_write_batch batch;
@@ -35,38 +36,41 @@ struct compressor {
     char note[sizeof((wcodec_encode_report *)0)->note];
 };
 
+/* As much of a text as there is room for, without half a character. */
+static void set_note(struct compressor *c, const char *text)
+{
+    size_t size = strlen(text);
+    if (size >= sizeof c->note) {
+        size = sizeof c->note - 1;
+        while (size > 0 && ((unsigned char)text[size] & 0xC0) == 0x80)
+            size--;
+    }
+    memcpy(c->note, text, size);
+}
+
 /* Look at the file: tensors, or a note why not. */
 static wcodec_status examine(struct compressor *c, wcodec_error *err)
 {
     if (c->options.raw)
         return WCODEC_OK;
     wcodec_error why = {0};
-    wcodec_status status =
-        wcodec_safetensors_read(&c->source, &c->context->allocator, &c->safetensors, &why);
-    /* What is nearly right is told as what is wrong with it. */
-    const char *kind = status == WCODEC_ERROR_CORRUPT && !wcodec_foreign_safetensors(&c->source)
-                           ? wcodec_foreign_kind(&c->source)
-                           : NULL;
-    if (kind != NULL)
-        wcodec_fail(&why, status, "is %s", kind);
+    const wcodec_status status =
+        wcodec_layout_read(&c->source, &c->context->allocator, &c->layout, &why);
+    if (status == WCODEC_OK && c->layout->remark.text[0] != 0) {
+        set_note(c, c->layout->remark.text);
+        wcodec_log(c->context, WCODEC_LOG_DEBUG, "%s", c->layout->remark.text);
+    }
     if (status == WCODEC_ERROR_CORRUPT && !c->options.strict) {
-        size_t size = strlen(why.text);
-        if (size >= sizeof c->note) {
-            size = sizeof c->note - 1;
-            while (size > 0 && ((unsigned char)why.text[size] & 0xC0) == 0x80)
-                size--;
-        }
-        memcpy(c->note, why.text, size);
+        set_note(c, why.text);
         return WCODEC_OK;
     }
     if (status == WCODEC_ERROR_CORRUPT)
-        return wcodec_fail(err, status, "no safetensors file: %s", why.text);
+        return wcodec_fail(err, status, "no file of tensors: %s", why.text);
     return status == WCODEC_OK ? status : wcodec_fail(err, status, "%s", why.text);
 }
 
-/* Entries, batch items and hashes take less than this for each tensor; a header and what is parsed
- * of it up to some five times its size. */
-enum { MEMORY_OF_TENSOR = 512, MEMORY_OF_HEADER = 5 };
+/* Entries, batch items and hashes take less than this for each tensor, with the bytes before it. */
+enum { MEMORY_OF_TENSOR = 768 };
 
 /* Keep to the caller's limit by smaller batches; refuse what cannot be done within it, before work
  * is done in vain. */
@@ -75,14 +79,13 @@ static wcodec_status plan_memory(struct compressor *c, wcodec_error *err)
     uint64_t limit = c->context->limits.max_memory, largest = 0,
              fixed =
                  2 * sizeof(struct wcodec_write_batch_item) * WCODEC_WRITE_BATCH_ITEMS + (1 << 20);
-    if (c->safetensors) {
-        fixed += c->safetensors->header_size * MEMORY_OF_HEADER +
-                 c->safetensors->count * MEMORY_OF_TENSOR;
-        for (uint64_t i = 0; i < c->safetensors->count; i++)
-            if (c->safetensors->tensors[i].size > largest)
-                largest = c->safetensors->tensors[i].size;
-    } else {
+    if (c->layout == NULL || c->layout->safetensors == NULL)
         largest = c->source.size < BLOB_SIZE ? c->source.size : BLOB_SIZE;
+    if (c->layout != NULL) {
+        fixed += wcodec_layout_memory(c->layout) + c->layout->count * MEMORY_OF_TENSOR;
+        for (uint64_t i = 0; i < c->layout->count; i++)
+            if (c->layout->tensors[i].size > largest)
+                largest = c->layout->tensors[i].size;
     }
     uint64_t least = wcodec_write_batch_least(&c->batch.settings, largest);
     if (fixed > limit || least > limit - fixed)
@@ -123,7 +126,7 @@ static wcodec_status add_item(struct compressor *c, const struct wcodec_entry *w
 
 static wcodec_status compress_header(struct compressor *c, wcodec_error *err)
 {
-    const struct wcodec_safetensors *s = c->safetensors;
+    const struct wcodec_safetensors *s = c->layout->safetensors;
     struct wcodec_entry what = {.size = s->header_size};
     struct wcodec_coded coded;
     struct wcodec_encode_settings settings = c->batch.settings;
@@ -146,14 +149,30 @@ static wcodec_status compress_header(struct compressor *c, wcodec_error *err)
     return status;
 }
 
+/* Bytes that are no tensor, in pieces. */
+static wcodec_status compress_blobs(struct compressor *c, uint64_t begin, uint64_t end,
+                                    wcodec_error *err)
+{
+    wcodec_status status = WCODEC_OK;
+    for (uint64_t at = begin; at < end && status == WCODEC_OK; at += BLOB_SIZE) {
+        const uint64_t left = end - at;
+        struct wcodec_entry what = {.size = left < BLOB_SIZE ? left : BLOB_SIZE};
+        status = add_item(c, &what, false, err);
+    }
+    return status;
+}
+
 static wcodec_status compress_tensors(struct compressor *c, wcodec_error *err)
 {
-    const struct wcodec_safetensors *s = c->safetensors;
-    wcodec_status status = wcodec_output_reserve(&c->output, s->count + 1, err);
-    if (status == WCODEC_OK)
+    const struct wcodec_file_layout *l = c->layout;
+    uint64_t at = 0;
+    wcodec_status status = wcodec_output_reserve(&c->output, l->count + 1, err);
+    if (status == WCODEC_OK && l->safetensors != NULL) {
         status = compress_header(c, err);
-    for (uint64_t i = 0; i < s->count && status == WCODEC_OK; i++) {
-        const struct wcodec_safetensor *t = &s->tensors[i];
+        at = l->safetensors->header_size;
+    }
+    for (uint64_t i = 0; i < l->count && status == WCODEC_OK; i++) {
+        const struct wcodec_layout_tensor *t = &l->tensors[i];
         struct wcodec_entry what = {.is_tensor = true,
                                     .dtype = t->dtype,
                                     .name = t->name,
@@ -161,20 +180,12 @@ static wcodec_status compress_tensors(struct compressor *c, wcodec_error *err)
                                     .rank = t->rank,
                                     .shape = t->shape,
                                     .size = t->size};
-        status = add_item(c, &what, wcodec_encode_options_weights(&c->options, t->name), err);
+        status = compress_blobs(c, at, t->offset, err);
+        if (status == WCODEC_OK)
+            status = add_item(c, &what, wcodec_encode_options_weights(&c->options, t->name), err);
+        at = t->offset + t->size;
     }
-    return status;
-}
-
-static wcodec_status compress_opaque(struct compressor *c, wcodec_error *err)
-{
-    wcodec_status status = WCODEC_OK;
-    for (uint64_t at = 0; at < c->source.size && status == WCODEC_OK; at += BLOB_SIZE) {
-        uint64_t left = c->source.size - at;
-        struct wcodec_entry what = {.size = left < BLOB_SIZE ? left : BLOB_SIZE};
-        status = add_item(c, &what, false, err);
-    }
-    return status;
+    return status == WCODEC_OK ? compress_blobs(c, at, c->source.size, err) : status;
 }
 
 /* All of a source, into a prepared compressor. */
@@ -195,7 +206,8 @@ static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void 
     status = wcodec_write_batch_init(&c->batch, err);
     if (status != WCODEC_OK)
         return status;
-    status = c->safetensors ? compress_tensors(c, err) : compress_opaque(c, err);
+    status =
+        c->layout != NULL ? compress_tensors(c, err) : compress_blobs(c, 0, c->source.size, err);
     if (status == WCODEC_OK)
         status = run_batch(c, err);
     if (status == WCODEC_OK)
@@ -204,10 +216,11 @@ static wcodec_status compress(struct compressor *c, wcodec_write_fn write, void 
         status = report_progress(c, err);
     if (status != WCODEC_OK)
         return status;
-    c->output.index.safetensors = c->safetensors != NULL;
-    if (c->safetensors) {
-        c->output.index.metadata_count = c->safetensors->metadata_count;
-        c->output.index.metadata = c->safetensors->metadata;
+    if (c->layout != NULL) {
+        const struct wcodec_safetensors *s = c->layout->safetensors;
+        c->output.index.safetensors = s != NULL;
+        c->output.index.metadata_count = s != NULL ? s->metadata_count : c->layout->metadata_count;
+        c->output.index.metadata = s != NULL ? s->metadata : c->layout->metadata;
     }
     return WCODEC_OK;
 }
@@ -282,7 +295,7 @@ wcodec_status wcodec_compress_source(wcodec_context *context, const struct wcode
     wcodec_write_batch_free(&c.batch);
     wcodec_dedup_free(&c.dedup);
     wcodec_output_free(&c.output);
-    wcodec_safetensors_free(c.safetensors);
+    wcodec_layout_free(c.layout);
     return status;
 }
 

@@ -2,6 +2,7 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 #include "write/output.h"
+#include "format/layout.h"
 #include "backends/cpu/cpu_level.h"
 #include "backends/cpu/leaf.h"
 #include "core/error.h"
@@ -578,5 +579,6 @@ void wcodec_output_report(const struct wcodec_output *output, wcodec_encode_repo
     report->aliases = output->aliases;
     report->lossy = output->lossy;
     report->safetensors = output->index.safetensors;
+    wcodec_layout_kind(&output->index, report->kind);
     memcpy(report->xxh128, output->index.hash, sizeof report->xxh128);
 }

@@ -248,6 +248,7 @@ class wcodec_file_info(Structure):
     rebuilt: int
     missing: int
     lost_tensors: int
+    kind: bytes
     reserved: Any
     _fields_ = (
         ("name", c_char_p),
@@ -274,7 +275,8 @@ class wcodec_file_info(Structure):
         ("rebuilt", c_uint8),
         ("missing", c_uint64),
         ("lost_tensors", c_uint64),
-        ("reserved", c_uint64 * 5),
+        ("kind", c_char * 16),
+        ("reserved", c_uint64 * 3),
     )
 
 
@@ -463,6 +465,7 @@ class wcodec_encode_report(Structure):
     note: bytes
     xxh128: Any
     lossy: int
+    kind: bytes
     reserved: Any
     _fields_ = (
         ("size", c_uint64),
@@ -473,7 +476,8 @@ class wcodec_encode_report(Structure):
         ("note", c_char * 256),
         ("xxh128", c_uint8 * 16),
         ("lossy", c_uint64),
-        ("reserved", c_uint64 * 8),
+        ("kind", c_char * 16),
+        ("reserved", c_uint64 * 6),
     )
 
 

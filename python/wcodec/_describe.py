@@ -162,7 +162,7 @@ class _Totals:
         }
 
 
-_TUNES = ("size", "latency", "compute-fixed")
+_TUNES = ("size", "latency", "compute-fixed", "compute")
 _PROFILES = ("auto", "pairs", "p12", "p8")
 _PREDICTORS = ("auto", "none", "left", "top", "average", "planar", "paeth", "wht")
 
@@ -198,7 +198,7 @@ def _file(reader: Reader, handle: ctypes.c_void_p, number: int) -> dict[str, Any
     return {
         "path": _text(file.path) or reader.path,
         "name": _text(file.name),
-        "kind": "safetensors" if file.safetensors else "opaque",
+        "kind": _text(file.kind),
         "bytes": file.size,
         "coded_bytes": file.coded_size,
         "ratio": _round(_ratio(file.coded_size, file.size), 6),

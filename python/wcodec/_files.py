@@ -50,7 +50,8 @@ def compress(
     others copied.
 
     Args:
-        source: a .safetensors file (anything else is stored as opaque bytes), or a folder.
+        source: a .safetensors file, or another that holds tensors (NumPy's .npy and .npz, PyTorch's
+            zip files, GGUF; anything else is stored as opaque bytes), or a folder.
         target: the output; None: `source` with ".wcodec" appended.
         force: replace outputs that are there.
         recursive: go into folders in the folder too, but not by symbolic links.
@@ -98,7 +99,7 @@ def compress(
     return {
         "path": path,
         "output": out,
-        "kind": "safetensors" if report.safetensors else "opaque",
+        "kind": report.kind.decode(),
         "note": report.note.decode("utf-8", "replace"),
         "bytes": report.size,
         "coded_bytes": report.coded_size,

@@ -71,7 +71,7 @@ def encode_options(
         lossy: None, "snr:DB", "error:E" or "bits:N": tensors of bf16, f16 and f32 are approximated.
         lossy_scale: "tensor" or "row".
         raw: treat the input as opaque bytes.
-        strict: an input that is no good safetensors file is an error instead of opaque.
+        strict: an input in which no tensors are found is an error instead of opaque.
         verify: decode and compare what was coded.
         include, exclude: patterns of tensor names, as the command's.
         name: name of the original to note in the file. True, for compress(): that of the path,

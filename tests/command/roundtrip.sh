@@ -64,7 +64,7 @@ done
 cp cut.safetensors cut.bin
 run 0 "$WCODEC" compress cut.bin; says 'stored as opaque bytes'
 if grep -q warning err; then fail "a warning for what has another name"; else pass; fi
-run 0 "$WCODEC" compress -f -v cut.bin; says 'no safetensors file: '
+run 0 "$WCODEC" compress -f -v cut.bin; says 'no file of tensors: '
 run 3 "$WCODEC" compress --strict -o strict.wcodec cut.bin; missing strict.wcodec
 rm cut.safetensors.wcodec
 run 0 "$WCODEC" compress cut.safetensors; says 'warning: .*opaque'

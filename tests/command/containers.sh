@@ -1,0 +1,119 @@
+#!/bin/sh
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+# Files of other kinds that hold tensors: these are found, and the file comes back byte for byte.
+. "$top_srcdir/tests/command/lib.sh"
+"$PYTHON" "$sources/tests/command/make_containers.py" || exit 77
+
+# there_and_back FILE KIND TENSORS [OPTIONS]
+there_and_back () {
+    file=$1 kind=$2 tensors=$3
+    shift 3
+    run 0 "$WCODEC" compress -fv "$@" $file; silent; says "$file: $tensors tensor"
+    run 0 "$WCODEC" test $file.wcodec; silent
+    run 0 "$WCODEC" verify $file.wcodec $file; silent
+    rm -f back
+    run 0 "$WCODEC" decompress -o back $file.wcodec; silent
+    same $file back "$file $*"
+    run 0 "$WCODEC" info $file.wcodec; prints "^kind:       $kind$"; prints "^tensors:    $tensors$"
+    run 0 "$WCODEC" info --json $file.wcodec; json out
+    json_is out "d['files'][0]['kind'] == '$kind' and d['files'][0]['tensor_count'] == $tensors"
+}
+# opaque FILE REASON
+opaque () {
+    run 0 "$WCODEC" compress -fv $1; silent; says "$2"; says "stored as opaque bytes"
+    rm -f back
+    run 0 "$WCODEC" decompress -o back $1.wcodec
+    same $1 back "$1"
+    run 0 "$WCODEC" info $1.wcodec; prints '^kind:       opaque$'
+    run 3 "$WCODEC" compress --strict -o strict $1; says 'no file of tensors'
+    missing strict
+}
+# smaller FILE PERCENT: it was coded as numbers, not as bytes.
+smaller () {
+    before=$(size_of $1) after=$(size_of $1.wcodec)
+    if [ $((after * 100)) -lt $((before * $2)) ]; then pass; else fail "$1: $before bytes became $after"; fi
+}
+
+# NumPy.
+for options in '' -1 -9 --tune=latency --exclude=w --lossy=none '-T 1'; do
+    there_and_back plain.npy npy 1 $options
+    there_and_back plain.npz npz 4 $options
+done
+there_and_back zip64.npz npz 4
+there_and_back behind.npy npy 1
+for f in plain.npy plain.npz zip64.npz; do
+    run 0 "$WCODEC" compress -fq $f
+    smaller $f 86
+done
+run 0 "$WCODEC" list plain.npz.wcodec
+prints '^w  *F32  *\[100, 300\]  *120000 '; prints '^layer/h  *F16 '; prints '^equal .* alias '; prints '^none  *F64  *\[0, 3\] '
+run 0 "$WCODEC" cat --tensor=w --slice=1:3 plain.npz.wcodec
+tail -c 120000 plain.npy | head -c 3600 | tail -c 2400 >rows
+same rows out
+run 0 "$WCODEC" decompress --only='layer/*' -o some.safetensors plain.npz.wcodec
+run 0 "$WCODEC" compress --strict -q some.safetensors
+run 0 "$WCODEC" list some.safetensors.wcodec; prints '^layer/h  *F16  *\[100, 300\] '
+run 0 sh -c 'cat plain.npz | "$1" compress -q | "$1" decompress -q | cmp - plain.npz' sh "$WCODEC"; quiet
+run 0 "$WCODEC" compress -f --raw plain.npz; says 'stored as opaque bytes'
+run 0 "$WCODEC" compress -f --strict plain.npz
+run 0 "$WCODEC" compress -f --lossy=bits:6 plain.npy; says '1 tensor, 1 approximated'
+run 0 "$WCODEC" bench -n 1 plain.npz.wcodec; prints 'F32'
+there_and_back partly.npz npz 2
+run 0 "$WCODEC" compress -fv partly.npz; says '1 of 3 arrays stay as they are: "w.npy": it is compressed'
+run 0 "$WCODEC" compress -f partly.npz; if grep -q 'stay as' err; then fail 'said without -v'; else pass; fi
+run 0 "$WCODEC" list partly.npz.wcodec; prints '^../up  *U8 '
+opaque packed.npz 'is a NumPy archive (.npz), but: none of its arrays is taken: "w.npy": it is compressed'
+opaque big.npy 'is a NumPy array (.npy), but: its elements are big-endian'
+opaque cut.npy 'is a NumPy array (.npy), but: it is cut short'
+opaque cut.npz 'is a NumPy archive (.npz), but: no directory is at its end'
+
+# PyTorch.
+for options in '' -1 -9 '--exclude=model.*'; do
+    there_and_back plain.pt pytorch 3 $options
+done
+run 0 "$WCODEC" list plain.pt.wcodec
+prints '^model.embed.weight  *F32  *\[100, 300\] '; prints '^model.turned  *F16  *\[100, 300\] '; prints '^data/2  *F32  *\[30000\] '
+run 0 "$WCODEC" info plain.pt.wcodec
+prints 'pytorch.shared.model.head.weight = model.embed.weight'; prints 'pytorch.permuted.model.turned = shape 300,100 strides 1,300'
+run 0 "$WCODEC" compress -fv plain.pt; says '2 tensors are not listed'
+there_and_back missing.pt pytorch 1
+there_and_back code.pt pytorch 1
+there_and_back laughs.pt pytorch 1
+missing executed
+opaque big.pt 'is a PyTorch checkpoint (zip), but: its numbers are not little-endian'
+opaque packed.pt 'is a PyTorch checkpoint (zip), but: its members are compressed'
+opaque short.pt 'but: tensor "model.turned" is not within "model/data/1"'
+opaque nothing.pt 'but: no tensors are found in it'
+opaque deep.pt 'but: its pickle has values nested more than 64 deep'
+opaque opcode.pt 'but: an instruction that is not known at byte 3 of its pickle'
+
+# GGUF.
+for options in '' -1 -9; do
+    there_and_back plain.gguf gguf 3 $options
+done
+run 0 "$WCODEC" compress -fv plain.gguf; says '1 of 4 tensors are of types that are not known'
+run 0 "$WCODEC" list plain.gguf.wcodec
+prints '^token_embd.weight  *F32  *\[100, 300\] '; prints '^output.weight  *F16 '; prints '^blk.0.ffn.weight  *U8  *\[200, 340\] '
+run 0 "$WCODEC" info plain.gguf.wcodec
+prints 'general.architecture = llama'; prints 'gguf.type.blk.0.ffn.weight = Q8_0'
+opaque cut.gguf 'is a GGUF file, but: tensor "blk.0.ffn.weight" has 68000 bytes at byte [0-9]*, which is past the end'
+opaque big.gguf 'is a GGUF file, but: it is big-endian'
+opaque same.gguf 'is a GGUF file, but: the name "token_embd.weight" is there twice'
+
+# All of one to a safetensors file, as the man page has it.
+for f in plain.npz plain.pt plain.gguf; do
+    run 0 "$WCODEC" compress -1fq $f
+    run 0 "$WCODEC" decompress -f --only='*' -o all.safetensors $f.wcodec
+    run 0 "$WCODEC" compress --strict -fq all.safetensors
+    run 0 "$WCODEC" list --json $f.wcodec; cp out before
+    run 0 "$WCODEC" list --json all.safetensors.wcodec; cp out after
+    json_is before "sorted((t['name'], t['dtype'], t['shape']) for t in d['files'][0]['tensors']) == sorted((t['name'], t['dtype'], t['shape']) for t in json.load(open('after'))['files'][0]['tensors'])"
+done
+
+# What is chosen is by content, not by name.
+cp plain.npz plain.bin
+there_and_back plain.bin npz 4
+cp plain.npy plain.safetensors
+there_and_back plain.safetensors npy 1
+finish

@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Files of other kinds that hold tensors, by the standard library alone. usage: make_containers.py"""
+import io
+import random
+import struct
+import zipfile
+
+
+def array(descr, shape, data, fortran=False):
+    """As numpy.save() writes it."""
+    text = "{'descr': '%s', 'fortran_order': %s, 'shape': %s, }" % (descr, fortran, shape)
+    text += " " * (-(len(text) + 11) % 64) + "\n"
+    return b"\x93NUMPY\1\0" + struct.pack("<H", len(text)) + text.encode() + data
+
+
+def archive(members, method=zipfile.ZIP_STORED, **options):
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", method) as z:
+        for name, data in members:
+            info = zipfile.ZipInfo(name)
+            info.compress_type = method
+            with z.open(info, "w", **options) as f:
+                f.write(data)
+    return made.getvalue()
+
+
+def text(value):
+    return b"X" + struct.pack("<I", len(value.encode())) + value.encode()
+
+
+def number(value):
+    return b"J" + struct.pack("<i", value)
+
+
+def numbers(values):
+    return b"(" + b"".join(map(number, values)) + b"t"
+
+
+def strides_of(shape):
+    strides = [1]
+    for n in reversed(shape[1:]):
+        strides.insert(0, strides[0] * n)
+    return strides[: len(shape)]
+
+
+def tensor(storage, key, shape, elements, offset=0, strides=None):
+    """The pickle of a call of _rebuild_tensor_v2, as torch.save() writes it."""
+    identity = b"(" + text("storage") + b"ctorch\n" + storage.encode() + b"\n" + text(key) + text("cpu") + number(elements) + b"tQ"
+    hooks = b"ccollections\nOrderedDict\n)R"
+    return (b"ctorch._utils\n_rebuild_tensor_v2\n(" + identity + number(offset) + numbers(shape)
+            + numbers(strides_of(shape) if strides is None else strides) + b"\x89" + hooks + b"tR")
+
+
+def dictionary(pairs):
+    return b"}(" + b"".join(text(key) + value for key, value in pairs) + b"u"
+
+
+def checkpoint(value, storages, folder="model", order=b"little", method=zipfile.ZIP_STORED):
+    """As torch.save() writes it: `value` is the pickle of what was saved."""
+    return archive([(folder + "/data.pkl", b"\x80\2" + value + b"."), (folder + "/byteorder", order)]
+                   + [("%s/data/%s" % (folder, key), data) for key, data in storages.items()]
+                   + [(folder + "/version", b"3\n")], method)
+
+
+def gguf(values, tensors, alignment=32, version=3):
+    """values: (key, type, bytes); tensors: (name, dimensions from the fastest, type, bytes)."""
+    def string(value):
+        return struct.pack("<Q", len(value.encode())) + value.encode()
+    head = b"GGUF" + struct.pack("<IQQ", version, len(tensors), len(values))
+    for key, kind, value in values:
+        head += string(key) + struct.pack("<I", kind) + (string(value) if kind == 8 else value)
+    data = b""
+    for name, shape, kind, content in tensors:
+        data += bytes(-len(data) % alignment)
+        head += string(name) + struct.pack("<I%dQIQ" % len(shape), len(shape), *shape, kind, len(data))
+        data += content
+    return head + bytes(-len(head) % alignment) + data
+
+
+def write(name, data):
+    with open(name, "wb") as f:
+        f.write(data)
+
+
+def main():
+    rng = random.Random(5)
+    f32 = b"".join(struct.pack("<f", rng.gauss(0, 0.02)) for _ in range(100 * 300))
+    f16 = b"".join(struct.pack("<e", rng.gauss(0, 0.02)) for _ in range(100 * 300))
+    matrix = array("<f4", "(100, 300)", f32)
+    write("plain.npy", matrix)
+    write("big.npy", array(">f4", "(100, 300)", f32))
+    write("cut.npy", matrix[:-1])
+    write("behind.npy", matrix + b"more")
+    members = [("w.npy", matrix), ("layer/h.npy", array("<f2", "(100, 300)", f16)), ("equal.npy", matrix), ("none.npy", array("<f8", "(0, 3)", b"")), ("note.txt", b"text")]
+    write("plain.npz", archive(members))
+    write("zip64.npz", archive(members, force_zip64=True))
+    write("packed.npz", archive([("w.npy", matrix)], zipfile.ZIP_DEFLATED))
+    with zipfile.ZipFile("partly.npz", "w") as z:
+        z.writestr("w.npy", matrix, zipfile.ZIP_DEFLATED)
+        z.writestr("v.npy", matrix)
+        z.writestr("../up.npy", array("|u1", "(4,)", b"abcd"))
+    write("cut.npz", archive(members)[:-30])
+
+    # 0: a matrix that is there under two names, and rows of it; 1: one whose dimensions are exchanged; 2: of which only every second number is used.
+    storages = {"0": f32, "1": f16, "2": f32}
+    value = dictionary([
+        ("model", dictionary([
+            ("embed.weight", tensor("FloatStorage", "0", (100, 300), 30000)),
+            ("head.weight", tensor("FloatStorage", "0", (100, 300), 30000)),
+            ("rows", tensor("FloatStorage", "0", (10, 300), 30000, 300)),
+            ("turned", tensor("HalfStorage", "1", (300, 100), 30000, 0, (1, 300)))])),
+        ("state", b"](" + tensor("FloatStorage", "2", (15000,), 30000, 0, (2,)) + number(7) + b"e")])
+    write("plain.pt", checkpoint(value, storages))
+    write("big.pt", checkpoint(value, storages, order=b"big"))
+    write("packed.pt", checkpoint(value, storages, method=zipfile.ZIP_DEFLATED))
+    write("short.pt", checkpoint(value, {**storages, "1": f16[:-2]}))
+    write("missing.pt", checkpoint(value, {"0": f32}))
+    write("nothing.pt", checkpoint(b"cos\nsystem\n(" + text("true") + b"tR", {}))
+    write("code.pt", checkpoint(dictionary([("a", b"cos\nsystem\n(" + text("touch executed") + b"tR"), ("w", tensor("FloatStorage", "0", (100, 300), 30000))]), storages))
+    write("deep.pt", checkpoint(b"](" * 5000 + b"e" * 5000, storages))
+    # Each object holds the one before twice: 2^60 ways to the innermost.
+    laughs = b"cx\ny\n)Rq\0" + b"".join(b"cx\ny\nh%ch%c\x86Rq%c" % (i, i, i + 1) for i in range(60))
+    write("laughs.pt", checkpoint(b"](" + laughs + tensor("FloatStorage", "0", (100, 300), 30000) + b"e", storages))
+    blocks = b"".join(struct.pack("<e", rng.gauss(0.01, 0.002)) + bytes(round(rng.gauss(0, 40)) % 256 for _ in range(32)) for _ in range(2000))
+    values = [("general.architecture", 8, "llama"), ("general.alignment", 4, struct.pack("<I", 64)), ("tokens", 9, struct.pack("<IQ", 8, 300) + (struct.pack("<Q", 5) + b"token") * 300)]
+    tensors = [("token_embd.weight", (300, 100), 0, f32), ("output.weight", (300, 100), 1, f16), ("blk.0.ffn.weight", (320, 200), 8, blocks), ("new", (4,), 999, bytes(4))]
+    made = gguf(values, tensors, 64)
+    write("plain.gguf", made)
+    write("cut.gguf", made[:-5000])
+    write("big.gguf", made[:4] + b"\0\0\0\3" + made[8:])
+    write("same.gguf", gguf(values, tensors[:1] * 2, 64))
+    write("opcode.pt", checkpoint(b"I5\n", storages))
+
+
+if __name__ == "__main__":
+    main()
