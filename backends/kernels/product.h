@@ -256,11 +256,10 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_direct(const uint32_t bits, struct wc
                                         256ull * w->part + lane % 4 * 16);
     if (w->band >= l->bands)
         return;
-    if (w->part < l->across)
-        wcodec_product_fetch(bits, warp, w, w->part);
+    wcodec_product_fetch(bits, warp, w, w->part);
     wcodec_wait_for_launch(warp);
     WCODEC_UNROLL_ALL
-    for (uint32_t q = 0; q < 4 && w->part < l->across; q++)
+    for (uint32_t q = 0; q < 4; q++)
         x[q] = wcodec_load_u4(from + 64 * q);
     WCODEC_UNROLL_NONE
     for (uint32_t across = w->part; across < l->across; across += l->parts) {
@@ -278,6 +277,23 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_direct(const uint32_t bits, struct wc
     }
 }
 
+/* A tile times what a stage has of x. */
+WCODEC_DEVICE_FUNCTION void wcodec_product_multiply_stage(const uint32_t eights,
+                                                          struct wcodec_warp *warp, uint32_t stage,
+                                                          const uint32_t *lower,
+                                                          const uint32_t *upper, float sums[][2][4])
+{
+    const uint32_t lane = wcodec_lane(warp);
+    WCODEC_UNROLL_ALL
+    for (uint32_t q = 0; q < 4; q++) {
+        wcodec_u4 x[WCODEC_PRODUCT_EIGHTS_MAX];
+        WCODEC_UNROLL_ALL
+        for (uint32_t t = 0; t < eights; t++)
+            x[t] = wcodec_shared_u4(warp, stage + ((q * eights + t) * 32 + lane) * 16);
+        wcodec_product_multiply(eights, warp, lower + 4 * q, upper + 4 * q, x, sums);
+    }
+}
+
 /* Any x, by way of shared memory, where the warps of a part share it: two stages, of which one is
  * filled while the other is read. */
 WCODEC_DEVICE_FUNCTION void wcodec_product_staged(const uint32_t bits, const uint32_t eights,
@@ -286,7 +302,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_staged(const uint32_t bits, const uin
                                                   float sums[][2][4])
 {
     const struct wcodec_product_launch *l = w->launch;
-    const uint32_t lane = wcodec_lane(warp), size = eights * 2048;
+    const uint32_t size = eights * 2048;
     const bool idle = w->band >= l->bands;
     uint32_t stage = w->stage, phase = 0;
     if (!idle && w->part < l->across)
@@ -306,14 +322,8 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_staged(const uint32_t bits, const uin
         wcodec_sync_part(warp, w->part, 32 * l->group_bands);
         if (begin + l->parts < l->across)
             wcodec_product_stage(eights, warp, w, across + l->parts, later);
-        WCODEC_UNROLL_ALL
-        for (uint32_t q = 0; q < 4 && there; q++) {
-            wcodec_u4 x[WCODEC_PRODUCT_EIGHTS_MAX];
-            WCODEC_UNROLL_ALL
-            for (uint32_t t = 0; t < eights; t++)
-                x[t] = wcodec_shared_u4(warp, stage + ((q * eights + t) * 32 + lane) * 16);
-            wcodec_product_multiply(eights, warp, lower + 4 * q, upper + 4 * q, x, sums);
-        }
+        if (there)
+            wcodec_product_multiply_stage(eights, warp, stage, lower, upper, sums);
         stage = later;
         wcodec_sync_warp(warp); /* the array is zero again */
     }
@@ -379,7 +389,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_finish(const uint32_t eights, struct 
         float sum = wcodec_bits_float(wcodec_shared_u32(warp, at));
         if (first + row >= l->rows)
             continue;
-        WCODEC_UNROLL_SOME
+        WCODEC_UNROLL_NONE
         for (uint32_t part = 1; part < l->parts; part++) {
             at += 4 * eights * 8 * stride;
             sum += wcodec_bits_float(wcodec_shared_u32(warp, at));
