@@ -164,7 +164,7 @@ typedef struct wcodec_encode_options {
      * Set on success only; not by a writer. */
     wcodec_times *times;
     /** NULL, or what is written by in place of `write`, with the same `opaque`: several threads
-     * then write payloads to their places. Not by wcodec_compress_path(). */
+     * then write payloads to their places. wcodec_compress_path() always writes so, by itself. */
     wcodec_write_at_fn write_at;
     /** Not 0: the index goes in front of all else, for those who read from front to back or over a
      * network. wcodec_copy() only: others write before they know it. */

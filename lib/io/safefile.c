@@ -123,16 +123,19 @@ close_file:
     return status;
 }
 
+/* Linux writes at most 0x7ffff000 bytes at once; 1 GiB stays below what any system takes. */
+static size_t part_of(size_t size)
+{
+    return size < (size_t)1 << 30 ? size : (size_t)1 << 30;
+}
+
 int wcodec_safefile_write(void *opaque, const void *data, size_t size)
 {
     struct wcodec_safefile *file = opaque;
     const char *at = data;
     WCODEC_ASSERT(file->fd >= 0 && file->temporary != NULL);
     while (size > 0) {
-        /* Linux writes at most 0x7ffff000 bytes at once; 1 GiB stays below what any system takes.
-         */
-        size_t part = size < (size_t)1 << 30 ? size : (size_t)1 << 30;
-        ssize_t n = write(file->fd, at, part);
+        ssize_t n = write(file->fd, at, part_of(size));
         if (n < 0) {
             if (errno == EINTR)
                 continue;
@@ -143,6 +146,27 @@ int wcodec_safefile_write(void *opaque, const void *data, size_t size)
         at += n;
         size -= (size_t)n;
         file->written += (uint64_t)n;
+    }
+    return 0;
+}
+
+int wcodec_safefile_write_at(void *opaque, uint64_t offset, const void *data, size_t size)
+{
+    const struct wcodec_safefile *file = opaque;
+    const char *at = data;
+    WCODEC_ASSERT(file->fd >= 0 && file->temporary != NULL);
+    while (size > 0) {
+        ssize_t n = pwrite(file->fd, at, part_of(size), (off_t)offset);
+        if (n < 0) {
+            if (errno == EINTR)
+                continue;
+            return errno;
+        }
+        if (n == 0)
+            return EIO;
+        at += n;
+        offset += (uint64_t)n;
+        size -= (size_t)n;
     }
     return 0;
 }

@@ -25,6 +25,9 @@ wcodec_status wcodec_safefile_open(const wcodec_allocator *allocator, const char
                                    struct wcodec_safefile *file, wcodec_error *err);
 /* A wcodec_write_fn: opaque is the safefile. */
 int wcodec_safefile_write(void *file, const void *data, size_t size);
+/* A wcodec_write_at_fn, for any thread: where the file is written by this, it is not also written
+ * by the other. */
+int wcodec_safefile_write_at(void *file, uint64_t offset, const void *data, size_t size);
 /* Set mode, optionally owner and mtime, sync unless no_sync, rename to `path`, sync the folder. The
  * path must then name nothing, or with `replace` nothing, a regular file or a symbolic link (the
  * link itself is replaced, never what it points to); else WCODEC_ERROR_USAGE. On failure what was

@@ -52,7 +52,7 @@ wcodec_status wcodec_compress_path(wcodec_context *context, const char *path, co
         status = open_input(path, out_path, &fd, &st, err);
     if (status != WCODEC_OK)
         return status;
-    own.write_at = NULL;
+    own.write_at = wcodec_safefile_write_at;
     status = wcodec_safefile_open(&context->allocator, out_path, &file, err);
     if (status != WCODEC_OK)
         goto close_input;

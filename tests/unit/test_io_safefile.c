@@ -74,6 +74,22 @@ static void test_create(void **state)
     unlink("b");
 }
 
+/* Pieces in any order, from whichever thread. */
+static void test_any_order(void **state)
+{
+    (void)state;
+    struct wcodec_safefile file;
+    assert_int_equal(wcodec_safefile_open(memory, "a", &file, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_safefile_write_at(&file, 6, "there", 5), 0);
+    assert_int_equal(wcodec_safefile_write_at(&file, 0, "hello ", 6), 0);
+    assert_int_equal(wcodec_safefile_write_at(&file, 6, "T", 1), 0);
+    assert_int_equal(wcodec_safefile_write_at(&file, 3, "", 0), 0);
+    assert_int_equal(wcodec_safefile_commit(&file, &plain, NULL), WCODEC_OK);
+    wcodec_safefile_close(&file);
+    expect_text("a", "hello There");
+    unlink("a");
+}
+
 static void test_nothing_before_commit(void **state)
 {
     (void)state;
@@ -217,6 +233,9 @@ static void write_beyond_limit(const char *path)
     if (wcodec_safefile_write(&file, block, sizeof block) != 0 ||
         wcodec_safefile_write(&file, block, sizeof block) != EFBIG || file.written != 8192)
         _exit(2);
+    if (wcodec_safefile_write_at(&file, 0, block, sizeof block) != 0 ||
+        wcodec_safefile_write_at(&file, 5000, block, sizeof block) != EFBIG)
+        _exit(3);
     wcodec_safefile_close(&file);
     _exit(0);
 }
@@ -251,6 +270,7 @@ static void test_write_error(void **state)
     assert_true(dup2(full, file.fd) == file.fd);
     close(full);
     assert_int_equal(wcodec_safefile_write(&file, "x", 1), ENOSPC);
+    assert_int_equal(wcodec_safefile_write_at(&file, 0, "x", 1), ENOSPC);
     assert_int_equal(file.written, 0);
     wcodec_safefile_close(&file);
     assert_int_equal(support_count_names(), 0);
@@ -292,6 +312,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_create),
+        cmocka_unit_test(test_any_order),
         cmocka_unit_test(test_nothing_before_commit),
         cmocka_unit_test(test_replace),
         cmocka_unit_test(test_symlink),

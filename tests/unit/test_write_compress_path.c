@@ -56,6 +56,41 @@ static void test_compresses(void **state)
     umask(before);
 }
 
+/* Several threads write large tensors: the file is the one that is written in order. */
+static void test_threads(void **state)
+{
+    (void)state;
+    uint64_t seed = support_seed();
+    struct support_model m;
+    struct support_sink in_order;
+    wcodec_error err = {0};
+    support_model_init(&m);
+    support_model_add(&m, "a", "BF16", 16, 3000000, SUPPORT_WEIGHTS, &seed);
+    support_model_add(&m, "b", "F32", 32, 1000, SUPPORT_WEIGHTS, &seed);
+    support_model_add(&m, "c", "F32", 32, 700001, SUPPORT_WEIGHTS, &seed);
+    support_model_finish(&m, "", 0);
+    support_put_file("m.safetensors", m.file, m.file_size);
+    wcodec_context *context = support_context(4, NULL);
+    support_sink_init(&in_order);
+    assert_int_equal(wcodec_compress_memory(context, m.file, m.file_size, support_sink_write,
+                                            &in_order, NULL, NULL, &err),
+                     WCODEC_OK);
+    assert_int_equal(wcodec_compress_path(context, "m.safetensors", "out.wcodec", NULL, NULL, &err),
+                     WCODEC_OK);
+    uint8_t *got = malloc(in_order.size + 1);
+    FILE *f = fopen("out.wcodec", "rb");
+    assert_non_null(f);
+    assert_int_equal(fread(got, 1, in_order.size + 1, f), in_order.size);
+    fclose(f);
+    assert_memory_equal(got, in_order.data, in_order.size);
+    free(got);
+    support_sink_free(&in_order);
+    wcodec_context_destroy(context);
+    support_model_free(&m);
+    unlink("m.safetensors");
+    unlink("out.wcodec");
+}
+
 static int stop(void *opaque, uint64_t done, uint64_t total)
 {
     (void)opaque, (void)done, (void)total;
@@ -118,6 +153,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_compresses),
+        cmocka_unit_test(test_threads),
         cmocka_unit_test(test_refuses),
     };
     return cmocka_run_group_tests(tests, support_enter_folder, support_leave_folder);
