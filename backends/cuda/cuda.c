@@ -196,8 +196,8 @@ static cu_result find_kernels(struct wcodec_device *d)
     const int of = capability(d->state, d->number);
     d->tensor_cores = of >= 80;
     const char *early = d->host->setting(d->host->opaque, "WCODEC_CUDA_EARLY_LAUNCHES");
-    d->early_launches = of >= 90 && d->cu->launch_extended != NULL &&
-                        (early == NULL || strcmp(early, "0") != 0);
+    d->early_launches =
+        of >= 90 && d->cu->launch_extended != NULL && (early == NULL || strcmp(early, "0") != 0);
     for (unsigned k = 0; k < WCODEC_KERNELS; k++) {
         const cu_result result = find_kernel(d, k);
         if (result != 0)

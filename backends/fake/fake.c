@@ -2,16 +2,22 @@
  * SPDX-License-Identifier: BSD-2-Clause */
 
 /* A check-only plugin that works: the CPU's backend behind memory that the host does not see and
- * queues that do nothing before somebody waits, as a GPU may. WCODEC_FAKE makes it fail in one way:
- *   nodriver, nodevices, unlisted, noopen, unsupported, nofixed, nofragments, wrong, noadopt,
- * nopinned: from the beginning late-memory, late-decode, late-results, late-copy, late-wait,
- * late-event, late-fault, late-undone: after the known answers, so that the core trusts it
- * memory-N: its N-th allocation (memory, queue, event, batch) after them; and only that lost-N:
- * every call from the N-th after them on silent-N: from the N-th call on nothing is done any more;
- * waiting says so It has two devices, and each refuses what belongs to the other. Several contexts
- * may use it, if they are created one after the other. */
+ * queues that do nothing before somebody waits, as a GPU may. WCODEC_FAKE makes it fail in one way.
+ *
+ *   nodriver, nodevices, unlisted, noopen, unsupported, nofixed, nofragments, noproducts, wrong,
+ *     noadopt, nopinned: from the beginning
+ *   late-memory, late-decode, late-results, late-copy, late-wait, late-event, late-fault,
+ *     late-undone: after the known answers, so that the core trusts it
+ *   memory-N: its N-th allocation (memory, queue, event, batch) after them, and only that
+ *   lost-N: every call from the N-th after them on
+ *   silent-N: from the N-th call on nothing is done any more; waiting says so
+ *
+ * It has two devices, and each refuses what belongs to the other. Several contexts may use it, if
+ * they are created one after the other. */
 #include "backends/fake/queue.h"
 #include "backends/cpu/cpu.h"
+#include "backends/emulate/fibers.h"
+#include "backends/emulate/product.h"
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
@@ -166,6 +172,8 @@ static void fake_device_list(struct wcodec_backend_state *state, unsigned i,
         listing->capabilities |= WCODEC_DEVICE_FIXED;
     if (!is_mode("nofragments"))
         listing->capabilities |= WCODEC_DEVICE_FRAGMENTS;
+    if (wcodec_fibers_supported() && !is_mode("noproducts"))
+        listing->capabilities |= WCODEC_DEVICE_PRODUCTS;
     if (!is_mode("noadopt"))
         listing->capabilities |= WCODEC_DEVICE_ADOPT_MEMORY | WCODEC_DEVICE_ADOPT_QUEUE;
     snprintf(listing->name, sizeof listing->name, "Fake %u", i);
@@ -521,9 +529,29 @@ static void fake_batch_destroy(struct wcodec_batch *batch)
     wcodec_backend_cpu.batch_destroy(batch);
 }
 
+/* Products by the kernels as C, at once: nothing that they read is under way in another queue. */
+static wcodec_status fake_multiply(struct wcodec_device *device, uint64_t queue,
+                                   const struct wcodec_product *product, wcodec_error *err)
+{
+    const wcodec_status status = begin_call(err);
+    return status == WCODEC_OK ? wcodec_emulated_products.multiply(device, queue, product, err)
+                               : status;
+}
+
+static wcodec_status fake_decode_rows(struct wcodec_device *device, uint64_t queue,
+                                      const struct wcodec_rows *rows, wcodec_error *err)
+{
+    const wcodec_status status = begin_call(err);
+    return status == WCODEC_OK ? wcodec_emulated_products.decode_rows(device, queue, rows, err)
+                               : status;
+}
+
+static const struct wcodec_backend_products fake_products = {fake_multiply, fake_decode_rows};
+
 const struct wcodec_backend wcodec_backend_fake = {
     WCODEC_BACKEND_HEAD,
     .name = "fake",
+    .products = &fake_products,
     .open = fake_open,
     .close = fake_close,
     .device_count = fake_device_count,

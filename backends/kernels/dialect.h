@@ -59,12 +59,12 @@
  *
  *   WCODEC_MATRIX_PRODUCTS       defined where there are, for lanes that are threads or fibers:
  *   wcodec_mma_bf16(warp, sums, a, b0, b1)  sums += a b, 16 x 8 x 16, collective
- *   wcodec_fetch_begin(warp, barrier)  before the first of wcodec_fetch(warp, to, from, bytes,
- *                                barrier): copy them, multiples of 16, to shared memory; after
- *                                wcodec_fetch_wait(warp, barrier, phase), 0 and 1 in turns, they are
- *                                there for all lanes; collective, one copy at a time
- *   wcodec_sync_part(warp, part, threads)  barrier of warps of so many threads together, which give
- *                                the same number; all warps of the group come to such a one as often
+ *   wcodec_fetch(warp, to, from, bytes, barrier)  copy multiples of 16 bytes to shared memory, one
+ *                                copy at a time; wcodec_fetch_begin(warp, barrier) comes before the
+ *                                first; after wcodec_fetch_wait(warp, barrier, phase), 0 and 1 in
+ *                                turns, they are there for all lanes; collective
+ *   wcodec_sync_part(warp, part, threads)  a barrier of so many threads, whole warps, that give the
+ *                                same number; all warps of the group come to one as often
  *   wcodec_copy_part(warp, to, from, size)  `size` of 16 bytes, then zeros, as wcodec_copy_16()
  *   wcodec_allow_next_launch(warp)  the next launch may begin
  *   wcodec_wait_for_launch(warp)    what the launches before this one have stored can be read now

@@ -169,9 +169,7 @@ class Device:
         tensor is at a fixed rate."""
         index = self._given(info.name, rows, "rows")
         if index.is_floating_point() or index.is_complex() or index.dtype == torch.bool:
-            raise self.resident._wrong(
-                info.name, f"rows are {index.dtype}: expected whole numbers"
-            )
+            raise self.resident._wrong(info.name, f"rows are {index.dtype}: expected whole numbers")
         index = index.to(torch.int64).contiguous()
         shape = (*index.shape, *info.shape[1:])
         if out is not None:

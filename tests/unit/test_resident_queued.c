@@ -1,0 +1,255 @@
+/* SPDX-FileCopyrightText: 2026 The wcodec authors
+ * SPDX-License-Identifier: BSD-2-Clause */
+
+/* Resident tensors in the memory of a device: the fake plugin's, whose addresses are pointers and
+ * whose products are the kernels as C. */
+#include "support_plugins.h"
+#include "support_resident.h"
+
+#include "core/bytes.h"
+#include <math.h>
+#include <string.h>
+
+enum { VECTORS = 35 };
+
+struct queued {
+    wcodec_context *context;
+    struct support_resident_file file;
+    wcodec_reader *reader;
+};
+
+static wcodec_context *open_fake(const char *how)
+{
+    wcodec_options options;
+    wcodec_context *context;
+    wcodec_error err;
+    setenv("WCODEC_FAKE", how, 1);
+    wcodec_options_init(&options);
+    options.backend = "fake";
+    options.threads = 2;
+    if (wcodec_context_create(&options, &context, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    return context;
+}
+
+static void begin(struct queued *q, const char *how)
+{
+    uint64_t seed = support_seed();
+    wcodec_context *cpu = support_context(2, NULL);
+    support_resident_make(cpu, &seed, WCODEC_TUNE_SIZE, &q->file);
+    wcodec_context_destroy(cpu);
+    q->context = open_fake(how);
+    q->reader = support_resident_open(q->context, &q->file);
+}
+
+static void end(struct queued *q)
+{
+    wcodec_reader_close(q->reader);
+    wcodec_context_destroy(q->context);
+    support_resident_free(&q->file);
+}
+
+static wcodec_status make(const struct queued *q, const char *memory, wcodec_resident_form form,
+                          wcodec_resident **resident, wcodec_error *err)
+{
+    wcodec_resident_options options;
+    wcodec_resident_options_init(&options);
+    options.memory = memory;
+    options.form = form;
+    return wcodec_resident_create(q->reader, NULL, 0, &options, resident, err);
+}
+
+static uint64_t address_of(const void *p)
+{
+    return (uint64_t)(uintptr_t)p;
+}
+
+static void check_rows(const wcodec_resident *r, uint64_t i, const wcodec_resident_tensor *t,
+                       const uint8_t *data)
+{
+    const uint64_t rows = t->shape[0], row_size = t->size / rows;
+    const int64_t numbers[] = {2, (int64_t)rows - 1, 0, 2, -1, (int64_t)rows};
+    uint8_t *out = malloc((size_t)t->size), zeros[10002] = {0};
+    wcodec_error err;
+    assert_non_null(out);
+    assert_int_equal(
+        wcodec_resident_decode_queued(r, i, 0, rows, address_of(out), t->size, 0, &err), WCODEC_OK);
+    assert_memory_equal(out, data, (size_t)t->size);
+    memset(out, 0xee, (size_t)t->size);
+    assert_int_equal(
+        wcodec_resident_decode_queued(r, i, 1, 2, address_of(out), 2 * row_size, 0, &err),
+        WCODEC_OK);
+    assert_memory_equal(out, data + row_size, (size_t)(2 * row_size));
+    assert_int_equal(out[2 * row_size], 0xee);
+    assert_int_equal(wcodec_resident_decode_queued(r, i, 0, 0, 0, 0, 0, &err), WCODEC_OK);
+    assert_int_equal(
+        wcodec_resident_decode_queued(r, i, 1, rows, address_of(out), t->size, 0, &err),
+        WCODEC_ERROR_USAGE);
+    assert_int_equal(
+        wcodec_resident_decode_queued(r, i, 0, rows, address_of(out), t->size - 1, 0, &err),
+        WCODEC_ERROR_USAGE);
+    assert_int_equal(
+        wcodec_resident_decode_queued(r, i, 0, 1, address_of(out) + 1, t->size, 0, &err),
+        WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_resident_decode_queued(r, i, 0, 1, 0, t->size, 0, &err),
+                     WCODEC_ERROR_USAGE);
+    const wcodec_status status = wcodec_resident_gather_queued(r, i, address_of(numbers), 6,
+                                                               address_of(out), t->size, 0, &err);
+    if (t->rank != 2) {
+        assert_int_equal(status, WCODEC_ERROR_UNSUPPORTED);
+        free(out);
+        return;
+    }
+    assert_int_equal(status, WCODEC_OK);
+    for (unsigned k = 0; k < 6; k++)
+        assert_memory_equal(out + k * row_size,
+                            k < 4 ? data + (uint64_t)numbers[k] * row_size : zeros,
+                            (size_t)row_size);
+    assert_int_equal(wcodec_resident_gather_queued(r, i, 0, 1, address_of(out), t->size, 0, &err),
+                     WCODEC_ERROR_USAGE);
+    assert_int_equal(wcodec_resident_gather_queued(r, i, address_of(numbers), 6, address_of(out),
+                                                   6 * row_size - 1, 0, &err),
+                     WCODEC_ERROR_USAGE);
+    free(out);
+}
+
+/* The same numbers by the CPU, whose order of sums is another. */
+static void check_product(const wcodec_resident *r, const wcodec_resident *host, uint64_t i,
+                          const wcodec_resident_tensor *t)
+{
+    const uint64_t n = t->shape[0], k = t->shape[1];
+    uint16_t *x = malloc((size_t)(VECTORS * k) * sizeof *x);
+    float *y = malloc((size_t)(VECTORS * n) * sizeof *y),
+          *expected = malloc((size_t)(VECTORS * n) * sizeof *expected);
+    wcodec_linear l;
+    wcodec_error err;
+    uint64_t seed = support_seed();
+    assert_true(x != NULL && y != NULL && expected != NULL);
+    for (uint64_t j = 0; j < VECTORS * k; j++)
+        x[j] = (uint16_t)(0x3f00 | (support_random(&seed) & 0x80ff));
+    wcodec_linear_init(&l);
+    l.rows = VECTORS;
+    l.x = x;
+    l.x_dtype = WCODEC_DTYPE_BF16;
+    l.y = expected;
+    l.y_dtype = WCODEC_DTYPE_F32;
+    assert_int_equal(wcodec_resident_linear(host, i, &l, &err), WCODEC_OK);
+    l.y = y;
+    if (wcodec_resident_linear(r, i, &l, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    for (uint64_t j = 0; j < VECTORS * n; j++)
+        assert_true(fabsf(y[j] - expected[j]) <= 1e-4F * (float)k);
+    l.transposed = 1;
+    assert_int_equal(wcodec_resident_linear(r, i, &l, &err),
+                     n == k ? WCODEC_ERROR_UNSUPPORTED : WCODEC_ERROR_UNSUPPORTED);
+    l.transposed = 0;
+    l.scales = y;
+    l.scales_dtype = WCODEC_DTYPE_F32;
+    assert_int_equal(wcodec_resident_linear(r, i, &l, &err), WCODEC_ERROR_UNSUPPORTED);
+    l.scales = NULL;
+    l.x_dtype = WCODEC_DTYPE_F32;
+    assert_int_equal(wcodec_resident_linear(r, i, &l, &err), WCODEC_ERROR_UNSUPPORTED);
+    free(expected);
+    free(y);
+    free(x);
+}
+
+static void check_plain(const wcodec_resident *r, uint64_t i, const wcodec_resident_tensor *t,
+                        const uint8_t *data)
+{
+    uint8_t byte;
+    wcodec_error err;
+    if (t->size != 0) {
+        assert_true(t->native != 0);
+        assert_memory_equal((const void *)(uintptr_t)t->native, data, (size_t)t->size);
+    }
+    assert_int_equal(wcodec_resident_decode_queued(r, i, 0, 1, address_of(&byte), t->size, 0, &err),
+                     WCODEC_ERROR_UNSUPPORTED);
+}
+
+static void test_all(void **state)
+{
+    struct queued q;
+    wcodec_resident *r, *host;
+    wcodec_error err;
+    unsigned fixed = 0;
+    (void)state;
+    begin(&q, "");
+    if (make(&q, "fake", WCODEC_RESIDENT_AUTO, &r, &err) == WCODEC_ERROR_UNSUPPORTED) {
+        print_message("there are no fibers here\n");
+        end(&q);
+        skip();
+    }
+    assert_int_equal(make(&q, NULL, WCODEC_RESIDENT_PLAIN, &host, &err), WCODEC_OK);
+    for (uint64_t i = 0; i < SUPPORT_RESIDENT_TENSORS; i++) {
+        wcodec_resident_tensor t;
+        uint8_t byte;
+        assert_int_equal(wcodec_resident_info(r, i, &t, &err), WCODEC_OK);
+        if (support_models[i].fixed)
+            assert_int_equal(t.form, WCODEC_RESIDENT_FIXED);
+        assert_true(t.form != WCODEC_RESIDENT_CODED);
+        if (t.form == WCODEC_RESIDENT_FIXED) {
+            fixed++;
+            assert_int_equal(t.native, 0);
+            if (t.dtype == WCODEC_DTYPE_BF16)
+                check_rows(r, i, &t, q.file.data[i]);
+            if (t.dtype == WCODEC_DTYPE_BF16 && t.rank == 2)
+                check_product(r, host, i, &t);
+        } else {
+            check_plain(r, i, &t, q.file.data[i]);
+        }
+        assert_int_equal(wcodec_resident_decode(r, i, 0, 0, &byte, 1, &err), WCODEC_ERROR_USAGE);
+        assert_non_null(strstr(err.text, "fake:0"));
+        assert_int_equal(wcodec_resident_decode_queued(host, i, 0, 0, 0, 0, 0, &err),
+                         WCODEC_ERROR_USAGE);
+    }
+    assert_true(fixed >= 5);
+    wcodec_resident_destroy(host);
+    wcodec_resident_destroy(r);
+    end(&q);
+}
+
+static void test_refused(void **state)
+{
+    struct queued q;
+    wcodec_resident *r;
+    wcodec_error err;
+    (void)state;
+    begin(&q, "noproducts");
+    assert_int_equal(make(&q, "fake", WCODEC_RESIDENT_AUTO, &r, &err), WCODEC_ERROR_UNSUPPORTED);
+    end(&q);
+    begin(&q, "");
+    assert_int_equal(make(&q, "cuda", WCODEC_RESIDENT_AUTO, &r, &err), WCODEC_ERROR_BACKEND);
+    assert_int_equal(make(&q, "fake", WCODEC_RESIDENT_CODED, &r, &err), WCODEC_ERROR_UNSUPPORTED);
+    end(&q);
+}
+
+/* The device fails at every call once: nothing is left, and nothing is wrong. */
+static void test_lost(void **state)
+{
+    (void)state;
+    for (unsigned n = 1;; n += 5) {
+        struct queued q;
+        wcodec_resident *r = NULL;
+        wcodec_error err;
+        char how[32];
+        snprintf(how, sizeof how, n % 2 ? "lost-%u" : "memory-%u", n);
+        begin(&q, how);
+        const wcodec_status status = make(&q, "fake", WCODEC_RESIDENT_AUTO, &r, &err);
+        if (status != WCODEC_OK)
+            assert_true(status == WCODEC_ERROR_DEVICE || status == WCODEC_ERROR_MEMORY ||
+                        status == WCODEC_ERROR_UNSUPPORTED);
+        wcodec_resident_destroy(r);
+        end(&q);
+        if (status == WCODEC_OK || status == WCODEC_ERROR_UNSUPPORTED)
+            return;
+        assert_true(n < 1000);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_all), cmocka_unit_test(test_refused),
+                                       cmocka_unit_test(test_lost)};
+    return cmocka_run_group_tests(tests, support_find_plugins, NULL);
+}
