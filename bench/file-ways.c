@@ -16,12 +16,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
+
 enum { PART = 1 << 19, THREADS = 256, ROUNDS = 3, ENOUGH_SECONDS = 2 };
 
-enum way { WRITE, ALLOCATED_WRITE, MAPPED_WRITE, READ, MAPPED_READ, WAYS };
+enum way { WRITE, ALLOCATED_WRITE, MAPPED_WRITE, POPULATED_WRITE, READ, MAPPED_READ, WAYS };
 
-static const char *const names[WAYS] = {"pwrite", "fallocate, pwrite", "fallocate, mmap, memcpy",
-                                        "pread", "mmap, memcpy"};
+static const char *const names[WAYS] = {
+    "pwrite", "fallocate, pwrite", "fallocate, mmap, memcpy", "ftruncate, mmap, populate, memcpy",
+    "pread",  "mmap, memcpy"};
 
 struct job {
     enum way way;
@@ -57,7 +62,9 @@ static void *work(void *argument)
             done = pwrite(j->fd, buffer, PART, (off_t)at);
         else if (j->way == READ)
             done = pread(j->fd, buffer, PART, (off_t)at);
-        else if (j->way == MAPPED_WRITE)
+        else if (j->way == POPULATED_WRITE && madvise(j->map + at, PART, MADV_POPULATE_WRITE) != 0)
+            fail("madvise");
+        else if (j->way < READ)
             memcpy(j->map + at, buffer, PART);
         else
             memcpy(buffer, j->map + at, PART);
@@ -81,7 +88,9 @@ static double run(const char *path, enum way way, uint64_t size, unsigned thread
     const double begin = now();
     if ((way == ALLOCATED_WRITE || way == MAPPED_WRITE) && fallocate(j.fd, 0, 0, (off_t)size) != 0)
         fail("fallocate");
-    if (way == MAPPED_WRITE || way == MAPPED_READ) {
+    if (way == POPULATED_WRITE && ftruncate(j.fd, (off_t)size) != 0)
+        fail("ftruncate");
+    if (way == MAPPED_WRITE || way == POPULATED_WRITE || way == MAPPED_READ) {
         j.map =
             mmap(NULL, (size_t)size, PROT_READ | (writes ? PROT_WRITE : 0), MAP_SHARED, j.fd, 0);
         if (j.map == MAP_FAILED)

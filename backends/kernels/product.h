@@ -240,39 +240,61 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_take(const uint32_t bits, struct wcod
         wcodec_product_patch(warp, w, own, many, upper);
 }
 
-/* One vector after the other by eight, x of whole tiles straight from memory: a tile ahead. */
-WCODEC_DEVICE_FUNCTION void wcodec_product_direct(const uint32_t bits, struct wcodec_warp *warp,
+/* x of 32 columns for each eight vectors, from where the lane's are. */
+WCODEC_DEVICE_FUNCTION void wcodec_product_load_x(const uint32_t eights,
+                                                  const WCODEC_GLOBAL uint8_t *const *from,
+                                                  uint32_t offset, wcodec_u4 *x)
+{
+    WCODEC_UNROLL_ALL
+    for (uint32_t t = 0; t < eights; t++)
+        x[t] = wcodec_load_u4(from[t] + offset);
+}
+
+/* x of whole tiles straight from memory, by way of L1, where the warps of a part find what one of
+ * them has read: a tile ahead, or where that takes too many registers, 32 columns. */
+WCODEC_DEVICE_FUNCTION void wcodec_product_direct(const uint32_t bits, const uint32_t eights,
+                                                  struct wcodec_warp *warp,
                                                   const struct wcodec_product_warp *w,
                                                   float sums[][2][4])
 {
     const struct wcodec_product_launch *l = w->launch;
-    const uint32_t lane = wcodec_lane(warp), vector = lane / 4;
+    const uint32_t lane = wcodec_lane(warp), ahead = eights > 2 ? 1 : 4;
+    const WCODEC_GLOBAL uint8_t *from[WCODEC_PRODUCT_EIGHTS_MAX];
+    wcodec_u4 x[4][WCODEC_PRODUCT_EIGHTS_MAX];
     uint32_t phase = 0;
-    wcodec_u4 x[4];
-    const WCODEC_GLOBAL uint8_t *from =
-        (const WCODEC_GLOBAL uint8_t *)(l->x +
-                                        (vector < l->vectors ? vector : l->vectors - 1) *
-                                            l->x_stride +
-                                        256ull * w->part + lane % 4 * 16);
     if (w->band >= l->bands)
         return;
+    WCODEC_UNROLL_ALL
+    for (uint32_t t = 0; t < eights; t++) {
+        const uint32_t vector = 8 * t + lane / 4;
+        from[t] = (const WCODEC_GLOBAL uint8_t *)(l->x +
+                                                  (vector < l->vectors ? vector : l->vectors - 1) *
+                                                      l->x_stride +
+                                                  256ull * w->part + lane % 4 * 16);
+    }
     wcodec_product_fetch(bits, warp, w, w->part);
     wcodec_wait_for_launch(warp);
     WCODEC_UNROLL_ALL
-    for (uint32_t q = 0; q < 4; q++)
-        x[q] = wcodec_load_u4(from + 64 * q);
+    for (uint32_t q = 0; q < ahead; q++)
+        wcodec_product_load_x(eights, from, 64 * q, x[q]);
     WCODEC_UNROLL_NONE
     for (uint32_t across = w->part; across < l->across; across += l->parts) {
+        const uint32_t step = across + l->parts < l->across ? 256 * l->parts : 0;
         uint32_t lower[16], upper[16];
         wcodec_product_take(bits, warp, w, across + l->parts, phase, lower, upper);
         phase ^= 1;
         WCODEC_UNROLL_ALL
-        for (uint32_t q = 0; q < 4; q++)
-            wcodec_product_multiply(1, warp, lower + 4 * q, upper + 4 * q, x + q, sums);
-        from += across + l->parts < l->across ? 256ull * l->parts : 0;
+        for (uint32_t q = 0; q < 4; q++) {
+            wcodec_product_multiply(eights, warp, lower + 4 * q, upper + 4 * q, x[q % ahead], sums);
+            if (ahead == 1 && q < 3)
+                wcodec_product_load_x(eights, from, 64 * (q + 1), x[0]);
+        }
         WCODEC_UNROLL_ALL
-        for (uint32_t q = 0; q < 4; q++)
-            x[q] = wcodec_load_u4(from + 64 * q);
+        for (uint32_t t = 0; t < eights; t++)
+            from[t] += step;
+        WCODEC_UNROLL_ALL
+        for (uint32_t q = 0; q < ahead; q++)
+            wcodec_product_load_x(eights, from, 64 * q, x[q]);
         wcodec_sync_warp(warp); /* the array is zero again */
     }
 }
@@ -320,6 +342,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_staged(const uint32_t bits, const uin
         phase ^= 1;
         wcodec_copy_wait(warp);
         wcodec_sync_part(warp, w->part, 32 * l->group_bands);
+        wcodec_sync_warp(warp); /* said again where a part is one warp */
         if (begin + l->parts < l->across)
             wcodec_product_stage(eights, warp, w, across + l->parts, later);
         if (there)
@@ -431,7 +454,7 @@ WCODEC_DEVICE_FUNCTION void wcodec_product_kernel(const uint32_t bits, const uin
     if (staged)
         wcodec_product_staged(bits, eights, warp, &w, sums);
     else
-        wcodec_product_direct(bits, warp, &w, sums);
+        wcodec_product_direct(bits, eights, warp, &w, sums);
     wcodec_wait_for_launch(warp);
     wcodec_sync_group(warp);
     wcodec_product_put(eights, warp, l, band, part, sums);

@@ -293,7 +293,8 @@ class Resident:
         if first < 0 or count < 0 or first + count > rows:
             raise self._wrong(name, f"rows from {first} on, {count} of them, are not among {rows}")
         if self._device is not None:
-            return self._device.decode(made, info, out, first, count)
+            decoded = self._device.decode(made, info, out, first, count)
+            return decoded if out is None else out
         whole = count == rows
         to = self._target(name, Request(tensor) if whole else Request(tensor, first, count), out)
         error = c.wcodec_error()
@@ -324,7 +325,8 @@ class Resident:
         if not info.shape:
             raise self._wrong(name, "a scalar has no rows")
         if self._device is not None:
-            return self._device.gather(made, info, rows, out)
+            gathered = self._device.gather(made, info, rows, out)
+            return gathered if out is None else out
         arrays = self._arrays_of(rows, out)
         index = arrays.index(rows)
         count = elements(index.shape)
@@ -404,7 +406,8 @@ class Resident:
         if len(info.shape) != 2:
             raise self._wrong(name, f"a product needs 2 dimensions, its shape is {info.shape}")
         if self._device is not None:
-            return self._device.linear(made, info, x, bias, scales, transposed, out)
+            y = self._device.linear(made, info, x, bias, scales, transposed, out)
+            return y if out is None else out
         arrays = self._arrays_of(x)
         given = self._operand(arrays, name, x, "x")
         n, k = info.shape

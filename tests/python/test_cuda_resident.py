@@ -1,0 +1,188 @@
+# SPDX-FileCopyrightText: 2026 The wcodec authors
+# SPDX-License-Identifier: BSD-2-Clause
+"""Resident tensors in the memory of a CUDA device. See cuda_support.py."""
+
+import gc
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("numpy")
+
+from cuda_support import DEVICE, marks, on_cuda  # noqa: E402
+
+import wcodec  # noqa: E402
+from wcodec.torch import Embedding, Linear, save_file  # noqa: E402
+
+pytestmark = [*marks, on_cuda]
+N, K = 768, 1024
+VECTORS = [0, 1, 3, 8, 16, 31, 32, 33, 200]
+
+
+def normal(*shape, seed=1, dtype=torch.bfloat16):
+    made = torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+    return made.to(DEVICE).to(dtype)
+
+
+@pytest.fixture
+def weights():
+    return {
+        "w": normal(N, K) / 16,
+        "odd": normal(100, 77, seed=2),
+        "stack": normal(4, 64, 256, seed=3),
+        "int8": (normal(64, 48, seed=4) * 30).to(torch.int8),
+        "half": normal(40, 30, seed=5, dtype=torch.float16),
+        "vector": normal(3, seed=6),
+        "empty": torch.empty(0, 5, device=DEVICE),
+    }
+
+
+@pytest.fixture
+def resident(weights, tmp_path):
+    save_file({name: w.cpu() for name, w in weights.items()}, tmp_path / "m.wcodec")
+    with wcodec.Resident(tmp_path / "m.wcodec", device=DEVICE, framework="pt") as made:
+        yield made
+
+
+def near(y, x, w, bias=None):
+    exact = x.double() @ w.double().T
+    size = x.double().abs() @ w.double().abs().T
+    if bias is not None:
+        exact += bias.double()
+        size += bias.double().abs()
+    unit = {torch.bfloat16: 2.0**-8, torch.float16: 2.0**-10, torch.float32: 0}[y.dtype]
+    bound = (x.shape[-1] + 8) * 2.0**-22 * size + unit * exact.abs() + 2.0**-24
+    return y.shape == exact.shape and bool(((y.double() - exact).abs() <= bound).all())
+
+
+def test_elements_are_those_of_the_file(resident, weights):
+    assert resident.info("w").form == "fixed"
+    assert resident.info("int8").form == "plain"
+    assert resident.nbytes < 0.76 * sum(w.nbytes for w in weights.values())
+    for name, w in weights.items():
+        got = resident.decode(name)
+        assert got.device == w.device and got.dtype == w.dtype
+        assert torch.equal(got, w)
+    assert torch.equal(resident.decode("stack", first=1, count=2), weights["stack"][1:3])
+    out = torch.empty(5, K, dtype=torch.bfloat16, device=DEVICE)
+    assert resident.decode("w", out, first=700, count=5) is out
+    assert torch.equal(out, weights["w"][700:705])
+
+
+@pytest.mark.parametrize("name", ["w", "int8", "half", "odd"])
+def test_rows_by_an_index(resident, weights, name):
+    rows = torch.randint(0, weights[name].shape[0], (7, 9), device=DEVICE)
+    assert torch.equal(resident.gather(name, rows), weights[name][rows])
+    assert torch.equal(resident.gather(name, rows.int()), weights[name][rows])
+    with pytest.raises(wcodec.UsageError, match="expected whole numbers"):
+        resident.gather(name, rows.float())
+
+
+def test_rows_that_are_none_are_zeros(resident, weights):
+    got = resident.gather("w", torch.tensor([0, -1, N, 1 << 40], device=DEVICE))
+    assert torch.equal(got[0], weights["w"][0])
+    assert not got[1:].any()
+
+
+@pytest.mark.parametrize("vectors", VECTORS)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_products(resident, weights, vectors, dtype):
+    torch.backends.cuda.matmul.allow_tf32 = False
+    x, bias = normal(vectors, K, seed=7, dtype=dtype), normal(N, seed=8, dtype=torch.float32)
+    assert near(resident.linear("w", x), x, weights["w"])
+    assert near(resident.linear("w", x, bias.to(dtype)), x, weights["w"], bias.to(dtype))
+    out = torch.empty(vectors, N, dtype=torch.float32, device=DEVICE)
+    if dtype == torch.bfloat16:
+        assert resident.linear("w", x, bias, out=out) is out
+
+
+def test_x_of_any_layout(resident, weights):
+    x = normal(5, 2 * K + 2, seed=9)
+    for view in (x[:, :K], x[:, 1 : K + 1], x[:, 2 : K + 2], x[:, ::2][:, :K], x[:1, :K], x[0, :K]):
+        assert near(resident.linear("w", view), view, weights["w"])
+    y = normal(7, 77, seed=10)
+    assert near(resident.linear("odd", y), y, weights["odd"])
+    assert resident.linear("w", normal(2, 3, K)).shape == (2, 3, N)
+
+
+def test_transposed_and_scaled_products(resident, weights):
+    x = normal(4, N, seed=11, dtype=torch.float32)
+    torch.backends.cuda.matmul.allow_tf32 = False
+    assert near(resident.linear("w", x, transposed=True), x, weights["w"].T)
+    z, scales = (
+        normal(4, 48, seed=12, dtype=torch.float32),
+        normal(64, seed=13, dtype=torch.float32),
+    )
+    got = resident.linear("int8", z, scales=scales)
+    assert near(got, z, weights["int8"].double() * scales.double()[:, None])
+
+
+def test_the_same_from_run_to_run_and_in_a_graph(resident):
+    x = normal(8, K, seed=14)
+    y = torch.empty(8, N, dtype=torch.bfloat16, device=DEVICE)
+    first = resident.linear("w", x)
+    rows = torch.tensor([5, 6], device=DEVICE)
+    graph, stream = torch.cuda.CUDAGraph(), torch.cuda.Stream()
+    with torch.cuda.graph(graph, stream=stream):
+        resident.linear("w", x, out=y)
+        table = resident.gather("w", rows)
+        whole = resident.decode("w")
+    for _ in range(3):
+        graph.replay()
+        torch.cuda.synchronize()
+        assert torch.equal(y, first)
+        assert torch.equal(table, whole[5:7])
+
+
+def test_layers_and_gradients(resident, weights):
+    bias = torch.nn.Parameter(normal(N, seed=15))
+    layer = Linear(resident, "w", bias)
+    x = normal(6, K, seed=16).requires_grad_()
+    y = layer(x)
+    assert near(y.detach(), x.detach(), weights["w"], bias.detach())
+    y.backward(torch.ones_like(y))
+    assert near(x.grad, torch.ones(6, N, device=DEVICE, dtype=torch.bfloat16), weights["w"].T)
+    assert torch.equal(bias.grad, torch.full_like(bias, 6))
+    assert torch.equal(layer.weight, weights["w"])
+    table = Embedding(resident, "w")
+    rows = torch.tensor([[3, 4]], device=DEVICE)
+    assert torch.equal(table(rows), weights["w"][rows])
+
+
+def test_no_decoded_weight_stays_in_memory(resident):
+    x = normal(4, K, seed=17)
+    resident.linear("w", x)
+    gc.collect()
+    torch.cuda.synchronize()
+    torch.cuda.reset_peak_memory_stats()
+    before = torch.cuda.memory_allocated()
+    resident.linear("w", x)
+    assert torch.cuda.max_memory_allocated() - before < N * K // 4
+
+
+def test_what_is_wrong_is_told(resident, tmp_path, weights):
+    x = normal(2, K)
+    for wrong, text in (
+        (x.cpu(), "on cpu"),
+        (x[:, 1:], "its last dimension must be"),
+        (x.double(), "expected bfloat16, float16 or float32"),
+        ([1.0], "expected torch.Tensor"),
+        (x.clone().requires_grad_(), "requires gradients"),
+    ):
+        with pytest.raises(wcodec.UsageError, match=text):
+            resident.linear("w", wrong)
+    with pytest.raises(wcodec.UsageError, match="bias has shape"):
+        resident.linear("w", x, x[0])
+    with pytest.raises(wcodec.UsageError, match="2 dimensions"):
+        resident.linear("stack", x)
+    with pytest.raises(wcodec.UsageError, match="out is"):
+        resident.decode("w", torch.empty(3, device=DEVICE))
+    with pytest.raises(wcodec.UnsupportedError, match="form coded"):
+        wcodec.Resident(tmp_path / "m.wcodec", device=DEVICE, form="coded")
+    with pytest.raises(wcodec.WcodecError, match="devices"):
+        wcodec.Resident(tmp_path / "m.wcodec", device="cuda:99")
+    kept = resident.decode("int8")
+    resident.close()
+    with pytest.raises(wcodec.UsageError, match="closed"):
+        resident.linear("w", x)
+    assert torch.equal(kept, weights["int8"])
