@@ -118,8 +118,12 @@ class Resident:
         self._arrays: Arrays = Numpy() if framework in ("np", "numpy") else Torch()
         self._device: Any = None
         if str(device) != "cpu":
-            from . import _resident_cuda
-
+            try:
+                from . import _resident_cuda
+            except ModuleNotFoundError:
+                raise UnsupportedError(
+                    f"device is {device!r}: another than 'cpu' needs torch"
+                ) from None
             on = _resident_cuda.device_of(device)
             self._device = None if on is None else _resident_cuda.Device(self, on)
         self.device = "cpu" if self._device is None else str(self._device.device)

@@ -35,8 +35,8 @@ def device_of(name: Any) -> torch.device | None:
     """The CUDA device that is meant, or None for host memory."""
     from .torch import Framework
 
-    if str(name) == "cpu":
-        return None
+    if name is None:
+        raise UsageError("device is None: expected 'cpu', 'cuda' or 'cuda:N'")
     framework = Framework(name)
     if framework.device.type == "cpu":
         return None
