@@ -17,7 +17,6 @@ import time
 from pathlib import Path
 
 import torch
-
 import wcodec
 import wcodec.torch
 
@@ -60,8 +59,11 @@ def make(n, k, count, folder):
     wcodec.torch.save_file({name: w.cpu() for name, w in weights.items()}, path, level=1)
     begin = time.monotonic()
     resident = wcodec.Resident(path, device="cuda", framework="pt")
-    print(f"  {n} x {k}: made resident in {time.monotonic() - begin:.1f} s, "
-          f"{resident.nbytes * 8 / (count * n * k):.3f} bits an element", flush=True)
+    print(
+        f"  {n} x {k}: made resident in {time.monotonic() - begin:.1f} s, "
+        f"{resident.nbytes * 8 / (count * n * k):.3f} bits an element",
+        flush=True,
+    )
     path.unlink()
     return weights, resident
 
@@ -78,6 +80,40 @@ def check(weights, resident, n, k):
         assert error < 3e-3, (vectors, error)
     rows = torch.randint(0, n, (1000,), device="cuda")
     assert torch.equal(resident.gather("w1", rows), weights["w1"][rows])
+
+
+def measure(n, k, folder, arguments):
+    """All rows of a shape."""
+    count = max(2, min(CHAIN, (600 << 20) // (2 * n * k)))
+    weights, resident = make(n, k, count, folder)
+    if not arguments.no_check:
+        check(weights, resident, n, k)
+    names = [f"w{i % count}" for i in range(CHAIN)]
+    for vectors in map(int, arguments.vectors.split(",")):
+        x = torch.randn(vectors, k, device="cuda").bfloat16()
+        own, other = times(
+            [
+                graph_of(lambda x=x: [resident.linear(name, x) for name in names]),
+                graph_of(
+                    lambda x=x: [torch.nn.functional.linear(x, weights[name]) for name in names]
+                ),
+            ],
+            CHAIN,
+        )
+        print(f"  {n} x {k}, {vectors}: {own:.1f} {other:.1f} {other / own:.2f}", flush=True)
+    out = torch.empty(n, k, dtype=torch.bfloat16, device="cuda")
+    (taken,) = times([graph_of(lambda: [resident.decode(name, out) for name in names])], CHAIN)
+    print(f"  {n} x {k}, decode: {taken:.1f} us, {2e-3 * n * k / taken:.0f} GB/s")
+    rows = torch.randint(0, n, (4096,), device="cuda")
+    own, other = times(
+        [
+            graph_of(lambda: [resident.gather(name, rows) for name in names]),
+            graph_of(lambda: [weights[name].index_select(0, rows) for name in names]),
+        ],
+        CHAIN,
+    )
+    print(f"  {n} x {k}, 4096 rows: {own:.1f} {other:.1f} us, {own / other:.2f} of torch's")
+    resident.close()
 
 
 def main():
@@ -97,34 +133,7 @@ def main():
                 print("left out:", shape)
                 continue
             n, k = map(int, shape.split("x"))
-            count = max(2, min(CHAIN, (600 << 20) // (2 * n * k)))
-            weights, resident = make(n, k, count, folder)
-            if not arguments.no_check:
-                check(weights, resident, n, k)
-            names = [f"w{i % count}" for i in range(CHAIN)]
-            for vectors in map(int, arguments.vectors.split(",")):
-                x = torch.randn(vectors, k, device="cuda").bfloat16()
-                ours = graph_of(lambda: [resident.linear(name, x) for name in names])
-                peer = graph_of(
-                    lambda: [torch.nn.functional.linear(x, weights[name]) for name in names]
-                )
-                own, other = times([ours, peer], CHAIN)
-                print(f"  {n} x {k}, {vectors}: {own:.1f} {other:.1f} {other / own:.2f}", flush=True)
-            out = torch.empty(n, k, dtype=torch.bfloat16, device="cuda")
-            decoding = graph_of(lambda: [resident.decode(name, out) for name in names])
-            (taken,) = times([decoding], CHAIN)
-            print(f"  {n} x {k}, decode: {taken:.1f} us, {2e-3 * n * k / taken:.0f} GB/s")
-            rows = torch.randint(0, n, (4096,), device="cuda")
-            (own, other) = times(
-                [
-                    graph_of(lambda: [resident.gather(name, rows) for name in names]),
-                    graph_of(lambda: [weights[name].index_select(0, rows) for name in names]),
-                ],
-                CHAIN,
-            )
-            print(f"  {n} x {k}, 4096 rows: {own:.1f} {other:.1f} us, {own / other:.2f} of torch's")
-            resident.close()
-            del weights, resident
+            measure(n, k, folder, arguments)
 
 
 if __name__ == "__main__":

@@ -15,10 +15,11 @@ EXCEPTIONS = {
     "lib/core/conf.c": {"backends/cpu"},
     "backends/kernels/rans.h": {"lib/coding/check_key.h"},
     "backends/emulate/device.c": {"backends/cpu"},
+    "backends/emulate/product.c": {"backends/cpu"},
     "backends/kernels/dialect_lanes.h": {"backends/emulate/lanes.h"},
 }
 # Folders beside the lines of the table. Fake plugins stand on the CPU's backend.
-BESIDE = {"backends/fake": {"backends/cpu", "lib/core"}, "utils": set()}
+BESIDE = {"backends/fake": {"backends/cpu", "backends/emulate", "lib/core"}, "utils": set()}
 
 
 def path_of(name):

@@ -9,9 +9,8 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("numpy")
 
-from cuda_support import DEVICE, marks, on_cuda  # noqa: E402
-
 import wcodec  # noqa: E402
+from cuda_support import DEVICE, marks, on_cuda  # noqa: E402
 from wcodec.torch import Embedding, Linear, save_file  # noqa: E402
 
 pytestmark = [*marks, on_cuda]

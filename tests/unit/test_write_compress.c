@@ -650,7 +650,7 @@ static void test_bad_options(void **state)
             o.options.profile = (wcodec_profile)4;
             break;
         case 5:
-            o.options.tune = (wcodec_tune)3;
+            o.options.tune = (wcodec_tune)4;
             break;
         case 6:
             o.options.struct_size = 0;
