@@ -20,7 +20,10 @@ typedef struct CUevent_st *cu_event;
 
 enum {
     CU_OUT_OF_MEMORY = 2,
+    CU_INVALID_VALUE = 1,
     CU_INVALID_HANDLE = 400,
+    CU_CAPTURE_FIRST = 900, /* errors of stream capture */
+    CU_CAPTURE_LAST = 908,
     CU_NO_BINARY = 209, /* no kernel image for the device */
     CU_NOT_READY = 600,
     CU_STREAM_NON_BLOCKING = 1,
@@ -35,6 +38,7 @@ enum {
     CU_ATTRIBUTE_MAJOR = 75,
     CU_ATTRIBUTE_MINOR = 76,
     CU_FUNCTION_MAX_THREADS = 0,
+    CU_FUNCTION_PTX_VERSION = 5, /* 80: of compute capability 8.0 */
     CU_FUNCTION_MAX_DYNAMIC_SHARED = 8,
     CU_FUNCTION_SHARED_CARVEOUT = 9,
     CU_POINTER_DEVICE = 9 /* CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL */

@@ -20,6 +20,7 @@ static cu_result find(struct wcodec_device *d, const char *kernel, uint32_t shar
 
 cu_result wcodec_cuda_find_products(struct wcodec_device *d)
 {
+    int built_for = 0;
     cu_result result = 0;
     for (unsigned k = 0; k < WCODEC_PRODUCTS && result == 0; k++)
         result = find(d, wcodec_product_rows[k].name, d->limits.shared, &d->products[k]);
@@ -27,7 +28,31 @@ cu_result wcodec_cuda_find_products(struct wcodec_device *d)
         result = find(d, wcodec_rows_rows[k].name,
                       wcodec_rows_rows[k].neighbours ? WCODEC_GPU_ROWS_SHARED : 0,
                       &d->products[WCODEC_PRODUCTS + k]);
+    /* What the code that was loaded can do, which a build for older devices may lack. */
+    if (result == 0)
+        result = d->cu->function_get(&built_for, CU_FUNCTION_PTX_VERSION, d->products[0]);
+    d->tensor_cores = d->tensor_cores && built_for >= 80;
+    d->early_launches = d->early_launches && built_for >= 90;
     return result;
+}
+
+/* What is wrong with the stream is no failure of the device. */
+static wcodec_status launch_failed(const struct wcodec_device *d, cu_result result,
+                                   wcodec_error *err)
+{
+    const char *name = NULL;
+    if (result != CU_INVALID_VALUE && result != CU_INVALID_HANDLE &&
+        (result < CU_CAPTURE_FIRST || result > CU_CAPTURE_LAST))
+        return wcodec_cuda_fail(d, result, "cuLaunchKernel", err);
+    d->cu->error_name(result, &name);
+    return d->host->fail(err, WCODEC_ERROR_USAGE, "the stream does not take the launch: %s",
+                         name ? name : "unknown error");
+}
+
+static wcodec_status no_code(const struct wcodec_device *d, wcodec_error *err)
+{
+    return d->host->fail(err, WCODEC_ERROR_UNSUPPORTED,
+                         "this build has no kernels of products for device %d", d->number);
 }
 
 /* So much shared memory that a multiprocessor has one work-group: those of later launches would
@@ -58,18 +83,20 @@ static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
                               const struct wcodec_product *p, wcodec_error *err)
 {
     cu_context context;
+    if (!d->tensor_cores)
+        return no_code(d, err);
     cu_result result = d->cu->context_push(d->context);
     if (result != 0)
         return wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
     for (uint64_t first = 0; first < p->vectors && result == 0;) {
         struct wcodec_gpu_product l;
-        first +=
-            wcodec_gpu_plan_product(p, p->memory->address + p->offset, d->limits.units, first, &l);
+        first += wcodec_gpu_plan_product(p, p->memory->address + p->offset, d->limits.units,
+                                         (unsigned)d->limits.shared, first, &l);
         result = launch(d, d->products[l.kernel], l.groups, l.threads, alone(d, l.shared), queue,
                         true, &l.arguments);
     }
     d->cu->context_pop(&context);
-    return result ? wcodec_cuda_fail(d, result, "cuLaunchKernel", err) : WCODEC_OK;
+    return result ? launch_failed(d, result, err) : WCODEC_OK;
 }
 
 static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
@@ -77,6 +104,8 @@ static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
 {
     struct wcodec_gpu_rows l;
     cu_context context;
+    if (!d->tensor_cores)
+        return no_code(d, err);
     cu_result result = d->cu->context_push(d->context);
     if (result != 0)
         return wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
@@ -84,7 +113,7 @@ static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
     result = launch(d, d->products[WCODEC_PRODUCTS + l.kernel], l.groups, l.threads, l.shared,
                     queue, false, &l.arguments);
     d->cu->context_pop(&context);
-    return result ? wcodec_cuda_fail(d, result, "cuLaunchKernel", err) : WCODEC_OK;
+    return result ? launch_failed(d, result, err) : WCODEC_OK;
 }
 
 const struct wcodec_backend_products wcodec_cuda_products = {multiply, decode_rows};

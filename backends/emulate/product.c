@@ -9,7 +9,8 @@
 #include "backends/gpu/product.h"
 #include "backends/kernels/rows.h"
 
-enum { UNITS = 3, SEED = 1 };
+/* As little shared memory as the least of the devices has. */
+enum { UNITS = 3, SHARED = 99 << 10, SEED = 1 };
 
 static void run_product(struct wcodec_warp *warp, const void *argument)
 {
@@ -50,7 +51,7 @@ static wcodec_status multiply(struct wcodec_device *device, uint64_t queue,
     for (uint64_t first = 0; first < product->vectors && status == WCODEC_OK;) {
         struct wcodec_gpu_product l;
         first += wcodec_gpu_plan_product(product, address_of(product->memory) + product->offset,
-                                         UNITS, first, &l);
+                                         UNITS, SHARED, first, &l);
         const struct wcodec_lanes_launch lanes = {run_product, &l,       l.groups,
                                                   l.threads,   l.shared, SEED + first};
         status = run(device, &lanes, err);

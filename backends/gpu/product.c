@@ -45,7 +45,7 @@ static uint32_t bands_of_group(uint64_t bands, unsigned units)
 }
 
 uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix, unsigned units,
-                                 uint64_t first, struct wcodec_gpu_product *launch)
+                                 unsigned shared, uint64_t first, struct wcodec_gpu_product *launch)
 {
     const struct wcodec_fixed *f = p->fixed;
     const uint64_t left = p->vectors - first,
@@ -54,12 +54,18 @@ uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix
     const unsigned kernel = kernel_of(f->bits, vectors,
                                       !by_16 || f->columns % WCODEC_FIXED_COLUMNS != 0),
                    eights = wcodec_product_rows[kernel].eights;
-    const uint32_t bands = bands_of_group(f->bands, units);
+    uint32_t bands = bands_of_group(f->bands, units);
     uint32_t parts = WCODEC_PRODUCT_WARPS / bands;
     if (parts > f->across)
         parts = (uint32_t)f->across;
     if (wcodec_product_rows[kernel].staged && parts > WCODEC_PRODUCT_STAGED_PARTS)
         parts = WCODEC_PRODUCT_STAGED_PARTS;
+    const bool staged = wcodec_product_rows[kernel].staged;
+    while (wcodec_product_shared(bands, parts, eights, staged) > shared && bands * parts > 1)
+        if (parts > 1)
+            parts--;
+        else
+            bands--;
     *launch = (struct wcodec_gpu_product){
         .kernel = kernel,
         .groups = (uint32_t)((f->bands + bands - 1) / bands),

@@ -57,10 +57,12 @@ struct wcodec_gpu_product {
 };
 
 /* The launch for vectors [first, first + some) of a product, on a device with so many units
- * (multiprocessors); returns how many vectors it takes. matrix, of native memory: address of its
- * payload as wcodec_fixed places it. */
+ * (multiprocessors), and so many bytes of shared memory for a work-group, 48 KiB at least; returns
+ * how many vectors it takes. matrix, of native memory: address of its payload as wcodec_fixed
+ * places it. */
 uint64_t wcodec_gpu_plan_product(const struct wcodec_product *product, uint64_t matrix,
-                                 unsigned units, uint64_t first, struct wcodec_gpu_product *launch);
+                                 unsigned units, unsigned shared, uint64_t first,
+                                 struct wcodec_gpu_product *launch);
 
 struct wcodec_gpu_rows {
     unsigned kernel;

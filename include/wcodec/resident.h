@@ -30,8 +30,8 @@
 extern "C" {
 #endif
 
-/** What a resident tensor is kept as. All hold the same elements: what is computed from them is,
- * bit for bit, the same. */
+/** What a resident tensor is kept as. All hold the same elements: what is computed from them in
+ * host memory is, bit for bit, the same. */
 typedef enum wcodec_resident_form {
     /** By tensor: what has two dimensions or more of bf16 or f16, and is coded in 7/8 of its bytes
      * or less, CODED (FIXED where the file has it so); one element repeated CODED; all else PLAIN.
@@ -65,7 +65,8 @@ typedef struct wcodec_resident_options {
     /** Whose memory they stay in: a backend's name ("cuda"), which must be that of the context's
      * device, or NULL, the default: host memory. On a device AUTO is FIXED, CODED is not to be had,
      * and a matrix with elements that products could not take from the fixed rate (subnormal
-     * numbers, exponents 127 away from most of their row's) is PLAIN. */
+     * numbers, exponents 127 away from most of their row's) is PLAIN, and so is one element
+     * repeated. */
     const char *memory;
 } wcodec_resident_options;
 
@@ -231,7 +232,8 @@ static inline void wcodec_linear_init(wcodec_linear *linear)
  * times the sum of their magnitudes, as long as nothing is subnormal or overflows. Infinities and
  * NaNs come out as of the products written out.
  *
- * In a device's memory x, y and bias are addresses of the device, W is of form FIXED, x of BF16,
+ * In a device's memory x, y and bias are addresses of the device, aligned to their elements like
+ * their strides, W is of form FIXED, x of BF16,
  * and there are no scales and no y = x W. The product is given to `queue`, without waiting and
  * without allocating, so that a CUDA graph can capture it; where the device can, it begins while
  * the launch before it ends (programmatic dependent launch). Up to 32 rows of x are multiplied at a

@@ -124,7 +124,9 @@ static bool find_storage(struct walk *w, const value_t *v, uint8_t *dtype, uint6
         !is_text(wcodec_pickle_item(id, 0), "storage") || key == NULL ||
         key->kind != WCODEC_PICKLE_TEXT)
         return false;
-    const int size = snprintf(name, sizeof name, "%sdata/%s", w->folder, key->text);
+    /* No more of a key is looked at than a name may have: it may be long, and named often. */
+    const int size =
+        snprintf(name, sizeof name, "%sdata/%.*s", w->folder, (int)sizeof name, key->text);
     *dtype = type_of(wcodec_pickle_item(id, 1));
     return size > 0 && (size_t)size < sizeof name && wcodec_names_find(&w->names, name, member);
 }

@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "resident/resident.h"
 #include <inttypes.h>
+#include <stdatomic.h>
 #include <string.h>
 
 wcodec_status wcodec_resident_on_device(wcodec_resident *resident, const char *memory,
@@ -83,7 +84,7 @@ wcodec_status wcodec_resident_upload(wcodec_resident *resident, struct wcodec_re
 
 void wcodec_resident_unload(const wcodec_resident *resident, struct wcodec_resident_item *item)
 {
-    if (item->memory != NULL)
+    if (item->memory != NULL && wcodec_context_usable(resident->context, NULL) == WCODEC_OK)
         resident->device->backend->memory_free(item->memory);
     item->memory = NULL;
 }
@@ -94,6 +95,23 @@ uint64_t wcodec_resident_native(const wcodec_resident *resident,
     return item->memory != NULL && item->form == WCODEC_RESIDENT_PLAIN
                ? resident->device->backend->memory_native(item->memory)
                : 0;
+}
+
+static wcodec_status check_alive(const wcodec_resident *resident, wcodec_error *err)
+{
+    if (atomic_load(&resident->device->lost))
+        return wcodec_fail(err, WCODEC_ERROR_DEVICE, "%s: %s", resident->device->name,
+                           resident->device->loss);
+    return wcodec_context_usable(resident->context, err);
+}
+
+static wcodec_status check_aligned(const char *what, const void *at, uint64_t stride,
+                                   wcodec_dtype dtype, wcodec_error *err)
+{
+    const uint64_t element = dtype == WCODEC_DTYPE_F32 ? 4 : 2;
+    if ((uint64_t)(uintptr_t)at % element != 0 || stride % element != 0)
+        return wcodec_fail(err, WCODEC_ERROR_USAGE, "%s is not aligned to its elements", what);
+    return WCODEC_OK;
 }
 
 /* Is the matrix what the device multiplies by? */
@@ -111,7 +129,12 @@ static wcodec_status check_product(const struct wcodec_resident_item *named,
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "devices take no scales");
     if (l->x_dtype != WCODEC_DTYPE_BF16)
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "devices take an x of BF16 only");
-    return WCODEC_OK;
+    wcodec_status status = check_aligned("x", l->x, l->x_stride, l->x_dtype, err);
+    if (status == WCODEC_OK)
+        status = check_aligned("y", l->y, l->y_stride, l->y_dtype, err);
+    return status == WCODEC_OK && l->bias != NULL
+               ? check_aligned("bias", l->bias, 0, l->bias_dtype, err)
+               : status;
 }
 
 wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
@@ -120,7 +143,9 @@ wcodec_status wcodec_resident_multiply(const wcodec_resident *resident,
                                        const wcodec_linear *l, wcodec_error *err)
 {
     wcodec_error e = {0};
-    wcodec_status status = check_product(named, item, l, err);
+    wcodec_status status = check_alive(resident, err);
+    if (status == WCODEC_OK)
+        status = check_product(named, item, l, err);
     if (status != WCODEC_OK || named->shape[0] == 0)
         return status;
     const struct wcodec_product product = {.fixed = &item->fixed.plan,
@@ -151,10 +176,6 @@ static wcodec_status check_rows(const struct wcodec_resident_item *named,
                            "its elements are in the device's memory as they are");
     if (named->entry.size != 0)
         status = wcodec_resident_rows(named, 0, 1, &begin, &end, err);
-    if (status == WCODEC_OK && end % (2 * item->fixed.plan.columns) != 0)
-        status =
-            wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED, "its equal has rows of %" PRIu64 " elements",
-                        item->fixed.plan.columns);
     *row_size = end;
     return status;
 }
@@ -187,7 +208,7 @@ static wcodec_status check_device(const wcodec_resident *resident, wcodec_error 
 {
     if (resident->device == NULL)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "these tensors are in host memory");
-    return wcodec_context_usable(resident->context, err);
+    return check_alive(resident, err);
 }
 
 static wcodec_status decode_queued(const wcodec_resident *resident,
@@ -204,6 +225,10 @@ static wcodec_status decode_queued(const wcodec_resident *resident,
         status = wcodec_resident_rows(named, first, count, &begin, &end, err);
     if (status != WCODEC_OK || begin == end)
         return status;
+    if (begin % (2 * item->fixed.plan.columns) != 0 || end % (2 * item->fixed.plan.columns) != 0)
+        return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
+                           "its equal has rows of %" PRIu64 " elements, of which these are parts",
+                           item->fixed.plan.columns);
     status = check_addresses(0, count, row_size, dst, dst_size, err);
     if (status != WCODEC_OK)
         return status;
@@ -244,7 +269,8 @@ static wcodec_status gather_queued(const wcodec_resident *resident,
         return status;
     if (row_size != 2 * item->fixed.plan.columns)
         return wcodec_fail(err, WCODEC_ERROR_UNSUPPORTED,
-                           "rows are gathered of matrices, it has %u dimensions", named->rank);
+                           "its rows are not the %" PRIu64 " elements that are kept together",
+                           item->fixed.plan.columns);
     if (rows->indices == 0)
         return wcodec_fail(err, WCODEC_ERROR_USAGE, "the index is 0");
     status = check_addresses(rows->indices, rows->count, row_size, rows->out, dst_size, err);

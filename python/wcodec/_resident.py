@@ -75,7 +75,8 @@ class Resident:
     where tensors of torch are given, such come back. In the memory of a CUDA device they are
     torch's, and calls are given to torch's current stream. It may be used from several threads at
     once, and closed at any time: calls that run go on to their end, and the memory is freed when
-    they are over (on a device: wait for its streams before). A forked child cannot use it.
+    they are over (on a device: wait for its streams before, and replay no graph that has captured
+    calls). A forked child cannot use it.
     """
 
     def __init__(

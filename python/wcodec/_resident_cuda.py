@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ctypes
 import threading
+import weakref
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -66,7 +67,7 @@ class Device:
     """What a Resident does with tensors on a device."""
 
     def __init__(self, resident: Resident, device: torch.device) -> None:
-        self.resident = resident
+        self.resident = weakref.proxy(resident)  # which has this
         self.device = device
         self._plain: dict[str, torch.Tensor] = {}
         self._lock = threading.Lock()
@@ -125,7 +126,8 @@ class Device:
             rows = self.plain(made, info)
             rows = rows[first : first + count] if info.shape else rows
             return rows.clone() if out is None else out.copy_(rows)
-        to = torch.empty(whole, dtype=torch.bfloat16, device=self.device) if out is None else out
+        dtype = self._dtype(info)  # an equal tensor's may be another
+        to = torch.empty(whole, dtype=dtype, device=self.device) if out is None else out
         self._decode(made, info, to, first, count)
         return to
 
@@ -178,7 +180,8 @@ class Device:
             table = self.weight(made, info)
             found = table.index_select(0, index.reshape(-1)).reshape(shape)
             return found if out is None else out.copy_(found)
-        to = torch.empty(shape, dtype=torch.bfloat16, device=self.device) if out is None else out
+        dtype = self._dtype(info)
+        to = torch.empty(shape, dtype=dtype, device=self.device) if out is None else out
         if to.numel():
             error = c.wcodec_error()
             status = lib.wcodec_resident_gather_queued(
@@ -239,6 +242,7 @@ class Device:
             raise self.resident._wrong(info.name, "y = x W takes no bias")
         if (
             info.form == "fixed"
+            and info.dtype == "BF16"
             and not transposed
             and scales is None
             and given.dtype == torch.bfloat16
@@ -246,7 +250,8 @@ class Device:
             and n
             and k
         ):
-            y = torch.empty(shape, dtype=given.dtype, device=self.device)
+            kind = given.dtype if out is None else out.dtype
+            y = torch.empty(shape, dtype=kind, device=self.device)
             self._multiply(made, info, given, bias, y)
         else:
             y = self._by_torch(made, info, given, bias, scales, transposed)
@@ -277,7 +282,7 @@ class Device:
         y: torch.Tensor,
     ) -> None:
         rows = x.reshape(-1, x.shape[-1])
-        if rows.stride(-1) != 1:
+        if rows.stride(-1) != 1 or (rows.shape[0] > 1 and rows.stride(0) < rows.shape[1]):
             rows = rows.contiguous()
         linear, error = c.wcodec_linear(), c.wcodec_error()
         lib.wcodec_linear_init_size(linear, ctypes.sizeof(linear))
