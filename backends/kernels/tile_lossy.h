@@ -305,7 +305,6 @@ WCODEC_DEVICE_FUNCTION void wcodec_lossy_tile_decode(const struct wcodec_kind k,
         wcodec_prefetch_tile(warp, wcodec_job_at(warp, tile->launch, next), false);
     wcodec_stream_wait(warp); /* what is still on its way must not arrive in the next tile */
     wcodec_lossy_finish(k, warp, tile);
-    wcodec_sync_warp(warp); /* the tile's head has been read by all */
 }
 
 #else
