@@ -28,6 +28,15 @@ def align(a, n):
     return -(-a // n) * n
 
 
+def varint(v):
+    out = bytearray()
+    while v > 127:
+        out.append(v & 127 | 128)
+        v >>= 7
+    out.append(v)
+    return bytes(out)
+
+
 def mask(bits):
     return (1 << bits) - 1
 

@@ -12,7 +12,7 @@ import fragments
 import lossy
 import tiles
 import zstd
-from common import Corrupt, Cursor, Newer, WcodecError, align, load
+from common import Corrupt, Cursor, Newer, WcodecError, align, load, varint
 from xxh3 import tree_hash, xxh3_64
 
 HEAD_MAGIC = bytes.fromhex("895743440D0A1A0A")
@@ -118,11 +118,8 @@ def _read_record(data, entries):
     return e
 
 
-def _read_description(data, entries):
-    """An entry as the header of a group has it: made a record, of which only the hash is not known."""
-    c = Cursor(data)
-    size = c.varint()
-    start = c.at
+def _skip_label(c):
+    """What an entry is called and what it holds."""
     if c.u8() == 1:
         c.string()
         code = c.u8()
@@ -135,20 +132,20 @@ def _read_description(data, entries):
         known = False
     if not known:
         c.varint()
+
+
+def _read_description(data, entries):
+    """An entry as the header of a group has it: made a record, of which only the hash is not known."""
+    c = Cursor(data)
+    size = c.varint()
+    start = c.at
+    _skip_label(c)
     end = c.at
     coding = c.u8()
-    record = data[start:end] + b"\0" + bytes([coding]) + _varint(size) + bytes(8) + data[c.at:]
+    record = data[start:end] + b"\0" + bytes([coding]) + varint(size) + bytes(8) + data[c.at:]
     e = _read_record(record, entries)
     e.payload_hash = None
     return e
-
-
-def _varint(v):
-    out = bytearray()
-    while v > 127:
-        out.append(v & 127 | 128)
-        v >>= 7
-    return bytes(out + bytes([v]))
 
 
 def _header(data, at, stop):
@@ -170,24 +167,13 @@ def _header(data, at, stop):
 def _describe(e):
     """The same bytes from a record."""
     c = Cursor(e.record)
-    if c.u8() == 1:
-        c.string()
-        code = c.u8()
-        if code == 0:
-            c.string()
-        for _ in range(c.varint()):
-            c.varint()
-        known = 0 < code < len(DTYPES)
-    else:
-        known = False
-    if not known:
-        c.varint()
+    _skip_label(c)
     end = c.at
     c.varint()
     coding = c.u8()
     c.varint()
     c.bytes(8)
-    return _varint(e.payload_size) + e.record[:end] + bytes([coding]) + e.record[c.at:]
+    return varint(e.payload_size) + e.record[:end] + bytes([coding]) + e.record[c.at:]
 
 
 class Container:
@@ -261,10 +247,10 @@ class Container:
     def _group(self, at, first, count, size):
         """Compare a header with the records; where it ends."""
         body, end = _header(self.data, at, self.stop)
-        want = _varint(first) + _varint(count)
+        want = varint(first) + varint(count)
         for e in self.entries[first:first + count]:
             text = _describe(e)
-            want += _varint(len(text)) + text
+            want += varint(len(text)) + text
         if body != want or end != at + size:
             raise Corrupt("header of a group is not what the index says")
         return end

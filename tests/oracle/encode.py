@@ -16,22 +16,13 @@ import fixed
 import fragments
 import lossy
 import zstd
-from common import CODED, CONSTANT, M32, P8, P12, PAIRS, RAW, align, mask
+from common import CODED, CONSTANT, M32, P8, P12, PAIRS, RAW, align, mask, varint
 from tiles import raw_planes, tile_check
 from xxh3 import tree_hash, xxh3_64
 
 DTYPE_CODES = {"BOOL": 1, "U8": 2, "I8": 3, "F8_E5M2": 4, "F8_E4M3": 5, "F8_E8M0": 6, "F8_E4M3FNUZ": 7, "F8_E5M2FNUZ": 8, "U16": 9, "I16": 10,
                "F16": 11, "BF16": 12, "U32": 13, "I32": 14, "F32": 15, "U64": 16, "I64": 17, "F64": 18, "C64": 19, "F4": 20, "F6_E2M3": 21, "F6_E3M2": 22}
 MAGIC = b"\x89WCD\r\n\x1a\n"
-
-
-def varint(v):
-    out = bytearray()
-    while v > 127:
-        out.append(v & 127 | 128)
-        v >>= 7
-    out.append(v)
-    return bytes(out)
 
 
 def string(text):
