@@ -31,14 +31,6 @@ wcodec_status wcodec_context_device(wcodec_context *context, wcodec_device_handl
     return WCODEC_OK;
 }
 
-static wcodec_status device_failed(const wcodec_buffer *b, wcodec_status status, wcodec_error *e,
-                                   wcodec_error *err)
-{
-    if (status == WCODEC_ERROR_DEVICE)
-        wcodec_backends_lose(b->context, b->device, e->text);
-    return wcodec_fail(err, status, "%s: %s", b->device->name, e->text);
-}
-
 wcodec_status wcodec_buffer_create(wcodec_context *context, uint64_t size, wcodec_buffer **buffer,
                                    wcodec_error *err)
 {
@@ -60,7 +52,7 @@ wcodec_status wcodec_buffer_create(wcodec_context *context, uint64_t size, wcode
         status = b->device->backend->memory_allocate(b->device->device, WCODEC_MEMORY_DEVICE, size,
                                                      &b->memory, &e);
         if (status != WCODEC_OK)
-            device_failed(b, status, &e, err);
+            wcodec_backends_failed(context, b->device, status, &e, err);
     }
     if (status != WCODEC_OK)
         wcodec_free(&context->allocator, b);
@@ -96,7 +88,9 @@ wcodec_status wcodec_buffer_read(const wcodec_buffer *buffer, uint64_t offset, v
         status = status == WCODEC_OK ? waited : status;
         b->queue_destroy(queue);
     }
-    return status == WCODEC_OK ? status : device_failed(buffer, status, &e, err);
+    return status == WCODEC_OK
+               ? status
+               : wcodec_backends_failed(buffer->context, buffer->device, status, &e, err);
 }
 
 void wcodec_buffer_destroy(wcodec_buffer *buffer)

@@ -270,11 +270,8 @@ static wcodec_status choose(struct measure *m, const wcodec_reader *reader, cons
             return wcodec_fail(err, WCODEC_ERROR_USAGE,
                                "there is no tensor number %" PRIu64 ", there are %" PRIu64,
                                tensors[i], reader->tensor_count);
-        t->shard = wcodec_reader_shard_of_tensor(reader, tensors[i]);
-        t->entry = wcodec_shard_resolve(
-            t->shard,
-            &t->shard->index
-                 ->entries[t->shard->index->tensors[tensors[i] - t->shard->first_tensor]]);
+        t->entry = wcodec_reader_entry_of_tensor(reader, tensors[i], &t->shard);
+        t->entry = wcodec_shard_resolve(t->shard, t->entry);
         if (is_decoded(m, t->entry, &t->layout))
             m->count++;
         else

@@ -93,9 +93,8 @@ static wcodec_status find_range(const wcodec_reader *reader, const wcodec_load_i
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "there is no tensor number %" PRIu64 ", there are %" PRIu64,
                            item->tensor, reader->tensor_count);
-    const struct wcodec_shard *shard = wcodec_reader_shard_of_tensor(reader, item->tensor);
-    const struct wcodec_entry *e =
-        &shard->index->entries[shard->index->tensors[item->tensor - shard->first_tensor]];
+    const struct wcodec_shard *shard;
+    const struct wcodec_entry *e = wcodec_reader_entry_of_tensor(reader, item->tensor, &shard);
     uint64_t rows = e->rank > 0 ? e->shape[0] : 1, begin = 0, end = e->size;
     *range = (struct wcodec_load_range){
         .shard = shard, .named = e, .entry = wcodec_shard_resolve(shard, e)};
@@ -357,9 +356,8 @@ wcodec_status wcodec_load_layout(const wcodec_reader *reader, uint64_t alignment
                            "an alignment of %" PRIu64 ", expected a power of two", alignment);
     uint64_t at = 0;
     for (uint64_t i = 0; i < reader->tensor_count; i++) {
-        const struct wcodec_shard *shard = wcodec_reader_shard_of_tensor(reader, i);
-        const struct wcodec_entry *e =
-            &shard->index->entries[shard->index->tensors[i - shard->first_tensor]];
+        const struct wcodec_shard *shard;
+        const struct wcodec_entry *e = wcodec_reader_entry_of_tensor(reader, i, &shard);
         if (at > UINT64_MAX - alignment || e->size > UINT64_MAX - wcodec_align_u64(at, alignment))
             return wcodec_fail(err, WCODEC_ERROR_LIMIT,
                                "the tensors together have more than 2^64 bytes");

@@ -207,6 +207,15 @@ const struct wcodec_shard *wcodec_reader_shard_of_tensor(const struct wcodec_rea
     return &reader->shards[low];
 }
 
+const struct wcodec_entry *wcodec_reader_entry_of_tensor(const struct wcodec_reader *reader,
+                                                         uint64_t i,
+                                                         const struct wcodec_shard **shard)
+{
+    const struct wcodec_shard *s = wcodec_reader_shard_of_tensor(reader, i);
+    *shard = s;
+    return &s->index->entries[s->index->tensors[i - s->first_tensor]];
+}
+
 const struct wcodec_shard *wcodec_reader_shard_of_entry(const struct wcodec_reader *reader,
                                                         uint64_t i)
 {
@@ -438,8 +447,9 @@ wcodec_status wcodec_reader_tensor(const wcodec_reader *reader, uint64_t i,
     wcodec_status status = check_number(i, reader->tensor_count, "tensor", err);
     if (status != WCODEC_OK)
         return status;
-    const struct wcodec_shard *s = wcodec_reader_shard_of_tensor(reader, i);
-    describe(reader, s, &s->index->entries[s->index->tensors[i - s->first_tensor]], info);
+    const struct wcodec_shard *s;
+    const struct wcodec_entry *e = wcodec_reader_entry_of_tensor(reader, i, &s);
+    describe(reader, s, e, info);
     return WCODEC_OK;
 }
 

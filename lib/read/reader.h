@@ -71,6 +71,10 @@ const struct wcodec_shard *wcodec_reader_shard_of_tensor(const struct wcodec_rea
                                                          uint64_t i);
 const struct wcodec_shard *wcodec_reader_shard_of_entry(const struct wcodec_reader *reader,
                                                         uint64_t i);
+/* The entry that is tensor number i, which the reader has, and its shard. */
+const struct wcodec_entry *wcodec_reader_entry_of_tensor(const struct wcodec_reader *reader,
+                                                         uint64_t i,
+                                                         const struct wcodec_shard **shard);
 
 /* The caller's options, or the defaults if `from` is NULL. WCODEC_ERROR_USAGE. */
 wcodec_status wcodec_decode_options_read(const wcodec_decode_options *from,

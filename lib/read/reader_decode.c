@@ -94,12 +94,8 @@ static wcodec_status begin_request(const wcodec_reader *reader, uint64_t i, void
         return wcodec_fail(err, WCODEC_ERROR_USAGE,
                            "there is no tensor number %" PRIu64 ", there are %" PRIu64, i,
                            reader->tensor_count);
-    const struct wcodec_shard *shard = wcodec_reader_shard_of_tensor(reader, i);
-    *r = (struct request){
-        .shard = shard,
-        .entry = &shard->index->entries[shard->index->tensors[i - shard->first_tensor]],
-        .dst = dst,
-        .options = own};
+    *r = (struct request){.dst = dst, .options = own};
+    r->entry = wcodec_reader_entry_of_tensor(reader, i, &r->shard);
     return WCODEC_OK;
 }
 

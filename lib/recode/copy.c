@@ -32,14 +32,6 @@ struct copy {
     struct wcodec_reporter reporter;
 };
 
-static const struct wcodec_entry *entry_of_tensor(const struct copy *c, uint64_t tensor,
-                                                  const struct wcodec_shard **shard)
-{
-    const struct wcodec_shard *s = wcodec_reader_shard_of_tensor(c->reader, tensor);
-    *shard = s;
-    return &s->index->entries[s->index->tensors[tensor - s->first_tensor]];
-}
-
 static wcodec_status hold(const struct copy *c, uint64_t bytes, wcodec_error *err)
 {
     const uint64_t most = c->reader->context->limits.max_memory;
@@ -235,9 +227,9 @@ static wcodec_status put_entries(struct copy *c, struct wcodec_output *output, w
     if (status == WCODEC_OK && c->tensors != NULL)
         status = put_header(c, output, err);
     for (uint64_t i = 0; i < count && status == WCODEC_OK; i++) {
-        const struct wcodec_entry *e = c->tensors != NULL
-                                           ? entry_of_tensor(c, c->tensors[i], &shard)
-                                           : &shard->index->entries[i];
+        const struct wcodec_entry *e =
+            c->tensors != NULL ? wcodec_reader_entry_of_tensor(c->reader, c->tensors[i], &shard)
+                               : &shard->index->entries[i];
         status = copy_entry(c, output, shard, e, err);
         if (status != WCODEC_OK && status != WCODEC_ERROR_CANCELLED)
             wcodec_shard_prefix(shard, e, err);
@@ -362,7 +354,7 @@ static wcodec_status plan_tensors(struct copy *c, wcodec_error *err)
             return wcodec_fail(err, WCODEC_ERROR_USAGE,
                                "tensor number %" PRIu64 ": expected rising numbers below %" PRIu64,
                                number, c->reader->tensor_count);
-        c->labels[i] = *entry_of_tensor(c, number, &shard);
+        c->labels[i] = *wcodec_reader_entry_of_tensor(c->reader, number, &shard);
         if (!wcodec_add_u64(c->size, c->labels[i].size, &c->size))
             return wcodec_fail(err, WCODEC_ERROR_LIMIT, "too many bytes");
     }

@@ -385,6 +385,15 @@ void wcodec_backends_lose(wcodec_context *context, struct wcodec_opened *opened,
         wcodec_log(context, WCODEC_LOG_WARNING, "%s is used no more: %s", opened->name, reason);
 }
 
+wcodec_status wcodec_backends_failed(wcodec_context *context, struct wcodec_opened *opened,
+                                     wcodec_status status, const wcodec_error *reason,
+                                     wcodec_error *err)
+{
+    if (status == WCODEC_ERROR_DEVICE)
+        wcodec_backends_lose(context, opened, reason->text);
+    return wcodec_fail(err, status, "%s: %s", opened->name, reason->text);
+}
+
 /* Open what is not open yet to see whether it can be, and close it again. */
 static wcodec_status probe_entry(struct wcodec_backends *b, struct entry *entry, wcodec_error *err)
 {

@@ -46,4 +46,10 @@ wcodec_status wcodec_backends_cpu(wcodec_context *context, struct wcodec_opened 
 void wcodec_backends_lose(wcodec_context *context, struct wcodec_opened *opened,
                           const char *reason);
 
+/* A call of the device failed, for the reason in `reason`: the error that the caller is told. A
+ * device that is at fault is taken out of use. */
+wcodec_status wcodec_backends_failed(wcodec_context *context, struct wcodec_opened *opened,
+                                     wcodec_status status, const wcodec_error *reason,
+                                     wcodec_error *err);
+
 #endif

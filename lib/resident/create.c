@@ -310,9 +310,8 @@ static wcodec_status add_elements(struct maker *m, const struct wcodec_shard *sh
 static wcodec_status add(struct maker *m, uint64_t tensor, wcodec_error *err)
 {
     struct wcodec_resident *r = m->resident;
-    const struct wcodec_shard *shard = wcodec_reader_shard_of_tensor(m->reader, tensor);
-    const struct wcodec_entry *named =
-        &shard->index->entries[shard->index->tensors[tensor - shard->first_tensor]];
+    const struct wcodec_shard *shard;
+    const struct wcodec_entry *named = wcodec_reader_entry_of_tensor(m->reader, tensor, &shard);
     struct wcodec_resident_item *item = &r->items[r->count];
     uint64_t number = r->count;
     *item = (struct wcodec_resident_item){.alias_of = UINT64_MAX};
@@ -408,16 +407,12 @@ wcodec_status wcodec_resident_create(const wcodec_reader *reader, const uint64_t
         status = begin(&m, count, err);
     if (status != WCODEC_OK)
         return status;
-    status = wcodec_resident_on_device(m.resident, own.memory, err);
-    if (status != WCODEC_OK) {
-        wcodec_free(&reader->context->allocator, m.kept);
-        wcodec_resident_destroy(m.resident);
-        return status;
-    }
     m.form = own.form;
     wcodec_reporter_init(&m.reporter, &own.progress, total);
     wcodec_cancel_init(&m.cancel, &m.reporter);
-    status = add_all(&m, tensors, count, err);
+    status = wcodec_resident_on_device(m.resident, own.memory, err);
+    if (status == WCODEC_OK)
+        status = add_all(&m, tensors, count, err);
     wcodec_free(&reader->context->allocator, m.kept);
     if (status != WCODEC_OK)
         wcodec_resident_destroy(m.resident);

@@ -33,9 +33,7 @@ wcodec_status wcodec_resident_on_device(wcodec_resident *resident, const char *m
 static wcodec_status device_failed(const wcodec_resident *r, wcodec_status status,
                                    const wcodec_error *e, wcodec_error *err)
 {
-    if (status == WCODEC_ERROR_DEVICE)
-        wcodec_backends_lose(r->context, r->device, e->text);
-    return wcodec_fail(err, status, "%s: %s", r->device->name, e->text);
+    return wcodec_backends_failed(r->context, r->device, status, e, err);
 }
 
 /* Parts of a tensor, one after the other. */
