@@ -32,6 +32,10 @@ struct wcodec_parser {
 
 #define FAIL(p, ...) wcodec_fail((p)->err, WCODEC_ERROR_CORRUPT, __VA_ARGS__)
 
+/* The parser's index, empty, of a file with this head whose body begins there. */
+wcodec_status wcodec_parser_begin(struct wcodec_parser *p, const struct wcodec_head *head,
+                                  uint64_t body_begin, uint64_t file_size);
+
 wcodec_status wcodec_parser_cut_short(struct wcodec_parser *p, const char *what);
 /* Count `bytes` more against the caller's limit. */
 wcodec_status wcodec_parser_hold(struct wcodec_parser *p, uint64_t bytes);

@@ -360,29 +360,35 @@ static wcodec_status read_decoded(struct wcodec_parser *p)
     return status == WCODEC_OK ? read_entries(p) : status;
 }
 
+wcodec_status wcodec_parser_begin(struct wcodec_parser *p, const struct wcodec_head *head,
+                                  uint64_t body_begin, uint64_t file_size)
+{
+    struct wcodec_index *made = wcodec_alloc_zeroed(p->allocator, sizeof(*made));
+    if (made == NULL)
+        return wcodec_fail(p->err, WCODEC_ERROR_MEMORY, "out of memory for the index");
+    made->allocator = p->allocator;
+    wcodec_arena_init(&made->arena, p->allocator);
+    made->head = *head;
+    made->body_begin = body_begin;
+    made->file_size = file_size;
+    p->index = made;
+    return WCODEC_OK;
+}
+
 wcodec_status wcodec_index_read(const struct wcodec_source *source,
                                 const wcodec_allocator *allocator, const wcodec_limits *limits,
                                 struct wcodec_index **index, wcodec_error *err)
 {
     struct wcodec_framing framing;
     wcodec_status status = wcodec_framing_read(source, &framing, err);
+    struct wcodec_parser p = {
+        .allocator = allocator, .limits = limits, .err = err, .payload_end = framing.body_begin};
+    uint8_t *decoded = NULL;
+    if (status == WCODEC_OK)
+        status = wcodec_parser_begin(&p, &framing.head, framing.body_begin, source->size);
     if (status != WCODEC_OK)
         return status;
-    struct wcodec_index *made = wcodec_alloc_zeroed(allocator, sizeof(*made));
-    if (made == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the index");
-    made->allocator = allocator;
-    wcodec_arena_init(&made->arena, allocator);
-    made->head = framing.head;
-    made->body_begin = framing.body_begin;
-    made->body_stop = framing.body_stop;
-    made->file_size = source->size;
-    struct wcodec_parser p = {.allocator = allocator,
-                              .limits = limits,
-                              .err = err,
-                              .index = made,
-                              .payload_end = framing.body_begin};
-    uint8_t *decoded = NULL;
+    p.index->body_stop = framing.body_stop;
     status = load_decoded(&p, source, &framing, &decoded);
     if (status == WCODEC_OK) {
         p.cursor = (struct wcodec_cursor){decoded, decoded + framing.index_decoded_size};
@@ -391,9 +397,9 @@ wcodec_status wcodec_index_read(const struct wcodec_source *source,
     }
     wcodec_free(allocator, p.body);
     if (status == WCODEC_OK)
-        *index = made;
+        *index = p.index;
     else
-        wcodec_index_free(made);
+        wcodec_index_free(p.index);
     return status;
 }
 

@@ -200,22 +200,16 @@ wcodec_status wcodec_index_rebuild(const struct wcodec_source *source,
     struct wcodec_head head;
     uint64_t begin;
     wcodec_status status = wcodec_head_read(source, &head, &begin, err);
+    struct walk w = {
+        .p = {.allocator = allocator, .limits = limits, .err = err},
+        .source = source,
+    };
+    if (status == WCODEC_OK)
+        status = wcodec_parser_begin(&w.p, &head, begin, source->size);
     if (status != WCODEC_OK)
         return status;
-    struct wcodec_index *made = wcodec_alloc_zeroed(allocator, sizeof(*made));
-    if (made == NULL)
-        return wcodec_fail(err, WCODEC_ERROR_MEMORY, "out of memory for the index");
-    made->allocator = allocator;
-    wcodec_arena_init(&made->arena, allocator);
-    made->head = head;
-    made->rebuilt = true;
-    made->body_begin = begin;
-    made->file_size = source->size;
-    struct walk w = {
-        .p = {.allocator = allocator, .limits = limits, .err = err, .index = made},
-        .source = source,
-        .position = begin,
-    };
+    w.p.index->rebuilt = true;
+    w.position = begin;
     for (bool more = true; more && status == WCODEC_OK;)
         status = step(&w, &more);
     if (status == WCODEC_OK)
@@ -223,8 +217,8 @@ wcodec_status wcodec_index_rebuild(const struct wcodec_source *source,
     wcodec_free(allocator, w.p.body);
     wcodec_free(allocator, w.found);
     if (status == WCODEC_OK)
-        *index = made;
+        *index = w.p.index;
     else
-        wcodec_index_free(made);
+        wcodec_index_free(w.p.index);
     return status;
 }

@@ -129,46 +129,39 @@ static size_t part_of(size_t size)
     return size < (size_t)1 << 30 ? size : (size_t)1 << 30;
 }
 
-int wcodec_safefile_write(void *opaque, const void *data, size_t size)
+/* All of it at `offset`, or where the file is if that is negative; `*done` is how much was written.
+ */
+static int put(const struct wcodec_safefile *file, off_t offset, const char *data, size_t size,
+               size_t *done)
 {
-    struct wcodec_safefile *file = opaque;
-    const char *at = data;
     WCODEC_ASSERT(file->fd >= 0 && file->temporary != NULL);
-    while (size > 0) {
-        ssize_t n = write(file->fd, at, part_of(size));
-        if (n < 0) {
-            if (errno == EINTR)
-                continue;
-            return errno;
-        }
-        if (n == 0)
-            return EIO;
-        at += n;
-        size -= (size_t)n;
-        file->written += (uint64_t)n;
+    for (*done = 0; *done < size;) {
+        const char *at = data + *done;
+        const size_t part = part_of(size - *done);
+        ssize_t n = offset < 0 ? write(file->fd, at, part)
+                               : pwrite(file->fd, at, part, offset + (off_t)*done);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return n < 0 ? errno : EIO;
+        *done += (size_t)n;
     }
     return 0;
 }
 
+int wcodec_safefile_write(void *opaque, const void *data, size_t size)
+{
+    struct wcodec_safefile *file = opaque;
+    size_t done;
+    const int reason = put(file, -1, data, size, &done);
+    file->written += done;
+    return reason;
+}
+
 int wcodec_safefile_write_at(void *opaque, uint64_t offset, const void *data, size_t size)
 {
-    const struct wcodec_safefile *file = opaque;
-    const char *at = data;
-    WCODEC_ASSERT(file->fd >= 0 && file->temporary != NULL);
-    while (size > 0) {
-        ssize_t n = pwrite(file->fd, at, part_of(size), (off_t)offset);
-        if (n < 0) {
-            if (errno == EINTR)
-                continue;
-            return errno;
-        }
-        if (n == 0)
-            return EIO;
-        at += n;
-        offset += (uint64_t)n;
-        size -= (size_t)n;
-    }
-    return 0;
+    size_t done;
+    return put(opaque, (off_t)offset, data, size, &done);
 }
 
 /* The umask without changing it, which another thread could see. Where it cannot be read, the

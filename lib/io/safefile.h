@@ -13,9 +13,9 @@
 struct wcodec_safefile {
     int fd;
     int dir_fd;
-    char *path;      /* final path */
-    char *temporary; /* name of the temporary file in dir_fd; NULL when there is none to remove */
-    uint64_t written;
+    char *path;       /* final path */
+    char *temporary;  /* name of the temporary file in dir_fd; NULL when there is none to remove */
+    uint64_t written; /* bytes, by wcodec_safefile_write() */
     const wcodec_allocator *allocator;
 };
 
