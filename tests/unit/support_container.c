@@ -418,3 +418,31 @@ void support_recipe_expect(wcodec_context *context, const struct support_recipe 
     wcodec_context_destroy(small);
     free(original.data);
 }
+
+int support_append(void *bytes, const void *data, size_t size)
+{
+    support_put(bytes, data, size);
+    return 0;
+}
+
+wcodec_reader *support_open_bytes(wcodec_context *context, const struct support_bytes *file)
+{
+    wcodec_reader *reader;
+    wcodec_error err = {0};
+    if (wcodec_reader_open_memory(context, file->data, file->size, &reader, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    return reader;
+}
+
+void support_expect_original(wcodec_context *context, const struct support_bytes *file,
+                             const struct support_bytes *original)
+{
+    struct support_bytes got = {0};
+    wcodec_reader *reader = support_open_bytes(context, file);
+    assert_int_equal(wcodec_reader_test(reader, 0, 0, NULL, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_restore(reader, 0, support_append, &got, NULL, NULL), WCODEC_OK);
+    assert_int_equal(got.size, original->size);
+    assert_memory_equal(got.data, original->data, got.size);
+    wcodec_reader_close(reader);
+    free(got.data);
+}

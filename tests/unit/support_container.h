@@ -9,6 +9,7 @@
 #include "support.h"
 #include "support_tiles.h"
 #include <stdbool.h>
+#include <wcodec/reader.h>
 
 struct support_bytes {
     uint8_t *data;
@@ -102,5 +103,13 @@ void support_recipe_expect(wcodec_context *context, const struct support_recipe 
                            uint64_t rows, const uint8_t *data, size_t size, uint64_t least);
 /* The original; the caller frees. */
 void support_recipe_original(const struct support_recipe *recipe, struct support_bytes *bytes);
+
+/* A wcodec_write_fn: opaque is a support_bytes, which grows. */
+int support_append(void *bytes, const void *data, size_t size);
+/* A reader of a file that opens. */
+wcodec_reader *support_open_bytes(wcodec_context *context, const struct support_bytes *file);
+/* It is right, and restores to these bytes. */
+void support_expect_original(wcodec_context *context, const struct support_bytes *file,
+                             const struct support_bytes *original);
 
 #endif

@@ -139,3 +139,17 @@ void support_resident_free(struct support_resident_file *file)
         free(file->data[i]);
     free(file->bytes);
 }
+
+wcodec_context *support_resident_fake(const char *how)
+{
+    wcodec_options options;
+    wcodec_context *context;
+    wcodec_error err;
+    setenv("WCODEC_FAKE", how, 1);
+    wcodec_options_init(&options);
+    options.backend = "fake";
+    options.threads = 2;
+    if (wcodec_context_create(&options, &context, &err) != WCODEC_OK)
+        fail_msg("%s", err.text);
+    return context;
+}

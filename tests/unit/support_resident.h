@@ -42,5 +42,7 @@ void support_resident_make(wcodec_context *context, uint64_t *seed, wcodec_tune 
 wcodec_reader *support_resident_open(wcodec_context *context,
                                      const struct support_resident_file *file);
 void support_resident_free(struct support_resident_file *file);
+/* A context whose device is the fake plugin's, which is as `how` says. */
+wcodec_context *support_resident_fake(const char *how);
 
 #endif

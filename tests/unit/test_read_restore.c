@@ -15,12 +15,6 @@
 #include <wcodec/reader.h>
 #include "support_tree.h"
 
-static int append(void *opaque, const void *data, size_t size)
-{
-    support_put(opaque, data, size);
-    return 0;
-}
-
 static int refuse(void *opaque, const void *data, size_t size)
 {
     (void)data, (void)size;
@@ -100,7 +94,7 @@ static void check_restore(wcodec_context *context, const struct support_recipe *
     support_recipe_build(r, &file);
     support_recipe_original(r, &original);
     if (wcodec_reader_open_memory(context, file.data, file.size, &reader, &err) != WCODEC_OK ||
-        wcodec_reader_restore(reader, 0, append, &got, NULL, &err) != WCODEC_OK ||
+        wcodec_reader_restore(reader, 0, support_append, &got, NULL, &err) != WCODEC_OK ||
         wcodec_reader_test(reader, 0, 0, NULL, &err) != WCODEC_OK ||
         wcodec_reader_test(reader, 0, 1, NULL, &err) != WCODEC_OK)
         fail_msg("%s", err.text);
@@ -140,9 +134,9 @@ static void restores_nothing(void **state)
     support_recipe_build(&r, &file);
     assert_int_equal(wcodec_reader_open_memory(context, file.data, file.size, &reader, NULL),
                      WCODEC_OK);
-    assert_int_equal(wcodec_reader_restore(reader, 0, append, &got, NULL, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_restore(reader, 0, support_append, &got, NULL, NULL), WCODEC_OK);
     assert_int_equal(got.size, 0);
-    assert_int_equal(wcodec_reader_restore(reader, 1, append, &got, NULL, NULL),
+    assert_int_equal(wcodec_reader_restore(reader, 1, support_append, &got, NULL, NULL),
                      WCODEC_ERROR_USAGE);
     assert_int_equal(wcodec_reader_restore(reader, 0, NULL, &got, NULL, NULL), WCODEC_ERROR_USAGE);
     wcodec_reader_close(reader);
@@ -480,7 +474,8 @@ static void *restore_in_thread(void *argument)
 {
     const struct thread_work *work = argument;
     struct support_bytes got = {0};
-    assert_int_equal(wcodec_reader_restore(work->reader, 0, append, &got, NULL, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_reader_restore(work->reader, 0, support_append, &got, NULL, NULL),
+                     WCODEC_OK);
     assert_int_equal(got.size, work->original->size);
     assert_memory_equal(got.data, work->original->data, got.size);
     free(got.data);

@@ -97,12 +97,6 @@ static void saves_what_is_whole_of_any_part(void **state)
     wcodec_context_destroy(context);
 }
 
-static int append(void *opaque, const void *data, size_t size)
-{
-    support_put(opaque, data, size);
-    return 0;
-}
-
 /* With the index or tail damaged, the original comes back; an index that is right is used. */
 static void restores_without_an_index(void **state)
 {
@@ -127,7 +121,8 @@ static void restores_without_an_index(void **state)
         assert_true(info.rebuilt);
         assert_int_equal(info.missing, 0);
         assert_int_equal(info.size, original.size);
-        assert_int_equal(wcodec_reader_restore(reader, 0, append, &got, NULL, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_reader_restore(reader, 0, support_append, &got, NULL, NULL),
+                         WCODEC_OK);
         assert_int_equal(got.size, original.size);
         assert_memory_equal(got.data, original.data, got.size);
         assert_int_equal(wcodec_reader_test(reader, 0, 0, NULL, NULL), WCODEC_OK);
@@ -249,7 +244,8 @@ static void does_not_look_into_payloads(void **state)
     support_recipe_init(&inner, support_seed());
     support_recipe_build(&inner, &bytes);
     const uint64_t sizes[] = {bytes.size, 32};
-    assert_int_equal(wcodec_writer_create(context, append, &file, NULL, &writer, NULL), WCODEC_OK);
+    assert_int_equal(wcodec_writer_create(context, support_append, &file, NULL, &writer, NULL),
+                     WCODEC_OK);
     assert_int_equal(wcodec_writer_declare(writer, "stored", WCODEC_DTYPE_U8, &sizes[0], 1, NULL),
                      WCODEC_OK);
     assert_int_equal(wcodec_writer_declare(writer, "last", WCODEC_DTYPE_U8, shape, 2, NULL),

@@ -10,35 +10,6 @@
 #include <string.h>
 #include <wcodec/writer.h>
 
-static int append(void *opaque, const void *data, size_t size)
-{
-    support_put(opaque, data, size);
-    return 0;
-}
-
-static wcodec_reader *open_bytes(wcodec_context *context, const struct support_bytes *file)
-{
-    wcodec_reader *reader;
-    wcodec_error err = {0};
-    if (wcodec_reader_open_memory(context, file->data, file->size, &reader, &err) != WCODEC_OK)
-        fail_msg("%s", err.text);
-    return reader;
-}
-
-/* It is right, and restores to these bytes. */
-static void expect_original(wcodec_context *context, const struct support_bytes *file,
-                            const struct support_bytes *original)
-{
-    struct support_bytes got = {0};
-    wcodec_reader *reader = open_bytes(context, file);
-    assert_int_equal(wcodec_reader_test(reader, 0, 0, NULL, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_reader_restore(reader, 0, append, &got, NULL, NULL), WCODEC_OK);
-    assert_int_equal(got.size, original->size);
-    assert_memory_equal(got.data, original->data, got.size);
-    wcodec_reader_close(reader);
-    free(got.data);
-}
-
 /* An encoder with other options, whose files have no groups: copies have them all the same. */
 static void copies_all(void **state)
 {
@@ -55,28 +26,30 @@ static void copies_all(void **state)
         r.group_entries = round % 4;
         support_recipe_build(&r, &file);
         support_recipe_original(&r, &original);
-        wcodec_reader *reader = open_bytes(context, &file);
-        assert_int_equal(wcodec_copy(reader, NULL, 0, append, &end, NULL, &report, NULL),
+        wcodec_reader *reader = support_open_bytes(context, &file);
+        assert_int_equal(wcodec_copy(reader, NULL, 0, support_append, &end, NULL, &report, NULL),
                          WCODEC_OK);
         assert_int_equal(report.coded_size, end.size);
         assert_int_equal(report.size, original.size);
         assert_int_equal(report.tensors, 5);
         assert_int_equal(report.aliases, 1);
-        expect_original(context, &end, &original);
+        support_expect_original(context, &end, &original);
         wcodec_encode_options_init(&options);
         options.index_first = 1;
-        assert_int_equal(wcodec_copy(reader, NULL, 0, append, &front, &options, &report, NULL),
-                         WCODEC_OK);
+        assert_int_equal(
+            wcodec_copy(reader, NULL, 0, support_append, &front, &options, &report, NULL),
+            WCODEC_OK);
         assert_int_equal(report.coded_size, front.size);
-        expect_original(context, &front, &original);
+        support_expect_original(context, &front, &original);
         wcodec_reader_close(reader);
-        reader = open_bytes(context, &front);
+        reader = support_open_bytes(context, &front);
         assert_int_equal(wcodec_reader_file(reader, 0, &info, NULL), WCODEC_OK);
         assert_true(info.index_first);
         assert_string_equal(info.name, "model.safetensors");
         assert_int_equal(info.mode, 0644);
         assert_int_equal(wcodec_reader_metadata_count(reader, 0), 2);
-        assert_int_equal(wcodec_copy(reader, NULL, 0, append, &again, NULL, NULL, NULL), WCODEC_OK);
+        assert_int_equal(wcodec_copy(reader, NULL, 0, support_append, &again, NULL, NULL, NULL),
+                         WCODEC_OK);
         assert_int_equal(again.size, end.size);
         assert_memory_equal(again.data, end.data, end.size);
         wcodec_reader_close(reader);
@@ -99,7 +72,7 @@ static void copies_any_tensors(void **state)
     struct support_bytes file;
     support_recipe_init(&r, support_seed());
     support_recipe_build(&r, &file);
-    wcodec_reader *reader = open_bytes(context, &file);
+    wcodec_reader *reader = support_open_bytes(context, &file);
     for (unsigned choice = 0; choice < 64; choice++) {
         struct support_bytes got = {0};
         wcodec_encode_options options;
@@ -110,9 +83,10 @@ static void copies_any_tensors(void **state)
                 tensors[count++] = i;
         wcodec_encode_options_init(&options);
         options.index_first = (int)(choice >> 5);
-        assert_int_equal(wcodec_copy(reader, tensors, count, append, &got, &options, NULL, NULL),
-                         WCODEC_OK);
-        wcodec_reader *copy = open_bytes(context, &got);
+        assert_int_equal(
+            wcodec_copy(reader, tensors, count, support_append, &got, &options, NULL, NULL),
+            WCODEC_OK);
+        wcodec_reader *copy = support_open_bytes(context, &got);
         assert_int_equal(wcodec_reader_test(copy, 0, 0, NULL, NULL), WCODEC_OK);
         assert_int_equal(wcodec_reader_tensor_count(copy), count);
         for (size_t i = 0; i < count; i++) {
@@ -162,17 +136,17 @@ static void refuses(void **state)
     support_recipe_init(&r, 8);
     r.entries[4].payload_hash ^= 1;
     support_recipe_build(&r, &file);
-    wcodec_reader *reader = open_bytes(context, &file);
+    wcodec_reader *reader = support_open_bytes(context, &file);
     for (unsigned i = 0; i < 3; i++)
-        assert_int_equal(wcodec_copy(reader, wrong[i], 2, append, &got, NULL, NULL, NULL),
+        assert_int_equal(wcodec_copy(reader, wrong[i], 2, support_append, &got, NULL, NULL, NULL),
                          WCODEC_ERROR_USAGE);
     assert_int_equal(got.size, 0);
-    assert_int_equal(wcodec_copy(reader, NULL, 0, append, &got, NULL, NULL, &err),
+    assert_int_equal(wcodec_copy(reader, NULL, 0, support_append, &got, NULL, NULL, &err),
                      WCODEC_ERROR_CORRUPT);
     assert_non_null(strstr(err.text, "tensor 'd': the hash of its payload differs"));
     wcodec_encode_options_init(&options);
     options.progress.fn = stop;
-    assert_int_equal(wcodec_copy(reader, right, 2, append, &got, &options, NULL, NULL),
+    assert_int_equal(wcodec_copy(reader, right, 2, support_append, &got, &options, NULL, NULL),
                      WCODEC_ERROR_CANCELLED);
     for (int first = 0; first < 2; first++)
         for (int calls = 0; calls < 3; calls++) {
@@ -185,10 +159,11 @@ static void refuses(void **state)
             assert_int_equal(written, left < 0 ? WCODEC_ERROR_IO : WCODEC_OK);
         }
     options.index_first = 1;
-    assert_int_equal(wcodec_compress_memory(context, "x", 1, append, &got, &options, NULL, NULL),
-                     WCODEC_ERROR_USAGE);
+    assert_int_equal(
+        wcodec_compress_memory(context, "x", 1, support_append, &got, &options, NULL, NULL),
+        WCODEC_ERROR_USAGE);
     wcodec_writer *writer;
-    assert_int_equal(wcodec_writer_create(context, append, &got, &options, &writer, NULL),
+    assert_int_equal(wcodec_writer_create(context, support_append, &got, &options, &writer, NULL),
                      WCODEC_ERROR_USAGE);
     wcodec_reader_close(reader);
     free(file.data);
@@ -202,7 +177,7 @@ static void refuses(void **state)
         status = wcodec_reader_open_memory(small, file.data, file.size, &reader, NULL);
     }
     assert_int_equal(status, WCODEC_OK);
-    assert_int_equal(wcodec_copy(reader, NULL, 0, append, &got, NULL, NULL, NULL),
+    assert_int_equal(wcodec_copy(reader, NULL, 0, support_append, &got, NULL, NULL, NULL),
                      WCODEC_ERROR_LIMIT);
     wcodec_reader_close(reader);
     free(got.data);
@@ -228,12 +203,12 @@ static void survives_every_failed_allocation(void **state)
             wcodec_encode_options options;
             support_allocator_init(&failing, SUPPORT_NEVER);
             wcodec_context *context = support_context(1, &failing.allocator);
-            wcodec_reader *reader = open_bytes(context, &file);
+            wcodec_reader *reader = support_open_bytes(context, &file);
             wcodec_encode_options_init(&options);
             options.index_first = first;
             failing.left = n;
             failing.once = true;
-            status = wcodec_copy(reader, tensors, 3, append, &got, &options, NULL, NULL);
+            status = wcodec_copy(reader, tensors, 3, support_append, &got, &options, NULL, NULL);
             assert_true(status == WCODEC_OK || status == WCODEC_ERROR_MEMORY);
             failing.left = SUPPORT_NEVER;
             wcodec_reader_close(reader);

@@ -9,35 +9,6 @@
 #include <string.h>
 #include <wcodec/writer.h>
 
-static int append(void *opaque, const void *data, size_t size)
-{
-    support_put(opaque, data, size);
-    return 0;
-}
-
-static wcodec_reader *open_bytes(wcodec_context *context, const struct support_bytes *file)
-{
-    wcodec_reader *reader;
-    wcodec_error err = {0};
-    if (wcodec_reader_open_memory(context, file->data, file->size, &reader, &err) != WCODEC_OK)
-        fail_msg("%s", err.text);
-    return reader;
-}
-
-/* It is right, and restores to these bytes. */
-static void expect_original(wcodec_context *context, const struct support_bytes *file,
-                            const struct support_bytes *original)
-{
-    struct support_bytes got = {0};
-    wcodec_reader *reader = open_bytes(context, file);
-    assert_int_equal(wcodec_reader_test(reader, 0, 0, NULL, NULL), WCODEC_OK);
-    assert_int_equal(wcodec_reader_restore(reader, 0, append, &got, NULL, NULL), WCODEC_OK);
-    assert_int_equal(got.size, original->size);
-    assert_memory_equal(got.data, original->data, got.size);
-    wcodec_reader_close(reader);
-    free(got.data);
-}
-
 static void compresses_as_from_the_original(void **state)
 {
     (void)state;
@@ -53,16 +24,16 @@ static void compresses_as_from_the_original(void **state)
         support_recipe_original(&r, &original);
         wcodec_encode_options_init(&options);
         options.level = (int)(round % 9) + 1;
-        assert_int_equal(wcodec_compress_memory(context, original.data, original.size, append,
-                                                &direct, &options, &a, NULL),
+        assert_int_equal(wcodec_compress_memory(context, original.data, original.size,
+                                                support_append, &direct, &options, &a, NULL),
                          WCODEC_OK);
-        wcodec_reader *reader = open_bytes(context, &file);
-        assert_int_equal(wcodec_recompress(reader, 0, append, &anew, &options, &b, NULL),
+        wcodec_reader *reader = support_open_bytes(context, &file);
+        assert_int_equal(wcodec_recompress(reader, 0, support_append, &anew, &options, &b, NULL),
                          WCODEC_OK);
         assert_int_equal(anew.size, direct.size);
         assert_memory_equal(anew.data, direct.data, anew.size);
         assert_int_equal(memcmp(&a, &b, sizeof a), 0);
-        expect_original(context, &anew, &original);
+        support_expect_original(context, &anew, &original);
         wcodec_reader_close(reader);
         free(anew.data);
         free(direct.data);
@@ -83,27 +54,27 @@ static void refuses(void **state)
     support_recipe_init(&r, 4);
     r.hash[0] ^= 1;
     support_recipe_build(&r, &file);
-    wcodec_reader *reader = open_bytes(context, &file);
-    assert_int_equal(wcodec_recompress(reader, 1, append, &got, NULL, NULL, NULL),
+    wcodec_reader *reader = support_open_bytes(context, &file);
+    assert_int_equal(wcodec_recompress(reader, 1, support_append, &got, NULL, NULL, NULL),
                      WCODEC_ERROR_USAGE);
     assert_int_equal(got.size, 0);
-    assert_int_equal(wcodec_recompress(reader, 0, append, &got, NULL, NULL, &err),
+    assert_int_equal(wcodec_recompress(reader, 0, support_append, &got, NULL, NULL, &err),
                      WCODEC_ERROR_CORRUPT);
     assert_non_null(strstr(err.text, "the hash of the original differs"));
     wcodec_reader_close(reader);
     /* A tile or chunk that is damaged; a coding of a newer version. */
     file.data[support_recipe_find(&file, &r.entries[2]) + r.entries[2].payload.size - 1] ^= 1;
     file.data[support_recipe_find(&file, &r.entries[4]) + 17] ^= 1;
-    reader = open_bytes(context, &file);
-    assert_int_equal(wcodec_recompress(reader, 0, append, &got, NULL, NULL, &err),
+    reader = support_open_bytes(context, &file);
+    assert_int_equal(wcodec_recompress(reader, 0, support_append, &got, NULL, NULL, &err),
                      WCODEC_ERROR_CORRUPT);
     assert_non_null(strstr(err.text, "tensor '"));
     wcodec_reader_close(reader);
     free(file.data);
     r.entries[4].coding = 9;
     support_recipe_build(&r, &file);
-    reader = open_bytes(context, &file);
-    assert_int_equal(wcodec_recompress(reader, 0, append, &got, NULL, NULL, &err),
+    reader = support_open_bytes(context, &file);
+    assert_int_equal(wcodec_recompress(reader, 0, support_append, &got, NULL, NULL, &err),
                      WCODEC_ERROR_NEWER);
     assert_non_null(strstr(err.text, "tensor 'd': made by a newer version"));
     wcodec_reader_close(reader);

@@ -8,20 +8,6 @@
 
 #include <string.h>
 
-static wcodec_context *open_failing(void)
-{
-    wcodec_options options;
-    wcodec_context *context;
-    wcodec_error err;
-    setenv("WCODEC_FAKE", "late-decode", 1);
-    wcodec_options_init(&options);
-    options.backend = "fake";
-    options.threads = 2;
-    if (wcodec_context_create(&options, &context, &err) != WCODEC_OK)
-        fail_msg("%s", err.text);
-    return context;
-}
-
 static void check_form(const wcodec_reader *reader, const struct support_resident_file *file,
                        wcodec_resident_form form)
 {
@@ -59,7 +45,7 @@ static void test_failing_device(void **state)
         support_resident_make(cpu, &seed, k == 0 ? WCODEC_TUNE_SIZE : WCODEC_TUNE_COMPUTE_FIXED,
                               &file);
         wcodec_context_destroy(cpu);
-        wcodec_context *context = open_failing();
+        wcodec_context *context = support_resident_fake("late-decode");
         wcodec_reader *reader = support_resident_open(context, &file);
         uint8_t *out = malloc(file.sizes[0]);
         for (int form = WCODEC_RESIDENT_AUTO; form <= WCODEC_RESIDENT_PLAIN; form++)
