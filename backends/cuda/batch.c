@@ -80,7 +80,6 @@ wcodec_status wcodec_cuda_batch_create(struct wcodec_queue *q, const struct wcod
     struct wcodec_device *d = q->device;
     const wcodec_allocator *a = d->host->allocator;
     struct wcodec_gpu_plan plan;
-    cu_context context;
     wcodec_status status = wcodec_gpu_plan_measure(d->host, jobs, count,
                                                    d->there | WCODEC_GPU_PLAN_ANY_TILE, &plan, err);
     if (status != WCODEC_OK)
@@ -94,9 +93,8 @@ wcodec_status wcodec_cuda_batch_create(struct wcodec_queue *q, const struct wcod
     }
     memcpy(copy, jobs, count * sizeof *copy);
     *b = (struct wcodec_batch){.device = d, .jobs = copy, .count = count, .tiles = plan.tiles};
-    cu_result result = d->cu->context_push(d->context);
-    if (result != 0) {
-        status = wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
+    status = wcodec_cuda_enter(d, err);
+    if (status != WCODEC_OK) {
         a->release(a->opaque, copy);
         a->release(a->opaque, b);
         return status;
@@ -107,7 +105,7 @@ wcodec_status wcodec_cuda_batch_create(struct wcodec_queue *q, const struct wcod
         batch_free(b);
     else
         *batch = b;
-    d->cu->context_pop(&context);
+    wcodec_cuda_leave(d, 0, "", NULL);
     return status;
 }
 
@@ -115,10 +113,10 @@ wcodec_status wcodec_cuda_batch_decode(struct wcodec_queue *q, struct wcodec_bat
                                        wcodec_error *err)
 {
     const struct wcodec_device *d = q->device;
-    cu_context context;
-    cu_result result = d->cu->context_push(d->context);
-    if (result != 0)
-        return wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
+    const wcodec_status status = wcodec_cuda_enter(d, err);
+    cu_result result = 0;
+    if (status != WCODEC_OK)
+        return status;
     memset(batch->faults, 0, 4 * batch->tiles);
     for (unsigned i = 0; i < batch->launch_count && result == 0; i++) {
         struct wcodec_gpu_launch *l = &batch->launches[i];
@@ -126,19 +124,17 @@ wcodec_status wcodec_cuda_batch_decode(struct wcodec_queue *q, struct wcodec_bat
         result = d->cu->launch(d->functions[l->kernel], l->groups, 1, 1, l->threads, 1, 1,
                                l->shared, q->stream, arguments, NULL);
     }
-    d->cu->context_pop(&context);
-    return result ? wcodec_cuda_fail(d, result, "cuLaunchKernel", err) : WCODEC_OK;
+    return wcodec_cuda_leave(d, result, "cuLaunchKernel", err);
 }
 
 wcodec_status wcodec_cuda_batch_results(struct wcodec_queue *q, struct wcodec_batch *batch,
                                         struct wcodec_job_result *results, wcodec_error *err)
 {
     const struct wcodec_device *d = q->device;
-    cu_context context;
-    cu_result result = d->cu->context_push(d->context);
-    if (result != 0)
-        return wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
-    result = d->cu->stream_wait(q->stream);
+    const wcodec_status status = wcodec_cuda_enter(d, err);
+    if (status != WCODEC_OK)
+        return status;
+    cu_result result = d->cu->stream_wait(q->stream);
     const volatile uint32_t *fault = batch->faults;
     bool cleared = false;
     for (size_t i = 0; i < batch->count && result == 0; i++) {
@@ -153,16 +149,14 @@ wcodec_status wcodec_cuda_batch_results(struct wcodec_queue *q, struct wcodec_ba
     }
     if (cleared && result == 0)
         result = d->cu->stream_wait(q->stream);
-    d->cu->context_pop(&context);
-    return result ? wcodec_cuda_fail(d, result, "cuStreamSynchronize", err) : WCODEC_OK;
+    return wcodec_cuda_leave(d, result, "cuStreamSynchronize", err);
 }
 
 void wcodec_cuda_batch_destroy(struct wcodec_batch *batch)
 {
     const struct wcodec_device *d = batch->device;
-    cu_context context;
-    const bool entered = d->cu->context_push(d->context) == 0;
+    const bool entered = wcodec_cuda_enter(d, NULL) == WCODEC_OK;
     batch_free(batch);
     if (entered)
-        d->cu->context_pop(&context);
+        wcodec_cuda_leave(d, 0, "", NULL);
 }

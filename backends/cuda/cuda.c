@@ -31,15 +31,14 @@ static void release(const struct wcodec_host *host, void *p)
     host->allocator->release(host->allocator->opaque, p);
 }
 
-/* The caller's current context is put back by leave(). */
-static wcodec_status enter(const struct wcodec_device *device, wcodec_error *err)
+wcodec_status wcodec_cuda_enter(const struct wcodec_device *device, wcodec_error *err)
 {
     const cu_result result = device->cu->context_push(device->context);
     return result ? wcodec_cuda_fail(device, result, "cuCtxPushCurrent", err) : WCODEC_OK;
 }
 
-static wcodec_status leave(const struct wcodec_device *device, cu_result result, const char *call,
-                           wcodec_error *err)
+wcodec_status wcodec_cuda_leave(const struct wcodec_device *device, cu_result result,
+                                const char *call, wcodec_error *err)
 {
     cu_context context;
     device->cu->context_pop(&context);
@@ -251,11 +250,11 @@ free_device:
 
 static void cuda_device_close(struct wcodec_device *d)
 {
-    if (enter(d, NULL) == WCODEC_OK) {
+    if (wcodec_cuda_enter(d, NULL) == WCODEC_OK) {
         wcodec_cuda_slabs_free(d);
         wcodec_cuda_scratch_free(d);
         d->cu->module_unload(d->module);
-        leave(d, 0, "", NULL);
+        wcodec_cuda_leave(d, 0, "", NULL);
     }
     pthread_mutex_destroy(&d->pool.lock);
     d->cu->context_release(d->number);
@@ -277,16 +276,17 @@ static wcodec_status cuda_memory_allocate(struct wcodec_device *d, enum wcodec_m
     if (m == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA memory");
     m->device = d;
-    status = enter(d, err);
+    status = wcodec_cuda_enter(d, err);
     if (status != WCODEC_OK)
         goto free_memory;
     if (size > SIZE_MAX - WCODEC_CUDA_SLACK)
-        status = leave(d, CU_OUT_OF_MEMORY, "cuMemAlloc", err);
+        status = wcodec_cuda_leave(d, CU_OUT_OF_MEMORY, "cuMemAlloc", err);
     else if (kind == WCODEC_MEMORY_PINNED)
-        status = leave(d, wcodec_cuda_pinned_allocate(d, (size_t)size, m), "cuMemHostAlloc", err);
+        status = wcodec_cuda_leave(d, wcodec_cuda_pinned_allocate(d, (size_t)size, m),
+                                   "cuMemHostAlloc", err);
     else
-        status = leave(d, d->cu->allocate(&m->address, (size_t)size + WCODEC_CUDA_SLACK),
-                       "cuMemAlloc", err);
+        status = wcodec_cuda_leave(
+            d, d->cu->allocate(&m->address, (size_t)size + WCODEC_CUDA_SLACK), "cuMemAlloc", err);
     if (status != WCODEC_OK)
         goto free_memory;
     *memory = m;
@@ -302,11 +302,11 @@ static wcodec_status cuda_memory_adopt(struct wcodec_device *d, uint64_t native,
     struct wcodec_memory *m;
     int number = -1;
     (void)size;
-    wcodec_status status = enter(d, err);
+    wcodec_status status = wcodec_cuda_enter(d, err);
     if (status != WCODEC_OK)
         return status;
-    status = leave(d, d->cu->pointer_attribute(&number, CU_POINTER_DEVICE, native),
-                   "cuPointerGetAttribute", err);
+    status = wcodec_cuda_leave(d, d->cu->pointer_attribute(&number, CU_POINTER_DEVICE, native),
+                               "cuPointerGetAttribute", err);
     if (status != WCODEC_OK)
         return d->host->fail(err, WCODEC_ERROR_USAGE,
                              "the driver does not know this address for memory of a device");
@@ -334,12 +334,12 @@ static uint64_t cuda_memory_native(struct wcodec_memory *memory)
 static void cuda_memory_free(struct wcodec_memory *m)
 {
     const struct wcodec_device *d = m->device;
-    if (!m->adopted && enter(d, NULL) == WCODEC_OK) {
+    if (!m->adopted && wcodec_cuda_enter(d, NULL) == WCODEC_OK) {
         if (m->pointer != NULL)
             wcodec_cuda_pinned_free(d, m);
         else
             d->cu->release(m->address);
-        leave(d, 0, "", NULL);
+        wcodec_cuda_leave(d, 0, "", NULL);
     }
     release(d->host, m);
 }
@@ -351,10 +351,10 @@ static wcodec_status cuda_queue_create(struct wcodec_device *d, struct wcodec_qu
     if (q == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA stream");
     q->device = d;
-    wcodec_status status = enter(d, err);
+    wcodec_status status = wcodec_cuda_enter(d, err);
     if (status == WCODEC_OK)
-        status = leave(d, d->cu->stream_create(&q->stream, CU_STREAM_NON_BLOCKING),
-                       "cuStreamCreate", err);
+        status = wcodec_cuda_leave(d, d->cu->stream_create(&q->stream, CU_STREAM_NON_BLOCKING),
+                                   "cuStreamCreate", err);
     if (status != WCODEC_OK) {
         release(d->host, q);
         return status;
@@ -367,12 +367,12 @@ static wcodec_status cuda_queue_adopt(struct wcodec_device *d, uint64_t native,
                                       struct wcodec_queue **queue, wcodec_error *err)
 {
     cu_context context = d->context;
-    const wcodec_status status = enter(d, err);
+    const wcodec_status status = wcodec_cuda_enter(d, err);
     if (status != WCODEC_OK)
         return status;
     /* A driver that does not say (of a green context's stream) is not asked twice. */
     const cu_result result = d->cu->stream_context((cu_stream)(uintptr_t)native, &context);
-    leave(d, 0, "", NULL);
+    wcodec_cuda_leave(d, 0, "", NULL);
     if (result == CU_INVALID_HANDLE || (result == 0 && context != d->context))
         return d->host->fail(err, WCODEC_ERROR_USAGE,
                              "the stream is not of the primary context of device %d", d->number);
@@ -387,9 +387,9 @@ static wcodec_status cuda_queue_adopt(struct wcodec_device *d, uint64_t native,
 static void cuda_queue_destroy(struct wcodec_queue *q)
 {
     const struct wcodec_device *d = q->device;
-    if (!q->adopted && enter(d, NULL) == WCODEC_OK) {
+    if (!q->adopted && wcodec_cuda_enter(d, NULL) == WCODEC_OK) {
         d->cu->stream_destroy(q->stream);
-        leave(d, 0, "", NULL);
+        wcodec_cuda_leave(d, 0, "", NULL);
     }
     release(d->host, q);
 }
@@ -397,10 +397,10 @@ static void cuda_queue_destroy(struct wcodec_queue *q)
 /* A call in the context of a device. */
 #define CALL(device, name, call) \
     do { \
-        const wcodec_status status_ = enter(device, err); \
+        const wcodec_status status_ = wcodec_cuda_enter(device, err); \
         if (status_) \
             return status_; \
-        return leave(device, (device)->cu->call, name, err); \
+        return wcodec_cuda_leave(device, (device)->cu->call, name, err); \
     } while (0)
 
 static wcodec_status cuda_queue_wait(struct wcodec_queue *q, wcodec_error *err)
@@ -422,20 +422,20 @@ static wcodec_status cuda_event_record(struct wcodec_queue *q, struct wcodec_eve
     if (e == NULL)
         return d->host->fail(err, WCODEC_ERROR_MEMORY, "out of memory for a CUDA event");
     e->device = d;
-    wcodec_status status = enter(d, err);
+    wcodec_status status = wcodec_cuda_enter(d, err);
     if (status != WCODEC_OK)
         goto free_event;
     /* Who waits for it sleeps: his core has other work. */
     cu_result result = d->cu->event_create(&e->event, CU_EVENT_BLOCKING_SYNC |
                                                           (q->timed ? 0 : CU_EVENT_DISABLE_TIMING));
     if (result != 0) {
-        status = leave(d, result, "cuEventCreate", err);
+        status = wcodec_cuda_leave(d, result, "cuEventCreate", err);
         goto free_event;
     }
     result = d->cu->event_record(e->event, q->stream);
     if (result != 0)
         d->cu->event_destroy(e->event);
-    status = leave(d, result, "cuEventRecord", err);
+    status = wcodec_cuda_leave(d, result, "cuEventRecord", err);
     if (status != WCODEC_OK)
         goto free_event;
     *event = e;
@@ -452,11 +452,11 @@ static wcodec_status cuda_event_wait(struct wcodec_event *e, wcodec_error *err)
 
 static wcodec_status cuda_event_query(struct wcodec_event *e, bool *done, wcodec_error *err)
 {
-    wcodec_status status = enter(e->device, err);
+    wcodec_status status = wcodec_cuda_enter(e->device, err);
     if (status != WCODEC_OK)
         return status;
     const cu_result result = e->device->cu->event_query(e->event);
-    status = leave(e->device, result == CU_NOT_READY ? 0 : result, "cuEventQuery", err);
+    status = wcodec_cuda_leave(e->device, result == CU_NOT_READY ? 0 : result, "cuEventQuery", err);
     if (status == WCODEC_OK)
         *done = result == 0;
     return status;
@@ -465,9 +465,9 @@ static wcodec_status cuda_event_query(struct wcodec_event *e, bool *done, wcodec
 static void cuda_event_destroy(struct wcodec_event *e)
 {
     const struct wcodec_device *d = e->device;
-    if (enter(d, NULL) == WCODEC_OK) {
+    if (wcodec_cuda_enter(d, NULL) == WCODEC_OK) {
         d->cu->event_destroy(e->event);
-        leave(d, 0, "", NULL);
+        wcodec_cuda_leave(d, 0, "", NULL);
     }
     release(d->host, e);
 }
@@ -526,7 +526,7 @@ static wcodec_status cuda_fill(struct wcodec_queue *q, struct wcodec_memory *to,
         break;
     }
     /* Eight bytes: the halves as two columns of rows of eight bytes. */
-    const wcodec_status status = enter(q->device, err);
+    const wcodec_status status = wcodec_cuda_enter(q->device, err);
     if (status != WCODEC_OK)
         return status;
     cu_result result =
@@ -534,7 +534,7 @@ static wcodec_status cuda_fill(struct wcodec_queue *q, struct wcodec_memory *to,
     if (result == 0)
         result = q->device->cu->set_rows_32(at + 4, 8, load_u32(element + 4), 1, (size_t)count,
                                             q->stream);
-    return leave(q->device, result, "cuMemsetD2D32Async", err);
+    return wcodec_cuda_leave(q->device, result, "cuMemsetD2D32Async", err);
 }
 
 WCODEC_API const struct wcodec_backend wcodec_backend_cuda = {

@@ -83,6 +83,12 @@ struct wcodec_event {
 wcodec_status wcodec_cuda_fail(const struct wcodec_device *device, cu_result result,
                                const char *call, wcodec_error *err);
 
+/* Make the device's context the thread's. leave() puts the caller's back, and records a `call` that
+ * failed meanwhile. */
+wcodec_status wcodec_cuda_enter(const struct wcodec_device *device, wcodec_error *err);
+wcodec_status wcodec_cuda_leave(const struct wcodec_device *device, cu_result result,
+                                const char *call, wcodec_error *err);
+
 /* Times and native handles: transfer.c. */
 wcodec_status wcodec_cuda_queue_create_timed(struct wcodec_device *device,
                                              struct wcodec_queue **queue, wcodec_error *err);

@@ -82,12 +82,12 @@ static cu_result launch(const struct wcodec_device *d, cu_function function, uin
 static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
                               const struct wcodec_product *p, wcodec_error *err)
 {
-    cu_context context;
+    cu_result result = 0;
     if (!d->tensor_cores)
         return no_code(d, err);
-    cu_result result = d->cu->context_push(d->context);
-    if (result != 0)
-        return wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
+    const wcodec_status status = wcodec_cuda_enter(d, err);
+    if (status != WCODEC_OK)
+        return status;
     for (uint64_t first = 0; first < p->vectors && result == 0;) {
         struct wcodec_gpu_product l;
         first += wcodec_gpu_plan_product(p, p->memory->address + p->offset, d->limits.units,
@@ -95,7 +95,7 @@ static wcodec_status multiply(struct wcodec_device *d, uint64_t queue,
         result = launch(d, d->products[l.kernel], l.groups, l.threads, alone(d, l.shared), queue,
                         true, &l.arguments);
     }
-    d->cu->context_pop(&context);
+    wcodec_cuda_leave(d, 0, "", NULL);
     return result ? launch_failed(d, result, err) : WCODEC_OK;
 }
 
@@ -103,16 +103,15 @@ static wcodec_status decode_rows(struct wcodec_device *d, uint64_t queue,
                                  const struct wcodec_rows *r, wcodec_error *err)
 {
     struct wcodec_gpu_rows l;
-    cu_context context;
     if (!d->tensor_cores)
         return no_code(d, err);
-    cu_result result = d->cu->context_push(d->context);
-    if (result != 0)
-        return wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
+    const wcodec_status status = wcodec_cuda_enter(d, err);
+    if (status != WCODEC_OK)
+        return status;
     wcodec_gpu_plan_rows(r, r->memory->address + r->offset, d->limits.units, &l);
-    result = launch(d, d->products[WCODEC_PRODUCTS + l.kernel], l.groups, l.threads, l.shared,
-                    queue, false, &l.arguments);
-    d->cu->context_pop(&context);
+    const cu_result result = launch(d, d->products[WCODEC_PRODUCTS + l.kernel], l.groups, l.threads,
+                                    l.shared, queue, false, &l.arguments);
+    wcodec_cuda_leave(d, 0, "", NULL);
     return result ? launch_failed(d, result, err) : WCODEC_OK;
 }
 

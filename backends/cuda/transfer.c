@@ -21,17 +21,14 @@ wcodec_status wcodec_cuda_event_elapsed(struct wcodec_event *from, struct wcodec
                                         uint64_t *nanoseconds, wcodec_error *err)
 {
     const struct wcodec_device *d = from->device;
-    cu_context context;
     float milliseconds;
-    cu_result result = d->cu->context_push(d->context);
-    if (result != 0)
-        return wcodec_cuda_fail(d, result, "cuCtxPushCurrent", err);
-    result = d->cu->event_elapsed(&milliseconds, from->event, to->event);
-    d->cu->context_pop(&context);
-    if (result != 0)
-        return wcodec_cuda_fail(d, result, "cuEventElapsedTime", err);
-    *nanoseconds = (uint64_t)((double)milliseconds * 1e6);
-    return WCODEC_OK;
+    wcodec_status status = wcodec_cuda_enter(d, err);
+    if (status == WCODEC_OK)
+        status = wcodec_cuda_leave(d, d->cu->event_elapsed(&milliseconds, from->event, to->event),
+                                   "cuEventElapsedTime", err);
+    if (status == WCODEC_OK)
+        *nanoseconds = (uint64_t)((double)milliseconds * 1e6);
+    return status;
 }
 
 void wcodec_cuda_device_native(struct wcodec_device *device, uint64_t *context, uint64_t *number)

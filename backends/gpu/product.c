@@ -44,6 +44,32 @@ static uint32_t bands_of_group(uint64_t bands, unsigned units)
     return each <= WCODEC_PRODUCT_WARPS / 2 ? (uint32_t)each : 4;
 }
 
+/* How the warps of a work-group divide the matrix: bands side by side, parts of a band's tiles.
+ * Fewer where shared memory is small. */
+static void divide(const struct wcodec_fixed *f, const struct wcodec_product_row *kernel,
+                   unsigned units, unsigned shared, struct wcodec_gpu_product *launch)
+{
+    uint32_t bands = bands_of_group(f->bands, units), parts = WCODEC_PRODUCT_WARPS / bands, needed;
+    if (parts > f->across)
+        parts = (uint32_t)f->across;
+    if (kernel->staged && parts > WCODEC_PRODUCT_STAGED_PARTS)
+        parts = WCODEC_PRODUCT_STAGED_PARTS;
+    for (;;) {
+        needed = wcodec_product_shared(bands, parts, kernel->eights, kernel->staged);
+        if (needed <= shared || bands * parts == 1)
+            break;
+        if (parts > 1)
+            parts--;
+        else
+            bands--;
+    }
+    launch->groups = (uint32_t)((f->bands + bands - 1) / bands);
+    launch->threads = 32 * bands * parts;
+    launch->shared = needed;
+    launch->arguments.group_bands = bands;
+    launch->arguments.parts = parts;
+}
+
 uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix, unsigned units,
                                  unsigned shared, uint64_t first, struct wcodec_gpu_product *launch)
 {
@@ -51,26 +77,10 @@ uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix
     const uint64_t left = p->vectors - first,
                    vectors = left < WCODEC_PRODUCT_VECTORS ? left : WCODEC_PRODUCT_VECTORS;
     const bool by_16 = p->x % 16 == 0 && p->x_stride % 16 == 0;
-    const unsigned kernel = kernel_of(f->bits, vectors,
-                                      !by_16 || f->columns % WCODEC_FIXED_COLUMNS != 0),
-                   eights = wcodec_product_rows[kernel].eights;
-    uint32_t bands = bands_of_group(f->bands, units);
-    uint32_t parts = WCODEC_PRODUCT_WARPS / bands;
-    if (parts > f->across)
-        parts = (uint32_t)f->across;
-    if (wcodec_product_rows[kernel].staged && parts > WCODEC_PRODUCT_STAGED_PARTS)
-        parts = WCODEC_PRODUCT_STAGED_PARTS;
-    const bool staged = wcodec_product_rows[kernel].staged;
-    while (wcodec_product_shared(bands, parts, eights, staged) > shared && bands * parts > 1)
-        if (parts > 1)
-            parts--;
-        else
-            bands--;
+    const unsigned kernel =
+        kernel_of(f->bits, vectors, !by_16 || f->columns % WCODEC_FIXED_COLUMNS != 0);
     *launch = (struct wcodec_gpu_product){
         .kernel = kernel,
-        .groups = (uint32_t)((f->bands + bands - 1) / bands),
-        .threads = 32 * bands * parts,
-        .shared = wcodec_product_shared(bands, parts, eights, wcodec_product_rows[kernel].staged),
         .arguments = {.shifts = matrix,
                       .records = matrix + f->tiles_begin,
                       .spilled = matrix + f->spilled_begin,
@@ -85,12 +95,11 @@ uint64_t wcodec_gpu_plan_product(const struct wcodec_product *p, uint64_t matrix
                       .bands = (uint32_t)f->bands,
                       .vectors = (uint32_t)vectors,
                       .list = f->list,
-                      .group_bands = bands,
-                      .parts = parts,
                       .y_format = format_of(p->y_dtype),
                       .bias_format = format_of(p->bias_dtype),
                       .by_16 = by_16},
     };
+    divide(f, &wcodec_product_rows[kernel], units, shared, launch);
     return vectors;
 }
 
